@@ -1,0 +1,28 @@
+# stint_module(NAME DEPS a b c [LIBS x y])
+#
+# One folder of src/ is one static library `stint_NAME` and, when it has *_test.cc files, one test
+# program `stint_NAME_test`. DEPS are the modules this one may link and include; the layer check
+# (tests/layers) reads the same list, so the arrow in ARCHITECTURE.md is the arrow in the build.
+function(stint_module name)
+  cmake_parse_arguments(ARG "" "" "DEPS;LIBS;TEST_LIBS" ${ARGN})
+  set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${name})
+  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cc ${dir}/*.S)
+  file(GLOB tests CONFIGURE_DEPENDS ${dir}/*_test.cc)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  if(NOT sources)
+    return()
+  endif()
+  add_library(stint_${name} STATIC ${sources})
+  list(TRANSFORM ARG_DEPS PREPEND stint_ OUTPUT_VARIABLE deps)
+  target_include_directories(stint_${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(stint_${name} PUBLIC ${deps} PRIVATE stint_warnings PUBLIC ${ARG_LIBS})
+  set_property(GLOBAL APPEND PROPERTY STINT_MODULES ${name})
+  set_property(GLOBAL PROPERTY STINT_DEPS_${name} ${ARG_DEPS})
+  if(tests AND STINT_TESTS)
+    add_executable(stint_${name}_test ${tests})
+    target_link_libraries(stint_${name}_test PRIVATE stint_${name} stint_testing stint_warnings
+                          ${ARG_TEST_LIBS} GTest::gmock GTest::gtest_main)
+    gtest_discover_tests(stint_${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
+                         PROPERTIES LABELS ${name} TIMEOUT 300)
+  endif()
+endfunction()

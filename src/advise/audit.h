@@ -1,0 +1,153 @@
+// Audit: from History, telemetry and prices to what the fleet costs, where the waste is and what to change.
+//
+// Every saving is arithmetic on the fleet's own hours: the finding's evidence holds the factors. Findings are
+// applied one after another to the same books (stop → schedule → limit → right-size → share → region → spot →
+// commit), each on what the ones before left, so that the savings add up to the plan and nothing counts twice.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/money.h"
+#include "base/time.h"
+#include "catalog/catalog.h"
+#include "ledger/ledger.h"
+#include "model/change.h"
+#include "model/history.h"
+#include "telemetry/attribution.h"
+#include "telemetry/usage.h"
+
+namespace stint {
+
+enum class Level { kLow, kMedium, kHigh };
+std::string_view name_of(Level l);
+
+struct Evidence {
+  std::string label;  ///< "mean utilisation"
+  std::string value;  ///< "7.2 %", with unit
+};
+
+struct Finding {
+  std::string id;              ///< stable for the same History: "F-" + 8 hex digits of kind and nodes
+  std::string title;           ///< one line for a CFO
+  Change change;
+  Money saving_per_month;      ///< within the combined plan; these sum to bill − plan
+  Money alone_per_month;       ///< if it were the only change
+  Level confidence = Level::kMedium;
+  Level risk = Level::kMedium;
+  Level effort = Level::kMedium;
+  std::vector<Evidence> evidence;
+  std::vector<std::string> arithmetic;  ///< the sum, step by step, as text that can be checked by hand
+  std::vector<std::string> caveats;
+  std::vector<std::string> apply;       ///< shell commands or configuration, ready to paste
+};
+
+/// Verdict of the profiler on mean utilisation (mission row B3).
+enum class UtilizationVerdict { kUnknown, kOverProvisioned, kUnderUtilised, kWellUsed };
+std::string_view name_of(UtilizationVerdict v);
+/// < 25 % over-provisioned; < 60 % under-utilised, investigate the bottleneck; else well used.
+UtilizationVerdict utilization_verdict(double mean_pct);
+
+enum class TelemetryQuality { kNone, kPoor, kFair, kGood };
+std::string_view name_of(TelemetryQuality q);
+
+struct NodeAudit {
+  NodeId node;
+  std::string name, provider, region, instance_type, gpu_model;
+  Market market = Market::kUnknown;
+  WorkloadKind kind = WorkloadKind::kUnknown;
+  std::string category;                 ///< "training experiments", "production training", "serving", "evaluation", "notebooks", "other"
+  std::string client;
+  int64_t gpu_count = 0;
+  double hours = 0;                     ///< instance-hours in the period
+  Money cost_per_month;
+  std::optional<double> mean_utilization_pct;
+  std::optional<double> p95_utilization_pct;
+  std::optional<double> idle_pct;       ///< of samples
+  std::optional<Bytes> memory_p95;
+  std::optional<Bytes> memory_peak;
+  std::optional<Bytes> memory_total;    ///< per GPU
+  double coverage_pct = 0;              ///< of GPU-hours, with telemetry
+  std::string utilization_source;       ///< "utilization", "engine_active", ""
+  TelemetryQuality quality = TelemetryQuality::kNone;
+  UtilizationVerdict verdict = UtilizationVerdict::kUnknown;
+  std::vector<std::string> diagnosis;   ///< bottleneck and what to do, see advise/diagnosis.h
+  std::vector<std::string> findings;    ///< ids
+};
+
+/// By pod, container or job where telemetry names one.
+struct HolderAudit {
+  std::string name;
+  std::string client;
+  double gpu_hours = 0;
+  double mean_utilization_pct = 0;
+  double idle_pct = 0;
+  Bytes memory_mean;
+  double coverage_pct = 0;
+};
+
+struct ClientSpend {
+  std::string client;  ///< "" = not attributed
+  Money total, training, inference, evaluation, other_compute, storage, transfer, shared;
+  Money inactive;      ///< of it, held but idle
+  double gpu_hours = 0;
+  double mean_utilization_pct = 0;
+};
+
+struct NamedAmount {
+  std::string name;
+  Money amount;
+};
+
+/// One point of the curve of mission row B6.
+struct CurvePoint {
+  std::string node;
+  double utilization_pct = 0;
+  Money per_useful_gpu_hour;
+};
+
+struct HeatRow {
+  std::string node;
+  std::vector<float> hours;  ///< mean utilisation by hour of the week (168) or of the period; −1 = no telemetry
+};
+
+struct AuditTotals {
+  Money bill_per_month;         ///< whole bill: compute, storage, transfer, other
+  Money plan_per_month;         ///< after all findings
+  Money saving_per_month;       ///< bill − plan
+  double mean_utilization_pct = 0;  ///< over GPU-hours with telemetry
+  double coverage_pct = 0;
+  double gpu_hours = 0;
+  Money per_useful_gpu_hour;    ///< compute money / (GPU-hours × utilisation)
+  double months = 0;            ///< length of the period in billing months
+};
+
+struct AuditReport {
+  Interval period;
+  AuditTotals totals;
+  std::vector<Finding> findings;           ///< descending by saving
+  std::vector<Finding> rejected;           ///< considered and not advised; caveats say why
+  std::vector<NodeAudit> nodes;            ///< descending by cost
+  std::vector<HolderAudit> holders;        ///< descending by GPU-hours
+  std::vector<ClientSpend> clients;        ///< descending by total
+  std::vector<NamedAmount> idle_causes;    ///< per month; "active" is not among them
+  std::vector<NamedAmount> categories;     ///< spend per month by category
+  std::vector<CurvePoint> curve;
+  std::vector<HeatRow> heat;
+  std::vector<ImportRecord> imports;
+  std::vector<std::string> notes;          ///< telemetry quality, stale prices, problems: each with its remedy
+  std::vector<std::string> out_of_reach;   ///< what the plan cannot reach, and why
+};
+
+struct AuditInput {
+  const History& history;
+  const Usage& usage;
+  const Catalog& catalog;       ///< with imported prices laid over
+  Instant now;                  ///< for stale prices only
+  std::vector<std::string> allowed_regions;  ///< globs; empty = the region each node is in
+};
+
+Result<AuditReport> audit(const AuditInput& input);
+
+}  // namespace stint

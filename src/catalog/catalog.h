@@ -1,0 +1,98 @@
+// Catalogue: GPU facts, instance types and prices, built in and offline, each row with source and date.
+//
+// The data are CSV files in catalog/ of the source tree, compiled into the binary. Imported prices
+// (History::prices) are laid over them with Catalog::with_prices.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "base/units.h"
+#include "model/price.h"
+
+namespace stint {
+
+/// Data-sheet facts of a GPU model. Absent = the data sheet does not give it (or the hardware cannot do it).
+/// Rates are dense (no structured sparsity), in 10¹² operations per second.
+struct GpuFacts {
+  std::string model;                 ///< canonical: "A100-80GB", "H100-80GB", "L4"
+  std::vector<std::string> aliases;  ///< as NVML, DCGM and clouds write it
+  std::string vendor;
+  std::string architecture;
+  Bytes memory;
+  double memory_bandwidth_gb_s = 0;  ///< 10⁹ bytes/s
+  std::optional<double> fp32_tflops;
+  std::optional<double> tf32_tflops;
+  std::optional<double> fp16_tflops;
+  std::optional<double> bf16_tflops;
+  std::optional<double> fp8_tflops;
+  std::optional<double> int8_tops;
+  double tdp_w = 0;
+  std::optional<double> nvlink_gb_s; ///< total per GPU, both directions
+  bool mig = false;
+  std::string source;
+  Instant as_of;
+};
+
+struct InstanceType {
+  std::string provider;
+  std::string name;
+  std::string gpu_model;             ///< canonical
+  /// GPUs in thousandths: 8000 = eight, 500 = half of one.
+  int64_t gpu_milli = 0;
+  Bytes gpu_memory;                  ///< per GPU as the instance sees it
+  int64_t vcpus = 0;
+  Bytes memory;
+  std::string best_for;
+  std::string source;
+  Instant as_of;
+  [[nodiscard]] int64_t whole_gpus() const { return (gpu_milli + 999) / 1000; }
+};
+
+/// What to look a price up by. An empty region = the cheapest region that has one.
+struct PriceQuery {
+  std::string_view provider;
+  std::string_view instance_type;
+  std::string_view region;
+  Market market = Market::kOnDemand;
+  CommitmentTerm term = CommitmentTerm::kNone;
+};
+
+class Catalog {
+ public:
+  /// The built-in tables. A defect in them is a broken build, so this cannot fail.
+  static const Catalog& built_in();
+  static Result<Catalog> parse(std::string_view gpus_csv, std::string_view instances_csv, std::string_view prices_csv);
+  /// A copy with `rows` laid over it: the same key is replaced, new keys are added.
+  [[nodiscard]] Catalog with_prices(std::span<const PriceRow> rows) const;
+
+  [[nodiscard]] std::span<const GpuFacts> gpus() const { return gpus_; }
+  [[nodiscard]] std::span<const InstanceType> instances() const { return instances_; }
+  [[nodiscard]] std::span<const PriceRow> prices() const { return prices_; }
+
+  /// By canonical name or alias, without case: "NVIDIA A100-SXM4-80GB" and "a100-80gb" are one.
+  /// `memory` (0 = not known) tells 40 and 80 GB apart where a name does not.
+  [[nodiscard]] const GpuFacts* find_gpu(std::string_view name, Bytes memory = {}) const;
+  [[nodiscard]] const InstanceType* find_instance(std::string_view provider, std::string_view name) const;
+  /// provider "" = the only provider that has such a type.
+  [[nodiscard]] const InstanceType* find_instance(std::string_view name) const;
+  /// @return error naming the type, region and market when no price is known: never 0.
+  [[nodiscard]] Result<PriceRow> price(const PriceQuery& query) const;
+  /// All rows of a type, ascending by region, market, term, payment.
+  [[nodiscard]] std::vector<const PriceRow*> prices_of(std::string_view provider, std::string_view instance_type) const;
+
+ private:
+  std::vector<GpuFacts> gpus_;
+  std::vector<InstanceType> instances_;
+  std::vector<PriceRow> prices_;
+};
+
+/// Prices older than this are shown with a warning.
+inline constexpr Duration kPriceStaleAfter = Duration::hours(180 * 24);
+
+}  // namespace stint

@@ -1,0 +1,36 @@
+#include "cli/cli.h"
+
+#include <CLI/CLI.hpp>
+
+#include "base/check.h"
+
+namespace stint {
+
+ExitCode fail(const std::string& message) {
+  fmt::print(stderr, "stint: {}\n", message);
+  return ExitCode::kFailed;
+}
+
+int run_cli(int argc, char** argv) {
+  CLI::App app("Manages GPU fleets and what they cost.", "stint");
+  app.set_version_flag("--version", STINT_VERSION);
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 done; 1 failed, reason on stderr; 2 wrong usage; 3 done, but something was refused or is unsound.");
+  Action action;
+  add_import_command(app, action);
+  add_audit_command(app, action);
+  add_bill_command(app, action);
+  add_pick_command(app, action);
+  add_catalog_command(app, action);
+  add_profile_command(app, action);
+  add_history_command(app, action);
+  add_demo_command(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+  }
+  return static_cast<int>(action());
+}
+
+}  // namespace stint

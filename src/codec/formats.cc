@@ -1,0 +1,34 @@
+// The table of input formats.
+#include <array>
+
+#include "codec/importer.h"
+
+namespace stint {
+namespace {
+
+constexpr std::array<ImportFormat, 12> kFormats = {{
+    {"nvidia-smi", "nvidia-smi --query-gpu=… --format=csv, one or many samples", make_nvidia_smi_importer},
+    {"dcgm", "DCGM exporter or any Prometheus text exposition", make_prometheus_text_importer},
+    {"prometheus", "Prometheus query_range JSON from a file (a server: --url)", make_prometheus_range_importer},
+    {"focus", "FOCUS 1.0–1.3 bill, CSV", make_focus_importer},
+    {"cur", "AWS Cost and Usage Report 2.0, CSV", make_cur_importer},
+    {"sacct", "Slurm accounting, sacct -P with header", make_sacct_importer},
+    {"opencost", "OpenCost allocation JSON", make_opencost_importer},
+    {"inventory", "nodes, their types, markets and owners, CSV (docs/formats.md)", make_inventory_importer},
+    {"tenants", "rules from namespaces, accounts and users to clients, CSV (docs/formats.md)", make_tenants_importer},
+    {"skypilot", "SkyPilot catalogue vms.csv", make_skypilot_importer},
+    {"prices", "price list, CSV (docs/formats.md)", make_prices_importer},
+    {"genai", "Alibaba GenAI serving trace: pod duty cycle or memory, CSV", make_genai_importer},
+}};
+
+}  // namespace
+
+std::span<const ImportFormat> import_formats() { return kFormats; }
+
+const ImportFormat* find_import_format(std::string_view name) {
+  for (const ImportFormat& format : kFormats)
+    if (format.name == name) return &format;
+  return nullptr;
+}
+
+}  // namespace stint

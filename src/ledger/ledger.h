@@ -1,0 +1,72 @@
+// Ledger: every bill line becomes postings to tenants and to named idle causes that sum to it to the last
+// nano-unit.
+//
+// A compute line is tied to a node; its money is spread over the node's GPU-hours in its charge period, and
+// each GPU-hour over who held it and why the rest was idle (model/occupancy.h). One rounding per line, by
+// largest remainder over all its buckets. Storage and transfer keep apart; what belongs to nobody in
+// particular (support, tax, unused commitments, untagged services) is shared in proportion to GPU money.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/money.h"
+#include "base/time.h"
+#include "catalog/catalog.h"
+#include "model/history.h"
+#include "model/occupancy.h"
+
+namespace stint {
+
+enum class IdleCause {
+  kNone,               ///< held and active
+  kUnallocated,        ///< nobody held it
+  kInactive,           ///< held, but idle
+  kStrandedMig,        ///< cannot be given out under the MIG layout
+  kStrandedHost,       ///< free, but the node's CPUs or memory are taken
+  kUnhealthy,          ///< XID, ECC, node down
+  kTelemetryMissing,   ///< not known: no telemetry and no allocation record
+  kUnusedCommitment,   ///< a commitment nothing ran on
+};
+inline constexpr size_t kIdleCauseCount = 8;
+std::string_view name_of(IdleCause c);  // "active", "unallocated", "inactive", "stranded-mig", …
+
+struct Posting {
+  uint32_t bill_line = 0;  ///< index into Ledger::lines
+  TenantId tenant;         ///< into Ledger::tenants; the empty tenant = nobody (idle) or not attributed
+  WorkloadKind kind = WorkloadKind::kUnknown;
+  SpendKind spend = SpendKind::kCompute;
+  IdleCause cause = IdleCause::kNone;
+  bool shared = false;     ///< a share of common cost, not the tenant's own use
+  Money amount;
+};
+
+enum class CostBasis { kEffective, kBilled };
+
+struct LedgerOptions {
+  CostBasis basis = CostBasis::kEffective;
+  Interval period;                     ///< lines are cut to it in proportion to time
+};
+
+struct Ledger {
+  Interval period;
+  CostBasis basis = CostBasis::kEffective;
+  TenantTable tenants;
+  std::vector<BillLine> lines;         ///< as used: cut to the period; made from usage × price where `synthesised`
+  std::vector<bool> synthesised;       ///< per line
+  std::vector<Money> line_amounts;     ///< per line, on the basis, within the period
+  std::vector<NodeId> line_nodes;      ///< per line; invalid = not tied to a node
+  std::vector<Posting> postings;       ///< ascending by bill_line
+  std::vector<std::string> problems;   ///< what could not be priced or tied, each with its remedy
+  [[nodiscard]] Money total() const;
+};
+
+/// @return error only when currencies are mixed (name the amounts) or a synthesised line has no price and none can be found.
+Result<Ledger> post(const History& history, const Occupancy& occupancy, const Catalog& catalog, const LedgerOptions& options);
+
+/// Independent check: per line, postings sum to the line. @return the first line that does not.
+Status check_conservation(const Ledger& ledger);
+
+}  // namespace stint

@@ -1,0 +1,29 @@
+#include "model/fleet.h"
+
+#include <array>
+
+#include "base/text.h"
+
+namespace stint {
+namespace {
+
+constexpr std::array<std::pair<Market, std::string_view>, 5> kMarketNames = {{
+    {Market::kUnknown, "unknown"},
+    {Market::kOnDemand, "on-demand"},
+    {Market::kSpot, "spot"},
+    {Market::kReserved, "reserved"},
+    {Market::kOwned, "owned"},
+}};
+
+}  // namespace
+
+std::string_view name_of(Market m) { return kMarketNames[static_cast<size_t>(m)].second; }
+
+Result<Market> parse_market(std::string_view text) {
+  for (const auto& [market, name] : kMarketNames)
+    if (equals_ignoring_case(name, trim(text))) return market;
+  if (equals_ignoring_case(trim(text), "ondemand")) return Market::kOnDemand;
+  return invalid("'{}' is no market: use on-demand, spot, reserved or owned", excerpt(text));
+}
+
+}  // namespace stint

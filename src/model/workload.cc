@@ -1,0 +1,103 @@
+#include "model/workload.h"
+
+#include <array>
+
+#include "base/text.h"
+
+namespace stint {
+namespace {
+
+constexpr std::array<std::pair<WorkloadKind, std::string_view>, 7> kKindNames = {{
+    {WorkloadKind::kUnknown, "unknown"},
+    {WorkloadKind::kTraining, "training"},
+    {WorkloadKind::kFineTuning, "fine-tuning"},
+    {WorkloadKind::kBatchInference, "batch-inference"},
+    {WorkloadKind::kRealtimeInference, "realtime-inference"},
+    {WorkloadKind::kEvaluation, "evaluation"},
+    {WorkloadKind::kNotebook, "notebook"},
+}};
+
+struct KindHint {
+  std::string_view word;
+  WorkloadKind kind;
+};
+
+// In order: the more telling word first ("finetune" holds "tun", "batch-infer" holds "infer").
+constexpr KindHint kHints[] = {
+    {"notebook", WorkloadKind::kNotebook},       {"jupyter", WorkloadKind::kNotebook},
+    {"finetun", WorkloadKind::kFineTuning},      {"fine-tun", WorkloadKind::kFineTuning},
+    {"fine_tun", WorkloadKind::kFineTuning},     {"lora", WorkloadKind::kFineTuning},
+    {"eval", WorkloadKind::kEvaluation},         {"benchmark", WorkloadKind::kEvaluation},
+    {"batch-inf", WorkloadKind::kBatchInference},{"batch_inf", WorkloadKind::kBatchInference},
+    {"embedding", WorkloadKind::kBatchInference},{"scoring", WorkloadKind::kBatchInference},
+    {"inference", WorkloadKind::kRealtimeInference}, {"serving", WorkloadKind::kRealtimeInference},
+    {"serve", WorkloadKind::kRealtimeInference}, {"predict", WorkloadKind::kRealtimeInference},
+    {"triton", WorkloadKind::kRealtimeInference},{"vllm", WorkloadKind::kRealtimeInference},
+    {"endpoint", WorkloadKind::kRealtimeInference}, {"train", WorkloadKind::kTraining},
+    {"experiment", WorkloadKind::kTraining},     {"sweep", WorkloadKind::kTraining},
+};
+
+/// `bert-serving-7d4f9c6b5-x2x9k` → `bert-serving`: the suffixes a Deployment gives its pods.
+std::string_view without_generated_suffix(std::string_view pod) {
+  const auto generated = [](std::string_view part) {
+    if (part.size() < 5 || part.size() > 10) return false;
+    bool digit = false;
+    for (const char c : part) {
+      if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))) return false;
+      digit |= c >= '0' && c <= '9';
+    }
+    return digit || part.size() == 5;
+  };
+  std::string_view name = pod;
+  for (int i = 0; i < 2; ++i) {
+    const size_t dash = name.rfind('-');
+    if (dash == std::string_view::npos || dash == 0 || !generated(name.substr(dash + 1))) break;
+    name = name.substr(0, dash);
+  }
+  return name;
+}
+
+}  // namespace
+
+std::string_view name_of(WorkloadKind k) { return kKindNames[static_cast<size_t>(k)].second; }
+
+Result<WorkloadKind> parse_workload_kind(std::string_view text) {
+  for (const auto& [kind, name] : kKindNames)
+    if (equals_ignoring_case(name, trim(text))) return kind;
+  return invalid("'{}' is no workload kind: use training, fine-tuning, batch-inference, realtime-inference, evaluation or notebook",
+                 excerpt(text));
+}
+
+WorkloadKind guess_workload_kind(std::string_view text) {
+  for (const KindHint& hint : kHints)
+    if (contains_ignoring_case(text, hint.word)) return hint.kind;
+  return WorkloadKind::kUnknown;
+}
+
+bool is_interactive(WorkloadKind k) { return k == WorkloadKind::kRealtimeInference || k == WorkloadKind::kNotebook; }
+
+std::string_view name_of(RunState s) {
+  constexpr std::array<std::string_view, 9> kNames = {"unknown",   "pending", "running",   "completed", "failed",
+                                                      "cancelled", "timeout", "preempted", "node-fail"};
+  return kNames[static_cast<size_t>(s)];
+}
+
+Tenant tenant_of(const Holder& holder, const std::vector<TenantRule>& rules) {
+  const auto matches = [&](const TenantRule& rule) {
+    const auto hit = [&](std::string_view kind, const std::string& name) {
+      return !name.empty() && glob_matches(rule.pattern, std::string(kind) + '/' + name);
+    };
+    return hit("pod", holder.pod.empty() ? "" : holder.ns + '/' + holder.pod) || hit("job", holder.job) ||
+           hit("user", holder.user) || hit("account", holder.account) || hit("namespace", holder.ns);
+  };
+  Tenant derived;
+  derived.client = !holder.ns.empty() ? holder.ns : holder.account;
+  derived.team = holder.user;
+  if (!holder.pod.empty()) derived.workload = without_generated_suffix(holder.pod);
+  else if (!holder.job.empty()) derived.workload = holder.job;
+  for (const TenantRule& rule : rules)
+    if (matches(rule)) return merged(rule.tenant, derived);
+  return derived;
+}
+
+}  // namespace stint

@@ -1,0 +1,62 @@
+// The History file: one SQLite database (WAL) that is imported into, audited, replayed and reported from.
+// Schema: docs/formats.md. Every import is one transaction, so a kill at any instant leaves the file as it
+// was before or after that import; the same bytes imported twice change nothing.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "codec/sink.h"
+#include "model/history.h"
+#include "telemetry/usage.h"
+
+namespace stint {
+
+enum class OpenMode { kReadOnly, kReadWrite, kCreate };
+
+struct HistoryInfo {
+  int schema_version = 0;
+  Interval telemetry;             ///< first to last hour with a rollup
+  Interval billed;                ///< charge periods
+  uint64_t nodes = 0, devices = 0, series = 0, rollup_days = 0, runs = 0, bill_lines = 0, prices = 0, imports = 0, rejected = 0;
+  int64_t file_bytes = 0;
+};
+
+class HistoryFile {
+ public:
+  static Result<HistoryFile> open(const std::string& path, OpenMode mode);
+  HistoryFile(HistoryFile&&) noexcept;
+  HistoryFile& operator=(HistoryFile&&) noexcept;
+  ~HistoryFile();
+
+  /// An import in progress. Destroyed without commit() = rolled back.
+  class Import : public Sink {
+   public:
+    /// @return the record as stored; accepted etc. are filled in here.
+    virtual Result<ImportRecord> commit(std::string_view fingerprint) = 0;
+  };
+  /// @param now  written into the record; the caller owns the clock.
+  Result<std::unique_ptr<Import>> begin_import(std::string_view kind, std::string_view source, Instant now);
+  /// The record of an import of the same bytes, if there was one.
+  Result<std::optional<ImportRecord>> find_import(std::string_view kind, std::string_view fingerprint);
+
+  /// Everything but telemetry. An empty interval = all there is. Bill lines and runs that touch the interval are included whole.
+  Result<History> load(Interval period = {});
+  /// Telemetry of `history.devices` over `history.period` (whole hours).
+  Result<Usage> load_usage(const History& history);
+  Result<HistoryInfo> info();
+  /// Integrity of the database, of every reference and of every rollup. @return the problems, empty = sound.
+  Result<std::vector<std::string>> check();
+
+ private:
+  struct Impl;
+  explicit HistoryFile(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace stint
