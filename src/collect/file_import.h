@@ -1,0 +1,29 @@
+// Import of a file (plain or gzip, or "-" for standard input) into a History through its format's importer.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "codec/importer.h"
+#include "store/history_file.h"
+
+namespace stint {
+
+struct FileImport {
+  const ImportFormat* format = nullptr;
+  std::string path;
+  ImportOptions options;   ///< `source` is filled in from `path` when empty
+};
+
+struct ImportOutcome {
+  ImportRecord record;
+  bool already_there = false;  ///< the same bytes were imported before; nothing changed
+};
+
+/// Told now and then how far the import is. @param total_bytes  0 = not known.
+using ImportProgress = std::function<void(int64_t read_bytes, int64_t total_bytes)>;
+
+Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import, Instant now, const ImportProgress& progress = {});
+
+}  // namespace stint
