@@ -10,9 +10,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const stint::ImportFormat* const format = stint::find_import_format(STINT_FORMAT);
   CHECK(format != nullptr, "no format {}", STINT_FORMAT);
   if (size == 0) return 0;
-  // The first byte says how large the pieces are, so that every buffer boundary is met sooner or later.
-  const size_t piece = data[0] + size_t{1};
-  const std::string_view input(reinterpret_cast<const char*>(data) + 1, size - 1);
+  // The last byte says how large the pieces are, so that every buffer boundary is met sooner or later.
+  const size_t piece = data[size - 1] + size_t{1};
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
   stint::TestingSink sink;
   stint::ImportOptions options{.source = "fuzz", .node = "node", .at = stint::Instant::from_seconds(1'760'000'000)};
   const auto importer = format->create(options, sink);

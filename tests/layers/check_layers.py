@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""The arrows of ARCHITECTURE.md are the arrows of the build.
+
+For every file of src/: it includes only its own module and modules its CMake declaration reaches; files below
+the line use no clock, file, socket, thread, randomness, environment or unordered container; no two modules
+depend on each other. Usage: check_layers.py SOURCE_DIR
+"""
+import pathlib
+import re
+import sys
+
+PURE = {"base", "model", "catalog", "sched", "ledger", "telemetry", "codec", "sim", "advise", "batching"}
+# Headers whose presence below the line means the outside leaks in; fmt's file output is covered by <cstdio>.
+FORBIDDEN_INCLUDES = re.compile(
+    r'#include <(chrono|thread|mutex|shared_mutex|atomic|condition_variable|future|fstream|iostream|filesystem|random|ctime|'
+    r'unordered_map|unordered_set|cstdio|stdio\.h|unistd\.h|fcntl\.h|sys/[a-z_]+\.h|sqlite3\.h|curl/.*|zlib\.h|dlfcn\.h)>')
+FORBIDDEN_CALLS = re.compile(r'\b(std::getenv|getenv|std::rand|std::time|gettimeofday|clock_gettime|std::fopen|fopen)\s*\(')
+# check.cc prints the broken invariant before it aborts; that is the one thing below the line that speaks.
+ALLOWED = {("base/check.cc", "cstdio")}
+
+
+def modules(cmake_text):
+    """name → declared dependencies, from the stint_module() lines."""
+    found = {}
+    for name, rest in re.findall(r'stint_module\((\w+)([^)]*)\)', cmake_text):
+        deps = re.search(r'\bDEPS ([\w ]+?)(?: LIBS| TEST_LIBS|$)', rest.strip())
+        found[name] = deps.group(1).split() if deps else []
+    return found
+
+
+def reachable(name, deps):
+    seen, todo = set(), [name]
+    while todo:
+        for dep in deps.get(todo.pop(), []):
+            if dep not in seen:
+                seen.add(dep)
+                todo.append(dep)
+    return seen
+
+
+def check(source):
+    src = source / "src"
+    deps = modules((src / "CMakeLists.txt").read_text())
+    problems = []
+    for name in deps:
+        reach = reachable(name, deps)
+        if name in reach:
+            problems.append(f"src/CMakeLists.txt: {name} depends on itself by way of {sorted(reach)}")
+        if name in PURE and reach - PURE:
+            problems.append(f"src/CMakeLists.txt: {name} is below the line but reaches {sorted(reach - PURE)}")
+    for path in sorted(src.glob("*/*")):
+        if path.suffix not in (".h", ".cc"):
+            continue
+        module, where = path.parent.name, path.relative_to(src).as_posix()
+        if module not in deps:
+            problems.append(f"src/{where}: no stint_module({module} …) in src/CMakeLists.txt")
+            continue
+        allowed = reachable(module, deps) | {module}
+        test = path.name.endswith("_test.cc")
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            include = re.match(r'#include "([^/"]+)/', line)
+            if include and include.group(1) in deps and include.group(1) not in allowed:
+                problems.append(f"src/{where}:{number}: {module} may not include {include.group(1)} (allowed: {sorted(allowed)})")
+            if module not in PURE or test:
+                continue
+            system = FORBIDDEN_INCLUDES.search(line)
+            if system and (where, system.group(1)) not in ALLOWED:
+                problems.append(f"src/{where}:{number}: {module} is pure, but includes <{system.group(1)}>")
+            if FORBIDDEN_CALLS.search(line.split("//")[0]):
+                problems.append(f"src/{where}:{number}: {module} is pure, but calls {FORBIDDEN_CALLS.search(line).group(1)}")
+        if path.suffix == ".h" and "#pragma once" not in path.read_text():
+            problems.append(f"src/{where}: header without #pragma once")
+    return problems, deps
+
+
+def self_test(tmp):
+    """The check fails where it must: an upward include, a clock below the line, an undeclared folder, a cycle."""
+    src = tmp / "src"
+    (src / "base").mkdir(parents=True)
+    (src / "host").mkdir()
+    (src / "CMakeLists.txt").write_text("stint_module(base LIBS fmt)\nstint_module(host DEPS base)\n")
+    (src / "base" / "good.h").write_text("#pragma once\n")
+    assert check(tmp)[0] == []
+    (src / "base" / "bad.cc").write_text('#include "host/clock.h"\n#include <chrono>\nint x = rand();\nauto y = getenv("A");\n')
+    (src / "stray").mkdir()
+    (src / "stray" / "a.h").write_text("#pragma once\n")
+    assert len(check(tmp)[0]) == 4, check(tmp)[0]
+    (src / "CMakeLists.txt").write_text("stint_module(base DEPS host)\nstint_module(host DEPS base)\n")
+    assert any("depends on itself" in p for p in check(tmp)[0])
+
+
+if __name__ == "__main__":
+    import tempfile
+    with tempfile.TemporaryDirectory() as tmp:
+        self_test(pathlib.Path(tmp))
+    found, declared = check(pathlib.Path(sys.argv[1]))
+    print("\n".join(found))
+    print(f"{len(declared)} modules, {len(found)} problems")
+    sys.exit(1 if found else 0)
