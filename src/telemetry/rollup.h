@@ -49,8 +49,27 @@ class Sketch {
 
  private:
   friend struct RollupCodec;
+  friend class SketchAccumulator;
   std::vector<Bin> bins_;
   uint64_t count_ = 0;
+};
+
+/// Adds up many sketches of one metric: a dense window over the grid, so that a bin costs one addition.
+class SketchAccumulator {
+ public:
+  void add(int32_t key, uint32_t count) {
+    const auto slot = static_cast<size_t>(static_cast<int64_t>(key) - base_);
+    if (slot >= counts_.size()) [[unlikely]] return grow_and_add(key, count);
+    counts_[slot] += count;
+  }
+  void add(const Sketch& sketch);
+  /// The sum so far; starts again from nothing.
+  Sketch take();
+
+ private:
+  void grow_and_add(int32_t key, uint32_t count);
+  std::vector<uint64_t> counts_;
+  int64_t base_ = 0;  ///< grid position of counts_[0]
 };
 
 struct Rollup {
@@ -76,8 +95,41 @@ struct RollupDay {
   int64_t day_index = 0;  ///< days since 1970, UTC
   std::array<std::optional<Rollup>, 24> hours;
 };
+/// Every hour must lie in the day, hold at least one sample and a sketch of as many samples (or none).
 std::string encode(const RollupDay& day);
 /// @return error when the bytes are damaged; never reads outside them.
 Result<RollupDay> decode_rollup_day(int64_t day_index, std::string_view bytes);
+
+/// One hour of a stored day without its sketch.
+struct RollupSummary {
+  uint32_t hour_of_day = 0;
+  uint32_t count = 0;
+  uint32_t low = 0;  ///< of `count`, samples in the grid positions ≤ 1: below 0.75 points for percentages
+  double sum = 0;
+  double min = 0;
+  double max = 0;
+  Duration covered;
+  Instant first;
+  Instant last;
+};
+
+/// Reads a stored day without building 24 sketches: the summaries at once, the sketches' bins on request.
+class RollupDayReader {
+ public:
+  /// @param bytes  must outlive the reader. @return error when the summaries are damaged.
+  static Result<RollupDayReader> open(int64_t day_index, std::string_view bytes);
+  /// Ascending by hour.
+  [[nodiscard]] std::span<const RollupSummary> hours() const { return std::span(hours_).first(hour_count_); }
+  /// Adds the bins of the hours whose bit is set in `hour_mask` (bit 0 = 00:00 UTC).
+  /// @return error when a sketch is damaged; bins read before that stay added.
+  Status add_sketches(SketchAccumulator& to, uint32_t hour_mask = 0xffffff) const;
+
+ private:
+  friend struct RollupCodec;
+  RollupDayReader() = default;
+  std::array<RollupSummary, 24> hours_;
+  size_t hour_count_ = 0;
+  std::string_view sketches_;
+};
 
 }  // namespace stint

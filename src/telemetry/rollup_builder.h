@@ -1,5 +1,5 @@
 // Turns streams of samples into hourly rollups, in bounded memory: per series, the raw samples of the hour
-// in progress and nothing older.
+// in progress (12 bytes each) and nothing older.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,10 @@ class RollupBuilder {
 
  private:
   struct State;
+  void close(SeriesId id);
   std::vector<State> states_;
   Emit emit_;
+  std::vector<float> scratch_;
   uint64_t accepted_ = 0;
   uint64_t duplicates_ = 0;
 };

@@ -42,7 +42,8 @@ struct DeviceUsage {
     std::map<Metric, HourlySeries> metrics;
   };
   std::vector<Held> holders;
-  /// kUtilization, or kEngineActive where that is all there is (MIG, some exporters); none = no utilisation telemetry.
+  /// kUtilization; where that is missing, or is 0 throughout although the engine was active (both happen under
+  /// MIG), kEngineActive, else kSmActive; nullptr = no utilisation telemetry.
   [[nodiscard]] const HourlySeries* utilization() const;
   [[nodiscard]] std::optional<Metric> utilization_source() const;
   [[nodiscard]] const HourlySeries* find(Metric m) const;
@@ -55,11 +56,31 @@ struct Usage {
   [[nodiscard]] size_t hour_count() const { return static_cast<size_t>(period.length().count_ns() / kHour.count_ns()); }
 };
 
-/// Adds one hour to a series of `usage`. @param hour_offset  hours since Usage::period.begin.
+/// Adds one hour to a series of `usage`. @param hour_offset  hours since Usage::period.begin, < hour_count.
+/// An hour that is already there (a second source of the same series) is averaged in by coverage.
 void add_hour(HourlySeries& series, Metric metric, size_t hour_offset, size_t hour_count, const Rollup& rollup);
 
-/// Where a device has no series of its own but its holders do, makes one: holders that show the same value
-/// (time slicing, MPS: every pod repeats the device's) count once; the largest is taken per hour.
+/// Makes one HourlySeries out of stored days, much faster than decode_rollup_day and add_hour.
+class HourlySeriesBuilder {
+ public:
+  /// @param period  whole UTC hours.
+  HourlySeriesBuilder(Metric metric, Interval period);
+  /// Adds a day; its hours outside the period are left out. @return error when the bytes are damaged.
+  Status add_day(int64_t day_index, std::string_view bytes);
+  /// The series so far; starts again from nothing.
+  HourlySeries take();
+
+ private:
+  Metric metric_;
+  int64_t first_hour_;
+  size_t hour_count_;
+  HourlySeries series_;
+  SketchAccumulator sketch_;
+};
+
+/// Where a device has no series of its own for a metric but its holders do, makes one. In each hour holders that
+/// show the same value (time slicing, MPS: every pod repeats the device's) count once; holders that fit into the
+/// hour one after another are averaged by coverage; of holders that overlap the largest is taken.
 void fill_device_series_from_holders(DeviceUsage& device);
 
 }  // namespace stint
