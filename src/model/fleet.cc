@@ -26,4 +26,12 @@ Result<Market> parse_market(std::string_view text) {
   return invalid("'{}' is no market: use on-demand, spot, reserved or owned", excerpt(text));
 }
 
+Tenant tenant_of(const Node& node, const std::vector<TenantRule>& rules) {
+  for (const TenantRule& rule : rules)
+    if (glob_matches(rule.pattern, "node/" + node.name)) return merged(node.tenant, rule.tenant);
+  return node.tenant;
+}
+
+bool can_be_billed(const Tenant& t) { return !t.client.empty() || !t.project.empty() || !t.team.empty() || !t.workload.empty(); }
+
 }  // namespace stint

@@ -43,6 +43,11 @@ struct Node {
   std::optional<Instant> present_until;
 };
 
+/// The node's own tenant: what the inventory says, and for the rest the first rule that matches `node/NAME`.
+Tenant tenant_of(const Node& node, const std::vector<TenantRule>& rules);
+/// True when the tenant names somebody who can be billed: a client, project, team or workload; an environment alone does not.
+bool can_be_billed(const Tenant& tenant);
+
 /// A MIG GPU instance on a device.
 struct MigInstance {
   std::string profile;  ///< "1g.10gb"
