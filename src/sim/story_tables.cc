@@ -43,11 +43,6 @@ std::string tres_of(const Run& run, std::string_view gpu_type, std::string_view 
                      run.gpus_requested, gibi, memory_suffix, run.allocations.size());
 }
 
-std::string date_or_empty(const StoryNode& node, const Story& story, Instant Interval::*side) {
-  const Interval there = {node.present.front().begin, node.present.back().end};
-  return there == story.period ? "" : format_utc(there.*side);
-}
-
 }  // namespace
 
 void write_sacct(const Story& story, const TextOut& out) {
@@ -78,9 +73,10 @@ void write_inventory(const Story& story, const TextOut& out) {
     const Node& n = made.node;
     text.add("{},{},{},{},{},{},{},{},{},{},{},{},USD,", n.name, n.resource_id, n.provider, n.region, n.zone, n.instance_type,
              name_of(n.market), n.gpu_model, n.gpu_count, n.vcpus, n.memory.count() >> 30, n.rate->per_hour().to_decimal());
-    text.add("{},{},{},{},{},{},{},{},{}\n", n.kind == WorkloadKind::kUnknown ? "" : name_of(n.kind),
+    // `from` and `until` stay empty: machines that come and go within the month are known by their bill lines.
+    text.add("{},{},{},{},{},{},{},,\n", n.kind == WorkloadKind::kUnknown ? "" : name_of(n.kind),
              !n.checkpointable ? "" : *n.checkpointable ? "true" : "false", n.tenant.client, n.tenant.project, n.tenant.team,
-             n.tenant.environment, n.tenant.workload, date_or_empty(made, story, &Interval::begin), date_or_empty(made, story, &Interval::end));
+             n.tenant.environment, n.tenant.workload);
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 
 #include "telemetry/rollup_grid.h"
 
@@ -112,6 +112,9 @@ HourlySeries HourlySeriesBuilder::take() {
 
 namespace {
 
+/// Series that follow one another overlap by as much as their last samples are held beyond their end.
+constexpr int kMostSuccessionSeconds = 3600 + 2 * static_cast<int>(kLongestHold.whole_seconds());
+
 /// What the device did in an hour, from what its holders show.
 Hour joined(std::vector<Hour>& shown) {
   const auto key = [](const Hour& h) { return std::tuple(-h.mean, h.covered_s, h.max, h.idle_permille); };
@@ -120,11 +123,11 @@ Hour joined(std::vector<Hour>& shown) {
   int covered = 0;
   for (const Hour& h : shown) covered += h.covered_s;
   Hour device = shown.front();
-  if (covered > 3600) return device;
+  if (covered > kMostSuccessionSeconds) return device;
   for (const Hour& h : std::span(shown).subspan(1)) {
     const int sum = device.covered_s + h.covered_s;
     device = averaged(device, h);
-    device.covered_s = static_cast<uint16_t>(sum);
+    device.covered_s = static_cast<uint16_t>(std::min(sum, 3600));
   }
   return device;
 }
@@ -152,18 +155,26 @@ HourlySeries joined_series(const std::vector<const HourlySeries*>& holders) {
   return device;
 }
 
+/// Whether `own` shows the device only while `held` does not: the source moves the device's series to its holder.
+bool is_complementary(const HourlySeries& own, const HourlySeries& held) {
+  for (size_t h = 0; h < std::min(own.hours.size(), held.hours.size()); ++h)
+    if (own.hours[h].covered_s > 0 && own.hours[h].covered_s + held.hours[h].covered_s > kMostSuccessionSeconds) return false;
+  return true;
+}
+
 }  // namespace
 
 void fill_device_series_from_holders(DeviceUsage& device) {
-  std::set<Metric> held;
+  std::map<Metric, std::vector<const HourlySeries*>> held;
   for (const DeviceUsage::Held& h : device.holders)
     for (const auto& [metric, series] : h.metrics)
-      if (!series.empty() && device.find(metric) == nullptr) held.insert(metric);
-  for (const Metric metric : held) {
-    std::vector<const HourlySeries*> holders;
-    for (const DeviceUsage::Held& h : device.holders)
-      if (const auto it = h.metrics.find(metric); it != h.metrics.end() && !it->second.empty()) holders.push_back(&it->second);
-    device.metrics[metric] = joined_series(holders);
+      if (!series.empty()) held[metric].push_back(&series);
+  for (const auto& [metric, holders] : held) {
+    HourlySeries joined = joined_series(holders);
+    const HourlySeries* own = device.find(metric);
+    if (own != nullptr && !is_complementary(*own, joined)) continue;
+    if (own != nullptr) joined = joined_series({own, &joined});
+    device.metrics[metric] = std::move(joined);
   }
 }
 

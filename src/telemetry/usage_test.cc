@@ -172,5 +172,27 @@ TEST(FillDeviceSeries, HoldersOneAfterAnotherAreAveraged) {
   EXPECT_EQ(d.metrics.at(Metric::kUtilization).hours[0].covered_s, 3600);
 }
 
+/// A source that names the holder while there is one shows the device under its own name only when it is free.
+TEST(FillDeviceSeries, OwnSeriesOfTheFreeHoursIsCompletedByHolders) {
+  DeviceUsage d;
+  d.metrics[Metric::kUtilization] = series_of(Metric::kUtilization, {{0}}, Duration::minutes(15));
+  d.holders.push_back(held(0, series_of(Metric::kUtilization, {{80}}, Duration::minutes(45))));
+  fill_device_series_from_holders(d);
+  const HourlySeries& whole = d.metrics.at(Metric::kUtilization);
+  EXPECT_EQ(whole.hours[0].mean, 60);  // (0 × 15 + 80 × 45) / 60
+  EXPECT_EQ(whole.hours[0].covered_s, 3600);
+  EXPECT_EQ(whole.count, 2U);
+  EXPECT_EQ(whole.max, 80);
+}
+
+TEST(FillDeviceSeries, OwnSeriesBesideHoldersStands) {
+  DeviceUsage d;
+  d.metrics[Metric::kUtilization] = series_of(Metric::kUtilization, {{30}});
+  d.holders.push_back(held(0, series_of(Metric::kUtilization, {{10}})));
+  fill_device_series_from_holders(d);
+  EXPECT_EQ(d.metrics.at(Metric::kUtilization).hours[0].mean, 30);
+  EXPECT_EQ(d.metrics.at(Metric::kUtilization).count, 1U);
+}
+
 }  // namespace
 }  // namespace stint
