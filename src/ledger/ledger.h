@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,7 @@ struct Posting {
   SpendKind spend = SpendKind::kCompute;
   IdleCause cause = IdleCause::kNone;
   bool shared = false;     ///< a share of common cost, not the tenant's own use
+  bool activity_known = true;  ///< false: held, but no telemetry says whether it was active (`cause` is then kNone)
   Money amount;
 };
 
@@ -50,11 +52,47 @@ struct LedgerOptions {
   Interval period;                     ///< lines are cut to it in proportion to time
 };
 
+/// The lines of a ledger. Whole lines are borrowed from the History, which is large: it must outlive the ledger
+/// (moving it is fine). Copies of this share what it owns.
+class LedgerLines {
+ public:
+  class Iterator {
+   public:
+    using value_type = BillLine;
+    using difference_type = std::ptrdiff_t;
+    Iterator() = default;
+    explicit Iterator(const BillLine* const* at) : at_(at) {}
+    const BillLine& operator*() const { return **at_; }
+    const BillLine* operator->() const { return *at_; }
+    Iterator& operator++() { ++at_; return *this; }
+    Iterator operator++(int) { return Iterator(at_++); }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    const BillLine* const* at_ = nullptr;
+  };
+  void borrow(const BillLine& line) { lines_.push_back(&line); }
+  void push_back(BillLine line) {
+    own_.push_back(std::make_shared<const BillLine>(std::move(line)));
+    lines_.push_back(own_.back().get());
+  }
+  void reserve(size_t n) { lines_.reserve(n); }
+  [[nodiscard]] size_t size() const { return lines_.size(); }
+  [[nodiscard]] bool empty() const { return lines_.empty(); }
+  const BillLine& operator[](size_t i) const { return *lines_[i]; }
+  [[nodiscard]] Iterator begin() const { return Iterator(lines_.data()); }
+  [[nodiscard]] Iterator end() const { return Iterator(lines_.data() + lines_.size()); }
+
+ private:
+  std::vector<const BillLine*> lines_;
+  std::vector<std::shared_ptr<const BillLine>> own_;  // cut or synthesised
+};
+
 struct Ledger {
   Interval period;
   CostBasis basis = CostBasis::kEffective;
   TenantTable tenants;
-  std::vector<BillLine> lines;         ///< as used: cut to the period; made from usage × price where `synthesised`
+  LedgerLines lines;                   ///< as used: cut to the period; made from usage × price where `synthesised`
   std::vector<bool> synthesised;       ///< per line
   std::vector<Money> line_amounts;     ///< per line, on the basis, within the period
   std::vector<NodeId> line_nodes;      ///< per line; invalid = not tied to a node
@@ -63,7 +101,10 @@ struct Ledger {
   [[nodiscard]] Money total() const;
 };
 
-/// @return error only when currencies are mixed (name the amounts) or a synthesised line has no price and none can be found.
+/// A node without a bill line is priced from its hours: at its own rate, else at the catalogue's. One whose price
+/// nobody knows is left out with a problem that names its type: it never costs 0.
+/// @param catalog  with imported prices laid over (Catalog::with_prices).
+/// @return error only when lines of the period are in more than one currency.
 Result<Ledger> post(const History& history, const Occupancy& occupancy, const Catalog& catalog, const LedgerOptions& options);
 
 /// Independent check: per line, postings sum to the line. @return the first line that does not.

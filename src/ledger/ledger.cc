@@ -1,0 +1,386 @@
+#include "ledger/ledger.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "ledger/line_cut.h"
+#include "ledger/line_match.h"
+#include "ledger/node_hours.h"
+#include "ledger/problems.h"
+#include "ledger/synthesis.h"
+
+namespace stint {
+namespace {
+
+__extension__ typedef __int128 Int128;
+
+/// Above this many postings of common cost, tenants are told apart by client only.
+constexpr size_t kMostSharedPostings = 2'000'000;
+
+Money amount_of(const BillLine& line, CostBasis basis) { return basis == CostBasis::kBilled ? line.billed : line.effective; }
+
+/// The period asked for, else the History's, else what its bill covers.
+Interval period_of(const History& history, const LedgerOptions& options) {
+  if (!options.period.empty()) return options.period;
+  if (!history.period.empty()) return history.period;
+  Interval hull;
+  for (const BillLine& line : history.bill) {
+    if (line.charge_period.empty()) continue;
+    if (hull.empty()) hull = line.charge_period;
+    hull = {std::min(hull.begin, line.charge_period.begin), std::max(hull.end, line.charge_period.end)};
+  }
+  return hull;
+}
+
+class Poster {
+ public:
+  Poster(const History& history, const Occupancy& occupancy, const Catalog& catalog, const LedgerOptions& options)
+      : history_(history), catalog_(catalog), matcher_(history) {
+    out_.period = period_of(history, options);
+    out_.basis = options.basis;
+    out_.tenants = occupancy.tenants;
+    nobody_ = out_.tenants.intern({});
+    hours_ = NodeHours::build(history, occupancy, nobody_);
+    acc_.resize(hours_.keys().size());
+  }
+
+  Result<Ledger> run() {
+    TRY(take_lines());
+    tie_by_type();
+    synthesise_missing();
+    for (uint32_t i = 0; i < out_.lines.size(); ++i) post_line(i);
+    post_shared();
+    out_.problems = problems_.texts();
+    return std::move(out_);
+  }
+
+ private:
+  struct Part {
+    NodeHours::Key key;
+    int64_t weight = 0;
+  };
+  struct SharedLine {
+    uint32_t line = 0;
+    IdleCause cause = IdleCause::kNone;
+  };
+
+  Status take_lines() {
+    std::map<Currency, Money> sums;
+    out_.lines.reserve(history_.bill.size());
+    for (const BillLine& line : history_.bill) {
+      const auto cut = cut_of(line, out_.period);
+      if (!cut) continue;
+      if (cut->whole()) out_.lines.borrow(line);
+      else out_.lines.push_back(cut_line(line, *cut));
+      const NodeId node = matcher_.by_resource(line);
+      if (line.spend == SpendKind::kCompute) {
+        if (node.valid()) matcher_.saw_tied(node);
+        else matcher_.saw_untied(line);
+      }
+      add_line(*cut, node, false);
+      const Money amount = out_.line_amounts.back();
+      if (!amount.is_zero()) sums.try_emplace(amount.currency(), Money::nanos(0, amount.currency())).first->second += amount;
+    }
+    if (sums.size() > 1) {
+      std::string amounts;
+      for (const auto& [currency, sum] : sums) amounts += (amounts.empty() ? "" : " and ") + sum.to_text();
+      return invalid("the bill is in more than one currency ({}): convert it, or bill each currency from a History of its own", amounts);
+    }
+    if (!sums.empty()) currency_ = sums.begin()->first;
+    for (Money& amount : out_.line_amounts)
+      if (amount.is_zero()) amount = Money::nanos(0, currency_);
+    return {};
+  }
+
+  void add_line(const LineCut& cut, NodeId node, bool synthesised) {
+    out_.line_amounts.push_back(amount_of(out_.lines[out_.lines.size() - 1], out_.basis));
+    out_.line_nodes.push_back(node);
+    out_.synthesised.push_back(synthesised);
+    cuts_.push_back(cut);
+  }
+
+  void tie_by_type() {
+    for (size_t i = 0; i < out_.lines.size(); ++i)
+      if (!out_.line_nodes[i].valid() && out_.lines[i].spend == SpendKind::kCompute) out_.line_nodes[i] = matcher_.by_type(out_.lines[i]);
+  }
+
+  /// Lines for nodes without any; not where the bill has lines of that type that could be theirs.
+  void synthesise_missing() {
+    std::vector<bool> billed(history_.nodes.size());
+    std::set<std::string_view> untied_types;
+    std::set<std::string_view> providers;
+    for (size_t i = 0; i < out_.lines.size(); ++i) {
+      providers.insert(out_.lines[i].provider);
+      if (out_.lines[i].spend != SpendKind::kCompute) continue;
+      if (out_.line_nodes[i].valid()) billed[out_.line_nodes[i].index()] = true;
+      else if (out_.lines[i].category == ChargeCategory::kUsage) untied_types.insert(out_.lines[i].instance_type);
+    }
+    for (uint32_t n = 0; n < history_.nodes.size(); ++n) {
+      const Node& node = history_.nodes[n];
+      if (billed[n]) continue;
+      if (!node.instance_type.empty() && untied_types.count(node.instance_type) > 0) {
+        problems_.add_node(fmt::format("the bill has lines of type {} that name none of these nodes: give the nodes' resource_id in the "
+                                       "inventory as the bill writes it; until then they are not priced", node.instance_type), node.name);
+        continue;
+      }
+      auto line = synthesise(node, hours_.of(NodeId(n), out_.period), catalog_, out_.period);
+      if (!line.ok()) {
+        problems_.add_node("left out of the bill: " + line.error().message, node.name);
+        continue;
+      }
+      if (!*line) continue;
+      if (!out_.lines.empty() && (*line)->billed.currency() != currency_) {
+        problems_.add_node(fmt::format("left out: priced in {} where the bill is in {}: give the rate in {}",
+                                       (*line)->billed.currency().code(), currency_.code(), currency_.code()), node.name);
+        continue;
+      }
+      currency_ = (*line)->billed.currency();
+      if (!node.provider.empty() && providers.count(node.provider) > 0)
+        problems_.add_node(fmt::format("priced from usage, because the bill of {} does not name them", node.provider), node.name);
+      const auto cut = cut_of(**line, out_.period);
+      out_.lines.push_back(std::move(**line));
+      add_line(*cut, NodeId(n), true);
+    }
+  }
+
+  void post_line(uint32_t i) {
+    const BillLine& line = out_.lines[i];
+    if (out_.line_amounts[i].is_zero()) return;
+    if (line.commitment_unused) return shared_.push_back({i, IdleCause::kUnusedCommitment});
+    if (line.spend == SpendKind::kCompute) return post_compute(i);
+    TenantId tenant = tenant_of_tags(line);
+    const NodeId node = out_.line_nodes[i];
+    if (tenant == nobody_ && node.valid() && line.spend != SpendKind::kOther)
+      tenant = out_.tenants.intern(tenant_of(history_.nodes[node.index()], history_.tenant_rules));
+    if (tenant == nobody_) return shared_.push_back({i, IdleCause::kNone});
+    post_whole(i, {tenant, WorkloadKind::kUnknown, IdleCause::kNone, true});
+  }
+
+  void post_compute(uint32_t i) {
+    const BillLine& line = out_.lines[i];
+    const NodeId node = out_.line_nodes[i];
+    if (node.valid() && hours_.gpu_count(node) > 0 && line.category != ChargeCategory::kTax) return spread(i, node);
+    TenantId tenant = tenant_of_tags(line);
+    WorkloadKind kind = WorkloadKind::kUnknown;
+    if (node.valid()) {
+      const Tenant own = tenant_of(history_.nodes[node.index()], history_.tenant_rules);
+      tenant = out_.tenants.intern(merged(out_.tenants[tenant], own));
+      kind = history_.nodes[node.index()].kind;
+    }
+    const bool gpus = has_gpus(line);
+    if (tenant != nobody_) return post_whole(i, {tenant, kind, IdleCause::kNone, !gpus});
+    if (!gpus || line.category == ChargeCategory::kPurchase) return shared_.push_back({i, IdleCause::kNone});
+    post_whole(i, {nobody_, kind, IdleCause::kTelemetryMissing, true});
+    problems_.add_line(fmt::format("{} {} {}", line.instance_type, line.region, line.resource_id), out_.line_amounts[i]);
+  }
+
+  [[nodiscard]] bool has_gpus(const BillLine& line) {
+    if (line.instance_type.empty()) return false;
+    const auto [it, fresh] = type_has_gpus_.try_emplace(line.instance_type, false);
+    if (fresh) {
+      const InstanceType* type = catalog_.find_instance(line.instance_type);
+      it->second = type != nullptr && type->gpu_milli > 0;
+    }
+    return it->second;
+  }
+
+  /// Over the node's GPU-hours in the charge period.
+  void spread(uint32_t i, NodeId node) {
+    const BillLine& line = out_.lines[i];
+    const LineCut& cut = cuts_[i];
+    // A charge without length, such as a one-off fee, is for all of the period.
+    const Interval when = cut.within.empty() ? out_.period : cut.within;
+    parts_.clear();
+    int64_t total = 0;
+    int64_t missing = 0;
+    for (const NodeHours::Hour& hour : hours_.of(node, when))
+      for (const NodeHours::Bucket& b : hours_.buckets(hour)) {
+        const int64_t weight = weight_within(b.weight, hour.hour_index, when);
+        if (weight == 0) continue;
+        total += weight;
+        if (hours_.keys()[b.key].cause == IdleCause::kTelemetryMissing) {
+          missing += weight;
+        } else {
+          if (acc_[b.key] == 0) touched_.push_back(b.key);
+          acc_[b.key] += weight;
+        }
+      }
+    for (const uint32_t key : touched_) parts_.push_back({hours_.keys()[key], std::exchange(acc_[key], 0)});
+    touched_.clear();
+    const int64_t unseen = missing_weight(line, cut, node, when, total, missing);
+    if (unseen > 0) parts_.push_back({{nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, unseen});
+    if (parts_.empty()) parts_.push_back({{nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, 1});
+    give_to_owner(line);
+    post_parts(i);
+  }
+
+  /// GPU-hours that were paid for and that nothing is known of. Hours without a sign of the node count when it has
+  /// no dates; a bill that counts hours says how many there were in truth.
+  int64_t missing_weight(const BillLine& line, const LineCut& cut, NodeId id, Interval when, int64_t total, int64_t missing) const {
+    const int64_t per_hour = hours_.gpu_count(id) * kGpuHourWeight;
+    const auto weight_of = [&](Duration d) { return static_cast<int64_t>(Int128{per_hour} * d.count_ns() / kHour.count_ns()); };
+    const Node& node = history_.nodes[id.index()];
+    const bool dated = node.present_from || node.present_until;
+    const int64_t whole = weight_of(when.length());
+    const int64_t unseen = missing + (dated ? 0 : std::max<int64_t>(0, whole - total));
+    if (unseen == 0) return 0;
+    const auto hours = billed_hours(line, cut);
+    if (!hours) return unseen;
+    const int64_t paid = std::min(whole, weight_of(std::min(*hours, when.length())));
+    return std::clamp<int64_t>(paid - (total - missing), 0, unseen);
+  }
+
+  /// A bill's own tags say whose the node is where nothing nearer does.
+  void give_to_owner(const BillLine& line) {
+    const auto nobodys = [&](const Part& p) { return p.key.tenant == nobody_; };
+    if (line.tags.empty() || std::none_of(parts_.begin(), parts_.end(), nobodys)) return;
+    const TenantId owner = tenant_of_tags(line);
+    if (owner == nobody_) return;
+    const bool billable = can_be_billed(out_.tenants[owner]);
+    for (Part& p : parts_) {
+      NodeHours::Key& key = p.key;
+      if (key.tenant != nobody_) continue;
+      if (key.cause == IdleCause::kNone || key.cause == IdleCause::kInactive) key.tenant = owner;
+      else if (billable && key.cause == IdleCause::kUnallocated) key = {owner, key.kind, IdleCause::kInactive, true};
+      else if (billable && key.cause == IdleCause::kTelemetryMissing) key = {owner, key.kind, IdleCause::kNone, false};
+    }
+  }
+
+  void post_parts(uint32_t i) {
+    std::sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) { return a.key < b.key; });
+    size_t kept = 0;
+    for (size_t p = 1; p < parts_.size(); ++p) {
+      if (parts_[p].key == parts_[kept].key) parts_[kept].weight += parts_[p].weight;
+      else parts_[++kept] = parts_[p];
+    }
+    parts_.resize(kept + 1);
+    if (parts_.size() == 1) return post_whole(i, parts_.front().key);
+    weights_.clear();
+    for (const Part& p : parts_) weights_.push_back(p.weight);
+    const std::vector<Money> amounts = split_by_largest_remainder(out_.line_amounts[i], weights_);
+    for (size_t p = 0; p < parts_.size(); ++p)
+      if (!amounts[p].is_zero()) out_.postings.push_back(posting(i, parts_[p].key, amounts[p]));
+  }
+
+  void post_whole(uint32_t i, const NodeHours::Key& key) { out_.postings.push_back(posting(i, key, out_.line_amounts[i])); }
+
+  [[nodiscard]] Posting posting(uint32_t i, const NodeHours::Key& key, Money amount) const {
+    return {i, key.tenant, key.kind, out_.lines[i].spend, key.cause, false, key.activity_known, amount};
+  }
+
+  TenantId tenant_of_tags(const BillLine& line) {
+    if (line.tags.empty()) return nobody_;
+    const auto [it, fresh] = tag_tenants_.try_emplace(line.tags);
+    if (fresh) it->second = out_.tenants.intern(tenant_from_tags(line.tags));
+    return it->second;
+  }
+
+  /// Common cost, over the tenants in proportion to the money of the GPUs they held; where there is none of it, by
+  /// GPU-hours.
+  void post_shared() {
+    if (shared_.empty()) return;
+    std::map<TenantId, int64_t> weights;
+    for (const Posting& p : out_.postings)
+      if (p.spend == SpendKind::kCompute && (p.cause == IdleCause::kNone || p.cause == IdleCause::kInactive))
+        weights[p.tenant] += p.amount.count_nanos();
+    if (!any_positive(weights)) weights = held_weights();
+    if (weights.size() * shared_.size() > kMostSharedPostings) weights = by_client(weights);
+    std::vector<TenantId> tenants;
+    weights_.clear();
+    for (const auto& [tenant, weight] : weights) {
+      if (weight <= 0) continue;
+      tenants.push_back(tenant);
+      weights_.push_back(weight);
+    }
+    if (tenants.empty()) tenants.push_back(nobody_), weights_.push_back(1);
+    const auto direct = static_cast<std::ptrdiff_t>(out_.postings.size());
+    for (const SharedLine& s : shared_) {
+      const std::vector<Money> amounts = split_by_largest_remainder(out_.line_amounts[s.line], weights_);
+      for (size_t t = 0; t < tenants.size(); ++t)
+        if (!amounts[t].is_zero())
+          out_.postings.push_back({s.line, tenants[t], WorkloadKind::kUnknown, out_.lines[s.line].spend, s.cause, true, true, amounts[t]});
+    }
+    std::inplace_merge(out_.postings.begin(), out_.postings.begin() + direct, out_.postings.end(),
+                       [](const Posting& a, const Posting& b) { return a.bill_line < b.bill_line; });
+  }
+
+  static bool any_positive(const std::map<TenantId, int64_t>& weights) {
+    return std::any_of(weights.begin(), weights.end(), [](const auto& w) { return w.second > 0; });
+  }
+
+  [[nodiscard]] std::map<TenantId, int64_t> held_weights() const {
+    constexpr int64_t kUnit = kGpuHourWeight / 1'000'000;  // millionths of a GPU-hour: years of a large fleet fit
+    std::map<TenantId, int64_t> weights;
+    for (uint32_t n = 0; n < history_.nodes.size(); ++n)
+      for (const NodeHours::Hour& hour : hours_.of(NodeId(n), out_.period))
+        for (const NodeHours::Bucket& b : hours_.buckets(hour)) {
+          const NodeHours::Key& key = hours_.keys()[b.key];
+          if (key.cause == IdleCause::kNone || key.cause == IdleCause::kInactive) weights[key.tenant] += b.weight / kUnit;
+        }
+    return weights;
+  }
+
+  std::map<TenantId, int64_t> by_client(const std::map<TenantId, int64_t>& weights) {
+    std::map<TenantId, int64_t> out;
+    for (const auto& [tenant, weight] : weights) {
+      Tenant client;
+      client.client = out_.tenants[tenant].client;
+      out[out_.tenants.intern(client)] += weight;
+    }
+    return out;
+  }
+
+  const History& history_;
+  const Catalog& catalog_;
+  LineMatcher matcher_;
+  Ledger out_;
+  TenantId nobody_;
+  NodeHours hours_;
+  Currency currency_;
+  std::vector<LineCut> cuts_;                          // by line
+  std::vector<SharedLine> shared_;                     // ascending by line
+  std::map<std::vector<Tag>, TenantId> tag_tenants_;
+  std::map<std::string_view, bool> type_has_gpus_;
+  Problems problems_;
+  // Reused from line to line.
+  std::vector<int64_t> acc_;                           // by key
+  std::vector<uint32_t> touched_;
+  std::vector<Part> parts_;
+  std::vector<int64_t> weights_;
+};
+
+}  // namespace
+
+std::string_view name_of(IdleCause c) {
+  constexpr std::array<std::string_view, kIdleCauseCount> kNames = {
+      "active", "unallocated", "inactive", "stranded-mig", "stranded-host", "unhealthy", "telemetry-missing", "unused-commitment"};
+  return kNames[static_cast<size_t>(c)];
+}
+
+Money Ledger::total() const {
+  if (line_amounts.empty()) return {};
+  Money sum = Money::nanos(0, line_amounts.front().currency());
+  for (const Money amount : line_amounts) sum += amount;
+  return sum;
+}
+
+Result<Ledger> post(const History& history, const Occupancy& occupancy, const Catalog& catalog, const LedgerOptions& options) {
+  return Poster(history, occupancy, catalog, options).run();
+}
+
+Status check_conservation(const Ledger& ledger) {
+  std::vector<Money> left = ledger.line_amounts;
+  for (const Posting& p : ledger.postings) {
+    if (p.bill_line >= left.size()) return invalid("a posting names bill line {} of {}", p.bill_line, left.size());
+    left[p.bill_line] -= p.amount;
+  }
+  for (size_t i = 0; i < left.size(); ++i)
+    if (!left[i].is_zero())
+      return invalid("postings of bill line {} sum to {} where the line is {} {}", i, (ledger.line_amounts[i] - left[i]).to_decimal(),
+                     ledger.line_amounts[i].to_decimal(), ledger.line_amounts[i].currency().code());
+  return {};
+}
+
+}  // namespace stint
