@@ -1,0 +1,218 @@
+// FOCUS 1.0–1.3 bills in CSV: https://focus.finops.org, "Columns". Columns are found by name in any order; those
+// Stint has no use for are ignored. Real exports write NULL for absent, mix quoted and bare values and leave T and
+// zone out of times: all of that is read.
+#include <array>
+#include <span>
+
+#include "base/text.h"
+#include "codec/bill_fields.h"
+#include "codec/csv_importer.h"
+
+namespace stint {
+namespace {
+
+constexpr std::array<std::string_view, 6> kRequired = {"BilledCost", "EffectiveCost", "BillingCurrency",
+                                                       "ChargeCategory", "ChargePeriodStart", "ChargePeriodEnd"};
+// 1.3 splits ProviderName into who sells and who hosts; the host is where the machines are.
+constexpr std::array<std::string_view, 4> kProviderNames = {"ProviderName", "HostProviderName", "ServiceProviderName", "PublisherName"};
+// Columns that may name the instance type, most telling first.
+constexpr std::array<std::string_view, 6> kInstanceNames = {"x_InstanceType", "SkuPriceDetails", "x_SkuDetails",
+                                                            "x_MachineSpec", "SkuMeter", "x_SkuMeterName"};
+// Owners that exports carry outside Tags; the part after x_ is the tag's key.
+constexpr std::array<std::string_view, 6> kOwnerNames = {"x_Client", "x_Project", "x_Team", "x_Environment", "x_Workload", "x_CostCenter"};
+
+struct Columns {
+  std::array<int, kProviderNames.size()> providers{};
+  std::array<int, kInstanceNames.size()> instances{};
+  std::array<int, kOwnerNames.size()> owners{};
+  int billed, effective, list, contracted, list_unit_price, currency;
+  int category, charge_class, start, end, billing_start, billing_end;
+  int billing_account, sub_account, service, service_category, description, region_id, region_name, zone;
+  int resource_id, resource_name, resource_type, sku, invoice;
+  int pricing_category, pricing_unit, pricing_quantity, consumed_unit, consumed_quantity;
+  int commitment_id, commitment_status, commitment_type, tags, allocated_tags;
+};
+
+template <size_t N>
+std::array<int, N> find_all(const CsvHeader& header, const std::array<std::string_view, N>& names) {
+  std::array<int, N> out{};
+  for (size_t i = 0; i < N; ++i) out[i] = header.find(names[i]);
+  return out;
+}
+
+Columns columns_of(const CsvHeader& h) {
+  Columns c{};
+  c.providers = find_all(h, kProviderNames);
+  c.instances = find_all(h, kInstanceNames);
+  c.owners = find_all(h, kOwnerNames);
+  c.billed = h.find("BilledCost"), c.effective = h.find("EffectiveCost"), c.list = h.find("ListCost");
+  c.contracted = h.find("ContractedCost"), c.list_unit_price = h.find("ListUnitPrice"), c.currency = h.find("BillingCurrency");
+  c.category = h.find("ChargeCategory"), c.charge_class = h.find("ChargeClass");
+  c.start = h.find("ChargePeriodStart"), c.end = h.find("ChargePeriodEnd");
+  c.billing_start = h.find("BillingPeriodStart"), c.billing_end = h.find("BillingPeriodEnd");
+  c.billing_account = h.find("BillingAccountId"), c.sub_account = h.find("SubAccountId");
+  c.service = h.find("ServiceName"), c.service_category = h.find("ServiceCategory"), c.description = h.find("ChargeDescription");
+  c.region_id = h.find("RegionId"), c.region_name = h.find("RegionName"), c.zone = h.find("AvailabilityZone");
+  c.resource_id = h.find("ResourceId"), c.resource_name = h.find("ResourceName"), c.resource_type = h.find("ResourceType");
+  c.sku = h.find("SkuId"), c.invoice = h.find("InvoiceId");
+  c.pricing_category = h.find("PricingCategory"), c.pricing_unit = h.find("PricingUnit");
+  c.pricing_quantity = h.find("PricingQuantity"), c.consumed_unit = h.find("ConsumedUnit");
+  c.consumed_quantity = h.find("ConsumedQuantity");
+  c.commitment_id = h.find("CommitmentDiscountId"), c.commitment_status = h.find("CommitmentDiscountStatus");
+  c.commitment_type = h.find("CommitmentDiscountType");
+  c.tags = h.find("Tags"), c.allocated_tags = h.find("AllocatedTags");
+  return c;
+}
+
+class FocusImporter final : public CsvImporter {
+ public:
+  FocusImporter(const ImportOptions& options, Sink& sink) : CsvImporter({}, options, sink) {}
+
+ private:
+  Status read_header(const CsvRecord& record) override {
+    TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kRequired));
+    if (header.find_any(kProviderNames) < 0)
+      return invalid("line {}: none of ProviderName, HostProviderName, ServiceProviderName and PublisherName is there", record.line);
+    columns_ = columns_of(header);
+    return {};
+  }
+
+  void read_row(const CsvRecord& record) override {
+    const Status done = read_line(record);
+    if (done.ok()) sink().bill_line(line_);
+    else reject(record, done.error().message);
+  }
+
+  Status read_line(const CsvRecord& r) {
+    TRY(read_money(r));
+    TRY(read_times(r));
+    TRY(read_tags(r));
+    const auto category = parse_charge_category(bill_field(r, columns_.category));
+    if (!category.ok()) return in_column("ChargeCategory", category.error());
+    line_.category = category.value();
+    line_.correction = equals_ignoring_case(bill_field(r, columns_.charge_class), "Correction");
+    read_texts(r);
+    read_market(r);
+    return {};
+  }
+
+  Status read_money(const CsvRecord& r) {
+    const std::string_view code = bill_field(r, columns_.currency);
+    if (code != currency_.code()) {
+      const auto parsed = Currency::parse(code);
+      if (!parsed.ok()) return in_column("BillingCurrency", parsed.error());
+      currency_ = parsed.value();
+    }
+    TRY_ASSIGN(line_.billed, parse_cost("BilledCost", bill_field(r, columns_.billed), currency_));
+    TRY_ASSIGN(line_.effective, parse_cost("EffectiveCost", bill_field(r, columns_.effective), currency_));
+    TRY(read_optional("ListCost", bill_field(r, columns_.list), line_.list));
+    TRY(read_optional("ContractedCost", bill_field(r, columns_.contracted), line_.contracted));
+    const bool by_quantity = columns_.pricing_quantity >= 0;
+    line_.quantity = bill_field(r, by_quantity ? columns_.pricing_quantity : columns_.consumed_quantity);
+    line_.pricing_unit = bill_field(r, by_quantity ? columns_.pricing_unit : columns_.consumed_unit);
+    line_.list_unit_price.reset();
+    if (!is_hour_unit(bill_field(r, columns_.pricing_unit))) return {};
+    std::optional<Money> per_hour;
+    TRY(read_optional("ListUnitPrice", bill_field(r, columns_.list_unit_price), per_hour));
+    if (per_hour) line_.list_unit_price = Rate::per_hour(*per_hour);
+    return {};
+  }
+
+  Status read_optional(std::string_view column, std::string_view text, std::optional<Money>& out) {
+    out.reset();
+    if (text.empty()) return {};
+    TRY_ASSIGN(out, parse_cost(column, text, currency_));
+    return {};
+  }
+
+  Status read_times(const CsvRecord& r) {
+    const ZonelessOffset zoneless = options().zoneless;
+    TRY_ASSIGN(line_.charge_period.begin, start_.parse("ChargePeriodStart", bill_field(r, columns_.start), zoneless));
+    TRY_ASSIGN(line_.charge_period.end, end_.parse("ChargePeriodEnd", bill_field(r, columns_.end), zoneless));
+    if (line_.charge_period.empty())
+      return invalid("ChargePeriodEnd: {} is not after ChargePeriodStart {}", format_utc(line_.charge_period.end),
+                     format_utc(line_.charge_period.begin));
+    line_.billing_period = month_of(line_.charge_period.begin);
+    const std::string_view from = bill_field(r, columns_.billing_start);
+    const std::string_view until = bill_field(r, columns_.billing_end);
+    if (!from.empty()) {
+      TRY_ASSIGN(line_.billing_period.begin, billing_start_.parse("BillingPeriodStart", from, zoneless));
+    }
+    if (!until.empty()) {
+      TRY_ASSIGN(line_.billing_period.end, billing_end_.parse("BillingPeriodEnd", until, zoneless));
+    }
+    return {};
+  }
+
+  Status read_tags(const CsvRecord& r) {
+    const std::string_view text = bill_field(r, columns_.tags);
+    const std::string_view allocated = bill_field(r, columns_.allocated_tags);
+    const auto tags = tags_.parse(text);
+    if (!tags.ok()) return in_column("Tags", tags.error());
+    line_.tags = *tags.value();
+    if (!allocated.empty()) {
+      const auto more = tags_.parse(allocated);
+      if (!more.ok()) return in_column("AllocatedTags", more.error());
+      line_.tags.insert(line_.tags.begin(), more.value()->begin(), more.value()->end());
+    }
+    for (size_t i = 0; i < kOwnerNames.size(); ++i)
+      if (const std::string_view owner = bill_field(r, columns_.owners[i]); !owner.empty())
+        line_.tags.emplace_back(to_lower(kOwnerNames[i].substr(2)), owner);
+    return {};
+  }
+
+  void read_texts(const CsvRecord& r) {
+    std::string_view provider;
+    for (const int column : columns_.providers)
+      if (provider.empty()) provider = bill_field(r, column);
+    if (provider != provider_text_) {
+      provider_text_ = provider;
+      provider_ = canonical_provider(provider);
+    }
+    line_.provider = provider_;
+    line_.billing_account = bill_field(r, columns_.billing_account);
+    line_.sub_account = bill_field(r, columns_.sub_account);
+    line_.service = bill_field(r, columns_.service);
+    line_.service_category = bill_field(r, columns_.service_category);
+    line_.description = bill_field(r, columns_.description);
+    const std::string_view region = bill_field(r, columns_.region_id);
+    line_.region = region.empty() ? bill_field(r, columns_.region_name) : region;
+    line_.zone = bill_field(r, columns_.zone);
+    line_.resource_id = bill_field(r, columns_.resource_id);
+    line_.resource_name = bill_field(r, columns_.resource_name);
+    line_.resource_type = bill_field(r, columns_.resource_type);
+    line_.sku = bill_field(r, columns_.sku);
+    line_.invoice_id = bill_field(r, columns_.invoice);
+    hint_.clear();
+    for (const int column : columns_.instances)
+      if (const std::string_view text = bill_field(r, column); !text.empty()) hint_.append(text).push_back('\n');
+    classifier_.classify(line_, hint_);
+  }
+
+  void read_market(const CsvRecord& r) {
+    line_.commitment_id = bill_field(r, columns_.commitment_id);
+    line_.commitment_unused = equals_ignoring_case(bill_field(r, columns_.commitment_status), "Unused");
+    const std::string_view pricing = bill_field(r, columns_.pricing_category);
+    const bool committed = !line_.commitment_id.empty() || !bill_field(r, columns_.commitment_type).empty();
+    if (committed || equals_ignoring_case(pricing, "Committed")) line_.market = Market::kReserved;
+    else if (equals_ignoring_case(pricing, "Dynamic")) line_.market = Market::kSpot;
+    else if (equals_ignoring_case(pricing, "Standard")) line_.market = Market::kOnDemand;
+    else line_.market = Market::kUnknown;
+  }
+
+  Columns columns_{};
+  BillLine line_;  // reused, so that its strings keep their room
+  Currency currency_;
+  InstantField start_, end_, billing_start_, billing_end_;
+  TagsField tags_;
+  LineClassifier classifier_;
+  std::string provider_text_, provider_, hint_;
+};
+
+}  // namespace
+
+std::unique_ptr<Importer> make_focus_importer(const ImportOptions& options, Sink& sink) {
+  return std::make_unique<FocusImporter>(options, sink);
+}
+
+}  // namespace stint
