@@ -53,8 +53,9 @@ class HistoryFile {
   /// Integrity of the database, of every reference and of every rollup. @return the problems, empty = sound.
   Result<std::vector<std::string>> check();
 
- private:
   struct Impl;
+
+ private:
   explicit HistoryFile(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -1,0 +1,91 @@
+// Is the file sound? SQLite's own checks, then ours: every reference, every rollup, every count.
+#include "store/history_impl.h"
+#include "store/schema.h"
+
+namespace stint {
+namespace {
+
+/// Problems listed of one sort; a damaged file can have millions.
+constexpr size_t kMostOfOneSort = 20;
+
+/// Adds what the statement's first column says, row by row.
+Status collect(Database& database, std::string_view sql, std::vector<std::string>& problems) {
+  TRY_ASSIGN(Statement statement, database.prepare(sql));
+  for (size_t n = 0;; ++n) {
+    TRY_ASSIGN(const bool row, statement.step());
+    if (!row) return {};
+    if (n == kMostOfOneSort) {
+      problems.emplace_back("… and more of the same sort");
+      return {};
+    }
+    problems.emplace_back(statement.bytes(0));
+  }
+}
+
+Status check_rollups(Database& database, std::vector<std::string>& problems) {
+  TRY_ASSIGN(Statement statement, database.prepare("SELECT key, data FROM rollup_day"));
+  for (size_t damaged = 0;;) {
+    TRY_ASSIGN(const bool row, statement.step());
+    if (!row) return {};
+    const int64_t key = statement.integer(0);
+    const auto day = decode_rollup_day(day_of_rollup_key(key), statement.bytes(1));
+    if (day.ok()) continue;
+    problems.push_back(fmt::format("series {}: {}", series_of_rollup_key(key), day.error().message));
+    if (++damaged == kMostOfOneSort) {
+      problems.emplace_back("… and more of the same sort");
+      return {};
+    }
+  }
+}
+
+/// Reading is the check: a value that cannot be what its column says is an error.
+template <typename T>
+Status check_rows(Database& database, std::vector<std::string>& problems) {
+  TRY_ASSIGN(Statement statement, database.prepare(fmt::format("SELECT {} FROM {}", column_list<T>(), RowFields<T>::table)));
+  for (;;) {
+    TRY_ASSIGN(const bool row, statement.step());
+    if (!row) return {};
+    if (const auto value = read_row<T>(statement, 0, database.path()); !value.ok()) {
+      problems.push_back(value.error().message);
+      return {};
+    }
+  }
+}
+
+constexpr std::string_view kOwnChecks[] = {
+    "SELECT DISTINCT 'rollup days of series ' || series_id || ', which does not exist' FROM rollup_day "
+    "WHERE series_id NOT IN (SELECT id FROM series)",
+    "SELECT 'rollup days: ' || (SELECT count(*) FROM rollup_day) || ' stored, ' || sum(rollup_days) || ' imported' FROM import "
+    "HAVING coalesce(sum(rollup_days), 0) <> (SELECT count(*) FROM rollup_day)",
+    "SELECT 'import ' || id || ' (' || source || '): ' || rejected || ' rejected, but ' || "
+    "(SELECT count(*) FROM rejection WHERE import_id = import.id) || ' reasons kept' FROM import "
+    "WHERE (SELECT count(*) FROM rejection WHERE import_id = import.id) > min(rejected, 1000)",
+    "SELECT 'import ' || id || ' (' || source || '): ' || accepted || ' accepted, but more bill lines stored' FROM import "
+    "WHERE (SELECT count(*) FROM bill_line WHERE import_id = import.id) > accepted",
+    "SELECT 'series ' || id || ' has metric ' || metric || ', which is not known' FROM series WHERE metric NOT BETWEEN 0 AND 24",
+    "SELECT 'bill line ' || id || ' ends before it begins' FROM bill_line WHERE charge_end < charge_begin",
+};
+static_assert(kMetricCount == 25, "the check above knows the metrics 0 … 24");
+
+}  // namespace
+
+Result<std::vector<std::string>> HistoryFile::check() {
+  Database& database = impl_->database;
+  std::vector<std::string> problems;
+  TRY(collect(database, "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'", problems));
+  TRY(collect(database,
+              "SELECT DISTINCT \"table\" || ' row ' || rowid || ' refers to a row of ' || parent || ' that does not exist' "
+              "FROM pragma_foreign_key_check",
+              problems));
+  for (const std::string_view sql : kOwnChecks) TRY(collect(database, sql, problems));
+  TRY(check_rows<Node>(database, problems));
+  TRY(check_rows<Holder>(database, problems));
+  TRY(check_rows<Run>(database, problems));
+  TRY(check_rows<BillLine>(database, problems));
+  TRY(check_rows<PriceRow>(database, problems));
+  TRY(check_rows<TenantRule>(database, problems));
+  TRY(check_rollups(database, problems));
+  return problems;
+}
+
+}  // namespace stint

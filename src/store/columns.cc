@@ -1,0 +1,61 @@
+#include "store/columns.h"
+
+#include <nlohmann/json.hpp>
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Compact; bytes that are no UTF-8 become U+FFFD, since JSON cannot hold them.
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json parse(std::string_view text) { return Json::parse(text, nullptr, /*allow_exceptions=*/false); }
+
+}  // namespace
+
+std::string Column<std::vector<Tag>>::to_json(const std::vector<Tag>& v) {
+  if (v.empty()) return "[]";
+  Json list = Json::array();
+  for (const Tag& tag : v) list.push_back({tag.first, tag.second});
+  return dump(list);
+}
+
+std::optional<std::vector<Tag>> Column<std::vector<Tag>>::read(const Statement& s, int i) {
+  std::vector<Tag> tags;
+  if (s.bytes(i) == "[]") return tags;
+  const Json list = parse(s.bytes(i));
+  if (!list.is_array()) return std::nullopt;
+  for (const Json& pair : list) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string()) return std::nullopt;
+    tags.emplace_back(pair[0].get<std::string>(), pair[1].get<std::string>());
+  }
+  return tags;
+}
+
+std::string Column<std::vector<RunAllocation>>::to_json(const std::vector<RunAllocation>& v) {
+  Json list = Json::array();
+  for (const RunAllocation& a : v) list.push_back({{"node", a.node}, {"gpus", a.gpu_indexes}, {"count", a.gpu_count}});
+  return dump(list);
+}
+
+std::optional<std::vector<RunAllocation>> Column<std::vector<RunAllocation>>::read(const Statement& s, int i) {
+  const Json list = parse(s.bytes(i));
+  if (!list.is_array()) return std::nullopt;
+  std::vector<RunAllocation> allocations;
+  for (const Json& entry : list) {
+    if (!entry.is_object() || !entry.contains("node") || !entry["node"].is_string() || !entry.contains("gpus") ||
+        !entry["gpus"].is_array() || !entry.contains("count") || !entry["count"].is_number_integer())
+      return std::nullopt;
+    RunAllocation& a = allocations.emplace_back();
+    a.node = entry["node"].get<std::string>();
+    a.gpu_count = entry["count"].get<int64_t>();
+    for (const Json& index : entry["gpus"]) {
+      if (!index.is_number_integer()) return std::nullopt;
+      a.gpu_indexes.push_back(index.get<int>());
+    }
+  }
+  return allocations;
+}
+
+}  // namespace stint

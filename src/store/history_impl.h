@@ -1,0 +1,48 @@
+// What the parts of HistoryFile share: opening (history_file.cc), importing (import.cc), loading (load.cc)
+// and checking (check.cc).
+#pragma once
+
+#include <fmt/ranges.h>
+
+#include "store/columns.h"
+#include "store/history_file.h"
+#include "store/rows.h"
+#include "store/sqlite.h"
+
+namespace stint {
+
+struct HistoryFile::Impl {
+  Database database;
+  OpenMode mode;
+  bool importing = false;
+};
+
+/// How many rejections of one import are kept with their reasons; all are counted.
+inline constexpr uint64_t kRejectionsKept = 1000;
+
+/// The columns of a row, comma separated.
+template <typename T>
+std::string column_list() {
+  NameColumns names;
+  const T row{};
+  RowFields<T>::visit(names, row);
+  return fmt::format("{}", fmt::join(names.names, ", "));
+}
+
+/// Reads the row the statement stands on. @param first  column of its first field.
+template <typename T>
+Result<T> read_row(const Statement& statement, int first, const std::string& path) {
+  T row;
+  ReadColumns read{statement, first};
+  RowFields<T>::visit(read, row);
+  if (read.damaged)
+    return invalid("{}: damaged: {}.{} holds what cannot be there: restore it from a backup or import into a new file", path,
+                   RowFields<T>::table, *read.damaged);
+  return row;
+}
+
+/// Begins the transaction.
+Result<std::unique_ptr<HistoryFile::Import>> make_import(HistoryFile::Impl& impl, std::string_view kind, std::string_view source,
+                                                         Instant now);
+
+}  // namespace stint

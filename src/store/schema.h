@@ -1,0 +1,27 @@
+// The tables of a History file and how they came to be. Drawn in docs/formats.md.
+#pragma once
+
+#include "store/sqlite.h"
+
+namespace stint {
+
+inline constexpr int kSchemaVersion = 1;
+/// "STNT" in SQLite's header tells a History from other databases.
+inline constexpr int64_t kApplicationId = 0x53544e54;
+
+/// rollup_day.key: days in order, and within a day the series, so that an import appends and a period is a range.
+constexpr int64_t rollup_key(int64_t day, int64_t series_id) { return day * (int64_t{1} << 32) + series_id; }
+constexpr int64_t series_of_rollup_key(int64_t key) { return key & 0xffffffff; }
+constexpr int64_t day_of_rollup_key(int64_t key) { return key >> 32; }
+
+/// The holder that stands for "the device itself".
+inline constexpr int64_t kNoHolder = 0;
+
+/// Makes the tables in an empty database; otherwise checks that it is a History of a version this program can
+/// read, and brings an older one up to date when `access` allows writing.
+/// @return error naming the remedy for a foreign database, a newer or a half-made History.
+Status prepare_schema(Database& database, DatabaseAccess access);
+
+Result<int> schema_version(Database& database);
+
+}  // namespace stint
