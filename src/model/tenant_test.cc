@@ -53,6 +53,7 @@ TEST(TenantOf, TheFirstMatchingRuleWinsAndTheSourceFillsTheRest) {
   EXPECT_EQ(bert.client, "acme");
   EXPECT_EQ(bert.workload, "bert-serving");
   EXPECT_EQ(tenant_of({.ns = "shared", .pod = "web-0"}, rules).client, "platform");
+  EXPECT_EQ(tenant_of({.ns = "hub", .pod = "jupyter-amira"}, rules).workload, "jupyter-amira");  // a name, no suffix
   EXPECT_EQ(tenant_of({.ns = "other"}, rules).client, "other");
   EXPECT_EQ(tenant_of({.job = "17", .user = "eve", .account = "physics"}, rules).client, "physics");
 }

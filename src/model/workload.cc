@@ -37,16 +37,11 @@ constexpr KindHint kHints[] = {
     {"experiment", WorkloadKind::kTraining},     {"sweep", WorkloadKind::kTraining},
 };
 
-/// `bert-serving-7d4f9c6b5-x2x9k` → `bert-serving`: the suffixes a Deployment gives its pods.
+/// `bert-serving-7d4f9c6b5-x2x9k` → `bert-serving`: the suffixes a Deployment gives its pods. Kubernetes makes them of
+/// letters and digits that cannot spell a word, so that `jupyter-amira` keeps its name (k8s.io/apimachinery/util/rand).
 std::string_view without_generated_suffix(std::string_view pod) {
   const auto generated = [](std::string_view part) {
-    if (part.size() < 5 || part.size() > 10) return false;
-    bool digit = false;
-    for (const char c : part) {
-      if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))) return false;
-      digit |= c >= '0' && c <= '9';
-    }
-    return digit || part.size() == 5;
+    return part.size() >= 5 && part.size() <= 10 && part.find_first_not_of("bcdfghjklmnpqrstvwxz2456789") == std::string_view::npos;
   };
   std::string_view name = pod;
   for (int i = 0; i < 2; ++i) {
