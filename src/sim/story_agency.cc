@@ -72,6 +72,7 @@ StoryWork serving(const std::string& ns, const std::string& deployment, const st
 void add_training(Story& story, Prng& prng) {
   const size_t node = add_node(story, kTrainer, "train-aws-1", StoryTelemetry::kNvidiaSmi, prng);
   story.nodes[node].node.kind = WorkloadKind::kTraining;
+  story.nodes[node].node.checkpointable = true;
   story.nodes[node].bill_tags = {{"env", "training"}};
   const size_t ranking = add_work(story, training("cc-4410", "mara", "aurora", "train-ranking", 64, 31200));
   const size_t layout = add_work(story, training("cc-4425", "joon", "birch", "train-layout", 70, 27400));
@@ -99,6 +100,7 @@ void add_google(Story& story, Prng& prng) {
   };
   for (size_t i = 0; i < std::size(services); ++i) {
     const size_t node = add_node(story, kGcpOne, fmt::format("gke-serve-{}", i + 1), StoryTelemetry::kPrometheus, prng);
+    story.nodes[node].node.kind = WorkloadKind::kRealtimeInference;
     hold_all_month(story, node, 0, add_work(story, services[i]), prng);
     if (i == 0) story.nodes[node].bill_tags = {{"client", "aurora"}, {"env", "production"}};
     // One exporter was dead for nine hours and nobody noticed.
@@ -106,6 +108,7 @@ void add_google(Story& story, Prng& prng) {
   }
 
   const size_t tune = add_node(story, kGcpTwo, "gke-tune-1", StoryTelemetry::kPrometheus, prng);
+  story.nodes[tune].node.kind = WorkloadKind::kFineTuning;
   story.nodes[tune].node.checkpointable = true;
   story.nodes[tune].present.clear();
   StoryWork tuning;
@@ -132,6 +135,7 @@ void add_google(Story& story, Prng& prng) {
   lab.rhythm = Rhythm::kInteractive;
   lab.busy_pct = 42;
   lab.memory_mib = 14200;
+  story.nodes[notebook].node.kind = WorkloadKind::kNotebook;
   hold_all_month(story, notebook, 0, add_work(story, lab), prng);
 }
 
@@ -142,6 +146,7 @@ void add_azure(Story& story, Prng& prng) {
   };
   for (size_t i = 0; i < std::size(services); ++i) {
     const size_t node = add_node(story, kAzureOne, fmt::format("aks-serve-{}", i + 1), StoryTelemetry::kDcgmText, prng);
+    story.nodes[node].node.kind = WorkloadKind::kRealtimeInference;
     hold_all_month(story, node, 0, add_work(story, services[i]), prng);
   }
   // A virtual machine outside every cluster: its owner stands in the inventory and nowhere else.

@@ -18,6 +18,14 @@ std::string hexadecimal(Prng& prng, int digits) {
   return text;
 }
 
+/// As Kubernetes names pods: no vowels, no digits that look like them.
+std::string pod_suffix(Prng& prng, int letters) {
+  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
+  std::string text;
+  for (int i = 0; i < letters; ++i) text += kLetters[prng.below(kLetters.size())];
+  return text;
+}
+
 std::string make_uuid(Prng& prng) {
   std::string uuid = "GPU";
   for (const int digits : {8, 4, 4, 4, 12}) uuid += "-" + hexadecimal(prng, digits);
@@ -108,7 +116,7 @@ void hold_all_month(Story& story, size_t node, size_t gpu, size_t work, Prng& pr
   int64_t begin = 0;
   for (const int64_t end : ends) {
     StoryWork pod = story.works[work];
-    pod.holder.pod = fmt::format("{}-{}-{}", deployment, hexadecimal(prng, 9), hexadecimal(prng, 5));
+    pod.holder.pod = fmt::format("{}-{}-{}", deployment, pod_suffix(prng, 9), pod_suffix(prng, 5));
     story.nodes[node].gpus[gpu].holds.push_back({add_work(story, pod), begin, end, end, 1.0, -1});
     begin = end;
   }

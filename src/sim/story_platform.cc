@@ -63,6 +63,7 @@ void add_serving(Story& story, Prng& prng) {
   for (size_t i = 0; i < gpu_owners.size(); ++i) {
     if (i % 8 == 0) {
       const size_t node = add_node(story, kEightA100, fmt::format("serve-{}", i / 8 + 1), StoryTelemetry::kPrometheus, prng);
+      story.nodes[node].node.kind = WorkloadKind::kRealtimeInference;
       story.nodes[node].bill_tags = {{"environment", "production"}, {"team", "serving"}};
     }
     hold_all_month(story, story.nodes.size() - 1, i % 8, gpu_owners[i], prng);
@@ -148,6 +149,7 @@ void add_notebooks(Story& story, Prng& prng) {
     work.busy_pct = 38;
     work.memory_mib = 5200 + 900 * static_cast<int64_t>(i);
     story.nodes[node].steered = false;
+    story.nodes[node].node.kind = WorkloadKind::kNotebook;
     story.nodes[node].profiled = false;  // an old exporter, without the profiling module
     const size_t held = add_work(story, work);
     story.nodes[node].gpus[0].holds.push_back({held, 0, story.steps(), story.steps(), 1.0, -1});
