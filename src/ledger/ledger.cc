@@ -51,6 +51,7 @@ class Poster {
     tie_by_type();
     synthesise_missing();
     for (uint32_t i = 0; i < out_.lines.size(); ++i) post_line(i);
+    count_use();
     post_shared();
     out_.problems = problems_.texts();
     return std::move(out_);
@@ -212,7 +213,7 @@ class Poster {
     const int64_t unseen = missing_weight(line, cut, node, when, total, missing);
     if (unseen > 0) parts_.push_back({{nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, unseen});
     if (parts_.empty()) parts_.push_back({{nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, 1});
-    give_to_owner(line);
+    give_to_owner(i);
     post_parts(i);
   }
 
@@ -233,19 +234,21 @@ class Poster {
   }
 
   /// A bill's own tags say whose the node is where nothing nearer does.
-  void give_to_owner(const BillLine& line) {
-    const auto nobodys = [&](const Part& p) { return p.key.tenant == nobody_; };
-    if (line.tags.empty() || std::none_of(parts_.begin(), parts_.end(), nobodys)) return;
-    const TenantId owner = tenant_of_tags(line);
+  void give_to_owner(uint32_t i) {
+    const NodeId node = out_.line_nodes[i];
+    const TenantId owner = tenant_of_tags(out_.lines[i]);
     if (owner == nobody_) return;
-    const bool billable = can_be_billed(out_.tenants[owner]);
-    for (Part& p : parts_) {
-      NodeHours::Key& key = p.key;
-      if (key.tenant != nobody_) continue;
-      if (key.cause == IdleCause::kNone || key.cause == IdleCause::kInactive) key.tenant = owner;
-      else if (billable && key.cause == IdleCause::kUnallocated) key = {owner, key.kind, IdleCause::kInactive, true};
-      else if (billable && key.cause == IdleCause::kTelemetryMissing) key = {owner, key.kind, IdleCause::kNone, false};
-    }
+    owners_.try_emplace(node, owner);
+    for (Part& p : parts_) p.key = owned(p.key, owner);
+  }
+
+  [[nodiscard]] NodeHours::Key owned(const NodeHours::Key& key, TenantId owner) const {
+    if (key.tenant != nobody_) return key;
+    if (key.cause == IdleCause::kNone || key.cause == IdleCause::kInactive) return {owner, key.kind, key.cause, key.activity_known};
+    if (!can_be_billed(out_.tenants[owner])) return key;
+    if (key.cause == IdleCause::kUnallocated) return {owner, key.kind, IdleCause::kInactive, true};
+    if (key.cause == IdleCause::kTelemetryMissing) return {owner, key.kind, IdleCause::kNone, false};
+    return key;
   }
 
   void post_parts(uint32_t i) {
@@ -285,7 +288,7 @@ class Poster {
     for (const Posting& p : out_.postings)
       if (p.spend == SpendKind::kCompute && (p.cause == IdleCause::kNone || p.cause == IdleCause::kInactive))
         weights[p.tenant] += p.amount.count_nanos();
-    if (!any_positive(weights)) weights = held_weights();
+    if (!any_positive(weights)) weights = held_hours();
     if (weights.size() * shared_.size() > kMostSharedPostings) weights = by_client(weights);
     std::vector<TenantId> tenants;
     weights_.clear();
@@ -310,16 +313,30 @@ class Poster {
     return std::any_of(weights.begin(), weights.end(), [](const auto& w) { return w.second > 0; });
   }
 
-  [[nodiscard]] std::map<TenantId, int64_t> held_weights() const {
-    constexpr int64_t kUnit = kGpuHourWeight / 1'000'000;  // millionths of a GPU-hour: years of a large fleet fit
-    std::map<TenantId, int64_t> weights;
-    for (uint32_t n = 0; n < history_.nodes.size(); ++n)
+  void count_use() {
+    std::map<NodeHours::Key, int64_t> use;
+    for (uint32_t n = 0; n < history_.nodes.size(); ++n) {
+      const auto owner = owners_.find(NodeId(n));
       for (const NodeHours::Hour& hour : hours_.of(NodeId(n), out_.period))
         for (const NodeHours::Bucket& b : hours_.buckets(hour)) {
-          const NodeHours::Key& key = hours_.keys()[b.key];
-          if (key.cause == IdleCause::kNone || key.cause == IdleCause::kInactive) weights[key.tenant] += b.weight / kUnit;
+          if (acc_[b.key] == 0) touched_.push_back(b.key);
+          acc_[b.key] += weight_within(b.weight, hour.hour_index, out_.period);
         }
-    return weights;
+      for (const uint32_t k : touched_) {
+        const NodeHours::Key& key = hours_.keys()[k];
+        constexpr int64_t kMicro = kGpuHourWeight / 1'000'000;
+        use[owner == owners_.end() ? key : owned(key, owner->second)] += std::exchange(acc_[k], 0) / kMicro;
+      }
+      touched_.clear();
+    }
+    for (const auto& [key, hours] : use) out_.gpu_use.push_back({key.tenant, key.kind, key.cause, key.activity_known, hours});
+  }
+
+  [[nodiscard]] std::map<TenantId, int64_t> held_hours() const {
+    std::map<TenantId, int64_t> hours;
+    for (const GpuUse& use : out_.gpu_use)
+      if (use.cause == IdleCause::kNone || use.cause == IdleCause::kInactive) hours[use.tenant] += use.micro_gpu_hours;
+    return hours;
   }
 
   std::map<TenantId, int64_t> by_client(const std::map<TenantId, int64_t>& weights) {
@@ -342,6 +359,7 @@ class Poster {
   std::vector<LineCut> cuts_;                          // by line
   std::vector<SharedLine> shared_;                     // ascending by line
   std::map<std::vector<Tag>, TenantId> tag_tenants_;
+  std::map<NodeId, TenantId> owners_;                  // by the tags of the node's first line
   std::map<std::string_view, bool> type_has_gpus_;
   Problems problems_;
   // Reused from line to line.

@@ -45,6 +45,16 @@ struct Posting {
   Money amount;
 };
 
+/// GPU-hours of the period that one tenant had, or that were idle for one cause, as the ledger counts them: a MIG
+/// slice as its share of the card. Whole hours of nodes without telemetry or records are not in it.
+struct GpuUse {
+  TenantId tenant;
+  WorkloadKind kind = WorkloadKind::kUnknown;
+  IdleCause cause = IdleCause::kNone;
+  bool activity_known = true;
+  int64_t micro_gpu_hours = 0;  ///< millionths
+};
+
 enum class CostBasis { kEffective, kBilled };
 
 struct LedgerOptions {
@@ -97,6 +107,7 @@ struct Ledger {
   std::vector<Money> line_amounts;     ///< per line, on the basis, within the period
   std::vector<NodeId> line_nodes;      ///< per line; invalid = not tied to a node
   std::vector<Posting> postings;       ///< ascending by bill_line
+  std::vector<GpuUse> gpu_use;         ///< ascending by tenant, kind, cause, activity_known; at most one of each
   std::vector<std::string> problems;   ///< what could not be priced or tied, each with its remedy
   [[nodiscard]] Money total() const;
 };

@@ -1,0 +1,71 @@
+// Statement: the ledger by client, project, team, environment or workload: what people are charged or shown.
+//
+// Rows and idle causes sum to the ledger's total to the nano-unit, however idle money is treated.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ledger/ledger.h"
+
+namespace stint {
+
+enum class IdleTreatment {
+  kSeparate,  ///< showback: rows hold what tenants held; idle money stands beside them by cause
+  kSpread,    ///< chargeback: idle money is spread over the rows in proportion to their compute money
+};
+
+struct StatementOptions {
+  TenantDimension by = TenantDimension::kClient;
+  IdleTreatment idle = IdleTreatment::kSeparate;
+};
+
+struct StatementRow {
+  std::string name;                 ///< value of the dimension; "" = not attributed
+  Money training;                   ///< fine-tuning included
+  Money inference;                  ///< batch and real time
+  Money evaluation;
+  Money other_compute;              ///< notebooks, and work whose kind is not known
+  Money storage;
+  Money transfer;
+  Money other;                      ///< tagged services that are none of the above
+  Money shared;                     ///< share of common cost
+  Money idle;                       ///< share of idle money; 0 unless kSpread
+  Money total;                      ///< sum of the above
+  Money inactive;                   ///< of the compute money, what was held but idle
+  Money activity_unknown;           ///< of the compute money, what was held without telemetry
+  double gpu_hours = 0;             ///< held
+  double active_gpu_hours = 0;
+  double unknown_gpu_hours = 0;     ///< of those held, without telemetry
+  [[nodiscard]] Money compute() const { return training + inference + evaluation + other_compute; }
+  /// Active share of the GPU-hours held with telemetry, in percent. none = no telemetry.
+  [[nodiscard]] std::optional<double> efficiency_pct() const;
+  /// Compute money per GPU-hour held. none = nothing held.
+  [[nodiscard]] std::optional<Money> per_gpu_hour() const;
+  /// Compute money, without what is not known to be active or idle, per active GPU-hour. none = nothing active.
+  [[nodiscard]] std::optional<Money> per_useful_gpu_hour() const;
+};
+
+struct IdleAmount {
+  IdleCause cause = IdleCause::kUnallocated;
+  Money amount;
+  double gpu_hours = 0;
+};
+
+struct Statement {
+  Interval period;
+  CostBasis basis = CostBasis::kEffective;
+  StatementOptions options;
+  std::vector<StatementRow> rows;  ///< descending by total, then by name
+  std::vector<IdleAmount> idle;    ///< nobody's money by cause, descending; amounts are 0 when spread. Only causes that occur
+  StatementRow sum;                ///< of the rows; name "total"
+  Money idle_total;                ///< of `idle`
+  Money total;                     ///< of the ledger = sum.total + idle_total
+  /// All compute money, idle included, per active GPU-hour of the fleet: what useful work really costs.
+  std::optional<Money> fleet_per_useful_gpu_hour;
+};
+
+Statement make_statement(const Ledger& ledger, const StatementOptions& options);
+
+}  // namespace stint
