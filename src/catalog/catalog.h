@@ -4,6 +4,8 @@
 // (History::prices) are laid over them with Catalog::with_prices.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,12 +44,13 @@ struct GpuFacts {
 struct InstanceType {
   std::string provider;
   std::string name;
-  std::string gpu_model;             ///< canonical
+  std::string gpu_model;             ///< canonical; "" = no GPU
   /// GPUs in thousandths: 8000 = eight, 500 = half of one.
   int64_t gpu_milli = 0;
   Bytes gpu_memory;                  ///< per GPU as the instance sees it
   int64_t vcpus = 0;
   Bytes memory;
+  std::string arch;                  ///< of the host: "x86_64", "arm64"
   std::string best_for;
   std::string source;
   Instant as_of;
@@ -76,23 +79,33 @@ class Catalog {
   [[nodiscard]] std::span<const PriceRow> prices() const { return prices_; }
 
   /// By canonical name or alias, without case: "NVIDIA A100-SXM4-80GB" and "a100-80gb" are one.
-  /// `memory` (0 = not known) tells 40 and 80 GB apart where a name does not.
+  /// `memory` (0 = not known) tells 40 and 80 GB apart where a name does not; without it a name such as "A100" is
+  /// the first model that carries it (A100-40GB, V100-16GB, H100-80GB), as SkyPilot and Slurm sites use it.
   [[nodiscard]] const GpuFacts* find_gpu(std::string_view name, Bytes memory = {}) const;
   [[nodiscard]] const InstanceType* find_instance(std::string_view provider, std::string_view name) const;
   /// provider "" = the only provider that has such a type.
   [[nodiscard]] const InstanceType* find_instance(std::string_view name) const;
-  /// @return error naming the type, region and market when no price is known: never 0.
+  /// The cheapest payment option where several are known.
+  /// @return error naming the type, region and market when no price is known, and where one is: never 0.
   [[nodiscard]] Result<PriceRow> price(const PriceQuery& query) const;
   /// All rows of a type, ascending by region, market, term, payment.
   [[nodiscard]] std::vector<const PriceRow*> prices_of(std::string_view provider, std::string_view instance_type) const;
+  /// The same rows without a copy.
+  [[nodiscard]] std::span<const PriceRow> price_range(std::string_view provider, std::string_view instance_type) const;
 
  private:
-  std::vector<GpuFacts> gpus_;
-  std::vector<InstanceType> instances_;
-  std::vector<PriceRow> prices_;
+  Status index();
+  [[nodiscard]] Error no_price(const PriceQuery& query) const;
+
+  std::vector<GpuFacts> gpus_;                             // in file order: the first of a name is its default
+  std::vector<InstanceType> instances_;                    // ascending by provider, name
+  std::vector<PriceRow> prices_;                           // ascending by provider, type, region, market, term, payment
+  std::map<std::string, std::vector<uint32_t>, std::less<>> gpu_names_;  // folded name or alias → gpus_
+  std::vector<uint32_t> by_name_;                          // instances_ ascending by name
 };
 
 /// Prices older than this are shown with a warning.
 inline constexpr Duration kPriceStaleAfter = Duration::hours(180 * 24);
+[[nodiscard]] inline bool is_stale(const PriceRow& price, Instant now) { return now - price.as_of > kPriceStaleAfter; }
 
 }  // namespace stint
