@@ -41,7 +41,8 @@ class DemoFolder {
     }
     std::string pattern = options.history + ".inputs-XXXXXX";
     if (mkdtemp(pattern.data()) == nullptr)
-      return make_error(ErrorCode::kUnavailable, "cannot make a folder beside {}: check that its folder exists and can be written, or give --out",
+      return make_error(ErrorCode::kUnavailable,
+                        "cannot make a folder beside {}: check that its folder exists and can be written, or give --out",
                         options.history);
     return DemoFolder(pattern, !options.keep);
   }
@@ -82,7 +83,8 @@ Result<int64_t> write_file(const fs::path& path, const StoryFile& file) {
     bytes += static_cast<int64_t>(piece.size());
   });
   stream.close();
-  if (!stream) return make_error(ErrorCode::kUnavailable, "cannot write {}: check the space left and the permissions", path.string());
+  if (!stream)
+    return make_error(ErrorCode::kUnavailable, "cannot write {}: check the space left and the permissions", path.string());
   return bytes;
 }
 
@@ -92,7 +94,8 @@ Status check_history_is_ours(HistoryFile& history, const DemoOptions& options) {
   const std::string prefix = fmt::format("{}-{}/", options.story, options.seed);
   for (const ImportRecord& record : held.imports)
     if (!record.source.starts_with(prefix))
-      return make_error(ErrorCode::kConflict, "{} already holds {}: name a new file with --history", options.history, record.source);
+      return make_error(ErrorCode::kConflict, "{} already holds {}: name a new file with --history", options.history,
+                        record.source);
   return {};
 }
 
@@ -101,7 +104,8 @@ Instant now() {
   return Instant::from_ns(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
 }
 
-Status import_story(HistoryFile& history, const DemoOptions& options, const fs::path& folder, const std::vector<StoryFile>& files, Tally& tally) {
+Status import_story(HistoryFile& history, const DemoOptions& options, const fs::path& folder, const std::vector<StoryFile>& files,
+                    Tally& tally) {
   const bool talk = isatty(STDERR_FILENO) != 0;
   for (const StoryFile& file : files) {
     FileImport import;
@@ -123,7 +127,8 @@ Status import_story(HistoryFile& history, const DemoOptions& options, const fs::
 }
 
 /// @return how many rows were refused
-uint64_t print_outcome(const DemoOptions& options, const Story& story, const Tally& tally, int64_t bytes, const DemoFolder& folder) {
+uint64_t print_outcome(const DemoOptions& options, const Story& story, const Tally& tally, int64_t bytes,
+                       const DemoFolder& folder) {
   uint64_t rejected = 0;
   fmt::print("{}\n\n{:<12} {:>5}  {:>12}  {:>8}\n", story.what, "format", "files", "taken", "refused");
   for (const auto& [format, sum] : tally) {
@@ -157,7 +162,8 @@ Result<uint64_t> run_demo(const DemoOptions& options) {
 
 void add_demo_command(CLI::App& app, Action& action) {
   auto options = std::make_shared<DemoOptions>();
-  CLI::App* command = app.add_subcommand("demo", "Makes a fleet to try things on: telemetry, bills, jobs and inventory of one month, imported");
+  CLI::App* command =
+      app.add_subcommand("demo", "Makes a fleet to try things on: telemetry, bills, jobs and inventory of one month, imported");
   command->add_option("story", options->story, "agency: 47,000 USD over three providers; platform: 200,000 USD on AWS")
       ->required()
       ->check(CLI::IsMember({"agency", "platform"}));

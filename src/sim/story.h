@@ -48,7 +48,7 @@ struct StoryWork {
 
 /// One GPU held by one piece of work. Steps count from the story's begin; half-open.
 struct StoryHold {
-  size_t work = 0;         ///< into Story::works
+  size_t work = 0;  ///< into Story::works
   int64_t begin = 0;
   int64_t end = 0;
   int64_t busy_until = 0;  ///< from here on the GPU is held but nothing runs
@@ -64,17 +64,17 @@ struct StoryGpu {
 };
 
 struct StoryNode {
-  Node node;                      ///< as the inventory lists it; node.rate is the list price on demand
-  std::string gpu_name;           ///< as the driver writes it
-  int64_t memory_mib = 0;         ///< per GPU
+  Node node;               ///< as the inventory lists it; node.rate is the list price on demand
+  std::string gpu_name;    ///< as the driver writes it
+  int64_t memory_mib = 0;  ///< per GPU
   double tdp_w = 0;
   StoryTelemetry telemetry = StoryTelemetry::kNvidiaSmi;
   std::vector<StoryGpu> gpus;
   std::vector<Interval> present;  ///< whole hours, ascending, disjoint; billed and seen only then
   Interval silent;                ///< the exporter is dead: on the bill, not in the telemetry
   std::vector<Tag> bill_tags;
-  bool steered = true;            ///< counts towards Story::steer_to_pct
-  bool profiled = true;           ///< the exporter has the DCGM_FI_PROF metrics
+  bool steered = true;   ///< counts towards Story::steer_to_pct
+  bool profiled = true;  ///< the exporter has the DCGM_FI_PROF metrics
 };
 
 /// Storage, transfer, support: a charge for the month that is no instance.
@@ -85,21 +85,21 @@ struct StoryCharge {
   std::string service_category;  ///< FOCUS: "Storage", "Networking", "Other"
   std::string usage_type;        ///< as CUR or the price list names it
   std::string description;
-  std::string unit;              ///< "GB-Mo", "GB", "Month"
+  std::string unit;  ///< "GB-Mo", "GB", "Month"
   int64_t quantity = 0;
   Money unit_price;
-  Money amount;                  ///< quantity × unit price
+  Money amount;  ///< quantity × unit price
 };
 
 struct Story {
   std::string name;
-  std::string what;                   ///< a paragraph for people
-  Interval period;                    ///< a UTC month
-  Money bill;                         ///< the whole month, exactly
-  double steer_to_pct = 0;            ///< mean utilisation of the steered nodes' samples
+  std::string what;         ///< a paragraph for people
+  Interval period;          ///< a UTC month
+  Money bill;               ///< the whole month, exactly
+  double steer_to_pct = 0;  ///< mean utilisation of the steered nodes' samples
   std::vector<StoryWork> works;
   std::vector<StoryNode> nodes;
-  std::vector<Run> runs;              ///< what Slurm accounting knows
+  std::vector<Run> runs;  ///< what Slurm accounting knows
   std::vector<StoryCharge> charges;
   std::vector<TenantRule> rules;
   [[nodiscard]] int64_t steps() const { return period.length().count_ns() / kStoryStep.count_ns(); }

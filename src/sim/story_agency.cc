@@ -28,19 +28,24 @@ const Rate kA2Two = Rate::per_hour(Money::nanos(7'346'770'000));
 const Rate kNc24 = Rate::per_hour(Money::nanos(3'673'000'000));
 const Rate kNc48 = Rate::per_hour(Money::nanos(7'346'000'000));
 
-const StoryType kTrainer = {"aws", "us-east-1", "p4d.24xlarge", "A100-40GB", "NVIDIA A100-SXM4-40GB", 8, 40960, 400, 96, 1152, kP4d};
-const StoryType kGcpOne = {"gcp", "us-central1", "a2-highgpu-1g", "A100-40GB", "NVIDIA A100-SXM4-40GB", 1, 40960, 400, 12, 85, kA2One};
-const StoryType kGcpTwo = {"gcp", "us-central1", "a2-highgpu-2g", "A100-40GB", "NVIDIA A100-SXM4-40GB", 2, 40960, 400, 24, 170, kA2Two};
-const StoryType kAzureOne = {"azure", "eastus", "Standard_NC24ads_A100_v4", "A100-80GB", "NVIDIA A100 80GB PCIe", 1, 81920, 300, 24, 220, kNc24};
-const StoryType kAzureTwo = {"azure", "eastus", "Standard_NC48ads_A100_v4", "A100-80GB", "NVIDIA A100 80GB PCIe", 2, 81920, 300, 48, 440, kNc48};
+const StoryType kTrainer = {"aws", "us-east-1", "p4d.24xlarge", "A100-40GB", "NVIDIA A100-SXM4-40GB", 8, 40960,
+                            400,   96,          1152,           kP4d};
+const StoryType kGcpOne = {"gcp", "us-central1", "a2-highgpu-1g", "A100-40GB", "NVIDIA A100-SXM4-40GB", 1, 40960, 400, 12,
+                           85,    kA2One};
+const StoryType kGcpTwo = {"gcp", "us-central1", "a2-highgpu-2g", "A100-40GB", "NVIDIA A100-SXM4-40GB", 2, 40960, 400,
+                           24,    170,           kA2Two};
+const StoryType kAzureOne = {
+    "azure", "eastus", "Standard_NC24ads_A100_v4", "A100-80GB", "NVIDIA A100 80GB PCIe", 1, 81920, 300, 24, 220, kNc24};
+const StoryType kAzureTwo = {
+    "azure", "eastus", "Standard_NC48ads_A100_v4", "A100-80GB", "NVIDIA A100 80GB PCIe", 2, 81920, 300, 48, 440, kNc48};
 
 Tenant client(const std::string& name, const std::string& environment, const std::string& workload) {
   return {name, "", "", environment, workload};
 }
 
 /// Slurm accounts are cost-centre numbers: without the rules they say nothing.
-StoryWork training(const std::string& account, const std::string& user, const std::string& who, const std::string& name, double busy_pct,
-                   int64_t memory_mib) {
+StoryWork training(const std::string& account, const std::string& user, const std::string& who, const std::string& name,
+                   double busy_pct, int64_t memory_mib) {
   StoryWork work;
   work.holder.account = account;
   work.holder.user = user;
@@ -52,8 +57,8 @@ StoryWork training(const std::string& account, const std::string& user, const st
 }
 
 /// Namespaces are product names: only the rules tell the client.
-StoryWork serving(const std::string& ns, const std::string& deployment, const std::string& who, double quiet_pct, double busy_pct, int peak,
-                  int64_t memory_mib) {
+StoryWork serving(const std::string& ns, const std::string& deployment, const std::string& who, double quiet_pct, double busy_pct,
+                  int peak, int64_t memory_mib) {
   StoryWork work;
   work.holder.ns = ns;
   work.holder.pod = deployment;
@@ -124,7 +129,8 @@ void add_google(Story& story, Prng& prng) {
     if (weekday(midnight) >= 5) continue;
     story.nodes[tune].present.push_back({midnight + kHour * 6, midnight + kHour * 22});
     const int64_t busy = 7 + static_cast<int64_t>(prng.below(5));
-    for (const size_t gpu : {0UL, 1UL}) hold_hours(story, tune, gpu, work, 24 * day + 8, 24 * day + 21, busy);
+    for (const size_t gpu : {0UL, 1UL})
+      hold_hours(story, tune, gpu, work, 24 * day + 8, 24 * day + 21, busy);
   }
 
   const size_t notebook = add_node(story, kGcpOne, "gke-notebook-1", StoryTelemetry::kPrometheus, prng);
@@ -160,30 +166,33 @@ void add_azure(Story& story, Prng& prng) {
   story.nodes[batch].node.tenant = nightly.tenant;
   story.nodes[batch].node.kind = nightly.kind;
   const size_t work = add_work(story, nightly);
-  for (StoryGpu& gpu : story.nodes[batch].gpus) gpu.holds.push_back({work, 0, story.steps(), story.steps(), 1.0, -1});
+  for (StoryGpu& gpu : story.nodes[batch].gpus)
+    gpu.holds.push_back({work, 0, story.steps(), story.steps(), 1.0, -1});
 }
 
-void add_charges(Story& story) {
-  const std::string aws = "aws", gcp = "gcp", azure = "azure";
-  add_charge(story, {aws, "us-east-1", "AmazonS3", "Storage", "TimedStorage-ByteHrs", "S3 Standard storage", "GB-Mo", 22000, {}, {}}, "0.023");
-  add_charge(story, {aws, "us-east-1", "AmazonEC2", "Storage", "EBS:VolumeUsage.gp3", "EBS gp3 volumes", "GB-Mo", 4000, {}, {}}, "0.08");
-  add_charge(story, {aws, "us-east-1", "AWSDataTransfer", "Networking", "DataTransfer-Out-Bytes", "Data transfer out to the internet", "GB", 5200, {}, {}}, "0.09");
-  add_charge(story, {gcp, "us-central1", "Compute Engine", "Storage", "Storage PD SSD", "SSD persistent disk capacity", "GB-Mo", 3000, {}, {}}, "0.17");
-  add_charge(story, {gcp, "us-central1", "Cloud Storage", "Storage", "Standard Storage", "Standard storage US regional", "GB-Mo", 18000, {}, {}}, "0.02");
-  add_charge(story, {gcp, "us-central1", "Networking", "Networking", "Internet Egress", "Network internet data transfer out", "GB", 2400, {}, {}}, "0.12");
-  add_charge(story, {azure, "eastus", "Storage Accounts", "Storage", "Hot LRS Data Stored", "Blob storage, hot, LRS", "GB-Mo", 12000, {}, {}}, "0.0208");
-  add_charge(story, {azure, "eastus", "Bandwidth", "Networking", "Standard Data Transfer Out", "Data transfer out to the internet", "GB", 2000, {}, {}}, "0.087");
-  add_balance(story, {aws, "us-east-1", "AWSSupport", "Other", "Dollar", "AWS Support, agreed fee", "Month", 1, {}, {}});
+void add_storage_and_transfer(Story& story) {
+  add_charges(story, "aws", "us-east-1",
+              {{"AmazonS3", "Storage", "TimedStorage-ByteHrs", "S3 Standard storage", "GB-Mo", 22000, "0.023"},
+               {"AmazonEC2", "Storage", "EBS:VolumeUsage.gp3", "EBS gp3 volumes", "GB-Mo", 4000, "0.08"},
+               {"AWSDataTransfer", "Networking", "DataTransfer-Out-Bytes", "Data transfer out", "GB", 5200, "0.09"}});
+  add_charges(story, "gcp", "us-central1",
+              {{"Compute Engine", "Storage", "Storage PD SSD", "SSD persistent disk", "GB-Mo", 3000, "0.17"},
+               {"Cloud Storage", "Storage", "Standard Storage", "Standard storage, regional", "GB-Mo", 18000, "0.02"},
+               {"Networking", "Networking", "Internet Egress", "Network internet data transfer out", "GB", 2400, "0.12"}});
+  add_charges(story, "azure", "eastus",
+              {{"Storage Accounts", "Storage", "Hot LRS Data Stored", "Blob storage, hot, LRS", "GB-Mo", 12000, "0.0208"},
+               {"Bandwidth", "Networking", "Standard Data Transfer Out", "Data transfer out", "GB", 2000, "0.087"}});
 }
 
 void add_rules(Story& story) {
   const std::pair<const char*, const char*> owners[] = {
-      {"account/cc-4410", "aurora"}, {"account/cc-4425", "birch"}, {"account/cc-4471", "cobalt"}, {"account/cc-4488", "delta"},
-      {"account/cc-4502", "ember"}, {"namespace/reco-live", "aurora"}, {"namespace/claims-ocr", "birch"},
-      {"namespace/helpdesk-*", "cobalt"}, {"namespace/clip-search", "delta"}, {"namespace/voice-notes", "ember"},
-      {"namespace/doc-qa", "birch"}, {"namespace/lab", "internal"},
+      {"account/cc-4410", "aurora"},      {"account/cc-4425", "birch"},       {"account/cc-4471", "cobalt"},
+      {"account/cc-4488", "delta"},       {"account/cc-4502", "ember"},       {"namespace/reco-live", "aurora"},
+      {"namespace/claims-ocr", "birch"},  {"namespace/helpdesk-*", "cobalt"}, {"namespace/clip-search", "delta"},
+      {"namespace/voice-notes", "ember"}, {"namespace/doc-qa", "birch"},      {"namespace/lab", "internal"},
   };
-  for (const auto& [pattern, owner] : owners) story.rules.push_back({pattern, {owner, "", "", "", ""}});
+  for (const auto& [pattern, owner] : owners)
+    story.rules.push_back({pattern, {owner, "", "", "", ""}});
 }
 
 }  // namespace
@@ -192,16 +201,18 @@ Story agency_story(uint64_t seed) {
   Prng prng(seed ^ 0xa6e7c4ULL);
   Story story;
   story.name = "agency";
-  story.what = "Machine learning for six clients on AWS, Google Cloud and Azure: 47,000.00 USD in October 2026, everything on "
-               "on-demand A100s, mean utilisation 23 %. Compute is hours × list price to the nano-dollar; storage and transfer are "
-               "at list price; the AWS support fee is the balance that makes the month 47,000.00.";
+  story.what =
+      "Machine learning for six clients on AWS, Google Cloud and Azure: 47,000.00 USD in October 2026, everything on "
+      "on-demand A100s, mean utilisation 23 %. Compute is hours × list price to the nano-dollar; storage and transfer are "
+      "at list price; the AWS support fee is the balance that makes the month 47,000.00.";
   story.period = month_of(from_civil({.year = 2026, .month = 10}));
   story.bill = Money::units(47'000);
   story.steer_to_pct = 23;
   add_training(story, prng);
   add_google(story, prng);
   add_azure(story, prng);
-  add_charges(story);
+  add_storage_and_transfer(story);
+  add_balance(story);
   add_rules(story);
   number_runs(story);
   return story;

@@ -22,7 +22,8 @@ struct ProviderNames {
 constexpr ProviderNames kProviders[] = {
     {"aws", "AWS", "Amazon Web Services, Inc.", "482910337765", "Amazon Elastic Compute Cloud", "instance"},
     {"gcp", "Google Cloud", "Google Cloud", "01A2B3-C4D5E6-F70819", "Compute Engine", "Instance"},
-    {"azure", "Microsoft", "Microsoft", "/providers/Microsoft.Billing/billingAccounts/7724001", "Virtual Machines", "Virtual machine"},
+    {"azure", "Microsoft", "Microsoft", "/providers/Microsoft.Billing/billingAccounts/7724001", "Virtual Machines",
+     "Virtual machine"},
 };
 
 const ProviderNames& names_of(std::string_view provider) {
@@ -33,12 +34,14 @@ const ProviderNames& names_of(std::string_view provider) {
 
 /// The fields FOCUS asks for, whichever of the two kinds a line is.
 struct FocusRow {
-  std::string description, unit, price, region, zone, resource_id, resource_name, resource_type, category, service, sku, details, tags;
+  std::string description, unit, price, region, zone, resource_id, resource_name, resource_type, category, service, sku, details,
+      tags;
 };
 
 std::string tags_json(const std::vector<Tag>& tags) {
   std::string json = "{";
-  for (const auto& [key, value] : tags) json += fmt::format(R"({}"{}":"{}")", json.size() > 1 ? "," : "", key, value);
+  for (const auto& [key, value] : tags)
+    json += fmt::format(R"({}"{}":"{}")", json.size() > 1 ? "," : "", key, value);
   return json + "}";
 }
 
@@ -74,9 +77,12 @@ FocusRow row_of(const StoryBillLine& line, const ProviderNames& names) {
 }
 
 constexpr std::string_view kFocusColumns =
-    "BilledCost,BillingAccountId,BillingCurrency,BillingPeriodStart,BillingPeriodEnd,ChargeCategory,ChargeClass,ChargeDescription,"
-    "ChargeFrequency,ChargePeriodStart,ChargePeriodEnd,CommitmentDiscountId,CommitmentDiscountStatus,ConsumedQuantity,ConsumedUnit,"
-    "ContractedCost,EffectiveCost,InvoiceIssuerName,ListCost,ListUnitPrice,PricingCategory,PricingQuantity,PricingUnit,ProviderName,"
+    "BilledCost,BillingAccountId,BillingCurrency,BillingPeriodStart,BillingPeriodEnd,ChargeCategory,ChargeClass,"
+    "ChargeDescription,"
+    "ChargeFrequency,ChargePeriodStart,ChargePeriodEnd,CommitmentDiscountId,CommitmentDiscountStatus,ConsumedQuantity,"
+    "ConsumedUnit,"
+    "ContractedCost,EffectiveCost,InvoiceIssuerName,ListCost,ListUnitPrice,PricingCategory,PricingQuantity,PricingUnit,"
+    "ProviderName,"
     "PublisherName,RegionId,AvailabilityZone,ResourceId,ResourceName,ResourceType,ServiceCategory,ServiceName,SkuId,Tags";
 
 /// `resource_tags` of a line: those keys that any machine of the account carries.
@@ -100,7 +106,8 @@ std::string tag_value(const StoryBillLine& line, std::string_view key) {
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  for (const char c : text)
+    quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + "\"";
 }
 
@@ -109,10 +116,12 @@ std::vector<StoryBillLine> bill_lines(const Story& story, std::string_view provi
   for (const StoryNode& node : story.nodes) {
     if (!provider.empty() && node.node.provider != provider) continue;
     const bool all_month = node.present.size() == 1 && node.present.front() == story.period;
-    for (const Interval present : node.present) add_node_lines(lines, node, present, all_month ? 24 : 1);
+    for (const Interval present : node.present)
+      add_node_lines(lines, node, present, all_month ? 24 : 1);
   }
   for (const StoryCharge& charge : story.charges)
-    if (provider.empty() || charge.provider == provider) lines.push_back({story.period, nullptr, &charge, charge.quantity, charge.amount});
+    if (provider.empty() || charge.provider == provider)
+      lines.push_back({story.period, nullptr, &charge, charge.quantity, charge.amount});
   return lines;
 }
 
@@ -125,12 +134,12 @@ void write_focus(const Story& story, std::string_view provider, FocusVersion ver
   for (const StoryBillLine& line : bill_lines(story, provider)) {
     const FocusRow row = row_of(line, names);
     const std::string amount = line.amount.to_decimal();
-    text.add("{},{},USD,{},{},Usage,,{},Usage-Based,{},{},,,{},{},", amount, names.account, begin, end, csv_field(row.description),
-             format_utc(line.period.begin), format_utc(line.period.end), line.quantity, row.unit);
-    text.add("{},{},{},{},{},Standard,{},{},{},{},", amount, amount, csv_field(names.issuer), amount, row.price, line.quantity, row.unit,
-             names.provider, csv_field(names.issuer));
-    text.add("{},{},{},{},{},{},{},{},{}", row.region, row.zone, row.resource_id, row.resource_name, row.resource_type, row.category,
-             row.service, row.sku, csv_field(row.tags));
+    text.add("{},{},USD,{},{},Usage,,{},Usage-Based,{},{},,,{},{},", amount, names.account, begin, end,
+             csv_field(row.description), format_utc(line.period.begin), format_utc(line.period.end), line.quantity, row.unit);
+    text.add("{},{},{},{},{},Standard,{},{},{},{},", amount, amount, csv_field(names.issuer), amount, row.price, line.quantity,
+             row.unit, names.provider, csv_field(names.issuer));
+    text.add("{},{},{},{},{},{},{},{},{}", row.region, row.zone, row.resource_id, row.resource_name, row.resource_type,
+             row.category, row.service, row.sku, csv_field(row.tags));
     if (details) text.add(",{},{}", row.sku, csv_field(row.details));
     text.add("\n");
   }
@@ -139,12 +148,15 @@ void write_focus(const Story& story, std::string_view provider, FocusVersion ver
 void write_cur(const Story& story, const TextOut& out) {
   const std::vector<std::string> keys = tag_keys(story);
   StoryText text(out);
-  text.add("bill_bill_type,bill_billing_period_start_date,bill_billing_period_end_date,bill_payer_account_id,line_item_usage_account_id,"
-           "line_item_line_item_type,line_item_usage_start_date,line_item_usage_end_date,line_item_product_code,line_item_usage_type,"
-           "line_item_operation,line_item_availability_zone,line_item_resource_id,line_item_usage_amount,line_item_currency_code,"
-           "line_item_unblended_rate,line_item_unblended_cost,line_item_line_item_description,pricing_term,pricing_unit,"
-           "pricing_public_on_demand_cost,product_instance_type,product_region_code,product_product_family");
-  for (const std::string& key : keys) text.add(",resource_tags_user_{}", key);
+  text.add(
+      "bill_bill_type,bill_billing_period_start_date,bill_billing_period_end_date,bill_payer_account_id,line_item_usage_account_"
+      "id,"
+      "line_item_line_item_type,line_item_usage_start_date,line_item_usage_end_date,line_item_product_code,line_item_usage_type,"
+      "line_item_operation,line_item_availability_zone,line_item_resource_id,line_item_usage_amount,line_item_currency_code,"
+      "line_item_unblended_rate,line_item_unblended_cost,line_item_line_item_description,pricing_term,pricing_unit,"
+      "pricing_public_on_demand_cost,product_instance_type,product_region_code,product_product_family");
+  for (const std::string& key : keys)
+    text.add(",resource_tags_user_{}", key);
   text.add("\n");
   const std::string begin = format_utc(story.period.begin), end = format_utc(story.period.end);
   const std::string_view account = names_of("aws").account;
@@ -156,10 +168,11 @@ void write_cur(const Story& story, const TextOut& out) {
              format_utc(line.period.end));
     text.add("{},{},{},{},{},", instance ? "AmazonEC2" : row.service, instance ? "BoxUsage:" + row.sku : row.sku,
              instance ? "RunInstances" : "", row.zone, row.resource_id);
-    text.add("{},USD,{},{},{},OnDemand,{},{},", line.quantity, row.price, amount, csv_field(row.description), instance ? "Hrs" : row.unit,
-             amount);
+    text.add("{},USD,{},{},{},OnDemand,{},{},", line.quantity, row.price, amount, csv_field(row.description),
+             instance ? "Hrs" : row.unit, amount);
     text.add("{},{},{}", instance ? row.sku : "", row.region, instance ? "Compute Instance" : row.category);
-    for (const std::string& key : keys) text.add(",{}", tag_value(line, key));
+    for (const std::string& key : keys)
+      text.add(",{}", tag_value(line, key));
     text.add("\n");
   }
 }

@@ -14,7 +14,8 @@ int64_t hours_of(const Story& story) { return story.period.length().count_ns() /
 
 std::string hexadecimal(Prng& prng, int digits) {
   std::string text;
-  for (int i = 0; i < digits; ++i) text += "0123456789abcdef"[prng.below(16)];
+  for (int i = 0; i < digits; ++i)
+    text += "0123456789abcdef"[prng.below(16)];
   return text;
 }
 
@@ -22,19 +23,22 @@ std::string hexadecimal(Prng& prng, int digits) {
 std::string pod_suffix(Prng& prng, int letters) {
   constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
   std::string text;
-  for (int i = 0; i < letters; ++i) text += kLetters[prng.below(kLetters.size())];
+  for (int i = 0; i < letters; ++i)
+    text += kLetters[prng.below(kLetters.size())];
   return text;
 }
 
 std::string make_uuid(Prng& prng) {
   std::string uuid = "GPU";
-  for (const int digits : {8, 4, 4, 4, 12}) uuid += "-" + hexadecimal(prng, digits);
+  for (const int digits : {8, 4, 4, 4, 12})
+    uuid += "-" + hexadecimal(prng, digits);
   return uuid;
 }
 
 std::string make_resource_id(const StoryType& type, const std::string& name, Prng& prng) {
   if (type.provider == "aws") return "i-0" + hexadecimal(prng, 16);
-  if (type.provider == "gcp") return fmt::format("//compute.googleapis.com/projects/ml-prod/zones/{}-a/instances/{}", type.region, name);
+  if (type.provider == "gcp")
+    return fmt::format("//compute.googleapis.com/projects/ml-prod/zones/{}-a/instances/{}", type.region, name);
   return fmt::format("/subscriptions/7c1e0f52/resourcegroups/ml-prod/providers/microsoft.compute/virtualmachines/{}", name);
 }
 
@@ -50,7 +54,8 @@ int64_t next_working_hour(const Story& story, int64_t hour, Prng& prng) {
   }
 }
 
-Run record_of(const Story& story, const StoryWork& work, const std::vector<size_t>& nodes, int64_t gpus_per_node, const StoryHold& hold) {
+Run record_of(const Story& story, const StoryWork& work, const std::vector<size_t>& nodes, int64_t gpus_per_node,
+              const StoryHold& hold) {
   Run run;
   run.name = work.tenant.workload;
   run.holder.user = work.holder.user;
@@ -67,13 +72,15 @@ Run record_of(const Story& story, const StoryWork& work, const std::vector<size_
   run.gpus_requested = gpus_per_node * count;
   run.cpus = first.vcpus * gpus_per_node / first.gpu_count * count;
   run.memory = Bytes::of(first.memory.count() / first.gpu_count * gpus_per_node * count);
-  for (const size_t node : nodes) run.allocations.push_back({story.nodes[node].node.name, {}, gpus_per_node});
+  for (const size_t node : nodes)
+    run.allocations.push_back({story.nodes[node].node.name, {}, gpus_per_node});
   return run;
 }
 
 void hold_on(Story& story, const std::vector<size_t>& nodes, const std::vector<size_t>& gpus, const StoryHold& hold) {
   for (const size_t node : nodes)
-    for (const size_t gpu : gpus) story.nodes[node].gpus[gpu].holds.push_back(hold);
+    for (const size_t gpu : gpus)
+      story.nodes[node].gpus[gpu].holds.push_back(hold);
 }
 
 }  // namespace
@@ -97,7 +104,8 @@ size_t add_node(Story& story, const StoryType& type, const std::string& name, St
   made.tdp_w = type.gpu_tdp_w;
   made.telemetry = telemetry;
   made.gpus.resize(static_cast<size_t>(type.gpu_count));
-  for (StoryGpu& gpu : made.gpus) gpu.uuid = make_uuid(prng);
+  for (StoryGpu& gpu : made.gpus)
+    gpu.uuid = make_uuid(prng);
   made.present = {story.period};
   story.nodes.push_back(std::move(made));
   return story.nodes.size() - 1;
@@ -132,8 +140,8 @@ void schedule(Story& story, const Lane& lane, Prng prng) {
   int64_t hour = static_cast<int64_t>(prng.below(6));
   while (true) {
     hour = next_working_hour(story, hour, prng);
-    const int64_t length = lane.shortest_hours + static_cast<int64_t>(prng.below(
-        static_cast<uint64_t>(lane.longest_hours - lane.shortest_hours + 1)));
+    const int64_t length = lane.shortest_hours +
+                           static_cast<int64_t>(prng.below(static_cast<uint64_t>(lane.longest_hours - lane.shortest_hours + 1)));
     if (hour + length > hours_of(story)) return;
     StoryHold hold;
     hold.work = lane.works[prng.below(lane.works.size())];
@@ -155,45 +163,51 @@ void schedule_reservation(Story& story, const std::vector<size_t>& nodes, size_t
                           int64_t busy_hours) {
   const size_t per_node = story.nodes[nodes.front()].gpus.size();
   const int64_t begin = begin_hour * kStepsPerHour;
-  const StoryHold hold{work, begin, end_hour * kStepsPerHour, begin + busy_hours * kStepsPerHour, 1.0,
-                       static_cast<int>(story.runs.size())};
+  const StoryHold hold{
+      work, begin, end_hour * kStepsPerHour, begin + busy_hours * kStepsPerHour, 1.0, static_cast<int>(story.runs.size())};
   Run run = record_of(story, story.works[work], nodes, static_cast<int64_t>(per_node), hold);
   run.state = RunState::kCompleted;  // a script that sleeps to the end of its reservation ends well
   story.runs.push_back(std::move(run));
   std::vector<size_t> gpus(per_node);
-  for (size_t i = 0; i < per_node; ++i) gpus[i] = i;
+  for (size_t i = 0; i < per_node; ++i)
+    gpus[i] = i;
   hold_on(story, nodes, gpus, hold);
 }
 
 void number_runs(Story& story) {
   std::vector<size_t> order(story.runs.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  for (size_t i = 0; i < order.size(); ++i)
+    order[i] = i;
   std::ranges::stable_sort(order, {}, [&](size_t i) { return *story.runs[i].started; });
   constexpr int kFirstJob = 41207;
-  for (size_t rank = 0; rank < order.size(); ++rank) story.runs[order[rank]].id = std::to_string(kFirstJob + static_cast<int>(rank));
+  for (size_t rank = 0; rank < order.size(); ++rank)
+    story.runs[order[rank]].id = std::to_string(kFirstJob + static_cast<int>(rank));
 }
 
-void add_charge(Story& story, StoryCharge charge, const std::string& unit_price) {
-  auto price = Money::parse(unit_price);
-  CHECK(price.ok(), "unit price {} of {}", unit_price, charge.description);
-  charge.unit_price = *price;
-  charge.amount = scale(*price, charge.quantity, 1);
-  story.charges.push_back(std::move(charge));
+void add_charges(Story& story, const std::string& provider, const std::string& region, std::initializer_list<StoryItem> items) {
+  for (const StoryItem& item : items) {
+    auto price = Money::parse(item.unit_price);
+    CHECK(price.ok(), "unit price {} of {}", item.unit_price, item.description);
+    story.charges.push_back({provider, region, item.service, item.category, item.usage_type, item.description, item.unit,
+                             item.quantity, *price, scale(*price, item.quantity, 1)});
+  }
 }
 
-void add_balance(Story& story, StoryCharge charge) {
+void add_balance(Story& story) {
   Money sum = compute_cost(story);
-  for (const StoryCharge& other : story.charges) sum += other.amount;
-  charge.quantity = 1;
-  charge.amount = charge.unit_price = story.bill - sum;
-  CHECK(charge.amount > Money(), "the parts of story {} exceed its bill by {}", story.name, (-charge.amount).to_text());
-  story.charges.push_back(std::move(charge));
+  for (const StoryCharge& other : story.charges)
+    sum += other.amount;
+  const Money rest = story.bill - sum;
+  CHECK(rest > Money(), "the parts of story {} exceed its bill by {}", story.name, (-rest).to_text());
+  story.charges.push_back(
+      {"aws", "us-east-1", "AWSSupport", "Other", "Dollar", "AWS Support, agreed fee", "Month", 1, rest, rest});
 }
 
 Money compute_cost(const Story& story) {
   Money sum;
   for (const StoryNode& node : story.nodes)
-    for (const Interval present : node.present) sum += node.node.rate->over(present.length());
+    for (const Interval present : node.present)
+      sum += node.node.rate->over(present.length());
   return sum;
 }
 

@@ -15,8 +15,8 @@ struct StoryType {
   std::string provider;
   std::string region;
   std::string instance_type;
-  std::string gpu_model;     ///< canonical catalogue name
-  std::string gpu_name;      ///< as the driver writes it
+  std::string gpu_model;  ///< canonical catalogue name
+  std::string gpu_name;   ///< as the driver writes it
   int64_t gpu_count = 0;
   int64_t gpu_memory_mib = 0;
   double gpu_tdp_w = 0;
@@ -36,14 +36,14 @@ void hold_hours(Story& story, size_t node, size_t gpu, size_t work, int64_t begi
 
 /// A lane is a set of GPUs on which one job follows another.
 struct Lane {
-  std::vector<size_t> nodes;   ///< every job takes `gpus` on each of these
+  std::vector<size_t> nodes;  ///< every job takes `gpus` on each of these
   std::vector<size_t> gpus;
-  std::vector<size_t> works;   ///< jobs are drawn from these
+  std::vector<size_t> works;  ///< jobs are drawn from these
   int64_t shortest_hours = 2;
   int64_t longest_hours = 12;
   int64_t longest_gap_hours = 8;
-  int hang_percent = 0;        ///< of jobs: hang after a third of their time and are held to the end
-  bool recorded = true;        ///< Slurm knows of them
+  int hang_percent = 0;  ///< of jobs: hang after a third of their time and are held to the end
+  bool recorded = true;  ///< Slurm knows of them
 };
 /// Fills a lane for the month. Jobs start on working days between 07:00 and 20:00 UTC and run through the night.
 void schedule(Story& story, const Lane& lane, Prng prng);
@@ -53,10 +53,19 @@ void schedule_reservation(Story& story, const std::vector<size_t>& nodes, size_t
 /// Gives the recorded jobs their numbers, ascending by start.
 void number_runs(Story& story);
 
-/// quantity × unit price. @param unit_price  a decimal, USD.
-void add_charge(Story& story, StoryCharge charge, const std::string& unit_price);
-/// A last charge that brings the month to Story::bill exactly; it must come out positive.
-void add_balance(Story& story, StoryCharge charge);
+/// What is bought beside machines, at its list price.
+struct StoryItem {
+  const char* service;
+  const char* category;  ///< FOCUS ServiceCategory
+  const char* usage_type;
+  const char* description;
+  const char* unit;
+  int64_t quantity;
+  const char* unit_price;  ///< a decimal, USD
+};
+void add_charges(Story& story, const std::string& provider, const std::string& region, std::initializer_list<StoryItem> items);
+/// A last charge of AWS, for its support, that brings the month to Story::bill exactly; it must come out positive.
+void add_balance(Story& story);
 /// Rate × hours present, over all machines.
 Money compute_cost(const Story& story);
 

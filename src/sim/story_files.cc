@@ -44,7 +44,8 @@ void add_telemetry(std::vector<StoryFile>& files, const SharedSource& source) {
 
 void add_bills(std::vector<StoryFile>& files, const SharedSource& source) {
   std::set<std::string> providers;
-  for (const StoryNode& node : source->story.nodes) providers.insert(node.node.provider);
+  for (const StoryNode& node : source->story.nodes)
+    providers.insert(node.node.provider);
   // A company on AWS alone exports FOCUS; where AWS is one of several, its classic report is what people have.
   const bool alone = providers.size() == 1;
   for (const std::string& provider : providers) {
@@ -52,9 +53,8 @@ void add_bills(std::vector<StoryFile>& files, const SharedSource& source) {
     if (provider == "aws" && !alone)
       files.push_back({"bills/aws-cur-2026-10.csv", "cur", "", [source](const TextOut& out) { write_cur(source->story, out); }});
     else
-      files.push_back({"bills/" + provider + "-focus-2026-10.csv", "focus", "", [source, provider, version](const TextOut& out) {
-                         write_focus(source->story, provider, version, out);
-                       }});
+      files.push_back({"bills/" + provider + "-focus-2026-10.csv", "focus", "",
+                       [source, provider, version](const TextOut& out) { write_focus(source->story, provider, version, out); }});
   }
 }
 

@@ -25,9 +25,12 @@ const Rate kP4d = Rate::per_hour(Money::nanos(21'957'642'000));
 const Rate kP3Large = Rate::per_hour(Money::nanos(12'240'000'000));
 const Rate kP3Small = Rate::per_hour(Money::nanos(3'060'000'000));
 
-const StoryType kEightA100 = {"aws", "us-east-1", "p4d.24xlarge", "A100-40GB", "NVIDIA A100-SXM4-40GB", 8, 40960, 400, 96, 1152, kP4d};
-const StoryType kFourV100 = {"aws", "us-east-1", "p3.8xlarge", "V100-16GB", "Tesla V100-SXM2-16GB", 4, 16384, 300, 32, 244, kP3Large};
-const StoryType kOneV100 = {"aws", "us-east-1", "p3.2xlarge", "V100-16GB", "Tesla V100-SXM2-16GB", 1, 16384, 300, 8, 61, kP3Small};
+const StoryType kEightA100 = {"aws", "us-east-1", "p4d.24xlarge", "A100-40GB", "NVIDIA A100-SXM4-40GB", 8, 40960,
+                              400,   96,          1152,           kP4d};
+const StoryType kFourV100 = {"aws", "us-east-1", "p3.8xlarge", "V100-16GB", "Tesla V100-SXM2-16GB", 4, 16384,
+                             300,   32,          244,          kP3Large};
+const StoryType kOneV100 = {"aws", "us-east-1", "p3.2xlarge", "V100-16GB", "Tesla V100-SXM2-16GB", 1, 16384,
+                            300,   8,           61,           kP3Small};
 
 struct Service {
   const char* ns;
@@ -111,8 +114,10 @@ void add_training(Story& story, Prng& prng) {
     story.nodes[nodes.back()].steered = false;
     story.nodes[nodes.back()].bill_tags = {{"environment", "training"}};
   }
-  const size_t ranker = add_work(story, slurm_work("rank-prod", "hana", "storefront", "train-ranker", WorkloadKind::kTraining, 78, 33900));
-  const size_t chat = add_work(story, slurm_work("chat-prod", "ivo", "assistant", "train-llm-7b", WorkloadKind::kTraining, 84, 37600));
+  const size_t ranker =
+      add_work(story, slurm_work("rank-prod", "hana", "storefront", "train-ranker", WorkloadKind::kTraining, 78, 33900));
+  const size_t chat =
+      add_work(story, slurm_work("chat-prod", "ivo", "assistant", "train-llm-7b", WorkloadKind::kTraining, 84, 37600));
   schedule(story, {nodes, {0, 1, 2, 3, 4, 5, 6, 7}, {ranker, chat}, 18, 60, 12, 0, true}, prng.fork(301));
 }
 
@@ -130,7 +135,8 @@ void add_evaluation(Story& story, Prng& prng) {
     story.nodes[nodes.back()].steered = false;
     story.nodes[nodes.back()].bill_tags = {{"environment", "evaluation"}};
   }
-  const size_t suite = add_work(story, slurm_work("quality", "lena", "quality", "eval-weekly", WorkloadKind::kEvaluation, 74, 28700));
+  const size_t suite =
+      add_work(story, slurm_work("quality", "lena", "quality", "eval-weekly", WorkloadKind::kEvaluation, 74, 28700));
   for (const Interval day : saturdays) {
     const int64_t begin = (day.begin - story.period.begin).count_ns() / kHour.count_ns();
     schedule_reservation(story, nodes, suite, begin, begin + 24, 8);
@@ -156,24 +162,25 @@ void add_notebooks(Story& story, Prng& prng) {
   }
 }
 
-void add_charges(Story& story) {
-  const std::string aws = "aws", region = "us-east-1";
-  add_charge(story, {aws, region, "AmazonS3", "Storage", "TimedStorage-ByteHrs", "S3 Standard storage, first 50 TB", "GB-Mo", 50000, {}, {}}, "0.023");
-  add_charge(story, {aws, region, "AmazonS3", "Storage", "TimedStorage-ByteHrs", "S3 Standard storage, next 450 TB", "GB-Mo", 130000, {}, {}}, "0.022");
-  add_charge(story, {aws, region, "AmazonEC2", "Storage", "EBS:VolumeUsage.gp3", "EBS gp3 volumes", "GB-Mo", 40000, {}, {}}, "0.08");
-  add_charge(story, {aws, region, "AWSDataTransfer", "Networking", "DataTransfer-Out-Bytes", "Data transfer out, first 10 TB", "GB", 10000, {}, {}}, "0.09");
-  add_charge(story, {aws, region, "AWSDataTransfer", "Networking", "DataTransfer-Out-Bytes", "Data transfer out, next 40 TB", "GB", 35000, {}, {}}, "0.085");
-  add_charge(story, {aws, region, "AWSDataTransfer", "Networking", "DataTransfer-Regional-Bytes", "Data transfer between zones", "GB", 60000, {}, {}}, "0.01");
-  add_balance(story, {aws, region, "AWSSupport", "Other", "Dollar", "AWS Support, agreed fee", "Month", 1, {}, {}});
+void add_storage_and_transfer(Story& story) {
+  add_charges(
+      story, "aws", "us-east-1",
+      {{"AmazonS3", "Storage", "TimedStorage-ByteHrs", "S3 Standard, first 50 TB", "GB-Mo", 50000, "0.023"},
+       {"AmazonS3", "Storage", "TimedStorage-ByteHrs", "S3 Standard, next 450 TB", "GB-Mo", 130000, "0.022"},
+       {"AmazonEC2", "Storage", "EBS:VolumeUsage.gp3", "EBS gp3 volumes", "GB-Mo", 40000, "0.08"},
+       {"AWSDataTransfer", "Networking", "DataTransfer-Out-Bytes", "Data transfer out, first 10 TB", "GB", 10000, "0.09"},
+       {"AWSDataTransfer", "Networking", "DataTransfer-Out-Bytes", "Data transfer out, next 40 TB", "GB", 35000, "0.085"},
+       {"AWSDataTransfer", "Networking", "DataTransfer-Regional-Bytes", "Data transfer between zones", "GB", 60000, "0.01"}});
 }
 
 void add_rules(Story& story) {
   const std::pair<const char*, const char*> owners[] = {
-      {"namespace/ranking", "storefront"}, {"namespace/embeddings", "search"}, {"namespace/assistant", "assistant"},
-      {"namespace/vision", "catalogue"}, {"namespace/jupyterhub", "research"}, {"account/rank-prod", "storefront"},
-      {"account/chat-prod", "assistant"}, {"account/quality", "quality"},
+      {"namespace/ranking", "storefront"}, {"namespace/embeddings", "search"},   {"namespace/assistant", "assistant"},
+      {"namespace/vision", "catalogue"},   {"namespace/jupyterhub", "research"}, {"account/rank-prod", "storefront"},
+      {"account/chat-prod", "assistant"},  {"account/quality", "quality"},
   };
-  for (const auto& [pattern, owner] : owners) story.rules.push_back({pattern, {owner, "", "", "", ""}});
+  for (const auto& [pattern, owner] : owners)
+    story.rules.push_back({pattern, {owner, "", "", "", ""}});
 }
 
 }  // namespace
@@ -182,10 +189,11 @@ Story platform_story(uint64_t seed) {
   Prng prng(seed ^ 0x91a7f0ULL);
   Story story;
   story.name = "platform";
-  story.what = "One company's machine learning on AWS: 200,000.00 USD in October 2026, everything on demand; 40 A100 serving at 20 % "
-               "mean utilisation, four-GPU machines for one-GPU experiments, a weekly evaluation of 8 hours on machines kept 24. "
-               "Compute is hours × list price to the nano-dollar; storage and transfer are at list price; the support fee is the "
-               "balance that makes the month 200,000.00.";
+  story.what =
+      "One company's machine learning on AWS: 200,000.00 USD in October 2026, everything on demand; 40 A100 serving at 20 % "
+      "mean utilisation, four-GPU machines for one-GPU experiments, a weekly evaluation of 8 hours on machines kept 24. "
+      "Compute is hours × list price to the nano-dollar; storage and transfer are at list price; the support fee is the "
+      "balance that makes the month 200,000.00.";
   story.period = month_of(from_civil({.year = 2026, .month = 10}));
   story.bill = Money::units(200'000);
   story.steer_to_pct = 20;
@@ -194,7 +202,8 @@ Story platform_story(uint64_t seed) {
   add_training(story, prng);
   add_evaluation(story, prng);
   add_notebooks(story, prng);
-  add_charges(story);
+  add_storage_and_transfer(story);
+  add_balance(story);
   add_rules(story);
   number_runs(story);
   return story;

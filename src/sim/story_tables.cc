@@ -39,15 +39,16 @@ const StoryNode& node_named(const Story& story, std::string_view name) {
 /// `billing=…,cpu=48,gres/gpu:a100=4,gres/gpu=4,mem=576G,node=1`
 std::string tres_of(const Run& run, std::string_view gpu_type, std::string_view memory_suffix) {
   const int64_t gibi = run.memory.count() >> 30;
-  return fmt::format("billing={},cpu={},gres/gpu:{}={},gres/gpu={},mem={}G{},node={}", run.cpus, run.cpus, gpu_type, run.gpus_requested,
-                     run.gpus_requested, gibi, memory_suffix, run.allocations.size());
+  return fmt::format("billing={},cpu={},gres/gpu:{}={},gres/gpu={},mem={}G{},node={}", run.cpus, run.cpus, gpu_type,
+                     run.gpus_requested, run.gpus_requested, gibi, memory_suffix, run.allocations.size());
 }
 
 }  // namespace
 
 void write_sacct(const Story& story, const TextOut& out) {
   std::vector<const Run*> runs;
-  for (const Run& run : story.runs) runs.push_back(&run);
+  for (const Run& run : story.runs)
+    runs.push_back(&run);
   std::ranges::sort(runs, {}, [](const Run* r) { return std::stoi(r->id); });
   StoryText text(out);
   text.add("JobID|JobName|User|Account|Partition|State|Submit|Start|End|Elapsed|Timelimit|ReqTRES|AllocTRES|NodeList|ExitCode\n");
@@ -60,23 +61,27 @@ void write_sacct(const Story& story, const TextOut& out) {
     text.add("{}|{}|{}|{}|gpu|{}|{}|{}|{}|{}|{}|{}|{}|{}|0:0\n", run->id, run->name, run->holder.user, run->holder.account, state,
              slurm_time(*run->submitted), begin, end, elapsed, slurm_duration(*run->time_limit), tres, tres, nodes);
     // The batch step repeats the job's allocation: it must not count a second time.
-    text.add("{}.batch|batch||{}||{}|{}|{}|{}|{}|||{}|{}|0:0\n", run->id, run->holder.account, state == "TIMEOUT" ? "CANCELLED" : state, begin,
-             begin, end, elapsed, tres, nodes);
+    text.add("{}.batch|batch||{}||{}|{}|{}|{}|{}|||{}|{}|0:0\n", run->id, run->holder.account,
+             state == "TIMEOUT" ? "CANCELLED" : state, begin, begin, end, elapsed, tres, nodes);
   }
 }
 
 void write_inventory(const Story& story, const TextOut& out) {
   StoryText text(out);
-  text.add("node,resource_id,provider,region,zone,instance_type,market,gpu_model,gpu_count,vcpus,memory_gib,rate_per_hour,currency,kind,"
-           "checkpointable,client,project,team,environment,workload,from,until\n");
+  text.add(
+      "node,resource_id,provider,region,zone,instance_type,market,gpu_model,gpu_count,vcpus,memory_gib,rate_per_hour,currency,"
+      "kind,"
+      "checkpointable,client,project,team,environment,workload,from,until\n");
   for (const StoryNode& made : story.nodes) {
     const Node& n = made.node;
     text.add("{},{},{},{},{},{},{},{},{},{},{},{},USD,", n.name, n.resource_id, n.provider, n.region, n.zone, n.instance_type,
              name_of(n.market), n.gpu_model, n.gpu_count, n.vcpus, n.memory.count() >> 30, n.rate->per_hour().to_decimal());
     // `from` and `until` stay empty: machines that come and go within the month are known by their bill lines.
     text.add("{},{},{},{},{},{},{},,\n", n.kind == WorkloadKind::kUnknown ? "" : name_of(n.kind),
-             !n.checkpointable ? "" : *n.checkpointable ? "true" : "false", n.tenant.client, n.tenant.project, n.tenant.team,
-             n.tenant.environment, n.tenant.workload);
+             !n.checkpointable   ? ""
+             : *n.checkpointable ? "true"
+                                 : "false",
+             n.tenant.client, n.tenant.project, n.tenant.team, n.tenant.environment, n.tenant.workload);
   }
 }
 

@@ -13,7 +13,8 @@ bool is_profiling(std::string_view metric) { return metric.starts_with("DCGM_FI_
 /// Seconds into the step at which this machine is looked at: loggers are started by hand.
 int64_t phase_seconds(size_t node) { return static_cast<int64_t>(node * 37 % 60); }
 
-std::string value_of(const Story& story, const StoryNode& node, const StoryGpu& gpu, const StoryReading& reading, std::string_view metric) {
+std::string value_of(const Story& story, const StoryNode& node, const StoryGpu& gpu, const StoryReading& reading,
+                     std::string_view metric) {
   if (metric == "DCGM_FI_DEV_GPU_UTIL") return std::to_string(reading.utilization);
   if (metric == "DCGM_FI_DEV_FB_USED") return std::to_string(reading.memory_mib);
   const StoryMetrics m = metrics_of(story, node, gpu, reading);
@@ -59,11 +60,13 @@ GpuSeries series_of(const Story& story, const StoryGpu& gpu) {
 }
 
 void add_labels(StoryText& text, const StoryNode& node, size_t g, std::string_view metric, const HolderLabels& labels) {
-  text.add(R"({{"metric":{{"__name__":"{}","Hostname":"{}","UUID":"{}","device":"nvidia{}","gpu":"{}","modelName":"{}","job":"dcgm-exporter")",
+  text.add(R"({{"metric":{{"__name__":"{}","Hostname":"{}","UUID":"{}","device":"nvidia{}",)"
+           R"("gpu":"{}","modelName":"{}","job":"dcgm-exporter")",
            metric, node.node.name, node.gpus[g].uuid, g, g, node.gpu_name);
   // Scraped inside a cluster, `pod` is the exporter's own and the workload's labels move to exported_*.
   if (!labels.pod.empty())
-    text.add(R"(,"namespace":"monitoring","pod":"dcgm-exporter-{}","exported_namespace":"{}","exported_pod":"{}","exported_container":"{}")",
+    text.add(R"(,"namespace":"monitoring","pod":"dcgm-exporter-{}")"
+             R"(,"exported_namespace":"{}","exported_pod":"{}","exported_container":"{}")",
              node.node.name, labels.ns, labels.pod, labels.container);
   if (!labels.job.empty()) text.add(R"(,"hpc_job":"{}")", labels.job);
   text.add(R"(}},"values":[)");
@@ -74,17 +77,19 @@ void add_labels(StoryText& text, const StoryNode& node, size_t g, std::string_vi
 void write_nvidia_smi(const Story& story, const StoryTrace& trace, size_t n, const TextOut& out) {
   const StoryNode& node = story.nodes[n];
   StoryText text(out);
-  text.add("timestamp, index, uuid, name, utilization.gpu [%], utilization.memory [%], memory.total [MiB], memory.used [MiB], "
-           "power.draw [W], power.limit [W], temperature.gpu\n");
+  text.add(
+      "timestamp, index, uuid, name, utilization.gpu [%], utilization.memory [%], memory.total [MiB], memory.used [MiB], "
+      "power.draw [W], power.limit [W], temperature.gpu\n");
   for (int64_t step = 0; step < story.steps(); ++step) {
     const CivilTime c = to_civil(story.at(step) + Duration::seconds(phase_seconds(n)));
     for (size_t g = 0; g < node.gpus.size(); ++g) {
       const StoryReading& reading = trace.of(n, g)[static_cast<size_t>(step)];
       if (!reading.present) continue;
       const StoryMetrics m = metrics_of(story, node, node.gpus[g], reading);
-      text.add("{}/{:02}/{:02} {:02}:{:02}:{:02}.{:03}, {}, {}, {}, {} %, {} %, {} MiB, {} MiB, {:.2f} W, {:.2f} W, {}\n", c.year, c.month, c.day,
-               c.hour, c.minute, c.second, 100 + 3 * g, g, node.gpus[g].uuid, node.gpu_name, reading.utilization,
-               static_cast<int>(100 * m.dram_active), node.memory_mib, reading.memory_mib, m.power_w, node.tdp_w, m.temperature_c);
+      text.add("{}/{:02}/{:02} {:02}:{:02}:{:02}.{:03}, {}, {}, {}, {} %, {} %, {} MiB, {} MiB, {:.2f} W, {:.2f} W, {}\n", c.year,
+               c.month, c.day, c.hour, c.minute, c.second, 100 + 3 * g, g, node.gpus[g].uuid, node.gpu_name, reading.utilization,
+               static_cast<int>(100 * m.dram_active), node.memory_mib, reading.memory_mib, m.power_w, node.tdp_w,
+               m.temperature_c);
     }
   }
 }
@@ -102,8 +107,10 @@ void write_dcgm_text(const Story& story, const StoryTrace& trace, size_t n, cons
         if (!reading.present) continue;
         const StoryGpu& gpu = node.gpus[g];
         const HolderLabels labels = labels_of(story, gpu, reading.hold);
-        text.add(R"({}{{gpu="{}",UUID="{}",device="nvidia{}",modelName="{}",Hostname="{}",container="{}",namespace="{}",pod="{}"}} {} {})"
-                 "\n", metric, g, gpu.uuid, g, node.gpu_name, node.node.name, labels.container, labels.ns, labels.pod,
+        text.add(R"({}{{gpu="{}",UUID="{}",device="nvidia{}",modelName="{}",Hostname="{}",)"
+                 R"(container="{}",namespace="{}",pod="{}"}} {} {})"
+                 "\n",
+                 metric, g, gpu.uuid, g, node.gpu_name, node.node.name, labels.container, labels.ns, labels.pod,
                  value_of(story, node, gpu, reading, metric), at_ms);
       }
     }

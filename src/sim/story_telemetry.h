@@ -16,7 +16,7 @@ void write_dcgm_text(const Story& story, const StoryTrace& trace, size_t node, c
 void write_prometheus(const Story& story, const StoryTrace& trace, std::string_view metric, const TextOut& out);
 
 inline constexpr std::array<std::string_view, 8> kStoryDcgmMetrics = {
-    "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_GPU_TEMP",
-    "DCGM_FI_PROF_SM_ACTIVE", "DCGM_FI_PROF_DRAM_ACTIVE", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"};
+    "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED",    "DCGM_FI_DEV_FB_FREE",      "DCGM_FI_DEV_POWER_USAGE",
+    "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_PROF_SM_ACTIVE", "DCGM_FI_PROF_DRAM_ACTIVE", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"};
 
 }  // namespace stint

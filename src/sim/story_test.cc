@@ -19,7 +19,8 @@ constexpr uint64_t kSeed = 1;
 
 Money sum_of(const std::vector<StoryBillLine>& lines) {
   Money sum;
-  for (const StoryBillLine& line : lines) sum += line.amount;
+  for (const StoryBillLine& line : lines)
+    sum += line.amount;
   return sum;
 }
 
@@ -36,7 +37,8 @@ Money money_of(const Story& story, std::string_view name_prefix) {
   Money sum;
   for (const StoryNode& node : story.nodes)
     if (node.node.name.starts_with(name_prefix))
-      for (const Interval present : node.present) sum += node.node.rate->over(present.length());
+      for (const Interval present : node.present)
+        sum += node.node.rate->over(present.length());
   return sum;
 }
 
@@ -47,7 +49,8 @@ std::string text_of(const std::function<void(const TextOut&)>& write) {
 }
 
 TEST(AgencyStory, BillIs47000ToTheNanoDollar) {
-  for (const uint64_t seed : {kSeed, uint64_t{7}}) EXPECT_EQ(sum_of(bill_lines(agency_story(seed), "")), Money::units(47'000));
+  for (const uint64_t seed : {kSeed, uint64_t{7}})
+    EXPECT_EQ(sum_of(bill_lines(agency_story(seed), "")), Money::units(47'000));
 }
 
 TEST(AgencyStory, ComputeIsTheTableAtTheHeadOfTheFile) {
@@ -74,15 +77,18 @@ TEST(AgencyStory, MeanUtilisationIs23Percent) {
 TEST(AgencyStory, BillsHardlyNameAClient) {
   const Story story = agency_story(kSeed);
   int tagged = 0;
-  for (const StoryNode& node : story.nodes) tagged += !tenant_from_tags(node.bill_tags).client.empty();
+  for (const StoryNode& node : story.nodes)
+    tagged += !tenant_from_tags(node.bill_tags).client.empty();
   EXPECT_EQ(tagged, 1);
   std::set<std::string> clients;
-  for (const TenantRule& rule : story.rules) clients.insert(rule.tenant.client);
+  for (const TenantRule& rule : story.rules)
+    clients.insert(rule.tenant.client);
   EXPECT_EQ(clients, (std::set<std::string>{"aurora", "birch", "cobalt", "delta", "ember", "internal"}));
 }
 
 TEST(PlatformStory, BillIs200000ToTheNanoDollar) {
-  for (const uint64_t seed : {kSeed, uint64_t{7}}) EXPECT_EQ(sum_of(bill_lines(platform_story(seed), "")), Money::units(200'000));
+  for (const uint64_t seed : {kSeed, uint64_t{7}})
+    EXPECT_EQ(sum_of(bill_lines(platform_story(seed), "")), Money::units(200'000));
 }
 
 TEST(PlatformStory, ComputeIsTheTableAtTheHeadOfTheFile) {
@@ -98,7 +104,8 @@ TEST(PlatformStory, ComputeIsTheTableAtTheHeadOfTheFile) {
 TEST(PlatformStory, FortyServingGpusAtTwentyPercent) {
   const Story story = platform_story(kSeed);
   int64_t gpus = 0;
-  for (const StoryNode& node : story.nodes) gpus += node.steered ? node.node.gpu_count : 0;
+  for (const StoryNode& node : story.nodes)
+    gpus += node.steered ? node.node.gpu_count : 0;
   EXPECT_EQ(gpus, 40);
   const StoryTrace trace(story, kSeed);
   EXPECT_NEAR(mean_utilization_pct(story, trace, StoryNodes::kSteered), 20, 0.1);
@@ -111,7 +118,8 @@ TEST(PlatformStory, ExperimentsUseOneGpuOfFour) {
     if (node.node.instance_type != "p3.8xlarge") continue;
     ASSERT_EQ(node.gpus.size(), 4U);
     EXPECT_FALSE(node.gpus[0].holds.empty());
-    for (size_t g = 1; g < 4; ++g) EXPECT_TRUE(node.gpus[g].holds.empty()) << node.node.name;
+    for (size_t g = 1; g < 4; ++g)
+      EXPECT_TRUE(node.gpus[g].holds.empty()) << node.node.name;
   }
 }
 
@@ -121,7 +129,8 @@ TEST(PlatformStory, EvaluationWorksEightHoursOfTwentyFour) {
   int64_t present_hours = 0, busy = 0, seen = 0;
   for (size_t n = 0; n < story.nodes.size(); ++n) {
     if (story.nodes[n].node.kind != WorkloadKind::kEvaluation) continue;
-    for (const Interval i : story.nodes[n].present) present_hours += i.length().whole_seconds() / 3600;
+    for (const Interval i : story.nodes[n].present)
+      present_hours += i.length().whole_seconds() / 3600;
     for (const StoryReading& r : trace.of(n, 0))
       if (r.present) ++seen, busy += r.utilization > 0;
   }
@@ -153,11 +162,13 @@ TEST(Stories, MissingIsAbsentAndADeadExporterLeavesAHole) {
   const StoryTrace trace(story, kSeed);
   for (size_t n = 0; n < story.nodes.size(); ++n) {
     int64_t expected = 0, seen = 0;
-    for (const Interval i : story.nodes[n].present) expected += i.length().count_ns() / kStoryStep.count_ns();
+    for (const Interval i : story.nodes[n].present)
+      expected += i.length().count_ns() / kStoryStep.count_ns();
     const int64_t silent = story.nodes[n].silent.length().count_ns() / kStoryStep.count_ns();
-    for (const StoryReading& r : trace.of(n, 0)) seen += r.present;
-    EXPECT_LT(seen, expected - silent);                  // some scrapes are lost
-    EXPECT_GT(seen, (expected - silent) * 98 / 100);     // but few
+    for (const StoryReading& r : trace.of(n, 0))
+      seen += r.present;
+    EXPECT_LT(seen, expected - silent);               // some scrapes are lost
+    EXPECT_GT(seen, (expected - silent) * 98 / 100);  // but few
   }
 }
 

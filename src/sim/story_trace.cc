@@ -10,7 +10,7 @@ namespace stint {
 namespace {
 
 constexpr int64_t kStepsPerHour = kHour.count_ns() / kStoryStep.count_ns();
-constexpr int kBareMemoryMib = 4;       // what the driver holds on an idle GPU
+constexpr int kBareMemoryMib = 4;  // what the driver holds on an idle GPU
 constexpr int kReservedMemoryMib = 620;
 
 /// Utilisation before steering, one value per step.
@@ -89,7 +89,8 @@ int64_t memory_held(const StoryWork& work, const StoryHold& hold, int64_t step, 
 std::vector<bool> recorded_steps(const Story& story, const StoryNode& node, Prng prng) {
   std::vector<bool> recorded(static_cast<size_t>(story.steps()), false);
   for (const Interval present : node.present)
-    for (int64_t step = story.step_of(present.begin); step < story.step_of(present.end); ++step) recorded[static_cast<size_t>(step)] = true;
+    for (int64_t step = story.step_of(present.begin); step < story.step_of(present.end); ++step)
+      recorded[static_cast<size_t>(step)] = true;
   int64_t lost = 0;
   for (int64_t step = 0; step < story.steps(); ++step) {
     if (prng.below(1000) < 2) lost = 1 + static_cast<int64_t>(prng.below(4));
@@ -126,7 +127,8 @@ double steer(const std::vector<float>& loads, double target) {
   for (int i = 0; i < 25; ++i) {
     const double middle = (low + high) / 2;
     int64_t sum = 0;
-    for (const float load : loads) sum += to_percent(load, middle);
+    for (const float load : loads)
+      sum += to_percent(load, middle);
     (static_cast<double>(sum) < target * static_cast<double>(loads.size()) ? low : high) = middle;
   }
   return (low + high) / 2;

@@ -42,7 +42,7 @@ struct StoryMetrics {
   double power_w = 0;
   int temperature_c = 0;
   int64_t memory_free_mib = 0;
-  double sm_active = 0;      ///< 0–1, as the DCGM_FI_PROF metrics
+  double sm_active = 0;  ///< 0–1, as the DCGM_FI_PROF metrics
   double dram_active = 0;
   double tensor_active = 0;
 };
