@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "catalog/catalog.h"
 #include "sim/story_bill.h"
 #include "sim/story_build.h"
 #include "sim/story_tables.h"
@@ -184,6 +185,22 @@ TEST(Stories, SlurmListsEveryJobOnceAndItsBatchStep) {
   EXPECT_EQ(steps, story.runs.size());
   EXPECT_NE(text.find("|eval-[1-6]|"), std::string::npos);
   EXPECT_NE(text.find("|1-00:00:00|"), std::string::npos);
+}
+
+TEST(Stories, RatesAreTheCataloguesListPrices) {
+  const Catalog& catalog = Catalog::built_in();
+  for (const Story& story : {agency_story(kSeed), platform_story(kSeed)})
+    for (const StoryNode& made : story.nodes) {
+      const Node& node = made.node;
+      const auto price = catalog.price({node.provider, node.instance_type, node.region});
+      ASSERT_TRUE(price.ok()) << price.error().message;
+      EXPECT_EQ(price->rate, *node.rate) << node.instance_type;
+      const InstanceType* type = catalog.find_instance(node.provider, node.instance_type);
+      ASSERT_NE(type, nullptr) << node.instance_type;
+      EXPECT_EQ(type->whole_gpus(), node.gpu_count);
+      EXPECT_EQ(type->vcpus, node.vcpus);
+      EXPECT_EQ(type->gpu_model, node.gpu_model);
+    }
 }
 
 }  // namespace
