@@ -50,6 +50,7 @@ class Poster {
     TRY(take_lines());
     tie_by_type();
     synthesise_missing();
+    out_.postings.reserve(out_.lines.size() * 2);
     for (uint32_t i = 0; i < out_.lines.size(); ++i) post_line(i);
     count_use();
     post_shared();
@@ -62,6 +63,13 @@ class Poster {
     NodeHours::Key key;
     int64_t weight = 0;
   };
+  /// What posting needs of every line, kept together: lines are large and seldom in the cache.
+  struct LineFacts {
+    LineCut cut;
+    SpendKind spend = SpendKind::kOther;
+    ChargeCategory category = ChargeCategory::kUsage;
+    bool commitment_unused = false;
+  };
   struct SharedLine {
     uint32_t line = 0;
     IdleCause cause = IdleCause::kNone;
@@ -69,7 +77,9 @@ class Poster {
 
   Status take_lines() {
     std::map<Currency, Money> sums;
+    const std::string* last_provider = nullptr;
     out_.lines.reserve(history_.bill.size());
+    facts_.reserve(history_.bill.size());
     for (const BillLine& line : history_.bill) {
       const auto cut = cut_of(line, out_.period);
       if (!cut) continue;
@@ -80,6 +90,7 @@ class Poster {
         if (node.valid()) matcher_.saw_tied(node);
         else matcher_.saw_untied(line);
       }
+      if (providers_.empty() || *last_provider != line.provider) last_provider = &*providers_.insert(line.provider).first;
       add_line(*cut, node, false);
       const Money amount = out_.line_amounts.back();
       if (!amount.is_zero()) sums.try_emplace(amount.currency(), Money::nanos(0, amount.currency())).first->second += amount;
@@ -96,27 +107,26 @@ class Poster {
   }
 
   void add_line(const LineCut& cut, NodeId node, bool synthesised) {
-    out_.line_amounts.push_back(amount_of(out_.lines[out_.lines.size() - 1], out_.basis));
+    const BillLine& line = out_.lines[out_.lines.size() - 1];
+    out_.line_amounts.push_back(amount_of(line, out_.basis));
     out_.line_nodes.push_back(node);
     out_.synthesised.push_back(synthesised);
-    cuts_.push_back(cut);
+    facts_.push_back({cut, line.spend, line.category, line.commitment_unused});
   }
 
   void tie_by_type() {
     for (size_t i = 0; i < out_.lines.size(); ++i)
-      if (!out_.line_nodes[i].valid() && out_.lines[i].spend == SpendKind::kCompute) out_.line_nodes[i] = matcher_.by_type(out_.lines[i]);
+      if (!out_.line_nodes[i].valid() && facts_[i].spend == SpendKind::kCompute) out_.line_nodes[i] = matcher_.by_type(out_.lines[i]);
   }
 
   /// Lines for nodes without any; not where the bill has lines of that type that could be theirs.
   void synthesise_missing() {
     std::vector<bool> billed(history_.nodes.size());
     std::set<std::string_view> untied_types;
-    std::set<std::string_view> providers;
     for (size_t i = 0; i < out_.lines.size(); ++i) {
-      providers.insert(out_.lines[i].provider);
-      if (out_.lines[i].spend != SpendKind::kCompute) continue;
+      if (facts_[i].spend != SpendKind::kCompute) continue;
       if (out_.line_nodes[i].valid()) billed[out_.line_nodes[i].index()] = true;
-      else if (out_.lines[i].category == ChargeCategory::kUsage) untied_types.insert(out_.lines[i].instance_type);
+      else if (facts_[i].category == ChargeCategory::kUsage) untied_types.insert(out_.lines[i].instance_type);
     }
     for (uint32_t n = 0; n < history_.nodes.size(); ++n) {
       const Node& node = history_.nodes[n];
@@ -138,7 +148,7 @@ class Poster {
         continue;
       }
       currency_ = (*line)->billed.currency();
-      if (!node.provider.empty() && providers.count(node.provider) > 0)
+      if (!node.provider.empty() && providers_.count(node.provider) > 0)
         problems_.add_node(fmt::format("priced from usage, because the bill of {} does not name them", node.provider), node.name);
       const auto cut = cut_of(**line, out_.period);
       out_.lines.push_back(std::move(**line));
@@ -147,23 +157,23 @@ class Poster {
   }
 
   void post_line(uint32_t i) {
-    const BillLine& line = out_.lines[i];
+    const LineFacts& facts = facts_[i];
     if (out_.line_amounts[i].is_zero()) return;
-    if (line.commitment_unused) return shared_.push_back({i, IdleCause::kUnusedCommitment});
-    if (line.spend == SpendKind::kCompute) return post_compute(i);
-    TenantId tenant = tenant_of_tags(line);
+    if (facts.commitment_unused) return shared_.push_back({i, IdleCause::kUnusedCommitment});
+    if (facts.spend == SpendKind::kCompute) return post_compute(i);
+    TenantId tenant = tenant_of_tags(i);
     const NodeId node = out_.line_nodes[i];
-    if (tenant == nobody_ && node.valid() && line.spend != SpendKind::kOther)
+    if (tenant == nobody_ && node.valid() && facts.spend != SpendKind::kOther)
       tenant = out_.tenants.intern(tenant_of(history_.nodes[node.index()], history_.tenant_rules));
     if (tenant == nobody_) return shared_.push_back({i, IdleCause::kNone});
     post_whole(i, {tenant, WorkloadKind::kUnknown, IdleCause::kNone, true});
   }
 
   void post_compute(uint32_t i) {
-    const BillLine& line = out_.lines[i];
     const NodeId node = out_.line_nodes[i];
-    if (node.valid() && hours_.gpu_count(node) > 0 && line.category != ChargeCategory::kTax) return spread(i, node);
-    TenantId tenant = tenant_of_tags(line);
+    if (node.valid() && hours_.gpu_count(node) > 0 && facts_[i].category != ChargeCategory::kTax) return spread(i, node);
+    const BillLine& line = out_.lines[i];
+    TenantId tenant = tenant_of_tags(i);
     WorkloadKind kind = WorkloadKind::kUnknown;
     if (node.valid()) {
       const Tenant own = tenant_of(history_.nodes[node.index()], history_.tenant_rules);
@@ -189,8 +199,7 @@ class Poster {
 
   /// Over the node's GPU-hours in the charge period.
   void spread(uint32_t i, NodeId node) {
-    const BillLine& line = out_.lines[i];
-    const LineCut& cut = cuts_[i];
+    const LineCut& cut = facts_[i].cut;
     // A charge without length, such as a one-off fee, is for all of the period.
     const Interval when = cut.within.empty() ? out_.period : cut.within;
     parts_.clear();
@@ -210,7 +219,7 @@ class Poster {
       }
     for (const uint32_t key : touched_) parts_.push_back({hours_.keys()[key], std::exchange(acc_[key], 0)});
     touched_.clear();
-    const int64_t unseen = missing_weight(line, cut, node, when, total, missing);
+    const int64_t unseen = missing_weight(i, when, total, missing);
     if (unseen > 0) parts_.push_back({{nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, unseen});
     if (parts_.empty()) parts_.push_back({{nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, 1});
     give_to_owner(i);
@@ -219,7 +228,8 @@ class Poster {
 
   /// GPU-hours that were paid for and that nothing is known of. Hours without a sign of the node count when it has
   /// no dates; a bill that counts hours says how many there were in truth.
-  int64_t missing_weight(const BillLine& line, const LineCut& cut, NodeId id, Interval when, int64_t total, int64_t missing) const {
+  [[nodiscard]] int64_t missing_weight(uint32_t i, Interval when, int64_t total, int64_t missing) const {
+    const NodeId id = out_.line_nodes[i];
     const int64_t per_hour = hours_.gpu_count(id) * kGpuHourWeight;
     const auto weight_of = [&](Duration d) { return static_cast<int64_t>(Int128{per_hour} * d.count_ns() / kHour.count_ns()); };
     const Node& node = history_.nodes[id.index()];
@@ -227,7 +237,7 @@ class Poster {
     const int64_t whole = weight_of(when.length());
     const int64_t unseen = missing + (dated ? 0 : std::max<int64_t>(0, whole - total));
     if (unseen == 0) return 0;
-    const auto hours = billed_hours(line, cut);
+    const auto hours = billed_hours(out_.lines[i], facts_[i].cut);
     if (!hours) return unseen;
     const int64_t paid = std::min(whole, weight_of(std::min(*hours, when.length())));
     return std::clamp<int64_t>(paid - (total - missing), 0, unseen);
@@ -235,10 +245,12 @@ class Poster {
 
   /// A bill's own tags say whose the node is where nothing nearer does.
   void give_to_owner(uint32_t i) {
-    const NodeId node = out_.line_nodes[i];
-    const TenantId owner = tenant_of_tags(out_.lines[i]);
+    const auto [first, fresh] = owners_.try_emplace(out_.line_nodes[i], nobody_);
+    const bool nobodys = std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return p.key.tenant == nobody_; });
+    if (!fresh && !nobodys) return;
+    const TenantId owner = tenant_of_tags(i);
+    if (fresh) first->second = owner;
     if (owner == nobody_) return;
-    owners_.try_emplace(node, owner);
     for (Part& p : parts_) p.key = owned(p.key, owner);
   }
 
@@ -270,10 +282,11 @@ class Poster {
   void post_whole(uint32_t i, const NodeHours::Key& key) { out_.postings.push_back(posting(i, key, out_.line_amounts[i])); }
 
   [[nodiscard]] Posting posting(uint32_t i, const NodeHours::Key& key, Money amount) const {
-    return {i, key.tenant, key.kind, out_.lines[i].spend, key.cause, false, key.activity_known, amount};
+    return {i, key.tenant, key.kind, facts_[i].spend, key.cause, false, key.activity_known, amount};
   }
 
-  TenantId tenant_of_tags(const BillLine& line) {
+  TenantId tenant_of_tags(uint32_t i) {
+    const BillLine& line = out_.lines[i];
     if (line.tags.empty()) return nobody_;
     const auto [it, fresh] = tag_tenants_.try_emplace(line.tags);
     if (fresh) it->second = out_.tenants.intern(tenant_from_tags(line.tags));
@@ -303,7 +316,7 @@ class Poster {
       const std::vector<Money> amounts = split_by_largest_remainder(out_.line_amounts[s.line], weights_);
       for (size_t t = 0; t < tenants.size(); ++t)
         if (!amounts[t].is_zero())
-          out_.postings.push_back({s.line, tenants[t], WorkloadKind::kUnknown, out_.lines[s.line].spend, s.cause, true, true, amounts[t]});
+          out_.postings.push_back({s.line, tenants[t], WorkloadKind::kUnknown, facts_[s.line].spend, s.cause, true, true, amounts[t]});
     }
     std::inplace_merge(out_.postings.begin(), out_.postings.begin() + direct, out_.postings.end(),
                        [](const Posting& a, const Posting& b) { return a.bill_line < b.bill_line; });
@@ -325,7 +338,7 @@ class Poster {
       for (const uint32_t k : touched_) {
         const NodeHours::Key& key = hours_.keys()[k];
         constexpr int64_t kMicro = kGpuHourWeight / 1'000'000;
-        use[owner == owners_.end() ? key : owned(key, owner->second)] += std::exchange(acc_[k], 0) / kMicro;
+        use[owner == owners_.end() || owner->second == nobody_ ? key : owned(key, owner->second)] += std::exchange(acc_[k], 0) / kMicro;
       }
       touched_.clear();
     }
@@ -356,7 +369,8 @@ class Poster {
   TenantId nobody_;
   NodeHours hours_;
   Currency currency_;
-  std::vector<LineCut> cuts_;                          // by line
+  std::vector<LineFacts> facts_;                       // by line
+  std::set<std::string> providers_;                    // of the bill
   std::vector<SharedLine> shared_;                     // ascending by line
   std::map<std::vector<Tag>, TenantId> tag_tenants_;
   std::map<NodeId, TenantId> owners_;                  // by the tags of the node's first line

@@ -24,10 +24,14 @@ std::span<const NodeHours::Hour> NodeHours::of(NodeId node) const {
 
 std::span<const NodeHours::Hour> NodeHours::of(NodeId node, Interval period) const {
   const auto all = of(node);
-  const auto before = [](const Hour& h, int64_t index) { return h.hour_index < index; };
-  const auto first = std::lower_bound(all.begin(), all.end(), period.begin.hour_index(), before);
-  const auto last = std::lower_bound(first, all.end(), (period.end - Duration::nanoseconds(1)).hour_index() + 1, before);
-  return {first, last};
+  const auto position = [&](int64_t hour_index) {
+    // Mostly a node is there without a gap, and the hour is where it would be then.
+    if (const int64_t offset = all.empty() ? -1 : hour_index - all.front().hour_index;
+        offset >= 0 && offset < static_cast<int64_t>(all.size()) && all[static_cast<size_t>(offset)].hour_index == hour_index)
+      return all.begin() + offset;
+    return std::lower_bound(all.begin(), all.end(), hour_index, [](const Hour& h, int64_t index) { return h.hour_index < index; });
+  };
+  return {position(period.begin.hour_index()), position((period.end - Duration::nanoseconds(1)).hour_index() + 1)};
 }
 
 /// Walks the devices of a node side by side, hour by hour.
