@@ -38,6 +38,15 @@ Result<PaymentOption> parse_payment_option(std::string_view text) {
   return invalid("payment '{}': write no-upfront, partial-upfront, all-upfront or nothing", excerpt(text));
 }
 
+Result<Rate> parse_price_per_hour(std::string_view text, Currency currency) {
+  TRY_ASSIGN(const Rate rate, Rate::parse_per_hour(trim(text), currency));
+  if (rate.per_hour().count_nanos() <= 0)
+    return invalid("per_hour '{}' is not above zero: leave the row out when the price is not known", excerpt(text));
+  if (rate.per_hour() > Money::units(kMaxUnitsPerHour, currency))
+    return invalid("per_hour '{}' is above a million: is it in another unit?", excerpt(text));
+  return rate;
+}
+
 Result<PriceRow> parse_price(const PriceText& text) {
   PriceRow row;
   row.provider = to_lower(trim(text.provider));
@@ -59,9 +68,7 @@ Result<PriceRow> parse_price(const PriceText& text) {
   if (!trim(text.currency).empty()) {
     TRY_ASSIGN(currency, Currency::parse(trim(text.currency)));
   }
-  TRY_ASSIGN(row.rate, Rate::parse_per_hour(trim(text.per_hour), currency));
-  if (row.rate.per_hour().count_nanos() <= 0)
-    return invalid("per_hour '{}' is not above zero: leave the row out when the price is not known", excerpt(text.per_hour));
+  TRY_ASSIGN(row.rate, parse_price_per_hour(text.per_hour, currency));
   TRY_ASSIGN(row.estimated, parse_yes_no(text.estimated));
   if (row.source.empty()) return invalid("source is empty: say where the price comes from");
   TRY_ASSIGN(row.as_of, parse_instant(trim(text.as_of)));

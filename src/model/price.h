@@ -31,6 +31,11 @@ struct PriceRow {
   Instant as_of;
 };
 
+/// No instance costs more than this an hour; it keeps a year of it within 64 bits.
+inline constexpr int64_t kMaxUnitsPerHour = 1'000'000;
+/// @return error when it is no decimal number above zero and up to kMaxUnitsPerHour.
+Result<Rate> parse_price_per_hour(std::string_view text, Currency currency = {});
+
 /// A row of a price list as text: the columns of catalog/prices.csv and of `stint import prices`.
 struct PriceText {
   std::string_view provider, region, instance_type, market, term, payment, per_hour, currency, estimated, source, as_of;
