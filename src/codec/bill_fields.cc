@@ -1,6 +1,7 @@
 #include "codec/bill_fields.h"
 
 #include <array>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -50,6 +51,17 @@ Result<std::vector<Tag>> tags_of_array(const Json& array, std::string_view json)
   return tags;
 }
 
+/// The value of a key that is there to name the instance type, else a name found anywhere in `details`.
+std::string instance_in_details(std::string_view provider, std::string_view details) {
+  constexpr std::array<std::string_view, 4> kKeys = {"InstanceType", "instance_type", "MachineType", "compute.googleapis.com/machine_spec"};
+  const Json parsed = details.starts_with('{') ? Json::parse(details.begin(), details.end(), nullptr, false) : Json();
+  if (parsed.is_object())
+    for (const std::string_view key : kKeys)
+      for (const auto& [name, value] : parsed.items())
+        if (value.is_string() && equals_ignoring_case(name, key)) return value.get<std::string>();
+  return find_instance_type(provider, details);
+}
+
 }  // namespace
 
 std::string_view bill_field(const CsvRecord& record, int column) {
@@ -64,6 +76,13 @@ Result<Money> parse_cost(std::string_view column, std::string_view text, Currenc
   auto money = Money::parse(text, currency);
   if (!money.ok()) return in_column(column, money.error());
   return money;
+}
+
+Result<Money> add_costs(std::string_view column, Money a, Money b) {
+  int64_t sum = 0;
+  if (__builtin_add_overflow(a.count_nanos(), b.count_nanos(), &sum) || sum == std::numeric_limits<int64_t>::min())
+    return invalid("{}: {} and {} are too large to add", column, a.to_decimal(), b.to_decimal());
+  return Money::nanos(sum, a.currency());
 }
 
 Result<Instant> InstantField::parse(std::string_view column, std::string_view text, ZonelessOffset zoneless) {
@@ -94,14 +113,15 @@ Result<const std::vector<Tag>*> TagsField::parse(std::string_view json) {
   return &known_.emplace(key_, std::move(tags)).first->second;
 }
 
-void LineClassifier::classify(BillLine& line, std::string_view hint) {
+void LineClassifier::classify(BillLine& line, std::string_view stated, std::string_view details) {
   key_.clear();
   for (const std::string_view part : {std::string_view(line.provider), std::string_view(line.service), std::string_view(line.service_category),
-                                      std::string_view(line.resource_type), std::string_view(line.description), hint})
+                                      std::string_view(line.resource_type), std::string_view(line.description), stated, details})
     key_.append(part).push_back('\0');
   auto found = known_.find(key_);
   if (found == known_.end()) {
-    line.instance_type = find_instance_type(line.provider, hint);
+    line.instance_type = stated;
+    if (line.instance_type.empty()) line.instance_type = instance_in_details(line.provider, details);
     if (line.instance_type.empty()) line.instance_type = find_instance_type(line.provider, line.description);
     if (known_.size() >= kMaxRemembered) known_.clear();
     found = known_.emplace(key_, std::pair(line.instance_type, classify_spend(line))).first;

@@ -25,6 +25,9 @@ Error in_column(std::string_view column, const Error& error);
 /// Money or an error naming `column`; an empty text is an error.
 Result<Money> parse_cost(std::string_view column, std::string_view text, Currency currency);
 
+/// a + b or an error naming `column` when the sum does not fit: figures of a file are not to be trusted.
+Result<Money> add_costs(std::string_view column, Money a, Money b);
+
 /// Remembers the last text: hourly bills repeat few instants in long stretches.
 class InstantField {
  public:
@@ -51,12 +54,13 @@ class TagsField {
   std::string key_;
 };
 
-/// Instance type (from `hint`, else the description) and SpendKind of a line, remembered by the texts they depend on.
+/// Instance type and SpendKind of a line, remembered by the texts they depend on.
 class LineClassifier {
  public:
-  /// Sets line.instance_type and line.spend from provider, service, category, type, description and `hint`:
-  /// text that may name the instance type better than the description does.
-  void classify(BillLine& line, std::string_view hint);
+  /// Sets line.instance_type and line.spend. The type is `stated` where that is not empty, else what `details`
+  /// names (FOCUS SkuPriceDetails and its relatives: JSON with a key InstanceType, or free text), else what the
+  /// description names.
+  void classify(BillLine& line, std::string_view stated, std::string_view details);
 
  private:
   static constexpr size_t kMaxRemembered = 8192;

@@ -15,15 +15,16 @@ constexpr std::array<std::string_view, 6> kRequired = {"BilledCost", "EffectiveC
                                                        "ChargeCategory", "ChargePeriodStart", "ChargePeriodEnd"};
 // 1.3 splits ProviderName into who sells and who hosts; the host is where the machines are.
 constexpr std::array<std::string_view, 4> kProviderNames = {"ProviderName", "HostProviderName", "ServiceProviderName", "PublisherName"};
-// Columns that may name the instance type, most telling first.
-constexpr std::array<std::string_view, 6> kInstanceNames = {"x_InstanceType", "SkuPriceDetails", "x_SkuDetails",
-                                                            "x_MachineSpec", "SkuMeter", "x_SkuMeterName"};
+// Columns that state the instance type, and columns that may name it among other things, most telling first.
+constexpr std::array<std::string_view, 2> kStatedNames = {"x_InstanceType", "x_MachineSpec"};
+constexpr std::array<std::string_view, 4> kDetailsNames = {"SkuPriceDetails", "x_SkuDetails", "SkuMeter", "x_SkuMeterName"};
 // Owners that exports carry outside Tags; the part after x_ is the tag's key.
 constexpr std::array<std::string_view, 6> kOwnerNames = {"x_Client", "x_Project", "x_Team", "x_Environment", "x_Workload", "x_CostCenter"};
 
 struct Columns {
   std::array<int, kProviderNames.size()> providers{};
-  std::array<int, kInstanceNames.size()> instances{};
+  std::array<int, kStatedNames.size()> stated{};
+  std::array<int, kDetailsNames.size()> details{};
   std::array<int, kOwnerNames.size()> owners{};
   int billed, effective, list, contracted, list_unit_price, currency;
   int category, charge_class, start, end, billing_start, billing_end;
@@ -43,7 +44,8 @@ std::array<int, N> find_all(const CsvHeader& header, const std::array<std::strin
 Columns columns_of(const CsvHeader& h) {
   Columns c{};
   c.providers = find_all(h, kProviderNames);
-  c.instances = find_all(h, kInstanceNames);
+  c.stated = find_all(h, kStatedNames);
+  c.details = find_all(h, kDetailsNames);
   c.owners = find_all(h, kOwnerNames);
   c.billed = h.find("BilledCost"), c.effective = h.find("EffectiveCost"), c.list = h.find("ListCost");
   c.contracted = h.find("ContractedCost"), c.list_unit_price = h.find("ListUnitPrice"), c.currency = h.find("BillingCurrency");
@@ -62,6 +64,13 @@ Columns columns_of(const CsvHeader& h) {
   c.commitment_type = h.find("CommitmentDiscountType");
   c.tags = h.find("Tags"), c.allocated_tags = h.find("AllocatedTags");
   return c;
+}
+
+/// The first of `columns` that says something.
+std::string_view first_of(const CsvRecord& record, std::span<const int> columns) {
+  for (const int column : columns)
+    if (const std::string_view text = bill_field(record, column); !text.empty()) return text;
+  return {};
 }
 
 class FocusImporter final : public CsvImporter {
@@ -162,9 +171,7 @@ class FocusImporter final : public CsvImporter {
   }
 
   void read_texts(const CsvRecord& r) {
-    std::string_view provider;
-    for (const int column : columns_.providers)
-      if (provider.empty()) provider = bill_field(r, column);
+    const std::string_view provider = first_of(r, columns_.providers);
     if (provider != provider_text_) {
       provider_text_ = provider;
       provider_ = canonical_provider(provider);
@@ -183,10 +190,7 @@ class FocusImporter final : public CsvImporter {
     line_.resource_type = bill_field(r, columns_.resource_type);
     line_.sku = bill_field(r, columns_.sku);
     line_.invoice_id = bill_field(r, columns_.invoice);
-    hint_.clear();
-    for (const int column : columns_.instances)
-      if (const std::string_view text = bill_field(r, column); !text.empty()) hint_.append(text).push_back('\n');
-    classifier_.classify(line_, hint_);
+    classifier_.classify(line_, first_of(r, columns_.stated), first_of(r, columns_.details));
   }
 
   void read_market(const CsvRecord& r) {
@@ -206,7 +210,7 @@ class FocusImporter final : public CsvImporter {
   InstantField start_, end_, billing_start_, billing_end_;
   TagsField tags_;
   LineClassifier classifier_;
-  std::string provider_text_, provider_, hint_;
+  std::string provider_text_, provider_;
 };
 
 }  // namespace
