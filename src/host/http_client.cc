@@ -1,0 +1,139 @@
+#include "host/http_client.h"
+
+#include <curl/curl.h>
+
+#include <array>
+
+namespace stint {
+namespace {
+
+/// Once per process, before any thread uses the library.
+void start_curl() {
+  static const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
+  CHECK(code == CURLE_OK, "libcurl cannot start: {}", curl_easy_strerror(code));
+}
+
+std::string_view remedy_for(CURLcode code) {
+  switch (code) {
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL: return "give an address such as http://prometheus.example:9090";
+    case CURLE_COULDNT_RESOLVE_HOST: return "check the host name and the network";
+    case CURLE_COULDNT_CONNECT: return "check that the server runs and the port is right";
+    case CURLE_OPERATION_TIMEDOUT: return "the server is slow or out of reach: try again, or ask for less at a time";
+    case CURLE_PEER_FAILED_VERIFICATION: return "check the server's certificate and the name in the address";
+    default: return "try again; if it stays so, ask the server's operator";
+  }
+}
+
+struct Body {
+  std::string text;
+  size_t limit = 0;
+  bool too_large = false;
+};
+
+size_t receive(char* data, size_t size, size_t count, void* to) {
+  Body& body = *static_cast<Body*>(to);
+  if (body.text.size() + size * count > body.limit) {
+    body.too_large = true;
+    return 0;
+  }
+  body.text.append(data, size * count);
+  return size * count;
+}
+
+std::string encode_form(const std::vector<HttpField>& fields) {
+  std::string text;
+  for (const auto& [name, value] : fields) {
+    if (!text.empty()) text += '&';
+    text += escape_url(name) + '=' + escape_url(value);
+  }
+  return text;
+}
+
+}  // namespace
+
+struct HttpClient::Impl {
+  struct Cleanup {
+    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+  };
+  struct FreeList {
+    void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  };
+  HttpOptions options;
+  std::unique_ptr<CURL, Cleanup> handle;
+
+  /// @param form  nullptr = GET.
+  Result<HttpResponse> request(const std::string& url, const std::string* form) {
+    CURL* curl = handle.get();
+    curl_easy_reset(curl);  // keeps the connection
+    Body body;
+    body.limit = options.max_body_bytes;
+    std::array<char, CURL_ERROR_SIZE> detail = {};
+    std::unique_ptr<curl_slist, FreeList> headers(curl_slist_append(nullptr, "Accept: application/json"));
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
+    curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout.count_ns() / 1'000'000));
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(options.timeout.count_ns() / 1'000'000));
+    curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "stint");
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail.data());
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &body);
+    if (!options.credentials.bearer_token.empty()) {
+      curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+      curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, options.credentials.bearer_token.c_str());
+    } else if (!options.credentials.user.empty()) {
+      curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
+      curl_easy_setopt(curl, CURLOPT_USERNAME, options.credentials.user.c_str());
+      curl_easy_setopt(curl, CURLOPT_PASSWORD, options.credentials.password.c_str());
+    }
+    if (form != nullptr) {
+      curl_easy_setopt(curl, CURLOPT_POST, 1L);
+      curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(form->size()));
+      curl_easy_setopt(curl, CURLOPT_POSTFIELDS, form->c_str());
+    }
+    const CURLcode code = curl_easy_perform(curl);
+    if (body.too_large)
+      return make_error(ErrorCode::kUnavailable, "{}: the answer is larger than {} MiB: ask for less at a time", url,
+                        body.limit >> 20);
+    if (code != CURLE_OK)
+      return make_error(ErrorCode::kUnavailable, "{}: {}: {}", url, detail[0] != '\0' ? detail.data() : curl_easy_strerror(code),
+                        remedy_for(code));
+    long status = 0;
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    return HttpResponse{static_cast<int>(status), std::move(body.text)};
+  }
+};
+
+HttpClient::HttpClient(HttpOptions options) {
+  start_curl();
+  impl_ = std::make_unique<Impl>(Impl{std::move(options), std::unique_ptr<CURL, Impl::Cleanup>(curl_easy_init())});
+  CHECK(impl_->handle != nullptr, "libcurl gives no handle");
+}
+HttpClient::HttpClient(HttpClient&&) noexcept = default;
+HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
+HttpClient::~HttpClient() = default;
+
+Result<HttpResponse> HttpClient::get(const std::string& url) { return impl_->request(url, nullptr); }
+
+Result<HttpResponse> HttpClient::post_form(const std::string& url, const std::vector<HttpField>& fields) {
+  const std::string form = encode_form(fields);
+  return impl_->request(url, &form);
+}
+
+std::string escape_url(std::string_view text) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  std::string out;
+  for (const char c : text) {
+    if (kPlain.find(c) != std::string_view::npos)
+      out += c;
+    else
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+}  // namespace stint

@@ -1,0 +1,57 @@
+// HTTP requests to servers the user named: bounded in time and size, redirects refused.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace stint {
+
+struct HttpCredentials {
+  std::string bearer_token;   ///< sent as `Authorization: Bearer …` when not empty
+  std::string user;           ///< basic authentication when not empty
+  std::string password;
+};
+
+struct HttpOptions {
+  HttpCredentials credentials;
+  Duration connect_timeout = Duration::seconds(10);
+  Duration timeout = Duration::seconds(120);   ///< of the whole request
+  size_t max_body_bytes = size_t{256} << 20;
+};
+
+struct HttpResponse {
+  int status = 0;  ///< 200, 404, …: any status is a response, not an error
+  std::string body;
+};
+
+/// One form field or query parameter; values are escaped here.
+using HttpField = std::pair<std::string, std::string>;
+
+/// Keeps its connection between requests. For one thread at a time.
+class HttpClient {
+ public:
+  explicit HttpClient(HttpOptions options = {});
+  HttpClient(HttpClient&&) noexcept;
+  HttpClient& operator=(HttpClient&&) noexcept;
+  ~HttpClient();
+
+  /// @param url  http or https. @return kUnavailable when no whole response came, naming the address and the remedy.
+  Result<HttpResponse> get(const std::string& url);
+  /// POST application/x-www-form-urlencoded.
+  Result<HttpResponse> post_form(const std::string& url, const std::vector<HttpField>& fields);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// `a b/c` → `a%20b%2Fc`.
+std::string escape_url(std::string_view text);
+
+}  // namespace stint

@@ -1,0 +1,189 @@
+#include "host/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+namespace stint {
+namespace {
+
+constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+constexpr size_t kMaxOutputBytes = size_t{16} << 20;
+
+sigset_t set_of(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int s : signals) sigaddset(&set, s);
+  return set;
+}
+
+sigset_t forwarded_signals() { return set_of({kForwarded[0], kForwarded[1], kForwarded[2], kForwarded[3], SIGCHLD}); }
+
+std::chrono::steady_clock::time_point after(Duration d) {
+  return std::chrono::steady_clock::now() + std::chrono::nanoseconds(std::max<int64_t>(0, d.count_ns()));
+}
+
+ExitStatus status_of(int raw) {
+  if (WIFSIGNALED(raw)) return {.code = 0, .signal = WTERMSIG(raw)};
+  return {.code = WEXITSTATUS(raw), .signal = 0};
+}
+
+/// Makes its group the terminal's foreground, when this process has the terminal: the child may read from it.
+void give_terminal_to(pid_t group) {
+  if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp()) return;
+  // Setting it from the background stops the caller unless SIGTTOU is ignored.
+  struct sigaction ignore = {}, before = {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGTTOU, &ignore, &before);
+  tcsetpgrp(STDIN_FILENO, group);
+  sigaction(SIGTTOU, &before, nullptr);
+}
+
+void take_terminal_back(pid_t group) {
+  if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != group) return;
+  struct sigaction ignore = {}, before = {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGTTOU, &ignore, &before);
+  tcsetpgrp(STDIN_FILENO, getpgrp());
+  sigaction(SIGTTOU, &before, nullptr);
+}
+
+/// In the child, after fork: async-signal-safe calls only. Reports a failed exec through `report`.
+[[noreturn]] void become(char* const* arguments, int report, int output) {
+  setpgid(0, 0);
+  const sigset_t none = set_of({});
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (output >= 0) dup2(output, STDOUT_FILENO);
+  execvp(arguments[0], arguments);
+  const int code = errno;
+  (void)!write(report, &code, sizeof code);
+  _exit(127);
+}
+
+/// @param output  where its standard output goes; −1 = where the caller's goes.
+Result<pid_t> spawn(const std::vector<std::string>& command, int output) {
+  CHECK(!command.empty(), "no command");
+  std::vector<char*> arguments;
+  for (const std::string& part : command) arguments.push_back(const_cast<char*>(part.c_str()));
+  arguments.push_back(nullptr);
+  std::array<int, 2> report = {};
+  if (pipe2(report.data(), O_CLOEXEC) != 0)
+    return make_error(ErrorCode::kUnavailable, "{}: cannot be started: {}", command[0], std::strerror(errno));
+  const pid_t pid = fork();
+  if (pid == 0) become(arguments.data(), report[1], output);
+  close(report[1]);
+  int code = 0;
+  ssize_t n = -1;
+  if (pid > 0) {
+    setpgid(pid, pid);  // in both, so that it is done whoever runs first
+    do n = read(report[0], &code, sizeof code);
+    while (n < 0 && errno == EINTR);
+  } else {
+    code = errno;
+  }
+  close(report[0]);
+  if (pid > 0 && n == 0) return pid;  // the pipe closed at exec
+  if (pid > 0) waitpid(pid, nullptr, 0);
+  return make_error(code == ENOENT ? ErrorCode::kNotFound : ErrorCode::kUnavailable, "{}: cannot be started: {}", command[0],
+                    std::strerror(code));
+}
+
+}  // namespace
+
+Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command) {
+  // Blocked from here on, and taken one by one in wait_for().
+  const sigset_t waited = forwarded_signals();
+  pthread_sigmask(SIG_BLOCK, &waited, nullptr);
+  const auto pid = spawn(command, -1);
+  if (!pid) {
+    pthread_sigmask(SIG_UNBLOCK, &waited, nullptr);
+    return pid.error();
+  }
+  give_terminal_to(*pid);
+  return ChildProcess(*pid);
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept : pid_(std::exchange(other.pid_, -1)), ended_(other.ended_) {}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ < 0) return;
+  if (!ended_) {
+    kill(-pid_, SIGKILL);
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}
+  }
+  take_terminal_back(pid_);
+  const sigset_t waited = forwarded_signals();
+  pthread_sigmask(SIG_UNBLOCK, &waited, nullptr);
+}
+
+std::optional<ExitStatus> ChildProcess::wait_for(Duration timeout) {
+  const auto deadline = after(timeout);
+  const sigset_t waited = forwarded_signals();
+  while (!ended_) {
+    int raw = 0;
+    if (waitpid(pid_, &raw, WNOHANG) == pid_) {
+      ended_ = status_of(raw);
+      take_terminal_back(pid_);
+      break;
+    }
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= std::chrono::nanoseconds(0)) return std::nullopt;
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
+    const timespec pause = {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+    const int signal = sigtimedwait(&waited, nullptr, &pause);
+    if (signal > 0 && signal != SIGCHLD) kill(-pid_, signal);
+  }
+  return ended_;
+}
+
+Result<CommandOutput> run_command(const std::vector<std::string>& command, Duration timeout) {
+  std::array<int, 2> output = {};
+  if (pipe2(output.data(), O_CLOEXEC) != 0)
+    return make_error(ErrorCode::kUnavailable, "{}: cannot be started: {}", command[0], std::strerror(errno));
+  const auto pid = spawn(command, output[1]);
+  close(output[1]);
+  if (!pid) {
+    close(output[0]);
+    return pid.error();
+  }
+  const auto deadline = after(timeout);
+  CommandOutput result;
+  std::string failure;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    pollfd waiting = {.fd = output[0], .events = POLLIN, .revents = 0};
+    const int ready = left > 0 ? poll(&waiting, 1, static_cast<int>(std::min<int64_t>(left, 1'000'000))) : 0;
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) {
+      failure = fmt::format("did not end within {} s", timeout.to_seconds());
+      break;
+    }
+    std::array<char, 65536> piece;
+    const ssize_t n = read(output[0], piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    result.standard_output.append(piece.data(), static_cast<size_t>(n));
+    if (result.standard_output.size() > kMaxOutputBytes) {
+      failure = "prints more than 16 MiB";
+      break;
+    }
+  }
+  close(output[0]);
+  if (!failure.empty()) kill(-*pid, SIGKILL);
+  int raw = 0;
+  while (waitpid(*pid, &raw, 0) < 0 && errno == EINTR) {}
+  if (!failure.empty()) return make_error(ErrorCode::kUnavailable, "{}: {}", command[0], failure);
+  result.status = status_of(raw);
+  return result;
+}
+
+}  // namespace stint
