@@ -32,8 +32,8 @@ HistoryFile::HistoryFile(HistoryFile&&) noexcept = default;
 HistoryFile& HistoryFile::operator=(HistoryFile&&) noexcept = default;
 HistoryFile::~HistoryFile() = default;
 
-Result<HistoryFile> HistoryFile::open(const std::string& path, OpenMode mode) {
-  TRY_ASSIGN(Database database, Database::open(path, access_of(mode)));
+Result<HistoryFile> HistoryFile::open(const std::string& path, OpenMode mode, Duration patience) {
+  TRY_ASSIGN(Database database, Database::open(path, access_of(mode), patience));
   TRY(prepare_schema(database, access_of(mode)));
   // 64 MiB of pages: an import of a large fleet comes back to the day it is writing. FULL: a commit that was
   // reported survives a power failure.

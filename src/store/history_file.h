@@ -29,7 +29,8 @@ struct HistoryInfo {
 
 class HistoryFile {
  public:
-  static Result<HistoryFile> open(const std::string& path, OpenMode mode);
+  /// @param patience  how long to wait while another process writes, before an error.
+  static Result<HistoryFile> open(const std::string& path, OpenMode mode, Duration patience = Duration::seconds(10));
   HistoryFile(HistoryFile&&) noexcept;
   HistoryFile& operator=(HistoryFile&&) noexcept;
   ~HistoryFile();

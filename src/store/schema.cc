@@ -237,7 +237,7 @@ Status prepare_schema(Database& database, DatabaseAccess access) {
                    kSchemaVersion);
   if (version < kSchemaVersion) {
     if (access == DatabaseAccess::kReadOnly)
-      return invalid("{}: written by an older Stint (schema {}): `stint history upgrade` is done by any import; run one, then repeat",
+      return invalid("{}: written by an older Stint (schema {}): any import into it brings it up to date",
                      database.path(), version);
     TRY(migrate(database, version));
   }

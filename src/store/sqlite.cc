@@ -95,7 +95,7 @@ std::string_view Statement::bytes(int column) const {
   return data == nullptr ? std::string_view() : std::string_view(static_cast<const char*>(data), static_cast<size_t>(size));
 }
 
-Result<Database> Database::open(const std::string& path, DatabaseAccess access) {
+Result<Database> Database::open(const std::string& path, DatabaseAccess access, Duration patience) {
   std::error_code ignored;
   if (access != DatabaseAccess::kCreate && !std::filesystem::exists(path, ignored))
     return make_error(ErrorCode::kNotFound, "{}: no such file: `stint import … --history {}` makes it", path, path);
@@ -111,7 +111,7 @@ Result<Database> Database::open(const std::string& path, DatabaseAccess access) 
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Database database(path, raw);  // closes also after a failure
   if (code != SQLITE_OK) return last_error(raw, path);
-  sqlite3_busy_timeout(raw, kBusyTimeoutMs);
+  sqlite3_busy_timeout(raw, static_cast<int>(patience.count_ns() / 1'000'000));
 
   // In WAL mode even a reader keeps a lock file beside the database. Where the folder is not writable and no
   // log is waiting there, the file cannot change under us, and may be read as it lies.

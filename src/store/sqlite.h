@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/time.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -52,8 +53,9 @@ class Statement {
 /// A connection, for one thread at a time. Statements must not outlive it.
 class Database {
  public:
+  /// @param patience  how long a writer waits for another one before it gives up.
   /// @return kNotFound when the file is absent and access is not kCreate.
-  static Result<Database> open(const std::string& path, DatabaseAccess access);
+  static Result<Database> open(const std::string& path, DatabaseAccess access, Duration patience = Duration::seconds(10));
 
   Result<Statement> prepare(std::string_view sql);
   /// One or more statements without parameters; rows are ignored.
@@ -73,8 +75,5 @@ class Database {
   std::string path_;
   std::unique_ptr<sqlite3, Close> connection_;
 };
-
-/// How long a writer waits for another one before it gives up.
-inline constexpr int kBusyTimeoutMs = 10'000;
 
 }  // namespace stint
