@@ -5,7 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include "ledger/ledger.h"
-#include "ledger/statement.h"
+#include "ledger/cost_statement.h"
 #include "telemetry/attribution.h"
 
 namespace stint {

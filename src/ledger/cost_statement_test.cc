@@ -1,4 +1,4 @@
-#include "ledger/statement.h"
+#include "ledger/cost_statement.h"
 
 #include <gmock/gmock.h>
 
@@ -32,10 +32,10 @@ HandMade example() {
   return m;
 }
 
-TEST(Statement, RowsHoldWhatTenantsHeldAndIdleStandsBeside) {
+TEST(CostStatement, RowsHoldWhatTenantsHeldAndIdleStandsBeside) {
   const HandMade m = example();
   const auto ledger = m.post();
-  const Statement s = make_statement(*ledger, {});
+  const CostStatement s = make_statement(*ledger, {});
   ASSERT_THAT(s.rows, SizeIs(2));
   EXPECT_EQ(s.rows[0].name, "blue");
   EXPECT_EQ(s.rows[0].inference, Money::units(200));
@@ -53,10 +53,10 @@ TEST(Statement, RowsHoldWhatTenantsHeldAndIdleStandsBeside) {
   EXPECT_EQ(s.sum.total + s.idle_total, s.total);
 }
 
-TEST(Statement, KeyFiguresAreMoneyOverHours) {
+TEST(CostStatement, KeyFiguresAreMoneyOverHours) {
   const HandMade m = example();
   const auto ledger = m.post();
-  const Statement s = make_statement(*ledger, {});
+  const CostStatement s = make_statement(*ledger, {});
   const StatementRow& blue = s.rows[0];
   EXPECT_DOUBLE_EQ(blue.gpu_hours, 2);
   EXPECT_DOUBLE_EQ(blue.efficiency_pct().value(), 100);  // of the hour that is known
@@ -69,10 +69,10 @@ TEST(Statement, KeyFiguresAreMoneyOverHours) {
   EXPECT_EQ(s.fleet_per_useful_gpu_hour, Money::estimate(400 / 1.5));
 }
 
-TEST(Statement, SpreadIdleFollowsComputeMoney) {
+TEST(CostStatement, SpreadIdleFollowsComputeMoney) {
   const HandMade m = example();
   const auto ledger = m.post();
-  const Statement s = make_statement(*ledger, {TenantDimension::kClient, IdleTreatment::kSpread});
+  const CostStatement s = make_statement(*ledger, {TenantDimension::kClient, IdleTreatment::kSpread});
   EXPECT_EQ(s.rows[0].idle, Money::nanos(66'666'666'667));
   EXPECT_EQ(s.rows[1].idle, Money::nanos(33'333'333'333));
   EXPECT_EQ(s.idle_total, Money());
@@ -80,16 +80,16 @@ TEST(Statement, SpreadIdleFollowsComputeMoney) {
   EXPECT_DOUBLE_EQ(s.idle[0].gpu_hours, 1);  // the hours stay in sight
 }
 
-TEST(Statement, EmptyLedgerGivesAnEmptyStatement) {
+TEST(CostStatement, EmptyLedgerGivesAnEmptyStatement) {
   const HandMade m(1);
   const auto ledger = m.post();
-  const Statement s = make_statement(*ledger, {});
+  const CostStatement s = make_statement(*ledger, {});
   EXPECT_THAT(s.rows, IsEmpty());
   EXPECT_EQ(s.total, Money());
   EXPECT_FALSE(s.fleet_per_useful_gpu_hour.has_value());
 }
 
-TEST(Statement, RowsAndIdleSumToTheTotalForEveryDimensionAndTreatment) {
+TEST(CostStatement, RowsAndIdleSumToTheTotalForEveryDimensionAndTreatment) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   Prng prng(seed);
@@ -109,7 +109,7 @@ TEST(Statement, RowsAndIdleSumToTheTotalForEveryDimensionAndTreatment) {
     const auto ledger = m.post();
     for (const TenantDimension by : kTenantDimensions)
       for (const IdleTreatment idle : {IdleTreatment::kSeparate, IdleTreatment::kSpread}) {
-        const Statement s = make_statement(*ledger, {by, idle});
+        const CostStatement s = make_statement(*ledger, {by, idle});
         Money sum = s.idle_total;
         for (const StatementRow& row : s.rows) sum += row.total;
         ASSERT_EQ(sum, ledger->total());

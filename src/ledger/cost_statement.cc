@@ -1,4 +1,4 @@
-#include "ledger/statement.h"
+#include "ledger/cost_statement.h"
 
 #include <algorithm>
 #include <array>
@@ -52,7 +52,7 @@ class StatementMaker {
     out_.idle_total = fleet_compute_ = zero_;
   }
 
-  Statement make() {
+  CostStatement make() {
     for (const Posting& p : ledger_.postings) take(p);
     for (const GpuUse& use : ledger_.gpu_use) take(use);
     if (out_.options.idle == IdleTreatment::kSpread) spread_idle();
@@ -145,7 +145,7 @@ class StatementMaker {
 
   const Ledger& ledger_;
   Money zero_;
-  Statement out_;
+  CostStatement out_;
   std::map<std::string, StatementRow> rows_;
   std::map<IdleCause, IdleAmount> idle_;
   Money fleet_compute_;
@@ -163,6 +163,6 @@ std::optional<Money> StatementRow::per_gpu_hour() const { return per_hour(comput
 
 std::optional<Money> StatementRow::per_useful_gpu_hour() const { return per_hour(compute() - activity_unknown, active_gpu_hours); }
 
-Statement make_statement(const Ledger& ledger, const StatementOptions& options) { return StatementMaker(ledger, options).make(); }
+CostStatement make_statement(const Ledger& ledger, const StatementOptions& options) { return StatementMaker(ledger, options).make(); }
 
 }  // namespace stint

@@ -1,4 +1,4 @@
-// Statement: the ledger by client, project, team, environment or workload: what people are charged or shown.
+// Cost statement: the ledger by client, project, team, environment or workload: what people are charged or shown.
 //
 // Rows and idle causes sum to the ledger's total to the nano-unit, however idle money is treated.
 #pragma once
@@ -53,7 +53,7 @@ struct IdleAmount {
   double gpu_hours = 0;
 };
 
-struct Statement {
+struct CostStatement {
   Interval period;
   CostBasis basis = CostBasis::kEffective;
   StatementOptions options;
@@ -66,6 +66,6 @@ struct Statement {
   std::optional<Money> fleet_per_useful_gpu_hour;
 };
 
-Statement make_statement(const Ledger& ledger, const StatementOptions& options);
+CostStatement make_statement(const Ledger& ledger, const StatementOptions& options);
 
 }  // namespace stint

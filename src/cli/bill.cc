@@ -1,0 +1,78 @@
+// stint bill: who pays what of a month's bill, and what nobody used.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "cli/accounts.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/period_options.h"
+#include "ledger/cost_statement.h"
+#include "report/statement_text.h"
+
+namespace stint {
+namespace {
+
+struct BillOptions {
+  std::string history;
+  PeriodOptions period;
+  std::string by = "client";
+  std::string basis = "effective";
+  std::string idle = "separate";
+  std::string format = "table";
+  bool json = false;
+  std::string output;
+};
+
+Result<std::string> render(const BillOptions& options, const Ledger& ledger) {
+  StatementOptions wanted;
+  TRY_ASSIGN(wanted.by, parse_tenant_dimension(options.by));
+  wanted.idle = options.idle == "spread" ? IdleTreatment::kSpread : IdleTreatment::kSeparate;
+  const CostStatement statement = make_statement(ledger, wanted);
+  const std::string format = options.json ? "json" : options.format;
+  if (format == "json") return statement_json(statement, ledger);
+  if (format == "csv") return statement_csv(statement);
+  return statement_table(statement, ledger, options.output.empty() ? colour_of_stdout() : Colour::kNo);
+}
+
+Status run_bill(const BillOptions& options) {
+  TRY_ASSIGN(const Interval period, parse_period(options.period));
+  TRY_ASSIGN(const Records records, load_records(options.history, period));
+  TRY_ASSIGN(const Accounts accounts, keep_accounts(records, options.basis == "billed" ? CostBasis::kBilled : CostBasis::kEffective));
+  TRY_ASSIGN(const std::string text, render(options, accounts.ledger));
+  TRY(write_output(options.output, text));
+  for (const std::string& problem : accounts.ledger.problems) fmt::print(stderr, "stint: {}\n", problem);
+  return {};
+}
+
+}  // namespace
+
+void add_bill_command(CLI::App& app, Action& action) {
+  auto options = std::make_shared<BillOptions>();
+  CLI::App* command = app.add_subcommand("bill", "Who pays what: the bill by client, project, team, environment or workload");
+  command->add_option("--history", options->history, "History file")->required();
+  add_period_options(*command, options->period);
+  command->add_option("--by", options->by, "client, project, team, environment or workload")
+      ->check(CLI::IsMember({"client", "project", "team", "environment", "workload"}))
+      ->capture_default_str();
+  command->add_option("--basis", options->basis, "effective: commitments spread over what they cover; billed: as invoiced")
+      ->check(CLI::IsMember({"effective", "billed"}))
+      ->capture_default_str();
+  command->add_option("--idle", options->idle, "separate: idle money beside the rows, by cause; spread: shared by compute money")
+      ->check(CLI::IsMember({"separate", "spread"}))
+      ->capture_default_str();
+  command->add_option("--format", options->format, "table, json or csv")->check(CLI::IsMember({"table", "json", "csv"}))->capture_default_str();
+  command->add_flag("--json", options->json, "the same as --format json");
+  command->add_option("-o,--output", options->output, "write to this file");
+  command->footer("Example: stint bill --history fleet.db --month 2026-10 --by project --idle spread");
+  command->callback([options, &action] {
+    action = [options] {
+      const Status done = run_bill(*options);
+      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+}
+
+}  // namespace stint
