@@ -1,6 +1,7 @@
 // FOCUS 1.0–1.3 bills in CSV: https://focus.finops.org, "Columns". Columns are found by name in any order; those
 // Stint has no use for are ignored. Real exports write NULL for absent, mix quoted and bare values and leave T and
 // zone out of times: all of that is read.
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -164,9 +165,12 @@ class FocusImporter final : public CsvImporter {
       if (!more.ok()) return in_column("AllocatedTags", more.error());
       line_.tags.insert(line_.tags.begin(), more.value()->begin(), more.value()->end());
     }
-    for (size_t i = 0; i < kOwnerNames.size(); ++i)
-      if (const std::string_view owner = bill_field(r, columns_.owners[i]); !owner.empty())
-        line_.tags.emplace_back(to_lower(kOwnerNames[i].substr(2)), owner);
+    for (size_t i = 0; i < kOwnerNames.size(); ++i) {
+      const std::string_view owner = bill_field(r, columns_.owners[i]);
+      const std::string_view key = kOwnerNames[i].substr(2);
+      const auto same_key = [&](const Tag& tag) { return equals_ignoring_case(tag.first, key); };
+      if (!owner.empty() && std::none_of(line_.tags.begin(), line_.tags.end(), same_key)) line_.tags.emplace_back(to_lower(key), owner);
+    }
     return {};
   }
 

@@ -1,0 +1,223 @@
+#include "codec/focus_writer.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace stint {
+namespace {
+
+constexpr std::array<std::string_view, 48> kColumns = {
+    "AllocatedMethodDetails", "AllocatedMethodId", "AllocatedResourceId", "AllocatedResourceName", "AllocatedTags", "AvailabilityZone",
+    "BilledCost", "BillingAccountId", "BillingCurrency", "BillingPeriodEnd", "BillingPeriodStart", "ChargeCategory", "ChargeClass",
+    "ChargeDescription", "ChargePeriodEnd", "ChargePeriodStart", "CommitmentDiscountId", "CommitmentDiscountStatus", "ContractedCost",
+    "EffectiveCost", "HostProviderName", "InvoiceId", "ListCost", "ListUnitPrice", "PricingCategory", "PricingQuantity", "PricingUnit",
+    "ProviderName", "RegionId", "ResourceId", "ResourceName", "ResourceType", "ServiceCategory", "ServiceName", "ServiceProviderName", "SkuId",
+    "SubAccountId", "Tags", "x_Client", "x_Environment", "x_GpuModel", "x_IdleCause", "x_InstanceType", "x_Project", "x_SpendKind", "x_Team",
+    "x_Workload", "x_WorkloadKind"};
+
+/// How providers call themselves in FOCUS.
+std::string_view provider_name(std::string_view canonical) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNames = {
+      {{"aws", "AWS"}, {"azure", "Microsoft"}, {"gcp", "Google Cloud"}, {"oci", "Oracle"}}};
+  for (const auto& [id, name] : kNames)
+    if (id == canonical) return name;
+  return canonical;
+}
+
+std::string_view pricing_category(Market market) {
+  switch (market) {
+    case Market::kOnDemand: return "Standard";
+    case Market::kSpot: return "Dynamic";
+    case Market::kReserved: return "Committed";
+    case Market::kOwned: return "Other";
+    case Market::kUnknown: return "";
+  }
+  CHECK(false, "market {}", static_cast<int>(market));
+}
+
+std::string json_text(const nlohmann::json& json) { return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+
+std::string json_of(const std::vector<Tag>& tags) {
+  if (tags.empty()) return {};
+  nlohmann::json object = nlohmann::json::object();
+  for (const auto& [key, value] : tags) object[key] = value;
+  return json_text(object);
+}
+
+std::vector<Tag> tags_of(const Tenant& tenant) {
+  std::vector<Tag> tags;
+  for (const TenantDimension d : kTenantDimensions)
+    if (!get(tenant, d).empty()) tags.emplace_back(name_of(d), get(tenant, d));
+  return tags;
+}
+
+/// `whole` over the postings of a line in proportion to their amounts; all on the first when they are all zero.
+std::vector<Money> divided(Money whole, std::span<const Posting> postings) {
+  std::vector<int64_t> weights;
+  bool any = false;
+  for (const Posting& posting : postings) {
+    const int64_t nanos = posting.amount.count_nanos();
+    weights.push_back(nanos < 0 ? -nanos : nanos);
+    any |= nanos != 0;
+  }
+  if (!any) weights.front() = 1;
+  return split_by_largest_remainder(whole, weights);
+}
+
+/// What a line's postings share: costs and quantity divided, one entry a posting.
+struct Division {
+  std::vector<Money> billed, effective, list, contracted;
+  std::vector<std::string> quantity;
+};
+
+Division divide(const BillLine& line, CostBasis basis, std::span<const Posting> postings) {
+  Division d;
+  std::vector<Money> own;
+  for (const Posting& posting : postings) own.push_back(posting.amount);
+  d.billed = basis == CostBasis::kBilled ? own : divided(line.billed, postings);
+  d.effective = basis == CostBasis::kEffective ? own : divided(line.effective, postings);
+  if (line.list) d.list = divided(*line.list, postings);
+  if (line.contracted) d.contracted = divided(*line.contracted, postings);
+  const auto quantity = Money::parse(line.quantity);
+  if (postings.size() > 1 && quantity.ok())
+    for (const Money part : divided(quantity.value(), postings)) d.quantity.push_back(part.to_decimal());
+  else d.quantity.assign(postings.size(), line.quantity);
+  return d;
+}
+
+class Writer {
+ public:
+  Writer(const Ledger& ledger, std::span<const Node> nodes, const std::function<void(std::string_view)>& out)
+      : ledger_(ledger), nodes_(nodes), out_(out) {}
+
+  void write() {
+    for (const std::string_view name : kColumns) field(name);
+    end_row();
+    const std::span<const Posting> all = ledger_.postings;
+    for (size_t begin = 0; begin < all.size();) {
+      size_t end = begin;
+      while (end < all.size() && all[end].bill_line == all[begin].bill_line) ++end;
+      write_line(all[begin].bill_line, all.subspan(begin, end - begin));
+      begin = end;
+    }
+    out_(text_);
+  }
+
+ private:
+  void write_line(size_t index, std::span<const Posting> postings) {
+    const BillLine& line = ledger_.lines[index];
+    const Division division = divide(line, ledger_.basis, postings);
+    const NodeId node = ledger_.line_nodes[index];
+    const std::string_view gpu = node.valid() ? std::string_view(nodes_[node.index()].gpu_model) : std::string_view();
+    const std::string tags = json_of(line.tags);
+    for (size_t i = 0; i < postings.size(); ++i) {
+      write_allocation(postings[i]);
+      write_charge(line, division, i, tags);
+      write_own(line, postings[i], gpu);
+      end_row();
+    }
+  }
+
+  // The three parts of a row, in the order of kColumns.
+  void write_allocation(const Posting& posting) {
+    const Tenant& tenant = ledger_.tenants[posting.tenant];
+    const bool to_someone = !tenant.empty();
+    std::string path;
+    for (const TenantDimension d : kTenantDimensions)
+      if (!get(tenant, d).empty()) path += (path.empty() ? "" : "/") + get(tenant, d);
+    const std::string_view method = posting.shared ? "stint-share-of-gpu-cost" : "stint-gpu-hours";
+    field(json_text({{"basis", ledger_.basis == CostBasis::kEffective ? "EffectiveCost" : "BilledCost"}, {"idleCause", name_of(posting.cause)}}));
+    field(method);
+    field(path);
+    field(to_someone ? (tenant.workload.empty() ? path : tenant.workload) : "");
+    field(json_of(tags_of(tenant)));
+  }
+
+  void write_charge(const BillLine& line, const Division& d, size_t i, std::string_view tags) {
+    field(line.zone);
+    field(d.billed[i].to_decimal());
+    field(line.billing_account);
+    field(d.billed[i].currency().code());
+    field(format_utc(line.billing_period.end));
+    field(format_utc(line.billing_period.begin));
+    field(name_of(line.category));
+    field(line.correction ? "Correction" : "");
+    field(line.description);
+    field(format_utc(line.charge_period.end));
+    field(format_utc(line.charge_period.begin));
+    field(line.commitment_id);
+    field(line.commitment_unused ? "Unused" : line.commitment_id.empty() ? "" : "Used");
+    field(line.contracted ? d.contracted[i].to_decimal() : "");
+    field(d.effective[i].to_decimal());
+    field(provider_name(line.provider));
+    field(line.invoice_id);
+    field(line.list ? d.list[i].to_decimal() : "");
+    field(line.list_unit_price ? line.list_unit_price->per_hour().to_decimal() : "");
+    field(pricing_category(line.market));
+    field(d.quantity[i]);
+    field(line.pricing_unit);
+    field(provider_name(line.provider));
+    field(line.region);
+    field(line.resource_id);
+    field(line.resource_name);
+    field(line.resource_type);
+    field(line.service_category);
+    field(line.service);
+    field(provider_name(line.provider));
+    field(line.sku);
+    field(line.sub_account);
+    field(tags);
+  }
+
+  void write_own(const BillLine& line, const Posting& posting, std::string_view gpu_model) {
+    const Tenant& tenant = ledger_.tenants[posting.tenant];
+    field(tenant.client);
+    field(tenant.environment);
+    field(gpu_model);
+    field(posting.cause == IdleCause::kNone ? "" : name_of(posting.cause));
+    field(line.instance_type);
+    field(tenant.project);
+    field(name_of(posting.spend));
+    field(tenant.team);
+    field(tenant.workload);
+    field(posting.kind == WorkloadKind::kUnknown ? "" : name_of(posting.kind));
+  }
+
+  void field(std::string_view value) {
+    ++fields_;
+    if (value.find_first_of(",\"\r\n") == std::string_view::npos) {
+      text_ += value;
+    } else {
+      text_ += '"';
+      for (const char c : value) text_.append(c == '"' ? 2 : 1, c);
+      text_ += '"';
+    }
+    text_ += ',';
+  }
+
+  void end_row() {
+    CHECK(fields_ == kColumns.size(), "{} fields for {} columns", fields_, kColumns.size());
+    fields_ = 0;
+    text_.back() = '\n';
+    if (text_.size() < kPieceBytes) return;
+    out_(text_);
+    text_.clear();
+  }
+
+  static constexpr size_t kPieceBytes = 64 << 10;
+  const Ledger& ledger_;
+  std::span<const Node> nodes_;
+  const std::function<void(std::string_view)>& out_;
+  std::string text_;
+  size_t fields_ = 0;
+};
+
+}  // namespace
+
+void write_focus_ledger(const Ledger& ledger, std::span<const Node> nodes, const std::function<void(std::string_view)>& out) {
+  Writer(ledger, nodes, out).write();
+}
+
+}  // namespace stint

@@ -1,0 +1,180 @@
+#include "codec/focus_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/prng.h"
+#include "codec/csv.h"
+#include "codec/importer.h"
+#include "codec/testing_sink.h"
+
+namespace stint {
+namespace {
+
+BillLine instance_line(Money billed, Money effective) {
+  BillLine line;
+  line.provider = "aws";
+  line.service = "Amazon Elastic Compute Cloud";
+  line.service_category = "Compute";
+  line.description = "$1.624 per On Demand Linux g5.4xlarge Instance Hour, \"quoted\"";
+  line.region = "us-east-1";
+  line.resource_id = "i-1";
+  line.instance_type = "g5.4xlarge";
+  line.spend = SpendKind::kCompute;
+  line.market = Market::kOnDemand;
+  line.charge_period = {Instant::from_hour_index(495'000), Instant::from_hour_index(495'001)};
+  line.billing_period = month_of(line.charge_period.begin);
+  line.billed = billed;
+  line.effective = effective;
+  line.list = billed;
+  line.list_unit_price = Rate::per_hour(Money::nanos(1'624'000'000));
+  line.pricing_unit = "Hours";
+  line.quantity = "1";
+  line.tags = {{"stage", "prod"}};
+  return line;
+}
+
+/// A ledger of `lines`, each divided at random over tenants and causes.
+Ledger random_ledger(const std::vector<BillLine>& lines, Prng& random) {
+  Ledger ledger;
+  const TenantId nobody = ledger.tenants.intern({});
+  const TenantId acme = ledger.tenants.intern({.client = "Acme, \"Ltd\"", .project = "chat", .team = "", .environment = "", .workload = "bert"});
+  const TenantId lab = ledger.tenants.intern({.client = "lab", .project = "", .team = "nlp", .environment = "", .workload = ""});
+  for (const BillLine& line : lines) {
+    const auto index = static_cast<uint32_t>(ledger.lines.size());
+    std::vector<int64_t> weights(1 + random.below(4), 1);
+    for (int64_t& w : weights) w += static_cast<int64_t>(random.below(1000));
+    for (const Money part : split_by_largest_remainder(line.effective, weights)) {
+      Posting posting;
+      posting.bill_line = index;
+      posting.tenant = std::array{nobody, acme, lab}[random.below(3)];
+      posting.cause = posting.tenant == nobody ? IdleCause::kUnallocated : IdleCause::kNone;
+      posting.spend = line.spend;
+      posting.amount = part;
+      ledger.postings.push_back(posting);
+    }
+    ledger.lines.push_back(line);
+    ledger.synthesised.push_back(false);
+    ledger.line_amounts.push_back(line.effective);
+    ledger.line_nodes.push_back(NodeId(0));
+  }
+  return ledger;
+}
+
+std::string written(const Ledger& ledger) {
+  const std::vector<Node> nodes = {{.name = "n1", .gpu_model = "A10G"}};
+  std::string text;
+  write_focus_ledger(ledger, nodes, [&](std::string_view piece) { text += piece; });
+  return text;
+}
+
+TestingSink import(const std::string& text) {
+  TestingSink sink;
+  const auto importer = make_focus_importer({.source = "out.csv"}, sink);
+  EXPECT_TRUE(importer->feed(text).ok());
+  EXPECT_TRUE(importer->finish().ok());
+  for (const auto& [line, reason] : sink.rejected) ADD_FAILURE() << line << ": " << reason;
+  return sink;
+}
+
+TEST(FocusWriter, RowsOfALineSumToItInEveryCostAndKeepItsDimensions) {
+  const uint64_t seed = 77;
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  Prng random(seed);
+  std::vector<BillLine> lines;
+  for (int i = 0; i < 200; ++i) {
+    const auto billed = static_cast<int64_t>(random.below(5'000'000'000));
+    const auto effective = i % 7 == 0 ? 0 : static_cast<int64_t>(random.below(5'000'000'000));
+    lines.push_back(instance_line(Money::nanos(i % 5 == 0 ? -billed : billed), Money::nanos(i % 3 == 0 ? -effective : effective)));
+  }
+  const Ledger ledger = random_ledger(lines, random);
+  const TestingSink back = import(written(ledger));
+  ASSERT_EQ(back.bill.size(), ledger.postings.size());
+
+  std::vector<Money> billed(lines.size()), effective(lines.size()), list(lines.size()), quantity(lines.size());
+  for (size_t i = 0; i < back.bill.size(); ++i) {
+    const size_t origin = ledger.postings[i].bill_line;
+    const BillLine& row = back.bill[i];
+    billed[origin] += row.billed;
+    effective[origin] += row.effective;
+    list[origin] += *row.list;
+    quantity[origin] += Money::parse(row.quantity).value();
+    EXPECT_EQ(row.effective, ledger.postings[i].amount);
+    EXPECT_EQ(row.provider, "aws");
+    EXPECT_EQ(row.description, lines[origin].description);
+    EXPECT_EQ(row.instance_type, "g5.4xlarge");
+    EXPECT_EQ(row.resource_id, "i-1");
+    EXPECT_EQ(row.market, Market::kOnDemand);
+    EXPECT_EQ(row.list_unit_price, lines[origin].list_unit_price);
+    EXPECT_EQ(row.charge_period, lines[origin].charge_period);
+    EXPECT_EQ(row.billing_period, lines[origin].billing_period);
+    const Tenant& tenant = ledger.tenants[ledger.postings[i].tenant];
+    EXPECT_EQ(tenant_from_tags(row.tags).client, tenant.client);
+    EXPECT_EQ(tenant_from_tags(row.tags).team, tenant.team);
+  }
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(billed[i], lines[i].billed) << i;
+    EXPECT_EQ(effective[i], lines[i].effective) << i;
+    EXPECT_EQ(list[i], *lines[i].list) << i;
+    EXPECT_EQ(quantity[i], Money::units(1)) << i;
+  }
+}
+
+TEST(FocusWriter, NamesGpuCauseAndTenantInItsOwnColumns) {
+  Ledger ledger;
+  const TenantId acme = ledger.tenants.intern({.client = "acme", .project = "p", .team = "", .environment = "", .workload = "w"});
+  ledger.lines.push_back(instance_line(Money::units(3), Money::units(2)));
+  ledger.line_nodes.push_back(NodeId(0));
+  Posting posting;
+  posting.tenant = acme;
+  posting.cause = IdleCause::kInactive;
+  posting.kind = WorkloadKind::kTraining;
+  posting.amount = Money::units(2);
+  ledger.postings.push_back(posting);
+
+  const std::string text = written(ledger);
+  CsvReader reader({.source = "out.csv"});
+  std::string_view rest = text;
+  ASSERT_TRUE(reader.next(rest).value());
+  const CsvHeader header = CsvHeader::create(reader.record(), {}).value();
+  ASSERT_TRUE(reader.next(rest).value());
+  const auto value = [&](std::string_view column) { return std::string(reader.record().at(header.find(column))); };
+  EXPECT_EQ(value("x_GpuModel"), "A10G");
+  EXPECT_EQ(value("x_IdleCause"), "inactive");
+  EXPECT_EQ(value("x_Client"), "acme");
+  EXPECT_EQ(value("x_WorkloadKind"), "training");
+  EXPECT_EQ(value("AllocatedResourceId"), "acme/p/w");
+  EXPECT_EQ(value("AllocatedResourceName"), "w");
+  EXPECT_EQ(value("AllocatedTags"), R"({"client":"acme","project":"p","workload":"w"})");
+  EXPECT_EQ(value("BilledCost"), "3");
+  EXPECT_EQ(value("EffectiveCost"), "2");
+  EXPECT_EQ(value("ServiceProviderName"), "AWS");
+}
+
+TEST(FocusWriter, TheBasisIsThePostedCost) {
+  Ledger ledger;
+  ledger.basis = CostBasis::kBilled;
+  const TenantId nobody = ledger.tenants.intern({});
+  ledger.lines.push_back(instance_line(Money::units(3), Money::units(1)));
+  ledger.line_nodes.push_back(NodeId());
+  for (const int64_t units : {1, 2}) {
+    Posting posting;
+    posting.tenant = nobody;
+    posting.amount = Money::units(units);
+    ledger.postings.push_back(posting);
+  }
+  const TestingSink back = import(written(ledger));
+  ASSERT_EQ(back.bill.size(), 2U);
+  EXPECT_EQ(back.bill[0].billed, Money::units(1));
+  EXPECT_EQ(back.bill[1].billed, Money::units(2));
+  EXPECT_EQ(back.bill[0].effective, Money::nanos(333'333'333));
+  EXPECT_EQ(back.bill[1].effective, Money::nanos(666'666'667));
+}
+
+TEST(FocusWriter, AnEmptyLedgerIsAHeader) {
+  const TestingSink back = import(written(Ledger{}));
+  EXPECT_TRUE(back.bill.empty());
+}
+
+}  // namespace
+}  // namespace stint
