@@ -1,4 +1,5 @@
-// Import of a file (plain or gzip, or "-" for standard input) into a History through its format's importer.
+// Import of a file (plain or gzip, a tar archive of such, or "-" for standard input) into a History through its
+// format's importer.
 #pragma once
 
 #include <functional>
@@ -19,6 +20,8 @@ struct FileImport {
 struct ImportOutcome {
   ImportRecord record;
   bool already_there = false;  ///< the same bytes were imported before; nothing changed
+  ImportReach reach;
+  std::vector<RejectedRow> first_rejections;
 };
 
 /// Told now and then how far the import is. @param total_bytes  0 = not known.

@@ -27,6 +27,13 @@ struct HistoryInfo {
   int64_t file_bytes = 0;
 };
 
+/// What an import touched.
+struct ImportReach {
+  uint64_t nodes = 0;
+  uint64_t devices = 0;
+};
+inline constexpr size_t kFirstRejections = 10;
+
 class HistoryFile {
  public:
   /// @param patience  how long to wait while another process writes, before an error.
@@ -40,6 +47,10 @@ class HistoryFile {
    public:
     /// @return the record as stored; accepted etc. are filled in here.
     virtual Result<ImportRecord> commit(std::string_view fingerprint) = 0;
+    /// How many nodes and devices (the machines themselves not counted) were named so far.
+    [[nodiscard]] virtual ImportReach reach() const = 0;
+    /// The first rejections, at most kFirstRejections; all are counted in the record.
+    [[nodiscard]] virtual const std::vector<RejectedRow>& first_rejections() const = 0;
   };
   /// @param now  written into the record; the caller owns the clock.
   Result<std::unique_ptr<Import>> begin_import(std::string_view kind, std::string_view source, Instant now);

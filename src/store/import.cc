@@ -190,6 +190,7 @@ class ImportTransaction final : public HistoryFile::Import {
   }
 
   void reject(uint64_t line, std::string_view reason) override {
+    if (first_rejections_.size() < kFirstRejections) first_rejections_.push_back({record_.source, line, std::string(reason)});
     if (++record_.rejected > kRejectionsKept || !failure_.ok()) return;
     sql_.rejection.bind(1, import_id_);
     sql_.rejection.bind(2, static_cast<int64_t>(line));
@@ -213,6 +214,12 @@ class ImportTransaction final : public HistoryFile::Import {
     (void)impl_.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").ok();
     return record_;
   }
+
+  [[nodiscard]] ImportReach reach() const override {
+    const auto is_device = [](const auto& entry) { return !entry.first.uuid.empty() || entry.first.index >= 0; };
+    return {nodes_.size(), static_cast<uint64_t>(std::count_if(devices_.begin(), devices_.end(), is_device))};
+  }
+  [[nodiscard]] const std::vector<RejectedRow>& first_rejections() const override { return first_rejections_; }
 
  private:
   struct OpenHour {
@@ -438,6 +445,7 @@ class ImportTransaction final : public HistoryFile::Import {
   RollupBuilder builder_{[this](SeriesId id, int64_t hour, const Rollup& rollup) { on_hour(id, hour, rollup); }};
   size_t open_hours_ = 0;
 
+  std::vector<RejectedRow> first_rejections_;
   uint64_t rows_ = 0;
   uint64_t repeated_samples_ = 0;
   uint64_t misdated_samples_ = 0;
