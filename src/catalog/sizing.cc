@@ -138,11 +138,15 @@ double decode_step_seconds(const ModelFacts& m, const GpuFacts& gpu, Precision p
   return roof_seconds(2.0 * m.matmul_parameters * batch, bytes, gpu, p);
 }
 
+double prefill_seconds(const ModelFacts& m, const GpuFacts& gpu, Precision p, double tokens) {
+  return roof_seconds(2.0 * m.matmul_parameters * tokens, m.parameters * bytes_per_value(p), gpu, p);
+}
+
 int64_t gpus_for_demand(double qps, double per_gpu_qps, double headroom) {
   CHECK(per_gpu_qps > 0 && headroom >= 0 && qps >= 0, "{} per second at {} each, headroom {}", qps, per_gpu_qps, headroom);
-  constexpr double kRoundingSlack = 1e-9;  // 0.1 + 0.2 must not cost a GPU
-  const double bare = std::ceil(qps / per_gpu_qps - kRoundingSlack);
-  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(bare * (1.0 + headroom) - kRoundingSlack)));
+  constexpr double kRoundingSlack = 1e-9;  // 500 × 1.2 is 600, whatever the last bit says
+  const double load = qps * (1.0 + headroom) / per_gpu_qps;
+  return static_cast<int64_t>(std::floor(load + kRoundingSlack)) + 1;
 }
 
 }  // namespace stint

@@ -90,8 +90,11 @@ double forward_seconds(const ModelFacts& m, const GpuFacts& gpu, Precision p, do
 /// Time of one decoding step of `batch` sequences with `context` tokens each.
 double decode_step_seconds(const ModelFacts& m, const GpuFacts& gpu, Precision p, double batch, double context);
 
-/// GPUs for a request rate: whole GPUs for the demand, then headroom on top, whole again. 500 at 200 each are 3 GPUs;
-/// with 20 % headroom 3.6, so 4: headroom is capacity that stands ready, not a share of the last GPU.
+/// Time to read a prompt of `tokens`.
+double prefill_seconds(const ModelFacts& m, const GpuFacts& gpu, Precision p, double tokens);
+
+/// The fewest GPUs whose capacity lies above qps × (1 + headroom): at exactly that load a queue still grows without
+/// bound. 500 at 200 each are 3 GPUs, with 20 % headroom 4 (600 would leave nothing of 600).
 /// @param per_gpu_qps  above zero. @param headroom  0.2 = 20 %. @return at least 1.
 int64_t gpus_for_demand(double qps, double per_gpu_qps, double headroom);
 

@@ -55,9 +55,10 @@ TEST(Sizing, MissingFormatFallsBackToAWiderOne) {
 TEST(Sizing, MoreGpusWhenDemandOrHeadroomAsks) {
   EXPECT_EQ(gpus_for_demand(500, 200, 0), 3);
   EXPECT_EQ(gpus_for_demand(500, 200, 0.2), 4);
-  EXPECT_EQ(gpus_for_demand(400, 200, 0), 2);
+  EXPECT_EQ(gpus_for_demand(399, 200, 0), 2);
+  EXPECT_EQ(gpus_for_demand(400, 200, 0), 3);  // at full load the queue grows
   EXPECT_EQ(gpus_for_demand(0, 200, 0.2), 1);
-  EXPECT_EQ(gpus_for_demand(1000, 200, 0.2), 6);
+  EXPECT_EQ(gpus_for_demand(500, 1200, 0.2), 1);
 }
 
 TEST(Sizing, PrecisionsByName) {

@@ -1,0 +1,303 @@
+#include "catalog/selection.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+
+namespace stint {
+namespace {
+
+/// Boot, driver, image pull and data load before a job does anything; billed. Start-up of a cold GPU node with a large
+/// container image is commonly 5–15 minutes.
+constexpr Duration kStartup = Duration::minutes(10);
+constexpr int64_t kMaxInstances = 128;
+/// Decode and resize of a 224 × 224 training image on one vCPU takes about 8 ms.
+constexpr double kImagesPerVcpu = 125;
+/// One GPU's link: PCIe 4.0 ×16 as measured, NVLink at half its two-way figure, and a 400 Gbit/s network shared by 8.
+constexpr double kPcieBytesPerSecond = 25e9;
+constexpr double kNetworkBytesPerSecond = 50e9 / 8;
+/// Tokens one GPU works on between exchanges of gradients and weights.
+constexpr double kTokensPerStep = 8192;
+constexpr double kItemsPerStep = 32;
+/// Share of n GPUs' speed that one model split over them keeps.
+constexpr double kSplitNvlink = 0.85;
+constexpr double kSplitPcie = 0.6;
+
+bool is_service(WorkloadKind k) { return k == WorkloadKind::kRealtimeInference; }
+bool is_training(WorkloadKind k) { return k == WorkloadKind::kTraining || k == WorkloadKind::kFineTuning; }
+bool is_job(WorkloadKind k) { return !is_service(k) && k != WorkloadKind::kNotebook; }
+
+double gib(double bytes) { return bytes / (1024.0 * 1024.0 * 1024.0); }
+
+/// One instance type under trial.
+struct Trial {
+  const Work& work;
+  const Limits& limits;
+  const InstanceType& type;
+  const GpuFacts& gpu;
+  Choice choice;
+  std::string reason;  // why it does not do
+
+  bool drop(std::string why) {
+    reason = std::move(why);
+    return false;
+  }
+  [[nodiscard]] int64_t gpus_each() const { return type.whole_gpus(); }
+  [[nodiscard]] double host_rate() const {
+    return work.model.family == ModelFamily::kVision ? kImagesPerVcpu * static_cast<double>(type.vcpus) : INFINITY;
+  }
+  bool fits_memory(double needed_per_gpu) {
+    choice.memory_gib_needed = gib(needed_per_gpu);
+    choice.memory_gib_usable = gib(usable_bytes(type.gpu_memory));
+    if (choice.memory_gib_needed <= choice.memory_gib_usable) return true;
+    return drop(fmt::format("memory: {:.1f} GiB a GPU needed, {:.1f} usable of {:.1f}", choice.memory_gib_needed, choice.memory_gib_usable,
+                            type.gpu_memory.to_gibi()));
+  }
+};
+
+double items_per_step(const ModelFacts& m) {
+  return m.family == ModelFamily::kDecoder ? std::max(1.0, kTokensPerStep / std::max(1, m.sequence)) : kItemsPerStep;
+}
+
+/// Items a second of `gpus` GPUs that train together: arithmetic and exchange overlap, the slower one counts.
+/// Each GPU sends and receives weights twice and gradients once a step (ZeRO-3): 3 × parameters × width.
+double training_rate_together(const Trial& t, int64_t gpus, int64_t instances) {
+  const double alone = training_rate(t.work.model, t.gpu, t.work.precision);
+  if (gpus == 1) return alone;
+  const double items = items_per_step(t.work.model);
+  const double trained = t.work.tuning == Tuning::kLora ? 0.01 : 1.0;
+  const double bytes = 3.0 * t.work.model.parameters * bytes_per_value(t.work.precision) * trained *
+                       static_cast<double>(gpus - 1) / static_cast<double>(gpus);
+  double link = t.gpu.nvlink_gb_s && t.gpus_each() > 1 ? *t.gpu.nvlink_gb_s * 1e9 / 2 : kPcieBytesPerSecond;
+  if (instances > 1) link = kNetworkBytesPerSecond;
+  return static_cast<double>(gpus) * items / std::max(items / alone, bytes / link);
+}
+
+/// Fills in what a job takes on `instances`. @return whether it meets the deadline.
+bool time_job(Trial& t, int64_t instances, double rate) {
+  Choice& c = t.choice;
+  c.instances = instances;
+  c.gpus = instances * t.gpus_each();
+  c.rate = std::min(rate, t.host_rate() * static_cast<double>(instances));
+  const double seconds = t.work.items / c.rate;
+  if (seconds > 3e9) return t.drop("it would take a century");  // a Duration holds 292 years
+  c.duration = kStartup + Duration::from_seconds(seconds);
+  if (!t.work.deadline || *c.duration <= *t.work.deadline) return true;
+  return t.drop(fmt::format("too slow: {:.1f} h on {} × {}, the deadline is {:.1f} h", c.duration->to_hours(), instances, t.type.name,
+                            t.work.deadline->to_hours()));
+}
+
+/// Several machines train one model only with eight linked GPUs each and a network built for it.
+bool trains_across_machines(const Trial& t) { return t.gpus_each() >= 8 && t.gpu.nvlink_gb_s.has_value(); }
+
+bool try_training(Trial& t) {
+  const MemoryNeed need = training_memory(t.work.model, t.work.precision, t.work.tuning, items_per_step(t.work.model));
+  const int64_t most = trains_across_machines(t) ? kMaxInstances : 1;
+  for (int64_t n = 1; n <= most; ++n) {
+    const int64_t gpus = n * t.gpus_each();
+    if (!t.fits_memory(need.per_gpu(gpus))) continue;
+    if (time_job(t, n, training_rate_together(t, gpus, n))) return true;
+  }
+  return false;
+}
+
+/// One model replica over `split` GPUs of one machine.
+double split_speed(const Trial& t, int64_t split) {
+  if (split == 1) return 1;
+  return static_cast<double>(split) * (t.gpu.nvlink_gb_s ? kSplitNvlink : kSplitPcie);
+}
+
+struct Replica {
+  int64_t gpus = 1;
+  double batch = 1;
+  double per_second = 0;      // items or requests
+  double latency_seconds = 0; // of a request's worst case; decoders: of a token
+};
+
+/// The largest batch that fits memory and `latency` (0 = no promise) for encoders and images: a request waits for one
+/// batch at most, then runs in the next.
+std::optional<Replica> size_encoder(Trial& t, double latency) {
+  Replica r;
+  if (!t.fits_memory(inference_memory(t.work.model, t.work.precision, 1, 0).per_gpu(1))) return std::nullopt;
+  for (double batch = 1; batch <= 256; ++batch) {
+    const double seconds = forward_seconds(t.work.model, t.gpu, t.work.precision, batch);
+    if (latency > 0 && 2 * seconds > latency) {
+      if (batch == 1) t.drop(fmt::format("latency: {:.1f} ms at batch 1, {:.1f} ms promised", 2e3 * seconds, 1e3 * latency));
+      break;
+    }
+    const double need = inference_memory(t.work.model, t.work.precision, batch, 0).per_gpu(1);
+    if (gib(need) > t.choice.memory_gib_usable) break;
+    t.choice.memory_gib_needed = gib(need);
+    r.batch = batch;
+    r.per_second = batch / seconds;
+    r.latency_seconds = 2 * seconds;
+  }
+  return r.per_second > 0 ? std::optional(r) : std::nullopt;
+}
+
+/// Decoders: the smallest split that holds the model, the largest batch its memory and the token latency allow.
+std::optional<Replica> size_decoder(Trial& t, double token_latency) {
+  const ModelFacts& m = t.work.model;
+  const Precision p = t.work.precision;
+  const double tokens = t.work.prompt_tokens + t.work.answer_tokens;
+  for (int64_t split = 1; split <= t.gpus_each(); split *= 2) {
+    if (!t.fits_memory(inference_memory(m, p, 1, tokens).per_gpu(split))) continue;
+    const double speed = split_speed(t, split);
+    const double context = t.work.prompt_tokens + t.work.answer_tokens / 2;
+    Replica r;
+    for (double batch = 1; batch <= 256; ++batch) {
+      const double step = decode_step_seconds(m, t.gpu, p, batch, context) / speed;
+      const double need = inference_memory(m, p, batch, tokens).per_gpu(split);
+      if (gib(need) > t.choice.memory_gib_usable) break;
+      if (token_latency > 0 && step > token_latency) {
+        if (batch == 1) t.drop(fmt::format("latency: {:.0f} ms a token at batch 1, {:.0f} ms promised", 1e3 * step, 1e3 * token_latency));
+        break;
+      }
+      const double prefill = prefill_seconds(m, t.gpu, p, t.work.prompt_tokens) / speed;
+      r = {split, batch, 1.0 / (prefill + t.work.answer_tokens * step / batch), step};
+      t.choice.memory_gib_needed = gib(need);
+    }
+    if (r.per_second > 0) return r;
+  }
+  return std::nullopt;
+}
+
+std::optional<Replica> size_replica(Trial& t, double latency) {
+  return t.work.model.family == ModelFamily::kDecoder ? size_decoder(t, latency) : size_encoder(t, latency);
+}
+
+bool try_batch(Trial& t) {
+  const auto replica = size_replica(t, 0);
+  if (!replica) return false;
+  const double each = replica->per_second * static_cast<double>(t.gpus_each() / replica->gpus);
+  for (int64_t n = 1; n <= kMaxInstances; ++n)
+    if (time_job(t, n, each * static_cast<double>(n))) return true;
+  return false;
+}
+
+bool try_service(Trial& t) {
+  const auto replica = size_replica(t, t.work.latency_p99.to_seconds());
+  if (!replica) return false;
+  Choice& c = t.choice;
+  const int64_t replicas = gpus_for_demand(t.work.qps, replica->per_second, t.limits.headroom);
+  const int64_t replicas_each = t.gpus_each() / replica->gpus;
+  c.instances = (replicas + replicas_each - 1) / replicas_each;
+  if (std::isfinite(t.host_rate())) c.instances = std::max(c.instances, gpus_for_demand(t.work.qps, t.host_rate(), t.limits.headroom));
+  if (c.instances > kMaxInstances) return t.drop(fmt::format("{} instances would be needed", c.instances));
+  c.gpus = c.instances * t.gpus_each();
+  c.rate = std::min(static_cast<double>(c.instances * replicas_each) * replica->per_second, t.host_rate() * static_cast<double>(c.instances));
+  c.latency_ms = replica->latency_seconds * 1e3;
+  return true;
+}
+
+/// A person tries things on one GPU: the model, one item in training.
+bool try_notebook(Trial& t) {
+  const Tuning tuning = t.work.model.parameters >= 1e9 ? Tuning::kLora : Tuning::kFull;
+  t.choice.gpus = t.gpus_each();
+  t.choice.rate = training_rate(t.work.model, t.gpu, t.work.precision);
+  return t.fits_memory(training_memory(t.work.model, t.work.precision, tuning, 1).per_gpu(1));
+}
+
+bool try_work(Trial& t) {
+  if (peak_flops(t.gpu, t.work.precision) <= 0) return t.drop("its rate is not known");
+  if (is_training(t.work.kind)) return try_training(t);
+  if (is_service(t.work.kind)) return try_service(t);
+  if (t.work.kind == WorkloadKind::kNotebook) return try_notebook(t);
+  return try_batch(t);
+}
+
+bool priced(Trial& t) {
+  Choice& c = t.choice;
+  c.per_hour = scale(c.price.rate.per_hour(), c.instances, 1);
+  if (c.duration) c.total = Rate::per_hour(c.per_hour).over(*c.duration);
+  if (!t.limits.budget_per_hour || c.per_hour <= *t.limits.budget_per_hour) return true;
+  return t.drop(fmt::format("budget: {} an hour for {} of them", c.per_hour.to_text(), c.instances));
+}
+
+/// The cheapest price within the limits; in the currency of the budget, else US dollars.
+const PriceRow* cheapest(const Catalog& catalog, const InstanceType& type, const Limits& limits) {
+  const Currency currency = limits.budget_per_hour ? limits.budget_per_hour->currency() : Currency();
+  const PriceRow* best = nullptr;
+  for (const PriceRow& row : catalog.price_range(type.provider, type.name)) {
+    if (row.market != limits.market || row.rate.per_hour().currency() != currency || !region_in(row.region, limits.region)) continue;
+    if (best == nullptr || row.rate < best->rate) best = &row;
+  }
+  return best;
+}
+
+bool considered(const InstanceType& type, const GpuFacts* gpu, const Limits& limits) {
+  if (gpu == nullptr || type.gpu_milli < 1000) return false;  // a fraction of a GPU promises no speed
+  if (!limits.arch.empty() && limits.arch != "any" && type.arch != limits.arch) return false;
+  if (!limits.provider.empty() && type.provider != limits.provider) return false;
+  return limits.gpu_models.empty() ||
+         std::find(limits.gpu_models.begin(), limits.gpu_models.end(), gpu->model) != limits.gpu_models.end();
+}
+
+auto rank_of(const Choice& c) {
+  return std::make_tuple(c.total ? c.total->count_nanos() : c.per_hour.count_nanos(), c.per_hour.count_nanos(),
+                         std::string_view(c.type->provider), std::string_view(c.type->name));
+}
+
+std::vector<std::string> notes_on(const Work& work, const Limits& limits) {
+  std::vector<std::string> notes = {
+      "speeds are roofline estimates: 35 % of the data sheet's arithmetic, 80 % of its bandwidth; measure before you commit"};
+  if (is_job(work.kind)) notes.push_back(fmt::format("10 minutes of start-up are billed; {:.3g} items", work.items));
+  if (is_service(work.kind))
+    notes.push_back(fmt::format("{:.3g} requests/s, {:.0f} ms promised, {:.0f} % headroom", work.qps, work.latency_p99.to_seconds() * 1e3, 100 * limits.headroom));
+  if (work.model.family == ModelFamily::kVision && work.kind != WorkloadKind::kNotebook)
+    notes.push_back("images are decoded on the host: 125 a second on each vCPU");
+  if (limits.market == Market::kSpot) notes.push_back("spot: interruptions and lost work are not in the cost");
+  return notes;
+}
+
+}  // namespace
+
+Work default_work(WorkloadKind kind, const ModelFacts& model) {
+  Work w;
+  w.kind = kind;
+  w.model = model;
+  const bool decoder = model.family == ModelFamily::kDecoder;
+  switch (kind) {
+    case WorkloadKind::kTraining: w.items = decoder ? 20.0 * model.parameters / std::max(1, model.sequence) : 90.0 * 100'000; break;
+    case WorkloadKind::kFineTuning: w.items = 3.0 * 67'349; break;
+    default: w.items = 100'000; break;
+  }
+  w.qps = decoder ? 1 : 100;
+  w.latency_p99 = Duration::milliseconds(50);
+  return w;
+}
+
+Result<Selection> select_instances(const Catalog& catalog, const Work& work, const Limits& limits) {
+  Selection out;
+  std::vector<Dropped> dropped;
+  for (const InstanceType& type : catalog.instances()) {
+    const GpuFacts* gpu = type.gpu_model.empty() ? nullptr : catalog.find_gpu(type.gpu_model);
+    if (!considered(type, gpu, limits)) continue;
+    const PriceRow* price = cheapest(catalog, type, limits);
+    if (price == nullptr) continue;
+    Trial t{work, limits, type, *gpu, {}, {}};
+    t.choice.type = &type;
+    t.choice.price = *price;
+    if (try_work(t) && priced(t))
+      out.choices.push_back(std::move(t.choice));
+    else
+      dropped.push_back({&type, price->rate.per_hour(), std::move(t.reason)});
+  }
+  std::sort(dropped.begin(), dropped.end(), [](const Dropped& a, const Dropped& b) {
+    return std::make_tuple(a.per_hour.count_nanos(), std::string_view(a.type->name)) < std::make_tuple(b.per_hour.count_nanos(), std::string_view(b.type->name));
+  });
+  if (out.choices.empty()) {
+    std::vector<std::string> misses;
+    for (size_t i = dropped.size(); i > 0 && misses.size() < 3; --i) misses.push_back(fmt::format("{}: {}", dropped[i - 1].type->name, dropped[i - 1].reason));
+    return make_error(ErrorCode::kNotFound, "nothing in the catalogue does this{}{}{}", limits.region.empty() ? "" : fmt::format(" in {}", limits.region),
+                      misses.empty() ? ": no instance with a known price is within the limits" : "; nearest: ", fmt::join(misses, "; "));
+  }
+  std::sort(out.choices.begin(), out.choices.end(), [](const Choice& a, const Choice& b) { return rank_of(a) < rank_of(b); });
+  const Money best = out.choices.front().per_hour;
+  std::copy_if(dropped.begin(), dropped.end(), std::back_inserter(out.dropped), [&](const Dropped& d) { return d.per_hour < best; });
+  out.notes = notes_on(work, limits);
+  return out;
+}
+
+}  // namespace stint

@@ -1,0 +1,143 @@
+// The known matches of workloads and GPUs, and the limits.
+#include "catalog/selection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stint {
+namespace {
+
+using testing::AnyOf;
+using testing::Contains;
+using testing::HasSubstr;
+
+const ModelFacts& model(std::string_view name) { return *find_model(name); }
+
+Selection pick(const Work& work, const Limits& limits = {}) {
+  auto s = select_instances(Catalog::built_in(), work, limits);
+  CHECK(s.ok(), "{}", s.error().message);
+  return std::move(s).value();
+}
+
+std::string gpu_of(const Selection& s) { return s.choices.front().type->gpu_model; }
+
+Limits on(std::string provider) {
+  Limits l;
+  l.provider = std::move(provider);
+  return l;
+}
+
+Work serving(std::string_view name, double qps, int64_t ms) {
+  Work w = default_work(WorkloadKind::kRealtimeInference, model(name));
+  w.qps = qps;
+  w.latency_p99 = Duration::milliseconds(ms);
+  return w;
+}
+
+TEST(Selection, FineTuningBertTakesT4OrA10G) {
+  const Work w = default_work(WorkloadKind::kFineTuning, model("bert-base"));
+  EXPECT_THAT(gpu_of(pick(w)), AnyOf("T4", "A10G"));
+  EXPECT_THAT(gpu_of(pick(w, on("aws"))), AnyOf("T4", "A10G"));
+}
+
+TEST(Selection, ServingBertTakesT4OrL4) {
+  EXPECT_THAT(gpu_of(pick(serving("bert-base", 500, 50))), AnyOf("T4", "L4"));
+  EXPECT_THAT(gpu_of(pick(serving("bert-base", 500, 50), on("aws"))), AnyOf("T4", "L4"));
+}
+
+TEST(Selection, VisionOnAHundredThousandImagesTakesOneA10GOrA100) {  // 90 epochs within half a working day
+  Work w = default_work(WorkloadKind::kTraining, model("resnet50"));
+  w.deadline = Duration::hours(4);
+  for (const Limits& limits : {Limits{}, on("aws")}) {
+    const Selection s = pick(w, limits);
+    EXPECT_THAT(gpu_of(s), AnyOf("A10G", "A10", "A100-40GB", "A100-80GB"));
+    EXPECT_EQ(s.choices.front().gpus, 1);
+  }
+}
+
+TEST(Selection, ServingSevenBillionTakesA10GOrA100) {
+  EXPECT_THAT(gpu_of(pick(serving("llama-2-7b", 0.5, 50))), AnyOf("A10G", "A10", "A100-40GB", "A100-80GB"));
+  const Selection aws = pick(serving("llama-2-7b", 0.5, 50), on("aws"));
+  EXPECT_EQ(gpu_of(aws), "A10G");
+  const auto l4 = std::find_if(aws.dropped.begin(), aws.dropped.end(), [](const Dropped& d) { return d.type->name == "g6.xlarge"; });
+  ASSERT_NE(l4, aws.dropped.end()) << "the L4 is cheaper and must be accounted for";
+  EXPECT_THAT(l4->reason, HasSubstr("ms a token"));
+}
+
+TEST(Selection, TrainingBillionsTakesManyLinkedGpus) {
+  Work w = default_work(WorkloadKind::kTraining, decoder_of_size(7e9));
+  w.deadline = Duration::hours(14 * 24);
+  Limits hopper_or_ampere;
+  hopper_or_ampere.gpu_models = {"A10G", "L4", "L40S", "T4", "V100-32GB", "A100-40GB", "A100-80GB", "H100-80GB"};
+  const Selection s = pick(w, hopper_or_ampere);
+  EXPECT_THAT(gpu_of(s), AnyOf("A100-40GB", "A100-80GB", "H100-80GB"));
+  EXPECT_GE(s.choices.front().gpus, 8);
+  // With every GPU allowed a newer generation may win, but only by being cheaper for the whole job.
+  const Selection any = pick(w);
+  EXPECT_LE(*any.choices.front().total, *s.choices.front().total);
+  EXPECT_GE(any.choices.front().gpus, 8);
+}
+
+TEST(Selection, BatchImagesTakeT4AndRealTimeImagesL4) {
+  EXPECT_EQ(gpu_of(pick(default_work(WorkloadKind::kBatchInference, model("resnet50")))), "T4");
+  EXPECT_EQ(gpu_of(pick(serving("vit-base", 500, 50))), "L4");
+  EXPECT_EQ(gpu_of(pick(serving("vit-base", 500, 50), on("aws"))), "L4");
+}
+
+TEST(Selection, EveryChoiceKeepsTheLimits) {
+  Limits limits;
+  limits.region = "eu";
+  limits.budget_per_hour = Money::units(3);
+  const Selection s = pick(serving("bert-base", 500, 50), limits);
+  for (const Choice& c : s.choices) {
+    EXPECT_TRUE(region_in(c.price.region, "eu")) << c.price.region;
+    EXPECT_LE(c.per_hour, Money::units(3));
+    EXPECT_LE(c.memory_gib_needed, c.memory_gib_usable);
+    EXPECT_LE(*c.latency_ms, 50.0);
+    EXPECT_GE(c.rate, 500.0);
+  }
+}
+
+TEST(Selection, DroppedOnesAreCheaperAndSayWhy) {
+  Work w = default_work(WorkloadKind::kTraining, decoder_of_size(7e9));
+  w.deadline = Duration::hours(24);
+  const Selection s = pick(w);
+  EXPECT_FALSE(s.dropped.empty());
+  for (const Dropped& d : s.dropped) {
+    EXPECT_LT(d.per_hour, s.choices.front().per_hour);
+    EXPECT_FALSE(d.reason.empty()) << d.type->name;
+  }
+  EXPECT_LE(*s.choices.front().duration, Duration::hours(24));
+}
+
+TEST(Selection, JobsRankByTotalCost) {
+  const Selection s = pick(default_work(WorkloadKind::kBatchInference, model("bert-base")));
+  for (size_t i = 1; i < s.choices.size(); ++i) EXPECT_LE(*s.choices[i - 1].total, *s.choices[i].total);
+}
+
+TEST(Selection, NothingFitsIsAnErrorWithTheNearestMisses) {
+  Limits limits;
+  limits.budget_per_hour = *Money::parse("0.1");
+  const auto s = select_instances(Catalog::built_in(), serving("bert-base", 500, 50), limits);
+  ASSERT_FALSE(s.ok());
+  EXPECT_THAT(s.error().message, HasSubstr("budget"));
+  limits = {};
+  limits.region = "mars";
+  EXPECT_THAT(select_instances(Catalog::built_in(), serving("bert-base", 500, 50), limits).error().message, HasSubstr("in mars"));
+}
+
+TEST(Selection, SeventyBillionIsSplitOverGpus) {
+  const Selection s = pick(serving("llama-3-70b", 0.5, 50));
+  EXPECT_GT(static_cast<double>(s.choices.front().gpus) * s.choices.front().type->gpu_memory.to_gibi(), 131);  // 141 GB of weights
+}
+
+TEST(Selection, RegionsOfTheEuropeanUnion) {
+  for (const char* inside : {"eu-west-1", "eu-central-1", "europe-west4", "westeurope", "swedencentral"}) EXPECT_TRUE(region_in(inside, "eu")) << inside;
+  for (const char* outside : {"us-east-1", "eu-west-2", "europe-west6", "uksouth", "switzerlandnorth"}) EXPECT_FALSE(region_in(outside, "EU")) << outside;
+  EXPECT_TRUE(region_in("us-east-1", "us"));
+  EXPECT_TRUE(region_in("us-east-1", ""));
+  EXPECT_FALSE(region_in("us-east-1", "us-west"));
+}
+
+}  // namespace
+}  // namespace stint
