@@ -1,0 +1,76 @@
+// stint audit: what the fleet costs, where the waste is, what to change.
+#include <CLI/CLI.hpp>
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "advise/audit.h"
+#include "cli/accounts.h"
+#include "cli/cli.h"
+#include "cli/period_options.h"
+#include "host/clock.h"
+#include "host/file.h"
+#include "report/audit_html.h"
+#include "report/audit_json.h"
+#include "report/audit_text.h"
+
+namespace stint {
+namespace {
+
+struct AuditOptions {
+  std::string history;
+  PeriodOptions period;
+  bool json = false;
+  std::string html;
+  std::string explain;
+  std::vector<std::string> allowed_regions;
+};
+
+Colour colour_of_stdout() { return ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr ? Colour::kYes : Colour::kNo; }
+
+Result<AuditReport> run_audit(const AuditOptions& options) {
+  TRY_ASSIGN(const Interval period, parse_period(options.period));
+  TRY_ASSIGN(const Records records, load_records(options.history, period));
+  return audit({records.history, records.usage, records.catalog, now(), options.allowed_regions});
+}
+
+/// What goes to standard output: JSON, one finding, or the report.
+Result<std::string> rendered(const AuditReport& report, const AuditOptions& options) {
+  if (!options.explain.empty()) return explain_finding(report, options.explain, colour_of_stdout());
+  if (options.json) return audit_json(report);
+  return audit_text(report, colour_of_stdout());
+}
+
+Status print_audit(const AuditOptions& options) {
+  TRY_ASSIGN(const AuditReport report, run_audit(options));
+  TRY_ASSIGN(const std::string text, rendered(report, options));
+  if (!options.html.empty()) {
+    TRY(write_file_atomically(options.html, audit_html(report)));
+    fmt::print(stderr, "wrote {}\n", options.html);
+  }
+  fmt::print("{}", text);
+  return {};
+}
+
+}  // namespace
+
+void add_audit_command(CLI::App& app, Action& action) {
+  auto options = std::make_shared<AuditOptions>();
+  CLI::App* command = app.add_subcommand("audit", "Says what the fleet costs, where the waste is and what to change");
+  command->footer("Example:\n  stint audit --history fleet.db --month 2026-10 --html report.html\n  stint audit --history fleet.db --explain F-1a2b3c4d");
+  command->add_option("--history", options->history, "the History file")->required();
+  add_period_options(*command, options->period);
+  command->add_flag("--json", options->json, "print JSON (docs/schema/audit.json)");
+  command->add_option("--html", options->html, "also write the report as one HTML file");
+  command->add_option("--explain", options->explain, "one finding in full: evidence, arithmetic, commands");
+  command->add_option("--allow-region", options->allowed_regions, "regions work may move to, as a glob such as 'eu-*' (default: none)");
+  command->callback([options, &action] {
+    action = [options] {
+      const Status done = print_audit(*options);
+      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+}
+
+}  // namespace stint

@@ -1,0 +1,143 @@
+#include "report/audit_json.h"
+
+#include "report/change_json.h"
+#include "report/utf8.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json amount(Money m) { return m.to_double(); }
+Json gigabytes(Bytes b) { return static_cast<double>(b.count()) / 1e9; }
+
+template <typename T, typename F>
+Json or_null(const std::optional<T>& value, F convert) {
+  return value ? Json(convert(*value)) : Json(nullptr);
+}
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+Json texts(const std::vector<std::string>& lines) {
+  Json out = Json::array();
+  for (const std::string& line : lines) out.push_back(printable_lines(line));
+  return out;
+}
+
+template <typename T, typename F>
+Json array_of(const std::vector<T>& items, F convert) {
+  Json out = Json::array();
+  for (const T& item : items) out.push_back(convert(item));
+  return out;
+}
+
+Json totals(const AuditReport& report) {
+  const AuditTotals& t = report.totals;
+  return {{"bill_per_month", amount(t.bill_per_month)},
+          {"plan_per_month", amount(t.plan_per_month)},
+          {"saving_per_month", amount(t.saving_per_month)},
+          {"mean_utilization_pct", t.mean_utilization_pct},
+          {"coverage_pct", t.coverage_pct},
+          {"gpu_hours", t.gpu_hours},
+          {"per_useful_gpu_hour", amount(t.per_useful_gpu_hour)},
+          {"months", t.months}};
+}
+
+Json finding(const Finding& f) {
+  Json evidence = array_of(f.evidence, [](const Evidence& e) { return Json{{"label", e.label}, {"value", printable(e.value)}}; });
+  return {{"id", f.id},
+          {"kind", kind_of(f.change)},
+          {"title", printable(f.title)},
+          {"saving_per_month", amount(f.saving_per_month)},
+          {"alone_per_month", amount(f.alone_per_month)},
+          {"confidence", name_of(f.confidence)},
+          {"risk", name_of(f.risk)},
+          {"effort", name_of(f.effort)},
+          {"change", to_json(f.change)},
+          {"evidence", evidence},
+          {"arithmetic", texts(f.arithmetic)},
+          {"caveats", texts(f.caveats)},
+          {"apply", texts(f.apply)}};
+}
+
+Json node(const NodeAudit& n) {
+  return {{"name", printable(n.name)},
+          {"provider", printable(n.provider)},
+          {"region", printable(n.region)},
+          {"instance_type", printable(n.instance_type)},
+          {"gpu_model", printable(n.gpu_model)},
+          {"gpu_count", n.gpu_count},
+          {"market", name_of(n.market)},
+          {"kind", name_of(n.kind)},
+          {"category", n.category},
+          {"client", printable(n.client)},
+          {"hours", n.hours},
+          {"cost_per_month", amount(n.cost_per_month)},
+          {"mean_utilization_pct", or_null(n.mean_utilization_pct)},
+          {"p95_utilization_pct", or_null(n.p95_utilization_pct)},
+          {"idle_pct", or_null(n.idle_pct)},
+          {"memory_p95_gb", or_null(n.memory_p95, gigabytes)},
+          {"memory_peak_gb", or_null(n.memory_peak, gigabytes)},
+          {"memory_total_gb", or_null(n.memory_total, gigabytes)},
+          {"coverage_pct", n.coverage_pct},
+          {"utilization_source", n.utilization_source},
+          {"telemetry_quality", name_of(n.quality)},
+          {"verdict", name_of(n.verdict)},
+          {"diagnosis", texts(n.diagnosis)},
+          {"findings", texts(n.findings)}};
+}
+
+Json holder(const HolderAudit& h) {
+  return {{"name", printable(h.name)},
+          {"client", printable(h.client)},
+          {"gpu_hours", h.gpu_hours},
+          {"mean_utilization_pct", h.mean_utilization_pct},
+          {"idle_pct", h.idle_pct},
+          {"memory_mean_gb", gigabytes(h.memory_mean)},
+          {"coverage_pct", h.coverage_pct}};
+}
+
+Json client(const ClientSpend& c) {
+  return {{"client", printable(c.client)},
+          {"total", amount(c.total)},
+          {"training", amount(c.training)},
+          {"inference", amount(c.inference)},
+          {"evaluation", amount(c.evaluation)},
+          {"other_compute", amount(c.other_compute)},
+          {"storage", amount(c.storage)},
+          {"transfer", amount(c.transfer)},
+          {"shared", amount(c.shared)},
+          {"inactive", amount(c.inactive)},
+          {"gpu_hours", c.gpu_hours},
+          {"mean_utilization_pct", c.mean_utilization_pct}};
+}
+
+Json named(const NamedAmount& a) { return {{"name", printable(a.name)}, {"per_month", amount(a.amount)}}; }
+
+Json import_record(const ImportRecord& r) {
+  return {{"kind", r.kind},         {"source", printable(r.source)}, {"imported_at", format_utc(r.imported_at)},
+          {"accepted", r.accepted}, {"rejected", r.rejected},        {"duplicates", r.duplicates}};
+}
+
+}  // namespace
+
+std::string audit_json(const AuditReport& report) {
+  const Json out = {
+      {"schema", "stint-audit/1"},
+      {"currency", report.totals.bill_per_month.currency().code()},
+      {"period", {{"begin", format_utc(report.period.begin)}, {"end", format_utc(report.period.end)}}},
+      {"totals", totals(report)},
+      {"findings", array_of(report.findings, finding)},
+      {"rejected", array_of(report.rejected, finding)},
+      {"clients", array_of(report.clients, client)},
+      {"idle_causes", array_of(report.idle_causes, named)},
+      {"categories", array_of(report.categories, named)},
+      {"nodes", array_of(report.nodes, node)},
+      {"holders", array_of(report.holders, holder)},
+      {"imports", array_of(report.imports, import_record)},
+      {"notes", texts(report.notes)},
+      {"out_of_reach", texts(report.out_of_reach)},
+  };
+  return out.dump(2) + "\n";
+}
+
+}  // namespace stint

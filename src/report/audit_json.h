@@ -1,0 +1,14 @@
+// An audit as JSON: schema in docs/schema/audit.json. Amounts are numbers in the currency named once at the
+// top (exact to the nano-unit up to nine million units), percentages 0–100, memory in GB (10⁹ bytes).
+#pragma once
+
+#include <string>
+
+#include "advise/audit.h"
+
+namespace stint {
+
+/// Indented, ends with a line feed; the same report gives the same bytes.
+std::string audit_json(const AuditReport& report);
+
+}  // namespace stint

@@ -1,0 +1,83 @@
+#include "report/page_style.h"
+
+namespace stint {
+
+std::string_view page_style() {
+  return R"css(
+:root{color-scheme:light dark;--paper:#fdfdfb;--ink:#1c1e21;--soft:#5d636b;--line:#d9d8d2;--panel:#f4f3ee;--accent:#17527a;
+--good:#23704a;--warn:#9a6200;--bad:#a8322a;--c1:#17527a;--c2:#5b93b8;--c3:#7a9a5b;--c4:#c79a3c;--c5:#8a7aa8;--c6:#a9b0b5;--c7:#c9b8a0;--c8:#b5695f}
+@media (prefers-color-scheme:dark){:root{--paper:#14171a;--ink:#e7e6e1;--soft:#9aa2aa;--line:#33393f;--panel:#1c2126;--accent:#7fb8dd;
+--good:#6fc296;--warn:#e0ab4e;--bad:#ee8a80;--c1:#7fb8dd;--c2:#4d84a8;--c3:#9cbc7c;--c4:#dcb356;--c5:#ab9bd0;--c6:#737c84;--c7:#95866f;--c8:#cf8177}}
+*{box-sizing:border-box}
+html{-webkit-text-size-adjust:100%}
+body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 "Source Sans 3","Inter","Segoe UI","Helvetica Neue",Arial,sans-serif;
+font-variant-numeric:tabular-nums lining-nums}
+main{max-width:1120px;margin:0 auto;padding:40px 28px 64px}
+header{border-bottom:2px solid var(--ink);padding-bottom:18px;margin-bottom:28px}
+.kicker{font-size:12px;letter-spacing:.09em;text-transform:uppercase;color:var(--soft);margin:0 0 6px}
+h1{font-size:34px;line-height:1.15;margin:0;font-weight:650;letter-spacing:-.012em;overflow-wrap:anywhere}
+.subtitle{color:var(--soft);margin:8px 0 0}
+section{margin:0 0 44px}
+h2{font-size:20px;font-weight:650;margin:0 0 4px;letter-spacing:-.005em}
+h3{font-size:14px;font-weight:650;margin:22px 0 8px}
+.lead{color:var(--soft);margin:0 0 14px;max-width:76ch}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(160px,1fr));border:1px solid var(--line);border-width:1px 0;margin:0 0 40px}
+.card{padding:14px 18px 14px 0}
+.card+.card{border-left:1px solid var(--line);padding-left:18px}
+.card .label{font-size:12.5px;color:var(--soft)}
+.card .value{font-size:25px;font-weight:650;line-height:1.25;letter-spacing:-.01em;white-space:nowrap}
+.card .note{font-size:12.5px;color:var(--soft)}
+.good{color:var(--good)}.warn{color:var(--warn)}.bad{color:var(--bad)}.muted{color:var(--soft)}.strong{font-weight:650}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;width:100%;font-size:13.5px}
+th,td{padding:6px 14px 6px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line);font-weight:400}
+thead th{font-size:12px;color:var(--soft);vertical-align:bottom;border-bottom:1px solid var(--ink)}
+td.r,th.r{text-align:right;white-space:nowrap}
+td:last-child,th:last-child{padding-right:0}
+tr.total td,tr.total th{font-weight:650;border-top:1px solid var(--ink);border-bottom:0}
+tbody th{overflow-wrap:anywhere;min-width:9em}
+.badge{white-space:nowrap}
+.badge::before{content:"";display:inline-block;width:8px;height:8px;border-radius:50%;background:currentColor;margin-right:6px}
+.badge b{font-weight:400;color:var(--ink)}
+details{border-bottom:1px solid var(--line)}
+details>summary{cursor:pointer;padding:10px 0;list-style:none;display:grid;grid-template-columns:22px minmax(0,1fr) auto;gap:6px;align-items:baseline}
+details>summary::-webkit-details-marker{display:none}
+details>summary::before{content:"+";color:var(--soft);font-weight:650}
+details[open]>summary::before{content:"–"}
+details>summary:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
+details .inside{padding:0 0 18px 28px}
+.finding-title{font-weight:600;overflow-wrap:anywhere}
+.finding-meta{font-size:12.5px;color:var(--soft);display:flex;flex-wrap:wrap;gap:2px 16px;font-weight:400}
+.finding-amount{font-weight:650;font-size:17px;white-space:nowrap;text-align:right}
+dl{display:grid;grid-template-columns:minmax(120px,max-content) 1fr;gap:3px 20px;margin:0;font-size:13.5px}
+dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+ul,ol{margin:0;padding-left:20px;font-size:13.5px}
+li{margin:2px 0;overflow-wrap:anywhere}
+pre{background:var(--panel);border-left:3px solid var(--accent);padding:10px 14px;margin:0 0 8px;font:12.5px/1.5 "JetBrains Mono",ui-monospace,
+"DejaVu Sans Mono",Consolas,monospace;overflow-x:auto}
+svg{display:block;width:100%;height:auto;font-size:12px;overflow:visible}
+svg text{fill:var(--ink)}svg .soft{fill:var(--soft)}svg .axis{stroke:var(--line);stroke-width:1}svg .frame{stroke:var(--ink);stroke-width:1;fill:none}
+svg .goal{stroke:var(--good);stroke-width:1.5;stroke-dasharray:5 4}svg .goal-text{fill:var(--good)}
+svg .point{fill:var(--accent);fill-opacity:.62;stroke:var(--paper)}
+svg .saving{fill:var(--good)}svg .whole{fill:var(--c6)}svg .after{fill:var(--accent)}svg .connector{stroke:var(--soft);stroke-width:1}
+svg .s1{fill:var(--c1)}svg .s2{fill:var(--c2)}svg .s3{fill:var(--c3)}svg .s4{fill:var(--c4)}svg .s5{fill:var(--c5)}svg .s6{fill:var(--c6)}svg .s7{fill:var(--c7)}svg .s8{fill:var(--c8)}
+svg .heat{fill:var(--accent)}svg .none{fill:var(--line)}
+.legend{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:12.5px;color:var(--soft);margin:8px 0 0}
+.legend span::before{content:"";display:inline-block;width:10px;height:10px;margin-right:6px;background:var(--swatch)}
+footer{border-top:1px solid var(--line);padding-top:14px;color:var(--soft);font-size:12.5px}
+@media (max-width:640px){main{padding:24px 16px 48px}h1{font-size:26px}.card,.card+.card{padding:10px 12px 10px 0;border-left:0}
+.cards{grid-template-columns:repeat(2,1fr)}.card .value{font-size:20px}dl{grid-template-columns:1fr}dt{margin-top:6px}
+details>summary{grid-template-columns:16px minmax(0,1fr)}.finding-amount{grid-column:2;text-align:left}details .inside{padding-left:16px}
+.chart{overflow-x:auto}.chart svg{min-width:640px}}
+@media print{@page{size:A4;margin:16mm 14mm}:root{--paper:#fff;--ink:#000;--soft:#555;--line:#ccc;--panel:#f5f5f5;--accent:#17527a;--good:#23704a;--warn:#8a5800;
+--bad:#a8322a;--c1:#17527a;--c2:#5b93b8;--c3:#7a9a5b;--c4:#c79a3c;--c5:#8a7aa8;--c6:#a9b0b5;--c7:#c9b8a0;--c8:#b5695f}
+body{font-size:10.5pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}main{max-width:none;padding:0}h1{font-size:22pt}
+h2,h3{break-after:avoid}.chart,.card,tr,details>summary,pre{break-inside:avoid}thead{display:table-header-group}
+details::details-content{content-visibility:visible;block-size:auto}
+details>summary::before{content:""}details>summary{grid-template-columns:0 minmax(0,1fr) auto}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:8.5pt}table{font-size:8.5pt}td,th{padding:3px 8px 3px 0}.scroll,.chart{overflow:visible}.card .value{font-size:15pt}
+tbody th{min-width:0}}
+)css";
+}
+
+}  // namespace stint
