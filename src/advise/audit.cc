@@ -1,0 +1,146 @@
+#include "advise/audit.h"
+
+#include <algorithm>
+#include <set>
+
+#include "advise/apply_text.h"
+#include "advise/diagnosis.h"
+#include "advise/finder.h"
+#include "advise/plan_notes.h"
+#include "advise/report_views.h"
+#include "base/text.h"
+
+namespace stint {
+namespace {
+
+/// In this order each finder works on what the ones before left.
+constexpr std::array kFinders = {find_stop, find_schedule, find_limit, find_offgpu, find_resize, find_share, find_region, find_spot, find_commit};
+
+std::string id_of(const Change& change) {
+  Fnv1a hash;
+  hash.update(kind_of(change));
+  for (const std::string& node : nodes_of(change)) {
+    hash.update("\n");
+    hash.update(node);
+  }
+  return fmt::format("F-{:08x}", hash.digest() & 0xffffffffU);
+}
+
+void finish(Finding& finding, Money zero) {
+  finding.id = id_of(finding.change);
+  // A Money of no currency's making is the struct's default: give it the bill's.
+  if (finding.saving_per_month.is_zero()) finding.saving_per_month = zero;
+  if (finding.alone_per_month.is_zero()) finding.alone_per_month = zero;
+}
+
+/// Books the proposals one by one; those that do not save on what is left are rejected with the reason.
+void decide(Proposals proposals, Books& books, const Books& fresh, AuditReport& report) {
+  const Money zero = Money::nanos(0, books.facts().currency);
+  for (Finding& finding : proposals.advised) {
+    finish(finding, zero);
+    const auto saving = books.saving_of(finding.change);
+    const auto alone = fresh.saving_of(finding.change);
+    finding.alone_per_month = alone.ok() ? *alone : zero;
+    if (!saving.ok() || saving->count_nanos() <= 0) {
+      finding.caveats.insert(finding.caveats.begin(), !saving.ok() ? saving.error().message
+                                                                   : fmt::format("saves nothing on what the other findings leave ({}/month)", saving->to_text()));
+      report.rejected.push_back(std::move(finding));
+      continue;
+    }
+    finding.saving_per_month = books.apply(finding.change).value();
+    if (!alone.ok()) finding.caveats.push_back("not possible alone: it builds on the findings before it (" + alone.error().message + ")");
+    finding.arithmetic.push_back(fmt::format("saving on the books: {}/month", finding.saving_per_month.to_text()));
+    finding.apply = apply_text(finding.change, books.facts());
+    report.findings.push_back(std::move(finding));
+  }
+  for (Finding& finding : proposals.rejected) {
+    finish(finding, zero);
+    report.rejected.push_back(std::move(finding));
+  }
+}
+
+NodeAudit node_view(const NodeFacts& facts, const FleetFacts& fleet, const Usage& usage, const Catalog& catalog) {
+  NodeAudit node{.node = facts.id, .name = facts.name, .provider = facts.provider, .region = facts.region, .instance_type = facts.instance_type,
+                 .gpu_model = facts.gpu_model, .market = facts.market, .kind = facts.kind, .category = facts.category, .client = facts.client,
+                 .gpu_count = facts.gpu_count, .hours = facts.hours, .cost_per_month = fleet.months.monthly(facts.compute),
+                 .mean_utilization_pct = facts.mean_pct, .p95_utilization_pct = facts.p95_pct, .idle_pct = facts.idle_pct,
+                 .memory_p95 = facts.memory_p95, .memory_peak = facts.memory_peak, .memory_total = facts.memory_total,
+                 .coverage_pct = facts.coverage_pct, .utilization_source = facts.utilization_source, .quality = facts.quality,
+                 .verdict = facts.mean_pct ? utilization_verdict(*facts.mean_pct) : UtilizationVerdict::kUnknown,
+                 .diagnosis = diagnose(facts, active_metrics(facts, usage), catalog.find_gpu(facts.gpu_model)), .findings = {}};
+  return node;
+}
+
+void add_nodes(AuditReport& report, const FleetFacts& fleet, const Usage& usage, const Catalog& catalog) {
+  std::map<std::string_view, std::vector<std::string>> findings;
+  for (const Finding& f : report.findings)
+    for (const std::string& node : nodes_of(f.change)) findings[node].push_back(f.id);
+  for (const NodeFacts& facts : fleet.nodes) {
+    report.nodes.push_back(node_view(facts, fleet, usage, catalog));
+    if (const auto it = findings.find(facts.name); it != findings.end()) report.nodes.back().findings = it->second;
+  }
+  std::stable_sort(report.nodes.begin(), report.nodes.end(), [](const NodeAudit& a, const NodeAudit& b) { return a.cost_per_month > b.cost_per_month; });
+}
+
+AuditTotals totals_of(const FleetFacts& fleet, const Ledger& ledger, Money saving) {
+  AuditTotals totals;
+  totals.months = fleet.months.count();
+  totals.bill_per_month = fleet.months.monthly(ledger.total());
+  totals.saving_per_month = saving;
+  totals.plan_per_month = totals.bill_per_month - saving;
+  totals.per_useful_gpu_hour = Money::nanos(0, fleet.currency);
+  double watched = 0;
+  double busy = 0;
+  Money compute = Money::nanos(0, fleet.currency);
+  for (const NodeFacts& node : fleet.nodes) {
+    for (const GpuLoad& gpu : node.gpus) {
+      watched += gpu.covered_hours;
+      busy += gpu.covered_hours * gpu.mean_pct.value_or(0) / 100;
+    }
+    totals.gpu_hours += node.hours * static_cast<double>(std::max<int64_t>(node.gpu_count, static_cast<int64_t>(node.gpus.size())));
+    compute += node.compute;
+  }
+  if (watched > 0) totals.mean_utilization_pct = 100 * busy / watched;
+  if (totals.gpu_hours > 0) totals.coverage_pct = std::min(100.0, 100 * watched / totals.gpu_hours);
+  const double useful = totals.gpu_hours * totals.mean_utilization_pct / 100;
+  if (useful > 0) totals.per_useful_gpu_hour = Money::estimate(compute.to_double() / useful, fleet.currency);
+  return totals;
+}
+
+}  // namespace
+
+Result<AuditReport> audit(const AuditInput& input) {
+  const History& history = input.history;
+  if (history.period.empty()) return invalid("the History holds nothing in this period: import telemetry or a bill first");
+  CHECK(input.usage.devices.size() == history.devices.size(), "usage of {} devices for {}", input.usage.devices.size(), history.devices.size());
+  const Attribution attribution = attribute(history, input.usage);
+  TRY_ASSIGN(const Ledger ledger, post(history, attribution.occupancy, input.catalog, {.basis = CostBasis::kEffective, .period = history.period}));
+  const FleetFacts facts = collect_facts(history, input.usage, attribution.occupancy, ledger, input.catalog);
+  const PriceLookup prices(input.catalog, facts.currency);
+  const Books fresh(facts, prices);
+  Books books = fresh;
+
+  AuditReport report;
+  report.period = history.period;
+  for (const auto find : kFinders) decide(find({facts, books, prices, history, input.allowed_regions}), books, fresh, report);
+  Money saving = Money::nanos(0, facts.currency);
+  for (const Finding& f : report.findings) saving += f.saving_per_month;
+  const auto by_saving = [](const Finding& a, const Finding& b) { return a.saving_per_month > b.saving_per_month; };
+  std::stable_sort(report.findings.begin(), report.findings.end(), by_saving);
+  std::stable_sort(report.rejected.begin(), report.rejected.end(), [](const Finding& a, const Finding& b) { return a.alone_per_month > b.alone_per_month; });
+
+  report.totals = totals_of(facts, ledger, saving);
+  add_nodes(report, facts, input.usage, input.catalog);
+  report.holders = holder_view(history, input.usage);
+  report.clients = client_view(facts, history, input.usage, attribution.occupancy, ledger);
+  report.idle_causes = idle_view(facts, ledger);
+  report.categories = category_view(facts, ledger);
+  report.curve = curve_view(facts);
+  report.heat = heat_view(facts);
+  report.imports = history.imports;
+  report.notes = notes_for({facts, attribution.summary, ledger, prices, input.now});
+  report.out_of_reach = out_of_reach_for(report, books);
+  return report;
+}
+
+}  // namespace stint

@@ -1,0 +1,246 @@
+#include "advise/books.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace stint {
+int64_t PlanNode::seconds() const { return std::accumulate(on_s.begin(), on_s.end(), int64_t{0}); }
+
+Books::Books(const FleetFacts& facts, const PriceLookup& prices) : facts_(facts), prices_(prices) {
+  std::vector<Money> period;
+  for (const NodeFacts& node : facts.nodes) period.push_back(node.compute);
+  const std::vector<Money> monthly = facts.months.monthly(period);
+  for (const NodeFacts& node : facts.nodes) {
+    PlanNode plan{.provider = node.provider, .region = node.region, .instance_type = node.instance_type, .market = node.market,
+                  .monthly = monthly[nodes_.size()], .on_s = {}};
+    plan.on_s.reserve(node.timeline.size());
+    for (const NodeHour& hour : node.timeline) plan.on_s.push_back(hour.on_s);
+    by_name_.emplace(node.name, nodes_.size());
+    nodes_.push_back(std::move(plan));
+  }
+}
+
+Money Books::total() const {
+  Money sum = Money::nanos(0, facts_.currency);
+  for (const PlanNode& node : nodes_) sum += node.monthly;
+  return sum;
+}
+
+std::optional<Money> Books::hourly(NodeId id) const {
+  const PlanNode& node = of(id);
+  const int64_t seconds = node.gone ? 0 : node.seconds();
+  const Money an_hour_every_period = facts_.months.monthly(Money::nanos(seconds, facts_.currency));
+  if (an_hour_every_period.is_zero() || node.monthly.count_nanos() <= 0) return std::nullopt;
+  return scale(node.monthly, 3600, an_hour_every_period.count_nanos());
+}
+
+Money Books::monthly_at(Money hourly, const PlanNode& node) const { return facts_.months.monthly(scale(hourly, node.seconds(), 3600)); }
+
+Result<Money> Books::saving_of(const Change& change) const {
+  TRY_ASSIGN(const std::vector<Outcome> outcomes, outcome_of(change));
+  Money saving = Money::nanos(0, facts_.currency);
+  for (const Outcome& o : outcomes) saving += nodes_[o.node].monthly - o.after.monthly;
+  return saving;
+}
+
+Result<Money> Books::apply(const Change& change) {
+  TRY_ASSIGN(std::vector<Outcome> outcomes, outcome_of(change));
+  Money saving = Money::nanos(0, facts_.currency);
+  for (Outcome& o : outcomes) {
+    saving += nodes_[o.node].monthly - o.after.monthly;
+    nodes_[o.node] = std::move(o.after);
+  }
+  return saving;
+}
+
+Result<std::vector<Books::Outcome>> Books::outcome_of(const Change& change) const {
+  return std::visit([&](const auto& c) { return outcome(c); }, change);
+}
+
+Result<std::vector<Books::Outcome>> Books::open(const std::vector<std::string>& nodes) const {
+  std::vector<Outcome> outcomes;
+  for (const std::string& name : nodes) {
+    const auto it = by_name_.find(name);
+    if (it == by_name_.end()) return make_error(ErrorCode::kNotFound, "no node '{}' in the fleet", name);
+    if (nodes_[it->second].gone) return make_error(ErrorCode::kConflict, "{} is already given back by another change", name);
+    outcomes.push_back({it->second, nodes_[it->second]});
+  }
+  return outcomes;
+}
+
+Status Books::claim_structure(std::vector<Outcome>& nodes) const {
+  for (Outcome& o : nodes) {
+    const std::string& name = facts_.nodes[o.node].name;
+    if (o.after.structure_changed) return make_error(ErrorCode::kConflict, "{} is already changed by another finding", name);
+    if (o.after.market == Market::kReserved || o.after.market == Market::kOwned)
+      return make_error(ErrorCode::kConflict, "{} is {}: it costs the same until the commitment ends or it is sold", name,
+                        name_of(o.after.market));
+    o.after.structure_changed = true;
+  }
+  return {};
+}
+
+Status Books::reprice(PlanNode& node) const {
+  const Market market = node.market == Market::kSpot ? Market::kSpot : Market::kOnDemand;
+  const auto* quote = prices_.find({node.provider, node.instance_type, node.region}, market);
+  if (quote == nullptr)
+    return make_error(ErrorCode::kNotFound, "no {} price in {} known for {} in {}: import one with `stint import prices`", name_of(market),
+                      facts_.currency.code(), node.instance_type, node.region.empty() ? "any region" : node.region);
+  node.monthly = monthly_at(quote->hourly, node);
+  return {};
+}
+
+namespace {
+
+void give_back(PlanNode& node) {
+  node.gone = true;
+  node.monthly = node.monthly - node.monthly;
+  std::fill(node.on_s.begin(), node.on_s.end(), uint16_t{0});
+}
+
+}  // namespace
+
+Result<std::vector<Books::Outcome>> Books::outcome(const StopNodes& c) const {
+  TRY_ASSIGN(auto nodes, open(c.nodes));
+  TRY(claim_structure(nodes));
+  for (Outcome& o : nodes) give_back(o.after);
+  return nodes;
+}
+
+Result<std::vector<Books::Outcome>> Books::outcome(const MoveOffGpu& c) const {
+  TRY_ASSIGN(auto nodes, open(c.nodes));
+  TRY(claim_structure(nodes));
+  if (c.to_instance_type.empty()) return make_error(ErrorCode::kNotFound, "no CPU type with a price in the catalogue");
+  for (Outcome& o : nodes) {
+    o.after.instance_type = c.to_instance_type;
+    TRY(reprice(o.after));
+  }
+  return nodes;
+}
+
+Result<std::vector<Books::Outcome>> Books::outcome(const ScheduleOff& c) const {
+  TRY_ASSIGN(auto nodes, open(c.nodes));
+  for (Outcome& o : nodes) {
+    if (o.after.market == Market::kReserved || o.after.market == Market::kOwned)
+      return make_error(ErrorCode::kConflict, "{} is {}: switching it off saves no money", facts_.nodes[o.node].name, name_of(o.after.market));
+    const int64_t before = o.after.seconds();
+    for (size_t h = 0; h < o.after.on_s.size(); ++h)
+      if (c.off[hour_of_week(facts_.first_hour + static_cast<int64_t>(h))]) o.after.on_s[h] = 0;
+    if (before > 0) o.after.monthly = scale(o.after.monthly, o.after.seconds(), before);
+    o.after.hours_changed = true;
+  }
+  return nodes;
+}
+
+Result<std::vector<Books::Outcome>> Books::outcome(const LimitReservation& c) const {
+  TRY_ASSIGN(auto nodes, open(c.nodes));
+  if (c.from <= Duration() || c.to < Duration() || c.to > c.from)
+    return invalid("a reservation of {:.1f} h cannot be cut to {:.1f} h", c.from.to_hours(), c.to.to_hours());
+  for (Outcome& o : nodes) {
+    if (o.after.market == Market::kReserved || o.after.market == Market::kOwned)
+      return make_error(ErrorCode::kConflict, "{} is {}: using it for fewer hours saves no money", facts_.nodes[o.node].name,
+                        name_of(o.after.market));
+    o.after.monthly = scale(o.after.monthly, c.to.whole_seconds(), c.from.whole_seconds());
+    for (uint16_t& s : o.after.on_s) s = static_cast<uint16_t>(s * c.to.whole_seconds() / c.from.whole_seconds());
+    o.after.hours_changed = true;
+  }
+  return nodes;
+}
+
+Result<std::vector<Books::Outcome>> Books::outcome(const ResizeNodes& c) const {
+  TRY_ASSIGN(auto nodes, open(c.nodes));
+  TRY(claim_structure(nodes));
+  if (c.to_count < 1 || c.to_count > static_cast<int64_t>(nodes.size()))
+    return invalid("{} nodes cannot become {}", nodes.size(), c.to_count);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    PlanNode& node = nodes[i].after;
+    if (static_cast<int64_t>(i) >= c.to_count) {
+      give_back(node);
+      continue;
+    }
+    node.instance_type = c.to_instance_type;
+    if (!c.to_region.empty()) node.region = c.to_region;
+    TRY(reprice(node));
+  }
+  return nodes;
+}
+
+Result<std::vector<Books::Outcome>> Books::outcome(const ShareGpus& c) const {
+  TRY_ASSIGN(auto nodes, open(c.nodes));
+  TRY(claim_structure(nodes));
+  for (Outcome& o : nodes)
+    if (std::find(c.keep.begin(), c.keep.end(), facts_.nodes[o.node].name) == c.keep.end()) give_back(o.after);
+  return nodes;
+}
+
+Result<std::vector<Books::Outcome>> Books::outcome(const MoveRegion& c) const {
+  TRY_ASSIGN(auto nodes, open(c.nodes));
+  for (Outcome& o : nodes) {
+    if (o.after.market != Market::kOnDemand && o.after.market != Market::kUnknown && o.after.market != Market::kSpot)
+      return make_error(ErrorCode::kConflict, "{} is {} and cannot move", facts_.nodes[o.node].name, name_of(o.after.market));
+    o.after.region = c.to_region;
+    TRY(reprice(o.after));
+  }
+  return nodes;
+}
+
+Result<std::vector<Books::Outcome>> Books::outcome(const SwitchMarket& c) const {
+  TRY_ASSIGN(auto nodes, open(c.nodes));
+  if (c.to != Market::kSpot) return invalid("only a switch to spot can be priced; commitments are a change of their own");
+  // In millionths, so that the arithmetic of money stays whole.
+  const int64_t stretch = static_cast<int64_t>(expected_stretch({}) * 1e6 + 0.5);
+  for (Outcome& o : nodes) {
+    PlanNode& node = o.after;
+    if (node.market_changed || (node.market != Market::kOnDemand && node.market != Market::kUnknown))
+      return make_error(ErrorCode::kConflict, "{} is not on demand", facts_.nodes[o.node].name);
+    const auto* quote = prices_.find({node.provider, node.instance_type, node.region}, Market::kSpot);
+    if (quote == nullptr)
+      return make_error(ErrorCode::kNotFound, "no spot price known for {} in {}: import one with `stint import prices`", node.instance_type,
+                        node.region);
+    const Money stays = scale(node.monthly, 100 - kSpotSharePct, 100);
+    const Money spot = scale(monthly_at(quote->hourly, node), kSpotSharePct * stretch, 100'000'000);
+    node.monthly = stays + spot;
+    node.market = Market::kSpot;
+    node.market_changed = true;
+  }
+  return nodes;
+}
+
+Result<std::vector<Books::Outcome>> Books::outcome(const Commit& c) const {
+  TRY_ASSIGN(auto nodes, open(c.nodes));
+  if (c.count < 1 || nodes.empty()) return invalid("a commitment to {} instances", c.count);
+  std::vector<int64_t> in_use(facts_.hour_count);  // seconds of all nodes, per hour
+  std::vector<Money> on_demand;
+  for (Outcome& o : nodes) {
+    if (o.after.market_changed || (o.after.market != Market::kOnDemand && o.after.market != Market::kUnknown))
+      return make_error(ErrorCode::kConflict, "{} is not on demand", facts_.nodes[o.node].name);
+    if (o.after.instance_type != c.instance_type || o.after.region != c.region)
+      return make_error(ErrorCode::kConflict, "{} is no {} in {}", facts_.nodes[o.node].name, c.instance_type, c.region);
+    for (size_t h = 0; h < in_use.size(); ++h) in_use[h] += o.after.on_s[h];
+    on_demand.push_back(o.after.monthly);
+    o.after.market = Market::kReserved;
+    o.after.market_changed = true;
+  }
+  const auto* quote = prices_.find({c.provider, c.instance_type, c.region}, Market::kReserved, c.term);
+  if (quote == nullptr)
+    return make_error(ErrorCode::kNotFound, "no reserved price known for {} in {}: import one with `stint import prices`", c.instance_type,
+                      c.region);
+  int64_t used = 0;
+  int64_t beyond = 0;
+  for (const int64_t seconds : in_use) {
+    used += seconds;
+    beyond += std::max<int64_t>(0, seconds - c.count * 3600);
+  }
+  if (used == 0) return invalid("the nodes were never on");
+  Money before = Money::nanos(0, facts_.currency);
+  for (const Money m : on_demand) before += m;
+  const int64_t committed_hours = c.count * static_cast<int64_t>(facts_.hour_count);
+  const Money after = facts_.months.monthly(scale(quote->hourly, committed_hours, 1)) + scale(before, beyond, used);
+  std::vector<int64_t> weights;
+  for (const Outcome& o : nodes) weights.push_back(o.after.seconds());
+  const std::vector<Money> parts = split_by_largest_remainder(after, weights);
+  for (size_t i = 0; i < nodes.size(); ++i) nodes[i].after.monthly = parts[i];
+  return nodes;
+}
+
+}  // namespace stint

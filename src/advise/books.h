@@ -1,0 +1,83 @@
+// Books: what each node costs per month under the plan so far. A Change is priced here and nowhere else.
+//
+// A node's monthly cost starts as its money of the period, per month; a Change replaces the costs of the nodes it
+// touches, and its saving is before − after. Since every saving is a difference of exact amounts on the books the
+// earlier changes left, the savings sum to bill − plan to the last nano-unit.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "advise/node_facts.h"
+#include "advise/price_lookup.h"
+#include "advise/spot_math.h"
+#include "model/change.h"
+
+namespace stint {
+
+/// Part of interruptible work that goes to spot; the rest stays on demand so that it never stands still.
+inline constexpr int64_t kSpotSharePct = 85;
+
+/// One node under the plan.
+struct PlanNode {
+  std::string provider, region, instance_type;
+  Market market = Market::kUnknown;
+  Money monthly;
+  std::vector<uint16_t> on_s;      ///< seconds on, per hour of the period
+  bool gone = false;
+  bool structure_changed = false;  ///< stopped, resized, shared or moved off GPUs: once per node
+  bool market_changed = false;     ///< once per node
+  bool hours_changed = false;
+
+  [[nodiscard]] int64_t seconds() const;
+};
+
+class Books {
+ public:
+  /// @param facts, prices  must outlive this.
+  Books(const FleetFacts& facts, const PriceLookup& prices);
+
+  [[nodiscard]] const PlanNode& of(NodeId id) const { return nodes_[id.index()]; }
+  [[nodiscard]] Money total() const;
+  [[nodiscard]] const FleetFacts& facts() const { return facts_; }
+  [[nodiscard]] const PriceLookup& prices() const { return prices_; }
+  /// What an hour of the node costs now; none when it is free, gone or never on.
+  [[nodiscard]] std::optional<Money> hourly(NodeId id) const;
+
+  /// Money per month the change would save on these books; negative when it costs more.
+  /// @return error when a node is not known, is gone, was changed in that way before, or a price is not known.
+  [[nodiscard]] Result<Money> saving_of(const Change& change) const;
+  /// Applies it. @return what it saves, as saving_of; on error the books are as before.
+  Result<Money> apply(const Change& change);
+
+ private:
+  struct Outcome {
+    size_t node = 0;
+    PlanNode after;
+  };
+  Result<std::vector<Outcome>> outcome_of(const Change& change) const;
+  Result<std::vector<Outcome>> outcome(const StopNodes& c) const;
+  Result<std::vector<Outcome>> outcome(const ScheduleOff& c) const;
+  Result<std::vector<Outcome>> outcome(const ResizeNodes& c) const;
+  Result<std::vector<Outcome>> outcome(const ShareGpus& c) const;
+  Result<std::vector<Outcome>> outcome(const SwitchMarket& c) const;
+  Result<std::vector<Outcome>> outcome(const Commit& c) const;
+  Result<std::vector<Outcome>> outcome(const LimitReservation& c) const;
+  Result<std::vector<Outcome>> outcome(const MoveOffGpu& c) const;
+  Result<std::vector<Outcome>> outcome(const MoveRegion& c) const;
+
+  Result<std::vector<Outcome>> open(const std::vector<std::string>& nodes) const;
+  Status claim_structure(std::vector<Outcome>& nodes) const;
+  Money monthly_at(Money hourly, const PlanNode& node) const;
+  /// The same node bought as another type, in another region or on another market.
+  Status reprice(PlanNode& node) const;
+
+  const FleetFacts& facts_;
+  const PriceLookup& prices_;
+  std::map<std::string, size_t, std::less<>> by_name_;
+  std::vector<PlanNode> nodes_;
+};
+
+}  // namespace stint

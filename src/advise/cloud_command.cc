@@ -1,0 +1,93 @@
+#include "advise/cloud_command.h"
+
+#include <algorithm>
+#include <array>
+
+namespace stint {
+namespace {
+
+/// The last part of a path such as //compute.googleapis.com/projects/p/zones/z/instances/NAME.
+std::string last_part(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+std::string aws(const NodeFacts& node, MachineAction action, const std::string& type) {
+  const std::string where = fmt::format("--region {} --instance-ids {}", quoted(node.region), quoted(node.resource_id));
+  switch (action) {
+    case MachineAction::kStop: return "aws ec2 stop-instances " + where;
+    case MachineAction::kStart: return "aws ec2 start-instances " + where;
+    case MachineAction::kGiveBack: return "aws ec2 terminate-instances " + where;
+    case MachineAction::kResize: break;
+  }
+  return fmt::format("aws ec2 stop-instances {0} && aws ec2 wait instance-stopped {0} && aws ec2 modify-instance-attribute --region {1} --instance-id {2} "
+                     "--instance-type {3} && aws ec2 start-instances {0}",
+                     where, quoted(node.region), quoted(node.resource_id), quoted("Value=" + type));
+}
+
+std::string gcp(const NodeFacts& node, MachineAction action, const std::string& type) {
+  const std::string name = quoted(last_part(node.resource_id));
+  const std::string zone = node.zone.empty() ? "ZONE" : quoted(node.zone);
+  switch (action) {
+    case MachineAction::kStop: return fmt::format("gcloud compute instances stop {} --zone {}", name, zone);
+    case MachineAction::kStart: return fmt::format("gcloud compute instances start {} --zone {}", name, zone);
+    case MachineAction::kGiveBack: return fmt::format("gcloud compute instances delete {} --zone {}", name, zone);
+    case MachineAction::kResize: break;
+  }
+  return fmt::format("gcloud compute instances stop {0} --zone {1} && gcloud compute instances set-machine-type {0} --zone {1} --machine-type {2} && "
+                     "gcloud compute instances start {0} --zone {1}",
+                     name, zone, quoted(type));
+}
+
+std::string azure(const NodeFacts& node, MachineAction action, const std::string& type) {
+  const std::string which = node.resource_id.starts_with("/subscriptions/") ? "--ids " + quoted(node.resource_id)
+                                                                            : "--resource-group GROUP --name " + quoted(node.name);
+  switch (action) {
+    case MachineAction::kStop: return "az vm deallocate " + which;
+    case MachineAction::kStart: return "az vm start " + which;
+    case MachineAction::kGiveBack: return "az vm delete --yes " + which;
+    case MachineAction::kResize: break;
+  }
+  return fmt::format("az vm deallocate {0} && az vm resize {0} --size {1} && az vm start {0}", which, quoted(type));
+}
+
+}  // namespace
+
+std::string quoted(const std::string& text) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("-_./:=@,+").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : c < ' ' ? std::string(" ") : std::string(1, c);
+  return out + "'";
+}
+
+std::string machine_command(const NodeFacts& node, MachineAction action, const std::string& to_instance_type) {
+  if (node.provider == "aws") return aws(node, action, to_instance_type);
+  if (node.provider == "gcp") return gcp(node, action, to_instance_type);
+  if (node.provider == "azure") return azure(node, action, to_instance_type);
+  constexpr std::array<std::string_view, 4> kVerbs = {"stop", "start", "give back", "replace"};
+  return fmt::format("# {} {}{}: no command known for provider '{}'", kVerbs[static_cast<size_t>(action)], quoted(node.name),
+                     to_instance_type.empty() ? "" : " by " + quoted(to_instance_type), quoted(node.provider));
+}
+
+std::string spot_command(const NodeFacts& node) {
+  if (node.provider == "aws")
+    return fmt::format("aws ec2 create-fleet --region {} --type maintain --target-capacity-specification "
+                       "TotalTargetCapacity=1,DefaultTargetCapacityType=spot --spot-options AllocationStrategy=price-capacity-optimized "
+                       "--launch-template-configs 'LaunchTemplateSpecification={{LaunchTemplateName=TEMPLATE,Version=$Latest}},"
+                       "Overrides=[{{InstanceType={}}}]'",
+                       quoted(node.region), node.instance_type);
+  if (node.provider == "gcp")
+    return fmt::format("gcloud compute instances create {}-spot --zone {} --machine-type {} --provisioning-model SPOT "
+                       "--instance-termination-action STOP --source-instance-template TEMPLATE",
+                       quoted(last_part(node.resource_id)), node.zone.empty() ? "ZONE" : quoted(node.zone), quoted(node.instance_type));
+  if (node.provider == "azure")
+    return fmt::format("az vm create --resource-group GROUP --name {}-spot --size {} --location {} --priority Spot --eviction-policy Deallocate "
+                       "--max-price -1 --image IMAGE",
+                       quoted(node.name), quoted(node.instance_type), quoted(node.region));
+  return fmt::format("# buy {} on spot: no command known for provider '{}'", quoted(node.name), quoted(node.provider));
+}
+
+}  // namespace stint

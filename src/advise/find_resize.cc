@@ -1,0 +1,156 @@
+// Right-size: the cheapest type whose GPUs hold the work's memory and do its busiest 5 % with room to spare.
+#include <algorithm>
+
+#include "advise/finder_text.h"
+
+namespace stint {
+namespace {
+
+constexpr double kMemoryMargin = 1.1;
+constexpr double kHeadroom = 0.7;        // of another GPU's roofline that the p95 need may take
+constexpr double kSmallestSaving = 0.05; // of the node's price: less is not worth a move
+
+/// Work on a node as another type must be able to do it.
+struct Need {
+  int64_t gpus = 1;            // in use at once, at most
+  double p95_pct = 0;          // of the busiest GPU
+  Bytes memory;                // per GPU, margin included
+  int64_t vcpus = 0;
+};
+
+std::optional<Need> need_of(const NodeFacts& node) {
+  if (!node.mean_pct || !node.memory_peak) return std::nullopt;
+  Need need;
+  for (const NodeHour& hour : node.timeline) need.gpus = std::max<int64_t>(need.gpus, hour.used_gpus);
+  for (const GpuLoad& gpu : node.gpus) need.p95_pct = std::max(need.p95_pct, gpu.p95_pct.value_or(0));
+  need.memory = Bytes::of(static_cast<int64_t>(static_cast<double>(node.memory_peak->count()) * kMemoryMargin));
+  // What the CPUs do is rarely measured; half of the present share per GPU is the least that is offered.
+  const double present = static_cast<double>(node.vcpus);
+  const double share = static_cast<double>(need.gpus) / static_cast<double>(std::max<int64_t>(1, node.gpu_count));
+  need.vcpus = static_cast<int64_t>(node.host_cpu_pct ? present * *node.host_cpu_pct / 100 : present * share / 2);
+  return need;
+}
+
+std::optional<double> ratio(const std::optional<double>& to, const std::optional<double>& from) {
+  return to && from && *from > 0 ? std::optional(*to / *from) : std::nullopt;
+}
+
+/// Throughput of `to` relative to `from`: the worse of arithmetic and memory bandwidth. none when a data sheet lacks it.
+std::optional<double> relative_throughput(const GpuFacts& to, const GpuFacts& from) {
+  auto arithmetic = ratio(to.bf16_tflops, from.bf16_tflops);
+  if (!arithmetic) arithmetic = ratio(to.fp16_tflops, from.fp16_tflops);
+  if (!arithmetic) arithmetic = ratio(to.fp32_tflops, from.fp32_tflops);
+  if (!arithmetic || to.memory_bandwidth_gb_s <= 0 || from.memory_bandwidth_gb_s <= 0) return std::nullopt;
+  return std::min(*arithmetic, to.memory_bandwidth_gb_s / from.memory_bandwidth_gb_s);
+}
+
+struct Candidate {
+  const InstanceType* type = nullptr;
+  Money hourly;
+  double throughput = 1;  // per GPU, relative to now
+};
+
+std::optional<Candidate> check(const FleetView& fleet, const PlanNode& plan, const InstanceType& type, const GpuFacts& now, const Need& need) {
+  if (type.provider != plan.provider || type.name == plan.instance_type || type.gpu_milli < need.gpus * 1000 ||
+      type.gpu_memory < need.memory || type.vcpus < need.vcpus)
+    return std::nullopt;
+  const GpuFacts* gpu = fleet.prices.catalog().find_gpu(type.gpu_model, type.gpu_memory);
+  if (gpu == nullptr) return std::nullopt;
+  double throughput = 1;
+  // The same GPU does the same work in the same time; another one must have room.
+  if (gpu->model != now.model) {
+    const auto relative = relative_throughput(*gpu, now);
+    if (!relative || *relative * kHeadroom < need.p95_pct / 100) return std::nullopt;
+    throughput = *relative;
+  }
+  const Market market = plan.market == Market::kSpot ? Market::kSpot : Market::kOnDemand;
+  const auto* quote = fleet.prices.find({type.provider, type.name, plan.region}, market);
+  if (quote == nullptr) return std::nullopt;
+  return Candidate{&type, quote->hourly, throughput};
+}
+
+/// The cheapest two that fit.
+std::vector<Candidate> candidates_for(const FleetView& fleet, const NodeFacts& node, const Need& need) {
+  const PlanNode& plan = fleet.books.of(node.id);
+  const GpuFacts* now = fleet.prices.catalog().find_gpu(node.gpu_model);
+  const auto hourly = fleet.books.hourly(node.id);
+  std::vector<Candidate> fits;
+  if (now == nullptr || !hourly) return fits;
+  for (const InstanceType& type : fleet.prices.catalog().instances())
+    if (auto c = check(fleet, plan, type, *now, need); c && c->hourly.to_double() <= hourly->to_double() * (1 - kSmallestSaving))
+      fits.push_back(*c);
+  std::sort(fits.begin(), fits.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tie(a.hourly, a.type->name) < std::tie(b.hourly, b.type->name);
+  });
+  if (fits.size() > 2) fits.resize(2);
+  return fits;
+}
+
+void describe_choice(Finding& f, const FleetView& fleet, const NodeGroup& group, const std::vector<Candidate>& fits, const Need& need) {
+  const NodeFacts& node = *group.front();
+  const InstanceType& to = *fits.front().type;
+  f.evidence.push_back({"GPUs in use at once, at most", fmt::format("{} of {}", need.gpus, node.gpu_count)});
+  f.arithmetic.push_back(cost_line(fleet, group));
+  f.arithmetic.push_back(fmt::format("memory: {} peak × {:.1f} = {} ≤ {} ({})", gibibytes(node.memory_peak), kMemoryMargin, gibibytes(need.memory),
+                                     gibibytes(to.gpu_memory), to.gpu_model));
+  if (fits.front().throughput == 1 && to.gpu_model == node.gpu_model)
+    f.arithmetic.push_back(fmt::format("the same GPU ({}), {} in place of {}: each piece of work runs as fast as now", to.gpu_model,
+                                       to.whole_gpus(), node.gpu_count));
+  else
+    f.arithmetic.push_back(fmt::format("throughput: {} does {:.2f} of a {} (roofline); {:.2f} × {:.2f} headroom = {:.2f} ≥ {:.2f} needed at p95",
+                                       to.gpu_model, fits.front().throughput, node.gpu_model, fits.front().throughput, kHeadroom,
+                                       fits.front().throughput * kHeadroom, need.p95_pct / 100));
+  const auto now = fleet.books.hourly(node.id);
+  f.arithmetic.push_back(fmt::format("price per hour: {} now, {} as {}", now ? now->to_text(4) : "not known", fits.front().hourly.to_text(4), to.name));
+  if (fits.size() > 1)
+    f.evidence.push_back({"runner-up", fmt::format("{} at {}/h", fits[1].type->name, fits[1].hourly.to_text(4))});
+}
+
+}  // namespace
+
+Proposals find_resize(const FleetView& fleet) {
+  std::map<std::pair<std::string, std::string>, NodeGroup> groups;
+  for (const NodeFacts& node : fleet.facts.nodes) {
+    const PlanNode& plan = fleet.books.of(node.id);
+    if (plan.gone || plan.structure_changed || node.quality < TelemetryQuality::kFair || node.mean_pct.value_or(100) >= kLowUtilizationPct) continue;
+    const auto need = need_of(node);
+    if (!need) continue;
+    const auto fits = candidates_for(fleet, node, *need);
+    if (fits.empty()) continue;
+    const std::string pool = plan.provider + '\t' + plan.region + '\t' + plan.instance_type + '\t' + node.category;
+    groups[{pool, fits.front().type->name}].push_back(&node);
+  }
+  Proposals out;
+  for (const auto& [key, group] : groups) {
+    // The most demanding node speaks for the group.
+    Need need = need_of(*group.front()).value();
+    const NodeFacts* hardest = group.front();
+    for (const NodeFacts* node : group)
+      if (const Need other = need_of(*node).value(); other.p95_pct > need.p95_pct) {
+        need = other;
+        hardest = node;
+      }
+    const auto fits = candidates_for(fleet, *hardest, need);
+    Finding f;
+    f.change = ResizeNodes{names_of(group), key.second, "", static_cast<int64_t>(group.size())};
+    f.title = fmt::format("Replace {} by {}", title_of(group), key.second);
+    f.confidence = confidence_of(fleet, group);
+    const bool same_gpu = fits.front().type->gpu_model == hardest->gpu_model;
+    f.risk = same_gpu ? Level::kLow : Level::kMedium;
+    f.effort = Level::kMedium;
+    add_use(f, group);
+    NodeGroup speaker = group;
+    std::iter_swap(speaker.begin(), std::find(speaker.begin(), speaker.end(), hardest));
+    describe_choice(f, fleet, speaker, fits, need);
+    if (!same_gpu) {
+      f.confidence = at_most(f.confidence, Level::kMedium);
+      f.caveats.push_back("throughput is a roofline estimate from data sheets: measure the workload on the new GPU before moving everything");
+    }
+    if (!hardest->host_cpu_pct) f.caveats.push_back("host CPU and memory use were not measured; the new type has at least half the CPUs per GPU");
+    if (need.gpus > 1) f.caveats.push_back("work that spans several GPUs also depends on the links between them: check NVLink on the new type");
+    out.advised.push_back(std::move(f));
+  }
+  return out;
+}
+
+}  // namespace stint

@@ -1,0 +1,130 @@
+// Schedule off: hours of the week in which a machine is on and never works.
+#include "advise/finder_text.h"
+
+namespace stint {
+namespace {
+
+constexpr double kIdleWeeksShare = 0.95;
+constexpr int kFewestWeeks = 2;         // a pattern seen once is none
+constexpr size_t kShortestRun = 4;      // hours: starting and stopping costs time
+constexpr uint16_t kWatchedSeconds = 1800;
+constexpr size_t kWeek = 168;
+
+/// Hours of the week that were idle in nearly all weeks seen, and not held by a run.
+WeekHours idle_hours(const NodeFacts& node, int64_t first_hour) {
+  std::array<int, kWeek> seen{};
+  std::array<int, kWeek> busy{};
+  for (size_t h = 0; h < node.timeline.size(); ++h) {
+    const NodeHour& hour = node.timeline[h];
+    if (hour.on_s == 0) continue;
+    const size_t slot = hour_of_week(first_hour + static_cast<int64_t>(h));
+    // An hour that nobody watched may have been busy.
+    const bool watched = hour.seen_s >= kWatchedSeconds;
+    ++seen[slot];
+    busy[slot] += !watched || hour.active_gpus > 0 || hour.reserved ? 1 : 0;
+  }
+  WeekHours off;
+  for (size_t slot = 0; slot < kWeek; ++slot)
+    off[slot] = seen[slot] >= kFewestWeeks && busy[slot] <= seen[slot] * (1 - kIdleWeeksShare);
+  return off;
+}
+
+/// Only runs of at least kShortestRun hours; the week is a circle.
+WeekHours long_runs(const WeekHours& hours) {
+  if (hours.all()) return hours;
+  size_t start = 0;
+  while (hours[start]) ++start;  // a busy hour, so that no run is cut in two
+  WeekHours kept;
+  size_t run = 0;
+  for (size_t i = 1; i <= kWeek; ++i) {
+    const size_t slot = (start + i) % kWeek;
+    if (hours[slot]) {
+      ++run;
+      continue;
+    }
+    if (run >= kShortestRun)
+      for (size_t back = 1; back <= run; ++back) kept.set((slot + kWeek - back) % kWeek);
+    run = 0;
+  }
+  return kept;
+}
+
+std::string week_text(const WeekHours& off) {
+  constexpr std::array<const char*, 7> kDays = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
+  std::string text;
+  for (size_t day = 0; day < 7; ++day) {
+    std::string spans;
+    for (size_t hour = 0; hour < 24;) {
+      if (!off[day * 24 + hour]) { ++hour; continue; }
+      size_t end = hour;
+      while (end < 24 && off[day * 24 + end]) ++end;
+      spans += fmt::format(" {:02}–{:02}", hour, end);
+      hour = end;
+    }
+    if (!spans.empty()) text += (text.empty() ? "" : ", ") + std::string(kDays[day]) + spans;
+  }
+  return text;
+}
+
+Finding finding_for(const FleetView& fleet, const NodeGroup& group, const WeekHours& off) {
+  Finding f;
+  f.change = ScheduleOff{names_of(group), off};
+  f.title = fmt::format("Switch {} off for {} idle hours a week", title_of(group), off.count());
+  f.confidence = confidence_of(fleet, group);
+  f.risk = Level::kLow;
+  f.effort = Level::kLow;
+  add_use(f, group);
+  f.evidence.push_back({"idle hours (UTC)", week_text(off)});
+  int64_t before = 0;
+  int64_t after = 0;
+  for (const NodeFacts* node : group) {
+    const PlanNode& plan = fleet.books.of(node->id);
+    before += plan.seconds();
+    for (size_t h = 0; h < plan.on_s.size(); ++h)
+      if (!off[hour_of_week(fleet.facts.first_hour + static_cast<int64_t>(h))]) after += plan.on_s[h];
+  }
+  f.arithmetic.push_back(cost_line(fleet, group));
+  f.arithmetic.push_back(fmt::format("hours in the period: {:.0f} on now, {:.0f} outside the idle hours: {} less", static_cast<double>(before) / 3600,
+                                     static_cast<double>(after) / 3600,
+                                     percent(before == 0 ? 0 : 100.0 * static_cast<double>(before - after) / static_cast<double>(before))));
+  if (group.front()->kind == WorkloadKind::kUnknown) {
+    f.confidence = at_most(f.confidence, Level::kMedium);
+    f.caveats.push_back("the kind of work is not known: if something must answer at these hours, leave the machines on");
+  }
+  if (group.front()->kind == WorkloadKind::kNotebook) {
+    f.risk = Level::kMedium;
+    f.caveats.push_back("notebooks lose what is in memory when their machine stops: tell people the hours, and let them start it by hand");
+  }
+  f.caveats.push_back("disks and addresses are charged while a machine is stopped; the hours are UTC and follow no daylight saving");
+  return f;
+}
+
+}  // namespace
+
+Proposals find_schedule(const FleetView& fleet) {
+  std::map<std::pair<std::string, std::string>, NodeGroup> groups;
+  std::map<std::string, NodeGroup> services;
+  for (const NodeFacts& node : fleet.facts.nodes) {
+    const PlanNode& plan = fleet.books.of(node.id);
+    if (plan.gone || plan.monthly.count_nanos() <= 0 || node.quality < TelemetryQuality::kFair) continue;
+    const WeekHours off = long_runs(idle_hours(node, fleet.facts.first_hour));
+    if (off.none() || off.all()) continue;  // idle all the time is find_stop's
+    if (node.kind == WorkloadKind::kRealtimeInference) {
+      services[off.to_string()].push_back(&node);
+      continue;
+    }
+    const std::string key = node.provider + '\t' + node.region + '\t' + node.instance_type + '\t' + std::string(name_of(node.kind));
+    groups[{key, off.to_string()}].push_back(&node);
+  }
+  Proposals out;
+  for (const auto& [key, group] : groups) out.advised.push_back(finding_for(fleet, group, WeekHours(key.second)));
+  for (const auto& [mask, group] : services) {
+    Finding f = finding_for(fleet, group, WeekHours(mask));
+    if (const auto saving = fleet.books.saving_of(f.change); saving.ok()) f.alone_per_month = *saving;
+    f.caveats.insert(f.caveats.begin(), "a real-time service must answer whenever it is called, though nobody called in these hours");
+    out.rejected.push_back(std::move(f));
+  }
+  return out;
+}
+
+}  // namespace stint

@@ -1,0 +1,247 @@
+// Share: services that each keep a GPU to themselves and use little of it, packed by MIG, MPS or time slicing.
+//
+// A pool is machines of one type in one region with the same hours; what is saved is the machines no longer needed.
+// Different clients share a GPU only by MIG, which keeps memory and faults apart.
+#include <algorithm>
+
+#include "advise/finder_text.h"
+#include "advise/gpu_packing.h"
+
+namespace stint {
+namespace {
+
+constexpr double kMemoryMargin = 1.1;
+constexpr double kComputeMargin = 1.2;
+
+/// What runs on one GPU now.
+struct Service {
+  const NodeFacts* node = nullptr;
+  const GpuLoad* gpu = nullptr;
+  bool whole = false;  // keeps a GPU to itself
+};
+
+/// A packing of the pool's services onto GPUs.
+struct Plan {
+  SharingMode mode = SharingMode::kMig;
+  std::vector<PackedGpu> gpus;   // items index the services
+  std::vector<int> profiles;     // per service, kMig only; −1 = whole GPU
+};
+
+Bytes memory_need(const Service& s) {
+  return Bytes::of(static_cast<int64_t>(static_cast<double>(s.gpu->memory_peak.value_or(Bytes()).count()) * kMemoryMargin));
+}
+
+std::string label_of(const Service& s) {
+  return s.gpu->workload.empty() ? fmt::format("{} GPU {}", s.node->name, s.gpu->index) : s.gpu->workload;
+}
+
+std::vector<Service> services_of(const NodeGroup& pool) {
+  std::vector<Service> services;
+  for (const NodeFacts* node : pool)
+    for (const GpuLoad& gpu : node->gpus) {
+      if (!gpu.in_use) continue;
+      const bool measured = gpu.p95_pct && gpu.memory_peak && gpu.memory_total;
+      services.push_back({node, &gpu, !measured || gpu.in_gang});
+    }
+  return services;
+}
+
+/// Packs those that may share with `pack`; the others get a GPU each.
+template <typename Pack>
+void pack_partly(const std::vector<Service>& services, const std::vector<bool>& alone, Plan& plan, Pack pack) {
+  std::vector<size_t> shared;
+  for (size_t i = 0; i < services.size(); ++i)
+    if (!alone[i]) shared.push_back(i);
+  plan.gpus = pack(shared);
+  for (PackedGpu& gpu : plan.gpus)
+    for (size_t& item : gpu.items) item = shared[item];
+  for (size_t i = 0; i < services.size(); ++i)
+    if (alone[i]) plan.gpus.push_back({{i}, {}});
+}
+
+std::optional<Plan> plan_mig(const std::vector<Service>& services, const std::string& gpu_model) {
+  const MigGeometry* geometry = find_mig_geometry(gpu_model);
+  if (geometry == nullptr) return std::nullopt;
+  Plan plan;
+  std::vector<bool> alone(services.size());
+  plan.profiles.resize(services.size(), -1);
+  for (size_t i = 0; i < services.size(); ++i) {
+    alone[i] = services[i].whole;
+    if (alone[i]) continue;
+    const auto profile = smallest_profile(*geometry, memory_need(services[i]), *services[i].gpu->p95_pct / 100 * kComputeMargin);
+    alone[i] = !profile || geometry->profiles[static_cast<size_t>(*profile)].compute_slices == geometry->compute_slices;
+    if (!alone[i]) plan.profiles[i] = *profile;
+  }
+  pack_partly(services, alone, plan, [&](const std::vector<size_t>& shared) {
+    std::vector<int> profiles;
+    for (const size_t i : shared) profiles.push_back(plan.profiles[i]);
+    return pack_mig(*geometry, profiles);
+  });
+  return plan;
+}
+
+bool has_mps(const GpuFacts* gpu) {
+  constexpr std::array<std::string_view, 4> kBefore = {"Kepler", "Maxwell", "Pascal", ""};  // no isolated address spaces
+  return gpu != nullptr && std::find(kBefore.begin(), kBefore.end(), gpu->architecture) == kBefore.end();
+}
+
+Plan plan_shared(const std::vector<Service>& services, const GpuFacts* gpu) {
+  Plan plan;
+  const bool notebooks = std::any_of(services.begin(), services.end(), [](const Service& s) { return s.node->kind == WorkloadKind::kNotebook; });
+  // Under MPS a fault of one takes the others down: people's sessions get time slices.
+  plan.mode = has_mps(gpu) && !notebooks ? SharingMode::kMps : SharingMode::kTimeSlice;
+  std::vector<bool> alone;
+  std::vector<Roommate> all;
+  for (const Service& s : services) {
+    alone.push_back(s.whole || s.gpu->client.empty() || s.gpu->mixed_clients);
+    if (alone.back()) {
+      all.emplace_back();
+      continue;
+    }
+    const double memory = static_cast<double>(s.gpu->memory_peak->count()) / static_cast<double>(s.gpu->memory_total->count());
+    all.push_back({s.gpu->client + '\t' + s.node->category, memory, *s.gpu->p95_pct / 100});
+  }
+  pack_partly(services, alone, plan, [&](const std::vector<size_t>& shared) {
+    std::vector<Roommate> items;
+    for (const size_t i : shared) items.push_back(all[i]);
+    return pack_shared(items);
+  });
+  return plan;
+}
+
+size_t nodes_needed(const Plan& plan, int64_t per_node) {
+  const size_t gpus = std::max<size_t>(1, plan.gpus.size());
+  return (gpus + static_cast<size_t>(per_node) - 1) / static_cast<size_t>(per_node);
+}
+
+/// The machines kept: those with the most work on them, so that little moves; ties by name.
+std::vector<std::string> kept(NodeGroup pool, size_t count) {
+  const auto in_use = [](const NodeFacts* n) { return std::count_if(n->gpus.begin(), n->gpus.end(), [](const GpuLoad& g) { return g.in_use; }); };
+  std::stable_sort(pool.begin(), pool.end(), [&](const NodeFacts* a, const NodeFacts* b) { return in_use(a) > in_use(b); });
+  pool.resize(count);
+  std::vector<std::string> names = names_of(pool);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+using Seat = std::pair<std::string, int>;  // node, GPU
+
+/// A seat for every packed GPU: one where some of its work already is, else any that is left.
+std::vector<Seat> seats_for(const Plan& plan, const std::vector<Service>& services, const std::vector<std::string>& keep, int64_t per_node) {
+  std::vector<Seat> free;
+  for (const std::string& node : keep)
+    for (int g = 0; g < per_node; ++g) free.push_back({node, g});
+  std::vector<std::optional<Seat>> seats(plan.gpus.size());
+  for (size_t g = 0; g < plan.gpus.size(); ++g)
+    for (const size_t i : plan.gpus[g].items) {
+      const auto it = std::find(free.begin(), free.end(), Seat{services[i].node->name, services[i].gpu->index});
+      if (it == free.end()) continue;
+      seats[g] = *it;
+      free.erase(it);
+      break;
+    }
+  std::vector<Seat> all;
+  size_t next = 0;
+  for (const auto& seat : seats) all.push_back(seat ? *seat : free[next++]);
+  return all;
+}
+
+ShareGpus change_for(const Plan& plan, const std::vector<Service>& services, const NodeGroup& pool, std::vector<std::string> keep) {
+  const MigGeometry* geometry = find_mig_geometry(pool.front()->gpu_model);
+  ShareGpus change{plan.mode, names_of(pool), std::move(keep), {}};
+  const std::vector<Seat> seats = seats_for(plan, services, change.keep, pool.front()->gpu_count);
+  for (size_t g = 0; g < plan.gpus.size(); ++g)
+    for (size_t k = 0; k < plan.gpus[g].items.size(); ++k) {
+      const Service& s = services[plan.gpus[g].items[k]];
+      ShareGpus::Placement p{label_of(s), s.node->name, s.gpu->index, seats[g].first, seats[g].second, "", -1, kWholeDevice};
+      if (!plan.gpus[g].placements.empty()) {
+        const MigPlacement& placed = plan.gpus[g].placements[k];
+        const MigProfile& profile = geometry->profiles[static_cast<size_t>(placed.profile)];
+        p.mig_profile = profile.name;
+        p.memory_start = placed.start;
+        p.parts = device_parts(geometry->parts_of(profile), geometry->total_parts());
+      } else if (plan.gpus[g].items.size() > 1) {
+        p.parts = kWholeDevice / static_cast<DeviceParts>(plan.gpus[g].items.size());
+      }
+      change.placements.push_back(std::move(p));
+    }
+  std::sort(change.placements.begin(), change.placements.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.to_node, a.to_gpu, a.memory_start, a.from_node, a.from_gpu) < std::tie(b.to_node, b.to_gpu, b.memory_start, b.from_node, b.from_gpu);
+  });
+  return change;
+}
+
+/// "3 × 2g.10gb on 2 GPUs", by layout.
+std::string layouts_text(const Plan& plan, const std::string& gpu_model) {
+  const MigGeometry* geometry = find_mig_geometry(gpu_model);
+  std::map<std::string, int> layouts;
+  for (const PackedGpu& gpu : plan.gpus) {
+    if (gpu.placements.empty()) {
+      ++layouts[gpu.items.size() == 1 ? "one service alone" : fmt::format("{} services side by side", gpu.items.size())];
+      continue;
+    }
+    MigLayout layout = gpu.placements;
+    std::sort(layout.begin(), layout.end());
+    ++layouts[describe(*geometry, layout)];
+  }
+  std::string text;
+  for (const auto& [layout, count] : layouts)
+    text += fmt::format("{}{} on {} GPU{}", text.empty() ? "" : "; ", layout, count, count == 1 ? "" : "s");
+  return text;
+}
+
+Finding finding_for(const FleetView& fleet, const NodeGroup& pool, const std::vector<Service>& services, const Plan& plan, size_t needed) {
+  Finding f;
+  const int64_t per_node = pool.front()->gpu_count;
+  f.change = change_for(plan, services, pool, kept(pool, needed));
+  f.title = fmt::format("Pack {} services of {} × {} onto {} by {}", services.size(), pool.size(), pool.front()->instance_type, needed,
+                        plan.mode == SharingMode::kMig ? "MIG" : plan.mode == SharingMode::kMps ? "MPS" : "time slicing");
+  f.confidence = at_most(confidence_of(fleet, pool), Level::kMedium);
+  f.risk = Level::kMedium;
+  f.effort = Level::kHigh;
+  add_use(f, pool);
+  f.evidence.push_back({"GPUs with a service", fmt::format("{} of {}", services.size(), per_node * static_cast<int64_t>(pool.size()))});
+  f.evidence.push_back({"layout", layouts_text(plan, pool.front()->gpu_model)});
+  f.arithmetic.push_back(cost_line(fleet, pool));
+  f.arithmetic.push_back(plan.mode == SharingMode::kMig
+                             ? fmt::format("each service gets a slice with memory ≥ {:.1f} × its peak and compute ≥ {:.1f} × its p95", kMemoryMargin, kComputeMargin)
+                             : fmt::format("on each GPU memory peaks sum to ≤ {:.0f} % and p95 utilisation to ≤ {:.0f} %, one client only",
+                                           kSharedMemoryLimit * 100, kSharedComputeLimit * 100));
+  f.arithmetic.push_back(fmt::format("{} services on {} GPUs = {} of {} machines ({} GPUs each); {} given back", services.size(), plan.gpus.size(), needed,
+                                     pool.size(), per_node, pool.size() - needed));
+  f.caveats.push_back("latency under the new share must be measured at peak before the machines go");
+  if (plan.mode == SharingMode::kMig) f.caveats.push_back("changing a GPU's MIG layout needs it empty: drain one machine at a time");
+  if (plan.mode == SharingMode::kMps) f.caveats.push_back("a fault of one process can take down those that share its GPU");
+  if (plan.mode == SharingMode::kTimeSlice) f.caveats.push_back("time slices do not limit memory: one session can take what another needs");
+  return f;
+}
+
+}  // namespace
+
+Proposals find_share(const FleetView& fleet) {
+  NodeGroups pools;
+  for (const NodeFacts& node : fleet.facts.nodes) {
+    const PlanNode& plan = fleet.books.of(node.id);
+    const bool shareable = node.category == "serving" || node.category == "notebooks";
+    const bool seen = node.quality >= TelemetryQuality::kFair && node.gpu_count > 0 && static_cast<int64_t>(node.gpus.size()) >= node.gpu_count;
+    const bool cut = std::any_of(node.gpus.begin(), node.gpus.end(), [](const GpuLoad& g) { return g.cut_by_mig; });
+    if (plan.gone || plan.structure_changed || plan.monthly.count_nanos() <= 0 || !shareable || !seen || cut ||
+        node.mean_pct.value_or(100) >= kLowUtilizationPct)
+      continue;
+    pools[fmt::format("{}\t{}\t{}\t{}\t{}\t{}", plan.provider, plan.region, plan.instance_type, node.gpu_model, name_of(plan.market), plan.seconds())]
+        .push_back(&node);
+  }
+  Proposals out;
+  for (const auto& [key, pool] : pools) {
+    const std::vector<Service> services = services_of(pool);
+    if (pool.size() < 2 || services.empty()) continue;
+    const int64_t per_node = pool.front()->gpu_count;
+    Plan best = plan_shared(services, fleet.prices.catalog().find_gpu(pool.front()->gpu_model));
+    if (auto mig = plan_mig(services, pool.front()->gpu_model); mig && nodes_needed(*mig, per_node) <= nodes_needed(best, per_node)) best = std::move(*mig);
+    const size_t needed = nodes_needed(best, per_node);
+    if (needed < pool.size()) out.advised.push_back(finding_for(fleet, pool, services, best, needed));
+  }
+  return out;
+}
+
+}  // namespace stint

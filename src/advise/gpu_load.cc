@@ -1,0 +1,193 @@
+#include "advise/gpu_load.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "model/mig.h"
+
+namespace stint {
+namespace {
+
+using Hour = HourlySeries::Hour;
+
+/// At least this share of samples is active (utilisation ≥ kIdleBelowPercent) in an active hour.
+constexpr int kIdleHourPermille = 990;
+
+const Hour* sampled(const HourlySeries* series, size_t h) {
+  return series != nullptr && h < series->hours.size() && series->hours[h].covered_s > 0 ? &series->hours[h] : nullptr;
+}
+
+/// Running mean weighted by time.
+struct Mean {
+  double sum = 0;
+  double weight = 0;
+  void add(double value, double w) {
+    sum += value * w;
+    weight += w;
+  }
+  void merge(const Mean& other) {
+    sum += other.sum;
+    weight += other.weight;
+  }
+  [[nodiscard]] std::optional<double> get() const { return weight > 0 ? std::optional(sum / weight) : std::nullopt; }
+};
+
+/// Share of the GPU each of its devices is: 1 for a whole GPU, compute slices for MIG instances.
+std::vector<double> weights_of(const GpuLoad& gpu, const History& history) {
+  std::vector<double> weights;
+  for (const uint32_t d : gpu.devices) {
+    const Device& device = history.devices[d];
+    if (!device.mig) {
+      weights.push_back(1.0 / static_cast<double>(gpu.devices.size()));
+      continue;
+    }
+    const MigGeometry* geometry = find_mig_geometry(device.model);
+    const MigProfile* profile = geometry == nullptr ? nullptr : geometry->find_profile(device.mig->profile);
+    weights.push_back(profile == nullptr ? 1.0 / static_cast<double>(gpu.devices.size())
+                                         : static_cast<double>(profile->compute_slices) / geometry->compute_slices);
+  }
+  return weights;
+}
+
+std::optional<Bytes> bytes_of(double value) { return value > 0 ? std::optional(Bytes::of(std::llround(value))) : std::nullopt; }
+
+/// Adds b to a where both or either is known.
+void accumulate(std::optional<Bytes>& a, std::optional<Bytes> b) {
+  if (b) a = a ? *a + *b : *b;
+}
+void keep_larger(std::optional<Bytes>& a, std::optional<Bytes> b) {
+  if (b && (!a || *b > *a)) a = b;
+}
+
+void add_memory(GpuLoad& gpu, const DeviceUsage& usage, const Device& device) {
+  if (const HourlySeries* used = usage.find(Metric::kMemoryUsed)) {
+    accumulate(gpu.memory_peak, bytes_of(used->max));
+    if (const auto p95 = used->sketch.quantile(Metric::kMemoryUsed, 0.95)) accumulate(gpu.memory_p95, bytes_of(*p95));
+  }
+  const HourlySeries* total = usage.find(Metric::kMemoryTotal);
+  if (device.memory.count() > 0) accumulate(gpu.memory_total, device.memory);
+  else if (total != nullptr) accumulate(gpu.memory_total, bytes_of(total->max));
+}
+
+/// What one hour of a GPU adds to the node's.
+struct GpuHour {
+  double mean = 0;
+  double idle_permille = 0;
+  double covered_s = 0;
+  bool active = false;
+  bool held = false;
+};
+
+GpuHour hour_of(const GpuLoad& gpu, const std::vector<double>& weights, const std::vector<const HourlySeries*>& utilization,
+                const std::vector<const HourlySeries*>& memory, size_t h) {
+  GpuHour out;
+  double weight = 0;
+  for (size_t i = 0; i < gpu.devices.size(); ++i) {
+    if (const Hour* u = sampled(utilization[i], h)) {
+      out.mean += u->mean * weights[i];
+      out.idle_permille += u->idle_permille * weights[i];
+      out.covered_s = std::max<double>(out.covered_s, u->covered_s);
+      out.active |= u->idle_permille < kIdleHourPermille;
+      weight += weights[i];
+    }
+    if (const Hour* m = sampled(memory[i], h)) out.held |= m->max > static_cast<float>(kHeldMemoryBytes);
+  }
+  // An instance without samples says nothing: idleness is of those that have some.
+  if (weight > 0) out.idle_permille /= weight;
+  return out;
+}
+
+struct NodeMeans {
+  Mean utilization, idle;
+  Sketch sketch;
+  std::optional<Metric> source;
+};
+
+void add_gpu(NodeFacts& node, GpuLoad& gpu, const History& history, const Usage& usage, std::vector<Mean>& hourly, NodeMeans& all) {
+  const std::vector<double> weights = weights_of(gpu, history);
+  std::vector<const HourlySeries*> utilization, memory;
+  for (const uint32_t d : gpu.devices) {
+    const DeviceUsage& device = usage.devices[d];
+    utilization.push_back(device.utilization());
+    memory.push_back(device.find(Metric::kMemoryUsed));
+    add_memory(gpu, device, history.devices[d]);
+    if (utilization.back() == nullptr) continue;
+    all.source = device.utilization_source();
+    all.sketch.merge(utilization.back()->sketch);
+    // Instances together are at most as busy as their shares allow at the quantile of each.
+    const double scale = gpu.cut_by_mig ? weights[utilization.size() - 1] : 1.0;
+    const double p95 = utilization.back()->sketch.quantile(*all.source, 0.95).value_or(0) * scale;
+    gpu.p95_pct = gpu.cut_by_mig ? gpu.p95_pct.value_or(0) + p95 : std::max(gpu.p95_pct.value_or(0), p95);
+  }
+  Mean mean, idle;
+  for (size_t h = 0; h < node.timeline.size(); ++h) {
+    const GpuHour hour = hour_of(gpu, weights, utilization, memory, h);
+    gpu.in_use |= hour.active || hour.held;
+    NodeHour& at = node.timeline[h];
+    at.active_gpus = static_cast<uint16_t>(at.active_gpus + (hour.active ? 1 : 0));
+    at.used_gpus = static_cast<uint16_t>(at.used_gpus + (hour.active || hour.held ? 1 : 0));
+    if (hour.covered_s == 0) continue;
+    at.seen_s = std::max(at.seen_s, static_cast<uint16_t>(hour.covered_s));
+    hourly[h].add(hour.mean, hour.covered_s);
+    mean.add(hour.mean, hour.covered_s);
+    idle.add(hour.idle_permille / 10, hour.covered_s);
+  }
+  gpu.mean_pct = mean.get();
+  gpu.idle_pct = idle.get();
+  gpu.covered_hours = mean.weight / 3600;
+  all.utilization.merge(mean);
+  all.idle.merge(idle);
+}
+
+/// GPUs of a node whose holder holds more than one of them: tensor parallel serving, distributed training.
+void mark_gangs(NodeFacts& node, const Usage& usage) {
+  std::map<HolderId, int> held;
+  for (const GpuLoad& gpu : node.gpus)
+    for (const uint32_t d : gpu.devices)
+      for (const DeviceUsage::Held& h : usage.devices[d].holders) ++held[h.holder];
+  for (GpuLoad& gpu : node.gpus)
+    for (const uint32_t d : gpu.devices)
+      for (const DeviceUsage::Held& h : usage.devices[d].holders) gpu.in_gang |= held[h.holder] > 1;
+}
+
+}  // namespace
+
+void add_gpu_loads(NodeFacts& node, std::span<const PhysicalGpu> physical, const History& history, const Usage& usage) {
+  std::vector<Mean> hourly(node.timeline.size());
+  NodeMeans all;
+  for (const PhysicalGpu& card : physical) {
+    GpuLoad gpu;
+    gpu.index = card.index >= 0 ? card.index : static_cast<int>(node.gpus.size());
+    gpu.cut_by_mig = !card.instances.empty();
+    gpu.devices = gpu.cut_by_mig ? card.instances : card.whole;
+    add_gpu(node, gpu, history, usage, hourly, all);
+    keep_larger(node.memory_p95, gpu.memory_p95);
+    keep_larger(node.memory_peak, gpu.memory_peak);
+    keep_larger(node.memory_total, gpu.memory_total);
+    node.gpus.push_back(std::move(gpu));
+  }
+  mark_gangs(node, usage);
+  double on_s = 0;
+  for (size_t h = 0; h < hourly.size(); ++h) {
+    if (const auto mean = hourly[h].get()) node.timeline[h].mean_pct = static_cast<float>(*mean);
+    on_s += node.timeline[h].on_s;
+  }
+  node.mean_pct = all.utilization.get();
+  node.idle_pct = all.idle.get();
+  if (all.source) {
+    node.utilization_source = info_of(*all.source).name;
+    node.p95_pct = all.sketch.quantile(*all.source, 0.95);
+  }
+  const double gpus = static_cast<double>(std::max<int64_t>(node.gpu_count, static_cast<int64_t>(node.gpus.size())));
+  if (on_s > 0 && gpus > 0) node.coverage_pct = std::min(100.0, 100 * all.utilization.weight / (on_s * gpus));
+  node.quality = telemetry_quality(node.coverage_pct);
+  if (const auto it = usage.nodes.find(node.id); it != usage.nodes.end())
+    if (const auto cpu = it->second.find(Metric::kHostCpu); cpu != it->second.end() && !cpu->second.empty()) {
+      Mean mean;
+      for (const Hour& h : cpu->second.hours) mean.add(h.mean, h.covered_s);
+      node.host_cpu_pct = mean.get();
+    }
+}
+
+}  // namespace stint

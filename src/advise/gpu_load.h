@@ -1,0 +1,15 @@
+// Telemetry of one node's GPUs, condensed: means, quantiles and the hours of each.
+#pragma once
+
+#include "advise/node_facts.h"
+
+namespace stint {
+
+/// More memory in use than the driver's own: somebody holds the GPU, also while it is idle.
+inline constexpr int64_t kHeldMemoryBytes = int64_t{1} << 30;
+
+/// Fills `gpus`, the telemetry fields and the telemetry part of the timeline of `node`.
+/// @param physical  the node's GPUs. @param node.timeline  sized, with on_s and reserved filled.
+void add_gpu_loads(NodeFacts& node, std::span<const PhysicalGpu> physical, const History& history, const Usage& usage);
+
+}  // namespace stint

@@ -1,0 +1,92 @@
+// What the audit knows of each node before it proposes anything: money, hours, use, memory, whose and what for.
+//
+// Pure aggregation of History, Usage, Occupancy and Ledger; the finders read nothing else of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "advise/audit.h"
+#include "advise/billing_months.h"
+#include "model/physical_gpu.h"
+
+namespace stint {
+
+/// One physical GPU over the period. Percentages are of the time with telemetry; absent = no telemetry.
+struct GpuLoad {
+  int index = -1;
+  std::vector<uint32_t> devices;          ///< the whole GPU, or its MIG instances
+  bool cut_by_mig = false;
+  std::optional<double> mean_pct;
+  std::optional<double> p95_pct;
+  std::optional<double> idle_pct;
+  std::optional<Bytes> memory_p95;
+  std::optional<Bytes> memory_peak;
+  std::optional<Bytes> memory_total;
+  double covered_hours = 0;               ///< with utilisation telemetry
+  bool in_use = false;                    ///< active or with memory held in some hour
+  bool in_gang = false;                   ///< its holder holds another GPU of the node at the same time
+  std::string client;                     ///< who held it most; "" = not known
+  std::string workload;
+  bool mixed_clients = false;             ///< others held it too
+};
+
+/// One hour of one node.
+struct NodeHour {
+  uint16_t on_s = 0;          ///< seconds it was there
+  uint16_t seen_s = 0;        ///< seconds with utilisation telemetry of any GPU
+  uint16_t active_gpus = 0;   ///< with at least 1 % of samples active
+  uint16_t used_gpus = 0;     ///< active, or with memory held
+  bool reserved = false;      ///< a run held it
+  float mean_pct = -1;        ///< over GPUs seen; −1 = none
+};
+
+struct NodeFacts {
+  NodeId id;
+  std::string name, resource_id, provider, region, zone, instance_type, gpu_model;
+  Market market = Market::kUnknown;
+  WorkloadKind kind = WorkloadKind::kUnknown;
+  std::string category, client, environment, workload;
+  int64_t gpu_count = 0;
+  int64_t vcpus = 0;
+  Bytes memory;
+  double hours = 0;                        ///< instance-hours in the period
+  Money compute;                           ///< in the period, for the instance itself
+  std::vector<GpuLoad> gpus;               ///< those telemetry saw
+  std::vector<NodeHour> timeline;          ///< one per hour of the period
+  std::optional<double> mean_pct, p95_pct, idle_pct;
+  std::optional<Bytes> memory_p95, memory_peak, memory_total;  ///< of the fullest GPU
+  std::optional<double> host_cpu_pct;
+  double coverage_pct = 0;                 ///< of GPU-hours
+  TelemetryQuality quality = TelemetryQuality::kNone;
+  std::string utilization_source;
+  std::optional<bool> checkpointable;
+  bool named_holder = false;               ///< a run or a pod, container or job of the telemetry held it
+
+  /// Effective price of an instance-hour; none when it cost nothing or was never there.
+  [[nodiscard]] std::optional<Money> hourly() const;
+};
+
+struct FleetFacts {
+  Interval period;
+  BillingMonths months;
+  Currency currency;
+  int64_t first_hour = 0;  ///< hour index of timeline[0]
+  size_t hour_count = 0;
+  std::vector<NodeFacts> nodes;  ///< by NodeId
+};
+
+/// 0 = Monday 00:00–01:00 UTC … 167. @param hour_index  hours since 1970.
+size_t hour_of_week(int64_t hour_index);
+/// Coverage ≥ 90 % good, ≥ 50 % fair, > 0 poor.
+TelemetryQuality telemetry_quality(double coverage_pct);
+/// "training experiments", "production training", "serving", "evaluation", "notebooks", "other".
+std::string category_of(WorkloadKind kind, const Tenant& tenant);
+
+/// @param ledger  posted over history.period from `occupancy`.
+FleetFacts collect_facts(const History& history, const Usage& usage, const Occupancy& occupancy, const Ledger& ledger,
+                         const Catalog& catalog);
+
+}  // namespace stint

@@ -1,0 +1,22 @@
+// What a reader must know beside the figures: how good the telemetry is, which prices are old, what the plan leaves.
+#pragma once
+
+#include "advise/books.h"
+
+namespace stint {
+
+struct NoteInput {
+  const FleetFacts& facts;
+  const AttributionSummary& attribution;
+  const Ledger& ledger;
+  const PriceLookup& prices;
+  Instant now;
+};
+
+/// Each with its remedy.
+std::vector<std::string> notes_for(const NoteInput& input);
+
+/// What was considered and not advised, by reason and with amounts, and what remains of the bill after the plan.
+std::vector<std::string> out_of_reach_for(const AuditReport& report, const Books& plan);
+
+}  // namespace stint

@@ -1,0 +1,24 @@
+// What interruptions cost work that checkpoints.
+//
+// Interruptions come at a mean interval M, a checkpoint takes δ, a restart R. The best interval between checkpoints
+// is close to τ = √(2δM)·[1 + ⅓√(δ/2M) + δ/(18M)] − δ, and the time a unit of work takes is then
+// M·e^{R/M}·(e^{(τ+δ)/M} − 1)/τ.
+// Source: Daly 2006, "A higher order estimate of the optimum checkpoint interval for restart dumps", FGCS 22.
+#pragma once
+
+#include "base/time.h"
+
+namespace stint {
+
+struct InterruptionModel {
+  Duration mean_between = Duration::hours(20);  ///< an assumption where nothing was measured
+  Duration checkpoint = Duration::minutes(1);
+  Duration restart = Duration::minutes(5);
+};
+
+/// Hours of work between two checkpoints. @param model  all > 0.
+double best_checkpoint_interval_h(const InterruptionModel& model);
+/// Hours taken per hour of work, > 1.
+double expected_stretch(const InterruptionModel& model);
+
+}  // namespace stint
