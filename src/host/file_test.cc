@@ -1,0 +1,134 @@
+#include "host/file.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <fstream>
+
+#include "base/prng.h"
+#include "host/scratch_dir.h"
+
+namespace stint {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string gzip(std::string_view text) {
+  std::string out(compressBound(text.size()) + 100, '\0');
+  z_stream stream = {};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  CHECK(deflate(&stream, Z_FINISH) == Z_STREAM_END, "deflate");
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+void put(const std::string& path, std::string_view bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+Result<std::string> read_whole(const std::string& path) {
+  TRY_ASSIGN(InputFile file, InputFile::open(path));
+  std::string all;
+  for (;;) {
+    TRY_ASSIGN(const std::string_view piece, file.read());
+    if (piece.empty()) return all;
+    all += piece;
+  }
+}
+
+std::string random_text(uint64_t seed, size_t size) {
+  Prng prng(seed);
+  std::string text(size, '\0');
+  for (char& c : text) c = static_cast<char>('a' + prng.below(20));
+  return text;
+}
+
+TEST(InputFile, PlainAndPackedGiveTheSameBytes) {
+  const ScratchDir dir;
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{100}, size_t{1} << 20, (size_t{5} << 20) + 7}) {
+    const std::string text = random_text(size, size);
+    put(dir / "plain", text);
+    put(dir / "packed", gzip(text));
+    EXPECT_TRUE(*read_whole(dir / "plain") == text) << size;
+    EXPECT_TRUE(*read_whole(dir / "packed") == text) << size;
+  }
+}
+
+TEST(InputFile, SeveralMembersAndPaddingAreOneText) {
+  const ScratchDir dir;
+  put(dir / "a.gz", gzip("one ") + gzip("") + gzip("two") + std::string(700, '\0'));
+  EXPECT_EQ(*read_whole(dir / "a.gz"), "one two");
+}
+
+TEST(InputFile, CutAtAnyByteIsAnError) {
+  const ScratchDir dir;
+  const std::string packed = gzip(random_text(1, 300));
+  for (size_t size = 2; size < packed.size(); ++size) {
+    put(dir / "cut.gz", std::string_view(packed).substr(0, size));
+    const auto text = read_whole(dir / "cut.gz");
+    ASSERT_FALSE(text.ok()) << size;
+    EXPECT_THAT(text.error().message, HasSubstr("cut.gz"));
+  }
+}
+
+TEST(InputFile, DamagedPackedBytesAreAnError) {
+  const ScratchDir dir;
+  std::string packed = gzip(random_text(2, 5000));
+  packed[packed.size() / 2] = static_cast<char>(packed[packed.size() / 2] ^ 0x55);
+  put(dir / "damaged.gz", packed);
+  const auto text = read_whole(dir / "damaged.gz");
+  ASSERT_FALSE(text.ok());
+  EXPECT_THAT(text.error().message, HasSubstr("damaged"));
+}
+
+TEST(InputFile, FingerprintIsOfTheFilesOwnBytes) {
+  const ScratchDir dir;
+  const std::string packed = gzip(random_text(3, 3 << 20));
+  put(dir / "a.gz", packed);
+  auto file = InputFile::open(dir / "a.gz");
+  while (!file->read()->empty()) {}
+  EXPECT_EQ(file->fingerprint(), fingerprint_of_bytes(packed));
+  EXPECT_EQ(file->fingerprint(), *fingerprint_of_file(dir / "a.gz"));
+  EXPECT_EQ(file->consumed_bytes(), static_cast<int64_t>(packed.size()));
+  EXPECT_EQ(file->total_bytes(), static_cast<int64_t>(packed.size()));
+  // XXH3-128 of no bytes, from the algorithm's published test vectors.
+  EXPECT_EQ(fingerprint_of_bytes(""), "99aa06d3014798d86001c324468d497f");
+}
+
+TEST(InputFile, AbsentFilesAndFoldersAreErrors) {
+  const ScratchDir dir;
+  EXPECT_EQ(InputFile::open(dir / "absent").error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(InputFile::open(dir / "").error().message, HasSubstr("folder"));
+  EXPECT_FALSE(is_regular_file(dir / ""));
+  EXPECT_FALSE(is_regular_file("-"));
+}
+
+TEST(WriteFileAtomically, ReplacesWholeAndKeepsTheRights) {
+  const ScratchDir dir;
+  const std::string path = dir / "report.html";
+  ASSERT_TRUE(write_file_atomically(path, "first").ok());
+  chmod(path.c_str(), 0640);
+  const std::string large = random_text(4, 1 << 20);
+  ASSERT_TRUE(write_file_atomically(path, large).ok());
+  EXPECT_TRUE(*read_whole(path) == large);
+  struct stat status = {};
+  stat(path.c_str(), &status);
+  EXPECT_EQ(status.st_mode & 0777, 0640U);
+  size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(dir / "")) ++files;
+  EXPECT_EQ(files, 1U) << "no temporary file is left";
+}
+
+TEST(WriteFileAtomically, SaysWhyItCannot) {
+  const ScratchDir dir;
+  const Status written = write_file_atomically(dir / "no/folder/x", "text");
+  ASSERT_FALSE(written.ok());
+  EXPECT_THAT(written.error().message, HasSubstr("no/folder/x"));
+}
+
+}  // namespace
+}  // namespace stint
