@@ -1,18 +1,17 @@
 // stint demo: writes a story's files, as tools would have written them, and imports them like anybody's.
 #include <fmt/format.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "collect/file_import.h"
+#include "host/clock.h"
 #include "sim/story.h"
 #include "store/history_file.h"
 
@@ -99,14 +98,8 @@ Status check_history_is_ours(HistoryFile& history, const DemoOptions& options) {
   return {};
 }
 
-Instant now() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return Instant::from_ns(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
-}
-
 Status import_story(HistoryFile& history, const DemoOptions& options, const fs::path& folder, const std::vector<StoryFile>& files,
                     Tally& tally) {
-  const bool talk = isatty(STDERR_FILENO) != 0;
   for (const StoryFile& file : files) {
     FileImport import;
     import.format = find_import_format(file.format);
@@ -114,15 +107,14 @@ Status import_story(HistoryFile& history, const DemoOptions& options, const fs::
     import.path = (folder / file.path).string();
     import.options.source = source_of(options, file);
     import.options.node = file.node;
-    if (talk) fmt::print(stderr, "\r\x1b[Kimporting {}", file.path);
-    TRY_ASSIGN(const ImportOutcome outcome, import_file(history, import, now()));
+    ProgressLine progress("importing " + file.path);
+    TRY_ASSIGN(const ImportOutcome outcome, import_file(history, import, now(), progress.callback()));
     FormatTally& sum = tally[file.format];
     ++sum.files;
     sum.accepted += outcome.record.accepted;
     sum.rejected += outcome.record.rejected;
     sum.already_there += outcome.already_there ? 1 : 0;
   }
-  if (talk) fmt::print(stderr, "\r\x1b[K");
   return {};
 }
 
