@@ -1,5 +1,7 @@
 #include "report/audit_json.h"
 
+#include <cmath>
+
 #include "report/change_json.h"
 #include "report/utf8.h"
 
@@ -43,8 +45,8 @@ Json totals(const AuditReport& report) {
 }
 
 Json finding(const Finding& f) {
-  Json evidence = array_of(f.evidence, [](const Evidence& e) { return Json{{"label", e.label}, {"value", printable(e.value)}}; });
-  return {{"id", f.id},
+  Json evidence = array_of(f.evidence, [](const Evidence& e) { return Json{{"label", printable(e.label)}, {"value", printable(e.value)}}; });
+  return {{"id", printable(f.id)},
           {"kind", kind_of(f.change)},
           {"title", printable(f.title)},
           {"saving_per_month", amount(f.saving_per_month)},
@@ -68,7 +70,7 @@ Json node(const NodeAudit& n) {
           {"gpu_count", n.gpu_count},
           {"market", name_of(n.market)},
           {"kind", name_of(n.kind)},
-          {"category", n.category},
+          {"category", printable(n.category)},
           {"client", printable(n.client)},
           {"hours", n.hours},
           {"cost_per_month", amount(n.cost_per_month)},
@@ -79,7 +81,7 @@ Json node(const NodeAudit& n) {
           {"memory_peak_gb", or_null(n.memory_peak, gigabytes)},
           {"memory_total_gb", or_null(n.memory_total, gigabytes)},
           {"coverage_pct", n.coverage_pct},
-          {"utilization_source", n.utilization_source},
+          {"utilization_source", printable(n.utilization_source)},
           {"telemetry_quality", name_of(n.quality)},
           {"verdict", name_of(n.verdict)},
           {"diagnosis", texts(n.diagnosis)},
@@ -114,8 +116,18 @@ Json client(const ClientSpend& c) {
 Json named(const NamedAmount& a) { return {{"name", printable(a.name)}, {"per_month", amount(a.amount)}}; }
 
 Json import_record(const ImportRecord& r) {
-  return {{"kind", r.kind},         {"source", printable(r.source)}, {"imported_at", format_utc(r.imported_at)},
-          {"accepted", r.accepted}, {"rejected", r.rejected},        {"duplicates", r.duplicates}};
+  return {{"kind", printable(r.kind)}, {"source", printable(r.source)}, {"imported_at", format_utc(r.imported_at)},
+          {"accepted", r.accepted}, {"rejected", r.rejected}, {"duplicates", r.duplicates}};
+}
+
+Json curve_point(const CurvePoint& p) {
+  return {{"node", printable(p.node)}, {"utilization_pct", p.utilization_pct}, {"per_useful_gpu_hour", amount(p.per_useful_gpu_hour)}};
+}
+
+/// Tenths of a percent; null where there is no telemetry.
+Json heat_row(const HeatRow& row) {
+  Json hours = array_of(row.hours, [](float pct) { return pct < 0 ? Json(nullptr) : Json(std::round(static_cast<double>(pct) * 10) / 10); });
+  return {{"node", printable(row.node)}, {"hours", hours}};
 }
 
 }  // namespace
@@ -133,11 +145,14 @@ std::string audit_json(const AuditReport& report) {
       {"categories", array_of(report.categories, named)},
       {"nodes", array_of(report.nodes, node)},
       {"holders", array_of(report.holders, holder)},
+      {"curve", array_of(report.curve, curve_point)},
+      {"heat", array_of(report.heat, heat_row)},
       {"imports", array_of(report.imports, import_record)},
       {"notes", texts(report.notes)},
       {"out_of_reach", texts(report.out_of_reach)},
   };
-  return out.dump(2) + "\n";
+  // Names were made printable above; a byte that slips through is replaced, not thrown over.
+  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace stint

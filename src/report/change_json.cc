@@ -19,7 +19,7 @@ Json placement(const ShareGpus::Placement& p, SharingMode mode) {
               {"to", {{"node", printable(p.to_node)}, {"gpu", p.to_gpu}}},
               {"share", static_cast<double>(p.parts) / static_cast<double>(kWholeDevice)}};
   if (mode == SharingMode::kMig) {
-    out["mig_profile"] = p.mig_profile;
+    out["mig_profile"] = printable(p.mig_profile);
     out["memory_start"] = p.memory_start;
   }
   return out;
@@ -36,8 +36,8 @@ struct Details {
     out["off_hours_of_week"] = off;
   }
   void operator()(const ResizeNodes& c) const {
-    out["to_instance_type"] = c.to_instance_type;
-    if (!c.to_region.empty()) out["to_region"] = c.to_region;
+    out["to_instance_type"] = printable(c.to_instance_type);
+    if (!c.to_region.empty()) out["to_region"] = printable(c.to_region);
     out["to_count"] = c.to_count;
   }
   void operator()(const ShareGpus& c) const {
@@ -48,9 +48,9 @@ struct Details {
   }
   void operator()(const SwitchMarket& c) const { out["to_market"] = name_of(c.to); }
   void operator()(const Commit& c) const {
-    out["provider"] = c.provider;
-    out["region"] = c.region;
-    out["instance_type"] = c.instance_type;
+    out["provider"] = printable(c.provider);
+    out["region"] = printable(c.region);
+    out["instance_type"] = printable(c.instance_type);
     out["count"] = c.count;
     out["term"] = name_of(c.term);
     out["payment"] = name_of(c.payment);
@@ -60,8 +60,8 @@ struct Details {
     out["from_hours"] = c.from.to_hours();
     out["to_hours"] = c.to.to_hours();
   }
-  void operator()(const MoveOffGpu& c) const { out["to_instance_type"] = c.to_instance_type; }
-  void operator()(const MoveRegion& c) const { out["to_region"] = c.to_region; }
+  void operator()(const MoveOffGpu& c) const { out["to_instance_type"] = printable(c.to_instance_type); }
+  void operator()(const MoveRegion& c) const { out["to_region"] = printable(c.to_region); }
 };
 
 }  // namespace
