@@ -14,9 +14,12 @@ constexpr Duration kStartup = Duration::minutes(10);
 constexpr int64_t kMaxInstances = 128;
 /// Decode and resize of a 224 × 224 training image on one vCPU takes about 8 ms.
 constexpr double kImagesPerVcpu = 125;
-/// One GPU's link: PCIe 4.0 ×16 as measured, NVLink at half its two-way figure, and a 400 Gbit/s network shared by 8.
+/// One GPU's link: PCIe 4.0 ×16 as measured, NVLink at half its two-way figure. Between machines 400 Gbit/s for eight
+/// A100 (AWS p4d), 3,200 for eight H100 and later (AWS p5, Azure ND H100 v5), told apart by NVLink's generation.
 constexpr double kPcieBytesPerSecond = 25e9;
-constexpr double kNetworkBytesPerSecond = 50e9 / 8;
+constexpr double kNetworkBytesPerSecond = 400e9 / 8 / 8;
+constexpr double kFastNetworkBytesPerSecond = 3200e9 / 8 / 8;
+constexpr double kFastNetworkFromNvlink = 900;
 /// Tokens one GPU works on between exchanges of gradients and weights.
 constexpr double kTokensPerStep = 8192;
 constexpr double kItemsPerStep = 32;
@@ -60,18 +63,35 @@ double items_per_step(const ModelFacts& m) {
   return m.family == ModelFamily::kDecoder ? std::max(1.0, kTokensPerStep / std::max(1, m.sequence)) : kItemsPerStep;
 }
 
-/// Items a second of `gpus` GPUs that train together: arithmetic and exchange overlap, the slower one counts.
-/// Each GPU sends and receives weights twice and gradients once a step (ZeRO-3): 3 × parameters × width.
-double training_rate_together(const Trial& t, int64_t gpus, int64_t instances) {
+/// Bytes over `link` bytes per second.
+struct Exchange {
+  double bytes = 0;
+  double link = 1;
+  [[nodiscard]] double seconds() const { return bytes / link; }
+};
+
+/// What each GPU exchanges in a step. Within a machine the state is sharded: weights twice, gradients once (ZeRO-3).
+/// Between machines, when one machine holds the whole state, gradients alone: twice a shard (hybrid sharding, Zhao et
+/// al. 2023, PyTorch FSDP); else everything crosses the network.
+double exchange_seconds(const Trial& t, int64_t instances, bool machine_holds_state) {
+  const double trained = t.work.tuning == Tuning::kLora ? 0.01 : 1.0;
+  const double state = t.work.model.parameters * bytes_per_value(t.work.precision) * trained;
+  const auto each = static_cast<double>(t.gpus_each());
+  const bool nvlink = t.gpu.nvlink_gb_s.has_value();
+  const Exchange inside{3.0 * state * (each - 1) / each, nvlink ? *t.gpu.nvlink_gb_s * 1e9 / 2 : kPcieBytesPerSecond};
+  if (instances == 1) return inside.seconds();
+  const double network = nvlink && *t.gpu.nvlink_gb_s >= kFastNetworkFromNvlink ? kFastNetworkBytesPerSecond : kNetworkBytesPerSecond;
+  const Exchange between{machine_holds_state ? 2.0 * state / each : 3.0 * state, network};
+  return std::max(inside.seconds(), between.seconds());
+}
+
+/// Items a second of all GPUs training together: arithmetic and exchange overlap, the slower one counts.
+double training_rate_together(const Trial& t, int64_t instances, bool machine_holds_state) {
   const double alone = training_rate(t.work.model, t.gpu, t.work.precision);
+  const int64_t gpus = instances * t.gpus_each();
   if (gpus == 1) return alone;
   const double items = items_per_step(t.work.model);
-  const double trained = t.work.tuning == Tuning::kLora ? 0.01 : 1.0;
-  const double bytes = 3.0 * t.work.model.parameters * bytes_per_value(t.work.precision) * trained *
-                       static_cast<double>(gpus - 1) / static_cast<double>(gpus);
-  double link = t.gpu.nvlink_gb_s && t.gpus_each() > 1 ? *t.gpu.nvlink_gb_s * 1e9 / 2 : kPcieBytesPerSecond;
-  if (instances > 1) link = kNetworkBytesPerSecond;
-  return static_cast<double>(gpus) * items / std::max(items / alone, bytes / link);
+  return static_cast<double>(gpus) * items / std::max(items / alone, exchange_seconds(t, instances, machine_holds_state));
 }
 
 /// Fills in what a job takes on `instances`. @return whether it meets the deadline.
@@ -94,10 +114,10 @@ bool trains_across_machines(const Trial& t) { return t.gpus_each() >= 8 && t.gpu
 bool try_training(Trial& t) {
   const MemoryNeed need = training_memory(t.work.model, t.work.precision, t.work.tuning, items_per_step(t.work.model));
   const int64_t most = trains_across_machines(t) ? kMaxInstances : 1;
+  const bool machine_holds_state = t.fits_memory(need.per_gpu(t.gpus_each()));
   for (int64_t n = 1; n <= most; ++n) {
-    const int64_t gpus = n * t.gpus_each();
-    if (!t.fits_memory(need.per_gpu(gpus))) continue;
-    if (time_job(t, n, training_rate_together(t, gpus, n))) return true;
+    if (!machine_holds_state && !t.fits_memory(need.per_gpu(n * t.gpus_each()))) continue;
+    if (time_job(t, n, training_rate_together(t, n, machine_holds_state))) return true;
   }
   return false;
 }

@@ -1,0 +1,206 @@
+// stint catalog: GPU facts, instance types, prices and MIG profiles, as tables or JSON.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "cli/catalog_source.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "host/clock.h"
+#include "model/mig.h"
+#include "report/table.h"
+
+namespace stint {
+namespace {
+
+using nlohmann::json;
+
+struct CatalogArguments {
+  std::string gpu, provider, region, type, market, history;
+  bool layouts = false;
+  bool json = false;
+};
+
+std::string dump(const json& j) { return j.dump(2, ' ', false, json::error_handler_t::replace); }
+
+json or_null(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
+std::string or_dash(const std::optional<double>& value) { return value ? fmt::format("{:.4g}", *value) : "–"; }
+
+/// An empty filter lets everything through.
+bool passes(std::string_view filter, std::string_view text) { return filter.empty() || contains_ignoring_case(text, filter); }
+
+bool is_gpu(const Catalog& catalog, std::string_view filter, std::string_view model) {
+  if (filter.empty()) return true;
+  const GpuFacts* asked = catalog.find_gpu(filter);
+  return asked != nullptr ? asked->model == model : contains_ignoring_case(model, filter);
+}
+
+void print(const Table& table, const std::string& what) {
+  if (table.empty())
+    fmt::print(stderr, "stint: no {} in the catalogue passes the filters\n", what);
+  else
+    fmt::print("{}", table.render(colour_of_stdout()));
+}
+
+json gpu_json(const GpuFacts& g) {
+  return {{"model", g.model}, {"aliases", g.aliases}, {"vendor", g.vendor}, {"architecture", g.architecture},
+          {"memory_bytes", g.memory.count()}, {"memory_bandwidth_gb_s", g.memory_bandwidth_gb_s}, {"fp32_tflops", or_null(g.fp32_tflops)},
+          {"tf32_tflops", or_null(g.tf32_tflops)}, {"fp16_tflops", or_null(g.fp16_tflops)}, {"bf16_tflops", or_null(g.bf16_tflops)},
+          {"fp8_tflops", or_null(g.fp8_tflops)}, {"int8_tops", or_null(g.int8_tops)}, {"tdp_w", g.tdp_w},
+          {"nvlink_gb_s", or_null(g.nvlink_gb_s)}, {"mig", g.mig}, {"source", g.source}, {"as_of", format_date(g.as_of)}};
+}
+
+ExitCode run_gpus(const CatalogArguments& a) {
+  const Catalog& catalog = Catalog::built_in();
+  json rows = json::array();
+  Table table({{"model"}, {"memory GiB", Align::kRight}, {"GB/s", Align::kRight}, {"FP32 TFLOPS", Align::kRight},
+               {"TF32 TFLOPS", Align::kRight}, {"FP16/BF16 TFLOPS", Align::kRight}, {"FP8 TFLOPS", Align::kRight}, {"INT8 TOPS", Align::kRight},
+               {"TDP W", Align::kRight}, {"NVLink GB/s", Align::kRight}, {"MIG"}, {"source"}, {"as of"}});
+  for (const GpuFacts& g : catalog.gpus()) {
+    if (!is_gpu(catalog, a.gpu, g.model)) continue;
+    if (a.json) rows.push_back(gpu_json(g));
+    table.add_row({g.model, fmt::format("{:.4g}", g.memory.to_gibi()), fmt::format("{:.0f}", g.memory_bandwidth_gb_s), or_dash(g.fp32_tflops),
+                   or_dash(g.tf32_tflops), or_dash(g.bf16_tflops ? g.bf16_tflops : g.fp16_tflops), or_dash(g.fp8_tflops), or_dash(g.int8_tops),
+                   fmt::format("{:.0f}", g.tdp_w), or_dash(g.nvlink_gb_s), g.mig ? "yes" : "no", g.source, format_date(g.as_of)});
+  }
+  if (a.json)
+    fmt::print("{}\n", dump(rows));
+  else
+    print(table, "GPU");
+  return ExitCode::kOk;
+}
+
+ExitCode run_instances(const CatalogArguments& a) {
+  const Catalog& catalog = Catalog::built_in();
+  json rows = json::array();
+  Table table({{"provider"}, {"instance type"}, {"GPU"}, {"GPUs", Align::kRight}, {"GiB per GPU", Align::kRight}, {"vCPUs", Align::kRight},
+               {"RAM GiB", Align::kRight}, {"host"}, {"best for"}, {"as of"}});
+  for (const InstanceType& t : catalog.instances()) {
+    if (!passes(a.provider, t.provider) || !passes(a.type, t.name) || !is_gpu(catalog, a.gpu, t.gpu_model)) continue;
+    if (a.json)
+      rows.push_back({{"provider", t.provider}, {"instance_type", t.name}, {"gpu_model", t.gpu_model}, {"gpu_milli", t.gpu_milli},
+                      {"gpu_memory_bytes", t.gpu_memory.count()}, {"vcpus", t.vcpus}, {"memory_bytes", t.memory.count()}, {"arch", t.arch},
+                      {"best_for", t.best_for}, {"source", t.source}, {"as_of", format_date(t.as_of)}});
+    table.add_row({t.provider, t.name, t.gpu_model.empty() ? "–" : t.gpu_model, fmt::format("{:.3g}", static_cast<double>(t.gpu_milli) / 1000),
+                   t.gpu_milli == 0 ? "–" : fmt::format("{:.4g}", t.gpu_memory.to_gibi()), std::to_string(t.vcpus),
+                   fmt::format("{:.5g}", t.memory.to_gibi()), t.arch, t.best_for, format_date(t.as_of)});
+  }
+  if (a.json)
+    fmt::print("{}\n", dump(rows));
+  else
+    print(table, "instance type");
+  return ExitCode::kOk;
+}
+
+ExitCode run_prices(const CatalogArguments& a) {
+  std::optional<Market> market;
+  if (!a.market.empty()) {
+    const auto parsed = parse_market(a.market);
+    if (!parsed.ok()) return fail(parsed.error().message);
+    market = *parsed;
+  }
+  const auto catalog = open_catalog(a.history);
+  if (!catalog.ok()) return fail(catalog.error().message);
+  const Instant today = now();
+  json rows = json::array();
+  size_t stale = 0, shown = 0;
+  Table table({{"provider"}, {"region"}, {"instance type"}, {"market"}, {"term"}, {"per hour", Align::kRight}, {"currency"}, {"as of"}, {"source"}});
+  for (const PriceRow& p : catalog->prices()) {
+    if (!passes(a.provider, p.provider) || !passes(a.region, p.region) || !passes(a.type, p.instance_type) || (market && p.market != *market)) continue;
+    if (!a.gpu.empty()) {
+      const InstanceType* type = catalog->find_instance(p.provider, p.instance_type);
+      if (type == nullptr || !is_gpu(*catalog, a.gpu, type->gpu_model)) continue;
+    }
+    ++shown;
+    if (is_stale(p, today)) ++stale;
+    const Money rate = p.rate.per_hour();
+    if (a.json)
+      rows.push_back({{"provider", p.provider}, {"region", p.region}, {"instance_type", p.instance_type}, {"market", name_of(p.market)},
+                      {"term", name_of(p.term)}, {"payment", name_of(p.payment)}, {"per_hour", rate.to_decimal()}, {"currency", rate.currency().code()},
+                      {"estimated", p.estimated}, {"stale", is_stale(p, today)}, {"source", p.source}, {"as_of", format_date(p.as_of)}});
+    table.add_row({p.provider, p.region, p.instance_type, std::string(name_of(p.market)), fmt::format("{}{}{}", name_of(p.term), p.payment == PaymentOption::kNone ? "" : " ", name_of(p.payment)),
+                   fmt::format("{}{}", p.estimated ? "~" : "", rate.to_decimal()), std::string(rate.currency().code()), format_date(p.as_of), p.source},
+                  is_stale(p, today) ? Tone::kMuted : Tone::kPlain);
+  }
+  if (a.json)
+    fmt::print("{}\n", dump(rows));
+  else
+    print(table, "price");
+  warn_of_stale_prices(stale, shown);
+  return ExitCode::kOk;
+}
+
+json profile_json(const MigGeometry& g, const MigProfile& p) {
+  return {{"gpu_model", g.gpu_model}, {"profile", p.name}, {"compute_slices", p.compute_slices}, {"memory_slices", p.memory_slices},
+          {"memory_bytes", p.memory.count()}, {"max_count", p.max_count}, {"starts", p.starts}, {"parts", g.parts_of(p)}, {"total_parts", g.total_parts()}};
+}
+
+/// Maximal layouts without the +me twins, which hold what the plain profiles hold.
+void show_layouts(const MigGeometry& g, const CatalogArguments& a, json& rows, Table& table) {
+  for (const MigLayout& layout : maximal_layouts(g, MediaProfiles::kExclude)) {
+    const MigParts parts = parts_in(g, layout);
+    std::vector<std::string> places;
+    for (const MigPlacement& p : layout) places.push_back(fmt::format("{}@{}", g.profiles[static_cast<size_t>(p.profile)].name, p.start));
+    if (a.json)
+      rows.push_back({{"gpu_model", g.gpu_model}, {"layout", describe(g, layout)}, {"placements", places}, {"stranded_parts", parts.stranded}, {"total_parts", g.total_parts()}});
+    table.add_row({g.gpu_model, describe(g, layout), fmt::format("{}", fmt::join(places, " ")), fmt::format("{}/{}", parts.stranded, g.total_parts())});
+  }
+}
+
+ExitCode run_mig(const CatalogArguments& a) {
+  const Catalog& catalog = Catalog::built_in();
+  json rows = json::array();
+  Table profiles({{"GPU"}, {"profile"}, {"compute slices", Align::kRight}, {"memory slices", Align::kRight}, {"memory GiB", Align::kRight},
+                  {"most", Align::kRight}, {"starts at memory slice"}, {"share", Align::kRight}});
+  Table layouts({{"GPU"}, {"layout"}, {"profile@memory slice"}, {"stranded", Align::kRight}});
+  for (const MigGeometry& g : mig_geometries()) {
+    if (!is_gpu(catalog, a.gpu, g.gpu_model)) continue;
+    if (a.layouts) {
+      show_layouts(g, a, rows, layouts);
+      continue;
+    }
+    for (const MigProfile& p : g.profiles) {
+      if (a.json) rows.push_back(profile_json(g, p));
+      profiles.add_row({g.gpu_model, p.name, std::to_string(p.compute_slices), std::to_string(p.memory_slices), fmt::format("{:.2f}", p.memory.to_gibi()),
+                        std::to_string(p.max_count), fmt::format("{}", fmt::join(p.starts, " ")), fmt::format("{}/{}", g.parts_of(p), g.total_parts())});
+    }
+  }
+  if (a.json)
+    fmt::print("{}\n", dump(rows));
+  else
+    print(a.layouts ? layouts : profiles, "MIG geometry");
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void add_catalog_command(CLI::App& app, Action& action) {
+  auto a = std::make_shared<CatalogArguments>();
+  CLI::App* command = app.add_subcommand("catalog", "Shows GPU facts, instance types, prices and MIG profiles, each with its source and date");
+  command->require_subcommand(1);
+  command->footer("Example: stint catalog prices --gpu A100-80GB --region eu --market spot");
+  const auto add = [&](const char* name, const char* what, ExitCode (*run)(const CatalogArguments&)) {
+    CLI::App* sub = command->add_subcommand(name, what);
+    sub->add_option("--gpu", a->gpu, "Only this GPU model");
+    sub->add_flag("--json", a->json, "Print JSON");
+    sub->callback([a, run, &action] { action = [a, run] { return run(*a); }; });
+    return sub;
+  };
+  add("gpus", "Data-sheet facts; rates are dense", run_gpus);
+  CLI::App* instances = add("instances", "Instance types", run_instances);
+  CLI::App* prices = add("prices", "Prices per hour of a whole instance; ~ marks an estimate", run_prices);
+  CLI::App* mig = add("mig", "MIG profiles, or the layouts that fill a GPU", run_mig);
+  mig->add_flag("--layouts", a->layouts, "Every layout nothing can be added to, and what it strands");
+  for (CLI::App* sub : {instances, prices}) {
+    sub->add_option("--provider", a->provider, "Only this provider");
+    sub->add_option("--type", a->type, "Only types whose name contains this");
+  }
+  prices->add_option("--region", a->region, "Only regions whose name contains this");
+  prices->add_option("--market", a->market, "on-demand, spot or reserved");
+  prices->add_option("--history", a->history, "Lay this History's imported prices over the built-in ones");
+}
+
+}  // namespace stint

@@ -1,0 +1,17 @@
+// The catalogue a command works with: the built-in one, with the prices of a History laid over it.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "catalog/catalog.h"
+
+namespace stint {
+
+/// @param history_path  empty = built-in prices only.
+Result<Catalog> open_catalog(const std::string& history_path);
+
+/// Says on stderr how many of the shown prices are older than kPriceStaleAfter; silent when none is.
+void warn_of_stale_prices(size_t stale, size_t shown);
+
+}  // namespace stint
