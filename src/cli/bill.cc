@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/period_options.h"
+#include "codec/focus_writer.h"
 #include "ledger/cost_statement.h"
 #include "report/statement_text.h"
 
@@ -26,12 +27,19 @@ struct BillOptions {
   std::string output;
 };
 
-Result<std::string> render(const BillOptions& options, const Ledger& ledger) {
+std::string focus_csv(const Ledger& ledger, const History& history) {
+  std::string out;
+  write_focus_ledger(ledger, history.nodes, [&](std::string_view piece) { out += piece; });
+  return out;
+}
+
+Result<std::string> render(const BillOptions& options, const Ledger& ledger, const History& history) {
+  const std::string format = options.json ? "json" : options.format;
+  if (format == "focus") return focus_csv(ledger, history);
   StatementOptions wanted;
   TRY_ASSIGN(wanted.by, parse_tenant_dimension(options.by));
   wanted.idle = options.idle == "spread" ? IdleTreatment::kSpread : IdleTreatment::kSeparate;
   const CostStatement statement = make_statement(ledger, wanted);
-  const std::string format = options.json ? "json" : options.format;
   if (format == "json") return statement_json(statement, ledger);
   if (format == "csv") return statement_csv(statement);
   return statement_table(statement, ledger, options.output.empty() ? colour_of_stdout() : Colour::kNo);
@@ -41,7 +49,7 @@ Status run_bill(const BillOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
   TRY_ASSIGN(const Records records, load_records(options.history, period));
   TRY_ASSIGN(const Accounts accounts, keep_accounts(records, options.basis == "billed" ? CostBasis::kBilled : CostBasis::kEffective));
-  TRY_ASSIGN(const std::string text, render(options, accounts.ledger));
+  TRY_ASSIGN(const std::string text, render(options, accounts.ledger, records.history));
   TRY(write_output(options.output, text));
   for (const std::string& problem : accounts.ledger.problems) fmt::print(stderr, "stint: {}\n", problem);
   return {};
@@ -63,7 +71,9 @@ void add_bill_command(CLI::App& app, Action& action) {
   command->add_option("--idle", options->idle, "separate: idle money beside the rows, by cause; spread: shared by compute money")
       ->check(CLI::IsMember({"separate", "spread"}))
       ->capture_default_str();
-  command->add_option("--format", options->format, "table, json or csv")->check(CLI::IsMember({"table", "json", "csv"}))->capture_default_str();
+  command->add_option("--format", options->format, "table, json, csv, or focus: FOCUS 1.3 rows with the tenants they go to")
+      ->check(CLI::IsMember({"table", "json", "csv", "focus"}))
+      ->capture_default_str();
   command->add_flag("--json", options->json, "the same as --format json");
   command->add_option("-o,--output", options->output, "write to this file");
   command->footer("Example: stint bill --history fleet.db --month 2026-10 --by project --idle spread");

@@ -103,6 +103,14 @@ TEST_F(Bill, PeriodCutsTheBill) {
   EXPECT_THAT(read("bill.csv"), HasSubstr("idle,telemetry-missing,0,0,0,0,0,0,0,0,0,24"));
 }
 
+TEST_F(Bill, FocusRowsSumToTheBill) {
+  write_history();
+  ASSERT_EQ(run({"--history", path("fleet.db"), "--format", "focus", "-o", path("focus.csv")}), 0);
+  const std::string csv = read("focus.csv");
+  EXPECT_THAT(csv, HasSubstr("EffectiveCost"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);  // heading, red, nobody
+}
+
 TEST_F(Bill, WrongUsageAndAbsentFiles) {
   EXPECT_EQ(run({}), 2);
   EXPECT_EQ(run({"--history", path("absent.db")}), 1);

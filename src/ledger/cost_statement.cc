@@ -27,12 +27,11 @@ Money& compute_column(StatementRow& row, WorkloadKind kind) {
 }
 
 Money& column(StatementRow& row, const Posting& p) {
-  if (p.shared) return row.shared;
   switch (p.spend) {
-    case SpendKind::kCompute: return compute_column(row, p.kind);
+    case SpendKind::kCompute: return p.shared ? row.shared : compute_column(row, p.kind);
     case SpendKind::kStorage: return row.storage;
     case SpendKind::kTransfer: return row.transfer;
-    case SpendKind::kOther: return row.other;
+    case SpendKind::kOther: return p.shared ? row.shared : row.other;
   }
   CHECK(false, "spend kind {}", static_cast<int>(p.spend));
 }

@@ -27,10 +27,10 @@ struct StatementRow {
   Money inference;                  ///< batch and real time
   Money evaluation;
   Money other_compute;              ///< notebooks, and work whose kind is not known
-  Money storage;
-  Money transfer;
+  Money storage;                    ///< own and the share of what is common
+  Money transfer;                   ///< the same
   Money other;                      ///< tagged services that are none of the above
-  Money shared;                     ///< share of common cost
+  Money shared;                     ///< share of other common cost: support, tax, untagged services
   Money idle;                       ///< share of idle money; 0 unless kSpread
   Money total;                      ///< sum of the above
   Money inactive;                   ///< of the compute money, what was held but idle

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <tuple>
 #include <vector>
 
 #include "model/history.h"
@@ -28,6 +28,15 @@ class LineMatcher {
   [[nodiscard]] NodeId by_type(const BillLine& line) const;
 
  private:
+  /// A bill has a line per node and hour: names are found by their hash.
+  struct Name {
+    uint64_t hash = 0;
+    NodeId node;
+    std::string_view text;
+  };
+  /// @return invalid when no node or more than one is called so.
+  [[nodiscard]] NodeId node_called(std::string_view name) const;
+
   struct Group {
     std::string_view resource;  ///< of the first line
     bool several = false;       ///< lines of other resources, too
@@ -36,7 +45,7 @@ class LineMatcher {
   static GroupKey group_of(const BillLine& line) { return {line.instance_type, line.region, line.provider}; }
 
   const History& history_;
-  std::unordered_map<std::string_view, NodeId> by_name_;  // looked up, never walked; invalid = several nodes
+  std::vector<Name> names_;  // ascending by hash
   std::map<std::string_view, std::vector<NodeId>> by_type_;
   std::map<GroupKey, Group> groups_;
   std::vector<bool> tied_;

@@ -1,7 +1,7 @@
 #include "ledger/node_hours.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <map>
 
 #include "ledger/host_load.h"
 #include "ledger/slice_weight.h"
@@ -170,7 +170,7 @@ class NodeHoursBuilder {
   HostLoad load_;
   NodeHours out_;
   std::vector<std::vector<Stream>> streams_;      // by node
-  std::unordered_map<uint64_t, uint32_t> ids_;    // looked up, never walked
+  std::map<uint64_t, uint32_t> ids_;              // of packed keys
   NodeHours::Hour current_;
   IdleCause free_cause_ = IdleCause::kUnallocated;
   std::vector<Card> cards_;  // by GPU of the node; reset every hour

@@ -57,8 +57,12 @@ TenantResolver::Who TenantResolver::of_holder(HolderId id, NodeId node) {
 }
 
 TenantResolver::Who TenantResolver::of_node(NodeId id) {
+  const auto [it, fresh] = nodes_.try_emplace(id);
+  if (!fresh) return it->second;
   const Node& node = history_.nodes[id.index()];
-  Who who{tenants_.intern(node_tenant(id)), node.kind};
+  Who& who = it->second;
+  who.tenant = tenants_.intern(node_tenant(id));
+  who.kind = node.kind;
   if (who.kind == WorkloadKind::kUnknown) who.kind = first_guess({node_tenant(id).workload, node.name});
   return who;
 }

@@ -36,6 +36,7 @@ class TenantResolver {
   std::vector<Tenant> node_tenants_;
   std::map<std::pair<uint32_t, NodeId>, Who> runs_;
   std::map<std::pair<HolderId, NodeId>, Who> holders_;
+  std::map<NodeId, Who> nodes_;
 };
 
 }  // namespace stint
