@@ -53,7 +53,8 @@ Result<std::vector<Tag>> tags_of_array(const Json& array, std::string_view json)
 
 /// The value of a key that is there to name the instance type, else a name found anywhere in `details`.
 std::string instance_in_details(std::string_view provider, std::string_view details) {
-  constexpr std::array<std::string_view, 4> kKeys = {"InstanceType", "instance_type", "MachineType", "compute.googleapis.com/machine_spec"};
+  constexpr std::array<std::string_view, 4> kKeys = {"InstanceType", "instance_type", "MachineType",
+                                                     "compute.googleapis.com/machine_spec"};
   const Json parsed = details.starts_with('{') ? Json::parse(details.begin(), details.end(), nullptr, false) : Json();
   if (parsed.is_object())
     for (const std::string_view key : kKeys)
@@ -69,7 +70,9 @@ std::string_view bill_field(const CsvRecord& record, int column) {
   return text == "NULL" || text == "null" ? std::string_view() : text;
 }
 
-Error in_column(std::string_view column, const Error& error) { return {error.code, fmt::format("{}: {}", column, error.message)}; }
+Error in_column(std::string_view column, const Error& error) {
+  return {error.code, fmt::format("{}: {}", column, error.message)};
+}
 
 Result<Money> parse_cost(std::string_view column, std::string_view text, Currency currency) {
   if (text.empty()) return invalid("{}: no value where an amount must stand", column);
@@ -97,8 +100,8 @@ Result<Instant> InstantField::parse(std::string_view column, std::string_view te
 Result<std::vector<Tag>> parse_tags(std::string_view json) {
   if (json.empty()) return std::vector<Tag>();
   const bool bare = json.front() == '"';
-  const Json parsed = bare ? Json::parse(fmt::format("{{{}}}", json), nullptr, false)
-                           : Json::parse(json.begin(), json.end(), nullptr, false);
+  const Json parsed =
+      bare ? Json::parse(fmt::format("{{{}}}", json), nullptr, false) : Json::parse(json.begin(), json.end(), nullptr, false);
   if (parsed.is_object()) return tags_of_object(parsed, json);
   if (parsed.is_array()) return tags_of_array(parsed, json);
   return bad_tags(json);
@@ -115,8 +118,9 @@ Result<const std::vector<Tag>*> TagsField::parse(std::string_view json) {
 
 void LineClassifier::classify(BillLine& line, std::string_view stated, std::string_view details) {
   key_.clear();
-  for (const std::string_view part : {std::string_view(line.provider), std::string_view(line.service), std::string_view(line.service_category),
-                                      std::string_view(line.resource_type), std::string_view(line.description), stated, details})
+  for (const std::string_view part :
+       {std::string_view(line.provider), std::string_view(line.service), std::string_view(line.service_category),
+        std::string_view(line.resource_type), std::string_view(line.description), stated, details})
     key_.append(part).push_back('\0');
   auto found = known_.find(key_);
   if (found == known_.end()) {

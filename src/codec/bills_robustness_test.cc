@@ -23,7 +23,8 @@ struct Format {
 std::vector<std::string> seeds_of(const std::string& format) {
   std::vector<std::string> out;
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(STINT_SOURCE_DIR) / "fuzz" / "seeds" / format))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(STINT_SOURCE_DIR) / "fuzz" / "seeds" / format))
     files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const auto& file : files) {
@@ -66,7 +67,8 @@ void check(const Format& format, const std::string& bytes, size_t piece) {
   TestingSink sink;
   const auto importer = format.create({.source = "damaged"}, sink);
   bool ok = true;
-  for (size_t at = 0; at < bytes.size() && ok; at += piece) ok = importer->feed(std::string_view(bytes).substr(at, piece)).ok();
+  for (size_t at = 0; at < bytes.size() && ok; at += piece)
+    ok = importer->feed(std::string_view(bytes).substr(at, piece)).ok();
   if (ok) ok = importer->finish().ok();
   if (!ok) return;
   const auto rows = count_rows(format, bytes);
@@ -90,7 +92,8 @@ class DamagedBills : public testing::TestWithParam<const char*> {
 
 TEST_P(DamagedBills, EveryRowOfATruncatedFileIsAccountedFor) {
   for (const std::string& seed : seeds_of(GetParam()))
-    for (size_t cut = 0; cut < seed.size(); ++cut) ASSERT_NO_FATAL_FAILURE(check(format(), seed.substr(0, cut), 1 + cut % 97)) << "cut at " << cut;
+    for (size_t cut = 0; cut < seed.size(); ++cut)
+      ASSERT_NO_FATAL_FAILURE(check(format(), seed.substr(0, cut), 1 + cut % 97)) << "cut at " << cut;
 }
 
 TEST_P(DamagedBills, EveryRowOfACorruptedFileIsAccountedFor) {
@@ -130,7 +133,8 @@ TEST(DamagedOpencost, TruncatedOrCorruptedItIsRefusedOrRejectedButNeverCrashes) 
     }
     for (int round = 0; round < 500; ++round) {
       std::string bytes = seed;
-      for (uint64_t n = 1 + random.below(4); n > 0; --n) bytes[random.below(bytes.size())] = "0159-.e\"{}[],:nx"[random.below(16)];
+      for (uint64_t n = 1 + random.below(4); n > 0; --n)
+        bytes[random.below(bytes.size())] = "0159-.e\"{}[],:nx"[random.below(16)];
       TestingSink sink;
       const auto importer = make_opencost_importer({.source = "damaged"}, sink);
       ASSERT_TRUE(importer->feed(bytes).ok());

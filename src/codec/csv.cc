@@ -26,8 +26,17 @@ const char* find_either(const char* p, const char* end, char a, char b) {
       if (marks != 0) return p + std::countr_zero(marks) / 8;
     }
   }
-  while (p < end && *p != a && *p != b) ++p;
+  while (p < end && *p != a && *p != b)
+    ++p;
   return p;
+}
+
+/// Newlines in `text`, of which most records have none.
+uint64_t newlines_in(std::string_view text) {
+  uint64_t n = 0;
+  for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1))
+    ++n;
+  return n;
 }
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
@@ -141,10 +150,8 @@ void CsvReader::publish(std::string_view text) {
     views_.push_back(field);
   }
   record_.line = next_line_;
-  if (any_quoted_) next_line_ += static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
-  else next_line_ += 1;
-  const bool ends_in_newline = !text.empty() && text.back() == '\n';
-  record_.last_line = std::max(record_.line, next_line_ - (ends_in_newline || !any_quoted_ ? 1 : 0));
+  record_.last_line = next_line_ + (any_quoted_ ? newlines_in(text.substr(0, text.size() - 1)) : 0);
+  next_line_ = record_.last_line + 1;
   record_.fields = views_;
   record_.malformed = malformed_;
   done_ = true;
@@ -211,10 +218,14 @@ Result<bool> CsvReader::finish() {
                    next_line_ + static_cast<uint64_t>(lines_before));
   }
   size_t end = carry_.size();
-  if (state_ == State::kFieldStart) field_begin_ = end;
-  else if (state_ == State::kQuoteSeen) end -= 1;
-  else if (state_ == State::kQuoteThenCr) end -= 2;
-  else if (end > field_begin_ && carry_[end - 1] == '\r') end -= 1;
+  if (state_ == State::kFieldStart)
+    field_begin_ = end;
+  else if (state_ == State::kQuoteSeen)
+    end -= 1;
+  else if (state_ == State::kQuoteThenCr)
+    end -= 2;
+  else if (end > field_begin_ && carry_[end - 1] == '\r')
+    end -= 1;
   end_field(end);
   publish(carry_);
   return true;
@@ -222,14 +233,15 @@ Result<bool> CsvReader::finish() {
 
 Result<CsvHeader> CsvHeader::create(const CsvRecord& record, std::span<const std::string_view> required, CsvNames names) {
   CsvHeader header;
-  for (const std::string_view field : record.fields) header.names_.emplace_back(trim(field));
+  for (const std::string_view field : record.fields)
+    header.names_.emplace_back(trim(field));
   for (size_t i = 0; i < header.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       const std::string& a = header.names_[i];
       const std::string& b = header.names_[j];
       if (a.empty() || !(names == CsvNames::kExact ? a == b : equals_ignoring_case(a, b))) continue;
-      return invalid("line {}: column '{}' stands twice (columns {} and {}): which one counts? Remove one", record.line, excerpt(a),
-                     j + 1, i + 1);
+      return invalid("line {}: column '{}' stands twice (columns {} and {}): which one counts? Remove one", record.line,
+                     excerpt(a), j + 1, i + 1);
     }
   }
   std::string missing;
@@ -237,7 +249,8 @@ Result<CsvHeader> CsvHeader::create(const CsvRecord& record, std::span<const std
     if (header.find(name) < 0) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", name);
   if (missing.empty()) return header;
   std::string found;
-  for (const std::string& name : header.names_) found += fmt::format("{}{}", found.empty() ? "" : ", ", excerpt(name, 40));
+  for (const std::string& name : header.names_)
+    found += fmt::format("{}{}", found.empty() ? "" : ", ", excerpt(name, 40));
   return invalid("line {}: the header lacks the column{} {}; found: {}", record.line,
                  missing.find(',') == std::string::npos ? "" : "s", missing, excerpt(found, 600));
 }

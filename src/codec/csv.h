@@ -24,16 +24,16 @@ enum class CsvQuotes { kRfc4180, kNone };  // kNone: a quote is a letter like an
 struct CsvOptions {
   char separator = ',';
   CsvQuotes quotes = CsvQuotes::kRfc4180;
-  std::string source;                          ///< file name, for messages
+  std::string source;  ///< file name, for messages
   size_t max_record_bytes = kMaxRecordBytes;
 };
 
 /// One record. Views are valid until the next call of the reader, and no longer than the piece it was fed.
 struct CsvRecord {
-  uint64_t line = 0;                           ///< 1-based line its first byte stands on
-  uint64_t last_line = 0;                      ///< larger than `line` when a quoted field holds newlines
-  std::span<const std::string_view> fields;    ///< unquoted and unescaped; at least one
-  bool malformed = false;                      ///< text between a closing quote and the next separator
+  uint64_t line = 0;                         ///< 1-based line its first byte stands on
+  uint64_t last_line = 0;                    ///< larger than `line` when a quoted field holds newlines
+  std::span<const std::string_view> fields;  ///< unquoted and unescaped; at least one
+  bool malformed = false;                    ///< text between a closing quote and the next separator
   /// "" for a column that is not there (−1).
   [[nodiscard]] std::string_view at(int column) const {
     return column < 0 ? std::string_view() : fields[static_cast<size_t>(column)];
@@ -71,7 +71,7 @@ class CsvReader {
   CsvRecord record_;
   // The record being read; positions count from its first byte, so that they stay true when the buffer moves.
   State state_ = State::kFieldStart;
-  bool done_ = false;       // record_ is published: the next call begins a new one
+  bool done_ = false;  // record_ is published: the next call begins a new one
   bool doubled_ = false;
   bool any_quoted_ = false;
   bool any_doubled_ = false;
@@ -79,11 +79,11 @@ class CsvReader {
   size_t position_ = 0;
   size_t field_begin_ = 0;
   std::vector<Extent> extents_;
-  std::string carry_;       // the record so far, when it began in an earlier piece
+  std::string carry_;  // the record so far, when it began in an earlier piece
   std::string unescaped_;
   std::vector<std::string_view> views_;
   uint64_t next_line_ = 1;
-  int mark_bytes_ = 0;      // bytes of the byte order mark seen; −1 = past it
+  int mark_bytes_ = 0;  // bytes of the byte order mark seen; −1 = past it
 };
 
 /// How column names are told apart. kExact lets `user:Owner` and `user:owner` stand side by side.

@@ -25,8 +25,9 @@ Status CsvImporter::take(const CsvRecord& record) {
     reject(record, fmt::format("text after a closing quote (lines {}–{}): write a quote inside a quoted field twice", record.line,
                                record.last_line));
   } else if (record.fields.size() != width_) {
-    reject(record, fmt::format("{} fields where the header has {}{}", record.fields.size(), width_,
-                               record.last_line > record.line ? fmt::format(" (lines {}–{})", record.line, record.last_line) : ""));
+    reject(record,
+           fmt::format("{} fields where the header has {}{}", record.fields.size(), width_,
+                       record.last_line > record.line ? fmt::format(" (lines {}–{})", record.line, record.last_line) : ""));
   } else {
     read_row(record);
   }

@@ -59,14 +59,18 @@ TEST(Csv, NumbersLinesAfterEmbeddedNewlinesAndEmptyLines) {
 TEST(Csv, SkipsByteOrderMarkEvenBeforeAQuote) {
   for (const size_t piece : {size_t{1}, size_t{2}, size_t{3}, size_t{100}}) {
     EXPECT_EQ(read("\xef\xbb\xbf\"a\",b\n", piece).rows, (Rows{{"a", "b"}})) << piece;
-    EXPECT_EQ(read("\xef\xbb" "a\n", piece).rows, (Rows{{"\xef\xbb" "a"}})) << piece;
+    EXPECT_EQ(read("\xef\xbb"
+                   "a\n",
+                   piece)
+                  .rows,
+              (Rows{{"\xef\xbb"
+                     "a"}}))
+        << piece;
   }
   EXPECT_EQ(read("\xef\xbb", 1).rows, (Rows{{"\xef\xbb"}}));
 }
 
-TEST(Csv, QuoteInsideUnquotedFieldIsALetter) {
-  EXPECT_EQ(read("5\" disk,b\"c\"\n", 3).rows, (Rows{{"5\" disk", "b\"c\""}}));
-}
+TEST(Csv, QuoteInsideUnquotedFieldIsALetter) { EXPECT_EQ(read("5\" disk,b\"c\"\n", 3).rows, (Rows{{"5\" disk", "b\"c\""}})); }
 
 TEST(Csv, BarSeparatedWithoutQuotes) {
   const ReadAll all = read("1|\"half|x,y\n", 4, {.separator = '|', .quotes = CsvQuotes::kNone});
@@ -119,7 +123,11 @@ ReadAll read_plainly(std::string_view text) {
         size_t raw = ++i;
         for (;; ++i) {
           if (i >= text.size()) return all.error = "open quote", all;
-          if (text[i] == '"' && i + 1 < text.size() && text[i + 1] == '"') { field += '"'; ++i; continue; }
+          if (text[i] == '"' && i + 1 < text.size() && text[i + 1] == '"') {
+            field += '"';
+            ++i;
+            continue;
+          }
           if (text[i] == '"') break;
           field += text[i];
           if (text[i] == '\n') ++line;
@@ -133,7 +141,8 @@ ReadAll read_plainly(std::string_view text) {
         }
       }
       if (bare) {
-        while (i < text.size() && text[i] != ',' && text[i] != '\n') field += text[i++];
+        while (i < text.size() && text[i] != ',' && text[i] != '\n')
+          field += text[i++];
         if ((i == text.size() || text[i] == '\n') && !field.empty() && field.back() == '\r') field.pop_back();
       } else if (i < text.size() && text[i] == '\r') {
         ++i;
@@ -159,7 +168,8 @@ TEST(Csv, AgreesWithAPlainReaderOnRandomText) {
   constexpr std::string_view kAlphabet = "ab,,\"\"\n\n\rcdefghijkl";
   for (int round = 0; round < 20000; ++round) {
     std::string text;
-    for (size_t n = random.below(40); n > 0; --n) text += kAlphabet[random.below(kAlphabet.size())];
+    for (size_t n = random.below(40); n > 0; --n)
+      text += kAlphabet[random.below(kAlphabet.size())];
     const ReadAll expected = read_plainly(text);
     ReadAll got = read(text, 1 + random.below(12));
     SCOPED_TRACE(testing::Message() << "seed " << seed << " round " << round << " text " << testing::PrintToString(text));

@@ -61,10 +61,13 @@ struct CurColumns {
   CurColumn unblended{"line_item_unblended_cost"}, currency{"line_item_currency_code"};
   CurColumn billing_start{"bill_billing_period_start_date"}, billing_end{"bill_billing_period_end_date"};
   CurColumn payer{"bill_payer_account_id"}, account{"line_item_usage_account_id"}, invoice{"bill_invoice_id"};
-  CurColumn product_code{"line_item_product_code"}, usage_type{"line_item_usage_type"}, description{"line_item_line_item_description"};
+  CurColumn product_code{"line_item_product_code"}, usage_type{"line_item_usage_type"},
+      description{"line_item_line_item_description"};
   CurColumn zone{"line_item_availability_zone"}, resource{"line_item_resource_id"}, quantity{"line_item_usage_amount"};
-  CurColumn term{"pricing_term"}, unit{"pricing_unit"}, list_cost{"pricing_public_on_demand_cost"}, list_rate{"pricing_public_on_demand_rate"};
-  CurColumn product{"product"}, instance_type{"product_instance_type"}, region{"product_region_code"}, legacy_region{"product_region"};
+  CurColumn term{"pricing_term"}, unit{"pricing_unit"}, list_cost{"pricing_public_on_demand_cost"},
+      list_rate{"pricing_public_on_demand_rate"};
+  CurColumn product{"product"}, instance_type{"product_instance_type"}, region{"product_region_code"},
+      legacy_region{"product_region"};
   CurColumn family{"product_product_family"}, sku{"product_sku"};
   CurColumn reservation{"reservation_reservation_a_r_n"}, reservation_cost{"reservation_effective_cost"};
   CurColumn reservation_unused{"reservation_unused_recurring_fee"};
@@ -74,10 +77,42 @@ struct CurColumns {
   CurColumn tags{"resource_tags"}, split_parent{"split_line_item_parent_resource_id"};
 
   std::array<CurColumn*, 36> all() {
-    return {&type, &start, &end, &unblended, &currency, &billing_start, &billing_end, &payer, &account, &invoice, &product_code, &usage_type,
-            &description, &zone, &resource, &quantity, &term, &unit, &list_cost, &list_rate, &product, &instance_type, &region, &legacy_region,
-            &family, &sku, &reservation, &reservation_cost, &reservation_unused, &reservation_unused_upfront, &plan, &plan_cost, &plan_total,
-            &plan_used, &tags, &split_parent};
+    return {&type,
+            &start,
+            &end,
+            &unblended,
+            &currency,
+            &billing_start,
+            &billing_end,
+            &payer,
+            &account,
+            &invoice,
+            &product_code,
+            &usage_type,
+            &description,
+            &zone,
+            &resource,
+            &quantity,
+            &term,
+            &unit,
+            &list_cost,
+            &list_rate,
+            &product,
+            &instance_type,
+            &region,
+            &legacy_region,
+            &family,
+            &sku,
+            &reservation,
+            &reservation_cost,
+            &reservation_unused,
+            &reservation_unused_upfront,
+            &plan,
+            &plan_cost,
+            &plan_total,
+            &plan_used,
+            &tags,
+            &split_parent};
   }
 };
 
@@ -102,30 +137,35 @@ class CurImporter final : public CsvImporter {
     // Tag keys may differ in case alone: names are compared exactly.
     TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, {}, CsvNames::kExact));
     std::vector<std::string> plain;
-    for (const std::string& name : header.names()) plain.push_back(plain_name(name));
+    for (const std::string& name : header.names())
+      plain.push_back(plain_name(name));
     const auto find = [&](CurColumn& column) {
       const auto at = std::find(plain.begin(), plain.end(), plain_name(column.name));
       column.index = at == plain.end() ? -1 : static_cast<int>(at - plain.begin());
     };
-    for (CurColumn* column : columns_.all()) find(*column);
+    for (CurColumn* column : columns_.all())
+      find(*column);
     std::string missing;
     for (const CurColumn* column : {&columns_.type, &columns_.start, &columns_.end, &columns_.unblended, &columns_.currency})
       if (column->index < 0) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", column->name);
     if (!missing.empty())
-      return invalid("line {}: no Cost and Usage Report: {} not among its {} columns; export CUR 2.0 with these columns", record.line, missing,
-                     header.size());
+      return invalid("line {}: no Cost and Usage Report: {} not among its {} columns; export CUR 2.0 with these columns",
+                     record.line, missing, header.size());
     for (size_t i = 0; i < header.size(); ++i) {
       const std::string& name = header.names()[i];
       for (const std::string_view prefix : {"resource_tags_", "resource_tags/", "resourceTags/"})
-        if (name.starts_with(prefix)) tag_columns_.push_back({std::string(tag_key(std::string_view(name).substr(prefix.size()))), static_cast<int>(i)});
+        if (name.starts_with(prefix))
+          tag_columns_.push_back({std::string(tag_key(std::string_view(name).substr(prefix.size()))), static_cast<int>(i)});
     }
     return {};
   }
 
   void read_row(const CsvRecord& record) override {
     const Status done = read_line(record);
-    if (done.ok()) sink().bill_line(line_);
-    else reject(record, done.error().message);
+    if (done.ok())
+      sink().bill_line(line_);
+    else
+      reject(record, done.error().message);
   }
 
   static std::string_view text(const CsvRecord& r, const CurColumn& column) { return bill_field(r, column.index); }
@@ -171,7 +211,8 @@ class CurImporter final : public CsvImporter {
   }
 
   Result<Money> cost(const CsvRecord& r, const CurColumn& column) const {
-    if (column.index < 0) return invalid("{}: this column is not in the report and the line needs it: export it as well", column.name);
+    if (column.index < 0)
+      return invalid("{}: this column is not in the report and the line needs it: export it as well", column.name);
     return parse_cost(column.name, text(r, column), currency_);
   }
 
@@ -208,13 +249,16 @@ class CurImporter final : public CsvImporter {
     TRY_ASSIGN(line_.charge_period.begin, start_.parse(columns_.start.name, text(r, columns_.start), zoneless));
     TRY_ASSIGN(line_.charge_period.end, end_.parse(columns_.end.name, text(r, columns_.end), zoneless));
     if (line_.charge_period.empty())
-      return invalid("{}: {} is not after the start {}", columns_.end.name, format_utc(line_.charge_period.end), format_utc(line_.charge_period.begin));
+      return invalid("{}: {} is not after the start {}", columns_.end.name, format_utc(line_.charge_period.end),
+                     format_utc(line_.charge_period.begin));
     line_.billing_period = month_of(line_.charge_period.begin);
     if (!text(r, columns_.billing_start).empty()) {
-      TRY_ASSIGN(line_.billing_period.begin, billing_start_.parse(columns_.billing_start.name, text(r, columns_.billing_start), zoneless));
+      TRY_ASSIGN(line_.billing_period.begin,
+                 billing_start_.parse(columns_.billing_start.name, text(r, columns_.billing_start), zoneless));
     }
     if (!text(r, columns_.billing_end).empty()) {
-      TRY_ASSIGN(line_.billing_period.end, billing_end_.parse(columns_.billing_end.name, text(r, columns_.billing_end), zoneless));
+      TRY_ASSIGN(line_.billing_period.end,
+                 billing_end_.parse(columns_.billing_end.name, text(r, columns_.billing_end), zoneless));
     }
     return {};
   }
@@ -223,7 +267,8 @@ class CurImporter final : public CsvImporter {
     const auto map = tags_.parse(text(r, columns_.tags));
     if (!map.ok()) return in_column(columns_.tags.name, map.error());
     line_.tags.clear();
-    for (const Tag& tag : *map.value()) line_.tags.emplace_back(tag_key(tag.first), tag.second);
+    for (const Tag& tag : *map.value())
+      line_.tags.emplace_back(tag_key(tag.first), tag.second);
     for (const TagColumn& column : tag_columns_)
       if (const std::string_view value = bill_field(r, column.index); !value.empty()) line_.tags.emplace_back(column.key, value);
     return {};
@@ -271,10 +316,14 @@ class CurImporter final : public CsvImporter {
     line_.commitment_unused = type.amortised == Amortised::kSavingsPlanUnused || type.amortised == Amortised::kReservationUnused;
     line_.correction = type.name == "Refund";
     const std::string_view term = text(r, columns_.term);
-    if (contains_ignoring_case(line_.resource_type, "SpotUsage") || equals_ignoring_case(term, "Spot")) line_.market = Market::kSpot;
-    else if (!line_.commitment_id.empty() || equals_ignoring_case(term, "Reserved")) line_.market = Market::kReserved;
-    else if (equals_ignoring_case(term, "OnDemand")) line_.market = Market::kOnDemand;
-    else line_.market = Market::kUnknown;
+    if (contains_ignoring_case(line_.resource_type, "SpotUsage") || equals_ignoring_case(term, "Spot"))
+      line_.market = Market::kSpot;
+    else if (!line_.commitment_id.empty() || equals_ignoring_case(term, "Reserved"))
+      line_.market = Market::kReserved;
+    else if (equals_ignoring_case(term, "OnDemand"))
+      line_.market = Market::kOnDemand;
+    else
+      line_.market = Market::kUnknown;
   }
 
   CurColumns columns_;

@@ -10,10 +10,14 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::string_view kHeader =
-    "line_item_line_item_type,line_item_usage_start_date,line_item_usage_end_date,line_item_unblended_cost,line_item_currency_code,"
-    "line_item_usage_type,line_item_line_item_description,line_item_availability_zone,line_item_resource_id,pricing_term,pricing_unit,"
-    "pricing_public_on_demand_rate,product,reservation_reservation_a_r_n,reservation_effective_cost,reservation_unused_recurring_fee,"
-    "reservation_unused_amortized_upfront_fee_for_billing_period,savings_plan_savings_plan_a_r_n,savings_plan_savings_plan_effective_cost,"
+    "line_item_line_item_type,line_item_usage_start_date,line_item_usage_end_date,line_item_unblended_cost,line_item_currency_"
+    "code,"
+    "line_item_usage_type,line_item_line_item_description,line_item_availability_zone,line_item_resource_id,pricing_term,pricing_"
+    "unit,"
+    "pricing_public_on_demand_rate,product,reservation_reservation_a_r_n,reservation_effective_cost,reservation_unused_recurring_"
+    "fee,"
+    "reservation_unused_amortized_upfront_fee_for_billing_period,savings_plan_savings_plan_a_r_n,savings_plan_savings_plan_"
+    "effective_cost,"
     "savings_plan_total_commitment_to_date,savings_plan_used_commitment,resource_tags\n";
 constexpr size_t kColumns = 22;
 
@@ -22,8 +26,10 @@ TestingSink import(const std::string& text, Status* status = nullptr) {
   const auto importer = make_cur_importer({.source = "cur.csv"}, sink);
   Status done = importer->feed(text);
   if (done.ok()) done = importer->finish();
-  if (status == nullptr) EXPECT_TRUE(done.ok()) << done.error().message;
-  else *status = done;
+  if (status == nullptr)
+    EXPECT_TRUE(done.ok()) << done.error().message;
+  else
+    *status = done;
   return sink;
 }
 
@@ -31,9 +37,11 @@ TestingSink import(const std::string& text, Status* status = nullptr) {
 std::string row(std::string_view type, std::string_view cost, const std::map<size_t, std::string>& more = {}) {
   std::vector<std::string> fields(kColumns);
   fields[0] = type, fields[1] = "2026-10-01T00:00:00Z", fields[2] = "2026-10-01T01:00:00Z", fields[3] = cost, fields[4] = "USD";
-  for (const auto& [at, value] : more) fields[at] = value;
+  for (const auto& [at, value] : more)
+    fields[at] = value;
   std::string out;
-  for (const std::string& field : fields) out += field + ",";
+  for (const std::string& field : fields)
+    out += field + ",";
   out.back() = '\n';
   return out;
 }
@@ -45,15 +53,22 @@ struct Totals {
 };
 Totals totals(const TestingSink& sink) {
   Totals t;
-  for (const BillLine& line : sink.bill) t.billed += line.billed, t.effective += line.effective;
+  for (const BillLine& line : sink.bill)
+    t.billed += line.billed, t.effective += line.effective;
   return t;
 }
 
 TEST(Cur, OnDemandInstanceHourFromProductMap) {
-  const TestingSink sink = import(std::string(kHeader) +
-                                  row("Usage", "32.7726", {{5, "USE1-BoxUsage:p4d.24xlarge"}, {7, "us-east-1a"}, {8, "i-1"}, {9, "OnDemand"}, {10, "Hrs"},
-                                                           {11, "32.7726"}, {12, R"("{""instance_type"":""p4d.24xlarge"",""region_code"":""us-east-1""}")"},
-                                                           {21, R"("{""user_client"":""acme"",""aws_created_by"":""x""}")"}}));
+  const TestingSink sink =
+      import(std::string(kHeader) + row("Usage", "32.7726",
+                                        {{5, "USE1-BoxUsage:p4d.24xlarge"},
+                                         {7, "us-east-1a"},
+                                         {8, "i-1"},
+                                         {9, "OnDemand"},
+                                         {10, "Hrs"},
+                                         {11, "32.7726"},
+                                         {12, R"("{""instance_type"":""p4d.24xlarge"",""region_code"":""us-east-1""}")"},
+                                         {21, R"("{""user_client"":""acme"",""aws_created_by"":""x""}")"}}));
   ASSERT_EQ(sink.bill.size(), 1U);
   const BillLine& line = sink.bill.front();
   EXPECT_EQ(line.provider, "aws");
@@ -94,7 +109,8 @@ TEST(Cur, SavingsPlanBilledAndAmortisedAgree) {
 
 // Billed: 100 upfront + 30 recurring + 0 used = 130. Amortised: 0 + (5 + 1.25) unused + 2.5 used = 8.75.
 TEST(Cur, ReservationFeesAreAmortised) {
-  const TestingSink sink = import(std::string(kHeader) + row("Fee", "100", {{13, "arn:ri"}}) + row("RIFee", "30", {{13, "arn:ri"}, {15, "5"}, {16, "1.25"}}) +
+  const TestingSink sink = import(std::string(kHeader) + row("Fee", "100", {{13, "arn:ri"}}) +
+                                  row("RIFee", "30", {{13, "arn:ri"}, {15, "5"}, {16, "1.25"}}) +
                                   row("DiscountedUsage", "0", {{13, "arn:ri"}, {14, "2.5"}}));
   ASSERT_EQ(sink.bill.size(), 3U);
   EXPECT_EQ(totals(sink).billed, usd("130"));
@@ -105,8 +121,8 @@ TEST(Cur, ReservationFeesAreAmortised) {
 }
 
 TEST(Cur, EverythingElseCostsWhatItIsBilled) {
-  const TestingSink sink = import(std::string(kHeader) + row("Tax", "1.1") + row("Credit", "-2") + row("Refund", "-0.5") + row("BundledDiscount", "-0.25") +
-                                  row("Fee", "15") + row("SomethingNew", "4"));
+  const TestingSink sink = import(std::string(kHeader) + row("Tax", "1.1") + row("Credit", "-2") + row("Refund", "-0.5") +
+                                  row("BundledDiscount", "-0.25") + row("Fee", "15") + row("SomethingNew", "4"));
   ASSERT_EQ(sink.bill.size(), 6U);
   EXPECT_EQ(totals(sink).billed, usd("17.35"));
   EXPECT_EQ(totals(sink).effective, usd("17.35"));
@@ -117,8 +133,10 @@ TEST(Cur, EverythingElseCostsWhatItIsBilled) {
 
 TEST(Cur, LegacyNamesAndTagColumns) {
   const TestingSink sink = import(
-      "identity/LineItemId,lineItem/LineItemType,lineItem/UsageStartDate,lineItem/UsageEndDate,lineItem/UnblendedCost,lineItem/CurrencyCode,"
-      "product/instanceType,product/region,product/productFamily,resourceTags/user:Client,resourceTags/user:client,resourceTags/aws:createdBy\n"
+      "identity/LineItemId,lineItem/LineItemType,lineItem/UsageStartDate,lineItem/UsageEndDate,lineItem/UnblendedCost,lineItem/"
+      "CurrencyCode,"
+      "product/instanceType,product/region,product/productFamily,resourceTags/user:Client,resourceTags/user:client,resourceTags/"
+      "aws:createdBy\n"
       "x,Usage,2026-10-01T00:00:00Z,2026-10-01T01:00:00Z,1.624,USD,g5.4xlarge,us-east-1,Compute Instance,Acme,,root\n");
   ASSERT_EQ(sink.bill.size(), 1U);
   EXPECT_EQ(sink.bill[0].instance_type, "g5.4xlarge");
@@ -128,8 +146,9 @@ TEST(Cur, LegacyNamesAndTagColumns) {
 }
 
 TEST(Cur, RowsThatLackAFigureAreRejectedByColumn) {
-  const TestingSink sink = import(std::string(kHeader) + row("SavingsPlanCoveredUsage", "9") + row("DiscountedUsage", "x") +
-                                  row("SavingsPlanRecurringFee", "1", {{19, "9e9"}, {20, "-9e9"}}) + row("", "1") + row("Usage", ""));
+  const TestingSink sink =
+      import(std::string(kHeader) + row("SavingsPlanCoveredUsage", "9") + row("DiscountedUsage", "x") +
+             row("SavingsPlanRecurringFee", "1", {{19, "9e9"}, {20, "-9e9"}}) + row("", "1") + row("Usage", ""));
   EXPECT_TRUE(sink.bill.empty());
   ASSERT_EQ(sink.rejected.size(), 5U);
   EXPECT_THAT(sink.rejected[0].second, HasSubstr("savings_plan_savings_plan_effective_cost: no value"));
@@ -141,7 +160,8 @@ TEST(Cur, RowsThatLackAFigureAreRejectedByColumn) {
 
 TEST(Cur, MissingColumnsOfARareLineTypeAreNamedOnItsRow) {
   const TestingSink sink = import(
-      "line_item_line_item_type,line_item_usage_start_date,line_item_usage_end_date,line_item_unblended_cost,line_item_currency_code\n"
+      "line_item_line_item_type,line_item_usage_start_date,line_item_usage_end_date,line_item_unblended_cost,line_item_currency_"
+      "code\n"
       "DiscountedUsage,2026-10-01T00:00:00Z,2026-10-01T01:00:00Z,0,USD\n");
   ASSERT_EQ(sink.rejected.size(), 1U);
   EXPECT_THAT(sink.rejected[0].second, HasSubstr("reservation_effective_cost: this column is not in the report"));

@@ -12,15 +12,17 @@
 namespace stint {
 namespace {
 
-constexpr std::array<std::string_view, 6> kRequired = {"BilledCost", "EffectiveCost", "BillingCurrency",
+constexpr std::array<std::string_view, 6> kRequired = {"BilledCost",     "EffectiveCost",     "BillingCurrency",
                                                        "ChargeCategory", "ChargePeriodStart", "ChargePeriodEnd"};
 // 1.3 splits ProviderName into who sells and who hosts; the host is where the machines are.
-constexpr std::array<std::string_view, 4> kProviderNames = {"ProviderName", "HostProviderName", "ServiceProviderName", "PublisherName"};
+constexpr std::array<std::string_view, 4> kProviderNames = {"ProviderName", "HostProviderName", "ServiceProviderName",
+                                                            "PublisherName"};
 // Columns that state the instance type, and columns that may name it among other things, most telling first.
 constexpr std::array<std::string_view, 2> kStatedNames = {"x_InstanceType", "x_MachineSpec"};
 constexpr std::array<std::string_view, 4> kDetailsNames = {"SkuPriceDetails", "x_SkuDetails", "SkuMeter", "x_SkuMeterName"};
 // Owners that exports carry outside Tags; the part after x_ is the tag's key.
-constexpr std::array<std::string_view, 6> kOwnerNames = {"x_Client", "x_Project", "x_Team", "x_Environment", "x_Workload", "x_CostCenter"};
+constexpr std::array<std::string_view, 6> kOwnerNames = {"x_Client",      "x_Project",  "x_Team",
+                                                         "x_Environment", "x_Workload", "x_CostCenter"};
 
 struct Columns {
   std::array<int, kProviderNames.size()> providers{};
@@ -38,7 +40,8 @@ struct Columns {
 template <size_t N>
 std::array<int, N> find_all(const CsvHeader& header, const std::array<std::string_view, N>& names) {
   std::array<int, N> out{};
-  for (size_t i = 0; i < N; ++i) out[i] = header.find(names[i]);
+  for (size_t i = 0; i < N; ++i)
+    out[i] = header.find(names[i]);
   return out;
 }
 
@@ -82,15 +85,18 @@ class FocusImporter final : public CsvImporter {
   Status read_header(const CsvRecord& record) override {
     TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kRequired));
     if (header.find_any(kProviderNames) < 0)
-      return invalid("line {}: none of ProviderName, HostProviderName, ServiceProviderName and PublisherName is there", record.line);
+      return invalid("line {}: none of ProviderName, HostProviderName, ServiceProviderName and PublisherName is there",
+                     record.line);
     columns_ = columns_of(header);
     return {};
   }
 
   void read_row(const CsvRecord& record) override {
     const Status done = read_line(record);
-    if (done.ok()) sink().bill_line(line_);
-    else reject(record, done.error().message);
+    if (done.ok())
+      sink().bill_line(line_);
+    else
+      reject(record, done.error().message);
   }
 
   Status read_line(const CsvRecord& r) {
@@ -169,7 +175,8 @@ class FocusImporter final : public CsvImporter {
       const std::string_view owner = bill_field(r, columns_.owners[i]);
       const std::string_view key = kOwnerNames[i].substr(2);
       const auto same_key = [&](const Tag& tag) { return equals_ignoring_case(tag.first, key); };
-      if (!owner.empty() && std::none_of(line_.tags.begin(), line_.tags.end(), same_key)) line_.tags.emplace_back(to_lower(key), owner);
+      if (!owner.empty() && std::none_of(line_.tags.begin(), line_.tags.end(), same_key))
+        line_.tags.emplace_back(to_lower(key), owner);
     }
     return {};
   }
@@ -202,10 +209,14 @@ class FocusImporter final : public CsvImporter {
     line_.commitment_unused = equals_ignoring_case(bill_field(r, columns_.commitment_status), "Unused");
     const std::string_view pricing = bill_field(r, columns_.pricing_category);
     const bool committed = !line_.commitment_id.empty() || !bill_field(r, columns_.commitment_type).empty();
-    if (committed || equals_ignoring_case(pricing, "Committed")) line_.market = Market::kReserved;
-    else if (equals_ignoring_case(pricing, "Dynamic")) line_.market = Market::kSpot;
-    else if (equals_ignoring_case(pricing, "Standard")) line_.market = Market::kOnDemand;
-    else line_.market = Market::kUnknown;
+    if (committed || equals_ignoring_case(pricing, "Committed"))
+      line_.market = Market::kReserved;
+    else if (equals_ignoring_case(pricing, "Dynamic"))
+      line_.market = Market::kSpot;
+    else if (equals_ignoring_case(pricing, "Standard"))
+      line_.market = Market::kOnDemand;
+    else
+      line_.market = Market::kUnknown;
   }
 
   Columns columns_{};

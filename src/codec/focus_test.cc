@@ -22,8 +22,10 @@ TestingSink import(const std::string& text, Status* status = nullptr) {
   const auto importer = make_focus_importer({.source = "bill.csv"}, sink);
   Status done = importer->feed(text);
   if (done.ok()) done = importer->finish();
-  if (status == nullptr) EXPECT_TRUE(done.ok()) << done.error().message;
-  else *status = done;
+  if (status == nullptr)
+    EXPECT_TRUE(done.ok()) << done.error().message;
+  else
+    *status = done;
   return sink;
 }
 
@@ -69,7 +71,8 @@ TEST(Focus, NullIsAbsentQuotedOrNot) {
 
 TEST(Focus, ListUnitPriceOnlyPerHour) {
   EXPECT_FALSE(import_one("AWS,1,1,USD,Usage,2024-09-01,2024-09-02,Standard,GB,0.09,x,Networking,").list_unit_price.has_value());
-  EXPECT_FALSE(import_one("AWS,1,1,USD,Usage,2024-09-01,2024-09-02,Standard,vCPU-Hours,0.09,x,Compute,").list_unit_price.has_value());
+  EXPECT_FALSE(
+      import_one("AWS,1,1,USD,Usage,2024-09-01,2024-09-02,Standard,vCPU-Hours,0.09,x,Compute,").list_unit_price.has_value());
 }
 
 TEST(Focus, MarketFromPricingCategoryAndCommitment) {
@@ -92,9 +95,10 @@ TEST(Focus, BadRowsAreRejectedWithColumnAndValueAndReadingGoesOn) {
                                   "AWS,1,1,USD,Usage,2024-09-01,2024-09-02,,,,,,\n");
   EXPECT_EQ(sink.bill.size(), 1U);
   ASSERT_EQ(sink.rejected.size(), 8U);
-  const std::vector<std::string> reasons = {"BilledCost: '12x'", "EffectiveCost: no value", "BillingCurrency: 'usd'",
-                                            "ChargeCategory: 'Gift'", "ChargePeriodStart: '2024-13-01'", "is not after ChargePeriodStart",
-                                            "Tags: '{\"a\":[1]}'", "4 fields where the header has 13"};
+  const std::vector<std::string> reasons = {
+      "BilledCost: '12x'",      "EffectiveCost: no value",         "BillingCurrency: 'usd'",
+      "ChargeCategory: 'Gift'", "ChargePeriodStart: '2024-13-01'", "is not after ChargePeriodStart",
+      "Tags: '{\"a\":[1]}'",    "4 fields where the header has 13"};
   for (size_t i = 0; i < reasons.size(); ++i) {
     EXPECT_EQ(sink.rejected[i].first, i + 2);
     EXPECT_THAT(sink.rejected[i].second, HasSubstr(reasons[i]));
@@ -121,8 +125,10 @@ TEST(Focus, ReadsTagsInEveryShape) {
 
 TEST(Focus, Reads13WithHostProviderAllocationAndOwners) {
   const TestingSink sink = import(
-      "ServiceProviderName,HostProviderName,BilledCost,EffectiveCost,BillingCurrency,ChargeCategory,ChargeClass,ChargePeriodStart,"
-      "ChargePeriodEnd,CommitmentDiscountId,CommitmentDiscountStatus,ChargeDescription,SkuPriceDetails,Tags,AllocatedTags,x_Client\n"
+      "ServiceProviderName,HostProviderName,BilledCost,EffectiveCost,BillingCurrency,ChargeCategory,ChargeClass,"
+      "ChargePeriodStart,"
+      "ChargePeriodEnd,CommitmentDiscountId,CommitmentDiscountStatus,ChargeDescription,SkuPriceDetails,Tags,AllocatedTags,x_"
+      "Client\n"
       "Reseller,Google Cloud,1,2,EUR,Usage,Correction,2026-10-01T00:00:00Z,2026-10-01T01:00:00Z,cud-1,Unused,A2 Instance Core,"
       "\"{\"\"MachineType\"\":\"\"a2-highgpu-1g\"\"}\",\"{\"\"team\"\":\"\"nlp\"\"}\",\"{\"\"project\"\":\"\"chat\"\"}\",acme\n");
   ASSERT_EQ(sink.bill.size(), 1U);
@@ -148,7 +154,8 @@ std::string gunzip(const std::string& path) {
   const gzFile file = gzopen(path.c_str(), "rb");
   if (file == nullptr) return out;
   char buffer[1 << 16];
-  for (int n; (n = gzread(file, buffer, sizeof buffer)) > 0;) out.append(buffer, static_cast<size_t>(n));
+  for (int n; (n = gzread(file, buffer, sizeof buffer)) > 0;)
+    out.append(buffer, static_cast<size_t>(n));
   gzclose(file);
   return out;
 }
@@ -157,10 +164,14 @@ std::vector<std::vector<std::string>> split_plainly(const std::string& text) {
   std::vector<std::vector<std::string>> rows(1, {""});
   bool quoted = false;
   for (const char c : text) {
-    if (c == '"') quoted = !quoted;  // a doubled quote toggles twice
-    else if (c == ',' && !quoted) rows.back().emplace_back();
-    else if (c == '\n' && !quoted) rows.push_back({""});
-    else if (c != '\r' || quoted) rows.back().back() += c;
+    if (c == '"')
+      quoted = !quoted;  // a doubled quote toggles twice
+    else if (c == ',' && !quoted)
+      rows.back().emplace_back();
+    else if (c == '\n' && !quoted)
+      rows.push_back({""});
+    else if (c != '\r' || quoted)
+      rows.back().back() += c;
   }
   if (rows.back() == std::vector<std::string>{""}) rows.pop_back();
   return rows;
@@ -175,7 +186,8 @@ Int128 nanos_of(const std::string& decimal) {
   digits = digits.substr(0, point);
   fraction.resize(std::max<size_t>(fraction.size(), 9), '0');
   Int128 value = 0;
-  for (const char c : digits + fraction.substr(0, 9)) value = value * 10 + (c - '0');
+  for (const char c : digits + fraction.substr(0, 9))
+    value = value * 10 + (c - '0');
   const std::string rest = fraction.substr(9);
   const std::string half = "5" + std::string(rest.empty() ? 0 : rest.size() - 1, '0');
   if (!rest.empty() && (rest > half || (rest == half && value % 2 != 0))) ++value;
@@ -189,11 +201,13 @@ TEST(FocusSample, ImportsWholeAndSumsExactly) {
   const TestingSink sink = import(text);
   const auto rows = split_plainly(text);
   ASSERT_EQ(rows.size(), 1001U);
-  for (const auto& [line, reason] : sink.rejected) ADD_FAILURE() << line << ": " << reason;
+  for (const auto& [line, reason] : sink.rejected)
+    ADD_FAILURE() << line << ": " << reason;
   ASSERT_EQ(sink.bill.size(), 1000U);
 
   std::map<std::string, size_t> column;
-  for (size_t i = 0; i < rows[0].size(); ++i) column[rows[0][i]] = i;
+  for (size_t i = 0; i < rows[0].size(); ++i)
+    column[rows[0][i]] = i;
   Int128 billed = 0, effective = 0, billed_read = 0, effective_read = 0;
   for (size_t i = 1; i < rows.size(); ++i) {
     billed += nanos_of(rows[i][column.at("BilledCost")]);
@@ -208,7 +222,8 @@ TEST(FocusSample, ImportsWholeAndSumsExactly) {
     EXPECT_EQ(line.list_unit_price, Rate::per_hour(Money::nanos(1'624'000'000)));
     EXPECT_EQ(line.spend, SpendKind::kCompute);
   }
-  EXPECT_TRUE(billed_read == billed) << "billed " << static_cast<int64_t>(billed_read) << " against " << static_cast<int64_t>(billed);
+  EXPECT_TRUE(billed_read == billed) << "billed " << static_cast<int64_t>(billed_read) << " against "
+                                     << static_cast<int64_t>(billed);
   EXPECT_TRUE(effective_read == effective);
   EXPECT_EQ(g5_hours, 8U);
   RecordProperty("billed_nanos", std::to_string(static_cast<int64_t>(billed_read)));

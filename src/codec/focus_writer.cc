@@ -8,14 +8,54 @@
 namespace stint {
 namespace {
 
-constexpr std::array<std::string_view, 48> kColumns = {
-    "AllocatedMethodDetails", "AllocatedMethodId", "AllocatedResourceId", "AllocatedResourceName", "AllocatedTags", "AvailabilityZone",
-    "BilledCost", "BillingAccountId", "BillingCurrency", "BillingPeriodEnd", "BillingPeriodStart", "ChargeCategory", "ChargeClass",
-    "ChargeDescription", "ChargePeriodEnd", "ChargePeriodStart", "CommitmentDiscountId", "CommitmentDiscountStatus", "ContractedCost",
-    "EffectiveCost", "HostProviderName", "InvoiceId", "ListCost", "ListUnitPrice", "PricingCategory", "PricingQuantity", "PricingUnit",
-    "ProviderName", "RegionId", "ResourceId", "ResourceName", "ResourceType", "ServiceCategory", "ServiceName", "ServiceProviderName", "SkuId",
-    "SubAccountId", "Tags", "x_Client", "x_Environment", "x_GpuModel", "x_IdleCause", "x_InstanceType", "x_Project", "x_SpendKind", "x_Team",
-    "x_Workload", "x_WorkloadKind"};
+constexpr std::array<std::string_view, 48> kColumns = {"AllocatedMethodDetails",
+                                                       "AllocatedMethodId",
+                                                       "AllocatedResourceId",
+                                                       "AllocatedResourceName",
+                                                       "AllocatedTags",
+                                                       "AvailabilityZone",
+                                                       "BilledCost",
+                                                       "BillingAccountId",
+                                                       "BillingCurrency",
+                                                       "BillingPeriodEnd",
+                                                       "BillingPeriodStart",
+                                                       "ChargeCategory",
+                                                       "ChargeClass",
+                                                       "ChargeDescription",
+                                                       "ChargePeriodEnd",
+                                                       "ChargePeriodStart",
+                                                       "CommitmentDiscountId",
+                                                       "CommitmentDiscountStatus",
+                                                       "ContractedCost",
+                                                       "EffectiveCost",
+                                                       "HostProviderName",
+                                                       "InvoiceId",
+                                                       "ListCost",
+                                                       "ListUnitPrice",
+                                                       "PricingCategory",
+                                                       "PricingQuantity",
+                                                       "PricingUnit",
+                                                       "ProviderName",
+                                                       "RegionId",
+                                                       "ResourceId",
+                                                       "ResourceName",
+                                                       "ResourceType",
+                                                       "ServiceCategory",
+                                                       "ServiceName",
+                                                       "ServiceProviderName",
+                                                       "SkuId",
+                                                       "SubAccountId",
+                                                       "Tags",
+                                                       "x_Client",
+                                                       "x_Environment",
+                                                       "x_GpuModel",
+                                                       "x_IdleCause",
+                                                       "x_InstanceType",
+                                                       "x_Project",
+                                                       "x_SpendKind",
+                                                       "x_Team",
+                                                       "x_Workload",
+                                                       "x_WorkloadKind"};
 
 /// How providers call themselves in FOCUS.
 std::string_view provider_name(std::string_view canonical) {
@@ -42,7 +82,8 @@ std::string json_text(const nlohmann::json& json) { return json.dump(-1, ' ', fa
 std::string json_of(const std::vector<Tag>& tags) {
   if (tags.empty()) return {};
   nlohmann::json object = nlohmann::json::object();
-  for (const auto& [key, value] : tags) object[key] = value;
+  for (const auto& [key, value] : tags)
+    object[key] = value;
   return json_text(object);
 }
 
@@ -75,15 +116,18 @@ struct Division {
 Division divide(const BillLine& line, CostBasis basis, std::span<const Posting> postings) {
   Division d;
   std::vector<Money> own;
-  for (const Posting& posting : postings) own.push_back(posting.amount);
+  for (const Posting& posting : postings)
+    own.push_back(posting.amount);
   d.billed = basis == CostBasis::kBilled ? own : divided(line.billed, postings);
   d.effective = basis == CostBasis::kEffective ? own : divided(line.effective, postings);
   if (line.list) d.list = divided(*line.list, postings);
   if (line.contracted) d.contracted = divided(*line.contracted, postings);
   const auto quantity = Money::parse(line.quantity);
   if (postings.size() > 1 && quantity.ok())
-    for (const Money part : divided(quantity.value(), postings)) d.quantity.push_back(part.to_decimal());
-  else d.quantity.assign(postings.size(), line.quantity);
+    for (const Money part : divided(quantity.value(), postings))
+      d.quantity.push_back(part.to_decimal());
+  else
+    d.quantity.assign(postings.size(), line.quantity);
   return d;
 }
 
@@ -93,12 +137,14 @@ class Writer {
       : ledger_(ledger), nodes_(nodes), out_(out) {}
 
   void write() {
-    for (const std::string_view name : kColumns) field(name);
+    for (const std::string_view name : kColumns)
+      field(name);
     end_row();
     const std::span<const Posting> all = ledger_.postings;
     for (size_t begin = 0; begin < all.size();) {
       size_t end = begin;
-      while (end < all.size() && all[end].bill_line == all[begin].bill_line) ++end;
+      while (end < all.size() && all[end].bill_line == all[begin].bill_line)
+        ++end;
       write_line(all[begin].bill_line, all.subspan(begin, end - begin));
       begin = end;
     }
@@ -128,7 +174,8 @@ class Writer {
     for (const TenantDimension d : kTenantDimensions)
       if (!get(tenant, d).empty()) path += (path.empty() ? "" : "/") + get(tenant, d);
     const std::string_view method = posting.shared ? "stint-share-of-gpu-cost" : "stint-gpu-hours";
-    field(json_text({{"basis", ledger_.basis == CostBasis::kEffective ? "EffectiveCost" : "BilledCost"}, {"idleCause", name_of(posting.cause)}}));
+    field(json_text({{"basis", ledger_.basis == CostBasis::kEffective ? "EffectiveCost" : "BilledCost"},
+                     {"idleCause", name_of(posting.cause)}}));
     field(method);
     field(path);
     field(to_someone ? (tenant.workload.empty() ? path : tenant.workload) : "");
@@ -191,7 +238,8 @@ class Writer {
       text_ += value;
     } else {
       text_ += '"';
-      for (const char c : value) text_.append(c == '"' ? 2 : 1, c);
+      for (const char c : value)
+        text_.append(c == '"' ? 2 : 1, c);
       text_ += '"';
     }
     text_ += ',';

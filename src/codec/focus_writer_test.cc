@@ -38,12 +38,14 @@ BillLine instance_line(Money billed, Money effective) {
 Ledger random_ledger(const std::vector<BillLine>& lines, Prng& random) {
   Ledger ledger;
   const TenantId nobody = ledger.tenants.intern({});
-  const TenantId acme = ledger.tenants.intern({.client = "Acme, \"Ltd\"", .project = "chat", .team = "", .environment = "", .workload = "bert"});
+  const TenantId acme =
+      ledger.tenants.intern({.client = "Acme, \"Ltd\"", .project = "chat", .team = "", .environment = "", .workload = "bert"});
   const TenantId lab = ledger.tenants.intern({.client = "lab", .project = "", .team = "nlp", .environment = "", .workload = ""});
   for (const BillLine& line : lines) {
     const auto index = static_cast<uint32_t>(ledger.lines.size());
     std::vector<int64_t> weights(1 + random.below(4), 1);
-    for (int64_t& w : weights) w += static_cast<int64_t>(random.below(1000));
+    for (int64_t& w : weights)
+      w += static_cast<int64_t>(random.below(1000));
     for (const Money part : split_by_largest_remainder(line.effective, weights)) {
       Posting posting;
       posting.bill_line = index;
@@ -73,7 +75,8 @@ TestingSink import(const std::string& text) {
   const auto importer = make_focus_importer({.source = "out.csv"}, sink);
   EXPECT_TRUE(importer->feed(text).ok());
   EXPECT_TRUE(importer->finish().ok());
-  for (const auto& [line, reason] : sink.rejected) ADD_FAILURE() << line << ": " << reason;
+  for (const auto& [line, reason] : sink.rejected)
+    ADD_FAILURE() << line << ": " << reason;
   return sink;
 }
 
@@ -85,7 +88,8 @@ TEST(FocusWriter, RowsOfALineSumToItInEveryCostAndKeepItsDimensions) {
   for (int i = 0; i < 200; ++i) {
     const auto billed = static_cast<int64_t>(random.below(5'000'000'000));
     const auto effective = i % 7 == 0 ? 0 : static_cast<int64_t>(random.below(5'000'000'000));
-    lines.push_back(instance_line(Money::nanos(i % 5 == 0 ? -billed : billed), Money::nanos(i % 3 == 0 ? -effective : effective)));
+    lines.push_back(
+        instance_line(Money::nanos(i % 5 == 0 ? -billed : billed), Money::nanos(i % 3 == 0 ? -effective : effective)));
   }
   const Ledger ledger = random_ledger(lines, random);
   const TestingSink back = import(written(ledger));

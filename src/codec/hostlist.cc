@@ -29,7 +29,8 @@ Result<std::vector<std::string>> expand_ranges(std::string_view ranges) {
     const auto high = parse_int(high_text);
     if (!low || !high || *low < 0 || *high < *low || low_text.size() > 12) return bad(ranges);
     if (static_cast<size_t>(*high - *low) >= kMaxHosts - out.size()) return invalid("more than {} hosts in one list", kMaxHosts);
-    for (int64_t n = *low; n <= *high; ++n) out.push_back(fmt::format("{:0{}}", n, low_text.size()));
+    for (int64_t n = *low; n <= *high; ++n)
+      out.push_back(fmt::format("{:0{}}", n, low_text.size()));
   }
   return out;
 }
@@ -41,7 +42,8 @@ Result<std::vector<std::string>> expand_expression(std::string_view text) {
     const size_t open = text.find('[');
     const std::string_view plain = text.substr(0, open);
     if (plain.find(']') != std::string_view::npos) return bad(text);
-    for (std::string& name : names) name += plain;
+    for (std::string& name : names)
+      name += plain;
     if (open == std::string_view::npos) break;
     const size_t close = text.find(']', open);
     if (close == std::string_view::npos) return bad(text);
@@ -50,7 +52,8 @@ Result<std::vector<std::string>> expand_expression(std::string_view text) {
     std::vector<std::string> product;
     product.reserve(numbers.size() * names.size());
     for (const std::string& name : names)
-      for (const std::string& number : numbers) product.push_back(name + number);
+      for (const std::string& number : numbers)
+        product.push_back(name + number);
     names = std::move(product);
     text.remove_prefix(close + 1);
   }

@@ -26,7 +26,8 @@ bool all_digits(std::string_view text) { return !text.empty() && std::all_of(tex
 
 /// `4xlarge`, `xlarge`, `large`, `metal`, `metal-24xl`.
 bool is_aws_size(std::string_view size) {
-  constexpr std::array<std::string_view, 8> kPlain = {"nano", "micro", "small", "medium", "large", "xlarge", "metal", "metal-48xl"};
+  constexpr std::array<std::string_view, 8> kPlain = {"nano",  "micro",  "small", "medium",
+                                                      "large", "xlarge", "metal", "metal-48xl"};
   if (std::find(kPlain.begin(), kPlain.end(), size) != kPlain.end()) return true;
   if (size.starts_with("metal-") && size.ends_with("xl")) return all_digits(size.substr(6, size.size() - 8));
   return size.ends_with("xlarge") && all_digits(size.substr(0, size.size() - 6));
@@ -39,7 +40,7 @@ bool is_aws_family(std::string_view family) {
   return letters && std::any_of(family.begin(), family.end(), is_digit);
 }
 
-/// `g5.4xlarge`, and SageMaker's `ml.g5.4xlarge`; not `db.r5.large` or `cache.r6g.large`, which are no machines one can place work on.
+/// `g5.4xlarge`, and SageMaker's `ml.g5.4xlarge`; not `db.r5.large` or `cache.r6g.large`: no work is placed on those.
 bool is_aws(std::string_view token) {
   if (token.starts_with("ml.")) token.remove_prefix(3);
   const size_t dot = token.find('.');
@@ -48,7 +49,7 @@ bool is_aws(std::string_view token) {
 
 /// `a2-highgpu-1g`, `g2-standard-4`, `n1-highmem-96`, `a3-highgpu-8g`.
 bool is_gcp(std::string_view token) {
-  constexpr std::array<std::string_view, 10> kClasses = {"standard", "highmem", "highcpu", "highgpu", "megagpu",
+  constexpr std::array<std::string_view, 10> kClasses = {"standard", "highmem", "highcpu", "highgpu",  "megagpu",
                                                          "ultragpu", "edgegpu", "megamem", "ultramem", "hypermem"};
   const size_t first = token.find('-');
   const size_t last = token.rfind('-');
@@ -101,7 +102,8 @@ std::string find_azure_meter(std::string_view text) {
     const std::string_view token = take_while(rest, is_name);
     window = {window[1], window[2], token};
     if (!is_version(window[2]) || trim(rest).starts_with("Series")) continue;  // "NCads A100 v4 Series" names no size
-    if (is_azure_size(window[0]) && is_azure_accelerator(window[1])) return fmt::format("Standard_{}_{}_{}", window[0], window[1], window[2]);
+    if (is_azure_size(window[0]) && is_azure_accelerator(window[1]))
+      return fmt::format("Standard_{}_{}_{}", window[0], window[1], window[2]);
     if (is_azure_size(window[1])) return fmt::format("Standard_{}_{}", window[1], window[2]);
   }
   return {};
@@ -122,7 +124,8 @@ std::string find_instance_type(std::string_view provider, std::string_view text)
     const auto start = std::find_if(rest.begin(), rest.end(), is_name);
     rest.remove_prefix(static_cast<size_t>(start - rest.begin()));
     std::string_view token = take_while(rest, is_name);
-    while (!token.empty() && (token.back() == '.' || token.back() == '-')) token.remove_suffix(1);  // punctuation
+    while (!token.empty() && (token.back() == '.' || token.back() == '-'))
+      token.remove_suffix(1);  // punctuation
     if (is_type(convention, token)) return std::string(token);
   }
   return provider == "azure" ? find_azure_meter(text) : std::string();

@@ -16,13 +16,15 @@ TEST(InstanceName, Aws) {
 }
 
 TEST(InstanceName, AwsTextWithoutAnInstance) {
-  for (const char* text : {"$0.090 per GB - first 10 TB / month data transfer out beyond the global free tier", "USD 0.045 per db.r5.large hour",
-                           "$0.045 per NAT Gateway Hour", "cache.r6g.large node", "ats.amazon.com large", "EBS:VolumeUsage.gp3", "xlarge", ".large", ""})
+  for (const char* text : {"$0.090 per GB - first 10 TB / month data transfer out beyond the global free tier",
+                           "USD 0.045 per db.r5.large hour", "$0.045 per NAT Gateway Hour", "cache.r6g.large node",
+                           "ats.amazon.com large", "EBS:VolumeUsage.gp3", "xlarge", ".large", ""})
     EXPECT_EQ(find_instance_type("aws", text), "") << text;
 }
 
 TEST(InstanceName, Azure) {
-  EXPECT_EQ(find_instance_type("azure", "Virtual Machines NCads A100 v4 Series - NC24ads A100 v4 - US East"), "Standard_NC24ads_A100_v4");
+  EXPECT_EQ(find_instance_type("azure", "Virtual Machines NCads A100 v4 Series - NC24ads A100 v4 - US East"),
+            "Standard_NC24ads_A100_v4");
   EXPECT_EQ(find_instance_type("azure", "NC4as T4 v3 Spot"), "Standard_NC4as_T4_v3");
   EXPECT_EQ(find_instance_type("azure", "ND96isr H100 v5/ND96isr H100 v5 Low Priority"), "Standard_ND96isr_H100_v5");
   EXPECT_EQ(find_instance_type("azure", "Virtual Machines NCSv3 Series - NC6s v3 - EU West"), "Standard_NC6s_v3");
@@ -31,8 +33,9 @@ TEST(InstanceName, Azure) {
 }
 
 TEST(InstanceName, AzureTextWithoutAnInstance) {
-  for (const char* text : {"Premium SSD Managed Disks - P4 LRS - US East", "Premium Block Blob v2 Hierarchical Namespace - LRS",
-                           "Microsoft Defender for Containers - Standard vCore vCore Pack", "Tables - LRS Data Stored", "Standard_LRS"})
+  for (const char* text :
+       {"Premium SSD Managed Disks - P4 LRS - US East", "Premium Block Blob v2 Hierarchical Namespace - LRS",
+        "Microsoft Defender for Containers - Standard vCore vCore Pack", "Tables - LRS Data Stored", "Standard_LRS"})
     EXPECT_EQ(find_instance_type("azure", text), "") << text;
 }
 

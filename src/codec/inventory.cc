@@ -12,12 +12,34 @@ namespace {
 constexpr std::array<std::string_view, 1> kRequired = {"node"};
 
 enum Column : size_t {
-  kNode, kResourceId, kProvider, kRegion, kZone, kInstanceType, kMarket, kGpuModel, kGpuCount, kVcpus, kMemoryGib, kRatePerHour,
-  kCurrency, kKind, kCheckpointable, kClient, kProject, kTeam, kEnvironment, kWorkload, kFrom, kUntil, kColumnCount
+  kNode,
+  kResourceId,
+  kProvider,
+  kRegion,
+  kZone,
+  kInstanceType,
+  kMarket,
+  kGpuModel,
+  kGpuCount,
+  kVcpus,
+  kMemoryGib,
+  kRatePerHour,
+  kCurrency,
+  kKind,
+  kCheckpointable,
+  kClient,
+  kProject,
+  kTeam,
+  kEnvironment,
+  kWorkload,
+  kFrom,
+  kUntil,
+  kColumnCount
 };
 constexpr std::array<std::string_view, kColumnCount> kNames = {
-    "node", "resource_id", "provider", "region", "zone", "instance_type", "market", "gpu_model", "gpu_count", "vcpus", "memory_gib", "rate_per_hour",
-    "currency", "kind", "checkpointable", "client", "project", "team", "environment", "workload", "from", "until"};
+    "node",      "resource_id", "provider",    "region",        "zone",     "instance_type", "market",         "gpu_model",
+    "gpu_count", "vcpus",       "memory_gib",  "rate_per_hour", "currency", "kind",          "checkpointable", "client",
+    "project",   "team",        "environment", "workload",      "from",     "until"};
 
 Error bad(Column column, std::string_view value, std::string_view expected) {
   return invalid("{}: '{}': {} expected", kNames[column], excerpt(value), expected);
@@ -38,11 +60,13 @@ class InventoryImporter final : public CsvImporter {
  private:
   Status read_header(const CsvRecord& record) override {
     TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kRequired));
-    for (size_t i = 0; i < kColumnCount; ++i) columns_[i] = header.find(kNames[i]);
+    for (size_t i = 0; i < kColumnCount; ++i)
+      columns_[i] = header.find(kNames[i]);
     std::string unknown;
     for (const std::string& name : header.names()) {
       bool known = name.empty();
-      for (const std::string_view column : kNames) known |= equals_ignoring_case(name, column);
+      for (const std::string_view column : kNames)
+        known |= equals_ignoring_case(name, column);
       if (!known) unknown += fmt::format("{}{}", unknown.empty() ? "" : ", ", excerpt(name, 40));
     }
     if (!unknown.empty()) reject(record, fmt::format("unknown columns, not read: {}", excerpt(unknown, 400)));
@@ -51,8 +75,10 @@ class InventoryImporter final : public CsvImporter {
 
   void read_row(const CsvRecord& record) override {
     const auto node = read_node(record);
-    if (node.ok()) sink().node(node.value());
-    else reject(record, node.error().message);
+    if (node.ok())
+      sink().node(node.value());
+    else
+      reject(record, node.error().message);
   }
 
   Result<Node> read_node(const CsvRecord& r) {
@@ -74,7 +100,8 @@ class InventoryImporter final : public CsvImporter {
     }
     if (const std::string kind = text(kKind); !kind.empty()) {
       const auto parsed = parse_workload_kind(kind);
-      if (!parsed.ok()) return bad(kKind, kind, "training, fine-tuning, batch-inference, realtime-inference, evaluation or notebook");
+      if (!parsed.ok())
+        return bad(kKind, kind, "training, fine-tuning, batch-inference, realtime-inference, evaluation or notebook");
       n.kind = parsed.value();
     }
     if (const std::string answer = text(kCheckpointable); !answer.empty()) {
@@ -115,7 +142,8 @@ class InventoryImporter final : public CsvImporter {
       currency = parsed.value();
     }
     const auto parsed = Rate::parse_per_hour(rate, currency);
-    if (!parsed.ok() || parsed.value().per_hour().count_nanos() < 0) return bad(kRatePerHour, rate, "an amount of money per hour, such as 1.624");
+    if (!parsed.ok() || parsed.value().per_hour().count_nanos() < 0)
+      return bad(kRatePerHour, rate, "an amount of money per hour, such as 1.624");
     n.rate = parsed.value();
     return {};
   }

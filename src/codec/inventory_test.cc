@@ -9,22 +9,26 @@ namespace {
 
 using testing::HasSubstr;
 
-TestingSink import(std::unique_ptr<Importer> (*make)(const ImportOptions&, Sink&), std::string_view text, Status* status = nullptr) {
+TestingSink import(std::unique_ptr<Importer> (*make)(const ImportOptions&, Sink&), std::string_view text,
+                   Status* status = nullptr) {
   TestingSink sink;
   const auto importer = make({.source = "f.csv"}, sink);
   Status done = importer->feed(text);
   if (done.ok()) done = importer->finish();
-  if (status == nullptr) EXPECT_TRUE(done.ok()) << done.error().message;
-  else *status = done;
+  if (status == nullptr)
+    EXPECT_TRUE(done.ok()) << done.error().message;
+  else
+    *status = done;
   return sink;
 }
 
 TEST(Inventory, ReadsEveryColumn) {
-  const TestingSink sink = import(
-      make_inventory_importer,
-      "node,resource_id,provider,region,zone,instance_type,market,gpu_model,gpu_count,vcpus,memory_gib,rate_per_hour,currency,kind,"
-      "checkpointable,client,project,team,environment,workload,from,until\n"
-      "n1,i-1,AWS,us-east-1,us-east-1a,p4d.24xlarge,spot,A100-40GB,8,96,1152,21.957642,EUR,training,yes,acme,p,t,prod,w,2026-10-01,2026-11-01\n");
+  const TestingSink sink = import(make_inventory_importer,
+                                  "node,resource_id,provider,region,zone,instance_type,market,gpu_model,gpu_count,vcpus,memory_"
+                                  "gib,rate_per_hour,currency,kind,"
+                                  "checkpointable,client,project,team,environment,workload,from,until\n"
+                                  "n1,i-1,AWS,us-east-1,us-east-1a,p4d.24xlarge,spot,A100-40GB,8,96,1152,21.957642,EUR,training,"
+                                  "yes,acme,p,t,prod,w,2026-10-01,2026-11-01\n");
   ASSERT_TRUE(sink.rejected.empty()) << sink.rejected[0].second;
   ASSERT_EQ(sink.nodes.size(), 1U);
   const Node& n = sink.nodes[0];
@@ -72,8 +76,9 @@ TEST(Inventory, BadValuesAreRejectedWithColumnAndValue) {
                                   "a,,,,,,,,soon,\n"
                                   "a,,,,,,,,2026-10-02,2026-10-01\n");
   EXPECT_TRUE(sink.nodes.empty());
-  const std::vector<std::string> reasons = {"node: no name", "market: 'rented'", "gpu_count: 'eight'", "memory_gib: '1e999'", "rate_per_hour: '-1'",
-                                            "currency: 'dollar'", "kind: 'fun'", "checkpointable: 'maybe'", "from: 'soon'", "is not after from"};
+  const std::vector<std::string> reasons = {
+      "node: no name",      "market: 'rented'", "gpu_count: 'eight'",      "memory_gib: '1e999'", "rate_per_hour: '-1'",
+      "currency: 'dollar'", "kind: 'fun'",      "checkpointable: 'maybe'", "from: 'soon'",        "is not after from"};
   ASSERT_EQ(sink.rejected.size(), reasons.size());
   for (size_t i = 0; i < reasons.size(); ++i) {
     EXPECT_EQ(sink.rejected[i].first, i + 2);
@@ -88,8 +93,8 @@ TEST(Inventory, WithoutNodeColumnItIsRefused) {
 }
 
 TEST(Tenants, RulesKeepTheirOrder) {
-  const TestingSink sink = import(make_tenants_importer,
-                                  "pattern,client,project,team\nnamespace/acme-*,Acme,,nlp\n\"pod/x/*\",Other,p,\n*,Rest,,\n");
+  const TestingSink sink =
+      import(make_tenants_importer, "pattern,client,project,team\nnamespace/acme-*,Acme,,nlp\n\"pod/x/*\",Other,p,\n*,Rest,,\n");
   ASSERT_EQ(sink.rules.size(), 3U);
   EXPECT_EQ(sink.rules[0].pattern, "namespace/acme-*");
   EXPECT_EQ(sink.rules[0].tenant, (Tenant{.client = "Acme", .project = "", .team = "nlp", .environment = "", .workload = ""}));

@@ -32,7 +32,9 @@ std::optional<double> number_of(const dom::object& object, std::string_view key)
 
 bool is_nobodys(std::string_view name) {
   for (const std::string_view special : {"__idle__", "__unallocated__", "__unmounted__", "__shared__", "__external__"})
-    if (name == special || name.ends_with(std::string("/") + std::string(special)) || name.starts_with(std::string(special) + "/")) return true;
+    if (name == special || name.ends_with(std::string("/") + std::string(special)) ||
+        name.starts_with(std::string(special) + "/"))
+      return true;
   return false;
 }
 
@@ -55,8 +57,9 @@ class OpencostImporter final : public Importer {
 
   Status feed(std::string_view bytes) override {
     if (document_.size() + bytes.size() > kMaxRecordBytes)
-      return invalid("{}: larger than {} MiB: ask for less at once, with a smaller window, a larger step or aggregate=namespace,pod", options_.source,
-                     kMaxRecordBytes >> 20);
+      return invalid(
+          "{}: larger than {} MiB: ask for less at once, with a smaller window, a larger step or aggregate=namespace,pod",
+          options_.source, kMaxRecordBytes >> 20);
     document_ += bytes;
     return {};
   }
@@ -65,7 +68,8 @@ class OpencostImporter final : public Importer {
     dom::parser parser;
     dom::element root;
     if (const auto error = parser.parse(document_.data(), document_.size()).get(root); error != simdjson::SUCCESS)
-      return invalid("{}: not JSON ({}): the allocation API's answer is expected as it came", options_.source, simdjson::error_message(error));
+      return invalid("{}: not JSON ({}): the allocation API's answer is expected as it came", options_.source,
+                     simdjson::error_message(error));
     int64_t code = 200;
     if (root["code"].get(code) == simdjson::SUCCESS && code != 200) {
       std::string_view message;
@@ -82,7 +86,8 @@ class OpencostImporter final : public Importer {
         sink_.reject(0, "an entry of `data` is no map of allocations");
         continue;
       }
-      for (const auto& [name, value] : allocations) take(name, value);
+      for (const auto& [name, value] : allocations)
+        take(name, value);
     }
     return {};
   }
@@ -91,10 +96,13 @@ class OpencostImporter final : public Importer {
   void take(std::string_view name, const dom::element& value) {
     if (is_nobodys(name)) return;
     dom::object allocation;
-    if (value.get(allocation) != simdjson::SUCCESS) return sink_.reject(0, fmt::format("allocation '{}': no object", excerpt(name)));
+    if (value.get(allocation) != simdjson::SUCCESS)
+      return sink_.reject(0, fmt::format("allocation '{}': no object", excerpt(name)));
     const auto run = read(name, allocation);
-    if (run.ok()) sink_.run(run.value());
-    else sink_.reject(0, fmt::format("allocation '{}': {}", excerpt(name), run.error().message));
+    if (run.ok())
+      sink_.run(run.value());
+    else
+      sink_.reject(0, fmt::format("allocation '{}': {}", excerpt(name), run.error().message));
   }
 
   Result<Instant> instant(const dom::object& allocation, std::string_view key) const {
@@ -112,7 +120,8 @@ class OpencostImporter final : public Importer {
     run.name = name;
     TRY_ASSIGN(run.started, instant(allocation, "start"));
     TRY_ASSIGN(run.ended, instant(allocation, "end"));
-    if (*run.ended <= *run.started) return invalid("end: {} is not after start {}", format_utc(*run.ended), format_utc(*run.started));
+    if (*run.ended <= *run.started)
+      return invalid("end: {} is not after start {}", format_utc(*run.ended), format_utc(*run.started));
     run.id = fmt::format("{}@{}", name, format_utc(*run.started));  // every step repeats the name
 
     std::string node;
@@ -133,7 +142,8 @@ class OpencostImporter final : public Importer {
     const double cpus = number_of(allocation, "cpuCores").value_or(0);
     const double memory = number_of(allocation, "ramBytes").value_or(0);
     if (gpus < 0 || gpus > 1e6) return invalid("gpuHours: {} GPUs over {} h cannot be", gpus, hours);
-    if (cpus < 0 || cpus > 1e7 || memory < 0 || memory > 1e18) return invalid("cpuCores {} or ramBytes {} cannot be", cpus, memory);
+    if (cpus < 0 || cpus > 1e7 || memory < 0 || memory > 1e18)
+      return invalid("cpuCores {} or ramBytes {} cannot be", cpus, memory);
     const HeldGpus held = held_gpus(gpus);
     run.gpus_requested = held.count;
     run.share = held.share;

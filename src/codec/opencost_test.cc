@@ -14,8 +14,10 @@ TestingSink import(std::string_view text, Status* status = nullptr) {
   const auto importer = make_opencost_importer({.source = "a.json"}, sink);
   Status done = importer->feed(text);
   if (done.ok()) done = importer->finish();
-  if (status == nullptr) EXPECT_TRUE(done.ok()) << done.error().message;
-  else *status = done;
+  if (status == nullptr)
+    EXPECT_TRUE(done.ok()) << done.error().message;
+  else
+    *status = done;
   return sink;
 }
 
@@ -26,7 +28,8 @@ std::string allocation(std::string_view more) {
 }
 
 TEST(Opencost, WholeGpusOfAPod) {
-  const TestingSink sink = import(R"({"code":200,"data":[{"a":)" + allocation(R"("gpuHours":48,"cpuCores":7.5,"ramBytes":1073741824)") + "}]}");
+  const TestingSink sink =
+      import(R"({"code":200,"data":[{"a":)" + allocation(R"("gpuHours":48,"cpuCores":7.5,"ramBytes":1073741824)") + "}]}");
   ASSERT_EQ(sink.runs.size(), 1U);
   const stint::Run& run = sink.runs[0];
   EXPECT_EQ(run.id, "a@2026-10-01T00:00:00Z");
@@ -54,8 +57,9 @@ TEST(Opencost, FractionsBecomeShares) {
 }
 
 TEST(Opencost, NullNumbersAreAbsentAndStepsAreRunsOfTheirOwn) {
-  const TestingSink sink = import(R"({"data":[{"a":)" + allocation(R"("gpuHours":null,"gpuCount":1,"cpuCores":null)") + R"(},null,{"a":)" +
-                                  R"({"window":{"start":"2026-10-02T00:00:00Z","end":"2026-10-03T00:00:00Z"},"gpuHours":0}}]})");
+  const TestingSink sink =
+      import(R"({"data":[{"a":)" + allocation(R"("gpuHours":null,"gpuCount":1,"cpuCores":null)") + R"(},null,{"a":)" +
+             R"({"window":{"start":"2026-10-02T00:00:00Z","end":"2026-10-03T00:00:00Z"},"gpuHours":0}}]})");
   ASSERT_EQ(sink.runs.size(), 2U);
   EXPECT_EQ(sink.runs[0].gpus_requested, 1);
   EXPECT_EQ(sink.runs[1].id, "a@2026-10-02T00:00:00Z");
@@ -64,11 +68,13 @@ TEST(Opencost, NullNumbersAreAbsentAndStepsAreRunsOfTheirOwn) {
 }
 
 TEST(Opencost, IdleAndItsLikeAreNobodys) {
-  EXPECT_TRUE(import(R"({"data":[{"__idle__":{},"__unallocated__":{},"cluster-one/__idle__":{},"__unmounted__/x":{}}]})").runs.empty());
+  EXPECT_TRUE(
+      import(R"({"data":[{"__idle__":{},"__unallocated__":{},"cluster-one/__idle__":{},"__unmounted__/x":{}}]})").runs.empty());
 }
 
 TEST(Opencost, BadAllocationsAreRejectedByName) {
-  const TestingSink sink = import(R"({"data":[{"x":{"start":"2026-10-01T00:00:00Z"},"y":7,"z":)" + allocation(R"("gpuHours":-5)") + "},5]}");
+  const TestingSink sink =
+      import(R"({"data":[{"x":{"start":"2026-10-01T00:00:00Z"},"y":7,"z":)" + allocation(R"("gpuHours":-5)") + "},5]}");
   EXPECT_TRUE(sink.runs.empty());
   ASSERT_EQ(sink.rejected.size(), 4U);
   EXPECT_THAT(sink.rejected[0].second, HasSubstr("allocation 'x': end: no time"));
@@ -92,7 +98,8 @@ TEST(Opencost, RefusesDocumentsBeyondItsMemory) {
   const auto importer = make_opencost_importer({.source = "big.json"}, sink);
   const std::string piece(size_t{8} << 20, ' ');
   Status status;
-  for (int i = 0; i < 9 && status.ok(); ++i) status = importer->feed(piece);
+  for (int i = 0; i < 9 && status.ok(); ++i)
+    status = importer->feed(piece);
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message, HasSubstr("larger than 64 MiB: ask for less at once"));
 }

@@ -22,12 +22,23 @@ struct StateName {
   RunState state;
 };
 constexpr std::array<StateName, 17> kStates = {{
-    {"PENDING", RunState::kPending},     {"CONFIGURING", RunState::kPending},  {"RUNNING", RunState::kRunning},
-    {"COMPLETING", RunState::kRunning},  {"SUSPENDED", RunState::kRunning},    {"RESIZING", RunState::kRunning},
-    {"COMPLETED", RunState::kCompleted}, {"FAILED", RunState::kFailed},        {"OUT_OF_MEMORY", RunState::kFailed},
-    {"CANCELLED", RunState::kCancelled}, {"REVOKED", RunState::kCancelled},    {"TIMEOUT", RunState::kTimeout},
-    {"DEADLINE", RunState::kTimeout},    {"PREEMPTED", RunState::kPreempted},  {"REQUEUED", RunState::kPreempted},
-    {"NODE_FAIL", RunState::kNodeFail},  {"BOOT_FAIL", RunState::kNodeFail},
+    {"PENDING", RunState::kPending},
+    {"CONFIGURING", RunState::kPending},
+    {"RUNNING", RunState::kRunning},
+    {"COMPLETING", RunState::kRunning},
+    {"SUSPENDED", RunState::kRunning},
+    {"RESIZING", RunState::kRunning},
+    {"COMPLETED", RunState::kCompleted},
+    {"FAILED", RunState::kFailed},
+    {"OUT_OF_MEMORY", RunState::kFailed},
+    {"CANCELLED", RunState::kCancelled},
+    {"REVOKED", RunState::kCancelled},
+    {"TIMEOUT", RunState::kTimeout},
+    {"DEADLINE", RunState::kTimeout},
+    {"PREEMPTED", RunState::kPreempted},
+    {"REQUEUED", RunState::kPreempted},
+    {"NODE_FAIL", RunState::kNodeFail},
+    {"BOOT_FAIL", RunState::kNodeFail},
 }};
 
 /// `CANCELLED by 1001` and sacct's shortened `CANCELLED+` are CANCELLED.
@@ -58,13 +69,27 @@ class SacctImporter final : public CsvImporter {
  private:
   Status read_header(const CsvRecord& record) override {
     if (record.fields.size() < 2)
-      return invalid("line {}: '{}' is no header of sacct: write the file with `sacct -P` (and without -n)", record.line, excerpt(record.fields[0]));
+      return invalid("line {}: '{}' is no header of sacct: write the file with `sacct -P` (and without -n)", record.line,
+                     excerpt(record.fields[0]));
     TRY_ASSIGN(const CsvHeader h, CsvHeader::create(record, kRequired));
-    columns_ = {.id = h.find("JobID"), .raw_id = h.find("JobIDRaw"), .name = h.find("JobName"), .user = h.find("User"),
-                .account = h.find("Account"), .partition = h.find("Partition"), .comment = h.find("Comment"), .qos = h.find("QOS"),
-                .state = h.find("State"), .submit = h.find("Submit"), .start = h.find("Start"), .end = h.find("End"),
-                .elapsed = h.find("Elapsed"), .limit = h.find("Timelimit"), .allocated = h.find("AllocTRES"),
-                .requested = h.find("ReqTRES"), .nodes = h.find("NodeList"), .memory = h.find("ReqMem")};
+    columns_ = {.id = h.find("JobID"),
+                .raw_id = h.find("JobIDRaw"),
+                .name = h.find("JobName"),
+                .user = h.find("User"),
+                .account = h.find("Account"),
+                .partition = h.find("Partition"),
+                .comment = h.find("Comment"),
+                .qos = h.find("QOS"),
+                .state = h.find("State"),
+                .submit = h.find("Submit"),
+                .start = h.find("Start"),
+                .end = h.find("End"),
+                .elapsed = h.find("Elapsed"),
+                .limit = h.find("Timelimit"),
+                .allocated = h.find("AllocTRES"),
+                .requested = h.find("ReqTRES"),
+                .nodes = h.find("NodeList"),
+                .memory = h.find("ReqMem")};
     return {};
   }
 
@@ -131,7 +156,8 @@ class SacctImporter final : public CsvImporter {
       if (!names.ok()) return invalid("NodeList: {}", names.error().message);
       const auto count = static_cast<int64_t>(names->size());
       for (int64_t i = 0; i < count; ++i)
-        run.allocations.push_back({.node = names.value()[static_cast<size_t>(i)], .gpu_indexes = {},
+        run.allocations.push_back({.node = names.value()[static_cast<size_t>(i)],
+                                   .gpu_indexes = {},
                                    .gpu_count = held.gpus / count + (i < held.gpus % count ? 1 : 0)});
     }
     if (run.memory == Bytes()) run.memory = requested_memory(trim(r.at(columns_.memory)), run);

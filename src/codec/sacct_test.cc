@@ -25,7 +25,8 @@ TestingSink import(const std::string& text, ImportOptions options = {}) {
 TEST(Sacct, ReadsAJobAndSkipsItsSteps) {
   const TestingSink sink = import(
       std::string(kHeader) +
-      "101|101|train \"resnet\"|ann|vision|gpu|COMPLETED|2026-10-01T07:00:00|2026-10-01T08:00:00|2026-10-01T20:00:00|12:00:00|1-00:00:00|"
+      "101|101|train "
+      "\"resnet\"|ann|vision|gpu|COMPLETED|2026-10-01T07:00:00|2026-10-01T08:00:00|2026-10-01T20:00:00|12:00:00|1-00:00:00|"
       "cpu=64,gres/gpu=12,mem=1000G|billing=1,cpu=64,gres/gpu:a100=12,gres/gpu=12,mem=1000G,node=5|node[01-03,7],x9|200G\n"
       "101.batch|101.batch|batch|||||||||||cpu=64,gres/gpu=12|node01|\n"
       "101.0|101.0|python|||||||||||gres/gpu=12|node01|\n");
@@ -43,7 +44,8 @@ TEST(Sacct, ReadsAJobAndSkipsItsSteps) {
   EXPECT_EQ(run.gpus_requested, 12);
   EXPECT_EQ(run.memory, Bytes::gibi(int64_t{1000}));
   ASSERT_EQ(run.allocations.size(), 5U);
-  const std::vector<std::pair<std::string, int64_t>> expected = {{"node01", 3}, {"node02", 3}, {"node03", 2}, {"node7", 2}, {"x9", 2}};
+  const std::vector<std::pair<std::string, int64_t>> expected = {
+      {"node01", 3}, {"node02", 3}, {"node03", 2}, {"node7", 2}, {"x9", 2}};
   for (size_t i = 0; i < expected.size(); ++i) {
     EXPECT_EQ(run.allocations[i].node, expected[i].first);
     EXPECT_EQ(run.allocations[i].gpu_count, expected[i].second);
@@ -53,8 +55,9 @@ TEST(Sacct, ReadsAJobAndSkipsItsSteps) {
 
 TEST(Sacct, RequeuesOfAJobAreNumbered) {
   const std::string tail = "|2026-10-01T08:00:00|2026-10-01T09:00:00|01:00:00|UNLIMITED||gres/gpu=1|n1|\n";
-  const TestingSink sink = import(std::string(kHeader) + "7|7|j|u|a|p|PREEMPTED|2026-10-01T07:00:00" + tail + "8|8|j|u|a|p|FAILED|2026-10-01T07:00:00" +
-                                  tail + "7|7|j|u|a|p|CANCELLED by 1001|2026-10-01T07:00:00" + tail);
+  const TestingSink sink =
+      import(std::string(kHeader) + "7|7|j|u|a|p|PREEMPTED|2026-10-01T07:00:00" + tail +
+             "8|8|j|u|a|p|FAILED|2026-10-01T07:00:00" + tail + "7|7|j|u|a|p|CANCELLED by 1001|2026-10-01T07:00:00" + tail);
   ASSERT_EQ(sink.runs.size(), 3U);
   EXPECT_EQ(sink.runs[0].restart, 0);
   EXPECT_EQ(sink.runs[0].state, RunState::kPreempted);
@@ -65,9 +68,10 @@ TEST(Sacct, RequeuesOfAJobAreNumbered) {
 }
 
 TEST(Sacct, ArraysKeepTheirIndexAndTheRawIdIsTheHolders) {
-  const TestingSink sink = import(std::string(kHeader) +
-                                  "12_3|15|sweep|u|a|p|RUNNING|2026-10-01T07:00:00|2026-10-01T08:00:00|Unknown|01:00:00||gres/gpu=1|gres/gpu=1|n1|\n"
-                                  "12_[4-9]|12|sweep|u|a|p|PENDING|2026-10-01T07:00:00|Unknown|Unknown|00:00:00||gres/gpu=1||None assigned|4Gc\n");
+  const TestingSink sink =
+      import(std::string(kHeader) +
+             "12_3|15|sweep|u|a|p|RUNNING|2026-10-01T07:00:00|2026-10-01T08:00:00|Unknown|01:00:00||gres/gpu=1|gres/gpu=1|n1|\n"
+             "12_[4-9]|12|sweep|u|a|p|PENDING|2026-10-01T07:00:00|Unknown|Unknown|00:00:00||gres/gpu=1||None assigned|4Gc\n");
   ASSERT_EQ(sink.runs.size(), 2U);
   EXPECT_EQ(sink.runs[0].id, "12_3");
   EXPECT_EQ(sink.runs[0].holder.job, "15");
@@ -79,14 +83,15 @@ TEST(Sacct, ArraysKeepTheirIndexAndTheRawIdIsTheHolders) {
 }
 
 TEST(Sacct, LocalTimesAreTakenAtTheGivenOffset) {
-  const TestingSink sink = import(
-      "JobID|State|Start|End\n1|COMPLETED|2026-10-01T08:00:00|2026-10-01T09:00:00\n", {.zoneless = {Duration::hours(2)}});
+  const TestingSink sink =
+      import("JobID|State|Start|End\n1|COMPLETED|2026-10-01T08:00:00|2026-10-01T09:00:00\n", {.zoneless = {Duration::hours(2)}});
   ASSERT_EQ(sink.runs.size(), 1U);
   EXPECT_EQ(format_utc(*sink.runs[0].started), "2026-10-01T06:00:00Z");
 }
 
 TEST(Sacct, MigAllocationsAreShares) {
-  const TestingSink sink = import("JobID|State|Start|End|AllocTRES|NodeList\n1|COMPLETED|2026-10-01T08:00:00|2026-10-01T09:00:00|gres/gpu:3g.40gb=1|n1\n");
+  const TestingSink sink = import(
+      "JobID|State|Start|End|AllocTRES|NodeList\n1|COMPLETED|2026-10-01T08:00:00|2026-10-01T09:00:00|gres/gpu:3g.40gb=1|n1\n");
   ASSERT_EQ(sink.runs.size(), 1U);
   EXPECT_EQ(sink.runs[0].share, GpuShare::of(3, 7));
 }
@@ -102,10 +107,16 @@ TEST(Sacct, BadRowsAreRejectedWithColumnAndValue) {
       "5|FAILED|2026-10-01T08:00:00|2026-10-01T09:00:00||n[1\n"
       "6|FAILED|2026-10-01T08:00:00|2026-10-01T09:00:00\n");
   EXPECT_TRUE(sink.runs.empty());
-  const std::vector<std::string> reasons = {"JobID: 'x'", "State: 'DONE'", "Start: 'yesterday'", "is before Start", "AllocTRES: 'gres/gpu=many'",
-                                            "NodeList: 'n[1'", "4 fields where the header has 6"};
+  const std::vector<std::string> reasons = {"JobID: 'x'",
+                                            "State: 'DONE'",
+                                            "Start: 'yesterday'",
+                                            "is before Start",
+                                            "AllocTRES: 'gres/gpu=many'",
+                                            "NodeList: 'n[1'",
+                                            "4 fields where the header has 6"};
   ASSERT_EQ(sink.rejected.size(), reasons.size());
-  for (size_t i = 0; i < reasons.size(); ++i) EXPECT_THAT(sink.rejected[i].second, HasSubstr(reasons[i]));
+  for (size_t i = 0; i < reasons.size(); ++i)
+    EXPECT_THAT(sink.rejected[i].second, HasSubstr(reasons[i]));
 }
 
 TEST(Sacct, AHeaderlessFileIsRefused) {

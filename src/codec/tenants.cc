@@ -39,10 +39,15 @@ class TenantsImporter final : public CsvImporter {
   void read_row(const CsvRecord& record) override {
     TenantRule rule{.pattern = std::string(trim(record.at(pattern_))), .tenant = {}};
     if (!names_a_kind(rule.pattern))
-      return reject(record, fmt::format("pattern: '{}' matches nothing: begin it with namespace/, account/, user/, node/, pod/NAMESPACE/ or job/",
-                                        excerpt(rule.pattern)));
-    for (size_t i = 0; i < kTenantDimensions.size(); ++i) get(rule.tenant, kTenantDimensions[i]) = trim(record.at(dimensions_[i]));
-    if (rule.tenant.empty()) return reject(record, fmt::format("pattern '{}': no client, project, team, environment or workload is given", excerpt(rule.pattern)));
+      return reject(
+          record,
+          fmt::format("pattern: '{}' matches nothing: begin it with namespace/, account/, user/, node/, pod/NAMESPACE/ or job/",
+                      excerpt(rule.pattern)));
+    for (size_t i = 0; i < kTenantDimensions.size(); ++i)
+      get(rule.tenant, kTenantDimensions[i]) = trim(record.at(dimensions_[i]));
+    if (rule.tenant.empty())
+      return reject(
+          record, fmt::format("pattern '{}': no client, project, team, environment or workload is given", excerpt(rule.pattern)));
     sink().tenant_rule(rule);
   }
 

@@ -25,11 +25,16 @@ std::optional<Bytes> parse_slurm_memory(std::string_view text) {
   if (text.empty()) return std::nullopt;
   int shift = 20;
   switch (text.back()) {
-    case 'K': case 'k': shift = 10; break;
-    case 'M': case 'm': shift = 20; break;
-    case 'G': case 'g': shift = 30; break;
-    case 'T': case 't': shift = 40; break;
-    case 'P': case 'p': shift = 50; break;
+    case 'K':
+    case 'k': shift = 10; break;
+    case 'M':
+    case 'm': shift = 20; break;
+    case 'G':
+    case 'g': shift = 30; break;
+    case 'T':
+    case 't': shift = 40; break;
+    case 'P':
+    case 'p': shift = 50; break;
     default: shift = 0; break;
   }
   if (shift != 0) text.remove_suffix(1);
@@ -81,8 +86,10 @@ Result<Tres> parse_tres(std::string_view text) {
     if (!gpu && key != "cpu") continue;
     const auto count = parse_int(value);
     if (!count || *count < 0 || *count > kMax) return invalid("'{}' is no count", excerpt(entry));
-    if (key == "cpu") out.cpus = *count;
-    else if (key == "gres/gpu") out.gpus = *count;
+    if (key == "cpu")
+      out.cpus = *count;
+    else if (key == "gres/gpu")
+      out.gpus = *count;
     else {
       typed_gpus += *count;
       if (const auto share = mig_share(key.substr(9))) {

@@ -13,8 +13,8 @@
 namespace stint {
 
 struct Tres {
-  int64_t gpus = 0;               ///< whole GPUs, or MIG instances when `mig` is there
-  std::optional<GpuShare> mig;    ///< all GPUs are instances of one profile: the share of its device one of them is
+  int64_t gpus = 0;             ///< whole GPUs, or MIG instances when `mig` is there
+  std::optional<GpuShare> mig;  ///< all GPUs are instances of one profile: the share of its device one of them is
   int64_t cpus = 0;
   Bytes memory;
 };

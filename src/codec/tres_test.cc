@@ -26,7 +26,8 @@ TEST(Tres, MigProfilesAreSharesOfADevice) {
 
 TEST(Tres, EmptyIsNothingAndNonsenseIsRefused) {
   EXPECT_EQ(parse_tres("").value().gpus, 0);
-  for (const char* text : {"cpu", "cpu=x", "gres/gpu=-1", "mem=5Q", "gres/gpu:a100="}) EXPECT_FALSE(parse_tres(text).ok()) << text;
+  for (const char* text : {"cpu", "cpu=x", "gres/gpu=-1", "mem=5Q", "gres/gpu:a100="})
+    EXPECT_FALSE(parse_tres(text).ok()) << text;
 }
 
 TEST(Slurm, Memory) {
@@ -42,7 +43,8 @@ TEST(Slurm, Durations) {
   EXPECT_EQ(parse_slurm_duration("1-02:03:04"), Duration::seconds(86400 + 2 * 3600 + 3 * 60 + 4));
   EXPECT_EQ(parse_slurm_duration("08:00:00"), Duration::hours(8));
   EXPECT_EQ(parse_slurm_duration("05:30.250"), Duration::seconds(330));
-  for (const char* text : {"UNLIMITED", "Partition_Limit", "", "5", "1:2:3:4", "x:y"}) EXPECT_FALSE(parse_slurm_duration(text).has_value()) << text;
+  for (const char* text : {"UNLIMITED", "Partition_Limit", "", "5", "1:2:3:4", "x:y"})
+    EXPECT_FALSE(parse_slurm_duration(text).has_value()) << text;
 }
 
 }  // namespace
