@@ -86,7 +86,7 @@ Proposals find_limit(const FleetView& fleet) {
   Proposals out;
   for (const NodeFacts& node : fleet.facts.nodes) {
     const PlanNode& plan = fleet.books.of(node.id);
-    if (plan.gone || plan.hours_changed || plan.monthly.count_nanos() <= 0 || is_interactive(node.kind)) continue;
+    if (plan.gone || plan.hours_changed || plan.monthly.count_nanos() <= 0 || is_interactive(node.kind) || !sees_all_gpus(node)) continue;
     if (const auto limit = limit_for(blocks_of(node))) {
       const std::string key = node.provider + '\t' + node.region + '\t' + node.instance_type + '\t' + node.workload;
       groups[{key, *limit}].push_back(&node);

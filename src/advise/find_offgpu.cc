@@ -9,10 +9,8 @@ constexpr double kHostBusyPct = 20;
 constexpr double kShortestHours = 7 * 24;
 
 bool works_without_gpu(const NodeFacts& node) {
-  double watched = 0;
-  for (const GpuLoad& gpu : node.gpus) watched = std::max(watched, gpu.covered_hours);
-  return node.quality >= TelemetryQuality::kGood && watched >= kShortestHours &&
-         static_cast<int64_t>(node.gpus.size()) >= node.gpu_count && node.idle_pct.value_or(0) >= kIdlePct &&
+  return node.quality >= TelemetryQuality::kGood && sees_all_gpus(node) && watched_hours(node) >= kShortestHours &&
+         node.idle_pct.value_or(0) >= kIdlePct &&
          node.host_cpu_pct.value_or(0) >= kHostBusyPct;
 }
 

@@ -112,7 +112,8 @@ Proposals find_resize(const FleetView& fleet) {
   std::map<std::pair<std::string, std::string>, NodeGroup> groups;
   for (const NodeFacts& node : fleet.facts.nodes) {
     const PlanNode& plan = fleet.books.of(node.id);
-    if (plan.gone || plan.structure_changed || node.quality < TelemetryQuality::kFair || node.mean_pct.value_or(100) >= kLowUtilizationPct) continue;
+    const bool seen = node.quality >= TelemetryQuality::kFair && sees_all_gpus(node);
+    if (plan.gone || plan.structure_changed || !seen || node.mean_pct.value_or(100) >= kLowUtilizationPct) continue;
     const auto need = need_of(node);
     if (!need) continue;
     const auto fits = candidates_for(fleet, node, *need);

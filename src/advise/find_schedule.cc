@@ -106,7 +106,7 @@ Proposals find_schedule(const FleetView& fleet) {
   std::map<std::string, NodeGroup> services;
   for (const NodeFacts& node : fleet.facts.nodes) {
     const PlanNode& plan = fleet.books.of(node.id);
-    if (plan.gone || plan.monthly.count_nanos() <= 0 || node.quality < TelemetryQuality::kFair) continue;
+    if (plan.gone || plan.monthly.count_nanos() <= 0 || node.quality < TelemetryQuality::kFair || !sees_all_gpus(node)) continue;
     const WeekHours off = long_runs(idle_hours(node, fleet.facts.first_hour));
     if (off.none() || off.all()) continue;  // idle all the time is find_stop's
     if (node.kind == WorkloadKind::kRealtimeInference) {

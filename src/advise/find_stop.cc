@@ -17,11 +17,8 @@ bool is_there_at_the_end(const NodeFacts& node) {
 }
 
 bool is_idle(const NodeFacts& node) {
-  double watched = 0;
-  for (const GpuLoad& gpu : node.gpus) watched = std::max(watched, gpu.covered_hours);
-  const bool enough = node.quality >= TelemetryQuality::kGood && watched >= kShortestHours;
-  // One unwatched GPU may be the busy one.
-  return enough && static_cast<int64_t>(node.gpus.size()) >= node.gpu_count && node.idle_pct.value_or(0) >= kIdlePct &&
+  const bool enough = node.quality >= TelemetryQuality::kGood && sees_all_gpus(node) && watched_hours(node) >= kShortestHours;
+  return enough && node.idle_pct.value_or(0) >= kIdlePct &&
          node.host_cpu_pct.value_or(0) < kHostBusyPct && is_there_at_the_end(node);
 }
 

@@ -40,6 +40,14 @@ std::optional<double> mean_utilization(const NodeGroup& group) {
   return weight > 0 ? std::optional(sum / weight) : std::nullopt;
 }
 
+bool sees_all_gpus(const NodeFacts& node) { return !node.gpus.empty() && static_cast<int64_t>(node.gpus.size()) >= node.gpu_count; }
+
+double watched_hours(const NodeFacts& node) {
+  double hours = 0;
+  for (const GpuLoad& gpu : node.gpus) hours = std::max(hours, gpu.covered_hours);
+  return hours;
+}
+
 Level at_most(Level level, Level limit) { return std::min(level, limit); }
 
 Level confidence_of(const FleetView& fleet, const NodeGroup& group) {

@@ -1,0 +1,255 @@
+#include "advise/audit.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "advise/testing_fleet.h"
+#include "base/prng.h"
+
+namespace stint {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+/// A History of June 2026 with telemetry, as importers would leave it; prices come from the test catalogue.
+struct World {
+  Catalog catalog = test_catalog();
+  History history;
+  Usage usage;
+
+  World() { history.period = usage.period = kJune; }
+
+  using Curve = std::function<double(size_t hour)>;  ///< utilisation %, < 0 = no sample
+
+  Node& node(const std::string& name, const std::string& provider, const std::string& type, WorkloadKind kind) {
+    Node n;
+    n.name = name;
+    n.provider = provider;
+    n.region = provider == "aws" ? "us-east-1" : "us-central1";
+    n.instance_type = type;
+    n.market = Market::kOnDemand;
+    n.gpu_count = catalog.find_instance(provider, type)->whole_gpus();
+    n.gpu_model = catalog.find_instance(provider, type)->gpu_model;
+    n.kind = kind;
+    n.present_from = kJune.begin;
+    n.present_until = kJune.end;
+    history.nodes.push_back(n);
+    return history.nodes.back();
+  }
+
+  /// A GPU of the last node.
+  void gpu(const Curve& utilization, double memory_gib) {
+    Device device;
+    device.node = NodeId(static_cast<uint32_t>(history.nodes.size() - 1));
+    device.index = static_cast<int>(std::count_if(history.devices.begin(), history.devices.end(), [&](const Device& d) { return d.node == device.node; }));
+    device.model = history.nodes.back().gpu_model;
+    device.memory = catalog.find_gpu(device.model)->memory;
+    history.devices.push_back(device);
+    DeviceUsage& use = usage.devices.emplace_back();
+    for (size_t h = 0; h < kJuneHours; ++h) {
+      const double u = utilization(h);
+      if (u < 0) continue;
+      put(use.metrics, Metric::kUtilization, h, u);
+      if (memory_gib > 0) put(use.metrics, Metric::kMemoryUsed, h, memory_gib * 1024 * 1024 * 1024);
+    }
+  }
+
+  static void put(std::map<Metric, HourlySeries>& metrics, Metric metric, size_t hour, double value) {
+    HourlySeries& s = metrics[metric];
+    s.hours.resize(kJuneHours);
+    s.hours[hour] = {static_cast<float>(value), static_cast<float>(value), 3600, static_cast<uint16_t>(value < kIdleBelowPercent ? 1000 : 0)};
+    s.sketch.add(metric, value, 60);
+    s.max = std::max(s.max, value);
+    s.count += 60;
+  }
+
+  AuditReport run() const { return audit({history, usage, catalog, kJune.end, {}}).value(); }
+};
+
+Money sum_of_savings(const AuditReport& report) {
+  Money sum;
+  for (const Finding& f : report.findings) sum += f.saving_per_month;
+  return sum;
+}
+
+const Finding* find(const AuditReport& report, std::string_view kind) {
+  const auto it = std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& f) { return kind_of(f.change) == kind; });
+  return it == report.findings.end() ? nullptr : &*it;
+}
+
+TEST(Audit, PricesAFleetByHandCount) {
+  World world;
+  world.node("lab", "aws", "p3.8xlarge", WorkloadKind::kTraining).checkpointable = false;
+  world.gpu([](size_t h) { return h % 2 == 0 ? 80.0 : 0.0; }, 11);
+  for (int i = 0; i < 3; ++i) world.gpu([](size_t) { return 0.0; }, 0);
+  const AuditReport report = world.run();
+  EXPECT_EQ(report.totals.bill_per_month, usd("8812.8"));  // 12.24 × 720
+  EXPECT_DOUBLE_EQ(report.totals.months, 1);
+  EXPECT_NEAR(report.totals.mean_utilization_pct, 10, 0.01);  // one of four GPUs, 40 %
+  const Finding* resize = find(report, "resize");
+  ASSERT_NE(resize, nullptr);
+  EXPECT_EQ(resize->saving_per_month, usd("6609.6"));  // (12.24 − 3.06) × 720
+  // What is left, 3.06 an hour around the clock, is committed to: 1.24 × 720 less.
+  const Finding* commit = find(report, "commit");
+  ASSERT_NE(commit, nullptr);
+  EXPECT_EQ(commit->saving_per_month, usd("892.8"));
+  EXPECT_TRUE(commit->alone_per_month.is_zero());  // there is no p3.2xlarge before the resize
+  EXPECT_EQ(report.totals.plan_per_month, usd("1310.4"));  // 1.82 × 720
+  // 8,812.80 over 2,880 GPU-hours at 10 %.
+  EXPECT_NEAR(report.totals.per_useful_gpu_hour.to_double(), 30.6, 0.01);
+  ASSERT_THAT(report.nodes, SizeIs(1));
+  EXPECT_EQ(report.nodes[0].verdict, UtilizationVerdict::kOverProvisioned);
+  EXPECT_EQ(report.nodes[0].quality, TelemetryQuality::kGood);
+  EXPECT_THAT(report.nodes[0].findings, SizeIs(2));
+  EXPECT_NEAR(report.heat.at(0).hours.at(0), 20, 0.01);
+  EXPECT_NEAR(report.heat.at(0).hours.at(1), 0, 0.01);
+}
+
+TEST(Audit, WithoutTelemetryThereIsNoFindingThatRestsOnUse) {
+  World world;
+  world.node("dark", "aws", "p3.8xlarge", WorkloadKind::kRealtimeInference);
+  const AuditReport report = world.run();
+  EXPECT_EQ(report.totals.bill_per_month, usd("8812.8"));
+  EXPECT_THAT(report.findings, IsEmpty());
+  EXPECT_EQ(report.nodes.at(0).quality, TelemetryQuality::kNone);
+  EXPECT_EQ(report.nodes.at(0).mean_utilization_pct, std::nullopt);
+  EXPECT_THAT(report.notes, Contains(HasSubstr("no telemetry: dark")));
+}
+
+TEST(Audit, TwoFindingsOnANodeDoNotCountTwice) {
+  World world;
+  world.node("batch", "aws", "p4d.24xlarge", WorkloadKind::kBatchInference).checkpointable = true;
+  for (int i = 0; i < 8; ++i) world.gpu([](size_t h) { return h % 24 < 12 ? 90.0 : 0.0; }, 30);
+  const AuditReport report = world.run();
+  const Finding* schedule = find(report, "schedule-off");
+  const Finding* spot = find(report, "switch-market");
+  ASSERT_NE(schedule, nullptr);
+  ASSERT_NE(spot, nullptr);
+  EXPECT_EQ(schedule->saving_per_month, usd("7920"));  // half of 22 × 720
+  // Spot works on the half that is left; alone it would work on the whole.
+  EXPECT_NEAR(spot->alone_per_month.to_double(), 2 * spot->saving_per_month.to_double(), 1e-6);
+  EXPECT_LT(report.totals.saving_per_month, schedule->alone_per_month + spot->alone_per_month);
+  EXPECT_EQ(report.totals.bill_per_month - report.totals.plan_per_month, sum_of_savings(report));
+}
+
+TEST(Audit, ACommittedMachineIsNotGivenBack) {
+  World world;
+  world.node("reserved", "aws", "p3.8xlarge", WorkloadKind::kTraining).market = Market::kReserved;
+  world.history.nodes[0].rate = Rate::per_hour(usd("7"));
+  for (int i = 0; i < 4; ++i) world.gpu([](size_t) { return 0.0; }, 0);
+  const AuditReport report = world.run();
+  EXPECT_THAT(report.findings, IsEmpty());
+  ASSERT_FALSE(report.rejected.empty());
+  EXPECT_THAT(report.rejected[0].caveats.front(), HasSubstr("reserved"));
+  EXPECT_THAT(report.out_of_reach, Contains(HasSubstr("reserved")));
+}
+
+// GenAI serving: memory held around the clock, two thirds of the samples at 0.
+TEST(Audit, ShowsWhoHoldsMemoryWithoutWorking) {
+  World world;
+  world.node("host", "aws", "p3.2xlarge", WorkloadKind::kUnknown);
+  world.gpu([](size_t h) { return h % 3 == 0 ? 21.0 : 0.0; }, 12);
+  world.history.holders.push_back({});
+  world.history.holders.back().container = "10.0.0.7";
+  DeviceUsage& device = world.usage.devices[0];
+  device.holders.push_back({.holder = HolderId(0), .metrics = device.metrics});
+  const AuditReport report = world.run();
+  ASSERT_THAT(report.holders, SizeIs(1));
+  EXPECT_EQ(report.holders[0].name, "10.0.0.7");
+  EXPECT_NEAR(report.holders[0].mean_utilization_pct, 7, 0.01);
+  EXPECT_NEAR(report.holders[0].idle_pct, 100 * 2.0 / 3, 0.01);
+  EXPECT_NEAR(report.holders[0].memory_mean.to_gibi(), 12, 0.01);
+  EXPECT_NEAR(report.holders[0].gpu_hours, 720, 0.01);
+}
+
+World random_world(uint64_t seed) {
+  Prng prng(seed);
+  World world;
+  const std::pair<const char*, const char*> types[] = {{"aws", "p3.2xlarge"}, {"aws", "p3.8xlarge"}, {"aws", "p4d.24xlarge"}, {"gcp", "a2-highgpu-1g"}};
+  const size_t count = 3 + prng.below(10);
+  for (size_t n = 0; n < count; ++n) {
+    const auto& [provider, type] = types[prng.below(std::size(types))];
+    Node& node = world.node(fmt::format("node-{:02}", n), provider, type, static_cast<WorkloadKind>(prng.below(7)));
+    if (prng.below(3) == 0) node.checkpointable = prng.below(2) == 0;
+    if (prng.below(6) == 0) node.market = Market::kReserved;
+    if (prng.below(4) == 0) node.rate = Rate::per_hour(Money::nanos(1'000'000'007 + static_cast<int64_t>(prng.below(20'000'000'000))));
+    if (prng.below(4) == 0) node.present_until = kJune.begin + kHour * static_cast<int64_t>(50 + prng.below(600));
+    node.tenant.client = fmt::format("client-{}", prng.below(3));
+    const int64_t gpus = node.gpu_count;
+    const size_t on = prng.below(24), length = prng.below(25);
+    const double level = 100 * prng.uniform();
+    const double memory = 14 * prng.uniform();
+    const bool dark = prng.below(5) == 0;
+    const int64_t present = (*node.present_until - kJune.begin).count_ns() / kHour.count_ns();
+    for (int64_t g = 0; g < gpus; ++g) {
+      const bool used = prng.below(3) > 0;
+      world.gpu([&](size_t h) { return dark || static_cast<int64_t>(h) >= present ? -1.0 : used && (h + 24 - on) % 24 < length ? level : 0.0; },
+                used ? memory : 0);
+    }
+  }
+  return world;
+}
+
+TEST(Audit, SavingsSumToBillLessPlanOnRandomFleets) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const AuditReport report = random_world(seed).run();
+    EXPECT_EQ(report.totals.bill_per_month - report.totals.plan_per_month, sum_of_savings(report));
+    EXPECT_GE(report.totals.plan_per_month, Money());
+    std::set<std::string> ids, structural, market;
+    for (const Finding& f : report.findings) {
+      EXPECT_GT(f.saving_per_month, Money());
+      EXPECT_TRUE(ids.insert(f.id).second) << f.id;
+      const std::string_view kind = kind_of(f.change);
+      for (const std::string& node : nodes_of(f.change)) {
+        if (kind == "stop" || kind == "resize" || kind == "share" || kind == "move-off-gpu") {
+          EXPECT_TRUE(structural.insert(node).second) << node;
+        }
+        if (kind == "switch-market" || kind == "commit") {
+          EXPECT_TRUE(market.insert(node).second) << node;
+        }
+      }
+      EXPECT_FALSE(f.apply.empty());
+      EXPECT_FALSE(f.arithmetic.empty());
+    }
+    Money clients, categories;
+    for (const ClientSpend& c : report.clients) clients += c.total;
+    for (const NamedAmount& c : report.categories) categories += c.amount;
+    EXPECT_EQ(clients, report.totals.bill_per_month);
+    EXPECT_EQ(categories, report.totals.bill_per_month);
+  }
+}
+
+TEST(Audit, TheSameHistoryGivesTheSameReport) {
+  const AuditReport a = random_world(7).run();
+  const AuditReport b = random_world(7).run();
+  ASSERT_EQ(a.findings.size(), b.findings.size());
+  for (size_t i = 0; i < a.findings.size(); ++i) {
+    EXPECT_EQ(a.findings[i].id, b.findings[i].id);
+    EXPECT_EQ(a.findings[i].saving_per_month, b.findings[i].saving_per_month);
+    EXPECT_EQ(a.findings[i].apply, b.findings[i].apply);
+  }
+  EXPECT_EQ(a.out_of_reach, b.out_of_reach);
+}
+
+TEST(BillingMonths, WholeMonthsAreCountedAndOthersScaledTo730Hours) {
+  const Interval quarter = {kJune.begin, month_of(from_civil({.year = 2026, .month = 8})).end};
+  EXPECT_DOUBLE_EQ(BillingMonths(quarter).count(), 3);
+  EXPECT_EQ(BillingMonths(quarter).monthly(usd("300")), usd("100"));
+  const Interval ten_days = {kJune.begin + kHour, kJune.begin + kHour * 241};
+  EXPECT_NEAR(BillingMonths(ten_days).count(), 240.0 / 730, 1e-12);
+  EXPECT_EQ(BillingMonths(ten_days).monthly(usd("240")), usd("730"));
+  const std::vector<Money> parts = {usd("0.000000001"), usd("0.000000001"), usd("0.000000001")};
+  Money sum;
+  for (const Money m : BillingMonths(quarter).monthly(parts)) sum += m;
+  EXPECT_EQ(sum, usd("0.000000001"));
+}
+
+}  // namespace
+}  // namespace stint
