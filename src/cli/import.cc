@@ -1,0 +1,191 @@
+// stint import: files, or a live Prometheus, into a History.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "collect/file_import.h"
+#include "collect/prometheus_client.h"
+#include "host/clock.h"
+#include "host/file.h"
+
+namespace stint {
+namespace {
+
+struct ImportArguments {
+  std::string format;
+  std::vector<std::string> files;
+  std::string history;
+  std::string node, zone_offset, at;
+  std::string url, since = "7d", until = "now", step = "60s", token_file, user;
+  bool json = false;
+};
+
+/// `+02:00`, `-0530` or `Z`: what a local time without a zone is ahead of UTC.
+Result<ZonelessOffset> parse_zone_offset(const std::string& text) {
+  if (text.empty()) return ZonelessOffset{};
+  const auto instant = parse_instant("1970-01-02T00:00:00" + text);
+  if (!instant || std::string_view("+-Z").find(text[0]) == std::string_view::npos)
+    return invalid("--zone-offset '{}': give hours and minutes ahead of UTC such as +02:00", excerpt(text));
+  return ZonelessOffset{Instant::from_seconds(86'400) - *instant};
+}
+
+/// An instant, `now`, or how long before `now`.
+Result<Instant> parse_moment(const std::string& option, const std::string& text, Instant now) {
+  if (text == "now") return now;
+  if (const auto ago = parse_duration(text); ago.ok()) return now - *ago;
+  auto instant = parse_instant(text);
+  if (!instant) return invalid("{} '{}': give an instant such as 2026-10-01T00:00:00Z, how long ago such as 7d, or now", option, excerpt(text));
+  return instant;
+}
+
+Result<ImportOptions> import_options(const ImportArguments& arguments) {
+  ImportOptions options;
+  options.node = arguments.node;
+  TRY_ASSIGN(options.zoneless, parse_zone_offset(arguments.zone_offset));
+  if (!arguments.at.empty()) {
+    TRY_ASSIGN(options.at, parse_instant(arguments.at, options.zoneless));
+  }
+  return options;
+}
+
+Result<HttpOptions> http_options(const ImportArguments& arguments) {
+  HttpOptions http;
+  if (!arguments.token_file.empty()) {
+    TRY_ASSIGN(InputFile file, InputFile::open(arguments.token_file));
+    TRY_ASSIGN(const std::string_view token, file.read());
+    http.credentials.bearer_token = std::string(trim(token));
+  }
+  const size_t colon = arguments.user.find(':');
+  http.credentials.user = arguments.user.substr(0, colon);
+  if (colon != std::string::npos) http.credentials.password = arguments.user.substr(colon + 1);
+  return http;
+}
+
+nlohmann::json to_json(const ImportOutcome& outcome) {
+  const ImportRecord& record = outcome.record;
+  auto rejections = nlohmann::json::array();
+  for (const RejectedRow& row : outcome.first_rejections)
+    rejections.push_back({{"source", row.source}, {"line", row.line}, {"reason", row.reason}});
+  return {{"format", record.kind},
+          {"source", record.source},
+          {"fingerprint", record.fingerprint},
+          {"imported_at", format_utc(record.imported_at)},
+          {"already_there", outcome.already_there},
+          {"accepted", record.accepted},
+          {"rejected", record.rejected},
+          {"duplicates", record.duplicates},
+          {"nodes", outcome.reach.nodes},
+          {"devices", outcome.reach.devices},
+          {"first_rejections", std::move(rejections)}};
+}
+
+/// A line per import, and the first refused rows with their place and reason.
+void print(const ImportOutcome& outcome) {
+  const ImportRecord& record = outcome.record;
+  if (outcome.already_there) {
+    fmt::print("{}: already imported on {}; nothing changed\n", record.source, format_utc(record.imported_at));
+    return;
+  }
+  std::string line = fmt::format("{}: {} accepted, {} rejected", record.source, record.accepted, record.rejected);
+  if (record.duplicates > 0) line += fmt::format(", {} already there", record.duplicates);
+  if (outcome.reach.nodes > 0) line += fmt::format("; {} nodes", outcome.reach.nodes);
+  if (outcome.reach.devices > 0) line += fmt::format(", {} devices", outcome.reach.devices);
+  fmt::print("{}\n", line);
+  for (const RejectedRow& row : outcome.first_rejections)
+    fmt::print(stderr, "  {}{}: {}\n", row.source, row.line > 0 ? fmt::format(":{}", row.line) : "", row.reason);
+  if (record.rejected > outcome.first_rejections.size() && !outcome.first_rejections.empty())
+    fmt::print(stderr, "  … {} rejected in all; the History keeps the first 1000 with their reasons\n", record.rejected);
+}
+
+Result<ImportOutcome> import_server(HistoryFile& history, const ImportArguments& arguments, const ImportOptions& options, Instant at) {
+  PrometheusImport request;
+  request.url = arguments.url;
+  request.options = options;
+  TRY_ASSIGN(request.window.begin, parse_moment("--since", arguments.since, at));
+  TRY_ASSIGN(request.window.end, parse_moment("--until", arguments.until, at));
+  TRY_ASSIGN(request.step, parse_duration(arguments.step));
+  TRY_ASSIGN(request.http, http_options(arguments));
+  ProgressLine progress(arguments.url);
+  return import_prometheus(history, request, at, progress.callback());
+}
+
+Result<std::vector<ImportOutcome>> import_all(const ImportArguments& arguments) {
+  TRY_ASSIGN(const ImportOptions options, import_options(arguments));
+  TRY_ASSIGN(HistoryFile history, HistoryFile::open(arguments.history, OpenMode::kCreate));
+  std::vector<ImportOutcome> outcomes;
+  const auto add = [&](ImportOutcome outcome) {
+    if (!arguments.json) print(outcome);
+    outcomes.push_back(std::move(outcome));
+  };
+  if (!arguments.url.empty()) {
+    TRY_ASSIGN(ImportOutcome outcome, import_server(history, arguments, options, now()));
+    add(std::move(outcome));
+  }
+  for (const std::string& path : arguments.files) {
+    ProgressLine progress(path);
+    TRY_ASSIGN(ImportOutcome outcome,
+               import_file(history, {.format = find_import_format(arguments.format), .path = path, .options = options}, now(),
+                           progress.callback()));
+    progress.clear();
+    add(std::move(outcome));
+  }
+  return outcomes;
+}
+
+ExitCode run_import(const ImportArguments& arguments) {
+  if (find_import_format(arguments.format) == nullptr) return fail(fmt::format("no format '{}': see `stint import --help`", arguments.format));
+  if (!arguments.url.empty() && arguments.format != "prometheus") return fail("--url is for `stint import prometheus`");
+  if (arguments.url.empty() && arguments.files.empty())
+    return fail(arguments.format == "prometheus" ? "name a file, or a server with --url" : "name a file, or - for standard input");
+  const auto outcomes = import_all(arguments);
+  if (!outcomes) return fail(outcomes.error().message);
+  bool all_accepted = true;
+  auto json = nlohmann::json::array();
+  for (const ImportOutcome& outcome : *outcomes) {
+    all_accepted &= outcome.already_there || outcome.record.rejected == 0;
+    json.push_back(to_json(outcome));
+  }
+  if (arguments.json) fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  return all_accepted ? ExitCode::kOk : ExitCode::kPartly;
+}
+
+std::string format_help() {
+  std::string text = "Formats:\n";
+  for (const ImportFormat& format : import_formats()) text += fmt::format("  {:<12} {}\n", format.name, format.what);
+  return text + "\nExamples:\n"
+                "  stint import dcgm metrics-*.prom.gz --at 2026-10-01T12:00:00Z --history fleet.db\n"
+                "  nvidia-smi --query-gpu=timestamp,index,uuid,utilization.gpu --format=csv | stint import nvidia-smi - --node $(hostname) "
+                "--history fleet.db\n"
+                "  stint import prometheus --url http://localhost:9090 --since 30d --history fleet.db\n\n"
+                "The same bytes twice change nothing. Exit code 3: something was refused, with its reason.";
+}
+
+}  // namespace
+
+void add_import_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<ImportArguments>();
+  CLI::App* command = app.add_subcommand("import", "Takes telemetry, bills, jobs, inventory and prices into a History");
+  command->footer(format_help());
+  command->add_option("format", arguments->format, "What the files are; listed below")->required();
+  command->add_option("files", arguments->files, "Files, plain, .gz or .tar.gz; - is standard input");
+  command->add_option("--history", arguments->history, "History file; made when it is not there")->required();
+  command->add_option("--node", arguments->node, "The machine, where the files do not name it");
+  command->add_option("--zone-offset", arguments->zone_offset, "What local times without a zone are ahead of UTC: +02:00");
+  command->add_option("--at", arguments->at, "Time of samples that carry none (a scrape saved to a file)");
+  command->add_option("--url", arguments->url, "prometheus: address of a live server");
+  command->add_option("--since", arguments->since, "prometheus --url: from when; an instant or how long ago")->capture_default_str();
+  command->add_option("--until", arguments->until, "prometheus --url: to when; an instant, how long ago, or now")->capture_default_str();
+  command->add_option("--step", arguments->step, "prometheus --url: time between samples, 1s to 1h")->capture_default_str();
+  command->add_option("--token-file", arguments->token_file, "prometheus --url: file with a bearer token");
+  command->add_option("--user", arguments->user, "prometheus --url: NAME:PASSWORD for basic authentication");
+  command->add_flag("--json", arguments->json, "Print the imports as JSON");
+  command->callback([arguments, &action] { action = [arguments] { return run_import(*arguments); }; });
+}
+
+}  // namespace stint
