@@ -11,6 +11,7 @@
 #include "cli/period_options.h"
 #include "codec/focus_writer.h"
 #include "ledger/cost_statement.h"
+#include "report/statement_html.h"
 #include "report/statement_text.h"
 
 namespace stint {
@@ -41,6 +42,7 @@ Result<std::string> render(const BillOptions& options, const Ledger& ledger, con
   wanted.idle = options.idle == "spread" ? IdleTreatment::kSpread : IdleTreatment::kSeparate;
   const CostStatement statement = make_statement(ledger, wanted);
   if (format == "json") return statement_json(statement, ledger);
+  if (format == "html") return statement_html(statement, ledger);
   if (format == "csv") return statement_csv(statement);
   return statement_table(statement, ledger, options.output.empty() ? colour_of_stdout() : Colour::kNo);
 }
@@ -71,8 +73,8 @@ void add_bill_command(CLI::App& app, Action& action) {
   command->add_option("--idle", options->idle, "separate: idle money beside the rows, by cause; spread: shared by compute money")
       ->check(CLI::IsMember({"separate", "spread"}))
       ->capture_default_str();
-  command->add_option("--format", options->format, "table, json, csv, or focus: FOCUS 1.3 rows with the tenants they go to")
-      ->check(CLI::IsMember({"table", "json", "csv", "focus"}))
+  command->add_option("--format", options->format, "table, json, csv, html, or focus: FOCUS 1.3 rows with the tenants they go to")
+      ->check(CLI::IsMember({"table", "json", "csv", "html", "focus"}))
       ->capture_default_str();
   command->add_flag("--json", options->json, "the same as --format json");
   command->add_option("-o,--output", options->output, "write to this file");

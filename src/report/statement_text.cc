@@ -26,12 +26,6 @@ constexpr std::array<MoneyColumn, 9> kMoneyColumns = {{
     {"idle", "idle share", &StatementRow::idle},
 }};
 
-/// Without the currency, which the heading names.
-std::string amount_text(Money m) {
-  const std::string text = m.to_text(2);
-  return text.substr(0, text.rfind(' '));
-}
-
 std::string hours_text(double hours) { return hours == 0 ? "" : fmt::format("{:.1f}", hours); }
 std::string percent_text(std::optional<double> percent) { return percent ? fmt::format("{:.1f}", *percent) : "?"; }
 std::string optional_text(const std::optional<Money>& m) { return m ? amount_text(*m) : ""; }
@@ -111,6 +105,11 @@ std::string_view describe(CostBasis basis) { return basis == CostBasis::kBilled 
 std::string describe(Interval period) {
   if (period.empty()) return "no period";
   return fmt::format("{} to {}", format_date(period.begin), format_date(period.end - Duration::nanoseconds(1)));
+}
+
+std::string amount_text(Money m) {
+  const std::string text = m.to_text(2);
+  return text.substr(0, text.rfind(' '));
 }
 
 std::string shown_name(const StatementRow& row) { return row.name.empty() ? "(not attributed)" : row.name; }

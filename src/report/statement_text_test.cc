@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "ledger/testing_books.h"
+#include "report/statement_html.h"
 
 namespace stint {
 namespace {
@@ -66,6 +67,16 @@ TEST(StatementCsv, QuotesNamesAndDisarmsFormulas) {
   EXPECT_THAT(lines[3], StartsWith("idle,unallocated,0"));
   EXPECT_THAT(lines[4], StartsWith("total,,"));
   EXPECT_THAT(lines[4], HasSubstr("30.000000001"));
+}
+
+TEST(StatementHtml, IsOneEscapedPageThatReconciles) {
+  const Example e;
+  const std::string page = statement_html(e.statement, e.ledger);
+  EXPECT_THAT(page, StartsWith("<!"));
+  EXPECT_THAT(page, Not(HasSubstr("evil,\"name")));  // quotes are escaped
+  EXPECT_THAT(page, HasSubstr("30.000000001 USD = 30.000000001 USD"));
+  EXPECT_THAT(page, HasSubstr("unallocated"));
+  EXPECT_THAT(page, Not(HasSubstr("http")));
 }
 
 }  // namespace

@@ -1,0 +1,80 @@
+#include "report/statement_html.h"
+
+#include <array>
+#include <vector>
+
+#include "report/html.h"
+#include "report/statement_text.h"
+
+namespace stint {
+namespace {
+
+std::string optional_text(const std::optional<Money>& m) { return m ? m->to_text() : "–"; }
+std::string percent_text(std::optional<double> percent) { return percent ? fmt::format("{:.1f} %", *percent) : "–"; }
+
+Html key_figures(const CostStatement& s) {
+  const std::vector<Card> figures = {
+      {"Total", s.total.to_text(), std::string(describe(s.basis)), Tone::kStrong},
+      {"Nobody's", s.idle_total.to_text(), "idle, by cause below", s.idle_total.is_zero() ? Tone::kPlain : Tone::kWarn},
+      {"Held but inactive", s.sum.inactive.to_text(), "within the rows", Tone::kPlain},
+      {"GPUs active", percent_text(s.sum.efficiency_pct()), "of the GPU-hours held with telemetry", Tone::kPlain},
+      {"Per active GPU-hour", optional_text(s.fleet_per_useful_gpu_hour), "all compute money, idle included", Tone::kPlain},
+  };
+  return cards(figures);
+}
+
+Html money_section(const CostStatement& s) {
+  std::vector<Column> columns = {{std::string(name_of(s.options.by)), Align::kLeft}};
+  for (const char* heading : {"training", "inference", "evaluation", "other compute", "storage", "transfer", "other", "shared", "idle share", "total"})
+    columns.push_back({heading, Align::kRight});
+  HtmlTable table(std::move(columns));
+  const auto cells = [](const StatementRow& row) {
+    std::vector<Html> out = {Html::text(shown_name(row))};
+    for (const Money m : {row.training, row.inference, row.evaluation, row.other_compute, row.storage, row.transfer, row.other, row.shared,
+                          row.idle, row.total})
+      out.push_back(Html::text(m.is_zero() ? "–" : amount_text(m)));
+    return out;
+  };
+  for (const StatementRow& row : s.rows) table.add_row(cells(row));
+  table.add_total_row(cells(s.sum));
+  return section("money", fmt::format("Who pays, in {}", s.total.currency().code()), "Common cost is shared in proportion to GPU money.",
+                 table.render("Money by tenant"));
+}
+
+Html use_section(const CostStatement& s) {
+  HtmlTable table({{std::string(name_of(s.options.by)), Align::kLeft}, {"GPU-hours held", Align::kRight}, {"active", Align::kRight},
+                   {"held but inactive", Align::kRight}, {"per GPU-hour held", Align::kRight}, {"per active GPU-hour", Align::kRight}});
+  const auto cells = [](const StatementRow& row) {
+    return std::vector<Html>{Html::text(shown_name(row)), Html::text(fmt::format("{:.1f}", row.gpu_hours)),
+                             Html::text(percent_text(row.efficiency_pct())), Html::text(row.inactive.to_text()),
+                             Html::text(optional_text(row.per_gpu_hour())), Html::text(optional_text(row.per_useful_gpu_hour()))};
+  };
+  for (const StatementRow& row : s.rows)
+    if (row.gpu_hours > 0) table.add_row(cells(row));
+  table.add_total_row(cells(s.sum));
+  return section("use", "What the GPUs did for it", "A slice of a GPU counts as its share of the card.", table.render("Use by tenant"));
+}
+
+Html idle_section(const CostStatement& s) {
+  HtmlTable table({{"cause", Align::kLeft}, {"amount", Align::kRight}, {"GPU-hours", Align::kRight}});
+  for (const IdleAmount& idle : s.idle)
+    table.add_text_row({std::string(name_of(idle.cause)), idle.amount.to_text(), fmt::format("{:.1f}", idle.gpu_hours)});
+  table.add_total_row({Html::text("idle"), Html::text(s.idle_total.to_text()), Html()});
+  const bool spread = s.options.idle == IdleTreatment::kSpread;
+  return section("idle", "Nobody's money", spread ? "Spread over the rows above in proportion to their compute money." : "Paid, and used by no one.",
+                 table.render("Idle money by cause"));
+}
+
+}  // namespace
+
+std::string statement_html(const CostStatement& s, const Ledger& ledger) {
+  Html body = key_figures(s) + money_section(s) + use_section(s);
+  if (!s.idle.empty()) body += idle_section(s);
+  if (!ledger.problems.empty())
+    body += section("problems", "What could not be priced or tied", "Each with its remedy.", bullet_list(ledger.problems));
+  return html_page({fmt::format("GPU bill by {}", name_of(s.options.by)), "Statement", fmt::format("{}, {}", describe(s.period), describe(s.basis)),
+                    reconciliation(ledger)},
+                   body);
+}
+
+}  // namespace stint
