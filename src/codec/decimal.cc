@@ -25,7 +25,8 @@ std::optional<double> parse_any_number(std::string_view text) {
 
 const char* read_number_slowly(const char* p, double& value) {
   const char* end = p;
-  while (*end != ' ' && *end != '"' && *end != ',' && *end != '\n' && *end != '\r' && *end != '\t' && *end != '\0') ++end;
+  while (*end != ' ' && *end != '"' && *end != ',' && *end != '\n' && *end != '\r' && *end != '\t' && *end != '\0')
+    ++end;
   const auto number = parse_any_number({p, static_cast<size_t>(end - p)});
   if (!number) return nullptr;
   value = *number;

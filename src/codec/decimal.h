@@ -21,9 +21,9 @@ inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; 
 
 /// The digits of a plain decimal, as they stand.
 struct Digits {
-  uint64_t all = 0;   ///< integer and fraction as one number; meaningful up to 19 digits
-  int count = 0;      ///< of both; leading zeros count
-  int decimals = 0;   ///< of the fraction
+  uint64_t all = 0;  ///< integer and fraction as one number; meaningful up to 19 digits
+  int count = 0;     ///< of both; leading zeros count
+  int decimals = 0;  ///< of the fraction
 };
 
 /// Reads `12`, `12.`, `.5` or `12.5` at `p`. A character that is neither digit nor point must follow in memory.
@@ -31,12 +31,14 @@ struct Digits {
 inline const char* read_digits(const char* p, Digits& digits) {
   const char* const start = p;
   uint64_t all = 0;
-  while (is_digit(*p)) all = all * 10 + static_cast<uint64_t>(*p++ - '0');
+  while (is_digit(*p))
+    all = all * 10 + static_cast<uint64_t>(*p++ - '0');
   digits.count = static_cast<int>(p - start);
   digits.decimals = 0;
   if (*p == '.') {
     const char* const fraction = ++p;
-    while (is_digit(*p)) all = all * 10 + static_cast<uint64_t>(*p++ - '0');
+    while (is_digit(*p))
+      all = all * 10 + static_cast<uint64_t>(*p++ - '0');
     digits.decimals = static_cast<int>(p - fraction);
     digits.count += digits.decimals;
   }
@@ -75,7 +77,8 @@ inline const char* read_unix_time(const char* p, Instant& at) {
   p = read_digits(p, digits);
   if (digits.count == 0 || digits.count > 19 || digits.decimals > 9 || (*p | 0x20) == 'e') return nullptr;
   uint64_t scale = 1;
-  for (int i = 0; i < digits.decimals; ++i) scale *= 10;
+  for (int i = 0; i < digits.decimals; ++i)
+    scale *= 10;
   const bool milliseconds = digits.all / scale >= 100'000'000'000;
   const uint64_t ns_per_unit = milliseconds ? 1'000'000 : 1'000'000'000;
   if (digits.all / scale >= 9'200'000'000'000'000'000 / ns_per_unit) return nullptr;

@@ -32,7 +32,8 @@ TEST(Decimal, LeavesTheRestToTheSlowWay) {
   EXPECT_EQ(value, 1e5);
   EXPECT_NE(read_number("NaN ", value), nullptr);
   EXPECT_TRUE(std::isnan(value));
-  for (const char* text : {"", "abc", "+-1", "1e5x"}) EXPECT_EQ(read_number(text, value), nullptr) << text;
+  for (const char* text : {"", "abc", "+-1", "1e5x"})
+    EXPECT_EQ(read_number(text, value), nullptr) << text;
   EXPECT_STREQ(read_number("0x10", value), "x10");
 }
 

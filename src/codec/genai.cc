@@ -42,8 +42,10 @@ class GenaiRows final : public CsvImporter {
     if (metric_) return take(index, {*at, *value});
     undecided_.push_back({index, {*at, *value}});
     // A duty cycle ends at 100; thousands of values and none above are no bytes of GPU memory.
-    if (*value > 100) decide(Metric::kMemoryUsed);
-    else if (undecided_.size() == 4096) decide(Metric::kUtilization);
+    if (*value > 100)
+      decide(Metric::kMemoryUsed);
+    else if (undecided_.size() == 4096)
+      decide(Metric::kUtilization);
   }
 
   void end_rows() override {
@@ -58,7 +60,8 @@ class GenaiRows final : public CsvImporter {
 
   void decide(Metric metric) {
     metric_ = metric;
-    for (const auto& [index, sample] : undecided_) take(index, sample);
+    for (const auto& [index, sample] : undecided_)
+      take(index, sample);
     undecided_ = {};
   }
 

@@ -10,14 +10,19 @@
 namespace stint {
 namespace {
 
-Status import(std::string_view text, TestingSink& sink, std::string source = "pod_gpu_duty_cycle_anon.csv", size_t piece = 1 << 16) {
+Status import(std::string_view text, TestingSink& sink, std::string source = "pod_gpu_duty_cycle_anon.csv",
+              size_t piece = 1 << 16) {
   const auto importer = make_genai_importer({.source = std::move(source)}, sink);
-  for (size_t at = 0; at < text.size(); at += piece) TRY(importer->feed(text.substr(at, piece)));
+  for (size_t at = 0; at < text.size(); at += piece)
+    TRY(importer->feed(text.substr(at, piece)));
   return importer->finish();
 }
 
-constexpr std::string_view kDuty = "value,timestamp_anon,container_ip\n12.0,1662858720.0,23b8eba99c14e73d454503a55ae96989\n0.0,1662858777.0,23b8eba99c14e73d454503a55ae96989\n";
-constexpr std::string_view kMemory = "timestamp_anon,value,container_ip\n1662858720.0,33879490560.0,23b8eba99c14e73d454503a55ae96989\n";
+constexpr std::string_view kDuty =
+    "value,timestamp_anon,container_ip\n12.0,1662858720.0,23b8eba99c14e73d454503a55ae96989\n0.0,1662858777.0,"
+    "23b8eba99c14e73d454503a55ae96989\n";
+constexpr std::string_view kMemory =
+    "timestamp_anon,value,container_ip\n1662858720.0,33879490560.0,23b8eba99c14e73d454503a55ae96989\n";
 
 /// A ustar block for a file of `size` bytes.
 std::string header_of(std::string_view name, size_t size, char type = '0') {
@@ -30,7 +35,8 @@ std::string header_of(std::string_view name, size_t size, char type = '0') {
 }
 
 std::string archive(std::string_view content) {
-  std::string tar = header_of("pax", 30, 'x') + std::string(512, 'p') + header_of("./._a.csv", 3) + std::string(512, 'm') + header_of("a.csv", content.size());
+  std::string tar = header_of("pax", 30, 'x') + std::string(512, 'p') + header_of("./._a.csv", 3) + std::string(512, 'm') +
+                    header_of("a.csv", content.size());
   tar += content;
   tar.resize((tar.size() + 511) / 512 * 512);
   return tar + std::string(10'240, '\0');
@@ -87,7 +93,8 @@ std::string gunzip(const std::filesystem::path& path) {
   FILE* const pipe = popen(fmt::format("gzip -dc '{}'", path.string()).c_str(), "r");
   if (pipe == nullptr) return out;
   std::string piece(1 << 16, '\0');
-  for (size_t n = 0; (n = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;) out.append(piece, 0, n);
+  for (size_t n = 0; (n = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;)
+    out.append(piece, 0, n);
   pclose(pipe);
   return out;
 }
@@ -110,11 +117,13 @@ TEST(Genai, TheRealTraceSaysWhatItsReadmeSays) {
   EXPECT_NEAR(sum / 157'417, 7.0, 0.05);
   EXPECT_NEAR(static_cast<double>(zeros) / 157'417, 0.67, 0.01);
   TestingSink memory;
-  ASSERT_TRUE(import(gunzip(dir / "pod_gpu_memory_used_bytes_anon.tar.gz"), memory, "pod_gpu_memory_used_bytes_anon.tar.gz").ok());
+  ASSERT_TRUE(
+      import(gunzip(dir / "pod_gpu_memory_used_bytes_anon.tar.gz"), memory, "pod_gpu_memory_used_bytes_anon.tar.gz").ok());
   EXPECT_EQ(memory.sample_count(), 161'413U);
   double bytes = 0;
   for (const auto& series : memory.points)
-    for (const Sample& s : series) bytes += s.value;
+    for (const Sample& s : series)
+      bytes += s.value;
   EXPECT_NEAR(bytes / 161'413, 24.8e9, 0.1e9);
   EXPECT_TRUE(duty.rejected.empty() && memory.rejected.empty());
 }

@@ -63,8 +63,10 @@ size_t unescape_unicode(const char* p, const char* end, std::string& out) {
 /// Past the closing quote of the string that opens at `p`; nullptr when it does not close.
 const char* past_string(const char* p, const char* end) {
   for (++p; p < end; ++p) {
-    if (*p == '\\') ++p;
-    else if (*p == '"') return p + 1;
+    if (*p == '\\')
+      ++p;
+    else if (*p == '"')
+      return p + 1;
   }
   return nullptr;
 }
@@ -88,7 +90,9 @@ JsonStep JsonCursor::string(std::string& out) {
       case 'r': out += '\r'; break;
       case 'b': out += '\b'; break;
       case 'f': out += '\f'; break;
-      case '"': case '\\': case '/': out += *p; break;
+      case '"':
+      case '\\':
+      case '/': out += *p; break;
       case 'u': {
         const size_t length = close - 1 - p > 4 ? unescape_unicode(p + 1, close - 1, out) : 0;
         if (length == 0) return JsonStep::kBad;
@@ -114,22 +118,26 @@ JsonStep JsonCursor::skip_value() {
         at = close;
         break;
       }
-      case '{': case '[':
+      case '{':
+      case '[':
         ++depth;
         ++at;
         continue;
-      case '}': case ']':
+      case '}':
+      case ']':
         if (--depth < 0) return JsonStep::kBad;
         ++at;
         break;
-      case ',': case ':':
+      case ',':
+      case ':':
         if (depth == 0) return JsonStep::kBad;
         ++at;
         continue;
       default: {  // a number or a word, whole when something follows it
         const char* const begin = at;
         constexpr std::string_view kLetters = "+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-        while (!at_end() && kLetters.find(*at) != std::string_view::npos) ++at;
+        while (!at_end() && kLetters.find(*at) != std::string_view::npos)
+          ++at;
         if (at_end()) return JsonStep::kMore;
         if (at == begin) return JsonStep::kBad;
         break;

@@ -15,7 +15,8 @@ struct JsonCursor {
 
   [[nodiscard]] bool at_end() const { return at >= end; }
   void skip_blanks() {
-    while (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r') ++at;
+    while (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')
+      ++at;
   }
   bool take(char c) {
     if (*at != c || at_end()) return false;

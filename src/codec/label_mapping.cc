@@ -135,9 +135,11 @@ DeviceKey device_of(std::span<const Label> labels, const MetricName& metric) {
     device.index = static_cast<int>(*index);
   device.model = find_any(labels, {"modelName", "model_name", "name"});
   device.mig_profile = find_any(labels, {"GPU_I_PROFILE", "dra_mig_profile"});
-  if (const auto id = parse_int(find(labels, "GPU_I_ID")); id && *id >= 0 && *id < 1'000'000) device.mig_instance = static_cast<int>(*id);
+  if (const auto id = parse_int(find(labels, "GPU_I_ID")); id && *id >= 0 && *id < 1'000'000)
+    device.mig_instance = static_cast<int>(*id);
   // Without an instance id the MIG device's own UUID keeps instances of one profile apart.
-  if (const auto mig_uuid = find(labels, "dra_mig_device_uuid"); device.mig_instance < 0 && !mig_uuid.empty()) device.uuid = mig_uuid;
+  if (const auto mig_uuid = find(labels, "dra_mig_device_uuid"); device.mig_instance < 0 && !mig_uuid.empty())
+    device.uuid = mig_uuid;
   return device;
 }
 
@@ -167,7 +169,8 @@ Holder holder_of(std::span<const Label> labels) {
 
 }  // namespace
 
-Result<std::optional<MappedSeries>> map_series(std::string_view metric, std::span<const Label> labels, const ImportOptions& options) {
+Result<std::optional<MappedSeries>> map_series(std::string_view metric, std::span<const Label> labels,
+                                               const ImportOptions& options) {
   const auto known = find_metric(metric);
   if (!known) return std::optional<MappedSeries>();
   MappedSeries series;

@@ -27,13 +27,15 @@ struct MappedSeries {
 };
 
 /// @return none: not a metric Stint keeps. Error: one it keeps, but the labels do not say of which device.
-Result<std::optional<MappedSeries>> map_series(std::string_view metric, std::span<const Label> labels, const ImportOptions& options);
+Result<std::optional<MappedSeries>> map_series(std::string_view metric, std::span<const Label> labels,
+                                               const ImportOptions& options);
 
 /// DCGM's "not supported", "not found", "not permissioned" and "blank" (dcgm_structs.h, DCGM_*_BLANK), for
 /// integers of 64 and 32 bits and for doubles.
 inline bool is_dcgm_blank(double v) {
   // …792 to …795 are one double; nothing measured comes near.
-  return v >= 9.2233720368547e18 || (v >= 2147483632.0 && v <= 2147483635.0) || (v >= 140737488355328.0 && v <= 140737488355331.0);
+  return v >= 9.2233720368547e18 || (v >= 2147483632.0 && v <= 2147483635.0) ||
+         (v >= 140737488355328.0 && v <= 140737488355331.0);
 }
 
 }  // namespace stint

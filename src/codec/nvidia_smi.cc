@@ -92,7 +92,8 @@ bool is_header(const CsvRecord& record) {
 
 /// `[N/A]`, `[Not Supported]`, `[Unknown Error]`, `N/A`, `ERR!`: the tool says that it does not know.
 bool is_absent(std::string_view cell) {
-  return cell.empty() || cell.front() == '[' || cell == "N/A" || cell == "ERR!" || cell == "Unknown Error" || cell == "Not Supported";
+  return cell.empty() || cell.front() == '[' || cell == "N/A" || cell == "ERR!" || cell == "Unknown Error" ||
+         cell == "Not Supported";
 }
 
 constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
@@ -143,9 +144,6 @@ class NvidiaSmiImporter final : public Importer {
  private:
   static constexpr size_t kBatch = 64;
 
-  struct Column {
-    const ColumnName* known = nullptr;  ///< null = not used
-  };
   /// A GPU of this file, with a place per metric.
   struct Gpu {
     DeviceKey key;
@@ -171,7 +169,7 @@ class NvidiaSmiImporter final : public Importer {
   }
 
   Status read_header(const CsvRecord& record) {
-    std::vector<Column> columns;
+    std::vector<const ColumnName*> columns;
     bool has_gpu = false;
     bool has_metric = false;
     bool has_mask = false;
@@ -179,30 +177,36 @@ class NvidiaSmiImporter final : public Importer {
     has_time_ = false;
     for (const std::string_view field : record.fields) {
       const HeaderCell cell(field);
-      Column column{cell.column()};
-      if (column.known != nullptr) {
-        const ColumnName& known = *column.known;
+      const ColumnName* column = cell.column();
+      if (column != nullptr) {
+        const ColumnName& known = *column;
         if (!cell.unit.empty() && cell.unit != known.unit)
-          return invalid("{}:{}: {} is in {}, {} is expected", options_.source, record.line, cell.name, excerpt(cell.unit), known.unit);
+          return invalid("{}:{}: {} is in {}, {} is expected", options_.source, record.line, cell.name, excerpt(cell.unit),
+                         known.unit);
         has_time_ |= known.role == Role::kTimestamp;
         has_gpu |= known.role == Role::kIndex || known.role == Role::kUuid;
         has_mask |= known.role == Role::kMask;
         has_metric |= known.role >= Role::kMetric;
         // Of two columns for one metric (power.draw, power.draw.instant) the first counts.
-        if (known.role == Role::kMetric && std::exchange(taken[static_cast<size_t>(known.metric)], true)) column.known = nullptr;
+        if (known.role == Role::kMetric && std::exchange(taken[static_cast<size_t>(known.metric)], true)) column = nullptr;
       }
       columns.push_back(column);
     }
     if (!has_metric)
-      return invalid("{}:{}: no column Stint knows: a header such as 'timestamp, index, uuid, utilization.gpu [%]' is expected "
-                     "(nvidia-smi --format=csv, without noheader)", options_.source, record.line);
-    if (!has_gpu) return invalid("{}:{}: add uuid or index to --query-gpu: the rows do not say which GPU they are of", options_.source, record.line);
+      return invalid(
+          "{}:{}: no column Stint knows: a header such as 'timestamp, index, uuid, utilization.gpu [%]' is expected "
+          "(nvidia-smi --format=csv, without noheader)",
+          options_.source, record.line);
+    if (!has_gpu)
+      return invalid("{}:{}: add uuid or index to --query-gpu: the rows do not say which GPU they are of", options_.source,
+                     record.line);
     if (options_.node.empty()) return invalid("{}: the file does not name its machine: pass --node NAME", options_.source);
     if (!has_time_ && !options_.at)
-      return invalid("{}:{}: the rows have no time: add timestamp to --query-gpu or pass --at TIME", options_.source, record.line);
+      return invalid("{}:{}: the rows have no time: add timestamp to --query-gpu or pass --at TIME", options_.source,
+                     record.line);
     // The mask says all that the reasons one by one do.
-    for (Column& column : columns)
-      if (has_mask && column.known != nullptr && column.known->role == Role::kReason) column.known = nullptr;
+    for (const ColumnName*& column : columns)
+      if (has_mask && column != nullptr && column->role == Role::kReason) column = nullptr;
     columns_ = std::move(columns);
     return {};
   }
@@ -217,15 +221,17 @@ class NvidiaSmiImporter final : public Importer {
     std::string_view name;
     Instant at = options_.at.value_or(Instant());
     for (size_t i = 0; i < columns_.size(); ++i) {
-      const ColumnName* const known = columns_[i].known;
+      const ColumnName* const known = columns_[i];
       if (known == nullptr) continue;
       const std::string_view cell = trim(record.fields[i]);
       const auto slot = static_cast<size_t>(known->metric);
       std::optional<double> value = kAbsent;
       switch (known->role) {
         case Role::kTimestamp:
-          if (const auto time = parse_time(cell)) at = *time;
-          else return fmt::format("'{}' is no time", excerpt(cell));
+          if (const auto time = parse_time(cell))
+            at = *time;
+          else
+            return fmt::format("'{}' is no time", excerpt(cell));
           continue;
         case Role::kIndex: index = cell; continue;
         case Role::kUuid: uuid = cell; continue;
@@ -244,7 +250,9 @@ class NvidiaSmiImporter final : public Importer {
           break;
         case Role::kOther: continue;
       }
-      if (!value) return fmt::format("'{}' is no value of {}{}{}", excerpt(cell), known->name, known->unit.empty() ? "" : " in ", known->unit);
+      if (!value)
+        return fmt::format("'{}' is no value of {}{}{}", excerpt(cell), known->name, known->unit.empty() ? "" : " in ",
+                           known->unit);
       values[slot] = *value;
       listed[slot] = true;
     }
@@ -259,14 +267,16 @@ class NvidiaSmiImporter final : public Importer {
   /// Rows of one second differ in the last digits only: the minute is worked out once.
   std::optional<Instant> parse_time(std::string_view cell) {
     constexpr size_t kToMinute = 17;  // "2020/11/12 13:48:"
-    if (minute_text_.size() == kToMinute && cell.size() >= kToMinute + 2 && cell.starts_with(minute_text_) && cell.size() <= kToMinute + 12) {
+    if (minute_text_.size() == kToMinute && cell.size() >= kToMinute + 2 && cell.starts_with(minute_text_) &&
+        cell.size() <= kToMinute + 12) {
       const char* const seconds = cell.data() + kToMinute;
       Digits digits;
       const char* const end = read_digits(seconds, digits);
       if (end == cell.data() + cell.size() && digits.count - digits.decimals == 2 && digits.decimals <= 9 &&
           (digits.decimals > 0 || cell.size() == kToMinute + 2)) {
         uint64_t ns = digits.all;
-        for (int i = digits.decimals; i < 9; ++i) ns *= 10;
+        for (int i = digits.decimals; i < 9; ++i)
+          ns *= 10;
         if (ns < 60'000'000'000) return minute_ + Duration::nanoseconds(static_cast<int64_t>(ns));
       }
     }
@@ -292,7 +302,8 @@ class NvidiaSmiImporter final : public Importer {
       DeviceKey& key = it->second->key;
       key.node = options_.node;
       if (!is_absent(uuid)) key.uuid = uuid;
-      if (const auto number = parse_int(index); number && *number >= 0 && *number < 1'000'000) key.index = static_cast<int>(*number);
+      if (const auto number = parse_int(index); number && *number >= 0 && *number < 1'000'000)
+        key.index = static_cast<int>(*number);
       if (!is_absent(name)) key.model = name;
     }
     return *it->second;
@@ -322,13 +333,14 @@ class NvidiaSmiImporter final : public Importer {
 
   void deliver() {
     for (Gpu* const gpu : order_)
-      for (Gpu::Stream& stream : gpu->streams) deliver(stream);
+      for (Gpu::Stream& stream : gpu->streams)
+        deliver(stream);
   }
 
   ImportOptions options_;
   Sink& sink_;
   CsvReader reader_;
-  std::vector<Column> columns_;  ///< of the header in force; empty = none seen
+  std::vector<const ColumnName*> columns_;  ///< of the header in force, null = not used; empty = none seen
   bool has_time_ = false;
   std::string minute_text_;  ///< the cell's first 17 characters
   Instant minute_;           ///< what they stand for

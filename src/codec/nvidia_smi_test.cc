@@ -11,7 +11,8 @@ const ImportOptions kOptions{.source = "smi.csv", .node = "box", .zoneless = {},
 
 Status import(std::string_view text, TestingSink& sink, const ImportOptions& options = kOptions, size_t piece = 1 << 20) {
   const auto importer = make_nvidia_smi_importer(options, sink);
-  for (size_t at = 0; at < text.size(); at += piece) TRY(importer->feed(text.substr(at, piece)));
+  for (size_t at = 0; at < text.size(); at += piece)
+    TRY(importer->feed(text.substr(at, piece)));
   return importer->finish();
 }
 
@@ -25,7 +26,8 @@ std::vector<double> values(const TestingSink& sink, Metric metric, std::string_v
   std::vector<double> out;
   for (size_t i = 0; i < sink.keys.size(); ++i)
     if (sink.keys[i].metric == metric && sink.keys[i].device.uuid == uuid)
-      for (const Sample& s : sink.points[i]) out.push_back(s.value);
+      for (const Sample& s : sink.points[i])
+        out.push_back(s.value);
   return out;
 }
 
@@ -55,8 +57,11 @@ TEST(NvidiaSmi, AbsentIsNoSampleAndNotZero) {
   EXPECT_TRUE(values(sink, Metric::kPower, "GPU-b").empty());
   EXPECT_EQ(values(sink, Metric::kMemoryUsed, "GPU-b"), std::vector<double>{0});
   TestingSink lost;
-  ASSERT_TRUE(import("timestamp, uuid, utilization.gpu [%]\n2020/11/12 13:48:11.412, GPU-a, 5 %\n2020/11/12 13:49:11.412, GPU-a, [Unknown Error]\n"
-                     "2020/11/12 13:50:11.412, GPU-a, N/A\n", lost).ok());
+  ASSERT_TRUE(import("timestamp, uuid, utilization.gpu [%]\n2020/11/12 13:48:11.412, GPU-a, 5 %\n2020/11/12 13:49:11.412, GPU-a, "
+                     "[Unknown Error]\n"
+                     "2020/11/12 13:50:11.412, GPU-a, N/A\n",
+                     lost)
+                  .ok());
   EXPECT_EQ(lost.sample_count(), 1U);
   EXPECT_EQ(lost.stale_marks.size(), 2U);
   EXPECT_TRUE(lost.rejected.empty());
@@ -94,7 +99,9 @@ TEST(NvidiaSmi, HeadersMayComeAgainAndDiffer) {
   ASSERT_TRUE(import("timestamp, uuid, utilization.gpu [%]\n2020/11/12 13:48:11, GPU-a, 1 %\n"
                      "timestamp, uuid, utilization.gpu [%]\n2020/11/12 13:48:12, GPU-a, 2 %\n"
                      "timestamp, uuid, utilization.gpu [%], power.draw [W]\n2020/11/12 13:48:13, GPU-a, 3 %, 70.00 W\n"
-                     "timestamp, uuid, power.draw [W], utilization.gpu [%]\n2020/11/12 13:48:14, GPU-a, 71.00 W, 4 %\n", sink).ok());
+                     "timestamp, uuid, power.draw [W], utilization.gpu [%]\n2020/11/12 13:48:14, GPU-a, 71.00 W, 4 %\n",
+                     sink)
+                  .ok());
   EXPECT_TRUE(sink.rejected.empty());
   EXPECT_EQ(values(sink, Metric::kUtilization), (std::vector<double>{1, 2, 3, 4}));
   EXPECT_EQ(values(sink, Metric::kPower), (std::vector<double>{70, 71}));
@@ -102,21 +109,31 @@ TEST(NvidiaSmi, HeadersMayComeAgainAndDiffer) {
 
 TEST(NvidiaSmi, ThrottleReasonsUnderBothNames) {
   TestingSink sink;
-  ASSERT_TRUE(import("timestamp, uuid, clocks_throttle_reasons.active\n2020/11/12 13:48:11, GPU-a, 0x0000000000000004\n"
-                     "timestamp, uuid, clocks_event_reasons.active, clocks_event_reasons.gpu_idle\n2020/11/12 13:48:12, GPU-a, 0x1F, Active\n"
-                     "timestamp, uuid, clocks_event_reasons.gpu_idle, clocks_throttle_reasons.hw_slowdown, clocks_event_reasons.sync_boost\n"
-                     "2020/11/12 13:48:13, GPU-a, Active, Active, Not Active\n2020/11/12 13:48:14, GPU-a, Not Active, Not Active, [N/A]\n", sink).ok());
+  ASSERT_TRUE(
+      import(
+          "timestamp, uuid, clocks_throttle_reasons.active\n2020/11/12 13:48:11, GPU-a, 0x0000000000000004\n"
+          "timestamp, uuid, clocks_event_reasons.active, clocks_event_reasons.gpu_idle\n2020/11/12 13:48:12, GPU-a, 0x1F, "
+          "Active\n"
+          "timestamp, uuid, clocks_event_reasons.gpu_idle, clocks_throttle_reasons.hw_slowdown, clocks_event_reasons.sync_boost\n"
+          "2020/11/12 13:48:13, GPU-a, Active, Active, Not Active\n2020/11/12 13:48:14, GPU-a, Not Active, Not Active, [N/A]\n",
+          sink)
+          .ok());
   EXPECT_TRUE(sink.rejected.empty());
   EXPECT_EQ(values(sink, Metric::kThrottleReasons), (std::vector<double>{4, 0x1f, 0x9, 0}));
 }
 
 TEST(NvidiaSmi, BadRowsAreRejectedWithTheirLine) {
   TestingSink sink;
-  ASSERT_TRUE(import("timestamp, index, utilization.gpu [%], memory.used [MiB]\n2020/11/12 13:48:11, 0, abc, 1 MiB\n2020/11/12 13:48, 0\n"
-                     "yesterday, 0, 1 %, 1 MiB\n2020/11/12 13:48:11, x, 1 %, 1 MiB\n2020/11/12 13:48:11, 0, 1 %, 1 GiB\n2020/11/12 13:48:11, 0, 1 %, 1 MiB\n", sink).ok());
+  ASSERT_TRUE(
+      import("timestamp, index, utilization.gpu [%], memory.used [MiB]\n2020/11/12 13:48:11, 0, abc, 1 MiB\n2020/11/12 13:48, 0\n"
+             "yesterday, 0, 1 %, 1 MiB\n2020/11/12 13:48:11, x, 1 %, 1 MiB\n2020/11/12 13:48:11, 0, 1 %, 1 GiB\n2020/11/12 "
+             "13:48:11, 0, 1 %, 1 MiB\n",
+             sink)
+          .ok());
   EXPECT_EQ(sink.sample_count(), 2U);
   std::vector<uint64_t> lines;
-  for (const auto& [line, reason] : sink.rejected) lines.push_back(line);
+  for (const auto& [line, reason] : sink.rejected)
+    lines.push_back(line);
   EXPECT_EQ(lines, (std::vector<uint64_t>{2, 3, 4, 5, 6}));
   EXPECT_THAT(sink.rejected[0].second, testing::HasSubstr("'abc' is no value of utilization.gpu in %"));
 }

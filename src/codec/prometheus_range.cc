@@ -32,7 +32,8 @@ class PrometheusRangeImporter final : public Importer {
   Status finish() override {
     TRY(read());
     if (state_ != State::kStart || !trim(buffer_).empty())
-      return invalid("{}: ends in the middle of an answer (byte {}): the file is cut short", options_.source, consumed_ + buffer_.size());
+      return invalid("{}: ends in the middle of an answer (byte {}): the file is cut short", options_.source,
+                     consumed_ + buffer_.size());
     if (answers_ == 0) return invalid("{}: empty: a query_range answer is expected", options_.source);
     return {};
   }
@@ -123,7 +124,8 @@ class PrometheusRangeImporter final : public Importer {
     state_ = State::kStart;
     ++answers_;
     if (status_ == "error")
-      return bad(fmt::format("Prometheus answered with an error: {}: {}", error_type_.empty() ? "unknown" : error_type_, excerpt(error_, 300)));
+      return bad(fmt::format("Prometheus answered with an error: {}: {}", error_type_.empty() ? "unknown" : error_type_,
+                             excerpt(error_, 300)));
     if (status_.empty() && result_type_.empty()) return bad("this is no answer of query_range: it has neither status nor result");
     return JsonStep::kDone;
   }
@@ -206,7 +208,8 @@ class PrometheusRangeImporter final : public Importer {
       JsonCursor early{early_values_.data() + 1, early_values_.data() + early_values_.size()};
       state_ = State::kValues;
       JsonStep s = JsonStep::kDone;
-      while (state_ == State::kValues && s == JsonStep::kDone) s = values(early);
+      while (state_ == State::kValues && s == JsonStep::kDone)
+        s = values(early);
       if (s != JsonStep::kDone) return JsonStep::kBad;
       state_ = State::kResults;
     }
@@ -242,8 +245,10 @@ class PrometheusRangeImporter final : public Importer {
     std::vector<Label> labels;
     std::string_view name;
     for (const auto& [label, value] : members) {
-      if (label == "__name__") name = value;
-      else labels.push_back({label, value});
+      if (label == "__name__")
+        name = value;
+      else
+        labels.push_back({label, value});
     }
     if (name.empty()) {
       sink_.reject(0, "a series has no __name__, so it is not known what it measures: query the metric itself");
@@ -261,7 +266,8 @@ class PrometheusRangeImporter final : public Importer {
   /// Samples until the array or the bytes end; when they end, `in` stands behind the last whole sample.
   JsonStep values(JsonCursor& in) {
     for (;;) {
-      while (read_plain_pair(in)) continue;
+      while (read_plain_pair(in))
+        continue;
       const JsonCursor before = in;
       in.skip_blanks();
       if (in.take(',')) in.skip_blanks();
@@ -303,7 +309,8 @@ class PrometheusRangeImporter final : public Importer {
     if (inner.take('[')) {
       inner.skip_blanks();
       const char* const begin = inner.at;
-      while (!inner.at_end() && *inner.at != ',' && *inner.at != ']') ++inner.at;
+      while (!inner.at_end() && *inner.at != ',' && *inner.at != ']')
+        ++inner.at;
       at = parse_unix_time(trim({begin, static_cast<size_t>(inner.at - begin)}));
       if (inner.take(',')) {
         inner.skip_blanks();

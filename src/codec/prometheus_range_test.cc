@@ -10,7 +10,8 @@ namespace {
 
 Status import(std::string_view text, TestingSink& sink, size_t piece = 1 << 20) {
   const auto importer = make_prometheus_range_importer({.source = "range.json"}, sink);
-  for (size_t at = 0; at < text.size(); at += piece) TRY(importer->feed(text.substr(at, piece)));
+  for (size_t at = 0; at < text.size(); at += piece)
+    TRY(importer->feed(text.substr(at, piece)));
   return importer->finish();
 }
 
@@ -23,7 +24,8 @@ std::string problem(std::string_view text) {
 constexpr std::string_view kAnswer =
     R"({"status":"success","data":{"resultType":"matrix","result":[)"
     R"({"metric":{"__name__":"DCGM_FI_DEV_GPU_UTIL","UUID":"GPU-1","instance":"n:9400","modelName":"A\u0031\"0\" \ud83d\ude00"},)"
-    R"("values":[[1760000000.781,"1"],[1760000060.781,"2.5"],[1760000120.781,"NaN"],[1760000180.781,"+Inf"],[1760000240.781,"1e1"]]},)"
+    R"("values":[[1760000000.781,"1"],[1760000060.781,"2.5"],[1760000120.781,"NaN"],)"
+    R"([1760000180.781,"+Inf"],[1760000240.781,"1e1"]]},)"
     R"({"metric":{"__name__":"up","instance":"n:9400"},"values":[[1760000000,"1"]]},)"
     R"({"metric":{"__name__":"DCGM_FI_PROF_SM_ACTIVE","gpu":"0","Hostname":"n"},"values":[[1760000000,"0.25"]]}]},)"
     R"("warnings":["too many samples","and \"more\""],"infos":[]})";
@@ -57,14 +59,18 @@ TEST(PrometheusRange, WhereItIsCutDoesNotMatter) {
 }
 
 TEST(PrometheusRange, EveryTruncationIsAnError) {
-  for (size_t n = 0; n < kAnswer.size(); ++n) EXPECT_NE(problem(kAnswer.substr(0, n)), "") << n;
+  for (size_t n = 0; n < kAnswer.size(); ++n)
+    EXPECT_NE(problem(kAnswer.substr(0, n)), "") << n;
 }
 
 TEST(PrometheusRange, MembersMayComeInAnyOrderAndSpacing) {
   TestingSink sink;
   ASSERT_TRUE(import(R"( { "data" : { "result" : [ { "values" : [ [ 1760000000 , "7" ] ,
-      [1760000060.5,"8"] ] , "histograms": [[1,{"count":"3"}]], "metric" : { "gpu":"0", "Hostname":"n", "__name__" : "DCGM_FI_DEV_GPU_TEMP" } } ],
-      "resultType" : "matrix" } , "status" : "success" } )", sink).ok());
+      [1760000060.5,"8"] ] , "histograms": [[1,{"count":"3"}]], "metric" :
+      { "gpu":"0", "Hostname":"n", "__name__" : "DCGM_FI_DEV_GPU_TEMP" } } ],
+      "resultType" : "matrix" } , "status" : "success" } )",
+                     sink)
+                  .ok());
   ASSERT_EQ(sink.sample_count(), 2U);
   EXPECT_EQ(sink.points[0][1].value, 8);
 }
@@ -72,8 +78,10 @@ TEST(PrometheusRange, MembersMayComeInAnyOrderAndSpacing) {
 TEST(PrometheusRange, ReadsAVectorPagesAndPromtool) {
   const std::string_view series = R"({"metric":{"__name__":"DCGM_FI_DEV_GPU_TEMP","gpu":"0","Hostname":"n"},)";
   TestingSink sink;
-  const std::string vector = fmt::format(R"({{"status":"success","data":{{"resultType":"vector","result":[{}"value":[1760000000,"50"]}}]}}}})", series);
-  const std::string matrix = fmt::format(R"({{"status":"success","data":{{"resultType":"matrix","result":[{}"values":[[1760000060,"51"]]}}]}}}})", series);
+  const std::string vector =
+      fmt::format(R"({{"status":"success","data":{{"resultType":"vector","result":[{}"value":[1760000000,"50"]}}]}}}})", series);
+  const std::string matrix = fmt::format(
+      R"({{"status":"success","data":{{"resultType":"matrix","result":[{}"values":[[1760000060,"51"]]}}]}}}})", series);
   const std::string promtool = fmt::format(R"([{}"values":[[1760000120,"52"]]}}])", series);
   ASSERT_TRUE(import(vector + "\n" + matrix + matrix + "\n" + promtool + "\n", sink).ok());
   EXPECT_EQ(sink.keys.size(), 1U);
@@ -94,14 +102,17 @@ TEST(PrometheusRange, WhatIsNoAnswerIsRefused) {
   EXPECT_THAT(problem("<html>"), testing::HasSubstr("byte 0"));
   EXPECT_THAT(problem("{}"), testing::HasSubstr("no answer of query_range"));
   EXPECT_THAT(problem(R"({"status":"success","data":{"resultType":"scalar","result":[1,"1"]}})"), testing::HasSubstr("scalar"));
-  EXPECT_THAT(problem(R"({"status":"success","data":{"resultType":"matrix","result":[7]}})"), testing::HasSubstr("a series is expected"));
+  EXPECT_THAT(problem(R"({"status":"success","data":{"resultType":"matrix","result":[7]}})"),
+              testing::HasSubstr("a series is expected"));
 }
 
 TEST(PrometheusRange, ASampleThatIsNoneIsRejectedAlone) {
   TestingSink sink;
   ASSERT_TRUE(import(R"([{"metric":{"__name__":"DCGM_FI_DEV_GPU_TEMP","gpu":"0","Hostname":"n"},
       "values":[["x","1"],[1760000000,2],[1760000060,"3"],[1760000120,"a"],[1760000180,"4"]]},
-      {"metric":{"gpu":"0"},"values":[[1760000000,"1"]]}])", sink).ok());
+      {"metric":{"gpu":"0"},"values":[[1760000000,"1"]]}])",
+                     sink)
+                  .ok());
   EXPECT_EQ(sink.sample_count(), 2U);
   EXPECT_EQ(sink.rejected.size(), 4U);
 }

@@ -11,13 +11,15 @@ bool is_name_char(char c) {
 
 std::string_view take_name(std::string_view line, size_t& at) {
   const size_t begin = at;
-  while (at < line.size() && is_name_char(line[at])) ++at;
+  while (at < line.size() && is_name_char(line[at]))
+    ++at;
   if (at > begin && line[begin] >= '0' && line[begin] <= '9') at = begin;
   return line.substr(begin, at - begin);
 }
 
 void skip_blanks(std::string_view line, size_t& at) {
-  while (at < line.size() && (line[at] == ' ' || line[at] == '\t')) ++at;
+  while (at < line.size() && (line[at] == ' ' || line[at] == '\t'))
+    ++at;
 }
 
 bool take(std::string_view line, size_t& at, char c) {

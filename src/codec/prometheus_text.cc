@@ -119,13 +119,15 @@ class PrometheusTextImporter final : public Importer {
 
   /// The usual ` VALUE [TIME]\n` behind a known series. @return what follows, nullptr when it is not as usual.
   Result<const char*> read_plain_sample(Series& series, const char* p) {
-    while (*p == ' ') ++p;
+    while (*p == ' ')
+      ++p;
     double value = 0;
     p = read_number(p, value);
     if (p == nullptr) return p;
     std::optional<Instant> at = options_.at;
     if (*p == ' ') {
-      while (*p == ' ') ++p;
+      while (*p == ' ')
+        ++p;
       if (is_digit(*p)) {
         p = read_unix_time(p, at.emplace());
         if (p == nullptr) return p;
@@ -242,7 +244,8 @@ class PrometheusTextImporter final : public Importer {
   }
 
   [[nodiscard]] Error too_long() const {
-    return invalid("{}:{}: a line is longer than {} bytes: is this a text exposition?", options_.source, line_ + 1, kMaxRecordBytes);
+    return invalid("{}:{}: a line is longer than {} bytes: is this a text exposition?", options_.source, line_ + 1,
+                   kMaxRecordBytes);
   }
 
   ImportOptions options_;

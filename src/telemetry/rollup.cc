@@ -48,7 +48,8 @@ void Sketch::add_all(Metric metric, std::span<const float> values) {
   constexpr int32_t kCountable = 256;
   if (highest - lowest < kCountable) {
     std::array<uint32_t, kCountable> counts{};
-    for (const int32_t k : keys) ++counts[static_cast<size_t>(k - lowest)];
+    for (const int32_t k : keys)
+      ++counts[static_cast<size_t>(k - lowest)];
     for (int32_t k = lowest; k <= highest; ++k)
       if (const uint32_t n = counts[static_cast<size_t>(k - lowest)]; n > 0) batch.bins_.push_back({k, n});
   } else {
@@ -107,7 +108,8 @@ double Sketch::fraction_at_most(Metric metric, double value) const {
 }
 
 void SketchAccumulator::add(const Sketch& sketch) {
-  for (const Sketch::Bin& bin : sketch.bins()) add(bin.key, bin.count);
+  for (const Sketch::Bin& bin : sketch.bins())
+    add(bin.key, bin.count);
 }
 
 void SketchAccumulator::grow_and_add(int32_t key, uint32_t count) {

@@ -59,7 +59,8 @@ class SketchAccumulator {
  public:
   void add(int32_t key, uint32_t count) {
     const auto slot = static_cast<size_t>(static_cast<int64_t>(key) - base_);
-    if (slot >= counts_.size()) [[unlikely]] return grow_and_add(key, count);
+    if (slot >= counts_.size()) [[unlikely]]
+      return grow_and_add(key, count);
     counts_[slot] += count;
   }
   void add(const Sketch& sketch);

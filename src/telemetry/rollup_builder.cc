@@ -128,7 +128,8 @@ void RollupBuilder::interrupt(SeriesId id, Instant at) {
 }
 
 void RollupBuilder::flush() {
-  for (size_t i = 0; i < states_.size(); ++i) close(SeriesId(static_cast<uint32_t>(i)));
+  for (size_t i = 0; i < states_.size(); ++i)
+    close(SeriesId(static_cast<uint32_t>(i)));
 }
 
 void RollupBuilder::close(SeriesId id) {

@@ -52,7 +52,8 @@ TEST_F(RollupBuilderTest, OneHourBecomesOneRollup) {
 }
 
 TEST_F(RollupBuilderTest, AFullHourOfMinutesIsFullyCovered) {
-  for (int m = 0; m < 60; ++m) add(0, {{at(m), 50}});
+  for (int m = 0; m < 60; ++m)
+    add(0, {{at(m), 50}});
   add(0, {{at(60), 50}});
   ASSERT_EQ(out.size(), 1U);
   EXPECT_EQ(out[0].rollup.covered, kHour);

@@ -31,7 +31,8 @@ uint64_t zigzag(int64_t v) { return (static_cast<uint64_t>(v) << 1) ^ static_cas
 int64_t unzigzag(uint64_t v) { return static_cast<int64_t>(v >> 1) ^ -static_cast<int64_t>(v & 1); }
 
 void put_varint(std::string& out, uint64_t v) {
-  for (; v >= 0x80; v >>= 7) out += static_cast<char>(v | 0x80);
+  for (; v >= 0x80; v >>= 7)
+    out += static_cast<char>(v | 0x80);
   out += static_cast<char>(v);
 }
 
@@ -233,8 +234,8 @@ std::string encode(const RollupDay& day) {
     const auto& hour = day.hours[h];
     if (!hour) continue;
     const Instant start = RollupCodec::hour_start(day.day_index, h);
-    CHECK(hour->count > 0 && (hour->sketch.count() == hour->count || hour->sketch.count() == 0),
-          "{} samples, {} in the sketch", hour->count, hour->sketch.count());
+    CHECK(hour->count > 0 && (hour->sketch.count() == hour->count || hour->sketch.count() == 0), "{} samples, {} in the sketch",
+          hour->count, hour->sketch.count());
     CHECK(start <= hour->first && hour->first <= hour->last && hour->last < start + kHour, "samples outside hour {} of day {}", h,
           day.day_index);
     CHECK(Duration() <= hour->covered && hour->covered <= kHour, "covered {} ns", hour->covered.count_ns());
@@ -255,7 +256,8 @@ Result<RollupDayReader> RollupDayReader::open(int64_t day_index, std::string_vie
   const auto unit = static_cast<uint8_t>(bytes[1]);
   if (unit >= kTimeUnitsNs.size() || day_index > kLargestDay || day_index < -kLargestDay) return damaged(day_index, "header");
   uint32_t mask = 0;
-  for (size_t i = 0; i < 3; ++i) mask |= static_cast<uint32_t>(static_cast<uint8_t>(bytes[2 + i])) << 8 * i;
+  for (size_t i = 0; i < 3; ++i)
+    mask |= static_cast<uint32_t>(static_cast<uint8_t>(bytes[2 + i])) << 8 * i;
   RollupDayReader reader;
   Reader in{bytes.data() + kHeaderBytes, bytes.data() + bytes.size()};
   for (; mask != 0; mask &= mask - 1) {
@@ -276,8 +278,7 @@ Status RollupDayReader::add_sketches(SketchAccumulator& to, uint32_t hour_mask) 
       total = read_sketch(in, [&](int32_t key, uint32_t count) { to.add(key, count); });
     else
       total = read_sketch(in, [](int32_t, uint32_t) {});
-    if (!in.ok || (total != s.count && total != 0))
-      return damaged(s.first.hour_index() / 24, "sketch");
+    if (!in.ok || (total != s.count && total != 0)) return damaged(s.first.hour_index() / 24, "sketch");
   }
   return {};
 }

@@ -96,14 +96,16 @@ TEST(RollupCodec, LayoutIsAsDrawnInTheDocs) {
   Rollup& r = day.hours[9].emplace();
   r.count = 3, r.sum = 110, r.min = 0, r.max = 60;
   r.first = at(9, Duration::seconds(30)), r.last = at(9, Duration::seconds(150)), r.covered = Duration::seconds(420);
-  for (const double v : {0.0, 50.0, 60.0}) r.sketch.add(Metric::kUtilization, v);
+  for (const double v : {0.0, 50.0, 60.0})
+    r.sketch.add(Metric::kUtilization, v);
   const std::vector<uint8_t> expected = {
-      1, 3, 0x00, 0x02, 0x00,  // version, seconds, hour 9
-      0, 3, 1, 30, 120, 0xa4, 0x03, 0xdc, 0x01, 0, 120,  // three integers; 3 samples, 1 low; 30 s, +120 s, 420 s; 110, 0, 60
-      3, 1,                    // bins, first key − 1 = −1
-      0x11,                    // key 0, once
-      0x01, 100,               // + 100 → key 100 = 50 %, once
-      0x01, 20,                // + 20 → key 120 = 60 %, once
+      1,    3,    0x00, 0x02, 0x00,  // version, seconds, hour 9
+      0,    3,    1,    30,   120,  0xa4,
+      0x03, 0xdc, 0x01, 0,    120,  // three integers; 3 samples, 1 low; 30 s, +120 s, 420 s; 110, 0, 60
+      3,    1,                      // bins, first key − 1 = −1
+      0x11,                         // key 0, once
+      0x01, 100,                    // + 100 → key 100 = 50 %, once
+      0x01, 20,                     // + 20 → key 120 = 60 %, once
   };
   const std::string bytes = encode(day);
   EXPECT_EQ(std::vector<uint8_t>(bytes.begin(), bytes.end()), expected);
@@ -114,7 +116,8 @@ TEST(RollupCodec, ATypicalPercentageHourTakesFortyToEightyBytes) {
   RollupDay day;
   day.day_index = kDay;
   const auto draw = [&] { return std::clamp(std::round(60 + prng.normal() * 12), 0.0, 100.0); };
-  for (uint32_t h = 0; h < 24; ++h) day.hours[h] = hour_of(Metric::kUtilization, h, at(h, Duration::milliseconds(781)), draw);
+  for (uint32_t h = 0; h < 24; ++h)
+    day.hours[h] = hour_of(Metric::kUtilization, h, at(h, Duration::milliseconds(781)), draw);
   EXPECT_LE(encode(day).size() / 24, 80U);
 }
 
@@ -123,7 +126,8 @@ TEST(RollupCodec, EveryTruncationIsAnError) {
   for (int round = 0; round < 20; ++round) {
     const RollupDay day = random_day(prng);
     const std::string bytes = encode(day);
-    for (size_t n = 0; n < bytes.size(); ++n) EXPECT_FALSE(decode_rollup_day(kDay, std::string_view(bytes).substr(0, n)).ok());
+    for (size_t n = 0; n < bytes.size(); ++n)
+      EXPECT_FALSE(decode_rollup_day(kDay, std::string_view(bytes).substr(0, n)).ok());
     EXPECT_FALSE(decode_rollup_day(kDay, bytes + 'x').ok());
   }
 }
@@ -172,7 +176,8 @@ TEST(RollupDayReader, AgreesWithTheFullDecoder) {
     const Sketch read = sum.take();
     EXPECT_EQ(read.count(), expected.count());
     ASSERT_EQ(read.bins().size(), expected.bins().size());
-    for (size_t i = 0; i < read.bins().size(); ++i) EXPECT_EQ(read.bins()[i].key, expected.bins()[i].key);
+    for (size_t i = 0; i < read.bins().size(); ++i)
+      EXPECT_EQ(read.bins()[i].key, expected.bins()[i].key);
   }
 }
 

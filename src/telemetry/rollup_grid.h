@@ -26,7 +26,8 @@ inline int32_t log_key(double magnitude) {
 
 /// @param value  finite.
 inline int32_t key_of(Metric metric, double value) {
-  if (is_percentage(metric)) return static_cast<int32_t>(std::lrint(std::clamp(value * 2, -1.0 * kLargestKey, 1.0 * kLargestKey)));
+  if (is_percentage(metric))
+    return static_cast<int32_t>(std::lrint(std::clamp(value * 2, -1.0 * kLargestKey, 1.0 * kLargestKey)));
   if (value == 0) return 0;
   return value > 0 ? log_key(value) : -log_key(-value);
 }

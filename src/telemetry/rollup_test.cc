@@ -20,13 +20,15 @@ double exact_quantile(std::vector<double> samples, double q) {
 
 Sketch sketch_of(Metric metric, const std::vector<double>& values) {
   Sketch s;
-  for (const double v : values) s.add(metric, v);
+  for (const double v : values)
+    s.add(metric, v);
   return s;
 }
 
 std::vector<std::pair<int32_t, uint32_t>> bins_of(const Sketch& s) {
   std::vector<std::pair<int32_t, uint32_t>> out;
-  for (const auto& bin : s.bins()) out.emplace_back(bin.key, bin.count);
+  for (const auto& bin : s.bins())
+    out.emplace_back(bin.key, bin.count);
   return out;
 }
 
@@ -37,7 +39,8 @@ TEST(Sketch, EmptyHasNoQuantile) {
 
 TEST(Sketch, WholePercentsAreExact) {
   Sketch s;
-  for (int p = 1; p <= 100; ++p) s.add(Metric::kUtilization, p);
+  for (int p = 1; p <= 100; ++p)
+    s.add(Metric::kUtilization, p);
   EXPECT_EQ(s.quantile(Metric::kUtilization, 0.95), 95);
   EXPECT_EQ(s.quantile(Metric::kUtilization, 0.0), 1);
   EXPECT_EQ(s.quantile(Metric::kUtilization, 1.0), 100);
@@ -106,7 +109,8 @@ TEST(Sketch, MergeIsCommutativeAndAssociative) {
   Prng prng(kSeed);
   const auto draw = [&] {
     std::vector<double> values(prng.below(80));
-    for (double& v : values) v = prng.uniform() * 100;
+    for (double& v : values)
+      v = prng.uniform() * 100;
     return sketch_of(Metric::kUtilization, values);
   };
   for (int round = 0; round < 100; ++round) {
@@ -127,7 +131,8 @@ TEST(Sketch, MergeIsCommutativeAndAssociative) {
     EXPECT_EQ(bins_of(ab_c), bins_of(a_bc)) << "seed " << kSeed;
     EXPECT_EQ(ab_c.count(), a.count() + b.count() + c.count());
     SketchAccumulator sum;
-    for (const Sketch& s : {c, a, b}) sum.add(s);
+    for (const Sketch& s : {c, a, b})
+      sum.add(s);
     EXPECT_EQ(bins_of(sum.take()), bins_of(ab_c)) << "seed " << kSeed;
     EXPECT_EQ(sum.take().count(), 0U);
   }
@@ -137,7 +142,8 @@ TEST(Sketch, MergeIsCommutativeAndAssociative) {
 Rollup rollup_at(int minute, const std::vector<double>& values) {
   Rollup r;
   r.count = static_cast<uint32_t>(values.size());
-  for (const double v : values) r.sum += v;
+  for (const double v : values)
+    r.sum += v;
   r.min = *std::min_element(values.begin(), values.end());
   r.max = *std::max_element(values.begin(), values.end());
   r.first = Instant::from_hour_index(480'000) + Duration::minutes(minute);

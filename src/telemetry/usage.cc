@@ -30,8 +30,8 @@ Hour averaged(const Hour& a, const Hour& b) {
   Hour both;
   both.mean = (a.mean * weight_a + b.mean * weight_b) / total;
   both.max = std::max(a.max, b.max);
-  both.idle_permille =
-      static_cast<uint16_t>(std::lround((static_cast<float>(a.idle_permille) * weight_a + static_cast<float>(b.idle_permille) * weight_b) / total));
+  both.idle_permille = static_cast<uint16_t>(
+      std::lround((static_cast<float>(a.idle_permille) * weight_a + static_cast<float>(b.idle_permille) * weight_b) / total));
   return both;
 }
 
@@ -119,9 +119,11 @@ constexpr int kMostSuccessionSeconds = 3600 + 2 * static_cast<int>(kLongestHold.
 Hour joined(std::vector<Hour>& shown) {
   const auto key = [](const Hour& h) { return std::tuple(-h.mean, h.covered_s, h.max, h.idle_permille); };
   std::sort(shown.begin(), shown.end(), [&](const Hour& a, const Hour& b) { return key(a) < key(b); });
-  shown.erase(std::unique(shown.begin(), shown.end(), [&](const Hour& a, const Hour& b) { return key(a) == key(b); }), shown.end());
+  shown.erase(std::unique(shown.begin(), shown.end(), [&](const Hour& a, const Hour& b) { return key(a) == key(b); }),
+              shown.end());
   int covered = 0;
-  for (const Hour& h : shown) covered += h.covered_s;
+  for (const Hour& h : shown)
+    covered += h.covered_s;
   Hour device = shown.front();
   if (covered > kMostSuccessionSeconds) return device;
   for (const Hour& h : std::span(shown).subspan(1)) {

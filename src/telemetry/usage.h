@@ -20,11 +20,11 @@ struct HourlySeries {
   struct Hour {
     float mean = 0;
     float max = 0;
-    uint16_t covered_s = 0;     ///< 0 … 3600
-    uint16_t idle_permille = 0; ///< percentages only: share of samples below kIdleBelowPercent
+    uint16_t covered_s = 0;      ///< 0 … 3600
+    uint16_t idle_permille = 0;  ///< percentages only: share of samples below kIdleBelowPercent
   };
-  std::vector<Hour> hours;      ///< one per hour of Usage::period
-  Sketch sketch;                ///< all samples of the period
+  std::vector<Hour> hours;  ///< one per hour of Usage::period
+  Sketch sketch;            ///< all samples of the period
   double min = 0;
   double max = 0;
   uint64_t count = 0;
@@ -50,8 +50,8 @@ struct DeviceUsage {
 };
 
 struct Usage {
-  Interval period;                   ///< whole UTC hours
-  std::vector<DeviceUsage> devices;  ///< by DeviceId of the History
+  Interval period;                                         ///< whole UTC hours
+  std::vector<DeviceUsage> devices;                        ///< by DeviceId of the History
   std::map<NodeId, std::map<Metric, HourlySeries>> nodes;  ///< metrics of the machine, such as kHostCpu
   [[nodiscard]] size_t hour_count() const { return static_cast<size_t>(period.length().count_ns() / kHour.count_ns()); }
 };

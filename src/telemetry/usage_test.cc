@@ -29,7 +29,8 @@ Rollup rollup_of(Metric metric, int64_t hour, const std::vector<double>& values,
 HourlySeries series_of(Metric metric, const std::vector<std::vector<double>>& hours, Duration covered = Duration::minutes(60)) {
   HourlySeries series;
   for (size_t h = 0; h < hours.size(); ++h)
-    if (!hours[h].empty()) add_hour(series, metric, h, hours.size(), rollup_of(metric, kHour0 + static_cast<int64_t>(h), hours[h], covered));
+    if (!hours[h].empty())
+      add_hour(series, metric, h, hours.size(), rollup_of(metric, kHour0 + static_cast<int64_t>(h), hours[h], covered));
   return series;
 }
 
@@ -45,9 +46,7 @@ TEST(HourlySeries, SumsUpAnHour) {
   EXPECT_EQ(s.max, 98.5);
 }
 
-TEST(HourlySeries, OnlyPercentagesAreIdle) {
-  EXPECT_EQ(series_of(Metric::kPower, {{0, 0}}).hours[0].idle_permille, 0);
-}
+TEST(HourlySeries, OnlyPercentagesAreIdle) { EXPECT_EQ(series_of(Metric::kPower, {{0, 0}}).hours[0].idle_permille, 0); }
 
 TEST(HourlySeries, ASecondSourceOfAnHourIsAveragedByCoverage) {
   HourlySeries s;
@@ -70,10 +69,12 @@ TEST(HourlySeriesBuilder, EqualsDecodeAndAddHour) {
       for (uint32_t h = 0; h < 24; ++h) {
         if (prng.below(3) == 0) continue;
         std::vector<double> values(1 + prng.below(60));
-        for (double& v : values) v = prng.uniform() * (metric == Metric::kUtilization ? 3 : 8e10);
+        for (double& v : values)
+          v = prng.uniform() * (metric == Metric::kUtilization ? 3 : 8e10);
         const int64_t hour = kHour0 + d * 24 + h;
         day.hours[h] = rollup_of(metric, hour, values, Duration::seconds(1 + static_cast<int64_t>(prng.below(3600))));
-        if (hour >= kHour0 + 7 && hour < kHour0 + 40) add_hour(slow, metric, static_cast<size_t>(hour - kHour0 - 7), 33, *day.hours[h]);
+        if (hour >= kHour0 + 7 && hour < kHour0 + 40)
+          add_hour(slow, metric, static_cast<size_t>(hour - kHour0 - 7), 33, *day.hours[h]);
       }
       ASSERT_TRUE(fast.add_day(day.day_index, encode(day)).ok());
     }
@@ -83,8 +84,10 @@ TEST(HourlySeriesBuilder, EqualsDecodeAndAddHour) {
       EXPECT_EQ(std::tuple(quick.hours[h].mean, quick.hours[h].max, quick.hours[h].covered_s, quick.hours[h].idle_permille),
                 std::tuple(slow.hours[h].mean, slow.hours[h].max, slow.hours[h].covered_s, slow.hours[h].idle_permille))
           << "seed " << kSeed << " hour " << h;
-    EXPECT_EQ(std::tuple(quick.count, quick.min, quick.max, quick.sketch.count()), std::tuple(slow.count, slow.min, slow.max, slow.sketch.count()));
-    for (const double q : {0.1, 0.5, 0.95}) EXPECT_EQ(quick.sketch.quantile(metric, q), slow.sketch.quantile(metric, q));
+    EXPECT_EQ(std::tuple(quick.count, quick.min, quick.max, quick.sketch.count()),
+              std::tuple(slow.count, slow.min, slow.max, slow.sketch.count()));
+    for (const double q : {0.1, 0.5, 0.95})
+      EXPECT_EQ(quick.sketch.quantile(metric, q), slow.sketch.quantile(metric, q));
     EXPECT_TRUE(fast.take().empty());
   }
 }
@@ -137,7 +140,8 @@ DeviceUsage::Held held(uint32_t holder, HourlySeries series) {
 // dcgm-exporter#587, #582, #642: under time slicing every pod shows the value of the device.
 TEST(FillDeviceSeries, RepeatedDeviceValuesCountOnce) {
   DeviceUsage d;
-  for (uint32_t pod = 0; pod < 3; ++pod) d.holders.push_back(held(pod, series_of(Metric::kUtilization, {{30, 50}, {}})));
+  for (uint32_t pod = 0; pod < 3; ++pod)
+    d.holders.push_back(held(pod, series_of(Metric::kUtilization, {{30, 50}, {}})));
   fill_device_series_from_holders(d);
   const HourlySeries& s = d.metrics.at(Metric::kUtilization);
   EXPECT_EQ(s.hours[0].mean, 40);
