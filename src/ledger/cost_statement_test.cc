@@ -80,6 +80,23 @@ TEST(CostStatement, SpreadIdleFollowsComputeMoney) {
   EXPECT_DOUBLE_EQ(s.idle[0].gpu_hours, 1);  // the hours stay in sight
 }
 
+TEST(CostStatement, OnlyPaidHoursAreMissing) {
+  HandMade m(10);
+  const DeviceId d = m.device(m.node("n"), 0);
+  for (int64_t h = 0; h < 10; ++h) {
+    if (h < 4) m.hour(d, h, {{m.tenant("red"), {}, kWholeDevice, kWholeDevice, true}});
+    else m.hour(d, h).missing = kWholeDevice;
+  }
+  BillLine& line = m.compute("n", Money::units(10));
+  line.pricing_unit = "Hours";
+  line.quantity = "5";
+  const auto ledger = m.post();
+  const CostStatement s = make_statement(*ledger, {});
+  ASSERT_THAT(s.idle, SizeIs(1));
+  EXPECT_EQ(s.idle[0].amount, Money::units(2));
+  EXPECT_DOUBLE_EQ(s.idle[0].gpu_hours, 1);
+}
+
 TEST(CostStatement, EmptyLedgerGivesAnEmptyStatement) {
   const HandMade m(1);
   const auto ledger = m.post();

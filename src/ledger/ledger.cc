@@ -221,6 +221,7 @@ class Poster {
     touched_.clear();
     const int64_t unseen = missing_weight(i, when, total, missing);
     if (unseen > 0) parts_.push_back({{nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, unseen});
+    if (unseen > 0 && facts_[i].category == ChargeCategory::kUsage) unseen_[node] += unseen;
     if (parts_.empty()) parts_.push_back({{nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, 1});
     give_to_owner(i);
     post_parts(i);
@@ -230,16 +231,14 @@ class Poster {
   /// no dates; a bill that counts hours says how many there were in truth.
   [[nodiscard]] int64_t missing_weight(uint32_t i, Interval when, int64_t total, int64_t missing) const {
     const NodeId id = out_.line_nodes[i];
-    const int64_t per_hour = hours_.gpu_count(id) * kGpuHourWeight;
-    const auto weight_of = [&](Duration d) { return static_cast<int64_t>(Int128{per_hour} * d.count_ns() / kHour.count_ns()); };
     const Node& node = history_.nodes[id.index()];
     const bool dated = node.present_from || node.present_until;
-    const int64_t whole = weight_of(when.length());
+    const int64_t whole = node_weight(id, when.length());
     const int64_t unseen = missing + (dated ? 0 : std::max<int64_t>(0, whole - total));
     if (unseen == 0) return 0;
     const auto hours = billed_hours(out_.lines[i], facts_[i].cut);
     if (!hours) return unseen;
-    const int64_t paid = std::min(whole, weight_of(std::min(*hours, when.length())));
+    const int64_t paid = std::min(whole, node_weight(id, std::min(*hours, when.length())));
     return std::clamp<int64_t>(paid - (total - missing), 0, unseen);
   }
 
@@ -329,20 +328,36 @@ class Poster {
   void count_use() {
     std::map<NodeHours::Key, int64_t> use;
     for (uint32_t n = 0; n < history_.nodes.size(); ++n) {
-      const auto owner = owners_.find(NodeId(n));
+      const auto found = owners_.find(NodeId(n));
+      const TenantId owner = found == owners_.end() ? nobody_ : found->second;
+      const auto add = [&](const NodeHours::Key& key, int64_t weight) {
+        constexpr int64_t kMicro = kGpuHourWeight / 1'000'000;
+        use[owner == nobody_ ? key : owned(key, owner)] += weight / kMicro;
+      };
+      int64_t known = 0;
       for (const NodeHours::Hour& hour : hours_.of(NodeId(n), out_.period))
         for (const NodeHours::Bucket& b : hours_.buckets(hour)) {
+          if (hours_.keys()[b.key].cause == IdleCause::kTelemetryMissing) continue;
           if (acc_[b.key] == 0) touched_.push_back(b.key);
-          acc_[b.key] += weight_within(b.weight, hour.hour_index, out_.period);
+          const int64_t weight = weight_within(b.weight, hour.hour_index, out_.period);
+          acc_[b.key] += weight;
+          known += weight;
         }
-      for (const uint32_t k : touched_) {
-        const NodeHours::Key& key = hours_.keys()[k];
-        constexpr int64_t kMicro = kGpuHourWeight / 1'000'000;
-        use[owner == owners_.end() || owner->second == nobody_ ? key : owned(key, owner->second)] += std::exchange(acc_[k], 0) / kMicro;
-      }
+      for (const uint32_t k : touched_) add(hours_.keys()[k], std::exchange(acc_[k], 0));
       touched_.clear();
+      // Of the hours nothing is known of, those that were paid for: what several lines say at most once.
+      if (const auto unseen = unseen_.find(NodeId(n)); unseen != unseen_.end()) {
+        const int64_t rest = node_weight(NodeId(n), out_.period.length()) - known;
+        add({nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, std::clamp<int64_t>(rest, 0, unseen->second));
+      }
     }
-    for (const auto& [key, hours] : use) out_.gpu_use.push_back({key.tenant, key.kind, key.cause, key.activity_known, hours});
+    for (const auto& [key, hours] : use)
+      if (hours != 0) out_.gpu_use.push_back({key.tenant, key.kind, key.cause, key.activity_known, hours});
+  }
+
+  /// Of all GPUs of a node for that long.
+  [[nodiscard]] int64_t node_weight(NodeId node, Duration d) const {
+    return static_cast<int64_t>(Int128{hours_.gpu_count(node)} * kGpuHourWeight * d.count_ns() / kHour.count_ns());
   }
 
   [[nodiscard]] std::map<TenantId, int64_t> held_hours() const {
@@ -373,6 +388,7 @@ class Poster {
   std::set<std::string> providers_;                    // of the bill
   std::vector<SharedLine> shared_;                     // ascending by line
   std::map<std::vector<Tag>, TenantId> tag_tenants_;
+  std::map<NodeId, int64_t> unseen_;                   // weight paid for that nothing is known of
   std::map<NodeId, TenantId> owners_;                  // by the tags of the node's first line
   std::map<std::string_view, bool> type_has_gpus_;
   Problems problems_;

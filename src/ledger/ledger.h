@@ -46,7 +46,7 @@ struct Posting {
 };
 
 /// GPU-hours of the period that one tenant had, or that were idle for one cause, as the ledger counts them: a MIG
-/// slice as its share of the card. Whole hours of nodes without telemetry or records are not in it.
+/// slice as its share of the card. Of hours without telemetry and records those count that a bill line paid for.
 struct GpuUse {
   TenantId tenant;
   WorkloadKind kind = WorkloadKind::kUnknown;
