@@ -53,7 +53,8 @@ std::string market_text(Market market, CommitmentTerm term) {
 /// "a, b, c and 12 more".
 std::string list_some(const std::set<std::string>& names) {
   constexpr size_t kShown = 5;
-  std::vector<std::string> shown(names.begin(), std::next(names.begin(), static_cast<std::ptrdiff_t>(std::min(kShown, names.size()))));
+  std::vector<std::string> shown(names.begin(),
+                                 std::next(names.begin(), static_cast<std::ptrdiff_t>(std::min(kShown, names.size()))));
   std::string text = fmt::format("{}", fmt::join(shown, ", "));
   if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
   return text;
@@ -97,11 +98,14 @@ Status Catalog::index() {
   }
   by_name_.resize(instances_.size());
   std::iota(by_name_.begin(), by_name_.end(), 0U);
-  std::stable_sort(by_name_.begin(), by_name_.end(), [&](uint32_t a, uint32_t b) { return instances_[a].name < instances_[b].name; });
+  std::stable_sort(by_name_.begin(), by_name_.end(),
+                   [&](uint32_t a, uint32_t b) { return instances_[a].name < instances_[b].name; });
   std::stable_sort(prices_.begin(), prices_.end(), by_full_key);
-  const auto twice = std::adjacent_find(prices_.begin(), prices_.end(), [](const auto& a, const auto& b) { return full_key(a) == full_key(b); });
+  const auto twice =
+      std::adjacent_find(prices_.begin(), prices_.end(), [](const auto& a, const auto& b) { return full_key(a) == full_key(b); });
   if (twice != prices_.end())
-    return invalid("prices.csv: the {} price of {} in {} stands twice", market_text(twice->market, twice->term), twice->instance_type, twice->region);
+    return invalid("prices.csv: the {} price of {} in {} stands twice", market_text(twice->market, twice->term),
+                   twice->instance_type, twice->region);
   return {};
 }
 
@@ -126,18 +130,21 @@ const GpuFacts* Catalog::find_gpu(std::string_view name, Bytes memory) const {
   const std::vector<uint32_t>& owners = it->second;
   if (memory.count() <= 0) return &gpus_[owners.front()];
   const auto distance = [&](uint32_t i) { return std::abs(gpus_[i].memory.to_gibi() - memory.to_gibi()); };
-  return &gpus_[*std::min_element(owners.begin(), owners.end(), [&](uint32_t a, uint32_t b) { return distance(a) < distance(b); })];
+  return &gpus_[*std::min_element(owners.begin(), owners.end(),
+                                  [&](uint32_t a, uint32_t b) { return distance(a) < distance(b); })];
 }
 
 const InstanceType* Catalog::find_instance(std::string_view provider, std::string_view name) const {
   if (provider.empty()) return find_instance(name);
   const TypeKey key{provider, name};
-  const auto it = std::lower_bound(instances_.begin(), instances_.end(), key, [](const InstanceType& t, const TypeKey& k) { return type_key(t) < k; });
+  const auto it = std::lower_bound(instances_.begin(), instances_.end(), key,
+                                   [](const InstanceType& t, const TypeKey& k) { return type_key(t) < k; });
   return it != instances_.end() && type_key(*it) == key ? &*it : nullptr;
 }
 
 const InstanceType* Catalog::find_instance(std::string_view name) const {
-  const auto it = std::lower_bound(by_name_.begin(), by_name_.end(), name, [&](uint32_t i, std::string_view n) { return instances_[i].name < n; });
+  const auto it = std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                                   [&](uint32_t i, std::string_view n) { return instances_[i].name < n; });
   if (it == by_name_.end() || instances_[*it].name != name) return nullptr;
   const auto next = it + 1;
   if (next != by_name_.end() && instances_[*next].name == name) return nullptr;  // two providers have it
@@ -146,14 +153,17 @@ const InstanceType* Catalog::find_instance(std::string_view name) const {
 
 std::span<const PriceRow> Catalog::price_range(std::string_view provider, std::string_view instance_type) const {
   const TypeKey key{provider, instance_type};
-  const auto first = std::lower_bound(prices_.begin(), prices_.end(), key, [](const PriceRow& p, const TypeKey& k) { return type_key(p) < k; });
-  const auto last = std::upper_bound(first, prices_.end(), key, [](const TypeKey& k, const PriceRow& p) { return k < type_key(p); });
+  const auto first =
+      std::lower_bound(prices_.begin(), prices_.end(), key, [](const PriceRow& p, const TypeKey& k) { return type_key(p) < k; });
+  const auto last =
+      std::upper_bound(first, prices_.end(), key, [](const TypeKey& k, const PriceRow& p) { return k < type_key(p); });
   return {first, last};
 }
 
 std::vector<const PriceRow*> Catalog::prices_of(std::string_view provider, std::string_view instance_type) const {
   std::vector<const PriceRow*> rows;
-  for (const PriceRow& row : price_range(provider, instance_type)) rows.push_back(&row);
+  for (const PriceRow& row : price_range(provider, instance_type))
+    rows.push_back(&row);
   return rows;
 }
 

@@ -35,7 +35,7 @@ struct GpuFacts {
   std::optional<double> fp8_tflops;
   std::optional<double> int8_tops;
   double tdp_w = 0;
-  std::optional<double> nvlink_gb_s; ///< total per GPU, both directions
+  std::optional<double> nvlink_gb_s;  ///< total per GPU, both directions
   bool mig = false;
   std::string source;
   Instant as_of;
@@ -44,13 +44,13 @@ struct GpuFacts {
 struct InstanceType {
   std::string provider;
   std::string name;
-  std::string gpu_model;             ///< canonical; "" = no GPU
+  std::string gpu_model;  ///< canonical; "" = no GPU
   /// GPUs in thousandths: 8000 = eight, 500 = half of one.
   int64_t gpu_milli = 0;
-  Bytes gpu_memory;                  ///< per GPU as the instance sees it
+  Bytes gpu_memory;  ///< per GPU as the instance sees it
   int64_t vcpus = 0;
   Bytes memory;
-  std::string arch;                  ///< of the host: "x86_64", "arm64"
+  std::string arch;  ///< of the host: "x86_64", "arm64"
   std::string best_for;
   std::string source;
   Instant as_of;
@@ -97,11 +97,11 @@ class Catalog {
   Status index();
   [[nodiscard]] Error no_price(const PriceQuery& query) const;
 
-  std::vector<GpuFacts> gpus_;                             // in file order: the first of a name is its default
-  std::vector<InstanceType> instances_;                    // ascending by provider, name
-  std::vector<PriceRow> prices_;                           // ascending by provider, type, region, market, term, payment
+  std::vector<GpuFacts> gpus_;           // in file order: the first of a name is its default
+  std::vector<InstanceType> instances_;  // ascending by provider, name
+  std::vector<PriceRow> prices_;         // ascending by provider, type, region, market, term, payment
   std::map<std::string, std::vector<uint32_t>, std::less<>> gpu_names_;  // folded name or alias → gpus_
-  std::vector<uint32_t> by_name_;                          // instances_ ascending by name
+  std::vector<uint32_t> by_name_;                                        // instances_ ascending by name
 };
 
 /// Prices older than this are shown with a warning.

@@ -38,7 +38,8 @@ TEST(Catalog, EveryRowHasSourceDateAndAPriceAboveZero) {
     EXPECT_GT(p.rate.per_hour().count_nanos(), 0) << p.instance_type;
     EXPECT_FALSE(p.source.empty()) << p.instance_type;
     EXPECT_GE(p.as_of, *parse_instant("2024-01-01")) << p.instance_type;
-    EXPECT_NE(built_in().find_instance(p.provider, p.instance_type), nullptr) << p.instance_type << " is priced, but its shape is not known";
+    EXPECT_NE(built_in().find_instance(p.provider, p.instance_type), nullptr)
+        << p.instance_type << " is priced, but its shape is not known";
   }
   for (const InstanceType& t : built_in().instances())
     EXPECT_FALSE(built_in().price_range(t.provider, t.name).empty()) << t.name << " has no price";
@@ -147,8 +148,10 @@ TEST(Catalog, RatesOfTensorCoresFollowTheOperandWidth) {
 }
 
 constexpr std::string_view kGpus =
-    "model,aliases,vendor,architecture,memory_gib,memory_bandwidth_gb_s,fp32_tflops,tf32_tflops,fp16_tflops,bf16_tflops,fp8_tflops,"
-    "int8_tops,tdp_w,nvlink_gb_s,mig,source,as_of\nL4,NVIDIA L4,NVIDIA,Ada,24,300,30.3,60,121,121,,,72,,no,data sheet,2023-03-01\n";
+    "model,aliases,vendor,architecture,memory_gib,memory_bandwidth_gb_s,fp32_tflops,tf32_tflops,fp16_tflops,bf16_tflops,fp8_"
+    "tflops,"
+    "int8_tops,tdp_w,nvlink_gb_s,mig,source,as_of\nL4,NVIDIA L4,NVIDIA,Ada,24,300,30.3,60,121,121,,,72,,no,data "
+    "sheet,2023-03-01\n";
 constexpr std::string_view kInstances =
     "provider,instance_type,gpu_model,gpu_milli,gpu_memory_gib,vcpus,memory_gib,arch,best_for,source,as_of\n"
     "aws,g6.xlarge,L4,1000,22.4,4,16,x86_64,images,list,2026-01-01\n";
@@ -175,7 +178,8 @@ TEST(Catalog, DefectsInTheFilesAreNamedWithFileAndLine) {
   EXPECT_THAT(error_of(kGpus, with_row(kInstances, "aws,p9,H900,1000,22.4,4,16,x86_64,images,list,2026-01-01"), kPrices),
               HasSubstr("gpus.csv does not know"));
   EXPECT_THAT(error_of(kGpus, with_row(kInstances, "aws,p9"), kPrices), HasSubstr("instances.csv:3: 2 fields"));
-  EXPECT_THAT(error_of(kGpus, kInstances, with_row(kPrices, "aws,\"us\",g6.xlarge,spot,,,1,USD,no,list,2026-01-01")), HasSubstr("without quotes"));
+  EXPECT_THAT(error_of(kGpus, kInstances, with_row(kPrices, "aws,\"us\",g6.xlarge,spot,,,1,USD,no,list,2026-01-01")),
+              HasSubstr("without quotes"));
 }
 
 TEST(Catalog, ThePricesGoStaleAfterAHalfYear) {

@@ -5,7 +5,8 @@ namespace stint {
 Result<CommitmentComparison> compare_commitment(Rate on_demand, Rate committed) {
   const Money list = on_demand.per_hour(), rate = committed.per_hour();
   if (list.currency() != rate.currency())
-    return invalid("on-demand in {} and commitment in {}: give both in one currency", list.currency().code(), rate.currency().code());
+    return invalid("on-demand in {} and commitment in {}: give both in one currency", list.currency().code(),
+                   rate.currency().code());
   if (list.count_nanos() <= 0 || rate.count_nanos() <= 0) return invalid("a rate that is compared must be above zero");
   CommitmentComparison c;
   c.on_demand_per_year = scale(list, kHoursPerYear, 1);

@@ -8,10 +8,10 @@ namespace stint {
 
 /// A commitment costs its rate every hour; on-demand costs only the hours used.
 struct CommitmentComparison {
-  Money on_demand_per_year;   ///< if it runs all 8,760 hours
-  Money committed_per_year;   ///< paid whether it runs or not
-  Money saving_per_year;      ///< negative: the commitment is dearer
-  double saving_pct = 0;      ///< of on-demand
+  Money on_demand_per_year;  ///< if it runs all 8,760 hours
+  Money committed_per_year;  ///< paid whether it runs or not
+  Money saving_per_year;     ///< negative: the commitment is dearer
+  double saving_pct = 0;     ///< of on-demand
   /// Share of the hours it must run for the commitment to pay: committed rate / on-demand rate. Above 100: never.
   double break_even_utilization_pct = 0;
 };

@@ -1,5 +1,5 @@
 // The models whose shape is published. Sizes from the papers and model cards named in each row.
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -22,7 +22,8 @@ std::vector<ModelFacts> make_models() {
       {"roberta-base", Family::kEncoder, 125e6, 85e6, 12, 768, 12, 12, 128, 0, 0, "Liu et al. 2019; 128 tokens"},
       {"resnet50", Family::kVision, 25.6e6, 25.6e6, 50, 0, 0, 0, 0, 8.2e9, 86e6, "He et al. 2016, 4.1 GMAC; 224 × 224"},
       {"efficientnet-b0", Family::kVision, 5.3e6, 5.3e6, 18, 0, 0, 0, 0, 0.78e9, 52e6, "Tan and Le 2019, 0.39 GMAC; 224 × 224"},
-      {"vit-base", Family::kVision, 86e6, 86e6, 12, 768, 12, 12, 0, 35.2e9, 90e6, "Dosovitskiy et al. 2021, 17.6 GMAC; 224 × 224"},
+      {"vit-base", Family::kVision, 86e6, 86e6, 12, 768, 12, 12, 0, 35.2e9, 90e6,
+       "Dosovitskiy et al. 2021, 17.6 GMAC; 224 × 224"},
       {"gpt2", Family::kDecoder, 124e6, 85e6, 12, 768, 12, 12, 1024, 0, 0, "Radford et al. 2019"},
       {"llama-2-7b", Family::kDecoder, 6.74e9, 6.6e9, 32, 4096, 32, 32, 4096, 0, 0, "Touvron et al. 2023"},
       {"mistral-7b", Family::kDecoder, 7.24e9, 7.1e9, 32, 4096, 32, 8, 4096, 0, 0, "Jiang et al. 2023"},
@@ -48,7 +49,8 @@ const ModelFacts* find_model(std::string_view name) {
 ModelFacts decoder_of_size(double parameters) {
   CHECK(parameters >= 1e6 && parameters <= 1e13, "{} parameters", parameters);
   ModelFacts m;
-  m.name = parameters >= 1e9 ? fmt::format("{:.3g}B decoder", parameters / 1e9) : fmt::format("{:.3g}M decoder", parameters / 1e6);
+  m.name =
+      parameters >= 1e9 ? fmt::format("{:.3g}B decoder", parameters / 1e9) : fmt::format("{:.3g}M decoder", parameters / 1e6);
   m.parameters = m.matmul_parameters = parameters;
   m.layers = std::max(1, static_cast<int>(std::lround(std::cbrt(parameters / (12.0 * 128 * 128)))));
   m.hidden = 128 * m.layers;

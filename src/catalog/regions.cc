@@ -13,8 +13,8 @@ constexpr std::array<std::string_view, 4> kNotUnion = {"eu-west-2", "eu-central-
 
 /// Azure names carry no common prefix. Source: Azure geographies list.
 constexpr std::array<std::string_view, 14> kAzureUnion = {
-    "westeurope", "northeurope", "francecentral", "francesouth", "germanywestcentral", "germanynorth", "swedencentral",
-    "swedensouth", "italynorth", "polandcentral", "spaincentral", "austriaeast", "belgiumcentral", "denmarkeast"};
+    "westeurope",  "northeurope", "francecentral", "francesouth",  "germanywestcentral", "germanynorth",   "swedencentral",
+    "swedensouth", "italynorth",  "polandcentral", "spaincentral", "austriaeast",        "belgiumcentral", "denmarkeast"};
 
 template <typename Names>
 bool contains(const Names& names, std::string_view name) {

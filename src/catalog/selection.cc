@@ -1,7 +1,6 @@
 #include "catalog/selection.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <tuple>
 
@@ -54,8 +53,8 @@ struct Trial {
     choice.memory_gib_needed = gib(needed_per_gpu);
     choice.memory_gib_usable = gib(usable_bytes(type.gpu_memory));
     if (choice.memory_gib_needed <= choice.memory_gib_usable) return true;
-    return drop(fmt::format("memory: {:.1f} GiB a GPU needed, {:.1f} usable of {:.1f}", choice.memory_gib_needed, choice.memory_gib_usable,
-                            type.gpu_memory.to_gibi()));
+    return drop(fmt::format("memory: {:.1f} GiB a GPU needed, {:.1f} usable of {:.1f}", choice.memory_gib_needed,
+                            choice.memory_gib_usable, type.gpu_memory.to_gibi()));
   }
 };
 
@@ -80,7 +79,8 @@ double exchange_seconds(const Trial& t, int64_t instances, bool machine_holds_st
   const bool nvlink = t.gpu.nvlink_gb_s.has_value();
   const Exchange inside{3.0 * state * (each - 1) / each, nvlink ? *t.gpu.nvlink_gb_s * 1e9 / 2 : kPcieBytesPerSecond};
   if (instances == 1) return inside.seconds();
-  const double network = nvlink && *t.gpu.nvlink_gb_s >= kFastNetworkFromNvlink ? kFastNetworkBytesPerSecond : kNetworkBytesPerSecond;
+  const double network =
+      nvlink && *t.gpu.nvlink_gb_s >= kFastNetworkFromNvlink ? kFastNetworkBytesPerSecond : kNetworkBytesPerSecond;
   const Exchange between{machine_holds_state ? 2.0 * state / each : 3.0 * state, network};
   return std::max(inside.seconds(), between.seconds());
 }
@@ -104,8 +104,8 @@ bool time_job(Trial& t, int64_t instances, double rate) {
   if (seconds > 3e9) return t.drop("it would take a century");  // a Duration holds 292 years
   c.duration = kStartup + Duration::from_seconds(seconds);
   if (!t.work.deadline || *c.duration <= *t.work.deadline) return true;
-  return t.drop(fmt::format("too slow: {:.1f} h on {} × {}, the deadline is {:.1f} h", c.duration->to_hours(), instances, t.type.name,
-                            t.work.deadline->to_hours()));
+  return t.drop(fmt::format("too slow: {:.1f} h on {} × {}, the deadline is {:.1f} h", c.duration->to_hours(), instances,
+                            t.type.name, t.work.deadline->to_hours()));
 }
 
 /// Several machines train one model only with eight linked GPUs each and a network built for it.
@@ -131,8 +131,8 @@ double split_speed(const Trial& t, int64_t split) {
 struct Replica {
   int64_t gpus = 1;
   double batch = 1;
-  double per_second = 0;      // items or requests
-  double latency_seconds = 0; // of a request's worst case; decoders: of a token
+  double per_second = 0;       // items or requests
+  double latency_seconds = 0;  // of a request's worst case; decoders: of a token
 };
 
 /// The largest batch that fits memory and `latency` (0 = no promise) for encoders and images: a request waits for one
@@ -171,7 +171,8 @@ std::optional<Replica> size_decoder(Trial& t, double token_latency) {
       const double need = inference_memory(m, p, batch, tokens).per_gpu(split);
       if (gib(need) > t.choice.memory_gib_usable) break;
       if (token_latency > 0 && step > token_latency) {
-        if (batch == 1) t.drop(fmt::format("latency: {:.0f} ms a token at batch 1, {:.0f} ms promised", 1e3 * step, 1e3 * token_latency));
+        if (batch == 1)
+          t.drop(fmt::format("latency: {:.0f} ms a token at batch 1, {:.0f} ms promised", 1e3 * step, 1e3 * token_latency));
         break;
       }
       const double prefill = prefill_seconds(m, t.gpu, p, t.work.prompt_tokens) / speed;
@@ -203,10 +204,12 @@ bool try_service(Trial& t) {
   const int64_t replicas = gpus_for_demand(t.work.qps, replica->per_second, t.limits.headroom);
   const int64_t replicas_each = t.gpus_each() / replica->gpus;
   c.instances = (replicas + replicas_each - 1) / replicas_each;
-  if (std::isfinite(t.host_rate())) c.instances = std::max(c.instances, gpus_for_demand(t.work.qps, t.host_rate(), t.limits.headroom));
+  if (std::isfinite(t.host_rate()))
+    c.instances = std::max(c.instances, gpus_for_demand(t.work.qps, t.host_rate(), t.limits.headroom));
   if (c.instances > kMaxInstances) return t.drop(fmt::format("{} instances would be needed", c.instances));
   c.gpus = c.instances * t.gpus_each();
-  c.rate = std::min(static_cast<double>(c.instances * replicas_each) * replica->per_second, t.host_rate() * static_cast<double>(c.instances));
+  c.rate = std::min(static_cast<double>(c.instances * replicas_each) * replica->per_second,
+                    t.host_rate() * static_cast<double>(c.instances));
   c.latency_ms = replica->latency_seconds * 1e3;
   return true;
 }
@@ -240,7 +243,8 @@ const PriceRow* cheapest(const Catalog& catalog, const InstanceType& type, const
   const Currency currency = limits.budget_per_hour ? limits.budget_per_hour->currency() : Currency();
   const PriceRow* best = nullptr;
   for (const PriceRow& row : catalog.price_range(type.provider, type.name)) {
-    if (row.market != limits.market || row.rate.per_hour().currency() != currency || !region_in(row.region, limits.region)) continue;
+    if (row.market != limits.market || row.rate.per_hour().currency() != currency || !region_in(row.region, limits.region))
+      continue;
     if (best == nullptr || row.rate < best->rate) best = &row;
   }
   return best;
@@ -259,12 +263,32 @@ auto rank_of(const Choice& c) {
                          std::string_view(c.type->provider), std::string_view(c.type->name));
 }
 
+bool cheaper_first(const Dropped& a, const Dropped& b) {
+  return std::make_tuple(a.per_hour.count_nanos(), std::string_view(a.type->name)) <
+         std::make_tuple(b.per_hour.count_nanos(), std::string_view(b.type->name));
+}
+
+/// The nearest misses are the least above the budget, else the largest that were tried.
+Error nothing_fits(const Limits& limits, const std::vector<Dropped>& dropped, std::vector<Dropped> over_budget) {
+  std::vector<Dropped> nearest = std::move(over_budget);
+  std::sort(nearest.begin(), nearest.end(), cheaper_first);
+  if (nearest.empty()) nearest.assign(dropped.rbegin(), dropped.rend());
+  std::vector<std::string> misses;
+  for (size_t i = 0; i < std::min<size_t>(3, nearest.size()); ++i)
+    misses.push_back(fmt::format("{}: {}", nearest[i].type->name, nearest[i].reason));
+  return make_error(
+      ErrorCode::kNotFound, "nothing in the catalogue does this{}{}{}",
+      limits.region.empty() ? "" : fmt::format(" in {}", limits.region),
+      misses.empty() ? ": no instance with a known price is within the limits" : "; nearest: ", fmt::join(misses, "; "));
+}
+
 std::vector<std::string> notes_on(const Work& work, const Limits& limits) {
   std::vector<std::string> notes = {
       "speeds are roofline estimates: 35 % of the data sheet's arithmetic, 80 % of its bandwidth; measure before you commit"};
   if (is_job(work.kind)) notes.push_back(fmt::format("10 minutes of start-up are billed; {:.3g} items", work.items));
   if (is_service(work.kind))
-    notes.push_back(fmt::format("{:.3g} requests/s, {:.0f} ms promised, {:.0f} % headroom", work.qps, work.latency_p99.to_seconds() * 1e3, 100 * limits.headroom));
+    notes.push_back(fmt::format("{:.3g} requests/s, {:.0f} ms promised, {:.0f} % headroom", work.qps,
+                                work.latency_p99.to_seconds() * 1e3, 100 * limits.headroom));
   if (work.model.family == ModelFamily::kVision && work.kind != WorkloadKind::kNotebook)
     notes.push_back("images are decoded on the host: 125 a second on each vCPU");
   if (limits.market == Market::kSpot) notes.push_back("spot: interruptions and lost work are not in the cost");
@@ -279,7 +303,9 @@ Work default_work(WorkloadKind kind, const ModelFacts& model) {
   w.model = model;
   const bool decoder = model.family == ModelFamily::kDecoder;
   switch (kind) {
-    case WorkloadKind::kTraining: w.items = decoder ? 20.0 * model.parameters / std::max(1, model.sequence) : 90.0 * 100'000; break;
+    case WorkloadKind::kTraining:
+      w.items = decoder ? 20.0 * model.parameters / std::max(1, model.sequence) : 90.0 * 100'000;
+      break;
     case WorkloadKind::kFineTuning: w.items = 3.0 * 67'349; break;
     default: w.items = 100'000; break;
   }
@@ -291,6 +317,7 @@ Work default_work(WorkloadKind kind, const ModelFacts& model) {
 Result<Selection> select_instances(const Catalog& catalog, const Work& work, const Limits& limits) {
   Selection out;
   std::vector<Dropped> dropped;
+  std::vector<Dropped> over_budget;
   for (const InstanceType& type : catalog.instances()) {
     const GpuFacts* gpu = type.gpu_model.empty() ? nullptr : catalog.find_gpu(type.gpu_model);
     if (!considered(type, gpu, limits)) continue;
@@ -299,23 +326,21 @@ Result<Selection> select_instances(const Catalog& catalog, const Work& work, con
     Trial t{work, limits, type, *gpu, {}, {}};
     t.choice.type = &type;
     t.choice.price = *price;
-    if (try_work(t) && priced(t))
-      out.choices.push_back(std::move(t.choice));
-    else
+    if (!try_work(t)) {
       dropped.push_back({&type, price->rate.per_hour(), std::move(t.reason)});
+    } else if (!priced(t)) {
+      over_budget.push_back({&type, t.choice.per_hour, t.reason});
+      dropped.push_back({&type, price->rate.per_hour(), std::move(t.reason)});
+    } else {
+      out.choices.push_back(std::move(t.choice));
+    }
   }
-  std::sort(dropped.begin(), dropped.end(), [](const Dropped& a, const Dropped& b) {
-    return std::make_tuple(a.per_hour.count_nanos(), std::string_view(a.type->name)) < std::make_tuple(b.per_hour.count_nanos(), std::string_view(b.type->name));
-  });
-  if (out.choices.empty()) {
-    std::vector<std::string> misses;
-    for (size_t i = dropped.size(); i > 0 && misses.size() < 3; --i) misses.push_back(fmt::format("{}: {}", dropped[i - 1].type->name, dropped[i - 1].reason));
-    return make_error(ErrorCode::kNotFound, "nothing in the catalogue does this{}{}{}", limits.region.empty() ? "" : fmt::format(" in {}", limits.region),
-                      misses.empty() ? ": no instance with a known price is within the limits" : "; nearest: ", fmt::join(misses, "; "));
-  }
+  std::sort(dropped.begin(), dropped.end(), cheaper_first);
+  if (out.choices.empty()) return nothing_fits(limits, dropped, std::move(over_budget));
   std::sort(out.choices.begin(), out.choices.end(), [](const Choice& a, const Choice& b) { return rank_of(a) < rank_of(b); });
   const Money best = out.choices.front().per_hour;
-  std::copy_if(dropped.begin(), dropped.end(), std::back_inserter(out.dropped), [&](const Dropped& d) { return d.per_hour < best; });
+  std::copy_if(dropped.begin(), dropped.end(), std::back_inserter(out.dropped),
+               [&](const Dropped& d) { return d.per_hour < best; });
   out.notes = notes_on(work, limits);
   return out;
 }

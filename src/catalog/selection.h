@@ -38,28 +38,28 @@ struct Work {
 Work default_work(WorkloadKind kind, const ModelFacts& model);
 
 struct Limits {
-  std::string region;                    ///< "us-east-1", a prefix, or "eu" for the European Union; empty = anywhere
-  std::string provider;                  ///< empty = any
-  std::vector<std::string> gpu_models;   ///< canonical; empty = any
+  std::string region;                   ///< "us-east-1", a prefix, or "eu" for the European Union; empty = anywhere
+  std::string provider;                 ///< empty = any
+  std::vector<std::string> gpu_models;  ///< canonical; empty = any
   std::optional<Money> budget_per_hour;
   Market market = Market::kOnDemand;
   std::string arch = "x86_64";
-  double headroom = 0.2;                 ///< serving
+  double headroom = 0.2;  ///< serving
 };
 
 /// An offer that does the work.
 struct Choice {
-  const InstanceType* type = nullptr;    ///< points into the catalogue
-  PriceRow price;                        ///< of one instance
+  const InstanceType* type = nullptr;  ///< points into the catalogue
+  PriceRow price;                      ///< of one instance
   int64_t instances = 1;
   int64_t gpus = 1;
-  Money per_hour;                        ///< of all instances
-  std::optional<Duration> duration;      ///< jobs: start-up included
-  std::optional<Money> total;            ///< jobs: per_hour × duration
-  double memory_gib_needed = 0;          ///< per GPU
+  Money per_hour;                    ///< of all instances
+  std::optional<Duration> duration;  ///< jobs: start-up included
+  std::optional<Money> total;        ///< jobs: per_hour × duration
+  double memory_gib_needed = 0;      ///< per GPU
   double memory_gib_usable = 0;
-  double rate = 0;                       ///< items, requests or images per second of all instances
-  std::optional<double> latency_ms;      ///< serving: expected worst case; decoders: of one token
+  double rate = 0;                   ///< items, requests or images per second of all instances
+  std::optional<double> latency_ms;  ///< serving: expected worst case; decoders: of one token
 };
 
 /// An offer that was cheaper per hour than the choice and does not do.
@@ -70,9 +70,9 @@ struct Dropped {
 };
 
 struct Selection {
-  std::vector<Choice> choices;    ///< best first; one per instance type
-  std::vector<Dropped> dropped;   ///< ascending by price, those below the best only
-  std::vector<std::string> notes; ///< assumptions a reader must know
+  std::vector<Choice> choices;     ///< best first; one per instance type
+  std::vector<Dropped> dropped;    ///< ascending by price, those below the best only
+  std::vector<std::string> notes;  ///< assumptions a reader must know
 };
 
 /// Jobs rank by total cost, services and notebooks by cost per hour; ties by provider and type.

@@ -37,7 +37,8 @@ double layer_activation_bytes(const ModelFacts& m) {
 
 /// The lower of the two roofs, as the time of work that needs both.
 double roof_seconds(double flops, double bytes, const GpuFacts& gpu, Precision p) {
-  return std::max(flops / (peak_flops(gpu, p) * kComputeEfficiency), bytes / (gpu.memory_bandwidth_gb_s * 1e9 * kBandwidthEfficiency));
+  return std::max(flops / (peak_flops(gpu, p) * kComputeEfficiency),
+                  bytes / (gpu.memory_bandwidth_gb_s * 1e9 * kBandwidthEfficiency));
 }
 
 double width_factor(Precision p) { return bytes_per_value(p) / 2.0; }  // activations above are given at 16 bit
@@ -45,8 +46,12 @@ double width_factor(Precision p) { return bytes_per_value(p) / 2.0; }  // activa
 }  // namespace
 
 Result<Precision> parse_precision(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, Precision>, 6> kNames = {{{"fp32", Precision::kFp32}, {"tf32", Precision::kFp32},
-      {"bf16", Precision::k16Bit}, {"fp16", Precision::k16Bit}, {"fp8", Precision::kFp8}, {"int8", Precision::kInt8}}};
+  constexpr std::array<std::pair<std::string_view, Precision>, 6> kNames = {{{"fp32", Precision::kFp32},
+                                                                             {"tf32", Precision::kFp32},
+                                                                             {"bf16", Precision::k16Bit},
+                                                                             {"fp16", Precision::k16Bit},
+                                                                             {"fp8", Precision::kFp8},
+                                                                             {"int8", Precision::kInt8}}};
   for (const auto& [name, precision] : kNames)
     if (equals_ignoring_case(name, trim(text))) return precision;
   return invalid("'{}' is no precision: use fp32, bf16, fp16, fp8 or int8", excerpt(text));
@@ -77,8 +82,6 @@ double forward_flops(const ModelFacts& m) {
   const double s = m.sequence;
   return 2.0 * m.matmul_parameters * s + 4.0 * m.layers * s * s * m.hidden;
 }
-
-double training_flops_per_unit(const ModelFacts& m) { return 3.0 * forward_flops(m) / (m.family == ModelFamily::kVision ? 1.0 : m.sequence); }
 
 double activation_bytes(const ModelFacts& m) {
   return m.family == ModelFamily::kVision ? m.image_activations : m.layers * layer_activation_bytes(m);

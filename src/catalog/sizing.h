@@ -17,7 +17,7 @@
 
 namespace stint {
 
-enum class Precision { kFp32, k16Bit, kFp8, kInt8 };  // k16Bit: BF16, or FP16 where the GPU has no BF16
+enum class Precision { kFp32, k16Bit, kFp8, kInt8 };       // k16Bit: BF16, or FP16 where the GPU has no BF16
 Result<Precision> parse_precision(std::string_view text);  // "fp32", "tf32", "bf16", "fp16", "fp8", "int8"
 std::string_view name_of(Precision p);
 double bytes_per_value(Precision p);
@@ -31,14 +31,14 @@ struct ModelFacts {
   std::string name;
   ModelFamily family = ModelFamily::kDecoder;
   double parameters = 0;
-  double matmul_parameters = 0;   ///< without embedding tables, which cost memory but no arithmetic
+  double matmul_parameters = 0;  ///< without embedding tables, which cost memory but no arithmetic
   int layers = 0;
   int hidden = 0;
   int heads = 0;
-  int kv_heads = 0;               ///< below `heads` with grouped-query attention
-  int sequence = 0;               ///< tokens of one item; vision: 0
-  double image_flops = 0;         ///< vision: forward, one image
-  double image_activations = 0;   ///< vision: bytes kept for the backward pass at 16 bit, one image
+  int kv_heads = 0;              ///< below `heads` with grouped-query attention
+  int sequence = 0;              ///< tokens of one item; vision: 0
+  double image_flops = 0;        ///< vision: forward, one image
+  double image_activations = 0;  ///< vision: bytes kept for the backward pass at 16 bit, one image
   std::string source;
 };
 
@@ -52,8 +52,6 @@ ModelFacts decoder_of_size(double parameters);
 
 /// Forward arithmetic of one item: a sequence, or an image.
 double forward_flops(const ModelFacts& m);
-/// Forward and backward arithmetic of one training token or image (3 × forward).
-double training_flops_per_unit(const ModelFacts& m);
 /// Bytes kept for the backward pass, one item, without recomputation.
 double activation_bytes(const ModelFacts& m);
 /// Key/value cache of one token.
@@ -67,7 +65,7 @@ struct MemoryNeed {
   double optimizer = 0;
   double activations = 0;  ///< per GPU; the rest is for the whole model and may be sharded
   double kv_cache = 0;
-  double overhead = 0;     ///< per GPU: CUDA context and framework
+  double overhead = 0;  ///< per GPU: CUDA context and framework
   [[nodiscard]] double total() const { return weights + gradients + optimizer + activations + kv_cache + overhead; }
   /// Per GPU when weights, gradients, optimiser state and cache are spread over `gpus` (ZeRO-3, tensor parallel).
   [[nodiscard]] double per_gpu(int64_t gpus) const {

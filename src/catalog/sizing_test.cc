@@ -17,7 +17,8 @@ TEST(Sizing, MixedPrecisionAdamTakesSixteenBytesAParameter) {  // ZeRO paper: 7.
 TEST(Sizing, LoraTrainsSevenBillionOnOne24GbGpu) {
   const MemoryNeed n = training_memory(model("llama-2-7b"), Precision::k16Bit, Tuning::kLora, 1);
   EXPECT_LT(n.per_gpu(1), usable_bytes(Bytes::gibi(int64_t{24})));
-  EXPECT_GT(training_memory(model("llama-2-7b"), Precision::k16Bit, Tuning::kFull, 1).per_gpu(1), usable_bytes(Bytes::gibi(int64_t{80})));
+  EXPECT_GT(training_memory(model("llama-2-7b"), Precision::k16Bit, Tuning::kFull, 1).per_gpu(1),
+            usable_bytes(Bytes::gibi(int64_t{80})));
 }
 
 TEST(Sizing, KvCacheOfKnownModels) {

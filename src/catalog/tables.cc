@@ -15,10 +15,12 @@ namespace stint {
 namespace {
 
 constexpr std::array<std::string_view, 17> kGpuColumns = {
-    "model", "aliases", "vendor", "architecture", "memory_gib", "memory_bandwidth_gb_s", "fp32_tflops", "tf32_tflops", "fp16_tflops",
-    "bf16_tflops", "fp8_tflops", "int8_tops", "tdp_w", "nvlink_gb_s", "mig", "source", "as_of"};
-constexpr std::array<std::string_view, 11> kInstanceColumns = {
-    "provider", "instance_type", "gpu_model", "gpu_milli", "gpu_memory_gib", "vcpus", "memory_gib", "arch", "best_for", "source", "as_of"};
+    "model",       "aliases",     "vendor",      "architecture", "memory_gib", "memory_bandwidth_gb_s",
+    "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops",  "fp8_tflops", "int8_tops",
+    "tdp_w",       "nvlink_gb_s", "mig",         "source",       "as_of"};
+constexpr std::array<std::string_view, 11> kInstanceColumns = {"provider",       "instance_type", "gpu_model",  "gpu_milli",
+                                                               "gpu_memory_gib", "vcpus",         "memory_gib", "arch",
+                                                               "best_for",       "source",        "as_of"};
 
 using Fields = std::vector<std::string_view>;
 
@@ -69,7 +71,8 @@ Result<std::string> required(std::string_view column, std::string_view text) {
 
 Result<int64_t> count(std::string_view column, std::string_view text, int64_t least, int64_t most) {
   const auto value = parse_int(trim(text));
-  if (!value || *value < least || *value > most) return invalid("{} '{}' is not a whole number from {} to {}", column, excerpt(text), least, most);
+  if (!value || *value < least || *value > most)
+    return invalid("{} '{}' is not a whole number from {} to {}", column, excerpt(text), least, most);
   return *value;
 }
 
@@ -77,7 +80,8 @@ Result<GpuFacts> parse_gpu(const Fields& f) {
   GpuFacts g;
   TRY_ASSIGN(g.model, required("model", f[0]));
   if (!trim(f[1]).empty())
-    for (const std::string_view alias : split(f[1], ';')) g.aliases.emplace_back(trim(alias));
+    for (const std::string_view alias : split(f[1], ';'))
+      g.aliases.emplace_back(trim(alias));
   TRY_ASSIGN(g.vendor, required("vendor", f[2]));
   TRY_ASSIGN(g.architecture, required("architecture", f[3]));
   TRY_ASSIGN(const double memory_gib, positive("memory_gib", f[4]));
@@ -104,7 +108,8 @@ Result<InstanceType> parse_instance(const Fields& f) {
   TRY_ASSIGN(t.name, required("instance_type", f[1]));
   t.gpu_model = trim(f[2]);
   TRY_ASSIGN(t.gpu_milli, count("gpu_milli", f[3], 0, 1'000'000));
-  if (t.gpu_model.empty() != (t.gpu_milli == 0)) return invalid("gpu_model '{}' with gpu_milli {}: both or neither", t.gpu_model, t.gpu_milli);
+  if (t.gpu_model.empty() != (t.gpu_milli == 0))
+    return invalid("gpu_model '{}' with gpu_milli {}: both or neither", t.gpu_model, t.gpu_milli);
   if (t.gpu_milli > 0) {
     TRY_ASSIGN(const double gpu_memory, positive("gpu_memory_gib", f[4]));
     t.gpu_memory = Bytes::gibi(gpu_memory);
@@ -140,7 +145,9 @@ std::string_view embedded_gpus_csv() { return between(stint_gpus_csv, stint_gpus
 std::string_view embedded_instances_csv() { return between(stint_instances_csv, stint_instances_csv_end); }
 std::string_view embedded_prices_csv() { return between(stint_prices_csv, stint_prices_csv_end); }
 
-Result<std::vector<GpuFacts>> parse_gpus(std::string_view csv) { return parse_table<GpuFacts>("gpus.csv", csv, kGpuColumns, parse_gpu); }
+Result<std::vector<GpuFacts>> parse_gpus(std::string_view csv) {
+  return parse_table<GpuFacts>("gpus.csv", csv, kGpuColumns, parse_gpu);
+}
 
 Result<std::vector<InstanceType>> parse_instances(std::string_view csv) {
   return parse_table<InstanceType>("instances.csv", csv, kInstanceColumns, parse_instance);

@@ -46,25 +46,48 @@ void print(const Table& table, const std::string& what) {
 }
 
 json gpu_json(const GpuFacts& g) {
-  return {{"model", g.model}, {"aliases", g.aliases}, {"vendor", g.vendor}, {"architecture", g.architecture},
-          {"memory_bytes", g.memory.count()}, {"memory_bandwidth_gb_s", g.memory_bandwidth_gb_s}, {"fp32_tflops", or_null(g.fp32_tflops)},
-          {"tf32_tflops", or_null(g.tf32_tflops)}, {"fp16_tflops", or_null(g.fp16_tflops)}, {"bf16_tflops", or_null(g.bf16_tflops)},
-          {"fp8_tflops", or_null(g.fp8_tflops)}, {"int8_tops", or_null(g.int8_tops)}, {"tdp_w", g.tdp_w},
-          {"nvlink_gb_s", or_null(g.nvlink_gb_s)}, {"mig", g.mig}, {"source", g.source}, {"as_of", format_date(g.as_of)}};
+  return {{"model", g.model},
+          {"aliases", g.aliases},
+          {"vendor", g.vendor},
+          {"architecture", g.architecture},
+          {"memory_bytes", g.memory.count()},
+          {"memory_bandwidth_gb_s", g.memory_bandwidth_gb_s},
+          {"fp32_tflops", or_null(g.fp32_tflops)},
+          {"tf32_tflops", or_null(g.tf32_tflops)},
+          {"fp16_tflops", or_null(g.fp16_tflops)},
+          {"bf16_tflops", or_null(g.bf16_tflops)},
+          {"fp8_tflops", or_null(g.fp8_tflops)},
+          {"int8_tops", or_null(g.int8_tops)},
+          {"tdp_w", g.tdp_w},
+          {"nvlink_gb_s", or_null(g.nvlink_gb_s)},
+          {"mig", g.mig},
+          {"source", g.source},
+          {"as_of", format_date(g.as_of)}};
 }
 
 ExitCode run_gpus(const CatalogArguments& a) {
   const Catalog& catalog = Catalog::built_in();
   json rows = json::array();
-  Table table({{"model"}, {"memory GiB", Align::kRight}, {"GB/s", Align::kRight}, {"FP32 TFLOPS", Align::kRight},
-               {"TF32 TFLOPS", Align::kRight}, {"FP16/BF16 TFLOPS", Align::kRight}, {"FP8 TFLOPS", Align::kRight}, {"INT8 TOPS", Align::kRight},
-               {"TDP W", Align::kRight}, {"NVLink GB/s", Align::kRight}, {"MIG"}, {"source"}, {"as of"}});
+  Table table({{"model"},
+               {"memory GiB", Align::kRight},
+               {"GB/s", Align::kRight},
+               {"FP32 TFLOPS", Align::kRight},
+               {"TF32 TFLOPS", Align::kRight},
+               {"FP16/BF16 TFLOPS", Align::kRight},
+               {"FP8 TFLOPS", Align::kRight},
+               {"INT8 TOPS", Align::kRight},
+               {"TDP W", Align::kRight},
+               {"NVLink GB/s", Align::kRight},
+               {"MIG"},
+               {"source"},
+               {"as of"}});
   for (const GpuFacts& g : catalog.gpus()) {
     if (!is_gpu(catalog, a.gpu, g.model)) continue;
     if (a.json) rows.push_back(gpu_json(g));
-    table.add_row({g.model, fmt::format("{:.4g}", g.memory.to_gibi()), fmt::format("{:.0f}", g.memory_bandwidth_gb_s), or_dash(g.fp32_tflops),
-                   or_dash(g.tf32_tflops), or_dash(g.bf16_tflops ? g.bf16_tflops : g.fp16_tflops), or_dash(g.fp8_tflops), or_dash(g.int8_tops),
-                   fmt::format("{:.0f}", g.tdp_w), or_dash(g.nvlink_gb_s), g.mig ? "yes" : "no", g.source, format_date(g.as_of)});
+    table.add_row({g.model, fmt::format("{:.4g}", g.memory.to_gibi()), fmt::format("{:.0f}", g.memory_bandwidth_gb_s),
+                   or_dash(g.fp32_tflops), or_dash(g.tf32_tflops), or_dash(g.bf16_tflops ? g.bf16_tflops : g.fp16_tflops),
+                   or_dash(g.fp8_tflops), or_dash(g.int8_tops), fmt::format("{:.0f}", g.tdp_w), or_dash(g.nvlink_gb_s),
+                   g.mig ? "yes" : "no", g.source, format_date(g.as_of)});
   }
   if (a.json)
     fmt::print("{}\n", dump(rows));
@@ -76,15 +99,32 @@ ExitCode run_gpus(const CatalogArguments& a) {
 ExitCode run_instances(const CatalogArguments& a) {
   const Catalog& catalog = Catalog::built_in();
   json rows = json::array();
-  Table table({{"provider"}, {"instance type"}, {"GPU"}, {"GPUs", Align::kRight}, {"GiB per GPU", Align::kRight}, {"vCPUs", Align::kRight},
-               {"RAM GiB", Align::kRight}, {"host"}, {"best for"}, {"as of"}});
+  Table table({{"provider"},
+               {"instance type"},
+               {"GPU"},
+               {"GPUs", Align::kRight},
+               {"GiB per GPU", Align::kRight},
+               {"vCPUs", Align::kRight},
+               {"RAM GiB", Align::kRight},
+               {"host"},
+               {"best for"},
+               {"as of"}});
   for (const InstanceType& t : catalog.instances()) {
     if (!passes(a.provider, t.provider) || !passes(a.type, t.name) || !is_gpu(catalog, a.gpu, t.gpu_model)) continue;
     if (a.json)
-      rows.push_back({{"provider", t.provider}, {"instance_type", t.name}, {"gpu_model", t.gpu_model}, {"gpu_milli", t.gpu_milli},
-                      {"gpu_memory_bytes", t.gpu_memory.count()}, {"vcpus", t.vcpus}, {"memory_bytes", t.memory.count()}, {"arch", t.arch},
-                      {"best_for", t.best_for}, {"source", t.source}, {"as_of", format_date(t.as_of)}});
-    table.add_row({t.provider, t.name, t.gpu_model.empty() ? "–" : t.gpu_model, fmt::format("{:.3g}", static_cast<double>(t.gpu_milli) / 1000),
+      rows.push_back({{"provider", t.provider},
+                      {"instance_type", t.name},
+                      {"gpu_model", t.gpu_model},
+                      {"gpu_milli", t.gpu_milli},
+                      {"gpu_memory_bytes", t.gpu_memory.count()},
+                      {"vcpus", t.vcpus},
+                      {"memory_bytes", t.memory.count()},
+                      {"arch", t.arch},
+                      {"best_for", t.best_for},
+                      {"source", t.source},
+                      {"as_of", format_date(t.as_of)}});
+    table.add_row({t.provider, t.name, t.gpu_model.empty() ? "–" : t.gpu_model,
+                   fmt::format("{:.3g}", static_cast<double>(t.gpu_milli) / 1000),
                    t.gpu_milli == 0 ? "–" : fmt::format("{:.4g}", t.gpu_memory.to_gibi()), std::to_string(t.vcpus),
                    fmt::format("{:.5g}", t.memory.to_gibi()), t.arch, t.best_for, format_date(t.as_of)});
   }
@@ -107,9 +147,19 @@ ExitCode run_prices(const CatalogArguments& a) {
   const Instant today = now();
   json rows = json::array();
   size_t stale = 0, shown = 0;
-  Table table({{"provider"}, {"region"}, {"instance type"}, {"market"}, {"term"}, {"per hour", Align::kRight}, {"currency"}, {"as of"}, {"source"}});
+  Table table({{"provider"},
+               {"region"},
+               {"instance type"},
+               {"market"},
+               {"term"},
+               {"per hour", Align::kRight},
+               {"currency"},
+               {"as of"},
+               {"source"}});
   for (const PriceRow& p : catalog->prices()) {
-    if (!passes(a.provider, p.provider) || !passes(a.region, p.region) || !passes(a.type, p.instance_type) || (market && p.market != *market)) continue;
+    if (!passes(a.provider, p.provider) || !passes(a.region, p.region) || !passes(a.type, p.instance_type) ||
+        (market && p.market != *market))
+      continue;
     if (!a.gpu.empty()) {
       const InstanceType* type = catalog->find_instance(p.provider, p.instance_type);
       if (type == nullptr || !is_gpu(*catalog, a.gpu, type->gpu_model)) continue;
@@ -118,11 +168,22 @@ ExitCode run_prices(const CatalogArguments& a) {
     if (is_stale(p, today)) ++stale;
     const Money rate = p.rate.per_hour();
     if (a.json)
-      rows.push_back({{"provider", p.provider}, {"region", p.region}, {"instance_type", p.instance_type}, {"market", name_of(p.market)},
-                      {"term", name_of(p.term)}, {"payment", name_of(p.payment)}, {"per_hour", rate.to_decimal()}, {"currency", rate.currency().code()},
-                      {"estimated", p.estimated}, {"stale", is_stale(p, today)}, {"source", p.source}, {"as_of", format_date(p.as_of)}});
-    table.add_row({p.provider, p.region, p.instance_type, std::string(name_of(p.market)), fmt::format("{}{}{}", name_of(p.term), p.payment == PaymentOption::kNone ? "" : " ", name_of(p.payment)),
-                   fmt::format("{}{}", p.estimated ? "~" : "", rate.to_decimal()), std::string(rate.currency().code()), format_date(p.as_of), p.source},
+      rows.push_back({{"provider", p.provider},
+                      {"region", p.region},
+                      {"instance_type", p.instance_type},
+                      {"market", name_of(p.market)},
+                      {"term", name_of(p.term)},
+                      {"payment", name_of(p.payment)},
+                      {"per_hour", rate.to_decimal()},
+                      {"currency", rate.currency().code()},
+                      {"estimated", p.estimated},
+                      {"stale", is_stale(p, today)},
+                      {"source", p.source},
+                      {"as_of", format_date(p.as_of)}});
+    table.add_row({p.provider, p.region, p.instance_type, std::string(name_of(p.market)),
+                   fmt::format("{}{}{}", name_of(p.term), p.payment == PaymentOption::kNone ? "" : " ", name_of(p.payment)),
+                   fmt::format("{}{}", p.estimated ? "~" : "", rate.to_decimal()), std::string(rate.currency().code()),
+                   format_date(p.as_of), p.source},
                   is_stale(p, today) ? Tone::kMuted : Tone::kPlain);
   }
   if (a.json)
@@ -134,8 +195,15 @@ ExitCode run_prices(const CatalogArguments& a) {
 }
 
 json profile_json(const MigGeometry& g, const MigProfile& p) {
-  return {{"gpu_model", g.gpu_model}, {"profile", p.name}, {"compute_slices", p.compute_slices}, {"memory_slices", p.memory_slices},
-          {"memory_bytes", p.memory.count()}, {"max_count", p.max_count}, {"starts", p.starts}, {"parts", g.parts_of(p)}, {"total_parts", g.total_parts()}};
+  return {{"gpu_model", g.gpu_model},
+          {"profile", p.name},
+          {"compute_slices", p.compute_slices},
+          {"memory_slices", p.memory_slices},
+          {"memory_bytes", p.memory.count()},
+          {"max_count", p.max_count},
+          {"starts", p.starts},
+          {"parts", g.parts_of(p)},
+          {"total_parts", g.total_parts()}};
 }
 
 /// Maximal layouts without the +me twins, which hold what the plain profiles hold.
@@ -143,18 +211,30 @@ void show_layouts(const MigGeometry& g, const CatalogArguments& a, json& rows, T
   for (const MigLayout& layout : maximal_layouts(g, MediaProfiles::kExclude)) {
     const MigParts parts = parts_in(g, layout);
     std::vector<std::string> places;
-    for (const MigPlacement& p : layout) places.push_back(fmt::format("{}@{}", g.profiles[static_cast<size_t>(p.profile)].name, p.start));
+    for (const MigPlacement& p : layout)
+      places.push_back(fmt::format("{}@{}", g.profiles[static_cast<size_t>(p.profile)].name, p.start));
     if (a.json)
-      rows.push_back({{"gpu_model", g.gpu_model}, {"layout", describe(g, layout)}, {"placements", places}, {"stranded_parts", parts.stranded}, {"total_parts", g.total_parts()}});
-    table.add_row({g.gpu_model, describe(g, layout), fmt::format("{}", fmt::join(places, " ")), fmt::format("{}/{}", parts.stranded, g.total_parts())});
+      rows.push_back({{"gpu_model", g.gpu_model},
+                      {"layout", describe(g, layout)},
+                      {"placements", places},
+                      {"stranded_parts", parts.stranded},
+                      {"total_parts", g.total_parts()}});
+    table.add_row({g.gpu_model, describe(g, layout), fmt::format("{}", fmt::join(places, " ")),
+                   fmt::format("{}/{}", parts.stranded, g.total_parts())});
   }
 }
 
 ExitCode run_mig(const CatalogArguments& a) {
   const Catalog& catalog = Catalog::built_in();
   json rows = json::array();
-  Table profiles({{"GPU"}, {"profile"}, {"compute slices", Align::kRight}, {"memory slices", Align::kRight}, {"memory GiB", Align::kRight},
-                  {"most", Align::kRight}, {"starts at memory slice"}, {"share", Align::kRight}});
+  Table profiles({{"GPU"},
+                  {"profile"},
+                  {"compute slices", Align::kRight},
+                  {"memory slices", Align::kRight},
+                  {"memory GiB", Align::kRight},
+                  {"most", Align::kRight},
+                  {"starts at memory slice"},
+                  {"share", Align::kRight}});
   Table layouts({{"GPU"}, {"layout"}, {"profile@memory slice"}, {"stranded", Align::kRight}});
   for (const MigGeometry& g : mig_geometries()) {
     if (!is_gpu(catalog, a.gpu, g.gpu_model)) continue;
@@ -164,8 +244,9 @@ ExitCode run_mig(const CatalogArguments& a) {
     }
     for (const MigProfile& p : g.profiles) {
       if (a.json) rows.push_back(profile_json(g, p));
-      profiles.add_row({g.gpu_model, p.name, std::to_string(p.compute_slices), std::to_string(p.memory_slices), fmt::format("{:.2f}", p.memory.to_gibi()),
-                        std::to_string(p.max_count), fmt::format("{}", fmt::join(p.starts, " ")), fmt::format("{}/{}", g.parts_of(p), g.total_parts())});
+      profiles.add_row({g.gpu_model, p.name, std::to_string(p.compute_slices), std::to_string(p.memory_slices),
+                        fmt::format("{:.2f}", p.memory.to_gibi()), std::to_string(p.max_count),
+                        fmt::format("{}", fmt::join(p.starts, " ")), fmt::format("{}/{}", g.parts_of(p), g.total_parts())});
     }
   }
   if (a.json)
@@ -179,7 +260,8 @@ ExitCode run_mig(const CatalogArguments& a) {
 
 void add_catalog_command(CLI::App& app, Action& action) {
   auto a = std::make_shared<CatalogArguments>();
-  CLI::App* command = app.add_subcommand("catalog", "Shows GPU facts, instance types, prices and MIG profiles, each with its source and date");
+  CLI::App* command =
+      app.add_subcommand("catalog", "Shows GPU facts, instance types, prices and MIG profiles, each with its source and date");
   command->require_subcommand(1);
   command->footer("Example: stint catalog prices --gpu A100-80GB --region eu --market spot");
   const auto add = [&](const char* name, const char* what, ExitCode (*run)(const CatalogArguments&)) {

@@ -15,8 +15,9 @@ Result<Catalog> open_catalog(const std::string& history_path) {
 
 void warn_of_stale_prices(size_t stale, size_t shown) {
   if (stale > 0)
-    fmt::print(stderr, "stint: {} of {} prices are older than {:.0f} days; import newer ones: stint import prices FILE --history DB\n", stale, shown,
-               kPriceStaleAfter.to_hours() / 24);
+    fmt::print(stderr,
+               "stint: {} of {} prices are older than {:.0f} days; import newer ones: stint import prices FILE --history DB\n",
+               stale, shown, kPriceStaleAfter.to_hours() / 24);
 }
 
 }  // namespace stint

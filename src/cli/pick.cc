@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -56,12 +57,14 @@ Result<ModelFacts> parse_model(std::string_view text) {
   const auto parameters = parse_number(number);
   if (parameters && *parameters * unit >= 1e6 && *parameters * unit <= 1e13) return decoder_of_size(*parameters * unit);
   std::vector<std::string> names;
-  for (const ModelFacts& m : known_models()) names.push_back(m.name);
+  for (const ModelFacts& m : known_models())
+    names.push_back(m.name);
   return invalid("'{}' is no known model: give its parameters (7e9, 1.3b) or one of {}", excerpt(text), fmt::join(names, ", "));
 }
 
 Result<Work> work_of(const PickArguments& a) {
-  const size_t chosen = static_cast<size_t>(std::find_if(a.models.begin(), a.models.end(), [](const std::string& m) { return !m.empty(); }) - a.models.begin());
+  const size_t chosen = static_cast<size_t>(
+      std::find_if(a.models.begin(), a.models.end(), [](const std::string& m) { return !m.empty(); }) - a.models.begin());
   TRY_ASSIGN(const ModelFacts model, parse_model(a.models[chosen]));
   Work w = default_work(kKinds[chosen].kind, model);
   TRY_ASSIGN(w.precision, parse_precision(a.precision));
@@ -93,7 +96,8 @@ Result<Limits> limits_of(const PickArguments& a, const Catalog& catalog) {
   l.arch = a.arch;
   l.headroom = a.headroom / 100;
   TRY_ASSIGN(l.market, parse_market(a.market));
-  if (l.market != Market::kOnDemand && l.market != Market::kSpot) return invalid("--market {}: pick compares on-demand or spot", a.market);
+  if (l.market != Market::kOnDemand && l.market != Market::kSpot)
+    return invalid("--market {}: pick compares on-demand or spot", a.market);
   for (const std::string& name : a.gpus) {
     const GpuFacts* gpu = catalog.find_gpu(name);
     if (gpu == nullptr) return invalid("--gpu '{}' is not in the catalogue; see stint catalog gpus", excerpt(name));
@@ -110,58 +114,93 @@ Result<Limits> limits_of(const PickArguments& a, const Catalog& catalog) {
   return l;
 }
 
-std::string hours(Duration d) { return d.to_hours() < 1 ? fmt::format("{:.0f} min", d.to_seconds() / 60) : fmt::format("{:.1f} h", d.to_hours()); }
+std::string hours(Duration d) {
+  return d.to_hours() < 1 ? fmt::format("{:.0f} min", d.to_seconds() / 60) : fmt::format("{:.1f} h", d.to_hours());
+}
 
 json choice_json(const Choice& c) {
-  return {{"provider", c.type->provider}, {"instance_type", c.type->name}, {"gpu_model", c.type->gpu_model}, {"instances", c.instances},
-          {"gpus", c.gpus}, {"region", c.price.region}, {"market", name_of(c.price.market)}, {"currency", c.per_hour.currency().code()},
-          {"per_hour", c.per_hour.to_decimal()}, {"total", c.total ? json(c.total->to_decimal()) : json(nullptr)},
-          {"duration_s", c.duration ? json(c.duration->to_seconds()) : json(nullptr)}, {"latency_ms", c.latency_ms ? json(*c.latency_ms) : json(nullptr)},
-          {"rate_per_s", c.rate}, {"memory_gib_needed", c.memory_gib_needed}, {"memory_gib_usable", c.memory_gib_usable},
-          {"estimated", c.price.estimated}, {"source", c.price.source}, {"as_of", format_date(c.price.as_of)}};
+  return {{"provider", c.type->provider},
+          {"instance_type", c.type->name},
+          {"gpu_model", c.type->gpu_model},
+          {"instances", c.instances},
+          {"gpus", c.gpus},
+          {"region", c.price.region},
+          {"market", name_of(c.price.market)},
+          {"currency", c.per_hour.currency().code()},
+          {"per_hour", c.per_hour.to_decimal()},
+          {"total", c.total ? json(c.total->to_decimal()) : json(nullptr)},
+          {"duration_s", c.duration ? json(c.duration->to_seconds()) : json(nullptr)},
+          {"latency_ms", c.latency_ms ? json(*c.latency_ms) : json(nullptr)},
+          {"rate_per_s", c.rate},
+          {"memory_gib_needed", c.memory_gib_needed},
+          {"memory_gib_usable", c.memory_gib_usable},
+          {"estimated", c.price.estimated},
+          {"source", c.price.source},
+          {"as_of", format_date(c.price.as_of)}};
 }
 
 void print_json(const Selection& s) {
   json out = {{"choices", json::array()}, {"dropped", json::array()}, {"notes", s.notes}};
-  for (const Choice& c : s.choices) out["choices"].push_back(choice_json(c));
+  for (const Choice& c : s.choices)
+    out["choices"].push_back(choice_json(c));
   for (const Dropped& d : s.dropped)
-    out["dropped"].push_back({{"provider", d.type->provider}, {"instance_type", d.type->name}, {"gpu_model", d.type->gpu_model},
-                              {"per_hour", d.per_hour.to_decimal()}, {"reason", d.reason}});
+    out["dropped"].push_back({{"provider", d.type->provider},
+                              {"instance_type", d.type->name},
+                              {"gpu_model", d.type->gpu_model},
+                              {"per_hour", d.per_hour.to_decimal()},
+                              {"reason", d.reason}});
   fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
 }
 
 /// "2 × g6.xlarge (aws us-east-1, 2 × L4)".
 std::string name_choice(const Choice& c) {
-  return fmt::format("{} × {} ({} {}, {} × {})", c.instances, c.type->name, c.type->provider, c.price.region, c.gpus, c.type->gpu_model);
+  return fmt::format("{} × {} ({} {}, {} × {})", c.instances, c.type->name, c.type->provider, c.price.region, c.gpus,
+                     c.type->gpu_model);
 }
 
 void print_text(const Work& work, const Selection& s) {
   const Colour colour = colour_of_stdout();
   const Choice& best = s.choices.front();
-  fmt::print("{} of {} in {}: {}\n", name_of(work.kind), work.model.name, name_of(work.precision), toned(name_choice(best), Tone::kStrong, colour));
+  fmt::print("{} of {} in {}: {}\n", name_of(work.kind), work.model.name, name_of(work.precision),
+             toned(name_choice(best), Tone::kStrong, colour));
   if (s.choices.size() > 1) fmt::print("Runner-up: {}\n", name_choice(s.choices[1]));
   fmt::print("\n");
-  Table table({{""}, {"provider"}, {"region"}, {"instances"}, {"GPUs"}, {"USD per hour", Align::kRight}, {"time"}, {"USD in all", Align::kRight},
-               {"per second", Align::kRight}, {"latency ms", Align::kRight}, {"GiB needed/usable", Align::kRight}, {"price as of"}, {"source"}});
+  Table table({{""},
+               {"provider"},
+               {"region"},
+               {"instances"},
+               {"GPUs"},
+               {"USD per hour", Align::kRight},
+               {"time"},
+               {"USD in all", Align::kRight},
+               {"per second", Align::kRight},
+               {"latency ms", Align::kRight},
+               {"GiB needed/usable", Align::kRight},
+               {"price as of"},
+               {"source"}});
   for (size_t i = 0; i < std::min(kShownChoices, s.choices.size()); ++i) {
     const Choice& c = s.choices[i];
-    table.add_row({std::to_string(i + 1), c.type->provider, c.price.region, fmt::format("{} × {}", c.instances, c.type->name), fmt::format("{} × {}", c.gpus, c.type->gpu_model),
-                   (c.price.estimated ? "~" : "") + c.per_hour.to_decimal(), c.duration ? hours(*c.duration) : "–",
-                   c.total ? fmt::format("{:.2f}", c.total->to_double()) : "–", fmt::format("{:.4g}", c.rate), c.latency_ms ? fmt::format("{:.1f}", *c.latency_ms) : "–",
-                   fmt::format("{:.1f}/{:.1f}", c.memory_gib_needed, c.memory_gib_usable), format_date(c.price.as_of), c.price.source},
-                  i == 0 ? Tone::kStrong : Tone::kPlain);
+    table.add_row(
+        {std::to_string(i + 1), c.type->provider, c.price.region, fmt::format("{} × {}", c.instances, c.type->name),
+         fmt::format("{} × {}", c.gpus, c.type->gpu_model), (c.price.estimated ? "~" : "") + c.per_hour.to_decimal(),
+         c.duration ? hours(*c.duration) : "–", c.total ? fmt::format("{:.2f}", c.total->to_double()) : "–",
+         fmt::format("{:.4g}", c.rate), c.latency_ms ? fmt::format("{:.1f}", *c.latency_ms) : "–",
+         fmt::format("{:.1f}/{:.1f}", c.memory_gib_needed, c.memory_gib_usable), format_date(c.price.as_of), c.price.source},
+        i == 0 ? Tone::kStrong : Tone::kPlain);
   }
   fmt::print("{}", table.render(colour));
   if (!s.dropped.empty()) {
     fmt::print("\nCheaper per hour, and why not:\n");
     Table dropped({{"instance type"}, {"GPU"}, {"USD per hour", Align::kRight}, {"reason"}});
     for (size_t i = 0; i < std::min(kShownDropped, s.dropped.size()); ++i)
-      dropped.add_row({s.dropped[i].type->name, s.dropped[i].type->gpu_model, s.dropped[i].per_hour.to_decimal(), s.dropped[i].reason});
+      dropped.add_row(
+          {s.dropped[i].type->name, s.dropped[i].type->gpu_model, s.dropped[i].per_hour.to_decimal(), s.dropped[i].reason});
     fmt::print("{}", dropped.render(colour));
     if (s.dropped.size() > kShownDropped) fmt::print("and {} more; --json has all\n", s.dropped.size() - kShownDropped);
   }
   fmt::print("\n");
-  for (const std::string& note : s.notes) fmt::print("{}", wrapped("Note: " + note + ".", 110));
+  for (const std::string& note : s.notes)
+    fmt::print("{}", wrapped("Note: " + note + ".", 110));
 }
 
 ExitCode run_pick(const PickArguments& a) {
@@ -189,15 +228,21 @@ ExitCode run_pick(const PickArguments& a) {
 
 void add_pick_command(CLI::App& app, Action& action) {
   auto a = std::make_shared<PickArguments>();
-  CLI::App* command = app.add_subcommand("pick", "Picks the cheapest instances that do the work, with the runner-up and why cheaper ones do not");
+  CLI::App* command =
+      app.add_subcommand("pick", "Picks the cheapest instances that do the work, with the runner-up and why cheaper ones do not");
   command->footer("Example: stint pick --serve bert-base --qps 500 --p99 50ms --region eu");
-  CLI::Option_group* kind = command->add_option_group("work", "What is to be done; MODEL is a known name (bert-base) or parameters (7e9)");
-  for (size_t i = 0; i < kKinds.size(); ++i) kind->add_option(kKinds[i].flag, a->models[i], kKinds[i].what)->type_name("MODEL");
+  CLI::Option_group* kind =
+      command->add_option_group("work", "What is to be done; MODEL is a known name (bert-base) or parameters (7e9)");
+  for (size_t i = 0; i < kKinds.size(); ++i)
+    kind->add_option(kKinds[i].flag, a->models[i], kKinds[i].what)->type_name("MODEL");
   kind->require_option(1);
   command->add_option("--precision", a->precision, "fp32, bf16, fp16, fp8 or int8")->capture_default_str();
   command->add_option("--deadline", a->deadline, "Jobs: done within, such as 24h");
-  command->add_option("--tokens", a->tokens, "Jobs: tokens to go through (training: 20 per parameter)")->check(CLI::PositiveNumber);
-  command->add_option("--items", a->items, "Jobs: sequences or images to go through, epochs included")->check(CLI::PositiveNumber)->excludes("--tokens");
+  command->add_option("--tokens", a->tokens, "Jobs: tokens to go through (training: 20 per parameter)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--items", a->items, "Jobs: sequences or images to go through, epochs included")
+      ->check(CLI::PositiveNumber)
+      ->excludes("--tokens");
   command->add_flag("--lora", a->lora, "Fine-tune adapters only");
   command->add_option("--qps", a->qps, "Serving: requests per second")->check(CLI::PositiveNumber);
   command->add_option("--p99", a->p99, "Serving: latency promised, such as 50ms; of one token for text generation");

@@ -16,7 +16,8 @@ class PricesImporter final : public CsvImporter {
  private:
   Status read_header(const CsvRecord& record) override {
     TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kRequired));
-    for (size_t i = 0; i < kPriceColumns.size(); ++i) columns_[i] = header.find(kPriceColumns[i]);
+    for (size_t i = 0; i < kPriceColumns.size(); ++i)
+      columns_[i] = header.find(kPriceColumns[i]);
     return {};
   }
 

@@ -66,7 +66,8 @@ TEST(PricesImporter, NamesTheMissingColumn) {
 
 constexpr std::string_view kAws =
     "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region,AvailabilityZone,Arch\n"
-    "g6.xlarge,L4,1.0,4.0,16.0,\"{'Gpus': [{'Name': 'L4', 'Count': 1}], 'TotalGpuMemoryInMiB': 22888}\",0.8048,0.349,us-east-1,us-east-1a,x86_64\n"
+    "g6.xlarge,L4,1.0,4.0,16.0,\"{'Gpus': [{'Name': 'L4', 'Count': 1}], 'TotalGpuMemoryInMiB': "
+    "22888}\",0.8048,0.349,us-east-1,us-east-1a,x86_64\n"
     "g6.xlarge,L4,1.0,4.0,16.0,,0.8048,0.3011,us-east-1,us-east-1b,x86_64\n"
     "g6e.12xlarge,L40S,4.0,48.0,384.0,,13.12,13.12,eu-central-1,eu-central-1c,x86_64\n"
     "p5.48xlarge,H100,8.0,192.0,2048.0,,55.04,,us-east-1,us-east-1a,x86_64\n"
@@ -122,8 +123,10 @@ TEST(SkypilotImporter, AddsHostAndGpuOnGcp) {
 TEST(SkypilotImporter, SaysWhyGcpRowsAreLeftOut) {
   const Outcome o = import_text(make_skypilot_importer, kGcp, "gcp/vms.csv");
   std::vector<std::string> reasons;
-  for (const auto& [line, reason] : o.sink.rejected) reasons.push_back(reason);
-  EXPECT_THAT(reasons, testing::UnorderedElementsAre(HasSubstr("prices the host alone"), HasSubstr("GPU without a machine"), HasSubstr("TPU")));
+  for (const auto& [line, reason] : o.sink.rejected)
+    reasons.push_back(reason);
+  EXPECT_THAT(reasons, testing::UnorderedElementsAre(HasSubstr("prices the host alone"), HasSubstr("GPU without a machine"),
+                                                     HasSubstr("TPU")));
 }
 
 TEST(SkypilotImporter, NeedsTheCloudsName) {

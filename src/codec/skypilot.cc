@@ -37,8 +37,14 @@ struct GpuNeed {
 /// Source: Google Compute Engine, "GPU machine types".
 std::optional<GpuNeed> gcp_gpus_of(std::string_view type) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kFamilies = {{
-      {"a2-highgpu-", "A100"}, {"a2-megagpu-", "A100"}, {"a2-ultragpu-", "A100-80GB"}, {"a3-highgpu-", "H100"},
-      {"a3-megagpu-", "H100-MEGA"}, {"a3-ultragpu-", "H200"}, {"a4-highgpu-", "B200"}, {"g2-standard-", "L4"},
+      {"a2-highgpu-", "A100"},
+      {"a2-megagpu-", "A100"},
+      {"a2-ultragpu-", "A100-80GB"},
+      {"a3-highgpu-", "H100"},
+      {"a3-megagpu-", "H100-MEGA"},
+      {"a3-ultragpu-", "H200"},
+      {"a4-highgpu-", "B200"},
+      {"g2-standard-", "L4"},
   }};
   for (const auto& [prefix, accelerator] : kFamilies) {
     if (!type.starts_with(prefix)) continue;
@@ -90,7 +96,8 @@ class SkypilotImporter final : public CsvImporter {
     spot_ = header.find("SpotPrice");
     region_ = header.find("Region");
     provider_ = provider_in(options().source);
-    if (provider_.empty()) return invalid("the catalogue does not name its cloud: keep it under the cloud's name, as in aws/vms.csv");
+    if (provider_.empty())
+      return invalid("the catalogue does not name its cloud: keep it under the cloud's name, as in aws/vms.csv");
     return {};
   }
 
@@ -102,7 +109,8 @@ class SkypilotImporter final : public CsvImporter {
     const std::optional<Rate> list = read_rate(r, "Price", price_);
     std::optional<Rate> spot = read_rate(r, "SpotPrice", spot_);
     if (list && spot && *spot >= *list) {
-      reject(r, fmt::format("SpotPrice {} is no discount on {}: not taken as spot", spot->per_hour().to_decimal(), list->per_hour().to_decimal()));
+      reject(r, fmt::format("SpotPrice {} is no discount on {}: not taken as spot", spot->per_hour().to_decimal(),
+                            list->per_hour().to_decimal()));
       spot.reset();
     }
     if (!list && !spot) return reject(r, "neither Price nor SpotPrice is known");
@@ -111,7 +119,8 @@ class SkypilotImporter final : public CsvImporter {
       at(offers_, {std::string(type), std::string(region)}, r.line).lower(list, spot);
     } else {
       const auto count = parse_number(trim(r.at(count_)));
-      if (accelerator.empty() || !count || *count < 1 || *count > 64) return reject(r, "neither InstanceType nor an accelerator with its count");
+      if (accelerator.empty() || !count || *count < 1 || *count > 64)
+        return reject(r, "neither InstanceType nor an accelerator with its count");
       at(gpus_, {folded_accelerator(accelerator), static_cast<int64_t>(*count), std::string(region)}, r.line).lower(list, spot);
     }
   }
@@ -123,7 +132,8 @@ class SkypilotImporter final : public CsvImporter {
       if (need) {
         const auto gpu = gpus_.find({need->accelerator, need->count, region});
         if (gpu == gpus_.end()) {
-          sink().reject(offer.line, fmt::format("{} in {} prices the host alone and no row prices {} × {} there", type, region, need->count, need->accelerator));
+          sink().reject(offer.line, fmt::format("{} in {} prices the host alone and no row prices {} × {} there", type, region,
+                                                need->count, need->accelerator));
           continue;
         }
         gpu->second.used = true;
@@ -134,7 +144,9 @@ class SkypilotImporter final : public CsvImporter {
       emit(type, region, Market::kSpot, offer.spot);
     }
     for (const auto& [key, gpu] : gpus_)
-      if (!gpu.used) sink().reject(gpu.line, fmt::format("{} × {} in {} is a GPU without a machine type: no instance to price", std::get<1>(key), std::get<0>(key), std::get<2>(key)));
+      if (!gpu.used)
+        sink().reject(gpu.line, fmt::format("{} × {} in {} is a GPU without a machine type: no instance to price",
+                                            std::get<1>(key), std::get<0>(key), std::get<2>(key)));
   }
 
   void emit(const std::string& type, const std::string& region, Market market, std::optional<Rate> rate) {
@@ -169,8 +181,8 @@ class SkypilotImporter final : public CsvImporter {
 
   int type_ = -1, accelerator_ = -1, count_ = -1, price_ = -1, spot_ = -1, region_ = -1;
   std::string provider_;
-  std::map<std::pair<std::string, std::string>, Offer> offers_;              // type, region
-  std::map<std::tuple<std::string, int64_t, std::string>, Offer> gpus_;     // accelerator, count, region
+  std::map<std::pair<std::string, std::string>, Offer> offers_;          // type, region
+  std::map<std::tuple<std::string, int64_t, std::string>, Offer> gpus_;  // accelerator, count, region
 };
 
 }  // namespace

@@ -50,10 +50,8 @@ MigGeometry eight_slice_geometry(const EightSliceNames& n) {
 MigGeometry a30_geometry() {
   MigGeometry g{"A30", 4, 4, {}};
   g.profiles = {
-      {"1g.6gb", 1, 1, Bytes::mebi(5836), false, 4, {0, 1, 2, 3}},
-      {"1g.6gb+me", 1, 1, Bytes::mebi(5836), true, 1, {0, 1, 2, 3}},
-      {"2g.12gb", 2, 2, Bytes::mebi(11672), false, 2, {0, 2}},
-      {"2g.12gb+me", 2, 2, Bytes::mebi(11672), true, 1, {0, 2}},
+      {"1g.6gb", 1, 1, Bytes::mebi(5836), false, 4, {0, 1, 2, 3}}, {"1g.6gb+me", 1, 1, Bytes::mebi(5836), true, 1, {0, 1, 2, 3}},
+      {"2g.12gb", 2, 2, Bytes::mebi(11672), false, 2, {0, 2}},     {"2g.12gb+me", 2, 2, Bytes::mebi(11672), true, 1, {0, 2}},
       {"4g.24gb", 4, 4, Bytes::mebi(23344), false, 1, {0}},
   };
   return g;
@@ -82,7 +80,8 @@ struct Taken {
 
 Taken taken_by(const MigGeometry& g, std::span<const MigPlacement> layout) {
   Taken t;
-  for (const MigPlacement& p : layout) t.add(profile_of(g, p), p.start);
+  for (const MigPlacement& p : layout)
+    t.add(profile_of(g, p), p.start);
   return t;
 }
 
@@ -91,7 +90,8 @@ std::vector<MigPlacement> table_of(const MigGeometry& g, MediaProfiles media) {
   std::vector<MigPlacement> table;
   for (size_t i = 0; i < g.profiles.size(); ++i) {
     if (g.profiles[i].media && media == MediaProfiles::kExclude) continue;
-    for (const int start : g.profiles[i].starts) table.push_back({start, static_cast<int>(i)});
+    for (const int start : g.profiles[i].starts)
+      table.push_back({start, static_cast<int>(i)});
   }
   std::sort(table.begin(), table.end());
   return table;
@@ -154,7 +154,8 @@ int MigGeometry::index_of(const MigProfile& profile) const {
 std::span<const MigGeometry> mig_geometries() {
   static const std::vector<MigGeometry> kGeometries = [] {
     std::vector<MigGeometry> all = {a30_geometry()};
-    for (const EightSliceNames& names : kEightSlice) all.push_back(eight_slice_geometry(names));
+    for (const EightSliceNames& names : kEightSlice)
+      all.push_back(eight_slice_geometry(names));
     return all;
   }();
   return kGeometries;
@@ -182,7 +183,8 @@ Status check_layout(const MigGeometry& geometry, std::span<const MigPlacement> l
       return invalid("{} at memory slice {} of {} overlaps another instance", profile.name, p.start, geometry.gpu_model);
     if (taken.compute + profile.compute_slices > geometry.compute_slices)
       return invalid("{} at memory slice {} needs {} compute slices; {} of {}'s {} are left", profile.name, p.start,
-                     profile.compute_slices, geometry.compute_slices - taken.compute, geometry.gpu_model, geometry.compute_slices);
+                     profile.compute_slices, geometry.compute_slices - taken.compute, geometry.gpu_model,
+                     geometry.compute_slices);
     if (taken.media && profile.media)
       return invalid("{} at memory slice {}: the media extensions of {} are taken by another +me instance", profile.name, p.start,
                      geometry.gpu_model);
@@ -193,7 +195,8 @@ Status check_layout(const MigGeometry& geometry, std::span<const MigPlacement> l
   return {};
 }
 
-std::vector<MigPlacement> placements_left(const MigGeometry& geometry, std::span<const MigPlacement> layout, MediaProfiles media) {
+std::vector<MigPlacement> placements_left(const MigGeometry& geometry, std::span<const MigPlacement> layout,
+                                          MediaProfiles media) {
   const Taken taken = taken_by(geometry, layout);
   std::vector<MigPlacement> left = table_of(geometry, media);
   std::erase_if(left, [&](const MigPlacement& p) { return !taken.admits(geometry, profile_of(geometry, p), p.start); });
@@ -215,7 +218,8 @@ std::vector<MigLayout> maximal_layouts(const MigGeometry& geometry, MediaProfile
 
 MigParts parts_in(const MigGeometry& geometry, std::span<const MigPlacement> layout) {
   MigParts parts;
-  for (const MigPlacement& p : layout) parts.used += geometry.parts_of(profile_of(geometry, p));
+  for (const MigPlacement& p : layout)
+    parts.used += geometry.parts_of(profile_of(geometry, p));
   // A +me profile holds what its plain twin holds, so the plain ones reach every best sum.
   parts.available = best_addition(geometry, table_of(geometry, MediaProfiles::kExclude), taken_by(geometry, layout));
   parts.stranded = geometry.total_parts() - parts.used - parts.available;
@@ -229,7 +233,8 @@ DeviceParts device_parts(int64_t parts, int64_t total) {
 
 std::string describe(const MigGeometry& geometry, std::span<const MigPlacement> layout) {
   std::map<int, int, std::greater<>> counts;
-  for (const MigPlacement& p : layout) ++counts[p.profile];
+  for (const MigPlacement& p : layout)
+    ++counts[p.profile];
   std::vector<std::string> words;
   for (const auto& [profile, count] : counts)
     words.push_back(fmt::format("{} × {}", count, geometry.profiles[static_cast<size_t>(profile)].name));

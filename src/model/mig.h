@@ -23,7 +23,7 @@ namespace stint {
 
 /// A kind of GPU instance a GPU can be cut into.
 struct MigProfile {
-  std::string name;         ///< as NVIDIA writes it: "1g.10gb", "1g.10gb+me"
+  std::string name;  ///< as NVIDIA writes it: "1g.10gb", "1g.10gb+me"
   int compute_slices = 0;
   int memory_slices = 0;
   Bytes memory;             ///< at least this much is usable; see kEightSlice in mig.cc for the origin
@@ -33,7 +33,7 @@ struct MigProfile {
 };
 
 struct MigGeometry {
-  std::string gpu_model;    ///< canonical catalogue name
+  std::string gpu_model;  ///< canonical catalogue name
   int compute_slices = 0;
   int memory_slices = 0;
   std::vector<MigProfile> profiles;  ///< ascending by size; "+me" after its plain twin

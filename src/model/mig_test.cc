@@ -44,7 +44,8 @@ bool legal_by_counting(const MigGeometry& g, const std::vector<MigPlacement>& la
 std::set<MigLayout> legal_subsets(const MigGeometry& g) {
   std::vector<MigPlacement> table;
   for (size_t i = 0; i < g.profiles.size(); ++i)
-    for (const int start : g.profiles[i].starts) table.push_back({start, static_cast<int>(i)});
+    for (const int start : g.profiles[i].starts)
+      table.push_back({start, static_cast<int>(i)});
   std::sort(table.begin(), table.end());
   std::set<MigLayout> legal;
   for (uint32_t subset = 0; subset < (1U << table.size()); ++subset) {
@@ -116,9 +117,11 @@ TEST(Mig, A30HasFiveWaysToFillIt) {  // 4g; each half 2g or 1g+1g: 1 + 2 × 2
 TEST(Mig, KnownCombinationsOfA100With80GB) {
   const MigGeometry& g = geometry("A100-80GB");
   MigLayout seven;
-  for (int s = 0; s < 7; ++s) seven.push_back(at(g, "1g.10gb", s));
+  for (int s = 0; s < 7; ++s)
+    seven.push_back(at(g, "1g.10gb", s));
   EXPECT_TRUE(check_layout(g, seven).ok());
-  EXPECT_TRUE(check_layout(g, std::vector{at(g, "2g.20gb", 0), at(g, "2g.20gb", 2), at(g, "2g.20gb", 4), at(g, "1g.10gb", 6)}).ok());
+  EXPECT_TRUE(
+      check_layout(g, std::vector{at(g, "2g.20gb", 0), at(g, "2g.20gb", 2), at(g, "2g.20gb", 4), at(g, "1g.10gb", 6)}).ok());
   EXPECT_TRUE(check_layout(g, std::vector{at(g, "3g.40gb", 0), at(g, "3g.40gb", 4)}).ok());
   EXPECT_TRUE(check_layout(g, std::vector{at(g, "4g.40gb", 0), at(g, "3g.40gb", 4)}).ok());
   EXPECT_TRUE(placements_left(g, std::vector{at(g, "3g.40gb", 0), at(g, "3g.40gb", 4)}).empty());
@@ -140,7 +143,7 @@ TEST(Mig, RefusalsNameTheRule) {
 TEST(Mig, ShareIsTheMeanOfComputeAndMemoryShare) {
   const MigGeometry& g = geometry("A100-80GB");
   EXPECT_EQ(g.total_parts(), 112);
-  EXPECT_EQ(g.parts_of(*g.find_profile("1g.10gb")), 15);   // (1/7 + 1/8) / 2 = 15/112
+  EXPECT_EQ(g.parts_of(*g.find_profile("1g.10gb")), 15);  // (1/7 + 1/8) / 2 = 15/112
   EXPECT_EQ(g.parts_of(*g.find_profile("1g.20gb")), 22);
   EXPECT_EQ(g.parts_of(*g.find_profile("3g.40gb")), 52);
   EXPECT_EQ(g.parts_of(*g.find_profile("7g.80gb")), 112);
@@ -152,8 +155,9 @@ TEST(Mig, ShareIsTheMeanOfComputeAndMemoryShare) {
 TEST(Mig, StrandedIsWhatNobodyCanHave) {
   const MigGeometry& g = geometry("A100-80GB");
   MigLayout seven;
-  for (int s = 0; s < 7; ++s) seven.push_back(at(g, "1g.10gb", s));
-  EXPECT_EQ(parts_in(g, seven).stranded, 7);  // memory slice 7: 7 of 112
+  for (int s = 0; s < 7; ++s)
+    seven.push_back(at(g, "1g.10gb", s));
+  EXPECT_EQ(parts_in(g, seven).stranded, 7);                                                  // memory slice 7: 7 of 112
   EXPECT_EQ(parts_in(g, std::vector{at(g, "3g.40gb", 0), at(g, "3g.40gb", 4)}).stranded, 8);  // one compute slice
   EXPECT_EQ(parts_in(g, std::vector{at(g, "4g.40gb", 0), at(g, "3g.40gb", 4)}).stranded, 0);
   const MigParts empty = parts_in(g, {});

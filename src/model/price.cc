@@ -33,7 +33,8 @@ Result<CommitmentTerm> parse_commitment_term(std::string_view text) {
 }
 
 Result<PaymentOption> parse_payment_option(std::string_view text) {
-  for (const auto p : {PaymentOption::kNone, PaymentOption::kNoUpfront, PaymentOption::kPartialUpfront, PaymentOption::kAllUpfront})
+  for (const auto p :
+       {PaymentOption::kNone, PaymentOption::kNoUpfront, PaymentOption::kPartialUpfront, PaymentOption::kAllUpfront})
     if (equals_ignoring_case(name_of(p), trim(text))) return p;
   return invalid("payment '{}': write no-upfront, partial-upfront, all-upfront or nothing", excerpt(text));
 }

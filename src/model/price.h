@@ -23,10 +23,10 @@ struct PriceRow {
   std::string region;
   std::string instance_type;
   Market market = Market::kOnDemand;
-  CommitmentTerm term = CommitmentTerm::kNone;       ///< kReserved only
-  PaymentOption payment = PaymentOption::kNone;      ///< kReserved only
-  Rate rate;                                         ///< for the whole instance; upfront payments spread over the term
-  bool estimated = false;                            ///< derived (say, list × spot advisor), not quoted
+  CommitmentTerm term = CommitmentTerm::kNone;   ///< kReserved only
+  PaymentOption payment = PaymentOption::kNone;  ///< kReserved only
+  Rate rate;                                     ///< for the whole instance; upfront payments spread over the term
+  bool estimated = false;                        ///< derived (say, list × spot advisor), not quoted
   std::string source;
   Instant as_of;
 };
