@@ -95,12 +95,13 @@ struct HttpClient::Impl {
       curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(form->size()));
       curl_easy_setopt(curl, CURLOPT_POSTFIELDS, form->c_str());
     }
+    const std::string_view place = std::string_view(url).substr(0, url.find('?'));  // a query says nothing to a reader
     const CURLcode code = curl_easy_perform(curl);
     if (body.too_large)
-      return make_error(ErrorCode::kUnavailable, "{}: the answer is larger than {} MiB: ask for less at a time", url,
+      return make_error(ErrorCode::kUnavailable, "{}: the answer is larger than {} MiB: ask for less at a time", place,
                         body.limit >> 20);
     if (code != CURLE_OK)
-      return make_error(ErrorCode::kUnavailable, "{}: {}: {}", url, detail[0] != '\0' ? detail.data() : curl_easy_strerror(code),
+      return make_error(ErrorCode::kUnavailable, "{}: {}: {}", place, detail[0] != '\0' ? detail.data() : curl_easy_strerror(code),
                         remedy_for(code));
     long status = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
