@@ -1,13 +1,13 @@
 // stint audit: what the fleet costs, where the waste is, what to change.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
-
-#include <unistd.h>
-
-#include <cstdlib>
+#include <memory>
 
 #include "advise/audit.h"
 #include "cli/accounts.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "cli/period_options.h"
 #include "host/clock.h"
 #include "host/file.h"
@@ -26,8 +26,6 @@ struct AuditOptions {
   std::string explain;
   std::vector<std::string> allowed_regions;
 };
-
-Colour colour_of_stdout() { return ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr ? Colour::kYes : Colour::kNo; }
 
 Result<AuditReport> run_audit(const AuditOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
@@ -49,8 +47,7 @@ Status print_audit(const AuditOptions& options) {
     TRY(write_file_atomically(options.html, audit_html(report)));
     fmt::print(stderr, "wrote {}\n", options.html);
   }
-  fmt::print("{}", text);
-  return {};
+  return write_output("", text);
 }
 
 }  // namespace

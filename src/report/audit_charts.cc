@@ -5,52 +5,50 @@
 #include <cmath>
 #include <map>
 
-#include "base/check.h"
-#include "report/svg.h"
+#include "report/bar_rows.h"
+#include "report/figures.h"
 
 namespace stint {
 namespace {
 
-constexpr double kWidth = 1060;
-constexpr double kRow = 26;
+constexpr size_t kMostBars = 20;
 constexpr size_t kMostHeatRows = 60;
-constexpr size_t kMostBars = 25;
 constexpr size_t kHoursOfWeek = 168;
 
-/// A horizontal scale: money to pixels.
-struct Scale {
-  double left = 0;
-  double pixels = 0;
-  double max = 1;
-  [[nodiscard]] double at(double value) const { return left + pixels * value / max; }
-  [[nodiscard]] double length(double value) const { return pixels * value / max; }
-};
-
-struct Part {
+struct SpendPart {
   std::string_view name;
   std::string_view css_class;
+  std::string_view colour;
   Money ClientSpend::*amount;
 };
-constexpr std::array<Part, 7> kParts = {{
-    {"training", "s1", &ClientSpend::training},
-    {"inference", "s2", &ClientSpend::inference},
-    {"evaluation", "s3", &ClientSpend::evaluation},
-    {"other compute", "s5", &ClientSpend::other_compute},
-    {"storage", "s4", &ClientSpend::storage},
-    {"transfer", "s7", &ClientSpend::transfer},
-    {"shared cost", "s6", &ClientSpend::shared},
+constexpr std::array<SpendPart, 7> kSpendParts = {{
+    {"training", "s1", "c1", &ClientSpend::training},
+    {"inference", "s2", "c2", &ClientSpend::inference},
+    {"evaluation", "s3", "c3", &ClientSpend::evaluation},
+    {"other compute", "s5", "c5", &ClientSpend::other_compute},
+    {"storage", "s4", "c4", &ClientSpend::storage},
+    {"transfer", "s7", "c7", &ClientSpend::transfer},
+    {"common cost", "s6", "c6", &ClientSpend::shared},
 }};
 
-Html legend(std::span<const std::pair<std::string_view, std::string_view>> entries) {
-  Html out;
-  for (const auto& [name, swatch] : entries)
-    out += element("span", {{"style", fmt::format("--swatch:var(--{})", swatch)}}, Html::text(name));
-  return element("div", {{"class", "legend"}}, out);
+/// The first kMostBars, and one more row that stands for the rest.
+std::vector<ClientSpend> with_the_rest_summed(const std::vector<ClientSpend>& clients) {
+  if (clients.size() <= kMostBars + 1) return clients;
+  std::vector<ClientSpend> out(clients.begin(), clients.begin() + kMostBars);
+  ClientSpend rest{};
+  rest.client = fmt::format("{} smaller clients", clients.size() - kMostBars);
+  const Money zero = Money::nanos(0, clients.front().total.currency());
+  for (Money* m : {&rest.total, &rest.training, &rest.inference, &rest.evaluation, &rest.other_compute, &rest.storage, &rest.transfer, &rest.shared}) *m = zero;
+  for (size_t i = kMostBars; i < clients.size(); ++i) {
+    rest.total += clients[i].total;
+    for (const SpendPart& part : kSpendParts) rest.*part.amount += clients[i].*part.amount;
+  }
+  out.push_back(std::move(rest));
+  return out;
 }
 
-/// Rows of the heat map: nodes, or means of nodes alike when there are too many.
-std::vector<HeatRow> heat_rows(const AuditReport& report) {
-  if (report.heat.size() <= kMostHeatRows) return report.heat;
+/// Nodes alike, when there are too many to show one by one: largest groups first, ties by name.
+std::vector<HeatRow> heat_by_group(const AuditReport& report) {
   struct Sum {
     std::array<double, kHoursOfWeek> value{};
     std::array<int, kHoursOfWeek> seen{};
@@ -68,9 +66,12 @@ std::vector<HeatRow> heat_rows(const AuditReport& report) {
       ++sum.seen[h];
     }
   }
+  std::vector<std::pair<std::string, Sum>> groups(sums.begin(), sums.end());
+  std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.second.nodes > b.second.nodes; });
+  groups.resize(std::min(groups.size(), kMostHeatRows));
   std::vector<HeatRow> rows;
-  for (const auto& [name, sum] : sums) {
-    HeatRow row{fmt::format("{} ({} nodes)", name, sum.nodes), std::vector<float>(kHoursOfWeek, -1.0F)};
+  for (const auto& [name, sum] : groups) {
+    HeatRow row{fmt::format("{} nodes: {}", sum.nodes, name), std::vector<float>(kHoursOfWeek, -1.0F)};
     for (size_t h = 0; h < kHoursOfWeek; ++h)
       if (sum.seen[h] > 0) row.hours[h] = static_cast<float>(sum.value[h] / sum.seen[h]);
     rows.push_back(std::move(row));
@@ -78,153 +79,106 @@ std::vector<HeatRow> heat_rows(const AuditReport& report) {
   return rows;
 }
 
-/// Neighbouring hours of the same tenth become one cell, so that a fleet stays a small file.
-void draw_heat_row(Svg& svg, const std::vector<float>& hours, double left, double y, double cell, double height) {
-  const auto level_of = [&](size_t h) { return hours[h] < 0 ? -1 : static_cast<int>(std::lround(static_cast<double>(hours[h]) / 10)); };
-  for (size_t h = 0; h < hours.size();) {
+double opacity_of(int level) { return 0.05 + 0.095 * level; }
+
+/// Neighbouring hours of the same tenth become one part, so that a fleet stays a small file.
+BarRow heat_bar(const HeatRow& row) {
+  const auto level_of = [&](size_t h) { return row.hours[h] < 0 ? -1 : std::clamp(static_cast<int>(std::lround(row.hours[h] / 10)), 0, 10); };
+  BarRow bar{row.node, {}, "–"};
+  const auto count = static_cast<double>(row.hours.size());
+  double sum = 0;
+  int seen = 0;
+  for (size_t h = 0; h < row.hours.size();) {
     size_t end = h;
-    while (end < hours.size() && level_of(end) == level_of(h)) ++end;
-    const double x = left + cell * static_cast<double>(h);
-    const double width = cell * static_cast<double>(end - h);
-    if (level_of(h) >= 0)
-      svg.rect(x, y, width, height, "heat", {}, 0.05 + 0.095 * level_of(h));
-    else
-      svg.line(x, y + height / 2, x + width, y + height / 2, "axis");
+    for (; end < row.hours.size() && level_of(end) == level_of(h); ++end) {
+      if (row.hours[end] < 0) continue;
+      sum += static_cast<double>(row.hours[end]);
+      ++seen;
+    }
+    const bool known = level_of(h) >= 0;
+    bar.parts.push_back({static_cast<double>(h) / count, static_cast<double>(end) / count, known ? "heat" : "none", "", known ? opacity_of(level_of(h)) : 1});
     h = end;
   }
+  if (seen > 0) bar.figure = percent(sum / seen);
+  return bar;
+}
+
+Html days_of_week() {
+  Html out;
+  for (const std::string_view day : {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}) out += element("span", day);
+  return element("div", {{"class", "days"}}, out);
+}
+
+Html heat_scale() {
+  std::string cells;
+  for (int level = 0; level <= 10; ++level)
+    cells += fmt::format("<rect x=\"{}\" width=\"1\" height=\"1\" class=\"heat\" fill-opacity=\"{:.2f}\"/>", level, opacity_of(level));
+  const Html ramp = Html::markup("<svg viewBox=\"0 0 11 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">" + cells + "</svg>");
+  const Html missing = Html::markup("<svg viewBox=\"0 0 1 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"1\" height=\"1\" class=\"none\"/></svg>");
+  return element("div", {{"class", "ramp"}}, element("span", "0 %") + ramp + element("span", "100 %") + missing + element("span", "no telemetry"));
 }
 
 }  // namespace
 
-std::string whole_units(Money m) {
-  const std::string text = m.to_text(0);
-  return text.substr(0, text.size() - 4);
-}
-
 Html plan_waterfall(const AuditReport& report) {
   const AuditTotals& totals = report.totals;
-  const size_t shown = std::min(report.findings.size(), kMostBars);
-  const Scale scale{390, kWidth - 390 - 90, std::max(totals.bill_per_month.to_double(), 1e-9)};
-  Svg svg(kWidth, kRow * static_cast<double>(shown + 3) + 4, "From the bill to the plan, finding by finding");
-  double y = 2;
-  const auto row = [&](std::string_view label, double from, double length, std::string_view css_class, const std::string& value) {
-    svg.text(380, y + 16, fitted(label, 372), Anchor::kEnd);
-    svg.rect(scale.at(from), y + 3, std::max(scale.length(length), 1.0), kRow - 8, css_class, fmt::format("{}: {}", label, value));
-    svg.text(scale.at(from + length) + 6, y + 16, value);
-    y += kRow;
+  const AmountText amount(report);
+  const double whole = std::max(totals.bill_per_month.to_double(), 1e-9);
+  std::vector<BarRow> rows = {{"Bill now", {{0, 1, "whole", totals.bill_per_month.to_text()}}, amount(totals.bill_per_month)}};
+  Money left = totals.bill_per_month;
+  const auto take_off = [&](std::string label, Money saving) {
+    const Money before = left;
+    left -= saving;
+    rows.push_back({std::move(label), {{left.to_double() / whole, before.to_double() / whole, "saving", saving.to_text()}}, amount.minus(saving)});
   };
-  row("Bill now", 0, totals.bill_per_month.to_double(), "whole", whole_units(totals.bill_per_month));
-  double left = totals.bill_per_month.to_double();
-  Money rest = totals.saving_per_month;
-  for (size_t i = 0; i < shown; ++i) {
-    const Finding& f = report.findings[i];
-    left -= f.saving_per_month.to_double();
-    rest -= f.saving_per_month;
-    row(f.title, left, f.saving_per_month.to_double(), "saving", "−" + whole_units(f.saving_per_month));
-  }
-  if (!rest.is_zero()) {
-    left -= rest.to_double();
-    row(fmt::format("{} smaller findings", report.findings.size() - shown), left, rest.to_double(), "saving", "−" + whole_units(rest));
-  }
-  row("Plan", 0, totals.plan_per_month.to_double(), "after", whole_units(totals.plan_per_month));
-  return svg.render();
+  const size_t shown = report.findings.size() <= kMostBars + 1 ? report.findings.size() : kMostBars;
+  for (size_t i = 0; i < shown; ++i) take_off(report.findings[i].title, report.findings[i].saving_per_month);
+  if (shown < report.findings.size()) take_off(fmt::format("{} smaller findings", report.findings.size() - shown), left - totals.plan_per_month);
+  rows.push_back({"Plan", {{0, totals.plan_per_month.to_double() / whole, "after", totals.plan_per_month.to_text()}}, amount(totals.plan_per_month)});
+  return bar_rows(rows, "From the bill to the plan, finding by finding");
 }
 
 Html client_bars(const AuditReport& report) {
-  Money most = Money::nanos(1, report.totals.bill_per_month.currency());
-  for (const ClientSpend& c : report.clients) most = std::max(most, c.total);
-  const size_t shown = std::min(report.clients.size(), kMostBars);
-  const Scale scale{230, kWidth - 230 - 90, most.to_double()};
-  Svg svg(kWidth, kRow * static_cast<double>(shown) + 4, "Bill by client and what it was for");
-  double y = 2;
-  for (size_t i = 0; i < shown; ++i) {
-    const ClientSpend& c = report.clients[i];
-    svg.text(220, y + 16, fitted(c.client.empty() ? "nobody in particular" : c.client, 212), Anchor::kEnd);
-    double x = scale.left;
-    for (const Part& part : kParts) {
-      const Money amount = c.*part.amount;
-      if (amount.count_nanos() <= 0) continue;
-      svg.rect(x, y + 3, scale.length(amount.to_double()), kRow - 8, part.css_class, fmt::format("{}: {}", part.name, amount.to_text()));
-      x += scale.length(amount.to_double());
+  const AmountText amount(report);
+  const std::vector<ClientSpend> clients = with_the_rest_summed(report.clients);
+  double most = 1e-9;
+  for (const ClientSpend& c : clients) most = std::max(most, c.total.to_double());
+  std::vector<BarRow> rows;
+  for (const ClientSpend& c : clients) {
+    BarRow row{shown_client(c.client), {}, amount(c.total)};
+    double at = 0;
+    for (const SpendPart& part : kSpendParts) {
+      const Money spent = c.*part.amount;
+      if (spent.count_nanos() <= 0) continue;
+      row.parts.push_back({at, at + spent.to_double() / most, part.css_class, fmt::format("{}: {}", part.name, spent.to_text())});
+      at = row.parts.back().end;
     }
-    svg.text(x + 6, y + 16, whole_units(c.total));
-    y += kRow;
+    rows.push_back(std::move(row));
   }
-  std::vector<std::pair<std::string_view, std::string_view>> entries;
-  constexpr std::array<std::string_view, 7> kSwatches = {"c1", "c2", "c3", "c5", "c4", "c7", "c6"};
-  for (size_t i = 0; i < kParts.size(); ++i) entries.emplace_back(kParts[i].name, kSwatches[i]);
-  return svg.render() + legend(entries);
+  std::vector<LegendEntry> entries;
+  for (const SpendPart& part : kSpendParts) entries.emplace_back(part.name, part.colour);
+  return bar_rows(rows, "Bill by client and what it was for") + legend(entries);
 }
 
-Html amount_bars(const std::vector<NamedAmount>& amounts, Money whole, std::string_view title) {
-  Money most = Money::nanos(1, whole.currency());
-  for (const NamedAmount& a : amounts) most = std::max(most, a.amount);
-  const Scale scale{230, kWidth - 230 - 170, most.to_double()};
-  Svg svg(kWidth, kRow * static_cast<double>(amounts.size()) + 4, title);
-  double y = 2;
+Html amount_bars(const AuditReport& report, const std::vector<NamedAmount>& amounts, std::string_view title) {
+  const AmountText amount(report);
+  double most = 1e-9;
+  for (const NamedAmount& a : amounts) most = std::max(most, a.amount.to_double());
+  std::vector<BarRow> rows;
   for (const NamedAmount& a : amounts) {
-    svg.text(220, y + 16, fitted(a.name, 212), Anchor::kEnd);
-    svg.rect(scale.left, y + 3, scale.length(std::max(a.amount.to_double(), 0.0)), kRow - 8, "s2", a.amount.to_text());
-    const double share = whole.is_zero() ? 0 : 100 * a.amount.to_double() / whole.to_double();
-    svg.text(scale.at(std::max(a.amount.to_double(), 0.0)) + 6, y + 16, fmt::format("{}  ({:.1f} %)", whole_units(a.amount), share));
-    y += kRow;
+    const double share = share_pct(a.amount, report.totals.bill_per_month);
+    const std::string_view pad = share < 9.95 ? "\u2007" : "";  // a blank as wide as a digit keeps the points in line
+    rows.push_back({shown_cause(a.name), {{0, a.amount.to_double() / most, "s2", a.amount.to_text()}},
+                    fmt::format("{}   {}{}", amount(a.amount), pad, percent(share, 1))});
   }
-  return svg.render();
+  return bar_rows(rows, title);
 }
 
 Html heat_map(const AuditReport& report) {
-  const std::vector<HeatRow> rows = heat_rows(report);
-  constexpr double kLeft = 230, kTop = 18, kHeight = 13;
-  constexpr double kCell = (kWidth - kLeft) / kHoursOfWeek;
-  Svg svg(kWidth, kTop + kHeight * static_cast<double>(rows.size()) + 6, "Mean utilisation by hour of the week");
-  constexpr std::array<std::string_view, 7> kDays = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
-  for (size_t d = 0; d < kDays.size(); ++d) {
-    const double x = kLeft + kCell * 24 * static_cast<double>(d);
-    svg.text(x + 3, 11, kDays[d], Anchor::kStart, "soft");
-    svg.line(x, 0, x, kTop + kHeight * static_cast<double>(rows.size()), "axis");
-  }
-  double y = kTop;
-  for (const HeatRow& row : rows) {
-    svg.text(kLeft - 10, y + 10, fitted(row.node, kLeft - 18), Anchor::kEnd);
-    draw_heat_row(svg, row.hours, kLeft, y, kCell, kHeight - 2);
-    y += kHeight;
-  }
-  return svg.render();
-}
-
-Html utilization_curve(const AuditReport& report) {
-  double highest = 0, lowest = 1e300;
-  for (const CurvePoint& p : report.curve) {
-    if (p.per_useful_gpu_hour.count_nanos() <= 0) continue;
-    highest = std::max(highest, p.per_useful_gpu_hour.to_double());
-    lowest = std::min(lowest, p.per_useful_gpu_hour.to_double());
-  }
-  if (highest <= 0) return {};
-  constexpr double kLeft = 70, kRight = 20, kTop = 16, kBottom = 44, kHeight = 380;
-  // Cost per useful hour is price / utilisation: decades apart, so the axis is logarithmic.
-  const double low = std::floor(std::log10(lowest)), high = std::max(std::ceil(std::log10(highest)), low + 1);
-  const auto x_of = [&](double pct) { return kLeft + (kWidth - kLeft - kRight) * std::clamp(pct, 0.0, 100.0) / 100; };
-  const auto y_of = [&](double cost) { return kHeight - kBottom - (kHeight - kTop - kBottom) * (std::log10(cost) - low) / (high - low); };
-  Svg svg(kWidth, kHeight, "Utilisation against the price of a useful GPU-hour");
-  for (double decade = low; decade <= high; ++decade) {
-    for (const double lead : {1.0, 2.0, 5.0}) {
-      const double cost = lead * std::pow(10, decade);
-      if (std::log10(cost) > high + 1e-9) continue;
-      svg.line(kLeft, y_of(cost), kWidth - kRight, y_of(cost), "axis");
-      svg.text(kLeft - 8, y_of(cost) + 4, fmt::format("{:g}", cost), Anchor::kEnd, "soft");
-    }
-  }
-  for (int pct = 0; pct <= 100; pct += 10) svg.text(x_of(pct), kHeight - kBottom + 18, fmt::format("{} %", pct), Anchor::kMiddle, "soft");
-  svg.line(kLeft, kHeight - kBottom, kWidth - kRight, kHeight - kBottom, "frame");
-  svg.line(x_of(70), kTop, x_of(70), kHeight - kBottom, "goal");
-  svg.text(x_of(70) + 6, kTop + 10, "goal: 70 %", Anchor::kStart, "goal-text");
-  svg.text(kLeft, kHeight - 6, "mean utilisation of the node", Anchor::kStart, "soft");
-  svg.text(kLeft + 8, kTop + 2, fmt::format("{} per useful GPU-hour", report.totals.bill_per_month.currency().code()), Anchor::kStart, "soft");
-  for (const CurvePoint& p : report.curve)
-    if (p.per_useful_gpu_hour.count_nanos() > 0)
-      svg.circle(x_of(p.utilization_pct), y_of(p.per_useful_gpu_hour.to_double()), 5.5, "point",
-                 fmt::format("{}: {:.1f} %, {} per useful GPU-hour", p.node, p.utilization_pct, p.per_useful_gpu_hour.to_text()));
-  return svg.render();
+  const std::vector<HeatRow> rows = report.heat.size() <= kMostHeatRows ? report.heat : heat_by_group(report);
+  std::vector<BarRow> bars;
+  for (const HeatRow& row : rows) bars.push_back(heat_bar(row));
+  return bar_rows(bars, "Mean utilisation by hour of the week", BarHeight::kStrip, days_of_week()) + heat_scale();
 }
 
 }  // namespace stint

@@ -5,9 +5,9 @@ namespace stint {
 std::string_view page_style() {
   return R"css(
 :root{color-scheme:light dark;--paper:#fdfdfb;--ink:#1c1e21;--soft:#5d636b;--line:#d9d8d2;--panel:#f4f3ee;--accent:#17527a;
---good:#23704a;--warn:#9a6200;--bad:#a8322a;--c1:#17527a;--c2:#5b93b8;--c3:#7a9a5b;--c4:#c79a3c;--c5:#8a7aa8;--c6:#a9b0b5;--c7:#c9b8a0;--c8:#b5695f}
+--good:#23704a;--warn:#9a6200;--bad:#a8322a;--c1:#17527a;--c2:#5b93b8;--c3:#7a9a5b;--c4:#c79a3c;--c5:#8a7aa8;--c6:#a9b0b5;--c7:#c9b8a0;--c8:#b5695f;--none:#e9d9c6}
 @media (prefers-color-scheme:dark){:root{--paper:#14171a;--ink:#e7e6e1;--soft:#9aa2aa;--line:#33393f;--panel:#1c2126;--accent:#7fb8dd;
---good:#6fc296;--warn:#e0ab4e;--bad:#ee8a80;--c1:#7fb8dd;--c2:#4d84a8;--c3:#9cbc7c;--c4:#dcb356;--c5:#ab9bd0;--c6:#737c84;--c7:#95866f;--c8:#cf8177}}
+--good:#6fc296;--warn:#e0ab4e;--bad:#ee8a80;--c1:#7fb8dd;--c2:#4d84a8;--c3:#9cbc7c;--c4:#dcb356;--c5:#ab9bd0;--c6:#737c84;--c7:#95866f;--c8:#cf8177;--none:#3d342a}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 "Source Sans 3","Inter","Segoe UI","Helvetica Neue",Arial,sans-serif;
@@ -32,7 +32,7 @@ h3{font-size:14px;font-weight:650;margin:22px 0 8px}
 table{border-collapse:collapse;width:100%;font-size:13.5px}
 th,td{padding:6px 14px 6px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line);font-weight:400}
 thead th{font-size:12px;color:var(--soft);vertical-align:bottom;border-bottom:1px solid var(--ink)}
-td.r,th.r{text-align:right;white-space:nowrap}
+td.r,th.r{text-align:right}td.r{white-space:nowrap}.short{white-space:nowrap}
 td:last-child,th:last-child{padding-right:0}
 tr.total td,tr.total th{font-weight:650;border-top:1px solid var(--ink);border-bottom:0}
 tbody th{overflow-wrap:anywhere;min-width:9em}
@@ -59,23 +59,38 @@ svg{display:block;width:100%;height:auto;font-size:12px;overflow:visible}
 svg text{fill:var(--ink)}svg .soft{fill:var(--soft)}svg .axis{stroke:var(--line);stroke-width:1}svg .frame{stroke:var(--ink);stroke-width:1;fill:none}
 svg .goal{stroke:var(--good);stroke-width:1.5;stroke-dasharray:5 4}svg .goal-text{fill:var(--good)}
 svg .point{fill:var(--accent);fill-opacity:.62;stroke:var(--paper)}
-svg .saving{fill:var(--good)}svg .whole{fill:var(--c6)}svg .after{fill:var(--accent)}svg .connector{stroke:var(--soft);stroke-width:1}
+svg .curve{fill:none;stroke:var(--soft);stroke-width:1.2;stroke-dasharray:2 3}
+svg .saving{fill:var(--good)}svg .whole{fill:var(--c6)}svg .after{fill:var(--accent)}
 svg .s1{fill:var(--c1)}svg .s2{fill:var(--c2)}svg .s3{fill:var(--c3)}svg .s4{fill:var(--c4)}svg .s5{fill:var(--c5)}svg .s6{fill:var(--c6)}svg .s7{fill:var(--c7)}svg .s8{fill:var(--c8)}
-svg .heat{fill:var(--accent)}svg .none{fill:var(--line)}
+svg .heat{fill:var(--accent)}svg .none{fill:var(--none)}
+.chart svg{max-width:860px}
+.bars{display:grid;grid-template-columns:minmax(120px,26%) minmax(0,1fr) max-content;gap:7px 14px;align-items:center;font-size:13.5px}
+.bars svg{height:16px}
+.bar-label{line-height:1.25;overflow-wrap:anywhere}
+.bar-figure{text-align:right;white-space:pre}
+.strips{row-gap:2px;font-size:12px}.strips svg{height:13px}.strips .bar-figure{color:var(--soft)}
+.strips .bar-label{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.days{display:grid;grid-template-columns:repeat(7,1fr);color:var(--soft)}.days span{border-left:1px solid var(--line);padding-left:4px}
+.ramp{display:flex;align-items:center;gap:8px;margin-top:12px;font-size:12.5px;color:var(--soft)}.ramp svg{width:110px;height:10px}
+.ramp svg+span+svg{width:14px;margin-left:14px}
+.bars+.scroll,.legend+.scroll{margin-top:22px}
+a{color:var(--accent);text-underline-offset:2px;white-space:nowrap}
 .legend{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:12.5px;color:var(--soft);margin:8px 0 0}
 .legend span::before{content:"";display:inline-block;width:10px;height:10px;margin-right:6px;background:var(--swatch)}
 footer{border-top:1px solid var(--line);padding-top:14px;color:var(--soft);font-size:12.5px}
 @media (max-width:640px){main{padding:24px 16px 48px}h1{font-size:26px}.card,.card+.card{padding:10px 12px 10px 0;border-left:0}
 .cards{grid-template-columns:repeat(2,1fr)}.card .value{font-size:20px}dl{grid-template-columns:1fr}dt{margin-top:6px}
 details>summary{grid-template-columns:16px minmax(0,1fr)}.finding-amount{grid-column:2;text-align:left}details .inside{padding-left:16px}
-.chart{overflow-x:auto}.chart svg{min-width:640px}}
+.chart{overflow-x:auto}.chart svg{min-width:620px}
+.bars{grid-template-columns:minmax(0,1fr) max-content;gap:2px 12px;grid-auto-flow:dense}.bars svg{grid-column:1/-1;margin-bottom:8px}
+.strips{grid-template-columns:72px minmax(0,1fr) max-content;gap:2px 8px}.strips svg{grid-column:auto;margin:0}.days span{padding-left:1px;font-size:10px}}
 @media print{@page{size:A4;margin:16mm 14mm}:root{--paper:#fff;--ink:#000;--soft:#555;--line:#ccc;--panel:#f5f5f5;--accent:#17527a;--good:#23704a;--warn:#8a5800;
---bad:#a8322a;--c1:#17527a;--c2:#5b93b8;--c3:#7a9a5b;--c4:#c79a3c;--c5:#8a7aa8;--c6:#a9b0b5;--c7:#c9b8a0;--c8:#b5695f}
+--bad:#a8322a;--c1:#17527a;--c2:#5b93b8;--c3:#7a9a5b;--c4:#c79a3c;--c5:#8a7aa8;--c6:#a9b0b5;--c7:#c9b8a0;--c8:#b5695f;--none:#e9d9c6}
 body{font-size:10.5pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}main{max-width:none;padding:0}h1{font-size:22pt}
 h2,h3{break-after:avoid}.chart,.card,tr,details>summary,pre{break-inside:avoid}thead{display:table-header-group}
 details::details-content{content-visibility:visible;block-size:auto}
 details>summary::before{content:""}details>summary{grid-template-columns:0 minmax(0,1fr) auto}
-pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:8.5pt}table{font-size:8.5pt}td,th{padding:3px 8px 3px 0}.scroll,.chart{overflow:visible}.card .value{font-size:15pt}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:8.5pt}table{font-size:8.5pt}td,th{padding:3px 8px 3px 0}.scroll,.chart{overflow:visible}.bars{font-size:9pt;gap:4px 10px}.strips{row-gap:1px;font-size:7.5pt}.strips svg{height:10px}.card .value{font-size:15pt}
 tbody th{min-width:0}}
 )css";
 }

@@ -10,15 +10,20 @@
 
 namespace stint {
 
+struct SvgPoint {
+  double x = 0;
+  double y = 0;
+};
+
 enum class Anchor { kStart, kMiddle, kEnd };
 
 class Svg {
  public:
   /// @param title  what the drawing shows, for readers who cannot see it.
   Svg(double width, double height, std::string_view title);
-  /// @param tip  shown on hover; may be empty. @param opacity  0–1.
-  void rect(double x, double y, double width, double height, std::string_view css_class, std::string_view tip = {}, double opacity = 1);
   void line(double x1, double y1, double x2, double y2, std::string_view css_class);
+  void polyline(const std::vector<SvgPoint>& points, std::string_view css_class);
+  /// @param tip  shown on hover; may be empty.
   void circle(double x, double y, double radius, std::string_view css_class, std::string_view tip = {});
   void text(double x, double y, std::string_view text, Anchor anchor = Anchor::kStart, std::string_view css_class = {});
   [[nodiscard]] Html render() const;
@@ -28,11 +33,5 @@ class Svg {
   std::string title_;
   std::string body_;
 };
-
-/// About `count` round numbers (1, 2, 5 × 10ⁿ apart) from 0 to at least `max`. @param max  > 0.
-std::vector<double> nice_ticks(double max, int count);
-
-/// `text` cut to about `pixels` at 12 px type, with `…`.
-std::string fitted(std::string_view text, double pixels);
 
 }  // namespace stint

@@ -1,0 +1,50 @@
+#include "report/figures.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace stint {
+
+AmountText::AmountText(const AuditReport& report) : decimals_(report.totals.bill_per_month.to_double() < 1000 ? 2 : 0) {}
+
+std::string AmountText::operator()(Money m) const {
+  const std::string text = m.to_text(decimals_);
+  return text.substr(0, text.rfind(' '));
+}
+
+std::string percent(double value, int decimals) { return fmt::format("{:.{}f} %", value, decimals); }
+std::string percent_or_dash(const std::optional<double>& value) { return value ? percent(*value, 1) : "–"; }
+
+std::string grouped(double value) {
+  std::string digits = fmt::format("{:.0f}", std::abs(value));
+  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return (value < 0 && digits != "0" ? "−" : "") + digits;
+}
+
+std::string gigabytes(const std::optional<Bytes>& bytes) {
+  return bytes ? fmt::format("{:.1f}", static_cast<double>(bytes->count()) / 1e9) : "–";
+}
+
+double share_pct(Money part, Money whole) { return whole.is_zero() ? 0 : 100 * part.to_double() / whole.to_double(); }
+
+std::string shown_client(std::string_view client) { return client.empty() ? "idle or not attributed" : std::string(client); }
+
+std::string shown_cause(std::string_view cause) {
+  constexpr std::array<std::pair<IdleCause, std::string_view>, 7> kWords = {{
+      {IdleCause::kUnallocated, "held by nobody"},
+      {IdleCause::kInactive, "held, but idle"},
+      {IdleCause::kStrandedMig, "stranded by the MIG layout"},
+      {IdleCause::kStrandedHost, "stranded: CPUs or memory taken"},
+      {IdleCause::kUnhealthy, "unhealthy"},
+      {IdleCause::kTelemetryMissing, "not known: no telemetry"},
+      {IdleCause::kUnusedCommitment, "unused commitment"},
+  }};
+  const auto it = std::find_if(kWords.begin(), kWords.end(), [&](const auto& word) { return name_of(word.first) == cause; });
+  return std::string(it == kWords.end() ? cause : it->second);
+}
+
+bool is_low(const NodeAudit& node) { return node.mean_utilization_pct && *node.mean_utilization_pct < kListedBelowPct; }
+
+}  // namespace stint

@@ -1,0 +1,45 @@
+// How figures of an audit are written for people, the same in the terminal and on the page.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "advise/audit.h"
+
+namespace stint {
+
+/// Amounts of one report: whole units, or cents where the whole bill is below a thousand. Without the currency,
+/// which headings name.
+class AmountText {
+ public:
+  explicit AmountText(const AuditReport& report);
+  [[nodiscard]] std::string operator()(Money m) const;
+  /// "−1,200": what a change takes off.
+  [[nodiscard]] std::string minus(Money m) const { return "−" + (*this)(m); }
+
+ private:
+  int decimals_ = 0;
+};
+
+/// "7 %", "7.2 %".
+std::string percent(double value, int decimals = 0);
+/// With one decimal; "–" where it is not known.
+std::string percent_or_dash(const std::optional<double>& value);
+/// "18,600": nearest whole number.
+std::string grouped(double value);
+/// In 10⁹ bytes with one decimal; "–" where it is not known.
+std::string gigabytes(const std::optional<Bytes>& bytes);
+/// part / whole in percent; 0 when the whole is 0.
+double share_pct(Money part, Money whole);
+
+/// "idle or not attributed" for "".
+std::string shown_client(std::string_view client);
+/// "held, but idle" for "inactive"; a name that is no idle cause stays.
+std::string shown_cause(std::string_view cause);
+
+/// What counts as low in lists of instances.
+inline constexpr double kListedBelowPct = 30;
+bool is_low(const NodeAudit& node);
+
+}  // namespace stint

@@ -1,0 +1,79 @@
+// What to change: the plan, each finding in full, and what was considered or cannot be reached.
+#include <algorithm>
+
+#include "report/audit_charts.h"
+#include "report/audit_sections.h"
+#include "report/figures.h"
+
+namespace stint {
+namespace {
+
+constexpr size_t kMostNodesNamed = 40;
+
+/// Green is good: little risk, much confidence, little effort.
+Tone tone_of_burden(Level l) { return l == Level::kLow ? Tone::kGood : l == Level::kMedium ? Tone::kWarn : Tone::kBad; }
+Tone tone_of_trust(Level l) { return l == Level::kHigh ? Tone::kGood : l == Level::kMedium ? Tone::kWarn : Tone::kBad; }
+
+std::string listed(const std::vector<std::string>& nodes) {
+  const size_t named = std::min(nodes.size(), kMostNodesNamed);
+  std::string out = fmt::format("{}", fmt::join(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+  return named < nodes.size() ? fmt::format("{} and {} more: --json has all", out, nodes.size() - named) : out;
+}
+
+Html finding_body(const Finding& f) {
+  std::vector<std::pair<std::string, Html>> facts = {{"change", Html::text(describe(f.change))}};
+  if (nodes_of(f.change).size() > 1) facts.emplace_back("nodes", Html::text(listed(nodes_of(f.change))));
+  facts.emplace_back("saving in the plan", Html::text(f.saving_per_month.to_text() + " a month"));
+  facts.emplace_back("saving alone", Html::text(f.alone_per_month.to_text() + " a month"));
+  for (const Evidence& e : f.evidence) facts.emplace_back(e.label, Html::text(e.value));
+  Html out = definitions(facts);
+  if (!f.arithmetic.empty()) out += element("h3", "Arithmetic") + numbered_list(f.arithmetic);
+  if (!f.caveats.empty()) out += element("h3", "Caveats") + bullet_list(f.caveats);
+  if (!f.apply.empty()) out += element("h3", "Apply");
+  for (const std::string& command : f.apply) out += code_block(command);
+  // The anchor lies inside, so that a link to it opens the finding.
+  return element("div", {{"id", f.id}}, out);
+}
+
+Html finding_entry(const Finding& f, const AmountText& amount) {
+  const Html meta = element("span", {{"class", "finding-meta"}},
+                            element("span", f.id) + badge(fmt::format("confidence {}", name_of(f.confidence)), tone_of_trust(f.confidence)) +
+                                badge(fmt::format("risk {}", name_of(f.risk)), tone_of_burden(f.risk)) +
+                                badge(fmt::format("effort {}", name_of(f.effort)), tone_of_burden(f.effort)));
+  const Html title = element("span", element("span", {{"class", "finding-title"}}, Html::text(f.title)) + meta);
+  const Html saving = element("span", {{"class", "finding-amount good"}}, Html::text(amount.minus(f.saving_per_month)));
+  return disclosure(title + saving, finding_body(f));
+}
+
+Html rejected_entry(const Finding& f) {
+  const Html why = element("span", {{"class", "finding-meta"}}, Html::text(f.caveats.empty() ? f.id : f.caveats.front()));
+  return disclosure(element("span", element("span", {{"class", "finding-title"}}, Html::text(f.title)) + why), finding_body(f));
+}
+
+}  // namespace
+
+Html plan_section(const AuditReport& report) {
+  if (report.totals.bill_per_month.is_zero() && report.findings.empty()) return {};
+  return section("plan", "From the bill to the plan", fmt::format("A month, in {}.", report.totals.bill_per_month.currency().code()), plan_waterfall(report));
+}
+
+Html findings_section(const AuditReport& report) {
+  const AmountText amount(report);
+  Html body;
+  for (const Finding& f : report.findings) body += finding_entry(f, amount);
+  if (body.empty()) return section("findings", "Findings", "", element("p", "Nothing found that saves money and can be shown from these data."));
+  return section("findings", "Findings",
+                 "Ranked by money a month. Each saving is what is left to save after the findings applied before it, so they add up to the plan. "
+                 "Open one for its evidence, its arithmetic and the commands that apply it.",
+                 body);
+}
+
+Html limits_section(const AuditReport& report) {
+  Html body;
+  if (!report.out_of_reach.empty()) body += bullet_list(report.out_of_reach);
+  if (!report.rejected.empty()) body += element("h3", "Considered and not advised");
+  for (const Finding& f : report.rejected) body += rejected_entry(f);
+  return body.empty() ? Html() : section("limits", "What the plan does not reach, and why", "", body);
+}
+
+}  // namespace stint
