@@ -12,8 +12,8 @@ using Lines = std::vector<std::string>;
 
 class Writer {
  public:
-  explicit Writer(const FleetFacts& facts) {
-    for (const NodeFacts& node : facts.nodes) by_name_.emplace(node.name, &node);
+  explicit Writer(const Books& plan) : plan_(plan) {
+    for (const NodeFacts& node : plan.facts().nodes) by_name_.emplace(node.name, &node);
   }
 
   Lines operator()(const StopNodes& c) const { return each(c.nodes, MachineAction::kGiveBack); }
@@ -46,7 +46,7 @@ class Writer {
 
   Lines operator()(const SwitchMarket& c) const {
     Lines out = {"# checkpoint at the interval above; on the notice (AWS 120 s, others about 30 s) save once more and requeue"};
-    for (const std::string& name : c.nodes) out.push_back(spot_command(node(name)));
+    for (const std::string& name : c.nodes) out.push_back(spot_command(node(name), plan_.of(node(name).id).instance_type));
     return out;
   }
 
@@ -164,11 +164,12 @@ class Writer {
     return out;
   }
 
+  const Books& plan_;
   std::map<std::string, const NodeFacts*, std::less<>> by_name_;
 };
 
 }  // namespace
 
-std::vector<std::string> apply_text(const Change& change, const FleetFacts& facts) { return std::visit(Writer(facts), change); }
+std::vector<std::string> apply_text(const Change& change, const Books& plan) { return std::visit(Writer(plan), change); }
 
 }  // namespace stint

@@ -4,11 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "advise/node_facts.h"
+#include "advise/books.h"
 
 namespace stint {
 
 /// In the order to run them; lines that start with # explain.
-std::vector<std::string> apply_text(const Change& change, const FleetFacts& facts);
+/// @param plan  the books with the change applied.
+std::vector<std::string> apply_text(const Change& change, const Books& plan);
 
 }  // namespace stint

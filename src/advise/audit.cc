@@ -50,7 +50,7 @@ void decide(Proposals proposals, Books& books, const Books& fresh, AuditReport& 
     finding.saving_per_month = books.apply(finding.change).value();
     if (!alone.ok()) finding.caveats.push_back("not possible alone: it builds on the findings before it (" + alone.error().message + ")");
     finding.arithmetic.push_back(fmt::format("saving on the books: {}/month", finding.saving_per_month.to_text()));
-    finding.apply = apply_text(finding.change, books.facts());
+    finding.apply = apply_text(finding.change, books);
     report.findings.push_back(std::move(finding));
   }
   for (Finding& finding : proposals.rejected) {

@@ -72,21 +72,21 @@ std::string machine_command(const NodeFacts& node, MachineAction action, const s
                      to_instance_type.empty() ? "" : " by " + quoted(to_instance_type), quoted(node.provider));
 }
 
-std::string spot_command(const NodeFacts& node) {
+std::string spot_command(const NodeFacts& node, const std::string& instance_type) {
   if (node.provider == "aws")
     return fmt::format("aws ec2 create-fleet --region {} --type maintain --target-capacity-specification "
                        "TotalTargetCapacity=1,DefaultTargetCapacityType=spot --spot-options AllocationStrategy=price-capacity-optimized "
                        "--launch-template-configs 'LaunchTemplateSpecification={{LaunchTemplateName=TEMPLATE,Version=$Latest}},"
                        "Overrides=[{{InstanceType={}}}]'",
-                       quoted(node.region), node.instance_type);
+                       quoted(node.region), quoted(instance_type));
   if (node.provider == "gcp")
     return fmt::format("gcloud compute instances create {}-spot --zone {} --machine-type {} --provisioning-model SPOT "
                        "--instance-termination-action STOP --source-instance-template TEMPLATE",
-                       quoted(last_part(node.resource_id)), node.zone.empty() ? "ZONE" : quoted(node.zone), quoted(node.instance_type));
+                       quoted(last_part(node.resource_id)), node.zone.empty() ? "ZONE" : quoted(node.zone), quoted(instance_type));
   if (node.provider == "azure")
     return fmt::format("az vm create --resource-group GROUP --name {}-spot --size {} --location {} --priority Spot --eviction-policy Deallocate "
                        "--max-price -1 --image IMAGE",
-                       quoted(node.name), quoted(node.instance_type), quoted(node.region));
+                       quoted(node.name), quoted(instance_type), quoted(node.region));
   return fmt::format("# buy {} on spot: no command known for provider '{}'", quoted(node.name), quoted(node.provider));
 }
 

@@ -11,8 +11,8 @@ enum class MachineAction { kStop, kStart, kGiveBack, kResize };
 
 /// @param to_instance_type  kResize only. @return a line that starts with # for machines of no known provider.
 std::string machine_command(const NodeFacts& node, MachineAction action, const std::string& to_instance_type = "");
-/// Starts a machine of that type on spot.
-std::string spot_command(const NodeFacts& node);
+/// Starts a machine of that type on spot, where `node` is.
+std::string spot_command(const NodeFacts& node, const std::string& instance_type);
 /// For a shell: unchanged when it is plain, else in single quotes.
 std::string quoted(const std::string& text);
 

@@ -69,7 +69,8 @@ void find_bandwidth(std::vector<std::string>& out, const ActiveMetrics& m) {
                             *m.bandwidth_pct, m.tensor_pct ? fmt::format("{:.0f} %", *m.tensor_pct) : "not measured"));
 }
 
-void find_small_batch(std::vector<std::string>& out, const ActiveMetrics& m) {
+void find_small_batch(std::vector<std::string>& out, const NodeFacts& node, const ActiveMetrics& m) {
+  if (is_interactive(node.kind)) return;  // there demand sets the pace, not the batch
   const bool light = *m.utilization_pct < kWellUsedPct || m.sm_occupancy_pct.value_or(100) < 30;
   const bool starved = m.host_cpu_pct.value_or(0) >= 85;
   if (!light || starved || m.memory_pct.value_or(100) >= 50) return;
@@ -145,7 +146,7 @@ std::vector<std::string> diagnose(const NodeFacts& node, const ActiveMetrics& me
   find_starvation(out, metrics);
   find_pcie(out, metrics, gpu);
   find_bandwidth(out, metrics);
-  find_small_batch(out, metrics);
+  find_small_batch(out, node, metrics);
   find_idle_tensor_cores(out, node, metrics);
   find_capped_concurrency(out, node, metrics);
   if (*metrics.utilization_pct >= kWellUsedPct)

@@ -16,18 +16,21 @@ struct Need {
   double p95_pct = 0;          // of the busiest GPU
   Bytes memory;                // per GPU, margin included
   int64_t vcpus = 0;
+  std::string arch;            // programs built for one do not run on another
 };
 
-std::optional<Need> need_of(const NodeFacts& node) {
+std::optional<Need> need_of(const NodeFacts& node, const Catalog& catalog) {
   if (!node.mean_pct || !node.memory_peak) return std::nullopt;
   Need need;
   for (const NodeHour& hour : node.timeline) need.gpus = std::max<int64_t>(need.gpus, hour.used_gpus);
-  for (const GpuLoad& gpu : node.gpus) need.p95_pct = std::max(need.p95_pct, gpu.p95_pct.value_or(0));
+  for (const GpuLoad& gpu : node.gpus) need.p95_pct = std::max(need.p95_pct, gpu.busy_p95_pct.value_or(0));
   need.memory = Bytes::of(static_cast<int64_t>(static_cast<double>(node.memory_peak->count()) * kMemoryMargin));
   // What the CPUs do is rarely measured; half of the present share per GPU is the least that is offered.
   const double present = static_cast<double>(node.vcpus);
   const double share = static_cast<double>(need.gpus) / static_cast<double>(std::max<int64_t>(1, node.gpu_count));
   need.vcpus = static_cast<int64_t>(node.host_cpu_pct ? present * *node.host_cpu_pct / 100 : present * share / 2);
+  const InstanceType* now = catalog.find_instance(node.provider, node.instance_type);
+  need.arch = now == nullptr ? "x86_64" : now->arch;
   return need;
 }
 
@@ -52,7 +55,7 @@ struct Candidate {
 
 std::optional<Candidate> check(const FleetView& fleet, const PlanNode& plan, const InstanceType& type, const GpuFacts& now, const Need& need) {
   if (type.provider != plan.provider || type.name == plan.instance_type || type.gpu_milli < need.gpus * 1000 ||
-      type.gpu_memory < need.memory || type.vcpus < need.vcpus)
+      type.gpu_memory < need.memory || type.vcpus < need.vcpus || type.arch != need.arch)
     return std::nullopt;
   const GpuFacts* gpu = fleet.prices.catalog().find_gpu(type.gpu_model, type.gpu_memory);
   if (gpu == nullptr) return std::nullopt;
@@ -97,7 +100,7 @@ void describe_choice(Finding& f, const FleetView& fleet, const NodeGroup& group,
     f.arithmetic.push_back(fmt::format("the same GPU ({}), {} in place of {}: each piece of work runs as fast as now", to.gpu_model,
                                        to.whole_gpus(), node.gpu_count));
   else
-    f.arithmetic.push_back(fmt::format("throughput: {} does {:.2f} of a {} (roofline); {:.2f} × {:.2f} headroom = {:.2f} ≥ {:.2f} needed at p95",
+    f.arithmetic.push_back(fmt::format("throughput: {} does {:.2f} of a {} (roofline); {:.2f} × {:.2f} headroom = {:.2f} ≥ {:.2f} needed in the busiest 5 % of working time",
                                        to.gpu_model, fits.front().throughput, node.gpu_model, fits.front().throughput, kHeadroom,
                                        fits.front().throughput * kHeadroom, need.p95_pct / 100));
   const auto now = fleet.books.hourly(node.id);
@@ -114,7 +117,7 @@ Proposals find_resize(const FleetView& fleet) {
     const PlanNode& plan = fleet.books.of(node.id);
     const bool seen = node.quality >= TelemetryQuality::kFair && sees_all_gpus(node);
     if (plan.gone || plan.structure_changed || !seen || node.mean_pct.value_or(100) >= kLowUtilizationPct) continue;
-    const auto need = need_of(node);
+    const auto need = need_of(node, fleet.prices.catalog());
     if (!need) continue;
     const auto fits = candidates_for(fleet, node, *need);
     if (fits.empty()) continue;
@@ -124,10 +127,10 @@ Proposals find_resize(const FleetView& fleet) {
   Proposals out;
   for (const auto& [key, group] : groups) {
     // The most demanding node speaks for the group.
-    Need need = need_of(*group.front()).value();
+    Need need = need_of(*group.front(), fleet.prices.catalog()).value();
     const NodeFacts* hardest = group.front();
     for (const NodeFacts* node : group)
-      if (const Need other = need_of(*node).value(); other.p95_pct > need.p95_pct) {
+      if (const Need other = need_of(*node, fleet.prices.catalog()).value(); other.p95_pct > need.p95_pct) {
         need = other;
         hardest = node;
       }

@@ -40,7 +40,7 @@ std::vector<Service> services_of(const NodeGroup& pool) {
   for (const NodeFacts* node : pool)
     for (const GpuLoad& gpu : node->gpus) {
       if (!gpu.in_use) continue;
-      const bool measured = gpu.p95_pct && gpu.memory_peak && gpu.memory_total;
+      const bool measured = gpu.busy_p95_pct && gpu.memory_peak && gpu.memory_total;
       services.push_back({node, &gpu, !measured || gpu.in_gang});
     }
   return services;
@@ -68,7 +68,7 @@ std::optional<Plan> plan_mig(const std::vector<Service>& services, const std::st
   for (size_t i = 0; i < services.size(); ++i) {
     alone[i] = services[i].whole;
     if (alone[i]) continue;
-    const auto profile = smallest_profile(*geometry, memory_need(services[i]), *services[i].gpu->p95_pct / 100 * kComputeMargin);
+    const auto profile = smallest_profile(*geometry, memory_need(services[i]), *services[i].gpu->busy_p95_pct / 100 * kComputeMargin);
     alone[i] = !profile || geometry->profiles[static_cast<size_t>(*profile)].compute_slices == geometry->compute_slices;
     if (!alone[i]) plan.profiles[i] = *profile;
   }
@@ -99,7 +99,7 @@ Plan plan_shared(const std::vector<Service>& services, const GpuFacts* gpu) {
       continue;
     }
     const double memory = static_cast<double>(s.gpu->memory_peak->count()) / static_cast<double>(s.gpu->memory_total->count());
-    all.push_back({s.gpu->client + '\t' + s.node->category, memory, *s.gpu->p95_pct / 100});
+    all.push_back({s.gpu->client + '\t' + s.node->category, memory, *s.gpu->busy_p95_pct / 100});
   }
   pack_partly(services, alone, plan, [&](const std::vector<size_t>& shared) {
     std::vector<Roommate> items;
@@ -204,8 +204,8 @@ Finding finding_for(const FleetView& fleet, const NodeGroup& pool, const std::ve
   f.evidence.push_back({"layout", layouts_text(plan, pool.front()->gpu_model)});
   f.arithmetic.push_back(cost_line(fleet, pool));
   f.arithmetic.push_back(plan.mode == SharingMode::kMig
-                             ? fmt::format("each service gets a slice with memory ≥ {:.1f} × its peak and compute ≥ {:.1f} × its p95", kMemoryMargin, kComputeMargin)
-                             : fmt::format("on each GPU memory peaks sum to ≤ {:.0f} % and p95 utilisation to ≤ {:.0f} %, one client only",
+                             ? fmt::format("each service gets a slice with memory ≥ {:.1f} × its peak and compute ≥ {:.1f} × what it uses in the busiest 5 % of its working time", kMemoryMargin, kComputeMargin)
+                             : fmt::format("on each GPU memory peaks sum to ≤ {:.0f} % and busy p95 utilisation to ≤ {:.0f} %, one client only",
                                            kSharedMemoryLimit * 100, kSharedComputeLimit * 100));
   f.arithmetic.push_back(fmt::format("{} services on {} GPUs = {} of {} machines ({} GPUs each); {} given back", services.size(), plan.gpus.size(), needed,
                                      pool.size(), per_node, pool.size() - needed));

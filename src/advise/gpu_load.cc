@@ -117,8 +117,11 @@ void add_gpu(NodeFacts& node, GpuLoad& gpu, const History& history, const Usage&
     all.sketch.merge(utilization.back()->sketch);
     // Instances together are at most as busy as their shares allow at the quantile of each.
     const double scale = gpu.cut_by_mig ? weights[utilization.size() - 1] : 1.0;
-    const double p95 = utilization.back()->sketch.quantile(*all.source, 0.95).value_or(0) * scale;
-    gpu.p95_pct = gpu.cut_by_mig ? gpu.p95_pct.value_or(0) + p95 : std::max(gpu.p95_pct.value_or(0), p95);
+    const Sketch& sketch = utilization.back()->sketch;
+    // Of the time in which it works: a notebook that sleeps all night needs as much GPU by day as one that does not.
+    const double idle_share = sketch.fraction_at_most(*all.source, kIdleBelowPercent / 2);
+    const double p95 = sketch.quantile(*all.source, idle_share + 0.95 * (1 - idle_share)).value_or(0) * scale;
+    gpu.busy_p95_pct = gpu.cut_by_mig ? gpu.busy_p95_pct.value_or(0) + p95 : std::max(gpu.busy_p95_pct.value_or(0), p95);
   }
   Mean mean, idle;
   for (size_t h = 0; h < node.timeline.size(); ++h) {
@@ -168,26 +171,28 @@ void add_gpu_loads(NodeFacts& node, std::span<const PhysicalGpu> physical, const
     node.gpus.push_back(std::move(gpu));
   }
   mark_gangs(node, usage);
-  double on_s = 0;
-  for (size_t h = 0; h < hourly.size(); ++h) {
+  for (size_t h = 0; h < hourly.size(); ++h)
     if (const auto mean = hourly[h].get()) node.timeline[h].mean_pct = static_cast<float>(*mean);
-    on_s += node.timeline[h].on_s;
-  }
   node.mean_pct = all.utilization.get();
   node.idle_pct = all.idle.get();
   if (all.source) {
     node.utilization_source = info_of(*all.source).name;
     node.p95_pct = all.sketch.quantile(*all.source, 0.95);
   }
-  const double gpus = static_cast<double>(std::max<int64_t>(node.gpu_count, static_cast<int64_t>(node.gpus.size())));
-  if (on_s > 0 && gpus > 0) node.coverage_pct = std::min(100.0, 100 * all.utilization.weight / (on_s * gpus));
-  node.quality = telemetry_quality(node.coverage_pct);
   if (const auto it = usage.nodes.find(node.id); it != usage.nodes.end())
     if (const auto cpu = it->second.find(Metric::kHostCpu); cpu != it->second.end() && !cpu->second.empty()) {
       Mean mean;
       for (const Hour& h : cpu->second.hours) mean.add(h.mean, h.covered_s);
       node.host_cpu_pct = mean.get();
     }
+}
+
+void judge_coverage(NodeFacts& node) {
+  double watched = 0;
+  for (const GpuLoad& gpu : node.gpus) watched += gpu.covered_hours;
+  const double gpu_hours = node.hours * static_cast<double>(std::max<int64_t>(node.gpu_count, static_cast<int64_t>(node.gpus.size())));
+  node.coverage_pct = gpu_hours > 0 ? std::min(100.0, 100 * watched / gpu_hours) : 0;
+  node.quality = telemetry_quality(node.coverage_pct);
 }
 
 }  // namespace stint

@@ -9,7 +9,10 @@ namespace stint {
 inline constexpr int64_t kHeldMemoryBytes = int64_t{1} << 30;
 
 /// Fills `gpus`, the telemetry fields and the telemetry part of the timeline of `node`.
-/// @param physical  the node's GPUs. @param node.timeline  sized, with on_s and reserved filled.
+/// @param physical  the node's GPUs. @param node.timeline  one entry per hour of the period.
 void add_gpu_loads(NodeFacts& node, std::span<const PhysicalGpu> physical, const History& history, const Usage& usage);
+
+/// Coverage and quality, from what was watched and the hours the node was there.
+void judge_coverage(NodeFacts& node);
 
 }  // namespace stint

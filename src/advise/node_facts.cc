@@ -4,6 +4,7 @@
 #include <map>
 
 #include "advise/gpu_load.h"
+#include "advise/presence.h"
 #include "base/text.h"
 #include "ledger/node_hours.h"
 
@@ -77,32 +78,6 @@ void complete_from_catalog(NodeFacts& node, const History& history, std::span<co
     const Device& device = history.devices[first.whole.empty() ? first.instances.front() : first.whole.front()];
     const GpuFacts* gpu = catalog.find_gpu(device.model, device.memory);
     node.gpu_model = gpu == nullptr ? device.model : gpu->model;
-  }
-}
-
-void add_presence(NodeFacts& node, const FleetFacts& fleet, const NodeHours& hours) {
-  for (const NodeHours::Hour& hour : hours.of(node.id)) {
-    const int64_t at = hour.hour_index - fleet.first_hour;
-    if (at < 0 || at >= static_cast<int64_t>(fleet.hour_count)) continue;
-    node.timeline[static_cast<size_t>(at)].on_s = static_cast<uint16_t>(hour.present * 3600 / kWholeDevice);
-  }
-}
-
-/// A node that only the bill knows was there while it was charged.
-void add_charged_presence(FleetFacts& fleet, const Ledger& ledger) {
-  std::vector<bool> seen(fleet.nodes.size());
-  for (const NodeFacts& node : fleet.nodes)
-    seen[node.id.index()] = std::any_of(node.timeline.begin(), node.timeline.end(), [](const NodeHour& h) { return h.on_s > 0; });
-  for (size_t i = 0; i < ledger.lines.size(); ++i) {
-    const NodeId id = ledger.line_nodes[i];
-    if (!id.valid() || seen[id.index()] || ledger.lines[i].spend != SpendKind::kCompute) continue;
-    NodeFacts& node = fleet.nodes[id.index()];
-    for (size_t h = 0; h < fleet.hour_count; ++h) {
-      const Instant begin = Instant::from_hour_index(fleet.first_hour + static_cast<int64_t>(h));
-      const Interval part = intersect({begin, begin + kHour}, ledger.lines[i].charge_period);
-      if (part.empty()) continue;
-      node.timeline[h].on_s = std::max(node.timeline[h].on_s, static_cast<uint16_t>(part.length().whole_seconds()));
-    }
   }
 }
 
@@ -242,9 +217,6 @@ FleetFacts collect_facts(const History& history, const Usage& usage, const Occup
   }
   add_money(fleet, ledger);
   const std::vector<PhysicalGpu> gpus = physical_gpus(history.devices);
-  const NodeHours hours = NodeHours::build(history, occupancy, TenantId());
-  for (NodeFacts& node : fleet.nodes) add_presence(node, fleet, hours);
-  add_charged_presence(fleet, ledger);
   const std::vector<bool> production_runs = mark_reservations(fleet, history);
 
   std::vector<std::vector<PhysicalGpu>> by_node(fleet.nodes.size());
@@ -254,14 +226,16 @@ FleetFacts collect_facts(const History& history, const Usage& usage, const Occup
     const auto& own = by_node[node.id.index()];
     complete_from_catalog(node, history, own, catalog);
     add_gpu_loads(node, own, history, usage);
+  }
+  add_presence(fleet, NodeHours::build(history, occupancy, TenantId()), ledger);
+  for (NodeFacts& node : fleet.nodes) {
+    const auto& own = by_node[node.id.index()];
+    judge_coverage(node);
     mark_telemetry_holders(node, own, usage, history);
     holders.describe(node);
     if (node.kind == WorkloadKind::kUnknown) node.kind = guess_workload_kind(node.workload + " " + node.environment + " " + node.name);
     const std::string environment = production_runs[node.id.index()] ? "production" : node.environment;
     node.category = category_of(node.kind, {"", "", "", environment, node.workload});
-    double seconds = 0;
-    for (const NodeHour& h : node.timeline) seconds += h.on_s;
-    node.hours = seconds / 3600;
   }
   return fleet;
 }

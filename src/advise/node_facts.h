@@ -20,7 +20,7 @@ struct GpuLoad {
   std::vector<uint32_t> devices;          ///< the whole GPU, or its MIG instances
   bool cut_by_mig = false;
   std::optional<double> mean_pct;
-  std::optional<double> p95_pct;
+  std::optional<double> busy_p95_pct;     ///< 95 % quantile of the samples in which it was not idle
   std::optional<double> idle_pct;
   std::optional<Bytes> memory_p95;
   std::optional<Bytes> memory_peak;

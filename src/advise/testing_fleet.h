@@ -72,7 +72,7 @@ struct TestFleet {
       GpuLoad gpu;
       gpu.index = static_cast<int>(node.gpus.size());
       gpu.mean_pct = use.mean;
-      gpu.p95_pct = use.p95;
+      gpu.busy_p95_pct = use.p95;
       gpu.idle_pct = use.idle;
       gpu.memory_peak = gpu.memory_p95 = Bytes::gibi(use.memory_gib);
       gpu.memory_total = instance->gpu_memory;
