@@ -99,7 +99,7 @@ BarRow heat_bar(const HeatRow& row) {
     bar.parts.push_back({static_cast<double>(h) / count, static_cast<double>(end) / count, known ? "heat" : "none", "", known ? opacity_of(level_of(h)) : 1});
     h = end;
   }
-  if (seen > 0) bar.figure = percent(sum / seen);
+  if (seen > 0) bar.figure = shown_percent(sum / seen);
   return bar;
 }
 
@@ -169,7 +169,7 @@ Html amount_bars(const AuditReport& report, const std::vector<NamedAmount>& amou
     const double share = share_pct(a.amount, report.totals.bill_per_month);
     const std::string_view pad = share < 9.95 ? "\u2007" : "";  // a blank as wide as a digit keeps the points in line
     rows.push_back({shown_cause(a.name), {{0, a.amount.to_double() / most, "s2", a.amount.to_text()}},
-                    fmt::format("{}   {}{}", amount(a.amount), pad, percent(share, 1))});
+                    fmt::format("{}   {}{}", amount(a.amount), pad, shown_percent(share, 1))});
   }
   return bar_rows(rows, title);
 }

@@ -42,9 +42,9 @@ std::string headline(const AuditReport& report, Colour colour) {
   out += row("bill a month", t.bill_per_month.to_text(), "");
   out += row("with the plan", t.plan_per_month.to_text(), "");
   const std::string saving = fmt::format("{:>20}", t.saving_per_month.to_text());
-  out += fmt::format("  {:<20} {}  {} of the bill\n", "saving a month", toned(saving, Tone::kGood, colour), percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
-  out += row("mean utilisation", watched ? percent(t.mean_utilization_pct, 1) : "not known",
-             fmt::format("of {} GPU-hours; telemetry covers {}", grouped(t.gpu_hours), percent(t.coverage_pct, 1)));
+  out += fmt::format("  {:<20} {}  {} of the bill\n", "saving a month", toned(saving, Tone::kGood, colour), shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
+  out += row("mean utilisation", watched ? shown_percent(t.mean_utilization_pct, 1) : "not known",
+             fmt::format("of {} GPU-hours; telemetry covers {}", grouped(t.gpu_hours), shown_percent(t.coverage_pct, 1)));
   out += row("a useful GPU-hour", t.per_useful_gpu_hour.is_zero() ? "not known" : t.per_useful_gpu_hour.to_text(), "compute money / (GPU-hours × utilisation)");
   return out;
 }
@@ -70,8 +70,8 @@ std::string low_nodes_table(const AuditReport& report, Colour colour) {
   for (const NodeAudit& n : report.nodes) {
     if (!is_low(n)) continue;
     if (++low > kMostRows) continue;
-    table.add_row({n.name, n.instance_type.empty() ? n.gpu_model : n.instance_type, std::string(name_of(n.kind)), percent(*n.mean_utilization_pct, 1), percent_or_dash(n.p95_utilization_pct),
-                   amount(n.cost_per_month), percent(n.coverage_pct), fmt::format("{}", fmt::join(n.findings, " "))});
+    table.add_row({n.name, n.instance_type.empty() ? n.gpu_model : n.instance_type, std::string(name_of(n.kind)), shown_percent(*n.mean_utilization_pct, 1), percent_or_dash(n.p95_utilization_pct),
+                   amount(n.cost_per_month), shown_percent(n.coverage_pct), fmt::format("{}", fmt::join(n.findings, " "))});
   }
   if (table.empty()) return "";
   std::string out = heading("Instances below 30 % mean utilisation", colour) + table.render(colour, 2);
@@ -84,7 +84,7 @@ std::string holders_table(const AuditReport& report, Colour colour) {
                {"idle", Align::kRight}, {"memory GB", Align::kRight}});
   for (size_t i = 0; i < std::min(report.holders.size(), kMostRows); ++i) {
     const HolderAudit& h = report.holders[i];
-    table.add_row({h.name, h.client, grouped(h.gpu_hours), percent(h.mean_utilization_pct, 1), percent(h.idle_pct),
+    table.add_row({h.name, h.client, grouped(h.gpu_hours), shown_percent(h.mean_utilization_pct, 1), shown_percent(h.idle_pct),
                    gigabytes(h.memory_mean)});
   }
   std::string out = heading("Who held the GPUs", colour) + table.render(colour, 2);
@@ -109,7 +109,7 @@ std::string clients_table(const AuditReport& report, Colour colour) {
 std::string amounts_table(std::string_view title, const std::vector<NamedAmount>& amounts, const AuditReport& report, Colour colour) {
   const AmountText amount(report);
   Table table({{"what", Align::kLeft, 40}, {"a month", Align::kRight}, {"of the bill", Align::kRight}});
-  for (const NamedAmount& a : amounts) table.add_row({shown_cause(a.name), amount(a.amount), percent(share_pct(a.amount, report.totals.bill_per_month), 1)});
+  for (const NamedAmount& a : amounts) table.add_row({shown_cause(a.name), amount(a.amount), shown_percent(share_pct(a.amount, report.totals.bill_per_month), 1)});
   return table.empty() ? "" : heading(title, colour) + table.render(colour, 2);
 }
 

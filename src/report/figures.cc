@@ -14,8 +14,8 @@ std::string AmountText::operator()(Money m) const {
   return text.substr(0, text.rfind(' '));
 }
 
-std::string percent(double value, int decimals) { return fmt::format("{:.{}f} %", value, decimals); }
-std::string percent_or_dash(const std::optional<double>& value) { return value ? percent(*value, 1) : "–"; }
+std::string shown_percent(double value, int decimals) { return fmt::format("{:.{}f} %", value, decimals); }
+std::string percent_or_dash(const std::optional<double>& value) { return value ? shown_percent(*value, 1) : "–"; }
 
 std::string grouped(double value) {
   std::string digits = fmt::format("{:.0f}", std::abs(value));

@@ -23,7 +23,7 @@ class AmountText {
 };
 
 /// "7 %", "7.2 %".
-std::string percent(double value, int decimals = 0);
+std::string shown_percent(double value, int decimals = 0);
 /// With one decimal; "–" where it is not known.
 std::string percent_or_dash(const std::optional<double>& value);
 /// "18,600": nearest whole number.

@@ -40,7 +40,7 @@ Html instances_table(const std::vector<const NodeAudit*>& nodes, const AmountTex
     table.add_row({Html::text(n.name), Html::text(hardware_of(n)), Html::text(name_of(n.kind)), Html::text(n.client), element("span", {{"class", "short"}}, Html::text(name_of(n.market))),
                    Html::text(amount(n.cost_per_month)), Html::text(percent_or_dash(n.mean_utilization_pct)),
                    Html::text(percent_or_dash(n.p95_utilization_pct)), Html::text(gigabytes(n.memory_peak) + " of " + gigabytes(n.memory_total)),
-                   badge(fmt::format("{}, {}", name_of(n.quality), percent(n.coverage_pct)), tone_of(n.quality)), links_to(n.findings)});
+                   badge(fmt::format("{}, {}", name_of(n.quality), shown_percent(n.coverage_pct)), tone_of(n.quality)), links_to(n.findings)});
   }
   return table.render("Instances below 30 %");
 }
@@ -139,8 +139,8 @@ Html holders_section(const AuditReport& report) {
                    {"memory held, GB", Align::kRight}, {"coverage", Align::kRight}});
   for (size_t i = 0; i < std::min(report.holders.size(), kMostHolders); ++i) {
     const HolderAudit& h = report.holders[i];
-    table.add_text_row({h.name, h.client, grouped(h.gpu_hours), percent(h.mean_utilization_pct, 1), percent(h.idle_pct), gigabytes(h.memory_mean),
-                        percent(h.coverage_pct)});
+    table.add_text_row({h.name, h.client, grouped(h.gpu_hours), shown_percent(h.mean_utilization_pct, 1), shown_percent(h.idle_pct), gigabytes(h.memory_mean),
+                        shown_percent(h.coverage_pct)});
   }
   const std::string lead = report.holders.size() > kMostHolders
                                ? fmt::format("The {} largest of {}; the JSON has all.", kMostHolders, grouped(static_cast<double>(report.holders.size())))

@@ -16,7 +16,7 @@ Html clients_section(const AuditReport& report) {
     sum += c.total;
     table.add_text_row({shown_client(c.client), amount(c.total), amount(c.training), amount(c.inference), amount(c.evaluation), amount(c.other_compute),
                         amount(c.storage), amount(c.transfer), amount(c.shared), amount(c.inactive), grouped(c.gpu_hours),
-                        c.gpu_hours > 0 ? percent(c.mean_utilization_pct) : "–"});
+                        c.gpu_hours > 0 ? shown_percent(c.mean_utilization_pct) : "–"});
   }
   std::vector<Html> total(12);
   total[0] = Html::text("all");

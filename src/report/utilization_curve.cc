@@ -88,7 +88,7 @@ Html utilization_curve(const AuditReport& report) {
   for (const CurvePoint& p : points) {
     const double radius = 3 + 5 * std::sqrt(cost_of[p.node] / dearest);  // the area beyond the smallest grows with the cost
     svg.circle(Plane::x(p.utilization_pct), plane.y(p.per_useful_gpu_hour.to_double()), radius, "point",
-               fmt::format("{}: {} used, {} per useful GPU-hour", p.node, percent(p.utilization_pct, 1), p.per_useful_gpu_hour.to_text()));
+               fmt::format("{}: {} used, {} per useful GPU-hour", p.node, shown_percent(p.utilization_pct, 1), p.per_useful_gpu_hour.to_text()));
   }
   return svg.render();
 }
