@@ -96,19 +96,26 @@ class MigPacker {
     return static_cast<size_t>(bound);
   }
 
+  /// Into the fullest GPU that takes it. GPUs with equal contents are one case, so that a thousand items are quick.
   MigBins best_fit() {
     MigBins bins;
+    std::map<std::vector<int>, std::vector<size_t>> by_content;
     for (const size_t item : order_) {
+      const std::vector<int>* fullest = nullptr;
+      for (const auto& [content, gpus] : by_content)
+        if ((fullest == nullptr || size_of(content) > size_of(*fullest)) && fits_.layout(with(content, profiles_[item])) != nullptr)
+          fullest = &content;
       size_t chosen = bins.profiles.size();
-      int64_t fullest = -1;
-      for (size_t g = 0; g < bins.profiles.size(); ++g) {
-        const int64_t size = size_of(bins.profiles[g]);
-        if (size <= fullest || fits_.layout(with(bins.profiles[g], profiles_[item])) == nullptr) continue;
-        chosen = g;
-        fullest = size;
+      if (fullest == nullptr) {
+        bins.profiles.emplace_back();
+      } else {
+        const auto it = by_content.find(*fullest);
+        chosen = it->second.back();
+        it->second.pop_back();
+        if (it->second.empty()) by_content.erase(it);
       }
-      if (chosen == bins.profiles.size()) bins.profiles.emplace_back();
       bins.profiles[chosen] = with(bins.profiles[chosen], profiles_[item]);
+      by_content[bins.profiles[chosen]].push_back(chosen);
       bins.of_item.push_back(chosen);
     }
     return bins;
