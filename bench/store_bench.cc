@@ -16,14 +16,15 @@
 namespace stint {
 namespace {
 
-constexpr std::array kMetrics = {Metric::kUtilization, Metric::kMemoryUsed, Metric::kPower,      Metric::kTemperature,
+constexpr std::array kMetrics = {Metric::kUtilization, Metric::kMemoryUsed, Metric::kPower,  Metric::kTemperature,
                                  Metric::kSmActive,    Metric::kSmClock,    Metric::kPcieTx, Metric::kMemoryBandwidth};
 const Instant kStart = *parse_instant("2026-10-01T00:00:00Z");
 
 /// A reading as such metrics go: percentages and clocks in steps, the rest anywhere.
 double value_of(Metric metric, Prng& prng) {
   switch (metric) {
-    case Metric::kUtilization: case Metric::kMemoryBandwidth: return static_cast<double>(prng.below(101));
+    case Metric::kUtilization:
+    case Metric::kMemoryBandwidth: return static_cast<double>(prng.below(101));
     case Metric::kMemoryUsed: return static_cast<double>(2000 + prng.below(40) * 1000) * 1048576;
     case Metric::kPower: return 60 + prng.uniform() * 340;
     case Metric::kTemperature: return static_cast<double>(30 + prng.below(50));
@@ -35,8 +36,12 @@ double value_of(Metric metric, Prng& prng) {
 
 SeriesKey key_of(int gpu, Metric metric) {
   SeriesKey key;
-  key.device = {.node = fmt::format("node-{:04}", gpu / 8), .uuid = fmt::format("GPU-{:08x}", gpu), .index = gpu % 8,
-                .model = "NVIDIA A100-SXM4-80GB", .mig_profile = {}, .mig_instance = -1};
+  key.device = {.node = fmt::format("node-{:04}", gpu / 8),
+                .uuid = fmt::format("GPU-{:08x}", gpu),
+                .index = gpu % 8,
+                .model = "NVIDIA A100-SXM4-80GB",
+                .mig_profile = {},
+                .mig_instance = -1};
   key.metric = metric;
   return key;
 }
@@ -110,7 +115,8 @@ void GenerateDay(benchmark::State& state) {
   for ([[maybe_unused]] const auto _ : state) {
     double sum = 0;
     for (const Metric metric : kMetrics)
-      for (int i = 0; i < 8000 * 1440; ++i) sum += value_of(metric, prng);
+      for (int i = 0; i < 8000 * 1440; ++i)
+        sum += value_of(metric, prng);
     benchmark::DoNotOptimize(sum);
   }
 }

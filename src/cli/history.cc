@@ -32,10 +32,11 @@ void print_info(const std::string& path, const HistoryInfo& info) {
   fmt::print("  telemetry   {}\n", to_text(info.telemetry));
   fmt::print("  billed      {}\n", to_text(info.billed));
   const std::pair<const char*, uint64_t> counts[] = {
-      {"nodes", info.nodes},           {"devices", info.devices}, {"series", info.series},
-      {"series-days", info.rollup_days}, {"runs", info.runs},       {"bill lines", info.bill_lines},
-      {"prices", info.prices},         {"imports", info.imports}, {"rejected", info.rejected}};
-  for (const auto& [name, count] : counts) fmt::print("  {:<11} {}\n", name, count);
+      {"nodes", info.nodes},      {"devices", info.devices},       {"series", info.series}, {"series-days", info.rollup_days},
+      {"runs", info.runs},        {"bill lines", info.bill_lines}, {"prices", info.prices}, {"imports", info.imports},
+      {"rejected", info.rejected}};
+  for (const auto& [name, count] : counts)
+    fmt::print("  {:<11} {}\n", name, count);
 }
 
 nlohmann::json info_json(const std::string& path, const HistoryInfo& info) {
@@ -77,7 +78,8 @@ ExitCode run_check(const HistoryArguments& arguments) {
   } else if (problems->empty()) {
     fmt::print("{}: sound\n", arguments.path);
   } else {
-    for (const std::string& problem : *problems) fmt::print("{}: {}\n", arguments.path, problem);
+    for (const std::string& problem : *problems)
+      fmt::print("{}: {}\n", arguments.path, problem);
     fmt::print(stderr, "Restore the file from a backup, or import the sources into a new one.\n");
   }
   return problems->empty() ? ExitCode::kOk : ExitCode::kPartly;

@@ -40,7 +40,9 @@ Result<Instant> parse_moment(const std::string& option, const std::string& text,
   if (text == "now") return now;
   if (const auto ago = parse_duration(text); ago.ok()) return now - *ago;
   auto instant = parse_instant(text);
-  if (!instant) return invalid("{} '{}': give an instant such as 2026-10-01T00:00:00Z, how long ago such as 7d, or now", option, excerpt(text));
+  if (!instant)
+    return invalid("{} '{}': give an instant such as 2026-10-01T00:00:00Z, how long ago such as 7d, or now", option,
+                   excerpt(text));
   return instant;
 }
 
@@ -103,7 +105,8 @@ void print(const ImportOutcome& outcome) {
     fmt::print(stderr, "  … {} rejected in all; the History keeps the first 1000 with their reasons\n", record.rejected);
 }
 
-Result<ImportOutcome> import_server(HistoryFile& history, const ImportArguments& arguments, const ImportOptions& options, Instant at) {
+Result<ImportOutcome> import_server(HistoryFile& history, const ImportArguments& arguments, const ImportOptions& options,
+                                    Instant at) {
   PrometheusImport request;
   request.url = arguments.url;
   request.options = options;
@@ -139,10 +142,12 @@ Result<std::vector<ImportOutcome>> import_all(const ImportArguments& arguments) 
 }
 
 ExitCode run_import(const ImportArguments& arguments) {
-  if (find_import_format(arguments.format) == nullptr) return fail(fmt::format("no format '{}': see `stint import --help`", arguments.format));
+  if (find_import_format(arguments.format) == nullptr)
+    return fail(fmt::format("no format '{}': see `stint import --help`", arguments.format));
   if (!arguments.url.empty() && arguments.format != "prometheus") return fail("--url is for `stint import prometheus`");
   if (arguments.url.empty() && arguments.files.empty())
-    return fail(arguments.format == "prometheus" ? "name a file, or a server with --url" : "name a file, or - for standard input");
+    return fail(arguments.format == "prometheus" ? "name a file, or a server with --url"
+                                                 : "name a file, or - for standard input");
   const auto outcomes = import_all(arguments);
   if (!outcomes) return fail(outcomes.error().message);
   bool all_accepted = true;
@@ -157,13 +162,16 @@ ExitCode run_import(const ImportArguments& arguments) {
 
 std::string format_help() {
   std::string text = "Formats:\n";
-  for (const ImportFormat& format : import_formats()) text += fmt::format("  {:<12} {}\n", format.name, format.what);
-  return text + "\nExamples:\n"
-                "  stint import dcgm metrics-*.prom.gz --at 2026-10-01T12:00:00Z --history fleet.db\n"
-                "  nvidia-smi --query-gpu=timestamp,index,uuid,utilization.gpu --format=csv | stint import nvidia-smi - --node $(hostname) "
-                "--history fleet.db\n"
-                "  stint import prometheus --url http://localhost:9090 --since 30d --history fleet.db\n\n"
-                "The same bytes twice change nothing. Exit code 3: something was refused, with its reason.";
+  for (const ImportFormat& format : import_formats())
+    text += fmt::format("  {:<12} {}\n", format.name, format.what);
+  return text +
+         "\nExamples:\n"
+         "  stint import dcgm metrics-*.prom.gz --at 2026-10-01T12:00:00Z --history fleet.db\n"
+         "  nvidia-smi --query-gpu=timestamp,index,uuid,utilization.gpu --format=csv | stint import nvidia-smi - --node "
+         "$(hostname) "
+         "--history fleet.db\n"
+         "  stint import prometheus --url http://localhost:9090 --since 30d --history fleet.db\n\n"
+         "The same bytes twice change nothing. Exit code 3: something was refused, with its reason.";
 }
 
 }  // namespace
@@ -179,8 +187,10 @@ void add_import_command(CLI::App& app, Action& action) {
   command->add_option("--zone-offset", arguments->zone_offset, "What local times without a zone are ahead of UTC: +02:00");
   command->add_option("--at", arguments->at, "Time of samples that carry none (a scrape saved to a file)");
   command->add_option("--url", arguments->url, "prometheus: address of a live server");
-  command->add_option("--since", arguments->since, "prometheus --url: from when; an instant or how long ago")->capture_default_str();
-  command->add_option("--until", arguments->until, "prometheus --url: to when; an instant, how long ago, or now")->capture_default_str();
+  command->add_option("--since", arguments->since, "prometheus --url: from when; an instant or how long ago")
+      ->capture_default_str();
+  command->add_option("--until", arguments->until, "prometheus --url: to when; an instant, how long ago, or now")
+      ->capture_default_str();
   command->add_option("--step", arguments->step, "prometheus --url: time between samples, 1s to 1h")->capture_default_str();
   command->add_option("--token-file", arguments->token_file, "prometheus --url: file with a bearer token");
   command->add_option("--user", arguments->user, "prometheus --url: NAME:PASSWORD for basic authentication");

@@ -36,8 +36,8 @@ struct ProfiledRun {
   ExitStatus status;
   Instant started;
   Instant ended;
-  std::string source;                 ///< of the samples; "" = no GPU telemetry
-  std::string why_none;               ///< when there is none, or where it broke off
+  std::string source;    ///< of the samples; "" = no GPU telemetry
+  std::string why_none;  ///< when there is none, or where it broke off
   GpuProfile profile{{}};
 };
 
@@ -102,17 +102,19 @@ void print(const ProfiledRun& run) {
     fmt::print(stderr, "stint: it ended before the first look: give a shorter --interval\n");
     return;
   }
-  fmt::print(stderr, "{:>3}  {:<26} {:>7} {:>20} {:>26} {:>14}\n", "GPU", "model", "samples", "util % mean/p50/p95", "VRAM GiB p95/peak/total",
-             "W mean/max");
+  fmt::print(stderr, "{:>3}  {:<26} {:>7} {:>20} {:>26} {:>14}\n", "GPU", "model", "samples", "util % mean/p50/p95",
+             "VRAM GiB p95/peak/total", "W mean/max");
   for (const GpuSummary& s : run.profile.summaries()) {
-    const auto utilization = s.utilization_pct
-                                 ? fmt::format("{:.1f} / {:.0f} / {:.0f}", s.utilization_pct->mean, s.utilization_pct->p50, s.utilization_pct->p95)
-                                 : std::string("not told");
-    const auto memory = s.memory_used_bytes ? fmt::format("{:.1f} / {:.1f} / {}", gibi(s.memory_used_bytes->p95), gibi(s.memory_used_bytes->max),
-                                                          s.memory_total ? fmt::format("{:.1f}", s.memory_total->to_gibi()) : "?")
-                                            : std::string("not told");
+    const auto utilization = s.utilization_pct ? fmt::format("{:.1f} / {:.0f} / {:.0f}", s.utilization_pct->mean,
+                                                             s.utilization_pct->p50, s.utilization_pct->p95)
+                                               : std::string("not told");
+    const auto memory = s.memory_used_bytes
+                            ? fmt::format("{:.1f} / {:.1f} / {}", gibi(s.memory_used_bytes->p95), gibi(s.memory_used_bytes->max),
+                                          s.memory_total ? fmt::format("{:.1f}", s.memory_total->to_gibi()) : "?")
+                            : std::string("not told");
     const auto power = s.power_w ? fmt::format("{:.0f} / {:.0f}", s.power_w->mean, s.power_w->max) : std::string("not told");
-    fmt::print(stderr, "{:>3}  {:<26} {:>7} {:>20} {:>26} {:>14}\n", s.gpu.index, s.gpu.name, s.samples, utilization, memory, power);
+    fmt::print(stderr, "{:>3}  {:<26} {:>7} {:>20} {:>26} {:>14}\n", s.gpu.index, s.gpu.name, s.samples, utilization, memory,
+               power);
     fmt::print(stderr, "     {}\n", advice_for(verdict_of(s)));
   }
 }
@@ -163,10 +165,12 @@ Status keep(const ProfileArguments& arguments, const ProfiledRun& run) {
 
 ExitCode run_profile(const ProfileArguments& arguments) {
   const auto interval = parse_duration(arguments.interval);
-  if (!interval || *interval < Duration::seconds(1)) return fail(fmt::format("--interval '{}': give 1s or more", arguments.interval));
+  if (!interval || *interval < Duration::seconds(1))
+    return fail(fmt::format("--interval '{}': give 1s or more", arguments.interval));
   if (!arguments.history.empty()) {
     // Better to know before the run than after it.
-    if (const auto history = HistoryFile::open(arguments.history, OpenMode::kCreate); !history) return fail(history.error().message);
+    if (const auto history = HistoryFile::open(arguments.history, OpenMode::kCreate); !history)
+      return fail(history.error().message);
   }
   const auto run_result = run(arguments, *interval);
   if (!run_result) {
@@ -178,7 +182,8 @@ ExitCode run_profile(const ProfileArguments& arguments) {
   else
     print(*run_result);
   if (!arguments.history.empty()) {
-    if (const Status kept = keep(arguments, *run_result); !kept.ok()) fmt::print(stderr, "stint: the samples are not kept: {}\n", kept.error().message);
+    if (const Status kept = keep(arguments, *run_result); !kept.ok())
+      fmt::print(stderr, "stint: the samples are not kept: {}\n", kept.error().message);
   }
   return static_cast<ExitCode>(run_result->status.shell_code());
 }

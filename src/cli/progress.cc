@@ -8,7 +8,9 @@
 namespace stint {
 
 ProgressLine::ProgressLine(std::string what)
-    : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) != 0), next_(std::chrono::steady_clock::now() + std::chrono::milliseconds(300)) {}
+    : what_(std::move(what)),
+      terminal_(isatty(STDERR_FILENO) != 0),
+      next_(std::chrono::steady_clock::now() + std::chrono::milliseconds(300)) {}
 
 void ProgressLine::show(int64_t done, int64_t total) {
   if (!terminal_ || std::chrono::steady_clock::now() < next_) return;

@@ -14,7 +14,7 @@ namespace stint {
 struct FileImport {
   const ImportFormat* format = nullptr;
   std::string path;
-  ImportOptions options;   ///< `source` is filled in from `path` when empty
+  ImportOptions options;  ///< `source` is filled in from `path` when empty
 };
 
 struct ImportOutcome {
@@ -27,6 +27,7 @@ struct ImportOutcome {
 /// Told now and then how far the import is. @param total_bytes  0 = not known.
 using ImportProgress = std::function<void(int64_t read_bytes, int64_t total_bytes)>;
 
-Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import, Instant now, const ImportProgress& progress = {});
+Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import, Instant now,
+                                  const ImportProgress& progress = {});
 
 }  // namespace stint

@@ -13,7 +13,9 @@ struct Field {
   std::optional<double> (*get)(const GpuReading&);
 };
 
-std::optional<double> bytes_of(std::optional<Bytes> b) { return b ? std::optional(static_cast<double>(b->count())) : std::nullopt; }
+std::optional<double> bytes_of(std::optional<Bytes> b) {
+  return b ? std::optional(static_cast<double>(b->count())) : std::nullopt;
+}
 
 constexpr std::array kFields = {
     Field{Metric::kUtilization, [](const GpuReading& r) { return r.utilization_pct; }},
@@ -79,7 +81,12 @@ void GpuProfile::write(const std::string& node, Sink& sink) const {
         if (const auto value = field.get(look.readings[g])) samples.push_back({look.at, *value});
       if (samples.empty()) continue;
       SeriesKey key;
-      key.device = {.node = node, .uuid = gpus_[g].uuid, .index = gpus_[g].index, .model = gpus_[g].name, .mig_profile = {}, .mig_instance = -1};
+      key.device = {.node = node,
+                    .uuid = gpus_[g].uuid,
+                    .index = gpus_[g].index,
+                    .model = gpus_[g].name,
+                    .mig_profile = {},
+                    .mig_instance = -1};
       key.metric = field.metric;
       sink.samples(sink.series(key), samples);
     }

@@ -23,7 +23,7 @@ std::optional<Distribution> distribution_of(std::vector<double> values);
 
 struct GpuSummary {
   GpuIdentity gpu;
-  size_t samples = 0;                               ///< looks at the GPU that were answered
+  size_t samples = 0;  ///< looks at the GPU that were answered
   std::optional<Distribution> utilization_pct;
   std::optional<Distribution> memory_used_bytes;
   std::optional<Bytes> memory_total;

@@ -25,8 +25,9 @@ class NvmlSampler final : public GpuSampler {
 };
 
 Result<std::vector<SmiLine>> ask_nvidia_smi(const std::string& program) {
-  TRY_ASSIGN(const CommandOutput output, run_command({program, fmt::format("--query-gpu={}", kSmiQuery), "--format=csv,noheader,nounits"},
-                                                     Duration::seconds(30)));
+  TRY_ASSIGN(
+      const CommandOutput output,
+      run_command({program, fmt::format("--query-gpu={}", kSmiQuery), "--format=csv,noheader,nounits"}, Duration::seconds(30)));
   if (output.status.shell_code() != 0)
     return make_error(ErrorCode::kUnavailable, "{}: exit code {}: {}", program, output.status.shell_code(),
                       excerpt(output.standard_output, 120));
@@ -89,13 +90,15 @@ Result<SmiLine> parse_smi_line(std::string_view line) {
 
 Result<std::unique_ptr<GpuSampler>> GpuSampler::open(const Options& options) {
   auto nvml = Nvml::load(options.nvml_library);
-  if (nvml.ok() && !nvml->gpus().empty()) return std::unique_ptr<GpuSampler>(std::make_unique<NvmlSampler>(std::move(nvml).value()));
+  if (nvml.ok() && !nvml->gpus().empty())
+    return std::unique_ptr<GpuSampler>(std::make_unique<NvmlSampler>(std::move(nvml).value()));
   const std::string why = nvml.ok() ? "NVML: no GPU on this machine" : nvml.error().message;
   const auto lines = ask_nvidia_smi(options.nvidia_smi);
   if (!lines) return make_error(ErrorCode::kUnavailable, "{}; {}", why, lines.error().message);
   if (lines->empty()) return make_error(ErrorCode::kUnavailable, "{}; nvidia-smi: no GPU on this machine", why);
   std::vector<GpuIdentity> gpus;
-  for (const SmiLine& line : *lines) gpus.push_back(line.gpu);
+  for (const SmiLine& line : *lines)
+    gpus.push_back(line.gpu);
   return std::unique_ptr<GpuSampler>(std::make_unique<SmiSampler>(options.nvidia_smi, std::move(gpus)));
 }
 

@@ -22,7 +22,8 @@ constexpr double kWantedAnswerBytes = 16e6;
 constexpr int64_t kFirstPoints = 60;
 
 /// Every metric Stint knows has a name like these; the server then says which it has.
-constexpr std::string_view kNamePattern = R"({__name__=~"(?i:dcgm_.*)|nvidia_smi_.*|stint_.*|instance:node_cpu_utilisation:rate5m"})";
+constexpr std::string_view kNamePattern =
+    R"({__name__=~"(?i:dcgm_.*)|nvidia_smi_.*|stint_.*|instance:node_cpu_utilisation:rate5m"})";
 
 /// What the answer says went wrong: Prometheus' own words where there are any.
 std::string error_text(const HttpResponse& response) {
@@ -41,7 +42,8 @@ Error refused(const std::string& url, const HttpResponse& response) {
       return make_error(ErrorCode::kUnavailable, "{}: the server refuses access (HTTP {}): give --token-file or --user ({})", url,
                         response.status, said);
     case 404:
-      return make_error(ErrorCode::kUnavailable, "{}: no Prometheus API here (HTTP 404): check the address and its path prefix", url);
+      return make_error(ErrorCode::kUnavailable, "{}: no Prometheus API here (HTTP 404): check the address and its path prefix",
+                        url);
     default:
       if (response.status >= 300 && response.status < 400)
         return make_error(ErrorCode::kUnavailable, "{}: the server sends elsewhere (HTTP {}): give the final address", url,
@@ -56,16 +58,18 @@ class Reader {
  public:
   Reader(const PrometheusImport& import, Sink& sink, const ImportProgress& progress)
       : import_(import), sink_(sink), progress_(progress), client_(import.http), base_(import.url) {
-    while (base_.ends_with('/')) base_.pop_back();
+    while (base_.ends_with('/'))
+      base_.pop_back();
   }
 
   Status read_all(Interval window) {
     TRY_ASSIGN(const std::vector<std::string> names, metric_names(window));
     if (names.empty())
-      return make_error(ErrorCode::kNotFound,
-                        "{}: the server has no GPU metric in this time: check that it scrapes DCGM exporter or nvidia_gpu_exporter, and "
-                        "the window {} to {}",
-                        base_, format_utc(window.begin), format_utc(window.end));
+      return make_error(
+          ErrorCode::kNotFound,
+          "{}: the server has no GPU metric in this time: check that it scrapes DCGM exporter or nvidia_gpu_exporter, and "
+          "the window {} to {}",
+          base_, format_utc(window.begin), format_utc(window.end));
     for (size_t i = 0; i < names.size(); ++i) {
       TRY(read_metric(names[i], window, [&](Instant at) {
         if (progress_)
@@ -95,7 +99,8 @@ class Reader {
     const std::vector<HttpField> fields = {
         {"match[]", std::string(kNamePattern)}, {"start", seconds_text(window.begin)}, {"end", seconds_text(window.end)}};
     std::string query;
-    for (const auto& [name, value] : fields) query += (query.empty() ? "?" : "&") + escape_url(name) + "=" + escape_url(value);
+    for (const auto& [name, value] : fields)
+      query += (query.empty() ? "?" : "&") + escape_url(name) + "=" + escape_url(value);
     // This endpoint takes GET only.
     TRY_ASSIGN(const HttpResponse response, with_retries([&] { return client_.get(base_ + path + query); }));
     if (response.status != 200) return refused(base_ + path, response);
@@ -144,7 +149,8 @@ class Reader {
       TRY(importer->feed(response.body));
       TRY(importer->finish());
       const double bytes_per_point = std::max(1.0, static_cast<double>(response.body.size())) / static_cast<double>(asked);
-      points = std::clamp(static_cast<int64_t>(kWantedAnswerBytes / bytes_per_point), int64_t{1}, std::min(kMaxPoints, asked * 16));
+      points =
+          std::clamp(static_cast<int64_t>(kWantedAnswerBytes / bytes_per_point), int64_t{1}, std::min(kMaxPoints, asked * 16));
       at = last + import_.step;
       on_window(at);
     }
@@ -169,8 +175,8 @@ Result<ImportOutcome> import_prometheus(HistoryFile& history, const PrometheusIm
   PrometheusImport request = import;
   if (request.options.source.empty()) request.options.source = import.url;
 
-  const std::string fingerprint = fingerprint_of_bytes(
-      fmt::format("{} {} {} {}", import.url, window.begin.ns(), window.end.ns(), import.step.count_ns()));
+  const std::string fingerprint =
+      fingerprint_of_bytes(fmt::format("{} {} {} {}", import.url, window.begin.ns(), window.end.ns(), import.step.count_ns()));
   TRY_ASSIGN(const auto known, history.find_import("prometheus", fingerprint));
   if (known) return ImportOutcome{.record = *known, .already_there = true, .reach = {}, .first_rejections = {}};
   TRY_ASSIGN(const auto transaction, history.begin_import("prometheus", request.options.source, now));

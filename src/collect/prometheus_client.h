@@ -13,11 +13,11 @@
 namespace stint {
 
 struct PrometheusImport {
-  std::string url;                  ///< http://host:9090, with the path prefix where there is one
-  Interval window;                  ///< widened to whole hours at its beginning, so that imports that overlap agree
+  std::string url;  ///< http://host:9090, with the path prefix where there is one
+  Interval window;  ///< widened to whole hours at its beginning, so that imports that overlap agree
   Duration step = Duration::seconds(60);
   HttpOptions http;
-  ImportOptions options;            ///< `source` is filled in from `url` when empty
+  ImportOptions options;                              ///< `source` is filled in from `url` when empty
   Duration first_retry_after = Duration::seconds(1);  ///< doubled with each of kPrometheusAttempts
 };
 inline constexpr int kPrometheusAttempts = 4;

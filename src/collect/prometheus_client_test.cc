@@ -44,8 +44,8 @@ void write_open_metrics(const std::string& path) {
     out << "# TYPE " << name << " gauge\n";
     for (int gpu = 0; gpu < 2; ++gpu)
       for (int minute = 0; minute < kMinutes; ++minute)
-        out << fmt::format("{}{{gpu=\"{}\",UUID=\"GPU-{}\",modelName=\"NVIDIA A100-SXM4-80GB\",Hostname=\"n1\"}} {} {}\n", name, gpu, gpu,
-                           value(gpu, minute), (kStart + Duration::minutes(minute)).seconds());
+        out << fmt::format("{}{{gpu=\"{}\",UUID=\"GPU-{}\",modelName=\"NVIDIA A100-SXM4-80GB\",Hostname=\"n1\"}} {} {}\n", name,
+                           gpu, gpu, value(gpu, minute), (kStart + Duration::minutes(minute)).seconds());
   };
   metric("DCGM_FI_DEV_FB_USED", memory_mib);
   metric("DCGM_FI_DEV_GPU_UTIL", utilization);
@@ -67,9 +67,9 @@ class PrometheusServer : public ::testing::Test {
     std::ofstream(*dir_ / "prometheus.yml") << "global: {scrape_interval: 1h}\n";
     const uint16_t port = free_port();
     url_ = fmt::format("http://127.0.0.1:{}", port);
-    auto started = ChildProcess::start({"prometheus", "--config.file=" + (*dir_ / "prometheus.yml"), "--storage.tsdb.path=" + (*dir_ / "tsdb"),
-                                        "--storage.tsdb.retention.time=10y", fmt::format("--web.listen-address=127.0.0.1:{}", port),
-                                        "--log.level=error"});
+    auto started = ChildProcess::start({"prometheus", "--config.file=" + (*dir_ / "prometheus.yml"),
+                                        "--storage.tsdb.path=" + (*dir_ / "tsdb"), "--storage.tsdb.retention.time=10y",
+                                        fmt::format("--web.listen-address=127.0.0.1:{}", port), "--log.level=error"});
     CHECK(started.ok(), "{}", started.error().message);
     server_ = std::make_unique<ChildProcess>(std::move(started).value());
     HttpClient client;
@@ -124,8 +124,10 @@ TEST_F(PrometheusServer, GivesWhatWasPutIn) {
     ASSERT_THAT(series->hours, SizeIs(kDays * 24));
     for (int hour = 0; hour < kDays * 24; ++hour) {
       double sum = 0;
-      for (int m = 0; m < 60; ++m) sum += utilization(static_cast<int>(gpu), hour * 60 + m);
-      EXPECT_FLOAT_EQ(series->hours[static_cast<size_t>(hour)].mean, static_cast<float>(sum / 60)) << "GPU " << gpu << " hour " << hour;
+      for (int m = 0; m < 60; ++m)
+        sum += utilization(static_cast<int>(gpu), hour * 60 + m);
+      EXPECT_FLOAT_EQ(series->hours[static_cast<size_t>(hour)].mean, static_cast<float>(sum / 60))
+          << "GPU " << gpu << " hour " << hour;
       EXPECT_EQ(series->hours[static_cast<size_t>(hour)].covered_s, 3600);
     }
     const HourlySeries* memory = usage->devices[gpu].find(Metric::kMemoryUsed);
@@ -143,7 +145,8 @@ TEST_F(PrometheusServer, OverlappingWindowsCountOnce) {
   EXPECT_TRUE(import_prometheus(*history, request(kAll), kNow)->already_there);
   const auto loaded = history->load();
   const auto usage = history->load_usage(*loaded);
-  for (const DeviceUsage& device : usage->devices) EXPECT_EQ(device.find(Metric::kUtilization)->count, uint64_t{kMinutes});
+  for (const DeviceUsage& device : usage->devices)
+    EXPECT_EQ(device.find(Metric::kUtilization)->count, uint64_t{kMinutes});
   EXPECT_TRUE(history->check()->empty());
 }
 

@@ -21,7 +21,8 @@ std::string_view field(std::string_view block, size_t at, size_t size) {
 std::optional<uint64_t> number(std::string_view block, size_t at, size_t size) {
   uint64_t value = 0;
   if (static_cast<unsigned char>(block[at]) == 0x80) {
-    for (size_t i = size - 8; i < size; ++i) value = value << 8 | static_cast<unsigned char>(block[at + i]);
+    for (size_t i = size - 8; i < size; ++i)
+      value = value << 8 | static_cast<unsigned char>(block[at + i]);
     return value;
   }
   const std::string_view digits = trim(field(block, at, size));
@@ -35,7 +36,8 @@ std::optional<uint64_t> number(std::string_view block, size_t at, size_t size) {
 /// The header's bytes summed, its own checksum field as blanks.
 bool checksum_fits(std::string_view block) {
   uint64_t sum = 0;
-  for (size_t i = 0; i < kBlock; ++i) sum += i >= 148 && i < 156 ? uint64_t{' '} : static_cast<unsigned char>(block[i]);
+  for (size_t i = 0; i < kBlock; ++i)
+    sum += i >= 148 && i < 156 ? uint64_t{' '} : static_cast<unsigned char>(block[i]);
   return number(block, 148, 8) == sum;
 }
 

@@ -36,13 +36,13 @@ class TarReader {
 
   std::string source_;
   Events events_;
-  std::string block_;       ///< of a header, as far as it has come
+  std::string block_;  ///< of a header, as far as it has come
   Member member_ = Member::kNone;
-  uint64_t left_ = 0;       ///< bytes of the member still to come
-  uint64_t padding_ = 0;    ///< up to the next block
-  std::string text_;        ///< of a long name or pax header
-  std::string long_name_;   ///< for the next file
-  bool ended_ = false;      ///< a block of zeros was met
+  uint64_t left_ = 0;      ///< bytes of the member still to come
+  uint64_t padding_ = 0;   ///< up to the next block
+  std::string text_;       ///< of a long name or pax header
+  std::string long_name_;  ///< for the next file
+  bool ended_ = false;     ///< a block of zeros was met
 };
 
 }  // namespace stint

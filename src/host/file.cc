@@ -18,7 +18,8 @@ constexpr size_t kPieceBytes = size_t{1} << 20;
 
 Error system_error(std::string_view path, std::string_view what) {
   const int code = errno;
-  return make_error(code == ENOENT ? ErrorCode::kNotFound : ErrorCode::kUnavailable, "{}: {}: {}", path, what, std::strerror(code));
+  return make_error(code == ENOENT ? ErrorCode::kNotFound : ErrorCode::kUnavailable, "{}: {}: {}", path, what,
+                    std::strerror(code));
 }
 
 /// A file descriptor that closes itself.
@@ -243,7 +244,8 @@ Status write_file_atomically(const std::string& path, std::string_view bytes) {
     if (n < 0) return give_up();
     left.remove_prefix(static_cast<size_t>(n));
   }
-  if (::fsync(descriptor.get()) != 0 || descriptor.close() != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) return give_up();
+  if (::fsync(descriptor.get()) != 0 || descriptor.close() != 0 || ::rename(temporary.c_str(), path.c_str()) != 0)
+    return give_up();
   // The rename itself lies in the folder. Not every file system lets one sync a folder; then it does so by itself.
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const Descriptor parent(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -43,7 +43,8 @@ Result<std::string> read_whole(const std::string& path) {
 std::string random_text(uint64_t seed, size_t size) {
   Prng prng(seed);
   std::string text(size, '\0');
-  for (char& c : text) c = static_cast<char>('a' + prng.below(20));
+  for (char& c : text)
+    c = static_cast<char>('a' + prng.below(20));
   return text;
 }
 
@@ -90,7 +91,8 @@ TEST(InputFile, FingerprintIsOfTheFilesOwnBytes) {
   const std::string packed = gzip(random_text(3, 3 << 20));
   put(dir / "a.gz", packed);
   auto file = InputFile::open(dir / "a.gz");
-  while (!file->read()->empty()) {}
+  while (!file->read()->empty()) {
+  }
   EXPECT_EQ(file->fingerprint(), fingerprint_of_bytes(packed));
   EXPECT_EQ(file->fingerprint(), *fingerprint_of_file(dir / "a.gz"));
   EXPECT_EQ(file->consumed_bytes(), static_cast<int64_t>(packed.size()));
@@ -119,7 +121,8 @@ TEST(WriteFileAtomically, ReplacesWholeAndKeepsTheRights) {
   stat(path.c_str(), &status);
   EXPECT_EQ(status.st_mode & 0777, 0640U);
   size_t files = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(dir / "")) ++files;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(dir / ""))
+    ++files;
   EXPECT_EQ(files, 1U) << "no temporary file is left";
 }
 

@@ -101,8 +101,8 @@ struct HttpClient::Impl {
       return make_error(ErrorCode::kUnavailable, "{}: the answer is larger than {} MiB: ask for less at a time", place,
                         body.limit >> 20);
     if (code != CURLE_OK)
-      return make_error(ErrorCode::kUnavailable, "{}: {}: {}", place, detail[0] != '\0' ? detail.data() : curl_easy_strerror(code),
-                        remedy_for(code));
+      return make_error(ErrorCode::kUnavailable, "{}: {}: {}", place,
+                        detail[0] != '\0' ? detail.data() : curl_easy_strerror(code), remedy_for(code));
     long status = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     return HttpResponse{static_cast<int>(status), std::move(body.text)};

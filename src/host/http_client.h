@@ -13,15 +13,15 @@
 namespace stint {
 
 struct HttpCredentials {
-  std::string bearer_token;   ///< sent as `Authorization: Bearer …` when not empty
-  std::string user;           ///< basic authentication when not empty
+  std::string bearer_token;  ///< sent as `Authorization: Bearer …` when not empty
+  std::string user;          ///< basic authentication when not empty
   std::string password;
 };
 
 struct HttpOptions {
   HttpCredentials credentials;
   Duration connect_timeout = Duration::seconds(10);
-  Duration timeout = Duration::seconds(120);   ///< of the whole request
+  Duration timeout = Duration::seconds(120);  ///< of the whole request
   size_t max_body_bytes = size_t{256} << 20;
 };
 

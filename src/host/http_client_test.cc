@@ -63,7 +63,8 @@ class OneAnswerServer {
     const size_t head = request_.find("\r\n\r\n");
     if (head == std::string::npos) return false;
     const size_t length = request_.find("Content-Length: ");
-    return length == std::string::npos || request_.size() >= head + 4 + static_cast<size_t>(std::atoi(request_.c_str() + length + 16));
+    return length == std::string::npos ||
+           request_.size() >= head + 4 + static_cast<size_t>(std::atoi(request_.c_str() + length + 16));
   }
 
   int listener_;

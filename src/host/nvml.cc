@@ -82,7 +82,8 @@ struct Nvml::Impl {
     std::string_view remedy = "run nvidia-smi to see what the driver says";
     if (code == kNvmlDriverNotLoaded) remedy = "load the NVIDIA driver, or start the container with GPU access";
     if (code == kNvmlGpuIsLost) remedy = "the GPU fell off the bus: drain the machine and reboot it";
-    return make_error(ErrorCode::kUnavailable, "NVML: {}: {}: {}", what, error_string == nullptr ? "failed" : error_string(code), remedy);
+    return make_error(ErrorCode::kUnavailable, "NVML: {}: {}: {}", what, error_string == nullptr ? "failed" : error_string(code),
+                      remedy);
   }
 
   Status start() {
@@ -115,9 +116,9 @@ Result<Nvml> Nvml::load(const std::string& library) {
   auto impl = std::make_unique<Impl>();
   impl->library.reset(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (!impl->library)
-    return make_error(ErrorCode::kUnavailable,
-                      "NVML: {} is not here: install the NVIDIA driver, or run where it is (in a container: with the NVIDIA runtime)",
-                      library);
+    return make_error(
+        ErrorCode::kUnavailable,
+        "NVML: {} is not here: install the NVIDIA driver, or run where it is (in a container: with the NVIDIA runtime)", library);
   impl->find_all();
   if (impl->init == nullptr || impl->shutdown == nullptr || impl->get_count == nullptr || impl->get_handle == nullptr)
     return make_error(ErrorCode::kUnavailable, "NVML: {} is no NVML, or older than 2012: update the NVIDIA driver", library);
@@ -132,7 +133,8 @@ Result<GpuReading> Nvml::read(size_t gpu) {
   const NvmlDevice device = impl_->devices[gpu];
   GpuReading reading;
   NvmlUtilization utilization = {};
-  const NvmlReturn code = impl_->get_utilization == nullptr ? NvmlReturn{kNvmlNotSupported} : impl_->get_utilization(device, &utilization);
+  const NvmlReturn code =
+      impl_->get_utilization == nullptr ? NvmlReturn{kNvmlNotSupported} : impl_->get_utilization(device, &utilization);
   if (code == kNvmlSuccess) {
     reading.utilization_pct = utilization.gpu;
     reading.memory_bandwidth_pct = utilization.memory;
@@ -153,7 +155,8 @@ Result<GpuReading> Nvml::read(size_t gpu) {
 
 Result<std::vector<GpuProcess>> Nvml::processes(size_t gpu) {
   CHECK(gpu < impl_->devices.size(), "GPU {} of {}", gpu, impl_->devices.size());
-  if (impl_->get_processes == nullptr) return make_error(ErrorCode::kUnavailable, "NVML: the driver is too old to list processes: update it");
+  if (impl_->get_processes == nullptr)
+    return make_error(ErrorCode::kUnavailable, "NVML: the driver is too old to list processes: update it");
   // Processes may come between the calls: some room to spare, and another try with what the library asks for.
   std::vector<NvmlProcessInfo> found(64);
   for (int attempt = 0; attempt < 4; ++attempt) {
@@ -167,7 +170,8 @@ Result<std::vector<GpuProcess>> Nvml::processes(size_t gpu) {
     std::vector<GpuProcess> processes;
     for (unsigned i = 0; i < count && i < found.size(); ++i) {
       const bool told = found[i].used_gpu_memory != ~0ULL;
-      processes.push_back({found[i].pid, told ? std::optional(Bytes::of(static_cast<int64_t>(found[i].used_gpu_memory))) : std::nullopt});
+      processes.push_back(
+          {found[i].pid, told ? std::optional(Bytes::of(static_cast<int64_t>(found[i].used_gpu_memory))) : std::nullopt});
     }
     return processes;
   }

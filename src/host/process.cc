@@ -22,7 +22,8 @@ constexpr size_t kMaxOutputBytes = size_t{16} << 20;
 sigset_t set_of(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  for (const int s : signals) sigaddset(&set, s);
+  for (const int s : signals)
+    sigaddset(&set, s);
   return set;
 }
 
@@ -73,7 +74,8 @@ void take_terminal_back(pid_t group) {
 Result<pid_t> spawn(const std::vector<std::string>& command, int output) {
   CHECK(!command.empty(), "no command");
   std::vector<char*> arguments;
-  for (const std::string& part : command) arguments.push_back(const_cast<char*>(part.c_str()));
+  for (const std::string& part : command)
+    arguments.push_back(const_cast<char*>(part.c_str()));
   arguments.push_back(nullptr);
   std::array<int, 2> report = {};
   if (pipe2(report.data(), O_CLOEXEC) != 0)
@@ -85,7 +87,8 @@ Result<pid_t> spawn(const std::vector<std::string>& command, int output) {
   ssize_t n = -1;
   if (pid > 0) {
     setpgid(pid, pid);  // in both, so that it is done whoever runs first
-    do n = read(report[0], &code, sizeof code);
+    do
+      n = read(report[0], &code, sizeof code);
     while (n < 0 && errno == EINTR);
   } else {
     code = errno;
@@ -118,7 +121,8 @@ ChildProcess::~ChildProcess() {
   if (pid_ < 0) return;
   if (!ended_) {
     kill(-pid_, SIGKILL);
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
   }
   take_terminal_back(pid_);
   const sigset_t waited = forwarded_signals();
@@ -180,7 +184,8 @@ Result<CommandOutput> run_command(const std::vector<std::string>& command, Durat
   close(output[0]);
   if (!failure.empty()) kill(-*pid, SIGKILL);
   int raw = 0;
-  while (waitpid(*pid, &raw, 0) < 0 && errno == EINTR) {}
+  while (waitpid(*pid, &raw, 0) < 0 && errno == EINTR) {
+  }
   if (!failure.empty()) return make_error(ErrorCode::kUnavailable, "{}: {}", command[0], failure);
   result.status = status_of(raw);
   return result;

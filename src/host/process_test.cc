@@ -48,12 +48,14 @@ TEST(ChildProcess, SignalsReachAllItStarted) {
   const std::string script = "trap 'echo outer >>" + (dir / "out") + "; exit 3' TERM; (trap 'echo inner >>" + (dir / "out") +
                              "; exit' TERM; touch " + (dir / "ready") + "; while :; do sleep 0.01; done) & wait; wait";
   auto child = ChildProcess::start({"sh", "-c", script});
-  while (!std::filesystem::exists(dir / "ready")) usleep(5000);
+  while (!std::filesystem::exists(dir / "ready"))
+    usleep(5000);
   kill(getpid(), SIGTERM);
   const auto ended = child->wait_for(Duration::seconds(20));
   ASSERT_TRUE(ended.has_value());
   EXPECT_EQ(ended->code, 3);
-  for (int i = 0; i < 400 && text_of(dir / "out").find("inner") == std::string::npos; ++i) usleep(5000);
+  for (int i = 0; i < 400 && text_of(dir / "out").find("inner") == std::string::npos; ++i)
+    usleep(5000);
   EXPECT_THAT(text_of(dir / "out"), HasSubstr("outer"));
   EXPECT_THAT(text_of(dir / "out"), HasSubstr("inner"));
 }

@@ -77,7 +77,8 @@ Result<std::vector<std::string>> HistoryFile::check() {
               "SELECT DISTINCT \"table\" || ' row ' || rowid || ' refers to a row of ' || parent || ' that does not exist' "
               "FROM pragma_foreign_key_check",
               problems));
-  for (const std::string_view sql : kOwnChecks) TRY(collect(database, sql, problems));
+  for (const std::string_view sql : kOwnChecks)
+    TRY(collect(database, sql, problems));
   TRY(check_rows<Node>(database, problems));
   TRY(check_rows<Holder>(database, problems));
   TRY(check_rows<Run>(database, problems));

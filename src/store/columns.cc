@@ -17,7 +17,8 @@ Json parse(std::string_view text) { return Json::parse(text, nullptr, /*allow_ex
 std::string Column<std::vector<Tag>>::to_json(const std::vector<Tag>& v) {
   if (v.empty()) return "[]";
   Json list = Json::array();
-  for (const Tag& tag : v) list.push_back({tag.first, tag.second});
+  for (const Tag& tag : v)
+    list.push_back({tag.first, tag.second});
   return dump(list);
 }
 
@@ -35,7 +36,8 @@ std::optional<std::vector<Tag>> Column<std::vector<Tag>>::read(const Statement& 
 
 std::string Column<std::vector<RunAllocation>>::to_json(const std::vector<RunAllocation>& v) {
   Json list = Json::array();
-  for (const RunAllocation& a : v) list.push_back({{"node", a.node}, {"gpus", a.gpu_indexes}, {"count", a.gpu_count}});
+  for (const RunAllocation& a : v)
+    list.push_back({{"node", a.node}, {"gpus", a.gpu_indexes}, {"count", a.gpu_count}});
   return dump(list);
 }
 

@@ -32,7 +32,9 @@ template <>
 struct Column<std::string> : OneColumn {
   static constexpr std::string_view unknown = "''";
   template <typename S>
-  static void bind(S& s, int i, const std::string& v) { s.bind(i, std::string_view(v)); }
+  static void bind(S& s, int i, const std::string& v) {
+    s.bind(i, std::string_view(v));
+  }
   static std::optional<std::string> read(const Statement& s, int i) { return std::string(s.bytes(i)); }
 };
 
@@ -40,7 +42,9 @@ template <>
 struct Column<int64_t> : OneColumn {
   static constexpr std::string_view unknown = "0";
   template <typename S>
-  static void bind(S& s, int i, int64_t v) { s.bind(i, v); }
+  static void bind(S& s, int i, int64_t v) {
+    s.bind(i, v);
+  }
   static std::optional<int64_t> read(const Statement& s, int i) { return s.integer(i); }
 };
 
@@ -48,7 +52,9 @@ template <>
 struct Column<int> : OneColumn {
   static constexpr std::string_view unknown = "0";
   template <typename S>
-  static void bind(S& s, int i, int v) { s.bind(i, int64_t{v}); }
+  static void bind(S& s, int i, int v) {
+    s.bind(i, int64_t{v});
+  }
   static std::optional<int> read(const Statement& s, int i) {
     const int64_t v = s.integer(i);
     if (v < INT32_MIN || v > INT32_MAX) return std::nullopt;
@@ -60,7 +66,9 @@ template <>
 struct Column<bool> : OneColumn {
   static constexpr std::string_view unknown = "0";
   template <typename S>
-  static void bind(S& s, int i, bool v) { s.bind(i, int64_t{v}); }
+  static void bind(S& s, int i, bool v) {
+    s.bind(i, int64_t{v});
+  }
   static std::optional<bool> read(const Statement& s, int i) { return s.integer(i) != 0; }
 };
 
@@ -68,21 +76,27 @@ template <>
 struct Column<Bytes> : OneColumn {
   static constexpr std::string_view unknown = "0";
   template <typename S>
-  static void bind(S& s, int i, Bytes v) { s.bind(i, v.count()); }
+  static void bind(S& s, int i, Bytes v) {
+    s.bind(i, v.count());
+  }
   static std::optional<Bytes> read(const Statement& s, int i) { return Bytes::of(s.integer(i)); }
 };
 
 template <>
 struct Column<Instant> : OneColumn {
   template <typename S>
-  static void bind(S& s, int i, Instant v) { s.bind(i, v.ns()); }
+  static void bind(S& s, int i, Instant v) {
+    s.bind(i, v.ns());
+  }
   static std::optional<Instant> read(const Statement& s, int i) { return Instant::from_ns(s.integer(i)); }
 };
 
 template <>
 struct Column<Duration> : OneColumn {
   template <typename S>
-  static void bind(S& s, int i, Duration v) { s.bind(i, v.count_ns()); }
+  static void bind(S& s, int i, Duration v) {
+    s.bind(i, v.count_ns());
+  }
   static std::optional<Duration> read(const Statement& s, int i) { return Duration::nanoseconds(s.integer(i)); }
 };
 
@@ -107,7 +121,9 @@ struct Column<Rate> {
   static constexpr int width = 2;
   static constexpr std::string_view second_suffix = "_currency";
   template <typename S>
-  static void bind(S& s, int i, Rate v) { Column<Money>::bind(s, i, v.per_hour()); }
+  static void bind(S& s, int i, Rate v) {
+    Column<Money>::bind(s, i, v.per_hour());
+  }
   static std::optional<Rate> read(const Statement& s, int i) {
     const auto money = Column<Money>::read(s, i);
     return money ? std::optional(Rate::per_hour(*money)) : std::nullopt;
@@ -137,7 +153,8 @@ struct Column<std::optional<T>> {
   template <typename S>
   static void bind(S& s, int i, const std::optional<T>& v) {
     if (v) return Column<T>::bind(s, i, *v);
-    for (int k = 0; k < width; ++k) s.bind_null(i + k);
+    for (int k = 0; k < width; ++k)
+      s.bind_null(i + k);
   }
   static std::optional<std::optional<T>> read(const Statement& s, int i) {
     if (s.is_null(i)) return std::optional<T>();
@@ -152,7 +169,9 @@ template <typename E, E kLast>
 struct NamedColumn : OneColumn {
   static constexpr std::string_view unknown = "'unknown'";
   template <typename S>
-  static void bind(S& s, int i, E v) { s.bind(i, name_of(v)); }
+  static void bind(S& s, int i, E v) {
+    s.bind(i, name_of(v));
+  }
   static std::optional<E> read(const Statement& s, int i) {
     const std::string_view text = s.bytes(i);
     for (int k = 0; k <= static_cast<int>(kLast); ++k)
@@ -160,27 +179,38 @@ struct NamedColumn : OneColumn {
     return std::nullopt;
   }
 };
-template <> struct Column<Market> : NamedColumn<Market, Market::kOwned> {};
-template <> struct Column<WorkloadKind> : NamedColumn<WorkloadKind, WorkloadKind::kNotebook> {};
-template <> struct Column<RunState> : NamedColumn<RunState, RunState::kNodeFail> {};
-template <> struct Column<ChargeCategory> : NamedColumn<ChargeCategory, ChargeCategory::kAdjustment> {};
-template <> struct Column<SpendKind> : NamedColumn<SpendKind, SpendKind::kOther> {};
-template <> struct Column<CommitmentTerm> : NamedColumn<CommitmentTerm, CommitmentTerm::kThreeYears> {};
-template <> struct Column<PaymentOption> : NamedColumn<PaymentOption, PaymentOption::kAllUpfront> {};
+template <>
+struct Column<Market> : NamedColumn<Market, Market::kOwned> {};
+template <>
+struct Column<WorkloadKind> : NamedColumn<WorkloadKind, WorkloadKind::kNotebook> {};
+template <>
+struct Column<RunState> : NamedColumn<RunState, RunState::kNodeFail> {};
+template <>
+struct Column<ChargeCategory> : NamedColumn<ChargeCategory, ChargeCategory::kAdjustment> {};
+template <>
+struct Column<SpendKind> : NamedColumn<SpendKind, SpendKind::kOther> {};
+template <>
+struct Column<CommitmentTerm> : NamedColumn<CommitmentTerm, CommitmentTerm::kThreeYears> {};
+template <>
+struct Column<PaymentOption> : NamedColumn<PaymentOption, PaymentOption::kAllUpfront> {};
 
 /// Lists as JSON text.
 template <>
 struct Column<std::vector<Tag>> : OneColumn {
   static std::string to_json(const std::vector<Tag>& v);
   template <typename S>
-  static void bind(S& s, int i, const std::vector<Tag>& v) { s.bind(i, std::string_view(to_json(v))); }
+  static void bind(S& s, int i, const std::vector<Tag>& v) {
+    s.bind(i, std::string_view(to_json(v)));
+  }
   static std::optional<std::vector<Tag>> read(const Statement& s, int i);
 };
 template <>
 struct Column<std::vector<RunAllocation>> : OneColumn {
   static std::string to_json(const std::vector<RunAllocation>& v);
   template <typename S>
-  static void bind(S& s, int i, const std::vector<RunAllocation>& v) { s.bind(i, std::string_view(to_json(v))); }
+  static void bind(S& s, int i, const std::vector<RunAllocation>& v) {
+    s.bind(i, std::string_view(to_json(v)));
+  }
   static std::optional<std::vector<RunAllocation>> read(const Statement& s, int i);
 };
 
@@ -202,7 +232,8 @@ struct MergeClauses {
   template <typename T>
   void operator()(std::string_view name, const T&) {
     const auto clause = [&](const std::string& column) {
-      clauses.push_back(fmt::format("{0} = CASE WHEN excluded.{1} IS {2} THEN {0} ELSE excluded.{0} END", column, name, Column<T>::unknown));
+      clauses.push_back(
+          fmt::format("{0} = CASE WHEN excluded.{1} IS {2} THEN {0} ELSE excluded.{0} END", column, name, Column<T>::unknown));
     };
     clause(std::string(name));
     if constexpr (Column<T>::width == 2) clause(std::string(name) + std::string(Column<T>::second_suffix));

@@ -33,7 +33,8 @@ void import_step(Sink& sink, std::string_view import_name, int step) {
   key.device.node = node.name;
   key.device.index = 0;
   std::vector<Sample> samples;
-  for (int m = 0; m < 60; ++m) samples.push_back({kStart + kHour * (step / 50) + Duration::minutes(m), static_cast<double>(step % 100)});
+  for (int m = 0; m < 60; ++m)
+    samples.push_back({kStart + kHour * (step / 50) + Duration::minutes(m), static_cast<double>(step % 100)});
   sink.samples(sink.series(key), samples);
   BillLine line;
   line.resource_id = node.name;
@@ -60,12 +61,13 @@ std::string dump(const std::string& path) {
   auto db = Database::open(path, DatabaseAccess::kReadOnly);
   CHECK(db.ok(), "{}", db.error().message);
   std::string out;
-  for (const char* sql : {"SELECT kind || source || fingerprint || accepted FROM import", "SELECT id || name || provider FROM node",
-                          "SELECT id || resource_id || billed FROM bill_line", "SELECT key || hex(data) FROM rollup_day",
-                          "SELECT id || device_id || metric FROM series"}) {
+  for (const char* sql : {"SELECT kind || source || fingerprint || accepted FROM import",
+                          "SELECT id || name || provider FROM node", "SELECT id || resource_id || billed FROM bill_line",
+                          "SELECT key || hex(data) FROM rollup_day", "SELECT id || device_id || metric FROM series"}) {
     auto statement = db->prepare(sql);
     CHECK(statement.ok(), "{}", statement.error().message);
-    while (*statement->step()) out += fmt::format("{}\n", statement->bytes(0));
+    while (*statement->step())
+      out += fmt::format("{}\n", statement->bytes(0));
   }
   return out;
 }

@@ -17,14 +17,6 @@ DatabaseAccess access_of(OpenMode mode) {
   CHECK(false, "mode {}", static_cast<int>(mode));
 }
 
-/// [begin, end) from the first two columns of the only row; empty where they are NULL.
-Result<Interval> interval_of(Database& database, std::string_view sql) {
-  TRY_ASSIGN(Statement statement, database.prepare(sql));
-  TRY_ASSIGN(const bool row, statement.step());
-  if (!row || statement.is_null(0) || statement.is_null(1)) return Interval{};
-  return Interval{Instant::from_ns(statement.integer(0)), Instant::from_ns(statement.integer(1))};
-}
-
 }  // namespace
 
 HistoryFile::HistoryFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -37,11 +29,13 @@ Result<HistoryFile> HistoryFile::open(const std::string& path, OpenMode mode, Du
   TRY(prepare_schema(database, access_of(mode)));
   // 64 MiB of pages: an import of a large fleet comes back to the day it is writing. FULL: a commit that was
   // reported survives a power failure.
-  TRY(database.execute("PRAGMA cache_size = -65536; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY"));
+  TRY(database.execute(
+      "PRAGMA cache_size = -65536; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY"));
   return HistoryFile(std::make_unique<Impl>(Impl{std::move(database), mode}));
 }
 
-Result<std::unique_ptr<HistoryFile::Import>> HistoryFile::begin_import(std::string_view kind, std::string_view source, Instant now) {
+Result<std::unique_ptr<HistoryFile::Import>> HistoryFile::begin_import(std::string_view kind, std::string_view source,
+                                                                       Instant now) {
   if (impl_->mode == OpenMode::kReadOnly)
     return make_error(ErrorCode::kConflict, "{}: opened for reading only", impl_->database.path());
   if (impl_->importing)
@@ -50,8 +44,9 @@ Result<std::unique_ptr<HistoryFile::Import>> HistoryFile::begin_import(std::stri
 }
 
 Result<std::optional<ImportRecord>> HistoryFile::find_import(std::string_view kind, std::string_view fingerprint) {
-  TRY_ASSIGN(Statement statement, impl_->database.prepare("SELECT source, imported_at, accepted, rejected, duplicates FROM import "
-                                                          "WHERE kind = ? AND fingerprint = ?"));
+  TRY_ASSIGN(Statement statement,
+             impl_->database.prepare("SELECT source, imported_at, accepted, rejected, duplicates FROM import "
+                                     "WHERE kind = ? AND fingerprint = ?"));
   statement.bind(1, kind);
   statement.bind(2, fingerprint);
   TRY_ASSIGN(const bool row, statement.step());

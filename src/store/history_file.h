@@ -21,8 +21,8 @@ enum class OpenMode { kReadOnly, kReadWrite, kCreate };
 
 struct HistoryInfo {
   int schema_version = 0;
-  Interval telemetry;             ///< first to last hour with a rollup
-  Interval billed;                ///< charge periods
+  Interval telemetry;  ///< first to last hour with a rollup
+  Interval billed;     ///< charge periods
   uint64_t nodes = 0, devices = 0, series = 0, rollup_days = 0, runs = 0, bill_lines = 0, prices = 0, imports = 0, rejected = 0;
   int64_t file_bytes = 0;
 };

@@ -49,7 +49,8 @@ SeriesKey key(std::string node, int index, Metric metric = Metric::kUtilization,
 /// `count` samples a minute apart, all of `value`.
 std::vector<Sample> constant(Instant from, int count, double value) {
   std::vector<Sample> samples;
-  for (int i = 0; i < count; ++i) samples.push_back({from + Duration::minutes(i), value});
+  for (int i = 0; i < count; ++i)
+    samples.push_back({from + Duration::minutes(i), value});
   return samples;
 }
 
@@ -62,10 +63,14 @@ std::string dump(HistoryFile& file) {
   const auto usage = file.load_usage(*history);
   CHECK(usage.ok(), "{}", usage.error().message);
   std::string out = format_utc(history->period.begin) + ".." + format_utc(history->period.end) + "\n";
-  for (const Node& n : history->nodes) out += fmt::format("node {} {} {}\n", n.name, n.gpu_model, n.gpu_count);
-  for (const BillLine& b : history->bill) out += fmt::format("bill {} {}\n", b.resource_id, b.billed.to_decimal());
-  for (const Run& r : history->runs) out += fmt::format("run {} {}\n", r.id, name_of(r.state));
-  for (const ImportRecord& i : history->imports) out += fmt::format("import {} {} {} {}\n", i.source, i.accepted, i.rejected, i.duplicates);
+  for (const Node& n : history->nodes)
+    out += fmt::format("node {} {} {}\n", n.name, n.gpu_model, n.gpu_count);
+  for (const BillLine& b : history->bill)
+    out += fmt::format("bill {} {}\n", b.resource_id, b.billed.to_decimal());
+  for (const Run& r : history->runs)
+    out += fmt::format("run {} {}\n", r.id, name_of(r.state));
+  for (const ImportRecord& i : history->imports)
+    out += fmt::format("import {} {} {} {}\n", i.source, i.accepted, i.rejected, i.duplicates);
   for (size_t d = 0; d < usage->devices.size(); ++d)
     for (const auto& [metric, series] : usage->devices[d].metrics)
       out += fmt::format("device {} {} count {} max {}\n", d, info_of(metric).name, series.count, series.max);
@@ -77,13 +82,16 @@ TEST(HistoryFile, KeepsEveryFieldOfEveryRow) {
   HistoryFile file = create(dir / "fleet.db");
   Node node;
   node.name = "n1", node.resource_id = "i-1", node.provider = "aws", node.region = "us-east-1", node.zone = "us-east-1a";
-  node.instance_type = "p4d.24xlarge", node.market = Market::kSpot, node.gpu_model = "A100-40GB", node.gpu_count = 8, node.vcpus = 96;
+  node.instance_type = "p4d.24xlarge", node.market = Market::kSpot, node.gpu_model = "A100-40GB", node.gpu_count = 8,
+  node.vcpus = 96;
   node.memory = Bytes::gibi(int64_t{1152}), node.rate = Rate::per_hour(Money::nanos(21'957'642'000, *Currency::parse("EUR")));
   node.tenant = {"acme", "search", "ml", "prod", "rank"}, node.kind = WorkloadKind::kTraining, node.checkpointable = true;
   node.present_from = kStart, node.present_until = kNow;
   BillLine line;
-  line.provider = "aws", line.billing_account = "1", line.sub_account = "2", line.service = "EC2", line.service_category = "Compute";
-  line.description = "d", line.region = "r", line.zone = "z", line.resource_id = "i-1", line.resource_name = "n", line.resource_type = "t";
+  line.provider = "aws", line.billing_account = "1", line.sub_account = "2", line.service = "EC2",
+  line.service_category = "Compute";
+  line.description = "d", line.region = "r", line.zone = "z", line.resource_id = "i-1", line.resource_name = "n",
+  line.resource_type = "t";
   line.instance_type = "p4d.24xlarge", line.sku = "s", line.invoice_id = "v", line.category = ChargeCategory::kCredit;
   line.spend = SpendKind::kTransfer, line.market = Market::kReserved, line.commitment_id = "c", line.commitment_unused = true;
   line.correction = true, line.charge_period = {kStart, kStart + kHour}, line.billing_period = month_of(kStart);
@@ -98,7 +106,8 @@ TEST(HistoryFile, KeepsEveryFieldOfEveryRow) {
   run.allocations = {{"n1", {0, 3}, 2}, {"n2", {}, 2}}, run.checkpointable = false;
   PriceRow price;
   price.provider = "gcp", price.region = "eu", price.instance_type = "a2", price.market = Market::kReserved;
-  price.term = CommitmentTerm::kThreeYears, price.payment = PaymentOption::kAllUpfront, price.rate = Rate::per_hour(Money::nanos(7));
+  price.term = CommitmentTerm::kThreeYears, price.payment = PaymentOption::kAllUpfront,
+  price.rate = Rate::per_hour(Money::nanos(7));
   price.estimated = true, price.source = "list", price.as_of = kStart;
   import(file, "a", [&](Sink& sink) {
     sink.node(node);
@@ -114,22 +123,25 @@ TEST(HistoryFile, KeepsEveryFieldOfEveryRow) {
   ASSERT_THAT(history->nodes, SizeIs(1));
   const Node& n = history->nodes[0];
   EXPECT_EQ(std::tie(n.name, n.resource_id, n.provider, n.region, n.zone, n.instance_type, n.market, n.gpu_model, n.gpu_count),
-            std::tie(node.name, node.resource_id, node.provider, node.region, node.zone, node.instance_type, node.market, node.gpu_model,
-                     node.gpu_count));
+            std::tie(node.name, node.resource_id, node.provider, node.region, node.zone, node.instance_type, node.market,
+                     node.gpu_model, node.gpu_count));
   EXPECT_EQ(std::tie(n.vcpus, n.memory, n.rate, n.tenant, n.kind, n.checkpointable, n.present_from, n.present_until),
             std::tie(node.vcpus, node.memory, node.rate, node.tenant, node.kind, node.checkpointable, node.present_from,
                      node.present_until));
   ASSERT_THAT(history->bill, SizeIs(1));
   const BillLine& b = history->bill[0];
-  EXPECT_EQ(std::tie(b.provider, b.billing_account, b.sub_account, b.service, b.service_category, b.description, b.region, b.zone),
-            std::tie(line.provider, line.billing_account, line.sub_account, line.service, line.service_category, line.description,
-                     line.region, line.zone));
-  EXPECT_EQ(std::tie(b.resource_id, b.resource_name, b.resource_type, b.instance_type, b.sku, b.invoice_id, b.category, b.spend, b.market),
+  EXPECT_EQ(
+      std::tie(b.provider, b.billing_account, b.sub_account, b.service, b.service_category, b.description, b.region, b.zone),
+      std::tie(line.provider, line.billing_account, line.sub_account, line.service, line.service_category, line.description,
+               line.region, line.zone));
+  EXPECT_EQ(std::tie(b.resource_id, b.resource_name, b.resource_type, b.instance_type, b.sku, b.invoice_id, b.category, b.spend,
+                     b.market),
             std::tie(line.resource_id, line.resource_name, line.resource_type, line.instance_type, line.sku, line.invoice_id,
                      line.category, line.spend, line.market));
-  EXPECT_EQ(std::tie(b.commitment_id, b.commitment_unused, b.correction, b.charge_period, b.billing_period, b.pricing_unit, b.quantity),
-            std::tie(line.commitment_id, line.commitment_unused, line.correction, line.charge_period, line.billing_period,
-                     line.pricing_unit, line.quantity));
+  EXPECT_EQ(
+      std::tie(b.commitment_id, b.commitment_unused, b.correction, b.charge_period, b.billing_period, b.pricing_unit, b.quantity),
+      std::tie(line.commitment_id, line.commitment_unused, line.correction, line.charge_period, line.billing_period,
+               line.pricing_unit, line.quantity));
   EXPECT_EQ(b.billed, line.billed);
   EXPECT_EQ(b.effective, line.effective);
   EXPECT_EQ(b.list, line.list);
@@ -139,7 +151,8 @@ TEST(HistoryFile, KeepsEveryFieldOfEveryRow) {
   ASSERT_THAT(history->runs, SizeIs(1));
   const stint::Run& r = history->runs[0];
   EXPECT_EQ(std::tie(r.id, r.restart, r.name, r.holder, r.tenant, r.kind, r.state, r.submitted, r.started, r.ended),
-            std::tie(run.id, run.restart, run.name, run.holder, run.tenant, run.kind, run.state, run.submitted, run.started, run.ended));
+            std::tie(run.id, run.restart, run.name, run.holder, run.tenant, run.kind, run.state, run.submitted, run.started,
+                     run.ended));
   EXPECT_EQ(std::tie(r.time_limit, r.gpus_requested, r.share, r.cpus, r.memory, r.checkpointable),
             std::tie(run.time_limit, run.gpus_requested, run.share, run.cpus, run.memory, run.checkpointable));
   ASSERT_THAT(r.allocations, SizeIs(2));
@@ -237,7 +250,8 @@ TEST(HistoryFile, OverlappingTelemetryCountsOnce) {
   HistoryFile file = create(dir / "fleet.db");
   import(file, "first", [&](Sink& sink) { add(sink, key("a", 0), constant(kStart, 150, 50)); });
   // From 02:00 on, where the first ends at 02:30, to 04:00.
-  const ImportRecord record = import(file, "second", [&](Sink& sink) { add(sink, key("a", 0), constant(kStart + kHour * 2, 120, 50)); });
+  const ImportRecord record =
+      import(file, "second", [&](Sink& sink) { add(sink, key("a", 0), constant(kStart + kHour * 2, 120, 50)); });
   EXPECT_EQ(record.accepted, 120U) << "the hour that covers more replaces the half";
   const ImportRecord third = import(file, "third", [&](Sink& sink) { add(sink, key("a", 0), constant(kStart, 60, 50)); });
   EXPECT_EQ(third.accepted, 0U);
@@ -363,7 +377,8 @@ TEST(HistoryFile, RejectionsAreAllCountedAndTheFirstThousandKept) {
   const ScratchDir dir;
   HistoryFile file = create(dir / "fleet.db");
   const ImportRecord record = import(file, "a", [&](Sink& sink) {
-    for (uint64_t i = 1; i <= 1500; ++i) sink.reject(i, "bad");
+    for (uint64_t i = 1; i <= 1500; ++i)
+      sink.reject(i, "bad");
   });
   EXPECT_EQ(record.rejected, 1500U);
   EXPECT_THAT(file.load()->rejected, SizeIs(1000));
@@ -460,7 +475,8 @@ TEST(HistoryFile, CheckFindsDamage) {
     std::string all;
     const auto problems = file->check();
     CHECK(problems.ok(), "{}", problems.error().message);
-    for (const std::string& problem : *problems) all += problem + "\n";
+    for (const std::string& problem : *problems)
+      all += problem + "\n";
     return all;
   };
   EXPECT_EQ(problems_after("SELECT 1"), "");

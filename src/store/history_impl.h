@@ -41,6 +41,14 @@ Result<T> read_row(const Statement& statement, int first, const std::string& pat
   return row;
 }
 
+/// [begin, end) from the first two columns of the only row; empty where they are NULL.
+inline Result<Interval> interval_of(Database& database, std::string_view sql) {
+  TRY_ASSIGN(Statement statement, database.prepare(sql));
+  TRY_ASSIGN(const bool row, statement.step());
+  if (!row || statement.is_null(0) || statement.is_null(1)) return Interval{};
+  return Interval{Instant::from_ns(statement.integer(0)), Instant::from_ns(statement.integer(1))};
+}
+
 /// Begins the transaction.
 Result<std::unique_ptr<HistoryFile::Import>> make_import(HistoryFile::Impl& impl, std::string_view kind, std::string_view source,
                                                          Instant now);

@@ -27,7 +27,8 @@ std::string insert_sql(std::string_view first) {
   std::vector<std::string> columns = names.names;
   size_t before = 0;
   if (!first.empty())
-    for (const std::string_view column : split(first, ',')) columns.insert(columns.begin() + static_cast<ptrdiff_t>(before++), std::string(column));
+    for (const std::string_view column : split(first, ','))
+      columns.insert(columns.begin() + static_cast<ptrdiff_t>(before++), std::string(column));
   const std::vector<std::string_view> marks(columns.size(), "?");
   return fmt::format("INSERT INTO {} ({}) VALUES ({})", RowFields<T>::table, fmt::join(columns, ", "), fmt::join(marks, ", "));
 }
@@ -39,7 +40,8 @@ std::string replace_clause(std::string_view key) {
   const T row{};
   RowFields<T>::visit(names, row);
   std::string sql = fmt::format(" ON CONFLICT ({}) DO UPDATE SET import_id = excluded.import_id", key);
-  for (const std::string& name : names.names) sql += fmt::format(", {0} = excluded.{0}", name);
+  for (const std::string& name : names.names)
+    sql += fmt::format(", {0} = excluded.{0}", name);
   return sql;
 }
 
@@ -77,24 +79,26 @@ std::string digest_of(const BillLine& line) {
 }
 
 struct Statements {
-  Statement node, find_device, find_device_by_index, find_device_without_uuid, add_device, complete_device, find_holder, add_holder,
-      find_series, add_series, read_day, write_day, run, bill_line, find_bill_line, price, tenant_rule, rejection;
+  Statement node, find_device, find_device_by_index, find_device_without_uuid, add_device, complete_device, find_holder,
+      add_holder, find_series, add_series, read_day, write_day, run, bill_line, find_bill_line, price, tenant_rule, rejection;
 
   static Result<Statements> prepare(Database& db) {
     Statements s;
     TRY_ASSIGN(s.node, db.prepare(node_sql()));
     // A device is found by UUID where there is one, else by its place; see resolve_device().
-    TRY_ASSIGN(s.find_device, db.prepare("SELECT id FROM device WHERE node_id = ? AND uuid = ? AND mig_instance = ? ORDER BY id"));
+    TRY_ASSIGN(s.find_device,
+               db.prepare("SELECT id FROM device WHERE node_id = ? AND uuid = ? AND mig_instance = ? ORDER BY id"));
     TRY_ASSIGN(s.find_device_by_index,
                db.prepare("SELECT id FROM device WHERE node_id = ? AND gpu_index = ? AND mig_instance = ? ORDER BY id DESC"));
     TRY_ASSIGN(s.find_device_without_uuid,
                db.prepare("SELECT id FROM device WHERE node_id = ? AND uuid = '' AND gpu_index = ? AND mig_instance = ?"));
     TRY_ASSIGN(s.add_device, db.prepare("INSERT INTO device (node_id, uuid, gpu_index, model, mig_profile, mig_instance) "
                                         "VALUES (?, ?, ?, ?, ?, ?)"));
-    TRY_ASSIGN(s.complete_device,
-               db.prepare("UPDATE device SET uuid = CASE WHEN ?2 = '' THEN uuid ELSE ?2 END, "
-                          "gpu_index = CASE WHEN ?3 < 0 THEN gpu_index ELSE ?3 END, model = CASE WHEN ?4 = '' THEN model ELSE ?4 END, "
-                          "mig_profile = CASE WHEN ?5 = '' THEN mig_profile ELSE ?5 END WHERE id = ?1"));
+    TRY_ASSIGN(
+        s.complete_device,
+        db.prepare("UPDATE device SET uuid = CASE WHEN ?2 = '' THEN uuid ELSE ?2 END, "
+                   "gpu_index = CASE WHEN ?3 < 0 THEN gpu_index ELSE ?3 END, model = CASE WHEN ?4 = '' THEN model ELSE ?4 END, "
+                   "mig_profile = CASE WHEN ?5 = '' THEN mig_profile ELSE ?5 END WHERE id = ?1"));
     TRY_ASSIGN(s.find_holder, db.prepare("SELECT id FROM holder WHERE ns = ? AND pod = ? AND container = ? AND job = ? AND "
                                          "process = ? AND user = ? AND account = ?"));
     TRY_ASSIGN(s.add_holder, db.prepare(insert_sql<Holder>("")));
@@ -384,9 +388,11 @@ class ImportTransaction final : public HistoryFile::Import {
       day = std::move(decoded).value();
     }
     sql_.read_day.reset();
-    for (const OpenHour& open : series.hours) join(day.hours[static_cast<size_t>(open.hour_of_day)], open.rollup);
-    const auto [first, last] = std::minmax_element(series.hours.begin(), series.hours.end(),
-                                                   [](const OpenHour& a, const OpenHour& b) { return a.hour_of_day < b.hour_of_day; });
+    for (const OpenHour& open : series.hours)
+      join(day.hours[static_cast<size_t>(open.hour_of_day)], open.rollup);
+    const auto [first, last] =
+        std::minmax_element(series.hours.begin(), series.hours.end(),
+                            [](const OpenHour& a, const OpenHour& b) { return a.hour_of_day < b.hour_of_day; });
     first_hour_ = std::min(first_hour_, series.day * 24 + first->hour_of_day);
     last_hour_ = std::max(last_hour_, series.day * 24 + last->hour_of_day);
 
@@ -410,9 +416,10 @@ class ImportTransaction final : public HistoryFile::Import {
   }
 
   Status write_record() {
-    TRY_ASSIGN(Statement statement,
-               impl_.database.prepare("UPDATE import SET fingerprint = ?, accepted = ?, rejected = ?, duplicates = ?, rollup_days = ?, "
-                                      "telemetry_begin = ?, telemetry_end = ? WHERE id = ?"));
+    TRY_ASSIGN(
+        Statement statement,
+        impl_.database.prepare("UPDATE import SET fingerprint = ?, accepted = ?, rejected = ?, duplicates = ?, rollup_days = ?, "
+                               "telemetry_begin = ?, telemetry_end = ? WHERE id = ?"));
     statement.bind(1, record_.fingerprint);
     statement.bind(2, static_cast<int64_t>(record_.accepted));
     statement.bind(3, static_cast<int64_t>(record_.rejected));
@@ -456,8 +463,9 @@ class ImportTransaction final : public HistoryFile::Import {
 
 /// The row that everything imported refers to; write_record() completes it.
 Result<int64_t> add_import_row(Database& database, const ImportRecord& record) {
-  TRY_ASSIGN(Statement statement, database.prepare("INSERT INTO import (kind, source, fingerprint, imported_at, accepted, rejected, "
-                                                   "duplicates, rollup_days) VALUES (?, ?, '', ?, 0, 0, 0, 0)"));
+  TRY_ASSIGN(Statement statement,
+             database.prepare("INSERT INTO import (kind, source, fingerprint, imported_at, accepted, rejected, "
+                              "duplicates, rollup_days) VALUES (?, ?, '', ?, 0, 0, 0, 0)"));
   statement.bind(1, record.kind);
   statement.bind(2, record.source);
   statement.bind(3, record.imported_at.ns());
@@ -478,7 +486,8 @@ Result<std::unique_ptr<HistoryFile::Import>> make_import(HistoryFile::Impl& impl
     (void)impl.database.execute("ROLLBACK").ok();
     return id.error();
   }
-  return std::unique_ptr<HistoryFile::Import>(std::make_unique<ImportTransaction>(impl, std::move(statements), *id, std::move(record)));
+  return std::unique_ptr<HistoryFile::Import>(
+      std::make_unique<ImportTransaction>(impl, std::move(statements), *id, std::move(record)));
 }
 
 }  // namespace stint

@@ -46,17 +46,12 @@ Interval hull(Interval a, Interval b) {
 
 /// All there is: what telemetry and bills cover; what runs cover where there is neither.
 Result<Interval> whole_period(Database& database) {
-  const auto interval_of = [&](std::string_view sql) -> Result<Interval> {
-    TRY_ASSIGN(Statement statement, database.prepare(sql));
-    TRY_ASSIGN(const bool row, statement.step());
-    if (!row || statement.is_null(0) || statement.is_null(1)) return Interval{};
-    return Interval{Instant::from_ns(statement.integer(0)), Instant::from_ns(statement.integer(1))};
-  };
-  TRY_ASSIGN(const Interval telemetry, interval_of("SELECT min(telemetry_begin), max(telemetry_end) FROM import"));
+  TRY_ASSIGN(const Interval telemetry, interval_of(database, "SELECT min(telemetry_begin), max(telemetry_end) FROM import"));
   // A purchase may cover years: it says what was bought, not what the History is about.
-  TRY_ASSIGN(const Interval billed, interval_of("SELECT min(charge_begin), max(charge_end) FROM bill_line WHERE category <> 'Purchase'"));
+  TRY_ASSIGN(const Interval billed,
+             interval_of(database, "SELECT min(charge_begin), max(charge_end) FROM bill_line WHERE category <> 'Purchase'"));
   if (const Interval both = hull(telemetry, billed); !both.empty()) return whole_hours(both);
-  TRY_ASSIGN(const Interval runs, interval_of("SELECT min(started), max(coalesce(ended, started)) FROM run"));
+  TRY_ASSIGN(const Interval runs, interval_of(database, "SELECT min(started), max(coalesce(ended, started)) FROM run"));
   return whole_hours(runs);
 }
 
@@ -103,7 +98,8 @@ DeviceIdentity identity_of(const Device& device, const std::vector<Node>& nodes)
 Status load_devices(Database& database, History& history) {
   TRY_ASSIGN(const auto stored, read_devices(database));
   std::map<std::string_view, uint32_t> node_ids;
-  for (uint32_t n = 0; n < history.nodes.size(); ++n) node_ids[history.nodes[n].name] = n;
+  for (uint32_t n = 0; n < history.nodes.size(); ++n)
+    node_ids[history.nodes[n].name] = n;
   for (const auto& [id, s] : stored) {
     if (s.is_machine) continue;
     const auto& [node, uuid, index, mig_instance] = s.identity;
@@ -125,7 +121,8 @@ Status load_devices(Database& database, History& history) {
 /// What telemetry and the instance type tell about a node where the inventory is silent.
 void complete_nodes(History& history) {
   std::map<NodeId, int64_t> seen;
-  for (const PhysicalGpu& gpu : physical_gpus(history.devices)) ++seen[gpu.node];
+  for (const PhysicalGpu& gpu : physical_gpus(history.devices))
+    ++seen[gpu.node];
   for (const Device& device : history.devices)
     if (Node& node = history.nodes[device.node.index()]; node.gpu_model.empty()) node.gpu_model = device.model;
   for (uint32_t n = 0; n < history.nodes.size(); ++n) {
@@ -143,8 +140,9 @@ void complete_nodes(History& history) {
 }
 
 Result<std::vector<ImportRecord>> read_imports(Database& database) {
-  TRY_ASSIGN(Statement statement, database.prepare("SELECT kind, source, fingerprint, imported_at, accepted, rejected, duplicates "
-                                                   "FROM import ORDER BY id"));
+  TRY_ASSIGN(Statement statement,
+             database.prepare("SELECT kind, source, fingerprint, imported_at, accepted, rejected, duplicates "
+                              "FROM import ORDER BY id"));
   std::vector<ImportRecord> records;
   for (;;) {
     TRY_ASSIGN(const bool row, statement.step());
@@ -160,13 +158,15 @@ Result<std::vector<ImportRecord>> read_imports(Database& database) {
 }
 
 Result<std::vector<RejectedRow>> read_rejected(Database& database) {
-  TRY_ASSIGN(Statement statement, database.prepare("SELECT source, line, reason FROM rejection JOIN import ON import.id = import_id "
-                                                   "ORDER BY rejection.id"));
+  TRY_ASSIGN(Statement statement,
+             database.prepare("SELECT source, line, reason FROM rejection JOIN import ON import.id = import_id "
+                              "ORDER BY rejection.id"));
   std::vector<RejectedRow> rows;
   for (;;) {
     TRY_ASSIGN(const bool row, statement.step());
     if (!row) return rows;
-    rows.push_back({std::string(statement.bytes(0)), static_cast<uint64_t>(statement.integer(1)), std::string(statement.bytes(2))});
+    rows.push_back(
+        {std::string(statement.bytes(0)), static_cast<uint64_t>(statement.integer(1)), std::string(statement.bytes(2))});
   }
 }
 
@@ -180,23 +180,26 @@ Result<History> HistoryFile::load(Interval period) {
   } else {
     history.period = whole_hours(period);
   }
-  const auto select = [](std::string_view columns, std::string_view rest) { return fmt::format("SELECT {} FROM {}", columns, rest); };
+  const auto select = [](std::string_view columns, std::string_view rest) {
+    return fmt::format("SELECT {} FROM {}", columns, rest);
+  };
   const bool bounded = !period.empty();
   TRY_ASSIGN(history.nodes, read_rows<Node>(database, select(column_list<Node>(), "node ORDER BY name")));
   TRY_ASSIGN(history.holders, read_rows<Holder>(database, select(column_list<Holder>(), "holder WHERE id <> 0 ORDER BY id")));
   TRY_ASSIGN(history.tenant_rules, read_rows<TenantRule>(database, select(column_list<TenantRule>(), "tenant_rule ORDER BY id")));
   TRY_ASSIGN(history.prices, read_rows<PriceRow>(database, select(column_list<PriceRow>(), "price ORDER BY id")));
   TRY_ASSIGN(history.runs,
-             read_rows<Run>(database,
-                            select(column_list<Run>(),
-                                   fmt::format("run {} ORDER BY started, run_id, restart, origin",
-                                               bounded ? "WHERE (ended IS NULL OR ended > ?1) AND (started IS NULL OR started < ?2)" : "")),
-                            history.period));
-  TRY_ASSIGN(history.bill,
-             read_rows<BillLine>(database,
-                                 select(column_list<BillLine>(),
-                                        fmt::format("bill_line {} ORDER BY id", bounded ? "WHERE charge_end > ?1 AND charge_begin < ?2" : "")),
-                                 bounded ? history.period : Interval{}));
+             read_rows<Run>(
+                 database,
+                 select(column_list<Run>(),
+                        fmt::format("run {} ORDER BY started, run_id, restart, origin",
+                                    bounded ? "WHERE (ended IS NULL OR ended > ?1) AND (started IS NULL OR started < ?2)" : "")),
+                 bounded ? history.period : Interval{}));
+  TRY_ASSIGN(history.bill, read_rows<BillLine>(database,
+                                               select(column_list<BillLine>(),
+                                                      fmt::format("bill_line {} ORDER BY id",
+                                                                  bounded ? "WHERE charge_end > ?1 AND charge_begin < ?2" : "")),
+                                               bounded ? history.period : Interval{}));
   TRY_ASSIGN(history.imports, read_imports(database));
   TRY_ASSIGN(history.rejected, read_rejected(database));
   TRY(load_devices(database, history));
@@ -211,18 +214,21 @@ struct Target {
   int64_t series_id = 0;
   Metric metric = Metric::kUtilization;
   bool machine = false;
-  uint32_t index = 0;    ///< NodeId or DeviceId
-  HolderId holder;       ///< invalid = the device itself
+  uint32_t index = 0;  ///< NodeId or DeviceId
+  HolderId holder;     ///< invalid = the device itself
 };
 
 Result<std::vector<Target>> read_targets(Database& database, const History& history) {
   TRY_ASSIGN(const auto stored, read_devices(database));
   std::map<DeviceIdentity, uint32_t> device_ids;
-  for (uint32_t d = 0; d < history.devices.size(); ++d) device_ids[identity_of(history.devices[d], history.nodes)] = d;
+  for (uint32_t d = 0; d < history.devices.size(); ++d)
+    device_ids[identity_of(history.devices[d], history.nodes)] = d;
   std::map<std::string_view, uint32_t> node_ids;
-  for (uint32_t n = 0; n < history.nodes.size(); ++n) node_ids[history.nodes[n].name] = n;
+  for (uint32_t n = 0; n < history.nodes.size(); ++n)
+    node_ids[history.nodes[n].name] = n;
   std::map<Holder, uint32_t> holder_ids;
-  for (uint32_t h = 0; h < history.holders.size(); ++h) holder_ids[history.holders[h]] = h;
+  for (uint32_t h = 0; h < history.holders.size(); ++h)
+    holder_ids[history.holders[h]] = h;
 
   std::map<int64_t, HolderId> holders = {{kNoHolder, HolderId()}};
   TRY_ASSIGN(Statement statement, database.prepare("SELECT " + column_list<Holder>() + ", id FROM holder WHERE id <> 0"));
@@ -271,7 +277,8 @@ void place(Usage& usage, const Target& target, HourlySeries series) {
   }
   const auto at = std::lower_bound(device.holders.begin(), device.holders.end(), target.holder,
                                    [](const DeviceUsage::Held& held, HolderId id) { return held.holder < id; });
-  const auto held = at != device.holders.end() && at->holder == target.holder ? at : device.holders.insert(at, {target.holder, {}});
+  const auto held =
+      at != device.holders.end() && at->holder == target.holder ? at : device.holders.insert(at, {target.holder, {}});
   held->metrics.try_emplace(target.metric, std::move(series));
 }
 
@@ -294,7 +301,8 @@ Result<Usage> HistoryFile::load_usage(const History& history) {
   for (size_t begin = 0; begin < targets.size(); begin += kSeriesPerPass) {
     const auto pass = std::span(targets).subspan(begin, std::min(kSeriesPerPass, targets.size() - begin));
     std::vector<HourlySeriesBuilder> builders;
-    for (const Target& target : pass) builders.emplace_back(target.metric, usage.period);
+    for (const Target& target : pass)
+      builders.emplace_back(target.metric, usage.period);
     for (int64_t day = first_day; day <= last_day; ++day) {
       days.bind(1, rollup_key(day, pass.front().series_id));
       days.bind(2, rollup_key(day, pass.back().series_id));
@@ -303,7 +311,8 @@ Result<Usage> HistoryFile::load_usage(const History& history) {
         TRY_ASSIGN(const bool row, days.step());
         if (!row) break;
         const int64_t series_id = series_of_rollup_key(days.integer(0));
-        while (at < pass.size() && pass[at].series_id < series_id) ++at;
+        while (at < pass.size() && pass[at].series_id < series_id)
+          ++at;
         if (at == pass.size() || pass[at].series_id != series_id) continue;
         if (const Status added = builders[at].add_day(day, days.bytes(1)); !added.ok())
           return invalid("{}: series {}: {}", database.path(), series_id, added.error().message);
@@ -313,7 +322,8 @@ Result<Usage> HistoryFile::load_usage(const History& history) {
     for (size_t i = 0; i < pass.size(); ++i)
       if (HourlySeries series = builders[i].take(); !series.empty()) place(usage, pass[i], std::move(series));
   }
-  for (DeviceUsage& device : usage.devices) fill_device_series_from_holders(device);
+  for (DeviceUsage& device : usage.devices)
+    fill_device_series_from_holders(device);
   return usage;
 }
 

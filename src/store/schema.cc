@@ -196,16 +196,16 @@ Status create_tables(Database& database) {
   TRY_ASSIGN(const int64_t tables, database.integer("SELECT count(*) FROM sqlite_schema"));
   if (tables > 0) return database.execute("ROLLBACK");
   TRY(database.execute(kTables));
-  TRY(database.execute(fmt::format("INSERT INTO meta VALUES ('schema_version', '{}'); PRAGMA application_id = {}; COMMIT", kSchemaVersion,
-                                   kApplicationId)));
+  TRY(database.execute(fmt::format("INSERT INTO meta VALUES ('schema_version', '{}'); PRAGMA application_id = {}; COMMIT",
+                                   kSchemaVersion, kApplicationId)));
   return {};
 }
 
 Status migrate(Database& database, int version) {
   for (const Migration& step : kMigrations) {
     if (step.from < version) continue;
-    TRY(database.execute(fmt::format("BEGIN IMMEDIATE; {}; UPDATE meta SET value = '{}' WHERE key = 'schema_version'; COMMIT", step.sql,
-                                     step.from + 1)));
+    TRY(database.execute(fmt::format("BEGIN IMMEDIATE; {}; UPDATE meta SET value = '{}' WHERE key = 'schema_version'; COMMIT",
+                                     step.sql, step.from + 1)));
   }
   return {};
 }
@@ -237,8 +237,8 @@ Status prepare_schema(Database& database, DatabaseAccess access) {
                    kSchemaVersion);
   if (version < kSchemaVersion) {
     if (access == DatabaseAccess::kReadOnly)
-      return invalid("{}: written by an older Stint (schema {}): any import into it brings it up to date",
-                     database.path(), version);
+      return invalid("{}: written by an older Stint (schema {}): any import into it brings it up to date", database.path(),
+                     version);
     TRY(migrate(database, version));
   }
   return {};

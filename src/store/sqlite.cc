@@ -14,28 +14,27 @@ Error last_error(sqlite3* connection, std::string_view path) {
   switch (extended & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return make_error(ErrorCode::kConflict, "{}: another process is writing this History: wait until it is done, then repeat", path);
+      return make_error(ErrorCode::kConflict, "{}: another process is writing this History: wait until it is done, then repeat",
+                        path);
     case SQLITE_FULL:
-      return make_error(ErrorCode::kUnavailable, "{}: the disk is full: free some space and repeat; the History is as it was before", path);
+      return make_error(ErrorCode::kUnavailable,
+                        "{}: the disk is full: free some space and repeat; the History is as it was before", path);
     case SQLITE_READONLY:
-      return make_error(ErrorCode::kUnavailable, "{}: not writable: check the permissions of the file and its folder ({})", path, detail);
-    case SQLITE_CANTOPEN:
-      return make_error(ErrorCode::kUnavailable, "{}: cannot be opened: check the path and the permissions of its folder ({})", path,
+      return make_error(ErrorCode::kUnavailable, "{}: not writable: check the permissions of the file and its folder ({})", path,
                         detail);
-    case SQLITE_NOTADB:
-      return invalid("{}: not a History file: name the file that `stint import` wrote", path);
+    case SQLITE_CANTOPEN:
+      return make_error(ErrorCode::kUnavailable, "{}: cannot be opened: check the path and the permissions of its folder ({})",
+                        path, detail);
+    case SQLITE_NOTADB: return invalid("{}: not a History file: name the file that `stint import` wrote", path);
     case SQLITE_CORRUPT:
       return invalid("{}: damaged ({}): restore it from a backup or import the sources into a new file", path, detail);
     case SQLITE_IOERR:
       return make_error(ErrorCode::kUnavailable,
-                        "{}: input/output error ({}; code {}): check the disk and its quota; the History is as it was before", path,
-                        detail, extended);
-    case SQLITE_CONSTRAINT:
-      return make_error(ErrorCode::kConflict, "{}: contradicts what is stored ({})", path, detail);
-    case SQLITE_NOMEM:
-      return make_error(ErrorCode::kUnavailable, "{}: out of memory", path);
-    default:
-      return make_error(ErrorCode::kInternal, "{}: SQLite says: {} (code {})", path, detail, extended);
+                        "{}: input/output error ({}; code {}): check the disk and its quota; the History is as it was before",
+                        path, detail, extended);
+    case SQLITE_CONSTRAINT: return make_error(ErrorCode::kConflict, "{}: contradicts what is stored ({})", path, detail);
+    case SQLITE_NOMEM: return make_error(ErrorCode::kUnavailable, "{}: out of memory", path);
+    default: return make_error(ErrorCode::kInternal, "{}: SQLite says: {} (code {})", path, detail, extended);
   }
 }
 
@@ -115,7 +114,8 @@ Result<Database> Database::open(const std::string& path, DatabaseAccess access, 
 
   // In WAL mode even a reader keeps a lock file beside the database. Where the folder is not writable and no
   // log is waiting there, the file cannot change under us, and may be read as it lies.
-  if (access == DatabaseAccess::kReadOnly && sqlite3_exec(raw, "SELECT 1 FROM sqlite_schema", nullptr, nullptr, nullptr) != SQLITE_OK &&
+  if (access == DatabaseAccess::kReadOnly &&
+      sqlite3_exec(raw, "SELECT 1 FROM sqlite_schema", nullptr, nullptr, nullptr) != SQLITE_OK &&
       (sqlite3_errcode(raw) & 0xff) == SQLITE_CANTOPEN && !std::filesystem::exists(path + "-wal", ignored)) {
     std::string uri = "file:";
     for (const char c : std::filesystem::absolute(path, ignored).string())
@@ -139,7 +139,8 @@ Result<Statement> Database::prepare(std::string_view sql) {
 }
 
 Status Database::execute(const std::string& sql) {
-  if (sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return last_error(connection_.get(), path_);
+  if (sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+    return last_error(connection_.get(), path_);
   return {};
 }
 

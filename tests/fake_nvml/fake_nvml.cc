@@ -91,7 +91,8 @@ NvmlReturn nvmlDeviceGetComputeRunningProcesses_v3(NvmlDevice, unsigned* count, 
   const unsigned room = *count;
   *count = have;
   if (room < have) return kNvmlInsufficientSize;
-  for (unsigned i = 0; i < have; ++i) processes[i] = {1000 + i, i == 0 ? 3ULL << 30 : ~0ULL, ~0U, ~0U};
+  for (unsigned i = 0; i < have; ++i)
+    processes[i] = {1000 + i, i == 0 ? 3ULL << 30 : ~0ULL, ~0U, ~0U};
   return kNvmlSuccess;
 }
 
