@@ -12,8 +12,8 @@ namespace stint {
 namespace {
 
 constexpr size_t kHours = 720;
-constexpr std::array kMetrics = {Metric::kUtilization, Metric::kMemoryUsed, Metric::kMemoryBandwidth, Metric::kSmActive,
-                                 Metric::kTensorActive, Metric::kPower, Metric::kTemperature, Metric::kPcieRx};
+constexpr std::array kMetrics = {Metric::kUtilization,  Metric::kMemoryUsed, Metric::kMemoryBandwidth, Metric::kSmActive,
+                                 Metric::kTensorActive, Metric::kPower,      Metric::kTemperature,     Metric::kPcieRx};
 
 HourlySeries series(Metric metric, Prng& prng) {
   HourlySeries s;
@@ -23,7 +23,8 @@ HourlySeries series(Metric metric, Prng& prng) {
   for (size_t h = 0; h < kHours; ++h) {
     const double v = level * (0.6 + 0.4 * std::sin(static_cast<double>(h % 24) / 24 * 6.28));
     s.hours[h] = {static_cast<float>(v), static_cast<float>(v * 1.2), 3600, static_cast<uint16_t>(v < 5 ? 600 : 100)};
-    for (int i = 0; i < 12; ++i) samples.push_back(static_cast<float>(v * (0.8 + 0.4 * prng.uniform())));
+    for (int i = 0; i < 12; ++i)
+      samples.push_back(static_cast<float>(v * (0.8 + 0.4 * prng.uniform())));
   }
   s.sketch.add_all(metric, samples);
   s.count = samples.size();
@@ -58,7 +59,8 @@ void audit_1000_gpus(benchmark::State& state) {
       device.memory = Bytes::gibi(int64_t{40});
       history.devices.push_back(device);
       DeviceUsage& use = usage.devices.emplace_back();
-      for (const Metric m : kMetrics) use.metrics[m] = series(m, prng);
+      for (const Metric m : kMetrics)
+        use.metrics[m] = series(m, prng);
     }
   }
   for (auto _ : state) {
@@ -67,7 +69,13 @@ void audit_1000_gpus(benchmark::State& state) {
     state.counters["findings"] = static_cast<double>(report->findings.size());
   }
 }
-BENCHMARK(audit_1000_gpus)->ArgName("gpus_per_node")->Arg(8)->Arg(1)->Unit(benchmark::kMillisecond)->Repetitions(5)->ReportAggregatesOnly(true);
+BENCHMARK(audit_1000_gpus)
+    ->ArgName("gpus_per_node")
+    ->Arg(8)
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond)
+    ->Repetitions(5)
+    ->ReportAggregatesOnly(true);
 
 }  // namespace
 }  // namespace stint

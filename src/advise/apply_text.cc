@@ -13,7 +13,8 @@ using Lines = std::vector<std::string>;
 class Writer {
  public:
   explicit Writer(const Books& plan) : plan_(plan) {
-    for (const NodeFacts& node : plan.facts().nodes) by_name_.emplace(node.name, &node);
+    for (const NodeFacts& node : plan.facts().nodes)
+      by_name_.emplace(node.name, &node);
   }
 
   Lines operator()(const StopNodes& c) const { return each(c.nodes, MachineAction::kGiveBack); }
@@ -31,8 +32,9 @@ class Writer {
   Lines operator()(const ResizeNodes& c) const {
     Lines out;
     for (size_t i = 0; i < c.nodes.size(); ++i)
-      out.push_back(static_cast<int64_t>(i) < c.to_count ? machine_command(node(c.nodes[i]), MachineAction::kResize, c.to_instance_type)
-                                                         : machine_command(node(c.nodes[i]), MachineAction::kGiveBack));
+      out.push_back(static_cast<int64_t>(i) < c.to_count
+                        ? machine_command(node(c.nodes[i]), MachineAction::kResize, c.to_instance_type)
+                        : machine_command(node(c.nodes[i]), MachineAction::kGiveBack));
     return out;
   }
 
@@ -40,40 +42,49 @@ class Writer {
     Lines out = c.mode == SharingMode::kMig ? mig(c) : side_by_side(c);
     out.push_back("# when the work runs on its new place:");
     for (const std::string& name : c.nodes)
-      if (std::find(c.keep.begin(), c.keep.end(), name) == c.keep.end()) out.push_back(machine_command(node(name), MachineAction::kGiveBack));
+      if (std::find(c.keep.begin(), c.keep.end(), name) == c.keep.end())
+        out.push_back(machine_command(node(name), MachineAction::kGiveBack));
     return out;
   }
 
   Lines operator()(const SwitchMarket& c) const {
     Lines out = {"# checkpoint at the interval above; on the notice (AWS 120 s, others about 30 s) save once more and requeue"};
-    for (const std::string& name : c.nodes) out.push_back(spot_command(node(name), plan_.of(node(name).id).instance_type));
+    for (const std::string& name : c.nodes)
+      out.push_back(spot_command(node(name), plan_.of(node(name).id).instance_type));
     return out;
   }
 
   Lines operator()(const Commit& c) const {
     if (c.provider == "aws")
-      return {fmt::format("aws ec2 describe-reserved-instances-offerings --region {} --instance-type {} --product-description Linux/UNIX "
-                          "--min-duration 31536000 --max-duration 31536000 --offering-class standard",
-                          quoted(c.region), quoted(c.instance_type)),
-              fmt::format("aws ec2 purchase-reserved-instances-offering --region {} --instance-count {} --reserved-instances-offering-id OFFERING",
+      return {fmt::format(
+                  "aws ec2 describe-reserved-instances-offerings --region {} --instance-type {} --product-description Linux/UNIX "
+                  "--min-duration 31536000 --max-duration 31536000 --offering-class standard",
+                  quoted(c.region), quoted(c.instance_type)),
+              fmt::format("aws ec2 purchase-reserved-instances-offering --region {} --instance-count {} "
+                          "--reserved-instances-offering-id OFFERING",
                           quoted(c.region), c.count)};
     if (c.provider == "gcp")
-      return {fmt::format("# machines covered: {} × {}; vCPUs, memory and GPUs are committed to separately", c.count, c.instance_type),
-              fmt::format("gcloud compute commitments create {}-1y --region {} --plan 12-month --resources vcpu=VCPUS,memory=MEMORY "
-                          "--resources-accelerator count=GPUS,type=GPU_TYPE",
-                          quoted(c.instance_type), quoted(c.region))};
+      return {
+          fmt::format("# machines covered: {} × {}; vCPUs, memory and GPUs are committed to separately", c.count,
+                      c.instance_type),
+          fmt::format("gcloud compute commitments create {}-1y --region {} --plan 12-month --resources vcpu=VCPUS,memory=MEMORY "
+                      "--resources-accelerator count=GPUS,type=GPU_TYPE",
+                      quoted(c.instance_type), quoted(c.region))};
     if (c.provider == "azure")
-      return {fmt::format("az reservations reservation-order calculate --sku {} --location {} --quantity {} --term P1Y --reserved-resource-type "
-                          "VirtualMachines --applied-scope-type Shared --billing-plan Monthly --billing-scope SUBSCRIPTION --display-name stint",
-                          quoted(c.instance_type), quoted(c.region), c.count)};
+      return {fmt::format(
+          "az reservations reservation-order calculate --sku {} --location {} --quantity {} --term P1Y --reserved-resource-type "
+          "VirtualMachines --applied-scope-type Shared --billing-plan Monthly --billing-scope SUBSCRIPTION --display-name stint",
+          quoted(c.instance_type), quoted(c.region), c.count)};
     return {fmt::format("# commit to {} × {} for a year at provider '{}'", c.count, quoted(c.instance_type), quoted(c.provider))};
   }
 
   Lines operator()(const LimitReservation& c) const {
     const int64_t hours = c.to.whole_seconds() / 3600;
-    Lines out = {fmt::format("scontrol update JobId=JOB TimeLimit={}:00:00   # or in the job script: #SBATCH --time={}:00:00", hours, hours),
+    Lines out = {fmt::format("scontrol update JobId=JOB TimeLimit={}:00:00   # or in the job script: #SBATCH --time={}:00:00",
+                             hours, hours),
                  "# and let the machines go when the job ends, for example at its end:"};
-    for (const std::string& name : c.nodes) out.push_back(machine_command(node(name), MachineAction::kStop));
+    for (const std::string& name : c.nodes)
+      out.push_back(machine_command(node(name), MachineAction::kStop));
     return out;
   }
 
@@ -96,7 +107,8 @@ class Writer {
 
   Lines each(const std::vector<std::string>& nodes, MachineAction action) const {
     Lines out;
-    for (const std::string& name : nodes) out.push_back(machine_command(node(name), action));
+    for (const std::string& name : nodes)
+      out.push_back(machine_command(node(name), action));
     return out;
   }
 
@@ -106,19 +118,23 @@ class Writer {
     for (size_t h = 0; h < 168; ++h) {
       if (!off[h] || off[(h + 167) % 168]) continue;
       size_t end = h;
-      while (off[end % 168] && end < h + 168) ++end;
+      while (off[end % 168] && end < h + 168)
+        ++end;
       out.emplace_back(h, end % 168);
     }
     return out;
   }
 
   /// "0 22 * * 5 ": cron counts the days from Sunday.
-  static std::string cron(size_t hour_of_week) { return fmt::format("0 {} * * {} ", hour_of_week % 24, (hour_of_week / 24 + 1) % 7); }
+  static std::string cron(size_t hour_of_week) {
+    return fmt::format("0 {} * * {} ", hour_of_week % 24, (hour_of_week / 24 + 1) % 7);
+  }
 
   using Gpu = std::pair<std::string, int>;
   static std::map<Gpu, std::vector<const ShareGpus::Placement*>> by_gpu(const ShareGpus& c) {
     std::map<Gpu, std::vector<const ShareGpus::Placement*>> gpus;
-    for (const auto& p : c.placements) gpus[{p.to_node, p.to_gpu}].push_back(&p);
+    for (const auto& p : c.placements)
+      gpus[{p.to_node, p.to_gpu}].push_back(&p);
     return gpus;
   }
 
@@ -134,11 +150,13 @@ class Writer {
         gres[gpu.first] += (gres[gpu.first].empty() ? "" : ",") + p->mig_profile;
       }
       if (instances.empty()) continue;
-      out.push_back(fmt::format("ssh {} 'nvidia-smi -i {} -mig 1 && nvidia-smi mig -i {} -cgi {} -C'   # {}", quoted(gpu.first), gpu.second, gpu.second,
-                                instances, work));
+      out.push_back(fmt::format("ssh {} 'nvidia-smi -i {} -mig 1 && nvidia-smi mig -i {} -cgi {} -C'   # {}", quoted(gpu.first),
+                                gpu.second, gpu.second, instances, work));
     }
-    out.push_back("# Kubernetes, values of the NVIDIA device plugin: --set migStrategy=mixed; pods then ask for nvidia.com/mig-PROFILE: 1");
-    for (const auto& [name, profiles] : gres) out.push_back(fmt::format("# Slurm gres.conf: NodeName={} AutoDetect=nvml   # {}", name, profiles));
+    out.push_back(
+        "# Kubernetes, values of the NVIDIA device plugin: --set migStrategy=mixed; pods then ask for nvidia.com/mig-PROFILE: 1");
+    for (const auto& [name, profiles] : gres)
+      out.push_back(fmt::format("# Slurm gres.conf: NodeName={} AutoDetect=nvml   # {}", name, profiles));
     return out;
   }
 
@@ -149,10 +167,12 @@ class Writer {
       most = std::max(most, placements.size());
       if (placements.size() < 2) continue;
       std::string work;
-      for (const auto* p : placements) work += (work.empty() ? "" : ", ") + p->workload;
+      for (const auto* p : placements)
+        work += (work.empty() ? "" : ", ") + p->workload;
       if (c.mode == SharingMode::kMps)
-        out.push_back(fmt::format("ssh {} 'nvidia-smi -i {} -c EXCLUSIVE_PROCESS && CUDA_VISIBLE_DEVICES={} nvidia-cuda-mps-control -d'   # {}",
-                                  quoted(gpu.first), gpu.second, gpu.second, work));
+        out.push_back(fmt::format(
+            "ssh {} 'nvidia-smi -i {} -c EXCLUSIVE_PROCESS && CUDA_VISIBLE_DEVICES={} nvidia-cuda-mps-control -d'   # {}",
+            quoted(gpu.first), gpu.second, gpu.second, work));
       else
         out.push_back(fmt::format("# {}: GPU {}: CUDA_VISIBLE_DEVICES={} for {}", gpu.first, gpu.second, gpu.second, work));
     }

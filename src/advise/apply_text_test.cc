@@ -36,9 +36,11 @@ TEST(ApplyText, StopsWithTheProvidersOwnCommand) {
 TEST(ApplyText, SchedulesOverTheEndOfTheWeek) {
   const TestFleet fleet = two_machines();
   WeekHours off;  // Sunday 22:00 – Monday 04:00 UTC
-  for (const size_t h : {166U, 167U, 0U, 1U, 2U, 3U}) off.set(h);
+  for (const size_t h : {166U, 167U, 0U, 1U, 2U, 3U})
+    off.set(h);
   EXPECT_THAT(apply_text(ScheduleOff{{"one"}, off}, fleet),
-              ElementsAre(HasSubstr("crontab"), "CRON_TZ=UTC", "0 22 * * 0 aws ec2 stop-instances --region us-east-1 --instance-ids i-0abc",
+              ElementsAre(HasSubstr("crontab"), "CRON_TZ=UTC",
+                          "0 22 * * 0 aws ec2 stop-instances --region us-east-1 --instance-ids i-0abc",
                           "0 4 * * 1 aws ec2 start-instances --region us-east-1 --instance-ids i-0abc"));
 }
 
@@ -47,7 +49,8 @@ TEST(ApplyText, CutsAGpuAtThePlacementsOfThePlan) {
   ShareGpus share{SharingMode::kMig, {"one", "two"}, {"two"}, {}};
   share.placements = {{"rank", "one", 0, "two", 0, "4g.20gb", 0, 1}, {"tag", "two", 0, "two", 0, "3g.20gb", 4, 1}};
   const auto lines = apply_text(share, fleet);
-  EXPECT_THAT(lines, Contains("ssh two 'nvidia-smi -i 0 -mig 1 && nvidia-smi mig -i 0 -cgi 4g.20gb:0,3g.20gb:4 -C'   # rank, tag"));
+  EXPECT_THAT(lines,
+              Contains("ssh two 'nvidia-smi -i 0 -mig 1 && nvidia-smi mig -i 0 -cgi 4g.20gb:0,3g.20gb:4 -C'   # rank, tag"));
   EXPECT_THAT(lines, Contains(HasSubstr("migStrategy=mixed")));
   EXPECT_THAT(lines, Contains("aws ec2 terminate-instances --region us-east-1 --instance-ids i-0abc"));
 }

@@ -1,7 +1,8 @@
 #include "advise/audit.h"
 
 #include <algorithm>
-#include <set>
+#include <array>
+#include <map>
 
 #include "advise/apply_text.h"
 #include "advise/diagnosis.h"
@@ -14,7 +15,8 @@ namespace stint {
 namespace {
 
 /// In this order each finder works on what the ones before left.
-constexpr std::array kFinders = {find_stop, find_schedule, find_limit, find_offgpu, find_resize, find_share, find_region, find_spot, find_commit};
+constexpr std::array kFinders = {find_stop,  find_schedule, find_limit, find_offgpu, find_resize,
+                                 find_share, find_region,   find_spot,  find_commit};
 
 std::string id_of(const Change& change) {
   Fnv1a hash;
@@ -42,13 +44,16 @@ void decide(Proposals proposals, Books& books, const Books& fresh, AuditReport& 
     const auto alone = fresh.saving_of(finding.change);
     finding.alone_per_month = alone.ok() ? *alone : zero;
     if (!saving.ok() || saving->count_nanos() <= 0) {
-      finding.caveats.insert(finding.caveats.begin(), !saving.ok() ? saving.error().message
-                                                                   : fmt::format("saves nothing on what the other findings leave ({}/month)", saving->to_text()));
+      finding.caveats.insert(finding.caveats.begin(),
+                             !saving.ok()
+                                 ? saving.error().message
+                                 : fmt::format("saves nothing on what the other findings leave ({}/month)", saving->to_text()));
       report.rejected.push_back(std::move(finding));
       continue;
     }
     finding.saving_per_month = books.apply(finding.change).value();
-    if (!alone.ok()) finding.caveats.push_back("not possible alone: it builds on the findings before it (" + alone.error().message + ")");
+    if (!alone.ok())
+      finding.caveats.push_back("not possible alone: it builds on the findings before it (" + alone.error().message + ")");
     finding.arithmetic.push_back(fmt::format("saving on the books: {}/month", finding.saving_per_month.to_text()));
     finding.apply = apply_text(finding.change, books);
     report.findings.push_back(std::move(finding));
@@ -60,26 +65,45 @@ void decide(Proposals proposals, Books& books, const Books& fresh, AuditReport& 
 }
 
 NodeAudit node_view(const NodeFacts& facts, const FleetFacts& fleet, const Usage& usage, const Catalog& catalog) {
-  NodeAudit node{.node = facts.id, .name = facts.name, .provider = facts.provider, .region = facts.region, .instance_type = facts.instance_type,
-                 .gpu_model = facts.gpu_model, .market = facts.market, .kind = facts.kind, .category = facts.category, .client = facts.client,
-                 .gpu_count = facts.gpu_count, .hours = facts.hours, .cost_per_month = fleet.months.monthly(facts.compute),
-                 .mean_utilization_pct = facts.mean_pct, .p95_utilization_pct = facts.p95_pct, .idle_pct = facts.idle_pct,
-                 .memory_p95 = facts.memory_p95, .memory_peak = facts.memory_peak, .memory_total = facts.memory_total,
-                 .coverage_pct = facts.coverage_pct, .utilization_source = facts.utilization_source, .quality = facts.quality,
+  NodeAudit node{.node = facts.id,
+                 .name = facts.name,
+                 .provider = facts.provider,
+                 .region = facts.region,
+                 .instance_type = facts.instance_type,
+                 .gpu_model = facts.gpu_model,
+                 .market = facts.market,
+                 .kind = facts.kind,
+                 .category = facts.category,
+                 .client = facts.client,
+                 .gpu_count = facts.gpu_count,
+                 .hours = facts.hours,
+                 .cost_per_month = fleet.months.monthly(facts.compute),
+                 .mean_utilization_pct = facts.mean_pct,
+                 .p95_utilization_pct = facts.p95_pct,
+                 .idle_pct = facts.idle_pct,
+                 .memory_p95 = facts.memory_p95,
+                 .memory_peak = facts.memory_peak,
+                 .memory_total = facts.memory_total,
+                 .coverage_pct = facts.coverage_pct,
+                 .utilization_source = facts.utilization_source,
+                 .quality = facts.quality,
                  .verdict = facts.mean_pct ? utilization_verdict(*facts.mean_pct) : UtilizationVerdict::kUnknown,
-                 .diagnosis = diagnose(facts, active_metrics(facts, usage), catalog.find_gpu(facts.gpu_model)), .findings = {}};
+                 .diagnosis = diagnose(facts, active_metrics(facts, usage), catalog.find_gpu(facts.gpu_model)),
+                 .findings = {}};
   return node;
 }
 
 void add_nodes(AuditReport& report, const FleetFacts& fleet, const Usage& usage, const Catalog& catalog) {
   std::map<std::string_view, std::vector<std::string>> findings;
   for (const Finding& f : report.findings)
-    for (const std::string& node : nodes_of(f.change)) findings[node].push_back(f.id);
+    for (const std::string& node : nodes_of(f.change))
+      findings[node].push_back(f.id);
   for (const NodeFacts& facts : fleet.nodes) {
     report.nodes.push_back(node_view(facts, fleet, usage, catalog));
     if (const auto it = findings.find(facts.name); it != findings.end()) report.nodes.back().findings = it->second;
   }
-  std::stable_sort(report.nodes.begin(), report.nodes.end(), [](const NodeAudit& a, const NodeAudit& b) { return a.cost_per_month > b.cost_per_month; });
+  std::stable_sort(report.nodes.begin(), report.nodes.end(),
+                   [](const NodeAudit& a, const NodeAudit& b) { return a.cost_per_month > b.cost_per_month; });
 }
 
 AuditTotals totals_of(const FleetFacts& fleet, const Ledger& ledger, Money saving) {
@@ -97,7 +121,8 @@ AuditTotals totals_of(const FleetFacts& fleet, const Ledger& ledger, Money savin
       watched += gpu.covered_hours;
       busy += gpu.covered_hours * gpu.mean_pct.value_or(0) / 100;
     }
-    totals.gpu_hours += node.hours * static_cast<double>(std::max<int64_t>(node.gpu_count, static_cast<int64_t>(node.gpus.size())));
+    totals.gpu_hours +=
+        node.hours * static_cast<double>(std::max<int64_t>(node.gpu_count, static_cast<int64_t>(node.gpus.size())));
     compute += node.compute;
   }
   if (watched > 0) totals.mean_utilization_pct = 100 * busy / watched;
@@ -112,9 +137,11 @@ AuditTotals totals_of(const FleetFacts& fleet, const Ledger& ledger, Money savin
 Result<AuditReport> audit(const AuditInput& input) {
   const History& history = input.history;
   if (history.period.empty()) return invalid("the History holds nothing in this period: import telemetry or a bill first");
-  CHECK(input.usage.devices.size() == history.devices.size(), "usage of {} devices for {}", input.usage.devices.size(), history.devices.size());
+  CHECK(input.usage.devices.size() == history.devices.size(), "usage of {} devices for {}", input.usage.devices.size(),
+        history.devices.size());
   const Attribution attribution = attribute(history, input.usage);
-  TRY_ASSIGN(const Ledger ledger, post(history, attribution.occupancy, input.catalog, {.basis = CostBasis::kEffective, .period = history.period}));
+  TRY_ASSIGN(const Ledger ledger,
+             post(history, attribution.occupancy, input.catalog, {.basis = CostBasis::kEffective, .period = history.period}));
   const FleetFacts facts = collect_facts(history, input.usage, attribution.occupancy, ledger, input.catalog);
   const PriceLookup prices(input.catalog, facts.currency);
   const Books fresh(facts, prices);
@@ -122,12 +149,15 @@ Result<AuditReport> audit(const AuditInput& input) {
 
   AuditReport report;
   report.period = history.period;
-  for (const auto find : kFinders) decide(find({facts, books, prices, history, input.allowed_regions}), books, fresh, report);
+  for (const auto find : kFinders)
+    decide(find({facts, books, prices, history, input.allowed_regions}), books, fresh, report);
   Money saving = Money::nanos(0, facts.currency);
-  for (const Finding& f : report.findings) saving += f.saving_per_month;
+  for (const Finding& f : report.findings)
+    saving += f.saving_per_month;
   const auto by_saving = [](const Finding& a, const Finding& b) { return a.saving_per_month > b.saving_per_month; };
   std::stable_sort(report.findings.begin(), report.findings.end(), by_saving);
-  std::stable_sort(report.rejected.begin(), report.rejected.end(), [](const Finding& a, const Finding& b) { return a.alone_per_month > b.alone_per_month; });
+  std::stable_sort(report.rejected.begin(), report.rejected.end(),
+                   [](const Finding& a, const Finding& b) { return a.alone_per_month > b.alone_per_month; });
 
   report.totals = totals_of(facts, ledger, saving);
   add_nodes(report, facts, input.usage, input.catalog);
@@ -139,6 +169,7 @@ Result<AuditReport> audit(const AuditInput& input) {
   report.heat = heat_view(facts);
   report.imports = history.imports;
   report.notes = notes_for({facts, attribution.summary, ledger, prices, input.now});
+  if (auto note = holder_note(report.holders)) report.notes.push_back(std::move(*note));
   report.out_of_reach = out_of_reach_for(report, books);
   return report;
 }

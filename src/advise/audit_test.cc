@@ -47,7 +47,8 @@ struct World {
   void gpu(const Curve& utilization, double memory_gib) {
     Device device;
     device.node = NodeId(static_cast<uint32_t>(history.nodes.size() - 1));
-    device.index = static_cast<int>(std::count_if(history.devices.begin(), history.devices.end(), [&](const Device& d) { return d.node == device.node; }));
+    device.index = static_cast<int>(
+        std::count_if(history.devices.begin(), history.devices.end(), [&](const Device& d) { return d.node == device.node; }));
     device.model = history.nodes.back().gpu_model;
     device.memory = catalog.find_gpu(device.model)->memory;
     history.devices.push_back(device);
@@ -63,7 +64,8 @@ struct World {
   static void put(std::map<Metric, HourlySeries>& metrics, Metric metric, size_t hour, double value) {
     HourlySeries& s = metrics[metric];
     s.hours.resize(kJuneHours);
-    s.hours[hour] = {static_cast<float>(value), static_cast<float>(value), 3600, static_cast<uint16_t>(value < kIdleBelowPercent ? 1000 : 0)};
+    s.hours[hour] = {static_cast<float>(value), static_cast<float>(value), 3600,
+                     static_cast<uint16_t>(value < kIdleBelowPercent ? 1000 : 0)};
     s.sketch.add(metric, value, 60);
     s.max = std::max(s.max, value);
     s.count += 60;
@@ -74,12 +76,14 @@ struct World {
 
 Money sum_of_savings(const AuditReport& report) {
   Money sum;
-  for (const Finding& f : report.findings) sum += f.saving_per_month;
+  for (const Finding& f : report.findings)
+    sum += f.saving_per_month;
   return sum;
 }
 
 const Finding* find(const AuditReport& report, std::string_view kind) {
-  const auto it = std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& f) { return kind_of(f.change) == kind; });
+  const auto it =
+      std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& f) { return kind_of(f.change) == kind; });
   return it == report.findings.end() ? nullptr : &*it;
 }
 
@@ -87,7 +91,8 @@ TEST(Audit, PricesAFleetByHandCount) {
   World world;
   world.node("lab", "aws", "p3.8xlarge", WorkloadKind::kTraining).checkpointable = false;
   world.gpu([](size_t h) { return h % 2 == 0 ? 80.0 : 0.0; }, 11);
-  for (int i = 0; i < 3; ++i) world.gpu([](size_t) { return 0.0; }, 0);
+  for (int i = 0; i < 3; ++i)
+    world.gpu([](size_t) { return 0.0; }, 0);
   const AuditReport report = world.run();
   EXPECT_EQ(report.totals.bill_per_month, usd("8812.8"));  // 12.24 × 720
   EXPECT_DOUBLE_EQ(report.totals.months, 1);
@@ -99,7 +104,7 @@ TEST(Audit, PricesAFleetByHandCount) {
   const Finding* commit = find(report, "commit");
   ASSERT_NE(commit, nullptr);
   EXPECT_EQ(commit->saving_per_month, usd("892.8"));
-  EXPECT_TRUE(commit->alone_per_month.is_zero());  // there is no p3.2xlarge before the resize
+  EXPECT_TRUE(commit->alone_per_month.is_zero());          // there is no p3.2xlarge before the resize
   EXPECT_EQ(report.totals.plan_per_month, usd("1310.4"));  // 1.82 × 720
   // 8,812.80 over 2,880 GPU-hours at 10 %.
   EXPECT_NEAR(report.totals.per_useful_gpu_hour.to_double(), 30.6, 0.01);
@@ -125,7 +130,8 @@ TEST(Audit, WithoutTelemetryThereIsNoFindingThatRestsOnUse) {
 TEST(Audit, TwoFindingsOnANodeDoNotCountTwice) {
   World world;
   world.node("batch", "aws", "p4d.24xlarge", WorkloadKind::kBatchInference).checkpointable = true;
-  for (int i = 0; i < 8; ++i) world.gpu([](size_t h) { return h % 24 < 12 ? 90.0 : 0.0; }, 30);
+  for (int i = 0; i < 8; ++i)
+    world.gpu([](size_t h) { return h % 24 < 12 ? 90.0 : 0.0; }, 30);
   const AuditReport report = world.run();
   const Finding* schedule = find(report, "schedule-off");
   const Finding* spot = find(report, "switch-market");
@@ -142,7 +148,8 @@ TEST(Audit, ACommittedMachineIsNotGivenBack) {
   World world;
   world.node("reserved", "aws", "p3.8xlarge", WorkloadKind::kTraining).market = Market::kReserved;
   world.history.nodes[0].rate = Rate::per_hour(usd("7"));
-  for (int i = 0; i < 4; ++i) world.gpu([](size_t) { return 0.0; }, 0);
+  for (int i = 0; i < 4; ++i)
+    world.gpu([](size_t) { return 0.0; }, 0);
   const AuditReport report = world.run();
   EXPECT_THAT(report.findings, IsEmpty());
   ASSERT_FALSE(report.rejected.empty());
@@ -166,19 +173,22 @@ TEST(Audit, ShowsWhoHoldsMemoryWithoutWorking) {
   EXPECT_NEAR(report.holders[0].idle_pct, 100 * 2.0 / 3, 0.01);
   EXPECT_NEAR(report.holders[0].memory_mean.to_gibi(), 12, 0.01);
   EXPECT_NEAR(report.holders[0].gpu_hours, 720, 0.01);
+  EXPECT_THAT(report.notes, Contains(HasSubstr("memory in use is no sign of work")));
 }
 
 World random_world(uint64_t seed) {
   Prng prng(seed);
   World world;
-  const std::pair<const char*, const char*> types[] = {{"aws", "p3.2xlarge"}, {"aws", "p3.8xlarge"}, {"aws", "p4d.24xlarge"}, {"gcp", "a2-highgpu-1g"}};
+  const std::pair<const char*, const char*> types[] = {
+      {"aws", "p3.2xlarge"}, {"aws", "p3.8xlarge"}, {"aws", "p4d.24xlarge"}, {"gcp", "a2-highgpu-1g"}};
   const size_t count = 3 + prng.below(10);
   for (size_t n = 0; n < count; ++n) {
     const auto& [provider, type] = types[prng.below(std::size(types))];
     Node& node = world.node(fmt::format("node-{:02}", n), provider, type, static_cast<WorkloadKind>(prng.below(7)));
     if (prng.below(3) == 0) node.checkpointable = prng.below(2) == 0;
     if (prng.below(6) == 0) node.market = Market::kReserved;
-    if (prng.below(4) == 0) node.rate = Rate::per_hour(Money::nanos(1'000'000'007 + static_cast<int64_t>(prng.below(20'000'000'000))));
+    if (prng.below(4) == 0)
+      node.rate = Rate::per_hour(Money::nanos(1'000'000'007 + static_cast<int64_t>(prng.below(20'000'000'000))));
     if (prng.below(4) == 0) node.present_until = kJune.begin + kHour * static_cast<int64_t>(50 + prng.below(600));
     node.tenant.client = fmt::format("client-{}", prng.below(3));
     const int64_t gpus = node.gpu_count;
@@ -189,8 +199,11 @@ World random_world(uint64_t seed) {
     const int64_t present = (*node.present_until - kJune.begin).count_ns() / kHour.count_ns();
     for (int64_t g = 0; g < gpus; ++g) {
       const bool used = prng.below(3) > 0;
-      world.gpu([&](size_t h) { return dark || static_cast<int64_t>(h) >= present ? -1.0 : used && (h + 24 - on) % 24 < length ? level : 0.0; },
-                used ? memory : 0);
+      world.gpu(
+          [&](size_t h) {
+            return dark || static_cast<int64_t>(h) >= present ? -1.0 : used && (h + 24 - on) % 24 < length ? level : 0.0;
+          },
+          used ? memory : 0);
     }
   }
   return world;
@@ -219,8 +232,10 @@ TEST(Audit, SavingsSumToBillLessPlanOnRandomFleets) {
       EXPECT_FALSE(f.arithmetic.empty());
     }
     Money clients, categories;
-    for (const ClientSpend& c : report.clients) clients += c.total;
-    for (const NamedAmount& c : report.categories) categories += c.amount;
+    for (const ClientSpend& c : report.clients)
+      clients += c.total;
+    for (const NamedAmount& c : report.categories)
+      categories += c.amount;
     EXPECT_EQ(clients, report.totals.bill_per_month);
     EXPECT_EQ(categories, report.totals.bill_per_month);
   }
@@ -247,7 +262,8 @@ TEST(BillingMonths, WholeMonthsAreCountedAndOthersScaledTo730Hours) {
   EXPECT_EQ(BillingMonths(ten_days).monthly(usd("240")), usd("730"));
   const std::vector<Money> parts = {usd("0.000000001"), usd("0.000000001"), usd("0.000000001")};
   Money sum;
-  for (const Money m : BillingMonths(quarter).monthly(parts)) sum += m;
+  for (const Money m : BillingMonths(quarter).monthly(parts))
+    sum += m;
   EXPECT_EQ(sum, usd("0.000000001"));
 }
 

@@ -8,13 +8,19 @@ int64_t PlanNode::seconds() const { return std::accumulate(on_s.begin(), on_s.en
 
 Books::Books(const FleetFacts& facts, const PriceLookup& prices) : facts_(facts), prices_(prices) {
   std::vector<Money> period;
-  for (const NodeFacts& node : facts.nodes) period.push_back(node.compute);
+  for (const NodeFacts& node : facts.nodes)
+    period.push_back(node.compute);
   const std::vector<Money> monthly = facts.months.monthly(period);
   for (const NodeFacts& node : facts.nodes) {
-    PlanNode plan{.provider = node.provider, .region = node.region, .instance_type = node.instance_type, .market = node.market,
-                  .monthly = monthly[nodes_.size()], .on_s = {}};
+    PlanNode plan{.provider = node.provider,
+                  .region = node.region,
+                  .instance_type = node.instance_type,
+                  .market = node.market,
+                  .monthly = monthly[nodes_.size()],
+                  .on_s = {}};
     plan.on_s.reserve(node.timeline.size());
-    for (const NodeHour& hour : node.timeline) plan.on_s.push_back(hour.on_s);
+    for (const NodeHour& hour : node.timeline)
+      plan.on_s.push_back(hour.on_s);
     by_name_.emplace(node.name, nodes_.size());
     nodes_.push_back(std::move(plan));
   }
@@ -22,7 +28,8 @@ Books::Books(const FleetFacts& facts, const PriceLookup& prices) : facts_(facts)
 
 Money Books::total() const {
   Money sum = Money::nanos(0, facts_.currency);
-  for (const PlanNode& node : nodes_) sum += node.monthly;
+  for (const PlanNode& node : nodes_)
+    sum += node.monthly;
   return sum;
 }
 
@@ -34,12 +41,15 @@ std::optional<Money> Books::hourly(NodeId id) const {
   return scale(node.monthly, 3600, an_hour_every_period.count_nanos());
 }
 
-Money Books::monthly_at(Money hourly, const PlanNode& node) const { return facts_.months.monthly(scale(hourly, node.seconds(), 3600)); }
+Money Books::monthly_at(Money hourly, const PlanNode& node) const {
+  return facts_.months.monthly(scale(hourly, node.seconds(), 3600));
+}
 
 Result<Money> Books::saving_of(const Change& change) const {
   TRY_ASSIGN(const std::vector<Outcome> outcomes, outcome_of(change));
   Money saving = Money::nanos(0, facts_.currency);
-  for (const Outcome& o : outcomes) saving += nodes_[o.node].monthly - o.after.monthly;
+  for (const Outcome& o : outcomes)
+    saving += nodes_[o.node].monthly - o.after.monthly;
   return saving;
 }
 
@@ -84,8 +94,9 @@ Status Books::reprice(PlanNode& node) const {
   const Market market = node.market == Market::kSpot ? Market::kSpot : Market::kOnDemand;
   const auto* quote = prices_.find({node.provider, node.instance_type, node.region}, market);
   if (quote == nullptr)
-    return make_error(ErrorCode::kNotFound, "no {} price in {} known for {} in {}: import one with `stint import prices`", name_of(market),
-                      facts_.currency.code(), node.instance_type, node.region.empty() ? "any region" : node.region);
+    return make_error(ErrorCode::kNotFound, "no {} price in {} known for {} in {}: import one with `stint import prices`",
+                      name_of(market), facts_.currency.code(), node.instance_type,
+                      node.region.empty() ? "any region" : node.region);
   node.monthly = monthly_at(quote->hourly, node);
   return {};
 }
@@ -103,7 +114,8 @@ void give_back(PlanNode& node) {
 Result<std::vector<Books::Outcome>> Books::outcome(const StopNodes& c) const {
   TRY_ASSIGN(auto nodes, open(c.nodes));
   TRY(claim_structure(nodes));
-  for (Outcome& o : nodes) give_back(o.after);
+  for (Outcome& o : nodes)
+    give_back(o.after);
   return nodes;
 }
 
@@ -122,7 +134,8 @@ Result<std::vector<Books::Outcome>> Books::outcome(const ScheduleOff& c) const {
   TRY_ASSIGN(auto nodes, open(c.nodes));
   for (Outcome& o : nodes) {
     if (o.after.market == Market::kReserved || o.after.market == Market::kOwned)
-      return make_error(ErrorCode::kConflict, "{} is {}: switching it off saves no money", facts_.nodes[o.node].name, name_of(o.after.market));
+      return make_error(ErrorCode::kConflict, "{} is {}: switching it off saves no money", facts_.nodes[o.node].name,
+                        name_of(o.after.market));
     const int64_t before = o.after.seconds();
     for (size_t h = 0; h < o.after.on_s.size(); ++h)
       if (c.off[hour_of_week(facts_.first_hour + static_cast<int64_t>(h))]) o.after.on_s[h] = 0;
@@ -141,7 +154,8 @@ Result<std::vector<Books::Outcome>> Books::outcome(const LimitReservation& c) co
       return make_error(ErrorCode::kConflict, "{} is {}: using it for fewer hours saves no money", facts_.nodes[o.node].name,
                         name_of(o.after.market));
     o.after.monthly = scale(o.after.monthly, c.to.whole_seconds(), c.from.whole_seconds());
-    for (uint16_t& s : o.after.on_s) s = static_cast<uint16_t>(s * c.to.whole_seconds() / c.from.whole_seconds());
+    for (uint16_t& s : o.after.on_s)
+      s = static_cast<uint16_t>(s * c.to.whole_seconds() / c.from.whole_seconds());
     o.after.hours_changed = true;
   }
   return nodes;
@@ -195,8 +209,8 @@ Result<std::vector<Books::Outcome>> Books::outcome(const SwitchMarket& c) const 
       return make_error(ErrorCode::kConflict, "{} is not on demand", facts_.nodes[o.node].name);
     const auto* quote = prices_.find({node.provider, node.instance_type, node.region}, Market::kSpot);
     if (quote == nullptr)
-      return make_error(ErrorCode::kNotFound, "no spot price known for {} in {}: import one with `stint import prices`", node.instance_type,
-                        node.region);
+      return make_error(ErrorCode::kNotFound, "no spot price known for {} in {}: import one with `stint import prices`",
+                        node.instance_type, node.region);
     const Money stays = scale(node.monthly, 100 - kSpotSharePct, 100);
     const Money spot = scale(monthly_at(quote->hourly, node), kSpotSharePct * stretch, 100'000'000);
     node.monthly = stays + spot;
@@ -216,15 +230,16 @@ Result<std::vector<Books::Outcome>> Books::outcome(const Commit& c) const {
       return make_error(ErrorCode::kConflict, "{} is not on demand", facts_.nodes[o.node].name);
     if (o.after.instance_type != c.instance_type || o.after.region != c.region)
       return make_error(ErrorCode::kConflict, "{} is no {} in {}", facts_.nodes[o.node].name, c.instance_type, c.region);
-    for (size_t h = 0; h < in_use.size(); ++h) in_use[h] += o.after.on_s[h];
+    for (size_t h = 0; h < in_use.size(); ++h)
+      in_use[h] += o.after.on_s[h];
     on_demand.push_back(o.after.monthly);
     o.after.market = Market::kReserved;
     o.after.market_changed = true;
   }
   const auto* quote = prices_.find({c.provider, c.instance_type, c.region}, Market::kReserved, c.term);
   if (quote == nullptr)
-    return make_error(ErrorCode::kNotFound, "no reserved price known for {} in {}: import one with `stint import prices`", c.instance_type,
-                      c.region);
+    return make_error(ErrorCode::kNotFound, "no reserved price known for {} in {}: import one with `stint import prices`",
+                      c.instance_type, c.region);
   int64_t used = 0;
   int64_t beyond = 0;
   for (const int64_t seconds : in_use) {
@@ -233,13 +248,16 @@ Result<std::vector<Books::Outcome>> Books::outcome(const Commit& c) const {
   }
   if (used == 0) return invalid("the nodes were never on");
   Money before = Money::nanos(0, facts_.currency);
-  for (const Money m : on_demand) before += m;
+  for (const Money m : on_demand)
+    before += m;
   const int64_t committed_hours = c.count * static_cast<int64_t>(facts_.hour_count);
   const Money after = facts_.months.monthly(scale(quote->hourly, committed_hours, 1)) + scale(before, beyond, used);
   std::vector<int64_t> weights;
-  for (const Outcome& o : nodes) weights.push_back(o.after.seconds());
+  for (const Outcome& o : nodes)
+    weights.push_back(o.after.seconds());
   const std::vector<Money> parts = split_by_largest_remainder(after, weights);
-  for (size_t i = 0; i < nodes.size(); ++i) nodes[i].after.monthly = parts[i];
+  for (size_t i = 0; i < nodes.size(); ++i)
+    nodes[i].after.monthly = parts[i];
   return nodes;
 }
 

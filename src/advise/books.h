@@ -25,7 +25,7 @@ struct PlanNode {
   std::string provider, region, instance_type;
   Market market = Market::kUnknown;
   Money monthly;
-  std::vector<uint16_t> on_s;      ///< seconds on, per hour of the period
+  std::vector<uint16_t> on_s;  ///< seconds on, per hour of the period
   bool gone = false;
   bool structure_changed = false;  ///< stopped, resized, shared or moved off GPUs: once per node
   bool market_changed = false;     ///< once per node

@@ -20,9 +20,11 @@ std::string aws(const NodeFacts& node, MachineAction action, const std::string& 
     case MachineAction::kGiveBack: return "aws ec2 terminate-instances " + where;
     case MachineAction::kResize: break;
   }
-  return fmt::format("aws ec2 stop-instances {0} && aws ec2 wait instance-stopped {0} && aws ec2 modify-instance-attribute --region {1} --instance-id {2} "
-                     "--instance-type {3} && aws ec2 start-instances {0}",
-                     where, quoted(node.region), quoted(node.resource_id), quoted("Value=" + type));
+  return fmt::format(
+      "aws ec2 stop-instances {0} && aws ec2 wait instance-stopped {0} && aws ec2 modify-instance-attribute --region {1} "
+      "--instance-id {2} "
+      "--instance-type {3} && aws ec2 start-instances {0}",
+      where, quoted(node.region), quoted(node.resource_id), quoted("Value=" + type));
 }
 
 std::string gcp(const NodeFacts& node, MachineAction action, const std::string& type) {
@@ -34,14 +36,17 @@ std::string gcp(const NodeFacts& node, MachineAction action, const std::string& 
     case MachineAction::kGiveBack: return fmt::format("gcloud compute instances delete {} --zone {}", name, zone);
     case MachineAction::kResize: break;
   }
-  return fmt::format("gcloud compute instances stop {0} --zone {1} && gcloud compute instances set-machine-type {0} --zone {1} --machine-type {2} && "
-                     "gcloud compute instances start {0} --zone {1}",
-                     name, zone, quoted(type));
+  return fmt::format(
+      "gcloud compute instances stop {0} --zone {1} && gcloud compute instances set-machine-type {0} --zone {1} --machine-type "
+      "{2} && "
+      "gcloud compute instances start {0} --zone {1}",
+      name, zone, quoted(type));
 }
 
 std::string azure(const NodeFacts& node, MachineAction action, const std::string& type) {
-  const std::string which = node.resource_id.starts_with("/subscriptions/") ? "--ids " + quoted(node.resource_id)
-                                                                            : "--resource-group GROUP --name " + quoted(node.name);
+  const std::string which = node.resource_id.starts_with("/subscriptions/")
+                                ? "--ids " + quoted(node.resource_id)
+                                : "--resource-group GROUP --name " + quoted(node.name);
   switch (action) {
     case MachineAction::kStop: return "az vm deallocate " + which;
     case MachineAction::kStart: return "az vm start " + which;
@@ -55,11 +60,13 @@ std::string azure(const NodeFacts& node, MachineAction action, const std::string
 
 std::string quoted(const std::string& text) {
   const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("-_./:=@,+").find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-_./:=@,+").find(c) != std::string_view::npos;
   };
   if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
   std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : c < ' ' ? std::string(" ") : std::string(1, c);
+  for (const char c : text)
+    out += c == '\'' ? std::string("'\\''") : c < ' ' ? std::string(" ") : std::string(1, c);
   return out + "'";
 }
 
@@ -74,19 +81,22 @@ std::string machine_command(const NodeFacts& node, MachineAction action, const s
 
 std::string spot_command(const NodeFacts& node, const std::string& instance_type) {
   if (node.provider == "aws")
-    return fmt::format("aws ec2 create-fleet --region {} --type maintain --target-capacity-specification "
-                       "TotalTargetCapacity=1,DefaultTargetCapacityType=spot --spot-options AllocationStrategy=price-capacity-optimized "
-                       "--launch-template-configs 'LaunchTemplateSpecification={{LaunchTemplateName=TEMPLATE,Version=$Latest}},"
-                       "Overrides=[{{InstanceType={}}}]'",
-                       quoted(node.region), quoted(instance_type));
+    return fmt::format(
+        "aws ec2 create-fleet --region {} --type maintain --target-capacity-specification "
+        "TotalTargetCapacity=1,DefaultTargetCapacityType=spot --spot-options AllocationStrategy=price-capacity-optimized "
+        "--launch-template-configs 'LaunchTemplateSpecification={{LaunchTemplateName=TEMPLATE,Version=$Latest}},"
+        "Overrides=[{{InstanceType={}}}]'",
+        quoted(node.region), quoted(instance_type));
   if (node.provider == "gcp")
-    return fmt::format("gcloud compute instances create {}-spot --zone {} --machine-type {} --provisioning-model SPOT "
-                       "--instance-termination-action STOP --source-instance-template TEMPLATE",
-                       quoted(last_part(node.resource_id)), node.zone.empty() ? "ZONE" : quoted(node.zone), quoted(instance_type));
+    return fmt::format(
+        "gcloud compute instances create {}-spot --zone {} --machine-type {} --provisioning-model SPOT "
+        "--instance-termination-action STOP --source-instance-template TEMPLATE",
+        quoted(last_part(node.resource_id)), node.zone.empty() ? "ZONE" : quoted(node.zone), quoted(instance_type));
   if (node.provider == "azure")
-    return fmt::format("az vm create --resource-group GROUP --name {}-spot --size {} --location {} --priority Spot --eviction-policy Deallocate "
-                       "--max-price -1 --image IMAGE",
-                       quoted(node.name), quoted(instance_type), quoted(node.region));
+    return fmt::format(
+        "az vm create --resource-group GROUP --name {}-spot --size {} --location {} --priority Spot --eviction-policy Deallocate "
+        "--max-price -1 --image IMAGE",
+        quoted(node.name), quoted(instance_type), quoted(node.region));
   return fmt::format("# buy {} on spot: no command known for provider '{}'", quoted(node.name), quoted(node.provider));
 }
 

@@ -45,28 +45,33 @@ double pcie_limit_gb_s(const GpuFacts* gpu) {
 bool trains(WorkloadKind kind) { return kind == WorkloadKind::kTraining || kind == WorkloadKind::kFineTuning; }
 
 /// "about 1.4 × the work per hour": to 85 % from what it is when active.
-std::string worth(double active_pct) { return fmt::format("worth up to {:.1f} × the work per GPU-hour", std::min(4.0, 85 / std::max(active_pct, 10.0))); }
+std::string worth(double active_pct) {
+  return fmt::format("worth up to {:.1f} × the work per GPU-hour", std::min(4.0, 85 / std::max(active_pct, 10.0)));
+}
 
 void find_starvation(std::vector<std::string>& out, const ActiveMetrics& m) {
   if (m.host_cpu_pct.value_or(0) < 85 || *m.utilization_pct >= kWellUsedPct) return;
-  out.push_back(fmt::format("CPU starves the GPU: host CPU {:.0f} %, GPU {:.0f} % when active. More data-loader workers or CPUs per GPU, prefetch, "
-                            "pinned memory, decode on the GPU or beforehand; {}",
-                            *m.host_cpu_pct, *m.utilization_pct, worth(*m.utilization_pct)));
+  out.push_back(fmt::format(
+      "CPU starves the GPU: host CPU {:.0f} %, GPU {:.0f} % when active. More data-loader workers or CPUs per GPU, prefetch, "
+      "pinned memory, decode on the GPU or beforehand; {}",
+      *m.host_cpu_pct, *m.utilization_pct, worth(*m.utilization_pct)));
 }
 
 void find_pcie(std::vector<std::string>& out, const ActiveMetrics& m, const GpuFacts* gpu) {
   const double limit = pcie_limit_gb_s(gpu);
   if (m.pcie_gb_s.value_or(0) < 0.6 * limit) return;
-  out.push_back(fmt::format("PCIe bound: {:.1f} of about {:.0f} GB/s into the GPU. Keep data and caches on the GPU, pin memory and overlap copies, "
-                            "send smaller types; {}",
-                            *m.pcie_gb_s, limit, worth(*m.utilization_pct)));
+  out.push_back(fmt::format(
+      "PCIe bound: {:.1f} of about {:.0f} GB/s into the GPU. Keep data and caches on the GPU, pin memory and overlap copies, "
+      "send smaller types; {}",
+      *m.pcie_gb_s, limit, worth(*m.utilization_pct)));
 }
 
 void find_bandwidth(std::vector<std::string>& out, const ActiveMetrics& m) {
   if (m.bandwidth_pct.value_or(0) < 70 || m.tensor_pct.value_or(0) >= 30) return;
-  out.push_back(fmt::format("memory-bandwidth bound: DRAM {:.0f} % busy, tensor cores {}. BF16 or INT8 halves the bytes, larger batches reuse them, "
-                            "fused kernels (CUDA graphs, XLA, torch.compile) save passes; worth up to 2 ×",
-                            *m.bandwidth_pct, m.tensor_pct ? fmt::format("{:.0f} %", *m.tensor_pct) : "not measured"));
+  out.push_back(fmt::format(
+      "memory-bandwidth bound: DRAM {:.0f} % busy, tensor cores {}. BF16 or INT8 halves the bytes, larger batches reuse them, "
+      "fused kernels (CUDA graphs, XLA, torch.compile) save passes; worth up to 2 ×",
+      *m.bandwidth_pct, m.tensor_pct ? fmt::format("{:.0f} %", *m.tensor_pct) : "not measured"));
 }
 
 void find_small_batch(std::vector<std::string>& out, const NodeFacts& node, const ActiveMetrics& m) {
@@ -74,23 +79,26 @@ void find_small_batch(std::vector<std::string>& out, const NodeFacts& node, cons
   const bool light = *m.utilization_pct < kWellUsedPct || m.sm_occupancy_pct.value_or(100) < 30;
   const bool starved = m.host_cpu_pct.value_or(0) >= 85;
   if (!light || starved || m.memory_pct.value_or(100) >= 50) return;
-  out.push_back(fmt::format("batch too small: {:.0f} % of the memory used, GPU {:.0f} % when active. Raise the batch until memory is at 80–90 % "
-                            "(gradient accumulation keeps the effective batch where accuracy needs it); {}",
-                            *m.memory_pct, *m.utilization_pct, worth(*m.utilization_pct)));
+  out.push_back(fmt::format(
+      "batch too small: {:.0f} % of the memory used, GPU {:.0f} % when active. Raise the batch until memory is at 80–90 % "
+      "(gradient accumulation keeps the effective batch where accuracy needs it); {}",
+      *m.memory_pct, *m.utilization_pct, worth(*m.utilization_pct)));
 }
 
 void find_idle_tensor_cores(std::vector<std::string>& out, const NodeFacts& node, const ActiveMetrics& m) {
   if (!trains(node.kind) || !m.tensor_pct || *m.tensor_pct >= 10 || m.sm_active_pct.value_or(0) < 50) return;
-  out.push_back(fmt::format("tensor cores idle ({:.0f} %) while the SMs are {:.0f} % active: train in BF16 (AMP); worth up to 2 × on matrix work",
-                            *m.tensor_pct, *m.sm_active_pct));
+  out.push_back(fmt::format(
+      "tensor cores idle ({:.0f} %) while the SMs are {:.0f} % active: train in BF16 (AMP); worth up to 2 × on matrix work",
+      *m.tensor_pct, *m.sm_active_pct));
 }
 
 void find_capped_concurrency(std::vector<std::string>& out, const NodeFacts& node, const ActiveMetrics& m) {
   const bool flat = m.utilization_max_pct && *m.utilization_max_pct < kWellUsedPct;
   if (node.kind != WorkloadKind::kRealtimeInference || !flat || *m.utilization_pct < 5) return;
-  out.push_back(fmt::format("concurrency capped, or too little demand: never above {:.0f} % in any sample{}. More model instances or dynamic batching "
-                            "if requests queue; otherwise share the GPU",
-                            *m.utilization_max_pct, m.request_rate ? fmt::format(", {:.1f} requests/s", *m.request_rate) : ""));
+  out.push_back(fmt::format(
+      "concurrency capped, or too little demand: never above {:.0f} % in any sample{}. More model instances or dynamic batching "
+      "if requests queue; otherwise share the GPU",
+      *m.utilization_max_pct, m.request_rate ? fmt::format(", {:.1f} requests/s", *m.request_rate) : ""));
 }
 
 void name_missing(std::vector<std::string>& out, const ActiveMetrics& m) {
@@ -142,7 +150,8 @@ ActiveMetrics active_metrics(const NodeFacts& node, const Usage& usage) {
 
 std::vector<std::string> diagnose(const NodeFacts& node, const ActiveMetrics& metrics, const GpuFacts* gpu) {
   std::vector<std::string> out;
-  if (!node.mean_pct || !metrics.utilization_pct || utilization_verdict(*node.mean_pct) == UtilizationVerdict::kWellUsed) return out;
+  if (!node.mean_pct || !metrics.utilization_pct || utilization_verdict(*node.mean_pct) == UtilizationVerdict::kWellUsed)
+    return out;
   find_starvation(out, metrics);
   find_pcie(out, metrics, gpu);
   find_bandwidth(out, metrics);
@@ -150,8 +159,8 @@ std::vector<std::string> diagnose(const NodeFacts& node, const ActiveMetrics& me
   find_idle_tensor_cores(out, node, metrics);
   find_capped_concurrency(out, node, metrics);
   if (*metrics.utilization_pct >= kWellUsedPct)
-    out.push_back(fmt::format("busy when active ({:.0f} %) and idle {:.0f} % of the time: the hours are the waste, not the code", *metrics.utilization_pct,
-                              node.idle_pct.value_or(0)));
+    out.push_back(fmt::format("busy when active ({:.0f} %) and idle {:.0f} % of the time: the hours are the waste, not the code",
+                              *metrics.utilization_pct, node.idle_pct.value_or(0)));
   name_missing(out, metrics);
   return out;
 }

@@ -11,10 +11,10 @@ namespace stint {
 /// Means over the hours in which the node's GPUs were active; absent = not measured.
 struct ActiveMetrics {
   std::optional<double> utilization_pct, sm_active_pct, sm_occupancy_pct, tensor_pct, bandwidth_pct, host_cpu_pct;
-  std::optional<double> pcie_gb_s;         ///< receive, 10⁹ bytes/s
-  std::optional<double> request_rate;      ///< per second
+  std::optional<double> pcie_gb_s;     ///< receive, 10⁹ bytes/s
+  std::optional<double> request_rate;  ///< per second
   std::optional<double> utilization_max_pct;
-  std::optional<double> memory_pct;        ///< p95 of the total
+  std::optional<double> memory_pct;  ///< p95 of the total
 };
 ActiveMetrics active_metrics(const NodeFacts& node, const Usage& usage);
 

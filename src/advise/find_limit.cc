@@ -7,7 +7,7 @@
 namespace stint {
 namespace {
 
-constexpr size_t kFewestTimes = 2;        // recurring
+constexpr size_t kFewestTimes = 2;          // recurring
 constexpr double kLongestUsedShare = 0.75;  // of the reservation; more is no waste worth a change
 constexpr double kFewestHoursCut = 2;
 constexpr double kMargin = 1.1;
@@ -15,8 +15,8 @@ constexpr double kMargin = 1.1;
 /// A stretch of hours in which a machine was there.
 struct Block {
   double on_h = 0;
-  double used_h = 0;   // from its start to the last activity
-  bool watched = true; // telemetry in every hour
+  double used_h = 0;    // from its start to the last activity
+  bool watched = true;  // telemetry in every hour
 };
 
 std::vector<Block> blocks_of(const NodeFacts& node) {
@@ -86,7 +86,8 @@ Proposals find_limit(const FleetView& fleet) {
   Proposals out;
   for (const NodeFacts& node : fleet.facts.nodes) {
     const PlanNode& plan = fleet.books.of(node.id);
-    if (plan.gone || plan.hours_changed || plan.monthly.count_nanos() <= 0 || is_interactive(node.kind) || !sees_all_gpus(node)) continue;
+    if (plan.gone || plan.hours_changed || plan.monthly.count_nanos() <= 0 || is_interactive(node.kind) || !sees_all_gpus(node))
+      continue;
     if (const auto limit = limit_for(blocks_of(node))) {
       const std::string key = node.provider + '\t' + node.region + '\t' + node.instance_type + '\t' + node.workload;
       groups[{key, *limit}].push_back(&node);
@@ -99,7 +100,8 @@ Proposals find_limit(const FleetView& fleet) {
     f.change = LimitReservation{node.workload, {node.name}, kHour, kHour};
     f.title = fmt::format("Runs hold {} for {:.0f} h after their work is done", node.name, idle);
     f.alone_per_month = fleet.facts.months.monthly(scale(*hourly, std::llround(idle * 3600), 3600));
-    f.caveats.push_back("the machine stays on whoever holds it, so no money comes back; a time limit gives the hours to other work");
+    f.caveats.push_back(
+        "the machine stays on whoever holds it, so no money comes back; a time limit gives the hours to other work");
     out.rejected.push_back(std::move(f));
   }
   for (const auto& [key, group] : groups) {
@@ -118,14 +120,17 @@ Proposals find_limit(const FleetView& fleet) {
         longest = std::max(longest, block.used_h);
         ++times;
       }
-    f.evidence.push_back({"times the machines were taken", fmt::format("{} over {} machine{}", times, group.size(), group.size() == 1 ? "" : "s")});
+    f.evidence.push_back({"times the machines were taken",
+                          fmt::format("{} over {} machine{}", times, group.size(), group.size() == 1 ? "" : "s")});
     f.evidence.push_back({"reserved each time", fmt::format("{} h", limit.from_h)});
     f.evidence.push_back({"longest use, start to last activity", fmt::format("{:.0f} h", longest)});
     add_use(f, group);
     f.arithmetic.push_back(cost_line(fleet, group));
-    f.arithmetic.push_back(fmt::format("limit: {:.0f} h × {:.1f} margin = {} h; {} of {} h remain: {} less", longest, kMargin, limit.to_h, limit.to_h,
-                                       limit.from_h, percent(100.0 * static_cast<double>(limit.from_h - limit.to_h) / static_cast<double>(limit.from_h))));
-    f.caveats.push_back("a run that needs longer than any seen so far is cut: have it checkpoint, or raise the limit for that run");
+    f.arithmetic.push_back(fmt::format(
+        "limit: {:.0f} h × {:.1f} margin = {} h; {} of {} h remain: {} less", longest, kMargin, limit.to_h, limit.to_h,
+        limit.from_h, percent(100.0 * static_cast<double>(limit.from_h - limit.to_h) / static_cast<double>(limit.from_h))));
+    f.caveats.push_back(
+        "a run that needs longer than any seen so far is cut: have it checkpoint, or raise the limit for that run");
     out.advised.push_back(std::move(f));
   }
   return out;

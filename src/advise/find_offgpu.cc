@@ -10,8 +10,7 @@ constexpr double kShortestHours = 7 * 24;
 
 bool works_without_gpu(const NodeFacts& node) {
   return node.quality >= TelemetryQuality::kGood && sees_all_gpus(node) && watched_hours(node) >= kShortestHours &&
-         node.idle_pct.value_or(0) >= kIdlePct &&
-         node.host_cpu_pct.value_or(0) >= kHostBusyPct;
+         node.idle_pct.value_or(0) >= kIdlePct && node.host_cpu_pct.value_or(0) >= kHostBusyPct;
 }
 
 /// The cheapest type without GPUs that has the CPUs now in use, and a quarter more. nullptr when there is none.
@@ -56,7 +55,8 @@ Proposals find_offgpu(const FleetView& fleet) {
       out.rejected.push_back(std::move(f));
       continue;
     }
-    f.caveats.push_back("CPUs are those used on average with a quarter to spare; memory and network needs of the work are not known");
+    f.caveats.push_back(
+        "CPUs are those used on average with a quarter to spare; memory and network needs of the work are not known");
     out.advised.push_back(std::move(f));
   }
   return out;

@@ -10,8 +10,8 @@ constexpr double kSmallestSaving = 0.05;
 
 /// Regions that only some customers can buy in.
 bool is_closed(const std::string& region) {
-  return region.starts_with("us-gov") || region.starts_with("cn-") || region.starts_with("usgov") || region.starts_with("usdod") ||
-         region.starts_with("china");
+  return region.starts_with("us-gov") || region.starts_with("cn-") || region.starts_with("usgov") ||
+         region.starts_with("usdod") || region.starts_with("china");
 }
 
 struct Cheaper {
@@ -23,9 +23,12 @@ std::optional<Cheaper> cheapest(const FleetView& fleet, const PlanNode& plan, co
   std::optional<Cheaper> best;
   const Market market = plan.market == Market::kSpot ? Market::kSpot : Market::kOnDemand;
   for (const PriceRow& row : fleet.prices.catalog().price_range(plan.provider, plan.instance_type)) {
-    const bool may = allowed.empty() || std::any_of(allowed.begin(), allowed.end(), [&](const auto& glob) { return glob_matches(glob, row.region); });
+    const bool may = allowed.empty() || std::any_of(allowed.begin(), allowed.end(),
+                                                    [&](const auto& glob) { return glob_matches(glob, row.region); });
     const Money price = row.rate.per_hour();
-    if (row.market != market || !may || is_closed(row.region) || row.region == plan.region || price.currency() != fleet.facts.currency) continue;
+    if (row.market != market || !may || is_closed(row.region) || row.region == plan.region ||
+        price.currency() != fleet.facts.currency)
+      continue;
     if (!best || price < best->hourly) best = Cheaper{row.region, price};
   }
   return best;
@@ -49,14 +52,17 @@ Proposals find_region(const FleetView& fleet) {
     const PlanNode& plan = fleet.books.of(group.front()->id);
     Finding f;
     f.change = MoveRegion{names_of(group), key.second};
-    f.title = fmt::format("Move {} from {} to {}", group.size() == 1 ? group.front()->name : fmt::format("{} × {}", group.size(), plan.instance_type),
+    f.title = fmt::format("Move {} from {} to {}",
+                          group.size() == 1 ? group.front()->name : fmt::format("{} × {}", group.size(), plan.instance_type),
                           plan.region, key.second);
     f.confidence = Level::kMedium;
     f.risk = Level::kMedium;
     f.effort = Level::kHigh;
     const auto now = fleet.books.hourly(group.front()->id);
-    const auto* quote = fleet.prices.find({plan.provider, plan.instance_type, key.second}, plan.market == Market::kSpot ? Market::kSpot : Market::kOnDemand);
-    f.evidence.push_back({"price per hour", fmt::format("{} in {}, {} in {}", now->to_text(4), plan.region, quote->hourly.to_text(4), key.second)});
+    const auto* quote = fleet.prices.find({plan.provider, plan.instance_type, key.second},
+                                          plan.market == Market::kSpot ? Market::kSpot : Market::kOnDemand);
+    f.evidence.push_back({"price per hour",
+                          fmt::format("{} in {}, {} in {}", now->to_text(4), plan.region, quote->hourly.to_text(4), key.second)});
     f.evidence.push_back({"source", fmt::format("{}, {}", quote->row.source, format_date(quote->row.as_of))});
     f.arithmetic.push_back(cost_line(fleet, group));
     f.caveats.push_back("data must move once and users are further away: neither transfer nor latency is in the figure");
@@ -65,7 +71,8 @@ Proposals find_region(const FleetView& fleet) {
       continue;
     }
     if (const auto saving = fleet.books.saving_of(f.change); saving.ok()) f.alone_per_month = *saving;
-    f.caveats.insert(f.caveats.begin(), "residency not known: name the regions the data may be in (--region) to have moves considered");
+    f.caveats.insert(f.caveats.begin(),
+                     "residency not known: name the regions the data may be in (--region) to have moves considered");
     out.rejected.push_back(std::move(f));
   }
   return out;

@@ -7,23 +7,25 @@ namespace stint {
 namespace {
 
 constexpr double kMemoryMargin = 1.1;
-constexpr double kHeadroom = 0.7;        // of another GPU's roofline that the p95 need may take
-constexpr double kSmallestSaving = 0.05; // of the node's price: less is not worth a move
+constexpr double kHeadroom = 0.7;         // of another GPU's roofline that the p95 need may take
+constexpr double kSmallestSaving = 0.05;  // of the node's price: less is not worth a move
 
 /// Work on a node as another type must be able to do it.
 struct Need {
-  int64_t gpus = 1;            // in use at once, at most
-  double p95_pct = 0;          // of the busiest GPU
-  Bytes memory;                // per GPU, margin included
+  int64_t gpus = 1;    // in use at once, at most
+  double p95_pct = 0;  // of the busiest GPU
+  Bytes memory;        // per GPU, margin included
   int64_t vcpus = 0;
-  std::string arch;            // programs built for one do not run on another
+  std::string arch;  // programs built for one do not run on another
 };
 
 std::optional<Need> need_of(const NodeFacts& node, const Catalog& catalog) {
   if (!node.mean_pct || !node.memory_peak) return std::nullopt;
   Need need;
-  for (const NodeHour& hour : node.timeline) need.gpus = std::max<int64_t>(need.gpus, hour.used_gpus);
-  for (const GpuLoad& gpu : node.gpus) need.p95_pct = std::max(need.p95_pct, gpu.busy_p95_pct.value_or(0));
+  for (const NodeHour& hour : node.timeline)
+    need.gpus = std::max<int64_t>(need.gpus, hour.used_gpus);
+  for (const GpuLoad& gpu : node.gpus)
+    need.p95_pct = std::max(need.p95_pct, gpu.busy_p95_pct.value_or(0));
   need.memory = Bytes::of(static_cast<int64_t>(static_cast<double>(node.memory_peak->count()) * kMemoryMargin));
   // What the CPUs do is rarely measured; half of the present share per GPU is the least that is offered.
   const double present = static_cast<double>(node.vcpus);
@@ -53,7 +55,8 @@ struct Candidate {
   double throughput = 1;  // per GPU, relative to now
 };
 
-std::optional<Candidate> check(const FleetView& fleet, const PlanNode& plan, const InstanceType& type, const GpuFacts& now, const Need& need) {
+std::optional<Candidate> check(const FleetView& fleet, const PlanNode& plan, const InstanceType& type, const GpuFacts& now,
+                               const Need& need) {
   if (type.provider != plan.provider || type.name == plan.instance_type || type.gpu_milli < need.gpus * 1000 ||
       type.gpu_memory < need.memory || type.vcpus < need.vcpus || type.arch != need.arch)
     return std::nullopt;
@@ -89,22 +92,26 @@ std::vector<Candidate> candidates_for(const FleetView& fleet, const NodeFacts& n
   return fits;
 }
 
-void describe_choice(Finding& f, const FleetView& fleet, const NodeGroup& group, const std::vector<Candidate>& fits, const Need& need) {
+void describe_choice(Finding& f, const FleetView& fleet, const NodeGroup& group, const std::vector<Candidate>& fits,
+                     const Need& need) {
   const NodeFacts& node = *group.front();
   const InstanceType& to = *fits.front().type;
   f.evidence.push_back({"GPUs in use at once, at most", fmt::format("{} of {}", need.gpus, node.gpu_count)});
   f.arithmetic.push_back(cost_line(fleet, group));
-  f.arithmetic.push_back(fmt::format("memory: {} peak × {:.1f} = {} ≤ {} ({})", gibibytes(node.memory_peak), kMemoryMargin, gibibytes(need.memory),
-                                     gibibytes(to.gpu_memory), to.gpu_model));
+  f.arithmetic.push_back(fmt::format("memory: {} peak × {:.1f} = {} ≤ {} ({})", gibibytes(node.memory_peak), kMemoryMargin,
+                                     gibibytes(need.memory), gibibytes(to.gpu_memory), to.gpu_model));
   if (fits.front().throughput == 1 && to.gpu_model == node.gpu_model)
-    f.arithmetic.push_back(fmt::format("the same GPU ({}), {} in place of {}: each piece of work runs as fast as now", to.gpu_model,
-                                       to.whole_gpus(), node.gpu_count));
+    f.arithmetic.push_back(fmt::format("the same GPU ({}), {} in place of {}: each piece of work runs as fast as now",
+                                       to.gpu_model, to.whole_gpus(), node.gpu_count));
   else
-    f.arithmetic.push_back(fmt::format("throughput: {} does {:.2f} of a {} (roofline); {:.2f} × {:.2f} headroom = {:.2f} ≥ {:.2f} needed in the busiest 5 % of working time",
-                                       to.gpu_model, fits.front().throughput, node.gpu_model, fits.front().throughput, kHeadroom,
-                                       fits.front().throughput * kHeadroom, need.p95_pct / 100));
+    f.arithmetic.push_back(
+        fmt::format("throughput: {} does {:.2f} of a {} (roofline); {:.2f} × {:.2f} headroom = {:.2f} ≥ {:.2f} needed in the "
+                    "busiest 5 % of working time",
+                    to.gpu_model, fits.front().throughput, node.gpu_model, fits.front().throughput, kHeadroom,
+                    fits.front().throughput * kHeadroom, need.p95_pct / 100));
   const auto now = fleet.books.hourly(node.id);
-  f.arithmetic.push_back(fmt::format("price per hour: {} now, {} as {}", now ? now->to_text(4) : "not known", fits.front().hourly.to_text(4), to.name));
+  f.arithmetic.push_back(fmt::format("price per hour: {} now, {} as {}", now ? now->to_text(4) : "not known",
+                                     fits.front().hourly.to_text(4), to.name));
   if (fits.size() > 1)
     f.evidence.push_back({"runner-up", fmt::format("{} at {}/h", fits[1].type->name, fits[1].hourly.to_text(4))});
 }
@@ -148,10 +155,13 @@ Proposals find_resize(const FleetView& fleet) {
     describe_choice(f, fleet, speaker, fits, need);
     if (!same_gpu) {
       f.confidence = at_most(f.confidence, Level::kMedium);
-      f.caveats.push_back("throughput is a roofline estimate from data sheets: measure the workload on the new GPU before moving everything");
+      f.caveats.push_back(
+          "throughput is a roofline estimate from data sheets: measure the workload on the new GPU before moving everything");
     }
-    if (!hardest->host_cpu_pct) f.caveats.push_back("host CPU and memory use were not measured; the new type has at least half the CPUs per GPU");
-    if (need.gpus > 1) f.caveats.push_back("work that spans several GPUs also depends on the links between them: check NVLink on the new type");
+    if (!hardest->host_cpu_pct)
+      f.caveats.push_back("host CPU and memory use were not measured; the new type has at least half the CPUs per GPU");
+    if (need.gpus > 1)
+      f.caveats.push_back("work that spans several GPUs also depends on the links between them: check NVLink on the new type");
     out.advised.push_back(std::move(f));
   }
   return out;

@@ -5,8 +5,8 @@ namespace stint {
 namespace {
 
 constexpr double kIdleWeeksShare = 0.95;
-constexpr int kFewestWeeks = 3;         // a pattern seen once or twice is chance
-constexpr size_t kShortestRun = 4;      // hours: starting and stopping costs time
+constexpr int kFewestWeeks = 3;           // a pattern seen once or twice is chance
+constexpr size_t kShortestRun = 4;        // hours: starting and stopping costs time
 constexpr size_t kShortestRunOfJobs = 8;  // jobs follow no calendar: shorter gaps are chance
 constexpr int kSureWeeks = 8;
 constexpr double kKeptByCommonHours = 0.75;
@@ -36,7 +36,8 @@ WeekHours idle_hours(const NodeFacts& node, int64_t first_hour) {
 WeekHours long_runs(const WeekHours& hours, size_t shortest) {
   if (hours.all()) return hours;
   size_t start = 0;
-  while (hours[start]) ++start;  // a busy hour, so that no run is cut in two
+  while (hours[start])
+    ++start;  // a busy hour, so that no run is cut in two
   WeekHours kept;
   size_t run = 0;
   for (size_t i = 1; i <= kWeek; ++i) {
@@ -46,14 +47,16 @@ WeekHours long_runs(const WeekHours& hours, size_t shortest) {
       continue;
     }
     if (run >= shortest)
-      for (size_t back = 1; back <= run; ++back) kept.set((slot + kWeek - back) % kWeek);
+      for (size_t back = 1; back <= run; ++back)
+        kept.set((slot + kWeek - back) % kWeek);
     run = 0;
   }
   return kept;
 }
 
 bool runs_jobs(WorkloadKind kind) {
-  return kind == WorkloadKind::kTraining || kind == WorkloadKind::kFineTuning || kind == WorkloadKind::kEvaluation || kind == WorkloadKind::kUnknown;
+  return kind == WorkloadKind::kTraining || kind == WorkloadKind::kFineTuning || kind == WorkloadKind::kEvaluation ||
+         kind == WorkloadKind::kUnknown;
 }
 
 WeekHours off_hours(const FleetView& fleet, const NodeFacts& node) {
@@ -66,9 +69,13 @@ std::string week_text(const WeekHours& off) {
   for (size_t day = 0; day < 7; ++day) {
     std::string spans;
     for (size_t hour = 0; hour < 24;) {
-      if (!off[day * 24 + hour]) { ++hour; continue; }
+      if (!off[day * 24 + hour]) {
+        ++hour;
+        continue;
+      }
       size_t end = hour;
-      while (end < 24 && off[day * 24 + end]) ++end;
+      while (end < 24 && off[day * 24 + end])
+        ++end;
       spans += fmt::format(" {:02}–{:02}", hour, end);
       hour = end;
     }
@@ -95,25 +102,31 @@ Finding finding_for(const FleetView& fleet, const NodeGroup& group, const WeekHo
       if (!off[hour_of_week(fleet.facts.first_hour + static_cast<int64_t>(h))]) after += plan.on_s[h];
   }
   f.arithmetic.push_back(cost_line(fleet, group));
-  f.arithmetic.push_back(fmt::format("hours in the period: {:.0f} on now, {:.0f} outside the idle hours: {} less", static_cast<double>(before) / 3600,
-                                     static_cast<double>(after) / 3600,
-                                     percent(before == 0 ? 0 : 100.0 * static_cast<double>(before - after) / static_cast<double>(before))));
+  f.arithmetic.push_back(
+      fmt::format("hours in the period: {:.0f} on now, {:.0f} outside the idle hours: {} less",
+                  static_cast<double>(before) / 3600, static_cast<double>(after) / 3600,
+                  percent(before == 0 ? 0 : 100.0 * static_cast<double>(before - after) / static_cast<double>(before))));
   const int weeks = static_cast<int>(fleet.facts.hour_count / kWeek);
   if (weeks < kSureWeeks) {
     f.confidence = at_most(f.confidence, Level::kMedium);
-    f.caveats.push_back(fmt::format("idle at these hours in all of {} weeks: a longer period would tell habit from chance", weeks));
+    f.caveats.push_back(
+        fmt::format("idle at these hours in all of {} weeks: a longer period would tell habit from chance", weeks));
   }
   if (runs_jobs(group.front()->kind))
-    f.caveats.push_back("a job that is submitted at these hours waits; a scheduler that stops idle machines (Slurm: SuspendTime) does it without fixed hours");
+    f.caveats.push_back(
+        "a job that is submitted at these hours waits; a scheduler that stops idle machines (Slurm: SuspendTime) does it without "
+        "fixed hours");
   if (group.front()->kind == WorkloadKind::kUnknown) {
     f.confidence = at_most(f.confidence, Level::kMedium);
     f.caveats.push_back("the kind of work is not known: if something must answer at these hours, leave the machines on");
   }
   if (group.front()->kind == WorkloadKind::kNotebook) {
     f.risk = Level::kMedium;
-    f.caveats.push_back("notebooks lose what is in memory when their machine stops: tell people the hours, and let them start it by hand");
+    f.caveats.push_back(
+        "notebooks lose what is in memory when their machine stops: tell people the hours, and let them start it by hand");
   }
-  f.caveats.push_back("disks and addresses are charged while a machine is stopped; the hours are UTC and follow no daylight saving");
+  f.caveats.push_back(
+      "disks and addresses are charged while a machine is stopped; the hours are UTC and follow no daylight saving");
   return f;
 }
 
@@ -131,7 +144,8 @@ void advise(const FleetView& fleet, const NodeGroup& pool, Proposals& out) {
     out.advised.push_back(finding_for(fleet, pool, common));
     return;
   }
-  for (const NodeFacts* node : pool) out.advised.push_back(finding_for(fleet, {node}, off_hours(fleet, *node)));
+  for (const NodeFacts* node : pool)
+    out.advised.push_back(finding_for(fleet, {node}, off_hours(fleet, *node)));
 }
 
 }  // namespace
@@ -144,15 +158,20 @@ Proposals find_schedule(const FleetView& fleet) {
     if (plan.gone || plan.monthly.count_nanos() <= 0 || node.quality < TelemetryQuality::kFair || !sees_all_gpus(node)) continue;
     const WeekHours off = off_hours(fleet, node);
     if (off.none() || off.all()) continue;  // idle all the time is find_stop's
-    if (node.kind == WorkloadKind::kRealtimeInference) services[off.to_string()].push_back(&node);
-    else pools[node.provider + '\t' + node.region + '\t' + node.instance_type + '\t' + std::string(name_of(node.kind))].push_back(&node);
+    if (node.kind == WorkloadKind::kRealtimeInference)
+      services[off.to_string()].push_back(&node);
+    else
+      pools[node.provider + '\t' + node.region + '\t' + node.instance_type + '\t' + std::string(name_of(node.kind))].push_back(
+          &node);
   }
   Proposals out;
-  for (const auto& [key, pool] : pools) advise(fleet, pool, out);
+  for (const auto& [key, pool] : pools)
+    advise(fleet, pool, out);
   for (const auto& [mask, group] : services) {
     Finding f = finding_for(fleet, group, WeekHours(mask));
     if (const auto saving = fleet.books.saving_of(f.change); saving.ok()) f.alone_per_month = *saving;
-    f.caveats.insert(f.caveats.begin(), "a real-time service must answer whenever it is called, though nobody called in these hours");
+    f.caveats.insert(f.caveats.begin(),
+                     "a real-time service must answer whenever it is called, though nobody called in these hours");
     out.rejected.push_back(std::move(f));
   }
   return out;

@@ -23,8 +23,8 @@ struct Service {
 /// A packing of the pool's services onto GPUs.
 struct Plan {
   SharingMode mode = SharingMode::kMig;
-  std::vector<PackedGpu> gpus;   // items index the services
-  std::vector<int> profiles;     // per service, kMig only; −1 = whole GPU
+  std::vector<PackedGpu> gpus;  // items index the services
+  std::vector<int> profiles;    // per service, kMig only; −1 = whole GPU
 };
 
 Bytes memory_need(const Service& s) {
@@ -54,7 +54,8 @@ void pack_partly(const std::vector<Service>& services, const std::vector<bool>& 
     if (!alone[i]) shared.push_back(i);
   plan.gpus = pack(shared);
   for (PackedGpu& gpu : plan.gpus)
-    for (size_t& item : gpu.items) item = shared[item];
+    for (size_t& item : gpu.items)
+      item = shared[item];
   for (size_t i = 0; i < services.size(); ++i)
     if (alone[i]) plan.gpus.push_back({{i}, {}});
 }
@@ -68,13 +69,15 @@ std::optional<Plan> plan_mig(const std::vector<Service>& services, const std::st
   for (size_t i = 0; i < services.size(); ++i) {
     alone[i] = services[i].whole;
     if (alone[i]) continue;
-    const auto profile = smallest_profile(*geometry, memory_need(services[i]), *services[i].gpu->busy_p95_pct / 100 * kComputeMargin);
+    const auto profile =
+        smallest_profile(*geometry, memory_need(services[i]), *services[i].gpu->busy_p95_pct / 100 * kComputeMargin);
     alone[i] = !profile || geometry->profiles[static_cast<size_t>(*profile)].compute_slices == geometry->compute_slices;
     if (!alone[i]) plan.profiles[i] = *profile;
   }
   pack_partly(services, alone, plan, [&](const std::vector<size_t>& shared) {
     std::vector<int> profiles;
-    for (const size_t i : shared) profiles.push_back(plan.profiles[i]);
+    for (const size_t i : shared)
+      profiles.push_back(plan.profiles[i]);
     return pack_mig(*geometry, profiles);
   });
   return plan;
@@ -87,7 +90,8 @@ bool has_mps(const GpuFacts* gpu) {
 
 Plan plan_shared(const std::vector<Service>& services, const GpuFacts* gpu) {
   Plan plan;
-  const bool notebooks = std::any_of(services.begin(), services.end(), [](const Service& s) { return s.node->kind == WorkloadKind::kNotebook; });
+  const bool notebooks =
+      std::any_of(services.begin(), services.end(), [](const Service& s) { return s.node->kind == WorkloadKind::kNotebook; });
   // Under MPS a fault of one takes the others down: people's sessions get time slices.
   plan.mode = has_mps(gpu) && !notebooks ? SharingMode::kMps : SharingMode::kTimeSlice;
   std::vector<bool> alone;
@@ -103,7 +107,8 @@ Plan plan_shared(const std::vector<Service>& services, const GpuFacts* gpu) {
   }
   pack_partly(services, alone, plan, [&](const std::vector<size_t>& shared) {
     std::vector<Roommate> items;
-    for (const size_t i : shared) items.push_back(all[i]);
+    for (const size_t i : shared)
+      items.push_back(all[i]);
     return pack_shared(items);
   });
   return plan;
@@ -116,7 +121,9 @@ size_t nodes_needed(const Plan& plan, int64_t per_node) {
 
 /// The machines kept: those with the most work on them, so that little moves; ties by name.
 std::vector<std::string> kept(NodeGroup pool, size_t count) {
-  const auto in_use = [](const NodeFacts* n) { return std::count_if(n->gpus.begin(), n->gpus.end(), [](const GpuLoad& g) { return g.in_use; }); };
+  const auto in_use = [](const NodeFacts* n) {
+    return std::count_if(n->gpus.begin(), n->gpus.end(), [](const GpuLoad& g) { return g.in_use; });
+  };
   std::stable_sort(pool.begin(), pool.end(), [&](const NodeFacts* a, const NodeFacts* b) { return in_use(a) > in_use(b); });
   pool.resize(count);
   std::vector<std::string> names = names_of(pool);
@@ -127,10 +134,12 @@ std::vector<std::string> kept(NodeGroup pool, size_t count) {
 using Seat = std::pair<std::string, int>;  // node, GPU
 
 /// A seat for every packed GPU: one where some of its work already is, else any that is left.
-std::vector<Seat> seats_for(const Plan& plan, const std::vector<Service>& services, const std::vector<std::string>& keep, int64_t per_node) {
+std::vector<Seat> seats_for(const Plan& plan, const std::vector<Service>& services, const std::vector<std::string>& keep,
+                            int64_t per_node) {
   std::vector<Seat> free;
   for (const std::string& node : keep)
-    for (int g = 0; g < per_node; ++g) free.push_back({node, g});
+    for (int g = 0; g < per_node; ++g)
+      free.push_back({node, g});
   std::vector<std::optional<Seat>> seats(plan.gpus.size());
   for (size_t g = 0; g < plan.gpus.size(); ++g)
     for (const size_t i : plan.gpus[g].items) {
@@ -142,11 +151,13 @@ std::vector<Seat> seats_for(const Plan& plan, const std::vector<Service>& servic
     }
   std::vector<Seat> all;
   size_t next = 0;
-  for (const auto& seat : seats) all.push_back(seat ? *seat : free[next++]);
+  for (const auto& seat : seats)
+    all.push_back(seat ? *seat : free[next++]);
   return all;
 }
 
-ShareGpus change_for(const Plan& plan, const std::vector<Service>& services, const NodeGroup& pool, std::vector<std::string> keep) {
+ShareGpus change_for(const Plan& plan, const std::vector<Service>& services, const NodeGroup& pool,
+                     std::vector<std::string> keep) {
   const MigGeometry* geometry = find_mig_geometry(pool.front()->gpu_model);
   ShareGpus change{plan.mode, names_of(pool), std::move(keep), {}};
   const std::vector<Seat> seats = seats_for(plan, services, change.keep, pool.front()->gpu_count);
@@ -166,7 +177,8 @@ ShareGpus change_for(const Plan& plan, const std::vector<Service>& services, con
       change.placements.push_back(std::move(p));
     }
   std::sort(change.placements.begin(), change.placements.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.to_node, a.to_gpu, a.memory_start, a.from_node, a.from_gpu) < std::tie(b.to_node, b.to_gpu, b.memory_start, b.from_node, b.from_gpu);
+    return std::tie(a.to_node, a.to_gpu, a.memory_start, a.from_node, a.from_gpu) <
+           std::tie(b.to_node, b.to_gpu, b.memory_start, b.from_node, b.from_gpu);
   });
   return change;
 }
@@ -190,29 +202,39 @@ std::string layouts_text(const Plan& plan, const std::string& gpu_model) {
   return text;
 }
 
-Finding finding_for(const FleetView& fleet, const NodeGroup& pool, const std::vector<Service>& services, const Plan& plan, size_t needed) {
+Finding finding_for(const FleetView& fleet, const NodeGroup& pool, const std::vector<Service>& services, const Plan& plan,
+                    size_t needed) {
   Finding f;
   const int64_t per_node = pool.front()->gpu_count;
   f.change = change_for(plan, services, pool, kept(pool, needed));
-  f.title = fmt::format("Pack {} services of {} × {} onto {} by {}", services.size(), pool.size(), pool.front()->instance_type, needed,
-                        plan.mode == SharingMode::kMig ? "MIG" : plan.mode == SharingMode::kMps ? "MPS" : "time slicing");
+  f.title =
+      fmt::format("Pack {} services of {} × {} onto {} by {}", services.size(), pool.size(), pool.front()->instance_type, needed,
+                  plan.mode == SharingMode::kMig   ? "MIG"
+                  : plan.mode == SharingMode::kMps ? "MPS"
+                                                   : "time slicing");
   f.confidence = at_most(confidence_of(fleet, pool), Level::kMedium);
   f.risk = Level::kMedium;
   f.effort = Level::kHigh;
   add_use(f, pool);
-  f.evidence.push_back({"GPUs with a service", fmt::format("{} of {}", services.size(), per_node * static_cast<int64_t>(pool.size()))});
+  f.evidence.push_back(
+      {"GPUs with a service", fmt::format("{} of {}", services.size(), per_node * static_cast<int64_t>(pool.size()))});
   f.evidence.push_back({"layout", layouts_text(plan, pool.front()->gpu_model)});
   f.arithmetic.push_back(cost_line(fleet, pool));
-  f.arithmetic.push_back(plan.mode == SharingMode::kMig
-                             ? fmt::format("each service gets a slice with memory ≥ {:.1f} × its peak and compute ≥ {:.1f} × what it uses in the busiest 5 % of its working time", kMemoryMargin, kComputeMargin)
-                             : fmt::format("on each GPU memory peaks sum to ≤ {:.0f} % and busy p95 utilisation to ≤ {:.0f} %, one client only",
-                                           kSharedMemoryLimit * 100, kSharedComputeLimit * 100));
-  f.arithmetic.push_back(fmt::format("{} services on {} GPUs = {} of {} machines ({} GPUs each); {} given back", services.size(), plan.gpus.size(), needed,
-                                     pool.size(), per_node, pool.size() - needed));
+  f.arithmetic.push_back(
+      plan.mode == SharingMode::kMig
+          ? fmt::format("each service gets a slice with memory ≥ {:.1f} × its peak and compute ≥ {:.1f} × what it uses in the "
+                        "busiest 5 % of its working time",
+                        kMemoryMargin, kComputeMargin)
+          : fmt::format("on each GPU memory peaks sum to ≤ {:.0f} % and busy p95 utilisation to ≤ {:.0f} %, one client only",
+                        kSharedMemoryLimit * 100, kSharedComputeLimit * 100));
+  f.arithmetic.push_back(fmt::format("{} services on {} GPUs = {} of {} machines ({} GPUs each); {} given back", services.size(),
+                                     plan.gpus.size(), needed, pool.size(), per_node, pool.size() - needed));
   f.caveats.push_back("latency under the new share must be measured at peak before the machines go");
-  if (plan.mode == SharingMode::kMig) f.caveats.push_back("changing a GPU's MIG layout needs it empty: drain one machine at a time");
+  if (plan.mode == SharingMode::kMig)
+    f.caveats.push_back("changing a GPU's MIG layout needs it empty: drain one machine at a time");
   if (plan.mode == SharingMode::kMps) f.caveats.push_back("a fault of one process can take down those that share its GPU");
-  if (plan.mode == SharingMode::kTimeSlice) f.caveats.push_back("time slices do not limit memory: one session can take what another needs");
+  if (plan.mode == SharingMode::kTimeSlice)
+    f.caveats.push_back("time slices do not limit memory: one session can take what another needs");
   return f;
 }
 
@@ -228,7 +250,8 @@ Proposals find_share(const FleetView& fleet) {
     if (plan.gone || plan.structure_changed || plan.monthly.count_nanos() <= 0 || !shareable || !seen || cut ||
         node.mean_pct.value_or(100) >= kLowUtilizationPct)
       continue;
-    pools[fmt::format("{}\t{}\t{}\t{}\t{}\t{}", plan.provider, plan.region, plan.instance_type, node.gpu_model, name_of(plan.market), plan.seconds())]
+    pools[fmt::format("{}\t{}\t{}\t{}\t{}\t{}", plan.provider, plan.region, plan.instance_type, node.gpu_model,
+                      name_of(plan.market), plan.seconds())]
         .push_back(&node);
   }
   Proposals out;
@@ -237,7 +260,9 @@ Proposals find_share(const FleetView& fleet) {
     if (pool.size() < 2 || services.empty()) continue;
     const int64_t per_node = pool.front()->gpu_count;
     Plan best = plan_shared(services, fleet.prices.catalog().find_gpu(pool.front()->gpu_model));
-    if (auto mig = plan_mig(services, pool.front()->gpu_model); mig && nodes_needed(*mig, per_node) <= nodes_needed(best, per_node)) best = std::move(*mig);
+    if (auto mig = plan_mig(services, pool.front()->gpu_model);
+        mig && nodes_needed(*mig, per_node) <= nodes_needed(best, per_node))
+      best = std::move(*mig);
     const size_t needed = nodes_needed(best, per_node);
     if (needed < pool.size()) out.advised.push_back(finding_for(fleet, pool, services, best, needed));
   }

@@ -26,7 +26,8 @@ std::map<std::string, double> mean_run_hours(const FleetView& fleet) {
     }
   }
   std::map<std::string, double> means;
-  for (const auto& [node, s] : sums) means[node] = s.first / s.second;
+  for (const auto& [node, s] : sums)
+    means[node] = s.first / s.second;
   return means;
 }
 
@@ -57,24 +58,30 @@ void price(const FleetView& fleet, const NodeGroup& group, Finding f, Proposals&
   const auto* quote = fleet.prices.find({plan.provider, plan.instance_type, plan.region}, Market::kSpot);
   const auto now = fleet.books.hourly(group.front()->id);
   if (quote == nullptr || !now)
-    return reject(out, std::move(f), fmt::format("no spot price known for {} in {}: import one with `stint import prices`", plan.instance_type,
-                                                 plan.region.empty() ? "its region" : plan.region));
+    return reject(out, std::move(f),
+                  fmt::format("no spot price known for {} in {}: import one with `stint import prices`", plan.instance_type,
+                              plan.region.empty() ? "its region" : plan.region));
   const InterruptionModel model;
   const double stretch = expected_stretch(model);
   const double discount = 1 - quote->hourly.to_double() / now->to_double();
-  f.evidence.push_back({"spot price per hour", fmt::format("{} ({} below the {} paid)", quote->hourly.to_text(4), percent(100 * discount), now->to_text(4))});
+  f.evidence.push_back({"spot price per hour", fmt::format("{} ({} below the {} paid)", quote->hourly.to_text(4),
+                                                           percent(100 * discount), now->to_text(4))});
   f.evidence.push_back({"source", fmt::format("{}, {}", quote->row.source, format_date(quote->row.as_of))});
-  f.arithmetic.push_back(fmt::format(
-      "an interruption every {:.0f} h (assumed), checkpoint {:.0f} min, restart {:.0f} min: best interval {:.2f} h, work takes {:.3f} × as long (Daly 2006)",
-      model.mean_between.to_hours(), model.checkpoint.to_seconds() / 60, model.restart.to_seconds() / 60, best_checkpoint_interval_h(model), stretch));
-  f.arithmetic.push_back(fmt::format("cost after = {} % × now + {} % × spot price × {:.3f} × hours", 100 - kSpotSharePct, kSpotSharePct, stretch));
-  if ((1 - discount) * stretch >= 1)
-    return reject(out, std::move(f), "after interruptions spot is not cheaper here");
+  f.arithmetic.push_back(
+      fmt::format("an interruption every {:.0f} h (assumed), checkpoint {:.0f} min, restart {:.0f} min: best interval {:.2f} h, "
+                  "work takes {:.3f} × as long (Daly 2006)",
+                  model.mean_between.to_hours(), model.checkpoint.to_seconds() / 60, model.restart.to_seconds() / 60,
+                  best_checkpoint_interval_h(model), stretch));
+  f.arithmetic.push_back(
+      fmt::format("cost after = {} % × now + {} % × spot price × {:.3f} × hours", 100 - kSpotSharePct, kSpotSharePct, stretch));
+  if ((1 - discount) * stretch >= 1) return reject(out, std::move(f), "after interruptions spot is not cheaper here");
   if (quote->row.estimated) {
     f.confidence = at_most(f.confidence, Level::kMedium);
-    f.caveats.push_back("the spot price is an estimate (on-demand × the advisor's discount), not a quote: import current spot prices");
+    f.caveats.push_back(
+        "the spot price is an estimate (on-demand × the advisor's discount), not a quote: import current spot prices");
   }
-  f.caveats.push_back("spot capacity can be absent for hours: the share kept on demand goes on; spread the rest over zones and types");
+  f.caveats.push_back(
+      "spot capacity can be absent for hours: the share kept on demand goes on; spread the rest over zones and types");
   out.advised.push_back(std::move(f));
 }
 
@@ -89,9 +96,9 @@ Proposals find_spot(const FleetView& fleet) {
     const bool on_demand = plan.market == Market::kOnDemand || plan.market == Market::kUnknown;
     if (plan.gone || !on_demand || plan.market_changed || plan.monthly.count_nanos() <= 0 || !suits(node.kind)) continue;
     const auto length = run_hours.find(node.name);
-    const Case which = node.checkpointable == false                                            ? Case::kCannotResume
+    const Case which = node.checkpointable == false                                      ? Case::kCannotResume
                        : length != run_hours.end() && length->second < kShortestRunHours ? Case::kTooShort
-                                                                                                : Case::kMove;
+                                                                                         : Case::kMove;
     groups[{plan.provider + '\t' + plan.region + '\t' + plan.instance_type + '\t' + node.category, which}].push_back(&node);
   }
   Proposals out;

@@ -18,8 +18,8 @@ bool is_there_at_the_end(const NodeFacts& node) {
 
 bool is_idle(const NodeFacts& node) {
   const bool enough = node.quality >= TelemetryQuality::kGood && sees_all_gpus(node) && watched_hours(node) >= kShortestHours;
-  return enough && node.idle_pct.value_or(0) >= kIdlePct &&
-         node.host_cpu_pct.value_or(0) < kHostBusyPct && is_there_at_the_end(node);
+  return enough && node.idle_pct.value_or(0) >= kIdlePct && node.host_cpu_pct.value_or(0) < kHostBusyPct &&
+         is_there_at_the_end(node);
 }
 
 Finding finding_for(const FleetView& fleet, const NodeGroup& group, bool held) {
@@ -31,7 +31,8 @@ Finding finding_for(const FleetView& fleet, const NodeGroup& group, bool held) {
   f.effort = Level::kLow;
   add_use(f, group);
   double idle = 100;
-  for (const NodeFacts* node : group) idle = std::min(idle, node->idle_pct.value_or(0));
+  for (const NodeFacts* node : group)
+    idle = std::min(idle, node->idle_pct.value_or(0));
   f.evidence.push_back({"samples without activity", percent(idle, 2) + " or more"});
   f.arithmetic.push_back(cost_line(fleet, group));
   f.arithmetic.push_back(fmt::format("cost after: 0; saving {}/month", monthly_of(fleet, group).to_text()));
@@ -57,8 +58,10 @@ Proposals find_stop(const FleetView& fleet) {
     (is_service ? services : node.named_holder ? held : idle)[key].push_back(&node);
   }
   Proposals out;
-  for (const auto& [key, group] : idle) out.advised.push_back(finding_for(fleet, group, false));
-  for (const auto& [key, group] : held) out.advised.push_back(finding_for(fleet, group, true));
+  for (const auto& [key, group] : idle)
+    out.advised.push_back(finding_for(fleet, group, false));
+  for (const auto& [key, group] : held)
+    out.advised.push_back(finding_for(fleet, group, true));
   for (const auto& [key, group] : services) {
     Finding f = finding_for(fleet, group, true);
     f.alone_per_month = monthly_of(fleet, group);

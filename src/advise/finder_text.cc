@@ -6,7 +6,8 @@ namespace stint {
 
 std::vector<std::string> names_of(const NodeGroup& group) {
   std::vector<std::string> names;
-  for (const NodeFacts* node : group) names.push_back(node->name);
+  for (const NodeFacts* node : group)
+    names.push_back(node->name);
   return names;
 }
 
@@ -18,12 +19,14 @@ std::string title_of(const NodeGroup& group) {
 
 std::string percent(double value, int decimals) { return fmt::format("{:.{}f} %", value, decimals); }
 std::string percent(const std::optional<double>& value, int decimals) { return value ? percent(*value, decimals) : "not known"; }
-std::string gibibytes(const std::optional<Bytes>& value) { return value ? fmt::format("{:.1f} GiB", value->to_gibi()) : "not known"; }
-std::string hours(double value) { return fmt::format("{:.0f} h", value); }
+std::string gibibytes(const std::optional<Bytes>& value) {
+  return value ? fmt::format("{:.1f} GiB", value->to_gibi()) : "not known";
+}
 
 Money monthly_of(const FleetView& fleet, const NodeGroup& group) {
   Money sum = Money::nanos(0, fleet.facts.currency);
-  for (const NodeFacts* node : group) sum += fleet.books.of(node->id).monthly;
+  for (const NodeFacts* node : group)
+    sum += fleet.books.of(node->id).monthly;
   return sum;
 }
 
@@ -33,18 +36,22 @@ std::optional<double> mean_utilization(const NodeGroup& group) {
   for (const NodeFacts* node : group) {
     if (!node->mean_pct) continue;
     double covered = 0;
-    for (const GpuLoad& gpu : node->gpus) covered += gpu.covered_hours;
+    for (const GpuLoad& gpu : node->gpus)
+      covered += gpu.covered_hours;
     sum += *node->mean_pct * covered;
     weight += covered;
   }
   return weight > 0 ? std::optional(sum / weight) : std::nullopt;
 }
 
-bool sees_all_gpus(const NodeFacts& node) { return !node.gpus.empty() && static_cast<int64_t>(node.gpus.size()) >= node.gpu_count; }
+bool sees_all_gpus(const NodeFacts& node) {
+  return !node.gpus.empty() && static_cast<int64_t>(node.gpus.size()) >= node.gpu_count;
+}
 
 double watched_hours(const NodeFacts& node) {
   double hours = 0;
-  for (const GpuLoad& gpu : node.gpus) hours = std::max(hours, gpu.covered_hours);
+  for (const GpuLoad& gpu : node.gpus)
+    hours = std::max(hours, gpu.covered_hours);
   return hours;
 }
 
@@ -52,7 +59,8 @@ Level at_most(Level level, Level limit) { return std::min(level, limit); }
 
 Level confidence_of(const FleetView& fleet, const NodeGroup& group) {
   TelemetryQuality worst = TelemetryQuality::kGood;
-  for (const NodeFacts* node : group) worst = std::min(worst, node->quality);
+  for (const NodeFacts* node : group)
+    worst = std::min(worst, node->quality);
   Level level = worst == TelemetryQuality::kGood ? Level::kHigh : worst == TelemetryQuality::kFair ? Level::kMedium : Level::kLow;
   const double days = fleet.facts.period.length().to_hours() / 24;
   if (days < 7) return Level::kLow;

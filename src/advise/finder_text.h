@@ -19,7 +19,6 @@ std::string title_of(const NodeGroup& group);
 std::string percent(double value, int decimals = 1);
 std::string percent(const std::optional<double>& value, int decimals = 1);
 std::string gibibytes(const std::optional<Bytes>& value);
-std::string hours(double value);
 /// Cost per month of the group on the books.
 Money monthly_of(const FleetView& fleet, const NodeGroup& group);
 /// Mean utilisation over the hours of the group; none without telemetry.

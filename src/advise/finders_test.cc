@@ -15,7 +15,8 @@ using Use = TestFleet::Use;
 const Use kIdle{.mean = 0, .p95 = 0, .idle = 100, .memory_gib = 0};
 
 void make_idle(NodeFacts& node) {
-  for (NodeHour& hour : node.timeline) hour.active_gpus = hour.used_gpus = 0;
+  for (NodeHour& hour : node.timeline)
+    hour.active_gpus = hour.used_gpus = 0;
 }
 
 TEST(FindStop, StopsWhatIsIdleAllMonth) {
@@ -59,7 +60,8 @@ TEST(FindStop, AsksWhoHoldsAnIdleMachineAndLeavesServicesToTheirOwner) {
 TEST(FindSchedule, SwitchesOffTheHoursThatAreIdleEveryWeek) {
   TestFleet fleet;
   NodeFacts& node = fleet.add("batch", "aws", "p3.2xlarge", WorkloadKind::kBatchInference, {Use{}});
-  for (size_t h = 0; h < kJuneHours; ++h) node.timeline[h].active_gpus = h % 24 >= 22 || h % 24 < 6 ? 1 : 0;
+  for (size_t h = 0; h < kJuneHours; ++h)
+    node.timeline[h].active_gpus = h % 24 >= 22 || h % 24 < 6 ? 1 : 0;
   const Proposals found = fleet.propose(find_schedule);
   ASSERT_THAT(found.advised, SizeIs(1));
   const auto& change = std::get<ScheduleOff>(found.advised[0].change);
@@ -94,7 +96,8 @@ TEST(FindLimit, CutsTheWeeklyEvaluationToWhatItUses) {
   TestFleet fleet;
   for (const char* name : {"eval-1", "eval-2"}) {
     NodeFacts& node = fleet.add(name, "aws", "p4d.24xlarge", WorkloadKind::kEvaluation, std::vector<Use>(8));
-    for (size_t h = 0; h < kJuneHours; ++h) node.timeline[h].active_gpus = h % 24 < 8 ? 8 : 0;
+    for (size_t h = 0; h < kJuneHours; ++h)
+      node.timeline[h].active_gpus = h % 24 < 8 ? 8 : 0;
     fleet.keep_on(node, [](size_t h) { return h % 168 >= 5 * 24 && h % 168 < 6 * 24; });
     node.workload = "weekly-eval";
   }
@@ -137,7 +140,8 @@ TEST(FindOffGpu, MovesCpuWorkToTheCheapestCpuType) {
 TEST(FindResize, KeepsOnlyTheGpusThatAreEverBusyAtOnce) {
   TestFleet fleet;
   for (const char* name : {"lab-1", "lab-2"}) {
-    NodeFacts& node = fleet.add(name, "aws", "p3.8xlarge", WorkloadKind::kTraining, {Use{.mean = 45, .p95 = 90, .idle = 30, .memory_gib = 11}, kIdle, kIdle, kIdle});
+    NodeFacts& node = fleet.add(name, "aws", "p3.8xlarge", WorkloadKind::kTraining,
+                                {Use{.mean = 45, .p95 = 90, .idle = 30, .memory_gib = 11}, kIdle, kIdle, kIdle});
     node.checkpointable = true;
   }
   const Proposals found = fleet.propose(find_resize);
@@ -167,7 +171,8 @@ TEST(FindResize, ChangesTheGpuOnlyWithHeadroomAndMemory) {
 // 20 GPUs in place of 40, three machines of eight in place of five.
 TEST(FindShare, MigHalvesTheGpusOfLightServices) {
   TestFleet fleet;
-  for (int n = 1; n <= 5; ++n) fleet.add(fmt::format("serve-{}", n), "aws", "p4d.24xlarge", WorkloadKind::kRealtimeInference, std::vector<Use>(8));
+  for (int n = 1; n <= 5; ++n)
+    fleet.add(fmt::format("serve-{}", n), "aws", "p4d.24xlarge", WorkloadKind::kRealtimeInference, std::vector<Use>(8));
   const Proposals found = fleet.propose(find_share);
   ASSERT_THAT(found.advised, SizeIs(1));
   const auto& change = std::get<ShareGpus>(found.advised[0].change);
@@ -187,12 +192,14 @@ TEST(FindShare, MigHalvesTheGpusOfLightServices) {
 TEST(FindShare, DifferentClientsShareOnlyByMig) {
   TestFleet v100;
   for (const char* name : {"a", "b"}) {
-    NodeFacts& node = v100.add(name, "aws", "p3.2xlarge", WorkloadKind::kRealtimeInference, {Use{.mean = 10, .p95 = 30, .idle = 10, .memory_gib = 6}});
+    NodeFacts& node = v100.add(name, "aws", "p3.2xlarge", WorkloadKind::kRealtimeInference,
+                               {Use{.mean = 10, .p95 = 30, .idle = 10, .memory_gib = 6}});
     node.gpus[0].client = name;
   }
   EXPECT_THAT(v100.propose(find_share).advised, IsEmpty());  // no MIG on a V100
 
-  for (NodeFacts& node : v100.facts.nodes) node.gpus[0].client = "acme";
+  for (NodeFacts& node : v100.facts.nodes)
+    node.gpus[0].client = "acme";
   const Proposals trusted = v100.propose(find_share);
   ASSERT_THAT(trusted.advised, SizeIs(1));
   EXPECT_EQ(std::get<ShareGpus>(trusted.advised[0].change).mode, SharingMode::kMps);
@@ -270,7 +277,8 @@ TEST(FindSpot, UnknownCheckpointsLowerTheConfidence) {
 // 3.06 on demand, 1.82 committed: break-even 59.5 % of the hours. Two machines always on, one on half of the time.
 TEST(FindCommit, CommitsToWhatIsUsedBeyondBreakEven) {
   TestFleet fleet;
-  for (const char* name : {"a", "b", "c"}) fleet.add(name, "aws", "p3.2xlarge", WorkloadKind::kRealtimeInference, {Use{}});
+  for (const char* name : {"a", "b", "c"})
+    fleet.add(name, "aws", "p3.2xlarge", WorkloadKind::kRealtimeInference, {Use{}});
   fleet.keep_on(fleet.facts.nodes[2], [](size_t h) { return h % 24 < 12; });
   const Proposals found = fleet.propose(find_commit);
   ASSERT_THAT(found.advised, SizeIs(1));

@@ -66,8 +66,10 @@ void add_memory(GpuLoad& gpu, const DeviceUsage& usage, const Device& device) {
     if (const auto p95 = used->sketch.quantile(Metric::kMemoryUsed, 0.95)) accumulate(gpu.memory_p95, bytes_of(*p95));
   }
   const HourlySeries* total = usage.find(Metric::kMemoryTotal);
-  if (device.memory.count() > 0) accumulate(gpu.memory_total, device.memory);
-  else if (total != nullptr) accumulate(gpu.memory_total, bytes_of(total->max));
+  if (device.memory.count() > 0)
+    accumulate(gpu.memory_total, device.memory);
+  else if (total != nullptr)
+    accumulate(gpu.memory_total, bytes_of(total->max));
 }
 
 /// What one hour of a GPU adds to the node's.
@@ -104,7 +106,8 @@ struct NodeMeans {
   std::optional<Metric> source;
 };
 
-void add_gpu(NodeFacts& node, GpuLoad& gpu, const History& history, const Usage& usage, std::vector<Mean>& hourly, NodeMeans& all) {
+void add_gpu(NodeFacts& node, GpuLoad& gpu, const History& history, const Usage& usage, std::vector<Mean>& hourly,
+             NodeMeans& all) {
   const std::vector<double> weights = weights_of(gpu, history);
   std::vector<const HourlySeries*> utilization, memory;
   for (const uint32_t d : gpu.devices) {
@@ -148,10 +151,12 @@ void mark_gangs(NodeFacts& node, const Usage& usage) {
   std::map<HolderId, int> held;
   for (const GpuLoad& gpu : node.gpus)
     for (const uint32_t d : gpu.devices)
-      for (const DeviceUsage::Held& h : usage.devices[d].holders) ++held[h.holder];
+      for (const DeviceUsage::Held& h : usage.devices[d].holders)
+        ++held[h.holder];
   for (GpuLoad& gpu : node.gpus)
     for (const uint32_t d : gpu.devices)
-      for (const DeviceUsage::Held& h : usage.devices[d].holders) gpu.in_gang |= held[h.holder] > 1;
+      for (const DeviceUsage::Held& h : usage.devices[d].holders)
+        gpu.in_gang |= held[h.holder] > 1;
 }
 
 }  // namespace
@@ -182,15 +187,18 @@ void add_gpu_loads(NodeFacts& node, std::span<const PhysicalGpu> physical, const
   if (const auto it = usage.nodes.find(node.id); it != usage.nodes.end())
     if (const auto cpu = it->second.find(Metric::kHostCpu); cpu != it->second.end() && !cpu->second.empty()) {
       Mean mean;
-      for (const Hour& h : cpu->second.hours) mean.add(h.mean, h.covered_s);
+      for (const Hour& h : cpu->second.hours)
+        mean.add(h.mean, h.covered_s);
       node.host_cpu_pct = mean.get();
     }
 }
 
 void judge_coverage(NodeFacts& node) {
   double watched = 0;
-  for (const GpuLoad& gpu : node.gpus) watched += gpu.covered_hours;
-  const double gpu_hours = node.hours * static_cast<double>(std::max<int64_t>(node.gpu_count, static_cast<int64_t>(node.gpus.size())));
+  for (const GpuLoad& gpu : node.gpus)
+    watched += gpu.covered_hours;
+  const double gpu_hours =
+      node.hours * static_cast<double>(std::max<int64_t>(node.gpu_count, static_cast<int64_t>(node.gpus.size())));
   node.coverage_pct = gpu_hours > 0 ? std::min(100.0, 100 * watched / gpu_hours) : 0;
   node.quality = telemetry_quality(node.coverage_pct);
 }

@@ -56,7 +56,8 @@ struct MigBins {
 
 class MigPacker {
  public:
-  MigPacker(const MigGeometry& geometry, std::span<const int> profiles) : geometry_(geometry), profiles_(profiles), fits_(geometry) {
+  MigPacker(const MigGeometry& geometry, std::span<const int> profiles)
+      : geometry_(geometry), profiles_(profiles), fits_(geometry) {
     order_.resize(profiles.size());
     std::iota(order_.begin(), order_.end(), size_t{0});
     std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) { return profiles[a] > profiles[b]; });
@@ -69,15 +70,18 @@ class MigPacker {
       improve(partial);
     }
     std::vector<PackedGpu> gpus(best_.profiles.size());
-    for (size_t i = 0; i < order_.size(); ++i) gpus[best_.of_item[i]].items.push_back(order_[i]);
-    for (size_t g = 0; g < gpus.size(); ++g) gpus[g].placements = *fits_.layout(best_.profiles[g]);
+    for (size_t i = 0; i < order_.size(); ++i)
+      gpus[best_.of_item[i]].items.push_back(order_[i]);
+    for (size_t g = 0; g < gpus.size(); ++g)
+      gpus[g].placements = *fits_.layout(best_.profiles[g]);
     return gpus;
   }
 
  private:
   [[nodiscard]] int64_t size_of(const std::vector<int>& profiles) const {
     int64_t parts = 0;
-    for (const int p : profiles) parts += geometry_.parts_of(geometry_.profiles[static_cast<size_t>(p)]);
+    for (const int p : profiles)
+      parts += geometry_.parts_of(geometry_.profiles[static_cast<size_t>(p)]);
     return parts;
   }
 
@@ -92,7 +96,8 @@ class MigPacker {
     }
     const auto up = [](int a, int b) { return (a + b - 1) / b; };
     int bound = std::max(up(compute, geometry_.compute_slices), up(memory, geometry_.memory_slices));
-    for (const auto& [p, n] : counts) bound = std::max(bound, up(n, geometry_.profiles[static_cast<size_t>(p)].max_count));
+    for (const auto& [p, n] : counts)
+      bound = std::max(bound, up(n, geometry_.profiles[static_cast<size_t>(p)].max_count));
     return static_cast<size_t>(bound);
   }
 
@@ -103,7 +108,8 @@ class MigPacker {
     for (const size_t item : order_) {
       const std::vector<int>* fullest = nullptr;
       for (const auto& [content, gpus] : by_content)
-        if ((fullest == nullptr || size_of(content) > size_of(*fullest)) && fits_.layout(with(content, profiles_[item])) != nullptr)
+        if ((fullest == nullptr || size_of(content) > size_of(*fullest)) &&
+            fits_.layout(with(content, profiles_[item])) != nullptr)
           fullest = &content;
       size_t chosen = bins.profiles.size();
       if (fullest == nullptr) {
@@ -165,7 +171,8 @@ std::optional<int> smallest_profile(const MigGeometry& geometry, Bytes memory, d
   for (size_t p = 0; p < geometry.profiles.size(); ++p) {
     const MigProfile& profile = geometry.profiles[p];
     if (profile.media || profile.memory < memory || profile.compute_slices < compute_share * geometry.compute_slices) continue;
-    if (!best || geometry.parts_of(profile) < geometry.parts_of(geometry.profiles[static_cast<size_t>(*best)])) best = static_cast<int>(p);
+    if (!best || geometry.parts_of(profile) < geometry.parts_of(geometry.profiles[static_cast<size_t>(*best)]))
+      best = static_cast<int>(p);
   }
   return best;
 }
@@ -190,7 +197,8 @@ std::vector<PackedGpu> pack_shared(std::span<const Roommate> items) {
   for (const size_t i : order) {
     Room* chosen = nullptr;
     for (Room& room : rooms) {
-      const bool fits = !items[i].trust.empty() && room.trust == items[i].trust && room.memory + items[i].memory <= kSharedMemoryLimit &&
+      const bool fits = !items[i].trust.empty() && room.trust == items[i].trust &&
+                        room.memory + items[i].memory <= kSharedMemoryLimit &&
                         room.compute + items[i].compute <= kSharedComputeLimit;
       if (fits && (chosen == nullptr || room.compute > chosen->compute)) chosen = &room;
     }
@@ -200,7 +208,8 @@ std::vector<PackedGpu> pack_shared(std::span<const Roommate> items) {
     chosen->gpu.items.push_back(i);
   }
   std::vector<PackedGpu> gpus;
-  for (Room& room : rooms) gpus.push_back(std::move(room.gpu));
+  for (Room& room : rooms)
+    gpus.push_back(std::move(room.gpu));
   return gpus;
 }
 

@@ -14,8 +14,8 @@ namespace stint {
 
 /// One GPU of a packing.
 struct PackedGpu {
-  std::vector<size_t> items;            ///< indexes into what was packed
-  std::vector<MigPlacement> placements; ///< per item; empty when it is not cut by MIG
+  std::vector<size_t> items;             ///< indexes into what was packed
+  std::vector<MigPlacement> placements;  ///< per item; empty when it is not cut by MIG
 };
 
 /// The smallest instance with that much memory and compute. @param compute_share  of the GPU, 0 … 1.

@@ -46,7 +46,8 @@ size_t fewest(const MigGeometry& geometry, const std::vector<int>& profiles) {
   const auto fits = [&](const std::vector<int>& some) {
     return std::any_of(layouts.begin(), layouts.end(), [&](const MigLayout& layout) {
       std::vector<int> has;
-      for (const MigPlacement& p : layout) has.push_back(p.profile);
+      for (const MigPlacement& p : layout)
+        has.push_back(p.profile);
       std::sort(has.begin(), has.end());
       std::vector<int> want = some;
       std::sort(want.begin(), want.end());
@@ -78,11 +79,13 @@ TEST(PackMig, SmallSetsArePackedOptimally) {
   const uint64_t seed = 20261121;
   SCOPED_TRACE(fmt::format("seed {}", seed));
   Prng prng(seed);
-  const std::vector<int> choices = {profile("1g.5gb"), profile("1g.10gb"), profile("2g.10gb"), profile("3g.20gb"), profile("4g.20gb")};
+  const std::vector<int> choices = {profile("1g.5gb"), profile("1g.10gb"), profile("2g.10gb"), profile("3g.20gb"),
+                                    profile("4g.20gb")};
   for (int round = 0; round < 40; ++round) {
     std::vector<int> profiles;
     const size_t n = 2 + prng.below(5);
-    for (size_t i = 0; i < n; ++i) profiles.push_back(choices[prng.below(choices.size())]);
+    for (size_t i = 0; i < n; ++i)
+      profiles.push_back(choices[prng.below(choices.size())]);
     const auto gpus = pack_mig(a100(), profiles);
     expect_legal(a100(), gpus, profiles);
     EXPECT_EQ(gpus.size(), fewest(a100(), profiles)) << "round " << round;
@@ -90,7 +93,8 @@ TEST(PackMig, SmallSetsArePackedOptimally) {
 }
 
 TEST(PackShared, KeepsToMemoryComputeAndTrust) {
-  const std::vector<Roommate> items = {{"a", 0.4, 0.3}, {"a", 0.4, 0.3}, {"a", 0.2, 0.05}, {"b", 0.1, 0.1}, {"", 0.1, 0.1}, {"", 0.1, 0.1}};
+  const std::vector<Roommate> items = {{"a", 0.4, 0.3}, {"a", 0.4, 0.3}, {"a", 0.2, 0.05},
+                                       {"b", 0.1, 0.1}, {"", 0.1, 0.1},  {"", 0.1, 0.1}};
   const auto gpus = pack_shared(items);
   // Two of a fill 0.8 of the memory; a's third, b and the two of unknown owner are alone.
   EXPECT_EQ(gpus.size(), 5U);

@@ -12,7 +12,9 @@ namespace stint {
 namespace {
 
 bool is_production(const Tenant& t) {
-  const auto says = [](const std::string& text) { return contains_ignoring_case(text, "prod") && !contains_ignoring_case(text, "nonprod"); };
+  const auto says = [](const std::string& text) {
+    return contains_ignoring_case(text, "prod") && !contains_ignoring_case(text, "nonprod");
+  };
   return says(t.environment) || says(t.project) || says(t.workload);
 }
 
@@ -52,7 +54,9 @@ void add_money(FleetFacts& fleet, const Ledger& ledger) {
     const BillLine& line = ledger.lines[i];
     if (line.spend != SpendKind::kCompute) continue;
     node.compute += ledger.line_amounts[i];
-    const auto fill = [](std::string& to, const std::string& from) { if (to.empty()) to = from; };
+    const auto fill = [](std::string& to, const std::string& from) {
+      if (to.empty()) to = from;
+    };
     fill(node.provider, line.provider);
     fill(node.region, line.region);
     fill(node.instance_type, line.instance_type);
@@ -86,7 +90,8 @@ void complete_from_catalog(NodeFacts& node, const History& history, std::span<co
 std::vector<bool> mark_reservations(FleetFacts& fleet, const History& history) {
   std::vector<int64_t> production(fleet.nodes.size());
   std::map<std::string_view, size_t> by_name;
-  for (size_t n = 0; n < history.nodes.size(); ++n) by_name.emplace(history.nodes[n].name, n);
+  for (size_t n = 0; n < history.nodes.size(); ++n)
+    by_name.emplace(history.nodes[n].name, n);
   for (const Run& run : history.runs) {
     if (!run.started) continue;
     const Interval held = intersect({*run.started, run.ended.value_or(fleet.period.end)}, fleet.period);
@@ -105,7 +110,8 @@ std::vector<bool> mark_reservations(FleetFacts& fleet, const History& history) {
     }
   }
   std::vector<bool> mostly(fleet.nodes.size());
-  for (size_t n = 0; n < mostly.size(); ++n) mostly[n] = production[n] > 0;
+  for (size_t n = 0; n < mostly.size(); ++n)
+    mostly[n] = production[n] > 0;
   return mostly;
 }
 
@@ -114,7 +120,8 @@ class Holders {
  public:
   Holders(const History& history, const Occupancy& occupancy) : occupancy_(occupancy), nodes_(history.nodes.size()) {
     devices_.resize(history.devices.size());
-    for (const DeviceHour& hour : occupancy.hours) add(hour, history.devices[hour.device.index()].node, &devices_[hour.device.index()]);
+    for (const DeviceHour& hour : occupancy.hours)
+      add(hour, history.devices[hour.device.index()].node, &devices_[hour.device.index()]);
     for (const DeviceHour& hour : occupancy.inferred_hours)
       add(hour, occupancy.inferred_devices[hour.device.index()].node, nullptr);
   }
@@ -131,12 +138,14 @@ class Holders {
     for (GpuLoad& gpu : node.gpus) {
       std::map<TenantId, int64_t> tenants;
       for (const uint32_t d : gpu.devices)
-        for (const auto& [tenant, held] : devices_[d]) tenants[tenant] += held;
+        for (const auto& [tenant, held] : devices_[d])
+          tenants[tenant] += held;
       const auto* top = heaviest(tenants);
       if (top == nullptr) continue;
       gpu.client = occupancy_.tenants[top->first].client;
       gpu.workload = occupancy_.tenants[top->first].workload;
-      for (const auto& [tenant, held] : tenants) gpu.mixed_clients |= occupancy_.tenants[tenant].client != gpu.client;
+      for (const auto& [tenant, held] : tenants)
+        gpu.mixed_clients |= occupancy_.tenants[tenant].client != gpu.client;
     }
   }
 
@@ -167,7 +176,8 @@ void mark_telemetry_holders(NodeFacts& node, std::span<const PhysicalGpu> gpus, 
   for (const PhysicalGpu& gpu : gpus)
     for (const auto* devices : {&gpu.whole, &gpu.instances})
       for (const uint32_t d : *devices)
-        for (const DeviceUsage::Held& held : usage.devices[d].holders) node.named_holder |= !history.holders[held.holder.index()].empty();
+        for (const DeviceUsage::Held& held : usage.devices[d].holders)
+          node.named_holder |= !history.holders[held.holder.index()].empty();
 }
 
 }  // namespace
@@ -198,15 +208,20 @@ std::string category_of(WorkloadKind kind, const Tenant& tenant) {
 
 std::optional<Money> NodeFacts::hourly() const {
   int64_t seconds = 0;
-  for (const NodeHour& h : timeline) seconds += h.on_s;
+  for (const NodeHour& h : timeline)
+    seconds += h.on_s;
   if (seconds == 0 || compute.count_nanos() <= 0) return std::nullopt;
   return scale(compute, 3600, seconds);
 }
 
 FleetFacts collect_facts(const History& history, const Usage& usage, const Occupancy& occupancy, const Ledger& ledger,
                          const Catalog& catalog) {
-  FleetFacts fleet{.period = history.period, .months = BillingMonths(history.period), .currency = ledger.total().currency(),
-                   .first_hour = usage.period.begin.hour_index(), .hour_count = usage.hour_count(), .nodes = {}};
+  FleetFacts fleet{.period = history.period,
+                   .months = BillingMonths(history.period),
+                   .currency = ledger.total().currency(),
+                   .first_hour = usage.period.begin.hour_index(),
+                   .hour_count = usage.hour_count(),
+                   .nodes = {}};
   fleet.nodes.resize(history.nodes.size());
   for (size_t n = 0; n < fleet.nodes.size(); ++n) {
     NodeFacts& node = fleet.nodes[n];
@@ -220,7 +235,8 @@ FleetFacts collect_facts(const History& history, const Usage& usage, const Occup
   const std::vector<bool> production_runs = mark_reservations(fleet, history);
 
   std::vector<std::vector<PhysicalGpu>> by_node(fleet.nodes.size());
-  for (const PhysicalGpu& gpu : gpus) by_node[gpu.node.index()].push_back(gpu);
+  for (const PhysicalGpu& gpu : gpus)
+    by_node[gpu.node.index()].push_back(gpu);
   const Holders holders(history, occupancy);
   for (NodeFacts& node : fleet.nodes) {
     const auto& own = by_node[node.id.index()];
@@ -233,7 +249,8 @@ FleetFacts collect_facts(const History& history, const Usage& usage, const Occup
     judge_coverage(node);
     mark_telemetry_holders(node, own, usage, history);
     holders.describe(node);
-    if (node.kind == WorkloadKind::kUnknown) node.kind = guess_workload_kind(node.workload + " " + node.environment + " " + node.name);
+    if (node.kind == WorkloadKind::kUnknown)
+      node.kind = guess_workload_kind(node.workload + " " + node.environment + " " + node.name);
     const std::string environment = production_runs[node.id.index()] ? "production" : node.environment;
     node.category = category_of(node.kind, {"", "", "", environment, node.workload});
   }

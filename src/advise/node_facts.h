@@ -17,30 +17,30 @@ namespace stint {
 /// One physical GPU over the period. Percentages are of the time with telemetry; absent = no telemetry.
 struct GpuLoad {
   int index = -1;
-  std::vector<uint32_t> devices;          ///< the whole GPU, or its MIG instances
+  std::vector<uint32_t> devices;  ///< the whole GPU, or its MIG instances
   bool cut_by_mig = false;
   std::optional<double> mean_pct;
-  std::optional<double> busy_p95_pct;     ///< 95 % quantile of the samples in which it was not idle
+  std::optional<double> busy_p95_pct;  ///< 95 % quantile of the samples in which it was not idle
   std::optional<double> idle_pct;
   std::optional<Bytes> memory_p95;
   std::optional<Bytes> memory_peak;
   std::optional<Bytes> memory_total;
-  double covered_hours = 0;               ///< with utilisation telemetry
-  bool in_use = false;                    ///< active or with memory held in some hour
-  bool in_gang = false;                   ///< its holder holds another GPU of the node at the same time
-  std::string client;                     ///< who held it most; "" = not known
+  double covered_hours = 0;  ///< with utilisation telemetry
+  bool in_use = false;       ///< active or with memory held in some hour
+  bool in_gang = false;      ///< its holder holds another GPU of the node at the same time
+  std::string client;        ///< who held it most; "" = not known
   std::string workload;
-  bool mixed_clients = false;             ///< others held it too
+  bool mixed_clients = false;  ///< others held it too
 };
 
 /// One hour of one node.
 struct NodeHour {
-  uint16_t on_s = 0;          ///< seconds it was there
-  uint16_t seen_s = 0;        ///< seconds with utilisation telemetry of any GPU
-  uint16_t active_gpus = 0;   ///< with at least 1 % of samples active
-  uint16_t used_gpus = 0;     ///< active, or with memory held
-  bool reserved = false;      ///< a run held it
-  float mean_pct = -1;        ///< over GPUs seen; −1 = none
+  uint16_t on_s = 0;         ///< seconds it was there
+  uint16_t seen_s = 0;       ///< seconds with utilisation telemetry of any GPU
+  uint16_t active_gpus = 0;  ///< with at least 1 % of samples active
+  uint16_t used_gpus = 0;    ///< active, or with memory held
+  bool reserved = false;     ///< a run held it
+  float mean_pct = -1;       ///< over GPUs seen; −1 = none
 };
 
 struct NodeFacts {
@@ -52,18 +52,18 @@ struct NodeFacts {
   int64_t gpu_count = 0;
   int64_t vcpus = 0;
   Bytes memory;
-  double hours = 0;                        ///< instance-hours in the period
-  Money compute;                           ///< in the period, for the instance itself
-  std::vector<GpuLoad> gpus;               ///< those telemetry saw
-  std::vector<NodeHour> timeline;          ///< one per hour of the period
+  double hours = 0;                ///< instance-hours in the period
+  Money compute;                   ///< in the period, for the instance itself
+  std::vector<GpuLoad> gpus;       ///< those telemetry saw
+  std::vector<NodeHour> timeline;  ///< one per hour of the period
   std::optional<double> mean_pct, p95_pct, idle_pct;
   std::optional<Bytes> memory_p95, memory_peak, memory_total;  ///< of the fullest GPU
   std::optional<double> host_cpu_pct;
-  double coverage_pct = 0;                 ///< of GPU-hours
+  double coverage_pct = 0;  ///< of GPU-hours
   TelemetryQuality quality = TelemetryQuality::kNone;
   std::string utilization_source;
   std::optional<bool> checkpointable;
-  bool named_holder = false;               ///< a run or a pod, container or job of the telemetry held it
+  bool named_holder = false;  ///< a run or a pod, container or job of the telemetry held it
 
   /// Effective price of an instance-hour; none when it cost nothing or was never there.
   [[nodiscard]] std::optional<Money> hourly() const;

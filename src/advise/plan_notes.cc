@@ -12,7 +12,8 @@ constexpr size_t kNamesShown = 5;
 
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  for (size_t i = 0; i < std::min(names.size(), kNamesShown); ++i)
+    text += (i == 0 ? "" : ", ") + names[i];
   return names.size() > kNamesShown ? fmt::format("{} and {} more", text, names.size() - kNamesShown) : text;
 }
 
@@ -30,24 +31,30 @@ void note_telemetry(std::vector<std::string>& notes, const FleetFacts& facts) {
     if (node.mean_pct.value_or(0) > 90 || (full && node.mean_pct)) larger.push_back(node.name);
   }
   if (!blind.empty())
-    notes.push_back(fmt::format("no telemetry: {}, {}/month. They may be idle or busy: nothing is advised on their use. Import nvidia-smi, DCGM or "
-                                "Prometheus data for them",
-                                listed(blind), facts.months.monthly(blind_money).to_text()));
-  if (!thin.empty()) notes.push_back("telemetry covers less than half of the hours: " + listed(thin) + ". No advice rests on it; repair the exporters");
+    notes.push_back(fmt::format(
+        "no telemetry: {}, {}/month. They may be idle or busy: nothing is advised on their use. Import nvidia-smi, DCGM or "
+        "Prometheus data for them",
+        listed(blind), facts.months.monthly(blind_money).to_text()));
+  if (!thin.empty())
+    notes.push_back("telemetry covers less than half of the hours: " + listed(thin) +
+                    ". No advice rests on it; repair the exporters");
   if (!larger.empty())
-    notes.push_back("at capacity (mean above 90 % or memory above 95 %): " + listed(larger) + ". A larger GPU, or more of them, would cost more and is not in the plan");
+    notes.push_back("at capacity (mean above 90 % or memory above 95 %): " + listed(larger) +
+                    ". A larger GPU, or more of them, would cost more and is not in the plan");
   if (facts.period.length() < kHour * (14 * 24))
-    notes.push_back(fmt::format("the period is {:.1f} days: weekly patterns and idle machines need 14 days or more; import a longer period",
-                                facts.period.length().to_hours() / 24));
+    notes.push_back(
+        fmt::format("the period is {:.1f} days: weekly patterns and idle machines need 14 days or more; import a longer period",
+                    facts.period.length().to_hours() / 24));
 }
 
 void note_prices(std::vector<std::string>& notes, const NoteInput& input) {
   std::set<std::string> stale;
   for (const PriceRow* row : input.prices.used())
-    if (is_stale(*row, input.now)) stale.insert(fmt::format("{} {} {} ({})", row->instance_type, row->region, name_of(row->market), format_date(row->as_of)));
+    if (is_stale(*row, input.now))
+      stale.insert(fmt::format("{} {} {} ({})", row->instance_type, row->region, name_of(row->market), format_date(row->as_of)));
   if (!stale.empty())
-    notes.push_back(fmt::format("{} prices used are older than 180 days: {}. Import current ones with `stint import prices`", stale.size(),
-                                listed({stale.begin(), stale.end()})));
+    notes.push_back(fmt::format("{} prices used are older than 180 days: {}. Import current ones with `stint import prices`",
+                                stale.size(), listed({stale.begin(), stale.end()})));
 }
 
 /// The reason of a rejected finding without what is particular to it, so that like ones are told once.
@@ -59,24 +66,49 @@ std::vector<std::string> notes_for(const NoteInput& input) {
   std::vector<std::string> notes;
   note_telemetry(notes, input.facts);
   if (input.attribution.unattributed_pct >= 1)
-    notes.push_back(fmt::format("{:.1f} % of the active GPU-hours have no owner: import job records or tenant rules to say whose they are",
-                                input.attribution.unattributed_pct));
+    notes.push_back(
+        fmt::format("{:.1f} % of the active GPU-hours have no owner: import job records or tenant rules to say whose they are",
+                    input.attribution.unattributed_pct));
   note_prices(notes, input);
   if (!input.facts.months.whole_months())
-    notes.push_back(fmt::format("the period is no whole number of calendar months: figures per month are the period's scaled to {} hours", kHoursPerMonth));
+    notes.push_back(
+        fmt::format("the period is no whole number of calendar months: figures per month are the period's scaled to {} hours",
+                    kHoursPerMonth));
   notes.insert(notes.end(), input.ledger.problems.begin(), input.ledger.problems.end());
   return notes;
+}
+
+std::optional<std::string> holder_note(const std::vector<HolderAudit>& holders) {
+  double hours = 0;
+  double idle = 0;
+  double used = 0;
+  double memory = 0;
+  for (const HolderAudit& h : holders) {
+    hours += h.gpu_hours;
+    idle += h.idle_pct * h.gpu_hours;
+    used += h.mean_utilization_pct * h.gpu_hours;
+    memory += static_cast<double>(h.memory_mean.count()) * h.gpu_hours;
+  }
+  if (hours <= 0 || idle / hours < 50 || memory / hours < 1e9) return std::nullopt;
+  return fmt::format(
+      "{} pods, containers or jobs hold {:.1f} GB of GPU memory each on average while {:.0f} % of their samples are idle (mean "
+      "utilisation "
+      "{:.1f} %): memory in use is no sign of work. Share GPUs among them, or scale them with their load",
+      holders.size(), memory / hours / 1e9, idle / hours, used / hours);
 }
 
 std::vector<std::string> out_of_reach_for(const AuditReport& report, const Books& plan) {
   std::vector<std::string> out;
   for (const Finding& f : report.rejected)
-    out.push_back(fmt::format("{}{}: {}", f.title,
-                              f.alone_per_month.count_nanos() > 0 ? fmt::format(" (would be worth {}/month)", f.alone_per_month.to_text()) : "", reason_of(f)));
+    out.push_back(fmt::format(
+        "{}{}: {}", f.title,
+        f.alone_per_month.count_nanos() > 0 ? fmt::format(" (would be worth {}/month)", f.alone_per_month.to_text()) : "",
+        reason_of(f)));
   const Money compute = plan.total();
   const Money other = report.totals.plan_per_month - compute;
   if (other.count_nanos() > 0)
-    out.push_back(fmt::format("{}/month of storage, transfer, support and other charges: no finding here changes them", other.to_text()));
+    out.push_back(
+        fmt::format("{}/month of storage, transfer, support and other charges: no finding here changes them", other.to_text()));
   Money running = Money::nanos(0, compute.currency());
   size_t busy = 0;
   for (const NodeFacts& node : plan.facts().nodes)
@@ -85,8 +117,9 @@ std::vector<std::string> out_of_reach_for(const AuditReport& report, const Books
       ++busy;
     }
   if (busy > 0)
-    out.push_back(fmt::format("{}/month runs on {} node{} that {} used for half of the time or more: only cheaper capacity or less work lowers it",
-                              running.to_text(), busy, busy == 1 ? "" : "s", busy == 1 ? "is" : "are"));
+    out.push_back(fmt::format(
+        "{}/month runs on {} node{} that {} used for half of the time or more: only cheaper capacity or less work lowers it",
+        running.to_text(), busy, busy == 1 ? "" : "s", busy == 1 ? "is" : "are"));
   return out;
 }
 

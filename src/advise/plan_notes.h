@@ -16,6 +16,9 @@ struct NoteInput {
 /// Each with its remedy.
 std::vector<std::string> notes_for(const NoteInput& input);
 
+/// Memory that pods, containers and jobs hold while nothing runs; none when telemetry names no holder, or they work.
+std::optional<std::string> holder_note(const std::vector<HolderAudit>& holders);
+
 /// What was considered and not advised, by reason and with amounts, and what remains of the bill after the plan.
 std::vector<std::string> out_of_reach_for(const AuditReport& report, const Books& plan);
 

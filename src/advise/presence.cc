@@ -11,7 +11,8 @@ constexpr int64_t kHourSeconds = 3600;
 
 /// Hours a line charges; none when its quantity is in another unit.
 std::optional<double> charged_hours(const BillLine& line) {
-  if (!contains_ignoring_case(line.pricing_unit, "hour") && !contains_ignoring_case(line.pricing_unit, "hrs")) return std::nullopt;
+  if (!contains_ignoring_case(line.pricing_unit, "hour") && !contains_ignoring_case(line.pricing_unit, "hrs"))
+    return std::nullopt;
   return parse_number(line.quantity);
 }
 
@@ -46,12 +47,14 @@ void add_line(NodeFacts& node, const FleetFacts& fleet, const BillLine& line) {
     all += p.seconds;
     if (node.timeline[p.hour].seen_s > 0) seen += p.seconds;
   }
-  const double share_in_period = line.charge_period.empty() ? 1 : static_cast<double>(all) / line.charge_period.length().to_seconds();
+  const double share_in_period =
+      line.charge_period.empty() ? 1 : static_cast<double>(all) / line.charge_period.length().to_seconds();
   const auto quantity = charged_hours(line);
   const int64_t charged = quantity ? std::min(all, static_cast<int64_t>(*quantity * kHourSeconds * share_in_period + 0.5)) : all;
   const auto spread = [&](bool want_seen, int64_t seconds, int64_t over) {
     for (const Part& p : parts)
-      if ((node.timeline[p.hour].seen_s > 0) == want_seen && over > 0) add_seconds(node.timeline[p.hour], p.seconds * seconds / over);
+      if ((node.timeline[p.hour].seen_s > 0) == want_seen && over > 0)
+        add_seconds(node.timeline[p.hour], p.seconds * seconds / over);
   };
   spread(true, std::min(charged, seen), seen);
   spread(false, std::max<int64_t>(0, charged - seen), all - seen);
@@ -77,7 +80,8 @@ void add_presence(FleetFacts& fleet, const NodeHours& hours, const Ledger& ledge
           node.timeline[static_cast<size_t>(at)].on_s = static_cast<uint16_t>(hour.present * kHourSeconds / kWholeDevice);
       }
     int64_t seconds = 0;
-    for (const NodeHour& h : node.timeline) seconds += h.on_s;
+    for (const NodeHour& h : node.timeline)
+      seconds += h.on_s;
     node.hours = static_cast<double>(seconds) / static_cast<double>(kHourSeconds);
   }
 }

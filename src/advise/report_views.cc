@@ -20,10 +20,12 @@ class Sums {
   }
   [[nodiscard]] std::vector<NamedAmount> monthly() const {
     std::vector<Money> amounts;
-    for (const auto& [name, amount] : sums_) amounts.push_back(amount);
+    for (const auto& [name, amount] : sums_)
+      amounts.push_back(amount);
     const std::vector<Money> months = facts_.months.monthly(amounts);
     std::vector<NamedAmount> out;
-    for (const auto& [name, amount] : sums_) out.push_back({name, months[out.size()]});
+    for (const auto& [name, amount] : sums_)
+      out.push_back({name, months[out.size()]});
     std::stable_sort(out.begin(), out.end(), [](const NamedAmount& a, const NamedAmount& b) { return a.amount > b.amount; });
     return out;
   }
@@ -58,14 +60,14 @@ constexpr size_t kColumns = 7;
 struct ClientSums {
   std::array<Money, kColumns> columns;
   Money inactive;
-  double held_hours = 0;       // GPU-hours
-  double busy_hours = 0;       // GPU-hours × utilisation
+  double held_hours = 0;  // GPU-hours
+  double busy_hours = 0;  // GPU-hours × utilisation
   double watched_hours = 0;
 };
 
 /// GPU-hours held by each client, and how busy the GPUs were meanwhile.
-void add_hours(std::map<std::string, ClientSums>& clients, const ClientSums& empty, const FleetFacts& facts, const History& history,
-               const Usage& usage, const Occupancy& occupancy) {
+void add_hours(std::map<std::string, ClientSums>& clients, const ClientSums& empty, const FleetFacts& facts,
+               const History& history, const Usage& usage, const Occupancy& occupancy) {
   // MIG instances weigh what the ledger weighs them: the node's hours know, per tenant.
   const NodeHours hours = NodeHours::build(history, occupancy, TenantId());
   const auto keys = hours.keys();
@@ -103,8 +105,8 @@ void add_hours(std::map<std::string, ClientSums>& clients, const ClientSums& emp
 
 }  // namespace
 
-std::vector<ClientSpend> client_view(const FleetFacts& facts, const History& history, const Usage& usage, const Occupancy& occupancy,
-                                     const Ledger& ledger) {
+std::vector<ClientSpend> client_view(const FleetFacts& facts, const History& history, const Usage& usage,
+                                     const Occupancy& occupancy, const Ledger& ledger) {
   const Money zero = Money::nanos(0, facts.currency);
   ClientSums empty;
   empty.columns.fill(zero);
@@ -119,15 +121,26 @@ std::vector<ClientSpend> client_view(const FleetFacts& facts, const History& his
 
   // All cells of all rows are rounded as one sequence, so that rows and columns sum to the bill.
   std::vector<Money> cells;
-  for (const auto& [name, sums] : clients) cells.insert(cells.end(), sums.columns.begin(), sums.columns.end());
+  for (const auto& [name, sums] : clients)
+    cells.insert(cells.end(), sums.columns.begin(), sums.columns.end());
   const std::vector<Money> monthly = facts.months.monthly(cells);
   std::vector<ClientSpend> out;
   for (const auto& [name, sums] : clients) {
     const Money* cell = &monthly[out.size() * kColumns];
-    ClientSpend row{.client = name, .total = zero, .training = cell[0], .inference = cell[1], .evaluation = cell[2], .other_compute = cell[3],
-                    .storage = cell[4], .transfer = cell[5], .shared = cell[6], .inactive = facts.months.monthly(sums.inactive),
-                    .gpu_hours = sums.held_hours, .mean_utilization_pct = 0};
-    for (size_t c = 0; c < kColumns; ++c) row.total += cell[c];
+    ClientSpend row{.client = name,
+                    .total = zero,
+                    .training = cell[0],
+                    .inference = cell[1],
+                    .evaluation = cell[2],
+                    .other_compute = cell[3],
+                    .storage = cell[4],
+                    .transfer = cell[5],
+                    .shared = cell[6],
+                    .inactive = facts.months.monthly(sums.inactive),
+                    .gpu_hours = sums.held_hours,
+                    .mean_utilization_pct = 0};
+    for (size_t c = 0; c < kColumns; ++c)
+      row.total += cell[c];
     if (sums.watched_hours > 0) row.mean_utilization_pct = 100 * sums.busy_hours / sums.watched_hours;
     out.push_back(std::move(row));
   }
@@ -166,7 +179,8 @@ std::vector<CurvePoint> curve_view(const FleetFacts& facts) {
     if (useful <= 0 || node.compute.count_nanos() <= 0) continue;
     out.push_back({node.name, *node.mean_pct, Money::estimate(node.compute.to_double() / useful, facts.currency)});
   }
-  std::stable_sort(out.begin(), out.end(), [](const CurvePoint& a, const CurvePoint& b) { return a.utilization_pct < b.utilization_pct; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const CurvePoint& a, const CurvePoint& b) { return a.utilization_pct < b.utilization_pct; });
   return out;
 }
 
@@ -254,8 +268,13 @@ std::vector<HolderAudit> holder_view(const History& history, const Usage& usage)
   std::vector<HolderAudit> out;
   for (const auto& [id, sums] : holders) {
     const Holder& holder = history.holders[id.index()];
-    HolderAudit row{.name = name_of_holder(holder), .client = tenant_of(holder, history.tenant_rules).client, .gpu_hours = sums.seconds / 3600,
-                    .mean_utilization_pct = 0, .idle_pct = 0, .memory_mean = {}, .coverage_pct = 0};
+    HolderAudit row{.name = name_of_holder(holder),
+                    .client = tenant_of(holder, history.tenant_rules).client,
+                    .gpu_hours = sums.seconds / 3600,
+                    .mean_utilization_pct = 0,
+                    .idle_pct = 0,
+                    .memory_mean = {},
+                    .coverage_pct = 0};
     if (sums.seconds > 0) {
       row.mean_utilization_pct = sums.utilization / sums.seconds;
       row.idle_pct = sums.idle / sums.seconds;

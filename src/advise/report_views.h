@@ -7,8 +7,8 @@
 namespace stint {
 
 /// @param occupancy  that the ledger was posted from; GPU-hours and use come from it.
-std::vector<ClientSpend> client_view(const FleetFacts& facts, const History& history, const Usage& usage, const Occupancy& occupancy,
-                                     const Ledger& ledger);
+std::vector<ClientSpend> client_view(const FleetFacts& facts, const History& history, const Usage& usage,
+                                     const Occupancy& occupancy, const Ledger& ledger);
 /// Compute money by cause, without the active part; descending.
 std::vector<NamedAmount> idle_view(const FleetFacts& facts, const Ledger& ledger);
 /// The whole bill: compute by category of the work, then "storage", "transfer", "other charges".

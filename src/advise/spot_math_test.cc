@@ -22,7 +22,8 @@ TEST(SpotMath, TheIntervalIsNearTheMinimumOfTheStretch) {
   const InterruptionModel model{.mean_between = Duration::hours(6)};
   const double m = 6, d = 1.0 / 60, r = 5.0 / 60;
   double best = 1e9;
-  for (double tau = 0.05; tau < 3; tau += 0.001) best = std::min(best, m * std::exp(r / m) * std::expm1((tau + d) / m) / tau);
+  for (double tau = 0.05; tau < 3; tau += 0.001)
+    best = std::min(best, m * std::exp(r / m) * std::expm1((tau + d) / m) / tau);
   EXPECT_LT(expected_stretch(model) / best, 1.0001);
 }
 

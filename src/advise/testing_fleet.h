@@ -12,7 +12,8 @@ inline constexpr size_t kJuneHours = 720;
 
 inline Catalog test_catalog() {
   constexpr std::string_view kGpus =
-      "model,aliases,vendor,architecture,memory_gib,memory_bandwidth_gb_s,fp32_tflops,tf32_tflops,fp16_tflops,bf16_tflops,fp8_tflops,int8_tops,tdp_w,"
+      "model,aliases,vendor,architecture,memory_gib,memory_bandwidth_gb_s,fp32_tflops,tf32_tflops,fp16_tflops,bf16_tflops,fp8_"
+      "tflops,int8_tops,tdp_w,"
       "nvlink_gb_s,mig,source,as_of\n"
       "V100-16GB,,NVIDIA,Volta,16,900,15.7,,125,,,,300,300,no,data sheet,2020-01-01\n"
       "A100-40GB,,NVIDIA,Ampere,40,1555,19.5,156,312,312,,624,400,600,yes,data sheet,2020-01-01\n"
@@ -42,7 +43,12 @@ inline Catalog test_catalog() {
 /// Facts written by hand; what a test does not set is a machine that is on all month and well watched.
 struct TestFleet {
   Catalog catalog = test_catalog();
-  FleetFacts facts{.period = kJune, .months = BillingMonths(kJune), .currency = {}, .first_hour = kJune.begin.hour_index(), .hour_count = kJuneHours, .nodes = {}};
+  FleetFacts facts{.period = kJune,
+                   .months = BillingMonths(kJune),
+                   .currency = {},
+                   .first_hour = kJune.begin.hour_index(),
+                   .hour_count = kJuneHours,
+                   .nodes = {}};
   History history;
   std::vector<std::string> allowed_regions;
 
@@ -52,7 +58,8 @@ struct TestFleet {
   };
 
   /// @param type  of the test catalogue; paid at its on-demand price for every hour it is on.
-  NodeFacts& add(const std::string& name, const std::string& provider, const std::string& type, WorkloadKind kind, std::vector<Use> gpus) {
+  NodeFacts& add(const std::string& name, const std::string& provider, const std::string& type, WorkloadKind kind,
+                 std::vector<Use> gpus) {
     const InstanceType* instance = catalog.find_instance(provider, type);
     NodeFacts node;
     node.id = NodeId(static_cast<uint32_t>(facts.nodes.size()));
@@ -67,7 +74,9 @@ struct TestFleet {
     node.kind = kind;
     node.category = category_of(kind, {});
     node.client = "acme";
-    node.timeline.assign(facts.hour_count, NodeHour{.on_s = 3600, .seen_s = 3600, .active_gpus = 1, .used_gpus = 1, .reserved = false, .mean_pct = 20});
+    node.timeline.assign(
+        facts.hour_count,
+        NodeHour{.on_s = 3600, .seen_s = 3600, .active_gpus = 1, .used_gpus = 1, .reserved = false, .mean_pct = 20});
     for (const Use& use : gpus) {
       GpuLoad gpu;
       gpu.index = static_cast<int>(node.gpus.size());
@@ -105,7 +114,8 @@ struct TestFleet {
 
   void pay(NodeFacts& node) const {
     int64_t seconds = 0;
-    for (const NodeHour& h : node.timeline) seconds += h.on_s;
+    for (const NodeHour& h : node.timeline)
+      seconds += h.on_s;
     node.hours = static_cast<double>(seconds) / 3600;
     const auto row = catalog.price({.provider = node.provider, .instance_type = node.instance_type, .region = node.region});
     node.compute = scale(row->rate.per_hour(), seconds, 3600);
