@@ -97,7 +97,7 @@ const std::string& range() {
     for (int gpu = 0; gpu < 50; ++gpu)
       for (size_t m = 0; m < std::size(kMetrics); ++m) {
         out += fmt::format(R"({}{{"metric":{{"__name__":"{}","gpu":"{}","UUID":"GPU-{:08x}","Hostname":"node-{}"}},"values":[)",
-                           gpu + m > 0 ? "," : "", kMetrics[m], gpu % 8, gpu, gpu / 8);
+                           gpu > 0 || m > 0 ? "," : "", kMetrics[m], gpu % 8, gpu, gpu / 8);
         for (int64_t minute = 0; minute < 1440; ++minute)
           out += fmt::format(R"({}[{},"{}"])", minute > 0 ? "," : "", kBegin + minute * 60, value_of(m, prng));
         out += "]}";

@@ -72,7 +72,7 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
 }
 
 std::string group_thousands(std::string digits) {
-  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
   return digits;
 }
 
@@ -118,7 +118,8 @@ std::string Money::to_decimal() const {
   if (fraction != 0) {
     std::string digits = fmt::format("{:09}", fraction);
     digits.erase(digits.find_last_not_of('0') + 1);
-    out += '.' + digits;
+    out += '.';
+    out += digits;
   }
   return out;
 }
@@ -133,7 +134,10 @@ std::string Money::to_text(int decimals) const {
   const size_t point = digits.size() - static_cast<size_t>(decimals);
   std::string out = rounded < 0 ? "-" : "";
   out += group_thousands(digits.substr(0, point));
-  if (decimals > 0) out += '.' + digits.substr(point);
+  if (decimals > 0) {
+    out += '.';
+    out += digits.substr(point);
+  }
   return fmt::format("{} {}", out, currency_.code());
 }
 

@@ -19,7 +19,7 @@ std::string percent_or_dash(const std::optional<double>& value) { return value ?
 
 std::string grouped(double value) {
   std::string digits = fmt::format("{:.0f}", std::abs(value));
-  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
   return (value < 0 && digits != "0" ? "−" : "") + digits;
 }
 

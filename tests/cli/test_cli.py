@@ -123,10 +123,12 @@ class GenAi(Scratch):
         report = stint_json("audit", "--history", self.db)
         self.assertAlmostEqual(report["totals"]["mean_utilization_pct"], 7.0, delta=0.5)
         holders = report["holders"]
-        self.assertEqual(len(holders), 143)
+        # 143 containers have a duty cycle; one more is only in the memory file.
+        self.assertEqual(len(holders), 144)
         hours = sum(h["gpu_hours"] for h in holders)
         idle = sum(h["idle_pct"] * h["gpu_hours"] for h in holders) / hours
-        self.assertAlmostEqual(idle, 67, delta=2)
+        # 67 % of the samples are exactly 0; idle counts those below 1 %, over time.
+        self.assertAlmostEqual(idle, 68.5, delta=2)
         held = [h for h in holders if h["memory_mean_gb"] > 0]
         self.assertAlmostEqual(sum(h["memory_mean_gb"] * h["gpu_hours"] for h in held) / sum(h["gpu_hours"] for h in held), 24.8, delta=0.6)
 

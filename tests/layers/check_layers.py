@@ -2,8 +2,8 @@
 """The arrows of ARCHITECTURE.md are the arrows of the build.
 
 For every file of src/: it includes only its own module and modules its CMake declaration reaches; files below
-the line use no clock, file, socket, thread, randomness, environment or unordered container; no two modules
-depend on each other. Usage: check_layers.py SOURCE_DIR
+the line use no clock, file, socket, thread, randomness or environment, and look things up in unordered containers
+but never walk through them; no two modules depend on each other. Usage: check_layers.py SOURCE_DIR
 """
 import pathlib
 import re
@@ -13,8 +13,9 @@ PURE = {"base", "model", "catalog", "sched", "ledger", "telemetry", "codec", "si
 # Headers whose presence below the line means the outside leaks in; fmt's file output is covered by <cstdio>.
 FORBIDDEN_INCLUDES = re.compile(
     r'#include <(chrono|thread|mutex|shared_mutex|atomic|condition_variable|future|fstream|iostream|filesystem|random|ctime|'
-    r'unordered_map|unordered_set|cstdio|stdio\.h|unistd\.h|fcntl\.h|sys/[a-z_]+\.h|sqlite3\.h|curl/.*|zlib\.h|dlfcn\.h)>')
+    r'cstdio|stdio\.h|unistd\.h|fcntl\.h|sys/[a-z_]+\.h|sqlite3\.h|curl/.*|zlib\.h|dlfcn\.h)>')
 FORBIDDEN_CALLS = re.compile(r'\b(std::getenv|getenv|std::rand|std::time|gettimeofday|clock_gettime|std::fopen|fopen)\s*\(')
+UNORDERED = re.compile(r'unordered_(?:map|set)<.*>\s*&?\s*(\w+)\s*[;={(]')
 # check.cc prints the broken invariant before it aborts; that is the one thing below the line that speaks.
 ALLOWED = {("base/check.cc", "cstdio")}
 
@@ -56,6 +57,8 @@ def check(source):
             problems.append(f"src/{where}: no stint_module({module} …) in src/CMakeLists.txt")
             continue
         allowed = reachable(module, deps) | {module}
+        unordered = UNORDERED.findall(path.read_text())
+        walk = re.compile(r'(for \(.*: |\b)(%s)(\)|\.c?begin\()' % "|".join(unordered)) if unordered else None
         test = path.name.endswith("_test.cc")
         for number, line in enumerate(path.read_text().splitlines(), 1):
             include = re.match(r'#include "([^/"]+)/', line)
@@ -66,6 +69,9 @@ def check(source):
             system = FORBIDDEN_INCLUDES.search(line)
             if system and (where, system.group(1)) not in ALLOWED:
                 problems.append(f"src/{where}:{number}: {module} is pure, but includes <{system.group(1)}>")
+            walked = walk.search(line) if walk else None
+            if walked and (walked.group(1) or walked.group(3) != ")"):
+                problems.append(f"src/{where}:{number}: {module} is pure, but walks through the unordered {walked.group(2)}")
             if FORBIDDEN_CALLS.search(line.split("//")[0]):
                 problems.append(f"src/{where}:{number}: {module} is pure, but calls {FORBIDDEN_CALLS.search(line).group(1)}")
         if path.suffix == ".h" and "#pragma once" not in path.read_text():
@@ -84,7 +90,9 @@ def self_test(tmp):
     (src / "base" / "bad.cc").write_text('#include "host/clock.h"\n#include <chrono>\nint x = rand();\nauto y = getenv("A");\n')
     (src / "stray").mkdir()
     (src / "stray" / "a.h").write_text("#pragma once\n")
-    assert len(check(tmp)[0]) == 4, check(tmp)[0]
+    (src / "base" / "cache.cc").write_text("std::unordered_map<int, int> seen_;\nint f() { return seen_.find(1) == seen_.end(); }\n"
+                                           "void g() { for (auto& x : seen_) use(x); }\nauto b = seen_.begin();\n")
+    assert len(check(tmp)[0]) == 6, check(tmp)[0]
     (src / "CMakeLists.txt").write_text("stint_module(base DEPS host)\nstint_module(host DEPS base)\n")
     assert any("depends on itself" in p for p in check(tmp)[0])
 
