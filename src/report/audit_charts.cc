@@ -15,24 +15,8 @@ constexpr size_t kMostBars = 20;
 constexpr size_t kMostHeatRows = 60;
 constexpr size_t kHoursOfWeek = 168;
 
-struct SpendPart {
-  std::string_view name;
-  std::string_view css_class;
-  std::string_view colour;
-  Money ClientSpend::*amount;
-};
-constexpr std::array<SpendPart, 7> kSpendParts = {{
-    {"training", "s1", "c1", &ClientSpend::training},
-    {"inference", "s2", "c2", &ClientSpend::inference},
-    {"evaluation", "s3", "c3", &ClientSpend::evaluation},
-    {"other compute", "s5", "c5", &ClientSpend::other_compute},
-    {"storage", "s4", "c4", &ClientSpend::storage},
-    {"transfer", "s7", "c7", &ClientSpend::transfer},
-    {"common cost", "s6", "c6", &ClientSpend::shared},
-}};
-
 /// The first kMostBars, and one more row that stands for the rest.
-std::vector<ClientSpend> with_the_rest_summed(const std::vector<ClientSpend>& clients) {
+std::vector<ClientSpend> with_the_rest_summed(const std::vector<ClientSpend>& clients, const std::vector<SpendPart>& parts) {
   if (clients.size() <= kMostBars + 1) return clients;
   std::vector<ClientSpend> out(clients.begin(), clients.begin() + kMostBars);
   ClientSpend rest{};
@@ -41,7 +25,7 @@ std::vector<ClientSpend> with_the_rest_summed(const std::vector<ClientSpend>& cl
   for (Money* m : {&rest.total, &rest.training, &rest.inference, &rest.evaluation, &rest.other_compute, &rest.storage, &rest.transfer, &rest.shared}) *m = zero;
   for (size_t i = kMostBars; i < clients.size(); ++i) {
     rest.total += clients[i].total;
-    for (const SpendPart& part : kSpendParts) rest.*part.amount += clients[i].*part.amount;
+    for (const SpendPart& part : parts) rest.*part.amount += clients[i].*part.amount;
   }
   out.push_back(std::move(rest));
   return out;
@@ -140,14 +124,15 @@ Html plan_waterfall(const AuditReport& report) {
 
 Html client_bars(const AuditReport& report) {
   const AmountText amount(report);
-  const std::vector<ClientSpend> clients = with_the_rest_summed(report.clients);
+  const std::vector<SpendPart> parts = spend_parts(report);
+  const std::vector<ClientSpend> clients = with_the_rest_summed(report.clients, parts);
   double most = 1e-9;
   for (const ClientSpend& c : clients) most = std::max(most, c.total.to_double());
   std::vector<BarRow> rows;
   for (const ClientSpend& c : clients) {
     BarRow row{shown_client(c.client), {}, amount(c.total)};
     double at = 0;
-    for (const SpendPart& part : kSpendParts) {
+    for (const SpendPart& part : parts) {
       const Money spent = c.*part.amount;
       if (spent.count_nanos() <= 0) continue;
       row.parts.push_back({at, at + spent.to_double() / most, part.css_class, fmt::format("{}: {}", part.name, spent.to_text())});
@@ -156,7 +141,7 @@ Html client_bars(const AuditReport& report) {
     rows.push_back(std::move(row));
   }
   std::vector<LegendEntry> entries;
-  for (const SpendPart& part : kSpendParts) entries.emplace_back(part.name, part.colour);
+  for (const SpendPart& part : parts) entries.emplace_back(part.name, part.colour);
   return bar_rows(rows, "Bill by client and what it was for") + legend(entries);
 }
 

@@ -80,7 +80,7 @@ std::string low_nodes_table(const AuditReport& report, Colour colour) {
 
 std::string holders_table(const AuditReport& report, Colour colour) {
   if (report.holders.empty()) return "";
-  Table table({{"pod, container or job", Align::kLeft, 40}, {"client", Align::kLeft, 18}, {"GPU-hours", Align::kRight}, {"mean", Align::kRight},
+  Table table({{"pod, container or job", Align::kLeft, 52}, {"client", Align::kLeft, 18}, {"GPU-hours", Align::kRight}, {"mean", Align::kRight},
                {"idle", Align::kRight}, {"memory GB", Align::kRight}});
   for (size_t i = 0; i < std::min(report.holders.size(), kMostRows); ++i) {
     const HolderAudit& h = report.holders[i];
@@ -93,14 +93,18 @@ std::string holders_table(const AuditReport& report, Colour colour) {
 
 std::string clients_table(const AuditReport& report, Colour colour) {
   const AmountText amount(report);
-  Table table({{"client", Align::kLeft, 22}, {"total", Align::kRight}, {"training", Align::kRight}, {"inference", Align::kRight},
-               {"evaluation", Align::kRight}, {"other", Align::kRight}, {"storage", Align::kRight}, {"transfer", Align::kRight},
-               {"common", Align::kRight}, {"idle", Align::kRight}});
-  const auto row_of = [&](const std::string& name, const ClientSpend& c) -> std::vector<std::string> {
-    return {name, amount(c.total), amount(c.training), amount(c.inference), amount(c.evaluation), amount(c.other_compute), amount(c.storage),
-            amount(c.transfer), amount(c.shared), amount(c.inactive)};
-  };
-  for (size_t i = 0; i < std::min(report.clients.size(), kMostRows); ++i) table.add_row(row_of(shown_client(report.clients[i].client), report.clients[i]));
+  const std::vector<SpendPart> parts = spend_parts(report);
+  std::vector<Column> columns = {{"client", Align::kLeft, 22}, {"total", Align::kRight}};
+  for (const SpendPart& part : parts) columns.push_back({std::string(part.name), Align::kRight});
+  columns.push_back({"idle", Align::kRight});
+  Table table(columns);
+  for (size_t i = 0; i < std::min(report.clients.size(), kMostRows); ++i) {
+    const ClientSpend& c = report.clients[i];
+    std::vector<std::string> cells = {shown_client(c.client), amount(c.total)};
+    for (const SpendPart& part : parts) cells.push_back((c.*part.amount).is_zero() ? "–" : amount(c.*part.amount));
+    cells.push_back(c.inactive.is_zero() ? "–" : amount(c.inactive));
+    table.add_row(std::move(cells));
+  }
   if (table.empty()) return "";
   std::string out = heading("Bill by client, a month (idle: of the total, held but not used)", colour) + table.render(colour, 2);
   return out + and_more(report.clients.size());

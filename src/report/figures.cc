@@ -37,12 +37,28 @@ std::string shown_cause(std::string_view cause) {
       {IdleCause::kInactive, "held, but idle"},
       {IdleCause::kStrandedMig, "stranded by the MIG layout"},
       {IdleCause::kStrandedHost, "stranded: CPUs or memory taken"},
-      {IdleCause::kUnhealthy, "unhealthy"},
+      {IdleCause::kUnhealthy, "unhealthy GPU"},
       {IdleCause::kTelemetryMissing, "not known: no telemetry"},
       {IdleCause::kUnusedCommitment, "unused commitment"},
   }};
   const auto it = std::find_if(kWords.begin(), kWords.end(), [&](const auto& word) { return name_of(word.first) == cause; });
   return std::string(it == kWords.end() ? cause : it->second);
+}
+
+std::vector<SpendPart> spend_parts(const AuditReport& report) {
+  constexpr std::array<SpendPart, 7> kParts = {{
+      {"training", "s1", "c1", &ClientSpend::training},
+      {"inference", "s2", "c2", &ClientSpend::inference},
+      {"evaluation", "s3", "c3", &ClientSpend::evaluation},
+      {"other compute", "s5", "c5", &ClientSpend::other_compute},
+      {"storage", "s4", "c4", &ClientSpend::storage},
+      {"transfer", "s7", "c7", &ClientSpend::transfer},
+      {"common cost", "s6", "c6", &ClientSpend::shared},
+  }};
+  std::vector<SpendPart> out;
+  for (const SpendPart& part : kParts)
+    if (std::any_of(report.clients.begin(), report.clients.end(), [&](const ClientSpend& c) { return !(c.*part.amount).is_zero(); })) out.push_back(part);
+  return out;
 }
 
 bool is_low(const NodeAudit& node) { return node.mean_utilization_pct && *node.mean_utilization_pct < kListedBelowPct; }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "advise/audit.h"
 
@@ -37,6 +38,16 @@ double share_pct(Money part, Money whole);
 std::string shown_client(std::string_view client);
 /// "held, but idle" for "inactive"; a name that is no idle cause stays.
 std::string shown_cause(std::string_view cause);
+
+/// A head of a client's bill, with the fill and the colour variable it is drawn in.
+struct SpendPart {
+  std::string_view name;
+  std::string_view css_class;
+  std::string_view colour;
+  Money ClientSpend::*amount;
+};
+/// The heads under which anybody spent anything.
+std::vector<SpendPart> spend_parts(const AuditReport& report);
 
 /// What counts as low in lists of instances.
 inline constexpr double kListedBelowPct = 30;

@@ -29,8 +29,7 @@ Html finding_body(const Finding& f) {
   Html out = definitions(facts);
   if (!f.arithmetic.empty()) out += element("h3", "Arithmetic") + numbered_list(f.arithmetic);
   if (!f.caveats.empty()) out += element("h3", "Caveats") + bullet_list(f.caveats);
-  if (!f.apply.empty()) out += element("h3", "Apply");
-  for (const std::string& command : f.apply) out += code_block(command);
+  if (!f.apply.empty()) out += element("h3", "Apply") + code_block(fmt::format("{}", fmt::join(f.apply, "\n")));
   // The anchor lies inside, so that a link to it opens the finding.
   return element("div", {{"id", f.id}}, out);
 }

@@ -101,7 +101,7 @@ Html imports_table(const AuditReport& report) {
   HtmlTable table({{"source"}, {"format"}, {"taken", Align::kRight}, {"refused", Align::kRight}, {"duplicates", Align::kRight}, {"imported, UTC"}});
   for (const ImportRecord& r : report.imports)
     table.add_text_row({r.source, r.kind, grouped(static_cast<double>(r.accepted)), grouped(static_cast<double>(r.rejected)),
-                        grouped(static_cast<double>(r.duplicates)), format_utc(r.imported_at)});
+                        grouped(static_cast<double>(r.duplicates)), format_utc(Instant::from_seconds(r.imported_at.seconds()))});
   return element("h3", "Imports") + table.render("Imports");
 }
 

@@ -87,7 +87,7 @@ class HtmlTable {
 
 /// Label and value, one below the other.
 Html definitions(std::span<const std::pair<std::string, Html>> entries);
-/// Preformatted text, such as commands; long lines wrap in print.
+/// Preformatted text, such as commands; long lines wrap on the page and stay one line when copied.
 Html code_block(std::string_view text);
 Html bullet_list(std::span<const std::string> lines);
 Html numbered_list(std::span<const std::string> lines);

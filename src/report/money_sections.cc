@@ -5,27 +5,40 @@
 
 namespace stint {
 
-Html clients_section(const AuditReport& report) {
-  if (report.clients.empty()) return {};
+namespace {
+
+/// Client, total, one column a head anybody spent on, what of it was idle, use.
+Html clients_table(const AuditReport& report) {
   const AmountText amount(report);
-  HtmlTable table({{"client"}, {"total", Align::kRight}, {"training", Align::kRight}, {"inference", Align::kRight}, {"evaluation", Align::kRight},
-                   {"other compute", Align::kRight}, {"storage", Align::kRight}, {"transfer", Align::kRight}, {"common cost", Align::kRight},
-                   {"of it held but idle", Align::kRight}, {"GPU-hours", Align::kRight}, {"used", Align::kRight}});
+  const std::vector<SpendPart> parts = spend_parts(report);
+  std::vector<Column> columns = {{"client"}, {"total", Align::kRight}};
+  for (const SpendPart& part : parts) columns.push_back({std::string(part.name), Align::kRight});
+  for (const char* heading : {"of it held but idle", "GPU-hours", "used"}) columns.push_back({heading, Align::kRight});
+  const auto cell = [&](Money m) { return m.is_zero() ? "–" : amount(m); };
+  HtmlTable table(columns);
   Money sum = Money::nanos(0, report.totals.bill_per_month.currency());
   for (const ClientSpend& c : report.clients) {
     sum += c.total;
-    table.add_text_row({shown_client(c.client), amount(c.total), amount(c.training), amount(c.inference), amount(c.evaluation), amount(c.other_compute),
-                        amount(c.storage), amount(c.transfer), amount(c.shared), amount(c.inactive), grouped(c.gpu_hours),
-                        c.gpu_hours > 0 ? shown_percent(c.mean_utilization_pct) : "–"});
+    std::vector<std::string> cells = {shown_client(c.client), amount(c.total)};
+    for (const SpendPart& part : parts) cells.push_back(cell(c.*part.amount));
+    cells.insert(cells.end(), {cell(c.inactive), c.gpu_hours > 0 ? grouped(c.gpu_hours) : "–", c.gpu_hours > 0 ? shown_percent(c.mean_utilization_pct) : "–"});
+    table.add_text_row(cells);
   }
-  std::vector<Html> total(12);
+  std::vector<Html> total(columns.size());
   total[0] = Html::text("all");
   total[1] = Html::text(amount(sum));
   table.add_total_row(std::move(total));
+  return table.render("Bill by client");
+}
+
+}  // namespace
+
+Html clients_section(const AuditReport& report) {
+  if (report.clients.empty()) return {};
   return section("clients", "Bill by client",
                  fmt::format("Every line of the bill, to whoever used it; common cost in proportion to GPU money. A month, in {}.",
                              report.totals.bill_per_month.currency().code()),
-                 client_bars(report) + table.render("Bill by client"));
+                 client_bars(report) + clients_table(report));
 }
 
 Html idle_section(const AuditReport& report) {

@@ -54,7 +54,7 @@ dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 ul,ol{margin:0;padding-left:20px;font-size:13.5px}
 li{margin:2px 0;overflow-wrap:anywhere}
 pre{background:var(--panel);border-left:3px solid var(--accent);padding:10px 14px;margin:0 0 8px;font:12.5px/1.5 "JetBrains Mono",ui-monospace,
-"DejaVu Sans Mono",Consolas,monospace;overflow-x:auto}
+"DejaVu Sans Mono",Consolas,monospace;white-space:pre-wrap;overflow-wrap:anywhere}
 svg{display:block;width:100%;height:auto;font-size:12px;overflow:visible}
 svg text{fill:var(--ink)}svg .soft{fill:var(--soft)}svg .axis{stroke:var(--line);stroke-width:1}svg .frame{stroke:var(--ink);stroke-width:1;fill:none}
 svg .goal{stroke:var(--good);stroke-width:1.5;stroke-dasharray:5 4}svg .goal-text{fill:var(--good)}
@@ -90,7 +90,8 @@ body{font-size:10.5pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}
 h2,h3{break-after:avoid}.chart,.card,tr,details>summary,pre{break-inside:avoid}thead{display:table-header-group}
 details::details-content{content-visibility:visible;block-size:auto}
 details>summary::before{content:""}details>summary{grid-template-columns:0 minmax(0,1fr) auto}
-pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:8.5pt}table{font-size:8.5pt}td,th{padding:3px 8px 3px 0}.scroll,.chart{overflow:visible}.bars{font-size:9pt;gap:4px 10px}.strips{row-gap:1px;font-size:7.5pt}.strips svg{height:10px}.card .value{font-size:15pt}
+pre{font-size:8.5pt}table{font-size:8.5pt}td,th{padding:3px 8px 3px 0}.scroll,.chart{overflow:visible}.bars{font-size:9pt;gap:4px 10px}.strips{row-gap:1px;font-size:7.5pt}.strips svg{height:10px}.card .value{font-size:14pt}.cards{grid-template-columns:repeat(6,auto)}.card{padding:8px 8px 8px 0}.card+.card{padding-left:8px}.card .label,.card .note{font-size:7.5pt}
+details>summary{break-after:avoid}
 tbody th{min-width:0}}
 )css";
 }

@@ -1,0 +1,83 @@
+#include "report/audit_html.h"
+
+#include <gmock/gmock.h>
+
+#include "report/audit_charts.h"
+#include "report/testing_report.h"
+
+namespace stint {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+size_t occurrences(std::string_view text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+TEST(AuditHtml, HasASectionForEverythingInTheReport) {
+  const std::string page = audit_html(testing::agency_report());
+  for (const char* id : {"plan", "findings", "clients", "idle", "fleet", "curve", "instances", "holders", "limits", "sources"})
+    EXPECT_THAT(page, HasSubstr(fmt::format("<section id=\"{}\">", id)));
+  for (const char* words : {"From 47,000 to 21,636 USD a month", "goal: 70 %", "Blåbær &amp; Söhne", "bill-2026-10.csv", "scontrol update"})
+    EXPECT_THAT(page, HasSubstr(words));
+}
+
+TEST(AuditHtml, AnEmptyReportIsAPageWithoutEmptySections) {
+  const std::string page = audit_html(testing::empty_report());
+  EXPECT_EQ(occurrences(page, "<section"), 1U);
+  EXPECT_THAT(page, HasSubstr("Nothing found"));
+  EXPECT_THAT(page, HasSubstr("No telemetry says"));
+}
+
+TEST(AuditHtml, HostileNamesAreShownNotRun) {
+  const std::string page = audit_html(testing::hostile_report());
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+  EXPECT_THAT(page, Not(HasSubstr("<img")));
+  EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;"));
+}
+
+TEST(AuditHtml, ALargeFleetStaysASmallFile) { EXPECT_LT(audit_html(testing::large_report()).size(), 3'000'000U); }
+
+TEST(PlanWaterfall, StepsLeadFromTheBillToThePlan) {
+  AuditReport report = testing::empty_report();
+  report.findings = {testing::make_finding("F-1", "first", StopNodes{{"a"}}, Money::units(500)),
+                     testing::make_finding("F-2", "second", StopNodes{{"b"}}, Money::units(250))};
+  report.totals.bill_per_month = Money::units(2000);
+  report.totals.plan_per_month = Money::units(1250);
+  const std::string drawing = plan_waterfall(report).str();
+  EXPECT_THAT(drawing, HasSubstr("x=\"750\" width=\"250\" height=\"1\" class=\"saving\""));  // 2,000 − 500
+  EXPECT_THAT(drawing, HasSubstr("x=\"625\" width=\"125\" height=\"1\" class=\"saving\""));  // − 250
+  EXPECT_THAT(drawing, HasSubstr("x=\"0\" width=\"625\" height=\"1\" class=\"after\""));
+}
+
+TEST(PlanWaterfall, ManyFindingsEndInOneStepForTheRest) {
+  EXPECT_EQ(occurrences(plan_waterfall(testing::large_report()).str(), "class=\"saving\""), 21U);
+  EXPECT_THAT(plan_waterfall(testing::large_report()).str(), HasSubstr("280 smaller findings"));
+}
+
+TEST(HeatMap, ManyNodesAreShownByGroup) {
+  const std::string map = heat_map(testing::large_report()).str();
+  EXPECT_EQ(occurrences(map, "bar-label"), 3U);
+  EXPECT_THAT(map, HasSubstr("667 nodes: production training, p4d.24xlarge"));  // every third of 2,000, the first included
+}
+
+TEST(HeatMap, MissingTelemetryIsNotZero) {
+  AuditReport report = testing::empty_report();
+  report.heat = {{"dark", std::vector<float>(168, -1.0F)}, {"idle", std::vector<float>(168, 0.0F)}};
+  const std::string map = heat_map(report).str();
+  EXPECT_THAT(map, HasSubstr("x=\"0\" width=\"1000\" height=\"1\" class=\"none\""));
+  EXPECT_THAT(map, HasSubstr("x=\"0\" width=\"1000\" height=\"1\" class=\"heat\" fill-opacity=\"0.05\""));
+}
+
+TEST(UtilizationCurve, IsEmptyWithoutPointsAndDrawsOnePointANode) {
+  EXPECT_TRUE(utilization_curve(testing::empty_report()).empty());
+  AuditReport report = testing::empty_report();
+  report.curve = {{"a", 70, Money::units(1)}, {"b", 1, Money::units(200)}};
+  EXPECT_EQ(occurrences(utilization_curve(report).str(), "<circle"), 2U);
+}
+
+}  // namespace
+}  // namespace stint

@@ -1,0 +1,92 @@
+#include "report/audit_text.h"
+
+#include <gmock/gmock.h>
+
+#include "report/figures.h"
+#include "report/testing_report.h"
+#include "report/utf8.h"
+
+namespace stint {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+size_t widest_line(const std::string& text) {
+  size_t widest = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    widest = std::max(widest, display_width(std::string_view(text).substr(at, end - at)));
+    at = end + 1;
+  }
+  return widest;
+}
+
+TEST(AuditText, SaysBillPlanAndSaving) {
+  const std::string text = audit_text(testing::agency_report(), Colour::kNo);
+  for (const char* words : {"2026-10-01 to 2026-10-31", "47,000.00 USD", "21,636.00 USD", "25,364.00 USD  54.0 % of the bill", "of 18,600 GPU-hours"})
+    EXPECT_THAT(text, HasSubstr(words));
+}
+
+TEST(AuditText, FitsIn120Columns) {
+  for (const AuditReport& report : {testing::agency_report(), testing::empty_report(), testing::large_report()})
+    EXPECT_LE(widest_line(audit_text(report, Colour::kNo)), 120U);
+}
+
+TEST(AuditText, LongListsAreCutAndSayHowMuchIsLeft) {
+  const std::string text = audit_text(testing::large_report(), Colour::kNo);
+  EXPECT_THAT(text, HasSubstr("… and 270 more"));    // of 300 findings, 30 shown
+  EXPECT_THAT(text, HasSubstr("… and 2985 more"));   // of 3,000 pods, 15 shown
+}
+
+TEST(AuditText, WithoutTelemetryNothingIsSaidAboutUse) {
+  const std::string text = audit_text(testing::empty_report(), Colour::kNo);
+  EXPECT_THAT(text, HasSubstr("mean utilisation                not known"));
+  EXPECT_THAT(text, HasSubstr("Nothing found"));
+}
+
+TEST(AuditText, NamesCannotReachTheTerminal) {
+  const AuditReport report = testing::hostile_report();
+  const std::string text = audit_text(report, Colour::kNo) + explain_finding(report, "F-00000001", Colour::kNo).value();
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("\u202E")));
+}
+
+TEST(ExplainFinding, ShowsEvidenceArithmeticCaveatsAndCommands) {
+  const AuditReport report = testing::agency_report();
+  const std::string text = explain_finding(report, "F-00000001", Colour::kNo).value();
+  for (const char* words : {"7.2 %", "744 h × 32.7726 USD = 24,382.81 USD", "keep 10 % on demand", "scontrol update NodeName=train-[01-12]", "11,639.05 USD"})
+    EXPECT_THAT(text, HasSubstr(words));
+}
+
+TEST(ExplainFinding, AlsoOfWhatWasNotAdvised) {
+  EXPECT_THAT(explain_finding(testing::agency_report(), "F-0000000a", Colour::kNo).value(), HasSubstr("not advised"));
+}
+
+TEST(ExplainFinding, AnUnknownIdNamesTheOnesThereAre) {
+  const auto result = explain_finding(testing::agency_report(), "F-nonsense", Colour::kNo);
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(result.error().message, HasSubstr("F-00000001"));
+}
+
+TEST(Figures, SmallBillsShowCents) {
+  AuditReport report = testing::empty_report();
+  report.totals.bill_per_month = Money::parse("12.34").value();
+  EXPECT_EQ(AmountText(report)(report.totals.bill_per_month), "12.34");
+  report.totals.bill_per_month = Money::units(1234567);
+  EXPECT_EQ(AmountText(report)(report.totals.bill_per_month), "1,234,567");
+}
+
+TEST(Figures, LargeNumbersAreGrouped) {
+  EXPECT_EQ(grouped(18600.4), "18,600");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(-1000), "−1,000");
+}
+
+TEST(Figures, IdleCausesAreSaidInWordsAndOtherNamesStay) {
+  for (size_t i = 1; i < kIdleCauseCount; ++i) EXPECT_NE(shown_cause(name_of(static_cast<IdleCause>(i))), name_of(static_cast<IdleCause>(i)));
+  EXPECT_EQ(shown_cause("serving"), "serving");
+}
+
+}  // namespace
+}  // namespace stint
