@@ -55,13 +55,16 @@ Status print_audit(const AuditOptions& options) {
 void add_audit_command(CLI::App& app, Action& action) {
   auto options = std::make_shared<AuditOptions>();
   CLI::App* command = app.add_subcommand("audit", "Says what the fleet costs, where the waste is and what to change");
-  command->footer("Example:\n  stint audit --history fleet.db --month 2026-10 --html report.html\n  stint audit --history fleet.db --explain F-1a2b3c4d");
+  command->footer(
+      "Example:\n  stint audit --history fleet.db --month 2026-10 --html report.html\n  stint audit --history fleet.db --explain "
+      "F-1a2b3c4d");
   command->add_option("--history", options->history, "the History file")->required();
   add_period_options(*command, options->period);
   command->add_flag("--json", options->json, "print JSON (docs/schema/audit.json)");
   command->add_option("--html", options->html, "also write the report as one HTML file");
   command->add_option("--explain", options->explain, "one finding in full: evidence, arithmetic, commands");
-  command->add_option("--allow-region", options->allowed_regions, "regions work may move to, as a glob such as 'eu-*' (default: none)");
+  command->add_option("--allow-region", options->allowed_regions,
+                      "regions work may move to, as a glob such as 'eu-*' (default: none)");
   command->callback([options, &action] {
     action = [options] {
       const Status done = print_audit(*options);

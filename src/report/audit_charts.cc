@@ -22,10 +22,13 @@ std::vector<ClientSpend> with_the_rest_summed(const std::vector<ClientSpend>& cl
   ClientSpend rest{};
   rest.client = fmt::format("{} smaller clients", clients.size() - kMostBars);
   const Money zero = Money::nanos(0, clients.front().total.currency());
-  for (Money* m : {&rest.total, &rest.training, &rest.inference, &rest.evaluation, &rest.other_compute, &rest.storage, &rest.transfer, &rest.shared}) *m = zero;
+  for (Money* m : {&rest.total, &rest.training, &rest.inference, &rest.evaluation, &rest.other_compute, &rest.storage,
+                   &rest.transfer, &rest.shared})
+    *m = zero;
   for (size_t i = kMostBars; i < clients.size(); ++i) {
     rest.total += clients[i].total;
-    for (const SpendPart& part : parts) rest.*part.amount += clients[i].*part.amount;
+    for (const SpendPart& part : parts)
+      rest.*part.amount += clients[i].*part.amount;
   }
   out.push_back(std::move(rest));
   return out;
@@ -39,7 +42,8 @@ std::vector<HeatRow> heat_by_group(const AuditReport& report) {
     size_t nodes = 0;
   };
   std::map<std::string, std::string> group_of;
-  for (const NodeAudit& n : report.nodes) group_of[n.name] = n.category + ", " + (n.instance_type.empty() ? n.gpu_model : n.instance_type);
+  for (const NodeAudit& n : report.nodes)
+    group_of[n.name] = n.category + ", " + (n.instance_type.empty() ? n.gpu_model : n.instance_type);
   std::map<std::string, Sum> sums;
   for (const HeatRow& row : report.heat) {
     Sum& sum = sums[group_of[row.node]];
@@ -67,7 +71,9 @@ double opacity_of(int level) { return 0.05 + 0.095 * level; }
 
 /// Neighbouring hours of the same tenth become one part, so that a fleet stays a small file.
 BarRow heat_bar(const HeatRow& row) {
-  const auto level_of = [&](size_t h) { return row.hours[h] < 0 ? -1 : std::clamp(static_cast<int>(std::lround(row.hours[h] / 10)), 0, 10); };
+  const auto level_of = [&](size_t h) {
+    return row.hours[h] < 0 ? -1 : std::clamp(static_cast<int>(std::lround(row.hours[h] / 10)), 0, 10);
+  };
   BarRow bar{row.node, {}, "–"};
   const auto count = static_cast<double>(row.hours.size());
   double sum = 0;
@@ -80,7 +86,8 @@ BarRow heat_bar(const HeatRow& row) {
       ++seen;
     }
     const bool known = level_of(h) >= 0;
-    bar.parts.push_back({static_cast<double>(h) / count, static_cast<double>(end) / count, known ? "heat" : "none", "", known ? opacity_of(level_of(h)) : 1});
+    bar.parts.push_back({static_cast<double>(h) / count, static_cast<double>(end) / count, known ? "heat" : "none", "",
+                         known ? opacity_of(level_of(h)) : 1});
     h = end;
   }
   if (seen > 0) bar.figure = shown_percent(sum / seen);
@@ -89,17 +96,23 @@ BarRow heat_bar(const HeatRow& row) {
 
 Html days_of_week() {
   Html out;
-  for (const std::string_view day : {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}) out += element("span", day);
+  for (const std::string_view day : {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"})
+    out += element("span", day);
   return element("div", {{"class", "days"}}, out);
 }
 
 Html heat_scale() {
   std::string cells;
   for (int level = 0; level <= 10; ++level)
-    cells += fmt::format("<rect x=\"{}\" width=\"1\" height=\"1\" class=\"heat\" fill-opacity=\"{:.2f}\"/>", level, opacity_of(level));
-  const Html ramp = Html::markup("<svg viewBox=\"0 0 11 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">" + cells + "</svg>");
-  const Html missing = Html::markup("<svg viewBox=\"0 0 1 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"1\" height=\"1\" class=\"none\"/></svg>");
-  return element("div", {{"class", "ramp"}}, element("span", "0 %") + ramp + element("span", "100 %") + missing + element("span", "no telemetry"));
+    cells +=
+        fmt::format("<rect x=\"{}\" width=\"1\" height=\"1\" class=\"heat\" fill-opacity=\"{:.2f}\"/>", level, opacity_of(level));
+  const Html ramp =
+      Html::markup("<svg viewBox=\"0 0 11 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">" + cells + "</svg>");
+  const Html missing = Html::markup(
+      "<svg viewBox=\"0 0 1 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"1\" height=\"1\" "
+      "class=\"none\"/></svg>");
+  return element("div", {{"class", "ramp"}},
+                 element("span", "0 %") + ramp + element("span", "100 %") + missing + element("span", "no telemetry"));
 }
 
 }  // namespace
@@ -113,12 +126,18 @@ Html plan_waterfall(const AuditReport& report) {
   const auto take_off = [&](std::string label, Money saving) {
     const Money before = left;
     left -= saving;
-    rows.push_back({std::move(label), {{left.to_double() / whole, before.to_double() / whole, "saving", saving.to_text()}}, amount.minus(saving)});
+    rows.push_back({std::move(label),
+                    {{left.to_double() / whole, before.to_double() / whole, "saving", saving.to_text()}},
+                    amount.minus(saving)});
   };
   const size_t shown = report.findings.size() <= kMostBars + 1 ? report.findings.size() : kMostBars;
-  for (size_t i = 0; i < shown; ++i) take_off(report.findings[i].title, report.findings[i].saving_per_month);
-  if (shown < report.findings.size()) take_off(fmt::format("{} smaller findings", report.findings.size() - shown), left - totals.plan_per_month);
-  rows.push_back({"Plan", {{0, totals.plan_per_month.to_double() / whole, "after", totals.plan_per_month.to_text()}}, amount(totals.plan_per_month)});
+  for (size_t i = 0; i < shown; ++i)
+    take_off(report.findings[i].title, report.findings[i].saving_per_month);
+  if (shown < report.findings.size())
+    take_off(fmt::format("{} smaller findings", report.findings.size() - shown), left - totals.plan_per_month);
+  rows.push_back({"Plan",
+                  {{0, totals.plan_per_month.to_double() / whole, "after", totals.plan_per_month.to_text()}},
+                  amount(totals.plan_per_month)});
   return bar_rows(rows, "From the bill to the plan, finding by finding");
 }
 
@@ -127,7 +146,8 @@ Html client_bars(const AuditReport& report) {
   const std::vector<SpendPart> parts = spend_parts(report);
   const std::vector<ClientSpend> clients = with_the_rest_summed(report.clients, parts);
   double most = 1e-9;
-  for (const ClientSpend& c : clients) most = std::max(most, c.total.to_double());
+  for (const ClientSpend& c : clients)
+    most = std::max(most, c.total.to_double());
   std::vector<BarRow> rows;
   for (const ClientSpend& c : clients) {
     BarRow row{shown_client(c.client), {}, amount(c.total)};
@@ -141,19 +161,22 @@ Html client_bars(const AuditReport& report) {
     rows.push_back(std::move(row));
   }
   std::vector<LegendEntry> entries;
-  for (const SpendPart& part : parts) entries.emplace_back(part.name, part.colour);
+  for (const SpendPart& part : parts)
+    entries.emplace_back(part.name, part.colour);
   return bar_rows(rows, "Bill by client and what it was for") + legend(entries);
 }
 
 Html amount_bars(const AuditReport& report, const std::vector<NamedAmount>& amounts, std::string_view title) {
   const AmountText amount(report);
   double most = 1e-9;
-  for (const NamedAmount& a : amounts) most = std::max(most, a.amount.to_double());
+  for (const NamedAmount& a : amounts)
+    most = std::max(most, a.amount.to_double());
   std::vector<BarRow> rows;
   for (const NamedAmount& a : amounts) {
     const double share = share_pct(a.amount, report.totals.bill_per_month);
     const std::string_view pad = share < 9.95 ? "\u2007" : "";  // a blank as wide as a digit keeps the points in line
-    rows.push_back({shown_cause(a.name), {{0, a.amount.to_double() / most, "s2", a.amount.to_text()}},
+    rows.push_back({shown_cause(a.name),
+                    {{0, a.amount.to_double() / most, "s2", a.amount.to_text()}},
                     fmt::format("{}   {}{}", amount(a.amount), pad, shown_percent(share, 1))});
   }
   return bar_rows(rows, title);
@@ -162,7 +185,8 @@ Html amount_bars(const AuditReport& report, const std::vector<NamedAmount>& amou
 Html heat_map(const AuditReport& report) {
   const std::vector<HeatRow> rows = report.heat.size() <= kMostHeatRows ? report.heat : heat_by_group(report);
   std::vector<BarRow> bars;
-  for (const HeatRow& row : rows) bars.push_back(heat_bar(row));
+  for (const HeatRow& row : rows)
+    bars.push_back(heat_bar(row));
   return bar_rows(bars, "Mean utilisation by hour of the week", BarHeight::kStrip, days_of_week()) + heat_scale();
 }
 

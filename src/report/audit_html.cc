@@ -14,13 +14,18 @@ Html key_figures(const AuditReport& report) {
   const std::string useful = t.per_useful_gpu_hour.to_text(2);
   const std::vector<Card> figures = {
       {"Bill a month", amount(t.bill_per_month), currency, Tone::kPlain},
-      {"With the plan", amount(t.plan_per_month), fmt::format("{} finding{}", report.findings.size(), report.findings.size() == 1 ? "" : "s"), Tone::kPlain},
-      {"Saving a month", amount(t.saving_per_month), shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1) + " of the bill",
+      {"With the plan", amount(t.plan_per_month),
+       fmt::format("{} finding{}", report.findings.size(), report.findings.size() == 1 ? "" : "s"), Tone::kPlain},
+      {"Saving a month", amount(t.saving_per_month),
+       shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1) + " of the bill",
        t.saving_per_month.count_nanos() > 0 ? Tone::kGood : Tone::kPlain},
-      {"Mean utilisation", t.coverage_pct > 0 ? shown_percent(t.mean_utilization_pct, 1) : "–", fmt::format("of {} GPU-hours", grouped(t.gpu_hours)),
+      {"Mean utilisation", t.coverage_pct > 0 ? shown_percent(t.mean_utilization_pct, 1) : "–",
+       fmt::format("of {} GPU-hours", grouped(t.gpu_hours)),
        t.coverage_pct > 0 && t.mean_utilization_pct < kListedBelowPct ? Tone::kBad : Tone::kPlain},
-      {"A useful GPU-hour", t.per_useful_gpu_hour.is_zero() ? "–" : useful.substr(0, useful.rfind(' ')), currency + ", compute only", Tone::kPlain},
-      {"Telemetry covers", shown_percent(t.coverage_pct, 1), "of the GPU-hours", t.coverage_pct < 90 ? Tone::kWarn : Tone::kPlain},
+      {"A useful GPU-hour", t.per_useful_gpu_hour.is_zero() ? "–" : useful.substr(0, useful.rfind(' ')),
+       currency + ", compute only", Tone::kPlain},
+      {"Telemetry covers", shown_percent(t.coverage_pct, 1), "of the GPU-hours",
+       t.coverage_pct < 90 ? Tone::kWarn : Tone::kPlain},
   };
   return cards(figures);
 }
@@ -31,20 +36,24 @@ PageText page_text(const AuditReport& report) {
   const std::string currency(t.bill_per_month.currency().code());
   PageText text;
   text.kicker = "GPU fleet audit";
-  text.title = report.findings.empty() ? fmt::format("{} {} a month", amount(t.bill_per_month), currency)
-                                       : fmt::format("From {} to {} {} a month", amount(t.bill_per_month), amount(t.plan_per_month), currency);
+  text.title = report.findings.empty()
+                   ? fmt::format("{} {} a month", amount(t.bill_per_month), currency)
+                   : fmt::format("From {} to {} {} a month", amount(t.bill_per_month), amount(t.plan_per_month), currency);
   text.subtitle = fmt::format("{}, UTC. ", describe(report.period));
-  text.subtitle += t.coverage_pct > 0 ? fmt::format("The GPUs were {} used.", shown_percent(t.mean_utilization_pct)) : "No telemetry says how much the GPUs were used.";
-  text.footer = "Made by Stint from the sources named above. Savings are arithmetic on the fleet's own hours and the prices named with each finding; amounts are a month.";
+  text.subtitle += t.coverage_pct > 0 ? fmt::format("The GPUs were {} used.", shown_percent(t.mean_utilization_pct))
+                                      : "No telemetry says how much the GPUs were used.";
+  text.footer =
+      "Made by Stint from the sources named above. Savings are arithmetic on the fleet's own hours and the prices named with "
+      "each finding; amounts are a month.";
   return text;
 }
 
 }  // namespace
 
 std::string audit_html(const AuditReport& report) {
-  const Html body = key_figures(report) + plan_section(report) + findings_section(report) + clients_section(report) + idle_section(report) +
-                    fleet_section(report) + curve_section(report) + instances_section(report) + holders_section(report) + limits_section(report) +
-                    sources_section(report);
+  const Html body = key_figures(report) + plan_section(report) + findings_section(report) + clients_section(report) +
+                    idle_section(report) + fleet_section(report) + curve_section(report) + instances_section(report) +
+                    holders_section(report) + limits_section(report) + sources_section(report);
   return html_page(page_text(report), body);
 }
 

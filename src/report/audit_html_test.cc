@@ -13,7 +13,8 @@ using ::testing::Not;
 
 size_t occurrences(std::string_view text, std::string_view part) {
   size_t count = 0;
-  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size())) ++count;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size()))
+    ++count;
   return count;
 }
 
@@ -21,7 +22,8 @@ TEST(AuditHtml, HasASectionForEverythingInTheReport) {
   const std::string page = audit_html(testing::agency_report());
   for (const char* id : {"plan", "findings", "clients", "idle", "fleet", "curve", "instances", "holders", "limits", "sources"})
     EXPECT_THAT(page, HasSubstr(fmt::format("<section id=\"{}\">", id)));
-  for (const char* words : {"From 47,000 to 21,636 USD a month", "goal: 70 %", "Blåbær &amp; Söhne", "bill-2026-10.csv", "scontrol update"})
+  for (const char* words :
+       {"From 47,000 to 21,636 USD a month", "goal: 70 %", "Blåbær &amp; Söhne", "bill-2026-10.csv", "scontrol update"})
     EXPECT_THAT(page, HasSubstr(words));
 }
 

@@ -21,14 +21,16 @@ Json or_null(const std::optional<double>& value) { return value ? Json(*value) :
 
 Json texts(const std::vector<std::string>& lines) {
   Json out = Json::array();
-  for (const std::string& line : lines) out.push_back(printable_lines(line));
+  for (const std::string& line : lines)
+    out.push_back(printable_lines(line));
   return out;
 }
 
 template <typename T, typename F>
 Json array_of(const std::vector<T>& items, F convert) {
   Json out = Json::array();
-  for (const T& item : items) out.push_back(convert(item));
+  for (const T& item : items)
+    out.push_back(convert(item));
   return out;
 }
 
@@ -45,7 +47,8 @@ Json totals(const AuditReport& report) {
 }
 
 Json finding(const Finding& f) {
-  Json evidence = array_of(f.evidence, [](const Evidence& e) { return Json{{"label", printable(e.label)}, {"value", printable(e.value)}}; });
+  Json evidence =
+      array_of(f.evidence, [](const Evidence& e) { return Json{{"label", printable(e.label)}, {"value", printable(e.value)}}; });
   return {{"id", printable(f.id)},
           {"kind", kind_of(f.change)},
           {"title", printable(f.title)},
@@ -89,44 +92,37 @@ Json node(const NodeAudit& n) {
 }
 
 Json holder(const HolderAudit& h) {
-  return {{"name", printable(h.name)},
-          {"client", printable(h.client)},
-          {"gpu_hours", h.gpu_hours},
-          {"mean_utilization_pct", h.mean_utilization_pct},
-          {"idle_pct", h.idle_pct},
-          {"memory_mean_gb", gigabytes(h.memory_mean)},
+  return {{"name", printable(h.name)},     {"client", printable(h.client)},
+          {"gpu_hours", h.gpu_hours},      {"mean_utilization_pct", h.mean_utilization_pct},
+          {"idle_pct", h.idle_pct},        {"memory_mean_gb", gigabytes(h.memory_mean)},
           {"coverage_pct", h.coverage_pct}};
 }
 
 Json client(const ClientSpend& c) {
-  return {{"client", printable(c.client)},
-          {"total", amount(c.total)},
-          {"training", amount(c.training)},
-          {"inference", amount(c.inference)},
-          {"evaluation", amount(c.evaluation)},
-          {"other_compute", amount(c.other_compute)},
-          {"storage", amount(c.storage)},
-          {"transfer", amount(c.transfer)},
-          {"shared", amount(c.shared)},
-          {"inactive", amount(c.inactive)},
-          {"gpu_hours", c.gpu_hours},
-          {"mean_utilization_pct", c.mean_utilization_pct}};
+  return {
+      {"client", printable(c.client)},    {"total", amount(c.total)},           {"training", amount(c.training)},
+      {"inference", amount(c.inference)}, {"evaluation", amount(c.evaluation)}, {"other_compute", amount(c.other_compute)},
+      {"storage", amount(c.storage)},     {"transfer", amount(c.transfer)},     {"shared", amount(c.shared)},
+      {"inactive", amount(c.inactive)},   {"gpu_hours", c.gpu_hours},           {"mean_utilization_pct", c.mean_utilization_pct}};
 }
 
 Json named(const NamedAmount& a) { return {{"name", printable(a.name)}, {"per_month", amount(a.amount)}}; }
 
 Json import_record(const ImportRecord& r) {
   return {{"kind", printable(r.kind)}, {"source", printable(r.source)}, {"imported_at", format_utc(r.imported_at)},
-          {"accepted", r.accepted}, {"rejected", r.rejected}, {"duplicates", r.duplicates}};
+          {"accepted", r.accepted},    {"rejected", r.rejected},        {"duplicates", r.duplicates}};
 }
 
 Json curve_point(const CurvePoint& p) {
-  return {{"node", printable(p.node)}, {"utilization_pct", p.utilization_pct}, {"per_useful_gpu_hour", amount(p.per_useful_gpu_hour)}};
+  return {{"node", printable(p.node)},
+          {"utilization_pct", p.utilization_pct},
+          {"per_useful_gpu_hour", amount(p.per_useful_gpu_hour)}};
 }
 
 /// Tenths of a percent; null where there is no telemetry.
 Json heat_row(const HeatRow& row) {
-  Json hours = array_of(row.hours, [](float pct) { return pct < 0 ? Json(nullptr) : Json(std::round(static_cast<double>(pct) * 10) / 10); });
+  Json hours = array_of(row.hours,
+                        [](float pct) { return pct < 0 ? Json(nullptr) : Json(std::round(static_cast<double>(pct) * 10) / 10); });
   return {{"node", printable(row.node)}, {"hours", hours}};
 }
 

@@ -25,12 +25,14 @@ class SchemaCheck {
  private:
   /// A keyword this class does not know would be silently ignored.
   static void check_keywords(const Json& schema) {
-    static const std::set<std::string> kKnown = {"$schema", "title", "description", "type", "required", "additionalProperties", "properties", "items",
-                                                 "$ref", "$defs", "enum", "const", "minimum", "maximum"};
+    static const std::set<std::string> kKnown = {
+        "$schema", "title", "description", "type",    "required", "additionalProperties", "properties", "items", "$ref",
+        "$defs",   "enum",  "const",       "minimum", "maximum"};
     for (const auto& [key, value] : schema.items()) {
       ASSERT_TRUE(kKnown.contains(key)) << key;
       if (key == "properties" || key == "$defs")
-        for (const auto& [name, sub] : value.items()) check_keywords(sub);
+        for (const auto& [name, sub] : value.items())
+          check_keywords(sub);
       if (key == "items") check_keywords(value);
     }
   }
@@ -48,7 +50,8 @@ class SchemaCheck {
       problems_.push_back(at + " is no " + type.dump());
   }
   void check(const Json& value, const Json& schema, const std::string& at) {
-    if (schema.contains("$ref")) return check(value, root_.at(Json::json_pointer(schema["$ref"].get<std::string>().substr(1))), at);
+    if (schema.contains("$ref"))
+      return check(value, root_.at(Json::json_pointer(schema["$ref"].get<std::string>().substr(1))), at);
     if (schema.contains("type")) check_type(value, schema["type"], at);
     if (schema.contains("const") && value != schema["const"]) problems_.push_back(at + " is not " + schema["const"].dump());
     if (schema.contains("enum") && std::find(schema["enum"].begin(), schema["enum"].end(), value) == schema["enum"].end())
@@ -56,7 +59,8 @@ class SchemaCheck {
     if (value.is_number() && schema.contains("minimum") && value < schema["minimum"]) problems_.push_back(at + " is too small");
     if (value.is_number() && schema.contains("maximum") && value > schema["maximum"]) problems_.push_back(at + " is too large");
     if (value.is_array() && schema.contains("items"))
-      for (size_t i = 0; i < value.size(); ++i) check(value[i], schema["items"], at + "[" + std::to_string(i) + "]");
+      for (size_t i = 0; i < value.size(); ++i)
+        check(value[i], schema["items"], at + "[" + std::to_string(i) + "]");
     if (!value.is_object() || !schema.contains("properties")) return;
     for (const Json& key : schema["required"])
       if (!value.contains(key.get<std::string>())) problems_.push_back(at + " lacks " + key.get<std::string>());
@@ -79,7 +83,8 @@ SchemaCheck schema() {
 
 TEST(AuditJson, FollowsItsSchema) {
   SchemaCheck check = schema();
-  for (const AuditReport& report : {testing::agency_report(), testing::empty_report(), testing::large_report(), testing::hostile_report()})
+  for (const AuditReport& report :
+       {testing::agency_report(), testing::empty_report(), testing::large_report(), testing::hostile_report()})
     EXPECT_THAT(check.problems_of(Json::parse(audit_json(report))), ::testing::IsEmpty());
 }
 
@@ -94,13 +99,15 @@ TEST(AuditJson, TheSchemaRefusesWhatLacksAKeyOrHasAWrongType) {
 
 TEST(AuditJson, EveryKindOfChangeFollowsTheSchema) {
   AuditReport report = testing::empty_report();
-  for (const Change& change : {Change(StopNodes{{"a"}}), Change(ScheduleOff{{"a"}, WeekHours("1011")}), Change(ResizeNodes{{"a"}, "g5.xlarge", "eu-west-1", 2}),
-                               Change(ShareGpus{SharingMode::kMig, {"a", "b"}, {"a"}, {{"w", "b", 1, "a", 0, "3g.40gb", 4, kWholeDevice / 2}}}),
-                               Change(ShareGpus{SharingMode::kMps, {"a"}, {"a"}, {{"w", "b", 1, "a", 0, "", -1, kWholeDevice / 4}}}),
-                               Change(SwitchMarket{{"a"}, Market::kSpot}),
-                               Change(Commit{"aws", "eu-west-1", "g5.xlarge", 3, CommitmentTerm::kThreeYears, PaymentOption::kAllUpfront, {"a"}}),
-                               Change(LimitReservation{"eval", {"a"}, Duration::hours(24), Duration::hours(8)}), Change(MoveOffGpu{{"a"}, ""}),
-                               Change(MoveRegion{{"a"}, "us-east-2"})})
+  for (const Change& change :
+       {Change(StopNodes{{"a"}}), Change(ScheduleOff{{"a"}, WeekHours("1011")}),
+        Change(ResizeNodes{{"a"}, "g5.xlarge", "eu-west-1", 2}),
+        Change(ShareGpus{SharingMode::kMig, {"a", "b"}, {"a"}, {{"w", "b", 1, "a", 0, "3g.40gb", 4, kWholeDevice / 2}}}),
+        Change(ShareGpus{SharingMode::kMps, {"a"}, {"a"}, {{"w", "b", 1, "a", 0, "", -1, kWholeDevice / 4}}}),
+        Change(SwitchMarket{{"a"}, Market::kSpot}),
+        Change(Commit{"aws", "eu-west-1", "g5.xlarge", 3, CommitmentTerm::kThreeYears, PaymentOption::kAllUpfront, {"a"}}),
+        Change(LimitReservation{"eval", {"a"}, Duration::hours(24), Duration::hours(8)}), Change(MoveOffGpu{{"a"}, ""}),
+        Change(MoveRegion{{"a"}, "us-east-2"})})
     report.findings.push_back(testing::make_finding("F-1", "x", change, Money::units(1)));
   const Json out = Json::parse(audit_json(report));
   EXPECT_THAT(schema().problems_of(out), ::testing::IsEmpty());
@@ -115,7 +122,9 @@ TEST(AuditJson, AmountsAreExactToTheNanoUnit) {
   EXPECT_THAT(audit_json(report), ::testing::HasSubstr("\"bill_per_month\": 1234567.000000001"));
 }
 
-TEST(AuditJson, TheSameReportGivesTheSameBytes) { EXPECT_EQ(audit_json(testing::agency_report()), audit_json(testing::agency_report())); }
+TEST(AuditJson, TheSameReportGivesTheSameBytes) {
+  EXPECT_EQ(audit_json(testing::agency_report()), audit_json(testing::agency_report()));
+}
 
 }  // namespace
 }  // namespace stint

@@ -42,17 +42,24 @@ std::string headline(const AuditReport& report, Colour colour) {
   out += row("bill a month", t.bill_per_month.to_text(), "");
   out += row("with the plan", t.plan_per_month.to_text(), "");
   const std::string saving = fmt::format("{:>20}", t.saving_per_month.to_text());
-  out += fmt::format("  {:<20} {}  {} of the bill\n", "saving a month", toned(saving, Tone::kGood, colour), shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
+  out += fmt::format("  {:<20} {}  {} of the bill\n", "saving a month", toned(saving, Tone::kGood, colour),
+                     shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
   out += row("mean utilisation", watched ? shown_percent(t.mean_utilization_pct, 1) : "not known",
              fmt::format("of {} GPU-hours; telemetry covers {}", grouped(t.gpu_hours), shown_percent(t.coverage_pct, 1)));
-  out += row("a useful GPU-hour", t.per_useful_gpu_hour.is_zero() ? "not known" : t.per_useful_gpu_hour.to_text(), "compute money / (GPU-hours × utilisation)");
+  out += row("a useful GPU-hour", t.per_useful_gpu_hour.is_zero() ? "not known" : t.per_useful_gpu_hour.to_text(),
+             "compute money / (GPU-hours × utilisation)");
   return out;
 }
 
 std::string findings_table(const AuditReport& report, Colour colour) {
   const AmountText amount(report);
   const std::string currency(report.totals.bill_per_month.currency().code());
-  Table table({{"finding"}, {"what", Align::kLeft, 60}, {fmt::format("{} a month", currency), Align::kRight}, {"confidence"}, {"risk"}, {"effort"}});
+  Table table({{"finding"},
+               {"what", Align::kLeft, 60},
+               {fmt::format("{} a month", currency), Align::kRight},
+               {"confidence"},
+               {"risk"},
+               {"effort"}});
   for (size_t i = 0; i < std::min(report.findings.size(), kMostFindings); ++i) {
     const Finding& f = report.findings[i];
     table.add_row({f.id, f.title, amount(f.saving_per_month), std::string(name_of(f.confidence)), std::string(name_of(f.risk)),
@@ -64,14 +71,21 @@ std::string findings_table(const AuditReport& report, Colour colour) {
 
 std::string low_nodes_table(const AuditReport& report, Colour colour) {
   const AmountText amount(report);
-  Table table({{"instance", Align::kLeft, 22}, {"type", Align::kLeft, 20}, {"work", Align::kLeft, 12}, {"mean", Align::kRight}, {"p95", Align::kRight},
-               {"a month", Align::kRight}, {"coverage", Align::kRight}, {"findings", Align::kLeft, 21}});
+  Table table({{"instance", Align::kLeft, 22},
+               {"type", Align::kLeft, 20},
+               {"work", Align::kLeft, 12},
+               {"mean", Align::kRight},
+               {"p95", Align::kRight},
+               {"a month", Align::kRight},
+               {"coverage", Align::kRight},
+               {"findings", Align::kLeft, 21}});
   size_t low = 0;
   for (const NodeAudit& n : report.nodes) {
     if (!is_low(n)) continue;
     if (++low > kMostRows) continue;
-    table.add_row({n.name, n.instance_type.empty() ? n.gpu_model : n.instance_type, std::string(name_of(n.kind)), shown_percent(*n.mean_utilization_pct, 1), percent_or_dash(n.p95_utilization_pct),
-                   amount(n.cost_per_month), shown_percent(n.coverage_pct), fmt::format("{}", fmt::join(n.findings, " "))});
+    table.add_row({n.name, n.instance_type.empty() ? n.gpu_model : n.instance_type, std::string(name_of(n.kind)),
+                   shown_percent(*n.mean_utilization_pct, 1), percent_or_dash(n.p95_utilization_pct), amount(n.cost_per_month),
+                   shown_percent(n.coverage_pct), fmt::format("{}", fmt::join(n.findings, " "))});
   }
   if (table.empty()) return "";
   std::string out = heading("Instances below 30 % mean utilisation", colour) + table.render(colour, 2);
@@ -80,8 +94,12 @@ std::string low_nodes_table(const AuditReport& report, Colour colour) {
 
 std::string holders_table(const AuditReport& report, Colour colour) {
   if (report.holders.empty()) return "";
-  Table table({{"pod, container or job", Align::kLeft, 52}, {"client", Align::kLeft, 18}, {"GPU-hours", Align::kRight}, {"mean", Align::kRight},
-               {"idle", Align::kRight}, {"memory GB", Align::kRight}});
+  Table table({{"pod, container or job", Align::kLeft, 52},
+               {"client", Align::kLeft, 18},
+               {"GPU-hours", Align::kRight},
+               {"mean", Align::kRight},
+               {"idle", Align::kRight},
+               {"memory GB", Align::kRight}});
   for (size_t i = 0; i < std::min(report.holders.size(), kMostRows); ++i) {
     const HolderAudit& h = report.holders[i];
     table.add_row({h.name, h.client, grouped(h.gpu_hours), shown_percent(h.mean_utilization_pct, 1), shown_percent(h.idle_pct),
@@ -95,13 +113,15 @@ std::string clients_table(const AuditReport& report, Colour colour) {
   const AmountText amount(report);
   const std::vector<SpendPart> parts = spend_parts(report);
   std::vector<Column> columns = {{"client", Align::kLeft, 22}, {"total", Align::kRight}};
-  for (const SpendPart& part : parts) columns.push_back({std::string(part.name), Align::kRight});
+  for (const SpendPart& part : parts)
+    columns.push_back({std::string(part.name), Align::kRight});
   columns.push_back({"idle", Align::kRight});
   Table table(columns);
   for (size_t i = 0; i < std::min(report.clients.size(), kMostRows); ++i) {
     const ClientSpend& c = report.clients[i];
     std::vector<std::string> cells = {shown_client(c.client), amount(c.total)};
-    for (const SpendPart& part : parts) cells.push_back((c.*part.amount).is_zero() ? "–" : amount(c.*part.amount));
+    for (const SpendPart& part : parts)
+      cells.push_back((c.*part.amount).is_zero() ? "–" : amount(c.*part.amount));
     cells.push_back(c.inactive.is_zero() ? "–" : amount(c.inactive));
     table.add_row(std::move(cells));
   }
@@ -110,27 +130,32 @@ std::string clients_table(const AuditReport& report, Colour colour) {
   return out + and_more(report.clients.size());
 }
 
-std::string amounts_table(std::string_view title, const std::vector<NamedAmount>& amounts, const AuditReport& report, Colour colour) {
+std::string amounts_table(std::string_view title, const std::vector<NamedAmount>& amounts, const AuditReport& report,
+                          Colour colour) {
   const AmountText amount(report);
   Table table({{"what", Align::kLeft, 40}, {"a month", Align::kRight}, {"of the bill", Align::kRight}});
-  for (const NamedAmount& a : amounts) table.add_row({shown_cause(a.name), amount(a.amount), shown_percent(share_pct(a.amount, report.totals.bill_per_month), 1)});
+  for (const NamedAmount& a : amounts)
+    table.add_row({shown_cause(a.name), amount(a.amount), shown_percent(share_pct(a.amount, report.totals.bill_per_month), 1)});
   return table.empty() ? "" : heading(title, colour) + table.render(colour, 2);
 }
 
 std::string details(const Finding& f, Colour colour) {
   std::string out = fmt::format("{}  {}\n\n", toned(f.id, Tone::kStrong, colour), printable(f.title));
   out += wrapped(printable(describe(f.change)), kWidth, 2);
-  out += fmt::format("\n  Saves {} a month within the plan, {} alone. Confidence {}, risk {}, effort {}.\n", f.saving_per_month.to_text(),
-                     f.alone_per_month.to_text(), name_of(f.confidence), name_of(f.risk), name_of(f.effort));
+  out += fmt::format("\n  Saves {} a month within the plan, {} alone. Confidence {}, risk {}, effort {}.\n",
+                     f.saving_per_month.to_text(), f.alone_per_month.to_text(), name_of(f.confidence), name_of(f.risk),
+                     name_of(f.effort));
   if (!f.evidence.empty()) {
     Table table({{"evidence"}, {"", Align::kLeft, 70}});
-    for (const Evidence& e : f.evidence) table.add_row({e.label, e.value});
+    for (const Evidence& e : f.evidence)
+      table.add_row({e.label, e.value});
     out += '\n' + table.render(colour, 2);
   }
   if (!f.arithmetic.empty()) out += heading("Arithmetic", colour) + bullets(f.arithmetic);
   if (!f.caveats.empty()) out += heading("Caveats", colour) + bullets(f.caveats);
   if (!f.apply.empty()) out += heading("Apply", colour);
-  for (const std::string& command : f.apply) out += printable_lines(command) + "\n";
+  for (const std::string& command : f.apply)
+    out += printable_lines(command) + "\n";
   return out;
 }
 
@@ -158,7 +183,8 @@ Result<std::string> explain_finding(const AuditReport& report, std::string_view 
     for (const Finding& f : *list)
       if (f.id == id) return (list == &report.rejected ? "Considered, and not advised.\n\n" : "") + details(f, colour);
   std::vector<std::string> ids;
-  for (const Finding& f : report.findings) ids.push_back(f.id);
+  for (const Finding& f : report.findings)
+    ids.push_back(f.id);
   return make_error(ErrorCode::kNotFound, "no finding '{}' in this period; there are: {}", printable(id),
                     ids.empty() ? "none" : fmt::format("{}", fmt::join(ids, ", ")));
 }

@@ -24,7 +24,8 @@ size_t widest_line(const std::string& text) {
 
 TEST(AuditText, SaysBillPlanAndSaving) {
   const std::string text = audit_text(testing::agency_report(), Colour::kNo);
-  for (const char* words : {"2026-10-01 to 2026-10-31", "47,000.00 USD", "21,636.00 USD", "25,364.00 USD  54.0 % of the bill", "of 18,600 GPU-hours"})
+  for (const char* words :
+       {"2026-10-01 to 2026-10-31", "47,000.00 USD", "21,636.00 USD", "25,364.00 USD  54.0 % of the bill", "of 18,600 GPU-hours"})
     EXPECT_THAT(text, HasSubstr(words));
 }
 
@@ -35,8 +36,8 @@ TEST(AuditText, FitsIn120Columns) {
 
 TEST(AuditText, LongListsAreCutAndSayHowMuchIsLeft) {
   const std::string text = audit_text(testing::large_report(), Colour::kNo);
-  EXPECT_THAT(text, HasSubstr("… and 270 more"));    // of 300 findings, 30 shown
-  EXPECT_THAT(text, HasSubstr("… and 2985 more"));   // of 3,000 pods, 15 shown
+  EXPECT_THAT(text, HasSubstr("… and 270 more"));   // of 300 findings, 30 shown
+  EXPECT_THAT(text, HasSubstr("… and 2985 more"));  // of 3,000 pods, 15 shown
 }
 
 TEST(AuditText, WithoutTelemetryNothingIsSaidAboutUse) {
@@ -55,7 +56,8 @@ TEST(AuditText, NamesCannotReachTheTerminal) {
 TEST(ExplainFinding, ShowsEvidenceArithmeticCaveatsAndCommands) {
   const AuditReport report = testing::agency_report();
   const std::string text = explain_finding(report, "F-00000001", Colour::kNo).value();
-  for (const char* words : {"7.2 %", "744 h × 32.7726 USD = 24,382.81 USD", "keep 10 % on demand", "scontrol update NodeName=train-[01-12]", "11,639.05 USD"})
+  for (const char* words : {"7.2 %", "744 h × 32.7726 USD = 24,382.81 USD", "keep 10 % on demand",
+                            "scontrol update NodeName=train-[01-12]", "11,639.05 USD"})
     EXPECT_THAT(text, HasSubstr(words));
 }
 
@@ -84,7 +86,8 @@ TEST(Figures, LargeNumbersAreGrouped) {
 }
 
 TEST(Figures, IdleCausesAreSaidInWordsAndOtherNamesStay) {
-  for (size_t i = 1; i < kIdleCauseCount; ++i) EXPECT_NE(shown_cause(name_of(static_cast<IdleCause>(i))), name_of(static_cast<IdleCause>(i)));
+  for (size_t i = 1; i < kIdleCauseCount; ++i)
+    EXPECT_NE(shown_cause(name_of(static_cast<IdleCause>(i))), name_of(static_cast<IdleCause>(i)));
   EXPECT_EQ(shown_cause("serving"), "serving");
 }
 

@@ -20,15 +20,18 @@ std::string position(double share) {
 std::string drawn(const BarPart& part) {
   // A part of anything at all stays visible.
   const double end = std::max(part.end, part.begin + 1 / kGrid);
-  std::string out = fmt::format("<rect x=\"{}\" width=\"{}\" height=\"1\" class=\"{}\"", position(part.begin), position(end - part.begin), part.css_class);
+  std::string out = fmt::format("<rect x=\"{}\" width=\"{}\" height=\"1\" class=\"{}\"", position(part.begin),
+                                position(end - part.begin), part.css_class);
   if (part.opacity < 1) out += fmt::format(" fill-opacity=\"{:.2f}\"", part.opacity);
   return out + (part.tip.empty() ? "/>" : '>' + element("title", part.tip).str() + "</rect>");
 }
 
 Html drawing(const BarRow& row) {
   std::string parts;
-  for (const BarPart& part : row.parts) parts += drawn(part);
-  return Html::markup(fmt::format("<svg viewBox=\"0 0 {} 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">{}</svg>", kGrid, parts));
+  for (const BarPart& part : row.parts)
+    parts += drawn(part);
+  return Html::markup(
+      fmt::format("<svg viewBox=\"0 0 {} 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">{}</svg>", kGrid, parts));
 }
 
 }  // namespace
@@ -37,13 +40,18 @@ Html bar_rows(std::span<const BarRow> rows, std::string_view title, BarHeight he
   Html out;
   if (!scale.empty()) out += element("span", Html()) + scale + element("span", Html());
   for (const BarRow& row : rows)
-    out += element("span", {{"class", "bar-label"}}, Html::text(row.label)) + drawing(row) + element("span", {{"class", "bar-figure"}}, Html::text(row.figure));
-  return element("div", {{"class", height == BarHeight::kStrip ? "bars strips" : "bars"}, {"role", "group"}, {"aria-label", std::string(title)}}, out);
+    out += element("span", {{"class", "bar-label"}}, Html::text(row.label)) + drawing(row) +
+           element("span", {{"class", "bar-figure"}}, Html::text(row.figure));
+  return element(
+      "div",
+      {{"class", height == BarHeight::kStrip ? "bars strips" : "bars"}, {"role", "group"}, {"aria-label", std::string(title)}},
+      out);
 }
 
 Html legend(std::span<const LegendEntry> entries) {
   Html out;
-  for (const auto& [name, colour] : entries) out += element("span", {{"style", fmt::format("--swatch:var(--{})", colour)}}, Html::text(name));
+  for (const auto& [name, colour] : entries)
+    out += element("span", {{"style", fmt::format("--swatch:var(--{})", colour)}}, Html::text(name));
   return element("div", {{"class", "legend"}}, out);
 }
 

@@ -14,11 +14,11 @@ namespace stint {
 
 /// A filled stretch of the drawing.
 struct BarPart {
-  double begin = 0;              ///< share of the whole width, 0–1
-  double end = 0;                ///< ≥ begin
-  std::string_view css_class;    ///< a fill of the page's style sheet
-  std::string tip;               ///< shown on hover; may be empty
-  double opacity = 1;            ///< 0–1
+  double begin = 0;            ///< share of the whole width, 0–1
+  double end = 0;              ///< ≥ begin
+  std::string_view css_class;  ///< a fill of the page's style sheet
+  std::string tip;             ///< shown on hover; may be empty
+  double opacity = 1;          ///< 0–1
 };
 
 struct BarRow {

@@ -9,7 +9,8 @@ using Json = nlohmann::ordered_json;
 
 Json names(const std::vector<std::string>& texts) {
   Json out = Json::array();
-  for (const std::string& text : texts) out.push_back(printable(text));
+  for (const std::string& text : texts)
+    out.push_back(printable(text));
   return out;
 }
 
@@ -44,7 +45,8 @@ struct Details {
     out["mode"] = name_of(c.mode);
     out["keep"] = names(c.keep);
     out["placements"] = Json::array();
-    for (const ShareGpus::Placement& p : c.placements) out["placements"].push_back(placement(p, c.mode));
+    for (const ShareGpus::Placement& p : c.placements)
+      out["placements"].push_back(placement(p, c.mode));
   }
   void operator()(const SwitchMarket& c) const { out["to_market"] = name_of(c.to); }
   void operator()(const Commit& c) const {

@@ -19,7 +19,8 @@ std::string percent_or_dash(const std::optional<double>& value) { return value ?
 
 std::string grouped(double value) {
   std::string digits = fmt::format("{:.0f}", std::abs(value));
-  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
+  for (size_t i = digits.size(); i > 3; i -= 3)
+    digits.insert(i - 3, 1, ',');
   return (value < 0 && digits != "0" ? "−" : "") + digits;
 }
 
@@ -57,7 +58,9 @@ std::vector<SpendPart> spend_parts(const AuditReport& report) {
   }};
   std::vector<SpendPart> out;
   for (const SpendPart& part : kParts)
-    if (std::any_of(report.clients.begin(), report.clients.end(), [&](const ClientSpend& c) { return !(c.*part.amount).is_zero(); })) out.push_back(part);
+    if (std::any_of(report.clients.begin(), report.clients.end(),
+                    [&](const ClientSpend& c) { return !(c.*part.amount).is_zero(); }))
+      out.push_back(part);
   return out;
 }
 

@@ -44,7 +44,7 @@ struct SpendPart {
   std::string_view name;
   std::string_view css_class;
   std::string_view colour;
-  Money ClientSpend::*amount;
+  Money ClientSpend::* amount;
 };
 /// The heads under which anybody spent anything.
 std::vector<SpendPart> spend_parts(const AuditReport& report);

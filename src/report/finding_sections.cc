@@ -25,7 +25,8 @@ Html finding_body(const Finding& f) {
   if (nodes_of(f.change).size() > 1) facts.emplace_back("nodes", Html::text(listed(nodes_of(f.change))));
   facts.emplace_back("saving in the plan", Html::text(f.saving_per_month.to_text() + " a month"));
   facts.emplace_back("saving alone", Html::text(f.alone_per_month.to_text() + " a month"));
-  for (const Evidence& e : f.evidence) facts.emplace_back(e.label, Html::text(e.value));
+  for (const Evidence& e : f.evidence)
+    facts.emplace_back(e.label, Html::text(e.value));
   Html out = definitions(facts);
   if (!f.arithmetic.empty()) out += element("h3", "Arithmetic") + numbered_list(f.arithmetic);
   if (!f.caveats.empty()) out += element("h3", "Caveats") + bullet_list(f.caveats);
@@ -35,10 +36,11 @@ Html finding_body(const Finding& f) {
 }
 
 Html finding_entry(const Finding& f, const AmountText& amount) {
-  const Html meta = element("span", {{"class", "finding-meta"}},
-                            element("span", f.id) + badge(fmt::format("confidence {}", name_of(f.confidence)), tone_of_trust(f.confidence)) +
-                                badge(fmt::format("risk {}", name_of(f.risk)), tone_of_burden(f.risk)) +
-                                badge(fmt::format("effort {}", name_of(f.effort)), tone_of_burden(f.effort)));
+  const Html meta =
+      element("span", {{"class", "finding-meta"}},
+              element("span", f.id) + badge(fmt::format("confidence {}", name_of(f.confidence)), tone_of_trust(f.confidence)) +
+                  badge(fmt::format("risk {}", name_of(f.risk)), tone_of_burden(f.risk)) +
+                  badge(fmt::format("effort {}", name_of(f.effort)), tone_of_burden(f.effort)));
   const Html title = element("span", element("span", {{"class", "finding-title"}}, Html::text(f.title)) + meta);
   const Html saving = element("span", {{"class", "finding-amount good"}}, Html::text(amount.minus(f.saving_per_month)));
   return disclosure(title + saving, finding_body(f));
@@ -53,16 +55,20 @@ Html rejected_entry(const Finding& f) {
 
 Html plan_section(const AuditReport& report) {
   if (report.totals.bill_per_month.is_zero() && report.findings.empty()) return {};
-  return section("plan", "From the bill to the plan", fmt::format("A month, in {}.", report.totals.bill_per_month.currency().code()), plan_waterfall(report));
+  return section("plan", "From the bill to the plan",
+                 fmt::format("A month, in {}.", report.totals.bill_per_month.currency().code()), plan_waterfall(report));
 }
 
 Html findings_section(const AuditReport& report) {
   const AmountText amount(report);
   Html body;
-  for (const Finding& f : report.findings) body += finding_entry(f, amount);
-  if (body.empty()) return section("findings", "Findings", "", element("p", "Nothing found that saves money and can be shown from these data."));
+  for (const Finding& f : report.findings)
+    body += finding_entry(f, amount);
+  if (body.empty())
+    return section("findings", "Findings", "", element("p", "Nothing found that saves money and can be shown from these data."));
   return section("findings", "Findings",
-                 "Ranked by money a month. Each saving is what is left to save after the findings applied before it, so they add up to the plan. "
+                 "Ranked by money a month. Each saving is what is left to save after the findings applied before it, so they add "
+                 "up to the plan. "
                  "Open one for its evidence, its arithmetic and the commands that apply it.",
                  body);
 }
@@ -71,7 +77,8 @@ Html limits_section(const AuditReport& report) {
   Html body;
   if (!report.out_of_reach.empty()) body += bullet_list(report.out_of_reach);
   if (!report.rejected.empty()) body += element("h3", "Considered and not advised");
-  for (const Finding& f : report.rejected) body += rejected_entry(f);
+  for (const Finding& f : report.rejected)
+    body += rejected_entry(f);
   return body.empty() ? Html() : section("limits", "What the plan does not reach, and why", "", body);
 }
 

@@ -33,14 +33,25 @@ Html links_to(const std::vector<std::string>& findings) {
 }
 
 Html instances_table(const std::vector<const NodeAudit*>& nodes, const AmountText& amount) {
-  HtmlTable table({{"instance"}, {"hardware"}, {"work"}, {"client"}, {"market"}, {"a month", Align::kRight}, {"mean", Align::kRight},
-                   {"p95", Align::kRight}, {"memory peak of all, GB", Align::kRight}, {"telemetry"}, {"findings"}});
+  HtmlTable table({{"instance"},
+                   {"hardware"},
+                   {"work"},
+                   {"client"},
+                   {"market"},
+                   {"a month", Align::kRight},
+                   {"mean", Align::kRight},
+                   {"p95", Align::kRight},
+                   {"memory peak of all, GB", Align::kRight},
+                   {"telemetry"},
+                   {"findings"}});
   for (size_t i = 0; i < std::min(nodes.size(), kMostInstances); ++i) {
     const NodeAudit& n = *nodes[i];
-    table.add_row({Html::text(n.name), Html::text(hardware_of(n)), Html::text(name_of(n.kind)), Html::text(n.client), element("span", {{"class", "short"}}, Html::text(name_of(n.market))),
-                   Html::text(amount(n.cost_per_month)), Html::text(percent_or_dash(n.mean_utilization_pct)),
-                   Html::text(percent_or_dash(n.p95_utilization_pct)), Html::text(gigabytes(n.memory_peak) + " of " + gigabytes(n.memory_total)),
-                   badge(fmt::format("{}, {}", name_of(n.quality), shown_percent(n.coverage_pct)), tone_of(n.quality)), links_to(n.findings)});
+    table.add_row({Html::text(n.name), Html::text(hardware_of(n)), Html::text(name_of(n.kind)), Html::text(n.client),
+                   element("span", {{"class", "short"}}, Html::text(name_of(n.market))), Html::text(amount(n.cost_per_month)),
+                   Html::text(percent_or_dash(n.mean_utilization_pct)), Html::text(percent_or_dash(n.p95_utilization_pct)),
+                   Html::text(gigabytes(n.memory_peak) + " of " + gigabytes(n.memory_total)),
+                   badge(fmt::format("{}, {}", name_of(n.quality), shown_percent(n.coverage_pct)), tone_of(n.quality)),
+                   links_to(n.findings)});
   }
   return table.render("Instances below 30 %");
 }
@@ -64,7 +75,8 @@ Html diagnoses(const std::vector<const NodeAudit*>& nodes, const AmountText& amo
   HtmlTable table({{"diagnosis, and what helps"}, {"instances"}, {"a month", Align::kRight}});
   for (const auto& [text, group] : ranked) {
     const size_t named = std::min(group.nodes.size(), kMostNodesNamed);
-    std::string names = fmt::format("{}", fmt::join(group.nodes.begin(), group.nodes.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+    std::string names =
+        fmt::format("{}", fmt::join(group.nodes.begin(), group.nodes.begin() + static_cast<std::ptrdiff_t>(named), ", "));
     if (named < group.nodes.size()) names += fmt::format(" and {} more", group.nodes.size() - named);
     table.add_text_row({text, names, amount(group.cost)});
   }
@@ -78,7 +90,8 @@ Html quality_table(const AuditReport& report) {
   };
   const Money zero = Money::nanos(0, report.totals.bill_per_month.currency());
   std::array<Sum, 4> sums;
-  for (Sum& sum : sums) sum.cost = zero;
+  for (Sum& sum : sums)
+    sum.cost = zero;
   for (const NodeAudit& n : report.nodes) {
     Sum& sum = sums[static_cast<size_t>(n.quality)];
     ++sum.nodes;
@@ -98,7 +111,12 @@ Html quality_table(const AuditReport& report) {
 
 Html imports_table(const AuditReport& report) {
   if (report.imports.empty()) return {};
-  HtmlTable table({{"source"}, {"format"}, {"taken", Align::kRight}, {"refused", Align::kRight}, {"duplicates", Align::kRight}, {"imported, UTC"}});
+  HtmlTable table({{"source"},
+                   {"format"},
+                   {"taken", Align::kRight},
+                   {"refused", Align::kRight},
+                   {"duplicates", Align::kRight},
+                   {"imported, UTC"}});
   for (const ImportRecord& r : report.imports)
     table.add_text_row({r.source, r.kind, grouped(static_cast<double>(r.accepted)), grouped(static_cast<double>(r.rejected)),
                         grouped(static_cast<double>(r.duplicates)), format_utc(Instant::from_seconds(r.imported_at.seconds()))});
@@ -109,14 +127,16 @@ Html imports_table(const AuditReport& report) {
 
 Html fleet_section(const AuditReport& report) {
   if (report.heat.empty()) return {};
-  return section("fleet", "The fleet by hour of the week", "Mean utilisation of each instance's GPUs, UTC. The figure is the mean over the week.", heat_map(report));
+  return section("fleet", "The fleet by hour of the week",
+                 "Mean utilisation of each instance's GPUs, UTC. The figure is the mean over the week.", heat_map(report));
 }
 
 Html curve_section(const AuditReport& report) {
   const Html curve = utilization_curve(report);
   if (curve.empty()) return {};
   return section("curve", "What idleness costs",
-                 "A useful GPU-hour costs the price of a GPU-hour divided by its utilisation. One point an instance, larger where it costs more; "
+                 "A useful GPU-hour costs the price of a GPU-hour divided by its utilisation. One point an instance, larger "
+                 "where it costs more; "
                  "the line is the fleet's mean price.",
                  curve);
 }
@@ -127,7 +147,8 @@ Html instances_section(const AuditReport& report) {
     if (is_low(n)) low.push_back(&n);
   if (low.empty()) return {};
   const AmountText amount(report);
-  std::string lead = fmt::format("{} of {} instances. Mean and 95th percentile over the hours with telemetry; memory per GPU.", low.size(), report.nodes.size());
+  std::string lead = fmt::format("{} of {} instances. Mean and 95th percentile over the hours with telemetry; memory per GPU.",
+                                 low.size(), report.nodes.size());
   if (low.size() > kMostInstances) lead += fmt::format(" The {} dearest are listed; the JSON has all.", kMostInstances);
   return section("instances", "Instances below 30 %", lead,
                  instances_table(low, amount) + diagnoses(low, amount, Money::nanos(0, report.totals.bill_per_month.currency())));
@@ -135,15 +156,21 @@ Html instances_section(const AuditReport& report) {
 
 Html holders_section(const AuditReport& report) {
   if (report.holders.empty()) return {};
-  HtmlTable table({{"pod, container or job"}, {"client"}, {"GPU-hours", Align::kRight}, {"mean", Align::kRight}, {"samples idle", Align::kRight},
-                   {"memory held, GB", Align::kRight}, {"coverage", Align::kRight}});
+  HtmlTable table({{"pod, container or job"},
+                   {"client"},
+                   {"GPU-hours", Align::kRight},
+                   {"mean", Align::kRight},
+                   {"samples idle", Align::kRight},
+                   {"memory held, GB", Align::kRight},
+                   {"coverage", Align::kRight}});
   for (size_t i = 0; i < std::min(report.holders.size(), kMostHolders); ++i) {
     const HolderAudit& h = report.holders[i];
-    table.add_text_row({h.name, h.client, grouped(h.gpu_hours), shown_percent(h.mean_utilization_pct, 1), shown_percent(h.idle_pct), gigabytes(h.memory_mean),
-                        shown_percent(h.coverage_pct)});
+    table.add_text_row({h.name, h.client, grouped(h.gpu_hours), shown_percent(h.mean_utilization_pct, 1),
+                        shown_percent(h.idle_pct), gigabytes(h.memory_mean), shown_percent(h.coverage_pct)});
   }
   const std::string lead = report.holders.size() > kMostHolders
-                               ? fmt::format("The {} largest of {}; the JSON has all.", kMostHolders, grouped(static_cast<double>(report.holders.size())))
+                               ? fmt::format("The {} largest of {}; the JSON has all.", kMostHolders,
+                                             grouped(static_cast<double>(report.holders.size())))
                                : "By GPU-hours, as telemetry names them.";
   return section("holders", "Who held the GPUs", lead, table.render("Who held the GPUs"));
 }

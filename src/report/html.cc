@@ -38,7 +38,8 @@ std::string_view class_of(Tone tone) {
 
 Html list_of(std::string_view tag, std::span<const std::string> lines) {
   Html items;
-  for (const std::string& line : lines) items += element("li", line);
+  for (const std::string& line : lines)
+    items += element("li", line);
   return element(tag, items);
 }
 
@@ -63,13 +64,15 @@ Html element(std::string_view tag, const Html& content) { return element(tag, {}
 Html element(std::string_view tag, std::string_view text) { return element(tag, {}, Html::text(text)); }
 
 std::string html_page(const PageText& text, const Html& body) {
-  const Html head = Html::markup("<meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
-                                 "<meta name=\"generator\" content=\"stint\">") +
+  const Html head = Html::markup(
+                        "<meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
+                        "<meta name=\"generator\" content=\"stint\">") +
                     element("title", text.title) + Html::markup(fmt::format("<style>{}</style>", page_style()));
   const Html header = element("p", {{"class", "kicker"}}, Html::text(text.kicker)) + element("h1", text.title) +
                       element("p", {{"class", "subtitle"}}, Html::text(text.subtitle));
   const Html main = element("header", header) + body + element("footer", text.footer);
-  return "<!doctype html>\n" + element("html", {{"lang", "en"}}, element("head", head) + element("body", element("main", main))).str() + "\n";
+  return "<!doctype html>\n" +
+         element("html", {{"lang", "en"}}, element("head", head) + element("body", element("main", main))).str() + "\n";
 }
 
 Html section(std::string_view id, std::string_view title, std::string_view lead, const Html& body) {
@@ -102,7 +105,8 @@ void HtmlTable::add_row(std::vector<Html> cells) {
 
 void HtmlTable::add_text_row(const std::vector<std::string>& cells) {
   std::vector<Html> markup;
-  for (const std::string& cell : cells) markup.push_back(Html::text(cell));
+  for (const std::string& cell : cells)
+    markup.push_back(Html::text(cell));
   add_row(std::move(markup));
 }
 
@@ -119,16 +123,19 @@ Html HtmlTable::render(std::string_view caption) const {
   Html body;
   for (const Row& row : rows_) {
     Html cells = element("th", {{"scope", "row"}, {"class", side(0)}}, row.cells[0]);
-    for (size_t c = 1; c < columns_.size(); ++c) cells += element("td", {{"class", side(c)}}, row.cells[c]);
+    for (size_t c = 1; c < columns_.size(); ++c)
+      cells += element("td", {{"class", side(c)}}, row.cells[c]);
     body += element("tr", {{"class", row.total ? "total" : ""}}, cells);
   }
-  const Html table = element("table", {{"aria-label", std::string(caption)}}, element("thead", element("tr", head)) + element("tbody", body));
+  const Html table =
+      element("table", {{"aria-label", std::string(caption)}}, element("thead", element("tr", head)) + element("tbody", body));
   return element("div", {{"class", "scroll"}}, table);
 }
 
 Html definitions(std::span<const std::pair<std::string, Html>> entries) {
   Html out;
-  for (const auto& [label, value] : entries) out += element("dt", label) + element("dd", value);
+  for (const auto& [label, value] : entries)
+    out += element("dt", label) + element("dd", value);
   return element("dl", out);
 }
 

@@ -24,7 +24,10 @@ class Html {
   static Html text(std::string_view text);
   /// Our own markup, never text from outside.
   static Html markup(std::string markup);
-  Html& operator+=(const Html& other) { markup_ += other.markup_; return *this; }
+  Html& operator+=(const Html& other) {
+    markup_ += other.markup_;
+    return *this;
+  }
   friend Html operator+(Html a, const Html& b) { return a += b; }
   [[nodiscard]] const std::string& str() const { return markup_; }
   [[nodiscard]] bool empty() const { return markup_.empty(); }
@@ -40,9 +43,9 @@ Html element(std::string_view tag, const Html& content);
 Html element(std::string_view tag, std::string_view text);
 
 struct PageText {
-  std::string title;      ///< also the document's title
-  std::string kicker;     ///< small line above the title: what kind of document
-  std::string subtitle;   ///< line below it: period, basis
+  std::string title;     ///< also the document's title
+  std::string kicker;    ///< small line above the title: what kind of document
+  std::string subtitle;  ///< line below it: period, basis
   std::string footer;
 };
 /// A whole document, from doctype to `</html>`.

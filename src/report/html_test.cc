@@ -13,7 +13,8 @@ using ::testing::Not;
 
 TEST(Html, TextIsEscapedInContentAndAttributes) {
   EXPECT_EQ(Html::text("<b>&\"'").str(), "&lt;b&gt;&amp;&quot;&#39;");
-  EXPECT_EQ(element("p", {{"title", "\"><script>"}}, Html::text("a\x1b")).str(), "<p title=\"&quot;&gt;&lt;script&gt;\">a\uFFFD</p>");
+  EXPECT_EQ(element("p", {{"title", "\"><script>"}}, Html::text("a\x1b")).str(),
+            "<p title=\"&quot;&gt;&lt;script&gt;\">a\uFFFD</p>");
 }
 
 TEST(Html, AnEmptyAttributeIsLeftOut) { EXPECT_EQ(element("p", {{"class", ""}}, Html()).str(), "<p></p>"); }
@@ -25,7 +26,8 @@ TEST(HtmlPage, IsOneWholeDocumentWithoutOutsideReferences) {
   EXPECT_THAT(page, HasSubstr("<title>Title &amp; more</title>"));
   EXPECT_THAT(page, HasSubstr("prefers-color-scheme:dark"));
   EXPECT_THAT(page, HasSubstr("@page{size:A4"));
-  for (const char* outside : {"<script", "<link", "url(", "@import", "http:", "https:"}) EXPECT_THAT(page, Not(HasSubstr(outside)));
+  for (const char* outside : {"<script", "<link", "url(", "@import", "http:", "https:"})
+    EXPECT_THAT(page, Not(HasSubstr(outside)));
 }
 
 TEST(HtmlTable, RowsHaveAHeaderAndFiguresStandRight) {
@@ -41,7 +43,9 @@ TEST(CodeBlock, KeepsLines) { EXPECT_EQ(code_block("a && b\nc").str(), "<pre>a &
 
 TEST(BarRows, PartsLieInThousandthsOfTheWidth) {
   const std::vector<BarRow> rows = {{"x <y>", {{0.25, 0.75, "s1", "tip", 0.5}}, "50"}};
-  EXPECT_THAT(bar_rows(rows, "t").str(), HasSubstr("<rect x=\"250\" width=\"500\" height=\"1\" class=\"s1\" fill-opacity=\"0.50\"><title>tip</title></rect>"));
+  EXPECT_THAT(
+      bar_rows(rows, "t").str(),
+      HasSubstr("<rect x=\"250\" width=\"500\" height=\"1\" class=\"s1\" fill-opacity=\"0.50\"><title>tip</title></rect>"));
   EXPECT_THAT(bar_rows(rows, "t").str(), HasSubstr("x &lt;y&gt;"));
 }
 

@@ -12,16 +12,20 @@ Html clients_table(const AuditReport& report) {
   const AmountText amount(report);
   const std::vector<SpendPart> parts = spend_parts(report);
   std::vector<Column> columns = {{"client"}, {"total", Align::kRight}};
-  for (const SpendPart& part : parts) columns.push_back({std::string(part.name), Align::kRight});
-  for (const char* heading : {"of it held but idle", "GPU-hours", "used"}) columns.push_back({heading, Align::kRight});
+  for (const SpendPart& part : parts)
+    columns.push_back({std::string(part.name), Align::kRight});
+  for (const char* heading : {"of it held but idle", "GPU-hours", "used"})
+    columns.push_back({heading, Align::kRight});
   const auto cell = [&](Money m) { return m.is_zero() ? "–" : amount(m); };
   HtmlTable table(columns);
   Money sum = Money::nanos(0, report.totals.bill_per_month.currency());
   for (const ClientSpend& c : report.clients) {
     sum += c.total;
     std::vector<std::string> cells = {shown_client(c.client), amount(c.total)};
-    for (const SpendPart& part : parts) cells.push_back(cell(c.*part.amount));
-    cells.insert(cells.end(), {cell(c.inactive), c.gpu_hours > 0 ? grouped(c.gpu_hours) : "–", c.gpu_hours > 0 ? shown_percent(c.mean_utilization_pct) : "–"});
+    for (const SpendPart& part : parts)
+      cells.push_back(cell(c.*part.amount));
+    cells.insert(cells.end(), {cell(c.inactive), c.gpu_hours > 0 ? grouped(c.gpu_hours) : "–",
+                               c.gpu_hours > 0 ? shown_percent(c.mean_utilization_pct) : "–"});
     table.add_text_row(cells);
   }
   std::vector<Html> total(columns.size());
@@ -35,22 +39,26 @@ Html clients_table(const AuditReport& report) {
 
 Html clients_section(const AuditReport& report) {
   if (report.clients.empty()) return {};
-  return section("clients", "Bill by client",
-                 fmt::format("Every line of the bill, to whoever used it; common cost in proportion to GPU money. A month, in {}.",
-                             report.totals.bill_per_month.currency().code()),
-                 client_bars(report) + clients_table(report));
+  return section(
+      "clients", "Bill by client",
+      fmt::format("Every line of the bill, to whoever used it; common cost in proportion to GPU money. A month, in {}.",
+                  report.totals.bill_per_month.currency().code()),
+      client_bars(report) + clients_table(report));
 }
 
 Html idle_section(const AuditReport& report) {
   if (report.idle_causes.empty() && report.categories.empty()) return {};
   Html body;
-  if (!report.idle_causes.empty()) body += element("h3", "Idle money by cause") + amount_bars(report, report.idle_causes, "Idle money by cause");
-  if (!report.categories.empty()) body += element("h3", "Spend by category") + amount_bars(report, report.categories, "Spend by category");
-  return section("idle", "Idle money, and what the money is for",
-                 fmt::format("A month, in {}, with the share of the bill. Held, but idle: somebody had the GPU and no kernel ran. "
-                             "Stranded: free, but impossible to give out.",
-                             report.totals.bill_per_month.currency().code()),
-                 body);
+  if (!report.idle_causes.empty())
+    body += element("h3", "Idle money by cause") + amount_bars(report, report.idle_causes, "Idle money by cause");
+  if (!report.categories.empty())
+    body += element("h3", "Spend by category") + amount_bars(report, report.categories, "Spend by category");
+  return section(
+      "idle", "Idle money, and what the money is for",
+      fmt::format("A month, in {}, with the share of the bill. Held, but idle: somebody had the GPU and no kernel ran. "
+                  "Stranded: free, but impossible to give out.",
+                  report.totals.bill_per_month.currency().code()),
+      body);
 }
 
 }  // namespace stint

@@ -66,10 +66,10 @@ svg .heat{fill:var(--accent)}svg .none{fill:var(--none)}
 .chart svg{max-width:860px}
 .bars{display:grid;grid-template-columns:minmax(120px,26%) minmax(0,1fr) max-content;gap:7px 14px;align-items:center;font-size:13.5px}
 .bars svg{height:16px}
-.bar-label{line-height:1.25;overflow-wrap:anywhere}
+.bar-label{line-height:1.25;overflow-wrap:anywhere;display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:3;overflow:hidden}
 .bar-figure{text-align:right;white-space:pre}
 .strips{row-gap:2px;font-size:12px}.strips svg{height:13px}.strips .bar-figure{color:var(--soft)}
-.strips .bar-label{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.strips .bar-label{display:block;text-overflow:ellipsis;white-space:nowrap}
 .days{display:grid;grid-template-columns:repeat(7,1fr);color:var(--soft)}.days span{border-left:1px solid var(--line);padding-left:4px}
 .ramp{display:flex;align-items:center;gap:8px;margin-top:12px;font-size:12.5px;color:var(--soft)}.ramp svg{width:110px;height:10px}
 .ramp svg+span+svg{width:14px;margin-left:14px}

@@ -31,13 +31,12 @@ std::string toned(std::string_view text, Tone tone, Colour colour) {
   return std::string(escape_of(tone)) + std::string(text) + "\x1b[0m";
 }
 
-Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
-  CHECK(!columns_.empty(), "a table without columns");
-}
+Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) { CHECK(!columns_.empty(), "a table without columns"); }
 
 void Table::add_row(std::vector<std::string> cells, Tone tone) {
   CHECK(cells.size() == columns_.size(), "{} cells for {} columns", cells.size(), columns_.size());
-  for (size_t i = 0; i < cells.size(); ++i) cells[i] = cut_to_width(printable(cells[i]), columns_[i].max_width);
+  for (size_t i = 0; i < cells.size(); ++i)
+    cells[i] = cut_to_width(printable(cells[i]), columns_[i].max_width);
   rows_.push_back({std::move(cells), std::vector<Tone>(columns_.size(), tone), rule_pending_});
   rule_pending_ = false;
 }
@@ -51,9 +50,11 @@ void Table::add_rule() { rule_pending_ = true; }
 
 std::string Table::render(Colour colour, size_t indent) const {
   std::vector<size_t> widths;
-  for (const Column& c : columns_) widths.push_back(display_width(c.heading));
+  for (const Column& c : columns_)
+    widths.push_back(display_width(c.heading));
   for (const Row& row : rows_)
-    for (size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], display_width(row.cells[i]));
+    for (size_t i = 0; i < widths.size(); ++i)
+      widths[i] = std::max(widths[i], display_width(row.cells[i]));
 
   const std::string margin(indent, ' ');
   std::string out;
@@ -73,7 +74,8 @@ std::string Table::render(Colour colour, size_t indent) const {
   std::string rule = margin;
   for (size_t i = 0; i < widths.size(); ++i) {
     if (i > 0) rule += kGap;
-    for (size_t k = 0; k < widths[i]; ++k) rule += "─";
+    for (size_t k = 0; k < widths[i]; ++k)
+      rule += "─";
   }
   rule += '\n';
 

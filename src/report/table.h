@@ -17,9 +17,9 @@ enum class Tone { kPlain, kStrong, kMuted, kGood, kWarn, kBad };
 std::string toned(std::string_view text, Tone tone, Colour colour);
 
 struct Column {
-  std::string heading;       ///< with the unit
+  std::string heading;  ///< with the unit
   Align align = Align::kLeft;
-  size_t max_width = 0;      ///< longer cells are cut with `…`; 0 = as wide as needed
+  size_t max_width = 0;  ///< longer cells are cut with `…`; 0 = as wide as needed
 };
 
 class Table {

@@ -23,10 +23,20 @@ Decoded decode(std::string_view text, size_t at) {
   size_t length = 0;
   char32_t smallest = 0;
   char32_t code = 0;
-  if (first >= 0xC2 && first <= 0xDF) { length = 2; smallest = 0x80; code = first & 0x1Fu; }
-  else if (first >= 0xE0 && first <= 0xEF) { length = 3; smallest = 0x800; code = first & 0x0Fu; }
-  else if (first >= 0xF0 && first <= 0xF4) { length = 4; smallest = 0x10000; code = first & 0x07u; }
-  else return {};
+  if (first >= 0xC2 && first <= 0xDF) {
+    length = 2;
+    smallest = 0x80;
+    code = first & 0x1Fu;
+  } else if (first >= 0xE0 && first <= 0xEF) {
+    length = 3;
+    smallest = 0x800;
+    code = first & 0x0Fu;
+  } else if (first >= 0xF0 && first <= 0xF4) {
+    length = 4;
+    smallest = 0x10000;
+    code = first & 0x07u;
+  } else
+    return {};
   for (size_t i = 1; i < length; ++i) {
     if (at + i >= text.size() || (byte(at + i) & 0xC0u) != 0x80u) return {0, i, false};
     code = (code << 6u) | (byte(at + i) & 0x3Fu);
@@ -47,17 +57,25 @@ bool contains(const std::array<Range, N>& ranges, char32_t code) {
 
 bool is_unsafe(char32_t code) {
   // C0 and C1 controls; marks that reverse the reading direction; line and paragraph separators.
-  constexpr std::array<Range, 7> kUnsafe = {{{0x00, 0x1F}, {0x7F, 0x9F}, {0x061C, 0x061C}, {0x200E, 0x200F},
-                                            {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFEFF, 0xFEFF}}};
+  constexpr std::array<Range, 7> kUnsafe = {
+      {{0x00, 0x1F}, {0x7F, 0x9F}, {0x061C, 0x061C}, {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFEFF, 0xFEFF}}};
   return contains(kUnsafe, code);
 }
 
 size_t width_of(char32_t code) {
   // The blocks of Unicode's EastAsianWidth.txt that are W or F, and the combining marks that occur in names.
-  constexpr std::array<Range, 6> kZero = {{{0x0300, 0x036F}, {0x0483, 0x0489}, {0x1AB0, 0x1AFF}, {0x200B, 0x200D},
-                                          {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}}};
-  constexpr std::array<Range, 10> kWide = {{{0x1100, 0x115F}, {0x2E80, 0x303E}, {0x3041, 0xA4CF}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF},
-                                           {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}}};
+  constexpr std::array<Range, 6> kZero = {
+      {{0x0300, 0x036F}, {0x0483, 0x0489}, {0x1AB0, 0x1AFF}, {0x200B, 0x200D}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}}};
+  constexpr std::array<Range, 10> kWide = {{{0x1100, 0x115F},
+                                            {0x2E80, 0x303E},
+                                            {0x3041, 0xA4CF},
+                                            {0xAC00, 0xD7A3},
+                                            {0xF900, 0xFAFF},
+                                            {0xFE30, 0xFE6F},
+                                            {0xFF00, 0xFF60},
+                                            {0xFFE0, 0xFFE6},
+                                            {0x1F300, 0x1FAFF},
+                                            {0x20000, 0x3FFFD}}};
   if (code < 0x300) return 1;
   if (contains(kZero, code)) return 0;
   return contains(kWide, code) ? 2 : 1;

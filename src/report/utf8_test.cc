@@ -14,9 +14,14 @@ TEST(Printable, ReplacesWhatMovesTheCursorOrTurnsTheReadingDirection) {
 
 TEST(Printable, ReplacesInvalidUtf8AndKeepsTheRest) {
   EXPECT_EQ(printable("Bl\xC3\xA5"), "Blå");
-  EXPECT_EQ(printable("\xFF" "a\xC3"), "\uFFFDa\uFFFD");
+  EXPECT_EQ(printable("\xFF"
+                      "a\xC3"),
+            "\uFFFDa\uFFFD");
   EXPECT_EQ(printable("\xC0\xAF"), "\uFFFD\uFFFD") << "an overlong slash";
-  EXPECT_EQ(printable("\xED\xA0\x80" "x"), "\uFFFDx") << "a surrogate";
+  EXPECT_EQ(printable("\xED\xA0\x80"
+                      "x"),
+            "\uFFFDx")
+      << "a surrogate";
   EXPECT_EQ(printable("\xF4\x90\x80\x80"), "\uFFFD") << "beyond U+10FFFF";
 }
 

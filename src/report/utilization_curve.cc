@@ -34,7 +34,8 @@ std::vector<double> logarithmic_ticks(double lowest, double highest) {
     for (const double lead : {1.0, 2.0, 5.0}) {
       if (!ticks.empty() && ticks.back() >= highest) break;
       ticks.push_back(lead * std::pow(10, decade));
-      while (ticks.size() > 1 && ticks[1] <= lowest) ticks.erase(ticks.begin());
+      while (ticks.size() > 1 && ticks[1] <= lowest)
+        ticks.erase(ticks.begin());
     }
   if (ticks.size() == 1) ticks.push_back(ticks[0] * 2);
   return ticks;
@@ -46,7 +47,8 @@ void draw_axes(Svg& svg, const Plane& plane, const std::vector<double>& ticks, s
     svg.line(kLeft, plane.y(cost), kWidth - kRight, plane.y(cost), "axis");
     svg.text(kLeft - 8, plane.y(cost) + 4, fmt::format("{:g}", cost), Anchor::kEnd, "soft");
   }
-  for (int pct = 0; pct <= 100; pct += 10) svg.text(Plane::x(pct), bottom + 18, fmt::format("{}", pct), Anchor::kMiddle, "soft");
+  for (int pct = 0; pct <= 100; pct += 10)
+    svg.text(Plane::x(pct), bottom + 18, fmt::format("{}", pct), Anchor::kMiddle, "soft");
   svg.line(kLeft, bottom, kWidth - kRight, bottom, "frame");
   svg.line(Plane::x(kGoalPct), kTop, Plane::x(kGoalPct), bottom, "goal");
   svg.text(Plane::x(kGoalPct) + 6, kTop + 12, "goal: 70 %", Anchor::kStart, "goal-text");
@@ -75,20 +77,23 @@ Html utilization_curve(const AuditReport& report) {
   const auto cheaper = [](const CurvePoint& a, const CurvePoint& b) { return a.per_useful_gpu_hour < b.per_useful_gpu_hour; };
   const auto [least, most] = std::minmax_element(points.begin(), points.end(), cheaper);
   const double fleet_price = report.totals.per_useful_gpu_hour.to_double() * report.totals.mean_utilization_pct / 100;
-  const double lowest = fleet_price > 0 ? std::min(least->per_useful_gpu_hour.to_double(), fleet_price) : least->per_useful_gpu_hour.to_double();
+  const double lowest =
+      fleet_price > 0 ? std::min(least->per_useful_gpu_hour.to_double(), fleet_price) : least->per_useful_gpu_hour.to_double();
   const std::vector<double> ticks = logarithmic_ticks(lowest, most->per_useful_gpu_hour.to_double());
   const Plane plane(ticks.front(), ticks.back());
 
   std::map<std::string, double> cost_of;
   double dearest = 1e-9;
-  for (const NodeAudit& n : report.nodes) dearest = std::max(dearest, cost_of[n.name] = std::max(n.cost_per_month.to_double(), 0.0));
+  for (const NodeAudit& n : report.nodes)
+    dearest = std::max(dearest, cost_of[n.name] = std::max(n.cost_per_month.to_double(), 0.0));
   Svg svg(kWidth, kHeight, "Utilisation against the price of a useful GPU-hour");
   draw_axes(svg, plane, ticks, report.totals.bill_per_month.currency().code());
   if (fleet_price > 0) draw_fleet_price(svg, plane, fleet_price, ticks.front(), ticks.back());
   for (const CurvePoint& p : points) {
     const double radius = 3 + 5 * std::sqrt(cost_of[p.node] / dearest);  // the area beyond the smallest grows with the cost
     svg.circle(Plane::x(p.utilization_pct), plane.y(p.per_useful_gpu_hour.to_double()), radius, "point",
-               fmt::format("{}: {} used, {} per useful GPU-hour", p.node, shown_percent(p.utilization_pct, 1), p.per_useful_gpu_hour.to_text()));
+               fmt::format("{}: {} used, {} per useful GPU-hour", p.node, shown_percent(p.utilization_pct, 1),
+                           p.per_useful_gpu_hour.to_text()));
   }
   return svg.render();
 }
