@@ -10,15 +10,15 @@
 
 namespace {
 
-constexpr const char* kMetrics[] = {"DCGM_FI_DEV_GPU_UTIL",    "DCGM_FI_DEV_FB_USED",        "DCGM_FI_DEV_FB_FREE",
-                                    "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_GPU_TEMP",       "DCGM_FI_DEV_SM_CLOCK",
-                                    "DCGM_FI_DEV_MEM_COPY_UTIL", "DCGM_FI_PROF_DRAM_ACTIVE"};
+constexpr const char* kMetrics[] = {"DCGM_FI_DEV_GPU_UTIL",       "DCGM_FI_DEV_FB_USED",          "DCGM_FI_PROF_SM_ACTIVE",
+                                    "DCGM_FI_DEV_POWER_USAGE",    "DCGM_FI_DEV_GPU_TEMP",         "DCGM_FI_DEV_SM_CLOCK",
+                                    "DCGM_FI_PROF_SM_OCCUPANCY",  "DCGM_FI_PROF_DRAM_ACTIVE"};
 constexpr int64_t kMetricCount = 8;
 
 std::string value_of(int64_t metric, stint::Prng& prng) {
   switch (metric) {
-    case 0: case 6: return std::to_string(prng.below(101));
-    case 1: case 2: return std::to_string(2000 + prng.below(40) * 1000);
+    case 0: return std::to_string(prng.below(101));
+    case 1: return std::to_string(2000 + prng.below(40) * 1000);
     case 3: return fmt::format("{:.3f}", 60 + prng.uniform() * 340);
     case 4: return std::to_string(30 + prng.below(50));
     case 5: return std::to_string(210 + prng.below(80) * 15);
