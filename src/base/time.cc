@@ -172,13 +172,13 @@ Result<Interval> parse_month(std::string_view text) {
   const bool dash = year && take_char(rest, '-');
   const auto month = dash ? take_digits(rest, 2) : std::nullopt;
   if (!month || !rest.empty() || *month < 1 || *month > 12 || *year < 1678 || *year > 2261)
-    return invalid("'{}' is no month: write it as 2026-10", text);
+    return invalid("'{}' is no month: write it as 2026-10", excerpt(text));
   return month_of(from_civil({.year = *year, .month = *month}));
 }
 
 Result<Instant> parse_instant(std::string_view text, ZonelessOffset zoneless) {
   if (const auto t = parse_instant_or_none(trim(text), zoneless)) return *t;
-  return invalid("'{}' is no time: write it as 2026-10-01T00:00:00Z or 2026-10-01", text);
+  return invalid("'{}' is no time: write it as 2026-10-01T00:00:00Z or 2026-10-01", excerpt(text));
 }
 
 std::string format_utc(Instant t) {
@@ -196,30 +196,30 @@ std::string format_utc(Instant t) {
 std::string format_date(Instant t) { return format_utc(t).substr(0, 10); }
 
 Result<Duration> parse_duration(std::string_view text) {
+  constexpr int64_t kMostMilliseconds = 9'000'000'000'000;  // 285 years: what int64 nanoseconds hold, rounded down
+  const auto milliseconds_in = [](std::string_view unit) -> int64_t {
+    if (unit == "ms") return 1;
+    if (unit == "s") return 1000;
+    if (unit == "m" || unit == "min") return 60'000;
+    if (unit == "h") return 3'600'000;
+    if (unit == "d") return 86'400'000;
+    return unit == "w" ? 7 * 86'400'000 : 0;
+  };
   std::string_view rest = trim(text);
-  Duration total;
-  bool any = false;
-  while (!rest.empty()) {
-    const size_t digits = rest.find_first_not_of("0123456789");
-    if (digits == 0 || digits == std::string_view::npos || digits > 9) break;
+  int64_t total = 0;
+  bool sound = !rest.empty();
+  while (sound && !rest.empty()) {
+    const size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
     const auto number = parse_int(rest.substr(0, digits));
     rest.remove_prefix(digits);
     const size_t letters = std::min(rest.find_first_of("0123456789"), rest.size());
-    const std::string_view unit = rest.substr(0, letters);
+    const int64_t unit = milliseconds_in(rest.substr(0, letters));
     rest.remove_prefix(letters);
-    int64_t seconds = 0;
-    if (unit == "ms") { total += Duration::milliseconds(*number); any = true; continue; }
-    if (unit == "s") seconds = 1;
-    if (unit == "m" || unit == "min") seconds = 60;
-    if (unit == "h") seconds = 3600;
-    if (unit == "d") seconds = 86400;
-    if (unit == "w") seconds = 7 * 86400;
-    if (seconds == 0 || *number > 9'000'000'000 / seconds) return invalid("'{}' is no duration: write 90s, 15m, 24h or 7d", text);
-    total += Duration::seconds(*number * seconds);
-    any = true;
+    sound = number && unit > 0 && *number <= (kMostMilliseconds - total) / unit;
+    if (sound) total += *number * unit;
   }
-  if (!any || !rest.empty()) return invalid("'{}' is no duration: write 90s, 15m, 24h or 7d", text);
-  return total;
+  if (!sound) return invalid("'{}' is no duration: write 90s, 15m, 24h or 7d, at most 285 years", excerpt(text));
+  return Duration::milliseconds(total);
 }
 
 }  // namespace stint

@@ -76,6 +76,9 @@ TEST(Time, Durations) {
   EXPECT_EQ(parse_duration("1h30m").value(), Duration::minutes(90));
   EXPECT_EQ(parse_duration("7d").value(), Duration::hours(168));
   EXPECT_EQ(parse_duration("50ms").value(), Duration::milliseconds(50));
+  // Each part fits, their sum does not: int64 nanoseconds end at 292 years.
+  EXPECT_FALSE(parse_duration("100000d6000d5000d").ok());
+  EXPECT_FALSE(parse_duration("64485d50505d").ok());
   for (const char* text : {"", "5", "h", "-5s", "5 parsecs", "99999999999s", "1h "})
     EXPECT_EQ(parse_duration(text).ok(), std::string_view(text) == "1h ") << text;
 }
