@@ -77,6 +77,7 @@ NodeAudit node_view(const NodeFacts& facts, const FleetFacts& fleet, const Usage
                  .client = facts.client,
                  .gpu_count = facts.gpu_count,
                  .hours = facts.hours,
+                 .priced = facts.priced,
                  .cost_per_month = fleet.months.monthly(facts.compute),
                  .mean_utilization_pct = facts.mean_pct,
                  .p95_utilization_pct = facts.p95_pct,
@@ -109,6 +110,7 @@ void add_nodes(AuditReport& report, const FleetFacts& fleet, const Usage& usage,
 AuditTotals totals_of(const FleetFacts& fleet, const Ledger& ledger, Money saving) {
   AuditTotals totals;
   totals.months = fleet.months.count();
+  totals.priced = !ledger.lines.empty();
   totals.bill_per_month = fleet.months.monthly(ledger.total());
   totals.saving_per_month = saving;
   totals.plan_per_month = totals.bill_per_month - saving;

@@ -61,6 +61,7 @@ struct NodeAudit {
   std::string client;
   int64_t gpu_count = 0;
   double hours = 0;                     ///< instance-hours in the period
+  bool priced = true;                   ///< false: no bill, rate or price is known; cost_per_month then means nothing
   Money cost_per_month;
   std::optional<double> mean_utilization_pct;
   std::optional<double> p95_utilization_pct;
@@ -113,6 +114,7 @@ struct HeatRow {
 };
 
 struct AuditTotals {
+  bool priced = true;           ///< false: no bill and no price in the period; the amounts then mean nothing
   Money bill_per_month;         ///< whole bill: compute, storage, transfer, other
   Money plan_per_month;         ///< after all findings
   Money saving_per_month;       ///< bill − plan

@@ -54,6 +54,7 @@ void add_money(FleetFacts& fleet, const Ledger& ledger) {
     const BillLine& line = ledger.lines[i];
     if (line.spend != SpendKind::kCompute) continue;
     node.compute += ledger.line_amounts[i];
+    node.priced = true;
     const auto fill = [](std::string& to, const std::string& from) {
       if (to.empty()) to = from;
     };

@@ -54,6 +54,7 @@ struct NodeFacts {
   Bytes memory;
   double hours = 0;                ///< instance-hours in the period
   Money compute;                   ///< in the period, for the instance itself
+  bool priced = false;             ///< some line of the bill or some price says what it costs
   std::vector<GpuLoad> gpus;       ///< those telemetry saw
   std::vector<NodeHour> timeline;  ///< one per hour of the period
   std::optional<double> mean_pct, p95_pct, idle_pct;

@@ -7,6 +7,10 @@
 namespace stint {
 namespace {
 
+// Whatever is read lies in these years, so that the difference of any two instants fits int64 nanoseconds (292 years).
+constexpr int kFirstYear = 1970;
+constexpr int kLastYear = 2199;
+
 // Days from civil and back: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", sections
 // days_from_civil and civil_from_days (public domain mathematics; eras of 400 years).
 constexpr int64_t days_from_civil(int64_t y, int m, int d) {
@@ -113,8 +117,7 @@ std::optional<Instant> parse_instant_or_none(std::string_view text, ZonelessOffs
   }
   const auto offset = take_offset(text, zoneless);
   if (!offset || !text.empty()) return std::nullopt;
-  // int64 nanoseconds reach from 1677-09-21 to 2262-04-11.
-  if (c.year < 1678 || c.year > 2261) return std::nullopt;
+  if (c.year < kFirstYear || c.year > kLastYear) return std::nullopt;
   return from_civil(c) - *offset;
 }
 
@@ -171,7 +174,7 @@ Result<Interval> parse_month(std::string_view text) {
   const auto year = take_digits(rest, 4);
   const bool dash = year && take_char(rest, '-');
   const auto month = dash ? take_digits(rest, 2) : std::nullopt;
-  if (!month || !rest.empty() || *month < 1 || *month > 12 || *year < 1678 || *year > 2261)
+  if (!month || !rest.empty() || *month < 1 || *month > 12 || *year < kFirstYear || *year > kLastYear)
     return invalid("'{}' is no month: write it as 2026-10", excerpt(text));
   return month_of(from_civil({.year = *year, .month = *month}));
 }

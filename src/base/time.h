@@ -105,7 +105,7 @@ struct ZonelessOffset {
 
 /// ISO 8601 and its usual relatives: `2024-09-18T22:00:00Z`, `2024-09-18 22:00:00`, `2024-09-18`,
 /// `2020/11/12 13:48:11.412`, offsets `+02:00`. A time without zone is taken at `zoneless` (UTC by default).
-/// @return error when the text is anything else or a field is out of range.
+/// @return error when the text is anything else, a field is out of range, or the year is not 1970–2199.
 Result<Instant> parse_instant(std::string_view text, ZonelessOffset zoneless = {});
 
 /// `2026-10-01T00:00:00Z`; fractions only when there are any.

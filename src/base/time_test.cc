@@ -31,7 +31,7 @@ TEST(Time, AZonelessTimeIsTakenAtTheOffsetGiven) {
 
 TEST(Time, RefusesWhatIsNoTime) {
   for (const char* text : {"", "2024", "2024-13-01", "2024-02-30", "2023-02-29", "2024-09-18T25:00:00", "2024-09-18T22:61", "18.09.2024",
-                           "2024-09-18T22:00:00+99:00", "2024-09-18T22:00:00 local", "2024-09/18", "0001-01-01", "9999-01-01", "Unknown"})
+                           "2024-09-18T22:00:00+99:00", "2024-09-18T22:00:00 local", "2024-09/18", "0001-01-01", "1969-12-31", "2200-01-01", "9999-01-01", "Unknown"})
     EXPECT_FALSE(parse_instant(text).ok()) << text;
 }
 
@@ -53,7 +53,9 @@ TEST(Time, CivilAgreesWithTheCLibrary) {
     ASSERT_EQ(c.second, tm.tm_sec);
     ASSERT_EQ(weekday(Instant::from_seconds(seconds)), (tm.tm_wday + 6) % 7);
     ASSERT_EQ(from_civil(c), Instant::from_seconds(seconds));
-    ASSERT_EQ(parse_instant(format_utc(Instant::from_seconds(seconds))).value(), Instant::from_seconds(seconds));
+    if (seconds >= 0) {
+      ASSERT_EQ(parse_instant(format_utc(Instant::from_seconds(seconds))).value(), Instant::from_seconds(seconds));
+    }
   }
 }
 

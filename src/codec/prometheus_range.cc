@@ -185,7 +185,7 @@ class PrometheusRangeImporter final : public Importer {
   }
 
   JsonStep series_member(JsonCursor& in, std::string_view key) {
-    if (key == "metric") return metric(in);
+    if (key == "metric") return metric_seen_ ? bad("a series has two metrics") : metric(in);
     if (key != "values" && key != "value") return in.skip_value();
     if (*in.at != '[') return bad(fmt::format("{} is no array", key));
     if (!metric_seen_) {  // members have no order by right: keep the samples until it is known whose they are

@@ -13,8 +13,8 @@ Html key_figures(const AuditReport& report) {
   const std::string currency(t.bill_per_month.currency().code());
   const std::string useful = t.per_useful_gpu_hour.to_text(2);
   const std::vector<Card> figures = {
-      {"Bill a month", amount(t.bill_per_month), currency, Tone::kPlain},
-      {"With the plan", amount(t.plan_per_month),
+      {"Bill a month", t.priced ? amount(t.bill_per_month) : "–", t.priced ? currency : "no bill and no price known", Tone::kPlain},
+      {"With the plan", t.priced ? amount(t.plan_per_month) : "–",
        fmt::format("{} finding{}", report.findings.size(), report.findings.size() == 1 ? "" : "s"), Tone::kPlain},
       {"Saving a month", amount(t.saving_per_month),
        shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1) + " of the bill",
@@ -36,7 +36,8 @@ PageText page_text(const AuditReport& report) {
   const std::string currency(t.bill_per_month.currency().code());
   PageText text;
   text.kicker = "GPU fleet audit";
-  text.title = report.findings.empty()
+  text.title = !t.priced ? "A fleet without a price"
+               : report.findings.empty()
                    ? fmt::format("{} {} a month", amount(t.bill_per_month), currency)
                    : fmt::format("From {} to {} {} a month", amount(t.bill_per_month), amount(t.plan_per_month), currency);
   text.subtitle = fmt::format("{}, UTC. ", describe(report.period));

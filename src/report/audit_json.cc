@@ -36,8 +36,8 @@ Json array_of(const std::vector<T>& items, F convert) {
 
 Json totals(const AuditReport& report) {
   const AuditTotals& t = report.totals;
-  return {{"bill_per_month", amount(t.bill_per_month)},
-          {"plan_per_month", amount(t.plan_per_month)},
+  return {{"bill_per_month", t.priced ? amount(t.bill_per_month) : Json(nullptr)},
+          {"plan_per_month", t.priced ? amount(t.plan_per_month) : Json(nullptr)},
           {"saving_per_month", amount(t.saving_per_month)},
           {"mean_utilization_pct", t.mean_utilization_pct},
           {"coverage_pct", t.coverage_pct},
@@ -76,7 +76,7 @@ Json node(const NodeAudit& n) {
           {"category", printable(n.category)},
           {"client", printable(n.client)},
           {"hours", n.hours},
-          {"cost_per_month", amount(n.cost_per_month)},
+          {"cost_per_month", n.priced ? amount(n.cost_per_month) : Json(nullptr)},
           {"mean_utilization_pct", or_null(n.mean_utilization_pct)},
           {"p95_utilization_pct", or_null(n.p95_utilization_pct)},
           {"idle_pct", or_null(n.idle_pct)},

@@ -39,8 +39,8 @@ std::string headline(const AuditReport& report, Colour colour) {
     return fmt::format("  {:<20} {:>20}{}{}\n", label, value, note.empty() ? "" : "  ", note);
   };
   std::string out = toned(fmt::format("GPU fleet audit, {} (UTC)", describe(report.period)), Tone::kStrong, colour) + "\n\n";
-  out += row("bill a month", t.bill_per_month.to_text(), "");
-  out += row("with the plan", t.plan_per_month.to_text(), "");
+  out += row("bill a month", t.priced ? t.bill_per_month.to_text() : "not known", "");
+  out += row("with the plan", t.priced ? t.plan_per_month.to_text() : "not known", "");
   const std::string saving = fmt::format("{:>20}", t.saving_per_month.to_text());
   out += fmt::format("  {:<20} {}  {} of the bill\n", "saving a month", toned(saving, Tone::kGood, colour),
                      shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
@@ -84,7 +84,7 @@ std::string low_nodes_table(const AuditReport& report, Colour colour) {
     if (!is_low(n)) continue;
     if (++low > kMostRows) continue;
     table.add_row({n.name, n.instance_type.empty() ? n.gpu_model : n.instance_type, std::string(name_of(n.kind)),
-                   shown_percent(*n.mean_utilization_pct, 1), percent_or_dash(n.p95_utilization_pct), amount(n.cost_per_month),
+                   shown_percent(*n.mean_utilization_pct, 1), percent_or_dash(n.p95_utilization_pct), amount.cost_of(n),
                    shown_percent(n.coverage_pct), fmt::format("{}", fmt::join(n.findings, " "))});
   }
   if (table.empty()) return "";

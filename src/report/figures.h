@@ -16,6 +16,8 @@ class AmountText {
  public:
   explicit AmountText(const AuditReport& report);
   [[nodiscard]] std::string operator()(Money m) const;
+  /// What an instance costs a month; "–" where it is not known.
+  [[nodiscard]] std::string cost_of(const NodeAudit& n) const { return n.priced ? (*this)(n.cost_per_month) : "–"; }
   /// "−1,200": what a change takes off.
   [[nodiscard]] std::string minus(Money m) const { return "−" + (*this)(m); }
 

@@ -47,7 +47,7 @@ Html instances_table(const std::vector<const NodeAudit*>& nodes, const AmountTex
   for (size_t i = 0; i < std::min(nodes.size(), kMostInstances); ++i) {
     const NodeAudit& n = *nodes[i];
     table.add_row({Html::text(n.name), Html::text(hardware_of(n)), Html::text(name_of(n.kind)), Html::text(n.client),
-                   element("span", {{"class", "short"}}, Html::text(name_of(n.market))), Html::text(amount(n.cost_per_month)),
+                   element("span", {{"class", "short"}}, Html::text(name_of(n.market))), Html::text(amount.cost_of(n)),
                    Html::text(percent_or_dash(n.mean_utilization_pct)), Html::text(percent_or_dash(n.p95_utilization_pct)),
                    Html::text(gigabytes(n.memory_peak) + " of " + gigabytes(n.memory_total)),
                    badge(fmt::format("{}, {}", name_of(n.quality), shown_percent(n.coverage_pct)), tone_of(n.quality)),

@@ -146,7 +146,7 @@ inline AuditReport agency_report() {
   Money saving;
   for (const Finding& f : r.findings)
     saving += f.saving_per_month;
-  r.totals = {cents(4'700'000), cents(4'700'000) - saving, saving, 23.0, 94.2, 18'600, cents(1099), 1.0};
+  r.totals = {true, cents(4'700'000), cents(4'700'000) - saving, saving, 23.0, 94.2, 18'600, cents(1099), 1.0};
   return r;
 }
 
@@ -180,7 +180,7 @@ inline AuditReport large_report() {
     r.holders.push_back({fmt::format("namespace-{}/a-rather-long-deployment-name-{}-7f9c6d5b8-x2x9z/main", i % 70, i),
                          fmt::format("client {}", i % 150), 744, 18, 40, Bytes::gibi(8.0), 96});
   r.idle_causes = {{"inactive", Money::units(911'000)}};
-  r.totals = {Money::units(3'400'000), Money::units(3'400'000) - saving, saving, 24.1, 88, 1.4e6, cents(904), 1.0};
+  r.totals = {true, Money::units(3'400'000), Money::units(3'400'000) - saving, saving, 24.1, 88, 1.4e6, cents(904), 1.0};
   return r;
 }
 

@@ -122,6 +122,8 @@ class GenAi(Scratch):
             stint("import", "genai", self.need("data", "alibaba-genai2026", name + ".tar.gz"), "--history", self.db)
         report = stint_json("audit", "--history", self.db)
         self.assertAlmostEqual(report["totals"]["mean_utilization_pct"], 7.0, delta=0.5)
+        self.assertIsNone(report["totals"]["bill_per_month"], "nothing says what it costs: not known, never 0")
+        self.assertTrue(all(n["cost_per_month"] is None for n in report["nodes"]))
         holders = report["holders"]
         # 143 containers have a duty cycle; one more is only in the memory file.
         self.assertEqual(len(holders), 144)
