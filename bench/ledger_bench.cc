@@ -4,8 +4,8 @@
 //   build/release/bench/ledger_bench
 #include <benchmark/benchmark.h>
 
-#include "ledger/ledger.h"
 #include "ledger/cost_statement.h"
+#include "ledger/ledger.h"
 #include "telemetry/attribution.h"
 
 namespace stint {
@@ -73,13 +73,15 @@ Input fleet(int64_t line_hours) {
   }
   h.bill.reserve(static_cast<size_t>(kNodes * kHours / line_hours));
   for (int64_t t = 0; t < kHours; t += line_hours)
-    for (const Node& node : h.nodes) h.bill.push_back(line_of(node, {kStart + kHour * t, kStart + kHour * (t + line_hours)}));
+    for (const Node& node : h.nodes)
+      h.bill.push_back(line_of(node, {kStart + kHour * t, kStart + kHour * (t + line_hours)}));
   return in;
 }
 
 void attribute_month(benchmark::State& state) {
   const Input in = fleet(kHours);
-  for (auto _ : state) benchmark::DoNotOptimize(attribute(in.history, in.usage));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(attribute(in.history, in.usage));
 }
 BENCHMARK(attribute_month)->Unit(benchmark::kMillisecond);
 
@@ -102,7 +104,8 @@ void make_statement_of_hourly_lines(benchmark::State& state) {
   const Input in = fleet(1);
   const Attribution attribution = attribute(in.history, in.usage);
   const auto ledger = post(in.history, attribution.occupancy, Catalog::built_in(), {});
-  for (auto _ : state) benchmark::DoNotOptimize(make_statement(*ledger, {}));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(make_statement(*ledger, {}));
 }
 BENCHMARK(make_statement_of_hourly_lines)->Unit(benchmark::kMillisecond);
 

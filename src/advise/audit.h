@@ -29,18 +29,18 @@ struct Evidence {
 };
 
 struct Finding {
-  std::string id;              ///< stable for the same History: "F-" + 8 hex digits of kind and nodes
-  std::string title;           ///< one line for a CFO
+  std::string id;     ///< stable for the same History: "F-" + 8 hex digits of kind and nodes
+  std::string title;  ///< one line for a CFO
   Change change;
-  Money saving_per_month;      ///< within the combined plan; these sum to bill − plan
-  Money alone_per_month;       ///< if it were the only change
+  Money saving_per_month;  ///< within the combined plan; these sum to bill − plan
+  Money alone_per_month;   ///< if it were the only change
   Level confidence = Level::kMedium;
   Level risk = Level::kMedium;
   Level effort = Level::kMedium;
   std::vector<Evidence> evidence;
   std::vector<std::string> arithmetic;  ///< the sum, step by step, as text that can be checked by hand
   std::vector<std::string> caveats;
-  std::vector<std::string> apply;       ///< shell commands or configuration, ready to paste
+  std::vector<std::string> apply;  ///< shell commands or configuration, ready to paste
 };
 
 /// Verdict of the profiler on mean utilisation (mission row B3).
@@ -57,24 +57,24 @@ struct NodeAudit {
   std::string name, provider, region, instance_type, gpu_model;
   Market market = Market::kUnknown;
   WorkloadKind kind = WorkloadKind::kUnknown;
-  std::string category;                 ///< "training experiments", "production training", "serving", "evaluation", "notebooks", "other"
+  std::string category;  ///< "training experiments", "production training", "serving", "evaluation", "notebooks", "other"
   std::string client;
   int64_t gpu_count = 0;
-  double hours = 0;                     ///< instance-hours in the period
-  bool priced = true;                   ///< false: no bill, rate or price is known; cost_per_month then means nothing
+  double hours = 0;    ///< instance-hours in the period
+  bool priced = true;  ///< false: no bill, rate or price is known; cost_per_month then means nothing
   Money cost_per_month;
   std::optional<double> mean_utilization_pct;
   std::optional<double> p95_utilization_pct;
-  std::optional<double> idle_pct;       ///< of samples
+  std::optional<double> idle_pct;  ///< of samples
   std::optional<Bytes> memory_p95;
   std::optional<Bytes> memory_peak;
-  std::optional<Bytes> memory_total;    ///< per GPU
-  double coverage_pct = 0;              ///< of GPU-hours, with telemetry
-  std::string utilization_source;       ///< "utilization", "engine_active", ""
+  std::optional<Bytes> memory_total;  ///< per GPU
+  double coverage_pct = 0;            ///< of GPU-hours, with telemetry
+  std::string utilization_source;     ///< "utilization", "engine_active", ""
   TelemetryQuality quality = TelemetryQuality::kNone;
   UtilizationVerdict verdict = UtilizationVerdict::kUnknown;
-  std::vector<std::string> diagnosis;   ///< bottleneck and what to do, see advise/diagnosis.h
-  std::vector<std::string> findings;    ///< ids
+  std::vector<std::string> diagnosis;  ///< bottleneck and what to do, see advise/diagnosis.h
+  std::vector<std::string> findings;   ///< ids
 };
 
 /// By pod, container or job where telemetry names one.
@@ -91,7 +91,7 @@ struct HolderAudit {
 struct ClientSpend {
   std::string client;  ///< "" = not attributed
   Money total, training, inference, evaluation, other_compute, storage, transfer, shared;
-  Money inactive;      ///< of it, held but idle
+  Money inactive;  ///< of it, held but idle
   double gpu_hours = 0;
   double mean_utilization_pct = 0;
 };
@@ -114,39 +114,39 @@ struct HeatRow {
 };
 
 struct AuditTotals {
-  bool priced = true;           ///< false: no bill and no price in the period; the amounts then mean nothing
-  Money bill_per_month;         ///< whole bill: compute, storage, transfer, other
-  Money plan_per_month;         ///< after all findings
-  Money saving_per_month;       ///< bill − plan
+  bool priced = true;               ///< false: no bill and no price in the period; the amounts then mean nothing
+  Money bill_per_month;             ///< whole bill: compute, storage, transfer, other
+  Money plan_per_month;             ///< after all findings
+  Money saving_per_month;           ///< bill − plan
   double mean_utilization_pct = 0;  ///< over GPU-hours with telemetry
   double coverage_pct = 0;
   double gpu_hours = 0;
-  Money per_useful_gpu_hour;    ///< compute money / (GPU-hours × utilisation)
-  double months = 0;            ///< length of the period in billing months
+  Money per_useful_gpu_hour;  ///< compute money / (GPU-hours × utilisation)
+  double months = 0;          ///< length of the period in billing months
 };
 
 struct AuditReport {
   Interval period;
   AuditTotals totals;
-  std::vector<Finding> findings;           ///< descending by saving
-  std::vector<Finding> rejected;           ///< considered and not advised; caveats say why
-  std::vector<NodeAudit> nodes;            ///< descending by cost
-  std::vector<HolderAudit> holders;        ///< descending by GPU-hours
-  std::vector<ClientSpend> clients;        ///< descending by total
-  std::vector<NamedAmount> idle_causes;    ///< per month; "active" is not among them
-  std::vector<NamedAmount> categories;     ///< spend per month by category
+  std::vector<Finding> findings;         ///< descending by saving
+  std::vector<Finding> rejected;         ///< considered and not advised; caveats say why
+  std::vector<NodeAudit> nodes;          ///< descending by cost
+  std::vector<HolderAudit> holders;      ///< descending by GPU-hours
+  std::vector<ClientSpend> clients;      ///< descending by total
+  std::vector<NamedAmount> idle_causes;  ///< per month; "active" is not among them
+  std::vector<NamedAmount> categories;   ///< spend per month by category
   std::vector<CurvePoint> curve;
   std::vector<HeatRow> heat;
   std::vector<ImportRecord> imports;
-  std::vector<std::string> notes;          ///< telemetry quality, stale prices, problems: each with its remedy
-  std::vector<std::string> out_of_reach;   ///< what the plan cannot reach, and why
+  std::vector<std::string> notes;         ///< telemetry quality, stale prices, problems: each with its remedy
+  std::vector<std::string> out_of_reach;  ///< what the plan cannot reach, and why
 };
 
 struct AuditInput {
   const History& history;
   const Usage& usage;
-  const Catalog& catalog;       ///< with imported prices laid over
-  Instant now;                  ///< for stale prices only
+  const Catalog& catalog;                    ///< with imported prices laid over
+  Instant now;                               ///< for stale prices only
   std::vector<std::string> allowed_regions;  ///< globs; empty = the region each node is in
 };
 

@@ -15,8 +15,8 @@ namespace stint {
 }  // namespace stint
 
 /// CHECK(count > 0, "count is {}", count): aborts with the values when the condition does not hold.
-#define CHECK(condition, ...)                                                              \
-  do {                                                                                     \
-    if (!(condition)) [[unlikely]]                                                         \
-      ::stint::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__));   \
+#define CHECK(condition, ...)                                                            \
+  do {                                                                                   \
+    if (!(condition)) [[unlikely]]                                                       \
+      ::stint::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
   } while (false)

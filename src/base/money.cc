@@ -31,8 +31,8 @@ Int128 divide_half_even(Int128 numerator, Int128 denominator) {
 
 struct Decimal {
   bool negative = false;
-  Int128 digits = 0;     // all digits as one integer, leading zeros dropped
-  int exponent = 0;      // value = digits × 10^exponent
+  Int128 digits = 0;  // all digits as one integer, leading zeros dropped
+  int exponent = 0;   // value = digits × 10^exponent
 };
 
 /// At most 30 significant digits are kept: beyond them nothing changes a nano-unit that fits in 64 bits.
@@ -48,7 +48,10 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
   size_t i = 0;
   for (; i < text.size(); ++i) {
     const char c = text[i];
-    if (c == '.' && !point) { point = true; continue; }
+    if (c == '.' && !point) {
+      point = true;
+      continue;
+    }
     if (c < '0' || c > '9') break;
     any = true;
     if (kept < 30) {
@@ -72,7 +75,8 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
 }
 
 std::string group_thousands(std::string digits) {
-  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
+  for (size_t i = digits.size(); i > 3; i -= 3)
+    digits.insert(i - 3, 1, ',');
   return digits;
 }
 
@@ -98,7 +102,8 @@ Result<Money> Money::parse(std::string_view decimal, Currency c) {
   if (exponent < 0) {
     if (exponent < -35) value = 0;
     Int128 divisor = 1;
-    for (; exponent < 0 && value != 0; ++exponent) divisor *= 10;
+    for (; exponent < 0 && value != 0; ++exponent)
+      divisor *= 10;
     value = divide_half_even(value, divisor);
   }
   if (value > kMax) return invalid("amount '{}' is too large: at most 9.2 billion units are kept", excerpt(decimal));
@@ -127,7 +132,8 @@ std::string Money::to_decimal() const {
 std::string Money::to_text(int decimals) const {
   CHECK(decimals >= 0 && decimals <= 9, "{} decimals", decimals);
   int64_t unit = 1;
-  for (int i = decimals; i < 9; ++i) unit *= 10;
+  for (int i = decimals; i < 9; ++i)
+    unit *= 10;
   const Int128 rounded = divide_half_even(nanos_, unit);
   const Int128 magnitude = rounded < 0 ? -rounded : rounded;
   std::string digits = fmt::format("{:0{}}", static_cast<int64_t>(magnitude), decimals + 1);
@@ -180,14 +186,18 @@ std::vector<Money> split_by_largest_remainder(Money whole, std::span<const int64
     if (weights[i] > 0) remainders.emplace_back(product % total, i);
   }
   auto left = static_cast<size_t>(magnitude - given);  // fewer than there are positive weights
-  const auto larger_first = [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; };
+  const auto larger_first = [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  };
   if (left > 0) {
     std::nth_element(remainders.begin(), remainders.begin() + static_cast<std::ptrdiff_t>(left), remainders.end(), larger_first);
-    for (size_t k = 0; k < left; ++k) ++parts[remainders[k].second];
+    for (size_t k = 0; k < left; ++k)
+      ++parts[remainders[k].second];
   }
   std::vector<Money> out;
   out.reserve(parts.size());
-  for (const int64_t p : parts) out.push_back(Money::nanos(negative ? -p : p, whole.currency()));
+  for (const int64_t p : parts)
+    out.push_back(Money::nanos(negative ? -p : p, whole.currency()));
   return out;
 }
 

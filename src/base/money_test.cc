@@ -56,9 +56,7 @@ TEST(Money, TwoCurrenciesNeverAdd) {
   EXPECT_DEATH((void)(eur < usd("1")), "comparing");
 }
 
-TEST(Money, OverflowIsCaught) {
-  EXPECT_DEATH((void)(usd("9223372036") + usd("1")), "does not fit");
-}
+TEST(Money, OverflowIsCaught) { EXPECT_DEATH((void)(usd("9223372036") + usd("1")), "does not fit"); }
 
 TEST(Split, PartsSumToTheWholeUnderAnyWeights) {
   const uint64_t seed = 20261121;
@@ -66,12 +64,14 @@ TEST(Split, PartsSumToTheWholeUnderAnyWeights) {
   Prng prng(seed);
   for (int round = 0; round < 2000; ++round) {
     std::vector<int64_t> weights(1 + prng.below(40));
-    for (int64_t& w : weights) w = prng.below(3) == 0 ? 0 : static_cast<int64_t>(prng.below(1'000'000'000'000));
+    for (int64_t& w : weights)
+      w = prng.below(3) == 0 ? 0 : static_cast<int64_t>(prng.below(1'000'000'000'000));
     weights[prng.below(weights.size())] += 1;
     const Money whole = Money::nanos(static_cast<int64_t>(prng.below(4'000'000'000'000'000'000)) - 2'000'000'000'000'000'000);
     const auto parts = split_by_largest_remainder(whole, weights);
     Money sum = Money::nanos(0);
-    for (const Money p : parts) sum += p;
+    for (const Money p : parts)
+      sum += p;
     ASSERT_EQ(sum, whole);
     for (size_t i = 0; i < parts.size(); ++i) {
       if (weights[i] == 0) {

@@ -20,7 +20,8 @@ uint64_t Prng::below(uint64_t n) {
   // Rejection keeps the draw uniform; at most half of all draws are thrown away.
   const uint64_t limit = UINT64_MAX - UINT64_MAX % n;
   uint64_t draw = next();
-  while (draw >= limit) draw = next();
+  while (draw >= limit)
+    draw = next();
   return draw % n;
 }
 

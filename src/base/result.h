@@ -15,11 +15,11 @@ namespace stint {
 
 /// A new code only where a caller acts differently on it.
 enum class ErrorCode {
-  kInvalidInput,   ///< malformed, contradictory or out of range; the message names file and line
-  kNotFound,       ///< no such file, type, price, column
-  kUnavailable,    ///< the outside (server, device, library) is absent or does not answer
-  kConflict,       ///< contradicts what is already stored
-  kInternal,       ///< the outside failed in a way nobody can act on but by reporting it
+  kInvalidInput,  ///< malformed, contradictory or out of range; the message names file and line
+  kNotFound,      ///< no such file, type, price, column
+  kUnavailable,   ///< the outside (server, device, library) is absent or does not answer
+  kConflict,      ///< contradicts what is already stored
+  kInternal,      ///< the outside failed in a way nobody can act on but by reporting it
 };
 
 struct Error {
@@ -42,7 +42,7 @@ template <typename T>
 class [[nodiscard]] Result {
  public:
   using Value = T;
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
@@ -97,10 +97,9 @@ using Status = Result<void>;
 #define STINT_CONCAT(a, b) STINT_CONCAT_(a, b)
 
 /// TRY(expr): returns the error of a Result or Status from the enclosing function.
-#define TRY(expression)                                                    \
-  do {                                                                     \
-    if (auto stint_try_ = (expression); !stint_try_.ok())                  \
-      return ::stint::Error(stint_try_.error());                           \
+#define TRY(expression)                                                                              \
+  do {                                                                                               \
+    if (auto stint_try_ = (expression); !stint_try_.ok()) return ::stint::Error(stint_try_.error()); \
   } while (false)
 
 /// TRY_ASSIGN(auto x, expr): x is the value, or the enclosing function returns the error.

@@ -29,7 +29,8 @@ std::string excerpt(std::string_view text, size_t max_bytes = 60);
 class Fnv1a {
  public:
   void update(std::string_view bytes) {
-    for (const char c : bytes) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    for (const char c : bytes)
+      hash_ = (hash_ ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   }
   [[nodiscard]] uint64_t digest() const { return hash_; }
 

@@ -73,7 +73,8 @@ TEST(Prng, DrawsAreUniformEnough) {
     const double z = prng.normal();
     sum += z, squares += z * z;
   }
-  for (const int b : buckets) EXPECT_NEAR(b, 10000, 500);  // five standard deviations are 474
+  for (const int b : buckets)
+    EXPECT_NEAR(b, 10000, 500);  // five standard deviations are 474
   EXPECT_NEAR(sum / 100000, 0, 0.02);
   EXPECT_NEAR(squares / 100000, 1, 0.03);
 }

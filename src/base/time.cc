@@ -57,7 +57,8 @@ std::optional<int64_t> take_fraction_ns(std::string_view& text) {
     text.remove_prefix(1);
   }
   if (digits == 0) return std::nullopt;
-  for (; digits < 9; ++digits) value *= 10;
+  for (; digits < 9; ++digits)
+    value *= 10;
   return value;
 }
 

@@ -33,7 +33,10 @@ class Duration {
   friend constexpr Duration operator+(Duration a, Duration b) { return Duration(a.ns_ + b.ns_); }
   friend constexpr Duration operator-(Duration a, Duration b) { return Duration(a.ns_ - b.ns_); }
   friend constexpr Duration operator*(Duration a, int64_t k) { return Duration(a.ns_ * k); }
-  constexpr Duration& operator+=(Duration d) { ns_ += d.ns_; return *this; }
+  constexpr Duration& operator+=(Duration d) {
+    ns_ += d.ns_;
+    return *this;
+  }
 
  private:
   explicit constexpr Duration(int64_t ns) : ns_(ns) {}

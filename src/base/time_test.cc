@@ -30,8 +30,9 @@ TEST(Time, AZonelessTimeIsTakenAtTheOffsetGiven) {
 }
 
 TEST(Time, RefusesWhatIsNoTime) {
-  for (const char* text : {"", "2024", "2024-13-01", "2024-02-30", "2023-02-29", "2024-09-18T25:00:00", "2024-09-18T22:61", "18.09.2024",
-                           "2024-09-18T22:00:00+99:00", "2024-09-18T22:00:00 local", "2024-09/18", "0001-01-01", "1969-12-31", "2200-01-01", "9999-01-01", "Unknown"})
+  for (const char* text : {"", "2024", "2024-13-01", "2024-02-30", "2023-02-29", "2024-09-18T25:00:00", "2024-09-18T22:61",
+                           "18.09.2024", "2024-09-18T22:00:00+99:00", "2024-09-18T22:00:00 local", "2024-09/18", "0001-01-01",
+                           "1969-12-31", "2200-01-01", "9999-01-01", "Unknown"})
     EXPECT_FALSE(parse_instant(text).ok()) << text;
 }
 
@@ -70,7 +71,8 @@ TEST(Time, AMonthIsACalendarMonth) {
   EXPECT_EQ(october.length(), Duration::hours(744));
   EXPECT_EQ(parse_month("2024-02").value().length(), Duration::hours(29 * 24));
   EXPECT_EQ(format_date(parse_month("2026-12").value().end), "2027-01-01");
-  for (const char* text : {"2026-13", "2026-00", "2026", "10-2026", "2026-1", "2026-10-01"}) EXPECT_FALSE(parse_month(text).ok()) << text;
+  for (const char* text : {"2026-13", "2026-00", "2026", "10-2026", "2026-1", "2026-10-01"})
+    EXPECT_FALSE(parse_month(text).ok()) << text;
 }
 
 TEST(Time, Durations) {

@@ -10,7 +10,8 @@ Result<Records> load_records(const std::string& path, Interval period) {
   TRY_ASSIGN(out.history, file.load(period));
   const History& history = out.history;
   if (history.bill.empty() && history.nodes.empty() && history.runs.empty()) {
-    const std::string when = period.empty() ? "" : fmt::format(" between {} and {}", format_utc(period.begin), format_utc(period.end));
+    const std::string when =
+        period.empty() ? "" : fmt::format(" between {} and {}", format_utc(period.begin), format_utc(period.end));
     return make_error(ErrorCode::kNotFound, "{} holds nothing{}: import something first, see stint import --help", path, when);
   }
   TRY_ASSIGN(out.usage, file.load_usage(history));

@@ -50,10 +50,12 @@ Result<std::string> render(const BillOptions& options, const Ledger& ledger, con
 Status run_bill(const BillOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
   TRY_ASSIGN(const Records records, load_records(options.history, period));
-  TRY_ASSIGN(const Accounts accounts, keep_accounts(records, options.basis == "billed" ? CostBasis::kBilled : CostBasis::kEffective));
+  TRY_ASSIGN(const Accounts accounts,
+             keep_accounts(records, options.basis == "billed" ? CostBasis::kBilled : CostBasis::kEffective));
   TRY_ASSIGN(const std::string text, render(options, accounts.ledger, records.history));
   TRY(write_output(options.output, text));
-  for (const std::string& problem : accounts.ledger.problems) fmt::print(stderr, "stint: {}\n", problem);
+  for (const std::string& problem : accounts.ledger.problems)
+    fmt::print(stderr, "stint: {}\n", problem);
   return {};
 }
 

@@ -97,8 +97,9 @@ TEST_F(Bill, FromHistoryToStatement) {
 
 TEST_F(Bill, PeriodCutsTheBill) {
   write_history();
-  ASSERT_EQ(run({"--history", path("fleet.db"), "--since", "2026-10-10", "--until", "2026-10-10T12:00:00Z", "--format", "csv", "-o",
-                 path("bill.csv")}), 0);
+  ASSERT_EQ(run({"--history", path("fleet.db"), "--since", "2026-10-10", "--until", "2026-10-10T12:00:00Z", "--format", "csv",
+                 "-o", path("bill.csv")}),
+            0);
   EXPECT_THAT(read("bill.csv"), HasSubstr("tenant,red,24"));
   EXPECT_THAT(read("bill.csv"), HasSubstr("idle,telemetry-missing,0,0,0,0,0,0,0,0,0,24"));
 }

@@ -4,7 +4,9 @@
 #include <functional>
 #include <string>
 
-namespace CLI { class App; }
+namespace CLI {
+class App;
+}
 
 namespace stint {
 

@@ -71,10 +71,12 @@ class KnownFailure : public ::testing::Test {
 };
 
 TEST_F(KnownFailure, SevenMigPodsAreNotSevenCards) {
-  for (int i = 0; i < 7; ++i) pod(device(0, MigInstance{"1g.10gb", 7 + i}), "client-" + std::to_string(i), 50, 0);
+  for (int i = 0; i < 7; ++i)
+    pod(device(0, MigInstance{"1g.10gb", 7 + i}), "client-" + std::to_string(i), 50, 0);
   const CostStatement s = statement();
   ASSERT_THAT(s.rows, SizeIs(7));
-  for (const StatementRow& row : s.rows) EXPECT_EQ(row.total, Money::units(15)) << row.name;  // 15/112 of one card
+  for (const StatementRow& row : s.rows)
+    EXPECT_EQ(row.total, Money::units(15)) << row.name;  // 15/112 of one card
   ASSERT_THAT(s.idle, SizeIs(1));
   EXPECT_EQ(s.idle[0].cause, IdleCause::kStrandedMig);  // the eighth memory slice
   EXPECT_EQ(s.idle[0].amount, Money::units(7));
@@ -83,16 +85,19 @@ TEST_F(KnownFailure, SevenMigPodsAreNotSevenCards) {
 TEST_F(KnownFailure, SharedGpusAreNotFree) {
   const uint32_t d = device(0);
   device_value(d, 40, 0);
-  for (const char* ns : {"a", "b"}) pod(d, ns, 40, 0);
+  for (const char* ns : {"a", "b"})
+    pod(d, ns, 40, 0);
   const CostStatement s = statement();
   ASSERT_THAT(s.rows, SizeIs(2));
-  for (const StatementRow& row : s.rows) EXPECT_EQ(row.total, Money::units(56));
+  for (const StatementRow& row : s.rows)
+    EXPECT_EQ(row.total, Money::units(56));
 }
 
 TEST_F(KnownFailure, SharedGpusAreNotBilledOncePerPod) {
   const uint32_t d = device(0);
   device_value(d, 80, 0);
-  for (const char* ns : {"a", "b", "c", "d"}) pod(d, ns, 80, 0);
+  for (const char* ns : {"a", "b", "c", "d"})
+    pod(d, ns, 80, 0);
   const CostStatement s = statement();
   EXPECT_EQ(s.sum.total, Money::units(112));
   EXPECT_DOUBLE_EQ(s.sum.gpu_hours, 1);

@@ -17,7 +17,8 @@ Colour colour_of_stdout() {
 Status write_output(const std::string& path, std::string_view text) {
   if (path.empty()) {
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-    if (!written) return make_error(ErrorCode::kUnavailable, "standard output takes no more: is the disk full or the pipe closed?");
+    if (!written)
+      return make_error(ErrorCode::kUnavailable, "standard output takes no more: is the disk full or the pipe closed?");
     return {};
   }
   const std::string part = fmt::format("{}.part-{}", path, getpid());
@@ -29,7 +30,8 @@ Status write_output(const std::string& path, std::string_view text) {
   if (file && !error) return {};
   std::error_code ignored;
   std::filesystem::remove(part, ignored);
-  return make_error(ErrorCode::kUnavailable, "cannot write {}: check that its folder exists, can be written and has space left", path);
+  return make_error(ErrorCode::kUnavailable, "cannot write {}: check that its folder exists, can be written and has space left",
+                    path);
 }
 
 }  // namespace stint

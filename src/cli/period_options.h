@@ -6,7 +6,9 @@
 #include "base/result.h"
 #include "base/time.h"
 
-namespace CLI { class App; }
+namespace CLI {
+class App;
+}
 
 namespace stint {
 

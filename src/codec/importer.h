@@ -15,10 +15,10 @@ namespace stint {
 
 /// What the bytes themselves do not say.
 struct ImportOptions {
-  std::string source;               ///< file name or address, for messages
-  std::string node;                 ///< the machine, where the format does not name it (nvidia-smi)
-  ZonelessOffset zoneless;          ///< for local times without a zone
-  std::optional<Instant> at;        ///< time of samples without a timestamp (a scrape saved to a file)
+  std::string source;         ///< file name or address, for messages
+  std::string node;           ///< the machine, where the format does not name it (nvidia-smi)
+  ZonelessOffset zoneless;    ///< for local times without a zone
+  std::optional<Instant> at;  ///< time of samples without a timestamp (a scrape saved to a file)
 };
 
 class Importer {
@@ -37,8 +37,8 @@ inline constexpr size_t kMaxRecordBytes = size_t{64} << 20;
 
 /// One entry per format; `stint import NAME`.
 struct ImportFormat {
-  std::string_view name;         ///< "dcgm"
-  std::string_view what;         ///< one line for --help
+  std::string_view name;  ///< "dcgm"
+  std::string_view what;  ///< one line for --help
   std::unique_ptr<Importer> (*create)(const ImportOptions&, Sink&);
 };
 

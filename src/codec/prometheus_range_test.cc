@@ -59,11 +59,12 @@ TEST(PrometheusRange, WhereItIsCutDoesNotMatter) {
 }
 
 TEST(PrometheusRange, ASeriesWithTwoMetricsIsRefused) {
-  EXPECT_NE(problem(R"({"status":"success","data":{"resultType":"matrix","result":[)"
-                    R"({"metric":{"__name__":"DCGM_FI_DEV_GPU_UTIL","UUID":"GPU-1","instance":"n:9400"},"values":[[1760000000,"7"]],)"
-                    R"("metric":{"__name__":"DCGM_FI_DEV_DEC_UTIL","gpu":"1","Hostname":"n"}}]}})")
-                .find("two metrics"),
-            std::string::npos);
+  EXPECT_NE(
+      problem(R"({"status":"success","data":{"resultType":"matrix","result":[)"
+              R"({"metric":{"__name__":"DCGM_FI_DEV_GPU_UTIL","UUID":"GPU-1","instance":"n:9400"},"values":[[1760000000,"7"]],)"
+              R"("metric":{"__name__":"DCGM_FI_DEV_DEC_UTIL","gpu":"1","Hostname":"n"}}]}})")
+          .find("two metrics"),
+      std::string::npos);
 }
 
 TEST(PrometheusRange, EveryTruncationIsAnError) {

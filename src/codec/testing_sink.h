@@ -33,7 +33,8 @@ class TestingSink : public Sink {
 
   [[nodiscard]] size_t sample_count() const {
     size_t n = 0;
-    for (const auto& p : points) n += p.size();
+    for (const auto& p : points)
+      n += p.size();
     return n;
   }
 

@@ -18,10 +18,13 @@ std::optional<Money> per_hour(Money amount, double hours) {
 
 Money& compute_column(StatementRow& row, WorkloadKind kind) {
   switch (kind) {
-    case WorkloadKind::kTraining: case WorkloadKind::kFineTuning: return row.training;
-    case WorkloadKind::kBatchInference: case WorkloadKind::kRealtimeInference: return row.inference;
+    case WorkloadKind::kTraining:
+    case WorkloadKind::kFineTuning: return row.training;
+    case WorkloadKind::kBatchInference:
+    case WorkloadKind::kRealtimeInference: return row.inference;
     case WorkloadKind::kEvaluation: return row.evaluation;
-    case WorkloadKind::kUnknown: case WorkloadKind::kNotebook: return row.other_compute;
+    case WorkloadKind::kUnknown:
+    case WorkloadKind::kNotebook: return row.other_compute;
   }
   CHECK(false, "workload kind {}", static_cast<int>(kind));
 }
@@ -36,13 +39,14 @@ Money& column(StatementRow& row, const Posting& p) {
   CHECK(false, "spend kind {}", static_cast<int>(p.spend));
 }
 
-constexpr std::array kColumns = {&StatementRow::training, &StatementRow::inference, &StatementRow::evaluation,
-                                 &StatementRow::other_compute, &StatementRow::storage, &StatementRow::transfer,
-                                 &StatementRow::other, &StatementRow::shared, &StatementRow::idle};
+constexpr std::array kColumns = {&StatementRow::training,      &StatementRow::inference, &StatementRow::evaluation,
+                                 &StatementRow::other_compute, &StatementRow::storage,   &StatementRow::transfer,
+                                 &StatementRow::other,         &StatementRow::shared,    &StatementRow::idle};
 
 class StatementMaker {
  public:
-  StatementMaker(const Ledger& ledger, const StatementOptions& options) : ledger_(ledger), zero_(Money::nanos(0, ledger.total().currency())) {
+  StatementMaker(const Ledger& ledger, const StatementOptions& options)
+      : ledger_(ledger), zero_(Money::nanos(0, ledger.total().currency())) {
     out_.period = ledger.period;
     out_.basis = ledger.basis;
     out_.options = options;
@@ -52,15 +56,18 @@ class StatementMaker {
   }
 
   CostStatement make() {
-    for (const Posting& p : ledger_.postings) take(p);
-    for (const GpuUse& use : ledger_.gpu_use) take(use);
+    for (const Posting& p : ledger_.postings)
+      take(p);
+    for (const GpuUse& use : ledger_.gpu_use)
+      take(use);
     if (out_.options.idle == IdleTreatment::kSpread) spread_idle();
     finish_rows();
     for (auto& [cause, idle] : idle_) {
       out_.idle_total += idle.amount;
       out_.idle.push_back(idle);
     }
-    std::stable_sort(out_.idle.begin(), out_.idle.end(), [](const IdleAmount& a, const IdleAmount& b) { return a.amount > b.amount; });
+    std::stable_sort(out_.idle.begin(), out_.idle.end(),
+                     [](const IdleAmount& a, const IdleAmount& b) { return a.amount > b.amount; });
     out_.fleet_per_useful_gpu_hour = per_hour(fleet_compute_, out_.sum.active_gpu_hours);
     CHECK(out_.sum.total + out_.idle_total == out_.total, "the statement sums to {} and {} idle where the ledger has {}",
           out_.sum.total.to_decimal(), out_.idle_total.to_decimal(), out_.total.to_decimal());
@@ -71,7 +78,8 @@ class StatementMaker {
   StatementRow empty_row(const std::string& name) const {
     StatementRow row;
     row.name = name;
-    for (const auto c : kColumns) row.*c = zero_;
+    for (const auto c : kColumns)
+      row.*c = zero_;
     row.total = row.inactive = row.activity_unknown = zero_;
     return row;
   }
@@ -104,8 +112,10 @@ class StatementMaker {
     }
     StatementRow& row = row_of(use.tenant);
     row.gpu_hours += gpu_hours_of(use);
-    if (!use.activity_known) row.unknown_gpu_hours += gpu_hours_of(use);
-    else if (use.cause == IdleCause::kNone) row.active_gpu_hours += gpu_hours_of(use);
+    if (!use.activity_known)
+      row.unknown_gpu_hours += gpu_hours_of(use);
+    else if (use.cause == IdleCause::kNone)
+      row.active_gpu_hours += gpu_hours_of(use);
   }
 
   /// Nobody has compute money: idle money stays where it is.
@@ -120,7 +130,8 @@ class StatementMaker {
     if (rows.empty()) return;
     for (auto& [cause, idle] : idle_) {
       const std::vector<Money> parts = split_by_largest_remainder(idle.amount, weights);
-      for (size_t r = 0; r < rows.size(); ++r) rows[r]->idle += parts[r];
+      for (size_t r = 0; r < rows.size(); ++r)
+        rows[r]->idle += parts[r];
       idle.amount = zero_;
     }
   }
@@ -139,7 +150,8 @@ class StatementMaker {
       out_.sum.unknown_gpu_hours += row.unknown_gpu_hours;
       out_.rows.push_back(row);
     }
-    std::stable_sort(out_.rows.begin(), out_.rows.end(), [](const StatementRow& a, const StatementRow& b) { return a.total > b.total; });
+    std::stable_sort(out_.rows.begin(), out_.rows.end(),
+                     [](const StatementRow& a, const StatementRow& b) { return a.total > b.total; });
   }
 
   const Ledger& ledger_;
@@ -160,8 +172,12 @@ std::optional<double> StatementRow::efficiency_pct() const {
 
 std::optional<Money> StatementRow::per_gpu_hour() const { return per_hour(compute(), gpu_hours); }
 
-std::optional<Money> StatementRow::per_useful_gpu_hour() const { return per_hour(compute() - activity_unknown, active_gpu_hours); }
+std::optional<Money> StatementRow::per_useful_gpu_hour() const {
+  return per_hour(compute() - activity_unknown, active_gpu_hours);
+}
 
-CostStatement make_statement(const Ledger& ledger, const StatementOptions& options) { return StatementMaker(ledger, options).make(); }
+CostStatement make_statement(const Ledger& ledger, const StatementOptions& options) {
+  return StatementMaker(ledger, options).make();
+}
 
 }  // namespace stint

@@ -22,22 +22,22 @@ struct StatementOptions {
 };
 
 struct StatementRow {
-  std::string name;                 ///< value of the dimension; "" = not attributed
-  Money training;                   ///< fine-tuning included
-  Money inference;                  ///< batch and real time
+  std::string name;  ///< value of the dimension; "" = not attributed
+  Money training;    ///< fine-tuning included
+  Money inference;   ///< batch and real time
   Money evaluation;
-  Money other_compute;              ///< notebooks, and work whose kind is not known
-  Money storage;                    ///< own and the share of what is common
-  Money transfer;                   ///< the same
-  Money other;                      ///< tagged services that are none of the above
-  Money shared;                     ///< share of other common cost: support, tax, untagged services
-  Money idle;                       ///< share of idle money; 0 unless kSpread
-  Money total;                      ///< sum of the above
-  Money inactive;                   ///< of the compute money, what was held but idle
-  Money activity_unknown;           ///< of the compute money, what was held without telemetry
-  double gpu_hours = 0;             ///< held
+  Money other_compute;     ///< notebooks, and work whose kind is not known
+  Money storage;           ///< own and the share of what is common
+  Money transfer;          ///< the same
+  Money other;             ///< tagged services that are none of the above
+  Money shared;            ///< share of other common cost: support, tax, untagged services
+  Money idle;              ///< share of idle money; 0 unless kSpread
+  Money total;             ///< sum of the above
+  Money inactive;          ///< of the compute money, what was held but idle
+  Money activity_unknown;  ///< of the compute money, what was held without telemetry
+  double gpu_hours = 0;    ///< held
   double active_gpu_hours = 0;
-  double unknown_gpu_hours = 0;     ///< of those held, without telemetry
+  double unknown_gpu_hours = 0;  ///< of those held, without telemetry
   [[nodiscard]] Money compute() const { return training + inference + evaluation + other_compute; }
   /// Active share of the GPU-hours held with telemetry, in percent. none = no telemetry.
   [[nodiscard]] std::optional<double> efficiency_pct() const;

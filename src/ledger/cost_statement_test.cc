@@ -10,8 +10,8 @@
 namespace stint {
 namespace {
 
-using testing::HandMade;
 using ::testing::ElementsAre;
+using testing::HandMade;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -84,8 +84,10 @@ TEST(CostStatement, OnlyPaidHoursAreMissing) {
   HandMade m(10);
   const DeviceId d = m.device(m.node("n"), 0);
   for (int64_t h = 0; h < 10; ++h) {
-    if (h < 4) m.hour(d, h, {{m.tenant("red"), {}, kWholeDevice, kWholeDevice, true}});
-    else m.hour(d, h).missing = kWholeDevice;
+    if (h < 4)
+      m.hour(d, h, {{m.tenant("red"), {}, kWholeDevice, kWholeDevice, true}});
+    else
+      m.hour(d, h).missing = kWholeDevice;
   }
   BillLine& line = m.compute("n", Money::units(10));
   line.pricing_unit = "Hours";
@@ -115,7 +117,8 @@ TEST(CostStatement, RowsAndIdleSumToTheTotalForEveryDimensionAndTreatment) {
     const DeviceId d = m.device(m.node("n"), 0);
     for (int64_t h = 0; h < 10; ++h) {
       Tenant t;
-      for (const TenantDimension dim : kTenantDimensions) get(t, dim) = prng.below(2) == 0 ? "" : std::to_string(prng.below(4));
+      for (const TenantDimension dim : kTenantDimensions)
+        get(t, dim) = prng.below(2) == 0 ? "" : std::to_string(prng.below(4));
       const auto held = static_cast<DeviceParts>(prng.below(static_cast<uint64_t>(kWholeDevice)));
       m.hour(d, h, {{m.occupancy.tenants.intern(t), static_cast<WorkloadKind>(prng.below(7)), held, held / 3, true}});
     }
@@ -128,7 +131,8 @@ TEST(CostStatement, RowsAndIdleSumToTheTotalForEveryDimensionAndTreatment) {
       for (const IdleTreatment idle : {IdleTreatment::kSeparate, IdleTreatment::kSpread}) {
         const CostStatement s = make_statement(*ledger, {by, idle});
         Money sum = s.idle_total;
-        for (const StatementRow& row : s.rows) sum += row.total;
+        for (const StatementRow& row : s.rows)
+          sum += row.total;
         ASSERT_EQ(sum, ledger->total());
       }
   }

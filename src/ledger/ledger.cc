@@ -51,7 +51,8 @@ class Poster {
     tie_by_type();
     synthesise_missing();
     out_.postings.reserve(out_.lines.size() * 2);
-    for (uint32_t i = 0; i < out_.lines.size(); ++i) post_line(i);
+    for (uint32_t i = 0; i < out_.lines.size(); ++i)
+      post_line(i);
     count_use();
     post_shared();
     out_.problems = problems_.texts();
@@ -83,12 +84,16 @@ class Poster {
     for (const BillLine& line : history_.bill) {
       const auto cut = cut_of(line, out_.period);
       if (!cut) continue;
-      if (cut->whole()) out_.lines.borrow(line);
-      else out_.lines.push_back(cut_line(line, *cut));
+      if (cut->whole())
+        out_.lines.borrow(line);
+      else
+        out_.lines.push_back(cut_line(line, *cut));
       const NodeId node = matcher_.by_resource(line);
       if (line.spend == SpendKind::kCompute) {
-        if (node.valid()) matcher_.saw_tied(node);
-        else matcher_.saw_untied(line);
+        if (node.valid())
+          matcher_.saw_tied(node);
+        else
+          matcher_.saw_untied(line);
       }
       if (providers_.empty() || *last_provider != line.provider) last_provider = &*providers_.insert(line.provider).first;
       add_line(*cut, node, false);
@@ -97,8 +102,10 @@ class Poster {
     }
     if (sums.size() > 1) {
       std::string amounts;
-      for (const auto& [currency, sum] : sums) amounts += (amounts.empty() ? "" : " and ") + sum.to_text();
-      return invalid("the bill is in more than one currency ({}): convert it, or bill each currency from a History of its own", amounts);
+      for (const auto& [currency, sum] : sums)
+        amounts += (amounts.empty() ? "" : " and ") + sum.to_text();
+      return invalid("the bill is in more than one currency ({}): convert it, or bill each currency from a History of its own",
+                     amounts);
     }
     if (!sums.empty()) currency_ = sums.begin()->first;
     for (Money& amount : out_.line_amounts)
@@ -116,7 +123,8 @@ class Poster {
 
   void tie_by_type() {
     for (size_t i = 0; i < out_.lines.size(); ++i)
-      if (!out_.line_nodes[i].valid() && facts_[i].spend == SpendKind::kCompute) out_.line_nodes[i] = matcher_.by_type(out_.lines[i]);
+      if (!out_.line_nodes[i].valid() && facts_[i].spend == SpendKind::kCompute)
+        out_.line_nodes[i] = matcher_.by_type(out_.lines[i]);
   }
 
   /// Lines for nodes without any; not where the bill has lines of that type that could be theirs.
@@ -125,15 +133,20 @@ class Poster {
     std::set<std::string_view> untied_types;
     for (size_t i = 0; i < out_.lines.size(); ++i) {
       if (facts_[i].spend != SpendKind::kCompute) continue;
-      if (out_.line_nodes[i].valid()) billed[out_.line_nodes[i].index()] = true;
-      else if (facts_[i].category == ChargeCategory::kUsage) untied_types.insert(out_.lines[i].instance_type);
+      if (out_.line_nodes[i].valid())
+        billed[out_.line_nodes[i].index()] = true;
+      else if (facts_[i].category == ChargeCategory::kUsage)
+        untied_types.insert(out_.lines[i].instance_type);
     }
     for (uint32_t n = 0; n < history_.nodes.size(); ++n) {
       const Node& node = history_.nodes[n];
       if (billed[n]) continue;
       if (!node.instance_type.empty() && untied_types.count(node.instance_type) > 0) {
-        problems_.add_node(fmt::format("the bill has lines of type {} that name none of these nodes: give the nodes' resource_id in the "
-                                       "inventory as the bill writes it; until then they are not priced", node.instance_type), node.name);
+        problems_.add_node(
+            fmt::format("the bill has lines of type {} that name none of these nodes: give the nodes' resource_id in the "
+                        "inventory as the bill writes it; until then they are not priced",
+                        node.instance_type),
+            node.name);
         continue;
       }
       auto line = synthesise(node, hours_.of(NodeId(n), out_.period), catalog_, out_.period);
@@ -144,7 +157,8 @@ class Poster {
       if (!*line) continue;
       if (!out_.lines.empty() && (*line)->billed.currency() != currency_) {
         problems_.add_node(fmt::format("left out: priced in {} where the bill is in {}: give the rate in {}",
-                                       (*line)->billed.currency().code(), currency_.code(), currency_.code()), node.name);
+                                       (*line)->billed.currency().code(), currency_.code(), currency_.code()),
+                           node.name);
         continue;
       }
       currency_ = (*line)->billed.currency();
@@ -217,7 +231,8 @@ class Poster {
           acc_[b.key] += weight;
         }
       }
-    for (const uint32_t key : touched_) parts_.push_back({hours_.keys()[key], std::exchange(acc_[key], 0)});
+    for (const uint32_t key : touched_)
+      parts_.push_back({hours_.keys()[key], std::exchange(acc_[key], 0)});
     touched_.clear();
     const int64_t unseen = missing_weight(i, when, total, missing);
     if (unseen > 0) parts_.push_back({{nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, unseen});
@@ -250,12 +265,14 @@ class Poster {
     const TenantId owner = tenant_of_tags(i);
     if (fresh) first->second = owner;
     if (owner == nobody_) return;
-    for (Part& p : parts_) p.key = owned(p.key, owner);
+    for (Part& p : parts_)
+      p.key = owned(p.key, owner);
   }
 
   [[nodiscard]] NodeHours::Key owned(const NodeHours::Key& key, TenantId owner) const {
     if (key.tenant != nobody_) return key;
-    if (key.cause == IdleCause::kNone || key.cause == IdleCause::kInactive) return {owner, key.kind, key.cause, key.activity_known};
+    if (key.cause == IdleCause::kNone || key.cause == IdleCause::kInactive)
+      return {owner, key.kind, key.cause, key.activity_known};
     if (!can_be_billed(out_.tenants[owner])) return key;
     if (key.cause == IdleCause::kUnallocated) return {owner, key.kind, IdleCause::kInactive, true};
     if (key.cause == IdleCause::kTelemetryMissing) return {owner, key.kind, IdleCause::kNone, false};
@@ -266,13 +283,16 @@ class Poster {
     std::sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) { return a.key < b.key; });
     size_t kept = 0;
     for (size_t p = 1; p < parts_.size(); ++p) {
-      if (parts_[p].key == parts_[kept].key) parts_[kept].weight += parts_[p].weight;
-      else parts_[++kept] = parts_[p];
+      if (parts_[p].key == parts_[kept].key)
+        parts_[kept].weight += parts_[p].weight;
+      else
+        parts_[++kept] = parts_[p];
     }
     parts_.resize(kept + 1);
     if (parts_.size() == 1) return post_whole(i, parts_.front().key);
     weights_.clear();
-    for (const Part& p : parts_) weights_.push_back(p.weight);
+    for (const Part& p : parts_)
+      weights_.push_back(p.weight);
     const std::vector<Money> amounts = split_by_largest_remainder(out_.line_amounts[i], weights_);
     for (size_t p = 0; p < parts_.size(); ++p)
       if (!amounts[p].is_zero()) out_.postings.push_back(posting(i, parts_[p].key, amounts[p]));
@@ -315,7 +335,8 @@ class Poster {
       const std::vector<Money> amounts = split_by_largest_remainder(out_.line_amounts[s.line], weights_);
       for (size_t t = 0; t < tenants.size(); ++t)
         if (!amounts[t].is_zero())
-          out_.postings.push_back({s.line, tenants[t], WorkloadKind::kUnknown, facts_[s.line].spend, s.cause, true, true, amounts[t]});
+          out_.postings.push_back(
+              {s.line, tenants[t], WorkloadKind::kUnknown, facts_[s.line].spend, s.cause, true, true, amounts[t]});
     }
     std::inplace_merge(out_.postings.begin(), out_.postings.begin() + direct, out_.postings.end(),
                        [](const Posting& a, const Posting& b) { return a.bill_line < b.bill_line; });
@@ -343,7 +364,8 @@ class Poster {
           acc_[b.key] += weight;
           known += weight;
         }
-      for (const uint32_t k : touched_) add(hours_.keys()[k], std::exchange(acc_[k], 0));
+      for (const uint32_t k : touched_)
+        add(hours_.keys()[k], std::exchange(acc_[k], 0));
       touched_.clear();
       // Of the hours nothing is known of, those that were paid for: what several lines say at most once.
       if (const auto unseen = unseen_.find(NodeId(n)); unseen != unseen_.end()) {
@@ -384,16 +406,16 @@ class Poster {
   TenantId nobody_;
   NodeHours hours_;
   Currency currency_;
-  std::vector<LineFacts> facts_;                       // by line
-  std::set<std::string> providers_;                    // of the bill
-  std::vector<SharedLine> shared_;                     // ascending by line
+  std::vector<LineFacts> facts_;     // by line
+  std::set<std::string> providers_;  // of the bill
+  std::vector<SharedLine> shared_;   // ascending by line
   std::map<std::vector<Tag>, TenantId> tag_tenants_;
-  std::map<NodeId, int64_t> unseen_;                   // weight paid for that nothing is known of
-  std::map<NodeId, TenantId> owners_;                  // by the tags of the node's first line
+  std::map<NodeId, int64_t> unseen_;   // weight paid for that nothing is known of
+  std::map<NodeId, TenantId> owners_;  // by the tags of the node's first line
   std::map<std::string_view, bool> type_has_gpus_;
   Problems problems_;
   // Reused from line to line.
-  std::vector<int64_t> acc_;                           // by key
+  std::vector<int64_t> acc_;  // by key
   std::vector<uint32_t> touched_;
   std::vector<Part> parts_;
   std::vector<int64_t> weights_;
@@ -403,14 +425,16 @@ class Poster {
 
 std::string_view name_of(IdleCause c) {
   constexpr std::array<std::string_view, kIdleCauseCount> kNames = {
-      "active", "unallocated", "inactive", "stranded-mig", "stranded-host", "unhealthy", "telemetry-missing", "unused-commitment"};
+      "active",        "unallocated", "inactive",          "stranded-mig",
+      "stranded-host", "unhealthy",   "telemetry-missing", "unused-commitment"};
   return kNames[static_cast<size_t>(c)];
 }
 
 Money Ledger::total() const {
   if (line_amounts.empty()) return {};
   Money sum = Money::nanos(0, line_amounts.front().currency());
-  for (const Money amount : line_amounts) sum += amount;
+  for (const Money amount : line_amounts)
+    sum += amount;
   return sum;
 }
 
@@ -426,8 +450,9 @@ Status check_conservation(const Ledger& ledger) {
   }
   for (size_t i = 0; i < left.size(); ++i)
     if (!left[i].is_zero())
-      return invalid("postings of bill line {} sum to {} where the line is {} {}", i, (ledger.line_amounts[i] - left[i]).to_decimal(),
-                     ledger.line_amounts[i].to_decimal(), ledger.line_amounts[i].currency().code());
+      return invalid("postings of bill line {} sum to {} where the line is {} {}", i,
+                     (ledger.line_amounts[i] - left[i]).to_decimal(), ledger.line_amounts[i].to_decimal(),
+                     ledger.line_amounts[i].currency().code());
   return {};
 }
 

@@ -22,14 +22,14 @@
 namespace stint {
 
 enum class IdleCause {
-  kNone,               ///< held and active
-  kUnallocated,        ///< nobody held it
-  kInactive,           ///< held, but idle
-  kStrandedMig,        ///< cannot be given out under the MIG layout
-  kStrandedHost,       ///< free, but the node's CPUs or memory are taken
-  kUnhealthy,          ///< XID, ECC, node down
-  kTelemetryMissing,   ///< not known: no telemetry and no allocation record
-  kUnusedCommitment,   ///< a commitment nothing ran on
+  kNone,              ///< held and active
+  kUnallocated,       ///< nobody held it
+  kInactive,          ///< held, but idle
+  kStrandedMig,       ///< cannot be given out under the MIG layout
+  kStrandedHost,      ///< free, but the node's CPUs or memory are taken
+  kUnhealthy,         ///< XID, ECC, node down
+  kTelemetryMissing,  ///< not known: no telemetry and no allocation record
+  kUnusedCommitment,  ///< a commitment nothing ran on
 };
 inline constexpr size_t kIdleCauseCount = 8;
 std::string_view name_of(IdleCause c);  // "active", "unallocated", "inactive", "stranded-mig", …
@@ -40,7 +40,7 @@ struct Posting {
   WorkloadKind kind = WorkloadKind::kUnknown;
   SpendKind spend = SpendKind::kCompute;
   IdleCause cause = IdleCause::kNone;
-  bool shared = false;     ///< a share of common cost, not the tenant's own use
+  bool shared = false;         ///< a share of common cost, not the tenant's own use
   bool activity_known = true;  ///< false: held, but no telemetry says whether it was active (`cause` is then kNone)
   Money amount;
 };
@@ -59,7 +59,7 @@ enum class CostBasis { kEffective, kBilled };
 
 struct LedgerOptions {
   CostBasis basis = CostBasis::kEffective;
-  Interval period;                     ///< lines are cut to it in proportion to time
+  Interval period;  ///< lines are cut to it in proportion to time
 };
 
 /// The lines of a ledger. Whole lines are borrowed from the History, which is large: it must outlive the ledger
@@ -74,7 +74,10 @@ class LedgerLines {
     explicit Iterator(const BillLine* const* at) : at_(at) {}
     const BillLine& operator*() const { return **at_; }
     const BillLine* operator->() const { return *at_; }
-    Iterator& operator++() { ++at_; return *this; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
     Iterator operator++(int) { return Iterator(at_++); }
     bool operator==(const Iterator&) const = default;
 
@@ -102,13 +105,13 @@ struct Ledger {
   Interval period;
   CostBasis basis = CostBasis::kEffective;
   TenantTable tenants;
-  LedgerLines lines;                   ///< as used: cut to the period; made from usage × price where `synthesised`
-  std::vector<bool> synthesised;       ///< per line
-  std::vector<Money> line_amounts;     ///< per line, on the basis, within the period
-  std::vector<NodeId> line_nodes;      ///< per line; invalid = not tied to a node
-  std::vector<Posting> postings;       ///< ascending by bill_line
-  std::vector<GpuUse> gpu_use;         ///< ascending by tenant, kind, cause, activity_known; at most one of each
-  std::vector<std::string> problems;   ///< what could not be priced or tied, each with its remedy
+  LedgerLines lines;                  ///< as used: cut to the period; made from usage × price where `synthesised`
+  std::vector<bool> synthesised;      ///< per line
+  std::vector<Money> line_amounts;    ///< per line, on the basis, within the period
+  std::vector<NodeId> line_nodes;     ///< per line; invalid = not tied to a node
+  std::vector<Posting> postings;      ///< ascending by bill_line
+  std::vector<GpuUse> gpu_use;        ///< ascending by tenant, kind, cause, activity_known; at most one of each
+  std::vector<std::string> problems;  ///< what could not be priced or tied, each with its remedy
   [[nodiscard]] Money total() const;
 };
 

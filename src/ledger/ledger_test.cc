@@ -11,13 +11,13 @@ namespace stint {
 namespace {
 
 using testing::HandMade;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::kStart;
 using testing::of_cause;
 using testing::of_client;
-using testing::sum_of;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using testing::sum_of;
 
 constexpr DeviceParts kHalf = kWholeDevice / 2;
 
@@ -59,7 +59,8 @@ TEST(Ledger, HourlyLinesGoToTheTenantOfTheirHour) {
 TEST(Ledger, LinesAreCutToThePeriodInProportionToTime) {
   HandMade m(4);
   const DeviceId d = m.device(m.node("n"), 0);
-  for (int64_t h = 0; h < 4; ++h) m.hour(d, h);
+  for (int64_t h = 0; h < 4; ++h)
+    m.hour(d, h);
   m.compute("n", Money::nanos(10), 0, 3);  // a third of it is 3.33 nano-units
   LedgerOptions options;
   options.period = {kStart + kHour, kStart + kHour * 2};
@@ -74,7 +75,8 @@ TEST(Ledger, LinesAreCutToThePeriodInProportionToTime) {
 TEST(Ledger, PeriodsPutTogetherGiveTheWholeLineToTheNanoUnit) {
   HandMade m(7);
   const DeviceId d = m.device(m.node("n"), 0);
-  for (int64_t h = 0; h < 7; ++h) m.hour(d, h);
+  for (int64_t h = 0; h < 7; ++h)
+    m.hour(d, h);
   m.compute("n", Money::nanos(1'000'000'001));
   Money sum;
   for (const auto& [from, to] : {std::pair<int64_t, int64_t>{0, 2}, {2, 7}})
@@ -107,8 +109,10 @@ TEST(Ledger, CommonCostFollowsGpuMoney) {
   HandMade m(4);
   const DeviceId d = m.device(m.node("n"), 0);
   for (int64_t h = 0; h < 4; ++h) {
-    if (h == 3) m.hour(d, h);
-    else m.hour(d, h, {{m.tenant(h == 0 ? "red" : "blue"), {}, kWholeDevice, kHalf, true}});
+    if (h == 3)
+      m.hour(d, h);
+    else
+      m.hour(d, h, {{m.tenant(h == 0 ? "red" : "blue"), {}, kWholeDevice, kHalf, true}});
   }
   m.compute("n", Money::units(400));
   m.other(SpendKind::kOther, Money::units(30)).category = ChargeCategory::kTax;
@@ -188,9 +192,11 @@ TEST(Ledger, NodeWithoutABillIsPricedFromItsHours) {
   node.instance_type = "x1.made-up";
   node.market = Market::kSpot;
   const DeviceId d = m.device(n, 0);
-  for (int64_t h = 0; h < 3; ++h) m.hour(d, h, {{m.tenant("red"), {}, kWholeDevice, 0, true}});
+  for (int64_t h = 0; h < 3; ++h)
+    m.hour(d, h, {{m.tenant("red"), {}, kWholeDevice, 0, true}});
   m.hour(d, 3).present = kHalf;
-  const PriceRow price{"aws", "nowhere-1", "x1.made-up", Market::kSpot, {}, {}, Rate::per_hour(Money::units(4)), false, "test", kStart};
+  const PriceRow price{"aws", "nowhere-1", "x1.made-up", Market::kSpot, {}, {}, Rate::per_hour(Money::units(4)),
+                       false, "test",      kStart};
   const Catalog catalog = Catalog::built_in().with_prices({&price, 1});
   const auto ledger = m.post({}, catalog);
   ASSERT_THAT(ledger->lines, SizeIs(1));
@@ -243,7 +249,8 @@ TEST(Ledger, HoursOutsideTheKnownPresenceAreMissingUnlessTheBillCountsFewer) {
   const NodeId n = m.node("n");
   m.history.nodes[n.index()].present_from = m.history.nodes[n.index()].present_until = std::nullopt;
   const DeviceId d = m.device(n, 0);
-  for (int64_t h = 0; h < 2; ++h) m.hour(d, h, {{m.tenant("red"), {}, kWholeDevice, kWholeDevice, true}});
+  for (int64_t h = 0; h < 2; ++h)
+    m.hour(d, h, {{m.tenant("red"), {}, kWholeDevice, kWholeDevice, true}});
   BillLine& line = m.compute("n", Money::units(40));
   EXPECT_EQ(of_cause(*m.post(), IdleCause::kTelemetryMissing), Money::units(20));
   line.pricing_unit = "Hours";
@@ -332,7 +339,8 @@ std::vector<Tenure> random_tenures(HandMade& m, Mode mode, Prng& prng) {
     t.tenant = m.tenant("client-" + std::to_string(prng.below(7)));
     t.kind = static_cast<WorkloadKind>(prng.below(7));
     switch (mode) {
-      case Mode::kWhole: case Mode::kMig: t.held = left; break;
+      case Mode::kWhole:
+      case Mode::kMig: t.held = left; break;
       case Mode::kFraction: t.held = std::min(left, static_cast<DeviceParts>(prng.below(1001)) * (kWholeDevice / 1000)); break;
       case Mode::kTimeSlice: t.held = kWholeDevice / static_cast<DeviceParts>(count); break;
       case Mode::kMps: t.held = static_cast<DeviceParts>(prng.below(static_cast<uint64_t>(left) + 1)); break;
@@ -350,7 +358,8 @@ void fill_device(HandMade& m, DeviceId device, Mode mode, int64_t hours, Prng& p
     if (prng.below(10) == 0) continue;
     DeviceHour& hour = m.hour(device, h, random_tenures(m, mode, prng));
     DeviceParts rest = kWholeDevice;
-    for (const Tenure& t : m.occupancy.of(hour)) rest -= t.held;
+    for (const Tenure& t : m.occupancy.of(hour))
+      rest -= t.held;
     if (prng.below(6) == 0) hour.unhealthy = rest / 2;
     if (prng.below(6) == 0) hour.missing = rest / 3;
   }
@@ -360,7 +369,10 @@ HandMade random_books(Mode mode, Prng& prng) {
   const auto hours = static_cast<int64_t>(2 + prng.below(40));
   HandMade m(hours);
   const std::vector<std::vector<std::string>> layouts = {
-      {"1g.10gb", "1g.10gb", "1g.10gb", "1g.10gb", "1g.10gb", "1g.10gb", "1g.10gb"}, {"3g.40gb", "3g.40gb"}, {"2g.20gb", "4g.40gb"}, {"7g.80gb"}};
+      {"1g.10gb", "1g.10gb", "1g.10gb", "1g.10gb", "1g.10gb", "1g.10gb", "1g.10gb"},
+      {"3g.40gb", "3g.40gb"},
+      {"2g.20gb", "4g.40gb"},
+      {"7g.80gb"}};
   for (uint32_t n = 0; n < 3; ++n) {
     const NodeId node = m.node("node-" + std::to_string(n));
     for (int gpu = 0; gpu < 2; ++gpu) {
@@ -374,10 +386,13 @@ HandMade random_books(Mode mode, Prng& prng) {
     }
   }
   for (int i = 0; i < 25; ++i) {
-    const auto amount = Money::nanos(static_cast<int64_t>(prng.below(2'000'000'000'000)) - (prng.below(5) == 0 ? 2'000'000'000'000 : 0));
+    const auto amount =
+        Money::nanos(static_cast<int64_t>(prng.below(2'000'000'000'000)) - (prng.below(5) == 0 ? 2'000'000'000'000 : 0));
     const auto from = static_cast<int64_t>(prng.below(static_cast<uint64_t>(hours)));
-    BillLine& line = m.compute("node-" + std::to_string(prng.below(4)), amount, from, from + 1 + static_cast<int64_t>(prng.below(30)));
-    line.charge_period.begin = line.charge_period.begin + Duration::nanoseconds(static_cast<int64_t>(prng.below(3'000'000'000'000)));
+    BillLine& line =
+        m.compute("node-" + std::to_string(prng.below(4)), amount, from, from + 1 + static_cast<int64_t>(prng.below(30)));
+    line.charge_period.begin =
+        line.charge_period.begin + Duration::nanoseconds(static_cast<int64_t>(prng.below(3'000'000'000'000)));
     line.spend = static_cast<SpendKind>(prng.below(8) < 5 ? 0 : prng.below(4));
     line.commitment_unused = prng.below(12) == 0;
     if (prng.below(4) == 0) line.tags = {{"client", "tagged"}};
@@ -396,7 +411,8 @@ TEST_P(Conserves, MoneyToTheNanoUnit) {
     const HandMade m = random_books(GetParam(), prng);
     LedgerOptions options;
     options.basis = prng.below(2) == 0 ? CostBasis::kBilled : CostBasis::kEffective;
-    if (prng.below(2) == 0) options.period = {kStart, kStart + kHour * static_cast<int64_t>(1 + prng.below(30)) + Duration::minutes(17)};
+    if (prng.below(2) == 0)
+      options.period = {kStart, kStart + kHour * static_cast<int64_t>(1 + prng.below(30)) + Duration::minutes(17)};
     const auto ledger = m.post(options);
     ASSERT_TRUE(ledger.ok()) << ledger.error().message;
     const Status status = check_conservation(*ledger);
@@ -417,7 +433,8 @@ std::string mode_name(const ::testing::TestParamInfo<Mode>& info) {
   return kNames[static_cast<size_t>(info.param)];
 }
 
-INSTANTIATE_TEST_SUITE_P(Ledger, Conserves, ::testing::Values(Mode::kWhole, Mode::kFraction, Mode::kTimeSlice, Mode::kMps, Mode::kMig), mode_name);
+INSTANTIATE_TEST_SUITE_P(Ledger, Conserves,
+                         ::testing::Values(Mode::kWhole, Mode::kFraction, Mode::kTimeSlice, Mode::kMps, Mode::kMig), mode_name);
 
 }  // namespace
 }  // namespace stint

@@ -29,7 +29,8 @@ std::span<const NodeHours::Hour> NodeHours::of(NodeId node, Interval period) con
     if (const int64_t offset = all.empty() ? -1 : hour_index - all.front().hour_index;
         offset >= 0 && offset < static_cast<int64_t>(all.size()) && all[static_cast<size_t>(offset)].hour_index == hour_index)
       return all.begin() + offset;
-    return std::lower_bound(all.begin(), all.end(), hour_index, [](const Hour& h, int64_t index) { return h.hour_index < index; });
+    return std::lower_bound(all.begin(), all.end(), hour_index,
+                            [](const Hour& h, int64_t index) { return h.hour_index < index; });
   };
   return {position(period.begin.hour_index()), position((period.end - Duration::nanoseconds(1)).hour_index() + 1)};
 }
@@ -57,7 +58,7 @@ class NodeHoursBuilder {
   /// The hours of one device, read from front to back.
   struct Stream {
     std::span<const DeviceHour> left;
-    int64_t gpu = 0;           // which GPU of the node
+    int64_t gpu = 0;  // which GPU of the node
     SliceWeight slice;
     bool instance = false;
   };
@@ -73,14 +74,16 @@ class NodeHoursBuilder {
     std::vector<std::span<const DeviceHour>> by_device(devices.size());
     for (size_t first = 0; first < hours.size();) {
       size_t end = first;
-      while (end < hours.size() && hours[end].device == hours[first].device) ++end;
+      while (end < hours.size() && hours[end].device == hours[first].device)
+        ++end;
       by_device[hours[first].device.index()] = hours.subspan(first, end - first);
       first = end;
     }
     for (const PhysicalGpu& gpu : physical_gpus(devices)) {
       const int64_t number = out_.gpu_counts_[gpu.node.index()]++;
       auto& streams = streams_[gpu.node.index()];
-      for (const uint32_t d : gpu.whole) streams.push_back({by_device[d], number, {nullptr, -1, kSliceParts}, false});
+      for (const uint32_t d : gpu.whole)
+        streams.push_back({by_device[d], number, {nullptr, -1, kSliceParts}, false});
       for (const uint32_t d : gpu.instances)
         streams.push_back({by_device[d], number, slice_weight(devices[d], history_.nodes[gpu.node.index()]), true});
     }
@@ -135,7 +138,8 @@ class NodeHoursBuilder {
     for (Card& card : cards_) {
       const int64_t left = card.present * kSliceParts - card.weight;
       if (left <= 0) continue;
-      const auto rest = card.geometry == nullptr ? CardRemainder::Parts{0, kSliceParts} : remainder_.of(*card.geometry, card.profiles);
+      const auto rest =
+          card.geometry == nullptr ? CardRemainder::Parts{0, kSliceParts} : remainder_.of(*card.geometry, card.profiles);
       const int64_t parts = rest.available + rest.stranded;
       const int64_t available = parts == 0 ? 0 : left / parts * rest.available + left % parts * rest.available / parts;
       put({nobody_, WorkloadKind::kUnknown, free_cause_, true}, available);
@@ -169,8 +173,8 @@ class NodeHoursBuilder {
   TenantId nobody_;
   HostLoad load_;
   NodeHours out_;
-  std::vector<std::vector<Stream>> streams_;      // by node
-  std::map<uint64_t, uint32_t> ids_;              // of packed keys
+  std::vector<std::vector<Stream>> streams_;  // by node
+  std::map<uint64_t, uint32_t> ids_;          // of packed keys
   NodeHours::Hour current_;
   IdleCause free_cause_ = IdleCause::kUnallocated;
   std::vector<Card> cards_;  // by GPU of the node; reset every hour

@@ -44,7 +44,9 @@ class NodeHours {
   [[nodiscard]] std::span<const Hour> of(NodeId node) const;
   /// Those of them that `period` touches.
   [[nodiscard]] std::span<const Hour> of(NodeId node, Interval period) const;
-  [[nodiscard]] std::span<const Bucket> buckets(const Hour& hour) const { return std::span(buckets_).subspan(hour.first, hour.count); }
+  [[nodiscard]] std::span<const Bucket> buckets(const Hour& hour) const {
+    return std::span(buckets_).subspan(hour.first, hour.count);
+  }
   [[nodiscard]] std::span<const Key> keys() const { return keys_; }
   /// Physical GPUs, seen or inferred.
   [[nodiscard]] int64_t gpu_count(NodeId node) const { return gpu_counts_[node.index()]; }

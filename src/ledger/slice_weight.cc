@@ -11,7 +11,8 @@ namespace {
 int64_t compute_slices_in(std::string_view profile) {
   const size_t g = profile.find("g.");
   size_t first = g;
-  while (first != std::string_view::npos && first > 0 && profile[first - 1] >= '0' && profile[first - 1] <= '9') --first;
+  while (first != std::string_view::npos && first > 0 && profile[first - 1] >= '0' && profile[first - 1] <= '9')
+    --first;
   if (g == std::string_view::npos || first == g) return 1;
   return std::clamp<int64_t>(parse_int(profile.substr(first, g - first)).value_or(1), 1, 7);
 }
@@ -39,7 +40,8 @@ CardRemainder::Parts CardRemainder::of(const MigGeometry& geometry, std::vector<
   bool legal = false;
   for (const MigLayout& layout : all_layouts(geometry, media)) {
     std::vector<int> here;
-    for (const MigPlacement& p : layout) here.push_back(p.profile);
+    for (const MigPlacement& p : layout)
+      here.push_back(p.profile);
     std::sort(here.begin(), here.end());
     if (here != profiles) continue;
     const MigParts parts = parts_in(geometry, layout);

@@ -19,9 +19,11 @@ Presence presence_of(const Node& node, std::span<const NodeHours::Hour> hours, I
   }
   Presence out;
   int64_t parts = 0;
-  for (const NodeHours::Hour& h : hours) parts += weight_within(h.present, h.hour_index, period);
+  for (const NodeHours::Hour& h : hours)
+    parts += weight_within(h.present, h.hour_index, period);
   out.length = Duration::nanoseconds(parts * (kHour.count_ns() / kWholeDevice));
-  out.span = intersect({Instant::from_hour_index(hours.front().hour_index), Instant::from_hour_index(hours.back().hour_index) + kHour}, period);
+  out.span = intersect(
+      {Instant::from_hour_index(hours.front().hour_index), Instant::from_hour_index(hours.back().hour_index) + kHour}, period);
   return out;
 }
 
@@ -34,7 +36,8 @@ Result<PriceRow> price_of(const Node& node, const Catalog& catalog) {
     return own;
   }
   if (node.market == Market::kOwned) return invalid("an owned machine without a rate: give its rate in the inventory");
-  if (node.instance_type.empty()) return invalid("neither bill nor rate nor instance type is known: give one of them in the inventory");
+  if (node.instance_type.empty())
+    return invalid("neither bill nor rate nor instance type is known: give one of them in the inventory");
   const Market market = node.market == Market::kUnknown ? Market::kOnDemand : node.market;
   return catalog.price({node.provider, node.instance_type, node.region, market,
                         market == Market::kReserved ? CommitmentTerm::kOneYear : CommitmentTerm::kNone});
@@ -42,14 +45,16 @@ Result<PriceRow> price_of(const Node& node, const Catalog& catalog) {
 
 }  // namespace
 
-Result<std::optional<BillLine>> synthesise(const Node& node, std::span<const NodeHours::Hour> hours, const Catalog& catalog, Interval period) {
+Result<std::optional<BillLine>> synthesise(const Node& node, std::span<const NodeHours::Hour> hours, const Catalog& catalog,
+                                           Interval period) {
   const Presence presence = presence_of(node, hours, period);
   if (presence.length <= Duration()) return std::optional<BillLine>();
   TRY_ASSIGN(const PriceRow price, price_of(node, catalog));
   BillLine line;
   line.provider = node.provider;
   line.service_category = "Compute";
-  line.description = fmt::format("{:.2f} h × {}/h, price from {}", presence.length.to_hours(), price.rate.per_hour().to_text(4), price.source);
+  line.description =
+      fmt::format("{:.2f} h × {}/h, price from {}", presence.length.to_hours(), price.rate.per_hour().to_text(4), price.source);
   line.region = node.region;
   line.zone = node.zone;
   line.resource_id = node.resource_id.empty() ? node.name : node.resource_id;

@@ -13,6 +13,7 @@ namespace stint {
 /// A line for `node` over the hours it was there in `period`, at the node's own rate, else the catalogue's price of
 /// its type, region and market (an unknown market counts as on demand, a reserved one as one year).
 /// @return none when it was never there; error saying what is missing when no price is known (not naming the node).
-Result<std::optional<BillLine>> synthesise(const Node& node, std::span<const NodeHours::Hour> hours, const Catalog& catalog, Interval period);
+Result<std::optional<BillLine>> synthesise(const Node& node, std::span<const NodeHours::Hour> hours, const Catalog& catalog,
+                                           Interval period);
 
 }  // namespace stint

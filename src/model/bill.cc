@@ -33,10 +33,12 @@ std::string_view name_of(SpendKind k) {
 
 SpendKind classify_spend(const BillLine& line) {
   // Transfer first: providers bill it under the compute or storage service it leaves.
-  if (mentions(line, {"data transfer", "datatransfer", "egress", "bandwidth", "nat gateway", "data processed"})) return SpendKind::kTransfer;
+  if (mentions(line, {"data transfer", "datatransfer", "egress", "bandwidth", "nat gateway", "data processed"}))
+    return SpendKind::kTransfer;
   if (!line.instance_type.empty()) return SpendKind::kCompute;
   if (mentions(line, {"storage", "volume", "snapshot", "disk", "filestore", "bucket", "s3"})) return SpendKind::kStorage;
-  if (equals_ignoring_case(line.service_category, "Compute") || mentions(line, {"virtual machine", "instance hour", "elastic compute"}))
+  if (equals_ignoring_case(line.service_category, "Compute") ||
+      mentions(line, {"virtual machine", "instance hour", "elastic compute"}))
     return SpendKind::kCompute;
   if (equals_ignoring_case(line.service_category, "Networking")) return SpendKind::kTransfer;
   return SpendKind::kOther;

@@ -24,10 +24,10 @@ std::string_view name_of(SpendKind k);  // "compute", "storage", "transfer", "ot
 
 /// Half-open charge period. Absent text = not given by the source.
 struct BillLine {
-  std::string provider;        ///< canonical: "aws", "azure", "gcp", "oci", else as written
+  std::string provider;  ///< canonical: "aws", "azure", "gcp", "oci", else as written
   std::string billing_account;
   std::string sub_account;
-  std::string service;         ///< FOCUS ServiceName
+  std::string service;  ///< FOCUS ServiceName
   std::string service_category;
   std::string description;
   std::string region;
@@ -35,7 +35,7 @@ struct BillLine {
   std::string resource_id;
   std::string resource_name;
   std::string resource_type;
-  std::string instance_type;   ///< "" when the line is not about an instance or it is not known
+  std::string instance_type;  ///< "" when the line is not about an instance or it is not known
   std::string sku;
   std::string invoice_id;
   ChargeCategory category = ChargeCategory::kUsage;
@@ -46,13 +46,13 @@ struct BillLine {
   bool correction = false;         ///< FOCUS ChargeClass = Correction
   Interval charge_period;
   Interval billing_period;
-  Money billed;                    ///< what the invoice says
-  Money effective;                 ///< amortised: commitments spread over what they cover
+  Money billed;     ///< what the invoice says
+  Money effective;  ///< amortised: commitments spread over what they cover
   std::optional<Money> list;
   std::optional<Money> contracted;
-  std::optional<Rate> list_unit_price;   ///< only when the unit is an hour
+  std::optional<Rate> list_unit_price;  ///< only when the unit is an hour
   std::string pricing_unit;
-  std::string quantity;            ///< decimal as the source writes it; kept for round trips
+  std::string quantity;  ///< decimal as the source writes it; kept for round trips
   std::vector<Tag> tags;
 };
 

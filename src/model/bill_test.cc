@@ -9,9 +9,11 @@ namespace stint {
 namespace {
 
 TEST(Spend, IsToldApartAsProvidersWriteIt) {
-  EXPECT_EQ(classify_spend({.service = "Amazon Elastic Compute Cloud", .service_category = "Compute", .instance_type = "g5.4xlarge"}),
-            SpendKind::kCompute);
-  EXPECT_EQ(classify_spend({.service = "Amazon Elastic Compute Cloud", .service_category = "Compute",
+  EXPECT_EQ(
+      classify_spend({.service = "Amazon Elastic Compute Cloud", .service_category = "Compute", .instance_type = "g5.4xlarge"}),
+      SpendKind::kCompute);
+  EXPECT_EQ(classify_spend({.service = "Amazon Elastic Compute Cloud",
+                            .service_category = "Compute",
                             .description = "$0.09 per GB - first 10 TB / month data transfer out"}),
             SpendKind::kTransfer);
   EXPECT_EQ(classify_spend({.service = "Amazon Simple Storage Service", .service_category = "Storage"}), SpendKind::kStorage);

@@ -39,22 +39,26 @@ std::string describe(const Change& c) {
   return std::visit(
       Overloaded{
           [](const StopNodes& x) { return fmt::format("stop {}", list(x.nodes)); },
-          [](const ScheduleOff& x) { return fmt::format("switch {} off for {} of the 168 hours of the week", list(x.nodes), x.off.count()); },
+          [](const ScheduleOff& x) {
+            return fmt::format("switch {} off for {} of the 168 hours of the week", list(x.nodes), x.off.count());
+          },
           [](const ResizeNodes& x) {
-            return fmt::format("{} → {} × {}{}", list(x.nodes), x.to_count, x.to_instance_type, x.to_region.empty() ? "" : " in " + x.to_region);
+            return fmt::format("{} → {} × {}{}", list(x.nodes), x.to_count, x.to_instance_type,
+                               x.to_region.empty() ? "" : " in " + x.to_region);
           },
-          [](const ShareGpus& x) {
-            return fmt::format("pack {} onto {} by {}", list(x.nodes), list(x.keep), name_of(x.mode));
-          },
+          [](const ShareGpus& x) { return fmt::format("pack {} onto {} by {}", list(x.nodes), list(x.keep), name_of(x.mode)); },
           [](const SwitchMarket& x) { return fmt::format("{} → {}", list(x.nodes), name_of(x.to)); },
           [](const Commit& x) {
-            return fmt::format("commit to {} × {} in {} for {} ({})", x.count, x.instance_type, x.region, name_of(x.term), name_of(x.payment));
+            return fmt::format("commit to {} × {} in {} for {} ({})", x.count, x.instance_type, x.region, name_of(x.term),
+                               name_of(x.payment));
           },
           [](const LimitReservation& x) {
-            return fmt::format("reserve {:.1f} h instead of {:.1f} h for {} on {}", x.to.to_hours(), x.from.to_hours(), x.workload, list(x.nodes));
+            return fmt::format("reserve {:.1f} h instead of {:.1f} h for {} on {}", x.to.to_hours(), x.from.to_hours(),
+                               x.workload, list(x.nodes));
           },
           [](const MoveOffGpu& x) {
-            return fmt::format("move the CPU work of {} to {}", list(x.nodes), x.to_instance_type.empty() ? "a CPU type" : x.to_instance_type);
+            return fmt::format("move the CPU work of {} to {}", list(x.nodes),
+                               x.to_instance_type.empty() ? "a CPU type" : x.to_instance_type);
           },
           [](const MoveRegion& x) { return fmt::format("move {} to {}", list(x.nodes), x.to_region); },
       },

@@ -43,14 +43,14 @@ std::string_view name_of(SharingMode m);  // "mig", "mps", "time-slice"
 /// The work of `nodes` is packed onto the GPUs of `keep`; the others are given back.
 struct ShareGpus {
   struct Placement {
-    std::string workload;          ///< whose work goes there, as shown to people
+    std::string workload;  ///< whose work goes there, as shown to people
     std::string from_node;
     int from_gpu = 0;
-    std::string to_node;           ///< one of `keep`
+    std::string to_node;  ///< one of `keep`
     int to_gpu = 0;
-    std::string mig_profile;       ///< kMig only
-    int memory_start = -1;         ///< kMig only: first memory slice of the placement
-    DeviceParts parts = 0;         ///< share of the target GPU, kWholeDevice = all
+    std::string mig_profile;  ///< kMig only
+    int memory_start = -1;    ///< kMig only: first memory slice of the placement
+    DeviceParts parts = 0;    ///< share of the target GPU, kWholeDevice = all
   };
   SharingMode mode = SharingMode::kMig;
   std::vector<std::string> nodes;  ///< all nodes involved, those kept included
@@ -95,7 +95,8 @@ struct MoveRegion {
   std::string to_region;
 };
 
-using Change = std::variant<StopNodes, ScheduleOff, ResizeNodes, ShareGpus, SwitchMarket, Commit, LimitReservation, MoveOffGpu, MoveRegion>;
+using Change =
+    std::variant<StopNodes, ScheduleOff, ResizeNodes, ShareGpus, SwitchMarket, Commit, LimitReservation, MoveOffGpu, MoveRegion>;
 
 /// Stable name of the kind: "stop", "schedule-off", "resize", "share", "switch-market", "commit",
 /// "limit-reservation", "move-off-gpu", "move-region".

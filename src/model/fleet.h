@@ -24,19 +24,19 @@ using DeviceId = Id<struct DeviceTag>;
 
 /// A machine with GPUs: a cloud instance or an owned server. Empty text and absent values = not known.
 struct Node {
-  std::string name;           ///< as telemetry calls it; unique in a History
-  std::string resource_id;    ///< as the bill calls it; empty = the same as `name`
-  std::string provider;       ///< "aws", "gcp", "azure", …; "" for owned machines
+  std::string name;         ///< as telemetry calls it; unique in a History
+  std::string resource_id;  ///< as the bill calls it; empty = the same as `name`
+  std::string provider;     ///< "aws", "gcp", "azure", …; "" for owned machines
   std::string region;
   std::string zone;
   std::string instance_type;
   Market market = Market::kUnknown;
-  std::string gpu_model;      ///< canonical catalogue name
+  std::string gpu_model;  ///< canonical catalogue name
   int64_t gpu_count = 0;
   int64_t vcpus = 0;
   Bytes memory;
-  std::optional<Rate> rate;   ///< paid for the whole node, where the inventory says so
-  Tenant tenant;              ///< whose machine it is, when it belongs to one
+  std::optional<Rate> rate;  ///< paid for the whole node, where the inventory says so
+  Tenant tenant;             ///< whose machine it is, when it belongs to one
   WorkloadKind kind = WorkloadKind::kUnknown;
   std::optional<bool> checkpointable;
   std::optional<Instant> present_from;
@@ -58,10 +58,10 @@ struct MigInstance {
 /// What telemetry measures: a whole GPU or one MIG instance of it.
 struct Device {
   NodeId node;
-  std::string uuid;  ///< "" when the source gives only an index
-  int index = -1;    ///< position in the node; −1 = not known
-  std::string model; ///< canonical catalogue name where it is known, else as the source writes it
-  Bytes memory;      ///< 0 = not known
+  std::string uuid;   ///< "" when the source gives only an index
+  int index = -1;     ///< position in the node; −1 = not known
+  std::string model;  ///< canonical catalogue name where it is known, else as the source writes it
+  Bytes memory;       ///< 0 = not known
   std::optional<MigInstance> mig;
 };
 

@@ -33,16 +33,16 @@ struct RejectedRow {
 
 /// Ids are indexes: NodeId into nodes, DeviceId into devices, HolderId into holders.
 struct History {
-  Interval period;                   ///< what was asked for, or all there is
-  std::vector<Node> nodes;           ///< ascending by name
-  std::vector<Device> devices;       ///< ascending by node, index, uuid, MIG instance
+  Interval period;              ///< what was asked for, or all there is
+  std::vector<Node> nodes;      ///< ascending by name
+  std::vector<Device> devices;  ///< ascending by node, index, uuid, MIG instance
   std::vector<Holder> holders;
   std::vector<TenantRule> tenant_rules;
-  std::vector<Run> runs;             ///< ascending by start, then id
-  std::vector<BillLine> bill;        ///< in order of import
-  std::vector<PriceRow> prices;      ///< imported prices; they take precedence over the catalogue
+  std::vector<Run> runs;         ///< ascending by start, then id
+  std::vector<BillLine> bill;    ///< in order of import
+  std::vector<PriceRow> prices;  ///< imported prices; they take precedence over the catalogue
   std::vector<ImportRecord> imports;
-  std::vector<RejectedRow> rejected; ///< the first thousand of each import
+  std::vector<RejectedRow> rejected;  ///< the first thousand of each import
 };
 
 }  // namespace stint

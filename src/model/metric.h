@@ -47,9 +47,15 @@ struct MetricInfo {
 /// A percentage is summarised on a half-point grid; everything else on a logarithmic one.
 inline constexpr bool is_percentage(Metric m) {
   switch (m) {
-    case Metric::kUtilization: case Metric::kMemoryBandwidth: case Metric::kSmActive: case Metric::kSmOccupancy:
-    case Metric::kTensorActive: case Metric::kEngineActive: case Metric::kHostCpu: case Metric::kEncoder: case Metric::kDecoder:
-      return true;
+    case Metric::kUtilization:
+    case Metric::kMemoryBandwidth:
+    case Metric::kSmActive:
+    case Metric::kSmOccupancy:
+    case Metric::kTensorActive:
+    case Metric::kEngineActive:
+    case Metric::kHostCpu:
+    case Metric::kEncoder:
+    case Metric::kDecoder: return true;
     default: return false;
   }
 }

@@ -21,27 +21,27 @@ inline constexpr DeviceParts kWholeDevice = 1'000'000'000;
 struct Tenure {
   TenantId tenant;
   WorkloadKind kind = WorkloadKind::kUnknown;
-  DeviceParts held = 0;    ///< share of the device × share of the hour it was held
-  DeviceParts active = 0;  ///< of `held`, what was active (utilisation above the idle threshold); ≤ held
+  DeviceParts held = 0;        ///< share of the device × share of the hour it was held
+  DeviceParts active = 0;      ///< of `held`, what was active (utilisation above the idle threshold); ≤ held
   bool activity_known = true;  ///< false: no telemetry for it; `active` is then 0 and means nothing
 };
 
 /// One device, one hour. held parts of all tenures + unhealthy + missing ≤ present.
 struct DeviceHour {
   DeviceId device;
-  int64_t hour_index = 0;       ///< hours since 1970, UTC
+  int64_t hour_index = 0;              ///< hours since 1970, UTC
   DeviceParts present = kWholeDevice;  ///< part of the hour the device was there at all
-  DeviceParts unhealthy = 0;    ///< part of the hour it could not be used (XID, ECC, node down)
-  DeviceParts missing = 0;      ///< not held as far as known, and no telemetry that says so
-  uint32_t first_tenure = 0;    ///< range in Occupancy::tenures
+  DeviceParts unhealthy = 0;           ///< part of the hour it could not be used (XID, ECC, node down)
+  DeviceParts missing = 0;             ///< not held as far as known, and no telemetry that says so
+  uint32_t first_tenure = 0;           ///< range in Occupancy::tenures
   uint32_t tenure_count = 0;
 };
 
 /// A GPU cut into MIG instances has hours of the instances and none of its own.
 struct Occupancy {
   TenantTable tenants;
-  std::vector<DeviceHour> hours;   ///< ascending by device, then hour; at most one per pair
-  std::vector<Tenure> tenures;     ///< of `hours` and `inferred_hours`
+  std::vector<DeviceHour> hours;  ///< ascending by device, then hour; at most one per pair
+  std::vector<Tenure> tenures;    ///< of `hours` and `inferred_hours`
   /// GPUs that inventory or runs speak of and telemetry never saw; ascending by node, index.
   std::vector<Device> inferred_devices;
   std::vector<DeviceHour> inferred_hours;  ///< `device` is an index into inferred_devices; otherwise as `hours`

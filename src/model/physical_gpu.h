@@ -11,9 +11,9 @@ namespace stint {
 
 struct PhysicalGpu {
   NodeId node;
-  int index = -1;                    ///< position in the node; −1 = not known
-  std::vector<uint32_t> whole;       ///< indexes of its whole-GPU devices: usually one, none when only instances report
-  std::vector<uint32_t> instances;   ///< indexes of its MIG instances
+  int index = -1;                   ///< position in the node; −1 = not known
+  std::vector<uint32_t> whole;      ///< indexes of its whole-GPU devices: usually one, none when only instances report
+  std::vector<uint32_t> instances;  ///< indexes of its MIG instances
 };
 
 /// Groups devices by node, then UUID, else index. A MIG UUID ("MIG-…") names an instance and is not compared.

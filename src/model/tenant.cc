@@ -14,15 +14,15 @@ struct TagAlias {
 
 // Normalised keys in order of preference: the first that carries a value wins.
 constexpr TagAlias kTagAliases[] = {
-    {"client", TenantDimension::kClient},           {"customer", TenantDimension::kClient},
-    {"tenant", TenantDimension::kClient},           {"costcenter", TenantDimension::kClient},
-    {"businessunit", TenantDimension::kClient},     {"project", TenantDimension::kProject},
-    {"application", TenantDimension::kProject},     {"app", TenantDimension::kProject},
-    {"team", TenantDimension::kTeam},               {"department", TenantDimension::kTeam},
-    {"owner", TenantDimension::kTeam},              {"environment", TenantDimension::kEnvironment},
-    {"env", TenantDimension::kEnvironment},         {"stage", TenantDimension::kEnvironment},
-    {"workload", TenantDimension::kWorkload},       {"service", TenantDimension::kWorkload},
-    {"component", TenantDimension::kWorkload},      {"job", TenantDimension::kWorkload},
+    {"client", TenantDimension::kClient},       {"customer", TenantDimension::kClient},
+    {"tenant", TenantDimension::kClient},       {"costcenter", TenantDimension::kClient},
+    {"businessunit", TenantDimension::kClient}, {"project", TenantDimension::kProject},
+    {"application", TenantDimension::kProject}, {"app", TenantDimension::kProject},
+    {"team", TenantDimension::kTeam},           {"department", TenantDimension::kTeam},
+    {"owner", TenantDimension::kTeam},          {"environment", TenantDimension::kEnvironment},
+    {"env", TenantDimension::kEnvironment},     {"stage", TenantDimension::kEnvironment},
+    {"workload", TenantDimension::kWorkload},   {"service", TenantDimension::kWorkload},
+    {"component", TenantDimension::kWorkload},  {"job", TenantDimension::kWorkload},
 };
 
 /// `user:Cost-Center` → `costcenter`, `app.kubernetes.io/component` → `component`.
@@ -69,7 +69,8 @@ std::string& get(Tenant& t, TenantDimension d) { return const_cast<std::string&>
 Tenant tenant_from_tags(const std::vector<Tag>& tags) {
   std::vector<std::string> keys;
   keys.reserve(tags.size());
-  for (const Tag& tag : tags) keys.push_back(normalised_key(tag.first));
+  for (const Tag& tag : tags)
+    keys.push_back(normalised_key(tag.first));
   Tenant out;
   for (const TagAlias& alias : kTagAliases) {
     std::string& field = get(out, alias.dimension);

@@ -8,8 +8,11 @@ namespace stint {
 namespace {
 
 TEST(Tenant, TagsAreReadInTheSpellingsBillsUse) {
-  const Tenant t = tenant_from_tags({{"user:Cost-Center", "CC7"}, {"aws:owner", "vision"}, {"Environment", "prod"},
-                                     {"app.kubernetes.io/component", "ranker"}, {"application", "search"}});
+  const Tenant t = tenant_from_tags({{"user:Cost-Center", "CC7"},
+                                     {"aws:owner", "vision"},
+                                     {"Environment", "prod"},
+                                     {"app.kubernetes.io/component", "ranker"},
+                                     {"application", "search"}});
   EXPECT_EQ(t, (Tenant{"CC7", "search", "vision", "prod", "ranker"}));
 }
 

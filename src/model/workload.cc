@@ -24,24 +24,36 @@ struct KindHint {
 
 // In order: the more telling word first ("finetune" holds "tun", "batch-infer" holds "infer").
 constexpr KindHint kHints[] = {
-    {"notebook", WorkloadKind::kNotebook},       {"jupyter", WorkloadKind::kNotebook},
-    {"finetun", WorkloadKind::kFineTuning},      {"fine-tun", WorkloadKind::kFineTuning},
-    {"fine_tun", WorkloadKind::kFineTuning},     {"lora", WorkloadKind::kFineTuning},
-    {"eval", WorkloadKind::kEvaluation},         {"benchmark", WorkloadKind::kEvaluation},
-    {"batch-inf", WorkloadKind::kBatchInference},{"batch_inf", WorkloadKind::kBatchInference},
-    {"embedding", WorkloadKind::kBatchInference},{"scoring", WorkloadKind::kBatchInference},
-    {"inference", WorkloadKind::kRealtimeInference}, {"serving", WorkloadKind::kRealtimeInference},
-    {"serve", WorkloadKind::kRealtimeInference}, {"predict", WorkloadKind::kRealtimeInference},
-    {"triton", WorkloadKind::kRealtimeInference},{"vllm", WorkloadKind::kRealtimeInference},
-    {"endpoint", WorkloadKind::kRealtimeInference}, {"train", WorkloadKind::kTraining},
-    {"experiment", WorkloadKind::kTraining},     {"sweep", WorkloadKind::kTraining},
+    {"notebook", WorkloadKind::kNotebook},
+    {"jupyter", WorkloadKind::kNotebook},
+    {"finetun", WorkloadKind::kFineTuning},
+    {"fine-tun", WorkloadKind::kFineTuning},
+    {"fine_tun", WorkloadKind::kFineTuning},
+    {"lora", WorkloadKind::kFineTuning},
+    {"eval", WorkloadKind::kEvaluation},
+    {"benchmark", WorkloadKind::kEvaluation},
+    {"batch-inf", WorkloadKind::kBatchInference},
+    {"batch_inf", WorkloadKind::kBatchInference},
+    {"embedding", WorkloadKind::kBatchInference},
+    {"scoring", WorkloadKind::kBatchInference},
+    {"inference", WorkloadKind::kRealtimeInference},
+    {"serving", WorkloadKind::kRealtimeInference},
+    {"serve", WorkloadKind::kRealtimeInference},
+    {"predict", WorkloadKind::kRealtimeInference},
+    {"triton", WorkloadKind::kRealtimeInference},
+    {"vllm", WorkloadKind::kRealtimeInference},
+    {"endpoint", WorkloadKind::kRealtimeInference},
+    {"train", WorkloadKind::kTraining},
+    {"experiment", WorkloadKind::kTraining},
+    {"sweep", WorkloadKind::kTraining},
 };
 
 /// `bert-serving-7d4f9c6b5-x2x9k` → `bert-serving`: the suffixes a Deployment gives its pods. Kubernetes makes them of
 /// letters and digits that cannot spell a word, so that `jupyter-amira` keeps its name (k8s.io/apimachinery/util/rand).
 std::string_view without_generated_suffix(std::string_view pod) {
   const auto generated = [](std::string_view part) {
-    return part.size() >= 5 && part.size() <= 10 && part.find_first_not_of("bcdfghjklmnpqrstvwxz2456789") == std::string_view::npos;
+    return part.size() >= 5 && part.size() <= 10 &&
+           part.find_first_not_of("bcdfghjklmnpqrstvwxz2456789") == std::string_view::npos;
   };
   std::string_view name = pod;
   for (int i = 0; i < 2; ++i) {
@@ -59,8 +71,9 @@ std::string_view name_of(WorkloadKind k) { return kKindNames[static_cast<size_t>
 Result<WorkloadKind> parse_workload_kind(std::string_view text) {
   for (const auto& [kind, name] : kKindNames)
     if (equals_ignoring_case(name, trim(text))) return kind;
-  return invalid("'{}' is no workload kind: use training, fine-tuning, batch-inference, realtime-inference, evaluation or notebook",
-                 excerpt(text));
+  return invalid(
+      "'{}' is no workload kind: use training, fine-tuning, batch-inference, realtime-inference, evaluation or notebook",
+      excerpt(text));
 }
 
 WorkloadKind guess_workload_kind(std::string_view text) {
@@ -88,8 +101,10 @@ Tenant tenant_of(const Holder& holder, const std::vector<TenantRule>& rules) {
   Tenant derived;
   derived.client = !holder.ns.empty() ? holder.ns : holder.account;
   derived.team = holder.user;
-  if (!holder.pod.empty()) derived.workload = without_generated_suffix(holder.pod);
-  else if (!holder.job.empty()) derived.workload = holder.job;
+  if (!holder.pod.empty())
+    derived.workload = without_generated_suffix(holder.pod);
+  else if (!holder.job.empty())
+    derived.workload = holder.job;
   for (const TenantRule& rule : rules)
     if (matches(rule)) return merged(rule.tenant, derived);
   return derived;

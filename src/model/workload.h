@@ -16,7 +16,13 @@
 namespace stint {
 
 enum class WorkloadKind {
-  kUnknown, kTraining, kFineTuning, kBatchInference, kRealtimeInference, kEvaluation, kNotebook,
+  kUnknown,
+  kTraining,
+  kFineTuning,
+  kBatchInference,
+  kRealtimeInference,
+  kEvaluation,
+  kNotebook,
 };
 std::string_view name_of(WorkloadKind k);  // "training", "fine-tuning", "batch-inference", "realtime-inference", …
 Result<WorkloadKind> parse_workload_kind(std::string_view text);
@@ -27,13 +33,13 @@ bool is_interactive(WorkloadKind k);
 
 /// Who a sample or an allocation belongs to, as the source names it. All empty = the device itself.
 struct Holder {
-  std::string ns;         ///< Kubernetes namespace
+  std::string ns;  ///< Kubernetes namespace
   std::string pod;
   std::string container;
-  std::string job;        ///< Slurm job id or Stint job id
-  std::string process;    ///< pid or command
+  std::string job;      ///< Slurm job id or Stint job id
+  std::string process;  ///< pid or command
   std::string user;
-  std::string account;    ///< Slurm account
+  std::string account;  ///< Slurm account
   auto operator<=>(const Holder&) const = default;
   [[nodiscard]] bool empty() const { return *this == Holder{}; }
 };
@@ -55,11 +61,11 @@ struct RunAllocation {
 
 /// One execution of a workload: start to end, on certain GPUs.
 struct Run {
-  std::string id;                ///< unique within the source; requeues differ in `restart`
+  std::string id;  ///< unique within the source; requeues differ in `restart`
   int restart = 0;
   std::string name;
   Holder holder;
-  Tenant tenant;                 ///< what the source itself says; rules fill the rest
+  Tenant tenant;  ///< what the source itself says; rules fill the rest
   WorkloadKind kind = WorkloadKind::kUnknown;
   RunState state = RunState::kUnknown;
   std::optional<Instant> submitted;
@@ -67,7 +73,7 @@ struct Run {
   std::optional<Instant> ended;  ///< none = still running at the end of the import
   std::optional<Duration> time_limit;
   int64_t gpus_requested = 0;
-  std::optional<GpuShare> share; ///< when a part of one GPU was held
+  std::optional<GpuShare> share;  ///< when a part of one GPU was held
   int64_t cpus = 0;
   Bytes memory;
   std::vector<RunAllocation> allocations;

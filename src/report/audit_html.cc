@@ -13,7 +13,8 @@ Html key_figures(const AuditReport& report) {
   const std::string currency(t.bill_per_month.currency().code());
   const std::string useful = t.per_useful_gpu_hour.to_text(2);
   const std::vector<Card> figures = {
-      {"Bill a month", t.priced ? amount(t.bill_per_month) : "–", t.priced ? currency : "no bill and no price known", Tone::kPlain},
+      {"Bill a month", t.priced ? amount(t.bill_per_month) : "–", t.priced ? currency : "no bill and no price known",
+       Tone::kPlain},
       {"With the plan", t.priced ? amount(t.plan_per_month) : "–",
        fmt::format("{} finding{}", report.findings.size(), report.findings.size() == 1 ? "" : "s"), Tone::kPlain},
       {"Saving a month", amount(t.saving_per_month),

@@ -25,34 +25,44 @@ Html key_figures(const CostStatement& s) {
 
 Html money_section(const CostStatement& s) {
   std::vector<Column> columns = {{std::string(name_of(s.options.by)), Align::kLeft}};
-  for (const char* heading : {"training", "inference", "evaluation", "other compute", "storage", "transfer", "other", "shared", "idle share", "total"})
+  for (const char* heading :
+       {"training", "inference", "evaluation", "other compute", "storage", "transfer", "other", "shared", "idle share", "total"})
     columns.push_back({heading, Align::kRight});
   HtmlTable table(std::move(columns));
   const auto cells = [](const StatementRow& row) {
     std::vector<Html> out = {Html::text(shown_name(row))};
-    for (const Money m : {row.training, row.inference, row.evaluation, row.other_compute, row.storage, row.transfer, row.other, row.shared,
-                          row.idle, row.total})
+    for (const Money m : {row.training, row.inference, row.evaluation, row.other_compute, row.storage, row.transfer, row.other,
+                          row.shared, row.idle, row.total})
       out.push_back(Html::text(m.is_zero() ? "–" : amount_text(m)));
     return out;
   };
-  for (const StatementRow& row : s.rows) table.add_row(cells(row));
+  for (const StatementRow& row : s.rows)
+    table.add_row(cells(row));
   table.add_total_row(cells(s.sum));
-  return section("money", fmt::format("Who pays, in {}", s.total.currency().code()), "Common cost is shared in proportion to GPU money.",
-                 table.render("Money by tenant"));
+  return section("money", fmt::format("Who pays, in {}", s.total.currency().code()),
+                 "Common cost is shared in proportion to GPU money.", table.render("Money by tenant"));
 }
 
 Html use_section(const CostStatement& s) {
-  HtmlTable table({{std::string(name_of(s.options.by)), Align::kLeft}, {"GPU-hours held", Align::kRight}, {"active", Align::kRight},
-                   {"held but inactive", Align::kRight}, {"per GPU-hour held", Align::kRight}, {"per active GPU-hour", Align::kRight}});
+  HtmlTable table({{std::string(name_of(s.options.by)), Align::kLeft},
+                   {"GPU-hours held", Align::kRight},
+                   {"active", Align::kRight},
+                   {"held but inactive", Align::kRight},
+                   {"per GPU-hour held", Align::kRight},
+                   {"per active GPU-hour", Align::kRight}});
   const auto cells = [](const StatementRow& row) {
-    return std::vector<Html>{Html::text(shown_name(row)), Html::text(fmt::format("{:.1f}", row.gpu_hours)),
-                             Html::text(percent_text(row.efficiency_pct())), Html::text(row.inactive.to_text()),
-                             Html::text(optional_text(row.per_gpu_hour())), Html::text(optional_text(row.per_useful_gpu_hour()))};
+    return std::vector<Html>{Html::text(shown_name(row)),
+                             Html::text(fmt::format("{:.1f}", row.gpu_hours)),
+                             Html::text(percent_text(row.efficiency_pct())),
+                             Html::text(row.inactive.to_text()),
+                             Html::text(optional_text(row.per_gpu_hour())),
+                             Html::text(optional_text(row.per_useful_gpu_hour()))};
   };
   for (const StatementRow& row : s.rows)
     if (row.gpu_hours > 0) table.add_row(cells(row));
   table.add_total_row(cells(s.sum));
-  return section("use", "What the GPUs did for it", "A slice of a GPU counts as its share of the card.", table.render("Use by tenant"));
+  return section("use", "What the GPUs did for it", "A slice of a GPU counts as its share of the card.",
+                 table.render("Use by tenant"));
 }
 
 Html idle_section(const CostStatement& s) {
@@ -61,7 +71,8 @@ Html idle_section(const CostStatement& s) {
     table.add_text_row({std::string(name_of(idle.cause)), idle.amount.to_text(), fmt::format("{:.1f}", idle.gpu_hours)});
   table.add_total_row({Html::text("idle"), Html::text(s.idle_total.to_text()), Html()});
   const bool spread = s.options.idle == IdleTreatment::kSpread;
-  return section("idle", "Nobody's money", spread ? "Spread over the rows above in proportion to their compute money." : "Paid, and used by no one.",
+  return section("idle", "Nobody's money",
+                 spread ? "Spread over the rows above in proportion to their compute money." : "Paid, and used by no one.",
                  table.render("Idle money by cause"));
 }
 
@@ -72,8 +83,8 @@ std::string statement_html(const CostStatement& s, const Ledger& ledger) {
   if (!s.idle.empty()) body += idle_section(s);
   if (!ledger.problems.empty())
     body += section("problems", "What could not be priced or tied", "Each with its remedy.", bullet_list(ledger.problems));
-  return html_page({fmt::format("GPU bill by {}", name_of(s.options.by)), "Statement", fmt::format("{}, {}", describe(s.period), describe(s.basis)),
-                    reconciliation(ledger)},
+  return html_page({fmt::format("GPU bill by {}", name_of(s.options.by)), "Statement",
+                    fmt::format("{}, {}", describe(s.period), describe(s.basis)), reconciliation(ledger)},
                    body);
 }
 

@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 struct MoneyColumn {
   std::string_view name;     // in JSON and CSV
   std::string_view heading;  // for people
-  Money StatementRow::*field;
+  Money StatementRow::* field;
 };
 
 constexpr std::array<MoneyColumn, 9> kMoneyColumns = {{
@@ -43,7 +43,8 @@ std::vector<const MoneyColumn*> used_columns(const CostStatement& s) {
 
 void add_row(Table& table, const StatementRow& row, const std::vector<const MoneyColumn*>& columns, Tone tone) {
   std::vector<std::string> cells = {shown_name(row)};
-  for (const MoneyColumn* c : columns) cells.push_back(amount_text(row.*c->field));
+  for (const MoneyColumn* c : columns)
+    cells.push_back(amount_text(row.*c->field));
   const bool has_gpus = row.gpu_hours > 0;
   cells.insert(cells.end(), {amount_text(row.total), amount_text(row.inactive), hours_text(row.gpu_hours),
                              has_gpus ? percent_text(row.efficiency_pct()) : "", optional_text(row.per_gpu_hour()),
@@ -52,7 +53,8 @@ void add_row(Table& table, const StatementRow& row, const std::vector<const Mone
 }
 
 std::string idle_table(const CostStatement& s, Colour colour) {
-  Table table({{"idle cause"}, {s.options.idle == IdleTreatment::kSpread ? "left" : "amount", Align::kRight}, {"GPU-h", Align::kRight}});
+  Table table(
+      {{"idle cause"}, {s.options.idle == IdleTreatment::kSpread ? "left" : "amount", Align::kRight}, {"GPU-h", Align::kRight}});
   for (const IdleAmount& idle : s.idle)
     table.add_row({std::string(name_of(idle.cause)), amount_text(idle.amount), hours_text(idle.gpu_hours)});
   table.add_rule();
@@ -62,14 +64,17 @@ std::string idle_table(const CostStatement& s, Colour colour) {
 
 Json row_json(const StatementRow& row) {
   Json out;
-  for (const MoneyColumn& c : kMoneyColumns) out[std::string(c.name)] = (row.*c.field).to_decimal();
+  for (const MoneyColumn& c : kMoneyColumns)
+    out[std::string(c.name)] = (row.*c.field).to_decimal();
   out["total"] = row.total.to_decimal();
   out["inactive"] = row.inactive.to_decimal();
   out["activity_unknown"] = row.activity_unknown.to_decimal();
   out["gpu_hours"] = row.gpu_hours;
   out["active_gpu_hours"] = row.active_gpu_hours;
   out["unknown_gpu_hours"] = row.unknown_gpu_hours;
-  const auto put = [&](const char* name, const std::optional<Money>& m) { out[name] = m ? Json(m->to_decimal()) : Json(nullptr); };
+  const auto put = [&](const char* name, const std::optional<Money>& m) {
+    out[name] = m ? Json(m->to_decimal()) : Json(nullptr);
+  };
   out["gpu_efficiency_pct"] = row.efficiency_pct() ? Json(*row.efficiency_pct()) : Json(nullptr);
   put("per_gpu_hour", row.per_gpu_hour());
   put("per_useful_gpu_hour", row.per_useful_gpu_hour());
@@ -83,13 +88,15 @@ std::string csv_text(std::string_view text) {
   if (!out.empty() && std::string_view("=+-@").find(out.front()) != std::string_view::npos) out.insert(0, "'");
   if (out.find_first_of(",\"\r\n") == std::string::npos) return out;
   std::string quoted = "\"";
-  for (const char c : out) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  for (const char c : out)
+    quoted += c == '"' ? "\"\"" : std::string(1, c);
   return quoted + '"';
 }
 
 std::string csv_row(std::string_view kind, std::string_view name, const StatementRow& row) {
   std::string out = fmt::format("{},{}", kind, csv_text(name));
-  for (const MoneyColumn& c : kMoneyColumns) out += ',' + (row.*c.field).to_decimal();
+  for (const MoneyColumn& c : kMoneyColumns)
+    out += ',' + (row.*c.field).to_decimal();
   const auto optional = [](const std::optional<Money>& m) { return m ? m->to_decimal() : std::string(); };
   const auto efficiency = row.efficiency_pct();
   return out + fmt::format(",{},{},{},{:.6f},{:.6f},{:.6f},{},{},{}\n", row.total.to_decimal(), row.inactive.to_decimal(),
@@ -116,7 +123,8 @@ std::string shown_name(const StatementRow& row) { return row.name.empty() ? "(no
 
 std::string reconciliation(const Ledger& ledger) {
   Money sum = Money::nanos(0, ledger.total().currency());
-  for (const Posting& p : ledger.postings) sum += p.amount;
+  for (const Posting& p : ledger.postings)
+    sum += p.amount;
   return fmt::format("postings sum to the bill: {} = {} ({} postings, {} bill lines)", sum.to_text(9), ledger.total().to_text(9),
                      ledger.postings.size(), ledger.lines.size());
 }
@@ -124,11 +132,13 @@ std::string reconciliation(const Ledger& ledger) {
 std::string statement_table(const CostStatement& s, const Ledger& ledger, Colour colour) {
   const auto columns = used_columns(s);
   std::vector<Column> headings = {{std::string(name_of(s.options.by)), Align::kLeft, 40}};
-  for (const MoneyColumn* c : columns) headings.push_back({std::string(c->heading), Align::kRight});
+  for (const MoneyColumn* c : columns)
+    headings.push_back({std::string(c->heading), Align::kRight});
   for (const char* heading : {"total", "of it inactive", "GPU-h held", "active %", "per GPU-h", "per active GPU-h"})
     headings.push_back({heading, Align::kRight});
   Table table(std::move(headings));
-  for (const StatementRow& row : s.rows) add_row(table, row, columns, row.name.empty() ? Tone::kMuted : Tone::kPlain);
+  for (const StatementRow& row : s.rows)
+    add_row(table, row, columns, row.name.empty() ? Tone::kMuted : Tone::kPlain);
   table.add_rule();
   add_row(table, s.sum, columns, Tone::kStrong);
 
@@ -136,7 +146,8 @@ std::string statement_table(const CostStatement& s, const Ledger& ledger, Colour
                                 s.total.currency().code(), table.render(colour));
   if (!s.idle.empty()) out += '\n' + idle_table(s, colour);
   out += fmt::format("\ntotal {}\n", s.total.to_text(2));
-  if (s.fleet_per_useful_gpu_hour) out += fmt::format("compute money, idle included, per active GPU-hour: {}\n", s.fleet_per_useful_gpu_hour->to_text(2));
+  if (s.fleet_per_useful_gpu_hour)
+    out += fmt::format("compute money, idle included, per active GPU-hour: {}\n", s.fleet_per_useful_gpu_hour->to_text(2));
   return out + reconciliation(ledger) + '\n';
 }
 
@@ -159,7 +170,8 @@ std::string statement_json(const CostStatement& s, const Ledger& ledger) {
   out["idle"] = Json::array();
   for (const IdleAmount& idle : s.idle)
     out["idle"].push_back({{"cause", name_of(idle.cause)}, {"amount", idle.amount.to_decimal()}, {"gpu_hours", idle.gpu_hours}});
-  out["fleet_per_useful_gpu_hour"] = s.fleet_per_useful_gpu_hour ? Json(s.fleet_per_useful_gpu_hour->to_decimal()) : Json(nullptr);
+  out["fleet_per_useful_gpu_hour"] =
+      s.fleet_per_useful_gpu_hour ? Json(s.fleet_per_useful_gpu_hour->to_decimal()) : Json(nullptr);
   out["postings"] = ledger.postings.size();
   out["bill_lines"] = ledger.lines.size();
   out["problems"] = ledger.problems;
@@ -169,13 +181,18 @@ std::string statement_json(const CostStatement& s, const Ledger& ledger) {
 
 std::string statement_csv(const CostStatement& s) {
   std::string out = fmt::format("line,{}", name_of(s.options.by));
-  for (const MoneyColumn& c : kMoneyColumns) out += fmt::format(",{}", c.name);
-  out += ",total,inactive,activity_unknown,gpu_hours,active_gpu_hours,unknown_gpu_hours,gpu_efficiency_pct,per_gpu_hour,per_useful_gpu_hour\n";
-  for (const StatementRow& row : s.rows) out += csv_row("tenant", row.name, row);
+  for (const MoneyColumn& c : kMoneyColumns)
+    out += fmt::format(",{}", c.name);
+  out +=
+      ",total,inactive,activity_unknown,gpu_hours,active_gpu_hours,unknown_gpu_hours,gpu_efficiency_pct,per_gpu_hour,per_useful_"
+      "gpu_hour\n";
+  for (const StatementRow& row : s.rows)
+    out += csv_row("tenant", row.name, row);
   const Money zero = Money::nanos(0, s.total.currency());
   for (const IdleAmount& idle : s.idle) {
     StatementRow row;
-    for (const MoneyColumn& c : kMoneyColumns) row.*c.field = zero;
+    for (const MoneyColumn& c : kMoneyColumns)
+      row.*c.field = zero;
     row.inactive = row.activity_unknown = zero;
     row.total = idle.amount;
     row.gpu_hours = idle.gpu_hours;

@@ -53,7 +53,8 @@ TEST(StatementJson, IsExactAndComplete) {
   EXPECT_DOUBLE_EQ(json["rows"][0]["gpu_efficiency_pct"], 25);
   EXPECT_EQ(json["idle"][0]["cause"], "unallocated");
   Money sum = *Money::parse(json["idle_total"].get<std::string>());
-  for (const auto& row : json["rows"]) sum += *Money::parse(row["total"].get<std::string>());
+  for (const auto& row : json["rows"])
+    sum += *Money::parse(row["total"].get<std::string>());
   EXPECT_EQ(sum, *Money::parse("30.000000001"));
 }
 

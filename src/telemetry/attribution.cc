@@ -45,7 +45,8 @@ void widen(std::vector<uint16_t>& covered, const std::map<Metric, HourlySeries>&
 std::vector<uint16_t> coverage(const DeviceUsage& usage, size_t hours) {
   std::vector<uint16_t> covered(hours);
   widen(covered, usage.metrics);
-  for (const auto& held : usage.holders) widen(covered, held.metrics);
+  for (const auto& held : usage.holders)
+    widen(covered, held.metrics);
   return covered;
 }
 
@@ -71,7 +72,9 @@ bool same_work(const Run& run, const Holder& holder) {
 class Attributor {
  public:
   Attributor(const History& history, const Usage& usage)
-      : history_(history), usage_(usage), period_(whole_hours(usage.period.empty() ? history.period : usage.period)),
+      : history_(history),
+        usage_(usage),
+        period_(whole_hours(usage.period.empty() ? history.period : usage.period)),
         tenants_(history, out_.occupancy.tenants) {
     out_.occupancy.tenants.intern({});
     hours_ = static_cast<size_t>(period_.length().count_ns() / kHour.count_ns());
@@ -85,11 +88,13 @@ class Attributor {
     const auto holds = place_runs(history_, slots_, period_);
     // Hours are listed by device; slots may be in another order.
     std::vector<size_t> order(slots_.size());
-    for (size_t s = 0; s < order.size(); ++s) order[s] = s;
+    for (size_t s = 0; s < order.size(); ++s)
+      order[s] = s;
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       return std::pair(slots_[a].inferred, slots_[a].device) < std::pair(slots_[b].inferred, slots_[b].device);
     });
-    for (const size_t s : order) attribute_slot(slots_[s], holds[s]);
+    for (const size_t s : order)
+      attribute_slot(slots_[s], holds[s]);
     summarise();
     return std::move(out_);
   }
@@ -118,19 +123,23 @@ class Attributor {
     std::vector<std::vector<int>> indexes(history_.nodes.size());
     std::vector<bool> has_instances(history_.nodes.size());
     for (const PhysicalGpu& gpu : physical_gpus(history_.devices)) {
-      for (const uint32_t d : gpu.whole) slots_.push_back({gpu.node, gpu.index, d, false, gpu.instances.empty()});
-      for (const uint32_t d : gpu.instances) slots_.push_back({gpu.node, gpu.index, d, false, true});
+      for (const uint32_t d : gpu.whole)
+        slots_.push_back({gpu.node, gpu.index, d, false, gpu.instances.empty()});
+      for (const uint32_t d : gpu.instances)
+        slots_.push_back({gpu.node, gpu.index, d, false, true});
       indexes[gpu.node.index()].push_back(gpu.index);
       if (gpu.instances.empty()) continue;
       has_instances[gpu.node.index()] = true;
-      for (const uint32_t d : gpu.whole) instances_of_[d] = gpu.instances;
+      for (const uint32_t d : gpu.whole)
+        instances_of_[d] = gpu.instances;
     }
     for (uint32_t n = 0; n < history_.nodes.size(); ++n) {
       // On MIG nodes runs count and name instances.
       const int64_t count = std::max(history_.nodes[n].gpu_count, has_instances[n] ? 0 : seen_by_runs[n]);
       int index = 0;
       for (auto known = static_cast<int64_t>(indexes[n].size()); known < count; ++known, ++index) {
-        while (std::find(indexes[n].begin(), indexes[n].end(), index) != indexes[n].end()) ++index;
+        while (std::find(indexes[n].begin(), indexes[n].end(), index) != indexes[n].end())
+          ++index;
         Device device;
         device.node = NodeId(n);
         device.index = index;
@@ -156,8 +165,10 @@ class Attributor {
       if (node.present_from || node.present_until)
         evidence[n] = {node.present_from.value_or(period_.begin), node.present_until.value_or(period_.end)};
     }
-    for (const Run& run : history_.runs) extend_presence(run, evidence);
-    for (Interval& e : evidence) presence_.push_back(e.empty() && e.begin == e.end ? period_ : intersect(e, period_));
+    for (const Run& run : history_.runs)
+      extend_presence(run, evidence);
+    for (Interval& e : evidence)
+      presence_.push_back(e.empty() && e.begin == e.end ? period_ : intersect(e, period_));
   }
 
   void extend_presence(const Run& run, std::vector<Interval>& evidence) const {
@@ -189,14 +200,16 @@ class Attributor {
     if (const auto it = instances_of_.find(slot.device); !slot.inferred && it != instances_of_.end())
       for (const uint32_t d : it->second) {
         const Interval own = presence_of({slot.node, slot.index, d, false, true});
-        for (size_t h = 0; h < hours_; ++h) cut[h] = cut[h] || !intersect(own, hour(h)).empty();
+        for (size_t h = 0; h < hours_; ++h)
+          cut[h] = cut[h] || !intersect(own, hour(h)).empty();
       }
     HealthTracker health(usage_of(slot));
     std::vector<RunHold> current;
     size_t next = 0;
     for (size_t h = 0; h < hours_; ++h) {
       const Interval when = intersect(hour(h), present);
-      for (; next < holds.size() && holds[next].when.begin < hour(h).end; ++next) current.push_back(holds[next]);
+      for (; next < holds.size() && holds[next].when.begin < hour(h).end; ++next)
+        current.push_back(holds[next]);
       std::erase_if(current, [&](const RunHold& hold) { return hold.when.end <= hour(h).begin; });
       if (when.empty() || cut[h]) continue;
       attribute_hour(slot, h, parts_in_hour(kWholeDevice, when.length()), current, health);
@@ -208,11 +221,13 @@ class Attributor {
     return {begin, begin + kHour};
   }
 
-  void attribute_hour(const GpuSlot& slot, size_t h, DeviceParts present, const std::vector<RunHold>& runs, HealthTracker& health) {
+  void attribute_hour(const GpuSlot& slot, size_t h, DeviceParts present, const std::vector<RunHold>& runs,
+                      HealthTracker& health) {
     const DeviceUsage& usage = usage_of(slot);
     const auto* device = sampled(usage.utilization(), h);
     const DeviceParts covered = slot.inferred ? 0 : std::min(present, parts_of_seconds(covered_[slot.device][h]));
-    const DeviceParts device_active = device == nullptr ? 0 : parts_of_seconds(device->covered_s) / 1000 * (1000 - device->idle_permille);
+    const DeviceParts device_active =
+        device == nullptr ? 0 : parts_of_seconds(device->covered_s) / 1000 * (1000 - device->idle_permille);
 
     std::vector<Claim> claims = claims_of_runs(slot, h, runs, usage, device);
     share_out(claims, present);
@@ -230,7 +245,8 @@ class Attributor {
     // Time without samples is taken to be time somebody held, as far as there is any.
     const DeviceParts known = std::min(rest, std::max<DeviceParts>(0, covered - held));
     DeviceParts unexplained = device_active;
-    for (const Claim& c : claims) unexplained -= std::min(unexplained, c.active());
+    for (const Claim& c : claims)
+      unexplained -= std::min(unexplained, c.active());
     if (health.unhealthy(h, device_active > 0)) {
       out.unhealthy = rest;
     } else if (tenants_.is_owned(slot.node)) {
@@ -273,13 +289,15 @@ class Attributor {
     std::vector<Claim> claims;
     for (const auto& held : usage.holders) {
       const Holder& holder = history_.holders[held.holder.index()];
-      if (std::any_of(runs.begin(), runs.end(), [&](const RunHold& r) { return same_work(history_.runs[r.run], holder); })) continue;
+      if (std::any_of(runs.begin(), runs.end(), [&](const RunHold& r) { return same_work(history_.runs[r.run], holder); }))
+        continue;
       uint16_t covered = 0;
       for (const auto& [metric, series] : held.metrics)
         if (const auto* hour_of = sampled(&series, h)) covered = std::max(covered, hour_of->covered_s);
       if (covered == 0) continue;
       const auto* own = sampled(utilization_of(held), h);
-      claims.push_back(claim(tenants_.of_holder(held.holder, slot.node), parts_of_seconds(covered), own != nullptr ? own : device));
+      claims.push_back(
+          claim(tenants_.of_holder(held.holder, slot.node), parts_of_seconds(covered), own != nullptr ? own : device));
     }
     return claims;
   }
@@ -295,7 +313,8 @@ class Attributor {
 
   static DeviceParts sum_held(const std::vector<Claim>& claims) {
     DeviceParts sum = 0;
-    for (const Claim& c : claims) sum += c.held;
+    for (const Claim& c : claims)
+      sum += c.held;
     return sum;
   }
 
@@ -331,10 +350,10 @@ class Attributor {
   Interval period_;
   TenantResolver tenants_;
   size_t hours_ = 0;
-  std::vector<std::vector<uint16_t>> covered_;        // seconds, by device and hour
+  std::vector<std::vector<uint16_t>> covered_;  // seconds, by device and hour
   std::vector<GpuSlot> slots_;
   std::map<uint32_t, std::vector<uint32_t>> instances_of_;  // whole device → its MIG instances
-  std::vector<Interval> presence_;                    // by node
+  std::vector<Interval> presence_;                          // by node
 };
 
 }  // namespace

@@ -35,7 +35,8 @@ DeviceParts Claim::active() const { return activity_known ? held - held * idle_p
 
 void share_out(std::vector<Claim>& claims, DeviceParts capacity) {
   Int128 claimed = 0;
-  for (const Claim& c : claims) claimed += c.held;
+  for (const Claim& c : claims)
+    claimed += c.held;
   if (claimed <= capacity) return;
 
   std::vector<Int128> weights = weights_of(claims);
@@ -46,7 +47,8 @@ void share_out(std::vector<Claim>& claims, DeviceParts capacity) {
   for (bool again = true; again && left > 0;) {
     again = false;
     Int128 total = 0;
-    for (size_t i = 0; i < claims.size(); ++i) total += full[i] ? Int128{0} : weights[i];
+    for (size_t i = 0; i < claims.size(); ++i)
+      total += full[i] ? Int128{0} : weights[i];
     if (total == 0) {  // only idle claims are left, and the busy ones have all they ask for: by time
       for (size_t i = 0; i < claims.size(); ++i)
         if (!full[i]) total += weights[i] = claims[i].held;
@@ -70,14 +72,17 @@ void share_out(std::vector<Claim>& claims, DeviceParts capacity) {
     given[i] += more;
     left -= more;
   }
-  for (size_t i = 0; i < claims.size(); ++i) claims[i].held = given[i];
+  for (size_t i = 0; i < claims.size(); ++i)
+    claims[i].held = given[i];
 }
 
 void append_tenures(const std::vector<Claim>& claims, std::vector<Tenure>& tenures) {
   const size_t first = tenures.size();
   for (const Claim& c : claims) {
     if (c.held <= 0) continue;
-    const auto same = [&](const Tenure& t) { return t.tenant == c.tenant && t.kind == c.kind && t.activity_known == c.activity_known; };
+    const auto same = [&](const Tenure& t) {
+      return t.tenant == c.tenant && t.kind == c.kind && t.activity_known == c.activity_known;
+    };
     const auto it = std::find_if(tenures.begin() + static_cast<std::ptrdiff_t>(first), tenures.end(), same);
     if (it != tenures.end()) {
       it->held += c.held;

@@ -11,10 +11,10 @@ namespace stint {
 struct Claim {
   TenantId tenant;
   WorkloadKind kind = WorkloadKind::kUnknown;
-  DeviceParts held = 0;        ///< as claimed; share_out() cuts it
+  DeviceParts held = 0;  ///< as claimed; share_out() cuts it
   bool activity_known = false;
-  int idle_permille = 0;       ///< of the time with samples; 0 … 1000
-  double mean_pct = 0;         ///< utilisation over the time with samples
+  int idle_permille = 0;                     ///< of the time with samples; 0 … 1000
+  double mean_pct = 0;                       ///< utilisation over the time with samples
   [[nodiscard]] DeviceParts active() const;  ///< of `held`; 0 when not known
 };
 

@@ -11,7 +11,8 @@ bool is_critical_xid(int code) {
   return std::find(kCritical.begin(), kCritical.end(), code) != kCritical.end();
 }
 
-HealthTracker::HealthTracker(const DeviceUsage& usage) : xid_(usage.find(Metric::kXid)), ecc_(usage.find(Metric::kEccDoubleBit)) {}
+HealthTracker::HealthTracker(const DeviceUsage& usage)
+    : xid_(usage.find(Metric::kXid)), ecc_(usage.find(Metric::kEccDoubleBit)) {}
 
 bool HealthTracker::unhealthy(size_t hour, bool active) {
   const auto sampled = [&](const HourlySeries* s) {
@@ -19,8 +20,10 @@ bool HealthTracker::unhealthy(size_t hour, bool active) {
   };
   if (const auto* h = sampled(xid_)) {
     const int code = static_cast<int>(std::lround(h->max));
-    if (code != last_xid_) broken_ = is_critical_xid(code);
-    else if (active) broken_ = false;  // it works again, the code is history
+    if (code != last_xid_)
+      broken_ = is_critical_xid(code);
+    else if (active)
+      broken_ = false;  // it works again, the code is history
     last_xid_ = code;
   }
   bool ecc_grew = false;

@@ -30,7 +30,8 @@ DeviceParts share_of(const Run& run) {
 
 std::map<std::string_view, NodeId> nodes_by_name(const History& history) {
   std::map<std::string_view, NodeId> out;
-  for (uint32_t n = 0; n < history.nodes.size(); ++n) out.emplace(history.nodes[n].name, NodeId(n));
+  for (uint32_t n = 0; n < history.nodes.size(); ++n)
+    out.emplace(history.nodes[n].name, NodeId(n));
   return out;
 }
 
@@ -38,7 +39,9 @@ std::map<std::string_view, NodeId> nodes_by_name(const History& history) {
 class NodeLoad {
  public:
   NodeLoad(std::span<const GpuSlot> slots, Interval period, std::span<std::vector<RunHold>> holds)
-      : slots_(slots), first_hour_(period.begin.hour_index()), holds_(holds),
+      : slots_(slots),
+        first_hour_(period.begin.hour_index()),
+        holds_(holds),
         hours_(static_cast<size_t>((period.end - Duration::nanoseconds(1)).hour_index() - first_hour_ + 1)),
         load_(slots.size() * hours_) {}
 
@@ -66,7 +69,8 @@ class NodeLoad {
     }
     std::sort(candidates.begin(), candidates.end());
     const auto wanted = std::min(candidates.size(), static_cast<size_t>(std::max<int64_t>(count, 0)));
-    for (size_t k = 0; k < wanted; ++k) hold(candidates[k].second, p, share);
+    for (size_t k = 0; k < wanted; ++k)
+      hold(candidates[k].second, p, share);
   }
 
  private:
@@ -130,7 +134,8 @@ std::vector<std::vector<RunHold>> place_runs(const History& history, std::span<c
   const auto by_node = placements_by_node(history, period);
   for (size_t first = 0; first < slots.size();) {
     size_t end = first;
-    while (end < slots.size() && slots[end].node == slots[first].node) ++end;
+    while (end < slots.size() && slots[end].node == slots[first].node)
+      ++end;
     if (const auto it = by_node.find(slots[first].node); it != by_node.end()) {
       NodeLoad load(slots.subspan(first, end - first), period, std::span(holds).subspan(first, end - first));
       for (const Placement& p : it->second)
@@ -157,7 +162,8 @@ std::vector<int64_t> gpus_seen_by_runs(const History& history) {
       if (it == names.end()) continue;
       int64_t& most = seen[it->second.index()];
       most = std::max(most, gpus_of(run, allocation));
-      for (const int index : allocation.gpu_indexes) most = std::max(most, int64_t{index} + 1);
+      for (const int index : allocation.gpu_indexes)
+        most = std::max(most, int64_t{index} + 1);
     }
   return seen;
 }

@@ -14,17 +14,17 @@ namespace stint {
 /// Something a run can hold: a whole GPU, or one MIG instance.
 struct GpuSlot {
   NodeId node;
-  int index = -1;          ///< of the GPU in its node
-  uint32_t device = 0;     ///< into History::devices, or into Occupancy::inferred_devices when `inferred`
+  int index = -1;       ///< of the GPU in its node
+  uint32_t device = 0;  ///< into History::devices, or into Occupancy::inferred_devices when `inferred`
   bool inferred = false;
   bool takes_runs = true;  ///< false: the whole of a GPU that is cut into instances
 };
 
 /// A run's hold on one slot.
 struct RunHold {
-  uint32_t run = 0;        ///< index into History::runs
-  Interval when;           ///< within the period
-  DeviceParts share = 0;   ///< of the slot while it is held
+  uint32_t run = 0;       ///< index into History::runs
+  Interval when;          ///< within the period
+  DeviceParts share = 0;  ///< of the slot while it is held
 };
 
 /// `share` of a device for `part` of an hour, rounded down.

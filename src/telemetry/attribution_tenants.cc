@@ -14,7 +14,8 @@ WorkloadKind first_guess(std::initializer_list<std::string_view> names) {
 }  // namespace
 
 TenantResolver::TenantResolver(const History& history, TenantTable& tenants) : history_(history), tenants_(tenants) {
-  for (const Node& node : history.nodes) node_tenants_.push_back(tenant_of(node, history.tenant_rules));
+  for (const Node& node : history.nodes)
+    node_tenants_.push_back(tenant_of(node, history.tenant_rules));
 }
 
 Tenant TenantResolver::resolve(const Tenant& said, const Holder& holder, const Tenant& node) const {
@@ -52,7 +53,8 @@ TenantResolver::Who TenantResolver::of_holder(HolderId id, NodeId node) {
   Who& who = it->second;
   who.tenant = tenants_.intern(resolve({}, holder, node_tenant(node)));
   who.kind = history_.nodes[node.index()].kind;
-  if (who.kind == WorkloadKind::kUnknown) who.kind = first_guess({holder.pod, holder.container, holder.job, holder.process, holder.ns});
+  if (who.kind == WorkloadKind::kUnknown)
+    who.kind = first_guess({holder.pod, holder.container, holder.job, holder.process, holder.ns});
   return who;
 }
 

@@ -58,10 +58,12 @@ struct Fleet {
     return history.runs.back();
   }
   /// One hour of a metric: mean, share of idle samples, seconds covered.
-  void set(std::map<Metric, HourlySeries>& metrics, Metric m, size_t hour, double mean, int idle_permille = 0, int covered = 3600) {
+  void set(std::map<Metric, HourlySeries>& metrics, Metric m, size_t hour, double mean, int idle_permille = 0,
+           int covered = 3600) {
     HourlySeries& s = metrics[m];
     s.hours.resize(usage.hour_count());
-    s.hours[hour] = {static_cast<float>(mean), static_cast<float>(mean), static_cast<uint16_t>(covered), static_cast<uint16_t>(idle_permille)};
+    s.hours[hour] = {static_cast<float>(mean), static_cast<float>(mean), static_cast<uint16_t>(covered),
+                     static_cast<uint16_t>(idle_permille)};
     s.count += 60;
     s.max = std::max(s.max, mean);
   }
@@ -105,9 +107,11 @@ TEST(Attribution, RunThatNamesItsGpuHoldsIt) {
 TEST(Attribution, CountedRunsTakeTheLowestFreeGpusAndStay) {
   Fleet f(3);
   const NodeId n = f.node("n");
-  for (int i = 0; i < 3; ++i) f.device(n, i);
+  for (int i = 0; i < 3; ++i)
+    f.device(n, i);
   for (uint32_t d = 0; d < 3; ++d)
-    for (size_t h = 0; h < 3; ++h) f.utilization(d, h, 50);
+    for (size_t h = 0; h < 3; ++h)
+      f.utilization(d, h, 50);
   f.run("named", "a", 1, 2, {"n", {0}, 1});
   f.run("long", "b", 0, 3, {"n", {}, 1});   // GPU 0 is taken in hour 1, so it gets GPU 1 for all three
   f.run("short", "c", 0, 1, {"n", {}, 1});  // GPU 0 is free in hour 0
@@ -150,7 +154,8 @@ TEST(Attribution, TimeSlicedPodsThatRepeatTheDeviceShareItEqually) {
   Fleet f(1);
   const uint32_t d = f.device(f.node("n"), 0);
   f.utilization(d, 0, 40, 250);
-  for (const char* ns : {"a", "b", "c", "d"}) f.held(d, f.holder(ns, "p"), 0, 40, 250);
+  for (const char* ns : {"a", "b", "c", "d"})
+    f.held(d, f.holder(ns, "p"), 0, 40, 250);
   const Attribution a = attribute(f.history, f.usage);
   EXPECT_THAT(shown(a, a.occupancy.hours[0]), ElementsAre("a 250/187", "b 250/187", "c 250/187", "d 250/187"));
 }
@@ -176,7 +181,8 @@ TEST(Attribution, TelemetryOfARunIsNotASecondHold) {
   r.holder.pod = "trainer-0";
   const Attribution a = attribute(f.history, f.usage);
   EXPECT_EQ(shown(a, a.occupancy.hours[0]).front(), "acme 500/300");
-  for (const Tenure& t : a.occupancy.of(a.occupancy.hours[0])) EXPECT_NE(a.occupancy.tenants[t.tenant].client, "ml");
+  for (const Tenure& t : a.occupancy.of(a.occupancy.hours[0]))
+    EXPECT_NE(a.occupancy.tenants[t.tenant].client, "ml");
 }
 
 TEST(Attribution, OwnersNodeIsTheirsAlsoWhenIdle) {
@@ -203,7 +209,8 @@ TEST(Attribution, EnvironmentAloneOwnsNothing) {
 TEST(Attribution, MemoryInUseIsAHoldByNobodyKnown) {
   Fleet f(2);
   const uint32_t d = f.device(f.node("n"), 0);
-  for (const size_t h : {size_t{0}, size_t{1}}) f.utilization(d, h, 10, 750);
+  for (const size_t h : {size_t{0}, size_t{1}})
+    f.utilization(d, h, 10, 750);
   f.set(f.usage.devices[d].metrics, Metric::kMemoryUsed, 0, 24e9);
   const Attribution a = attribute(f.history, f.usage);
   EXPECT_THAT(shown(a, a.occupancy.hours[0]), ElementsAre(" 1000/250"));
@@ -244,7 +251,8 @@ TEST(Attribution, CardCutByMigHasHoursOfItsInstancesOnly) {
   const NodeId n = f.node("n");
   const uint32_t card = f.device(n, 0);
   const uint32_t slice = f.device(n, 0, MigInstance{"1g.10gb", 7});
-  for (const size_t h : {size_t{0}, size_t{1}}) f.utilization(card, h, 50);
+  for (const size_t h : {size_t{0}, size_t{1}})
+    f.utilization(card, h, 50);
   f.held(slice, f.holder("a", "p"), 1, 70);
   const Attribution a = attribute(f.history, f.usage);
   ASSERT_THAT(a.occupancy.hours, SizeIs(2));
@@ -266,7 +274,8 @@ TEST(Attribution, BrokenDeviceIsUnhealthyUntilItWorksAgain) {
   const Attribution a = attribute(f.history, f.usage);
   ASSERT_THAT(a.occupancy.hours, SizeIs(5));
   std::vector<DeviceParts> unhealthy;
-  for (const DeviceHour& h : a.occupancy.hours) unhealthy.push_back(h.unhealthy);
+  for (const DeviceHour& h : a.occupancy.hours)
+    unhealthy.push_back(h.unhealthy);
   // Hour 1: it fell off the bus. Hour 3: it works again, so the code that stays in hour 4 is old.
   EXPECT_THAT(unhealthy, ElementsAre(0, kWholeDevice, kWholeDevice, 0, 0));
 }
@@ -300,7 +309,8 @@ TEST(Attribution, RulesBeatTheNodeAndTheNodeBeatsGuesses) {
 }
 
 TEST(Claims, IdlePodsShareWhatTheBusyOneLeaves) {
-  std::vector<Claim> claims = {{TenantId(0), {}, kWholeDevice / 4, true, 0, 90}, {TenantId(1), {}, kWholeDevice, true, 1000, 0},
+  std::vector<Claim> claims = {{TenantId(0), {}, kWholeDevice / 4, true, 0, 90},
+                               {TenantId(1), {}, kWholeDevice, true, 1000, 0},
                                {TenantId(2), {}, kWholeDevice, true, 1000, 0}};
   share_out(claims, kWholeDevice);
   EXPECT_EQ(claims[0].held, kWholeDevice / 4);
@@ -335,8 +345,10 @@ TEST(Claims, SharingFillsTheDeviceAndGrowsNobody) {
 }
 
 TEST(Health, CriticalCodesAreThoseThatNeedARepair) {
-  for (const int code : {48, 63, 64, 74, 79, 94, 95, 119, 120}) EXPECT_TRUE(is_critical_xid(code)) << code;
-  for (const int code : {0, 13, 31, 43, 45}) EXPECT_FALSE(is_critical_xid(code)) << code;  // the application's own faults
+  for (const int code : {48, 63, 64, 74, 79, 94, 95, 119, 120})
+    EXPECT_TRUE(is_critical_xid(code)) << code;
+  for (const int code : {0, 13, 31, 43, 45})
+    EXPECT_FALSE(is_critical_xid(code)) << code;  // the application's own faults
 }
 
 }  // namespace

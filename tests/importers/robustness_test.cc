@@ -29,7 +29,8 @@ std::vector<Seed> seeds() {
     const fs::path dir = fs::path(STINT_SOURCE_DIR) / "fuzz" / "seeds" / format.name;
     if (!fs::exists(dir)) continue;
     std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(dir)) files.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(dir))
+      files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     for (const fs::path& file : files) {
       std::ifstream in(file, std::ios::binary);
@@ -51,17 +52,21 @@ Outcome run(const Seed& seed, std::string_view bytes, size_t piece) {
   const ImportOptions options{.source = seed.path, .node = "node", .at = Instant::from_seconds(1'760'000'000)};
   const auto importer = seed.format->create(options, sink);
   Outcome out;
-  for (size_t at = 0; at < bytes.size() && out.ok; at += piece) out.ok = importer->feed(bytes.substr(at, piece)).ok();
+  for (size_t at = 0; at < bytes.size() && out.ok; at += piece)
+    out.ok = importer->feed(bytes.substr(at, piece)).ok();
   if (out.ok) out.ok = importer->finish().ok();
-  out.values = sink.sample_count() + sink.nodes.size() + sink.runs.size() + sink.bill.size() + sink.prices.size() + sink.rules.size();
+  out.values =
+      sink.sample_count() + sink.nodes.size() + sink.runs.size() + sink.bill.size() + sink.prices.size() + sink.rules.size();
   out.rejected = sink.rejected.size();
   return out;
 }
 
 TEST(Importers, EveryFormatHasSeeds) {
   std::set<std::string_view> with_seeds;
-  for (const Seed& seed : seeds()) with_seeds.insert(seed.format->name);
-  for (const ImportFormat& format : import_formats()) EXPECT_TRUE(with_seeds.contains(format.name)) << format.name;
+  for (const Seed& seed : seeds())
+    with_seeds.insert(seed.format->name);
+  for (const ImportFormat& format : import_formats())
+    EXPECT_TRUE(with_seeds.contains(format.name)) << format.name;
 }
 
 TEST(Importers, SeedsAreReadWhole) {
