@@ -1,9 +1,10 @@
 #include "codec/decimal.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <string>
 
 #include "base/text.h"
 
@@ -45,6 +46,12 @@ std::optional<Instant> parse_unix_time(std::string_view text) {
   const double seconds = *number >= 1e11 ? *number / 1e3 : *number;
   if (seconds >= 9.2e9) return std::nullopt;
   return Instant::from_ns(std::llround(seconds * 1e3) * 1'000'000);  // a double of today's seconds is good to a microsecond
+}
+
+std::string implausible(Metric metric, double value) {
+  const MetricInfo& info = info_of(metric);
+  return is_percentage(metric) ? fmt::format("{} of {:g} %: a percentage lies between 0 and 100", info.name, value)
+                               : fmt::format("{} of {:g} {} cannot be", info.name, value, info.unit);
 }
 
 }  // namespace stint

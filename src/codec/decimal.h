@@ -8,9 +8,11 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/time.h"
+#include "model/metric.h"
 
 namespace stint {
 
@@ -91,5 +93,8 @@ std::optional<double> parse_any_number(std::string_view text);
 
 /// A whole text as a Unix time as read_unix_time() takes it, exponents included.
 std::optional<Instant> parse_unix_time(std::string_view text);
+
+/// Why a value that is_plausible() denies was refused.
+std::string implausible(Metric metric, double value);
 
 }  // namespace stint

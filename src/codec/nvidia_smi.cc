@@ -258,6 +258,11 @@ class NvidiaSmiImporter final : public Importer {
     }
     if (!is_absent(index) && !parse_int(index)) return fmt::format("'{}' is no GPU index", excerpt(index));
     if (is_absent(index) && is_absent(uuid)) return "the row does not say which GPU it is of";
+    for (size_t slot = 0; slot < kMetricCount; ++slot) {
+      const auto metric = static_cast<Metric>(slot);
+      if (listed[slot] && !std::isnan(values[slot]) && !is_plausible(metric, values[slot]))
+        return implausible(metric, values[slot]);
+    }
     Gpu& gpu = find_gpu(index, uuid, name);
     for (size_t slot = 0; slot < kMetricCount; ++slot)
       if (listed[slot]) take(gpu, static_cast<Metric>(slot), at, values[slot]);

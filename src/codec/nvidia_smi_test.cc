@@ -148,6 +148,20 @@ TEST(NvidiaSmi, WithoutTimestampsTheOptionServes) {
   EXPECT_EQ(sink.points[0][0].at, *options.at);
 }
 
+TEST(NvidiaSmi, ARowWithAnImpossibleValueIsRefused) {
+  TestingSink sink;
+  ASSERT_TRUE(import("timestamp, index, utilization.gpu [%], memory.used [MiB]\n"
+                     "2026/10/01 00:00:00, 0, 500 %, 10 MiB\n"
+                     "2026/10/01 00:01:00, 0, 5 %, -1 MiB\n"
+                     "2026/10/01 00:02:00, 0, 100 %, 10 MiB\n",
+                     sink)
+                  .ok());
+  EXPECT_EQ(sink.sample_count(), 2U);
+  ASSERT_EQ(sink.rejected.size(), 2U);
+  EXPECT_THAT(sink.rejected[0].second, testing::HasSubstr("utilization of 500 %"));
+  EXPECT_EQ(sink.rejected[1].first, 3U);
+}
+
 TEST(NvidiaSmi, OtherFilesAreRefused) {
   EXPECT_THAT(problem(""), testing::HasSubstr("empty"));
   EXPECT_THAT(problem("a,b\n1,2\n"), testing::HasSubstr("a header such as"));

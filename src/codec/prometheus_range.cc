@@ -335,6 +335,10 @@ class PrometheusRangeImporter final : public Importer {
       sink_.stale(id_, at);
       return;
     }
+    if (const Metric metric = mapped_.key.metric; !is_plausible(metric, value * mapped_.factor)) {
+      sink_.reject(0, implausible(metric, value * mapped_.factor));
+      return;
+    }
     if (!id_.valid()) id_ = sink_.series(mapped_.key);
     batch_.push_back({at, value * mapped_.factor});
     if (batch_.size() == kBatch) deliver_batch();

@@ -58,6 +58,18 @@ TEST(PrometheusRange, WhereItIsCutDoesNotMatter) {
   }
 }
 
+TEST(PrometheusRange, ImpossibleValuesAreRefused) {
+  TestingSink sink;
+  ASSERT_TRUE(
+      import(R"({"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"DCGM_FI_PROF_SM_ACTIVE",)"
+             R"("UUID":"GPU-1","Hostname":"n"},"values":[[1760000000,"0.5"],[1760000060,"50"],[1760000120,"-0.1"]]}]}})",
+             sink)
+          .ok());
+  EXPECT_EQ(sink.sample_count(), 1U);
+  ASSERT_EQ(sink.rejected.size(), 2U);
+  EXPECT_NE(sink.rejected[0].second.find("sm_active of 5000 %"), std::string::npos);
+}
+
 TEST(PrometheusRange, ASeriesWithTwoMetricsIsRefused) {
   EXPECT_NE(
       problem(R"({"status":"success","data":{"resultType":"matrix","result":[)"

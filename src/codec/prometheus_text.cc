@@ -30,6 +30,7 @@ struct Series {
   Series* next = nullptr;
   Fate fate = Fate::kUnknownMetric;
   bool dcgm_blanks = false;
+  Metric metric = Metric::kUtilization;
   double factor = 1;
   SeriesId id;                     ///< invalid until the first value: blanks alone make no series
   std::unique_ptr<SeriesKey> key;  ///< until then
@@ -176,6 +177,7 @@ class PrometheusTextImporter final : public Importer {
       series.fate = Fate::kKept;
       series.factor = (*mapped)->factor;
       series.dcgm_blanks = (*mapped)->dcgm_blanks;
+      series.metric = (*mapped)->key.metric;
       series.key = std::make_unique<SeriesKey>(std::move((*mapped)->key));
     }
     if (remember) series_by_text_.emplace(series.text, &series);
@@ -224,6 +226,10 @@ class PrometheusTextImporter final : public Importer {
       if (!series.id.valid()) return {};
       deliver_batch();
       sink_.stale(series.id, *at);
+      return {};
+    }
+    if (!is_plausible(series.metric, value * series.factor)) {
+      sink_.reject(line_, implausible(series.metric, value * series.factor));
       return {};
     }
     if (!series.id.valid()) {

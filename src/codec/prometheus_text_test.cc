@@ -79,10 +79,21 @@ TEST(PrometheusText, WithoutAnyTimeTheOptionIsNamed) {
 }
 
 TEST(PrometheusText, NumbersAsPrometheusWritesThem) {
+  constexpr std::string_view kTemperature = "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",UUID=\"GPU-1\",Hostname=\"n\"}";
   TestingSink sink;
   ASSERT_TRUE(
-      import(fmt::format("{0} 1e1\n{0} +2\n{0} -0.5\n{0} 0.30000000000000004\n{0} 1.5E+01 1760000000000\n", kUtil), sink).ok());
+      import(fmt::format("{0} 1e1\n{0} +2\n{0} -0.5\n{0} 0.30000000000000004\n{0} 1.5E+01 1760000000000\n", kTemperature), sink)
+          .ok());
   EXPECT_EQ(values(sink), (std::vector<double>{10, 2, -0.5, 0.30000000000000004, 15}));
+}
+
+TEST(PrometheusText, ImpossibleValuesAreRefused) {
+  TestingSink sink;
+  ASSERT_TRUE(import(fmt::format("{0} -0.5\n{0} 101\n{0} 102\n", kUtil), sink).ok());
+  EXPECT_EQ(values(sink), std::vector<double>{101});
+  ASSERT_EQ(sink.rejected.size(), 2U);
+  EXPECT_EQ(sink.rejected[0].first, 1U);
+  EXPECT_EQ(sink.rejected[1].first, 3U);
 }
 
 TEST(PrometheusText, BlanksAndNanAreNoSamples) {

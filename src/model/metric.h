@@ -60,6 +60,12 @@ inline constexpr bool is_percentage(Metric m) {
   }
 }
 
+/// Can `m` have this value at all? Percentages end at 100 (ratios overshoot by a rounding), and only temperatures fall below zero.
+inline constexpr bool is_plausible(Metric m, double value) {
+  if (m == Metric::kTemperature || m == Metric::kMemoryTemperature) return value > -100 && value < 1000;
+  return value >= 0 && (!is_percentage(m) || value <= 101);
+}
+
 const MetricInfo& info_of(Metric m);
 std::optional<Metric> metric_from_name(std::string_view name);
 
