@@ -1,0 +1,72 @@
+#include "sched/node_table.h"
+
+namespace stint::sched {
+
+namespace {
+// Longer than any useful catch-up: by then looking at every node is cheaper.
+constexpr size_t kLogLimit = size_t{1} << 16;
+}  // namespace
+
+NodeId NodeTable::add(const NodeRecord& node) {
+  CHECK(node.gpus >= 0 && node.gpus <= kMaxGpusPerNode, "{} GPUs on one node", node.gpus);
+  const NodeId id(static_cast<uint32_t>(nodes_.size()));
+  nodes_.push_back(node);
+  touch(id);
+  return id;
+}
+
+void NodeTable::take(NodeId n, const Take& t) {
+  NodeRecord& node = nodes_[n.index()];
+  node.cpu_free -= t.cpu_milli;
+  node.memory_free -= t.memory_bytes;
+  node.tasks_free -= 1;
+  CHECK(node.cpu_free >= 0 && node.memory_free >= 0 && node.tasks_free >= 0, "node {} over-booked: cpu {}, memory {}, tasks {}",
+        n.index(), node.cpu_free, node.memory_free, node.tasks_free);
+  const int32_t wanted = t.milli > 0 ? t.milli : kMilli;
+  for (uint64_t left = t.gpus; left != 0; left &= left - 1) {
+    int16_t& free = node.gpu_free[static_cast<size_t>(__builtin_ctzll(left))];
+    CHECK(free >= wanted, "GPU {} of node {} over-booked: {} free, {} wanted", __builtin_ctzll(left), n.index(), free, wanted);
+    node.whole_free = static_cast<int16_t>(node.whole_free - (free == kMilli ? 1 : 0));
+    free = static_cast<int16_t>(free - wanted);
+    node.milli_free -= wanted;
+  }
+  touch(n);
+}
+
+void NodeTable::give_back(NodeId n, const Take& t) {
+  NodeRecord& node = nodes_[n.index()];
+  node.cpu_free += t.cpu_milli;
+  node.memory_free += t.memory_bytes;
+  node.tasks_free += 1;
+  CHECK(node.cpu_free <= node.cpu_milli && node.memory_free <= node.memory_bytes, "node {} got back more than it has", n.index());
+  const int32_t returned = t.milli > 0 ? t.milli : kMilli;
+  for (uint64_t left = t.gpus; left != 0; left &= left - 1) {
+    int16_t& free = node.gpu_free[static_cast<size_t>(__builtin_ctzll(left))];
+    CHECK(free + returned <= kMilli, "GPU {} of node {} got back more than it has", __builtin_ctzll(left), n.index());
+    free = static_cast<int16_t>(free + returned);
+    node.whole_free = static_cast<int16_t>(node.whole_free + (free == kMilli ? 1 : 0));
+    node.milli_free += returned;
+  }
+  touch(n);
+}
+
+void NodeTable::set_usable(NodeId n, bool usable) {
+  if (nodes_[n.index()].usable == usable) return;
+  nodes_[n.index()].usable = usable;
+  touch(n);
+}
+
+NodeTable::Changes NodeTable::changed_since(uint64_t position) const {
+  if (position < log_begin_) return {.lost = true, .nodes = {}};
+  return {.lost = false, .nodes = std::span(log_).subspan(static_cast<size_t>(position - log_begin_))};
+}
+
+void NodeTable::touch(NodeId n) {
+  if (log_.size() >= kLogLimit) {
+    log_begin_ += log_.size();
+    log_.clear();
+  }
+  log_.push_back(n);
+}
+
+}  // namespace stint::sched

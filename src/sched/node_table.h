@@ -1,0 +1,70 @@
+// The free amounts of every node as flat records: what placement reads for thousands of candidate nodes per decision.
+//
+// Truth about capacity is here and nowhere else. A log of changed nodes lets whoever caches something per node (scores,
+// buckets by free GPUs) catch up with what changed since it last looked, instead of looking at every node.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "sched/ids.h"
+
+namespace stint::sched {
+
+inline constexpr int kMaxGpusPerNode = 16;
+inline constexpr int32_t kMilli = 1000;  ///< of one GPU
+
+struct NodeRecord {
+  int64_t cpu_milli = 0;
+  int64_t cpu_free = 0;
+  int64_t memory_bytes = 0;
+  int64_t memory_free = 0;
+  std::array<int16_t, kMaxGpusPerNode> gpu_free{};  ///< milli of each GPU nobody holds; those beyond `gpus` are 0
+  int16_t gpus = 0;
+  int16_t whole_free = 0;   ///< GPUs with all kMilli free
+  int32_t milli_free = 0;   ///< sum of gpu_free
+  int16_t model = -1;       ///< interned GPU model; −1 = no GPU
+  bool usable = true;       ///< false: down or draining, takes nothing new
+  int32_t tasks_free = 0;   ///< how many more tasks the node takes
+};
+
+/// What a task takes from a node. `gpus` is a mask of whole GPUs, or of the one GPU of which `milli` is taken.
+struct Take {
+  uint64_t gpus = 0;
+  int32_t milli = 0;  ///< 0 = whole GPUs
+  int64_t cpu_milli = 0;
+  int64_t memory_bytes = 0;
+};
+
+class NodeTable {
+ public:
+  NodeId add(const NodeRecord& node);
+  [[nodiscard]] size_t size() const { return nodes_.size(); }
+  [[nodiscard]] const NodeRecord& operator[](NodeId n) const { return nodes_[n.index()]; }
+  [[nodiscard]] std::span<const NodeRecord> all() const { return nodes_; }
+
+  /// CHECKs that the node has it: a double booking is a defect of ours.
+  void take(NodeId n, const Take& t);
+  void give_back(NodeId n, const Take& t);
+  void set_usable(NodeId n, bool usable);
+
+  /// Every change appends the node. Positions only grow; a reader remembers the position it has read up to.
+  [[nodiscard]] uint64_t log_end() const { return log_begin_ + log_.size(); }
+  /// Nodes changed at or after `position`, with repeats; nullopt-like empty with `lost` set when that far back is forgotten.
+  struct Changes {
+    bool lost = false;  ///< look at every node
+    std::span<const NodeId> nodes;
+  };
+  [[nodiscard]] Changes changed_since(uint64_t position) const;
+
+ private:
+  void touch(NodeId n);
+  std::vector<NodeRecord> nodes_;
+  std::vector<NodeId> log_;
+  uint64_t log_begin_ = 0;
+};
+
+}  // namespace stint::sched

@@ -1,0 +1,59 @@
+// The scheduler: events in, decisions out. The same machine runs live, drives Slurm and Kubernetes, and replays history.
+//
+// It knows no clock and does no IO: time comes with the events, decisions are carried out by whoever drives it, and their
+// outcome is the next event. Same events, same decisions. State can be copied (a snapshot) and compared.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sched/cluster.h"
+#include "sched/decision.h"
+#include "sched/explanation.h"
+#include "sched/job.h"
+#include "sched/policy.h"
+#include "sched/queue.h"
+
+namespace stint::sched {
+
+class Scheduler {
+ public:
+  explicit Scheduler(const Policy& policy);
+  Scheduler(const Scheduler& other);  ///< a snapshot: goes on from here independently
+  Scheduler& operator=(const Scheduler& other);
+  ~Scheduler();
+
+  // Set-up; nodes and queues may also be added while running.
+  NodeId add_node(const ClusterNode& node);
+  QueueId add_queue(const QueueSpec& queue);
+  RequestId intern(const Request& request);
+  GangId intern(const Gang& gang);
+
+  /// Makes a job known; it asks to run with its kSubmit event. Ids are given in order of call.
+  JobId add(const JobSpec& job);
+
+  /// Applies `events` in the order of decision.h and decides until nothing more can be decided.
+  /// @param now  never before the last call's. @return valid until the next call.
+  std::span<const Decision> step(Instant now, std::span<const Event> events);
+
+  /// When something will have to be decided although nothing happens: a time limit, a reservation, the end of a grace
+  /// period, an hour with another price. kNever = nothing.
+  [[nodiscard]] Instant next_wakeup() const;
+
+  /// Why the job is where it is, what would start it and when, as data. O(cluster): not for every job in every step.
+  [[nodiscard]] Explanation explain(JobId job) const;
+
+  /// Hash over everything that can influence a later decision.
+  [[nodiscard]] uint64_t fingerprint() const;
+
+  [[nodiscard]] const Cluster& cluster() const;
+  [[nodiscard]] std::span<const Task> tasks_of(JobId job) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace stint::sched
