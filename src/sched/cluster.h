@@ -1,24 +1,44 @@
 // The cluster as the scheduler sees it: nodes, what is free, which tasks hold what, and what is promised to whom.
 //
 // Rooms. A task that was told to leave (releasing) still holds its room. A task may be nominated to room that leaving
-// tasks still hold; when they have left, the room is its. `free` below is free now; `coming` counts leaving tasks' room
-// as free and nominated tasks' room as taken.
+// tasks still hold; when they have left, the room is its. `free()` is what nobody holds now; `coming()` counts leaving
+// tasks' room as free and nominated tasks' room as taken. A task can run (Room::kFree) where both have room for it, and be
+// nominated (Room::kComing) where the second has.
 //
-// Trials. Everything that changes the cluster is written to an undo log while a trial is open, so that "would it fit if
-// these were gone" is asked by doing it and taking it back. Trials nest.
+//   state       holds of free()   holds of coming()   on the node's list
+//   running     yes               yes                 yes
+//   releasing   yes               no                  yes
+//   nominated   no                yes                 yes
+//   others      no                no                  no
+//
+// Trials. While a trial is open every change is written to an undo log, so that "would it fit if these were gone" is asked
+// by doing it and taking it back. Trials nest and end in the reverse order of their opening; `Attempt` does that by scope.
+// After undo the cluster equals what it was (tables, tasks, order on the nodes' lists; only the tables' change logs go on).
+//
+// Requests. `intern` makes equal requests one id; what can be known about a request and a node once and for all (model,
+// labels, allowed nodes, capacity) is a bit in `eligible`. A request for several MIG instances needs a node with static
+// instances: a process uses one instance only, so several on a GPU that is cut as needed are asked for as several tasks.
+//
+// Cost. run, nominate, leave and gone neither allocate nor search; MIG and affinity cost extra only to tasks that use them.
+// A copy of a Cluster is a snapshot.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/time.h"
 #include "model/mig.h"
+#include "sched/affinity.h"
 #include "sched/decision.h"
-#include "sched/job.h"
+#include "sched/mig_fit.h"
 #include "sched/node_table.h"
-#include "sched/policy.h"
+#include "sched/request.h"
+#include "sched/room.h"
+#include "sched/topology.h"
 
 namespace stint::sched {
 
@@ -26,15 +46,15 @@ struct ClusterNode {
   std::string name;
   std::string gpu_model;
   int32_t gpus = 0;
-  Bytes gpu_memory;  ///< of one GPU
+  Bytes gpu_memory;  ///< of one GPU; 0 = not known: requests by GPU memory do not fit
   int64_t cpu_milli = 0;
   Bytes memory;
   int32_t max_tasks = 1 << 20;
-  std::vector<Label> labels;  ///< the node's name is label "node" unless given
+  std::vector<Label> labels;  ///< label "node" is the node's name unless given
   bool whole_gpus = true;     ///< false: GPUs are given out as MIG instances only
-  /// Instances that exist and stay as they are (profile, how many). Empty with a known geometry and `repartition`:
-  /// idle GPUs are cut as needed.
+  /// Instances that exist and stay as they are (profile, how many).
   std::vector<MigAsk> static_mig;
+  /// GPUs nobody uses are cut into instances as needed; takes effect where the model's MIG geometry is known.
   bool repartition = false;
 };
 
@@ -45,35 +65,176 @@ struct Task {
   JobId job;
   RequestId request;
   TaskState state = TaskState::kPending;
-  int32_t group = -1;     ///< leaf of the gang
-  int32_t priority = 0;   ///< inside the job
-  Place place;            ///< valid when nominated, running or releasing
-  Instant started;        ///< when it last began to run
+  int32_t group = -1;    ///< leaf of the gang
+  int32_t priority = 0;  ///< inside the job, higher first
+  Place place;           ///< valid when nominated, running or releasing
+  Instant started;       ///< when it last began to run
+  TaskId before, after;  ///< neighbours on the node's list
+  bool operator==(const Task&) const = default;
+
+  [[nodiscard]] bool on_node() const {
+    return state == TaskState::kRunning || state == TaskState::kReleasing || state == TaskState::kNominated;
+  }
+  /// Counts for the gang: runs, or is promised its room.
+  [[nodiscard]] bool active() const { return state == TaskState::kRunning || state == TaskState::kNominated; }
+};
+
+/// Which GPU of a node a fraction goes to: of those that fit the one with least left, or with most. Ties: lowest number.
+enum class SharedGpu : uint8_t { kPack, kSpread };
+
+/// Why a request does not fit a node; the first that applies.
+enum class Misfit : uint8_t {
+  kFits,
+  kUnusable,    ///< down or draining
+  kConstraint,  ///< model, label, allowed nodes, or larger than the whole node
+  kTasks,       ///< as many tasks as the node takes
+  kCpu,
+  kMemory,
+  kGpus,  ///< too few GPUs free, or none with that share or MIG instance free
+  kAffinity,
+};
+
+/// What a request counts in queues and totals.
+struct Amounts {
+  int64_t gpu_milli = 0;
+  int64_t cpu_milli = 0;
+  int64_t memory_bytes = 0;
+  bool operator==(const Amounts&) const = default;
 };
 
 class Cluster {
  public:
+  // Set-up, also while running; not inside a trial.
   NodeId add_node(const ClusterNode& node);
   RequestId intern(const Request& request);
-  [[nodiscard]] const Request& request(RequestId r) const;
-  [[nodiscard]] const ClusterNode& node(NodeId n) const;
-  [[nodiscard]] size_t node_count() const;
-  /// Free now.
-  [[nodiscard]] const NodeTable& free() const;
-  /// With leaving tasks gone and nominated tasks in.
-  [[nodiscard]] const NodeTable& coming() const;
+  TaskId add_task(JobId job, RequestId request, int32_t group = -1, int32_t priority = 0);
+  void reserve_tasks(size_t count) { tasks_.reserve(count); }
 
-  // Journaled.
-  void run(Task& task, const Place& place);       ///< pending or nominated → running, on free room
-  void nominate(Task& task, const Place& place);  ///< pending → nominated, on coming room
-  void leave(Task& task);                         ///< running → releasing
-  void gone(Task& task, TaskState then);          ///< any → pending, failed or done; holds nothing
-  void set_usable(NodeId n, bool usable);
+  [[nodiscard]] size_t node_count() const { return nodes_.size(); }
+  [[nodiscard]] const ClusterNode& node(NodeId n) const { return nodes_[n.index()]; }
+  [[nodiscard]] std::optional<NodeId> find_node(std::string_view name) const;  ///< linear
+  [[nodiscard]] size_t request_count() const { return requests_.size(); }
+  [[nodiscard]] const Request& request(RequestId r) const { return requests_[r.index()]; }
+  /// A fraction counts its share, a GPU-memory request its share of the cluster's smallest GPU, a MIG instance as many GPUs
+  /// as it has compute slices in its name ("2g.20gb": 2).
+  [[nodiscard]] Amounts amounts(RequestId r) const;
+  /// Bit n of word n/64: request `r` could run on node n if it were empty. One bit per node, words complete.
+  [[nodiscard]] std::span<const uint64_t> eligible(RequestId r) const { return facts_[r.index()].eligible; }
+  [[nodiscard]] bool is_eligible(RequestId r, NodeId n) const {
+    return (facts_[r.index()].eligible[n.index() / 64] >> (n.index() % 64) & 1) != 0;
+  }
+  /// Neither MIG nor affinity: NodeTable and `eligible` say all about where it fits.
+  [[nodiscard]] bool is_plain(RequestId r) const { return facts_[r.index()].plain; }
+
+  [[nodiscard]] std::span<const Task> tasks() const { return tasks_; }
+  [[nodiscard]] const Task& task(TaskId t) const { return tasks_[t.index()]; }
+  /// Calls visit(TaskId) for those running, releasing or nominated on the node, last placed first. `visit` changes nothing.
+  template <typename Visit>
+  void for_each_on(NodeId n, Visit&& visit) const {
+    for (TaskId t = first_on_[n.index()]; t.valid(); t = tasks_[t.index()].after)
+      visit(t);
+  }
+
+  /// Free now. A GPU that is cut into MIG instances shows nothing free: its instances are found by `fit`.
+  [[nodiscard]] const NodeTable& free() const { return free_; }
+  /// With leaving tasks gone and nominated tasks in.
+  [[nodiscard]] const NodeTable& coming() const { return coming_; }
+
+  /// Where exactly on `n` a task with request `r` would go (Place::task is not set); none = it does not fit.
+  /// Whole GPUs: the lowest free ones.
+  [[nodiscard]] std::optional<Place> fit(RequestId r, NodeId n, Room room, SharedGpu shared = SharedGpu::kPack) const;
+  [[nodiscard]] Misfit why_not(RequestId r, NodeId n, Room room) const;
+  /// A nominated task's own place is free now: run(t, task(t).place) is allowed.
+  [[nodiscard]] bool can_run_nominated(TaskId t) const;
+
+  // Changes. Each CHECKs the state it starts from and that room is there.
+  void run(TaskId t, const Place& place, Instant now = {});  ///< pending or nominated → running
+  void nominate(TaskId t, const Place& place);               ///< pending or nominated elsewhere → nominated
+  void leave(TaskId t);                                      ///< running → releasing
+  void gone(TaskId t, TaskState then);                       ///< any → kPending, kFailed or kDone; holds nothing
+  void set_usable(NodeId n, bool usable);                    ///< false: takes no new task; what is there stays
 
   enum class Trial : size_t {};
   [[nodiscard]] Trial open_trial();
-  void undo(Trial t);  ///< back to how it was at open_trial()
-  void keep(Trial t);  ///< the changes stand; still undone with an enclosing trial
+  void undo(Trial trial);  ///< back to how it was at open_trial()
+  void keep(Trial trial);  ///< the changes stand; they are still undone with an enclosing trial
+
+  /// The domains of the last of `levels` (widest first), interned; the reference stays valid.
+  [[nodiscard]] const Domains& domains(std::span<const std::string> levels);
+
+  /// Same nodes' free amounts, tasks and promises: a later decision would be the same.
+  [[nodiscard]] bool same_state(const Cluster& other) const;
+
+ private:
+  /// What is known about a request once and for all.
+  struct Facts {
+    int64_t cpu_milli = 0;
+    int64_t memory_bytes = 0;
+    int32_t gpus = 0;
+    int32_t milli = 0;
+    int64_t gpu_memory = 0;
+    bool plain = true;
+    std::vector<MigWant> mig;
+    AffinityFacts affinity;
+    std::vector<uint64_t> eligible;
+  };
+  struct Undo {
+    TaskId task;  // not valid: `node` changed its usability
+    NodeId node;
+    bool usable = true;  // before
+    Task old;
+  };
+
+  [[nodiscard]] bool could_ever_fit(const Facts& facts, const Request& request, NodeId n) const;
+  void note_eligible(RequestId r, NodeId n);
+  int32_t intern_profile(const std::string& name);
+  [[nodiscard]] int32_t share_on(const Facts& facts, NodeId n) const;
+  [[nodiscard]] Misfit check(const Facts& facts, NodeId n, Room room, SharedGpu shared, Place& place) const;
+  [[nodiscard]] int dynamic_profile(const Facts& facts, NodeId n) const;
+  void hold(const Task& task, Room room);
+  void let_go(const Task& task, Room room);
+  void move(TaskId t, TaskState state, const Place& place, Instant started);
+  void link(TaskId t);
+  void unlink(TaskId t);
+
+  // Read and written with every decision.
+  NodeTable free_;
+  NodeTable coming_;
+  std::vector<Task> tasks_;
+  std::vector<TaskId> first_on_;  // per node
+  std::vector<Facts> facts_;      // per request
+  std::vector<Undo> undo_;
+  size_t open_trials_ = 0;
+
+  // Read when something is added, or by tasks that need it.
+  std::vector<ClusterNode> nodes_;
+  std::vector<std::vector<Label>> labels_;  // per node, with "node"
+  std::vector<Request> requests_;
+  std::vector<std::string> models_;    // interned GPU models
+  std::vector<std::string> profiles_;  // interned MIG profile names
+  std::vector<MigNode> mig_;           // per node
+  AffinityBook affinity_;
+  std::deque<Domains> domains_;  // references stay
+};
+
+/// A trial that is undone at the end of its scope unless kept.
+class Attempt {
+ public:
+  explicit Attempt(Cluster& cluster) : cluster_(cluster), trial_(cluster.open_trial()) {}
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+  ~Attempt() {
+    if (!kept_) cluster_.undo(trial_);
+  }
+  void keep() {
+    cluster_.keep(trial_);
+    kept_ = true;
+  }
+
+ private:
+  Cluster& cluster_;
+  Cluster::Trial trial_;
+  bool kept_ = false;
 };
 
 }  // namespace stint::sched

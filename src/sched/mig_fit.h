@@ -1,0 +1,75 @@
+// MIG instances of nodes: who can get one, and where on the GPU.
+//
+// Static nodes have a fixed number of instances of each profile. On nodes that may be repartitioned an instance is made
+// where the request needs it: instances nobody holds are given up, those that run stay where they are, and the new one goes
+// to a start the geometry allows (model/mig.h). A GPU is either cut or given out whole and in fractions, never both.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/mig.h"
+#include "sched/ids.h"
+#include "sched/node_table.h"
+#include "sched/request.h"
+#include "sched/room.h"
+
+namespace stint::sched {
+
+/// Static instances of one node.
+struct MigStock {
+  int32_t profile = -1;  ///< interned name
+  int32_t total = 0;
+  std::array<int32_t, 2> free{};  ///< by Room
+  bool operator==(const MigStock&) const = default;
+};
+
+/// Instances on one GPU that is repartitioned as needed.
+struct MigGpu {
+  std::array<uint8_t, 2> memory{};   ///< memory slices taken, by Room
+  std::array<uint8_t, 2> compute{};  ///< compute slices taken
+  std::array<uint8_t, 2> media{};    ///< instances with media extensions
+  std::array<uint8_t, 2> instances{};
+  bool operator==(const MigGpu&) const = default;
+};
+
+struct MigNode {
+  const MigGeometry* geometry = nullptr;  ///< nullptr: static only
+  bool whole_gpus = true;                 ///< its GPUs are also given out whole and in fractions
+  std::vector<MigStock> stock;
+  std::vector<MigGpu> gpus;  ///< empty: static only
+  [[nodiscard]] bool empty() const { return stock.empty() && gpus.empty(); }
+  bool operator==(const MigNode&) const = default;
+};
+
+/// An interned MigAsk.
+struct MigWant {
+  int32_t profile = -1;
+  int32_t count = 0;
+  bool operator==(const MigWant&) const = default;
+};
+
+/// One instance on one GPU.
+struct MigSpot {
+  int gpu = 0;
+  int profile = 0;  ///< index into MigGeometry::profiles
+  int start = 0;    ///< memory slice
+  bool operator==(const MigSpot&) const = default;
+};
+
+/// All static instances wanted are there.
+bool stock_has(const MigNode& node, std::span<const MigWant> wants, Room room);
+void take_stock(MigNode& node, std::span<const MigWant> wants, Room room, int32_t sign);
+
+/// Where one instance of `profile` can go: a GPU already cut before a whole one, then the start that leaves the most other
+/// placements, then the lowest. @param whole  GPUs of the node nobody holds anything of, as a mask.
+std::optional<MigSpot> find_spot(const MigNode& node, int profile, Room room, uint64_t whole);
+/// Takes (sign +1) or gives back (−1). CHECKs that the layout stays legal.
+/// @return whether the GPU has begun (or ceased) to be cut: then it is taken from (given back to) the table as a whole.
+bool change_spot(MigNode& node, const MigSpot& spot, Room room, int32_t sign);
+
+}  // namespace stint::sched

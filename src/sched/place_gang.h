@@ -1,0 +1,65 @@
+// Placing a gang: all its tasks, or none.
+//
+// The tasks of a gang are placed one after the other; which node a task goes to is the picker's choice (one call per task,
+// so a picker may hold an index over the cluster or look at every node). Required topology levels bind all tasks of the job
+// or group to one domain; preferred levels try the narrowest domains first and give up narrowness only when nothing fits.
+// When the tasks differ and the plain order fails, the hardest to place go first, then a bounded search decides.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sched/cluster.h"
+#include "sched/job.h"
+
+namespace stint::sched {
+
+/// Among which nodes to choose.
+struct Scope {
+  bool everywhere = true;
+  std::span<const NodeId> nodes;  ///< ascending; when not `everywhere`
+  template <typename Visit>
+  void for_each(const Cluster& cluster, Visit&& visit) const {
+    if (everywhere)
+      for (uint32_t n = 0; n < cluster.node_count(); ++n)
+        visit(NodeId(n));
+    else
+      for (const NodeId n : nodes)
+        visit(n);
+  }
+};
+
+/// The node, and the place on it, for one more task with request `r`; none = it fits nowhere in `scope`.
+/// Must only return what Cluster::fit would accept. Called once per task, never per node.
+using PickPlace = std::function<std::optional<Place>(const Cluster&, RequestId r, Room room, const Scope& scope)>;
+
+/// Fullest (kPack) or emptiest (kSpread) node first.
+enum class NodeOrder : uint8_t { kPack, kSpread };
+
+struct PlaceRules {
+  NodeOrder gpu_tasks = NodeOrder::kPack;   ///< by GPUs free
+  NodeOrder cpu_tasks = NodeOrder::kPack;   ///< by CPUs free; nodes without GPUs before those with
+  SharedGpu shared_gpu = SharedGpu::kPack;  ///< kPack: GPUs already shared before whole ones, on whatever node
+};
+
+/// Looks at every node of the scope. With Room::kComing nodes where the task could run at once come first.
+/// Ties: the node added first.
+std::optional<Place> pick_by_rules(const Cluster& cluster, RequestId r, Room room, const Scope& scope, const PlaceRules& rules);
+
+/// All or nothing: places `tasks` (pending) of one job and runs (Room::kFree) or nominates (Room::kComing) them. On failure
+/// the cluster is as before. Works inside an open trial or without one.
+/// @param gang  groups and topology; nullptr = neither. Tasks name their leaf in Task::group.
+/// @param mates  all tasks of the job: those running or nominated bind required domains. May be empty.
+/// @return whether it was placed.
+bool place_gang(Cluster& cluster, std::span<const TaskId> tasks, const Gang* gang, std::span<const Task> mates, Room room,
+                const PickPlace& pick, Instant now = {});
+
+/// Which tasks of a job must be placed together next: while a leaf (or the job) has fewer than its minimum active, those that
+/// bring every leaf to its minimum; afterwards the next single one. Higher task priority first, then the older.
+/// @param first  the job's first task; its `count` tasks are contiguous. @param min_tasks  of a job without groups.
+/// @return empty when nothing is pending, or too few are left to reach the minimum.
+std::vector<TaskId> next_tasks(const Cluster& cluster, TaskId first, int32_t count, const Gang* gang, int32_t min_tasks);
+
+}  // namespace stint::sched

@@ -1,0 +1,13 @@
+// Room: of which moment free resources are asked.
+#pragma once
+
+#include <cstdint>
+
+namespace stint::sched {
+
+enum class Room : uint8_t {
+  kFree,    ///< free now and not promised to a nominated task: a task can run there at once
+  kComing,  ///< free when leaving tasks have left, and not promised: a task can be nominated to it
+};
+
+}  // namespace stint::sched
