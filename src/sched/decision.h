@@ -28,7 +28,7 @@ enum class EventKind : uint8_t {
 struct Event {
   EventKind kind = EventKind::kTick;
   JobId job;
-  TaskId task;    ///< kEvicted
+  TaskId task;  ///< kEvicted
   NodeId node;
   Instant until;  ///< kSpotNotice
 };
@@ -38,32 +38,32 @@ struct Place {
   TaskId task;
   NodeId node;
   uint64_t gpus = 0;
-  int32_t milli = 0;        ///< 1 … 999: that share of the one GPU in `gpus`
-  int16_t mig_profile = -1; ///< index into the GPU's MigGeometry::profiles
-  int16_t mig_start = -1;   ///< first memory slice
+  int32_t milli = 0;         ///< 1 … 999: that share of the one GPU in `gpus`
+  int16_t mig_profile = -1;  ///< index into the GPU's MigGeometry::profiles
+  int16_t mig_start = -1;    ///< first memory slice
   bool operator==(const Place&) const = default;
 };
 
 enum class DecisionKind : uint8_t {
-  kStart,        ///< run the tasks of `job` at `places`, together
-  kGrow,         ///< an elastic job gets the tasks at `places` in addition
-  kEvict,        ///< the tasks at `places` save and leave; kEvicted answers. `for_job` gets the room
-  kReject,       ///< `job` can never run here; the reason says why
+  kStart,   ///< run the tasks of `job` at `places`, together
+  kGrow,    ///< an elastic job gets the tasks at `places` in addition
+  kEvict,   ///< the tasks at `places` save and leave; kEvicted answers. `for_job` gets the room
+  kReject,  ///< `job` can never run here; the reason says why
 };
 
 enum class Reason : uint8_t {
-  kFree,             ///< fits on what is free
-  kBackfill,         ///< starts before an older job without delaying its reservation
-  kHeld,             ///< on room that was freed for it
-  kPriority,         ///< evicted by a job of the same queue with higher priority
-  kReclaim,          ///< evicted: its queue holds more than its share, another asks for its own
-  kConsolidation,    ///< moves so that a larger job fits
-  kStaleGang,        ///< evicted: fewer than its minimum were left
-  kSpotNotice,       ///< evicted: its node will be taken away
-  kTimeLimit,        ///< evicted: ran for as long as it may
-  kHopelessTrial,    ///< stopped: among the worst of its rung
-  kNeverFits,        ///< rejected: larger than any node, domain or limit
-  kDependencyFailed, ///< rejected: a job it waits for will not succeed
+  kFree,              ///< fits on what is free
+  kBackfill,          ///< starts before an older job without delaying its reservation
+  kHeld,              ///< on room that was freed for it
+  kPriority,          ///< evicted by a job of the same queue with higher priority
+  kReclaim,           ///< evicted: its queue holds more than its share, another asks for its own
+  kConsolidation,     ///< moves so that a larger job fits
+  kStaleGang,         ///< evicted: fewer than its minimum were left
+  kSpotNotice,        ///< evicted: its node will be taken away
+  kTimeLimit,         ///< evicted: ran for as long as it may
+  kHopelessTrial,     ///< stopped: among the worst of its rung
+  kNeverFits,         ///< rejected: larger than any node, domain or limit
+  kDependencyFailed,  ///< rejected: a job it waits for will not succeed
 };
 
 /// Valid until the next call of step().

@@ -15,16 +15,16 @@ enum class Standing : uint8_t { kUnknown, kWaiting, kReserved, kNominated, kRunn
 
 enum class Obstacle : uint8_t {
   kNone,
-  kNotBefore,     ///< its own not_before has not come
-  kDependency,    ///< waits for another job
-  kQueueLimit,    ///< its queue, or one above it, is at its limit
-  kBudget,        ///< its queue's money is spent
-  kGuarantee,     ///< a non-preemptible job of a queue that holds all it deserves
-  kNoRoom,        ///< too little is free: `missing_gpu_milli`
-  kFragmented,    ///< enough is free in sum, but on no set of nodes that fits
-  kConstraint,    ///< no node matches its model, labels, affinity or topology at all
-  kBehindGang,    ///< room is kept for a reservation it would delay
-  kBehindOrder,   ///< others go first and take the room
+  kNotBefore,    ///< its own not_before has not come
+  kDependency,   ///< waits for another job
+  kQueueLimit,   ///< its queue, or one above it, is at its limit
+  kBudget,       ///< its queue's money is spent
+  kGuarantee,    ///< a non-preemptible job of a queue that holds all it deserves
+  kNoRoom,       ///< too little is free: `missing_gpu_milli`
+  kFragmented,   ///< enough is free in sum, but on no set of nodes that fits
+  kConstraint,   ///< no node matches its model, labels, affinity or topology at all
+  kBehindGang,   ///< room is kept for a reservation it would delay
+  kBehindOrder,  ///< others go first and take the room
 };
 std::string_view name_of(Obstacle o);
 
@@ -48,12 +48,12 @@ struct Remedy {
 struct Explanation {
   Standing standing = Standing::kUnknown;
   Obstacle obstacle = Obstacle::kNone;
-  QueueId at_queue;                     ///< kQueueLimit, kBudget, kGuarantee
-  JobId behind;                         ///< kDependency, kBehindGang, kBehindOrder
-  int64_t missing_gpu_milli = 0;        ///< kNoRoom
-  int64_t jobs_ahead = 0;               ///< waiting jobs that go before it
-  std::optional<Instant> starts_at;     ///< as things stand, if running jobs end at their limits; none = cannot be said
-  std::vector<Remedy> remedies;         ///< cheapest first
+  QueueId at_queue;                  ///< kQueueLimit, kBudget, kGuarantee
+  JobId behind;                      ///< kDependency, kBehindGang, kBehindOrder
+  int64_t missing_gpu_milli = 0;     ///< kNoRoom
+  int64_t jobs_ahead = 0;            ///< waiting jobs that go before it
+  std::optional<Instant> starts_at;  ///< as things stand, if running jobs end at their limits; none = cannot be said
+  std::vector<Remedy> remedies;      ///< cheapest first
 };
 
 }  // namespace stint::sched

@@ -15,16 +15,16 @@ namespace stint::sched {
 
 /// All tasks of the gang, or of one group, in one domain of a node label.
 struct TopologyWish {
-  std::string required_level;   ///< node label; empty = none. Inside one domain of it, or not at all
-  std::string preferred_level;  ///< the narrowest domain that fits, up to this level; may be exceeded
+  std::string required_level;       ///< node label; empty = none. Inside one domain of it, or not at all
+  std::string preferred_level;      ///< the narrowest domain that fits, up to this level; may be exceeded
   std::vector<std::string> levels;  ///< node labels from widest to narrowest
   bool operator==(const TopologyWish&) const = default;
 };
 
 /// A tree of sub-groups, parents before children. Leaves hold tasks.
 struct GangGroup {
-  int32_t parent = -1;     ///< index into Gang::groups; −1 = the job itself
-  int32_t min_tasks = 0;   ///< leaves: fewer never run
+  int32_t parent = -1;    ///< index into Gang::groups; −1 = the job itself
+  int32_t min_tasks = 0;  ///< leaves: fewer never run
   TopologyWish topology;
   bool operator==(const GangGroup&) const = default;
 };
@@ -32,8 +32,8 @@ struct GangGroup {
 /// One task of a Gang, where tasks differ.
 struct GangTask {
   RequestId request;
-  int32_t group = -1;     ///< leaf it belongs to; −1 = the job itself
-  int32_t priority = 0;   ///< inside the job, higher first
+  int32_t group = -1;    ///< leaf it belongs to; −1 = the job itself
+  int32_t priority = 0;  ///< inside the job, higher first
   bool operator==(const GangTask&) const = default;
 };
 
@@ -57,21 +57,21 @@ struct CheckpointBehaviour {
 
 struct JobSpec {
   QueueId queue;
-  RequestId request;        ///< of every task, unless the gang says otherwise
-  GangId gang;              ///< not valid = `tasks` equal tasks, no groups, no topology
+  RequestId request;  ///< of every task, unless the gang says otherwise
+  GangId gang;        ///< not valid = `tasks` equal tasks, no groups, no topology
   int32_t tasks = 1;
-  int32_t min_tasks = 1;    ///< fewer never run; less than `tasks` = elastic
-  int32_t priority = 50;    ///< higher first
+  int32_t min_tasks = 1;  ///< fewer never run; less than `tasks` = elastic
+  int32_t priority = 50;  ///< higher first
   bool preemptible = true;
   Instant submitted;
-  Instant not_before;              ///< begins at this instant or later; the past = at once
-  Instant deadline = kNever;       ///< should have ended by then
+  Instant not_before;                ///< begins at this instant or later; the past = at once
+  Instant deadline = kNever;         ///< should have ended by then
   Duration time_limit = kUnlimited;  ///< of running; backfill relies on it
   Duration expected = kUnlimited;    ///< how long it will run, where somebody knows (an oracle, a predictor)
   Duration min_runtime;              ///< not evicted before it has run this long
   int32_t retries = 0;               ///< starts again after that many failures
   CheckpointBehaviour checkpoint;
-  std::vector<JobId> after;          ///< starts when all of these have succeeded; empty for nearly all
+  std::vector<JobId> after;  ///< starts when all of these have succeeded; empty for nearly all
 };
 
 }  // namespace stint::sched

@@ -24,11 +24,11 @@ struct NodeRecord {
   int64_t memory_free = 0;
   std::array<int16_t, kMaxGpusPerNode> gpu_free{};  ///< milli of each GPU nobody holds; those beyond `gpus` are 0
   int16_t gpus = 0;
-  int16_t whole_free = 0;   ///< GPUs with all kMilli free
-  int32_t milli_free = 0;   ///< sum of gpu_free
-  int16_t model = -1;       ///< interned GPU model; −1 = no GPU
-  bool usable = true;       ///< false: down or draining, takes nothing new
-  int32_t tasks_free = 0;   ///< how many more tasks the node takes
+  int16_t whole_free = 0;  ///< GPUs with all kMilli free
+  int32_t milli_free = 0;  ///< sum of gpu_free
+  int16_t model = -1;      ///< interned GPU model; −1 = no GPU
+  bool usable = true;      ///< false: down or draining, takes nothing new
+  int32_t tasks_free = 0;  ///< how many more tasks the node takes
 };
 
 /// What a task takes from a node. `gpus` is a mask of whole GPUs, or of the one GPU of which `milli` is taken.

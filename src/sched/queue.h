@@ -20,13 +20,13 @@ struct QueueAmounts {
 
 struct QueueSpec {
   std::string name;
-  QueueId parent;               ///< not valid = top level; a parent is added before its children
-  QueueAmounts deserved;        ///< guaranteed; what is not used is lent and comes back on demand
-  QueueAmounts limit;           ///< never exceeded by preemptible jobs, deserved never by the others; at every level
-  double over_quota_weight = 1; ///< by which what is over is divided among siblings; 0 = none of it
-  int32_t priority = 100;       ///< higher first
-  int32_t created = 0;          ///< rank, smaller = older
-  std::optional<Money> budget;  ///< money the jobs of the queue may cost in the current period; admission stops there
+  QueueId parent;                ///< not valid = top level; a parent is added before its children
+  QueueAmounts deserved;         ///< guaranteed; what is not used is lent and comes back on demand
+  QueueAmounts limit;            ///< never exceeded by preemptible jobs, deserved never by the others; at every level
+  double over_quota_weight = 1;  ///< by which what is over is divided among siblings; 0 = none of it
+  int32_t priority = 100;        ///< higher first
+  int32_t created = 0;           ///< rank, smaller = older
+  std::optional<Money> budget;   ///< money the jobs of the queue may cost in the current period; admission stops there
 };
 
 }  // namespace stint::sched

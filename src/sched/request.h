@@ -32,12 +32,12 @@ struct AffinityTerm {
 
 /// At most one of `gpus`, `milli`, `gpu_memory` and `mig` is set; none = CPU only.
 struct Request {
-  int32_t gpus = 0;          ///< whole GPUs of one node
-  int32_t milli = 0;         ///< of ONE GPU, 1 … 999
-  Bytes gpu_memory;          ///< of ONE GPU: the share is this over the GPU's memory, rounded up to the milli
-  std::vector<MigAsk> mig;   ///< instances on the GPUs of one node
-  int64_t cpu_milli = 0;     ///< thousandths of a CPU
-  Bytes memory;              ///< of the host
+  int32_t gpus = 0;                        ///< whole GPUs of one node
+  int32_t milli = 0;                       ///< of ONE GPU, 1 … 999
+  Bytes gpu_memory;                        ///< of ONE GPU: the share is this over the GPU's memory, rounded up to the milli
+  std::vector<MigAsk> mig;                 ///< instances on the GPUs of one node
+  int64_t cpu_milli = 0;                   ///< thousandths of a CPU
+  Bytes memory;                            ///< of the host
   std::vector<std::string> gpu_models;     ///< any of these models; empty = any
   std::vector<Label> node_labels;          ///< the node carries all of these
   bool only_allowed_nodes = false;         ///< `allowed_nodes` holds, even when it is empty: then nothing fits

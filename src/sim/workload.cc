@@ -1,0 +1,130 @@
+#include "sim/workload.h"
+
+#include <algorithm>
+
+namespace stint::sim {
+namespace {
+
+int64_t mig_milli(const sched::MigAsk& ask) {
+  // "3g.40gb": three of the GPU's seven compute slices.
+  const int64_t slices = ask.profile.empty() ? 0 : ask.profile.front() - '0';
+  return (slices * ask.count * sched::kMilli + 6) / 7;
+}
+
+int64_t request_milli(const Workload& workload, const sched::Request& request) {
+  if (request.gpus > 0) return int64_t{request.gpus} * sched::kMilli;
+  if (request.milli > 0) return request.milli;
+  if (request.gpu_memory.count() > 0) {
+    for (const SimNode& n : workload.nodes)
+      if (const int64_t whole = n.node.gpu_memory.count(); whole > 0)
+        return std::min<int64_t>((request.gpu_memory.count() * sched::kMilli + whole - 1) / whole, sched::kMilli);
+    return sched::kMilli;
+  }
+  int64_t milli = 0;
+  for (const sched::MigAsk& ask : request.mig)
+    milli += mig_milli(ask);
+  return milli;
+}
+
+Status check_tables(const Workload& w) {
+  for (size_t i = 0; i < w.queues.size(); ++i)
+    if (w.queues[i].parent.valid() && w.queues[i].parent.index() >= i)
+      return invalid("queue {} '{}': its parent must stand before it", i, w.queues[i].name);
+  for (size_t i = 0; i < w.gangs.size(); ++i)
+    for (const sched::GangTask& task : w.gangs[i].tasks)
+      if (!task.request.valid() || task.request.index() >= w.requests.size())
+        return invalid("gang {}: a task's request is not in the table of {} requests", i, w.requests.size());
+  for (size_t i = 0; i < w.prices.size(); ++i) {
+    const auto& points = w.prices[i].points;
+    for (size_t k = 1; k < points.size(); ++k)
+      if (points[k].from <= points[k - 1].from) return invalid("prices {} '{}': points must ascend", i, w.prices[i].name);
+  }
+  return {};
+}
+
+Status check_node(const Workload& w, size_t i) {
+  const SimNode& n = w.nodes[i];
+  if (n.node.gpus < 0 || n.node.gpus > sched::kMaxGpusPerNode)
+    return invalid("node {} '{}': {} GPUs; 0 to {} are possible", i, n.node.name, n.node.gpus, sched::kMaxGpusPerNode);
+  if (n.node.cpu_milli < 0 || n.node.memory.count() < 0) return invalid("node {} '{}': CPU or memory below 0", i, n.node.name);
+  if (n.prices >= 0 && static_cast<size_t>(n.prices) >= w.prices.size())
+    return invalid("node {} '{}': no price series {}", i, n.node.name, n.prices);
+  if (n.present_until <= n.present_from) return invalid("node {} '{}': is never present", i, n.node.name);
+  return {};
+}
+
+Status check_job(const Workload& w, size_t i) {
+  const SimJob& job = w.jobs[i];
+  const sched::JobSpec& spec = job.spec;
+  if (!spec.queue.valid() || spec.queue.index() >= w.queues.size()) return invalid("job {} '{}': no such queue", i, job.name);
+  if (!spec.request.valid() || spec.request.index() >= w.requests.size())
+    return invalid("job {} '{}': no such request", i, job.name);
+  if (spec.gang.valid() && spec.gang.index() >= w.gangs.size()) return invalid("job {} '{}': no such gang", i, job.name);
+  if (spec.tasks < 1 || spec.min_tasks < 1 || spec.min_tasks > spec.tasks)
+    return invalid("job {} '{}': {} of {} tasks; 1 <= min_tasks <= tasks must hold", i, job.name, spec.min_tasks, spec.tasks);
+  if (job.run_time <= Duration()) return invalid("job {} '{}': run time must be above 0", i, job.name);
+  if (job.failures > 0 && (job.fails_after <= Duration() || job.fails_after >= job.run_time))
+    return invalid("job {} '{}': must fail after it starts and before it would end", i, job.name);
+  if (spec.checkpoint.interval <= Duration()) return invalid("job {} '{}': checkpoint interval must be above 0", i, job.name);
+  if (i > 0 && spec.submitted < w.jobs[i - 1].spec.submitted)
+    return invalid("job {} '{}': submitted before the job above it; sort by time", i, job.name);
+  for (const sched::JobId after : spec.after)
+    if (!after.valid() || after.index() >= i) return invalid("job {} '{}': may only wait for jobs above it", i, job.name);
+  return {};
+}
+
+Status check_outages(const Workload& w) {
+  std::vector<Outage> sorted = w.outages;
+  std::ranges::stable_sort(sorted, {}, [](const Outage& o) { return std::pair(o.node, o.notice); });
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    const Outage& o = sorted[i];
+    if (!o.node.valid() || o.node.index() >= w.nodes.size()) return invalid("an outage names no node of the workload");
+    const std::string& name = w.nodes[o.node.index()].node.name;
+    if (o.down < o.notice || o.up <= o.down)
+      return invalid("node '{}': outage at {}: notice, down, up must follow each other", name, format_utc(o.down));
+    if (i > 0 && sorted[i - 1].node == o.node && o.notice < sorted[i - 1].up)
+      return invalid("node '{}': outage at {}: overlaps the one before", name, format_utc(o.down));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(OutageCause c) {
+  switch (c) {
+    case OutageCause::kNodeFailure: return "node-failure";
+    case OutageCause::kGpuFailure: return "gpu-failure";
+    case OutageCause::kSpotInterruption: return "spot-interruption";
+    case OutageCause::kMaintenance: return "maintenance";
+  }
+  return "unknown";
+}
+
+Interval submissions_of(const Workload& workload) {
+  if (workload.jobs.empty()) return {};
+  return {workload.jobs.front().spec.submitted, workload.jobs.back().spec.submitted};
+}
+
+int64_t gpu_milli_of(const Workload& workload, const SimJob& job) {
+  if (job.spec.gang.valid()) {
+    const sched::Gang& gang = workload.gangs[job.spec.gang.index()];
+    if (!gang.tasks.empty()) {
+      int64_t milli = 0;
+      for (const sched::GangTask& task : gang.tasks)
+        milli += request_milli(workload, workload.requests[task.request.index()]);
+      return milli;
+    }
+  }
+  return request_milli(workload, workload.requests[job.spec.request.index()]) * job.spec.tasks;
+}
+
+Status check_workload(const Workload& workload) {
+  TRY(check_tables(workload));
+  for (size_t i = 0; i < workload.nodes.size(); ++i)
+    TRY(check_node(workload, i));
+  for (size_t i = 0; i < workload.jobs.size(); ++i)
+    TRY(check_job(workload, i));
+  return check_outages(workload);
+}
+
+}  // namespace stint::sim

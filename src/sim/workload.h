@@ -1,0 +1,90 @@
+// Workload: everything a replay needs to know, as plain data: machines, queues, jobs with how long they truly run, prices,
+// and what goes wrong when. Readers of traces and histories fill it; generators and the fault models fill it; the explorer
+// shrinks it. Ids in it are indexes into its own tables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/money.h"
+#include "base/time.h"
+#include "model/fleet.h"
+#include "sched/cluster.h"
+#include "sched/decision.h"
+#include "sched/job.h"
+#include "sched/queue.h"
+#include "sched/request.h"
+
+namespace stint::sim {
+
+/// A price over time: from each instant on, until the next. Ascending.
+struct PricePoint {
+  Instant from;
+  Rate rate;  ///< of the whole node
+};
+struct PriceSeries {
+  std::string name;  ///< say "aws/us-east-1/p4d.24xlarge/spot"
+  std::vector<PricePoint> points;
+};
+
+struct SimNode {
+  sched::ClusterNode node;
+  std::string provider;
+  std::string region;
+  std::string zone;
+  std::string instance_type;
+  Market market = Market::kOwned;
+  Rate rate;                  ///< of the whole node, where `prices` is −1 and before the series' first point
+  int32_t prices = -1;        ///< into Workload::prices
+  Instant present_from;       ///< paid for and usable from here …
+  Instant present_until = sched::kNever;  ///< … to here; the past = from the beginning
+};
+
+enum class OutageCause : uint8_t { kNodeFailure, kGpuFailure, kSpotInterruption, kMaintenance };
+std::string_view name_of(OutageCause c);  // "node-failure", "gpu-failure", "spot-interruption", "maintenance"
+
+/// A node goes away and comes back. Outages of one node do not overlap. While it is away an owned or reserved node is
+/// paid for, any other is not.
+struct Outage {
+  NodeId node;
+  OutageCause cause = OutageCause::kNodeFailure;
+  Instant notice;  ///< spot: told at this instant; maintenance: drained from here; failures: the same as `down`
+  Instant down;
+  Instant up = sched::kNever;  ///< usable again: repaired, or its replacement has been provisioned
+  bool operator==(const Outage&) const = default;
+};
+
+struct SimJob {
+  std::string name;
+  /// `queue`, `request`, `gang` and `after` index this Workload. Gang tasks' requests too. `submitted` says when it is
+  /// submitted; `expected` is only what the scheduler may know.
+  sched::JobSpec spec;
+  /// Useful running time with all spec.tasks; restart and checkpoint time come on top. With n of N tasks it runs at n/N of
+  /// the speed. > 0.
+  Duration run_time;
+  int32_t failures = 0;       ///< fails by itself that many times before it runs through …
+  Duration fails_after;       ///< … each time after this much useful running time
+  Instant cancelled = sched::kNever;  ///< its owner takes it back then, if it has not ended
+};
+
+struct Workload {
+  std::string name;
+  std::vector<sched::QueueSpec> queues;  ///< parents before children
+  std::vector<sched::Request> requests;
+  std::vector<sched::Gang> gangs;
+  std::vector<SimNode> nodes;
+  std::vector<PriceSeries> prices;
+  std::vector<SimJob> jobs;  ///< ascending by spec.submitted: a job's index is its age
+  std::vector<Outage> outages;
+};
+
+/// First and last instant at which anything is submitted; empty for no jobs.
+Interval submissions_of(const Workload& workload);
+/// GPUs of all tasks of a job together, in milli-GPU: whole ones, shares, and MIG instances by their compute slices of 7.
+/// A share given as memory counts with the memory of the workload's first GPU node.
+int64_t gpu_milli_of(const Workload& workload, const SimJob& job);
+/// Indexes in range, times in order, numbers positive, outages not overlapping. @return error naming the entry.
+Status check_workload(const Workload& workload);
+
+}  // namespace stint::sim
