@@ -127,6 +127,14 @@ TEST(Audit, WithoutTelemetryThereIsNoFindingThatRestsOnUse) {
   EXPECT_THAT(report.notes, Contains(HasSubstr("no telemetry: dark")));
 }
 
+TEST(Audit, TheCostOfAMachineNobodyPricesIsNotKnown) {
+  World world;
+  world.node("dark", "aws", "p3.8xlarge", WorkloadKind::kRealtimeInference).instance_type = "p99.huge";
+  const AuditReport report = world.run();
+  EXPECT_FALSE(report.totals.priced);
+  EXPECT_THAT(report.notes, Contains(HasSubstr("no telemetry: dark, cost not known")));
+}
+
 TEST(Audit, TwoFindingsOnANodeDoNotCountTwice) {
   World world;
   world.node("batch", "aws", "p4d.24xlarge", WorkloadKind::kBatchInference).checkpointable = true;

@@ -20,10 +20,12 @@ std::string listed(const std::vector<std::string>& names) {
 void note_telemetry(std::vector<std::string>& notes, const FleetFacts& facts) {
   std::vector<std::string> blind, thin, larger;
   Money blind_money = Money::nanos(0, facts.currency);
+  bool blind_priced = true;
   for (const NodeFacts& node : facts.nodes) {
     if (node.quality == TelemetryQuality::kNone) {
       blind.push_back(node.name);
       blind_money += node.compute;
+      blind_priced = blind_priced && node.priced;
     } else if (node.quality == TelemetryQuality::kPoor) {
       thin.push_back(fmt::format("{} ({:.0f} %)", node.name, node.coverage_pct));
     }
@@ -31,10 +33,10 @@ void note_telemetry(std::vector<std::string>& notes, const FleetFacts& facts) {
     if (node.mean_pct.value_or(0) > 90 || (full && node.mean_pct)) larger.push_back(node.name);
   }
   if (!blind.empty())
-    notes.push_back(fmt::format(
-        "no telemetry: {}, {}/month. They may be idle or busy: nothing is advised on their use. Import nvidia-smi, DCGM or "
-        "Prometheus data for them",
-        listed(blind), facts.months.monthly(blind_money).to_text()));
+    notes.push_back(
+        fmt::format("no telemetry: {}, {}. They may be idle or busy: nothing is advised on their use. Import nvidia-smi, DCGM or "
+                    "Prometheus data for them",
+                    listed(blind), blind_priced ? facts.months.monthly(blind_money).to_text() + "/month" : "cost not known"));
   if (!thin.empty())
     notes.push_back("telemetry covers less than half of the hours: " + listed(thin) +
                     ". No advice rests on it; repair the exporters");
@@ -53,8 +55,9 @@ void note_prices(std::vector<std::string>& notes, const NoteInput& input) {
     if (is_stale(*row, input.now))
       stale.insert(fmt::format("{} {} {} ({})", row->instance_type, row->region, name_of(row->market), format_date(row->as_of)));
   if (!stale.empty())
-    notes.push_back(fmt::format("{} prices used are older than 180 days: {}. Import current ones with `stint import prices`",
-                                stale.size(), listed({stale.begin(), stale.end()})));
+    notes.push_back(fmt::format("{} older than 180 days: {}. Import current prices with `stint import prices`",
+                                stale.size() == 1 ? "1 price used is" : fmt::format("{} prices used are", stale.size()),
+                                listed({stale.begin(), stale.end()})));
 }
 
 /// The reason of a rejected finding without what is particular to it, so that like ones are told once.

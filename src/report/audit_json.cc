@@ -38,7 +38,7 @@ Json totals(const AuditReport& report) {
   const AuditTotals& t = report.totals;
   return {{"bill_per_month", t.priced ? amount(t.bill_per_month) : Json(nullptr)},
           {"plan_per_month", t.priced ? amount(t.plan_per_month) : Json(nullptr)},
-          {"saving_per_month", amount(t.saving_per_month)},
+          {"saving_per_month", t.priced ? amount(t.saving_per_month) : Json(nullptr)},
           {"mean_utilization_pct", t.mean_utilization_pct},
           {"coverage_pct", t.coverage_pct},
           {"gpu_hours", t.gpu_hours},

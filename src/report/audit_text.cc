@@ -41,9 +41,12 @@ std::string headline(const AuditReport& report, Colour colour) {
   std::string out = toned(fmt::format("GPU fleet audit, {} (UTC)", describe(report.period)), Tone::kStrong, colour) + "\n\n";
   out += row("bill a month", t.priced ? t.bill_per_month.to_text() : "not known", "");
   out += row("with the plan", t.priced ? t.plan_per_month.to_text() : "not known", "");
-  const std::string saving = fmt::format("{:>20}", t.saving_per_month.to_text());
-  out += fmt::format("  {:<20} {}  {} of the bill\n", "saving a month", toned(saving, Tone::kGood, colour),
-                     shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
+  if (t.priced)
+    out += fmt::format("  {:<20} {}  {} of the bill\n", "saving a month",
+                       toned(fmt::format("{:>20}", t.saving_per_month.to_text()), Tone::kGood, colour),
+                       shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
+  else
+    out += row("saving a month", "not known", "import a bill or prices");
   out += row("mean utilisation", watched ? shown_percent(t.mean_utilization_pct, 1) : "not known",
              fmt::format("of {} GPU-hours; telemetry covers {}", grouped(t.gpu_hours), shown_percent(t.coverage_pct, 1)));
   out += row("a useful GPU-hour", t.per_useful_gpu_hour.is_zero() ? "not known" : t.per_useful_gpu_hour.to_text(),

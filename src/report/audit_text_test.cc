@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
+#include "report/audit_json.h"
 #include "report/figures.h"
 #include "report/testing_report.h"
 #include "report/utf8.h"
@@ -44,6 +47,15 @@ TEST(AuditText, WithoutTelemetryNothingIsSaidAboutUse) {
   const std::string text = audit_text(testing::empty_report(), Colour::kNo);
   EXPECT_THAT(text, HasSubstr("mean utilisation                not known"));
   EXPECT_THAT(text, HasSubstr("Nothing found"));
+}
+
+TEST(AuditText, WithoutAnyPriceNoAmountIsSaid) {
+  AuditReport report = testing::empty_report();
+  report.totals.priced = false;
+  const std::string text = audit_text(report, Colour::kNo);
+  EXPECT_THAT(text, HasSubstr("saving a month                  not known  import a bill or prices"));
+  EXPECT_THAT(text, Not(HasSubstr("0.00 USD")));
+  EXPECT_TRUE(nlohmann::json::parse(audit_json(report))["totals"]["saving_per_month"].is_null());
 }
 
 TEST(AuditText, NamesCannotReachTheTerminal) {
