@@ -61,6 +61,7 @@ enum class Reason : uint8_t {
   kStaleGang,         ///< evicted: fewer than its minimum were left
   kSpotNotice,        ///< evicted: its node will be taken away
   kTimeLimit,         ///< evicted: ran for as long as it may
+  kCancelled,         ///< evicted: taken back
   kHopelessTrial,     ///< stopped: among the worst of its rung
   kNeverFits,         ///< rejected: larger than any node, domain or limit
   kDependencyFailed,  ///< rejected: a job it waits for will not succeed

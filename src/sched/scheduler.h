@@ -23,6 +23,8 @@ class Scheduler {
   explicit Scheduler(const Policy& policy);
   Scheduler(const Scheduler& other);  ///< a snapshot: goes on from here independently
   Scheduler& operator=(const Scheduler& other);
+  Scheduler(Scheduler&&) noexcept;
+  Scheduler& operator=(Scheduler&&) noexcept;
   ~Scheduler();
 
   // Set-up; nodes and queues may also be added while running.

@@ -1,0 +1,37 @@
+// What may be taken right now: GPUs that are free and promised to nobody, per node and by bucket, kept up to date from
+// the change logs of the cluster's tables. Answers for plain shapes without looking at nodes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sched/node_buckets.h"
+#include "sched/shape.h"
+
+namespace stint::sched {
+
+class OpenNodes {
+ public:
+  /// Takes in what changed in the cluster since the last call.
+  void catch_up(const Cluster& cluster);
+
+  /// Would all (or, elastic, at least the minimum) of a plain shape's tasks fit, each on the fullest node that takes it?
+  [[nodiscard]] bool fits(const Shape& shape) const { return fits(shape, buckets_.counts()); }
+  /// The same on given counts of nodes by free GPUs.
+  [[nodiscard]] static bool fits(const Shape& shape, const NodeBuckets::Counts& counts);
+  /// The fullest node with `gpus` open GPUs, of those the smallest id. Not valid = none.
+  [[nodiscard]] NodeId best_fit(int32_t gpus) const { return buckets_.best_fit(gpus); }
+  /// The node's open GPUs with the smallest indexes. @param gpus  not more than are open.
+  [[nodiscard]] static uint64_t first_gpus(const Cluster& cluster, NodeId n, int32_t gpus);
+  [[nodiscard]] const NodeBuckets& buckets() const { return buckets_; }
+  [[nodiscard]] static int count_of(const Cluster& cluster, NodeId n);
+
+ private:
+  void look_at(const Cluster& cluster, std::span<const NodeId> nodes);
+
+  NodeBuckets buckets_;
+  uint64_t free_seen_ = 0;    // positions in the two change logs
+  uint64_t coming_seen_ = 0;
+};
+
+}  // namespace stint::sched

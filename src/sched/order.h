@@ -1,0 +1,46 @@
+// Who goes first: the rank of a job under each order. Ranks are instants and durations, so they do not change while a job
+// waits and nothing has to be sorted again; smaller goes first.
+//
+//   fifo, fifo-skip   when it was submitted
+//   sjf-oracle        how long it will run                     (true durations known)
+//   srtf              how long it still has to run             (true durations known)
+//   fair              when it was submitted, inside its queue
+//   stint             when it was submitted, plus kStretch times the service it has had, that rounded up to the end of its
+//                     level; levels double. New jobs overtake those that have had much; a job that has waited kStretch
+//                     times as long as it has run is overtaken by nobody younger, so nobody starves.
+//
+// Priority is compared first under the first four. Under fair and stint waiting makes up for priority: `Policy::ageing` of
+// waiting is worth one priority class (kPriorityClass points); ageing 0 = priority is compared first there too.
+// Source for levels: Nuyens and Wierman 2008 (foreground-background scheduling); Gu et al. 2019 (Tiresias), discretised
+// two-dimensional least attained service.
+#pragma once
+
+#include "sched/job.h"
+#include "sched/pending.h"
+#include "sched/policy.h"
+
+namespace stint::sched {
+
+inline constexpr int64_t kPriorityClass = 25;
+inline constexpr int kLevels = 16;
+
+/// What a job has had so far.
+struct Attained {
+  Instant submitted;  ///< first time
+  Duration served;    ///< running time of all its starts
+};
+
+Rank rank_of(const Policy& policy, const JobSpec& job, const Attained& attained);
+
+/// Level of a job that has been served this long: 0 … kLevels − 1.
+int level_of(Duration served);
+/// Service at which the level ends; kUnlimited for the last.
+Duration end_of_level(int level);
+
+/// Do running jobs give way to waiting ones of lower rank?
+bool is_preemptive(Order order);
+/// Does the first job that does not fit block the rest?
+bool blocks_at_head(Order order);
+QueueRule queue_rule(Order order);
+
+}  // namespace stint::sched

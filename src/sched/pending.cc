@@ -1,0 +1,153 @@
+#include "sched/pending.h"
+
+#include <algorithm>
+
+namespace stint::sched {
+namespace {
+
+bool later(const Waiting& a, const Waiting& b) { return b.before(a); }
+
+void heap_push(std::vector<Waiting>& heap, const Waiting& w) {
+  heap.push_back(w);
+  std::push_heap(heap.begin(), heap.end(), later);
+}
+
+void heap_pop(std::vector<Waiting>& heap) {
+  std::pop_heap(heap.begin(), heap.end(), later);
+  heap.pop_back();
+}
+
+}  // namespace
+
+Pending::Line& Pending::line(const QueueUsage& queues, ShapeId shape) {
+  if (shape.index() >= lines_.size()) lines_.resize(shape.index() + 1);
+  Line& line = lines_[shape.index()];
+  if (line.group_at.size() < queues.slot_count()) set_up(queues, line);
+  return line;
+}
+
+void Pending::set_up(const QueueUsage& queues, Line& line) {
+  line.group_at.assign(queues.slot_count(), kNone);
+  for (line.base = 1; line.base < queues.slot_count();)
+    line.base *= 2;
+  line.winner.assign(2 * size_t{line.base}, kNone);
+}
+
+Pending::Group& Pending::group(const QueueUsage& queues, QueueId queue, ShapeId shape) {
+  uint32_t& at = line(queues, shape).group_at[queues.slots(queue).first];
+  if (at == kNone) {
+    at = static_cast<uint32_t>(groups_.size());
+    groups_.push_back({.queue = queue, .shape = shape, .heap = {}, .gone = {}, .closed = false});
+  }
+  return groups_[at];
+}
+
+void Pending::push(const QueueUsage& queues, QueueId queue, ShapeId shape, const Waiting& job) {
+  Group& g = group(queues, queue, shape);
+  heap_push(g.heap, job);
+  Line& l = lines_[shape.index()];
+  if (l.count++ == 0) active_.push_back(shape);
+  ++count_;
+  if (g.heap.front() == job) play(queues, l, queues.slots(queue).first);
+}
+
+void Pending::removed(const QueueUsage& queues, QueueId queue, ShapeId shape, const Waiting& job) {
+  Group& g = group(queues, queue, shape);
+  Line& l = lines_[shape.index()];
+  CHECK(!g.heap.empty() && l.count > 0, "job {} does not wait", job.job.index());
+  if (--l.count == 0) active_.erase(std::find(active_.begin(), active_.end(), shape));
+  --count_;
+  if (g.heap.front() == job) {
+    heap_pop(g.heap);
+    settle(g);
+    play(queues, l, queues.slots(queue).first);
+  } else {
+    heap_push(g.gone, job);
+  }
+}
+
+void Pending::settle(Group& group) {
+  while (!group.gone.empty() && !group.heap.empty() && group.gone.front() == group.heap.front()) {
+    heap_pop(group.gone);
+    heap_pop(group.heap);
+  }
+}
+
+std::optional<Waiting> Pending::head(ShapeId shape) const {
+  if (shape.index() >= lines_.size() || lines_[shape.index()].winner.empty()) return std::nullopt;
+  const uint32_t best = lines_[shape.index()].winner[1];
+  if (best == kNone) return std::nullopt;
+  return groups_[best].heap.front();
+}
+
+bool Pending::head_before(const QueueUsage& queues, ShapeId a, ShapeId b) const {
+  const uint32_t x = lines_[a.index()].winner[1];
+  return better(queues, x, lines_[b.index()].winner[1]) == x;
+}
+
+int64_t Pending::count(ShapeId shape) const { return shape.index() < lines_.size() ? lines_[shape.index()].count : 0; }
+
+uint32_t Pending::better(const QueueUsage& queues, uint32_t a, uint32_t b) const {
+  const bool a_plays = a != kNone && !groups_[a].closed && !groups_[a].heap.empty();
+  const bool b_plays = b != kNone && !groups_[b].closed && !groups_[b].heap.empty();
+  if (!a_plays || !b_plays) return a_plays ? a : b_plays ? b : kNone;
+  if (rule_ == QueueRule::kByShare) {
+    const int by_share = queues.compare(groups_[a].queue, groups_[b].queue);
+    if (by_share != 0) return by_share < 0 ? a : b;
+  }
+  return groups_[a].heap.front().before(groups_[b].heap.front()) ? a : b;
+}
+
+void Pending::play(const QueueUsage& queues, Line& line, uint32_t slot) {
+  if (line.base == 1) {
+    line.winner[1] = better(queues, line.group_at[0], kNone);
+    return;
+  }
+  size_t at = line.base + slot;
+  line.winner[at] = line.group_at[slot];
+  for (at /= 2; at > 0; at /= 2)
+    line.winner[at] = better(queues, line.winner[2 * at], line.winner[2 * at + 1]);
+}
+
+void Pending::close(const QueueUsage& queues, QueueId queue, ShapeId shape, QueueId at) {
+  Group& g = group(queues, queue, shape);
+  g.closed = true;
+  if (closed_at_.size() < queues.size()) closed_at_.resize(queues.size());
+  closed_at_[at.index()].push_back(static_cast<uint32_t>(&g - groups_.data()));
+  play(queues, lines_[shape.index()], queues.slots(queue).first);
+}
+
+void Pending::share_changed(const QueueUsage& queues, QueueId queue, bool less) {
+  if (less) {
+    for (QueueId at = queue; at.valid(); at = queues.spec(at).parent) {
+      if (at.index() >= closed_at_.size()) continue;
+      for (const uint32_t g : closed_at_[at.index()]) {
+        groups_[g].closed = false;
+        play(queues, lines_[groups_[g].shape.index()], queues.slots(groups_[g].queue).first);
+      }
+      closed_at_[at.index()].clear();
+    }
+  }
+  if (rule_ == QueueRule::kOneLine || queues.slot_count() == 1) return;
+  for (const ShapeId shape : active_) {
+    Line& l = line(queues, shape);
+    // A match between a queue of this branch and one outside of it lies above one end of the branch's range.
+    for (QueueId at = queue; at.valid(); at = queues.spec(at).parent) {
+      const QueueUsage::Range range = queues.slots(at);
+      play(queues, l, range.first);
+      if (range.last != range.first) play(queues, l, range.last);
+    }
+  }
+}
+
+void Pending::renumber(const QueueUsage& queues) {
+  for (Line& l : lines_)
+    set_up(queues, l);
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    Line& l = lines_[groups_[g].shape.index()];
+    l.group_at[queues.slots(groups_[g].queue).first] = g;
+    play(queues, l, queues.slots(groups_[g].queue).first);
+  }
+}
+
+}  // namespace stint::sched

@@ -1,0 +1,101 @@
+// Waiting jobs in order, so that the next one to try is found without walking the queue.
+//
+// Jobs are grouped by queue and shape; a group is a heap by rank. Per shape a tournament over the queues keeps the group
+// that goes first; when a queue's share changes, only its paths to the top are played again. As jobs of one shape fit or
+// fail together, a failure closes the whole shape (until room appears) and a limit closes the group (until its queue gives
+// something back): the cost of a decision does not grow with the number of waiting jobs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sched/queue_usage.h"
+#include "sched/shape.h"
+
+namespace stint::sched {
+
+/// Where a waiting job stands in its queue: smaller goes first.
+struct Rank {
+  int64_t major = 0;
+  int64_t minor = 0;
+  auto operator<=>(const Rank&) const = default;
+};
+
+struct Waiting {
+  Rank rank;
+  JobId job;
+  bool operator==(const Waiting&) const = default;
+  /// Ties go to the older job.
+  [[nodiscard]] bool before(const Waiting& o) const { return rank != o.rank ? rank < o.rank : job < o.job; }
+};
+
+enum class QueueRule : uint8_t {
+  kOneLine,  ///< queues do not matter: one order over all
+  kByShare,  ///< the queue furthest below its share first, inside it by rank
+};
+
+class Pending {
+ public:
+  explicit Pending(QueueRule rule) : rule_(rule) {}
+
+  void push(const QueueUsage& queues, QueueId queue, ShapeId shape, const Waiting& job);
+  /// The job was started, taken back or moved. @param job  as it was pushed.
+  void removed(const QueueUsage& queues, QueueId queue, ShapeId shape, const Waiting& job);
+
+  /// The first waiting job of the shape among open groups; none when there is none.
+  [[nodiscard]] std::optional<Waiting> head(ShapeId shape) const;
+  /// Does the head of `a` go before the head of `b`? Both exist.
+  [[nodiscard]] bool head_before(const QueueUsage& queues, ShapeId a, ShapeId b) const;
+  /// Shapes with waiting jobs, ascending by first use.
+  [[nodiscard]] const std::vector<ShapeId>& shapes() const { return active_; }
+  [[nodiscard]] int64_t count() const { return count_; }
+  [[nodiscard]] int64_t count(ShapeId shape) const;
+
+  /// No head of this group until the queue `at` (this one or one above) gives something back.
+  void close(const QueueUsage& queues, QueueId queue, ShapeId shape, QueueId at);
+  /// The queue's holdings changed: plays its matches again. @param less  it, and those above it, hold less: opens groups.
+  void share_changed(const QueueUsage& queues, QueueId queue, bool less);
+  /// Queues were added: numbers everything anew.
+  void renumber(const QueueUsage& queues);
+
+  /// Entries in no particular order, those removed but not yet at the top of their heap too.
+  template <typename F>
+  void for_each(F&& use) const {
+    for (const Group& group : groups_)
+      for (const Waiting& w : group.heap)
+        use(group.queue, group.shape, w);
+  }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  struct Group {
+    QueueId queue;
+    ShapeId shape;
+    std::vector<Waiting> heap;
+    std::vector<Waiting> gone;  // heap of removed entries that are not at the top yet
+    bool closed = false;
+  };
+  struct Line {  // of one shape
+    std::vector<uint32_t> group_at;  // by slot
+    std::vector<uint32_t> winner;    // tournament: [1] the best group, leaves from `base` on
+    uint32_t base = 1;
+    int64_t count = 0;
+  };
+
+  Line& line(const QueueUsage& queues, ShapeId shape);
+  Group& group(const QueueUsage& queues, QueueId queue, ShapeId shape);
+  void settle(Group& group);
+  [[nodiscard]] uint32_t better(const QueueUsage& queues, uint32_t a, uint32_t b) const;
+  void play(const QueueUsage& queues, Line& line, uint32_t slot);
+  void set_up(const QueueUsage& queues, Line& line);
+
+  QueueRule rule_;
+  std::vector<Group> groups_;
+  std::vector<Line> lines_;                     // by shape
+  std::vector<ShapeId> active_;                 // shapes with waiting jobs
+  std::vector<std::vector<uint32_t>> closed_at_;  // by queue: groups closed by its limit
+  int64_t count_ = 0;
+};
+
+}  // namespace stint::sched

@@ -1,0 +1,34 @@
+// Running jobs by rank, the one that should give way first at the end. A sorted list in blocks: insertion and removal move
+// at most one block, walking is walking arrays, and a copy is a copy.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "sched/pending.h"
+
+namespace stint::sched {
+
+class RunningOrder {
+ public:
+  void insert(const Waiting& job);
+  /// @param job  as it was inserted.
+  void erase(const Waiting& job);
+  [[nodiscard]] size_t size() const { return size_; }
+
+  /// Calls visit(job) from the last in rank to the first until it returns false.
+  template <typename Visit>
+  void for_each_from_last(Visit&& visit) const {
+    for (size_t b = blocks_.size(); b-- > 0;)
+      for (size_t i = blocks_[b].size(); i-- > 0;)
+        if (!visit(blocks_[b][i])) return;
+  }
+
+ private:
+  static constexpr size_t kBlock = 256;
+  [[nodiscard]] size_t block_of(const Waiting& job) const;
+  std::vector<std::vector<Waiting>> blocks_;  // ascending; none is empty
+  size_t size_ = 0;
+};
+
+}  // namespace stint::sched

@@ -1,0 +1,157 @@
+#include "sched/scheduler.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "sched/scheduler_impl.h"
+
+namespace stint::sched {
+
+Scheduler::Scheduler(const Policy& policy) : impl_(std::make_unique<Impl>(policy)) {}
+Scheduler::Scheduler(const Scheduler& other) : impl_(std::make_unique<Impl>(*other.impl_)) { impl_->decisions.clear(); }
+Scheduler& Scheduler::operator=(const Scheduler& other) {
+  if (this != &other) *this = Scheduler(other);
+  return *this;
+}
+Scheduler::Scheduler(Scheduler&&) noexcept = default;
+Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
+Scheduler::~Scheduler() = default;
+
+NodeId Scheduler::add_node(const ClusterNode& node) {
+  const NodeId id = impl_->cluster.add_node(node);
+  impl_->capacity.set(id, node.whole_gpus ? node.gpus : NodeBuckets::kNowhere);
+  return id;
+}
+
+QueueId Scheduler::add_queue(const QueueSpec& queue) {
+  const QueueId id = impl_->queues.add(queue);
+  impl_->pending.renumber(impl_->queues);
+  return id;
+}
+
+RequestId Scheduler::intern(const Request& request) { return impl_->cluster.intern(request); }
+GangId Scheduler::intern(const Gang& gang) { return impl_->shapes.intern(gang); }
+
+JobId Scheduler::add(const JobSpec& job) {
+  Impl& s = *impl_;
+  CHECK(job.tasks > 0 && job.min_tasks > 0 && job.min_tasks <= job.tasks, "{} of {} tasks", job.min_tasks, job.tasks);
+  CHECK(job.queue.valid() && job.queue.index() < s.queues.size(), "job without a queue");
+  const JobId id(static_cast<uint32_t>(s.jobs.size()));
+  s.specs.push_back(job);
+  JobRecord& record = s.jobs.emplace_back();
+  record.shape = s.shapes.intern(job, s.cluster);
+  record.queue = job.queue;
+  record.first_task = static_cast<uint32_t>(s.cluster.tasks().size());
+  const Gang* gang = s.shapes.gang(job.gang);
+  for (int32_t t = 0; t < job.tasks; ++t) {
+    const GangTask own = gang == nullptr || gang->tasks.empty() ? GangTask{.request = job.request}
+                                                                : gang->tasks[static_cast<size_t>(t)];
+    s.cluster.add_task(id, own.request, own.group, own.priority);
+  }
+  return id;
+}
+
+std::span<const Decision> Scheduler::step(Instant now, std::span<const Event> events) {
+  Impl& s = *impl_;
+  CHECK(now >= s.now, "time goes back from {} to {}", format_utc(s.now), format_utc(now));
+  s.now = now;
+  s.decisions.clear();
+  s.places.clear();
+  s.places_end.clear();
+  const auto in_order = [](const Event& a, const Event& b) {
+    return std::tuple(a.kind, a.job, a.node, a.task) < std::tuple(b.kind, b.job, b.node, b.task);
+  };
+  s.events.assign(events.begin(), events.end());
+  if (!std::is_sorted(s.events.begin(), s.events.end(), in_order)) std::stable_sort(s.events.begin(), s.events.end(), in_order);
+  for (const Event& e : s.events)
+    s.apply(e);
+  s.fire_timers();
+  s.fire_level_timers();
+  s.decide();
+  size_t begin = 0;
+  for (size_t d = 0; d < s.decisions.size(); ++d) {
+    s.decisions[d].places = std::span(s.places).subspan(begin, s.places_end[d] - begin);
+    begin = s.places_end[d];
+  }
+  return s.decisions;
+}
+
+Instant Scheduler::next_wakeup() const {
+  const Impl& s = *impl_;
+  Instant next = s.timers.empty() ? kNever : s.timers.front().at;
+  // Ranks of running jobs matter to those that wait.
+  if (s.pending.count() > 0 && !s.level_timers.empty()) next = std::min(next, s.level_timers.front().at);
+  if (s.policy.order == Order::kSrtf) return next;  // tries again with every event
+  for (const ShapeId shape : s.pending.shapes())
+    if (shape.index() < s.retry_at.size() && s.retry_at[shape.index()] > s.now) next = std::min(next, s.retry_at[shape.index()]);
+  return next;
+}
+
+const Cluster& Scheduler::cluster() const { return impl_->cluster; }
+std::span<const Task> Scheduler::tasks_of(JobId job) const { return impl_->tasks_of(job); }
+
+std::span<const Task> Scheduler::Impl::tasks_of(JobId j) const {
+  return cluster.tasks().subspan(jobs[j.index()].first_task, static_cast<size_t>(specs[j.index()].tasks));
+}
+
+void Scheduler::Impl::charge(JobId j, const Amounts& amounts, int sign) {
+  const JobRecord& r = jobs[j.index()];
+  Amounts change;
+  add_to(change, amounts, sign);
+  queues.change(r.queue, change, specs[j.index()].preemptible);
+  pending.share_changed(queues, r.queue, sign < 0);
+}
+
+/// Takes `j` off the nodes entirely; its tasks become `then`.
+void Scheduler::Impl::release(JobId j, TaskState then) {
+  JobRecord& r = jobs[j.index()];
+  Amounts given_back;
+  for (TaskId t = first_task(j); t != end_task(j); t = next(t)) {
+    const Task& task = cluster.task(t);
+    if (!task.on_node()) continue;
+    if (task.active()) add_to(given_back, cluster.amounts(task.request));
+    cluster.gone(t, then);
+  }
+  if (r.phase == Phase::kHeld) std::erase(held, j);
+  r.running = r.leaving = r.held = 0;
+  depart(j);
+  charge(j, given_back, -1);
+}
+
+/// Its running time ends here.
+void Scheduler::Impl::stop_serving(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  if (r.phase != Phase::kRunning) return;
+  r.served += now - r.started;
+  if (is_preemptive(policy.order)) running.erase({.rank = r.rank, .job = j});
+}
+
+void Scheduler::Impl::arrive(JobId j) {
+  jobs[j.index()].present_at = static_cast<uint32_t>(present.size());
+  present.push_back(j);
+}
+
+void Scheduler::Impl::depart(JobId j) {
+  const uint32_t at = std::exchange(jobs[j.index()].present_at, UINT32_MAX);
+  jobs[present.back().index()].present_at = at;
+  std::swap(present[at], present.back());
+  present.pop_back();
+  jobs[j.index()].present_at = UINT32_MAX;
+}
+
+void Scheduler::Impl::set_timer(Instant at, JobId j, TimerKind kind) {
+  timers.push_back({.at = at, .job = j, .kind = kind, .starts = jobs[j.index()].starts});
+  std::push_heap(timers.begin(), timers.end());
+}
+
+Decision& Scheduler::Impl::decide_on(DecisionKind kind, Reason reason, JobId j) {
+  places_end.push_back(places.size());
+  return decisions.emplace_back(Decision{.kind = kind, .reason = reason, .job = j, .for_job = {}, .places = {}});
+}
+
+void Scheduler::Impl::add_place(const Place& place) {
+  places.push_back(place);
+  places_end.back() = places.size();
+}
+
+}  // namespace stint::sched

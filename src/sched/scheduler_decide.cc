@@ -1,0 +1,153 @@
+// What follows: which jobs start, in which order, and where.
+#include <algorithm>
+
+#include "sched/scheduler_impl.h"
+
+namespace stint::sched {
+
+void Scheduler::Impl::decide() {
+  start_held();
+  open.catch_up(cluster);
+  do
+    start_all();
+  while (preempt());
+  grow();
+}
+
+/// Starts jobs in order until the next one does not fit (or none of them does, where others may pass).
+void Scheduler::Impl::start_all() {
+  while (const std::optional<ShapeId> shape = pick()) {
+    const Waiting head = *pending.head(*shape);
+    const JobRecord& r = jobs[head.job.index()];
+    const QueueId limited = queues.limiting(r.queue, shapes[*shape].total, specs[head.job.index()].preemptible);
+    if (limited.valid()) {
+      pending.close(queues, r.queue, *shape, limited);
+      continue;
+    }
+    if (!fits(*shape)) break;
+    start(head.job, Reason::kFree);
+  }
+}
+
+/// The shape whose head goes first: of all that wait, or of those that fit where a failure lets others pass.
+std::optional<ShapeId> Scheduler::Impl::pick() const {
+  std::optional<ShapeId> best;
+  for (const ShapeId s : pending.shapes()) {
+    if (!pending.head(s)) continue;
+    if (!blocks_at_head(policy.order) && !fits(s)) continue;
+    if (!best || pending.head_before(queues, s, *best)) best = s;
+  }
+  return best;
+}
+
+bool Scheduler::Impl::fits(ShapeId s) const { return open.fits(shapes[s]); }
+
+void Scheduler::Impl::start(JobId j, Reason reason) {
+  JobRecord& r = jobs[j.index()];
+  pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
+  decide_on(DecisionKind::kStart, reason, j);
+  charge(j, place_tasks(j, specs[j.index()].tasks), 1);
+  arrive(j);
+  began(j);
+}
+
+/// Runs those tasks of a plain job that do not run yet and fit, largest first, each on the fullest node.
+Amounts Scheduler::Impl::place_tasks(JobId j, int32_t at_most) {
+  JobRecord& r = jobs[j.index()];
+  Amounts placed;
+  for (const int32_t offset : shapes[r.shape].order) {
+    if (at_most == 0) break;
+    const TaskId t(r.first_task + static_cast<uint32_t>(offset));
+    const RequestId request = cluster.task(t).request;
+    if (cluster.task(t).state != TaskState::kPending) continue;
+    const int32_t gpus = cluster.request(request).gpus;
+    const NodeId n = open.best_fit(gpus);
+    if (!n.valid()) continue;
+    Place place;
+    place.task = t;
+    place.node = n;
+    place.gpus = OpenNodes::first_gpus(cluster, n, gpus);
+    cluster.run(t, place, now);
+    open.catch_up(cluster);
+    add_place(place);
+    add_to(placed, cluster.amounts(request));
+    ++r.running;
+    --at_most;
+  }
+  return placed;
+}
+
+/// Bookkeeping of a job whose tasks have just begun to run.
+void Scheduler::Impl::began(JobId j) {
+  const JobSpec& spec = specs[j.index()];
+  JobRecord& r = jobs[j.index()];
+  r.phase = Phase::kRunning;
+  r.ends_when_left = false;
+  r.started = r.saved = now;
+  ++r.starts;
+  if (r.running < spec.tasks) growing.push_back(j);
+  if (is_preemptive(policy.order)) rank_running(j);
+  if (spec.time_limit != kUnlimited) set_timer(now + spec.time_limit, j, TimerKind::kLimit);
+}
+
+/// Starts those whose promised room is free now.
+void Scheduler::Impl::start_held() {
+  std::erase_if(held, [&](JobId j) {
+    for (TaskId t = first_task(j); t != end_task(j); t = next(t))
+      if (cluster.task(t).state == TaskState::kNominated && !cluster.can_run_nominated(t)) return false;
+    start_on_held_room(j);
+    return true;
+  });
+}
+
+void Scheduler::Impl::start_on_held_room(JobId j) {
+  decide_on(DecisionKind::kStart, Reason::kHeld, j);
+  JobRecord& r = jobs[j.index()];
+  for (TaskId t = first_task(j); t != end_task(j); t = next(t)) {
+    if (cluster.task(t).state != TaskState::kNominated) continue;
+    cluster.run(t, cluster.task(t).place, now);
+    add_place(cluster.task(t).place);
+  }
+  r.running = std::exchange(r.held, 0);
+  began(j);
+}
+
+void Scheduler::Impl::evict(JobId j, Reason reason, JobId for_job) {
+  JobRecord& r = jobs[j.index()];
+  decide_on(DecisionKind::kEvict, reason, j).for_job = for_job;
+  Amounts given_back;
+  for (TaskId t = first_task(j); t != end_task(j); t = next(t)) {
+    if (cluster.task(t).state != TaskState::kRunning) continue;
+    add_to(given_back, cluster.amounts(cluster.task(t).request));
+    cluster.leave(t);
+    add_place(cluster.task(t).place);
+  }
+  r.leaving += std::exchange(r.running, 0);
+  stop_serving(j);
+  r.phase = Phase::kLeaving;
+  charge(j, given_back, -1);
+}
+
+/// Elastic jobs take what nobody waits for.
+void Scheduler::Impl::grow() {
+  std::erase_if(growing, [&](JobId j) {
+    const JobRecord& r = jobs[j.index()];
+    return r.phase != Phase::kRunning || r.running == specs[j.index()].tasks;
+  });
+  for (const JobId j : growing)
+    while (grow_one(j)) {
+    }
+}
+
+bool Scheduler::Impl::grow_one(JobId j) {
+  const JobRecord& r = jobs[j.index()];
+  const Shape& shape = shapes[r.shape];
+  if (!shape.plain || r.running == shape.tasks || !open.buckets().any_from(shape.parts.back().gpus)) return false;
+  const Amounts one = cluster.amounts(shape.request);
+  if (queues.limiting(r.queue, one, shape.preemptible).valid()) return false;
+  decide_on(DecisionKind::kGrow, Reason::kFree, j);
+  charge(j, place_tasks(j, 1), 1);
+  return true;
+}
+
+}  // namespace stint::sched

@@ -1,0 +1,203 @@
+// What happened: events and timers change the state of jobs and nodes. Events that no longer apply (a job that had ended
+// when the message arrived) are passed over.
+#include <algorithm>
+
+#include "sched/scheduler_impl.h"
+
+namespace stint::sched {
+
+void Scheduler::Impl::apply(const Event& e) {
+  switch (e.kind) {
+    case EventKind::kNodeUp: return cluster.set_usable(e.node, true);
+    case EventKind::kNodeDrain: return cluster.set_usable(e.node, false);
+    case EventKind::kNodeDown: return lose_node(e.node);
+    case EventKind::kSpotNotice: return clear_node(e.node);
+    case EventKind::kFinished: return finished(e.job);
+    case EventKind::kFailed: return failed(e.job);
+    case EventKind::kEvicted: return task_left(e.task);
+    case EventKind::kCheckpoint: jobs[e.job.index()].saved = now; return;
+    case EventKind::kCancel: return cancel(e.job);
+    case EventKind::kSubmit: return submit(e.job);
+    case EventKind::kTick: return;
+  }
+}
+
+void Scheduler::Impl::submit(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  if (r.phase != Phase::kKnown) return;
+  r.submitted = now;
+  r.phase = Phase::kNotYet;
+  for (const JobId needed : specs[j.index()].after) {
+    const JobRecord& n = jobs[needed.index()];
+    if (n.phase == Phase::kEnded && n.succeeded) continue;
+    if (n.phase == Phase::kEnded) return reject(j, Reason::kDependencyFailed);
+    if (needed.index() >= dependents.size()) dependents.resize(needed.index() + 1);
+    dependents[needed.index()].push_back(j);
+    ++r.blockers;
+  }
+  if (r.blockers == 0) become_ready(j);
+}
+
+void Scheduler::Impl::become_ready(JobId j) {
+  const JobSpec& spec = specs[j.index()];
+  const Shape& shape = shapes[jobs[j.index()].shape];
+  if (shape.plain && !OpenNodes::fits(shape, capacity.counts())) return reject(j, Reason::kNeverFits);
+  if (spec.not_before > now) return set_timer(spec.not_before, j, TimerKind::kBegin);
+  wait(j);
+}
+
+void Scheduler::Impl::wait(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  r.phase = Phase::kWaiting;
+  r.rank = rank_of(policy, specs[j.index()], {.submitted = r.submitted, .served = r.served});
+  pending.push(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
+}
+
+void Scheduler::Impl::finished(JobId j) {
+  const Phase phase = jobs[j.index()].phase;
+  if (phase != Phase::kRunning && phase != Phase::kLeaving) return;
+  stop_serving(j);
+  release(j, TaskState::kDone);
+  end(j, true);
+}
+
+void Scheduler::Impl::failed(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  if (r.phase != Phase::kRunning && r.phase != Phase::kLeaving) return;
+  stop_serving(j);
+  if (r.failures++ < specs[j.index()].retries) {
+    release(j, TaskState::kPending);
+    wait(j);
+  } else {
+    release(j, TaskState::kFailed);
+    end(j, false);
+  }
+}
+
+/// The job has ended: those that wait for it may begin, or never will.
+void Scheduler::Impl::end(JobId j, bool success) {
+  JobRecord& r = jobs[j.index()];
+  r.phase = Phase::kEnded;
+  r.succeeded = success;
+  if (j.index() >= dependents.size()) return;
+  const std::vector<JobId> waiting = std::move(dependents[j.index()]);
+  for (const JobId d : waiting) {
+    JobRecord& other = jobs[d.index()];
+    if (other.phase != Phase::kNotYet) continue;
+    if (!success)
+      reject(d, Reason::kDependencyFailed);
+    else if (--other.blockers == 0)
+      become_ready(d);
+  }
+}
+
+void Scheduler::Impl::reject(JobId j, Reason reason) {
+  decide_on(DecisionKind::kReject, reason, j);
+  end(j, false);
+}
+
+void Scheduler::Impl::task_left(TaskId t) {
+  if (cluster.task(t).state != TaskState::kReleasing) return;
+  const JobId j = cluster.task(t).job;
+  JobRecord& r = jobs[j.index()];
+  cluster.gone(t, TaskState::kPending);
+  --r.leaving;
+  if (r.leaving + r.running > 0) return;
+  depart(j);
+  if (r.ends_when_left)
+    end(j, false);
+  else
+    wait(j);
+}
+
+void Scheduler::Impl::cancel(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  switch (r.phase) {
+    case Phase::kEnded: return;
+    case Phase::kWaiting: pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j}); break;
+    case Phase::kHeld: release(j, TaskState::kPending); break;
+    case Phase::kRunning: evict(j, Reason::kCancelled, {}); [[fallthrough]];
+    case Phase::kLeaving: r.ends_when_left = true; return;
+    case Phase::kKnown:
+    case Phase::kNotYet: break;
+  }
+  end(j, false);
+}
+
+/// What ran on the node is lost. A gang that loses a task leaves elsewhere too, unless enough of it is left.
+void Scheduler::Impl::lose_node(NodeId n) {
+  cluster.set_usable(n, false);
+  give_up_held(n);
+  for (const JobId j : jobs_on(n)) {
+    JobRecord& r = jobs[j.index()];
+    Amounts lost;
+    for (TaskId t = first_task(j); t != end_task(j); t = next(t)) {
+      const Task& task = cluster.task(t);
+      if (!task.on_node() || task.place.node != n) continue;
+      const bool leaving = task.state == TaskState::kReleasing;
+      --(leaving ? r.leaving : r.running);
+      if (!leaving) add_to(lost, cluster.amounts(task.request));
+      cluster.gone(t, TaskState::kPending);
+    }
+    charge(j, lost, -1);
+    after_loss(j);
+  }
+}
+
+/// Some tasks of `j` are gone: it goes on with enough of them, else the rest leaves and it waits again.
+void Scheduler::Impl::after_loss(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  if (r.phase == Phase::kRunning && r.running < specs[j.index()].min_tasks) {
+    if (r.running > 0) return evict(j, Reason::kStaleGang, {});
+    stop_serving(j);
+    r.phase = Phase::kLeaving;
+  }
+  if (r.phase == Phase::kLeaving && r.leaving == 0) {
+    depart(j);
+    if (r.ends_when_left) return end(j, false);
+    wait(j);
+  }
+}
+
+/// The node will be taken away: its jobs save their work and leave, nothing new comes.
+void Scheduler::Impl::clear_node(NodeId n) {
+  cluster.set_usable(n, false);
+  give_up_held(n);
+  for (const JobId j : jobs_on(n))
+    if (jobs[j.index()].phase == Phase::kRunning) evict(j, Reason::kSpotNotice, {});
+}
+
+/// Jobs that were promised room on the node wait again.
+void Scheduler::Impl::give_up_held(NodeId n) {
+  for (const JobId j : jobs_on(n)) {
+    if (jobs[j.index()].phase != Phase::kHeld) continue;
+    release(j, TaskState::kPending);
+    wait(j);
+  }
+}
+
+/// Jobs with a task on the node, by id.
+std::vector<JobId> Scheduler::Impl::jobs_on(NodeId n) const {
+  std::vector<JobId> found;
+  cluster.for_each_on(n, [&](TaskId t) { found.push_back(cluster.task(t).job); });
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+void Scheduler::Impl::fire_timers() {
+  while (!timers.empty() && timers.front().at <= now) {
+    const Timer timer = timers.front();
+    std::pop_heap(timers.begin(), timers.end());
+    timers.pop_back();
+    JobRecord& r = jobs[timer.job.index()];
+    if (timer.starts != r.starts) continue;
+    if (timer.kind == TimerKind::kBegin && r.phase == Phase::kNotYet && r.blockers == 0) wait(timer.job);
+    if (timer.kind == TimerKind::kLimit && r.phase == Phase::kRunning) {
+      evict(timer.job, Reason::kTimeLimit, {});
+      r.ends_when_left = true;
+    }
+  }
+}
+
+}  // namespace stint::sched

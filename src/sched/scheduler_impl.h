@@ -1,0 +1,179 @@
+// The scheduler's state, shared by its parts: scheduler.cc (interface, the loop), scheduler_events.cc (what happened),
+// scheduler_decide.cc (what follows). All of it is values, so that a copy is a snapshot.
+#pragma once
+
+#include <vector>
+
+#include "sched/open_nodes.h"
+#include "sched/order.h"
+#include "sched/pending.h"
+#include "sched/queue_usage.h"
+#include "sched/running_order.h"
+#include "sched/scheduler.h"
+#include "sched/shape.h"
+
+namespace stint::sched {
+
+enum class Phase : uint8_t {
+  kKnown,    ///< added, not submitted
+  kNotYet,   ///< submitted; waits for another job or for its time
+  kWaiting,  ///< in Pending
+  kHeld,     ///< has room that others are leaving
+  kRunning,  ///< some of its tasks may be leaving
+  kLeaving,  ///< all that is left of it is leaving
+  kEnded,
+};
+
+/// Hot record of a job.
+struct JobRecord {
+  ShapeId shape;
+  QueueId queue;
+  uint32_t first_task = 0;
+  int32_t running = 0;  ///< tasks
+  int32_t leaving = 0;
+  int32_t held = 0;
+  Phase phase = Phase::kKnown;
+  bool succeeded = false;
+  bool ends_when_left = false;  ///< does not come back after its eviction
+  int32_t failures = 0;
+  int32_t blockers = 0;      ///< jobs it waits for
+  uint32_t starts = 0;       ///< dates timers
+  uint32_t present_at = UINT32_MAX;  ///< index in Impl::present; UINT32_MAX = has no task on a node
+  Rank rank;                 ///< as pushed to Pending, or of the running job
+  Instant submitted;
+  Instant started;
+  Instant saved;             ///< last checkpoint; `started` when there was none since
+  Duration served;           ///< running time of its earlier starts
+};
+
+enum class TimerKind : uint8_t { kBegin, kLimit, kLevel };
+struct Timer {
+  Instant at;
+  JobId job;
+  TimerKind kind = TimerKind::kBegin;
+  uint32_t starts = 0;  ///< of the job when it was set; kLimit, kLevel: another number now = it means nothing any more
+  /// Heap order: the earliest on top, of those the smallest job.
+  bool operator<(const Timer& o) const { return at != o.at ? at > o.at : job != o.job ? job > o.job : kind > o.kind; }
+};
+
+/// Scratch of preemption: what nodes would look like if the victims found so far left.
+struct NodeSketch {
+  int32_t leaves = 0;   ///< GPUs that victims would leave
+  int32_t claimed = 0;  ///< GPUs the waiting job would take
+};
+struct VictimSketch {
+  std::vector<NodeSketch> nodes;
+  std::vector<NodeId> touched;  ///< nodes that differ from nothing, as they were found
+  std::vector<JobId> victims;   ///< first to give way first
+  std::vector<NodeId> chosen;   ///< per task, in placing order
+
+  void begin(size_t node_count) {
+    for (const NodeId n : touched)
+      nodes[n.index()] = {};
+    touched.clear();
+    victims.clear();
+    chosen.clear();
+    nodes.resize(node_count);
+  }
+  NodeSketch& at(NodeId n) {
+    NodeSketch& node = nodes[n.index()];
+    if (node.leaves == 0 && node.claimed == 0) touched.push_back(n);
+    return node;
+  }
+  [[nodiscard]] int32_t leaves(NodeId n) const { return nodes[n.index()].leaves; }
+  [[nodiscard]] int32_t claimed(NodeId n) const { return nodes[n.index()].claimed; }
+};
+
+inline TaskId next(TaskId t) { return TaskId(t.index() + 1); }
+
+struct Scheduler::Impl {
+  explicit Impl(const Policy& p) : policy(p), pending(queue_rule(p.order)) {}
+
+  Policy policy;
+  Cluster cluster;
+  ShapeTable shapes;
+  QueueUsage queues;
+  Pending pending;
+  OpenNodes open;
+  NodeBuckets capacity;  ///< nodes by their GPUs, usable or not
+
+  std::vector<JobSpec> specs;
+  std::vector<JobRecord> jobs;
+  std::vector<JobId> held;                      ///< jobs with promised room, in the order of the promises
+  std::vector<std::vector<JobId>> dependents;   ///< by job; as long as the last job somebody waits for
+  std::vector<JobId> present;                   ///< jobs with tasks on nodes, in a reproducible order
+  std::vector<JobId> growing;                   ///< elastic jobs that run with fewer tasks than they could
+  std::vector<Timer> timers;                    ///< heap
+  std::vector<Timer> level_timers;              ///< heap; when running jobs reach their next level
+  RunningOrder running;                         ///< under preemptive orders: running jobs
+  std::vector<Instant> retry_at;                ///< by shape: no use trying to preempt for it before
+  Instant now;
+
+  std::vector<Event> events;        ///< scratch: this step's, sorted
+  std::vector<Decision> decisions;  ///< this step's
+  std::vector<Place> places;        ///< of the decisions; spans are set when the step is over
+  std::vector<size_t> places_end;   ///< by decision
+  VictimSketch sketch;
+
+  // scheduler_events.cc
+  void apply(const Event& e);
+  void submit(JobId j);
+  void become_ready(JobId j);
+  void wait(JobId j);
+  void finished(JobId j);
+  void failed(JobId j);
+  void end(JobId j, bool success);
+  void reject(JobId j, Reason reason);
+  void task_left(TaskId t);
+  void cancel(JobId j);
+  void lose_node(NodeId n);
+  void after_loss(JobId j);
+  void clear_node(NodeId n);
+  void give_up_held(NodeId n);
+  std::vector<JobId> jobs_on(NodeId n) const;
+  void fire_timers();
+
+  // scheduler_decide.cc
+  void decide();
+  void start_all();
+  std::optional<ShapeId> pick() const;
+  bool fits(ShapeId s) const;
+  void start(JobId j, Reason reason);
+  void start_held();
+  void start_on_held_room(JobId j);
+  void grow();
+  bool grow_one(JobId j);
+  Amounts place_tasks(JobId j, int32_t at_most);
+  void evict(JobId j, Reason reason, JobId for_job);
+  void began(JobId j);
+
+  // scheduler_preempt.cc
+  bool preempt();
+  bool stop_others_for(JobId j);
+  Rank victim_bound(JobId j) const;
+  Rank running_rank(JobId j) const;
+  bool may_stop(JobId j, JobId victim) const;
+  void add_room_of(JobId victim, NodeBuckets::Counts& counts);
+  bool choose_nodes(const Shape& shape);
+  bool is_needed(JobId victim);
+  void hold_room(JobId j);
+  void rank_running(JobId j);
+  void fire_level_timers();
+
+  // scheduler.cc
+  void release(JobId j, TaskState then);
+  void stop_serving(JobId j);
+  void arrive(JobId j);
+  void depart(JobId j);
+  void charge(JobId j, const Amounts& amounts, int sign);
+  void set_timer(Instant at, JobId j, TimerKind kind);
+  Decision& decide_on(DecisionKind kind, Reason reason, JobId j);
+  void add_place(const Place& place);
+  std::span<const Task> tasks_of(JobId j) const;
+  TaskId first_task(JobId j) const { return TaskId(jobs[j.index()].first_task); }
+  TaskId end_task(JobId j) const {
+    return TaskId(jobs[j.index()].first_task + static_cast<uint32_t>(specs[j.index()].tasks));
+  }
+};
+
+}  // namespace stint::sched
