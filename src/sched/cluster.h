@@ -23,11 +23,13 @@
 // A copy of a Cluster is a snapshot.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -187,12 +189,17 @@ class Cluster {
 
   [[nodiscard]] bool could_ever_fit(const Facts& facts, const Request& request, NodeId n) const;
   void note_eligible(RequestId r, NodeId n);
+  void count_earlier_tasks(int32_t term, RequestId newest);
   int32_t intern_profile(const std::string& name);
   [[nodiscard]] int32_t share_on(const Facts& facts, NodeId n) const;
   [[nodiscard]] Misfit check(const Facts& facts, NodeId n, Room room, SharedGpu shared, Place& place) const;
   [[nodiscard]] int dynamic_profile(const Facts& facts, NodeId n) const;
+  [[nodiscard]] std::array<uint64_t, 2> whole_for_mig(NodeId n) const;
+  bool fit_mig(const Facts& facts, NodeId n, Room room, Place& place) const;
   void hold(const Task& task, Room room);
   void let_go(const Task& task, Room room);
+  void exchange(const Task& from, const Task& to);
+  void take_back(TaskId t, const Task& old);
   void move(TaskId t, TaskState state, const Place& place, Instant started);
   void link(TaskId t);
   void unlink(TaskId t);
@@ -210,9 +217,10 @@ class Cluster {
   std::vector<ClusterNode> nodes_;
   std::vector<std::vector<Label>> labels_;  // per node, with "node"
   std::vector<Request> requests_;
-  std::vector<std::string> models_;    // interned GPU models
-  std::vector<std::string> profiles_;  // interned MIG profile names
-  std::vector<MigNode> mig_;           // per node
+  std::vector<std::pair<uint64_t, RequestId>> by_hash_;  // sorted
+  std::vector<std::string> models_;                      // interned GPU models
+  std::vector<std::string> profiles_;                    // interned MIG profile names
+  std::vector<MigNode> mig_;                             // per node
   AffinityBook affinity_;
   std::deque<Domains> domains_;  // references stay
 };

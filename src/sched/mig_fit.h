@@ -66,8 +66,14 @@ bool stock_has(const MigNode& node, std::span<const MigWant> wants, Room room);
 void take_stock(MigNode& node, std::span<const MigWant> wants, Room room, int32_t sign);
 
 /// Where one instance of `profile` can go: a GPU already cut before a whole one, then the start that leaves the most other
-/// placements, then the lowest. @param whole  GPUs of the node nobody holds anything of, as a mask.
-std::optional<MigSpot> find_spot(const MigNode& node, int profile, Room room, uint64_t whole);
+/// placements, then the lowest. @param whole  by Room: GPUs of the node nobody holds anything of, as a mask.
+std::optional<MigSpot> find_spot(const MigNode& node, int profile, Room room, const std::array<uint64_t, 2>& whole);
+/// The instance can be made there in `room`. @param whole  as above.
+bool spot_fits(const MigNode& node, const MigSpot& spot, Room room, const std::array<uint64_t, 2>& whole);
+/// The same, asked of what is free now alone: for an instance whose promise stands. @param whole  free now.
+bool spot_is_free_now(const MigNode& node, const MigSpot& spot, uint64_t whole);
+/// As above for static instances.
+bool stock_is_free_now(const MigNode& node, std::span<const MigWant> wants);
 /// Takes (sign +1) or gives back (−1). CHECKs that the layout stays legal.
 /// @return whether the GPU has begun (or ceased) to be cut: then it is taken from (given back to) the table as a whole.
 bool change_spot(MigNode& node, const MigSpot& spot, Room room, int32_t sign);

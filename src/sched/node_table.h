@@ -29,6 +29,7 @@ struct NodeRecord {
   int16_t model = -1;      ///< interned GPU model; −1 = no GPU
   bool usable = true;      ///< false: down or draining, takes nothing new
   int32_t tasks_free = 0;  ///< how many more tasks the node takes
+  bool operator==(const NodeRecord&) const = default;
 };
 
 /// What a task takes from a node. `gpus` is a mask of whole GPUs, or of the one GPU of which `milli` is taken.

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sched/ids.h"
@@ -34,7 +36,7 @@ class Domains {
 
  private:
   std::vector<std::string> levels_;
-  std::vector<std::vector<std::string>> values_;  // per domain
+  std::map<std::vector<std::string>, int32_t> by_path_;
   std::vector<std::vector<NodeId>> members_;
   std::vector<int32_t> of_node_;
 };

@@ -1,0 +1,121 @@
+#include "sched/mig_fit.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace stint::sched {
+namespace {
+
+size_t at(Room room) { return static_cast<size_t>(room); }
+
+const MigProfile& profile_of(const MigNode& node, int profile) { return node.geometry->profiles[static_cast<size_t>(profile)]; }
+
+uint8_t memory_mask(const MigProfile& profile, int start) {
+  return static_cast<uint8_t>(((1U << profile.memory_slices) - 1U) << start);
+}
+
+MigStock* find_stock(MigNode& node, int32_t profile) {
+  const auto it = std::find_if(node.stock.begin(), node.stock.end(), [&](const MigStock& s) { return s.profile == profile; });
+  return it == node.stock.end() ? nullptr : &*it;
+}
+
+/// Can be added to what one room holds; the count of instances of a profile follows from slices, and from starts.
+bool legal(const MigNode& node, const MigSpot& spot, size_t room) {
+  const MigGpu& gpu = node.gpus[static_cast<size_t>(spot.gpu)];
+  const MigProfile& profile = profile_of(node, spot.profile);
+  return (gpu.memory[room] & memory_mask(profile, spot.start)) == 0 &&
+         gpu.compute[room] + profile.compute_slices <= node.geometry->compute_slices && !(profile.media && gpu.media[room] > 0);
+}
+
+/// How many placements would be left on the GPU with this one made.
+int placements_left_after(const MigNode& node, const MigSpot& spot, size_t room) {
+  const MigGpu& gpu = node.gpus[static_cast<size_t>(spot.gpu)];
+  const MigProfile& made = profile_of(node, spot.profile);
+  const int memory = gpu.memory[room] | memory_mask(made, spot.start);
+  const int compute = gpu.compute[room] + made.compute_slices;
+  int left = 0;
+  for (const MigProfile& profile : node.geometry->profiles)
+    for (const int start : profile.starts)
+      left += (memory & memory_mask(profile, start)) == 0 && compute + profile.compute_slices <= node.geometry->compute_slices;
+  return left;
+}
+
+bool has_stock(const MigNode& node, std::span<const MigWant> wants, Room room) {
+  return std::all_of(wants.begin(), wants.end(), [&](const MigWant& want) {
+    return std::any_of(node.stock.begin(), node.stock.end(),
+                       [&](const MigStock& s) { return s.profile == want.profile && s.free[at(room)] >= want.count; });
+  });
+}
+
+bool spot_fits_in(const MigNode& node, const MigSpot& spot, Room room, uint64_t whole) {
+  const bool can_be_cut = node.gpus[static_cast<size_t>(spot.gpu)].instances[at(room)] > 0 || (whole >> spot.gpu & 1) != 0;
+  return can_be_cut && legal(node, spot, at(room));
+}
+
+}  // namespace
+
+bool stock_has(const MigNode& node, std::span<const MigWant> wants, Room room) {
+  return has_stock(node, wants, Room::kComing) && (room == Room::kComing || has_stock(node, wants, Room::kFree));
+}
+
+bool stock_is_free_now(const MigNode& node, std::span<const MigWant> wants) { return has_stock(node, wants, Room::kFree); }
+
+void take_stock(MigNode& node, std::span<const MigWant> wants, Room room, int32_t sign) {
+  for (const MigWant& want : wants) {
+    MigStock* stock = find_stock(node, want.profile);
+    CHECK(stock != nullptr, "a node without MIG profile {} gives out {} of it", want.profile, want.count);
+    int32_t& free = stock->free[at(room)];
+    free -= sign * want.count;
+    CHECK(free >= 0 && free <= stock->total, "{} of {} MIG instances free after a change by {}", free, stock->total, want.count);
+  }
+}
+
+bool spot_fits(const MigNode& node, const MigSpot& spot, Room room, const std::array<uint64_t, 2>& whole) {
+  return spot_fits_in(node, spot, Room::kComing, whole[1]) &&
+         (room == Room::kComing || spot_fits_in(node, spot, Room::kFree, whole[0]));
+}
+
+bool spot_is_free_now(const MigNode& node, const MigSpot& spot, uint64_t whole) {
+  return spot_fits_in(node, spot, Room::kFree, whole);
+}
+
+std::optional<MigSpot> find_spot(const MigNode& node, int profile, Room room, const std::array<uint64_t, 2>& whole) {
+  std::optional<MigSpot> best;
+  bool best_is_cut = false;
+  int best_left = -1;
+  for (int g = 0; g < static_cast<int>(node.gpus.size()); ++g) {
+    const bool cut = node.gpus[static_cast<size_t>(g)].instances[at(room)] > 0;
+    if (best && best_is_cut && !cut) continue;
+    for (const int start : profile_of(node, profile).starts) {
+      const MigSpot spot{g, profile, start};
+      if (!spot_fits(node, spot, room, whole)) continue;
+      const int left = placements_left_after(node, spot, at(room));
+      if (best && (best_is_cut == cut ? left <= best_left : best_is_cut)) continue;
+      best = spot;
+      best_is_cut = cut;
+      best_left = left;
+    }
+  }
+  return best;
+}
+
+bool change_spot(MigNode& node, const MigSpot& spot, Room room, int32_t sign) {
+  MigGpu& gpu = node.gpus[static_cast<size_t>(spot.gpu)];
+  const MigProfile& profile = profile_of(node, spot.profile);
+  const uint8_t mask = memory_mask(profile, spot.start);
+  const size_t r = at(room);
+  const auto add = [sign](uint8_t& value, int amount) { value = static_cast<uint8_t>(value + sign * amount); };
+  if (sign > 0)
+    CHECK(legal(node, spot, r), "MIG {} at memory slice {} of GPU {} overlaps another", profile.name, spot.start, spot.gpu);
+  else
+    CHECK((gpu.memory[r] & mask) == mask && gpu.instances[r] > 0, "MIG {} at memory slice {} of GPU {} given back twice",
+          profile.name, spot.start, spot.gpu);
+  gpu.memory[r] = static_cast<uint8_t>(gpu.memory[r] ^ mask);
+  add(gpu.compute[r], profile.compute_slices);
+  add(gpu.media[r], profile.media ? 1 : 0);
+  add(gpu.instances[r], 1);
+  return gpu.instances[r] == (sign > 0 ? 1 : 0);
+}
+
+}  // namespace stint::sched
