@@ -35,15 +35,15 @@ Spread spread_of(std::vector<Duration>& durations);
 /// How a job stands at the end of the replay.
 enum class JobEnding : uint8_t {
   kSucceeded,
-  kFailed,           ///< by itself, retries used up
-  kTimeLimit,        ///< stopped by its time limit
-  kStopped,          ///< a hopeless trial, stopped
-  kCancelled,        ///< taken back by its owner
-  kNeverFits,        ///< rejected: can never run here
-  kDependencyFailed, ///< rejected: what it waits for did not succeed
-  kWaiting,          ///< still waiting
-  kRunning,          ///< still running
-  kNotSubmitted,     ///< its time had not come
+  kFailed,            ///< by itself, retries used up
+  kTimeLimit,         ///< stopped by its time limit
+  kStopped,           ///< a hopeless trial, stopped
+  kCancelled,         ///< taken back by its owner
+  kNeverFits,         ///< rejected: can never run here
+  kDependencyFailed,  ///< rejected: what it waits for did not succeed
+  kWaiting,           ///< still waiting
+  kRunning,           ///< still running
+  kNotSubmitted,      ///< its time had not come
 };
 inline constexpr size_t kJobEndings = 10;
 std::string_view name_of(JobEnding e);  // "succeeded", "failed", "time-limit", "stopped", "cancelled", "never-fits", …
@@ -53,8 +53,8 @@ struct JobOutcome {
   Instant first_start;  ///< valid when starts > 0
   Instant ended;        ///< valid when it is not waiting, running or not submitted
   int32_t starts = 0;
-  int32_t evictions = 0;   ///< by decision of the scheduler
-  int32_t lost_tasks = 0;  ///< with their nodes
+  int32_t evictions = 0;      ///< by decision of the scheduler
+  int32_t lost_tasks = 0;     ///< with their nodes
   double gpu_hours = 0;       ///< held
   double gpu_hours_lost = 0;  ///< of useful work that had to be, or would have to be, done again
   Money cost;                 ///< its share of the nodes it held
@@ -64,9 +64,9 @@ struct JobOutcome {
 struct GpuHours {
   double available = 0;  ///< on nodes that were up
   double held = 0;
-  double useful = 0;     ///< work that counted
-  double lost = 0;       ///< work done again, or thrown away with the job
-  double overhead = 0;   ///< restarting, saving, leaving, waiting for the rest of the gang
+  double useful = 0;    ///< work that counted
+  double lost = 0;      ///< work done again, or thrown away with the job
+  double overhead = 0;  ///< restarting, saving, leaving, waiting for the rest of the gang
 };
 
 struct ReplayMoney {
@@ -95,7 +95,7 @@ struct Occupancy {
 };
 
 struct ReplayResult {
-  Interval period;  ///< from the first submission to the end of the replay
+  Interval period;    ///< from the first submission to the end of the replay
   Spread waiting;     ///< from submission (or not_before, if later) to the first start; of jobs that started
   Spread completion;  ///< from submission to the end; of jobs that succeeded
   std::array<Spread, kSizeClasses> waiting_by_size;
@@ -108,11 +108,11 @@ struct ReplayResult {
   int64_t starts = 0;
   int64_t evictions = 0;  ///< of jobs, not tasks
   int64_t node_losses = 0;
-  int64_t deadlines = 0;         ///< jobs with one that is over
+  int64_t deadlines = 0;  ///< jobs with one that is over
   int64_t deadlines_missed = 0;
   ReplayMoney money;
   std::array<int64_t, kJobEndings> endings{};
-  std::vector<JobOutcome> jobs;  ///< by job
+  std::vector<JobOutcome> jobs;         ///< by job
   std::vector<TimelinePoint> timeline;  ///< ascending, at most ReplayOptions::timeline_points
   std::vector<Occupancy> occupancy;     ///< by begin; at most ReplayOptions::occupancies, the first ones
   int64_t occupancies_left_out = 0;

@@ -36,6 +36,9 @@ Status check_tables(const Workload& w) {
         return invalid("gang {}: a task's request is not in the table of {} requests", i, w.requests.size());
   for (size_t i = 0; i < w.prices.size(); ++i) {
     const auto& points = w.prices[i].points;
+    for (const PricePoint& point : points)
+      if (point.rate.per_hour().currency() != currency_of(w))
+        return invalid("prices {} '{}': not in {}, the currency of the first node", i, w.prices[i].name, currency_of(w).code());
     for (size_t k = 1; k < points.size(); ++k)
       if (points[k].from <= points[k - 1].from) return invalid("prices {} '{}': points must ascend", i, w.prices[i].name);
   }
@@ -49,6 +52,8 @@ Status check_node(const Workload& w, size_t i) {
   if (n.node.cpu_milli < 0 || n.node.memory.count() < 0) return invalid("node {} '{}': CPU or memory below 0", i, n.node.name);
   if (n.prices >= 0 && static_cast<size_t>(n.prices) >= w.prices.size())
     return invalid("node {} '{}': no price series {}", i, n.node.name, n.prices);
+  if (n.rate.per_hour().currency() != currency_of(w))
+    return invalid("node {} '{}': its rate is not in {}, the currency of the first node", i, n.node.name, currency_of(w).code());
   if (n.present_until <= n.present_from) return invalid("node {} '{}': is never present", i, n.node.name);
   return {};
 }
@@ -116,6 +121,10 @@ int64_t gpu_milli_of(const Workload& workload, const SimJob& job) {
     }
   }
   return request_milli(workload, workload.requests[job.spec.request.index()]) * job.spec.tasks;
+}
+
+Currency currency_of(const Workload& workload) {
+  return workload.nodes.empty() ? Currency() : workload.nodes.front().rate.per_hour().currency();
 }
 
 Status check_workload(const Workload& workload) {

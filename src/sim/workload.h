@@ -35,9 +35,9 @@ struct SimNode {
   std::string zone;
   std::string instance_type;
   Market market = Market::kOwned;
-  Rate rate;                  ///< of the whole node, where `prices` is −1 and before the series' first point
-  int32_t prices = -1;        ///< into Workload::prices
-  Instant present_from;       ///< paid for and usable from here …
+  Rate rate;                              ///< of the whole node, where `prices` is −1 and before the series' first point
+  int32_t prices = -1;                    ///< into Workload::prices
+  Instant present_from;                   ///< paid for and usable from here …
   Instant present_until = sched::kNever;  ///< … to here; the past = from the beginning
 };
 
@@ -63,8 +63,8 @@ struct SimJob {
   /// Useful running time with all spec.tasks; restart and checkpoint time come on top. With n of N tasks it runs at n/N of
   /// the speed. > 0.
   Duration run_time;
-  int32_t failures = 0;       ///< fails by itself that many times before it runs through …
-  Duration fails_after;       ///< … each time after this much useful running time
+  int32_t failures = 0;               ///< fails by itself that many times before it runs through …
+  Duration fails_after;               ///< … each time after this much useful running time
   Instant cancelled = sched::kNever;  ///< its owner takes it back then, if it has not ended
 };
 
@@ -84,7 +84,10 @@ Interval submissions_of(const Workload& workload);
 /// GPUs of all tasks of a job together, in milli-GPU: whole ones, shares, and MIG instances by their compute slices of 7.
 /// A share given as memory counts with the memory of the workload's first GPU node.
 int64_t gpu_milli_of(const Workload& workload, const SimJob& job);
-/// Indexes in range, times in order, numbers positive, outages not overlapping. @return error naming the entry.
+/// Of all its rates.
+Currency currency_of(const Workload& workload);
+/// Indexes in range, times in order, numbers positive, outages not
+/// overlapping, one currency. @return error naming the entry.
 Status check_workload(const Workload& workload);
 
 }  // namespace stint::sim

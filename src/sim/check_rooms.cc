@@ -1,0 +1,155 @@
+#include "sim/check_rooms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace stint::sim {
+namespace {
+
+int32_t milli_of(const sched::Request& request, const sched::ClusterNode& node) {
+  if (request.milli > 0) return request.milli;
+  const int64_t whole = node.gpu_memory.count();
+  if (request.gpu_memory.count() == 0) return 0;
+  if (whole == 0) return sched::kMilli + 1;  // fits nowhere
+  return static_cast<int32_t>((request.gpu_memory.count() * sched::kMilli + whole - 1) / whole);
+}
+
+}  // namespace
+
+bool node_matches(const sched::Request& request, const sched::ClusterNode& node) {
+  const auto& models = request.gpu_models;
+  if (!models.empty() && std::ranges::find(models, node.gpu_model) == models.end()) return false;
+  const auto& allowed = request.allowed_nodes;
+  if (request.only_allowed_nodes && std::ranges::find(allowed, node.name) == allowed.end()) return false;
+  return std::ranges::all_of(request.node_labels, [&](const sched::Label& wanted) {
+    const auto at = std::ranges::find(node.labels, wanted.key, &sched::Label::key);
+    if (at != node.labels.end()) return at->value == wanted.value;
+    return wanted.key == "node" && wanted.value == node.name;
+  });
+}
+
+CheckedRooms::CheckedRooms(const Workload& workload) : workload_(&workload) {
+  for (const SimNode& node : workload.nodes)
+    nodes_.push_back(empty_room(node.node));
+}
+
+CheckedRooms::Room CheckedRooms::empty_room(const sched::ClusterNode& node) {
+  Room room;
+  room.cpu_milli = node.cpu_milli;
+  room.memory_bytes = node.memory.count();
+  room.tasks = node.max_tasks;
+  for (int g = 0; g < node.gpus; ++g)
+    room.gpu_milli[static_cast<size_t>(g)] = sched::kMilli;
+  return room;
+}
+
+void CheckedRooms::set_up(NodeId node, bool up) {
+  nodes_[node.index()].up = up;
+  if (up) nodes_[node.index()].open = true;
+}
+
+void CheckedRooms::close(NodeId node) { nodes_[node.index()].open = false; }
+
+std::string CheckedRooms::take(const sched::Place& place, const sched::Request& request) {
+  if (!place.node.valid() || place.node.index() >= nodes_.size()) return "a place on no node";
+  const sched::ClusterNode& node = workload_->nodes[place.node.index()].node;
+  Room& room = nodes_[place.node.index()];
+  if (!room.up) return fmt::format("node '{}' is down", node.name);
+  if (!room.open) return fmt::format("node '{}' is draining or announced to be lost", node.name);
+  if (!node_matches(request, node)) return fmt::format("node '{}' is not what the request wants", node.name);
+  room.cpu_milli -= request.cpu_milli;
+  room.memory_bytes -= request.memory.count();
+  room.tasks -= 1;
+  if (room.cpu_milli < 0) return fmt::format("{} milli-CPU too few on node '{}'", -room.cpu_milli, node.name);
+  if (room.memory_bytes < 0) return fmt::format("{} bytes of memory too few on node '{}'", -room.memory_bytes, node.name);
+  if (room.tasks < 0) return fmt::format("node '{}' takes {} tasks only", node.name, node.max_tasks);
+  return take_gpus(room, node, place, request);
+}
+
+std::string CheckedRooms::take_gpus(Room& room, const sched::ClusterNode& node, const sched::Place& place,
+                                    const sched::Request& request) {
+  if (place.gpus >> node.gpus != 0) return fmt::format("node '{}' has {} GPUs; mask {:x}", node.name, node.gpus, place.gpus);
+  const int32_t milli = milli_of(request, node);
+  const int count = std::popcount(place.gpus);
+  if (!request.mig.empty()) {
+    if (place.mig_profile < 0) return {};  // static instances have no GPU of their own
+    if (count != 1) return fmt::format("a MIG instance on {} GPUs of node '{}'", count, node.name);
+    const auto g = static_cast<size_t>(std::countr_zero(place.gpus));
+    if (room.instances[g].empty() && room.gpu_milli[g] != sched::kMilli)
+      return fmt::format("GPU {} of node '{}' is cut into instances while it is held", g, node.name);
+    room.gpu_milli[g] = 0;
+    room.instances[g].push_back({place.mig_start, place.mig_profile});
+    const MigGeometry* geometry = find_mig_geometry(node.gpu_model);
+    if (geometry == nullptr) return fmt::format("node '{}' has GPUs of no known MIG geometry", node.name);
+    const Status legal = check_layout(*geometry, room.instances[g]);
+    return legal.ok() ? std::string() : fmt::format("GPU {} of node '{}': {}", g, node.name, legal.error().message);
+  }
+  if (milli > 0 && (count != 1 || place.milli != milli))
+    return fmt::format("asked for {} milli of one GPU, given {} of {}", milli, place.milli, count);
+  if (milli == 0 && (count != request.gpus || place.milli != 0))
+    return fmt::format("asked for {} GPUs, given {} ({} milli)", request.gpus, count, place.milli);
+  if (count > 0 && !node.whole_gpus) return fmt::format("node '{}' gives out MIG instances only", node.name);
+  for (int g = 0; g < node.gpus; ++g) {
+    if ((place.gpus >> g & 1) == 0) continue;
+    int32_t& free = room.gpu_milli[static_cast<size_t>(g)];
+    free -= milli > 0 ? milli : sched::kMilli;
+    if (free < 0) return fmt::format("GPU {} of node '{}' is booked twice: {} milli too many", g, node.name, -free);
+  }
+  return {};
+}
+
+void CheckedRooms::give_back(const sched::Place& place, const sched::Request& request) {
+  Room& room = nodes_[place.node.index()];
+  room.cpu_milli += request.cpu_milli;
+  room.memory_bytes += request.memory.count();
+  room.tasks += 1;
+  for (size_t g = 0; g < room.gpu_milli.size(); ++g) {
+    if ((place.gpus >> g & 1) == 0) continue;
+    if (place.mig_profile >= 0) {
+      const auto at = std::ranges::find(room.instances[g], MigPlacement{place.mig_start, place.mig_profile});
+      if (at != room.instances[g].end()) room.instances[g].erase(at);
+      if (room.instances[g].empty()) room.gpu_milli[g] = sched::kMilli;
+    } else {
+      room.gpu_milli[g] += place.milli > 0 ? place.milli : sched::kMilli;
+    }
+  }
+}
+
+int64_t CheckedRooms::fitting(const sched::Request& request, const sched::ClusterNode& node, const Room& room) const {
+  int64_t fit = room.tasks;
+  if (request.cpu_milli > 0) fit = std::min(fit, room.cpu_milli / request.cpu_milli);
+  if (request.memory.count() > 0) fit = std::min(fit, room.memory_bytes / request.memory.count());
+  const int32_t milli = milli_of(request, node);
+  if (request.gpus == 0 && milli == 0) return fit;
+  if (!node.whole_gpus) return 0;
+  int64_t whole = 0, shares = 0;
+  for (const int32_t free : room.gpu_milli) {
+    whole += free == sched::kMilli ? 1 : 0;
+    if (milli > 0) shares += free / milli;
+  }
+  return std::min(fit, milli > 0 ? shares : whole / request.gpus);
+}
+
+int64_t CheckedRooms::capacity_for(const sched::Request& request, int64_t enough) const {
+  if (!request.mig.empty() || !request.affinity.empty() || !request.anti_affinity.empty()) return -1;
+  int64_t sum = 0;
+  for (size_t n = 0; n < nodes_.size() && sum < enough; ++n) {
+    const sched::ClusterNode& node = workload_->nodes[n].node;
+    if (nodes_[n].up && nodes_[n].open && node_matches(request, node)) sum += fitting(request, node, empty_room(node));
+  }
+  return std::min(sum, enough);
+}
+
+int64_t CheckedRooms::free_for(const sched::Request& request, int64_t enough) const {
+  if (!request.mig.empty() || !request.affinity.empty() || !request.anti_affinity.empty()) return -1;
+  int64_t sum = 0;
+  for (size_t n = 0; n < nodes_.size() && sum < enough; ++n) {
+    const sched::ClusterNode& node = workload_->nodes[n].node;
+    if (nodes_[n].up && nodes_[n].open && node_matches(request, node)) sum += fitting(request, node, nodes_[n]);
+  }
+  return std::min(sum, enough);
+}
+
+}  // namespace stint::sim

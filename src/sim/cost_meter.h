@@ -1,0 +1,62 @@
+// The meter on every machine: what it has cost so far, and whose money that was.
+//
+// A machine's cost runs while it is paid for, at the rate of the hour. It is split over the tasks on it by the GPU they
+// hold (on machines without GPUs: by CPU); what nobody holds is idle money. Roundings never add up: each stretch at one rate
+// is priced as a whole and what has been handed out before is taken off, so the parts are the bill to the nano-unit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/money.h"
+#include "base/time.h"
+#include "sched/ids.h"
+#include "sim/workload.h"
+
+namespace stint::sim {
+
+class CostMeter {
+ public:
+  explicit CostMeter(const Workload& workload);
+
+  /// `job` holds `weight` more (or less) of `node` from now on: milli-GPU, or milli-CPU on a machine without GPUs.
+  void hold(NodeId node, sched::JobId job, int64_t weight, Instant now);
+  /// The machine is paid for from now on, or no longer.
+  void set_paid(NodeId node, bool paid, Instant now);
+  /// Brings one machine, or all, up to date; changes of price up to then included.
+  void read(NodeId node, Instant now);
+  void read_all(Instant now);
+
+  // As of the last reading of each machine.
+  [[nodiscard]] Money of_job(sched::JobId job) const { return of_job_[job.index()]; }
+  [[nodiscard]] Money jobs() const { return jobs_; }
+  [[nodiscard]] Money idle() const { return idle_; }
+  [[nodiscard]] Money total() const { return jobs_ + idle_; }
+
+ private:
+  struct Holder {
+    sched::JobId job;
+    int64_t weight = 0;
+  };
+  struct Meter {
+    int64_t capacity = 0;  // milli-GPU or milli-CPU
+    bool paid = false;
+    Rate rate;  // since `since`
+    Instant since;
+    Money handed_out;  // since `since`
+    size_t next_price = 0;
+    std::vector<Holder> holders;
+  };
+  void settle(Meter& meter, Instant now);
+  void set_rate(Meter& meter, Rate rate, Instant now);
+  [[nodiscard]] const std::vector<PricePoint>* prices_of(NodeId node) const;
+
+  const Workload* workload_;
+  std::vector<Meter> meters_;
+  std::vector<Money> of_job_;
+  Money jobs_, idle_;
+  std::vector<int64_t> weights_;  // scratch
+};
+
+}  // namespace stint::sim
