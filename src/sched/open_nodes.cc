@@ -39,10 +39,26 @@ void OpenNodes::look_at(const Cluster& cluster, std::span<const NodeId> nodes) {
     buckets_.set(n, count_of(cluster, n));
 }
 
-int OpenNodes::count_of(const Cluster& cluster, NodeId n) {
+void OpenNodes::withhold(const Cluster& cluster, NodeId n, int gpus) {
+  if (gpus <= withheld(n)) return;
+  withheld_.resize(cluster.node_count());
+  if (withheld_[n.index()] == 0) withheld_nodes_.push_back(n);
+  withheld_[n.index()] = static_cast<int8_t>(gpus);
+  buckets_.set(n, count_of(cluster, n));
+}
+
+void OpenNodes::release(const Cluster& cluster) {
+  for (const NodeId n : withheld_nodes_) {
+    withheld_[n.index()] = 0;
+    buckets_.set(n, count_of(cluster, n));
+  }
+  withheld_nodes_.clear();
+}
+
+int OpenNodes::count_of(const Cluster& cluster, NodeId n) const {
   // Nodes that hand out MIG instances only have no whole GPUs to give.
   if (!cluster.free()[n].usable || !cluster.node(n).whole_gpus) return NodeBuckets::kNowhere;
-  return __builtin_popcountll(open_gpus(cluster, n));
+  return std::max(0, __builtin_popcountll(open_gpus(cluster, n)) - withheld(n));
 }
 
 uint64_t OpenNodes::first_gpus(const Cluster& cluster, NodeId n, int32_t gpus) {

@@ -23,14 +23,21 @@ class OpenNodes {
   [[nodiscard]] NodeId best_fit(int32_t gpus) const { return buckets_.best_fit(gpus); }
   /// The node's open GPUs with the smallest indexes. @param gpus  not more than are open.
   [[nodiscard]] static uint64_t first_gpus(const Cluster& cluster, NodeId n, int32_t gpus);
+  /// Until release(): so many of the node's open GPUs do not count as open.
+  void withhold(const Cluster& cluster, NodeId n, int gpus);
+  void release(const Cluster& cluster);
+  [[nodiscard]] bool withholds() const { return !withheld_nodes_.empty(); }
+  [[nodiscard]] int withheld(NodeId n) const { return n.index() < withheld_.size() ? withheld_[n.index()] : 0; }
   [[nodiscard]] const NodeBuckets& buckets() const { return buckets_; }
-  [[nodiscard]] static int count_of(const Cluster& cluster, NodeId n);
 
  private:
+  [[nodiscard]] int count_of(const Cluster& cluster, NodeId n) const;
   void look_at(const Cluster& cluster, std::span<const NodeId> nodes);
 
   NodeBuckets buckets_;
-  uint64_t free_seen_ = 0;    // positions in the two change logs
+  std::vector<int8_t> withheld_;  // by node
+  std::vector<NodeId> withheld_nodes_;
+  uint64_t free_seen_ = 0;  // positions in the two change logs
   uint64_t coming_seen_ = 0;
 };
 

@@ -23,6 +23,13 @@ class RunningOrder {
       for (size_t i = blocks_[b].size(); i-- > 0;)
         if (!visit(blocks_[b][i])) return;
   }
+  /// The same from the first to the last.
+  template <typename Visit>
+  void for_each_from_first(Visit&& visit) const {
+    for (const std::vector<Waiting>& block : blocks_)
+      for (const Waiting& job : block)
+        if (!visit(job)) return;
+  }
 
  private:
   static constexpr size_t kBlock = 256;

@@ -44,8 +44,8 @@ JobId Scheduler::add(const JobSpec& job) {
   record.first_task = static_cast<uint32_t>(s.cluster.tasks().size());
   const Gang* gang = s.shapes.gang(job.gang);
   for (int32_t t = 0; t < job.tasks; ++t) {
-    const GangTask own = gang == nullptr || gang->tasks.empty() ? GangTask{.request = job.request}
-                                                                : gang->tasks[static_cast<size_t>(t)];
+    const GangTask own =
+        gang == nullptr || gang->tasks.empty() ? GangTask{.request = job.request} : gang->tasks[static_cast<size_t>(t)];
     s.cluster.add_task(id, own.request, own.group, own.priority);
   }
   return id;
@@ -114,6 +114,7 @@ void Scheduler::Impl::release(JobId j, TaskState then) {
   }
   if (r.phase == Phase::kHeld) std::erase(held, j);
   r.running = r.leaving = r.held = 0;
+  ++room_made;
   depart(j);
   charge(j, given_back, -1);
 }
@@ -124,6 +125,7 @@ void Scheduler::Impl::stop_serving(JobId j) {
   if (r.phase != Phase::kRunning) return;
   r.served += now - r.started;
   if (is_preemptive(policy.order)) running.erase({.rank = r.rank, .job = j});
+  if (r.latest_end != kNever) ends.erase({.rank = {.major = 0, .minor = r.latest_end.ns()}, .job = j});
 }
 
 void Scheduler::Impl::arrive(JobId j) {

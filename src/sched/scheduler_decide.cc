@@ -16,39 +16,90 @@ void Scheduler::Impl::decide() {
 
 /// Starts jobs in order until the next one does not fit (or none of them does, where others may pass).
 void Scheduler::Impl::start_all() {
+  if (policy.backfill != Backfill::kNone) return start_with_reservations();
   while (const std::optional<ShapeId> shape = pick()) {
-    const Waiting head = *pending.head(*shape);
-    const JobRecord& r = jobs[head.job.index()];
-    const QueueId limited = queues.limiting(r.queue, shapes[*shape].total, specs[head.job.index()].preemptible);
-    if (limited.valid()) {
-      pending.close(queues, r.queue, *shape, limited);
-      continue;
-    }
-    if (!fits(*shape)) break;
-    start(head.job, Reason::kFree);
+    const JobId j = pending.head(*shape)->job;
+    if (close_if_limited(j)) continue;
+    if (!start(j, Reason::kFree) && blocks_at_head(policy.order)) return;
   }
 }
 
-/// The shape whose head goes first: of all that wait, or of those that fit where a failure lets others pass.
+/// The shape whose head goes first: of all that wait, or of those that may fit where a failure lets others pass.
 std::optional<ShapeId> Scheduler::Impl::pick() const {
   std::optional<ShapeId> best;
   for (const ShapeId s : pending.shapes()) {
-    if (!pending.head(s)) continue;
     if (!blocks_at_head(policy.order) && !fits(s)) continue;
+    if (!pending.head(s)) continue;
     if (!best || pending.head_before(queues, s, *best)) best = s;
   }
   return best;
 }
 
-bool Scheduler::Impl::fits(ShapeId s) const { return open.fits(shapes[s]); }
+/// For a shape that is not plain: has not failed since room was last made.
+bool Scheduler::Impl::fits(ShapeId s) const {
+  if (shapes[s].plain) return open.fits(shapes[s]);
+  return s.index() >= failed_at.size() || failed_at[s.index()] != room_made;
+}
 
-void Scheduler::Impl::start(JobId j, Reason reason) {
+/// Jobs of this queue and shape wait until their queue, or one above it, gives something back.
+bool Scheduler::Impl::close_if_limited(JobId j) {
+  const JobRecord& r = jobs[j.index()];
+  const QueueId limited = queues.limiting(r.queue, shapes[r.shape].total, shapes[r.shape].preemptible);
+  if (limited.valid()) pending.close(queues, r.queue, r.shape, limited);
+  return limited.valid();
+}
+
+/// Starts a waiting job on what is open. @return false when it does not fit.
+bool Scheduler::Impl::start(JobId j, Reason reason) {
   JobRecord& r = jobs[j.index()];
-  pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
+  if (!fits(r.shape)) return false;
   decide_on(DecisionKind::kStart, reason, j);
-  charge(j, place_tasks(j, specs[j.index()].tasks), 1);
+  const std::optional<Amounts> placed =
+      shapes[r.shape].plain ? std::optional(place_tasks(j, specs[j.index()].tasks)) : place_in_detail(j);
+  if (!placed) {
+    decisions.pop_back();
+    places_end.pop_back();
+    failed_at.resize(shapes.size());
+    failed_at[r.shape.index()] = room_made;
+    return false;
+  }
+  pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
+  charge(j, *placed, 1);
   arrive(j);
   began(j);
+  return true;
+}
+
+/// Places a job that asks for more than whole GPUs: the tasks it needs to run together, then, elastic, the others one by one.
+std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j) {
+  const JobSpec& spec = specs[j.index()];
+  const Gang* gang = shapes.gang(spec.gang);
+  const PickPlace pick_place = [&](const Cluster& c, RequestId r, Room room, const Scope& scope) {
+    return pick_by_rules(c, r, room, unclaimed(scope), {});
+  };
+  Amounts placed;
+  JobRecord& r = jobs[j.index()];
+  while (r.running < spec.tasks) {
+    const std::vector<TaskId> next = next_tasks(cluster, first_task(j), spec.tasks, gang, spec.min_tasks);
+    if (next.empty() || !place_gang(cluster, next, gang, tasks_of(j), Room::kFree, pick_place, now)) break;
+    for (const TaskId t : next) {
+      add_place(cluster.task(t).place);
+      add_to(placed, cluster.amounts(cluster.task(t).request));
+      ++r.running;
+    }
+  }
+  open.catch_up(cluster);
+  return r.running > 0 ? std::optional(placed) : std::nullopt;
+}
+
+/// The nodes of the scope without those that a reservation claims something of.
+Scope Scheduler::Impl::unclaimed(const Scope& scope) {
+  if (!open.withholds()) return scope;
+  unclaimed_nodes.clear();
+  scope.for_each(cluster, [&](NodeId n) {
+    if (open.withheld(n) == 0) unclaimed_nodes.push_back(n);
+  });
+  return {.everywhere = false, .nodes = unclaimed_nodes};
 }
 
 /// Runs those tasks of a plain job that do not run yet and fit, largest first, each on the fullest node.
@@ -87,6 +138,8 @@ void Scheduler::Impl::began(JobId j) {
   ++r.starts;
   if (r.running < spec.tasks) growing.push_back(j);
   if (is_preemptive(policy.order)) rank_running(j);
+  r.latest_end = policy.backfill == Backfill::kNone ? kNever : latest_end(j);
+  if (r.latest_end != kNever) ends.insert({.rank = {.major = 0, .minor = r.latest_end.ns()}, .job = j});
   if (spec.time_limit != kUnlimited) set_timer(now + spec.time_limit, j, TimerKind::kLimit);
 }
 

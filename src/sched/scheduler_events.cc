@@ -8,7 +8,7 @@ namespace stint::sched {
 
 void Scheduler::Impl::apply(const Event& e) {
   switch (e.kind) {
-    case EventKind::kNodeUp: return cluster.set_usable(e.node, true);
+    case EventKind::kNodeUp: ++room_made; return cluster.set_usable(e.node, true);
     case EventKind::kNodeDrain: return cluster.set_usable(e.node, false);
     case EventKind::kNodeDown: return lose_node(e.node);
     case EventKind::kSpotNotice: return clear_node(e.node);
@@ -101,6 +101,7 @@ void Scheduler::Impl::task_left(TaskId t) {
   const JobId j = cluster.task(t).job;
   JobRecord& r = jobs[j.index()];
   cluster.gone(t, TaskState::kPending);
+  ++room_made;
   --r.leaving;
   if (r.leaving + r.running > 0) return;
   depart(j);

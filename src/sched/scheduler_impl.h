@@ -7,6 +7,7 @@
 #include "sched/open_nodes.h"
 #include "sched/order.h"
 #include "sched/pending.h"
+#include "sched/place_gang.h"
 #include "sched/queue_usage.h"
 #include "sched/running_order.h"
 #include "sched/scheduler.h"
@@ -36,14 +37,15 @@ struct JobRecord {
   bool succeeded = false;
   bool ends_when_left = false;  ///< does not come back after its eviction
   int32_t failures = 0;
-  int32_t blockers = 0;      ///< jobs it waits for
-  uint32_t starts = 0;       ///< dates timers
+  int32_t blockers = 0;              ///< jobs it waits for
+  uint32_t starts = 0;               ///< dates timers
   uint32_t present_at = UINT32_MAX;  ///< index in Impl::present; UINT32_MAX = has no task on a node
-  Rank rank;                 ///< as pushed to Pending, or of the running job
+  Rank rank;                         ///< as pushed to Pending, or of the running job
+  Instant latest_end;                ///< while running: as in Impl::ends; kNever = not there
   Instant submitted;
   Instant started;
-  Instant saved;             ///< last checkpoint; `started` when there was none since
-  Duration served;           ///< running time of its earlier starts
+  Instant saved;    ///< last checkpoint; `started` when there was none since
+  Duration served;  ///< running time of its earlier starts
 };
 
 enum class TimerKind : uint8_t { kBegin, kLimit, kLevel };
@@ -63,9 +65,9 @@ struct NodeSketch {
 };
 struct VictimSketch {
   std::vector<NodeSketch> nodes;
-  std::vector<NodeId> touched;  ///< nodes that differ from nothing, as they were found
-  std::vector<JobId> victims;   ///< first to give way first
-  std::vector<NodeId> chosen;   ///< per task, in placing order
+  std::vector<NodeId> touched;                     ///< nodes that differ from nothing, as they were found
+  std::vector<JobId> victims;                      ///< first to give way first
+  std::vector<std::pair<NodeId, int32_t>> chosen;  ///< node and GPUs per task, in placing order
 
   void begin(size_t node_count) {
     for (const NodeId n : touched)
@@ -84,6 +86,18 @@ struct VictimSketch {
   [[nodiscard]] int32_t claimed(NodeId n) const { return nodes[n.index()].claimed; }
 };
 
+/// Room kept for a waiting job from `at` on.
+struct Claim {
+  NodeId node;
+  int32_t gpus = 0;
+  int32_t spare = 0;  ///< GPUs of the node that will be open at `at` beside this claim and earlier ones
+};
+struct Reservation {
+  JobId job;
+  Instant at;
+  std::vector<Claim> claims;
+};
+
 inline TaskId next(TaskId t) { return TaskId(t.index() + 1); }
 
 struct Scheduler::Impl {
@@ -99,14 +113,20 @@ struct Scheduler::Impl {
 
   std::vector<JobSpec> specs;
   std::vector<JobRecord> jobs;
-  std::vector<JobId> held;                      ///< jobs with promised room, in the order of the promises
-  std::vector<std::vector<JobId>> dependents;   ///< by job; as long as the last job somebody waits for
-  std::vector<JobId> present;                   ///< jobs with tasks on nodes, in a reproducible order
-  std::vector<JobId> growing;                   ///< elastic jobs that run with fewer tasks than they could
-  std::vector<Timer> timers;                    ///< heap
-  std::vector<Timer> level_timers;              ///< heap; when running jobs reach their next level
-  RunningOrder running;                         ///< under preemptive orders: running jobs
-  std::vector<Instant> retry_at;                ///< by shape: no use trying to preempt for it before
+  std::vector<JobId> held;                     ///< jobs with promised room, in the order of the promises
+  std::vector<std::vector<JobId>> dependents;  ///< by job; as long as the last job somebody waits for
+  std::vector<JobId> present;                  ///< jobs with tasks on nodes, in a reproducible order
+  std::vector<JobId> growing;                  ///< elastic jobs that run with fewer tasks than they could
+  std::vector<Timer> timers;                   ///< heap
+  std::vector<Timer> level_timers;             ///< heap; when running jobs reach their next level
+  RunningOrder running;                        ///< under preemptive orders: running jobs
+  RunningOrder ends;                           ///< running jobs whose latest end is known, by it
+  std::vector<Reservation> reservations;       ///< of waiting jobs, first in order first
+  std::vector<uint32_t> passed;                ///< by shape: the pass of backfill it was last tried in
+  uint32_t pass = 0;
+  std::vector<uint64_t> failed_at;  ///< by shape: `room_made` when its tasks were last tried in vain
+  uint64_t room_made = 1;           ///< grows whenever something leaves a node or a node comes
+  std::vector<Instant> retry_at;    ///< by shape: no use trying to preempt for it before
   Instant now;
 
   std::vector<Event> events;        ///< scratch: this step's, sorted
@@ -114,6 +134,7 @@ struct Scheduler::Impl {
   std::vector<Place> places;        ///< of the decisions; spans are set when the step is over
   std::vector<size_t> places_end;   ///< by decision
   VictimSketch sketch;
+  std::vector<NodeId> unclaimed_nodes;
 
   // scheduler_events.cc
   void apply(const Event& e);
@@ -138,7 +159,10 @@ struct Scheduler::Impl {
   void start_all();
   std::optional<ShapeId> pick() const;
   bool fits(ShapeId s) const;
-  void start(JobId j, Reason reason);
+  bool close_if_limited(JobId j);
+  bool start(JobId j, Reason reason);
+  std::optional<Amounts> place_in_detail(JobId j);
+  Scope unclaimed(const Scope& scope);
   void start_held();
   void start_on_held_room(JobId j);
   void grow();
@@ -157,8 +181,20 @@ struct Scheduler::Impl {
   bool choose_nodes(const Shape& shape);
   bool is_needed(JobId victim);
   void hold_room(JobId j);
+  int32_t room_then(NodeId n) const;
   void rank_running(JobId j);
   void fire_level_timers();
+
+  // scheduler_backfill.cc
+  void start_with_reservations();
+  std::optional<ShapeId> pick_beside(bool even_without_room) const;
+  void drop_stale_reservations();
+  bool reserve(JobId j);
+  void claim_room(NodeId n, int32_t gpus, NodeBuckets::Counts& counts);
+  bool start_beside(JobId j, size_t index, bool reserved);
+  void withhold(const Claim& claim);
+  void spend_spare(Reservation& r, JobId j) const;
+  Instant latest_end(JobId j) const;
 
   // scheduler.cc
   void release(JobId j, TaskState then);
@@ -171,9 +207,7 @@ struct Scheduler::Impl {
   void add_place(const Place& place);
   std::span<const Task> tasks_of(JobId j) const;
   TaskId first_task(JobId j) const { return TaskId(jobs[j.index()].first_task); }
-  TaskId end_task(JobId j) const {
-    return TaskId(jobs[j.index()].first_task + static_cast<uint32_t>(specs[j.index()].tasks));
-  }
+  TaskId end_task(JobId j) const { return TaskId(jobs[j.index()].first_task + static_cast<uint32_t>(specs[j.index()].tasks)); }
 };
 
 }  // namespace stint::sched

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Duration kMargin = Duration::minutes(10);
 constexpr Duration kShortestQuantum = Duration::minutes(2);
-constexpr int64_t kQuantumPerRestart = 5;   // at most a sixth of the time goes into restarts
+constexpr int64_t kQuantumPerRestart = 5;  // at most a sixth of the time goes into restarts
 constexpr Duration kRetry = Duration::minutes(1);
 
 }  // namespace
@@ -40,8 +40,7 @@ bool Scheduler::Impl::may_stop(JobId j, JobId victim) const {
   const JobSpec& spec = specs[victim.index()];
   if (v.phase != Phase::kRunning || !spec.preemptible || !shapes[v.shape].plain) return false;
   Duration least = spec.min_runtime;
-  if (policy.order == Order::kStint)
-    least = std::max({least, kShortestQuantum, spec.checkpoint.restart * kQuantumPerRestart});
+  if (policy.order == Order::kStint) least = std::max({least, kShortestQuantum, spec.checkpoint.restart * kQuantumPerRestart});
   if (now - v.started < least) return false;
   return r.queue == v.queue || queue_rule(policy.order) == QueueRule::kOneLine || queues.compare(r.queue, v.queue) < 0;
 }
@@ -96,6 +95,9 @@ bool Scheduler::Impl::stop_others_for(JobId j) {
   const Rank bound = victim_bound(j);
   sketch.begin(cluster.node_count());
   NodeBuckets::Counts counts = open.buckets().counts();
+  for (const Reservation& other : reservations)
+    for (const Claim& claim : other.claims)
+      if (other.job != j) claim_room(claim.node, claim.gpus, counts);
   bool fits_then = false;
   running.for_each_from_last([&](const Waiting& candidate) {
     if (candidate.rank <= bound) return false;
@@ -113,33 +115,33 @@ bool Scheduler::Impl::stop_others_for(JobId j) {
 /// Counts the GPUs `victim` would leave.
 void Scheduler::Impl::add_room_of(JobId victim, NodeBuckets::Counts& counts) {
   for (const Task& task : tasks_of(victim)) {
-    const int open_now = open.buckets().at(task.place.node);
-    if (task.state != TaskState::kRunning || open_now == NodeBuckets::kNowhere) continue;
-    NodeSketch& node = sketch.at(task.place.node);
-    --counts[static_cast<size_t>(open_now + node.leaves)];
+    const NodeId n = task.place.node;
+    if (task.state != TaskState::kRunning || open.buckets().at(n) == NodeBuckets::kNowhere) continue;
+    NodeSketch& node = sketch.at(n);
+    --counts[static_cast<size_t>(std::max(0, room_then(n)))];
     node.leaves += __builtin_popcountll(task.place.gpus);
-    ++counts[static_cast<size_t>(open_now + node.leaves)];
+    ++counts[static_cast<size_t>(std::max(0, room_then(n)))];
   }
 }
+
+/// GPUs of the node nobody would hold or claim.
+int32_t Scheduler::Impl::room_then(NodeId n) const { return open.buckets().at(n) + sketch.leaves(n) - sketch.claimed(n); }
 
 /// A node for each task, in placing order. Open nodes come first (the fullest that fits), then those where room was found
 /// first: there are the jobs that should give way first. @return false when the greedy choice leads nowhere.
 bool Scheduler::Impl::choose_nodes(const Shape& shape) {
-  const auto left_on = [&](NodeId n, bool with_leaving) {
-    return open.buckets().at(n) - sketch.claimed(n) + (with_leaving ? sketch.leaves(n) : 0);
-  };
   for (const ShapePart& part : shape.parts) {
     for (int32_t i = 0; i < part.tasks; ++i) {
       NodeId chosen;
       open.buckets().for_each_from(part.gpus, [&](NodeId n) {
-        if (left_on(n, false) >= part.gpus) chosen = n;
+        if (room_then(n) - sketch.leaves(n) >= part.gpus) chosen = n;
         return !chosen.valid();
       });
       for (size_t k = 0; k < sketch.touched.size() && !chosen.valid(); ++k)
-        if (left_on(sketch.touched[k], true) >= part.gpus) chosen = sketch.touched[k];
+        if (room_then(sketch.touched[k]) >= part.gpus) chosen = sketch.touched[k];
       if (!chosen.valid()) return false;
       sketch.at(chosen).claimed += part.gpus;
-      sketch.chosen.push_back(chosen);
+      sketch.chosen.emplace_back(chosen, part.gpus);
     }
   }
   return true;
@@ -149,8 +151,7 @@ bool Scheduler::Impl::choose_nodes(const Shape& shape) {
 bool Scheduler::Impl::is_needed(JobId victim) {
   for (const Task& task : tasks_of(victim)) {
     const NodeId n = task.place.node;
-    const int32_t room = open.buckets().at(n) + sketch.leaves(n) - __builtin_popcountll(task.place.gpus);
-    if (task.state == TaskState::kRunning && sketch.claimed(n) > room) return true;
+    if (task.state == TaskState::kRunning && room_then(n) < __builtin_popcountll(task.place.gpus)) return true;
   }
   for (const Task& task : tasks_of(victim))
     if (task.state == TaskState::kRunning) sketch.at(task.place.node).leaves -= __builtin_popcountll(task.place.gpus);
@@ -171,8 +172,9 @@ void Scheduler::Impl::hold_room(JobId j) {
     evict(victim, Reason::kPriority, j);
   for (size_t i = 0; i < shape.order.size(); ++i) {
     const TaskId t(r.first_task + static_cast<uint32_t>(shape.order[i]));
-    std::optional<Place> place = cluster.fit(cluster.task(t).request, sketch.chosen[i], Room::kComing);
-    CHECK(place.has_value(), "job {} does not fit on node {} for which others were stopped", j.index(), sketch.chosen[i].index());
+    const NodeId n = sketch.chosen[i].first;
+    std::optional<Place> place = cluster.fit(cluster.task(t).request, n, Room::kComing);
+    CHECK(place.has_value(), "job {} does not fit on node {} for which others were stopped", j.index(), n.index());
     place->task = t;
     cluster.nominate(t, *place);
     ++r.held;

@@ -16,7 +16,7 @@
 namespace stint::sim {
 
 struct QueueReplayOptions {
-  sched::Policy policy;
+  sched::Policy policy{.backfill = sched::Backfill::kNone};
   int32_t gpus_per_node = 8;
   int64_t nodes = 1;
   Duration restart = Duration::seconds(60);  ///< srtf, the oracle of theory, restarts for nothing
@@ -24,8 +24,8 @@ struct QueueReplayOptions {
 
 /// What became of one job.
 struct JobOutcome {
-  Duration completion;    ///< end − submission
-  Duration queue;         ///< all the time it waited
+  Duration completion;  ///< end − submission
+  Duration queue;       ///< all the time it waited
   int32_t evictions = 0;
 };
 

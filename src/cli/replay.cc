@@ -1,0 +1,15 @@
+// stint replay: a history, or the input of a public comparison, run again under other rules.
+#include "cli/replay.h"
+
+#include <CLI/CLI.hpp>
+
+namespace stint {
+
+void add_replay_command(CLI::App& app, Action& action) {
+  CLI::App* replay = app.add_subcommand("replay", "Runs jobs again under other rules, and says what would have changed");
+  replay->require_subcommand(1);
+  add_replay_queue_command(*replay, action);
+  add_make_jobs_command(*replay, action);
+}
+
+}  // namespace stint
