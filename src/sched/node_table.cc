@@ -1,9 +1,11 @@
 #include "sched/node_table.h"
 
+#include <bit>
+
 namespace stint::sched {
 
 namespace {
-// Longer than any useful catch-up: by then looking at every node is cheaper.
+// When the log is full its older half is forgotten: whoever is that far behind looks at every node, which is cheaper by then.
 constexpr size_t kLogLimit = size_t{1} << 16;
 }  // namespace
 
@@ -30,6 +32,7 @@ void NodeTable::take(NodeId n, const Take& t) {
     free = static_cast<int16_t>(free - wanted);
     node.milli_free -= wanted;
   }
+  count_holder(node, t, 1);
   touch(n);
 }
 
@@ -47,6 +50,7 @@ void NodeTable::give_back(NodeId n, const Take& t) {
     node.whole_free = static_cast<int16_t>(node.whole_free + (free == kMilli ? 1 : 0));
     node.milli_free += returned;
   }
+  count_holder(node, t, -1);
   touch(n);
 }
 
@@ -61,10 +65,16 @@ NodeTable::Changes NodeTable::changed_since(uint64_t position) const {
   return {.lost = false, .nodes = std::span(log_).subspan(static_cast<size_t>(position - log_begin_))};
 }
 
+void NodeTable::count_holder(NodeRecord& node, const Take& t, int16_t change) {
+  if (t.gpus == 0) return;
+  int16_t& holders = node.holders[t.milli > 0 ? 0 : static_cast<size_t>(std::popcount(t.gpus))];
+  holders = static_cast<int16_t>(holders + change);
+}
+
 void NodeTable::touch(NodeId n) {
   if (log_.size() >= kLogLimit) {
-    log_begin_ += log_.size();
-    log_.clear();
+    log_.erase(log_.begin(), log_.begin() + kLogLimit / 2);
+    log_begin_ += kLogLimit / 2;
   }
   log_.push_back(n);
 }

@@ -29,6 +29,8 @@ struct NodeRecord {
   int16_t model = -1;      ///< interned GPU model; −1 = no GPU
   bool usable = true;      ///< false: down or draining, takes nothing new
   int32_t tasks_free = 0;  ///< how many more tasks the node takes
+  /// Tasks that hold GPUs here, by kind: [0] a part of one GPU, [k] k whole GPUs.
+  std::array<int16_t, kMaxGpusPerNode + 1> holders{};
   bool operator==(const NodeRecord&) const = default;
 };
 
@@ -38,6 +40,7 @@ struct Take {
   int32_t milli = 0;  ///< 0 = whole GPUs
   int64_t cpu_milli = 0;
   int64_t memory_bytes = 0;
+  bool operator==(const Take&) const = default;
 };
 
 class NodeTable {
@@ -54,15 +57,16 @@ class NodeTable {
 
   /// Every change appends the node. Positions only grow; a reader remembers the position it has read up to.
   [[nodiscard]] uint64_t log_end() const { return log_begin_ + log_.size(); }
-  /// Nodes changed at or after `position`, with repeats; nullopt-like empty with `lost` set when that far back is forgotten.
+  /// Nodes changed at or after `position`, with repeats. At least the last 32,768 changes are remembered.
   struct Changes {
-    bool lost = false;  ///< look at every node
+    bool lost = false;  ///< that far back is forgotten: look at every node; `nodes` is empty
     std::span<const NodeId> nodes;
   };
   [[nodiscard]] Changes changed_since(uint64_t position) const;
 
  private:
   void touch(NodeId n);
+  void count_holder(NodeRecord& node, const Take& t, int16_t change);
   std::vector<NodeRecord> nodes_;
   std::vector<NodeId> log_;
   uint64_t log_begin_ = 0;
