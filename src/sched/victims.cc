@@ -1,0 +1,276 @@
+#include "sched/victims.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "sched/job_order.h"
+
+namespace stint::sched {
+namespace {
+
+/// What came of stopping some chunks in a trial.
+struct Outcome {
+  std::vector<VictimChunk> victims;
+  std::vector<TaskId> moved;
+  std::vector<size_t> used;  // chunks that do not just stay, ascending
+};
+
+class RoomSearch {
+ public:
+  RoomSearch(State& state, JobId job, VictimLine& line, const RoomRules& rules)
+      : state_(state), job_(job), line_(line), rules_(rules), tasks_(state.next_tasks(job)) {}
+
+  std::optional<RoomPlan> run() {
+    if (tasks_.empty()) return std::nullopt;
+    std::optional<Outcome> found;
+    std::vector<size_t> recorded;
+    for (size_t k = 1; k <= tasks_.size(); ++k) {
+      found = solve(k, recorded);
+      if (!found) break;
+      recorded = found->used;
+    }
+    if (!found) found = solve_with_all();
+    if (!found) return std::nullopt;
+    return carry_out(*found);
+  }
+
+ private:
+  std::optional<Outcome> solve(size_t k, const std::vector<size_t>& recorded);
+  std::optional<Outcome> solve_with_all();
+  std::optional<Outcome> attempt(size_t k, const std::vector<size_t>& chunks);
+  bool place_again(const VictimChunk& chunk);
+  std::vector<size_t> close(std::vector<size_t> chunks) const;
+  std::optional<RoomPlan> carry_out(const Outcome& outcome);
+
+  State& state_;
+  JobId job_;
+  VictimLine& line_;
+  const RoomRules& rules_;
+  std::vector<TaskId> tasks_;
+  std::vector<VictimChunk> seen_;  // those handed out by line_ so far
+};
+
+/// With a job's last chunk all its other chunks go.
+std::vector<size_t> RoomSearch::close(std::vector<size_t> chunks) const {
+  const size_t given = chunks.size();
+  for (size_t i = 0; i < given; ++i) {
+    const VictimChunk& chunk = seen_[chunks[i]];
+    if (!chunk.last) continue;
+    for (size_t other = 0; other < seen_.size(); ++other)
+      if (seen_[other].job == chunk.job) chunks.push_back(other);
+  }
+  std::sort(chunks.begin(), chunks.end());
+  chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
+  return chunks;
+}
+
+std::optional<Outcome> RoomSearch::solve(size_t k, const std::vector<size_t>& recorded) {
+  if (auto found = attempt(k, recorded)) return found;
+  for (size_t newest = 0;; ++newest) {
+    if (newest == seen_.size()) {
+      const VictimChunk* next = line_.at(newest);
+      if (next == nullptr) return std::nullopt;
+      seen_.push_back(*next);
+    }
+    std::vector<NodeId> nodes;
+    for (const TaskId t : seen_[newest].tasks)
+      nodes.push_back(state_.cluster().task(t).place.node);
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    for (const NodeId node : nodes) {
+      std::vector<size_t> chunks = recorded;
+      for (size_t i = 0; i <= newest; ++i) {
+        const std::vector<TaskId>& tasks = seen_[i].tasks;
+        if (std::any_of(tasks.begin(), tasks.end(), [&](TaskId t) { return state_.cluster().task(t).place.node == node; }))
+          chunks.push_back(i);
+      }
+      chunks = close(std::move(chunks));
+      if (chunks == recorded) continue;
+      if (auto found = attempt(k, chunks)) return found;
+    }
+  }
+}
+
+/// The last resort: everything that may go at once. Who fits afterwards is placed again.
+std::optional<Outcome> RoomSearch::solve_with_all() {
+  std::vector<size_t> chunks;
+  std::vector<VictimChunk> together;
+  const Amounts need = state_.amounts(tasks_);
+  for (size_t i = 0; line_.at(i) != nullptr; ++i) {
+    if (i == seen_.size()) seen_.push_back(*line_.at(i));
+    together.push_back(seen_[i]);
+    if (!rules_.allowed || rules_.allowed(state_, job_, need, together))
+      chunks.push_back(i);
+    else
+      together.pop_back();
+  }
+  if (chunks.size() < 2) return std::nullopt;
+  return attempt(tasks_.size(), close(std::move(chunks)));
+}
+
+bool RoomSearch::place_again(const VictimChunk& chunk) {
+  for (const TaskId t : chunk.tasks)
+    state_.gone(t, TaskState::kPending);
+  return state_.place(chunk.tasks, Room::kComing);
+}
+
+std::optional<Outcome> RoomSearch::attempt(size_t k, const std::vector<size_t>& chunks) {
+  Outcome out;
+  {
+    Transaction trial(state_);
+    std::vector<std::pair<TaskId, NodeId>> before;
+    for (const size_t i : chunks)
+      for (const TaskId t : seen_[i].tasks) {
+        before.emplace_back(t, state_.cluster().task(t).place.node);
+        state_.leave(t);
+      }
+    if (!state_.place(std::span(tasks_).first(k), Room::kComing)) return std::nullopt;
+    std::vector<JobId> stopped;  // jobs whose last chunk could not be placed again
+    for (size_t c = chunks.size(); c-- > 0;) {
+      const VictimChunk& chunk = seen_[chunks[c]];
+      const bool alone = std::find(stopped.begin(), stopped.end(), chunk.job) != stopped.end();
+      if (alone || !place_again(chunk)) {
+        if (rules_.everybody_placed) return std::nullopt;
+        stopped.push_back(chunk.job);
+        out.victims.push_back(chunk);
+        out.used.push_back(chunks[c]);
+        continue;
+      }
+      bool moves = false;
+      for (const auto& [t, node] : before)
+        if (std::find(chunk.tasks.begin(), chunk.tasks.end(), t) != chunk.tasks.end() &&
+            state_.cluster().task(t).place.node != node) {
+          out.moved.push_back(t);
+          moves = true;
+        }
+      if (moves) out.used.push_back(chunks[c]);
+    }
+  }
+  std::reverse(out.victims.begin(), out.victims.end());
+  std::sort(out.used.begin(), out.used.end());
+  if (rules_.allowed && !rules_.allowed(state_, job_, state_.amounts(std::span(tasks_).first(k)), out.victims))
+    return std::nullopt;
+  return out;
+}
+
+/// Does it for good, with those who stay never touched.
+std::optional<RoomPlan> RoomSearch::carry_out(const Outcome& outcome) {
+  Transaction deed(state_);
+  RoomPlan plan;
+  plan.job = job_;
+  plan.placed = tasks_;
+  plan.moved = outcome.moved;
+  for (const VictimChunk& chunk : outcome.victims)
+    plan.victims.insert(plan.victims.end(), chunk.tasks.begin(), chunk.tasks.end());
+  for (const TaskId t : plan.victims)
+    state_.leave(t);
+  for (const TaskId t : plan.moved)
+    state_.leave(t);
+  if (!state_.place(tasks_, Room::kComing)) return std::nullopt;
+  for (size_t i = plan.moved.size(); i-- > 0;) {
+    const TaskId t = plan.moved[i];
+    state_.gone(t, TaskState::kPending);
+    if (!state_.place({&t, 1}, Room::kComing)) return std::nullopt;
+  }
+  deed.keep();
+  return plan;
+}
+
+}  // namespace
+
+bool VictimLine::Candidate::operator<(const Candidate& o) const {
+  if (lost_work != o.lost_work) return lost_work > o.lost_work;
+  if (priority != o.priority) return priority > o.priority;
+  if (surplus != o.surplus) return o.surplus;
+  return job < o.job;
+}
+
+VictimLine::VictimLine(State& state, std::span<const QueueId> queues, const Wanted& wanted)
+    : state_(state), by_queue_(state.queues().size()) {
+  for (const QueueId q : queues)
+    for (const JobId j : state.preemptible_in(q)) {
+      Candidate candidate{j, 0, state.job(j).spec.priority, false, {}};
+      const std::span<const Task> tasks = state.tasks(j);
+      for (size_t i = 0; i < tasks.size(); ++i)
+        if (tasks[i].state == TaskState::kRunning)
+          candidate.left.push_back(TaskId(state.job(j).first.index() + static_cast<uint32_t>(i)));
+      if (candidate.left.empty() || !wanted(j)) continue;
+      std::stable_sort(candidate.left.begin(), candidate.left.end(),
+                       [&](TaskId a, TaskId b) { return state.cluster().task(a).priority > state.cluster().task(b).priority; });
+      if (state.rules().victims == VictimOrder::kLeastLostWork) candidate.lost_work = state.lost_work(j);
+      candidate.surplus = has_surplus(candidate);
+      insert(by_queue_[q.index()], std::move(candidate));
+    }
+}
+
+void VictimLine::insert(std::vector<Candidate>& line, Candidate candidate) {
+  line.insert(std::upper_bound(line.begin(), line.end(), candidate), std::move(candidate));
+}
+
+bool VictimLine::has_surplus(const Candidate& candidate) const { return !peek(candidate).last; }
+
+/// The task that can go alone: the last one whose leaf keeps its minimum without it. Otherwise all that is left.
+VictimChunk VictimLine::peek(const Candidate& candidate) const {
+  const JobSpec& spec = state_.job(candidate.job).spec;
+  const Gang* gang = state_.gang(candidate.job);
+  for (size_t i = candidate.left.size(); i-- > 0;) {
+    int32_t minimum = spec.min_tasks;
+    const int32_t leaf = gang != nullptr && !gang->groups.empty() ? state_.cluster().task(candidate.left[i]).group : -1;
+    if (leaf >= 0) minimum = gang->groups[static_cast<size_t>(leaf)].min_tasks;
+    const auto same_leaf = [&](TaskId t) { return leaf < 0 || state_.cluster().task(t).group == leaf; };
+    if (std::count_if(candidate.left.begin(), candidate.left.end(), same_leaf) > minimum)
+      return {candidate.job, {candidate.left[i]}, candidate.left.size() == 1};
+  }
+  return {candidate.job, candidate.left, true};
+}
+
+QueueId VictimLine::last_below(QueueId q) const {
+  if (q.valid() && !by_queue_[q.index()].empty()) return q;
+  QueueId best;
+  QueueTree::Next best_next;
+  for (const QueueId child : state_.queues().children(q)) {
+    const QueueId leaf = last_below(child);
+    if (!leaf.valid()) continue;
+    Amounts take;
+    add_amounts(take, state_.amounts(peek(by_queue_[leaf.index()].back()).tasks), -1);
+    const QueueTree::Next next{child, take, true};
+    if (best.valid() && state_.queues().compare(next, best_next) < 0) continue;
+    best = leaf;
+    best_next = next;
+  }
+  return best;
+}
+
+bool VictimLine::hand_out() {
+  QueueTree& queues = state_.queues();
+  const size_t mark = queues.mark();
+  for (const VictimChunk& chunk : chunks_)
+    queues.charge(state_.job(chunk.job).spec.queue, state_.amounts(chunk.tasks), true, -1);
+  const QueueId q = last_below(QueueId());
+  queues.take_back(mark);
+  if (!q.valid()) return false;
+  std::vector<Candidate>& line = by_queue_[q.index()];
+  Candidate candidate = std::move(line.back());
+  line.pop_back();
+  VictimChunk chunk = peek(candidate);
+  std::erase_if(candidate.left,
+                [&](TaskId t) { return std::find(chunk.tasks.begin(), chunk.tasks.end(), t) != chunk.tasks.end(); });
+  chunks_.push_back(std::move(chunk));
+  if (candidate.left.empty()) return true;
+  candidate.surplus = has_surplus(candidate);
+  insert(line, std::move(candidate));
+  return true;
+}
+
+const VictimChunk* VictimLine::at(size_t i) {
+  while (i >= chunks_.size())
+    if (!hand_out()) return nullptr;
+  return &chunks_[i];
+}
+
+std::optional<RoomPlan> make_room(State& state, JobId job, VictimLine& line, const RoomRules& rules) {
+  return RoomSearch(state, job, line, rules).run();
+}
+
+}  // namespace stint::sched
