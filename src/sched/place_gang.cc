@@ -1,8 +1,7 @@
 #include "sched/place_gang.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
+#include <functional>
 #include <iterator>
 #include <tuple>
 #include <utility>
@@ -141,6 +140,7 @@ class GangPlacer {
       if (!is_mate(mate, group) || domains.of(mate.place.node) < 0) continue;
       has_mates[static_cast<size_t>(domains.of(mate.place.node))] = any_mates = true;
     }
+    const bool by_gpu = need_of(group).first > 0;
     for (size_t d = 0; d < domains.count(); ++d) {
       Candidate candidate{widening, any_mates && !has_mates[d], 0, d, {}};
       const auto members = domains.members(d);
@@ -151,7 +151,7 @@ class GangPlacer {
                               std::back_inserter(candidate.nodes));
       if (candidate.nodes.empty()) continue;
       for (const NodeId n : candidate.nodes)
-        candidate.free += table()[n].milli_free;
+        candidate.free += by_gpu ? table()[n].milli_free : table()[n].cpu_free;
       found.push_back(std::move(candidate));
     }
   }
@@ -259,39 +259,6 @@ class GangPlacer {
 };
 
 }  // namespace
-
-std::optional<Place> pick_by_rules(const Cluster& cluster, RequestId r, Room room, const Scope& scope, const PlaceRules& rules) {
-  const Request& request = cluster.request(r);
-  const bool part_of_gpu = request.milli > 0 || request.gpu_memory.count() > 0 || !request.mig.empty();
-  const bool wants_gpu = part_of_gpu || request.gpus > 0;
-  const NodeTable& table = room == Room::kFree ? cluster.free() : cluster.coming();
-  std::optional<Place> best;
-  std::array<int64_t, 4> best_key{};
-  scope.for_each(cluster, [&](NodeId n) {
-    if (!cluster.is_eligible(r, n)) return;
-    const auto place = cluster.fit(r, n, room, rules.shared_gpu);
-    if (!place) return;
-    const NodeRecord& node = table[n];
-    std::array<int64_t, 4> key{};
-    key[0] = room == Room::kComing && cluster.why_not(r, n, Room::kFree) != Misfit::kFits;
-    const bool pack_nodes = (wants_gpu ? rules.gpu_tasks : rules.cpu_tasks) == NodeOrder::kPack;
-    const int64_t free = wants_gpu ? node.milli_free : node.cpu_free;
-    key[3] = pack_nodes ? free : -free;
-    if (part_of_gpu && place->gpus != 0) {
-      const int64_t left = node.gpu_free[static_cast<size_t>(std::countr_zero(place->gpus))];
-      const bool breaks_whole = left == kMilli;
-      const bool pack = rules.shared_gpu == SharedGpu::kPack;
-      key[1] = breaks_whole == pack;
-      key[2] = pack ? left : -left;
-    } else if (!wants_gpu) {
-      key[1] = node.gpus > 0;
-    }
-    if (best && key >= best_key) return;
-    best = place;
-    best_key = key;
-  });
-  return best;
-}
 
 bool place_gang(Cluster& cluster, std::span<const TaskId> tasks, const Gang* gang, std::span<const Task> mates, Room room,
                 const PickPlace& pick, Instant now) {

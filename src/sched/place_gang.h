@@ -6,47 +6,14 @@
 // When the tasks differ and the plain order fails, the hardest to place go first, then a bounded search decides.
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "sched/cluster.h"
 #include "sched/job.h"
+#include "sched/place_rules.h"
 
 namespace stint::sched {
-
-/// Among which nodes to choose.
-struct Scope {
-  bool everywhere = true;
-  std::span<const NodeId> nodes;  ///< ascending; when not `everywhere`
-  template <typename Visit>
-  void for_each(const Cluster& cluster, Visit&& visit) const {
-    if (everywhere)
-      for (uint32_t n = 0; n < cluster.node_count(); ++n)
-        visit(NodeId(n));
-    else
-      for (const NodeId n : nodes)
-        visit(n);
-  }
-};
-
-/// The node, and the place on it, for one more task with request `r`; none = it fits nowhere in `scope`.
-/// Must only return what Cluster::fit would accept. Called once per task, never per node.
-using PickPlace = std::function<std::optional<Place>(const Cluster&, RequestId r, Room room, const Scope& scope)>;
-
-/// Fullest (kPack) or emptiest (kSpread) node first.
-enum class NodeOrder : uint8_t { kPack, kSpread };
-
-struct PlaceRules {
-  NodeOrder gpu_tasks = NodeOrder::kPack;   ///< by GPUs free
-  NodeOrder cpu_tasks = NodeOrder::kPack;   ///< by CPUs free; nodes without GPUs before those with
-  SharedGpu shared_gpu = SharedGpu::kPack;  ///< kPack: GPUs already shared before whole ones, on whatever node
-};
-
-/// Looks at every node of the scope. With Room::kComing nodes where the task could run at once come first.
-/// Ties: the node added first.
-std::optional<Place> pick_by_rules(const Cluster& cluster, RequestId r, Room room, const Scope& scope, const PlaceRules& rules);
 
 /// All or nothing: places `tasks` (pending) of one job and runs (Room::kFree) or nominates (Room::kComing) them. On failure
 /// the cluster is as before. Works inside an open trial or without one.
