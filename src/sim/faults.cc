@@ -1,0 +1,104 @@
+#include "sim/faults.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace stint::sim {
+namespace {
+
+constexpr double kMaxDrawSeconds = 1e9;  // some 30 years: later than any replay, and far from overflow
+
+Duration positive(double seconds) {
+  return std::max(Duration::from_seconds(std::min(seconds, kMaxDrawSeconds)), Duration::nanoseconds(1));
+}
+
+// The first of the competing causes, counted from when the node came up.
+struct Fate {
+  OutageCause cause = OutageCause::kNodeFailure;
+  Duration after = sched::kUnlimited;
+};
+
+void consider(Fate& fate, OutageCause cause, Duration after) {
+  if (after < fate.after) fate = {cause, after};
+}
+
+Fate draw_fate(const FaultModel& model, const SimNode& node, Prng& prng) {
+  Fate fate;
+  if (model.node_mtbf != sched::kUnlimited)
+    consider(fate, OutageCause::kNodeFailure, draw_weibull(prng, model.node_mtbf, model.node_shape));
+  if (model.gpu_mtbf != sched::kUnlimited && node.node.gpus > 0)
+    consider(fate, OutageCause::kGpuFailure,
+             draw_exponential(prng, Duration::nanoseconds(model.gpu_mtbf.count_ns() / node.node.gpus)));
+  if (model.spot_per_hour > 0 && node.market == Market::kSpot)
+    consider(fate, OutageCause::kSpotInterruption, draw_exponential(prng, Duration::from_seconds(3600 / model.spot_per_hour)));
+  return fate;
+}
+
+}  // namespace
+
+Duration draw_exponential(Prng& prng, Duration mean) { return positive(-mean.to_seconds() * std::log(1 - prng.uniform())); }
+
+Duration draw_weibull(Prng& prng, Duration mean, double shape) {
+  CHECK(shape > 0, "Weibull shape {}", shape);
+  const double scale_s = mean.to_seconds() / std::tgamma(1 + 1 / shape);
+  return positive(scale_s * std::pow(-std::log(1 - prng.uniform()), 1 / shape));
+}
+
+std::vector<Outage> draw_outages(const FaultModel& model, std::span<const SimNode> nodes, Interval period, uint64_t seed) {
+  std::vector<Outage> outages;
+  for (uint32_t n = 0; n < nodes.size(); ++n) {
+    Prng prng = Prng(seed).fork(n + 1);
+    Instant up = std::max(period.begin, nodes[n].present_from);
+    for (;;) {
+      const Fate fate = draw_fate(model, nodes[n], prng);
+      if (fate.after == sched::kUnlimited || fate.after >= period.end - up) break;
+      Outage outage;
+      outage.node = NodeId(n);
+      outage.cause = fate.cause;
+      outage.notice = outage.down = up + fate.after;
+      if (fate.cause == OutageCause::kSpotInterruption) {
+        outage.down = outage.notice + model.spot_notice;
+        outage.up = outage.down + draw_exponential(prng, model.spot_return_mean) + model.provisioning;
+      } else {
+        outage.up = outage.down + draw_exponential(prng, model.repair_mean);
+      }
+      outages.push_back(outage);
+      up = outage.up;
+      if (up >= period.end) break;
+    }
+  }
+  return outages;
+}
+
+std::vector<Outage> outages_from(const Availability& availability, std::span<const NodeId> nodes, Duration notice,
+                                 Duration provisioning) {
+  std::vector<Outage> outages;
+  const auto& instances = availability.instances;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const auto is_there = [&](size_t tick) { return instances[tick] > static_cast<int32_t>(i); };
+    for (size_t tick = 0; tick < instances.size(); ++tick) {
+      if (is_there(tick)) continue;
+      Outage outage;
+      outage.node = nodes[i];
+      outage.cause = OutageCause::kSpotInterruption;
+      outage.down = availability.begin + availability.tick * static_cast<int64_t>(tick);
+      outage.notice = std::max(outage.down - notice, outages.empty() || outages.back().node != nodes[i]
+                                                         ? availability.begin
+                                                         : outages.back().up);
+      while (tick < instances.size() && !is_there(tick))
+        ++tick;
+      if (tick < instances.size())
+        outage.up = availability.begin + availability.tick * static_cast<int64_t>(tick) + provisioning;
+      // Gone again before the replacement was usable: one outage.
+      if (!outages.empty() && outages.back().node == nodes[i] && outage.down <= outages.back().up)
+        outages.back().up = outage.up;
+      else
+        outages.push_back(outage);
+    }
+  }
+  return outages;
+}
+
+}  // namespace stint::sim

@@ -1,0 +1,52 @@
+// What goes wrong with machines: failures, GPU failures, spot interruptions; from a model with a seed, or from a trace of
+// how many instances there were.
+//
+// Outages are drawn ahead, as data: a scenario with faults can be printed, shrunk and run again. Every node draws from its
+// own numbers, so that another node more or less leaves the fate of the rest unchanged.
+// A GPU that fails takes its node out of service: that is what Slurm and Kubernetes do until it is replaced.
+// Sources: exponential and Weibull failure times (Schroeder and Gibson 2006: shape 0.7–0.8 in large systems); notices of
+// 120 s (AWS) and about 30 s (GCP, Azure).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/prng.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "sim/workload.h"
+
+namespace stint::sim {
+
+struct FaultModel {
+  Duration node_mtbf = sched::kUnlimited;  ///< mean time between failures of one node; kUnlimited = none
+  double node_shape = 1;                   ///< Weibull; 1 = exponential, below 1 failures come in bursts
+  Duration gpu_mtbf = sched::kUnlimited;   ///< of one GPU
+  Duration repair_mean = Duration::hours(4);  ///< exponential
+  double spot_per_hour = 0;                ///< interruptions of one spot node; others have none
+  Duration spot_notice = Duration::minutes(2);
+  Duration spot_return_mean = Duration::hours(1);  ///< until there is capacity again; exponential
+  Duration provisioning = Duration::minutes(5);    ///< from then until the replacement is usable
+};
+
+/// Outages that begin within `period`, by node, then time.
+std::vector<Outage> draw_outages(const FaultModel& model, std::span<const SimNode> nodes, Interval period, uint64_t seed);
+
+/// Availability as public traces give it: the number of instances that could be had in each tick.
+struct Availability {
+  Instant begin;
+  Duration tick;
+  std::vector<int32_t> instances;
+};
+/// The i-th of `nodes` is there while more than i instances are. `notice` before it goes it is told, `provisioning` after
+/// capacity is back it is usable. After the last tick nothing is known: what is away stays away.
+std::vector<Outage> outages_from(const Availability& availability, std::span<const NodeId> nodes, Duration notice,
+                                 Duration provisioning);
+
+/// > 0, with that mean. @param mean  > 0.
+Duration draw_exponential(Prng& prng, Duration mean);
+/// > 0, with that mean. @param shape  > 0.
+Duration draw_weibull(Prng& prng, Duration mean, double shape);
+
+}  // namespace stint::sim
