@@ -84,13 +84,11 @@ std::vector<Outage> outages_from(const Availability& availability, std::span<con
       outage.node = nodes[i];
       outage.cause = OutageCause::kSpotInterruption;
       outage.down = availability.begin + availability.tick * static_cast<int64_t>(tick);
-      outage.notice = std::max(outage.down - notice, outages.empty() || outages.back().node != nodes[i]
-                                                         ? availability.begin
-                                                         : outages.back().up);
+      outage.notice = std::max(outage.down - notice,
+                               outages.empty() || outages.back().node != nodes[i] ? availability.begin : outages.back().up);
       while (tick < instances.size() && !is_there(tick))
         ++tick;
-      if (tick < instances.size())
-        outage.up = availability.begin + availability.tick * static_cast<int64_t>(tick) + provisioning;
+      if (tick < instances.size()) outage.up = availability.begin + availability.tick * static_cast<int64_t>(tick) + provisioning;
       // Gone again before the replacement was usable: one outage.
       if (!outages.empty() && outages.back().node == nodes[i] && outage.down <= outages.back().up)
         outages.back().up = outage.up;

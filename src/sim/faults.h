@@ -20,11 +20,11 @@
 namespace stint::sim {
 
 struct FaultModel {
-  Duration node_mtbf = sched::kUnlimited;  ///< mean time between failures of one node; kUnlimited = none
-  double node_shape = 1;                   ///< Weibull; 1 = exponential, below 1 failures come in bursts
-  Duration gpu_mtbf = sched::kUnlimited;   ///< of one GPU
+  Duration node_mtbf = sched::kUnlimited;     ///< mean time between failures of one node; kUnlimited = none
+  double node_shape = 1;                      ///< Weibull; 1 = exponential, below 1 failures come in bursts
+  Duration gpu_mtbf = sched::kUnlimited;      ///< of one GPU
   Duration repair_mean = Duration::hours(4);  ///< exponential
-  double spot_per_hour = 0;                ///< interruptions of one spot node; others have none
+  double spot_per_hour = 0;                   ///< interruptions of one spot node; others have none
   Duration spot_notice = Duration::minutes(2);
   Duration spot_return_mean = Duration::hours(1);  ///< until there is capacity again; exponential
   Duration provisioning = Duration::minutes(5);    ///< from then until the replacement is usable
