@@ -10,7 +10,8 @@ bool before(const Waiting& a, const Waiting& b) { return a.before(b); }
 
 /// The first block whose last entry is not before `job`; the last block when all are.
 size_t RunningOrder::block_of(const Waiting& job) const {
-  const auto at = std::partition_point(blocks_.begin(), blocks_.end(), [&](const auto& block) { return block.back().before(job); });
+  const auto at =
+      std::partition_point(blocks_.begin(), blocks_.end(), [&](const auto& block) { return block.back().before(job); });
   return std::min(static_cast<size_t>(at - blocks_.begin()), blocks_.size() - 1);
 }
 

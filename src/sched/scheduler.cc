@@ -87,6 +87,35 @@ Instant Scheduler::next_wakeup() const {
   return next;
 }
 
+uint64_t Scheduler::fingerprint() const {
+  const Impl& s = *impl_;
+  uint64_t hash = 0xcbf29ce484222325ULL;
+  const auto mix = [&](int64_t value) { hash = (hash ^ static_cast<uint64_t>(value)) * 0x9e3779b97f4a7c15ULL; };
+  mix(s.now.ns());
+  for (const JobRecord& r : s.jobs) {
+    mix(static_cast<int64_t>(r.phase));
+    mix(r.failures);
+    mix(r.started.ns());
+    mix(r.served.count_ns());
+    mix(r.rank.minor);
+  }
+  for (const Task& task : s.cluster.tasks()) {
+    mix(static_cast<int64_t>(task.state));
+    if (!task.on_node()) continue;
+    mix(task.place.node.index());
+    mix(static_cast<int64_t>(task.place.gpus));
+    mix(task.place.milli);
+    mix(task.place.mig_start);
+  }
+  for (uint32_t n = 0; n < s.cluster.node_count(); ++n)
+    mix(s.cluster.free()[NodeId(n)].usable ? 1 : 0);
+  for (uint32_t q = 0; q < s.queues.size(); ++q)
+    mix(s.queues.held(QueueId(q)).gpu_milli);
+  for (const Reservation& r : s.reservations)
+    mix(r.at.ns());
+  return hash;
+}
+
 const Cluster& Scheduler::cluster() const { return impl_->cluster; }
 std::span<const Task> Scheduler::tasks_of(JobId job) const { return impl_->tasks_of(job); }
 

@@ -53,8 +53,9 @@ class Scheduler {
   [[nodiscard]] const Cluster& cluster() const;
   [[nodiscard]] std::span<const Task> tasks_of(JobId job) const;
 
+  struct Impl;  ///< of the scheduler's own parts
+
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -149,13 +149,18 @@ bool Scheduler::Impl::choose_nodes(const Shape& shape) {
 
 /// Must `victim` leave for what was chosen? If not, what it would have left counts no longer.
 bool Scheduler::Impl::is_needed(JobId victim) {
-  for (const Task& task : tasks_of(victim)) {
-    const NodeId n = task.place.node;
-    if (task.state == TaskState::kRunning && room_then(n) < __builtin_popcountll(task.place.gpus)) return true;
-  }
-  for (const Task& task : tasks_of(victim))
-    if (task.state == TaskState::kRunning) sketch.at(task.place.node).leaves -= __builtin_popcountll(task.place.gpus);
-  return false;
+  const auto change_leaves = [&](int32_t sign) {
+    bool enough = true;
+    for (const Task& task : tasks_of(victim)) {
+      if (task.state != TaskState::kRunning || open.buckets().at(task.place.node) == NodeBuckets::kNowhere) continue;
+      sketch.nodes[task.place.node.index()].leaves += sign * __builtin_popcountll(task.place.gpus);
+      enough = enough && room_then(task.place.node) >= 0;
+    }
+    return enough;
+  };
+  if (change_leaves(-1)) return false;
+  change_leaves(1);
+  return true;
 }
 
 /// Stops those in the way and promises the room.

@@ -1,0 +1,19 @@
+#include "sched/explanation.h"
+
+#include <array>
+
+namespace stint::sched {
+
+std::string_view name_of(Obstacle o) {
+  constexpr std::array<std::string_view, 11> kNames = {"none",       "not-before",  "dependency",  "queue-limit",
+                                                       "budget",     "guarantee",   "no-room",     "fragmented",
+                                                       "constraint", "behind-gang", "behind-order"};
+  return kNames[static_cast<size_t>(o)];
+}
+
+std::string_view name_of(RemedyKind k) {
+  constexpr std::array<std::string_view, 5> kNames = {"more-gpus", "evict-lower", "wait", "higher-priority", "raise-limit"};
+  return kNames[static_cast<size_t>(k)];
+}
+
+}  // namespace stint::sched

@@ -1,0 +1,219 @@
+// Why a job waits and what would start it. Remedies are found by asking: on a trial of the cluster, or on its counts, with
+// what the remedy would change.
+#include <algorithm>
+
+#include "sched/scheduler_impl.h"
+
+namespace stint::sched {
+namespace {
+
+constexpr size_t kMostVictimsTried = 256;
+
+class Explainer {
+ public:
+  /// @param state  scratch and trials are used; all else is as before when run() returns.
+  Explainer(Scheduler::Impl& state, JobId j)
+      : s_(state), j_(j), r_(state.jobs[j.index()]), spec_(state.specs[j.index()]), shape_(state.shapes[r_.shape]) {}
+
+  Explanation run() {
+    switch (r_.phase) {
+      case Phase::kKnown: return e_;
+      case Phase::kEnded: e_.standing = Standing::kEnded; return e_;
+      case Phase::kHeld: e_.standing = Standing::kNominated; return e_;
+      case Phase::kRunning:
+      case Phase::kLeaving: e_.standing = Standing::kRunning; return e_;
+      case Phase::kNotYet: not_yet(); return e_;
+      case Phase::kWaiting: break;
+    }
+    e_.standing = Standing::kWaiting;
+    s_.open.catch_up(s_.cluster);
+    count_ahead();
+    find_start();
+    find_obstacle();
+    find_remedies();
+    return std::move(e_);
+  }
+
+ private:
+  void not_yet() {
+    e_.standing = Standing::kWaiting;
+    e_.obstacle = Obstacle::kNotBefore;
+    e_.starts_at = spec_.not_before;
+    for (const JobId needed : spec_.after) {
+      if (s_.jobs[needed.index()].phase == Phase::kEnded) continue;
+      e_.obstacle = Obstacle::kDependency;
+      e_.behind = needed;
+      e_.starts_at.reset();
+      return;
+    }
+  }
+
+  void count_ahead() {
+    Waiting first = {.rank = r_.rank, .job = j_};
+    QueueId first_queue = r_.queue;
+    s_.pending.for_each([&](QueueId queue, ShapeId, const Waiting& w) {
+      if (s_.jobs[w.job.index()].phase != Phase::kWaiting || !goes_before(queue, w, r_.queue, {.rank = r_.rank, .job = j_}))
+        return;
+      ++e_.jobs_ahead;
+      if (!goes_before(queue, w, first_queue, first)) return;
+      first = w;
+      first_queue = queue;
+    });
+    if (first.job != j_) e_.behind = first.job;
+  }
+
+  [[nodiscard]] bool goes_before(QueueId queue, const Waiting& w, QueueId other_queue, const Waiting& other) const {
+    if (queue_rule(s_.policy.order) == QueueRule::kByShare)
+      if (const int by_share = s_.queues.compare(queue, other_queue); by_share != 0) return by_share < 0;
+    return w.before(other);
+  }
+
+  void find_start() {
+    const auto reserved =
+        std::find_if(s_.reservations.begin(), s_.reservations.end(), [&](const Reservation& r) { return r.job == j_; });
+    if (reserved != s_.reservations.end()) {
+      e_.standing = Standing::kReserved;
+      e_.starts_at = reserved->at;
+      return;
+    }
+    const size_t before = s_.reservations.size();
+    if (!s_.reserve(j_)) return;
+    e_.starts_at = s_.reservations.back().at;
+    s_.reservations.resize(before);
+  }
+
+  void find_obstacle() {
+    const QueueId limited = s_.queues.limiting(r_.queue, shape_.total, shape_.preemptible);
+    if (limited.valid()) {
+      const bool by_limit = s_.queues.limiting(r_.queue, shape_.total, true).valid();
+      e_.obstacle = by_limit ? Obstacle::kQueueLimit : Obstacle::kGuarantee;
+      e_.at_queue = limited;
+    } else if (fits_with([] {})) {
+      e_.obstacle = s_.reservations.empty() ? Obstacle::kBehindOrder : Obstacle::kBehindGang;
+      if (!s_.reservations.empty()) e_.behind = s_.reservations.front().job;
+    } else if (!could_ever_fit()) {
+      e_.obstacle = Obstacle::kConstraint;
+    } else {
+      e_.missing_gpu_milli = std::max<int64_t>(0, shape_.total.gpu_milli - open_milli());
+      e_.obstacle = e_.missing_gpu_milli > 0 ? Obstacle::kNoRoom : Obstacle::kFragmented;
+    }
+  }
+
+  void find_remedies() {
+    if (e_.obstacle == Obstacle::kQueueLimit || e_.obstacle == Obstacle::kGuarantee) {
+      const int64_t missing = s_.queues.missing_gpu_milli(e_.at_queue, shape_.total, shape_.preemptible);
+      if (missing > 0) add({.kind = RemedyKind::kRaiseLimit, .amount = missing});
+    }
+    if (e_.obstacle == Obstacle::kNoRoom || e_.obstacle == Obstacle::kFragmented) {
+      try_one_victim();
+      try_priorities();
+      try_more_gpus();
+    }
+    if (e_.starts_at) add({.kind = RemedyKind::kWait, .at = *e_.starts_at});
+  }
+
+  /// The youngest job of lower priority whose leaving alone would do.
+  void try_one_victim() {
+    std::vector<JobId> lower = lower_than(spec_.priority);
+    std::sort(lower.begin(), lower.end(), [&](JobId a, JobId b) {
+      const auto key = [&](JobId v) { return std::tuple(s_.specs[v.index()].priority, -s_.jobs[v.index()].started.ns(), v); };
+      return key(a) < key(b);
+    });
+    lower.resize(std::min(lower.size(), kMostVictimsTried));
+    for (const JobId victim : lower) {
+      if (!fits_with([&] { leave(victim); })) continue;
+      return add({.kind = RemedyKind::kEvictLower, .job = victim});
+    }
+  }
+
+  /// The lowest priority at which stopping all below it would do.
+  void try_priorities() {
+    std::vector<int32_t> priorities;
+    for (const JobId v : s_.present)
+      priorities.push_back(s_.specs[v.index()].priority);
+    std::sort(priorities.begin(), priorities.end());
+    priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
+    for (const int32_t p : priorities) {
+      if (p < spec_.priority) continue;
+      if (!fits_with([&] {
+            for (const JobId v : lower_than(p + 1))
+              leave(v);
+          }))
+        continue;
+      return add({.kind = RemedyKind::kHigherPriority, .amount = p + 1});
+    }
+  }
+
+  /// How many more whole GPUs, on as few nodes as possible, would do.
+  void try_more_gpus() {
+    if (!shape_.plain) return;
+    const int32_t per_node = shape_.parts.front().gpus;
+    NodeBuckets::Counts counts = s_.open.buckets().counts();
+    for (int32_t extra = 1; shape_.tasks == 1 && extra < per_node; ++extra)
+      if (counts[static_cast<size_t>(per_node - extra)] > 0) return add({.kind = RemedyKind::kMoreGpus, .amount = extra});
+    for (int32_t nodes = 1; nodes <= shape_.tasks; ++nodes) {
+      ++counts[static_cast<size_t>(per_node)];
+      if (OpenNodes::fits(shape_, counts)) return add({.kind = RemedyKind::kMoreGpus, .amount = int64_t{nodes} * per_node});
+    }
+  }
+
+  [[nodiscard]] std::vector<JobId> lower_than(int32_t priority) const {
+    std::vector<JobId> lower;
+    for (const JobId v : s_.present)
+      if (s_.jobs[v.index()].phase == Phase::kRunning && s_.specs[v.index()].preemptible &&
+          s_.specs[v.index()].priority < priority)
+        lower.push_back(v);
+    return lower;
+  }
+
+  void leave(JobId victim) {
+    for (TaskId t = s_.first_task(victim); t != s_.end_task(victim); t = next(t))
+      if (s_.cluster.task(t).state == TaskState::kRunning) s_.cluster.leave(t);
+  }
+
+  /// Would it fit after `change`, on what is coming then?
+  template <typename Change>
+  [[nodiscard]] bool fits_with(Change&& change) {
+    const Attempt trial(s_.cluster);
+    change();
+    const Gang* gang = s_.shapes.gang(spec_.gang);
+    const std::vector<TaskId> tasks = next_tasks(s_.cluster, s_.first_task(j_), spec_.tasks, gang, spec_.min_tasks);
+    return !tasks.empty() && place_gang(s_.cluster, tasks, gang, s_.tasks_of(j_), Room::kComing,
+                                        [](const Cluster& c, RequestId r, Room room, const Scope& scope) {
+                                          return pick_by_rules(c, r, room, scope, {});
+                                        });
+  }
+
+  [[nodiscard]] bool could_ever_fit() const {
+    for (const Task& task : s_.tasks_of(j_)) {
+      const auto eligible = s_.cluster.eligible(task.request);
+      if (std::all_of(eligible.begin(), eligible.end(), [](uint64_t word) { return word == 0; })) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] int64_t open_milli() const {
+    int64_t milli = 0;
+    for (const NodeRecord& node : s_.cluster.coming().all())
+      if (node.usable) milli += node.milli_free;
+    return milli;
+  }
+
+  void add(const Remedy& remedy) { e_.remedies.push_back(remedy); }
+
+  Scheduler::Impl& s_;
+  JobId j_;
+  const JobRecord& r_;
+  const JobSpec& spec_;
+  const Shape& shape_;
+  Explanation e_;
+};
+
+}  // namespace
+
+Explanation Scheduler::explain(JobId job) const {
+  CHECK(job.index() < impl_->jobs.size(), "no job {}", job.index());
+  return Explainer(*impl_, job).run();
+}
+
+}  // namespace stint::sched

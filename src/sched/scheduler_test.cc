@@ -1,0 +1,585 @@
+#include "sched/scheduler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/prng.h"
+
+namespace stint::sched {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Instant at(int64_t seconds) { return Instant::from_seconds(seconds); }
+
+Event event(EventKind kind, JobId job) { return {.kind = kind, .job = job, .task = {}, .node = {}, .until = {}}; }
+Event event(EventKind kind, NodeId node) { return {.kind = kind, .job = {}, .task = {}, .node = node, .until = {}}; }
+
+/// A scheduler with equal nodes and one queue, and a driver that carries out what it decides.
+class World {
+ public:
+  World(Policy policy, int nodes, int gpus = 8) : scheduler(policy) {
+    ClusterNode node;
+    node.gpus = gpus;
+    node.cpu_milli = 1'000'000;
+    node.memory = Bytes::gibi(int64_t{1000});
+    for (int n = 0; n < nodes; ++n) {
+      node.name = fmt::format("n{}", n);
+      scheduler.add_node(node);
+    }
+    QueueSpec spec;
+    spec.name = "all";
+    queue = scheduler.add_queue(spec);
+  }
+
+  JobSpec job(int gpus, int tasks = 1) {
+    JobSpec spec;
+    spec.queue = queue;
+    Request request;
+    request.gpus = gpus;
+    spec.request = scheduler.intern(request);
+    spec.tasks = spec.min_tasks = tasks;
+    return spec;
+  }
+
+  JobId submit(Instant now, const JobSpec& spec) {
+    const JobId id = scheduler.add(spec);
+    step(now, {event(EventKind::kSubmit, id)});
+    return id;
+  }
+
+  /// Evicted tasks stay until let_go().
+  void step(Instant now, std::vector<Event> events) {
+    last.clear();
+    for (const Decision& d : scheduler.step(now, events)) {
+      last.push_back({d.kind, d.reason, d.job, d.for_job, {d.places.begin(), d.places.end()}});
+      if (d.kind == DecisionKind::kEvict)
+        for (const Place& place : d.places)
+          leaving.push_back(place.task);
+    }
+  }
+
+  void let_go(Instant now) {
+    std::vector<Event> events;
+    for (const TaskId t : leaving)
+      events.push_back({.kind = EventKind::kEvicted, .job = {}, .task = t, .node = {}, .until = {}});
+    leaving.clear();
+    step(now, events);
+  }
+
+  struct Decided {
+    DecisionKind kind;
+    Reason reason;
+    JobId job;
+    JobId for_job;
+    std::vector<Place> places;
+  };
+  [[nodiscard]] std::vector<JobId> started() const {
+    std::vector<JobId> ids;
+    for (const Decided& d : last)
+      if (d.kind == DecisionKind::kStart) ids.push_back(d.job);
+    return ids;
+  }
+  [[nodiscard]] bool runs(JobId j) const { return scheduler.explain(j).standing == Standing::kRunning; }
+
+  Scheduler scheduler;
+  QueueId queue;
+  std::vector<Decided> last;
+  std::vector<TaskId> leaving;
+};
+
+Policy plain(Order order) {
+  Policy policy;
+  policy.order = order;
+  policy.backfill = Backfill::kNone;
+  return policy;
+}
+
+TEST(Scheduler, PlacesOnTheFullestNodeThatFits) {
+  World world(plain(Order::kFifo), 3);
+  world.submit(at(0), world.job(5));
+  world.submit(at(0), world.job(6));
+  world.submit(at(0), world.job(2));
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(world.last[0].places[0].node, NodeId(1));  // 2 left there, 3 on the first
+  EXPECT_EQ(world.last[0].places[0].gpus, 0b1100'0000U);
+}
+
+TEST(Scheduler, GangStartsWholeOrNotAtAll) {
+  World world(plain(Order::kFifoSkip), 2);
+  const JobId blocker = world.submit(at(0), world.job(1));
+  const JobId gang = world.submit(at(1), world.job(8, 2));
+  EXPECT_THAT(world.started(), IsEmpty());
+  world.step(at(2), {event(EventKind::kFinished, blocker)});
+  EXPECT_THAT(world.started(), ElementsAre(gang));
+  EXPECT_EQ(world.last[0].places.size(), 2U);
+}
+
+TEST(Scheduler, HigherPriorityGoesFirst) {
+  World world(plain(Order::kFifo), 1);
+  const JobId first = world.submit(at(0), world.job(8));
+  const JobId low = world.submit(at(1), world.job(8));
+  JobSpec urgent = world.job(8);
+  urgent.priority = 100;
+  const JobId high = world.submit(at(2), urgent);
+  world.step(at(3), {event(EventKind::kFinished, first)});
+  EXPECT_THAT(world.started(), ElementsAre(high));
+  world.step(at(4), {event(EventKind::kFinished, high)});
+  EXPECT_THAT(world.started(), ElementsAre(low));
+}
+
+TEST(Scheduler, WaitsForDependenciesAndItsTime) {
+  World world(plain(Order::kFifo), 1);
+  const JobId first = world.submit(at(0), world.job(1));
+  JobSpec second = world.job(1);
+  second.after = {first};
+  second.not_before = at(100);
+  const JobId later = world.submit(at(1), second);
+  EXPECT_EQ(world.scheduler.explain(later).obstacle, Obstacle::kDependency);
+  world.step(at(10), {event(EventKind::kFinished, first)});
+  EXPECT_THAT(world.started(), IsEmpty());
+  EXPECT_EQ(world.scheduler.next_wakeup(), at(100));
+  world.step(at(100), {});
+  EXPECT_THAT(world.started(), ElementsAre(later));
+}
+
+TEST(Scheduler, RejectsWhatDependsOnAFailure) {
+  World world(plain(Order::kFifo), 1);
+  const JobId first = world.submit(at(0), world.job(1));
+  JobSpec needs = world.job(1);
+  needs.after = {first};
+  const JobId second = world.submit(at(0), needs);
+  needs.after = {second};
+  const JobId third = world.submit(at(0), needs);
+  world.step(at(1), {event(EventKind::kFailed, first)});
+  ASSERT_EQ(world.last.size(), 2U);
+  EXPECT_EQ(world.last[0].job, second);
+  EXPECT_EQ(world.last[0].reason, Reason::kDependencyFailed);
+  EXPECT_EQ(world.last[1].job, third);
+}
+
+TEST(Scheduler, RetriesAsOftenAsAllowed) {
+  World world(plain(Order::kFifo), 1);
+  JobSpec spec = world.job(1);
+  spec.retries = 1;
+  const JobId job = world.submit(at(0), spec);
+  world.step(at(1), {event(EventKind::kFailed, job)});
+  EXPECT_THAT(world.started(), ElementsAre(job));
+  world.step(at(2), {event(EventKind::kFailed, job)});
+  EXPECT_THAT(world.started(), IsEmpty());
+  EXPECT_EQ(world.scheduler.explain(job).standing, Standing::kEnded);
+}
+
+TEST(Scheduler, RejectsWhatNeverFits) {
+  World world(plain(Order::kFifo), 2);
+  world.submit(at(0), world.job(8, 3));
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(world.last[0].reason, Reason::kNeverFits);
+}
+
+TEST(Scheduler, TimeLimitEndsAJobForGood) {
+  World world(plain(Order::kFifo), 1);
+  JobSpec spec = world.job(8);
+  spec.time_limit = Duration::seconds(50);
+  const JobId job = world.submit(at(0), spec);
+  const JobId next = world.submit(at(1), world.job(8));
+  EXPECT_EQ(world.scheduler.next_wakeup(), at(50));
+  world.step(at(50), {});
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(world.last[0].reason, Reason::kTimeLimit);
+  EXPECT_FALSE(world.runs(next));  // the room is still held
+  world.let_go(at(55));
+  EXPECT_THAT(world.started(), ElementsAre(next));
+  EXPECT_EQ(world.scheduler.explain(job).standing, Standing::kEnded);
+}
+
+TEST(Scheduler, LostNodeSendsTheWholeGangBack) {
+  World world(plain(Order::kFifo), 3);
+  const JobId gang = world.submit(at(0), world.job(8, 2));
+  world.step(at(10), {event(EventKind::kNodeDown, NodeId(0))});
+  ASSERT_EQ(world.last.size(), 1U);  // the other task leaves; nothing starts while it does
+  EXPECT_EQ(world.last[0].reason, Reason::kStaleGang);
+  world.let_go(at(11));
+  EXPECT_THAT(world.started(), ElementsAre(gang));  // on the nodes that are left
+  for (const Place& place : world.last[0].places)
+    EXPECT_NE(place.node, NodeId(0));
+}
+
+TEST(Scheduler, SpotNoticeMovesJobsAway) {
+  World world(plain(Order::kFifo), 2);
+  const JobId job = world.submit(at(0), world.job(4));
+  world.step(at(10), {event(EventKind::kSpotNotice, NodeId(0))});
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(world.last[0].reason, Reason::kSpotNotice);
+  world.let_go(at(20));
+  ASSERT_THAT(world.started(), ElementsAre(job));
+  EXPECT_EQ(world.last[0].places[0].node, NodeId(1));
+}
+
+TEST(Scheduler, CancelledJobLeavesAndDoesNotComeBack) {
+  World world(plain(Order::kFifo), 1);
+  const JobId running = world.submit(at(0), world.job(8));
+  const JobId waiting = world.submit(at(1), world.job(8));
+  const JobId last = world.submit(at(2), world.job(8));
+  world.step(at(3), {event(EventKind::kCancel, running), event(EventKind::kCancel, waiting)});
+  world.let_go(at(4));
+  EXPECT_THAT(world.started(), ElementsAre(last));
+}
+
+TEST(Scheduler, ElasticJobGrowsIntoWhatNobodyWaitsFor) {
+  World world(plain(Order::kFifoSkip), 1);
+  const JobId other = world.submit(at(0), world.job(4));
+  JobSpec elastic = world.job(2, 4);
+  elastic.min_tasks = 1;
+  const JobId job = world.submit(at(1), elastic);
+  EXPECT_EQ(world.last[0].places.size(), 2U);
+  world.step(at(2), {event(EventKind::kFinished, other)});
+  ASSERT_EQ(world.last.size(), 2U);
+  EXPECT_EQ(world.last[0].kind, DecisionKind::kGrow);
+  EXPECT_EQ(world.last[1].job, job);
+}
+
+TEST(Scheduler, QueueLimitHoldsAtEveryLevelAndOpensAgain) {
+  World world(plain(Order::kFair), 2);
+  QueueSpec department;
+  department.name = "department";
+  department.limit.gpu_milli = 8000;
+  const QueueId above = world.scheduler.add_queue(department);
+  QueueSpec team;
+  team.name = "team";
+  team.parent = above;
+  const QueueId below = world.scheduler.add_queue(team);
+  JobSpec spec = world.job(6);
+  spec.queue = below;
+  const JobId first = world.submit(at(0), spec);
+  const JobId second = world.submit(at(1), spec);
+  const Explanation why = world.scheduler.explain(second);
+  EXPECT_EQ(why.obstacle, Obstacle::kQueueLimit);
+  EXPECT_EQ(why.at_queue, above);
+  ASSERT_FALSE(why.remedies.empty());
+  EXPECT_EQ(why.remedies[0].kind, RemedyKind::kRaiseLimit);
+  EXPECT_EQ(why.remedies[0].amount, 4000);  // 12 GPUs asked for in sum, 8 allowed
+  world.step(at(2), {event(EventKind::kFinished, first)});
+  EXPECT_THAT(world.started(), ElementsAre(second));
+}
+
+TEST(Scheduler, FairGivesTheQueueWithLessItsTurn) {
+  World world(plain(Order::kFair), 1);
+  QueueSpec other;
+  other.name = "other";
+  other.created = 1;
+  const QueueId b = world.scheduler.add_queue(other);
+  const JobId a1 = world.submit(at(0), world.job(4));
+  const JobId a2 = world.submit(at(1), world.job(4));
+  const JobId a3 = world.submit(at(2), world.job(4));
+  JobSpec spec = world.job(4);
+  spec.queue = b;
+  const JobId b1 = world.submit(at(3), spec);
+  world.step(at(4), {event(EventKind::kFinished, a1)});
+  EXPECT_THAT(world.started(), ElementsAre(b1));
+  world.step(at(5), {event(EventKind::kFinished, a2)});
+  EXPECT_THAT(world.started(), ElementsAre(a3));
+}
+
+TEST(Scheduler, StopsThoseWhoHadMoreForTheNewcomerAndHoldsTheRoom) {
+  World world(plain(Order::kStint), 1);
+  const JobId old_job = world.submit(at(0), world.job(8));
+  const JobId newcomer = world.submit(at(3600), world.job(4));
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(world.last[0].kind, DecisionKind::kEvict);
+  EXPECT_EQ(world.last[0].job, old_job);
+  EXPECT_EQ(world.last[0].for_job, newcomer);
+  EXPECT_EQ(world.scheduler.explain(newcomer).standing, Standing::kNominated);
+  world.let_go(at(3610));
+  ASSERT_THAT(world.started(), ElementsAre(newcomer));
+  EXPECT_EQ(world.last[0].reason, Reason::kHeld);
+}
+
+TEST(Scheduler, DoesNotStopThoseItWouldNotNeed) {
+  World world(plain(Order::kStint), 2);
+  for (int i = 0; i < 4; ++i)
+    world.submit(at(0), world.job(4));
+  world.submit(at(7200), world.job(4));
+  EXPECT_EQ(world.leaving.size(), 1U);
+}
+
+TEST(Scheduler, MinimumRunTimeProtects) {
+  World world(plain(Order::kStint), 1);
+  JobSpec spec = world.job(8);
+  spec.min_runtime = Duration::hours(2);
+  world.submit(at(0), spec);
+  world.submit(at(3600), world.job(8));
+  EXPECT_THAT(world.last, IsEmpty());
+  world.step(world.scheduler.next_wakeup(), {});
+  EXPECT_THAT(world.last, IsEmpty());
+  world.step(at(7201), {});
+  EXPECT_EQ(world.last.size(), 1U);
+}
+
+TEST(Scheduler, StableWhenNothingHappens) {
+  // Two long jobs that cannot run together: whoever runs is left alone for a quantum, and rounds without news change nothing.
+  World world(plain(Order::kStint), 1);
+  world.submit(at(0), world.job(8));
+  world.submit(at(10), world.job(8));
+  for (int round = 0; round < 20; ++round) {
+    world.step(at(20), {});
+    EXPECT_THAT(world.last, IsEmpty());
+  }
+}
+
+TEST(Scheduler, EasyLetsPassOnlyWhatDoesNotDelayTheReservedJob) {
+  Policy policy = plain(Order::kFifo);
+  policy.backfill = Backfill::kEasy;
+  World world(policy, 2);
+  JobSpec runs = world.job(8);
+  runs.time_limit = Duration::seconds(100);
+  world.submit(at(0), runs);
+  const JobId gang = world.submit(at(1), world.job(8, 2));  // from 100 on
+  EXPECT_EQ(world.scheduler.explain(gang).standing, Standing::kReserved);
+  EXPECT_EQ(world.scheduler.explain(gang).starts_at, at(100));
+  JobSpec too_long = world.job(1);
+  too_long.time_limit = Duration::seconds(99);
+  const JobId blocked = world.submit(at(2), too_long);  // would end at 101
+  EXPECT_THAT(world.started(), IsEmpty());
+  EXPECT_EQ(world.scheduler.explain(blocked).obstacle, Obstacle::kBehindGang);
+  EXPECT_EQ(world.scheduler.explain(blocked).behind, gang);
+  JobSpec passes = world.job(2);
+  passes.time_limit = Duration::seconds(97);
+  const JobId passing = world.submit(at(3), passes);  // ends at 100
+  EXPECT_THAT(world.started(), ElementsAre(passing));
+  EXPECT_EQ(world.last[0].reason, Reason::kBackfill);
+}
+
+TEST(Scheduler, MoreThanWholeGpusIsPlacedByTheCluster) {
+  World world(plain(Order::kFifoSkip), 1, 1);
+  Request half;
+  half.milli = 600;
+  half.cpu_milli = 1000;
+  JobSpec spec = world.job(1);
+  spec.request = world.scheduler.intern(half);
+  const JobId first = world.submit(at(0), spec);
+  EXPECT_THAT(world.started(), ElementsAre(first));
+  const JobId second = world.submit(at(1), spec);
+  EXPECT_THAT(world.started(), IsEmpty());
+  half.milli = 400;
+  spec.request = world.scheduler.intern(half);
+  const JobId third = world.submit(at(2), spec);
+  EXPECT_THAT(world.started(), ElementsAre(third));
+  world.step(at(3), {event(EventKind::kFinished, first)});
+  EXPECT_THAT(world.started(), ElementsAre(second));
+}
+
+TEST(Scheduler, ExplainsWhatWouldStartAJob) {
+  World world(plain(Order::kFifo), 1);
+  JobSpec low = world.job(6);
+  low.priority = 10;
+  low.time_limit = Duration::seconds(500);
+  const JobId running = world.submit(at(0), low);
+  const JobId ahead = world.submit(at(1), world.job(4));
+  const JobId job = world.submit(at(2), world.job(5));
+  const Explanation why = world.scheduler.explain(job);
+  EXPECT_EQ(why.standing, Standing::kWaiting);
+  EXPECT_EQ(why.obstacle, Obstacle::kNoRoom);
+  EXPECT_EQ(why.missing_gpu_milli, 3000);
+  EXPECT_EQ(why.jobs_ahead, 1);
+  EXPECT_EQ(why.behind, ahead);
+  ASSERT_EQ(why.remedies.size(), 2U);
+  EXPECT_EQ(why.remedies[0].kind, RemedyKind::kEvictLower);
+  EXPECT_EQ(why.remedies[0].job, running);
+  EXPECT_EQ(why.remedies[1].kind, RemedyKind::kMoreGpus);
+  EXPECT_EQ(why.remedies[1].amount, 3);
+}
+
+/// Random jobs, ends, failures, cancellations, lost nodes: what must hold does hold after every step.
+class RandomLife {
+ public:
+  RandomLife(Policy policy, uint64_t seed) : random_(seed), world_(policy, 6) {
+    QueueSpec other;
+    other.name = "other";
+    queues_ = {world_.queue, world_.scheduler.add_queue(other)};
+  }
+
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      now_ = now_ + Duration::seconds(static_cast<int64_t>(random_.below(400)));
+      std::vector<Event> events;
+      if (random_.below(2) == 0) events.push_back(event(EventKind::kSubmit, new_job()));
+      for (const JobId j : running())
+        if (random_.below(8) == 0) events.push_back(event(random_.below(5) == 0 ? EventKind::kFailed : EventKind::kFinished, j));
+      if (random_.below(30) == 0)
+        events.push_back(event(EventKind::kCancel, JobId(static_cast<uint32_t>(random_.below(jobs_.size() + 1)))));
+      if (random_.below(25) == 0) events.push_back(event(EventKind::kNodeDown, NodeId(static_cast<uint32_t>(random_.below(6)))));
+      if (random_.below(20) == 0)
+        events.push_back(event(EventKind::kSpotNotice, NodeId(static_cast<uint32_t>(random_.below(6)))));
+      if (random_.below(4) == 0) events.push_back(event(EventKind::kNodeUp, NodeId(static_cast<uint32_t>(random_.below(6)))));
+      std::erase_if(events, [&](const Event& e) { return e.kind == EventKind::kCancel && e.job.index() >= jobs_.size(); });
+      for (const TaskId t : std::exchange(world_.leaving, {})) {
+        if (random_.below(2) == 0)
+          events.push_back({.kind = EventKind::kEvicted, .job = {}, .task = t, .node = {}, .until = {}});
+        else
+          world_.leaving.push_back(t);
+      }
+      world_.step(now_, events);
+      check();
+    }
+  }
+
+  [[nodiscard]] const Scheduler& scheduler() const { return world_.scheduler; }
+
+ private:
+  JobId new_job() {
+    constexpr int kSizes[] = {1, 1, 2, 3, 4, 8};
+    JobSpec spec = world_.job(kSizes[random_.below(std::size(kSizes))]);
+    if (random_.below(4) == 0) spec.tasks = spec.min_tasks = static_cast<int32_t>(1 + random_.below(3));
+    if (random_.below(6) == 0) spec.tasks += 2;
+    spec.queue = queues_[random_.below(2)];
+    spec.priority = random_.below(5) == 0 ? 100 : 50;
+    spec.retries = static_cast<int32_t>(random_.below(2));
+    if (random_.below(2) == 0) spec.time_limit = Duration::minutes(static_cast<int64_t>(10 + random_.below(200)));
+    if (random_.below(5) == 0 && !jobs_.empty()) spec.after = {jobs_[random_.below(jobs_.size())]};
+    jobs_.push_back(world_.scheduler.add(spec));
+    specs_.push_back(spec);
+    return jobs_.back();
+  }
+
+  [[nodiscard]] std::vector<JobId> running() const {
+    std::vector<JobId> found;
+    for (const JobId j : jobs_)
+      for (const Task& t : world_.scheduler.tasks_of(j))
+        if (t.state == TaskState::kRunning && (found.empty() || found.back() != j)) found.push_back(j);
+    return found;
+  }
+
+  void check() const {
+    std::vector<uint64_t> taken(6);
+    for (size_t i = 0; i < jobs_.size(); ++i) {
+      int32_t active = 0;
+      int32_t leaving = 0;
+      for (const Task& t : world_.scheduler.tasks_of(jobs_[i])) {
+        active += t.state == TaskState::kRunning ? 1 : 0;
+        leaving += t.state == TaskState::kReleasing ? 1 : 0;
+        if (t.state != TaskState::kRunning && t.state != TaskState::kReleasing) continue;
+        ASSERT_EQ(taken[t.place.node.index()] & t.place.gpus, 0U) << "GPU booked twice";
+        taken[t.place.node.index()] |= t.place.gpus;
+      }
+      ASSERT_TRUE(active == 0 || active >= specs_[i].min_tasks) << "partial gang of job " << i;
+      ASSERT_TRUE(active == 0 || leaving == 0) << "job " << i << " runs and leaves";
+    }
+  }
+
+  Prng random_;
+  World world_;
+  std::vector<QueueId> queues_;
+  std::vector<JobId> jobs_;
+  std::vector<JobSpec> specs_;
+  Instant now_;
+};
+
+TEST(Scheduler, KeepsItsPromisesInARandomLife) {
+  for (const Order order : {Order::kFifo, Order::kFifoSkip, Order::kFair, Order::kStint}) {
+    for (const Backfill backfill : {Backfill::kNone, Backfill::kEasy, Backfill::kConservative}) {
+      for (uint64_t seed = 1; seed <= 4; ++seed) {
+        SCOPED_TRACE(testing::Message() << name_of(order) << ", " << name_of(backfill) << ", seed " << seed);
+        Policy policy = plain(order);
+        policy.backfill = backfill;
+        RandomLife life(policy, seed);
+        life.run(300);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+/// A pool of jobs with limits that end at or before them.
+class LimitedLife {
+ public:
+  LimitedLife(Backfill backfill, uint64_t seed) : random_(seed), world_(policy(backfill), 5) {}
+
+  void run() {
+    for (int64_t second = 0; second < 4000; ++second) {
+      std::vector<Event> events;
+      for (size_t j = 0; j < ends_.size(); ++j)
+        if (ends_[j] == second) events.push_back(event(EventKind::kFinished, JobId(static_cast<uint32_t>(j))));
+      if (second < 3000 && random_.below(9) == 0) events.push_back(event(EventKind::kSubmit, new_job()));
+      if (events.empty()) continue;
+      world_.step(at(second), events);
+      for (const World::Decided& d : world_.last) {
+        if (d.kind != DecisionKind::kStart) continue;
+        backfilled += d.reason == Reason::kBackfill ? 1 : 0;
+        ends_[d.job.index()] = second + durations_[d.job.index()];
+        ASSERT_LE(second, promised_[d.job.index()]) << "job " << d.job.index() << " was delayed";
+      }
+      note_promises();
+    }
+  }
+
+  int backfilled = 0;
+
+ private:
+  static Policy policy(Backfill backfill) {
+    Policy p = plain(Order::kFifo);
+    p.backfill = backfill;
+    return p;
+  }
+
+  JobId new_job() {
+    constexpr int kSizes[] = {1, 2, 3, 4, 6, 8};
+    JobSpec spec = world_.job(kSizes[random_.below(std::size(kSizes))]);
+    if (random_.below(5) == 0) spec = world_.job(8, static_cast<int>(1 + random_.below(5)));
+    const auto limit = static_cast<int64_t>(5 + random_.below(random_.below(3) == 0 ? 400 : 60));
+    spec.time_limit = Duration::seconds(limit);
+    durations_.push_back(random_.below(2) == 0 ? limit : 1 + static_cast<int64_t>(random_.below(static_cast<uint64_t>(limit))));
+    ends_.push_back(-1);
+    promised_.push_back(INT64_MAX);
+    return world_.scheduler.add(spec);
+  }
+
+  /// Of the first in order: the promise every backfill must keep.
+  void note_promises() {
+    for (size_t j = 0; j < ends_.size(); ++j) {
+      if (ends_[j] >= 0) continue;
+      const Explanation why = world_.scheduler.explain(JobId(static_cast<uint32_t>(j)));
+      if (why.standing != Standing::kReserved) continue;
+      promised_[j] = std::min(promised_[j], why.starts_at->seconds());
+      return;
+    }
+  }
+
+  Prng random_;
+  World world_;
+  std::vector<int64_t> durations_;
+  std::vector<int64_t> ends_;
+  std::vector<int64_t> promised_;
+};
+
+TEST(Scheduler, BackfillNeverDelaysTheReservedJob) {
+  for (const Backfill backfill : {Backfill::kEasy, Backfill::kConservative}) {
+    int backfilled = 0;
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      SCOPED_TRACE(testing::Message() << name_of(backfill) << ", seed " << seed);
+      LimitedLife life(backfill, seed);
+      life.run();
+      if (testing::Test::HasFatalFailure()) return;
+      backfilled += life.backfilled;
+    }
+    EXPECT_GT(backfilled, 100);
+  }
+}
+
+TEST(Scheduler, ACopyGoesOnAlike) {
+  RandomLife life(plain(Order::kStint), 9);
+  life.run(150);
+  RandomLife copy = life;
+  EXPECT_EQ(copy.scheduler().fingerprint(), life.scheduler().fingerprint());
+  life.run(100);
+  const uint64_t after = life.scheduler().fingerprint();
+  EXPECT_NE(copy.scheduler().fingerprint(), after);
+  copy.run(100);
+  EXPECT_EQ(copy.scheduler().fingerprint(), after);
+}
+
+}  // namespace
+}  // namespace stint::sched
