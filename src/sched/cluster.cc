@@ -214,7 +214,8 @@ bool Cluster::could_ever_fit(const Facts& facts, const Request& request, NodeId 
   for (const Label& wanted : request.node_labels)
     if (!contains(labels, wanted)) return false;
   const int32_t gpus = node.whole_gpus ? node.gpus : 0;
-  if (facts.gpus > gpus || ((facts.milli > 0 || facts.gpu_memory > 0) && gpus == 0)) return false;
+  const bool shares = facts.milli > 0 || facts.gpu_memory > 0;
+  if (facts.gpus > gpus || (shares && (gpus == 0 || !node.shared_gpus))) return false;
   if (facts.gpu_memory > 0 && facts.gpu_memory > node.gpu_memory.count()) return false;
   if (facts.cpu_milli > node.cpu_milli || facts.memory_bytes > node.memory.count() || node.max_tasks < 1) return false;
   if (facts.mig.empty()) return true;

@@ -54,6 +54,8 @@ struct ClusterNode {
   int32_t max_tasks = 1 << 20;
   std::vector<Label> labels;  ///< label "node" is the node's name unless given
   bool whole_gpus = true;     ///< false: GPUs are given out as MIG instances only
+  /// false: no fractions and no shares of GPU memory, as where what looks like a GPU is itself a MIG instance.
+  bool shared_gpus = true;
   /// Instances that exist and stay as they are (profile, how many).
   std::vector<MigAsk> static_mig;
   /// GPUs nobody uses are cut into instances as needed; takes effect where the model's MIG geometry is known.

@@ -42,7 +42,7 @@ struct PlaceRules {
 };
 
 /// Looks at every node of the scope. With Room::kComing nodes where the task could run at once come first.
-/// Ties: the node added first.
+/// Ties: the same order by what is free now, then the node added first.
 std::optional<Place> pick_by_rules(const Cluster& cluster, RequestId r, Room room, const Scope& scope, const PlaceRules& rules);
 
 }  // namespace stint::sched

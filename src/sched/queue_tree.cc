@@ -215,9 +215,11 @@ QueueTree::Branches QueueTree::branches(QueueId a, QueueId b) const {
   return {a, b};
 }
 
-bool QueueTree::above_share(QueueId q) const {
-  const Queue& queue = queues_[q.index()];
-  return std::any_of(kResources.begin(), kResources.end(), [&](auto r) { return queue.held.*r > queue.share.*r; });
+/// What it would take does not count yet; what it would lose is gone already.
+bool QueueTree::above_share(const Next& next) const {
+  const Queue& queue = queues_[next.queue.index()];
+  return std::any_of(kResources.begin(), kResources.end(),
+                     [&](auto r) { return queue.held.*r + std::min<int64_t>(next.take.*r, 0) > queue.share.*r; });
 }
 
 bool QueueTree::stays_deserved(const Next& next) const {
@@ -247,8 +249,8 @@ int QueueTree::compare_dominant(const Next& a, const Next& b) const {
 
 int QueueTree::compare(const Next& a, const Next& b) const {
   if (a.queue == b.queue) return 0;
-  const bool above_a = above_share(a.queue);
-  const bool above_b = above_share(b.queue);
+  const bool above_a = above_share(a);
+  const bool above_b = above_share(b);
   if (above_a != above_b) return above_a ? 1 : -1;
   const bool deserved_a = stays_deserved(a);
   const bool deserved_b = stays_deserved(b);

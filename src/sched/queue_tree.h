@@ -94,7 +94,7 @@ class QueueTree {
   };
   void apply(QueueId q, const Amounts& amounts, bool preemptible, int64_t times);
   void divide_level(QueueId parent, const Amounts& total);
-  [[nodiscard]] bool above_share(QueueId q) const;
+  [[nodiscard]] bool above_share(const Next& next) const;
   [[nodiscard]] bool stays_deserved(const Next& next) const;
   [[nodiscard]] int compare_dominant(const Next& a, const Next& b) const;
 

@@ -16,6 +16,11 @@ struct Outcome {
   std::vector<size_t> used;  // chunks that do not just stay, ascending
 };
 
+/// Whole GPUs of one node are as good as each other; a shared GPU and a MIG instance are places of their own.
+bool stays(const Place& before, const Place& after) {
+  return before.node == after.node && (before.milli == 0 || before.gpus == after.gpus);
+}
+
 class RoomSearch {
  public:
   RoomSearch(State& state, JobId job, VictimLine& line, const RoomRules& rules)
@@ -119,32 +124,30 @@ std::optional<Outcome> RoomSearch::attempt(size_t k, const std::vector<size_t>& 
   Outcome out;
   {
     Transaction trial(state_);
-    std::vector<std::pair<TaskId, NodeId>> before;
-    for (const size_t i : chunks)
+    std::vector<std::vector<Place>> before;
+    for (const size_t i : chunks) {
+      before.emplace_back();
       for (const TaskId t : seen_[i].tasks) {
-        before.emplace_back(t, state_.cluster().task(t).place.node);
+        before.back().push_back(state_.cluster().task(t).place);
         state_.leave(t);
       }
+    }
     if (!state_.place(std::span(tasks_).first(k), Room::kComing)) return std::nullopt;
-    std::vector<JobId> stopped;  // jobs whose last chunk could not be placed again
+    std::vector<JobId> stopped;
     for (size_t c = chunks.size(); c-- > 0;) {
       const VictimChunk& chunk = seen_[chunks[c]];
-      const bool alone = std::find(stopped.begin(), stopped.end(), chunk.job) != stopped.end();
-      if (alone || !place_again(chunk)) {
-        if (rules_.everybody_placed) return std::nullopt;
-        stopped.push_back(chunk.job);
-        out.victims.push_back(chunk);
-        out.used.push_back(chunks[c]);
+      const bool all_gone = std::find(stopped.begin(), stopped.end(), chunk.job) != stopped.end();
+      if (!all_gone && place_again(chunk)) {
+        const size_t moved = out.moved.size();
+        for (size_t i = 0; i < chunk.tasks.size(); ++i)
+          if (!stays(before[c][i], state_.cluster().task(chunk.tasks[i]).place)) out.moved.push_back(chunk.tasks[i]);
+        if (out.moved.size() > moved) out.used.push_back(chunks[c]);
         continue;
       }
-      bool moves = false;
-      for (const auto& [t, node] : before)
-        if (std::find(chunk.tasks.begin(), chunk.tasks.end(), t) != chunk.tasks.end() &&
-            state_.cluster().task(t).place.node != node) {
-          out.moved.push_back(t);
-          moves = true;
-        }
-      if (moves) out.used.push_back(chunks[c]);
+      if (rules_.everybody_placed) return std::nullopt;
+      if (chunk.last) stopped.push_back(chunk.job);
+      out.victims.push_back(chunk);
+      out.used.push_back(chunks[c]);
     }
   }
   std::reverse(out.victims.begin(), out.victims.end());

@@ -36,6 +36,7 @@ void add_nodes(const ClusterCase& c, CaseWorld& world) {
     node.max_tasks = n.max_tasks;
     node.labels = n.labels;
     node.whole_gpus = n.mig_strategy != "mixed";
+    node.shared_gpus = n.mig_strategy != "single";
     node.static_mig = n.mig;
     world.node_ids[n.name] = world.state.cluster().add_node(node);
   }
