@@ -52,7 +52,7 @@ bool QuotaTrial::uses_short_cell(size_t w) const {
 bool QuotaTrial::gives_way(size_t w, GivesWay rule) const {
   const QuotaWorkload& in = incoming_.workload;
   switch (rule) {
-    case GivesWay::kNever: return false;
+    case GivesWay::kNobody: return false;
     case GivesWay::kAny: return true;
     case GivesWay::kLowerPriority: return admitted_[w].priority < in.priority;
     case GivesWay::kLowerOrNewerEqual:

@@ -34,7 +34,7 @@ class Collector {
     for (size_t w = 0; w < trial_.admitted_count(); ++w)
       if (trial_.same_queue(w) && trial_.uses_short_cell(w) && trial_.gives_way(w, trial_.incoming().policy.within_queue))
         out_.push_back({w, Kind::kSameQueue, {}});
-    if (trial_.incoming().policy.within_cohort != GivesWay::kNever) climb(queue);
+    if (trial_.incoming().policy.within_cohort != GivesWay::kNobody) climb(queue);
     std::sort(out_.begin(), out_.end(), [&](const Candidate& a, const Candidate& b) {
       const bool evicted_a = trial_.admitted(a.workload).already_evicted, evicted_b = trial_.admitted(b.workload).already_evicted;
       if (evicted_a != evicted_b) return evicted_a;

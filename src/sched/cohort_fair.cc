@@ -94,6 +94,9 @@ class FairChoice {
 
   std::vector<QuotaVictim> choose() {
     trial_.book_incoming();
+    // A queue that stays within its own takes back what it has lent.
+    if (trial_.tree().within_nominal(trial_.incoming().workload.queue, trial_.incoming().short_cells))
+      reason_ = VictimReason::kReclaim;
     const bool fits = first_pass(candidates_of(trial_)) || (rules_.size() > 1 && second_pass());
     trial_.unbook_incoming();
     if (fits) trial_.give_back_unneeded(victims_, QuotaTrial::Borrowing::kAllowed);
@@ -119,7 +122,7 @@ class FairChoice {
         const BorrowedShare theirs_after = shares_with(queue).theirs;
         trial_.put_back(*w);
         if (allows(rules_[0], before, theirs_after)) {
-          if (take(*w, VictimReason::kFairSharing)) return true;
+          if (take(*w, reason_)) return true;
           break;  // shares have changed: another queue may be first now
         }
         refused_.push_back(*w);
@@ -135,7 +138,7 @@ class FairChoice {
       const QuotaNodeId queue = trial_.admitted(*next).queue;
       const Shares now = shares_with(queue);
       targets.drop_queue(queue);
-      if (allows(rules_[1], now, now.theirs) && take(*next, VictimReason::kFairSharing)) return true;
+      if (allows(rules_[1], now, now.theirs) && take(*next, reason_)) return true;
     }
     return false;
   }
@@ -166,6 +169,7 @@ class FairChoice {
   std::span<const FairRule> rules_;
   std::vector<QuotaVictim> victims_;
   std::vector<size_t> refused_;
+  VictimReason reason_ = VictimReason::kFairSharing;  // of victims in other queues
 };
 
 }  // namespace

@@ -19,12 +19,12 @@
 
 namespace stint::sched {
 
-enum class GivesWay : uint8_t { kNever, kLowerPriority, kLowerOrNewerEqual, kAny };
+enum class GivesWay : uint8_t { kNobody, kLowerPriority, kLowerOrNewerEqual, kAny };
 
 /// Of the queue the incoming workload is submitted to.
 struct QuotaPreemption {
-  GivesWay within_queue = GivesWay::kNever;    ///< kAny is not meant here
-  GivesWay within_cohort = GivesWay::kNever;   ///< workloads of other queues, which borrow
+  GivesWay within_queue = GivesWay::kNobody;   ///< kAny is not meant here
+  GivesWay within_cohort = GivesWay::kNobody;  ///< workloads of other queues, which borrow
   bool while_borrowing = false;                ///< may others' workloads be taken although the queue then borrows itself?
   std::optional<int32_t> borrow_max_priority;  ///< …then only those of at most this priority, and lower than the incoming one's
 };
