@@ -135,6 +135,15 @@ TEST(Cluster, SaysWhyARequestDoesNotFit) {
   EXPECT_EQ(b.cluster.why_not(b.cluster.intern(Request{}), n, Room::kFree), Misfit::kUnusable);
 }
 
+TEST(Cluster, ANodeMayRefuseSharesOfItsGpus) {
+  Bench b;
+  ClusterNode node = machine("n", 2);
+  node.shared_gpus = false;
+  const NodeId n = b.cluster.add_node(node);
+  EXPECT_EQ(b.cluster.why_not(b.cluster.intern(fraction(100)), n, Room::kFree), Misfit::kConstraint);
+  EXPECT_EQ(b.cluster.why_not(b.cluster.intern(whole(2)), n, Room::kFree), Misfit::kFits);
+}
+
 TEST(Cluster, StaticMigInstancesAreCounted) {
   Bench b;
   ClusterNode node = machine("n", 1);

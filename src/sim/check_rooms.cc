@@ -91,6 +91,7 @@ std::string CheckedRooms::take_gpus(Room& room, const sched::ClusterNode& node, 
   if (milli == 0 && (count != request.gpus || place.milli != 0))
     return fmt::format("asked for {} GPUs, given {} ({} milli)", request.gpus, count, place.milli);
   if (count > 0 && !node.whole_gpus) return fmt::format("node '{}' gives out MIG instances only", node.name);
+  if (milli > 0 && !node.shared_gpus) return fmt::format("node '{}' gives out no shares of its GPUs", node.name);
   for (int g = 0; g < node.gpus; ++g) {
     if ((place.gpus >> g & 1) == 0) continue;
     int32_t& free = room.gpu_milli[static_cast<size_t>(g)];
