@@ -1,21 +1,20 @@
 #include "sched/open_nodes.h"
 
+#include <algorithm>
+
 namespace stint::sched {
 namespace {
 
-/// Bit per GPU that is wholly free in the record.
-uint64_t whole_gpus(const NodeRecord& node) {
-  uint64_t mask = 0;
-  for (size_t g = 0; g < kMaxGpusPerNode; ++g)
-    mask |= uint64_t{node.gpu_free[g] == kMilli} << g;
-  return mask;
-}
-
+/// Bit per GPU that is wholly free and promised to nobody.
 uint64_t open_gpus(const Cluster& cluster, NodeId n) {
   const NodeRecord& free = cluster.free()[n];
   const NodeRecord& coming = cluster.coming()[n];
   if (!free.usable || free.tasks_free <= 0 || coming.tasks_free <= 0) return 0;
-  return whole_gpus(free) & whole_gpus(coming);
+  if (free.whole_free == 0 || coming.whole_free == 0) return 0;
+  uint64_t mask = 0;
+  for (size_t g = 0; g < static_cast<size_t>(free.gpus); ++g)
+    mask |= static_cast<uint64_t>(free.gpu_free[g] == kMilli && coming.gpu_free[g] == kMilli) << g;
+  return mask;
 }
 
 }  // namespace
@@ -31,7 +30,8 @@ void OpenNodes::catch_up(const Cluster& cluster) {
     return;
   }
   look_at(cluster, free.nodes);
-  look_at(cluster, coming.nodes);
+  // A start or an end changes both tables alike: then the logs are the same.
+  if (!std::equal(free.nodes.begin(), free.nodes.end(), coming.nodes.begin(), coming.nodes.end())) look_at(cluster, coming.nodes);
 }
 
 void OpenNodes::look_at(const Cluster& cluster, std::span<const NodeId> nodes) {

@@ -14,7 +14,8 @@ bool exceeds(int64_t held, int64_t wanted, const std::optional<int64_t>& bound) 
 }
 
 bool exceeds(const Amounts& held, const Amounts& wanted, const QueueAmounts& bound) {
-  return exceeds(held.gpu_milli, wanted.gpu_milli, bound.gpu_milli) || exceeds(held.cpu_milli, wanted.cpu_milli, bound.cpu_milli) ||
+  return exceeds(held.gpu_milli, wanted.gpu_milli, bound.gpu_milli) ||
+         exceeds(held.cpu_milli, wanted.cpu_milli, bound.cpu_milli) ||
          exceeds(held.memory_bytes, wanted.memory_bytes, bound.memory_bytes);
 }
 
@@ -33,6 +34,7 @@ QueueId QueueUsage::add(const QueueSpec& spec) {
   queue.spec = spec;
   queue.depth = spec.parent.valid() ? queues_[spec.parent.index()].depth + 1 : 0;
   queue.weight_milli = std::llround(spec.over_quota_weight * 1000);
+  any_deserved_ = any_deserved_ || spec.deserved.gpu_milli.has_value();
   number_leaves();
   return id;
 }
@@ -63,10 +65,23 @@ int64_t QueueUsage::missing_gpu_milli(QueueId at, const Amounts& wanted, bool pr
   return std::max<int64_t>(missing, 0);
 }
 
+bool QueueUsage::may_reclaim(QueueId taker, const Amounts& wanted, QueueId from, const std::vector<int64_t>& taken) const {
+  if (taker == from) return false;
+  const auto [a, b] = branches(taker.index(), from.index());
+  const Queue& x = queues_[a];
+  const Queue& y = queues_[b];
+  if (a == b || !x.spec.deserved.gpu_milli || x.held.gpu_milli + wanted.gpu_milli > *x.spec.deserved.gpu_milli) return false;
+  return y.held.gpu_milli - taken[b] > y.spec.deserved.gpu_milli.value_or(0);
+}
+
 int QueueUsage::compare(QueueId a, QueueId b) const {
-  uint32_t x = a.index();
-  uint32_t y = b.index();
-  if (x == y) return 0;
+  if (a == b) return 0;
+  const auto [x, y] = branches(a.index(), b.index());
+  return compare_siblings(x, y);
+}
+
+/// The siblings through which two leaves part.
+std::pair<uint32_t, uint32_t> QueueUsage::branches(uint32_t x, uint32_t y) const {
   while (queues_[x].depth > queues_[y].depth)
     x = queues_[x].spec.parent.index();
   while (queues_[y].depth > queues_[x].depth)
@@ -75,7 +90,7 @@ int QueueUsage::compare(QueueId a, QueueId b) const {
     x = queues_[x].spec.parent.index();
     y = queues_[y].spec.parent.index();
   }
-  return compare_siblings(x, y);
+  return {x, y};
 }
 
 int QueueUsage::compare_siblings(uint32_t a, uint32_t b) const {

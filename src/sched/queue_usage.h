@@ -27,6 +27,12 @@ class QueueUsage {
   /// The queue (this one or one above) whose limit a job would break; not valid = none. Preemptible jobs stay within
   /// limits; the others, all of them together, also within what the queue deserves.
   [[nodiscard]] QueueId limiting(QueueId q, const Amounts& wanted, bool preemptible) const;
+  /// May a queue take back room from another? Between the two siblings through which they part: with `wanted` more the
+  /// taker's side stays within what it deserves; the other side holds more than it deserves, `taken` (by queue) not counted.
+  [[nodiscard]] bool may_reclaim(QueueId taker, const Amounts& wanted, QueueId from, const std::vector<int64_t>& taken) const;
+  /// Is there anything to reclaim for: does any queue deserve something?
+  [[nodiscard]] bool any_deserved() const { return any_deserved_; }
+
   /// By how many milli-GPU the limit of `at` would have to be raised.
   [[nodiscard]] int64_t missing_gpu_milli(QueueId at, const Amounts& wanted, bool preemptible) const;
 
@@ -52,12 +58,14 @@ class QueueUsage {
     Amounts held_firm;  // by jobs that cannot be preempted
     Range slots;
   };
+  [[nodiscard]] std::pair<uint32_t, uint32_t> branches(uint32_t x, uint32_t y) const;
   [[nodiscard]] int compare_siblings(uint32_t a, uint32_t b) const;
   void number_leaves();
   void number_below(const std::vector<std::vector<uint32_t>>& children, uint32_t q);
 
   std::vector<Queue> queues_;
   std::vector<QueueId> leaves_;
+  bool any_deserved_ = false;
 };
 
 }  // namespace stint::sched

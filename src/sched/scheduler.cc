@@ -38,6 +38,8 @@ JobId Scheduler::add(const JobSpec& job) {
   CHECK(job.queue.valid() && job.queue.index() < s.queues.size(), "job without a queue");
   const JobId id(static_cast<uint32_t>(s.jobs.size()));
   s.specs.push_back(job);
+  s.lowest_priority = std::min(s.lowest_priority, job.priority);
+  s.highest_priority = std::max(s.highest_priority, job.priority);
   JobRecord& record = s.jobs.emplace_back();
   record.shape = s.shapes.intern(job, s.cluster);
   record.queue = job.queue;
@@ -49,6 +51,12 @@ JobId Scheduler::add(const JobSpec& job) {
     s.cluster.add_task(id, own.request, own.group, own.priority);
   }
   return id;
+}
+
+void Scheduler::reserve(size_t jobs) {
+  impl_->specs.reserve(impl_->specs.size() + jobs);
+  impl_->jobs.reserve(impl_->jobs.size() + jobs);
+  impl_->cluster.reserve_tasks(impl_->cluster.tasks().size() + jobs);
 }
 
 std::span<const Decision> Scheduler::step(Instant now, std::span<const Event> events) {
@@ -83,7 +91,8 @@ Instant Scheduler::next_wakeup() const {
   if (s.pending.count() > 0 && !s.level_timers.empty()) next = std::min(next, s.level_timers.front().at);
   if (s.policy.order == Order::kSrtf) return next;  // tries again with every event
   for (const ShapeId shape : s.pending.shapes())
-    if (shape.index() < s.retry_at.size() && s.retry_at[shape.index()] > s.now) next = std::min(next, s.retry_at[shape.index()]);
+    if (shape.index() < s.attempted.size() && s.attempted[shape.index()].again > s.now)
+      next = std::min(next, s.attempted[shape.index()].again);
   return next;
 }
 
@@ -134,11 +143,13 @@ void Scheduler::Impl::charge(JobId j, const Amounts& amounts, int sign) {
 /// Takes `j` off the nodes entirely; its tasks become `then`.
 void Scheduler::Impl::release(JobId j, TaskState then) {
   JobRecord& r = jobs[j.index()];
-  Amounts given_back;
+  const Shape& shape = shapes[r.shape];
+  const bool all = r.running == shape.tasks;  // the usual case: the sum is known
+  Amounts given_back = all ? shape.total : Amounts();
   for (TaskId t = first_task(j); t != end_task(j); t = next(t)) {
     const Task& task = cluster.task(t);
     if (!task.on_node()) continue;
-    if (task.active()) add_to(given_back, cluster.amounts(task.request));
+    if (!all && task.active()) add_to(given_back, cluster.amounts(task.request));
     cluster.gone(t, then);
   }
   if (r.phase == Phase::kHeld) std::erase(held, j);
@@ -153,7 +164,7 @@ void Scheduler::Impl::stop_serving(JobId j) {
   JobRecord& r = jobs[j.index()];
   if (r.phase != Phase::kRunning) return;
   r.served += now - r.started;
-  if (is_preemptive(policy.order)) running.erase({.rank = r.rank, .job = j});
+  if (ranks_running()) running.erase({.rank = r.rank, .job = j});
   if (r.latest_end != kNever) ends.erase({.rank = {.major = 0, .minor = r.latest_end.ns()}, .job = j});
 }
 

@@ -36,6 +36,9 @@ class Scheduler {
   /// Makes a job known; it asks to run with its kSubmit event. Ids are given in order of call.
   JobId add(const JobSpec& job);
 
+  /// Makes room for so many more jobs: saves time where their number is known.
+  void reserve(size_t jobs);
+
   /// Applies `events` in the order of decision.h and decides until nothing more can be decided.
   /// @param now  never before the last call's. @return valid until the next call.
   std::span<const Decision> step(Instant now, std::span<const Event> events);

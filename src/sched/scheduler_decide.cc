@@ -105,8 +105,9 @@ Scope Scheduler::Impl::unclaimed(const Scope& scope) {
 /// Runs those tasks of a plain job that do not run yet and fit, largest first, each on the fullest node.
 Amounts Scheduler::Impl::place_tasks(JobId j, int32_t at_most) {
   JobRecord& r = jobs[j.index()];
+  const Shape& shape = shapes[r.shape];
   Amounts placed;
-  for (const int32_t offset : shapes[r.shape].order) {
+  for (const int32_t offset : shape.order) {
     if (at_most == 0) break;
     const TaskId t(r.first_task + static_cast<uint32_t>(offset));
     const RequestId request = cluster.task(t).request;
@@ -121,7 +122,7 @@ Amounts Scheduler::Impl::place_tasks(JobId j, int32_t at_most) {
     cluster.run(t, place, now);
     open.catch_up(cluster);
     add_place(place);
-    add_to(placed, cluster.amounts(request));
+    add_to(placed, shape.tasks == 1 ? shape.total : cluster.amounts(request));
     ++r.running;
     --at_most;
   }
@@ -137,7 +138,7 @@ void Scheduler::Impl::began(JobId j) {
   r.started = r.saved = now;
   ++r.starts;
   if (r.running < spec.tasks) growing.push_back(j);
-  if (is_preemptive(policy.order)) rank_running(j);
+  if (ranks_running()) rank_running(j);
   r.latest_end = policy.backfill == Backfill::kNone ? kNever : latest_end(j);
   if (r.latest_end != kNever) ends.insert({.rank = {.major = 0, .minor = r.latest_end.ns()}, .job = j});
   if (spec.time_limit != kUnlimited) set_timer(now + spec.time_limit, j, TimerKind::kLimit);

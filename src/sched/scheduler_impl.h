@@ -63,10 +63,20 @@ struct NodeSketch {
   int32_t leaves = 0;   ///< GPUs that victims would leave
   int32_t claimed = 0;  ///< GPUs the waiting job would take
 };
+struct Victim {
+  JobId job;
+  Reason reason = Reason::kPriority;
+};
+/// No use looking for victims for this job again before that.
+struct Attempted {
+  JobId job;
+  Instant again;
+};
 struct VictimSketch {
   std::vector<NodeSketch> nodes;
-  std::vector<NodeId> touched;                     ///< nodes that differ from nothing, as they were found
-  std::vector<JobId> victims;                      ///< first to give way first
+  std::vector<NodeId> touched;  ///< nodes that differ from nothing, as they were found
+  std::vector<Victim> victims;  ///< first to give way first
+  std::vector<int64_t> taken;   ///< by queue: milli-GPU that victims of it, and of those below, would give back
   std::vector<std::pair<NodeId, int32_t>> chosen;  ///< node and GPUs per task, in placing order
 
   void begin(size_t node_count) {
@@ -124,9 +134,11 @@ struct Scheduler::Impl {
   std::vector<Reservation> reservations;       ///< of waiting jobs, first in order first
   std::vector<uint32_t> passed;                ///< by shape: the pass of backfill it was last tried in
   uint32_t pass = 0;
-  std::vector<uint64_t> failed_at;  ///< by shape: `room_made` when its tasks were last tried in vain
-  uint64_t room_made = 1;           ///< grows whenever something leaves a node or a node comes
-  std::vector<Instant> retry_at;    ///< by shape: no use trying to preempt for it before
+  std::vector<uint64_t> failed_at;      ///< by shape: `room_made` when its tasks were last tried in vain
+  uint64_t room_made = 1;               ///< grows whenever something leaves a node or a node comes
+  std::vector<Attempted> attempted;     ///< by shape: the last vain search for victims
+  int32_t lowest_priority = INT32_MAX;  ///< of all jobs ever added
+  int32_t highest_priority = INT32_MIN;
   Instant now;
 
   std::vector<Event> events;        ///< scratch: this step's, sorted
@@ -172,15 +184,26 @@ struct Scheduler::Impl {
   void began(JobId j);
 
   // scheduler_preempt.cc
+  bool ranks_running() const { return is_preemptive(policy.order) || policy.preempt || policy.reclaim; }
+  bool other_grounds() const;
   bool preempt();
+  std::optional<ShapeId> pick_blocked() const;
   bool stop_others_for(JobId j);
   Rank victim_bound(JobId j) const;
   Rank running_rank(JobId j) const;
-  bool may_stop(JobId j, JobId victim) const;
+  std::optional<Reason> ground_to_stop(JobId j, JobId victim, const Rank& bound) const;
+  bool find_victims(JobId j, NodeBuckets::Counts& counts);
+  bool find_victims_in_detail(JobId j);
+  void hold_detail(JobId j);
+  bool fits_without(JobId j, std::span<const Victim> victims);
   void add_room_of(JobId victim, NodeBuckets::Counts& counts);
   bool choose_nodes(const Shape& shape);
   bool is_needed(JobId victim);
   void hold_room(JobId j);
+  void begin_to_hold(JobId j);
+  void finish_holding(JobId j);
+  bool nominate_in_detail(JobId j);
+  void add_victim(const Victim& victim);
   int32_t room_then(NodeId n) const;
   void rank_running(JobId j);
   void fire_level_timers();

@@ -1,9 +1,12 @@
-// Preemption by rank: a waiting job takes the room of running jobs that have had more, all or nothing.
+// Preemption: a waiting job takes the room of running ones, all or nothing.
 //
+// On three grounds: a job of its own queue with lower priority; a queue that holds more than it deserves while its own stays
+// within what it deserves (reclaim); under preemptive orders, a job that ranks behind it because it has had more.
 // Running jobs are looked at from the one that should give way first; each adds the room it would leave, until the waiting
 // job fits. Then only those on the chosen nodes are stopped, without those that turn out not to be needed. The freed room is
 // promised to the waiting job; it starts when the last of them has left.
-// No A↔B loops: whom a job may stop ranks behind it by more than a margin, and has run for a quantum since its last start.
+// No A↔B loops: priority and what is deserved order jobs strictly; whom a job may stop by rank ranks behind it by more than
+// a margin, and has run for a quantum since its last start.
 #include <algorithm>
 
 #include "sched/scheduler_impl.h"
@@ -15,6 +18,7 @@ constexpr Duration kMargin = Duration::minutes(10);
 constexpr Duration kShortestQuantum = Duration::minutes(2);
 constexpr int64_t kQuantumPerRestart = 5;  // at most a sixth of the time goes into restarts
 constexpr Duration kRetry = Duration::minutes(1);
+constexpr size_t kMostVictimsInDetail = 64;  // each costs a trial
 
 }  // namespace
 
@@ -26,23 +30,37 @@ Rank Scheduler::Impl::victim_bound(JobId j) const {
   return {.major = rank.major, .minor = rank.minor + kMargin.count_ns()};
 }
 
+/// Where a running job stands among those that may have to give way: the last gives way first. Without ranks of its own
+/// the order has lower priority, then the younger start, last.
 Rank Scheduler::Impl::running_rank(JobId j) const {
   const JobRecord& r = jobs[j.index()];
-  const Duration so_far = r.served + (now - r.started);
-  Rank rank = rank_of(policy, specs[j.index()], {.submitted = r.submitted, .served = so_far});
+  const JobSpec& spec = specs[j.index()];
+  if (!is_preemptive(policy.order)) return {.major = -spec.priority, .minor = r.started.ns()};
+  Rank rank = rank_of(policy, spec, {.submitted = r.submitted, .served = r.served + (now - r.started)});
   if (policy.order == Order::kSrtf) rank.minor += now.ns();
   return rank;
 }
 
-bool Scheduler::Impl::may_stop(JobId j, JobId victim) const {
+/// Could anybody be stopped for another reason than rank?
+bool Scheduler::Impl::other_grounds() const {
+  return (policy.preempt && lowest_priority < highest_priority) || (policy.reclaim && queues.any_deserved());
+}
+
+std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, const Rank& bound) const {
   const JobRecord& r = jobs[j.index()];
   const JobRecord& v = jobs[victim.index()];
   const JobSpec& spec = specs[victim.index()];
-  if (v.phase != Phase::kRunning || !spec.preemptible || !shapes[v.shape].plain) return false;
-  Duration least = spec.min_runtime;
-  if (policy.order == Order::kStint) least = std::max({least, kShortestQuantum, spec.checkpoint.restart * kQuantumPerRestart});
-  if (now - v.started < least) return false;
-  return r.queue == v.queue || queue_rule(policy.order) == QueueRule::kOneLine || queues.compare(r.queue, v.queue) < 0;
+  const Duration ran = now - v.started;
+  if (v.phase != Phase::kRunning || !spec.preemptible || ran < spec.min_runtime) return std::nullopt;
+  if (policy.preempt && r.queue == v.queue && spec.priority < specs[j.index()].priority) return Reason::kPriority;
+  if (policy.reclaim && queues.any_deserved() && queues.may_reclaim(r.queue, shapes[r.shape].total, v.queue, sketch.taken))
+    return Reason::kReclaim;
+  if (!is_preemptive(policy.order) || !policy.preempt || v.rank <= bound) return std::nullopt;
+  const Duration quantum = std::max(kShortestQuantum, spec.checkpoint.restart * kQuantumPerRestart);
+  if (policy.order == Order::kStint && ran < quantum) return std::nullopt;
+  const bool its_turn =
+      r.queue == v.queue || queue_rule(policy.order) == QueueRule::kOneLine || queues.compare(r.queue, v.queue) < 0;
+  return its_turn ? std::optional(Reason::kPriority) : std::nullopt;
 }
 
 /// Puts a job that runs in its place among the running, and sets the clock for its next level.
@@ -72,44 +90,141 @@ void Scheduler::Impl::fire_level_timers() {
 
 /// Tries the heads of the shapes that do not fit, first in order first. @return true when something was decided.
 bool Scheduler::Impl::preempt() {
-  if (!policy.preempt || !is_preemptive(policy.order)) return false;
-  if (retry_at.size() < shapes.size()) retry_at.resize(shapes.size());
+  if (pending.count() == 0 || !ranks_running() || (!is_preemptive(policy.order) && !other_grounds())) return false;
+  attempted.resize(shapes.size());
+  const std::optional<ShapeId> s = pick_blocked();
+  if (!s) return false;
+  const JobId j = pending.head(*s)->job;
+  if (close_if_limited(j)) return true;
+  if (!stop_others_for(j))
+    attempted[s->index()] = {.job = j, .again = now + (policy.order == Order::kSrtf ? Duration::nanoseconds(1) : kRetry)};
+  return true;
+}
+
+/// The shape whose head goes first, of those for which victims were not just looked for in vain.
+std::optional<ShapeId> Scheduler::Impl::pick_blocked() const {
   std::optional<ShapeId> best;
   for (const ShapeId s : pending.shapes()) {
-    if (!pending.head(s) || !shapes[s].plain || retry_at[s.index()] > now) continue;
+    const std::optional<Waiting> head = pending.head(s);
+    const Attempted& last = attempted[s.index()];
+    if (!head || (last.again > now && last.job == head->job)) continue;
     if (!best || pending.head_before(queues, s, *best)) best = s;
   }
-  if (!best) return false;
-  const Waiting head = *pending.head(*best);
-  const JobRecord& r = jobs[head.job.index()];
-  const QueueId limited = queues.limiting(r.queue, shapes[*best].total, shapes[*best].preemptible);
-  if (limited.valid())
-    pending.close(queues, r.queue, *best, limited);
-  else if (!stop_others_for(head.job))
-    retry_at[best->index()] = now + (policy.order == Order::kSrtf ? Duration::nanoseconds(1) : kRetry);
-  return true;
+  return best;
 }
 
 bool Scheduler::Impl::stop_others_for(JobId j) {
   const Shape& shape = shapes[jobs[j.index()].shape];
-  const Rank bound = victim_bound(j);
   sketch.begin(cluster.node_count());
+  if (queues.any_deserved()) sketch.taken.assign(queues.size(), 0);
+  if (!shape.plain) {
+    if (!find_victims_in_detail(j)) return false;
+    hold_detail(j);
+    return true;
+  }
   NodeBuckets::Counts counts = open.buckets().counts();
   for (const Reservation& other : reservations)
     for (const Claim& claim : other.claims)
       if (other.job != j) claim_room(claim.node, claim.gpus, counts);
+  if (!find_victims(j, counts) || !choose_nodes(shape)) return false;
+  hold_room(j);
+  return true;
+}
+
+/// Collects victims until a plain job fits. @param counts  nodes by what is open on them.
+bool Scheduler::Impl::find_victims(JobId j, NodeBuckets::Counts& counts) {
+  const Shape& shape = shapes[jobs[j.index()].shape];
+  const Rank bound = victim_bound(j);
+  const bool by_rank_only = !other_grounds();
   bool fits_then = false;
   running.for_each_from_last([&](const Waiting& candidate) {
-    if (candidate.rank <= bound) return false;
-    if (!may_stop(j, candidate.job)) return true;
-    sketch.victims.push_back(candidate.job);
-    add_room_of(candidate.job, counts);
+    if (by_rank_only && candidate.rank <= bound) return false;
+    const JobId v = candidate.job;
+    const std::optional<Reason> ground = ground_to_stop(j, v, bound);
+    if (!ground || !shapes[jobs[v.index()].shape].plain) return true;
+    add_victim({.job = v, .reason = *ground});
+    add_room_of(v, counts);
     fits_then = OpenNodes::fits(shape, counts);
     return !fits_then;
   });
-  if (!fits_then || !choose_nodes(shape)) return false;
-  hold_room(j);
+  return fits_then;
+}
+
+void Scheduler::Impl::add_victim(const Victim& victim) {
+  sketch.victims.push_back(victim);
+  if (sketch.taken.empty()) return;
+  const JobRecord& v = jobs[victim.job.index()];
+  for (QueueId at = v.queue; at.valid(); at = queues.spec(at).parent)
+    sketch.taken[at.index()] += shapes[v.shape].total.gpu_milli;
+}
+
+/// The same for a job that asks for more than whole GPUs: by trying it on the cluster with the victims gone.
+bool Scheduler::Impl::find_victims_in_detail(JobId j) {
+  const Rank bound = victim_bound(j);
+  bool fits_then = false;
+  running.for_each_from_last([&](const Waiting& candidate) {
+    const std::optional<Reason> ground = ground_to_stop(j, candidate.job, bound);
+    if (!ground) return true;
+    add_victim({.job = candidate.job, .reason = *ground});
+    fits_then = fits_without(j, sketch.victims);
+    return !fits_then && sketch.victims.size() < kMostVictimsInDetail;
+  });
+  if (!fits_then) return false;
+  // Those that should give way last may stay if the job fits without their leaving.
+  for (size_t v = sketch.victims.size(); v-- > 0;) {
+    std::vector<Victim> fewer = sketch.victims;
+    fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(v));
+    if (fits_without(j, fewer)) sketch.victims = std::move(fewer);
+  }
   return true;
+}
+
+/// Would the job fit if these left? Asked by doing it and taking it back.
+bool Scheduler::Impl::fits_without(JobId j, std::span<const Victim> victims) {
+  const Attempt trial(cluster);
+  for (const Victim& victim : victims)
+    for (TaskId t = first_task(victim.job); t != end_task(victim.job); t = next(t))
+      if (cluster.task(t).state == TaskState::kRunning) cluster.leave(t);
+  return nominate_in_detail(j);
+}
+
+bool Scheduler::Impl::nominate_in_detail(JobId j) {
+  const JobSpec& spec = specs[j.index()];
+  const Gang* gang = shapes.gang(spec.gang);
+  const std::vector<TaskId> tasks = next_tasks(cluster, first_task(j), spec.tasks, gang, spec.min_tasks);
+  const PickPlace pick_place = [&](const Cluster& c, RequestId r, Room room, const Scope& scope) {
+    return pick_by_rules(c, r, room, unclaimed(scope), {});
+  };
+  return !tasks.empty() && place_gang(cluster, tasks, gang, tasks_of(j), Room::kComing, pick_place);
+}
+
+void Scheduler::Impl::hold_detail(JobId j) {
+  begin_to_hold(j);
+  for (const Victim& victim : sketch.victims)
+    evict(victim.job, victim.reason, j);
+  CHECK(nominate_in_detail(j), "job {} does not fit although others were stopped for it", j.index());
+  finish_holding(j);
+}
+
+void Scheduler::Impl::begin_to_hold(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
+  r.phase = Phase::kHeld;
+  arrive(j);
+}
+
+/// Its tasks are nominated: counts them.
+void Scheduler::Impl::finish_holding(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  Amounts promised;
+  for (const Task& task : tasks_of(j)) {
+    if (task.state != TaskState::kNominated) continue;
+    ++r.held;
+    add_to(promised, cluster.amounts(task.request));
+  }
+  held.push_back(j);
+  charge(j, promised, 1);
+  open.catch_up(cluster);
 }
 
 /// Counts the GPUs `victim` would leave.
@@ -165,28 +280,22 @@ bool Scheduler::Impl::is_needed(JobId victim) {
 
 /// Stops those in the way and promises the room.
 void Scheduler::Impl::hold_room(JobId j) {
-  JobRecord& r = jobs[j.index()];
-  const Shape& shape = shapes[r.shape];
-  pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
-  r.phase = Phase::kHeld;
-  arrive(j);
+  begin_to_hold(j);
   // Those that should give way last are looked at first: may they stay after all?
   std::reverse(sketch.victims.begin(), sketch.victims.end());
-  std::erase_if(sketch.victims, [&](JobId victim) { return !is_needed(victim); });
-  for (const JobId victim : sketch.victims)
-    evict(victim, Reason::kPriority, j);
+  std::erase_if(sketch.victims, [&](const Victim& victim) { return !is_needed(victim.job); });
+  for (const Victim& victim : sketch.victims)
+    evict(victim.job, victim.reason, j);
+  const Shape& shape = shapes[jobs[j.index()].shape];
   for (size_t i = 0; i < shape.order.size(); ++i) {
-    const TaskId t(r.first_task + static_cast<uint32_t>(shape.order[i]));
+    const TaskId t = TaskId(first_task(j).index() + static_cast<uint32_t>(shape.order[i]));
     const NodeId n = sketch.chosen[i].first;
     std::optional<Place> place = cluster.fit(cluster.task(t).request, n, Room::kComing);
     CHECK(place.has_value(), "job {} does not fit on node {} for which others were stopped", j.index(), n.index());
     place->task = t;
     cluster.nominate(t, *place);
-    ++r.held;
   }
-  held.push_back(j);
-  charge(j, shape.total, 1);
-  open.catch_up(cluster);
+  finish_holding(j);
 }
 
 }  // namespace stint::sched

@@ -306,6 +306,70 @@ TEST(Scheduler, DoesNotStopThoseItWouldNotNeed) {
   EXPECT_EQ(world.leaving.size(), 1U);
 }
 
+TEST(Scheduler, HigherPriorityStopsLowerOfItsQueueOnly) {
+  Policy policy = plain(Order::kFifo);
+  World world(policy, 2);
+  QueueSpec other;
+  other.name = "other";
+  JobSpec low = world.job(8);
+  low.priority = 10;
+  const JobId mine = world.submit(at(0), low);
+  low.queue = world.scheduler.add_queue(other);
+  low.priority = 5;
+  world.submit(at(0), low);
+  const JobId urgent = world.submit(at(60), world.job(2));
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(world.last[0].job, mine);
+  EXPECT_EQ(world.last[0].reason, Reason::kPriority);
+  EXPECT_EQ(world.last[0].for_job, urgent);
+  world.let_go(at(61));
+  EXPECT_TRUE(world.runs(urgent));
+  EXPECT_FALSE(world.runs(mine));  // equal room would do for it only when the other ends; it does not stop it in turn
+}
+
+TEST(Scheduler, AQueueTakesBackWhatItDeserves) {
+  World world(plain(Order::kFair), 1);
+  QueueSpec spec;
+  spec.name = "owner";
+  spec.deserved.gpu_milli = 4000;
+  const QueueId owner = world.scheduler.add_queue(spec);
+  const JobId lent1 = world.submit(at(0), world.job(4));
+  const JobId lent2 = world.submit(at(1), world.job(4));
+  JobSpec own = world.job(3);
+  own.queue = owner;
+  const JobId claimant = world.submit(at(2), own);
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(world.last[0].job, lent2);  // the younger
+  EXPECT_EQ(world.last[0].reason, Reason::kReclaim);
+  world.let_go(at(3));
+  EXPECT_TRUE(world.runs(claimant));
+  EXPECT_TRUE(world.runs(lent1));
+  // With 3 of its 4 GPUs held, 2 more would be over what it deserves: nobody is stopped for that.
+  own = world.job(2);
+  own.queue = owner;
+  world.submit(at(4), own);
+  EXPECT_THAT(world.leaving, IsEmpty());
+}
+
+TEST(Scheduler, StopsOthersForSharesOfGpusToo) {
+  World world(plain(Order::kFifoSkip), 1, 2);
+  Request half;
+  half.milli = 500;
+  JobSpec low = world.job(1);
+  low.request = world.scheduler.intern(half);
+  low.priority = 10;
+  for (int i = 0; i < 4; ++i)
+    world.submit(at(i), low);
+  JobSpec high = low;
+  high.priority = 60;
+  half.cpu_milli = 100;
+  high.request = world.scheduler.intern(half);
+  const JobId urgent = world.submit(at(10), high);
+  ASSERT_EQ(world.leaving.size(), 1U);
+  world.let_go(at(11));
+  EXPECT_TRUE(world.runs(urgent));
+}
+
 TEST(Scheduler, MinimumRunTimeProtects) {
   World world(plain(Order::kStint), 1);
   JobSpec spec = world.job(8);
@@ -373,7 +437,9 @@ TEST(Scheduler, MoreThanWholeGpusIsPlacedByTheCluster) {
 }
 
 TEST(Scheduler, ExplainsWhatWouldStartAJob) {
-  World world(plain(Order::kFifo), 1);
+  Policy policy = plain(Order::kFifo);
+  policy.preempt = false;
+  World world(policy, 1);
   JobSpec low = world.job(6);
   low.priority = 10;
   low.time_limit = Duration::seconds(500);

@@ -25,7 +25,7 @@ struct End {
 };
 
 struct JobProgress {
-  Duration left;       // useful work still to do
+  Duration left;  // useful work still to do
   Instant waits_since;
   Instant works_from;  // of the current start: when the restart is over
   uint32_t starts = 0;
@@ -35,12 +35,21 @@ struct JobProgress {
 class Replay {
  public:
   Replay(std::span<const TraceJob> jobs, size_t users, const QueueReplayOptions& options)
-      : trace_(jobs), options_(options), scheduler_(options.policy), order_(jobs.size()), progress_(jobs.size()) {
+      : trace_(jobs), options_(options), scheduler_(policy_of(options)), order_(jobs.size()), progress_(jobs.size()) {
     outcome_.jobs.resize(jobs.size());
+    scheduler_.reserve(jobs.size());
     std::iota(order_.begin(), order_.end(), 0U);
     std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return jobs[a].submitted < jobs[b].submitted; });
     add_nodes();
     add_queues(users);
+  }
+
+  /// A trace has neither priorities nor guarantees: only preemptive orders stop anybody.
+  static sched::Policy policy_of(const QueueReplayOptions& options) {
+    sched::Policy policy = options.policy;
+    policy.preempt = policy.preempt && (policy.order == Order::kSrtf || policy.order == Order::kStint);
+    policy.reclaim = false;
+    return policy;
   }
 
   PoolOutcome run() {
@@ -203,7 +212,7 @@ class Replay {
   uint32_t queues_ = 1;
 };
 
-double mean_seconds(std::span<const JobOutcome> jobs, Duration JobOutcome::*field) {
+double mean_seconds(std::span<const JobOutcome> jobs, Duration JobOutcome::* field) {
   double sum = 0;
   for (const JobOutcome& job : jobs)
     sum += (job.*field).to_seconds();
