@@ -70,6 +70,7 @@ struct Victim {
 /// No use looking for victims for this job again before that.
 struct Attempted {
   JobId job;
+  Rank rank;
   Instant again;
 };
 struct VictimSketch {

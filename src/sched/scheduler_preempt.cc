@@ -18,6 +18,9 @@ constexpr Duration kMargin = Duration::minutes(10);
 constexpr Duration kShortestQuantum = Duration::minutes(2);
 constexpr int64_t kQuantumPerRestart = 5;  // at most a sixth of the time goes into restarts
 constexpr Duration kRetry = Duration::minutes(1);
+// A search is given up after so many running jobs: then those that should give way first are not the ones to stop.
+constexpr size_t kMostLookedAt = 256;
+constexpr size_t kMostLookedAtPerTask = 256;
 constexpr size_t kMostVictimsInDetail = 64;  // each costs a trial
 
 }  // namespace
@@ -97,7 +100,9 @@ bool Scheduler::Impl::preempt() {
   const JobId j = pending.head(*s)->job;
   if (close_if_limited(j)) return true;
   if (!stop_others_for(j))
-    attempted[s->index()] = {.job = j, .again = now + (policy.order == Order::kSrtf ? Duration::nanoseconds(1) : kRetry)};
+    attempted[s->index()] = {.job = j,
+                             .rank = jobs[j.index()].rank,
+                             .again = now + (policy.order == Order::kSrtf ? Duration::nanoseconds(1) : kRetry)};
   return true;
 }
 
@@ -106,8 +111,11 @@ std::optional<ShapeId> Scheduler::Impl::pick_blocked() const {
   std::optional<ShapeId> best;
   for (const ShapeId s : pending.shapes()) {
     const std::optional<Waiting> head = pending.head(s);
+    if (!head) continue;
     const Attempted& last = attempted[s.index()];
-    if (!head || (last.again > now && last.job == head->job)) continue;
+    // Nor would one that ranks behind a job that failed find more, unless its queue may claim something.
+    const bool in_vain = last.job == head->job || (!queues.any_deserved() && !(head->rank < last.rank));
+    if (last.again > now && in_vain) continue;
     if (!best || pending.head_before(queues, s, *best)) best = s;
   }
   return best;
@@ -137,8 +145,10 @@ bool Scheduler::Impl::find_victims(JobId j, NodeBuckets::Counts& counts) {
   const Rank bound = victim_bound(j);
   const bool by_rank_only = !other_grounds();
   bool fits_then = false;
+  size_t looked_at = 0;
+  const size_t most = kMostLookedAt + kMostLookedAtPerTask * static_cast<size_t>(shape.tasks);
   running.for_each_from_last([&](const Waiting& candidate) {
-    if (by_rank_only && candidate.rank <= bound) return false;
+    if ((by_rank_only && candidate.rank <= bound) || ++looked_at > most) return false;
     const JobId v = candidate.job;
     const std::optional<Reason> ground = ground_to_stop(j, v, bound);
     if (!ground || !shapes[jobs[v.index()].shape].plain) return true;

@@ -128,6 +128,8 @@ class Replay {
     spec.tasks = spec.min_tasks = ask.tasks;
     spec.submitted = job.submitted;
     spec.checkpoint.restart = options_.restart;
+    if (options_.limit_factor > 0)
+      spec.time_limit = Duration::from_seconds(job.duration.to_seconds() * options_.limit_factor + 600);
     // Only the oracles are told.
     if (options_.policy.order == Order::kSjfOracle || options_.policy.order == Order::kSrtf) spec.expected = job.duration;
     return spec;

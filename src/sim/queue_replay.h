@@ -19,6 +19,7 @@ struct QueueReplayOptions {
   sched::Policy policy{.backfill = sched::Backfill::kNone};
   int32_t gpus_per_node = 8;
   int64_t nodes = 1;
+  double limit_factor = 0;                   ///< time limits given with the jobs: so many times the true duration; 0 = none
   Duration restart = Duration::seconds(60);  ///< srtf, the oracle of theory, restarts for nothing
 };
 
