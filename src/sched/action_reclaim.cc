@@ -45,7 +45,13 @@ bool ends_balanced(const QueueTree& queues, QueueId claimant, const Amounts& nee
   return true;
 }
 
-bool may_take(State& state, JobId job, const Amounts& need, std::span<const VictimChunk> victims) {
+/// With the victims gone: `mine` would be given room for `first` before `theirs` gets a victim back.
+bool goes_first(const State& state, QueueId mine, JobId first, QueueId theirs, const VictimChunk& victim) {
+  const QueueTree::Next ours{mine, state.amounts(state.next_tasks(first)), state.job(first).spec.preemptible};
+  return state.queues().compare(ours, {theirs, state.amounts(victim.tasks), true}) < 0;
+}
+
+bool may_take(State& state, JobId job, JobId first, const Amounts& need, std::span<const VictimChunk> victims) {
   QueueTree& queues = state.queues();
   const QueueId claimant = state.job(job).spec.queue;
   const size_t mark = queues.mark();
@@ -61,13 +67,17 @@ bool may_take(State& state, JobId job, const Amounts& need, std::span<const Vict
     taken_from.push_back(theirs);
   }
   allowed = allowed && ends_balanced(queues, claimant, need, taken_from);
+  for (size_t i = 0; i < victims.size() && allowed; ++i) {
+    const auto [mine, theirs] = queues.branches(claimant, state.job(victims[i].job).spec.queue);
+    allowed = goes_first(state, mine, first, theirs, victims[i]);
+  }
   queues.take_back(mark);
   return allowed;
 }
 
 }  // namespace
 
-std::optional<RoomPlan> reclaim_for(State& state, JobId job) {
+std::optional<RoomPlan> reclaim_for(State& state, JobId job, JobId first) {
   const JobSpec spec = state.job(job).spec;
   const QueueTree& queues = state.queues();
   const Amounts need = state.amounts(state.next_tasks(job));
@@ -77,15 +87,24 @@ std::optional<RoomPlan> reclaim_for(State& state, JobId job) {
     if (QueueId(q) != spec.queue) others.push_back(QueueId(q));
   VictimLine line(state, others, [&](JobId other) { return state.may_stop(other); });
   RoomRules rules;
-  rules.allowed = may_take;
+  rules.allowed = [first = first.valid() ? first : job](State& s, JobId j, const Amounts& n,
+                                                        std::span<const VictimChunk> victims) {
+    return may_take(s, j, first, n, victims);
+  };
   return make_room(state, job, line, rules);
 }
 
 std::vector<RoomPlan> reclaim_all(State& state) {
   std::vector<RoomPlan> plans;
+  std::vector<JobId> first(state.queues().size());  // per queue: the first that got nothing
   WaitingJobs waiting(state, [](JobId) { return true; });
-  while (const std::optional<JobId> job = waiting.take())
-    if (auto plan = reclaim_for(state, *job)) plans.push_back(std::move(*plan));
+  while (const std::optional<JobId> job = waiting.take()) {
+    JobId& before = first[state.job(*job).spec.queue.index()];
+    if (auto plan = reclaim_for(state, *job, before))
+      plans.push_back(std::move(*plan));
+    else if (!before.valid())
+      before = *job;
+  }
   return plans;
 }
 

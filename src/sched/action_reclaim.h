@@ -4,7 +4,8 @@
 // deserves. What may be taken, compared between the two siblings through which the queues part: before each taking the
 // victim's side holds more than it may hold without owing (QueueTree::allocatable), or more than it deserves while the
 // claimant's side stays within what it deserves. And a claimant that would end above its fair share may not end more
-// saturated (held ÷ share) than a sibling it took from: otherwise the two would take from each other in turn.
+// saturated (held ÷ share) than a sibling it took from: otherwise the two would take from each other in turn. For the same
+// reason the claimant's queue must come before the victims' when the room is given out; else they would get it back.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,8 @@
 
 namespace stint::sched {
 
-std::optional<RoomPlan> reclaim_for(State& state, JobId job);
+/// @param first  the waiting job of its queue whose turn comes first; `job` itself when it is not valid.
+std::optional<RoomPlan> reclaim_for(State& state, JobId job, JobId first = {});
 
 /// One attempt for each waiting job, in order.
 std::vector<RoomPlan> reclaim_all(State& state);

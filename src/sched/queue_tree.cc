@@ -1,9 +1,9 @@
 #include "sched/queue_tree.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/check.h"
+#include "sched/fair_share.h"
 
 namespace stint::sched {
 namespace {
@@ -11,12 +11,11 @@ namespace {
 __extension__ using Wide = __int128;  // products of two amounts
 
 Amounts bounds(const QueueAmounts& a) {
-  return {a.gpu_milli.value_or(kUnlimitedAmount), a.cpu_milli.value_or(kUnlimitedAmount),
-          a.memory_bytes.value_or(kUnlimitedAmount)};
+  return {a.gpu_milli.value_or(kNoBound), a.cpu_milli.value_or(kNoBound), a.memory_bytes.value_or(kNoBound)};
 }
 
 /// What is divided in whole pieces: GPUs, thousandths of a CPU, bytes.
-int64_t piece(int64_t Amounts::* resource) { return resource == &Amounts::gpu_milli ? kMilli : 1; }
+int64_t unit_of(int64_t Amounts::* resource) { return resource == &Amounts::gpu_milli ? kMilli : 1; }
 
 /// held ÷ may, of one resource. Nothing held = 0; something held where nothing may be = more than any that may.
 struct Fraction {
@@ -29,73 +28,6 @@ struct Fraction {
     return static_cast<Wide>(held) * o.may < static_cast<Wide>(o.held) * may;
   }
 };
-
-struct ShareClaim {
-  int64_t deserved = -1, limit = -1, request = 0, initial = 0;
-  double weight = 0, usage = 0;
-  int32_t priority = 0, created = 0;
-};
-std::vector<int64_t> divide_fair_share(int64_t total, std::span<const ShareClaim> c, int64_t piece) {
-  size_t n = c.size();
-  std::vector<int64_t> share(n), want(n);
-  int64_t rest = total;
-  for (size_t i = 0; i < n; ++i) {
-    want[i] = c[i].limit < 0 ? c[i].request : std::min(c[i].limit, c[i].request);
-    share[i] = std::min(c[i].deserved < 0 ? total : c[i].deserved, want[i]);
-    rest -= share[i];
-  }
-  if (rest <= 0) return share;
-  std::vector<int32_t> prios;
-  for (auto& x : c)
-    prios.push_back(x.priority);
-  std::sort(prios.rbegin(), prios.rend());
-  prios.erase(std::unique(prios.begin(), prios.end()), prios.end());
-  std::vector<double> frac(n, 0);
-  for (int p : prios) {
-    bool again = true;
-    while (again && rest > 0) {
-      again = false;
-      double sum = 0;
-      for (size_t i = 0; i < n; ++i)
-        if (c[i].priority == p && share[i] < want[i]) sum += c[i].weight;
-      if (sum <= 0) break;
-      int64_t given = 0;
-      for (size_t i = 0; i < n; ++i) {
-        if (c[i].priority != p || share[i] >= want[i] || c[i].weight <= 0) continue;
-        double portion = static_cast<double>(rest) * c[i].weight / sum;
-        int64_t need = want[i] - share[i];
-        if (static_cast<double>(need) <= portion) {
-          share[i] += need;
-          given += need;
-          frac[i] = 0;
-          if (static_cast<double>(need) < portion) again = true;
-        } else {
-          int64_t g = static_cast<int64_t>(portion / static_cast<double>(piece)) * piece;
-          frac[i] = portion - static_cast<double>(g);
-          share[i] += g;
-          given += g;
-        }
-      }
-      rest -= given;
-      if (given == 0) break;
-    }
-  }
-  std::vector<size_t> order;
-  for (size_t i = 0; i < n; ++i)
-    if (share[i] < want[i] && c[i].weight > 0) order.push_back(i);
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    if (c[a].priority != c[b].priority) return c[a].priority > c[b].priority;
-    if (frac[a] != frac[b]) return frac[a] > frac[b];
-    return c[a].created < c[b].created;
-  });
-  for (size_t i : order) {
-    if (rest <= 0) break;
-    int64_t g = std::min(piece, rest);
-    share[i] += g;
-    rest -= g;
-  }
-  return share;
-}
 
 }  // namespace
 
@@ -179,16 +111,16 @@ void QueueTree::divide_level(QueueId parent, const Amounts& total) {
       const Queue& queue = queues_[siblings[i].index()];
       ShareClaim& claim = claims[i];
       claim = {};
-      claim.deserved = queue.deserved.*r >= kUnlimitedAmount ? -1 : queue.deserved.*r;
-      claim.limit = queue.limit.*r >= kUnlimitedAmount ? -1 : queue.limit.*r;
+      claim.deserved = queue.deserved.*r == kNoBound ? kUnlimitedAmount : queue.deserved.*r;
+      claim.limit = queue.limit.*r == kNoBound ? kUnlimitedAmount : queue.limit.*r;
       claim.request = queue.request.*r;
       claim.weight = r == &Amounts::gpu_milli ? queue.spec.over_quota_weight : 1;
       claim.priority = queue.spec.priority;
       claim.created = queue.spec.created;
     }
-    const std::vector<int64_t> shares = divide_fair_share(total.*r, claims, piece(r));
+    const ShareResult result = divide_fair_share({.total = total.*r, .unit = unit_of(r)}, claims);
     for (size_t i = 0; i < siblings.size(); ++i)
-      queues_[siblings[i].index()].share.*r = shares[i];
+      queues_[siblings[i].index()].share.*r = result.share[i];
   }
   for (const QueueId q : siblings)
     divide_level(q, queues_[q.index()].share);
@@ -236,7 +168,7 @@ int QueueTree::compare_dominant(const Next& a, const Next& b) const {
     const Amounts may = allocatable(next.queue);
     Fraction largest;
     for (const auto r : kResources) {
-      const int64_t bound = may.*r >= kUnlimitedAmount ? total_.*r : may.*r;
+      const int64_t bound = may.*r == kNoBound ? total_.*r : may.*r;
       const Fraction f{queues_[next.queue.index()].held.*r + next.take.*r, bound};
       if (largest < f) largest = f;
     }

@@ -23,7 +23,7 @@ namespace stint::sched {
 inline constexpr std::array<int64_t Amounts::*, 3> kResources = {&Amounts::gpu_milli, &Amounts::cpu_milli,
                                                                  &Amounts::memory_bytes};
 /// Larger than any amount; sums of a few do not overflow.
-inline constexpr int64_t kUnlimitedAmount = int64_t{1} << 60;
+inline constexpr int64_t kNoBound = int64_t{1} << 60;
 
 /// to += amounts × times
 void add_amounts(Amounts& to, const Amounts& amounts, int64_t times = 1);
@@ -82,7 +82,7 @@ class QueueTree {
     QueueSpec spec;
     std::vector<QueueId> children;
     int depth = 0;
-    Amounts deserved, limit;  // kUnlimitedAmount = unlimited
+    Amounts deserved, limit;  // kNoBound = unlimited
     Amounts held, held_firm;
     Amounts request;
     Amounts share;

@@ -142,6 +142,13 @@ void State::leave(TaskId t) {
   charge(t, -1);
 }
 
+void State::stop(TaskId t) {
+  if (cluster_.task(t).state == TaskState::kRunning)
+    leave(t);
+  else
+    gone(t, TaskState::kPending);
+}
+
 void State::gone(TaskId t, TaskState then) {
   if (cluster_.task(t).active()) charge(t, -1);
   cluster_.gone(t, then);

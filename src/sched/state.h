@@ -72,6 +72,7 @@ class State {
   /// All `tasks` (pending, of one job), or none: within the queue's limits, running or nominated.
   bool place(std::span<const TaskId> tasks, Room room);
   void leave(TaskId t);  ///< running → releasing
+  void stop(TaskId t);   ///< running → releasing, nominated → pending
   void gone(TaskId t, TaskState then);
   void run_at(TaskId t, const Place& place);  ///< pending → running, on free room; limits are not asked
   void nominate_at(TaskId t, const Place& place);

@@ -129,7 +129,7 @@ std::optional<Outcome> RoomSearch::attempt(size_t k, const std::vector<size_t>& 
       before.emplace_back();
       for (const TaskId t : seen_[i].tasks) {
         before.back().push_back(state_.cluster().task(t).place);
-        state_.leave(t);
+        state_.stop(t);
       }
     }
     if (!state_.place(std::span(tasks_).first(k), Room::kComing)) return std::nullopt;
@@ -167,9 +167,9 @@ std::optional<RoomPlan> RoomSearch::carry_out(const Outcome& outcome) {
   for (const VictimChunk& chunk : outcome.victims)
     plan.victims.insert(plan.victims.end(), chunk.tasks.begin(), chunk.tasks.end());
   for (const TaskId t : plan.victims)
-    state_.leave(t);
+    state_.stop(t);
   for (const TaskId t : plan.moved)
-    state_.leave(t);
+    state_.stop(t);
   if (!state_.place(tasks_, Room::kComing)) return std::nullopt;
   for (size_t i = plan.moved.size(); i-- > 0;) {
     const TaskId t = plan.moved[i];
@@ -196,8 +196,7 @@ VictimLine::VictimLine(State& state, std::span<const QueueId> queues, const Want
       Candidate candidate{j, 0, state.job(j).spec.priority, false, {}};
       const std::span<const Task> tasks = state.tasks(j);
       for (size_t i = 0; i < tasks.size(); ++i)
-        if (tasks[i].state == TaskState::kRunning)
-          candidate.left.push_back(TaskId(state.job(j).first.index() + static_cast<uint32_t>(i)));
+        if (tasks[i].active()) candidate.left.push_back(TaskId(state.job(j).first.index() + static_cast<uint32_t>(i)));
       if (candidate.left.empty() || !wanted(j)) continue;
       std::stable_sort(candidate.left.begin(), candidate.left.end(),
                        [&](TaskId a, TaskId b) { return state.cluster().task(a).priority > state.cluster().task(b).priority; });

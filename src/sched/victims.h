@@ -1,5 +1,7 @@
 // Victims: who gives way so that a waiting job gets room, as few as possible, and only if it then really gets it.
 //
+// Who can be asked. Preemptible jobs that run, and those that only have a promise: they lose nothing but that.
+//
 // Chunks. What stops together: surplus tasks of an elastic job one by one, then the rest of the job at once, so that nobody is
 // left with part of a gang. `VictimLine` hands them out in the order in which they give way.
 //
@@ -25,7 +27,7 @@ struct VictimChunk {
   bool last = false;  ///< nothing of the job is left without it
 };
 
-/// Chunks of running preemptible jobs in the order in which they give way: the queues in reverse order (as if what was handed
+/// Chunks of active preemptible jobs in the order in which they give way: the queues in reverse order (as if what was handed
 /// out were gone already), in a queue by StateRules::victims.
 class VictimLine {
  public:
@@ -41,7 +43,7 @@ class VictimLine {
     int64_t lost_work = 0;
     int32_t priority = 0;
     bool surplus = false;
-    std::vector<TaskId> left;  // running tasks that are not handed out yet; the next to go at the back
+    std::vector<TaskId> left;  // active tasks that are not handed out yet; the next to go at the back
     bool operator<(const Candidate& o) const;
   };
   [[nodiscard]] VictimChunk peek(const Candidate& candidate) const;
@@ -66,7 +68,7 @@ struct RoomRules {
 /// What was decided, and done to the State.
 struct RoomPlan {
   JobId job;
-  std::vector<TaskId> victims;  ///< leaving
+  std::vector<TaskId> victims;  ///< leaving, or pending again where they only had a promise
   std::vector<TaskId> moved;    ///< stopped, and nominated to another place
   std::vector<TaskId> placed;   ///< tasks of `job`, nominated
 };
