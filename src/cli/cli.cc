@@ -25,6 +25,7 @@ int run_cli(int argc, char** argv) {
   add_profile_command(app, action);
   add_history_command(app, action);
   add_demo_command(app, action);
+  add_explore_command(app, action);
   add_replay_command(app, action);
   try {
     app.parse(argc, argv);

@@ -138,7 +138,7 @@ Result<Replayed> replay(const QueueOptions& options) {
 }
 
 sim::QueueSummary overall(const std::vector<Pool>& pools) {
-  std::vector<sim::JobOutcome> all;
+  std::vector<sim::QueuedJob> all;
   for (const Pool& pool : pools)
     all.insert(all.end(), pool.outcome.jobs.begin(), pool.outcome.jobs.end());
   return sim::summarise(all);

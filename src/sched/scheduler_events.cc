@@ -65,7 +65,8 @@ void Scheduler::Impl::failed(JobId j) {
   JobRecord& r = jobs[j.index()];
   if (r.phase != Phase::kRunning && r.phase != Phase::kLeaving) return;
   stop_serving(j);
-  if (r.failures++ < specs[j.index()].retries) {
+  // Taken back or out of time, it does not come again, whichever way it leaves.
+  if (!r.ends_when_left && r.failures++ < specs[j.index()].retries) {
     release(j, TaskState::kPending);
     wait(j);
   } else {

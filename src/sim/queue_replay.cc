@@ -214,9 +214,9 @@ class Replay {
   uint32_t queues_ = 1;
 };
 
-double mean_seconds(std::span<const JobOutcome> jobs, Duration JobOutcome::* field) {
+double mean_seconds(std::span<const QueuedJob> jobs, Duration QueuedJob::* field) {
   double sum = 0;
-  for (const JobOutcome& job : jobs)
+  for (const QueuedJob& job : jobs)
     sum += (job.*field).to_seconds();
   return jobs.empty() ? 0 : sum / static_cast<double>(jobs.size());
 }
@@ -251,15 +251,15 @@ int64_t nodes_for(std::span<const TraceJob> jobs, int32_t gpus_per_node, double 
   return std::max(nodes_of_largest(jobs, gpus_per_node), static_cast<int64_t>(std::ceil(factor * demand / gpus_per_node)));
 }
 
-QueueSummary summarise(std::span<const JobOutcome> jobs) {
+QueueSummary summarise(std::span<const QueuedJob> jobs) {
   QueueSummary s;
   s.jobs = static_cast<int64_t>(jobs.size());
   if (jobs.empty()) return s;
-  s.completion_s_mean = mean_seconds(jobs, &JobOutcome::completion);
-  s.queue_s_mean = mean_seconds(jobs, &JobOutcome::queue);
+  s.completion_s_mean = mean_seconds(jobs, &QueuedJob::completion);
+  s.queue_s_mean = mean_seconds(jobs, &QueuedJob::queue);
   std::vector<Duration> sorted;
   sorted.reserve(jobs.size());
-  for (const JobOutcome& job : jobs) {
+  for (const QueuedJob& job : jobs) {
     sorted.push_back(job.completion);
     s.evictions += job.evictions;
   }

@@ -24,16 +24,16 @@ struct QueueReplayOptions {
 };
 
 /// What became of one job.
-struct JobOutcome {
+struct QueuedJob {
   Duration completion;  ///< end − submission
   Duration queue;       ///< all the time it waited
   int32_t evictions = 0;
 };
 
 struct PoolOutcome {
-  std::vector<JobOutcome> jobs;  ///< in the order of the input
-  int64_t steps = 0;             ///< of the scheduler
-  uint64_t fingerprint = 0;      ///< of every start and eviction, in order
+  std::vector<QueuedJob> jobs;  ///< in the order of the input
+  int64_t steps = 0;            ///< of the scheduler
+  uint64_t fingerprint = 0;     ///< of every start and eviction, in order
 };
 
 /// @param jobs  of one pool, in file order; each fits into the empty pool (see nodes_for). The order of submission may differ.
@@ -54,6 +54,6 @@ struct QueueSummary {
   double completion_s_p99 = 0;
   int64_t evictions = 0;
 };
-QueueSummary summarise(std::span<const JobOutcome> jobs);
+QueueSummary summarise(std::span<const QueuedJob> jobs);
 
 }  // namespace stint::sim

@@ -71,7 +71,7 @@ class NaiveReplay {
       age_[by_age[i]] = i;
   }
 
-  std::vector<JobOutcome> run() {
+  std::vector<QueuedJob> run() {
     for (size_t left = jobs_.size(); left > 0;) {
       const Instant now = next_event();
       for (size_t j = 0; j < jobs_.size(); ++j) {
@@ -135,7 +135,7 @@ class NaiveReplay {
   Order order_;
   NaivePool pool_;
   std::vector<NaiveJob> jobs_;
-  std::vector<JobOutcome> outcome_;
+  std::vector<QueuedJob> outcome_;
   std::vector<size_t> age_;
   std::vector<bool> arrived_ = std::vector<bool>(jobs_.size());
 };
@@ -163,7 +163,7 @@ TEST_P(AgainstNaive, EveryJobEndsAtTheSameInstant) {
     options.policy.order = GetParam();
     options.nodes = 3 + static_cast<int64_t>(seed % 3);
     const PoolOutcome outcome = replay_queue(jobs, 0, options);
-    const std::vector<JobOutcome> naive = NaiveReplay(jobs, options).run();
+    const std::vector<QueuedJob> naive = NaiveReplay(jobs, options).run();
     for (size_t j = 0; j < jobs.size(); ++j) {
       ASSERT_EQ(outcome.jobs[j].completion.count_ns(), naive[j].completion.count_ns()) << "job " << j;
       ASSERT_EQ(outcome.jobs[j].queue.count_ns(), naive[j].queue.count_ns()) << "job " << j;
@@ -191,7 +191,7 @@ std::vector<int64_t> completions(const std::vector<TraceJob>& jobs, Order order,
   options.policy.order = order;
   options.nodes = nodes;
   std::vector<int64_t> seconds;
-  for (const JobOutcome& job : replay_queue(jobs, 0, options).jobs)
+  for (const QueuedJob& job : replay_queue(jobs, 0, options).jobs)
     seconds.push_back(job.completion.whole_seconds());
   return seconds;
 }
@@ -269,7 +269,7 @@ TEST(QueueReplay, SrtfOnSingleGpuNodesIsTheTextbookOne) {
     options.gpus_per_node = 1;
     options.nodes = 2;
     int64_t total = 0;
-    for (const JobOutcome& job : replay_queue(jobs, 0, options).jobs)
+    for (const QueuedJob& job : replay_queue(jobs, 0, options).jobs)
       total += job.completion.whole_seconds();
     // Which of two with the same left goes first is free; the sum is not.
     const std::vector<int64_t> textbook = textbook_srtf(jobs, 2);
@@ -330,7 +330,7 @@ TEST(QueueReplay, EvictionsCostTheirRestart) {
 }
 
 TEST(QueueReplay, SummaryTakesThePercentileByNearestRank) {
-  std::vector<JobOutcome> jobs(200);
+  std::vector<QueuedJob> jobs(200);
   for (size_t j = 0; j < jobs.size(); ++j)
     jobs[j].completion = Duration::seconds(static_cast<int64_t>(j) + 1);
   const QueueSummary s = summarise(jobs);
