@@ -75,6 +75,8 @@ NodeId Cluster::add_node(const ClusterNode& node) {
   CHECK(open_trials_ == 0, "node '{}' added inside a trial", node.name);
   const NodeId id(static_cast<uint32_t>(nodes_.size()));
   nodes_.push_back(node);
+  const int64_t gpu_memory = node.gpu_memory.count();
+  if (gpu_memory > 0 && (smallest_gpu_memory_ == 0 || gpu_memory < smallest_gpu_memory_)) smallest_gpu_memory_ = gpu_memory;
   labels_.push_back(node.labels);
   if (find_label(node.labels, "node") == nullptr) labels_.back().push_back({"node", node.name});
 
@@ -180,11 +182,7 @@ Amounts Cluster::amounts(RequestId r) const {
   for (const MigWant& want : facts.mig)
     out.gpu_milli += slices_in(profiles_[static_cast<size_t>(want.profile)]) * want.count * kMilli;
   if (facts.gpu_memory > 0) {
-    int64_t smallest = 0;
-    for (const ClusterNode& node : nodes_)
-      if (node.gpu_memory.count() > 0 && (smallest == 0 || node.gpu_memory.count() < smallest))
-        smallest = node.gpu_memory.count();
-    if (smallest > 0) out.gpu_milli += (facts.gpu_memory * kMilli + smallest - 1) / smallest;
+    if (smallest_gpu_memory_ > 0) out.gpu_milli += (facts.gpu_memory * kMilli + smallest_gpu_memory_ - 1) / smallest_gpu_memory_;
   }
   return out;
 }

@@ -217,6 +217,7 @@ class Cluster {
 
   // Read when something is added, or by tasks that need it.
   std::vector<ClusterNode> nodes_;
+  int64_t smallest_gpu_memory_ = 0;         // bytes; 0 = none known
   std::vector<std::vector<Label>> labels_;  // per node, with "node"
   std::vector<Request> requests_;
   std::vector<std::pair<uint64_t, RequestId>> by_hash_;  // sorted

@@ -6,12 +6,13 @@
 #include <tuple>
 #include <utility>
 
+#include "sched/place_tasks.h"
+
 namespace stint::sched {
 namespace {
 
-// Beyond these a gang counts as not placeable: what differs from a simple gang so much is not worth seconds of search.
+// Beyond this a gang counts as not placeable: so much topology is not worth seconds of search.
 constexpr int kDomainTries = 4096;
-constexpr int kSearchSteps = 4096;
 
 bool has_wish(const TopologyWish& wish) { return !wish.required_level.empty() || !wish.preferred_level.empty(); }
 
@@ -20,13 +21,13 @@ class GangPlacer {
  public:
   GangPlacer(Cluster& cluster, std::span<const TaskId> tasks, const Gang* gang, std::span<const Task> mates, Room room,
              const PickPlace& pick, Instant now)
-      : cluster_(cluster), tasks_(tasks), gang_(gang), mates_(mates), room_(room), pick_(pick), now_(now) {}
+      : cluster_(cluster), tasks_(tasks), gang_(gang), mates_(mates), placer_(cluster, room, pick, now) {}
 
   bool place() {
     const bool simple =
         gang_ == nullptr || (!has_wish(gang_->topology) && std::none_of(gang_->groups.begin(), gang_->groups.end(),
                                                                         [](const GangGroup& g) { return has_wish(g.topology); }));
-    if (simple) return place_tasks(tasks_, Scope{});
+    if (simple) return placer_.place(tasks_, Scope{});
     return place_group(-1, Scope{}, [] { return true; });
   }
 
@@ -48,20 +49,66 @@ class GangPlacer {
     return out;
   }
 
+  struct Candidate {
+    size_t widening = 0;  // levels above the preferred one
+    bool elsewhere = false;
+    int64_t free = 0;
+    size_t number = 0;
+    std::vector<NodeId> nodes;
+    [[nodiscard]] auto key() const { return std::tuple(widening, elsewhere, free, number); }
+  };
+
   /// The group in one of its domains, then `rest`; another domain when the rest does not fit.
   bool place_group(int32_t group, const Scope& scope, const Rest& rest) {
     if (tasks_inside(group).empty()) return rest();
     const TopologyWish& wish = wish_of(group);
     if (!has_wish(wish)) return place_members(group, scope, rest);
-    for (const std::vector<NodeId>& nodes : candidate_domains(group, scope)) {
+    for (const Candidate& candidate : candidate_domains(group, scope)) {
       if (++domain_tries_ > kDomainTries) return false;
-      Attempt attempt(cluster_);
-      if (!place_members(group, Scope{false, nodes}, rest)) continue;
-      attempt.keep();
-      return true;
+      const Scope inside{false, candidate.nodes};
+      if (candidate.widening > 0 && place_compactly(group, inside, rest)) return true;
+      if (place_members(group, inside, rest)) return true;
     }
     if (!wish.required_level.empty()) return false;
-    return place_members(group, scope, rest);
+    return place_compactly(group, scope, rest) || place_members(group, scope, rest);
+  }
+
+  /// Over as few domains of the preferred level as a greedy choice finds: always the one that takes most of what is left, and
+  /// of those that take all of it the fullest. Only for groups that hold no wishes further down.
+  bool place_compactly(int32_t group, const Scope& scope, const Rest& rest) {
+    const TopologyWish& wish = wish_of(group);
+    const auto level = std::find(wish.levels.begin(), wish.levels.end(), wish.preferred_level);
+    if (level == wish.levels.end() || has_wish_below(group)) return false;
+    std::vector<Candidate> domains;
+    add_candidates(group, {wish.levels.begin(), level + 1}, 0, 0, scope, domains);
+    std::sort(domains.begin(), domains.end(),
+              [](const Candidate& a, const Candidate& b) { return std::pair(-a.free, a.number) < std::pair(-b.free, b.number); });
+    std::vector<TaskId> left = tasks_inside(group);
+    Attempt attempt(cluster_);
+    while (!left.empty()) {
+      const Candidate* best = nullptr;
+      size_t most = 0;
+      for (const Candidate& domain : domains) {
+        Attempt trial(cluster_);
+        const size_t fitting = placer_.place_some(left, Scope{false, domain.nodes}).size();
+        if (fitting <= most && (fitting < left.size() || fitting == 0)) continue;
+        best = &domain;
+        most = fitting;
+      }
+      if (best == nullptr) return false;
+      for (const TaskId t : placer_.place_some(left, Scope{false, best->nodes}))
+        std::erase(left, t);
+    }
+    if (!rest()) return false;
+    attempt.keep();
+    return true;
+  }
+
+  [[nodiscard]] bool has_wish_below(int32_t group) const {
+    for (size_t g = 0; g < gang_->groups.size(); ++g)
+      if (static_cast<int32_t>(g) != group && is_inside(static_cast<int32_t>(g), group) && has_wish(gang_->groups[g].topology))
+        return true;
+    return false;
   }
 
   /// Sub-groups first, those that need most before others; then the group's own tasks.
@@ -70,7 +117,7 @@ class GangPlacer {
     for (size_t g = 0; g < gang_->groups.size(); ++g)
       if (gang_->groups[g].parent == group) children.push_back(static_cast<int32_t>(g));
     std::stable_sort(children.begin(), children.end(), [&](int32_t a, int32_t b) {
-      return std::pair(has_wish(wish_of(a)), need_of(a)) > std::pair(has_wish(wish_of(b)), need_of(b));
+      return std::pair(has_wish(wish_of(a)), need_of(a).size) > std::pair(has_wish(wish_of(b)), need_of(b).size);
     });
     return place_children(children, 0, group, scope, rest);
   }
@@ -82,34 +129,29 @@ class GangPlacer {
     for (const TaskId t : tasks_)
       if (cluster_.task(t).group == group) own.push_back(t);
     Attempt attempt(cluster_);
-    if (!place_tasks(own, scope) || !rest()) return false;
+    if (!placer_.place(own, scope) || !rest()) return false;
     attempt.keep();
     return true;
   }
 
-  /// GPUs asked by all tasks of the group, or CPUs when none asks for a GPU.
-  [[nodiscard]] std::pair<int64_t, int64_t> need_of(int32_t group) const {
-    int64_t gpu = 0;
-    int64_t cpu = 0;
+  struct Need {
+    std::pair<int64_t, int64_t> size;  // milli-GPU, milli-CPU
+    int64_t at_least = 0;              // milli of GPUs that nodes' tables must show as free
+  };
+  [[nodiscard]] Need need_of(int32_t group) const {
+    Need need;
     for (const TaskId t : tasks_inside(group)) {
-      const Amounts a = cluster_.amounts(cluster_.task(t).request);
-      gpu += a.gpu_milli;
-      cpu += a.cpu_milli;
+      const RequestId r = cluster_.task(t).request;
+      const Amounts amounts = cluster_.amounts(r);
+      need.size.first += amounts.gpu_milli;
+      need.size.second += amounts.cpu_milli;
+      need.at_least += int64_t{cluster_.request(r).gpus} * kMilli + cluster_.request(r).milli;
     }
-    return {gpu, cpu};
+    return need;
   }
 
-  struct Candidate {
-    size_t widening = 0;  // levels above the preferred one
-    bool elsewhere = false;
-    int64_t free = 0;
-    size_t number = 0;
-    std::vector<NodeId> nodes;
-    [[nodiscard]] auto key() const { return std::tuple(widening, elsewhere, free, number); }
-  };
-
   /// Narrowest level first; of one level those where mates are, then the fullest, then by first node.
-  std::vector<std::vector<NodeId>> candidate_domains(int32_t group, const Scope& scope) {
+  std::vector<Candidate> candidate_domains(int32_t group, const Scope& scope) {
     const TopologyWish& wish = wish_of(group);
     const auto index_of = [&](const std::string& level) {
       return static_cast<size_t>(std::find(wish.levels.begin(), wish.levels.end(), level) - wish.levels.begin());
@@ -118,20 +160,18 @@ class GangPlacer {
     const size_t narrowest = wish.preferred_level.empty() ? widest : std::max(widest, index_of(wish.preferred_level));
     if (narrowest >= wish.levels.size()) return {};
     std::vector<Candidate> found;
-    for (size_t level = narrowest + 1; level-- > widest;) {
-      add_candidates(group, std::span(wish.levels).first(level + 1), narrowest - level, scope, found);
-    }
+    const int64_t at_least = need_of(group).at_least;
+    for (size_t level = narrowest + 1; level-- > widest;)
+      add_candidates(group, std::span(wish.levels).first(level + 1), narrowest - level, at_least, scope, found);
     if (!wish.required_level.empty()) keep_only_mates_domain(group, std::span(wish.levels).first(widest + 1), found);
     std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) { return a.key() < b.key(); });
-    std::vector<std::vector<NodeId>> out;
-    for (Candidate& candidate : found)
-      out.push_back(std::move(candidate.nodes));
-    return out;
+    return found;
   }
 
   [[nodiscard]] bool is_mate(const Task& task, int32_t group) const { return task.active() && is_inside(task.group, group); }
 
-  void add_candidates(int32_t group, std::span<const std::string> levels, size_t widening, const Scope& scope,
+  /// @param at_least  domains with less free are left out.
+  void add_candidates(int32_t group, std::span<const std::string> levels, size_t widening, int64_t at_least, const Scope& scope,
                       std::vector<Candidate>& found) {
     const Domains& domains = cluster_.domains(levels);
     std::vector<bool> has_mates(domains.count());
@@ -140,7 +180,7 @@ class GangPlacer {
       if (!is_mate(mate, group) || domains.of(mate.place.node) < 0) continue;
       has_mates[static_cast<size_t>(domains.of(mate.place.node))] = any_mates = true;
     }
-    const bool by_gpu = need_of(group).first > 0;
+    const bool by_gpu = need_of(group).size.first > 0;
     for (size_t d = 0; d < domains.count(); ++d) {
       Candidate candidate{widening, any_mates && !has_mates[d], 0, d, {}};
       const auto members = domains.members(d);
@@ -151,8 +191,8 @@ class GangPlacer {
                               std::back_inserter(candidate.nodes));
       if (candidate.nodes.empty()) continue;
       for (const NodeId n : candidate.nodes)
-        candidate.free += by_gpu ? table()[n].milli_free : table()[n].cpu_free;
-      found.push_back(std::move(candidate));
+        candidate.free += by_gpu ? placer_.table()[n].milli_free : placer_.table()[n].cpu_free;
+      if (!by_gpu || candidate.free >= at_least) found.push_back(std::move(candidate));
     }
   }
 
@@ -166,95 +206,11 @@ class GangPlacer {
     }
   }
 
-  [[nodiscard]] const NodeTable& table() const { return room_ == Room::kFree ? cluster_.free() : cluster_.coming(); }
-
-  void put(TaskId t, const Place& place) {
-    if (room_ == Room::kFree)
-      cluster_.run(t, place, now_);
-    else
-      cluster_.nominate(t, place);
-  }
-
-  bool place_in_order(std::span<const TaskId> tasks, const Scope& scope) {
-    Attempt attempt(cluster_);
-    for (const TaskId t : tasks) {
-      const auto place = pick_(cluster_, cluster_.task(t).request, room_, scope);
-      if (!place) return false;
-      put(t, *place);
-    }
-    attempt.keep();
-    return true;
-  }
-
-  struct Ranked {
-    TaskId task;
-    RequestId request;
-    int64_t fitting = 0;
-    Amounts amounts;
-    [[nodiscard]] auto key() const {
-      return std::tuple(-amounts.gpu_milli, fitting, -amounts.cpu_milli, -amounts.memory_bytes, request, task);
-    }
-  };
-
-  /// In the order given; if that fails and order can matter, the most constrained first; then by search.
-  bool place_tasks(std::span<const TaskId> tasks, const Scope& scope) {
-    if (place_in_order(tasks, scope)) return true;
-    const auto request = [&](TaskId t) { return cluster_.task(t).request; };
-    const bool order_matters = std::any_of(
-        tasks.begin(), tasks.end(), [&](TaskId t) { return request(t) != request(tasks[0]) || !cluster_.is_plain(request(t)); });
-    if (tasks.size() < 2 || !order_matters) return false;
-    std::vector<Ranked> ranked;
-    for (const TaskId t : tasks)
-      ranked.push_back(rank(t, scope));
-    if (std::any_of(ranked.begin(), ranked.end(), [](const Ranked& r) { return r.fitting == 0; }) &&
-        std::none_of(tasks.begin(), tasks.end(), [&](TaskId t) { return !cluster_.request(request(t)).affinity.empty(); }))
-      return false;
-    std::sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) { return a.key() < b.key(); });
-    std::vector<TaskId> hardest_first;
-    for (const Ranked& r : ranked)
-      hardest_first.push_back(r.task);
-    if (place_in_order(hardest_first, scope)) return true;
-    int steps = 0;
-    return search(hardest_first, scope, steps);
-  }
-
-  [[nodiscard]] Ranked rank(TaskId t, const Scope& scope) const {
-    const RequestId r = cluster_.task(t).request;
-    Ranked out{t, r, 0, cluster_.amounts(r)};
-    scope.for_each(cluster_, [&](NodeId n) { out.fitting += cluster_.why_not(r, n, room_) == Misfit::kFits; });
-    return out;
-  }
-
-  /// Depth first over nodes. Equal tasks go to nodes in ascending order, so that permutations are tried once; not so where
-  /// affinity makes an earlier task open a node to a later one.
-  bool search(std::span<const TaskId> tasks, const Scope& scope, int& steps, uint32_t from = 0) {
-    if (tasks.empty()) return true;
-    const RequestId r = cluster_.task(tasks[0]).request;
-    std::vector<NodeId> nodes;
-    scope.for_each(cluster_, [&](NodeId n) {
-      if (n.index() >= from) nodes.push_back(n);
-    });
-    for (const NodeId n : nodes) {
-      if (++steps > kSearchSteps) return false;
-      const auto place = cluster_.fit(r, n, room_);
-      if (!place) continue;
-      Attempt attempt(cluster_);
-      put(tasks[0], *place);
-      const bool equal_next = tasks.size() > 1 && cluster_.task(tasks[1]).request == r && cluster_.request(r).affinity.empty();
-      if (!search(tasks.subspan(1), scope, steps, equal_next ? n.index() : 0)) continue;
-      attempt.keep();
-      return true;
-    }
-    return false;
-  }
-
   Cluster& cluster_;
   std::span<const TaskId> tasks_;
   const Gang* gang_;
   std::span<const Task> mates_;
-  Room room_;
-  const PickPlace& pick_;
-  Instant now_;
+  TaskPlacer placer_;
   int domain_tries_ = 0;
 };
 

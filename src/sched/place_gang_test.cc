@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "base/prng.h"
@@ -169,6 +170,19 @@ TEST(PlaceGang, APreferredLevelGivesWay) {
   EXPECT_FALSE(b.place(b.tasks(2, whole(1)), &gang)) << "the zone is required";
 }
 
+TEST(PlaceGang, BeyondAPreferredLevelAsFewDomainsAsItTakes) {
+  Bench b;
+  // Racks of 1, 2, 4 and 3 GPUs on nodes of one; six tasks need at least two of them: 4 and 2, which fits exactly.
+  for (const char* rack : {"a", "b", "b", "c", "c", "c", "c", "d", "d", "d"})
+    b.node(1, {{"rack", rack}});
+  const Gang gang = gang_of({"rack"}, "", "rack");
+  const auto six = b.tasks(6, whole(1));
+  ASSERT_TRUE(b.place(six, &gang));
+  EXPECT_EQ(b.nodes_of(six), (Nodes{3, 4, 5, 6, 1, 2}));
+  EXPECT_FALSE(b.place(b.tasks(5, whole(1)), &gang));
+  EXPECT_TRUE(b.place(b.tasks(4, whole(1)), &gang));
+}
+
 TEST(PlaceGang, EqualRackNamesInTwoZonesAreTwoRacks) {
   Bench b;
   b.node(1, {{"zone", "a"}, {"rack", "r"}});
@@ -298,6 +312,61 @@ TEST(PlaceGang, FindsAPlacementExactlyWhenThereIsOne) {
   }
   EXPECT_GT(possible, 400) << "the cases are too hard to say much";
   EXPECT_LT(possible, 1600) << "the cases are too easy to say much";
+}
+
+TEST(PlaceGang, FindsDomainsForGroupsExactlyWhenThereAreSome) {
+  int possible = 0;
+  for (uint64_t seed = 1; seed <= 1000; ++seed) {
+    SCOPED_TRACE(seed);
+    Prng prng(seed);
+    Bench b;
+    std::vector<std::vector<int>> free;
+    std::vector<int> zone_of;
+    std::vector<int> rack_of;  // numbered through
+    for (int n = 0; n < 5; ++n) {
+      zone_of.push_back(static_cast<int>(prng.below(2)));
+      rack_of.push_back(2 * zone_of.back() + static_cast<int>(prng.below(2)));
+      const auto gpus = static_cast<int>(1 + prng.below(2));
+      b.node(gpus, {{"zone", std::to_string(zone_of.back())}, {"rack", std::to_string(rack_of.back() % 2)}});
+      free.emplace_back(gpus, kMilli);
+    }
+    const bool one_zone = prng.below(2) == 0;
+    const std::array<bool, 2> one_rack = {prng.below(3) != 0, prng.below(3) != 0};
+    Gang gang;
+    if (one_zone) gang.topology = {"zone", prng.below(2) == 0 ? "rack" : "", {"zone", "rack"}};
+    for (const bool wish : one_rack)
+      gang.groups.push_back({-1, 1, wish ? TopologyWish{"rack", "", {"zone", "rack"}} : TopologyWish{}});
+    std::vector<Request> asked;
+    std::vector<TaskId> tasks;
+    std::vector<size_t> group_of;
+    for (size_t g = 0; g < 2; ++g) {
+      const auto count = 2 + prng.below(2);
+      for (uint64_t i = 0; i < count; ++i) {
+        asked.push_back(prng.below(3) == 0 ? fraction(500) : whole(1));
+        tasks.push_back(b.task(asked.back(), static_cast<int32_t>(g)));
+        group_of.push_back(g);
+      }
+    }
+    // Every zone for the job (2 = any) and every rack for each group (4 = any).
+    bool expected = false;
+    for (int zone = one_zone ? 0 : 2; zone < (one_zone ? 2 : 3) && !expected; ++zone)
+      for (int racks = 0; racks < 25 && !expected; ++racks) {
+        const std::array<int, 2> rack = {racks % 5, racks / 5};
+        if ((rack[0] == 4) == one_rack[0] || (rack[1] == 4) == one_rack[1]) continue;
+        std::vector<std::vector<uint32_t>> allowed;
+        for (size_t i = 0; i < tasks.size(); ++i) {
+          allowed.emplace_back();
+          for (uint32_t n = 0; n < 5; ++n)
+            if ((zone == 2 || zone_of[n] == zone) && (rack[group_of[i]] == 4 || rack_of[n] == rack[group_of[i]]))
+              allowed.back().push_back(n);
+        }
+        expected = exists_assignment(free, asked, 0, allowed);
+      }
+    possible += expected;
+    EXPECT_EQ(b.place(tasks, &gang), expected);
+  }
+  EXPECT_GT(possible, 200);
+  EXPECT_LT(possible, 900);
 }
 
 }  // namespace
