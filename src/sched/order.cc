@@ -3,7 +3,7 @@
 namespace stint::sched {
 namespace {
 
-constexpr Duration kFirstLevel = Duration::minutes(4);
+constexpr Duration kFirstLevel = Duration::minutes(8);
 constexpr int64_t kStretch = 4;
 
 /// Instants as ranks; priority classes as time, or compared before it.

@@ -32,7 +32,7 @@ class RunningOrder {
   }
 
  private:
-  static constexpr size_t kBlock = 256;
+  static constexpr size_t kBlock = 64;
   [[nodiscard]] size_t block_of(const Waiting& job) const;
   std::vector<std::vector<Waiting>> blocks_;  // ascending; none is empty
   size_t size_ = 0;
