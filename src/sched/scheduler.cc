@@ -19,6 +19,8 @@ Scheduler::~Scheduler() = default;
 
 NodeId Scheduler::add_node(const ClusterNode& node) {
   const NodeId id = impl_->cluster.add_node(node);
+  for (uint32_t r = 0; r < impl_->cluster.request_count(); ++r)
+    impl_->scores.forget(RequestId(r));  // it may be allowed on the new node
   impl_->capacity.set(id, node.whole_gpus ? node.gpus : NodeBuckets::kNowhere);
   return id;
 }

@@ -70,65 +70,6 @@ bool Scheduler::Impl::start(JobId j, Reason reason) {
   return true;
 }
 
-/// Places a job that asks for more than whole GPUs: the tasks it needs to run together, then, elastic, the others one by one.
-std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j) {
-  const JobSpec& spec = specs[j.index()];
-  const Gang* gang = shapes.gang(spec.gang);
-  const PickPlace pick_place = [&](const Cluster& c, RequestId r, Room room, const Scope& scope) {
-    return pick_by_rules(c, r, room, unclaimed(scope), {});
-  };
-  Amounts placed;
-  JobRecord& r = jobs[j.index()];
-  while (r.running < spec.tasks) {
-    const std::vector<TaskId> next = next_tasks(cluster, first_task(j), spec.tasks, gang, spec.min_tasks);
-    if (next.empty() || !place_gang(cluster, next, gang, tasks_of(j), Room::kFree, pick_place, now)) break;
-    for (const TaskId t : next) {
-      add_place(cluster.task(t).place);
-      add_to(placed, cluster.amounts(cluster.task(t).request));
-      ++r.running;
-    }
-  }
-  open.catch_up(cluster);
-  return r.running > 0 ? std::optional(placed) : std::nullopt;
-}
-
-/// The nodes of the scope without those that a reservation claims something of.
-Scope Scheduler::Impl::unclaimed(const Scope& scope) {
-  if (!open.withholds()) return scope;
-  unclaimed_nodes.clear();
-  scope.for_each(cluster, [&](NodeId n) {
-    if (open.withheld(n) == 0) unclaimed_nodes.push_back(n);
-  });
-  return {.everywhere = false, .nodes = unclaimed_nodes};
-}
-
-/// Runs those tasks of a plain job that do not run yet and fit, largest first, each on the fullest node.
-Amounts Scheduler::Impl::place_tasks(JobId j, int32_t at_most) {
-  JobRecord& r = jobs[j.index()];
-  const Shape& shape = shapes[r.shape];
-  Amounts placed;
-  for (const int32_t offset : shape.order) {
-    if (at_most == 0) break;
-    const TaskId t(r.first_task + static_cast<uint32_t>(offset));
-    const RequestId request = cluster.task(t).request;
-    if (cluster.task(t).state != TaskState::kPending) continue;
-    const int32_t gpus = cluster.request(request).gpus;
-    const NodeId n = open.best_fit(gpus);
-    if (!n.valid()) continue;
-    Place place;
-    place.task = t;
-    place.node = n;
-    place.gpus = OpenNodes::first_gpus(cluster, n, gpus);
-    cluster.run(t, place, now);
-    open.catch_up(cluster);
-    add_place(place);
-    add_to(placed, shape.tasks == 1 ? shape.total : cluster.amounts(request));
-    ++r.running;
-    --at_most;
-  }
-  return placed;
-}
-
 /// Bookkeeping of a job whose tasks have just begun to run.
 void Scheduler::Impl::began(JobId j) {
   const JobSpec& spec = specs[j.index()];

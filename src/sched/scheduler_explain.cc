@@ -176,12 +176,7 @@ class Explainer {
   [[nodiscard]] bool fits_with(Change&& change) {
     const Attempt trial(s_.cluster);
     change();
-    const Gang* gang = s_.shapes.gang(spec_.gang);
-    const std::vector<TaskId> tasks = next_tasks(s_.cluster, s_.first_task(j_), spec_.tasks, gang, spec_.min_tasks);
-    return !tasks.empty() && place_gang(s_.cluster, tasks, gang, s_.tasks_of(j_), Room::kComing,
-                                        [](const Cluster& c, RequestId r, Room room, const Scope& scope) {
-                                          return pick_by_rules(c, r, room, scope, {});
-                                        });
+    return s_.nominate_in_detail(j_);
   }
 
   [[nodiscard]] bool could_ever_fit() const {

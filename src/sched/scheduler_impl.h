@@ -8,6 +8,7 @@
 #include "sched/order.h"
 #include "sched/pending.h"
 #include "sched/place_gang.h"
+#include "sched/placement_index.h"
 #include "sched/queue_usage.h"
 #include "sched/running_order.h"
 #include "sched/scheduler.h"
@@ -112,7 +113,8 @@ struct Reservation {
 inline TaskId next(TaskId t) { return TaskId(t.index() + 1); }
 
 struct Scheduler::Impl {
-  explicit Impl(const Policy& p) : policy(p), pending(queue_rule(p.order)) {}
+  explicit Impl(const Policy& p)
+      : policy(p), shapes(counts_only(p.placement)), pending(queue_rule(p.order)), scores(p.placement, p.seed) {}
 
   Policy policy;
   Cluster cluster;
@@ -120,7 +122,8 @@ struct Scheduler::Impl {
   QueueUsage queues;
   Pending pending;
   OpenNodes open;
-  NodeBuckets capacity;  ///< nodes by their GPUs, usable or not
+  PlacementIndex scores;  ///< of cluster.free()
+  NodeBuckets capacity;   ///< nodes by their GPUs, usable or not
 
   std::vector<JobSpec> specs;
   std::vector<JobRecord> jobs;
@@ -174,15 +177,21 @@ struct Scheduler::Impl {
   bool fits(ShapeId s) const;
   bool close_if_limited(JobId j);
   bool start(JobId j, Reason reason);
-  std::optional<Amounts> place_in_detail(JobId j);
-  Scope unclaimed(const Scope& scope);
   void start_held();
   void start_on_held_room(JobId j);
   void grow();
   bool grow_one(JobId j);
-  Amounts place_tasks(JobId j, int32_t at_most);
   void evict(JobId j, Reason reason, JobId for_job);
   void began(JobId j);
+
+  // scheduler_place.cc
+  PickPlace picker();
+  std::optional<Place> pick_place(const Cluster& c, RequestId r, Room room, const Scope& scope);
+  void observe(JobId j);
+  Amounts place_tasks(JobId j, int32_t at_most);
+  std::optional<Amounts> place_in_detail(JobId j);
+  bool nominate_in_detail(JobId j);
+  Scope unclaimed(const Scope& scope);
 
   // scheduler_preempt.cc
   bool ranks_running() const { return is_preemptive(policy.order) || policy.preempt || policy.reclaim; }
@@ -203,7 +212,6 @@ struct Scheduler::Impl {
   void hold_room(JobId j);
   void begin_to_hold(JobId j);
   void finish_holding(JobId j);
-  bool nominate_in_detail(JobId j);
   void add_victim(const Victim& victim);
   int32_t room_then(NodeId n) const;
   void rank_running(JobId j);

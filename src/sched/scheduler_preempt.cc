@@ -198,16 +198,6 @@ bool Scheduler::Impl::fits_without(JobId j, std::span<const Victim> victims) {
   return nominate_in_detail(j);
 }
 
-bool Scheduler::Impl::nominate_in_detail(JobId j) {
-  const JobSpec& spec = specs[j.index()];
-  const Gang* gang = shapes.gang(spec.gang);
-  const std::vector<TaskId> tasks = next_tasks(cluster, first_task(j), spec.tasks, gang, spec.min_tasks);
-  const PickPlace pick_place = [&](const Cluster& c, RequestId r, Room room, const Scope& scope) {
-    return pick_by_rules(c, r, room, unclaimed(scope), {});
-  };
-  return !tasks.empty() && place_gang(cluster, tasks, gang, tasks_of(j), Room::kComing, pick_place);
-}
-
 void Scheduler::Impl::hold_detail(JobId j) {
   begin_to_hold(j);
   for (const Victim& victim : sketch.victims)

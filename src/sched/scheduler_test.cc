@@ -436,6 +436,19 @@ TEST(Scheduler, MoreThanWholeGpusIsPlacedByTheCluster) {
   EXPECT_THAT(world.started(), ElementsAre(second));
 }
 
+TEST(Scheduler, FollowsThePlacementPolicy) {
+  for (const auto& [placement, node] :
+       {std::pair{Placement::kSpread, 1U}, {Placement::kBestFit, 0U}, {Placement::kFirstFit, 0U}}) {
+    Policy policy = plain(Order::kFifo);
+    policy.placement = placement;
+    World world(policy, 2);
+    world.submit(at(0), world.job(2));
+    world.submit(at(1), world.job(2));
+    ASSERT_EQ(world.last.size(), 1U);
+    EXPECT_EQ(world.last[0].places[0].node, NodeId(node)) << name_of(placement);
+  }
+}
+
 TEST(Scheduler, ExplainsWhatWouldStartAJob) {
   Policy policy = plain(Order::kFifo);
   policy.preempt = false;

@@ -50,7 +50,7 @@ Shape ShapeTable::make(const JobSpec& job, const Cluster& cluster) const {
   shape.min_tasks = job.min_tasks;
   shape.preemptible = job.preemptible;
   const Gang* g = gang(job.gang);
-  shape.plain = g == nullptr || free_of_topology(*g);
+  shape.plain = counting_ && (g == nullptr || free_of_topology(*g));
   std::vector<int32_t> sizes;
   for (int32_t t = 0; t < job.tasks; ++t) {
     const Request& r = cluster.request(request_of(shape, t));

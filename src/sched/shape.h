@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "sched/cluster.h"
 #include "sched/job.h"
+#include "sched/policy.h"
 #include "sched/queue_usage.h"
 
 namespace stint::sched {
@@ -35,8 +36,14 @@ struct Shape {
   Amounts total;                 ///< of all tasks
 };
 
+/// Does best fit by whole GPUs do what the policy asks for, where nothing but whole GPUs is asked for?
+constexpr bool counts_only(Placement p) { return p == Placement::kBestFit || p == Placement::kStint; }
+
 class ShapeTable {
  public:
+  /// @param counting  false: no shape is plain.
+  explicit ShapeTable(bool counting) : counting_(counting) {}
+
   GangId intern(const Gang& gang);
   [[nodiscard]] const Gang* gang(GangId g) const { return g.valid() ? &gangs_[g.index()] : nullptr; }
 
@@ -51,6 +58,7 @@ class ShapeTable {
   using Key = std::tuple<uint32_t, uint32_t, int32_t, int32_t, bool>;
   [[nodiscard]] Shape make(const JobSpec& job, const Cluster& cluster) const;
 
+  bool counting_;
   std::vector<Gang> gangs_;
   std::vector<Shape> shapes_;
   std::map<Key, ShapeId> ids_;

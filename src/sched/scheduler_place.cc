@@ -1,0 +1,106 @@
+// Where tasks go. Plain shapes are placed by counting whole GPUs, each task on the fullest node; what asks for more is placed
+// by the policy's scores, and what those do not know (MIG, affinity, room that is only coming) by looking at every node.
+#include "sched/scheduler_impl.h"
+
+namespace stint::sched {
+namespace {
+
+/// What the scores know of a request; none when they do not know enough.
+std::optional<PlacementShape> placement_shape(const Cluster& cluster, RequestId r) {
+  const Request& request = cluster.request(r);
+  if (!cluster.is_plain(r) || request.gpu_memory.count() > 0) return std::nullopt;
+  return PlacementShape{.cpu_milli = request.cpu_milli,
+                        .memory_bytes = request.memory.count(),
+                        .gpus = static_cast<int16_t>(request.gpus),
+                        .milli = static_cast<int16_t>(request.milli)};
+}
+
+}  // namespace
+
+PickPlace Scheduler::Impl::picker() {
+  return [this](const Cluster& c, RequestId r, Room room, const Scope& scope) { return pick_place(c, r, room, scope); };
+}
+
+std::optional<Place> Scheduler::Impl::pick_place(const Cluster& c, RequestId r, Room room, const Scope& scope) {
+  const auto shape = placement_shape(c, r);
+  if (shape && room == Room::kFree && scope.everywhere && !open.withholds()) {
+    const auto spot = scores.best(c.free(), r, *shape, c.eligible(r));
+    std::optional<Place> place = spot ? c.fit(r, spot->node, room) : std::nullopt;
+    // Where room is promised to others, the scores' GPUs may be theirs.
+    if (place && held.empty()) place->gpus = spot->gpus;
+    if (place) return place;
+  }
+  return pick_by_rules(c, r, room, unclaimed(scope), {});
+}
+
+/// Tells the scores what is asked for.
+void Scheduler::Impl::observe(JobId j) {
+  for (const Task& task : tasks_of(j))
+    if (const auto shape = placement_shape(cluster, task.request)) scores.observe(*shape);
+}
+
+/// Places a job that asks for more than whole GPUs: the tasks it needs to run together, then, elastic, the others one by one.
+std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j) {
+  const JobSpec& spec = specs[j.index()];
+  const Gang* gang = shapes.gang(spec.gang);
+  Amounts placed;
+  JobRecord& r = jobs[j.index()];
+  while (r.running < spec.tasks) {
+    const std::vector<TaskId> next = next_tasks(cluster, first_task(j), spec.tasks, gang, spec.min_tasks);
+    if (next.empty() || !place_gang(cluster, next, gang, tasks_of(j), Room::kFree, picker(), now)) break;
+    for (const TaskId t : next) {
+      add_place(cluster.task(t).place);
+      add_to(placed, cluster.amounts(cluster.task(t).request));
+      ++r.running;
+    }
+  }
+  open.catch_up(cluster);
+  return r.running > 0 ? std::optional(placed) : std::nullopt;
+}
+
+/// The nodes of the scope without those that a reservation claims something of.
+Scope Scheduler::Impl::unclaimed(const Scope& scope) {
+  if (!open.withholds()) return scope;
+  unclaimed_nodes.clear();
+  scope.for_each(cluster, [&](NodeId n) {
+    if (open.withheld(n) == 0) unclaimed_nodes.push_back(n);
+  });
+  return {.everywhere = false, .nodes = unclaimed_nodes};
+}
+
+/// Runs those tasks of a plain job that do not run yet and fit, largest first, each on the fullest node.
+Amounts Scheduler::Impl::place_tasks(JobId j, int32_t at_most) {
+  JobRecord& r = jobs[j.index()];
+  const Shape& shape = shapes[r.shape];
+  Amounts placed;
+  for (const int32_t offset : shape.order) {
+    if (at_most == 0) break;
+    const TaskId t(r.first_task + static_cast<uint32_t>(offset));
+    const RequestId request = cluster.task(t).request;
+    if (cluster.task(t).state != TaskState::kPending) continue;
+    const int32_t gpus = cluster.request(request).gpus;
+    const NodeId n = open.best_fit(gpus);
+    if (!n.valid()) continue;
+    Place place;
+    place.task = t;
+    place.node = n;
+    place.gpus = OpenNodes::first_gpus(cluster, n, gpus);
+    cluster.run(t, place, now);
+    open.catch_up(cluster);
+    add_place(place);
+    add_to(placed, shape.tasks == 1 ? shape.total : cluster.amounts(request));
+    ++r.running;
+    --at_most;
+  }
+  return placed;
+}
+
+/// Promises room that is coming to the tasks that must run together. @return false: it does not fit.
+bool Scheduler::Impl::nominate_in_detail(JobId j) {
+  const JobSpec& spec = specs[j.index()];
+  const Gang* gang = shapes.gang(spec.gang);
+  const std::vector<TaskId> tasks = next_tasks(cluster, first_task(j), spec.tasks, gang, spec.min_tasks);
+  return !tasks.empty() && place_gang(cluster, tasks, gang, tasks_of(j), Room::kComing, picker());
+}
+
+}  // namespace stint::sched
