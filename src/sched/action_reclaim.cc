@@ -45,13 +45,7 @@ bool ends_balanced(const QueueTree& queues, QueueId claimant, const Amounts& nee
   return true;
 }
 
-/// With the victims gone: `mine` would be given room for `first` before `theirs` gets a victim back.
-bool goes_first(const State& state, QueueId mine, JobId first, QueueId theirs, const VictimChunk& victim) {
-  const QueueTree::Next ours{mine, state.amounts(state.next_tasks(first)), state.job(first).spec.preemptible};
-  return state.queues().compare(ours, {theirs, state.amounts(victim.tasks), true}) < 0;
-}
-
-bool may_take(State& state, JobId job, JobId first, const Amounts& need, std::span<const VictimChunk> victims) {
+bool may_take(State& state, JobId job, const Amounts& need, std::span<const VictimChunk> victims) {
   QueueTree& queues = state.queues();
   const QueueId claimant = state.job(job).spec.queue;
   const size_t mark = queues.mark();
@@ -67,10 +61,6 @@ bool may_take(State& state, JobId job, JobId first, const Amounts& need, std::sp
     taken_from.push_back(theirs);
   }
   allowed = allowed && ends_balanced(queues, claimant, need, taken_from);
-  for (size_t i = 0; i < victims.size() && allowed; ++i) {
-    const auto [mine, theirs] = queues.branches(claimant, state.job(victims[i].job).spec.queue);
-    allowed = goes_first(state, mine, first, theirs, victims[i]);
-  }
   queues.take_back(mark);
   return allowed;
 }
@@ -87,10 +77,9 @@ std::optional<RoomPlan> reclaim_for(State& state, JobId job, JobId first) {
     if (QueueId(q) != spec.queue) others.push_back(QueueId(q));
   VictimLine line(state, others, [&](JobId other) { return state.may_stop(other); });
   RoomRules rules;
-  rules.allowed = [first = first.valid() ? first : job](State& s, JobId j, const Amounts& n,
-                                                        std::span<const VictimChunk> victims) {
-    return may_take(s, j, first, n, victims);
-  };
+  rules.allowed = may_take;
+  rules.in_turn = true;
+  rules.first = first;
   return make_room(state, job, line, rules);
 }
 

@@ -5,7 +5,7 @@
 // victim's side holds more than it may hold without owing (QueueTree::allocatable), or more than it deserves while the
 // claimant's side stays within what it deserves. And a claimant that would end above its fair share may not end more
 // saturated (held ÷ share) than a sibling it took from: otherwise the two would take from each other in turn. For the same
-// reason the claimant's queue must come before the victims' when the room is given out; else they would get it back.
+// reason no victim may get the room back before the claimant when it is given out in turn.
 #pragma once
 
 #include <optional>

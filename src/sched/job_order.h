@@ -4,7 +4,9 @@
 // jobs below their minimum, then those exactly at it, then those above; then the older.
 #pragma once
 
+#include <concepts>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sched/state.h"
@@ -19,10 +21,14 @@ Fill fill_of(const State& state, JobId j);
 class WaitingJobs {
  public:
   /// All jobs with something to place, for which `wanted` holds.
-  template <typename Wanted>
+  template <std::predicate<JobId> Wanted>
   WaitingJobs(const State& state, Wanted&& wanted) : state_(state), by_queue_(state.queues().size()) {
     for (uint32_t j = 0; j < state.job_count(); ++j)
       if (wanted(JobId(j))) put_back(JobId(j));
+  }
+  WaitingJobs(const State& state, std::span<const JobId> jobs) : state_(state), by_queue_(state.queues().size()) {
+    for (const JobId j : jobs)
+      put_back(j);
   }
   /// Does nothing when the job has nothing to place.
   void put_back(JobId j);

@@ -110,13 +110,12 @@ std::span<const JobId> State::preemptible_in(QueueId q) const {
   return preemptible_[q.index()];
 }
 
-int64_t State::lost_work(JobId j) const {
-  const JobRun& run = job(j);
-  const Instant since = std::max(run.started, run.saved);
-  const Duration lost = now_ - since + run.spec.checkpoint.restart;
+int64_t State::lost_work(std::span<const TaskId> tasks) const {
+  const JobRun& run = job(cluster_.task(tasks.front()).job);
+  const Duration lost = now_ - std::max(run.started, run.saved) + run.spec.checkpoint.restart;
   int64_t gpu_milli = 0;
-  for (const Task& task : tasks(j))
-    if (task.state == TaskState::kRunning) gpu_milli += cluster_.amounts(task.request).gpu_milli;
+  for (const TaskId t : tasks)
+    if (cluster_.task(t).state == TaskState::kRunning) gpu_milli += cluster_.amounts(cluster_.task(t).request).gpu_milli;
   return lost.whole_seconds() * gpu_milli;
 }
 

@@ -65,8 +65,9 @@ class State {
   [[nodiscard]] std::span<const JobId> preemptible_in(QueueId q) const;
   /// It has run for as long as it may before it can be evicted.
   [[nodiscard]] bool may_stop(JobId j) const { return now_ - job(j).started >= job(j).spec.min_runtime; }
-  /// Work lost if the job were stopped now, in milli-GPU × seconds: since its last checkpoint, and to come back.
-  [[nodiscard]] int64_t lost_work(JobId j) const;
+  /// Work lost if these running tasks of one job stopped now, in milli-GPU × seconds: since its last checkpoint, and to
+  /// come back. Tasks that only have a promise lose nothing.
+  [[nodiscard]] int64_t lost_work(std::span<const TaskId> tasks) const;
 
   // Changes.
   /// All `tasks` (pending, of one job), or none: within the queue's limits, running or nominated.

@@ -1,9 +1,12 @@
 #include "sched/victims.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <utility>
 
 #include "base/check.h"
+#include "sched/action_allocate.h"
 #include "sched/job_order.h"
 
 namespace stint::sched {
@@ -46,6 +49,8 @@ class RoomSearch {
   std::optional<Outcome> attempt(size_t k, const std::vector<size_t>& chunks);
   bool place_again(const VictimChunk& chunk);
   std::vector<size_t> close(std::vector<size_t> chunks) const;
+  bool victims_come_back(const std::vector<VictimChunk>& victims);
+  bool too_small(size_t k, NodeId node, const std::vector<size_t>& chunks) const;
   std::optional<RoomPlan> carry_out(const Outcome& outcome);
 
   State& state_;
@@ -91,7 +96,7 @@ std::optional<Outcome> RoomSearch::solve(size_t k, const std::vector<size_t>& re
           chunks.push_back(i);
       }
       chunks = close(std::move(chunks));
-      if (chunks == recorded) continue;
+      if (chunks == recorded || too_small(k, node, chunks)) continue;
       if (auto found = attempt(k, chunks)) return found;
     }
   }
@@ -149,12 +154,58 @@ std::optional<Outcome> RoomSearch::attempt(size_t k, const std::vector<size_t>& 
       out.victims.push_back(chunk);
       out.used.push_back(chunks[c]);
     }
+    if (rules_.in_turn && k == tasks_.size() && victims_come_back(out.victims)) return std::nullopt;
   }
   std::reverse(out.victims.begin(), out.victims.end());
   std::sort(out.used.begin(), out.used.end());
   if (rules_.allowed && !rules_.allowed(state_, job_, state_.amounts(std::span(tasks_).first(k)), out.victims))
     return std::nullopt;
   return out;
+}
+
+/// Within the trial: with everybody waiting, would a victim get room before the job does?
+bool RoomSearch::victims_come_back(const std::vector<VictimChunk>& victims) {
+  std::vector<JobId> waiting = {job_};
+  if (rules_.first.valid()) waiting.push_back(rules_.first);
+  for (const VictimChunk& victim : victims) {
+    waiting.push_back(victim.job);
+    for (const TaskId t : victim.tasks)
+      if (state_.cluster().task(t).on_node()) state_.gone(t, TaskState::kPending);
+  }
+  for (const TaskId t : tasks_)
+    state_.gone(t, TaskState::kPending);
+  std::sort(waiting.begin(), waiting.end());
+  waiting.erase(std::unique(waiting.begin(), waiting.end()), waiting.end());
+  WaitingJobs line(state_, std::span<const JobId>(waiting));
+  while (const std::optional<JobId> next = line.take()) {
+    if (allocate_job(state_, *next) == Placed::kNo) continue;
+    if (*next == job_) return false;
+    if (*next != rules_.first) return true;
+    line.put_back(*next);
+  }
+  return false;
+}
+
+/// Even with the chunks gone the node has fewer GPUs free than any of the tasks asks for. False where that says nothing: MIG
+/// and GPU memory are counted otherwise, and where limits stand in the way room does not help.
+bool RoomSearch::too_small(size_t k, NodeId node, const std::vector<size_t>& chunks) const {
+  const Cluster& cluster = state_.cluster();
+  const JobSpec& spec = state_.job(job_).spec;
+  const std::span<const TaskId> tasks = std::span(tasks_).first(k);
+  if (!state_.queues().within_limits(spec.queue, state_.amounts(tasks), spec.preemptible)) return false;
+  int64_t least = INT64_MAX;
+  for (const TaskId t : tasks) {
+    const Request& request = cluster.request(cluster.task(t).request);
+    if (!cluster.is_plain(cluster.task(t).request) || request.gpu_memory.count() > 0) return false;
+    least = std::min(least, int64_t{request.gpus} * kMilli + request.milli);
+  }
+  int64_t free = cluster.coming()[node].milli_free;
+  for (const size_t i : chunks)
+    for (const TaskId t : seen_[i].tasks) {
+      const Place& place = cluster.task(t).place;
+      if (place.node == node) free += place.milli > 0 ? place.milli : int64_t{std::popcount(place.gpus)} * kMilli;
+    }
+  return free < least;
 }
 
 /// Does it for good, with those who stay never touched.
@@ -193,24 +244,23 @@ VictimLine::VictimLine(State& state, std::span<const QueueId> queues, const Want
     : state_(state), by_queue_(state.queues().size()) {
   for (const QueueId q : queues)
     for (const JobId j : state.preemptible_in(q)) {
-      Candidate candidate{j, 0, state.job(j).spec.priority, false, {}};
+      Candidate candidate{j, state.job(j).spec.priority, 0, false, {}};
       const std::span<const Task> tasks = state.tasks(j);
       for (size_t i = 0; i < tasks.size(); ++i)
         if (tasks[i].active()) candidate.left.push_back(TaskId(state.job(j).first.index() + static_cast<uint32_t>(i)));
       if (candidate.left.empty() || !wanted(j)) continue;
       std::stable_sort(candidate.left.begin(), candidate.left.end(),
                        [&](TaskId a, TaskId b) { return state.cluster().task(a).priority > state.cluster().task(b).priority; });
-      if (state.rules().victims == VictimOrder::kLeastLostWork) candidate.lost_work = state.lost_work(j);
-      candidate.surplus = has_surplus(candidate);
       insert(by_queue_[q.index()], std::move(candidate));
     }
 }
 
 void VictimLine::insert(std::vector<Candidate>& line, Candidate candidate) {
+  const VictimChunk next = peek(candidate);
+  candidate.surplus = !next.last;
+  if (state_.rules().victims == VictimOrder::kLeastLostWork) candidate.lost_work = state_.lost_work(next.tasks);
   line.insert(std::upper_bound(line.begin(), line.end(), candidate), std::move(candidate));
 }
-
-bool VictimLine::has_surplus(const Candidate& candidate) const { return !peek(candidate).last; }
 
 /// The task that can go alone: the last one whose leaf keeps its minimum without it. Otherwise all that is left.
 VictimChunk VictimLine::peek(const Candidate& candidate) const {
@@ -260,7 +310,6 @@ bool VictimLine::hand_out() {
                 [&](TaskId t) { return std::find(chunk.tasks.begin(), chunk.tasks.end(), t) != chunk.tasks.end(); });
   chunks_.push_back(std::move(chunk));
   if (candidate.left.empty()) return true;
-  candidate.surplus = has_surplus(candidate);
   insert(line, std::move(candidate));
   return true;
 }

@@ -8,7 +8,7 @@
 // Search. The waiting gang is enlarged task by task. For each further task the chunks are gone through in order; each time,
 // those so far that hold something on one node of the newest are stopped in a trial, the tasks are placed, and then
 // whoever still fits is placed again: back where it was (it stays), or elsewhere (it moves). What is left are the victims, and
-// the rules of the action say whether they may be. As one more task needs one more node, that finds small sets; when it finds
+// the rules of the action say whether they may be. Nodes that would still have too few GPUs are not tried. As one more task needs one more node, that finds small sets; when it finds
 // none, all chunks that may go are tried together, and again those who fit get their places back.
 #pragma once
 
@@ -40,14 +40,13 @@ class VictimLine {
  private:
   struct Candidate {
     JobId job;
-    int64_t lost_work = 0;
     int32_t priority = 0;
-    bool surplus = false;
+    int64_t lost_work = 0;     // of the next chunk; 0 where the order does not ask
+    bool surplus = false;      // the next chunk leaves the job running
     std::vector<TaskId> left;  // active tasks that are not handed out yet; the next to go at the back
     bool operator<(const Candidate& o) const;
   };
   [[nodiscard]] VictimChunk peek(const Candidate& candidate) const;
-  [[nodiscard]] bool has_surplus(const Candidate& candidate) const;
   void insert(std::vector<Candidate>& line, Candidate candidate);
   /// Leaf below `q` that gives way first; not valid = nothing there.
   [[nodiscard]] QueueId last_below(QueueId q) const;
@@ -63,6 +62,10 @@ struct RoomRules {
   bool everybody_placed = false;  ///< nobody may lose: all are placed again
   /// May these stop so that `job` gets `need`? Asked with the accounts as they are before anything is stopped.
   std::function<bool(State&, JobId job, const Amounts& need, std::span<const VictimChunk> victims)> allowed;
+  /// When the room is given out in turn (allocate) among the victims, the job and `first`, no victim may get it before the
+  /// job: it would come back, and be stopped again.
+  bool in_turn = false;
+  JobId first;  ///< a waiting job whose turn is before that of `job` in its queue; not valid = none
 };
 
 /// What was decided, and done to the State.
