@@ -1,0 +1,200 @@
+#include "sim/checkers.h"
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "sim/replay.h"
+#include "sim/toy_scheduler.h"
+
+namespace stint::sim {
+namespace {
+
+const Instant kBegin = Instant::from_seconds(1'000'000);
+
+// Two nodes of two GPUs, one queue, jobs a minute apart that run for an hour.
+class Small {
+ public:
+  explicit Small(int jobs = 6) {
+    workload.queues.push_back({.name = "q"});
+    workload.requests.push_back({.gpus = 1});
+    for (int n = 0; n < 2; ++n) {
+      SimNode node;
+      node.node.name = "n" + std::to_string(n);
+      node.node.gpus = 2;
+      node.rate = Rate::per_hour(Money::units(3));
+      workload.nodes.push_back(node);
+    }
+    for (int j = 0; j < jobs; ++j) {
+      SimJob job;
+      job.spec.queue = sched::QueueId(0);
+      job.spec.request = sched::RequestId(0);
+      job.spec.submitted = kBegin + Duration::minutes(j);
+      job.run_time = Duration::hours(1);
+      workload.jobs.push_back(job);
+    }
+  }
+  sched::JobSpec& job(size_t j) { return workload.jobs[j].spec; }
+  void outage(uint32_t node, Duration after, Duration length) {
+    workload.outages.push_back(
+        {NodeId(node), OutageCause::kNodeFailure, kBegin + after, kBegin + after, kBegin + after + length});
+  }
+  /// The rule that is broken; "" = none.
+  std::string_view broken(Defect defect) {
+    CHECK(check_workload(workload).ok(), "{}", check_workload(workload).error().message);
+    ToyScheduler toy(defect);
+    load(toy, workload);
+    World world(workload, {});
+    Checker checker(workload, {});
+    Watcher* const watchers[] = {&checker};
+    drive(toy, world, watchers);
+    if (!checker.violation()) checker.ended(world.finish());
+    if (checker.violation()) what = checker.violation()->what;
+    return checker.violation() ? checker.violation()->rule : "";
+  }
+  Workload workload;
+  std::string what;
+};
+
+// A scenario with every feature the toy knows, and nothing to complain about.
+Small whole() {
+  Small s(8);
+  s.workload.queues[0].limit.gpu_milli = 4'000;
+  s.workload.queues[0].deserved.gpu_milli = 2'000;
+  s.job(1).preemptible = false;
+  s.job(2).tasks = s.job(2).min_tasks = 3;
+  s.job(3).not_before = kBegin + Duration::hours(3);
+  s.job(4).after = {sched::JobId(0), sched::JobId(2)};
+  s.job(5).priority = 90;
+  s.job(6).min_runtime = Duration::minutes(30);
+  s.outage(0, Duration::minutes(100), Duration::minutes(10));
+  return s;
+}
+
+TEST(Checkers, FindNothingWrongWithASchedulerThatIsRight) {
+  Small s = whole();
+  EXPECT_EQ(s.broken(Defect::kNone), "") << s.what;
+}
+
+TEST(Checkers, CatchDoubleBooking) { EXPECT_EQ(Small().broken(Defect::kDoubleBooking), "room"); }
+
+TEST(Checkers, CatchPlacesOnANodeThatIsDown) {
+  Small s;
+  s.outage(0, Duration::minutes(3), Duration::hours(1));
+  EXPECT_EQ(s.broken(Defect::kNone), "") << s.what;
+  EXPECT_EQ(s.broken(Defect::kDownNode), "room");
+}
+
+TEST(Checkers, CatchAPartialGang) {
+  Small s;
+  s.job(2).tasks = s.job(2).min_tasks = 3;
+  EXPECT_EQ(s.broken(Defect::kNone), "") << s.what;
+  EXPECT_EQ(s.broken(Defect::kPartialGang), "gang");
+}
+
+TEST(Checkers, CatchALostJob) { EXPECT_EQ(Small().broken(Defect::kLostJob), "lost"); }
+
+TEST(Checkers, CatchAJobStartedTwice) { EXPECT_EQ(Small().broken(Defect::kDuplicate), "state"); }
+
+TEST(Checkers, CatchAnIgnoredLimitAtEveryLevel) {
+  Small s;
+  s.workload.queues[0].limit.gpu_milli = 2'000;
+  EXPECT_EQ(s.broken(Defect::kNone), "") << s.what;
+  EXPECT_EQ(s.broken(Defect::kIgnoredLimit), "limit");
+  // The same limit on a parent.
+  s.workload.queues.push_back({.name = "child", .parent = sched::QueueId(0)});
+  for (SimJob& job : s.workload.jobs)
+    job.spec.queue = sched::QueueId(1);
+  EXPECT_EQ(s.broken(Defect::kIgnoredLimit), "limit");
+}
+
+TEST(Checkers, CatchFirmJobsAboveWhatTheirQueueDeserves) {
+  Small s;
+  s.workload.queues[0].deserved.gpu_milli = 1'000;
+  for (SimJob& job : s.workload.jobs)
+    job.spec.preemptible = false;
+  EXPECT_EQ(s.broken(Defect::kNone), "") << s.what;
+  EXPECT_EQ(s.broken(Defect::kFirmAboveDeserved), "guarantee");
+}
+
+TEST(Checkers, CatchAStartThatIsTooEarly) {
+  Small s;
+  s.job(1).not_before = kBegin + Duration::hours(5);
+  EXPECT_EQ(s.broken(Defect::kNone), "") << s.what;
+  EXPECT_EQ(s.broken(Defect::kTooEarly), "not-before");
+}
+
+TEST(Checkers, CatchAStartBeforeWhatItWaitsFor) {
+  Small s;
+  s.job(1).after = {sched::JobId(0)};
+  EXPECT_EQ(s.broken(Defect::kNone), "") << s.what;
+  EXPECT_EQ(s.broken(Defect::kNoDependencies), "dependency");
+}
+
+TEST(Checkers, CatchTheEvictionOfAJobThatCannotBePreempted) {
+  Small s;
+  for (size_t j = 0; j < 4; ++j)
+    s.job(j).preemptible = false;
+  s.job(5).priority = 90;
+  EXPECT_EQ(s.broken(Defect::kNone), "") << s.what;
+  EXPECT_EQ(s.broken(Defect::kEvictsFirm), "eviction");
+}
+
+TEST(Checkers, CatchAnEvictionBeforeTheMinimumRunTime) {
+  Small s;
+  for (size_t j = 0; j < 5; ++j)
+    s.job(j).min_runtime = Duration::hours(1);
+  s.job(5).priority = 90;
+  EXPECT_EQ(s.broken(Defect::kNone), "") << s.what;
+  EXPECT_EQ(s.broken(Defect::kNoMinRuntime), "eviction");
+}
+
+TEST(Checkers, CatchRoomThatWasFreedForAJobThatDoesNotGetIt) {
+  Small s(8);
+  s.job(5).priority = 90;
+  s.job(7).not_before = kBegin + Duration::hours(40);
+  EXPECT_EQ(s.broken(Defect::kNone), "") << s.what;
+  EXPECT_EQ(s.broken(Defect::kBrokenPromise), "promise");
+}
+
+TEST(Checkers, CatchAGangOfWhichATaskIsStopped) {
+  Small s;
+  s.job(0).tasks = s.job(0).min_tasks = 4;
+  s.job(1).priority = 90;
+  EXPECT_EQ(s.broken(Defect::kNone), "") << s.what;
+  EXPECT_EQ(s.broken(Defect::kHalfEvicted), "gang");
+}
+
+TEST(Checkers, CatchARejectionOfWhatFits) { EXPECT_EQ(Small().broken(Defect::kRejectsAll), "lost"); }
+
+TEST(Checkers, CatchASchedulerThatDoesNotLetTimePass) { EXPECT_EQ(Small().broken(Defect::kSpins), "spin"); }
+
+TEST(Checkers, CatchMoneyAndWorkThatDoNotAddUp) {
+  Small s;
+  ToyScheduler toy;
+  load(toy, s.workload);
+  World world(s.workload, {});
+  Checker honest(s.workload, {});
+  Watcher* const watchers[] = {&honest};
+  drive(toy, world, watchers);
+  const ReplayResult result = world.finish();
+  const auto rule_for = [&](const auto& forge) {
+    ReplayResult forged = result;
+    forge(forged);
+    Checker checker = honest;
+    checker.ended(forged);
+    return checker.violation() ? checker.violation()->rule : "";
+  };
+  const Money nano = Money::nanos(1);
+  EXPECT_EQ(rule_for([](ReplayResult&) {}), "");
+  EXPECT_EQ(rule_for([&](ReplayResult& r) { r.money.total += nano; }), "money");
+  EXPECT_EQ(rule_for([&](ReplayResult& r) { r.money.idle += nano; }), "money");
+  EXPECT_EQ(rule_for([&](ReplayResult& r) { r.jobs[0].cost += nano; }), "money");
+  EXPECT_EQ(rule_for([](ReplayResult& r) { r.gpu_hours.useful -= 0.01; }), "work");
+  EXPECT_EQ(rule_for([](ReplayResult& r) { r.gpu_hours.lost += 0.01; }), "work");
+  EXPECT_EQ(rule_for([](ReplayResult& r) { r.jobs[1].gpu_hours += 0.01; }), "work");
+  EXPECT_EQ(rule_for([](ReplayResult& r) { r.jobs[1].ending = JobEnding::kWaiting; }), "lost");
+}
+
+}  // namespace
+}  // namespace stint::sim

@@ -1,0 +1,124 @@
+#include "sim/faults.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sim/market.h"
+
+namespace stint::sim {
+namespace {
+
+const Instant kBegin = Instant::from_seconds(1'000'000);
+
+std::vector<SimNode> nodes(size_t count, Market market) {
+  std::vector<SimNode> all(count);
+  for (SimNode& n : all) {
+    n.node.gpus = 8;
+    n.market = market;
+  }
+  return all;
+}
+
+TEST(Faults, AsManyFailuresAsTheMeanTimeBetweenThemSays) {
+  FaultModel model;
+  model.node_mtbf = Duration::hours(100);
+  model.repair_mean = Duration::hours(10);
+  // Per node a cycle of 110 h: 200 nodes over 1,100 h see 2,000 failures, give or take some 45.
+  const auto outages = draw_outages(model, nodes(200, Market::kOwned), {kBegin, kBegin + Duration::hours(1'100)}, 42);
+  EXPECT_NEAR(static_cast<double>(outages.size()), 2'000, 180);
+  double repair_h = 0;
+  for (const Outage& o : outages) {
+    EXPECT_EQ(o.notice, o.down);
+    repair_h += (o.up - o.down).to_hours();
+  }
+  EXPECT_NEAR(repair_h / static_cast<double>(outages.size()), 10, 1);
+}
+
+TEST(Faults, WeibullKeepsTheMeanAndCrowdsTheStart) {
+  Prng prng(5);
+  double sum_h = 0;
+  int early = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const double hours = draw_weibull(prng, Duration::hours(10), 0.7).to_hours();
+    sum_h += hours;
+    early += hours < 1 ? 1 : 0;
+  }
+  EXPECT_NEAR(sum_h / 20'000, 10, 0.4);
+  // F(1 h) = 1 − exp(−(1/λ)^0.7) with λ = 10 / Γ(1 + 1/0.7) = 7.90 h: 21 %; exponential would be 9.5 %.
+  EXPECT_NEAR(early / 20'000.0, 1 - std::exp(-std::pow(std::tgamma(1 + 1 / 0.7) / 10, 0.7)), 0.01);
+}
+
+TEST(Faults, SpotNodesAloneAreInterruptedWithNoticeAndComeBackProvisioned) {
+  FaultModel model;
+  model.spot_per_hour = 0.5;
+  const Interval week{kBegin, kBegin + Duration::hours(168)};
+  EXPECT_TRUE(draw_outages(model, nodes(5, Market::kOnDemand), week, 1).empty());
+  const auto outages = draw_outages(model, nodes(5, Market::kSpot), week, 1);
+  ASSERT_FALSE(outages.empty());
+  for (const Outage& o : outages) {
+    EXPECT_EQ(o.down - o.notice, Duration::minutes(2));
+    EXPECT_GT(o.up - o.down, Duration::minutes(5));
+  }
+  Workload w;
+  w.nodes = nodes(5, Market::kSpot);
+  w.outages = outages;
+  EXPECT_TRUE(check_workload(w).ok());
+}
+
+TEST(Faults, AnotherNodeChangesNothingForTheRest) {
+  FaultModel model;
+  model.node_mtbf = Duration::hours(50);
+  const Interval month{kBegin, kBegin + Duration::hours(720)};
+  const auto few = draw_outages(model, nodes(3, Market::kOwned), month, 9);
+  auto more = draw_outages(model, nodes(4, Market::kOwned), month, 9);
+  std::erase_if(more, [](const Outage& o) { return o.node == NodeId(3); });
+  EXPECT_EQ(few, more);
+}
+
+TEST(Faults, AvailabilityOfTheTraceDecidesWhichNodesAreThere) {
+  const Availability availability{kBegin, Duration::minutes(10), {2, 1, 0, 0, 2, 2, 1}};
+  const std::vector<NodeId> ids = {NodeId(0), NodeId(1)};
+  const auto outages = outages_from(availability, ids, Duration::seconds(30), Duration::minutes(3));
+  ASSERT_EQ(outages.size(), 3u);
+  EXPECT_EQ(outages[0].node, NodeId(0));
+  EXPECT_EQ(outages[0].down, kBegin + Duration::minutes(20));
+  EXPECT_EQ(outages[0].notice, kBegin + Duration::minutes(20) - Duration::seconds(30));
+  EXPECT_EQ(outages[0].up, kBegin + Duration::minutes(43));
+  EXPECT_EQ(outages[1].down, kBegin + Duration::minutes(10));
+  EXPECT_EQ(outages[2].down, kBegin + Duration::minutes(60));
+  EXPECT_EQ(outages[2].up, sched::kNever);
+}
+
+TEST(Market, PricesStayBetweenFloorAndOnDemandAndReturnToTheirMean) {
+  SpotMarket market;
+  market.on_demand = Rate::per_hour(Money::units(10));
+  const Interval year{kBegin, kBegin + Duration::hours(8'760)};
+  const PriceSeries series = draw_prices(market, year, 3, "spot");
+  double sum = 0;
+  for (size_t i = 0; i < series.points.size(); ++i) {
+    const double price = series.points[i].rate.per_hour().to_double();
+    EXPECT_GE(price, 1.0 - 1e-9);
+    EXPECT_LE(price, 10.0 + 1e-9);
+    const Instant until = i + 1 < series.points.size() ? series.points[i + 1].from : year.end;
+    sum += price * (until - series.points[i].from).to_hours();
+  }
+  // Mean of the logarithm is that of 4; its spread is 0.05 / sqrt(1 − 0.95²) = 0.16, which lifts the mean by 1.3 %.
+  EXPECT_NEAR(sum / 8'760, 4.05, 0.25);
+}
+
+TEST(Market, HistoriesAreSortedAndRepeatsLeftOut) {
+  const auto usd = [](int64_t n) { return Rate::per_hour(Money::units(n)); };
+  const auto minute = [](int64_t m) { return kBegin + Duration::minutes(m); };
+  const PriceSeries series =
+      prices_from({{minute(30), usd(2)}, {minute(0), usd(1)}, {minute(10), usd(1)}, {minute(30), usd(3)}}, "x");
+  ASSERT_EQ(series.points.size(), 2u);
+  EXPECT_EQ(series.points[1].from, minute(30));
+  EXPECT_EQ(series.points[1].rate, usd(3));
+  const auto windows = cheap_windows(series, {minute(5), minute(60)}, usd(1));
+  ASSERT_EQ(windows.size(), 1u);
+  EXPECT_EQ(windows[0], (Interval{minute(5), minute(30)}));
+}
+
+}  // namespace
+}  // namespace stint::sim
