@@ -7,10 +7,11 @@ namespace stint {
 
 void add_replay_command(CLI::App& app, Action& action) {
   CLI::App* replay = app.add_subcommand("replay", "Runs jobs again under other rules, and says what would have changed");
-  replay->require_subcommand(1);
+  replay->require_subcommand(0, 1);
   add_replay_cases_command(*replay, action);
   add_replay_queue_command(*replay, action);
   add_make_jobs_command(*replay, action);
+  add_replay_history_options(*replay, action);
 }
 
 }  // namespace stint

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "cli/job_trace_file.h"
 #include "cli/output.h"
 #include "cli/replay.h"
 #include "codec/job_csv.h"
@@ -53,24 +54,6 @@ Result<std::string> read_all(const std::string& path) {
     if (piece.empty()) return text;
     text += piece;
   }
-}
-
-Result<JobTrace> read_trace(const std::string& path) {
-  TRY_ASSIGN(InputFile file, InputFile::open(path));
-  JobCsvReader reader(path);
-  while (true) {
-    TRY_ASSIGN(const std::string_view piece, file.read());
-    if (piece.empty()) break;
-    TRY(reader.feed(piece));
-  }
-  TRY_ASSIGN(JobTrace trace, reader.finish());
-  const JobCsvCounts& counts = reader.counts();
-  if (counts.cpu_only > 0) fmt::print(stderr, "stint: {} rows without GPUs skipped\n", counts.cpu_only);
-  if (counts.rejected > 0) fmt::print(stderr, "stint: {} rows rejected, the first:\n", counts.rejected);
-  for (const std::string& reason : counts.reasons)
-    fmt::print(stderr, "stint:   {}\n", reason);
-  if (trace.jobs.empty()) return invalid("{}: no jobs for GPUs in it", path);
-  return trace;
 }
 
 /// A factor, or a file with the number of nodes per cluster.
@@ -121,7 +104,7 @@ void replay_all(std::vector<Pool>& pools, size_t users, const QueueOptions& opti
 }
 
 Result<Replayed> replay(const QueueOptions& options) {
-  TRY_ASSIGN(const JobTrace trace, read_trace(options.jobs));
+  TRY_ASSIGN(const JobTrace trace, read_job_trace(options.jobs));
   Replayed replayed;
   replayed.pools.resize(trace.clusters.size());
   for (size_t c = 0; c < trace.clusters.size(); ++c)

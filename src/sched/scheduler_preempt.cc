@@ -6,7 +6,8 @@
 // job fits. Then only those on the chosen nodes are stopped, without those that turn out not to be needed. The freed room is
 // promised to the waiting job; it starts when the last of them has left.
 // No A↔B loops: priority and what is deserved order jobs strictly; whom a job may stop by rank ranks behind it by more than
-// a margin, and has run for a quantum since its last start.
+// a margin, and has run for a quantum since its last start. Taking turns is for jobs that can save their work: one that
+// would lose everything is never stopped by rank.
 #include <algorithm>
 
 #include "sched/scheduler_impl.h"
@@ -60,7 +61,7 @@ std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, con
     return Reason::kReclaim;
   if (!is_preemptive(policy.order) || !policy.preempt || v.rank <= bound) return std::nullopt;
   const Duration quantum = std::max(kShortestQuantum, spec.checkpoint.restart * kQuantumPerRestart);
-  if (policy.order == Order::kStint && ran < quantum) return std::nullopt;
+  if (policy.order == Order::kStint && (ran < quantum || spec.checkpoint.interval == kUnlimited)) return std::nullopt;
   const bool its_turn =
       r.queue == v.queue || queue_rule(policy.order) == QueueRule::kOneLine || queues.compare(r.queue, v.queue) < 0;
   return its_turn ? std::optional(Reason::kPriority) : std::nullopt;

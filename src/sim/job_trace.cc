@@ -19,10 +19,10 @@ struct SizeShare {
 };
 constexpr std::array<SizeShare, 8> kSizes = {{{1, 620}, {2, 110}, {4, 110}, {8, 110}, {16, 30}, {32, 13}, {64, 5}, {128, 2}}};
 
-constexpr double kShortShare = 0.7;        // short jobs: lognormal, median ten minutes
+constexpr double kShortShare = 0.7;  // short jobs: lognormal, median ten minutes
 constexpr double kShortMedianS = 600;
 constexpr double kShortSigma = 1.8;
-constexpr double kLongMinimumS = 2400;     // long ones: Pareto
+constexpr double kLongMinimumS = 2400;  // long ones: Pareto
 constexpr double kLongAlpha = 0.9;
 constexpr double kLongestS = 14 * 86400;
 constexpr int64_t kStartS = 1'767'571'200;  // Monday 2026-01-05

@@ -54,9 +54,9 @@ TEST(JobTrace, FewLongJobsHoldMostOfTheTime) {
   double top = 0;
   for (size_t j = 0; j < seconds.size() / 10; ++j)
     top += seconds[j];
-  EXPECT_GT(top, total / 2);                        // a tenth of the jobs, more than half of the time
-  EXPECT_LT(seconds[seconds.size() / 2], 3600);     // the median is under an hour
-  EXPECT_GT(seconds.front(), 7 * 86400);            // the longest takes more than a week
+  EXPECT_GT(top, total / 2);                     // a tenth of the jobs, more than half of the time
+  EXPECT_LT(seconds[seconds.size() / 2], 3600);  // the median is under an hour
+  EXPECT_GT(seconds.front(), 7 * 86400);         // the longest takes more than a week
 }
 
 TEST(JobTrace, MoreArrivesByDay) {

@@ -127,7 +127,8 @@ class Replay {
     spec.gang = ask.gang;
     spec.tasks = spec.min_tasks = ask.tasks;
     spec.submitted = job.submitted;
-    spec.checkpoint.restart = options_.restart;
+    // The protocol's jobs go on where they were stopped.
+    spec.checkpoint = {.interval = Duration::minutes(1), .save = Duration(), .restart = options_.restart};
     if (options_.limit_factor > 0)
       spec.time_limit = Duration::from_seconds(job.duration.to_seconds() * options_.limit_factor + 600);
     // Only the oracles are told.

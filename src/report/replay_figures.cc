@@ -1,0 +1,148 @@
+#include "report/replay_figures.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+
+#include "report/figures.h"
+
+namespace stint {
+namespace {
+
+using sim::JobEnding;
+using sim::ReplayResult;
+
+enum class Better { kLess, kMore, kNeither };
+
+class Figures {
+ public:
+  explicit Figures(const ReplayView& view) : view_(view) {}
+
+  void group(std::string name) { group_ = std::move(name); }
+
+  template <typename Value, typename Show>
+  void add(std::string label, Better better, Value value, Show show) {
+    ReplayFigure figure{.label = std::move(label), .group = group_, .values = {}, .tones = {}};
+    const double first = value(view_.runs.front().result);
+    for (const ReplayRun& run : view_.runs) {
+      const double mine = value(run.result);
+      figure.values.push_back(show(mine));
+      // Two per cent are within what another order of equals would change.
+      const double gain = better == Better::kMore ? mine - first : first - mine;
+      const bool same = better == Better::kNeither || std::abs(gain) <= 0.02 * std::abs(first);
+      figure.tones.push_back(same ? Tone::kPlain : gain > 0 ? Tone::kGood : Tone::kBad);
+    }
+    out_.push_back(std::move(figure));
+  }
+
+  void add_text(std::string label, const std::function<std::string(const ReplayRun&)>& text) {
+    ReplayFigure figure{.label = std::move(label), .group = group_, .values = {}, .tones = {}};
+    for (const ReplayRun& run : view_.runs) {
+      figure.values.push_back(text(run));
+      figure.tones.push_back(Tone::kPlain);
+    }
+    out_.push_back(std::move(figure));
+  }
+
+  std::vector<ReplayFigure> take() { return std::move(out_); }
+
+ private:
+  const ReplayView& view_;
+  std::string group_;
+  std::vector<ReplayFigure> out_;
+};
+
+std::string percent(double v) { return shown_percent(v, 1); }
+std::string hours(double v) { return fmt::format("{:.1f}", v); }
+
+int64_t ended(const ReplayResult& r, JobEnding e) { return r.endings[static_cast<size_t>(e)]; }
+
+void add_spread(Figures& figures, std::string_view what, sim::Spread ReplayResult::* spread) {
+  figures.group(std::string(what));
+  const auto add = [&](const char* label, double sim::Spread::* member) {
+    figures.add(label, Better::kLess, [=](const ReplayResult& r) { return r.*spread.*member; }, shown_seconds);
+  };
+  add("mean", &sim::Spread::mean_s);
+  add("median", &sim::Spread::p50_s);
+  add("95th percentile", &sim::Spread::p95_s);
+  add("99th percentile", &sim::Spread::p99_s);
+}
+
+void add_sizes(Figures& figures, const ReplayView& view) {
+  figures.group("mean completion by GPUs");
+  for (size_t c = 0; c < sim::kSizeClasses; ++c) {
+    const int64_t count = view.runs.front().result.completion_by_size[c].count;
+    if (count == 0) continue;
+    figures.add(
+        fmt::format("{} ({} jobs)", sim::name_of(static_cast<sim::SizeClass>(c)), count), Better::kLess,
+        [c](const ReplayResult& r) { return r.completion_by_size[c].mean_s; }, shown_seconds);
+  }
+}
+
+void add_work(Figures& figures) {
+  figures.group("GPUs");
+  figures.add("allocated, % of available", Better::kMore, [](const ReplayResult& r) { return r.allocation_pct; }, percent);
+  figures.add("useful, % of available", Better::kMore, [](const ReplayResult& r) { return r.utilization_pct; }, percent);
+  figures.add("fragmented, % of free", Better::kLess, [](const ReplayResult& r) { return r.fragmentation_pct; }, percent);
+  figures.add("work lost, GPU-hours", Better::kLess, [](const ReplayResult& r) { return r.gpu_hours.lost; }, hours);
+  figures.add("overhead, GPU-hours", Better::kLess, [](const ReplayResult& r) { return r.gpu_hours.overhead; }, hours);
+  figures.add("evictions", Better::kNeither, [](const ReplayResult& r) { return static_cast<double>(r.evictions); }, grouped);
+}
+
+void add_endings(Figures& figures, const ReplayView& view) {
+  figures.group("jobs");
+  for (size_t e = 0; e < sim::kJobEndings; ++e) {
+    const auto ending = static_cast<JobEnding>(e);
+    bool any = ending == JobEnding::kSucceeded;
+    for (const ReplayRun& run : view.runs)
+      any = any || ended(run.result, ending) > 0;
+    if (any)
+      figures.add(
+          std::string(sim::name_of(ending)), Better::kNeither,
+          [ending](const ReplayResult& r) { return static_cast<double>(ended(r, ending)); }, grouped);
+  }
+  bool deadlines = false;
+  for (const ReplayRun& run : view.runs)
+    deadlines = deadlines || run.result.deadlines > 0;
+  if (deadlines)
+    figures.add(
+        "deadlines missed", Better::kLess, [](const ReplayResult& r) { return static_cast<double>(r.deadlines_missed); },
+        grouped);
+}
+
+void add_money(Figures& figures, const ReplayView& view) {
+  bool paid = false;
+  for (const ReplayRun& run : view.runs)
+    paid = paid || !run.result.money.total.is_zero();
+  if (!paid) return;
+  const std::string currency(view.runs.front().result.money.total.currency().code());
+  figures.group("money");
+  figures.add("nodes, " + currency, Better::kLess, [](const ReplayResult& r) { return r.money.total.to_double(); }, grouped);
+  figures.add("of it idle, " + currency, Better::kLess, [](const ReplayResult& r) { return r.money.idle.to_double(); }, grouped);
+}
+
+}  // namespace
+
+std::string shown_seconds(double seconds) {
+  if (seconds < 99.5) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 99.5 * 60) return fmt::format("{:.1f} min", seconds / 60);
+  if (seconds < 99.5 * 3600) return fmt::format("{:.1f} h", seconds / 3600);
+  return fmt::format("{:.1f} d", seconds / 86400);
+}
+
+std::vector<ReplayFigure> replay_figures(const ReplayView& view) {
+  Figures figures(view);
+  add_spread(figures, "waiting", &ReplayResult::waiting);
+  add_spread(figures, "completion", &ReplayResult::completion);
+  add_sizes(figures, view);
+  add_work(figures);
+  add_money(figures, view);
+  add_endings(figures, view);
+  figures.group("replay");
+  figures.add("steps", Better::kNeither, [](const ReplayResult& r) { return static_cast<double>(r.steps); }, grouped);
+  figures.add_text("fingerprint", [](const ReplayRun& run) { return fmt::format("{:016x}", run.result.fingerprint); });
+  return figures.take();
+}
+
+}  // namespace stint

@@ -1,0 +1,94 @@
+#include "sim/fleet_text.h"
+
+#include "base/text.h"
+
+namespace stint::sim {
+
+namespace {
+
+constexpr int64_t kMostNodes = 100'000;
+// An owned machine whose CPUs and memory are not the question.
+constexpr int64_t kPlenty = int64_t{1} << 40;
+
+struct Part {
+  int64_t count = 0;
+  std::string_view type, region;
+  Market market = Market::kOnDemand;
+};
+
+Result<Part> parse_part(std::string_view text) {
+  const auto wrong = [&] {
+    return invalid("fleet '{}': write COUNTxTYPE[@REGION][:MARKET], as in 8xp4d.24xlarge@us-east-1:spot", text);
+  };
+  const size_t x = text.find('x');
+  if (x == std::string_view::npos) return wrong();
+  const auto count = parse_int(text.substr(0, x));
+  if (!count || *count < 1 || *count > kMostNodes) return wrong();
+  Part part{.count = *count, .type = text.substr(x + 1), .region = {}, .market = Market::kOnDemand};
+  if (const size_t colon = part.type.rfind(':'); colon != std::string_view::npos) {
+    TRY_ASSIGN(part.market, parse_market(part.type.substr(colon + 1)));
+    part.type = part.type.substr(0, colon);
+  }
+  if (const size_t at = part.type.find('@'); at != std::string_view::npos) {
+    part.region = part.type.substr(at + 1);
+    part.type = part.type.substr(0, at);
+  }
+  if (part.type.empty()) return wrong();
+  return part;
+}
+
+Result<SimNode> owned(std::string_view part, int64_t gpus) {
+  if (gpus < 1 || gpus > sched::kMaxGpusPerNode) return invalid("fleet '{}': 1 to {} GPUs a node", part, sched::kMaxGpusPerNode);
+  SimNode node;
+  node.node.gpus = static_cast<int32_t>(gpus);
+  node.node.cpu_milli = kPlenty;
+  node.node.memory = Bytes::of(kPlenty);
+  return node;
+}
+
+Result<SimNode> rented(std::string_view text, const Part& part, const Catalog& catalog) {
+  const InstanceType* type = catalog.find_instance(part.type);
+  if (type == nullptr) return invalid("fleet '{}': no instance type {} in the catalogue, or more than one", text, part.type);
+  if (type->whole_gpus() < 1 || type->whole_gpus() > sched::kMaxGpusPerNode)
+    return invalid("fleet '{}': {} has {} GPUs; 1 to {} can be replayed", text, part.type, type->whole_gpus(),
+                   sched::kMaxGpusPerNode);
+  TRY_ASSIGN(const PriceRow price,
+             catalog.price({.provider = type->provider,
+                            .instance_type = type->name,
+                            .region = part.region,
+                            .market = part.market,
+                            .term = part.market == Market::kReserved ? CommitmentTerm::kOneYear : CommitmentTerm::kNone}));
+  SimNode node;
+  node.node.gpu_model = type->gpu_model;
+  node.node.gpus = static_cast<int32_t>(type->whole_gpus());
+  node.node.gpu_memory = type->gpu_memory;
+  node.node.cpu_milli = type->vcpus * 1000;
+  node.node.memory = type->memory;
+  node.provider = type->provider;
+  node.instance_type = type->name;
+  node.region = price.region;
+  node.market = part.market;
+  node.rate = price.rate;
+  return node;
+}
+
+}  // namespace
+
+Result<std::vector<SimNode>> parse_fleet(std::string_view text, const Catalog& catalog) {
+  std::vector<SimNode> fleet;
+  for (const std::string_view piece : split(text, ',')) {
+    const std::string_view trimmed = trim(piece);
+    TRY_ASSIGN(const Part part, parse_part(trimmed));
+    const auto gpus = parse_int(part.type);
+    TRY_ASSIGN(const SimNode node, gpus ? owned(trimmed, *gpus) : rented(trimmed, part, catalog));
+    if (static_cast<int64_t>(fleet.size()) + part.count > kMostNodes)
+      return invalid("fleet '{}': more than {} nodes", text, kMostNodes);
+    for (int64_t i = 0; i < part.count; ++i) {
+      fleet.push_back(node);
+      fleet.back().node.name = fmt::format("{}-{}", node.instance_type.empty() ? "node" : node.instance_type, fleet.size());
+    }
+  }
+  return fleet;
+}
+
+}  // namespace stint::sim

@@ -1,0 +1,34 @@
+// A recorded History as a Workload: the jobs that ran become jobs to be run again, on the machines that were there.
+//
+// What is known is kept: when a job was submitted, how long it ran, how many GPUs it held on how many nodes, on which GPU
+// model. What no record says is assumed, the same for all: jobs called checkpointable save every hour (one minute each) and
+// take five minutes to restart, others lose everything when stopped; serving and notebooks are not preempted. Work that only
+// telemetry shows (pods without job records) has no submission and no length, so it cannot be replayed; it is not here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "model/history.h"
+#include "sim/workload.h"
+
+namespace stint::sim {
+
+struct HistoryWorkload {
+  Workload workload;
+  int64_t runs = 0;                         ///< in the History
+  std::map<std::string, int64_t> left_out;  ///< runs and nodes that cannot be replayed, by reason
+  int64_t nodes_without_price = 0;          ///< in the fleet at no cost: the money of the replay is too low then
+};
+
+/// What a node costs an hour where the History does not say; none = not known.
+using PriceOfNode = std::function<std::optional<Rate>(const Node&)>;
+
+/// Priorities: real-time inference 125, notebooks 75, evaluation, batch inference and unknown work 60, training 50.
+/// @return error when nothing is left to replay.
+Result<HistoryWorkload> workload_of(const History& history, const PriceOfNode& price_of);
+
+}  // namespace stint::sim
