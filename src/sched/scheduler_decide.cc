@@ -4,6 +4,15 @@
 #include "sched/scheduler_impl.h"
 
 namespace stint::sched {
+namespace {
+
+Amounts times(const Amounts& amounts, int64_t count) {
+  Amounts product;
+  add_to(product, amounts, count);
+  return product;
+}
+
+}  // namespace
 
 void Scheduler::Impl::decide() {
   start_held();
@@ -41,21 +50,36 @@ bool Scheduler::Impl::fits(ShapeId s) const {
   return s.index() >= failed_at.size() || failed_at[s.index()] != room_made;
 }
 
+/// How many of its tasks the limits of its queues leave room for; 0 when it cannot start within them.
+int32_t Scheduler::Impl::tasks_within_limits(JobId j) const {
+  const JobRecord& r = jobs[j.index()];
+  const Shape& shape = shapes[r.shape];
+  if (!queues.limiting(r.queue, shape.total, shape.preemptible).valid()) return shape.tasks;
+  if (shape.gang.valid()) return 0;  // its tasks may differ
+  for (int32_t tasks = shape.tasks - 1; tasks >= shape.min_tasks; --tasks)
+    if (!queues.limiting(r.queue, times(cluster.amounts(shape.request), tasks), shape.preemptible).valid()) return tasks;
+  return 0;
+}
+
 /// Jobs of this queue and shape wait until their queue, or one above it, gives something back.
 bool Scheduler::Impl::close_if_limited(JobId j) {
+  if (tasks_within_limits(j) > 0) return false;
   const JobRecord& r = jobs[j.index()];
-  const QueueId limited = queues.limiting(r.queue, shapes[r.shape].total, shapes[r.shape].preemptible);
-  if (limited.valid()) pending.close(queues, r.queue, r.shape, limited);
-  return limited.valid();
+  const Shape& shape = shapes[r.shape];
+  const Amounts least = shape.gang.valid() ? shape.total : times(cluster.amounts(shape.request), shape.min_tasks);
+  const QueueId limited = queues.limiting(r.queue, least, shape.preemptible);
+  pending.close(queues, r.queue, r.shape, limited);
+  return true;
 }
 
 /// Starts a waiting job on what is open. @return false when it does not fit.
 bool Scheduler::Impl::start(JobId j, Reason reason) {
   JobRecord& r = jobs[j.index()];
   if (!fits(r.shape)) return false;
+  const int32_t at_most = tasks_within_limits(j);
   decide_on(DecisionKind::kStart, reason, j);
   const std::optional<Amounts> placed =
-      shapes[r.shape].plain ? std::optional(place_tasks(j, specs[j.index()].tasks)) : place_in_detail(j);
+      shapes[r.shape].plain ? std::optional(place_tasks(j, at_most)) : place_in_detail(j, at_most);
   if (!placed) {
     decisions.pop_back();
     places_end.pop_back();
@@ -88,11 +112,26 @@ void Scheduler::Impl::began(JobId j) {
 /// Starts those whose promised room is free now.
 void Scheduler::Impl::start_held() {
   std::erase_if(held, [&](JobId j) {
-    for (TaskId t = first_task(j); t != end_task(j); t = next(t))
-      if (cluster.task(t).state == TaskState::kNominated && !cluster.can_run_nominated(t)) return false;
+    if (!can_start_held(j)) return false;
     start_on_held_room(j);
     return true;
   });
+}
+
+/// Each task for itself, and all of them together: two of them may be waiting for what one victim has left.
+bool Scheduler::Impl::can_start_held(JobId j) {
+  for (TaskId t = first_task(j); t != end_task(j); t = next(t))
+    if (cluster.task(t).state == TaskState::kNominated && !cluster.can_run_nominated(t)) return false;
+  if (jobs[j.index()].held == 1) return true;
+  const Cluster::Trial trial = cluster.open_trial();
+  bool all = true;
+  for (TaskId t = first_task(j); all && t != end_task(j); t = next(t)) {
+    if (cluster.task(t).state != TaskState::kNominated) continue;
+    all = cluster.can_run_nominated(t);
+    if (all) cluster.run(t, cluster.task(t).place, now);
+  }
+  cluster.undo(trial);
+  return all;
 }
 
 void Scheduler::Impl::start_on_held_room(JobId j) {

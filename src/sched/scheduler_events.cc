@@ -42,7 +42,8 @@ void Scheduler::Impl::become_ready(JobId j) {
   const JobSpec& spec = specs[j.index()];
   const Shape& shape = shapes[jobs[j.index()].shape];
   if (!shape.plain) observe(j);
-  if (shape.plain && !OpenNodes::fits(shape, capacity.counts())) return reject(j, Reason::kNeverFits);
+  const bool fits = shape.plain ? OpenNodes::fits(shape, capacity.counts()) : fits_idle_fleet(j);
+  if (!fits) return reject(j, Reason::kNeverFits);
   if (spec.not_before > now) return set_timer(spec.not_before, j, TimerKind::kBegin);
   wait(j);
 }

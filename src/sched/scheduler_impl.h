@@ -175,9 +175,11 @@ struct Scheduler::Impl {
   void start_all();
   std::optional<ShapeId> pick() const;
   bool fits(ShapeId s) const;
+  int32_t tasks_within_limits(JobId j) const;
   bool close_if_limited(JobId j);
   bool start(JobId j, Reason reason);
   void start_held();
+  bool can_start_held(JobId j);
   void start_on_held_room(JobId j);
   void grow();
   bool grow_one(JobId j);
@@ -189,7 +191,8 @@ struct Scheduler::Impl {
   std::optional<Place> pick_place(const Cluster& c, RequestId r, Room room, const Scope& scope);
   void observe(JobId j);
   Amounts place_tasks(JobId j, int32_t at_most);
-  std::optional<Amounts> place_in_detail(JobId j);
+  std::optional<Amounts> place_in_detail(JobId j, int32_t at_most);
+  bool fits_idle_fleet(JobId j) const;
   bool nominate_in_detail(JobId j);
   Scope unclaimed(const Scope& scope);
 

@@ -1,5 +1,7 @@
 // Where tasks go. Plain shapes are placed by counting whole GPUs, each task on the fullest node; what asks for more is placed
 // by the policy's scores, and what those do not know (MIG, affinity, room that is only coming) by looking at every node.
+#include <algorithm>
+
 #include "sched/scheduler_impl.h"
 
 namespace stint::sched {
@@ -40,12 +42,13 @@ void Scheduler::Impl::observe(JobId j) {
 }
 
 /// Places a job that asks for more than whole GPUs: the tasks it needs to run together, then, elastic, the others one by one.
-std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j) {
+/// @param at_most  tasks, not fewer than need to run together.
+std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j, int32_t at_most) {
   const JobSpec& spec = specs[j.index()];
   const Gang* gang = shapes.gang(spec.gang);
   Amounts placed;
   JobRecord& r = jobs[j.index()];
-  while (r.running < spec.tasks) {
+  while (r.running < at_most) {
     const std::vector<TaskId> next = next_tasks(cluster, first_task(j), spec.tasks, gang, spec.min_tasks);
     if (next.empty() || !place_gang(cluster, next, gang, tasks_of(j), Room::kFree, picker(), now)) break;
     for (const TaskId t : next) {
@@ -56,6 +59,25 @@ std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j) {
   }
   open.catch_up(cluster);
   return r.running > 0 ? std::optional(placed) : std::nullopt;
+}
+
+/// Could as many tasks as it needs run if nothing else did? Says yes where counting is not enough to know.
+bool Scheduler::Impl::fits_idle_fleet(JobId j) const {
+  const JobSpec& spec = specs[j.index()];
+  const Request& request = cluster.request(cluster.task(first_task(j)).request);
+  if (spec.gang.valid() || !cluster.is_plain(cluster.task(first_task(j)).request) || request.gpu_memory.count() > 0) return true;
+  int64_t fitting = 0;
+  for (uint32_t n = 0; n < cluster.node_count() && fitting < spec.min_tasks; ++n) {
+    if (!cluster.is_eligible(cluster.task(first_task(j)).request, NodeId(n))) continue;
+    const ClusterNode& node = cluster.node(NodeId(n));
+    int64_t here = node.max_tasks;
+    if (request.cpu_milli > 0) here = std::min(here, node.cpu_milli / request.cpu_milli);
+    if (request.memory.count() > 0) here = std::min(here, node.memory.count() / request.memory.count());
+    if (request.gpus > 0) here = std::min<int64_t>(here, node.gpus / request.gpus);
+    if (request.milli > 0) here = std::min<int64_t>(here, int64_t{node.gpus} * (kMilli / request.milli));
+    fitting += here;
+  }
+  return fitting >= spec.min_tasks;
 }
 
 /// The nodes of the scope without those that a reservation claims something of.

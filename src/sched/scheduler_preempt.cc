@@ -100,7 +100,8 @@ bool Scheduler::Impl::preempt() {
   if (!s) return false;
   const JobId j = pending.head(*s)->job;
   if (close_if_limited(j)) return true;
-  if (!stop_others_for(j))
+  // Others are stopped for whole jobs only.
+  if (tasks_within_limits(j) < specs[j.index()].tasks || !stop_others_for(j))
     attempted[s->index()] = {.job = j,
                              .rank = jobs[j.index()].rank,
                              .again = now + (policy.order == Order::kSrtf ? Duration::nanoseconds(1) : kRetry)};
