@@ -67,7 +67,7 @@ bool may_take(State& state, JobId job, const Amounts& need, std::span<const Vict
 
 }  // namespace
 
-std::optional<RoomPlan> reclaim_for(State& state, JobId job, JobId first) {
+std::optional<RoomPlan> reclaim_for(State& state, JobId job, std::span<const JobId> ahead) {
   const JobSpec spec = state.job(job).spec;
   const QueueTree& queues = state.queues();
   const Amounts need = state.amounts(state.next_tasks(job));
@@ -79,20 +79,20 @@ std::optional<RoomPlan> reclaim_for(State& state, JobId job, JobId first) {
   RoomRules rules;
   rules.allowed = may_take;
   rules.in_turn = true;
-  rules.first = first;
+  rules.ahead = ahead;
   return make_room(state, job, line, rules);
 }
 
 std::vector<RoomPlan> reclaim_all(State& state) {
   std::vector<RoomPlan> plans;
-  std::vector<JobId> first(state.queues().size());  // per queue: the first that got nothing
+  std::vector<std::vector<JobId>> in_vain(state.queues().size());  // per queue: those who got nothing
   WaitingJobs waiting(state, [](JobId) { return true; });
   while (const std::optional<JobId> job = waiting.take()) {
-    JobId& before = first[state.job(*job).spec.queue.index()];
-    if (auto plan = reclaim_for(state, *job, before))
+    std::vector<JobId>& ahead = in_vain[state.job(*job).spec.queue.index()];
+    if (auto plan = reclaim_for(state, *job, ahead))
       plans.push_back(std::move(*plan));
-    else if (!before.valid())
-      before = *job;
+    else
+      ahead.push_back(*job);
   }
   return plans;
 }

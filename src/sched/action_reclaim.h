@@ -9,13 +9,14 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "sched/victims.h"
 
 namespace stint::sched {
 
-/// @param first  the waiting job of its queue whose turn comes first; `job` itself when it is not valid.
-std::optional<RoomPlan> reclaim_for(State& state, JobId job, JobId first = {});
+/// @param ahead  the waiting jobs of its queue whose turn comes before.
+std::optional<RoomPlan> reclaim_for(State& state, JobId job, std::span<const JobId> ahead = {});
 
 /// One attempt for each waiting job, in order.
 std::vector<RoomPlan> reclaim_all(State& state);

@@ -49,7 +49,7 @@ class RoomSearch {
   std::optional<Outcome> attempt(size_t k, const std::vector<size_t>& chunks);
   bool place_again(const VictimChunk& chunk);
   std::vector<size_t> close(std::vector<size_t> chunks) const;
-  bool victims_come_back(const std::vector<VictimChunk>& victims);
+  bool victims_come_back(const Outcome& outcome);
   bool too_small(size_t k, NodeId node, const std::vector<size_t>& chunks) const;
   std::optional<RoomPlan> carry_out(const Outcome& outcome);
 
@@ -154,7 +154,7 @@ std::optional<Outcome> RoomSearch::attempt(size_t k, const std::vector<size_t>& 
       out.victims.push_back(chunk);
       out.used.push_back(chunks[c]);
     }
-    if (rules_.in_turn && k == tasks_.size() && victims_come_back(out.victims)) return std::nullopt;
+    if (rules_.in_turn && k == tasks_.size() && victims_come_back(out)) return std::nullopt;
   }
   std::reverse(out.victims.begin(), out.victims.end());
   std::sort(out.used.begin(), out.used.end());
@@ -163,27 +163,39 @@ std::optional<Outcome> RoomSearch::attempt(size_t k, const std::vector<size_t>& 
   return out;
 }
 
-/// Within the trial: with everybody waiting, would a victim get room before the job does?
-bool RoomSearch::victims_come_back(const std::vector<VictimChunk>& victims) {
-  std::vector<JobId> waiting = {job_};
-  if (rules_.first.valid()) waiting.push_back(rules_.first);
-  for (const VictimChunk& victim : victims) {
+/// Within the trial: with everybody who was stopped waiting again, would a victim get room before the job does, or the job
+/// and those ahead of it nothing?
+bool RoomSearch::victims_come_back(const Outcome& outcome) {
+  std::vector<JobId> ours(rules_.ahead.begin(), rules_.ahead.end());
+  ours.push_back(job_);
+  for (const TaskId t : tasks_)
+    state_.gone(t, TaskState::kPending);
+  std::vector<JobId> waiting = ours;
+  for (const VictimChunk& victim : outcome.victims) {
     waiting.push_back(victim.job);
     for (const TaskId t : victim.tasks)
       if (state_.cluster().task(t).on_node()) state_.gone(t, TaskState::kPending);
   }
-  for (const TaskId t : tasks_)
+  const size_t losers = waiting.size();
+  for (const TaskId t : outcome.moved) {
+    waiting.push_back(state_.cluster().task(t).job);
     state_.gone(t, TaskState::kPending);
+  }
+  const std::vector<JobId> lost(waiting.begin() + static_cast<ptrdiff_t>(ours.size()),
+                                waiting.begin() + static_cast<ptrdiff_t>(losers));
   std::sort(waiting.begin(), waiting.end());
   waiting.erase(std::unique(waiting.begin(), waiting.end()), waiting.end());
+  const auto among = [](const std::vector<JobId>& jobs, JobId j) { return std::find(jobs.begin(), jobs.end(), j) != jobs.end(); };
+  bool gained = false;
   WaitingJobs line(state_, std::span<const JobId>(waiting));
   while (const std::optional<JobId> next = line.take()) {
     if (allocate_job(state_, *next) == Placed::kNo) continue;
     if (*next == job_) return false;
-    if (*next != rules_.first) return true;
+    if (among(lost, *next)) return true;
+    gained = gained || among(ours, *next);
     line.put_back(*next);
   }
-  return false;
+  return !gained;
 }
 
 /// Even with the chunks gone the node has fewer GPUs free than any of the tasks asks for. False where that says nothing: MIG

@@ -62,10 +62,10 @@ struct RoomRules {
   bool everybody_placed = false;  ///< nobody may lose: all are placed again
   /// May these stop so that `job` gets `need`? Asked with the accounts as they are before anything is stopped.
   std::function<bool(State&, JobId job, const Amounts& need, std::span<const VictimChunk> victims)> allowed;
-  /// When the room is given out in turn (allocate) among the victims, the job and `first`, no victim may get it before the
-  /// job: it would come back, and be stopped again.
+  /// When the room is given out in turn (allocate) among the victims, the job and those `ahead`, no victim may get it before
+  /// the job: it would come back, and be stopped again.
   bool in_turn = false;
-  JobId first;  ///< a waiting job whose turn is before that of `job` in its queue; not valid = none
+  std::span<const JobId> ahead;  ///< waiting jobs whose turn is before that of `job` in its queue
 };
 
 /// What was decided, and done to the State.
