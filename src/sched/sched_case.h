@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "sched/job.h"
-#include "sched/node_table.h"
 #include "sched/queue.h"
 #include "sched/request.h"
 

@@ -216,12 +216,18 @@ class ClusterRun {
       if (const auto it = world_.task_ids.find(name); it != world_.task_ids.end()) expected[it->second.index()] = e;
     for (const auto& [t, e] : expected)
       if (!e.node.empty()) {
-        const Task& is = task(TaskId(t));
-        const std::string node = is.on_node() ? world_.state.cluster().node(is.place.node).name : "nowhere";
+        const std::string node = place_of(t);
         if (node != e.node) ties_.push_back(fmt::format("task {} is on {}, expected {}", id_of(t), node, e.node));
       }
     check_shared_gpus(expected);
     check_moved();
+  }
+
+  /// Name of its node; of a failed task, the node it failed on.
+  std::string place_of(uint32_t t) const {
+    const Task& is = task(TaskId(t));
+    if (is.on_node()) return world_.state.cluster().node(is.place.node).name;
+    return is.state == TaskState::kFailed && !world_.tasks[t]->node.empty() ? world_.tasks[t]->node : "nowhere";
   }
 
   /// The labels mean nothing but who shares with whom.

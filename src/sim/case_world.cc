@@ -25,8 +25,9 @@ StateRules rules_of(const ClusterCase& c, VictimOrder victims) {
   return rules;
 }
 
-void add_nodes(const ClusterCase& c, CaseWorld& world) {
+Status add_nodes(const ClusterCase& c, CaseWorld& world) {
   for (const CaseNode& n : c.nodes) {
+    if (n.gpus > kMaxGpusPerNode) return invalid("node {} has {} GPUs; at most {} are possible", n.name, n.gpus, kMaxGpusPerNode);
     ClusterNode node;
     node.name = n.name;
     node.gpus = n.gpus;
@@ -40,6 +41,7 @@ void add_nodes(const ClusterCase& c, CaseWorld& world) {
     node.static_mig = n.mig;
     world.node_ids[n.name] = world.state.cluster().add_node(node);
   }
+  return {};
 }
 
 /// Parents before children, otherwise in the order of the case.
@@ -167,7 +169,7 @@ class Seating {
 Result<CaseWorld> build_case_world(const ClusterCase& c, VictimOrder victims) {
   CaseWorld world{State(rules_of(c, victims)), {}, {}, {}, {}, {}};
   world.state.set_now(kCaseTime);
-  add_nodes(c, world);
+  TRY(add_nodes(c, world));
   TRY_ASSIGN(const auto queues, add_queues(c, world.state));
   add_jobs(c, queues, world);
   TRY(Seating(world).seat_all());
