@@ -512,6 +512,12 @@ class RandomLife {
   JobId new_job() {
     constexpr int kSizes[] = {1, 1, 2, 3, 4, 8};
     JobSpec spec = world_.job(kSizes[random_.below(std::size(kSizes))]);
+    if (random_.below(4) == 0) {
+      Request part;
+      part.milli = static_cast<int32_t>(200 + random_.below(7) * 100);
+      part.cpu_milli = static_cast<int64_t>(random_.below(2) * 400'000);
+      spec.request = world_.scheduler.intern(part);
+    }
     if (random_.below(4) == 0) spec.tasks = spec.min_tasks = static_cast<int32_t>(1 + random_.below(3));
     if (random_.below(6) == 0) spec.tasks += 2;
     spec.queue = queues_[random_.below(2)];
@@ -533,7 +539,7 @@ class RandomLife {
   }
 
   void check() const {
-    std::vector<uint64_t> taken(6);
+    std::array<std::array<int32_t, 8>, 6> taken{};
     for (size_t i = 0; i < jobs_.size(); ++i) {
       int32_t active = 0;
       int32_t leaving = 0;
@@ -541,12 +547,15 @@ class RandomLife {
         active += t.state == TaskState::kRunning ? 1 : 0;
         leaving += t.state == TaskState::kReleasing ? 1 : 0;
         if (t.state != TaskState::kRunning && t.state != TaskState::kReleasing) continue;
-        ASSERT_EQ(taken[t.place.node.index()] & t.place.gpus, 0U) << "GPU booked twice";
-        taken[t.place.node.index()] |= t.place.gpus;
+        for (size_t g = 0; g < 8; ++g)
+          if ((t.place.gpus >> g & 1) != 0) taken[t.place.node.index()][g] += t.place.milli > 0 ? t.place.milli : kMilli;
       }
       ASSERT_TRUE(active == 0 || active >= specs_[i].min_tasks) << "partial gang of job " << i;
       ASSERT_TRUE(active == 0 || leaving == 0) << "job " << i << " runs and leaves";
     }
+    for (const auto& node : taken)
+      for (const int32_t milli : node)
+        ASSERT_LE(milli, kMilli) << "GPU booked twice";
   }
 
   Prng random_;
