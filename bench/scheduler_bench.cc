@@ -84,6 +84,7 @@ class BusyFleet {
     spec.tasks = spec.min_tasks = std::max(1, gpus / 8);
     spec.queue = queues_[random_.below(queues_.size())];
     spec.time_limit = Duration::hours(static_cast<int64_t>(24 + random_.below(200)));
+    spec.checkpoint.interval = Duration::minutes(10);  // it may be stopped by rank
     const Event come = event(EventKind::kSubmit, scheduler_.add(spec));
     return take(scheduler_.step(now_, {&come, 1}));
   }

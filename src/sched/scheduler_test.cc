@@ -42,6 +42,7 @@ class World {
     request.gpus = gpus;
     spec.request = scheduler.intern(request);
     spec.tasks = spec.min_tasks = tasks;
+    spec.checkpoint.interval = Duration::minutes(10);
     return spec;
   }
 
@@ -296,6 +297,15 @@ TEST(Scheduler, StopsThoseWhoHadMoreForTheNewcomerAndHoldsTheRoom) {
   world.let_go(at(3610));
   ASSERT_THAT(world.started(), ElementsAre(newcomer));
   EXPECT_EQ(world.last[0].reason, Reason::kHeld);
+}
+
+TEST(Scheduler, TakingTurnsIsForJobsThatCanSave) {
+  World world(plain(Order::kStint), 1);
+  JobSpec cannot_save = world.job(8);
+  cannot_save.checkpoint.interval = kUnlimited;
+  world.submit(at(0), cannot_save);
+  world.submit(at(3600), world.job(4));
+  EXPECT_THAT(world.last, IsEmpty());
 }
 
 TEST(Scheduler, DoesNotStopThoseItWouldNotNeed) {
