@@ -148,7 +148,8 @@ class Cluster {
   /// Whole GPUs: the lowest free ones.
   [[nodiscard]] std::optional<Place> fit(RequestId r, NodeId n, Room room, SharedGpu shared = SharedGpu::kPack) const;
   [[nodiscard]] Misfit why_not(RequestId r, NodeId n, Room room) const;
-  /// A nominated task's own place is free now: run(t, task(t).place) is allowed.
+  /// A nominated task's own place is free now: run(t, task(t).place) is allowed. Of several tasks promised parts of one GPU or
+  /// node each may have this and not all together: run them one by one in an Attempt.
   [[nodiscard]] bool can_run_nominated(TaskId t) const;
 
   // Changes. Each CHECKs the state it starts from and that room is there.

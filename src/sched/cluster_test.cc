@@ -98,6 +98,23 @@ TEST(Cluster, FractionsShareOneGpuOrSpreadOverSeveral) {
   EXPECT_FALSE(b.cluster.fit(b.cluster.intern(whole(2)), n, Room::kFree));
 }
 
+TEST(Cluster, TwoPromisesOnOneGpuMayHaveToWaitForEachOther) {
+  Bench b;
+  b.cluster.add_node(machine("n", 1));
+  const TaskId old = b.task(fraction(500));
+  ASSERT_TRUE(b.run(old, 0));
+  b.cluster.leave(old);
+  const TaskId first = b.task(fraction(500));
+  const TaskId second = b.task(fraction(500));
+  ASSERT_TRUE(b.nominate(first, 0));
+  ASSERT_TRUE(b.nominate(second, 0));
+  EXPECT_TRUE(b.cluster.can_run_nominated(second));
+  b.cluster.run(first, b.cluster.task(first).place);
+  EXPECT_FALSE(b.cluster.can_run_nominated(second)) << "half the GPU is still held by who leaves";
+  b.cluster.gone(old, TaskState::kDone);
+  EXPECT_TRUE(b.cluster.can_run_nominated(second));
+}
+
 TEST(Cluster, GpuMemoryIsAShareOfTheNodesGpuRoundedUp) {
   Bench b;
   const NodeId n = b.cluster.add_node(machine("n", 1));
