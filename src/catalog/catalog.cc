@@ -124,6 +124,28 @@ Catalog Catalog::with_prices(std::span<const PriceRow> rows) const {
   return c;
 }
 
+Result<Catalog> Catalog::with_measurements(std::span<const GpuMeasurement> rows) const {
+  std::vector<const GpuMeasurement*> ascending;
+  for (const GpuMeasurement& row : rows)
+    ascending.push_back(&row);
+  std::stable_sort(ascending.begin(), ascending.end(), [](const auto* a, const auto* b) { return a->as_of < b->as_of; });
+  Catalog c = *this;
+  for (const GpuMeasurement* row : ascending) {
+    const GpuFacts* known = c.find_gpu(row->gpu_model);
+    if (known == nullptr) return invalid("'{}' was measured, but the catalogue has no such GPU", excerpt(row->gpu_model));
+    MeasuredRates& rates = c.gpus_[static_cast<size_t>(known - c.gpus_.data())].measured;
+    switch (row->rate) {
+      case GpuRate::kFp32: rates.fp32_tflops = row->median; break;
+      case GpuRate::kTf32: rates.tf32_tflops = row->median; break;
+      case GpuRate::k16Bit: rates.half_tflops = row->median; break;
+      case GpuRate::kMemory: rates.memory_gb_s = row->median; break;
+    }
+    rates.source = row->source;
+    rates.as_of = row->as_of;
+  }
+  return c;
+}
+
 const GpuFacts* Catalog::find_gpu(std::string_view name, Bytes memory) const {
   const auto it = gpu_names_.find(folded(name));
   if (it == gpu_names_.end()) return nullptr;

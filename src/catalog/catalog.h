@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "base/units.h"
+#include "catalog/measured.h"
 #include "model/price.h"
 
 namespace stint {
@@ -39,6 +40,7 @@ struct GpuFacts {
   bool mig = false;
   std::string source;
   Instant as_of;
+  MeasuredRates measured;  ///< laid over with Catalog::with_measurements
 };
 
 struct InstanceType {
@@ -73,6 +75,10 @@ class Catalog {
   static Result<Catalog> parse(std::string_view gpus_csv, std::string_view instances_csv, std::string_view prices_csv);
   /// A copy with `rows` laid over it: the same key is replaced, new keys are added.
   [[nodiscard]] Catalog with_prices(std::span<const PriceRow> rows) const;
+
+  /// A copy with measured rates; of several of one model and rate the newest counts.
+  /// @return error naming a GPU model that the catalogue does not know.
+  [[nodiscard]] Result<Catalog> with_measurements(std::span<const GpuMeasurement> rows) const;
 
   [[nodiscard]] std::span<const GpuFacts> gpus() const { return gpus_; }
   [[nodiscard]] std::span<const InstanceType> instances() const { return instances_; }

@@ -326,6 +326,7 @@ Result<Selection> select_instances(const Catalog& catalog, const Work& work, con
     Trial t{work, limits, type, *gpu, {}, {}};
     t.choice.type = &type;
     t.choice.price = *price;
+    t.choice.basis = basis_of(*gpu, work.precision);
     if (!try_work(t)) {
       dropped.push_back({&type, price->rate.per_hour(), std::move(t.reason)});
     } else if (!priced(t)) {

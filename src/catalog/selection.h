@@ -59,6 +59,7 @@ struct Choice {
   double memory_gib_needed = 0;      ///< per GPU
   double memory_gib_usable = 0;
   double rate = 0;                   ///< items, requests or images per second of all instances
+  std::string_view basis;            ///< of the rate: "measured", "partly measured" or "estimated"
   std::optional<double> latency_ms;  ///< serving: expected worst case; decoders: of one token
 };
 

@@ -9,9 +9,11 @@
 namespace stint {
 namespace {
 
-/// Model FLOPs used of the dense peak. 0.38–0.43 are reported for large runs (Llama 3, table 4; PaLM 0.46), less on
-/// small GPUs and short sequences.
-constexpr double kComputeEfficiency = 0.35;
+/// Of the dense peak that one large matrix product reaches, where it was not measured: an assumption.
+constexpr double kMatrixEfficiency = 0.7;
+/// Of the rate of matrix products that a whole model reaches. With the above 0.35 of the peak: 0.38–0.43 are reported
+/// for large runs (Llama 3, table 4; PaLM 0.46), less on small GPUs and short sequences.
+constexpr double kModelShare = 0.5;
 /// Of the data sheet's bandwidth that streaming kernels reach.
 constexpr double kBandwidthEfficiency = 0.8;
 /// Passes over a kept activation in a training step: written, read by the next layer, read by normalisation,
@@ -35,10 +37,30 @@ double layer_activation_bytes(const ModelFacts& m) {
   return 34.0 * s * m.hidden + 5.0 * m.heads * s * s;
 }
 
+/// Operations a second measured at that precision; none when another unit of the GPU would do the work.
+std::optional<double> measured_flops(const GpuFacts& gpu, Precision p) {
+  const bool half =
+      p == Precision::k16Bit || (p == Precision::kFp8 && !gpu.fp8_tflops) || (p == Precision::kInt8 && !gpu.int8_tops);
+  std::optional<double> tera;
+  if (half)
+    tera = gpu.measured.half_tflops;
+  else if (p == Precision::kFp32)
+    tera = gpu.tf32_tflops ? gpu.measured.tf32_tflops : gpu.measured.fp32_tflops;
+  return tera ? std::optional(*tera * 1e12) : std::nullopt;
+}
+
+double matrix_flops(const GpuFacts& gpu, Precision p) {
+  return measured_flops(gpu, p).value_or(peak_flops(gpu, p) * kMatrixEfficiency);
+}
+
+/// Bytes a second that streaming kernels reach.
+double stream_bytes(const GpuFacts& gpu) {
+  return 1e9 * gpu.measured.memory_gb_s.value_or(gpu.memory_bandwidth_gb_s * kBandwidthEfficiency);
+}
+
 /// The lower of the two roofs, as the time of work that needs both.
 double roof_seconds(double flops, double bytes, const GpuFacts& gpu, Precision p) {
-  return std::max(flops / (peak_flops(gpu, p) * kComputeEfficiency),
-                  bytes / (gpu.memory_bandwidth_gb_s * 1e9 * kBandwidthEfficiency));
+  return std::max(flops / (matrix_flops(gpu, p) * kModelShare), bytes / stream_bytes(gpu));
 }
 
 double width_factor(Precision p) { return bytes_per_value(p) / 2.0; }  // activations above are given at 16 bit
@@ -75,6 +97,12 @@ double peak_flops(const GpuFacts& gpu, Precision p) {
     case Precision::kInt8: tera = gpu.int8_tops.value_or(half); break;
   }
   return tera * 1e12;
+}
+
+std::string_view basis_of(const GpuFacts& gpu, Precision p) {
+  const bool arithmetic = measured_flops(gpu, p).has_value();
+  const bool memory = gpu.measured.memory_gb_s.has_value();
+  return arithmetic && memory ? "measured" : arithmetic || memory ? "partly measured" : "estimated";
 }
 
 double forward_flops(const ModelFacts& m) {

@@ -1,7 +1,7 @@
 // Sizing: how much memory a model needs and how fast a GPU can run it at best, from data-sheet facts.
 //
 // Throughput is a roofline (Williams, Waterman, Patterson 2009): the lower of compute and memory traffic, each at a
-// stated fraction of the data sheet. It ranks GPUs; a measurement of the real workload overrides it.
+// stated fraction of the data sheet. Where a rate was measured on that GPU model, the measurement takes its place.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,9 @@ double bytes_per_value(Precision p);
 
 /// Dense peak of `gpu` in operations per second; the next wider format where the hardware lacks this one.
 double peak_flops(const GpuFacts& gpu, Precision p);
+
+/// What the throughput of `gpu` rests on: "measured" (arithmetic and memory), "partly measured" or "estimated".
+std::string_view basis_of(const GpuFacts& gpu, Precision p);
 
 enum class ModelFamily { kEncoder, kDecoder, kVision };
 

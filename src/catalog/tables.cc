@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/text.h"
+#include "catalog/measured.h"
 
 extern "C" {
 extern const char stint_gpus_csv[], stint_gpus_csv_end[];
@@ -124,7 +125,22 @@ Result<InstanceType> parse_instance(const Fields& f) {
   return t;
 }
 
-/// One parser for the three files: rows through `parse`.
+Result<GpuMeasurement> parse_measurement(const Fields& f) {
+  GpuMeasurement m;
+  TRY_ASSIGN(m.gpu_model, required("gpu_model", f[0]));
+  TRY_ASSIGN(m.rate, parse_gpu_rate(f[1]));
+  TRY_ASSIGN(m.median, positive("median", f[2]));
+  TRY_ASSIGN(m.lowest, positive("lowest", f[3]));
+  TRY_ASSIGN(m.highest, positive("highest", f[4]));
+  if (m.lowest > m.median || m.median > m.highest)
+    return invalid("lowest {}, median {}, highest {}: not in this order", m.lowest, m.median, m.highest);
+  TRY_ASSIGN(m.repeats, count("repeats", f[5], 1, 1'000'000));
+  TRY_ASSIGN(m.source, required("source", f[6]));
+  TRY_ASSIGN(m.as_of, parse_instant(f[7]));
+  return m;
+}
+
+/// One parser for all files: rows through `parse`.
 template <typename Row>
 Result<std::vector<Row>> parse_table(std::string_view file, std::string_view csv, std::span<const std::string_view> columns,
                                      Result<Row> (*parse)(const Fields&)) {
@@ -157,6 +173,10 @@ Result<std::vector<PriceRow>> parse_prices(std::string_view csv) {
   return parse_table<PriceRow>("prices.csv", csv, kPriceColumns, [](const Fields& f) {
     return parse_price({f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10]});
   });
+}
+
+Result<std::vector<GpuMeasurement>> parse_measurements(std::string_view file, std::string_view csv) {
+  return parse_table<GpuMeasurement>(file, csv, kMeasurementColumns, parse_measurement);
 }
 
 }  // namespace stint

@@ -4,6 +4,7 @@
 // docs/formats.md; lines beginning with # are comments.
 #pragma once
 
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -20,5 +21,9 @@ std::string_view embedded_prices_csv();
 Result<std::vector<GpuFacts>> parse_gpus(std::string_view csv);
 Result<std::vector<InstanceType>> parse_instances(std::string_view csv);
 Result<std::vector<PriceRow>> parse_prices(std::string_view csv);
+
+/// Of a file of measurements (catalog/measured.h), which has the same grammar.
+inline constexpr std::array<std::string_view, 8> kMeasurementColumns = {"gpu_model", "rate",    "median", "lowest",
+                                                                        "highest",   "repeats", "source", "as_of"};
 
 }  // namespace stint

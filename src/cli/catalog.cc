@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 struct CatalogArguments {
-  std::string gpu, provider, region, type, market, history;
+  std::string gpu, provider, region, type, market, history, measured;
   bool layouts = false;
   bool json = false;
 };
@@ -45,6 +45,25 @@ void print(const Table& table, const std::string& what) {
     fmt::print("{}", table.render(colour_of_stdout()));
 }
 
+json measured_json(const MeasuredRates& m) {
+  if (m.source.empty()) return nullptr;
+  return {{"fp32_tflops", or_null(m.fp32_tflops)},
+          {"tf32_tflops", or_null(m.tf32_tflops)},
+          {"16bit_tflops", or_null(m.half_tflops)},
+          {"memory_gb_s", or_null(m.memory_gb_s)},
+          {"source", m.source},
+          {"as_of", format_utc(m.as_of)}};
+}
+
+/// The data sheet's figures and, below them, what was measured.
+void add_measured_row(Table& table, const GpuFacts& g) {
+  const MeasuredRates& m = g.measured;
+  if (m.source.empty()) return;
+  table.add_row({"  measured", "", or_dash(m.memory_gb_s), or_dash(m.fp32_tflops), or_dash(m.tf32_tflops), or_dash(m.half_tflops),
+                 "", "", "", "", "", m.source, format_date(m.as_of)},
+                Tone::kGood);
+}
+
 json gpu_json(const GpuFacts& g) {
   return {{"model", g.model},
           {"aliases", g.aliases},
@@ -61,12 +80,15 @@ json gpu_json(const GpuFacts& g) {
           {"tdp_w", g.tdp_w},
           {"nvlink_gb_s", or_null(g.nvlink_gb_s)},
           {"mig", g.mig},
+          {"measured", measured_json(g.measured)},
           {"source", g.source},
           {"as_of", format_date(g.as_of)}};
 }
 
 ExitCode run_gpus(const CatalogArguments& a) {
-  const Catalog& catalog = Catalog::built_in();
+  const auto opened = open_catalog({}, a.measured);
+  if (!opened.ok()) return fail(opened.error().message);
+  const Catalog& catalog = *opened;
   json rows = json::array();
   Table table({{"model"},
                {"memory GiB", Align::kRight},
@@ -88,6 +110,7 @@ ExitCode run_gpus(const CatalogArguments& a) {
                    or_dash(g.fp32_tflops), or_dash(g.tf32_tflops), or_dash(g.bf16_tflops ? g.bf16_tflops : g.fp16_tflops),
                    or_dash(g.fp8_tflops), or_dash(g.int8_tops), fmt::format("{:.0f}", g.tdp_w), or_dash(g.nvlink_gb_s),
                    g.mig ? "yes" : "no", g.source, format_date(g.as_of)});
+    add_measured_row(table, g);
   }
   if (a.json)
     fmt::print("{}\n", dump(rows));
@@ -264,17 +287,20 @@ void add_catalog_command(CLI::App& app, Action& action) {
       app.add_subcommand("catalog", "Shows GPU facts, instance types, prices and MIG profiles, each with its source and date");
   command->require_subcommand(1);
   command->footer("Example: stint catalog prices --gpu A100-80GB --region eu --market spot");
-  const auto add = [&](const char* name, const char* what, ExitCode (*run)(const CatalogArguments&)) {
+  const auto add = [&](const char* name, const char* what, const char* example, ExitCode (*run)(const CatalogArguments&)) {
     CLI::App* sub = command->add_subcommand(name, what);
+    sub->footer(std::string("Example: stint catalog ") + name + " " + example);  // else the parent's is shown
     sub->add_option("--gpu", a->gpu, "Only this GPU model");
     sub->add_flag("--json", a->json, "Print JSON");
     sub->callback([a, run, &action] { action = [a, run] { return run(*a); }; });
     return sub;
   };
-  add("gpus", "Data-sheet facts; rates are dense", run_gpus);
-  CLI::App* instances = add("instances", "Instance types", run_instances);
-  CLI::App* prices = add("prices", "Prices per hour of a whole instance; ~ marks an estimate", run_prices);
-  CLI::App* mig = add("mig", "MIG profiles, or the layouts that fill a GPU", run_mig);
+  add("gpus", "Data-sheet facts, and what was measured; rates are dense", "--gpu H100-80GB --measured rates.csv", run_gpus)
+      ->add_option("--measured", a->measured, "Rates measured by stint bench, shown below the data sheet's");
+  CLI::App* instances = add("instances", "Instance types", "--provider aws --gpu L4", run_instances);
+  CLI::App* prices = add("prices", "Prices per hour of a whole instance; ~ marks an estimate",
+                         "--gpu A100-80GB --region eu --market spot", run_prices);
+  CLI::App* mig = add("mig", "MIG profiles, or the layouts that fill a GPU", "--gpu A100-80GB --layouts", run_mig);
   mig->add_flag("--layouts", a->layouts, "Every layout nothing can be added to, and what it strands");
   for (CLI::App* sub : {instances, prices}) {
     sub->add_option("--provider", a->provider, "Only this provider");

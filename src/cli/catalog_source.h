@@ -11,6 +11,12 @@ namespace stint {
 /// @param history_path  empty = built-in prices only.
 Result<Catalog> open_catalog(const std::string& history_path);
 
+/// The same with the measured rates of `measured_path` (written by stint bench) laid over it; empty = none.
+Result<Catalog> open_catalog(const std::string& history_path, const std::string& measured_path);
+
+/// The whole of a file of measurements. @return error with file:line.
+Result<std::vector<GpuMeasurement>> read_measurements(const std::string& path);
+
 /// Says on stderr how many of the shown prices are older than kPriceStaleAfter; silent when none is.
 void warn_of_stale_prices(size_t stale, size_t shown);
 

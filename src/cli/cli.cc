@@ -23,6 +23,7 @@ int run_cli(int argc, char** argv) {
   add_pick_command(app, action);
   add_catalog_command(app, action);
   add_profile_command(app, action);
+  add_bench_command(app, action);
   add_history_command(app, action);
   add_demo_command(app, action);
   add_explore_command(app, action);

@@ -26,6 +26,7 @@ void add_bill_command(CLI::App& app, Action& action);
 void add_catalog_command(CLI::App& app, Action& action);
 void add_pick_command(CLI::App& app, Action& action);
 void add_profile_command(CLI::App& app, Action& action);
+void add_bench_command(CLI::App& app, Action& action);
 void add_demo_command(CLI::App& app, Action& action);
 void add_explore_command(CLI::App& app, Action& action);
 void add_replay_command(CLI::App& app, Action& action);

@@ -22,7 +22,8 @@ using nlohmann::json;
 
 struct PickArguments {
   std::array<std::string, 6> models;  // by position in kKinds
-  std::string precision = "bf16", deadline, p99, region, provider, budget, market = "on-demand", arch = "x86_64", history;
+  std::string precision = "bf16", deadline, p99, region, provider, budget, market = "on-demand", arch = "x86_64", history,
+              measured;
   std::vector<std::string> gpus;
   double tokens = 0, items = 0, qps = 0, headroom = 20;
   bool lora = false;
@@ -132,6 +133,7 @@ json choice_json(const Choice& c) {
           {"duration_s", c.duration ? json(c.duration->to_seconds()) : json(nullptr)},
           {"latency_ms", c.latency_ms ? json(*c.latency_ms) : json(nullptr)},
           {"rate_per_s", c.rate},
+          {"rate_basis", c.basis},
           {"memory_gib_needed", c.memory_gib_needed},
           {"memory_gib_usable", c.memory_gib_usable},
           {"estimated", c.price.estimated},
@@ -174,6 +176,7 @@ void print_text(const Work& work, const Selection& s) {
                {"time"},
                {"USD in all", Align::kRight},
                {"per second", Align::kRight},
+               {"rate"},
                {"latency ms", Align::kRight},
                {"GiB needed/usable", Align::kRight},
                {"price as of"},
@@ -184,7 +187,7 @@ void print_text(const Work& work, const Selection& s) {
         {std::to_string(i + 1), c.type->provider, c.price.region, fmt::format("{} × {}", c.instances, c.type->name),
          fmt::format("{} × {}", c.gpus, c.type->gpu_model), (c.price.estimated ? "~" : "") + c.per_hour.to_decimal(),
          c.duration ? hours(*c.duration) : "–", c.total ? fmt::format("{:.2f}", c.total->to_double()) : "–",
-         fmt::format("{:.4g}", c.rate), c.latency_ms ? fmt::format("{:.1f}", *c.latency_ms) : "–",
+         fmt::format("{:.4g}", c.rate), std::string(c.basis), c.latency_ms ? fmt::format("{:.1f}", *c.latency_ms) : "–",
          fmt::format("{:.1f}/{:.1f}", c.memory_gib_needed, c.memory_gib_usable), format_date(c.price.as_of), c.price.source},
         i == 0 ? Tone::kStrong : Tone::kPlain);
   }
@@ -204,7 +207,7 @@ void print_text(const Work& work, const Selection& s) {
 }
 
 ExitCode run_pick(const PickArguments& a) {
-  const auto catalog = open_catalog(a.history);
+  const auto catalog = open_catalog(a.history, a.measured);
   if (!catalog.ok()) return fail(catalog.error().message);
   const auto work = work_of(a);
   if (!work.ok()) return fail(work.error().message);
@@ -254,6 +257,7 @@ void add_pick_command(CLI::App& app, Action& action) {
   command->add_option("--market", a->market, "on-demand or spot")->capture_default_str();
   command->add_option("--arch", a->arch, "Of the host: x86_64, arm64 or any")->capture_default_str();
   command->add_option("--history", a->history, "Lay this History's imported prices over the built-in ones");
+  command->add_option("--measured", a->measured, "Rates measured by stint bench, in place of data-sheet estimates");
   command->add_flag("--json", a->json, "Print JSON");
   command->callback([a, &action] { action = [a] { return run_pick(*a); }; });
 }
