@@ -1,10 +1,14 @@
 #include "sched/order.h"
 
+#include <algorithm>
+
 namespace stint::sched {
 namespace {
 
 constexpr Duration kFirstLevel = Duration::minutes(8);
 constexpr int64_t kStretch = 4;
+/// What nobody knows takes longest of all; and an instant that much later is still an instant.
+constexpr Duration kLongest = Duration::hours(24 * 365 * 100);
 
 /// Instants as ranks; priority classes as time, or compared before it.
 Rank by_age(const Policy& policy, const JobSpec& job, int64_t ns) {
@@ -19,7 +23,7 @@ Rank rank_of(const Policy& policy, const JobSpec& job, const Attained& attained)
     case Order::kFifo:
     case Order::kFifoSkip: return {.major = -job.priority, .minor = attained.submitted.ns()};
     case Order::kSjfOracle: return {.major = -job.priority, .minor = job.expected.count_ns()};
-    case Order::kSrtf: return {.major = -job.priority, .minor = (job.expected - attained.served).count_ns()};
+    case Order::kSrtf: return {.major = -job.priority, .minor = (std::min(job.expected, kLongest) - attained.served).count_ns()};
     case Order::kFair: return by_age(policy, job, attained.submitted.ns());
     case Order::kStint: break;
   }

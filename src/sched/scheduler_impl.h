@@ -198,6 +198,7 @@ struct Scheduler::Impl {
 
   // scheduler_preempt.cc
   bool ranks_running() const { return is_preemptive(policy.order) || policy.preempt || policy.reclaim; }
+  bool reclaims() const;
   bool other_grounds() const;
   bool preempt();
   std::optional<ShapeId> pick_blocked() const;

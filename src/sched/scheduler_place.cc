@@ -65,7 +65,10 @@ std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j, int32_t at_most
 bool Scheduler::Impl::fits_idle_fleet(JobId j) const {
   const JobSpec& spec = specs[j.index()];
   const Request& request = cluster.request(cluster.task(first_task(j)).request);
-  if (spec.gang.valid() || !cluster.is_plain(cluster.task(first_task(j)).request) || request.gpu_memory.count() > 0) return true;
+  const Gang* gang = shapes.gang(spec.gang);
+  if ((gang != nullptr && !gang->tasks.empty()) || !cluster.is_plain(cluster.task(first_task(j)).request) ||
+      request.gpu_memory.count() > 0)
+    return true;
   int64_t fitting = 0;
   for (uint32_t n = 0; n < cluster.node_count() && fitting < spec.min_tasks; ++n) {
     if (!cluster.is_eligible(cluster.task(first_task(j)).request, NodeId(n))) continue;

@@ -45,10 +45,15 @@ Rank Scheduler::Impl::running_rank(JobId j) const {
   return rank;
 }
 
-/// Could anybody be stopped for another reason than rank?
-bool Scheduler::Impl::other_grounds() const {
-  return (policy.preempt && lowest_priority < highest_priority) || (policy.reclaim && queues.any_deserved());
+/// Does it take back what other queues hold above their due? Not where remaining time alone decides, over all queues: what
+/// is taken back by share would be taken again by rank, for ever.
+bool Scheduler::Impl::reclaims() const {
+  return policy.reclaim && queues.any_deserved() &&
+         (queue_rule(policy.order) == QueueRule::kByShare || !is_preemptive(policy.order));
 }
+
+/// Could anybody be stopped for another reason than rank?
+bool Scheduler::Impl::other_grounds() const { return (policy.preempt && lowest_priority < highest_priority) || reclaims(); }
 
 std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, const Rank& bound) const {
   const JobRecord& r = jobs[j.index()];
@@ -57,8 +62,7 @@ std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, con
   const Duration ran = now - v.started;
   if (v.phase != Phase::kRunning || !spec.preemptible || ran < spec.min_runtime) return std::nullopt;
   if (policy.preempt && r.queue == v.queue && spec.priority < specs[j.index()].priority) return Reason::kPriority;
-  if (policy.reclaim && queues.any_deserved() && queues.may_reclaim(r.queue, shapes[r.shape].total, v.queue, sketch.taken))
-    return Reason::kReclaim;
+  if (reclaims() && queues.may_reclaim(r.queue, shapes[r.shape].total, v.queue, sketch.taken)) return Reason::kReclaim;
   if (!is_preemptive(policy.order) || !policy.preempt || v.rank <= bound) return std::nullopt;
   const Duration quantum = std::max(kShortestQuantum, spec.checkpoint.restart * kQuantumPerRestart);
   if (policy.order == Order::kStint && (ran < quantum || spec.checkpoint.interval == kUnlimited)) return std::nullopt;

@@ -25,6 +25,9 @@ void Checker::ended(const ReplayResult& result) {
 void Checker::check_lost(const ReplayResult& result) {
   const bool anything_runs =
       std::ranges::any_of(jobs_, [](const JobBook& job) { return job.state == State::kRunning || job.state == State::kLeaving; });
+  bool blocked = false;
+  for (uint32_t j = 0; j < jobs_.size(); ++j)
+    blocked = blocked || (jobs_[j].state == State::kWaiting && !could_run_alone(sched::JobId(j)));
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     const JobBook& job = jobs_[j];
     const JobEnding ending = result.jobs[j].ending;
@@ -34,7 +37,7 @@ void Checker::check_lost(const ReplayResult& result) {
                        : job.state == State::kEnded     ? ending < JobEnding::kWaiting && ending != JobEnding::kSucceeded
                                                         : ending == JobEnding::kRunning;
     if (!agree) fail("lost", "job {} is in state {}, but the replay says '{}'", j, static_cast<int>(job.state), name_of(ending));
-    if (job.state == State::kWaiting && !anything_runs && could_run_alone(sched::JobId(j)))
+    if (job.state == State::kWaiting && !anything_runs && !(options_.strict_order && blocked) && could_run_alone(sched::JobId(j)))
       fail("lost", "nothing runs any more, but job {}, which fits the idle fleet, still waits", j);
   }
 }

@@ -221,6 +221,8 @@ class Maker {
     made_.options.occupancies = 0;
     made_.options.patience = length_ * 20 + Duration::hours(1'000);
     made_.checks.promise = made_.options.leaving + Duration::minutes(5);
+    const sched::Order order = made_.policy.order;
+    made_.checks.strict_order = order == sched::Order::kFifo || order == sched::Order::kSjfOracle;
     made_.copy_at_step = one_in(2) ? between(0, 400) : -1;
   }
 

@@ -8,7 +8,7 @@ namespace stint::sim {
 namespace {
 
 TEST(Explore, AHundredHoursWithoutAViolationAndTheSameAgain) {
-  for (uint64_t seed = 1; seed <= 6; ++seed) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
     const Scenario scenario = make_scenario(seed, Duration::hours(24));
     const Exploration first = explore(scenario);
     EXPECT_FALSE(first.violation.has_value())
