@@ -15,7 +15,7 @@ void Scheduler::Impl::apply(const Event& e) {
     case EventKind::kFinished: return finished(e.job);
     case EventKind::kFailed: return failed(e.job);
     case EventKind::kEvicted: return task_left(e.task);
-    case EventKind::kCheckpoint: jobs[e.job.index()].saved = now; return;
+    case EventKind::kCheckpoint: return saved_work(e.job);
     case EventKind::kCancel: return cancel(e.job);
     case EventKind::kSubmit: return submit(e.job);
     case EventKind::kTick: return;
@@ -53,6 +53,16 @@ void Scheduler::Impl::wait(JobId j) {
   r.phase = Phase::kWaiting;
   r.rank = rank_of(policy, specs[j.index()], {.submitted = r.submitted, .served = r.served});
   pending.push(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
+}
+
+/// Less would be lost if it were stopped: its place among the running changes.
+void Scheduler::Impl::saved_work(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  if (r.phase != Phase::kRunning) return;
+  r.saved = now;
+  if (!ranks_running() || is_preemptive(policy.order)) return;
+  running.erase({.rank = r.rank, .job = j});
+  rank_running(j);
 }
 
 void Scheduler::Impl::finished(JobId j) {

@@ -157,6 +157,7 @@ struct Scheduler::Impl {
   void submit(JobId j);
   void become_ready(JobId j);
   void wait(JobId j);
+  void saved_work(JobId j);
   void finished(JobId j);
   void failed(JobId j);
   void end(JobId j, bool success);

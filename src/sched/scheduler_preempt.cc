@@ -34,12 +34,15 @@ Rank Scheduler::Impl::victim_bound(JobId j) const {
   return {.major = rank.major, .minor = rank.minor + kMargin.count_ns()};
 }
 
-/// Where a running job stands among those that may have to give way: the last gives way first. Without ranks of its own
-/// the order has lower priority, then the younger start, last.
+/// Where a running job stands among those that may have to give way: the last gives way first. Orders without ranks of
+/// their own put lower priority last, and then who started last, or who saved its work last and so loses least.
 Rank Scheduler::Impl::running_rank(JobId j) const {
   const JobRecord& r = jobs[j.index()];
   const JobSpec& spec = specs[j.index()];
-  if (!is_preemptive(policy.order)) return {.major = -spec.priority, .minor = r.started.ns()};
+  if (!is_preemptive(policy.order)) {
+    const Instant since = policy.victims == VictimOrder::kLeastLostWork ? r.saved : r.started;
+    return {.major = -spec.priority, .minor = since.ns()};
+  }
   Rank rank = rank_of(policy, spec, {.submitted = r.submitted, .served = r.served + (now - r.started)});
   if (policy.order == Order::kSrtf) rank.minor += now.ns();
   return rank;

@@ -361,6 +361,22 @@ TEST(Scheduler, AQueueTakesBackWhatItDeserves) {
   EXPECT_THAT(world.leaving, IsEmpty());
 }
 
+TEST(Scheduler, StopsWhoeverLosesLeastOrStartedLast) {
+  for (const VictimOrder victims : {VictimOrder::kLeastLostWork, VictimOrder::kPriorityYoungest}) {
+    Policy policy = plain(Order::kFifo);
+    policy.victims = victims;
+    World world(policy, 2);
+    JobSpec low = world.job(8);
+    low.priority = 10;
+    const JobId first = world.submit(at(0), low);
+    const JobId second = world.submit(at(100), low);
+    world.step(at(500), {event(EventKind::kCheckpoint, first)});
+    world.submit(at(600), world.job(8));
+    ASSERT_EQ(world.last.size(), 1U);
+    EXPECT_EQ(world.last[0].job, victims == VictimOrder::kLeastLostWork ? first : second);
+  }
+}
+
 TEST(Scheduler, StopsOthersForSharesOfGpusToo) {
   World world(plain(Order::kFifoSkip), 1, 2);
   Request half;
