@@ -223,6 +223,14 @@ class Maker {
     made_.checks.promise = made_.options.leaving + Duration::minutes(5);
     const sched::Order order = made_.policy.order;
     made_.checks.strict_order = order == sched::Order::kFifo || order == sched::Order::kSjfOracle;
+    // Only where waiting counts: with ageing, or in order of submission. The bound is generous; starving is for ever.
+    const bool by_age = order == sched::Order::kFifo || order == sched::Order::kFair || order == sched::Order::kStint;
+    if (by_age && made_.policy.ageing > Duration()) {
+      Duration longest;
+      for (const SimJob& job : made_.workload.jobs)
+        longest = std::max(longest, job.run_time);
+      made_.checks.starved_after = made_.policy.ageing * 10 + longest * 4 + Duration::hours(72);
+    }
     made_.copy_at_step = one_in(2) ? between(0, 400) : -1;
   }
 

@@ -114,6 +114,10 @@ TEST(Replay, ALostNodeSendsTheJobBackAndIsNotPaidForWhileItIsAway) {
   EXPECT_EQ(r.money.total, Money::units(80));
   w.nodes[0].market = Market::kOwned;
   EXPECT_EQ(run(w).money.total, Money::units(110));
+  // Its time ends while it is away: nothing is paid from then on.
+  w.nodes[0].present_until = at(30);
+  w.nodes.push_back(node("b", 1, 0));
+  EXPECT_EQ(run(w).money.total, Money::units(30));
 }
 
 TEST(Replay, PricesChangeWhileJobsRun) {

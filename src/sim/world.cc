@@ -159,6 +159,10 @@ void World::node_comes(NodeId node) {
 }
 
 void World::node_goes(NodeId node) {
+  const SimNode& sim_node = workload_->nodes[node.index()];
+  // Its time may end while it is away and paid for all the same.
+  const bool paid_anyway = sim_node.market == Market::kOwned || sim_node.market == Market::kReserved;
+  if (!paid_anyway || now_ >= sim_node.present_until) meter_.set_paid(node, false, now_);
   NodeState& state = nodes_[node.index()];
   if (state.away++ > 0) return;
   sched::Event event;
@@ -172,9 +176,6 @@ void World::node_goes(NodeId node) {
   for (const sched::JobId id : hit)
     lose_tasks(id, node);
   gauge_.set_up(node, false);
-  const SimNode& sim_node = workload_->nodes[node.index()];
-  const bool paid_anyway = sim_node.market == Market::kOwned || sim_node.market == Market::kReserved;
-  if (!paid_anyway || now_ >= sim_node.present_until) meter_.set_paid(node, false, now_);
 }
 
 void World::lose_tasks(sched::JobId id, NodeId node) {
