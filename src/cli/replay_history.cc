@@ -1,4 +1,4 @@
-// stint replay --history or --jobs: recorded jobs once more, under one policy or several, on their own machines or others.
+// stint replay --history, --jobs or --workload: recorded jobs once more, under one policy or several, on their own machines or others.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +14,7 @@
 #include "cli/period_options.h"
 #include "cli/progress.h"
 #include "cli/replay.h"
+#include "codec/workload_file.h"
 #include "host/file.h"
 #include "report/replay_view.h"
 #include "sched/policy_text.h"
@@ -29,6 +30,8 @@ namespace {
 struct HistoryReplayOptions {
   std::string history;
   std::string jobs;
+  std::string workload;
+  std::string write_workload;
   std::string fleet;
   PeriodOptions period;
   std::vector<std::string> policies;
@@ -138,6 +141,23 @@ std::vector<std::string> notes_of(const sim::HistoryWorkload& made) {
   return notes;
 }
 
+/// The same jobs on other machines; nothing when no fleet is named.
+Status move_to_fleet(Input& input, const std::string& fleet, const Catalog& catalog) {
+  if (fleet.empty()) return {};
+  TRY_ASSIGN(input.workload.nodes, sim::parse_fleet(fleet, catalog));
+  // On another fleet the model a job once ran on is no condition.
+  for (sched::Request& request : input.workload.requests)
+    request.gpu_models.clear();
+  if (!input.workload.outages.empty()) {
+    input.notes.push_back(fmt::format("left out: {} outages of the machines that were there", input.workload.outages.size()));
+    input.workload.outages.clear();
+  }
+  input.workload.prices.clear();
+  input.source += ", on " + fleet;
+  input.notes.emplace_back("jobs run as long on the other fleet as they did: differences in speed are not counted");
+  return {};
+}
+
 Result<Input> input_from_history(const HistoryReplayOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
   TRY_ASSIGN(const Records records, load_records(options.history, period));
@@ -152,14 +172,7 @@ Result<Input> input_from_history(const HistoryReplayOptions& options) {
   Input input{.workload = std::move(made.workload), .source = "", .notes = notes_of(made)};
   input.source = fmt::format("{}, {} to {}", options.history, format_date(records.history.period.begin),
                              format_date(records.history.period.end));
-  if (!options.fleet.empty()) {
-    TRY_ASSIGN(input.workload.nodes, sim::parse_fleet(options.fleet, records.catalog));
-    // On another fleet the model a job once ran on is no condition.
-    for (sched::Request& request : input.workload.requests)
-      request.gpu_models.clear();
-    input.source += ", on " + options.fleet;
-    input.notes.emplace_back("jobs run as long on the other fleet as they did: differences in speed are not counted");
-  }
+  TRY(move_to_fleet(input, options.fleet, records.catalog));
   return input;
 }
 
@@ -173,10 +186,34 @@ Result<Input> input_from_trace(const HistoryReplayOptions& options) {
   return input;
 }
 
+Result<Input> input_from_workload(const HistoryReplayOptions& options) {
+  TRY_ASSIGN(InputFile file, InputFile::open(options.workload));
+  WorkloadReader reader(options.workload);
+  while (true) {
+    TRY_ASSIGN(const std::string_view piece, file.read());
+    if (piece.empty()) break;
+    TRY(reader.feed(piece));
+  }
+  Input input{.workload = {}, .source = options.workload, .notes = {}};
+  TRY_ASSIGN(input.workload, reader.finish());
+  TRY(move_to_fleet(input, options.fleet, Catalog::built_in()));
+  return input;
+}
+
+Result<Input> read_input(const HistoryReplayOptions& options) {
+  if (!options.workload.empty()) return input_from_workload(options);
+  return options.history.empty() ? input_from_trace(options) : input_from_history(options);
+}
+
 Result<ReplayView> replay_input(const HistoryReplayOptions& options) {
   TRY_ASSIGN(const std::vector<sched::Policy> policies, parse_policies(options));
-  TRY_ASSIGN(const Input input, options.history.empty() ? input_from_trace(options) : input_from_history(options));
+  TRY_ASSIGN(const Input input, read_input(options));
   TRY(sim::check_workload(input.workload));
+  if (!options.write_workload.empty()) {
+    TRY_ASSIGN(const std::string text, write_workload(input.workload));
+    TRY(write_file_atomically(options.write_workload, text));
+    fmt::print(stderr, "wrote {}\n", options.write_workload);
+  }
   ReplayView view = view_of(input.workload, options);
   view.source = input.source;
   view.notes = input.notes;
@@ -201,6 +238,8 @@ void add_replay_history_options(CLI::App& replay, Action& action) {
   replay.footer("Example: stint replay --history fleet.db --policy fifo --policy stint:backfill=conservative --html replay.html");
   replay.add_option("--history", options->history, "the History file whose jobs are run again");
   replay.add_option("--jobs", options->jobs, "a job trace instead (CSV: timestamp,duration,num_gpus,cluster)");
+  replay.add_option("--workload", options->workload, "a plain workload file instead (docs/formats.md; examples/workload.csv)");
+  replay.add_option("--write-workload", options->write_workload, "also write what is replayed as such a file");
   replay.add_option("--fleet", options->fleet,
                     "other machines: COUNTxTYPE[@REGION][:MARKET], separated by commas; a number as the type is so many GPUs");
   add_period_options(replay, options->period);
@@ -212,8 +251,9 @@ void add_replay_history_options(CLI::App& replay, Action& action) {
   replay.add_option("--html", options->html, "also write the comparison as one HTML file");
   replay.callback([options, &replay, &action] {
     if (!replay.get_subcommands().empty()) return;
-    if (options->history.empty() == options->jobs.empty())
-      throw CLI::RequiredError("either --history or --jobs, or one of the commands listed by --help,");
+    const int inputs = (options->history.empty() ? 0 : 1) + (options->jobs.empty() ? 0 : 1) + (options->workload.empty() ? 0 : 1);
+    if (inputs != 1)
+      throw CLI::RequiredError("exactly one of --history, --jobs and --workload, or one of the commands listed by --help,");
     action = [options] {
       const Status done = print_replay(*options);
       return done.ok() ? ExitCode::kOk : fail(done.error().message);

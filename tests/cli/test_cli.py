@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -212,6 +213,44 @@ class Stories(unittest.TestCase):
         for report in self.reports.values():
             jsonschema.Draft7Validator(schema).validate(report) if not hasattr(jsonschema, "Draft202012Validator") else \
                 jsonschema.Draft202012Validator(schema).validate(report)
+
+
+class Replay(Scratch):
+    def compare(self, *args):
+        return stint_json("replay", *args, "--policy", "fifo", "--policy", "stint", "--seed", "7")
+
+    def test_a_history_is_replayed_under_two_policies(self):
+        stint("demo", "agency", "--history", self.db)
+        page = self.dir / "replay.html"
+        got = self.compare("--history", self.db, "--html", page)
+        self.assertEqual(len(got["runs"]), 2)
+        self.assertTrue(all(run["fingerprint"] for run in got["runs"]))
+        text = page.read_text()
+        self.assertNotIn("<script", text)
+        self.assertIsNone(re.search(r'(?:src|href)="https?:', text))
+        table = stint("replay", "--history", self.db, "--policy", "fifo", "--policy", "stint").stdout
+        self.assertIn("fifo", table)
+        self.assertIn("stint", table)
+
+    def test_a_history_written_as_a_workload_replays_the_same(self):
+        stint("demo", "agency", "--history", self.db)
+        file = self.dir / "workload.csv"
+        first = self.compare("--history", self.db, "--write-workload", file)
+        second = self.compare("--workload", file)
+        self.assertEqual([r["fingerprint"] for r in first["runs"]], [r["fingerprint"] for r in second["runs"]])
+
+    def test_the_example_workload_runs_and_repeats(self):
+        example = pathlib.Path(SOURCE, "examples/workload.csv")
+        first, second = self.compare("--workload", example), self.compare("--workload", example)
+        self.assertEqual([r["fingerprint"] for r in first["runs"]], [r["fingerprint"] for r in second["runs"]])
+        self.assertEqual(first["jobs"], 5)
+
+    def test_a_wrong_line_is_named_and_one_input_is_needed(self):
+        file = self.dir / "w.csv"
+        file.write_text("stint-workload/1\n[nodes]\nname,gpus\nn,99\n")
+        self.assertIn("w.csv:4:", stint("replay", "--workload", file, code=1).stderr)
+        stint("replay", code=2)
+        stint("replay", "--workload", file, "--jobs", file, code=2)
 
 
 class Profile(Scratch):
