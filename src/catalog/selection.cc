@@ -191,7 +191,8 @@ std::optional<Replica> size_replica(Trial& t, double latency) {
 bool try_batch(Trial& t) {
   const auto replica = size_replica(t, 0);
   if (!replica) return false;
-  const double each = replica->per_second * static_cast<double>(t.gpus_each() / replica->gpus);
+  const int64_t replicas_each = t.gpus_each() / replica->gpus;
+  const double each = replica->per_second * static_cast<double>(replicas_each);
   for (int64_t n = 1; n <= kMaxInstances; ++n)
     if (time_job(t, n, each * static_cast<double>(n))) return true;
   return false;

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "codec/importer.h"
-#include "codec/testing_sink.h"
+#include "codec/testing_import.h"
 
 namespace stint {
 namespace {
@@ -22,15 +22,7 @@ constexpr std::string_view kHeader =
 constexpr size_t kColumns = 22;
 
 TestingSink import(const std::string& text, Status* status = nullptr) {
-  TestingSink sink;
-  const auto importer = make_cur_importer({.source = "cur.csv"}, sink);
-  Status done = importer->feed(text);
-  if (done.ok()) done = importer->finish();
-  if (status == nullptr)
-    EXPECT_TRUE(done.ok()) << done.error().message;
-  else
-    *status = done;
-  return sink;
+  return import_text(make_cur_importer, {.source = "cur.csv"}, text, status);
 }
 
 /// A row of kHeader: type, cost and whatever else by position.

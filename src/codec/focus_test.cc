@@ -6,7 +6,7 @@
 #include <map>
 
 #include "codec/importer.h"
-#include "codec/testing_sink.h"
+#include "codec/testing_import.h"
 
 namespace stint {
 namespace {
@@ -18,15 +18,7 @@ constexpr std::string_view kHeader =
     "PricingCategory,PricingUnit,ListUnitPrice,ChargeDescription,ServiceCategory,Tags\n";
 
 TestingSink import(const std::string& text, Status* status = nullptr) {
-  TestingSink sink;
-  const auto importer = make_focus_importer({.source = "bill.csv"}, sink);
-  Status done = importer->feed(text);
-  if (done.ok()) done = importer->finish();
-  if (status == nullptr)
-    EXPECT_TRUE(done.ok()) << done.error().message;
-  else
-    *status = done;
-  return sink;
+  return import_text(make_focus_importer, {.source = "bill.csv"}, text, status);
 }
 
 BillLine import_one(const std::string& row) {

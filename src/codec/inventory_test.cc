@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "codec/importer.h"
-#include "codec/testing_sink.h"
+#include "codec/testing_import.h"
 
 namespace stint {
 namespace {
@@ -11,15 +11,7 @@ using testing::HasSubstr;
 
 TestingSink import(std::unique_ptr<Importer> (*make)(const ImportOptions&, Sink&), std::string_view text,
                    Status* status = nullptr) {
-  TestingSink sink;
-  const auto importer = make({.source = "f.csv"}, sink);
-  Status done = importer->feed(text);
-  if (done.ok()) done = importer->finish();
-  if (status == nullptr)
-    EXPECT_TRUE(done.ok()) << done.error().message;
-  else
-    *status = done;
-  return sink;
+  return import_text(make, {.source = "f.csv"}, text, status);
 }
 
 TEST(Inventory, ReadsEveryColumn) {

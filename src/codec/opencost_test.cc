@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "codec/importer.h"
-#include "codec/testing_sink.h"
+#include "codec/testing_import.h"
 
 namespace stint {
 namespace {
@@ -10,15 +10,7 @@ namespace {
 using testing::HasSubstr;
 
 TestingSink import(std::string_view text, Status* status = nullptr) {
-  TestingSink sink;
-  const auto importer = make_opencost_importer({.source = "a.json"}, sink);
-  Status done = importer->feed(text);
-  if (done.ok()) done = importer->finish();
-  if (status == nullptr)
-    EXPECT_TRUE(done.ok()) << done.error().message;
-  else
-    *status = done;
-  return sink;
+  return import_text(make_opencost_importer, {.source = "a.json"}, text, status);
 }
 
 std::string allocation(std::string_view more) {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "codec/importer.h"
-#include "codec/testing_sink.h"
+#include "codec/testing_import.h"
 
 namespace stint {
 namespace {
@@ -14,12 +14,7 @@ constexpr std::string_view kHeader =
 
 TestingSink import(const std::string& text, ImportOptions options = {}) {
   options.source = "sacct.txt";
-  TestingSink sink;
-  const auto importer = make_sacct_importer(options, sink);
-  Status done = importer->feed(text);
-  if (done.ok()) done = importer->finish();
-  EXPECT_TRUE(done.ok()) << done.error().message;
-  return sink;
+  return import_text(make_sacct_importer, options, text);
 }
 
 TEST(Sacct, ReadsAJobAndSkipsItsSteps) {

@@ -1,12 +1,10 @@
 #include "collect/file_import.h"
 
 #include <gmock/gmock.h>
-#include <zlib.h>
-
-#include <fstream>
 
 #include "host/file.h"
 #include "host/scratch_dir.h"
+#include "host/testing_files.h"
 
 namespace stint {
 namespace {
@@ -52,24 +50,10 @@ constexpr ImportFormat kNames = {"names", "a node a line", [](const ImportOption
                                    return std::make_unique<NameImporter>(o, s);
                                  }};
 
-std::string gzip(std::string_view text) {
-  std::string out(text.size() + 1000, '\0');
-  z_stream stream = {};
-  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  CHECK(deflate(&stream, Z_FINISH) == Z_STREAM_END, "deflate");
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
 class FileImportTest : public ::testing::Test {
  protected:
   std::string put(const std::string& name, std::string_view bytes) {
-    std::ofstream(dir_ / name, std::ios::binary) << bytes;
+    put_file(dir_ / name, bytes);
     return dir_ / name;
   }
   Result<ImportOutcome> import(const std::string& path, const std::string& node = "") {

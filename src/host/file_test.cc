@@ -2,33 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
-#include <zlib.h>
-
-#include <fstream>
-
 #include "base/prng.h"
 #include "host/scratch_dir.h"
+#include "host/testing_files.h"
 
 namespace stint {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string gzip(std::string_view text) {
-  std::string out(compressBound(text.size()) + 100, '\0');
-  z_stream stream = {};
-  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  CHECK(deflate(&stream, Z_FINISH) == Z_STREAM_END, "deflate");
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
-void put(const std::string& path, std::string_view bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
 Result<std::string> read_whole(const std::string& path) {
   TRY_ASSIGN(InputFile file, InputFile::open(path));
@@ -52,8 +33,8 @@ TEST(InputFile, PlainAndPackedGiveTheSameBytes) {
   const ScratchDir dir;
   for (const size_t size : {size_t{0}, size_t{1}, size_t{100}, size_t{1} << 20, (size_t{5} << 20) + 7}) {
     const std::string text = random_text(size, size);
-    put(dir / "plain", text);
-    put(dir / "packed", gzip(text));
+    put_file(dir / "plain", text);
+    put_file(dir / "packed", gzip(text));
     EXPECT_TRUE(*read_whole(dir / "plain") == text) << size;
     EXPECT_TRUE(*read_whole(dir / "packed") == text) << size;
   }
@@ -61,7 +42,7 @@ TEST(InputFile, PlainAndPackedGiveTheSameBytes) {
 
 TEST(InputFile, SeveralMembersAndPaddingAreOneText) {
   const ScratchDir dir;
-  put(dir / "a.gz", gzip("one ") + gzip("") + gzip("two") + std::string(700, '\0'));
+  put_file(dir / "a.gz", gzip("one ") + gzip("") + gzip("two") + std::string(700, '\0'));
   EXPECT_EQ(*read_whole(dir / "a.gz"), "one two");
 }
 
@@ -69,7 +50,7 @@ TEST(InputFile, CutAtAnyByteIsAnError) {
   const ScratchDir dir;
   const std::string packed = gzip(random_text(1, 300));
   for (size_t size = 2; size < packed.size(); ++size) {
-    put(dir / "cut.gz", std::string_view(packed).substr(0, size));
+    put_file(dir / "cut.gz", std::string_view(packed).substr(0, size));
     const auto text = read_whole(dir / "cut.gz");
     ASSERT_FALSE(text.ok()) << size;
     EXPECT_THAT(text.error().message, HasSubstr("cut.gz"));
@@ -80,7 +61,7 @@ TEST(InputFile, DamagedPackedBytesAreAnError) {
   const ScratchDir dir;
   std::string packed = gzip(random_text(2, 5000));
   packed[packed.size() / 2] = static_cast<char>(packed[packed.size() / 2] ^ 0x55);
-  put(dir / "damaged.gz", packed);
+  put_file(dir / "damaged.gz", packed);
   const auto text = read_whole(dir / "damaged.gz");
   ASSERT_FALSE(text.ok());
   EXPECT_THAT(text.error().message, HasSubstr("damaged"));
@@ -89,7 +70,7 @@ TEST(InputFile, DamagedPackedBytesAreAnError) {
 TEST(InputFile, FingerprintIsOfTheFilesOwnBytes) {
   const ScratchDir dir;
   const std::string packed = gzip(random_text(3, 3 << 20));
-  put(dir / "a.gz", packed);
+  put_file(dir / "a.gz", packed);
   auto file = InputFile::open(dir / "a.gz");
   while (!file->read()->empty()) {
   }
