@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+
 #include "base/prng.h"
 #include "host/scratch_dir.h"
 #include "host/testing_files.h"
