@@ -88,7 +88,7 @@ void Checker::event(const sched::Event& e) {
       if (job.state == State::kWaiting) job.state = State::kEnded;
       break;
     case sched::EventKind::kSubmit:
-      job.state = State::kWaiting;
+      job.state = job.cancelled ? State::kEnded : State::kWaiting;  // taken back at the instant of submission
       job.waits_since = now_;
       break;
     default: break;
@@ -198,7 +198,7 @@ void Checker::evict(const sched::Decision& d) {
            spec.min_runtime.to_seconds());
     std::erase_if(job.evictions, [&](Instant at) { return now_ - at > kHour; });
     job.evictions.push_back(now_);
-    if (job.evictions.size() > kMaxEvictionsPerHour)
+    if (options_.count_evictions && job.evictions.size() > kMaxEvictionsPerHour)
       fail("thrash", "job {} stopped {} times within an hour", d.job.index(), job.evictions.size());
     if (!d.for_job.valid()) fail("promise", "job {} is stopped for others, but for nobody", d.job.index());
   }

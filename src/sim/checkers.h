@@ -49,6 +49,8 @@ struct CheckOptions {
   Duration starved_after = sched::kUnlimited;
   /// The policy lets nobody pass the first in line: one that cannot run on the nodes that are left holds up all others.
   bool strict_order = false;
+  /// The rule `thrash` holds. Under shortest remaining time first it does not: every shorter newcomer stops a longer job.
+  bool count_evictions = true;
 };
 
 inline constexpr int kMaxEvictionsPerHour = 20;

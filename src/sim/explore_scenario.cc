@@ -223,6 +223,7 @@ class Maker {
     made_.checks.promise = made_.options.leaving + Duration::minutes(5);
     const sched::Order order = made_.policy.order;
     made_.checks.strict_order = order == sched::Order::kFifo || order == sched::Order::kSjfOracle;
+    made_.checks.count_evictions = order != sched::Order::kSrtf;
     // Only where waiting counts: with ageing, or in order of submission. The bound is generous; starving is for ever.
     const bool by_age = order == sched::Order::kFifo || order == sched::Order::kFair || order == sched::Order::kStint;
     if (by_age && made_.policy.ageing > Duration()) {
