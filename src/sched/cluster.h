@@ -79,6 +79,9 @@ struct Task {
   [[nodiscard]] bool on_node() const {
     return state == TaskState::kRunning || state == TaskState::kReleasing || state == TaskState::kNominated;
   }
+  [[nodiscard]] bool holds(Room room) const {
+    return state == TaskState::kRunning || state == (room == Room::kFree ? TaskState::kReleasing : TaskState::kNominated);
+  }
   /// Counts for the gang: runs, or is promised its room.
   [[nodiscard]] bool active() const { return state == TaskState::kRunning || state == TaskState::kNominated; }
 };

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "model/mig.h"
+#include "sched/decision.h"
 #include "sched/ids.h"
 #include "sched/node_table.h"
 #include "sched/request.h"
@@ -60,6 +62,9 @@ struct MigSpot {
   int start = 0;    ///< memory slice
   bool operator==(const MigSpot&) const = default;
 };
+
+/// @param place  of a task with one instance on a GPU that is cut as needed.
+inline MigSpot spot_of(const Place& place) { return {std::countr_zero(place.gpus), place.mig_profile, place.mig_start}; }
 
 /// All static instances wanted are there.
 bool stock_has(const MigNode& node, std::span<const MigWant> wants, Room room);
