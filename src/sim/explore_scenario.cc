@@ -224,8 +224,8 @@ class Maker {
     const sched::Order order = made_.policy.order;
     made_.checks.strict_order = order == sched::Order::kFifo || order == sched::Order::kSjfOracle;
     made_.checks.count_evictions = order != sched::Order::kSrtf;
-    // Only where waiting counts: with ageing, or in order of submission. The bound is generous; starving is for ever.
-    const bool by_age = order == sched::Order::kFifo || order == sched::Order::kFair || order == sched::Order::kStint;
+    // Only where waiting counts and the first in line does not hold up the rest. The bound is generous; starving is for ever.
+    const bool by_age = order == sched::Order::kFair || order == sched::Order::kStint;
     if (by_age && made_.policy.ageing > Duration()) {
       Duration longest;
       for (const SimJob& job : made_.workload.jobs)
