@@ -19,6 +19,7 @@
 #include "report/replay_view.h"
 #include "sched/policy_text.h"
 #include "sched/scheduler.h"
+#include "sim/apply_change.h"
 #include "sim/fleet_text.h"
 #include "sim/history_workload.h"
 #include "sim/replay.h"
@@ -32,6 +33,7 @@ struct HistoryReplayOptions {
   std::string jobs;
   std::string workload;
   std::string write_workload;
+  std::vector<std::string> changes;
   std::string fleet;
   PeriodOptions period;
   std::vector<std::string> policies;
@@ -205,9 +207,22 @@ Result<Input> read_input(const HistoryReplayOptions& options) {
   return options.history.empty() ? input_from_trace(options) : input_from_history(options);
 }
 
+Status apply_changes(Input& input, const HistoryReplayOptions& options) {
+  for (const std::string& text : options.changes) {
+    TRY_ASSIGN(const Change change, sim::parse_change(text));
+    TRY(sim::apply_change(input.workload, change, Catalog::built_in()));
+    input.notes.push_back("changed: " + describe(change));
+    const auto* market = std::get_if<SwitchMarket>(&change);
+    if (market != nullptr && market->to == Market::kSpot)
+      input.notes.emplace_back("no spot interruptions are made up: on the spot market more work would be lost than shown");
+  }
+  return {};
+}
+
 Result<ReplayView> replay_input(const HistoryReplayOptions& options) {
   TRY_ASSIGN(const std::vector<sched::Policy> policies, parse_policies(options));
-  TRY_ASSIGN(const Input input, read_input(options));
+  TRY_ASSIGN(Input input, read_input(options));
+  TRY(apply_changes(input, options));
   TRY(sim::check_workload(input.workload));
   if (!options.write_workload.empty()) {
     TRY_ASSIGN(const std::string text, write_workload(input.workload));
@@ -242,6 +257,9 @@ void add_replay_history_options(CLI::App& replay, Action& action) {
   replay.add_option("--write-workload", options->write_workload, "also write what is replayed as such a file");
   replay.add_option("--fleet", options->fleet,
                     "other machines: COUNTxTYPE[@REGION][:MARKET], separated by commas; a number as the type is so many GPUs");
+  replay.add_option("--change", options->changes,
+                    "what is changed before, repeated: stop:NODES, schedule-off:NODES=20-7[+weekends], resize:NODES=2xTYPE, "
+                    "switch-market:NODES=spot, move-region:NODES=REGION, limit-reservation:JOB=4h");
   add_period_options(replay, options->period);
   replay.add_option("--policy", options->policies,
                     "a policy, repeated for a comparison: fifo, fifo-skip, sjf-oracle, srtf, fair or stint, and settings after a "

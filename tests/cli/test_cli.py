@@ -245,6 +245,13 @@ class Replay(Scratch):
         self.assertEqual([r["fingerprint"] for r in first["runs"]], [r["fingerprint"] for r in second["runs"]])
         self.assertEqual(first["jobs"], 5)
 
+    def test_a_change_is_applied_and_said(self):
+        example = pathlib.Path(SOURCE, "examples/workload.csv")
+        without, with_it = self.compare("--workload", example), self.compare("--workload", example, "--change", "stop:rented")
+        self.assertEqual(with_it["nodes"], without["nodes"] - 1)
+        self.assertIn("changed: stop rented", with_it["notes"])
+        self.assertIn("commit", stint("replay", "--workload", example, "--change", "commit:rented=1", code=1).stderr)
+
     def test_a_wrong_line_is_named_and_one_input_is_needed(self):
         file = self.dir / "w.csv"
         file.write_text("stint-workload/1\n[nodes]\nname,gpus\nn,99\n")
