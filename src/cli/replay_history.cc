@@ -113,6 +113,7 @@ struct Input {
   sim::Workload workload;
   std::string source;
   std::vector<std::string> notes;
+  Catalog catalog = Catalog::built_in();  ///< with the History's own prices, where it has any
 };
 
 ReplayView view_of(const sim::Workload& workload, const HistoryReplayOptions& options) {
@@ -144,9 +145,9 @@ std::vector<std::string> notes_of(const sim::HistoryWorkload& made) {
 }
 
 /// The same jobs on other machines; nothing when no fleet is named.
-Status move_to_fleet(Input& input, const std::string& fleet, const Catalog& catalog) {
+Status move_to_fleet(Input& input, const std::string& fleet) {
   if (fleet.empty()) return {};
-  TRY_ASSIGN(input.workload.nodes, sim::parse_fleet(fleet, catalog));
+  TRY_ASSIGN(input.workload.nodes, sim::parse_fleet(fleet, input.catalog));
   // On another fleet the model a job once ran on is no condition.
   for (sched::Request& request : input.workload.requests)
     request.gpu_models.clear();
@@ -174,7 +175,8 @@ Result<Input> input_from_history(const HistoryReplayOptions& options) {
   Input input{.workload = std::move(made.workload), .source = "", .notes = notes_of(made)};
   input.source = fmt::format("{}, {} to {}", options.history, format_date(records.history.period.begin),
                              format_date(records.history.period.end));
-  TRY(move_to_fleet(input, options.fleet, records.catalog));
+  input.catalog = records.catalog;
+  TRY(move_to_fleet(input, options.fleet));
   return input;
 }
 
@@ -198,7 +200,7 @@ Result<Input> input_from_workload(const HistoryReplayOptions& options) {
   }
   Input input{.workload = {}, .source = options.workload, .notes = {}};
   TRY_ASSIGN(input.workload, reader.finish());
-  TRY(move_to_fleet(input, options.fleet, Catalog::built_in()));
+  TRY(move_to_fleet(input, options.fleet));
   return input;
 }
 
@@ -210,7 +212,7 @@ Result<Input> read_input(const HistoryReplayOptions& options) {
 Status apply_changes(Input& input, const HistoryReplayOptions& options) {
   for (const std::string& text : options.changes) {
     TRY_ASSIGN(const Change change, sim::parse_change(text));
-    TRY(sim::apply_change(input.workload, change, Catalog::built_in()));
+    TRY(sim::apply_change(input.workload, change, input.catalog));
     input.notes.push_back("changed: " + describe(change));
     const auto* market = std::get_if<SwitchMarket>(&change);
     if (market != nullptr && market->to == Market::kSpot)
