@@ -75,7 +75,8 @@ Status JobCsvReader::header(const CsvRecord& r) {
 }
 
 void JobCsvReader::row(const CsvRecord& r) {
-  if (r.malformed || r.fields.size() != columns_) return reject(r, fmt::format("{} fields, expected {}", r.fields.size(), columns_));
+  if (r.malformed || r.fields.size() != columns_)
+    return reject(r, fmt::format("{} fields, expected {}", r.fields.size(), columns_));
   TraceJob job;
   const std::string_view timestamp = trim(r.at(timestamp_));
   const auto submitted = parse_timestamp(timestamp);
@@ -113,10 +114,13 @@ Result<std::map<std::string, int64_t>> read_cluster_nodes(std::string_view bytes
       TRY_ASSIGN(header, CsvHeader::create(r, kRequired));
       return {};
     }
-    if (r.fields.size() != header.size()) return invalid("{}:{}: {} fields, expected {}", source, r.line, r.fields.size(), header.size());
+    if (r.fields.size() != header.size())
+      return invalid("{}:{}: {} fields, expected {}", source, r.line, r.fields.size(), header.size());
     const auto count = parse_int(trim(r.at(header.find("nodes"))));
-    if (!count || *count < 1 || *count > 1'000'000) return invalid("{}:{}: nodes must be an integer from 1 to 1,000,000", source, r.line);
-    if (!nodes.emplace(trim(r.at(header.find("cluster"))), *count).second) return invalid("{}:{}: cluster named twice", source, r.line);
+    if (!count || *count < 1 || *count > 1'000'000)
+      return invalid("{}:{}: nodes must be an integer from 1 to 1,000,000", source, r.line);
+    if (!nodes.emplace(trim(r.at(header.find("cluster"))), *count).second)
+      return invalid("{}:{}: cluster named twice", source, r.line);
     return {};
   };
   while (true) {

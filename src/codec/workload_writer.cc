@@ -50,7 +50,7 @@ bool is_plain(const sched::Request& r) {
 }
 
 bool is_plain(const sched::QueueSpec& q) {
-  return !q.deserved.cpu_milli && !q.deserved.memory_bytes && !q.limit.cpu_milli && !q.limit.memory_bytes && !q.budget;
+  return !q.deserved.cpu_milli && !q.deserved.memory_bytes && !q.limit.cpu_milli && !q.limit.memory_bytes;
 }
 
 Status write_queues(std::string& out, const sim::Workload& w) {

@@ -156,7 +156,8 @@ class Bench {
  private:
   Result<CudaAddress> allocate(size_t bytes, Holdings& held) {
     CudaAddress address = 0;
-    TRY(driver_.check(driver_.allocate(&address, bytes), fmt::format("no {:.1f} GiB of memory", static_cast<double>(bytes) / (1 << 30))));
+    TRY(driver_.check(driver_.allocate(&address, bytes),
+                      fmt::format("no {:.1f} GiB of memory", static_cast<double>(bytes) / (1 << 30))));
     held.add([this, address] { driver_.release(address); });
     return address;
   }
@@ -215,9 +216,9 @@ class Bench {
 
   Status measure_matrices() {
     Library library;
-    const std::vector<std::string> names =
-        options_.cublas.empty() ? std::vector<std::string>{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"}
-                                : std::vector{options_.cublas};
+    const std::vector<std::string> names = options_.cublas.empty()
+                                               ? std::vector<std::string>{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"}
+                                               : std::vector{options_.cublas};
     for (const std::string& name : names)
       if (library.reset(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)); library) break;
     int (*create)(CublasHandle*) = nullptr;

@@ -20,10 +20,10 @@ struct CudaGpu {
 };
 
 struct BenchOptions {
-  int repeats = 9;                                ///< odd, so that the median is one of them; after three that warm up
-  Bytes copy = Bytes::gibi(int64_t{1});           ///< copied within the GPU in one repeat; well above its caches
-  int matrix = 8192;                              ///< rows and columns of the square matrices multiplied
-  std::string cublas;                             ///< library to load; empty = libcublas.so.13, .12, .11
+  int repeats = 9;                       ///< odd, so that the median is one of them; after three that warm up
+  Bytes copy = Bytes::gibi(int64_t{1});  ///< copied within the GPU in one repeat; well above its caches
+  int matrix = 8192;                     ///< rows and columns of the square matrices multiplied
+  std::string cublas;                    ///< library to load; empty = libcublas.so.13, .12, .11
 };
 
 /// One rate, over the repeats.

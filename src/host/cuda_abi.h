@@ -17,8 +17,8 @@ typedef struct CudaEventObject* CudaEvent;
 typedef struct CublasObject* CublasHandle;
 
 enum { kCudaSuccess = 0, kCudaOutOfMemory = 2, kCudaNoDevice = 100 };
-enum { kCudaMultiprocessorCount = 16, kCudaComputeCapabilityMajor = 75 };          // CUdevice_attribute
-enum { kCublasReal32 = 0, kCublasReal16 = 2, kCublasBrain16 = 14 };                // cudaDataType
+enum { kCudaMultiprocessorCount = 16, kCudaComputeCapabilityMajor = 75 };            // CUdevice_attribute
+enum { kCublasReal32 = 0, kCublasReal16 = 2, kCublasBrain16 = 14 };                  // cudaDataType
 enum { kCublasCompute32 = 68, kCublasCompute32FastTf32 = 77, kCublasDefault = -1 };  // cublasComputeType_t, cublasGemmAlgo_t
 
 typedef int (*CublasGemm)(CublasHandle, int transpose_a, int transpose_b, int m, int n, int k, const void* alpha, const void* a,

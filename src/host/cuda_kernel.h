@@ -29,8 +29,7 @@ inline std::string multiply_add_ptx() {
          "ld.param.u64 %d0, [sums_param];\nld.param.u32 %r0, [rounds_param];\n"
          "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %ntid.x;\nmov.u32 %r3, %tid.x;\nmad.lo.u32 %r4, %r1, %r2, %r3;\n"
          "mov.f32 %f8, 0f3F000000;\nmov.f32 %f9, 0f3F800000;\n" +
-         start + "again:\n" + body +
-         "sub.u32 %r0, %r0, 1;\nsetp.ne.u32 %p0, %r0, 0;\n@%p0 bra again;\n" + sum +
+         start + "again:\n" + body + "sub.u32 %r0, %r0, 1;\nsetp.ne.u32 %p0, %r0, 0;\n@%p0 bra again;\n" + sum +
          "cvta.to.global.u64 %d1, %d0;\nmul.wide.u32 %d2, %r4, 4;\nadd.u64 %d3, %d1, %d2;\nst.global.f32 [%d3], %f0;\nret;\n}\n";
 }
 

@@ -12,10 +12,10 @@ namespace stint {
 
 struct TraceJob {
   Instant submitted;
-  Duration duration;      ///< of running, ≥ 0
-  int32_t gpus = 0;       ///< ≥ 1
-  uint32_t cluster = 0;   ///< index into JobTrace::clusters
-  uint32_t user = 0;      ///< index into JobTrace::users; 0 when the trace names nobody
+  Duration duration;     ///< of running, ≥ 0
+  int32_t gpus = 0;      ///< ≥ 1
+  uint32_t cluster = 0;  ///< index into JobTrace::clusters
+  uint32_t user = 0;     ///< index into JobTrace::users; 0 when the trace names nobody
 };
 
 struct JobTrace {

@@ -18,7 +18,6 @@ enum class Obstacle : uint8_t {
   kNotBefore,    ///< its own not_before has not come
   kDependency,   ///< waits for another job
   kQueueLimit,   ///< its queue, or one above it, is at its limit
-  kBudget,       ///< its queue's money is spent
   kGuarantee,    ///< a non-preemptible job of a queue that holds all it deserves
   kNoRoom,       ///< too little is free: `missing_gpu_milli`
   kFragmented,   ///< enough is free in sum, but on no set of nodes that fits
@@ -48,7 +47,7 @@ struct Remedy {
 struct Explanation {
   Standing standing = Standing::kUnknown;
   Obstacle obstacle = Obstacle::kNone;
-  QueueId at_queue;                  ///< kQueueLimit, kBudget, kGuarantee
+  QueueId at_queue;                  ///< kQueueLimit, kGuarantee
   JobId behind;                      ///< kDependency, kBehindGang, kBehindOrder
   int64_t missing_gpu_milli = 0;     ///< kNoRoom
   int64_t jobs_ahead = 0;            ///< waiting jobs that go before it

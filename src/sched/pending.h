@@ -76,7 +76,7 @@ class Pending {
     std::vector<Waiting> gone;  // heap of removed entries that are not at the top yet
     bool closed = false;
   };
-  struct Line {  // of one shape
+  struct Line {                      // of one shape
     std::vector<uint32_t> group_at;  // by slot
     std::vector<uint32_t> winner;    // tournament: [1] the best group, leaves from `base` on
     uint32_t base = 1;
@@ -92,8 +92,8 @@ class Pending {
 
   QueueRule rule_;
   std::vector<Group> groups_;
-  std::vector<Line> lines_;                     // by shape
-  std::vector<ShapeId> active_;                 // shapes with waiting jobs
+  std::vector<Line> lines_;                       // by shape
+  std::vector<ShapeId> active_;                   // shapes with waiting jobs
   std::vector<std::vector<uint32_t>> closed_at_;  // by queue: groups closed by its limit
   int64_t count_ = 0;
 };

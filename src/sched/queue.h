@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/money.h"
 #include "sched/ids.h"
 
 namespace stint::sched {
@@ -26,7 +25,6 @@ struct QueueSpec {
   double over_quota_weight = 1;  ///< by which what is over is divided among siblings; 0 = none of it
   int32_t priority = 100;        ///< higher first
   int32_t created = 0;           ///< rank, smaller = older
-  std::optional<Money> budget;   ///< money the jobs of the queue may cost in the current period; admission stops there
 };
 
 }  // namespace stint::sched

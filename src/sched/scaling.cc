@@ -33,6 +33,8 @@ Scaler::Scaler(const ScalingRules& rules, int32_t nodes) : rules_(rules) {
 
 Scaler::Wish Scaler::strongest(int32_t nodes, const ScalingSignals& s) const {
   Wish wish{.nodes = s.busy_nodes, .reason = ScalingReason::kSteady};
+  // What waits, and what is slow, was measured on the nodes that are ready: counting those that start would ask twice.
+  const int32_t ready = std::max(0, nodes - s.starting_nodes);
   const auto ask = [&](int32_t wanted, ScalingReason reason) {
     if (wanted > wish.nodes) wish = {wanted, reason};
   };
@@ -40,13 +42,13 @@ Scaler::Wish Scaler::strongest(int32_t nodes, const ScalingSignals& s) const {
     const double used = *s.utilization, target = rules_.target_utilization;
     const bool outside = used > target * rules_.up_band || used < target * rules_.down_band;
     // Inside the band the pool is right as it is.
-    ask(outside ? whole(nodes * used / target) : nodes, outside ? ScalingReason::kUtilization : ScalingReason::kSteady);
+    ask(outside ? whole(ready * used / target) : nodes, outside ? ScalingReason::kUtilization : ScalingReason::kSteady);
   }
   if (s.waiting_gpus > 0)
-    ask(nodes + whole(static_cast<double>(s.waiting_gpus) / rules_.waiting_gpus_per_node), ScalingReason::kQueue);
+    ask(ready + whole(static_cast<double>(s.waiting_gpus) / rules_.waiting_gpus_per_node), ScalingReason::kQueue);
   if (s.latency_p99 && rules_.latency_target) {
     const double ratio = s.latency_p99->to_seconds() / rules_.latency_target->to_seconds();
-    if (ratio > kLatencyBand) ask(std::max(nodes + 1, whole(nodes * ratio)), ScalingReason::kLatency);
+    if (ratio > kLatencyBand) ask(std::max(ready + 1, whole(ready * ratio)), ScalingReason::kLatency);
     // Close to the promise nothing is taken away.
     else if (ratio > rules_.down_band)
       ask(nodes, ScalingReason::kSteady);

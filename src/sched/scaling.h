@@ -33,6 +33,7 @@ struct ScalingSignals {
   std::optional<double> utilization;  ///< 0 … 1, mean of the pool
   int64_t waiting_gpus = 0;           ///< asked for by jobs that wait
   int32_t busy_nodes = 0;             ///< with work on them: never taken away
+  int32_t starting_nodes = 0;         ///< asked for and not ready yet: what waits now is meant for them, too
   std::optional<Duration> latency_p99;
   std::optional<double> predicted_nodes;  ///< demand expected for when a node asked for now would be ready
   std::optional<double> custom_nodes;     ///< asked for by a metric of the user's own

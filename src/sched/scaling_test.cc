@@ -71,6 +71,20 @@ TEST(Scaler, GoesToZeroWhenIdleForItsGraceAndComesBackAtOnce) {
   EXPECT_EQ(scaler.step(at(16), 0, s).nodes, 1);
 }
 
+TEST(Scaler, NodesThatStartAreNotAskedForAgain) {
+  Scaler scaler(rules(0, 100), 1);
+  int32_t nodes = 1;
+  for (int64_t minute = 0; minute < 8; ++minute) {
+    ScalingSignals s;
+    s.utilization = 1;
+    s.busy_nodes = 1;
+    s.starting_nodes = nodes - 1;
+    s.waiting_gpus = 8;
+    nodes = scaler.step(at(minute), nodes, s).nodes;
+    EXPECT_EQ(nodes, 2);
+  }
+}
+
 TEST(Scaler, UnderConstantLoadItComesToRestWithinItsLimits) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);

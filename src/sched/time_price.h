@@ -48,9 +48,8 @@ struct Pieces {
 };
 
 /// Interruptible work: `length` of useful time before the deadline in one market, each piece starting with `resume` of overhead.
-/// Pieces end where windows end. Fills the cheapest windows first and then tries without each piece and with each gap
-/// between two pieces filled, as long as that costs less: exact with `resume` 0, else never dearer than the cheapest
-/// uninterrupted run where there is one.
+/// Pieces end where windows end. Fills the cheapest windows first and then tries without each of them as long as that costs
+/// less: exact with `resume` 0, else a heuristic that is never dearer than the cheapest uninterrupted run where there is one.
 /// @return none when the known hours before the deadline do not suffice.
 std::optional<Pieces> cheapest_pieces(PriceWindows market, const SlotRequest& request, Duration resume);
 

@@ -330,7 +330,7 @@ bool Checker::could_run_alone(sched::JobId id) const {
       return gpu <= most.gpu_milli.value_or(gpu) && cpu <= most.cpu_milli.value_or(cpu) &&
              memory <= most.memory_bytes.value_or(memory);
     };
-    if (!within(queue.limit) || (!spec.preemptible && !within(queue.deserved)) || queue.budget) return false;
+    if (!within(queue.limit) || (!spec.preemptible && !within(queue.deserved))) return false;
   }
   return true;
 }
