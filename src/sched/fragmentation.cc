@@ -6,15 +6,6 @@
 namespace stint::sched {
 namespace {
 
-/// Models up to the last that some shape names; those beyond are all alike.
-size_t models_told_apart(std::span<const ShapeCount> typical) {
-  size_t models = 0;
-  for (const ShapeCount& t : typical)
-    if (t.shape.wants_gpu() && t.shape.models != kAnyModel)
-      models = std::max<size_t>(models, static_cast<size_t>(std::bit_width(t.shape.models)));
-  return models + 1;
-}
-
 template <typename T>
 void sort_distinct(std::vector<T>& values) {
   std::sort(values.begin(), values.end());
@@ -78,10 +69,9 @@ Fragmentation::Fragmentation(std::span<const ShapeCount> typical) {
   for (size_t v = 0; v < views; ++v) {
     const size_t model = v / (cpu_steps_.size() + 1);
     const size_t cpu_rank = v % (cpu_steps_.size() + 1);
-    const bool named = model + 1 < models_;
     for (const ShapeCount& t : typical) {
       if (!t.shape.wants_gpu() || rank_among(cpu_steps_, t.shape.cpu_milli) > cpu_rank) continue;
-      if (named ? (t.shape.models >> model & 1) == 0 : t.shape.models != kAnyModel) continue;
+      if (!runs_on(t.shape, model, models_)) continue;
       for (size_t idle = static_cast<size_t>(t.shape.gpus); t.shape.gpus > 0 && idle <= kMaxGpusPerNode; ++idle)
         whole_[v * (kMaxGpusPerNode + 1) + idle] += t.count;
       for (size_t r = rank_among(shares, t.shape.milli); t.shape.milli > 0 && r < fractions_; ++r)

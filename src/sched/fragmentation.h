@@ -27,7 +27,7 @@ std::vector<ShapeCount> typical_shapes(std::span<const ShapeCount> mix, int cove
 
 class Fragmentation {
  public:
-  Fragmentation() = default;
+  Fragmentation() : Fragmentation(std::span<const ShapeCount>{}) {}
   explicit Fragmentation(std::span<const ShapeCount> typical);
 
   /// How many requests the typical shapes stand for; 0 = nothing is typical, nothing is a fragment.

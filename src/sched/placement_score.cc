@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <vector>
 
 namespace stint::sched {
 namespace {
@@ -116,9 +117,45 @@ size_t fgd_gpu(const Fragmentation& fragmentation, const NodeRecord& node, const
   return g;
 }
 
+/// FGD as its authors ran it: a typical shape that names several models counts as one that runs on none. With the
+/// models taken as they are meant, their published results are missed by 0.4 % of the GPUs where pods name models.
+std::vector<ShapeCount> typical_as_published(std::span<const ShapeCount> mix) {
+  std::vector<ShapeCount> typical = typical_shapes(mix);
+  for (ShapeCount& t : typical)
+    if (t.shape.models != kAnyModel && std::popcount(t.shape.models) > 1) t.shape.models = 0;
+  return typical;
+}
+
+/// The GPU with the largest gain, the lower number among equals.
+size_t gainful_gpu(const Fragmentation& fragmentation, const NodeRecord& node, const PlacementShape& shape) {
+  std::array<int64_t, kMaxGpusPerNode> by_gpu;
+  const int64_t best = fragmentation.gains(node, shape, by_gpu);
+  return static_cast<size_t>(std::find(by_gpu.begin(), by_gpu.begin() + node.gpus, best) - by_gpu.begin());
+}
+
+/// Our own. What the placement costs in GPU that nobody can use afterwards: what CPU can no longer feed (CpuReach), less
+/// half of what fragmentation gains; the half keeps the two, which partly count the same GPU, in balance. In steps of
+/// 1/25 GPU, about FGD's near 0: within one the first node is filled up, which keeps the others open for anything.
+int32_t stint_score(const Fragmentation& fragmentation, const CpuReach& reach, const NodeRecord& node,
+                    const PlacementShape& shape) {
+  constexpr int64_t kStepMilli = kMilli / 25;
+  const int64_t requests = std::max<int64_t>(1, fragmentation.requests());
+  const int64_t unfed = reach.worth(node.model, node.cpu_free, node.milli_free) -
+                        reach.worth(node.model, node.cpu_free - shape.cpu_milli, node.milli_free - shape.gpu_milli()) -
+                        shape.gpu_milli();
+  std::array<int64_t, kMaxGpusPerNode> by_gpu;
+  const int64_t gain = shape.milli > 0 ? fragmentation.gains(node, shape, by_gpu)
+                                       : fragmentation.gain(node, shape, lowest_whole(node, shape.gpus));
+  const int64_t twice_cost = 2 * requests * unfed - gain;
+  return lifted(-floor_div(twice_cost + requests * kStepMilli, 2 * requests * kStepMilli));
+}
+
 }  // namespace
 
-void PlacementScorer::expect(std::span<const ShapeCount> mix) { fragmentation_ = Fragmentation(typical_shapes(mix)); }
+void PlacementScorer::expect(std::span<const ShapeCount> mix) {
+  fragmentation_ = Fragmentation(policy_ == Placement::kFgd ? typical_as_published(mix) : typical_shapes(mix));
+  reach_ = CpuReach(mix);
+}
 
 int32_t PlacementScorer::score(const NodeRecord& node, const PlacementShape& shape) const {
   if (!fits(node, shape)) return kNoFit;
@@ -130,8 +167,8 @@ int32_t PlacementScorer::score(const NodeRecord& node, const PlacementShape& sha
     case Placement::kDotProduct: return dot_product(node, shape);
     case Placement::kPacking: return packing(node, shape);
     case Placement::kClustering: return clustering(node, shape);
-    case Placement::kFgd:
-    case Placement::kStint: return fgd(fragmentation_, node, shape);
+    case Placement::kFgd: return fgd(fragmentation_, node, shape);
+    case Placement::kStint: return stint_score(fragmentation_, reach_, node, shape);
   }
   return kNoFit;
 }
@@ -142,8 +179,8 @@ uint64_t PlacementScorer::choose_gpus(const NodeRecord& node, const PlacementSha
   switch (policy_) {
     case Placement::kFirstFit: return uint64_t{1} << first_gpu(node, shape.milli);
     case Placement::kSpread: return uint64_t{1} << emptiest_gpu(node);
-    case Placement::kFgd:
-    case Placement::kStint: return uint64_t{1} << fgd_gpu(fragmentation_, node, shape);
+    case Placement::kFgd: return uint64_t{1} << fgd_gpu(fragmentation_, node, shape);
+    case Placement::kStint: return uint64_t{1} << gainful_gpu(fragmentation_, node, shape);
     default: return uint64_t{1} << tightest_gpu(node, shape.milli);
   }
 }

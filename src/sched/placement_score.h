@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "sched/cpu_reach.h"
 #include "sched/fragmentation.h"
 #include "sched/placement_shape.h"
 #include "sched/policy.h"
@@ -33,6 +34,7 @@ class PlacementScorer {
  private:
   Placement policy_;
   Fragmentation fragmentation_;
+  CpuReach reach_;
 };
 
 }  // namespace stint::sched

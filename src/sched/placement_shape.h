@@ -1,7 +1,9 @@
 // PlacementShape: what placement needs to know of a request, small enough to be compared with thousands of nodes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "sched/node_table.h"
 
@@ -29,6 +31,13 @@ struct ShapeCount {
   PlacementShape shape;
   int64_t count = 0;
 };
+
+/// Models up to the last that some shape names, and one that stands for all beyond, which are alike.
+size_t models_told_apart(std::span<const ShapeCount> mix);
+/// @param model  0 … models_told_apart() − 1.
+[[nodiscard]] inline bool runs_on(const PlacementShape& shape, size_t model, size_t models) {
+  return model + 1 < models ? (shape.models >> model & 1) != 0 : shape.models == kAnyModel;
+}
 
 /// Has the node room for it now?
 [[nodiscard]] inline bool fits(const NodeRecord& node, const PlacementShape& shape) {
