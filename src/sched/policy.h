@@ -50,13 +50,13 @@ struct Policy {
   Backfill backfill = Backfill::kEasy;
   Placement placement = Placement::kStint;
   VictimOrder victims = VictimOrder::kLeastLostWork;
-  bool preempt = true;                              ///< within a queue, by priority
-  bool reclaim = true;                              ///< between queues, by share
-  bool consolidate = true;                          ///< move running jobs so that a larger one fits
-  Duration ageing = Duration::hours(24);            ///< waiting this long is worth one step of priority class; 0 = no ageing
-  Duration usage_half_life = Duration::hours(168);  ///< of past usage in fair share; 0 = the past does not count
-  Duration stale_gang_grace = Duration::minutes(1);
-  uint64_t seed = 0;  ///< Placement::kRandom
+  bool preempt = true;                    ///< within a queue, by priority
+  bool reclaim = true;                    ///< between queues, by share
+  bool consolidate = true;                ///< move running jobs so that a larger one fits; the event-driven scheduler does not
+  Duration ageing = Duration::hours(24);  ///< waiting this long is worth one step of priority class; 0 = no ageing
+  Duration usage_half_life =
+      Duration::hours(168);  ///< of past usage; shares in the event-driven scheduler are of what is held now
+  uint64_t seed = 0;         ///< Placement::kRandom
 };
 
 std::string_view name_of(Order o);     // "fifo", "fifo-skip", "sjf-oracle", "srtf", "fair", "stint"

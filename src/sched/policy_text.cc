@@ -34,9 +34,7 @@ Status set_duration(Duration& target, std::string_view key, std::string_view val
 Status set(Policy& p, std::string_view key, std::string_view value) {
   if (key == "preempt") return set_flag(p.preempt, key, value);
   if (key == "reclaim") return set_flag(p.reclaim, key, value);
-  if (key == "consolidate") return set_flag(p.consolidate, key, value);
   if (key == "ageing") return set_duration(p.ageing, key, value);
-  if (key == "half-life") return set_duration(p.usage_half_life, key, value);
   if (key == "backfill") {
     TRY_ASSIGN(p.backfill, parse_backfill(value));
     return {};
@@ -51,8 +49,7 @@ Status set(Policy& p, std::string_view key, std::string_view value) {
     p.victims = value == "priority" ? VictimOrder::kPriorityYoungest : VictimOrder::kLeastLostWork;
     return {};
   }
-  return invalid(
-      "unknown policy setting '{}': use backfill, placement, preempt, reclaim, consolidate, victims, ageing or half-life", key);
+  return invalid("unknown policy setting '{}': use backfill, placement, preempt, reclaim, victims or ageing", key);
 }
 
 std::string duration_text(Duration d) {
@@ -88,10 +85,8 @@ std::string to_text(const Policy& p) {
   if (p.placement != base.placement) add("placement", name_of(p.placement));
   flag("preempt", p.preempt, base.preempt);
   flag("reclaim", p.reclaim, base.reclaim);
-  flag("consolidate", p.consolidate, base.consolidate);
   if (p.victims != base.victims) add("victims", p.victims == VictimOrder::kPriorityYoungest ? "priority" : "least-lost-work");
   if (p.ageing != base.ageing) add("ageing", duration_text(p.ageing));
-  if (p.usage_half_life != base.usage_half_life) add("half-life", duration_text(p.usage_half_life));
   return std::string(name_of(p.order)) + settings;
 }
 

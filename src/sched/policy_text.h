@@ -10,8 +10,7 @@ namespace stint::sched {
 
 /// The order named, with that order's usual rules: fifo, fifo-skip, sjf-oracle and srtf neither backfill, preempt, reclaim
 /// nor move; fair adds preemption and reclaim; stint everything. After a colon, settings `key=value` separated by commas:
-/// backfill, placement, preempt, reclaim, consolidate (yes or no), victims (priority or least-lost-work), ageing, half-life
-/// (durations such as 24h). @return error naming the setting and what it may be.
+/// backfill, placement, preempt and reclaim (yes or no), victims (priority or least-lost-work), ageing (a duration such as 24h). @return error naming the setting and what it may be.
 Result<Policy> parse_policy(std::string_view text);
 
 /// The shortest text that parse_policy() reads as this policy.

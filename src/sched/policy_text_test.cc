@@ -11,7 +11,7 @@ TEST(PolicyText, ANameStandsForItsUsualRules) {
   EXPECT_FALSE(fifo.preempt);
   EXPECT_EQ(fifo.backfill, Backfill::kNone);
   const Policy stint = parse_policy("stint").value();
-  EXPECT_TRUE(stint.preempt && stint.reclaim && stint.consolidate);
+  EXPECT_TRUE(stint.preempt && stint.reclaim);
 }
 
 TEST(PolicyText, SettingsChangeWhatTheyNameAndNothingElse) {
@@ -24,7 +24,7 @@ TEST(PolicyText, SettingsChangeWhatTheyNameAndNothingElse) {
 
 TEST(PolicyText, TextAndPolicyAreEachOther) {
   for (const char* text : {"fifo", "fifo-skip", "sjf-oracle", "srtf", "fair", "stint", "fair:backfill=easy",
-                           "stint:placement=best-fit,preempt=no,victims=priority,ageing=0,half-life=90s"})
+                           "stint:placement=best-fit,preempt=no,victims=priority,ageing=90s"})
     EXPECT_EQ(to_text(parse_policy(text).value()), text);
 }
 
