@@ -98,20 +98,21 @@ class Shrinker {
       set(&sched::JobSpec::gang, plain.gang);
       set(&sched::JobSpec::after, plain.after);
       set(&sched::JobSpec::min_tasks, best_.workload.jobs[j].spec.tasks);
-      const SimJob& job = best_.workload.jobs[j];
-      if (job.cancelled != sched::kNever) any |= attempt([&](Scenario& s) { s.workload.jobs[j].cancelled = sched::kNever; });
-      if (job.failures > 0) any |= attempt([&](Scenario& s) { s.workload.jobs[j].failures = 0; });
-      if (job.spec.checkpoint.interval != sched::kUnlimited)
+      // An attempt that holds replaces best_: nothing of it is kept over one.
+      const auto job = [&]() -> const SimJob& { return best_.workload.jobs[j]; };
+      if (job().cancelled != sched::kNever) any |= attempt([&](Scenario& s) { s.workload.jobs[j].cancelled = sched::kNever; });
+      if (job().failures > 0) any |= attempt([&](Scenario& s) { s.workload.jobs[j].failures = 0; });
+      if (job().spec.checkpoint.interval != sched::kUnlimited)
         any |= attempt([&](Scenario& s) { s.workload.jobs[j].spec.checkpoint = {}; });
-      if (job.run_time > Duration::minutes(1))
+      if (job().run_time > Duration::minutes(1))
         any |= attempt([&](Scenario& s) {
           s.workload.jobs[j].run_time = Duration::nanoseconds(s.workload.jobs[j].run_time.count_ns() / 2);
         });
     }
     for (size_t q = 0; q < best_.workload.queues.size(); ++q) {
-      const sched::QueueSpec& queue = best_.workload.queues[q];
-      if (queue.limit.gpu_milli) any |= attempt([&](Scenario& s) { s.workload.queues[q].limit = {}; });
-      if (queue.deserved.gpu_milli) any |= attempt([&](Scenario& s) { s.workload.queues[q].deserved = {}; });
+      const auto queue = [&]() -> const sched::QueueSpec& { return best_.workload.queues[q]; };
+      if (queue().limit.gpu_milli) any |= attempt([&](Scenario& s) { s.workload.queues[q].limit = {}; });
+      if (queue().deserved.gpu_milli) any |= attempt([&](Scenario& s) { s.workload.queues[q].deserved = {}; });
     }
     if (best_.copy_at_step >= 0) any |= attempt([](Scenario& s) { s.copy_at_step = -1; });
     return any;
