@@ -26,7 +26,7 @@ std::optional<int64_t> parse_scaled(std::string_view text, int places) {
 
 std::string format_scaled(int64_t value, int places) {
   std::string digits = fmt::format("{:0{}}", value, places + 1);
-  digits.insert(digits.size() - static_cast<size_t>(places), ".");
+  digits.insert(digits.size() - static_cast<size_t>(places), 1, '.');
   digits.erase(digits.find_last_not_of('0') + 1);
   if (digits.back() == '.') digits.pop_back();
   return digits;
