@@ -50,7 +50,7 @@ class Scratch(unittest.TestCase):
 class Usage(Scratch):
     def test_help_names_every_command_and_exit_codes(self):
         out = stint("--help").stdout
-        for command in ("import", "audit", "bill", "pick", "catalog", "profile", "history", "demo"):
+        for command in ("import", "audit", "bill", "pick", "catalog", "profile", "bench", "history", "demo", "replay", "explore"):
             self.assertIn(command, out)
         self.assertIn("Exit codes", out)
 
@@ -263,6 +263,36 @@ class Replay(Scratch):
 class Profile(Scratch):
     def test_the_exit_code_of_the_command_is_passed_on(self):
         stint("profile", "--", "sh", "-c", "exit 7", code=7)
+
+
+class Bench(Scratch):
+    """Against the stand-in driver, whose clock says that repeats took 10, 20 and 30 ms."""
+
+    def measure(self, *args, **more):
+        library = os.environ["STINT_FAKE_CUDA"]
+        return stint("bench", "--cuda-library", library, "--cublas-library", library, "--repeats", 3, *args, **more)
+
+    def test_what_was_measured_is_what_sizing_goes_by(self):
+        rates = self.dir / "rates.csv"
+        (gpu,) = json.loads(self.measure("--json", "--save", rates).stdout)
+        self.assertEqual(gpu["model"], "A100-80GB")
+        median = {figure["rate"]: figure["median"] for figure in gpu["figures"]}
+        (listed,) = [g for g in stint_json("catalog", "gpus", "--measured", rates) if g["model"] == gpu["model"]]
+        for rate, figure in median.items():
+            self.assertAlmostEqual(listed["measured"][rate], figure, delta=0.001 * figure)
+
+    def test_a_second_measurement_is_added_to_the_file(self):
+        rates = self.dir / "rates.csv"
+        self.measure("--save", rates)
+        once = rates.read_text().splitlines()
+        self.measure("--save", rates)
+        twice = rates.read_text().splitlines()
+        self.assertEqual(twice[:len(once)], once)
+        self.assertEqual(len(twice) - 1, 2 * (len(once) - 1))
+
+    def test_without_a_driver_it_says_which_library_is_missing(self):
+        done = stint("bench", "--cuda-library", self.dir / "libcuda.so.1", code=1)
+        self.assertIn("libcuda.so.1", done.stderr)
 
 
 if __name__ == "__main__":
