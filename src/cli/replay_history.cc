@@ -7,35 +7,27 @@
 #include <memory>
 #include <thread>
 
-#include "catalog/catalog.h"
-#include "cli/accounts.h"
-#include "cli/job_trace_file.h"
 #include "cli/output.h"
 #include "cli/period_options.h"
 #include "cli/progress.h"
 #include "cli/replay.h"
+#include "cli/replay_changes.h"
+#include "cli/replay_input.h"
 #include "codec/workload_file.h"
 #include "host/file.h"
 #include "report/replay_view.h"
 #include "sched/policy_text.h"
 #include "sched/scheduler.h"
 #include "sim/apply_change.h"
-#include "sim/fleet_text.h"
-#include "sim/history_workload.h"
 #include "sim/replay.h"
-#include "sim/trace_workload.h"
 
 namespace stint {
 namespace {
 
 struct HistoryReplayOptions {
-  std::string history;
-  std::string jobs;
-  std::string workload;
+  ReplayInputOptions input;
   std::string write_workload;
   std::vector<std::string> changes;
-  std::string fleet;
-  PeriodOptions period;
   std::vector<std::string> policies;
   uint64_t seed = 42;
   bool json = false;
@@ -64,35 +56,49 @@ sim::Workload as_known_to(const sched::Policy& policy, sim::Workload workload) {
   return workload;
 }
 
+/// The world as it is, or with a change.
+struct Variant {
+  sim::Workload workload;
+  ReplayChange shown;
+};
+
 ReplayRun replay_one(const sched::Policy& policy, const sim::Workload& workload, std::atomic<int64_t>& finished) {
   const auto begin = std::chrono::steady_clock::now();
   const sim::Workload known = as_known_to(policy, workload);
   sched::Scheduler scheduler(policy);
   Counter counter(finished);
   std::array<sim::Watcher*, 1> watchers = {&counter};
-  ReplayRun run{.policy = sched::to_text(policy), .change = "", .result = {}, .seconds = 0};
+  ReplayRun run{.policy = sched::to_text(policy), .change = 0, .result = {}, .seconds = 0};
   run.result = sim::replay(scheduler, known, {}, watchers);
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return run;
 }
 
-/// Replays are independent: as many at a time as there are cores, progress on the terminal meanwhile.
-std::vector<ReplayRun> replay_all(const std::vector<sched::Policy>& policies, const sim::Workload& workload) {
-  std::vector<ReplayRun> runs(policies.size());
+/// Every policy on every variant. Replays are independent: as many at a time as there are cores, progress on the terminal meanwhile.
+std::vector<ReplayRun> replay_all(const std::vector<sched::Policy>& policies, const std::vector<Variant>& variants) {
+  std::vector<ReplayRun> runs(policies.size() * variants.size());
+  int64_t jobs = 0;
+  for (const Variant& variant : variants)
+    if (variant.shown.refused.empty()) jobs += static_cast<int64_t>(variant.workload.jobs.size() * policies.size());
   std::atomic<size_t> next = 0;
   std::atomic<size_t> done = 0;
   std::atomic<int64_t> finished = 0;
   std::vector<std::jthread> threads;
-  for (size_t t = 0; t < std::min<size_t>(policies.size(), std::max(1U, std::thread::hardware_concurrency())); ++t)
+  for (size_t t = 0; t < std::min<size_t>(runs.size(), std::max(1U, std::thread::hardware_concurrency())); ++t)
     threads.emplace_back([&] {
-      for (size_t i = next++; i < policies.size(); i = next++) {
-        runs[i] = replay_one(policies[i], workload, finished);
+      for (size_t i = next++; i < runs.size(); i = next++) {
+        const sched::Policy& policy = policies[i / variants.size()];
+        const size_t change = i % variants.size();
+        const Variant& variant = variants[change];
+        runs[i].policy = sched::to_text(policy);
+        if (variant.shown.refused.empty()) runs[i] = replay_one(policy, variant.workload, finished);
+        runs[i].change = change;
         ++done;
       }
     });
   ProgressLine progress("replaying jobs");
-  while (done < policies.size()) {
-    progress.show(finished, static_cast<int64_t>(workload.jobs.size() * policies.size()));
+  while (done < runs.size()) {
+    progress.show(finished, jobs);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return runs;
@@ -108,133 +114,70 @@ Result<std::vector<sched::Policy>> parse_policies(const HistoryReplayOptions& op
   return policies;
 }
 
-/// What will be replayed, and what is to be said about it.
-struct Input {
-  sim::Workload workload;
-  std::string source;
+Variant variant_of(sim::Workload workload, std::string name) {
+  Variant variant{.workload = std::move(workload), .shown = {}};
+  variant.shown.name = std::move(name);
+  for (const sim::SimNode& node : variant.workload.nodes) {
+    variant.shown.node_names.push_back(node.node.name);
+    variant.shown.node_gpus.push_back(node.node.gpus);
+  }
+  return variant;
+}
+
+/// The workload with all changes of the list, or with why one of them cannot be replayed.
+Variant changed(const ReplayInput& input, const sim::ChangeList& list) {
+  sim::Workload workload = input.workload;
   std::vector<std::string> notes;
-  Catalog catalog = Catalog::built_in();  ///< with the History's own prices, where it has any
-};
-
-ReplayView view_of(const sim::Workload& workload, const HistoryReplayOptions& options) {
-  ReplayView view;
-  view.seed = options.seed;
-  view.jobs = static_cast<int64_t>(workload.jobs.size());
-  view.nodes = static_cast<int64_t>(workload.nodes.size());
-  for (const sim::SimNode& node : workload.nodes) {
-    view.gpus += node.node.gpus;
-    view.node_names.push_back(node.node.name);
-    view.node_gpus.push_back(node.node.gpus);
-  }
-  for (const sim::SimJob& job : workload.jobs)
-    view.job_names.push_back(job.name);
-  return view;
-}
-
-std::vector<std::string> notes_of(const sim::HistoryWorkload& made) {
-  std::vector<std::string> notes;
-  for (const auto& [reason, count] : made.left_out)
-    notes.push_back(fmt::format("left out: {} {}", count, reason));
-  if (made.nodes_without_price > 0)
-    notes.push_back(
-        fmt::format("{} nodes have no known price and count as free: the money is too low", made.nodes_without_price));
-  notes.emplace_back("work that only telemetry shows has no submission and no length: it is not replayed");
-  notes.emplace_back(
-      "assumed: jobs that can save do so every hour (1 min), restarting takes 5 min; serving and notebooks are not preempted");
-  return notes;
-}
-
-/// The same jobs on other machines; nothing when no fleet is named.
-Status move_to_fleet(Input& input, const std::string& fleet) {
-  if (fleet.empty()) return {};
-  TRY_ASSIGN(input.workload.nodes, sim::parse_fleet(fleet, input.catalog));
-  // On another fleet the model a job once ran on is no condition.
-  for (sched::Request& request : input.workload.requests)
-    request.gpu_models.clear();
-  if (!input.workload.outages.empty()) {
-    input.notes.push_back(fmt::format("left out: {} outages of the machines that were there", input.workload.outages.size()));
-    input.workload.outages.clear();
-  }
-  input.workload.prices.clear();
-  input.source += ", on " + fleet;
-  input.notes.emplace_back("jobs run as long on the other fleet as they did: differences in speed are not counted");
-  return {};
-}
-
-Result<Input> input_from_history(const HistoryReplayOptions& options) {
-  TRY_ASSIGN(const Interval period, parse_period(options.period));
-  TRY_ASSIGN(const Records records, load_records(options.history, period));
-  const auto price_of = [&](const Node& node) -> std::optional<Rate> {
-    const Market market = node.market == Market::kUnknown ? Market::kOnDemand : node.market;
-    const Result<PriceRow> price = records.catalog.price(
-        {.provider = node.provider, .instance_type = node.instance_type, .region = node.region, .market = market});
-    if (!price.ok()) return std::nullopt;
-    return price->rate;
-  };
-  TRY_ASSIGN(sim::HistoryWorkload made, sim::workload_of(records.history, price_of));
-  Input input{.workload = std::move(made.workload), .source = "", .notes = notes_of(made)};
-  input.source = fmt::format("{}, {} to {}", options.history, format_date(records.history.period.begin),
-                             format_date(records.history.period.end));
-  input.catalog = records.catalog;
-  TRY(move_to_fleet(input, options.fleet));
-  return input;
-}
-
-Result<Input> input_from_trace(const HistoryReplayOptions& options) {
-  if (options.fleet.empty()) return invalid("--jobs needs --fleet: the trace names no machines (say --fleet 16x8)");
-  TRY_ASSIGN(const JobTrace trace, read_job_trace(options.jobs));
-  TRY_ASSIGN(std::vector<sim::SimNode> fleet, sim::parse_fleet(options.fleet, Catalog::built_in()));
-  TRY_ASSIGN(sim::Workload workload, sim::workload_of(trace, std::move(fleet)));
-  Input input{.workload = std::move(workload), .source = options.jobs + ", on " + options.fleet, .notes = {}};
-  input.notes.emplace_back("assumed: jobs save every hour and when told to leave (1 min), and take 5 min to restart");
-  return input;
-}
-
-Result<Input> input_from_workload(const HistoryReplayOptions& options) {
-  TRY_ASSIGN(InputFile file, InputFile::open(options.workload));
-  WorkloadReader reader(options.workload);
-  while (true) {
-    TRY_ASSIGN(const std::string_view piece, file.read());
-    if (piece.empty()) break;
-    TRY(reader.feed(piece));
-  }
-  Input input{.workload = {}, .source = options.workload, .notes = {}};
-  TRY_ASSIGN(input.workload, reader.finish());
-  TRY(move_to_fleet(input, options.fleet));
-  return input;
-}
-
-Result<Input> read_input(const HistoryReplayOptions& options) {
-  if (!options.workload.empty()) return input_from_workload(options);
-  return options.history.empty() ? input_from_trace(options) : input_from_history(options);
-}
-
-Status apply_changes(Input& input, const HistoryReplayOptions& options) {
-  for (const std::string& text : options.changes) {
-    TRY_ASSIGN(const Change change, sim::parse_change(text));
-    TRY(sim::apply_change(input.workload, change, input.catalog));
-    input.notes.push_back("changed: " + describe(change));
+  for (const Change& change : list.changes) {
+    const Status done = sim::apply_change(workload, change, input.catalog);
+    if (!done.ok()) {
+      Variant refused;
+      refused.shown.name = list.name;
+      refused.shown.refused = done.error().message;
+      return refused;
+    }
     const auto* market = std::get_if<SwitchMarket>(&change);
     if (market != nullptr && market->to == Market::kSpot)
-      input.notes.emplace_back("no spot interruptions are made up: on the spot market more work would be lost than shown");
+      notes.emplace_back("no spot interruptions are made up: on the spot market more work would be lost than shown");
   }
+  Variant variant = variant_of(std::move(workload), list.name);
+  variant.shown.notes = std::move(notes);
+  return variant;
+}
+
+/// What is replayed with one change, with none what there is. @return error when there are several.
+Status write_variant(const std::vector<Variant>& variants, const std::string& path) {
+  if (variants.size() > 2) return invalid("--write-workload writes one workload: name at most one --change");
+  const Variant& variant = variants.back();
+  if (!variant.shown.refused.empty()) return invalid("--write-workload: {}", variant.shown.refused);
+  TRY_ASSIGN(const std::string text, write_workload(variant.workload));
+  TRY(write_file_atomically(path, text));
+  fmt::print(stderr, "wrote {}\n", path);
   return {};
 }
 
 Result<ReplayView> replay_input(const HistoryReplayOptions& options) {
   TRY_ASSIGN(const std::vector<sched::Policy> policies, parse_policies(options));
-  TRY_ASSIGN(Input input, read_input(options));
-  TRY(apply_changes(input, options));
+  TRY_ASSIGN(const std::vector<sim::ChangeList> changes, read_change_options(options.changes));
+  TRY_ASSIGN(const ReplayInput input, read_replay_input(options.input));
   TRY(sim::check_workload(input.workload));
-  if (!options.write_workload.empty()) {
-    TRY_ASSIGN(const std::string text, write_workload(input.workload));
-    TRY(write_file_atomically(options.write_workload, text));
-    fmt::print(stderr, "wrote {}\n", options.write_workload);
-  }
-  ReplayView view = view_of(input.workload, options);
+  std::vector<Variant> variants = {variant_of(input.workload, "as it is")};
+  for (const sim::ChangeList& list : changes)
+    variants.push_back(changed(input, list));
+  if (!options.write_workload.empty()) TRY(write_variant(variants, options.write_workload));
+  ReplayView view;
   view.source = input.source;
   view.notes = input.notes;
-  view.runs = replay_all(policies, input.workload);
+  view.seed = options.seed;
+  view.jobs = static_cast<int64_t>(input.workload.jobs.size());
+  view.nodes = static_cast<int64_t>(input.workload.nodes.size());
+  for (const sim::SimNode& node : input.workload.nodes)
+    view.gpus += node.node.gpus;
+  for (const sim::SimJob& job : input.workload.jobs)
+    view.job_names.push_back(job.name);
+  view.runs = replay_all(policies, variants);
+  for (Variant& variant : variants)
+    view.changes.push_back(std::move(variant.shown));
   return view;
 }
 
@@ -253,16 +196,18 @@ void add_replay_history_options(CLI::App& replay, Action& action) {
   auto options = std::make_shared<HistoryReplayOptions>();
   options->policies = {"fifo", "stint"};
   replay.footer("Example: stint replay --history fleet.db --policy fifo --policy stint:backfill=conservative --html replay.html");
-  replay.add_option("--history", options->history, "the History file whose jobs are run again");
-  replay.add_option("--jobs", options->jobs, "a job trace instead (CSV: timestamp,duration,num_gpus,cluster)");
-  replay.add_option("--workload", options->workload, "a plain workload file instead (docs/formats.md; examples/workload.csv)");
+  replay.add_option("--history", options->input.history, "the History file whose jobs are run again");
+  replay.add_option("--jobs", options->input.jobs, "a job trace instead (CSV: timestamp,duration,num_gpus,cluster)");
+  replay.add_option("--workload", options->input.workload,
+                    "a plain workload file instead (docs/formats.md; examples/workload.csv)");
   replay.add_option("--write-workload", options->write_workload, "also write what is replayed as such a file");
-  replay.add_option("--fleet", options->fleet,
+  replay.add_option("--fleet", options->input.fleet,
                     "other machines: COUNTxTYPE[@REGION][:MARKET], separated by commas; a number as the type is so many GPUs");
   replay.add_option("--change", options->changes,
-                    "what is changed before, repeated: stop:NODES, schedule-off:NODES=20-7[+weekends], resize:NODES=2xTYPE, "
-                    "switch-market:NODES=spot, move-region:NODES=REGION, limit-reservation:JOB=4h");
-  add_period_options(replay, options->period);
+                    "what is changed, in a column of its own, repeated: stop:NODES, schedule-off:NODES=20-7[+weekends], "
+                    "resize:NODES=2xTYPE, switch-market:NODES=spot, move-region:NODES=REGION, limit-reservation:JOB=4h; several "
+                    "joined by ';'; or a file of them, an audit's JSON too (FILE, FILE#3, FILE#all)");
+  add_period_options(replay, options->input.period);
   replay.add_option("--policy", options->policies,
                     "a policy, repeated for a comparison: fifo, fifo-skip, sjf-oracle, srtf, fair or stint, and settings after a "
                     "colon (default: fifo and stint)");
@@ -271,7 +216,8 @@ void add_replay_history_options(CLI::App& replay, Action& action) {
   replay.add_option("--html", options->html, "also write the comparison as one HTML file");
   replay.callback([options, &replay, &action] {
     if (!replay.get_subcommands().empty()) return;
-    const int inputs = (options->history.empty() ? 0 : 1) + (options->jobs.empty() ? 0 : 1) + (options->workload.empty() ? 0 : 1);
+    const int inputs = (options->input.history.empty() ? 0 : 1) + (options->input.jobs.empty() ? 0 : 1) +
+                       (options->input.workload.empty() ? 0 : 1);
     if (inputs != 1)
       throw CLI::RequiredError("exactly one of --history, --jobs and --workload, or one of the commands listed by --help,");
     action = [options] {

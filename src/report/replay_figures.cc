@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -17,15 +18,25 @@ enum class Better { kLess, kMore, kNeither };
 
 class Figures {
  public:
-  explicit Figures(const ReplayView& view) : view_(view) {}
+  explicit Figures(const ReplayView& view) : view_(view), first_(view.runs.size()) {
+    for (const ReplayGroup& group : groups_of(view))
+      for (const size_t run : group.runs)
+        first_[run] = group.runs.front();
+  }
 
   void group(std::string name) { group_ = std::move(name); }
 
   template <typename Value, typename Show>
   void add(std::string label, Better better, Value value, Show show) {
     ReplayFigure figure{.label = std::move(label), .group = group_, .values = {}, .tones = {}};
-    const double first = value(view_.runs.front().result);
-    for (const ReplayRun& run : view_.runs) {
+    for (size_t r = 0; r < view_.runs.size(); ++r) {
+      const ReplayRun& run = view_.runs[r];
+      if (!was_replayed(view_, run)) {
+        figure.values.emplace_back("–");
+        figure.tones.push_back(Tone::kMuted);
+        continue;
+      }
+      const double first = value(view_.runs[first_[r]].result);
       const double mine = value(run.result);
       figure.values.push_back(show(mine));
       // Two per cent are within what another order of equals would change.
@@ -39,7 +50,7 @@ class Figures {
   void add_text(std::string label, const std::function<std::string(const ReplayRun&)>& text) {
     ReplayFigure figure{.label = std::move(label), .group = group_, .values = {}, .tones = {}};
     for (const ReplayRun& run : view_.runs) {
-      figure.values.push_back(text(run));
+      figure.values.push_back(was_replayed(view_, run) ? text(run) : "–");
       figure.tones.push_back(Tone::kPlain);
     }
     out_.push_back(std::move(figure));
@@ -49,6 +60,7 @@ class Figures {
 
  private:
   const ReplayView& view_;
+  std::vector<size_t> first_;  // by run: what it is compared with
   std::string group_;
   std::vector<ReplayFigure> out_;
 };
@@ -111,11 +123,12 @@ void add_endings(Figures& figures, const ReplayView& view) {
         grouped);
 }
 
+bool is_paid(const ReplayView& view) {
+  return std::ranges::any_of(view.runs, [](const ReplayRun& run) { return !run.result.money.total.is_zero(); });
+}
+
 void add_money(Figures& figures, const ReplayView& view) {
-  bool paid = false;
-  for (const ReplayRun& run : view.runs)
-    paid = paid || !run.result.money.total.is_zero();
-  if (!paid) return;
+  if (!is_paid(view)) return;
   const std::string currency(view.runs.front().result.money.total.currency().code());
   figures.group("money");
   figures.add("nodes, " + currency, Better::kLess, [](const ReplayResult& r) { return r.money.total.to_double(); }, grouped);
@@ -129,6 +142,64 @@ std::string shown_seconds(double seconds) {
   if (seconds < 99.5 * 60) return fmt::format("{:.1f} min", seconds / 60);
   if (seconds < 99.5 * 3600) return fmt::format("{:.1f} h", seconds / 3600);
   return fmt::format("{:.1f} d", seconds / 86400);
+}
+
+std::vector<ReplayGroup> groups_of(const ReplayView& view) {
+  std::vector<ReplayGroup> groups;
+  if (view.changes.size() == 1) {
+    groups.emplace_back();
+    for (size_t r = 0; r < view.runs.size(); ++r)
+      groups[0].runs.push_back(r);
+    return groups;
+  }
+  for (size_t r = 0; r < view.runs.size(); ++r) {
+    if (view.runs[r].change == 0) groups.push_back({view.runs[r].policy, {}});
+    groups.back().runs.push_back(r);
+  }
+  return groups;
+}
+
+std::string short_name(const ReplayView& view, const ReplayRun& run) {
+  if (view.changes.size() == 1) return run.policy;
+  return run.change == 0 ? view.changes[0].name : fmt::format("change {}", run.change);
+}
+
+std::string full_name(const ReplayView& view, const ReplayRun& run) {
+  return run.change == 0 ? run.policy : fmt::format("{}, change {}", run.policy, run.change);
+}
+
+std::vector<std::vector<std::string>> replay_summary(const ReplayView& view) {
+  const bool paid = is_paid(view);
+  std::vector<std::vector<std::string>> rows = {
+      {"policy", "change", "mean wait", "mean completion", "99th percentile", "succeeded", "lost, GPU-hours"}};
+  if (paid) {
+    const std::string currency(view.runs.front().result.money.total.currency().code());
+    rows[0].push_back("nodes, " + currency);
+    rows[0].emplace_back("against as it is");
+  }
+  for (const ReplayGroup& group : groups_of(view))
+    for (const size_t r : group.runs) {
+      const ReplayRun& run = view.runs[r];
+      std::vector<std::string>& row = rows.emplace_back();
+      row = {run.policy, short_name(view, run)};
+      row.resize(rows[0].size(), "–");
+      if (!was_replayed(view, run)) {
+        row[2] = "refused";
+        continue;
+      }
+      const ReplayResult& result = run.result;
+      row[2] = shown_seconds(result.waiting.mean_s);
+      row[3] = shown_seconds(result.completion.mean_s);
+      row[4] = shown_seconds(result.completion.p99_s);
+      row[5] = grouped(static_cast<double>(ended(result, JobEnding::kSucceeded)));
+      row[6] = hours(result.gpu_hours.lost);
+      if (!paid) continue;
+      const double cost = result.money.total.to_double();
+      const double before = view.runs[group.runs.front()].result.money.total.to_double();
+      row[7] = grouped(cost);
+      if (r != group.runs.front() && before > 0) row[8] = fmt::format("{:+.1f} %", 100 * (cost / before - 1));
+    }
+  return rows;
 }
 
 std::vector<ReplayFigure> replay_figures(const ReplayView& view) {

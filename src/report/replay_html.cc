@@ -23,12 +23,11 @@ struct Line {
 constexpr std::array<Line, 6> kLines = {{{"l1", "c1"}, {"l2", "c8"}, {"l3", "c3"}, {"l4", "c4"}, {"l5", "c5"}, {"l6", "c6"}}};
 const Line& line_of(size_t run) { return kLines[run % kLines.size()]; }
 
-std::string name_of_run(const ReplayRun& run) { return run.change.empty() ? run.policy : run.policy + " + " + run.change; }
-
 /// From the first begin to the last end of all runs.
 Interval whole_period(const ReplayView& view) {
   Interval whole = view.runs.front().result.period;
   for (const ReplayRun& run : view.runs) {
+    if (!was_replayed(view, run)) continue;
     whole.begin = std::min(whole.begin, run.result.period.begin);
     whole.end = std::max(whole.end, run.result.period.end);
   }
@@ -37,18 +36,47 @@ Interval whole_period(const ReplayView& view) {
 
 Html key_figures(const ReplayView& view) {
   std::vector<Card> figures;
-  const double first = view.runs.front().result.completion.mean_s;
-  for (const ReplayRun& run : view.runs) {
-    const double mean = run.result.completion.mean_s;
-    const bool compared = &run != &view.runs.front() && first > 0;
-    const double change = compared ? 100 * (mean / first - 1) : 0;
-    figures.push_back({name_of_run(run), shown_seconds(mean),
-                       compared ? fmt::format("mean completion, {:+.1f} %", change) : "mean completion",
-                       change < -2  ? Tone::kGood
-                       : change > 2 ? Tone::kBad
-                                    : Tone::kPlain});
+  for (const ReplayGroup& group : groups_of(view)) {
+    const double first = view.runs[group.runs.front()].result.completion.mean_s;
+    for (const size_t r : group.runs) {
+      const ReplayRun& run = view.runs[r];
+      if (!was_replayed(view, run)) continue;
+      const double mean = run.result.completion.mean_s;
+      const bool compared = r != group.runs.front() && first > 0;
+      const double change = compared ? 100 * (mean / first - 1) : 0;
+      figures.push_back({full_name(view, run), shown_seconds(mean),
+                         compared ? fmt::format("mean completion, {:+.1f} %", change) : "mean completion",
+                         change < -2  ? Tone::kGood
+                         : change > 2 ? Tone::kBad
+                                      : Tone::kPlain});
+    }
   }
   return cards(figures);
+}
+
+Html changes_section(const ReplayView& view) {
+  if (view.changes.size() == 1) return {};
+  std::vector<std::string> said;
+  for (size_t c = 1; c < view.changes.size(); ++c) {
+    const ReplayChange& change = view.changes[c];
+    said.push_back(fmt::format("Change {}: {}", c, change.name));
+    if (!change.refused.empty()) said.back() += ". It cannot be replayed: " + change.refused;
+    for (const std::string& note : change.notes)
+      said.back() += ". " + note;
+  }
+  const std::vector<std::vector<std::string>> rows = replay_summary(view);
+  std::vector<Column> columns;
+  for (const std::string& heading : rows[0])
+    columns.push_back({heading, columns.size() < 2 ? Align::kLeft : Align::kRight});
+  HtmlTable table(columns);
+  for (size_t r = 1; r < rows.size(); ++r) {
+    std::vector<Html> cells;
+    for (const std::string& cell : rows[r])
+      cells.push_back(Html::text(cell));
+    table.add_row(cells);
+  }
+  return section("changes", "What was changed", "Every change is tried by itself, under every policy.",
+                 bullet_list(said) + table.render("Policies and changes"));
 }
 
 Html coloured(const std::string& value, Tone tone) {
@@ -56,33 +84,43 @@ Html coloured(const std::string& value, Tone tone) {
   return element("span", {{"class", tone == Tone::kGood ? "good" : "bad"}}, Html::text(value));
 }
 
-Html comparison(const ReplayView& view) {
+Html side_by_side(const ReplayView& view, const ReplayGroup& group, const std::vector<ReplayFigure>& figures) {
   std::vector<Column> columns = {{"", Align::kLeft}};
-  for (const ReplayRun& run : view.runs)
-    columns.push_back({name_of_run(run), Align::kRight});
+  for (const size_t r : group.runs)
+    columns.push_back({short_name(view, view.runs[r]), Align::kRight});
   HtmlTable table(columns);
-  std::string group;
-  for (const ReplayFigure& figure : replay_figures(view)) {
-    if (figure.group != group) {
-      group = figure.group;
-      std::vector<Html> heading(columns.size());
-      heading[0] = element("strong", group);
-      table.add_row(heading);
+  std::string heading;
+  for (const ReplayFigure& figure : figures) {
+    if (figure.group != heading) {
+      heading = figure.group;
+      std::vector<Html> cells(columns.size());
+      cells[0] = element("strong", heading);
+      table.add_row(cells);
     }
     std::vector<Html> cells = {Html::text(figure.label)};
-    for (size_t r = 0; r < figure.values.size(); ++r)
+    for (const size_t r : group.runs)
       cells.push_back(coloured(figure.values[r], figure.tones[r]));
     table.add_row(cells);
   }
+  const Html rendered = table.render(group.title.empty() ? "Figures by policy" : "Figures under " + group.title);
+  return group.title.empty() ? rendered : element("h3", Html::text(group.title)) + rendered;
+}
+
+Html comparison(const ReplayView& view) {
+  const std::vector<ReplayFigure> figures = replay_figures(view);
+  Html tables;
+  for (const ReplayGroup& group : groups_of(view))
+    tables += side_by_side(view, group, figures);
   return section("comparison", "Side by side", "Green and red: better or worse than the first by more than two per cent.",
-                 table.render("Figures by policy"));
+                 tables);
 }
 
 template <typename Value>
 std::vector<TimelineCurve> curves_of(const ReplayView& view, Value value) {
   std::vector<TimelineCurve> curves;
   for (size_t r = 0; r < view.runs.size(); ++r) {
-    TimelineCurve curve{.name = name_of_run(view.runs[r]), .css_class = line_of(r).css_class, .points = {}};
+    if (!was_replayed(view, view.runs[r])) continue;
+    TimelineCurve curve{.name = full_name(view, view.runs[r]), .css_class = line_of(r).css_class, .points = {}};
     for (const TimelinePoint& p : view.runs[r].result.timeline)
       curve.points.push_back({p.at, value(p)});
     curves.push_back(std::move(curve));
@@ -93,10 +131,10 @@ std::vector<TimelineCurve> curves_of(const ReplayView& view, Value value) {
 Html run_legend(const ReplayView& view) {
   std::vector<std::string> names;
   for (const ReplayRun& run : view.runs)
-    names.push_back(name_of_run(run));
+    names.push_back(full_name(view, run));
   std::vector<LegendEntry> entries;
   for (size_t r = 0; r < names.size(); ++r)
-    entries.emplace_back(names[r], line_of(r).colour);
+    if (was_replayed(view, view.runs[r])) entries.emplace_back(names[r], line_of(r).colour);
   return legend(entries);
 }
 
@@ -118,27 +156,28 @@ constexpr size_t kNodesDrawn = 40;
 constexpr size_t kBins = 240;
 
 /// Share of a node's GPUs that were held, per bin of the period.
-std::vector<std::array<double, kBins>> node_use(const ReplayView& view, const ReplayResult& result, Interval period) {
-  std::vector<std::array<double, kBins>> use(std::min(view.node_names.size(), kNodesDrawn));
+std::vector<std::array<double, kBins>> node_use(const ReplayChange& fleet, const ReplayResult& result, Interval period) {
+  std::vector<std::array<double, kBins>> use(std::min(fleet.node_names.size(), kNodesDrawn));
   const double bin_s = period.length().to_seconds() / kBins;
   for (const sim::Occupancy& o : result.occupancy) {
-    if (o.node.index() >= use.size() || view.node_gpus[o.node.index()] == 0) continue;
+    if (o.node.index() >= use.size() || fleet.node_gpus[o.node.index()] == 0) continue;
     const double gpus = o.milli > 0 ? o.milli / 1000.0 : __builtin_popcountll(o.gpus);
     const double begin = (o.when.begin - period.begin).to_seconds() / bin_s;
     const double end = std::min((o.when.end - period.begin).to_seconds() / bin_s, static_cast<double>(kBins));
     for (size_t b = static_cast<size_t>(std::max(begin, 0.0)); b < kBins && static_cast<double>(b) < end; ++b) {
       const double from = std::max(begin, static_cast<double>(b)), to = std::min(end, static_cast<double>(b + 1));
-      use[o.node.index()][b] += gpus * std::max(0.0, to - from) / view.node_gpus[o.node.index()];
+      use[o.node.index()][b] += gpus * std::max(0.0, to - from) / fleet.node_gpus[o.node.index()];
     }
   }
   return use;
 }
 
 Html nodes_of_run(const ReplayView& view, const ReplayRun& run, Interval period) {
-  const auto use = node_use(view, run.result, period);
+  const ReplayChange& fleet = view.changes[run.change];
+  const auto use = node_use(fleet, run.result, period);
   std::vector<BarRow> rows;
   for (size_t n = 0; n < use.size(); ++n) {
-    BarRow row{.label = view.node_names[n], .parts = {}, .figure = ""};
+    BarRow row{.label = fleet.node_names[n], .parts = {}, .figure = ""};
     double sum = 0;
     for (size_t b = 0; b < kBins; ++b) {
       sum += use[n][b];
@@ -149,22 +188,34 @@ Html nodes_of_run(const ReplayView& view, const ReplayRun& run, Interval period)
     row.figure = shown_percent(100 * sum / kBins);
     rows.push_back(std::move(row));
   }
-  return element("h3", Html::text(name_of_run(run))) + bar_rows(rows, "GPUs held per node over time", BarHeight::kStrip);
+  return element("h3", Html::text(full_name(view, run))) + bar_rows(rows, "GPUs held per node over time", BarHeight::kStrip);
 }
 
 Html nodes_section(const ReplayView& view) {
   const Interval period = whole_period(view);
   Html out;
   int64_t left_out = 0;
+  size_t most_nodes = 0;
   for (const ReplayRun& run : view.runs) {
+    if (!was_replayed(view, run)) continue;
+    most_nodes = std::max(most_nodes, view.changes[run.change].node_names.size());
     out += nodes_of_run(view, run, period);
     left_out = std::max(left_out, run.result.occupancies_left_out);
   }
   std::string lead = "Each line is a node, darker where more of its GPUs were held; on the right the share of the period.";
-  if (view.node_names.size() > kNodesDrawn)
-    lead += fmt::format(" The first {} of {} nodes.", kNodesDrawn, view.node_names.size());
+  if (most_nodes > kNodesDrawn) lead += fmt::format(" The first {} of {} nodes.", kNodesDrawn, most_nodes);
   if (left_out > 0) lead += fmt::format(" {} later stays are not drawn.", left_out);
   return section("nodes", "What each node did", lead, out);
+}
+
+std::string title_of(const ReplayView& view) {
+  const size_t changes = view.changes.size() - 1;
+  const size_t policies = view.runs.size() / view.changes.size();
+  if (view.runs.size() == 1) return full_name(view, view.runs[0]);
+  if (changes == 0) return fmt::format("{} policies on the same work", policies);
+  const std::string tried = changes == 1 ? "one change" : fmt::format("{} changes", changes);
+  return policies == 1 ? fmt::format("{} under {}", tried, view.runs[0].policy)
+                       : fmt::format("{} under {} policies", tried, policies);
 }
 
 }  // namespace
@@ -172,12 +223,12 @@ Html nodes_section(const ReplayView& view) {
 std::string replay_html(const ReplayView& view) {
   PageText text;
   text.kicker = "Replay";
-  text.title = view.runs.size() == 1 ? name_of_run(view.runs[0]) : fmt::format("{} policies on the same work", view.runs.size());
+  text.title = title_of(view);
   text.subtitle =
       fmt::format("{}: {} jobs on {} GPUs of {} nodes, seed {}.", view.source, grouped(static_cast<double>(view.jobs)),
                   grouped(static_cast<double>(view.gpus)), grouped(static_cast<double>(view.nodes)), view.seed);
   text.footer = "Made by Stint. The same work, seed and policy give the same fingerprint on every machine.";
-  Html body = key_figures(view) + comparison(view) + time_section(view) + nodes_section(view);
+  Html body = key_figures(view) + changes_section(view) + comparison(view) + time_section(view) + nodes_section(view);
   if (!view.notes.empty()) body += section("notes", "What was left out or assumed", "", bullet_list(view.notes));
   return html_page(text, body);
 }

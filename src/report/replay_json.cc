@@ -28,10 +28,12 @@ Json endings(const sim::ReplayResult& r) {
   return out;
 }
 
-Json run_json(const ReplayRun& run) {
+Json run_json(const ReplayView& view, const ReplayRun& run) {
   const sim::ReplayResult& r = run.result;
+  const ReplayChange& change = view.changes[run.change];
+  if (!change.refused.empty()) return {{"policy", run.policy}, {"change", change.name}, {"refused", change.refused}};
   return {{"policy", run.policy},
-          {"change", run.change},
+          {"change", run.change == 0 ? "" : change.name},
           {"from", format_utc(r.period.begin)},
           {"to", format_utc(r.period.end)},
           {"waiting", spread(r.waiting)},
@@ -65,14 +67,23 @@ Json run_json(const ReplayRun& run) {
           {"seconds", run.seconds}};
 }
 
+Json change_json(const ReplayChange& change) {
+  Json out = {{"name", change.name}, {"nodes", change.node_names.size()}, {"notes", change.notes}};
+  if (!change.refused.empty()) out["refused"] = change.refused;
+  return out;
+}
+
 }  // namespace
 
 std::string replay_json(const ReplayView& view) {
   Json out = {{"source", view.source}, {"jobs", view.jobs}, {"gpus", view.gpus},
               {"nodes", view.nodes},   {"seed", view.seed}, {"notes", view.notes}};
+  out["changes"] = Json::array();
+  for (size_t c = 1; c < view.changes.size(); ++c)
+    out["changes"].push_back(change_json(view.changes[c]));
   out["runs"] = Json::array();
   for (const ReplayRun& run : view.runs)
-    out["runs"].push_back(run_json(run));
+    out["runs"].push_back(run_json(view, run));
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

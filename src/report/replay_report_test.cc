@@ -38,12 +38,11 @@ ReplayView view() {
   v.gpus = 8;
   v.nodes = 1;
   v.seed = 7;
-  v.node_names = {"n<1>"};
-  v.node_gpus = {8};
+  v.changes = {{.name = "as it is", .refused = "", .notes = {}, .node_names = {"n<1>"}, .node_gpus = {8}}};
   v.job_names = {"a", "b"};
   v.notes = {"one row was left out"};
-  v.runs = {{.policy = "fifo", .change = "", .result = result(3600, 40), .seconds = 1},
-            {.policy = "stint", .change = "", .result = result(1800, 50), .seconds = 1}};
+  v.runs = {{.policy = "fifo", .change = 0, .result = result(3600, 40), .seconds = 1},
+            {.policy = "stint", .change = 0, .result = result(1800, 50), .seconds = 1}};
   return v;
 }
 
@@ -77,6 +76,53 @@ TEST(ReplayReport, ThePageNeedsNoScriptAndEscapesNames) {
   EXPECT_THAT(html, Not(HasSubstr("n<1>")));
   for (const char* words : {"-50.0 %", "GPUs held over time", "What each node did", "a trace &lt;of&gt; work"})
     EXPECT_THAT(html, HasSubstr(words));
+}
+
+/// Two policies, each as it is and with two changes, of which the second cannot be replayed.
+ReplayView changed_view() {
+  ReplayView v = view();
+  v.changes.push_back({.name = "stop:b", .refused = "", .notes = {"b was idle"}, .node_names = {"a"}, .node_gpus = {8}});
+  v.changes.push_back({.name = "commit", .refused = "no price known", .notes = {}, .node_names = {}, .node_gpus = {}});
+  v.runs.clear();
+  for (const char* policy : {"fifo", "stint"})
+    for (size_t c = 0; c < 3; ++c)
+      v.runs.push_back({.policy = policy, .change = c, .result = {}, .seconds = 0});
+  v.runs[0].result = result(3600, 40);
+  v.runs[1].result = result(3600, 20);
+  v.runs[3].result = result(1800, 50);
+  v.runs[4].result = result(2700, 25);
+  return v;
+}
+
+TEST(ReplayReport, EveryPolicyComparesChangesWithItsOwnWorldAsItIs) {
+  const ReplayView v = changed_view();
+  const auto groups = groups_of(v);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[1].title, "stint");
+  EXPECT_EQ(groups[1].runs, (std::vector<size_t>{3, 4, 5}));
+  const auto summary = replay_summary(v);
+  ASSERT_EQ(summary.size(), 7U);
+  EXPECT_EQ(summary[2][8], "-50.0 %");
+  EXPECT_EQ(summary[5][8], "-50.0 %");
+  EXPECT_EQ(summary[3][2], "refused");
+  for (const ReplayFigure& figure : replay_figures(v)) {
+    if (figure.group != "completion" || figure.label != "mean") continue;
+    EXPECT_EQ(figure.tones[1], Tone::kPlain);
+    EXPECT_EQ(figure.tones[4], Tone::kBad) << "45 minutes are worse than stint's own 30, better than fifo's 60";
+    EXPECT_EQ(figure.values[5], "–");
+  }
+}
+
+TEST(ReplayReport, ARefusedChangeSaysWhyEverywhere) {
+  const ReplayView v = changed_view();
+  for (const std::string& text : {replay_text(v, Colour::kNo), replay_html(v)})
+    for (const char* words : {"stop:b", "b was idle", "no price known", "as it is", "change 1"})
+      EXPECT_THAT(text, HasSubstr(words));
+  const auto json = nlohmann::json::parse(replay_json(v));
+  EXPECT_EQ(json["runs"][1]["change"], "stop:b");
+  EXPECT_EQ(json["runs"][2]["refused"], "no price known");
+  EXPECT_FALSE(json["runs"][2].contains("cost"));
+  EXPECT_EQ(json["changes"][0]["notes"][0], "b was idle");
 }
 
 TEST(TimelineChart, StaysEmptyWithoutValuesAndStepsWhereTheyChange) {

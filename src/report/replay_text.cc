@@ -4,31 +4,70 @@
 
 namespace stint {
 
+namespace {
+
+std::string summary(const ReplayView& view, Colour colour) {
+  const std::vector<std::vector<std::string>> rows = replay_summary(view);
+  std::vector<Column> columns;
+  for (const std::string& heading : rows[0])
+    columns.push_back({heading, columns.size() < 2 ? Align::kLeft : Align::kRight, 40});
+  Table table(columns);
+  for (size_t r = 1; r < rows.size(); ++r) {
+    if (r > 1 && view.runs[r - 1].change == 0) table.add_rule();
+    table.add_row(rows[r]);
+  }
+  return table.render(colour, 2) + "\n";
+}
+
+std::string side_by_side(const ReplayView& view, const ReplayGroup& group, const std::vector<ReplayFigure>& figures,
+                         Colour colour) {
+  std::vector<Column> columns = {{group.title, Align::kLeft, 40}};
+  for (const size_t r : group.runs)
+    columns.push_back({short_name(view, view.runs[r]), Align::kRight, 40});
+  Table table(columns);
+  std::string heading;
+  for (const ReplayFigure& figure : figures) {
+    if (figure.group != heading) {
+      heading = figure.group;
+      std::vector<std::string> cells(columns.size());
+      cells[0] = heading;
+      table.add_row(cells, Tone::kStrong);
+    }
+    std::vector<std::string> cells = {"  " + figure.label};
+    for (const size_t r : group.runs)
+      cells.push_back(figure.values[r]);
+    table.add_row(cells);
+    for (size_t c = 0; c < group.runs.size(); ++c)
+      table.tone_cell(c + 1, figure.tones[group.runs[c]]);
+  }
+  return table.render(colour, 2);
+}
+
+std::string bullet(std::string_view text) { return "  - " + wrapped(text, 112, 4).substr(4); }
+
+std::string changes_said(const ReplayView& view) {
+  std::string out = "Changes\n";
+  for (size_t c = 1; c < view.changes.size(); ++c) {
+    out += "  " + wrapped(fmt::format("{}: {}", c, view.changes[c].name), 112, 4).substr(4);
+    if (!view.changes[c].refused.empty()) out += wrapped("cannot be replayed: " + view.changes[c].refused, 112, 5);
+    for (const std::string& note : view.changes[c].notes)
+      out += wrapped(note, 112, 5);
+  }
+  return out + "\n";
+}
+
+}  // namespace
+
 std::string replay_text(const ReplayView& view, Colour colour) {
   std::string out = toned(fmt::format("Replay of {}", view.source), Tone::kStrong, colour) +
                     fmt::format("\n  {} jobs on {} GPUs of {} nodes, seed {}\n\n", view.jobs, view.gpus, view.nodes, view.seed);
-  std::vector<Column> columns = {{"", Align::kLeft}};
-  for (const ReplayRun& run : view.runs)
-    columns.push_back({run.change.empty() ? run.policy : run.policy + " + " + run.change, Align::kRight, 40});
-  Table table(columns);
-  std::string group;
-  for (const ReplayFigure& figure : replay_figures(view)) {
-    if (figure.group != group) {
-      group = figure.group;
-      std::vector<std::string> heading(columns.size());
-      heading[0] = group;
-      table.add_row(heading, Tone::kStrong);
-    }
-    std::vector<std::string> cells = {"  " + figure.label};
-    cells.insert(cells.end(), figure.values.begin(), figure.values.end());
-    table.add_row(cells);
-    for (size_t r = 0; r < figure.tones.size(); ++r)
-      table.tone_cell(r + 1, figure.tones[r]);
-  }
-  out += table.render(colour, 2);
-  if (!view.notes.empty()) out += "\nNotes\n";
+  if (view.changes.size() > 1) out += changes_said(view) + summary(view, colour);
+  const std::vector<ReplayFigure> figures = replay_figures(view);
+  for (const ReplayGroup& group : groups_of(view))
+    out += side_by_side(view, group, figures, colour) + "\n";
+  if (!view.notes.empty()) out += "Notes\n";
   for (const std::string& note : view.notes)
-    out += "  - " + wrapped(note, 112, 4).substr(4);
+    out += bullet(note);
   return out;
 }
 

@@ -1,4 +1,4 @@
-// What a replay shows: one workload under several policies, side by side.
+// What a replay shows: one workload under several policies and changes, side by side.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,20 @@
 
 namespace stint {
 
+/// A way in which the world is other than it was.
+struct ReplayChange {
+  std::string name;                     ///< "as it is", or what was changed
+  std::string refused;                  ///< why it cannot be replayed; empty = it was
+  std::vector<std::string> notes;       ///< what was assumed for it
+  std::vector<std::string> node_names;  ///< by NodeId
+  std::vector<int32_t> node_gpus;       ///< by NodeId
+};
+
 struct ReplayRun {
-  std::string policy;  ///< as sched::to_text() writes it
-  std::string change;  ///< what was changed before; empty = nothing
-  sim::ReplayResult result;
-  double seconds = 0;  ///< it took to compute; shown, never part of the result
+  std::string policy;        ///< as sched::to_text() writes it
+  size_t change = 0;         ///< of ReplayView::changes
+  sim::ReplayResult result;  ///< means nothing when the change was refused
+  double seconds = 0;        ///< it took to compute; shown, never part of the result
 };
 
 struct ReplayView {
@@ -24,14 +33,25 @@ struct ReplayView {
   int64_t gpus = 0;
   int64_t nodes = 0;
   uint64_t seed = 0;
-  std::vector<std::string> node_names;  ///< by NodeId
-  std::vector<std::string> job_names;   ///< by JobId
-  std::vector<int32_t> node_gpus;       ///< by NodeId
-  std::vector<std::string> notes;       ///< what was left out or assumed
-  std::vector<ReplayRun> runs;          ///< not empty
+  std::vector<std::string> job_names;  ///< by JobId
+  std::vector<std::string> notes;      ///< what was left out or assumed
+  std::vector<ReplayChange> changes;   ///< not empty; the first is never refused
+  std::vector<ReplayRun> runs;         ///< policy by policy, each with all changes in their order
 };
 
-/// Policies as columns, figures as rows, with the differences against the first.
+/// Runs of one policy, or of all policies when nothing was changed: columns that are compared with the first of them.
+struct ReplayGroup {
+  std::string title;  ///< the policy; empty when there is one group only
+  std::vector<size_t> runs;
+};
+std::vector<ReplayGroup> groups_of(const ReplayView& view);
+/// What a run is called among those of its group: its policy, or "as it is", "change 1", …
+std::string short_name(const ReplayView& view, const ReplayRun& run);
+/// Among all: policy and change.
+std::string full_name(const ReplayView& view, const ReplayRun& run);
+inline bool was_replayed(const ReplayView& view, const ReplayRun& run) { return view.changes[run.change].refused.empty(); }
+
+/// Policies or changes as columns, figures as rows, with the differences against the first; with changes a line per run before.
 std::string replay_text(const ReplayView& view, Colour colour);
 /// See docs/formats.md, "Replay".
 std::string replay_json(const ReplayView& view);

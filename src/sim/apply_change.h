@@ -5,7 +5,9 @@
 // A move to the spot market changes the price alone: no interruption is made up that the workload does not hold.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "catalog/catalog.h"
 #include "model/change.h"
@@ -21,5 +23,15 @@ Status apply_change(Workload& workload, const Change& change, const Catalog& cat
 /// One line: `stop:NODES`, `schedule-off:NODES=20-7` (hours UTC, every day; `+weekends`), `resize:NODES=2xTYPE[@REGION]`,
 /// `switch-market:NODES=spot`, `move-region:NODES=us-east-1`, `limit-reservation:WORKLOAD=4h`. NODES are separated by commas.
 Result<Change> parse_change(std::string_view text);
+/// Whether `text` begins like a change, with the name of a kind and a colon: else it may name a file.
+bool looks_like_change(std::string_view text);
+
+/// What is tried together: one column of a comparison.
+struct ChangeList {
+  std::string name;             ///< shown to people
+  std::vector<Change> changes;  ///< carried out in this order; none = as it is
+};
+/// Changes in one line, joined by `;`. The name is the text.
+Result<ChangeList> parse_changes(std::string_view text);
 
 }  // namespace stint::sim

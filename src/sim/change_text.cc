@@ -1,8 +1,14 @@
+#include <algorithm>
+#include <array>
+
 #include "base/text.h"
 #include "sim/apply_change.h"
 
 namespace stint::sim {
 namespace {
+
+constexpr std::array<std::string_view, 9> kKinds = {"stop",   "schedule-off",      "resize",       "share",      "switch-market",
+                                                    "commit", "limit-reservation", "move-off-gpu", "move-region"};
 
 Result<WeekHours> parse_hours(std::string_view text) {
   const auto wrong = [&] { return invalid("hours '{}': write FROM-TO in UTC, as in 20-7 or 20-7+weekends", excerpt(text)); };
@@ -70,6 +76,22 @@ Result<Change> parse_change(std::string_view text) {
   return invalid(
       "change '{}' cannot be replayed: use stop, schedule-off, resize, switch-market, move-region or limit-reservation",
       excerpt(kind));
+}
+
+bool looks_like_change(std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return false;
+  const std::string_view kind = trim(text.substr(0, colon));
+  return std::ranges::find(kKinds, kind) != kKinds.end();
+}
+
+Result<ChangeList> parse_changes(std::string_view text) {
+  ChangeList list{.name = std::string(trim(text)), .changes = {}};
+  for (const std::string_view part : split(text, ';')) {
+    TRY_ASSIGN(Change change, parse_change(trim(part)));
+    list.changes.push_back(std::move(change));
+  }
+  return list;
 }
 
 }  // namespace stint::sim

@@ -1,0 +1,15 @@
+// The changes that `stint replay --change` names: in words, or in files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/apply_change.h"
+
+namespace stint {
+
+/// Each text is changes joined by `;`, or a file of them (docs/formats.md): `FILE` is every change in it by itself, `FILE#3` the
+/// third, `FILE#all` all together. @return one list per column, in the order given.
+Result<std::vector<sim::ChangeList>> read_change_options(const std::vector<std::string>& texts);
+
+}  // namespace stint
