@@ -22,12 +22,14 @@ NodeId Scheduler::add_node(const ClusterNode& node) {
   for (uint32_t r = 0; r < impl_->cluster.request_count(); ++r)
     impl_->scores.forget(RequestId(r));  // it may be allowed on the new node
   impl_->capacity.set(id, node.whole_gpus ? node.gpus : NodeBuckets::kNowhere);
+  ++impl_->changes;
   return id;
 }
 
 QueueId Scheduler::add_queue(const QueueSpec& queue) {
   const QueueId id = impl_->queues.add(queue);
   impl_->pending.renumber(impl_->queues);
+  ++impl_->changes;
   return id;
 }
 
@@ -91,10 +93,12 @@ Instant Scheduler::next_wakeup() const {
   Instant next = s.timers.empty() ? kNever : s.timers.front().at;
   // Ranks of running jobs matter to those that wait.
   if (s.pending.count() > 0 && !s.level_timers.empty()) next = std::min(next, s.level_timers.front().at);
-  if (s.policy.order == Order::kSrtf) return next;  // tries again with every event
-  for (const ShapeId shape : s.pending.shapes())
-    if (shape.index() < s.attempted.size() && s.attempted[shape.index()].again > s.now)
-      next = std::min(next, s.attempted[shape.index()].again);
+  for (const ShapeId shape : s.pending.shapes()) {
+    if (shape.index() >= s.attempted.size() || !s.attempted[shape.index()].job.valid()) continue;
+    const Attempted& last = s.attempted[shape.index()];
+    if (s.policy.order == Order::kSrtf && last.changes != s.changes) continue;  // tries again with every event
+    if (const Instant again = s.search_again_at(last); again > s.now) next = std::min(next, again);
+  }
   return next;
 }
 
@@ -139,6 +143,7 @@ void Scheduler::Impl::charge(JobId j, const Amounts& amounts, int sign) {
   Amounts change;
   add_to(change, amounts, sign);
   queues.change(r.queue, change, specs[j.index()].preemptible);
+  ++changes;
   pending.share_changed(queues, r.queue, sign < 0);
 }
 

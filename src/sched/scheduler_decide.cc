@@ -102,6 +102,7 @@ void Scheduler::Impl::began(JobId j) {
   r.ends_when_left = false;
   r.started = r.saved = now;
   ++r.starts;
+  ++changes;
   if (r.running < spec.tasks) growing.push_back(j);
   if (ranks_running()) rank_running(j);
   r.latest_end = policy.backfill == Backfill::kNone ? kNever : latest_end(j);

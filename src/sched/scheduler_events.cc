@@ -8,7 +8,7 @@ namespace stint::sched {
 
 void Scheduler::Impl::apply(const Event& e) {
   switch (e.kind) {
-    case EventKind::kNodeUp: ++room_made; return cluster.set_usable(e.node, true);
+    case EventKind::kNodeUp: ++room_made, ++changes; return cluster.set_usable(e.node, true);
     case EventKind::kNodeDrain: return cluster.set_usable(e.node, false);
     case EventKind::kNodeDown: return lose_node(e.node);
     case EventKind::kSpotNotice: return clear_node(e.node);
@@ -115,6 +115,7 @@ void Scheduler::Impl::task_left(TaskId t) {
   JobRecord& r = jobs[j.index()];
   cluster.gone(t, TaskState::kPending);
   ++room_made;
+  ++changes;
   --r.leaving;
   if (r.leaving + r.running > 0) return;
   depart(j);
@@ -128,7 +129,10 @@ void Scheduler::Impl::cancel(JobId j) {
   JobRecord& r = jobs[j.index()];
   switch (r.phase) {
     case Phase::kEnded: return;
-    case Phase::kWaiting: pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j}); break;
+    case Phase::kWaiting:
+      ++changes;  // what was reserved for it is free
+      pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
+      break;
     case Phase::kHeld: release(j, TaskState::kPending); break;
     case Phase::kRunning: evict(j, Reason::kCancelled, {}); [[fallthrough]];
     case Phase::kLeaving: r.ends_when_left = true; return;

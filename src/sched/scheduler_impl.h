@@ -68,11 +68,13 @@ struct Victim {
   JobId job;
   Reason reason = Reason::kPriority;
 };
-/// No use looking for victims for this job again before that.
+/// A search for victims that was in vain. Repeated with the same state it would be in vain again.
 struct Attempted {
-  JobId job;
+  JobId job;  ///< not valid = there was none yet
   Rank rank;
-  Instant again;
+  Instant at;
+  uint64_t changes = 0;     ///< Impl::changes then
+  Instant ripens = kNever;  ///< when the first of those looked at has run for long enough to be stopped
 };
 struct VictimSketch {
   std::vector<NodeSketch> nodes;
@@ -141,6 +143,8 @@ struct Scheduler::Impl {
   std::vector<uint64_t> failed_at;      ///< by shape: `room_made` when its tasks were last tried in vain
   uint64_t room_made = 1;               ///< grows whenever something leaves a node or a node comes
   std::vector<Attempted> attempted;     ///< by shape: the last vain search for victims
+  uint64_t changes = 1;                 ///< grows with everything that may let such a search find something
+  Instant ripens;                       ///< of the search that is going on, see Attempted
   int32_t lowest_priority = INT32_MAX;  ///< of all jobs ever added
   int32_t highest_priority = INT32_MIN;
   Instant now;
@@ -206,7 +210,8 @@ struct Scheduler::Impl {
   bool stop_others_for(JobId j);
   Rank victim_bound(JobId j) const;
   Rank running_rank(JobId j) const;
-  std::optional<Reason> ground_to_stop(JobId j, JobId victim, const Rank& bound) const;
+  std::optional<Reason> ground_to_stop(JobId j, JobId victim, const Rank& bound);
+  Instant search_again_at(const Attempted& last) const;
   bool find_victims(JobId j, NodeBuckets::Counts& counts);
   bool find_victims_in_detail(JobId j);
   void hold_detail(JobId j);

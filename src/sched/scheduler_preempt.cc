@@ -17,8 +17,8 @@ namespace {
 
 constexpr Duration kMargin = Duration::minutes(10);
 constexpr Duration kShortestQuantum = Duration::minutes(2);
-constexpr int64_t kQuantumPerRestart = 5;  // at most a sixth of the time goes into restarts
-constexpr Duration kRetry = Duration::minutes(1);
+constexpr int64_t kQuantumPerRestart = 5;          // at most a sixth of the time goes into restarts
+constexpr Duration kPause = Duration::minutes(1);  // between two searches for one shape, whatever changes
 // A search is given up after so many running jobs: then those that should give way first are not the ones to stop.
 constexpr size_t kMostLookedAt = 256;
 constexpr size_t kMostLookedAtPerTask = 256;
@@ -58,20 +58,29 @@ bool Scheduler::Impl::reclaims() const {
 /// Could anybody be stopped for another reason than rank?
 bool Scheduler::Impl::other_grounds() const { return (policy.preempt && lowest_priority < highest_priority) || reclaims(); }
 
-std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, const Rank& bound) const {
+/// Why `j` may stop `victim` now. One that only has to run for longer first is noted in `ripens`.
+std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, const Rank& bound) {
   const JobRecord& r = jobs[j.index()];
   const JobRecord& v = jobs[victim.index()];
   const JobSpec& spec = specs[victim.index()];
-  const Duration ran = now - v.started;
-  if (v.phase != Phase::kRunning || !spec.preemptible || ran < spec.min_runtime) return std::nullopt;
-  if (policy.preempt && r.queue == v.queue && spec.priority < specs[j.index()].priority) return Reason::kPriority;
-  if (reclaims() && queues.may_reclaim(r.queue, shapes[r.shape].total, v.queue, sketch.taken)) return Reason::kReclaim;
+  if (v.phase != Phase::kRunning || !spec.preemptible) return std::nullopt;
+  const auto after = [&](Duration runtime, Reason ground) {
+    if (now - v.started >= runtime) return std::optional(ground);
+    ripens = std::min(ripens, v.started + runtime);
+    return std::optional<Reason>();
+  };
+  if (policy.preempt && r.queue == v.queue && spec.priority < specs[j.index()].priority)
+    return after(spec.min_runtime, Reason::kPriority);
+  if (reclaims() && queues.may_reclaim(r.queue, shapes[r.shape].total, v.queue, sketch.taken))
+    return after(spec.min_runtime, Reason::kReclaim);
   if (!is_preemptive(policy.order) || !policy.preempt || v.rank <= bound) return std::nullopt;
-  const Duration quantum = std::max(kShortestQuantum, spec.checkpoint.restart * kQuantumPerRestart);
-  if (policy.order == Order::kStint && (ran < quantum || spec.checkpoint.interval == kUnlimited)) return std::nullopt;
   const bool its_turn =
       r.queue == v.queue || queue_rule(policy.order) == QueueRule::kOneLine || queues.compare(r.queue, v.queue) < 0;
-  return its_turn ? std::optional(Reason::kPriority) : std::nullopt;
+  if (!its_turn) return std::nullopt;
+  if (policy.order != Order::kStint) return after(spec.min_runtime, Reason::kPriority);
+  if (spec.checkpoint.interval == kUnlimited) return std::nullopt;
+  const Duration quantum = std::max(kShortestQuantum, spec.checkpoint.restart * kQuantumPerRestart);
+  return after(std::max(quantum, spec.min_runtime), Reason::kPriority);
 }
 
 /// Puts a job that runs in its place among the running, and sets the clock for its next level.
@@ -94,6 +103,7 @@ void Scheduler::Impl::fire_level_timers() {
     level_timers.pop_back();
     const JobRecord& r = jobs[timer.job.index()];
     if (timer.starts != r.starts || r.phase != Phase::kRunning) continue;
+    ++changes;
     running.erase({.rank = r.rank, .job = timer.job});
     rank_running(timer.job);
   }
@@ -108,11 +118,17 @@ bool Scheduler::Impl::preempt() {
   const JobId j = pending.head(*s)->job;
   if (close_if_limited(j)) return true;
   // Others are stopped for whole jobs only.
+  ripens = kNever;
   if (tasks_within_limits(j) < specs[j.index()].tasks || !stop_others_for(j))
-    attempted[s->index()] = {.job = j,
-                             .rank = jobs[j.index()].rank,
-                             .again = now + (policy.order == Order::kSrtf ? Duration::nanoseconds(1) : kRetry)};
+    attempted[s->index()] = {.job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens};
   return true;
+}
+
+/// When the search is worth repeating: a while after it, if something has changed, or when a job may be stopped that had
+/// not run for long enough; kNever = not as things stand.
+Instant Scheduler::Impl::search_again_at(const Attempted& last) const {
+  const Instant soonest = last.at + (policy.order == Order::kSrtf ? Duration::nanoseconds(1) : kPause);
+  return last.changes != changes ? soonest : std::max(soonest, last.ripens);
 }
 
 /// The shape whose head goes first, of those for which victims were not just looked for in vain.
@@ -124,7 +140,7 @@ std::optional<ShapeId> Scheduler::Impl::pick_blocked() const {
     const Attempted& last = attempted[s.index()];
     // Nor would one that ranks behind a job that failed find more, unless its queue may claim something.
     const bool in_vain = last.job == head->job || (!queues.any_deserved() && !(head->rank < last.rank));
-    if (last.again > now && in_vain) continue;
+    if (last.job.valid() && in_vain && search_again_at(last) > now) continue;
     if (!best || pending.head_before(queues, s, *best)) best = s;
   }
   return best;

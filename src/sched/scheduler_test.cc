@@ -409,6 +409,30 @@ TEST(Scheduler, MinimumRunTimeProtects) {
   EXPECT_EQ(world.last.size(), 1U);
 }
 
+TEST(Scheduler, AJobThatCannotFitAsksForNoTime) {
+  World world(plain(Order::kFifoSkip), 1);
+  JobSpec firm = world.job(8);
+  firm.priority = 25;
+  firm.preemptible = false;
+  const JobId first = world.submit(at(0), firm);
+  const JobId second = world.submit(at(10), world.job(8));
+  EXPECT_EQ(world.scheduler.next_wakeup(), kNever);
+  world.step(at(100), {event(EventKind::kFinished, first)});
+  EXPECT_THAT(world.started(), ElementsAre(second));
+}
+
+TEST(Scheduler, ItWakesWhenOneInTheWayHasRunForLongEnough) {
+  World world(plain(Order::kFifoSkip), 1);
+  JobSpec low = world.job(8);
+  low.priority = 25;
+  low.min_runtime = Duration::hours(2);
+  world.submit(at(0), low);
+  world.submit(at(10), world.job(8));
+  EXPECT_EQ(world.scheduler.next_wakeup(), at(7'200));
+  world.step(at(7'200), {});
+  EXPECT_EQ(world.leaving.size(), 1U);
+}
+
 TEST(Scheduler, StableWhenNothingHappens) {
   // Two long jobs that cannot run together: whoever runs is left alone for a quantum, and rounds without news change nothing.
   World world(plain(Order::kStint), 1);
