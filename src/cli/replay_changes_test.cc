@@ -46,7 +46,9 @@ TEST(ReplayChanges, WhatAnAuditWritesIsReadBackWhole) {
 
 class ReplayChangeFiles : public testing::Test {
  protected:
-  ReplayChangeFiles() : path_(testing::TempDir() + "stint_changes.txt") { std::ofstream(path_) << "stop:a\nstop:b\nstop:c; stop:d\n"; }
+  ReplayChangeFiles() : path_(testing::TempDir() + "stint_changes.txt") {
+    std::ofstream(path_) << "stop:a\nstop:b\nstop:c; stop:d\n";
+  }
   ~ReplayChangeFiles() override { std::filesystem::remove(path_); }
   std::string path_;
 };

@@ -29,6 +29,7 @@ struct HistoryReplayOptions {
   std::string write_workload;
   std::vector<std::string> changes;
   std::vector<std::string> policies;
+  std::string spot_interrupted;
   uint64_t seed = 42;
   bool json = false;
   std::string html;
@@ -125,24 +126,34 @@ Variant variant_of(sim::Workload workload, std::string name) {
 }
 
 /// The workload with all changes of the list, or with why one of them cannot be replayed.
-Variant changed(const ReplayInput& input, const sim::ChangeList& list) {
+Variant changed(const ReplayInput& input, const sim::ChangeList& list, const sim::ChangeSettings& settings) {
   sim::Workload workload = input.workload;
   std::vector<std::string> notes;
   for (const Change& change : list.changes) {
-    const Status done = sim::apply_change(workload, change, input.catalog);
+    const auto done = sim::apply_change(workload, change, settings);
     if (!done.ok()) {
       Variant refused;
       refused.shown.name = list.name;
       refused.shown.refused = done.error().message;
       return refused;
     }
-    const auto* market = std::get_if<SwitchMarket>(&change);
-    if (market != nullptr && market->to == Market::kSpot)
-      notes.emplace_back("no spot interruptions are made up: on the spot market more work would be lost than shown");
+    notes.insert(notes.end(), done->begin(), done->end());
   }
   Variant variant = variant_of(std::move(workload), list.name);
   variant.shown.notes = std::move(notes);
   return variant;
+}
+
+Result<sim::ChangeSettings> change_settings(const HistoryReplayOptions& options, const Catalog& catalog) {
+  sim::ChangeSettings settings{.catalog = &catalog, .seed = options.seed};
+  if (options.spot_interrupted == "never") {
+    settings.spot_mean_between = sched::kUnlimited;
+  } else if (!options.spot_interrupted.empty()) {
+    TRY_ASSIGN(settings.spot_mean_between, parse_duration(options.spot_interrupted));
+    if (settings.spot_mean_between < Duration::minutes(1))
+      return invalid("--spot-interrupted '{}': at least a minute, or never", options.spot_interrupted);
+  }
+  return settings;
 }
 
 /// What is replayed with one change, with none what there is. @return error when there are several.
@@ -161,9 +172,10 @@ Result<ReplayView> replay_input(const HistoryReplayOptions& options) {
   TRY_ASSIGN(const std::vector<sim::ChangeList> changes, read_change_options(options.changes));
   TRY_ASSIGN(const ReplayInput input, read_replay_input(options.input));
   TRY(sim::check_workload(input.workload));
+  TRY_ASSIGN(const sim::ChangeSettings settings, change_settings(options, input.catalog));
   std::vector<Variant> variants = {variant_of(input.workload, "as it is")};
   for (const sim::ChangeList& list : changes)
-    variants.push_back(changed(input, list));
+    variants.push_back(changed(input, list, settings));
   if (!options.write_workload.empty()) TRY(write_variant(variants, options.write_workload));
   ReplayView view;
   view.source = input.source;
@@ -205,8 +217,11 @@ void add_replay_history_options(CLI::App& replay, Action& action) {
                     "other machines: COUNTxTYPE[@REGION][:MARKET], separated by commas; a number as the type is so many GPUs");
   replay.add_option("--change", options->changes,
                     "what is changed, in a column of its own, repeated: stop:NODES, schedule-off:NODES=20-7[+weekends], "
-                    "resize:NODES=2xTYPE, switch-market:NODES=spot, move-region:NODES=REGION, limit-reservation:JOB=4h; several "
-                    "joined by ';'; or a file of them, an audit's JSON too (FILE, FILE#3, FILE#all)");
+                    "resize:NODES=2xTYPE, switch-market:NODES=spot, move-region:NODES=REGION, limit-reservation:JOB=4h, "
+                    "move-off-gpu:NODES=TYPE, commit:2xTYPE=1y, share:NODES=mps:0.5; several ';'; or a "
+                    "file of them, an audit's JSON too (FILE, FILE#3, FILE#all)");
+  replay.add_option("--spot-interrupted", options->spot_interrupted,
+                    "mean time between interruptions of a node that a change moves to spot, or never (default: 20h)");
   add_period_options(replay, options->input.period);
   replay.add_option("--policy", options->policies,
                     "a policy, repeated for a comparison: fifo, fifo-skip, sjf-oracle, srtf, fair or stint, and settings after a "

@@ -21,8 +21,8 @@ struct ReplayInputOptions {
 
 struct ReplayInput {
   sim::Workload workload;
-  std::string source;              ///< in words
-  std::vector<std::string> notes;  ///< what was left out or assumed
+  std::string source;                     ///< in words
+  std::vector<std::string> notes;         ///< what was left out or assumed
   Catalog catalog = Catalog::built_in();  ///< with the History's own prices, where it has any
 };
 

@@ -129,7 +129,8 @@ std::pair<std::string, int> seat_of(const Json& placement, const char* name) {
 }
 
 ShareGpus share_of(const Json& object) {
-  ShareGpus share{.mode = SharingMode::kMig, .nodes = texts_of(object, "nodes"), .keep = texts_of(object, "keep"), .placements = {}};
+  ShareGpus share{
+      .mode = SharingMode::kMig, .nodes = texts_of(object, "nodes"), .keep = texts_of(object, "keep"), .placements = {}};
   const std::string mode = text_of(object, "mode");
   bool known = false;
   for (const SharingMode m : {SharingMode::kMig, SharingMode::kMps, SharingMode::kTimeSlice})

@@ -31,7 +31,7 @@ constexpr std::array<SectionColumns, 5> kSections = {{
     {"jobs",
      "name queue submitted run_time tasks min_tasks gpus share gpu_memory mig cpu memory gpu_models priority preemptible "
      "not_before "
-     "deadline time_limit expected min_runtime checkpoint save restart retries failures fails_after cancelled after",
+     "deadline time_limit expected min_runtime checkpoint save restart retries failures fails_after cancelled after ran_on",
      "name queue submitted run_time"},
     {"outages", "node cause notice down up", "node down"},
 }};
@@ -265,6 +265,9 @@ Status WorkloadReader::job(WorkloadRow& row) {
       TRY_ASSIGN(const uint32_t index, find_name(jobs_, "job", name));
       spec.after.emplace_back(index);
     }
+  if (!row.text("ran_on").empty())
+    for (const std::string_view name : split(row.text("ran_on"), '|'))
+      job.ran_on.emplace_back(name);
   TRY(row.status());
   TRY(add_name(jobs_, job.name, workload_.jobs.size()));
   workload_.jobs.push_back(std::move(job));

@@ -114,7 +114,7 @@ Status write_jobs(std::string& out, const sim::Workload& w) {
       "\n[jobs]\nname,queue,submitted,run_time,tasks,min_tasks,gpus,share,gpu_memory,mig,cpu,memory,gpu_models,priority,"
       "preemptible,"
       "not_before,deadline,time_limit,expected,min_runtime,checkpoint,save,restart,retries,failures,fails_after,cancelled,"
-      "after\n";
+      "after,ran_on\n";
   for (const sim::SimJob& job : w.jobs) {
     const sched::JobSpec& s = job.spec;
     const sched::Request& request = w.requests[s.request.index()];
@@ -124,12 +124,16 @@ Status write_jobs(std::string& out, const sim::Workload& w) {
     out += fmt::format("{},{},{},{},{},{},{},{},{},", csv_cell(job.name), csv_cell(w.queues[s.queue.index()].name),
                        format_utc(s.submitted), format_scaled(job.run_time.count_ns(), 9), s.tasks, s.min_tasks,
                        request_cells(request), s.priority, s.preemptible ? "yes" : "no");
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", time_cell(s.not_before, Instant()),
+    for (const std::string& name : job.ran_on)
+      if (name.empty() || name.find('|') != std::string::npos)
+        return invalid("job '{}': it ran on node '{}', a name that is empty or holds |", job.name, name);
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", time_cell(s.not_before, Instant()),
                        time_cell(s.deadline, sched::kNever), duration_cell(s.time_limit, sched::kUnlimited),
                        duration_cell(s.expected, sched::kUnlimited), duration_cell(s.min_runtime, Duration()),
                        duration_cell(s.checkpoint.interval, sched::kUnlimited), duration_cell(s.checkpoint.save, Duration()),
                        duration_cell(s.checkpoint.restart, Duration()), s.retries, job.failures,
-                       duration_cell(job.fails_after, Duration()), time_cell(job.cancelled, sched::kNever), after);
+                       duration_cell(job.fails_after, Duration()), time_cell(job.cancelled, sched::kNever), after,
+                       csv_cell(fmt::format("{}", fmt::join(job.ran_on, "|"))));
   }
   return {};
 }
@@ -147,6 +151,7 @@ void write_outages(std::string& out, const sim::Workload& w) {
 Result<std::string> write_workload(const sim::Workload& workload) {
   TRY(sim::check_workload(workload));
   TRY(check_names(workload));
+  if (!workload.commitments.empty()) return invalid("commitments have no place in a workload file");
   std::string out = "stint-workload/1\n";
   TRY(write_queues(out, workload));
   write_prices(out, workload);

@@ -16,6 +16,8 @@ using sim::ReplayResult;
 
 enum class Better { kLess, kMore, kNeither };
 
+int64_t ended(const ReplayResult& r, JobEnding e) { return r.endings[static_cast<size_t>(e)]; }
+
 class Figures {
  public:
   explicit Figures(const ReplayView& view) : view_(view), first_(view.runs.size()) {
@@ -39,9 +41,10 @@ class Figures {
       const double first = value(view_.runs[first_[r]].result);
       const double mine = value(run.result);
       figure.values.push_back(show(mine));
-      // Two per cent are within what another order of equals would change.
+      // Less work done is not better, and two per cent are within what another order of equals would change.
       const double gain = better == Better::kMore ? mine - first : first - mine;
-      const bool same = better == Better::kNeither || std::abs(gain) <= 0.02 * std::abs(first);
+      const bool fewer = ended(run.result, JobEnding::kSucceeded) < ended(view_.runs[first_[r]].result, JobEnding::kSucceeded);
+      const bool same = fewer || better == Better::kNeither || std::abs(gain) <= 0.02 * std::abs(first);
       figure.tones.push_back(same ? Tone::kPlain : gain > 0 ? Tone::kGood : Tone::kBad);
     }
     out_.push_back(std::move(figure));
@@ -68,8 +71,6 @@ class Figures {
 std::string percent(double v) { return shown_percent(v, 1); }
 std::string hours(double v) { return fmt::format("{:.1f}", v); }
 
-int64_t ended(const ReplayResult& r, JobEnding e) { return r.endings[static_cast<size_t>(e)]; }
-
 void add_spread(Figures& figures, std::string_view what, sim::Spread ReplayResult::* spread) {
   figures.group(std::string(what));
   const auto add = [&](const char* label, double sim::Spread::* member) {
@@ -92,6 +93,11 @@ void add_sizes(Figures& figures, const ReplayView& view) {
   }
 }
 
+/// Starts after the first of each job.
+int64_t restarts(const ReplayResult& r) {
+  return r.starts - std::ranges::count_if(r.jobs, [](const sim::JobOutcome& job) { return job.starts > 0; });
+}
+
 void add_work(Figures& figures) {
   figures.group("GPUs");
   figures.add("allocated, % of available", Better::kMore, [](const ReplayResult& r) { return r.allocation_pct; }, percent);
@@ -99,7 +105,12 @@ void add_work(Figures& figures) {
   figures.add("fragmented, % of free", Better::kLess, [](const ReplayResult& r) { return r.fragmentation_pct; }, percent);
   figures.add("work lost, GPU-hours", Better::kLess, [](const ReplayResult& r) { return r.gpu_hours.lost; }, hours);
   figures.add("overhead, GPU-hours", Better::kLess, [](const ReplayResult& r) { return r.gpu_hours.overhead; }, hours);
-  figures.add("evictions", Better::kNeither, [](const ReplayResult& r) { return static_cast<double>(r.evictions); }, grouped);
+  const auto count = [&](const char* label, Better better, auto value) {
+    figures.add(label, better, [=](const ReplayResult& r) { return static_cast<double>(value(r)); }, grouped);
+  };
+  count("evictions", Better::kNeither, [](const ReplayResult& r) { return r.evictions; });
+  count("nodes lost", Better::kNeither, [](const ReplayResult& r) { return r.node_losses; });
+  count("restarts", Better::kNeither, restarts);
 }
 
 void add_endings(Figures& figures, const ReplayView& view) {
@@ -197,7 +208,12 @@ std::vector<std::vector<std::string>> replay_summary(const ReplayView& view) {
       const double cost = result.money.total.to_double();
       const double before = view.runs[group.runs.front()].result.money.total.to_double();
       row[7] = grouped(cost);
-      if (r != group.runs.front() && before > 0) row[8] = fmt::format("{:+.1f} %", 100 * (cost / before - 1));
+      const int64_t missing =
+          ended(view.runs[group.runs.front()].result, JobEnding::kSucceeded) - ended(result, JobEnding::kSucceeded);
+      if (missing > 0)
+        row[8] = fmt::format("{} jobs fewer", missing);
+      else if (r != group.runs.front() && before > 0)
+        row[8] = fmt::format("{:+.1f} %", 100 * (cost / before - 1));
     }
   return rows;
 }

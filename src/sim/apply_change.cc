@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/apply_change_parts.h"
 #include "sim/fleet_text.h"
 
 namespace stint::sim {
@@ -11,24 +12,24 @@ constexpr Duration kWeek = Duration::hours(168);
 
 class Applier {
  public:
-  Applier(Workload& workload, const Catalog& catalog) : w_(workload), catalog_(catalog) {}
+  Applier(Workload& workload, const ChangeSettings& settings) : w_(workload), settings_(settings), catalog_(*settings.catalog) {}
 
-  Status operator()(const StopNodes& c) { return remove(c.nodes); }
-
-  Status operator()(const ScheduleOff& c) {
-    if (c.off.all()) return invalid("schedule-off for all hours of the week: use stop");
-    TRY_ASSIGN(const std::vector<uint32_t> nodes, find(c.nodes));
-    Duration longest;
-    for (const SimJob& job : w_.jobs)
-      longest = std::max(longest, job.run_time);
-    const Interval submitted = submissions_of(w_);
-    for (const uint32_t node : nodes)
-      switch_off(NodeId(node), c.off, {submitted.begin.hour_start(), submitted.end + longest + kWeek});
-    return {};
+  Result<Notes> operator()(const StopNodes& c) {
+    TRY(remove_nodes(w_, c.nodes, WhenEmpty::kError));
+    return Notes();
   }
 
-  Status operator()(const ResizeNodes& c) {
-    TRY_ASSIGN(const std::vector<uint32_t> nodes, find(c.nodes));
+  Result<Notes> operator()(const ScheduleOff& c) {
+    if (c.off.all()) return invalid("schedule-off for all hours of the week: use stop");
+    TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w_, c.nodes));
+    const Interval within = {submissions_of(w_).begin.hour_start(), horizon_of(w_)};
+    for (const uint32_t node : nodes)
+      switch_off(NodeId(node), c.off, within);
+    return Notes();
+  }
+
+  Result<Notes> operator()(const ResizeNodes& c) {
+    TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w_, c.nodes));
     const SimNode old = w_.nodes[nodes.front()];
     for (const uint32_t node : nodes)
       if (w_.nodes[node].market != old.market) return invalid("resize: the nodes are on several markets");
@@ -38,7 +39,7 @@ class Applier {
     TRY_ASSIGN(std::vector<SimNode> fresh, parse_fleet(fmt::format("{}x{}{}{}:{}", c.to_count, c.to_instance_type,
                                                                    region.empty() ? "" : "@", region, name_of(old.market)),
                                                        catalog_));
-    TRY(remove(c.nodes, /*all=*/true));
+    TRY(remove_nodes(w_, c.nodes, WhenEmpty::kAllowed));
     for (size_t i = 0; i < fresh.size(); ++i) {
       fresh[i].node.name = fmt::format("{} for {} {}", c.to_instance_type, old.node.name, i + 1);
       w_.nodes.push_back(fresh[i]);
@@ -47,25 +48,26 @@ class Applier {
     for (sched::Request& request : w_.requests)
       if (std::ranges::find(request.gpu_models, old.node.gpu_model) != request.gpu_models.end())
         request.gpu_models.push_back(fresh.front().node.gpu_model);
-    return {};
+    return Notes{"jobs run as long on the other type as they did: differences in speed are not counted"};
   }
 
-  Status operator()(const SwitchMarket& c) {
+  Result<Notes> operator()(const SwitchMarket& c) {
     if (!is_rented(c.to)) return invalid("switch-market: {} is not a market one switches to", name_of(c.to));
-    TRY_ASSIGN(const std::vector<uint32_t> nodes, find(c.nodes));
+    TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w_, c.nodes));
     for (const uint32_t node : nodes)
       TRY(reprice(w_.nodes[node], w_.nodes[node].region, c.to));
-    return {};
+    if (c.to == Market::kSpot) return apply_spot(w_, c, settings_);
+    return Notes();
   }
 
-  Status operator()(const MoveRegion& c) {
-    TRY_ASSIGN(const std::vector<uint32_t> nodes, find(c.nodes));
+  Result<Notes> operator()(const MoveRegion& c) {
+    TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w_, c.nodes));
     for (const uint32_t node : nodes)
       TRY(reprice(w_.nodes[node], c.to_region, w_.nodes[node].market));
-    return {};
+    return Notes{"data that must follow is not counted: neither its transfer nor its time"};
   }
 
-  Status operator()(const LimitReservation& c) {
+  Result<Notes> operator()(const LimitReservation& c) {
     if (c.to <= Duration()) return invalid("limit-reservation: the new length must be above 0");
     bool found = false;
     for (SimJob& job : w_.jobs) {
@@ -75,47 +77,20 @@ class Applier {
       job.run_time = std::min(job.run_time, c.to);
       job.spec.time_limit = std::min(job.spec.time_limit, c.to);
     }
-    return found ? Status() : Status(invalid("limit-reservation: no job is called '{}'", c.workload));
+    if (!found) return invalid("limit-reservation: no job is called '{}'", c.workload);
+    return Notes();
   }
 
-  Status operator()(const ShareGpus&) { return refused("share"); }
-  Status operator()(const Commit&) { return refused("commit"); }
-  Status operator()(const MoveOffGpu&) { return refused("move-off-gpu"); }
+  Result<Notes> operator()(const ShareGpus& c) { return apply_share(w_, c); }
+  Result<Notes> operator()(const Commit& c) { return apply_commit(w_, c, settings_); }
+  Result<Notes> operator()(const MoveOffGpu& c) { return apply_move_off(w_, c, settings_); }
 
  private:
-  static Status refused(std::string_view kind) { return invalid("a change of kind {} cannot be replayed", kind); }
   static bool is_rented(Market m) { return m == Market::kOnDemand || m == Market::kSpot || m == Market::kReserved; }
 
-  Result<std::vector<uint32_t>> find(const std::vector<std::string>& names) const {
-    std::vector<uint32_t> found;
-    for (const std::string& name : names) {
-      const auto it = std::ranges::find(w_.nodes, name, [](const SimNode& n) { return n.node.name; });
-      if (it == w_.nodes.end()) return invalid("no node '{}' in the workload", name);
-      found.push_back(static_cast<uint32_t>(it - w_.nodes.begin()));
-    }
-    if (found.empty()) return invalid("the change names no node");
-    return found;
-  }
-
-  /// @param all  the last node may go as well: others follow.
-  Status remove(const std::vector<std::string>& names, bool all = false) {
-    TRY_ASSIGN(const std::vector<uint32_t> gone, find(names));
-    std::vector<NodeId> now(w_.nodes.size());
-    std::vector<SimNode> kept;
-    for (uint32_t i = 0; i < w_.nodes.size(); ++i) {
-      if (std::ranges::find(gone, i) != gone.end()) continue;
-      now[i] = NodeId(static_cast<uint32_t>(kept.size()));
-      kept.push_back(std::move(w_.nodes[i]));
-    }
-    if (kept.empty() && !all) return invalid("stop: no node would be left");
-    w_.nodes = std::move(kept);
-    std::erase_if(w_.outages, [&](const Outage& o) { return !now[o.node.index()].valid(); });
-    for (Outage& outage : w_.outages)
-      outage.node = now[outage.node.index()];
-    return {};
-  }
-
   Status reprice(SimNode& node, const std::string& region, Market market) {
+    if (node.instance_type.empty())
+      return invalid("node '{}' has no instance type: the catalogue has no price for it", node.node.name);
     TRY_ASSIGN(const PriceRow price,
                catalog_.price({.provider = node.provider,
                                .instance_type = node.instance_type,
@@ -150,17 +125,68 @@ class Applier {
   }
 
   Workload& w_;
+  const ChangeSettings& settings_;
   const Catalog& catalog_;
 };
 
 }  // namespace
 
-Status apply_change(Workload& workload, const Change& change, const Catalog& catalog) {
+Result<std::vector<uint32_t>> find_nodes(const Workload& w, const std::vector<std::string>& names) {
+  std::vector<uint32_t> found;
+  for (const std::string& name : names) {
+    const auto it = std::ranges::find(w.nodes, name, [](const SimNode& n) { return n.node.name; });
+    if (it == w.nodes.end()) return invalid("no node '{}' in the workload", name);
+    found.push_back(static_cast<uint32_t>(it - w.nodes.begin()));
+  }
+  if (found.empty()) return invalid("the change names no node");
+  return found;
+}
+
+Status remove_nodes(Workload& w, const std::vector<std::string>& names, WhenEmpty when_empty) {
+  TRY_ASSIGN(const std::vector<uint32_t> gone, find_nodes(w, names));
+  std::vector<NodeId> now(w.nodes.size());
+  std::vector<SimNode> kept;
+  for (uint32_t i = 0; i < w.nodes.size(); ++i) {
+    if (std::ranges::find(gone, i) != gone.end()) continue;
+    now[i] = NodeId(static_cast<uint32_t>(kept.size()));
+    kept.push_back(std::move(w.nodes[i]));
+  }
+  if (kept.empty() && when_empty == WhenEmpty::kError) return invalid("stop: no node would be left");
+  w.nodes = std::move(kept);
+  std::erase_if(w.outages, [&](const Outage& o) { return !now[o.node.index()].valid(); });
+  for (Outage& outage : w.outages)
+    outage.node = now[outage.node.index()];
+  return {};
+}
+
+Instant horizon_of(const Workload& w) {
+  Duration longest;
+  double gpu_hours = 0;
+  double gpus = 0;
+  for (const SimJob& job : w.jobs) {
+    longest = std::max(longest, job.run_time);
+    gpu_hours += job.run_time.to_hours() * static_cast<double>(gpu_milli_of(w, job)) / sched::kMilli;
+  }
+  for (const SimNode& node : w.nodes)
+    gpus += node.node.gpus;
+  constexpr double kMostHours = 20.0 * 366 * 24;
+  const double backlog_hours = gpus > 0 ? std::min(2 * gpu_hours / gpus, kMostHours) : 0;
+  return submissions_of(w).end + longest + kWeek + Duration::from_seconds(3600 * backlog_hours);
+}
+
+sched::RequestId intern_request(Workload& w, const sched::Request& request) {
+  const auto it = std::ranges::find(w.requests, request);
+  const sched::RequestId id(static_cast<uint32_t>(it - w.requests.begin()));
+  if (it == w.requests.end()) w.requests.push_back(request);
+  return id;
+}
+
+Result<std::vector<std::string>> apply_change(Workload& workload, const Change& change, const ChangeSettings& settings) {
   Workload changed = workload;
-  TRY(std::visit(Applier(changed, catalog), change));
+  TRY_ASSIGN(Notes notes, std::visit(Applier(changed, settings), change));
   TRY(check_workload(changed));
   workload = std::move(changed);
-  return {};
+  return notes;
 }
 
 }  // namespace stint::sim

@@ -1,8 +1,8 @@
 // A Change carried out on a Workload, so that a replay shows what it would do to waiting, work and money.
 //
-// What a replay can show: stop, schedule-off, resize, switch-market, move-region and limit-reservation. The other kinds
-// (share, commit, move-off-gpu) say how work lies on GPUs or how money is paid, not what a job asks for: they are refused.
-// A move to the spot market changes the price alone: no interruption is made up that the workload does not hold.
+// What a replay can show and what not. Which jobs a change speaks of (share, move-off-gpu) is known by where they ran, so a workload
+// that does not say so cannot be changed that way. A move to the spot market draws interruptions. Nothing runs faster or slower than
+// recorded: differences in speed between GPU models, or between neighbours on one GPU, are not counted. The notes say what was assumed.
 #pragma once
 
 #include <string>
@@ -15,13 +15,22 @@
 
 namespace stint::sim {
 
+struct ChangeSettings {
+  const Catalog* catalog = nullptr;
+  uint64_t seed = 42;                                ///< of the spot interruptions
+  Duration spot_mean_between = Duration::hours(20);  ///< interruptions of one spot node; kUnlimited = none are drawn
+};
+
 /// `workload` as it would be; it stays as it was on error. Nodes switched off are in maintenance until the last job could have
-/// ended had it started at once a week after the last submission; where an outage is recorded already it stays.
-/// @return error naming what is not there (node, price, workload), a kind that cannot be replayed, or a fleet without nodes.
-Status apply_change(Workload& workload, const Change& change, const Catalog& catalog);
+/// ended; where an outage is recorded already it stays.
+/// @return what was assumed, a sentence each; an error naming what is not there (node, price, workload), what cannot be known, or a
+/// fleet without nodes.
+Result<std::vector<std::string>> apply_change(Workload& workload, const Change& change, const ChangeSettings& settings);
 
 /// One line: `stop:NODES`, `schedule-off:NODES=20-7` (hours UTC, every day; `+weekends`), `resize:NODES=2xTYPE[@REGION]`,
-/// `switch-market:NODES=spot`, `move-region:NODES=us-east-1`, `limit-reservation:WORKLOAD=4h`. NODES are separated by commas.
+/// `switch-market:NODES=spot`, `move-region:NODES=us-east-1`, `limit-reservation:WORKLOAD=4h`, `move-off-gpu:NODES=TYPE`,
+/// `commit:COUNTxTYPE[@REGION]=1y[,PAYMENT]`, `share:NODES=mig:PROFILE[@KEEP]` and `share:NODES=mps:0.5[@KEEP]` (or time-slice: jobs on
+/// one GPU of NODES get that part, only KEEP stay). NODES and KEEP are separated by commas.
 Result<Change> parse_change(std::string_view text);
 /// Whether `text` begins like a change, with the name of a kind and a colon: else it may name a file.
 bool looks_like_change(std::string_view text);

@@ -37,7 +37,9 @@ Workload sample() {
 
 Status apply(Workload& w, std::string_view text) {
   TRY_ASSIGN(const Change change, parse_change(text));
-  return apply_change(w, change, Catalog::built_in());
+  const ChangeSettings settings{.catalog = &Catalog::built_in(), .spot_mean_between = sched::kUnlimited};
+  TRY(apply_change(w, change, settings));
+  return {};
 }
 
 TEST(ApplyChange, StoppedNodesGoAndOutagesFollowTheirNodes) {
@@ -97,13 +99,39 @@ TEST(ApplyChange, ReservationsAreCutToTheLengthNamed) {
 
 TEST(ApplyChange, WhatCannotBeReplayedIsNamed) {
   Workload w = sample();
-  EXPECT_THAT(apply_change(w, Commit{}, Catalog::built_in()).error().message, HasSubstr("commit"));
-  EXPECT_THAT(apply_change(w, ShareGpus{}, Catalog::built_in()).error().message, HasSubstr("share"));
-  EXPECT_THAT(apply(w, "commit:a=2").error().message, HasSubstr("'commit' cannot be replayed"));
   EXPECT_THAT(apply(w, "stop:z").error().message, HasSubstr("no node 'z'"));
-  for (const char* wrong :
-       {"", "stop", "stop:", "schedule-off:a", "schedule-off:a=7", "schedule-off:a=20-20", "schedule-off:a=25-3",
-        "resize:a=p3.2xlarge", "resize:a=0xp3.2xlarge", "switch-market:a=", "limit-reservation:train=soon"})
+  EXPECT_THAT(apply(w, "halt:z=1").error().message, HasSubstr("no kind of change is called 'halt'"));
+  EXPECT_THAT(apply(w, "share:a=mps:0.5").error().message, HasSubstr("ran_on"));
+  EXPECT_THAT(apply(w, "move-off-gpu:a=c7i.2xlarge").error().message, HasSubstr("ran_on"));
+  EXPECT_THAT(apply(w, "commit:1xp3.2xlarge=1y").error().message, HasSubstr("no node is a p3.2xlarge"));
+  w.jobs[0].ran_on = {"b"};
+  EXPECT_THAT(apply(w, "share:a=mps:0.5").error().message, HasSubstr("no recorded job held one GPU of a"));
+  EXPECT_THAT(apply(w, "share:a=mig:9g.1gb").error().message, HasSubstr("no MIG profile '9g.1gb'"));
+  EXPECT_THAT(apply(w, "move-off-gpu:b=p3.2xlarge").error().message, HasSubstr("has GPUs"));
+  w.nodes[0].instance_type.clear();
+  EXPECT_THAT(apply(w, "move-region:a=us-east-2").error().message, HasSubstr("no instance type"));
+  for (const char* wrong : {"",
+                            "stop",
+                            "stop:",
+                            "schedule-off:a",
+                            "schedule-off:a=7",
+                            "schedule-off:a=20-20",
+                            "schedule-off:a=25-3",
+                            "resize:a=p3.2xlarge",
+                            "resize:a=0xp3.2xlarge",
+                            "switch-market:a=",
+                            "limit-reservation:train=soon",
+                            "commit:2=1y",
+                            "commit:0xp4d.24xlarge=1y",
+                            "commit:1xp4d.24xlarge=",
+                            "commit:1xp4d.24xlarge=2y",
+                            "commit:1xp4d.24xlarge=1y,late",
+                            "share:a=mps",
+                            "share:a=mps:1",
+                            "share:a=mps:0",
+                            "share:a=mig:",
+                            "share:a=half:0.5",
+                            "share:a=mps:0.5@"})
     EXPECT_FALSE(apply(w, wrong).ok()) << wrong;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/text.h"
 #include "sim/apply_change.h"
@@ -41,6 +42,66 @@ Result<ResizeNodes> parse_resize(std::vector<std::string> nodes, std::string_vie
                      .to_count = *count};
 }
 
+Result<Commit> parse_commit(std::string_view subject, std::string_view value) {
+  const size_t x = subject.find('x');
+  const auto count = x == std::string_view::npos ? std::nullopt : parse_int(trim(subject.substr(0, x)));
+  if (!count || *count < 1 || *count > 1'000'000)
+    return invalid("commit to '{}': write COUNTxTYPE[@REGION]=1y", excerpt(subject));
+  const std::string_view type = trim(subject.substr(x + 1));
+  const size_t at = type.find('@');
+  Commit commit;
+  commit.count = *count;
+  commit.instance_type = type.substr(0, at);
+  if (at != std::string_view::npos) commit.region = type.substr(at + 1);
+  const size_t comma = value.find(',');
+  TRY_ASSIGN(commit.term, parse_commitment_term(value.substr(0, comma)));
+  if (commit.term == CommitmentTerm::kNone) return invalid("commit: the term is missing: write 1y or 3y");
+  commit.payment = PaymentOption::kNone;
+  if (comma != std::string_view::npos) {
+    TRY_ASSIGN(commit.payment, parse_payment_option(value.substr(comma + 1)));
+  }
+  return commit;
+}
+
+Result<ShareGpus> parse_share(std::vector<std::string> nodes, std::string_view value) {
+  const auto wrong = [&] {
+    return invalid("share '{}': write mig:PROFILE, mps:PART or time-slice:PART, PART between 0 and 1, and @NODES to keep",
+                   excerpt(value));
+  };
+  const size_t at = value.find('@');
+  const std::string_view how = value.substr(0, at);
+  const size_t colon = how.find(':');
+  if (colon == std::string_view::npos) return wrong();
+  const std::string_view part = trim(how.substr(colon + 1));
+  ShareGpus share;
+  ShareGpus::Placement placement;
+  const std::string_view mode = trim(how.substr(0, colon));
+  if (mode == name_of(SharingMode::kMig)) {
+    share.mode = SharingMode::kMig;
+    placement.mig_profile = part;
+    if (part.empty()) return wrong();
+  } else {
+    if (mode != name_of(SharingMode::kMps) && mode != name_of(SharingMode::kTimeSlice)) return wrong();
+    share.mode = mode == name_of(SharingMode::kMps) ? SharingMode::kMps : SharingMode::kTimeSlice;
+    const auto number = parse_number(part);
+    if (!number || *number < 0.001 || *number >= 1) return wrong();
+    placement.parts = std::llround(*number * static_cast<double>(kWholeDevice));
+  }
+  share.keep = nodes;
+  if (at != std::string_view::npos) {
+    share.keep.clear();
+    for (const std::string_view name : split(value.substr(at + 1), ','))
+      share.keep.emplace_back(trim(name));
+  }
+  for (const std::string& node : nodes) {
+    placement.from_node = node;
+    placement.to_node = share.keep.front();
+    share.placements.push_back(placement);
+  }
+  share.nodes = std::move(nodes);
+  return share;
+}
+
 }  // namespace
 
 Result<Change> parse_change(std::string_view text) {
@@ -73,9 +134,16 @@ Result<Change> parse_change(std::string_view text) {
     TRY_ASSIGN(const Duration to, parse_duration(value));
     return Change(LimitReservation{.workload = std::string(subject), .nodes = {}, .from = {}, .to = to});
   }
-  return invalid(
-      "change '{}' cannot be replayed: use stop, schedule-off, resize, switch-market, move-region or limit-reservation",
-      excerpt(kind));
+  if (kind == "move-off-gpu") return Change(MoveOffGpu{.nodes = std::move(nodes), .to_instance_type = std::string(value)});
+  if (kind == "commit") {
+    TRY_ASSIGN(Commit commit, parse_commit(subject, value));
+    return Change(std::move(commit));
+  }
+  if (kind == "share") {
+    TRY_ASSIGN(ShareGpus share, parse_share(std::move(nodes), value));
+    return Change(std::move(share));
+  }
+  return invalid("no kind of change is called '{}': {}", excerpt(kind), fmt::join(kKinds, ", "));
 }
 
 bool looks_like_change(std::string_view text) {

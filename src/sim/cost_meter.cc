@@ -11,11 +11,65 @@ CostMeter::CostMeter(const Workload& workload)
   for (size_t n = 0; n < meters_.size(); ++n) {
     const SimNode& node = workload.nodes[n];
     meters_[n].capacity = node.node.gpus > 0 ? int64_t{node.node.gpus} * sched::kMilli : node.node.cpu_milli;
-    meters_[n].rate = node.rate;
+    meters_[n].rate = meters_[n].market = node.rate;
   }
+  add_commitments();
   const Money nothing = Money::nanos(0, currency_of(workload));
   std::ranges::fill(of_job_, nothing);
   jobs_ = idle_ = nothing;
+}
+
+void CostMeter::add_commitments() {
+  for (size_t i = 0; i < workload_->commitments.size(); ++i) {
+    const Commitment& c = workload_->commitments[i];
+    committed_.push_back({.rate = c.rate, .free = 0, .unused = {}});
+    const auto same = [&](const Pool& pool) {
+      const Commitment& first = workload_->commitments[pool.commitments[0]];
+      return first.provider == c.provider && first.region == c.region && first.instance_type == c.instance_type;
+    };
+    auto pool = std::ranges::find_if(pools_, same);
+    if (pool == pools_.end()) {
+      pool = pools_.insert(pools_.end(), Pool());
+      for (uint32_t n = 0; n < meters_.size(); ++n) {
+        const SimNode& node = workload_->nodes[n];
+        if (!is_on_demand(node.market) || node.provider != c.provider || node.region != c.region ||
+            node.instance_type != c.instance_type)
+          continue;
+        meters_[n].pool = static_cast<int32_t>(pool - pools_.begin());
+        pool->nodes.emplace_back(n);
+      }
+    }
+    pool->commitments.push_back(i);
+  }
+}
+
+void CostMeter::begin(Instant now) {
+  for (size_t i = 0; i < committed_.size(); ++i) {
+    committed_[i].unused.paid = true;
+    set_free(committed_[i], workload_->commitments[i].count, now);
+  }
+}
+
+void CostMeter::set_free(Committed& committed, int64_t free, Instant now) {
+  settle(committed.unused, now);
+  committed.free = free;
+  set_rate(committed.unused, Rate::per_hour(scale(committed.rate.per_hour(), free, 1)), now);
+}
+
+// Whatever has come or gone: commitments cover as many nodes of the pool as they can.
+void CostMeter::cover(const Pool& pool, Instant now) {
+  for (const size_t i : pool.commitments) {
+    Committed& committed = committed_[i];
+    for (const NodeId node : pool.nodes) {
+      if (committed.free == 0) break;
+      Meter& meter = meters_[node.index()];
+      if (!meter.paid || meter.covered_by >= 0) continue;
+      read(node, now);
+      meter.covered_by = static_cast<int32_t>(i);
+      set_rate(meter, committed.rate, now);
+      set_free(committed, committed.free - 1, now);
+    }
+  }
 }
 
 const std::vector<PricePoint>* CostMeter::prices_of(NodeId node) const {
@@ -38,7 +92,13 @@ void CostMeter::set_paid(NodeId node, bool paid, Instant now) {
   Meter& meter = meters_[node.index()];
   if (meter.paid == paid) return;  // a stretch is priced as a whole: it is not cut without need
   meter.paid = paid;
-  set_rate(meter, meter.rate, now);
+  if (meter.covered_by >= 0) {
+    Committed& committed = committed_[static_cast<size_t>(meter.covered_by)];
+    meter.covered_by = -1;
+    set_free(committed, committed.free + 1, now);
+  }
+  set_rate(meter, meter.market, now);
+  if (meter.pool >= 0) cover(pools_[static_cast<size_t>(meter.pool)], now);
 }
 
 void CostMeter::read(NodeId node, Instant now) {
@@ -49,7 +109,8 @@ void CostMeter::read(NodeId node, Instant now) {
       // A point from before the meter ran sets the rate and prices nothing.
       const Instant from = std::max(point.from, meter.since);
       settle(meter, from);
-      set_rate(meter, point.rate, from);
+      meter.market = point.rate;
+      if (meter.covered_by < 0) set_rate(meter, point.rate, from);
     }
   settle(meter, now);
 }
@@ -57,6 +118,8 @@ void CostMeter::read(NodeId node, Instant now) {
 void CostMeter::read_all(Instant now) {
   for (uint32_t n = 0; n < meters_.size(); ++n)
     read(NodeId(n), now);
+  for (Committed& committed : committed_)
+    settle(committed.unused, now);
 }
 
 void CostMeter::set_rate(Meter& meter, Rate rate, Instant now) {

@@ -3,6 +3,7 @@
 // A machine's cost runs while it is paid for, at the rate of the hour. It is split over the tasks on it by the GPU they
 // hold (on machines without GPUs: by CPU); what nobody holds is idle money. Roundings never add up: each stretch at one rate
 // is priced as a whole and what has been handed out before is taken off, so the parts are the bill to the nano-unit.
+// A commitment is a meter too: it runs while nothing it covers does, as idle money; a node that is covered runs at the committed rate.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,8 @@ class CostMeter {
  public:
   explicit CostMeter(const Workload& workload);
 
+  /// Commitments are paid for from here on.
+  void begin(Instant now);
   /// `job` holds `weight` more (or less) of `node` from now on: milli-GPU, or milli-CPU on a machine without GPUs.
   void hold(NodeId node, sched::JobId job, int64_t weight, Instant now);
   /// The machine is paid for from now on, or no longer.
@@ -47,13 +50,31 @@ class CostMeter {
     Money handed_out;  // since `since`
     size_t next_price = 0;
     std::vector<Holder> holders;
+    Rate market;              // what it costs when no commitment covers it
+    int32_t pool = -1;        // of commitments that may cover it
+    int32_t covered_by = -1;  // index into committed_
   };
+  /// Commitments to one type in one region, and the nodes they may cover.
+  struct Pool {
+    std::vector<size_t> commitments;
+    std::vector<NodeId> nodes;  // ascending
+  };
+  struct Committed {
+    Rate rate;         // of one instance
+    int64_t free = 0;  // instances that cover nothing
+    Meter unused;      // what these cost
+  };
+  void add_commitments();
+  void set_free(Committed& committed, int64_t free, Instant now);
+  void cover(const Pool& pool, Instant now);
   void settle(Meter& meter, Instant now);
   void set_rate(Meter& meter, Rate rate, Instant now);
   [[nodiscard]] const std::vector<PricePoint>* prices_of(NodeId node) const;
 
   const Workload* workload_;
   std::vector<Meter> meters_;
+  std::vector<Committed> committed_;  // as in the workload
+  std::vector<Pool> pools_;
   std::vector<Money> of_job_;
   Money jobs_, idle_;
   std::vector<int64_t> weights_;  // scratch

@@ -46,18 +46,19 @@ Result<SimNode> owned(std::string_view part, int64_t gpus) {
   return node;
 }
 
-Result<SimNode> rented(std::string_view text, const Part& part, const Catalog& catalog) {
-  const InstanceType* type = catalog.find_instance(part.type);
-  if (type == nullptr) return invalid("fleet '{}': no instance type {} in the catalogue, or more than one", text, part.type);
-  if (type->whole_gpus() < 1 || type->whole_gpus() > sched::kMaxGpusPerNode)
-    return invalid("fleet '{}': {} has {} GPUs; 1 to {} can be replayed", text, part.type, type->whole_gpus(),
-                   sched::kMaxGpusPerNode);
+}  // namespace
+
+Result<SimNode> rented_node(std::string_view name, std::string_view region, Market market, const Catalog& catalog) {
+  const InstanceType* type = catalog.find_instance(name);
+  if (type == nullptr) return invalid("no instance type '{}' in the catalogue, or more than one", name);
+  if (type->whole_gpus() > sched::kMaxGpusPerNode)
+    return invalid("{} has {} GPUs; {} can be replayed", name, type->whole_gpus(), sched::kMaxGpusPerNode);
   TRY_ASSIGN(const PriceRow price,
              catalog.price({.provider = type->provider,
                             .instance_type = type->name,
-                            .region = part.region,
-                            .market = part.market,
-                            .term = part.market == Market::kReserved ? CommitmentTerm::kOneYear : CommitmentTerm::kNone}));
+                            .region = region,
+                            .market = market,
+                            .term = market == Market::kReserved ? CommitmentTerm::kOneYear : CommitmentTerm::kNone}));
   SimNode node;
   node.node.gpu_model = type->gpu_model;
   node.node.gpus = static_cast<int32_t>(type->whole_gpus());
@@ -67,12 +68,10 @@ Result<SimNode> rented(std::string_view text, const Part& part, const Catalog& c
   node.provider = type->provider;
   node.instance_type = type->name;
   node.region = price.region;
-  node.market = part.market;
+  node.market = market;
   node.rate = price.rate;
   return node;
 }
-
-}  // namespace
 
 Result<std::vector<SimNode>> parse_fleet(std::string_view text, const Catalog& catalog) {
   std::vector<SimNode> fleet;
@@ -80,7 +79,8 @@ Result<std::vector<SimNode>> parse_fleet(std::string_view text, const Catalog& c
     const std::string_view trimmed = trim(piece);
     TRY_ASSIGN(const Part part, parse_part(trimmed));
     const auto gpus = parse_int(part.type);
-    TRY_ASSIGN(const SimNode node, gpus ? owned(trimmed, *gpus) : rented(trimmed, part, catalog));
+    TRY_ASSIGN(const SimNode node, gpus ? owned(trimmed, *gpus) : rented_node(part.type, part.region, part.market, catalog));
+    if (node.node.gpus == 0) return invalid("fleet '{}': {} has no GPUs", trimmed, part.type);
     if (static_cast<int64_t>(fleet.size()) + part.count > kMostNodes)
       return invalid("fleet '{}': more than {} nodes", text, kMostNodes);
     for (int64_t i = 0; i < part.count; ++i) {

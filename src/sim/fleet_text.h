@@ -15,4 +15,7 @@ namespace stint::sim {
 /// @return error naming the part: unknown type, no price known, more than 16 GPUs, more than 100,000 nodes.
 Result<std::vector<SimNode>> parse_fleet(std::string_view text, const Catalog& catalog);
 
+/// One machine of a type of the catalogue, with or without GPUs, unnamed. @param region  empty = the cheapest with a price.
+Result<SimNode> rented_node(std::string_view type, std::string_view region, Market market, const Catalog& catalog);
+
 }  // namespace stint::sim

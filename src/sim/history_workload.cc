@@ -92,6 +92,8 @@ class Builder {
     SimJob job;
     job.name = run.name.empty() ? run.id : run.name + " (" + run.id + ")";
     job.run_time = ended - *run.started;
+    for (const RunAllocation& a : run.allocations)
+      job.ran_on.push_back(a.node);
     job.spec.submitted = run.submitted ? std::min(*run.submitted, *run.started) : *run.started;
     job.spec.queue = queue_of(run);
     set_size(job.spec, run, gpus);

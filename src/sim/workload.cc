@@ -5,6 +5,8 @@
 namespace stint::sim {
 namespace {
 
+constexpr int64_t kMostCommitted = 100'000;
+
 int64_t mig_milli(const sched::MigAsk& ask) {
   // "3g.40gb": three of the GPU's seven compute slices.
   const int64_t slices = ask.profile.empty() ? 0 : ask.profile.front() - '0';
@@ -41,6 +43,13 @@ Status check_tables(const Workload& w) {
         return invalid("prices {} '{}': not in {}, the currency of the first node", i, w.prices[i].name, currency_of(w).code());
     for (size_t k = 1; k < points.size(); ++k)
       if (points[k].from <= points[k - 1].from) return invalid("prices {} '{}': points must ascend", i, w.prices[i].name);
+  }
+  for (size_t i = 0; i < w.commitments.size(); ++i) {
+    const Commitment& c = w.commitments[i];
+    if (c.count < 1 || c.count > kMostCommitted)
+      return invalid("commitment {}: {} instances; 1 to {} are possible", i, c.count, kMostCommitted);
+    if (c.rate.per_hour().currency() != currency_of(w))
+      return invalid("commitment {}: its rate is not in {}, the currency of the first node", i, currency_of(w).code());
   }
   return {};
 }

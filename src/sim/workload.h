@@ -66,6 +66,16 @@ struct SimJob {
   int32_t failures = 0;               ///< fails by itself that many times before it runs through …
   Duration fails_after;               ///< … each time after this much useful running time
   Instant cancelled = sched::kNever;  ///< its owner takes it back then, if it has not ended
+  /// Names of the nodes it lay on when it was recorded, where that is known; decides nothing, says which jobs a Change means.
+  std::vector<std::string> ran_on;
+};
+
+/// `count` instances of a type paid for around the clock, used or not; they cover on-demand nodes of that provider, region and type,
+/// those with the lowest ids that are paid for.
+struct Commitment {
+  std::string provider, region, instance_type;
+  int64_t count = 0;
+  Rate rate;  ///< of one instance
 };
 
 struct Workload {
@@ -77,8 +87,11 @@ struct Workload {
   std::vector<PriceSeries> prices;
   std::vector<SimJob> jobs;  ///< ascending by spec.submitted: a job's index is its age
   std::vector<Outage> outages;
+  std::vector<Commitment> commitments;
 };
 
+/// Whether a commitment may cover it: on demand, or nobody said otherwise.
+inline bool is_on_demand(Market m) { return m == Market::kOnDemand || m == Market::kUnknown; }
 /// First and last instant at which anything is submitted; empty for no jobs.
 Interval submissions_of(const Workload& workload);
 /// GPUs of all tasks of a job together, in milli-GPU: whole ones, shares, and MIG instances by their compute slices of 7.

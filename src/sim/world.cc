@@ -54,6 +54,7 @@ World::World(const Workload& workload, const ReplayOptions& options)
 }
 
 void World::schedule_nodes() {
+  meter_.begin(begin_);
   for (uint32_t n = 0; n < nodes_.size(); ++n) {
     const SimNode& node = workload_->nodes[n];
     if (node.present_from > begin_) {

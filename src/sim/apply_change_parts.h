@@ -1,0 +1,34 @@
+// What the ways of applying a Change share; not for others (sim/apply_change.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "sim/apply_change.h"
+
+namespace stint::sim {
+
+/// Indexes of the nodes named. @return error for one that is not there, and for no names at all.
+Result<std::vector<uint32_t>> find_nodes(const Workload& workload, const std::vector<std::string>& names);
+
+enum class WhenEmpty { kError, kAllowed };
+/// Nodes and their outages go; the rest moves up. @param when_empty  whether the last node may go, since others follow.
+Status remove_nodes(Workload& workload, const std::vector<std::string>& names, WhenEmpty when_empty);
+
+/// Until when something may still run: work that started late, and a queue that has to be worked off, at half the speed the
+/// fleet could do.
+Instant horizon_of(const Workload& workload);
+
+/// The request as the workload's own, added when it is new.
+sched::RequestId intern_request(Workload& workload, const sched::Request& request);
+
+using Notes = std::vector<std::string>;
+/// Each leaves the workload in any state on error.
+Result<Notes> apply_spot(Workload& workload, const SwitchMarket& change, const ChangeSettings& settings);
+Result<Notes> apply_commit(Workload& workload, const Commit& change, const ChangeSettings& settings);
+Result<Notes> apply_share(Workload& workload, const ShareGpus& change);
+Result<Notes> apply_move_off(Workload& workload, const MoveOffGpu& change, const ChangeSettings& settings);
+
+}  // namespace stint::sim
