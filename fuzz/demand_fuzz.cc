@@ -1,0 +1,29 @@
+// Any bytes, cut anywhere, are demand series or an error; what is made of them can be forecast or is refused with a reason.
+#include <cstdint>
+
+#include "base/check.h"
+#include "codec/demand_csv.h"
+#include "codec/known_change.h"
+#include "telemetry/forecast.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  // The last byte says how large the pieces are, so that every buffer boundary is met sooner or later.
+  const size_t piece = data[size - 1] + size_t{1};
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  if (size < 64) static_cast<void>(stint::parse_known_change(input));
+  stint::DemandCsvReader reader("fuzz");
+  for (size_t at = 0; at < input.size(); at += piece)
+    if (!reader.feed(input.substr(at, piece)).ok()) return 0;
+  const auto all = reader.finish();
+  if (!all.ok()) return 0;
+  for (const stint::DemandSeries& series : *all) {
+    if (series.values.size() > 500) continue;  // a walk through a long past is slow under the sanitizers
+    const auto made = stint::forecast(series, {12, {}});
+    if (!made.ok()) continue;
+    for (const stint::ForecastPoint& p : made->points)
+      CHECK(p.p5 <= p.p10 && p.p10 <= p.expected && p.expected <= p.p90 && p.p90 <= p.p95, "{} {} {} {} {}", p.p5, p.p10,
+            p.expected, p.p90, p.p95);
+  }
+  return 0;
+}
