@@ -28,6 +28,7 @@ int run_cli(int argc, char** argv) {
   add_demo_command(app, action);
   add_explore_command(app, action);
   add_replay_command(app, action);
+  add_plan_command(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -30,6 +30,7 @@ void add_bench_command(CLI::App& app, Action& action);
 void add_demo_command(CLI::App& app, Action& action);
 void add_explore_command(CLI::App& app, Action& action);
 void add_replay_command(CLI::App& app, Action& action);
+void add_plan_command(CLI::App& app, Action& action);
 
 /// Prints `stint: MESSAGE` on stderr. @return kFailed
 ExitCode fail(const std::string& message);

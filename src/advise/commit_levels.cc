@@ -1,0 +1,56 @@
+#include "advise/commit_levels.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace stint {
+
+std::vector<ReducedOffer> reduced_offers(const CommitMarket& market) {
+  std::vector<ReducedOffer> out;
+  int64_t hour = market.on_demand.count_nanos();
+  if (market.fee == HourlyFee::kWhenUsed && !market.offers.empty()) hour -= market.offers.front().hourly.count_nanos();
+  int64_t common = hour;
+  for (size_t i = 0; i < market.offers.size(); ++i) {
+    const CommitOffer& offer = market.offers[i];
+    int64_t term = offer.upfront.count_nanos();
+    if (market.fee == HourlyFee::kAlways) term += offer.hourly.count_nanos() * offer.term_hours;
+    // No dearer than a term on demand; divided so that nothing overflows.
+    if (hour <= 0 || term / offer.term_hours >= hour) continue;
+    common = std::gcd(common, term);
+    out.push_back({hour, term, offer.term_hours, static_cast<uint32_t>(i)});
+  }
+  for (ReducedOffer& offer : out) {
+    offer.hour /= common;
+    offer.term /= common;
+  }
+  return out;
+}
+
+std::vector<DemandLevel> levels_of(std::span<const int64_t> demand) {
+  std::vector<int64_t> heights(demand.begin(), demand.end());
+  std::sort(heights.begin(), heights.end());
+  heights.erase(std::unique(heights.begin(), heights.end()), heights.end());
+  std::vector<DemandLevel> levels;
+  int64_t below = 0;
+  for (const int64_t height : heights) {
+    if (height > below) levels.push_back({height, height - below});
+    below = height;
+  }
+  return levels;
+}
+
+CommitPlan ordered(CommitPlan plan) {
+  std::sort(plan.begin(), plan.end(), [](const CommitPurchase& a, const CommitPurchase& b) {
+    return std::pair(a.hour, a.offer) < std::pair(b.hour, b.offer);
+  });
+  CommitPlan joined;
+  for (const CommitPurchase& p : plan) {
+    if (!joined.empty() && joined.back().hour == p.hour && joined.back().offer == p.offer)
+      joined.back().count += p.count;
+    else if (p.count > 0)
+      joined.push_back(p);
+  }
+  return joined;
+}
+
+}  // namespace stint

@@ -1,0 +1,92 @@
+// The plans that know all of the demand.
+//
+// The least cost over any purchases: cost_b·buy[t] + cost_p·pay[t], where what is held plus pay[t] covers the demand of every hour.
+// Subtracting each hour's row from the next leaves every column with one +1 and one −1: a network along the hours, in which a
+// purchase leads from its first hour to the hour after its last, on-demand leads one hour ahead, what is held but idle leads one hour
+// back, and demand enters where it rises and leaves where it falls.
+#include <algorithm>
+
+#include "advise/commit_levels.h"
+#include "advise/commit_plans.h"
+#include "advise/network_simplex.h"
+
+namespace stint {
+
+CommitPlan plan_optimal(const CommitMarket& market, std::span<const int64_t> demand) {
+  const std::vector<ReducedOffer> offers = reduced_offers(market);
+  if (offers.empty() || demand.empty()) return {};
+  const auto hours = static_cast<int32_t>(demand.size());
+  std::vector<NetworkArc> arcs;
+  std::vector<int32_t> tree;
+  arcs.reserve(demand.size() * (2 + offers.size()));
+  for (int32_t t = 0; t < hours; ++t) {
+    tree.push_back(static_cast<int32_t>(arcs.size()));
+    arcs.push_back({.from = t, .to = t + 1, .cost = offers.front().hour, .flow = demand[static_cast<size_t>(t)]});
+    arcs.push_back({.from = t + 1, .to = t});
+    for (const ReducedOffer& offer : offers) {
+      const auto end = static_cast<int32_t>(std::min<int64_t>(hours, t + offer.term_hours));
+      arcs.push_back({.from = t, .to = end, .cost = offer.term});
+    }
+  }
+  minimise_cost(arcs, tree);
+  CommitPlan plan;
+  size_t arc = 0;
+  for (int32_t t = 0; t < hours; ++t) {
+    arc += 2;
+    for (const ReducedOffer& offer : offers)
+      plan.push_back({t, offer.offer, arcs[arc++].flow});
+  }
+  return ordered(std::move(plan));
+}
+
+/// One level: the cheapest way from each of its hours to the end, last hour first.
+CommitPlan plan_optimal_by_level(const CommitMarket& market, std::span<const int64_t> demand) {
+  const std::vector<ReducedOffer> offers = reduced_offers(market);
+  CommitPlan plan;
+  if (offers.empty()) return plan;
+  const ReducedOffer& offer = offers.front();
+  std::vector<int64_t> used;   // hours of the level, ascending
+  std::vector<int64_t> least;  // cost from that hour on
+  std::vector<size_t> after;   // first of `used` after a term that begins there; 0 = on demand is as cheap
+  for (const DemandLevel& level : levels_of(demand)) {
+    used.clear();
+    for (size_t t = 0; t < demand.size(); ++t)
+      if (demand[t] >= level.height) used.push_back(static_cast<int64_t>(t));
+    least.assign(used.size() + 1, 0);
+    after.assign(used.size(), 0);
+    size_t end = used.size();
+    for (size_t i = used.size(); i-- > 0;) {
+      while (end > 0 && used[end - 1] >= used[i] + offer.term_hours)
+        --end;
+      const int64_t pay = least[i + 1] + offer.hour, buy = least[end] + offer.term;
+      if (buy < pay) after[i] = end;
+      least[i] = std::min(pay, buy);
+    }
+    for (size_t i = 0; i < used.size(); i = after[i] > 0 ? after[i] : i + 1)
+      if (after[i] > 0) plan.push_back({used[i], offer.offer, level.count});
+  }
+  return ordered(std::move(plan));
+}
+
+/// The k-th instance pays when it runs in more than (committed price / on-demand price) of the hours.
+CommitPlan plan_quantile(const CommitMarket& market, std::span<const int64_t> demand) {
+  const std::vector<ReducedOffer> offers = reduced_offers(market);
+  CommitPlan plan;
+  if (offers.empty() || demand.empty()) return plan;
+  const ReducedOffer& offer = offers.front();
+  HourlyDemand sorted(demand.begin(), demand.end());
+  std::sort(sorted.begin(), sorted.end());
+  // The largest count that so many hours reach: their on-demand price is above the fees of the same time.
+  int64_t count = 0;
+  for (size_t below = 0; below < sorted.size(); ++below) {
+    const auto reached = static_cast<int64_t>(sorted.size() - below);
+    __extension__ using Wide = __int128;
+    if (static_cast<Wide>(reached) * offer.hour * offer.term_hours > static_cast<Wide>(offer.term) * std::ssize(sorted))
+      count = sorted[below];
+  }
+  for (int64_t hour = 0; hour < std::ssize(demand); hour += offer.term_hours)
+    plan.push_back({hour, offer.offer, count});
+  return ordered(std::move(plan));
+}
+
+}  // namespace stint

@@ -1,0 +1,10 @@
+// `stint plan` and its planners: each adds itself to `stint plan` here.
+#pragma once
+
+#include "cli/cli.h"
+
+namespace stint {
+
+void add_plan_commit_command(CLI::App& plan, Action& action);
+
+}  // namespace stint

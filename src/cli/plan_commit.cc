@@ -1,0 +1,113 @@
+// stint plan commit: when to buy how many commitments on one instance type, by a policy or by all of them.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/output.h"
+#include "cli/plan.h"
+#include "codec/hourly_demand.h"
+#include "host/file.h"
+#include "report/commit_view.h"
+
+namespace stint {
+namespace {
+
+struct CommitOptions {
+  std::string demand;
+  std::string on_demand;
+  std::string reserved_hourly = "0";
+  std::string upfront = "0";
+  int64_t term_hours = 0;
+  bool fee_when_used = false;
+  std::string policy;
+  bool json = false;
+};
+
+Result<std::string> read_whole(const std::string& path) {
+  TRY_ASSIGN(InputFile file, InputFile::open(path));
+  std::string all;
+  while (true) {
+    TRY_ASSIGN(const std::string_view piece, file.read());
+    if (piece.empty()) return all;
+    all += piece;
+  }
+}
+
+Result<Money> parse_amount(const char* option, const std::string& text) {
+  Result<Money> amount = Money::parse(text);
+  if (!amount.ok()) return invalid("{} {}: {}", option, text, amount.error().message);
+  return amount;
+}
+
+Result<CommitMarket> market_of(const CommitOptions& options) {
+  CommitMarket market;
+  CommitOffer offer{.name = "commitment", .upfront = {}, .hourly = {}, .term_hours = options.term_hours};
+  TRY_ASSIGN(market.on_demand, parse_amount("--on-demand", options.on_demand));
+  TRY_ASSIGN(offer.hourly, parse_amount("--reserved-hourly", options.reserved_hourly));
+  TRY_ASSIGN(offer.upfront, parse_amount("--upfront", options.upfront));
+  if (offer.hourly.is_zero() && offer.upfront.is_zero())
+    return invalid("a commitment that costs nothing: give --upfront, --reserved-hourly or both");
+  market.offers = {offer};
+  market.fee = options.fee_when_used ? HourlyFee::kWhenUsed : HourlyFee::kAlways;
+  return market;
+}
+
+Result<CommitView> plan(const CommitOptions& options) {
+  CommitView view;
+  view.source = options.demand;
+  TRY_ASSIGN(view.market, market_of(options));
+  std::vector<CommitPolicy> policies;
+  if (options.policy.empty()) {
+    for (size_t p = 0; p < kCommitPolicies; ++p)
+      policies.push_back(static_cast<CommitPolicy>(p));
+  } else {
+    TRY_ASSIGN(const CommitPolicy policy, parse_commit_policy(options.policy));
+    policies.push_back(policy);
+  }
+  TRY_ASSIGN(const std::string text, read_whole(options.demand));
+  TRY_ASSIGN(view.demand, read_hourly_demand(text, options.demand));
+  TRY(check_market(view.market, view.demand));
+  const auto run = [&](CommitPolicy policy) {
+    CommitRun made{.policy = policy, .plan = plan_commitments(policy, view.market, view.demand), .bill = {}};
+    made.bill = bill_plan(view.market, view.demand, made.plan);
+    return made;
+  };
+  for (const CommitPolicy policy : policies)
+    view.runs.push_back(run(policy));
+  view.optimal = run(CommitPolicy::kOptimal).bill.total;
+  view.optimal_by_level = run(CommitPolicy::kOptimalByLevel).bill.total;
+  return view;
+}
+
+Status print_plan(const CommitOptions& options) {
+  TRY_ASSIGN(const CommitView view, plan(options));
+  return write_output("", options.json ? commit_json(view) : commit_text(view, colour_of_stdout()));
+}
+
+}  // namespace
+
+void add_plan_commit_command(CLI::App& plan, Action& action) {
+  auto options = std::make_shared<CommitOptions>();
+  CLI::App* command = plan.add_subcommand("commit", "When to buy how many commitments, tried on a demand by the hour");
+  command->add_option("--demand", options->demand, "CSV with columns hour and instances (or gpus, demand, count); may be .gz")
+      ->required();
+  command->add_option("--on-demand", options->on_demand, "price of an instance-hour on demand")->required();
+  command->add_option("--reserved-hourly", options->reserved_hourly, "a commitment's fee per hour of its term (default 0)");
+  command->add_option("--upfront", options->upfront, "a commitment's fee when it is bought (default 0)");
+  command->add_option("--term-hours", options->term_hours, "how long it lasts; a year has 8760 hours")->required();
+  command->add_flag("--fee-when-used", options->fee_when_used, "the hourly fee is asked for used hours alone");
+  command->add_option("--policy", options->policy,
+                      "optimal, optimal-by-level, quantile (know all of the demand), online, online-joint or stint (see the past "
+                      "alone); default: all of them");
+  command->add_flag("--json", options->json, "as JSON");
+  command->footer("Example: stint plan commit --demand hourly.csv --on-demand 3.06 --reserved-hourly 1.82 --term-hours 8760");
+  command->callback([options, &action] {
+    action = [options] {
+      const Status done = print_plan(*options);
+      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+}
+
+}  // namespace stint

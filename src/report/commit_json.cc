@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/commit_view.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
+
+Json run_json(const CommitView& view, const CommitRun& run) {
+  const CommitBill& bill = run.bill;
+  Json purchases = Json::array();
+  for (const CommitPurchase& p : run.plan)
+    purchases.push_back({{"hour", p.hour}, {"count", p.count}});
+  const auto bound = bound_of(run.policy, view.market);
+  return {{"policy", std::string(name_of(run.policy))},
+          {"currency", std::string(bill.total.currency().code())},
+          {"cost", bill.total.to_double()},
+          {"cost_ratio", number(ratio(bill.total, bill.all_on_demand))},
+          {"ratio_to_optimal", number(ratio(bill.total, view.optimal))},
+          {"ratio_bound", bound ? Json(bound->ratio) : Json(nullptr)},
+          {"ratio_bound_against", bound ? Json(std::string(bound->against)) : Json(nullptr)},
+          {"hours", view.demand.size()},
+          {"all_on_demand", bill.all_on_demand.to_double()},
+          {"optimal", view.optimal.to_double()},
+          {"optimal_by_level", view.optimal_by_level.to_double()},
+          {"paid", {{"on_demand", bill.on_demand.to_double()}, {"upfront", bill.upfront.to_double()}, {"hourly", bill.hourly.to_double()}}},
+          {"amortised",
+           {{"used", bill.used.to_double()}, {"unused", bill.unused.to_double()}, {"after_last_hour", bill.after_end.to_double()}}},
+          {"reserved_instance_hours", bill.reserved_instance_hours},
+          {"used_instance_hours", bill.used_instance_hours},
+          {"purchases", purchases}};
+}
+
+}  // namespace
+
+std::string commit_json(const CommitView& view) {
+  if (view.runs.size() == 1) return run_json(view, view.runs.front()).dump(2) + "\n";
+  Json policies = Json::array();
+  for (const CommitRun& run : view.runs)
+    policies.push_back(run_json(view, run));
+  return Json{{"policies", policies}}.dump(2) + "\n";
+}
+
+}  // namespace stint
