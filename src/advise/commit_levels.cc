@@ -39,6 +39,21 @@ std::vector<DemandLevel> levels_of(std::span<const int64_t> demand) {
   return levels;
 }
 
+int64_t paying_count(const CommitMarket& market, std::span<const int64_t> demand) {
+  const std::vector<ReducedOffer> offers = reduced_offers(market);
+  if (offers.empty() || demand.empty()) return 0;
+  const ReducedOffer& offer = offers.front();
+  HourlyDemand sorted(demand.begin(), demand.end());
+  std::sort(sorted.begin(), sorted.end());
+  // The largest count that more than (committed price / on-demand price) of the hours reach.
+  __extension__ using Wide = __int128;
+  const Wide needed = static_cast<Wide>(offer.term) * std::ssize(sorted);
+  const Wide per_hour = static_cast<Wide>(offer.hour) * offer.term_hours;
+  for (size_t below = sorted.size(); below-- > 0;)
+    if (static_cast<int64_t>(sorted.size() - below) * per_hour > needed) return sorted[below];
+  return 0;
+}
+
 CommitPlan ordered(CommitPlan plan) {
   std::sort(plan.begin(), plan.end(), [](const CommitPurchase& a, const CommitPurchase& b) {
     return std::pair(a.hour, a.offer) < std::pair(b.hour, b.offer);

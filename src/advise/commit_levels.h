@@ -29,6 +29,9 @@ struct DemandLevel {
 /// The levels of a demand, from the one that runs most to the one that runs least.
 std::vector<DemandLevel> levels_of(std::span<const int64_t> demand);
 
+/// How many of the first offer pay if the demand repeats: the discount-quantile of hourly use.
+int64_t paying_count(const CommitMarket& market, std::span<const int64_t> demand);
+
 /// Sorted by hour and offer, equal ones joined.
 CommitPlan ordered(CommitPlan plan);
 

@@ -68,24 +68,13 @@ CommitPlan plan_optimal_by_level(const CommitMarket& market, std::span<const int
   return ordered(std::move(plan));
 }
 
-/// The k-th instance pays when it runs in more than (committed price / on-demand price) of the hours.
 CommitPlan plan_quantile(const CommitMarket& market, std::span<const int64_t> demand) {
   const std::vector<ReducedOffer> offers = reduced_offers(market);
   CommitPlan plan;
-  if (offers.empty() || demand.empty()) return plan;
-  const ReducedOffer& offer = offers.front();
-  HourlyDemand sorted(demand.begin(), demand.end());
-  std::sort(sorted.begin(), sorted.end());
-  // The largest count that so many hours reach: their on-demand price is above the fees of the same time.
-  int64_t count = 0;
-  for (size_t below = 0; below < sorted.size(); ++below) {
-    const auto reached = static_cast<int64_t>(sorted.size() - below);
-    __extension__ using Wide = __int128;
-    if (static_cast<Wide>(reached) * offer.hour * offer.term_hours > static_cast<Wide>(offer.term) * std::ssize(sorted))
-      count = sorted[below];
-  }
-  for (int64_t hour = 0; hour < std::ssize(demand); hour += offer.term_hours)
-    plan.push_back({hour, offer.offer, count});
+  if (offers.empty()) return plan;
+  const int64_t count = paying_count(market, demand);
+  for (int64_t hour = 0; hour < std::ssize(demand); hour += offers.front().term_hours)
+    plan.push_back({hour, offers.front().offer, count});
   return ordered(std::move(plan));
 }
 

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "advise/commit_levels.h"
 #include "cli/output.h"
 #include "cli/plan.h"
 #include "codec/hourly_demand.h"
@@ -21,6 +22,9 @@ struct CommitOptions {
   int64_t term_hours = 0;
   bool fee_when_used = false;
   std::string policy;
+  bool risk = false;
+  double fall_pct = 30;
+  uint64_t seed = 42;
   bool json = false;
 };
 
@@ -53,6 +57,26 @@ Result<CommitMarket> market_of(const CommitOptions& options) {
   return market;
 }
 
+/// As many as pay if the last term comes again, and more careful choices; as drawn, and with a fall of demand.
+Status add_risks(CommitView& view, const CommitOptions& options) {
+  const auto weeks = weeks_to_draw(view.market, view.demand);
+  if (!weeks)
+    return invalid("--risk needs at least two weeks of demand to draw from; {} has {} hours", options.demand, view.demand.size());
+  view.weeks_drawn_from = std::ssize(*weeks) / 168;
+  const int64_t term = std::min(std::ssize(view.demand), options.term_hours);
+  const int64_t count = paying_count(view.market, std::span(view.demand).last(static_cast<size_t>(term)));
+  std::vector<CommitLadder> choices = {{.count = count, .rungs = 1}};
+  for (const CommitLadder careful : {CommitLadder{count, 4}, CommitLadder{count * 3 / 4, 1}, CommitLadder{count / 2, 1}})
+    if (careful.count > 0) choices.push_back(careful);
+  for (const double fall : {0.0, options.fall_pct / 100}) {
+    if (fall == 0 && !view.risks.empty()) continue;
+    view.risk_options = {.seed = options.seed, .fall = fall};
+    for (const CommitLadder& ladder : choices)
+      view.risks.push_back({ladder, fall, assess(view.market, *weeks, ladder, view.risk_options)});
+  }
+  return {};
+}
+
 Result<CommitView> plan(const CommitOptions& options) {
   CommitView view;
   view.source = options.demand;
@@ -77,6 +101,7 @@ Result<CommitView> plan(const CommitOptions& options) {
     view.runs.push_back(run(policy));
   view.optimal = run(CommitPolicy::kOptimal).bill.total;
   view.optimal_by_level = run(CommitPolicy::kOptimalByLevel).bill.total;
+  if (options.risk) TRY(add_risks(view, options));
   return view;
 }
 
@@ -100,6 +125,11 @@ void add_plan_commit_command(CLI::App& plan, Action& action) {
   command->add_option("--policy", options->policy,
                       "optimal, optimal-by-level, quantile (know all of the demand), online, online-joint or stint (see the past "
                       "alone); default: all of them");
+  CLI::Option* risk = command->add_flag("--risk", options->risk, "also what may come of buying now: terms drawn from past weeks");
+  command->add_option("--fall", options->fall_pct, "with --risk: also demand that falls by so many percent half way (default 30)")
+      ->check(CLI::Range(0.0, 100.0))
+      ->needs(risk);
+  command->add_option("--seed", options->seed, "with --risk: of the draws (default 42)")->needs(risk);
   command->add_flag("--json", options->json, "as JSON");
   command->footer("Example: stint plan commit --demand hourly.csv --on-demand 3.06 --reserved-hourly 1.82 --term-hours 8760");
   command->callback([options, &action] {

@@ -103,8 +103,9 @@ Status DemandCsvReader::header(const CsvRecord& r) {
   value_ = names.find("value");
   if (value_ < 0 && columns_ == 2 && time_ >= 0) value_ = 1 - time_;
   if (time_ < 0 || value_ < 0)
-    return invalid("{}: expected the columns time,value or those of a known trace, found {}; see docs/formats.md, \"Demand series\"",
-                   source_, fmt::join(names.names(), ","));
+    return invalid(
+        "{}: expected the columns time,value or those of a known trace, found {}; see docs/formats.md, \"Demand series\"",
+        source_, fmt::join(names.names(), ","));
   format_ = Format::kValues;
   counts_hours_ = equals_ignoring_case(names.names()[static_cast<size_t>(time_)], "hour");
   unit_ = names.names()[static_cast<size_t>(value_)];
@@ -190,7 +191,9 @@ Result<std::vector<DemandSeries>> DemandCsvReader::finish(std::optional<Duration
   TRY_ASSIGN(const bool ready, csv_.finish());
   if (ready) TRY(record(csv_.record()));
   if (format_ == Format::kUnknown) return invalid("{}: empty; expected a header such as time,value", source_);
-  if (entries_.empty()) return invalid("{}: no row that could be used{}", source_, counts_.reasons.empty() ? "" : "; the first: " + counts_.reasons.front());
+  if (entries_.empty())
+    return invalid("{}: no row that could be used{}", source_,
+                   counts_.reasons.empty() ? "" : "; the first: " + counts_.reasons.front());
   std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.at < b.at; });
   const Entry& first = entries_.front();
   const Entry& last = entries_.back();
@@ -202,13 +205,14 @@ Result<std::vector<DemandSeries>> DemandCsvReader::finish(std::optional<Duration
     return invalid("a step of {} s; from a second to a week are possible", step->to_seconds());
   const int64_t most = kMostSteps / static_cast<int64_t>(std::max<size_t>(1, series_names_.size() / 8));
   if (span.length().count_ns() / step->count_ns() >= most)
-    return invalid("{}: from {} (line {}) to {} (line {}) are more than {} steps of {} series: is one of these times wrong?", source_,
-                   format_utc(first.at), first.line, format_utc(last.at), last.line, most, series_names_.size());
-  std::vector<DemandSeries> all = format_ == Format::kInstances ? integrate_changes(span, *step)
+    return invalid("{}: from {} (line {}) to {} (line {}) are more than {} steps of {} series: is one of these times wrong?",
+                   source_, format_utc(first.at), first.line, format_utc(last.at), last.line, most, series_names_.size());
+  std::vector<DemandSeries> all = format_ == Format::kInstances                                ? integrate_changes(span, *step)
                                   : format_ == Format::kTokens || format_ == Format::kRequests ? count_events(span, *step)
                                                                                                : average_values(span, *step);
   std::erase_if(all, [](const DemandSeries& s) { return s.values.empty(); });
-  if (all.empty()) return invalid("{}: less than one whole step; it spans {} to {}", source_, format_utc(first.at), format_utc(last.at));
+  if (all.empty())
+    return invalid("{}: less than one whole step; it spans {} to {}", source_, format_utc(first.at), format_utc(last.at));
   std::sort(all.begin(), all.end(), [](const DemandSeries& a, const DemandSeries& b) { return a.name < b.name; });
   return all;
 }
@@ -264,7 +268,8 @@ std::vector<DemandSeries> DemandCsvReader::average_values(Interval span, Duratio
   const size_t steps = steps_in({begin, span.end}, step) + 1;
   std::vector<DemandSeries> all;
   for (const std::string& name : series_names_)
-    all.push_back({name, format_ == Format::kRates ? "requests/s" : unit_, begin, step, std::vector<std::optional<double>>(steps)});
+    all.push_back(
+        {name, format_ == Format::kRates ? "requests/s" : unit_, begin, step, std::vector<std::optional<double>>(steps)});
   // Entries are ascending in time: a step's samples lie together; their means by part add up.
   std::map<std::pair<uint32_t, uint32_t>, std::pair<double, double>> parts;  // series, part → sum, count
   const auto close = [&](size_t index) {

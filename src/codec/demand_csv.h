@@ -46,7 +46,7 @@ class DemandCsvReader {
     Instant at;
     double value = 0;
     uint32_t series = 0;
-    uint32_t part = 0;    ///< what is summed over: the container
+    uint32_t part = 0;  ///< what is summed over: the container
     bool missing = false;
     uint64_t line = 0;
   };

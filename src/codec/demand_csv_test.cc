@@ -93,9 +93,9 @@ TEST(DemandCsv, ChoosesAStepThatGivesTwoWeeksWorthOfValues) {
     return read(text).series[0].step;
   };
   EXPECT_EQ(every(600, 336 * 6 + 1), kHour);
-  EXPECT_EQ(every(60, 1340), Duration::minutes(1));   // 22 hours: 268 of 5 minutes are too few
-  EXPECT_EQ(every(57, 2000), Duration::minutes(5));   // 31 hours
-  EXPECT_EQ(every(3600, 50), kHour);                  // no shorter than the values lie apart
+  EXPECT_EQ(every(60, 1340), Duration::minutes(1));  // 22 hours: 268 of 5 minutes are too few
+  EXPECT_EQ(every(57, 2000), Duration::minutes(5));  // 31 hours
+  EXPECT_EQ(every(3600, 50), kHour);                 // no shorter than the values lie apart
   EXPECT_EQ(every(86'400, 50), kHour * 24);
   EXPECT_EQ(every(1, 340), Duration::seconds(1));
 }

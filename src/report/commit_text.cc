@@ -33,7 +33,9 @@ double share_of_hours(const HourlyDemand& hourly, int64_t at_least) {
 }
 
 std::string bar(double share, double mark) {
-  const auto column = [](double x) { return static_cast<size_t>(std::clamp(x, 0.0, 1.0) * static_cast<double>(kBarWidth) + 0.5); };
+  const auto column = [](double x) {
+    return static_cast<size_t>(std::clamp(x, 0.0, 1.0) * static_cast<double>(kBarWidth) + 0.5);
+  };
   std::string text;
   for (size_t i = 0; i < kBarWidth; ++i)
     text += i + 1 == column(mark) ? "│" : i < column(share) ? "█" : "·";
@@ -63,7 +65,8 @@ std::string picture(const CommitView& view, Colour colour) {
       cells.push_back(shown_percent(100 * share_of_hours(h, level)));
     table.add_row(std::move(cells), share > break_even ? Tone::kGood : Tone::kPlain);
   }
-  return fmt::format("Demand, and in which share of the hours each policy holds so many reservations\n\n{}\n", table.render(colour));
+  return fmt::format("Demand, and in which share of the hours each policy holds so many reservations\n\n{}\n",
+                     table.render(colour));
 }
 
 std::string policies(const CommitView& view, Colour colour) {
@@ -83,14 +86,34 @@ std::string policies(const CommitView& view, Colour colour) {
     const auto bound = bound_of(run.policy, view.market);
     const std::string at_most =
         bound ? fmt::format("{:.2f}{}", bound->ratio, bound->against == name_of(CommitPolicy::kOptimal) ? "" : "*") : "–";
-    table.add_row({std::string(name_of(run.policy)), amount(run.bill.total), ratio_text(ratio(run.bill.total, run.bill.all_on_demand)),
-                   ratio_text(ratio(run.bill.total, view.optimal)), at_most, grouped(static_cast<double>(bought)),
-                   run.bill.reserved_instance_hours == 0
-                       ? "–"
-                       : shown_percent(100 * static_cast<double>(run.bill.used_instance_hours) /
-                                       static_cast<double>(run.bill.reserved_instance_hours))});
+    table.add_row({std::string(name_of(run.policy)), amount(run.bill.total),
+                   ratio_text(ratio(run.bill.total, run.bill.all_on_demand)), ratio_text(ratio(run.bill.total, view.optimal)),
+                   at_most, grouped(static_cast<double>(bought)),
+                   run.bill.reserved_instance_hours == 0 ? "–"
+                                                         : shown_percent(100 * static_cast<double>(run.bill.used_instance_hours) /
+                                                                         static_cast<double>(run.bill.reserved_instance_hours))});
   }
   return table.render(colour);
+}
+
+std::string risks(const CommitView& view, Colour colour) {
+  Table table({{"bought now", Align::kRight},
+               {"in rungs", Align::kRight},
+               {"demand"},
+               {"saved P10", Align::kRight},
+               {"P50", Align::kRight},
+               {"P90", Align::kRight},
+               {"worst 5 %", Align::kRight},
+               {"chance of a loss", Align::kRight}});
+  for (const CommitRiskRow& row : view.risks)
+    table.add_row({grouped(static_cast<double>(row.ladder.count)), fmt::format("{}", row.ladder.rungs),
+                   row.fall > 0 ? fmt::format("falls by {:.0f} % half way", 100 * row.fall) : "as drawn",
+                   shown_percent(row.risk.saving_pct_p10, 1), shown_percent(row.risk.saving_pct_p50, 1),
+                   shown_percent(row.risk.saving_pct_p90, 1), shown_percent(row.risk.saving_pct_worst5, 1),
+                   shown_percent(100 * row.risk.loss_probability, 1)},
+                  row.risk.loss_probability > 0.1 ? Tone::kWarn : Tone::kPlain);
+  return fmt::format("\nBuying now for one term: savings over {} terms drawn from the last {} weeks (seed {})\n\n{}",
+                     view.risk_options.draws, view.weeks_drawn_from, view.risk_options.seed, table.render(colour));
 }
 
 }  // namespace
@@ -102,17 +125,19 @@ std::optional<double> ratio(Money part, Money whole) {
 
 std::string commit_text(const CommitView& view, Colour colour) {
   const CommitOffer& offer = view.market.offers.front();
-  std::string text = fmt::format("{}: {} hours, {} on demand; a commitment of {} hours costs {} upfront and {} an hour{}\n\n",
-                                 view.source, view.demand.size(), view.market.on_demand.to_text(4), offer.term_hours,
-                                 offer.upfront.to_text(2), offer.hourly.to_text(4),
-                                 view.market.fee == HourlyFee::kAlways ? ", used or not" : " in use");
+  std::string text =
+      fmt::format("{}: {} hours, {} on demand; a commitment of {} hours costs {} upfront and {} an hour{}\n\n", view.source,
+                  view.demand.size(), view.market.on_demand.to_text(4), offer.term_hours, offer.upfront.to_text(2),
+                  offer.hourly.to_text(4), view.market.fee == HourlyFee::kAlways ? ", used or not" : " in use");
   text += picture(view, colour);
   text += fmt::format("Cost ({})\n\n{}\n", view.market.on_demand.currency().code(), policies(view, colour));
   text += wrapped(
-      fmt::format("optimal, optimal-by-level and quantile know all of the demand; the others see the past alone. What is bought is owed "
-                  "in full, past the last hour too. * of the best plan that ties every reservation to one level, {} of on-demand here.",
-                  ratio_text(ratio(view.optimal_by_level, view.runs.front().bill.all_on_demand))),
+      fmt::format(
+          "optimal, optimal-by-level and quantile know all of the demand; the others see the past alone. What is bought is owed "
+          "in full, past the last hour too. * of the best plan that ties every reservation to one level, {} of on-demand here.",
+          ratio_text(ratio(view.optimal_by_level, view.runs.front().bill.all_on_demand))),
       100);
+  if (!view.risks.empty()) text += risks(view, colour);
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "advise/commit_policy.h"
+#include "advise/commit_risk.h"
 #include "report/table.h"
 
 namespace stint {
@@ -16,11 +17,21 @@ struct CommitRun {
   CommitBill bill;
 };
 
+/// Buying now for a term, and what may come of it.
+struct CommitRiskRow {
+  CommitLadder ladder;
+  double fall = 0;  ///< share of demand gone in the second half of the term
+  CommitRisk risk;
+};
+
 struct CommitView {
   std::string source;
   CommitMarket market;  ///< with one offer
   HourlyDemand demand;
   std::vector<CommitRun> runs;
+  std::vector<CommitRiskRow> risks;
+  int64_t weeks_drawn_from = 0;
+  RiskOptions risk_options;
   Money optimal;           ///< the least possible total
   Money optimal_by_level;  ///< the least with every reservation tied to one level
 };

@@ -36,15 +36,17 @@ Result<Notes> apply_spot(Workload& w, const SwitchMarket& c, const ChangeSetting
   // Nobody is interrupted where the machine is no longer.
   std::erase_if(drawn, [&](const Outage& o) { return o.notice >= w.nodes[o.node.index()].present_until; });
   add_outages(w, drawn);
-  return Notes{fmt::format("spot interruptions are drawn (seed {}): one per node every {:.3g} h on average, told {:.0f} s before, "
-                           "capacity back after {:.1f} h on average and {:.0f} min to start; assumptions, not measured here",
-                           settings.seed, settings.spot_mean_between.to_hours(), model.spot_notice.to_seconds(),
-                           model.spot_return_mean.to_hours(), model.provisioning.to_seconds() / 60)};
+  return Notes{
+      fmt::format("spot interruptions are drawn (seed {}): one per node every {:.3g} h on average, told {:.0f} s before, "
+                  "capacity back after {:.1f} h on average and {:.0f} min to start; assumptions, not measured here",
+                  settings.seed, settings.spot_mean_between.to_hours(), model.spot_notice.to_seconds(),
+                  model.spot_return_mean.to_hours(), model.provisioning.to_seconds() / 60)};
 }
 
 Result<Notes> apply_commit(Workload& w, const Commit& c, const ChangeSettings& settings) {
   const Catalog& catalog = *settings.catalog;
-  Commitment commitment{.provider = c.provider, .region = c.region, .instance_type = c.instance_type, .count = c.count, .rate = {}};
+  Commitment commitment{
+      .provider = c.provider, .region = c.region, .instance_type = c.instance_type, .count = c.count, .rate = {}};
   const auto is_covered = [&](const SimNode& n) {
     return n.instance_type == c.instance_type && (c.provider.empty() || n.provider == c.provider) &&
            (c.region.empty() || n.region == c.region) && is_on_demand(n.market);
@@ -74,7 +76,8 @@ Result<Notes> apply_commit(Workload& w, const Commit& c, const ChangeSettings& s
   const auto covered = std::ranges::count_if(w.nodes, is_covered);
   Notes notes = {fmt::format("{} × {} at {} an hour, used or not, from the first submission to the end of the replay", c.count,
                              c.instance_type, commitment.rate.per_hour().to_text(4))};
-  if (covered < c.count) notes.push_back(fmt::format("only {} such machines are there: the rest of the commitment is idle", covered));
+  if (covered < c.count)
+    notes.push_back(fmt::format("only {} such machines are there: the rest of the commitment is idle", covered));
   w.commitments.push_back(std::move(commitment));
   return notes;
 }

@@ -57,7 +57,8 @@ Status check_profiles(const Workload& w, const ShareGpus& c, const std::vector<u
     const MigGeometry* geometry = find_mig_geometry(model);
     if (geometry == nullptr) return invalid("share: node '{}': no MIG layouts are known of '{}'", w.nodes[n].node.name, model);
     for (const ShareGpus::Placement& p : c.placements)
-      if (!p.mig_profile.empty() && std::ranges::none_of(geometry->profiles, [&](const auto& f) { return f.name == p.mig_profile; }))
+      if (!p.mig_profile.empty() &&
+          std::ranges::none_of(geometry->profiles, [&](const auto& f) { return f.name == p.mig_profile; }))
         return invalid("share: {} has no MIG profile '{}'", model, p.mig_profile);
   }
   return {};
@@ -85,8 +86,9 @@ Result<Notes> apply_share(Workload& w, const ShareGpus& c) {
     }
   }
   if (shared == 0)
-    return invalid("no recorded job held one GPU of {}: what runs there is known by telemetry alone, which no replay can run again",
-                   c.nodes.size() == 1 ? c.nodes[0] : "these nodes");
+    return invalid(
+        "no recorded job held one GPU of {}: what runs there is known by telemetry alone, which no replay can run again",
+        c.nodes.size() == 1 ? c.nodes[0] : "these nodes");
   if (c.mode == SharingMode::kMig)
     for (const uint32_t n : keep)
       w.nodes[n].node.repartition = true;
@@ -94,7 +96,8 @@ Result<Notes> apply_share(Workload& w, const ShareGpus& c) {
   for (const std::string& name : c.nodes)
     if (!is_among(c.keep, name)) gone.push_back(name);
   if (!gone.empty()) TRY(remove_nodes(w, gone, WhenEmpty::kError));
-  return Notes{fmt::format("{} jobs ask for a part of a GPU by {}; they are taken to run as fast as alone", shared, name_of(c.mode))};
+  return Notes{
+      fmt::format("{} jobs ask for a part of a GPU by {}; they are taken to run as fast as alone", shared, name_of(c.mode))};
 }
 
 Result<Notes> apply_move_off(Workload& w, const MoveOffGpu& c, const ChangeSettings& settings) {
@@ -116,7 +119,8 @@ Result<Notes> apply_move_off(Workload& w, const MoveOffGpu& c, const ChangeSetti
     names.push_back(node.node.name);
   int64_t moved = 0;
   for (SimJob& job : w.jobs) {
-    if (job.ran_on.empty() || std::ranges::any_of(job.ran_on, [&](const auto& name) { return !is_among(c.nodes, name); })) continue;
+    if (job.ran_on.empty() || std::ranges::any_of(job.ran_on, [&](const auto& name) { return !is_among(c.nodes, name); }))
+      continue;
     const auto at = static_cast<size_t>(std::ranges::find(c.nodes, job.ran_on[0]) - c.nodes.begin());
     const SimNode& old = w.nodes[nodes[at]];
     const int64_t per_task = std::max<int64_t>(1, gpu_milli_of(w, job) / job.spec.tasks);
@@ -133,8 +137,8 @@ Result<Notes> apply_move_off(Workload& w, const MoveOffGpu& c, const ChangeSetti
   }
   TRY(remove_nodes(w, c.nodes, WhenEmpty::kAllowed));
   std::ranges::move(fresh, std::back_inserter(w.nodes));
-  return Notes{fmt::format("{} jobs run on {} × {} as fast as before, each on as much of a machine as it held", moved, names.size(),
-                           c.to_instance_type)};
+  return Notes{fmt::format("{} jobs run on {} × {} as fast as before, each on as much of a machine as it held", moved,
+                           names.size(), c.to_instance_type)};
 }
 
 }  // namespace stint::sim

@@ -118,7 +118,8 @@ TEST(ChangeReplay, WorkOnSpotIsInterruptedStartsAgainAndLosesWork) {
   Workload w = two_machines();
   for (int i = 0; i < 2; ++i) {
     add_job(w, 8, Duration::hours(40));
-    w.jobs.back().spec.checkpoint = {.interval = Duration::hours(1), .save = Duration::minutes(5), .restart = Duration::minutes(5)};
+    w.jobs.back().spec.checkpoint = {
+        .interval = Duration::hours(1), .save = Duration::minutes(5), .restart = Duration::minutes(5)};
   }
   EXPECT_EQ(run(w).node_losses, 0);
   const auto notes = change(w, "switch-market:a=spot", Duration::hours(5));
@@ -166,8 +167,10 @@ TEST(ChangeReplay, AServiceGetsThePartOfItsOwnPlacement) {
   add_job(w, 1, Duration::hours(1), {"b"});
   add_job(w, 1, Duration::hours(1), {"b"});
   ShareGpus share{.mode = SharingMode::kMps, .nodes = {"a", "b"}, .keep = {"a"}, .placements = {}};
-  share.placements.push_back({.workload = "job 2", .from_node = "b", .to_node = "a", .mig_profile = "", .parts = kWholeDevice / 4});
-  share.placements.push_back({.workload = "other", .from_node = "b", .to_node = "a", .mig_profile = "", .parts = kWholeDevice / 2});
+  share.placements.push_back(
+      {.workload = "job 2", .from_node = "b", .to_node = "a", .mig_profile = "", .parts = kWholeDevice / 4});
+  share.placements.push_back(
+      {.workload = "other", .from_node = "b", .to_node = "a", .mig_profile = "", .parts = kWholeDevice / 2});
   ASSERT_TRUE(apply_change(w, share, {.catalog = &catalog()}).ok());
   const auto milli_of = [&](size_t job) { return w.requests[w.jobs[job].spec.request.index()].milli; };
   EXPECT_EQ(milli_of(0), 500) << "nobody names it: the largest part of its node";

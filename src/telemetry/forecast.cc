@@ -29,7 +29,8 @@ Status check(const DemandSeries& series, const ForecastOptions& options, size_t 
     if (change.from < series.end())
       return invalid("the known change `{}` begins {}, before the history ends ({}): it is in the past already", change.note,
                      format_utc(change.from), format_utc(series.end()));
-    if (!(change.factor >= 0)) return invalid("the known change `{}` has the factor {}; expected 0 or more", change.note, change.factor);
+    if (!(change.factor >= 0))
+      return invalid("the known change `{}` has the factor {}; expected 0 or more", change.note, change.factor);
     if (change.until && *change.until <= change.from)
       return invalid("the known change `{}` ends {}, not after it begins ({})", change.note, format_utc(*change.until),
                      format_utc(change.from));
@@ -82,7 +83,8 @@ Result<Forecast> forecast(const DemandSeries& series, const ForecastOptions& opt
   out.score = scores.total();
   for (size_t c = 0; c < walk.distances(); ++c)
     out.distances.push_back({size_t{1} << c, std::min(options.horizon, last_of_class(c)), scores.at(c), walk.weights(c)});
-  const bool never_negative = std::all_of(series.values.begin(), series.values.end(), [](const auto& v) { return !v || *v >= 0; });
+  const bool never_negative =
+      std::all_of(series.values.begin(), series.values.end(), [](const auto& v) { return !v || *v >= 0; });
   apply_changes(options.changes, never_negative ? 0 : -HUGE_VAL, out);
   return out;
 }

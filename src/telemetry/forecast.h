@@ -38,15 +38,15 @@ inline constexpr size_t kFewestForecastValues = 24;
 struct ForecastPoint {
   double expected = 0;
   double p5 = 0, p10 = 0, p90 = 0, p95 = 0;  ///< p5 ≤ p10 ≤ expected ≤ p90 ≤ p95; p5 to p95 is the 90 % interval
-  bool tested = false;                       ///< false: the past is too short to have tried this distance; the interval is extrapolated
+  bool tested = false;  ///< false: the past is too short to have tried this distance; the interval is extrapolated
 };
 
 /// Errors made in the past, over all origins and distances that could be compared.
 struct ForecastScore {
   size_t origins = 0;
-  size_t compared = 0;  ///< values; 0: the past is too short to tell, and the rest means nothing
+  size_t compared = 0;    ///< values; 0: the past is too short to tell, and the rest means nothing
   double mean_error = 0;  ///< absolute, in the series' unit
-  double mase = 0;        ///< mean_error over what seasonal-naive errs one season ahead in the past before (Hyndman and Koehler 2006)
+  double mase = 0;  ///< mean_error over what seasonal-naive errs one season ahead in the past before (Hyndman and Koehler 2006)
   double naive_mase = 0;
   double seasonal_naive_mase = 0;
   double coverage_90 = 0;  ///< share of values within p5 … p95

@@ -18,8 +18,7 @@ void ErrorPool::learn(const Batch& batch) {
   low_ = std::clamp(low_ + kAdaptation * (kTail - batch.below), kLeastTail, kMostTail);
   high_ = std::clamp(high_ + kAdaptation * (kTail - batch.above), kLeastTail, kMostTail);
   errors_.insert(errors_.end(), batch.errors.begin(), batch.errors.end());
-  if (errors_.size() > kMostErrors)
-    errors_.erase(errors_.begin(), errors_.end() - static_cast<std::ptrdiff_t>(kMostErrors));
+  if (errors_.size() > kMostErrors) errors_.erase(errors_.begin(), errors_.end() - static_cast<std::ptrdiff_t>(kMostErrors));
   sorted_.clear();
 }
 

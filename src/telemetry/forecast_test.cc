@@ -160,9 +160,8 @@ TEST(Forecast, ScoresAreThoseOfTheBacktest) {
 }
 
 TEST(Forecast, TakesMissingHoursForMissing) {
-  const DemandSeries series = hourly(4 * 168, [](size_t i) {
-    return i % 7 == 0 || (i > 400 && i < 430) || i > 660 ? std::nullopt : std::optional(100.0);
-  });
+  const DemandSeries series = hourly(
+      4 * 168, [](size_t i) { return i % 7 == 0 || (i > 400 && i < 430) || i > 660 ? std::nullopt : std::optional(100.0); });
   const auto made = forecast(series, {48, {}});
   ASSERT_TRUE(made.ok());
   for (const ForecastPoint& p : made->points)
@@ -180,7 +179,8 @@ TEST(Forecast, SaysWhichDistancesItCouldNotTry) {
 TEST(Forecast, AddsKnownChanges) {
   const DemandSeries series = hourly(4 * 168, [](size_t) { return 100.0; });
   const Instant end = series.end();
-  const auto made = forecast(series, {72, {{end + kHour * 24, end + kHour * 48, 1.5, 0, "retraining"}, {end + kHour * 36, {}, 1, 40, "client"}}});
+  const auto made = forecast(
+      series, {72, {{end + kHour * 24, end + kHour * 48, 1.5, 0, "retraining"}, {end + kHour * 36, {}, 1, 40, "client"}}});
   ASSERT_TRUE(made.ok());
   EXPECT_NEAR(made->points[23].expected, 100, 1e-9);
   EXPECT_NEAR(made->points[24].expected, 150, 1e-9);
@@ -214,7 +214,8 @@ TEST(Forecast, IsTheSameEveryTime) {
 
 // --- the plain methods -------------------------------------------------------------------------------------------------------
 
-std::vector<double> run(ForecastMethod method, std::vector<std::optional<double>> past, std::vector<size_t> seasons, size_t steps) {
+std::vector<double> run(ForecastMethod method, std::vector<std::optional<double>> past, std::vector<size_t> seasons,
+                        size_t steps) {
   std::vector<double> out(steps);
   forecast_with(method, {past, seasons}, out);
   return out;

@@ -22,7 +22,7 @@ inline size_t last_of_class(size_t distance) { return (size_t{2} << distance) - 
 struct Said {
   size_t origin = 0;
   double roughness = 1;
-  bool never_negative = true;  ///< the demand, so far
+  bool never_negative = true;         ///< the demand, so far
   std::vector<MethodValues> methods;  // per step ahead
   std::vector<ForecastPoint> points;
   size_t learned = 0;  // steps ahead whose values are in the experience

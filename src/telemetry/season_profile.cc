@@ -8,10 +8,10 @@ namespace {
 
 using Values = std::vector<std::optional<double>>;
 
-constexpr double kHalfLifeCycles = 4;   // of what the longest season's cycles say about effects
-constexpr double kMostDoubt = 100;      // cycles
-constexpr double kTrendCycles = 8;      // the trend is taken over this many cycles of the longest season
-constexpr double kTrendHalfLife = 8;    // and fades over as many
+constexpr double kHalfLifeCycles = 4;  // of what the longest season's cycles say about effects
+constexpr double kMostDoubt = 100;     // cycles
+constexpr double kTrendCycles = 8;     // the trend is taken over this many cycles of the longest season
+constexpr double kTrendHalfLife = 8;   // and fades over as many
 constexpr double kMaxPersistence = 0.995;
 
 /// The mean over one whole period around each step (at the ends the first and last whole period), known values only.
@@ -161,7 +161,8 @@ void season_profile(const ForecastPast& past, const ProfileOptions& options, std
     if (around[i]) *around[i] -= level[i];
   std::vector<std::vector<double>> effects;
   for (const size_t season : seasons)
-    effects.push_back(take_effects(around, season, kHalfLifeCycles * static_cast<double>(longest), options.longest_only ? 0 : kMostDoubt));
+    effects.push_back(
+        take_effects(around, season, kHalfLifeCycles * static_cast<double>(longest), options.longest_only ? 0 : kMostDoubt));
   const auto effect_at = [&](size_t i) {
     double sum = 0;
     for (size_t s = 0; s < seasons.size(); ++s)
