@@ -211,6 +211,7 @@ struct Scheduler::Impl {
   Rank victim_bound(JobId j) const;
   Rank running_rank(JobId j) const;
   std::optional<Reason> ground_to_stop(JobId j, JobId victim, const Rank& bound);
+  bool goes_first_again(JobId j, const Rank& rank) const;
   Instant search_again_at(const Attempted& last) const;
   bool find_victims(JobId j, NodeBuckets::Counts& counts);
   bool find_victims_in_detail(JobId j);

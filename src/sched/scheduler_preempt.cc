@@ -1,7 +1,8 @@
 // Preemption: a waiting job takes the room of running ones, all or nothing.
 //
-// On three grounds: a job of its own queue with lower priority; a queue that holds more than it deserves while its own stays
-// within what it deserves (reclaim); under preemptive orders, a job that ranks behind it because it has had more.
+// On three grounds: a job of its own queue with lower priority that its age does not make up for; a queue that holds more
+// than it deserves while its own stays within what it deserves (reclaim); under preemptive orders, a job that ranks behind
+// it because it has had more.
 // Running jobs are looked at from the one that should give way first; each adds the room it would leave, until the waiting
 // job fits. Then only those on the chosen nodes are stopped, without those that turn out not to be needed. The freed room is
 // promised to the waiting job; it starts when the last of them has left.
@@ -58,6 +59,14 @@ bool Scheduler::Impl::reclaims() const {
 /// Could anybody be stopped for another reason than rank?
 bool Scheduler::Impl::other_grounds() const { return (policy.preempt && lowest_priority < highest_priority) || reclaims(); }
 
+/// Would the running job, stopped, wait ahead of that rank? Where age makes up for priority, one of lower priority may; if it
+/// were stopped it would come back first, and so for ever.
+bool Scheduler::Impl::goes_first_again(JobId j, const Rank& rank) const {
+  if (policy.ageing.count_ns() == 0 || queue_rule(policy.order) != QueueRule::kByShare) return false;
+  const JobRecord& r = jobs[j.index()];
+  return rank_of(policy, specs[j.index()], {.submitted = r.submitted, .served = r.served + (now - r.started)}) < rank;
+}
+
 /// Why `j` may stop `victim` now. One that only has to run for longer first is noted in `ripens`.
 std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, const Rank& bound) {
   const JobRecord& r = jobs[j.index()];
@@ -69,7 +78,7 @@ std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, con
     ripens = std::min(ripens, v.started + runtime);
     return std::optional<Reason>();
   };
-  if (policy.preempt && r.queue == v.queue && spec.priority < specs[j.index()].priority)
+  if (policy.preempt && r.queue == v.queue && spec.priority < specs[j.index()].priority && !goes_first_again(victim, r.rank))
     return after(spec.min_runtime, Reason::kPriority);
   if (reclaims() && queues.may_reclaim(r.queue, shapes[r.shape].total, v.queue, sketch.taken))
     return after(spec.min_runtime, Reason::kReclaim);
