@@ -14,6 +14,7 @@ constexpr std::string_view kVersion = "stint-workload/1";
 constexpr int64_t kPlenty = int64_t{1} << 40;
 constexpr int64_t kMostNodes = 100'000;
 constexpr int64_t kMostTasks = 1'000'000;
+constexpr int64_t kMostJobs = 10'000'000;
 constexpr int64_t kMostRank = 1'000'000'000;
 
 struct SectionColumns {
@@ -29,9 +30,9 @@ constexpr std::array<SectionColumns, 5> kSections = {{
      "until",
      "name gpus"},
     {"jobs",
-     "name queue submitted run_time tasks min_tasks gpus share gpu_memory mig cpu memory gpu_models priority preemptible "
-     "not_before "
-     "deadline time_limit expected min_runtime checkpoint save restart retries failures fails_after cancelled after ran_on",
+     "name count array at_once queue submitted run_time tasks min_tasks gpus share gpu_memory mig cpu memory gpu_models priority "
+     "preemptible not_before deadline time_limit expected min_runtime checkpoint save restart retries failures fails_after "
+     "cancelled after makes ran_on",
      "name queue submitted run_time"},
     {"outages", "node cause notice down up", "node down"},
 }};
@@ -52,6 +53,14 @@ Status add_name(std::map<std::string, uint32_t, std::less<>>& names, std::string
   if (name.empty()) return invalid("a name is missing");
   if (!names.emplace(name, static_cast<uint32_t>(index)).second) return invalid("the name '{}' stands twice", excerpt(name));
   return {};
+}
+
+/// Index of the name, which is new or known.
+template <typename Table>
+uint32_t index_of(std::map<std::string, uint32_t, std::less<>>& names, Table& table, std::string_view name) {
+  const auto [it, added] = names.emplace(name, static_cast<uint32_t>(table.size()));
+  if (added) table.emplace_back(name);
+  return it->second;
 }
 
 Result<Rate> rate_of(const WorkloadRow& row) {
@@ -262,15 +271,43 @@ Status WorkloadReader::job(WorkloadRow& row) {
   job.cancelled = row.instant("cancelled", job.cancelled);
   if (!row.text("after").empty())
     for (const std::string_view name : split(row.text("after"), '|')) {
-      TRY_ASSIGN(const uint32_t index, find_name(jobs_, "job", name));
-      spec.after.emplace_back(index);
+      const auto needed = jobs_.find(name);
+      if (needed == jobs_.end()) return invalid("no job '{}' stands above", excerpt(name));
+      for (uint32_t index = needed->second.first; index < needed->second.second; ++index)
+        spec.after.emplace_back(index);
     }
   if (!row.text("ran_on").empty())
     for (const std::string_view name : split(row.text("ran_on"), '|'))
       job.ran_on.emplace_back(name);
+  if (const std::string_view product = row.text("makes"); !product.empty())
+    spec.makes = sched::ProductId(index_of(products_, workload_.products, product));
+  spec.at_once = static_cast<int32_t>(row.integer("at_once", 1, kMostTasks, 0));
+  const int64_t count = row.integer("count", 1, kMostJobs, 1);
   TRY(row.status());
-  TRY(add_name(jobs_, job.name, workload_.jobs.size()));
-  workload_.jobs.push_back(std::move(job));
+  return add_jobs(row, job, count);
+}
+
+/// A row with a count, or one that names an array, is of an array; without a name for it, the row's own.
+Status WorkloadReader::add_jobs(const WorkloadRow& row, const sim::SimJob& job, int64_t count) {
+  if (static_cast<int64_t>(workload_.jobs.size()) + count > kMostJobs) return invalid("more than {} jobs", kMostJobs);
+  std::string_view array = row.text("array");
+  if (array.empty() && count > 1) array = job.name;
+  if (array.empty() && job.spec.at_once > 0) return invalid("at_once is of an array: give it a name in array, or a count");
+  const auto first = static_cast<uint32_t>(workload_.jobs.size());
+  if (count > 1) TRY(add_job(job.name, {first, first + static_cast<uint32_t>(count)}));
+  for (int64_t i = 1; i <= count; ++i) {
+    sim::SimJob& added = workload_.jobs.emplace_back(job);
+    if (!array.empty()) added.spec.array = sched::ArrayId(index_of(arrays_, workload_.arrays, array));
+    if (count > 1) added.name = fmt::format("{}-{}", job.name, i);
+    const auto index = static_cast<uint32_t>(workload_.jobs.size() - 1);
+    TRY(add_job(added.name, {index, index + 1}));
+  }
+  return {};
+}
+
+Status WorkloadReader::add_job(std::string_view name, Range jobs) {
+  if (name.empty()) return invalid("a name is missing");
+  if (!jobs_.emplace(name, jobs).second) return invalid("the name '{}' stands twice", excerpt(name));
   return {};
 }
 

@@ -28,6 +28,8 @@ class WorkloadReader {
 
  private:
   using Names = std::map<std::string, uint32_t, std::less<>>;
+  /// Jobs one row stands for: indexes of the first and of the one behind the last.
+  using Range = std::pair<uint32_t, uint32_t>;
   Status record(const CsvRecord& record);
   Status header(const CsvRecord& record);
   Status queue(WorkloadRow& row);
@@ -36,6 +38,8 @@ class WorkloadReader {
   Status job(WorkloadRow& row);
   Status outage(WorkloadRow& row);
   Result<sched::RequestId> request(WorkloadRow& row);
+  Status add_jobs(const WorkloadRow& row, const sim::SimJob& job, int64_t count);
+  Status add_job(std::string_view name, Range jobs);
 
   std::string source_;
   CsvReader csv_;
@@ -46,7 +50,9 @@ class WorkloadReader {
   Names queues_;
   Names prices_;
   Names nodes_;
-  Names jobs_;
+  std::map<std::string, Range, std::less<>> jobs_;  ///< by name, and by the name of a row with a count
+  Names arrays_;
+  Names products_;
   sim::Workload workload_;
 };
 

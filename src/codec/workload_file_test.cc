@@ -111,6 +111,36 @@ TEST(WorkloadFile, ErrorsNameTheLine) {
   EXPECT_EQ(error_of(head + "j,q,2026-10-01,60,1\n"), "none");
 }
 
+TEST(WorkloadFile, ARowWithACountIsAnArray) {
+  const auto got = read(
+      "stint-workload/1\n[queues]\nname\nq\n[nodes]\nname,gpus\nbox,8\n"
+      "[jobs]\nname,queue,submitted,run_time,gpus,count,array,at_once,after,makes\n"
+      "prepare,q,2026-10-01,60,0,,,,,tokens-v3\n"
+      "sweep,q,2026-10-01,60,1,3,,2,prepare,\n"
+      "extra,q,2026-10-01,60,1,,sweep,2,,\n"
+      "report,q,2026-10-01,60,0,,,,sweep|extra,\n");
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  ASSERT_EQ(got->jobs.size(), 6U);
+  EXPECT_EQ(got->jobs[3].name, "sweep-3");
+  EXPECT_EQ(got->jobs[3].spec.array, got->jobs[4].spec.array);
+  EXPECT_EQ(got->jobs[3].spec.at_once, 2);
+  EXPECT_FALSE(got->jobs[0].spec.array.valid());
+  EXPECT_EQ(got->products[got->jobs[0].spec.makes.index()], "tokens-v3");
+  EXPECT_EQ(got->jobs[5].spec.after.size(), 4U);
+  const auto text = write_workload(*got);
+  ASSERT_TRUE(text.ok()) << text.error().message;
+  const auto again = read(*text);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(write_workload(*again).value(), *text);
+  EXPECT_EQ(again->jobs[2].spec.array, again->jobs[4].spec.array);
+}
+
+TEST(WorkloadFile, AtOnceNeedsAnArray) {
+  EXPECT_THAT(error_of("stint-workload/1\n[queues]\nname\nq\n[nodes]\nname,gpus\nbox,8\n"
+                       "[jobs]\nname,queue,submitted,run_time,at_once\nj,q,2026-10-01,60,2\n"),
+              HasSubstr("w.csv:10: at_once is of an array"));
+}
+
 TEST(WorkloadFile, AnyCutOfItIsReadOrRefused) {
   for (size_t end = 0; end <= kSample.size(); ++end) {
     const auto got = read(kSample.substr(0, end), 13);

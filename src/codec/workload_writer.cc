@@ -111,28 +111,30 @@ Result<std::string> after_cell(const sim::Workload& w, const sched::JobSpec& spe
 
 Status write_jobs(std::string& out, const sim::Workload& w) {
   out +=
-      "\n[jobs]\nname,queue,submitted,run_time,tasks,min_tasks,gpus,share,gpu_memory,mig,cpu,memory,gpu_models,priority,"
-      "preemptible,"
-      "not_before,deadline,time_limit,expected,min_runtime,checkpoint,save,restart,retries,failures,fails_after,cancelled,"
-      "after,ran_on\n";
+      "\n[jobs]\nname,array,at_once,queue,submitted,run_time,tasks,min_tasks,gpus,share,gpu_memory,mig,cpu,memory,gpu_models,"
+      "priority,preemptible,not_before,deadline,time_limit,expected,min_runtime,checkpoint,save,restart,retries,failures,"
+      "fails_after,cancelled,after,makes,ran_on\n";
   for (const sim::SimJob& job : w.jobs) {
     const sched::JobSpec& s = job.spec;
     const sched::Request& request = w.requests[s.request.index()];
     if (s.gang.valid() || !is_plain(request))
       return invalid("job '{}': groups, labels, affinity and lists of nodes have no column in a workload file", job.name);
     TRY_ASSIGN(const std::string after, after_cell(w, s));
-    out += fmt::format("{},{},{},{},{},{},{},{},{},", csv_cell(job.name), csv_cell(w.queues[s.queue.index()].name),
-                       format_utc(s.submitted), format_scaled(job.run_time.count_ns(), 9), s.tasks, s.min_tasks,
-                       request_cells(request), s.priority, s.preemptible ? "yes" : "no");
+    out +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},", csv_cell(job.name),
+                    s.array.valid() ? csv_cell(w.arrays[s.array.index()]) : "", s.at_once > 0 ? fmt::format("{}", s.at_once) : "",
+                    csv_cell(w.queues[s.queue.index()].name), format_utc(s.submitted), format_scaled(job.run_time.count_ns(), 9),
+                    s.tasks, s.min_tasks, request_cells(request), s.priority, s.preemptible ? "yes" : "no");
     for (const std::string& name : job.ran_on)
       if (name.empty() || name.find('|') != std::string::npos)
         return invalid("job '{}': it ran on node '{}', a name that is empty or holds |", job.name, name);
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", time_cell(s.not_before, Instant()),
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", time_cell(s.not_before, Instant()),
                        time_cell(s.deadline, sched::kNever), duration_cell(s.time_limit, sched::kUnlimited),
                        duration_cell(s.expected, sched::kUnlimited), duration_cell(s.min_runtime, Duration()),
                        duration_cell(s.checkpoint.interval, sched::kUnlimited), duration_cell(s.checkpoint.save, Duration()),
                        duration_cell(s.checkpoint.restart, Duration()), s.retries, job.failures,
                        duration_cell(job.fails_after, Duration()), time_cell(job.cancelled, sched::kNever), after,
+                       s.makes.valid() ? csv_cell(w.products[s.makes.index()]) : "",
                        csv_cell(fmt::format("{}", fmt::join(job.ran_on, "|"))));
   }
   return {};

@@ -49,6 +49,7 @@ enum class DecisionKind : uint8_t {
   kGrow,    ///< an elastic job gets the tasks at `places` in addition
   kEvict,   ///< the tasks at `places` save and leave; kEvicted answers. `for_job` gets the room
   kReject,  ///< `job` can never run here; the reason says why
+  kSkip,    ///< `job` has succeeded without running: what it makes is there
 };
 
 enum class Reason : uint8_t {
@@ -65,6 +66,7 @@ enum class Reason : uint8_t {
   kHopelessTrial,     ///< stopped: among the worst of its rung
   kNeverFits,         ///< rejected: larger than any node, domain or limit
   kDependencyFailed,  ///< rejected: a job it waits for will not succeed
+  kMadeAlready,       ///< skipped: another job has made what it makes
 };
 
 /// Valid until the next call of step().

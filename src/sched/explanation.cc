@@ -5,8 +5,9 @@
 namespace stint::sched {
 
 std::string_view name_of(Obstacle o) {
-  constexpr std::array<std::string_view, 10> kNames = {"none",    "not-before", "dependency", "queue-limit", "guarantee",
-                                                       "no-room", "fragmented", "constraint", "behind-gang", "behind-order"};
+  constexpr std::array<std::string_view, 12> kNames = {"none",       "not-before",  "dependency",  "being-made",
+                                                       "array",      "queue-limit", "guarantee",   "no-room",
+                                                       "fragmented", "constraint",  "behind-gang", "behind-order"};
   return kNames[static_cast<size_t>(o)];
 }
 

@@ -17,6 +17,8 @@ enum class Obstacle : uint8_t {
   kNone,
   kNotBefore,    ///< its own not_before has not come
   kDependency,   ///< waits for another job
+  kBeingMade,    ///< another job is making what it makes
+  kArray,        ///< as many jobs of its array as may be are waiting or running
   kQueueLimit,   ///< its queue, or one above it, is at its limit
   kGuarantee,    ///< a non-preemptible job of a queue that holds all it deserves
   kNoRoom,       ///< too little is free: `missing_gpu_milli`
@@ -48,7 +50,7 @@ struct Explanation {
   Standing standing = Standing::kUnknown;
   Obstacle obstacle = Obstacle::kNone;
   QueueId at_queue;                  ///< kQueueLimit, kGuarantee
-  JobId behind;                      ///< kDependency, kBehindGang, kBehindOrder
+  JobId behind;                      ///< kDependency, kBeingMade, kBehindGang, kBehindOrder
   int64_t missing_gpu_milli = 0;     ///< kNoRoom
   int64_t jobs_ahead = 0;            ///< waiting jobs that go before it
   std::optional<Instant> starts_at;  ///< as things stand, if running jobs end at their limits; none = cannot be said

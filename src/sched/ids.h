@@ -12,5 +12,7 @@ using TaskId = Id<struct TaskTag>;        ///< into the table of tasks; the task
 using QueueId = Id<struct QueueTag>;      ///< into QueueTree; parents before children
 using RequestId = Id<struct RequestTag>;  ///< an interned Request: equal requests have equal ids
 using GangId = Id<struct GangTag>;        ///< an interned Gang; not valid = a plain job of equal tasks
+using ArrayId = Id<struct ArrayTag>;      ///< jobs of one array; small numbers, given out by whoever submits
+using ProductId = Id<struct ProductTag>;  ///< what a job makes, such as a data set; small numbers, likewise
 
 }  // namespace stint::sched

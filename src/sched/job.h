@@ -72,6 +72,10 @@ struct JobSpec {
   int32_t retries = 0;               ///< starts again after that many failures
   CheckpointBehaviour checkpoint;
   std::vector<JobId> after;  ///< starts when all of these have succeeded; empty for nearly all
+  ArrayId array;             ///< not valid = none
+  int32_t at_once = 0;       ///< so many jobs of its array may wait or run, the rest come as those end; 0 = all
+  /// Jobs of one product make the same thing: one is at work, the others wait for it and are skipped when it has succeeded.
+  ProductId makes;  ///< not valid = nothing that another could use
 };
 
 }  // namespace stint::sched

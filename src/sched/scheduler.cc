@@ -110,6 +110,7 @@ uint64_t Scheduler::fingerprint() const {
   for (const JobRecord& r : s.jobs) {
     mix(static_cast<int64_t>(r.phase));
     mix(r.failures);
+    mix(r.in_play ? 1 : 0);
     mix(r.started.ns());
     mix(r.served.count_ns());
     mix(r.rank.minor);

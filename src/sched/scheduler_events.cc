@@ -27,25 +27,7 @@ void Scheduler::Impl::submit(JobId j) {
   if (r.phase != Phase::kKnown) return;
   r.submitted = now;
   r.phase = Phase::kNotYet;
-  for (const JobId needed : specs[j.index()].after) {
-    const JobRecord& n = jobs[needed.index()];
-    if (n.phase == Phase::kEnded && n.succeeded) continue;
-    if (n.phase == Phase::kEnded) return reject(j, Reason::kDependencyFailed);
-    if (needed.index() >= dependents.size()) dependents.resize(needed.index() + 1);
-    dependents[needed.index()].push_back(j);
-    ++r.blockers;
-  }
-  if (r.blockers == 0) become_ready(j);
-}
-
-void Scheduler::Impl::become_ready(JobId j) {
-  const JobSpec& spec = specs[j.index()];
-  const Shape& shape = shapes[jobs[j.index()].shape];
-  if (!shape.plain) observe(j);
-  const bool fits = shape.plain ? OpenNodes::fits(shape, capacity.counts()) : fits_idle_fleet(j);
-  if (!fits) return reject(j, Reason::kNeverFits);
-  if (spec.not_before > now) return set_timer(spec.not_before, j, TimerKind::kBegin);
-  wait(j);
+  wait_for_others(j);
 }
 
 void Scheduler::Impl::wait(JobId j) {
@@ -85,28 +67,6 @@ void Scheduler::Impl::failed(JobId j) {
     release(j, TaskState::kFailed);
     end(j, false);
   }
-}
-
-/// The job has ended: those that wait for it may begin, or never will.
-void Scheduler::Impl::end(JobId j, bool success) {
-  JobRecord& r = jobs[j.index()];
-  r.phase = Phase::kEnded;
-  r.succeeded = success;
-  if (j.index() >= dependents.size()) return;
-  const std::vector<JobId> waiting = std::move(dependents[j.index()]);
-  for (const JobId d : waiting) {
-    JobRecord& other = jobs[d.index()];
-    if (other.phase != Phase::kNotYet) continue;
-    if (!success)
-      reject(d, Reason::kDependencyFailed);
-    else if (--other.blockers == 0)
-      become_ready(d);
-  }
-}
-
-void Scheduler::Impl::reject(JobId j, Reason reason) {
-  decide_on(DecisionKind::kReject, reason, j);
-  end(j, false);
 }
 
 void Scheduler::Impl::task_left(TaskId t) {

@@ -46,6 +46,14 @@ class Explainer {
       e_.starts_at.reset();
       return;
     }
+    if (spec_.makes.valid() && s_.products[spec_.makes.index()].maker != j_) {
+      e_.obstacle = Obstacle::kBeingMade;
+      e_.behind = s_.products[spec_.makes.index()].maker;
+      e_.starts_at.reset();
+    } else if (spec_.array.valid() && !r_.in_play) {
+      e_.obstacle = Obstacle::kArray;
+      e_.starts_at.reset();
+    }
   }
 
   void count_ahead() {

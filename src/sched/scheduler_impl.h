@@ -36,6 +36,7 @@ struct JobRecord {
   int32_t held = 0;
   Phase phase = Phase::kKnown;
   bool succeeded = false;
+  bool in_play = false;         ///< counts in its array
   bool ends_when_left = false;  ///< does not come back after its eviction
   int32_t failures = 0;
   int32_t blockers = 0;              ///< jobs it waits for
@@ -57,6 +58,19 @@ struct Timer {
   uint32_t starts = 0;  ///< of the job when it was set; kLimit, kLevel: another number now = it means nothing any more
   /// Heap order: the earliest on top, of those the smallest job.
   bool operator<(const Timer& o) const { return at != o.at ? at > o.at : job != o.job ? job > o.job : kind > o.kind; }
+};
+
+/// Jobs of one array: so many may wait or run at once.
+struct ArrayState {
+  int32_t in_play = 0;
+  size_t next = 0;               ///< in `held_back`
+  std::vector<JobId> held_back;  ///< in order of arrival; those before `next` have come into play
+};
+/// What jobs of the same product make.
+struct ProductState {
+  bool made = false;
+  JobId maker;                 ///< the one at work; not valid = none
+  std::vector<JobId> waiting;  ///< for it, in order of arrival
 };
 
 /// Scratch of preemption: what nodes would look like if the victims found so far left.
@@ -131,6 +145,8 @@ struct Scheduler::Impl {
   std::vector<JobRecord> jobs;
   std::vector<JobId> held;                     ///< jobs with promised room, in the order of the promises
   std::vector<std::vector<JobId>> dependents;  ///< by job; as long as the last job somebody waits for
+  std::vector<ArrayState> arrays;              ///< as long as the last that was submitted
+  std::vector<ProductState> products;          ///< likewise
   std::vector<JobId> present;                  ///< jobs with tasks on nodes, in a reproducible order
   std::vector<JobId> growing;                  ///< elastic jobs that run with fewer tasks than they could
   std::vector<Timer> timers;                   ///< heap
@@ -150,6 +166,7 @@ struct Scheduler::Impl {
   Instant now;
 
   std::vector<Event> events;        ///< scratch: this step's, sorted
+  std::vector<JobId> ended;         ///< scratch: those whose followers have not been looked at
   std::vector<Decision> decisions;  ///< this step's
   std::vector<Place> places;        ///< of the decisions; spans are set when the step is over
   std::vector<size_t> places_end;   ///< by decision
@@ -159,13 +176,10 @@ struct Scheduler::Impl {
   // scheduler_events.cc
   void apply(const Event& e);
   void submit(JobId j);
-  void become_ready(JobId j);
   void wait(JobId j);
   void saved_work(JobId j);
   void finished(JobId j);
   void failed(JobId j);
-  void end(JobId j, bool success);
-  void reject(JobId j, Reason reason);
   void task_left(TaskId t);
   void cancel(JobId j);
   void lose_node(NodeId n);
@@ -174,6 +188,19 @@ struct Scheduler::Impl {
   void give_up_held(NodeId n);
   std::vector<JobId> jobs_on(NodeId n) const;
   void fire_timers();
+
+  // scheduler_pipeline.cc
+  void wait_for_others(JobId j);
+  void become_ready(JobId j);
+  bool is_its_turn(JobId j);
+  bool is_to_make(JobId j);
+  void come_into_play(JobId j);
+  void end(JobId j, bool success);
+  void reject(JobId j, Reason reason);
+  void skip(JobId j);
+  void call_dependents(JobId j);
+  void call_next_of_array(JobId j);
+  void settle_product(JobId j);
 
   // scheduler_decide.cc
   void decide();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/prng.h"
+#include "sched/testing_world.h"
 
 namespace stint::sched {
 namespace {
@@ -13,91 +14,10 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-Instant at(int64_t seconds) { return Instant::from_seconds(seconds); }
-
-Event event(EventKind kind, JobId job) { return {.kind = kind, .job = job, .task = {}, .node = {}, .until = {}}; }
-Event event(EventKind kind, NodeId node) { return {.kind = kind, .job = {}, .task = {}, .node = node, .until = {}}; }
-
-/// A scheduler with equal nodes and one queue, and a driver that carries out what it decides.
-class World {
- public:
-  World(Policy policy, int nodes, int gpus = 8) : scheduler(policy) {
-    ClusterNode node;
-    node.gpus = gpus;
-    node.cpu_milli = 1'000'000;
-    node.memory = Bytes::gibi(int64_t{1000});
-    for (int n = 0; n < nodes; ++n) {
-      node.name = fmt::format("n{}", n);
-      scheduler.add_node(node);
-    }
-    QueueSpec spec;
-    spec.name = "all";
-    queue = scheduler.add_queue(spec);
-  }
-
-  JobSpec job(int gpus, int tasks = 1) {
-    JobSpec spec;
-    spec.queue = queue;
-    Request request;
-    request.gpus = gpus;
-    spec.request = scheduler.intern(request);
-    spec.tasks = spec.min_tasks = tasks;
-    spec.checkpoint.interval = Duration::minutes(10);
-    return spec;
-  }
-
-  JobId submit(Instant now, const JobSpec& spec) {
-    const JobId id = scheduler.add(spec);
-    step(now, {event(EventKind::kSubmit, id)});
-    return id;
-  }
-
-  /// Evicted tasks stay until let_go().
-  void step(Instant now, std::vector<Event> events) {
-    last.clear();
-    for (const Decision& d : scheduler.step(now, events)) {
-      last.push_back({d.kind, d.reason, d.job, d.for_job, {d.places.begin(), d.places.end()}});
-      if (d.kind == DecisionKind::kEvict)
-        for (const Place& place : d.places)
-          leaving.push_back(place.task);
-    }
-  }
-
-  void let_go(Instant now) {
-    std::vector<Event> events;
-    for (const TaskId t : leaving)
-      events.push_back({.kind = EventKind::kEvicted, .job = {}, .task = t, .node = {}, .until = {}});
-    leaving.clear();
-    step(now, events);
-  }
-
-  struct Decided {
-    DecisionKind kind;
-    Reason reason;
-    JobId job;
-    JobId for_job;
-    std::vector<Place> places;
-  };
-  [[nodiscard]] std::vector<JobId> started() const {
-    std::vector<JobId> ids;
-    for (const Decided& d : last)
-      if (d.kind == DecisionKind::kStart) ids.push_back(d.job);
-    return ids;
-  }
-  [[nodiscard]] bool runs(JobId j) const { return scheduler.explain(j).standing == Standing::kRunning; }
-
-  Scheduler scheduler;
-  QueueId queue;
-  std::vector<Decided> last;
-  std::vector<TaskId> leaving;
-};
-
-Policy plain(Order order) {
-  Policy policy;
-  policy.order = order;
-  policy.backfill = Backfill::kNone;
-  return policy;
-}
+using testing_world::at;
+using testing_world::event;
+using testing_world::plain;
+using testing_world::World;
 
 TEST(Scheduler, PlacesOnTheFullestNodeThatFits) {
   World world(plain(Order::kFifo), 3);

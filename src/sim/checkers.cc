@@ -126,6 +126,7 @@ void Checker::decision(const sched::Decision& d) {
     case sched::DecisionKind::kGrow: return grow(d);
     case sched::DecisionKind::kEvict: return evict(d);
     case sched::DecisionKind::kReject: return reject(d);
+    case sched::DecisionKind::kSkip: return skip(d);
   }
 }
 
@@ -137,6 +138,8 @@ void Checker::start(const sched::Decision& d) {
   for (const sched::JobId after : spec.after)
     if (jobs_[after.index()].state != State::kSucceeded)
       fail("dependency", "job {} starts before job {} has succeeded", d.job.index(), after.index());
+  check_array(d.job);
+  if (is_made(d.job)) fail("product", "job {} starts, but what it makes has been made", d.job.index());
   job.state = State::kRunning;
   job.started = now_;
   add_tasks(d.job, d.places);
@@ -239,6 +242,47 @@ void Checker::reject(const sched::Decision& d) {
   job.state = State::kEnded;
 }
 
+void Checker::skip(const sched::Decision& d) {
+  JobBook& job = jobs_[d.job.index()];
+  if (job.state != State::kWaiting)
+    return fail("state", "job {} is skipped in state {}", d.job.index(), static_cast<int>(job.state));
+  if (!is_made(d.job)) fail("product", "job {} is skipped, but nobody has made what it makes", d.job.index());
+  job.state = State::kSucceeded;
+}
+
+bool Checker::is_made(sched::JobId id) const {
+  const sched::ProductId product = workload_->jobs[id.index()].spec.makes;
+  if (!product.valid()) return false;
+  for (size_t j = 0; j < jobs_.size(); ++j)
+    if (workload_->jobs[j].spec.makes == product && jobs_[j].state == State::kSucceeded) return true;
+  return false;
+}
+
+/// Jobs of its array or product that may keep it waiting: those that have not ended.
+bool Checker::waits_for_its_like(sched::JobId id) const {
+  const sched::JobSpec& spec = workload_->jobs[id.index()].spec;
+  int32_t in_array = 0;
+  for (size_t j = 0; j < jobs_.size(); ++j) {
+    const State state = jobs_[j].state;
+    if (j == id.index() || (state != State::kWaiting && state != State::kRunning && state != State::kLeaving)) continue;
+    const sched::JobSpec& other = workload_->jobs[j].spec;
+    if (spec.makes.valid() && other.makes == spec.makes) return true;
+    if (spec.array.valid() && spec.at_once > 0 && other.array == spec.array && ++in_array >= spec.at_once) return true;
+  }
+  return false;
+}
+
+void Checker::check_array(sched::JobId id) {
+  const sched::JobSpec& spec = workload_->jobs[id.index()].spec;
+  if (!spec.array.valid() || spec.at_once == 0) return;
+  int32_t others = 0;
+  for (size_t j = 0; j < jobs_.size(); ++j)
+    if (workload_->jobs[j].spec.array == spec.array && (jobs_[j].state == State::kRunning || jobs_[j].state == State::kLeaving))
+      ++others;
+  if (others >= spec.at_once)
+    fail("array", "job {} starts beside {} of its array, of which {} may run", id.index(), others, spec.at_once);
+}
+
 void Checker::remove_task(sched::JobId id, size_t at) {
   JobBook& job = jobs_[id.index()];
   const TaskBook task = job.tasks[at];
@@ -319,6 +363,7 @@ bool Checker::could_run_alone(sched::JobId id) const {
   if (now_ < spec.not_before) return false;
   for (const sched::JobId after : spec.after)
     if (jobs_[after.index()].state != State::kSucceeded) return false;
+  if ((spec.array.valid() || spec.makes.valid()) && waits_for_its_like(id)) return false;
   const sched::Request& request = workload_->requests[spec.request.index()];
   if (rooms_.capacity_for(request, spec.min_tasks) < spec.min_tasks) return false;
   if (request.gpu_memory.count() > 0) return false;  // what it counts as in a queue depends on the node

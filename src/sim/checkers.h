@@ -103,6 +103,8 @@ class Checker final : public Watcher {
   void grow(const sched::Decision& decision);
   void evict(const sched::Decision& decision);
   void reject(const sched::Decision& decision);
+  void skip(const sched::Decision& decision);
+  void check_array(sched::JobId job);
   void add_tasks(sched::JobId job, std::span<const sched::Place> places);
   void remove_task(sched::JobId job, size_t at);
   void remove_all(sched::JobId job);
@@ -119,6 +121,8 @@ class Checker final : public Watcher {
   [[nodiscard]] Money cost_of_node(size_t node, Interval period) const;
   [[nodiscard]] const sched::Request& request_of(sched::JobId job, sched::TaskId task) const;
   [[nodiscard]] bool could_run_alone(sched::JobId job) const;
+  [[nodiscard]] bool is_made(sched::JobId job) const;
+  [[nodiscard]] bool waits_for_its_like(sched::JobId job) const;
   [[nodiscard]] int32_t staying(const JobBook& job) const;
   [[nodiscard]] int32_t min_tasks(sched::JobId job) const;
   void left(sched::JobId job, sched::TaskId task);

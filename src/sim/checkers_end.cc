@@ -33,7 +33,7 @@ void Checker::check_lost(const ReplayResult& result) {
     const JobEnding ending = result.jobs[j].ending;
     const bool agree = job.state == State::kUnknown     ? ending == JobEnding::kNotSubmitted
                        : job.state == State::kWaiting   ? ending == JobEnding::kWaiting
-                       : job.state == State::kSucceeded ? ending == JobEnding::kSucceeded
+                       : job.state == State::kSucceeded ? ending == JobEnding::kSucceeded || ending == JobEnding::kMadeAlready
                        : job.state == State::kEnded     ? ending < JobEnding::kWaiting && ending != JobEnding::kSucceeded
                                                         : ending == JobEnding::kRunning;
     if (!agree) fail("lost", "job {} is in state {}, but the replay says '{}'", j, static_cast<int>(job.state), name_of(ending));

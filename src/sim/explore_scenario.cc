@@ -24,6 +24,7 @@ class Maker {
     queues();
     requests();
     jobs();
+    pipelines();
     faults();
     policy();
     options();
@@ -182,6 +183,23 @@ class Maker {
         if (const sched::JobId after(static_cast<uint32_t>(prng_.below(i)));
             std::ranges::find(job.spec.after, after) == job.spec.after.end())
           job.spec.after.push_back(after);
+    }
+  }
+
+  // Draws for itself, so that what it adds changes nothing else of a seed's scenario.
+  void pipelines() {
+    Prng prng(made_.seed ^ 0x9e3779b97f4a7c15ULL);
+    const bool arrays = prng.below(6) == 0, products = prng.below(6) == 0;
+    Workload& w = made_.workload;
+    const auto at_once = static_cast<int32_t>(1 + prng.below(6));
+    if (arrays) w.arrays = {"a0", "a1", "a2"};
+    if (products) w.products = {"p0", "p1", "p2", "p3"};
+    for (SimJob& job : w.jobs) {
+      if (arrays && prng.below(2) == 0) {
+        job.spec.array = sched::ArrayId(static_cast<uint32_t>(prng.below(w.arrays.size())));
+        job.spec.at_once = at_once;
+      }
+      if (products && prng.below(8) == 0) job.spec.makes = sched::ProductId(static_cast<uint32_t>(prng.below(w.products.size())));
     }
   }
 

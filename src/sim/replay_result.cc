@@ -23,7 +23,7 @@ SizeClass size_class_of(int64_t gpu_milli) {
 
 std::string_view name_of(JobEnding e) {
   static constexpr std::array<std::string_view, kJobEndings> kNames = {
-      "succeeded",         "failed",  "time-limit", "stopped",      "cancelled", "never-fits",
+      "succeeded",         "failed",  "time-limit", "stopped",      "made-already", "cancelled", "never-fits",
       "dependency-failed", "waiting", "running",    "not-submitted"};
   return kNames[static_cast<size_t>(e)];
 }

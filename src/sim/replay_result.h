@@ -38,6 +38,7 @@ enum class JobEnding : uint8_t {
   kFailed,            ///< by itself, retries used up
   kTimeLimit,         ///< stopped by its time limit
   kStopped,           ///< a hopeless trial, stopped
+  kMadeAlready,       ///< skipped: another job had made what it makes
   kCancelled,         ///< taken back by its owner
   kNeverFits,         ///< rejected: can never run here
   kDependencyFailed,  ///< rejected: what it waits for did not succeed
@@ -45,7 +46,7 @@ enum class JobEnding : uint8_t {
   kRunning,           ///< still running
   kNotSubmitted,      ///< its time had not come
 };
-inline constexpr size_t kJobEndings = 10;
+inline constexpr size_t kJobEndings = 11;
 std::string_view name_of(JobEnding e);  // "succeeded", "failed", "time-limit", "stopped", "cancelled", "never-fits", …
 
 struct JobOutcome {

@@ -138,6 +138,8 @@ std::string job_json(const Workload& w, size_t j) {
   if (spec.checkpoint.interval != sched::kUnlimited)
     f.seconds("checkpoint_s", spec.checkpoint.interval, Duration()).seconds("save_s", spec.checkpoint.save, Duration());
   f.seconds("restart_s", spec.checkpoint.restart, Duration()).instant("cancelled", job.cancelled, sched::kNever);
+  if (spec.array.valid()) f.text("array", w.arrays[spec.array.index()]).number("at_once", spec.at_once, 0);
+  if (spec.makes.valid()) f.text("makes", w.products[spec.makes.index()]);
   std::vector<std::string> after;
   for (const sched::JobId a : spec.after)
     after.push_back(fmt::to_string(a.index()));

@@ -82,6 +82,9 @@ Status check_job(const Workload& w, size_t i) {
   if (spec.checkpoint.interval <= Duration()) return invalid("job {} '{}': checkpoint interval must be above 0", i, job.name);
   if (i > 0 && spec.submitted < w.jobs[i - 1].spec.submitted)
     return invalid("job {} '{}': submitted before the job above it; sort by time", i, job.name);
+  if (spec.array.valid() && spec.array.index() >= w.arrays.size()) return invalid("job {} '{}': no such array", i, job.name);
+  if (spec.at_once < 0) return invalid("job {} '{}': {} of its array at once", i, job.name, spec.at_once);
+  if (spec.makes.valid() && spec.makes.index() >= w.products.size()) return invalid("job {} '{}': no such product", i, job.name);
   for (const sched::JobId after : spec.after)
     if (!after.valid() || after.index() >= i) return invalid("job {} '{}': may only wait for jobs above it", i, job.name);
   return {};

@@ -57,7 +57,7 @@ struct Outage {
 
 struct SimJob {
   std::string name;
-  /// `queue`, `request`, `gang` and `after` index this Workload. Gang tasks' requests too. `submitted` says when it is
+  /// `queue`, `request`, `gang`, `after`, `array` and `makes` index this Workload. Gang tasks' requests too. `submitted` says when it is
   /// submitted; `expected` is only what the scheduler may know.
   sched::JobSpec spec;
   /// Useful running time with all spec.tasks; restart and checkpoint time come on top. With n of N tasks it runs at n/N of
@@ -83,6 +83,8 @@ struct Workload {
   std::vector<sched::QueueSpec> queues;  ///< parents before children
   std::vector<sched::Request> requests;
   std::vector<sched::Gang> gangs;
+  std::vector<std::string> arrays;    ///< names
+  std::vector<std::string> products;  ///< names
   std::vector<SimNode> nodes;
   std::vector<PriceSeries> prices;
   std::vector<SimJob> jobs;  ///< ascending by spec.submitted: a job's index is its age

@@ -50,6 +50,10 @@ void World::carry_out(std::span<const sched::Decision> decisions) {
         CHECK(job.state == State::kWaiting, "job {} is rejected but does not wait", id.index());
         end(id, decision.reason == sched::Reason::kDependencyFailed ? JobEnding::kDependencyFailed : JobEnding::kNeverFits);
         break;
+      case sched::DecisionKind::kSkip:
+        CHECK(job.state == State::kWaiting, "job {} is skipped but does not wait", id.index());
+        end(id, JobEnding::kMadeAlready);
+        break;
     }
     replan(id);
   }

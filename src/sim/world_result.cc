@@ -64,7 +64,8 @@ void World::close(ReplayResult& result) {
       waiting.push_back(wait);
       waiting_by[size].push_back(wait);
     }
-    if (outcome.ending == JobEnding::kSucceeded) {
+    const bool succeeded = outcome.ending == JobEnding::kSucceeded || outcome.ending == JobEnding::kMadeAlready;
+    if (succeeded) {
       completion.push_back(outcome.ended - spec.submitted);
       completion_by[size].push_back(outcome.ended - spec.submitted);
     }
@@ -72,7 +73,7 @@ void World::close(ReplayResult& result) {
     if (ended) last_end = std::max(last_end, outcome.ended);
     if (spec.deadline != sched::kNever && (ended || spec.deadline < now_)) {
       ++result.deadlines;
-      if (outcome.ending != JobEnding::kSucceeded || outcome.ended > spec.deadline) ++result.deadlines_missed;
+      if (!succeeded || outcome.ended > spec.deadline) ++result.deadlines_missed;
     }
   }
   result.waiting = spread_of(waiting);
