@@ -54,9 +54,8 @@ struct Policy {
   bool reclaim = true;                    ///< between queues, by share
   bool consolidate = true;                ///< move running jobs so that a larger one fits; the event-driven scheduler does not
   Duration ageing = Duration::hours(24);  ///< waiting this long is worth one step of priority class; 0 = no ageing
-  Duration usage_half_life =
-      Duration::hours(168);  ///< of past usage; shares in the event-driven scheduler are of what is held now
-  uint64_t seed = 0;         ///< Placement::kRandom
+  Duration usage_half_life = Duration::hours(168);  ///< of past usage under fair and stint; 0 = only what is held now counts
+  uint64_t seed = 0;                                ///< Placement::kRandom
 };
 
 std::string_view name_of(Order o);     // "fifo", "fifo-skip", "sjf-oracle", "srtf", "fair", "stint"

@@ -1,6 +1,7 @@
 #include "sched/policy_text.h"
 
 #include "base/text.h"
+#include "sched/order.h"
 
 namespace stint::sched {
 
@@ -35,6 +36,10 @@ Status set(Policy& p, std::string_view key, std::string_view value) {
   if (key == "preempt") return set_flag(p.preempt, key, value);
   if (key == "reclaim") return set_flag(p.reclaim, key, value);
   if (key == "ageing") return set_duration(p.ageing, key, value);
+  if (key == "usage-half-life") {
+    if (queue_rule(p.order) != QueueRule::kByShare) return invalid("policy setting {}: only fair and stint share by queue", key);
+    return set_duration(p.usage_half_life, key, value);
+  }
   if (key == "backfill") {
     TRY_ASSIGN(p.backfill, parse_backfill(value));
     return {};
@@ -49,7 +54,8 @@ Status set(Policy& p, std::string_view key, std::string_view value) {
     p.victims = value == "priority" ? VictimOrder::kPriorityYoungest : VictimOrder::kLeastLostWork;
     return {};
   }
-  return invalid("unknown policy setting '{}': use backfill, placement, preempt, reclaim, victims or ageing", key);
+  return invalid("unknown policy setting '{}': use backfill, placement, preempt, reclaim, victims, ageing or usage-half-life",
+                 key);
 }
 
 std::string duration_text(Duration d) {
@@ -87,6 +93,8 @@ std::string to_text(const Policy& p) {
   flag("reclaim", p.reclaim, base.reclaim);
   if (p.victims != base.victims) add("victims", p.victims == VictimOrder::kPriorityYoungest ? "priority" : "least-lost-work");
   if (p.ageing != base.ageing) add("ageing", duration_text(p.ageing));
+  if (p.usage_half_life != base.usage_half_life && queue_rule(p.order) == QueueRule::kByShare)
+    add("usage-half-life", duration_text(p.usage_half_life));
   return std::string(name_of(p.order)) + settings;
 }
 

@@ -23,8 +23,9 @@ TEST(PolicyText, SettingsChangeWhatTheyNameAndNothingElse) {
 }
 
 TEST(PolicyText, TextAndPolicyAreEachOther) {
-  for (const char* text : {"fifo", "fifo-skip", "sjf-oracle", "srtf", "fair", "stint", "fair:backfill=easy",
-                           "stint:placement=best-fit,preempt=no,victims=priority,ageing=90s"})
+  for (const char* text :
+       {"fifo", "fifo-skip", "sjf-oracle", "srtf", "fair", "stint", "fair:backfill=easy",
+        "stint:placement=best-fit,preempt=no,victims=priority,ageing=90s", "fair:usage-half-life=0", "stint:usage-half-life=24h"})
     EXPECT_EQ(to_text(parse_policy(text).value()), text);
 }
 
@@ -34,6 +35,7 @@ TEST(PolicyText, ErrorsSayWhatMayBeWritten) {
   EXPECT_FALSE(parse_policy("fifo:preempt=maybe").ok());
   EXPECT_FALSE(parse_policy("fifo:preempt").ok());
   EXPECT_FALSE(parse_policy("fifo:ageing=soon").ok());
+  EXPECT_FALSE(parse_policy("fifo:usage-half-life=24h").ok());  // it would have no effect
 }
 
 }  // namespace

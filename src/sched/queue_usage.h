@@ -1,5 +1,13 @@
-// What each queue holds, its limits, and which of two queues is further below its share: the part of the queue tree that
-// every decision asks for.
+// What each queue holds and has held, its limits, and which of two queues is further below its share: the part of the queue
+// tree that every decision asks for.
+//
+// Share. A queue counts as holding the largest of its parts of the fleet's GPUs, CPUs and memory (dominant resource), in
+// GPU-equivalents: half of all CPUs of a fleet of 8 GPUs are 4. Past usage is the decayed average of that (usage_decay.h).
+// What it deserves is counted in the resources it deserves something of; nobody loses a guarantee by having used it: only
+// what was used beyond it counts, beside what is held beyond it now. Equal sums mean that the averages will be equal one
+// half-life from now if all goes on as it is, so queues even out within about a half-life and nobody stands still for it.
+// Sources: Ghodsi et al. 2011 (dominant resource); usage beside weight in the over-quota share as in NVIDIA KAI-Scheduler,
+// half-life as in Slurm's multifactor plugin. The sum is our own.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +16,7 @@
 #include "base/check.h"
 #include "sched/cluster.h"
 #include "sched/queue.h"
+#include "sched/usage_decay.h"
 
 namespace stint::sched {
 
@@ -16,6 +25,14 @@ void add_to(Amounts& to, const Amounts& amounts, int64_t times = 1);
 
 class QueueUsage {
  public:
+  /// @param compared  whether compare() is asked for. @param half_life  of past usage; 0 = only what is held now counts.
+  explicit QueueUsage(bool compared = true, Duration half_life = {}) : compared_(compared), clock_(half_life) {}
+
+  /// The fleet has so much more: what shares are parts of.
+  void add_capacity(const Amounts& amounts);
+  /// Time is `now`; never before the last call's. @return true when the order of queues may have changed by that.
+  bool advance(Instant now);
+
   QueueId add(const QueueSpec& spec);
   [[nodiscard]] size_t size() const { return queues_.size(); }
   [[nodiscard]] const QueueSpec& spec(QueueId q) const { return queues_[q.index()].spec; }
@@ -29,7 +46,7 @@ class QueueUsage {
   [[nodiscard]] QueueId limiting(QueueId q, const Amounts& wanted, bool preemptible) const;
   /// May a queue take back room from another? Between the two siblings through which they part: with `wanted` more the
   /// taker's side stays within what it deserves; the other side holds more than it deserves, `taken` (by queue) not counted.
-  [[nodiscard]] bool may_reclaim(QueueId taker, const Amounts& wanted, QueueId from, const std::vector<int64_t>& taken) const;
+  [[nodiscard]] bool may_reclaim(QueueId taker, const Amounts& wanted, QueueId from, const std::vector<Amounts>& taken) const;
   /// Is there anything to reclaim for: does any queue deserve something?
   [[nodiscard]] bool any_deserved() const { return any_deserved_; }
 
@@ -37,8 +54,23 @@ class QueueUsage {
   [[nodiscard]] int64_t missing_gpu_milli(QueueId at, const Amounts& wanted, bool preemptible) const;
 
   /// Negative: `a` goes first. Compared where the two branches part: queue priority, then who holds less of what it
-  /// deserves, then (both above it) less over quota per weight, then the older, then the smaller id. 0 only for a == b.
+  /// deserves, then (both above it) less over it, now and in the past, per weight, then the older, then the smaller id.
+  /// 0 only for a == b.
   [[nodiscard]] int compare(QueueId a, QueueId b) const;
+  /// What is held now, and what was on average, in thousandths of a GPU (or its equivalent of CPUs or memory).
+  [[nodiscard]] int64_t share_milli(QueueId q) const { return queues_[q.index()].share >> kShareShift; }
+  [[nodiscard]] int64_t used_milli(QueueId q) const { return queues_[q.index()].used >> kShareShift; }
+
+  /// Calls mix(number) with everything that can influence a later answer.
+  template <typename Mix>
+  void mix_into(QueueId q, Mix&& mix) const {
+    const Queue& queue = queues_[q.index()];
+    for (const Amounts* amounts : {&queue.held, &queue.held_firm})
+      for (const int64_t amount : {amounts->gpu_milli, amounts->cpu_milli, amounts->memory_bytes})
+        mix(amount);
+    mix(queue.used);
+    queue.past.mix_into(mix);
+  }
 
   /// Slots number the leaves so that every subtree is a range. A leaf added later renumbers.
   struct Range {
@@ -50,6 +82,11 @@ class QueueUsage {
   [[nodiscard]] uint32_t slot_count() const { return static_cast<uint32_t>(leaves_.size()); }
 
  private:
+  static constexpr int kShareShift = 10;  // GPUs count exactly, CPUs and memory to a millionth of a GPU
+  struct Part {
+    int64_t of = 0;
+    int64_t whole = 0;  // 0 = nothing is deserved
+  };
   struct Queue {
     QueueSpec spec;
     int depth = 0;
@@ -57,15 +94,29 @@ class QueueUsage {
     Amounts held;
     Amounts held_firm;  // by jobs that cannot be preempted
     Range slots;
+    // Kept where queues are compared. Shares are milli-GPU-equivalents · 2^kShareShift.
+    int64_t share = 0;
+    int64_t deserved_share = 0;
+    int64_t used = 0;  // as of the tick
+    Part of_deserved;  // the largest of held / deserved
+    DecayedLevel past;
   };
   [[nodiscard]] std::pair<uint32_t, uint32_t> branches(uint32_t x, uint32_t y) const;
   [[nodiscard]] int compare_siblings(uint32_t a, uint32_t b) const;
+  [[nodiscard]] int64_t share_of(const Amounts& amounts) const;
+  void count(Queue& queue);
   void number_leaves();
   void number_below(const std::vector<std::vector<uint32_t>>& children, uint32_t q);
 
   std::vector<Queue> queues_;
   std::vector<QueueId> leaves_;
   bool any_deserved_ = false;
+  bool compared_ = true;
+  DecayClock clock_;
+  Amounts capacity_;
+  bool capacity_changed_ = false;
+  Instant now_;
+  int64_t tick_ = -1;  // −1 = time has not begun
 };
 
 }  // namespace stint::sched

@@ -21,6 +21,8 @@ NodeId Scheduler::add_node(const ClusterNode& node) {
   const NodeId id = impl_->cluster.add_node(node);
   for (uint32_t r = 0; r < impl_->cluster.request_count(); ++r)
     impl_->scores.forget(RequestId(r));  // it may be allowed on the new node
+  impl_->queues.add_capacity(
+      {.gpu_milli = int64_t{node.gpus} * kMilli, .cpu_milli = node.cpu_milli, .memory_bytes = node.memory.count()});
   impl_->capacity.set(id, node.whole_gpus ? node.gpus : NodeBuckets::kNowhere);
   ++impl_->changes;
   return id;
@@ -73,6 +75,10 @@ std::span<const Decision> Scheduler::step(Instant now, std::span<const Event> ev
   const auto in_order = [](const Event& a, const Event& b) {
     return std::tuple(a.kind, a.job, a.node, a.task) < std::tuple(b.kind, b.job, b.node, b.task);
   };
+  if (s.queues.advance(now)) {
+    s.pending.renumber(s.queues);
+    ++s.changes;
+  }
   s.events.assign(events.begin(), events.end());
   if (!std::is_sorted(s.events.begin(), s.events.end(), in_order)) std::stable_sort(s.events.begin(), s.events.end(), in_order);
   for (const Event& e : s.events)
@@ -126,7 +132,7 @@ uint64_t Scheduler::fingerprint() const {
   for (uint32_t n = 0; n < s.cluster.node_count(); ++n)
     mix(s.cluster.free()[NodeId(n)].usable ? 1 : 0);
   for (uint32_t q = 0; q < s.queues.size(); ++q)
-    mix(s.queues.held(QueueId(q)).gpu_milli);
+    s.queues.mix_into(QueueId(q), mix);
   for (const Reservation& r : s.reservations)
     mix(r.at.ns());
   return hash;

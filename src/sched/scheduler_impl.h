@@ -92,9 +92,9 @@ struct Attempted {
 };
 struct VictimSketch {
   std::vector<NodeSketch> nodes;
-  std::vector<NodeId> touched;  ///< nodes that differ from nothing, as they were found
-  std::vector<Victim> victims;  ///< first to give way first
-  std::vector<int64_t> taken;   ///< by queue: milli-GPU that victims of it, and of those below, would give back
+  std::vector<NodeId> touched;                     ///< nodes that differ from nothing, as they were found
+  std::vector<Victim> victims;                     ///< first to give way first
+  std::vector<Amounts> taken;                      ///< by queue: what victims of it, and of those below, would give back
   std::vector<std::pair<NodeId, int32_t>> chosen;  ///< node and GPUs per task, in placing order
 
   void begin(size_t node_count) {
@@ -130,7 +130,11 @@ inline TaskId next(TaskId t) { return TaskId(t.index() + 1); }
 
 struct Scheduler::Impl {
   explicit Impl(const Policy& p)
-      : policy(p), shapes(counts_only(p.placement)), pending(queue_rule(p.order)), scores(p.placement, p.seed) {}
+      : policy(p),
+        shapes(counts_only(p.placement)),
+        queues(queue_rule(p.order) == QueueRule::kByShare, p.usage_half_life),
+        pending(queue_rule(p.order)),
+        scores(p.placement, p.seed) {}
 
   Policy policy;
   Cluster cluster;

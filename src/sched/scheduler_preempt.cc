@@ -158,7 +158,7 @@ std::optional<ShapeId> Scheduler::Impl::pick_blocked() const {
 bool Scheduler::Impl::stop_others_for(JobId j) {
   const Shape& shape = shapes[jobs[j.index()].shape];
   sketch.begin(cluster.node_count());
-  if (queues.any_deserved()) sketch.taken.assign(queues.size(), 0);
+  if (queues.any_deserved()) sketch.taken.assign(queues.size(), Amounts());
   if (!shape.plain) {
     if (!find_victims_in_detail(j)) return false;
     hold_detail(j);
@@ -199,7 +199,7 @@ void Scheduler::Impl::add_victim(const Victim& victim) {
   if (sketch.taken.empty()) return;
   const JobRecord& v = jobs[victim.job.index()];
   for (QueueId at = v.queue; at.valid(); at = queues.spec(at).parent)
-    sketch.taken[at.index()] += shapes[v.shape].total.gpu_milli;
+    add_to(sketch.taken[at.index()], shapes[v.shape].total);
 }
 
 /// The same for a job that asks for more than whole GPUs: by trying it on the cluster with the victims gone.
