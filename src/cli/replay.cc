@@ -11,6 +11,7 @@ void add_replay_command(CLI::App& app, Action& action) {
   add_replay_cases_command(*replay, action);
   add_replay_queue_command(*replay, action);
   add_replay_packing_command(*replay, action);
+  add_replay_spot_command(*replay, action);
   add_make_jobs_command(*replay, action);
   add_replay_history_options(*replay, action);
 }
