@@ -25,6 +25,7 @@ NodeId Scheduler::add_node(const ClusterNode& node) {
       {.gpu_milli = int64_t{node.gpus} * kMilli, .cpu_milli = node.cpu_milli, .memory_bytes = node.memory.count()});
   impl_->capacity.set(id, node.whole_gpus ? node.gpus : NodeBuckets::kNowhere);
   ++impl_->changes;
+  ++impl_->fleet_changes;
   return id;
 }
 

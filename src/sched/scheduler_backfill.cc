@@ -6,6 +6,8 @@
 // room, and a job that needs theirs gets no reservation. EASY reserves for the first job that does not fit, conservative for
 // as many as kMostReservations; claims of earlier reservations count as held for ever by later ones, so a promise errs on the
 // late side, and a reserved job that fits earlier starts earlier.
+// A job that would not fit the usable nodes even if nothing ran there waits for a node: nobody can delay it, so all others
+// pass. Under orders that block at the head any other job without a reservation blocks: what passes it might delay it.
 // Sources: Lifka 1995 (EASY); Mu'alem and Feitelson 2001 (conservative).
 #include <algorithm>
 
@@ -40,14 +42,17 @@ void Scheduler::Impl::start_with_reservations() {
     const bool reserved = confirmed < reservations.size() && reservations[confirmed].job == j;
     if (start_beside(j, confirmed, reserved)) continue;
     passed[s->index()] = pass;
-    if (tried++ >= most) continue;
+    if (tried >= most) continue;
     if (!reserved) {
       reservations.resize(confirmed);  // another order now: the later promises fall
       if (!reserve(j)) {
+        if (!fits_usable_fleet(j)) continue;
         if (blocks_at_head(policy.order)) return;
+        ++tried;
         continue;
       }
     }
+    ++tried;
     ++confirmed;
   }
 }
@@ -98,6 +103,27 @@ bool Scheduler::Impl::reserve(JobId j) {
       known->gpus += gpus;
   }
   return true;
+}
+
+/// Would the tasks it needs run if nothing else did, on the nodes that are usable?
+bool Scheduler::Impl::fits_usable_fleet(JobId j) {
+  const ShapeId s = jobs[j.index()].shape;
+  fits_fleet.resize(shapes.size());
+  FleetFit& known = fits_fleet[s.index()];
+  if (known.fleet_changes == fleet_changes) return known.fits;
+  known.fleet_changes = fleet_changes;
+  if (shapes[s].plain) {
+    NodeBuckets::Counts counts{};
+    for (uint32_t n = 0; n < cluster.node_count(); ++n)
+      if (cluster.free()[NodeId(n)].usable && capacity.at(NodeId(n)) != NodeBuckets::kNowhere)
+        ++counts[static_cast<size_t>(capacity.at(NodeId(n)))];
+    return known.fits = OpenNodes::fits(shapes[s], counts);
+  }
+  const Attempt trial(cluster);
+  for (const JobId other : present)
+    for (TaskId t = first_task(other); t != end_task(other); t = next(t))
+      if (cluster.task(t).on_node()) cluster.gone(t, TaskState::kPending);
+  return known.fits = nominate_in_detail(j);
 }
 
 void Scheduler::Impl::claim_room(NodeId n, int32_t gpus, NodeBuckets::Counts& counts) {

@@ -8,8 +8,8 @@ namespace stint::sched {
 
 void Scheduler::Impl::apply(const Event& e) {
   switch (e.kind) {
-    case EventKind::kNodeUp: ++room_made, ++changes; return cluster.set_usable(e.node, true);
-    case EventKind::kNodeDrain: return cluster.set_usable(e.node, false);
+    case EventKind::kNodeUp: ++room_made, ++changes, ++fleet_changes; return cluster.set_usable(e.node, true);
+    case EventKind::kNodeDrain: ++fleet_changes; return cluster.set_usable(e.node, false);
     case EventKind::kNodeDown: return lose_node(e.node);
     case EventKind::kSpotNotice: return clear_node(e.node);
     case EventKind::kFinished: return finished(e.job);
@@ -104,6 +104,7 @@ void Scheduler::Impl::cancel(JobId j) {
 
 /// What ran on the node is lost. A gang that loses a task leaves elsewhere too, unless enough of it is left.
 void Scheduler::Impl::lose_node(NodeId n) {
+  ++fleet_changes;
   cluster.set_usable(n, false);
   give_up_held(n);
   for (const JobId j : jobs_on(n)) {
@@ -139,6 +140,7 @@ void Scheduler::Impl::after_loss(JobId j) {
 
 /// The node will be taken away: its jobs save their work and leave, nothing new comes.
 void Scheduler::Impl::clear_node(NodeId n) {
+  ++fleet_changes;
   cluster.set_usable(n, false);
   give_up_held(n);
   for (const JobId j : jobs_on(n))

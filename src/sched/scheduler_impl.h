@@ -114,6 +114,12 @@ struct VictimSketch {
   [[nodiscard]] int32_t claimed(NodeId n) const { return nodes[n.index()].claimed; }
 };
 
+/// Whether a shape fits the nodes that are usable, all of them idle.
+struct FleetFit {
+  uint64_t fleet_changes = 0;  ///< when that was found out
+  bool fits = false;
+};
+
 /// Room kept for a waiting job from `at` on.
 struct Claim {
   NodeId node;
@@ -160,6 +166,8 @@ struct Scheduler::Impl {
   std::vector<Reservation> reservations;       ///< of waiting jobs, first in order first
   std::vector<uint32_t> passed;                ///< by shape: the pass of backfill it was last tried in
   uint32_t pass = 0;
+  uint64_t fleet_changes = 1;           ///< grows when a node comes, goes or is drained
+  std::vector<FleetFit> fits_fleet;     ///< by shape
   std::vector<uint64_t> failed_at;      ///< by shape: `room_made` when its tasks were last tried in vain
   uint64_t room_made = 1;               ///< grows whenever something leaves a node or a node comes
   std::vector<Attempted> attempted;     ///< by shape: the last vain search for victims
@@ -264,6 +272,7 @@ struct Scheduler::Impl {
   std::optional<ShapeId> pick_beside(bool even_without_room) const;
   void drop_stale_reservations();
   bool reserve(JobId j);
+  bool fits_usable_fleet(JobId j);
   void claim_room(NodeId n, int32_t gpus, NodeBuckets::Counts& counts);
   bool start_beside(JobId j, size_t index, bool reserved);
   void withhold(const Claim& claim);

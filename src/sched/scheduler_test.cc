@@ -346,6 +346,53 @@ TEST(Scheduler, PriorityDoesNotStopWhatWouldComeBackFirst) {
   EXPECT_TRUE(world.runs(old));
 }
 
+// With a reservation nobody else could delay it; what waits for a node is delayed by nobody.
+TEST(Scheduler, AHeadThatWaitsForANodeIsPassedWithBackfill) {
+  for (const Order order : {Order::kFifo, Order::kSjfOracle}) {
+    for (const Backfill backfill : {Backfill::kNone, Backfill::kEasy, Backfill::kConservative}) {
+      for (const bool shares : {false, true}) {
+        Policy policy = plain(order);
+        policy.backfill = backfill;
+        World world(policy, 2);
+        world.step(at(0), {event(EventKind::kNodeDrain, NodeId(1))});
+        JobSpec wide = world.job(8, 2);
+        JobSpec small = world.job(1);
+        if (shares) {
+          Request half;
+          half.milli = 500;
+          wide = world.job(1, 10);
+          wide.request = small.request = world.scheduler.intern(half);
+          wide.tasks = wide.min_tasks = 17;  // of half a GPU on a node of eight
+        }
+        wide.expected = Duration::hours(1);
+        small.expected = Duration::hours(2);
+        const JobId head = world.submit(at(1), wide);
+        const JobId next = world.submit(at(2), small);
+        const bool passes = backfill != Backfill::kNone;
+        EXPECT_EQ(world.runs(next), passes) << name_of(order) << " " << name_of(backfill) << " " << shares;
+        world.step(at(3), {event(EventKind::kNodeUp, NodeId(1))});
+        EXPECT_EQ(world.runs(head), shares || !passes);
+        if (!passes) continue;
+        world.step(at(4), {event(EventKind::kFinished, next)});
+        EXPECT_TRUE(world.runs(head));
+      }
+    }
+  }
+}
+
+// One that would fit if others left has no reservation when their end is not known, and keeps its place.
+TEST(Scheduler, AHeadThatWaitsForOthersIsNotPassedWithoutAReservation) {
+  Policy policy = plain(Order::kFifo);
+  policy.backfill = Backfill::kEasy;
+  World world(policy, 1);
+  const JobId first = world.submit(at(0), world.job(4));
+  const JobId head = world.submit(at(1), world.job(8));
+  const JobId small = world.submit(at(2), world.job(1));
+  EXPECT_FALSE(world.runs(small));
+  world.step(at(3), {event(EventKind::kFinished, first)});
+  EXPECT_TRUE(world.runs(head));
+}
+
 TEST(Scheduler, AJobThatCannotFitAsksForNoTime) {
   World world(plain(Order::kFifoSkip), 1);
   JobSpec firm = world.job(8);
