@@ -230,6 +230,24 @@ class Maker {
     p.seed = prng_.next();
   }
 
+  // How long the whole fleet would need for all the work if nothing stood idle.
+  [[nodiscard]] Duration backlog() const {
+    const Workload& w = made_.workload;
+    double cpu = 0, memory = 0, hours = 0;
+    for (const SimNode& node : w.nodes) {
+      cpu += static_cast<double>(node.node.cpu_milli);
+      memory += static_cast<double>(node.node.memory.count());
+    }
+    for (const SimJob& job : w.jobs) {
+      const sched::Request& request = w.requests[job.spec.request.index()];
+      const double share = std::max({static_cast<double>(gpu_milli_of(w, job)) / (1000.0 * static_cast<double>(gpus_)),
+                                     static_cast<double>(request.cpu_milli * job.spec.tasks) / cpu,
+                                     static_cast<double>(request.memory.count() * job.spec.tasks) / memory});
+      hours += share * job.run_time.to_hours();
+    }
+    return Duration::seconds(static_cast<int64_t>(hours * 3600));
+  }
+
   void options() {
     made_.options.grace = one_in(4) ? Duration() : Duration::seconds(between(10, 180));
     made_.options.save_when_leaving = !one_in(3);
@@ -240,15 +258,17 @@ class Maker {
     made_.options.patience = length_ * 20 + Duration::hours(1'000);
     made_.checks.promise = made_.options.leaving + Duration::minutes(5);
     const sched::Order order = made_.policy.order;
-    made_.checks.strict_order = order == sched::Order::kFifo || order == sched::Order::kSjfOracle;
+    made_.checks.strict_order =
+        (order == sched::Order::kFifo || order == sched::Order::kSjfOracle) && made_.policy.backfill == sched::Backfill::kNone;
     made_.checks.count_evictions = order != sched::Order::kSrtf;
     // Only where waiting counts and the first in line does not hold up the rest. The bound is generous; starving is for ever.
+    // One may have to wait until all the others are done, though: queues with a higher priority go first.
     const bool by_age = order == sched::Order::kFair || order == sched::Order::kStint;
     if (by_age && made_.policy.ageing > Duration()) {
       Duration longest;
       for (const SimJob& job : made_.workload.jobs)
         longest = std::max(longest, job.run_time);
-      made_.checks.starved_after = made_.policy.ageing * 10 + longest * 4 + Duration::hours(72);
+      made_.checks.starved_after = made_.policy.ageing * 10 + longest * 4 + Duration::hours(72) + backlog() * 3;
     }
     made_.copy_at_step = one_in(2) ? between(0, 400) : -1;
   }
