@@ -6,8 +6,8 @@
 namespace stint {
 namespace {
 
-// Of what is owed; a billion units of currency. Sums of a few such amounts stay within 64 bits.
-constexpr int64_t kMostNanos = 1'000'000'000'000'000'000;
+// Of fees and of on-demand each; three billion units of currency. Both together stay within 64 bits.
+constexpr int64_t kMostNanos = 3'000'000'000'000'000'000;
 
 __extension__ using Wide = __int128;
 
@@ -53,7 +53,7 @@ Status check_market(const CommitMarket& market, std::span<const int64_t> demand)
     most = std::max<Wide>(most, d);
   }
   if (instances * wide(market.on_demand) > kMostNanos || dearest > kMostNanos / most)
-    return invalid("the sums are too large for exact money (more than a billion {}): plan fewer instances or hours at a time",
+    return invalid("the sums are too large for exact money (more than three billion {}): plan fewer instances or hours at a time",
                    currency.code());
   return {};
 }

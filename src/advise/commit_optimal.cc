@@ -12,34 +12,53 @@
 
 namespace stint {
 
+namespace {
+
+/// Where every offer lasts to the end, all is bought at once: the least fee, as many as more hours than it is worth reach.
+CommitPlan plan_one_purchase(std::span<const ReducedOffer> offers, std::span<const int64_t> demand) {
+  const auto best = std::min_element(offers.begin(), offers.end(),
+                                     [](const ReducedOffer& a, const ReducedOffer& b) { return a.term < b.term; });
+  HourlyDemand sorted(demand.begin(), demand.end());
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  const int64_t enough = best->term / best->hour;  // hours on demand; one more is dearer than buying
+  if (enough >= std::ssize(sorted)) return {};
+  return ordered({{0, best->offer, sorted[static_cast<size_t>(enough)]}});
+}
+
+}  // namespace
+
 CommitPlan plan_optimal(const CommitMarket& market, std::span<const int64_t> demand) {
   const std::vector<ReducedOffer> offers = reduced_offers(market);
   if (offers.empty() || demand.empty()) return {};
   const auto hours = static_cast<int32_t>(demand.size());
+  if (std::all_of(offers.begin(), offers.end(), [&](const ReducedOffer& o) { return o.term_hours >= hours; }))
+    return plan_one_purchase(offers, demand);
   std::vector<NetworkArc> arcs;
   std::vector<int32_t> tree;
+  CommitPlan purchases;  // one per arc from first_purchase on
   arcs.reserve(demand.size() * (2 + offers.size()));
   for (int32_t t = 0; t < hours; ++t) {
     tree.push_back(static_cast<int32_t>(arcs.size()));
     arcs.push_back({.from = t, .to = t + 1, .cost = offers.front().hour, .flow = demand[static_cast<size_t>(t)]});
     arcs.push_back({.from = t + 1, .to = t});
-    for (const ReducedOffer& offer : offers) {
+  }
+  const size_t first_purchase = arcs.size();
+  for (const ReducedOffer& offer : offers) {
+    // What would last past the end covers more when it is bought a term before the end.
+    const auto last = static_cast<int32_t>(std::max<int64_t>(0, hours - offer.term_hours));
+    for (int32_t t = 0; t <= last; ++t) {
       const auto end = static_cast<int32_t>(std::min<int64_t>(hours, t + offer.term_hours));
       arcs.push_back({.from = t, .to = end, .cost = offer.term});
+      purchases.push_back({t, offer.offer, 0});
     }
   }
   minimise_cost(arcs, tree);
-  CommitPlan plan;
-  size_t arc = 0;
-  for (int32_t t = 0; t < hours; ++t) {
-    arc += 2;
-    for (const ReducedOffer& offer : offers)
-      plan.push_back({t, offer.offer, arcs[arc++].flow});
-  }
-  return ordered(std::move(plan));
+  for (size_t i = 0; i < purchases.size(); ++i)
+    purchases[i].count = arcs[first_purchase + i].flow;
+  return ordered(std::move(purchases));
 }
 
-/// One level: the cheapest way from each of its hours to the end, last hour first.
+/// Each level: the cheapest way from each of its hours to the end, last hour first.
 CommitPlan plan_optimal_by_level(const CommitMarket& market, std::span<const int64_t> demand) {
   const std::vector<ReducedOffer> offers = reduced_offers(market);
   CommitPlan plan;

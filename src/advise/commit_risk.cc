@@ -63,7 +63,8 @@ std::optional<std::span<const int64_t>> weeks_to_draw(const CommitMarket& market
   return demand.last(static_cast<size_t>(weeks * kWeek));
 }
 
-CommitRisk assess(const CommitMarket& market, std::span<const int64_t> weeks, const CommitLadder& ladder, const RiskOptions& options) {
+CommitRisk assess(const CommitMarket& market, std::span<const int64_t> weeks, const CommitLadder& ladder,
+                  const RiskOptions& options) {
   CHECK(options.draws > 0 && ladder.rungs > 0, "{} draws, {} rungs", options.draws, ladder.rungs);
   const CommitMarket fresh{.on_demand = market.on_demand, .offers = {market.offers.front()}, .owned = {}, .fee = market.fee};
   Prng random(options.seed);

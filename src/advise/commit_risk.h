@@ -30,8 +30,8 @@ struct CommitRisk {
   double saving_pct_p10 = 0;
   double saving_pct_p50 = 0;
   double saving_pct_p90 = 0;
-  double saving_pct_worst5 = 0;    ///< mean of the worst twentieth
-  double loss_probability = 0;     ///< share of draws in which on-demand alone were cheaper
+  double saving_pct_worst5 = 0;  ///< mean of the worst twentieth
+  double loss_probability = 0;   ///< share of draws in which on-demand alone were cheaper
 };
 
 /// The hours that a coming term is drawn from: the last term, at least eight weeks of it where they are there, in whole weeks.
@@ -39,6 +39,7 @@ struct CommitRisk {
 std::optional<std::span<const int64_t>> weeks_to_draw(const CommitMarket& market, std::span<const int64_t> demand);
 
 /// @param weeks  of weeks_to_draw(). Buys the first offer. Deterministic in the seed.
-CommitRisk assess(const CommitMarket& market, std::span<const int64_t> weeks, const CommitLadder& ladder, const RiskOptions& options);
+CommitRisk assess(const CommitMarket& market, std::span<const int64_t> weeks, const CommitLadder& ladder,
+                  const RiskOptions& options);
 
 }  // namespace stint

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "advise/commit_policy.h"
+#include "advise/commit_portfolio.h"
 #include "base/prng.h"
 #include "base/text.h"
 #include "codec/hourly_demand.h"
@@ -90,6 +91,53 @@ TEST_F(Cbc, AgreesWithTheOptimumToTheCent) {
     EXPECT_NEAR(cost(CommitPolicy::kOptimal, m, demand).to_double(), solve(program_of(m, demand)) / 1000, 0.005)
         << "seed " << kSeed << ", case " << i;
   }
+}
+
+/// n_i reserved, C an hour committed, y_i,t paid by the plan and o_i,t on demand, in instances; money in units.
+std::string program_of(const std::vector<PortfolioType>& types) {
+  const size_t hours = types.front().demand.size();
+  std::string objective = fmt::format(" + {} c\n", hours), rows, whole;
+  for (size_t i = 0; i < types.size(); ++i) {
+    objective += fmt::format(" + {} n{}\n", types[i].offers.front().hourly.to_double() * static_cast<double>(hours), i);
+    whole += fmt::format(" n{}\n", i);
+  }
+  for (size_t t = 0; t < hours; ++t) {
+    std::string limit = fmt::format(" limit{}: - c", t);
+    for (size_t i = 0; i < types.size(); ++i) {
+      objective += fmt::format(" + {} o{}_{}\n", types[i].on_demand.to_double(), i, t);
+      rows += fmt::format(" cover{}_{}: n{} + y{}_{} + o{}_{} >= {}\n", i, t, i, i, t, i, t, types[i].demand[t]);
+      limit += fmt::format(" + {} y{}_{}", types[i].plan_rate->to_double(), i, t);
+    }
+    rows += limit + " <= 0\n";
+  }
+  return fmt::format("Minimize\n obj:{}Subject To\n{}Generals\n{}End\n", objective, rows, whole);
+}
+
+TEST_F(Cbc, LiesWithinThePortfoliosCertifiedGap) {
+  constexpr uint64_t kSeed = 5;
+  Prng random(kSeed);
+  double worst = 0;
+  for (int i = 0; i < 20; ++i) {
+    std::vector<PortfolioType> types(1 + random.below(4));
+    const size_t hours = 24 + random.below(60);
+    for (PortfolioType& type : types) {
+      const auto on_demand = static_cast<int64_t>(200 + random.below(2000));
+      const auto hundredths = [](int64_t n) { return Money::nanos(n * 10'000'000); };
+      type.on_demand = hundredths(on_demand);
+      type.plan_rate = hundredths(on_demand * static_cast<int64_t>(60 + random.below(30)) / 100);
+      type.offers = {{"", {}, hundredths(on_demand * static_cast<int64_t>(45 + random.below(30)) / 100), 8760}};
+      const uint64_t most = 1 + random.below(12);
+      for (size_t t = 0; t < hours; ++t)
+        type.demand.push_back(static_cast<int64_t>(random.below(most) + (t % 24 > 8 ? most / 2 : 0)));
+    }
+    const auto portfolio = plan_portfolio(types);
+    ASSERT_TRUE(portfolio.ok()) << portfolio.error().message;
+    const double least = solve(program_of(types));
+    EXPECT_LE(portfolio->at_least.to_double(), least * (1 + 1e-9)) << "seed " << kSeed << ", case " << i;
+    EXPECT_GE(portfolio->total.to_double(), least * (1 - 1e-9)) << "seed " << kSeed << ", case " << i;
+    if (least > 0) worst = std::max(worst, portfolio->total.to_double() / least - 1);
+  }
+  EXPECT_LT(worst, 0.01);
 }
 
 /// GPUs requested per hour of the openb trace; a term of 720 hours for 60 % of what it costs on demand, no hourly fee.
