@@ -35,6 +35,7 @@ Status set_duration(Duration& target, std::string_view key, std::string_view val
 Status set(Policy& p, std::string_view key, std::string_view value) {
   if (key == "preempt") return set_flag(p.preempt, key, value);
   if (key == "reclaim") return set_flag(p.reclaim, key, value);
+  if (key == "consolidate") return set_flag(p.consolidate, key, value);
   if (key == "ageing") return set_duration(p.ageing, key, value);
   if (key == "usage-half-life") {
     if (queue_rule(p.order) != QueueRule::kByShare) return invalid("policy setting {}: only fair and stint share by queue", key);
@@ -54,8 +55,10 @@ Status set(Policy& p, std::string_view key, std::string_view value) {
     p.victims = value == "priority" ? VictimOrder::kPriorityYoungest : VictimOrder::kLeastLostWork;
     return {};
   }
-  return invalid("unknown policy setting '{}': use backfill, placement, preempt, reclaim, victims, ageing or usage-half-life",
-                 key);
+  return invalid(
+      "unknown policy setting '{}': use backfill, placement, preempt, reclaim, consolidate, victims, "
+      "ageing or usage-half-life",
+      key);
 }
 
 std::string duration_text(Duration d) {
@@ -91,6 +94,7 @@ std::string to_text(const Policy& p) {
   if (p.placement != base.placement) add("placement", name_of(p.placement));
   flag("preempt", p.preempt, base.preempt);
   flag("reclaim", p.reclaim, base.reclaim);
+  flag("consolidate", p.consolidate, base.consolidate);
   if (p.victims != base.victims) add("victims", p.victims == VictimOrder::kPriorityYoungest ? "priority" : "least-lost-work");
   if (p.ageing != base.ageing) add("ageing", duration_text(p.ageing));
   if (p.usage_half_life != base.usage_half_life && queue_rule(p.order) == QueueRule::kByShare)

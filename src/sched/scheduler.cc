@@ -47,6 +47,8 @@ JobId Scheduler::add(const JobSpec& job) {
   s.specs.push_back(job);
   s.lowest_priority = std::min(s.lowest_priority, job.priority);
   s.highest_priority = std::max(s.highest_priority, job.priority);
+  s.any_movable |= job.preemptible && job.checkpoint.interval != kUnlimited;
+  s.has_parts_of_gpus |= job.request.valid() && s.cluster.amounts(job.request).gpu_milli % kMilli != 0;
   JobRecord& record = s.jobs.emplace_back();
   record.shape = s.shapes.intern(job, s.cluster);
   record.queue = job.queue;
@@ -100,6 +102,10 @@ Instant Scheduler::next_wakeup() const {
   Instant next = s.timers.empty() ? kNever : s.timers.front().at;
   // Ranks of running jobs matter to those that wait.
   if (s.pending.count() > 0 && !s.level_timers.empty()) next = std::min(next, s.level_timers.front().at);
+  for (const ShapeId shape : s.pending.shapes()) {
+    if (shape.index() >= s.moved_for.size() || !s.moved_for[shape.index()].job.valid()) continue;
+    if (const Instant again = s.move_again_at(s.moved_for[shape.index()]); again > s.now) next = std::min(next, again);
+  }
   for (const ShapeId shape : s.pending.shapes()) {
     if (shape.index() >= s.attempted.size() || !s.attempted[shape.index()].job.valid()) continue;
     const Attempted& last = s.attempted[shape.index()];
@@ -168,6 +174,7 @@ void Scheduler::Impl::release(JobId j, TaskState then) {
     cluster.gone(t, then);
   }
   if (r.phase == Phase::kHeld) std::erase(held, j);
+  drop_move(j);
   r.running = r.leaving = r.held = 0;
   ++room_made;
   depart(j);

@@ -19,7 +19,7 @@ void Scheduler::Impl::decide() {
   open.catch_up(cluster);
   do
     start_all();
-  while (preempt());
+  while (consolidate() || preempt());
   grow();
 }
 

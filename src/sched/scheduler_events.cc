@@ -9,7 +9,7 @@ namespace stint::sched {
 void Scheduler::Impl::apply(const Event& e) {
   switch (e.kind) {
     case EventKind::kNodeUp: ++room_made, ++changes, ++fleet_changes; return cluster.set_usable(e.node, true);
-    case EventKind::kNodeDrain: ++fleet_changes; return cluster.set_usable(e.node, false);
+    case EventKind::kNodeDrain: drop_moves_to(e.node), ++fleet_changes; return cluster.set_usable(e.node, false);
     case EventKind::kNodeDown: return lose_node(e.node);
     case EventKind::kSpotNotice: return clear_node(e.node);
     case EventKind::kFinished: return finished(e.job);
@@ -77,12 +77,18 @@ void Scheduler::Impl::task_left(TaskId t) {
   ++room_made;
   ++changes;
   --r.leaving;
-  if (r.leaving + r.running > 0) return;
+  if (r.leaving + r.running == 0) came_off(j);
+}
+
+/// The last of its tasks is gone: it waits, unless it ends here or has room elsewhere.
+void Scheduler::Impl::came_off(JobId j) {
   depart(j);
-  if (r.ends_when_left)
+  if (jobs[j.index()].ends_when_left) {
+    drop_move(j);
     end(j, false);
-  else
+  } else if (!take_kept_room(j)) {
     wait(j);
+  }
 }
 
 void Scheduler::Impl::cancel(JobId j) {
@@ -107,6 +113,7 @@ void Scheduler::Impl::lose_node(NodeId n) {
   ++fleet_changes;
   cluster.set_usable(n, false);
   give_up_held(n);
+  drop_moves_to(n);
   for (const JobId j : jobs_on(n)) {
     JobRecord& r = jobs[j.index()];
     Amounts lost;
@@ -131,11 +138,7 @@ void Scheduler::Impl::after_loss(JobId j) {
     stop_serving(j);
     r.phase = Phase::kLeaving;
   }
-  if (r.phase == Phase::kLeaving && r.leaving == 0) {
-    depart(j);
-    if (r.ends_when_left) return end(j, false);
-    wait(j);
-  }
+  if (r.phase == Phase::kLeaving && r.leaving == 0) came_off(j);
 }
 
 /// The node will be taken away: its jobs save their work and leave, nothing new comes.
@@ -143,6 +146,7 @@ void Scheduler::Impl::clear_node(NodeId n) {
   ++fleet_changes;
   cluster.set_usable(n, false);
   give_up_held(n);
+  drop_moves_to(n);
   for (const JobId j : jobs_on(n))
     if (jobs[j.index()].phase == Phase::kRunning) evict(j, Reason::kSpotNotice, {});
 }
@@ -159,7 +163,9 @@ void Scheduler::Impl::give_up_held(NodeId n) {
 /// Jobs with a task on the node, by id.
 std::vector<JobId> Scheduler::Impl::jobs_on(NodeId n) const {
   std::vector<JobId> found;
-  cluster.for_each_on(n, [&](TaskId t) { found.push_back(cluster.task(t).job); });
+  cluster.for_each_on(n, [&](TaskId t) {
+    if (cluster.task(t).job.valid()) found.push_back(cluster.task(t).job);
+  });
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;

@@ -90,6 +90,12 @@ struct Attempted {
   uint64_t changes = 0;     ///< Impl::changes then
   Instant ripens = kNever;  ///< when the first of those looked at has run for long enough to be stopped
 };
+/// A job that is told to leave for another and has new room already: tasks of no job keep it until it has left.
+struct Move {
+  JobId job;
+  std::vector<TaskId> stand_ins;
+  Amounts amounts;  ///< of all of them; its queue pays for it
+};
 struct VictimSketch {
   std::vector<NodeSketch> nodes;
   std::vector<NodeId> touched;                     ///< nodes that differ from nothing, as they were found
@@ -166,14 +172,19 @@ struct Scheduler::Impl {
   std::vector<Reservation> reservations;       ///< of waiting jobs, first in order first
   std::vector<uint32_t> passed;                ///< by shape: the pass of backfill it was last tried in
   uint32_t pass = 0;
-  uint64_t fleet_changes = 1;           ///< grows when a node comes, goes or is drained
-  std::vector<FleetFit> fits_fleet;     ///< by shape
-  std::vector<uint64_t> failed_at;      ///< by shape: `room_made` when its tasks were last tried in vain
-  uint64_t room_made = 1;               ///< grows whenever something leaves a node or a node comes
-  std::vector<Attempted> attempted;     ///< by shape: the last vain search for victims
-  uint64_t changes = 1;                 ///< grows with everything that may let such a search find something
-  Instant ripens;                       ///< of the search that is going on, see Attempted
-  int32_t lowest_priority = INT32_MAX;  ///< of all jobs ever added
+  uint64_t fleet_changes = 1;                       ///< grows when a node comes, goes or is drained
+  std::vector<FleetFit> fits_fleet;                 ///< by shape
+  std::vector<uint64_t> failed_at;                  ///< by shape: `room_made` when its tasks were last tried in vain
+  uint64_t room_made = 1;                           ///< grows whenever something leaves a node or a node comes
+  std::vector<Attempted> attempted;                 ///< by shape: the last vain search for victims
+  std::vector<Attempted> moved_for;                 ///< by shape: the last vain search for jobs to move
+  std::vector<Move> moves;                          ///< in the order they were decided
+  std::vector<std::vector<TaskId>> idle_stand_ins;  ///< by request: tasks of no job that keep nothing
+  bool any_movable = false;                         ///< has a job ever been added that could be moved?
+  bool has_parts_of_gpus = false;                   ///< and one that asks for less than a whole GPU?
+  uint64_t changes = 1;                             ///< grows with everything that may let such a search find something
+  Instant ripens;                                   ///< of the search that is going on, see Attempted
+  int32_t lowest_priority = INT32_MAX;              ///< of all jobs ever added
   int32_t highest_priority = INT32_MIN;
   Instant now;
 
@@ -196,6 +207,7 @@ struct Scheduler::Impl {
   void cancel(JobId j);
   void lose_node(NodeId n);
   void after_loss(JobId j);
+  void came_off(JobId j);
   void clear_node(NodeId n);
   void give_up_held(NodeId n);
   std::vector<JobId> jobs_on(NodeId n) const;
@@ -266,6 +278,33 @@ struct Scheduler::Impl {
   int32_t room_then(NodeId n) const;
   void rank_running(JobId j);
   void fire_level_timers();
+
+  // scheduler_consolidate.cc
+  bool consolidate();
+  std::optional<ShapeId> pick_scattered() const;
+  bool is_enough_open(ShapeId s) const;
+  bool move_others_for(JobId j);
+  int64_t worth_of_moving(JobId j) const;
+  int64_t loss_by_moving(JobId v) const;
+  bool is_movable(JobId v);
+  Instant move_again_at(const Attempted& last) const;
+  bool find_movers(JobId j, std::span<const JobId> refused);
+  NodeId open_node_for(int32_t gpus);
+  NodeId node_to_clear(int32_t gpus, std::span<const JobId> refused);
+  std::vector<JobId> movable_on(NodeId n, std::span<const JobId> refused);
+  bool find_movers_in_detail(JobId j, std::span<const JobId> refused);
+  std::vector<NodeId> emptiest_nodes(RequestId r) const;
+  void withhold_for_others(JobId j);
+  void leave(JobId v);
+  std::optional<JobId> without_new_room(JobId j, bool plain);
+  void carry_out_moves(JobId j, bool plain);
+  bool promise_room(JobId j, bool plain);
+  std::vector<TaskId> take_stand_ins(JobId v);
+  void give_back_stand_ins(std::span<const TaskId> stand_ins);
+  bool place_stand_ins(std::span<const TaskId> stand_ins);
+  bool take_kept_room(JobId v);
+  void drop_move(JobId v);
+  void drop_moves_to(NodeId n);
 
   // scheduler_backfill.cc
   void start_with_reservations();

@@ -29,7 +29,7 @@ std::optional<Place> Scheduler::Impl::pick_place(const Cluster& c, RequestId r, 
     const auto spot = scores.best(c.free(), r, *shape, c.eligible(r));
     std::optional<Place> place = spot ? c.fit(r, spot->node, room) : std::nullopt;
     // Where room is promised to others, the scores' GPUs may be theirs.
-    if (place && held.empty()) place->gpus = spot->gpus;
+    if (place && held.empty() && moves.empty()) place->gpus = spot->gpus;
     if (place) return place;
   }
   return pick_by_rules(c, r, room, unclaimed(scope), {});

@@ -1,0 +1,452 @@
+// Consolidation: a job for which enough GPUs are free, but scattered, gets them in one piece: a few running jobs move.
+//
+// A transaction: who has to leave is found on paper, then tried on the cluster: with them gone the waiting job must fit,
+// and each of them must fit elsewhere on room that is free at once. Only then are they told to leave. The waiting job is
+// promised what they free; for each of those that move, stand-ins (tasks of no job) keep its new room until it has left and
+// takes their places. Its queue goes on paying for it meanwhile.
+// Who moves: the cheapest, by work since the last checkpoint plus restart, in GPU-seconds; of whole GPUs the cheapest set of a
+// node exactly. Only jobs that save their work, and none that has started lately or has its minimum run time before it: so
+// nobody is moved to and fro, and most of everybody's time is work.
+// What it may cost: not more than the waiting job has lost by waiting, nor than it would still lose where its start is known.
+// As when to buy skis one could go on renting: what is paid is at most twice what knowing the future would have paid.
+// Source for the rule: Karlin et al. 1988, competitive snoopy caching (rent or buy).
+#include <algorithm>
+#include <tuple>
+
+#include "sched/scheduler_impl.h"
+
+namespace stint::sched {
+namespace {
+
+constexpr Duration kPause = Duration::minutes(5);     // between two searches for one shape, whatever changes
+constexpr Duration kSettled = Duration::minutes(10);  // nobody moves sooner after a start …
+constexpr int64_t kSettledPerRestart = 5;             // … nor before so many restarts' worth of work
+constexpr size_t kMostNodes = 64;                     // looked at per task to be placed, the emptiest first
+constexpr size_t kMostNodesInDetail = 24;
+constexpr size_t kMostMoves = 16;
+constexpr int kMostRefusals = 4;  // searches without those that would have had nowhere to go
+
+/// One job that could leave a node.
+struct Mover {
+  JobId job;
+  int32_t gpus = 0;  ///< on the node
+  int64_t loss = 0;  ///< GPU-seconds
+};
+
+/// The cheapest of `movers` that together give back at least `missing` GPUs; of equals those named first.
+/// @return the cost; none when all of them together do not suffice. `chosen` gets their indexes.
+std::optional<int64_t> cheapest_set(std::span<const Mover> movers, int32_t missing, std::vector<size_t>& chosen) {
+  struct Way {
+    int64_t loss = 0;
+    uint64_t members = 0;
+  };
+  std::vector<std::optional<Way>> by_gpus(static_cast<size_t>(missing) + 1);  // giving back so many, or more
+  by_gpus[0] = Way{};
+  for (size_t m = 0; m < std::min<size_t>(movers.size(), 64); ++m) {
+    for (size_t g = by_gpus.size(); g-- > 1;) {
+      const auto& before = by_gpus[g - std::min(g, static_cast<size_t>(movers[m].gpus))];
+      if (!before || (by_gpus[g] && by_gpus[g]->loss <= before->loss + movers[m].loss)) continue;
+      by_gpus[g] = Way{before->loss + movers[m].loss, before->members | uint64_t{1} << m};
+    }
+  }
+  if (!by_gpus.back()) return std::nullopt;
+  chosen.clear();
+  for (uint64_t left = by_gpus.back()->members; left != 0; left &= left - 1)
+    chosen.push_back(static_cast<size_t>(__builtin_ctzll(left)));
+  return by_gpus.back()->loss;
+}
+
+}  // namespace
+
+/// Tries the heads of the shapes that do not fit. @return true when something was decided, or found to be in vain.
+bool Scheduler::Impl::consolidate() {
+  if (!policy.consolidate || !any_movable || pending.count() == 0) return false;
+  moved_for.resize(shapes.size());
+  const std::optional<ShapeId> s = pick_scattered();
+  if (!s) return false;
+  const JobId j = pending.head(*s)->job;
+  if (close_if_limited(j)) return true;
+  ripens = kNever;
+  if (tasks_within_limits(j) < specs[j.index()].tasks || !move_others_for(j))
+    moved_for[s->index()] = {.job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens};
+  return true;
+}
+
+/// When the search is worth repeating: a while after it, if something has changed, or when a job may move that had not run
+/// for long enough; kNever = not as things stand.
+Instant Scheduler::Impl::move_again_at(const Attempted& last) const {
+  const Instant soonest = last.at + kPause;
+  return last.changes != changes ? soonest : std::max(soonest, last.ripens);
+}
+
+/// The shape whose head goes first of those that do not fit on what is open though that is enough, and that were not just
+/// tried in vain. Where the first in line blocks the others, only that one.
+std::optional<ShapeId> Scheduler::Impl::pick_scattered() const {
+  const bool first_only = blocks_at_head(policy.order);
+  const auto is_scattered = [&](ShapeId s, const Waiting& head) {
+    const Attempted& last = moved_for[s.index()];
+    const bool in_vain = last.job == head.job || !(head.rank < last.rank);
+    if (last.job.valid() && in_vain && move_again_at(last) > now) return false;
+    return !fits(s) && shapes[s].total.gpu_milli > 0 && (!shapes[s].plain || has_parts_of_gpus || is_enough_open(s));
+  };
+  std::optional<ShapeId> best;
+  for (const ShapeId s : pending.shapes()) {
+    const std::optional<Waiting> head = pending.head(s);
+    if (!head || (!first_only && !is_scattered(s, *head))) continue;
+    if (!best || pending.head_before(queues, s, *best)) best = s;
+  }
+  return best && (!first_only || is_scattered(*best, *pending.head(*best))) ? best : std::nullopt;
+}
+
+/// Are so many GPUs free and promised to nobody, on all nodes together? Parts of GPUs only count for those who ask for them.
+bool Scheduler::Impl::is_enough_open(ShapeId s) const {
+  int64_t milli = 0;
+  if (!shapes[s].plain || has_parts_of_gpus) {
+    for (uint32_t n = 0; n < cluster.node_count(); ++n)
+      if (cluster.free()[NodeId(n)].usable)
+        milli += std::min(cluster.free()[NodeId(n)].milli_free, cluster.coming()[NodeId(n)].milli_free);
+  } else {
+    const NodeBuckets::Counts& counts = open.buckets().counts();
+    for (size_t c = 0; c < counts.size(); ++c)
+      milli += int64_t{kMilli} * static_cast<int64_t>(c) * counts[c];
+  }
+  return milli >= shapes[s].total.gpu_milli;
+}
+
+bool Scheduler::Impl::move_others_for(JobId j) {
+  if (!is_enough_open(jobs[j.index()].shape)) return false;
+  const int64_t most = worth_of_moving(j);
+  std::vector<JobId> refused;
+  for (int attempt = 0; attempt < kMostRefusals; ++attempt) {
+    sketch.begin(cluster.node_count());
+    const bool plain = shapes[jobs[j.index()].shape].plain && find_movers(j, refused);
+    if (!plain && !find_movers_in_detail(j, refused)) return false;
+    int64_t loss = 0;
+    for (const Victim& v : sketch.victims)
+      loss += loss_by_moving(v.job);
+    if (loss > most) ripens = now;  // the longer it waits, the more it may cost
+    if (loss > most || sketch.victims.size() > kMostMoves) return false;
+    const std::optional<JobId> homeless = without_new_room(j, plain);
+    if (!homeless) {
+      carry_out_moves(j, plain);
+      return true;
+    }
+    if (!homeless->valid()) return false;
+    refused.push_back(*homeless);
+  }
+  return false;
+}
+
+/// In GPU-seconds: what waiting has cost the job so far, or what it still would, where that is known and less.
+int64_t Scheduler::Impl::worth_of_moving(JobId j) const {
+  const JobRecord& r = jobs[j.index()];
+  Duration waits = now - r.submitted - r.served;
+  for (const Reservation& reserved : reservations)
+    if (reserved.job == j) waits = std::min(waits, reserved.at - now);
+  return shapes[r.shape].total.gpu_milli * waits.whole_seconds() / kMilli;
+}
+
+int64_t Scheduler::Impl::loss_by_moving(JobId v) const {
+  const JobRecord& r = jobs[v.index()];
+  const Duration lost = now - r.saved + specs[v.index()].checkpoint.restart;
+  return cluster.amounts(specs[v.index()].request).gpu_milli * r.running * lost.whole_seconds() / kMilli;
+}
+
+/// One that only has to run for longer first is noted in `ripens`.
+bool Scheduler::Impl::is_movable(JobId v) {
+  const JobSpec& spec = specs[v.index()];
+  const JobRecord& r = jobs[v.index()];
+  if (r.phase != Phase::kRunning || !spec.preemptible || spec.gang.valid() || spec.checkpoint.interval == kUnlimited)
+    return false;
+  const Instant settled = r.started + std::max({spec.min_runtime, kSettled, spec.checkpoint.restart * kSettledPerRestart});
+  if (settled > now) ripens = std::min(ripens, settled);
+  return settled <= now;
+}
+
+/// Whole GPUs only: a node for each task in placing order; where none has room, the one that is cleared most cheaply.
+bool Scheduler::Impl::find_movers(JobId j, std::span<const JobId> refused) {
+  const Shape& shape = shapes[jobs[j.index()].shape];
+  NodeBuckets::Counts counts = open.buckets().counts();
+  for (const Reservation& other : reservations)
+    for (const Claim& claim : other.claims)
+      if (other.job != j) claim_room(claim.node, claim.gpus, counts);
+  for (const ShapePart& part : shape.parts) {
+    for (int32_t i = 0; i < part.tasks; ++i) {
+      NodeId chosen = open_node_for(part.gpus);
+      if (!chosen.valid()) chosen = node_to_clear(part.gpus, refused);
+      if (!chosen.valid()) return false;
+      sketch.at(chosen).claimed += part.gpus;
+      sketch.chosen.emplace_back(chosen, part.gpus);
+    }
+  }
+  // One that left several nodes may have made another's leaving unnecessary.
+  for (size_t v = sketch.victims.size(); v-- > 0;)
+    if (!is_needed(sketch.victims[v].job)) sketch.victims.erase(sketch.victims.begin() + static_cast<ptrdiff_t>(v));
+  return !sketch.victims.empty();
+}
+
+/// A node with so many GPUs that nobody holds or claims, or that those found so far will leave; the fullest first.
+NodeId Scheduler::Impl::open_node_for(int32_t gpus) {
+  NodeId found;
+  open.buckets().for_each_from(gpus, [&](NodeId n) {
+    if (room_then(n) >= gpus) found = n;
+    return !found.valid();
+  });
+  for (size_t k = 0; k < sketch.touched.size() && !found.valid(); ++k)
+    if (room_then(sketch.touched[k]) >= gpus) found = sketch.touched[k];
+  return found;
+}
+
+/// Of the emptiest nodes that one that loses least when `gpus` are free on it; its movers join the victims.
+NodeId Scheduler::Impl::node_to_clear(int32_t gpus, std::span<const JobId> refused) {
+  NodeId best;
+  int64_t best_loss = 0;
+  std::vector<JobId> best_movers;
+  std::vector<Mover> movers;
+  std::vector<size_t> chosen;
+  size_t looked_at = 0;
+  for (int32_t count = gpus - 1; count >= 0 && looked_at < kMostNodes; --count) {
+    open.buckets().for_each_from(count, [&](NodeId n) {
+      if (open.buckets().at(n) != count || ++looked_at > kMostNodes) return false;
+      movers.clear();
+      for (const JobId v : movable_on(n, refused)) {
+        if (!shapes[jobs[v.index()].shape].plain) continue;
+        int32_t here = 0;
+        for (const Task& task : tasks_of(v))
+          if (task.state == TaskState::kRunning && task.place.node == n) here += __builtin_popcountll(task.place.gpus);
+        movers.push_back({.job = v, .gpus = here, .loss = loss_by_moving(v)});
+      }
+      const std::optional<int64_t> loss = cheapest_set(movers, std::max(0, gpus - room_then(n)), chosen);
+      if (!loss || (best.valid() && best_loss <= *loss)) return true;
+      best = n;
+      best_loss = *loss;
+      best_movers.clear();
+      for (const size_t m : chosen)
+        best_movers.push_back(movers[m].job);
+      return true;
+    });
+  }
+  for (const JobId v : best_movers) {
+    sketch.victims.push_back({.job = v, .reason = Reason::kConsolidation});
+    for (const Task& task : tasks_of(v))
+      if (task.state == TaskState::kRunning) sketch.at(task.place.node).leaves += __builtin_popcountll(task.place.gpus);
+  }
+  return best;
+}
+
+/// Jobs on the node that may move and were not chosen or refused, by id.
+std::vector<JobId> Scheduler::Impl::movable_on(NodeId n, std::span<const JobId> refused) {
+  std::vector<JobId> found = jobs_on(n);
+  std::erase_if(found, [&](JobId v) {
+    return !is_movable(v) || std::ranges::find(refused, v) != refused.end() ||
+           std::ranges::find(sketch.victims, v, &Victim::job) != sketch.victims.end();
+  });
+  return found;
+}
+
+/// Parts of GPUs, CPU, memory, MIG, topology: by trying it on the cluster. A single task looks for the node that is cleared
+/// most cheaply; several clear one node after the other until all of them fit.
+bool Scheduler::Impl::find_movers_in_detail(JobId j, std::span<const JobId> refused) {
+  sketch.begin(cluster.node_count());
+  const JobSpec& spec = specs[j.index()];
+  const RequestId request = cluster.task(first_task(j)).request;
+  const bool single = spec.tasks == 1;
+  withhold_for_others(j);
+  std::vector<Victim> best, so_far;
+  int64_t best_loss = 0;
+  for (const NodeId n : emptiest_nodes(request)) {
+    if (open.withheld(n) > 0) continue;
+    std::vector<JobId> movers = movable_on(n, refused);
+    std::ranges::stable_sort(movers, {}, [&](JobId v) { return loss_by_moving(v); });
+    if (single) so_far.clear();
+    int64_t loss = 0;
+    bool fits_then = false;
+    const Attempt trial(cluster);
+    for (const JobId v : movers) {
+      if (fits_then) break;
+      if (std::ranges::find(so_far, v, &Victim::job) != so_far.end()) continue;
+      so_far.push_back({.job = v, .reason = Reason::kConsolidation});
+      loss += loss_by_moving(v);
+      if (!single) continue;
+      leave(v);
+      fits_then = cluster.fit(request, n, Room::kComing).has_value();
+    }
+    if (!single) fits_then = !so_far.empty() && fits_without(j, so_far);
+    if (!fits_then || (!best.empty() && best_loss <= loss)) continue;
+    best = so_far;
+    best_loss = loss;
+    if (!single) break;
+  }
+  // The dearest may stay if the job fits without their leaving.
+  std::ranges::stable_sort(best, {}, [&](const Victim& v) { return loss_by_moving(v.job); });
+  for (size_t v = best.size(); v-- > 0;) {
+    std::vector<Victim> fewer = best;
+    fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(v));
+    if (fits_without(j, fewer)) best = std::move(fewer);
+  }
+  open.release(cluster);
+  sketch.victims = std::move(best);
+  return !sketch.victims.empty();
+}
+
+/// Nodes the request could run on, those with most GPU time free first; a bounded number.
+std::vector<NodeId> Scheduler::Impl::emptiest_nodes(RequestId r) const {
+  std::vector<NodeId> nodes;
+  for (uint32_t n = 0; n < cluster.node_count(); ++n)
+    if (cluster.coming()[NodeId(n)].usable && cluster.is_eligible(r, NodeId(n))) nodes.push_back(NodeId(n));
+  const auto by_free = [&](NodeId a, NodeId b) {
+    return std::tuple(-cluster.coming()[a].milli_free, a) < std::tuple(-cluster.coming()[b].milli_free, b);
+  };
+  const size_t most = std::min(nodes.size(), kMostNodesInDetail);
+  std::partial_sort(nodes.begin(), nodes.begin() + static_cast<ptrdiff_t>(most), nodes.end(), by_free);
+  nodes.resize(most);
+  return nodes;
+}
+
+/// Until open.release(): what others have reserved does not count as open.
+void Scheduler::Impl::withhold_for_others(JobId j) {
+  for (const Reservation& other : reservations)
+    for (const Claim& claim : other.claims)
+      if (other.job != j) withhold(claim);
+}
+
+void Scheduler::Impl::leave(JobId v) {
+  for (TaskId t = first_task(v); t != end_task(v); t = next(t))
+    if (cluster.task(t).state == TaskState::kRunning) cluster.leave(t);
+}
+
+/// Tries it all on the cluster. @return none when each of those that move has new room; the first that has none; or no job,
+/// when the waiting one does not fit.
+std::optional<JobId> Scheduler::Impl::without_new_room(JobId j, bool plain) {
+  std::vector<std::vector<TaskId>> stand_in;  // made before the trial: it cannot take back what is added
+  for (const Victim& v : sketch.victims)
+    stand_in.push_back(take_stand_ins(v.job));
+  std::optional<JobId> homeless;
+  {
+    const Attempt trial(cluster);
+    for (const Victim& v : sketch.victims)
+      leave(v.job);
+    if (!promise_room(j, plain)) homeless = JobId();
+    withhold_for_others(j);
+    for (size_t v = 0; v < stand_in.size() && !homeless; ++v)
+      if (!place_stand_ins(stand_in[v])) homeless = sketch.victims[v].job;
+    open.release(cluster);
+  }
+  open.catch_up(cluster);
+  for (const std::vector<TaskId>& tasks : stand_in)
+    give_back_stand_ins(tasks);
+  return homeless;
+}
+
+/// The same in earnest.
+void Scheduler::Impl::carry_out_moves(JobId j, bool plain) {
+  begin_to_hold(j);
+  for (const Victim& v : sketch.victims)
+    evict(v.job, v.reason, j);
+  CHECK(promise_room(j, plain), "job {} does not fit although others move for it", j.index());
+  finish_holding(j);
+  withhold_for_others(j);
+  for (const Victim& v : sketch.victims) {
+    Move& move = moves.emplace_back(Move{.job = v.job, .stand_ins = take_stand_ins(v.job), .amounts = {}});
+    CHECK(place_stand_ins(move.stand_ins), "job {} moves and has nowhere to go", v.job.index());
+    add_to(move.amounts, cluster.amounts(specs[v.job.index()].request), static_cast<int64_t>(move.stand_ins.size()));
+    charge(v.job, move.amounts, 1);
+  }
+  open.release(cluster);
+}
+
+/// Nominates the tasks of `j`: a plain job where the search on paper has put them.
+bool Scheduler::Impl::promise_room(JobId j, bool plain) {
+  bool fits_then = true;
+  if (plain) {
+    const Shape& shape = shapes[jobs[j.index()].shape];
+    for (size_t i = 0; i < shape.order.size() && fits_then; ++i) {
+      const TaskId t(first_task(j).index() + static_cast<uint32_t>(shape.order[i]));
+      const std::optional<Place> place = cluster.fit(cluster.task(t).request, sketch.chosen[i].first, Room::kComing);
+      fits_then = place.has_value();
+      if (fits_then) cluster.nominate(t, *place);
+    }
+  } else {
+    withhold_for_others(j);
+    fits_then = nominate_in_detail(j);
+    open.release(cluster);
+  }
+  open.catch_up(cluster);
+  return fits_then;
+}
+
+// ---- stand-ins -------------------------------------------------------------------------------------------------------
+
+/// As many tasks of no job as `v` has running (or leaving) ones, asking for the same.
+std::vector<TaskId> Scheduler::Impl::take_stand_ins(JobId v) {
+  const RequestId request = specs[v.index()].request;
+  if (idle_stand_ins.size() <= request.index()) idle_stand_ins.resize(request.index() + size_t{1});
+  std::vector<TaskId>& idle = idle_stand_ins[request.index()];
+  std::vector<TaskId> taken;
+  for (int32_t i = jobs[v.index()].running + jobs[v.index()].leaving; i > 0; --i) {
+    taken.push_back(idle.empty() ? cluster.add_task(JobId(), request) : idle.back());
+    if (!idle.empty()) idle.pop_back();
+  }
+  return taken;
+}
+
+void Scheduler::Impl::give_back_stand_ins(std::span<const TaskId> stand_ins) {
+  for (const TaskId t : stand_ins) {
+    if (cluster.task(t).on_node()) cluster.gone(t, TaskState::kPending);
+    idle_stand_ins[cluster.task(t).request.index()].push_back(t);
+  }
+}
+
+/// On room that is free now, promised to nobody and reserved by nobody. @return false when there is none for one of them.
+bool Scheduler::Impl::place_stand_ins(std::span<const TaskId> stand_ins) {
+  for (const TaskId t : stand_ins) {
+    const RequestId request = cluster.task(t).request;
+    std::optional<Place> place = pick_by_rules(cluster, request, Room::kFree, unclaimed({}), {});
+    if (!place) return false;
+    cluster.nominate(t, *place);
+    open.catch_up(cluster);
+  }
+  return true;
+}
+
+/// `v` has left: the room kept for it is its own now. @return false when none was kept.
+bool Scheduler::Impl::take_kept_room(JobId v) {
+  const auto move = std::ranges::find(moves, v, &Move::job);
+  if (move == moves.end()) return false;
+  JobRecord& r = jobs[v.index()];
+  r.phase = Phase::kHeld;
+  arrive(v);
+  TaskId t = first_task(v);
+  for (const TaskId stand_in : move->stand_ins) {
+    const Place place = cluster.task(stand_in).place;
+    cluster.gone(stand_in, TaskState::kPending);
+    cluster.nominate(t, place);
+    t = next(t);
+    ++r.held;
+  }
+  held.push_back(v);
+  give_back_stand_ins(move->stand_ins);
+  moves.erase(move);
+  return true;
+}
+
+/// No room is kept for it any longer, if any was.
+void Scheduler::Impl::drop_move(JobId v) {
+  const auto move = std::ranges::find(moves, v, &Move::job);
+  if (move == moves.end()) return;
+  give_back_stand_ins(move->stand_ins);
+  ++room_made;
+  charge(v, move->amounts, -1);
+  moves.erase(move);
+}
+
+/// The node takes nobody: those who were to move there wait like others when they have left.
+void Scheduler::Impl::drop_moves_to(NodeId n) {
+  const auto goes_there = [&](const Move& move) {
+    return std::ranges::any_of(move.stand_ins, [&](TaskId t) { return cluster.task(t).place.node == n; });
+  };
+  for (auto move = std::ranges::find_if(moves, goes_there); move != moves.end(); move = std::ranges::find_if(moves, goes_there))
+    drop_move(move->job);
+}
+
+}  // namespace stint::sched
