@@ -220,11 +220,9 @@ Result<bool> CsvReader::finish() {
   size_t end = carry_.size();
   if (state_ == State::kFieldStart)
     field_begin_ = end;
-  else if (state_ == State::kQuoteSeen)
-    end -= 1;
   else if (state_ == State::kQuoteThenCr)
     end -= 2;
-  else if (end > field_begin_ && carry_[end - 1] == '\r')
+  else if (state_ == State::kQuoteSeen || (end > field_begin_ && carry_[end - 1] == '\r'))
     end -= 1;
   end_field(end);
   publish(carry_);

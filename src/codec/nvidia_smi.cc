@@ -20,8 +20,8 @@ struct ColumnName {
   std::string_view name;
   Role role;
   Metric metric = Metric::kUtilization;
-  std::string_view unit = {};  ///< as the tool writes it
-  double factor = 1;           ///< from that unit to the metric's; for kReason the bit (nvml.h, nvmlClocksEventReason…)
+  std::string_view unit;  ///< as the tool writes it
+  double factor = 1;      ///< from that unit to the metric's; for kReason the bit (nvml.h, nvmlClocksEventReason…)
 };
 
 constexpr double kMebibyte = 1 << 20;
@@ -101,6 +101,7 @@ constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
 /// A measuring cell. @return none when it is no number in `unit`; NaN when it is absent.
 std::optional<double> parse_cell(std::string_view cell, std::string_view unit) {
   double value = 0;
+  // A separator follows every cell, so reading ends there.  NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage)
   const char* const end = cell.empty() ? nullptr : read_decimal(cell.data(), value);
   if (end == nullptr) return is_absent(cell) ? std::optional(kAbsent) : std::nullopt;
   const std::string_view rest = trim(cell.substr(static_cast<size_t>(end - cell.data())));

@@ -110,7 +110,7 @@ class OpencostImporter final : public Importer {
     dom::object window;
     if (text.empty() && allocation["window"].get(window) == simdjson::SUCCESS) text = text_of(window, key);
     if (text.empty()) return invalid("{}: no time", key);
-    const auto parsed = parse_instant(text, options_.zoneless);
+    auto parsed = parse_instant(text, options_.zoneless);
     if (!parsed.ok()) return invalid("{}: '{}' is no time", key, excerpt(text));
     return parsed;
   }

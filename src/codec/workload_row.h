@@ -36,7 +36,7 @@ class WorkloadRow {
   Bytes size(std::string_view column);
   bool flag(std::string_view column, bool fallback);
   void wrong(std::string_view column, std::string_view expected);
-  [[nodiscard]] const Status& status() const { return status_; }
+  [[nodiscard]] Status status() const { return status_; }
 
  private:
   const CsvRecord& record_;

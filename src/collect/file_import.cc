@@ -1,5 +1,7 @@
 #include "collect/file_import.h"
 
+#include <utility>
+
 #include "base/text.h"
 #include "collect/tar.h"
 #include "host/file.h"
@@ -50,7 +52,7 @@ class Feeder {
   Status decide() {
     shape_ = is_tar(head_) ? Shape::kArchive : Shape::kPlain;
     if (shape_ == Shape::kPlain) importer_ = format_.create(options_, sink_);
-    const std::string head = std::move(head_);
+    const std::string head = std::exchange(head_, {});
     return feed(head);
   }
 

@@ -95,7 +95,7 @@ class Poster {
         else
           matcher_.saw_untied(line);
       }
-      if (providers_.empty() || *last_provider != line.provider) last_provider = &*providers_.insert(line.provider).first;
+      if (last_provider == nullptr || *last_provider != line.provider) last_provider = &*providers_.insert(line.provider).first;
       add_line(*cut, node, false);
       const Money amount = out_.line_amounts.back();
       if (!amount.is_zero()) sums.try_emplace(amount.currency(), Money::nanos(0, amount.currency())).first->second += amount;

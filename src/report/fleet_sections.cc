@@ -102,7 +102,7 @@ Html quality_table(const AuditReport& report) {
   HtmlTable table({{"telemetry"}, {"instances", Align::kRight}, {"GPUs", Align::kRight}, {"a month", Align::kRight}});
   for (size_t q = sums.size(); q-- > 0;) {
     if (sums[q].nodes == 0) continue;
-    const auto quality = static_cast<TelemetryQuality>(q);
+    const auto quality = static_cast<TelemetryQuality>(q);  // NOLINT(clang-analyzer-optin.core.EnumCastOutOfRange): as many sums
     table.add_row({badge(name_of(quality), tone_of(quality)), Html::text(grouped(static_cast<double>(sums[q].nodes))),
                    Html::text(grouped(static_cast<double>(sums[q].gpus))), Html::text(amount(sums[q].cost))});
   }
