@@ -18,6 +18,7 @@
 #include "cli/replay.h"
 #include "codec/spot_trace.h"
 #include "host/file.h"
+#include "sched/spot_stint_policy.h"
 #include "sim/spot_optimum.h"
 #include "sim/spot_replay.h"
 
@@ -181,13 +182,17 @@ Outcome run_policy(const SpotInput& in, const SpotOptions& options, const Policy
   });
 }
 
+double price_ratio(const sim::SpotPrices& prices) {
+  return prices.spot.per_hour().to_double() / prices.on_demand.per_hour().to_double();
+}
+
 Result<Outcome> run_chosen(const SpotInput& in, const SpotOptions& options) {
   if (options.policy == "greedy") return run_policy(in, options, sched::GreedySpot(in.task));
   if (options.policy == "uniform-progress") return run_policy(in, options, sched::UniformProgressSpot(in.task));
+  if (options.policy == "stint") return run_policy(in, options, sched::StintSpot(in.task, price_ratio(in.prices)));
   TRY_ASSIGN(const sim::SpotOptimum optimum, sim::SpotOptimum::create(in.task, in.prices));
-  return run_windows(in, options, [&] {
-    return [own = optimum](std::span<const uint8_t> available) mutable { return own.solve(available); };
-  });
+  return run_windows(
+      in, options, [&] { return [own = optimum](std::span<const uint8_t> available) mutable { return own.solve(available); }; });
 }
 
 struct Summary {
@@ -264,7 +269,9 @@ void add_replay_spot_command(CLI::App& replay, Action& action) {
   auto options = std::make_shared<SpotOptions>();
   CLI::App* command = replay.add_subcommand("spot", "A task with a deadline on recorded spot capacity: what does a policy cost?");
   command->add_option("--traces", options->traces, "recorded capacity (JSON, may be .gz), or folders of such files")->required();
-  command->add_option("--windows", options->windows, "the stretches to replay: trace,sample,start_tick,length_ticks (CSV, may be .gz)")
+  command
+      ->add_option("--windows", options->windows,
+                   "the stretches to replay: trace,sample,start_tick,length_ticks (CSV, may be .gz)")
       ->required();
   command->add_option("--task-hours", options->task_hours, "work, in hours of an instance")->required();
   command->add_option("--deadline-hours", options->deadline_hours, "hours from the beginning of a window")->required();
@@ -274,7 +281,7 @@ void add_replay_spot_command(CLI::App& replay, Action& action) {
   command->add_option("--spot", options->spot, "price per hour")->required();
   command->add_option("--policy", options->policy, "how capacity is chosen; optimal knows the future")
       ->required()
-      ->check(CLI::IsMember({"greedy", "uniform-progress", "optimal"}));
+      ->check(CLI::IsMember({"greedy", "uniform-progress", "optimal", "stint"}));
   command->add_option("--per-window", options->per_window, "write the cost of each window there (CSV)");
   command->add_option("--threads", options->threads, "windows replayed at a time; 0 = as many as there are cores");
   command->add_flag("--json", options->json, "as JSON");

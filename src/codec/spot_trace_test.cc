@@ -16,7 +16,8 @@ std::string trace_error(std::string_view text) {
 
 TEST(SpotTrace, ReadsAvailabilityAndPassesOverTheRest) {
   const auto trace = read_spot_trace(R"({"prices": [0.9, {"x": [1]}], "metadata": {"zone": "a", "gap_seconds": 6e2},
-  "data": [1, 0, 4 , 0]})", "a/us-west-2a_v100_1.json.gz");
+  "data": [1, 0, 4 , 0]})",
+                                     "a/us-west-2a_v100_1.json.gz");
   ASSERT_TRUE(trace.ok()) << trace.error().message;
   EXPECT_EQ(trace->name, "us-west-2a_v100_1");
   EXPECT_EQ(trace->tick_s, 600);
@@ -31,8 +32,10 @@ TEST(SpotTrace, NamesComeFromFiles) {
 
 TEST(SpotTrace, SaysWhereATraceIsWrong) {
   EXPECT_THAT(trace_error(""), HasSubstr("t.json:1: expected an object"));
-  EXPECT_THAT(trace_error("{\"metadata\": {\"gap_seconds\": 600},\n\"data\": [1,\n-1]}"), HasSubstr("t.json:3: data: expected a whole"));
-  EXPECT_THAT(trace_error("{\"metadata\": {\"gap_seconds\": 0.5}, \"data\": []}"), HasSubstr("gap_seconds: expected a whole number"));
+  EXPECT_THAT(trace_error("{\"metadata\": {\"gap_seconds\": 600},\n\"data\": [1,\n-1]}"),
+              HasSubstr("t.json:3: data: expected a whole"));
+  EXPECT_THAT(trace_error("{\"metadata\": {\"gap_seconds\": 0.5}, \"data\": []}"),
+              HasSubstr("gap_seconds: expected a whole number"));
   EXPECT_THAT(trace_error("{\"metadata\": {\"gap_seconds\": 600}, \"data\": [1 0]}"), HasSubstr("expected a comma"));
   EXPECT_THAT(trace_error("{\"metadata\": {\"gap_seconds\": 600}, \"data\": [1, 0"), HasSubstr("expected a comma"));
   EXPECT_THAT(trace_error("{\"metadata\": {\"gap_seconds\": 600}, \"data\": [1, true]}"), HasSubstr("at `true"));

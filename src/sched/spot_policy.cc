@@ -10,8 +10,10 @@ Status SpotTask::check() const {
   if (changeover_s < 0 || changeover_s > kMost) return invalid("a changeover of {} s: expected 0 s to ten years", changeover_s);
   const int64_t ticks = deadline_s / tick_s;
   if (work_s + changeover_s > ticks * tick_s)
-    return invalid("{} s of work and a changeover of {} s do not fit the {} ticks of {} s before the deadline: even on-demand "
-                   "from the beginning would miss it", work_s, changeover_s, ticks, tick_s);
+    return invalid(
+        "{} s of work and a changeover of {} s do not fit the {} ticks of {} s before the deadline: even on-demand "
+        "from the beginning would miss it",
+        work_s, changeover_s, ticks, tick_s);
   return {};
 }
 

@@ -25,7 +25,8 @@ TEST(SpotPolicy, GreedyWaitsUntilTwoChangeoversCannotBeSpared) {
 TEST(SpotPolicy, SpotThatRunsStaysWhileItLasts) {
   const GreedySpot greedy(kTask);
   EXPECT_EQ(greedy.choose(moment(5'400, 36'000, SpotTake::kSpot, true)), SpotTake::kSpot);
-  EXPECT_EQ(greedy.choose(moment(6'600, 36'000, SpotTake::kSpot, true)), SpotTake::kSpot) << "0 to spare, but past its changeover";
+  EXPECT_EQ(greedy.choose(moment(6'600, 36'000, SpotTake::kSpot, true)), SpotTake::kSpot)
+      << "0 to spare, but past its changeover";
   SpotMoment loading = moment(6'600, 36'000, SpotTake::kSpot, true);
   loading.changeover_left_s = 120;
   EXPECT_EQ(greedy.choose(loading), SpotTake::kOnDemand);

@@ -19,8 +19,10 @@ Result<SpotOptimum> SpotOptimum::create(const sched::SpotTask& task, const SpotP
   const int64_t ticks = task.deadline_s / task.tick_s;
   const int64_t most_lost = (ticks * task.tick_s - task.work_s) / step_s;
   if (most_lost + (task.tick_s + task.changeover_s) / step_s > kMostSteps)
-    return invalid("the optimum needs {} states a tick, more than {}: tick, changeover and work have only {} s as common measure; "
-                   "round them", most_lost, kMostSteps, step_s);
+    return invalid(
+        "the optimum needs {} states a tick, more than {}: tick, changeover and work have only {} s as common measure; "
+        "round them",
+        most_lost, kMostSteps, step_s);
   const int64_t on_demand = prices.on_demand.per_hour().count_nanos();
   const int64_t spot = prices.spot.per_hour().count_nanos();
   const int64_t dearest = kMostCost / (ticks + 1) / (ticks + 1);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/prng.h"
+#include "sched/spot_stint_policy.h"
 #include "sim/spot_optimum.h"
 
 namespace stint::sim {
@@ -74,7 +75,8 @@ TEST(SpotReplay, AChangeoverIsPaidAndDoesNoWork) {
 TEST(SpotReplay, AChangeoverCutShortBeginsAnew) {
   const SpotTask task{.tick_s = 600, .work_s = 480, .deadline_s = 6000, .changeover_s = 720};
   EXPECT_EQ(follow(task, "s.ssssssss", "ssss"), (SpotRun{.on_demand_ticks = 0, .spot_ticks = 3, .ticks = 4}));
-  EXPECT_EQ(follow(task, "ssssssssss", "sdd"), (SpotRun{.on_demand_ticks = 2, .spot_ticks = 1, .ticks = 3})) << "so does a change";
+  EXPECT_EQ(follow(task, "ssssssssss", "sdd"), (SpotRun{.on_demand_ticks = 2, .spot_ticks = 1, .ticks = 3}))
+      << "so does a change";
   EXPECT_EQ(follow(task, "ssssssssss", "s.ss"), (SpotRun{.on_demand_ticks = 0, .spot_ticks = 3, .ticks = 4})) << "and a pause";
 }
 
@@ -89,6 +91,68 @@ TEST(SpotReplay, WorkNotDoneAtTheDeadlineIsMissed) {
 TEST(SpotReplay, TheRatioIsToWorkOnOnDemandAlone) {
   const SpotTask task{.tick_s = 600, .work_s = 3600, .deadline_s = 7200, .changeover_s = 0};
   EXPECT_DOUBLE_EQ(cost_ratio({.on_demand_ticks = 3, .spot_ticks = 3, .ticks = 6}, task, kPrices), 12.0 / 18);
+}
+
+// Spells of random length, tasks that barely or easily fit: no policy may be late, none beats the optimum.
+TEST(SpotPolicies, NeverMissADeadlineThatOnDemandMeets) {
+  const uint64_t seed = 48'60'02;
+  Prng prng(seed);
+  for (int round = 0; round < 40; ++round) {
+    const auto ticks = static_cast<int64_t>(20 + prng.below(80));
+    const auto changeover = static_cast<int64_t>(prng.below(5)) * 240;
+    const int64_t most_work = ticks * 600 - changeover;
+    const SpotTask task{.tick_s = 600,
+                        .work_s = std::max<int64_t>(600, most_work - static_cast<int64_t>(prng.below(60)) * 240),
+                        .deadline_s = ticks * 600 + static_cast<int64_t>(prng.below(600)),
+                        .changeover_s = changeover};
+    ASSERT_TRUE(task.check().ok());
+    sched::GreedySpot greedy(task);
+    sched::UniformProgressSpot uniform(task);
+    sched::StintSpot stint(task, 1.0 / 3);
+    auto optimum = SpotOptimum::create(task, kPrices);
+    ASSERT_TRUE(optimum.ok()) << optimum.error().message;
+    for (int window = 0; window < 25; ++window) {
+      std::vector<uint8_t> there;
+      const uint64_t longest = 1 + prng.below(30);
+      while (std::ssize(there) < ticks)
+        there.insert(there.end(), 1 + prng.below(longest), there.empty() || there.back() == 0 ? 1 : 0);
+      const double least = cost_ratio(optimum->solve(there), task, kPrices);
+      for (const SpotRun& run :
+           {replay_spot(task, there, greedy), replay_spot(task, there, uniform), replay_spot(task, there, stint)}) {
+        EXPECT_FALSE(run.missed) << "seed " << seed << " round " << round << " window " << window;
+        EXPECT_GE(cost_ratio(run, task, kPrices), least - 1e-12) << "seed " << seed << " round " << round;
+      }
+    }
+  }
+}
+
+// Two windows that are the same so far get the same decisions so far, whatever comes.
+TEST(SpotPolicies, StintSeesOnlyThePast) {
+  const SpotTask task{.tick_s = 600, .work_s = 36'000, .deadline_s = 54'000, .changeover_s = 720};
+  struct Recorder {
+    sched::StintSpot policy;
+    std::vector<SpotTake> takes;
+    void begin() {
+      policy.begin();
+      takes.clear();
+    }
+    SpotTake choose(const SpotMoment& now) { return takes.emplace_back(policy.choose(now)); }
+  };
+  Recorder recorder{sched::StintSpot(task, 1.0 / 3), {}};
+  Prng prng(7);
+  std::vector<uint8_t> there(90);
+  for (uint8_t& tick : there)
+    tick = prng.below(3) > 0 ? 1 : 0;
+  (void)replay_spot(task, there, recorder);
+  const std::vector<SpotTake> first = recorder.takes;
+  for (size_t from = 0; from < first.size(); from += 7) {
+    std::vector<uint8_t> other = there;
+    for (size_t t = from; t < other.size(); ++t)
+      other[t] ^= 1;
+    (void)replay_spot(task, other, recorder);
+    for (size_t t = 0; t < from; ++t)
+      EXPECT_EQ(recorder.takes[t], first[t]) << "tick " << t << ", another future from " << from;
+  }
 }
 
 TEST(SpotOptimum, WaitsWhereTheDeadlineAllowsIt) {

@@ -5,6 +5,7 @@
 
 #include "codec/spot_trace.h"
 #include "host/file.h"
+#include "sched/spot_stint_policy.h"
 #include "sim/spot_optimum.h"
 #include "sim/spot_replay.h"
 
@@ -89,6 +90,26 @@ TEST_F(SpotOnPublicTraces, TheOptimumCostsWhatIsPublished) {
   auto optimum = sim::SpotOptimum::create(task, kPrices);
   ASSERT_TRUE(optimum.ok()) << optimum.error().message;
   EXPECT_NEAR(mean_of(task, [&](std::span<const uint8_t> there) { return optimum->solve(there); }).cost_ratio, 0.6534, 1e-4);
+}
+
+class SpotByDeadline : public SpotOnPublicTraces, public testing::WithParamInterface<int> {};
+
+TEST_P(SpotByDeadline, OursCostsLessThanBoth) {
+  for (const double changeover_h : {0.05, 0.2, 0.5}) {
+    const sched::SpotTask task = task_of(GetParam(), changeover_h);
+    const double greedy = mean_with(task, sched::GreedySpot(task)).cost_ratio;
+    const double uniform = mean_with(task, sched::UniformProgressSpot(task)).cost_ratio;
+    const Mean ours = mean_with(task, sched::StintSpot(task, 0.9731 / 3.06));
+    EXPECT_LE(ours.cost_ratio, std::min(greedy, uniform) + 0.005) << "changeover " << changeover_h << " h";
+    EXPECT_EQ(ours.missed, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Hours, SpotByDeadline, testing::Values(52, 60, 70, 92), testing::PrintToStringParamName());
+
+TEST_F(SpotOnPublicTraces, OursCostsAtMostWhatWasPromised) {
+  const sched::SpotTask task = task_of(60, 0.2);
+  EXPECT_LE(mean_with(task, sched::StintSpot(task, 0.9731 / 3.06)).cost_ratio, 0.715);
 }
 
 }  // namespace
