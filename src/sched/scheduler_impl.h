@@ -87,8 +87,9 @@ struct Attempted {
   JobId job;  ///< not valid = there was none yet
   Rank rank;
   Instant at;
-  uint64_t changes = 0;     ///< Impl::changes then
-  Instant ripens = kNever;  ///< when the first of those looked at has run for long enough to be stopped
+  uint64_t changes = 0;           ///< Impl::changes then
+  Instant ripens = kNever;        ///< when the first of those looked at has run for long enough to be stopped
+  int64_t too_large = INT64_MAX;  ///< milli-GPU of the smallest that was passed over because too little waits to fill its room
 };
 /// A job that is told to leave for another and has new room already: tasks of no job keep it until it has left.
 struct Move {
@@ -184,6 +185,8 @@ struct Scheduler::Impl {
   bool has_parts_of_gpus = false;                   ///< and one that asks for less than a whole GPU?
   uint64_t changes = 1;                             ///< grows with everything that may let such a search find something
   Instant ripens;                                   ///< of the search that is going on, see Attempted
+  int64_t too_large = INT64_MAX;                    ///< the same
+  int64_t waiting_gpu_milli = 0;                    ///< asked for by all that wait, when the search began
   int32_t lowest_priority = INT32_MAX;              ///< of all jobs ever added
   int32_t highest_priority = INT32_MIN;
   Instant now;
@@ -263,6 +266,7 @@ struct Scheduler::Impl {
   Rank running_rank(JobId j) const;
   std::optional<Reason> ground_to_stop(JobId j, JobId victim, const Rank& bound);
   bool goes_first_again(JobId j, const Rank& rank) const;
+  int64_t gpu_milli_waiting() const;
   Instant search_again_at(const Attempted& last) const;
   bool find_victims(JobId j, NodeBuckets::Counts& counts);
   bool find_victims_in_detail(JobId j);

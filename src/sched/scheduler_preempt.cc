@@ -8,7 +8,8 @@
 // promised to the waiting job; it starts when the last of them has left.
 // No A↔B loops: priority and what is deserved order jobs strictly; whom a job may stop by rank ranks behind it by more than
 // a margin, and has run for a quantum since its last start. Taking turns is for jobs that can save their work: one that
-// would lose everything is never stopped by rank.
+// would lose everything is never stopped by rank. Nor is one that holds more than all that wait could use: the rest of its
+// room would stand idle, and the large jobs would pay for the small ones.
 #include <algorithm>
 
 #include "sched/scheduler_impl.h"
@@ -88,6 +89,10 @@ std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, con
   if (!its_turn) return std::nullopt;
   if (policy.order != Order::kStint) return after(spec.min_runtime, Reason::kPriority);
   if (spec.checkpoint.interval == kUnlimited) return std::nullopt;
+  if (const int64_t size = shapes[v.shape].total.gpu_milli; size > waiting_gpu_milli) {
+    too_large = std::min(too_large, size);
+    return std::nullopt;
+  }
   const Duration quantum = std::max(kShortestQuantum, spec.checkpoint.restart * kQuantumPerRestart);
   return after(std::max(quantum, spec.min_runtime), Reason::kPriority);
 }
@@ -128,16 +133,27 @@ bool Scheduler::Impl::preempt() {
   if (close_if_limited(j)) return true;
   // Others are stopped for whole jobs only.
   ripens = kNever;
+  too_large = INT64_MAX;
+  waiting_gpu_milli = gpu_milli_waiting();
   if (tasks_within_limits(j) < specs[j.index()].tasks || !stop_others_for(j))
-    attempted[s->index()] = {.job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens};
+    attempted[s->index()] = {
+        .job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens, .too_large = too_large};
   return true;
 }
 
-/// When the search is worth repeating: a while after it, if something has changed, or when a job may be stopped that had
-/// not run for long enough; kNever = not as things stand.
+int64_t Scheduler::Impl::gpu_milli_waiting() const {
+  int64_t sum = 0;
+  for (const ShapeId s : pending.shapes())
+    sum += pending.count(s) * shapes[s].total.gpu_milli;
+  return sum;
+}
+
+/// When the search is worth repeating: a while after it, if something has changed, when a job may be stopped that had
+/// not run for long enough, or when enough waits to fill the room of one that was too large; kNever = not as things stand.
 Instant Scheduler::Impl::search_again_at(const Attempted& last) const {
   const Instant soonest = last.at + (policy.order == Order::kSrtf ? Duration::nanoseconds(1) : kPause);
-  return last.changes != changes ? soonest : std::max(soonest, last.ripens);
+  const bool fills = last.too_large != INT64_MAX && gpu_milli_waiting() >= last.too_large;
+  return last.changes != changes || fills ? soonest : std::max(soonest, last.ripens);
 }
 
 /// The shape whose head goes first, of those for which victims were not just looked for in vain.

@@ -208,7 +208,7 @@ TEST(Scheduler, FairGivesTheQueueWithLessItsTurn) {
 TEST(Scheduler, StopsThoseWhoHadMoreForTheNewcomerAndHoldsTheRoom) {
   World world(plain(Order::kStint), 1);
   const JobId old_job = world.submit(at(0), world.job(8));
-  const JobId newcomer = world.submit(at(3600), world.job(4));
+  const JobId newcomer = world.submit(at(3600), world.job(8));
   ASSERT_EQ(world.last.size(), 1U);
   EXPECT_EQ(world.last[0].kind, DecisionKind::kEvict);
   EXPECT_EQ(world.last[0].job, old_job);
@@ -224,8 +224,19 @@ TEST(Scheduler, TakingTurnsIsForJobsThatCanSave) {
   JobSpec cannot_save = world.job(8);
   cannot_save.checkpoint.interval = kUnlimited;
   world.submit(at(0), cannot_save);
-  world.submit(at(3600), world.job(4));
+  world.submit(at(3600), world.job(8));
   EXPECT_THAT(world.last, IsEmpty());
+}
+
+TEST(Scheduler, ALargeJobIsStoppedByRankOnlyWhenWhatWaitsFillsItsRoom) {
+  World world(plain(Order::kStint), 1);
+  const JobId large = world.submit(at(0), world.job(8));
+  world.submit(at(3600), world.job(4));
+  EXPECT_THAT(world.last, IsEmpty()) << "half of its room would stand idle";
+  world.submit(at(7200), world.job(4));
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(world.last[0].kind, DecisionKind::kEvict);
+  EXPECT_EQ(world.last[0].job, large);
 }
 
 TEST(Scheduler, DoesNotStopThoseItWouldNotNeed) {
