@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/output.h"
+#include "cli/read_all.h"
 #include "cli/replay.h"
 #include "codec/sched_case.h"
-#include "host/file.h"
 #include "report/table.h"
 #include "sim/case_runner.h"
 
@@ -65,16 +65,6 @@ Result<std::vector<std::string>> case_files(const std::vector<std::string>& path
     files.insert(files.end(), found.begin(), found.end());
   }
   return files;
-}
-
-Result<std::string> read_all(const std::string& path) {
-  TRY_ASSIGN(InputFile file, InputFile::open(path));
-  std::string text;
-  for (;;) {
-    TRY_ASSIGN(const std::string_view piece, file.read());
-    if (piece.empty()) return text;
-    text += piece;
-  }
 }
 
 Status run_file(const std::string& file, sched::VictimOrder victims, Tally& tally) {

@@ -1,24 +1,11 @@
 #include "cli/replay_changes.h"
 
 #include "base/text.h"
+#include "cli/read_all.h"
 #include "codec/change_file.h"
-#include "host/file.h"
 
 namespace stint {
 namespace {
-
-constexpr size_t kMostBytes = size_t{256} << 20;
-
-Result<std::string> read_all(const std::string& path) {
-  TRY_ASSIGN(InputFile file, InputFile::open(path));
-  std::string bytes;
-  while (true) {
-    TRY_ASSIGN(const std::string_view piece, file.read());
-    if (piece.empty()) return bytes;
-    bytes += piece;
-    if (bytes.size() > kMostBytes) return invalid("{}: more than {} bytes", path, kMostBytes);
-  }
-}
 
 Result<std::vector<sim::ChangeList>> read_file_of_changes(const std::string& text) {
   const size_t hash = text.rfind('#');
@@ -30,7 +17,8 @@ Result<std::vector<sim::ChangeList>> read_file_of_changes(const std::string& tex
   TRY_ASSIGN(std::vector<sim::ChangeList> lists, read_changes(*bytes, path));
   if (which.empty()) return lists;
   if (which == "all") {
-    sim::ChangeList all{.name = fmt::format("all {} of {}", lists.size(), path), .changes = {}};
+    sim::ChangeList all{
+        .name = fmt::format("all {} of {}", lists.size(), path), .changes = {}, .when_refused = sim::WhenRefused::kLeaveOut};
     for (const sim::ChangeList& list : lists)
       all.changes.insert(all.changes.end(), list.changes.begin(), list.changes.end());
     return std::vector{std::move(all)};

@@ -9,7 +9,7 @@
 namespace stint {
 
 /// Each text is changes joined by `;`, or a file of them (docs/formats.md): `FILE` is every change in it by itself, `FILE#3` the
-/// third, `FILE#all` all together. @return one list per column, in the order given.
+/// third, `FILE#all` all together, without those that cannot be replayed. @return one list per column, in the order given.
 Result<std::vector<sim::ChangeList>> read_change_options(const std::vector<std::string>& texts);
 
 }  // namespace stint

@@ -131,6 +131,10 @@ Variant changed(const ReplayInput& input, const sim::ChangeList& list, const sim
   std::vector<std::string> notes;
   for (const Change& change : list.changes) {
     const auto done = sim::apply_change(workload, change, settings);
+    if (!done.ok() && list.when_refused == sim::WhenRefused::kLeaveOut) {
+      notes.push_back(fmt::format("left out, as it cannot be replayed: {}: {}", describe(change), done.error().message));
+      continue;
+    }
     if (!done.ok()) {
       Variant refused;
       refused.shown.name = list.name;
@@ -209,12 +213,16 @@ void add_replay_history_options(CLI::App& replay, Action& action) {
   options->policies = {"fifo", "stint"};
   replay.footer("Example: stint replay --history fleet.db --policy fifo --policy stint:backfill=conservative --html replay.html");
   replay.add_option("--history", options->input.history, "the History file whose jobs are run again");
-  replay.add_option("--jobs", options->input.jobs, "a job trace instead (CSV: timestamp,duration,num_gpus,cluster)");
+  replay.add_option(
+      "--jobs", options->input.jobs,
+      "a job trace instead: CSV with timestamp,duration,num_gpus,cluster, an openb pod list, the DLRM trace, or sacct -P");
+  replay.add_option("--jobs-format", options->input.jobs_format, "csv, openb, dlrm or sacct (default: by the header)");
   replay.add_option("--workload", options->input.workload,
                     "a plain workload file instead (docs/formats.md; examples/workload.csv)");
   replay.add_option("--write-workload", options->write_workload, "also write what is replayed as such a file");
   replay.add_option("--fleet", options->input.fleet,
-                    "other machines: COUNTxTYPE[@REGION][:MARKET], separated by commas; a number as the type is so many GPUs");
+                    "other machines: COUNTxTYPE[@REGION][:MARKET], separated by commas; a number as the type is so many GPUs; or "
+                    "an openb node list (.csv, .csv.gz)");
   replay.add_option("--change", options->changes,
                     "what is changed, in a column of its own, repeated: stop:NODES, schedule-off:NODES=20-7[+weekends], "
                     "resize:NODES=2xTYPE, switch-market:NODES=spot, move-region:NODES=REGION, limit-reservation:JOB=4h, "

@@ -2,6 +2,8 @@
 
 #include "cli/accounts.h"
 #include "cli/job_trace_file.h"
+#include "cli/read_all.h"
+#include "codec/openb.h"
 #include "codec/workload_file.h"
 #include "host/file.h"
 #include "sim/fleet_text.h"
@@ -24,10 +26,31 @@ std::vector<std::string> notes_of(const sim::HistoryWorkload& made) {
   return notes;
 }
 
+/// Machines in words, or from an openb node list.
+Result<std::vector<sim::SimNode>> read_fleet(const std::string& text, const Catalog& catalog) {
+  if (!text.ends_with(".csv") && !text.ends_with(".csv.gz")) return sim::parse_fleet(text, catalog);
+  TRY_ASSIGN(const std::string bytes, read_all(text));
+  TRY_ASSIGN(const std::vector<PodTraceNode> listed, read_openb_nodes(bytes, text));
+  std::vector<sim::SimNode> fleet;
+  for (const PodTraceNode& node : listed) {
+    if (node.gpus == 0) continue;
+    if (node.gpus > sched::kMaxGpusPerNode) return invalid("{}: node '{}' has {} GPUs", text, node.name, node.gpus);
+    sim::SimNode sim;
+    sim.node.name = node.name;
+    sim.node.gpu_model = node.gpu_model;
+    sim.node.gpus = node.gpus;
+    sim.node.cpu_milli = node.cpu_milli;
+    sim.node.memory = node.memory;
+    fleet.push_back(std::move(sim));
+  }
+  if (fleet.empty()) return invalid("{}: no node with GPUs in it", text);
+  return fleet;
+}
+
 /// The same jobs on other machines; nothing when no fleet is named.
 Status move_to_fleet(ReplayInput& input, const std::string& fleet) {
   if (fleet.empty()) return {};
-  TRY_ASSIGN(input.workload.nodes, sim::parse_fleet(fleet, input.catalog));
+  TRY_ASSIGN(input.workload.nodes, read_fleet(fleet, input.catalog));
   // On another fleet the model a job once ran on is no condition.
   for (sched::Request& request : input.workload.requests)
     request.gpu_models.clear();
@@ -62,23 +85,29 @@ Result<ReplayInput> input_from_history(const ReplayInputOptions& options) {
 
 Result<ReplayInput> input_from_trace(const ReplayInputOptions& options) {
   if (options.fleet.empty()) return invalid("--jobs needs --fleet: the trace names no machines (say --fleet 16x8)");
-  TRY_ASSIGN(const JobTrace trace, read_job_trace(options.jobs));
-  TRY_ASSIGN(std::vector<sim::SimNode> fleet, sim::parse_fleet(options.fleet, Catalog::built_in()));
-  TRY_ASSIGN(sim::Workload workload, sim::workload_of(trace, std::move(fleet)));
-  ReplayInput input{.workload = std::move(workload), .source = options.jobs + ", on " + options.fleet, .notes = {}};
+  TRY_ASSIGN(const JobTraceFile file, read_job_trace(options.jobs, options.jobs_format));
+  TRY_ASSIGN(std::vector<sim::SimNode> fleet, read_fleet(options.fleet, Catalog::built_in()));
+  TRY_ASSIGN(sim::TraceWorkload made, sim::workload_of(file.trace, std::move(fleet)));
+  ReplayInput input{.workload = std::move(made.workload), .source = options.jobs + ", on " + options.fleet, .notes = file.notes};
+  if (made.of_no_length > 0) input.notes.push_back(fmt::format("left out: {} jobs of no length", made.of_no_length));
+  if (made.models_unknown > 0)
+    input.notes.push_back(
+        fmt::format("{} jobs ask for GPU models that the fleet does not have: they take any", made.models_unknown));
+  if (made.services > 0)
+    input.notes.push_back(fmt::format("{} jobs answer requests: nobody stops them for another", made.services));
   input.notes.emplace_back("assumed: jobs save every hour and when told to leave (1 min), and take 5 min to restart");
   return input;
 }
 
-Result<ReplayInput> input_from_workload(const ReplayInputOptions& options) {
-  TRY_ASSIGN(InputFile file, InputFile::open(options.workload));
-  WorkloadReader reader(options.workload);
+Result<ReplayInput> input_from_workload(const ReplayInputOptions& options, const std::string& path) {
+  TRY_ASSIGN(InputFile file, InputFile::open(path));
+  WorkloadReader reader(path);
   while (true) {
     TRY_ASSIGN(const std::string_view piece, file.read());
     if (piece.empty()) break;
     TRY(reader.feed(piece));
   }
-  ReplayInput input{.workload = {}, .source = options.workload, .notes = {}};
+  ReplayInput input{.workload = {}, .source = path, .notes = {}};
   TRY_ASSIGN(input.workload, reader.finish());
   TRY(move_to_fleet(input, options.fleet));
   return input;
@@ -87,7 +116,9 @@ Result<ReplayInput> input_from_workload(const ReplayInputOptions& options) {
 }  // namespace
 
 Result<ReplayInput> read_replay_input(const ReplayInputOptions& options) {
-  if (!options.workload.empty()) return input_from_workload(options);
+  if (!options.workload.empty()) return input_from_workload(options, options.workload);
+  if (!options.jobs.empty() && options.jobs_format.empty() && is_workload_file(options.jobs))
+    return input_from_workload(options, options.jobs);
   return options.history.empty() ? input_from_trace(options) : input_from_history(options);
 }
 

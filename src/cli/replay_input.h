@@ -13,9 +13,10 @@ namespace stint {
 /// Exactly one of `history`, `jobs` and `workload` is set.
 struct ReplayInputOptions {
   std::string history;
-  std::string jobs;
+  std::string jobs;         ///< a trace, or a workload file
+  std::string jobs_format;  ///< of the trace; empty = by its header
   std::string workload;
-  std::string fleet;  ///< for `jobs`, and instead of the machines of the others
+  std::string fleet;  ///< for a trace, and instead of the machines of the others: in words, or an openb node list
   PeriodOptions period;
 };
 

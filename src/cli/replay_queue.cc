@@ -10,9 +10,9 @@
 #include "base/text.h"
 #include "cli/job_trace_file.h"
 #include "cli/output.h"
+#include "cli/read_all.h"
 #include "cli/replay.h"
 #include "codec/job_csv.h"
-#include "host/file.h"
 #include "report/table.h"
 #include "sched/node_table.h"
 #include "sim/queue_replay.h"
@@ -45,16 +45,6 @@ struct Replayed {
   std::vector<Pool> pools;
   double seconds = 0;  // of replaying, reading not counted
 };
-
-Result<std::string> read_all(const std::string& path) {
-  TRY_ASSIGN(InputFile file, InputFile::open(path));
-  std::string text;
-  while (true) {
-    TRY_ASSIGN(const std::string_view piece, file.read());
-    if (piece.empty()) return text;
-    text += piece;
-  }
-}
 
 /// A factor, or a file with the number of nodes per cluster.
 Status set_nodes(std::vector<Pool>& pools, const QueueOptions& options) {
@@ -104,7 +94,10 @@ void replay_all(std::vector<Pool>& pools, size_t users, const QueueOptions& opti
 }
 
 Result<Replayed> replay(const QueueOptions& options) {
-  TRY_ASSIGN(const JobTrace trace, read_job_trace(options.jobs));
+  TRY_ASSIGN(const JobTraceFile file, read_job_trace(options.jobs, "csv"));
+  for (const std::string& note : file.notes)
+    fmt::print(stderr, "stint: {}\n", note);
+  const JobTrace& trace = file.trace;
   Replayed replayed;
   replayed.pools.resize(trace.clusters.size());
   for (size_t c = 0; c < trace.clusters.size(); ++c)

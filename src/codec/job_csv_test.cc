@@ -11,7 +11,7 @@ using testing::HasSubstr;
 
 struct Read {
   JobTrace trace;
-  JobCsvCounts counts;
+  TraceCounts counts;
 };
 
 /// Fed in pieces of `piece` bytes.

@@ -7,8 +7,19 @@
 #include <vector>
 
 #include "base/time.h"
+#include "base/units.h"
 
 namespace stint {
+
+/// What a job asks for besides GPUs, where the trace says it. Jobs of one kind share one.
+struct TraceShape {
+  int32_t milli = 0;                    ///< of ONE GPU, 1 … 999, for jobs with one; 0 = whole GPUs
+  int64_t cpu_milli = 0;                ///< of all its tasks together; 0 = not said
+  Bytes memory;                         ///< the same
+  std::vector<std::string> gpu_models;  ///< any of these; empty = any
+  bool is_service = false;              ///< answers requests: nobody stops it for another, it saves nothing
+  bool operator==(const TraceShape&) const = default;
+};
 
 struct TraceJob {
   Instant submitted;
@@ -16,11 +27,13 @@ struct TraceJob {
   int32_t gpus = 0;      ///< ≥ 1
   uint32_t cluster = 0;  ///< index into JobTrace::clusters
   uint32_t user = 0;     ///< index into JobTrace::users; 0 when the trace names nobody
+  uint32_t shape = 0;    ///< index into JobTrace::shapes; 0 when the trace says no more than GPUs
 };
 
 struct JobTrace {
   std::vector<std::string> clusters;  ///< in order of first appearance
   std::vector<std::string> users;     ///< the same; empty when the trace has no such column
+  std::vector<TraceShape> shapes;     ///< empty when the trace says no more than GPUs
   std::vector<TraceJob> jobs;         ///< in file order
 };
 

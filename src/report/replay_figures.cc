@@ -170,12 +170,18 @@ std::vector<ReplayGroup> groups_of(const ReplayView& view) {
   return groups;
 }
 
+std::vector<size_t> replayed_of(const ReplayView& view, const ReplayGroup& group) {
+  std::vector<size_t> runs = group.runs;
+  std::erase_if(runs, [&](size_t r) { return !was_replayed(view, view.runs[r]); });
+  return runs;
+}
+
 std::string short_name(const ReplayView& view, const ReplayRun& run) {
   if (view.changes.size() == 1) return run.policy;
   return run.change == 0 ? view.changes[0].name : fmt::format("change {}", run.change);
 }
 
-std::string full_name(const ReplayView& view, const ReplayRun& run) {
+std::string full_name(const ReplayRun& run) {
   return run.change == 0 ? run.policy : fmt::format("{}, change {}", run.policy, run.change);
 }
 

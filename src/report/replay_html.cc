@@ -44,7 +44,7 @@ Html key_figures(const ReplayView& view) {
       const double mean = run.result.completion.mean_s;
       const bool compared = r != group.runs.front() && first > 0;
       const double change = compared ? 100 * (mean / first - 1) : 0;
-      figures.push_back({full_name(view, run), shown_seconds(mean),
+      figures.push_back({full_name(run), shown_seconds(mean),
                          compared ? fmt::format("mean completion, {:+.1f} %", change) : "mean completion",
                          change < -2  ? Tone::kGood
                          : change > 2 ? Tone::kBad
@@ -85,8 +85,9 @@ Html coloured(const std::string& value, Tone tone) {
 }
 
 Html side_by_side(const ReplayView& view, const ReplayGroup& group, const std::vector<ReplayFigure>& figures) {
+  const std::vector<size_t> runs = replayed_of(view, group);
   std::vector<Column> columns = {{"", Align::kLeft}};
-  for (const size_t r : group.runs)
+  for (const size_t r : runs)
     columns.push_back({short_name(view, view.runs[r]), Align::kRight});
   HtmlTable table(columns);
   std::string heading;
@@ -98,7 +99,7 @@ Html side_by_side(const ReplayView& view, const ReplayGroup& group, const std::v
       table.add_row(cells);
     }
     std::vector<Html> cells = {Html::text(figure.label)};
-    for (const size_t r : group.runs)
+    for (const size_t r : runs)
       cells.push_back(coloured(figure.values[r], figure.tones[r]));
     table.add_row(cells);
   }
@@ -120,7 +121,7 @@ std::vector<TimelineCurve> curves_of(const ReplayView& view, Value value) {
   std::vector<TimelineCurve> curves;
   for (size_t r = 0; r < view.runs.size(); ++r) {
     if (!was_replayed(view, view.runs[r])) continue;
-    TimelineCurve curve{.name = full_name(view, view.runs[r]), .css_class = line_of(r).css_class, .points = {}};
+    TimelineCurve curve{.name = full_name(view.runs[r]), .css_class = line_of(r).css_class, .points = {}};
     for (const TimelinePoint& p : view.runs[r].result.timeline)
       curve.points.push_back({p.at, value(p)});
     curves.push_back(std::move(curve));
@@ -131,7 +132,7 @@ std::vector<TimelineCurve> curves_of(const ReplayView& view, Value value) {
 Html run_legend(const ReplayView& view) {
   std::vector<std::string> names;
   for (const ReplayRun& run : view.runs)
-    names.push_back(full_name(view, run));
+    names.push_back(full_name(run));
   std::vector<LegendEntry> entries;
   for (size_t r = 0; r < names.size(); ++r)
     if (was_replayed(view, view.runs[r])) entries.emplace_back(names[r], line_of(r).colour);
@@ -145,11 +146,12 @@ Html time_section(const ReplayView& view) {
   const auto cost = curves_of(view, [](const TimelinePoint& p) { return p.cost.to_double(); });
   const std::string currency(view.runs.front().result.money.total.currency().code());
   Html out = run_legend(view);
-  out += timeline_chart("GPUs held over time", fmt::format("GPUs held, of {}", view.gpus), period, gpus,
+  out += timeline_chart("GPUs held over time", fmt::format("GPUs held, of {}", view.gpus), period, gpus, BetweenPoints::kHolds,
                         static_cast<double>(view.gpus));
   out += timeline_chart("Jobs waiting over time", "jobs waiting", period, queue);
-  out += timeline_chart("Cost over time", "cost so far, " + currency, period, cost);
-  return section("time", "Over time", "UTC. A policy that ends later is drawn longer.", out);
+  out += timeline_chart("Cost over time", "cost so far, " + currency, period, cost, BetweenPoints::kGrows);
+  return section("time", "Over time", "UTC. What ends later is drawn longer; where lines run together the lower one is wider.",
+                 out);
 }
 
 constexpr size_t kNodesDrawn = 40;
@@ -188,7 +190,7 @@ Html nodes_of_run(const ReplayView& view, const ReplayRun& run, Interval period)
     row.figure = shown_percent(100 * sum / kBins);
     rows.push_back(std::move(row));
   }
-  return element("h3", Html::text(full_name(view, run))) + bar_rows(rows, "GPUs held per node over time", BarHeight::kStrip);
+  return element("h3", Html::text(full_name(run))) + bar_rows(rows, "GPUs held per node over time", BarHeight::kStrip);
 }
 
 Html nodes_section(const ReplayView& view) {
@@ -211,7 +213,7 @@ Html nodes_section(const ReplayView& view) {
 std::string title_of(const ReplayView& view) {
   const size_t changes = view.changes.size() - 1;
   const size_t policies = view.runs.size() / view.changes.size();
-  if (view.runs.size() == 1) return full_name(view, view.runs[0]);
+  if (view.runs.size() == 1) return full_name(view.runs[0]);
   if (changes == 0) return fmt::format("{} policies on the same work", policies);
   const std::string tried = changes == 1 ? "one change" : fmt::format("{} changes", changes);
   return policies == 1 ? fmt::format("{} under {}", tried, view.runs[0].policy)

@@ -132,8 +132,39 @@ TEST(TimelineChart, StaysEmptyWithoutValuesAndStepsWhereTheyChange) {
   curve.points = {{Instant::from_seconds(0), 4}, {Instant::from_seconds(1800), 0}};
   const std::string svg = timeline_chart("t", "u", hour, std::span(&curve, 1)).str();
   // Up at the left edge, level to the middle, down, level to the right edge: six corners.
-  EXPECT_THAT(svg, HasSubstr("class=\"l1\""));
+  EXPECT_THAT(svg, HasSubstr("class=\"l1 w0\""));
   EXPECT_THAT(timeline_chart("t", "u", {hour.begin, hour.begin}, std::span(&curve, 1)).str(), ::testing::IsEmpty());
+}
+
+TEST(TimelineChart, EqualCurvesAreOneLineWithBothNames) {
+  const Interval hour = {Instant::from_seconds(0), Instant::from_seconds(3600)};
+  const TimelineCurve a{.name = "fifo", .css_class = "l1", .points = {{hour.begin, 4}, {Instant::from_seconds(1800), 0}}};
+  TimelineCurve b = a;
+  b.name = "stint";
+  b.css_class = "l2";
+  TimelineCurve c = b;
+  c.name = "fair";
+  c.css_class = "l3";
+  c.points[1].value = 1;
+  const std::vector<TimelineCurve> curves = {a, b, c};
+  for (const BetweenPoints between : {BetweenPoints::kHolds, BetweenPoints::kGrows}) {
+    const std::string svg = timeline_chart("t", "u", hour, curves, between).str();
+    EXPECT_THAT(svg, HasSubstr("fifo = stint"));
+    EXPECT_THAT(svg, HasSubstr("l1 w1"));
+    EXPECT_THAT(svg, HasSubstr("l3 w0"));
+    EXPECT_THAT(svg, Not(HasSubstr("l2")));
+  }
+}
+
+TEST(TimelineChart, WhatGrowsIsDrawnStraightAndNamedAtItsEnd) {
+  const Interval hour = {Instant::from_seconds(0), Instant::from_seconds(3600)};
+  const TimelineCurve a{.name = "alone", .css_class = "l1", .points = {{hour.begin, 0}, {Instant::from_seconds(1800), 10}}};
+  const std::string svg = timeline_chart("t", "u", hour, std::span(&a, 1), BetweenPoints::kGrows).str();
+  // Two corners: from the axis at the left to the top in the middle, no step between.
+  const size_t begin = svg.find("points=\"") + 8;
+  const std::string points = svg.substr(begin, svg.find('"', begin) - begin);
+  EXPECT_EQ(std::ranges::count(points, ','), 2) << points;
+  EXPECT_THAT(svg, HasSubstr(">alone<"));
 }
 
 TEST(ShownSeconds, ChoosesTheUnit) {

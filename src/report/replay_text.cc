@@ -21,8 +21,9 @@ std::string summary(const ReplayView& view, Colour colour) {
 
 std::string side_by_side(const ReplayView& view, const ReplayGroup& group, const std::vector<ReplayFigure>& figures,
                          Colour colour) {
+  const std::vector<size_t> runs = replayed_of(view, group);
   std::vector<Column> columns = {{group.title, Align::kLeft, 40}};
-  for (const size_t r : group.runs)
+  for (const size_t r : runs)
     columns.push_back({short_name(view, view.runs[r]), Align::kRight, 40});
   Table table(columns);
   std::string heading;
@@ -34,11 +35,11 @@ std::string side_by_side(const ReplayView& view, const ReplayGroup& group, const
       table.add_row(cells, Tone::kStrong);
     }
     std::vector<std::string> cells = {"  " + figure.label};
-    for (const size_t r : group.runs)
+    for (const size_t r : runs)
       cells.push_back(figure.values[r]);
     table.add_row(cells);
-    for (size_t c = 0; c < group.runs.size(); ++c)
-      table.tone_cell(c + 1, figure.tones[group.runs[c]]);
+    for (size_t c = 0; c < runs.size(); ++c)
+      table.tone_cell(c + 1, figure.tones[runs[c]]);
   }
   return table.render(colour, 2);
 }

@@ -45,10 +45,12 @@ struct ReplayGroup {
   std::vector<size_t> runs;
 };
 std::vector<ReplayGroup> groups_of(const ReplayView& view);
+/// Those of its runs that were not refused.
+std::vector<size_t> replayed_of(const ReplayView& view, const ReplayGroup& group);
 /// What a run is called among those of its group: its policy, or "as it is", "change 1", …
 std::string short_name(const ReplayView& view, const ReplayRun& run);
 /// Among all: policy and change.
-std::string full_name(const ReplayView& view, const ReplayRun& run);
+std::string full_name(const ReplayRun& run);
 inline bool was_replayed(const ReplayView& view, const ReplayRun& run) { return view.changes[run.change].refused.empty(); }
 
 /// Policies or changes as columns, figures as rows, with the differences against the first; with changes a line per run before.

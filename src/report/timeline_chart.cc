@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "report/svg.h"
 
 namespace stint {
 namespace {
 
 constexpr double kWidth = 860, kHeight = 230;
-constexpr double kLeft = 56, kRight = 16, kTop = 28, kBottom = 26;
+constexpr double kLeft = 56, kRight = 16, kNames = 190, kTop = 28, kBottom = 26;
 
 /// 1, 2 or 5 × 10ⁿ so that about four fit below `top`.
 double tick_step(double top) {
@@ -22,22 +23,25 @@ double tick_step(double top) {
 
 class Plane {
  public:
-  Plane(Interval period, double top) : period_(period), top_(top) {}
+  /// @param right  where the period ends, from the left edge.
+  Plane(Interval period, double top, double right) : period_(period), top_(top), right_(right) {}
+  [[nodiscard]] double right() const { return right_; }
   [[nodiscard]] double x(Instant t) const {
     const double part = (t - period_.begin).to_seconds() / period_.length().to_seconds();
-    return kLeft + (kWidth - kLeft - kRight) * std::clamp(part, 0.0, 1.0);
+    return kLeft + (right_ - kLeft) * std::clamp(part, 0.0, 1.0);
   }
   [[nodiscard]] double y(double value) const { return kHeight - kBottom - (kHeight - kTop - kBottom) * value / top_; }
 
  private:
   Interval period_;
   double top_;
+  double right_;
 };
 
 void draw_value_axis(Svg& svg, const Plane& plane, double top, std::string_view unit) {
   const double step = tick_step(top);
   for (double value = 0; value <= top * 1.0001; value += step) {
-    svg.line(kLeft, plane.y(value), kWidth - kRight, plane.y(value), value == 0 ? "frame" : "axis");
+    svg.line(kLeft, plane.y(value), plane.right(), plane.y(value), value == 0 ? "frame" : "axis");
     svg.text(kLeft - 8, plane.y(value) + 4, fmt::format("{:g}", value), Anchor::kEnd, "soft");
   }
   svg.text(0, 14, unit, Anchor::kStart, "soft");
@@ -54,32 +58,93 @@ void draw_time_axis(Svg& svg, const Plane& plane, Interval period) {
   }
 }
 
-void draw_curve(Svg& svg, const Plane& plane, Interval period, const TimelineCurve& curve) {
+std::vector<SvgPoint> corners(const Plane& plane, Interval period, const TimelineCurve& curve, BetweenPoints between) {
   std::vector<SvgPoint> points;
   double before = 0;
   for (const TimelineCurve::Point& p : curve.points) {
-    points.push_back({plane.x(p.at), plane.y(before)});
+    if (between == BetweenPoints::kHolds) points.push_back({plane.x(p.at), plane.y(before)});
     points.push_back({plane.x(p.at), plane.y(p.value)});
     before = p.value;
   }
-  points.push_back({plane.x(period.end), plane.y(before)});
-  svg.polyline(points, curve.css_class);
+  // What has grown is drawn to where it stopped: its name stands there.
+  if (between == BetweenPoints::kHolds) points.push_back({plane.x(period.end), plane.y(before)});
+  return points;
+}
+
+bool same(const TimelineCurve& a, const TimelineCurve& b) {
+  return std::ranges::equal(a.points, b.points, [](const auto& p, const auto& q) { return p.at == q.at && p.value == q.value; });
+}
+
+/// Curves that are drawn as one line.
+struct Line {
+  const TimelineCurve* curve;
+  std::string names;
+  size_t count = 1;
+};
+
+std::vector<Line> lines_of(std::span<const TimelineCurve> curves) {
+  std::vector<Line> lines;
+  for (const TimelineCurve& curve : curves) {
+    if (curve.points.empty()) continue;
+    const auto equal = std::ranges::find_if(lines, [&](const Line& line) { return same(*line.curve, curve); });
+    if (equal == lines.end()) {
+      lines.push_back({&curve, curve.name});
+    } else {
+      equal->names += " = " + curve.name;
+      ++equal->count;
+    }
+  }
+  return lines;
+}
+
+/// The lowest line widest, so that those above leave an edge of it.
+std::string width_class(size_t lines_above) { return fmt::format("w{}", std::min<size_t>(lines_above, 4)); }
+
+void draw_names(Svg& svg, const Plane& plane, const std::vector<Line>& lines) {
+  struct Name {
+    double x, y;
+    const Line* line;
+  };
+  std::vector<Name> names;
+  for (const Line& line : lines)
+    names.push_back({plane.x(line.curve->points.back().at), plane.y(line.curve->points.back().value) + 4, &line});
+  std::ranges::stable_sort(names, {}, &Name::y);
+  double lowest = 0;
+  for (const Name& name : names) {
+    lowest = std::max(lowest + 13, name.y);
+    svg.text(name.x + 6, lowest, excerpt(name.line->names, 40), Anchor::kStart, "soft");
+  }
+}
+
+std::string said_of_equals(const std::vector<Line>& lines) {
+  std::string said;
+  for (const Line& line : lines)
+    if (line.count > 1) said += (said.empty() ? "one line: " : "; ") + line.names;
+  return said;
 }
 
 }  // namespace
 
 Html timeline_chart(std::string_view title, std::string_view unit, Interval period, std::span<const TimelineCurve> curves,
-                    double top) {
+                    BetweenPoints between, double top) {
   for (const TimelineCurve& curve : curves)
     for (const TimelineCurve::Point& p : curve.points)
       top = std::max(top, p.value);
   if (top <= 0 || period.empty()) return {};
-  const Plane plane(period, top);
+  const bool named = between == BetweenPoints::kGrows;
+  const Plane plane(period, top, kWidth - (named ? kNames : kRight));
   Svg svg(kWidth, kHeight, title);
   draw_value_axis(svg, plane, top, unit);
   draw_time_axis(svg, plane, period);
-  for (const TimelineCurve& curve : curves)
-    draw_curve(svg, plane, period, curve);
+  const std::vector<Line> lines = lines_of(curves);
+  for (size_t i = 0; i < lines.size(); ++i)
+    svg.polyline(corners(plane, period, *lines[i].curve, between),
+                 fmt::format("{} {}", lines[i].curve->css_class, width_class(lines.size() - 1 - i)));
+  const std::string equals = said_of_equals(lines);
+  if (named)
+    draw_names(svg, plane, lines);
+  else if (!equals.empty())
+    svg.text(kWidth - kRight, 14, equals, Anchor::kEnd, "soft");
   return svg.render();
 }
 

@@ -35,10 +35,12 @@ Result<Change> parse_change(std::string_view text);
 /// Whether `text` begins like a change, with the name of a kind and a colon: else it may name a file.
 bool looks_like_change(std::string_view text);
 
+enum class WhenRefused : uint8_t { kRefuseAll, kLeaveOut };
 /// What is tried together: one column of a comparison.
 struct ChangeList {
-  std::string name;             ///< shown to people
-  std::vector<Change> changes;  ///< carried out in this order; none = as it is
+  std::string name;                                    ///< shown to people
+  std::vector<Change> changes;                         ///< carried out in this order; none = as it is
+  WhenRefused when_refused = WhenRefused::kRefuseAll;  ///< what one that cannot be replayed means for the others
 };
 /// Changes in one line, joined by `;`. The name is the text.
 Result<ChangeList> parse_changes(std::string_view text);

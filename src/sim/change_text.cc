@@ -154,7 +154,8 @@ bool looks_like_change(std::string_view text) {
 }
 
 Result<ChangeList> parse_changes(std::string_view text) {
-  ChangeList list{.name = std::string(trim(text)), .changes = {}};
+  ChangeList list;
+  list.name = trim(text);
   for (const std::string_view part : split(text, ';')) {
     TRY_ASSIGN(Change change, parse_change(trim(part)));
     list.changes.push_back(std::move(change));

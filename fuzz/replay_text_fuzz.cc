@@ -1,0 +1,64 @@
+// What a person may write for a replay: policies, fleets, changes and files of changes. A value or an error; a policy and a
+// workload that is changed stay sound.
+#include <cstdint>
+
+#include "base/check.h"
+#include "codec/change_file.h"
+#include "sched/policy_text.h"
+#include "sim/apply_change.h"
+#include "sim/fleet_text.h"
+
+namespace {
+
+/// Two machines of which jobs have run, one of them alone on a GPU.
+stint::sim::Workload small_workload() {
+  stint::sim::Workload w;
+  w.nodes = stint::sim::parse_fleet("2xp4d.24xlarge@us-east-1", stint::Catalog::built_in()).value();
+  w.nodes[0].node.name = "a";
+  w.nodes[1].node.name = "b";
+  w.queues.emplace_back().name = "q";
+  w.requests.emplace_back().gpus = 1;
+  for (const char* node : {"a", "b"}) {
+    stint::sim::SimJob& job = w.jobs.emplace_back();
+    job.name = node;
+    job.run_time = stint::Duration::hours(1);
+    job.spec.queue = stint::sched::QueueId(0);
+    job.spec.request = stint::sched::RequestId(0);
+    job.ran_on = {node};
+  }
+  return w;
+}
+
+void apply_all(const std::vector<stint::Change>& changes) {
+  static const stint::sim::Workload start = small_workload();
+  stint::sim::Workload w = start;
+  for (const stint::Change& change : changes)
+    (void)stint::sim::apply_change(w, change, {.catalog = &stint::Catalog::built_in()}).ok();
+  CHECK(stint::sim::check_workload(w).ok(), "{}", stint::sim::check_workload(w).error().message);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  switch (data[0] % 4) {
+    case 0: {
+      const auto policy = stint::sched::parse_policy(text);
+      if (!policy.ok()) break;
+      const std::string again = stint::sched::to_text(*policy);
+      const auto second = stint::sched::parse_policy(again);
+      CHECK(second.ok() && stint::sched::to_text(*second) == again, "policy '{}' does not read back", again);
+      break;
+    }
+    case 1: (void)stint::sim::parse_fleet(text, stint::Catalog::built_in()).ok(); break;
+    case 2:
+      if (const auto list = stint::sim::parse_changes(text); list.ok()) apply_all(list->changes);
+      break;
+    default:
+      if (const auto lists = stint::read_changes(text, "fuzz"); lists.ok())
+        for (const stint::sim::ChangeList& list : *lists)
+          apply_all(list.changes);
+  }
+  return 0;
+}
