@@ -56,9 +56,8 @@ void BM_Policy(benchmark::State& state) {
   const std::vector<PortfolioType> types = fleet(state.range(0));
   for (auto _ : state)
     for (const PortfolioType& type : types) {
-      const CommitMarket market{.on_demand = type.on_demand,
-                                .offers = {{"", {}, scale(type.on_demand, 6, 10), state.range(2)}},
-                                .owned = {}};
+      const CommitMarket market{
+          .on_demand = type.on_demand, .offers = {{"", {}, scale(type.on_demand, 6, 10), state.range(2)}}, .owned = {}};
       benchmark::DoNotOptimize(plan_commitments(static_cast<CommitPolicy>(state.range(1)), market, type.demand));
     }
   state.SetLabel(std::string(name_of(static_cast<CommitPolicy>(state.range(1)))));

@@ -16,6 +16,8 @@ Wide wide(Money m) { return m.count_nanos(); }
 /// The part of an upfront fee that belongs to the first `hours` of its term. Differences of these sum to the fee exactly.
 Wide amortised(const CommitOffer& offer, int64_t hours) { return wide(offer.upfront) * hours / offer.term_hours; }
 
+constexpr int64_t kLongestTermHours = 100 * kHoursPerYear;
+
 struct Held {
   uint32_t offer = 0;
   int64_t begin = 0;
@@ -38,8 +40,8 @@ Status check_market(const CommitMarket& market, std::span<const int64_t> demand)
     if (offer.upfront.count_nanos() < 0 || offer.hourly.count_nanos() < 0)
       return invalid("a commitment's fees cannot be below 0 (upfront {}, hourly {})", offer.upfront.to_decimal(),
                      offer.hourly.to_decimal());
-    if (offer.term_hours < 1)
-      return invalid("a term of {} hours: give 1 or more (a year has {})", offer.term_hours, kHoursPerYear);
+    if (offer.term_hours < 1 || offer.term_hours > kLongestTermHours)
+      return invalid("a term of {} hours: give 1 to {} (a year has {})", offer.term_hours, kLongestTermHours, kHoursPerYear);
     const Wide owed = wide(offer.upfront) + wide(offer.hourly) * offer.term_hours;
     const Wide fresh = static_cast<Wide>(demand.size()) / offer.term_hours + 1;
     dearest = std::max(dearest, owed * fresh);

@@ -53,6 +53,7 @@ TEST(CommitMarket, SaysWhatIsWrongWithIt) {
   EXPECT_NE(error([](CommitMarket& c) { c.on_demand = {}; }).find("on-demand price is 0"), std::string::npos);
   EXPECT_NE(error([](CommitMarket& c) { c.offers[0].upfront = Money::units(-1); }).find("below 0"), std::string::npos);
   EXPECT_NE(error([](CommitMarket& c) { c.offers[0].term_hours = 0; }).find("a term of 0 hours"), std::string::npos);
+  EXPECT_NE(error([](CommitMarket& c) { c.offers[0].term_hours = INT64_MAX; }).find("give 1 to 876000"), std::string::npos);
   EXPECT_NE(error([](CommitMarket& c) { c.offers[0].hourly = Money::units(1, *Currency::parse("EUR")); }).find("currency"),
             std::string::npos);
   EXPECT_NE(error([](CommitMarket& c) { c.offers[0].hourly = Money::units(1'000'000'000); }).find("too large"),

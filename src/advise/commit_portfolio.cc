@@ -12,9 +12,9 @@ constexpr int kRounds = 10;
 /// One type while it is planned; money in units, since these are estimates that are billed exactly afterwards.
 struct Stand {
   double on_demand = 0;
-  double plan_rate = 0;  // 0 = plans do not pay for it
-  double reserved = 0;   // per hour; 0 = no offer
-  HourlyDemand demand;   // not covered by what is owned
+  double plan_rate = 0;             // 0 = plans do not pay for it
+  double reserved = 0;              // per hour; 0 = no offer
+  HourlyDemand demand;              // not covered by what is owned
   std::vector<uint32_t> by_demand;  // hours with demand, most first
 };
 
@@ -149,7 +149,8 @@ class Planner {
     double sum = 0;
     for (const OwnedSavingsPlan& plan : owned_) {
       const auto covered = static_cast<size_t>(std::clamp<int64_t>(plan.until_hour, 0, static_cast<int64_t>(worth.size())));
-      sum += plan.commitment.to_double() * std::accumulate(worth.begin(), worth.begin() + static_cast<std::ptrdiff_t>(covered), 0.0);
+      sum +=
+          plan.commitment.to_double() * std::accumulate(worth.begin(), worth.begin() + static_cast<std::ptrdiff_t>(covered), 0.0);
     }
     return sum;
   }
@@ -190,7 +191,8 @@ Result<Portfolio> plan_portfolio(std::span<const PortfolioType> types, std::span
   TRY(check_savings_types(priced));
   for (const OwnedSavingsPlan& plan : owned_plans)
     if (plan.commitment.count_nanos() < 0 || plan.commitment.currency() != types.front().on_demand.currency())
-      return invalid("an owned savings plan of {} an hour: give 0 or more, in the currency of the prices", plan.commitment.to_text(4));
+      return invalid("an owned savings plan of {} an hour: give 0 or more, in the currency of the prices",
+                     plan.commitment.to_text(4));
   return Planner(types, owned_plans).run();
 }
 

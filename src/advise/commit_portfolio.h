@@ -22,10 +22,10 @@ namespace stint {
 struct PortfolioType {
   std::string name;
   Money on_demand;
-  std::optional<Money> plan_rate;     ///< under a savings plan; none = plans do not pay for it
-  std::vector<CommitOffer> offers;    ///< terms and payment options of reservations
+  std::optional<Money> plan_rate;   ///< under a savings plan; none = plans do not pay for it
+  std::vector<CommitOffer> offers;  ///< terms and payment options of reservations
   std::vector<OwnedCommitment> owned;
-  HourlyDemand demand;                ///< as many hours for every type
+  HourlyDemand demand;  ///< as many hours for every type
 };
 
 struct PortfolioChoice {

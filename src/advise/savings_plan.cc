@@ -50,13 +50,15 @@ Status check_savings_types(std::span<const SavingsPlanType> types) {
       if (d < 0) return invalid("a demand of {} instances: give 0 or more", d);
       all += static_cast<Wide>(d) * type.on_demand.count_nanos();
     }
-    if (all > kMostNanos) return invalid("the sums are too large for exact money (three billion {}): plan fewer types or hours at a time",
-                                           types.front().on_demand.currency().code());
+    if (all > kMostNanos)
+      return invalid("the sums are too large for exact money (three billion {}): plan fewer types or hours at a time",
+                     types.front().on_demand.currency().code());
   }
   return {};
 }
 
-SavingsPlanBill bill_savings_plan(std::span<const SavingsPlanType> types, Money commitment, std::span<const OwnedSavingsPlan> owned) {
+SavingsPlanBill bill_savings_plan(std::span<const SavingsPlanType> types, Money commitment,
+                                  std::span<const OwnedSavingsPlan> owned) {
   SavingsPlanBill bill;
   if (types.empty()) return bill;
   const Currency currency = types.front().on_demand.currency();

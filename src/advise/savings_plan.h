@@ -29,10 +29,10 @@ struct OwnedSavingsPlan {
 };
 
 struct SavingsPlanBill {
-  Money total;      ///< committed + on_demand
-  Money committed;  ///< paid over all hours
-  Money used;       ///< of it and of what was owned
-  Money on_demand;  ///< use that the plan did not reach
+  Money total;          ///< committed + on_demand
+  Money committed;      ///< paid over all hours
+  Money used;           ///< of it and of what was owned
+  Money on_demand;      ///< use that the plan did not reach
   Money all_on_demand;  ///< without any plan, owned ones included
 };
 

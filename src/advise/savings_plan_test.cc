@@ -66,7 +66,8 @@ TEST(SavingsPlan, SweepIsTheLeastOfAllCorners) {
         types.back().demand.push_back(static_cast<int64_t>(random.below(5)));
     }
     std::vector<OwnedSavingsPlan> owned;
-    if (random.below(2) == 0) owned.push_back({Money::units(static_cast<int64_t>(random.below(20))), static_cast<int64_t>(hours / 2)});
+    if (random.below(2) == 0)
+      owned.push_back({Money::units(static_cast<int64_t>(random.below(20))), static_cast<int64_t>(hours / 2)});
     ASSERT_TRUE(check_savings_types(types).ok());
     const SavingsPlanSweep sweep(types, owned);
     // Rounding of a partly covered type, once an hour, is all that may differ.
@@ -87,7 +88,8 @@ TEST(SavingsPlan, CommitsNothingWhereNothingPays) {
 }
 
 TEST(SavingsPlan, SaysWhatIsWrong) {
-  EXPECT_NE(check_savings_types(std::vector<SavingsPlanType>{type(5, 0, {1})}).error().message.find("above 0"), std::string::npos);
+  EXPECT_NE(check_savings_types(std::vector<SavingsPlanType>{type(5, 0, {1})}).error().message.find("above 0"),
+            std::string::npos);
   EXPECT_NE(check_savings_types(std::vector<SavingsPlanType>{type(5, 3, {1}), type(5, 3, {1, 2})}).error().message.find("hours"),
             std::string::npos);
   EXPECT_NE(check_savings_types(std::vector<SavingsPlanType>{type(5, 3, {-1})}).error().message.find("-1"), std::string::npos);

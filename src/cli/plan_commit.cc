@@ -7,6 +7,7 @@
 #include "advise/commit_levels.h"
 #include "cli/output.h"
 #include "cli/plan.h"
+#include "cli/plan_commit_fleet.h"
 #include "codec/hourly_demand.h"
 #include "host/file.h"
 #include "report/commit_view.h"
@@ -15,6 +16,7 @@ namespace stint {
 namespace {
 
 struct CommitOptions {
+  FleetCommitOptions fleet;
   std::string demand;
   std::string on_demand;
   std::string reserved_hourly = "0";
@@ -115,12 +117,26 @@ Status print_plan(const CommitOptions& options) {
 void add_plan_commit_command(CLI::App& plan, Action& action) {
   auto options = std::make_shared<CommitOptions>();
   CLI::App* command = plan.add_subcommand("commit", "When to buy how many commitments, tried on a demand by the hour");
-  command->add_option("--demand", options->demand, "CSV with columns hour and instances (or gpus, demand, count); may be .gz")
-      ->required();
-  command->add_option("--on-demand", options->on_demand, "price of an instance-hour on demand")->required();
+  CLI::Option* demand = command->add_option("--demand", options->demand,
+                                            "CSV with columns hour and instances (or gpus, demand, count); may be .gz");
+  CLI::Option* history = command->add_option("--history", options->fleet.history,
+                                             "a History instead: every type it has on demand, with the catalogue's commitments");
+  history->excludes(demand);
+  add_period_options(*command, options->fleet.period);
+  command
+      ->add_option("--savings-plan", options->fleet.plan_discount_pct,
+                   "with --history: a savings plan too, of this discount on every type (percent)")
+      ->check(CLI::Range(1, 99))
+      ->needs(history);
+  command->add_option("--longest-term", options->fleet.longest_term, "with --history: 1y, or 3y for both (default: 1y)")
+      ->check(CLI::IsMember({"1y", "3y"}))
+      ->needs(history);
+  CLI::Option* on_demand = command->add_option("--on-demand", options->on_demand, "price of an instance-hour on demand");
+  demand->needs(on_demand);
   command->add_option("--reserved-hourly", options->reserved_hourly, "a commitment's fee per hour of its term (default 0)");
   command->add_option("--upfront", options->upfront, "a commitment's fee when it is bought (default 0)");
-  command->add_option("--term-hours", options->term_hours, "how long it lasts; a year has 8760 hours")->required();
+  CLI::Option* term = command->add_option("--term-hours", options->term_hours, "how long it lasts; a year has 8760 hours");
+  demand->needs(term);
   command->add_flag("--fee-when-used", options->fee_when_used, "the hourly fee is asked for used hours alone");
   command->add_option("--policy", options->policy,
                       "optimal, optimal-by-level, quantile (know all of the demand), online, online-joint or stint (see the past "
@@ -129,12 +145,17 @@ void add_plan_commit_command(CLI::App& plan, Action& action) {
   command->add_option("--fall", options->fall_pct, "with --risk: also demand that falls by so many percent half way (default 30)")
       ->check(CLI::Range(0.0, 100.0))
       ->needs(risk);
-  command->add_option("--seed", options->seed, "with --risk: of the draws (default 42)")->needs(risk);
+  command->add_option("--seed", options->seed, "of what is drawn by chance (default 42)");
   command->add_flag("--json", options->json, "as JSON");
-  command->footer("Example: stint plan commit --demand hourly.csv --on-demand 3.06 --reserved-hourly 1.82 --term-hours 8760");
+  command->footer(
+      "Example: stint plan commit --demand hourly.csv --on-demand 3.06 --reserved-hourly 1.82 --term-hours 8760\n"
+      "         stint plan commit --history fleet.db --savings-plan 27");
   command->callback([options, &action] {
+    if (options->demand.empty() && options->fleet.history.empty()) throw CLI::RequiredError("--demand or --history");
     action = [options] {
-      const Status done = print_plan(*options);
+      options->fleet.json = options->json;
+      options->fleet.seed = options->seed;
+      const Status done = options->fleet.history.empty() ? print_plan(*options) : print_fleet_commitments(options->fleet);
       return done.ok() ? ExitCode::kOk : fail(done.error().message);
     };
   });

@@ -50,7 +50,7 @@ class Scratch(unittest.TestCase):
 class Usage(Scratch):
     def test_help_names_every_command_and_exit_codes(self):
         out = stint("--help").stdout
-        for command in ("import", "audit", "bill", "pick", "catalog", "profile", "bench", "history", "demo", "replay", "explore"):
+        for command in ("import", "audit", "bill", "pick", "catalog", "profile", "bench", "history", "demo", "replay", "explore", "plan"):
             self.assertIn(command, out)
         self.assertIn("Exit codes", out)
 
@@ -258,6 +258,53 @@ class Replay(Scratch):
         self.assertIn("w.csv:4:", stint("replay", "--workload", file, code=1).stderr)
         stint("replay", code=2)
         stint("replay", "--workload", file, "--jobs", file, code=2)
+
+
+class PlanCommit(Scratch):
+    OFFER = ("--on-demand", "1", "--upfront", "432", "--term-hours", "720")
+
+    def demand(self, text):
+        path = self.dir / "demand.csv"
+        path.write_text(text)
+        return path
+
+    def test_one_policy_is_an_object_with_its_cost(self):
+        demand = self.demand("hour,instances\n" + "".join(f"{hour},2\n" for hour in range(720)))
+        plan = stint_json("plan", "commit", "--demand", demand, *self.OFFER, "--policy", "optimal")
+        self.assertEqual((plan["policy"], plan["cost"], plan["cost_ratio"], plan["ratio_to_optimal"]), ("optimal", 864, 0.6, 1))
+        self.assertEqual(plan["purchases"], [{"hour": 0, "count": 2}])
+
+    def test_every_policy_is_compared_and_no_policy_beats_the_optimum(self):
+        demand = self.demand("hour,gpus\n" + "".join(f"{hour},{hour * 7 % 11}\n" for hour in range(1500)))
+        plan = stint_json("plan", "commit", "--demand", demand, *self.OFFER, "--risk")
+        self.assertEqual(len(plan["policies"]), 6)
+        for run in plan["policies"]:
+            self.assertGreaterEqual(run["ratio_to_optimal"], 1)
+            paid, amortised = run["paid"], run["amortised"]
+            self.assertAlmostEqual(sum(paid.values()), run["cost"], 6)
+            self.assertAlmostEqual(paid["on_demand"] + sum(amortised.values()), run["cost"], 6)
+        self.assertEqual(plan["risk"]["draws"], 500)
+        text = stint("plan", "commit", "--demand", demand, *self.OFFER, "--risk").stdout
+        self.assertIn("break-even", text)
+        self.assertIn("chance of a loss", text)
+
+    def test_a_hole_is_named_with_its_line(self):
+        demand = self.demand("hour,gpus\n0,1\n2,1\n")
+        error = stint("plan", "commit", "--demand", demand, *self.OFFER, code=1).stderr
+        self.assertIn("demand.csv:3:", error)
+        stint("plan", "commit", "--demand", demand, code=2)
+        stint("plan", "commit", code=2)
+
+    def test_a_history_gets_commitments_per_type(self):
+        stint("demo", "platform", "--history", self.db)
+        plan = stint_json("plan", "commit", "--history", self.db, "--savings-plan", "20")
+        p3 = [pool for pool in plan["pools"] if pool["instance_type"] == "p3.2xlarge"]
+        # 1.82 against 3.06, around the clock: every one pays.
+        self.assertEqual([pool["commit"] for pool in p3], [pool["in_use"]["least"] for pool in p3])
+        month = plan["per_month"]
+        self.assertAlmostEqual(month["reservations"] + month["savings_plan"] + month["on_demand"], month["cost"], 1)
+        self.assertLessEqual(month["at_least"], month["cost"])
+        self.assertLess(month["cost"], month["all_on_demand"])
 
 
 class Profile(Scratch):
