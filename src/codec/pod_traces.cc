@@ -113,7 +113,8 @@ class OpenbTraceReader final : public PodTraceReader {
     const auto milli = number(milli_, 1000);
     const auto cpu = number(cpu_, kMostMilli);
     const auto memory = number(memory_, kMostMilli >> 10);
-    if (!milli || *milli == 0) return reject(r, fmt::format("gpu_milli '{}' is no integer from 1 to 1000", excerpt(r.at(milli_))));
+    if (!milli || *milli == 0)
+      return reject(r, fmt::format("gpu_milli '{}' is no integer from 1 to 1000", excerpt(r.at(milli_))));
     if (*gpus > 1 && *milli != 1000) return reject(r, "a part of each of several GPUs: gpu_milli must be 1000 there");
     if (!cpu || !memory) return reject(r, "cpu_milli or memory_mib is no integer from 0 on");
     const auto times = read_times(r);

@@ -138,14 +138,16 @@ TEST(TimelineChart, StaysEmptyWithoutValuesAndStepsWhereTheyChange) {
 
 TEST(TimelineChart, EqualCurvesAreOneLineWithBothNames) {
   const Interval hour = {Instant::from_seconds(0), Instant::from_seconds(3600)};
-  const TimelineCurve a{.name = "fifo", .css_class = "l1", .points = {{hour.begin, 4}, {Instant::from_seconds(1800), 0}}};
+  const TimelineCurve a{
+      .name = "fifo", .css_class = "l1", .points = {{hour.begin, 4}, {Instant::from_seconds(1800), 4}, {hour.end, 0}}};
   TimelineCurve b = a;
   b.name = "stint";
   b.css_class = "l2";
+  b.points.insert(b.points.begin() + 1, {Instant::from_seconds(900), 4});  // the same line with a point more
   TimelineCurve c = b;
   c.name = "fair";
   c.css_class = "l3";
-  c.points[1].value = 1;
+  c.points.back().value = 1;
   const std::vector<TimelineCurve> curves = {a, b, c};
   for (const BetweenPoints between : {BetweenPoints::kHolds, BetweenPoints::kGrows}) {
     const std::string svg = timeline_chart("t", "u", hour, curves, between).str();

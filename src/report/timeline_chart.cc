@@ -48,12 +48,12 @@ void draw_value_axis(Svg& svg, const Plane& plane, double top, std::string_view 
 }
 
 void draw_time_axis(Svg& svg, const Plane& plane, Interval period) {
-  constexpr int kTicks = 6;
+  const int ticks = plane.right() - kLeft > 700 ? 6 : 4;  // as many as leave room between their texts
   const bool days = period.length() > kHour * 72;
-  for (int i = 0; i <= kTicks; ++i) {
-    const Instant t = period.begin + Duration::nanoseconds(period.length().count_ns() / kTicks * i);
+  for (int i = 0; i <= ticks; ++i) {
+    const Instant t = period.begin + Duration::nanoseconds(period.length().count_ns() / ticks * i);
     const std::string text = format_utc(t);
-    const Anchor anchor = i == 0 ? Anchor::kStart : i == kTicks ? Anchor::kEnd : Anchor::kMiddle;
+    const Anchor anchor = i == 0 ? Anchor::kStart : i == ticks ? Anchor::kEnd : Anchor::kMiddle;
     svg.text(plane.x(t), kHeight - 8, days ? text.substr(5, 5) : text.substr(5, 11).replace(5, 1, " "), anchor, "soft");
   }
 }
@@ -71,8 +71,23 @@ std::vector<SvgPoint> corners(const Plane& plane, Interval period, const Timelin
   return points;
 }
 
-bool same(const TimelineCurve& a, const TimelineCurve& b) {
-  return std::ranges::equal(a.points, b.points, [](const auto& p, const auto& q) { return p.at == q.at && p.value == q.value; });
+double value_at(const TimelineCurve& curve, Instant t, BetweenPoints between) {
+  const auto after = std::ranges::upper_bound(curve.points, t, {}, &TimelineCurve::Point::at);
+  if (after == curve.points.begin()) return 0;
+  const TimelineCurve::Point& before = *(after - 1);
+  if (between == BetweenPoints::kHolds || after == curve.points.end()) return before.value;
+  return before.value + (after->value - before.value) * (t - before.at).to_seconds() / (after->at - before.at).to_seconds();
+}
+
+/// The same line, wherever its points were taken.
+bool same(const TimelineCurve& a, const TimelineCurve& b, BetweenPoints between, double top) {
+  const auto meets = [&](const TimelineCurve& points, const TimelineCurve& curve) {
+    return std::ranges::all_of(points.points, [&](const TimelineCurve::Point& p) {
+      return std::abs(value_at(points, p.at, between) - value_at(curve, p.at, between)) <= 1e-6 * top;
+    });
+  };
+  const bool ends_together = between == BetweenPoints::kHolds || a.points.back().at == b.points.back().at;
+  return ends_together && meets(a, b) && meets(b, a);
 }
 
 /// Curves that are drawn as one line.
@@ -82,11 +97,11 @@ struct Line {
   size_t count = 1;
 };
 
-std::vector<Line> lines_of(std::span<const TimelineCurve> curves) {
+std::vector<Line> lines_of(std::span<const TimelineCurve> curves, BetweenPoints between, double top) {
   std::vector<Line> lines;
   for (const TimelineCurve& curve : curves) {
     if (curve.points.empty()) continue;
-    const auto equal = std::ranges::find_if(lines, [&](const Line& line) { return same(*line.curve, curve); });
+    const auto equal = std::ranges::find_if(lines, [&](const Line& line) { return same(*line.curve, curve, between, top); });
     if (equal == lines.end()) {
       lines.push_back({&curve, curve.name});
     } else {
@@ -136,7 +151,7 @@ Html timeline_chart(std::string_view title, std::string_view unit, Interval peri
   Svg svg(kWidth, kHeight, title);
   draw_value_axis(svg, plane, top, unit);
   draw_time_axis(svg, plane, period);
-  const std::vector<Line> lines = lines_of(curves);
+  const std::vector<Line> lines = lines_of(curves, between, top);
   for (size_t i = 0; i < lines.size(); ++i)
     svg.polyline(corners(plane, period, *lines[i].curve, between),
                  fmt::format("{} {}", lines[i].curve->css_class, width_class(lines.size() - 1 - i)));

@@ -14,8 +14,8 @@ double spell_end_chance(size_t kind, double age) { return kSpellEnds[kind] * std
 
 double class_end_chance(size_t kind, size_t age_class) {
   constexpr double kInLastClass = 90;
-  const double middle = age_class + 1 < kAgeClasses ? (kAgeClassStarts[age_class] + kAgeClassStarts[age_class + 1] - 1) / 2.0
-                                                    : kInLastClass;
+  const double middle =
+      age_class + 1 < kAgeClasses ? (kAgeClassStarts[age_class] + kAgeClassStarts[age_class + 1] - 1) / 2.0 : kInLastClass;
   return spell_end_chance(kind, middle);
 }
 

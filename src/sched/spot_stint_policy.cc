@@ -26,7 +26,7 @@ SpotTake StintSpot::choose(const SpotMoment& now) {
     if (!spot_is_safe(now, slack_s)) return SpotTake::kOnDemand;
     if (now.held != SpotTake::kOnDemand) return SpotTake::kSpot;
     return pays(SpotValue::Margin::kChange, now.elapsed_s, slack_s - now.changeover_left_s) ? SpotTake::kSpot
-                                                                                             : SpotTake::kOnDemand;
+                                                                                            : SpotTake::kOnDemand;
   }
   if (now.held == SpotTake::kOnDemand || slack_s < task_.tick_s + task_.changeover_s) return SpotTake::kOnDemand;
   return pays(SpotValue::Margin::kWait, now.elapsed_s, slack_s) ? SpotTake::kIdle : SpotTake::kOnDemand;

@@ -40,7 +40,7 @@ class StintSpot {
   // What this window has shown so far.
   SpellWeights up_, down_;  ///< of the spells that have ended
   bool available_;
-  int32_t age_;     ///< of the spell that lasts, in ticks, with `unseen_`; 0 = nothing seen yet
+  int32_t age_;  ///< of the spell that lasts, in ticks, with `unseen_`; 0 = nothing seen yet
   int32_t unseen_;
 };
 

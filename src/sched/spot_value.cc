@@ -7,10 +7,10 @@
 namespace stint::sched {
 namespace {
 
-constexpr size_t kStride = 8;          // ticks between the margins that are kept
-constexpr size_t kMostSlots = 384;     // of slack
-constexpr float kOutOfReach = 1e6F;    // on-demand ticks
-constexpr float kMostMargin = 1000;    // so that one market that forbids does not drown the others' arithmetic
+constexpr size_t kStride = 8;        // ticks between the margins that are kept
+constexpr size_t kMostSlots = 384;   // of slack
+constexpr float kOutOfReach = 1e6F;  // on-demand ticks
+constexpr float kMostMargin = 1000;  // so that one market that forbids does not drown the others' arithmetic
 constexpr size_t kIdle = 0, kSpot = 1, kOnDemand = 2;
 
 using Column = std::vector<float>;  // a value per slot of slack

@@ -33,8 +33,8 @@ class SpotValue {
     const float place = std::min(static_cast<float>(slack_s) * slots_per_s_, static_cast<float>(slots_ - 1));
     const auto slot = static_cast<size_t>(place);
     const float part = place - static_cast<float>(slot);
-    const float* low = &margins_[(((stride * 2 + static_cast<size_t>(margin)) * kAgeClasses + age_class) * (slots_ + 1) + slot) *
-                                 kMarkets];
+    const float* low =
+        &margins_[(((stride * 2 + static_cast<size_t>(margin)) * kAgeClasses + age_class) * (slots_ + 1) + slot) * kMarkets];
     const float* high = low + kMarkets;
     float sum = 0;
     for (size_t u = 0; u < kSpellKinds; ++u) {

@@ -7,17 +7,14 @@
 namespace stint::sim {
 namespace {
 
-/// Adds those that do not meet an outage of the same node. @return how many.
-int64_t add_outages(Workload& w, const std::vector<Outage>& drawn) {
-  int64_t added = 0;
-  const size_t known = w.outages.size();
-  for (const Outage& o : drawn) {
-    const auto meets = [&](const Outage& k) { return k.node == o.node && k.notice < o.up && o.notice < k.up; };
-    if (std::any_of(w.outages.begin(), w.outages.begin() + static_cast<std::ptrdiff_t>(known), meets)) continue;
-    w.outages.push_back(o);
-    ++added;
-  }
-  return added;
+/// Adds those that do not meet an outage the same node has already.
+void add_outages(Workload& w, const std::vector<Outage>& drawn) {
+  std::vector<std::vector<Interval>> known(w.nodes.size());
+  for (const Outage& o : w.outages)
+    known[o.node.index()].push_back({o.notice, o.up});
+  for (const Outage& o : drawn)
+    if (std::ranges::none_of(known[o.node.index()], [&](Interval k) { return k.begin < o.up && o.notice < k.end; }))
+      w.outages.push_back(o);
 }
 
 }  // namespace
