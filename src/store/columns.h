@@ -25,7 +25,7 @@ struct Column;
 
 struct OneColumn {
   static constexpr int width = 1;
-  static constexpr std::string_view second_suffix = "";
+  static constexpr std::string_view second_suffix{};
 };
 
 template <>
@@ -256,7 +256,7 @@ struct BindColumns {
 struct ReadColumns {
   const Statement& statement;
   int next = 0;
-  std::optional<std::string> damaged = {};
+  std::optional<std::string> damaged;
   template <typename T>
   void operator()(std::string_view name, T& value) {
     if (auto read = Column<T>::read(statement, next))

@@ -430,7 +430,7 @@ class ImportTransaction final : public HistoryFile::Import {
       statement.bind(7, Instant::from_hour_index(last_hour_ + 1).ns());
     }
     statement.bind(8, import_id_);
-    const Status written = statement.run();
+    Status written = statement.run();
     if (!written.ok() && written.error().code == ErrorCode::kConflict)
       return make_error(ErrorCode::kConflict, "{}: the same bytes were imported in the meantime: nothing to do", record_.source);
     return written;

@@ -265,7 +265,7 @@ Result<std::vector<Target>> read_targets(Database& database, const History& hist
   }
 }
 
-void place(Usage& usage, const Target& target, HourlySeries series) {
+void place(Usage& usage, const Target& target, HourlySeries&& series) {
   if (target.machine) {
     usage.nodes[NodeId(target.index)].try_emplace(target.metric, std::move(series));
     return;
