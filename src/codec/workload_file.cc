@@ -23,7 +23,7 @@ struct SectionColumns {
   std::string_view required;
 };
 constexpr std::array<SectionColumns, 5> kSections = {{
-    {"queues", "name parent deserved limit weight priority", "name"},
+    {"queues", "name parent deserved limit weight priority budget budget_period budget_from currency", "name"},
     {"prices", "name from per_hour currency", "name from per_hour"},
     {"nodes",
      "name count gpu_model gpus gpu_memory cpu memory provider region zone instance_type market per_hour currency prices from "
@@ -63,15 +63,32 @@ uint32_t index_of(std::map<std::string, uint32_t, std::less<>>& names, Table& ta
   return it->second;
 }
 
+Result<Currency> currency_of(const WorkloadRow& row) {
+  const std::string_view code = trim(row.text("currency"));
+  return code.empty() ? Currency() : Currency::parse(code);
+}
+
 Result<Rate> rate_of(const WorkloadRow& row) {
-  Currency currency;
-  if (const std::string_view code = trim(row.text("currency")); !code.empty()) {
-    TRY_ASSIGN(currency, Currency::parse(code));
-  }
+  TRY_ASSIGN(const Currency currency, currency_of(row));
   const std::string_view cell = trim(row.text("per_hour"));
   TRY_ASSIGN(const Rate rate, Rate::parse_per_hour(cell.empty() ? "0" : cell, currency));
   if (rate.per_hour() < Money::nanos(0, currency)) return invalid("per_hour '{}' is below 0", excerpt(cell));
   return rate;
+}
+
+Result<std::optional<sched::Budget>> budget_of(WorkloadRow& row) {
+  const std::string_view cell = trim(row.text("budget"));
+  if (cell.empty()) {
+    if (!row.text("budget_period").empty() || !row.text("budget_from").empty()) row.wrong("budget", "an amount of money");
+    return std::optional<sched::Budget>();
+  }
+  TRY_ASSIGN(const Currency currency, currency_of(row));
+  sched::Budget budget;
+  TRY_ASSIGN(budget.amount, Money::parse(cell, currency));
+  if (budget.amount.count_nanos() < 0) row.wrong("budget", "an amount of money, 0 or more");
+  budget.period = row.duration("budget_period", budget.period);
+  budget.from = row.instant("budget_from", budget.from);
+  return std::optional(budget);
 }
 
 Result<std::vector<sched::MigAsk>> mig_of(std::string_view cell) {
@@ -173,6 +190,7 @@ Status WorkloadReader::queue(WorkloadRow& row) {
   if (!row.text("limit").empty()) queue.limit.gpu_milli = row.scaled("limit", 3, 0);
   queue.over_quota_weight = static_cast<double>(row.scaled("weight", 6, 1'000'000)) / 1e6;
   queue.priority = static_cast<int32_t>(row.integer("priority", -kMostRank, kMostRank, queue.priority));
+  TRY_ASSIGN(queue.budget, budget_of(row));
   queue.created = static_cast<int32_t>(workload_.queues.size());
   workload_.queues.push_back(std::move(queue));
   return row.status();

@@ -12,7 +12,8 @@ using testing::HasSubstr;
 
 constexpr std::string_view kSample =
     "stint-workload/1\r\n# two queues share two machines\n"
-    "[queues]\nname,deserved,parent\nresearch,4,\n\"vision, east\",1.5,research\n"
+    "[queues]\nname,deserved,parent,budget,budget_period,budget_from\nresearch,4,,1234.5,168h,2026-09-28\n"
+    "\"vision, east\",1.5,research,,,\n"
     "[prices]\nname,from,per_hour\nspot,2026-10-01,3.5\nspot,2026-10-02,4.25\n"
     "[nodes]\nname,count,gpus,gpu_memory,market,per_hour,prices\nbox,2,8,80GiB,spot,5,spot\nown,,4,,owned,,\n"
     "[jobs]\nqueue,name,submitted,run_time,tasks,gpus,share,mig,checkpoint,after\n"
@@ -43,6 +44,11 @@ TEST(WorkloadFile, ReadsEverySectionCutAnywhere) {
     EXPECT_EQ(w.queues[1].parent, sched::QueueId(0));
     EXPECT_EQ(w.queues[1].deserved.gpu_milli, 1500);
     EXPECT_FALSE(w.queues[1].limit.gpu_milli.has_value());
+    ASSERT_TRUE(w.queues[0].budget.has_value());
+    EXPECT_EQ(w.queues[0].budget->amount, Money::nanos(1'234'500'000'000));
+    EXPECT_EQ(w.queues[0].budget->period, Duration::hours(168));
+    EXPECT_EQ(format_utc(w.queues[0].budget->from), "2026-09-28T00:00:00Z");
+    EXPECT_FALSE(w.queues[1].budget.has_value());
     ASSERT_EQ(w.nodes.size(), 3U);
     EXPECT_EQ(w.nodes[1].node.name, "box-2");
     EXPECT_EQ(w.nodes[1].node.gpu_memory, Bytes::gibi(int64_t{80}));
@@ -72,6 +78,8 @@ TEST(WorkloadFile, WhatIsWrittenIsReadBack) {
   ASSERT_TRUE(second.ok()) << second.error().message;
   EXPECT_EQ(write_workload(*second).value(), *text);
   EXPECT_EQ(second->requests, first.requests);
+  EXPECT_EQ(second->queues[0].budget, first.queues[0].budget);
+  EXPECT_EQ(second->queues[1].budget, first.queues[1].budget);
   EXPECT_EQ(second->outages, first.outages);
   for (size_t i = 0; i < first.jobs.size(); ++i) {
     EXPECT_EQ(second->jobs[i].run_time, first.jobs[i].run_time);
@@ -100,6 +108,12 @@ TEST(WorkloadFile, ErrorsNameTheLine) {
   EXPECT_THAT(error_of("stint-workload/1\na,b\n"), HasSubstr("w.csv:2: a row before"));
   EXPECT_THAT(error_of("stint-workload/1\n[pods]\n"), HasSubstr("no section 'pods'"));
   EXPECT_THAT(error_of("stint-workload/1\n[queues]\nname,colour\n"), HasSubstr("no column 'colour'"));
+  EXPECT_THAT(error_of("stint-workload/1\n[queues]\nname,budget\nq,-5\n"), HasSubstr("budget '-5'"));
+  EXPECT_THAT(error_of("stint-workload/1\n[queues]\nname,budget_period\nq,24h\n"), HasSubstr("w.csv:4: budget"));
+  EXPECT_THAT(error_of("stint-workload/1\n[queues]\nname,budget,currency\nq,5,dollars\n"), HasSubstr("w.csv:4:"));
+  EXPECT_THAT(error_of("stint-workload/1\n[queues]\nname,budget,currency\nq,5,EUR\n[nodes]\nname,gpus\nn,8\n[jobs]\n"
+                       "name,queue,submitted,run_time,gpus\nj,q,2026-10-01,60,1\n"),
+              HasSubstr("its budget is not in USD"));
   EXPECT_THAT(error_of(head), HasSubstr("needs a node and a job"));
   EXPECT_THAT(error_of(head + "j,q,2026-10-01,60\n"), HasSubstr("w.csv:10: 4 fields, expected 5"));
   EXPECT_THAT(error_of(head + "j,x,2026-10-01,60,1\n"), HasSubstr("no queue 'x'"));

@@ -53,13 +53,21 @@ bool is_plain(const sched::QueueSpec& q) {
   return !q.deserved.cpu_milli && !q.deserved.memory_bytes && !q.limit.cpu_milli && !q.limit.memory_bytes;
 }
 
+std::string budget_cells(const sched::QueueSpec& q) {
+  if (!q.budget) return ",,,";
+  const sched::Budget& b = *q.budget;
+  return fmt::format("{},{},{},{}", b.amount.to_decimal(), duration_cell(b.period, Duration()), time_cell(b.from, Instant()),
+                     b.amount.currency().code());
+}
+
 Status write_queues(std::string& out, const sim::Workload& w) {
-  out += "\n[queues]\nname,parent,deserved,limit,weight,priority\n";
+  out += "\n[queues]\nname,parent,deserved,limit,weight,priority,budget,budget_period,budget_from,currency\n";
   for (const sched::QueueSpec& q : w.queues) {
-    if (!is_plain(q)) return invalid("queue '{}': CPU, memory and money limits have no column in a workload file", q.name);
-    out += fmt::format("{},{},{},{},{},{}\n", csv_cell(q.name), q.parent.valid() ? csv_cell(w.queues[q.parent.index()].name) : "",
-                       amount_cell(q.deserved.gpu_milli), amount_cell(q.limit.gpu_milli),
-                       format_scaled(static_cast<int64_t>(q.over_quota_weight * 1e6 + 0.5), 6), q.priority);
+    if (!is_plain(q)) return invalid("queue '{}': CPU and memory limits have no column in a workload file", q.name);
+    out +=
+        fmt::format("{},{},{},{},{},{},{}\n", csv_cell(q.name), q.parent.valid() ? csv_cell(w.queues[q.parent.index()].name) : "",
+                    amount_cell(q.deserved.gpu_milli), amount_cell(q.limit.gpu_milli),
+                    format_scaled(static_cast<int64_t>(q.over_quota_weight * 1e6 + 0.5), 6), q.priority, budget_cells(q));
   }
   return {};
 }

@@ -32,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/money.h"
 #include "base/time.h"
 #include "model/mig.h"
 #include "sched/affinity.h"
@@ -52,6 +53,7 @@ struct ClusterNode {
   int64_t cpu_milli = 0;
   Bytes memory;
   int32_t max_tasks = 1 << 20;
+  Rate gpu_rate;              ///< of one of its GPUs for an hour; 0 = costs nothing or not known
   std::vector<Label> labels;  ///< label "node" is the node's name unless given
   bool whole_gpus = true;     ///< false: GPUs are given out as MIG instances only
   /// false: no fractions and no shares of GPU memory, as where what looks like a GPU is itself a MIG instance.
@@ -119,6 +121,8 @@ class Cluster {
 
   [[nodiscard]] size_t node_count() const { return nodes_.size(); }
   [[nodiscard]] const ClusterNode& node(NodeId n) const { return nodes_[n.index()]; }
+  /// Thousandths of GPUs that a place is: of MIG instances by their part of the compute slices.
+  [[nodiscard]] int64_t gpu_milli(const Place& place) const;
   [[nodiscard]] std::optional<NodeId> find_node(std::string_view name) const;  ///< linear
   [[nodiscard]] size_t request_count() const { return requests_.size(); }
   [[nodiscard]] const Request& request(RequestId r) const { return requests_[r.index()]; }

@@ -162,6 +162,13 @@ Amounts Cluster::amounts(RequestId r) const {
   return out;
 }
 
+int64_t Cluster::gpu_milli(const Place& place) const {
+  if (place.mig_profile < 0) return place.milli > 0 ? place.milli : int64_t{__builtin_popcountll(place.gpus)} * kMilli;
+  const MigGeometry* geometry = find_mig_geometry(nodes_[place.node.index()].gpu_model);
+  CHECK(geometry != nullptr, "a MIG instance on node {}, whose GPUs have none", place.node.index());
+  return int64_t{kMilli} * geometry->profiles[static_cast<size_t>(place.mig_profile)].compute_slices / geometry->compute_slices;
+}
+
 const Domains& Cluster::domains(std::span<const std::string> levels) {
   for (const Domains& known : domains_)
     if (std::equal(known.levels().begin(), known.levels().end(), levels.begin(), levels.end())) return known;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/money.h"
 #include "base/time.h"
 #include "sched/ids.h"
 
@@ -12,6 +13,7 @@ namespace stint::sched {
 
 /// Batches of simultaneous events are applied in this order, then by job, then by node.
 enum class EventKind : uint8_t {
+  kPrice,       ///< `node` costs `price` from now on
   kNodeUp,      ///< `node` can be used (again)
   kNodeDrain,   ///< `node` takes no new tasks; what runs there goes on
   kNodeDown,    ///< `node` is gone: its tasks ended as lost
@@ -30,7 +32,8 @@ struct Event {
   JobId job;
   TaskId task;  ///< kEvicted
   NodeId node;
-  Instant until;  ///< kSpotNotice
+  Instant until;    ///< kSpotNotice
+  Rate price = {};  ///< kPrice: of one GPU-hour
 };
 
 /// Where one task runs. A bit of `gpus` = that GPU of the node, whole or, with `milli` or `mig_profile`, a part of it.

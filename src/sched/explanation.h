@@ -20,6 +20,7 @@ enum class Obstacle : uint8_t {
   kBeingMade,    ///< another job is making what it makes
   kArray,        ///< as many jobs of its array as may be are waiting or running
   kQueueLimit,   ///< its queue, or one above it, is at its limit
+  kBudget,       ///< its queue, or one above it, has spent its budget: `budget`
   kGuarantee,    ///< a non-preemptible job of a queue that holds all it deserves
   kNoRoom,       ///< too little is free: `missing_gpu_milli`
   kFragmented,   ///< enough is free in sum, but on no set of nodes that fits
@@ -35,6 +36,7 @@ enum class RemedyKind : uint8_t {
   kWait,            ///< at `at` it starts as things stand
   kHigherPriority,  ///< at priority `amount` it starts now
   kRaiseLimit,      ///< its queue's limit must be raised by `amount` milli-GPU
+  kRaiseBudget,     ///< the budget must be raised by more than `cost`: what it is overdrawn by, and this job where known
 };
 std::string_view name_of(RemedyKind k);
 
@@ -43,18 +45,36 @@ struct Remedy {
   int64_t amount = 0;
   JobId job;
   Instant at;
-  std::optional<Money> cost;  ///< of the remedy, where prices are known
+  /// kMoreGpus: for as long as the job runs at the longest; kEvictLower, kHigherPriority: of the lost work; kWait: nothing.
+  /// None = a price or a duration is not known.
+  std::optional<Money> cost;
+  std::optional<Rate> per_hour;  ///< kMoreGpus: of the machines
+  NodeId like;                   ///< kMoreGpus: the cheapest machine that would do, where prices are known …
+  int32_t machines = 0;          ///< … and how many of it
+  /// kEvictLower, kHigherPriority: work that would have to be done again since the last checkpoints, and restarts.
+  int64_t lost_gpu_seconds = 0;
+};
+
+/// What a queue has spent of its budget, and when that ends as things stand.
+struct BudgetStanding {
+  QueueId queue;
+  Money budget;                        ///< for this period
+  Money spent;                         ///< in this period, rounded down to the nano-unit
+  Rate burn;                           ///< of all that runs in it now, per hour
+  std::optional<Instant> runs_out_at;  ///< at this burn; none = not before it is renewed; now = it has
+  std::optional<Instant> renewed_at;   ///< none = never
 };
 
 struct Explanation {
   Standing standing = Standing::kUnknown;
   Obstacle obstacle = Obstacle::kNone;
-  QueueId at_queue;                  ///< kQueueLimit, kGuarantee
-  JobId behind;                      ///< kDependency, kBeingMade, kBehindGang, kBehindOrder
-  int64_t missing_gpu_milli = 0;     ///< kNoRoom
-  int64_t jobs_ahead = 0;            ///< waiting jobs that go before it
-  std::optional<Instant> starts_at;  ///< as things stand, if running jobs end at their limits; none = cannot be said
-  std::vector<Remedy> remedies;      ///< cheapest first
+  QueueId at_queue;                      ///< kQueueLimit, kBudget, kGuarantee
+  std::optional<BudgetStanding> budget;  ///< kBudget
+  JobId behind;                          ///< kDependency, kBeingMade, kBehindGang, kBehindOrder
+  int64_t missing_gpu_milli = 0;         ///< kNoRoom
+  int64_t jobs_ahead = 0;                ///< waiting jobs that go before it
+  std::optional<Instant> starts_at;      ///< as things stand, if running jobs end at their limits; none = cannot be said
+  std::vector<Remedy> remedies;          ///< cheapest first; those whose cost is not known last
 };
 
 }  // namespace stint::sched

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/money.h"
+#include "base/time.h"
 #include "sched/ids.h"
 
 namespace stint::sched {
@@ -17,6 +19,15 @@ struct QueueAmounts {
   std::optional<int64_t> memory_bytes;
 };
 
+/// Money a queue and all below it may spend on GPU time, at the rates of the nodes (ClusterNode::gpu_rate). What is spent
+/// keeps its jobs from starting, not from going on.
+struct Budget {
+  Money amount;     ///< ≥ 0; for each period
+  Duration period;  ///< it is renewed that often, what is left does not carry over; 0 = never
+  Instant from;     ///< a period begins here, others before and after it
+  bool operator==(const Budget&) const = default;
+};
+
 struct QueueSpec {
   std::string name;
   QueueId parent;                ///< not valid = top level; a parent is added before its children
@@ -25,6 +36,7 @@ struct QueueSpec {
   double over_quota_weight = 1;  ///< by which what is over is divided among siblings; 0 = none of it
   int32_t priority = 100;        ///< higher first
   int32_t created = 0;           ///< rank, smaller = older
+  std::optional<Budget> budget;  ///< none = spends what it likes
 };
 
 }  // namespace stint::sched

@@ -23,6 +23,7 @@ NodeId Scheduler::add_node(const ClusterNode& node) {
     impl_->scores.forget(RequestId(r));  // it may be allowed on the new node
   impl_->queues.add_capacity(
       {.gpu_milli = int64_t{node.gpus} * kMilli, .cpu_milli = node.cpu_milli, .memory_bytes = node.memory.count()});
+  impl_->gpu_rates.push_back(node.gpu_rate);
   impl_->capacity.set(id, node.whole_gpus ? node.gpus : NodeBuckets::kNowhere);
   ++impl_->changes;
   ++impl_->fleet_changes;
@@ -31,6 +32,7 @@ NodeId Scheduler::add_node(const ClusterNode& node) {
 
 QueueId Scheduler::add_queue(const QueueSpec& queue) {
   const QueueId id = impl_->queues.add(queue);
+  impl_->budgets.add(queue);
   impl_->pending.renumber(impl_->queues);
   ++impl_->changes;
   return id;
@@ -82,6 +84,10 @@ std::span<const Decision> Scheduler::step(Instant now, std::span<const Event> ev
     s.pending.renumber(s.queues);
     ++s.changes;
   }
+  s.budgets.advance(now, [&](QueueId q) {
+    s.pending.share_changed(s.queues, q, true);
+    ++s.changes;
+  });
   s.events.assign(events.begin(), events.end());
   if (!std::is_sorted(s.events.begin(), s.events.end(), in_order)) std::stable_sort(s.events.begin(), s.events.end(), in_order);
   for (const Event& e : s.events)
@@ -100,6 +106,7 @@ std::span<const Decision> Scheduler::step(Instant now, std::span<const Event> ev
 Instant Scheduler::next_wakeup() const {
   const Impl& s = *impl_;
   Instant next = s.timers.empty() ? kNever : s.timers.front().at;
+  if (s.waits_for_budget && s.pending.count() > 0) next = std::min(next, s.budgets.next_renewal());
   // Ranks of running jobs matter to those that wait.
   if (s.pending.count() > 0 && !s.level_timers.empty()) next = std::min(next, s.level_timers.front().at);
   for (const ShapeId shape : s.pending.shapes()) {
@@ -140,11 +147,13 @@ uint64_t Scheduler::fingerprint() const {
     mix(s.cluster.free()[NodeId(n)].usable ? 1 : 0);
   for (uint32_t q = 0; q < s.queues.size(); ++q)
     s.queues.mix_into(QueueId(q), mix);
+  s.budgets.mix_into(mix);
   for (const Reservation& r : s.reservations)
     mix(r.at.ns());
   return hash;
 }
 
+std::optional<BudgetStanding> Scheduler::budget_of(QueueId queue) const { return impl_->budgets.standing(queue); }
 const Cluster& Scheduler::cluster() const { return impl_->cluster; }
 std::span<const Task> Scheduler::tasks_of(JobId job) const { return impl_->tasks_of(job); }
 
@@ -179,6 +188,24 @@ void Scheduler::Impl::release(JobId j, TaskState then) {
   ++room_made;
   depart(j);
   charge(j, given_back, -1);
+  meter(j);
+}
+
+/// Its queue, and those above, pay for what it holds on nodes now: what runs and what is leaving.
+void Scheduler::Impl::meter(JobId j) {
+  if (!budgets.any()) return;
+  if (burns.size() < jobs.size()) burns.resize(jobs.size());
+  const QueueBudgets::Wide burn = burn_of(j);
+  const QueueBudgets::Wide before = std::exchange(burns[j.index()], burn);
+  if (burn != before) budgets.change_burn(jobs[j.index()].queue, burn - before);
+}
+
+QueueBudgets::Wide Scheduler::Impl::burn_of(JobId j) const {
+  QueueBudgets::Wide burn = 0;
+  for (const Task& task : tasks_of(j))
+    if (task.holds(Room::kFree))
+      burn += QueueBudgets::Wide{gpu_rates[task.place.node.index()].per_hour().count_nanos()} * cluster.gpu_milli(task.place);
+  return burn;
 }
 
 /// Its running time ends here.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,6 +50,9 @@ class Scheduler {
 
   /// Why the job is where it is, what would start it and when, as data. O(cluster): not for every job in every step.
   [[nodiscard]] Explanation explain(JobId job) const;
+
+  /// What a queue has spent of its own budget, as of the last step(); none = it has none.
+  [[nodiscard]] std::optional<BudgetStanding> budget_of(QueueId queue) const;
 
   /// Hash over everything that can influence a later decision.
   [[nodiscard]] uint64_t fingerprint() const;

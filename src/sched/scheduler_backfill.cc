@@ -67,10 +67,11 @@ std::optional<ShapeId> Scheduler::Impl::pick_beside(bool even_without_room) cons
   return best;
 }
 
-/// Promises broken by the world (a node lost, a job past its limit) are made anew.
+/// Promises broken by the world (a node lost, a job past its limit, a budget spent) are made anew.
 void Scheduler::Impl::drop_stale_reservations() {
   const auto stale = [&](const Reservation& r) {
-    if (jobs[r.job.index()].phase != Phase::kWaiting || r.at <= now) return true;
+    const JobRecord& job = jobs[r.job.index()];
+    if (job.phase != Phase::kWaiting || r.at <= now || budgets.spent(job.queue).valid()) return true;
     return std::any_of(r.claims.begin(), r.claims.end(),
                        [&](const Claim& c) { return open.buckets().at(c.node) == NodeBuckets::kNowhere; });
   };

@@ -53,6 +53,7 @@ bool Scheduler::Impl::fits(ShapeId s) const {
 /// How many of its tasks the limits of its queues leave room for; 0 when it cannot start within them.
 int32_t Scheduler::Impl::tasks_within_limits(JobId j) const {
   const JobRecord& r = jobs[j.index()];
+  if (budgets.spent(r.queue).valid()) return 0;
   const Shape& shape = shapes[r.shape];
   if (!queues.limiting(r.queue, shape.total, shape.preemptible).valid()) return shape.tasks;
   if (shape.gang.valid()) return 0;  // its tasks may differ
@@ -67,7 +68,9 @@ bool Scheduler::Impl::close_if_limited(JobId j) {
   const JobRecord& r = jobs[j.index()];
   const Shape& shape = shapes[r.shape];
   const Amounts least = shape.gang.valid() ? shape.total : times(cluster.amounts(shape.request), shape.min_tasks);
-  const QueueId limited = queues.limiting(r.queue, least, shape.preemptible);
+  const QueueId spent = budgets.spent(r.queue);
+  waits_for_budget = waits_for_budget || spent.valid();
+  const QueueId limited = spent.valid() ? spent : queues.limiting(r.queue, least, shape.preemptible);
   pending.close(queues, r.queue, r.shape, limited);
   return true;
 }
@@ -101,6 +104,7 @@ void Scheduler::Impl::began(JobId j) {
   r.phase = Phase::kRunning;
   r.ends_when_left = false;
   r.started = r.saved = now;
+  meter(j);
   ++r.starts;
   ++changes;
   if (r.running < spec.tasks) growing.push_back(j);
@@ -179,9 +183,10 @@ bool Scheduler::Impl::grow_one(JobId j) {
   const Shape& shape = shapes[r.shape];
   if (!shape.plain || r.running == shape.tasks || !open.buckets().any_from(shape.parts.back().gpus)) return false;
   const Amounts one = cluster.amounts(shape.request);
-  if (queues.limiting(r.queue, one, shape.preemptible).valid()) return false;
+  if (budgets.spent(r.queue).valid() || queues.limiting(r.queue, one, shape.preemptible).valid()) return false;
   decide_on(DecisionKind::kGrow, Reason::kFree, j);
   charge(j, place_tasks(j, 1), 1);
+  meter(j);
   return true;
 }
 

@@ -8,6 +8,7 @@ namespace stint::sched {
 
 void Scheduler::Impl::apply(const Event& e) {
   switch (e.kind) {
+    case EventKind::kPrice: return change_price(e.node, e.price);
     case EventKind::kNodeUp: ++room_made, ++changes, ++fleet_changes; return cluster.set_usable(e.node, true);
     case EventKind::kNodeDrain: drop_moves_to(e.node), ++fleet_changes; return cluster.set_usable(e.node, false);
     case EventKind::kNodeDown: return lose_node(e.node);
@@ -77,6 +78,7 @@ void Scheduler::Impl::task_left(TaskId t) {
   ++room_made;
   ++changes;
   --r.leaving;
+  meter(j);
   if (r.leaving + r.running == 0) came_off(j);
 }
 
@@ -126,6 +128,7 @@ void Scheduler::Impl::lose_node(NodeId n) {
       cluster.gone(t, TaskState::kPending);
     }
     charge(j, lost, -1);
+    meter(j);
     after_loss(j);
   }
 }
@@ -158,6 +161,13 @@ void Scheduler::Impl::give_up_held(NodeId n) {
     release(j, TaskState::kPending);
     wait(j);
   }
+}
+
+void Scheduler::Impl::change_price(NodeId n, Rate gpu_rate) {
+  gpu_rates[n.index()] = gpu_rate;
+  if (!budgets.any()) return;
+  for (const JobId j : jobs_on(n))
+    meter(j);
 }
 
 /// Jobs with a task on the node, by id.

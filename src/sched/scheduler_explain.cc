@@ -92,7 +92,9 @@ class Explainer {
 
   void find_obstacle() {
     const QueueId limited = s_.queues.limiting(r_.queue, shape_.total, shape_.preemptible);
-    if (limited.valid()) {
+    if (s_.budgets.spent(r_.queue).valid()) {
+      find_budget();
+    } else if (limited.valid()) {
       const bool by_limit = s_.queues.limiting(r_.queue, shape_.total, true).valid();
       e_.obstacle = by_limit ? Obstacle::kQueueLimit : Obstacle::kGuarantee;
       e_.at_queue = limited;
@@ -107,6 +109,28 @@ class Explainer {
     }
   }
 
+  /// The spent budget that is renewed last, and what that means for its start.
+  void find_budget() {
+    e_.obstacle = Obstacle::kBudget;
+    for (QueueId at = s_.budgets.spent(r_.queue); at.valid();) {
+      const std::optional<BudgetStanding> standing = s_.budgets.standing(at);
+      const auto later = [](const BudgetStanding& a, const BudgetStanding& b) {
+        return a.renewed_at.value_or(kNever) > b.renewed_at.value_or(kNever);
+      };
+      if (!e_.budget || later(*standing, *e_.budget)) e_.budget = standing;
+      const QueueId above = s_.queues.spec(at).parent;
+      at = above.valid() ? s_.budgets.spent(above) : QueueId();
+    }
+    e_.at_queue = e_.budget->queue;
+    const std::optional<Instant> renewed = e_.budget->renewed_at;
+    if (renewed && fits_with([] {}))
+      e_.starts_at = renewed;
+    else if (renewed && e_.starts_at)
+      e_.starts_at = std::max(*e_.starts_at, *renewed);
+    else
+      e_.starts_at.reset();
+  }
+
   void find_remedies() {
     if (e_.obstacle == Obstacle::kQueueLimit || e_.obstacle == Obstacle::kGuarantee) {
       const int64_t missing = s_.queues.missing_gpu_milli(e_.at_queue, shape_.total, shape_.preemptible);
@@ -117,7 +141,17 @@ class Explainer {
       try_priorities();
       try_more_gpus();
     }
-    if (e_.starts_at) add({.kind = RemedyKind::kWait, .at = *e_.starts_at});
+    if (e_.obstacle == Obstacle::kBudget) {
+      const std::optional<Machines> machine = cheapest(1);
+      const std::optional<Money> own =
+          machine ? over_its_run(Rate::per_hour(scale(machine->gpu_rate.per_hour(), shape_.total.gpu_milli, kMilli)))
+                  : std::nullopt;
+      const Money overdrawn = e_.budget->spent - e_.budget->budget;
+      add({.kind = RemedyKind::kRaiseBudget, .cost = own ? overdrawn + *own : overdrawn});
+    }
+    if (e_.starts_at) add({.kind = RemedyKind::kWait, .at = *e_.starts_at, .cost = Money::nanos(0, currency())});
+    const auto nanos = [](const Remedy& r) { return r.cost ? r.cost->count_nanos() : INT64_MAX; };
+    std::ranges::stable_sort(e_.remedies, {}, nanos);
   }
 
   /// The youngest job of lower priority whose leaving alone would do.
@@ -130,7 +164,9 @@ class Explainer {
     lower.resize(std::min(lower.size(), kMostVictimsTried));
     for (const JobId victim : lower) {
       if (!fits_with([&] { leave(victim); })) continue;
-      return add({.kind = RemedyKind::kEvictLower, .job = victim});
+      Remedy remedy = {.kind = RemedyKind::kEvictLower, .job = victim};
+      add_loss(remedy, {&victim, 1});
+      return add(remedy);
     }
   }
 
@@ -143,13 +179,90 @@ class Explainer {
     priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
     for (const int32_t p : priorities) {
       if (p < spec_.priority) continue;
-      if (!fits_with([&] {
-            for (const JobId v : lower_than(p + 1))
-              leave(v);
-          }))
-        continue;
-      return add({.kind = RemedyKind::kHigherPriority, .amount = p + 1});
+      std::vector<JobId> victims = lower_than(p + 1);
+      if (!fits_without(victims)) continue;
+      keep_needed(victims);
+      Remedy remedy = {.kind = RemedyKind::kHigherPriority, .amount = p + 1};
+      add_loss(remedy, victims);
+      return add(remedy);
     }
+  }
+
+  [[nodiscard]] bool fits_without(std::span<const JobId> victims) {
+    return fits_with([&] {
+      for (const JobId v : victims)
+        leave(v);
+    });
+  }
+
+  /// Those that must leave: without halves that are not needed first, then one by one, as far as trying is worth it.
+  void keep_needed(std::vector<JobId>& victims) {
+    size_t tried = 0;
+    for (size_t piece = victims.size() / 2; piece > 0; piece /= 2)
+      for (size_t at = 0; at < victims.size() && tried < kMostVictimsTried;) {
+        std::vector<JobId> fewer = victims;
+        fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(at),
+                    fewer.begin() + static_cast<ptrdiff_t>(std::min(at + piece, fewer.size())));
+        ++tried;
+        if (fits_without(fewer))
+          victims = std::move(fewer);
+        else
+          at += piece;
+      }
+  }
+
+  /// What stopping them costs: the work since they last saved, and their restarts.
+  void add_loss(Remedy& remedy, std::span<const JobId> victims) {
+    int64_t milli_seconds = 0;
+    Money cost = Money::nanos(0, currency());
+    for (const JobId v : victims) {
+      const Duration again = s_.now - s_.jobs[v.index()].saved + s_.specs[v.index()].checkpoint.restart;
+      for (const Task& task : s_.tasks_of(v)) {
+        if (task.state != TaskState::kRunning) continue;
+        const int64_t milli = s_.cluster.gpu_milli(task.place);
+        milli_seconds += milli * again.whole_seconds();
+        cost += scale(s_.gpu_rates[task.place.node.index()].over(again), milli, kMilli);
+      }
+    }
+    remedy.lost_gpu_seconds = milli_seconds / kMilli;
+    if (prices_known()) remedy.cost = cost;
+  }
+
+  struct Machines {
+    NodeId like;
+    int32_t count = 0;
+    Rate gpu_rate;
+    Rate per_hour;  // of all of them
+  };
+  /// The machines that so many of its tasks cost least on.
+  [[nodiscard]] std::optional<Machines> cheapest(int32_t tasks) const {
+    const RequestId request = s_.tasks_of(j_).front().request;
+    const int32_t each = std::max(1, s_.cluster.request(request).gpus);
+    std::optional<Machines> best;
+    for (uint32_t n = 0; n < s_.cluster.node_count(); ++n) {
+      const Rate gpu_rate = s_.gpu_rates[n];
+      if (gpu_rate.per_hour().is_zero() || !s_.cluster.is_eligible(request, NodeId(n))) continue;
+      const int32_t gpus = s_.cluster.node(NodeId(n)).gpus;
+      const int32_t count = (tasks + gpus / each - 1) / (gpus / each);
+      const Rate per_hour = Rate::per_hour(scale(gpu_rate.per_hour(), int64_t{count} * gpus, 1));
+      if (!best || per_hour < best->per_hour)
+        best = Machines{.like = NodeId(n), .count = count, .gpu_rate = gpu_rate, .per_hour = per_hour};
+    }
+    return best;
+  }
+
+  /// For as long as it will run, where that is known.
+  [[nodiscard]] std::optional<Money> over_its_run(Rate per_hour) const {
+    const Duration longest = std::min(spec_.expected, spec_.time_limit);
+    if (longest == kUnlimited) return std::nullopt;
+    return per_hour.over(longest);
+  }
+
+  [[nodiscard]] bool prices_known() const {
+    return std::ranges::any_of(s_.gpu_rates, [](Rate rate) { return !rate.per_hour().is_zero(); });
+  }
+  [[nodiscard]] Currency currency() const {
+    return s_.gpu_rates.empty() ? Currency() : s_.gpu_rates.front().per_hour().currency();
   }
 
   /// How many more whole GPUs, on as few nodes as possible, would do.
@@ -158,11 +271,23 @@ class Explainer {
     const int32_t per_node = shape_.parts.front().gpus;
     NodeBuckets::Counts counts = s_.open.buckets().counts();
     for (int32_t extra = 1; shape_.tasks == 1 && extra < per_node; ++extra)
-      if (counts[static_cast<size_t>(per_node - extra)] > 0) return add({.kind = RemedyKind::kMoreGpus, .amount = extra});
+      if (counts[static_cast<size_t>(per_node - extra)] > 0) return add_gpus(extra, 1);
     for (int32_t nodes = 1; nodes <= shape_.tasks; ++nodes) {
       ++counts[static_cast<size_t>(per_node)];
-      if (OpenNodes::fits(shape_, counts)) return add({.kind = RemedyKind::kMoreGpus, .amount = int64_t{nodes} * per_node});
+      if (OpenNodes::fits(shape_, counts)) return add_gpus(int64_t{nodes} * per_node, nodes);
     }
+  }
+
+  /// @param tasks  of it would go on the machines that are added.
+  void add_gpus(int64_t gpus, int32_t tasks) {
+    Remedy remedy = {.kind = RemedyKind::kMoreGpus, .amount = gpus};
+    if (const std::optional<Machines> machines = cheapest(tasks)) {
+      remedy.like = machines->like;
+      remedy.machines = machines->count;
+      remedy.per_hour = machines->per_hour;
+      remedy.cost = over_its_run(machines->per_hour);
+    }
+    add(remedy);
   }
 
   [[nodiscard]] std::vector<JobId> lower_than(int32_t priority) const {

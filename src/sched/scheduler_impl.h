@@ -9,6 +9,7 @@
 #include "sched/pending.h"
 #include "sched/place_gang.h"
 #include "sched/placement_index.h"
+#include "sched/queue_budgets.h"
 #include "sched/queue_usage.h"
 #include "sched/running_order.h"
 #include "sched/scheduler.h"
@@ -153,6 +154,7 @@ struct Scheduler::Impl {
   Cluster cluster;
   ShapeTable shapes;
   QueueUsage queues;
+  QueueBudgets budgets;
   Pending pending;
   OpenNodes open;
   PlacementIndex scores;  ///< of cluster.free()
@@ -160,6 +162,9 @@ struct Scheduler::Impl {
 
   std::vector<JobSpec> specs;
   std::vector<JobRecord> jobs;
+  std::vector<Rate> gpu_rates;                 ///< by node, of one GPU
+  std::vector<QueueBudgets::Wide> burns;       ///< by job, where there are budgets: nano-units per hour · thousandths of a GPU
+  bool waits_for_budget = false;               ///< a job has been kept waiting by a budget
   std::vector<JobId> held;                     ///< jobs with promised room, in the order of the promises
   std::vector<std::vector<JobId>> dependents;  ///< by job; as long as the last job somebody waits for
   std::vector<ArrayState> arrays;              ///< as long as the last that was submitted
@@ -213,6 +218,7 @@ struct Scheduler::Impl {
   void came_off(JobId j);
   void clear_node(NodeId n);
   void give_up_held(NodeId n);
+  void change_price(NodeId n, Rate gpu_rate);
   std::vector<JobId> jobs_on(NodeId n) const;
   void fire_timers();
 
@@ -328,6 +334,8 @@ struct Scheduler::Impl {
   void arrive(JobId j);
   void depart(JobId j);
   void charge(JobId j, const Amounts& amounts, int sign);
+  void meter(JobId j);
+  QueueBudgets::Wide burn_of(JobId j) const;
   void set_timer(Instant at, JobId j, TimerKind kind);
   Decision& decide_on(DecisionKind kind, Reason reason, JobId j);
   void add_place(const Place& place);

@@ -13,10 +13,20 @@ bool ends_job(sched::Reason reason) {
   return reason == sched::Reason::kTimeLimit || reason == sched::Reason::kHopelessTrial || reason == sched::Reason::kCancelled;
 }
 
+/// MIG instances count as nothing: how much of a GPU they are is for their geometry to say.
+int64_t gpu_milli(const sched::Place& place) {
+  return place.mig_profile >= 0 ? 0 : place.milli > 0 ? place.milli : __builtin_popcountll(place.gpus) * 1000LL;
+}
+
 }  // namespace
 
 Checker::Checker(const Workload& workload, const CheckOptions& options)
-    : workload_(&workload), options_(options), rooms_(workload), jobs_(workload.jobs.size()), queues_(workload.queues.size()) {
+    : workload_(&workload),
+      options_(options),
+      rooms_(workload),
+      budgets_(workload),
+      jobs_(workload.jobs.size()),
+      queues_(workload.queues.size()) {
   // Tasks are numbered in the order in which jobs become known.
   uint32_t task = 0;
   for (size_t j = 0; j < jobs_.size(); ++j) {
@@ -140,6 +150,9 @@ void Checker::start(const sched::Decision& d) {
       fail("dependency", "job {} starts before job {} has succeeded", d.job.index(), after.index());
   check_array(d.job);
   if (is_made(d.job)) fail("product", "job {} starts, but what it makes has been made", d.job.index());
+  if (const std::string problem = budgets_.problem_of(spec.queue, now_); !problem.empty() && !job.admitted)
+    fail("budget", "job {} starts, but {}", d.job.index(), problem);
+  job.admitted = false;
   job.state = State::kRunning;
   job.started = now_;
   add_tasks(d.job, d.places);
@@ -152,6 +165,8 @@ void Checker::start(const sched::Decision& d) {
 void Checker::grow(const sched::Decision& d) {
   JobBook& job = jobs_[d.job.index()];
   if (job.state != State::kRunning) return fail("state", "job {} grows in state {}", d.job.index(), static_cast<int>(job.state));
+  if (const std::string problem = budgets_.problem_of(workload_->jobs[d.job.index()].spec.queue, now_); !problem.empty())
+    fail("budget", "job {} grows, but {}", d.job.index(), problem);
   add_tasks(d.job, d.places);
   check_groups(d.job);
   std::erase_if(promises_, [&](const Promise& p) { return p.to == d.job; });
@@ -169,6 +184,7 @@ void Checker::add_tasks(sched::JobId id, std::span<const sched::Place> places) {
       return fail("state", "task {} of job {} runs already", place.task.index(), id.index());
     if (const std::string problem = rooms_.take(place, request_of(id, place.task)); !problem.empty())
       return fail("room", "task {} of job {}: {}", place.task.index(), id.index(), problem);
+    budgets_.hold(workload_->jobs[id.index()].spec.queue, place.node, gpu_milli(place), now_);
     job.tasks.push_back({place, now_, false});
     charge(id, place, 1);
   }
@@ -220,7 +236,9 @@ void Checker::evict(const sched::Decision& d) {
   else
     check_groups(d.job);
   job.ends_after_leaving = job.ends_after_leaving || ends_job(d.reason);
+  if (d.reason == sched::Reason::kConsolidation) job.admitted = true;  // it only moves
   if (!d.for_job.valid()) return;
+  jobs_[d.for_job.index()].admitted = true;
   auto promise = std::ranges::find(promises_, d.for_job, &Promise::to);
   if (promise == promises_.end()) promise = promises_.insert(promise, {d.for_job, {}, now_});
   promise->ready = now_;
@@ -289,6 +307,7 @@ void Checker::remove_task(sched::JobId id, size_t at) {
   job.tasks.erase(job.tasks.begin() + static_cast<std::ptrdiff_t>(at));
   const sched::Request& request = request_of(id, task.place.task);
   rooms_.give_back(task.place, request);
+  budgets_.hold(workload_->jobs[id.index()].spec.queue, task.place.node, -gpu_milli(task.place), now_);
   if (!task.leaving) charge(id, task.place, -1);
   left(id, task.place.task);
   const double gpus =
@@ -310,7 +329,7 @@ void Checker::left(sched::JobId job, sched::TaskId task) {
 void Checker::charge(sched::JobId id, const sched::Place& place, int64_t sign) {
   const sched::JobSpec& spec = workload_->jobs[id.index()].spec;
   const sched::Request& request = request_of(id, place.task);
-  const int64_t gpu = place.mig_profile >= 0 ? 0 : place.milli > 0 ? place.milli : __builtin_popcountll(place.gpus) * 1000LL;
+  const int64_t gpu = gpu_milli(place);
   for (sched::QueueId q = spec.queue; q.valid(); q = workload_->queues[q.index()].parent) {
     QueueBook& queue = queues_[q.index()];
     queue.gpu_milli += sign * gpu;
@@ -371,6 +390,7 @@ bool Checker::could_run_alone(sched::JobId id) const {
   const int64_t cpu = request.cpu_milli * spec.min_tasks, memory = request.memory.count() * spec.min_tasks;
   for (sched::QueueId q = spec.queue; q.valid(); q = workload_->queues[q.index()].parent) {
     const sched::QueueSpec& queue = workload_->queues[q.index()];
+    if (queue.budget) return false;  // it may be spent for as long as it likes
     const auto within = [&](const sched::QueueAmounts& most) {
       return gpu <= most.gpu_milli.value_or(gpu) && cpu <= most.cpu_milli.value_or(cpu) &&
              memory <= most.memory_bytes.value_or(memory);

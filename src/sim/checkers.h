@@ -14,6 +14,7 @@
 //   promise     what was freed for a job starts that job, at once when the last has left; no other is stopped for nothing
 //   thrash      a job is not stopped for others more than kMaxEvictionsPerHour times within an hour
 //   limit       a queue and all above it stay within their limits
+//   budget      nothing starts in a queue that has spent its budget, or below one, but what room was being freed for before
 //   guarantee   jobs that cannot be preempted stay within what their queues deserve
 //   spin        time goes on: at one instant there are at most kMaxStepsAtOnce steps
 //   lost        a job that could run on the idle fleet does not wait when everything else has ended
@@ -28,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/check_budgets.h"
 #include "sim/check_rooms.h"
 #include "sim/replay.h"
 #include "sim/replay_result.h"
@@ -78,6 +80,7 @@ class Checker final : public Watcher {
     uint32_t first_task = 0;
     bool ends_after_leaving = false;
     bool cancelled = false;
+    bool admitted = false;  // room has been freed for it
     int32_t failures = 0;
     Instant started, waits_since;
     std::vector<TaskBook> tasks;
@@ -135,6 +138,7 @@ class Checker final : public Watcher {
   const Workload* workload_;
   CheckOptions options_;
   CheckedRooms rooms_;
+  CheckedBudgets budgets_;
   std::vector<JobBook> jobs_;
   std::vector<QueueBook> queues_;
   std::vector<Promise> promises_;

@@ -108,6 +108,23 @@ TEST(Checkers, CatchAnIgnoredLimitAtEveryLevel) {
   EXPECT_EQ(s.broken(Defect::kIgnoredLimit), "limit");
 }
 
+TEST(Checkers, CatchAStartInAQueueThatHasSpentItsBudget) {
+  Small s;  // jobs of an hour, a minute apart, on four GPUs of 1.50 an hour: 5.85 are spent when the fifth starts
+  s.workload.queues[0].budget = sched::Budget{.amount = Money::units(7), .period = {}, .from = {}};
+  EXPECT_EQ(s.broken(Defect::kNone), "");
+  s.workload.queues[0].budget->amount = Money::units(5);
+  EXPECT_EQ(s.broken(Defect::kNone), "budget");
+  s.workload.queues[0].budget->period = Duration::minutes(62);  // renewed two minutes before the first hour is over
+  s.workload.queues[0].budget->from = kBegin - Duration::minutes(4);
+  EXPECT_EQ(s.broken(Defect::kNone), "");
+  s.workload.queues.push_back({.name = "below"});
+  s.workload.queues[1].parent = sched::QueueId(0);
+  s.workload.queues[0].budget->period = {};
+  for (SimJob& job : s.workload.jobs)
+    job.spec.queue = sched::QueueId(1);
+  EXPECT_EQ(s.broken(Defect::kNone), "budget");
+}
+
 TEST(Checkers, CatchFirmJobsAboveWhatTheirQueueDeserves) {
   Small s;
   s.workload.queues[0].deserved.gpu_milli = 1'000;

@@ -25,6 +25,7 @@ class Maker {
     requests();
     jobs();
     pipelines();
+    budgets();
     faults();
     policy();
     options();
@@ -200,6 +201,22 @@ class Maker {
         job.spec.at_once = at_once;
       }
       if (products && prng.below(8) == 0) job.spec.makes = sched::ProductId(static_cast<uint32_t>(prng.below(w.products.size())));
+    }
+  }
+
+  // Draws for itself, as pipelines() does.
+  void budgets() {
+    Prng prng(made_.seed ^ 0xd1b54a32d192ed03ULL);
+    if (prng.below(5) != 0) return;
+    Workload& w = made_.workload;
+    for (sched::QueueSpec& queue : w.queues) {
+      if (prng.below(2) == 0) continue;
+      // Mean rates are about 20 an hour for each node.
+      const double nodes_worth = 20 * static_cast<double>(w.nodes.size()) * (0.05 + prng.uniform());
+      const Duration period = Duration::hours(static_cast<int64_t>(1 + prng.below(48)));
+      queue.budget = sched::Budget{.amount = Money::estimate(nodes_worth * period.to_hours() / 10),
+                                   .period = prng.below(4) == 0 ? Duration() : period,
+                                   .from = kBegin + Duration::minutes(static_cast<int64_t>(prng.below(600)) - 300)};
     }
   }
 

@@ -39,8 +39,11 @@ class Watcher {
 /// Makes the workload known to a new scheduler. @param workload  passed check_workload().
 template <SchedulerLike S>
 void load(S& scheduler, const Workload& workload) {
-  for (size_t n = 0; n < workload.nodes.size(); ++n)
-    CHECK(scheduler.add_node(workload.nodes[n].node) == NodeId(static_cast<uint32_t>(n)), "node {} has another id", n);
+  for (size_t n = 0; n < workload.nodes.size(); ++n) {
+    sched::ClusterNode node = workload.nodes[n].node;
+    node.gpu_rate = gpu_rate_of(workload.nodes[n], workload.nodes[n].rate);
+    CHECK(scheduler.add_node(node) == NodeId(static_cast<uint32_t>(n)), "node {} has another id", n);
+  }
   for (size_t q = 0; q < workload.queues.size(); ++q)
     CHECK(scheduler.add_queue(workload.queues[q]).index() == q, "queue {} has another id", q);
   std::vector<sched::RequestId> requests;

@@ -176,6 +176,10 @@ std::string scenario_json(const Scenario& scenario) {
     amounts(f, "deserved", q.deserved);
     amounts(f, "limit", q.limit);
     f.add("over_quota_weight", fmt::to_string(q.over_quota_weight)).number("priority", q.priority, 100);
+    if (q.budget)
+      f.text("budget", q.budget->amount.to_decimal())
+          .seconds("budget_period_s", q.budget->period, Duration())
+          .instant("budget_from", q.budget->from, Instant());
     out.line(f.object());
   }
   out.close(']');

@@ -122,6 +122,7 @@ class ToyScheduler {
         if (defect_ == Defect::kLostJob && e.job.index() % 3 == 2) break;
         waiting_.push_back(e.job);
         break;
+      case EventKind::kPrice:
       case EventKind::kCheckpoint:
       case EventKind::kTick: break;
     }

@@ -28,7 +28,20 @@ int64_t request_milli(const Workload& workload, const sched::Request& request) {
   return milli;
 }
 
+Status check_budget(const Workload& w, size_t i) {
+  if (!w.queues[i].budget) return {};
+  const sched::Budget& budget = *w.queues[i].budget;
+  if (budget.amount.currency() != currency_of(w))
+    return invalid("queue {} '{}': its budget is not in {}, the currency of the first node", i, w.queues[i].name,
+                   currency_of(w).code());
+  if (budget.amount.count_nanos() < 0) return invalid("queue {} '{}': a budget below 0", i, w.queues[i].name);
+  if (budget.period < Duration()) return invalid("queue {} '{}': a budget period below 0", i, w.queues[i].name);
+  return {};
+}
+
 Status check_tables(const Workload& w) {
+  for (size_t i = 0; i < w.queues.size(); ++i)
+    TRY(check_budget(w, i));
   for (size_t i = 0; i < w.queues.size(); ++i)
     if (w.queues[i].parent.valid() && w.queues[i].parent.index() >= i)
       return invalid("queue {} '{}': its parent must stand before it", i, w.queues[i].name);
@@ -137,6 +150,15 @@ int64_t gpu_milli_of(const Workload& workload, const SimJob& job) {
 
 Currency currency_of(const Workload& workload) {
   return workload.nodes.empty() ? Currency() : workload.nodes.front().rate.per_hour().currency();
+}
+
+Rate gpu_rate_of(const SimNode& node, Rate whole) {
+  return node.node.gpus > 0 ? Rate::per_hour(scale(whole.per_hour(), 1, node.node.gpus))
+                            : Rate::per_hour(Money::nanos(0, whole.per_hour().currency()));
+}
+
+bool has_budgets(const Workload& workload) {
+  return std::ranges::any_of(workload.queues, [](const sched::QueueSpec& queue) { return queue.budget.has_value(); });
 }
 
 Status check_workload(const Workload& workload) {

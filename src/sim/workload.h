@@ -99,8 +99,12 @@ Interval submissions_of(const Workload& workload);
 /// GPUs of all tasks of a job together, in milli-GPU: whole ones, shares, and MIG instances by their compute slices of 7.
 /// A share given as memory counts with the memory of the workload's first GPU node.
 int64_t gpu_milli_of(const Workload& workload, const SimJob& job);
-/// Of all its rates.
+/// Of all its rates and budgets.
 Currency currency_of(const Workload& workload);
+/// What the scheduler is told one GPU of the node costs, at a rate of the whole node; to the nano-unit.
+Rate gpu_rate_of(const SimNode& node, Rate whole);
+/// Has any queue a budget: do prices matter to decisions?
+bool has_budgets(const Workload& workload);
 /// Indexes in range, times in order, numbers positive, outages not
 /// overlapping, one currency. @return error naming the entry.
 Status check_workload(const Workload& workload);

@@ -55,8 +55,10 @@ World::World(const Workload& workload, const ReplayOptions& options)
 
 void World::schedule_nodes() {
   meter_.begin(begin_);
+  const bool prices_matter = has_budgets(*workload_);
   for (uint32_t n = 0; n < nodes_.size(); ++n) {
     const SimNode& node = workload_->nodes[n];
+    if (prices_matter && node.prices >= 0) schedule_price(n, 0);
     if (node.present_from > begin_) {
       nodes_[n].away = 1;
       // The scheduler takes a node it is given for present: it hears at once that this one is not.
@@ -77,6 +79,15 @@ void World::schedule_nodes() {
     queue_.push(outage.down, static_cast<uint8_t>(Kind::kNodeGoes), {i, 1});
     if (outage.up < sched::kNever) queue_.push(outage.up, static_cast<uint8_t>(Kind::kNodeComes), {i, 1});
   }
+}
+
+/// The scheduler, which knows the node's own rate, hears of each point of its series.
+void World::schedule_price(uint32_t node, size_t point) {
+  const auto& points = workload_->prices[static_cast<size_t>(workload_->nodes[node].prices)].points;
+  while (point + 1 < points.size() && points[point + 1].from <= begin_)
+    ++point;
+  if (point < points.size())
+    queue_.push(std::max(points[point].from, begin_), static_cast<uint8_t>(Kind::kPrice), {node, static_cast<uint32_t>(point)});
 }
 
 bool World::advance(Instant wakeup) {
@@ -123,6 +134,16 @@ void World::handle(Kind kind, const Payload& payload) {
       return;
     case Kind::kTaskLeaves: return task_leaves(sched::JobId(payload.index), sched::TaskId(payload.generation));
     case Kind::kCancel: return cancel(sched::JobId(payload.index));
+    case Kind::kPrice: {
+      const SimNode& priced = workload_->nodes[payload.index];
+      const PricePoint& price = workload_->prices[static_cast<size_t>(priced.prices)].points[payload.generation];
+      sched::Event event;
+      event.kind = sched::EventKind::kPrice;
+      event.node = NodeId(payload.index);
+      event.price = gpu_rate_of(priced, price.rate);
+      events_.push_back(event);
+      return schedule_price(payload.index, payload.generation + size_t{1});
+    }
     case Kind::kNodeNotice: {
       if (nodes_[node.index()].away > 0) return;
       const Outage& announced = workload_->outages[payload.index];

@@ -75,14 +75,16 @@ class World {
     std::vector<sched::JobId> jobs;  // one entry per task on it
   };
   // Order of what happens at one instant: nodes come before they go, work ends before it is taken back.
-  enum class Kind : uint8_t { kNodeComes, kPhaseEnds, kTaskLeaves, kNodeNotice, kNodeGoes, kCancel };
+  enum class Kind : uint8_t { kNodeComes, kPhaseEnds, kTaskLeaves, kNodeNotice, kNodeGoes, kCancel, kPrice };
   struct Payload {
     uint32_t index = 0;       // job, outage (kNode…), or node
-    uint32_t generation = 0;  // kPhaseEnds; kTaskLeaves: the task; kNode…: 1 = an outage, 0 = the node's own presence
+    uint32_t generation = 0;  // kPhaseEnds; kTaskLeaves: the task; kNode…: 1 = an outage, 0 = the node's own presence;
+                              // kPrice: the point of the node's series
   };
 
   void schedule_nodes();
   void handle(Kind kind, const Payload& payload);
+  void schedule_price(uint32_t node, size_t point);
   void submit_due();
   void node_comes(NodeId node);
   void node_goes(NodeId node);
