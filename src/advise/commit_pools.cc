@@ -23,7 +23,8 @@ std::vector<CommitOffer> offers_of(const Catalog& catalog, const Key& key, Curre
   std::vector<CommitOffer> offers;
   for (const PriceRow& row : catalog.price_range(provider, type)) {
     if (row.region != region || row.market != Market::kReserved || row.term > longest ||
-        row.rate.per_hour().currency() != currency) continue;
+        row.rate.per_hour().currency() != currency)
+      continue;
     offers.push_back({.name = fmt::format("{} {}", name_of(row.term), name_of(row.payment)),
                       .upfront = Money::nanos(0, currency),
                       .hourly = row.rate.per_hour(),
@@ -72,7 +73,9 @@ CommitPools commit_pools(const FleetFacts& facts, const Catalog& catalog, Commit
     out.pools.push_back(std::move(made));
   }
   if (committed > 0) out.notes.push_back(fmt::format("{} machines are spot, reserved or owned already", committed));
-  if (unnamed > 0) out.notes.push_back(fmt::format("{} machines have no provider, type or price: name them with stint import inventory", unnamed));
+  if (unnamed > 0)
+    out.notes.push_back(
+        fmt::format("{} machines have no provider, type or price: name them with stint import inventory", unnamed));
   return out;
 }
 

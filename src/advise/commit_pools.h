@@ -15,9 +15,9 @@ namespace stint {
 struct CommitPool {
   std::string provider;
   std::string region;
-  PortfolioType type;     ///< name: the instance type; offers: the catalogue's, upfront payments spread over the term
-  Money paid;             ///< for these instances in the period
-  int64_t nodes = 0;      ///< different machines seen
+  PortfolioType type;  ///< name: the instance type; offers: the catalogue's, upfront payments spread over the term
+  Money paid;          ///< for these instances in the period
+  int64_t nodes = 0;   ///< different machines seen
 };
 
 struct CommitPools {

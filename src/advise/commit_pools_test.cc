@@ -23,7 +23,8 @@ NodeFacts node(std::string type, Market market, std::vector<int> seconds, int64_
 }
 
 FleetFacts fleet(std::vector<NodeFacts> nodes) {
-  FleetFacts facts{.period = {Instant(), Instant::from_hour_index(4)}, .months = BillingMonths({Instant(), Instant::from_hour_index(4)})};
+  FleetFacts facts{.period = {Instant(), Instant::from_hour_index(4)},
+                   .months = BillingMonths({Instant(), Instant::from_hour_index(4)})};
   facts.hour_count = 4;
   facts.nodes = std::move(nodes);
   return facts;

@@ -23,7 +23,11 @@ TEST(CommitPortfolio, WithoutASavingsPlanEveryTypeHasItsQuantile) {
     Money least = cents(0);
     for (int n = 0; n < 3; ++n) {
       const auto fee = static_cast<int64_t>(30 + random.below(60));
-      types.push_back({.name = "t", .on_demand = cents(100), .plan_rate = {}, .offers = {{"", {}, cents(fee), 50}}, .owned = {},
+      types.push_back({.name = "t",
+                       .on_demand = cents(100),
+                       .plan_rate = {},
+                       .offers = {{"", {}, cents(fee), 50}},
+                       .owned = {},
                        .demand = random_demand(random, 50, 9)});
       Money best = cents(100'000'000);
       for (int64_t count = 0; count <= 9; ++count) {
@@ -46,8 +50,12 @@ TEST(CommitPortfolio, WithoutReservationsItIsTheSweep) {
     std::vector<SavingsPlanType> plain;
     for (int n = 0; n < 3; ++n) {
       const Money rate = cents(static_cast<int64_t>(50 + random.below(45)));
-      types.push_back(
-          {.name = "t", .on_demand = cents(100), .plan_rate = rate, .offers = {}, .owned = {}, .demand = random_demand(random, 40, 5)});
+      types.push_back({.name = "t",
+                       .on_demand = cents(100),
+                       .plan_rate = rate,
+                       .offers = {},
+                       .owned = {},
+                       .demand = random_demand(random, 40, 5)});
       plain.push_back({cents(100), rate, types.back().demand});
     }
     const auto portfolio = plan_portfolio(types);

@@ -20,7 +20,8 @@ Result<CommitFleetView> plan(const FleetCommitOptions& options) {
   view.plan_discount_pct = options.plan_discount_pct;
   view.pools = commit_pools(facts, records.catalog, longest);
   if (view.pools.pools.empty())
-    return make_error(ErrorCode::kNotFound, "{} has no priced machines on demand in that period: nothing to commit to", options.history);
+    return make_error(ErrorCode::kNotFound, "{} has no priced machines on demand in that period: nothing to commit to",
+                      options.history);
   TRY_ASSIGN(view.portfolio, plan_portfolio(portfolio_types(view.pools, options.plan_discount_pct)));
   view.risk_options = {.draws = 200, .seed = options.seed};
   for (size_t i = 0; i < view.pools.pools.size(); ++i) {

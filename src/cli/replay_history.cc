@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -141,7 +142,8 @@ Variant changed(const ReplayInput& input, const sim::ChangeList& list, const sim
       refused.shown.refused = done.error().message;
       return refused;
     }
-    notes.insert(notes.end(), done->begin(), done->end());
+    for (const std::string& note : *done)
+      if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
   }
   Variant variant = variant_of(std::move(workload), list.name);
   variant.shown.notes = std::move(notes);

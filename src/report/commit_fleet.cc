@@ -44,24 +44,30 @@ std::string commit_fleet_text(const CommitFleetView& view, Colour colour) {
     const Spread use = spread_of(pool.type.demand);
     const auto& risk = view.risks[i];
     const bool priced = !pool.type.offers.empty();
-    table.add_row({pool.type.name, pool.region, fmt::format("{}–{}–{}", use.least, use.middle, use.most), pool.type.on_demand.to_text(4),
-                   fmt::format("{}", choice.count), choice.offer ? pool.type.offers[*choice.offer].name : priced ? "none pays" : "no price known",
+    table.add_row({pool.type.name, pool.region, fmt::format("{}–{}–{}", use.least, use.middle, use.most),
+                   pool.type.on_demand.to_text(4), fmt::format("{}", choice.count),
+                   choice.offer ? pool.type.offers[*choice.offer].name
+                   : priced     ? "none pays"
+                                : "no price known",
                    choice.offer ? choice.per_hour.to_text(4) : "–",
                    risk ? fmt::format("{} – {}", shown_percent(risk->saving_pct_p10), shown_percent(risk->saving_pct_p90)) : "–",
                    risk ? shown_percent(100 * risk->loss_probability) : "–"},
                   choice.count > 0 ? Tone::kGood : Tone::kPlain);
   }
   const Portfolio& p = view.portfolio;
-  std::string text = fmt::format("{}, {} to {}: commitments for what runs on demand, if it goes on like this\n\n{}\n", view.source,
-                                 format_date(view.period.begin), format_date(view.period.end), table.render(colour));
+  std::string text = fmt::format("{}, {} to {}: commitments for what runs on demand, if it goes on like this\n\n{}\n",
+                                 view.source, format_date(view.period.begin), format_date(view.period.end), table.render(colour));
   if (view.plan_discount_pct)
-    text += fmt::format("Savings plan of {} % on every type: commit to {} an hour.\n", *view.plan_discount_pct, p.commitment.to_text(4));
-  text += fmt::format("On demand {} {} a month, with these commitments {} ({} reserved, {} savings plan, {} on demand): {} saved.\n",
-                      amount(months.monthly(p.all_on_demand)), p.total.currency().code(), amount(months.monthly(p.total)),
-                      amount(months.monthly(p.reservations)), amount(months.monthly(p.committed)), amount(months.monthly(p.on_demand)),
-                      shown_percent(share_pct(p.all_on_demand - p.total, p.all_on_demand), 1));
+    text += fmt::format("Savings plan of {} % on every type: commit to {} an hour.\n", *view.plan_discount_pct,
+                        p.commitment.to_text(4));
+  text +=
+      fmt::format("On demand {} {} a month, with these commitments {} ({} reserved, {} savings plan, {} on demand): {} saved.\n",
+                  amount(months.monthly(p.all_on_demand)), p.total.currency().code(), amount(months.monthly(p.total)),
+                  amount(months.monthly(p.reservations)), amount(months.monthly(p.committed)),
+                  amount(months.monthly(p.on_demand)), shown_percent(share_pct(p.all_on_demand - p.total, p.all_on_demand), 1));
   text += fmt::format("No plan of these offers costs less than {} a month.\n", amount(months.monthly(p.at_least)));
-  std::string notes = "Right-size, share and switch off first (stint audit): what is committed to is paid for to the end of the term.";
+  std::string notes =
+      "Right-size, share and switch off first (stint audit): what is committed to is paid for to the end of the term.";
   for (const std::string& note : view.pools.notes)
     notes += " " + note + ".";
   return text + wrapped(notes, 100);

@@ -41,7 +41,9 @@ class Applier {
                                                        catalog_));
     TRY(remove_nodes(w_, c.nodes, WhenEmpty::kAllowed));
     for (size_t i = 0; i < fresh.size(); ++i) {
-      fresh[i].node.name = fmt::format("{} for {} {}", c.to_instance_type, old.node.name, i + 1);
+      // In the place of another, under its name: a later change of the same plan means it.
+      fresh[i].node.name =
+          i < c.nodes.size() ? c.nodes[i] : fmt::format("{} for {} {}", c.to_instance_type, old.node.name, i + 1);
       w_.nodes.push_back(fresh[i]);
     }
     // Who ran on the old model moves along.

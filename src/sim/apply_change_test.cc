@@ -86,6 +86,7 @@ TEST(ApplyChange, AnotherTypeTakesTheWorkOfTheOld) {
   ASSERT_TRUE(apply(w, "resize:a,b,c=2xp3.2xlarge").ok());
   ASSERT_EQ(w.nodes.size(), 2U);
   EXPECT_EQ(w.nodes[0].node.gpus, 1);
+  EXPECT_EQ(w.nodes[1].node.name, "b") << "in the place of another, under its name";
   EXPECT_TRUE(w.outages.empty());
   EXPECT_EQ(w.requests[0].gpu_models.back(), w.nodes[0].node.gpu_model);
 }

@@ -109,14 +109,11 @@ Result<Notes> apply_move_off(Workload& w, const MoveOffGpu& c, const ChangeSetti
     const SimNode& old = w.nodes[n];
     TRY_ASSIGN(SimNode node, rented_node(c.to_instance_type, old.region, Market::kOnDemand, *settings.catalog));
     if (node.node.gpus != 0) return invalid("move-off-gpu: {} has GPUs", c.to_instance_type);
-    node.node.name = fmt::format("{} for {}", c.to_instance_type, old.node.name);
+    node.node.name = old.node.name;
     node.present_from = old.present_from;
     node.present_until = old.present_until;
     fresh.push_back(std::move(node));
   }
-  std::vector<std::string> names;
-  for (const SimNode& node : fresh)
-    names.push_back(node.node.name);
   int64_t moved = 0;
   for (SimJob& job : w.jobs) {
     if (job.ran_on.empty() || std::ranges::any_of(job.ran_on, [&](const auto& name) { return !is_among(c.nodes, name); }))
@@ -129,7 +126,7 @@ Result<Notes> apply_move_off(Workload& w, const MoveOffGpu& c, const ChangeSetti
     sched::Request request;
     request.cpu_milli = fresh[at].node.cpu_milli * per_task / of_node;
     request.only_allowed_nodes = true;
-    request.allowed_nodes = names;
+    request.allowed_nodes = c.nodes;
     job.spec.request = intern_request(w, request);
     job.spec.gang = sched::GangId();
     job.ran_on.clear();
@@ -138,7 +135,7 @@ Result<Notes> apply_move_off(Workload& w, const MoveOffGpu& c, const ChangeSetti
   TRY(remove_nodes(w, c.nodes, WhenEmpty::kAllowed));
   std::ranges::move(fresh, std::back_inserter(w.nodes));
   return Notes{fmt::format("{} jobs run on {} × {} as fast as before, each on as much of a machine as it held", moved,
-                           names.size(), c.to_instance_type)};
+                           c.nodes.size(), c.to_instance_type)};
 }
 
 }  // namespace stint::sim
