@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "advise/commit_levels.h"
+#include "base/text.h"
 #include "cli/output.h"
 #include "cli/plan.h"
 #include "cli/plan_commit_fleet.h"
@@ -23,6 +24,7 @@ struct CommitOptions {
   std::string upfront = "0";
   int64_t term_hours = 0;
   bool fee_when_used = false;
+  std::vector<std::string> owned;
   std::string policy;
   bool risk = false;
   double fall_pct = 30;
@@ -46,6 +48,15 @@ Result<Money> parse_amount(const char* option, const std::string& text) {
   return amount;
 }
 
+/// "3@2000": three, for the first 2,000 hours.
+Result<OwnedCommitment> parse_owned(const std::string& text) {
+  const std::vector<std::string_view> parts = split(text, '@');
+  const auto count = parse_int(parts.front()), until = parse_int(parts.back());
+  if (parts.size() != 2 || !count || !until || *count < 0 || *count > kMaxDemandInstances || *until < 0)
+    return invalid("--owned {}: expected COUNT@HOURS, such as 3@2000: three that last for the first 2,000 hours", excerpt(text));
+  return OwnedCommitment{*count, *until};
+}
+
 Result<CommitMarket> market_of(const CommitOptions& options) {
   CommitMarket market;
   CommitOffer offer{.name = "commitment", .upfront = {}, .hourly = {}, .term_hours = options.term_hours};
@@ -55,18 +66,23 @@ Result<CommitMarket> market_of(const CommitOptions& options) {
   if (offer.hourly.is_zero() && offer.upfront.is_zero())
     return invalid("a commitment that costs nothing: give --upfront, --reserved-hourly or both");
   market.offers = {offer};
+  for (const std::string& text : options.owned) {
+    TRY_ASSIGN(const OwnedCommitment owned, parse_owned(text));
+    market.owned.push_back(owned);
+  }
   market.fee = options.fee_when_used ? HourlyFee::kWhenUsed : HourlyFee::kAlways;
   return market;
 }
 
 /// As many as pay if the last term comes again, and more careful choices; as drawn, and with a fall of demand.
 Status add_risks(CommitView& view, const CommitOptions& options) {
-  const auto weeks = weeks_to_draw(view.market, view.demand);
+  const HourlyDemand left = uncovered_demand(view.market, view.demand);
+  const auto weeks = weeks_to_draw(view.market, left);
   if (!weeks)
     return invalid("--risk needs at least two weeks of demand to draw from; {} has {} hours", options.demand, view.demand.size());
   view.weeks_drawn_from = std::ssize(*weeks) / 168;
-  const int64_t term = std::min(std::ssize(view.demand), options.term_hours);
-  const int64_t count = paying_count(view.market, std::span(view.demand).last(static_cast<size_t>(term)));
+  const int64_t term = std::min(std::ssize(left), options.term_hours);
+  const int64_t count = paying_count(view.market, std::span(left).last(static_cast<size_t>(term)));
   std::vector<CommitLadder> choices = {{.count = count, .rungs = 1}};
   for (const CommitLadder careful : {CommitLadder{count, 4}, CommitLadder{count * 3 / 4, 1}, CommitLadder{count / 2, 1}})
     if (careful.count > 0) choices.push_back(careful);
@@ -138,6 +154,8 @@ void add_plan_commit_command(CLI::App& plan, Action& action) {
   CLI::Option* term = command->add_option("--term-hours", options->term_hours, "how long it lasts; a year has 8760 hours");
   demand->needs(term);
   command->add_flag("--fee-when-used", options->fee_when_used, "the hourly fee is asked for used hours alone");
+  command->add_option("--owned", options->owned,
+                      "COUNT@HOURS, repeated: commitments owned already, and the hours until they end");
   command->add_option("--policy", options->policy,
                       "optimal, optimal-by-level, quantile (know all of the demand), online, online-joint or stint (see the past "
                       "alone); default: all of them");

@@ -295,6 +295,12 @@ class PlanCommit(Scratch):
         stint("plan", "commit", "--demand", demand, code=2)
         stint("plan", "commit", code=2)
 
+    def test_what_is_owned_is_not_bought_again(self):
+        demand = self.demand("hour,instances\n" + "".join(f"{hour},2\n" for hour in range(1440)))
+        plan = stint_json("plan", "commit", "--demand", demand, *self.OFFER, "--policy", "optimal", "--owned", "2@720")
+        self.assertEqual(plan["purchases"], [{"hour": 720, "count": 2}])
+        self.assertIn("COUNT@HOURS", stint("plan", "commit", "--demand", demand, *self.OFFER, "--owned", "2", code=1).stderr)
+
     def test_a_history_gets_commitments_per_type(self):
         stint("demo", "platform", "--history", self.db)
         plan = stint_json("plan", "commit", "--history", self.db, "--savings-plan", "20")
