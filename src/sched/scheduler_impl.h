@@ -191,7 +191,7 @@ struct Scheduler::Impl {
   uint64_t changes = 1;                             ///< grows with everything that may let such a search find something
   Instant ripens;                                   ///< of the search that is going on, see Attempted
   int64_t too_large = INT64_MAX;                    ///< the same
-  int64_t waiting_gpu_milli = 0;                    ///< asked for by all that wait, when the search began
+  int64_t waiting_gpu_milli = 0;                    ///< asked for by all that wait, as of the last preempt()
   int32_t lowest_priority = INT32_MAX;              ///< of all jobs ever added
   int32_t highest_priority = INT32_MIN;
   Instant now;

@@ -127,6 +127,7 @@ void Scheduler::Impl::fire_level_timers() {
 bool Scheduler::Impl::preempt() {
   if (pending.count() == 0 || !ranks_running() || (!is_preemptive(policy.order) && !other_grounds())) return false;
   attempted.resize(shapes.size());
+  if (policy.order == Order::kStint) waiting_gpu_milli = gpu_milli_waiting();
   const std::optional<ShapeId> s = pick_blocked();
   if (!s) return false;
   const JobId j = pending.head(*s)->job;
@@ -134,7 +135,6 @@ bool Scheduler::Impl::preempt() {
   // Others are stopped for whole jobs only.
   ripens = kNever;
   too_large = INT64_MAX;
-  waiting_gpu_milli = gpu_milli_waiting();
   if (tasks_within_limits(j) < specs[j.index()].tasks || !stop_others_for(j))
     attempted[s->index()] = {
         .job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens, .too_large = too_large};
@@ -152,7 +152,7 @@ int64_t Scheduler::Impl::gpu_milli_waiting() const {
 /// not run for long enough, or when enough waits to fill the room of one that was too large; kNever = not as things stand.
 Instant Scheduler::Impl::search_again_at(const Attempted& last) const {
   const Instant soonest = last.at + (policy.order == Order::kSrtf ? Duration::nanoseconds(1) : kPause);
-  const bool fills = last.too_large != INT64_MAX && gpu_milli_waiting() >= last.too_large;
+  const bool fills = last.too_large != INT64_MAX && waiting_gpu_milli >= last.too_large;
   return last.changes != changes || fills ? soonest : std::max(soonest, last.ripens);
 }
 
