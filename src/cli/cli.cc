@@ -27,6 +27,7 @@ int run_cli(int argc, char** argv) {
   add_history_command(app, action);
   add_demo_command(app, action);
   add_explore_command(app, action);
+  add_forecast_command(app, action);
   add_replay_command(app, action);
   add_plan_command(app, action);
   try {

@@ -29,6 +29,7 @@ void add_profile_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 void add_demo_command(CLI::App& app, Action& action);
 void add_explore_command(CLI::App& app, Action& action);
+void add_forecast_command(CLI::App& app, Action& action);
 void add_replay_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 
