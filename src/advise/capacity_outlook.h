@@ -17,14 +17,15 @@ struct CapacityLimit {
 
 struct CapacityOutlook {
   CapacityLimit limit;
-  std::optional<Duration> short_expected;  ///< from the forecast's begin until the expected demand is above it; none: not in the horizon
-  std::optional<Duration> short_p90;       ///< the same of the demand that is exceeded one time in ten
+  std::optional<Duration>
+      short_expected;  ///< from the forecast's begin until the expected demand is above it; none: not in the horizon
+  std::optional<Duration> short_p90;  ///< the same of the demand that is exceeded one time in ten
   double peak_expected = 0;
   double peak_p90 = 0;
-  double mean_used = 0;       ///< of the limit, expected: min(demand, limit), mean over the horizon
-  double mean_beyond = 0;     ///< expected demand above the limit, mean over the horizon
-  double to_buy = 0;          ///< that the p90 demand fits at its peak; whole units for GPUs by rounding up
-  double to_release = 0;      ///< that is not needed at the p95 peak; rounded down; for a commitment: not needed in any expected hour
+  double mean_used = 0;    ///< of the limit, expected: min(demand, limit), mean over the horizon
+  double mean_beyond = 0;  ///< expected demand above the limit, mean over the horizon
+  double to_buy = 0;       ///< that the p90 demand fits at its peak; whole units for GPUs by rounding up
+  double to_release = 0;  ///< that is not needed at the p95 peak; rounded down; for a commitment: not needed in any expected hour
   [[nodiscard]] double used_share() const { return limit.amount > 0 ? mean_used / limit.amount : 0; }
 };
 

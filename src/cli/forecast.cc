@@ -35,17 +35,18 @@ struct ForecastCommand {
 
 constexpr int64_t kDefaultHorizonHours = 168;
 
-/// A week, and no more than a quarter of the past, unless it is said.
+/// A week, and no more than an eighth of the past, unless it is said.
 Result<size_t> horizon_of(const ForecastCommand& command, const DemandSeries& series) {
   if (command.horizon.empty()) {
-    const auto week = static_cast<size_t>(std::max<int64_t>(1, (kHour * kDefaultHorizonHours).count_ns() / series.step.count_ns()));
-    return std::clamp<size_t>(series.values.size() / 4, 1, std::min(week, kMaxForecastSteps));
+    const auto week =
+        static_cast<size_t>(std::max<int64_t>(1, (kHour * kDefaultHorizonHours).count_ns() / series.step.count_ns()));
+    return std::clamp<size_t>(series.values.size() / 8, 1, std::min(week, kMaxForecastSteps));
   }
   TRY_ASSIGN(const Duration horizon, parse_duration(command.horizon));
   const int64_t steps = horizon.count_ns() / series.step.count_ns();
   if (steps < 1 || steps > static_cast<int64_t>(kMaxForecastSteps))
-    return invalid("--horizon {} is {} steps of {} s; from 1 to {} are possible (--step sets longer ones)", command.horizon, steps,
-                   series.step.to_seconds(), kMaxForecastSteps);
+    return invalid("--horizon {} is {} steps of {} s; from 1 to {} are possible (--step sets longer ones)", command.horizon,
+                   steps, series.step.to_seconds(), kMaxForecastSteps);
   return static_cast<size_t>(steps);
 }
 
@@ -104,8 +105,9 @@ Result<ForecastView> forecast_series(const ForecastCommand& command) {
   }
   const DemandSeries& first = view.rows.front().series;
   if (first.step != kHour && command.step.empty())
-    view.notes.push_back(fmt::format("Steps of {} s: the file is too short for hours, or its values lie further apart; --step sets another.",
-                                     first.step.to_seconds()));
+    view.notes.push_back(
+        fmt::format("Steps of {} s: the file is too short for hours, or its values lie further apart; --step sets another.",
+                    first.step.to_seconds()));
   return view;
 }
 
@@ -135,15 +137,21 @@ Status run_forecast(const ForecastCommand& command) {
 
 void add_forecast_command(CLI::App& app, Action& action) {
   auto options = std::make_shared<ForecastCommand>();
-  CLI::App* command = app.add_subcommand("forecast", "What demand will be, with intervals tried on the past, and when capacity runs out");
-  auto* series = command->add_option("--series", options->series, "CSV: time,value or a public trace (docs/formats.md); may be .gz");
+  CLI::App* command =
+      app.add_subcommand("forecast", "What demand will be, with intervals tried on the past, and when capacity runs out");
+  auto* series =
+      command->add_option("--series", options->series, "CSV: time,value or a public trace (docs/formats.md); may be .gz");
   auto* history = command->add_option("--history", options->history, "History file: GPUs, cost, runs by kind, GPUs by client");
   series->excludes(history);
   add_period_options(*command, options->period);
   command->add_option("--only", options->only, "only the series of this name");
-  command->add_option("--horizon", options->horizon, "how far: 168h, 90d; a week, and at most a quarter of the past, when not given");
-  command->add_option("--step", options->step, "of a --series file: 1h, 10m, 30s; chosen by its length when not given")->excludes(history);
-  command->add_option("--capacity", options->capacity, "what there is, in the unit of the series; of a History the GPUs of its fleet")
+  command->add_option("--horizon", options->horizon,
+                      "how far: 168h, 90d; a week, and at most an eighth of the past, when not given");
+  command->add_option("--step", options->step, "of a --series file: 1h, 10m, 30s; chosen by its length when not given")
+      ->excludes(history);
+  command
+      ->add_option("--capacity", options->capacity,
+                   "what there is, in the unit of the series; of a History the GPUs of its fleet")
       ->check(CLI::PositiveNumber);
   command->add_option("--committed", options->committed, "what is paid for anyway, in the unit of the series")
       ->check(CLI::PositiveNumber);

@@ -217,20 +217,19 @@ Result<std::vector<DemandSeries>> DemandCsvReader::finish(std::optional<Duration
   return all;
 }
 
-/// The commonest distance between values of one series and part, by the median.
+/// The commonest distance between values of one series and part; of equally common ones the shortest.
 Duration DemandCsvReader::spacing() const {
   if (format_ != Format::kValues && format_ != Format::kRates) return Duration();
   std::map<std::pair<uint32_t, uint32_t>, Instant> before;
-  std::vector<int64_t> gaps;
+  std::map<int64_t, uint64_t> gaps;
   for (const Entry& e : entries_) {
     const auto [it, fresh] = before.try_emplace({e.series, e.part}, e.at);
-    if (!fresh && e.at > it->second) gaps.push_back((e.at - it->second).count_ns());
+    if (!fresh && e.at > it->second) ++gaps[(e.at - it->second).count_ns()];
     it->second = e.at;
   }
-  if (gaps.empty()) return Duration();
-  const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
-  std::nth_element(gaps.begin(), middle, gaps.end());
-  return Duration::nanoseconds(*middle);
+  const auto commonest =
+      std::max_element(gaps.begin(), gaps.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return Duration::nanoseconds(commonest == gaps.end() ? 0 : commonest->first);
 }
 
 Result<Duration> DemandCsvReader::choose_step(Interval span) const {

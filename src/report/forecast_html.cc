@@ -29,7 +29,8 @@ Html chart(const ForecastRow& row) {
   const size_t first = row.series.values.size() - shown;
   for (size_t i = first; i < row.series.values.size(); ++i)
     if (row.series.values[i]) past.points.push_back({row.series.at(i), std::max(0.0, *row.series.values[i])});
-  std::vector<TimelineCurve> curves = {past, curve_of(f, "p5", "l4", &ForecastPoint::p5), curve_of(f, "p95", "l4", &ForecastPoint::p95),
+  std::vector<TimelineCurve> curves = {past, curve_of(f, "p5", "l4", &ForecastPoint::p5),
+                                       curve_of(f, "p95", "l4", &ForecastPoint::p95),
                                        curve_of(f, "expected", "l1", &ForecastPoint::expected)};
   std::vector<LegendEntry> entries = {{"past", "c6"}, {"90 % interval", "c4"}, {"expected", "c1"}};
   const Interval period{row.series.at(first), f.begin + f.step * static_cast<int64_t>(f.points.size())};
@@ -56,9 +57,11 @@ Html methods_table(const ForecastRow& row) {
   if (row.forecast.score.compared == 0) return {};
   HtmlTable table({{"method"}, {"MASE", Align::kRight}});
   for (size_t m = 0; m < kForecastMethodCount; ++m)
-    table.add_text_row({std::string(name_of(static_cast<ForecastMethod>(m))), fmt::format("{:.3f}", row.forecast.score.method_mase[m])});
+    table.add_text_row(
+        {std::string(name_of(static_cast<ForecastMethod>(m))), fmt::format("{:.3f}", row.forecast.score.method_mase[m])});
   table.add_total_row({Html::text("this forecast"), Html::text(fmt::format("{:.3f}", row.forecast.score.mase))});
-  return element("details", element("summary", "The methods it is combined from") + element("div", {{"class", "inside"}}, table.render("methods")));
+  return element("details", element("summary", "The methods it is combined from") +
+                                element("div", {{"class", "inside"}}, table.render("methods")));
 }
 
 }  // namespace

@@ -16,14 +16,10 @@ Json by_method(const std::array<double, kForecastMethodCount>& values) {
 
 Json score_json(const ForecastScore& s) {
   if (s.compared == 0) return nullptr;
-  return {{"origins", s.origins},
-          {"compared", s.compared},
-          {"mean_error", s.mean_error},
-          {"mase", s.mase},
-          {"mase_naive", s.naive_mase},
-          {"mase_seasonal_naive", s.seasonal_naive_mase},
-          {"coverage_90", s.coverage_90},
-          {"mase_by_method", by_method(s.method_mase)}};
+  return {{"origins", s.origins},         {"compared", s.compared},
+          {"mean_error", s.mean_error},   {"mase", s.mase},
+          {"mase_naive", s.naive_mase},   {"mase_seasonal_naive", s.seasonal_naive_mase},
+          {"coverage_90", s.coverage_90}, {"mase_by_method", by_method(s.method_mase)}};
 }
 
 Json points_json(const Forecast& forecast) {

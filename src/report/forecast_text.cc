@@ -93,10 +93,7 @@ std::string picture(const ForecastRow& row, Colour colour) {
         out += nothing;
       } else if (column.coming) {
         const bool expected = low <= *column.mean && (*column.mean < high || line + 1 == kPictureHeight);
-        out += toned(expected                                      ? "●"
-                     : column.low < high && column.high > low ? "▒"
-                                                              : nothing,
-                     Tone::kStrong, colour);
+        out += toned(expected ? "●" : column.low < high && column.high > low ? "▒" : nothing, Tone::kStrong, colour);
       } else {
         const double middle = (low + high) / 2;
         out += column.mean >= middle ? "█" : column.high >= middle ? "░" : nothing;

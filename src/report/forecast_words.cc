@@ -56,8 +56,9 @@ std::string shown_wait(Duration wait) {
 
 std::vector<std::vector<std::string>> forecast_parts(const ForecastRow& row) {
   const std::string& unit = row.series.unit;
-  std::vector<std::vector<std::string>> rows = {{"from (UTC)", fmt::format("mean ({})", unit), "peak hour", "peak p90", "90 % interval"}};
-  rows[0][2] = "peak " + shown_step(row.forecast.step);
+  std::vector<std::vector<std::string>> rows = {{"from (UTC)", fmt::format("mean ({})", unit),
+                                                 fmt::format("peak {}", shown_step(row.forecast.step)), "peak p90",
+                                                 "90 % interval"}};
   const std::vector<ForecastPoint>& points = row.forecast.points;
   const size_t part = std::max<size_t>(1, (points.size() + kParts - 1) / kParts);
   for (size_t begin = 0; begin < points.size(); begin += part) {
@@ -87,13 +88,14 @@ std::vector<std::string> forecast_record(const ForecastRow& row) {
     out.push_back("The past is too short, or too even, to say how wrong such a forecast is.");
   } else {
     const std::string season = f.season == 1 ? std::string("no season fits twice: naive")
-                                             : fmt::format("season {} × {}", f.season, shown_step(f.step));
-    out.push_back(fmt::format("Tried on the past: {} forecasts, {} values. MASE {:.3f}; naive {:.3f}, seasonal-naive {:.3f} ({}). "
-                              "Mean error {} {}.",
-                              s.origins, s.compared, s.mase, s.naive_mase, s.seasonal_naive_mase, season,
-                              shown_amount(s.mean_error), row.series.unit));
+                                             : fmt::format("a season of {}", shown_wait(f.step * static_cast<int64_t>(f.season)));
+    out.push_back(fmt::format(
+        "Tried on the past: {} forecasts, {} values. MASE {:.3f}; naive {:.3f}, seasonal-naive {:.3f} ({}). "
+        "Mean error {} {}.",
+        s.origins, s.compared, s.mase, s.naive_mase, s.seasonal_naive_mase, season, shown_amount(s.mean_error), row.series.unit));
     out.push_back(fmt::format("The 90 % intervals held {:.1f} % of the values.", s.coverage_90 * 100));
-    if (s.mase >= s.seasonal_naive_mase) out.push_back("Seasonal-naive would have done as well: trust the picture less than usual.");
+    if (s.mase >= s.seasonal_naive_mase)
+      out.push_back("Seasonal-naive would have done as well: trust the picture less than usual.");
   }
   if (!f.points.empty() && !f.points.back().tested)
     out.push_back("* The past is too short to have tried this distance: the interval is extrapolated.");
@@ -105,14 +107,16 @@ std::vector<std::string> outlook_sentences(const ForecastRow& row, const Capacit
   const bool capacity = o.limit.kind == CapacityLimit::Kind::kCapacity;
   const Duration horizon = row.forecast.step * static_cast<int64_t>(row.forecast.points.size());
   std::vector<std::string> out;
-  const std::string subject = fmt::format("{} of {} {}", capacity ? "Capacity" : "Commitment", shown_amount(o.limit.amount), unit);
+  const std::string subject =
+      fmt::format("{} of {} {}", capacity ? "Capacity" : "Commitment", shown_amount(o.limit.amount), unit);
   if (capacity) {
     const auto when = [&](const std::optional<Duration>& wait, std::string_view at) {
       if (!wait) return fmt::format("not within {} {}", shown_wait(horizon), at);
       const std::string date = shown_time(row.forecast.begin + *wait, row.forecast.step);
       return *wait <= Duration() ? fmt::format("now {}", at) : fmt::format("in {} {} ({})", shown_wait(*wait), at, date);
     };
-    out.push_back(fmt::format("{}: runs out {}; {}.", subject, when(o.short_p90, "at p90"), when(o.short_expected, "as expected")));
+    out.push_back(
+        fmt::format("{}: runs out {}; {}.", subject, when(o.short_p90, "at p90"), when(o.short_expected, "as expected")));
     if (o.to_buy > 0)
       out.push_back(fmt::format("{} {} more hold the p90 peak of {}.", shown_amount(o.to_buy), unit, shown_amount(o.peak_p90)));
   } else {

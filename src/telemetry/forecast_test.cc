@@ -263,35 +263,44 @@ TEST(ForecastMethods, SeasonsAreThoseOfTheCalendar) {
 
 TEST(ErrorPool, GivesTheTailsOfWhatItSaw) {
   ErrorPool pool;
-  EXPECT_EQ(pool.below(0.05), 0);
-  // 99 errors −49 … 49 in four batches; with as many misses as there should be the tails stay at 5 %.
-  ErrorPool::Batch batch{{}, ErrorPool::kTail, ErrorPool::kTail};
+  EXPECT_EQ(pool.tails(1).p5, 0);
+  // 99 errors −49 … 49 from four origins; with as many misses as there should be the tails stay at 5 %.
+  ErrorPool::Batch batch{{}, 2, ErrorPool::kTail, ErrorPool::kTail};
   for (int e = -49; e <= 49; ++e) {
     batch.errors.push_back(e);
-    if (batch.errors.size() == 33) {
-      EXPECT_FALSE(pool.trusted());
-      pool.learn(batch);
-      batch.errors.clear();
-    }
+    if (batch.errors.size() < 33) continue;
+    EXPECT_FALSE(pool.trusted());
+    pool.learn(batch);
+    batch.errors.clear();
   }
   EXPECT_FALSE(pool.trusted());  // three origins are too few
   pool.learn(batch);
   EXPECT_TRUE(pool.trusted());
-  EXPECT_EQ(pool.below(0.05), -45);  // the fifth of 99 + 1
-  EXPECT_EQ(pool.above(0.05), 45);
-  EXPECT_EQ(pool.below(0.10), -40);
+  const ErrorPool::Tails tails = pool.tails(2);
+  EXPECT_EQ(tails.p5, -45);  // the fifth of 99 + 1
+  EXPECT_EQ(tails.p10, -40);
+  EXPECT_EQ(tails.p90, 40);
+  EXPECT_EQ(tails.p95, 45);
+}
+
+TEST(ErrorPool, ScalesErrorsWithTheRoughnessWithinLimits) {
+  ErrorPool pool;
+  pool.learn({{-10, 10}, 2, ErrorPool::kTail, ErrorPool::kTail});
+  EXPECT_EQ(pool.tails(4).p95, 20);
+  EXPECT_EQ(pool.tails(200).p95, 30);
+  EXPECT_NEAR(pool.tails(0.001).p5, -10 / 3.0, 1e-12);
 }
 
 TEST(ErrorPool, WidensAfterMissesAndNarrowsWithoutAny) {
   const auto after = [](double missed) {
     ErrorPool pool;
     for (int origin = 0; origin < 10; ++origin) {
-      ErrorPool::Batch batch{{}, missed, missed};
-      for (int e = -50; e <= 50; ++e)
+      ErrorPool::Batch batch{{}, 1, missed, missed};
+      for (int e = -20; e <= 20; ++e)
         batch.errors.push_back(e);
       pool.learn(batch);
     }
-    return pool.above(0.05);
+    return pool.tails(1).p95;
   };
   EXPECT_GT(after(0.4), after(0.05));
   EXPECT_LT(after(0.0), after(0.05));

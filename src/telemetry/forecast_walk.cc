@@ -79,17 +79,18 @@ void ForecastWalk::combine(size_t distance, Said& said) const {
     --trusted;
   const ErrorPool& pool = experience_[trusted].pool;
   // Errors of a sum of independent surprises grow with the root of their number.
-  const double stretch = said.roughness * std::sqrt(std::exp2(static_cast<double>(distance - trusted)));
+  const double stretch = std::sqrt(std::exp2(static_cast<double>(distance - trusted)));
+  const ErrorPool::Tails tails = pool.tails(said.roughness);
   for (size_t ahead = size_t{1} << distance; ahead <= std::min(horizon_, last_of_class(distance)); ++ahead) {
     double expected = 0;
     for (size_t m = 0; m < kForecastMethodCount; ++m)
       expected += weights[m] * said.methods[ahead - 1][m];
     ForecastPoint& p = said.points[ahead - 1];
     p.expected = expected;
-    p.p5 = std::clamp(expected + stretch * pool.below(0.05), std::min(least, expected), expected);
-    p.p10 = std::clamp(expected + stretch * pool.below(0.10), p.p5, expected);
-    p.p95 = std::max(expected, expected + stretch * pool.above(0.05));
-    p.p90 = std::clamp(expected + stretch * pool.above(0.10), expected, p.p95);
+    p.p5 = std::clamp(expected + stretch * tails.p5, std::min(least, expected), expected);
+    p.p10 = std::clamp(expected + stretch * tails.p10, p.p5, expected);
+    p.p95 = std::max(expected, expected + stretch * tails.p95);
+    p.p90 = std::clamp(expected + stretch * tails.p90, expected, p.p95);
     p.tested = trusted == distance && pool.trusted();
   }
 }
@@ -99,6 +100,7 @@ void ForecastWalk::learn(const Said& said, size_t first, size_t last) {
   MethodValues errors{};
   double count = 0;
   ErrorPool::Batch batch;
+  batch.roughness = said.roughness;
   for (size_t ahead = first; ahead <= last; ++ahead) {
     const auto& actual = values_[said.origin + ahead - 1];
     if (!actual) continue;
@@ -106,7 +108,7 @@ void ForecastWalk::learn(const Said& said, size_t first, size_t last) {
     for (size_t m = 0; m < kForecastMethodCount; ++m)
       errors[m] += std::abs(said.methods[ahead - 1][m] - *actual);
     const ForecastPoint& p = said.points[ahead - 1];
-    batch.errors.push_back((*actual - p.expected) / said.roughness);
+    batch.errors.push_back(*actual - p.expected);
     batch.below += *actual < p.p5 ? 1 : 0;
     batch.above += *actual > p.p95 ? 1 : 0;
   }
