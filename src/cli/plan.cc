@@ -9,6 +9,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   CLI::App* plan = app.add_subcommand("plan", "Plans one kind of change: what to do, what it saves, how sure that is");
   plan->require_subcommand(1);
   add_plan_commit_command(*plan, action);
+  add_plan_share_command(*plan, action);
 }
 
 }  // namespace stint

@@ -50,7 +50,7 @@ class Scratch(unittest.TestCase):
 class Usage(Scratch):
     def test_help_names_every_command_and_exit_codes(self):
         out = stint("--help").stdout
-        for command in ("import", "audit", "bill", "pick", "catalog", "profile", "bench", "history", "demo", "replay", "explore", "plan"):
+        for command in ("import", "audit", "bill", "pick", "catalog", "profile", "bench", "history", "demo", "forecast", "plan", "replay", "explore"):
             self.assertIn(command, out)
         self.assertIn("Exit codes", out)
 
@@ -200,6 +200,15 @@ class Stories(unittest.TestCase):
         again = stint_json("audit", "--history", self.dir / "agency.db", "--month", "2026-10")
         self.assertEqual(again, self.reports["agency"])
 
+    def test_a_history_is_forecast_against_its_fleet(self):
+        out = stint_json("forecast", "--history", self.dir / "agency.db", "--horizon", "720h")
+        names = [s["name"] for s in out["series"]]
+        self.assertIn("GPUs held", names)
+        self.assertIn("cost", names)
+        held = out["series"][names.index("GPUs held")]
+        self.assertEqual([o["kind"] for o in held["outlooks"]][0], "capacity")
+        self.assertEqual(len(held["points"]), 720)
+
     def test_histories_are_sound(self):
         for story in self.reports:
             stint("history", "check", self.dir / f"{story}.db")
@@ -311,6 +320,61 @@ class PlanCommit(Scratch):
         self.assertAlmostEqual(month["reservations"] + month["savings_plan"] + month["on_demand"], month["cost"], 1)
         self.assertLessEqual(month["at_least"], month["cost"])
         self.assertLess(month["cost"], month["all_on_demand"])
+
+
+class Forecasts(Scratch):
+    def series(self, hours=600, bad=()):
+        path = self.dir / "demand.csv"
+        rows = [f"{h * 3600},{50 + (h % 24)}" for h in range(hours)]
+        for line in bad:
+            rows[line] = "nonsense"
+        path.write_text("time,value\n" + "\n".join(rows) + "\n")
+        return path
+
+    def test_a_series_is_forecast_and_held_against_capacity(self):
+        out = stint_json("forecast", "--series", self.series(), "--horizon", "48h", "--capacity", 60)
+        series = out["series"][0]
+        self.assertEqual(len(series["points"]), 48)
+        for hour, point in enumerate(series["points"]):
+            self.assertAlmostEqual(point["expected"], 50 + hour % 24, delta=1)
+        # Each day's eleventh hour is the first above 60.
+        self.assertEqual(series["outlooks"][0]["hours_until_short_expected"], 11)
+
+    def test_known_changes_are_added(self):
+        args = ("forecast", "--series", self.series(), "--horizon", "48h")
+        plain = stint_json(*args)["series"][0]["points"]
+        more = stint_json(*args, "--change", "1970-01-27:+40")["series"][0]["points"]
+        self.assertEqual(plain[0]["at"], "1970-01-26T00:00:00Z")
+        self.assertAlmostEqual(more[30]["expected"], plain[30]["expected"] + 40)
+        self.assertAlmostEqual(more[3]["expected"], plain[3]["expected"])
+
+    def test_bad_rows_are_named_and_the_rest_is_forecast(self):
+        done = stint("forecast", "--series", self.series(bad=(7,)), "--html", self.dir / "page.html")
+        self.assertIn("demand.csv:9:", done.stderr)
+        self.assertIn("599 of 600 values known", done.stdout)
+        self.assertIn("<svg", (self.dir / "page.html").read_text())
+
+    def test_what_cannot_be_forecast_is_said(self):
+        stint("forecast", code=2)
+        self.assertIn("too few", stint("forecast", "--series", self.series(hours=10), code=1).stderr)
+        self.assertIn("no known change", stint("forecast", "--series", self.series(), "--change", "soon", code=1).stderr)
+        self.assertIn("'value'", stint("forecast", "--series", self.series(), "--only", "gpus", code=1).stderr)
+
+
+class SharePlans(Scratch):
+    def test_a_second_half_moves_the_smaller_neighbour(self):
+        out = stint_json("plan", "share", "--gpu", "A100-80GB", "--gpus", 2, "--running", "0=1g.10gb@0,2g.20gb@4",
+                         "--running", "1=4g.40gb@0", "--want", "2x3g.40gb")
+        self.assertTrue(out["optimal"] and out["least_moves_proven"])
+        self.assertEqual((out["slices"], out["moved_slices"]), (6, 1))
+        self.assertEqual(out["moves"][0]["from"], {"profile": "1g.10gb", "start": 0})
+
+    def test_wrong_profiles_and_layouts_are_said(self):
+        plan = ("plan", "share", "--gpu", "A100-80GB", "--want")
+        self.assertIn("1g.10gb", stint(*plan, "5g.50gb", code=1).stderr)
+        self.assertIn("expected COUNTxPROFILE", stint(*plan, "0x1g.10gb", code=1).stderr)
+        self.assertIn("cannot start", stint(*plan, "1g.10gb", "--running", "0=4g.40gb@4", code=1).stderr)
+        self.assertIn("known are", stint("plan", "share", "--gpu", "T4", "--want", "1g.10gb", code=1).stderr)
 
 
 class Profile(Scratch):
