@@ -96,4 +96,22 @@ bool AffinityBook::admits(const AffinityFacts& facts, NodeId node, Room room) co
   return true;
 }
 
+bool AffinityBook::admits_promised(const AffinityFacts& facts, NodeId node) const {
+  const auto counted = [&](int32_t term, std::vector<int32_t> Counts::* which) {
+    const Term& t = terms_[static_cast<size_t>(term)];
+    const int32_t domain = t.domains.of(node);
+    return domain < 0 ? 0 : (t.in_room[at(Room::kFree)].*which)[static_cast<size_t>(domain)];
+  };
+  return std::all_of(facts.wants.begin(), facts.wants.end(),
+                     [&](int32_t term) {
+                       const bool its_own = std::find(facts.matches.begin(), facts.matches.end(), term) != facts.matches.end();
+                       return counted(term, &Counts::matching) > 0 ||
+                              (its_own && terms_[static_cast<size_t>(term)].in_room[at(Room::kFree)].matching_total == 0);
+                     }) &&
+         std::all_of(facts.refuses.begin(), facts.refuses.end(),
+                     [&](int32_t term) { return counted(term, &Counts::matching) == 0; }) &&
+         std::all_of(facts.matches.begin(), facts.matches.end(),
+                     [&](int32_t term) { return counted(term, &Counts::refusing) == 0; });
+}
+
 }  // namespace stint::sched

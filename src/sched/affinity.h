@@ -44,6 +44,9 @@ class AffinityBook {
   /// A task that wants what it is itself, and is the first of its kind, may go to any node that has the label.
   [[nodiscard]] bool admits(const AffinityFacts& facts, NodeId node, Room room) const;
 
+  /// The same for a task that is promised room there, and so counts in kComing already: as it is now.
+  [[nodiscard]] bool admits_promised(const AffinityFacts& facts, NodeId node) const;
+
   bool operator==(const AffinityBook&) const = default;
 
  private:

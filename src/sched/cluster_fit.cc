@@ -136,6 +136,7 @@ bool Cluster::can_run_nominated(TaskId t) const {
   const NodeId n = task.place.node;
   const NodeRecord& now = free_[n];
   if (!now.usable || now.tasks_free < 1 || facts.cpu_milli > now.cpu_free || facts.memory_bytes > now.memory_free) return false;
+  if (!facts.affinity.empty() && !affinity_.admits_promised(facts.affinity, n)) return false;
   if (!facts.mig.empty()) {
     const MigNode& mig = mig_[n.index()];
     if (task.place.mig_profile < 0) return stock_is_free_now(mig, facts.mig);

@@ -116,11 +116,41 @@ void Scheduler::Impl::began(JobId j) {
 
 /// Starts those whose promised room is free now.
 void Scheduler::Impl::start_held() {
+  give_up_lonely();
   std::erase_if(held, [&](JobId j) {
     if (!can_start_held(j)) return false;
     start_on_held_room(j);
     return true;
   });
+}
+
+/// Those whose wanted neighbours have gone from beside their promised room wait again, for room elsewhere.
+void Scheduler::Impl::give_up_lonely() {
+  std::vector<JobId> lonely;
+  for (const JobId j : held) {
+    const auto wants = [&](const Task& task) {
+      return task.state == TaskState::kNominated && !cluster.request(task.request).affinity.empty();
+    };
+    const std::span<const Task> tasks = tasks_of(j);
+    if (std::none_of(tasks.begin(), tasks.end(), wants)) continue;
+    const std::vector<Task> promised(tasks.begin(), tasks.end());
+    const Attempt trial(cluster);
+    for (size_t t = 0; t < promised.size(); ++t)
+      if (promised[t].state == TaskState::kNominated)
+        cluster.gone(TaskId(first_task(j).index() + static_cast<uint32_t>(t)), TaskState::kPending);
+    for (size_t t = 0; t < promised.size(); ++t) {
+      if (promised[t].state != TaskState::kNominated) continue;
+      if (!cluster.fit(promised[t].request, promised[t].place.node, Room::kComing)) {
+        lonely.push_back(j);
+        break;
+      }
+      cluster.nominate(TaskId(first_task(j).index() + static_cast<uint32_t>(t)), promised[t].place);
+    }
+  }
+  for (const JobId j : lonely) {
+    release(j, TaskState::kPending);
+    wait(j);
+  }
 }
 
 /// Each task for itself, and all of them together: two of them may be waiting for what one victim has left.

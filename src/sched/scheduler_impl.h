@@ -244,6 +244,7 @@ struct Scheduler::Impl {
   bool close_if_limited(JobId j);
   bool start(JobId j, Reason reason);
   void start_held();
+  void give_up_lonely();
   bool can_start_held(JobId j);
   void start_on_held_room(JobId j);
   void grow();

@@ -404,6 +404,50 @@ TEST(Scheduler, AHeadThatWaitsForOthersIsNotPassedWithoutAReservation) {
   EXPECT_TRUE(world.runs(head));
 }
 
+// Found by stint explore --seed 285 --hours 24: GPUs were free, the refused neighbour was still leaving.
+TEST(Scheduler, PromisedRoomWaitsUntilRefusedNeighboursHaveLeft) {
+  World world(plain(Order::kFifoSkip), 1);
+  Request loner;
+  loner.milli = 500;
+  loner.labels = {{"app", "a"}};
+  loner.anti_affinity = {{{{"app", "a"}}, "node"}};
+  JobSpec spec = world.job(1);
+  spec.request = world.scheduler.intern(loner);
+  world.submit(at(0), spec);
+  spec.priority = 100;
+  const JobId urgent = world.submit(at(10), spec);
+  ASSERT_EQ(world.leaving.size(), 1U);
+  world.step(at(20), {});
+  EXPECT_FALSE(world.runs(urgent));
+  world.let_go(at(30));
+  EXPECT_TRUE(world.runs(urgent));
+}
+
+TEST(Scheduler, PromisedRoomIsGivenUpWhenAWantedNeighbourHasGone) {
+  World world(plain(Order::kFifoSkip), 1);
+  Request host;
+  host.milli = 500;
+  host.labels = {{"app", "a"}};
+  Request guest;
+  guest.gpus = 8 - 1;
+  guest.affinity = {{{{"app", "a"}}, "node"}};
+  JobSpec neighbour = world.job(1);
+  neighbour.request = world.scheduler.intern(host);
+  neighbour.priority = 100;
+  const JobId first = world.submit(at(0), neighbour);
+  JobSpec low = world.job(7);
+  low.priority = 25;
+  const JobId stopped = world.submit(at(1), low);
+  JobSpec wanting = world.job(1);
+  wanting.request = world.scheduler.intern(guest);
+  const JobId lonely = world.submit(at(10), wanting);
+  ASSERT_EQ(world.leaving.size(), 1U);
+  world.step(at(20), {event(EventKind::kFinished, first)});
+  world.let_go(at(30));
+  EXPECT_FALSE(world.runs(lonely));
+  EXPECT_TRUE(world.runs(stopped));
+}
+
 TEST(Scheduler, AJobThatCannotFitAsksForNoTime) {
   World world(plain(Order::kFifoSkip), 1);
   JobSpec firm = world.job(8);
