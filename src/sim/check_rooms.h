@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/mig.h"
@@ -24,6 +25,10 @@ class CheckedRooms {
   /// Books the place. @return empty, or which rule that breaks, in words; then nothing may be relied on any more.
   [[nodiscard]] std::string take(const sched::Place& place, const sched::Request& request);
   void give_back(const sched::Place& place, const sched::Request& request);
+  /// @return empty, or whom a new task would have to have, or must not have, near it on that node.
+  [[nodiscard]] std::string wrong_neighbours(NodeId node, const sched::Request& request) const;
+  /// Both carry the label with the same value. Label "node" is the node's name unless given.
+  [[nodiscard]] bool same_domain(NodeId a, NodeId b, std::string_view label) const;
 
   /// How many tasks of this kind would fit on the nodes that are usable if nothing ran there, at most `enough`. By
   /// amounts, models, labels and names; −1 when the request asks for what this count does not know (MIG, affinity).
@@ -40,13 +45,19 @@ class CheckedRooms {
     int32_t tasks = 0;
     std::array<int32_t, sched::kMaxGpusPerNode> gpu_milli{};  // free
     std::array<MigLayout, sched::kMaxGpusPerNode> instances;  // cut out of it
+    std::vector<int32_t> stock;                               // by ClusterNode::static_mig: instances nobody has
+    std::vector<const sched::Request*> there;                 // of tasks that neighbours may mind
   };
   [[nodiscard]] std::string take_gpus(Room& room, const sched::ClusterNode& node, const sched::Place& place,
                                       const sched::Request& request);
+  [[nodiscard]] static std::string take_instances(Room& room, const sched::ClusterNode& node, const sched::Place& place,
+                                                  const sched::Request& request);
+  [[nodiscard]] bool any_in_domain(NodeId node, const sched::AffinityTerm& term) const;
   [[nodiscard]] int64_t fitting(const sched::Request& request, const sched::ClusterNode& node, const Room& room) const;
   [[nodiscard]] static Room empty_room(const sched::ClusterNode& node);
 
   const Workload* workload_;
+  bool neighbours_matter_ = false;
   std::vector<Room> nodes_;
 };
 

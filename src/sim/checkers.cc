@@ -182,6 +182,8 @@ void Checker::add_tasks(sched::JobId id, std::span<const sched::Place> places) {
       return fail("gang", "task {} is not of job {}", place.task.index(), id.index());
     if (std::ranges::any_of(job.tasks, [&](const TaskBook& t) { return t.place.task == place.task; }))
       return fail("state", "task {} of job {} runs already", place.task.index(), id.index());
+    if (const std::string problem = rooms_.wrong_neighbours(place.node, request_of(id, place.task)); !problem.empty())
+      return fail("affinity", "task {} of job {}: {}", place.task.index(), id.index(), problem);
     if (const std::string problem = rooms_.take(place, request_of(id, place.task)); !problem.empty())
       return fail("room", "task {} of job {}: {}", place.task.index(), id.index(), problem);
     budgets_.hold(workload_->jobs[id.index()].spec.queue, place.node, gpu_milli(place), now_);
@@ -194,8 +196,13 @@ void Checker::check_groups(sched::JobId id) {
   const sched::JobSpec& spec = workload_->jobs[id.index()].spec;
   if (!spec.gang.valid()) return;
   const sched::Gang& gang = workload_->gangs[spec.gang.index()];
-  if (gang.tasks.empty()) return;
   const JobBook& job = jobs_[id.index()];
+  if (const std::string& level = gang.topology.required_level; !level.empty() && !job.tasks.empty())
+    for (const TaskBook& t : job.tasks)
+      if (!rooms_.same_domain(t.place.node, job.tasks[0].place.node, level))
+        fail("topology", "job {} must be within one '{}', but has tasks on nodes {} and {}", id.index(), level,
+             t.place.node.index(), job.tasks[0].place.node.index());
+  if (gang.tasks.empty()) return;
   std::vector<int32_t> there(gang.groups.size());
   for (const TaskBook& t : job.tasks)
     if (const int32_t group = gang.tasks[t.place.task.index() - job.first_task].group; group >= 0 && !t.leaving)
@@ -366,6 +373,9 @@ void Checker::check_promises() {
   for (const Promise& promise : promises_) {
     const JobBook& to = jobs_[promise.to.index()];
     const bool over = to.cancelled || to.state == State::kEnded || to.state == State::kSucceeded;
+    // One that wants neighbours gives its room up when they have gone.
+    const sched::RequestId request = workload_->jobs[promise.to.index()].spec.request;
+    if (!workload_->requests[request.index()].affinity.empty()) continue;
     if (!over && promise.leaving.empty() && now_ - promise.ready > options_.promise)
       fail("promise", "room was freed for job {} at {}; it has not started", promise.to.index(), format_utc(promise.ready));
   }

@@ -5,6 +5,8 @@
 //
 // Rules, by name:
 //   room        places exist, on usable nodes that match, and nothing is given out twice (GPU, share, MIG, CPU, memory)
+//   affinity    wanted neighbours are there when a task starts, refused ones are not; refusing is mutual
+//   topology    a gang that must be in one domain is
 //   gang        a job starts with min_tasks … tasks of its own tasks, each group with its minimum; it is never left with
 //               fewer than its minimum by decision, unless all leave
 //   state       only waiting jobs start or are rejected, only running ones grow or are told to leave

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ostream>
 
 #include "sim/replay.h"
@@ -40,12 +41,12 @@ class Small {
         {NodeId(node), OutageCause::kNodeFailure, kBegin + after, kBegin + after, kBegin + after + length});
   }
   /// The rule that is broken; "" = none.
-  std::string_view broken(Defect defect) {
+  std::string_view broken(Defect defect, const CheckOptions& options = {}) {
     CHECK(check_workload(workload).ok(), "{}", check_workload(workload).error().message);
     ToyScheduler toy(defect);
     load(toy, workload);
     World world(workload, {});
-    Checker checker(workload, {});
+    Checker checker(workload, options);
     Watcher* const watchers[] = {&checker};
     drive(toy, world, watchers);
     if (!checker.violation()) checker.ended(world.finish());
@@ -185,6 +186,124 @@ TEST(Checkers, CatchAGangOfWhichATaskIsStopped) {
 TEST(Checkers, CatchARejectionOfWhatFits) { EXPECT_EQ(Small().broken(Defect::kRejectsAll), "lost"); }
 
 TEST(Checkers, CatchASchedulerThatDoesNotLetTimePass) { EXPECT_EQ(Small().broken(Defect::kSpins), "spin"); }
+
+TEST(Checkers, CatchAJobThatIsPassedForEver) {
+  Small s(12);
+  for (size_t j = 1; j < 12; ++j)
+    s.job(j).submitted = kBegin + Duration::hours(static_cast<int64_t>(j));
+  const CheckOptions options = {.starved_after = Duration::hours(6)};
+  EXPECT_EQ(s.broken(Defect::kNone, options), "") << s.what;
+  EXPECT_EQ(s.broken(Defect::kStarves, {.starved_after = Duration::hours(20)}), "") << s.what;
+  EXPECT_EQ(s.broken(Defect::kStarves, options), "starved");
+}
+
+TEST(Checkers, CatchJobsThatStopEachOther) { EXPECT_EQ(Small().broken(Defect::kSwaps), "thrash"); }
+
+// What the toy cannot give out is given out here by hand.
+class ByHand {
+ public:
+  ByHand() { s_.workload.requests.clear(); }
+  sched::Request& request(size_t job) {
+    s_.workload.requests.resize(std::max(s_.workload.requests.size(), job + 1));
+    s_.job(job).request = sched::RequestId(static_cast<uint32_t>(job));
+    return s_.workload.requests[job];
+  }
+  Workload& workload() { return s_.workload; }
+  /// Submits jobs 0 … and starts each task in turn at the next of `places`. @return the rule that breaks; "" = none.
+  std::string_view broken(std::vector<sched::Place> places) {
+    Checker checker(s_.workload, {});
+    std::vector<sched::Event> events;
+    std::vector<sched::Decision> decisions;
+    uint32_t task = 0;
+    for (uint32_t j = 0; task < places.size(); ++j) {
+      events.push_back({.kind = sched::EventKind::kSubmit, .job = sched::JobId(j), .task = {}, .node = {}, .until = {}});
+      const uint32_t first = task;
+      for (int32_t t = 0; t < s_.job(j).tasks; ++t, ++task)
+        places[task].task = sched::TaskId(task);
+      decisions.push_back({.job = sched::JobId(j), .for_job = {}, .places = std::span(places).subspan(first, task - first)});
+    }
+    checker.saw(kBegin, events, decisions);
+    return checker.violation() ? checker.violation()->rule : "";
+  }
+
+ private:
+  Small s_;
+};
+sched::Place slice(uint32_t node, uint32_t gpu, int profile, int start) {
+  return {{}, NodeId(node), uint64_t{1} << gpu, 0, static_cast<int16_t>(profile), static_cast<int16_t>(start)};
+}
+sched::Place whole_gpu(uint32_t node, uint32_t gpu) { return {{}, NodeId(node), uint64_t{1} << gpu}; }
+
+TEST(Checkers, CatchSlicesThatOverlapAndLayoutsThatAreNotLegal) {
+  ByHand hand;
+  for (SimNode& node : hand.workload().nodes) {
+    node.node.gpu_model = "A100-40GB";
+    node.node.repartition = true;
+  }
+  const MigGeometry& geometry = *find_mig_geometry("A100-40GB");
+  const auto profile = [&](std::string_view name) {
+    return static_cast<int>(std::ranges::find(geometry.profiles, name, &MigProfile::name) - geometry.profiles.begin());
+  };
+  for (size_t j = 0; j < 4; ++j)
+    hand.request(j).mig = {{"3g.20gb", 1}};
+  const int half = profile("3g.20gb");
+  EXPECT_EQ(hand.broken({slice(0, 0, half, 0), slice(0, 0, half, 4), slice(0, 1, half, 0), slice(1, 0, half, 4)}), "");
+  EXPECT_EQ(hand.broken({slice(0, 0, half, 0), slice(0, 0, half, 0)}), "room");
+  EXPECT_EQ(hand.broken({slice(0, 0, half, 2)}), "room");
+  EXPECT_EQ(hand.broken({slice(0, 0, profile("1g.5gb"), 0)}), "room");  // not what was asked for
+  // A GPU is cut, or given out whole.
+  hand.request(1) = {.gpus = 1};
+  EXPECT_EQ(hand.broken({slice(0, 0, half, 0), whole_gpu(0, 1)}), "");
+  EXPECT_EQ(hand.broken({slice(0, 0, half, 0), whole_gpu(0, 0)}), "room");
+  std::swap(hand.workload().requests[0], hand.workload().requests[1]);
+  EXPECT_EQ(hand.broken({whole_gpu(0, 0), slice(0, 0, half, 0)}), "room");
+}
+
+TEST(Checkers, CatchMoreInstancesThanANodeHas) {
+  ByHand hand;
+  hand.workload().nodes[0].node.static_mig = {{"1g.5gb", 2}, {"3g.20gb", 1}};
+  for (size_t j = 0; j < 4; ++j)
+    hand.request(j).mig = {{j == 1 ? "3g.20gb" : "1g.5gb", 1}};
+  const sched::Place there = {{}, NodeId(0)};
+  EXPECT_EQ(hand.broken({there, there, there}), "");
+  EXPECT_EQ(hand.broken({there, there, there, there}), "room");
+  EXPECT_EQ(hand.broken({{{}, NodeId(1)}}), "room");
+}
+
+TEST(Checkers, CatchNeighboursThatAreNotWantedOrMissing) {
+  ByHand hand;
+  for (size_t n = 0; n < 2; ++n)
+    hand.workload().nodes[n].node.labels = {{"rack", n == 0 ? "a" : "b"}};
+  hand.request(0) = {.gpus = 1};
+  hand.request(0).labels = {{"app", "x"}};
+  hand.request(1) = {.gpus = 1};
+  hand.request(1).anti_affinity = {{{{"app", "x"}}, "rack"}};
+  EXPECT_EQ(hand.broken({whole_gpu(0, 0), whole_gpu(1, 0)}), "");
+  EXPECT_EQ(hand.broken({whole_gpu(0, 0), whole_gpu(0, 1)}), "affinity");
+  std::swap(hand.workload().requests[0], hand.workload().requests[1]);  // who refuses is there first
+  EXPECT_EQ(hand.broken({whole_gpu(0, 0), whole_gpu(0, 1)}), "affinity");
+  hand.request(0) = {.gpus = 1};
+  hand.request(0).affinity = {{{{"app", "x"}}, "rack"}};
+  EXPECT_EQ(hand.broken({whole_gpu(0, 0)}), "affinity");  // nobody is there yet
+  hand.request(0).labels = {{"app", "x"}};
+  EXPECT_EQ(hand.broken({whole_gpu(0, 0)}), "");  // the first of its kind
+  hand.request(1) = hand.request(0);
+  EXPECT_EQ(hand.broken({whole_gpu(0, 0), whole_gpu(0, 1)}), "");
+  EXPECT_EQ(hand.broken({whole_gpu(0, 0), whole_gpu(1, 0)}), "affinity");
+}
+
+TEST(Checkers, CatchAGangThatIsSpreadOverDomains) {
+  ByHand hand;
+  for (size_t n = 0; n < 2; ++n)
+    hand.workload().nodes[n].node.labels = {{"rack", n == 0 ? "a" : "b"}};
+  hand.request(0) = {.gpus = 1};
+  hand.workload().jobs[0].spec.tasks = hand.workload().jobs[0].spec.min_tasks = 2;
+  hand.workload().jobs[0].spec.gang = sched::GangId(0);
+  sched::Gang& gang = hand.workload().gangs.emplace_back();
+  gang.topology = {.required_level = "rack", .preferred_level = {}, .levels = {"rack"}};
+  EXPECT_EQ(hand.broken({whole_gpu(0, 0), whole_gpu(0, 1)}), "");
+  EXPECT_EQ(hand.broken({whole_gpu(0, 0), whole_gpu(1, 1)}), "topology");
+}
 
 TEST(Checkers, CatchMoneyAndWorkThatDoNotAddUp) {
   Small s;

@@ -48,6 +48,7 @@ class Maker {
     const int64_t count = one_in(8) ? between(20, 40) : between(1, 10);
     const int32_t gpus = pick(std::array{1, 2, 4, 8, 8});
     const bool mixed = one_in(3);
+    mig_ = one_in(4);
     if (one_in(3))
       w.prices.push_back(
           draw_prices({.on_demand = Rate::per_hour(Money::units(10))}, {kBegin, kBegin + length_ * 3}, prng_.next(), "spot"));
@@ -60,6 +61,7 @@ class Maker {
       node.node.cpu_milli = int64_t{16'000} * node.node.gpus;
       node.node.memory = Bytes::gibi(int64_t{128}) * node.node.gpus;
       node.node.labels.push_back({"rack", fmt::format("r{}", i / 4)});
+      if (mig_ && !one_in(3)) instances(node.node);
       node.market = pick(std::array{Market::kOwned, Market::kOnDemand, Market::kSpot, Market::kSpot});
       node.rate = Rate::per_hour(Money::nanos(between(100'000'000, 40'000'000'000)));
       if (node.market == Market::kSpot && !w.prices.empty()) node.prices = 0;
@@ -68,6 +70,17 @@ class Maker {
       gpus_ += node.node.gpus;
       w.nodes.push_back(node);
     }
+  }
+
+  // GPUs that are cut as needed, or instances that stay as they are beside or instead of whole GPUs.
+  void instances(sched::ClusterNode& node) {
+    node.gpu_model = "A100-40GB";
+    if (!one_in(4)) {
+      node.repartition = true;
+      return;
+    }
+    node.static_mig = {{"1g.5gb", static_cast<int32_t>(between(1, 7))}, {"3g.20gb", static_cast<int32_t>(between(1, 2))}};
+    node.whole_gpus = one_in(2);
   }
 
   void queues() {
@@ -97,12 +110,16 @@ class Maker {
   }
 
   void requests() {
-    const bool shares = one_in(3), cpus = one_in(3), constraints = one_in(4), no_gpu = one_in(6);
+    const bool shares = one_in(3), cpus = one_in(3), constraints = one_in(4), no_gpu = one_in(6), neighbours = one_in(5);
     const int64_t kinds = between(1, 6);
     auto& requests = made_.workload.requests;
     for (int64_t i = 0; i < kinds; ++i) {
       sched::Request r;
-      if (shares && one_in(2))
+      if (mig_ && !one_in(3))
+        r.mig = {{pick(std::array{"1g.5gb", "1g.5gb", "2g.10gb", "3g.20gb", "7g.40gb"}), 1}};
+      else if (shares && one_in(3))
+        r.gpu_memory = Bytes::gibi(between(1, 40));
+      else if (shares && one_in(2))
         r.milli = pick(std::array{100, 250, 300, 500, 810});
       else if (no_gpu && one_in(2))
         r.cpu_milli = 1'000 * between(1, 16);
@@ -110,8 +127,15 @@ class Maker {
         r.gpus = pick(std::array{1, 1, 1, 2, 4, 8});
       if (cpus && r.cpu_milli == 0) r.cpu_milli = 1'000 * between(1, 24) * std::max(r.gpus, 1);
       if (cpus) r.memory = Bytes::gibi(between(1, 160));
-      if (constraints && one_in(2)) r.gpu_models = {one_in(2) ? "A100" : "T4"};
+      if (constraints && one_in(2)) r.gpu_models = {mig_ ? "A100-40GB" : one_in(2) ? "A100" : "T4"};
       if (constraints && one_in(4)) r.node_labels = {{"rack", "r0"}};
+      if (neighbours) {
+        const auto apps = [&] { return std::vector<sched::Label>{{"app", one_in(2) ? "a" : "b"}}; };
+        const auto level = [&] { return std::string(one_in(2) ? "rack" : "node"); };
+        if (one_in(2)) r.labels = apps();
+        if (one_in(4)) r.affinity = {{apps(), level()}};
+        if (one_in(3)) r.anti_affinity = {{apps(), level()}};
+      }
       if (std::ranges::find(requests, r) == requests.end()) requests.push_back(r);
     }
   }
@@ -126,7 +150,7 @@ class Maker {
 
   void gang(SimJob& job) {
     sched::Gang g;
-    g.topology.required_level = "rack";
+    (one_in(3) ? g.topology.preferred_level : g.topology.required_level) = "rack";
     g.topology.levels = {"rack"};
     auto& gangs = made_.workload.gangs;
     auto at = std::ranges::find(gangs, g);
@@ -149,8 +173,11 @@ class Maker {
       job.spec.request = sched::RequestId(static_cast<uint32_t>(prng_.below(w.requests.size())));
       if (gangs && one_in(3)) job.spec.tasks = static_cast<int32_t>(between(2, one_in(4) ? 16 : 4));
       job.spec.min_tasks = job.spec.tasks;
-      if (topology && job.spec.tasks > 1)
-        gang(job);
+      if (topology && job.spec.tasks > 1) gang(job);
+      if (job.spec.gang.valid() && elastic && one_in(2))
+        job.spec.min_tasks = static_cast<int32_t>(between(1, job.spec.tasks));
+      else if (job.spec.gang.valid())
+        job.spec.min_tasks = job.spec.tasks;
       else if (elastic && one_in(2)) {
         job.spec.tasks = std::max(job.spec.tasks, static_cast<int32_t>(between(2, 6)));
         job.spec.min_tasks = static_cast<int32_t>(between(1, job.spec.tasks));
@@ -293,6 +320,7 @@ class Maker {
   Prng prng_;
   Duration length_;
   int64_t gpus_ = 0;
+  bool mig_ = false;
   std::vector<sched::QueueId> leaves_;
   Scenario made_;
 };

@@ -90,6 +90,20 @@ std::string labels(const std::vector<sched::Label>& all) {
   return fields.object();
 }
 
+std::string instances(const std::vector<sched::MigAsk>& all) {
+  std::vector<std::string> items;
+  for (const sched::MigAsk& ask : all)
+    items.push_back(fmt::format("[{}, {}]", Lines::quote(ask.profile), ask.count));
+  return list(items);
+}
+
+std::string terms(const std::vector<sched::AffinityTerm>& all) {
+  std::vector<std::string> items;
+  for (const sched::AffinityTerm& term : all)
+    items.push_back(Fields().add("labels", labels(term.labels)).text("within", term.topology_key).object());
+  return list(items);
+}
+
 std::string node_json(const Workload& w, const SimNode& n) {
   const SimNode plain;
   Fields f;
@@ -97,6 +111,8 @@ std::string node_json(const Workload& w, const SimNode& n) {
   f.number("cpu_milli", n.node.cpu_milli, 0).number("memory_bytes", n.node.memory.count(), 0);
   f.text("market", name_of(n.market)).text("per_hour", n.rate.per_hour().to_decimal());
   if (!n.node.labels.empty()) f.add("labels", labels(n.node.labels));
+  f.flag("whole_gpus", n.node.whole_gpus, true).flag("repartition", n.node.repartition, false);
+  if (!n.node.static_mig.empty()) f.add("static_mig", instances(n.node.static_mig));
   if (n.prices >= 0) f.text("prices", w.prices[static_cast<size_t>(n.prices)].name);
   f.instant("present_from", n.present_from, plain.present_from).instant("present_until", n.present_until, plain.present_until);
   return f.object();
@@ -110,10 +126,10 @@ std::string request_json(const sched::Request& r) {
   for (const std::string& model : r.gpu_models)
     items.push_back(Lines::quote(model));
   if (!items.empty()) f.add("gpu_models", list(items));
-  items.clear();
-  for (const sched::MigAsk& ask : r.mig)
-    items.push_back(fmt::format("[{}, {}]", Lines::quote(ask.profile), ask.count));
-  if (!items.empty()) f.add("mig", list(items));
+  if (!r.mig.empty()) f.add("mig", instances(r.mig));
+  if (!r.labels.empty()) f.add("labels", labels(r.labels));
+  if (!r.affinity.empty()) f.add("affinity", terms(r.affinity));
+  if (!r.anti_affinity.empty()) f.add("anti_affinity", terms(r.anti_affinity));
   if (!r.node_labels.empty()) f.add("node_labels", labels(r.node_labels));
   return f.object();
 }
@@ -125,7 +141,10 @@ std::string job_json(const Workload& w, size_t j) {
   Fields f;
   f.add("job", fmt::to_string(j)).text("queue", w.queues[spec.queue.index()].name);
   f.add("request", request_json(w.requests[spec.request.index()]));
-  if (spec.gang.valid()) f.text("topology", w.gangs[spec.gang.index()].topology.required_level);
+  if (spec.gang.valid()) {
+    const sched::TopologyWish& wish = w.gangs[spec.gang.index()].topology;
+    f.text("topology", wish.required_level).text("preferred_topology", wish.preferred_level);
+  }
   f.number("tasks", spec.tasks, 1)
       .number("min_tasks", spec.min_tasks, spec.tasks)
       .number("priority", spec.priority, plain.priority);

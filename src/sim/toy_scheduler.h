@@ -34,6 +34,8 @@ enum class Defect : uint8_t {
   kHalfEvicted,        ///< stops one task of a gang
   kRejectsAll,         ///< says of everything that it never fits
   kSpins,              ///< wants to be woken at once, for ever
+  kStarves,            ///< starts the first job only when all the others have come
+  kSwaps,              ///< stops whoever started last for whoever waits
 };
 
 class ToyScheduler {
@@ -119,6 +121,7 @@ class ToyScheduler {
       case EventKind::kEvicted: task_left(e.job, e.task); break;
       case EventKind::kCancel: std::erase(waiting_, e.job); break;
       case EventKind::kSubmit:
+        ++next_submitted_;
         if (defect_ == Defect::kLostJob && e.job.index() % 3 == 2) break;
         waiting_.push_back(e.job);
         break;
@@ -159,6 +162,7 @@ class ToyScheduler {
   void waits_again(sched::JobId j) {
     jobs_[j.index()].leaving = false;
     waiting_.push_back(j);
+    if (defect_ == Defect::kSwaps) return;
     std::ranges::sort(waiting_, [&](sched::JobId a, sched::JobId b) { return before(a, b); });
   }
   [[nodiscard]] bool before(sched::JobId a, sched::JobId b) const {
@@ -168,6 +172,7 @@ class ToyScheduler {
 
   [[nodiscard]] bool may_start(const JobBook& job) const {
     if (job.spec.not_before > now_ && defect_ != Defect::kTooEarly) return false;
+    if (defect_ == Defect::kStarves && job.first_task == 0 && next_submitted_ < jobs_.size()) return false;
     for (const sched::JobId after : job.spec.after)
       if (!jobs_[after.index()].succeeded && defect_ != Defect::kNoDependencies) return false;
     int64_t held = 0, firm = 0;
@@ -236,7 +241,8 @@ class ToyScheduler {
     for (uint32_t v = 0; v < jobs_.size(); ++v) {
       const JobBook& job = jobs_[v];
       if (job.leaving) return;  // one after the other
-      if (job.places.empty() || job.spec.priority >= jobs_[j.index()].spec.priority) continue;
+      if (job.places.empty()) continue;
+      if (job.spec.priority >= jobs_[j.index()].spec.priority && defect_ != Defect::kSwaps) continue;
       if (!job.spec.preemptible && defect_ != Defect::kEvictsFirm) continue;
       if (now_ - job.started < job.spec.min_runtime && defect_ != Defect::kNoMinRuntime) continue;
       if (!victim.valid() || job.started >= jobs_[victim.index()].started) victim = sched::JobId(v);
@@ -261,6 +267,7 @@ class ToyScheduler {
   Defect defect_;
   Instant now_;
   uint32_t next_task_ = 0, gangs_ = 0;
+  size_t next_submitted_ = 0;
   std::vector<NodeBook> nodes_;
   std::vector<sched::QueueSpec> queues_;
   std::vector<sched::Request> requests_;
