@@ -20,14 +20,19 @@ constexpr int64_t kMostHours = 2'000'000;
 constexpr std::array<Duration, 6> kShorterSteps = {Duration::minutes(30), Duration::minutes(10), Duration::minutes(5),
                                                    Duration::minutes(1),  Duration::seconds(10), Duration::seconds(1)};
 
+/// Until 2200, so that forecasts of any length stay within an Instant.
+constexpr Instant kLatest = Instant::from_seconds(7'258'118'400);
+
 /// Seconds since 1970 as some traces have it, with their own year 0 as well; or ISO 8601.
 std::optional<Instant> parse_time(std::string_view text) {
-  if (const auto unix_time = parse_unix_time(text)) return unix_time;
+  std::optional<Instant> at = parse_unix_time(text);
   // Rounding noise such as 475.00000000000006 has more digits than a time should.
-  if (const auto seconds = parse_number(text); seconds && *seconds >= 0 && *seconds < 1e11)
-    return Instant() + Duration::from_seconds(*seconds);
-  const Result<Instant> civil = parse_instant(text);
-  return civil.ok() ? std::optional(*civil) : std::nullopt;
+  if (const auto seconds = at ? std::nullopt : parse_number(text);
+      seconds && *seconds >= 0 && *seconds < static_cast<double>(kLatest.seconds()))
+    at = Instant() + Duration::from_seconds(*seconds);
+  if (!at)
+    if (const Result<Instant> civil = parse_instant(text); civil.ok()) at = *civil;
+  return at && *at < kLatest ? at : std::nullopt;
 }
 
 int64_t floor_to(int64_t ns, Duration step) { return ns - ((ns % step.count_ns()) + step.count_ns()) % step.count_ns(); }
@@ -121,7 +126,7 @@ std::optional<Instant> DemandCsvReader::time_at(const CsvRecord& r, int column) 
       return std::nullopt;
     }
   const std::optional<Instant> at = parse_time(text);
-  if (!at) reject(r, fmt::format("'{}' is no time: neither seconds since 1970 nor ISO 8601", excerpt(text)));
+  if (!at) reject(r, fmt::format("'{}' is no time before 2200: neither seconds since 1970 nor ISO 8601", excerpt(text)));
   return at;
 }
 

@@ -111,6 +111,12 @@ TEST(DemandCsv, RejectsBadRowsWithTheirLine) {
               HasSubstr("demand.csv:2: it is deleted before"));
 }
 
+TEST(DemandCsv, RejectsTimesTooFarAwayToCountFrom) {
+  const Read r = read("time,value\n0,1\n3600,1\n99999999999.00000000001,1\n7258118400,1\n9200000000000000,1\n");
+  EXPECT_EQ(r.counts.accepted, 2U);
+  EXPECT_EQ(r.counts.rejected, 3U);
+}
+
 TEST(DemandCsv, SaysWhatIsWrongWithAWholeFile) {
   EXPECT_THAT(error_of(""), HasSubstr("empty"));
   EXPECT_THAT(error_of("a,b,c\n1,2,3\n"), HasSubstr("expected the columns time,value"));
