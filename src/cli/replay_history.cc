@@ -223,8 +223,9 @@ void add_replay_history_options(CLI::App& replay, Action& action) {
                     "a plain workload file instead (docs/formats.md; examples/workload.csv)");
   replay.add_option("--write-workload", options->write_workload, "also write what is replayed as such a file");
   replay.add_option("--fleet", options->input.fleet,
-                    "other machines: COUNTxTYPE[@REGION][:MARKET], separated by commas; a number as the type is so many GPUs; or "
-                    "an openb node list (.csv, .csv.gz)");
+                    "other machines: COUNTxTYPE[@REGION][:MARKET], separated by commas; a number as the type is so many GPUs; "
+                    "MIN..MAX as the count is a pool that grows and shrinks by demand; or an openb node list (.csv, .csv.gz)");
+  replay.add_option("--provisioning", options->input.provisioning, "how long a pool's node takes to be usable (default: 3m)");
   replay.add_option("--change", options->changes,
                     "what is changed, in a column of its own, repeated: stop:NODES, schedule-off:NODES=20-7[+weekends], "
                     "resize:NODES=2xTYPE, switch-market:NODES=spot, move-region:NODES=REGION, limit-reservation:JOB=4h, "

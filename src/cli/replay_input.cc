@@ -27,11 +27,20 @@ std::vector<std::string> notes_of(const sim::HistoryWorkload& made) {
 }
 
 /// Machines in words, or from an openb node list.
-Result<std::vector<sim::SimNode>> read_fleet(const std::string& text, const Catalog& catalog) {
-  if (!text.ends_with(".csv") && !text.ends_with(".csv.gz")) return sim::parse_fleet(text, catalog);
+Result<sim::Fleet> read_fleet(const ReplayInputOptions& options, const Catalog& catalog) {
+  const std::string& text = options.fleet;
+  if (!text.ends_with(".csv") && !text.ends_with(".csv.gz")) {
+    TRY_ASSIGN(sim::Fleet fleet, sim::parse_elastic_fleet(text, catalog));
+    if (options.provisioning.empty()) return fleet;
+    TRY_ASSIGN(const Duration provisioning, parse_duration(options.provisioning));
+    if (provisioning < Duration()) return invalid("--provisioning {}: use a duration such as 5m", options.provisioning);
+    for (sim::NodePool& pool : fleet.pools)
+      pool.provisioning = provisioning;
+    return fleet;
+  }
   TRY_ASSIGN(const std::string bytes, read_all(text));
   TRY_ASSIGN(const std::vector<PodTraceNode> listed, read_openb_nodes(bytes, text));
-  std::vector<sim::SimNode> fleet;
+  sim::Fleet fleet;
   for (const PodTraceNode& node : listed) {
     if (node.gpus == 0) continue;
     if (node.gpus > sched::kMaxGpusPerNode) return invalid("{}: node '{}' has {} GPUs", text, node.name, node.gpus);
@@ -41,16 +50,19 @@ Result<std::vector<sim::SimNode>> read_fleet(const std::string& text, const Cata
     sim.node.gpus = node.gpus;
     sim.node.cpu_milli = node.cpu_milli;
     sim.node.memory = node.memory;
-    fleet.push_back(std::move(sim));
+    fleet.nodes.push_back(std::move(sim));
   }
-  if (fleet.empty()) return invalid("{}: no node with GPUs in it", text);
+  if (fleet.nodes.empty()) return invalid("{}: no node with GPUs in it", text);
   return fleet;
 }
 
 /// The same jobs on other machines; nothing when no fleet is named.
-Status move_to_fleet(ReplayInput& input, const std::string& fleet) {
+Status move_to_fleet(ReplayInput& input, const ReplayInputOptions& options) {
+  const std::string& fleet = options.fleet;
   if (fleet.empty()) return {};
-  TRY_ASSIGN(input.workload.nodes, read_fleet(fleet, input.catalog));
+  TRY_ASSIGN(sim::Fleet made, read_fleet(options, input.catalog));
+  input.workload.nodes = std::move(made.nodes);
+  input.workload.pools = std::move(made.pools);
   // On another fleet the model a job once ran on is no condition.
   for (sched::Request& request : input.workload.requests)
     request.gpu_models.clear();
@@ -79,15 +91,16 @@ Result<ReplayInput> input_from_history(const ReplayInputOptions& options) {
   input.source = fmt::format("{}, {} to {}", options.history, format_date(records.history.period.begin),
                              format_date(records.history.period.end));
   input.catalog = records.catalog;
-  TRY(move_to_fleet(input, options.fleet));
+  TRY(move_to_fleet(input, options));
   return input;
 }
 
 Result<ReplayInput> input_from_trace(const ReplayInputOptions& options) {
   if (options.fleet.empty()) return invalid("--jobs needs --fleet: the trace names no machines (say --fleet 16x8)");
   TRY_ASSIGN(const JobTraceFile file, read_job_trace(options.jobs, options.jobs_format));
-  TRY_ASSIGN(std::vector<sim::SimNode> fleet, read_fleet(options.fleet, Catalog::built_in()));
-  TRY_ASSIGN(sim::TraceWorkload made, sim::workload_of(file.trace, std::move(fleet)));
+  TRY_ASSIGN(sim::Fleet fleet, read_fleet(options, Catalog::built_in()));
+  TRY_ASSIGN(sim::TraceWorkload made, sim::workload_of(file.trace, std::move(fleet.nodes)));
+  made.workload.pools = std::move(fleet.pools);
   ReplayInput input{.workload = std::move(made.workload), .source = options.jobs + ", on " + options.fleet, .notes = file.notes};
   if (made.of_no_length > 0) input.notes.push_back(fmt::format("left out: {} jobs of no length", made.of_no_length));
   if (made.models_unknown > 0)
@@ -109,7 +122,7 @@ Result<ReplayInput> input_from_workload(const ReplayInputOptions& options, const
   }
   ReplayInput input{.workload = {}, .source = path, .notes = {}};
   TRY_ASSIGN(input.workload, reader.finish());
-  TRY(move_to_fleet(input, options.fleet));
+  TRY(move_to_fleet(input, options));
   return input;
 }
 

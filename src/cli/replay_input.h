@@ -16,7 +16,8 @@ struct ReplayInputOptions {
   std::string jobs;         ///< a trace, or a workload file
   std::string jobs_format;  ///< of the trace; empty = by its header
   std::string workload;
-  std::string fleet;  ///< for a trace, and instead of the machines of the others: in words, or an openb node list
+  std::string fleet;         ///< for a trace, and instead of the machines of the others: in words, or an openb node list
+  std::string provisioning;  ///< of its pools; empty = the usual time
   PeriodOptions period;
 };
 

@@ -22,8 +22,8 @@ struct SectionColumns {
   std::string_view columns;  // separated by blanks
   std::string_view required;
 };
-constexpr std::array<SectionColumns, 5> kSections = {{
-    {"queues", "name parent deserved limit weight priority budget budget_period budget_from currency", "name"},
+constexpr std::array<SectionColumns, 6> kSections = {{
+    {"queues", "name parent deserved limit weight priority budget budget_period budget_from currency hours", "name"},
     {"prices", "name from per_hour currency", "name from per_hour"},
     {"nodes",
      "name count gpu_model gpus gpu_memory cpu memory provider region zone instance_type market per_hour currency prices from "
@@ -32,8 +32,9 @@ constexpr std::array<SectionColumns, 5> kSections = {{
     {"jobs",
      "name count array at_once queue submitted run_time tasks min_tasks gpus share gpu_memory mig cpu memory gpu_models priority "
      "preemptible not_before deadline time_limit expected min_runtime checkpoint save restart retries failures fails_after "
-     "cancelled after makes ran_on",
+     "cancelled after makes ran_on deferrable study losses",
      "name queue submitted run_time"},
+    {"studies", "name first_rung most reduction", "name"},
     {"outages", "node cause notice down up", "node down"},
 }};
 
@@ -151,7 +152,7 @@ Status WorkloadReader::record(const CsvRecord& r) {
     section_ = first.substr(1, first.size() - 2);
     have_header_ = false;
     if (find_section(section_) == nullptr)
-      return here(invalid("no section '{}': queues, prices, nodes, jobs, outages", excerpt(section_)));
+      return here(invalid("no section '{}': queues, prices, nodes, studies, jobs, outages", excerpt(section_)));
     return {};
   }
   if (section_.empty()) return here(invalid("a row before the first section, such as [nodes]"));
@@ -161,6 +162,7 @@ Status WorkloadReader::record(const CsvRecord& r) {
   WorkloadRow row(r, header_);
   if (section_ == "queues") return here(queue(row));
   if (section_ == "prices") return here(price(row));
+  if (section_ == "studies") return here(study(row));
   if (section_ == "nodes") return here(node(row));
   return here(section_ == "jobs" ? job(row) : outage(row));
 }
@@ -191,9 +193,29 @@ Status WorkloadReader::queue(WorkloadRow& row) {
   queue.over_quota_weight = static_cast<double>(row.scaled("weight", 6, 1'000'000)) / 1e6;
   queue.priority = static_cast<int32_t>(row.integer("priority", -kMostRank, kMostRank, queue.priority));
   TRY_ASSIGN(queue.budget, budget_of(row));
+  if (const std::string_view hours = trim(row.text("hours")); !hours.empty()) {
+    const std::optional<WeekHours> closed = parse_closed_hours(hours);
+    if (!closed)
+      row.wrong("hours", "20:00-06:00: the whole hours of each day, UTC, in which its jobs start");
+    else
+      queue.closed = *closed;
+  }
   queue.created = static_cast<int32_t>(workload_.queues.size());
   workload_.queues.push_back(std::move(queue));
   return row.status();
+}
+
+Status WorkloadReader::study(WorkloadRow& row) {
+  constexpr int64_t kMost = 1'000'000'000'000;
+  sim::Study study;
+  study.name = row.text("name");
+  study.rules.first_rung = row.integer("first_rung", 1, kMost, study.rules.first_rung);
+  study.rules.most = row.integer("most", 1, kMost, study.rules.most);
+  study.rules.reduction = row.integer("reduction", 2, kMost, study.rules.reduction);
+  TRY(row.status());
+  TRY(add_name(studies_, study.name, workload_.studies.size()));
+  workload_.studies.push_back(std::move(study));
+  return {};
 }
 
 Status WorkloadReader::price(WorkloadRow& row) {
@@ -297,6 +319,17 @@ Status WorkloadReader::job(WorkloadRow& row) {
   if (!row.text("ran_on").empty())
     for (const std::string_view name : split(row.text("ran_on"), '|'))
       job.ran_on.emplace_back(name);
+  spec.deferrable = row.flag("deferrable", false);
+  if (const std::string_view study = row.text("study"); !study.empty()) {
+    TRY_ASSIGN(const uint32_t index, find_name(studies_, "study", study));
+    spec.study = sched::StudyId(index);
+  }
+  if (!row.text("losses").empty())
+    for (const std::string_view cell : split(row.text("losses"), '|')) {
+      const std::optional<int64_t> loss = parse_scaled(cell, 6);
+      if (!loss) return invalid("losses '{}': a number with at most six places for each rung, separated by |", excerpt(cell));
+      job.losses_micro.push_back(*loss);
+    }
   if (const std::string_view product = row.text("makes"); !product.empty())
     spec.makes = sched::ProductId(index_of(products_, workload_.products, product));
   spec.at_once = static_cast<int32_t>(row.integer("at_once", 1, kMostTasks, 0));

@@ -34,6 +34,7 @@ class WorkloadReader {
   Status header(const CsvRecord& record);
   Status queue(WorkloadRow& row);
   Status price(WorkloadRow& row);
+  Status study(WorkloadRow& row);
   Status node(WorkloadRow& row);
   Status job(WorkloadRow& row);
   Status outage(WorkloadRow& row);
@@ -50,6 +51,7 @@ class WorkloadReader {
   Names queues_;
   Names prices_;
   Names nodes_;
+  Names studies_;
   std::map<std::string, Range, std::less<>> jobs_;  ///< by name, and by the name of a row with a count
   Names arrays_;
   Names products_;

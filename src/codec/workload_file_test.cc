@@ -34,6 +34,35 @@ std::string error_of(std::string_view text) {
   return got.ok() ? "none" : got.error().message;
 }
 
+TEST(WorkloadFile, HoursDeferralAndTrialsAreReadAndWritten) {
+  const std::string text =
+      "stint-workload/1\n[queues]\nname,hours\nnight,20:00-06:00\nday,\n[nodes]\nname,gpus\na,8\n"
+      "[studies]\nname,first_rung,most,reduction\nlr,1,27,3\n"
+      "[jobs]\nname,queue,submitted,run_time,deferrable,deadline,study,losses\n"
+      "x,night,2026-10-01,1h,yes,2026-10-02,,\ny,day,2026-10-01,1h,,,lr,0.9|0.25\n";
+  const auto got = read(text);
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  for (size_t hour = 0; hour < 168; ++hour)
+    EXPECT_EQ(got->queues[0].closed[hour], hour % 24 >= 6 && hour % 24 < 20) << hour;
+  EXPECT_TRUE(got->queues[1].closed.none());
+  EXPECT_TRUE(got->jobs[0].spec.deferrable);
+  EXPECT_FALSE(got->jobs[1].spec.deferrable);
+  EXPECT_EQ(got->jobs[1].spec.study, sched::StudyId(0));
+  EXPECT_EQ(got->jobs[1].losses_micro, (std::vector<int64_t>{900'000, 250'000}));
+  EXPECT_EQ(got->studies[0].rules.most, 27);
+  const std::string written = write_workload(*got).value();
+  const auto again = read(written);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(write_workload(*again).value(), written);
+  EXPECT_EQ(again->queues[0].closed, got->queues[0].closed);
+  EXPECT_EQ(again->jobs[1].losses_micro, got->jobs[1].losses_micro);
+  for (const char* wrong : {"20-06", "20:30-06:00", "06:00-06:00", "25:00-06:00", "20:00"}) {
+    std::string bad = text;
+    bad.replace(bad.find("20:00-06:00"), 11, wrong);
+    EXPECT_THAT(error_of(bad), HasSubstr("hours")) << wrong;
+  }
+}
+
 TEST(WorkloadFile, ReadsEverySectionCutAnywhere) {
   for (const size_t piece : {size_t{1}, size_t{7}, size_t{4096}}) {
     const auto got = read(kSample, piece);

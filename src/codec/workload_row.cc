@@ -48,6 +48,34 @@ std::string format_size(Bytes size) {
   return fmt::format("{}", n);
 }
 
+std::optional<WeekHours> parse_closed_hours(std::string_view open) {
+  const std::vector<std::string_view> ends = split(open, '-');
+  if (ends.size() != 2) return std::nullopt;
+  const auto hour_of = [](std::string_view text) {
+    if (text.size() != 5 || !text.ends_with(":00")) return std::optional<int64_t>();
+    const std::optional<int64_t> hour = parse_int(text.substr(0, 2));
+    return hour && *hour >= 0 && *hour <= 24 ? hour : std::nullopt;
+  };
+  const std::optional<int64_t> from = hour_of(ends[0]);
+  const std::optional<int64_t> until = hour_of(ends[1]);
+  if (!from || !until || *from % 24 == *until % 24) return std::nullopt;
+  WeekHours closed;
+  closed.set();
+  for (int64_t hour = *from % 24; hour != *until % 24; hour = (hour + 1) % 24)
+    for (int64_t day = 0; day < 7; ++day)
+      closed.reset(static_cast<size_t>(day * 24 + hour));
+  return closed;
+}
+
+std::optional<std::string> format_open_hours(const WeekHours& closed) {
+  for (size_t from = 0; from < 24; ++from)
+    for (size_t until = 0; until < 24; ++until) {
+      const std::string text = fmt::format("{:02}:00-{:02}:00", from, until);
+      if (parse_closed_hours(text) == closed) return text;
+    }
+  return std::nullopt;
+}
+
 std::string csv_cell(std::string_view text) {
   if (text.find_first_of("\",\r\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";

@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "base/units.h"
 #include "codec/csv.h"
+#include "model/change.h"
 
 namespace stint {
 
@@ -18,6 +19,10 @@ std::string format_scaled(int64_t value, int places);
 /// `80GiB`, `512MiB` or bytes.
 std::optional<Bytes> parse_size(std::string_view text);
 std::string format_size(Bytes size);
+/// `20:00-06:00`, whole hours of each day, as the other hours of the week. none for anything else, and for an empty span.
+std::optional<WeekHours> parse_closed_hours(std::string_view open);
+/// none when the hours are not the same each day, or not in one piece.
+std::optional<std::string> format_open_hours(const WeekHours& closed);
 /// Quoted where it must be.
 std::string csv_cell(std::string_view text);
 

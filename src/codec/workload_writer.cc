@@ -34,6 +34,7 @@ Status check_names_of(const Entries& entries, std::string_view kind, NameOf name
 Status check_names(const sim::Workload& w) {
   TRY(check_names_of(w.queues, "queue", [](const auto& q) { return q.name; }));
   TRY(check_names_of(w.prices, "price series", [](const auto& p) { return p.name; }));
+  TRY(check_names_of(w.studies, "study", [](const auto& s) { return s.name; }));
   TRY(check_names_of(w.nodes, "node", [](const auto& n) { return n.node.name; }));
   return check_names_of(w.jobs, "job", [](const auto& j) { return j.name; });
 }
@@ -61,13 +62,15 @@ std::string budget_cells(const sched::QueueSpec& q) {
 }
 
 Status write_queues(std::string& out, const sim::Workload& w) {
-  out += "\n[queues]\nname,parent,deserved,limit,weight,priority,budget,budget_period,budget_from,currency\n";
+  out += "\n[queues]\nname,parent,deserved,limit,weight,priority,budget,budget_period,budget_from,currency,hours\n";
   for (const sched::QueueSpec& q : w.queues) {
     if (!is_plain(q)) return invalid("queue '{}': CPU and memory limits have no column in a workload file", q.name);
-    out +=
-        fmt::format("{},{},{},{},{},{},{}\n", csv_cell(q.name), q.parent.valid() ? csv_cell(w.queues[q.parent.index()].name) : "",
-                    amount_cell(q.deserved.gpu_milli), amount_cell(q.limit.gpu_milli),
-                    format_scaled(static_cast<int64_t>(q.over_quota_weight * 1e6 + 0.5), 6), q.priority, budget_cells(q));
+    const std::optional<std::string> hours = q.closed.none() ? "" : format_open_hours(q.closed);
+    if (!hours) return invalid("queue '{}': hours that differ from day to day have no column in a workload file", q.name);
+    out += fmt::format("{},{},{},{},{},{},{},{}\n", csv_cell(q.name),
+                       q.parent.valid() ? csv_cell(w.queues[q.parent.index()].name) : "", amount_cell(q.deserved.gpu_milli),
+                       amount_cell(q.limit.gpu_milli), format_scaled(static_cast<int64_t>(q.over_quota_weight * 1e6 + 0.5), 6),
+                       q.priority, budget_cells(q), *hours);
   }
   return {};
 }
@@ -121,7 +124,7 @@ Status write_jobs(std::string& out, const sim::Workload& w) {
   out +=
       "\n[jobs]\nname,array,at_once,queue,submitted,run_time,tasks,min_tasks,gpus,share,gpu_memory,mig,cpu,memory,gpu_models,"
       "priority,preemptible,not_before,deadline,time_limit,expected,min_runtime,checkpoint,save,restart,retries,failures,"
-      "fails_after,cancelled,after,makes,ran_on\n";
+      "fails_after,cancelled,after,makes,ran_on,deferrable,study,losses\n";
   for (const sim::SimJob& job : w.jobs) {
     const sched::JobSpec& s = job.spec;
     const sched::Request& request = w.requests[s.request.index()];
@@ -136,16 +139,27 @@ Status write_jobs(std::string& out, const sim::Workload& w) {
     for (const std::string& name : job.ran_on)
       if (name.empty() || name.find('|') != std::string::npos)
         return invalid("job '{}': it ran on node '{}', a name that is empty or holds |", job.name, name);
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", time_cell(s.not_before, Instant()),
+    std::vector<std::string> losses;
+    for (const int64_t loss : job.losses_micro)
+      losses.push_back(format_scaled(loss, 6));
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", time_cell(s.not_before, Instant()),
                        time_cell(s.deadline, sched::kNever), duration_cell(s.time_limit, sched::kUnlimited),
                        duration_cell(s.expected, sched::kUnlimited), duration_cell(s.min_runtime, Duration()),
                        duration_cell(s.checkpoint.interval, sched::kUnlimited), duration_cell(s.checkpoint.save, Duration()),
                        duration_cell(s.checkpoint.restart, Duration()), s.retries, job.failures,
                        duration_cell(job.fails_after, Duration()), time_cell(job.cancelled, sched::kNever), after,
                        s.makes.valid() ? csv_cell(w.products[s.makes.index()]) : "",
-                       csv_cell(fmt::format("{}", fmt::join(job.ran_on, "|"))));
+                       csv_cell(fmt::format("{}", fmt::join(job.ran_on, "|"))), s.deferrable ? "yes" : "",
+                       s.study.valid() ? csv_cell(w.studies[s.study.index()].name) : "", fmt::join(losses, "|"));
   }
   return {};
+}
+
+void write_studies(std::string& out, const sim::Workload& w) {
+  if (w.studies.empty()) return;
+  out += "\n[studies]\nname,first_rung,most,reduction\n";
+  for (const sim::Study& s : w.studies)
+    out += fmt::format("{},{},{},{}\n", csv_cell(s.name), s.rules.first_rung, s.rules.most, s.rules.reduction);
 }
 
 void write_outages(std::string& out, const sim::Workload& w) {
@@ -162,10 +176,12 @@ Result<std::string> write_workload(const sim::Workload& workload) {
   TRY(sim::check_workload(workload));
   TRY(check_names(workload));
   if (!workload.commitments.empty()) return invalid("commitments have no place in a workload file");
+  if (!workload.pools.empty()) return invalid("pools of nodes have no place in a workload file");
   std::string out = "stint-workload/1\n";
   TRY(write_queues(out, workload));
   write_prices(out, workload);
   TRY(write_nodes(out, workload));
+  write_studies(out, workload);
   TRY(write_jobs(out, workload));
   write_outages(out, workload);
   return out;

@@ -22,6 +22,7 @@ enum class EventKind : uint8_t {
   kFailed,      ///< `job` failed by itself: retried while it has retries
   kEvicted,     ///< a task of `job` that was told to leave has left; its resources are free now
   kCheckpoint,  ///< `job` has saved its work
+  kMetric,      ///< `job`, a trial, has reached `rung` with `loss_micro`
   kCancel,      ///< `job` is taken back, whatever its state
   kSubmit,      ///< `job` (added before with Scheduler::add) asks to run
   kTick,        ///< nothing happened but time
@@ -32,8 +33,10 @@ struct Event {
   JobId job;
   TaskId task;  ///< kEvicted
   NodeId node;
-  Instant until;    ///< kSpotNotice
-  Rate price = {};  ///< kPrice: of one GPU-hour
+  Instant until;           ///< kSpotNotice
+  Rate price = {};         ///< kPrice: of one GPU-hour
+  int32_t rung = 0;        ///< kMetric: 0 … of its study's rungs
+  int64_t loss_micro = 0;  ///< kMetric: in millionths, smaller is better
 };
 
 /// Where one task runs. A bit of `gpus` = that GPU of the node, whole or, with `milli` or `mig_profile`, a part of it.

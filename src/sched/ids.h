@@ -14,5 +14,6 @@ using RequestId = Id<struct RequestTag>;  ///< an interned Request: equal reques
 using GangId = Id<struct GangTag>;        ///< an interned Gang; not valid = a plain job of equal tasks
 using ArrayId = Id<struct ArrayTag>;      ///< jobs of one array; small numbers, given out by whoever submits
 using ProductId = Id<struct ProductTag>;  ///< what a job makes, such as a data set; small numbers, likewise
+using StudyId = Id<struct StudyTag>;      ///< trials of one search; not valid = no trial
 
 }  // namespace stint::sched

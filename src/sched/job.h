@@ -66,11 +66,13 @@ struct JobSpec {
   Instant submitted;
   Instant not_before;                ///< begins at this instant or later; the past = at once
   Instant deadline = kNever;         ///< should have ended by then
+  bool deferrable = false;           ///< may wait for a cheap hour as long as it can end by its deadline
   Duration time_limit = kUnlimited;  ///< of running; backfill relies on it
   Duration expected = kUnlimited;    ///< how long it will run, where somebody knows (an oracle, a predictor)
   Duration min_runtime;              ///< not evicted before it has run this long
   int32_t retries = 0;               ///< starts again after that many failures
   CheckpointBehaviour checkpoint;
+  StudyId study;             ///< a trial of it: stopped when it is hopeless
   std::vector<JobId> after;  ///< starts when all of these have succeeded; empty for nearly all
   ArrayId array;             ///< not valid = none
   int32_t at_once = 0;       ///< so many jobs of its array may wait or run, the rest come as those end; 0 = all

@@ -8,6 +8,7 @@
 
 #include "base/money.h"
 #include "base/time.h"
+#include "model/change.h"
 #include "sched/ids.h"
 
 namespace stint::sched {
@@ -37,6 +38,7 @@ struct QueueSpec {
   int32_t priority = 100;        ///< higher first
   int32_t created = 0;           ///< rank, smaller = older
   std::optional<Budget> budget;  ///< none = spends what it likes
+  WeekHours closed;              ///< hours in which none of its jobs starts, nor of queues below it; not all of the week
 };
 
 }  // namespace stint::sched

@@ -34,6 +34,9 @@ QueueId Scheduler::add_queue(const QueueSpec& queue) {
   const QueueId id = impl_->queues.add(queue);
   impl_->budgets.add(queue);
   impl_->pending.renumber(impl_->queues);
+  CHECK(!queue.closed.all(), "queue {} is never open", queue.name);
+  impl_->any_hours |= queue.closed.any();
+  impl_->opens.push_back(kNever);
   ++impl_->changes;
   return id;
 }
@@ -41,10 +44,16 @@ QueueId Scheduler::add_queue(const QueueSpec& queue) {
 RequestId Scheduler::intern(const Request& request) { return impl_->cluster.intern(request); }
 GangId Scheduler::intern(const Gang& gang) { return impl_->shapes.intern(gang); }
 
+StudyId Scheduler::add_study(const TrialRules& rules) {
+  impl_->studies.emplace_back(rules);
+  return StudyId(static_cast<uint32_t>(impl_->studies.size() - 1));
+}
+
 JobId Scheduler::add(const JobSpec& job) {
   Impl& s = *impl_;
   CHECK(job.tasks > 0 && job.min_tasks > 0 && job.min_tasks <= job.tasks, "{} of {} tasks", job.min_tasks, job.tasks);
   CHECK(job.queue.valid() && job.queue.index() < s.queues.size(), "job without a queue");
+  CHECK(!job.study.valid() || job.study.index() < s.studies.size(), "no study {}", job.study.index());
   const JobId id(static_cast<uint32_t>(s.jobs.size()));
   s.specs.push_back(job);
   s.lowest_priority = std::min(s.lowest_priority, job.priority);
@@ -93,6 +102,7 @@ std::span<const Decision> Scheduler::step(Instant now, std::span<const Event> ev
   for (const Event& e : s.events)
     s.apply(e);
   s.fire_timers();
+  if (s.any_hours) s.open_queues();
   s.fire_level_timers();
   s.decide();
   size_t begin = 0;
@@ -107,6 +117,7 @@ Instant Scheduler::next_wakeup() const {
   const Impl& s = *impl_;
   Instant next = s.timers.empty() ? kNever : s.timers.front().at;
   if (s.waits_for_budget && s.pending.count() > 0) next = std::min(next, s.budgets.next_renewal());
+  if (s.any_hours && !s.opens.empty()) next = std::min(next, *std::ranges::min_element(s.opens));
   // Ranks of running jobs matter to those that wait.
   if (s.pending.count() > 0 && !s.level_timers.empty()) next = std::min(next, s.level_timers.front().at);
   for (const ShapeId shape : s.pending.shapes()) {
@@ -120,6 +131,13 @@ Instant Scheduler::next_wakeup() const {
     if (const Instant again = s.search_again_at(last); again > s.now) next = std::min(next, again);
   }
   return next;
+}
+
+int64_t Scheduler::waiting_gpu_milli() const {
+  int64_t milli = 0;
+  for (const ShapeId s : impl_->pending.shapes())
+    if (impl_->pending.head(s)) milli += impl_->pending.count(s) * impl_->shapes[s].total.gpu_milli;
+  return milli;
 }
 
 uint64_t Scheduler::fingerprint() const {

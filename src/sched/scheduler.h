@@ -16,6 +16,8 @@
 #include "sched/job.h"
 #include "sched/policy.h"
 #include "sched/queue.h"
+#include "sched/time_price.h"
+#include "sched/trials.h"
 
 namespace stint::sched {
 
@@ -34,11 +36,18 @@ class Scheduler {
   RequestId intern(const Request& request);
   GangId intern(const Gang& gang);
 
+  /// A search whose trials (JobSpec::study) report at rungs (EventKind::kMetric); the hopeless are stopped there.
+  StudyId add_study(const TrialRules& rules);
+
   /// Makes a job known; it asks to run with its kSubmit event. Ids are given in order of call.
   JobId add(const JobSpec& job);
 
   /// Makes room for so many more jobs: saves time where their number is known.
   void reserve(size_t jobs);
+
+  /// What GPU-hours cost when and where, as far as known; replaces what was known. Deferrable jobs begin in the cheapest slot.
+  /// A node is in one market at most.
+  void set_prices(std::vector<MarketPrices> markets);
 
   /// Applies `events` in the order of decision.h and decides until nothing more can be decided.
   /// @param now  never before the last call's. @return valid until the next call.
@@ -47,6 +56,8 @@ class Scheduler {
   /// When something will have to be decided although nothing happens: a time limit, a reservation, the end of a grace
   /// period, an hour with another price. kNever = nothing.
   [[nodiscard]] Instant next_wakeup() const;
+  /// GPUs asked for by jobs that room is all they wait for, in milli-GPU. O(shapes).
+  [[nodiscard]] int64_t waiting_gpu_milli() const;
 
   /// Why the job is where it is, what would start it and when, as data. O(cluster): not for every job in every step.
   [[nodiscard]] Explanation explain(JobId job) const;

@@ -64,6 +64,7 @@ int32_t Scheduler::Impl::tasks_within_limits(JobId j) const {
 
 /// Jobs of this queue and shape wait until their queue, or one above it, gives something back.
 bool Scheduler::Impl::close_if_limited(JobId j) {
+  if (put_off(j)) return true;
   if (tasks_within_limits(j) > 0) return false;
   const JobRecord& r = jobs[j.index()];
   const Shape& shape = shapes[r.shape];
@@ -77,6 +78,16 @@ bool Scheduler::Impl::close_if_limited(JobId j) {
 
 /// Starts a waiting job on what is open. @return false when it does not fit.
 bool Scheduler::Impl::start(JobId j, Reason reason) {
+  if (specs[j.index()].deferrable && withhold_dearer(j)) {
+    const bool started = start_on_open(j, reason);
+    open.release(cluster);
+    if (started) return true;
+    ++room_made;  // what is left out now is there again
+  }
+  return start_on_open(j, reason);
+}
+
+bool Scheduler::Impl::start_on_open(JobId j, Reason reason) {
   JobRecord& r = jobs[j.index()];
   if (!fits(r.shape)) return false;
   const int32_t at_most = tasks_within_limits(j);
@@ -211,6 +222,7 @@ void Scheduler::Impl::grow() {
 bool Scheduler::Impl::grow_one(JobId j) {
   const JobRecord& r = jobs[j.index()];
   const Shape& shape = shapes[r.shape];
+  if (any_hours && opens_at(r.queue) > now) return false;
   if (!shape.plain || r.running == shape.tasks || !open.buckets().any_from(shape.parts.back().gpus)) return false;
   const Amounts one = cluster.amounts(shape.request);
   if (budgets.spent(r.queue).valid() || queues.limiting(r.queue, one, shape.preemptible).valid()) return false;

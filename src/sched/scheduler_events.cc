@@ -17,6 +17,7 @@ void Scheduler::Impl::apply(const Event& e) {
     case EventKind::kFailed: return failed(e.job);
     case EventKind::kEvicted: return task_left(e.task);
     case EventKind::kCheckpoint: return saved_work(e.job);
+    case EventKind::kMetric: return reached_rung(e.job, e.rung, e.loss_micro);
     case EventKind::kCancel: return cancel(e.job);
     case EventKind::kSubmit: return submit(e.job);
     case EventKind::kTick: return;
@@ -46,6 +47,20 @@ void Scheduler::Impl::saved_work(JobId j) {
   if (!ranks_running() || is_preemptive(policy.order)) return;
   running.erase({.rank = r.rank, .job = j});
   rank_running(j);
+}
+
+/// A trial tells how good it is. What it tells again, after it fell back to a checkpoint, says nothing new.
+void Scheduler::Impl::reached_rung(JobId j, int32_t rung, int64_t loss_micro) {
+  JobRecord& r = jobs[j.index()];
+  const StudyId study = specs[j.index()].study;
+  if (!study.valid() || r.phase == Phase::kEnded || rung < r.rungs) return;
+  Asha& asha = studies[study.index()];
+  if (rung >= asha.rungs()) return;
+  r.rungs = rung + 1;
+  asha.report(rung, {.trial = j.index(), .loss_micro = loss_micro});
+  if (r.phase != Phase::kRunning || !asha.is_hopeless(rung, j.index())) return;
+  evict(j, Reason::kHopelessTrial, {});
+  r.ends_when_left = true;
 }
 
 void Scheduler::Impl::finished(JobId j) {
@@ -188,7 +203,9 @@ void Scheduler::Impl::fire_timers() {
     timers.pop_back();
     JobRecord& r = jobs[timer.job.index()];
     if (timer.starts != r.starts) continue;
-    if (timer.kind == TimerKind::kBegin && r.phase == Phase::kNotYet && r.blockers == 0) wait(timer.job);
+    if (timer.kind == TimerKind::kBegin && r.phase == Phase::kNotYet && r.blockers == 0 &&
+        specs[timer.job.index()].not_before <= now && !defer(timer.job))
+      wait(timer.job);
     if (timer.kind == TimerKind::kLimit && r.phase == Phase::kRunning) {
       evict(timer.job, Reason::kTimeLimit, {});
       r.ends_when_left = true;

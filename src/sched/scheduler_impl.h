@@ -42,6 +42,7 @@ struct JobRecord {
   int32_t failures = 0;
   int32_t blockers = 0;              ///< jobs it waits for
   uint32_t starts = 0;               ///< dates timers
+  int32_t rungs = 0;                 ///< of its study that it has reached
   uint32_t present_at = UINT32_MAX;  ///< index in Impl::present; UINT32_MAX = has no task on a node
   Rank rank;                         ///< as pushed to Pending, or of the running job
   Instant latest_end;                ///< while running: as in Impl::ends; kNever = not there
@@ -186,13 +187,17 @@ struct Scheduler::Impl {
   std::vector<Attempted> moved_for;                 ///< by shape: the last vain search for jobs to move
   std::vector<Move> moves;                          ///< in the order they were decided
   std::vector<std::vector<TaskId>> idle_stand_ins;  ///< by request: tasks of no job that keep nothing
-  bool any_movable = false;                         ///< has a job ever been added that could be moved?
-  bool has_parts_of_gpus = false;                   ///< and one that asks for less than a whole GPU?
-  uint64_t changes = 1;                             ///< grows with everything that may let such a search find something
-  Instant ripens;                                   ///< of the search that is going on, see Attempted
-  int64_t too_large = INT64_MAX;                    ///< the same
-  int64_t waiting_gpu_milli = 0;                    ///< asked for by all that wait, as of the last preempt()
-  int32_t lowest_priority = INT32_MAX;              ///< of all jobs ever added
+  std::vector<Asha> studies;
+  std::vector<MarketPrices> prices;
+  std::vector<Instant> opens;           ///< by queue: when jobs that wait for its hours may start; kNever = none does
+  bool any_hours = false;               ///< has a queue ever been added that is closed at times?
+  bool any_movable = false;             ///< has a job ever been added that could be moved?
+  bool has_parts_of_gpus = false;       ///< and one that asks for less than a whole GPU?
+  uint64_t changes = 1;                 ///< grows with everything that may let such a search find something
+  Instant ripens;                       ///< of the search that is going on, see Attempted
+  int64_t too_large = INT64_MAX;        ///< the same
+  int64_t waiting_gpu_milli = 0;        ///< asked for by all that wait, as of the last preempt()
+  int32_t lowest_priority = INT32_MAX;  ///< of all jobs ever added
   int32_t highest_priority = INT32_MIN;
   Instant now;
 
@@ -209,6 +214,7 @@ struct Scheduler::Impl {
   void submit(JobId j);
   void wait(JobId j);
   void saved_work(JobId j);
+  void reached_rung(JobId j, int32_t rung, int64_t loss_micro);
   void finished(JobId j);
   void failed(JobId j);
   void task_left(TaskId t);
@@ -243,6 +249,7 @@ struct Scheduler::Impl {
   int32_t tasks_within_limits(JobId j) const;
   bool close_if_limited(JobId j);
   bool start(JobId j, Reason reason);
+  bool start_on_open(JobId j, Reason reason);
   void start_held();
   void give_up_lonely();
   bool can_start_held(JobId j);
@@ -316,6 +323,14 @@ struct Scheduler::Impl {
   bool take_kept_room(JobId v);
   void drop_move(JobId v);
   void drop_moves_to(NodeId n);
+
+  // scheduler_time.cc
+  bool put_off(JobId j);
+  bool defer(JobId j);
+  std::optional<Slot> slot_for(JobId j) const;
+  bool withhold_dearer(JobId j);
+  Instant opens_at(QueueId q) const;
+  void open_queues();
 
   // scheduler_backfill.cc
   void start_with_reservations();

@@ -75,7 +75,7 @@ void Scheduler::Impl::come_into_play(JobId j) {
   const bool fits = shape.plain ? OpenNodes::fits(shape, capacity.counts()) : fits_idle_fleet(j);
   if (!fits) return reject(j, Reason::kNeverFits);
   if (spec.not_before > now) return set_timer(spec.not_before, j, TimerKind::kBegin);
-  wait(j);
+  if (!spec.deferrable || !defer(j)) wait(j);
 }
 
 /// The job has ended: those that wait for it may begin, or never will.

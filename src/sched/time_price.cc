@@ -9,32 +9,56 @@ namespace stint::sched {
 
 namespace {
 
-/// Cost of [begin, end) where all of it is known.
-std::optional<Money> cost_of(PriceWindows windows, Interval run) {
-  std::optional<Money> cost;
-  Instant covered = run.begin;
-  for (const PriceWindow& w : windows) {
-    const Interval part = intersect(w.when, run);
-    if (part.empty()) continue;
-    if (part.begin != covered) return std::nullopt;
-    const Money of_part = w.rate.over(part.length());
-    cost = cost ? *cost + of_part : of_part;
-    covered = part.end;
+/// One market between two instants. Costs of runs in it whose starts ascend, each in constant time on average.
+class Sweep {
+ public:
+  Sweep(PriceWindows market, Interval span) {
+    const auto ends_after = [](Instant t, const PriceWindow& w) { return t < w.when.end; };
+    for (auto w = std::upper_bound(market.begin(), market.end(), span.begin, ends_after);
+         w != market.end() && w->when.begin < span.end; ++w) {
+      const Interval part = intersect(w->when, span);
+      const Money cost = w->rate.over(part.length());
+      const bool joins = !windows_.empty() && windows_.back().when.end == part.begin;
+      stretch_.push_back(windows_.empty() ? 0 : stretch_.back() + (joins ? 0 : 1));
+      before_.push_back(windows_.empty() ? Money::nanos(0, cost.currency()) : before_.back() + last_cost_);
+      windows_.push_back({part, w->rate});
+      last_cost_ = cost;
+    }
   }
-  return covered == run.end ? cost : std::nullopt;
-}
 
-std::vector<Instant> possible_starts(PriceWindows windows, const SlotRequest& r) {
-  std::vector<Instant> starts = {r.not_before};
-  for (const PriceWindow& w : windows) {
-    starts.push_back(w.when.begin);
-    starts.push_back(w.when.end - r.length);
+  /// Where a cheapest run of that length may begin, ascending.
+  [[nodiscard]] std::vector<Instant> starts(Duration length) const {
+    std::vector<Instant> all;
+    for (const PriceWindow& w : windows_) {
+      all.push_back(w.when.begin);
+      all.push_back(w.when.end - length);
+    }
+    if (windows_.empty()) return all;
+    std::erase_if(all, [&](Instant s) { return s < windows_.front().when.begin || s + length > windows_.back().when.end; });
+    std::ranges::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
   }
-  std::erase_if(starts, [&](Instant s) { return s < r.not_before || s + r.length > r.deadline; });
-  std::sort(starts.begin(), starts.end());
-  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
-  return starts;
-}
+
+  /// @param run  inside the known time, begins not before the last one. @return none where a part of it is not known.
+  std::optional<Money> cost_of(Interval run) {
+    while (windows_[first_].when.end <= run.begin)
+      ++first_;
+    while (windows_[last_].when.end < run.end)
+      ++last_;
+    if (windows_[first_].when.begin > run.begin || stretch_[first_] != stretch_[last_]) return std::nullopt;
+    const auto part = [&](size_t w) { return windows_[w].rate.over(intersect(windows_[w].when, run).length()); };
+    if (first_ == last_) return part(first_);
+    return part(first_) + (before_[last_] - before_[first_ + 1]) + part(last_);
+  }
+
+ private:
+  std::vector<PriceWindow> windows_;
+  std::vector<size_t> stretch_;  // by window: windows that touch are one stretch
+  std::vector<Money> before_;    // by window: cost of all windows before it
+  Money last_cost_;
+  size_t first_ = 0, last_ = 0;
+};
 
 /// Known stretches between not_before and the deadline, with how much of each is used.
 struct Piece {
@@ -163,13 +187,15 @@ class Planner {
 std::optional<Slot> cheapest_slot(std::span<const PriceWindows> markets, const SlotRequest& request) {
   CHECK(request.length > Duration(), "a run of no length");
   std::optional<Slot> best;
-  for (size_t m = 0; m < markets.size(); ++m)
-    for (const Instant start : possible_starts(markets[m], request)) {
-      const std::optional<Money> cost = cost_of(markets[m], {start, start + request.length});
+  for (size_t m = 0; m < markets.size(); ++m) {
+    Sweep sweep(markets[m], {request.not_before, request.deadline});
+    for (const Instant start : sweep.starts(request.length)) {
+      const std::optional<Money> cost = sweep.cost_of({start, start + request.length});
       if (!cost) continue;
       const bool better = !best || *cost < best->cost || (*cost == best->cost && start < best->start);
       if (better) best = Slot{.market = m, .start = start, .cost = *cost};
     }
+  }
   return best;
 }
 

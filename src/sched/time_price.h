@@ -2,8 +2,9 @@
 // interrupted the cheapest hours.
 //
 // Prices are windows of a constant rate; where there is no window the price is not known and nothing runs. A start that
-// costs least lies where a window begins, or where the run would end exactly as a window ends, or at the earliest instant:
-// between those the cost is linear in the start. So only those are looked at.
+// costs least lies where a window begins, or where the run would end exactly as a window ends, with the windows cut at the
+// earliest instant and the deadline: between those the cost is linear in the start. So only those are looked at, in one
+// sweep: n windows take O(n log n).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include "base/money.h"
 #include "base/time.h"
 #include "model/change.h"
+#include "sched/ids.h"
 
 namespace stint::sched {
 
@@ -23,6 +25,12 @@ struct PriceWindow {
 };
 /// One market in one region. Ascending, not overlapping; gaps = not known. One currency.
 using PriceWindows = std::span<const PriceWindow>;
+
+/// What an hour of one GPU costs on some nodes.
+struct MarketPrices {
+  std::vector<PriceWindow> windows;  ///< as PriceWindows
+  std::vector<NodeId> nodes;
+};
 
 struct SlotRequest {
   Duration length;  ///< > 0

@@ -41,6 +41,26 @@ TEST(CheapestSlot, NeverRunsWhereNoPriceIsKnownAndChoosesTheMarket) {
   EXPECT_EQ(cheapest_slot(both, {Duration::hours(3), at(0), at(4)})->market, 0U);
 }
 
+TEST(CheapestSlot, EndsAtTheDeadlineWhereTheCheapHoursGoOnBeyondIt) {
+  const std::vector<PriceWindow> windows = {{{at(0), at(10)}, dollars(9)}, {{at(10), at(100)}, dollars(1)}};
+  const std::array<PriceWindows, 1> one = {windows};
+  const Slot slot = cheapest_slot(one, {Duration::hours(5), at(0), at(12)}).value();
+  EXPECT_EQ(slot.start, at(7));  // 3 × 9 + 2 × 1
+  EXPECT_EQ(slot.cost, usd(29));
+}
+
+TEST(CheapestSlot, ManyWindowsTakeNoLonger) {
+  // A year of hours twice over; one that looked at each window for each start would take 10^8 steps each time.
+  std::vector<int64_t> rates(17'520);
+  for (size_t h = 0; h < rates.size(); ++h)
+    rates[h] = 2 + static_cast<int64_t>(h * 7919 % 97);
+  rates[12'345] = rates[12'346] = 1;
+  const auto windows = hourly(rates);
+  const std::array<PriceWindows, 1> one = {windows};
+  for (int i = 0; i < 50; ++i)
+    EXPECT_EQ(cheapest_slot(one, {Duration::hours(2), at(i), at(17'520)})->start, at(12'345));
+}
+
 TEST(CheapestSlot, AgreesWithTryingEveryMinute) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);

@@ -49,4 +49,8 @@ bool Asha::is_hopeful(int rung, uint32_t trial) const {
   return false;
 }
 
+bool Asha::is_hopeless(int rung, uint32_t trial) const {
+  return rung + 1 < rungs() && best_count(static_cast<size_t>(rung)) > 0 && !is_hopeful(rung, trial);
+}
+
 }  // namespace stint::sched

@@ -41,6 +41,9 @@ class Asha {
   std::optional<Promotion> promote();
   /// Would it be among the best 1/η of its rung if nothing more came in? A trial for which this is false can give up its GPUs now.
   [[nodiscard]] bool is_hopeful(int rung, uint32_t trial) const;
+  /// Should it be stopped when it has reported at the rung? Where trials run on instead of pausing: when enough have reported
+  /// there to tell (η), and it is not among the best 1/η of them. Never at the last rung: it has finished.
+  [[nodiscard]] bool is_hopeless(int rung, uint32_t trial) const;
 
  private:
   struct Entry {

@@ -71,6 +71,7 @@ void Checker::event(const sched::Event& e) {
     case sched::EventKind::kSpotNotice: return rooms_.close(e.node);
     case sched::EventKind::kNodeDown: return node_lost(e.node);
     case sched::EventKind::kCheckpoint:
+    case sched::EventKind::kMetric:
     case sched::EventKind::kTick: return;
     default: break;
   }

@@ -22,6 +22,11 @@ JobProgress::JobProgress(const SimJob& job)
       fails_at_(TaskNanoseconds{job.fails_after.count_ns()} * job.spec.tasks),
       failures_to_come_(job.failures) {}
 
+void JobProgress::set_rungs(std::span<const int64_t> resources, int64_t most) {
+  for (const int64_t resource : resources)
+    if (resource < most) rungs_.push_back(total_ * resource / most);
+}
+
 void JobProgress::start(Instant now, int32_t tasks) {
   CHECK(phase_ == Phase::kIdle && tasks >= 1, "start with {} tasks in phase {}", tasks, static_cast<int>(phase_));
   tasks_ = tasks;
@@ -59,6 +64,7 @@ void JobProgress::plan() {
   }
   TaskNanoseconds left = total_ - done_;
   if (failures_to_come_ > 0) left = std::min(left, std::max<TaskNanoseconds>(fails_at_ - attempt_, 0));
+  if (next_rung_ < rungs_.size()) left = std::min(left, std::max<TaskNanoseconds>(rungs_[next_rung_] - done_, 0));
   const TaskNanoseconds wall = (left + tasks_ - 1) / tasks_;
   const Instant ends =
       wall > INT64_MAX ? sched::kNever : later_by(accrued_to_, Duration::nanoseconds(static_cast<int64_t>(wall)));
@@ -104,6 +110,9 @@ JobProgress::Change JobProgress::pass(Instant now) {
     phase_ = Phase::kIdle;
     saved_ = done_;
     change = Change::kFinished;
+  } else if (next_rung_ < rungs_.size() && done_ >= rungs_[next_rung_]) {
+    ++next_rung_;
+    change = Change::kRung;
   } else if (failures_to_come_ > 0 && attempt_ >= fails_at_) {
     phase_ = Phase::kIdle;
     --failures_to_come_;

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/time.h"
 #include "sim/workload.h"
@@ -19,11 +21,14 @@ class JobProgress {
   enum class Change : uint8_t {
     kNone,      ///< another phase, nothing to tell anybody
     kSaved,     ///< a checkpoint is complete
+    kRung,      ///< as a trial it has reached the next rung
     kFinished,  ///< all work is done; idle now
     kFailed,    ///< failed by itself; idle now, back at the last checkpoint
   };
 
   explicit JobProgress(const SimJob& job);
+  /// A trial: where its rungs are, ascending, as parts of its run time: resources[i] of `most`.
+  void set_rungs(std::span<const int64_t> resources, int64_t most);
 
   /// Idle → running with that many tasks; restarts first when it has run before.
   void start(Instant now, int32_t tasks);
@@ -49,6 +54,8 @@ class JobProgress {
   [[nodiscard]] TaskNanoseconds done() const { return done_; }
   [[nodiscard]] TaskNanoseconds saved() const { return saved_; }
   [[nodiscard]] TaskNanoseconds lost() const { return lost_; }
+  /// Each counts once, however often work falls back behind it.
+  [[nodiscard]] int32_t rungs_reached() const { return static_cast<int32_t>(next_rung_); }
   [[nodiscard]] int32_t failures() const { return failures_; }
 
  private:
@@ -58,6 +65,8 @@ class JobProgress {
 
   Duration interval_, save_time_, restart_time_;
   TaskNanoseconds total_ = 0, fails_at_ = 0;
+  std::vector<TaskNanoseconds> rungs_;
+  size_t next_rung_ = 0;
   int32_t failures_to_come_ = 0;
   int32_t failures_ = 0;
   bool ran_before_ = false;

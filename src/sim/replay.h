@@ -4,6 +4,7 @@
 // that tests can put toys in its place. Nodes, queues and jobs get the ids they have in the workload.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <span>
 #include <vector>
@@ -55,6 +56,12 @@ void load(S& scheduler, const Workload& workload) {
       task.request = requests[task.request.index()];
     gangs.push_back(scheduler.intern(gang));
   }
+  if constexpr (requires { scheduler.add_study(sched::TrialRules{}); })
+    for (const Study& study : workload.studies)
+      scheduler.add_study(study.rules);
+  if constexpr (requires { scheduler.set_prices(market_prices(workload)); })
+    if (std::ranges::any_of(workload.jobs, [](const SimJob& job) { return job.spec.deferrable; }))
+      scheduler.set_prices(market_prices(workload));
   for (size_t j = 0; j < workload.jobs.size(); ++j) {
     sched::JobSpec spec = workload.jobs[j].spec;
     spec.request = requests[spec.request.index()];
@@ -71,6 +78,7 @@ void drive(S& scheduler, World& world, std::span<Watcher* const> watchers = {}) 
     for (Watcher* watcher : watchers)
       if (!watcher->saw(world.now(), world.events(), decisions)) return;
     world.carry_out(decisions);
+    if constexpr (requires { scheduler.waiting_gpu_milli(); }) world.tell_waiting(scheduler.waiting_gpu_milli());
   }
 }
 

@@ -107,7 +107,8 @@ struct ReplayResult {
   double utilization_pct = 0;    ///< useful of available
   double fragmentation_pct = 0;  ///< mean share of free GPU that the waiting jobs' kinds of request could not use
   int64_t starts = 0;
-  int64_t evictions = 0;  ///< of jobs, not tasks
+  int64_t evictions = 0;                         ///< of jobs, not tasks
+  int64_t nodes_started = 0, nodes_stopped = 0;  ///< of pools, by demand
   int64_t node_losses = 0;
   int64_t deadlines = 0;  ///< jobs with one that is over
   int64_t deadlines_missed = 0;

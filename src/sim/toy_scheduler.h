@@ -127,6 +127,7 @@ class ToyScheduler {
         break;
       case EventKind::kPrice:
       case EventKind::kCheckpoint:
+      case EventKind::kMetric:
       case EventKind::kTick: break;
     }
   }

@@ -1,6 +1,8 @@
 #include "sim/workload.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 namespace stint::sim {
 namespace {
@@ -98,8 +100,40 @@ Status check_job(const Workload& w, size_t i) {
   if (spec.array.valid() && spec.array.index() >= w.arrays.size()) return invalid("job {} '{}': no such array", i, job.name);
   if (spec.at_once < 0) return invalid("job {} '{}': {} of its array at once", i, job.name, spec.at_once);
   if (spec.makes.valid() && spec.makes.index() >= w.products.size()) return invalid("job {} '{}': no such product", i, job.name);
+  if (spec.study.valid() && spec.study.index() >= w.studies.size()) return invalid("job {} '{}': no such study", i, job.name);
+  if (!job.losses_micro.empty() && !spec.study.valid())
+    return invalid("job {} '{}': has losses, but belongs to no study", i, job.name);
   for (const sched::JobId after : spec.after)
     if (!after.valid() || after.index() >= i) return invalid("job {} '{}': may only wait for jobs above it", i, job.name);
+  return {};
+}
+
+Status check_pools(const Workload& w) {
+  std::vector<int32_t> nodes(w.pools.size());
+  for (const SimNode& n : w.nodes) {
+    if (n.pool < 0) continue;
+    if (static_cast<size_t>(n.pool) >= w.pools.size()) return invalid("node '{}': no pool {}", n.node.name, n.pool);
+    if (n.present_from > Instant() || n.present_until < sched::kNever)
+      return invalid("node '{}': of a pool, and present at certain times only", n.node.name);
+    ++nodes[static_cast<size_t>(n.pool)];
+  }
+  for (size_t p = 0; p < w.pools.size(); ++p) {
+    const NodePool& pool = w.pools[p];
+    if (pool.rules.min_nodes < 0 || pool.rules.min_nodes > pool.rules.max_nodes || pool.rules.max_nodes != nodes[p])
+      return invalid("pool '{}': {} to {} nodes, and {} name it", pool.name, pool.rules.min_nodes, pool.rules.max_nodes,
+                     nodes[p]);
+    if (pool.provisioning < Duration()) return invalid("pool '{}': provisioning takes less than no time", pool.name);
+  }
+  return {};
+}
+
+Status check_queues_and_studies(const Workload& w) {
+  for (const sched::QueueSpec& queue : w.queues)
+    if (queue.closed.all()) return invalid("queue '{}': is never open", queue.name);
+  for (const Study& s : w.studies)
+    if (s.rules.first_rung < 1 || s.rules.most < s.rules.first_rung || s.rules.reduction < 2)
+      return invalid("study '{}': rungs from {} to {}, reduction {}; 1 <= first_rung <= most and reduction >= 2 must hold",
+                     s.name, s.rules.first_rung, s.rules.most, s.rules.reduction);
   return {};
 }
 
@@ -148,6 +182,29 @@ int64_t gpu_milli_of(const Workload& workload, const SimJob& job) {
   return request_milli(workload, workload.requests[job.spec.request.index()]) * job.spec.tasks;
 }
 
+std::vector<sched::MarketPrices> market_prices(const Workload& workload) {
+  std::map<std::tuple<int32_t, int32_t, Money>, sched::MarketPrices> markets;  // by series, GPUs and rate
+  for (uint32_t n = 0; n < workload.nodes.size(); ++n) {
+    const SimNode& node = workload.nodes[n];
+    sched::MarketPrices& market = markets[{node.prices, node.node.gpus, node.rate.per_hour()}];
+    market.nodes.emplace_back(n);
+    if (!market.windows.empty()) continue;
+    const auto add = [&](Instant from, Instant until, Rate rate) {
+      const Rate per_gpu = Rate::per_hour(scale(rate.per_hour(), 1, std::max(node.node.gpus, 1)));
+      if (from < until) market.windows.push_back({.when = {from, until}, .rate = per_gpu});
+    };
+    const std::vector<PricePoint> none;
+    const auto& points = node.prices < 0 ? none : workload.prices[static_cast<size_t>(node.prices)].points;
+    add(Instant(), points.empty() ? sched::kNever : points.front().from, node.rate);
+    for (size_t p = 0; p < points.size(); ++p)
+      add(points[p].from, p + 1 < points.size() ? points[p + 1].from : sched::kNever, points[p].rate);
+  }
+  std::vector<sched::MarketPrices> all;
+  for (auto& [key, market] : markets)
+    all.push_back(std::move(market));
+  return all;
+}
+
 Currency currency_of(const Workload& workload) {
   return workload.nodes.empty() ? Currency() : workload.nodes.front().rate.per_hour().currency();
 }
@@ -167,6 +224,8 @@ Status check_workload(const Workload& workload) {
     TRY(check_node(workload, i));
   for (size_t i = 0; i < workload.jobs.size(); ++i)
     TRY(check_job(workload, i));
+  TRY(check_queues_and_studies(workload));
+  TRY(check_pools(workload));
   return check_outages(workload);
 }
 

@@ -15,6 +15,9 @@
 #include "sched/job.h"
 #include "sched/queue.h"
 #include "sched/request.h"
+#include "sched/scaling.h"
+#include "sched/time_price.h"
+#include "sched/trials.h"
 
 namespace stint::sim {
 
@@ -39,6 +42,7 @@ struct SimNode {
   int32_t prices = -1;                    ///< into Workload::prices
   Instant present_from;                   ///< paid for and usable from here …
   Instant present_until = sched::kNever;  ///< … to here; the past = from the beginning
+  int32_t pool = -1;                      ///< into Workload::pools; −1 = always there
 };
 
 enum class OutageCause : uint8_t { kNodeFailure, kGpuFailure, kSpotInterruption, kMaintenance };
@@ -57,7 +61,7 @@ struct Outage {
 
 struct SimJob {
   std::string name;
-  /// `queue`, `request`, `gang`, `after`, `array` and `makes` index this Workload. Gang tasks' requests too. `submitted` says when it is
+  /// `queue`, `request`, `gang`, `after`, `study`, `array` and `makes` index this Workload. Gang tasks' requests too. `submitted` says when it is
   /// submitted; `expected` is only what the scheduler may know.
   sched::JobSpec spec;
   /// Useful running time with all spec.tasks; restart and checkpoint time come on top. With n of N tasks it runs at n/N of
@@ -65,6 +69,7 @@ struct SimJob {
   Duration run_time;
   int32_t failures = 0;               ///< fails by itself that many times before it runs through …
   Duration fails_after;               ///< … each time after this much useful running time
+  std::vector<int64_t> losses_micro;  ///< a trial: what it reports at each rung of its study; fewer = silent from there on
   Instant cancelled = sched::kNever;  ///< its owner takes it back then, if it has not ended
   /// Names of the nodes it lay on when it was recorded, where that is known; decides nothing, says which jobs a Change means.
   std::vector<std::string> ran_on;
@@ -78,6 +83,19 @@ struct Commitment {
   Rate rate;  ///< of one instance
 };
 
+/// Nodes that are switched on and off by demand; those with the lowest index are on from the beginning, up to the minimum.
+struct NodePool {
+  std::string name;
+  sched::ScalingRules rules;                     ///< max_nodes = how many nodes name the pool
+  Duration provisioning = Duration::minutes(3);  ///< from switching on, paid for, to usable
+};
+
+/// Trials of one search. A trial reaches a rung after that part of its run time: resource / most.
+struct Study {
+  std::string name;
+  sched::TrialRules rules;
+};
+
 struct Workload {
   std::string name;
   std::vector<sched::QueueSpec> queues;  ///< parents before children
@@ -85,6 +103,8 @@ struct Workload {
   std::vector<sched::Gang> gangs;
   std::vector<std::string> arrays;    ///< names
   std::vector<std::string> products;  ///< names
+  std::vector<Study> studies;
+  std::vector<NodePool> pools;
   std::vector<SimNode> nodes;
   std::vector<PriceSeries> prices;
   std::vector<SimJob> jobs;  ///< ascending by spec.submitted: a job's index is its age
@@ -99,6 +119,8 @@ Interval submissions_of(const Workload& workload);
 /// GPUs of all tasks of a job together, in milli-GPU: whole ones, shares, and MIG instances by their compute slices of 7.
 /// A share given as memory counts with the memory of the workload's first GPU node.
 int64_t gpu_milli_of(const Workload& workload, const SimJob& job);
+/// What GPU-hours cost on its nodes, for a scheduler that may know it ahead: nodes with the same price are one market.
+std::vector<sched::MarketPrices> market_prices(const Workload& workload);
 /// Of all its rates and budgets.
 Currency currency_of(const Workload& workload);
 /// What the scheduler is told one GPU of the node costs, at a rate of the whole node; to the nano-unit.

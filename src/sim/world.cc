@@ -43,6 +43,13 @@ World::World(const Workload& workload, const ReplayOptions& options)
     Job& added = jobs_.emplace_back(job);
     added.min_tasks = min_tasks_of(workload, job);
     added.gpu_milli = gpu_milli_of(workload, job);
+    if (job.spec.study.valid() && !job.losses_micro.empty()) {
+      const sched::Asha asha(workload.studies[job.spec.study.index()].rules);
+      std::vector<int64_t> resources;
+      for (int rung = 0; rung < std::min(asha.rungs(), static_cast<int>(job.losses_micro.size())); ++rung)
+        resources.push_back(asha.resource_at(rung));
+      added.progress.set_rungs(resources, workload.studies[job.spec.study.index()].rules.most);
+    }
     if (job.cancelled != sched::kNever)
       queue_.push(std::max(job.cancelled, job.spec.submitted), static_cast<uint8_t>(Kind::kCancel),
                   {static_cast<uint32_t>(jobs_.size() - 1), 0});
@@ -73,6 +80,7 @@ void World::schedule_nodes() {
     }
     if (node.present_until < sched::kNever) queue_.push(node.present_until, static_cast<uint8_t>(Kind::kNodeGoes), {n, 0});
   }
+  set_up_pools();
   for (uint32_t i = 0; i < workload_->outages.size(); ++i) {
     const Outage& outage = workload_->outages[i];
     if (outage.notice < outage.down) queue_.push(outage.notice, static_cast<uint8_t>(Kind::kNodeNotice), {i, 1});
@@ -127,7 +135,7 @@ void World::handle(Kind kind, const Payload& payload) {
                           ? (outage ? workload_->outages[payload.index].node : NodeId(payload.index))
                           : NodeId();
   switch (kind) {
-    case Kind::kNodeComes: return node_comes(node);
+    case Kind::kNodeComes: return node_comes(node, outage);
     case Kind::kNodeGoes: return node_goes(node);
     case Kind::kPhaseEnds:
       if (jobs_[payload.index].generation == payload.generation) phase_ends(sched::JobId(payload.index));
@@ -144,6 +152,7 @@ void World::handle(Kind kind, const Payload& payload) {
       events_.push_back(event);
       return schedule_price(payload.index, payload.generation + size_t{1});
     }
+    case Kind::kLook: return look_at_pools();
     case Kind::kNodeNotice: {
       if (nodes_[node.index()].away > 0) return;
       const Outage& announced = workload_->outages[payload.index];
@@ -170,8 +179,10 @@ void World::submit_due() {
   }
 }
 
-void World::node_comes(NodeId node) {
-  if (--nodes_[node.index()].away > 0) return;
+void World::node_comes(NodeId node, bool from_outage) {
+  NodeState& state = nodes_[node.index()];
+  if (state.power == Power::kStarting && !from_outage) state.power = Power::kOn;
+  if (--state.away > 0) return;
   sched::Event event;
   event.kind = sched::EventKind::kNodeUp;
   event.node = node;
@@ -234,6 +245,12 @@ void World::phase_ends(sched::JobId id) {
     case JobProgress::Change::kSaved:
       event.kind = sched::EventKind::kCheckpoint;
       if (options_.announce_checkpoints) events_.push_back(event);
+      break;
+    case JobProgress::Change::kRung:
+      event.kind = sched::EventKind::kMetric;
+      event.rung = job.progress.rungs_reached() - 1;
+      event.loss_micro = workload_->jobs[id.index()].losses_micro[static_cast<size_t>(event.rung)];
+      events_.push_back(event);
       break;
     case JobProgress::Change::kFinished:
       event.kind = sched::EventKind::kFinished;

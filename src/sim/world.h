@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,9 @@ class World {
   [[nodiscard]] Instant now() const { return now_; }
   /// What has happened, in the order of decision.h.
   [[nodiscard]] std::span<const sched::Event> events() const { return events_; }
+  /// GPUs that jobs wait for which could start if there were room, as the scheduler sees it. Pools grow by it; never told, by
+  /// all that wait.
+  void tell_waiting(int64_t gpu_milli) { told_waiting_milli_ = gpu_milli; }
   void carry_out(std::span<const sched::Decision> decisions);
   /// Brings all accounts to now() and closes them. Once.
   [[nodiscard]] ReplayResult finish();
@@ -70,12 +74,20 @@ class World {
     std::vector<Held> held;
     JobProgress progress;
   };
+  enum class Power : uint8_t { kOn, kStarting, kOff };
   struct NodeState {
     int32_t away = 0;                // reasons why it is not there
     std::vector<sched::JobId> jobs;  // one entry per task on it
+    int64_t held_milli = 0;
+    Power power = Power::kOn;  // of a pool
+  };
+  struct Pool {
+    sched::Scaler scaler;
+    std::vector<NodeId> nodes;
+    int32_t gpus_of_node = 0;
   };
   // Order of what happens at one instant: nodes come before they go, work ends before it is taken back.
-  enum class Kind : uint8_t { kNodeComes, kPhaseEnds, kTaskLeaves, kNodeNotice, kNodeGoes, kCancel, kPrice };
+  enum class Kind : uint8_t { kNodeComes, kPhaseEnds, kTaskLeaves, kNodeNotice, kNodeGoes, kCancel, kPrice, kLook };
   struct Payload {
     uint32_t index = 0;       // job, outage (kNode…), or node
     uint32_t generation = 0;  // kPhaseEnds; kTaskLeaves: the task; kNode…: 1 = an outage, 0 = the node's own presence;
@@ -83,10 +95,15 @@ class World {
   };
 
   void schedule_nodes();
+  void set_up_pools();
+  void look_at_pools();
+  int32_t switch_on(Pool& pool, int32_t count);
+  void switch_off_idle(Pool& pool, int32_t count);
+  void switch_off(NodeId n);
   void handle(Kind kind, const Payload& payload);
   void schedule_price(uint32_t node, size_t point);
   void submit_due();
-  void node_comes(NodeId node);
+  void node_comes(NodeId node, bool from_outage);
   void node_goes(NodeId node);
   void lose_tasks(sched::JobId id, NodeId node);
   void phase_ends(sched::JobId id);
@@ -120,6 +137,8 @@ class World {
   EventQueue<Payload> queue_;
   std::vector<Job> jobs_;
   std::vector<NodeState> nodes_;
+  std::vector<Pool> pools_;
+  std::optional<int64_t> told_waiting_milli_;
   std::vector<sched::Event> events_;
   CostMeter meter_;
   FreeGauge gauge_;

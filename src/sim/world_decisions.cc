@@ -69,6 +69,7 @@ void World::take_places(sched::JobId id, std::span<const sched::Place> places) {
     job.held.push_back(held);
     nodes_[place.node.index()].jobs.push_back(id);
     held_milli_ += held.gpu_milli;
+    nodes_[place.node.index()].held_milli += held.gpu_milli;
     gauge_.change(place.node, place.gpus, place.milli, -1);
     meter_.hold(place.node, id, held.weight, now_);
   }
@@ -129,6 +130,7 @@ void World::release(sched::JobId id, size_t at) {
   NodeState& node = nodes_[held.place.node.index()];
   node.jobs.erase(std::ranges::find(node.jobs, id));
   held_milli_ -= held.gpu_milli;
+  node.held_milli -= held.gpu_milli;
   gauge_.change(held.place.node, held.place.gpus, held.place.milli, 1);
   meter_.hold(held.place.node, id, -held.weight, now_);
   const double hours = (now_ - held.began).to_hours() * static_cast<double>(held.gpu_milli) / sched::kMilli;

@@ -1,0 +1,195 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sched/testing_world.h"
+
+namespace stint::sched {
+namespace {
+
+using namespace testing_world;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Instant hour(int64_t h) { return at(h * 3600); }  // hour 0 is Thursday 1970-01-01, midnight
+Rate dollars(int64_t n) { return Rate::per_hour(Money::nanos(n * 1'000'000'000)); }
+
+/// Dear, but for the hours `cheap` … `cheap_end`.
+std::vector<PriceWindow> cheap_between(int64_t cheap, int64_t cheap_end) {
+  return {{{hour(0), hour(cheap)}, dollars(4)},
+          {{hour(cheap), hour(cheap_end)}, dollars(1)},
+          {{hour(cheap_end), hour(1000)}, dollars(4)}};
+}
+
+JobSpec deferrable(World& world, int64_t deadline, int64_t hours = 2) {
+  JobSpec spec = world.job(8);
+  spec.deferrable = true;
+  spec.deadline = hour(deadline);
+  spec.time_limit = Duration::hours(hours);
+  return spec;
+}
+
+TEST(Deferral, BeginsInTheCheapestSlotBeforeTheDeadline) {
+  World world(plain(Order::kFifo), 1);
+  world.scheduler.set_prices({{cheap_between(10, 14), {NodeId(0)}}});
+  const JobId j = world.submit(hour(1), deferrable(world, 20));
+  EXPECT_THAT(world.started(), IsEmpty());
+  EXPECT_EQ(world.scheduler.next_wakeup(), hour(10));
+  world.step(hour(10), {});
+  EXPECT_THAT(world.started(), ElementsAre(j));
+}
+
+TEST(Deferral, OthersAreNotHeldUpByIt) {
+  World world(plain(Order::kFifo), 1);
+  world.scheduler.set_prices({{cheap_between(10, 14), {NodeId(0)}}});
+  world.submit(hour(1), deferrable(world, 20));
+  const JobId other = world.submit(hour(2), world.job(8));
+  EXPECT_THAT(world.started(), ElementsAre(other));
+}
+
+TEST(Deferral, StartsAtOnceWithoutALengthADeadlineOrPrices) {
+  for (const int without : {0, 1, 2, 3}) {
+    World world(plain(Order::kFifo), 1);
+    if (without != 0) world.scheduler.set_prices({{cheap_between(10, 14), {NodeId(0)}}});
+    JobSpec spec = deferrable(world, 20);
+    if (without == 1) spec.deadline = kNever;
+    if (without == 2) spec.time_limit = kUnlimited;
+    if (without == 3) spec.deadline = hour(2);  // could not be met any more
+    EXPECT_TRUE(world.runs(world.submit(hour(1), spec)));
+  }
+}
+
+TEST(Deferral, TheDeadlineComesBeforeThePrice) {
+  World world(plain(Order::kFifo), 1);
+  world.scheduler.set_prices({{cheap_between(10, 14), {NodeId(0)}}});
+  // Two hours before 11:00: one hour of it is cheap.
+  world.submit(hour(1), deferrable(world, 11));
+  EXPECT_EQ(world.scheduler.next_wakeup(), hour(9));
+}
+
+TEST(Deferral, WithoutRoomInTheCheapHoursItWaitsForTheNextOnes) {
+  World world(plain(Order::kFifo), 1);
+  std::vector<PriceWindow> windows = cheap_between(10, 12);
+  windows.back().when.end = hour(30);
+  windows.push_back({{hour(30), hour(34)}, dollars(1)});
+  world.scheduler.set_prices({{windows, {NodeId(0)}}});
+  const JobId blocker = world.submit(hour(1), world.job(8));
+  const JobId j = world.submit(hour(1), deferrable(world, 40));
+  world.step(hour(10), {});
+  EXPECT_FALSE(world.runs(j));
+  world.step(hour(13), {event(EventKind::kFinished, blocker)});  // free, but dear
+  EXPECT_THAT(world.started(), IsEmpty());
+  EXPECT_EQ(world.scheduler.next_wakeup(), hour(30));
+  world.step(hour(30), {});
+  EXPECT_TRUE(world.runs(j));
+}
+
+TEST(Deferral, WithoutAnotherSlotItStartsWhenRoomComes) {
+  World world(plain(Order::kFifo), 1);
+  world.scheduler.set_prices({{cheap_between(10, 12), {NodeId(0)}}});
+  const JobId blocker = world.submit(hour(1), world.job(8));
+  const JobId j = world.submit(hour(1), deferrable(world, 12));
+  world.step(hour(10), {});
+  world.step(hour(11), {event(EventKind::kFinished, blocker)});
+  EXPECT_TRUE(world.runs(j));
+}
+
+TEST(Deferral, GoesToTheCheaperOfTwoMarkets) {
+  World world(plain(Order::kFifo), 2);
+  world.scheduler.set_prices({{cheap_between(2, 3), {NodeId(0)}}, {cheap_between(10, 14), {NodeId(1)}}});
+  const JobId j = world.submit(hour(1), deferrable(world, 20));
+  world.step(hour(10), {});
+  ASSERT_TRUE(world.runs(j));
+  EXPECT_EQ(world.scheduler.tasks_of(j)[0].place.node, NodeId(1));
+}
+
+TEST(Deferral, NewPricesAreLookedAt) {
+  World world(plain(Order::kFifo), 1);
+  world.scheduler.set_prices({{cheap_between(10, 14), {NodeId(0)}}});
+  const JobId j = world.submit(hour(1), deferrable(world, 20));
+  world.scheduler.set_prices({{cheap_between(5, 8), {NodeId(0)}}});
+  world.step(world.scheduler.next_wakeup(), {});
+  EXPECT_EQ(world.scheduler.next_wakeup(), hour(5));
+  world.step(hour(5), {});
+  EXPECT_TRUE(world.runs(j));
+}
+
+TEST(QueueHours, JobsStartOnlyWhileTheirQueueIsOpen) {
+  World world(plain(Order::kFifo), 1);
+  QueueSpec night;
+  night.name = "night";
+  for (size_t h = 0; h < night.closed.size(); ++h)
+    night.closed[h] = h % 24 >= 6 && h % 24 < 20;
+  const QueueId queue = world.scheduler.add_queue(night);
+  JobSpec spec = world.job(8);
+  spec.queue = queue;
+  const JobId j = world.submit(hour(7), spec);
+  EXPECT_THAT(world.started(), IsEmpty());
+  EXPECT_EQ(world.scheduler.next_wakeup(), hour(20));
+  const JobId day = world.submit(hour(8), world.job(8));
+  EXPECT_THAT(world.started(), ElementsAre(day)) << "the other queue is open";
+  world.step(hour(19), {event(EventKind::kFinished, day)});
+  EXPECT_THAT(world.started(), IsEmpty());
+  world.step(hour(20), {});
+  EXPECT_THAT(world.started(), ElementsAre(j));
+  EXPECT_TRUE(world.runs(world.submit(hour(30), world.job(8))) == false);  // the night job holds the node, and goes on
+  EXPECT_TRUE(world.runs(j));
+}
+
+TEST(QueueHours, HoldForTheQueuesBelow) {
+  World world(plain(Order::kStint), 1);
+  QueueSpec parent;
+  parent.name = "batch";
+  parent.closed.set();
+  parent.closed.reset(3 * 24 + 5);  // Thursday, 05:00 to 06:00
+  QueueSpec child;
+  child.name = "child";
+  child.parent = world.scheduler.add_queue(parent);
+  JobSpec spec = world.job(8);
+  spec.queue = world.scheduler.add_queue(child);
+  const JobId j = world.submit(hour(1), spec);
+  EXPECT_EQ(world.scheduler.next_wakeup(), hour(5));
+  world.step(hour(5), {});
+  EXPECT_TRUE(world.runs(j));
+  world.step(hour(6), {event(EventKind::kFinished, j)});
+  world.submit(hour(6), spec);
+  EXPECT_EQ(world.scheduler.next_wakeup(), hour(5 + 168));
+}
+
+Event metric(JobId j, int32_t rung, int64_t loss) {
+  Event e = event(EventKind::kMetric, j);
+  e.rung = rung;
+  e.loss_micro = loss;
+  return e;
+}
+
+TEST(Trials, TheWorstOfARungAreStopped) {
+  World world(plain(Order::kFifo), 1);
+  const StudyId study = world.scheduler.add_study({.first_rung = 1, .most = 9, .reduction = 3});
+  std::vector<JobId> trials;
+  for (int i = 0; i < 4; ++i) {
+    JobSpec spec = world.job(1);
+    spec.study = study;
+    trials.push_back(world.submit(at(0), spec));
+  }
+  // The first two go on: with fewer than three there is no best third.
+  world.step(at(10), {metric(trials[0], 0, 500)});
+  world.step(at(11), {metric(trials[1], 0, 300)});
+  EXPECT_THAT(world.last, IsEmpty());
+  world.step(at(12), {metric(trials[2], 0, 400)});
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(world.last[0].job, trials[2]);
+  EXPECT_EQ(world.last[0].reason, Reason::kHopelessTrial);
+  world.let_go(at(13));
+  EXPECT_THAT(world.started(), IsEmpty()) << "it does not come back";
+  world.step(at(14), {metric(trials[3], 0, 100)});
+  EXPECT_THAT(world.last, IsEmpty()) << "the best so far";
+  world.step(at(15), {metric(trials[0], 0, 900)});
+  EXPECT_THAT(world.last, IsEmpty()) << "told before";
+  // At the last rung nobody is stopped.
+  for (const JobId j : {trials[0], trials[1], trials[3]})
+    world.step(at(20), {metric(j, 2, 100 + j.index())});
+  EXPECT_THAT(world.last, IsEmpty());
+}
+
+}  // namespace
+}  // namespace stint::sched
