@@ -190,8 +190,7 @@ std::vector<sched::MarketPrices> market_prices(const Workload& workload) {
     market.nodes.emplace_back(n);
     if (!market.windows.empty()) continue;
     const auto add = [&](Instant from, Instant until, Rate rate) {
-      const Rate per_gpu = Rate::per_hour(scale(rate.per_hour(), 1, std::max(node.node.gpus, 1)));
-      if (from < until) market.windows.push_back({.when = {from, until}, .rate = per_gpu});
+      if (from < until) market.windows.push_back({.when = {from, until}, .rate = gpu_rate_of(node, rate)});
     };
     const std::vector<PricePoint> none;
     const auto& points = node.prices < 0 ? none : workload.prices[static_cast<size_t>(node.prices)].points;
