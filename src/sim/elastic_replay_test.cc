@@ -103,14 +103,14 @@ Workload pooled(int32_t least, int32_t most, std::vector<SimJob> jobs) {
 }
 
 TEST(ElasticReplay, APoolGrowsFromZeroForWorkAndIsPaidForWhileItIsOn) {
-  // Seen waiting after 1 minute, ready at 4, done at 64, idle for a quarter of an hour: on from 1 to 79. Then from 301 to 364.
+  // Seen waiting after 1 minute, ready at 4, done at 64, seen idle from 65 to 80: on from 1 to 80. Then from 301 to 364.
   const ReplayResult r = run(pooled(0, 2, {job(0, 60), job(300, 60)}));
   EXPECT_EQ(r.jobs[0].first_start, at(4));
   EXPECT_EQ(r.jobs[1].first_start, at(304));
-  EXPECT_EQ(r.money.total, Money::units(78 + 63));
+  EXPECT_EQ(r.money.total, Money::units(79 + 63));
   EXPECT_EQ(r.nodes_started, 2);
   EXPECT_EQ(r.nodes_stopped, 1);
-  EXPECT_DOUBLE_EQ(r.gpu_hours.available, (75 + 60) / 60.0);
+  EXPECT_DOUBLE_EQ(r.gpu_hours.available, (76 + 60) / 60.0);
 }
 
 TEST(ElasticReplay, APoolStaysWithinItsLimits) {
@@ -132,7 +132,7 @@ TEST(ElasticReplay, TheFirstPoolIsFilledBeforeTheNext) {
   w.jobs.push_back(job(0, 60));
   const ReplayResult two = run(w);
   EXPECT_EQ(two.nodes_started, 2);
-  EXPECT_GT(two.money.total, one.money.total * 2);
+  EXPECT_GT(two.money.total, one.money.total + one.money.total);
 }
 
 TEST(FleetText, APoolHasALeastAndAMost) {

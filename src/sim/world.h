@@ -86,8 +86,9 @@ class World {
     std::vector<NodeId> nodes;
     int32_t gpus_of_node = 0;
   };
-  // Order of what happens at one instant: nodes come before they go, work ends before it is taken back.
-  enum class Kind : uint8_t { kNodeComes, kPhaseEnds, kTaskLeaves, kNodeNotice, kNodeGoes, kCancel, kPrice, kLook };
+  // Order of what happens at one instant: pools are looked at as the scheduler has left them, nodes come before they go, work ends
+  // before it is taken back.
+  enum class Kind : uint8_t { kLook, kNodeComes, kPhaseEnds, kTaskLeaves, kNodeNotice, kNodeGoes, kCancel, kPrice };
   struct Payload {
     uint32_t index = 0;       // job, outage (kNode…), or node
     uint32_t generation = 0;  // kPhaseEnds; kTaskLeaves: the task; kNode…: 1 = an outage, 0 = the node's own presence;
