@@ -409,15 +409,11 @@ bool Scheduler::Impl::place_stand_ins(std::span<const TaskId> stand_ins) {
   return true;
 }
 
-/// `v` has left: the room kept for it is its own now. @return false when none was kept, or its queue has nothing left to spend.
+/// `v` has left: the room kept for it is its own now. @return false when none was kept.
 bool Scheduler::Impl::take_kept_room(JobId v) {
   const auto move = std::ranges::find(moves, v, &Move::job);
   if (move == moves.end()) return false;
   JobRecord& r = jobs[v.index()];
-  if (budgets.spent(r.queue).valid()) {
-    drop_move(v);
-    return false;
-  }
   r.phase = Phase::kHeld;
   arrive(v);
   TaskId t = first_task(v);
