@@ -110,7 +110,8 @@ Result<SpotOutlook> spot_outlook(const SpotJob& job, const SpotHazard& hazard, d
     int64_t left = segments;
     double waited = 0;
     for (int lives = 0;; ++lives) {
-      if (lives == kMostLives) return invalid("the job does not end: {} instances were lost before {} segments were done", lives, segments);
+      if (lives == kMostLives)
+        return invalid("the job does not end: {} instances were lost before {} segments were done", lives, segments);
       const double life_h = hazard.draw_h(prng) * stretch;
       const double needed_h = job.restart_h + static_cast<double>(left) * segment_h;
       if (life_h >= needed_h) {

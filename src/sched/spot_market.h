@@ -8,8 +8,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 
 namespace stint::sched {
 

@@ -7,6 +7,7 @@
 // staying costs more than changing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 

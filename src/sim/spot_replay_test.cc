@@ -1,7 +1,10 @@
 #include "sim/spot_replay.h"
 
 #include <gtest/gtest.h>
+
+#include <array>
 #include <limits>
+#include <string>
 
 #include "base/prng.h"
 #include "sched/spot_stint_policy.h"
