@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/replay.h"
 #include "cli/replay_changes.h"
+#include "cli/replay_explain.h"
 #include "cli/replay_input.h"
 #include "codec/workload_file.h"
 #include "host/file.h"
@@ -31,6 +32,7 @@ struct HistoryReplayOptions {
   std::vector<std::string> changes;
   std::vector<std::string> policies;
   std::string spot_interrupted;
+  std::string explain;
   uint64_t seed = 42;
   bool json = false;
   std::string html;
@@ -199,7 +201,21 @@ Result<ReplayView> replay_input(const HistoryReplayOptions& options) {
   return view;
 }
 
+/// Why one job waits, under each policy, instead of what came of all.
+Status print_explanation(const HistoryReplayOptions& options) {
+  TRY_ASSIGN(const std::vector<sched::Policy> policies, parse_policies(options));
+  TRY_ASSIGN(const ReplayInput input, read_replay_input(options.input));
+  TRY(sim::check_workload(input.workload));
+  std::string text;
+  for (const sched::Policy& policy : policies) {
+    TRY_ASSIGN(const std::string why, explain_in_replay(policy, as_known_to(policy, input.workload), options.explain));
+    text += (text.empty() ? "" : "\n") + why;
+  }
+  return write_output("", text);
+}
+
 Status print_replay(const HistoryReplayOptions& options) {
+  if (!options.explain.empty()) return print_explanation(options);
   TRY_ASSIGN(const ReplayView view, replay_input(options));
   if (!options.html.empty()) {
     TRY(write_file_atomically(options.html, replay_html(view)));
@@ -238,7 +254,10 @@ void add_replay_history_options(CLI::App& replay, Action& action) {
                     "a policy, repeated for a comparison: fifo, fifo-skip, sjf-oracle, srtf, fair or stint, and settings after a "
                     "colon (default: fifo and stint)");
   replay.add_option("--seed", options->seed, "for what is drawn by chance (default: 42)");
-  replay.add_flag("--json", options->json, "print JSON");
+  auto* explain = replay.add_option("--explain", options->explain,
+                                    "why this job waits (JOB, or JOB@TIME), what would start it and what that costs; instead of "
+                                    "the comparison");
+  replay.add_flag("--json", options->json, "print JSON")->excludes(explain);
   replay.add_option("--html", options->html, "also write the comparison as one HTML file");
   replay.callback([options, &replay, &action] {
     if (!replay.get_subcommands().empty()) return;

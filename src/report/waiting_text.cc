@@ -1,0 +1,105 @@
+#include "report/waiting_text.h"
+
+#include <fmt/format.h>
+
+namespace stint {
+namespace {
+
+using sched::Explanation;
+using sched::Obstacle;
+using sched::Remedy;
+using sched::RemedyKind;
+using sched::Standing;
+
+std::string gpus(int64_t milli) {
+  return milli % 1000 == 0 ? fmt::format("{}", milli / 1000) : fmt::format("{:.3f}", static_cast<double>(milli) / 1000);
+}
+
+class Words {
+ public:
+  Words(const Explanation& explanation, const sim::Workload& workload) : e_(explanation), w_(workload) {}
+
+  [[nodiscard]] std::string standing() const {
+    switch (e_.standing) {
+      case Standing::kUnknown: return "is not submitted yet";
+      case Standing::kRunning: return "runs";
+      case Standing::kEnded: return "has ended";
+      case Standing::kNominated: return "waits for those to leave whose room it gets";
+      case Standing::kReserved: return "waits; room is reserved for it";
+      case Standing::kWaiting: return "waits";
+    }
+    return "";
+  }
+
+  [[nodiscard]] std::string obstacle() const {
+    switch (e_.obstacle) {
+      case Obstacle::kNone: return "";
+      case Obstacle::kNotBefore: return "its own earliest start has not come";
+      case Obstacle::kDependency: return fmt::format("job {} must succeed first", job(e_.behind));
+      case Obstacle::kBeingMade: return fmt::format("job {} is making what it makes", job(e_.behind));
+      case Obstacle::kArray: return "as many jobs of its array as may be are there already";
+      case Obstacle::kQueueLimit: return fmt::format("queue {} is at its limit", queue(e_.at_queue));
+      case Obstacle::kBudget: return budget(*e_.budget);
+      case Obstacle::kGuarantee:
+        return fmt::format("queue {} holds all that is guaranteed to it, and the job cannot be preempted", queue(e_.at_queue));
+      case Obstacle::kNoRoom: return fmt::format("{} more GPUs would have to be free", gpus(e_.missing_gpu_milli));
+      case Obstacle::kFragmented: return "enough GPUs are free, but not together";
+      case Obstacle::kConstraint: return "no machine is of the kind it asks for";
+      case Obstacle::kBehindGang: return fmt::format("room is kept for job {}", job(e_.behind));
+      case Obstacle::kBehindOrder: return "others go first";
+    }
+    return "";
+  }
+
+  [[nodiscard]] std::string remedy(const Remedy& r) const {
+    switch (r.kind) {
+      case RemedyKind::kMoreGpus: {
+        std::string text = fmt::format("{} more free GPUs start it now", r.amount);
+        if (!r.per_hour) return text;
+        text += fmt::format("; {} more like {}: {} an hour", r.machines == 1 ? "one machine" : fmt::format("{} machines", r.machines),
+                            w_.nodes[r.like.index()].node.name, r.per_hour->per_hour().to_text());
+        return text + (r.cost ? fmt::format(", at most {} for the job", r.cost->to_text()) : "");
+      }
+      case RemedyKind::kEvictLower: return fmt::format("stopping job {} (lower priority) starts it now; {}", job(r.job), loss(r));
+      case RemedyKind::kHigherPriority: return fmt::format("at priority {} it starts now; {}", r.amount, loss(r));
+      case RemedyKind::kWait: return fmt::format("waiting costs nothing: it starts at {} as things stand", format_utc(r.at));
+      case RemedyKind::kRaiseLimit: return fmt::format("the limit must be raised by {} GPUs", gpus(r.amount));
+      case RemedyKind::kRaiseBudget: return fmt::format("the budget must be raised by more than {}", r.cost->to_text());
+    }
+    return "";
+  }
+
+  [[nodiscard]] std::string job(sched::JobId j) const { return w_.jobs[j.index()].name; }
+
+ private:
+  [[nodiscard]] std::string queue(sched::QueueId q) const { return w_.queues[q.index()].name; }
+
+  [[nodiscard]] std::string budget(const sched::BudgetStanding& b) const {
+    return fmt::format("queue {} has spent {} of its budget of {}, burns {} an hour now, and {}", queue(b.queue), b.spent.to_text(),
+                       b.budget.to_text(), b.burn.per_hour().to_text(),
+                       b.renewed_at ? fmt::format("gets a new one at {}", format_utc(*b.renewed_at)) : "gets no other");
+  }
+
+  static std::string loss(const Remedy& r) {
+    const std::string work = fmt::format("{} GPU-seconds of work are lost", r.lost_gpu_seconds);
+    return r.cost ? fmt::format("{}, worth {}", work, r.cost->to_text()) : work;
+  }
+
+  const Explanation& e_;
+  const sim::Workload& w_;
+};
+
+}  // namespace
+
+std::string waiting_text(const Explanation& explanation, const sim::Workload& workload, sched::JobId job, Instant now) {
+  const Words words(explanation, workload);
+  std::string text = fmt::format("Job {} at {}: {}", words.job(job), format_utc(now), words.standing());
+  if (const std::string obstacle = words.obstacle(); !obstacle.empty()) text += ": " + obstacle;
+  text += "\n";
+  if (explanation.jobs_ahead > 0) text += fmt::format("  {} waiting jobs go before it\n", explanation.jobs_ahead);
+  for (const Remedy& remedy : explanation.remedies)
+    text += "  - " + words.remedy(remedy) + "\n";
+  return text;
+}
+
+}  // namespace stint

@@ -1,0 +1,59 @@
+#include "report/waiting_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stint {
+namespace {
+
+using testing::HasSubstr;
+
+sim::Workload workload() {
+  sim::Workload w;
+  w.queues.push_back({.name = "research"});
+  w.nodes.emplace_back();
+  w.nodes[0].node.name = "box";
+  for (const char* name : {"train", "tune"}) {
+    w.jobs.emplace_back();
+    w.jobs.back().name = name;
+  }
+  return w;
+}
+
+TEST(WaitingText, ASpentBudgetIsNamedWithItsFigures) {
+  sched::Explanation e;
+  e.standing = sched::Standing::kWaiting;
+  e.obstacle = sched::Obstacle::kBudget;
+  e.budget = sched::BudgetStanding{.queue = sched::QueueId(0),
+                                   .budget = Money::units(100),
+                                   .spent = Money::units(104),
+                                   .burn = Rate::per_hour(Money::units(8)),
+                                   .runs_out_at = Instant::from_seconds(0),
+                                   .renewed_at = Instant::from_seconds(86'400)};
+  e.remedies.push_back({.kind = sched::RemedyKind::kRaiseBudget, .cost = Money::units(4)});
+  const std::string text = waiting_text(e, workload(), sched::JobId(1), Instant::from_seconds(0));
+  EXPECT_THAT(text, HasSubstr("Job tune at 1970-01-01T00:00:00Z: waits: queue research has spent 104.00 USD of its budget of "
+                              "100.00 USD, burns 8.00 USD an hour now, and gets a new one at 1970-01-02T00:00:00Z"));
+  EXPECT_THAT(text, HasSubstr("raised by more than 4.00 USD"));
+}
+
+TEST(WaitingText, RemediesSayWhatTheyCost) {
+  sched::Explanation e;
+  e.standing = sched::Standing::kWaiting;
+  e.obstacle = sched::Obstacle::kNoRoom;
+  e.missing_gpu_milli = 2'500;
+  sched::Remedy more = {.kind = sched::RemedyKind::kMoreGpus, .amount = 2, .cost = Money::units(48)};
+  more.per_hour = Rate::per_hour(Money::units(24));
+  more.like = NodeId(0);
+  more.machines = 1;
+  sched::Remedy stop = {.kind = sched::RemedyKind::kEvictLower, .job = sched::JobId(0)};
+  stop.lost_gpu_seconds = 600;
+  e.remedies = {stop, more};
+  const std::string text = waiting_text(e, workload(), sched::JobId(1), Instant::from_seconds(0));
+  EXPECT_THAT(text, HasSubstr("2.500 more GPUs would have to be free"));
+  EXPECT_THAT(text, HasSubstr("stopping job train (lower priority) starts it now; 600 GPU-seconds of work are lost\n"));
+  EXPECT_THAT(text, HasSubstr("one machine more like box: 24.00 USD an hour, at most 48.00 USD for the job"));
+}
+
+}  // namespace
+}  // namespace stint
