@@ -49,6 +49,7 @@ class Replay {
     sched::Policy policy = options.policy;
     policy.preempt = policy.preempt && (policy.order == Order::kSrtf || policy.order == Order::kStint);
     policy.reclaim = false;
+    policy.consolidate = false;  // the protocol has no moving of jobs that could stay
     return policy;
   }
 
