@@ -84,7 +84,7 @@ TEST(ElasticReplay, HopelessTrialsAreStopped) {
   EXPECT_EQ(r.jobs[2].ending, JobEnding::kStopped);
   EXPECT_EQ(r.jobs[2].ended, at(10));
   EXPECT_DOUBLE_EQ(r.jobs[2].gpu_hours, 1.0 / 6);
-  for (const size_t j : {0, 1, 3})
+  for (const size_t j : {size_t{0}, size_t{1}, size_t{3}})
     EXPECT_EQ(r.jobs[j].ending, JobEnding::kSucceeded) << j;
 }
 
