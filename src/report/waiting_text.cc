@@ -56,8 +56,9 @@ class Words {
       case RemedyKind::kMoreGpus: {
         std::string text = fmt::format("{} more free GPUs start it now", r.amount);
         if (!r.per_hour) return text;
-        text += fmt::format("; {} more like {}: {} an hour", r.machines == 1 ? "one machine" : fmt::format("{} machines", r.machines),
-                            w_.nodes[r.like.index()].node.name, r.per_hour->per_hour().to_text());
+        text +=
+            fmt::format("; {} more like {}: {} an hour", r.machines == 1 ? "one machine" : fmt::format("{} machines", r.machines),
+                        w_.nodes[r.like.index()].node.name, r.per_hour->per_hour().to_text());
         return text + (r.cost ? fmt::format(", at most {} for the job", r.cost->to_text()) : "");
       }
       case RemedyKind::kEvictLower: return fmt::format("stopping job {} (lower priority) starts it now; {}", job(r.job), loss(r));
@@ -75,8 +76,8 @@ class Words {
   [[nodiscard]] std::string queue(sched::QueueId q) const { return w_.queues[q.index()].name; }
 
   [[nodiscard]] std::string budget(const sched::BudgetStanding& b) const {
-    return fmt::format("queue {} has spent {} of its budget of {}, burns {} an hour now, and {}", queue(b.queue), b.spent.to_text(),
-                       b.budget.to_text(), b.burn.per_hour().to_text(),
+    return fmt::format("queue {} has spent {} of its budget of {}, burns {} an hour now, and {}", queue(b.queue),
+                       b.spent.to_text(), b.budget.to_text(), b.burn.per_hour().to_text(),
                        b.renewed_at ? fmt::format("gets a new one at {}", format_utc(*b.renewed_at)) : "gets no other");
   }
 
@@ -96,7 +97,8 @@ std::string waiting_text(const Explanation& explanation, const sim::Workload& wo
   std::string text = fmt::format("Job {} at {}: {}", words.job(job), format_utc(now), words.standing());
   if (const std::string obstacle = words.obstacle(); !obstacle.empty()) text += ": " + obstacle;
   text += "\n";
-  if (explanation.jobs_ahead > 0) text += fmt::format("  {} waiting jobs go before it\n", explanation.jobs_ahead);
+  if (const int64_t ahead = explanation.jobs_ahead; ahead > 0)
+    text += fmt::format("  {} waiting {} before it\n", ahead, ahead == 1 ? "job goes" : "jobs go");
   for (const Remedy& remedy : explanation.remedies)
     text += "  - " + words.remedy(remedy) + "\n";
   return text;

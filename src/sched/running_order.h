@@ -16,12 +16,18 @@ class RunningOrder {
   void erase(const Waiting& job);
   [[nodiscard]] size_t size() const { return size_; }
 
-  /// Calls visit(job) from the last in rank to the first until it returns false.
+  /// Calls visit(job) from the last in rank to the first until it returns false; expect(job) a few jobs before its visit.
+  template <typename Visit, typename Expect>
+  void for_each_from_last(Visit&& visit, Expect&& expect) const {
+    for (size_t b = blocks_.size(); b-- > 0;)
+      for (size_t i = blocks_[b].size(); i-- > 0;) {
+        if (i >= kAhead) expect(blocks_[b][i - kAhead]);
+        if (!visit(blocks_[b][i])) return;
+      }
+  }
   template <typename Visit>
   void for_each_from_last(Visit&& visit) const {
-    for (size_t b = blocks_.size(); b-- > 0;)
-      for (size_t i = blocks_[b].size(); i-- > 0;)
-        if (!visit(blocks_[b][i])) return;
+    for_each_from_last(visit, [](const Waiting&) {});
   }
   /// The same from the first to the last.
   template <typename Visit>
@@ -33,6 +39,7 @@ class RunningOrder {
 
  private:
   static constexpr size_t kBlock = 64;
+  static constexpr size_t kAhead = 8;
   [[nodiscard]] size_t block_of(const Waiting& job) const;
   std::vector<std::vector<Waiting>> blocks_;  // ascending; none is empty
   size_t size_ = 0;

@@ -197,7 +197,7 @@ bool Scheduler::Impl::find_victims(JobId j, NodeBuckets::Counts& counts) {
   bool fits_then = false;
   size_t looked_at = 0;
   const size_t most = kMostLookedAt + kMostLookedAtPerTask * static_cast<size_t>(shape.tasks);
-  running.for_each_from_last([&](const Waiting& candidate) {
+  const auto look_at = [&](const Waiting& candidate) {
     if ((by_rank_only && candidate.rank <= bound) || ++looked_at > most) return false;
     const JobId v = candidate.job;
     const std::optional<Reason> ground = ground_to_stop(j, v, bound);
@@ -206,6 +206,10 @@ bool Scheduler::Impl::find_victims(JobId j, NodeBuckets::Counts& counts) {
     add_room_of(v, counts);
     fits_then = OpenNodes::fits(shape, counts);
     return !fits_then;
+  };
+  running.for_each_from_last(look_at, [&](const Waiting& soon) {  // what it will read is far apart in memory
+    __builtin_prefetch(&jobs[soon.job.index()]);
+    __builtin_prefetch(&specs[soon.job.index()]);
   });
   return fits_then;
 }

@@ -256,10 +256,30 @@ class Replay(Scratch):
 
     def test_a_change_is_applied_and_said(self):
         example = pathlib.Path(SOURCE, "examples/workload.csv")
-        without, with_it = self.compare("--workload", example), self.compare("--workload", example, "--change", "stop:rented")
-        self.assertEqual(with_it["nodes"], without["nodes"] - 1)
-        self.assertIn("changed: stop rented", with_it["notes"])
-        self.assertIn("commit", stint("replay", "--workload", example, "--change", "commit:rented=1", code=1).stderr)
+        got = self.compare("--workload", example, "--change", "stop:rented", "--change", "stop:nobody")
+        self.assertEqual([(c["name"], c["nodes"]) for c in got["changes"]], [("stop:rented", 2), ("stop:nobody", 0)])
+        self.assertIn("nobody", got["changes"][1]["refused"])
+        self.assertEqual([(r["policy"], r["change"]) for r in got["runs"]],
+                         [(policy, change) for policy in ("fifo", "stint") for change in ("", "stop:rented", "stop:nobody")])
+        as_it_is, without, refused = got["runs"][:3]
+        self.assertLess(without["cost"]["total"], as_it_is["cost"]["total"])
+        self.assertIn("nobody", refused["refused"])
+        self.assertIn("COUNTxTYPE", stint("replay", "--workload", example, "--change", "commit:rented=1", code=1).stderr)
+
+    def test_every_finding_of_an_audit_is_tried(self):
+        stint("demo", "agency", "--history", self.db)
+        audit = self.dir / "audit.json"
+        audit.write_text(stint("audit", "--history", self.db, "--month", "2026-10", "--json").stdout)
+        findings = json.loads(audit.read_text())["findings"]
+        got = stint_json("replay", "--history", self.db, "--policy", "fifo", "--change", audit, "--change", f"{audit}#all")
+        self.assertEqual(len(got["changes"]), len(findings) + 1)
+        self.assertTrue(any("refused" not in change for change in got["changes"]))
+
+    def test_why_a_job_waits_is_explained(self):
+        example = pathlib.Path(SOURCE, "examples/workload.csv")
+        text = stint("replay", "--workload", example, "--policy", "fifo", "--explain", "evaluate@2026-10-05T09:00").stdout
+        self.assertIn("pretrain", text)
+        self.assertIn("evaluates", stint("replay", "--workload", example, "--explain", "evaluates", code=1).stderr)
 
     def test_a_wrong_line_is_named_and_one_input_is_needed(self):
         file = self.dir / "w.csv"
