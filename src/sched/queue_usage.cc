@@ -165,6 +165,14 @@ bool QueueUsage::may_reclaim(QueueId taker, const Amounts& wanted, QueueId from,
   return above_due(left, y.spec.deserved, claimed);
 }
 
+bool QueueUsage::is_guaranteed(QueueId holder, const Amounts& part, QueueId other) const {
+  if (holder == other) return false;
+  const auto [a, b] = branches(holder.index(), other.index());
+  const Queue& x = queues_[a];
+  const Amounts due = guaranteed(part, x.spec.deserved);
+  return a != b && due != Amounts() && !above_due(x.held, x.spec.deserved, due);
+}
+
 int QueueUsage::compare(QueueId a, QueueId b) const {
   if (a == b) return 0;
   const auto [x, y] = branches(a.index(), b.index());

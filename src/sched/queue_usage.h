@@ -47,6 +47,8 @@ class QueueUsage {
   /// May a queue take back room from another? Between the two siblings through which they part: with `wanted` more the
   /// taker's side stays within what it deserves; the other side holds more than it deserves, `taken` (by queue) not counted.
   [[nodiscard]] bool may_reclaim(QueueId taker, const Amounts& wanted, QueueId from, const std::vector<Amounts>& taken) const;
+  /// Is `part` of what `holder` holds its due against `other`: does its side hold no more than it deserves of that?
+  [[nodiscard]] bool is_guaranteed(QueueId holder, const Amounts& part, QueueId other) const;
   /// Is there anything to reclaim for: does any queue deserve something?
   [[nodiscard]] bool any_deserved() const { return any_deserved_; }
 

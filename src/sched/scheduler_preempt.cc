@@ -7,9 +7,10 @@
 // job fits. Then only those on the chosen nodes are stopped, without those that turn out not to be needed. The freed room is
 // promised to the waiting job; it starts when the last of them has left.
 // No A↔B loops: priority and what is deserved order jobs strictly; whom a job may stop by rank ranks behind it by more than
-// a margin, and has run for a quantum since its last start. Taking turns is for jobs that can save their work: one that
-// would lose everything is never stopped by rank. Nor is one that holds more than all that wait could use: the rest of its
-// room would stand idle, and the large jobs would pay for the small ones.
+// a margin, has run for a quantum since its last start, and does not run on what its queue is guaranteed (else it takes its
+// room back, and so for ever). Taking turns is for jobs that can save their work: one that would lose everything is never
+// stopped by rank. Nor is one that holds more than all that wait could use: the rest of its room would stand idle, and the
+// large jobs would pay for the small ones.
 #include <algorithm>
 
 #include "sched/scheduler_impl.h"
@@ -87,6 +88,7 @@ std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, con
   const bool its_turn =
       r.queue == v.queue || queue_rule(policy.order) == QueueRule::kOneLine || queues.compare(r.queue, v.queue) < 0;
   if (!its_turn) return std::nullopt;
+  if (reclaims() && queues.is_guaranteed(v.queue, shapes[v.shape].total, r.queue)) return std::nullopt;
   if (policy.order != Order::kStint) return after(spec.min_runtime, Reason::kPriority);
   if (spec.checkpoint.interval == kUnlimited) return std::nullopt;
   if (const int64_t size = shapes[v.shape].total.gpu_milli; size > waiting_gpu_milli) {

@@ -292,6 +292,27 @@ TEST(Scheduler, AQueueTakesBackWhatItDeserves) {
   EXPECT_THAT(world.leaving, IsEmpty());
 }
 
+// Found by exploration (seed 5188): what rank took was reclaimed, and taken again, once a minute.
+TEST(Scheduler, RankTakesNothingThatIsGuaranteed) {
+  for (const bool reclaim : {true, false}) {
+    Policy policy = plain(Order::kStint);
+    policy.reclaim = reclaim;
+    World world(policy, 1);
+    QueueSpec spec;
+    spec.name = "one";
+    spec.deserved.gpu_milli = 8000;
+    const QueueId one = world.scheduler.add_queue(spec);
+    spec.name = "other";
+    const QueueId other = world.scheduler.add_queue(spec);
+    JobSpec job = world.job(8);
+    job.queue = one;
+    world.submit(at(0), job);
+    job.queue = other;
+    world.submit(at(3600), job);
+    EXPECT_EQ(world.leaving.empty(), reclaim) << "a guarantee that nobody may reclaim is none";
+  }
+}
+
 TEST(Scheduler, StopsWhoeverLosesLeastOrStartedLast) {
   for (const VictimOrder victims : {VictimOrder::kLeastLostWork, VictimOrder::kPriorityYoungest}) {
     Policy policy = plain(Order::kFifo);
