@@ -32,16 +32,6 @@ struct CommitOptions {
   bool json = false;
 };
 
-Result<std::string> read_whole(const std::string& path) {
-  TRY_ASSIGN(InputFile file, InputFile::open(path));
-  std::string all;
-  while (true) {
-    TRY_ASSIGN(const std::string_view piece, file.read());
-    if (piece.empty()) return all;
-    all += piece;
-  }
-}
-
 Result<Money> parse_amount(const char* option, const std::string& text) {
   Result<Money> amount = Money::parse(text);
   if (!amount.ok()) return invalid("{} {}: {}", option, text, amount.error().message);
@@ -107,7 +97,7 @@ Result<CommitView> plan(const CommitOptions& options) {
     TRY_ASSIGN(const CommitPolicy policy, parse_commit_policy(options.policy));
     policies.push_back(policy);
   }
-  TRY_ASSIGN(const std::string text, read_whole(options.demand));
+  TRY_ASSIGN(const std::string text, read_all(options.demand));
   TRY_ASSIGN(view.demand, read_hourly_demand(text, options.demand));
   TRY(check_market(view.market, view.demand));
   const auto run = [&](CommitPolicy policy) {

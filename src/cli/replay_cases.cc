@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/output.h"
-#include "cli/read_all.h"
 #include "cli/replay.h"
 #include "codec/sched_case.h"
+#include "host/file.h"
 #include "report/table.h"
 #include "sim/case_runner.h"
 

@@ -1,8 +1,8 @@
 #include "cli/replay_changes.h"
 
 #include "base/text.h"
-#include "cli/read_all.h"
 #include "codec/change_file.h"
+#include "host/file.h"
 
 namespace stint {
 namespace {

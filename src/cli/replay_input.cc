@@ -2,7 +2,6 @@
 
 #include "cli/accounts.h"
 #include "cli/job_trace_file.h"
-#include "cli/read_all.h"
 #include "codec/openb.h"
 #include "codec/workload_file.h"
 #include "host/file.h"

@@ -38,18 +38,8 @@ struct Replayed {
   double seconds = 0;
 };
 
-Result<std::string> read_whole(const std::string& path) {
-  TRY_ASSIGN(InputFile file, InputFile::open(path));
-  std::string all;
-  while (true) {
-    TRY_ASSIGN(const std::string_view piece, file.read());
-    if (piece.empty()) return all;
-    all += piece;
-  }
-}
-
 Result<std::vector<PodArrivals>> read_arrivals(const PackingOptions& options, size_t pods) {
-  TRY_ASSIGN(const std::string text, read_whole(options.arrivals));
+  TRY_ASSIGN(const std::string text, read_all(options.arrivals));
   TRY_ASSIGN(std::vector<PodArrivals> orders, read_openb_arrivals(text, pods, options.arrivals));
   if (options.line) {
     if (*options.line < 1 || static_cast<size_t>(*options.line) > orders.size())
@@ -146,9 +136,9 @@ std::string as_text(const std::vector<Replayed>& all, const PackingOptions& opti
 
 Status run_packing(const PackingOptions& options) {
   TRY_ASSIGN(const sched::Placement policy, sched::parse_placement(options.policy));
-  TRY_ASSIGN(const std::string nodes_text, read_whole(options.nodes));
+  TRY_ASSIGN(const std::string nodes_text, read_all(options.nodes));
   TRY_ASSIGN(const std::vector<PodTraceNode> nodes, read_openb_nodes(nodes_text, options.nodes));
-  TRY_ASSIGN(const std::string pods_text, read_whole(options.pods));
+  TRY_ASSIGN(const std::string pods_text, read_all(options.pods));
   TRY_ASSIGN(const std::vector<PodTracePod> pods, read_openb_pods(pods_text, options.pods));
   TRY_ASSIGN(const std::vector<PodArrivals> orders, read_arrivals(options, pods.size()));
   Result<sim::PackingTrace> trace = sim::PackingTrace::create(nodes, pods);

@@ -56,16 +56,6 @@ struct Outcome {
   double seconds = 0;
 };
 
-Result<std::string> read_whole(const std::string& path) {
-  TRY_ASSIGN(InputFile file, InputFile::open(path));
-  std::string all;
-  while (true) {
-    TRY_ASSIGN(const std::string_view piece, file.read());
-    if (piece.empty()) return all;
-    all += piece;
-  }
-}
-
 /// Folders stand for the .json and .json.gz files in them, by name.
 Result<std::vector<std::string>> files_of(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
@@ -92,7 +82,7 @@ Result<std::vector<SpotTrace>> read_traces(const std::vector<std::string>& paths
   std::vector<SpotTrace> traces;
   std::set<std::string> names;
   for (const std::string& file : files) {
-    TRY_ASSIGN(const std::string text, read_whole(file));
+    TRY_ASSIGN(const std::string text, read_all(file));
     TRY_ASSIGN(SpotTrace trace, read_spot_trace(text, file));
     if (!names.insert(trace.name).second) return invalid("{}: a trace named {} was given before", file, trace.name);
     traces.push_back(std::move(trace));
@@ -121,7 +111,7 @@ Result<SpotInput> read_input(const SpotOptions& options) {
   TRY_ASSIGN(in.task.deadline_s, seconds_of(options.deadline_hours, "--deadline-hours"));
   TRY_ASSIGN(in.task.changeover_s, seconds_of(options.changeover_hours, "--changeover-hours"));
   TRY_ASSIGN(in.traces, read_traces(options.traces));
-  TRY_ASSIGN(const std::string text, read_whole(options.windows));
+  TRY_ASSIGN(const std::string text, read_all(options.windows));
   TRY_ASSIGN(in.windows, read_spot_windows(text, in.traces, options.windows));
   if (in.windows.empty()) return invalid("{}: no windows in it", options.windows);
   const SpotTrace& first = in.traces[in.windows.front().trace];

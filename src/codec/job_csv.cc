@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "codec/csv_table.h"
 
 namespace stint {
 namespace {
@@ -52,32 +53,17 @@ void JobCsvReader::row(const CsvRecord& r) {
 }
 
 Result<std::map<std::string, int64_t>> read_cluster_nodes(std::string_view bytes, const std::string& source) {
-  CsvReader csv(CsvOptions{.source = source});
-  CsvHeader header;
+  constexpr std::array<std::string_view, 2> kRequired = {"cluster", "nodes"};
+  CsvTable table(bytes, source);
+  TRY(table.read_header(kRequired));
   std::map<std::string, int64_t> nodes;
-  const auto take = [&](const CsvRecord& r) -> Status {
-    if (header.size() == 0) {
-      constexpr std::array<std::string_view, 2> kRequired = {"cluster", "nodes"};
-      TRY_ASSIGN(header, CsvHeader::create(r, kRequired));
-      return {};
-    }
-    if (r.fields.size() != header.size())
-      return invalid("{}:{}: {} fields, expected {}", source, r.line, r.fields.size(), header.size());
-    const auto count = parse_int(trim(r.at(header.find("nodes"))));
-    if (!count || *count < 1 || *count > 1'000'000)
-      return invalid("{}:{}: nodes must be an integer from 1 to 1,000,000", source, r.line);
-    if (!nodes.emplace(trim(r.at(header.find("cluster"))), *count).second)
-      return invalid("{}:{}: cluster named twice", source, r.line);
-    return {};
-  };
   while (true) {
-    TRY_ASSIGN(const bool ready, csv.next(bytes));
-    if (!ready) break;
-    TRY(take(csv.record()));
+    TRY_ASSIGN(const bool more, table.next());
+    if (!more) return nodes;
+    const auto count = parse_int(table.text("nodes"));
+    if (!count || *count < 1 || *count > 1'000'000) return table.wrong("nodes must be an integer from 1 to 1,000,000");
+    if (!nodes.emplace(table.text("cluster"), *count).second) return table.wrong("cluster named twice");
   }
-  TRY_ASSIGN(const bool last, csv.finish());
-  if (last) TRY(take(csv.record()));
-  return nodes;
 }
 
 }  // namespace stint

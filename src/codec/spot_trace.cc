@@ -1,13 +1,12 @@
 #include "codec/spot_trace.h"
 
-#include <fmt/ranges.h>
 #include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 
 #include "base/text.h"
-#include "codec/csv.h"
+#include "codec/csv_table.h"
 #include "codec/json_cursor.h"
 
 namespace stint {
@@ -114,58 +113,6 @@ class TraceParser {
   JsonCursor cursor_;
 };
 
-class WindowReader {
- public:
-  WindowReader(std::span<const SpotTrace> traces, const std::string& source) : traces_(traces), source_(source) {
-    for (uint32_t i = 0; i < traces.size(); ++i)
-      ids_.emplace(traces[i].name, i);
-  }
-
-  Status take(const CsvRecord& record) {
-    if (header_.size() == 0) {
-      constexpr std::array<std::string_view, 4> kColumns = {"trace", "sample", "start_tick", "length_ticks"};
-      Result<CsvHeader> made = CsvHeader::create(record, kColumns);
-      if (!made.ok()) return invalid("{}: {}", source_, made.error().message);
-      header_ = std::move(made).value();
-      return {};
-    }
-    if (record.malformed || record.fields.size() != header_.size())
-      return invalid("{}:{}: {} fields, expected {}", source_, record.line, record.fields.size(), header_.size());
-    const std::string_view name = trim(record.at(header_.find("trace")));
-    const auto id = ids_.find(name);
-    if (id == ids_.end())
-      return invalid("{}:{}: no trace `{}` among {}: name its file too", source_, record.line, excerpt(name), traces_.size());
-    const auto ticks = static_cast<int64_t>(traces_[id->second].available.size());
-    TRY_ASSIGN(const int64_t sample, number(record, "sample", kMostTicks));
-    TRY_ASSIGN(const int64_t start, number(record, "start_tick", ticks));
-    TRY_ASSIGN(const int64_t length, number(record, "length_ticks", ticks - start));
-    if (!seen_.emplace(id->second, sample).second)
-      return invalid("{}:{}: sample {} of {} stands twice", source_, record.line, sample, name);
-    windows_.push_back({id->second, sample, static_cast<uint32_t>(start), static_cast<uint32_t>(length)});
-    return {};
-  }
-
-  Result<std::vector<SpotWindow>> finish() {
-    if (header_.size() == 0) return invalid("{}: empty; expected the columns trace,sample,start_tick,length_ticks", source_);
-    return std::move(windows_);
-  }
-
- private:
-  [[nodiscard]] Result<int64_t> number(const CsvRecord& record, std::string_view column, int64_t most) const {
-    const std::string_view text = trim(record.at(header_.find(column)));
-    const std::optional<int64_t> value = parse_int(text);
-    if (value && *value >= 0 && *value <= most) return *value;
-    return invalid("{}:{}: {} is `{}`, expected a whole number from 0 to {}", source_, record.line, column, excerpt(text), most);
-  }
-
-  std::span<const SpotTrace> traces_;
-  const std::string& source_;
-  std::map<std::string, uint32_t, std::less<>> ids_;
-  std::set<std::pair<uint32_t, int64_t>> seen_;
-  CsvHeader header_;
-  std::vector<SpotWindow> windows_;
-};
-
 }  // namespace
 
 std::string spot_trace_name(std::string_view path) {
@@ -182,16 +129,27 @@ Result<SpotTrace> read_spot_trace(std::string_view bytes, const std::string& sou
 
 Result<std::vector<SpotWindow>> read_spot_windows(std::string_view bytes, std::span<const SpotTrace> traces,
                                                   const std::string& source) {
-  WindowReader windows(traces, source);
-  CsvReader csv({.source = source});
+  constexpr std::array<std::string_view, 4> kColumns = {"trace", "sample", "start_tick", "length_ticks"};
+  CsvTable table(bytes, source);
+  TRY(table.read_header(kColumns));
+  std::map<std::string, uint32_t, std::less<>> ids;
+  for (uint32_t i = 0; i < traces.size(); ++i)
+    ids.emplace(traces[i].name, i);
+  std::set<std::pair<uint32_t, int64_t>> seen;
+  std::vector<SpotWindow> windows;
   while (true) {
-    TRY_ASSIGN(const bool ready, csv.next(bytes));
-    if (!ready) break;
-    TRY(windows.take(csv.record()));
+    TRY_ASSIGN(const bool more, table.next());
+    if (!more) return windows;
+    const std::string_view name = table.text("trace");
+    const auto id = ids.find(name);
+    if (id == ids.end()) return table.wrong("no trace `{}` among {}: name its file too", excerpt(name), traces.size());
+    const auto ticks = static_cast<int64_t>(traces[id->second].available.size());
+    TRY_ASSIGN(const int64_t sample, table.whole("sample", kMostTicks));
+    TRY_ASSIGN(const int64_t start, table.whole("start_tick", ticks));
+    TRY_ASSIGN(const int64_t length, table.whole("length_ticks", ticks - start));
+    if (!seen.emplace(id->second, sample).second) return table.wrong("sample {} of {} stands twice", sample, name);
+    windows.push_back({id->second, sample, static_cast<uint32_t>(start), static_cast<uint32_t>(length)});
   }
-  TRY_ASSIGN(const bool last, csv.finish());
-  if (last) TRY(windows.take(csv.record()));
-  return windows.finish();
 }
 
 }  // namespace stint

@@ -223,6 +223,18 @@ bool is_regular_file(const std::string& path) {
   return path != "-" && ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+Result<std::string> read_all(const std::string& path) {
+  constexpr size_t kMostBytes = size_t{1} << 30;
+  TRY_ASSIGN(InputFile file, InputFile::open(path));
+  std::string bytes;
+  while (true) {
+    TRY_ASSIGN(const std::string_view piece, file.read());
+    if (piece.empty()) return bytes;
+    bytes += piece;
+    if (bytes.size() > kMostBytes) return invalid("{}: more than {} bytes: too large to be read whole", path, kMostBytes);
+  }
+}
+
 Status write_file_atomically(const std::string& path, std::string_view bytes) {
   std::string temporary = path + ".XXXXXX";
   Descriptor descriptor(::mkostemp(temporary.data(), O_CLOEXEC));

@@ -37,6 +37,9 @@ class InputFile {
   std::unique_ptr<Impl> impl_;
 };
 
+/// A file that has to be seen as a whole to be read, unpacked when it is gzip. @return error above 1 GiB.
+Result<std::string> read_all(const std::string& path);
+
 /// XXH3-128 of a file's bytes as they lie (packed ones unread), 32 hexadecimal digits.
 Result<std::string> fingerprint_of_file(const std::string& path);
 /// The same of bytes in memory.

@@ -12,16 +12,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Result<std::string> read_whole(const std::string& path) {
-  TRY_ASSIGN(InputFile file, InputFile::open(path));
-  std::string all;
-  for (;;) {
-    TRY_ASSIGN(const std::string_view piece, file.read());
-    if (piece.empty()) return all;
-    all += piece;
-  }
-}
-
 std::string random_text(uint64_t seed, size_t size) {
   Prng prng(seed);
   std::string text(size, '\0');
@@ -36,15 +26,15 @@ TEST(InputFile, PlainAndPackedGiveTheSameBytes) {
     const std::string text = random_text(size, size);
     put_file(dir / "plain", text);
     put_file(dir / "packed", gzip(text));
-    EXPECT_TRUE(*read_whole(dir / "plain") == text) << size;
-    EXPECT_TRUE(*read_whole(dir / "packed") == text) << size;
+    EXPECT_TRUE(*read_all(dir / "plain") == text) << size;
+    EXPECT_TRUE(*read_all(dir / "packed") == text) << size;
   }
 }
 
 TEST(InputFile, SeveralMembersAndPaddingAreOneText) {
   const ScratchDir dir;
   put_file(dir / "a.gz", gzip("one ") + gzip("") + gzip("two") + std::string(700, '\0'));
-  EXPECT_EQ(*read_whole(dir / "a.gz"), "one two");
+  EXPECT_EQ(*read_all(dir / "a.gz"), "one two");
 }
 
 TEST(InputFile, CutAtAnyByteIsAnError) {
@@ -52,7 +42,7 @@ TEST(InputFile, CutAtAnyByteIsAnError) {
   const std::string packed = gzip(random_text(1, 300));
   for (size_t size = 2; size < packed.size(); ++size) {
     put_file(dir / "cut.gz", std::string_view(packed).substr(0, size));
-    const auto text = read_whole(dir / "cut.gz");
+    const auto text = read_all(dir / "cut.gz");
     ASSERT_FALSE(text.ok()) << size;
     EXPECT_THAT(text.error().message, HasSubstr("cut.gz"));
   }
@@ -63,7 +53,7 @@ TEST(InputFile, DamagedPackedBytesAreAnError) {
   std::string packed = gzip(random_text(2, 5000));
   packed[packed.size() / 2] = static_cast<char>(packed[packed.size() / 2] ^ 0x55);
   put_file(dir / "damaged.gz", packed);
-  const auto text = read_whole(dir / "damaged.gz");
+  const auto text = read_all(dir / "damaged.gz");
   ASSERT_FALSE(text.ok());
   EXPECT_THAT(text.error().message, HasSubstr("damaged"));
 }
@@ -98,7 +88,7 @@ TEST(WriteFileAtomically, ReplacesWholeAndKeepsTheRights) {
   chmod(path.c_str(), 0640);
   const std::string large = random_text(4, 1 << 20);
   ASSERT_TRUE(write_file_atomically(path, large).ok());
-  EXPECT_TRUE(*read_whole(path) == large);
+  EXPECT_TRUE(*read_all(path) == large);
   struct stat status = {};
   stat(path.c_str(), &status);
   EXPECT_EQ(status.st_mode & 0777, 0640U);

@@ -14,22 +14,10 @@ namespace {
 
 const std::string kFolder = std::string(STINT_SHARED_DIR) + "/data/openb/";
 
-std::string read_whole(const std::string& path) {
-  Result<InputFile> file = InputFile::open(path);
-  EXPECT_TRUE(file.ok()) << file.error().message;
-  std::string all;
-  while (true) {
-    const Result<std::string_view> piece = file->read();
-    EXPECT_TRUE(piece.ok());
-    if (piece->empty()) return all;
-    all += *piece;
-  }
-}
-
 /// Mean allocation at 130 % by policy as the results name it, "06-FGD".
 std::map<std::string, double> published(const std::string& trace) {
   std::map<std::string, double> sums;
-  const std::string text = read_whole(kFolder + "published_allocation_ratio.csv");
+  const std::string text = read_all(kFolder + "published_allocation_ratio.csv").value();
   for (const std::string_view line : split(text, '\n')) {
     const auto fields = split(trim(line), ',');
     if (fields.size() == 6 && fields[0] == "openb_pod_list_" + trace)
@@ -43,11 +31,12 @@ class Packing : public testing::TestWithParam<const char*> {
   void SetUp() override {
     if (!std::filesystem::exists(kFolder)) GTEST_SKIP() << "the openb traces are not there: " << kFolder;
     const std::string name = GetParam();
-    const auto nodes = read_openb_nodes(read_whole(kFolder + "openb_node_list_gpu_node.csv.gz"), "nodes");
+    const auto nodes = read_openb_nodes(read_all(kFolder + "openb_node_list_gpu_node.csv.gz").value(), "nodes");
     ASSERT_TRUE(nodes.ok()) << nodes.error().message;
-    const auto pods = read_openb_pods(read_whole(kFolder + "openb_pod_list_" + name + ".csv.gz"), "pods");
+    const auto pods = read_openb_pods(read_all(kFolder + "openb_pod_list_" + name + ".csv.gz").value(), "pods");
     ASSERT_TRUE(pods.ok()) << pods.error().message;
-    auto orders = read_openb_arrivals(read_whole(kFolder + "arrivals/arrivals_" + name + ".txt.gz"), pods->size(), "arrivals");
+    auto orders =
+        read_openb_arrivals(read_all(kFolder + "arrivals/arrivals_" + name + ".txt.gz").value(), pods->size(), "arrivals");
     ASSERT_TRUE(orders.ok()) << orders.error().message;
     orders_ = std::move(*orders);
     auto trace = sim::PackingTrace::create(*nodes, *pods);

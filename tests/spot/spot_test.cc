@@ -15,18 +15,6 @@ namespace {
 const std::string kFolder = std::string(STINT_SHARED_DIR) + "/data/spot-cantbelate/";
 const sim::SpotPrices kPrices = {Rate::per_hour(Money::nanos(3'060'000'000)), Rate::per_hour(Money::nanos(973'100'000))};
 
-std::string read_whole(const std::string& path) {
-  Result<InputFile> file = InputFile::open(path);
-  EXPECT_TRUE(file.ok()) << file.error().message;
-  std::string all;
-  while (true) {
-    const Result<std::string_view> piece = file->read();
-    EXPECT_TRUE(piece.ok());
-    if (piece->empty()) return all;
-    all += *piece;
-  }
-}
-
 sched::SpotTask task_of(double deadline_h, double changeover_h) {
   return {.tick_s = 600,
           .work_s = 48 * 3600,
@@ -44,11 +32,11 @@ class SpotOnPublicTraces : public testing::Test {
   void SetUp() override {
     if (!std::filesystem::exists(kFolder)) GTEST_SKIP() << "the spot traces are not there: " << kFolder;
     for (const auto& entry : std::filesystem::directory_iterator(kFolder + "availability/1-node/aws-10-26-2022")) {
-      auto trace = read_spot_trace(read_whole(entry.path().string()), entry.path().string());
+      auto trace = read_spot_trace(read_all(entry.path().string()).value(), entry.path().string());
       ASSERT_TRUE(trace.ok()) << trace.error().message;
       traces_.push_back(std::move(trace).value());
     }
-    auto windows = read_spot_windows(read_whole(kFolder + "windows_task48h_overhead0.20h.csv.gz"), traces_, "windows");
+    auto windows = read_spot_windows(read_all(kFolder + "windows_task48h_overhead0.20h.csv.gz").value(), traces_, "windows");
     ASSERT_TRUE(windows.ok()) << windows.error().message;
     windows_ = std::move(windows).value();
     ASSERT_EQ(windows_.size(), 2400U);
