@@ -1,0 +1,41 @@
+#include "backends/backend.h"
+
+#include <limits>
+
+#include "base/text.h"
+
+namespace stint {
+namespace {
+
+template <typename T>
+bool read_part(std::string_view text, T& to) {
+  const auto value = parse_int(text);
+  if (!value || *value < 0 || *value > std::numeric_limits<T>::max()) return false;
+  to = static_cast<T>(*value);
+  return text == std::to_string(to);
+}
+
+}  // namespace
+
+std::string format_key(const LaunchKey& key) { return fmt::format("{}.{}.{}", key.job, key.attempt, key.task); }
+
+std::optional<LaunchKey> parse_key(std::string_view text) {
+  const std::vector<std::string_view> parts = split(text, '.');
+  LaunchKey key;
+  if (parts.size() != 3 || !read_part(parts[0], key.job) || !read_part(parts[1], key.attempt) || !read_part(parts[2], key.task))
+    return std::nullopt;
+  return key;
+}
+
+std::string_view name_of(EndCause cause) {
+  switch (cause) {
+    case EndCause::kItself: return "itself";
+    case EndCause::kStopped: return "stopped";
+    case EndCause::kTimeLimit: return "time limit";
+    case EndCause::kOutOfMemory: return "out of memory";
+    case EndCause::kNotStarted: return "not started";
+  }
+  CHECK(false, "cause {}", static_cast<int>(cause));
+}
+
+}  // namespace stint
