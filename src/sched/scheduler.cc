@@ -73,10 +73,10 @@ JobId Scheduler::add(const JobSpec& job) {
   return id;
 }
 
-void Scheduler::reserve(size_t jobs) {
+void Scheduler::reserve(size_t jobs, size_t tasks) {
   impl_->specs.reserve(impl_->specs.size() + jobs);
   impl_->jobs.reserve(impl_->jobs.size() + jobs);
-  impl_->cluster.reserve_tasks(impl_->cluster.tasks().size() + jobs);
+  impl_->cluster.reserve_tasks(impl_->cluster.tasks().size() + tasks);
 }
 
 std::span<const Decision> Scheduler::step(Instant now, std::span<const Event> events) {
@@ -115,11 +115,11 @@ std::span<const Decision> Scheduler::step(Instant now, std::span<const Event> ev
 
 Instant Scheduler::next_wakeup() const {
   const Impl& s = *impl_;
-  Instant next = s.timers.empty() ? kNever : s.timers.front().at;
+  Instant next = s.timers.empty() ? kNever : s.timers.top().at;
   if (s.waits_for_budget && s.pending.count() > 0) next = std::min(next, s.budgets.next_renewal());
   if (s.any_hours && !s.opens.empty()) next = std::min(next, *std::ranges::min_element(s.opens));
   // Ranks of running jobs matter to those that wait.
-  if (s.pending.count() > 0 && !s.level_timers.empty()) next = std::min(next, s.level_timers.front().at);
+  if (s.pending.count() > 0 && !s.level_timers.empty()) next = std::min(next, s.level_timers.top().at);
   for (const ShapeId shape : s.pending.shapes()) {
     if (shape.index() >= s.moved_for.size() || !s.moved_for[shape.index()].job.valid()) continue;
     if (const Instant again = s.move_again_at(s.moved_for[shape.index()]); again > s.now) next = std::min(next, again);
@@ -248,9 +248,12 @@ void Scheduler::Impl::depart(JobId j) {
   jobs[j.index()].present_at = UINT32_MAX;
 }
 
-void Scheduler::Impl::set_timer(Instant at, JobId j, TimerKind kind) {
-  timers.push_back({.at = at, .job = j, .kind = kind, .starts = jobs[j.index()].starts});
-  std::push_heap(timers.begin(), timers.end());
+void Scheduler::Impl::set_timer(TimerHeap& heap, Instant at, JobId j, TimerKind kind) {
+  const auto is_alive = [&](const Timer& t) {
+    const JobRecord& r = jobs[t.job.index()];
+    return t.starts == r.starts && r.phase == (t.kind == TimerKind::kBegin ? Phase::kNotYet : Phase::kRunning);
+  };
+  heap.set({.at = at, .job = j, .kind = kind, .starts = jobs[j.index()].starts}, is_alive);
 }
 
 Decision& Scheduler::Impl::decide_on(DecisionKind kind, Reason reason, JobId j) {

@@ -42,8 +42,8 @@ class Scheduler {
   /// Makes a job known; it asks to run with its kSubmit event. Ids are given in order of call.
   JobId add(const JobSpec& job);
 
-  /// Makes room for so many more jobs: saves time where their number is known.
-  void reserve(size_t jobs);
+  /// Makes room for so many more jobs with so many tasks in all: saves time where their number is known.
+  void reserve(size_t jobs, size_t tasks);
 
   /// What GPU-hours cost when and where, as far as known; replaces what was known. Deferrable jobs begin in the cheapest slot.
   /// A node is in one market at most.

@@ -122,7 +122,7 @@ void Scheduler::Impl::began(JobId j) {
   if (ranks_running()) rank_running(j);
   r.latest_end = policy.backfill == Backfill::kNone ? kNever : latest_end(j);
   if (r.latest_end != kNever) ends.insert({.rank = {.major = 0, .minor = r.latest_end.ns()}, .job = j});
-  if (spec.time_limit != kUnlimited) set_timer(now + spec.time_limit, j, TimerKind::kLimit);
+  if (spec.time_limit != kUnlimited) set_timer(timers, now + spec.time_limit, j, TimerKind::kLimit);
 }
 
 /// Starts those whose promised room is free now.

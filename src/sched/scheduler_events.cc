@@ -197,10 +197,8 @@ std::vector<JobId> Scheduler::Impl::jobs_on(NodeId n) const {
 }
 
 void Scheduler::Impl::fire_timers() {
-  while (!timers.empty() && timers.front().at <= now) {
-    const Timer timer = timers.front();
-    std::pop_heap(timers.begin(), timers.end());
-    timers.pop_back();
+  while (!timers.empty() && timers.top().at <= now) {
+    const Timer timer = timers.pop();
     JobRecord& r = jobs[timer.job.index()];
     if (timer.starts != r.starts) continue;
     if (timer.kind == TimerKind::kBegin && r.phase == Phase::kNotYet && r.blockers == 0 &&

@@ -14,6 +14,7 @@
 #include "sched/running_order.h"
 #include "sched/scheduler.h"
 #include "sched/shape.h"
+#include "sched/timer_heap.h"
 
 namespace stint::sched {
 
@@ -50,16 +51,6 @@ struct JobRecord {
   Instant started;
   Instant saved;    ///< last checkpoint; `started` when there was none since
   Duration served;  ///< running time of its earlier starts
-};
-
-enum class TimerKind : uint8_t { kBegin, kLimit, kLevel };
-struct Timer {
-  Instant at;
-  JobId job;
-  TimerKind kind = TimerKind::kBegin;
-  uint32_t starts = 0;  ///< of the job when it was set; kLimit, kLevel: another number now = it means nothing any more
-  /// Heap order: the earliest on top, of those the smallest job.
-  bool operator<(const Timer& o) const { return at != o.at ? at > o.at : job != o.job ? job > o.job : kind > o.kind; }
 };
 
 /// Jobs of one array: so many may wait or run at once.
@@ -172,8 +163,8 @@ struct Scheduler::Impl {
   std::vector<ProductState> products;          ///< likewise
   std::vector<JobId> present;                  ///< jobs with tasks on nodes, in a reproducible order
   std::vector<JobId> growing;                  ///< elastic jobs that run with fewer tasks than they could
-  std::vector<Timer> timers;                   ///< heap
-  std::vector<Timer> level_timers;             ///< heap; when running jobs reach their next level
+  TimerHeap timers;                            ///< time limits, and when jobs may begin
+  TimerHeap level_timers;                      ///< when running jobs reach their next level
   RunningOrder running;                        ///< under preemptive orders: running jobs
   RunningOrder ends;                           ///< running jobs whose latest end is known, by it
   std::vector<Reservation> reservations;       ///< of waiting jobs, first in order first
@@ -352,7 +343,7 @@ struct Scheduler::Impl {
   void charge(JobId j, const Amounts& amounts, int sign);
   void meter(JobId j);
   QueueBudgets::Wide burn_of(JobId j) const;
-  void set_timer(Instant at, JobId j, TimerKind kind);
+  void set_timer(TimerHeap& heap, Instant at, JobId j, TimerKind kind);
   Decision& decide_on(DecisionKind kind, Reason reason, JobId j);
   void add_place(const Place& place);
   std::span<const Task> tasks_of(JobId j) const;

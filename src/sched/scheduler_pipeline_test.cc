@@ -98,7 +98,7 @@ TEST(Pipeline, ALongChainNeedsNoDeepStack) {
   constexpr uint32_t kLength = 1'000'000;
   for (const bool first_succeeds : {false, true}) {
     World world(plain(Order::kFifo), 1);
-    world.scheduler.reserve(kLength);
+    world.scheduler.reserve(kLength, kLength);
     const JobId first = world.scheduler.add(making(world, 0));
     std::vector<Event> events = {event(EventKind::kSubmit, first)};
     for (uint32_t i = 1; i < kLength; ++i) {

@@ -108,15 +108,12 @@ void Scheduler::Impl::rank_running(JobId j) {
   const Duration so_far = r.served + (now - r.started);
   const Duration end = end_of_level(level_of(so_far));
   if (end == kUnlimited) return;
-  level_timers.push_back({.at = now + (end - so_far), .job = j, .kind = TimerKind::kLevel, .starts = r.starts});
-  std::push_heap(level_timers.begin(), level_timers.end());
+  set_timer(level_timers, now + (end - so_far), j, TimerKind::kLevel);
 }
 
 void Scheduler::Impl::fire_level_timers() {
-  while (!level_timers.empty() && level_timers.front().at <= now) {
-    const Timer timer = level_timers.front();
-    std::pop_heap(level_timers.begin(), level_timers.end());
-    level_timers.pop_back();
+  while (!level_timers.empty() && level_timers.top().at <= now) {
+    const Timer timer = level_timers.pop();
     const JobRecord& r = jobs[timer.job.index()];
     if (timer.starts != r.starts || r.phase != Phase::kRunning) continue;
     ++changes;

@@ -16,7 +16,7 @@ void Scheduler::set_prices(std::vector<MarketPrices> markets) {
   // Whoever waits for a slot of the old prices looks again.
   for (uint32_t j = 0; j < s.jobs.size(); ++j)
     if (s.specs[j].deferrable && s.jobs[j].phase == Phase::kNotYet && s.jobs[j].blockers == 0)
-      s.set_timer(s.now, JobId(j), TimerKind::kBegin);
+      s.set_timer(s.timers, s.now, JobId(j), TimerKind::kBegin);
 }
 
 /// Its turn has come, but not its hour: puts it where it will be found then.
@@ -41,7 +41,7 @@ bool Scheduler::Impl::defer(JobId j) {
   const std::optional<Slot> slot = slot_for(j);
   if (!slot || slot->start <= now) return false;
   jobs[j.index()].phase = Phase::kNotYet;
-  set_timer(slot->start, j, TimerKind::kBegin);
+  set_timer(timers, slot->start, j, TimerKind::kBegin);
   return true;
 }
 

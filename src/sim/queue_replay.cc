@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "sched/scheduler.h"
@@ -37,7 +38,10 @@ class Replay {
   Replay(std::span<const TraceJob> jobs, size_t users, const QueueReplayOptions& options)
       : trace_(jobs), options_(options), scheduler_(policy_of(options)), order_(jobs.size()), progress_(jobs.size()) {
     outcome_.jobs.resize(jobs.size());
-    scheduler_.reserve(jobs.size());
+    const auto nodes_of = [&](const TraceJob& job) { return (job.gpus + options.gpus_per_node - 1) / options.gpus_per_node; };
+    scheduler_.reserve(jobs.size(),
+                       std::transform_reduce(jobs.begin(), jobs.end(), size_t{0}, std::plus<>(),
+                                             [&](const TraceJob& job) { return static_cast<size_t>(nodes_of(job)); }));
     std::iota(order_.begin(), order_.end(), 0U);
     std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return jobs[a].submitted < jobs[b].submitted; });
     add_nodes();
