@@ -35,9 +35,11 @@ class Words {
     switch (e_.obstacle) {
       case Obstacle::kNone: return "";
       case Obstacle::kNotBefore: return "its own earliest start has not come";
+      case Obstacle::kDeferred: return "it may wait for a cheaper hour, and does";
       case Obstacle::kDependency: return fmt::format("job {} must succeed first", job(e_.behind));
       case Obstacle::kBeingMade: return fmt::format("job {} is making what it makes", job(e_.behind));
       case Obstacle::kArray: return "as many jobs of its array as may be are there already";
+      case Obstacle::kClosed: return fmt::format("queue {} starts nothing at this hour", queue(e_.at_queue));
       case Obstacle::kQueueLimit: return fmt::format("queue {} is at its limit", queue(e_.at_queue));
       case Obstacle::kBudget: return budget(*e_.budget);
       case Obstacle::kGuarantee:
@@ -64,6 +66,7 @@ class Words {
       case RemedyKind::kEvictLower: return fmt::format("stopping job {} (lower priority) starts it now; {}", job(r.job), loss(r));
       case RemedyKind::kHigherPriority: return fmt::format("at priority {} it starts now; {}", r.amount, loss(r));
       case RemedyKind::kWait: return fmt::format("waiting costs nothing: it starts at {} as things stand", format_utc(r.at));
+      case RemedyKind::kNotDeferred: return fmt::format("if it is not put off it starts now, for {} more", r.cost->to_text());
       case RemedyKind::kRaiseLimit: return fmt::format("the limit must be raised by {} GPUs", gpus(r.amount));
       case RemedyKind::kRaiseBudget: return fmt::format("the budget must be raised by more than {}", r.cost->to_text());
     }

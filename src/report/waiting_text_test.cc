@@ -37,6 +37,22 @@ TEST(WaitingText, ASpentBudgetIsNamedWithItsFigures) {
   EXPECT_THAT(text, HasSubstr("raised by more than 4.00 USD"));
 }
 
+TEST(WaitingText, ACheaperHourAndAClosedQueueAreReasons) {
+  sched::Explanation deferred;
+  deferred.standing = sched::Standing::kWaiting;
+  deferred.obstacle = sched::Obstacle::kDeferred;
+  deferred.remedies.push_back({.kind = sched::RemedyKind::kNotDeferred, .cost = Money::units(48)});
+  const std::string text = waiting_text(deferred, workload(), sched::JobId(1), Instant::from_seconds(0));
+  EXPECT_THAT(text, HasSubstr("waits: it may wait for a cheaper hour, and does"));
+  EXPECT_THAT(text, HasSubstr("it starts now, for 48.00 USD more"));
+  sched::Explanation closed;
+  closed.standing = sched::Standing::kWaiting;
+  closed.obstacle = sched::Obstacle::kClosed;
+  closed.at_queue = sched::QueueId(0);
+  EXPECT_THAT(waiting_text(closed, workload(), sched::JobId(1), Instant::from_seconds(0)),
+              HasSubstr("queue research starts nothing at this hour"));
+}
+
 TEST(WaitingText, RemediesSayWhatTheyCost) {
   sched::Explanation e;
   e.standing = sched::Standing::kWaiting;

@@ -5,15 +5,15 @@
 namespace stint::sched {
 
 std::string_view name_of(Obstacle o) {
-  constexpr std::array<std::string_view, 13> kNames = {"none",        "not-before",  "dependency",  "being-made", "array",
-                                                       "queue-limit", "budget",      "guarantee",   "no-room",    "fragmented",
-                                                       "constraint",  "behind-gang", "behind-order"};
+  constexpr std::array<std::string_view, 15> kNames = {"none",    "not-before", "deferred",    "dependency",  "being-made",
+                                                       "array",   "closed",     "queue-limit", "budget",      "guarantee",
+                                                       "no-room", "fragmented", "constraint",  "behind-gang", "behind-order"};
   return kNames[static_cast<size_t>(o)];
 }
 
 std::string_view name_of(RemedyKind k) {
-  constexpr std::array<std::string_view, 6> kNames = {"more-gpus",       "evict-lower", "wait",
-                                                      "higher-priority", "raise-limit", "raise-budget"};
+  constexpr std::array<std::string_view, 7> kNames = {"more-gpus",    "evict-lower", "wait",        "higher-priority",
+                                                      "not-deferred", "raise-limit", "raise-budget"};
   return kNames[static_cast<size_t>(k)];
 }
 

@@ -16,9 +16,11 @@ enum class Standing : uint8_t { kUnknown, kWaiting, kReserved, kNominated, kRunn
 enum class Obstacle : uint8_t {
   kNone,
   kNotBefore,    ///< its own not_before has not come
+  kDeferred,     ///< it may wait for a cheaper hour, and does
   kDependency,   ///< waits for another job
   kBeingMade,    ///< another job is making what it makes
   kArray,        ///< as many jobs of its array as may be are waiting or running
+  kClosed,       ///< its queue, or one above it, starts nothing at this hour
   kQueueLimit,   ///< its queue, or one above it, is at its limit
   kBudget,       ///< its queue, or one above it, has spent its budget: `budget`
   kGuarantee,    ///< a non-preemptible job of a queue that holds all it deserves
@@ -35,6 +37,7 @@ enum class RemedyKind : uint8_t {
   kEvictLower,      ///< stopping `job` (lower priority) starts it now
   kWait,            ///< at `at` it starts as things stand
   kHigherPriority,  ///< at priority `amount` it starts now
+  kNotDeferred,     ///< not put off to a cheaper hour it starts now
   kRaiseLimit,      ///< its queue's limit must be raised by `amount` milli-GPU
   kRaiseBudget,     ///< the budget must be raised by more than `cost`: what it is overdrawn by, and this job where known
 };
@@ -45,7 +48,8 @@ struct Remedy {
   int64_t amount = 0;
   JobId job;
   Instant at;
-  /// kMoreGpus: for as long as the job runs at the longest; kEvictLower, kHigherPriority: of the lost work; kWait: nothing.
+  /// kMoreGpus: for as long as the job runs at the longest; kEvictLower, kHigherPriority: of the lost work; kWait: nothing;
+  /// kNotDeferred: by how much it is dearer, for the longest it may run.
   /// None = a price or a duration is not known.
   std::optional<Money> cost;
   std::optional<Rate> per_hour;  ///< kMoreGpus: of the machines
@@ -68,7 +72,7 @@ struct BudgetStanding {
 struct Explanation {
   Standing standing = Standing::kUnknown;
   Obstacle obstacle = Obstacle::kNone;
-  QueueId at_queue;                      ///< kQueueLimit, kBudget, kGuarantee
+  QueueId at_queue;                      ///< kClosed, kQueueLimit, kBudget, kGuarantee
   std::optional<BudgetStanding> budget;  ///< kBudget
   JobId behind;                          ///< kDependency, kBeingMade, kBehindGang, kBehindOrder
   int64_t missing_gpu_milli = 0;         ///< kNoRoom

@@ -22,7 +22,7 @@ constexpr size_t kMostReservations = 32;
 /// When the job will have ended if it starts (or started) as planned; kNever = cannot be said.
 Instant Scheduler::Impl::latest_end(JobId j) const {
   const JobSpec& spec = specs[j.index()];
-  const Duration longest = std::min(spec.time_limit, spec.expected);
+  const Duration longest = longest_run(spec);
   if (longest == kUnlimited) return kNever;
   const JobRecord& r = jobs[j.index()];
   return std::max(now, (r.phase == Phase::kRunning ? r.started : now) + longest);

@@ -22,19 +22,23 @@ class Explainer {
       case Phase::kHeld: e_.standing = Standing::kNominated; return e_;
       case Phase::kRunning:
       case Phase::kLeaving: e_.standing = Standing::kRunning; return e_;
-      case Phase::kNotYet: not_yet(); return e_;
-      case Phase::kWaiting: break;
+      case Phase::kNotYet: not_yet(); break;
+      case Phase::kWaiting: waiting(); break;
     }
+    std::ranges::stable_sort(e_.remedies, {}, [](const Remedy& r) { return r.cost ? r.cost->count_nanos() : INT64_MAX; });
+    return std::move(e_);
+  }
+
+ private:
+  void waiting() {
     e_.standing = Standing::kWaiting;
     s_.open.catch_up(s_.cluster);
     count_ahead();
     find_start();
     find_obstacle();
     find_remedies();
-    return std::move(e_);
   }
 
- private:
   void not_yet() {
     e_.standing = Standing::kWaiting;
     e_.obstacle = Obstacle::kNotBefore;
@@ -53,7 +57,21 @@ class Explainer {
     } else if (spec_.array.valid() && !r_.in_play) {
       e_.obstacle = Obstacle::kArray;
       e_.starts_at.reset();
+    } else if (spec_.not_before <= s_.now) {
+      find_cheaper_hour();
     }
+  }
+
+  /// Every gate is open but the price's.
+  void find_cheaper_hour() {
+    const std::optional<Slot> slot = s_.slot_for(j_);
+    if (!slot) return;
+    e_.obstacle = Obstacle::kDeferred;
+    e_.starts_at = slot->start;
+    const std::optional<Slot> now = s_.slot_before(j_, s_.now + longest_run(spec_));
+    if (now && fits_with([] {}))
+      add({.kind = RemedyKind::kNotDeferred, .cost = scale(now->cost - slot->cost, shape_.total.gpu_milli, kMilli)});
+    wait_costs_nothing();
   }
 
   void count_ahead() {
@@ -92,7 +110,9 @@ class Explainer {
 
   void find_obstacle() {
     const QueueId limited = s_.queues.limiting(r_.queue, shape_.total, shape_.preemptible);
-    if (s_.budgets.spent(r_.queue).valid()) {
+    if (const Instant opens = s_.opens_at(r_.queue); opens > s_.now) {
+      find_hours(opens);
+    } else if (s_.budgets.spent(r_.queue).valid()) {
       find_budget();
     } else if (limited.valid()) {
       const bool by_limit = s_.queues.limiting(r_.queue, shape_.total, true).valid();
@@ -109,6 +129,15 @@ class Explainer {
     }
   }
 
+  /// Those of its queue and of all above it; the lowest that is closed now is named.
+  void find_hours(Instant opens) {
+    e_.obstacle = Obstacle::kClosed;
+    e_.at_queue = r_.queue;
+    while (!s_.is_closed(e_.at_queue, s_.now))
+      e_.at_queue = s_.queues.spec(e_.at_queue).parent;
+    not_before(opens);
+  }
+
   /// The spent budget that is renewed last, and what that means for its start.
   void find_budget() {
     e_.obstacle = Obstacle::kBudget;
@@ -122,11 +151,15 @@ class Explainer {
       at = above.valid() ? s_.budgets.spent(above) : QueueId();
     }
     e_.at_queue = e_.budget->queue;
-    const std::optional<Instant> renewed = e_.budget->renewed_at;
-    if (renewed && fits_with([] {}))
-      e_.starts_at = renewed;
-    else if (renewed && e_.starts_at)
-      e_.starts_at = std::max(*e_.starts_at, *renewed);
+    not_before(e_.budget->renewed_at.value_or(kNever));
+  }
+
+  /// Whatever room says, it does not start earlier than that.
+  void not_before(Instant earliest) {
+    if (earliest != kNever && fits_with([] {}))
+      e_.starts_at = earliest;
+    else if (earliest != kNever && e_.starts_at)
+      e_.starts_at = std::max(*e_.starts_at, earliest);
     else
       e_.starts_at.reset();
   }
@@ -149,10 +182,10 @@ class Explainer {
       const Money overdrawn = e_.budget->spent - e_.budget->budget;
       add({.kind = RemedyKind::kRaiseBudget, .cost = own ? overdrawn + *own : overdrawn});
     }
-    if (e_.starts_at) add({.kind = RemedyKind::kWait, .at = *e_.starts_at, .cost = Money::nanos(0, currency())});
-    const auto nanos = [](const Remedy& r) { return r.cost ? r.cost->count_nanos() : INT64_MAX; };
-    std::ranges::stable_sort(e_.remedies, {}, nanos);
+    if (e_.starts_at) wait_costs_nothing();
   }
+
+  void wait_costs_nothing() { add({.kind = RemedyKind::kWait, .at = *e_.starts_at, .cost = Money::nanos(0, currency())}); }
 
   /// The youngest job of lower priority whose leaving alone would do.
   void try_one_victim() {
@@ -253,7 +286,7 @@ class Explainer {
 
   /// For as long as it will run, where that is known.
   [[nodiscard]] std::optional<Money> over_its_run(Rate per_hour) const {
-    const Duration longest = std::min(spec_.expected, spec_.time_limit);
+    const Duration longest = longest_run(spec_);
     if (longest == kUnlimited) return std::nullopt;
     return per_hour.over(longest);
   }

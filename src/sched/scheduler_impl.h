@@ -132,6 +132,8 @@ struct Reservation {
   std::vector<Claim> claims;
 };
 
+/// kUnlimited = not known.
+inline Duration longest_run(const JobSpec& spec) { return std::min(spec.time_limit, spec.expected); }
 inline TaskId next(TaskId t) { return TaskId(t.index() + 1); }
 
 struct Scheduler::Impl {
@@ -319,7 +321,9 @@ struct Scheduler::Impl {
   bool put_off(JobId j);
   bool defer(JobId j);
   std::optional<Slot> slot_for(JobId j) const;
+  std::optional<Slot> slot_before(JobId j, Instant deadline) const;
   bool withhold_dearer(JobId j);
+  bool is_closed(QueueId q, Instant at) const;
   Instant opens_at(QueueId q) const;
   void open_queues();
 

@@ -48,9 +48,14 @@ bool Scheduler::Impl::defer(JobId j) {
 /// The cheapest slot from now on, on nodes it can run on. @return none when it cannot be deferred, or no slot meets its deadline.
 std::optional<Slot> Scheduler::Impl::slot_for(JobId j) const {
   const JobSpec& spec = specs[j.index()];
-  const Duration longest = std::min(spec.time_limit, spec.expected);
+  const Duration longest = longest_run(spec);
   if (!spec.deferrable || prices.empty() || jobs[j.index()].starts > 0) return std::nullopt;
   if (spec.deadline == kNever || longest == kUnlimited || spec.deadline - now < longest) return std::nullopt;
+  return slot_before(j, spec.deadline);
+}
+
+/// The same for another deadline.
+std::optional<Slot> Scheduler::Impl::slot_before(JobId j, Instant deadline) const {
   const RequestId request = cluster.task(first_task(j)).request;
   std::vector<PriceWindows> markets;
   for (const MarketPrices& market : prices) {
@@ -58,7 +63,7 @@ std::optional<Slot> Scheduler::Impl::slot_for(JobId j) const {
         std::ranges::any_of(market.nodes, [&](NodeId n) { return cluster.free()[n].usable && cluster.is_eligible(request, n); });
     markets.push_back(possible ? PriceWindows(market.windows) : PriceWindows());
   }
-  return cheapest_slot(markets, {.length = longest, .not_before = now, .deadline = spec.deadline});
+  return cheapest_slot(markets, {.length = longest_run(specs[j.index()]), .not_before = now, .deadline = deadline});
 }
 
 /// A deferrable job that starts now: what lies outside its market does not count as open until open.release().
@@ -72,6 +77,10 @@ bool Scheduler::Impl::withhold_dearer(JobId j) {
       for (const NodeId n : prices[m].nodes)
         open.withhold(cluster, n, kMaxGpusPerNode);
   return open.withholds();
+}
+
+bool Scheduler::Impl::is_closed(QueueId q, Instant at) const {
+  return queues.spec(q).closed[static_cast<size_t>(weekday(at) * 24 + to_civil(at).hour)];
 }
 
 /// When the queue and all above it are open: `now` or the beginning of an hour.

@@ -38,6 +38,20 @@ TEST(Deferral, BeginsInTheCheapestSlotBeforeTheDeadline) {
   EXPECT_THAT(world.started(), ElementsAre(j));
 }
 
+// Now 4 USD, then 1 USD an hour and GPU, for 2 h on 8 GPUs: 48 USD.
+TEST(Deferral, IsTheReasonAndSaysWhatStartingNowWouldCost) {
+  World world(plain(Order::kFifo), 1);
+  world.scheduler.set_prices({{cheap_between(10, 14), {NodeId(0)}}});
+  const JobId j = world.submit(hour(1), deferrable(world, 20));
+  const Explanation why = world.scheduler.explain(j);
+  EXPECT_EQ(why.obstacle, Obstacle::kDeferred);
+  EXPECT_EQ(why.starts_at, hour(10));
+  ASSERT_EQ(why.remedies.size(), 2U);
+  EXPECT_EQ(why.remedies[0].kind, RemedyKind::kWait);
+  EXPECT_EQ(why.remedies[1].kind, RemedyKind::kNotDeferred);
+  EXPECT_EQ(why.remedies[1].cost, Money::units(48));
+}
+
 TEST(Deferral, OthersAreNotHeldUpByIt) {
   World world(plain(Order::kFifo), 1);
   world.scheduler.set_prices({{cheap_between(10, 14), {NodeId(0)}}});
@@ -153,6 +167,23 @@ TEST(QueueHours, HoldForTheQueuesBelow) {
   world.step(hour(6), {event(EventKind::kFinished, j)});
   world.submit(hour(6), spec);
   EXPECT_EQ(world.scheduler.next_wakeup(), hour(5 + 168));
+}
+
+TEST(QueueHours, AreTheReasonAndTheQueueAboveIsNamed) {
+  World world(plain(Order::kFifo), 1);
+  QueueSpec parent;
+  parent.name = "night";
+  parent.closed.set();
+  parent.closed.reset(3 * 24 + 5);  // Thursday, 05:00 to 06:00
+  QueueSpec child;
+  child.parent = world.scheduler.add_queue(parent);
+  JobSpec spec = world.job(8);
+  spec.queue = world.scheduler.add_queue(child);
+  const JobId j = world.submit(hour(1), spec);
+  const Explanation why = world.scheduler.explain(j);
+  EXPECT_EQ(why.obstacle, Obstacle::kClosed);
+  EXPECT_EQ(why.at_queue, child.parent);
+  EXPECT_EQ(why.starts_at, hour(5));
 }
 
 Event metric(JobId j, int32_t rung, int64_t loss) {
