@@ -83,9 +83,9 @@ struct Launch {
   std::string error_path;   ///< likewise; the same path as output_path joins the two
   std::optional<RunAs> run_as;
   std::optional<GangPlace> gang;
-  Duration time_limit;                          ///< 0 = none; then it is stopped with `grace`
-  Duration grace = Duration::seconds(30);       ///< between the request to leave and the end by force
-  std::optional<SimulatedRun> simulated;        ///< needed by the simulated backend, ignored by others
+  Duration time_limit;                     ///< 0 = none; then it is stopped with `grace`
+  Duration grace = Duration::seconds(30);  ///< between the request to leave and the end by force
+  std::optional<SimulatedRun> simulated;   ///< needed by the simulated backend, ignored by others
 };
 
 enum class ReportKind : uint8_t {
