@@ -4,40 +4,12 @@
 #include "sched/scheduler.h"
 #include "sim/fleet_text.h"
 #include "sim/replay.h"
+#include "sim/testing_workload.h"
 
 namespace stint::sim {
 namespace {
 
-const Instant kBegin = Instant::from_seconds(1'000'000'800);  // a full hour
-Instant at(int64_t minutes) { return kBegin + Duration::minutes(minutes); }
-Rate units(int64_t per_hour) { return Rate::per_hour(Money::units(per_hour)); }
-
-SimNode node(const std::string& name, int32_t gpus, int64_t units_per_hour) {
-  SimNode n;
-  n.node.name = name;
-  n.node.gpus = gpus;
-  n.market = Market::kOnDemand;
-  n.rate = units(units_per_hour);
-  return n;
-}
-
-SimJob job(int64_t submitted_min, int64_t run_min) {
-  SimJob j;
-  j.spec.queue = sched::QueueId(0);
-  j.spec.request = sched::RequestId(0);
-  j.spec.submitted = at(submitted_min);
-  j.run_time = Duration::minutes(run_min);
-  return j;
-}
-
-Workload workload(std::vector<SimNode> nodes, std::vector<SimJob> jobs) {
-  Workload w;
-  w.queues.push_back({.name = "q"});
-  w.requests.push_back({.gpus = 1});
-  w.nodes = std::move(nodes);
-  w.jobs = std::move(jobs);
-  return w;
-}
+using namespace testing_workload;
 
 ReplayResult run(const Workload& w) {
   CHECK(check_workload(w).ok(), "{}", check_workload(w).error().message);

@@ -146,12 +146,9 @@ class OpenbDemand : public testing::Test {
   void SetUp() override {
     const std::string path = std::string(STINT_SHARED_DIR) + "/data/openb/gpu_demand_hourly.csv.gz";
     if (!std::filesystem::exists(path)) GTEST_SKIP() << "the demand is not there: " << path;
-    auto file = InputFile::open(path);
-    ASSERT_TRUE(file.ok());
-    std::string all;
-    for (auto piece = file->read(); piece.ok() && !piece->empty(); piece = file->read())
-      all += *piece;
-    auto demand = read_hourly_demand(all, "demand");
+    auto all = read_all(path);
+    ASSERT_TRUE(all.ok()) << all.error().message;
+    auto demand = read_hourly_demand(*all, "demand");
     ASSERT_TRUE(demand.ok()) << demand.error().message;
     demand_ = std::move(*demand);
     market_.on_demand = Money::units(1);
