@@ -29,10 +29,21 @@ struct Body {
   std::string text;
   size_t limit = 0;
   bool too_large = false;
+  CURL* curl = nullptr;
+  const std::function<bool(std::string_view)>* take = nullptr;  ///< of a body without end
+  bool taken_enough = false;
 };
 
 size_t receive(char* data, size_t size, size_t count, void* to) {
   Body& body = *static_cast<Body*>(to);
+  if (body.take != nullptr) {
+    long status = 0;
+    curl_easy_getinfo(body.curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status == 200) {
+      body.taken_enough = !(*body.take)({data, size * count});
+      return body.taken_enough ? 0 : size * count;
+    }
+  }
   if (body.text.size() + size * count > body.limit) {
     body.too_large = true;
     return 0;
@@ -62,26 +73,12 @@ struct HttpClient::Impl {
   HttpOptions options;
   std::unique_ptr<CURL, Cleanup> handle;
 
-  /// @param form  nullptr = GET.
-  Result<HttpResponse> request(const std::string& url, const std::string* form) {
-    CURL* curl = handle.get();
-    curl_easy_reset(curl);  // keeps the connection
-    Body body;
-    body.limit = options.max_body_bytes;
-    std::array<char, CURL_ERROR_SIZE> detail = {};
-    std::unique_ptr<curl_slist, FreeList> headers(curl_slist_append(nullptr, "Accept: application/json"));
-    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
-    curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout.count_ns() / 1'000'000));
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(options.timeout.count_ns() / 1'000'000));
-    curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
-    curl_easy_setopt(curl, CURLOPT_USERAGENT, "stint");
-    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail.data());
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &body);
+  void set_identity(CURL* curl) const {
+    if (!options.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, options.ca_file.c_str());
+    if (!options.certificate_file.empty()) {
+      curl_easy_setopt(curl, CURLOPT_SSLCERT, options.certificate_file.c_str());
+      curl_easy_setopt(curl, CURLOPT_SSLKEY, options.key_file.c_str());
+    }
     if (!options.credentials.bearer_token.empty()) {
       curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
       curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, options.credentials.bearer_token.c_str());
@@ -90,17 +87,48 @@ struct HttpClient::Impl {
       curl_easy_setopt(curl, CURLOPT_USERNAME, options.credentials.user.c_str());
       curl_easy_setopt(curl, CURLOPT_PASSWORD, options.credentials.password.c_str());
     }
-    if (form != nullptr) {
-      curl_easy_setopt(curl, CURLOPT_POST, 1L);
-      curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(form->size()));
-      curl_easy_setopt(curl, CURLOPT_POSTFIELDS, form->c_str());
+  }
+
+  /// @param take  nullptr = the body is collected.
+  Result<HttpResponse> request(const HttpCall& call, const std::function<bool(std::string_view)>* take = nullptr) {
+    CURL* curl = handle.get();
+    curl_easy_reset(curl);  // keeps the connection
+    Body body{.limit = options.max_body_bytes, .curl = curl, .take = take};
+    std::array<char, CURL_ERROR_SIZE> detail = {};
+    std::unique_ptr<curl_slist, FreeList> headers(curl_slist_append(nullptr, "Accept: application/json, text/plain, */*"));
+    for (const auto& [name, value] : call.headers)
+      curl_slist_append(headers.get(), fmt::format("{}: {}", name, value).c_str());
+    curl_easy_setopt(curl, CURLOPT_URL, call.url.c_str());
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout.count_ns() / 1'000'000));
+    if (take == nullptr) {
+      curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(options.timeout.count_ns() / 1'000'000));
+    } else {
+      curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+      curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.timeout.whole_seconds()));
     }
-    const std::string_view place = std::string_view(url).substr(0, url.find('?'));  // a query says nothing to a reader
+    curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "stint");
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail.data());
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &body);
+    set_identity(curl);
+    if (call.method != "GET" || !call.body.empty()) {
+      curl_slist_append(headers.get(), fmt::format("Content-Type: {}", call.content_type).c_str());
+      curl_easy_setopt(curl, CURLOPT_POST, 1L);
+      curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call.method.c_str());
+      curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.body.size()));
+      curl_easy_setopt(curl, CURLOPT_POSTFIELDS, call.body.c_str());
+    }
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
+    const std::string_view place = std::string_view(call.url).substr(0, call.url.find('?'));  // a query says nothing to a reader
     const CURLcode code = curl_easy_perform(curl);
     if (body.too_large)
       return make_error(ErrorCode::kUnavailable, "{}: the answer is larger than {} MiB: ask for less at a time", place,
                         body.limit >> 20);
-    if (code != CURLE_OK)
+    if (code != CURLE_OK && !body.taken_enough)
       return make_error(ErrorCode::kUnavailable, "{}: {}: {}", place,
                         detail[0] != '\0' ? detail.data() : curl_easy_strerror(code), remedy_for(code));
     long status = 0;
@@ -118,11 +146,17 @@ HttpClient::HttpClient(HttpClient&&) noexcept = default;
 HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
 HttpClient::~HttpClient() = default;
 
-Result<HttpResponse> HttpClient::get(const std::string& url) { return impl_->request(url, nullptr); }
+Result<HttpResponse> HttpClient::get(const std::string& url) { return impl_->request({.url = url}); }
 
 Result<HttpResponse> HttpClient::post_form(const std::string& url, const std::vector<HttpField>& fields) {
-  const std::string form = encode_form(fields);
-  return impl_->request(url, &form);
+  return impl_->request(
+      {.method = "POST", .url = url, .body = encode_form(fields), .content_type = "application/x-www-form-urlencoded"});
+}
+
+Result<HttpResponse> HttpClient::send(const HttpCall& call) { return impl_->request(call); }
+
+Result<HttpResponse> HttpClient::follow(const HttpCall& call, const std::function<bool(std::string_view)>& take) {
+  return impl_->request(call, &take);
 }
 
 std::string escape_url(std::string_view text) {

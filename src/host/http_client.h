@@ -1,6 +1,7 @@
 // HTTP requests to servers the user named: bounded in time and size, redirects refused.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@ struct HttpOptions {
   Duration connect_timeout = Duration::seconds(10);
   Duration timeout = Duration::seconds(120);  ///< of the whole request
   size_t max_body_bytes = size_t{256} << 20;
+  std::string ca_file;           ///< PEM: whose signature on the server's certificate is believed; empty = the system's
+  std::string certificate_file;  ///< PEM: shown to servers that ask who is there; empty = none
+  std::string key_file;          ///< PEM: of that certificate
 };
 
 struct HttpResponse {
@@ -32,6 +36,15 @@ struct HttpResponse {
 
 /// One form field or query parameter; values are escaped here.
 using HttpField = std::pair<std::string, std::string>;
+
+/// A request of any method, with what a JSON API needs.
+struct HttpCall {
+  std::string method = "GET";
+  std::string url;
+  std::vector<HttpField> headers;
+  std::string body;
+  std::string content_type = "application/json";  ///< sent when there is a body
+};
 
 /// Keeps its connection between requests. For one thread at a time.
 class HttpClient {
@@ -45,6 +58,11 @@ class HttpClient {
   Result<HttpResponse> get(const std::string& url);
   /// POST application/x-www-form-urlencoded.
   Result<HttpResponse> post_form(const std::string& url, const std::vector<HttpField>& fields);
+  Result<HttpResponse> send(const HttpCall& call);
+  /// GET of a body without end: `take` is given the pieces as they come, until it returns false or the server ends it.
+  /// The whole-request timeout does not hold; a server that sends nothing for that long is given up.
+  /// @return the status; the body of an answer other than 200 is in the response and not given to `take`.
+  Result<HttpResponse> follow(const HttpCall& call, const std::function<bool(std::string_view)>& take);
 
  private:
   struct Impl;

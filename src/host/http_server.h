@@ -1,0 +1,118 @@
+// An HTTP/1.1 server with bounds on everything a client could use up: connections, time, bytes.
+//
+// One thread of the server's own owns all connections; the handler is called on it and must not block. It answers
+// through a Responder, then or later, from any thread. One request of a connection is worked on at a time, so that a
+// client that pipelines waits for itself only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "host/http_target.h"
+
+namespace stint {
+
+struct HttpRequest {
+  std::string method;  ///< `GET`, `POST`, …; HEAD comes as GET, its body is not sent
+  std::string target;  ///< as sent
+  HttpTarget parts;
+  std::vector<std::pair<std::string, std::string>> headers;  ///< names in lower case, in order
+  std::string body;
+  std::string peer;        ///< `127.0.0.1:40112`
+  std::string tls_client;  ///< common name in the verified client certificate; empty = none was asked for or given
+
+  /// @param name  in lower case. @return the first header of that name.
+  [[nodiscard]] const std::string* header(std::string_view name) const;
+};
+
+struct HttpReply {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::vector<std::pair<std::string, std::string>> headers;  ///< beside those every reply has
+  std::string body;
+};
+
+/// A stream of server-sent events to one client. Copies are the same stream; it ends with the last of them. Any thread.
+/// Source: HTML Living Standard, section 9.2 (server-sent events).
+class EventStream {
+ public:
+  struct State;
+  explicit EventStream(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  /// @param id    what a client that comes back sends as Last-Event-ID; no line breaks. Empty = none.
+  /// @param data  any text; its lines are sent as lines.
+  /// @return false when the client has gone or reads so slowly that it was dropped.
+  bool send(std::string_view event, std::string_view id, std::string_view data);
+  [[nodiscard]] bool open() const;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// The one answer to one request. Copies are the same; when the last goes unanswered, the client gets status 500. Any thread.
+class Responder {
+ public:
+  struct Exchange;
+  explicit Responder(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+  /// Only the first answer counts.
+  void reply(HttpReply reply) const;
+  /// Answers with status 200 and an event stream.
+  [[nodiscard]] EventStream stream() const;
+
+ private:
+  std::shared_ptr<Exchange> exchange_;
+};
+
+using HttpHandler = std::function<void(HttpRequest, Responder)>;
+
+struct TlsOptions {
+  std::string certificate_file;  ///< PEM, with its chain
+  std::string key_file;          ///< PEM, not encrypted
+  std::string client_ca_file;    ///< PEM; when given, every client must show a certificate signed by one of these
+};
+
+struct HttpServerOptions {
+  std::string address = "127.0.0.1";   ///< an IP address, not a name
+  uint16_t port = 0;                   ///< 0 = any free one
+  TlsOptions tls;                      ///< TLS 1.2 or later when a certificate is given
+  bool plain_beyond_loopback = false;  ///< without TLS, tokens and job scripts cross the network readable for all
+  size_t max_connections = 1024;
+  uint32_t max_head_bytes = 16U << 10;
+  uint64_t max_body_bytes = uint64_t{4} << 20;
+  Duration head_timeout = Duration::seconds(30);  ///< from the connection's being ready for a request to the end of its head
+  Duration body_timeout = Duration::seconds(30);
+  Duration write_timeout = Duration::seconds(30);     ///< of one reply, or of one event
+  Duration heartbeat = Duration::seconds(15);         ///< a comment on idle event streams, which finds clients that are gone
+  size_t max_unread_event_bytes = size_t{256} << 10;  ///< per event stream; beyond it the client is dropped
+};
+
+class HttpServer {
+ public:
+  /// Listens and serves until destroyed.
+  /// @return kInvalidInput for an address or file that cannot be, and for plain HTTP beyond loopback; kUnavailable when the
+  ///   port is taken.
+  static Result<HttpServer> start(HttpServerOptions options, HttpHandler handler);
+  HttpServer(HttpServer&&) noexcept;
+  HttpServer& operator=(HttpServer&&) = delete;
+  /// Closes all connections and waits for the thread; the handler is not called afterwards.
+  ~HttpServer();
+
+  [[nodiscard]] uint16_t port() const;
+  /// `http://127.0.0.1:8470`
+  [[nodiscard]] std::string url() const;
+
+ private:
+  struct Core;
+  friend struct Responder::Exchange;
+  friend struct EventStream::State;
+  explicit HttpServer(std::shared_ptr<Core> core);
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace stint
