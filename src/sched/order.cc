@@ -46,5 +46,10 @@ bool blocks_at_head(Order order) { return order == Order::kFifo || order == Orde
 QueueRule queue_rule(Order order) {
   return order == Order::kFair || order == Order::kStint ? QueueRule::kByShare : QueueRule::kOneLine;
 }
+QueueRule line_rule(const Policy& policy) {
+  const QueueRule rule = queue_rule(policy.order);
+  const bool reclaims = policy.reclaim && !is_preemptive(policy.order);
+  return rule == QueueRule::kOneLine && reclaims ? QueueRule::kByClaim : rule;
+}
 
 }  // namespace stint::sched

@@ -11,6 +11,9 @@
 //
 // Priority is compared first under the first four. Under fair and stint waiting makes up for priority: `Policy::ageing` of
 // waiting is worth one priority class (kPriorityClass points); ageing 0 = priority is compared first there too.
+// Before all that: under fair and stint the queue furthest below its share goes first, and under the others, where room is
+// taken back for queues that deserve it (Policy::reclaim), a job whose queue could claim its room goes ahead of one it could be
+// claimed from.
 // Source for levels: Nuyens and Wierman 2008 (foreground-background scheduling); Gu et al. 2019 (Tiresias), discretised
 // two-dimensional least attained service.
 #pragma once
@@ -42,5 +45,8 @@ bool is_preemptive(Order order);
 /// Does the first job that does not fit block the rest?
 bool blocks_at_head(Order order);
 QueueRule queue_rule(Order order);
+/// How jobs of different queues stand in line. Those that could claim room go first: else the others would start on it, to be
+/// stopped at once.
+QueueRule line_rule(const Policy& policy);
 
 }  // namespace stint::sched

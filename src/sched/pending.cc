@@ -37,13 +37,14 @@ Pending::Group& Pending::group(const QueueUsage& queues, QueueId queue, ShapeId 
   uint32_t& at = line(queues, shape).group_at[queues.slots(queue).first];
   if (at == kNone) {
     at = static_cast<uint32_t>(groups_.size());
-    groups_.push_back({.queue = queue, .shape = shape, .heap = {}, .gone = {}, .closed = false});
+    groups_.push_back({.queue = queue, .shape = shape, .amounts = {}, .heap = {}, .gone = {}, .closed = false});
   }
   return groups_[at];
 }
 
-void Pending::push(const QueueUsage& queues, QueueId queue, ShapeId shape, const Waiting& job) {
+void Pending::push(const QueueUsage& queues, QueueId queue, ShapeId shape, const Amounts& amounts, const Waiting& job) {
   Group& g = group(queues, queue, shape);
+  g.amounts = amounts;
   heap_push(g.heap, job);
   Line& l = lines_[shape.index()];
   if (l.count++ == 0) active_.push_back(shape);
@@ -87,6 +88,10 @@ bool Pending::head_before(const QueueUsage& queues, ShapeId a, ShapeId b) const 
 
 int64_t Pending::count(ShapeId shape) const { return shape.index() < lines_.size() ? lines_[shape.index()].count : 0; }
 
+bool Pending::queues_matter(const QueueUsage& queues) const {
+  return rule_ == QueueRule::kByShare || (rule_ == QueueRule::kByClaim && queues.any_deserved());
+}
+
 uint32_t Pending::better(const QueueUsage& queues, uint32_t a, uint32_t b) const {
   const bool a_plays = a != kNone && !groups_[a].closed && !groups_[a].heap.empty();
   const bool b_plays = b != kNone && !groups_[b].closed && !groups_[b].heap.empty();
@@ -94,6 +99,10 @@ uint32_t Pending::better(const QueueUsage& queues, uint32_t a, uint32_t b) const
   if (rule_ == QueueRule::kByShare) {
     const int by_share = queues.compare(groups_[a].queue, groups_[b].queue);
     if (by_share != 0) return by_share < 0 ? a : b;
+  } else if (queues_matter(queues)) {
+    const uint64_t a_claims = queues.claims(groups_[a].queue, groups_[a].amounts);
+    const uint64_t b_claims = queues.claims(groups_[b].queue, groups_[b].amounts);
+    if (a_claims != b_claims) return a_claims > b_claims ? a : b;
   }
   return groups_[a].heap.front().before(groups_[b].heap.front()) ? a : b;
 }
@@ -128,7 +137,7 @@ void Pending::share_changed(const QueueUsage& queues, QueueId queue, bool less) 
       closed_at_[at.index()].clear();
     }
   }
-  if (rule_ == QueueRule::kOneLine || queues.slot_count() == 1) return;
+  if (!queues_matter(queues) || queues.slot_count() == 1) return;
   for (const ShapeId shape : active_) {
     Line& l = line(queues, shape);
     // A match between a queue of this branch and one outside of it lies above one end of the branch's range.

@@ -32,6 +32,7 @@ struct Waiting {
 
 enum class QueueRule : uint8_t {
   kOneLine,  ///< queues do not matter: one order over all
+  kByClaim,  ///< those whose room their queues could claim from others first, else one order over all
   kByShare,  ///< the queue furthest below its share first, inside it by rank
 };
 
@@ -39,7 +40,8 @@ class Pending {
  public:
   explicit Pending(QueueRule rule) : rule_(rule) {}
 
-  void push(const QueueUsage& queues, QueueId queue, ShapeId shape, const Waiting& job);
+  /// @param amounts  what a job of the shape asks for.
+  void push(const QueueUsage& queues, QueueId queue, ShapeId shape, const Amounts& amounts, const Waiting& job);
   /// The job was started, taken back or moved. @param job  as it was pushed.
   void removed(const QueueUsage& queues, QueueId queue, ShapeId shape, const Waiting& job);
 
@@ -72,6 +74,7 @@ class Pending {
   struct Group {
     QueueId queue;
     ShapeId shape;
+    Amounts amounts;  // of one job
     std::vector<Waiting> heap;
     std::vector<Waiting> gone;  // heap of removed entries that are not at the top yet
     bool closed = false;
@@ -86,6 +89,7 @@ class Pending {
   Line& line(const QueueUsage& queues, ShapeId shape);
   Group& group(const QueueUsage& queues, QueueId queue, ShapeId shape);
   void settle(Group& group);
+  [[nodiscard]] bool queues_matter(const QueueUsage& queues) const;
   [[nodiscard]] uint32_t better(const QueueUsage& queues, uint32_t a, uint32_t b) const;
   void play(const QueueUsage& queues, Line& line, uint32_t slot);
   void set_up(const QueueUsage& queues, Line& line);

@@ -165,6 +165,17 @@ bool QueueUsage::may_reclaim(QueueId taker, const Amounts& wanted, QueueId from,
   return above_due(left, y.spec.deserved, claimed);
 }
 
+uint64_t QueueUsage::claims(QueueId q, const Amounts& wanted) const {
+  uint64_t levels = 0;
+  for (QueueId at = q; at.valid(); at = queues_[at.index()].spec.parent) {
+    const Queue& queue = queues_[at.index()];
+    const Amounts claimed = guaranteed(wanted, queue.spec.deserved);
+    if (queue.depth < 64 && claimed != Amounts() && !exceeds(queue.held, claimed, queue.spec.deserved))
+      levels |= uint64_t{1} << (63 - queue.depth);
+  }
+  return levels;
+}
+
 bool QueueUsage::is_guaranteed(QueueId holder, const Amounts& part, QueueId other) const {
   if (holder == other) return false;
   const auto [a, b] = branches(holder.index(), other.index());

@@ -47,6 +47,9 @@ class QueueUsage {
   /// May a queue take back room from another? Between the two siblings through which they part: with `wanted` more the
   /// taker's side stays within what it deserves; the other side holds more than it deserves, `taken` (by queue) not counted.
   [[nodiscard]] bool may_reclaim(QueueId taker, const Amounts& wanted, QueueId from, const std::vector<Amounts>& taken) const;
+  /// At which levels the queue stays within what it deserves with `wanted` more: the highest bit for the top, so that of two
+  /// branches that part at a level the one that may take room back from the other compares as the larger.
+  [[nodiscard]] uint64_t claims(QueueId q, const Amounts& wanted) const;
   /// Is `part` of what `holder` holds its due against `other`: does its side hold no more than it deserves of that?
   [[nodiscard]] bool is_guaranteed(QueueId holder, const Amounts& part, QueueId other) const;
   /// Is there anything to reclaim for: does any queue deserve something?

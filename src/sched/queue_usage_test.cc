@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "base/prng.h"
+
 namespace stint::sched {
 namespace {
 
@@ -179,6 +183,33 @@ TEST(QueueUsage, WhatIsDeservedOfOneResourceGuaranteesThatOneAlone) {
   EXPECT_FALSE(usage.may_reclaim(guaranteed, both, other, taken));
   usage.change(guaranteed, both, true);
   EXPECT_LT(usage.compare(guaranteed, other), 0);  // 2 of 4 GPUs: below, whatever CPU it holds
+}
+
+// Random trees and holdings: a queue that may take room back from another stands before it, whoever asks.
+TEST(QueueUsage, WhoMayReclaimHasTheGreaterClaim) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    Prng random(seed);
+    const auto below = [&](uint64_t n) { return static_cast<int64_t>(random.below(n)); };
+    QueueUsage usage(false, Duration());
+    for (uint32_t q = 0; q < 10; ++q) {
+      QueueSpec spec;
+      if (q > 1 && below(3) > 0) spec.parent = QueueId(static_cast<uint32_t>(below(q)));
+      if (below(3) > 0) spec.deserved.gpu_milli = below(6) * 1000;
+      if (below(3) == 0) spec.deserved.cpu_milli = below(6) * 1000;
+      usage.add(spec);
+    }
+    for (int i = 0; i < 8; ++i)
+      usage.change(QueueId(static_cast<uint32_t>(below(10))), {.gpu_milli = below(3) * 1000, .cpu_milli = below(3) * 1000}, true);
+    const std::vector<Amounts> taken(usage.size());
+    for (uint32_t a = 0; a < 10; ++a) {
+      for (uint32_t b = 0; b < 10; ++b) {
+        const Amounts wanted{.gpu_milli = below(3) * 1000, .cpu_milli = below(3) * 1000};
+        if (!usage.may_reclaim(QueueId(a), wanted, QueueId(b), taken)) continue;
+        EXPECT_GT(usage.claims(QueueId(a), wanted), usage.claims(QueueId(b), wanted))
+            << "seed " << seed << ": " << a << ", " << b;
+      }
+    }
+  }
 }
 
 }  // namespace

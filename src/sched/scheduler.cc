@@ -149,6 +149,7 @@ uint64_t Scheduler::fingerprint() const {
     mix(static_cast<int64_t>(r.phase));
     mix(r.failures);
     mix(r.in_play ? 1 : 0);
+    mix(r.cut_short);
     mix(r.started.ns());
     mix(r.served.count_ns());
     mix(r.rank.minor);

@@ -195,6 +195,7 @@ void Scheduler::Impl::start_on_held_room(JobId j) {
 void Scheduler::Impl::evict(JobId j, Reason reason, JobId for_job) {
   JobRecord& r = jobs[j.index()];
   decide_on(DecisionKind::kEvict, reason, j).for_job = for_job;
+  if (reason == Reason::kPriority || reason == Reason::kReclaim) note_cut_short(j);
   Amounts given_back;
   for (TaskId t = first_task(j); t != end_task(j); t = next(t)) {
     if (cluster.task(t).state != TaskState::kRunning) continue;

@@ -36,7 +36,7 @@ void Scheduler::Impl::wait(JobId j) {
   JobRecord& r = jobs[j.index()];
   r.phase = Phase::kWaiting;
   r.rank = rank_of(policy, specs[j.index()], {.submitted = r.submitted, .served = r.served});
-  pending.push(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
+  pending.push(queues, r.queue, r.shape, shapes[r.shape].total, {.rank = r.rank, .job = j});
 }
 
 /// Less would be lost if it were stopped: its place among the running changes.

@@ -40,6 +40,7 @@ struct JobRecord {
   bool succeeded = false;
   bool in_play = false;         ///< counts in its array
   bool ends_when_left = false;  ///< does not come back after its eviction
+  uint8_t cut_short = 0;        ///< starts in a row that ended early because others were to have its room
   int32_t failures = 0;
   int32_t blockers = 0;              ///< jobs it waits for
   uint32_t starts = 0;               ///< dates timers
@@ -141,7 +142,7 @@ struct Scheduler::Impl {
       : policy(p),
         shapes(counts_only(p.placement)),
         queues(queue_rule(p.order) == QueueRule::kByShare, p.usage_half_life),
-        pending(queue_rule(p.order)),
+        pending(line_rule(p)),
         scores(p.placement, p.seed) {}
 
   Policy policy;
@@ -273,6 +274,8 @@ struct Scheduler::Impl {
   Rank running_rank(JobId j) const;
   std::optional<Reason> ground_to_stop(JobId j, JobId victim, const Rank& bound);
   bool goes_first_again(JobId j, const Rank& rank) const;
+  Duration term_of(JobId j) const;
+  void note_cut_short(JobId j);
   int64_t gpu_milli_waiting() const;
   Instant search_again_at(const Attempted& last) const;
   bool find_victims(JobId j, NodeBuckets::Counts& counts);

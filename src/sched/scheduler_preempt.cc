@@ -11,6 +11,9 @@
 // room back, and so for ever). Taking turns is for jobs that can save their work: one that would lose everything is never
 // stopped by rank. Nor is one that holds more than all that wait could use: the rest of its room would stand idle, and the
 // large jobs would pay for the small ones.
+// And nobody is stopped time and again before it gets anywhere: one that was to give way before it had run for an hour has a
+// term of two minutes after its next start, and twice that with every further time, up to 16 minutes. So a job gives way at
+// most seven times within an hour, however many come that may claim its room, and a claim waits for minutes at most.
 #include <algorithm>
 
 #include "sched/scheduler_impl.h"
@@ -25,7 +28,10 @@ constexpr Duration kPause = Duration::minutes(1);  // between two searches for o
 // A search is given up after so many running jobs: then those that should give way first are not the ones to stop.
 constexpr size_t kMostLookedAt = 256;
 constexpr size_t kMostLookedAtPerTask = 256;
-constexpr size_t kMostVictimsInDetail = 64;  // each costs a trial
+constexpr size_t kMostVictimsInDetail = 64;           // each costs a trial
+constexpr Duration kLongEnough = Duration::hours(1);  // who ran for so long was not cut short
+constexpr Duration kFirstTerm = Duration::minutes(2);
+constexpr int kMostDoublings = 3;
 
 }  // namespace
 
@@ -69,6 +75,20 @@ bool Scheduler::Impl::goes_first_again(JobId j, const Rank& rank) const {
   return rank_of(policy, specs[j.index()], {.submitted = r.submitted, .served = r.served + (now - r.started)}) < rank;
 }
 
+/// How long it runs after its start before one of higher priority or a queue's claim stops it.
+Duration Scheduler::Impl::term_of(JobId j) const {
+  const int cut_short = jobs[j.index()].cut_short;
+  const Duration term = cut_short == 0 ? Duration() : kFirstTerm * (int64_t{1} << (cut_short - 1));
+  return std::max(term, specs[j.index()].min_runtime);
+}
+
+/// It runs, and is told to leave for others.
+void Scheduler::Impl::note_cut_short(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  const int before = now - r.started < kLongEnough ? r.cut_short : 0;
+  r.cut_short = static_cast<uint8_t>(std::min(before, kMostDoublings) + 1);
+}
+
 /// Why `j` may stop `victim` now. One that only has to run for longer first is noted in `ripens`.
 std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, const Rank& bound) {
   const JobRecord& r = jobs[j.index()];
@@ -81,9 +101,9 @@ std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, con
     return std::optional<Reason>();
   };
   if (policy.preempt && r.queue == v.queue && spec.priority < specs[j.index()].priority && !goes_first_again(victim, r.rank))
-    return after(spec.min_runtime, Reason::kPriority);
+    return after(term_of(victim), Reason::kPriority);
   if (reclaims() && queues.may_reclaim(r.queue, shapes[r.shape].total, v.queue, sketch.taken))
-    return after(spec.min_runtime, Reason::kReclaim);
+    return after(term_of(victim), Reason::kReclaim);
   if (!is_preemptive(policy.order) || !policy.preempt || v.rank <= bound) return std::nullopt;
   const bool its_turn =
       r.queue == v.queue || queue_rule(policy.order) == QueueRule::kOneLine || queues.compare(r.queue, v.queue) < 0;

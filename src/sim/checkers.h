@@ -57,7 +57,7 @@ struct CheckOptions {
   bool count_evictions = true;
 };
 
-inline constexpr int kMaxEvictionsPerHour = 20;
+inline constexpr int kMaxEvictionsPerHour = 10;
 inline constexpr int kMaxStepsAtOnce = 200;
 
 class Checker final : public Watcher {

@@ -1,0 +1,108 @@
+// Who is stopped again and again, and who should not have been started.
+#include <gmock/gmock.h>
+
+#include "sched/testing_world.h"
+
+namespace stint::sched {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing_world::at;
+using testing_world::event;
+using testing_world::plain;
+using testing_world::World;
+
+/// One node that queue "owner" deserves whole; queue "all" may use it meanwhile.
+class Lending : public testing::Test {
+ protected:
+  explicit Lending(Order order = Order::kFifoSkip) : world_(plain(order), 1) {
+    QueueSpec owner;
+    owner.name = "owner";
+    owner.deserved.gpu_milli = 8000;
+    owner_ = world_.scheduler.add_queue(owner);
+  }
+
+  JobSpec of_owner(int gpus) {
+    JobSpec spec = world_.job(gpus);
+    spec.queue = owner_;
+    return spec;
+  }
+  /// The owner's job comes at `second`; @return how many seconds later the borrower was told to leave, 1200 = not by then.
+  int64_t borrower_stays(int64_t second) {
+    const JobId claim = world_.submit(at(second), of_owner(8));
+    int64_t waited = 0;
+    for (; world_.leaving.empty() && waited < 1200; waited += 10)
+      world_.step(at(second + waited + 10), {});
+    world_.let_go(at(second + waited));
+    world_.step(at(second + waited), {event(EventKind::kFinished, claim)});
+    return waited;
+  }
+
+  World world_;
+  QueueId owner_;
+};
+
+// Found by exploration (seeds 10108, 15012): each of the owner's many jobs stopped the same borrower.
+TEST_F(Lending, WhoWasCutShortHasALongerTermEachTime) {
+  const JobId borrower = world_.submit(at(0), world_.job(8));
+  int64_t now = 60;
+  for (const int64_t term : {0, 120, 240, 480, 960, 960}) {
+    EXPECT_EQ(borrower_stays(now), term) << "from second " << now;
+    EXPECT_TRUE(world_.runs(borrower)) << "it starts when the owner has done";
+    now += term;
+  }
+}
+
+TEST_F(Lending, WhoHasRunForAnHourWasNotCutShort) {
+  world_.submit(at(0), world_.job(8));
+  EXPECT_EQ(borrower_stays(60), 0);
+  EXPECT_EQ(borrower_stays(60), 120);
+  EXPECT_EQ(borrower_stays(180 + 3600), 0);
+  EXPECT_EQ(borrower_stays(180 + 3600), 120);
+}
+
+class LendingInLine : public Lending, public testing::WithParamInterface<Order> {
+ protected:
+  LendingInLine() : Lending(GetParam()) {}
+};
+
+// Found by exploration (seed 5743): the older job was started on free room and stopped in the same instant.
+TEST_P(LendingInLine, RoomThatCouldBeClaimedGoesToWhoCouldClaimIt) {
+  JobSpec firm = world_.job(8);
+  firm.preemptible = false;
+  const JobId running = world_.submit(at(0), firm);
+  const JobId older = world_.submit(at(1), world_.job(8));
+  const JobId claim = world_.submit(at(2), of_owner(8));
+  EXPECT_THAT(world_.started(), IsEmpty());
+  world_.step(at(100), {event(EventKind::kFinished, running)});
+  EXPECT_THAT(world_.started(), ElementsAre(claim));
+  EXPECT_THAT(world_.leaving, IsEmpty());
+  world_.step(at(200), {event(EventKind::kFinished, claim)});
+  EXPECT_THAT(world_.started(), ElementsAre(older));
+}
+
+TEST_P(LendingInLine, BeyondItsDueAQueueStandsInLineLikeOthers) {
+  for (const bool other_is_older : {true, false}) {
+    World world(plain(GetParam()), 2);
+    QueueSpec owner;
+    owner.deserved.gpu_milli = 8000;
+    JobSpec owners = world.job(8);
+    owners.queue = world.scheduler.add_queue(owner);
+    JobSpec firm = world.job(8, 2);
+    firm.preemptible = false;
+    const JobId running = world.submit(at(0), firm);
+    const JobId claim = world.submit(at(10), owners);
+    const JobId second = world.submit(at(20), other_is_older ? world.job(8) : owners);
+    const JobId third = world.submit(at(30), other_is_older ? owners : world.job(8));
+    world.step(at(100), {event(EventKind::kFinished, running)});
+    EXPECT_THAT(world.started(), ElementsAre(claim, second));
+    world.step(at(200), {event(EventKind::kFinished, second)});
+    EXPECT_THAT(world.started(), ElementsAre(third));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Scheduler, LendingInLine, testing::Values(Order::kFifo, Order::kFifoSkip, Order::kSjfOracle));
+
+}  // namespace
+}  // namespace stint::sched
