@@ -2,52 +2,12 @@
 #include <algorithm>
 
 #include "advise/finder_text.h"
+#include "advise/resize_fit.h"
 
 namespace stint {
 namespace {
 
-constexpr double kMemoryMargin = 1.1;
-constexpr double kHeadroom = 0.7;         // of another GPU's roofline that the p95 need may take
 constexpr double kSmallestSaving = 0.05;  // of the node's price: less is not worth a move
-
-/// Work on a node as another type must be able to do it.
-struct Need {
-  int64_t gpus = 1;    // in use at once, at most
-  double p95_pct = 0;  // of the busiest GPU
-  Bytes memory;        // per GPU, margin included
-  int64_t vcpus = 0;
-  std::string arch;  // programs built for one do not run on another
-};
-
-std::optional<Need> need_of(const NodeFacts& node, const Catalog& catalog) {
-  if (!node.mean_pct || !node.memory_peak) return std::nullopt;
-  Need need;
-  for (const NodeHour& hour : node.timeline)
-    need.gpus = std::max<int64_t>(need.gpus, hour.used_gpus);
-  for (const GpuLoad& gpu : node.gpus)
-    need.p95_pct = std::max(need.p95_pct, gpu.busy_p95_pct.value_or(0));
-  need.memory = Bytes::of(static_cast<int64_t>(static_cast<double>(node.memory_peak->count()) * kMemoryMargin));
-  // What the CPUs do is rarely measured; half of the present share per GPU is the least that is offered.
-  const double present = static_cast<double>(node.vcpus);
-  const double share = static_cast<double>(need.gpus) / static_cast<double>(std::max<int64_t>(1, node.gpu_count));
-  need.vcpus = static_cast<int64_t>(node.host_cpu_pct ? present * *node.host_cpu_pct / 100 : present * share / 2);
-  const InstanceType* now = catalog.find_instance(node.provider, node.instance_type);
-  need.arch = now == nullptr ? "x86_64" : now->arch;
-  return need;
-}
-
-std::optional<double> ratio(const std::optional<double>& to, const std::optional<double>& from) {
-  return to && from && *from > 0 ? std::optional(*to / *from) : std::nullopt;
-}
-
-/// Throughput of `to` relative to `from`: the worse of arithmetic and memory bandwidth. none when a data sheet lacks it.
-std::optional<double> relative_throughput(const GpuFacts& to, const GpuFacts& from) {
-  auto arithmetic = ratio(to.bf16_tflops, from.bf16_tflops);
-  if (!arithmetic) arithmetic = ratio(to.fp16_tflops, from.fp16_tflops);
-  if (!arithmetic) arithmetic = ratio(to.fp32_tflops, from.fp32_tflops);
-  if (!arithmetic || to.memory_bandwidth_gb_s <= 0 || from.memory_bandwidth_gb_s <= 0) return std::nullopt;
-  return std::min(*arithmetic, to.memory_bandwidth_gb_s / from.memory_bandwidth_gb_s);
-}
 
 struct Candidate {
   const InstanceType* type = nullptr;
@@ -56,18 +16,16 @@ struct Candidate {
 };
 
 std::optional<Candidate> check(const FleetView& fleet, const PlanNode& plan, const InstanceType& type, const GpuFacts& now,
-                               const Need& need) {
-  if (type.provider != plan.provider || type.name == plan.instance_type || type.gpu_milli < need.gpus * 1000 ||
-      type.gpu_memory < need.memory || type.vcpus < need.vcpus || type.arch != need.arch)
-    return std::nullopt;
+                               const ResizeNeed& need) {
+  if (type.provider != plan.provider || type.name == plan.instance_type || resize_misfit(type, need)) return std::nullopt;
   const GpuFacts* gpu = fleet.prices.catalog().find_gpu(type.gpu_model, type.gpu_memory);
   if (gpu == nullptr) return std::nullopt;
   double throughput = 1;
   // The same GPU does the same work in the same time; another one must have room.
   if (gpu->model != now.model) {
     const auto relative = relative_throughput(*gpu, now);
-    if (!relative || *relative * kHeadroom < need.p95_pct / 100) return std::nullopt;
-    throughput = *relative;
+    if (!relative || relative->low * kResizeHeadroom < need.p95_pct / 100) return std::nullopt;
+    throughput = relative->low;
   }
   const Market market = plan.market == Market::kSpot ? Market::kSpot : Market::kOnDemand;
   const auto* quote = fleet.prices.find({type.provider, type.name, plan.region}, market);
@@ -76,7 +34,7 @@ std::optional<Candidate> check(const FleetView& fleet, const PlanNode& plan, con
 }
 
 /// The cheapest two that fit.
-std::vector<Candidate> candidates_for(const FleetView& fleet, const NodeFacts& node, const Need& need) {
+std::vector<Candidate> candidates_for(const FleetView& fleet, const NodeFacts& node, const ResizeNeed& need) {
   const PlanNode& plan = fleet.books.of(node.id);
   const GpuFacts* now = fleet.prices.catalog().find_gpu(node.gpu_model);
   const auto hourly = fleet.books.hourly(node.id);
@@ -93,12 +51,12 @@ std::vector<Candidate> candidates_for(const FleetView& fleet, const NodeFacts& n
 }
 
 void describe_choice(Finding& f, const FleetView& fleet, const NodeGroup& group, const std::vector<Candidate>& fits,
-                     const Need& need) {
+                     const ResizeNeed& need) {
   const NodeFacts& node = *group.front();
   const InstanceType& to = *fits.front().type;
   f.evidence.push_back({"GPUs in use at once, at most", fmt::format("{} of {}", need.gpus, node.gpu_count)});
   f.arithmetic.push_back(cost_line(fleet, group));
-  f.arithmetic.push_back(fmt::format("memory: {} peak × {:.1f} = {} ≤ {} ({})", gibibytes(node.memory_peak), kMemoryMargin,
+  f.arithmetic.push_back(fmt::format("memory: {} peak × {:.1f} = {} ≤ {} ({})", gibibytes(node.memory_peak), kResizeMemoryMargin,
                                      gibibytes(need.memory), gibibytes(to.gpu_memory), to.gpu_model));
   if (fits.front().throughput == 1 && to.gpu_model == node.gpu_model)
     f.arithmetic.push_back(fmt::format("the same GPU ({}), {} in place of {}: each piece of work runs as fast as now",
@@ -107,8 +65,8 @@ void describe_choice(Finding& f, const FleetView& fleet, const NodeGroup& group,
     f.arithmetic.push_back(
         fmt::format("throughput: {} does {:.2f} of a {} (roofline); {:.2f} × {:.2f} headroom = {:.2f} ≥ {:.2f} needed in the "
                     "busiest 5 % of working time",
-                    to.gpu_model, fits.front().throughput, node.gpu_model, fits.front().throughput, kHeadroom,
-                    fits.front().throughput * kHeadroom, need.p95_pct / 100));
+                    to.gpu_model, fits.front().throughput, node.gpu_model, fits.front().throughput, kResizeHeadroom,
+                    fits.front().throughput * kResizeHeadroom, need.p95_pct / 100));
   const auto now = fleet.books.hourly(node.id);
   f.arithmetic.push_back(fmt::format("price per hour: {} now, {} as {}", now ? now->to_text(4) : "not known",
                                      fits.front().hourly.to_text(4), to.name));
@@ -124,7 +82,7 @@ Proposals find_resize(const FleetView& fleet) {
     const PlanNode& plan = fleet.books.of(node.id);
     const bool seen = node.quality >= TelemetryQuality::kFair && sees_all_gpus(node);
     if (plan.gone || plan.structure_changed || !seen || node.mean_pct.value_or(100) >= kLowUtilizationPct) continue;
-    const auto need = need_of(node, fleet.prices.catalog());
+    const auto need = resize_need(node, fleet.prices.catalog());
     if (!need) continue;
     const auto fits = candidates_for(fleet, node, *need);
     if (fits.empty()) continue;
@@ -134,10 +92,10 @@ Proposals find_resize(const FleetView& fleet) {
   Proposals out;
   for (const auto& [key, group] : groups) {
     // The most demanding node speaks for the group.
-    Need need = need_of(*group.front(), fleet.prices.catalog()).value();
+    ResizeNeed need = resize_need(*group.front(), fleet.prices.catalog()).value();
     const NodeFacts* hardest = group.front();
     for (const NodeFacts* node : group)
-      if (const Need other = need_of(*node, fleet.prices.catalog()).value(); other.p95_pct > need.p95_pct) {
+      if (const ResizeNeed other = resize_need(*node, fleet.prices.catalog()).value(); other.p95_pct > need.p95_pct) {
         need = other;
         hardest = node;
       }

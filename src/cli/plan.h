@@ -8,5 +8,6 @@ namespace stint {
 void add_plan_commit_command(CLI::App& plan, Action& action);
 void add_plan_share_command(CLI::App& plan, Action& action);
 void add_plan_parallelism_command(CLI::App& plan, Action& action);
+void add_plan_rightsize_command(CLI::App& plan, Action& action);
 
 }  // namespace stint

@@ -1,0 +1,163 @@
+#include "report/rightsize_view.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/change_json.h"
+#include "report/figures.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string amount(Money m) {
+  const std::string text = m.to_text(0);
+  return text.substr(0, text.rfind(' '));
+}
+
+std::string range_text(double low, double high) {
+  return fmt::format("{:.2f}", low) == fmt::format("{:.2f}", high) ? fmt::format("{:.2f}", low)
+                                                                   : fmt::format("{:.2f}–{:.2f}", low, high);
+}
+
+std::string count_text(const RightsizeTarget& t) {
+  return t.count == t.count_best ? fmt::format("{}", t.count) : fmt::format("{} ({}–{})", t.count, t.count_best, t.count);
+}
+
+std::string saving_text(const RightsizeTarget& t) {
+  return t.saving_per_month == t.saving_best ? amount(t.saving_per_month)
+                                             : fmt::format("{} – {}", amount(t.saving_per_month), amount(t.saving_best));
+}
+
+std::string machines(size_t count, const std::string& type) { return fmt::format("{} × {}", count, type); }
+
+std::string work_text(const RightsizeRow& row) {
+  if (!row.services) return row.category;
+  return fmt::format("{}: {} service{}", row.category, row.service_count, row.service_count == 1 ? "" : "s");
+}
+
+/// Why, in figures that can be checked by hand.
+std::string reasons(const RightsizeView& view, const RightsizeRow& row) {
+  std::string text = fmt::format("{} ({}):", machines(row.nodes.size(), row.instance_type), work_text(row));
+  text += fmt::format(" {:.1f} GiB a GPU with 10 % to spare, {} GPU{} in use at once, {:.0f} % busy at p95.",
+                      row.need.memory.to_gibi(), row.need.gpus, row.need.gpus == 1 ? "" : "s", row.need.p95_pct);
+  if (row.too_small) text += " Too small: 90 % busy or full, or more.";
+  if (!row.best) {
+    text += " Nothing that does is cheaper.";
+  } else {
+    const RightsizeTarget& t = *row.best;
+    text += fmt::format(" {} does {} of a {} ({}).", t.type->gpu_model, range_text(t.throughput.low, t.throughput.high),
+                        row.gpu_model, t.throughput.basis);
+    if (row.services)
+      text += fmt::format(" {:.1f} GPUs of work × {:.2f} / {:.2f}, each service on GPUs of its own: {} machines of {}.",
+                          row.busy_gpus, 1 + view.options.headroom, t.throughput.low, t.count, t.type->whole_gpus());
+    if (row.p99_ms && t.throughput.low != 1)
+      text += fmt::format(" p99 {:.0f} ms now, {:.0f} to {:.0f} there if all of it is spent on the GPU.", *row.p99_ms,
+                          *row.p99_ms / t.throughput.high, *row.p99_ms / t.throughput.low);
+    if (row.runner_up)
+      text += fmt::format(" Next: {} × {}, {} a month.", row.runner_up->count, row.runner_up->type->name,
+                          amount(row.runner_up->saving_per_month));
+  }
+  for (size_t i = 0; i < row.dropped.size(); ++i)
+    text += fmt::format("{} {}: {}", i == 0 ? " Cheaper, but:" : ";", row.dropped[i].type->name, row.dropped[i].reason);
+  return text + (row.dropped.empty() ? "" : ".");
+}
+
+Json target_json(const RightsizeTarget& t) {
+  return {{"instance_type", t.type->name},
+          {"gpu_model", t.type->gpu_model},
+          {"price_per_hour", t.hourly.to_double()},
+          {"count", t.count},
+          {"count_at_best", t.count_best},
+          {"throughput_low", t.throughput.low},
+          {"throughput_high", t.throughput.high},
+          {"basis", t.throughput.basis},
+          {"saving_per_month", t.saving_per_month.to_double()},
+          {"saving_per_month_at_best", t.saving_best.to_double()}};
+}
+
+}  // namespace
+
+std::string rightsize_text(const RightsizeView& view, Colour colour) {
+  Table table({{"now"},
+               {"work"},
+               {"region"},
+               {"a month", Align::kRight},
+               {"GiB", Align::kRight},
+               {"busy p95", Align::kRight},
+               {"take"},
+               {"how many", Align::kRight},
+               {"speed of a GPU", Align::kRight},
+               {"saves a month", Align::kRight}});
+  for (const RightsizeRow& row : view.plan.rows)
+    table.add_row(
+        {machines(row.nodes.size(), row.instance_type), work_text(row), row.region, amount(row.monthly),
+         fmt::format("{:.1f}", row.need.memory.to_gibi()), shown_percent(row.need.p95_pct),
+         row.best ? row.best->type->name : "as it is", row.best ? count_text(*row.best) : "",
+         row.best ? range_text(row.best->throughput.low, row.best->throughput.high) : "", row.best ? saving_text(*row.best) : ""},
+        !row.best       ? Tone::kPlain
+        : row.too_small ? Tone::kWarn
+                        : Tone::kGood);
+  const RightsizePlan& plan = view.plan;
+  std::string out = fmt::format("{}, {} to {}: the cheapest type and count that keeps the work\n\n{}\n", view.source,
+                                format_date(view.period.begin), format_date(view.period.end), table.render(colour));
+  out += fmt::format("{} of {} {} a month saved", amount(plan.saving_per_month), amount(plan.monthly),
+                     plan.monthly.currency().code());
+  out += plan.saving_best == plan.saving_per_month
+             ? ".\n\n"
+             : fmt::format("; {} if the faster end of the estimates holds.\n\n", amount(plan.saving_best));
+  for (const RightsizeRow& row : plan.rows)
+    out += wrapped(reasons(view, row), 100) + "\n";
+  std::string notes =
+      "The slower of arithmetic and memory bandwidth decides (roofline); measure the work on the new type before moving all of "
+      "it "
+      "(stint bench, --measured). Memory is the peak seen: servers that take what they find look fuller than they are.";
+  for (const std::string& note : plan.notes)
+    notes += " " + note + ".";
+  return out + wrapped(notes, 100);
+}
+
+std::string rightsize_json(const RightsizeView& view) {
+  Json rows = Json::array();
+  for (const RightsizeRow& row : view.plan.rows) {
+    Json dropped = Json::array();
+    for (const RightsizeDropped& d : row.dropped)
+      dropped.push_back({{"instance_type", d.type->name}, {"reason", d.reason}});
+    Json entry = {{"nodes", row.nodes},
+                  {"provider", row.provider},
+                  {"region", row.region},
+                  {"instance_type", row.instance_type},
+                  {"gpu_model", row.gpu_model},
+                  {"category", row.category},
+                  {"services", row.services ? Json(row.service_count) : Json(nullptr)},
+                  {"busy_gpus", row.services ? Json(row.busy_gpus) : Json(nullptr)},
+                  {"need",
+                   {{"gpus_at_once", row.need.gpus},
+                    {"memory_bytes_per_gpu", row.need.memory.count()},
+                    {"busy_p95_pct", row.need.p95_pct},
+                    {"vcpus", row.need.vcpus}}},
+                  {"too_small", row.too_small},
+                  {"latency_ms_p99", row.p99_ms ? Json(*row.p99_ms) : Json(nullptr)},
+                  {"cost_per_month", row.monthly.to_double()},
+                  {"best", row.best ? target_json(*row.best) : Json(nullptr)},
+                  {"runner_up", row.runner_up ? target_json(*row.runner_up) : Json(nullptr)},
+                  {"dropped", dropped}};
+    if (row.best && row.best->count <= std::ssize(row.nodes)) entry["change"] = to_json(change_of(row));
+    rows.push_back(std::move(entry));
+  }
+  return Json{{"from", format_utc(view.period.begin)},
+              {"to", format_utc(view.period.end)},
+              {"currency", std::string(view.plan.monthly.currency().code())},
+              {"headroom", view.options.headroom},
+              {"groups", rows},
+              {"cost_per_month", view.plan.monthly.to_double()},
+              {"saving_per_month", view.plan.saving_per_month.to_double()},
+              {"saving_per_month_at_best", view.plan.saving_best.to_double()},
+              {"notes", view.plan.notes}}
+             .dump(2) +
+         "\n";
+}
+
+}  // namespace stint

@@ -1,0 +1,19 @@
+// What `stint plan rightsize` shows: per group of machines what it is, what would do, and what that saves.
+#pragma once
+
+#include "advise/plan_rightsize.h"
+#include "report/table.h"
+
+namespace stint {
+
+struct RightsizeView {
+  std::string source;
+  Interval period;
+  RightsizePlan plan;
+  RightsizeOptions options;
+};
+
+std::string rightsize_text(const RightsizeView& view, Colour colour);
+std::string rightsize_json(const RightsizeView& view);
+
+}  // namespace stint
