@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
-#include "report/waiting_text.h"
-#include "sched/policy_text.h"
 #include "sched/scheduler.h"
 #include "sim/replay.h"
 
 namespace stint {
-Result<std::string> explain_in_replay(const sched::Policy& policy, const sim::Workload& workload, const std::string& what) {
+
+Result<ExplainedJob> explain_in_replay(const sched::Policy& policy, const sim::Workload& workload, const std::string& what) {
   const size_t mark = what.rfind('@');
   std::string name = what.substr(0, mark);
   auto found = std::ranges::find(workload.jobs, what, &sim::SimJob::name);
@@ -26,7 +25,7 @@ Result<std::string> explain_in_replay(const sched::Policy& policy, const sim::Wo
   sim::load(scheduler, workload);
   sim::World world(workload, options);
   sim::drive(scheduler, world);
-  return fmt::format("{}\n{}", sched::to_text(policy), waiting_text(scheduler.explain(job), workload, job, at));
+  return ExplainedJob{.job = job, .at = at, .why = scheduler.explain(job)};
 }
 
 }  // namespace stint

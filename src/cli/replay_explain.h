@@ -4,13 +4,20 @@
 #include <string>
 
 #include "base/result.h"
+#include "sched/explanation.h"
 #include "sched/policy.h"
 #include "sim/workload.h"
 
 namespace stint {
 
+struct ExplainedJob {
+  sched::JobId job;
+  Instant at;
+  sched::Explanation why;
+};
+
 /// @param what  a job's name, and after an @ an instant; without: just after it was submitted.
 /// @param workload  passed check_workload(), and says what the scheduler may know.
-Result<std::string> explain_in_replay(const sched::Policy& policy, const sim::Workload& workload, const std::string& what);
+Result<ExplainedJob> explain_in_replay(const sched::Policy& policy, const sim::Workload& workload, const std::string& what);
 
 }  // namespace stint

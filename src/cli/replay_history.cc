@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "cli/output.h"
@@ -18,6 +19,7 @@
 #include "codec/workload_file.h"
 #include "host/file.h"
 #include "report/replay_view.h"
+#include "report/waiting_text.h"
 #include "sched/policy_text.h"
 #include "sched/scheduler.h"
 #include "sim/apply_change.h"
@@ -206,12 +208,17 @@ Status print_explanation(const HistoryReplayOptions& options) {
   TRY_ASSIGN(const std::vector<sched::Policy> policies, parse_policies(options));
   TRY_ASSIGN(const ReplayInput input, read_replay_input(options.input));
   TRY(sim::check_workload(input.workload));
+  const WaitingNames names = names_in(input.workload);
   std::string text;
+  nlohmann::ordered_json data = nlohmann::ordered_json::array();
   for (const sched::Policy& policy : policies) {
-    TRY_ASSIGN(const std::string why, explain_in_replay(policy, as_known_to(policy, input.workload), options.explain));
-    text += (text.empty() ? "" : "\n") + why;
+    TRY_ASSIGN(const ExplainedJob found, explain_in_replay(policy, as_known_to(policy, input.workload), options.explain));
+    text += fmt::format("{}{}\n{}", text.empty() ? "" : "\n", sched::to_text(policy),
+                        waiting_text(found.why, names, found.job, found.at));
+    data.push_back(waiting_json(found.why, names, found.job, found.at));
+    data.back()["policy"] = sched::to_text(policy);
   }
-  return write_output("", text);
+  return write_output("", options.json ? data.dump(2) + "\n" : text);
 }
 
 Status print_replay(const HistoryReplayOptions& options) {
@@ -254,10 +261,10 @@ void add_replay_history_options(CLI::App& replay, Action& action) {
                     "a policy, repeated for a comparison: fifo, fifo-skip, sjf-oracle, srtf, fair or stint, and settings after a "
                     "colon (default: fifo and stint)");
   replay.add_option("--seed", options->seed, "for what is drawn by chance (default: 42)");
-  auto* explain = replay.add_option("--explain", options->explain,
-                                    "why this job waits (JOB, or JOB@TIME), what would start it and what that costs; instead of "
-                                    "the comparison");
-  replay.add_flag("--json", options->json, "print JSON")->excludes(explain);
+  replay.add_option("--explain", options->explain,
+                    "why this job waits (JOB, or JOB@TIME), what would start it and what that costs; instead of "
+                    "the comparison");
+  replay.add_flag("--json", options->json, "print JSON");
   replay.add_option("--html", options->html, "also write the comparison as one HTML file");
   replay.callback([options, &replay, &action] {
     if (!replay.get_subcommands().empty()) return;

@@ -98,7 +98,8 @@ int64_t restarts(const ReplayResult& r) {
   return r.starts - std::ranges::count_if(r.jobs, [](const sim::JobOutcome& job) { return job.starts > 0; });
 }
 
-void add_work(Figures& figures) {
+void add_work(Figures& figures, const ReplayView& view) {
+  const bool has_pools = std::ranges::any_of(view.runs, [](const ReplayRun& r) { return r.result.nodes_started > 0; });
   figures.group("GPUs");
   figures.add("allocated, % of available", Better::kMore, [](const ReplayResult& r) { return r.allocation_pct; }, percent);
   figures.add("useful, % of available", Better::kMore, [](const ReplayResult& r) { return r.utilization_pct; }, percent);
@@ -111,6 +112,9 @@ void add_work(Figures& figures) {
   count("evictions", Better::kNeither, [](const ReplayResult& r) { return r.evictions; });
   count("nodes lost", Better::kNeither, [](const ReplayResult& r) { return r.node_losses; });
   count("restarts", Better::kNeither, restarts);
+  if (!has_pools) return;
+  count("nodes started by demand", Better::kNeither, [](const ReplayResult& r) { return r.nodes_started; });
+  count("nodes stopped by demand", Better::kNeither, [](const ReplayResult& r) { return r.nodes_stopped; });
 }
 
 void add_endings(Figures& figures, const ReplayView& view) {
@@ -229,7 +233,7 @@ std::vector<ReplayFigure> replay_figures(const ReplayView& view) {
   add_spread(figures, "waiting", &ReplayResult::waiting);
   add_spread(figures, "completion", &ReplayResult::completion);
   add_sizes(figures, view);
-  add_work(figures);
+  add_work(figures, view);
   add_money(figures, view);
   add_endings(figures, view);
   figures.group("replay");

@@ -53,6 +53,8 @@ Json run_json(const ReplayView& view, const ReplayRun& run) {
           {"starts", r.starts},
           {"evictions", r.evictions},
           {"node_losses", r.node_losses},
+          {"nodes_started", r.nodes_started},
+          {"nodes_stopped", r.nodes_stopped},
           {"deadlines", r.deadlines},
           {"deadlines_missed", r.deadlines_missed},
           {"cost",

@@ -17,7 +17,7 @@ std::string gpus(int64_t milli) {
 
 class Words {
  public:
-  Words(const Explanation& explanation, const sim::Workload& workload) : e_(explanation), w_(workload) {}
+  Words(const Explanation& explanation, const WaitingNames& names) : e_(explanation), names_(names) {}
 
   [[nodiscard]] std::string standing() const {
     switch (e_.standing) {
@@ -60,7 +60,7 @@ class Words {
         if (!r.per_hour) return text;
         text +=
             fmt::format("; {} more like {}: {} an hour", r.machines == 1 ? "one machine" : fmt::format("{} machines", r.machines),
-                        w_.nodes[r.like.index()].node.name, r.per_hour->per_hour().to_text());
+                        names_.node(r.like), r.per_hour->per_hour().to_text());
         return text + (r.cost ? fmt::format(", at most {} for the job", r.cost->to_text()) : "");
       }
       case RemedyKind::kEvictLower: return fmt::format("stopping job {} (lower priority) starts it now; {}", job(r.job), loss(r));
@@ -73,10 +73,10 @@ class Words {
     return "";
   }
 
-  [[nodiscard]] std::string job(sched::JobId j) const { return w_.jobs[j.index()].name; }
+  [[nodiscard]] std::string job(sched::JobId j) const { return names_.job(j); }
 
  private:
-  [[nodiscard]] std::string queue(sched::QueueId q) const { return w_.queues[q.index()].name; }
+  [[nodiscard]] std::string queue(sched::QueueId q) const { return names_.queue(q); }
 
   [[nodiscard]] std::string budget(const sched::BudgetStanding& b) const {
     return fmt::format("queue {} has spent {} of its budget of {}, burns {} an hour now, and {}", queue(b.queue),
@@ -90,13 +90,19 @@ class Words {
   }
 
   const Explanation& e_;
-  const sim::Workload& w_;
+  const WaitingNames& names_;
 };
 
 }  // namespace
 
-std::string waiting_text(const Explanation& explanation, const sim::Workload& workload, sched::JobId job, Instant now) {
-  const Words words(explanation, workload);
+WaitingNames names_in(const sim::Workload& workload) {
+  return {.job = [&](sched::JobId j) { return workload.jobs[j.index()].name; },
+          .queue = [&](sched::QueueId q) { return workload.queues[q.index()].name; },
+          .node = [&](NodeId n) { return workload.nodes[n.index()].node.name; }};
+}
+
+std::string waiting_text(const Explanation& explanation, const WaitingNames& names, sched::JobId job, Instant now) {
+  const Words words(explanation, names);
   std::string text = fmt::format("Job {} at {}: {}", words.job(job), format_utc(now), words.standing());
   if (const std::string obstacle = words.obstacle(); !obstacle.empty()) text += ": " + obstacle;
   text += "\n";

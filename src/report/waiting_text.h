@@ -1,6 +1,8 @@
-// Why a job waits, in words: what is in the way, what would start it, and what that costs.
+// Why a job waits, in words and as JSON: what is in the way, what would start it, and what that costs.
 #pragma once
 
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "sched/explanation.h"
@@ -8,7 +10,20 @@
 
 namespace stint {
 
-/// @param workload  the one it was explained in: names come from it. @return lines of plain text.
-std::string waiting_text(const sched::Explanation& explanation, const sim::Workload& workload, sched::JobId job, Instant now);
+/// What people call those that an explanation knows by number.
+struct WaitingNames {
+  std::function<std::string(sched::JobId)> job;
+  std::function<std::string(sched::QueueId)> queue;
+  std::function<std::string(NodeId)> node;
+};
+/// @param workload  the one it was explained in; must outlive the result.
+WaitingNames names_in(const sim::Workload& workload);
+
+/// @return lines of plain text.
+std::string waiting_text(const sched::Explanation& explanation, const WaitingNames& names, sched::JobId job, Instant now);
+
+/// The same as data; drawn in docs/formats.md.
+nlohmann::ordered_json waiting_json(const sched::Explanation& explanation, const WaitingNames& names, sched::JobId job,
+                                    Instant now);
 
 }  // namespace stint

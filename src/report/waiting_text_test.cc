@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace stint {
 namespace {
 
@@ -20,6 +22,9 @@ sim::Workload workload() {
   return w;
 }
 
+const sim::Workload kWorkload = workload();
+const WaitingNames names = names_in(kWorkload);
+
 TEST(WaitingText, ASpentBudgetIsNamedWithItsFigures) {
   sched::Explanation e;
   e.standing = sched::Standing::kWaiting;
@@ -31,7 +36,7 @@ TEST(WaitingText, ASpentBudgetIsNamedWithItsFigures) {
                                    .runs_out_at = Instant::from_seconds(0),
                                    .renewed_at = Instant::from_seconds(86'400)};
   e.remedies.push_back({.kind = sched::RemedyKind::kRaiseBudget, .cost = Money::units(4)});
-  const std::string text = waiting_text(e, workload(), sched::JobId(1), Instant::from_seconds(0));
+  const std::string text = waiting_text(e, names, sched::JobId(1), Instant::from_seconds(0));
   EXPECT_THAT(text, HasSubstr("Job tune at 1970-01-01T00:00:00Z: waits: queue research has spent 104.00 USD of its budget of "
                               "100.00 USD, burns 8.00 USD an hour now, and gets a new one at 1970-01-02T00:00:00Z"));
   EXPECT_THAT(text, HasSubstr("raised by more than 4.00 USD"));
@@ -42,14 +47,14 @@ TEST(WaitingText, ACheaperHourAndAClosedQueueAreReasons) {
   deferred.standing = sched::Standing::kWaiting;
   deferred.obstacle = sched::Obstacle::kDeferred;
   deferred.remedies.push_back({.kind = sched::RemedyKind::kNotDeferred, .cost = Money::units(48)});
-  const std::string text = waiting_text(deferred, workload(), sched::JobId(1), Instant::from_seconds(0));
+  const std::string text = waiting_text(deferred, names, sched::JobId(1), Instant::from_seconds(0));
   EXPECT_THAT(text, HasSubstr("waits: it may wait for a cheaper hour, and does"));
   EXPECT_THAT(text, HasSubstr("it starts now, for 48.00 USD more"));
   sched::Explanation closed;
   closed.standing = sched::Standing::kWaiting;
   closed.obstacle = sched::Obstacle::kClosed;
   closed.at_queue = sched::QueueId(0);
-  EXPECT_THAT(waiting_text(closed, workload(), sched::JobId(1), Instant::from_seconds(0)),
+  EXPECT_THAT(waiting_text(closed, names, sched::JobId(1), Instant::from_seconds(0)),
               HasSubstr("queue research starts nothing at this hour"));
 }
 
@@ -65,10 +70,17 @@ TEST(WaitingText, RemediesSayWhatTheyCost) {
   sched::Remedy stop = {.kind = sched::RemedyKind::kEvictLower, .job = sched::JobId(0)};
   stop.lost_gpu_seconds = 600;
   e.remedies = {stop, more};
-  const std::string text = waiting_text(e, workload(), sched::JobId(1), Instant::from_seconds(0));
+  const std::string text = waiting_text(e, names, sched::JobId(1), Instant::from_seconds(0));
   EXPECT_THAT(text, HasSubstr("2.500 more GPUs would have to be free"));
   EXPECT_THAT(text, HasSubstr("stopping job train (lower priority) starts it now; 600 GPU-seconds of work are lost\n"));
   EXPECT_THAT(text, HasSubstr("one machine more like box: 24.00 USD an hour, at most 48.00 USD for the job"));
+  const nlohmann::ordered_json data = waiting_json(e, names, sched::JobId(1), Instant::from_seconds(0));
+  EXPECT_EQ(data["obstacle"], "no-room");
+  EXPECT_EQ(data["missing_gpus"], 2.5);
+  EXPECT_EQ(data["remedies"][0]["job"], "train");
+  EXPECT_EQ(data["remedies"][0]["lost_gpu_seconds"], 600);
+  EXPECT_EQ(data["remedies"][1]["like"], "box");
+  EXPECT_EQ(data["remedies"][1]["cost"]["amount"], 48);
 }
 
 }  // namespace

@@ -279,6 +279,11 @@ class Replay(Scratch):
         example = pathlib.Path(SOURCE, "examples/workload.csv")
         text = stint("replay", "--workload", example, "--policy", "fifo", "--explain", "evaluate@2026-10-05T09:00").stdout
         self.assertIn("pretrain", text)
+        reasons = json.loads(
+            stint("replay", "--workload", example, "--policy", "fifo", "--explain", "evaluate@2026-10-05T09:00", "--json").stdout
+        )
+        self.assertEqual([(r["policy"].split(":")[0], r["job"], r["standing"]) for r in reasons], [("fifo", "evaluate", "waiting")])
+        self.assertEqual((reasons[0]["obstacle"], reasons[0]["behind"]), ("dependency", "pretrain"))
         self.assertIn("evaluates", stint("replay", "--workload", example, "--explain", "evaluates", code=1).stderr)
 
     def test_a_wrong_line_is_named_and_one_input_is_needed(self):
