@@ -1,0 +1,45 @@
+#include "host/secret.h"
+
+#include <openssl/evp.h>
+#include <sys/random.h>
+
+#include <array>
+#include <cerrno>
+#include <span>
+
+#include "base/check.h"
+
+namespace stint {
+namespace {
+
+std::string to_hex(std::span<const unsigned char> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (const unsigned char byte : bytes) {
+    out += kDigits[byte >> 4U];
+    out += kDigits[byte & 15U];
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string sha256_hex(std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
+  unsigned int size = 0;
+  CHECK(EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) == 1, "SHA-256 fails");
+  return to_hex({digest.data(), size});
+}
+
+std::string random_hex(size_t bytes) {
+  std::string random(bytes, '\0');
+  for (size_t have = 0; have < bytes;) {
+    const ssize_t n = getrandom(random.data() + have, bytes - have, 0);
+    CHECK(n > 0 || errno == EINTR, "the system gives no random numbers: errno {}", errno);
+    if (n > 0) have += static_cast<size_t>(n);
+  }
+  return to_hex({reinterpret_cast<const unsigned char*>(random.data()), random.size()});
+}
+
+}  // namespace stint

@@ -1,0 +1,63 @@
+// Users, clients, tokens and the audit log on disk: one SQLite file beside the event log. Drawn in docs/formats.md.
+//
+// Apart from the event log, because what governs is changed, read and backed up by other people than what runs; a change and
+// its audit record are one transaction. For one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/identity.h"
+#include "store/sqlite.h"
+
+namespace stint {
+
+/// One line of the audit log as stored.
+struct AuditRow {
+  int64_t sequence = 0;  ///< from 1, without gaps
+  std::string client;    ///< whose matter it is; empty = nobody's in particular
+  std::string record;    ///< a JSON object
+  std::string hash;      ///< of the row before and this record: see daemon/audit_log.h
+  bool operator==(const AuditRow&) const = default;
+};
+
+struct GovernState {
+  std::vector<User> users;      ///< ascending by name
+  std::vector<Client> clients;  ///< ascending by name
+  std::vector<Token> tokens;    ///< ascending by id
+};
+
+class GovernFile {
+ public:
+  /// @param path  made, readable to its owner alone, when it is absent.
+  /// @return error for a file of a newer version, or one that is none.
+  static Result<GovernFile> open(const std::string& path);
+
+  Result<GovernState> load();
+  /// The last row of the audit log; sequence 0 when there is none.
+  Result<AuditRow> last_audit();
+  /// Calls visit for the rows behind `after`, ascending, at most `limit`, of one client where it is not empty, until it returns an
+  /// error, which is then returned.
+  Status read_audit(int64_t after, int64_t limit, std::string_view client, const std::function<Status(const AuditRow&)>& visit);
+
+  /// What is put between begin() and commit() becomes durable together. After an error nothing of it has, once rolled back.
+  Status begin();
+  Status commit();
+  void roll_back();
+  Status put(const User& user);      ///< new, or in place of the one with its name
+  Status put(const Client& client);  ///< likewise
+  Status put(const Token& token);    ///< likewise, by id
+  Status append(const AuditRow& row);
+
+ private:
+  explicit GovernFile(Database database) : database_(std::move(database)) {}
+  Status prepare();
+  Database database_;
+  Statement put_user_, put_client_, put_token_, append_;
+};
+
+}  // namespace stint

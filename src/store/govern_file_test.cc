@@ -1,0 +1,111 @@
+#include "store/govern_file.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "host/scratch_dir.h"
+#include "host/testing_files.h"
+
+namespace stint {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const User kAnn{.name = "ann@example.com",
+                .grants = {{Role::kSubmitter, "agency"}, {Role::kAuditor, ""}},
+                .created = Instant::from_seconds(1'700'000'000)};
+const Client kAgency{.name = "agency", .mandatory_tags = {"project", "team"}, .created = Instant::from_seconds(5)};
+const Token kToken{.id = "1f",
+                   .hash = "abc",
+                   .user = kAnn.name,
+                   .scopes = *parse_scopes("read,submit"),
+                   .note = "laptop, at home",
+                   .created = Instant::from_seconds(6),
+                   .expires = Instant::from_seconds(7)};
+
+std::vector<AuditRow> audit_of(GovernFile& file, int64_t after, int64_t limit, std::string_view client) {
+  std::vector<AuditRow> rows;
+  const Status read = file.read_audit(after, limit, client, [&](const AuditRow& row) {
+    rows.push_back(row);
+    return Status();
+  });
+  CHECK(read.ok(), "{}", read.error().message);
+  return rows;
+}
+
+TEST(GovernFile, KeepsWhatIsCommitted) {
+  const ScratchDir dir;
+  const std::string path = dir / "govern.db";
+  {
+    auto file = GovernFile::open(path);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    EXPECT_EQ(file->last_audit()->sequence, 0);
+    ASSERT_TRUE(file->begin().ok());
+    ASSERT_TRUE(file->put(kAnn).ok());
+    ASSERT_TRUE(file->put(kAgency).ok());
+    ASSERT_TRUE(file->put(kToken).ok());
+    ASSERT_TRUE(file->append({1, "agency", "{}", "h1"}).ok());
+    ASSERT_TRUE(file->append({2, "", "{\"a\":1}", "h2"}).ok());
+    ASSERT_TRUE(file->append({3, "agency", "{}", "h3"}).ok());
+    ASSERT_TRUE(file->commit().ok());
+    ASSERT_TRUE(file->begin().ok());
+    ASSERT_TRUE(file->append({4, "", "{}", "h4"}).ok());
+    file->roll_back();
+  }
+  auto file = GovernFile::open(path);
+  const auto state = file->load();
+  ASSERT_TRUE(state.ok()) << state.error().message;
+  EXPECT_THAT(state->users, ElementsAre(kAnn));
+  EXPECT_THAT(state->clients, ElementsAre(kAgency));
+  EXPECT_THAT(state->tokens, ElementsAre(kToken));
+  EXPECT_EQ(*file->last_audit(), (AuditRow{3, "agency", "{}", "h3"}));
+  EXPECT_THAT(audit_of(*file, 0, 2, ""), ElementsAre(AuditRow{1, "agency", "{}", "h1"}, AuditRow{2, "", "{\"a\":1}", "h2"}));
+  EXPECT_THAT(audit_of(*file, 1, 9, "agency"), ElementsAre(AuditRow{3, "agency", "{}", "h3"}));
+}
+
+TEST(GovernFile, ChangesWhatHasTheSameName) {
+  const ScratchDir dir;
+  auto file = GovernFile::open(dir / "govern.db");
+  User ann = kAnn;
+  Token token = kToken;
+  ASSERT_TRUE(file->put(ann).ok());
+  ASSERT_TRUE(file->put(token).ok());
+  ann.grants.clear();
+  ann.disabled = true;
+  token.revoked = Instant::from_seconds(8);
+  ASSERT_TRUE(file->put(ann).ok());
+  ASSERT_TRUE(file->put(token).ok());
+  EXPECT_THAT(file->load()->users, ElementsAre(ann));
+  EXPECT_THAT(file->load()->tokens, ElementsAre(token));
+}
+
+TEST(GovernFile, IsItsOwnersAlone) {
+  const ScratchDir dir;
+  const auto file = GovernFile::open(dir / "govern.db");
+  for (const char* name : {"govern.db", "govern.db-wal"}) {
+    struct stat status = {};
+    ASSERT_EQ(stat((dir / name).c_str(), &status), 0) << name;
+    EXPECT_EQ(status.st_mode & 0777U, 0600U) << name;
+  }
+}
+
+TEST(GovernFile, RefusesOtherFilesAndOtherVersions) {
+  const ScratchDir dir;
+  put_file(dir / "text", "this is no database, but it is long enough to be taken for one if nobody looked at its head");
+  EXPECT_FALSE(GovernFile::open(dir / "text").ok());
+  {
+    auto other = Database::open(dir / "other.db", DatabaseAccess::kCreate);
+    ASSERT_TRUE(other->execute("CREATE TABLE a (b)").ok());
+  }
+  EXPECT_THAT(GovernFile::open(dir / "other.db").error().message, HasSubstr("not a file of users"));
+  ASSERT_TRUE(GovernFile::open(dir / "new.db").ok());
+  {
+    auto later = Database::open(dir / "new.db", DatabaseAccess::kReadWrite);
+    ASSERT_TRUE(later->execute("PRAGMA user_version = 9").ok());
+  }
+  EXPECT_THAT(GovernFile::open(dir / "new.db").error().message, HasSubstr("newer stint"));
+}
+
+}  // namespace
+}  // namespace stint
