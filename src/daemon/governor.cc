@@ -1,0 +1,297 @@
+#include "daemon/governor.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "host/secret.h"
+
+namespace stint {
+namespace {
+
+constexpr std::string_view kPrefix = "stint_";
+
+/// The place of `name` in a list ordered by `key`.
+template <typename T>
+auto place_of(std::vector<T>& list, std::string T::* key, std::string_view name) {
+  return std::lower_bound(list.begin(), list.end(), name, [key](const T& a, std::string_view b) { return a.*key < b; });
+}
+
+template <typename T>
+void put(std::vector<T>& list, std::string T::* key, const T& value) {
+  const auto place = place_of(list, key, value.*key);
+  if (place != list.end() && (*place).*key == value.*key)
+    *place = value;
+  else
+    list.insert(place, value);
+}
+
+template <typename T>
+std::optional<T> find(const std::vector<T>& list, std::string T::* key, std::string_view name) {
+  const auto place = place_of(const_cast<std::vector<T>&>(list), key, name);
+  if (place == list.end() || (*place).*key != name) return std::nullopt;
+  return *place;
+}
+
+void take_over(GovernState& state, const GovernChange& change) {
+  if (const auto* user = std::get_if<User>(&change)) put(state.users, &User::name, *user);
+  if (const auto* client = std::get_if<Client>(&change)) put(state.clients, &Client::name, *client);
+  if (const auto* token = std::get_if<Token>(&change)) put(state.tokens, &Token::id, *token);
+}
+
+bool is_good(const Token& token, Instant now) { return !token.revoked && now < token.expires; }
+
+/// A file for its owner alone, whole or not at all.
+Status write_secret(const std::string& path, std::string_view text) {
+  const std::string part = path + ".part";
+  ::unlink(part.c_str());
+  const int file = ::open(part.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const bool written =
+      file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(file) == 0;
+  if (file >= 0) ::close(file);
+  if (!written || ::rename(part.c_str(), path.c_str()) != 0)
+    return make_error(ErrorCode::kUnavailable, "cannot write {}: {}: check its folder and the space left", path,
+                      std::strerror(errno));
+  return {};
+}
+
+}  // namespace
+
+NewToken make_token(const std::string& user, Scopes scopes, Instant now, Duration life, std::string note) {
+  NewToken made;
+  made.secret = std::string(kPrefix) + random_hex(32);
+  made.token = {.id = random_hex(8),
+                .hash = sha256_hex(made.secret),
+                .user = user,
+                .scopes = scopes,
+                .note = std::move(note),
+                .created = now,
+                .expires = now + life,
+                .revoked = std::nullopt};
+  return made;
+}
+
+struct Governor::Impl {
+  struct Work {
+    std::optional<GovernChange> change;
+    AuditEntry entry;
+    Done done;
+    std::function<void(GovernFile&)> read;  ///< in place of all the above
+  };
+
+  explicit Impl(GovernFile opened) : file(std::move(opened)) {}
+
+  // Of the thread.
+  GovernFile file;
+  AuditRow last;
+
+  mutable std::mutex lock;  ///< guards what follows
+  GovernState state;
+  std::vector<std::pair<std::string, std::string>> ids_by_hash;  ///< ascending
+  std::deque<Work> waiting;
+  bool stopping = false;
+  std::condition_variable more;
+  std::thread thread;
+
+  Status reload();
+  void index_tokens();
+  void put_in(Work work);
+  void run();
+  Status write(const std::deque<Work>& works);
+  [[nodiscard]] std::optional<Principal> principal_of(std::string_view user, const Token* token) const;
+};
+
+Status Governor::Impl::reload() {
+  TRY_ASSIGN(GovernState loaded, file.load());
+  TRY_ASSIGN(last, file.last_audit());
+  const std::lock_guard guard(lock);
+  state = std::move(loaded);
+  for (const Work& work : waiting)
+    if (work.change) take_over(state, *work.change);
+  index_tokens();
+  return {};
+}
+
+void Governor::Impl::index_tokens() {
+  ids_by_hash.clear();
+  for (const Token& token : state.tokens)
+    ids_by_hash.emplace_back(token.hash, token.id);
+  std::sort(ids_by_hash.begin(), ids_by_hash.end());
+}
+
+void Governor::Impl::put_in(Work work) {
+  {
+    const std::lock_guard guard(lock);
+    if (work.change) {
+      take_over(state, *work.change);
+      if (std::holds_alternative<Token>(*work.change)) index_tokens();
+    }
+    waiting.push_back(std::move(work));
+  }
+  more.notify_one();
+}
+
+Status Governor::Impl::write(const std::deque<Work>& works) {
+  TRY(file.begin());
+  for (const Work& work : works) {
+    if (work.read) continue;
+    if (work.change) TRY(std::visit([this](const auto& value) { return file.put(value); }, *work.change));
+    AuditRow next = chain(last, work.entry);
+    TRY(file.append(next));
+    last = std::move(next);
+  }
+  return file.commit();
+}
+
+void Governor::Impl::run() {
+  for (;;) {
+    std::deque<Work> works;
+    {
+      std::unique_lock guard(lock);
+      more.wait(guard, [this] { return stopping || !waiting.empty(); });
+      if (waiting.empty()) return;
+      works.swap(waiting);
+    }
+    Status written;
+    if (std::any_of(works.begin(), works.end(), [](const Work& work) { return !work.read; })) {
+      written = write(works);
+      if (!written.ok()) {
+        file.roll_back();
+        // What is in memory and not on disk must not be believed. Where even reading fails, the next success will set it right.
+        (void)reload().ok();
+      }
+    }
+    for (const Work& work : works) {
+      if (work.read)
+        work.read(file);
+      else if (work.done)
+        work.done(written);
+    }
+  }
+}
+
+std::optional<Principal> Governor::Impl::principal_of(std::string_view user, const Token* token) const {
+  const auto known = find(state.users, &User::name, user);
+  if (!known || known->disabled) return std::nullopt;
+  return Principal{known->name, token == nullptr ? "" : token->id, known->grants,
+                   token == nullptr ? Scopes::all() : token->scopes};
+}
+
+Governor::Governor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  impl_->thread = std::thread([this] { impl_->run(); });
+}
+
+Governor::~Governor() {
+  {
+    const std::lock_guard guard(impl_->lock);
+    impl_->stopping = true;
+  }
+  impl_->more.notify_one();
+  impl_->thread.join();
+}
+
+Result<std::unique_ptr<Governor>> Governor::open(const std::string& path) {
+  TRY_ASSIGN(GovernFile file, GovernFile::open(path));
+  auto impl = std::make_unique<Impl>(std::move(file));
+  TRY(impl->reload());
+  return std::unique_ptr<Governor>(new Governor(std::move(impl)));
+}
+
+std::optional<Principal> Governor::by_token(std::string_view secret, Instant now) const {
+  const std::string hash = sha256_hex(secret);  // comparing hashes gives nothing away by how long it takes
+  const std::lock_guard guard(impl_->lock);
+  const auto found = std::lower_bound(impl_->ids_by_hash.begin(), impl_->ids_by_hash.end(), hash,
+                                      [](const auto& a, const std::string& b) { return a.first < b; });
+  if (found == impl_->ids_by_hash.end() || found->first != hash) return std::nullopt;
+  const auto token = find(impl_->state.tokens, &Token::id, found->second);
+  if (!token || !is_good(*token, now)) return std::nullopt;
+  return impl_->principal_of(token->user, &*token);
+}
+
+std::optional<Principal> Governor::by_certificate(std::string_view name) const {
+  const std::lock_guard guard(impl_->lock);
+  return impl_->principal_of(name, nullptr);
+}
+
+std::optional<Principal> Governor::still(const Principal& principal, Instant now) const {
+  const std::lock_guard guard(impl_->lock);
+  if (principal.token.empty()) return impl_->principal_of(principal.user, nullptr);
+  const auto token = find(impl_->state.tokens, &Token::id, principal.token);
+  if (!token || !is_good(*token, now)) return std::nullopt;
+  return impl_->principal_of(token->user, &*token);
+}
+
+std::optional<User> Governor::user(std::string_view name) const {
+  const std::lock_guard guard(impl_->lock);
+  return find(impl_->state.users, &User::name, name);
+}
+
+std::optional<Client> Governor::client(std::string_view name) const {
+  const std::lock_guard guard(impl_->lock);
+  return find(impl_->state.clients, &Client::name, name);
+}
+
+std::optional<Token> Governor::token(std::string_view id) const {
+  const std::lock_guard guard(impl_->lock);
+  return find(impl_->state.tokens, &Token::id, id);
+}
+
+GovernState Governor::state() const {
+  const std::lock_guard guard(impl_->lock);
+  return impl_->state;
+}
+
+void Governor::change(GovernChange change, AuditEntry entry, Done done) {
+  impl_->put_in({std::move(change), std::move(entry), std::move(done), nullptr});
+}
+
+void Governor::record(AuditEntry entry, Done done) { impl_->put_in({std::nullopt, std::move(entry), std::move(done), nullptr}); }
+
+void Governor::read_audit(int64_t after, int64_t limit, std::string client,
+                          std::function<void(Result<std::vector<AuditRow>>)> done) {
+  impl_->put_in({std::nullopt, {}, nullptr, [=](GovernFile& file) {
+                   std::vector<AuditRow> rows;
+                   const Status read = file.read_audit(after, limit, client, [&rows](const AuditRow& row) {
+                     rows.push_back(row);
+                     return Status();
+                   });
+                   if (read.ok())
+                     done(std::move(rows));
+                   else
+                     done(read.error());
+                 }});
+}
+
+Result<bool> ensure_operator(Governor& governor, const std::string& path, Instant now) {
+  const GovernState state = governor.state();
+  const auto operates = [&state](const Token& token) {
+    const auto user = find(state.users, &User::name, token.user);
+    return user && !user->disabled && token.scopes == Scopes::all() &&
+           std::any_of(user->grants.begin(), user->grants.end(), [](const Grant& g) { return g.role == Role::kOperator; });
+  };
+  for (const Token& token : state.tokens)
+    if (is_good(token, now) && operates(token)) return false;
+  const NewToken made = make_token("admin", Scopes::all(), now, Duration::hours(90 * 24), "made by the daemon");
+  const AuditEntry entry{.at = now,
+                         .actor = "admin",
+                         .method = "START",
+                         .target = "/v1/tokens",
+                         .status = 201,
+                         .detail = fmt::format("token {}: no operator had a good one", made.token.id)};
+  std::promise<Status> durable;
+  // Written first: a token nobody can read is of no use, a secret whose token is not there does no harm.
+  TRY(write_secret(path, made.secret + "\n"));
+  governor.change(User{"admin", {{Role::kOperator, ""}, {Role::kAuditor, ""}}, false, now}, entry, nullptr);
+  governor.change(made.token, entry, [&durable](Status status) { durable.set_value(std::move(status)); });
+  TRY(durable.get_future().get());
+  return true;
+}
+
+}  // namespace stint
