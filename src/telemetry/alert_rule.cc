@@ -1,0 +1,199 @@
+#include "telemetry/alert_rule.h"
+
+#include <algorithm>
+
+namespace stint {
+
+std::string_view name_of(Severity s) { return s == Severity::kCritical ? "critical" : "warning"; }
+
+std::string_view name_of(AlertScope s) {
+  switch (s) {
+    case AlertScope::kGpu: return "gpu";
+    case AlertScope::kNode: return "node";
+    case AlertScope::kService: return "service";
+    case AlertScope::kJob: return "job";
+    case AlertScope::kFleet: return "fleet";
+  }
+  return "";
+}
+
+std::string_view name_of(AlertEvent e) {
+  switch (e) {
+    case AlertEvent::kOutOfMemory: return "out-of-memory";
+    case AlertEvent::kSpotInterruption: return "spot-interruption";
+    case AlertEvent::kCheckpoint: return "checkpoint";
+  }
+  return "";
+}
+
+std::string_view name_of(Measure m) {
+  switch (m) {
+    case Measure::kMean: return "mean";
+    case Measure::kShare: return "share";
+    case Measure::kTimesBaseline: return "times-baseline";
+    case Measure::kRise: return "rise";
+    case Measure::kEvents: return "events";
+    case Measure::kEventShare: return "event-share";
+    case Measure::kSilence: return "silence";
+  }
+  return "";
+}
+
+std::string_view symbol_of(Comparison c) {
+  switch (c) {
+    case Comparison::kAbove: return ">";
+    case Comparison::kBelow: return "<";
+    case Comparison::kAtMost: return "<=";
+  }
+  return "";
+}
+
+namespace {
+
+constexpr Duration minutes(int64_t n) { return Duration::minutes(n); }
+
+AlertRule mean_rule(std::string name, Metric metric, Comparison comparison, double threshold, Duration window, Duration hold) {
+  AlertRule rule;
+  rule.name = std::move(name);
+  rule.metric = metric;
+  rule.comparison = comparison;
+  rule.threshold = threshold;
+  rule.unit = info_of(metric).unit;
+  rule.window = window;
+  rule.hold = hold;
+  return rule;
+}
+
+AlertRule share_rule(std::string name, Metric metric, Metric of, double threshold_pct, Duration window, Duration hold) {
+  AlertRule rule = mean_rule(std::move(name), metric, Comparison::kAbove, threshold_pct, window, hold);
+  rule.measure = Measure::kShare;
+  rule.of = of;
+  rule.unit = "%";
+  return rule;
+}
+
+AlertRule event_rule(std::string name, AlertScope scope, Measure measure, AlertEvent event, double threshold,
+                     std::string_view unit, Duration window) {
+  AlertRule rule;
+  rule.name = std::move(name);
+  rule.scope = scope;
+  rule.measure = measure;
+  rule.event = event;
+  rule.threshold = threshold;
+  rule.unit = unit;
+  rule.window = window;
+  return rule;
+}
+
+AlertRule said(AlertRule rule, Severity severity, std::string summary, std::string remedy) {
+  rule.severity = severity;
+  rule.summary = std::move(summary);
+  rule.remedy = std::move(remedy);
+  return rule;
+}
+
+AlertRule about(AlertRule rule, std::vector<WorkloadKind> only) {
+  rule.only = std::move(only);
+  return rule;
+}
+
+std::vector<AlertRule> critical_rules() {
+  const std::vector<WorkloadKind> inference = {WorkloadKind::kBatchInference, WorkloadKind::kRealtimeInference};
+  std::vector<AlertRule> rules;
+  rules.push_back(said(
+      about(mean_rule("InferenceGpuIdle", Metric::kUtilization, Comparison::kAtMost, 0, minutes(5), {}), inference),
+      Severity::kCritical, "A GPU that serves a model has done nothing for five minutes.",
+      "See whether requests reach the server; restart it, or take the replica out of the load balancer."));
+  rules.push_back(said(mean_rule("GpuTemperatureCritical", Metric::kTemperature, Comparison::kAbove, 90, minutes(1), minutes(1)),
+                       Severity::kCritical, "A GPU is above 90 °C.",
+                       "Drain the node; look at fans, airflow and the power limit before it is used again."));
+  AlertRule oom = event_rule("InferenceOutOfMemory", AlertScope::kNode, Measure::kEvents, AlertEvent::kOutOfMemory, 0, "events",
+                             minutes(10));
+  rules.push_back(said(about(std::move(oom), inference), Severity::kCritical, "A process ran out of GPU memory on a node that serves models.",
+                       "Lower the batch size or the number of models on the GPU, or move one away."));
+  AlertRule latency = mean_rule("LatencyAboveBaseline", Metric::kLatencyP99, Comparison::kAbove, 5, minutes(5), minutes(2));
+  latency.scope = AlertScope::kService;
+  latency.measure = Measure::kTimesBaseline;
+  latency.unit = "times";
+  rules.push_back(said(std::move(latency), Severity::kCritical,
+                       "Latency is more than five times the 95th percentile of the week before.",
+                       "Compare load and batch size with the week before; add a replica, or roll the model version back."));
+  return rules;
+}
+
+std::vector<AlertRule> use_rules() {
+  std::vector<AlertRule> rules;
+  rules.push_back(said(mean_rule("GpuUnderUtilized", Metric::kUtilization, Comparison::kBelow, 20, minutes(60), {}),
+                       Severity::kWarning, "A GPU was busy less than 20 % of the last hour.",
+                       "stint audit names what would fit on a smaller GPU, could share one, or can stop."));
+  rules.push_back(said(mean_rule("GpuOverProvisioned", Metric::kUtilization, Comparison::kBelow, 40, minutes(30), {}),
+                       Severity::kWarning, "A GPU was busy less than 40 % of the last half hour: over-provisioned or idle.",
+                       "Raise the batch size, or look for the bottleneck with stint profile."));
+  rules.push_back(said(mean_rule("GpuAtCapacity", Metric::kUtilization, Comparison::kAbove, 95, minutes(30), {}),
+                       Severity::kWarning, "A GPU was busy more than 95 % of the last half hour.",
+                       "Expect waiting: see stint queue, and stint plan capacity for what to add."));
+  rules.push_back(said(mean_rule("GpuAtCapacityForAnHour", Metric::kUtilization, Comparison::kAbove, 95, minutes(60), {}),
+                       Severity::kWarning, "A GPU was busy more than 95 % of the last hour.",
+                       "Add capacity or move work: stint plan capacity says how much."));
+  rules.push_back(said(
+      about(mean_rule("TrainingOccupancyLow", Metric::kSmOccupancy, Comparison::kBelow, 50, minutes(30), {}),
+            {WorkloadKind::kTraining, WorkloadKind::kFineTuning}),
+      Severity::kWarning, "Less than half of the warps are resident while a model trains.",
+      "Try larger batches, fused kernels or mixed precision; look at registers and shared memory of the main kernels."));
+  return rules;
+}
+
+std::vector<AlertRule> health_rules() {
+  std::vector<AlertRule> rules;
+  rules.push_back(said(share_rule("GpuMemoryNearlyFull", Metric::kMemoryUsed, Metric::kMemoryTotal, 85, minutes(10), minutes(5)),
+                       Severity::kWarning, "More than 85 % of a GPU's memory has been in use for ten minutes.",
+                       "One larger batch may run out of memory: lower it, or choose a GPU with more."));
+  rules.push_back(said(mean_rule("GpuHot", Metric::kTemperature, Comparison::kAbove, 83, minutes(5), minutes(5)),
+                       Severity::kWarning, "A GPU is above 83 °C and will slow down.", "Look at airflow, fans and the power limit."));
+  rules.push_back(said(share_rule("PowerNearLimit", Metric::kPower, Metric::kPowerLimit, 90, minutes(10), minutes(5)),
+                       Severity::kWarning, "A GPU draws more than 90 % of its power limit.",
+                       "Clocks will be lowered; raise the limit where cooling allows, or accept it."));
+  AlertRule leak = share_rule("GpuMemoryLeak", Metric::kMemoryUsed, Metric::kMemoryTotal, 5, minutes(120), minutes(10));
+  leak.measure = Measure::kRise;
+  rules.push_back(said(std::move(leak), Severity::kWarning,
+                       "A GPU's used memory has grown by more than 5 % of its size in two hours at a steady load.",
+                       "Something is kept that is not needed: restart the process before it runs out, and look at its caches."));
+  rules.push_back(said(event_rule("SpotInterruptionsHigh", AlertScope::kFleet, Measure::kEventShare, AlertEvent::kSpotInterruption,
+                                  20, "%", minutes(24 * 60)),
+                       Severity::kWarning, "More than a fifth of the spot nodes were taken away within 24 hours.",
+                       "Spread over more types and zones, or move work with deadlines to on-demand: stint plan spot."));
+  rules.push_back(said(event_rule("NoCheckpoint", AlertScope::kJob, Measure::kSilence, AlertEvent::kCheckpoint, 2, "hours",
+                                  minutes(1)),
+                       Severity::kWarning, "A job has not saved a checkpoint for two hours.",
+                       "An interruption now costs all of it: see whether its checkpoint directory is writable and has room."));
+  return rules;
+}
+
+}  // namespace
+
+const std::vector<AlertRule>& default_alert_rules() {
+  static const std::vector<AlertRule> rules = [] {
+    std::vector<AlertRule> all = critical_rules();
+    for (auto more : {use_rules(), health_rules()})
+      all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }();
+  return rules;
+}
+
+Status check_alert_rule(const AlertRule& rule) {
+  const auto wrong = [&](std::string_view what) { return invalid("alert rule '{}': {}", rule.name, what); };
+  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+  if (rule.name.empty() || !std::ranges::all_of(rule.name, is_word)) return wrong("a name is letters, digits and underscores");
+  if (rule.window < Duration::minutes(1) || rule.window > kBaseline || rule.window.count_ns() % Duration::minutes(1).count_ns() != 0)
+    return wrong("a window is whole minutes, one to a week's");
+  if (rule.hold < Duration()) return wrong("the time it must hold is not negative");
+  const bool measured = rule.measure <= Measure::kRise;
+  if (measured != rule.metric.has_value()) return wrong(measured ? "name its metric" : "it counts events and has no metric");
+  if (measured == rule.event.has_value()) return wrong(measured ? "it measures and has no event" : "name its event");
+  const bool relative = rule.measure == Measure::kShare || rule.measure == Measure::kRise;
+  if (relative != rule.of.has_value()) return wrong(relative ? "name what it is a share of" : "it is no share of anything");
+  return {};
+}
+
+}  // namespace stint
