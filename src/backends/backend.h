@@ -74,8 +74,9 @@ struct Launch {
   Tenancy tenancy = Tenancy::kAlone;
   int64_t cpu_milli = 0;  ///< thousandths of a core; 0 = not limited
   Bytes memory;           ///< of the host; 0 = not limited
-  /// Program (searched in PATH) and its arguments, at least one.
+  /// Program (searched in PATH) and its arguments, at least one; with `script`, the script's name and its arguments.
   std::vector<std::string> command;
+  std::string script;  ///< text that begins with #! and is run in place of a program; "" = none
   /// On top of a small clean environment; the daemon's own is not handed on.
   std::vector<std::pair<std::string, std::string>> environment;
   std::string folder;       ///< to run in; "" = the user's home, or / without one

@@ -1,12 +1,16 @@
 // What every backend promises, tested on each: a key starts once, an end is told until it is recorded, order is kept.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <functional>
 #include <memory>
 
+#include "backends/local_backend.h"
 #include "backends/simulated_backend.h"
+#include "host/clock.h"
+#include "host/scratch_dir.h"
 
 namespace stint {
 namespace {
@@ -53,6 +57,36 @@ class SimulatedBench final : public Bench {
   }
   std::unique_ptr<SimulatedBackend> backend_ = std::make_unique<SimulatedBackend>();
   Instant now_ = Instant::from_seconds(1'800'000'000);
+};
+
+class LocalBench final : public Bench {
+ public:
+  LocalBench() { restarted(); }
+  Backend& restarted() override {
+    backend_.reset();
+    auto made = LocalBackend::create({.state_folder = dir_ / "state", .keeper = {STINT_TEST_KEEPER}, .cgroup = "", .clear = {}});
+    CHECK(made.ok(), "{}", made.error().message);
+    backend_ = std::move(made).value();
+    return *backend_;
+  }
+  Backend& backend() override { return *backend_; }
+  Instant wait() override {
+    usleep(5000);
+    return now();
+  }
+  Instant time() override { return now(); }
+  Launch ends(int64_t job, int code) override { return launch(job, {"sh", "-c", "exit " + std::to_string(code)}); }
+  Launch runs(int64_t job) override { return launch(job, {"sleep", "1000"}); }
+
+ private:
+  static Launch launch(int64_t job, std::vector<std::string> command) {
+    Launch l;
+    l.key = {.job = job, .attempt = 0, .task = 0};
+    l.command = std::move(command);
+    return l;
+  }
+  ScratchDir dir_;
+  std::unique_ptr<LocalBackend> backend_;
 };
 
 struct Kind {
@@ -166,7 +200,8 @@ TEST_P(BackendConformance, AfterARestartTellsAgainWhatIsNotForgotten) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, BackendConformance,
-                         ::testing::Values(Kind{"simulated", [] { return std::make_unique<SimulatedBench>(); }}),
+                         ::testing::Values(Kind{"simulated", [] { return std::make_unique<SimulatedBench>(); }},
+                                           Kind{"local", [] { return std::make_unique<LocalBench>(); }}),
                          [](const auto& kind) { return kind.param.name; });
 
 }  // namespace

@@ -30,6 +30,7 @@ int run_cli(int argc, char** argv) {
   add_forecast_command(app, action);
   add_replay_command(app, action);
   add_plan_command(app, action);
+  add_keeper_command(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "host/descriptor.h"
+
 namespace stint {
 namespace {
 
@@ -21,24 +23,6 @@ Error system_error(std::string_view path, std::string_view what) {
   return make_error(code == ENOENT ? ErrorCode::kNotFound : ErrorCode::kUnavailable, "{}: {}: {}", path, what,
                     std::strerror(code));
 }
-
-/// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() { close(); }
-  [[nodiscard]] int get() const { return fd_; }
-  /// @return 0, or −1 with errno.
-  int close() {
-    const int fd = std::exchange(fd_, -1);
-    return fd > STDIN_FILENO ? ::close(fd) : 0;
-  }
-
- private:
-  int fd_;
-};
 
 ssize_t read_some(int fd, char* to, size_t size) {
   for (;;) {

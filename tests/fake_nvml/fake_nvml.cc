@@ -3,6 +3,7 @@
 //   FAKE_NVML_FAIL      init: the driver is not loaded; lost: every GPU has fallen off the bus
 //   FAKE_NVML_UTIL      utilisation of GPU 0 in percent (40); GPU 1 has twice as much, at most 100
 //   FAKE_NVML_PROCESSES how many processes compute on each (2); all but the first hide their memory
+//   FAKE_NVML_USED_MIB  memory in use on every GPU (10 GiB on GPU 0, 20 on GPU 1, …)
 // GPU 0 tells everything; the others tell neither power nor temperature, as some virtual GPUs do.
 #include <cstdlib>
 #include <cstring>
@@ -64,7 +65,7 @@ NvmlReturn nvmlDeviceGetUtilizationRates(NvmlDevice device, NvmlUtilization* uti
 
 NvmlReturn nvmlDeviceGetMemoryInfo(NvmlDevice device, NvmlMemory* memory) {
   memory->total = 80ULL << 30;
-  memory->used = (number_of(device) + 1ULL) * (10ULL << 30);
+  memory->used = static_cast<unsigned long long>(setting("FAKE_NVML_USED_MIB", (number_of(device) + 1) * 10240)) << 20;
   memory->free = memory->total - memory->used;
   return kNvmlSuccess;
 }

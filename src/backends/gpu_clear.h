@@ -1,0 +1,37 @@
+// Is a GPU's memory clear? Asked before the next tenant starts: what the last one left there is neither its to see nor
+// its to miss.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backends/backend.h"
+#include "host/nvml.h"
+
+namespace stint {
+
+class GpuClearCheck {
+ public:
+  struct Options {
+    std::string nvml_library = Nvml::kLibrary;
+    /// What an idle GPU may have in use: the driver keeps some memory for itself.
+    Bytes allowance = Bytes::gibi(int64_t{1});
+  };
+  explicit GpuClearCheck(const Options& options);
+
+  /// "" = it works; else why it cannot, for a person.
+  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+
+  /// A part of a GPU (MIG) is not looked at: NVML's figures are those of the whole.
+  /// @return kUnavailable when a process computes on one of them, more than the allowance is in use, or it does not answer.
+  Status check(const std::vector<GrantedGpu>& gpus);
+
+ private:
+  Status check(size_t position, const GrantedGpu& gpu);
+  std::optional<Nvml> nvml_;
+  std::string why_not_;
+  Bytes allowance_;
+};
+
+}  // namespace stint

@@ -1,0 +1,288 @@
+#include "backends/local_backend.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <tuple>
+
+#include "backends/keeper.h"
+#include "host/file.h"
+
+namespace stint {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Above the numbers a keeper finds its own at, so that moving one there does not close the other.
+constexpr int kOutOfTheWay = 10;
+
+Error unknown(const LaunchKey& key) { return make_error(ErrorCode::kNotFound, "launch {}: never started here", format_key(key)); }
+
+Status make_folder(const std::string& path, mode_t mode) {
+  std::error_code failed;
+  fs::create_directories(fs::path(path).parent_path(), failed);
+  if (::mkdir(path.c_str(), mode) == 0 || errno == EEXIST) return {};
+  return make_error(ErrorCode::kUnavailable, "{}: cannot be made: {}", path, std::strerror(errno));
+}
+
+/// File actions and attributes of posix_spawn, given back at the end.
+struct SpawnSettings {
+  posix_spawn_file_actions_t actions = {};
+  posix_spawnattr_t attributes = {};
+  SpawnSettings() {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+};
+
+}  // namespace
+
+LocalBackend::LocalBackend(Options options) : options_(std::move(options)), clear_(options_.clear) {}
+
+LocalBackend::~LocalBackend() { bury_keepers(); }
+
+Result<std::unique_ptr<LocalBackend>> LocalBackend::create(Options options) {
+  CHECK(!options.keeper.empty(), "no keeper");
+  std::error_code failed;
+  options.state_folder = fs::absolute(options.state_folder, failed).lexically_normal().string();
+  auto backend = std::unique_ptr<LocalBackend>(new LocalBackend(std::move(options)));
+  const Options& o = backend->options_;
+  TRY(make_folder(o.state_folder, 0711));
+  TRY(make_folder(o.state_folder + "/tasks", 0700));
+  TRY(make_folder(o.state_folder + "/logs", 0700));
+  if (!o.cgroup.empty()) {
+    auto tree = CgroupTree::open(o.cgroup);
+    if (tree.ok())
+      backend->cgroups_ = std::move(tree).value();
+    else
+      backend->why_no_cgroups_ = tree.error().message;
+  }
+  for (const auto& entry : fs::directory_iterator(o.state_folder + "/tasks", failed)) {
+    const std::string name = entry.path().filename().string();
+    // Drafts that were not finished, and what was forgotten and not yet taken away.
+    if (name.starts_with(".")) fs::remove_all(entry.path(), failed);
+    const auto key = parse_key(name);
+    if (key) backend->tasks_[*key].keeper_expected = TaskFolder(entry.path().string()).is_claimed();
+  }
+  if (failed) return make_error(ErrorCode::kUnavailable, "{}/tasks: cannot be read: {}", o.state_folder, failed.message());
+  return backend;
+}
+
+std::vector<std::string> LocalBackend::notes() const {
+  std::vector<std::string> notes;
+  if (!cgroups_)
+    notes.push_back(
+        fmt::format("No cgroups ({}): memory is limited for each process by itself and not for a task as a whole, "
+                    "CPU not at all.",
+                    options_.cgroup.empty() ? "none named in the configuration" : why_no_cgroups_));
+  if (cgroups_ && !cgroups_->limits_memory)
+    notes.push_back(
+        fmt::format("{}: without a memory controller: memory is limited for each process by itself and not for a "
+                    "task as a whole.",
+                    cgroups_->folder));
+  if (cgroups_ && !cgroups_->limits_cpu)
+    notes.push_back(fmt::format("{}: without a cpu controller: CPU is not limited.", cgroups_->folder));
+  if (!clear_.why_not().empty())
+    notes.push_back(fmt::format("GPU memory is not checked between tenants ({}).", clear_.why_not()));
+  return notes;
+}
+
+TaskFolder LocalBackend::folder_of(const LaunchKey& key) const {
+  return TaskFolder(fmt::format("{}/tasks/{}", options_.state_folder, format_key(key)));
+}
+
+std::string LocalBackend::output_path(const LaunchKey& key) const {
+  return fmt::format("{}/logs/{}.out", options_.state_folder, format_key(key));
+}
+std::string LocalBackend::error_path(const LaunchKey& key) const {
+  return fmt::format("{}/logs/{}.err", options_.state_folder, format_key(key));
+}
+
+TaskPlan LocalBackend::plan_of(const Launch& launch) const {
+  const std::string name = format_key(launch.key);
+  return {.launch = launch,
+          .cgroup = cgroups_ ? fmt::format("{}/task-{}", cgroups_->folder, name) : "",
+          .log_base = fmt::format("{}/logs/{}", options_.state_folder, name)};
+}
+
+Status LocalBackend::check_can_run(const Launch& launch) {
+  TRY(check_launch(launch));
+  if (launch.run_as && ::geteuid() != 0 && launch.run_as->uid != ::geteuid())
+    return invalid("launch {}: to run as user {} the daemon would have to be root", format_key(launch.key), launch.run_as->uid);
+  if (launch.tenancy == Tenancy::kAlone) TRY(clear_.check(launch.gpus));
+  return {};
+}
+
+Status LocalBackend::start(const Launch& launch, Instant) {
+  const auto known = tasks_.find(launch.key);
+  const TaskFolder folder = folder_of(launch.key);
+  if (known != tasks_.end() && (known->second.keeper_expected || folder.is_claimed())) return {};
+  TRY(check_can_run(launch));
+  if (known == tasks_.end()) TRY(folder.create(plan_of(launch)));
+  if (const Status started = start_keeper(folder); !started.ok()) {
+    std::error_code ignored;
+    fs::remove_all(folder.path(), ignored);
+    tasks_.erase(launch.key);
+    return started;
+  }
+  tasks_[launch.key].keeper_expected = true;
+  return {};
+}
+
+Status LocalBackend::start_keeper(const TaskFolder& folder) {
+  TRY_ASSIGN(const Descriptor lock, folder.take_lock());
+  if (!lock.valid()) return {};  // an earlier daemon's keeper is there and about to claim it
+  TRY_ASSIGN(const Descriptor control, folder.open_control());
+  const Descriptor high_lock(::fcntl(lock.get(), F_DUPFD_CLOEXEC, kOutOfTheWay));
+  const Descriptor high_control(::fcntl(control.get(), F_DUPFD_CLOEXEC, kOutOfTheWay));
+  SpawnSettings settings;
+  posix_spawn_file_actions_addopen(&settings.actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+  posix_spawn_file_actions_adddup2(&settings.actions, STDIN_FILENO, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&settings.actions, STDIN_FILENO, STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&settings.actions, high_lock.get(), kKeeperLock);
+  posix_spawn_file_actions_adddup2(&settings.actions, high_control.get(), kKeeperControl);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&settings.attributes, &none);
+  posix_spawnattr_setsigdefault(&settings.attributes, &all);
+  // A session of its own: what is sent to the daemon's group does not reach it.
+  posix_spawnattr_setflags(&settings.attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  std::vector<char*> arguments;
+  for (const std::string& part : options_.keeper)
+    arguments.push_back(const_cast<char*>(part.c_str()));
+  arguments.push_back(const_cast<char*>(folder.path().c_str()));
+  arguments.push_back(nullptr);
+  std::string path = "PATH=/usr/local/bin:/usr/bin:/bin";
+  char* environment[] = {path.data(), nullptr};
+  pid_t pid = -1;
+  const int code = ::posix_spawnp(&pid, arguments[0], &settings.actions, &settings.attributes, arguments.data(), environment);
+  if (code != 0)
+    return make_error(ErrorCode::kUnavailable, "{}: a keeper cannot be started: {}", options_.keeper[0], std::strerror(code));
+  keepers_.push_back(pid);
+  return {};
+}
+
+Status LocalBackend::signal(const LaunchKey& key, int signal) {
+  if (!tasks_.contains(key)) return unknown(key);
+  const Status told = folder_of(key).tell_keeper(signal_request(signal));
+  if (!told.ok() && told.error().code != ErrorCode::kNotFound) return told;
+  return {};  // without a keeper there is nothing left to take it
+}
+
+Status LocalBackend::stop(const LaunchKey& key, Duration grace, Instant now) {
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end()) return unknown(key);
+  const TaskFolder folder = folder_of(key);
+  const Status told = folder.tell_keeper(stop_request(grace));
+  if (told.ok() || told.error().code != ErrorCode::kNotFound) return told;
+  // Launched by an earlier daemon that died before the keeper was there: it ends before it begins.
+  TRY_ASSIGN(const Descriptor lock, folder.take_lock());
+  if (!lock.valid() || found->second.keeper_expected) return {};
+  TRY_ASSIGN(const bool ours, folder.claim());
+  if (!ours) return {};
+  found->second.keeper_expected = true;
+  return write_file_atomically(folder.ended_file(), to_json(TaskEnded{.at = now,
+                                                                      .status = {.code = 0, .signal = SIGTERM},
+                                                                      .cause = EndCause::kStopped,
+                                                                      .detail = "stopped before it began"}));
+}
+
+std::vector<Report> LocalBackend::poll(Instant now) {
+  bury_keepers();
+  std::vector<Report> reports;
+  for (auto& [key, task] : tasks_)
+    if (task.told != Told::kEnd) look_at(key, task, now, reports);
+  std::sort(reports.begin(), reports.end(),
+            [](const Report& a, const Report& b) { return std::tie(a.at, a.key, a.kind) < std::tie(b.at, b.key, b.kind); });
+  return reports;
+}
+
+void LocalBackend::look_at(const LaunchKey& key, Task& task, Instant now, std::vector<Report>& reports) {
+  const TaskFolder folder = folder_of(key);
+  // In this order: a keeper writes the end before it lets go of the lock.
+  const bool kept = folder.is_locked();
+  if (task.told == Told::kNothing) {
+    const auto started = folder.started();
+    if (started.ok() && *started) {
+      task.told = Told::kStart;
+      reports.push_back({.kind = ReportKind::kStarted, .key = key, .at = (*started)->at});
+    }
+  }
+  if (kept || !task.keeper_expected) return;
+  const auto ended = folder.ended();
+  if (ended.ok() && *ended) {
+    task.told = Told::kEnd;
+    const TaskEnded& e = **ended;
+    reports.push_back({.kind = ReportKind::kEnded,
+                       .key = key,
+                       .at = e.at,
+                       .status = e.status,
+                       .cause = e.cause,
+                       .detail = e.detail,
+                       .usage = e.usage});
+    return;
+  }
+  if (anything_left(folder, key)) return;
+  task.told = Told::kEnd;
+  reports.push_back({.kind = ReportKind::kLost,
+                     .key = key,
+                     .at = now,
+                     .detail = ended.ok() ? "its keeper is gone and left no word of how it ended" : ended.error().message});
+}
+
+bool LocalBackend::anything_left(const TaskFolder& folder, const LaunchKey& key) const {
+  const auto started = folder.started();
+  const TaskCgroup cgroup(cgroups_ ? fmt::format("{}/task-{}", cgroups_->folder, format_key(key)) : "");
+  cgroup.kill_all();
+  const auto left = processes_of(folder, started.ok() ? *started : std::nullopt);
+  for (const int64_t pid : left)
+    ::kill(static_cast<pid_t>(pid), SIGKILL);
+  if (!left.empty() || !cgroup.processes().empty()) return true;
+  cgroup.remove();
+  return false;
+}
+
+std::vector<LaunchKey> LocalBackend::running() const {
+  std::vector<LaunchKey> keys;
+  for (const auto& [key, task] : tasks_)
+    if (task.told == Told::kStart) keys.push_back(key);
+  return keys;
+}
+
+Status LocalBackend::forget(const LaunchKey& key) {
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end()) return unknown(key);
+  if (found->second.told != Told::kEnd)
+    return make_error(ErrorCode::kConflict, "launch {}: has not ended yet: stop it first", format_key(key));
+  // Gone in one step, whatever happens while its files are taken away.
+  const TaskFolder folder = folder_of(key);
+  const std::string waste = fmt::format("{}/tasks/.gone-{}", options_.state_folder, format_key(key));
+  std::error_code failed;
+  fs::remove_all(waste, failed);
+  fs::rename(folder.path(), waste, failed);
+  if (failed) return make_error(ErrorCode::kUnavailable, "{}: cannot be taken away: {}", folder.path(), failed.message());
+  fs::remove_all(waste, failed);
+  tasks_.erase(found);
+  return {};
+}
+
+void LocalBackend::bury_keepers() {
+  std::erase_if(keepers_, [](int pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
+}
+
+}  // namespace stint

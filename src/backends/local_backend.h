@@ -1,0 +1,69 @@
+// Tasks as processes of this machine, each with a keeper of its own (keeper.h), so that they outlive the daemon.
+//
+// All state lies in a folder: `tasks/KEY/` for what was launched and is not forgotten, `logs/KEY.out|err` for what it
+// printed. An object made on that folder later goes on where the last one was.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "backends/cgroup.h"
+#include "backends/gpu_clear.h"
+#include "backends/task_folder.h"
+
+namespace stint {
+
+class LocalBackend final : public Backend {
+ public:
+  struct Options {
+    std::string state_folder;  ///< made where it is missing; one LocalBackend at a time uses it
+    /// Program and arguments that run a keeper, its folder appended: this very program by default.
+    std::vector<std::string> keeper = {"/proc/self/exe", "keeper"};
+    std::string cgroup;  ///< folder of the cgroup v2 tree that is ours to write; "" = none
+    GpuClearCheck::Options clear;
+  };
+  /// @return error when the folder cannot be used. Limits that cannot be enforced are no error: notes() names them.
+  static Result<std::unique_ptr<LocalBackend>> create(Options options);
+  ~LocalBackend() override;
+
+  [[nodiscard]] std::string_view name() const override { return "local"; }
+  [[nodiscard]] std::vector<std::string> notes() const override;
+  /// Returns when its keeper is being started: whether the command itself can be run is told by poll().
+  Status start(const Launch& launch, Instant now) override;
+  Status signal(const LaunchKey& key, int signal) override;
+  Status stop(const LaunchKey& key, Duration grace, Instant now) override;
+  std::vector<Report> poll(Instant now) override;
+  [[nodiscard]] std::optional<Instant> next_report_at() const override { return std::nullopt; }
+  [[nodiscard]] std::vector<LaunchKey> running() const override;
+  /// Its logs stay.
+  Status forget(const LaunchKey& key) override;
+
+  /// Where a launch's output goes when it names no file of its own: `logs/KEY.out`, `logs/KEY.err`.
+  [[nodiscard]] std::string output_path(const LaunchKey& key) const;
+  [[nodiscard]] std::string error_path(const LaunchKey& key) const;
+
+ private:
+  enum class Told : uint8_t { kNothing, kStart, kEnd };
+  struct Task {
+    Told told = Told::kNothing;
+    bool keeper_expected = false;  ///< one was started by this object, or had begun before it
+  };
+
+  explicit LocalBackend(Options options);
+  [[nodiscard]] TaskFolder folder_of(const LaunchKey& key) const;
+  [[nodiscard]] TaskPlan plan_of(const Launch& launch) const;
+  [[nodiscard]] Status check_can_run(const Launch& launch);
+  Status start_keeper(const TaskFolder& folder);
+  void look_at(const LaunchKey& key, Task& task, Instant now, std::vector<Report>& reports);
+  [[nodiscard]] bool anything_left(const TaskFolder& folder, const LaunchKey& key) const;
+  void bury_keepers();
+
+  Options options_;
+  std::optional<CgroupTree> cgroups_;
+  std::string why_no_cgroups_;
+  GpuClearCheck clear_;
+  std::map<LaunchKey, Task> tasks_;
+  std::vector<int> keepers_;  ///< pids of those this object started and has not waited for
+};
+
+}  // namespace stint

@@ -1,0 +1,51 @@
+// What is kept on disk of a launched task, as JSON: the launch itself, that it started, and how it ended.
+//
+// One small file each, written once and renamed into place: a reader sees all of it or nothing. docs/formats.md draws them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "backends/backend.h"
+
+namespace stint {
+
+/// What a keeper is told to do.
+struct TaskPlan {
+  Launch launch;
+  std::string cgroup;    ///< folder to make for the task in the cgroup v2 tree; "" = none
+  std::string log_base;  ///< `.out` and `.err` appended: where output goes for which the launch names no file
+};
+
+struct TaskStarted {
+  Instant at;
+  int64_t pid = 0;  ///< of its first process, which leads a session of its own
+  /// Of that process, in clock ticks since boot, and of the boot: together with the pid never used again.
+  int64_t start_ticks = 0;
+  std::string boot_id;
+};
+
+struct TaskEnded {
+  Instant at;
+  ExitStatus status;
+  EndCause cause = EndCause::kItself;
+  std::string detail;
+  TaskUsage usage;
+};
+
+std::string to_json(const TaskPlan& plan);
+std::string to_json(const TaskStarted& started);
+/// At most kMostEndedBytes long: a long detail is cut.
+std::string to_json(const TaskEnded& ended);
+inline constexpr size_t kMostEndedBytes = 4096;
+
+/// @param where  named in errors.
+/// @return kInvalidInput when it is not such a record, lacks a part, or a part has the wrong type or is out of range.
+Result<TaskPlan> parse_task_plan(std::string_view json, const std::string& where);
+Result<TaskStarted> parse_task_started(std::string_view json, const std::string& where);
+Result<TaskEnded> parse_task_ended(std::string_view json, const std::string& where);
+
+/// What makes a launch impossible anywhere, or nothing: no command, a negative limit, a name that cannot be one.
+Status check_launch(const Launch& launch);
+
+}  // namespace stint

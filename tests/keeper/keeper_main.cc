@@ -1,0 +1,4 @@
+// A keeper as a program of its own: what `stint keeper` is, for tests that do not have the whole of stint.
+#include "backends/keeper.h"
+
+int main(int argc, char** argv) { return argc == 2 ? stint::run_keeper(argv[1]) : 2; }
