@@ -114,9 +114,8 @@ std::optional<double> AlertEvaluator::measure(const AlertRule& rule, const Subje
     }
     case Measure::kRise: return rise(rule, s, now);
     case Measure::kEvents:
-      return static_cast<double>(std::ranges::count_if(s.happened, [&](const Happened& h) {
-        return h.event == *rule.event && h.at > now - rule.window && h.at <= now;
-      }));
+      return static_cast<double>(std::ranges::count_if(
+          s.happened, [&](const Happened& h) { return h.event == *rule.event && h.at > now - rule.window && h.at <= now; }));
     case Measure::kEventShare: return share_of_spot_nodes(rule, now);
     case Measure::kSilence: {
       if (!s.began) return std::nullopt;
@@ -141,7 +140,8 @@ std::vector<AlertChange> AlertEvaluator::evaluate(Instant now) {
       if (value) state.value = *value;
       if (!value || !holds(rule, *value)) {
         if (state.fires)
-          changes.push_back({.rule = r, .subject = SubjectId(i), .firing = false, .since = *state.since, .at = now, .value = state.value});
+          changes.push_back(
+              {.rule = r, .subject = SubjectId(i), .firing = false, .since = *state.since, .at = now, .value = state.value});
         state.since.reset();
         state.fires = false;
         continue;
@@ -162,8 +162,8 @@ void AlertEvaluator::forget(Instant now) {
     if (s.happened.size() < 64) continue;
     std::vector<Happened> kept;
     for (const Happened& h : s.happened) {
-      const bool is_newest = std::ranges::none_of(
-          s.happened, [&](const Happened& o) { return o.event == h.event && o.at > h.at; });
+      const bool is_newest =
+          std::ranges::none_of(s.happened, [&](const Happened& o) { return o.event == h.event && o.at > h.at; });
       if (h.at > now - events_kept_ || is_newest) kept.push_back(h);
     }
     s.happened = std::move(kept);

@@ -19,7 +19,7 @@ namespace stint {
 struct AlertSubject {
   AlertScope scope = AlertScope::kGpu;
   std::string node;
-  std::string gpu;  ///< UUID, or the index where there is none
+  std::string gpu;   ///< UUID, or the index where there is none
   std::string name;  ///< of the service or job
   auto operator<=>(const AlertSubject&) const = default;
 };

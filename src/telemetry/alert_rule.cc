@@ -100,16 +100,17 @@ AlertRule about(AlertRule rule, std::vector<WorkloadKind> only) {
 std::vector<AlertRule> critical_rules() {
   const std::vector<WorkloadKind> inference = {WorkloadKind::kBatchInference, WorkloadKind::kRealtimeInference};
   std::vector<AlertRule> rules;
-  rules.push_back(said(
-      about(mean_rule("InferenceGpuIdle", Metric::kUtilization, Comparison::kAtMost, 0, minutes(5), {}), inference),
-      Severity::kCritical, "A GPU that serves a model has done nothing for five minutes.",
-      "See whether requests reach the server; restart it, or take the replica out of the load balancer."));
+  rules.push_back(
+      said(about(mean_rule("InferenceGpuIdle", Metric::kUtilization, Comparison::kAtMost, 0, minutes(5), {}), inference),
+           Severity::kCritical, "A GPU that serves a model has done nothing for five minutes.",
+           "See whether requests reach the server; restart it, or take the replica out of the load balancer."));
   rules.push_back(said(mean_rule("GpuTemperatureCritical", Metric::kTemperature, Comparison::kAbove, 90, minutes(1), minutes(1)),
                        Severity::kCritical, "A GPU is above 90 °C.",
                        "Drain the node; look at fans, airflow and the power limit before it is used again."));
-  AlertRule oom = event_rule("InferenceOutOfMemory", AlertScope::kNode, Measure::kEvents, AlertEvent::kOutOfMemory, 0, "events",
-                             minutes(10));
-  rules.push_back(said(about(std::move(oom), inference), Severity::kCritical, "A process ran out of GPU memory on a node that serves models.",
+  AlertRule oom =
+      event_rule("InferenceOutOfMemory", AlertScope::kNode, Measure::kEvents, AlertEvent::kOutOfMemory, 0, "events", minutes(10));
+  rules.push_back(said(about(std::move(oom), inference), Severity::kCritical,
+                       "A process ran out of GPU memory on a node that serves models.",
                        "Lower the batch size or the number of models on the GPU, or move one away."));
   AlertRule latency = mean_rule("LatencyAboveBaseline", Metric::kLatencyP99, Comparison::kAbove, 5, minutes(5), minutes(2));
   latency.scope = AlertScope::kService;
@@ -135,11 +136,11 @@ std::vector<AlertRule> use_rules() {
   rules.push_back(said(mean_rule("GpuAtCapacityForAnHour", Metric::kUtilization, Comparison::kAbove, 95, minutes(60), {}),
                        Severity::kWarning, "A GPU was busy more than 95 % of the last hour.",
                        "Add capacity or move work: stint plan capacity says how much."));
-  rules.push_back(said(
-      about(mean_rule("TrainingOccupancyLow", Metric::kSmOccupancy, Comparison::kBelow, 50, minutes(30), {}),
-            {WorkloadKind::kTraining, WorkloadKind::kFineTuning}),
-      Severity::kWarning, "Less than half of the warps are resident while a model trains.",
-      "Try larger batches, fused kernels or mixed precision; look at registers and shared memory of the main kernels."));
+  rules.push_back(
+      said(about(mean_rule("TrainingOccupancyLow", Metric::kSmOccupancy, Comparison::kBelow, 50, minutes(30), {}),
+                 {WorkloadKind::kTraining, WorkloadKind::kFineTuning}),
+           Severity::kWarning, "Less than half of the warps are resident while a model trains.",
+           "Try larger batches, fused kernels or mixed precision; look at registers and shared memory of the main kernels."));
   return rules;
 }
 
@@ -149,7 +150,8 @@ std::vector<AlertRule> health_rules() {
                        Severity::kWarning, "More than 85 % of a GPU's memory has been in use for ten minutes.",
                        "One larger batch may run out of memory: lower it, or choose a GPU with more."));
   rules.push_back(said(mean_rule("GpuHot", Metric::kTemperature, Comparison::kAbove, 83, minutes(5), minutes(5)),
-                       Severity::kWarning, "A GPU is above 83 °C and will slow down.", "Look at airflow, fans and the power limit."));
+                       Severity::kWarning, "A GPU is above 83 °C and will slow down.",
+                       "Look at airflow, fans and the power limit."));
   rules.push_back(said(share_rule("PowerNearLimit", Metric::kPower, Metric::kPowerLimit, 90, minutes(10), minutes(5)),
                        Severity::kWarning, "A GPU draws more than 90 % of its power limit.",
                        "Clocks will be lowered; raise the limit where cooling allows, or accept it."));
@@ -158,14 +160,14 @@ std::vector<AlertRule> health_rules() {
   rules.push_back(said(std::move(leak), Severity::kWarning,
                        "A GPU's used memory has grown by more than 5 % of its size in two hours at a steady load.",
                        "Something is kept that is not needed: restart the process before it runs out, and look at its caches."));
-  rules.push_back(said(event_rule("SpotInterruptionsHigh", AlertScope::kFleet, Measure::kEventShare, AlertEvent::kSpotInterruption,
-                                  20, "%", minutes(24 * 60)),
+  rules.push_back(said(event_rule("SpotInterruptionsHigh", AlertScope::kFleet, Measure::kEventShare,
+                                  AlertEvent::kSpotInterruption, 20, "%", minutes(24 * 60)),
                        Severity::kWarning, "More than a fifth of the spot nodes were taken away within 24 hours.",
                        "Spread over more types and zones, or move work with deadlines to on-demand: stint plan spot."));
-  rules.push_back(said(event_rule("NoCheckpoint", AlertScope::kJob, Measure::kSilence, AlertEvent::kCheckpoint, 2, "hours",
-                                  minutes(1)),
-                       Severity::kWarning, "A job has not saved a checkpoint for two hours.",
-                       "An interruption now costs all of it: see whether its checkpoint directory is writable and has room."));
+  rules.push_back(
+      said(event_rule("NoCheckpoint", AlertScope::kJob, Measure::kSilence, AlertEvent::kCheckpoint, 2, "hours", minutes(1)),
+           Severity::kWarning, "A job has not saved a checkpoint for two hours.",
+           "An interruption now costs all of it: see whether its checkpoint directory is writable and has room."));
   return rules;
 }
 
@@ -183,9 +185,12 @@ const std::vector<AlertRule>& default_alert_rules() {
 
 Status check_alert_rule(const AlertRule& rule) {
   const auto wrong = [&](std::string_view what) { return invalid("alert rule '{}': {}", rule.name, what); };
-  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
   if (rule.name.empty() || !std::ranges::all_of(rule.name, is_word)) return wrong("a name is letters, digits and underscores");
-  if (rule.window < Duration::minutes(1) || rule.window > kBaseline || rule.window.count_ns() % Duration::minutes(1).count_ns() != 0)
+  if (rule.window < Duration::minutes(1) || rule.window > kBaseline ||
+      rule.window.count_ns() % Duration::minutes(1).count_ns() != 0)
     return wrong("a window is whole minutes, one to a week's");
   if (rule.hold < Duration()) return wrong("the time it must hold is not negative");
   const bool measured = rule.measure <= Measure::kRise;

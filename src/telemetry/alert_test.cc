@@ -198,7 +198,8 @@ TEST(AlertBook, TellsOnceAgainAfterAWhileAndWhenItEnds) {
 TEST(AlertBook, ASilenceKeepsQuietUntilItEnds) {
   OneRule world("GpuUnderUtilized", gpu("G"));
   AlertBook book;
-  book.silence({.rule = "GpuUnderUtilized", .node = "n1", .name = {}, .from = at(0), .until = at(90), .by = "ada", .why = "move"});
+  book.silence(
+      {.rule = "GpuUnderUtilized", .node = "n1", .name = {}, .from = at(0), .until = at(90), .by = "ada", .why = "move"});
   world.feed(Metric::kUtilization, 0, 60, 5);
   book.apply(world.evaluator.evaluate(at(60)));
   EXPECT_EQ(book.active().size(), 1U) << "listed all the same";

@@ -38,7 +38,7 @@ class MinuteWindow {
   template <typename Visit>
   int64_t for_each(Instant until, Duration length, Visit&& visit) const;
 
-  std::vector<Minute> ring_;     // by minute modulo its size
+  std::vector<Minute> ring_;    // by minute modulo its size
   int64_t newest_ = INT64_MIN;  // minute since 1970; minutes after newest_ − size are in the ring
 };
 

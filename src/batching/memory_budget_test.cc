@@ -1,0 +1,243 @@
+#include "batching/memory_budget.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/prng.h"
+#include "batching/testing_batches.h"
+
+namespace stint::batching {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Kind = LoadPlan::Kind;
+
+constexpr Instant kStart = Instant::from_seconds(1'000'000);
+
+/// Weights in MiB, 1 MiB of activations an item, up to 8 items; a load takes 1 ms per MiB.
+ModelMemory model(int64_t mebi) {
+  ModelMemory m{Bytes::mebi(mebi), {}, ms(mebi)};
+  for (int64_t n = 1; n <= 8; ++n)
+    m.activation.push_back(Bytes::mebi(n));
+  return m;
+}
+
+MemoryBudget budget_of(int64_t room_mebi, std::vector<ModelMemory> models, Duration patience = {}) {
+  return std::move(MemoryBudget::create({Bytes::mebi(room_mebi), Duration::minutes(10), patience}, std::move(models))).value();
+}
+
+void load(MemoryBudget& budget, uint32_t m, Instant now, int requests = 1) {
+  for (int i = 0; i < requests; ++i)
+    budget.want(ModelId(m), now);
+  budget.commit_load(ModelId(m), budget.plan_load(ModelId(m), now));
+}
+
+TEST(MemoryBudget, EvictsWhatCostsLeastPerByte) {
+  MemoryBudget budget = budget_of(320, {model(99), model(99), model(99), model(99)});
+  load(budget, 0, kStart, 3);
+  load(budget, 1, kStart, 1);
+  load(budget, 2, kStart, 2);
+  EXPECT_EQ(budget.used(), Bytes::mebi(300));
+  EXPECT_THAT(budget.plan_load(ModelId(3), kStart).evict, ElementsAre(ModelId(1)));
+}
+
+TEST(MemoryBudget, KeepsWhoNeedNotGo) {
+  // 20 MiB and 100 MiB are worth least, in that order, and the second alone makes the room.
+  MemoryBudget budget = budget_of(250, {model(20), model(100), model(100), model(110)});
+  load(budget, 0, kStart, 1);
+  load(budget, 1, kStart, 2);
+  load(budget, 2, kStart, 3);
+  // 27 MiB are free and the newcomer takes 111: the second's 101 alone are enough.
+  EXPECT_THAT(budget.plan_load(ModelId(3), kStart).evict, ElementsAre(ModelId(1)));
+  MemoryBudget tighter = budget_of(230, {model(20), model(100), model(100), model(110)});
+  load(tighter, 0, kStart, 1);
+  load(tighter, 1, kStart, 2);
+  load(tighter, 2, kStart, 3);
+  EXPECT_THAT(tighter.plan_load(ModelId(3), kStart).evict, ElementsAre(ModelId(0), ModelId(1)));  // 7, 21 and 101
+}
+
+TEST(MemoryBudget, PastRequestsFade) {
+  MemoryBudget budget = budget_of(210, {model(99), model(99), model(99)});
+  load(budget, 0, kStart, 4);
+  load(budget, 1, kStart + Duration::minutes(30), 1);  // 4 requests three half-lives ago count half of one now
+  EXPECT_THAT(budget.plan_load(ModelId(2), kStart + Duration::minutes(30)).evict, ElementsAre(ModelId(0)));
+  RequestRate rate;
+  rate.add(kStart, Duration::minutes(10), 8);
+  EXPECT_NEAR(static_cast<double>(rate.at(kStart + Duration::minutes(25), Duration::minutes(10))),
+              8 * static_cast<double>(RequestRate::kOne) * std::exp2(-2.5), 0.02 * static_cast<double>(RequestRate::kOne));
+}
+
+TEST(MemoryBudget, PinnedAndBusyModelsStay) {
+  ModelMemory pinned = model(99);
+  pinned.pinned = true;
+  MemoryBudget budget = budget_of(205, {pinned, model(99), model(99)});
+  load(budget, 0, kStart);
+  load(budget, 1, kStart, 9);
+  ASSERT_EQ(budget.begin_batch(ModelId(1), 2), 2);
+  EXPECT_EQ(budget.plan_load(ModelId(2), kStart).kind, Kind::kBlocked);
+  budget.end_batch(ModelId(1), 2);
+  EXPECT_THAT(budget.plan_load(ModelId(2), kStart).evict, ElementsAre(ModelId(1)));
+}
+
+TEST(MemoryBudget, BatchGrowsOnlyAsFarAsTheRoomReaches) {
+  MemoryBudget budget = budget_of(104, {model(99)});
+  load(budget, 0, kStart);
+  EXPECT_EQ(budget.begin_batch(ModelId(0), 3), 3);  // 99 + 3
+  EXPECT_EQ(budget.begin_batch(ModelId(0), 8), 2);  // 2 MiB are left
+  EXPECT_EQ(budget.begin_batch(ModelId(0), 1), 0);
+  EXPECT_EQ(budget.used(), Bytes::mebi(104));
+  budget.end_batch(ModelId(0), 3);
+  EXPECT_EQ(budget.used(), Bytes::mebi(104));  // the arena keeps its peak
+  EXPECT_EQ(budget.trim(ModelId(0)), Bytes::mebi(3));
+  budget.end_batch(ModelId(0), 2);
+  EXPECT_EQ(budget.trim(ModelId(0)), Bytes::mebi(1));
+  EXPECT_EQ(budget.used(), Bytes::mebi(100));
+}
+
+TEST(MemoryBudget, ModelsOwnBudgetHolds) {
+  ModelMemory small = model(99);
+  small.budget = Bytes::mebi(103);
+  MemoryBudget budget = budget_of(1000, {small});
+  load(budget, 0, kStart);
+  EXPECT_EQ(budget.begin_batch(ModelId(0), 8), 4);
+}
+
+TEST(MemoryBudget, CheapModelGathersRequestsBeforeItDisplacesABetterOne) {
+  MemoryBudget budget = budget_of(101, {model(99), model(99)}, Duration::seconds(2));
+  load(budget, 0, kStart, 10);
+  budget.want(ModelId(1), kStart);
+  LoadPlan plan = budget.plan_load(ModelId(1), kStart);
+  EXPECT_EQ(plan.kind, Kind::kGather);
+  EXPECT_EQ(plan.until, kStart + Duration::seconds(2));
+  budget.want(ModelId(1), kStart + Duration::seconds(1));
+  plan = budget.plan_load(ModelId(1), kStart + Duration::seconds(2));
+  EXPECT_EQ(plan.kind, Kind::kLoad);
+  EXPECT_THAT(plan.evict, ElementsAre(ModelId(0)));
+}
+
+TEST(MemoryBudget, WeightsCountAsMeasured) {
+  MemoryBudget budget = budget_of(210, {model(99), model(99)});
+  load(budget, 0, kStart);
+  load(budget, 1, kStart);
+  EXPECT_TRUE(budget.measured(ModelId(0), Bytes::mebi(105)).ok());
+  EXPECT_EQ(budget.used(), Bytes::mebi(206));
+  const Status over = budget.measured(ModelId(1), Bytes::mebi(104));
+  ASSERT_FALSE(over.ok());
+  EXPECT_THAT(over.error().message, HasSubstr("unload it or another"));
+  budget.unload(ModelId(1));
+  EXPECT_EQ(budget.used(), Bytes::mebi(106));
+}
+
+TEST(MemoryBudget, RefusesWhatCanNeverFit) {
+  EXPECT_THAT(MemoryBudget::create({Bytes::mebi(50)}, {model(50)}).error().message, HasSubstr("more than the device allows"));
+  ModelMemory pinned = model(30);
+  pinned.pinned = true;
+  EXPECT_THAT(MemoryBudget::create({Bytes::mebi(50)}, {pinned, pinned}).error().message, HasSubstr("pinned"));
+  ModelMemory falling = model(10);
+  falling.activation[3] = Bytes::mebi(1);
+  EXPECT_FALSE(MemoryBudget::create({Bytes::mebi(50)}, {falling}).ok());
+}
+
+/// Least recently used, evicting in that order until the newcomer fits: what LocalAI, ModelMesh and the requests for Triton have.
+class LeastRecentlyUsed {
+ public:
+  LeastRecentlyUsed(Bytes room, std::vector<Bytes> sizes) : room_(room), sizes_(std::move(sizes)) {}
+  void ask(uint32_t m) {
+    const auto at = std::find(order_.begin(), order_.end(), m);
+    if (at != order_.end()) {
+      order_.erase(at);
+    } else {
+      while (used_ + sizes_[m] > room_) {
+        used_ = used_ - sizes_[order_.front()];
+        order_.erase(order_.begin());
+      }
+      used_ = used_ + sizes_[m];
+      loaded += sizes_[m].count();
+    }
+    order_.push_back(m);
+  }
+  int64_t loaded = 0;
+
+ private:
+  Bytes room_, used_;
+  std::vector<Bytes> sizes_;
+  std::vector<uint32_t> order_;  // least recent first
+};
+
+/// 20 models of 2 to 14 GiB, room for 5 average ones, 20 requests a second that follow Zipf's law.
+struct ZipfRun {
+  double saved = 0;       // of the bytes LRU loads
+  double most_used = 0;   // of the room
+  Duration longest_wait;  // from a request to the load that answers it
+};
+
+ZipfRun zipf_run(uint64_t seed, double exponent, Duration patience) {
+  Prng prng(seed);
+  std::vector<ModelMemory> models;
+  std::vector<Bytes> sizes;
+  Bytes all;
+  std::vector<double> cumulative;
+  double sum = 0;
+  for (int m = 0; m < 20; ++m) {
+    models.push_back(model(2048 + static_cast<int64_t>(prng.below(12288))));
+    sizes.push_back(models.back().weights + models.back().activation.front());
+    all = all + sizes.back();
+    cumulative.push_back(sum += std::pow(m + 1, -exponent));
+  }
+  const Bytes room = Bytes::of(all.count() / 4);
+  MemoryBudget budget = std::move(MemoryBudget::create({room, Duration::minutes(10), patience}, models)).value();
+  LeastRecentlyUsed lru(room, sizes);
+  std::vector<Instant> waits_since(20, kNoDeadline);
+  ZipfRun result;
+  Instant now = kStart;
+  const auto try_load = [&](uint32_t m) {
+    const LoadPlan plan = budget.plan_load(ModelId(m), now);
+    if (plan.kind == Kind::kGather) return;
+    if (plan.kind == Kind::kLoad) budget.commit_load(ModelId(m), plan);
+    result.most_used = std::max(result.most_used, static_cast<double>(budget.used().count()) / static_cast<double>(room.count()));
+    result.longest_wait = std::max(result.longest_wait, now - std::min(now, waits_since[m]));
+    waits_since[m] = kNoDeadline;
+    // The answer itself: a batch as large as the memory allows.
+    const int64_t granted = budget.begin_batch(ModelId(m), 1 + static_cast<int64_t>(prng.below(8)));
+    EXPECT_GT(granted, 0);
+    EXPECT_LE(budget.used(), room);
+    budget.end_batch(ModelId(m), granted);
+    budget.trim(ModelId(m));
+  };
+  for (int i = 0; i < 20'000; ++i) {
+    now = now + ms(50);
+    for (uint32_t m = 0; m < 20; ++m)
+      if (waits_since[m] <= now - patience) try_load(m);
+    const double draw = prng.uniform() * sum;
+    const auto m = static_cast<uint32_t>(std::lower_bound(cumulative.begin(), cumulative.end(), draw) - cumulative.begin());
+    lru.ask(m);
+    budget.want(ModelId(m), now);
+    if (waits_since[m] == kNoDeadline) waits_since[m] = now;
+    try_load(m);
+  }
+  result.saved = 1 - static_cast<double>(budget.loaded().count()) / static_cast<double>(lru.loaded);
+  return result;
+}
+
+TEST(MemoryBudget, LoadsAQuarterLessThanLruAndNeverPassesTheRoom) {
+  for (const double exponent : {0.8, 1.0, 1.2}) {
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      SCOPED_TRACE(::testing::Message() << "seed " << seed << ", exponent " << exponent);
+      const ZipfRun at_once = zipf_run(seed, exponent, {});
+      const ZipfRun patient = zipf_run(seed, exponent, Duration::seconds(2));
+      EXPECT_GT(at_once.saved, 0);
+      EXPECT_GE(patient.saved, 0.25);
+      EXPECT_LE(patient.most_used, 1);
+      EXPECT_LE(patient.longest_wait, Duration::seconds(2));
+      EXPECT_EQ(at_once.longest_wait, Duration());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stint::batching
