@@ -1,36 +1,15 @@
 // Schedule off: hours of the week in which a machine is on and never works.
 #include "advise/finder_text.h"
+#include "advise/idle_windows.h"
 
 namespace stint {
 namespace {
 
-constexpr double kIdleWeeksShare = 0.95;
-constexpr int kFewestWeeks = 3;           // a pattern seen once or twice is chance
 constexpr size_t kShortestRun = 4;        // hours: starting and stopping costs time
 constexpr size_t kShortestRunOfJobs = 8;  // jobs follow no calendar: shorter gaps are chance
 constexpr int kSureWeeks = 8;
 constexpr double kKeptByCommonHours = 0.75;
-constexpr uint16_t kWatchedSeconds = 1800;
 constexpr size_t kWeek = 168;
-
-/// Hours of the week that were idle in nearly all weeks seen, and not held by a run.
-WeekHours idle_hours(const NodeFacts& node, int64_t first_hour) {
-  std::array<int, kWeek> seen{};
-  std::array<int, kWeek> busy{};
-  for (size_t h = 0; h < node.timeline.size(); ++h) {
-    const NodeHour& hour = node.timeline[h];
-    if (hour.on_s == 0) continue;
-    const size_t slot = hour_of_week(first_hour + static_cast<int64_t>(h));
-    // An hour that nobody watched may have been busy.
-    const bool watched = hour.seen_s >= kWatchedSeconds;
-    ++seen[slot];
-    busy[slot] += !watched || hour.active_gpus > 0 || hour.reserved ? 1 : 0;
-  }
-  WeekHours off;
-  for (size_t slot = 0; slot < kWeek; ++slot)
-    off[slot] = seen[slot] >= kFewestWeeks && busy[slot] <= seen[slot] * (1 - kIdleWeeksShare);
-  return off;
-}
 
 /// Only runs of at least `shortest` hours; the week is a circle.
 WeekHours long_runs(const WeekHours& hours, size_t shortest) {
@@ -61,27 +40,6 @@ bool runs_jobs(WorkloadKind kind) {
 
 WeekHours off_hours(const FleetView& fleet, const NodeFacts& node) {
   return long_runs(idle_hours(node, fleet.facts.first_hour), runs_jobs(node.kind) ? kShortestRunOfJobs : kShortestRun);
-}
-
-std::string week_text(const WeekHours& off) {
-  constexpr std::array<const char*, 7> kDays = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
-  std::string text;
-  for (size_t day = 0; day < 7; ++day) {
-    std::string spans;
-    for (size_t hour = 0; hour < 24;) {
-      if (!off[day * 24 + hour]) {
-        ++hour;
-        continue;
-      }
-      size_t end = hour;
-      while (end < 24 && off[day * 24 + end])
-        ++end;
-      spans += fmt::format(" {:02}–{:02}", hour, end);
-      hour = end;
-    }
-    if (!spans.empty()) text += (text.empty() ? "" : ", ") + std::string(kDays[day]) + spans;
-  }
-  return text;
 }
 
 Finding finding_for(const FleetView& fleet, const NodeGroup& group, const WeekHours& off) {

@@ -1,0 +1,131 @@
+#include "report/schedule_view.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "advise/idle_windows.h"
+#include "report/change_json.h"
+#include "report/figures.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string amount(Money m) {
+  const std::string text = m.to_text(0);
+  return text.substr(0, text.rfind(' '));
+}
+
+std::string nodes_text(const std::vector<std::string>& nodes, const std::string& type) {
+  return nodes.size() == 1 ? fmt::format("{} ({})", nodes.front(), type) : fmt::format("{} × {}", nodes.size(), type);
+}
+
+std::string windows_part(const ScheduleView& view, Colour colour) {
+  Table table({{"off"},
+               {"hours a week", Align::kRight},
+               {"times", Align::kRight},
+               {"when (UTC)", Align::kLeft, 70},
+               {"saves a month", Align::kRight}});
+  for (const OffWindows& w : view.plan.windows)
+    table.add_row({nodes_text(w.nodes, w.instance_type), fmt::format("{}", w.off.count()), fmt::format("{}", w.windows),
+                   week_text(w.off), amount(w.saving_per_month)},
+                  Tone::kGood);
+  return table.empty() ? "" : table.render(colour) + "\n";
+}
+
+std::string later_part(const ScheduleView& view, Colour colour) {
+  Table table({{"later"},
+               {"runs", Align::kRight},
+               {"moved", Align::kRight},
+               {"onto idle machines", Align::kRight},
+               {"in pieces", Align::kRight},
+               {"ends later by (h)", Align::kRight},
+               {"cost now", Align::kRight},
+               {"then", Align::kRight}});
+  for (const LaterRuns& l : view.plan.later)
+    table.add_row({l.client.empty() ? l.name : l.client + ": " + l.name, fmt::format("{}", l.runs), fmt::format("{}", l.moved),
+                   fmt::format("{}", l.onto_idle), fmt::format("{}", l.in_pieces), fmt::format("{:.1f}", l.mean_delay.to_hours()),
+                   amount(l.cost_now), amount(l.cost_then)},
+                  Tone::kGood);
+  return table.empty() ? "" : table.render(colour) + "\n";
+}
+
+std::string findings_part(const char* heading, const std::vector<PricedFinding>& findings, Colour colour) {
+  Table table({{heading}, {"saves a month", Align::kRight}, {"once", Align::kRight}, {"pays after months", Align::kRight}});
+  for (const PricedFinding& p : findings)
+    table.add_row({p.finding.title, amount(p.saving_per_month), p.once.is_zero() ? "–" : amount(p.once),
+                   p.pays_after_months ? fmt::format("{:.1f}", *p.pays_after_months) : "–"},
+                  Tone::kGood);
+  return table.empty() ? "" : table.render(colour) + "\n";
+}
+
+Json findings_json(const std::vector<PricedFinding>& findings) {
+  Json out = Json::array();
+  for (const PricedFinding& p : findings)
+    out.push_back({{"title", p.finding.title},
+                   {"saving_per_month", p.saving_per_month.to_double()},
+                   {"once", p.once.to_double()},
+                   {"pays_after_months", p.pays_after_months ? Json(*p.pays_after_months) : Json(nullptr)},
+                   {"caveats", p.finding.caveats},
+                   {"change", to_json(p.finding.change)}});
+  return out;
+}
+
+}  // namespace
+
+std::string schedule_text(const ScheduleView& view, Colour colour) {
+  const SchedulePlan& plan = view.plan;
+  std::string body = windows_part(view, colour) + later_part(view, colour) + findings_part("shorter", plan.shorter, colour) +
+                     findings_part("elsewhere", plan.elsewhere, colour) + findings_part("off GPUs", plan.off_gpu, colour);
+  if (body.empty()) body = "Nothing: no machine is idle by habit, and no work becomes cheaper later or elsewhere.\n\n";
+  std::string notes = fmt::format(
+      "Amounts in {}; each line is priced by itself, stint audit combines them. A machine that comes back costs {:.0f} minutes; "
+      "a run may "
+      "end {:.0f} h later. Disks and addresses are charged while machines are off, and hours are UTC.",
+      view.currency.code(), view.options.restart_h * 60, view.options.slack.to_hours());
+  for (const std::string& note : plan.notes)
+    notes += " Note: " + note + ".";
+  return fmt::format("{}, {} to {}: when and where work runs\n\n", view.source, format_date(view.period.begin),
+                     format_date(view.period.end)) +
+         body + wrapped(notes, 100);
+}
+
+std::string schedule_json(const ScheduleView& view) {
+  Json windows = Json::array();
+  for (const OffWindows& w : view.plan.windows)
+    windows.push_back({{"nodes", w.nodes},
+                       {"instance_type", w.instance_type},
+                       {"hours_per_week", w.off.count()},
+                       {"windows_per_week", w.windows},
+                       {"off", week_text(w.off)},
+                       {"saving_per_month", w.saving_per_month.to_double()},
+                       {"restarts_per_month", w.restarts_per_month.to_double()},
+                       {"change", to_json(ScheduleOff{w.nodes, w.off})}});
+  Json later = Json::array();
+  for (const LaterRuns& l : view.plan.later)
+    later.push_back({{"client", l.client},
+                     {"name", l.name},
+                     {"instance_type", l.instance_type},
+                     {"runs", l.runs},
+                     {"moved", l.moved},
+                     {"onto_idle_machines", l.onto_idle},
+                     {"in_pieces", l.in_pieces},
+                     {"mean_delay_h", l.mean_delay.to_hours()},
+                     {"cost_now", l.cost_now.to_double()},
+                     {"cost_then", l.cost_then.to_double()}});
+  return Json{{"from", format_utc(view.period.begin)},
+              {"to", format_utc(view.period.end)},
+              {"currency", std::string(view.currency.code())},
+              {"windows", windows},
+              {"later", later},
+              {"shorter", findings_json(view.plan.shorter)},
+              {"elsewhere", findings_json(view.plan.elsewhere)},
+              {"off_gpu", findings_json(view.plan.off_gpu)},
+              {"notes", view.plan.notes}}
+             .dump(2) +
+         "\n";
+}
+
+}  // namespace stint
