@@ -1,9 +1,10 @@
 // Any bytes, cut anywhere, are demand series or an error; what is made of them can be forecast or is refused with a reason.
 #include <cstdint>
+#include <string_view>
 
 #include "base/check.h"
 #include "codec/demand_csv.h"
-#include "codec/known_change.h"
+#include "codec/known_changes.h"
 #include "telemetry/forecast.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -11,7 +12,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // The last byte says how large the pieces are, so that every buffer boundary is met sooner or later.
   const size_t piece = data[size - 1] + size_t{1};
   const std::string_view input(reinterpret_cast<const char*>(data), size);
-  if (size < 64) static_cast<void>(stint::parse_known_change(input));
+  if (size < 256) {
+    constexpr stint::Interval kYear = {stint::Instant::from_seconds(1'767'225'600), stint::Instant::from_seconds(1'798'761'600)};
+    const auto changes = stint::parse_known_changes("fuzz", input, kYear);
+    if (changes.ok() && input.find("every") != std::string_view::npos)
+      for (const stint::KnownChange& change : *changes)
+        CHECK(!change.until || change.from < *change.until || input.find("..") != std::string_view::npos,
+              "a change that ends first");
+  }
   stint::DemandCsvReader reader("fuzz");
   for (size_t at = 0; at < input.size(); at += piece)
     if (!reader.feed(input.substr(at, piece)).ok()) return 0;

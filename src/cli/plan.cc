@@ -12,6 +12,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   add_plan_share_command(*plan, action);
   add_plan_parallelism_command(*plan, action);
   add_plan_rightsize_command(*plan, action);
+  add_plan_capacity_command(*plan, action);
   add_plan_schedule_command(*plan, action);
   add_plan_spot_command(*plan, action);
 }
