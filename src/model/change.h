@@ -21,12 +21,14 @@ using WeekHours = std::bitset<168>;
 /// The nodes are given back.
 struct StopNodes {
   std::vector<std::string> nodes;
+  bool operator==(const StopNodes&) const = default;
 };
 
 /// The nodes run only outside `off`.
 struct ScheduleOff {
   std::vector<std::string> nodes;
   WeekHours off;
+  bool operator==(const ScheduleOff&) const = default;
 };
 
 /// The work of `nodes` moves onto `to_count` nodes of another type in the same market.
@@ -35,6 +37,7 @@ struct ResizeNodes {
   std::string to_instance_type;
   std::string to_region;  ///< empty = where they are
   int64_t to_count = 1;
+  bool operator==(const ResizeNodes&) const = default;
 };
 
 enum class SharingMode { kMig, kMps, kTimeSlice };
@@ -51,17 +54,20 @@ struct ShareGpus {
     std::string mig_profile;  ///< kMig only
     int memory_start = -1;    ///< kMig only: first memory slice of the placement
     DeviceParts parts = 0;    ///< share of the target GPU, kWholeDevice = all
+    bool operator==(const Placement&) const = default;
   };
   SharingMode mode = SharingMode::kMig;
   std::vector<std::string> nodes;  ///< all nodes involved, those kept included
   std::vector<std::string> keep;
   std::vector<Placement> placements;
+  bool operator==(const ShareGpus&) const = default;
 };
 
 /// The nodes are bought on another market.
 struct SwitchMarket {
   std::vector<std::string> nodes;
   Market to = Market::kSpot;
+  bool operator==(const SwitchMarket&) const = default;
 };
 
 /// A commitment to `count` instances around the clock.
@@ -73,6 +79,7 @@ struct Commit {
   CommitmentTerm term = CommitmentTerm::kOneYear;
   PaymentOption payment = PaymentOption::kNoUpfront;
   std::vector<std::string> nodes;  ///< those it covers now
+  bool operator==(const Commit&) const = default;
 };
 
 /// Reservations of a recurring job are cut to what it uses.
@@ -81,18 +88,21 @@ struct LimitReservation {
   std::vector<std::string> nodes;
   Duration from;
   Duration to;
+  bool operator==(const LimitReservation&) const = default;
 };
 
 /// Work that needs no GPU leaves the GPU nodes, which are given back for a CPU type.
 struct MoveOffGpu {
   std::vector<std::string> nodes;
   std::string to_instance_type;  ///< a CPU type; empty = not in the catalogue
+  bool operator==(const MoveOffGpu&) const = default;
 };
 
 /// The nodes are replaced by the same type in a cheaper region.
 struct MoveRegion {
   std::vector<std::string> nodes;
   std::string to_region;
+  bool operator==(const MoveRegion&) const = default;
 };
 
 using Change =
