@@ -1,21 +1,41 @@
-// Reads Changes from a file, to be replayed: as text, or as the JSON in which `stint audit --json` gives its advice.
+// Files of Changes: read to be replayed, checked or applied; written so that they read back the same.
 //
-//   text   one column of the comparison a line, its changes joined by `;`; empty lines and lines beginning with # are passed over
-//   JSON   a change, an array of them (each a column; an array inside it is one column), an audit report, or its `findings`
+//   text   one proposal a line, its changes joined by `;`; empty lines and lines beginning with # are passed over
+//   JSON   "stint-changes/1", as write_proposals() writes it; an audit report, or its `findings`; a change, or an array of them (each a
+//          proposal; an array inside it is one proposal)
 //
 // docs/formats.md, "Changes".
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/money.h"
 #include "base/result.h"
 #include "sim/apply_change.h"
 
 namespace stint {
 
-/// @param source  file name, for messages. @return at least one list; an error names file and line.
+/// What belongs together, and what is promised of it where the source says so.
+struct Proposal {
+  std::string id;     ///< as the source calls it, "F-1a2b3c4d"; "" = it gives none
+  std::string title;  ///< one line for people
+  std::vector<Change> changes;
+  std::optional<Money> saving_per_month;
+  /// Between these the saving is to lie; both or none.
+  std::optional<Money> saving_low, saving_high;
+  bool operator==(const Proposal&) const = default;
+};
+
+/// @param source  file name, for messages. @return at least one, each with at least one change; an error names file and line.
+Result<std::vector<Proposal>> read_proposals(std::string_view bytes, const std::string& source);
+/// "stint-changes/1". The same values give the same bytes; what is read back is equal, money to the nano-unit.
+std::string write_proposals(std::span<const Proposal> proposals);
+
+/// The same file as columns of a comparison.
 Result<std::vector<sim::ChangeList>> read_changes(std::string_view bytes, const std::string& source);
 
 }  // namespace stint

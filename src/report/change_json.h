@@ -1,4 +1,4 @@
-// A Change as JSON: kind, nodes and what the kind adds. Drawn in docs/formats.md "change".
+// A Change as JSON for people to read: as codec/change_json writes it, its texts fit to show.
 #pragma once
 
 #include <nlohmann/json.hpp>
