@@ -1,9 +1,11 @@
 #include "advise/apply_text.h"
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include "advise/cloud_command.h"
 #include "advise/testing_fleet.h"
+#include "model/testing_changes.h"
 
 namespace stint {
 namespace {
@@ -51,8 +53,126 @@ TEST(ApplyText, CutsAGpuAtThePlacementsOfThePlan) {
   const auto lines = apply_text(share, fleet);
   EXPECT_THAT(lines,
               Contains("ssh two 'nvidia-smi -i 0 -mig 1 && nvidia-smi mig -i 0 -cgi 4g.20gb:0,3g.20gb:4 -C'   # rank, tag"));
-  EXPECT_THAT(lines, Contains(HasSubstr("migStrategy=mixed")));
+  EXPECT_THAT(lines, Contains(HasSubstr("migStrategy: mixed")));
   EXPECT_THAT(lines, Contains("aws ec2 terminate-instances --region us-east-1 --instance-ids i-0abc"));
+}
+
+/// What a fragment must be whatever its names are: quotes closed, brackets in pairs, comments to the end of the line.
+bool is_balanced(const std::vector<std::string>& lines) {
+  std::string open;
+  for (const std::string& line : lines) {
+    bool text = false;
+    for (size_t i = 0; i < line.size(); ++i) {
+      const char c = line[i];
+      if (text) {
+        if (c == '\\') ++i;
+        if (c == '"') text = false;
+        if (c == '{' && i > 0 && (line[i - 1] == '$' || line[i - 1] == '%') && (i < 2 || line[i - 2] != line[i - 1]))
+          return false;
+        continue;
+      }
+      if (c == '#') break;
+      if (c == '"') text = true;
+      if (c == '{' || c == '[' || c == '(') open += c;
+      if (c == '}' || c == ']' || c == ')') {
+        if (open.empty() || std::abs(c - open.back()) > 2) return false;
+        open.pop_back();
+      }
+    }
+    if (text) return false;
+  }
+  return open.empty();
+}
+
+/// A fleet of every provider, with names that try to be commands, templates and new lines.
+FleetPlan hostile_fleet() {
+  FleetPlan fleet;
+  const std::vector<std::string> names = {"a'; reboot #",   "b\"}\n}",       "-oProxyCommand=x",
+                                          "${file(\"x\")}", "e\nNodeName=z", "plain"};
+  const std::vector<std::string> providers = {"aws", "gcp", "azure", "", "aws", "gcp"};
+  for (size_t i = 0; i < names.size(); ++i)
+    fleet.nodes.push_back({.name = names[i],
+                           .resource_id = names[i],
+                           .provider = providers[i],
+                           .region = "us-east-1",
+                           .zone = i == 1 ? "us-east-1-a" : "",
+                           .instance_type = "p4d.24xlarge",
+                           .market = i % 2 == 0 ? Market::kOnDemand : Market::kSpot,
+                           .gpu_model = "A100-40GB",
+                           .gpu_count = 8,
+                           .off = {},
+                           .sharing = {}});
+  std::ranges::sort(fleet.nodes, {}, &PlannedNode::name);
+  return fleet;
+}
+
+TEST(Instructions, StayWithinTheirSyntaxWhateverTheNames) {
+  const FleetPlan fleet = hostile_fleet();
+  std::vector<std::string> names;
+  for (const PlannedNode& node : fleet.nodes)
+    names.push_back(node.name);
+  for (uint64_t seed = 1; seed <= 40; ++seed)
+    for (size_t kind = 0; kind < testing::kChangeKinds; ++kind) {
+      SCOPED_TRACE(fmt::format("seed {} kind {}", seed, kind));
+      Prng prng(seed);
+      const Change change = testing::random_change(prng, kind, names);
+      FleetPlan after = fleet;
+      const auto undo = carry_out(after, change);
+      auto all = instructions(change, fleet);
+      ASSERT_TRUE(all.ok()) << all.error().message;
+      ASSERT_FALSE(all->empty());
+      if (undo.ok())
+        for (Instruction& i : undo_instructions(*undo))
+          all->push_back(std::move(i));
+      for (const Instruction& i : *all) {
+        EXPECT_FALSE(i.lines.empty()) << i.tool;
+        for (const std::string& line : i.lines)
+          EXPECT_EQ(line.find('\n'), std::string::npos) << line;
+        EXPECT_TRUE(i.syntax != Syntax::kTerraform || is_balanced(i.lines)) << fmt::format("{}", fmt::join(i.lines, "\n"));
+      }
+    }
+}
+
+TEST(Instructions, EveryToolOfASwitchToSpot) {
+  const FleetPlan plan = [] {
+    FleetPlan out;
+    out.nodes.push_back({.name = "one",
+                         .resource_id = "i-0abc",
+                         .provider = "aws",
+                         .region = "us-east-1",
+                         .zone = "",
+                         .instance_type = "p3.2xlarge",
+                         .market = Market::kOnDemand,
+                         .gpu_model = "V100-16GB",
+                         .gpu_count = 1,
+                         .off = {},
+                         .sharing = {}});
+    return out;
+  }();
+  const auto all = instructions(SwitchMarket{{"one"}, Market::kSpot}, plan).value();
+  const auto lines_of = [&](std::string_view tool) {
+    std::vector<std::string> lines;
+    for (const Instruction& i : all)
+      if (i.tool.starts_with(tool)) lines.insert(lines.end(), i.lines.begin(), i.lines.end());
+    return lines;
+  };
+  EXPECT_THAT(lines_of("AWS"), Contains(HasSubstr("DefaultTargetCapacityType=spot")));
+  EXPECT_THAT(lines_of("Kubernetes"), Contains("  eks.amazonaws.com/capacityType: \"SPOT\""));
+  EXPECT_THAT(lines_of("Slurm"), Contains("scontrol update NodeName=one AvailableFeatures=spot ActiveFeatures=spot"));
+  EXPECT_THAT(lines_of("Terraform"), Contains("    market_type = \"spot\""));
+  EXPECT_FALSE(instructions(StopNodes{{"two"}}, plan).ok()) << "not in the fleet";
+}
+
+TEST(Instructions, TheWayBackStartsWhatWasGivenBack) {
+  FleetPlan fleet = hostile_fleet();
+  const auto undo = carry_out(fleet, Change(StopNodes{{"plain"}})).value();
+  const auto back = undo_instructions(undo);
+  EXPECT_THAT(back.at(0).lines.at(0), HasSubstr("gcloud compute instances create plain"));
+  ShareGpus share{SharingMode::kMig, {"plain"}, {"plain"}, {{"w", "plain", 0, "plain", 2, "3g.20gb", 0, 1}}};
+  fleet = hostile_fleet();
+  const auto uncut = undo_instructions(carry_out(fleet, Change(share)).value());
+  EXPECT_EQ(uncut.at(0).lines.at(0),
+            "ssh plain 'nvidia-smi mig -i 2 -dci && nvidia-smi mig -i 2 -dgi && nvidia-smi -i 2 -mig 0'");
 }
 
 TEST(ApplyText, NamesFromOutsideCannotRunAsCommands) {

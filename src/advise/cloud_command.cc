@@ -12,7 +12,7 @@ std::string last_part(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-std::string aws(const NodeFacts& node, MachineAction action, const std::string& type) {
+std::string aws(const PlannedNode& node, MachineAction action, const std::string& type) {
   const std::string where = fmt::format("--region {} --instance-ids {}", quoted(node.region), quoted(node.resource_id));
   switch (action) {
     case MachineAction::kStop: return "aws ec2 stop-instances " + where;
@@ -27,8 +27,8 @@ std::string aws(const NodeFacts& node, MachineAction action, const std::string& 
       where, quoted(node.region), quoted(node.resource_id), quoted("Value=" + type));
 }
 
-std::string gcp(const NodeFacts& node, MachineAction action, const std::string& type) {
-  const std::string name = quoted(last_part(node.resource_id));
+std::string gcp(const PlannedNode& node, MachineAction action, const std::string& type) {
+  const std::string name = operand(last_part(node.resource_id));
   const std::string zone = node.zone.empty() ? "ZONE" : quoted(node.zone);
   switch (action) {
     case MachineAction::kStop: return fmt::format("gcloud compute instances stop {} --zone {}", name, zone);
@@ -43,7 +43,7 @@ std::string gcp(const NodeFacts& node, MachineAction action, const std::string& 
       name, zone, quoted(type));
 }
 
-std::string azure(const NodeFacts& node, MachineAction action, const std::string& type) {
+std::string azure(const PlannedNode& node, MachineAction action, const std::string& type) {
   const std::string which = node.resource_id.starts_with("/subscriptions/")
                                 ? "--ids " + quoted(node.resource_id)
                                 : "--resource-group GROUP --name " + quoted(node.name);
@@ -70,7 +70,7 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-std::string machine_command(const NodeFacts& node, MachineAction action, const std::string& to_instance_type) {
+std::string machine_command(const PlannedNode& node, MachineAction action, const std::string& to_instance_type) {
   if (node.provider == "aws") return aws(node, action, to_instance_type);
   if (node.provider == "gcp") return gcp(node, action, to_instance_type);
   if (node.provider == "azure") return azure(node, action, to_instance_type);
@@ -79,25 +79,65 @@ std::string machine_command(const NodeFacts& node, MachineAction action, const s
                      to_instance_type.empty() ? "" : " by " + quoted(to_instance_type), quoted(node.provider));
 }
 
-std::string spot_command(const NodeFacts& node, const std::string& instance_type) {
+std::string spot_command(const PlannedNode& node) {
   if (node.provider == "aws")
     return fmt::format(
         "aws ec2 create-fleet --region {} --type maintain --target-capacity-specification "
         "TotalTargetCapacity=1,DefaultTargetCapacityType=spot --spot-options AllocationStrategy=price-capacity-optimized "
         "--launch-template-configs 'LaunchTemplateSpecification={{LaunchTemplateName=TEMPLATE,Version=$Latest}},"
         "Overrides=[{{InstanceType={}}}]'",
-        quoted(node.region), quoted(instance_type));
+        quoted(node.region), quoted(node.instance_type));
   if (node.provider == "gcp")
     return fmt::format(
         "gcloud compute instances create {}-spot --zone {} --machine-type {} --provisioning-model SPOT "
         "--instance-termination-action STOP --source-instance-template TEMPLATE",
-        quoted(last_part(node.resource_id)), node.zone.empty() ? "ZONE" : quoted(node.zone), quoted(instance_type));
+        quoted(last_part(node.resource_id)), node.zone.empty() ? "ZONE" : quoted(node.zone), quoted(node.instance_type));
   if (node.provider == "azure")
     return fmt::format(
         "az vm create --resource-group GROUP --name {}-spot --size {} --location {} --priority Spot --eviction-policy Deallocate "
         "--max-price -1 --image IMAGE",
-        quoted(node.name), quoted(instance_type), quoted(node.region));
+        quoted(node.name), quoted(node.instance_type), quoted(node.region));
   return fmt::format("# buy {} on spot: no command known for provider '{}'", quoted(node.name), quoted(node.provider));
+}
+
+std::string create_command(const PlannedNode& node) {
+  if (node.provider == "aws")
+    return fmt::format(
+        "aws ec2 run-instances --region {} --instance-type {} --count 1 --launch-template LaunchTemplateName=TEMPLATE "
+        "--tag-specifications {}",
+        quoted(node.region), quoted(node.instance_type),
+        quoted(fmt::format(R"([{{"ResourceType":"instance","Tags":[{{"Key":"Name","Value":{}}}]}}])", json_quoted(node.name))));
+  if (node.provider == "gcp")
+    return fmt::format("gcloud compute instances create {} --zone {} --machine-type {} --source-instance-template TEMPLATE",
+                       quoted(last_part(node.resource_id)), node.zone.empty() ? "ZONE" : quoted(node.zone),
+                       quoted(node.instance_type));
+  if (node.provider == "azure")
+    return fmt::format("az vm create --resource-group GROUP --name {} --size {} --location {} --image IMAGE", quoted(node.name),
+                       quoted(node.instance_type), quoted(node.region));
+  return fmt::format("# start {} again, a {}: no command known for provider '{}'", quoted(node.name), quoted(node.instance_type),
+                     quoted(node.provider));
+}
+
+std::string operand(const std::string& name) { return (name.starts_with('-') ? "-- " : "") + quoted(name); }
+
+std::string one_line(const std::string& text) {
+  std::string out = text;
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
+  return out;
+}
+
+std::string json_quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out += std::string("\\") + c;
+    else if (static_cast<unsigned char>(c) < ' ')
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    else
+      out += c;
+  }
+  return out + "\"";
 }
 
 }  // namespace stint

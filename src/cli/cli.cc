@@ -20,6 +20,7 @@ int run_cli(int argc, char** argv) {
   add_import_command(app, action);
   add_audit_command(app, action);
   add_bill_command(app, action);
+  add_change_command(app, action);
   add_pick_command(app, action);
   add_catalog_command(app, action);
   add_profile_command(app, action);

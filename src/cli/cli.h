@@ -23,6 +23,7 @@ void add_import_command(CLI::App& app, Action& action);
 void add_history_command(CLI::App& app, Action& action);
 void add_audit_command(CLI::App& app, Action& action);
 void add_bill_command(CLI::App& app, Action& action);
+void add_change_command(CLI::App& app, Action& action);
 void add_catalog_command(CLI::App& app, Action& action);
 void add_pick_command(CLI::App& app, Action& action);
 void add_profile_command(CLI::App& app, Action& action);

@@ -7,28 +7,16 @@
 // docs/formats.md, "Changes".
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/money.h"
 #include "base/result.h"
+#include "model/proposal.h"
 #include "sim/apply_change.h"
 
 namespace stint {
-
-/// What belongs together, and what is promised of it where the source says so.
-struct Proposal {
-  std::string id;     ///< as the source calls it, "F-1a2b3c4d"; "" = it gives none
-  std::string title;  ///< one line for people
-  std::vector<Change> changes;
-  std::optional<Money> saving_per_month;
-  /// Between these the saving is to lie; both or none.
-  std::optional<Money> saving_low, saving_high;
-  bool operator==(const Proposal&) const = default;
-};
 
 /// @param source  file name, for messages. @return at least one, each with at least one change; an error names file and line.
 Result<std::vector<Proposal>> read_proposals(std::string_view bytes, const std::string& source);

@@ -235,7 +235,8 @@ Change change_from_json(const Json& object) {
   if (kind == "switch-market") return SwitchMarket{std::move(nodes), taken(object, parse_market(text_of(object, "to_market")))};
   if (kind == "commit") return commit_of(object);
   if (kind == "limit-reservation")
-    return LimitReservation{text_of(object, "workload"), std::move(nodes), hours_to_millisecond(object, "from_hours"), hours_to_millisecond(object, "to_hours")};
+    return LimitReservation{text_of(object, "workload"), std::move(nodes), hours_to_millisecond(object, "from_hours"),
+                            hours_to_millisecond(object, "to_hours")};
   if (kind == "move-off-gpu") return MoveOffGpu{std::move(nodes), text_of(object, "to_instance_type")};
   if (kind == "move-region") return MoveRegion{std::move(nodes), text_of(object, "to_region")};
   throw Malformed(object, fmt::format("no kind of change is called '{}'", excerpt(kind)));

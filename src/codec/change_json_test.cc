@@ -68,9 +68,10 @@ TEST(ChangeJson, WhatUndoNeedsReadsBackEqual) {
     }
   }
   EXPECT_FALSE(read_undo("{}", "row 1").ok());
-  EXPECT_FALSE(read_undo(R"({"schema":"stint-undo/1","nodes":[{"name":"a","before":null,"after":null}],"limits_ms":[],"bought":[]})",
-                         "row 1")
-                   .ok());
+  EXPECT_FALSE(
+      read_undo(R"({"schema":"stint-undo/1","nodes":[{"name":"a","before":null,"after":null}],"limits_ms":[],"bought":[]})",
+                "row 1")
+          .ok());
 }
 
 }  // namespace

@@ -309,6 +309,35 @@ std::vector<std::pair<size_t, Objection>> check_changes(std::span<const Change> 
   return found;
 }
 
+FleetPlan with_applied(FleetPlan inventory, std::span<const AppliedChange> applied) {
+  for (const AppliedChange& earlier : applied) {
+    if (earlier.undone_at) continue;
+    // One that cannot be made any more is in the inventory already: its nodes are gone.
+    for (const Change& change : earlier.proposal.changes)
+      (void)carry_out(inventory, change).ok();
+  }
+  return inventory;
+}
+
+std::vector<Objection> check_proposal(const Proposal& proposal, std::span<const AppliedChange> applied, FleetPlan inventory,
+                                      const ChangeRules& rules) {
+  std::vector<Objection> found;
+  for (const AppliedChange& earlier : applied) {
+    if (earlier.undone_at) continue;
+    std::vector<Change> both = earlier.proposal.changes;
+    const size_t first_new = both.size();
+    both.insert(both.end(), proposal.changes.begin(), proposal.changes.end());
+    for (const Contradiction& c : contradictions(both))
+      if (c.first < first_new && c.second >= first_new)
+        found.push_back({fmt::format("it contradicts change {}, which was applied: {}", earlier.number, c.what),
+                         fmt::format("undo that one first (stint change undo {})", earlier.number)});
+  }
+  if (!found.empty()) return found;
+  for (auto& [index, objection] : check_changes(proposal.changes, with_applied(std::move(inventory), applied), rules))
+    found.push_back(std::move(objection));
+  return found;
+}
+
 std::string to_text(std::span<const Objection> objections) {
   std::string out;
   for (const Objection& o : objections)

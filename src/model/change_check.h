@@ -7,6 +7,7 @@
 
 #include "model/change.h"
 #include "model/fleet_plan.h"
+#include "model/proposal.h"
 
 namespace stint {
 
@@ -26,6 +27,14 @@ std::vector<Objection> check_change(const Change& change, const FleetPlan& fleet
 /// @return objections beside the index of the change they are to, ascending; a change that meets with one is left out for those after it.
 std::vector<std::pair<size_t, Objection>> check_changes(std::span<const Change> changes, FleetPlan fleet,
                                                         const ChangeRules& rules);
+
+/// A proposal beside what was applied to the fleet before and is not undone.
+/// @param inventory  the fleet as recorded, which may or may not show those changes yet.
+std::vector<Objection> check_proposal(const Proposal& proposal, std::span<const AppliedChange> applied, FleetPlan inventory,
+                                      const ChangeRules& rules);
+
+/// The fleet with what was applied and is not undone, as far as the inventory does not show it yet.
+FleetPlan with_applied(FleetPlan inventory, std::span<const AppliedChange> applied);
 
 /// One line each: "what: remedy".
 std::string to_text(std::span<const Objection> objections);

@@ -264,16 +264,20 @@ FleetPlan fleet_plan(std::span<const Node> nodes, Instant at) {
   return fleet;
 }
 
-Result<FleetUndo> carry_out(FleetPlan& fleet, const Change& change) {
+Result<FleetUndo> carry_out(FleetPlan& fleet, const Change& change) { return carry_out(fleet, std::span(&change, 1)); }
+
+Result<FleetUndo> carry_out(FleetPlan& fleet, std::span<const Change> changes) {
   FleetPlan changed = fleet;
-  TRY(std::visit(Applier{changed}, change));
   FleetUndo undo;
+  for (const Change& change : changes) {
+    TRY(std::visit(Applier{changed}, change));
+    if (const Commit* bought = std::get_if<Commit>(&change)) undo.bought.push_back(*bought);
+  }
   undo.nodes = altered<PlannedNode, PlannedNode>(
       fleet.nodes, changed.nodes, [](const PlannedNode& n) { return n.name; }, [](const PlannedNode& n) { return n; });
   undo.limits = altered<PlannedLimit, Duration>(
       fleet.limits, changed.limits, [](const PlannedLimit& l) { return l.workload; },
       [](const PlannedLimit& l) { return l.limit; });
-  if (const Commit* bought = std::get_if<Commit>(&change)) undo.bought.push_back(*bought);
   fleet = std::move(changed);
   return undo;
 }

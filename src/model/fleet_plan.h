@@ -72,6 +72,9 @@ struct FleetUndo {
 /// @return how to take it back; an error, and the fleet as it was, when a node is not there or none of the hours would be left.
 Result<FleetUndo> carry_out(FleetPlan& fleet, const Change& change);
 
+/// All of them, one after another, or none.
+Result<FleetUndo> carry_out(FleetPlan& fleet, std::span<const Change> changes);
+
 /// Takes a change back: property by property, so that what other changes altered meanwhile stays.
 /// @return an error, and the fleet as it was, when another change altered the same property since.
 Status undo(FleetPlan& fleet, const FleetUndo& undo);

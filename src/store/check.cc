@@ -86,6 +86,7 @@ Result<std::vector<std::string>> HistoryFile::check() {
   TRY(check_rows<PriceRow>(database, problems));
   TRY(check_rows<TenantRule>(database, problems));
   TRY(check_rollups(database, problems));
+  if (const auto changes = applied_changes(); !changes.ok()) problems.push_back(changes.error().message);
   return problems;
 }
 

@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "codec/sink.h"
 #include "model/history.h"
+#include "model/proposal.h"
 #include "telemetry/usage.h"
 
 namespace stint {
@@ -62,6 +63,14 @@ class HistoryFile {
   /// Telemetry of `history.devices` over `history.period` (whole hours).
   Result<Usage> load_usage(const History& history);
   Result<HistoryInfo> info();
+
+  /// Changes that took effect, ascending by number; undone ones too.
+  Result<std::vector<AppliedChange>> applied_changes();
+  /// @param change  its number is given here. @return the number.
+  Result<int64_t> record_change(const AppliedChange& change);
+  /// The end of one. @return error when there is none of that number, it was undone already, or `at` is before it was applied.
+  Status record_undo(int64_t number, Instant at);
+
   /// Integrity of the database, of every reference and of every rollup. @return the problems, empty = sound.
   Result<std::vector<std::string>> check();
 

@@ -417,7 +417,7 @@ TEST(HistoryFile, InfoCountsWhatIsThere) {
   import(file, "a", [&](Sink& sink) { add(sink, key("n1", 0), constant(kStart, 25 * 60, 50)); });
   const auto info = file.info();
   ASSERT_TRUE(info.ok());
-  EXPECT_EQ(info->schema_version, 1);
+  EXPECT_EQ(info->schema_version, 2);
   EXPECT_EQ(info->telemetry, (Interval{kStart, kStart + kHour * 25}));
   EXPECT_EQ(info->rollup_days, 2U);
   EXPECT_EQ(info->series, 1U);
@@ -453,8 +453,8 @@ TEST(HistoryFile, SaysWhatIsWrongWithAFile) {
   std::ofstream(dir / "empty.db").close();
   EXPECT_THAT(open_error(dir / "empty.db"), HasSubstr("empty"));
   create(dir / "newer.db");
-  execute(dir / "newer.db", "UPDATE meta SET value = '2'");
-  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 2, this one knows up to 1)"));
+  execute(dir / "newer.db", "UPDATE meta SET value = '3'");
+  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 3, this one knows up to 2)"));
 }
 
 TEST(HistoryFile, CheckFindsDamage) {

@@ -7,6 +7,19 @@
 namespace stint {
 namespace {
 
+// Changes that took effect. Never deleted; `undone_at` ends one.
+constexpr const char* kAppliedChanges = R"sql(
+CREATE TABLE applied_change (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  source TEXT NOT NULL,
+  proposal TEXT NOT NULL,         -- JSON: stint-changes/1 with this one
+  undo TEXT NOT NULL,             -- JSON: stint-undo/1
+  applied_at INTEGER NOT NULL,
+  undone_at INTEGER,
+  cost INTEGER, cost_currency TEXT
+) STRICT;
+)sql";
+
 // Instants and durations are nanoseconds, money is nano-units beside its currency, bytes are bytes. Where a
 // value is not known, text is '', a count is 0 and everything else NULL, as in the model.
 constexpr const char* kTables = R"sql(
@@ -186,7 +199,8 @@ struct Migration {
   int from;
   const char* sql;
 };
-constexpr std::array<Migration, 0> kMigrations = {};
+constexpr std::array<Migration, 1> kMigrations = {{{1, kAppliedChanges}}};
+static_assert(kMigrations.back().from + 1 == kSchemaVersion);
 
 Status create_tables(Database& database) {
   // Both only take effect before the first table is made.
@@ -196,16 +210,23 @@ Status create_tables(Database& database) {
   TRY_ASSIGN(const int64_t tables, database.integer("SELECT count(*) FROM sqlite_schema"));
   if (tables > 0) return database.execute("ROLLBACK");
   TRY(database.execute(kTables));
+  TRY(database.execute(kAppliedChanges));
   TRY(database.execute(fmt::format("INSERT INTO meta VALUES ('schema_version', '{}'); PRAGMA application_id = {}; COMMIT",
                                    kSchemaVersion, kApplicationId)));
   return {};
 }
 
-Status migrate(Database& database, int version) {
+/// Each step is a transaction. Another process may be about the same: who comes second finds it done.
+Status migrate(Database& database) {
   for (const Migration& step : kMigrations) {
-    if (step.from < version) continue;
-    TRY(database.execute(fmt::format("BEGIN IMMEDIATE; {}; UPDATE meta SET value = '{}' WHERE key = 'schema_version'; COMMIT",
-                                     step.sql, step.from + 1)));
+    TRY(database.execute("BEGIN IMMEDIATE"));
+    TRY_ASSIGN(const int version, schema_version(database));
+    if (version > step.from) {
+      TRY(database.execute("ROLLBACK"));
+      continue;
+    }
+    TRY(database.execute(
+        fmt::format("{}; UPDATE meta SET value = '{}' WHERE key = 'schema_version'; COMMIT", step.sql, step.from + 1)));
   }
   return {};
 }
@@ -236,10 +257,10 @@ Status prepare_schema(Database& database, DatabaseAccess access) {
     return invalid("{}: written by a newer Stint (schema {}, this one knows up to {}): update Stint", database.path(), version,
                    kSchemaVersion);
   if (version < kSchemaVersion) {
-    if (access == DatabaseAccess::kReadOnly)
+    if (access != DatabaseAccess::kReadOnly) return migrate(database);
+    if (version < kOldestReadable)
       return invalid("{}: written by an older Stint (schema {}): any import into it brings it up to date", database.path(),
                      version);
-    TRY(migrate(database, version));
   }
   return {};
 }

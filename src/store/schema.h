@@ -5,7 +5,9 @@
 
 namespace stint {
 
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
+/// What came since adds tables only: a History of this version is read as it is, without what they would hold.
+inline constexpr int kOldestReadable = 1;
 /// "STNT" in SQLite's header tells a History from other databases.
 inline constexpr int64_t kApplicationId = 0x53544e54;
 

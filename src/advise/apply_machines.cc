@@ -1,0 +1,235 @@
+// A Change as commands to the machines and their providers.
+#include <algorithm>
+
+#include "advise/apply_parts.h"
+#include "advise/cloud_command.h"
+
+namespace stint {
+namespace {
+
+class MachineWriter {
+ public:
+  explicit MachineWriter(const FleetPlan& fleet) : fleet_(fleet) {}
+
+  Lines operator()(const StopNodes& c) const { return each(c.nodes, MachineAction::kGiveBack); }
+  Lines operator()(const ScheduleOff&) const { return {}; }  // by the clock: crontab_lines()
+
+  Lines operator()(const ResizeNodes& c) const {
+    Lines out;
+    for (size_t i = 0; i < c.nodes.size(); ++i)
+      out.push_back(static_cast<int64_t>(i) < c.to_count
+                        ? machine_command(node(c.nodes[i]), MachineAction::kResize, c.to_instance_type)
+                        : machine_command(node(c.nodes[i]), MachineAction::kGiveBack));
+    for (auto i = static_cast<int64_t>(c.nodes.size()); i < c.to_count; ++i) {
+      PlannedNode more = node(c.nodes.front());
+      more.name = fmt::format("{}-{}", more.name, i + 1);
+      more.resource_id = more.name;
+      more.instance_type = c.to_instance_type;
+      out.push_back(create_command(more));
+    }
+    return out;
+  }
+
+  Lines operator()(const ShareGpus& c) const {
+    Lines out = c.mode == SharingMode::kMig ? mig(c) : side_by_side(c);
+    const Lines stop = each(given_back(c), MachineAction::kGiveBack);
+    if (!stop.empty()) out.push_back("# when the work runs on its new place:");
+    out.insert(out.end(), stop.begin(), stop.end());
+    return out;
+  }
+
+  Lines operator()(const SwitchMarket& c) const {
+    const bool to_spot = c.to == Market::kSpot;
+    Lines out;
+    if (to_spot)
+      out.emplace_back(
+          "# checkpoint at the interval above; on the notice (AWS 120 s, others about 30 s) save once more and requeue");
+    if (c.to == Market::kReserved) out.emplace_back("# a commitment covers machines on demand by itself: buy it, see `commit`");
+    for (const std::string& name : c.nodes)
+      out.push_back(to_spot ? spot_command(node(name)) : create_command(node(name)));
+    out.emplace_back("# when the work runs there:");
+    const Lines stop = each(c.nodes, MachineAction::kGiveBack);
+    out.insert(out.end(), stop.begin(), stop.end());
+    return out;
+  }
+
+  Lines operator()(const Commit& c) const {
+    const bool three = c.term == CommitmentTerm::kThreeYears;
+    const int64_t seconds = (three ? 3 : 1) * 365 * 86400;
+    if (c.provider == "aws")
+      return {fmt::format(
+                  "aws ec2 describe-reserved-instances-offerings --region {} --instance-type {} --product-description Linux/UNIX "
+                  "--min-duration {} --max-duration {} --offering-class standard{}",
+                  quoted(c.region), quoted(c.instance_type), seconds, seconds, offering_type(c.payment)),
+              fmt::format("aws ec2 purchase-reserved-instances-offering --region {} --instance-count {} "
+                          "--reserved-instances-offering-id OFFERING",
+                          quoted(c.region), c.count)};
+    if (c.provider == "gcp")
+      return {fmt::format("# machines covered: {} × {}; vCPUs, memory and GPUs are committed to separately", c.count,
+                          one_line(c.instance_type)),
+              fmt::format(
+                  "gcloud compute commitments create {} --region {} --plan {} --resources vcpu=VCPUS,memory=MEMORY "
+                  "--resources-accelerator count=GPUS,type=GPU_TYPE",
+                  quoted(c.instance_type + (three ? "-3y" : "-1y")), quoted(c.region), three ? "36-month" : "12-month")};
+    if (c.provider == "azure")
+      return {fmt::format(
+          "az reservations reservation-order calculate --sku {} --location {} --quantity {} --term {} --reserved-resource-type "
+          "VirtualMachines --applied-scope-type Shared --billing-plan {} --billing-scope SUBSCRIPTION --display-name stint",
+          quoted(c.instance_type), quoted(c.region), c.count, three ? "P3Y" : "P1Y",
+          c.payment == PaymentOption::kAllUpfront ? "Upfront" : "Monthly")};
+    return {fmt::format("# commit to {} × {} for {} at provider {}", c.count, quoted(c.instance_type),
+                        three ? "three years" : "a year", quoted(c.provider))};
+  }
+
+  Lines operator()(const LimitReservation& c) const {
+    Lines out = {"# and let the machines go when the job ends, for example at its end:"};
+    const Lines stop = each(c.nodes, MachineAction::kStop);
+    out.insert(out.end(), stop.begin(), stop.end());
+    return stop.empty() ? stop : out;
+  }
+
+  Lines operator()(const MoveOffGpu& c) const {
+    Lines out;
+    for (const std::string& name : c.nodes) {
+      PlannedNode fresh = node(name);
+      fresh.name += "-cpu";
+      fresh.resource_id = fresh.name;
+      fresh.instance_type = c.to_instance_type.empty() ? "CPU_TYPE" : c.to_instance_type;
+      out.push_back(create_command(fresh));
+    }
+    out.emplace_back("# when the CPU work runs there:");
+    const Lines stop = each(c.nodes, MachineAction::kGiveBack);
+    out.insert(out.end(), stop.begin(), stop.end());
+    return out;
+  }
+
+  Lines operator()(const MoveRegion& c) const {
+    Lines out = {fmt::format("# copy images and data to {} first", one_line(c.to_region))};
+    for (const std::string& name : c.nodes) {
+      PlannedNode fresh = node(name);
+      fresh.region = c.to_region;
+      fresh.zone.clear();
+      out.push_back(fresh.market == Market::kSpot ? spot_command(fresh) : create_command(fresh));
+    }
+    out.emplace_back("# when the work runs there:");
+    const Lines stop = each(c.nodes, MachineAction::kGiveBack);
+    out.insert(out.end(), stop.begin(), stop.end());
+    return out;
+  }
+
+ private:
+  const PlannedNode& node(const std::string& name) const { return *fleet_.find(name); }
+
+  Lines each(const std::vector<std::string>& nodes, MachineAction action) const {
+    Lines out;
+    for (const std::string& name : nodes)
+      out.push_back(machine_command(node(name), action));
+    return out;
+  }
+
+  static std::string offering_type(PaymentOption payment) {
+    switch (payment) {
+      case PaymentOption::kNoUpfront: return " --offering-type 'No Upfront'";
+      case PaymentOption::kPartialUpfront: return " --offering-type 'Partial Upfront'";
+      case PaymentOption::kAllUpfront: return " --offering-type 'All Upfront'";
+      case PaymentOption::kNone: break;
+    }
+    return "";
+  }
+
+  static std::string work_of(const std::vector<const ShareGpus::Placement*>& placements) {
+    std::string work;
+    for (const auto* p : placements)
+      work += (work.empty() ? "" : ", ") + one_line(p->workload);
+    return work;
+  }
+
+  static Lines mig(const ShareGpus& c) {
+    Lines out = {"# on each machine kept, once its GPU is drained:"};
+    for (const auto& [gpu, placements] : by_gpu(c)) {
+      std::string instances;
+      for (const auto* p : placements) {
+        if (p->mig_profile.empty()) continue;
+        instances += (instances.empty() ? "" : ",") + p->mig_profile;
+        if (p->memory_start >= 0) instances += fmt::format(":{}", p->memory_start);
+      }
+      if (instances.empty()) continue;
+      const std::string remote = fmt::format("nvidia-smi -i {} -mig 1 && nvidia-smi mig -i {} -cgi {} -C", gpu.second, gpu.second,
+                                             quoted(instances));
+      out.push_back(fmt::format("ssh {} {}   # {}", operand(gpu.first), quoted(remote), work_of(placements)));
+    }
+    return out;
+  }
+
+  static Lines side_by_side(const ShareGpus& c) {
+    Lines out;
+    for (const auto& [gpu, placements] : by_gpu(c)) {
+      if (placements.size() < 2) continue;
+      if (c.mode == SharingMode::kMps)
+        out.push_back(fmt::format(
+            "ssh {} 'nvidia-smi -i {} -c EXCLUSIVE_PROCESS && CUDA_VISIBLE_DEVICES={} nvidia-cuda-mps-control -d'   # {}",
+            operand(gpu.first), gpu.second, gpu.second, work_of(placements)));
+      else
+        out.push_back(fmt::format("# {}: GPU {}: CUDA_VISIBLE_DEVICES={} for {}", one_line(gpu.first), gpu.second, gpu.second,
+                                  work_of(placements)));
+    }
+    return out;
+  }
+
+  const FleetPlan& fleet_;
+};
+
+}  // namespace
+
+Lines machine_lines(const Change& change, const FleetPlan& fleet) { return std::visit(MachineWriter(fleet), change); }
+
+Lines crontab_lines(const Change& change, const FleetPlan& fleet) {
+  const auto* schedule = std::get_if<ScheduleOff>(&change);
+  if (schedule == nullptr) return {};
+  Lines out = {"# crontab of a machine that stays on (CRON_TZ=UTC); off and on again:", "CRON_TZ=UTC"};
+  // cron reads an unescaped % as the end of the command.
+  const auto line = [&](size_t hour, const PlannedNode& node, MachineAction action) {
+    std::string command = machine_command(node, action);
+    if (command.starts_with('#')) return command;
+    for (size_t at = 0; (at = command.find('%', at)) != std::string::npos; at += 2)
+      command.insert(at, "\\");
+    return cron_time(hour) + " " + command;
+  };
+  for (const auto& [from, to] : spans_of(schedule->off))
+    for (const std::string& name : schedule->nodes) {
+      out.push_back(line(from, *fleet.find(name), MachineAction::kStop));
+      out.push_back(line(to, *fleet.find(name), MachineAction::kStart));
+    }
+  return out;
+}
+
+std::vector<std::pair<size_t, size_t>> spans_of(const WeekHours& off) {
+  std::vector<std::pair<size_t, size_t>> out;
+  for (size_t h = 0; h < 168; ++h) {
+    if (!off[h] || off[(h + 167) % 168]) continue;
+    size_t end = h;
+    while (off[end % 168] && end < h + 168)
+      ++end;
+    out.emplace_back(h, end % 168);
+  }
+  return out;
+}
+
+std::string cron_time(size_t hour_of_week) {
+  return fmt::format("0 {} * * {}", hour_of_week % 24, (hour_of_week / 24 + 1) % 7);
+}
+
+std::map<GpuPlace, std::vector<const ShareGpus::Placement*>> by_gpu(const ShareGpus& change) {
+  std::map<GpuPlace, std::vector<const ShareGpus::Placement*>> gpus;
+  for (const auto& p : change.placements)
+    gpus[{p.to_node, p.to_gpu}].push_back(&p);
+  return gpus;
+}
+
+std::vector<std::string> given_back(const ShareGpus& change) {
+  std::vector<std::string> out = change.nodes;
+  std::erase_if(out, [&](const std::string& name) { return std::ranges::find(change.keep, name) != change.keep.end(); });
+  return out;
+}
+
+}  // namespace stint
