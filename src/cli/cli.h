@@ -33,9 +33,5 @@ void add_explore_command(CLI::App& app, Action& action);
 void add_forecast_command(CLI::App& app, Action& action);
 void add_replay_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
-void add_keeper_command(CLI::App& app, Action& action);
-
-/// Prints `stint: MESSAGE` on stderr. @return kFailed
-ExitCode fail(const std::string& message);
-
-}  // namespace stint
+void add_alerts_command(CLI::App& app, Action& action);
+void add_dashboards_command(CLI::App& app, Action& action);

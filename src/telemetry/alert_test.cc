@@ -142,7 +142,9 @@ TEST(Alerts, AMemoryLeakIsGrowthAtASteadyLoad) {
       world.feed(Metric::kMemoryTotal, from, to, 80e9);
       world.feed(Metric::kMemoryUsed, from, to, [](int64_t m) { return 20e9 + 50e6 * static_cast<double>(m); });  // 7.5 % in 2 h
       world.feed(Metric::kUtilization, from, to, [&](int64_t m) { return steady || m < 60 ? 50.0 : 80.0; });
-      if (to == 120) EXPECT_FALSE(world.fires(120));
+      if (to == 120) {
+        EXPECT_FALSE(world.fires(120));
+      }
     }
     EXPECT_EQ(world.fires(131), steady);
   }

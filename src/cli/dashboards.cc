@@ -1,0 +1,26 @@
+// stint dashboards export: the fleet as a Grafana dashboard.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "codec/grafana_dashboard.h"
+
+namespace stint {
+
+void add_dashboards_command(CLI::App& app, Action& action) {
+  CLI::App* dashboards = app.add_subcommand("dashboards", "dashboards for other tools");
+  dashboards->require_subcommand(1);
+  CLI::App* out = dashboards->add_subcommand("export", "the fleet as a Grafana dashboard over Prometheus");
+  out->footer("Example: stint dashboards export -o stint.json, then Dashboards > Import in Grafana");
+  auto path = std::make_shared<std::string>();
+  out->add_option("-o,--output", *path, "write to this file");
+  out->callback([path, &action] {
+    action = [path] {
+      const Status done = write_output(*path, grafana_dashboard());
+      return done ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+}
+
+}  // namespace stint

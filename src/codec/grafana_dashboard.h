@@ -1,0 +1,12 @@
+// The fleet as a Grafana dashboard over Prometheus: DCGM exporter's metrics of the GPUs, Stint's own of money, queue and use.
+// Source: https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/
+#pragma once
+
+#include <string>
+
+namespace stint {
+
+/// @return JSON to import; asks for the Prometheus data source through a variable.
+std::string grafana_dashboard();
+
+}  // namespace stint

@@ -1,0 +1,102 @@
+#include "codec/prometheus_rules.h"
+
+#include <fmt/format.h>
+
+#include "codec/prometheus_metric.h"
+
+namespace stint {
+namespace {
+
+int64_t minutes_of(Duration d) { return d.count_ns() / Duration::minutes(1).count_ns(); }
+std::string range(Duration d) { return "[" + promql_duration(minutes_of(d)) + "]"; }
+
+std::string kinds_of(const AlertRule& rule) {
+  std::string kinds;
+  for (const WorkloadKind kind : rule.only)
+    kinds += fmt::format("{}{}", kinds.empty() ? "" : "|", name_of(kind));
+  return kinds;
+}
+
+/// Counters and gauges of Stint's own. They exist from the beginning, so that increase() sees the first event.
+std::string_view name_of_counter(AlertEvent e) {
+  switch (e) {
+    case AlertEvent::kOutOfMemory: return "stint_gpu_out_of_memory_total";
+    case AlertEvent::kSpotInterruption: return "stint_node_spot_interruptions_total";
+    case AlertEvent::kCheckpoint: return "stint_job_last_checkpoint_timestamp_seconds";
+  }
+  return "";
+}
+
+std::string condition(const AlertRule& rule) { return fmt::format("{} {:g}", symbol_of(rule.comparison), rule.threshold); }
+
+/// What was seen for most of the window only, and of the right kind of work only.
+std::string guards(const AlertRule& rule) {
+  const int64_t minutes = minutes_of(rule.window);
+  std::string text;
+  if (minutes > 1)
+    text += fmt::format(" and count_over_time({}[{}:1m]) >= {:g}", scraped(*rule.metric).parts.front(), promql_duration(minutes),
+                        kLeastCoverage * static_cast<double>(minutes));
+  if (!rule.only.empty()) text += fmt::format(" and on (UUID) stint_gpu_workload{{kind=~\"{}\"}} == 1", kinds_of(rule));
+  return text;
+}
+
+std::string rise(const AlertRule& rule) {
+  const int64_t half = minutes_of(rule.window) / 2;
+  const std::string half_range = "[" + promql_duration(half) + "]";
+  return fmt::format("100 * deriv({}{}) * {} / {} {} and abs({} - {}) < {:g}", scraped(*rule.metric).parts.front(),
+                     range(rule.window), minutes_of(rule.window) * 60, average_over(*rule.of, range(rule.window)), condition(rule),
+                     average_over(Metric::kUtilization, half_range),
+                     average_over(Metric::kUtilization, half_range + " offset " + promql_duration(half)), kSteadyPoints);
+}
+
+/// In single quotes YAML takes everything as it is but the quote itself.
+std::string quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text)
+    out += c == '\'' ? std::string("''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+std::string prometheus_expression(const AlertRule& rule) {
+  const std::string window = range(rule.window);
+  switch (rule.measure) {
+    case Measure::kMean: return average_over(*rule.metric, window) + " " + condition(rule) + guards(rule);
+    case Measure::kShare:
+      return fmt::format("100 * {} / {} {}{}", average_over(*rule.metric, window), average_over(*rule.of, window),
+                         condition(rule), guards(rule));
+    case Measure::kTimesBaseline:
+      return fmt::format("{} / quantile_over_time(0.95, {}{} offset {}) {}{}", average_over(*rule.metric, window),
+                         scraped(*rule.metric).parts.front(), range(kBaseline), promql_duration(minutes_of(rule.window)),
+                         condition(rule), guards(rule));
+    case Measure::kRise: return rise(rule) + guards(rule);
+    case Measure::kEvents: {
+      const std::string kinds = rule.only.empty() ? "" : fmt::format("{{kind=~\"{}\"}}", kinds_of(rule));
+      return fmt::format("increase({}{}{}) {}", name_of_counter(*rule.event), kinds, window, condition(rule));
+    }
+    case Measure::kEventShare:
+      return fmt::format("100 * count(increase({}{}) > 0) / count(max_over_time(stint_node_spot{}) == 1) {}",
+                         name_of_counter(*rule.event), window, window, condition(rule));
+    case Measure::kSilence: return fmt::format("(time() - {}) / 3600 {}", name_of_counter(*rule.event), condition(rule));
+  }
+  return "";
+}
+
+std::string prometheus_rules(std::span<const AlertRule> rules) {
+  std::string out = "groups:\n  - name: stint\n    interval: 1m\n    rules:\n";
+  for (const AlertRule& rule : rules) {
+    out += fmt::format("      - alert: {}\n        expr: {}\n", rule.name, quoted(prometheus_expression(rule)));
+    if (rule.hold > Duration()) out += fmt::format("        for: {}\n", promql_duration(minutes_of(rule.hold)));
+    out += fmt::format("        labels:\n          severity: {}\n          scope: {}\n", name_of(rule.severity),
+                       name_of(rule.scope));
+    out += fmt::format("        annotations:\n          summary: {}\n          description: {}\n          remedy: {}\n",
+                       quoted(rule.summary),
+                       quoted(fmt::format("Measured {{{{ $value | printf \"%.1f\" }}}} {}; the rule is {} {:g}.", rule.unit,
+                                          symbol_of(rule.comparison), rule.threshold)),
+                       quoted(rule.remedy));
+  }
+  return out;
+}
+
+}  // namespace stint
