@@ -33,3 +33,13 @@ int run_cli(int argc, char** argv) {
   add_plan_command(app, action);
   add_alerts_command(app, action);
   add_dashboards_command(app, action);
+  add_keeper_command(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+  }
+  return static_cast<int>(action());
+}
+
+}  // namespace stint

@@ -35,3 +35,9 @@ void add_replay_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_alerts_command(CLI::App& app, Action& action);
 void add_dashboards_command(CLI::App& app, Action& action);
+void add_keeper_command(CLI::App& app, Action& action);
+
+/// Prints `stint: MESSAGE` on stderr. @return kFailed
+ExitCode fail(const std::string& message);
+
+}  // namespace stint
