@@ -1,120 +1,15 @@
 // Share: services that each keep a GPU to themselves and use little of it, packed by MIG, MPS or time slicing.
 //
 // A pool is machines of one type in one region with the same hours; what is saved is the machines no longer needed.
-// Different clients share a GPU only by MIG, which keeps memory and faults apart.
+// Who may share with whom is in share_fit.h.
 #include <algorithm>
 
-#include "advise/finder_text.h"
-#include "advise/gpu_packing.h"
+#include "advise/share_fit.h"
 
 namespace stint {
 namespace {
 
-constexpr double kMemoryMargin = 1.1;
-constexpr double kComputeMargin = 1.2;
-
-/// What runs on one GPU now.
-struct Service {
-  const NodeFacts* node = nullptr;
-  const GpuLoad* gpu = nullptr;
-  bool whole = false;  // keeps a GPU to itself
-};
-
-/// A packing of the pool's services onto GPUs.
-struct Plan {
-  SharingMode mode = SharingMode::kMig;
-  std::vector<PackedGpu> gpus;  // items index the services
-  std::vector<int> profiles;    // per service, kMig only; −1 = whole GPU
-};
-
-Bytes memory_need(const Service& s) {
-  return Bytes::of(static_cast<int64_t>(static_cast<double>(s.gpu->memory_peak.value_or(Bytes()).count()) * kMemoryMargin));
-}
-
-std::string label_of(const Service& s) {
-  return s.gpu->workload.empty() ? fmt::format("{} GPU {}", s.node->name, s.gpu->index) : s.gpu->workload;
-}
-
-std::vector<Service> services_of(const NodeGroup& pool) {
-  std::vector<Service> services;
-  for (const NodeFacts* node : pool)
-    for (const GpuLoad& gpu : node->gpus) {
-      if (!gpu.in_use) continue;
-      const bool measured = gpu.busy_p95_pct && gpu.memory_peak && gpu.memory_total;
-      services.push_back({node, &gpu, !measured || gpu.in_gang});
-    }
-  return services;
-}
-
-/// Packs those that may share with `pack`; the others get a GPU each.
-template <typename Pack>
-void pack_partly(const std::vector<Service>& services, const std::vector<bool>& alone, Plan& plan, Pack pack) {
-  std::vector<size_t> shared;
-  for (size_t i = 0; i < services.size(); ++i)
-    if (!alone[i]) shared.push_back(i);
-  plan.gpus = pack(shared);
-  for (PackedGpu& gpu : plan.gpus)
-    for (size_t& item : gpu.items)
-      item = shared[item];
-  for (size_t i = 0; i < services.size(); ++i)
-    if (alone[i]) plan.gpus.push_back({{i}, {}});
-}
-
-std::optional<Plan> plan_mig(const std::vector<Service>& services, const std::string& gpu_model) {
-  const MigGeometry* geometry = find_mig_geometry(gpu_model);
-  if (geometry == nullptr) return std::nullopt;
-  Plan plan;
-  std::vector<bool> alone(services.size());
-  plan.profiles.resize(services.size(), -1);
-  for (size_t i = 0; i < services.size(); ++i) {
-    alone[i] = services[i].whole;
-    if (alone[i]) continue;
-    const auto profile =
-        smallest_profile(*geometry, memory_need(services[i]), *services[i].gpu->busy_p95_pct / 100 * kComputeMargin);
-    alone[i] = !profile || geometry->profiles[static_cast<size_t>(*profile)].compute_slices == geometry->compute_slices;
-    if (!alone[i]) plan.profiles[i] = *profile;
-  }
-  pack_partly(services, alone, plan, [&](const std::vector<size_t>& shared) {
-    std::vector<int> profiles;
-    for (const size_t i : shared)
-      profiles.push_back(plan.profiles[i]);
-    return pack_mig(*geometry, profiles);
-  });
-  return plan;
-}
-
-bool has_mps(const GpuFacts* gpu) {
-  constexpr std::array<std::string_view, 4> kBefore = {"Kepler", "Maxwell", "Pascal", ""};  // no isolated address spaces
-  return gpu != nullptr && std::find(kBefore.begin(), kBefore.end(), gpu->architecture) == kBefore.end();
-}
-
-Plan plan_shared(const std::vector<Service>& services, const GpuFacts* gpu) {
-  Plan plan;
-  const bool notebooks =
-      std::any_of(services.begin(), services.end(), [](const Service& s) { return s.node->kind == WorkloadKind::kNotebook; });
-  // Under MPS a fault of one takes the others down: people's sessions get time slices.
-  plan.mode = has_mps(gpu) && !notebooks ? SharingMode::kMps : SharingMode::kTimeSlice;
-  std::vector<bool> alone;
-  std::vector<Roommate> all;
-  for (const Service& s : services) {
-    alone.push_back(s.whole || s.gpu->client.empty() || s.gpu->mixed_clients);
-    if (alone.back()) {
-      all.emplace_back();
-      continue;
-    }
-    const double memory = static_cast<double>(s.gpu->memory_peak->count()) / static_cast<double>(s.gpu->memory_total->count());
-    all.push_back({s.gpu->client + '\t' + s.node->category, memory, *s.gpu->busy_p95_pct / 100});
-  }
-  pack_partly(services, alone, plan, [&](const std::vector<size_t>& shared) {
-    std::vector<Roommate> items;
-    for (const size_t i : shared)
-      items.push_back(all[i]);
-    return pack_shared(items);
-  });
-  return plan;
-}
-
-size_t nodes_needed(const Plan& plan, int64_t per_node) {
+size_t nodes_needed(const SharePacking& plan, int64_t per_node) {
   const size_t gpus = std::max<size_t>(1, plan.gpus.size());
   return (gpus + static_cast<size_t>(per_node) - 1) / static_cast<size_t>(per_node);
 }
@@ -134,8 +29,8 @@ std::vector<std::string> kept(NodeGroup pool, size_t count) {
 using Seat = std::pair<std::string, int>;  // node, GPU
 
 /// A seat for every packed GPU: one where some of its work already is, else any that is left.
-std::vector<Seat> seats_for(const Plan& plan, const std::vector<Service>& services, const std::vector<std::string>& keep,
-                            int64_t per_node) {
+std::vector<Seat> seats_for(const SharePacking& plan, const std::vector<ShareService>& services,
+                            const std::vector<std::string>& keep, int64_t per_node) {
   std::vector<Seat> free;
   for (const std::string& node : keep)
     for (int g = 0; g < per_node; ++g)
@@ -156,14 +51,14 @@ std::vector<Seat> seats_for(const Plan& plan, const std::vector<Service>& servic
   return all;
 }
 
-ShareGpus change_for(const Plan& plan, const std::vector<Service>& services, const NodeGroup& pool,
+ShareGpus change_for(const SharePacking& plan, const std::vector<ShareService>& services, const NodeGroup& pool,
                      std::vector<std::string> keep) {
   const MigGeometry* geometry = find_mig_geometry(pool.front()->gpu_model);
   ShareGpus change{plan.mode, names_of(pool), std::move(keep), {}};
   const std::vector<Seat> seats = seats_for(plan, services, change.keep, pool.front()->gpu_count);
   for (size_t g = 0; g < plan.gpus.size(); ++g)
     for (size_t k = 0; k < plan.gpus[g].items.size(); ++k) {
-      const Service& s = services[plan.gpus[g].items[k]];
+      const ShareService& s = services[plan.gpus[g].items[k]];
       ShareGpus::Placement p{label_of(s), s.node->name, s.gpu->index, seats[g].first, seats[g].second, "", -1, kWholeDevice};
       if (!plan.gpus[g].placements.empty()) {
         const MigPlacement& placed = plan.gpus[g].placements[k];
@@ -184,7 +79,7 @@ ShareGpus change_for(const Plan& plan, const std::vector<Service>& services, con
 }
 
 /// "3 × 2g.10gb on 2 GPUs", by layout.
-std::string layouts_text(const Plan& plan, const std::string& gpu_model) {
+std::string layouts_text(const SharePacking& plan, const std::string& gpu_model) {
   const MigGeometry* geometry = find_mig_geometry(gpu_model);
   std::map<std::string, int> layouts;
   for (const PackedGpu& gpu : plan.gpus) {
@@ -202,8 +97,8 @@ std::string layouts_text(const Plan& plan, const std::string& gpu_model) {
   return text;
 }
 
-Finding finding_for(const FleetView& fleet, const NodeGroup& pool, const std::vector<Service>& services, const Plan& plan,
-                    size_t needed) {
+Finding finding_for(const FleetView& fleet, const NodeGroup& pool, const std::vector<ShareService>& services,
+                    const SharePacking& plan, size_t needed) {
   Finding f;
   const int64_t per_node = pool.front()->gpu_count;
   f.change = change_for(plan, services, pool, kept(pool, needed));
@@ -224,7 +119,7 @@ Finding finding_for(const FleetView& fleet, const NodeGroup& pool, const std::ve
       plan.mode == SharingMode::kMig
           ? fmt::format("each service gets a slice with memory ≥ {:.1f} × its peak and compute ≥ {:.1f} × what it uses in the "
                         "busiest 5 % of its working time",
-                        kMemoryMargin, kComputeMargin)
+                        kShareMemoryMargin, kShareComputeMargin)
           : fmt::format("on each GPU memory peaks sum to ≤ {:.0f} % and busy p95 utilisation to ≤ {:.0f} %, one client only",
                         kSharedMemoryLimit * 100, kSharedComputeLimit * 100));
   f.arithmetic.push_back(fmt::format("{} services on {} GPUs = {} of {} machines ({} GPUs each); {} given back", services.size(),
@@ -256,11 +151,11 @@ Proposals find_share(const FleetView& fleet) {
   }
   Proposals out;
   for (const auto& [key, pool] : pools) {
-    const std::vector<Service> services = services_of(pool);
+    const std::vector<ShareService> services = services_of(pool);
     if (pool.size() < 2 || services.empty()) continue;
     const int64_t per_node = pool.front()->gpu_count;
-    Plan best = plan_shared(services, fleet.prices.catalog().find_gpu(pool.front()->gpu_model));
-    if (auto mig = plan_mig(services, pool.front()->gpu_model);
+    SharePacking best = pack_side_by_side(services, fleet.prices.catalog().find_gpu(pool.front()->gpu_model));
+    if (auto mig = pack_by_mig(services, pool.front()->gpu_model);
         mig && nodes_needed(*mig, per_node) <= nodes_needed(best, per_node))
       best = std::move(*mig);
     const size_t needed = nodes_needed(best, per_node);

@@ -1,4 +1,4 @@
-// stint plan share: which MIG instances to cut from which GPU, and what has to move for it.
+// stint plan share: which MIG instances to cut from which GPU, and what has to move for it; or who shares which GPU of a fleet.
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/plan.h"
+#include "cli/plan_share_fleet.h"
 #include "report/table.h"
 
 namespace stint {
@@ -20,6 +21,7 @@ struct ShareOptions {
   size_t gpus = 1;
   std::vector<std::string> want;
   std::vector<std::string> running;
+  PlanFleetOptions fleet;
   bool json = false;
   std::string output;
 };
@@ -163,16 +165,28 @@ std::string as_text(const SharePlan& p, Colour colour) {
 
 void add_plan_share_command(CLI::App& plan, Action& action) {
   auto options = std::make_shared<ShareOptions>();
-  CLI::App* command = plan.add_subcommand("share", "Which MIG instances to cut from which GPU, and what has to move for it");
-  command->add_option("--gpu", options->gpu, "GPU model: A100-80GB, H100-80GB, A30, …")->required();
+  CLI::App* command = plan.add_subcommand(
+      "share", "Which MIG instances to cut from which GPU, what has to move for it; who shares GPUs of a fleet");
+  CLI::Option* history = command->add_option("--history", options->fleet.history, "a History instead: what runs in its fleet");
+  add_period_options(*command, options->fleet.period);
+  CLI::Option* gpu = command->add_option("--gpu", options->gpu, "GPU model: A100-80GB, H100-80GB, A30, …")->excludes(history);
   command->add_option("--gpus", options->gpus, "how many")->check(CLI::Range(size_t{1}, size_t{10'000}))->capture_default_str();
-  command->add_option("--want", options->want, "instances to place: 3x1g.10gb; repeatable")->required();
-  command->add_option("--running", options->running, "what runs on a GPU: 0=2g.20gb@0,1g.10gb@4; repeatable");
+  command->add_option("--want", options->want, "instances to place: 3x1g.10gb; repeatable")->needs(gpu);
+  command->add_option("--running", options->running, "what runs on a GPU: 0=2g.20gb@0,1g.10gb@4; repeatable")->needs(gpu);
   command->add_flag("--json", options->json, "print JSON");
   command->add_option("-o,--output", options->output, "write to this file");
-  command->footer("Example: stint plan share --gpu A100-80GB --gpus 2 --running 0=1g.10gb@0,2g.20gb@4 --want 3x3g.40gb");
+  command->footer(
+      "Example: stint plan share --gpu A100-80GB --gpus 2 --running 0=1g.10gb@0,2g.20gb@4 --want 3x3g.40gb\n"
+      "         stint plan share --history fleet.db");
   command->callback([options, &action] {
+    if (options->fleet.history.empty() && (options->gpu.empty() || options->want.empty()))
+      throw CLI::RequiredError("--history, or --gpu and --want");
     action = [options] {
+      if (!options->fleet.history.empty()) {
+        const Status done =
+            print_fleet_sharing(options->fleet, options->json ? ShareFormat::kJson : ShareFormat::kText, options->output);
+        return done.ok() ? ExitCode::kOk : fail(done.error().message);
+      }
       const auto made = make_plan(*options);
       if (!made.ok()) return fail(made.error().message);
       const Colour colour = options->output.empty() ? colour_of_stdout() : Colour::kNo;
