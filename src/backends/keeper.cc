@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "backends/process_tree.h"
 #include "backends/task_process.h"
 #include "base/text.h"
 #include "host/clock.h"
@@ -24,8 +23,6 @@ namespace stint {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// While what was killed takes its time to go.
-constexpr int kSweepPauseMs = 20;
 constexpr int kRetryPauseMs = 1000;
 
 Clock::time_point after(Duration d) {
@@ -77,15 +74,15 @@ class Keeper {
       sigaddset(&watched, signal);
     ::sigprocmask(SIG_BLOCK, &watched, nullptr);
     signals_ = Descriptor(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
-    // Whatever the task leaves behind becomes this process's child, and can be found and ended.
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    ProcessTree::adopt_orphans();
   }
 
   Status start() {
     TRY(cgroup_.create(plan_.launch.cpu_milli, plan_.launch.memory));
-    TRY_ASSIGN(leader_, start_task_process(plan_, cgroup_, folder_.mark()));
+    TRY_ASSIGN(const pid_t leader, start_task_process(plan_, cgroup_, folder_.mark()));
+    tree_.emplace(leader);
     const TaskStarted started{
-        .at = now(), .pid = leader_, .start_ticks = start_ticks_of(leader_).value_or(0), .boot_id = boot_id()};
+        .at = now(), .pid = leader, .start_ticks = start_ticks_of(leader).value_or(0), .boot_id = boot_id()};
     const Status written = write_file_atomically(folder_.started_file(), to_json(started));
     if (written.ok()) return {};
     kill_everything();
@@ -115,18 +112,7 @@ class Keeper {
       // The machine shuts down, or somebody wants this keeper gone: its task is to leave in order.
       if (info.ssi_signo != SIGCHLD) ask_to_leave(plan_.launch.grace, EndCause::kStopped);
     }
-    // The leader stays unburied while its group may have to be killed: as long, its number goes to nobody else.
-    siginfo_t child = {};
-    while (!leader_ended_ && ::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid != 0) {
-      if (child.si_pid == leader_)
-        leader_ended_ = true;
-      else
-        ::waitpid(child.si_pid, nullptr, WNOHANG);
-      child = {};
-    }
-    if (!leader_ended_) return;
-    for (const pid_t orphan : children())
-      if (orphan != leader_) ::waitpid(orphan, nullptr, WNOHANG);
+    tree_->look({});
   }
 
   void take_requests() {
@@ -143,14 +129,14 @@ class Keeper {
     const auto value = words.size() == 2 ? parse_int(words[1]) : std::nullopt;
     if (!value) return;
     if (words[0] == "stop") ask_to_leave(Duration::nanoseconds(*value), EndCause::kStopped);
-    if (words[0] == "signal") ::kill(-leader_, static_cast<int>(*value));
+    if (words[0] == "signal") tree_->signal(static_cast<int>(*value));
   }
 
   void ask_to_leave(Duration grace, EndCause why) {
     const auto kill_at = after(grace);
     if (!kill_at_) {
       why_ = why;
-      ::kill(-leader_, SIGTERM);
+      tree_->signal(SIGTERM);
     }
     kill_at_ = kill_at_ ? std::min(*kill_at_, kill_at) : kill_at;
   }
@@ -158,35 +144,12 @@ class Keeper {
   /// By itself: when its first process has ended. On request: when all have, or the grace has.
   bool is_over() {
     if (kill_at_ && Clock::now() >= *kill_at_) return true;
-    if (!leader_ended_) return false;
-    return !kill_at_ || children().size() <= 1;
+    return kill_at_ ? tree_->all_ended({}) : tree_->leader_ended();
   }
 
-  /// Own children, the leader not yet buried among them.
-  static std::vector<pid_t> children() {
-    std::vector<pid_t> found;
-    for (const int64_t pid : children_of(::getpid()))
-      found.push_back(static_cast<pid_t>(pid));
-    return found;
-  }
-
-  /// Ends and buries all; the orphans of what was killed come to this process in turn.
   void kill_everything() {
-    ::kill(-leader_, SIGKILL);
     cgroup_.kill_all();
-    int raw = 0;
-    while (::waitpid(leader_, &raw, 0) < 0 && errno == EINTR) {
-    }
-    status_ = WIFSIGNALED(raw) ? ExitStatus{.code = 0, .signal = WTERMSIG(raw)} : ExitStatus{.code = WEXITSTATUS(raw)};
-    for (;;) {
-      for (const pid_t child : children())
-        ::kill(child, SIGKILL);
-      pid_t buried = 0;
-      while ((buried = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
-      }
-      if (buried < 0 && errno == ECHILD) return;
-      ::poll(nullptr, 0, kSweepPauseMs);
-    }
+    status_ = tree_->kill_all({});
   }
 
   void end() {
@@ -218,8 +181,7 @@ class Keeper {
   Descriptor control_;
   Descriptor signals_;
   Descriptor end_file_;
-  pid_t leader_ = -1;
-  bool leader_ended_ = false;
+  std::optional<ProcessTree> tree_;  ///< once it has started
   ExitStatus status_;
   EndCause why_ = EndCause::kItself;
   std::string request_;

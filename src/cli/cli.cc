@@ -33,6 +33,7 @@ int run_cli(int argc, char** argv) {
   add_plan_command(app, action);
   add_alerts_command(app, action);
   add_dashboards_command(app, action);
+  add_run_command(app, action);
   add_keeper_command(app, action);
   try {
     app.parse(argc, argv);

@@ -35,6 +35,7 @@ void add_replay_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_alerts_command(CLI::App& app, Action& action);
 void add_dashboards_command(CLI::App& app, Action& action);
+void add_run_command(CLI::App& app, Action& action);
 void add_keeper_command(CLI::App& app, Action& action);
 
 /// Prints `stint: MESSAGE` on stderr. @return kFailed
