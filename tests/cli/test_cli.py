@@ -156,6 +156,68 @@ class Stories(unittest.TestCase):
     def test_the_agency_is_busy_23_percent(self):
         self.assertAlmostEqual(self.reports["agency"]["totals"]["mean_utilization_pct"], 23, delta=0.5)
 
+    def plan(self, story, planner, *args):
+        return stint_json("plan", planner, "--history", self.dir / f"{story}.db", "--month", "2026-10", *args)
+
+    def test_one_gpu_experiments_are_rightsized_to_one_gpu(self):
+        labs = [g for g in self.plan("platform", "rightsize")["groups"] if g["instance_type"] == "p3.8xlarge"]
+        self.assertEqual(len(labs), 1)
+        self.assertEqual((labs[0]["best"]["instance_type"], labs[0]["best"]["count"]), ("p3.2xlarge", 5))
+        # 3.06 in place of 12.24 an hour.
+        self.assertAlmostEqual(labs[0]["best"]["saving_per_month"], 0.75 * labs[0]["cost_per_month"], delta=0.01)
+        self.assertEqual(labs[0]["change"]["kind"], "resize")
+        self.assertIn("no service 'nobody'", stint("plan", "rightsize", "--history", self.dir / "platform.db", "--demand", "nobody=1@1", code=1).stderr)
+        self.assertIn("such as search=500@200", stint("plan", "rightsize", "--history", self.dir / "platform.db", "--demand", "x", code=1).stderr)
+
+    def test_spot_takes_training_and_leaves_serving(self):
+        plan = self.plan("platform", "spot")
+        for group in plan["groups"]:
+            waited_for = group["kind"] in ("realtime-inference", "notebook")
+            self.assertEqual(group["fits"], not waited_for, group["name"])
+            if group["fits"]:
+                self.assertGreater(group["discount_pct"], group["discount_needed_pct"])
+                self.assertEqual(sum(p["runs"] for p in group["pools"]), group["runs_at_once"])
+                out = group["outcome"]
+                self.assertLess(out["paid_h"], out["finish_h_p90"])
+                self.assertLess(out["mixed_cost"], group["run_cost_on_demand"])
+                # The formula and the search agree on the interval.
+                self.assertAlmostEqual(out["checkpoint_interval_h"] / out["daly_interval_h"], 1, delta=0.05)
+        self.assertAlmostEqual(sum(g["saving_per_month"] for g in plan["groups"]), plan["saving_per_month"], delta=0.01)
+        self.assertEqual(self.plan("platform", "spot"), plan, "the same seed gives the same plan")
+
+    def test_the_weekly_evaluation_is_kept_shorter(self):
+        plan = self.plan("platform", "schedule")
+        self.assertEqual([f["change"]["kind"] for f in plan["shorter"]], ["limit-reservation"])
+        self.assertTrue(all(w["hours_per_week"] > w["windows_per_week"] for w in plan["windows"]))
+        self.assertEqual(plan["later"], [], "every hour costs the same and nothing is reserved")
+        cheap = self.plan("platform", "schedule", "--off-peak", "22-06=30")["later"]
+        self.assertTrue(cheap and all(g["cost_then"] < g["cost_now"] and g["mean_delay_h"] <= 12 for g in cheap))
+        self.assertIn("22-06=30", stint("plan", "schedule", "--history", self.dir / "platform.db", "--off-peak", "night", code=1).stderr)
+
+    def test_capacity_months_count_known_changes(self):
+        calendar = self.dir / "calendar.txt"
+        calendar.write_text("# ours\n2026-12-01:+40  # new client\n")
+        plain = self.plan("platform", "capacity")["months"]
+        grown = self.plan("platform", "capacity", "--changes", calendar)
+        self.assertEqual([m["from"][:7] for m in plain], ["2026-11", "2026-12", "2027-01"])
+        self.assertEqual(grown["changes"][0]["note"], "new client")
+        self.assertEqual(grown["months"][0], plain[0])
+        for then, now in zip(plain[1:], grown["months"][1:]):
+            self.assertAlmostEqual(now["mean"], then["mean"] + 40, delta=1e-6)
+            self.assertGreaterEqual(now["shortage_at_least"], then["shortage_at_least"])
+        calendar.write_text("soon:+40\n")
+        self.assertIn("calendar.txt:1", stint("plan", "capacity", "--history", self.dir / "platform.db", "--changes", calendar, code=1).stderr)
+
+    def test_sharing_frees_the_machines_that_the_audit_says(self):
+        pools = self.plan("platform", "share")["pools"]
+        found = [f for f in self.reports["platform"]["findings"] if f["change"]["kind"] == "share"]
+        self.assertEqual(len(pools), 1)
+        self.assertEqual(len(pools[0]["freed_nodes"]), 2)
+        self.assertAlmostEqual(pools[0]["saving_per_month"], found[0]["alone_per_month"], delta=0.01)
+        for gpu in pools[0]["gpus"]:
+            owners = {s["client"] for s in gpu["seats"] if s["mig_profile"] is None}
+            self.assertLessEqual(len(owners), 1)
+
     def test_findings_add_up_to_the_plan(self):
         for story, report in self.reports.items():
             totals = report["totals"]
@@ -345,6 +407,22 @@ class PlanCommit(Scratch):
         self.assertAlmostEqual(month["reservations"] + month["savings_plan"] + month["on_demand"], month["cost"], 1)
         self.assertLessEqual(month["at_least"], month["cost"])
         self.assertLess(month["cost"], month["all_on_demand"])
+
+
+class PlanParallelism(Scratch):
+    def test_every_factorisation_is_an_option_or_refused(self):
+        plan = stint_json("plan", "parallelism", "--model", "llama-3-70b", "--gpu", "H100-80GB", "--gpus", 64, "--batch", 512, "--network-gbps", 3200)
+        shapes = [(o["shape"]["data"], o["shape"]["tensor"], o["shape"]["pipeline"]) for o in plan["options"] + plan["refused"]]
+        self.assertEqual(len(set(shapes)), 28)  # 2⁶ as an ordered product of three
+        self.assertTrue(all(d * t * p == 64 for d, t, p in shapes))
+        times = [o["step_seconds"]["total"] for o in plan["options"]]
+        self.assertEqual(times, sorted(times))
+        self.assertTrue(all(o["bytes_per_gpu"]["total"] <= plan["usable_bytes_per_gpu"] for o in plan["options"]))
+
+    def test_usage(self):
+        stint("plan", "parallelism", "--gpu", "L4", "--batch", 8, code=2)
+        self.assertIn("known are", stint("plan", "parallelism", "--model", "gpt-9", "--gpu", "L4", "--batch", 8, code=1).stderr)
+        self.assertIn("Nothing fits", stint("plan", "parallelism", "--parameters", "70e9", "--gpu", "L4", "--gpus", 1, "--batch", 8).stdout)
 
 
 class Forecasts(Scratch):
