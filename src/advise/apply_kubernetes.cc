@@ -88,8 +88,8 @@ struct KubernetesWriter {
       const auto [label, value] = spot_label(fleet.find(c.nodes.front())->provider);
       Lines lines = selector(label, std::string(value));
       lines.emplace_back("tolerations:");
-      lines.push_back(fmt::format("- {{key: {}, operator: Equal, value: {}, effect: NoSchedule}}", json_quoted(std::string(label)),
-                                  json_quoted(std::string(value))));
+      lines.push_back(fmt::format("- {{key: {}, operator: Equal, value: {}, effect: NoSchedule}}",
+                                  json_quoted(std::string(label)), json_quoted(std::string(value))));
       out.push_back(pods(std::move(lines)));
     }
     for (Instruction& i : given_up(c.nodes))
@@ -100,9 +100,10 @@ struct KubernetesWriter {
   std::vector<Instruction> operator()(const Commit&) const { return {}; }  // a matter of the bill
 
   std::vector<Instruction> operator()(const LimitReservation& c) const {
-    return {{"Kubernetes, in the specification of the Job",
-             Syntax::kYaml,
-             {"# " + one_line(c.workload), fmt::format("activeDeadlineSeconds: {}", std::max<int64_t>(1, c.to.whole_seconds()))}}};
+    return {
+        {"Kubernetes, in the specification of the Job",
+         Syntax::kYaml,
+         {"# " + one_line(c.workload), fmt::format("activeDeadlineSeconds: {}", std::max<int64_t>(1, c.to.whole_seconds()))}}};
   }
 
   std::vector<Instruction> operator()(const MoveOffGpu& c) const {
@@ -131,7 +132,8 @@ struct KubernetesWriter {
   }
 
   static Instruction mig_config(const ShareGpus& c) {
-    Instruction out{"Kubernetes, configuration of the GPU operator's MIG manager", Syntax::kYaml, {"version: v1", "mig-configs:"}};
+    Instruction out{
+        "Kubernetes, configuration of the GPU operator's MIG manager", Syntax::kYaml, {"version: v1", "mig-configs:"}};
     for (size_t i = 0; i < c.keep.size(); ++i) {
       out.lines.push_back(fmt::format("  {}:  # {}", config_name(c, i), one_line(c.keep[i])));
       for (const auto& [gpu, placements] : by_gpu(c)) {

@@ -67,10 +67,9 @@ class MachineWriter {
     if (c.provider == "gcp")
       return {fmt::format("# machines covered: {} × {}; vCPUs, memory and GPUs are committed to separately", c.count,
                           one_line(c.instance_type)),
-              fmt::format(
-                  "gcloud compute commitments create {} --region {} --plan {} --resources vcpu=VCPUS,memory=MEMORY "
-                  "--resources-accelerator count=GPUS,type=GPU_TYPE",
-                  quoted(c.instance_type + (three ? "-3y" : "-1y")), quoted(c.region), three ? "36-month" : "12-month")};
+              fmt::format("gcloud compute commitments create {} --region {} --plan {} --resources vcpu=VCPUS,memory=MEMORY "
+                          "--resources-accelerator count=GPUS,type=GPU_TYPE",
+                          quoted(c.instance_type + (three ? "-3y" : "-1y")), quoted(c.region), three ? "36-month" : "12-month")};
     if (c.provider == "azure")
       return {fmt::format(
           "az reservations reservation-order calculate --sku {} --location {} --quantity {} --term {} --reserved-resource-type "
@@ -154,8 +153,8 @@ class MachineWriter {
         if (p->memory_start >= 0) instances += fmt::format(":{}", p->memory_start);
       }
       if (instances.empty()) continue;
-      const std::string remote = fmt::format("nvidia-smi -i {} -mig 1 && nvidia-smi mig -i {} -cgi {} -C", gpu.second, gpu.second,
-                                             quoted(instances));
+      const std::string remote =
+          fmt::format("nvidia-smi -i {} -mig 1 && nvidia-smi mig -i {} -cgi {} -C", gpu.second, gpu.second, quoted(instances));
       out.push_back(fmt::format("ssh {} {}   # {}", operand(gpu.first), quoted(remote), work_of(placements)));
     }
     return out;
@@ -215,9 +214,7 @@ std::vector<std::pair<size_t, size_t>> spans_of(const WeekHours& off) {
   return out;
 }
 
-std::string cron_time(size_t hour_of_week) {
-  return fmt::format("0 {} * * {}", hour_of_week % 24, (hour_of_week / 24 + 1) % 7);
-}
+std::string cron_time(size_t hour_of_week) { return fmt::format("0 {} * * {}", hour_of_week % 24, (hour_of_week / 24 + 1) % 7); }
 
 std::map<GpuPlace, std::vector<const ShareGpus::Placement*>> by_gpu(const ShareGpus& change) {
   std::map<GpuPlace, std::vector<const ShareGpus::Placement*>> gpus;

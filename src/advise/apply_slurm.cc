@@ -61,9 +61,10 @@ struct SlurmWriter {
       const size_t hours = from == to ? 168 : (to + 168 - from) % 168;
       lines.push_back(fmt::format("# START = the next {}, in the time of the cluster", hour_text(from)));
       for (const std::string& name : c.nodes)
-        lines.push_back(fmt::format("scontrol create reservation ReservationName=stint-off-{} {} StartTime=START Duration={} "
-                                    "Flags=MAINT,WEEKLY,IGNORE_JOBS Users=root",
-                                    ++number, quoted("Nodes=" + name), hours * 60));
+        lines.push_back(
+            fmt::format("scontrol create reservation ReservationName=stint-off-{} {} StartTime=START Duration={} "
+                        "Flags=MAINT,WEEKLY,IGNORE_JOBS Users=root",
+                        ++number, quoted("Nodes=" + name), hours * 60));
     }
     return {shell(std::move(lines))};
   }
@@ -112,8 +113,8 @@ struct SlurmWriter {
   std::vector<Instruction> operator()(const LimitReservation& c) const {
     const int64_t minutes = std::max<int64_t>(1, (c.to.whole_seconds() + 59) / 60);
     const std::string limit = fmt::format("{}:{:02}:00", minutes / 60, minutes % 60);
-    return {shell({fmt::format("scontrol update JobId=JOB TimeLimit={}   # or in the job script: #SBATCH --time={}; job {}", limit,
-                               limit, one_line(c.workload))})};
+    return {shell({fmt::format("scontrol update JobId=JOB TimeLimit={}   # or in the job script: #SBATCH --time={}; job {}",
+                               limit, limit, one_line(c.workload))})};
   }
 
   std::vector<Instruction> operator()(const MoveOffGpu& c) const {

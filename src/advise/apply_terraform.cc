@@ -152,8 +152,12 @@ class TerraformWriter {
       return spot ? Lines{"instance_market_options {", "  market_type = \"spot\"", "}"}
                   : Lines{"# without the block instance_market_options"};
     if (n.provider == "gcp")
-      return spot ? Lines{"scheduling {", "  provisioning_model          = \"SPOT\"", "  preemptible                 = true",
-                          "  automatic_restart           = false", "  instance_termination_action = \"STOP\"", "}"}
+      return spot ? Lines{"scheduling {",
+                          "  provisioning_model          = \"SPOT\"",
+                          "  preemptible                 = true",
+                          "  automatic_restart           = false",
+                          "  instance_termination_action = \"STOP\"",
+                          "}"}
                   : Lines{"scheduling {", "  provisioning_model = \"STANDARD\"", "}"};
     return spot ? Lines{"priority        = \"Spot\"", "eviction_policy = \"Deallocate\"", "max_bid_price   = -1"}
                 : Lines{"priority = \"Regular\""};
@@ -164,8 +168,7 @@ class TerraformWriter {
       scheduler(n, "stop", from, number);
       scheduler(n, "start", to, number);
     } else if (n.provider == "gcp") {
-      out_.push_back(
-          fmt::format("resource \"google_compute_resource_policy\" \"{}_off_{}\" {{", block_name(n.name), number));
+      out_.push_back(fmt::format("resource \"google_compute_resource_policy\" \"{}_off_{}\" {{", block_name(n.name), number));
       out_.push_back(fmt::format("  name   = {}", hcl(fmt::format("stint-off-{}", number))));
       out_.push_back("  region = " + hcl(n.region));
       out_.emplace_back("  instance_schedule_policy {");

@@ -22,8 +22,8 @@ Lines sharing_lines(const PlannedNode& before, const PlannedNode& after) {
   }
   for (const GpuSharing& gpu : before.sharing)
     if (std::ranges::find(after.sharing, gpu) == after.sharing.end())
-      out.push_back(fmt::format("# {}: GPU {} was shared by {} before: share it again", one_line(before.name), gpu.gpu,
-                                name_of(gpu.mode)));
+      out.push_back(
+          fmt::format("# {}: GPU {} was shared by {} before: share it again", one_line(before.name), gpu.gpu, name_of(gpu.mode)));
   return out;
 }
 
@@ -84,9 +84,10 @@ std::vector<Instruction> undo_instructions(const FleetUndo& undo) {
                                          one_line(bought.instance_type),
                                          bought.provider == "aws" ? "; a standard one may be sold on the marketplace:" : ""));
     if (bought.provider == "aws")
-      machines.lines.push_back(fmt::format("aws ec2 create-reserved-instances-listing --region {} --reserved-instances-id ID "
-                                           "--instance-count {} --price-schedules PRICES --client-token TOKEN",
-                                           quoted(bought.region), bought.count));
+      machines.lines.push_back(
+          fmt::format("aws ec2 create-reserved-instances-listing --region {} --reserved-instances-id ID "
+                      "--instance-count {} --price-schedules PRICES --client-token TOKEN",
+                      quoted(bought.region), bought.count));
   }
   std::vector<Instruction> out;
   for (Instruction* i : {&machines, &kubernetes, &slurm})

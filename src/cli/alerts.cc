@@ -25,12 +25,17 @@ std::string measured(const AlertRule& rule) {
 }
 
 std::string rules_text(std::span<const AlertRule> rules, Colour colour) {
-  Table table({{"Alert", Align::kLeft, 40}, {"Severity", Align::kLeft, 10}, {"For each", Align::kLeft, 10},
-               {"Measured", Align::kLeft, 40}, {"Fires", Align::kRight, 20}, {"Over", Align::kRight, 10},
+  Table table({{"Alert", Align::kLeft, 40},
+               {"Severity", Align::kLeft, 10},
+               {"For each", Align::kLeft, 10},
+               {"Measured", Align::kLeft, 40},
+               {"Fires", Align::kRight, 20},
+               {"Over", Align::kRight, 10},
                {"Held for", Align::kRight, 10}});
   for (const AlertRule& rule : rules)
     table.add_row({rule.name, std::string(name_of(rule.severity)), std::string(name_of(rule.scope)), measured(rule),
-                   condition_of(rule), promql_duration(rule.window.whole_seconds() / 60), rule.hold > Duration() ? promql_duration(rule.hold.whole_seconds() / 60) : "–"});
+                   condition_of(rule), promql_duration(rule.window.whole_seconds() / 60),
+                   rule.hold > Duration() ? promql_duration(rule.hold.whole_seconds() / 60) : "–"});
   return table.render(colour, 2);
 }
 
@@ -95,8 +100,7 @@ void add_alerts_command(CLI::App& app, Action& action) {
       throw CLI::ValidationError("name what to write: --prometheus, or --prometheus-tests RULES");
     action = [options] {
       const auto& rules = default_alert_rules();
-      const std::string text =
-          options->prometheus ? prometheus_rules(rules) : prometheus_rule_tests(rules, options->tests_for);
+      const std::string text = options->prometheus ? prometheus_rules(rules) : prometheus_rule_tests(rules, options->tests_for);
       const Status done = write_output(options->output, text);
       return done ? ExitCode::kOk : fail(done.error().message);
     };

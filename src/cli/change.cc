@@ -63,8 +63,9 @@ Result<AppliedChange> pick_applied(HistoryFile& file, const ChangeOptions& optio
   for (const AppliedChange& c : changes)
     if ((number && c.number == *number) || (!c.proposal.id.empty() && c.proposal.id == options.which)) found = &c;
   if (found != nullptr) return *found;
-  return make_error(ErrorCode::kNotFound, "{}: no change '{}' was applied: `stint change list --history {}` shows those that were",
-                    options.history, excerpt(options.which), options.history);
+  return make_error(ErrorCode::kNotFound,
+                    "{}: no change '{}' was applied: `stint change list --history {}` shows those that were", options.history,
+                    excerpt(options.which), options.history);
 }
 
 Result<Instant> time_of(const ChangeOptions& options) {
@@ -167,7 +168,8 @@ Status run_show(const ChangeOptions& options) {
 
 Result<std::optional<Money>> amount_of(const std::string& text, const Proposal& proposal) {
   if (text.empty()) return std::optional<Money>();
-  TRY_ASSIGN(const Money amount, Money::parse(text, proposal.saving_per_month ? proposal.saving_per_month->currency() : Currency()));
+  TRY_ASSIGN(const Money amount,
+             Money::parse(text, proposal.saving_per_month ? proposal.saving_per_month->currency() : Currency()));
   return std::optional(amount);
 }
 
@@ -243,7 +245,9 @@ void add_change_command(CLI::App& app, Action& action) {
     command->add_option("which", options->which, what)->required();
   };
   const char* from = "an audit's JSON or a file of changes (docs/formats.md), or one change in words, such as stop:node-1";
-  const auto add_history = [&](CLI::App* command) { return command->add_option("--history", options->history, "the History file"); };
+  const auto add_history = [&](CLI::App* command) {
+    return command->add_option("--history", options->history, "the History file");
+  };
   const auto add_regions = [&](CLI::App* command) {
     command->add_option("--allow-region", options->allowed_regions, "regions work may move to, as a glob such as 'eu-*'");
   };
@@ -252,7 +256,8 @@ void add_change_command(CLI::App& app, Action& action) {
   list->add_option("file", options->from, from);
   add_history(list);
 
-  CLI::App* show = add("show", "What one change comes to, what stands against it and how to carry it out or take it back", run_show);
+  CLI::App* show =
+      add("show", "What one change comes to, what stands against it and how to carry it out or take it back", run_show);
   add_which(show, "number or id in the file; without a file: of an applied change");
   show->add_option("file", options->from, from);
   add_history(show)->required();

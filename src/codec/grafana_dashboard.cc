@@ -27,7 +27,7 @@ struct Panel {
   int width = 12;
   int height = 8;
   std::vector<Query> queries;
-  std::string_view what;  ///< one sentence beside the title
+  std::string_view what;                                             ///< one sentence beside the title
   std::vector<std::pair<double, std::string_view>> thresholds = {};  ///< ascending: from this value on this colour
 };
 
@@ -36,19 +36,44 @@ std::string of_chosen(Metric metric) { return fmt::format("{}{{Hostname=~\"$node
 
 std::vector<Panel> money_and_queue() {
   return {
-      {.title = "Cost per hour", .type = "stat", .unit = "currencyUSD", .width = 6, .height = 4,
-       .queries = {{"sum(stint_cost_per_hour)", ""}}, .what = "What all nodes cost now."},
-      {.title = "Idle cost per hour", .type = "stat", .unit = "currencyUSD", .width = 6, .height = 4,
-       .queries = {{"sum(stint_idle_cost_per_hour)", ""}}, .what = "Of it what no job uses."},
-      {.title = "Mean utilisation", .type = "stat", .unit = "percent", .width = 6, .height = 4,
-       .queries = {{"avg(" + of_chosen(Metric::kUtilization) + ")", ""}}, .what = "The goal is 70 %.",
+      {.title = "Cost per hour",
+       .type = "stat",
+       .unit = "currencyUSD",
+       .width = 6,
+       .height = 4,
+       .queries = {{"sum(stint_cost_per_hour)", ""}},
+       .what = "What all nodes cost now."},
+      {.title = "Idle cost per hour",
+       .type = "stat",
+       .unit = "currencyUSD",
+       .width = 6,
+       .height = 4,
+       .queries = {{"sum(stint_idle_cost_per_hour)", ""}},
+       .what = "Of it what no job uses."},
+      {.title = "Mean utilisation",
+       .type = "stat",
+       .unit = "percent",
+       .width = 6,
+       .height = 4,
+       .queries = {{"avg(" + of_chosen(Metric::kUtilization) + ")", ""}},
+       .what = "The goal is 70 %.",
        .thresholds = {{25, "orange"}, {60, "green"}, {95, "red"}}},
-      {.title = "Alerts", .type = "stat", .unit = "short", .width = 6, .height = 4,
-       .queries = {{"count(ALERTS{alertstate=\"firing\"}) or vector(0)", ""}}, .what = "That fire now.",
+      {.title = "Alerts",
+       .type = "stat",
+       .unit = "short",
+       .width = 6,
+       .height = 4,
+       .queries = {{"count(ALERTS{alertstate=\"firing\"}) or vector(0)", ""}},
+       .what = "That fire now.",
        .thresholds = {{1, "red"}}},
-      {.title = "Cost per hour by client", .type = "timeseries", .unit = "currencyUSD",
-       .queries = {{"sum by (client) (stint_client_cost_per_hour)", "{{client}}"}}, .what = "Of what runs."},
-      {.title = "Queue", .type = "timeseries", .unit = "short",
+      {.title = "Cost per hour by client",
+       .type = "timeseries",
+       .unit = "currencyUSD",
+       .queries = {{"sum by (client) (stint_client_cost_per_hour)", "{{client}}"}},
+       .what = "Of what runs."},
+      {.title = "Queue",
+       .type = "timeseries",
+       .unit = "short",
        .queries = {{"sum by (queue) (stint_jobs{state=\"waiting\"})", "{{queue}}, waiting"},
                    {"sum by (queue) (stint_jobs{state=\"running\"})", "{{queue}}, running"}},
        .what = "Jobs that wait and that run."},
@@ -59,21 +84,29 @@ std::vector<Panel> gpus() {
   const auto each = [](std::string_view title, Metric metric, std::string_view unit, std::string_view what) {
     const double factor = scraped(metric).factor;
     const std::string scale = factor == 1 ? "" : fmt::format("{:g} * ", factor);
-    return Panel{.title = title, .type = "timeseries", .unit = unit,
-                 .queries = {{scale + of_chosen(metric), "{{Hostname}} GPU {{gpu}}"}}, .what = what};
+    return Panel{.title = title,
+                 .type = "timeseries",
+                 .unit = unit,
+                 .queries = {{scale + of_chosen(metric), "{{Hostname}} GPU {{gpu}}"}},
+                 .what = what};
   };
   const std::string used = of_chosen(Metric::kMemoryUsed);
   const std::string free = "DCGM_FI_DEV_FB_FREE{Hostname=~\"$node\"}";
   return {
       each("Utilisation", Metric::kUtilization, "percent", "Part of the time in which a kernel ran."),
-      {.title = "Memory", .type = "timeseries", .unit = "percent",
+      {.title = "Memory",
+       .type = "timeseries",
+       .unit = "percent",
        .queries = {{fmt::format("100 * {} / ({} + {})", used, used, free), "{{Hostname}} GPU {{gpu}}"}},
        .what = "In use, of what the GPU has."},
       each("SM occupancy", Metric::kSmOccupancy, "percent", "Resident warps, of the most there can be."),
       each("Temperature", Metric::kTemperature, "celsius", "Above 83 °C clocks are lowered."),
       each("Power", Metric::kPower, "watt", "Drawn by the board."),
       each("Memory bandwidth", Metric::kMemoryBandwidth, "percent", "Part of the cycles in which memory moved data."),
-      {.title = "Spread of utilisation", .type = "timeseries", .unit = "percent", .width = 24,
+      {.title = "Spread of utilisation",
+       .type = "timeseries",
+       .unit = "percent",
+       .width = 24,
        .queries = {{"quantile(0.1, " + of_chosen(Metric::kUtilization) + ")", "10 % of GPUs are below"},
                    {"quantile(0.5, " + of_chosen(Metric::kUtilization) + ")", "half"},
                    {"quantile(0.9, " + of_chosen(Metric::kUtilization) + ")", "90 %"}},
@@ -125,17 +158,16 @@ Json laid_out(std::span<const Panel> panels) {
 }
 
 Json variables() {
-  return Json::array(
-      {{{"name", "datasource"}, {"label", "Prometheus"}, {"type", "datasource"}, {"query", "prometheus"}},
-       {{"name", "node"},
-        {"label", "Node"},
-        {"type", "query"},
-        {"datasource", {{"type", "prometheus"}, {"uid", "${datasource}"}}},
-        {"query", "label_values(DCGM_FI_DEV_GPU_UTIL, Hostname)"},
-        {"refresh", 2},
-        {"includeAll", true},
-        {"multi", true},
-        {"current", {{"text", "All"}, {"value", "$__all"}}}}});
+  return Json::array({{{"name", "datasource"}, {"label", "Prometheus"}, {"type", "datasource"}, {"query", "prometheus"}},
+                      {{"name", "node"},
+                       {"label", "Node"},
+                       {"type", "query"},
+                       {"datasource", {{"type", "prometheus"}, {"uid", "${datasource}"}}},
+                       {"query", "label_values(DCGM_FI_DEV_GPU_UTIL, Hostname)"},
+                       {"refresh", 2},
+                       {"includeAll", true},
+                       {"multi", true},
+                       {"current", {{"text", "All"}, {"value", "$__all"}}}}});
 }
 
 }  // namespace

@@ -132,8 +132,8 @@ std::string prometheus_rule_tests(std::span<const AlertRule> rules, const std::s
   for (const AlertRule& rule : rules) {
     const int64_t minutes = minutes_until_it_fires(rule);
     out += fmt::format("  - interval: 1m\n    input_series:\n{}    promql_expr_test:\n", input_of(rule, minutes));
-    out += fmt::format("      - expr: count(ALERTS{{alertname=\"{}\",alertstate=\"firing\"}})\n        eval_time: {}m\n", rule.name,
-                       minutes);
+    out += fmt::format("      - expr: count(ALERTS{{alertname=\"{}\",alertstate=\"firing\"}})\n        eval_time: {}m\n",
+                       rule.name, minutes);
     out += "        exp_samples:\n          - labels: '{}'\n            value: 1\n";
   }
   return out;

@@ -44,8 +44,8 @@ std::string rise(const AlertRule& rule) {
   const int64_t half = minutes_of(rule.window) / 2;
   const std::string half_range = "[" + promql_duration(half) + "]";
   return fmt::format("100 * deriv({}{}) * {} / {} {} and abs({} - {}) < {:g}", scraped(*rule.metric).parts.front(),
-                     range(rule.window), minutes_of(rule.window) * 60, average_over(*rule.of, range(rule.window)), condition(rule),
-                     average_over(Metric::kUtilization, half_range),
+                     range(rule.window), minutes_of(rule.window) * 60, average_over(*rule.of, range(rule.window)),
+                     condition(rule), average_over(Metric::kUtilization, half_range),
                      average_over(Metric::kUtilization, half_range + " offset " + promql_duration(half)), kSteadyPoints);
 }
 
