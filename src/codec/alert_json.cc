@@ -44,8 +44,8 @@ AlertMessage message_of(const AlertEvaluator& evaluator, const AlertChange& chan
   const AlertRule& rule = evaluator.rules()[change.rule];
   const AlertSubject& who = evaluator.subject(change.subject);
   AlertMessage message;
-  message.labels = {{"alertname", rule.name}, {"severity", std::string(name_of(rule.severity))},
-                    {"scope", std::string(name_of(rule.scope))}};
+  message.labels = {
+      {"alertname", rule.name}, {"severity", std::string(name_of(rule.severity))}, {"scope", std::string(name_of(rule.scope))}};
   const auto label = [&](const char* name, const std::string& value) {
     if (!value.empty()) message.labels[name] = value;
   };
