@@ -20,10 +20,13 @@ enum class EventKind : uint8_t {
   kSpotNotice,  ///< `node` will be gone at `until`; its tasks should save and leave
   kFinished,    ///< `job` succeeded
   kFailed,      ///< `job` failed by itself: retried while it has retries
+  kLost,        ///< `task` of `job` is gone and nobody knows how; its node can be used on
   kEvicted,     ///< a task of `job` that was told to leave has left; its resources are free now
   kCheckpoint,  ///< `job` has saved its work
   kMetric,      ///< `job`, a trial, has reached `rung` with `loss_micro`
   kCancel,      ///< `job` is taken back, whatever its state
+  kHold,        ///< `job` does not start before it is released; running, it goes on
+  kRelease,     ///< `job` may start again
   kSubmit,      ///< `job` (added before with Scheduler::add) asks to run
   kTick,        ///< nothing happened but time
 };
@@ -31,7 +34,7 @@ enum class EventKind : uint8_t {
 struct Event {
   EventKind kind = EventKind::kTick;
   JobId job;
-  TaskId task;  ///< kEvicted
+  TaskId task;  ///< kEvicted, kLost
   NodeId node;
   Instant until;           ///< kSpotNotice
   Rate price = {};         ///< kPrice: of one GPU-hour

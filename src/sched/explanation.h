@@ -15,6 +15,7 @@ enum class Standing : uint8_t { kUnknown, kWaiting, kReserved, kNominated, kRunn
 
 enum class Obstacle : uint8_t {
   kNone,
+  kOnHold,       ///< somebody keeps it from starting
   kNotBefore,    ///< its own not_before has not come
   kDeferred,     ///< it may wait for a cheaper hour, and does
   kDependency,   ///< waits for another job

@@ -148,7 +148,7 @@ uint64_t Scheduler::fingerprint() const {
   for (const JobRecord& r : s.jobs) {
     mix(static_cast<int64_t>(r.phase));
     mix(r.failures);
-    mix(r.in_play ? 1 : 0);
+    mix((r.in_play ? 1 : 0) + (r.on_hold ? 2 : 0));
     mix(r.cut_short);
     mix(r.started.ns());
     mix(r.served.count_ns());

@@ -15,10 +15,13 @@ void Scheduler::Impl::apply(const Event& e) {
     case EventKind::kSpotNotice: return clear_node(e.node);
     case EventKind::kFinished: return finished(e.job);
     case EventKind::kFailed: return failed(e.job);
+    case EventKind::kLost: return lose_task(e.task);
     case EventKind::kEvicted: return task_left(e.task);
     case EventKind::kCheckpoint: return saved_work(e.job);
     case EventKind::kMetric: return reached_rung(e.job, e.rung, e.loss_micro);
     case EventKind::kCancel: return cancel(e.job);
+    case EventKind::kHold: return hold(e.job);
+    case EventKind::kRelease: return let_start(e.job);
     case EventKind::kSubmit: return submit(e.job);
     case EventKind::kTick: return;
   }
@@ -34,6 +37,10 @@ void Scheduler::Impl::submit(JobId j) {
 
 void Scheduler::Impl::wait(JobId j) {
   JobRecord& r = jobs[j.index()];
+  if (r.on_hold) {
+    r.phase = Phase::kOnHold;
+    return;
+  }
   r.phase = Phase::kWaiting;
   r.rank = rank_of(policy, specs[j.index()], {.submitted = r.submitted, .served = r.served});
   pending.push(queues, r.queue, r.shape, shapes[r.shape].total, {.rank = r.rank, .job = j});
@@ -120,9 +127,31 @@ void Scheduler::Impl::cancel(JobId j) {
     case Phase::kRunning: evict(j, Reason::kCancelled, {}); [[fallthrough]];
     case Phase::kLeaving: r.ends_when_left = true; return;
     case Phase::kKnown:
-    case Phase::kNotYet: break;
+    case Phase::kNotYet:
+    case Phase::kOnHold: break;
   }
   end(j, false);
+}
+
+/// Gates it has still to pass open for it as for any; it stops at the last.
+void Scheduler::Impl::hold(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  if (r.phase == Phase::kEnded || r.on_hold) return;
+  r.on_hold = true;
+  if (r.phase == Phase::kWaiting) {
+    ++changes;  // what was reserved for it is free
+    pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
+    wait(j);
+  } else if (r.phase == Phase::kHeld) {
+    release(j, TaskState::kPending);
+    wait(j);
+  }
+}
+
+void Scheduler::Impl::let_start(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  r.on_hold = false;
+  if (r.phase == Phase::kOnHold) wait(j);
 }
 
 /// What ran on the node is lost. A gang that loses a task leaves elsewhere too, unless enough of it is left.
@@ -132,20 +161,35 @@ void Scheduler::Impl::lose_node(NodeId n) {
   give_up_held(n);
   drop_moves_to(n);
   for (const JobId j : jobs_on(n)) {
-    JobRecord& r = jobs[j.index()];
     Amounts lost;
-    for (TaskId t = first_task(j); t != end_task(j); t = next(t)) {
-      const Task& task = cluster.task(t);
-      if (!task.on_node() || task.place.node != n) continue;
-      const bool leaving = task.state == TaskState::kReleasing;
-      --(leaving ? r.leaving : r.running);
-      if (!leaving) add_to(lost, cluster.amounts(task.request));
-      cluster.gone(t, TaskState::kPending);
-    }
+    for (TaskId t = first_task(j); t != end_task(j); t = next(t))
+      if (cluster.task(t).on_node() && cluster.task(t).place.node == n) lose(t, lost);
     charge(j, lost, -1);
     meter(j);
     after_loss(j);
   }
+}
+
+/// The same of one task, whose room can be used again.
+void Scheduler::Impl::lose_task(TaskId t) {
+  const TaskState state = cluster.task(t).state;
+  if (state != TaskState::kRunning && state != TaskState::kReleasing) return;
+  const JobId j = cluster.task(t).job;
+  Amounts lost;
+  lose(t, lost);
+  ++room_made;
+  charge(j, lost, -1);
+  meter(j);
+  after_loss(j);
+}
+
+void Scheduler::Impl::lose(TaskId t, Amounts& lost) {
+  const Task& task = cluster.task(t);
+  JobRecord& r = jobs[task.job.index()];
+  const bool leaving = task.state == TaskState::kReleasing;
+  --(leaving ? r.leaving : r.running);
+  if (!leaving) add_to(lost, cluster.amounts(task.request));
+  cluster.gone(t, TaskState::kPending);
 }
 
 /// Some tasks of `j` are gone: it goes on with enough of them, else the rest leaves and it waits again.

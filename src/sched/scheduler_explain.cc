@@ -23,6 +23,10 @@ class Explainer {
       case Phase::kRunning:
       case Phase::kLeaving: e_.standing = Standing::kRunning; return e_;
       case Phase::kNotYet: not_yet(); break;
+      case Phase::kOnHold:
+        e_.standing = Standing::kWaiting;
+        e_.obstacle = Obstacle::kOnHold;
+        return e_;
       case Phase::kWaiting: waiting(); break;
     }
     std::ranges::stable_sort(e_.remedies, {}, [](const Remedy& r) { return r.cost ? r.cost->count_nanos() : INT64_MAX; });

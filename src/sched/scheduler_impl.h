@@ -22,6 +22,7 @@ enum class Phase : uint8_t {
   kKnown,    ///< added, not submitted
   kNotYet,   ///< submitted; waits for another job or for its time
   kWaiting,  ///< in Pending
+  kOnHold,   ///< could wait for room, but somebody keeps it from starting
   kHeld,     ///< has room that others are leaving
   kRunning,  ///< some of its tasks may be leaving
   kLeaving,  ///< all that is left of it is leaving
@@ -40,6 +41,7 @@ struct JobRecord {
   bool succeeded = false;
   bool in_play = false;         ///< counts in its array
   bool ends_when_left = false;  ///< does not come back after its eviction
+  bool on_hold = false;         ///< does not wait for room before it is released
   uint8_t cut_short = 0;        ///< starts in a row that ended early because others were to have its room
   int32_t failures = 0;
   int32_t blockers = 0;              ///< jobs it waits for
@@ -214,6 +216,10 @@ struct Scheduler::Impl {
   void task_left(TaskId t);
   void cancel(JobId j);
   void lose_node(NodeId n);
+  void lose_task(TaskId t);
+  void lose(TaskId t, Amounts& lost);
+  void hold(JobId j);
+  void let_start(JobId j);
   void after_loss(JobId j);
   void came_off(JobId j);
   void clear_node(NodeId n);

@@ -86,6 +86,7 @@ void Checker::event(const sched::Event& e) {
       if (++job.failures > workload_->jobs[e.job.index()].spec.retries) job.ends_after_leaving = true;
       emptied(e.job);
       break;
+    case sched::EventKind::kLost:
     case sched::EventKind::kEvicted:
       for (size_t i = 0; i < job.tasks.size(); ++i)
         if (job.tasks[i].place.task == e.task) {

@@ -118,6 +118,7 @@ class ToyScheduler {
         jobs_[e.job.index()].succeeded = true;
         break;
       case EventKind::kFailed: give_back(e.job); break;
+      case EventKind::kLost:
       case EventKind::kEvicted: task_left(e.job, e.task); break;
       case EventKind::kCancel: std::erase(waiting_, e.job); break;
       case EventKind::kSubmit:
@@ -125,6 +126,8 @@ class ToyScheduler {
         if (defect_ == Defect::kLostJob && e.job.index() % 3 == 2) break;
         waiting_.push_back(e.job);
         break;
+      case EventKind::kHold:
+      case EventKind::kRelease:
       case EventKind::kPrice:
       case EventKind::kCheckpoint:
       case EventKind::kMetric:

@@ -94,7 +94,7 @@ std::string_view Statement::bytes(int column) const {
   return data == nullptr ? std::string_view() : std::string_view(static_cast<const char*>(data), static_cast<size_t>(size));
 }
 
-Result<Database> Database::open(const std::string& path, DatabaseAccess access, Duration patience) {
+Result<Database> Database::open(const std::string& path, DatabaseAccess access, Duration patience, const char* vfs) {
   std::error_code ignored;
   if (access != DatabaseAccess::kCreate && !std::filesystem::exists(path, ignored))
     return make_error(ErrorCode::kNotFound, "{}: no such file: `stint import … --history {}` makes it", path, path);
@@ -107,7 +107,7 @@ Result<Database> Database::open(const std::string& path, DatabaseAccess access, 
     case DatabaseAccess::kCreate: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE; break;
   }
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, vfs);
   Database database(path, raw);  // closes also after a failure
   if (code != SQLITE_OK) return last_error(raw, path);
   sqlite3_busy_timeout(raw, static_cast<int>(patience.count_ns() / 1'000'000));

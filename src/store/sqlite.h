@@ -54,8 +54,10 @@ class Statement {
 class Database {
  public:
   /// @param patience  how long a writer waits for another one before it gives up.
+  /// @param vfs  SQLite's name of the file system to use; null = the usual one.
   /// @return kNotFound when the file is absent and access is not kCreate.
-  static Result<Database> open(const std::string& path, DatabaseAccess access, Duration patience = Duration::seconds(10));
+  static Result<Database> open(const std::string& path, DatabaseAccess access, Duration patience = Duration::seconds(10),
+                               const char* vfs = nullptr);
 
   Result<Statement> prepare(std::string_view sql);
   /// One or more statements without parameters; rows are ignored.

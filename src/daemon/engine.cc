@@ -1,0 +1,195 @@
+// Recovery and the step: staged → durable → applied → carried out.
+#include "daemon/engine.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "daemon/engine_impl.h"
+
+namespace stint {
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+Engine::~Engine() = default;
+
+Result<Engine> Engine::open(EventLog& log, Backend& backend, const FleetConfig& fleet, const EngineOptions& options,
+                            Instant now) {
+  Engine engine(std::make_unique<Impl>(log, backend, options));
+  Impl& s = *engine.impl_;
+  TRY(s.recover());
+  now = std::max(now, s.now);
+  const bool first = s.step == 0;
+  if (first || to_json(s.fleet) != to_json(fleet)) {
+    TRY(engine.stage_fleet(fleet, {.actor = "daemon", .idempotency_key = ""}));
+    s.live = true;
+    TRY(engine.commit(now));
+  }
+  s.live = true;
+  // What has become due meanwhile comes before what is heard now: a job past its limit was stopped by that.
+  if (!first && engine.next_wakeup() <= now) TRY(engine.commit(now));
+  s.orders.clear();
+  s.reconcile(now);
+  s.carry_out(now);
+  if (engine.has_staged()) TRY(engine.commit(now));
+  return engine;
+}
+
+Status Engine::Impl::recover() {
+  TRY_ASSIGN(const std::vector<LogMark> marks, log.marks());
+  size_t next_mark = 0;
+  std::vector<Record> records;
+  int64_t reading = 0;
+  Instant at;
+  const auto finish_step = [&]() -> Status {
+    if (records.empty()) return {};
+    step = reading;
+    TRY(apply_step(at, records));
+    records.clear();
+    ++recovery.steps;
+    while (next_mark < marks.size() && marks[next_mark].step < step)
+      ++next_mark;
+    if (next_mark == marks.size() || marks[next_mark].step != step) return {};
+    ++recovery.marks_checked;
+    if (scheduler->fingerprint() == marks[next_mark].fingerprint) return {};
+    return make_error(ErrorCode::kConflict,
+                      "event log: after step {} the state is not the one that was noted there: the log was changed by hand, or "
+                      "this Stint decides differently from the one that wrote it; start that version, let its jobs end, and "
+                      "begin a new state folder",
+                      step);
+  };
+  const Status read = log.read(sequence, [&](const LoggedRecord& logged) -> Status {
+    if (logged.step != reading) {
+      TRY(finish_step());
+      reading = logged.step;
+      at = logged.at;
+    }
+    Result<Record> record = decode(parser, logged.kind, logged.payload);
+    if (!record.ok()) return invalid("event log, record {}: {}", logged.sequence, record.error().message);
+    records.push_back(std::move(record).value());
+    sequence = logged.sequence;
+    ++recovery.records;
+    return {};
+  });
+  TRY(read);
+  return finish_step();
+}
+
+Status Engine::Impl::apply_step(Instant at, std::vector<Record>& records) {
+  now = at;
+  events.clear();
+  events.swap(owed);
+  touched.clear();
+  for (const Record& record : records)
+    if (const Status applied = apply(record); !applied.ok())
+      return invalid("event log, step {}: {}", step, applied.error().message);
+  if (!scheduler) return invalid("event log: its first record is not the fleet");
+  std::ranges::sort(touched);
+  touched.erase(std::ranges::unique(touched).begin(), touched.end());
+  for (const sched::JobId id : touched)
+    settle(id);
+  const std::span<const sched::Decision> decisions = scheduler->step(now, events);
+  if (options.watcher) options.watcher(now, events, decisions);
+  for (const sched::Decision& decision : decisions)
+    decided(decision);
+  return {};
+}
+
+Status Engine::commit(Instant now) {
+  Impl& s = *impl_;
+  if (s.read_only) {
+    s.staged_keys.clear();
+    s.staged_rows.clear();
+    std::erase_if(s.staged, [](const Record& r) { return r.kind != RecordKind::kEnded && r.kind != RecordKind::kLost; });
+    s.staged_jobs = 0;
+    return make_error(ErrorCode::kUnavailable, "{}", *s.read_only);
+  }
+  return s.append(std::max(now, s.now));
+}
+
+Status Engine::Impl::append(Instant at) {
+  if (staged.empty()) staged.emplace_back();  // a tick
+  std::ranges::stable_sort(staged, {}, &Record::kind);
+  LogStep writing;
+  writing.at = at;
+  for (const Record& record : staged)
+    writing.records.push_back(encode(record));
+  writing.postings = postings_of(staged, at);
+  writing.keys = std::exchange(staged_keys, {});
+  writing.side_rows = std::exchange(staged_rows, {});
+  staged_jobs = 0;
+  const Result<int64_t> written = log.append(writing);
+  if (!written.ok()) {
+    read_only = fmt::format("no command is taken, what runs goes on: {}", written.error().message);
+    // What happened has happened: it is written when that is possible again.
+    std::erase_if(staged, [](const Record& r) { return r.kind != RecordKind::kEnded && r.kind != RecordKind::kLost; });
+    return make_error(written.error().code, "{}", *read_only);
+  }
+  // Read back from what was written, as recovery will: what cannot be told by the records cannot get into the state.
+  std::vector<Record> records;
+  for (const LogRecord& record : writing.records) {
+    Result<Record> read = decode(parser, record.kind, record.payload);
+    CHECK(read.ok(), "a record that cannot be read back: {}", read.error().message);
+    records.push_back(std::move(read).value());
+  }
+  staged.clear();
+  step = *written;
+  sequence += static_cast<int64_t>(records.size());
+  const Status applied = apply_step(at, records);
+  CHECK(applied.ok(), "a step that was accepted: {}", applied.error().message);
+  if (live) carry_out(at);
+  if (step - marked_at >= options.steps_between_marks) return mark();
+  return {};
+}
+
+Status Engine::Impl::mark() {
+  if (step == 0 || step == marked_at) return {};
+  marked_at = step;
+  const Status noted = log.put_mark({.step = step, .fingerprint = scheduler->fingerprint()});
+  if (!noted.ok()) read_only = fmt::format("no command is taken, what runs goes on: {}", noted.error().message);
+  return noted;
+}
+
+/// Records that a failed append turned out to have written are applied like any.
+Status Engine::Impl::catch_up() {
+  const bool was_live = std::exchange(live, false);
+  const Status read = recover();
+  live = was_live;
+  if (!read.ok()) return read;
+  // Orders of those steps: as after a restart, everything that should be there is ordered again.
+  orders.clear();
+  reconcile(now);
+  std::vector<Record> happened = std::exchange(staged, {});
+  for (const Record& record : happened)
+    stage_report(record.report);
+  return {};
+}
+
+Status Engine::try_to_write() {
+  Impl& s = *impl_;
+  if (!s.read_only) return {};
+  TRY(s.log.reopen());
+  if (s.log.last_step() > s.step) TRY(s.catch_up());
+  // A write of its own shows whether writing works; the mark is one that changes nothing.
+  TRY(s.log.put_mark({.step = s.step, .fingerprint = s.scheduler->fingerprint()}));
+  s.read_only.reset();
+  return {};
+}
+
+bool Engine::has_staged() const { return !impl_->staged.empty() || !impl_->staged_rows.empty(); }
+
+Instant Engine::next_wakeup() const {
+  const Impl& s = *impl_;
+  if (!s.owed.empty()) return s.now;
+  return s.scheduler ? s.scheduler->next_wakeup() : sched::kNever;
+}
+
+void Engine::poll_backend(Instant now) { impl_->poll(std::max(now, impl_->now)); }
+const std::optional<std::string>& Engine::read_only() const { return impl_->read_only; }
+Status Engine::mark() { return impl_->mark(); }
+Instant Engine::now() const { return impl_->now; }
+uint64_t Engine::fingerprint() const { return impl_->scheduler->fingerprint(); }
+const Recovery& Engine::recovery() const { return impl_->recovery; }
+void Engine::stage_report(const Report& report) { impl_->stage_report(report); }
+
+}  // namespace stint

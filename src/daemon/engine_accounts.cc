@@ -1,0 +1,102 @@
+// What runs cost: a posting when a task ends or its machine's price changes, to the client at the top of its queue's path.
+#include <algorithm>
+
+#include "daemon/engine_impl.h"
+#include "ledger/run_cost.h"
+
+namespace stint {
+namespace {
+
+__extension__ using Wide = __int128;
+
+int64_t micro_gpu_hours(int64_t gpu_milli, Duration d) {
+  return static_cast<int64_t>(Wide{gpu_milli} * 1'000 * d.count_ns() / kHour.count_ns());
+}
+
+}  // namespace
+
+Currency Engine::Impl::currency() const { return nodes.empty() ? Currency() : nodes.front().node.rate.per_hour().currency(); }
+
+const std::string& Engine::Impl::client_of(sched::QueueId q) const {
+  while (fleet.queues[q.index()].parent.valid())
+    q = fleet.queues[q.index()].parent;
+  return queue_name(q);
+}
+
+RunPosting Engine::Impl::posting_of(sched::JobId id, const PlacedTask& placed, Instant until) const {
+  const JobBook& job = jobs[id.index()];
+  const NodeBook& node = nodes[placed.place.node.index()];
+  const int64_t held_milli = gpu_milli(placed.place);
+  const bool by_gpu = node.node.node.gpus > 0;
+  const int64_t capacity = by_gpu ? int64_t{node.node.node.gpus} * sched::kMilli : node.node.node.cpu_milli;
+  const int64_t held = std::min(by_gpu ? held_milli : job.request->cpu_milli, capacity);
+  return {.job = job_id_of(id),
+          .attempt = placed.attempt,
+          .task = placed.task,
+          .client = client_of(job.queue),
+          .queue = queue_name(job.queue),
+          .node = node.node.node.name,
+          .when = {placed.metered_from, until},
+          .gpu_milli = held_milli,
+          .amount = cost_of_run(node.node.rate, held, capacity, until - placed.metered_from)};
+}
+
+void Engine::Impl::post(sched::JobId id, PlacedTask& placed, Instant until) {
+  if (until == placed.metered_from) return;
+  const RunPosting posting = posting_of(id, placed, until);
+  JobBook& job = book(id);
+  job.posted += posting.amount;
+  job.posted_micro_gpu_hours += micro_gpu_hours(posting.gpu_milli, posting.when.length());
+  queues[job.queue.index()].posted += posting.amount;
+  placed.metered_from = until;
+}
+
+/// What post() will be called with when these records are applied: written with them, before they are.
+std::vector<RunPosting> Engine::Impl::postings_of(const std::vector<Record>& records, Instant at) const {
+  std::vector<RunPosting> postings;
+  std::vector<LaunchKey> ended;
+  const auto add = [&](sched::JobId id, const PlacedTask& placed, Instant until) {
+    const LaunchKey key = key_of(id, placed);
+    if (placed.ended || std::ranges::find(ended, key) != ended.end()) return;
+    ended.push_back(key);  // or paid for until `at`: what comes after that in this step is no time
+    if (until > placed.metered_from) postings.push_back(posting_of(id, placed, until));
+  };
+  const auto add_all_on = [&](NodeId node) {
+    for (uint32_t j = 0; j < jobs.size(); ++j)
+      for (const PlacedTask& placed : jobs[j].placed)
+        if (placed.place.node == node) add(sched::JobId(j), placed, at);
+  };
+  for (const Record& record : records) {
+    if (record.kind == RecordKind::kEnded || record.kind == RecordKind::kLost) {
+      if (const PlacedTask* placed = find_placed(record.report.key); placed != nullptr)
+        add(sched::JobId(static_cast<uint32_t>(record.report.key.job - 1)), *placed,
+            std::clamp(record.report.at, placed->metered_from, at));
+    } else if (record.kind == RecordKind::kNodeDown) {
+      add_all_on(node_ids.find(record.node)->second);
+    } else if (record.kind == RecordKind::kFleet) {
+      const Result<FleetConfig> next = parse_fleet_config(record.fleet, "fleet");
+      CHECK(next.ok(), "a fleet that was accepted: {}", next.error().message);
+      for (const sim::SimNode& node : next->nodes)
+        if (const auto known = node_ids.find(node.node.name);
+            known != node_ids.end() && nodes[known->second.index()].node.rate != node.rate)
+          add_all_on(known->second);
+    }
+  }
+  return postings;
+}
+
+Money Engine::Impl::cost_of(const JobBook& job, sched::JobId id) const {
+  Money sum = job.posted;
+  for (const PlacedTask& placed : job.placed)
+    if (!placed.ended) sum += posting_of(id, placed, now).amount;
+  return sum;
+}
+
+int64_t Engine::Impl::micro_gpu_hours_of(const JobBook& job) const {
+  int64_t sum = job.posted_micro_gpu_hours;
+  for (const PlacedTask& placed : job.placed)
+    if (!placed.ended) sum += micro_gpu_hours(gpu_milli(placed.place), now - placed.metered_from);
+  return sum;
+}
+
+}  // namespace stint

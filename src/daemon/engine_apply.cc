@@ -1,0 +1,471 @@
+// What a record changes, what the scheduler hears of it, and what its decisions change.
+//
+// Records of one step are applied in the order of their kinds, which is the order in which the scheduler applies events of one
+// instant; so the books here and the scheduler's state agree without asking each other.
+#include <algorithm>
+
+#include "base/check.h"
+#include "daemon/engine_impl.h"
+#include "sched/policy_text.h"
+#include "sim/workload.h"
+
+namespace stint {
+namespace {
+
+std::string_view words_of(sched::Reason r) {
+  switch (r) {
+    case sched::Reason::kFree: return "room was free";
+    case sched::Reason::kBackfill: return "backfill: delays no reservation";
+    case sched::Reason::kHeld: return "room was freed for it";
+    case sched::Reason::kPriority: return "stopped for a job of higher priority";
+    case sched::Reason::kReclaim: return "stopped: another queue asked for its own";
+    case sched::Reason::kConsolidation: return "moved so that a larger job fits";
+    case sched::Reason::kStaleGang: return "stopped: too few of its tasks were left";
+    case sched::Reason::kSpotNotice: return "stopped: its node will be taken away";
+    case sched::Reason::kTimeLimit: return "stopped: time limit reached";
+    case sched::Reason::kCancelled: return "cancelled";
+    case sched::Reason::kHopelessTrial: return "stopped: among the worst trials";
+    case sched::Reason::kNeverFits: return "larger than any node or limit";
+    case sched::Reason::kDependencyFailed: return "a job it waits for did not succeed";
+    case sched::Reason::kMadeAlready: return "made already by another job";
+  }
+  return "";
+}
+
+JobState ends_as(sched::Reason reason) {
+  switch (reason) {
+    case sched::Reason::kTimeLimit: return JobState::kTimeLimit;
+    case sched::Reason::kHopelessTrial: return JobState::kStopped;
+    case sched::Reason::kCancelled: return JobState::kCancelled;
+    default: return JobState::kWaiting;
+  }
+}
+
+}  // namespace
+
+Status Engine::Impl::apply(const Record& record) {
+  switch (record.kind) {
+    case RecordKind::kFleet: return apply_fleet(record.fleet);
+    case RecordKind::kSubmit: return apply_submit(record);
+    case RecordKind::kNodeUp:
+    case RecordKind::kNodeDrain:
+    case RecordKind::kNodeDown:
+      if (!node_ids.contains(record.node)) return invalid("no node '{}'", record.node);
+      apply_node(record);
+      return {};
+    case RecordKind::kEnded:
+    case RecordKind::kLost: apply_report(record.report); return {};
+    case RecordKind::kTick: return {};
+    default: break;
+  }
+  if (record.job < 1 || record.job > static_cast<int64_t>(jobs.size())) return invalid("no job {}", record.job);
+  switch (record.kind) {
+    case RecordKind::kCheckpoint: {
+      const sched::JobId id(static_cast<uint32_t>(record.job - 1));
+      if (!has_ended(book(id).state)) event_of(sched::EventKind::kCheckpoint, id);
+      break;
+    }
+    case RecordKind::kCancel: apply_cancel(record.job); break;
+    case RecordKind::kHold: apply_hold(record.job, true); break;
+    case RecordKind::kRelease: apply_hold(record.job, false); break;
+    default: break;
+  }
+  return {};
+}
+
+void Engine::Impl::event_of(sched::EventKind kind, sched::JobId job) {
+  sched::Event& event = events.emplace_back();
+  event.kind = kind;
+  event.job = job;
+}
+
+void Engine::Impl::event_of(sched::EventKind kind, NodeId node) {
+  sched::Event& event = events.emplace_back();
+  event.kind = kind;
+  event.node = node;
+}
+
+Status Engine::Impl::apply_fleet(const std::string& json) {
+  TRY_ASSIGN(FleetConfig next, parse_fleet_config(json, "fleet"));
+  TRY(check_fleet(next));
+  if (!scheduler) {
+    TRY_ASSIGN(const sched::Policy policy, sched::parse_policy(next.policy));
+    scheduler.emplace(policy);
+  }
+  fleet.policy = next.policy;
+  for (size_t q = fleet.queues.size(); q < next.queues.size(); ++q) {
+    const sched::QueueId id = scheduler->add_queue(next.queues[q]);
+    queue_ids.emplace(next.queues[q].name, id);
+    queues.emplace_back().posted = Money::nanos(0, sim::currency_of({.name = "", .nodes = next.nodes}));
+    fleet.queues.push_back(next.queues[q]);
+  }
+  for (NodeBook& known : nodes)
+    known.named = false;
+  for (const sim::SimNode& node : next.nodes)
+    TRY(add_node(node));
+  for (NodeBook& known : nodes) {
+    if (known.named || known.draining) continue;
+    known.draining = true;
+    event_of(sched::EventKind::kNodeDrain, node_ids.find(known.node.node.name)->second);
+    note("node.draining", {}, known.node.node.name, "no longer in the configuration");
+  }
+  fleet.nodes = std::move(next.nodes);
+  return {};
+}
+
+/// A new node, or one that is there already and may have another price.
+Status Engine::Impl::add_node(const sim::SimNode& node) {
+  const auto known = node_ids.find(node.node.name);
+  if (known == node_ids.end()) {
+    sched::ClusterNode added = node.node;
+    added.gpu_rate = sim::gpu_rate_of(node, node.rate);
+    node_ids.emplace(node.node.name, scheduler->add_node(added));
+    nodes.push_back({.node = node});
+    return {};
+  }
+  NodeBook& book = nodes[known->second.index()];
+  book.named = true;
+  if (book.node.rate == node.rate) return {};
+  for (uint32_t j = 0; j < jobs.size(); ++j)
+    for (PlacedTask& placed : jobs[j].placed)
+      if (placed.place.node == known->second && !placed.ended) post(sched::JobId(j), placed, now);
+  book.node.rate = node.rate;
+  event_of(sched::EventKind::kPrice, known->second);
+  events.back().price = sim::gpu_rate_of(node, node.rate);
+  return {};
+}
+
+Status Engine::Impl::apply_submit(const Record& record) {
+  if (record.job != static_cast<int64_t>(jobs.size()) + 1)
+    return invalid("job {} where job {} must come", record.job, jobs.size() + 1);
+  const auto queue = queue_ids.find(record.request.queue);
+  if (queue == queue_ids.end()) return invalid("no queue '{}'", record.request.queue);
+  const auto request = std::make_shared<const JobRequest>(record.request);
+  const JobRequest& r = *request;
+  sched::Request each;
+  each.gpus = r.gpus;
+  each.milli = r.gpu_milli;
+  each.gpu_memory = r.gpu_memory;
+  if (!r.mig_profile.empty()) each.mig = {{r.mig_profile, 1}};
+  each.cpu_milli = r.cpu_milli;
+  each.memory = r.memory;
+  each.gpu_models = r.gpu_models;
+  each.node_labels = r.node_labels;
+  sched::JobSpec spec;
+  spec.queue = queue->second;
+  spec.request = scheduler->intern(each);
+  spec.tasks = r.tasks;
+  spec.min_tasks = r.min_tasks > 0 ? r.min_tasks : r.tasks;
+  spec.priority = r.priority;
+  spec.preemptible = r.preemptible;
+  spec.submitted = now;
+  spec.not_before = r.not_before;
+  spec.deadline = r.deadline;
+  spec.deferrable = r.deferrable;
+  spec.time_limit = r.time_limit;
+  spec.expected = r.expected;
+  spec.min_runtime = r.min_runtime;
+  spec.retries = r.retries;
+  spec.checkpoint = r.checkpoint;
+  for (const int64_t after : r.after)
+    spec.after.emplace_back(static_cast<uint32_t>(after - 1));
+  if (r.array > 0 && r.at_once > 0) {
+    spec.array = sched::ArrayId(arrays++);
+    spec.at_once = r.at_once;
+  }
+  for (int32_t i = 0; i < std::max(r.array, 1); ++i) {
+    const sched::JobId id = scheduler->add(spec);
+    CHECK(id.index() == jobs.size(), "job {} got id {}", jobs.size(), id.index());
+    JobBook& job = jobs.emplace_back();
+    job.request = request;
+    job.queue = spec.queue;
+    job.first_task = tasks;
+    job.submitted = now;
+    job.posted = Money::nanos(0, currency());
+    job.array_first = r.array > 0 ? record.job : 0;
+    job.array_index = i;
+    job.on_hold = r.on_hold;
+    tasks += static_cast<uint32_t>(r.tasks);
+    ++queues[job.queue.index()].waiting;
+    note("job.submitted", id, "", "");
+    if (r.on_hold) {
+      set_state(id, JobState::kOnHold);
+      event_of(sched::EventKind::kHold, id);
+    }
+    event_of(sched::EventKind::kSubmit, id);
+  }
+  return {};
+}
+
+void Engine::Impl::apply_node(const Record& record) {
+  const NodeId id = node_ids.find(record.node)->second;
+  NodeBook& node = nodes[id.index()];
+  switch (record.kind) {
+    case RecordKind::kNodeUp:
+      node.down = node.draining = false;
+      event_of(sched::EventKind::kNodeUp, id);
+      note("node.up", {}, record.node, "");
+      return;
+    case RecordKind::kNodeDrain:
+      node.draining = true;
+      event_of(sched::EventKind::kNodeDrain, id);
+      note("node.draining", {}, record.node, "");
+      return;
+    default: break;
+  }
+  node.down = true;
+  event_of(sched::EventKind::kNodeDown, id);
+  note("node.down", {}, record.node, "");
+  for (uint32_t j = 0; j < jobs.size(); ++j) {
+    bool hit = false;
+    for (size_t i = jobs[j].placed.size(); i-- > 0;)
+      if (jobs[j].placed[i].place.node == id) {
+        hit = true;
+        if (!jobs[j].placed[i].ended && live)
+          orders.push_back({.kind = Order::Kind::kKill, .key = key_of(sched::JobId(j), jobs[j].placed[i])});
+        lose(sched::JobId(j), i, "lost with its node");
+      }
+    if (hit) after_loss(sched::JobId(j));
+  }
+}
+
+/// Its task is no longer there.
+void Engine::Impl::lose(sched::JobId id, size_t at, std::string_view detail) {
+  JobBook& job = book(id);
+  PlacedTask& placed = job.placed[at];
+  if (!placed.ended) {
+    post(id, placed, now);
+    job.ends.push_back({.task = placed.task,
+                        .attempt = placed.attempt,
+                        .node = nodes[placed.place.node.index()].node.node.name,
+                        .started = placed.started,
+                        .ended = now,
+                        .exit_code = 0,
+                        .signal = 0,
+                        .detail = std::string(detail)});
+  }
+  job.placed.erase(job.placed.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+/// Some of its tasks are gone. As the scheduler does: enough of them go on, the rest of too few is stopped.
+void Engine::Impl::after_loss(sched::JobId id) {
+  JobBook& job = book(id);
+  touched.push_back(id);
+  if (job.placed.empty()) left(id);
+}
+
+void Engine::Impl::apply_report(const Report& report) {
+  const PlacedTask* found = find_placed(report.key);
+  if (found == nullptr || found->ended) return;
+  if (live) to_forget.push_back(report.key);
+  const sched::JobId id(static_cast<uint32_t>(report.key.job - 1));
+  JobBook& job = book(id);
+  const auto at = static_cast<size_t>(found - job.placed.data());
+  PlacedTask& placed = job.placed[at];
+  const Instant ended = std::clamp(report.at, placed.metered_from, now);
+  post(id, placed, ended);
+  const bool lost = report.kind == ReportKind::kLost;
+  job.ends.push_back({.task = placed.task,
+                      .attempt = placed.attempt,
+                      .node = nodes[placed.place.node.index()].node.node.name,
+                      .started = placed.started,
+                      .ended = ended,
+                      .exit_code = report.status.code,
+                      .signal = report.status.signal,
+                      .detail = !report.detail.empty()              ? report.detail
+                                : lost                              ? std::string("lost")
+                                : report.cause != EndCause::kItself ? std::string(name_of(report.cause))
+                                                                    : std::string()});
+  if (job.ends.size() > kEndsKept) job.ends.erase(job.ends.begin());
+  const sched::TaskId task(job.first_task + static_cast<uint32_t>(placed.task));
+  if (placed.leaving) {
+    event_of(sched::EventKind::kEvicted, id);
+    events.back().task = task;
+    events.back().node = placed.place.node;
+    job.placed.erase(job.placed.begin() + static_cast<std::ptrdiff_t>(at));
+    if (job.placed.empty())
+      left(id);
+    else
+      touched.push_back(id);
+    return;
+  }
+  if (lost && !job.failing && ++job.losses <= kMostLosses) {
+    event_of(sched::EventKind::kLost, id);
+    events.back().task = task;
+    events.back().node = placed.place.node;
+    job.placed.erase(job.placed.begin() + static_cast<std::ptrdiff_t>(at));
+    after_loss(id);
+    return;
+  }
+  if (report.cause == EndCause::kTimeLimit && !job.cancelled) {
+    // The backend's own limit, which is later than the scheduler's, came first: nobody was there to look.
+    job.leaves_as = JobState::kTimeLimit;
+    event_of(sched::EventKind::kCancel, id);
+  }
+  placed.ended = true;
+  placed.failed = lost || report.status.code != 0 || report.status.signal != 0;
+  touched.push_back(id);
+}
+
+/// After all records of a step: has a running job ended, or one of its tasks failed?
+void Engine::Impl::settle(sched::JobId id) {
+  JobBook& job = book(id);
+  // With too few tasks left the scheduler takes the rest off.
+  if (job.state != JobState::kRunning || static_cast<int32_t>(job.placed.size()) < min_tasks(job)) return;
+  const bool all_ended = std::ranges::all_of(job.placed, &PlacedTask::ended);
+  const bool any_failed = job.failing || std::ranges::any_of(job.placed, &PlacedTask::failed);
+  if (!all_ended) {
+    if (!any_failed || job.failing) return;
+    job.failing = true;
+    if (live)
+      for (const PlacedTask& placed : job.placed)
+        if (!placed.ended) orders.push_back({.kind = Order::Kind::kStop, .key = key_of(id, placed)});
+    return;
+  }
+  if (job.leaves_as == JobState::kTimeLimit) return;  // the scheduler takes it off and says so
+  job.placed.clear();
+  job.failing = false;
+  if (!any_failed) {
+    event_of(sched::EventKind::kFinished, id);
+    return end(id, JobState::kSucceeded);
+  }
+  event_of(sched::EventKind::kFailed, id);
+  note("job.failed", id, job.ends.back().node,
+       fmt::format("exit code {}, signal {}", job.ends.back().exit_code, job.ends.back().signal));
+  if (job.cancelled)
+    end(id, JobState::kCancelled);
+  else if (job.failures++ >= job.request->retries)
+    end(id, JobState::kFailed);
+  else
+    back_to_waiting(id);
+}
+
+void Engine::Impl::apply_cancel(int64_t job_id) {
+  const sched::JobId id(static_cast<uint32_t>(job_id - 1));
+  JobBook& job = book(id);
+  if (has_ended(job.state)) return;
+  event_of(sched::EventKind::kCancel, id);
+  job.cancelled = true;
+  job.leaves_as = JobState::kCancelled;
+  if (job.placed.empty()) end(id, JobState::kCancelled);
+}
+
+void Engine::Impl::apply_hold(int64_t job_id, bool on) {
+  const sched::JobId id(static_cast<uint32_t>(job_id - 1));
+  JobBook& job = book(id);
+  if (has_ended(job.state) || job.on_hold == on) return;
+  job.on_hold = on;
+  event_of(on ? sched::EventKind::kHold : sched::EventKind::kRelease, id);
+  note(on ? "job.held" : "job.released", id, "", "");
+  if (job.placed.empty()) set_state(id, on ? JobState::kOnHold : JobState::kWaiting);
+}
+
+void Engine::Impl::decided(const sched::Decision& decision) {
+  const sched::JobId id = decision.job;
+  JobBook& job = book(id);
+  job.reason = words_of(decision.reason);
+  switch (decision.kind) {
+    case sched::DecisionKind::kStart:
+      CHECK(job.placed.empty() && job.state == JobState::kWaiting, "job {} is started but does not wait", job_id_of(id));
+      ++job.starts;
+      if (!job.first_started) job.first_started = now;
+      job.started = now;
+      place(id, decision);
+      set_state(id, JobState::kRunning);
+      note("job.started", id, nodes[decision.places.front().node.index()].node.node.name, std::string(job.reason));
+      return;
+    case sched::DecisionKind::kGrow:
+      CHECK(job.state == JobState::kRunning, "job {} grows but does not run", job_id_of(id));
+      return place(id, decision);
+    case sched::DecisionKind::kEvict: return evicted(decision);
+    case sched::DecisionKind::kReject:
+      return end(id, decision.reason == sched::Reason::kDependencyFailed ? JobState::kDependencyFailed : JobState::kNeverFits);
+    case sched::DecisionKind::kSkip: return end(id, JobState::kSkipped);
+  }
+}
+
+void Engine::Impl::place(sched::JobId id, const sched::Decision& decision) {
+  JobBook& job = book(id);
+  const int32_t attempt = job.launches++;
+  for (const sched::Place& place : decision.places) {
+    const auto task = static_cast<int32_t>(place.task.index() - job.first_task);
+    job.placed.push_back({.task = task, .attempt = attempt, .place = place, .started = now, .metered_from = now});
+    if (live) orders.push_back({.kind = Order::Kind::kStart, .key = key_of(id, job.placed.back())});
+  }
+  std::ranges::sort(job.placed, {}, &PlacedTask::task);
+}
+
+void Engine::Impl::evicted(const sched::Decision& decision) {
+  const sched::JobId id = decision.job;
+  JobBook& job = book(id);
+  for (const sched::Place& place : decision.places) {
+    const auto task = static_cast<int32_t>(place.task.index() - job.first_task);
+    const auto at = std::ranges::find(job.placed, task, &PlacedTask::task);
+    CHECK(at != job.placed.end() && !at->leaving, "task {} of job {} is told to leave but is not there", task, job_id_of(id));
+    at->leaving = true;
+    if (!at->ended) {
+      if (live) orders.push_back({.kind = Order::Kind::kStop, .key = key_of(id, *at)});
+      continue;
+    }
+    sched::Event gone;  // its process has ended already
+    gone.kind = sched::EventKind::kEvicted;
+    gone.job = id;
+    gone.task = place.task;
+    gone.node = place.node;
+    owed.push_back(gone);
+    job.placed.erase(at);
+  }
+  if (staying(job) >= min_tasks(job)) return;
+  if (job.leaves_as == JobState::kWaiting) job.leaves_as = ends_as(decision.reason);
+  set_state(id, JobState::kLeaving);
+  job.failing = false;
+  note("job.evicted", id, "", std::string(job.reason));
+  if (job.placed.empty()) left(id);
+}
+
+int32_t Engine::Impl::staying(const JobBook& job) {
+  return static_cast<int32_t>(std::ranges::count_if(job.placed, [](const PlacedTask& t) { return !t.leaving; }));
+}
+
+// The last task is gone: the job waits again or has ended.
+void Engine::Impl::left(sched::JobId id) {
+  if (const JobState then = book(id).leaves_as; then != JobState::kWaiting)
+    end(id, then);
+  else
+    back_to_waiting(id);
+}
+
+void Engine::Impl::back_to_waiting(sched::JobId id) {
+  book(id).failing = false;
+  set_state(id, book(id).on_hold ? JobState::kOnHold : JobState::kWaiting);
+}
+
+void Engine::Impl::end(sched::JobId id, JobState state) {
+  JobBook& job = book(id);
+  CHECK(job.placed.empty(), "job {} ends with tasks on nodes", job_id_of(id));
+  set_state(id, state);
+  job.ended = now;
+  note("job.ended", id, "", std::string(name_of(state)));
+}
+
+void Engine::Impl::set_state(sched::JobId id, JobState state) {
+  JobBook& job = book(id);
+  QueueBook& queue = queues[job.queue.index()];
+  const auto runs = [](JobState s) { return s == JobState::kRunning || s == JobState::kLeaving; };
+  queue.waiting += (state == JobState::kWaiting ? 1 : 0) - (job.state == JobState::kWaiting ? 1 : 0);
+  queue.running += (runs(state) ? 1 : 0) - (runs(job.state) ? 1 : 0);
+  job.state = state;
+}
+
+void Engine::Impl::note(std::string_view kind, sched::JobId job, std::string_view node, std::string detail) {
+  event_views.push_back({.number = ++last_event,
+                         .at = now,
+                         .kind = std::string(kind),
+                         .job = job.valid() ? job_id_of(job) : 0,
+                         .queue = job.valid() ? queue_name(book(job).queue) : std::string(),
+                         .node = std::string(node),
+                         .detail = std::move(detail)});
+  if (event_views.size() > options.events_kept) event_views.pop_front();
+}
+
+}  // namespace stint

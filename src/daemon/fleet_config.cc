@@ -1,0 +1,228 @@
+#include "base/text.h"
+#include "daemon/fleet_config.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "codec/workload_row.h"
+#include "daemon/json_fields.h"
+#include "sched/policy_text.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kMost = int64_t{1} << 50;
+
+Result<Money> money_of(JsonFields& fields, std::string_view name, Currency currency) {
+  const std::string text = fields.text(name, "0");
+  Result<Money> money = Money::parse(text, currency);
+  if (!money.ok() || money->count_nanos() < 0) fields.wrong(name, "an amount as a text, such as \"32.77\"");
+  return money.ok() ? money : Money::nanos(0, currency);
+}
+
+std::optional<int64_t> gpus_milli(JsonFields& fields, std::string_view name) {
+  if (!fields.has(name)) return std::nullopt;
+  return static_cast<int64_t>(fields.number(name, 0, 1e9, 0) * 1000 + 0.5);
+}
+
+Result<sim::SimNode> read_node(simdjson::dom::element json, const std::string& where, Currency currency) {
+  JsonFields fields(json, where);
+  sim::SimNode node;
+  sched::ClusterNode& n = node.node;
+  n.name = fields.text("name");
+  if (n.name.empty()) fields.wrong("name", "the machine's name");
+  n.gpu_model = fields.text("gpu_model");
+  n.gpus = static_cast<int32_t>(fields.integer("gpus", 0, sched::kMaxGpusPerNode, 0));
+  n.gpu_memory = fields.size("gpu_memory", Bytes());
+  n.cpu_milli = fields.integer("cpu_milli", 0, kMost, 0);
+  n.memory = fields.size("memory", Bytes());
+  n.max_tasks = static_cast<int32_t>(fields.integer("max_tasks", 1, 1 << 20, n.max_tasks));
+  for (auto& [key, value] : fields.pairs("labels"))
+    n.labels.push_back({key, value});
+  n.whole_gpus = fields.flag("whole_gpus", n.whole_gpus);
+  n.shared_gpus = fields.flag("shared_gpus", n.shared_gpus);
+  n.repartition = fields.flag("repartition", n.repartition);
+  for (auto& [profile, count] : fields.pairs("mig")) {
+    const auto many = parse_int(count);
+    if (!many || *many < 1 || *many > 1000) fields.wrong("mig", "an object of profiles with how many as texts, such as {\"1g.10gb\": \"7\"}");
+    n.static_mig.push_back({.profile = profile, .count = static_cast<int32_t>(many.value_or(1))});
+  }
+  node.provider = fields.text("provider");
+  node.region = fields.text("region");
+  node.zone = fields.text("zone");
+  node.instance_type = fields.text("instance_type");
+  const Result<Market> market = parse_market(fields.text("market", "owned"));
+  if (!market.ok())
+    fields.wrong("market", "on-demand, spot, reserved or owned");
+  else
+    node.market = *market;
+  TRY_ASSIGN(const Money per_hour, money_of(fields, "per_hour", currency));
+  node.rate = Rate::per_hour(per_hour);
+  TRY(fields.finish());
+  return node;
+}
+
+Result<std::optional<sched::Budget>> read_budget(JsonFields& fields, Currency currency) {
+  if (!fields.has("budget")) return std::optional<sched::Budget>();
+  sched::Budget budget;
+  TRY_ASSIGN(budget.amount, money_of(fields, "budget", currency));
+  budget.period = fields.duration("budget_period", Duration());
+  budget.from = fields.instant("budget_from", Instant());
+  return std::optional(budget);
+}
+
+Result<sched::QueueSpec> read_queue(simdjson::dom::element json, const std::string& where, Currency currency,
+                                    const std::map<std::string, uint32_t, std::less<>>& known) {
+  JsonFields fields(json, where);
+  sched::QueueSpec queue;
+  queue.name = fields.text("name");
+  if (queue.name.empty()) fields.wrong("name", "the queue's path, such as \"agency/vision\"");
+  // A path names its parent; a name without one may say it.
+  const size_t slash = queue.name.rfind('/');
+  const std::string parent = fields.text("parent", slash == std::string::npos ? "" : queue.name.substr(0, slash));
+  if (!parent.empty()) {
+    const auto at = known.find(parent);
+    if (at == known.end())
+      fields.wrong(fields.has("parent") ? "parent" : "name", fmt::format("below a queue that stands above it; '{}' does not", excerpt(parent)));
+    else
+      queue.parent = sched::QueueId(at->second);
+  }
+  queue.deserved.gpu_milli = gpus_milli(fields, "deserved_gpus");
+  queue.limit.gpu_milli = gpus_milli(fields, "limit_gpus");
+  if (fields.has("limit_cpu_milli")) queue.limit.cpu_milli = fields.integer("limit_cpu_milli", 0, kMost, 0);
+  if (fields.has("limit_memory")) queue.limit.memory_bytes = fields.size("limit_memory", Bytes()).count();
+  queue.over_quota_weight = fields.number("weight", 0, 1e6, 1);
+  queue.priority = static_cast<int32_t>(fields.integer("priority", 0, 1'000'000, 100));
+  queue.created = static_cast<int32_t>(known.size());
+  TRY_ASSIGN(queue.budget, read_budget(fields, currency));
+  if (fields.has("hours")) {
+    const auto closed = parse_closed_hours(fields.text("hours"));
+    if (!closed)
+      fields.wrong("hours", "the hours in which its jobs may start, UTC, such as \"20:00-06:00\"");
+    else
+      queue.closed = *closed;
+  }
+  TRY(fields.finish());
+  return queue;
+}
+
+template <typename Visit>
+Status each_of(JsonFields& fields, std::string_view name, const Visit& visit) {
+  if (!fields.has(name)) return {};
+  simdjson::dom::array array;
+  if (fields.raw(name).get(array) != simdjson::SUCCESS) {
+    fields.wrong(name, "a list of objects");
+    return {};
+  }
+  size_t number = 0;
+  for (const simdjson::dom::element element : array)
+    TRY(visit(element, fmt::format("{}: {} {}", fields.where(), name, ++number)));
+  return {};
+}
+
+Result<FleetConfig> read_fleet(JsonFields& fields) {
+  FleetConfig fleet;
+  fleet.policy = fields.text("policy", fleet.policy);
+  if (const auto policy = sched::parse_policy(fleet.policy); !policy.ok())
+    return invalid("{}: field 'policy': {}", fields.where(), policy.error().message);
+  const Result<Currency> currency = Currency::parse(fields.text("currency", "USD"));
+  if (!currency.ok()) return invalid("{}: field 'currency' must be three letters such as USD", fields.where());
+  std::map<std::string, uint32_t, std::less<>> names;
+  const Status nodes = each_of(fields, "nodes", [&](simdjson::dom::element element, const std::string& where) -> Status {
+    TRY_ASSIGN(sim::SimNode node, read_node(element, where, *currency));
+    if (!names.emplace(node.node.name, 0).second) return invalid("{}: node '{}' stands twice", where, node.node.name);
+    fleet.nodes.push_back(std::move(node));
+    return {};
+  });
+  TRY(nodes);
+  names.clear();
+  const Status queues = each_of(fields, "queues", [&](simdjson::dom::element element, const std::string& where) -> Status {
+    TRY_ASSIGN(sched::QueueSpec queue, read_queue(element, where, *currency, names));
+    if (!names.emplace(queue.name, static_cast<uint32_t>(fleet.queues.size())).second)
+      return invalid("{}: queue '{}' stands twice", where, queue.name);
+    fleet.queues.push_back(std::move(queue));
+    return {};
+  });
+  TRY(queues);
+  if (fleet.queues.empty()) return invalid("{}: no queues: jobs need one, such as {{\"name\": \"main\"}}", fields.where());
+  return fleet;
+}
+
+double gpus_of(int64_t milli) { return static_cast<double>(milli) / 1000; }
+
+Json node_json(const sim::SimNode& node) {
+  const sched::ClusterNode& n = node.node;
+  Json json = {{"name", n.name}, {"gpu_model", n.gpu_model}, {"gpus", n.gpus}, {"gpu_memory", n.gpu_memory.count()},
+               {"cpu_milli", n.cpu_milli}, {"memory", n.memory.count()}, {"market", name_of(node.market)},
+               {"per_hour", node.rate.per_hour().to_decimal()}};
+  if (n.max_tasks != sched::ClusterNode().max_tasks) json["max_tasks"] = n.max_tasks;
+  for (const sched::Label& label : n.labels)
+    json["labels"][label.key] = label.value;
+  if (!n.whole_gpus) json["whole_gpus"] = false;
+  if (!n.shared_gpus) json["shared_gpus"] = false;
+  if (n.repartition) json["repartition"] = true;
+  for (const sched::MigAsk& mig : n.static_mig)
+    json["mig"][mig.profile] = fmt::format("{}", mig.count);
+  const auto text = [&](const char* name, const std::string& value) {
+    if (!value.empty()) json[name] = value;
+  };
+  text("provider", node.provider);
+  text("region", node.region);
+  text("zone", node.zone);
+  text("instance_type", node.instance_type);
+  return json;
+}
+
+Json queue_json(const sched::QueueSpec& q, const FleetConfig& fleet) {
+  Json json = {{"name", q.name}, {"parent", q.parent.valid() ? fleet.queues[q.parent.index()].name : ""}};
+  if (q.deserved.gpu_milli) json["deserved_gpus"] = gpus_of(*q.deserved.gpu_milli);
+  if (q.limit.gpu_milli) json["limit_gpus"] = gpus_of(*q.limit.gpu_milli);
+  if (q.limit.cpu_milli) json["limit_cpu_milli"] = *q.limit.cpu_milli;
+  if (q.limit.memory_bytes) json["limit_memory"] = *q.limit.memory_bytes;
+  json["weight"] = q.over_quota_weight;
+  json["priority"] = q.priority;
+  if (q.budget) {
+    json["budget"] = q.budget->amount.to_decimal();
+    json["budget_period"] = q.budget->period.whole_seconds();
+    json["budget_from"] = format_utc(q.budget->from);
+  }
+  if (const auto hours = format_open_hours(q.closed); q.closed.any() && hours) json["hours"] = *hours;
+  return json;
+}
+
+}  // namespace
+
+Result<DaemonConfig> parse_daemon_config(std::string_view json, std::string_view source) {
+  JsonParser parser;
+  TRY_ASSIGN(const simdjson::dom::element element, parser.parse(json, source));
+  JsonFields fields(element, std::string(source));
+  DaemonConfig config;
+  config.listen = fields.text("listen", config.listen);
+  TRY_ASSIGN(config.fleet, read_fleet(fields));
+  TRY(fields.finish());
+  return config;
+}
+
+Result<FleetConfig> parse_fleet_config(std::string_view json, std::string_view source) {
+  JsonParser parser;
+  TRY_ASSIGN(const simdjson::dom::element element, parser.parse(json, source));
+  JsonFields fields(element, std::string(source));
+  TRY_ASSIGN(FleetConfig fleet, read_fleet(fields));
+  TRY(fields.finish());
+  return fleet;
+}
+
+std::string to_json(const FleetConfig& fleet) {
+  const Currency currency = fleet.nodes.empty() ? Currency() : fleet.nodes.front().rate.per_hour().currency();
+  Json json = {{"policy", fleet.policy}, {"currency", currency.code()}, {"nodes", Json::array()}, {"queues", Json::array()}};
+  for (const sim::SimNode& node : fleet.nodes)
+    json["nodes"].push_back(node_json(node));
+  for (const sched::QueueSpec& queue : fleet.queues)
+    json["queues"].push_back(queue_json(queue, fleet));
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace stint

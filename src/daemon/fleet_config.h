@@ -1,0 +1,34 @@
+// What the daemon manages: machines, queues and the policy, as the operator writes it in a JSON file. docs/formats.md.
+//
+// The part that decisions rest on is kept in the event log, too, so that the log alone says what was decided and why.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "sched/queue.h"
+#include "sim/workload.h"
+
+namespace stint {
+
+struct FleetConfig {
+  std::string policy = "stint";          ///< as sched::parse_policy reads it
+  std::vector<sim::SimNode> nodes;       ///< names differ; one currency
+  std::vector<sched::QueueSpec> queues;  ///< names are paths: "agency", "agency/vision"; parents before children
+};
+
+struct DaemonConfig {
+  FleetConfig fleet;
+  std::string listen = "127.0.0.1:8470";  ///< address and port of the API
+};
+
+/// The file. @return error naming file and field: unknown, missing, of the wrong type, a name that stands twice, …
+Result<DaemonConfig> parse_daemon_config(std::string_view json, std::string_view source);
+
+/// The fleet as one line of JSON that parse_fleet_config() reads back.
+std::string to_json(const FleetConfig& fleet);
+Result<FleetConfig> parse_fleet_config(std::string_view json, std::string_view source);
+
+}  // namespace stint

@@ -1,0 +1,82 @@
+// What somebody asks for with `stint submit`: a command and what each of its tasks needs. A plain value and its JSON.
+//
+// It is kept in the event log as it was accepted, so its JSON is a format of its own: stint-job/1, docs/formats.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "base/units.h"
+#include "sched/job.h"
+#include "sched/request.h"
+
+namespace stint {
+
+struct JobRequest {
+  std::string name;   ///< need not be unique; empty = the command's first word
+  std::string queue;  ///< as the configuration names it, such as "agency/vision"; the first part is the client
+  std::string user;   ///< on whose behalf
+  std::vector<std::pair<std::string, std::string>> tags;  ///< ascending by key, each key once
+
+  // What runs. One of `command` and `script`.
+  std::vector<std::string> command;  ///< program and arguments
+  /// Handed to the interpreter of its `#!` line with -c (sh, bash, zsh, python); to /bin/sh where it has none.
+  std::string script;
+  std::string folder;  ///< to run in; empty = the user's home
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string output_path;  ///< empty = kept with the job
+  std::string error_path;
+
+  // What each task needs. At most one of `gpus`, `gpu_milli`, `gpu_memory` and `mig_profile`.
+  int32_t gpus = 0;
+  int32_t gpu_milli = 0;                ///< of one GPU, 1 … 999
+  Bytes gpu_memory;                     ///< of one GPU
+  std::string mig_profile;              ///< "1g.10gb"
+  std::vector<std::string> gpu_models;  ///< any of these; empty = any
+  int64_t cpu_milli = 0;
+  Bytes memory;
+  std::vector<sched::Label> node_labels;  ///< the node carries all of these
+
+  // When and how often.
+  int32_t tasks = 1;      ///< started together
+  int32_t min_tasks = 0;  ///< fewer never run; 0 = all of them
+  int32_t priority = 50;  ///< 0 … 1000, higher first
+  bool preemptible = true;
+  bool on_hold = false;                     ///< does not wait for room before it is released
+  Duration time_limit = sched::kUnlimited;  ///< of running
+  Duration expected = sched::kUnlimited;    ///< how long it will run, where somebody knows
+  Duration min_runtime;                     ///< not stopped for others before it has run this long
+  Instant not_before;                       ///< the past = at once
+  Instant deadline = sched::kNever;         ///< should have ended by then
+  bool deferrable = false;                  ///< may wait for a cheaper hour as long as its deadline holds
+  int32_t retries = 0;                      ///< starts again after that many failures
+  sched::CheckpointBehaviour checkpoint;    ///< what it loses when it is stopped
+  Duration grace = Duration::seconds(30);   ///< between being told to leave and the end by force
+  std::vector<int64_t> after;               ///< starts when these jobs have succeeded; ids
+  int32_t array = 0;                        ///< so many jobs alike, told apart by STINT_ARRAY_INDEX; 0 = one, without
+  int32_t at_once = 0;                      ///< of an array: so many wait or run at a time; 0 = all
+  Duration simulated_duration;              ///< on simulated nodes it runs this long; 0 = a minute
+
+  bool operator==(const JobRequest&) const;
+};
+
+inline constexpr int32_t kMostTasks = 4'096;
+inline constexpr int32_t kMostOfArray = 10'000;
+inline constexpr size_t kLongestScript = 100'000;
+
+/// Ranges and contradictions, as far as the request alone shows them. @return error naming the field and what it may be.
+Status check_request(const JobRequest& request);
+
+/// The request as one line of JSON; fields with their default are left out.
+std::string to_json(const JobRequest& request);
+
+/// A JSON object as to_json() writes it, checked by check_request().
+/// @return error naming the field that is unknown, stands twice, or has the wrong type or range.
+Result<JobRequest> parse_job_request(std::string_view json);
+
+}  // namespace stint

@@ -1,0 +1,13 @@
+// A job request out of JSON that is parsed already, such as one inside a record of the log.
+#pragma once
+
+#include <simdjson.h>
+
+#include "daemon/job_request.h"
+
+namespace stint {
+
+/// Types and unknown fields are checked; ranges are check_request()'s.
+Result<JobRequest> read_job_request(simdjson::dom::element json);
+
+}  // namespace stint

@@ -1,0 +1,71 @@
+// The fields of a JSON object as values: each is asked for by name, the first wrong one is kept, and what nobody asked for
+// is an error, so that a misspelt field is never passed over.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "base/units.h"
+
+namespace stint {
+
+class JsonFields {
+ public:
+  /// @param where  for messages: "job request", "fleet.json: node 3".
+  JsonFields(simdjson::dom::element element, std::string where);
+
+  [[nodiscard]] bool has(std::string_view name) const;
+  /// The field itself; a null element when it is not there or null. Counts as asked for.
+  simdjson::dom::element raw(std::string_view name);
+
+  std::string text(std::string_view name, std::string_view fallback = "");
+  int64_t integer(std::string_view name, int64_t least, int64_t most, int64_t fallback);
+  double number(std::string_view name, double least, double most, double fallback);
+  bool flag(std::string_view name, bool fallback);
+  /// Seconds as a number, or a text such as "1h30m".
+  Duration duration(std::string_view name, Duration fallback);
+  /// A text such as "2026-10-01T08:00:00Z".
+  Instant instant(std::string_view name, Instant fallback);
+  /// Bytes as a number, or a text such as "80GiB".
+  Bytes size(std::string_view name, Bytes fallback);
+  std::vector<std::string> texts(std::string_view name);
+  std::vector<int64_t> integers(std::string_view name, int64_t least, int64_t most);
+  /// An object of texts, in the order in which they stand.
+  std::vector<std::pair<std::string, std::string>> pairs(std::string_view name);
+
+  void wrong(std::string_view name, std::string_view expected);
+  [[nodiscard]] const std::string& where() const { return where_; }
+  /// The first thing that was wrong; a field nobody asked for is.
+  [[nodiscard]] Status finish() const;
+
+ private:
+  struct Field {
+    std::string_view name;
+    simdjson::dom::element value;
+    bool asked = false;
+  };
+  Field* find(std::string_view name);
+
+  std::string where_;
+  std::vector<Field> fields_;
+  Status status_;
+};
+
+/// A parser for one thread; an element lives until the next document.
+class JsonParser {
+ public:
+  /// @param where  for the message.
+  Result<simdjson::dom::element> parse(std::string_view json, std::string_view where);
+
+ private:
+  simdjson::dom::parser parser_;
+};
+
+}  // namespace stint

@@ -1,0 +1,110 @@
+#include "daemon/record.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "daemon/job_request_fields.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kMostId = UINT32_MAX;
+constexpr std::array kCauses = {EndCause::kItself, EndCause::kStopped, EndCause::kTimeLimit, EndCause::kOutOfMemory,
+                                EndCause::kNotStarted};
+
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string encode_report(const Report& report) {
+  Json json = {{"job", report.key.job},
+               {"attempt", report.key.attempt},
+               {"task", report.key.task},
+               {"at_ns", report.at.ns()},
+               {"code", report.status.code}};
+  if (report.status.signal != 0) json["signal"] = report.status.signal;
+  if (report.cause != EndCause::kItself) json["cause"] = name_of(report.cause);
+  if (!report.detail.empty()) json["detail"] = report.detail;
+  return text_of(json);
+}
+
+Report decode_report(JsonFields& fields, RecordKind kind) {
+  Report report;
+  report.kind = kind == RecordKind::kLost ? ReportKind::kLost : ReportKind::kEnded;
+  report.key = {.job = fields.integer("job", 1, kMostId, 0),
+                .attempt = static_cast<int32_t>(fields.integer("attempt", 0, INT32_MAX, 0)),
+                .task = static_cast<int32_t>(fields.integer("task", 0, kMostTasks, 0))};
+  report.at = Instant::from_ns(fields.integer("at_ns", INT64_MIN, INT64_MAX, 0));
+  report.status.code = static_cast<int>(fields.integer("code", INT32_MIN, INT32_MAX, 0));
+  report.status.signal = static_cast<int>(fields.integer("signal", 0, INT32_MAX, 0));
+  const std::string cause = fields.text("cause", name_of(EndCause::kItself));
+  const auto known = std::ranges::find(kCauses, cause, [](EndCause c) { return name_of(c); });
+  if (known == kCauses.end())
+    fields.wrong("cause", "a cause of an end");
+  else
+    report.cause = *known;
+  report.detail = fields.text("detail");
+  return report;
+}
+
+}  // namespace
+
+LogRecord encode(const Record& record) {
+  LogRecord out{.kind = static_cast<int32_t>(record.kind), .payload = {}};
+  const auto actor = [&](Json json) {
+    if (!record.actor.empty()) json["actor"] = record.actor;
+    return text_of(json);
+  };
+  switch (record.kind) {
+    case RecordKind::kFleet: out.payload = actor({{"fleet", record.fleet}}); break;
+    case RecordKind::kNodeUp:
+    case RecordKind::kNodeDrain:
+    case RecordKind::kNodeDown: out.payload = actor({{"node", record.node}}); break;
+    case RecordKind::kEnded:
+    case RecordKind::kLost: out.payload = encode_report(record.report); break;
+    case RecordKind::kCheckpoint:
+    case RecordKind::kCancel:
+    case RecordKind::kHold:
+    case RecordKind::kRelease: out.payload = actor({{"job", record.job}}); break;
+    case RecordKind::kSubmit:
+      // The request is JSON already: put in as it is, not parsed and printed again.
+      out.payload = actor({{"id", record.job}});
+      out.payload.back() = ',';
+      out.payload += "\"request\":" + to_json(record.request) + "}";
+      break;
+    case RecordKind::kTick: break;
+  }
+  return out;
+}
+
+Result<Record> decode(JsonParser& parser, int32_t kind, std::string_view payload) {
+  Record record;
+  record.kind = static_cast<RecordKind>(kind);
+  if (record.kind == RecordKind::kTick) return record;
+  TRY_ASSIGN(const simdjson::dom::element json, parser.parse(payload, "record"));
+  JsonFields fields(json, "record");
+  switch (record.kind) {
+    case RecordKind::kFleet: record.fleet = fields.text("fleet"); break;
+    case RecordKind::kNodeUp:
+    case RecordKind::kNodeDrain:
+    case RecordKind::kNodeDown: record.node = fields.text("node"); break;
+    case RecordKind::kEnded:
+    case RecordKind::kLost: record.report = decode_report(fields, record.kind); break;
+    case RecordKind::kCheckpoint:
+    case RecordKind::kCancel:
+    case RecordKind::kHold:
+    case RecordKind::kRelease: record.job = fields.integer("job", 1, kMostId, 0); break;
+    case RecordKind::kSubmit: {
+      record.job = fields.integer("id", 1, kMostId, 0);
+      TRY_ASSIGN(record.request, read_job_request(fields.raw("request")));
+      break;
+    }
+    case RecordKind::kTick: break;
+    default: return invalid("record of unknown kind {}: written by a newer Stint", kind);
+  }
+  record.actor = fields.text("actor");
+  TRY(fields.finish());
+  return record;
+}
+
+}  // namespace stint

@@ -1,0 +1,227 @@
+#include "daemon/service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace stint {
+namespace {
+
+constexpr Duration kTryAgain = Duration::seconds(1);
+constexpr Duration kLongestSleep = Duration::seconds(10);
+
+}  // namespace
+
+struct Service::Impl {
+  /// Stages itself and returns what answers when the step is durable, or has failed.
+  using Outcome = std::function<void(const Engine&, const Status&)>;
+  using Command = std::function<Outcome(Engine&)>;
+
+  Impl(Engine the_engine, Backend& the_backend, EventClock the_clock, const ServiceOptions& service_options)
+      : engine(std::move(the_engine)), backend(the_backend), clock(the_clock), options(service_options) {}
+
+  void run();
+  void round();
+  void commit(std::vector<Outcome>& outcomes);
+  [[nodiscard]] std::chrono::nanoseconds until_next();
+  bool enter(Command command);
+  template <typename Stage, typename View, typename T>
+  void put(Stage stage, View view, Answer<T> answer);
+
+  // The service's thread alone.
+  Engine engine;
+  Backend& backend;
+  EventClock clock;
+  ServiceOptions options;
+  Instant tried;  // to write, while read-only
+  int64_t told_events = 0;
+
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::deque<Command> commands;                             // guarded
+  std::vector<std::function<void(const Engine&)>> reads;    // guarded
+  std::function<void(int64_t)> listener;                    // guarded
+  bool stopping = false;                                    // guarded
+  std::jthread thread;
+};
+
+Service::Service(Engine engine, Backend& backend, EventClock clock, const ServiceOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(engine), backend, clock, options)) {
+  impl_->told_events = impl_->engine.last_event();
+  impl_->thread = std::jthread([impl = impl_.get()] { impl->run(); });
+}
+
+Service::~Service() { stop(); }
+
+void Service::stop() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->stopping = true;
+  }
+  impl_->wake.notify_all();
+  if (impl_->thread.joinable()) impl_->thread.join();
+}
+
+void Service::Impl::run() {
+  for (;;) {
+    round();
+    std::unique_lock lock(mutex);
+    if (stopping && commands.empty() && reads.empty()) break;
+    if (!commands.empty() || !reads.empty()) continue;
+    lock.unlock();
+    const auto sleep = until_next();
+    lock.lock();
+    wake.wait_for(lock, sleep, [&] { return stopping || !commands.empty() || !reads.empty(); });
+  }
+  // Without a mark the next start compares less; nothing else is lost.
+  (void)engine.mark();
+}
+
+void Service::Impl::round() {
+  std::deque<Command> taken;
+  std::vector<std::function<void(const Engine&)>> asked;
+  std::function<void(int64_t)> told;
+  {
+    const std::lock_guard lock(mutex);
+    taken.swap(commands);
+    asked.swap(reads);
+    told = listener;
+  }
+  std::vector<Outcome> outcomes;
+  for (const Command& command : taken)
+    outcomes.push_back(command(engine));
+  const Instant now = clock.now();
+  if (engine.read_only() && now - tried >= kTryAgain) {
+    tried = now;
+    (void)engine.try_to_write();
+  }
+  engine.poll_backend(now);
+  if (engine.has_staged() || (!engine.read_only() && engine.next_wakeup() <= now)) commit(outcomes);
+  for (const Outcome& outcome : outcomes)
+    outcome(engine, {});
+  for (const auto& read : asked)
+    read(engine);
+  if (told && engine.last_event() > told_events) told(engine.last_event());
+  told_events = engine.last_event();
+}
+
+/// Answers those whose commands were in the step; what they staged follows from it, so nobody is answered before.
+void Service::Impl::commit(std::vector<Outcome>& outcomes) {
+  const Status committed = engine.commit(clock.now());
+  for (const Outcome& outcome : outcomes)
+    outcome(engine, committed);
+  outcomes.clear();
+}
+
+std::chrono::nanoseconds Service::Impl::until_next() {
+  const Instant now = clock.now();
+  Duration sleep = std::min(options.poll, kLongestSleep);
+  // A backend that says when it has news need not be asked before.
+  if (const auto next = backend.next_report_at()) sleep = std::min(kLongestSleep, *next - now);
+  if (engine.read_only())
+    sleep = std::min(sleep, kTryAgain);
+  else if (const Instant next = engine.next_wakeup(); next != sched::kNever)
+    sleep = std::min(sleep, next - now);
+  return std::chrono::nanoseconds(std::max<int64_t>(sleep.count_ns(), 0));
+}
+
+bool Service::Impl::enter(Command command) {
+  {
+    const std::lock_guard lock(mutex);
+    if (stopping || commands.size() >= options.most_waiting) return false;
+    commands.push_back(std::move(command));
+  }
+  wake.notify_one();
+  return true;
+}
+
+/// @param stage  Engine& → Result of what the view is made from. @param view  const Engine&, that → T.
+template <typename Stage, typename View, typename T>
+void Service::Impl::put(Stage stage, View view, Answer<T> answer) {
+  auto shared = std::make_shared<Answer<T>>(std::move(answer));
+  const bool entered = enter([shared, stage = std::move(stage), view = std::move(view)](Engine& e) -> Outcome {
+    auto staged = stage(e);
+    return [shared, staged = std::move(staged), view](const Engine& after, const Status& committed) {
+      if (!staged.ok()) return (*shared)(staged.error());
+      if (!committed.ok()) return (*shared)(committed.error());
+      (*shared)(view(after, *staged));
+    };
+  });
+  if (!entered) (*shared)(make_error(ErrorCode::kUnavailable, "the daemon is stopping or has too much to do: try again"));
+}
+
+namespace {
+
+/// A command about a job or node, with what it is about as its result.
+template <typename Of>
+Result<Of> of(Status status, Of of_what) {
+  if (!status.ok()) return status.error();
+  return of_what;
+}
+
+JobView job_of(const Engine& engine, int64_t id) { return *engine.job(id); }
+
+NodeView node_of(const Engine& engine, const std::string& name) {
+  const std::vector<NodeView> nodes = engine.nodes();
+  return *std::ranges::find(nodes, name, &NodeView::name);
+}
+
+}  // namespace
+
+void Service::submit(JobRequest request, CommandInfo by, Answer<JobView> answer) {
+  impl_->put([request = std::move(request), by = std::move(by)](Engine& e) { return e.stage_submit(request, by); }, job_of,
+             std::move(answer));
+}
+
+void Service::cancel(int64_t job, CommandInfo by, Answer<JobView> answer) {
+  impl_->put([job, by = std::move(by)](Engine& e) { return of(e.stage_cancel(job, by), job); }, job_of, std::move(answer));
+}
+
+void Service::hold(int64_t job, CommandInfo by, Answer<JobView> answer) {
+  impl_->put([job, by = std::move(by)](Engine& e) { return of(e.stage_hold(job, by), job); }, job_of, std::move(answer));
+}
+
+void Service::release(int64_t job, CommandInfo by, Answer<JobView> answer) {
+  impl_->put([job, by = std::move(by)](Engine& e) { return of(e.stage_release(job, by), job); }, job_of, std::move(answer));
+}
+
+void Service::drain_node(std::string node, CommandInfo by, Answer<NodeView> answer) {
+  impl_->put([node, by = std::move(by)](Engine& e) { return of(e.stage_drain(node, by), node); }, node_of, std::move(answer));
+}
+
+void Service::node_up(std::string node, CommandInfo by, Answer<NodeView> answer) {
+  impl_->put([node, by = std::move(by)](Engine& e) { return of(e.stage_up(node, by), node); }, node_of, std::move(answer));
+}
+
+void Service::change_fleet(FleetConfig fleet, CommandInfo by, Answer<EngineView> answer) {
+  impl_->put([fleet = std::move(fleet), by = std::move(by)](Engine& e) { return of(e.stage_fleet(fleet, by), true); },
+             [](const Engine& e, bool) { return e.overview(); }, std::move(answer));
+}
+
+void Service::append_row(SideRow row, Answer<bool> answer) {
+  impl_->put(
+      [row = std::move(row)](Engine& e) {
+        e.stage_side_row(row);
+        return Result<bool>(true);
+      },
+      [](const Engine&, bool) { return true; }, std::move(answer));
+}
+
+void Service::ask(std::function<void(const Engine&)> read) {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->reads.push_back(std::move(read));
+  }
+  impl_->wake.notify_one();
+}
+
+void Service::on_events(std::function<void(int64_t)> listener) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->listener = std::move(listener);
+}
+
+}  // namespace stint

@@ -1,0 +1,71 @@
+// The thread-safe door to the engine. Anybody may knock; one thread of its own does everything.
+//
+// Commands that come while a step is being made durable go into the next one together: under load a thousand submits cost as
+// many syncs as fit into a second, not a thousand. Answers come on the service's thread, after the step is durable: they must
+// be short. Time is the wall clock's, but never goes back: see EventClock.
+#pragma once
+
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "base/result.h"
+#include "daemon/engine.h"
+#include "host/event_clock.h"
+
+namespace stint {
+
+struct ServiceOptions {
+  Duration poll = Duration::milliseconds(50);  ///< how often a backend that does not say when it has news is asked
+  size_t most_waiting = 100'000;               ///< commands not yet answered; more are refused as kUnavailable
+};
+
+class Service {
+ public:
+  template <typename T>
+  using Answer = std::function<void(Result<T>)>;
+
+  /// Takes over the engine. @param backend  the engine's; both are used by the service's thread alone from here on.
+  Service(Engine engine, Backend& backend, EventClock clock, const ServiceOptions& options = {});
+  /// Stops.
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  void submit(JobRequest request, CommandInfo by, Answer<JobView> answer);
+  void cancel(int64_t job, CommandInfo by, Answer<JobView> answer);
+  void hold(int64_t job, CommandInfo by, Answer<JobView> answer);
+  void release(int64_t job, CommandInfo by, Answer<JobView> answer);
+  void drain_node(std::string node, CommandInfo by, Answer<NodeView> answer);
+  void node_up(std::string node, CommandInfo by, Answer<NodeView> answer);
+  void change_fleet(FleetConfig fleet, CommandInfo by, Answer<EngineView> answer);
+  /// A row for a side stream of the log, such as the audit log; answered when it is durable.
+  void append_row(SideRow row, Answer<bool> answer);
+
+  /// Runs `read` on the service's thread between two steps. Views are values: take them with you.
+  void ask(std::function<void(const Engine&)> read);
+  /// The same, as a future; not on the service's own thread, which would wait for itself.
+  template <typename Read>
+  auto get(Read read) -> std::future<std::invoke_result_t<Read, const Engine&>> {
+    using T = std::invoke_result_t<Read, const Engine&>;
+    auto promise = std::make_shared<std::promise<T>>();
+    ask([promise, read = std::move(read)](const Engine& engine) { promise->set_value(read(engine)); });
+    return promise->get_future();
+  }
+
+  /// Called on the service's thread after each step that made events, with the number of the last one. One listener.
+  void on_events(std::function<void(int64_t)> listener);
+
+  /// No more commands (they are refused as kUnavailable); what was taken is made durable and answered, the state marked.
+  /// What runs goes on. Returns when all that is done.
+  void stop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace stint

@@ -1,0 +1,143 @@
+#include "daemon/view_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json money(Money m) { return {{"amount", m.to_decimal()}, {"currency", m.currency().code()}}; }
+Json time_or_null(const std::optional<Instant>& t) { return t ? Json(format_utc(*t)) : Json(); }
+Json money_or_null(const std::optional<Money>& m) { return m ? money(*m) : Json(); }
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  Json object = Json::object();
+  for (const auto& [key, value] : pairs)
+    object[key] = value;
+  return object;
+}
+
+Json task_json(const TaskView& task) {
+  return {{"task", task.task},
+          {"attempt", task.attempt},
+          {"node", task.node},
+          {"gpus", task.gpus},
+          {"gpu_milli", task.gpu_milli},
+          {"mig_profile", task.mig_profile},
+          {"started", format_utc(task.started)},
+          {"leaving", task.leaving}};
+}
+
+Json end_json(const EndView& end) {
+  return {{"task", end.task},
+          {"attempt", end.attempt},
+          {"node", end.node},
+          {"started", format_utc(end.started)},
+          {"ended", format_utc(end.ended)},
+          {"exit_code", end.exit_code},
+          {"signal", end.signal},
+          {"detail", end.detail}};
+}
+
+}  // namespace
+
+Json to_json(const JobView& job) {
+  Json json = {{"id", job.id},
+               {"name", job.name},
+               {"queue", job.queue},
+               {"client", job.client},
+               {"user", job.user},
+               {"tags", object_of(job.tags)},
+               {"state", name_of(job.state)},
+               {"reason", job.reason},
+               {"command", job.command},
+               {"tasks", job.tasks},
+               {"gpus_per_task", job.gpus_per_task},
+               {"gpu_milli", job.gpu_milli},
+               {"priority", job.priority},
+               {"after", job.after},
+               {"submitted", format_utc(job.submitted)},
+               {"first_started", time_or_null(job.first_started)},
+               {"started", time_or_null(job.started)},
+               {"ended", time_or_null(job.ended)},
+               {"deadline", time_or_null(job.deadline)},
+               {"time_limit_s", job.time_limit ? Json(job.time_limit->to_seconds()) : Json()},
+               {"starts", job.starts},
+               {"failures", job.failures},
+               {"placed", Json::array()},
+               {"ends", Json::array()},
+               {"gpu_hours", static_cast<double>(job.micro_gpu_hours) / 1e6},
+               {"cost", money(job.cost)}};
+  if (job.array > 0) json["array"] = {{"id", job.array}, {"index", job.array_index}, {"size", job.array_size}};
+  for (const TaskView& task : job.placed)
+    json["placed"].push_back(task_json(task));
+  for (const EndView& end : job.ends)
+    json["ends"].push_back(end_json(end));
+  return json;
+}
+
+Json to_json(const NodeView& node) {
+  return {{"name", node.name},
+          {"state", name_of(node.state)},
+          {"gpu_model", node.gpu_model},
+          {"gpus", node.gpus},
+          {"gpu_memory_bytes", node.gpu_memory.count()},
+          {"cpu_milli", node.cpu_milli},
+          {"memory_bytes", node.memory.count()},
+          {"market", name_of(node.market)},
+          {"provider", node.provider},
+          {"region", node.region},
+          {"instance_type", node.instance_type},
+          {"per_hour", money(node.rate.per_hour())},
+          {"gpu_milli_held", node.gpu_milli_held},
+          {"jobs", node.jobs}};
+}
+
+Json to_json(const QueueView& queue) {
+  return {{"path", queue.path},
+          {"parent", queue.parent},
+          {"deserved_gpu_milli", or_null(queue.deserved_gpu_milli)},
+          {"limit_gpu_milli", or_null(queue.limit_gpu_milli)},
+          {"held_gpu_milli", queue.held_gpu_milli},
+          {"waiting", queue.waiting},
+          {"running", queue.running},
+          {"budget", money_or_null(queue.budget)},
+          {"budget_spent", money_or_null(queue.budget_spent)},
+          {"budget_runs_out", time_or_null(queue.budget_runs_out)},
+          {"budget_renewed", time_or_null(queue.budget_renewed)},
+          {"cost", money(queue.cost)}};
+}
+
+Json to_json(const EventView& event) {
+  Json json = {{"number", event.number}, {"at", format_utc(event.at)}, {"kind", event.kind}};
+  if (event.job > 0) {
+    json["job"] = event.job;
+    json["queue"] = event.queue;
+  }
+  if (!event.node.empty()) json["node"] = event.node;
+  if (!event.detail.empty()) json["detail"] = event.detail;
+  return json;
+}
+
+Json to_json(const EngineView& engine) {
+  return {{"now", format_utc(engine.now)},
+          {"jobs", engine.jobs},
+          {"waiting", engine.waiting},
+          {"running", engine.running},
+          {"gpus", engine.gpus},
+          {"held_gpu_milli", engine.held_gpu_milli},
+          {"last_sequence", engine.last_sequence},
+          {"fingerprint", fmt::format("{:016x}", engine.fingerprint)},
+          {"burn_per_hour", money(engine.burn.per_hour())},
+          {"read_only", or_null(engine.read_only)},
+          {"backend", engine.backend},
+          {"notes", engine.notes}};
+}
+
+}  // namespace stint

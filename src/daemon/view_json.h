@@ -1,0 +1,17 @@
+// Views as JSON objects: the shapes of the API and of `--json`. Money is a decimal text with its currency, times are UTC.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "daemon/views.h"
+#include "sched/explanation.h"
+
+namespace stint {
+
+nlohmann::ordered_json to_json(const JobView& job);
+nlohmann::ordered_json to_json(const NodeView& node);
+nlohmann::ordered_json to_json(const QueueView& queue);
+nlohmann::ordered_json to_json(const EventView& event);
+nlohmann::ordered_json to_json(const EngineView& engine);
+
+}  // namespace stint

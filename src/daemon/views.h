@@ -1,0 +1,161 @@
+// What the daemon shows of its state: plain values, made for a reader, so that terminal, page and API need no scheduler.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/money.h"
+#include "base/time.h"
+#include "base/units.h"
+#include "model/fleet.h"
+
+namespace stint {
+
+enum class JobState : uint8_t {
+  kOnHold,            ///< waits for its release
+  kWaiting,           ///< for room, for another job or for its time; `why` says for what
+  kRunning,           ///< enough of its tasks have been started
+  kLeaving,           ///< told to stop, or failing: its last tasks have not ended
+  kSucceeded,         ///< from here on it has ended
+  kFailed,            ///< by itself, retries used up
+  kCancelled,         ///< taken back
+  kTimeLimit,         ///< stopped: ran for as long as it may
+  kStopped,           ///< a hopeless trial
+  kSkipped,           ///< another job has made what it makes
+  kNeverFits,         ///< no machine could run it
+  kDependencyFailed,  ///< a job it waits for did not succeed
+};
+std::string_view name_of(JobState s);  // "on-hold", "waiting", "running", "leaving", "succeeded", "failed", "cancelled", …
+std::optional<JobState> parse_job_state(std::string_view text);
+inline bool has_ended(JobState s) { return s >= JobState::kSucceeded; }
+
+/// A task that is on a node.
+struct TaskView {
+  int32_t task = 0;     ///< 0 … tasks − 1
+  int32_t attempt = 0;  ///< of this launch
+  std::string node;
+  std::vector<int> gpus;  ///< indexes on the node
+  int32_t gpu_milli = 0;  ///< share of that GPU; 0 = whole ones
+  std::string mig_profile;
+  Instant started;
+  bool leaving = false;
+};
+
+/// How one launch of a task ended.
+struct EndView {
+  int32_t task = 0;
+  int32_t attempt = 0;
+  std::string node;
+  Instant started;
+  Instant ended;
+  int exit_code = 0;   ///< when signal is 0
+  int signal = 0;      ///< that ended it
+  std::string detail;  ///< for a person: "out of memory", "lost with its node"; often empty
+};
+
+struct JobView {
+  int64_t id = 0;
+  std::string name;
+  std::string queue;
+  std::string client;  ///< the top of its queue's path
+  std::string user;
+  std::vector<std::pair<std::string, std::string>> tags;
+  JobState state = JobState::kWaiting;
+  std::string reason;   ///< of the last decision about it: "backfill", "preempted by priority"; may be empty
+  std::string command;  ///< as one line, shortened
+  int32_t tasks = 1;
+  int32_t gpus_per_task = 0;
+  int64_t gpu_milli = 0;  ///< of all tasks together
+  int32_t priority = 0;
+  std::vector<int64_t> after;
+  int64_t array = 0;        ///< id of the first job of its array; 0 = none
+  int32_t array_index = 0;  ///< 0 … array_size − 1
+  int32_t array_size = 0;
+  Instant submitted;
+  std::optional<Instant> first_started, started, ended;  ///< started: the current or last run
+  std::optional<Instant> deadline;
+  std::optional<Duration> time_limit;
+  int32_t starts = 0;
+  int32_t failures = 0;
+  std::vector<TaskView> placed;  ///< its tasks on nodes, ascending
+  std::vector<EndView> ends;     ///< of the last launches, oldest first; at most kEndsKept
+  int64_t micro_gpu_hours = 0;   ///< held so far, millionths
+  Money cost;                    ///< so far, what still runs included
+};
+inline constexpr size_t kEndsKept = 16;
+
+enum class NodeState : uint8_t { kUp, kDraining, kDrained, kDown };
+std::string_view name_of(NodeState s);  // "up", "draining", "drained", "down"
+
+struct NodeView {
+  std::string name;
+  NodeState state = NodeState::kUp;
+  std::string gpu_model;
+  int32_t gpus = 0;
+  Bytes gpu_memory;
+  int64_t cpu_milli = 0;
+  Bytes memory;
+  Market market = Market::kOwned;
+  std::string provider, region, instance_type;
+  Rate rate;                            ///< of the whole node
+  std::vector<int64_t> gpu_milli_held;  ///< per GPU, 0 … 1000
+  std::vector<int64_t> jobs;            ///< on it, ascending, each once
+};
+
+struct QueueView {
+  std::string path;
+  std::string parent;                         ///< empty = top level
+  std::optional<int64_t> deserved_gpu_milli;  ///< guaranteed
+  std::optional<int64_t> limit_gpu_milli;     ///< none = unlimited
+  int64_t held_gpu_milli = 0;                 ///< by its own jobs and those of queues below it
+  int64_t waiting = 0;                        ///< jobs, likewise; on hold not counted
+  int64_t running = 0;
+  std::optional<Money> budget, budget_spent;  ///< of this period
+  std::optional<Instant> budget_runs_out, budget_renewed;
+  Money cost;  ///< of its jobs and those below it, since the daemon's log begins
+};
+
+/// Something that happened, in the order in which it did. Numbers go on over restarts and have no gaps.
+struct EventView {
+  int64_t number = 0;  ///< from 1
+  Instant at;
+  std::string kind;   ///< "job.submitted", "job.started", "job.evicted", "job.ended", "node.draining", …
+  int64_t job = 0;    ///< 0 = none
+  std::string queue;  ///< of the job
+  std::string node;
+  std::string detail;
+};
+
+/// The daemon as a whole.
+struct EngineView {
+  Instant now;       ///< of the last step
+  int64_t jobs = 0;  ///< ever accepted
+  int64_t waiting = 0, running = 0;
+  int64_t gpus = 0;
+  int64_t held_gpu_milli = 0;
+  int64_t last_sequence = 0;             ///< of the log
+  uint64_t fingerprint = 0;              ///< of the scheduler
+  Rate burn;                             ///< of all that runs now, per hour
+  std::optional<std::string> read_only;  ///< why no command is taken now; none = all is well
+  std::string backend;
+  std::vector<std::string> notes;  ///< what a person must know about the backend: that it is simulated, what it cannot limit
+};
+
+struct JobFilter {
+  std::optional<JobState> state;
+  std::optional<bool> ended;  ///< true: only those that have; false: only those that have not
+  std::string queue;          ///< it and all below it; empty = all
+  std::string user;           ///< empty = all
+  std::string name;           ///< empty = all
+};
+
+struct JobPage {
+  std::vector<JobView> jobs;    ///< newest first
+  std::optional<int64_t> next;  ///< to be given as `before` for the next page; none = that was all
+};
+
+}  // namespace stint
