@@ -39,12 +39,21 @@ class Applier {
     TRY_ASSIGN(std::vector<SimNode> fresh, parse_fleet(fmt::format("{}x{}{}{}:{}", c.to_count, c.to_instance_type,
                                                                    region.empty() ? "" : "@", region, name_of(old.market)),
                                                        catalog_));
+    std::vector<std::vector<Interval>> hours_off;
+    for (size_t i = 0; i < std::min(fresh.size(), nodes.size()); ++i) {
+      // In the place of another, under its name: a later change of the same plan means it. It is there when that was there.
+      const SimNode& replaced = w_.nodes[nodes[i]];
+      fresh[i].node.name = replaced.node.name;
+      fresh[i].node.labels = replaced.node.labels;
+      fresh[i].present_from = replaced.present_from;
+      fresh[i].present_until = replaced.present_until;
+      hours_off.push_back(maintenance_of(w_, NodeId(nodes[i])));
+    }
     TRY(remove_nodes(w_, c.nodes, WhenEmpty::kAllowed));
     for (size_t i = 0; i < fresh.size(); ++i) {
-      // In the place of another, under its name: a later change of the same plan means it.
-      fresh[i].node.name =
-          i < c.nodes.size() ? c.nodes[i] : fmt::format("{} for {} {}", c.to_instance_type, old.node.name, i + 1);
+      if (i >= hours_off.size()) fresh[i].node.name = fmt::format("{} for {} {}", c.to_instance_type, old.node.name, i + 1);
       w_.nodes.push_back(fresh[i]);
+      if (i < hours_off.size()) add_maintenance(w_, NodeId(static_cast<uint32_t>(w_.nodes.size() - 1)), hours_off[i]);
     }
     // Who ran on the old model moves along.
     for (sched::Request& request : w_.requests)
@@ -55,10 +64,16 @@ class Applier {
 
   Result<Notes> operator()(const SwitchMarket& c) {
     if (!is_rented(c.to)) return invalid("switch-market: {} is not a market one switches to", name_of(c.to));
-    TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w_, c.nodes));
-    for (const uint32_t node : nodes)
+    SwitchMarket moved = c;
+    const auto stay = static_cast<ptrdiff_t>(c.nodes.size()) * (100 - settings_.spot_share_pct) / 100;
+    if (c.to == Market::kSpot) moved.nodes.erase(moved.nodes.begin(), moved.nodes.begin() + stay);
+    TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w_, moved.nodes));
+    std::vector<Rate> before;
+    for (const uint32_t node : nodes) {
+      before.push_back(w_.nodes[node].rate);
       TRY(reprice(w_.nodes[node], w_.nodes[node].region, c.to));
-    if (c.to == Market::kSpot) return apply_spot(w_, c, settings_);
+    }
+    if (c.to == Market::kSpot) return apply_spot(w_, moved, settings_, before);
     return Notes();
   }
 
@@ -80,7 +95,13 @@ class Applier {
       job.spec.time_limit = std::min(job.spec.time_limit, c.to);
     }
     if (!found) return invalid("limit-reservation: no job is called '{}'", c.workload);
-    return Notes();
+    if (c.nodes.empty()) return Notes();
+    TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w_, c.nodes));
+    bool cut = false;
+    for (const uint32_t node : nodes)
+      cut |= give_back_after(NodeId(node), c.to);
+    if (!cut) return Notes();
+    return Notes{fmt::format("each time the machines come they are given back after {:.3g} h", c.to.to_hours())};
   }
 
   Result<Notes> operator()(const ShareGpus& c) { return apply_share(w_, c); }
@@ -110,20 +131,30 @@ class Applier {
     const auto is_off = [&](Instant t) {
       return off[static_cast<size_t>(weekday(t)) * 24 + static_cast<size_t>(to_civil(t).hour)];
     };
-    std::vector<Interval> known;
-    for (const Outage& o : w_.outages)
-      if (o.node == node) known.push_back({o.notice, o.up});
+    std::vector<Interval> times;
     for (Instant t = within.begin; t < within.end;) {
       const Instant begin = t;
       while (t < within.end && is_off(t))
         t = t + kHour;
-      if (t == begin) {
+      if (t == begin)
         t = t + kHour;
-        continue;
-      }
-      if (std::ranges::none_of(known, [&](Interval k) { return k.begin < t && begin < k.end; }))
-        w_.outages.push_back({.node = node, .cause = OutageCause::kMaintenance, .notice = begin, .down = begin, .up = t});
+      else
+        times.push_back({begin, t});
     }
+    add_maintenance(w_, node, times);
+  }
+
+  /// A node that comes and goes is there for `most` at a time. @return whether it comes and goes.
+  bool give_back_after(NodeId node, Duration most) {
+    const std::vector<Interval> away = maintenance_of(w_, node);
+    std::vector<Interval> times;
+    for (size_t i = 0; i < away.size(); ++i) {
+      const Instant comes = away[i].end;
+      const Instant goes = i + 1 < away.size() ? away[i + 1].begin : horizon_of(w_);
+      if (comes + most < goes) times.push_back({comes + most, goes});
+    }
+    add_maintenance(w_, node, times);
+    return !away.empty();
   }
 
   Workload& w_;
@@ -161,6 +192,35 @@ Status remove_nodes(Workload& w, const std::vector<std::string>& names, WhenEmpt
   return {};
 }
 
+std::vector<Interval> maintenance_of(const Workload& w, NodeId node) {
+  std::vector<Interval> away;
+  for (const Outage& o : w.outages)
+    if (o.node == node && o.cause == OutageCause::kMaintenance) away.push_back({o.notice, o.up});
+  std::ranges::sort(away, {}, &Interval::begin);
+  return away;
+}
+
+void add_maintenance(Workload& w, NodeId node, std::span<const Interval> times) {
+  const std::vector<Interval> away = maintenance_of(w, node);
+  std::vector<Interval> others;
+  for (const Outage& o : w.outages)
+    if (o.node == node && o.cause != OutageCause::kMaintenance) others.push_back({o.notice, o.up});
+  const auto add = [&](Instant begin, Instant end) {
+    if (begin < end)
+      w.outages.push_back({.node = node, .cause = OutageCause::kMaintenance, .notice = begin, .down = begin, .up = end});
+  };
+  for (const Interval& when : times) {
+    if (std::ranges::any_of(others, [&](Interval o) { return o.begin < when.end && when.begin < o.end; })) continue;
+    Instant begin = when.begin;
+    for (const Interval& known : away) {
+      if (known.end <= begin || known.begin >= when.end) continue;
+      add(begin, known.begin);
+      begin = known.end;
+    }
+    add(begin, when.end);
+  }
+}
+
 Instant horizon_of(const Workload& w) {
   Duration longest;
   double gpu_hours = 0;
@@ -183,10 +243,15 @@ sched::RequestId intern_request(Workload& w, const sched::Request& request) {
   return id;
 }
 
+Result<std::vector<std::string>> apply_in_place(Workload& workload, const Change& change, const ChangeSettings& settings) {
+  TRY_ASSIGN(Notes notes, std::visit(Applier(workload, settings), change));
+  TRY(check_workload(workload));
+  return notes;
+}
+
 Result<std::vector<std::string>> apply_change(Workload& workload, const Change& change, const ChangeSettings& settings) {
   Workload changed = workload;
-  TRY_ASSIGN(Notes notes, std::visit(Applier(changed, settings), change));
-  TRY(check_workload(changed));
+  TRY_ASSIGN(Notes notes, apply_in_place(changed, change, settings));
   workload = std::move(changed);
   return notes;
 }

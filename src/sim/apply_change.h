@@ -15,10 +15,21 @@
 
 namespace stint::sim {
 
+/// What a spot node is while there is no spot capacity.
+enum class SpotGap : uint8_t {
+  kAway,      ///< nothing, until capacity returns
+  kOnDemand,  ///< the same machine on demand, at the price paid before; when capacity returns the work moves back
+};
+/// Jobs that save no checkpoints and never ran on the nodes that move to spot.
+enum class UnsavedJobs : uint8_t { kAnywhere, kOffSpot };
+
 struct ChangeSettings {
   const Catalog* catalog = nullptr;
   uint64_t seed = 42;                                ///< of the spot interruptions
   Duration spot_mean_between = Duration::hours(20);  ///< interruptions of one spot node; kUnlimited = none are drawn
+  int64_t spot_share_pct = 100;                      ///< of the nodes named that move, rounded up; the first ones stay
+  SpotGap spot_gap = SpotGap::kAway;
+  UnsavedJobs unsaved = UnsavedJobs::kAnywhere;
 };
 
 /// `workload` as it would be; it stays as it was on error. Nodes switched off are in maintenance until the last job could have
@@ -26,6 +37,8 @@ struct ChangeSettings {
 /// @return what was assumed, a sentence each; an error naming what is not there (node, price, workload), what cannot be known, or a
 /// fleet without nodes.
 Result<std::vector<std::string>> apply_change(Workload& workload, const Change& change, const ChangeSettings& settings);
+/// The same without a copy: on error the workload is left in any state.
+Result<std::vector<std::string>> apply_in_place(Workload& workload, const Change& change, const ChangeSettings& settings);
 
 /// One line: `stop:NODES`, `schedule-off:NODES=20-7` (hours UTC, every day; `+weekends`), `resize:NODES=2xTYPE[@REGION]`,
 /// `switch-market:NODES=spot`, `move-region:NODES=us-east-1`, `limit-reservation:WORKLOAD=4h`, `move-off-gpu:NODES=TYPE`,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,17 @@ Instant horizon_of(const Workload& workload);
 /// The request as the workload's own, added when it is new.
 sched::RequestId intern_request(Workload& workload, const sched::Request& request);
 
+/// When the node is in maintenance, ascending.
+std::vector<Interval> maintenance_of(const Workload& workload, NodeId node);
+/// The node is in maintenance at these times, ascending, as far as it is there: where it is in maintenance already nothing is added,
+/// and a failure or an interruption that one of them meets takes its place.
+void add_maintenance(Workload& workload, NodeId node, std::span<const Interval> times);
+
 using Notes = std::vector<std::string>;
 /// Each leaves the workload in any state on error.
-Result<Notes> apply_spot(Workload& workload, const SwitchMarket& change, const ChangeSettings& settings);
+/// @param before  rates of the nodes of the change, as they were.
+Result<Notes> apply_spot(Workload& workload, const SwitchMarket& change, const ChangeSettings& settings,
+                         std::span<const Rate> before);
 Result<Notes> apply_commit(Workload& workload, const Commit& change, const ChangeSettings& settings);
 Result<Notes> apply_share(Workload& workload, const ShareGpus& change);
 Result<Notes> apply_move_off(Workload& workload, const MoveOffGpu& change, const ChangeSettings& settings);

@@ -98,6 +98,111 @@ TEST(ApplyChange, ReservationsAreCutToTheLengthNamed) {
   EXPECT_THAT(apply(w, "limit-reservation:trai=15m").error().message, HasSubstr("no job is called 'trai'"));
 }
 
+void off(Workload& w, uint32_t node, int64_t from_h, int64_t to_h) {
+  const Instant down = kStart + Duration::hours(from_h);
+  w.outages.push_back({.node = NodeId(node),
+                       .cause = OutageCause::kMaintenance,
+                       .notice = down,
+                       .down = down,
+                       .up = kStart + Duration::hours(to_h)});
+}
+
+double hours_off(const Workload& w, const std::string& name) {
+  double hours = 0;
+  for (const Outage& o : w.outages)
+    if (w.nodes[o.node.index()].node.name == name && o.cause == OutageCause::kMaintenance) hours += (o.up - o.down).to_hours();
+  return hours;
+}
+
+TEST(ApplyChange, HoursOffJoinThoseThatAreThere) {
+  Workload w = sample();
+  off(w, 0, 22, 30);  // Monday 22:00 to Tuesday 06:00
+  ASSERT_TRUE(apply(w, "schedule-off:a=20-7").ok());
+  // Seven hours of the first morning, seven nights of eleven, the last one cut at the horizon: an hour of work and 40 minutes of backlog
+  // (twice 8 GPU-hours on 24 GPUs) after a week, in whole hours.
+  EXPECT_DOUBLE_EQ(hours_off(w, "a"), 7 + 6 * 11 + 6);
+  EXPECT_TRUE(check_workload(w).ok());
+}
+
+TEST(ApplyChange, AReplacementIsThereWhenTheOldOneWas) {
+  Workload w = sample();
+  w.nodes[1].node.labels = {{.key = "cluster", .value = "east"}};
+  off(w, 1, 10, 20);
+  ASSERT_TRUE(apply(w, "resize:b=1xp3.2xlarge").ok());
+  EXPECT_DOUBLE_EQ(hours_off(w, "b"), 10);
+  EXPECT_EQ(w.nodes.back().node.labels.front().value, "east");
+  EXPECT_TRUE(check_workload(w).ok());
+}
+
+TEST(ApplyChange, MachinesThatComeAndGoAreGivenBackWhenTheirReservationEnds) {
+  Workload w = sample();
+  w.jobs[0].run_time = Duration::hours(24);
+  off(w, 0, 0, 24);
+  off(w, 0, 48, 200);
+  const LimitReservation limit{.workload = "train", .nodes = {"a", "b"}, .from = Duration::hours(24), .to = Duration::hours(9)};
+  const ChangeSettings settings{.catalog = &Catalog::built_in()};
+  ASSERT_TRUE(apply_change(w, limit, settings).ok());
+  // There from hour 24 to 48, now to 33; and from 200, which is not cut: the horizon comes before 209 would be over.
+  EXPECT_DOUBLE_EQ(hours_off(w, "a"), 24 + 15 + 152);
+  EXPECT_DOUBLE_EQ(hours_off(w, "b"), 0) << "is always there: who would give it back?";
+}
+
+TEST(ApplyChange, OnDemandStandsInWhileSpotIsAway) {
+  Workload w = sample();
+  for (SimNode& node : w.nodes)
+    node.market = Market::kOnDemand;
+  const Rate on_demand = w.nodes[0].rate;
+  const SwitchMarket change{.nodes = {"a", "b"}, .to = Market::kSpot};
+  ChangeSettings settings{.catalog = &Catalog::built_in(), .spot_mean_between = Duration::hours(2)};
+  Workload away = w;
+  ASSERT_TRUE(apply_change(away, change, settings).ok());
+  settings.spot_gap = SpotGap::kOnDemand;
+  ASSERT_TRUE(apply_change(w, change, settings).ok());
+  const auto hours_away = [](const Workload& of) {
+    double hours = 0;
+    for (const Outage& o : of.outages)
+      if (o.cause == OutageCause::kSpotInterruption) hours += (o.up - o.down).to_hours();
+    return hours;
+  };
+  // Absences of an hour on average become five minutes, and one more when the work moves back.
+  EXPECT_LT(hours_away(w), hours_away(away) / 4);
+  const auto& points = w.prices[static_cast<size_t>(w.nodes[0].prices)].points;
+  ASSERT_GE(points.size(), 2U);
+  for (size_t i = 0; i < points.size(); ++i)
+    EXPECT_EQ(points[i].rate, i % 2 == 0 ? on_demand : w.nodes[0].rate) << i;
+}
+
+TEST(ApplyChange, APartOfTheNodesStaysOnDemand) {
+  Workload w = sample();
+  const SwitchMarket change{.nodes = {"a", "b", "c"}, .to = Market::kSpot};
+  const ChangeSettings settings{.catalog = &Catalog::built_in(), .spot_mean_between = sched::kUnlimited, .spot_share_pct = 60};
+  ASSERT_TRUE(apply_change(w, change, settings).ok());
+  EXPECT_NE(w.nodes[0].market, Market::kSpot);
+  EXPECT_EQ(w.nodes[1].market, Market::kSpot);
+  EXPECT_EQ(w.nodes[2].market, Market::kSpot);
+}
+
+TEST(ApplyChange, WorkThatWouldLoseEverythingStaysOffSpotUnlessItRanThere) {
+  Workload w = sample();
+  w.jobs.push_back(w.jobs[0]);
+  w.jobs.push_back(w.jobs[0]);
+  w.jobs[1].ran_on = {"b"};
+  w.jobs[2].spec.checkpoint.interval = Duration::hours(1);
+  const SwitchMarket change{.nodes = {"b"}, .to = Market::kSpot};
+  const ChangeSettings settings{
+      .catalog = &Catalog::built_in(), .spot_mean_between = sched::kUnlimited, .unsaved = UnsavedJobs::kOffSpot};
+  ASSERT_TRUE(apply_change(w, change, settings).ok());
+  const auto may_run_on = [&](size_t job, size_t node) {
+    const auto& wanted = w.requests[w.jobs[job].spec.request.index()].node_labels;
+    const auto& labels = w.nodes[node].node.labels;
+    return std::ranges::all_of(wanted, [&](const auto& l) { return std::ranges::find(labels, l) != labels.end(); });
+  };
+  EXPECT_TRUE(may_run_on(0, 0));
+  EXPECT_FALSE(may_run_on(0, 1));
+  EXPECT_TRUE(may_run_on(1, 1));
+  EXPECT_TRUE(may_run_on(2, 1));
+}
+
 TEST(ApplyChange, WhatCannotBeReplayedIsNamed) {
   Workload w = sample();
   EXPECT_THAT(apply(w, "stop:z").error().message, HasSubstr("no node 'z'"));

@@ -7,37 +7,104 @@
 namespace stint::sim {
 namespace {
 
-/// Adds those that do not meet an outage the same node has already.
-void add_outages(Workload& w, const std::vector<Outage>& drawn) {
+constexpr Duration kMoving = Duration::minutes(1);  // work goes from one machine to another, which runs already
+
+/// Those that do not meet an outage the same node has already, nor end just before one.
+std::vector<Outage> without_known(const Workload& w, std::vector<Outage> drawn) {
   std::vector<std::vector<Interval>> known(w.nodes.size());
   for (const Outage& o : w.outages)
     known[o.node.index()].push_back({o.notice, o.up});
-  for (const Outage& o : drawn)
-    if (std::ranges::none_of(known[o.node.index()], [&](Interval k) { return k.begin < o.up && o.notice < k.end; }))
-      w.outages.push_back(o);
+  std::erase_if(drawn, [&](const Outage& o) {
+    return std::ranges::any_of(known[o.node.index()], [&](Interval k) { return k.begin < o.up + kMoving && o.notice < k.end; });
+  });
+  return drawn;
+}
+
+/// While spot is away a machine on demand stands in: it starts when the other goes, and when spot is back the work moves there. So each
+/// absence becomes two short ones, and the price changes in between.
+/// @param before  rates on demand, by `nodes`. @param drawn  by node, then time.
+std::vector<Outage> stand_in(Workload& w, const std::vector<uint32_t>& nodes, std::span<const Rate> before,
+                             const std::vector<Outage>& drawn, const FaultModel& model) {
+  std::vector<Outage> short_ones;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    SimNode& node = w.nodes[nodes[i]];
+    PriceSeries series{.name = node.node.name + ": spot, or on demand meanwhile", .points = {}};
+    for (const Outage& o : drawn) {
+      if (o.node.index() != nodes[i]) continue;
+      if (!short_ones.empty() && short_ones.back().node == o.node)
+        short_ones.back().up = std::min(short_ones.back().up, o.notice);
+      const Instant on_demand_from = o.down + model.provisioning;
+      if (on_demand_from + model.spot_notice >= o.up) {  // back as soon as anything else could be
+        short_ones.push_back(o);
+        continue;
+      }
+      Outage gone = o;
+      gone.up = on_demand_from;
+      short_ones.push_back(gone);
+      short_ones.push_back({.node = o.node,
+                            .cause = OutageCause::kSpotInterruption,
+                            .notice = o.up - model.spot_notice,
+                            .down = o.up,
+                            .up = o.up + kMoving});
+      series.points.push_back({.from = on_demand_from, .rate = before[i]});
+      series.points.push_back({.from = o.up, .rate = node.rate});
+    }
+    if (series.points.empty()) continue;
+    node.prices = static_cast<int32_t>(w.prices.size());
+    w.prices.push_back(std::move(series));
+  }
+  return short_ones;
+}
+
+/// Jobs that would lose everything, and never ran on these nodes, stay on nodes that nobody interrupts.
+void keep_unsaved_jobs_off(Workload& w, const std::vector<std::string>& spot) {
+  const sched::Label stays = {.key = "stint/interrupted", .value = "no"};
+  const auto named = [&](const std::string& name) { return std::ranges::find(spot, name) != spot.end(); };
+  for (SimNode& node : w.nodes) {
+    std::erase(node.node.labels, stays);
+    if (node.market != Market::kSpot) node.node.labels.push_back(stays);
+  }
+  std::vector<sched::RequestId> off_spot(w.requests.size());
+  for (SimJob& job : w.jobs) {
+    if (job.spec.checkpoint.interval != sched::kUnlimited || std::ranges::any_of(job.ran_on, named)) continue;
+    const uint32_t id = job.spec.request.index();
+    if (id >= off_spot.size()) continue;
+    if (!off_spot[id].valid()) {
+      sched::Request request = w.requests[id];
+      if (std::ranges::find(request.node_labels, stays) == request.node_labels.end()) request.node_labels.push_back(stays);
+      off_spot[id] = intern_request(w, request);
+    }
+    job.spec.request = off_spot[id];
+  }
 }
 
 }  // namespace
 
-Result<Notes> apply_spot(Workload& w, const SwitchMarket& c, const ChangeSettings& settings) {
+Result<Notes> apply_spot(Workload& w, const SwitchMarket& c, const ChangeSettings& settings, std::span<const Rate> before) {
+  TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w, c.nodes));
+  if (settings.unsaved == UnsavedJobs::kOffSpot) keep_unsaved_jobs_off(w, c.nodes);
   if (settings.spot_mean_between == sched::kUnlimited)
     return Notes{"no spot interruptions are drawn: on the spot market more work would be lost than shown"};
-  TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w, c.nodes));
   // Only the nodes of this change draw; every node has numbers of its own, whatever the others do.
   std::vector<SimNode> all(w.nodes.size());
   for (const uint32_t n : nodes)
     all[n] = w.nodes[n];
-  const FaultModel model{.spot_per_hour = 1 / settings.spot_mean_between.to_hours()};
+  FaultModel model{.spot_per_hour = 1 / settings.spot_mean_between.to_hours()};
+  // The notice that providers give (sim/faults.h).
+  const std::string& provider = w.nodes[nodes.front()].provider;
+  if (provider == "gcp" || provider == "azure") model.spot_notice = Duration::seconds(30);
   const Interval period = {submissions_of(w).begin, horizon_of(w)};
   std::vector<Outage> drawn = draw_outages(model, all, period, settings.seed);
   // Nobody is interrupted where the machine is no longer.
   std::erase_if(drawn, [&](const Outage& o) { return o.notice >= w.nodes[o.node.index()].present_until; });
-  add_outages(w, drawn);
-  return Notes{
-      fmt::format("spot interruptions are drawn (seed {}): one per node every {:.3g} h on average, told {:.0f} s before, "
-                  "capacity back after {:.1f} h on average and {:.0f} min to start; assumptions, not measured here",
-                  settings.seed, settings.spot_mean_between.to_hours(), model.spot_notice.to_seconds(),
-                  model.spot_return_mean.to_hours(), model.provisioning.to_seconds() / 60)};
+  drawn = without_known(w, std::move(drawn));
+  if (settings.spot_gap == SpotGap::kOnDemand) drawn = stand_in(w, nodes, before, drawn, model);
+  std::ranges::move(drawn, std::back_inserter(w.outages));
+  return Notes{fmt::format(
+      "spot interruptions are drawn (seed {}): one per node every {:.3g} h on average, told {:.0f} s before, "
+      "capacity back after {:.1f} h on average and {:.0f} min to start{}; assumptions, not measured here",
+      settings.seed, settings.spot_mean_between.to_hours(), model.spot_notice.to_seconds(), model.spot_return_mean.to_hours(),
+      model.provisioning.to_seconds() / 60, settings.spot_gap == SpotGap::kOnDemand ? ", the machine on demand meanwhile" : "")};
 }
 
 Result<Notes> apply_commit(Workload& w, const Commit& c, const ChangeSettings& settings) {

@@ -113,6 +113,7 @@ struct ReplayResult {
   int64_t deadlines = 0;  ///< jobs with one that is over
   int64_t deadlines_missed = 0;
   ReplayMoney money;
+  std::vector<Money> paid_at_marks;  ///< until each of ReplayOptions::marks that came before the end
   std::array<int64_t, kJobEndings> endings{};
   std::vector<JobOutcome> jobs;         ///< by job
   std::vector<TimelinePoint> timeline;  ///< ascending, at most ReplayOptions::timeline_points

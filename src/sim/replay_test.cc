@@ -16,6 +16,17 @@ ReplayResult run(const Workload& w, const ReplayOptions& options = {}) {
   return replay(toy, w, options);
 }
 
+TEST(Replay, TellsWhatWasPaidAtMarksAndGoesOnToTheLast) {
+  // Six an hour from the first mark on, half an hour before the only job, which takes one; the last mark is two hours after it.
+  const ReplayResult r = run(workload({node("a", 1, 6)}, {job(0, 60)}), {.marks = {at(-30), at(0), at(30), at(60), at(180)}});
+  ASSERT_EQ(r.paid_at_marks.size(), 5U);
+  const std::array<int64_t, 5> expected = {0, 3, 6, 9, 21};
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(r.paid_at_marks[i], Money::units(expected[i])) << i;
+  EXPECT_EQ(r.money.total, Money::units(21));
+  EXPECT_EQ(r.period.end, at(180));
+}
+
 TEST(Replay, CountsWaitingCompletionUseAndMoney) {
   // One GPU; two jobs of an hour at once: the second waits for one.
   const ReplayResult r = run(workload({node("a", 1, 6)}, {job(0, 60), job(0, 60)}));

@@ -19,8 +19,9 @@ int32_t min_tasks_of(const Workload& workload, const SimJob& job) {
   return std::max(job.spec.min_tasks, sum);
 }
 
-Instant first_instant(const Workload& workload) {
+Instant first_instant(const Workload& workload, const ReplayOptions& options) {
   Instant first = submissions_of(workload).begin;
+  if (!options.marks.empty()) first = std::min(first, options.marks.front());
   for (const Outage& outage : workload.outages)
     first = std::min(first, outage.notice);
   return first;
@@ -31,7 +32,7 @@ Instant first_instant(const Workload& workload) {
 World::World(const Workload& workload, const ReplayOptions& options)
     : workload_(&workload),
       options_(options),
-      begin_(first_instant(workload)),
+      begin_(first_instant(workload, options)),
       until_(options.until == sched::kNever ? submissions_of(workload).end + options.patience : options.until),
       now_(begin_),
       nodes_(workload.nodes.size()),
@@ -102,9 +103,11 @@ bool World::advance(Instant wakeup) {
   if (began_) events_.clear();
   const size_t all = jobs_.size();
   for (;;) {
-    if (static_cast<size_t>(ended_) == all) return false;
+    const bool marks_left = next_mark_ < options_.marks.size();
+    if (static_cast<size_t>(ended_) == all && !marks_left) return false;
     Instant next = std::min(wakeup, queue_.empty() ? sched::kNever : queue_.top().at);
     if (next_submission_ < all) next = std::min(next, workload_->jobs[next_submission_].spec.submitted);
+    if (marks_left) next = std::min(next, options_.marks[next_mark_]);
     if (!began_) next = begin_;
     if (next == sched::kNever) return false;  // nothing will ever happen again
     if (next > until_) {
@@ -116,6 +119,8 @@ bool World::advance(Instant wakeup) {
     if (idle_steps_ > kMaxIdleSteps) return false;
     account_until(next);
     began_ = true;
+    while (next_mark_ < options_.marks.size() && options_.marks[next_mark_] <= now_)
+      pass_mark();
     while (!queue_.empty() && queue_.top().at <= now_) {
       const auto entry = queue_.pop();
       handle(static_cast<Kind>(entry.kind), entry.payload);

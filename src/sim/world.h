@@ -33,6 +33,9 @@ struct ReplayOptions {
   bool announce_checkpoints = true;  ///< an event for each; without, the scheduler knows of none
   size_t timeline_points = 2'000;
   size_t occupancies = 20'000;
+  /// Ascending. What has been paid is told for each of these instants, so the replay goes on at least to the last one; it begins with
+  /// the first one, if nothing happens before.
+  std::vector<Instant> marks;
 };
 
 class World {
@@ -124,6 +127,7 @@ class World {
   [[nodiscard]] int64_t gpu_milli_of_place(const sched::Place& place) const;
 
   void account_until(Instant t);
+  void pass_mark();
   [[nodiscard]] TimelinePoint point() const;
   void close(ReplayResult& result);
   void mix(uint64_t value) { fingerprint_ = (fingerprint_ ^ value) * 0x9e3779b97f4a7c15ULL + (fingerprint_ >> 29); }
@@ -134,6 +138,7 @@ class World {
   bool began_ = false;
   int32_t idle_steps_ = 0;
   size_t next_submission_ = 0;
+  size_t next_mark_ = 0;
   int64_t ended_ = 0, waiting_ = 0, running_ = 0;
   EventQueue<Payload> queue_;
   std::vector<Job> jobs_;

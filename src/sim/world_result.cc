@@ -19,6 +19,12 @@ void World::account_until(Instant t) {
   now_ = t;
 }
 
+void World::pass_mark() {
+  meter_.read_all(now_);
+  result_.paid_at_marks.push_back(meter_.total());
+  ++next_mark_;
+}
+
 TimelinePoint World::point() const { return {now_, gauge_.available_milli(), held_milli_, waiting_, running_, meter_.total()}; }
 
 ReplayResult World::finish() {
