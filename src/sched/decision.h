@@ -15,15 +15,15 @@ namespace stint::sched {
 enum class EventKind : uint8_t {
   kPrice,       ///< `node` costs `price` from now on
   kNodeUp,      ///< `node` can be used (again)
-  kNodeDrain,   ///< `node` takes no new tasks; what runs there goes on
-  kNodeDown,    ///< `node` is gone: its tasks ended as lost
-  kSpotNotice,  ///< `node` will be gone at `until`; its tasks should save and leave
   kFinished,    ///< `job` succeeded
   kFailed,      ///< `job` failed by itself: retried while it has retries
   kLost,        ///< `task` of `job` is gone and nobody knows how; its node can be used on
   kEvicted,     ///< a task of `job` that was told to leave has left; its resources are free now
   kCheckpoint,  ///< `job` has saved its work
   kMetric,      ///< `job`, a trial, has reached `rung` with `loss_micro`
+  kNodeDrain,   ///< `node` takes no new tasks; what runs there goes on
+  kSpotNotice,  ///< `node` will be gone at `until`; its tasks should save and leave
+  kNodeDown,    ///< `node` is gone: its tasks ended as lost, but for work that ended at the same instant
   kCancel,      ///< `job` is taken back, whatever its state
   kHold,        ///< `job` does not start before it is released; running, it goes on
   kRelease,     ///< `job` may start again

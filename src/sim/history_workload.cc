@@ -30,14 +30,14 @@ class Builder {
  public:
   Builder(const History& history, const PriceOfNode& price_of) : history_(history), price_of_(price_of) {}
 
-  Result<HistoryWorkload> build() {
+  Result<HistoryWorkload> build(WithoutJobs without_jobs) {
     for (size_t n = 0; n < history_.nodes.size(); ++n)
       add_node(n);
     if (out_.workload.nodes.empty()) return invalid("no node with GPUs in the period: import an inventory or telemetry");
     out_.runs = static_cast<int64_t>(history_.runs.size());
     for (const Run& run : history_.runs)
       add_run(run);
-    if (out_.workload.jobs.empty())
+    if (out_.workload.jobs.empty() && without_jobs == WithoutJobs::kError)
       return invalid("none of {} job records in the period can be replayed: import job records with `stint import sacct`",
                      out_.runs);
     std::stable_sort(out_.workload.jobs.begin(), out_.workload.jobs.end(),
@@ -173,8 +173,8 @@ class Builder {
 
 }  // namespace
 
-Result<HistoryWorkload> workload_of(const History& history, const PriceOfNode& price_of) {
-  return Builder(history, price_of).build();
+Result<HistoryWorkload> workload_of(const History& history, const PriceOfNode& price_of, WithoutJobs without_jobs) {
+  return Builder(history, price_of).build(without_jobs);
 }
 
 }  // namespace stint::sim

@@ -27,8 +27,11 @@ struct HistoryWorkload {
 /// What a node costs an hour where the History does not say; none = not known.
 using PriceOfNode = std::function<std::optional<Rate>(const Node&)>;
 
+enum class WithoutJobs : uint8_t { kError, kMachinesAlone };
+
 /// Priorities: real-time inference 125, notebooks 75, evaluation, batch inference and unknown work 60, training 50.
-/// @return error when nothing is left to replay.
-Result<HistoryWorkload> workload_of(const History& history, const PriceOfNode& price_of);
+/// @return error when no machine is left, and when no job is, unless machines alone will do.
+Result<HistoryWorkload> workload_of(const History& history, const PriceOfNode& price_of,
+                                    WithoutJobs without_jobs = WithoutJobs::kError);
 
 }  // namespace stint::sim

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sched/policy_text.h"
+#include "sched/scheduler.h"
 #include "sim/testing_workload.h"
 #include "sim/toy_scheduler.h"
 
@@ -119,6 +121,17 @@ TEST(Replay, AJobThatFailsMoreOftenThanItIsRetriedHasFailed) {
   EXPECT_EQ(r.jobs[0].ended, at(10));
   EXPECT_NEAR(r.gpu_hours.lost, 10 / 60.0, 1e-9);
   EXPECT_DOUBLE_EQ(r.gpu_hours.useful, 0);
+}
+
+TEST(Replay, WorkThatEndsWhenItsMachineGoesHasEnded) {
+  // The machine is there for the hour that the job takes, and again after another one.
+  Workload w = workload({node("a", 1, 6)}, {job(0, 60), job(150, 10)});
+  w.outages = {{NodeId(0), OutageCause::kMaintenance, at(60), at(60), at(120)}};
+  sched::Scheduler scheduler(sched::parse_policy("fifo").value());
+  const ReplayResult r = replay(scheduler, w);
+  EXPECT_EQ(r.endings[static_cast<size_t>(JobEnding::kSucceeded)], 2);
+  EXPECT_EQ(r.jobs[0].starts, 1);
+  EXPECT_EQ(r.jobs[0].ended, at(60));
 }
 
 TEST(Replay, EndsAtTheTimeGivenWithWhatIsLeftNamed) {
