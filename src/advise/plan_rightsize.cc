@@ -221,9 +221,14 @@ Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const Usage& usage,
   NodeGroups groups;
   int64_t unseen = 0;
   int64_t unpriced = 0;
+  int64_t committed = 0;
   for (const NodeFacts& node : fleet.facts.nodes) {
     const PlanNode& now = fleet.books.of(node.id);
     if (now.gone || node.gpu_count == 0) continue;
+    if (now.market == Market::kOwned || now.market == Market::kReserved) {
+      ++committed;
+      continue;
+    }
     if (!fleet.books.hourly(node.id)) {
       ++unpriced;
       continue;
@@ -265,6 +270,9 @@ Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const Usage& usage,
                     unseen));
   if (unpriced > 0)
     plan.notes.push_back(fmt::format("{} nodes were left out: they cost nothing, or no price is known", unpriced));
+  if (committed > 0)
+    plan.notes.push_back(fmt::format(
+        "{} nodes were left out: they are owned or reserved and cost the same when another does their work", committed));
   return plan;
 }
 

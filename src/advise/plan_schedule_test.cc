@@ -78,9 +78,12 @@ TEST(PlanSchedule, NightsArePricedLessComingBack) {
   EXPECT_THAT(plan_of(fleet, {.restart_h = 15}).windows, IsEmpty());
 }
 
-TEST(PlanSchedule, ServicesStayOn) {
+TEST(PlanSchedule, ServicesStayOnAndSoDoesWhatIsPaidForAnyway) {
   TestFleet fleet;
   work_only(fleet.add("serve", "aws", "p3.2xlarge", WorkloadKind::kRealtimeInference, {Use{}}), 8, 18);
+  NodeFacts& reserved = fleet.add("note", "aws", "p3.2xlarge", WorkloadKind::kNotebook, {Use{}});
+  reserved.market = Market::kReserved;
+  work_only(reserved, 8, 18);
   EXPECT_THAT(plan_of(fleet).windows, IsEmpty());
 }
 

@@ -85,6 +85,10 @@ class Planner {
     out.checkpointable = runs.checkpointable;
     const Money zero = Money::nanos(0, fleet_.facts.currency);
     out.on_demand = fleet_.books.hourly(node.id).value_or(zero);
+    out.on_spot_now = node.market == Market::kSpot;
+    if (const auto* list = fleet_.prices.find({node.provider, node.instance_type, node.region}, Market::kOnDemand);
+        out.on_spot_now && list != nullptr)
+      out.on_demand = list->hourly;
     out.run_cost = Money::estimate(out.work_h * machines_paid(runs, node.gpu_count) * out.on_demand.to_double(), zero.currency());
     out.saving_per_month = zero;
     if (!is_deferrable(out.kind))
@@ -259,6 +263,7 @@ class Planner {
     const double dearer = weighted / static_cast<double>(placed) / cost.front();
     const double mixed = out.on_spot * out.cost.to_double() * dearer + (1 - out.on_spot) * g.run_cost.to_double();
     out.mixed_cost = Money::estimate(mixed, fleet_.facts.currency);
+    if (g.on_spot_now) return;
     const double per_month = static_cast<double>(g.runs) / fleet_.facts.months.count();
     g.saving_per_month = Money::estimate((g.run_cost.to_double() - mixed) * per_month, fleet_.facts.currency);
   }

@@ -80,6 +80,9 @@ TEST(PlanSpot, InterruptionsSeenMoveTheBelief) {
   EXPECT_DOUBLE_EQ(pool.watched_h, 140);
   EXPECT_NEAR(pool.rate.mean(), 12.0 / 240, 1e-12);
   EXPECT_THAT(plan.changes, SizeIs(0));  // it is on spot already
+  EXPECT_TRUE(plan.groups[0].on_spot_now);
+  EXPECT_EQ(plan.groups[0].run_cost, usd("440"));  // 20 h at the list's 22
+  EXPECT_TRUE(plan.groups[0].saving_per_month.is_zero());
 }
 
 // Starting takes 40 minutes: 15 minutes of work need 1 − 15/55 = 73 % off, and spot is 68 % off.

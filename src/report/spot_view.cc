@@ -46,6 +46,7 @@ std::string reasons(const SpotGroup& g) {
                         shown_percent(g.discount_needed_pct));
   if (g.fit != SpotFit::kFits) return text + fmt::format("Not on spot: {}.", name_of(g.fit));
   const SpotOutcome& o = *g.outcome;
+  if (g.on_spot_now) text += "It is on spot already. ";
   text += g.checkpointable == false
               ? "It cannot resume, and pays even so. "
               : fmt::format("Checkpoint every {:.2f} h of work (Daly: {:.2f}). ", o.interval_h, o.daly_interval_h);
@@ -142,6 +143,7 @@ std::string spot_json(const SpotView& view) {
                       {"provider", g.provider},
                       {"region", g.region},
                       {"instance_type", g.instance_type},
+                      {"on_spot_now", g.on_spot_now},
                       {"recorded", g.recorded},
                       {"runs", g.runs},
                       {"runs_at_once", g.at_once},
