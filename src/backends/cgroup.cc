@@ -8,21 +8,15 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "base/text.h"
 #include "host/descriptor.h"
+#include "host/file.h"
 
 namespace stint {
 namespace {
 
 constexpr int64_t kPeriodMicroseconds = 100'000;
-
-std::string read_control(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// The kernel takes a value in one write or not at all.
 bool write_control(const std::string& path, std::string_view value) {
@@ -55,7 +49,7 @@ Result<CgroupTree> CgroupTree::open(const std::string& folder) {
   for (const std::string& level : {parent, folder})
     for (const std::string_view controller : {"+cpu", "+memory", "+pids"})
       (void)write_control(level + "/cgroup.subtree_control", controller);
-  const std::string handed_down = read_control(folder + "/cgroup.subtree_control");
+  const std::string handed_down = read_kernel_file(folder + "/cgroup.subtree_control");
   return CgroupTree{.folder = folder, .limits_cpu = lists(handed_down, "cpu"), .limits_memory = lists(handed_down, "memory")};
 }
 
@@ -89,7 +83,7 @@ void TaskCgroup::kill_all() const {
 std::vector<int64_t> TaskCgroup::processes() const {
   std::vector<int64_t> pids;
   if (!present()) return pids;
-  const std::string text = read_control(folder_ + "/cgroup.procs");
+  const std::string text = read_kernel_file(folder_ + "/cgroup.procs");
   for (const std::string_view line : split(text, '\n'))
     if (const auto pid = parse_int(line)) pids.push_back(*pid);
   return pids;
@@ -97,7 +91,7 @@ std::vector<int64_t> TaskCgroup::processes() const {
 
 int64_t TaskCgroup::out_of_memory_kills() const {
   if (!present()) return 0;
-  const std::string text = read_control(folder_ + "/memory.events");
+  const std::string text = read_kernel_file(folder_ + "/memory.events");
   for (const std::string_view line : split(text, '\n'))
     if (line.starts_with("oom_kill ")) return parse_int(line.substr(9)).value_or(0);
   return 0;

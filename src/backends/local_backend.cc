@@ -71,12 +71,13 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::create(Options options) {
     else
       backend->why_no_cgroups_ = tree.error().message;
   }
-  for (const auto& entry : fs::directory_iterator(o.state_folder + "/tasks", failed)) {
-    const std::string name = entry.path().filename().string();
+  fs::directory_iterator it(o.state_folder + "/tasks", failed);
+  for (const fs::directory_iterator end; !failed && it != end; it.increment(failed)) {
+    const std::string name = it->path().filename().string();
+    std::error_code ignored;
     // Drafts that were not finished, and what was forgotten and not yet taken away.
-    if (name.starts_with(".")) fs::remove_all(entry.path(), failed);
-    const auto key = parse_key(name);
-    if (key) backend->tasks_[*key].keeper_expected = TaskFolder(entry.path().string()).is_claimed();
+    if (name.starts_with(".")) fs::remove_all(it->path(), ignored);
+    if (const auto key = parse_key(name)) backend->tasks_[*key].keeper_expected = TaskFolder(it->path().string()).is_claimed();
   }
   if (failed) return make_error(ErrorCode::kUnavailable, "{}/tasks: cannot be read: {}", o.state_folder, failed.message());
   return backend;
@@ -130,7 +131,10 @@ Status LocalBackend::check_can_run(const Launch& launch) {
 Status LocalBackend::start(const Launch& launch, Instant) {
   const auto known = tasks_.find(launch.key);
   const TaskFolder folder = folder_of(launch.key);
-  if (known != tasks_.end() && (known->second.keeper_expected || folder.is_claimed())) return {};
+  if (known != tasks_.end() && (known->second.keeper_expected || folder.is_claimed())) {
+    known->second.keeper_expected = true;
+    return {};
+  }
   TRY(check_can_run(launch));
   if (known == tasks_.end()) TRY(folder.create(plan_of(launch)));
   if (const Status started = start_keeper(folder); !started.ok()) {

@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "base/text.h"
 #include "host/file.h"
@@ -23,12 +21,6 @@ Error system_error(std::string_view path, std::string_view what) {
   const int code = errno;
   return make_error(code == ENOENT || code == ENXIO ? ErrorCode::kNotFound : ErrorCode::kUnavailable, "{}: {}: {}", path, what,
                     std::strerror(code));
-}
-
-/// A file of the kernel's, whose size is not told beforehand; "" when it is gone or not ours to read.
-std::string read_kernel_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 /// Fields of /proc/PID/stat from the state (field 3) on: the command before it may hold blanks and brackets.
@@ -49,9 +41,9 @@ constexpr size_t kStartTime = 22 - 3;
 
 std::vector<int64_t> all_processes() {
   std::vector<int64_t> pids;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator("/proc", ignored))
-    if (const auto pid = parse_int(entry.path().filename().string())) pids.push_back(*pid);
+  std::error_code failed;
+  for (fs::directory_iterator it("/proc", failed), end; !failed && it != end; it.increment(failed))
+    if (const auto pid = parse_int(it->path().filename().string())) pids.push_back(*pid);
   std::sort(pids.begin(), pids.end());
   return pids;
 }

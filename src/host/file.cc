@@ -207,6 +207,18 @@ bool is_regular_file(const std::string& path) {
   return path != "-" && ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+std::string read_kernel_file(const std::string& path) {
+  // Not by a stream: a process that ends while its file is read is an error there that throws.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char piece[4096];
+  for (ssize_t n = 0; file.valid() && (n = read_some(file.get(), piece, sizeof piece)) != 0;) {
+    if (n < 0) return "";
+    text.append(piece, static_cast<size_t>(n));
+  }
+  return text;
+}
+
 Result<std::string> read_all(const std::string& path) {
   constexpr size_t kMostBytes = size_t{1} << 30;
   TRY_ASSIGN(InputFile file, InputFile::open(path));

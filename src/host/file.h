@@ -40,6 +40,10 @@ class InputFile {
 /// A file that has to be seen as a whole to be read, unpacked when it is gzip. @return error above 1 GiB.
 Result<std::string> read_all(const std::string& path);
 
+/// A file of the kernel's (/proc, /sys), whose size is not told beforehand; "" when it is gone, also in the middle of
+/// reading, or not ours to read.
+std::string read_kernel_file(const std::string& path);
+
 /// XXH3-128 of a file's bytes as they lie (packed ones unread), 32 hexadecimal digits.
 Result<std::string> fingerprint_of_file(const std::string& path);
 /// The same of bytes in memory.
