@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "advise/track_savings.h"
 #include "base/text.h"
+#include "cli/accounts.h"
 #include "cli/output.h"
 #include "codec/change_file.h"
 #include "host/clock.h"
@@ -16,6 +19,7 @@
 #include "ledger/line_match.h"
 #include "model/change_algebra.h"
 #include "report/change_text.h"
+#include "report/savings_text.h"
 #include "store/history_file.h"
 
 namespace stint {
@@ -203,9 +207,9 @@ Status run_undo(const ChangeOptions& options) {
   TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, OpenMode::kReadWrite));
   TRY_ASSIGN(AppliedChange change, pick_applied(file, options));
   TRY_ASSIGN(const Instant at, time_of(options));
+  TRY_ASSIGN(const std::vector<AppliedChange> applied, file.applied_changes());
   // What others did to the same nodes since would be lost.
-  TRY_ASSIGN(const Fleet fleet, load_fleet(file, change.applied_at));
-  for (const AppliedChange& later : fleet.applied) {
+  for (const AppliedChange& later : applied) {
     if (later.number <= change.number || later.undone_at || options.force) continue;
     for (const Change& one : change.proposal.changes)
       for (const Change& other : later.proposal.changes)
@@ -219,6 +223,24 @@ Status run_undo(const ChangeOptions& options) {
   fmt::print(stderr, "change {} ended at {}; Stint runs nothing: what is to be done is printed\n", change.number, format_utc(at));
   if (options.json) return write_output("", dump(json_of(change, {}, todo)));
   return write_output("", instructions_text(todo));
+}
+
+/// Every applied change is looked at, whichever is asked for: changes to the same nodes bound each other's time.
+Status run_status(const ChangeOptions& options) {
+  TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, OpenMode::kReadOnly));
+  TRY_ASSIGN(const std::vector<AppliedChange> applied, file.applied_changes());
+  std::vector<TrackedSaving> tracked;
+  if (!applied.empty()) {
+    TRY_ASSIGN(const Records records, load_records(options.history, {}));
+    TRY_ASSIGN(const Accounts accounts, keep_accounts(records, CostBasis::kEffective));
+    tracked = track_savings({records.history, accounts.attribution.occupancy, accounts.ledger, applied});
+  }
+  if (!options.which.empty()) {
+    TRY_ASSIGN(const AppliedChange wanted, pick_applied(file, options));
+    std::erase_if(tracked,
+                  [&](const TrackedSaving& t) { return std::ranges::find(t.numbers, wanted.number) == t.numbers.end(); });
+  }
+  return write_output("", options.json ? savings_json(tracked, applied) : savings_text(tracked, applied, colour_of_stdout()));
 }
 
 }  // namespace
@@ -279,6 +301,10 @@ void add_change_command(CLI::App& app, Action& action) {
   add_history(undo)->required();
   undo->add_option("--at", options->at, "when it ended (default: now)");
   undo->add_flag("--force", options->force, "although a later change builds on it");
+
+  CLI::App* status = add("status", "Holds what was promised against what later bills show, at equal work and prices", run_status);
+  status->add_option("which", options->which, "number or id of one applied change (default: all)");
+  add_history(status)->required();
 }
 
 }  // namespace stint

@@ -198,7 +198,9 @@ FleetUndo::Altered<T> altered_from_json(const Json& object, Read read) {
 }
 
 Duration milliseconds_from_json(const Json& value) {
-  if (!value.is_number_integer()) throw Malformed(value, "a limit is no integer of milliseconds");
+  constexpr int64_t kMost = static_cast<int64_t>(kLongestHours) * 3'600'000;
+  if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() > static_cast<double>(kMost))
+    throw Malformed(value, fmt::format("a limit is no integer of milliseconds from 0 to {}", kMost));
   return Duration::milliseconds(value.get<int64_t>());
 }
 

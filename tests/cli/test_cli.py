@@ -286,6 +286,117 @@ class Stories(unittest.TestCase):
                 jsonschema.Draft202012Validator(schema).validate(report)
 
 
+class Changes(Scratch):
+    HOSTILE = ["plain-1", "a'; touch pwned #", 'b"}\n}', "-oProxyCommand=touch pwned", '${file("x")}', "$(touch pwned)", "it's `x`", "50%"]
+
+    def fleet(self):
+        rows = self.dir / "nodes.csv"
+        providers = ["aws", "aws", "gcp", "azure", "aws", "gcp", "azure", ""]
+        with open(rows, "w", newline="") as f:
+            out = csv.writer(f)
+            out.writerow(["node", "provider", "region", "instance_type", "market", "gpu_model", "gpu_count"])
+            for name, provider in zip(self.HOSTILE, providers):
+                out.writerow([name, provider, "us-east-1", "p4d.24xlarge", "on-demand", "A100-40GB", 8])
+        stint("import", "inventory", rows, "--history", self.db)
+        return self.HOSTILE
+
+    def every_kind(self, names):
+        seat = {"workload": "it's `touch pwned`\n$(x)", "from": {"node": names[1], "gpu": 0}, "to": {"node": names[0], "gpu": 1}}
+        commit = {"provider": "aws", "region": "us-east-1", "instance_type": "p4d.24xlarge", "count": 2, "term": "3y", "payment": "no-upfront"}
+        return [{"kind": "stop", "nodes": names},
+                {"kind": "schedule-off", "nodes": names, "off_hours_of_week": [0, 1, 166, 167, 50]},
+                {"kind": "resize", "nodes": names, "to_instance_type": "g5.xlarge'; touch pwned", "to_count": len(names) + 1},
+                {"kind": "share", "nodes": names, "keep": names[:1], "mode": "mig",
+                 "placements": [{**seat, "share": 0.5, "mig_profile": "3g.20gb", "memory_start": 0}]},
+                {"kind": "share", "nodes": names, "keep": names[:1], "mode": "mps", "placements": [{**seat, "share": 0.5}, {**seat, "share": 0.5}]},
+                {"kind": "share", "nodes": names, "keep": names[:1], "mode": "time-slice", "placements": [{**seat, "share": 0.5}, {**seat, "share": 0.5}]},
+                {"kind": "switch-market", "nodes": names, "to_market": "spot"},
+                *({"kind": "commit", "nodes": [], **commit, "provider": p} for p in ("aws", "gcp", "azure", "other")),
+                {"kind": "limit-reservation", "workload": "nightly $(touch pwned)", "nodes": names, "from_hours": 24, "to_hours": 8},
+                {"kind": "move-off-gpu", "nodes": names, "to_instance_type": "c5.xlarge"},
+                {"kind": "move-region", "nodes": names, "to_region": "eu-west-1"}]
+
+    def check_syntax(self, instructions):
+        for i in instructions:
+            text = "\n".join(i["lines"]) + "\n"
+            if i["syntax"] == "shell":
+                done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, f"{text}\n{done.stderr}")
+                # Run with every tool an echo: a name that got out of its quotes would leave a file behind.
+                tools = "".join(f"{t}() {{ :; }}\n" for t in ("aws", "gcloud", "az", "ssh", "kubectl", "scontrol"))
+                subprocess.run(["bash", "-c", tools + text], cwd=self.dir, capture_output=True, timeout=60)
+                self.assertFalse((self.dir / "pwned").exists(), text)
+            if i["syntax"] == "yaml":
+                try:
+                    import yaml
+                except ImportError:
+                    continue
+                self.assertIsInstance(yaml.safe_load(text), dict, text)
+            if i["syntax"] == "crontab":
+                for line in i["lines"]:
+                    if not line.startswith(("#", "CRON_TZ=")):
+                        minute, hour, *_rest, day, _command = line.split(" ", 5)
+                        self.assertTrue(minute == "0" and 0 <= int(hour) < 24 and 0 <= int(day) < 7, line)
+
+    def test_every_kind_is_written_for_every_tool_whatever_the_names(self):
+        names = self.fleet()
+        plan = self.dir / "plan.json"
+        plan.write_text(json.dumps(self.every_kind(names)))
+        tools = set()
+        for number in range(1, len(self.every_kind(names)) + 1):
+            shown = stint_json("change", "show", number, plan, "--history", self.db, "--allow-region", "*")
+            self.check_syntax(shown["instructions"])
+            tools |= {i["syntax"] for i in shown["instructions"]}
+            self.assertTrue(shown["instructions"], f"nothing to do for change {number}")
+        self.assertEqual(tools, {"shell", "crontab", "terraform", "yaml", "conf"})
+
+    def test_apply_undo_and_what_stands_against(self):
+        names = self.fleet()
+        done = stint("change", "apply", 1, "stop:plain-2", "--history", self.db, code=1)
+        self.assertIn("did you mean 'plain-1'?", done.stderr)
+        self.assertIn("Nothing was recorded", done.stderr)
+        got = stint_json("change", "apply", 1, "switch-market:plain-1=spot", "--history", self.db, "--saving", "100.5", "--at", "2026-10-01")
+        self.assertEqual((got["number"], got["saving_per_month"], got["objections"]), (1, 100.5, []))
+        self.assertIn("DefaultTargetCapacityType=spot", json.dumps(got["instructions"]))
+        done = stint("change", "apply", 1, "switch-market:plain-1=on-demand", "--history", self.db, code=1)
+        self.assertIn("contradicts change 1", done.stderr)
+        stint("change", "apply", 1, "stop:plain-1", "--history", self.db)
+        self.assertIn("change 2 builds on it", stint("change", "undo", 1, "--history", self.db, code=1).stderr)
+        back = stint_json("change", "undo", 2, "--history", self.db)
+        self.assertIn("aws ec2", json.dumps(back["instructions"]))
+        self.check_syntax(back["instructions"])
+        stint("change", "undo", 1, "--history", self.db)
+        stint("change", "undo", 1, "--history", self.db, code=1)
+        self.assertEqual([bool(c["undone_at"]) for c in stint_json("change", "list", "--history", self.db)["changes"]], [True, True])
+        self.assertTrue(stint_json("history", "check", self.db)["sound"])
+
+    def test_from_the_audit_to_what_was_really_saved(self):
+        stint("demo", "agency", "--history", self.db)
+        audit = self.dir / "audit.json"
+        audit.write_text(stint("audit", "--history", self.db, "--month", "2026-10", "--json").stdout)
+        finding = json.loads(audit.read_text())["findings"][0]
+        listed = stint_json("change", "list", audit)["proposals"]
+        self.assertEqual((listed[0]["id"], listed[0]["number"]), (finding["id"], 1))
+        self.assertIn("No change has been applied", stint("change", "status", "--history", self.db).stdout)
+        # Said to be done in the middle of the month, but the story went on as it was: nothing may be credited.
+        stint("change", "apply", 1, audit, "--history", self.db, "--at", "2026-10-15", "--cost", "500")
+        stint("change", "apply", listed[1]["id"], audit, "--history", self.db, "--at", "2026-10-30")
+        first, second = stint_json("change", "status", "--history", self.db)["savings"]
+        self.assertEqual((first["numbers"], second["numbers"]), ([1], [2]))
+        self.assertAlmostEqual(first["promised_per_month"], finding["saving_per_month"], places=2)
+        self.assertEqual((first["verdict"], first["work"]), ("none", "GPU-hours bought"))
+        self.assertLess(abs(first["realised_per_month"]), 0.01 * first["promised_per_month"])
+        # The parts are the bill's difference.
+        months = 14 * 24 / 730
+        self.assertAlmostEqual((first["after"]["cost"] - first["before"]["cost"]) / months,
+                               first["demand_per_month"] + first["price_per_month"] - first["realised_now_per_month"], places=3)
+        self.assertIsNone(second["realised_per_month"])
+        self.assertIn("not enough later bill", " ".join(second["notes"]))
+        text = stint("change", "status", 1, "--history", self.db).stdout
+        self.assertIn("GPU-hours", text)
+        self.assertNotIn("Change 2", text)
+
+
 class Replay(Scratch):
     def compare(self, *args):
         return stint_json("replay", *args, "--policy", "fifo", "--policy", "stint", "--seed", "7")
