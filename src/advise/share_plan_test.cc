@@ -5,6 +5,7 @@
 #include <set>
 
 #include "advise/testing_fleet.h"
+#include "base/prng.h"
 
 namespace stint {
 namespace {
@@ -18,6 +19,20 @@ FleetSharePlan plan_of(const TestFleet& fleet, const Usage& usage = {}) {
   const PriceLookup prices(fleet.catalog, fleet.facts.currency);
   const Books books(fleet.facts, prices);
   return plan_sharing({fleet.facts, books, prices, fleet.history, fleet.allowed_regions}, usage);
+}
+
+/// Some legal layout holds the instances of that GPU, those that exist included, wherever they begin.
+bool fits_together(const MigGeometry& geometry, const SharedGpu& gpu) {
+  std::multiset<int> wanted;
+  for (const SharedSeat& seat : gpu.seats)
+    if (!seat.mig_profile.empty()) wanted.insert(geometry.index_of(*geometry.find_profile(seat.mig_profile)));
+  const std::vector<MigLayout> all = all_layouts(geometry);
+  return std::any_of(all.begin(), all.end(), [&](const MigLayout& layout) {
+    std::multiset<int> has;
+    for (const MigPlacement& p : layout)
+      has.insert(p.profile);
+    return has == wanted;
+  });
 }
 
 /// No layout is illegal, nobody is lost or there twice, and what shares without MIG has one client.
@@ -39,6 +54,7 @@ void check(const TestFleet& fleet, const SharePool& pool, size_t services) {
     }
     if (geometry != nullptr) {
       EXPECT_TRUE(check_layout(*geometry, layout).ok()) << gpu.node << " " << gpu.gpu;
+      EXPECT_TRUE(fits_together(*geometry, gpu)) << gpu.node << " " << gpu.gpu;
     }
     if (gpu.seats.size() > 1 && gpu.seats[0].mig_profile.empty()) {
       EXPECT_THAT(clients, SizeIs(1));
@@ -154,6 +170,48 @@ TEST(SharePlan, RoomBesideInstancesInUseIsFilledWithoutMovingThem) {
   EXPECT_EQ(plan.pools[0].needed, 1);
   EXPECT_EQ(plan.pools[0].gpus[0].step, SharedGpu::Step::kFill);
   EXPECT_EQ(plan.pools[0].restarts, 1);
+}
+
+// Twelve GPUs, a third of them cut at random with some instances in use, services of random needs on the others.
+TEST(SharePlan, RandomFleetsGetLegalLayoutsAndLoseNobody) {
+  Prng prng(11);  // seed 11
+  const MigGeometry& geometry = *find_mig_geometry("A100-40GB");
+  const std::vector<MigLayout> layouts = maximal_layouts(geometry);
+  for (int round = 0; round < 40; ++round) {
+    TestFleet fleet;
+    Usage usage;
+    size_t services = 0;
+    size_t in_use = 0;
+    for (int n = 0; n < 12; ++n) {
+      NodeFacts& node =
+          fleet.add(fmt::format("n-{:02}", n), "gcp", "a2-highgpu-1g", WorkloadKind::kRealtimeInference,
+                    {Use{.mean = 10, .p95 = 5 + prng.uniform() * 60, .idle = 5, .memory_gib = 2 + prng.uniform() * 20}});
+      if (prng.below(3) > 0) {
+        ++services;
+        continue;
+      }
+      GpuLoad& gpu = node.gpus[0];
+      gpu.cut_by_mig = true;
+      for (const MigPlacement& p : layouts[prng.below(layouts.size())]) {
+        const bool used = prng.below(2) == 0;
+        in_use += used ? 1U : 0U;
+        Device device;
+        device.mig = MigInstance{geometry.profiles[static_cast<size_t>(p.profile)].name,
+                                 static_cast<int>(fleet.history.devices.size()) + 1};
+        gpu.devices.push_back(static_cast<uint32_t>(fleet.history.devices.size()));
+        fleet.history.devices.push_back(device);
+        usage.devices.push_back(instance_usage(used));
+      }
+    }
+    for (const SharePool& pool : plan_of(fleet, usage).pools) {
+      check(fleet, pool, services);
+      size_t kept = 0;
+      for (const SharedGpu& gpu : pool.gpus)
+        for (const SharedSeat& seat : gpu.seats)
+          kept += seat.workload == "in use" ? 1U : 0U;
+      EXPECT_EQ(kept, in_use) << "seed 11, round " << round;
+    }
+  }
 }
 
 }  // namespace

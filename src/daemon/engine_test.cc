@@ -32,16 +32,15 @@ TEST(Engine, RunsAJobAndPostsWhatItCost) {
   // 4 of 8 GPUs of a machine at 16 an hour, for 1.5 hours.
   EXPECT_EQ(job.cost, Money::units(12));
   EXPECT_EQ(job.micro_gpu_hours, 6'000'000);
-  EXPECT_THAT(postings_of(daemon.log()),
-              ElementsAre(RunPosting{.job = id,
-                                     .attempt = 0,
-                                     .task = 0,
-                                     .client = "acme",
-                                     .queue = "acme/vision",
-                                     .node = "n0",
-                                     .when = {kDaemonStart, kDaemonStart + Duration::minutes(90)},
-                                     .gpu_milli = 4'000,
-                                     .amount = Money::units(12)}));
+  EXPECT_THAT(postings_of(daemon.log()), ElementsAre(RunPosting{.job = id,
+                                                                .attempt = 0,
+                                                                .task = 0,
+                                                                .client = "acme",
+                                                                .queue = "acme/vision",
+                                                                .node = "n0",
+                                                                .when = {kDaemonStart, kDaemonStart + Duration::minutes(90)},
+                                                                .gpu_milli = 4'000,
+                                                                .amount = Money::units(12)}));
 }
 
 TEST(Engine, CostOfARunningJobGrowsWithTime) {
@@ -186,7 +185,9 @@ TEST(Engine, AFailedTaskStopsItsGangBeforeItIsTriedAgain) {
   gang.retries = 1;
   const int64_t id = daemon.submit(gang);
   daemon.pass(Duration::minutes(10));
-  daemon.engine().stage_report({.kind = ReportKind::kEnded, .key = {.job = id, .attempt = 0, .task = 1}, .at = daemon.now(),
+  daemon.engine().stage_report({.kind = ReportKind::kEnded,
+                                .key = {.job = id, .attempt = 0, .task = 1},
+                                .at = daemon.now(),
                                 .status = {.code = 1, .signal = 0}});
   ASSERT_TRUE(daemon.commit().ok());
   // Its other task is told to stop, and holds its GPUs until it has.

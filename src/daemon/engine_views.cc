@@ -165,7 +165,8 @@ std::vector<NodeView> Engine::nodes() const {
       NodeView& view = views[placed.place.node.index()];
       const int64_t milli = s.gpu_milli(placed.place);
       for (const int gpu : indexes_of(placed.place.gpus))
-        view.gpu_milli_held[static_cast<size_t>(gpu)] += placed.place.milli > 0 || placed.place.mig_profile >= 0 ? milli : sched::kMilli;
+        view.gpu_milli_held[static_cast<size_t>(gpu)] +=
+            placed.place.milli > 0 || placed.place.mig_profile >= 0 ? milli : sched::kMilli;
       const auto id = static_cast<int64_t>(j) + 1;
       if (view.jobs.empty() || view.jobs.back() != id) view.jobs.push_back(id);
     }

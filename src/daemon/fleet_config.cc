@@ -1,5 +1,5 @@
-#include "base/text.h"
 #include "daemon/fleet_config.h"
+#include "base/text.h"
 
 #include <algorithm>
 #include <map>
@@ -47,7 +47,8 @@ Result<sim::SimNode> read_node(simdjson::dom::element json, const std::string& w
   n.repartition = fields.flag("repartition", n.repartition);
   for (auto& [profile, count] : fields.pairs("mig")) {
     const auto many = parse_int(count);
-    if (!many || *many < 1 || *many > 1000) fields.wrong("mig", "an object of profiles with how many as texts, such as {\"1g.10gb\": \"7\"}");
+    if (!many || *many < 1 || *many > 1000)
+      fields.wrong("mig", "an object of profiles with how many as texts, such as {\"1g.10gb\": \"7\"}");
     n.static_mig.push_back({.profile = profile, .count = static_cast<int32_t>(many.value_or(1))});
   }
   node.provider = fields.text("provider");
@@ -86,7 +87,8 @@ Result<sched::QueueSpec> read_queue(simdjson::dom::element json, const std::stri
   if (!parent.empty()) {
     const auto at = known.find(parent);
     if (at == known.end())
-      fields.wrong(fields.has("parent") ? "parent" : "name", fmt::format("below a queue that stands above it; '{}' does not", excerpt(parent)));
+      fields.wrong(fields.has("parent") ? "parent" : "name",
+                   fmt::format("below a queue that stands above it; '{}' does not", excerpt(parent)));
     else
       queue.parent = sched::QueueId(at->second);
   }
@@ -155,8 +157,13 @@ double gpus_of(int64_t milli) { return static_cast<double>(milli) / 1000; }
 
 Json node_json(const sim::SimNode& node) {
   const sched::ClusterNode& n = node.node;
-  Json json = {{"name", n.name}, {"gpu_model", n.gpu_model}, {"gpus", n.gpus}, {"gpu_memory", n.gpu_memory.count()},
-               {"cpu_milli", n.cpu_milli}, {"memory", n.memory.count()}, {"market", name_of(node.market)},
+  Json json = {{"name", n.name},
+               {"gpu_model", n.gpu_model},
+               {"gpus", n.gpus},
+               {"gpu_memory", n.gpu_memory.count()},
+               {"cpu_milli", n.cpu_milli},
+               {"memory", n.memory.count()},
+               {"market", name_of(node.market)},
                {"per_hour", node.rate.per_hour().to_decimal()}};
   if (n.max_tasks != sched::ClusterNode().max_tasks) json["max_tasks"] = n.max_tasks;
   for (const sched::Label& label : n.labels)

@@ -42,10 +42,10 @@ struct Service::Impl {
 
   std::mutex mutex;
   std::condition_variable wake;
-  std::deque<Command> commands;                             // guarded
-  std::vector<std::function<void(const Engine&)>> reads;    // guarded
-  std::function<void(int64_t)> listener;                    // guarded
-  bool stopping = false;                                    // guarded
+  std::deque<Command> commands;                           // guarded
+  std::vector<std::function<void(const Engine&)>> reads;  // guarded
+  std::function<void(int64_t)> listener;                  // guarded
+  bool stopping = false;                                  // guarded
   std::jthread thread;
 };
 
