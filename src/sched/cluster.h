@@ -136,6 +136,8 @@ class Cluster {
   }
   /// Neither MIG nor affinity: NodeTable and `eligible` say all about where it fits.
   [[nodiscard]] bool is_plain(RequestId r) const { return facts_[r.index()].plain; }
+  /// Wants or refuses neighbours, or is of a kind that others want or refuse.
+  [[nodiscard]] bool minds_neighbours(RequestId r) const { return !facts_[r.index()].affinity.empty(); }
 
   [[nodiscard]] std::span<const Task> tasks() const { return tasks_; }
   [[nodiscard]] const Task& task(TaskId t) const { return tasks_[t.index()]; }

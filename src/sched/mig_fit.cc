@@ -28,17 +28,28 @@ bool legal(const MigNode& node, const MigSpot& spot, size_t room) {
          gpu.compute[room] + profile.compute_slices <= node.geometry->compute_slices && !(profile.media && gpu.media[room] > 0);
 }
 
-/// How many placements would be left on the GPU with this one made.
-int placements_left_after(const MigNode& node, const MigSpot& spot, size_t room) {
-  const MigGpu& gpu = node.gpus[static_cast<size_t>(spot.gpu)];
-  const MigProfile& made = profile_of(node, spot.profile);
-  const int memory = gpu.memory[room] | memory_mask(made, spot.start);
-  const int compute = gpu.compute[room] + made.compute_slices;
-  int left = 0;
-  for (const MigProfile& profile : node.geometry->profiles)
-    for (const int start : profile.starts)
-      left += (memory & memory_mask(profile, start)) == 0 && compute + profile.compute_slices <= node.geometry->compute_slices;
+/// How many placements a GPU has left, by compute slices in use and mask of memory slices in use.
+using PlacementsLeft = std::array<std::array<uint8_t, 256>, 8>;
+
+PlacementsLeft count_placements(const MigGeometry& geometry) {
+  PlacementsLeft left{};
+  for (size_t compute = 0; compute < left.size(); ++compute)
+    for (size_t memory = 0; memory < left[compute].size(); ++memory)
+      for (const MigProfile& profile : geometry.profiles)
+        for (const int start : profile.starts)
+          left[compute][memory] += (memory & memory_mask(profile, start)) == 0 &&
+                                   static_cast<int>(compute) + profile.compute_slices <= geometry.compute_slices;
   return left;
+}
+
+const PlacementsLeft& placements_left(const MigGeometry& geometry) {
+  static const std::vector<PlacementsLeft> of_geometry = [] {
+    std::vector<PlacementsLeft> all;
+    for (const MigGeometry& known : mig_geometries())
+      all.push_back(count_placements(known));
+    return all;
+  }();
+  return of_geometry[static_cast<size_t>(&geometry - mig_geometries().data())];
 }
 
 bool has_stock(const MigNode& node, std::span<const MigWant> wants, Room room) {
@@ -81,16 +92,20 @@ bool spot_is_free_now(const MigNode& node, const MigSpot& spot, uint64_t whole) 
 }
 
 std::optional<MigSpot> find_spot(const MigNode& node, int profile, Room room, const std::array<uint64_t, 2>& whole) {
+  const PlacementsLeft& placements = placements_left(*node.geometry);
+  const MigProfile& wanted = profile_of(node, profile);
   std::optional<MigSpot> best;
   bool best_is_cut = false;
   int best_left = -1;
   for (int g = 0; g < static_cast<int>(node.gpus.size()); ++g) {
-    const bool cut = node.gpus[static_cast<size_t>(g)].instances[at(room)] > 0;
+    const MigGpu& gpu = node.gpus[static_cast<size_t>(g)];
+    const bool cut = gpu.instances[at(room)] > 0;
     if (best && best_is_cut && !cut) continue;
-    for (const int start : profile_of(node, profile).starts) {
+    for (const int start : wanted.starts) {
       const MigSpot spot{g, profile, start};
       if (!spot_fits(node, spot, room, whole)) continue;
-      const int left = placements_left_after(node, spot, at(room));
+      const auto compute = static_cast<size_t>(gpu.compute[at(room)] + wanted.compute_slices);
+      const int left = placements[compute][gpu.memory[at(room)] | memory_mask(wanted, start)];
       if (best && (best_is_cut == cut ? left <= best_left : best_is_cut)) continue;
       best = spot;
       best_is_cut = cut;

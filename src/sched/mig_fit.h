@@ -40,7 +40,7 @@ struct MigGpu {
 };
 
 struct MigNode {
-  const MigGeometry* geometry = nullptr;  ///< nullptr: static only
+  const MigGeometry* geometry = nullptr;  ///< of mig_geometries(); nullptr: static only
   bool whole_gpus = true;                 ///< its GPUs are also given out whole and in fractions
   std::vector<MigStock> stock;
   std::vector<MigGpu> gpus;  ///< empty: static only

@@ -159,4 +159,17 @@ void Pending::renumber(const QueueUsage& queues) {
   }
 }
 
+void ShapeLine::add(const Pending& pending, const QueueUsage& queues, ShapeId shape) {
+  heap_.push_back(shape);
+  std::push_heap(heap_.begin(), heap_.end(), [&](ShapeId a, ShapeId b) { return pending.head_before(queues, b, a); });
+}
+
+std::optional<ShapeId> ShapeLine::take(const Pending& pending, const QueueUsage& queues) {
+  if (heap_.empty()) return std::nullopt;
+  std::pop_heap(heap_.begin(), heap_.end(), [&](ShapeId a, ShapeId b) { return pending.head_before(queues, b, a); });
+  const ShapeId first = heap_.back();
+  heap_.pop_back();
+  return first;
+}
+
 }  // namespace stint::sched

@@ -102,4 +102,18 @@ class Pending {
   int64_t count_ = 0;
 };
 
+/// Shapes taken from the one whose head goes first to the last. Holds while nothing changes in Pending or the queues' shares
+/// but the heads of shapes that are not in it.
+class ShapeLine {
+ public:
+  void clear() { heap_.clear(); }
+  /// @param shape  has a head.
+  void add(const Pending& pending, const QueueUsage& queues, ShapeId shape);
+  /// none when it is empty.
+  std::optional<ShapeId> take(const Pending& pending, const QueueUsage& queues);
+
+ private:
+  std::vector<ShapeId> heap_;
+};
+
 }  // namespace stint::sched

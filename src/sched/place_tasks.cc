@@ -23,10 +23,7 @@ struct Ranked {
 
 bool TaskPlacer::place(std::span<const TaskId> tasks, const Scope& scope) {
   if (place_in_order(tasks, scope)) return true;
-  const auto request = [&](TaskId t) { return cluster_.task(t).request; };
-  const bool order_matters = std::any_of(
-      tasks.begin(), tasks.end(), [&](TaskId t) { return request(t) != request(tasks[0]) || !cluster_.is_plain(request(t)); });
-  if (tasks.size() < 2 || !order_matters) return false;
+  if (tasks.size() < 2 || !order_matters(tasks)) return false;
   const std::vector<TaskId> ordered = hardest_first(tasks, scope);
   return !ordered.empty() && (place_in_order(ordered, scope) || search(ordered, scope, 0));
 }
@@ -59,14 +56,28 @@ bool TaskPlacer::place_in_order(std::span<const TaskId> tasks, const Scope& scop
   return true;
 }
 
+/// Of tasks that are all alike each node takes as many as it can whichever come first, unless they want to be near each other
+/// or keep their distance in more than one way.
+bool TaskPlacer::order_matters(std::span<const TaskId> tasks) const {
+  const RequestId first = cluster_.task(tasks[0]).request;
+  const Request& request = cluster_.request(first);
+  return !request.affinity.empty() || request.anti_affinity.size() > 1 ||
+         std::any_of(tasks.begin(), tasks.end(), [&](TaskId t) { return cluster_.task(t).request != first; });
+}
+
 /// Empty when one of them fits nowhere, and no other task's arrival could change that.
 std::vector<TaskId> TaskPlacer::hardest_first(std::span<const TaskId> tasks, const Scope& scope) const {
   std::vector<Ranked> ranked;
   bool affinity = false;
   for (const TaskId t : tasks) {
     const RequestId r = cluster_.task(t).request;
-    Ranked& added = ranked.emplace_back(Ranked{t, r, 0, cluster_.amounts(r)});
-    scope.for_each(cluster_, [&](NodeId n) { added.fitting += cluster_.why_not(r, n, room_) == Misfit::kFits; });
+    const auto alike = std::find_if(ranked.begin(), ranked.end(), [&](const Ranked& known) { return known.request == r; });
+    int64_t fitting = 0;
+    if (alike != ranked.end())
+      fitting = alike->fitting;
+    else
+      scope.for_each(cluster_, [&](NodeId n) { fitting += cluster_.why_not(r, n, room_) == Misfit::kFits; });
+    ranked.push_back({t, r, fitting, cluster_.amounts(r)});
     affinity = affinity || !cluster_.request(r).affinity.empty();
   }
   if (!affinity && std::any_of(ranked.begin(), ranked.end(), [](const Ranked& r) { return r.fitting == 0; })) return {};

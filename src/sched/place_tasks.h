@@ -1,7 +1,7 @@
 // Placing tasks among given nodes, all or none: the part of gang placement that knows no groups and no topology.
 //
 // In the order given; if that fails and the tasks differ, the most constrained first; then by a bounded depth-first search.
-// Equal plain tasks need no more than the first: whichever node takes one, as many fit in the end.
+// Equal tasks without neighbours to mind need no more than the first: whichever node takes one, as many fit in the end.
 #pragma once
 
 #include <span>
@@ -26,6 +26,7 @@ class TaskPlacer {
   [[nodiscard]] const NodeTable& table() const { return room_ == Room::kFree ? cluster_.free() : cluster_.coming(); }
 
  private:
+  [[nodiscard]] bool order_matters(std::span<const TaskId> tasks) const;
   bool place_in_order(std::span<const TaskId> tasks, const Scope& scope);
   [[nodiscard]] std::vector<TaskId> hardest_first(std::span<const TaskId> tasks, const Scope& scope) const;
   bool search(std::span<const TaskId> tasks, const Scope& scope, uint32_t from);

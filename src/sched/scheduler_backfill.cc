@@ -36,35 +36,27 @@ void Scheduler::Impl::start_with_reservations() {
   size_t tried = 0;
   ++pass;
   passed.resize(shapes.size());
-  while (const std::optional<ShapeId> s = pick_beside(tried < most)) {
-    const JobId j = pending.head(*s)->job;
-    if (close_if_limited(j)) continue;
+  const auto may_try = [&](ShapeId s) { return passed[s.index()] != pass && (tried < most || fits(s)); };
+  try_in_order(may_try, [&](ShapeId s) {
+    const JobId j = pending.head(s)->job;
+    if (close_if_limited(j)) return Tried::kClosed;
     const bool reserved = confirmed < reservations.size() && reservations[confirmed].job == j;
-    if (start_beside(j, confirmed, reserved)) continue;
-    passed[s->index()] = pass;
-    if (tried >= most) continue;
+    if (start_beside(j, confirmed, reserved)) return Tried::kStarted;
+    passed[s.index()] = pass;
+    if (tried >= most) return Tried::kInVain;
     if (!reserved) {
       reservations.resize(confirmed);  // another order now: the later promises fall
       if (!reserve(j)) {
-        if (!fits_usable_fleet(j)) continue;
-        if (blocks_at_head(policy.order)) return;
+        if (!fits_usable_fleet(j)) return Tried::kInVain;
+        if (blocks_at_head(policy.order)) return Tried::kEnough;
         ++tried;
-        continue;
+        return Tried::kInVain;
       }
     }
     ++tried;
     ++confirmed;
-  }
-}
-
-/// The shape whose head goes first of those not tried yet. @param even_without_room  it may get a reservation.
-std::optional<ShapeId> Scheduler::Impl::pick_beside(bool even_without_room) const {
-  std::optional<ShapeId> best;
-  for (const ShapeId s : pending.shapes()) {
-    if (passed[s.index()] == pass || (!even_without_room && !fits(s)) || !pending.head(s)) continue;
-    if (!best || pending.head_before(queues, s, *best)) best = s;
-  }
-  return best;
+    return Tried::kInVain;
+  });
 }
 
 /// Promises broken by the world (a node lost, a job past its limit, a budget spent) are made anew.

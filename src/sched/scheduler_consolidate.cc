@@ -58,18 +58,25 @@ std::optional<int64_t> cheapest_set(std::span<const Mover> movers, int32_t missi
 
 }  // namespace
 
-/// Tries the heads of the shapes that do not fit. @return true when something was decided, or found to be in vain.
+/// Tries the heads of the shapes that do not fit; where the first in line blocks the others, only that one.
+/// @return whether others move for one.
 bool Scheduler::Impl::consolidate() {
   if (!policy.consolidate || !any_movable || pending.count() == 0) return false;
   moved_for.resize(shapes.size());
-  const std::optional<ShapeId> s = pick_scattered();
-  if (!s) return false;
-  const JobId j = pending.head(*s)->job;
-  if (close_if_limited(j)) return true;
-  ripens = kNever;
-  if (tasks_within_limits(j) < specs[j.index()].tasks || !move_others_for(j))
-    moved_for[s->index()] = {.job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens};
-  return true;
+  const bool first_only = blocks_at_head(policy.order);
+  bool found = false;
+  try_in_order([&](ShapeId s) { return first_only || is_scattered(s); },
+               [&](ShapeId s) {
+                 if (first_only && !is_scattered(s)) return Tried::kEnough;
+                 const JobId j = pending.head(s)->job;
+                 if (close_if_limited(j)) return Tried::kClosed;
+                 ripens = kNever;
+                 found = tasks_within_limits(j) >= specs[j.index()].tasks && move_others_for(j);
+                 if (found) return Tried::kEnough;
+                 moved_for[s.index()] = {.job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens};
+                 return first_only ? Tried::kEnough : Tried::kInVain;
+               });
+  return found;
 }
 
 /// When the search is worth repeating: a while after it, if something has changed, or when a job may move that had not run
@@ -79,23 +86,14 @@ Instant Scheduler::Impl::move_again_at(const Attempted& last) const {
   return last.changes != changes ? soonest : std::max(soonest, last.ripens);
 }
 
-/// The shape whose head goes first of those that do not fit on what is open though that is enough, and that were not just
-/// tried in vain. Where the first in line blocks the others, only that one.
-std::optional<ShapeId> Scheduler::Impl::pick_scattered() const {
-  const bool first_only = blocks_at_head(policy.order);
-  const auto is_scattered = [&](ShapeId s, const Waiting& head) {
-    const Attempted& last = moved_for[s.index()];
-    const bool in_vain = last.job == head.job || !(head.rank < last.rank);
-    if (last.job.valid() && in_vain && move_again_at(last) > now) return false;
-    return !fits(s) && shapes[s].total.gpu_milli > 0 && (!shapes[s].plain || has_parts_of_gpus || is_enough_open(s));
-  };
-  std::optional<ShapeId> best;
-  for (const ShapeId s : pending.shapes()) {
-    const std::optional<Waiting> head = pending.head(s);
-    if (!head || (!first_only && !is_scattered(s, *head))) continue;
-    if (!best || pending.head_before(queues, s, *best)) best = s;
-  }
-  return best && (!first_only || is_scattered(*best, *pending.head(*best))) ? best : std::nullopt;
+/// Does its head not fit on what is open though that is enough, and was it not just tried in vain?
+bool Scheduler::Impl::is_scattered(ShapeId s) const {
+  const std::optional<Waiting> head = pending.head(s);
+  if (!head) return false;
+  const Attempted& last = moved_for[s.index()];
+  const bool in_vain = last.job == head->job || !(head->rank < last.rank);
+  if (last.job.valid() && in_vain && move_again_at(last) > now) return false;
+  return !fits(s) && shapes[s].total.gpu_milli > 0 && (!shapes[s].plain || has_parts_of_gpus || is_enough_open(s));
 }
 
 /// Are so many GPUs free and promised to nobody, on all nodes together? Parts of GPUs only count for those who ask for them.

@@ -26,22 +26,14 @@ void Scheduler::Impl::decide() {
 /// Starts jobs in order until the next one does not fit (or none of them does, where others may pass).
 void Scheduler::Impl::start_all() {
   if (policy.backfill != Backfill::kNone) return start_with_reservations();
-  while (const std::optional<ShapeId> shape = pick()) {
-    const JobId j = pending.head(*shape)->job;
-    if (close_if_limited(j)) continue;
-    if (!start(j, Reason::kFree) && blocks_at_head(policy.order)) return;
-  }
-}
-
-/// The shape whose head goes first: of all that wait, or of those that may fit where a failure lets others pass.
-std::optional<ShapeId> Scheduler::Impl::pick() const {
-  std::optional<ShapeId> best;
-  for (const ShapeId s : pending.shapes()) {
-    if (!blocks_at_head(policy.order) && !fits(s)) continue;
-    if (!pending.head(s)) continue;
-    if (!best || pending.head_before(queues, s, *best)) best = s;
-  }
-  return best;
+  const bool blocks = blocks_at_head(policy.order);
+  try_in_order([&](ShapeId s) { return blocks || fits(s); },
+               [&](ShapeId s) {
+                 const JobId j = pending.head(s)->job;
+                 if (close_if_limited(j)) return Tried::kClosed;
+                 if (start(j, Reason::kFree)) return Tried::kStarted;
+                 return blocks ? Tried::kEnough : Tried::kInVain;
+               });
 }
 
 /// For a shape that is not plain: has not failed since room was last made.

@@ -117,6 +117,14 @@ struct VictimSketch {
   [[nodiscard]] int32_t claimed(NodeId n) const { return nodes[n.index()].claimed; }
 };
 
+/// What has become of the head of a shape.
+enum class Tried : uint8_t {
+  kStarted,  ///< it runs: shares, and so the order, may have changed
+  kClosed,   ///< its queue keeps it waiting: another may be the shape's head now
+  kInVain,   ///< nothing has changed
+  kEnough,   ///< no others are to be tried
+};
+
 /// Whether a shape fits the nodes that are usable, all of them idle.
 struct FleetFit {
   uint64_t fleet_changes = 0;  ///< when that was found out
@@ -173,6 +181,7 @@ struct Scheduler::Impl {
   RunningOrder running;                        ///< under preemptive orders: running jobs
   RunningOrder ends;                           ///< running jobs whose latest end is known, by it
   std::vector<Reservation> reservations;       ///< of waiting jobs, first in order first
+  ShapeLine line;                              ///< scratch of try_in_order
   std::vector<uint32_t> passed;                ///< by shape: the pass of backfill it was last tried in
   uint32_t pass = 0;
   uint64_t fleet_changes = 1;                       ///< grows when a node comes, goes or is drained
@@ -244,7 +253,8 @@ struct Scheduler::Impl {
   // scheduler_decide.cc
   void decide();
   void start_all();
-  std::optional<ShapeId> pick() const;
+  template <typename MayTry, typename TryHead>
+  void try_in_order(MayTry&& may_try, TryHead&& try_head);
   bool fits(ShapeId s) const;
   int32_t tasks_within_limits(JobId j) const;
   bool close_if_limited(JobId j);
@@ -274,7 +284,7 @@ struct Scheduler::Impl {
   bool reclaims() const;
   bool other_grounds() const;
   bool preempt();
-  std::optional<ShapeId> pick_blocked() const;
+  bool is_worth_a_search(ShapeId s) const;
   bool stop_others_for(JobId j);
   Rank victim_bound(JobId j) const;
   Rank running_rank(JobId j) const;
@@ -287,6 +297,7 @@ struct Scheduler::Impl {
   bool find_victims(JobId j, NodeBuckets::Counts& counts);
   bool find_victims_in_detail(JobId j);
   void hold_detail(JobId j);
+  bool could_make_room(JobId victim, JobId j) const;
   bool fits_without(JobId j, std::span<const Victim> victims);
   void add_room_of(JobId victim, NodeBuckets::Counts& counts);
   bool choose_nodes(const Shape& shape);
@@ -301,7 +312,7 @@ struct Scheduler::Impl {
 
   // scheduler_consolidate.cc
   bool consolidate();
-  std::optional<ShapeId> pick_scattered() const;
+  bool is_scattered(ShapeId s) const;
   bool is_enough_open(ShapeId s) const;
   bool move_others_for(JobId j);
   int64_t worth_of_moving(JobId j) const;
@@ -338,7 +349,6 @@ struct Scheduler::Impl {
 
   // scheduler_backfill.cc
   void start_with_reservations();
-  std::optional<ShapeId> pick_beside(bool even_without_room) const;
   void drop_stale_reservations();
   bool reserve(JobId j);
   bool fits_usable_fleet(JobId j);
@@ -363,5 +373,43 @@ struct Scheduler::Impl {
   TaskId first_task(JobId j) const { return TaskId(jobs[j.index()].first_task); }
   TaskId end_task(JobId j) const { return TaskId(jobs[j.index()].first_task + static_cast<uint32_t>(specs[j.index()].tasks)); }
 };
+
+/// Tries heads of shapes, the first in order first, until one is enough or none is left.
+/// @param may_try  whether a shape (that has a head) is to be tried; false of those tried in vain.
+/// @param try_head  says what became of the shape's head.
+template <typename MayTry, typename TryHead>
+void Scheduler::Impl::try_in_order(MayTry&& may_try, TryHead&& try_head) {
+  // The first is found by looking at all. Most often it starts, and then the order is another; only when it does not are
+  // the others put in line, so that n heads tried in vain cost n log n.
+  bool in_line = false;
+  const auto first = [&]() {
+    std::optional<ShapeId> best;
+    for (const ShapeId s : pending.shapes())
+      if (may_try(s) && pending.head(s) && (!best || pending.head_before(queues, s, *best))) best = s;
+    return best;
+  };
+  const auto next_in_line = [&]() {
+    std::optional<ShapeId> s = line.take(pending, queues);
+    while (s && !may_try(*s))
+      s = line.take(pending, queues);
+    return s;
+  };
+  while (const std::optional<ShapeId> s = in_line ? next_in_line() : first()) {
+    switch (try_head(*s)) {
+      case Tried::kEnough: return;
+      case Tried::kStarted: in_line = false; break;
+      case Tried::kClosed:
+        if (in_line && pending.head(*s)) line.add(pending, queues, *s);
+        break;
+      case Tried::kInVain:
+        if (in_line) break;
+        in_line = true;
+        line.clear();
+        for (const ShapeId other : pending.shapes())
+          if (other != *s && may_try(other) && pending.head(other)) line.add(pending, queues, other);
+        break;
+    }
+  }
+}
 
 }  // namespace stint::sched

@@ -142,22 +142,27 @@ void Scheduler::Impl::fire_level_timers() {
   }
 }
 
-/// Tries the heads of the shapes that do not fit, first in order first. @return true when something was decided.
+/// Tries the heads of the shapes that do not fit, first in order first. @return whether others leave for one.
 bool Scheduler::Impl::preempt() {
   if (pending.count() == 0 || !ranks_running() || (!is_preemptive(policy.order) && !other_grounds())) return false;
   attempted.resize(shapes.size());
   if (policy.order == Order::kStint) waiting_gpu_milli = gpu_milli_waiting();
-  const std::optional<ShapeId> s = pick_blocked();
-  if (!s) return false;
-  const JobId j = pending.head(*s)->job;
-  if (close_if_limited(j)) return true;
-  // Others are stopped for whole jobs only.
-  ripens = kNever;
-  too_large = INT64_MAX;
-  if (tasks_within_limits(j) < specs[j.index()].tasks || !stop_others_for(j))
-    attempted[s->index()] = {
-        .job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens, .too_large = too_large};
-  return true;
+  bool found = false;
+  try_in_order(
+      [&](ShapeId s) { return is_worth_a_search(s); },
+      [&](ShapeId s) {
+        const JobId j = pending.head(s)->job;
+        if (close_if_limited(j)) return Tried::kClosed;
+        ripens = kNever;
+        too_large = INT64_MAX;
+        // Others are stopped for whole jobs only.
+        found = tasks_within_limits(j) >= specs[j.index()].tasks && stop_others_for(j);
+        if (found) return Tried::kEnough;
+        attempted[s.index()] = {
+            .job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens, .too_large = too_large};
+        return Tried::kInVain;
+      });
+  return found;
 }
 
 int64_t Scheduler::Impl::gpu_milli_waiting() const {
@@ -175,19 +180,14 @@ Instant Scheduler::Impl::search_again_at(const Attempted& last) const {
   return last.changes != changes || fills ? soonest : std::max(soonest, last.ripens);
 }
 
-/// The shape whose head goes first, of those for which victims were not just looked for in vain.
-std::optional<ShapeId> Scheduler::Impl::pick_blocked() const {
-  std::optional<ShapeId> best;
-  for (const ShapeId s : pending.shapes()) {
-    const std::optional<Waiting> head = pending.head(s);
-    if (!head) continue;
-    const Attempted& last = attempted[s.index()];
-    // Nor would one that ranks behind a job that failed find more, unless its queue may claim something.
-    const bool in_vain = last.job == head->job || (!queues.any_deserved() && !(head->rank < last.rank));
-    if (last.job.valid() && in_vain && search_again_at(last) > now) continue;
-    if (!best || pending.head_before(queues, s, *best)) best = s;
-  }
-  return best;
+/// Were victims not just looked for in vain?
+bool Scheduler::Impl::is_worth_a_search(ShapeId s) const {
+  const std::optional<Waiting> head = pending.head(s);
+  const Attempted& last = attempted[s.index()];
+  if (!head || !last.job.valid()) return head.has_value();
+  // Nor would one that ranks behind a job that failed find more, unless its queue may claim something.
+  const bool in_vain = last.job == head->job || (!queues.any_deserved() && !(head->rank < last.rank));
+  return !in_vain || search_again_at(last) <= now;
 }
 
 bool Scheduler::Impl::stop_others_for(JobId j) {
@@ -245,13 +245,18 @@ void Scheduler::Impl::add_victim(const Victim& victim) {
 bool Scheduler::Impl::find_victims_in_detail(JobId j) {
   const Rank bound = victim_bound(j);
   bool fits_then = false;
-  running.for_each_from_last([&](const Waiting& candidate) {
-    const std::optional<Reason> ground = ground_to_stop(j, candidate.job, bound);
-    if (!ground) return true;
-    add_victim({.job = candidate.job, .reason = *ground});
-    fits_then = fits_without(j, sketch.victims);
-    return !fits_then && sketch.victims.size() < kMostVictimsInDetail;
-  });
+  {
+    const Attempt all_gone(cluster);
+    running.for_each_from_last([&](const Waiting& candidate) {
+      const std::optional<Reason> ground = ground_to_stop(j, candidate.job, bound);
+      if (!ground || !could_make_room(candidate.job, j)) return true;
+      add_victim({.job = candidate.job, .reason = *ground});
+      leave(candidate.job);
+      const Attempt trial(cluster);
+      fits_then = nominate_in_detail(j);
+      return !fits_then && sketch.victims.size() < kMostVictimsInDetail;
+    });
+  }
   if (!fits_then) return false;
   // Those that should give way last may stay if the job fits without their leaving.
   for (size_t v = sketch.victims.size(); v-- > 0;) {
@@ -259,15 +264,24 @@ bool Scheduler::Impl::find_victims_in_detail(JobId j) {
     fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(v));
     if (fits_without(j, fewer)) sketch.victims = std::move(fewer);
   }
-  return true;
+  return !sketch.victims.empty();  // with none it fits on what others are leaving already: it waits for that
+}
+
+/// Does the victim run where a task of `j` could? One that minds its neighbours may have to do with anybody.
+bool Scheduler::Impl::could_make_room(JobId victim, JobId j) const {
+  const std::span<const Task> tasks = tasks_of(j);
+  return std::ranges::any_of(tasks_of(victim), [&](const Task& theirs) {
+    return theirs.state == TaskState::kRunning && std::ranges::any_of(tasks, [&](const Task& task) {
+             return cluster.minds_neighbours(task.request) || cluster.is_eligible(task.request, theirs.place.node);
+           });
+  });
 }
 
 /// Would the job fit if these left? Asked by doing it and taking it back.
 bool Scheduler::Impl::fits_without(JobId j, std::span<const Victim> victims) {
   const Attempt trial(cluster);
   for (const Victim& victim : victims)
-    for (TaskId t = first_task(victim.job); t != end_task(victim.job); t = next(t))
-      if (cluster.task(t).state == TaskState::kRunning) cluster.leave(t);
+    leave(victim.job);
   return nominate_in_detail(j);
 }
 
