@@ -56,11 +56,12 @@ void Scheduler::Impl::saved_work(JobId j) {
   rank_running(j);
 }
 
-/// A trial tells how good it is. What it tells again, after it fell back to a checkpoint, says nothing new.
+/// A trial tells how good it is, be it the last thing it does. What it tells again, after it fell back to a checkpoint, says
+/// nothing new.
 void Scheduler::Impl::reached_rung(JobId j, int32_t rung, int64_t loss_micro) {
   JobRecord& r = jobs[j.index()];
   const StudyId study = specs[j.index()].study;
-  if (!study.valid() || r.phase == Phase::kEnded || rung < r.rungs) return;
+  if (!study.valid() || rung < r.rungs) return;
   Asha& asha = studies[study.index()];
   if (rung >= asha.rungs()) return;
   r.rungs = rung + 1;

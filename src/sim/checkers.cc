@@ -25,6 +25,7 @@ Checker::Checker(const Workload& workload, const CheckOptions& options)
       options_(options),
       rooms_(workload),
       budgets_(workload),
+      times_(workload),
       jobs_(workload.jobs.size()),
       queues_(workload.queues.size()) {
   // Tasks are numbered in the order in which jobs become known.
@@ -70,8 +71,8 @@ void Checker::event(const sched::Event& e) {
     case sched::EventKind::kNodeDrain: return rooms_.close(e.node);
     case sched::EventKind::kSpotNotice: return rooms_.close(e.node);
     case sched::EventKind::kNodeDown: return node_lost(e.node);
+    case sched::EventKind::kMetric: return times_.heard(e.job, e.rung, e.loss_micro);
     case sched::EventKind::kCheckpoint:
-    case sched::EventKind::kMetric:
     case sched::EventKind::kTick: return;
     default: break;
   }
@@ -154,6 +155,8 @@ void Checker::start(const sched::Decision& d) {
   if (is_made(d.job)) fail("product", "job {} starts, but what it makes has been made", d.job.index());
   if (const std::string problem = budgets_.problem_of(spec.queue, now_); !problem.empty() && !job.admitted)
     fail("budget", "job {} starts, but {}", d.job.index(), problem);
+  if (times_.is_closed(spec.queue, now_) && !job.admitted)
+    fail("hours", "job {} starts while its queue is closed", d.job.index());
   job.admitted = false;
   job.state = State::kRunning;
   job.started = now_;
@@ -169,6 +172,8 @@ void Checker::grow(const sched::Decision& d) {
   if (job.state != State::kRunning) return fail("state", "job {} grows in state {}", d.job.index(), static_cast<int>(job.state));
   if (const std::string problem = budgets_.problem_of(workload_->jobs[d.job.index()].spec.queue, now_); !problem.empty())
     fail("budget", "job {} grows, but {}", d.job.index(), problem);
+  if (times_.is_closed(workload_->jobs[d.job.index()].spec.queue, now_))
+    fail("hours", "job {} grows while its queue is closed", d.job.index());
   add_tasks(d.job, d.places);
   check_groups(d.job);
   std::erase_if(promises_, [&](const Promise& p) { return p.to == d.job; });
@@ -230,6 +235,9 @@ void Checker::evict(const sched::Decision& d) {
       fail("thrash", "job {} stopped {} times within an hour", d.job.index(), job.evictions.size());
     if (!d.for_job.valid()) fail("promise", "job {} is stopped for others, but for nobody", d.job.index());
   }
+  if (d.reason == sched::Reason::kHopelessTrial)
+    if (const std::string problem = times_.problem_of_stopping(d.job); !problem.empty())
+      fail("trial", "job {} {}", d.job.index(), problem);
   for (const sched::Place& place : d.places) {
     const auto at = std::ranges::find(job.tasks, place.task, [](const TaskBook& t) { return t.place.task; });
     if (at == job.tasks.end() || at->leaving)
@@ -391,7 +399,7 @@ bool Checker::could_run_alone(sched::JobId id) const {
   const sched::JobSpec& spec = workload_->jobs[id.index()].spec;
   // Topology and sub-groups need a placer of their own: such jobs are not judged.
   if (spec.gang.valid()) return false;
-  if (now_ < spec.not_before) return false;
+  if (now_ < spec.not_before || !times_.ever_opens(spec.queue)) return false;
   for (const sched::JobId after : spec.after)
     if (jobs_[after.index()].state != State::kSucceeded) return false;
   if ((spec.array.valid() || spec.makes.valid()) && waits_for_its_like(id)) return false;
@@ -412,6 +420,15 @@ bool Checker::could_run_alone(sched::JobId id) const {
   return true;
 }
 
+/// Its queue is closed, or it may wait for a cheaper hour and still meet its deadline.
+bool Checker::waits_for_its_hour(sched::JobId id) const {
+  const sched::JobSpec& spec = workload_->jobs[id.index()].spec;
+  if (times_.is_closed(spec.queue, now_)) return true;
+  const Duration longest = std::min(spec.time_limit, spec.expected);
+  return spec.deferrable && longest != sched::kUnlimited && jobs_[id.index()].started == Instant() &&
+         now_ + longest <= spec.deadline;
+}
+
 void Checker::check_starved() {
   // Looking at every waiting job in every step would be slow; the bound is coarse anyway.
   if (now_ < next_starved_check_) return;
@@ -419,7 +436,7 @@ void Checker::check_starved() {
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     JobBook& job = jobs_[j];
     if (job.state != State::kWaiting) continue;
-    if (!could_run_alone(sched::JobId(j)))
+    if (!could_run_alone(sched::JobId(j)) || waits_for_its_hour(sched::JobId(j)))
       job.waits_since = now_;
     else if (now_ - job.waits_since > options_.starved_after)
       fail("starved", "job {} has waited for {} h and would fit the fleet", j, (now_ - job.waits_since).to_hours());

@@ -17,6 +17,8 @@
 //   thrash      a job is not stopped for others more than kMaxEvictionsPerHour times within an hour
 //   limit       a queue and all above it stay within their limits
 //   budget      nothing starts in a queue that has spent its budget, or below one, but what room was being freed for before
+//   hours       nothing starts or grows in a queue that is closed, or below one, but what room was being freed for before
+//   trial       only trials are stopped as hopeless, and none that is among the best of those that have reported at its rung
 //   guarantee   jobs that cannot be preempted stay within what their queues deserve
 //   spin        time goes on: at one instant there are at most kMaxStepsAtOnce steps
 //   lost        a job that could run on the idle fleet does not wait when everything else has ended
@@ -33,6 +35,7 @@
 
 #include "sim/check_budgets.h"
 #include "sim/check_rooms.h"
+#include "sim/check_time.h"
 #include "sim/replay.h"
 #include "sim/replay_result.h"
 #include "sim/workload.h"
@@ -126,6 +129,7 @@ class Checker final : public Watcher {
   [[nodiscard]] Money cost_of_node(size_t node, Interval period) const;
   [[nodiscard]] const sched::Request& request_of(sched::JobId job, sched::TaskId task) const;
   [[nodiscard]] bool could_run_alone(sched::JobId job) const;
+  [[nodiscard]] bool waits_for_its_hour(sched::JobId job) const;
   [[nodiscard]] bool is_made(sched::JobId job) const;
   [[nodiscard]] bool waits_for_its_like(sched::JobId job) const;
   [[nodiscard]] int32_t staying(const JobBook& job) const;
@@ -141,6 +145,7 @@ class Checker final : public Watcher {
   CheckOptions options_;
   CheckedRooms rooms_;
   CheckedBudgets budgets_;
+  CheckedTimes times_;
   std::vector<JobBook> jobs_;
   std::vector<QueueBook> queues_;
   std::vector<Promise> promises_;

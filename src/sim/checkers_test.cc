@@ -126,6 +126,17 @@ TEST(Checkers, CatchAStartInAQueueThatHasSpentItsBudget) {
   EXPECT_EQ(s.broken(Defect::kNone), "budget");
 }
 
+TEST(Checkers, CatchAStartInAQueueThatIsClosed) {
+  Small s;  // jobs come from 13:46 on, a Monday; the last of them start an hour later
+  s.workload.queues[0].closed[12] = s.workload.queues[0].closed[16] = s.workload.queues[0].closed[24 + 13] = true;
+  EXPECT_EQ(s.broken(Defect::kNone), "") << s.what;
+  s.workload.queues[0].closed[14] = true;
+  EXPECT_EQ(s.broken(Defect::kNone), "hours");
+  s.workload.queues[0].closed[14] = false;
+  s.workload.queues[0].closed[13] = true;
+  EXPECT_EQ(s.broken(Defect::kNone), "hours");
+}
+
 TEST(Checkers, CatchFirmJobsAboveWhatTheirQueueDeserves) {
   Small s;
   s.workload.queues[0].deserved.gpu_milli = 1'000;

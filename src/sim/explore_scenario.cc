@@ -6,6 +6,7 @@
 
 #include "base/prng.h"
 #include "sim/explore.h"
+#include "sim/explore_time.h"
 #include "sim/faults.h"
 #include "sim/market.h"
 
@@ -27,6 +28,7 @@ class Maker {
     pipelines();
     budgets();
     faults();
+    draw_time_and_demand(made_);
     policy();
     options();
     return std::move(made_);

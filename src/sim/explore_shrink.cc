@@ -29,6 +29,11 @@ void remove_nodes(Scenario& scenario, size_t begin, size_t end) {
   std::erase_if(w.outages, [&](const Outage& o) { return o.node.index() >= begin && o.node.index() < end; });
   for (Outage& o : w.outages)
     if (o.node.index() >= end) o.node = NodeId(o.node.index() - static_cast<uint32_t>(end - begin));
+  for (size_t p = 0; p < w.pools.size(); ++p) {
+    sched::ScalingRules& rules = w.pools[p].rules;
+    rules.max_nodes = static_cast<int32_t>(std::ranges::count(w.nodes, static_cast<int32_t>(p), &SimNode::pool));
+    rules.min_nodes = std::min(rules.min_nodes, rules.max_nodes);
+  }
 }
 
 class Shrinker {
@@ -97,10 +102,16 @@ class Shrinker {
       set(&sched::JobSpec::preemptible, plain.preemptible);
       set(&sched::JobSpec::gang, plain.gang);
       set(&sched::JobSpec::after, plain.after);
+      set(&sched::JobSpec::deferrable, plain.deferrable);
       set(&sched::JobSpec::min_tasks, best_.workload.jobs[j].spec.tasks);
       // An attempt that holds replaces best_: nothing of it is kept over one.
       const auto job = [&]() -> const SimJob& { return best_.workload.jobs[j]; };
       if (job().cancelled != sched::kNever) any |= attempt([&](Scenario& s) { s.workload.jobs[j].cancelled = sched::kNever; });
+      if (job().spec.study.valid())
+        any |= attempt([&](Scenario& s) {
+          s.workload.jobs[j].spec.study = {};
+          s.workload.jobs[j].losses_micro.clear();
+        });
       if (job().failures > 0) any |= attempt([&](Scenario& s) { s.workload.jobs[j].failures = 0; });
       if (job().spec.checkpoint.interval != sched::kUnlimited)
         any |= attempt([&](Scenario& s) { s.workload.jobs[j].spec.checkpoint = {}; });
@@ -113,7 +124,14 @@ class Shrinker {
       const auto queue = [&]() -> const sched::QueueSpec& { return best_.workload.queues[q]; };
       if (queue().limit.gpu_milli) any |= attempt([&](Scenario& s) { s.workload.queues[q].limit = {}; });
       if (queue().deserved.gpu_milli) any |= attempt([&](Scenario& s) { s.workload.queues[q].deserved = {}; });
+      if (queue().closed.any()) any |= attempt([&](Scenario& s) { s.workload.queues[q].closed = {}; });
     }
+    if (!best_.workload.pools.empty())
+      any |= attempt([&](Scenario& s) {
+        s.workload.pools.clear();
+        for (SimNode& node : s.workload.nodes)
+          node.pool = -1;
+      });
     if (best_.copy_at_step >= 0) any |= attempt([](Scenario& s) { s.copy_at_step = -1; });
     return any;
   }
