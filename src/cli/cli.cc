@@ -35,6 +35,10 @@ int run_cli(int argc, char** argv) {
   add_dashboards_command(app, action);
   add_run_command(app, action);
   add_keeper_command(app, action);
+  add_submit_command(app, action);
+  add_job_commands(app, action);
+  add_nodes_command(app, action);
+  add_govern_commands(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -37,6 +37,10 @@ void add_alerts_command(CLI::App& app, Action& action);
 void add_dashboards_command(CLI::App& app, Action& action);
 void add_run_command(CLI::App& app, Action& action);
 void add_keeper_command(CLI::App& app, Action& action);
+void add_submit_command(CLI::App& app, Action& action);
+void add_job_commands(CLI::App& app, Action& action);
+void add_nodes_command(CLI::App& app, Action& action);
+void add_govern_commands(CLI::App& app, Action& action);
 
 /// Prints `stint: MESSAGE` on stderr. @return kFailed
 ExitCode fail(const std::string& message);

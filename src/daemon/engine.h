@@ -123,8 +123,10 @@ class Engine {
   /// O(cluster). none: no such job. Ids in it are the scheduler's: job_id_of() makes them the daemon's.
   [[nodiscard]] std::optional<sched::Explanation> explain(int64_t id) const;
   /// The same in words, a line each, and as JSON (report/waiting_text.h). Other jobs are named by their ids.
-  [[nodiscard]] std::optional<std::string> why(int64_t id) const;
-  [[nodiscard]] std::optional<std::string> why_json(int64_t id) const;
+  /// @param may_name  of the jobs in it, which may be named; empty = all.
+  using MayName = std::function<bool(int64_t)>;
+  [[nodiscard]] std::optional<std::string> why(int64_t id, const MayName& may_name = {}) const;
+  [[nodiscard]] std::optional<std::string> why_json(int64_t id, const MayName& may_name = {}) const;
   /// Events behind `number`, oldest first; those too old to be kept are left out.
   [[nodiscard]] std::vector<EventView> events_since(int64_t number, size_t limit) const;
   [[nodiscard]] int64_t last_event() const;

@@ -125,7 +125,7 @@ struct Engine::Impl {
   [[nodiscard]] Money cost_of(const JobBook& job, sched::JobId id) const;
   [[nodiscard]] int64_t micro_gpu_hours_of(const JobBook& job) const;
   [[nodiscard]] Currency currency() const;
-  [[nodiscard]] WaitingNames names() const;  ///< engine_views.cc
+  [[nodiscard]] WaitingNames names(const MayName& may_name) const;  ///< engine_views.cc
 
   // engine_orders.cc
   [[nodiscard]] Launch launch_of(sched::JobId id, const PlacedTask& placed) const;

@@ -247,20 +247,23 @@ std::optional<sched::Explanation> Engine::explain(int64_t id) const {
   return impl_->scheduler->explain(sched::JobId(static_cast<uint32_t>(id - 1)));
 }
 
-std::optional<std::string> Engine::why_json(int64_t id) const {
+std::optional<std::string> Engine::why_json(int64_t id, const MayName& may_name) const {
   const auto explanation = explain(id);
   if (!explanation) return std::nullopt;
-  return waiting_json(*explanation, impl_->names(), sched::JobId(static_cast<uint32_t>(id - 1)), impl_->now).dump();
+  return waiting_json(*explanation, impl_->names(may_name), sched::JobId(static_cast<uint32_t>(id - 1)), impl_->now).dump();
 }
 
-std::optional<std::string> Engine::why(int64_t id) const {
+std::optional<std::string> Engine::why(int64_t id, const MayName& may_name) const {
   const auto explanation = explain(id);
   if (!explanation) return std::nullopt;
-  return waiting_text(*explanation, impl_->names(), sched::JobId(static_cast<uint32_t>(id - 1)), impl_->now);
+  return waiting_text(*explanation, impl_->names(may_name), sched::JobId(static_cast<uint32_t>(id - 1)), impl_->now);
 }
 
-WaitingNames Engine::Impl::names() const {
-  return {.job = [this](sched::JobId id) { return fmt::format("{}", job_id_of(id)); },
+WaitingNames Engine::Impl::names(const MayName& may_name) const {
+  return {.job =
+              [may_name](sched::JobId id) {
+                return !may_name || may_name(job_id_of(id)) ? fmt::format("{}", job_id_of(id)) : "of another client";
+              },
           .queue = [this](sched::QueueId id) { return queue_name(id); },
           .node = [this](NodeId id) { return nodes[id.index()].node.node.name; }};
 }

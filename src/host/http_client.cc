@@ -2,7 +2,10 @@
 
 #include <curl/curl.h>
 
+#include <algorithm>
 #include <array>
+
+#include "base/text.h"
 
 namespace stint {
 namespace {
@@ -52,6 +55,18 @@ size_t receive(char* data, size_t size, size_t count, void* to) {
   return size * count;
 }
 
+/// One line of the head; what comes before the last answer's (100 Continue) is replaced by it.
+size_t receive_header(char* data, size_t size, size_t count, void* to) {
+  auto& headers = *static_cast<std::vector<HttpField>*>(to);
+  const std::string_view line(data, size * count);
+  const size_t colon = line.find(':');
+  if (line.starts_with("HTTP/"))
+    headers.clear();
+  else if (colon != std::string_view::npos && headers.size() < 256)
+    headers.emplace_back(to_lower(trim(line.substr(0, colon))), trim(line.substr(colon + 1)));
+  return size * count;
+}
+
 std::string encode_form(const std::vector<HttpField>& fields) {
   std::string text;
   for (const auto& [name, value] : fields) {
@@ -95,7 +110,10 @@ struct HttpClient::Impl {
     curl_easy_reset(curl);  // keeps the connection
     Body body{.limit = options.max_body_bytes, .curl = curl, .take = take};
     std::array<char, CURL_ERROR_SIZE> detail = {};
-    std::unique_ptr<curl_slist, FreeList> headers(curl_slist_append(nullptr, "Accept: application/json, text/plain, */*"));
+    const bool accepts =
+        std::any_of(call.headers.begin(), call.headers.end(), [](const HttpField& h) { return h.first == "Accept"; });
+    std::unique_ptr<curl_slist, FreeList> headers(
+        curl_slist_append(nullptr, accepts ? "Expect:" : "Accept: application/json, text/plain, */*"));
     for (const auto& [name, value] : call.headers)
       curl_slist_append(headers.get(), fmt::format("{}: {}", name, value).c_str());
     curl_easy_setopt(curl, CURLOPT_URL, call.url.c_str());
@@ -114,6 +132,9 @@ struct HttpClient::Impl {
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail.data());
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &body);
+    std::vector<HttpField> received;
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, receive_header);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, &received);
     set_identity(curl);
     if (call.method != "GET" || !call.body.empty()) {
       curl_slist_append(headers.get(), fmt::format("Content-Type: {}", call.content_type).c_str());
@@ -133,7 +154,7 @@ struct HttpClient::Impl {
                         detail[0] != '\0' ? detail.data() : curl_easy_strerror(code), remedy_for(code));
     long status = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    return HttpResponse{static_cast<int>(status), std::move(body.text)};
+    return HttpResponse{static_cast<int>(status), std::move(body.text), std::move(received)};
   }
 };
 
@@ -157,6 +178,12 @@ Result<HttpResponse> HttpClient::send(const HttpCall& call) { return impl_->requ
 
 Result<HttpResponse> HttpClient::follow(const HttpCall& call, const std::function<bool(std::string_view)>& take) {
   return impl_->request(call, &take);
+}
+
+const std::string* HttpResponse::header(std::string_view name) const {
+  for (const auto& [header, value] : headers)
+    if (header == name) return &value;
+  return nullptr;
 }
 
 std::string escape_url(std::string_view text) {

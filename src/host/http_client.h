@@ -29,13 +29,17 @@ struct HttpOptions {
   std::string key_file;          ///< PEM: of that certificate
 };
 
+/// One form field, query parameter (values are escaped here) or header.
+using HttpField = std::pair<std::string, std::string>;
+
 struct HttpResponse {
   int status = 0;  ///< 200, 404, …: any status is a response, not an error
   std::string body;
-};
+  std::vector<HttpField> headers;  ///< names in lower case
 
-/// One form field or query parameter; values are escaped here.
-using HttpField = std::pair<std::string, std::string>;
+  /// @param name  in lower case. @return the first header of that name.
+  [[nodiscard]] const std::string* header(std::string_view name) const;
+};
 
 /// A request of any method, with what a JSON API needs.
 struct HttpCall {

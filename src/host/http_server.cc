@@ -41,20 +41,6 @@ HttpReply problem(int status, std::string_view title) {
       status, "application/problem+json", {}, fmt::format(R"({{"type":"about:blank","title":"{}","status":{}}})", title, status)};
 }
 
-/// What one event looks like on the wire. A line break in the id or the name would begin another field: such are left out.
-std::string event_text(std::string_view event, std::string_view id, std::string_view data) {
-  const auto one_line = [](std::string_view text) { return !text.empty() && text.find_first_of("\r\n") == text.npos; };
-  std::string out;
-  if (one_line(id)) out += fmt::format("id: {}\n", id);
-  if (one_line(event)) out += fmt::format("event: {}\n", event);
-  std::string plain(data);
-  std::erase(plain, '\r');  // a line break by itself, too
-  for (const std::string_view line : split(plain, '\n'))
-    out += fmt::format("data: {}\n", line);
-  out += '\n';
-  return out;
-}
-
 /// One client, whatever lies beneath. All of it runs on the server's thread.
 class Connection {
  public:
@@ -393,8 +379,21 @@ EventStream Responder::stream() const {
 
 bool EventStream::open() const { return state_->unread->load() < kGone; }
 
-bool EventStream::send(std::string_view event, std::string_view id, std::string_view data) {
-  std::string text = event_text(event, id, data);
+// A line break in the id or the name would begin another field: such are left out.
+std::string EventStream::format(std::string_view event, std::string_view id, std::string_view data) {
+  const auto one_line = [](std::string_view text) { return !text.empty() && text.find_first_of("\r\n") == text.npos; };
+  std::string out;
+  if (one_line(id)) out += fmt::format("id: {}\n", id);
+  if (one_line(event)) out += fmt::format("event: {}\n", event);
+  std::string plain(data);
+  std::erase(plain, '\r');  // a line break by itself, too
+  for (const std::string_view line : split(plain, '\n'))
+    out += fmt::format("data: {}\n", line);
+  out += '\n';
+  return out;
+}
+
+bool EventStream::send_text(std::string text) {
   const size_t before = state_->unread->fetch_add(text.size());
   if (before >= kGone) return false;
   if (before + text.size() > state_->core->options.max_unread_event_bytes) {

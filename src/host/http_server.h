@@ -48,7 +48,10 @@ class EventStream {
   /// @param id    what a client that comes back sends as Last-Event-ID; no line breaks. Empty = none.
   /// @param data  any text; its lines are sent as lines.
   /// @return false when the client has gone or reads so slowly that it was dropped.
-  bool send(std::string_view event, std::string_view id, std::string_view data);
+  bool send(std::string_view event, std::string_view id, std::string_view data) { return send_text(format(event, id, data)); }
+  /// The event as it goes over the wire, for those that go to many, or many at once, by send_text().
+  static std::string format(std::string_view event, std::string_view id, std::string_view data);
+  bool send_text(std::string text);
   [[nodiscard]] bool open() const;
 
  private:

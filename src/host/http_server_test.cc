@@ -112,6 +112,7 @@ TEST(HttpServer, AnswersAndKeepsTheConnection) {
     ASSERT_TRUE(response.ok()) << response.error().message;
     EXPECT_EQ(response->status, 200);
     EXPECT_EQ(response->body, "POST /v1/jobs?a=b [{}] ");
+    EXPECT_EQ(*response->header("echo"), "yes");
   }
   EXPECT_EQ(requests, 3);
   EXPECT_EQ(peers.size(), 1U);

@@ -1,0 +1,114 @@
+#include "cli/daemon_client.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+
+#include "base/text.h"
+#include "cli/output.h"
+#include "host/file.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kUsualServer = "http://127.0.0.1:8470";
+
+/// What was said, or the environment's, or `fallback`.
+std::string chosen(const std::string& said, const char* variable, const std::string& fallback = "") {
+  if (!said.empty()) return said;
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0' ? value : fallback;
+}
+
+Result<std::string> token_in(const std::string& path) {
+  TRY_ASSIGN(const std::string text, read_all(path));
+  return std::string(trim(text));
+}
+
+Result<std::string> find_token(const ClientOptions& options) {
+  if (!options.token_file.empty()) return token_in(options.token_file);
+  if (const char* token = std::getenv("STINT_TOKEN"); token != nullptr && *token != '\0') return std::string(token);
+  const std::string named = chosen("", "STINT_TOKEN_FILE");
+  if (!named.empty()) return token_in(named);
+  const char* home = std::getenv("HOME");
+  const std::string usual = std::string(home == nullptr ? "" : home) + "/.config/stint/token";
+  return is_regular_file(usual) ? token_in(usual) : std::string();
+}
+
+/// The daemon's own words.
+Error refusal(const HttpResponse& response) {
+  const Json body = Json::parse(response.body, nullptr, false);
+  std::string detail;
+  if (body.is_object() && body.contains("detail") && body["detail"].is_string()) detail = body["detail"].get<std::string>();
+  if (response.status == 401)
+    return invalid("the daemon does not know you: give a token with --token-file, or in STINT_TOKEN or ~/.config/stint/token");
+  const ErrorCode code = response.status == 404   ? ErrorCode::kNotFound
+                         : response.status == 409 ? ErrorCode::kConflict
+                         : response.status == 503 ? ErrorCode::kUnavailable
+                                                  : ErrorCode::kInvalidInput;
+  if (detail.empty()) return make_error(code, "the server answers with status {}: is it a Stint daemon?", response.status);
+  return make_error(code, "{}", detail);
+}
+
+}  // namespace
+
+void add_client_options(CLI::App& command, ClientOptions& options) {
+  command.add_option("--server", options.server, fmt::format("the daemon's address; else STINT_SERVER, else {}", kUsualServer));
+  command.add_option("--token-file", options.token_file,
+                     "file with your token; else STINT_TOKEN, the file STINT_TOKEN_FILE, or ~/.config/stint/token");
+  command.add_option("--ca-file", options.ca_file,
+                     "PEM file: whose signature on the daemon's certificate to trust; else STINT_CA_FILE");
+  command.add_option("--certificate", options.certificate_file, "PEM file to show who you are; else STINT_CERTIFICATE");
+  command.add_option("--key", options.key_file, "PEM file: its key; else STINT_KEY");
+  command.add_flag("--json", options.json, "print what the daemon answers as JSON");
+}
+
+Result<DaemonClient> DaemonClient::create(const ClientOptions& options) {
+  HttpOptions http;
+  TRY_ASSIGN(http.credentials.bearer_token, find_token(options));
+  http.ca_file = chosen(options.ca_file, "STINT_CA_FILE");
+  http.certificate_file = chosen(options.certificate_file, "STINT_CERTIFICATE");
+  http.key_file = chosen(options.key_file, "STINT_KEY");
+  std::string server = chosen(options.server, "STINT_SERVER", kUsualServer);
+  while (server.ends_with('/'))
+    server.pop_back();
+  return DaemonClient(std::move(server), std::move(http));
+}
+
+Result<HttpResponse> DaemonClient::raw(const HttpCall& call) {
+  HttpCall whole = call;
+  whole.url = server_ + call.url;
+  Result<HttpResponse> response = client_.send(whole);
+  if (!response.ok())
+    return make_error(ErrorCode::kUnavailable,
+                      "no daemon answers: {}. Start one with `stint daemon`, or name another with --server or STINT_SERVER",
+                      response.error().message);
+  if (response->status / 100 != 2) return refusal(*response);
+  return response;
+}
+
+Result<Json> DaemonClient::send(const std::string& method, const std::string& path, const Json& body,
+                                const std::vector<HttpField>& headers) {
+  TRY_ASSIGN(const HttpResponse response,
+             raw({.method = method, .url = path, .headers = headers, .body = body.is_null() ? "" : body.dump()}));
+  Json json = Json::parse(response.body, nullptr, false);
+  if (json.is_discarded()) return invalid("the server's answer is no JSON: is it a Stint daemon?");
+  return json;
+}
+
+Result<Json> DaemonClient::get(const std::string& path) { return send("GET", path, nullptr); }
+
+std::string with_query(std::string path, const std::vector<HttpField>& parameters) {
+  char before = '?';
+  for (const auto& [name, value] : parameters) {
+    if (value.empty()) continue;
+    path += before + name + '=' + escape_url(value);
+    before = '&';
+  }
+  return path;
+}
+
+Status print_json(const Json& json) { return write_output("", json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); }
+
+}  // namespace stint

@@ -1,0 +1,53 @@
+// What every command needs that talks to the daemon: where it is, who asks, and its answers as JSON.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "host/http_client.h"
+
+namespace CLI {
+class App;
+}
+
+namespace stint {
+
+struct ClientOptions {
+  std::string server;                      ///< "" = STINT_SERVER, else http://127.0.0.1:8470
+  std::string token_file;                  ///< "" = STINT_TOKEN, else the file STINT_TOKEN_FILE, else ~/.config/stint/token
+  std::string ca_file;                     ///< "" = STINT_CA_FILE, else the system's
+  std::string certificate_file, key_file;  ///< "" = STINT_CERTIFICATE and STINT_KEY, else none
+  bool json = false;
+};
+/// --server, --token-file, --ca-file, --certificate, --key and --json.
+void add_client_options(CLI::App& command, ClientOptions& options);
+
+class DaemonClient {
+ public:
+  /// @return error when a file that was named cannot be read.
+  static Result<DaemonClient> create(const ClientOptions& options);
+
+  /// @param path  "/v1/jobs". @return the answer's JSON; an error with the daemon's own words when it says no, or with the next step
+  ///   when nobody answers.
+  Result<nlohmann::ordered_json> get(const std::string& path);
+  Result<nlohmann::ordered_json> send(const std::string& method, const std::string& path, const nlohmann::ordered_json& body,
+                                      const std::vector<HttpField>& headers = {});
+  /// The answer as it is, when its status is 2xx.
+  Result<HttpResponse> raw(const HttpCall& call);
+
+ private:
+  DaemonClient(std::string server, HttpOptions options) : server_(std::move(server)), client_(std::move(options)) {}
+  std::string server_;
+  HttpClient client_;
+};
+
+/// `path` with query parameters, those without a value left out.
+std::string with_query(std::string path, const std::vector<HttpField>& parameters);
+
+/// Prints JSON on standard output, two blanks deep.
+Status print_json(const nlohmann::ordered_json& json);
+
+}  // namespace stint

@@ -1,0 +1,289 @@
+// stint token, user, client and audit-log: who may do what with the daemon, and who did.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/daemon_client.h"
+#include "cli/output.h"
+#include "daemon/audit_log.h"
+#include "host/file.h"
+#include "report/table.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct GovernOptions {
+  ClientOptions daemon;
+  std::string name;  ///< of what the command is about
+  std::string user, scopes, life, note;
+  std::vector<std::string> roles, tags;
+  bool disable = false, enable = false, no_roles = false, no_tags = false;
+  std::string client, file, output, head;
+};
+using Run = Status (*)(DaemonClient&, const GovernOptions&);
+
+std::string text_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_array()) {
+    std::string out;
+    for (const Json& part : value)
+      out += (out.empty() ? "" : ", ") + text_of(part);
+    return out;
+  }
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  return value.is_null() ? "" : value.dump();
+}
+
+/// A list the daemon gives, one column per field.
+Status print_list(DaemonClient& client, const GovernOptions& options, const std::string& path, const std::string& list,
+                  const std::vector<std::string>& fields) {
+  TRY_ASSIGN(const Json body, client.get(path));
+  if (options.daemon.json) return print_json(body);
+  std::vector<Column> columns;
+  for (const std::string& field : fields)
+    columns.push_back({field, Align::kLeft, 60});
+  Table table(columns);
+  for (const Json& row : body[list]) {
+    std::vector<std::string> cells;
+    for (const std::string& field : fields)
+      cells.push_back(row.contains(field) ? text_of(row[field]) : "");
+    table.add_row(std::move(cells));
+  }
+  return write_output("", table.render(colour_of_stdout()));
+}
+
+Status list_tokens(DaemonClient& client, const GovernOptions& options) {
+  return print_list(client, options, "/v1/tokens", "tokens",
+                    {"id", "user", "scopes", "good", "created", "expires", "revoked", "note"});
+}
+
+Status make_token_for(DaemonClient& client, const GovernOptions& options) {
+  Json wish = Json::object();
+  const auto put = [&wish](const char* field, const std::string& value) {
+    if (!value.empty()) wish[field] = value;
+  };
+  put("user", options.user);
+  put("scopes", options.scopes);
+  put("life", options.life);
+  put("note", options.note);
+  TRY_ASSIGN(const Json token, client.send("POST", "/v1/tokens", wish));
+  if (options.daemon.json) return print_json(token);
+  fmt::print(stderr, "token {} of {} for {}, until {}; it is shown this once:\n", text_of(token["id"]), text_of(token["user"]),
+             text_of(token["scopes"]), text_of(token["expires"]));
+  return write_output("", text_of(token["secret"]) + "\n");
+}
+
+Status revoke_token(DaemonClient& client, const GovernOptions& options) {
+  TRY_ASSIGN(const Json token, client.send("DELETE", "/v1/tokens/" + escape_url(options.name), nullptr));
+  if (options.daemon.json) return print_json(token);
+  fmt::print("token {}: revoked\n", options.name);
+  return {};
+}
+
+Status who_am_i(DaemonClient& client, const GovernOptions& options) {
+  TRY_ASSIGN(const Json me, client.get("/v1/me"));
+  if (options.daemon.json) return print_json(me);
+  fmt::print("{}: {}; scopes {}\n", text_of(me["user"]), text_of(me["roles"]), text_of(me["scopes"]));
+  return {};
+}
+
+Status list_users(DaemonClient& client, const GovernOptions& options) {
+  return print_list(client, options, "/v1/users", "users", {"name", "roles", "disabled", "created"});
+}
+
+Status put_and_print(DaemonClient& client, const GovernOptions& options, const std::string& path, const Json& wish) {
+  TRY_ASSIGN(const Json made, client.send("PUT", path + escape_url(options.name), wish));
+  if (options.daemon.json) return print_json(made);
+  std::string line;
+  for (const auto& [field, value] : made.items())
+    line += fmt::format("{}{}: {}", line.empty() ? "" : "; ", field, text_of(value));
+  return write_output("", line + "\n");
+}
+
+Result<Json> disabled_or_not(const GovernOptions& options) {
+  if (options.disable && options.enable) return invalid("--disable or --enable, not both");
+  Json wish = Json::object();
+  if (options.disable || options.enable) wish["disabled"] = options.disable;
+  return wish;
+}
+
+Status set_user(DaemonClient& client, const GovernOptions& options) {
+  TRY_ASSIGN(Json wish, disabled_or_not(options));
+  if (!options.roles.empty() || options.no_roles) wish["roles"] = options.roles;
+  return put_and_print(client, options, "/v1/users/", wish);
+}
+
+Status list_clients(DaemonClient& client, const GovernOptions& options) {
+  return print_list(client, options, "/v1/clients", "clients", {"name", "disabled", "mandatory_tags", "created"});
+}
+
+Status set_client(DaemonClient& client, const GovernOptions& options) {
+  TRY_ASSIGN(Json wish, disabled_or_not(options));
+  if (!options.tags.empty() || options.no_tags) wish["mandatory_tags"] = options.tags;
+  return put_and_print(client, options, "/v1/clients/", wish);
+}
+
+/// Calls visit for every row, a page at a time.
+Status each_row(DaemonClient& client, const std::string& of_client, const std::function<Status(const AuditRow&)>& visit) {
+  for (int64_t after = 0;;) {
+    TRY_ASSIGN(
+        const Json page,
+        client.get(with_query("/v1/audit-log", {{"after", std::to_string(after)}, {"limit", "1000"}, {"client", of_client}})));
+    for (const Json& row : page["records"])
+      TRY(visit({row["sequence"].get<int64_t>(), "", row["record"].get<std::string>(), row["hash"].get<std::string>()}));
+    if (page["records"].empty()) return {};
+    after = page["next"].get<int64_t>();
+  }
+}
+
+Status list_audit(DaemonClient& client, const GovernOptions& options) {
+  if (options.daemon.json)
+    return each_row(client, options.client, [](const AuditRow& row) { return write_output("", row.record + "\n"); });
+  Table table({{"at (UTC)"},
+               {"actor", Align::kLeft, 20},
+               {"from"},
+               {"status", Align::kRight},
+               {"what", Align::kLeft, 60},
+               {"detail", Align::kLeft, 50}});
+  TRY(each_row(client, options.client, [&table](const AuditRow& row) {
+    const Json record = Json::parse(row.record, nullptr, false);
+    if (!record.is_object()) return Status(invalid("audit record {} is no JSON: run `stint audit-log verify`", row.sequence));
+    const auto text = [&record](const char* name) { return record.contains(name) ? text_of(record[name]) : std::string(); };
+    table.add_row({text("at").substr(0, 19), text("actor"), text("peer"), text("status"), text("method") + " " + text("target"),
+                   text("detail")});
+    return Status();
+  }));
+  return write_output("", table.render(colour_of_stdout()));
+}
+
+/// The chain is followed here, so that the daemon need not be believed.
+Status verify_audit(DaemonClient& client, const GovernOptions& options) {
+  AuditVerifier verifier;
+  bool head_seen = options.head.empty();
+  const auto check = [&](const Status& checked) {
+    head_seen = head_seen || verifier.head() == options.head;
+    return checked;
+  };
+  if (options.file.empty()) {
+    TRY(each_row(client, "", [&](const AuditRow& row) { return check(verifier.check(row)); }));
+  } else {
+    TRY_ASSIGN(const std::string text, read_all(options.file));
+    for (std::string_view rest = text; !rest.empty();) {
+      const size_t end = std::min(rest.find('\n'), rest.size());
+      TRY(check(verifier.check_line(rest.substr(0, end))));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  if (!head_seen)
+    return invalid("no record has the hash {}: records you once saw were removed or changed, or the hash is of another log",
+                   options.head);
+  if (options.daemon.json) return print_json({{"records", verifier.rows()}, {"head", verifier.head()}, {"sound", true}});
+  fmt::print("{} records, each follows from the one before\nhead {}\n", verifier.rows(), verifier.head());
+  return {};
+}
+
+Status export_audit(DaemonClient& client, const GovernOptions& options) {
+  std::string lines;
+  std::string previous;
+  TRY(each_row(client, "", [&](const AuditRow& row) {
+    lines += export_line(row, previous) + "\n";
+    previous = row.hash;
+    return Status();
+  }));
+  return write_output(options.output, lines);
+}
+
+/// A subcommand that talks to the daemon.
+CLI::App* add(CLI::App& parent, Action& action, const std::shared_ptr<GovernOptions>& options, const char* name, const char* help,
+              Run run) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  add_client_options(*command, options->daemon);
+  command->callback([options, run, &action] {
+    action = [options, run] {
+      auto client = DaemonClient::create(options->daemon);
+      if (!client.ok()) return fail(client.error().message);
+      const Status done = run(*client, *options);
+      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+  return command;
+}
+
+void add_token(CLI::App& app, Action& action) {
+  auto options = std::make_shared<GovernOptions>();
+  CLI::App* token = app.add_subcommand("token", "Tokens: what you show the daemon to say who you are");
+  token->require_subcommand(1);
+  add(*token, action, options, "list", "Yours; for an operator everybody's", list_tokens);
+  CLI::App* make = add(*token, action, options, "make", "Make one; its secret is shown this once", make_token_for);
+  make->add_option("--user", options->user, "for somebody else; for operators");
+  make->add_option("--scopes", options->scopes,
+                   "all, or some of read,submit,control,manage,audit; else those of the token you use");
+  make->add_option("--life", options->life, "such as 12h or 30d; 30d when not given, at most 366d");
+  make->add_option("--note", options->note, "what it is for");
+  CLI::App* revoke = add(*token, action, options, "revoke", "From now on it is no good", revoke_token);
+  revoke->add_option("id", options->name, "as `stint token list` shows it")->required();
+  add(*token, action, options, "whoami", "Whose token you use, and what it may do", who_am_i);
+  token->footer("Example: stint token make --scopes read,submit --life 12h");
+}
+
+void add_user(CLI::App& app, Action& action) {
+  auto options = std::make_shared<GovernOptions>();
+  CLI::App* user = app.add_subcommand("user", "Users and their roles");
+  user->require_subcommand(1);
+  add(*user, action, options, "list", "Those you manage", list_users);
+  CLI::App* set = add(*user, action, options, "set", "Make a user, or set their roles", set_user);
+  set->add_option("name", options->name, "the user")->required();
+  set->add_option("--role", options->roles,
+                  "viewer, submitter, client-admin, operator or auditor, with @CLIENT for one client; repeatable")
+      ->allow_extra_args(false);
+  set->add_flag("--no-roles", options->no_roles, "take all roles away");
+  set->add_flag("--disable", options->disable, "none of the user's tokens is good any more");
+  set->add_flag("--enable", options->enable, "they are again");
+  user->footer("Example: stint user set ann --role submitter@agency --role viewer@studio");
+}
+
+void add_client(CLI::App& app, Action& action) {
+  auto options = std::make_shared<GovernOptions>();
+  CLI::App* client = app.add_subcommand("client", "Clients: the tops of the queues' paths, each a namespace of its own");
+  client->require_subcommand(1);
+  add(*client, action, options, "list", "Those you see", list_clients);
+  CLI::App* set = add(*client, action, options, "set", "Make a client, or set its rules", set_client);
+  set->add_option("name", options->name, "the client")->required();
+  set->add_option("--mandatory-tag", options->tags, "key that every new job must carry; repeatable")->allow_extra_args(false);
+  set->add_flag("--no-mandatory-tags", options->no_tags, "none");
+  set->add_flag("--disable", options->disable, "no new jobs");
+  set->add_flag("--enable", options->enable, "new jobs again");
+  client->footer("Example: stint client set agency --mandatory-tag project");
+}
+
+void add_audit_log(CLI::App& app, Action& action) {
+  auto options = std::make_shared<GovernOptions>();
+  CLI::App* audit = app.add_subcommand("audit-log", "Who did what: a log whose records follow from each other by their hashes");
+  audit->require_subcommand(1);
+  CLI::App* list = add(*audit, action, options, "list", "The records, oldest first", list_audit);
+  list->add_option("--client", options->client, "of this client alone");
+  CLI::App* verify = add(*audit, action, options, "verify", "Follow the chain from its beginning", verify_audit);
+  verify->add_option("--file", options->file, "an export, in place of the daemon's");
+  verify->add_option("--head", options->head, "a hash you noted: it must be that of one of the records");
+  CLI::App* out = add(*audit, action, options, "export", "All of it as JSON lines, which verify reads", export_audit);
+  out->add_option("-o,--output", options->output, "write to this file");
+  audit->footer("Example: stint audit-log verify --head 5f1c…");
+}
+
+}  // namespace
+
+void add_govern_commands(CLI::App& app, Action& action) {
+  add_token(app, action);
+  add_user(app, action);
+  add_client(app, action);
+  add_audit_log(app, action);
+}
+
+}  // namespace stint

@@ -1,0 +1,289 @@
+// stint queue, show, why, cancel, hold, release and logs: the daemon's jobs.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/daemon_client.h"
+#include "cli/output.h"
+#include "report/table.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_null() ? "" : value.dump();
+}
+
+std::string money_of(const Json& money) {
+  return money.is_null() ? "" : text_of(money["amount"]) + " " + text_of(money["currency"]);
+}
+
+std::string gpus_of(int64_t milli) {
+  return milli % 1000 == 0 ? std::to_string(milli / 1000) : fmt::format("{:.3f}", static_cast<double>(milli) / 1e3);
+}
+
+std::string nodes_of(const Json& job) {
+  std::vector<std::string> names;
+  for (const Json& task : job["placed"])
+    if (const std::string name = text_of(task["node"]); std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+Tone tone_of_state(const std::string& state) {
+  if (state == "running" || state == "succeeded") return Tone::kGood;
+  if (state == "waiting" || state == "on-hold" || state == "leaving") return Tone::kPlain;
+  return state == "cancelled" || state == "skipped" || state == "stopped" ? Tone::kMuted : Tone::kBad;
+}
+
+struct QueueOptions {
+  ClientOptions daemon;
+  std::string state = "active", queue, user, name;
+  int limit = 100;
+  std::string cursor;
+  bool queues = false;
+};
+
+Status show_queues(DaemonClient& client, const QueueOptions& options) {
+  TRY_ASSIGN(const Json body, client.get("/v1/queues"));
+  if (options.daemon.json) return print_json(body);
+  Table table({{"queue"},
+               {"waiting", Align::kRight},
+               {"running", Align::kRight},
+               {"GPUs held", Align::kRight},
+               {"deserved", Align::kRight},
+               {"limit", Align::kRight},
+               {"cost", Align::kRight},
+               {"budget spent", Align::kRight},
+               {"budget", Align::kRight}});
+  const auto milli = [](const Json& value) { return value.is_null() ? "" : gpus_of(value.get<int64_t>()); };
+  for (const Json& queue : body["queues"])
+    table.add_row({text_of(queue["path"]), text_of(queue["waiting"]), text_of(queue["running"]), milli(queue["held_gpu_milli"]),
+                   milli(queue["deserved_gpu_milli"]), milli(queue["limit_gpu_milli"]), money_of(queue["cost"]),
+                   money_of(queue["budget_spent"]), money_of(queue["budget"])});
+  return write_output("", table.render(colour_of_stdout()));
+}
+
+Status show_queue(const QueueOptions& options) {
+  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
+  if (options.queues) return show_queues(client, options);
+  TRY_ASSIGN(const Json body, client.get(with_query("/v1/jobs", {{"state", options.state == "all" ? "" : options.state},
+                                                                 {"queue", options.queue},
+                                                                 {"user", options.user},
+                                                                 {"name", options.name},
+                                                                 {"limit", std::to_string(options.limit)},
+                                                                 {"cursor", options.cursor}})));
+  if (options.daemon.json) return print_json(body);
+  Table table({{"id", Align::kRight},
+               {"name", Align::kLeft, 28},
+               {"queue", Align::kLeft, 28},
+               {"user", Align::kLeft, 16},
+               {"state"},
+               {"GPUs", Align::kRight},
+               {"submitted (UTC)"},
+               {"on", Align::kLeft, 30},
+               {"cost", Align::kRight}});
+  for (const Json& job : body["jobs"]) {
+    const std::string state = text_of(job["state"]);
+    table.add_row({text_of(job["id"]), text_of(job["name"]), text_of(job["queue"]), text_of(job["user"]), state,
+                   gpus_of(job["gpu_milli"].get<int64_t>()), text_of(job["submitted"]).substr(0, 19), nodes_of(job),
+                   money_of(job["cost"])});
+    table.tone_cell(4, tone_of_state(state));
+  }
+  if (!body["next"].is_null())
+    fmt::print(stderr, "there are more: add --cursor {}, or --limit up to 1000\n", text_of(body["next"]));
+  return write_output("", table.empty() ? "no jobs\n" : table.render(colour_of_stdout()));
+}
+
+struct JobOptions {
+  ClientOptions daemon;
+  std::vector<int64_t> ids;
+};
+
+std::string path_of(int64_t id, std::string_view what = "") {
+  return fmt::format("/v1/jobs/{}{}{}", id, what.empty() ? "" : "/", what);
+}
+
+std::string job_text(const Json& job) {
+  std::string out = fmt::format("job {} {}: {}\n", text_of(job["id"]), text_of(job["name"]), text_of(job["state"]));
+  const auto line = [&out](std::string_view name, const std::string& value) {
+    if (!value.empty()) out += fmt::format("  {:<12} {}\n", name, value);
+  };
+  line("queue", text_of(job["queue"]));
+  line("user", text_of(job["user"]));
+  line("command", text_of(job["command"]));
+  line("asks for", fmt::format("{} GPUs in {} tasks, priority {}", gpus_of(job["gpu_milli"].get<int64_t>()),
+                               text_of(job["tasks"]), text_of(job["priority"])));
+  line("reason", text_of(job["reason"]));
+  line("submitted", text_of(job["submitted"]));
+  line("started", text_of(job["started"]));
+  line("ended", text_of(job["ended"]));
+  line("deadline", text_of(job["deadline"]));
+  line("cost", fmt::format("{} for {:.3f} GPU hours, {} starts, {} failures", money_of(job["cost"]),
+                           job["gpu_hours"].get<double>(), text_of(job["starts"]), text_of(job["failures"])));
+  for (const Json& task : job["placed"])
+    line("runs", fmt::format("task {} on {}, GPUs {}", text_of(task["task"]), text_of(task["node"]), task["gpus"].dump()));
+  for (const Json& end : job["ends"])
+    line("ended", fmt::format("task {} on {} at {}: {}{}{}", text_of(end["task"]), text_of(end["node"]), text_of(end["ended"]),
+                              end["signal"].get<int>() != 0 ? fmt::format("signal {}", end["signal"].get<int>())
+                                                            : fmt::format("exit code {}", end["exit_code"].get<int>()),
+                              text_of(end["detail"]).empty() ? "" : ", ", text_of(end["detail"])));
+  return out;
+}
+
+Status show_jobs(const JobOptions& options) {
+  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
+  for (const int64_t id : options.ids) {
+    TRY_ASSIGN(const Json job, client.get(path_of(id)));
+    TRY(options.daemon.json ? print_json(job) : write_output("", job_text(job)));
+  }
+  return {};
+}
+
+Status explain_jobs(const JobOptions& options) {
+  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
+  for (const int64_t id : options.ids) {
+    TRY_ASSIGN(const Json why, client.get(path_of(id, "why")));
+    std::string text = text_of(why["text"]);
+    if (!text.ends_with('\n')) text += '\n';
+    TRY(options.daemon.json ? print_json(why) : write_output("", text));
+  }
+  return {};
+}
+
+/// Each of them, also after one that was refused.
+ExitCode control_jobs(const JobOptions& options, const std::string& what) {
+  auto client = DaemonClient::create(options.daemon);
+  if (!client.ok()) return fail(client.error().message);
+  ExitCode code = ExitCode::kOk;
+  for (const int64_t id : options.ids) {
+    const Result<Json> job = client->send("POST", path_of(id, what), nullptr);
+    if (!job.ok()) {
+      code = fail(job.error().message);
+      if (job.error().code == ErrorCode::kUnavailable) return code;
+    } else if (options.daemon.json) {
+      (void)print_json(*job).ok();
+    } else {
+      fmt::print("job {}: {}\n", id, text_of((*job)["state"]));
+    }
+  }
+  return code;
+}
+
+struct LogOptions {
+  ClientOptions daemon;
+  int64_t id = 0;
+  int task = 0;
+  int attempt = -1;
+  bool error = false;
+  bool follow = false;
+  int64_t tail = 0;
+};
+
+Status show_logs(const LogOptions& options) {
+  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
+  std::string offset = options.tail > 0 ? std::to_string(-options.tail) : "0";
+  std::string attempt = options.attempt < 0 ? "" : std::to_string(options.attempt);
+  for (;;) {
+    TRY_ASSIGN(const HttpResponse piece,
+               client.raw({.url = with_query(path_of(options.id, "logs"), {{"stream", options.error ? "error" : "output"},
+                                                                           {"task", std::to_string(options.task)},
+                                                                           {"attempt", attempt},
+                                                                           {"offset", offset}})}));
+    TRY(write_output("", piece.body));
+    const std::string* next = piece.header("stint-log-next");
+    const std::string* complete = piece.header("stint-log-complete");
+    if (next == nullptr || complete == nullptr) return invalid("the server's answer is no log: is it a Stint daemon?");
+    if (*complete == "true" || (piece.body.empty() && !options.follow)) return {};
+    offset = *next;
+    if (piece.body.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+}
+
+void add_queue(CLI::App& app, Action& action) {
+  auto options = std::make_shared<QueueOptions>();
+  CLI::App* command = app.add_subcommand("queue", "The daemon's jobs: what waits and what runs; or its queues");
+  command->add_option("--state", options->state, "active, ended, all, or one state such as failed")->capture_default_str();
+  command->add_option("--queue", options->queue, "of this queue and those below");
+  command->add_option("--user", options->user, "of this user");
+  command->add_option("--name", options->name, "of this name");
+  command->add_option("--limit", options->limit, "at most so many")->check(CLI::Range(1, 1000))->capture_default_str();
+  command->add_option("--cursor", options->cursor, "go on where the page before ended");
+  command->add_flag("--queues", options->queues, "queues with their use and their money, in place of jobs");
+  add_client_options(*command, options->daemon);
+  command->footer("Example: stint queue --state failed --queue agency");
+  command->callback([options, &action] {
+    action = [options] {
+      const Status done = show_queue(*options);
+      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+}
+
+std::shared_ptr<JobOptions> add_with_ids(CLI::App* command) {
+  auto options = std::make_shared<JobOptions>();
+  command->add_option("job", options->ids, "job ids")->required();
+  add_client_options(*command, options->daemon);
+  return options;
+}
+
+void add_view(CLI::App& app, Action& action, const char* name, const char* help, Status (*run)(const JobOptions&)) {
+  CLI::App* command = app.add_subcommand(name, help);
+  const auto options = add_with_ids(command);
+  command->footer(fmt::format("Example: stint {} 17", name));
+  command->callback([options, run, &action] {
+    action = [options, run] {
+      const Status done = run(*options);
+      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+}
+
+void add_control(CLI::App& app, Action& action, const char* name, const char* help) {
+  CLI::App* command = app.add_subcommand(name, help);
+  const auto options = add_with_ids(command);
+  command->footer(fmt::format("Example: stint {} 17 18", name));
+  command->callback([options, name, &action] { action = [options, name] { return control_jobs(*options, name); }; });
+}
+
+void add_logs(CLI::App& app, Action& action) {
+  auto options = std::make_shared<LogOptions>();
+  CLI::App* command = app.add_subcommand("logs", "What a job prints");
+  command->add_option("job", options->id, "job id")->required();
+  command->add_option("--task", options->task, "of a gang; 0 = the first")->capture_default_str();
+  command->add_option("--attempt", options->attempt, "else the newest");
+  command->add_flag("--error", options->error, "its errors, in place of its output");
+  command->add_flag("-f,--follow", options->follow, "go on until the job ends");
+  command->add_option("--tail-bytes", options->tail, "the last so many bytes")->check(CLI::PositiveNumber);
+  add_client_options(*command, options->daemon);
+  command->footer("Example: stint logs -f 17");
+  command->callback([options, &action] {
+    action = [options] {
+      const Status done = show_logs(*options);
+      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+}
+
+}  // namespace
+
+void add_job_commands(CLI::App& app, Action& action) {
+  add_queue(app, action);
+  add_view(app, action, "show", "All about a job", show_jobs);
+  add_view(app, action, "why", "Why a job waits, what would start it, and what that costs", explain_jobs);
+  add_control(app, action, "cancel", "End a job, or take it out of the queue");
+  add_control(app, action, "hold", "Keep a job from starting");
+  add_control(app, action, "release", "Let a held job start");
+  add_logs(app, action);
+}
+
+}  // namespace stint

@@ -1,0 +1,81 @@
+// stint nodes: the daemon's machines, and taking them out and back.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/cli.h"
+#include "cli/daemon_client.h"
+#include "cli/output.h"
+#include "report/table.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct NodeOptions {
+  ClientOptions daemon;
+  std::string name;
+};
+
+Status list_nodes(const NodeOptions& options) {
+  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
+  TRY_ASSIGN(const Json body, client.get("/v1/nodes"));
+  TRY_ASSIGN(const Json overview, client.get("/v1"));
+  if (options.daemon.json) return print_json(body);
+  Table table({{"node"},
+               {"state"},
+               {"GPU"},
+               {"GPUs", Align::kRight},
+               {"held", Align::kRight},
+               {"jobs", Align::kRight},
+               {"market"},
+               {"region"},
+               {"per hour", Align::kRight}});
+  for (const Json& node : body["nodes"]) {
+    int64_t held = 0;
+    for (const Json& milli : node["gpu_milli_held"])
+      held += milli.get<int64_t>();
+    const auto text = [&node](const char* name) { return node[name].get<std::string>(); };
+    table.add_row({text("name"), text("state"), text("gpu_model"), node["gpus"].dump(),
+                   node["gpu_milli_held"].is_null() ? "" : fmt::format("{:.3f}", static_cast<double>(held) / 1e3),
+                   std::to_string(node["jobs"].size()), text("market"), text("region"),
+                   node["per_hour"]["amount"].get<std::string>() + " " + node["per_hour"]["currency"].get<std::string>()});
+    table.tone_cell(1, text("state") == "up" ? Tone::kGood : Tone::kWarn);
+  }
+  for (const Json& note : overview["notes"])
+    fmt::print(stderr, "note: {}\n", note.get<std::string>());
+  return write_output("", table.render(colour_of_stdout()));
+}
+
+Status run_node(const NodeOptions& options, const std::string& what) {
+  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
+  TRY_ASSIGN(const Json node, client.send("POST", fmt::format("/v1/nodes/{}/{}", escape_url(options.name), what), nullptr));
+  if (options.daemon.json) return print_json(node);
+  fmt::print("{}: {}\n", options.name, node["state"].get<std::string>());
+  return {};
+}
+
+}  // namespace
+
+void add_nodes_command(CLI::App& app, Action& action) {
+  auto options = std::make_shared<NodeOptions>();
+  CLI::App* command = app.add_subcommand("nodes", "The daemon's machines; drain NAME takes one out, up NAME takes it back");
+  add_client_options(*command, options->daemon);
+  command->require_subcommand(0, 1);
+  command->footer("Example: stint nodes drain gpu-7");
+  const auto finish = [](const Status& done) { return done.ok() ? ExitCode::kOk : fail(done.error().message); };
+  for (const auto& [name, help] : {std::pair{"drain", "Start nothing new there; what runs goes on"}, {"up", "Take it back"}}) {
+    CLI::App* sub = command->add_subcommand(name, help);
+    sub->add_option("name", options->name, "the machine")->required();
+    sub->fallthrough();
+  }
+  command->callback([options, command, finish, &action] {
+    const auto chosen = command->get_subcommands();
+    const std::string what = chosen.empty() ? "" : chosen[0]->get_name();
+    action = [options, what, finish] { return finish(what.empty() ? list_nodes(*options) : run_node(*options, what)); };
+  });
+}
+
+}  // namespace stint

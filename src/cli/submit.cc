@@ -1,0 +1,105 @@
+// stint submit: a command or a script as a job for the daemon.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "cli/cli.h"
+#include "cli/daemon_client.h"
+#include "cli/job_options.h"
+#include "host/file.h"
+#include "host/secret.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct SubmitOptions {
+  ClientOptions daemon;
+  JobValues values;
+  std::vector<std::string> words;  ///< the script, or the command
+  bool is_command = false;         ///< `--` stands before them
+  std::string key;
+};
+
+Result<Json> request_of(const SubmitOptions& options) {
+  if (options.words.empty()) return invalid("what is to run? Give a script, or a command behind --");
+  JobValues of_script;
+  std::string script;
+  if (!options.is_command) {
+    if (options.words.size() > 1)
+      return invalid("'{}': a script takes no arguments here: give a command behind --, as in `stint submit -- {} …`",
+                     options.words[1], options.words[0]);
+    TRY_ASSIGN(script, read_all(options.words[0]));
+    TRY_ASSIGN(of_script, job_values_of_script(script, options.words[0]));
+  }
+  TRY_ASSIGN(Json request, job_request_json(of_script, options.values));
+  if (options.is_command)
+    request["command"] = options.words;
+  else
+    request["script"] = script;
+  if (!options.is_command && !request.contains("name"))
+    request["name"] = std::filesystem::path(options.words[0]).filename().string();
+  std::error_code ignored;
+  if (!request.contains("folder")) request["folder"] = std::filesystem::current_path(ignored).string();
+  return request;
+}
+
+/// Sent again when no answer came: under its key it is carried out once.
+Result<Json> send(const SubmitOptions& options, const Json& request) {
+  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
+  const std::string key = options.key.empty() ? random_hex(16) : options.key;
+  constexpr int kTries = 3;
+  for (int attempt = 1;; ++attempt) {
+    Result<Json> job = client.send("POST", "/v1/jobs", request, {{"Idempotency-Key", key}});
+    if (job.ok() || job.error().code != ErrorCode::kUnavailable || attempt == kTries) return job;
+    std::this_thread::sleep_for(std::chrono::seconds(attempt));
+  }
+}
+
+Status run_submit(const SubmitOptions& options) {
+  TRY_ASSIGN(const Json request, request_of(options));
+  TRY_ASSIGN(const Json job, send(options, request));
+  if (options.daemon.json) return print_json(job);
+  fmt::print("{}\n", job["id"].get<int64_t>());
+  if (job.contains("array"))
+    fmt::print(stderr, "jobs {} to {} in {}: `stint queue` lists them\n", job["id"].get<int64_t>(),
+               job["id"].get<int64_t>() + job["array"]["size"].get<int64_t>() - 1, job["queue"].get<std::string>());
+  else
+    fmt::print(stderr, "job {} in {}: `stint why {}` explains, `stint logs {}` shows what it prints\n", job["id"].get<int64_t>(),
+               job["queue"].get<std::string>(), job["id"].get<int64_t>(), job["id"].get<int64_t>());
+  return {};
+}
+
+}  // namespace
+
+void add_submit_command(CLI::App& app, Action& action) {
+  auto options = std::make_shared<SubmitOptions>();
+  CLI::App* command = app.add_subcommand("submit", "Give the daemon a job: a command behind --, or a script with #STINT lines");
+  for (const JobFlag& flag : job_flags()) {
+    std::vector<std::string>& values = options->values[std::string(flag.flag)];
+    if (flag.kind == JobFlagKind::kTrue || flag.kind == JobFlagKind::kFalse)
+      command->add_flag_callback(std::string(flag.flag), [&values] { values = {""}; }, std::string(flag.help));
+    else
+      command->add_option(std::string(flag.flag), values, std::string(flag.help))->allow_extra_args(false);
+  }
+  command->add_option("--idempotency-key", options->key, "sent twice with the same key it runs once; else one is made");
+  add_client_options(*command, options->daemon);
+  command->add_option("what", options->words, "script, or -- and a command with its arguments");
+  command->footer("Example: stint submit --queue agency/vision --gpus 2 --time-limit 4h -- python train.py --epochs 10");
+  command->callback([options, command, &action] {
+    const auto passed = command->remaining();
+    options->is_command = std::find(passed.begin(), passed.end(), "--") != passed.end();
+    std::erase_if(options->values, [](const auto& given) { return given.second.empty(); });
+    action = [options] {
+      const Status done = run_submit(*options);
+      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+}
+
+}  // namespace stint

@@ -1,0 +1,74 @@
+#include "daemon/front.h"
+
+#include "base/text.h"
+#include "host/clock.h"
+
+namespace stint {
+namespace {
+
+/// Queues are configured in a file, clients governed here: each top of a queue's path is one, from the first start on.
+void make_known(Governor& governor, const std::vector<std::string>& clients) {
+  for (const std::string& name : clients) {
+    if (governor.client(name)) continue;
+    const Instant at = now();
+    governor.change(Client{.name = name, .created = at},
+                    {.at = at,
+                     .method = "START",
+                     .target = "/v1/clients/" + name,
+                     .client = name,
+                     .status = 200,
+                     .detail = "named by the configuration"},
+                    nullptr);
+  }
+}
+
+}  // namespace
+
+Result<ListenAddress> parse_listen_address(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  const auto port = colon == std::string_view::npos ? std::nullopt : parse_int(text.substr(colon + 1));
+  std::string_view address = text.substr(0, colon == std::string_view::npos ? 0 : colon);
+  const bool bracketed = address.size() > 2 && address.front() == '[' && address.back() == ']';
+  if (bracketed) address = address.substr(1, address.size() - 2);
+  const bool six = address.find(':') != std::string_view::npos;
+  if (!port || *port < 0 || *port > 65'535 || address.empty() || six != bracketed)
+    return invalid("'{}' is no address to listen on: give one such as 127.0.0.1:8470 or [::1]:8470", excerpt(text));
+  return ListenAddress{std::string(address), static_cast<uint16_t>(*port)};
+}
+
+Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions options) {
+  TRY_ASSIGN(const ListenAddress listen, parse_listen_address(options.listen));
+  std::unique_ptr<Front> front(new Front());
+  TRY_ASSIGN(front->governor_, Governor::open(options.state_folder + "/govern.db"));
+  make_known(*front->governor_, options.clients);
+  const std::string token_file = options.state_folder + "/admin.token";
+  TRY_ASSIGN(const bool made, ensure_operator(*front->governor_, token_file, now()));
+  if (made) front->new_token_file_ = token_file;
+  front->api_ = std::make_unique<Api>(
+      service, *front->governor_,
+      ApiOptions{.log_path = std::move(options.log_path), .clock = [] { return now(); }, .version = options.version});
+  HttpServerOptions http;
+  http.address = listen.address;
+  http.port = listen.port;
+  http.tls = std::move(options.tls);
+  http.plain_beyond_loopback = options.plain_beyond_loopback;
+  TRY_ASSIGN(HttpServer server,
+             HttpServer::start(std::move(http), [api = front->api_.get()](HttpRequest request, Responder responder) {
+               api->handle(std::move(request), std::move(responder));
+             }));
+  front->server_ = std::make_unique<HttpServer>(std::move(server));
+  return front;
+}
+
+void Front::close_doors() { server_.reset(); }
+
+// In this order: no request comes in any more; the service has been stopped and calls nobody; the last records are written.
+Front::~Front() {
+  close_doors();
+  api_.reset();
+  governor_.reset();
+}
+
+std::string Front::url() const { return server_ ? server_->url() : ""; }
+
+}  // namespace stint

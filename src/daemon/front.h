@@ -1,0 +1,52 @@
+// The daemon's front: who may come in, what they may ask, and the server they ask through, put together in the right order.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/api.h"
+
+namespace stint {
+
+struct FrontOptions {
+  std::string state_folder;               ///< holds govern.db and, where the daemon had to make one, admin.token
+  std::string listen = "127.0.0.1:8470";  ///< IP address and port; `[::1]:8470`; port 0 = any free one
+  TlsOptions tls;
+  bool plain_beyond_loopback = false;
+  std::vector<std::string> clients;  ///< the tops of the configured queues: made known where they are not
+  std::function<std::string(const LaunchKey&, LogStream)> log_path;
+  std::string version;
+};
+
+class Front {
+ public:
+  /// Opens the doors. @param service  outlives the front, and is stopped before the front goes.
+  static Result<std::unique_ptr<Front>> open(Service& service, FrontOptions options);
+  /// No more requests; those being worked on are answered by a service that still runs.
+  void close_doors();
+  ~Front();
+  Front(const Front&) = delete;
+  Front& operator=(const Front&) = delete;
+
+  [[nodiscard]] std::string url() const;
+  /// The file of the first operator's token when it was made just now; empty = there was a good one already.
+  [[nodiscard]] const std::string& new_token_file() const { return new_token_file_; }
+
+ private:
+  Front() = default;
+  std::unique_ptr<Governor> governor_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<HttpServer> server_;
+  std::string new_token_file_;
+};
+
+/// "127.0.0.1:8470" or "[::1]:8470" taken apart. @return error for anything else.
+struct ListenAddress {
+  std::string address;
+  uint16_t port = 0;
+};
+Result<ListenAddress> parse_listen_address(std::string_view text);
+
+}  // namespace stint
