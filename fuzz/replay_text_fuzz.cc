@@ -4,6 +4,9 @@
 
 #include "base/check.h"
 #include "codec/change_file.h"
+#include "codec/change_json.h"
+#include "model/change_algebra.h"
+#include "model/change_check.h"
 #include "sched/policy_text.h"
 #include "sim/apply_change.h"
 #include "sim/fleet_text.h"
@@ -29,7 +32,27 @@ stint::sim::Workload small_workload() {
   return w;
 }
 
+/// What undoing needs reads back; undoing gives the fleet back; what stands against the changes is said, not thrown.
+void carry_out_and_undo(const std::vector<stint::Change>& changes) {
+  stint::FleetPlan fleet;
+  for (const char* name : {"a", "b"}) {
+    stint::PlannedNode& node = fleet.nodes.emplace_back();
+    node.name = node.resource_id = name;
+    node.provider = "aws";
+    node.gpu_model = "A100-40GB";
+    node.gpu_count = 8;
+  }
+  const stint::FleetPlan before = fleet;
+  (void)stint::check_changes(changes, fleet, {});
+  (void)stint::composed(changes);
+  const auto undo = stint::carry_out(fleet, changes);
+  if (!undo.ok()) return;
+  const auto read = stint::read_undo(stint::write_undo(*undo), "fuzz");
+  CHECK(read.ok() && stint::undo(fleet, *read).ok() && fleet == before, "undoing does not give the fleet back");
+}
+
 void apply_all(const std::vector<stint::Change>& changes) {
+  carry_out_and_undo(changes);
   static const stint::sim::Workload start = small_workload();
   stint::sim::Workload w = start;
   for (const stint::Change& change : changes)
@@ -56,9 +79,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (const auto list = stint::sim::parse_changes(text); list.ok()) apply_all(list->changes);
       break;
     default:
-      if (const auto lists = stint::read_changes(text, "fuzz"); lists.ok())
-        for (const stint::sim::ChangeList& list : *lists)
-          apply_all(list.changes);
+      if (const auto proposals = stint::read_proposals(text, "fuzz"); proposals.ok()) {
+        const std::string bytes = stint::write_proposals(*proposals);
+        const auto again = stint::read_proposals(bytes, "written");
+        CHECK(again.ok() && stint::write_proposals(*again) == bytes, "a file of changes does not read back: {}", bytes);
+        for (const stint::Proposal& proposal : *proposals)
+          apply_all(proposal.changes);
+      }
   }
   return 0;
 }

@@ -31,11 +31,11 @@ struct CostAndWork {
 };
 
 struct RealisedSaving {
-  Money per_month;               ///< at the demand of before: what a promise is held against
-  Money per_month_now;           ///< at the demand of after
-  Money demand_per_month;        ///< of the bill's difference, what more (or less) work cost
-  Money price_per_month;         ///< and what other prices did
-  Money bill_falls_per_month;    ///< index × cost before − cost after: had cost not followed work
+  Money per_month;                           ///< at the demand of before: what a promise is held against
+  Money per_month_now;                       ///< at the demand of after
+  Money demand_per_month;                    ///< of the bill's difference, what more (or less) work cost
+  Money price_per_month;                     ///< and what other prices did
+  Money bill_falls_per_month;                ///< index × cost before − cost after: had cost not followed work
   std::optional<Money> per_gpu_hour_before;  ///< none = no work
   std::optional<Money> per_gpu_hour_after;
   bool idle_before = false;  ///< no work to speak of: the saving is what the bill fell by

@@ -10,7 +10,9 @@ namespace {
 
 constexpr Duration kMonth = Duration::hours(730);
 
-CostAndWork month(int64_t cost, double work) { return {.length = kMonth, .cost = Money::units(cost), .gpu_hours = work, .gpu_hours_there = 1000}; }
+CostAndWork month(int64_t cost, double work) {
+  return {.length = kMonth, .cost = Money::units(cost), .gpu_hours = work, .gpu_hours_there = 1000};
+}
 
 TEST(RealisedSaving, HalfThePriceForTheSameWorkIsHalfSaved) {
   const RealisedSaving r = realised_saving(month(1000, 500), month(500, 500), 1);
@@ -67,7 +69,9 @@ TEST(RealisedSaving, TheBillsDifferenceIsTakenApartExactly) {
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(seed);
     Prng prng(seed);
-    const auto draw = [&] { return month(1 + static_cast<int64_t>(prng.below(100'000)), 20 + static_cast<double>(prng.below(1000))); };
+    const auto draw = [&] {
+      return month(1 + static_cast<int64_t>(prng.below(100'000)), 20 + static_cast<double>(prng.below(1000)));
+    };
     const CostAndWork before = draw();
     const CostAndWork after = draw();
     const RealisedSaving r = realised_saving(before, after, 0.5 + prng.uniform());

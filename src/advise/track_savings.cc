@@ -104,7 +104,8 @@ class Tracker {
     if (!choose_weeks(group, all, out)) return out;
     NodeSet nodes = nodes_of_group(group, out);
     measure(group, nodes, out);
-    const bool work_left = !is_idle(out.before) && out.after.gpu_hours * hours(out.before) < 0.5 * out.before.gpu_hours * hours(out.after);
+    const bool work_left =
+        !is_idle(out.before) && out.after.gpu_hours * hours(out.before) < 0.5 * out.before.gpu_hours * hours(out.after);
     if (work_left && !follow_the_work(group, nodes, out)) return out;
     for (const uint32_t n : nodes)
       out.nodes.push_back(in_.history.nodes[n].name);
@@ -166,7 +167,8 @@ class Tracker {
     for (const AppliedChange* c : group.changes) {
       const Proposal& p = c->proposal;
       if (!p.saving_per_month) {
-        out.notes.push_back(fmt::format("change {} came without a promise: give one with --saving when it is applied", c->number));
+        out.notes.push_back(
+            fmt::format("change {} came without a promise: give one with --saving when it is applied", c->number));
         return;
       }
       sum = sum ? *sum + *p.saving_per_month : *p.saving_per_month;
@@ -174,7 +176,8 @@ class Tracker {
       high = (high ? *high : Money::nanos(0, sum->currency())) + p.saving_high.value_or(*p.saving_per_month);
     }
     out.promised_per_month = sum;
-    const bool bounded = std::ranges::any_of(group.changes, [](const AppliedChange* c) { return c->proposal.saving_low.has_value(); });
+    const bool bounded =
+        std::ranges::any_of(group.changes, [](const AppliedChange* c) { return c->proposal.saving_low.has_value(); });
     if (bounded) {
       out.promised_low = low;
       out.promised_high = high;
@@ -199,15 +202,16 @@ class Tracker {
     const int64_t before = std::min(kWeeksBefore, (applied - from).count_ns() / kWeek.count_ns());
     const int64_t after = (std::min(until, other_until) - begun).count_ns() / kWeek.count_ns();
     if (before < 1)
-      out.notes.push_back(fmt::format("not enough from before: bills and telemetry of a week until {} are needed, the History has "
-                                      "them from {}",
-                                      format_utc(applied), format_utc(from)));
+      out.notes.push_back(
+          fmt::format("not enough from before: bills and telemetry of a week until {} are needed, the History has "
+                      "them from {}",
+                      format_utc(applied), format_utc(from)));
     if (after < 1 && other_until < begun + kWeek && other_until < until)
       out.notes.push_back(fmt::format("it ended, or another change to its nodes began, at {}: within a week nothing can be said",
                                       format_utc(other_until)));
     else if (after < 1)
-      out.notes.push_back(fmt::format("not enough later bill: bill, jobs and telemetry reach until {}; import what reaches {}", format_utc(until),
-                                      format_utc(begun + kWeek)));
+      out.notes.push_back(fmt::format("not enough later bill: bill, jobs and telemetry reach until {}; import what reaches {}",
+                                      format_utc(until), format_utc(begun + kWeek)));
     if (before < 1 || after < 1) return false;
     out.before_period = {applied - kWeek * before, applied};
     out.after_period = {begun, begun + kWeek * after};
@@ -243,7 +247,8 @@ class Tracker {
     if (commit == nullptr) return;
     for (uint32_t n = 0; n < in_.history.nodes.size(); ++n) {
       const Node& node = in_.history.nodes[n];
-      if (node.instance_type == commit->instance_type && (commit->region.empty() || node.region == commit->region)) nodes.insert(n);
+      if (node.instance_type == commit->instance_type && (commit->region.empty() || node.region == commit->region))
+        nodes.insert(n);
     }
   }
 
@@ -251,7 +256,8 @@ class Tracker {
   static bool is_of_price(const Group& group) {
     return std::ranges::all_of(group.changes, [](const AppliedChange* change) {
       return std::ranges::all_of(change->proposal.changes, [](const Change& c) {
-        return std::holds_alternative<SwitchMarket>(c) || std::holds_alternative<Commit>(c) || std::holds_alternative<MoveRegion>(c);
+        return std::holds_alternative<SwitchMarket>(c) || std::holds_alternative<Commit>(c) ||
+               std::holds_alternative<MoveRegion>(c);
       });
     });
   }
@@ -259,7 +265,9 @@ class Tracker {
   void measure(const Group& group, const NodeSet& nodes, TrackedSaving& out) const {
     const Measured before = measured(group, nodes, out.before_period);
     const Measured after = measured(group, nodes, out.after_period);
-    const auto well_watched = [](const Measured& m) { return m.held.gpu_hours <= 0 || m.known >= kWellWatched * m.held.gpu_hours; };
+    const auto well_watched = [](const Measured& m) {
+      return m.held.gpu_hours <= 0 || m.known >= kWellWatched * m.held.gpu_hours;
+    };
     out.measure = well_watched(before) && well_watched(after) ? WorkMeasure::kActive : WorkMeasure::kHeld;
     out.before = out.measure == WorkMeasure::kActive ? before.active : before.held;
     out.after = out.measure == WorkMeasure::kActive ? after.active : after.held;
@@ -372,7 +380,8 @@ class Tracker {
     }
     if (coarse.to_double() > kCoarseShare * out.before.cost.to_double()) {
       out.notes.emplace_back(
-          "the bill has lines of more than two days that run over the moment of the change: import a bill by the hour or by the day");
+          "the bill has lines of more than two days that run over the moment of the change: import a bill by the hour or by the "
+          "day");
       return false;
     }
     if (!is_idle(out.before) && out.after.gpu_hours <= 0) {
@@ -429,8 +438,7 @@ class Tracker {
       out.notes.emplace_back("next to no work was done there before: the saving is what the bill fell by");
       return;
     }
-    const double demand =
-        (out.after.gpu_hours / hours(out.after)) / (out.before.gpu_hours / hours(out.before)) - 1;
+    const double demand = (out.after.gpu_hours / hours(out.after)) / (out.before.gpu_hours / hours(out.before)) - 1;
     if (demand > kDemandMoved || demand < -kDemandMoved)
       out.notes.push_back(fmt::format("{} {} by {:.0f} %: cost is taken to follow; had it not, the saving were {} a month",
                                       out.measure == WorkMeasure::kBought ? "hours bought" : "demand",
@@ -453,7 +461,8 @@ class Tracker {
 }  // namespace
 
 std::string_view name_of(WorkMeasure m) {
-  constexpr std::array<std::string_view, 3> kNames = {"active GPU-hours (telemetry)", "GPU-hours held by jobs", "GPU-hours bought"};
+  constexpr std::array<std::string_view, 3> kNames = {"active GPU-hours (telemetry)", "GPU-hours held by jobs",
+                                                      "GPU-hours bought"};
   return kNames[static_cast<size_t>(m)];
 }
 

@@ -28,7 +28,8 @@ class Fleet {
     name_ = name;
   }
   /// In [from, to) it costs `per_hour`, and every `work_every`-th hour `client` works on all of it (0 = never).
-  void stretch(int64_t from, int64_t to, int64_t per_hour, int64_t work_every, const std::string& client = "c", int64_t list = 0) {
+  void stretch(int64_t from, int64_t to, int64_t per_hour, int64_t work_every, const std::string& client = "c",
+               int64_t list = 0) {
     const TenantId tenant = made_.tenant(client);
     for (int64_t h = from; h < to; ++h) {
       if (work_every > 0 && h % work_every == 0)
@@ -42,7 +43,8 @@ class Fleet {
   }
 
   std::vector<TrackedSaving> track(std::vector<AppliedChange> applied) {
-    const Ledger ledger = post(made_.history, made_.occupancy, Catalog::built_in(), {CostBasis::kEffective, made_.history.period}).value();
+    const Ledger ledger =
+        post(made_.history, made_.occupancy, Catalog::built_in(), {CostBasis::kEffective, made_.history.period}).value();
     return track_savings({made_.history, made_.occupancy, ledger, applied});
   }
 
@@ -178,8 +180,9 @@ TEST(TrackSavings, SaysUntilWhenToWaitForABill) {
   const auto tracked = fleet.track({applied(1, kSpot, kCut - 72)});
   EXPECT_FALSE(tracked[0].realised);
   EXPECT_FALSE(tracked[0].verdict);
-  EXPECT_THAT(tracked[0].notes, ElementsAre(HasSubstr("reach until " + format_utc(kStart + kHour * kCut) + "; import what reaches " +
-                                                      format_utc(kStart + kHour * (kCut - 72 + kWeekHours)))));
+  EXPECT_THAT(tracked[0].notes,
+              ElementsAre(HasSubstr("reach until " + format_utc(kStart + kHour * kCut) + "; import what reaches " +
+                                    format_utc(kStart + kHour * (kCut - 72 + kWeekHours)))));
 }
 
 TEST(TrackSavings, ChangesOfOneWeekAreMeasuredTogetherAndLaterOnesApart) {

@@ -65,15 +65,16 @@ std::string details(const TrackedSaving& t) {
     };
     add(side("before,", t.before_period, t.before, r.per_gpu_hour_before));
     add(side("after,", t.after_period, t.after, r.per_gpu_hour_after));
-    add(fmt::format("work is {}; prices are {:.3f} of those before; per month, demand {}{}, prices {}{}, the change saves {} at the "
-                    "demand of before and {} at that of after\n",
-                    name_of(t.measure), t.price_index, r.demand_per_month.count_nanos() < 0 ? "" : "+",
-                    r.demand_per_month.to_text(), r.price_per_month.count_nanos() < 0 ? "" : "+", r.price_per_month.to_text(),
-                    r.per_month.to_text(), r.per_month_now.to_text()));
+    add(fmt::format(
+        "work is {}; prices are {:.3f} of those before; per month, demand {}{}, prices {}{}, the change saves {} at the "
+        "demand of before and {} at that of after\n",
+        name_of(t.measure), t.price_index, r.demand_per_month.count_nanos() < 0 ? "" : "+", r.demand_per_month.to_text(),
+        r.price_per_month.count_nanos() < 0 ? "" : "+", r.price_per_month.to_text(), r.per_month.to_text(),
+        r.per_month_now.to_text()));
   }
   if (t.on_cost)
-    add(fmt::format("carried out for {}: {} saved so far, a return of {:.0f} %{}\n", t.cost->to_text(), t.on_cost->saved.to_text(),
-                    100 * t.on_cost->on_cost,
+    add(fmt::format("carried out for {}: {} saved so far, a return of {:.0f} %{}\n", t.cost->to_text(),
+                    t.on_cost->saved.to_text(), 100 * t.on_cost->on_cost,
                     t.on_cost->payback_months ? fmt::format(", paid back after {:.1f} months", *t.on_cost->payback_months)
                                               : ", not paid back at this rate"));
   for (const std::string& note : t.notes)
