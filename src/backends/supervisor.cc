@@ -399,7 +399,7 @@ class Supervisor {
   /// After the command: is what it saved last proven and copied, or is there no time or hope left for it?
   bool finished() {
     if (!saves()) return true;
-    if (policy_.gone_at() != Instant() && time_() >= policy_.gone_at()) return true;
+    if (const auto gone_at = policy_.gone_at(); gone_at && time_() >= *gone_at) return true;
     if (examiner_) return false;
     // What was cut short by its being written then may be whole now.
     if (!std::exchange(last_looked_, true)) rejected_.clear();

@@ -33,12 +33,12 @@ void SupervisorPolicy::ended(Instant now, ExitStatus how) {
 }
 
 void SupervisorPolicy::notice(Instant now, Duration reserve) {
+  if (!gone_at_) gone_at_ = now + limits_.notice;
   if (phase_ == Phase::kWaiting) phase_ = Phase::kDone;
   if (phase_ != Phase::kRunning) return;
   phase_ = Phase::kLeaving;
-  gone_at_ = now + limits_.notice;
   const Duration half = Duration::nanoseconds(limits_.notice.count_ns() / 2);
-  kill_at_ = gone_at_ - std::clamp(reserve, Duration(), half);
+  kill_at_ = *gone_at_ - std::clamp(reserve, Duration(), half);
 }
 
 void SupervisorPolicy::good_checkpoint(Instant now) {

@@ -33,9 +33,10 @@ class SupervisorPolicy {
   [[nodiscard]] Phase phase() const { return phase_; }
   /// kWaiting: when to start it.
   [[nodiscard]] Instant restart_at() const { return restart_at_; }
-  /// kLeaving: when to end it by force, and when the machine may be gone.
+  /// kLeaving: when to end it by force.
   [[nodiscard]] Instant kill_at() const { return kill_at_; }
-  [[nodiscard]] Instant gone_at() const { return gone_at_; }
+  /// When the machine may be gone; none before a notice.
+  [[nodiscard]] std::optional<Instant> gone_at() const { return gone_at_; }
   /// How the command ended last: what the supervisor ends with.
   [[nodiscard]] ExitStatus last_end() const { return last_end_; }
   [[nodiscard]] int starts() const { return starts_; }
@@ -58,7 +59,7 @@ class SupervisorPolicy {
   Phase phase_ = Phase::kWaiting;
   Instant restart_at_;
   Instant kill_at_;
-  Instant gone_at_;
+  std::optional<Instant> gone_at_;
   ExitStatus last_end_;
   int starts_ = 0;
   int ends_without_progress_ = 0;

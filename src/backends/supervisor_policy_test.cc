@@ -79,6 +79,16 @@ TEST(SupervisorPolicy, ANoticeBetweenTwoRunsStartsNoThird) {
   policy.notice(at(2), Duration());
   EXPECT_EQ(policy.phase(), Phase::kDone);
   EXPECT_EQ(policy.last_end().shell_code(), 1);
+  EXPECT_EQ(policy.gone_at(), at(122)) << "what is still copied has until then";
+}
+
+TEST(SupervisorPolicy, ANoticeAfterTheEndBoundsWhatIsStillCopied) {
+  SupervisorPolicy policy = running();
+  policy.ended(at(5), {});
+  EXPECT_FALSE(policy.gone_at());
+  policy.notice(at(10), Duration());
+  EXPECT_EQ(policy.phase(), Phase::kDone);
+  EXPECT_EQ(policy.gone_at(), at(130));
 }
 
 TEST(SupervisorPolicy, AlertsOncePerSpellWithoutACheckpoint) {
