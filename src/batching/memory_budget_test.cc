@@ -224,14 +224,14 @@ ZipfRun zipf_run(uint64_t seed, double exponent, Duration patience) {
   return result;
 }
 
-TEST(MemoryBudget, LoadsAQuarterLessThanLruAndNeverPassesTheRoom) {
+TEST(MemoryBudget, LoadsFortyPercentLessThanLruAndNeverPassesTheRoom) {
   for (const double exponent : {0.8, 1.0, 1.2}) {
     for (uint64_t seed = 1; seed <= 5; ++seed) {
       SCOPED_TRACE(::testing::Message() << "seed " << seed << ", exponent " << exponent);
       const ZipfRun at_once = zipf_run(seed, exponent, {});
       const ZipfRun patient = zipf_run(seed, exponent, Duration::seconds(2));
-      EXPECT_GT(at_once.saved, 0);
-      EXPECT_GE(patient.saved, 0.25);
+      EXPECT_GE(at_once.saved, 0.15);
+      EXPECT_GE(patient.saved, 0.40);
       EXPECT_LE(patient.most_used, 1);
       EXPECT_LE(patient.longest_wait, Duration::seconds(2));
       EXPECT_EQ(at_once.longest_wait, Duration());

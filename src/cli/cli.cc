@@ -31,6 +31,7 @@ int run_cli(int argc, char** argv) {
   add_forecast_command(app, action);
   add_replay_command(app, action);
   add_plan_command(app, action);
+  add_serve_command(app, action);
   add_alerts_command(app, action);
   add_dashboards_command(app, action);
   add_run_command(app, action);

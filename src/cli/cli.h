@@ -33,6 +33,7 @@ void add_explore_command(CLI::App& app, Action& action);
 void add_forecast_command(CLI::App& app, Action& action);
 void add_replay_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
+void add_serve_command(CLI::App& app, Action& action);
 void add_alerts_command(CLI::App& app, Action& action);
 void add_dashboards_command(CLI::App& app, Action& action);
 void add_run_command(CLI::App& app, Action& action);

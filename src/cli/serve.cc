@@ -1,0 +1,16 @@
+// stint serve: inference, from a model's measured latencies to what a promise needs.
+#include "cli/serve.h"
+
+#include <CLI/CLI.hpp>
+
+namespace stint {
+
+void add_serve_command(CLI::App& app, Action& action) {
+  CLI::App* serve = app.add_subcommand("serve", "Inference: what a promise of latency needs and costs");
+  serve->require_subcommand(1);
+  add_serve_measure_command(*serve, action);
+  add_serve_tune_command(*serve, action);
+  add_serve_example_command(*serve, action);
+}
+
+}  // namespace stint

@@ -1,0 +1,118 @@
+// stint serve tune: from measured latencies and a promise to batch, wait, replicas and cost.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/text.h"
+#include "cli/output.h"
+#include "cli/serve.h"
+#include "codec/latency_csv.h"
+#include "host/file.h"
+#include "report/serving_view.h"
+
+namespace stint {
+namespace {
+
+struct TuneCommand {
+  std::string latency;
+  double qps = 0;
+  std::string p99;
+  std::string p95;
+  std::string arrivals = "poisson";
+  double burst_factor = 3;
+  double burst_percent = 10;
+  double burst_seconds = 1;
+  int64_t most_replicas = 64;
+  int64_t most_batch = 0;
+  int64_t runs = 20;
+  uint64_t seed = 1;
+  bool json = false;
+};
+
+/// `50ms`, or a duration as everywhere: `2s`.
+Result<Duration> parse_limit(const std::string& option, const std::string& text) {
+  if (text.ends_with("ms")) {
+    const std::optional<double> ms = parse_number(text.substr(0, text.size() - 2));
+    if (!ms || !(*ms > 0) || *ms > 3.6e6) return invalid("{} {}: expected a time such as 50ms or 2s", option, excerpt(text));
+    return Duration::from_seconds(*ms / 1e3);
+  }
+  Result<Duration> parsed = parse_duration(text);
+  if (!parsed.ok()) return invalid("{} {}: expected a time such as 50ms or 2s", option, excerpt(text));
+  return parsed;
+}
+
+Result<std::string> read_all(const std::string& path) {
+  TRY_ASSIGN(InputFile file, InputFile::open(path));
+  std::string text;
+  while (true) {
+    TRY_ASSIGN(const std::string_view piece, file.read());
+    if (piece.empty()) return text;
+    text += piece;
+  }
+}
+
+Result<ServingView> tuned(const TuneCommand& command) {
+  ServingView view;
+  TRY_ASSIGN(const std::string text, read_all(command.latency));
+  TRY_ASSIGN(view.profiles, read_latencies(text, command.latency));
+  batching::TuneOptions& options = view.options;
+  options.per_second = command.qps;
+  options.promise.permille = command.p99.empty() ? 950 : 990;
+  TRY_ASSIGN(options.promise.limit, command.p99.empty() ? parse_limit("--p95", command.p95) : parse_limit("--p99", command.p99));
+  if (command.arrivals == "bursty") options.arrivals.kind = batching::ArrivalPlan::Kind::kBursty;
+  options.arrivals.burst_factor = command.burst_factor;
+  options.arrivals.burst_share = command.burst_percent / 100;
+  options.arrivals.burst_length = Duration::from_seconds(command.burst_seconds);
+  options.most_replicas = command.most_replicas;
+  if (command.most_batch > 0) options.most_batch = command.most_batch;
+  options.runs = command.runs;
+  options.seed = command.seed;
+  TRY_ASSIGN(view.tuning, batching::tune(view.profiles, options));
+  return view;
+}
+
+ExitCode print_tuned(const TuneCommand& command) {
+  const Result<ServingView> view = tuned(command);
+  if (!view.ok()) return fail(view.error().message);
+  const Status written = write_output("", command.json ? serving_json(*view) : serving_text(*view, colour_of_stdout()));
+  if (!written.ok()) return fail(written.error().message);
+  return view->tuning.best ? ExitCode::kOk : ExitCode::kPartly;
+}
+
+}  // namespace
+
+void add_serve_tune_command(CLI::App& serve, Action& action) {
+  auto options = std::make_shared<TuneCommand>();
+  CLI::App* command = serve.add_subcommand("tune", "What keeps a promise: batch, wait and replicas by simulation, and its cost");
+  command->add_option("--latency", options->latency, "CSV of measured batches: batch,ms[,device,price_per_hour,instances]")
+      ->required();
+  command->add_option("--qps", options->qps, "requests per second, all replicas together")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  CLI::Option* p99 = command->add_option("--p99", options->p99, "99 % of requests within this: 50ms, 2s");
+  command->add_option("--p95", options->p95, "or 95 % of them")->excludes(p99);
+  command->add_option("--arrivals", options->arrivals, "poisson: evenly at random; bursty: two rates in turn")
+      ->check(CLI::IsMember({"poisson", "bursty"}))
+      ->capture_default_str();
+  command->add_option("--burst-factor", options->burst_factor, "rate in a burst ÷ mean rate")->capture_default_str();
+  command->add_option("--burst-percent", options->burst_percent, "of the time that is burst")->capture_default_str();
+  command->add_option("--burst-seconds", options->burst_seconds, "mean length of a burst")->capture_default_str();
+  command->add_option("--max-replicas", options->most_replicas, "no more than these")->capture_default_str();
+  command->add_option("--max-batch", options->most_batch, "no larger batch (default: the largest measured)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--runs", options->runs, "simulated runs to confirm an answer")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "of the simulation")->capture_default_str();
+  command->add_flag("--json", options->json, "print JSON");
+  command->footer(
+      "Exit code 3: no device can keep the promise; the reasons are printed.\n"
+      "Example: stint serve tune --latency resnet.csv --qps 500 --p99 50ms");
+  command->callback([options, &action] {
+    if (options->p99.empty() && options->p95.empty()) throw CLI::RequiredError("--p99 or --p95");
+    action = [options] { return print_tuned(*options); };
+  });
+}
+
+}  // namespace stint

@@ -1,0 +1,57 @@
+#include "serve/measure.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/prng.h"
+
+namespace stint::serve {
+namespace {
+
+constexpr int64_t kFewestRuns = 10;
+
+std::vector<Values> random_inputs(const Runtime& runtime, int64_t items) {
+  Prng prng(1);
+  std::vector<Values> inputs;
+  for (const TensorSpec& spec : runtime.inputs()) {
+    Values values(static_cast<size_t>(items * spec.item_size()));
+    for (float& value : values)
+      value = static_cast<float>(prng.normal());
+    inputs.push_back(std::move(values));
+  }
+  return inputs;
+}
+
+Result<Duration> time_one(Runtime& runtime, int64_t items, const std::vector<Values>& inputs) {
+  const auto begin = std::chrono::steady_clock::now();
+  TRY(runtime.run(items, inputs));
+  const auto took = std::chrono::steady_clock::now() - begin;
+  return Duration::nanoseconds(std::max<int64_t>(1, std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
+}
+
+}  // namespace
+
+Result<std::vector<batching::MeasuredBatch>> measure_latencies(Runtime& runtime, const MeasureOptions& options) {
+  if (options.most_batch < 1 || options.runs < 1) return invalid("{} runs of batches up to {}", options.runs, options.most_batch);
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size < options.most_batch; size *= 2)
+    sizes.push_back(size);
+  sizes.push_back(options.most_batch);
+  std::vector<batching::MeasuredBatch> measured;
+  for (const int64_t size : sizes) {
+    const std::vector<Values> inputs = random_inputs(runtime, size);
+    for (int64_t i = 0; i < options.warm_up; ++i)
+      TRY(time_one(runtime, size, inputs));
+    batching::MeasuredBatch point{size, {}};
+    Duration spent;
+    for (int64_t i = 0; i < options.runs && (i < kFewestRuns || spent < options.longest); ++i) {
+      TRY_ASSIGN(const Duration took, time_one(runtime, size, inputs));
+      point.times.push_back(took);
+      spent += took;
+    }
+    measured.push_back(std::move(point));
+  }
+  return measured;
+}
+
+}  // namespace stint::serve

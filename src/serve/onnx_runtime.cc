@@ -1,0 +1,225 @@
+#include "serve/onnx_runtime.h"
+
+#include <dlfcn.h>
+
+#include "serve/ort_abi.h"
+
+namespace stint::serve {
+
+/// The loaded library and its environment. Never closed: ONNX Runtime keeps threads and statics of its own until the process ends.
+struct OnnxRuntime::Library {
+  const void* const* api = nullptr;
+  const char* version = "";
+  ort::Env* env = nullptr;
+
+  Library() = default;
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library() {
+    if (env != nullptr) at(ort::kReleaseEnv)(env);
+  }
+
+  template <typename Function>
+  [[nodiscard]] Function* at(ort::Slot<Function> slot) const {
+    return ort::at(api, slot);
+  }
+  /// Calls what stands in the slot. @return its error, as text after `what`
+  template <typename Function, typename... Args>
+  Status call(std::string_view what, ort::Slot<Function> slot, Args... args) const {
+    ort::Status* status = at(slot)(args...);
+    if (status == nullptr) return {};
+    std::string message = at(ort::kGetErrorMessage)(status);
+    at(ort::kReleaseStatus)(status);
+    return invalid("{}: {}", what, message);
+  }
+};
+
+namespace {
+
+/// Something of ONNX Runtime's that is released by a function of its table.
+template <typename T>
+class Held {
+ public:
+  Held(const OnnxRuntime::Library& library, ort::Slot<void(T*)> release) : release_(library.at(release)) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() {
+    if (object_ != nullptr) release_(object_);
+  }
+  T** out() { return &object_; }
+  T* get() const { return object_; }
+
+ private:
+  void (*release_)(T*);
+  T* object_ = nullptr;
+};
+
+class OnnxModel : public Runtime {
+ public:
+  OnnxModel(std::shared_ptr<const OnnxRuntime::Library> library, std::string name)
+      : library_(std::move(library)),
+        name_(std::move(name)),
+        session_(*library_, ort::kReleaseSession),
+        memory_(*library_, ort::kReleaseMemoryInfo) {}
+
+  Status start(std::string_view model) {
+    Held<ort::SessionOptions> options(*library_, ort::kReleaseSessionOptions);
+    TRY(call(ort::kCreateSessionOptions, options.out()));
+    TRY(call(ort::kSetOptimizationLevel, options.get(), ort::kOptimizeAll));
+    TRY(call(ort::kSetIntraOpThreads, options.get(), 1));
+    TRY(call(ort::kCreateSessionFromArray, static_cast<const ort::Env*>(library_->env), static_cast<const void*>(model.data()),
+             model.size(), static_cast<const ort::SessionOptions*>(options.get()), session_.out()));
+    TRY(call(ort::kCreateCpuMemoryInfo, ort::kArenaAllocator, ort::kDefaultMemory, memory_.out()));
+    TRY_ASSIGN(inputs_, specs(ort::kInputCount, ort::kInputName, ort::kInputTypeInfo));
+    TRY_ASSIGN(outputs_, specs(ort::kOutputCount, ort::kOutputName, ort::kOutputTypeInfo));
+    return {};
+  }
+
+  [[nodiscard]] const std::vector<TensorSpec>& inputs() const override { return inputs_; }
+  [[nodiscard]] const std::vector<TensorSpec>& outputs() const override { return outputs_; }
+
+  Result<std::vector<Values>> run(int64_t items, std::span<const Values> in) override {
+    TRY(check_inputs(*this, items, in));
+    std::vector<std::unique_ptr<Held<ort::Value>>> holders;
+    std::vector<const ort::Value*> tensors;
+    std::vector<const char*> input_names, output_names;
+    for (size_t i = 0; i < in.size(); ++i) {
+      holders.push_back(std::make_unique<Held<ort::Value>>(*library_, ort::kReleaseValue));
+      TRY_ASSIGN(const ort::Value* const tensor, wrap(*holders.back(), items, inputs_[i], in[i]));
+      tensors.push_back(tensor);
+      input_names.push_back(inputs_[i].name.c_str());
+    }
+    for (const TensorSpec& spec : outputs_)
+      output_names.push_back(spec.name.c_str());
+    std::vector<ort::Value*> results(outputs_.size());
+    const Status ran =
+        call(ort::kRun, session_.get(), static_cast<const ort::RunOptions*>(nullptr),
+             static_cast<const char* const*>(input_names.data()), static_cast<const ort::Value* const*>(tensors.data()),
+             tensors.size(), static_cast<const char* const*>(output_names.data()), output_names.size(), results.data());
+    std::vector<Values> out;
+    Status read = ran;
+    for (size_t i = 0; i < results.size(); ++i) {
+      Held<ort::Value> result(*library_, ort::kReleaseValue);
+      *result.out() = results[i];
+      if (!read.ok()) continue;
+      Result<Values> values = values_of(result.get(), items, outputs_[i]);
+      if (values.ok())
+        out.push_back(std::move(*values));
+      else
+        read = values.error();
+    }
+    if (!read.ok()) return read.error();
+    return out;
+  }
+
+ private:
+  template <typename Function, typename... Args>
+  Status call(ort::Slot<Function> slot, Args... args) const {
+    return library_->call(name_, slot, args...);
+  }
+
+  /// A tensor over the caller's values: nothing is copied, and ONNX Runtime does not write to inputs.
+  Result<const ort::Value*> wrap(Held<ort::Value>& holder, int64_t items, const TensorSpec& spec, const Values& values) const {
+    std::vector<int64_t> shape = {items};
+    shape.insert(shape.end(), spec.item_shape.begin(), spec.item_shape.end());
+    TRY(call(ort::kCreateTensorOverData, static_cast<const ort::MemoryInfo*>(memory_.get()),
+             static_cast<void*>(const_cast<float*>(values.data())), values.size() * sizeof(float),
+             static_cast<const int64_t*>(shape.data()), shape.size(), ort::kFloat, holder.out()));
+    return static_cast<const ort::Value*>(holder.get());
+  }
+
+  Result<Values> values_of(ort::Value* tensor, int64_t items, const TensorSpec& spec) const {
+    Held<ort::TensorInfo> info(*library_, ort::kReleaseTensorInfo);
+    TRY(call(ort::kTypeAndShape, static_cast<const ort::Value*>(tensor), info.out()));
+    size_t count = 0;
+    TRY(call(ort::kElementCount, static_cast<const ort::TensorInfo*>(info.get()), &count));
+    if (std::cmp_not_equal(count, items * spec.item_size()))
+      return invalid("{}: output {} has {} values; {} items of {} were expected", name_, spec.name, count, items,
+                     spec.item_size());
+    void* data = nullptr;
+    TRY(call(ort::kTensorData, tensor, &data));
+    const auto* first = static_cast<const float*>(data);
+    return Values(first, first + count);
+  }
+
+  Result<std::vector<TensorSpec>> specs(
+      ort::Slot<ort::Status*(const ort::Session*, size_t*)> count_slot,
+      ort::Slot<ort::Status*(const ort::Session*, size_t, ort::Allocator*, ort::Name*)> name_slot,
+      ort::Slot<ort::Status*(const ort::Session*, size_t, ort::TypeInfo**)> type_slot) const {
+    const ort::Session* session = session_.get();
+    ort::Allocator* allocator = nullptr;
+    TRY(call(ort::kDefaultAllocator, &allocator));
+    size_t count = 0;
+    TRY(call(count_slot, session, &count));
+    std::vector<TensorSpec> all;
+    for (size_t i = 0; i < count; ++i) {
+      char* name = nullptr;
+      TRY(call(name_slot, session, i, allocator, &name));
+      TensorSpec spec{name, {}};
+      TRY(call(ort::kAllocatorFree, allocator, static_cast<void*>(name)));
+      Held<ort::TypeInfo> type(*library_, ort::kReleaseTypeInfo);
+      TRY(call(type_slot, session, i, type.out()));
+      TRY_ASSIGN(spec.item_shape, item_shape(type.get(), spec.name));
+      all.push_back(std::move(spec));
+    }
+    return all;
+  }
+
+  Result<std::vector<int64_t>> item_shape(const ort::TypeInfo* type, const std::string& tensor) const {
+    const ort::TensorInfo* info = nullptr;  // belongs to `type`
+    TRY(call(ort::kCastToTensorInfo, type, &info));
+    int element = 0;
+    if (info != nullptr) TRY(call(ort::kElementType, info, &element));
+    if (element != ort::kFloat)
+      return invalid("{}: {} is no float32 tensor: export the model with float32 inputs and outputs", name_, tensor);
+    size_t rank = 0;
+    TRY(call(ort::kDimensionCount, info, &rank));
+    std::vector<int64_t> shape(rank);
+    TRY(call(ort::kDimensions, info, shape.data(), rank));
+    if (shape.empty() || shape.front() > 0)
+      return invalid("{}: the first dimension of {} is not free: export the model with a dynamic batch", name_, tensor);
+    shape.erase(shape.begin());
+    for (const int64_t dimension : shape)
+      if (dimension < 1)
+        return invalid("{}: {} has a free dimension beside the batch: export the model with fixed ones", name_, tensor);
+    return shape;
+  }
+
+  std::shared_ptr<const OnnxRuntime::Library> library_;
+  std::string name_;
+  Held<ort::Session> session_;
+  Held<ort::MemoryInfo> memory_;
+  std::vector<TensorSpec> inputs_;
+  std::vector<TensorSpec> outputs_;
+};
+
+}  // namespace
+
+Result<OnnxRuntime> OnnxRuntime::load(const std::string& library) {
+  const auto unavailable = [&](std::string_view why) {
+    return make_error(ErrorCode::kUnavailable,
+                      "ONNX Runtime: {}: {}; scripts/setup-onnxruntime fetches one and prints where it lies, for --onnxruntime",
+                      library, why);
+  };
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return unavailable(dlerror());
+  const auto get_base = reinterpret_cast<ort::GetApiBase>(dlsym(handle, "OrtGetApiBase"));
+  if (get_base == nullptr) return unavailable("has no OrtGetApiBase");
+  const ort::ApiBase* base = get_base();
+  auto loaded = std::make_shared<Library>();
+  loaded->api = base->get_api(ort::kApiVersion);
+  loaded->version = base->version();
+  if (loaded->api == nullptr) return unavailable(fmt::format("version {} is older than 1.20", loaded->version));
+  TRY(loaded->call("ONNX Runtime", ort::kCreateEnv, ort::kLogErrors, "stint", &loaded->env));
+  return OnnxRuntime(std::move(loaded));
+}
+
+std::string OnnxRuntime::version() const { return library_->version; }
+
+Result<std::unique_ptr<Runtime>> OnnxRuntime::open(std::string_view model, const std::string& name) const {
+  auto opened = std::make_unique<OnnxModel>(library_, name);
+  TRY(opened->start(model));
+  return std::unique_ptr<Runtime>(std::move(opened));
+}
+
+}  // namespace stint::serve
