@@ -35,6 +35,7 @@ int run_cli(int argc, char** argv) {
   add_alerts_command(app, action);
   add_dashboards_command(app, action);
   add_run_command(app, action);
+  add_daemon_command(app, action);
   add_keeper_command(app, action);
   add_submit_command(app, action);
   add_job_commands(app, action);

@@ -37,6 +37,7 @@ void add_serve_command(CLI::App& app, Action& action);
 void add_alerts_command(CLI::App& app, Action& action);
 void add_dashboards_command(CLI::App& app, Action& action);
 void add_run_command(CLI::App& app, Action& action);
+void add_daemon_command(CLI::App& app, Action& action);
 void add_keeper_command(CLI::App& app, Action& action);
 void add_submit_command(CLI::App& app, Action& action);
 void add_job_commands(CLI::App& app, Action& action);

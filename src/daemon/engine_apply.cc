@@ -179,13 +179,13 @@ Status Engine::Impl::apply_submit(const Record& record) {
     JobBook& job = jobs.emplace_back();
     job.request = request;
     job.queue = spec.queue;
-    job.first_task = tasks;
+    // Not a count of our own: the scheduler's stand-ins for jobs that move have numbers among them.
+    job.first_task = static_cast<uint32_t>(scheduler->tasks_of(id).data() - scheduler->cluster().tasks().data());
     job.submitted = now;
     job.posted = Money::nanos(0, currency());
     job.array_first = r.array > 0 ? record.job : 0;
     job.array_index = i;
     job.on_hold = r.on_hold;
-    tasks += static_cast<uint32_t>(r.tasks);
     ++queues[job.queue.index()].waiting;
     note("job.submitted", id, "", "");
     if (r.on_hold) {

@@ -167,7 +167,6 @@ struct Engine::Impl {
   std::vector<QueueBook> queues;
   std::map<std::string, NodeId, std::less<>> node_ids;
   std::map<std::string, sched::QueueId, std::less<>> queue_ids;
-  uint32_t tasks = 0;  ///< of all jobs ever
   uint32_t arrays = 0;
   std::vector<sched::Event> owed;  ///< to the scheduler with the next step
   std::deque<EventView> event_views;

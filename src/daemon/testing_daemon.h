@@ -39,8 +39,9 @@ inline JobRequest testing_job(int gpus, Duration run_time, std::string queue = "
 
 class TestingDaemon {
  public:
-  explicit TestingDaemon(std::string path, const FleetConfig& fleet = testing_fleet(), EngineOptions options = {})
-      : path_(std::move(path)), fleet_(fleet), options_(std::move(options)) {
+  explicit TestingDaemon(std::string path, const FleetConfig& fleet = testing_fleet(), EngineOptions options = {},
+                         EventLogOptions log_options = {})
+      : path_(std::move(path)), fleet_(fleet), options_(std::move(options)), log_options_(std::move(log_options)) {
     restart();
   }
 
@@ -48,7 +49,7 @@ class TestingDaemon {
   void restart() {
     engine_.reset();
     log_.reset();
-    auto log = EventLog::open(path_);
+    auto log = EventLog::open(path_, log_options_);
     CHECK(log.ok(), "{}", log.error().message);
     log_.emplace(std::move(log).value());
     auto engine = Engine::open(*log_, backend_, fleet_, options_, now_);
@@ -90,6 +91,7 @@ class TestingDaemon {
   std::string path_;
   FleetConfig fleet_;
   EngineOptions options_;
+  EventLogOptions log_options_;
   Instant now_ = kDaemonStart;
   SimulatedBackend backend_;
   std::optional<EventLog> log_;

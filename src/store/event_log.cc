@@ -76,8 +76,9 @@ Status EventLog::Impl::connect() {
                                              options.vfs.empty() ? nullptr : options.vfs.c_str()));
   db = std::move(opened);
   TRY(
-      db->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+      db->execute("PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON;"
                   "PRAGMA wal_autocheckpoint = 2000"));
+  TRY(db->execute(options.sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = OFF"));
   TRY(check_file(*db));
   TRY_ASSIGN(add_record, db->prepare("INSERT INTO record VALUES(?, ?, ?, ?, ?)"));
   TRY_ASSIGN(add_key, db->prepare("INSERT INTO command_key VALUES(?, ?, ?)"));

@@ -88,7 +88,8 @@ struct PostingSum {
 };
 
 struct EventLogOptions {
-  std::string vfs;  ///< SQLite's name of the file system to use; empty = the usual one
+  std::string vfs;   ///< SQLite's name of the file system to use; empty = the usual one
+  bool sync = true;  ///< false, for simulations: a crash of the machine may take the last steps with it
 };
 
 /// For one thread at a time; one process per file (the daemon's lock sees to that).
