@@ -28,7 +28,7 @@ Result<ListenAddress> parse_listen_address(std::string_view text) {
   const size_t colon = text.rfind(':');
   const auto port = colon == std::string_view::npos ? std::nullopt : parse_int(text.substr(colon + 1));
   std::string_view address = text.substr(0, colon == std::string_view::npos ? 0 : colon);
-  const bool bracketed = address.size() > 2 && address.front() == '[' && address.back() == ']';
+  const bool bracketed = address.size() >= 2 && address.front() == '[' && address.back() == ']';
   if (bracketed) address = address.substr(1, address.size() - 2);
   const bool six = address.find(':') != std::string_view::npos;
   if (!port || *port < 0 || *port > 65'535 || address.empty() || six != bracketed)

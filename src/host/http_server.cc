@@ -183,19 +183,21 @@ class StreamConnection final : public Connection, public std::enable_shared_from
         "HTTP/1.1 200 OK\r\nServer: stint\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n"
         "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n";
     unread_->fetch_add(kHead.size());
-    write_event(std::string(kHead));
+    events_.emplace_front(kHead);
+    write_next();
     watch_for_end();
   }
 
+  /// What another thread posts may overtake what this one posted: an event may be here before its stream begins.
   void write_event(std::string text) override {
     if (closed_) return;
     events_.push_back(std::move(text));
-    if (events_.size() == 1) write_next();
+    if (unread_ && events_.size() == 1) write_next();
   }
 
   void end_stream() override {
     ending_ = true;
-    if (events_.empty()) close_after_write();
+    if (unread_ && events_.empty()) close_after_write();
   }
 
   void heartbeat() override {
