@@ -65,20 +65,21 @@ struct SpotGroup {
   std::string client, name;
   WorkloadKind kind = WorkloadKind::kUnknown;
   std::string provider, region, instance_type;
-  bool recorded = true;  ///< false: no job records; each machine's hours are taken as one run
+  bool on_spot_now = false;  ///< its machines are spot already: nothing is saved by moving
+  bool recorded = true;      ///< false: no job records; each machine's hours are taken as one run
   int64_t runs = 0;
   int64_t at_once = 1;   ///< runs that were there at the same time, at most
   int64_t machines = 1;  ///< of a run, mean rounded up
   double work_h = 0;     ///< of a run, mean
   std::optional<bool> checkpointable;
-  Money on_demand;  ///< an instance-hour as paid now
+  Money on_demand;  ///< an instance-hour as paid now; on spot already: as listed
   Money run_cost;   ///< on demand: work × machines × price × share of the machine's GPUs
   SpotFit fit = SpotFit::kFits;
   double discount_pct = 0;         ///< of the best pool's price
   double discount_needed_pct = 0;  ///< below it spot is dearer: what starting and interruptions cost
   std::optional<SpotOutcome> outcome;
   std::vector<SpotShare> pools;  ///< cheapest first; those used and up to two to fall back on
-  Money saving_per_month;        ///< expected; zero where it does not fit
+  Money saving_per_month;        ///< expected; zero where it does not fit or is on spot already
 };
 
 struct SpotPlan {
