@@ -264,7 +264,7 @@ bool Scheduler::Impl::find_victims_in_detail(JobId j) {
     fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(v));
     if (fits_without(j, fewer)) sketch.victims = std::move(fewer);
   }
-  return !sketch.victims.empty();  // with none it fits on what others are leaving already: it waits for that
+  return true;
 }
 
 /// Does the victim run where a task of `j` could? One that minds its neighbours may have to do with anybody.

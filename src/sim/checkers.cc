@@ -155,7 +155,9 @@ void Checker::start(const sched::Decision& d) {
   if (is_made(d.job)) fail("product", "job {} starts, but what it makes has been made", d.job.index());
   if (const std::string problem = budgets_.problem_of(spec.queue, now_); !problem.empty() && !job.admitted)
     fail("budget", "job {} starts, but {}", d.job.index(), problem);
-  if (times_.is_closed(spec.queue, now_) && !job.admitted)
+  // It may start on room that others have left, perhaps not for it alone, within the time a promise takes.
+  const bool held_when_open = d.reason == sched::Reason::kHeld && !times_.is_closed(spec.queue, now_ - options_.promise);
+  if (times_.is_closed(spec.queue, now_) && !job.admitted && !held_when_open)
     fail("hours", "job {} starts while its queue is closed", d.job.index());
   job.admitted = false;
   job.state = State::kRunning;

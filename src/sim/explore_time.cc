@@ -52,8 +52,9 @@ void search_with_some(Scenario& scenario) {
   if (prng.below(5) != 0) return;
   Workload& w = scenario.workload;
   for (int64_t s = between(prng, 1, 3); s > 0; --s)
-    w.studies.push_back({.name = fmt::format("s{}", w.studies.size()),
-                         .rules = {.first_rung = between(prng, 1, 3), .most = between(prng, 3, 100), .reduction = between(prng, 2, 4)}});
+    w.studies.push_back(
+        {.name = fmt::format("s{}", w.studies.size()),
+         .rules = {.first_rung = between(prng, 1, 3), .most = between(prng, 3, 100), .reduction = between(prng, 2, 4)}});
   for (SimJob& job : w.jobs) {
     if (prng.below(3) != 0) continue;
     job.spec.study = sched::StudyId(static_cast<uint32_t>(prng.below(w.studies.size())));
