@@ -8,6 +8,7 @@
 #include "advise/diagnosis.h"
 #include "advise/finder.h"
 #include "advise/plan_notes.h"
+#include "advise/prove.h"
 #include "advise/report_views.h"
 #include "base/text.h"
 
@@ -35,33 +36,72 @@ void finish(Finding& finding, Money zero) {
   if (finding.alone_per_month.is_zero()) finding.alone_per_month = zero;
 }
 
-/// Books the proposals one by one; those that do not save on what is left are rejected with the reason.
-void decide(Proposals proposals, Books& books, const Books& fresh, AuditReport& report) {
+void reject(AuditReport& report, Finding finding, std::string why) {
+  finding.caveats.insert(finding.caveats.begin(), std::move(why));
+  report.rejected.push_back(std::move(finding));
+}
+
+/// Empty when it may be in the plan.
+std::string why_not_chosen(const Finding& finding, const PlanChoice& choice) {
+  if (finding.risk > choice.max_risk)
+    return fmt::format("its risk is {}, and at most {} is wanted", name_of(finding.risk), name_of(choice.max_risk));
+  if (std::find(choice.without.begin(), choice.without.end(), finding.id) != choice.without.end())
+    return "left out of this plan: others do better without it";
+  return {};
+}
+
+/// Books the proposals one by one; those that do not save on what is left, or do not survive their replay, are rejected with the
+/// reason. @param prover  null = no replay.
+void decide(Proposals proposals, const PlanChoice& choice, Books& books, const Books& fresh, Prover* prover,
+            AuditReport& report) {
   const Money zero = Money::nanos(0, books.facts().currency);
   for (Finding& finding : proposals.advised) {
     finish(finding, zero);
+    if (auto why = why_not_chosen(finding, choice); !why.empty()) {
+      if (const auto alone = fresh.saving_of(finding.change); alone.ok()) finding.alone_per_month = *alone;
+      reject(report, std::move(finding), std::move(why));
+      continue;
+    }
     const auto saving = books.saving_of(finding.change);
     const auto alone = fresh.saving_of(finding.change);
     finding.alone_per_month = alone.ok() ? *alone : zero;
     if (!saving.ok() || saving->count_nanos() <= 0) {
-      finding.caveats.insert(finding.caveats.begin(),
-                             !saving.ok()
-                                 ? saving.error().message
-                                 : fmt::format("saves nothing on what the other findings leave ({}/month)", saving->to_text()));
-      report.rejected.push_back(std::move(finding));
+      std::string why = !saving.ok()
+                            ? saving.error().message
+                            : fmt::format("saves nothing on what the other findings leave ({}/month)", saving->to_text());
+      reject(report, std::move(finding), std::move(why));
       continue;
+    }
+    if (prover != nullptr) {
+      finding.proof = prover->try_change(finding.change, books);
+      if (finding.proof->verdict == ProofVerdict::kRejected) {
+        std::string why = finding.proof->reason;
+        reject(report, std::move(finding), std::move(why));
+        continue;
+      }
+      prover->keep();
     }
     finding.saving_per_month = books.apply(finding.change).value();
     if (!alone.ok())
       finding.caveats.push_back("not possible alone: it builds on the findings before it (" + alone.error().message + ")");
     finding.arithmetic.push_back(fmt::format("saving on the books: {}/month", finding.saving_per_month.to_text()));
     finding.apply = apply_text(finding.change, books);
+    finding.step = static_cast<int>(report.findings.size()) + 1;
     report.findings.push_back(std::move(finding));
   }
   for (Finding& finding : proposals.rejected) {
     finish(finding, zero);
     report.rejected.push_back(std::move(finding));
   }
+}
+
+PlanProof proof_of_plan(const Prover& prover, const std::vector<Finding>& findings, Money zero) {
+  PlanProof proof{.together = prover.whole(), .by_jobs = zero, .by_bill = zero, .by_sum = zero};
+  for (const Finding& f : findings) {
+    const bool replayed = f.proof && f.proof->verdict == ProofVerdict::kSurvives;
+    (!replayed ? proof.by_sum : f.proof->method == ProofMethod::kJobs ? proof.by_jobs : proof.by_bill) += f.saving_per_month;
+  }
+  return proof;
 }
 
 NodeAudit node_view(const NodeFacts& facts, const FleetFacts& fleet, const Usage& usage, const Catalog& catalog) {
@@ -136,23 +176,70 @@ AuditTotals totals_of(const FleetFacts& fleet, const Ledger& ledger, Money savin
 
 }  // namespace
 
-Result<AuditReport> audit(const AuditInput& input) {
+struct Auditor::Impl {
+  explicit Impl(const AuditInput& in) : input(in) {}
+
+  AuditInput input;
+  Attribution attribution;
+  std::optional<Ledger> ledger;
+  std::optional<FleetFacts> facts;
+
+  /// Findings and rejected of `report`, on `books`.
+  void find(AuditReport& report, Books& books, const PriceLookup& prices, const PlanChoice& choice, Prover* prover) const {
+    const Books fresh = books;
+    for (const auto finder : kFinders)
+      decide(finder({*facts, books, prices, input.history, input.allowed_regions}), choice, books, fresh, prover, report);
+  }
+};
+
+Auditor::Auditor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Auditor::Auditor(Auditor&&) noexcept = default;
+Auditor& Auditor::operator=(Auditor&&) noexcept = default;
+Auditor::~Auditor() = default;
+const FleetFacts& Auditor::facts() const { return *impl_->facts; }
+const AuditInput& Auditor::input() const { return impl_->input; }
+
+Result<Auditor> Auditor::create(const AuditInput& input) {
   const History& history = input.history;
   if (history.period.empty()) return invalid("the History holds nothing in this period: import telemetry or a bill first");
   CHECK(input.usage.devices.size() == history.devices.size(), "usage of {} devices for {}", input.usage.devices.size(),
         history.devices.size());
-  const Attribution attribution = attribute(history, input.usage);
-  TRY_ASSIGN(const Ledger ledger,
-             post(history, attribution.occupancy, input.catalog, {.basis = CostBasis::kEffective, .period = history.period}));
-  const FleetFacts facts = collect_facts(history, input.usage, attribution.occupancy, ledger, input.catalog);
+  auto impl = std::make_unique<Impl>(input);
+  impl->attribution = attribute(history, input.usage);
+  TRY_ASSIGN(impl->ledger, post(history, impl->attribution.occupancy, input.catalog,
+                                {.basis = CostBasis::kEffective, .period = history.period}));
+  impl->facts = collect_facts(history, input.usage, impl->attribution.occupancy, *impl->ledger, input.catalog);
+  return Auditor(std::move(impl));
+}
+
+Auditor::Draft Auditor::draft(const PlanChoice& choice) const {
+  const FleetFacts& facts = *impl_->facts;
+  const PriceLookup prices(impl_->input.catalog, facts.currency);
+  Books books(facts, prices);
+  AuditReport report;
+  impl_->find(report, books, prices, choice, nullptr);
+  Draft draft{.findings = std::move(report.findings), .saving_per_month = Money::nanos(0, facts.currency), .plan_per_month = {}};
+  for (const Finding& f : draft.findings)
+    draft.saving_per_month += f.saving_per_month;
+  draft.plan_per_month = facts.months.monthly(impl_->ledger->total()) - draft.saving_per_month;
+  return draft;
+}
+
+Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
+  const AuditInput& input = impl_->input;
+  const History& history = input.history;
+  const FleetFacts& facts = *impl_->facts;
   const PriceLookup prices(input.catalog, facts.currency);
-  const Books fresh(facts, prices);
-  Books books = fresh;
+  Books books(facts, prices);
+  std::optional<Prover> prover;
+  if (prove == Prove::kYes && input.proof) {
+    TRY_ASSIGN(prover, Prover::create(history, facts, input.catalog, *input.proof));
+  }
 
   AuditReport report;
   report.period = history.period;
-  for (const auto find : kFinders)
-    decide(find({facts, books, prices, history, input.allowed_regions}), books, fresh, report);
+  impl_->find(report, books, prices, choice, prover ? &*prover : nullptr);
+  if (prover) report.proof = proof_of_plan(*prover, report.findings, Money::nanos(0, facts.currency));
   Money saving = Money::nanos(0, facts.currency);
   for (const Finding& f : report.findings)
     saving += f.saving_per_month;
@@ -161,6 +248,8 @@ Result<AuditReport> audit(const AuditInput& input) {
   std::stable_sort(report.rejected.begin(), report.rejected.end(),
                    [](const Finding& a, const Finding& b) { return a.alone_per_month > b.alone_per_month; });
 
+  const Attribution& attribution = impl_->attribution;
+  const Ledger& ledger = *impl_->ledger;
   report.totals = totals_of(facts, ledger, saving);
   add_nodes(report, facts, input.usage, input.catalog);
   report.holders = holder_view(history, input.usage);
@@ -174,6 +263,11 @@ Result<AuditReport> audit(const AuditInput& input) {
   if (auto note = holder_note(report.holders)) report.notes.push_back(std::move(*note));
   report.out_of_reach = out_of_reach_for(report, books);
   return report;
+}
+
+Result<AuditReport> audit(const AuditInput& input) {
+  TRY_ASSIGN(const Auditor auditor, Auditor::create(input));
+  return auditor.plan(input.choice, Auditor::Prove::kYes);
 }
 
 }  // namespace stint

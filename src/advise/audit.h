@@ -2,13 +2,16 @@
 //
 // Every saving is arithmetic on the fleet's own hours: the finding's evidence holds the factors. Findings are
 // applied one after another to the same books (stop → schedule → limit → right-size → share → region → spot →
-// commit), each on what the ones before left, so that the savings add up to the plan and nothing counts twice.
+// commit), each on what the ones before left, so that the savings add up to the plan and nothing counts twice. Where the
+// History has jobs they are run again with each finding (advise/prove.h), and what does not survive that is not advised.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "advise/proof.h"
 #include "base/money.h"
 #include "base/time.h"
 #include "catalog/catalog.h"
@@ -19,6 +22,8 @@
 #include "telemetry/usage.h"
 
 namespace stint {
+
+struct FleetFacts;
 
 enum class Level { kLow, kMedium, kHigh };
 std::string_view name_of(Level l);
@@ -41,6 +46,8 @@ struct Finding {
   std::vector<std::string> arithmetic;  ///< the sum, step by step, as text that can be checked by hand
   std::vector<std::string> caveats;
   std::vector<std::string> apply;  ///< shell commands or configuration, ready to paste
+  std::optional<Proof> proof;      ///< none = no replay was asked for
+  int step = 0;                    ///< place in the order of application, from 1; 0 = not in the plan
 };
 
 /// Verdict of the profiler on mean utilisation (mission row B3).
@@ -140,6 +147,13 @@ struct AuditReport {
   std::vector<ImportRecord> imports;
   std::vector<std::string> notes;         ///< telemetry quality, stale prices, problems: each with its remedy
   std::vector<std::string> out_of_reach;  ///< what the plan cannot reach, and why
+  std::optional<PlanProof> proof;         ///< none = no replay was asked for
+};
+
+/// What a plan may hold.
+struct PlanChoice {
+  Level max_risk = Level::kHigh;
+  std::vector<std::string> without;  ///< ids of findings that are left out
 };
 
 struct AuditInput {
@@ -148,8 +162,38 @@ struct AuditInput {
   const Catalog& catalog;                    ///< with imported prices laid over
   Instant now;                               ///< for stale prices only
   std::vector<std::string> allowed_regions;  ///< globs; empty = the region each node is in
+  std::optional<ProofOptions> proof = {};    ///< none = findings stay arithmetic
+  PlanChoice choice = {};
 };
 
 Result<AuditReport> audit(const AuditInput& input);
+
+/// A fleet's facts, worked out once, from which several plans can be made.
+class Auditor {
+ public:
+  /// @param input  what it refers to must outlive this.
+  static Result<Auditor> create(const AuditInput& input);
+  Auditor(Auditor&&) noexcept;
+  Auditor& operator=(Auditor&&) noexcept;
+  ~Auditor();
+
+  /// @param prove  whether findings are replayed, as the input says.
+  enum class Prove : uint8_t { kNo, kYes };
+  [[nodiscard]] Result<AuditReport> plan(const PlanChoice& choice, Prove prove) const;
+  /// Findings alone, in the order of application, and what they save together: quick, for searching.
+  struct Draft {
+    std::vector<Finding> findings;
+    Money saving_per_month;
+    Money plan_per_month;
+  };
+  [[nodiscard]] Draft draft(const PlanChoice& choice) const;
+  [[nodiscard]] const FleetFacts& facts() const;
+  [[nodiscard]] const AuditInput& input() const;
+
+ private:
+  struct Impl;
+  explicit Auditor(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace stint

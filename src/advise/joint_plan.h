@@ -1,0 +1,46 @@
+// The joint plan: which changes together save the most, in which order, and what they cost in waiting.
+//
+// Changes compete: what goes to spot cannot be committed, a machine that is packed away needs no smaller type. The audit takes them
+// in one order on one set of books; here changes are taken out one at a time as long as the rest then saves more together (an
+// exchange search: what is taken out makes room for what comes after it). Every plan tried is booked as a whole, so nothing counts
+// twice. Then the front of cost against time: starting from the cheapest plan, replayed changes are taken out in the order of the
+// seconds they give back per unit of money, and every plan on the way is replayed. A budget picks the quickest plan within it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "advise/audit.h"
+
+namespace stint {
+
+struct JointPlanOptions {
+  Level max_risk = Level::kHigh;
+  std::optional<Money> budget;  ///< the month after the plan may cost so much; none = the cheapest plan is wanted
+  int front_seeds = 2;          ///< of spot interruptions, for the points of the front
+  size_t most_points = 40;      ///< plans replayed for the front
+};
+
+/// One plan of the front.
+struct FrontPoint {
+  Money plan_per_month;
+  double completion_mean_s = 0;
+  double waiting_mean_s = 0;
+  std::vector<std::string> without;  ///< ids of findings of the cheapest plan that it leaves out
+  bool chosen = false;
+};
+
+struct JointPlan {
+  AuditReport report;              ///< of the plan chosen, proven; Finding::step has the order
+  std::vector<std::string> gains;  ///< what was left out so that others save more, in words
+  std::vector<FrontPoint> front;   ///< ascending by cost, descending by time; empty when no job can be replayed
+  double as_is_completion_s = 0;   ///< with no change at all
+  double as_is_waiting_s = 0;
+  std::string budget_missed;  ///< why no plan keeps within the budget; empty = one does, or none was named
+};
+
+/// @param auditor  whose input says how to prove.
+Result<JointPlan> joint_plan(const Auditor& auditor, const JointPlanOptions& options);
+
+}  // namespace stint
