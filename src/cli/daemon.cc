@@ -47,7 +47,7 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
   front.plain_beyond_loopback = arguments.plain_beyond_loopback;
   for (const sched::QueueSpec& queue : daemon.config().fleet.queues)
     if (!queue.parent.valid()) front.clients.push_back(queue.name);
-  front.log_path = [logs = daemon.state_folder() + "/work/logs/"](const LaunchKey& key, LogStream stream) {
+  front.log_path = [logs = fmt::format("{}/work/logs/", daemon.state_folder())](const LaunchKey& key, LogStream stream) {
     return logs + format_key(key) + (stream == LogStream::kError ? ".err" : ".out");
   };
   front.version = STINT_VERSION;
