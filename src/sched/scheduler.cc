@@ -101,6 +101,8 @@ std::span<const Decision> Scheduler::step(Instant now, std::span<const Event> ev
   if (!std::is_sorted(s.events.begin(), s.events.end(), in_order)) std::stable_sort(s.events.begin(), s.events.end(), in_order);
   for (const Event& e : s.events)
     s.apply(e);
+  const auto is_loss = [](const Event& e) { return e.kind == EventKind::kNodeDown || e.kind == EventKind::kLost; };
+  if (std::ranges::any_of(s.events, is_loss)) s.take_back_orders_to_the_gone();
   s.fire_timers();
   if (s.any_hours) s.open_queues();
   s.fire_level_timers();

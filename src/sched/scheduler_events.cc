@@ -171,6 +171,26 @@ void Scheduler::Impl::lose_node(NodeId n) {
   }
 }
 
+/// A task that was told to leave by an earlier event of this instant (its gang lost another node, say) and has been lost
+/// with its own node since is told nothing.
+void Scheduler::Impl::take_back_orders_to_the_gone() {
+  size_t kept_decisions = 0;
+  size_t kept_places = 0;
+  size_t place = 0;
+  for (size_t d = 0; d < decisions.size(); ++d) {
+    const size_t before = kept_places;
+    for (; place < places_end[d]; ++place)
+      if (decisions[d].kind != DecisionKind::kEvict || cluster.task(places[place].task).state == TaskState::kReleasing)
+        places[kept_places++] = places[place];
+    if (decisions[d].kind == DecisionKind::kEvict && kept_places == before) continue;
+    decisions[kept_decisions] = decisions[d];
+    places_end[kept_decisions++] = kept_places;
+  }
+  decisions.resize(kept_decisions);
+  places_end.resize(kept_decisions);
+  places.resize(kept_places);
+}
+
 /// The same of one task, whose room can be used again.
 void Scheduler::Impl::lose_task(TaskId t) {
   const TaskState state = cluster.task(t).state;

@@ -225,6 +225,7 @@ struct Scheduler::Impl {
   void task_left(TaskId t);
   void cancel(JobId j);
   void lose_node(NodeId n);
+  void take_back_orders_to_the_gone();
   void lose_task(TaskId t);
   void lose(TaskId t, Amounts& lost);
   void hold(JobId j);

@@ -126,6 +126,46 @@ TEST(Scheduler, LostNodeSendsTheWholeGangBack) {
     EXPECT_NE(place.node, NodeId(0));
 }
 
+// Two of three nodes of a gang go at the same instant: the first loss tells the other two tasks to leave, one of which is
+// lost as well then. With all three gone nobody is told anything.
+TEST(Scheduler, WhatIsLostAtTheSameInstantIsNotToldToLeave) {
+  for (const uint32_t lost : {2U, 3U}) {
+    World world(plain(Order::kFifo), 3);
+    const JobId gang = world.submit(at(0), world.job(8, 3));
+    std::vector<Event> losses;
+    for (uint32_t n = 0; n < lost; ++n)
+      losses.push_back(event(EventKind::kNodeDown, NodeId(n)));
+    world.step(at(10), losses);
+    if (lost == 2) {
+      ASSERT_EQ(world.last.size(), 1U);
+      EXPECT_EQ(world.last[0].kind, DecisionKind::kEvict);
+      ASSERT_EQ(world.last[0].places.size(), 1U);
+      EXPECT_EQ(world.last[0].places[0].node, NodeId(2));
+      world.let_go(at(11));
+    } else {
+      EXPECT_THAT(world.last, IsEmpty());
+    }
+    for (uint32_t n = 0; n < lost; ++n)
+      losses[n].kind = EventKind::kNodeUp;
+    world.step(at(20), losses);
+    EXPECT_THAT(world.started(), ElementsAre(gang));
+  }
+}
+
+TEST(Scheduler, TasksLostTogetherAreNotToldToLeave) {
+  World world(plain(Order::kFifo), 3);
+  world.submit(at(0), world.job(8, 3));
+  ASSERT_EQ(world.last.size(), 1U);
+  const std::vector<Place> places = world.last[0].places;
+  std::vector<Event> losses(2, event(EventKind::kLost, JobId(0)));
+  losses[0].task = places[0].task;
+  losses[1].task = places[1].task;
+  world.step(at(10), losses);
+  ASSERT_EQ(world.last.size(), 1U);
+  ASSERT_EQ(world.last[0].places.size(), 1U);
+  EXPECT_EQ(world.last[0].places[0].task, places[2].task);
+}
+
 TEST(Scheduler, SpotNoticeMovesJobsAway) {
   World world(plain(Order::kFifo), 2);
   const JobId job = world.submit(at(0), world.job(4));
