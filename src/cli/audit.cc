@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/period_options.h"
+#include "cli/proof_runs.h"
 #include "host/clock.h"
 #include "host/file.h"
 #include "report/audit_html.h"
@@ -25,12 +26,16 @@ struct AuditOptions {
   std::string html;
   std::string explain;
   std::vector<std::string> allowed_regions;
+  ProofRunOptions proof;
 };
 
 Result<AuditReport> run_audit(const AuditOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
   TRY_ASSIGN(const Records records, load_records(options.history, period));
-  return audit({records.history, records.usage, records.catalog, now(), options.allowed_regions});
+  AuditInput input{records.history, records.usage, records.catalog, now(), options.allowed_regions};
+  ProofRuns runs(options.proof);
+  if (!options.proof.leave_out) input.proof = runs.options();
+  return audit(input);
 }
 
 /// What goes to standard output: JSON, one finding, or the report.
@@ -65,6 +70,8 @@ void add_audit_command(CLI::App& app, Action& action) {
   command->add_option("--explain", options->explain, "one finding in full: evidence, arithmetic, commands");
   command->add_option("--allow-region", options->allowed_regions,
                       "regions work may move to, as a glob such as 'eu-*' (default: none)");
+  command->add_flag("--no-replay", options->proof.leave_out, "do not run the fleet's jobs again: findings stay arithmetic");
+  add_proof_options(*command, options->proof);
   command->callback([options, &action] {
     action = [options] {
       const Status done = print_audit(*options);

@@ -8,6 +8,7 @@ namespace stint {
 void add_plan_command(CLI::App& app, Action& action) {
   CLI::App* plan = app.add_subcommand("plan", "Plans one kind of change: what to do, what it saves, how sure that is");
   plan->require_subcommand(1);
+  add_plan_all_command(*plan, action);
   add_plan_commit_command(*plan, action);
   add_plan_share_command(*plan, action);
   add_plan_parallelism_command(*plan, action);

@@ -5,6 +5,7 @@
 
 namespace stint {
 
+void add_plan_all_command(CLI::App& plan, Action& action);
 void add_plan_commit_command(CLI::App& plan, Action& action);
 void add_plan_share_command(CLI::App& plan, Action& action);
 void add_plan_parallelism_command(CLI::App& plan, Action& action);

@@ -53,9 +53,9 @@ PageText page_text(const AuditReport& report) {
 }  // namespace
 
 std::string audit_html(const AuditReport& report) {
-  const Html body = key_figures(report) + plan_section(report) + findings_section(report) + clients_section(report) +
-                    idle_section(report) + fleet_section(report) + curve_section(report) + instances_section(report) +
-                    holders_section(report) + limits_section(report) + sources_section(report);
+  const Html body = key_figures(report) + plan_section(report) + findings_section(report) + proof_section(report) +
+                    clients_section(report) + idle_section(report) + fleet_section(report) + curve_section(report) +
+                    instances_section(report) + holders_section(report) + limits_section(report) + sources_section(report);
   return html_page(page_text(report), body);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "report/change_json.h"
+#include "report/proof_json.h"
 #include "report/utf8.h"
 
 namespace stint {
@@ -46,7 +47,9 @@ Json totals(const AuditReport& report) {
           {"months", t.months}};
 }
 
-Json finding(const Finding& f) {
+}  // namespace
+
+Json finding_json(const Finding& f) {
   Json evidence =
       array_of(f.evidence, [](const Evidence& e) { return Json{{"label", printable(e.label)}, {"value", printable(e.value)}}; });
   return {{"id", printable(f.id)},
@@ -61,8 +64,11 @@ Json finding(const Finding& f) {
           {"evidence", evidence},
           {"arithmetic", texts(f.arithmetic)},
           {"caveats", texts(f.caveats)},
-          {"apply", texts(f.apply)}};
+          {"apply", texts(f.apply)},
+          {"proof", to_json(f.proof)}};
 }
+
+namespace {
 
 Json node(const NodeAudit& n) {
   return {{"name", printable(n.name)},
@@ -134,8 +140,8 @@ std::string audit_json(const AuditReport& report) {
       {"currency", report.totals.bill_per_month.currency().code()},
       {"period", {{"begin", format_utc(report.period.begin)}, {"end", format_utc(report.period.end)}}},
       {"totals", totals(report)},
-      {"findings", array_of(report.findings, finding)},
-      {"rejected", array_of(report.rejected, finding)},
+      {"findings", array_of(report.findings, finding_json)},
+      {"rejected", array_of(report.rejected, finding_json)},
       {"clients", array_of(report.clients, client)},
       {"idle_causes", array_of(report.idle_causes, named)},
       {"categories", array_of(report.categories, named)},
@@ -146,6 +152,7 @@ std::string audit_json(const AuditReport& report) {
       {"imports", array_of(report.imports, import_record)},
       {"notes", texts(report.notes)},
       {"out_of_reach", texts(report.out_of_reach)},
+      {"proof", to_json(report.proof)},
   };
   // Names were made printable above; a byte that slips through is replaced, not thrown over.
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -2,6 +2,7 @@
 // top (exact to the nano-unit up to nine million units), percentages 0–100, memory in GB (10⁹ bytes).
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "advise/audit.h"
@@ -10,5 +11,7 @@ namespace stint {
 
 /// Indented, ends with a line feed; the same report gives the same bytes.
 std::string audit_json(const AuditReport& report);
+/// One finding of it.
+nlohmann::ordered_json finding_json(const Finding& finding);
 
 }  // namespace stint

@@ -8,6 +8,8 @@ namespace stint {
 
 Html plan_section(const AuditReport& report);
 Html findings_section(const AuditReport& report);
+/// Empty where no replay was asked for.
+Html proof_section(const AuditReport& report);
 Html limits_section(const AuditReport& report);
 
 Html clients_section(const AuditReport& report);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/figures.h"
+#include "report/proof_words.h"
 #include "report/statement_text.h"
 #include "report/utf8.h"
 
@@ -58,16 +59,17 @@ std::string findings_table(const AuditReport& report, Colour colour) {
   const AmountText amount(report);
   const std::string currency(report.totals.bill_per_month.currency().code());
   Table table({{"finding"},
-               {"what", Align::kLeft, 60},
+               {"what", Align::kLeft, 50},
                {fmt::format("{} a month", currency), Align::kRight},
+               {"proof"},
                {"confidence"},
                {"risk"},
                {"effort"}});
   for (size_t i = 0; i < std::min(report.findings.size(), kMostFindings); ++i) {
     const Finding& f = report.findings[i];
-    table.add_row({f.id, f.title, amount(f.saving_per_month), std::string(name_of(f.confidence)), std::string(name_of(f.risk)),
-                   std::string(name_of(f.effort))});
-    table.tone_cell(4, tone_of(f.risk));
+    table.add_row({f.id, f.title, amount(f.saving_per_month), shown_proof(f), std::string(name_of(f.confidence)),
+                   std::string(name_of(f.risk)), std::string(name_of(f.effort))});
+    table.tone_cell(5, tone_of(f.risk));
   }
   return table.render(colour, 2) + and_more(report.findings.size(), kMostFindings);
 }
@@ -155,6 +157,7 @@ std::string details(const Finding& f, Colour colour) {
     out += '\n' + table.render(colour, 2);
   }
   if (!f.arithmetic.empty()) out += heading("Arithmetic", colour) + bullets(f.arithmetic);
+  if (f.proof) out += heading("Proof", colour) + bullets(proof_lines(*f.proof));
   if (!f.caveats.empty()) out += heading("Caveats", colour) + bullets(f.caveats);
   if (!f.apply.empty()) out += heading("Apply", colour);
   for (const std::string& command : f.apply)
@@ -169,6 +172,7 @@ std::string audit_text(const AuditReport& report, Colour colour) {
   out += heading("What to change first", colour);
   out += report.findings.empty() ? "  Nothing found that saves money and can be shown from these data.\n"
                                  : findings_table(report, colour);
+  if (report.proof) out += heading("What a replay of the fleet's own work says", colour) + bullets(plan_proof_lines(report));
   out += clients_table(report, colour);
   out += amounts_table("Idle money by cause", report.idle_causes, report, colour);
   out += amounts_table("Spend by category", report.categories, report, colour);

@@ -43,6 +43,19 @@ TEST(AuditText, LongListsAreCutAndSayHowMuchIsLeft) {
   EXPECT_THAT(text, HasSubstr("… and 2985 more"));  // of 3,000 pods, 15 shown
 }
 
+TEST(AuditText, SaysHowFarEachFindingWasProven) {
+  const AuditReport report = testing::agency_report();
+  const std::string text = audit_text(report, Colour::kNo);
+  for (const char* words : {"replayed", "billed again", "arithmetic"})
+    EXPECT_THAT(text, HasSubstr(words));
+  EXPECT_THAT(text, HasSubstr("the replayed changes together: 31 jobs run again, 10,000.00 USD a month saved"));
+  const std::string one = explain_finding(report, "F-00000001", Colour::kNo).value();
+  EXPECT_THAT(one, HasSubstr("submission to end: 10.0 h → 11.2 h on average, +11.5 % (+8.0 to +14.2)"));
+  EXPECT_THAT(one, HasSubstr("9,000.00 USD to 10,500.00 USD"));
+  EXPECT_THAT(explain_finding(report, "F-00000002", Colour::kNo).value(),
+              HasSubstr("arithmetic, not replayed: a service known by telemetry alone"));
+}
+
 TEST(AuditText, WithoutTelemetryNothingIsSaidAboutUse) {
   const std::string text = audit_text(testing::empty_report(), Colour::kNo);
   EXPECT_THAT(text, HasSubstr("mean utilisation                not known"));

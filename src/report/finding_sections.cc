@@ -4,6 +4,7 @@
 #include "report/audit_charts.h"
 #include "report/audit_sections.h"
 #include "report/figures.h"
+#include "report/proof_words.h"
 
 namespace stint {
 namespace {
@@ -29,18 +30,24 @@ Html finding_body(const Finding& f) {
     facts.emplace_back(e.label, Html::text(e.value));
   Html out = definitions(facts);
   if (!f.arithmetic.empty()) out += element("h3", "Arithmetic") + numbered_list(f.arithmetic);
+  if (f.proof) out += element("h3", "Proof") + bullet_list(proof_lines(*f.proof));
   if (!f.caveats.empty()) out += element("h3", "Caveats") + bullet_list(f.caveats);
   if (!f.apply.empty()) out += element("h3", "Apply") + code_block(fmt::format("{}", fmt::join(f.apply, "\n")));
   // The anchor lies inside, so that a link to it opens the finding.
   return element("div", {{"id", f.id}}, out);
 }
 
+Html proof_badge(const Finding& f) {
+  if (!f.proof) return {};
+  return badge(shown_proof(f), f.proof->verdict == ProofVerdict::kSurvives ? Tone::kGood : Tone::kPlain);
+}
+
 Html finding_entry(const Finding& f, const AmountText& amount) {
-  const Html meta =
-      element("span", {{"class", "finding-meta"}},
-              element("span", f.id) + badge(fmt::format("confidence {}", name_of(f.confidence)), tone_of_trust(f.confidence)) +
-                  badge(fmt::format("risk {}", name_of(f.risk)), tone_of_burden(f.risk)) +
-                  badge(fmt::format("effort {}", name_of(f.effort)), tone_of_burden(f.effort)));
+  const Html meta = element("span", {{"class", "finding-meta"}},
+                            element("span", f.id) + proof_badge(f) +
+                                badge(fmt::format("confidence {}", name_of(f.confidence)), tone_of_trust(f.confidence)) +
+                                badge(fmt::format("risk {}", name_of(f.risk)), tone_of_burden(f.risk)) +
+                                badge(fmt::format("effort {}", name_of(f.effort)), tone_of_burden(f.effort)));
   const Html title = element("span", element("span", {{"class", "finding-title"}}, Html::text(f.title)) + meta);
   const Html saving = element("span", {{"class", "finding-amount good"}}, Html::text(amount.minus(f.saving_per_month)));
   return disclosure(title + saving, finding_body(f));
@@ -71,6 +78,13 @@ Html findings_section(const AuditReport& report) {
                  "up to the plan. "
                  "Open one for its evidence, its arithmetic and the commands that apply it.",
                  body);
+}
+
+Html proof_section(const AuditReport& report) {
+  if (!report.proof) return {};
+  return section("proof", "What a replay of the fleet's own work says",
+                 "The jobs of the period were run again with the changes, on the same machines at the same prices.",
+                 bullet_list(plan_proof_lines(report)));
 }
 
 Html limits_section(const AuditReport& report) {

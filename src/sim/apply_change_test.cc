@@ -203,6 +203,23 @@ TEST(ApplyChange, WorkThatWouldLoseEverythingStaysOffSpotUnlessItRanThere) {
   EXPECT_TRUE(may_run_on(2, 1));
 }
 
+// Two changes, one after another: the job that could not be saved at the first can be at the second, and follows its nodes.
+TEST(ApplyChange, WorkThatIsSavedByNowMayGoToSpot) {
+  Workload w = sample();
+  w.jobs[0].ran_on = {"a"};
+  const ChangeSettings settings{
+      .catalog = &Catalog::built_in(), .spot_mean_between = sched::kUnlimited, .unsaved = UnsavedJobs::kOffSpot};
+  const auto to_spot = [&](const char* node) {
+    return apply_change(w, SwitchMarket{.nodes = {node}, .to = Market::kSpot}, settings);
+  };
+  const auto labels = [&] { return w.requests[w.jobs[0].spec.request.index()].node_labels; };
+  ASSERT_TRUE(to_spot("b").ok());
+  EXPECT_FALSE(labels().empty());
+  w.jobs[0].spec.checkpoint.interval = Duration::hours(1);
+  ASSERT_TRUE(to_spot("a").ok());
+  EXPECT_TRUE(labels().empty()) << "no node is left that it was bound to";
+}
+
 TEST(ApplyChange, WhatCannotBeReplayedIsNamed) {
   Workload w = sample();
   EXPECT_THAT(apply(w, "stop:z").error().message, HasSubstr("no node 'z'"));

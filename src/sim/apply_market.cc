@@ -1,5 +1,7 @@
 // Other ways to pay: spot, with the interruptions that come with it, and commitments.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "sim/apply_change_parts.h"
 #include "sim/faults.h"
@@ -56,25 +58,29 @@ std::vector<Outage> stand_in(Workload& w, const std::vector<uint32_t>& nodes, st
   return short_ones;
 }
 
-/// Jobs that would lose everything, and never ran on these nodes, stay on nodes that nobody interrupts.
-void keep_unsaved_jobs_off(Workload& w, const std::vector<std::string>& spot) {
+/// Jobs that would lose everything, and never ran on nodes that are spot now, stay on nodes that nobody interrupts.
+void keep_unsaved_jobs_off(Workload& w) {
   const sched::Label stays = {.key = "stint/interrupted", .value = "no"};
-  const auto named = [&](const std::string& name) { return std::ranges::find(spot, name) != spot.end(); };
+  std::set<std::string> spot;
+  for (const SimNode& node : w.nodes)
+    if (node.market == Market::kSpot) spot.insert(node.node.name);
+  const auto named = [&](const std::string& name) { return spot.contains(name); };
   for (SimNode& node : w.nodes) {
     std::erase(node.node.labels, stays);
     if (node.market != Market::kSpot) node.node.labels.push_back(stays);
   }
-  std::vector<sched::RequestId> off_spot(w.requests.size());
+  // A job that could not be saved when other nodes went to spot may be saved by now.
+  std::map<std::pair<sched::RequestId, bool>, sched::RequestId> with_or_without;
   for (SimJob& job : w.jobs) {
-    if (job.spec.checkpoint.interval != sched::kUnlimited || std::ranges::any_of(job.ran_on, named)) continue;
-    const uint32_t id = job.spec.request.index();
-    if (id >= off_spot.size()) continue;
-    if (!off_spot[id].valid()) {
-      sched::Request request = w.requests[id];
-      if (std::ranges::find(request.node_labels, stays) == request.node_labels.end()) request.node_labels.push_back(stays);
-      off_spot[id] = intern_request(w, request);
+    const bool off = job.spec.checkpoint.interval == sched::kUnlimited && std::ranges::none_of(job.ran_on, named);
+    const auto [at, is_new] = with_or_without.emplace(std::pair(job.spec.request, off), job.spec.request);
+    if (is_new) {
+      sched::Request request = w.requests[job.spec.request.index()];
+      const bool is_off = std::erase(request.node_labels, stays) > 0;
+      if (off) request.node_labels.push_back(stays);
+      if (is_off != off) at->second = intern_request(w, request);
     }
-    job.spec.request = off_spot[id];
+    job.spec.request = at->second;
   }
 }
 
@@ -82,7 +88,7 @@ void keep_unsaved_jobs_off(Workload& w, const std::vector<std::string>& spot) {
 
 Result<Notes> apply_spot(Workload& w, const SwitchMarket& c, const ChangeSettings& settings, std::span<const Rate> before) {
   TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w, c.nodes));
-  if (settings.unsaved == UnsavedJobs::kOffSpot) keep_unsaved_jobs_off(w, c.nodes);
+  if (settings.unsaved == UnsavedJobs::kOffSpot) keep_unsaved_jobs_off(w);
   if (settings.spot_mean_between == sched::kUnlimited)
     return Notes{"no spot interruptions are drawn: on the spot market more work would be lost than shown"};
   // Only the nodes of this change draw; every node has numbers of its own, whatever the others do.

@@ -1,0 +1,74 @@
+// stint plan all: the changes that together save the most, in order, proven, and what they cost in waiting.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "advise/joint_plan.h"
+#include "advise/node_facts.h"
+#include "cli/accounts.h"
+#include "cli/output.h"
+#include "cli/period_options.h"
+#include "cli/plan.h"
+#include "cli/proof_runs.h"
+#include "host/clock.h"
+#include "report/joint_plan_view.h"
+
+namespace stint {
+namespace {
+
+struct PlanAllOptions {
+  std::string history;
+  PeriodOptions period;
+  std::string budget;
+  std::string max_risk = "high";
+  bool json = false;
+  std::vector<std::string> allowed_regions;
+  ProofRunOptions proof;
+};
+
+Level level_of(const std::string& name) {
+  return name == name_of(Level::kLow) ? Level::kLow : name == name_of(Level::kMedium) ? Level::kMedium : Level::kHigh;
+}
+
+Status print_plan(const PlanAllOptions& options) {
+  TRY_ASSIGN(const Interval period, parse_period(options.period));
+  TRY_ASSIGN(const Records records, load_records(options.history, period));
+  AuditInput input{records.history, records.usage, records.catalog, now(), options.allowed_regions};
+  ProofRuns runs(options.proof);
+  if (!options.proof.leave_out) input.proof = runs.options();
+  TRY_ASSIGN(const Auditor auditor, Auditor::create(input));
+  JointPlanOptions wanted{.max_risk = level_of(options.max_risk)};
+  if (!options.budget.empty()) {
+    TRY_ASSIGN(const Money budget, Money::parse(options.budget, auditor.facts().currency));
+    wanted.budget = budget;
+  }
+  TRY_ASSIGN(const JointPlan plan, joint_plan(auditor, wanted));
+  runs.clear();
+  return write_output("", options.json ? joint_plan_json(plan) : joint_plan_text(plan, colour_of_stdout()));
+}
+
+}  // namespace
+
+void add_plan_all_command(CLI::App& plan, Action& action) {
+  auto options = std::make_shared<PlanAllOptions>();
+  CLI::App* command = plan.add_subcommand("all", "Chooses and orders all changes for the greatest joint saving, and proves them");
+  command->footer("Example: stint plan all --history fleet.db --month 2026-10 --max-risk medium --budget 20000");
+  command->add_option("--history", options->history, "the History file")->required();
+  add_period_options(*command, options->period);
+  command->add_option("--budget", options->budget,
+                      "what a month may cost, in the bill's currency: the quickest plan within it (default: the cheapest plan)");
+  command->add_option("--max-risk", options->max_risk, "nothing riskier than this (default: high)")
+      ->check(CLI::IsMember({"low", "medium", "high"}));
+  command->add_flag("--json", options->json, "print JSON (docs/formats.md)");
+  command->add_option("--allow-region", options->allowed_regions,
+                      "regions work may move to, as a glob such as 'eu-*' (default: none)");
+  command->add_flag("--no-replay", options->proof.leave_out, "do not run the fleet's jobs again: all stays arithmetic");
+  add_proof_options(*command, options->proof);
+  command->callback([options, &action] {
+    action = [options] {
+      const Status done = print_plan(*options);
+      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+}
+
+}  // namespace stint

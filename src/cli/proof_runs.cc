@@ -1,0 +1,48 @@
+#include "cli/proof_runs.h"
+
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace stint {
+
+void add_proof_options(CLI::App& command, ProofRunOptions& options) {
+  command.add_option("--policy", options.policy, "the scheduler that runs the jobs again (default: " + options.policy + ")");
+  command.add_option("--seeds", options.seeds, "drawings of spot interruptions (default: 5)")->check(CLI::Range(1, 1000));
+  command.add_option("--seed", options.seed, "for what is drawn by chance (default: 42)");
+  command
+      .add_option(
+          "--max-slowdown", options.most_longer_pct,
+          "a change after which jobs take that much longer, in percent from submission to end, does not survive (default: 25)")
+      ->check(CLI::Range(0.0, 10'000.0));
+}
+
+void run_on_all_cores(size_t count, const std::function<void(size_t)>& task) {
+  std::atomic<size_t> next = 0;
+  std::vector<std::jthread> threads;
+  for (size_t t = 0; t < std::min<size_t>(count, std::max(1U, std::thread::hardware_concurrency())); ++t)
+    threads.emplace_back([&] {
+      for (size_t i = next++; i < count; i = next++)
+        task(i);
+    });
+}
+
+ProofRuns::ProofRuns(const ProofRunOptions& options) : asked_(options), progress_("replays") {}
+
+ProofOptions ProofRuns::options() {
+  auto drawing = std::make_shared<std::mutex>();
+  ProofOptions out;
+  out.policy = asked_.policy;
+  out.seeds = asked_.seeds;
+  out.seed = asked_.seed;
+  out.most_longer_pct = asked_.most_longer_pct;
+  out.run = run_on_all_cores;
+  out.replayed = [this, drawing] {
+    const int64_t done = ++replays_;
+    const std::lock_guard lock(*drawing);
+    progress_.show(done, 0);
+  };
+  return out;
+}
+
+}  // namespace stint

@@ -1,0 +1,16 @@
+// A joint plan for people and programs.
+#pragma once
+
+#include <string>
+
+#include "advise/joint_plan.h"
+#include "report/table.h"
+
+namespace stint {
+
+/// Steps in their order with what each saves on top of those before, the front of cost against time, the proof, what was left out.
+std::string joint_plan_text(const JointPlan& plan, Colour colour);
+/// Its findings are those of an audit, so `stint replay --change FILE` reads it (docs/formats.md, "Joint plan").
+std::string joint_plan_json(const JointPlan& plan);
+
+}  // namespace stint
