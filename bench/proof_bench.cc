@@ -26,7 +26,8 @@ struct Quarter {
 
   Quarter() {
     Prng prng(1);
-    history.period = usage.period = {from_civil({.year = 2026, .month = 7}), from_civil({.year = 2026, .month = 7}) + kHour * kHours};
+    history.period =
+        usage.period = {from_civil({.year = 2026, .month = 7}), from_civil({.year = 2026, .month = 7}) + kHour * kHours};
     for (size_t n = 0; n < kNodes; ++n)
       add_node(n, prng);
     add_jobs(prng);
@@ -127,8 +128,7 @@ RunTasks on_threads(size_t threads) {
 }
 
 void replay_with_one_change(benchmark::State& state) {
-  const Prover prover =
-      Prover::create(quarter().history, auditor().facts(), Catalog::built_in(), {.seeds = 1}).value();
+  const Prover prover = Prover::create(quarter().history, auditor().facts(), Catalog::built_in(), {.seeds = 1}).value();
   Change change = StopNodes{{"node-000"}};
   if (state.range(0) == 1) {
     SwitchMarket spot{.nodes = {}, .to = Market::kSpot};
@@ -151,7 +151,8 @@ void full_plan(benchmark::State& state) {
   proof.replayed = [&] { ++replays; };
   for (auto _ : state) {
     const Auditor a =
-        Auditor::create({quarter().history, quarter().usage, Catalog::built_in(), quarter().history.period.end, {}, proof}).value();
+        Auditor::create({quarter().history, quarter().usage, Catalog::built_in(), quarter().history.period.end, {}, proof})
+            .value();
     const JointPlan plan = joint_plan(a, {}).value();
     state.counters["findings"] = static_cast<double>(plan.report.findings.size());
   }

@@ -130,15 +130,18 @@ Status set_client(DaemonClient& client, const GovernOptions& options) {
   return put_and_print(client, options, "/v1/clients/", wish);
 }
 
-/// Calls visit for every row, a page at a time.
+/// Calls visit for every row, a page at a time. Asking is itself on record: the first page that is not full is the last, else there
+/// would always be one row more.
 Status each_row(DaemonClient& client, const std::string& of_client, const std::function<Status(const AuditRow&)>& visit) {
+  constexpr size_t kPage = 1000;
   for (int64_t after = 0;;) {
     TRY_ASSIGN(
         const Json page,
-        client.get(with_query("/v1/audit-log", {{"after", std::to_string(after)}, {"limit", "1000"}, {"client", of_client}})));
+        client.get(with_query("/v1/audit-log",
+                              {{"after", std::to_string(after)}, {"limit", std::to_string(kPage)}, {"client", of_client}})));
     for (const Json& row : page["records"])
       TRY(visit({row["sequence"].get<int64_t>(), "", row["record"].get<std::string>(), row["hash"].get<std::string>()}));
-    if (page["records"].empty()) return {};
+    if (page["records"].size() < kPage) return {};
     after = page["next"].get<int64_t>();
   }
 }

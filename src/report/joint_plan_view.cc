@@ -6,8 +6,8 @@
 #include "report/figures.h"
 #include "report/proof_json.h"
 #include "report/proof_words.h"
-#include "report/statement_text.h"
 #include "report/replay_figures.h"
+#include "report/statement_text.h"
 #include "report/utf8.h"
 
 namespace stint {
@@ -65,7 +65,8 @@ std::string front_table(const JointPlan& plan, Colour colour) {
   for (const FrontPoint& p : plan.front)
     table.add_row({amount(p.plan_per_month), shown_seconds(p.completion_mean_s), shown_seconds(p.waiting_mean_s),
                    p.without.empty() ? "nothing" : fmt::format("{}", fmt::join(p.without, " ")), p.chosen ? "chosen" : ""});
-  return heading("Cost against time: no plan tried is both cheaper and quicker than one of these", colour) + table.render(colour, 2);
+  return heading("Cost against time: no plan tried is both cheaper and quicker than one of these", colour) +
+         table.render(colour, 2);
 }
 
 Json front_point(const FrontPoint& p) {
@@ -97,10 +98,10 @@ std::string joint_plan_text(const JointPlan& plan, Colour colour) {
   out += heading("Steps, each on what those before it left", colour);
   out += plan.report.findings.empty() ? "  Nothing found that saves money and survives.\n" : steps_table(plan, colour);
   out += front_table(plan, colour);
-  if (plan.report.proof) out += heading("What a replay of the fleet's own work says", colour) + bullets(plan_proof_lines(plan.report));
+  if (plan.report.proof)
+    out += heading("What a replay of the fleet's own work says", colour) + bullets(plan_proof_lines(plan.report));
   if (!plan.gains.empty()) out += heading("Left out for the sake of the rest", colour) + bullets(plan.gains);
-  if (!plan.report.out_of_reach.empty())
-    out += heading("Out of reach of this plan", colour) + bullets(plan.report.out_of_reach);
+  if (!plan.report.out_of_reach.empty()) out += heading("Out of reach of this plan", colour) + bullets(plan.report.out_of_reach);
   return out;
 }
 
