@@ -53,6 +53,11 @@ Proposal proposal_of(const Json& item, const Json& around, Currency currency) {
   proposal.saving_per_month = money_of(item, "saving_per_month", currency);
   proposal.saving_low = money_of(item, "saving_low_per_month", currency);
   proposal.saving_high = money_of(item, "saving_high_per_month", currency);
+  // A finding that was run again has the interval with its proof.
+  if (item.is_object() && item.contains("proof") && item["proof"].is_object() && !proposal.saving_low) {
+    proposal.saving_low = money_of(item["proof"], "saving_p10", currency);
+    proposal.saving_high = money_of(item["proof"], "saving_p90", currency);
+  }
   if (proposal.saving_low.has_value() != proposal.saving_high.has_value() ||
       (proposal.saving_low && *proposal.saving_high < *proposal.saving_low))
     throw Malformed(item, "saving_low_per_month and saving_high_per_month belong together, the lower one first");

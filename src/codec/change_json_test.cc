@@ -74,5 +74,19 @@ TEST(ChangeJson, WhatUndoNeedsReadsBackEqual) {
           .ok());
 }
 
+TEST(ChangeJson, AFindingThatWasRunAgainHasTheIntervalOfItsProof) {
+  const auto read = read_proposals(R"({"currency": "USD", "findings": [
+      {"id": "F-1", "saving_per_month": 100, "change": {"kind": "stop", "nodes": ["a"]},
+       "proof": {"verdict": "survives", "saving_p10": 80.5, "saving_p90": 120}},
+      {"id": "F-2", "saving_per_month": 100, "change": {"kind": "stop", "nodes": ["b"]},
+       "proof": {"verdict": "arithmetic", "saving_p10": null, "saving_p90": null}}]})",
+                                   "audit.json");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_EQ(read->size(), 2U);
+  EXPECT_EQ((*read)[0].saving_low, Money::nanos(80'500'000'000));
+  EXPECT_EQ((*read)[0].saving_high, Money::units(120));
+  EXPECT_FALSE((*read)[1].saving_low || (*read)[1].saving_high);
+}
+
 }  // namespace
 }  // namespace stint
