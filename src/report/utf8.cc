@@ -4,46 +4,12 @@
 #include <array>
 #include <cstdint>
 
+#include "base/utf8.h"
+
 namespace stint {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-
-struct Decoded {
-  char32_t code = 0;
-  size_t bytes = 1;
-  bool valid = false;
-};
-
-/// Unicode 15, table 3-7: no overlong forms, no surrogates, nothing beyond U+10FFFF.
-Decoded decode(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(at);
-  if (first < 0x80) return {first, 1, true};
-  size_t length = 0;
-  char32_t smallest = 0;
-  char32_t code = 0;
-  if (first >= 0xC2 && first <= 0xDF) {
-    length = 2;
-    smallest = 0x80;
-    code = first & 0x1Fu;
-  } else if (first >= 0xE0 && first <= 0xEF) {
-    length = 3;
-    smallest = 0x800;
-    code = first & 0x0Fu;
-  } else if (first >= 0xF0 && first <= 0xF4) {
-    length = 4;
-    smallest = 0x10000;
-    code = first & 0x07u;
-  } else
-    return {};
-  for (size_t i = 1; i < length; ++i) {
-    if (at + i >= text.size() || (byte(at + i) & 0xC0u) != 0x80u) return {0, i, false};
-    code = (code << 6u) | (byte(at + i) & 0x3Fu);
-  }
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  return {code, length, code >= smallest && code <= 0x10FFFF && !surrogate};
-}
 
 struct Range {
   char32_t first;
@@ -87,7 +53,7 @@ std::string sanitised(std::string_view text, LineEnds line_ends) {
   std::string out;
   out.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
-    const Decoded d = decode(text, at);
+    const CodePoint d = decode_utf8(text, at);
     if (d.valid && (d.code == '\n' || d.code == '\t')) {
       out += line_ends == LineEnds::kKeep ? static_cast<char>(d.code) : ' ';
     } else if (d.valid && d.code == '\r') {
@@ -110,7 +76,7 @@ std::string printable_lines(std::string_view text) { return sanitised(text, Line
 size_t display_width(std::string_view text) {
   size_t width = 0;
   for (size_t at = 0; at < text.size();) {
-    const Decoded d = decode(text, at);
+    const CodePoint d = decode_utf8(text, at);
     width += d.valid ? width_of(d.code) : 1;
     at += d.bytes;
   }
@@ -122,7 +88,7 @@ std::string cut_to_width(std::string_view text, size_t width) {
   size_t used = 0;
   size_t at = 0;
   while (at < text.size()) {
-    const Decoded d = decode(text, at);
+    const CodePoint d = decode_utf8(text, at);
     const size_t w = d.valid ? width_of(d.code) : 1;
     if (used + w + 1 > width) break;
     used += w;

@@ -220,6 +220,12 @@ TEST(ApplyChange, WorkThatIsSavedByNowMayGoToSpot) {
   EXPECT_TRUE(labels().empty()) << "no node is left that it was bound to";
 }
 
+TEST(ApplyChange, NamesAreText) {
+  const auto list = parse_changes("commit:1xp4d\xd2\xcd\xcb=1y");  // found by fuzzing: it could not be kept as JSON
+  ASSERT_FALSE(list.ok());
+  EXPECT_THAT(list.error().message, HasSubstr("not UTF-8"));
+}
+
 TEST(ApplyChange, WhatCannotBeReplayedIsNamed) {
   Workload w = sample();
   EXPECT_THAT(apply(w, "stop:z").error().message, HasSubstr("no node 'z'"));

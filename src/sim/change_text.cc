@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "sim/apply_change.h"
 
 namespace stint::sim {
@@ -154,6 +155,7 @@ bool looks_like_change(std::string_view text) {
 }
 
 Result<ChangeList> parse_changes(std::string_view text) {
+  if (!is_utf8(text)) return invalid("change '{}': not UTF-8: names are text", excerpt(text));
   ChangeList list;
   list.name = trim(text);
   for (const std::string_view part : split(text, ';')) {
