@@ -121,9 +121,9 @@ bool Scheduler::Impl::fits_usable_fleet(JobId j) {
 
 void Scheduler::Impl::claim_room(NodeId n, int32_t gpus, NodeBuckets::Counts& counts) {
   NodeSketch& node = sketch.at(n);
-  --counts[static_cast<size_t>(std::max(0, room_then(n)))];
+  --counts[bucket_then(n)];
   node.claimed += gpus;
-  ++counts[static_cast<size_t>(std::max(0, room_then(n)))];
+  ++counts[bucket_then(n)];
 }
 
 /// What the claim leaves of its node's open GPUs is for everybody.

@@ -308,6 +308,7 @@ struct Scheduler::Impl {
   void finish_holding(JobId j);
   void add_victim(const Victim& victim);
   int32_t room_then(NodeId n) const;
+  size_t bucket_then(NodeId n) const;
   void rank_running(JobId j);
   void fire_level_timers();
 

@@ -33,14 +33,20 @@ constexpr Duration kLongEnough = Duration::hours(1);  // who ran for so long was
 constexpr Duration kFirstTerm = Duration::minutes(2);
 constexpr int kMostDoublings = 3;
 
+/// Of ranks, which are INT64_MAX where nobody knows how long a job runs.
+int64_t capped_sum(int64_t rank, int64_t more) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(rank, more, &sum) ? INT64_MAX : sum;
+}
+
 }  // namespace
 
 /// Rank a running job must exceed for `j` to stop it.
 Rank Scheduler::Impl::victim_bound(JobId j) const {
   const Rank rank = jobs[j.index()].rank;
   // Remaining times of running jobs are kept as the instants they end at.
-  if (policy.order == Order::kSrtf) return {.major = rank.major, .minor = now.ns() + rank.minor};
-  return {.major = rank.major, .minor = rank.minor + kMargin.count_ns()};
+  if (policy.order == Order::kSrtf) return {.major = rank.major, .minor = capped_sum(rank.minor, now.ns())};
+  return {.major = rank.major, .minor = capped_sum(rank.minor, kMargin.count_ns())};
 }
 
 /// Where a running job stands among those that may have to give way: the last gives way first. Orders without ranks of
@@ -53,7 +59,7 @@ Rank Scheduler::Impl::running_rank(JobId j) const {
     return {.major = -spec.priority, .minor = since.ns()};
   }
   Rank rank = rank_of(policy, spec, {.submitted = r.submitted, .served = r.served + (now - r.started)});
-  if (policy.order == Order::kSrtf) rank.minor += now.ns();
+  if (policy.order == Order::kSrtf) rank.minor = capped_sum(rank.minor, now.ns());
   return rank;
 }
 
@@ -320,14 +326,17 @@ void Scheduler::Impl::add_room_of(JobId victim, NodeBuckets::Counts& counts) {
     const NodeId n = task.place.node;
     if (task.state != TaskState::kRunning || open.buckets().at(n) == NodeBuckets::kNowhere) continue;
     NodeSketch& node = sketch.at(n);
-    --counts[static_cast<size_t>(std::max(0, room_then(n)))];
+    --counts[bucket_then(n)];
     node.leaves += __builtin_popcountll(task.place.gpus);
-    ++counts[static_cast<size_t>(std::max(0, room_then(n)))];
+    ++counts[bucket_then(n)];
   }
 }
 
 /// GPUs of the node nobody would hold or claim.
 int32_t Scheduler::Impl::room_then(NodeId n) const { return open.buckets().at(n) + sketch.leaves(n) - sketch.claimed(n); }
+
+/// The same as an index of buckets. Tasks that share a GPU count it once each, so that it may seem to be more than there are.
+size_t Scheduler::Impl::bucket_then(NodeId n) const { return static_cast<size_t>(std::clamp(room_then(n), 0, kMaxGpusPerNode)); }
 
 /// A node for each task, in placing order. Open nodes come first (the fullest that fits), then those where room was found
 /// first: there are the jobs that should give way first. @return false when the greedy choice leads nowhere.
