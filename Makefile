@@ -3,14 +3,18 @@ JOBS ?= $(shell nproc)
 STORY ?= agency
 HISTORY ?= demo/$(STORY).db
 
-.PHONY: demo test build setup lint tidy fuzz bench clean
+.PHONY: demo demo-serve test build deb setup lint tidy fuzz bench clean
 
-demo: build  ## make a fleet, audit it, write report.html
+demo: build  ## make a fleet, audit it, plan it: report.html, demo/plan.html
 	@mkdir -p demo
 	@rm -f $(HISTORY) $(HISTORY)-wal $(HISTORY)-shm
 	build/release/stint demo $(STORY) --history $(HISTORY)
-	build/release/stint audit --history $(HISTORY) --month 2026-10 --html report.html
-	@echo "Open report.html in a browser."
+	build/release/stint audit --history $(HISTORY) --month 2026-10 --goals examples/$(STORY).goals --html report.html
+	build/release/stint plan all --history $(HISTORY) --month 2026-10 --goals examples/$(STORY).goals --html demo/plan.html
+	@echo "Open report.html and demo/plan.html in a browser."
+
+demo-serve: build  ## train a model, make it INT8, tune it to a promise, serve it, load it: a minute
+	scripts/demo-serve build/release/stint "$$(scripts/setup-onnxruntime)" demo/serve
 
 test: setup  ## every test
 	cmake --preset dev
@@ -20,6 +24,9 @@ test: setup  ## every test
 build: setup  ## the optimised binary, build/release/stint
 	cmake --preset release -DSTINT_TESTS=OFF -DSTINT_BENCH=OFF
 	cmake --build --preset release -j $(JOBS) --target stint
+
+deb: build  ## a Debian package, build/stint_VERSION_ARCH.deb
+	packaging/build-deb build/release/stint build
 
 setup:  ## what is missing, from Debian's packages
 	scripts/setup

@@ -98,6 +98,7 @@ struct KubernetesWriter {
   }
 
   std::vector<Instruction> operator()(const Commit&) const { return {}; }  // a matter of the bill
+  std::vector<Instruction> operator()(const SavingsPlan&) const { return {}; }
 
   std::vector<Instruction> operator()(const LimitReservation& c) const {
     return {

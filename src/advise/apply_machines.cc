@@ -60,7 +60,7 @@ class MachineWriter {
       return {fmt::format(
                   "aws ec2 describe-reserved-instances-offerings --region {} --instance-type {} --product-description Linux/UNIX "
                   "--min-duration {} --max-duration {} --offering-class standard{}",
-                  quoted(c.region), quoted(c.instance_type), seconds, seconds, offering_type(c.payment)),
+                  quoted(c.region), quoted(c.instance_type), seconds, seconds, payment_option("offering-type", c.payment)),
               fmt::format("aws ec2 purchase-reserved-instances-offering --region {} --instance-count {} "
                           "--reserved-instances-offering-id OFFERING",
                           quoted(c.region), c.count)};
@@ -78,6 +78,28 @@ class MachineWriter {
           c.payment == PaymentOption::kAllUpfront ? "Upfront" : "Monthly")};
     return {fmt::format("# commit to {} × {} for {} at provider {}", c.count, quoted(c.instance_type),
                         three ? "three years" : "a year", quoted(c.provider))};
+  }
+
+  Lines operator()(const SavingsPlan& c) const {
+    const bool three = c.term == CommitmentTerm::kThreeYears;
+    if (c.provider == "aws")
+      return {
+          fmt::format("aws savingsplans describe-savings-plans-offerings --product-type EC2 --plan-types Compute --currencies {} "
+                      "--durations {}{}",
+                      quoted(std::string(c.per_hour.currency().code())), (three ? 3 : 1) * 365 * 86400,
+                      payment_option("payment-options", c.payment)),
+          fmt::format("aws savingsplans create-savings-plan --savings-plan-offering-id OFFERING --commitment {}{}",
+                      c.per_hour.to_decimal(),
+                      c.payment == PaymentOption::kPartialUpfront ? " --upfront-payment-amount AMOUNT" : "")};
+    if (c.provider == "azure")
+      return {
+          fmt::format("az billing-benefits savings-plan-order-aliases create --order-alias-name stint --display-name stint --sku "
+                      "Compute_Savings_Plan --term {}{} --applied-scope-type Shared --billing-scope-id /subscriptions/ID "
+                      "--commitment '{{amount:{},currency-code:{},grain:Hourly}}'",
+                      three ? "P3Y" : "P1Y", c.payment == PaymentOption::kAllUpfront ? "" : " --billing-plan P1M",
+                      c.per_hour.to_decimal(), c.per_hour.currency().code())};
+    return {fmt::format("# savings plan of {} an hour for {} at provider {}: bought in its billing console",
+                        c.per_hour.to_text(3), three ? "three years" : "a year", quoted(c.provider))};
   }
 
   Lines operator()(const LimitReservation& c) const {
@@ -126,11 +148,12 @@ class MachineWriter {
     return out;
   }
 
-  static std::string offering_type(PaymentOption payment) {
+  /// As AWS calls it, or nothing.
+  static std::string payment_option(std::string_view option, PaymentOption payment) {
     switch (payment) {
-      case PaymentOption::kNoUpfront: return " --offering-type 'No Upfront'";
-      case PaymentOption::kPartialUpfront: return " --offering-type 'Partial Upfront'";
-      case PaymentOption::kAllUpfront: return " --offering-type 'All Upfront'";
+      case PaymentOption::kNoUpfront: return fmt::format(" --{} 'No Upfront'", option);
+      case PaymentOption::kPartialUpfront: return fmt::format(" --{} 'Partial Upfront'", option);
+      case PaymentOption::kAllUpfront: return fmt::format(" --{} 'All Upfront'", option);
       case PaymentOption::kNone: break;
     }
     return "";

@@ -94,6 +94,7 @@ struct SlurmWriter {
                                                            : "GresTypes=gpu,shard");
     for (const std::string& name : c.keep)
       c.mode == SharingMode::kMig ? add_mig(c, name, gres, nodes) : add_parts(c, name, gres, nodes);
+    if (c.mode == SharingMode::kMig) add_partition(c, gres, nodes);
     std::vector<Instruction> out = {gres, nodes, shell({"scontrol reconfigure"})};
     for (Instruction& i : given_up(given_back(c)))
       out.push_back(std::move(i));
@@ -109,6 +110,7 @@ struct SlurmWriter {
   }
 
   std::vector<Instruction> operator()(const Commit&) const { return {}; }  // a matter of the bill
+  std::vector<Instruction> operator()(const SavingsPlan&) const { return {}; }
 
   std::vector<Instruction> operator()(const LimitReservation& c) const {
     const int64_t minutes = std::max<int64_t>(1, (c.to.whole_seconds() + 59) / 60);
@@ -126,6 +128,19 @@ struct SlurmWriter {
   std::vector<Instruction> operator()(const MoveRegion& c) const { return given_up(c.nodes); }
 
  private:
+  /// Machines that are cut have a partition of their own: a job for a whole GPU would wait there for ever.
+  static void add_partition(const ShareGpus& c, Instruction& gres, Instruction& nodes) {
+    gres.lines.emplace_back("# a Slurm built without NVML is told each instance: NodeName=NODE Name=gpu Type=PROFILE");
+    gres.lines.emplace_back("#   MultipleFiles=/dev/nvidiaN,/dev/nvidia-caps/nvidia-capGI,/dev/nvidia-caps/nvidia-capCI");
+    std::string list;
+    for (const std::string& name : c.keep)
+      if (is_plain(name)) list += (list.empty() ? "" : ",") + name;
+    if (list.empty()) return;
+    nodes.lines.push_back(fmt::format("PartitionName=mig Nodes={} State=UP", list));
+    nodes.lines.emplace_back(
+        "# these Gres= take the place of the machines' own; jobs: #SBATCH --partition=mig --gres=gpu:PROFILE:1");
+  }
+
   static void add_mig(const ShareGpus& c, const std::string& name, Instruction& gres, Instruction& nodes) {
     std::map<std::string, int> profiles;
     for (const ShareGpus::Placement& p : c.placements)

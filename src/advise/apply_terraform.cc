@@ -95,6 +95,7 @@ class TerraformWriter {
             "}"};
   }
 
+  Lines operator()(const SavingsPlan&) { return {"# no resource of Terraform buys a savings plan: use the command"}; }
   Lines operator()(const LimitReservation&) { return {}; }  // the scheduler's business
 
   Lines operator()(const MoveOffGpu& c) {

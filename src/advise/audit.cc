@@ -7,9 +7,12 @@
 #include "advise/apply_text.h"
 #include "advise/diagnosis.h"
 #include "advise/finder.h"
+#include "advise/judge_goals.h"
 #include "advise/plan_notes.h"
 #include "advise/prove.h"
+#include "advise/renewals.h"
 #include "advise/report_views.h"
+#include "base/check.h"
 #include "base/text.h"
 
 namespace stint {
@@ -17,15 +20,23 @@ namespace {
 
 /// In this order each finder works on what the ones before left.
 constexpr std::array kFinders = {find_stop,  find_schedule, find_limit, find_offgpu, find_resize,
-                                 find_share, find_region,   find_spot,  find_commit};
+                                 find_share, find_region,   find_spot,  find_commit, find_savings_plan};
 
 std::string id_of(const Change& change) {
   Fnv1a hash;
   hash.update(kind_of(change));
+  // A savings plan covers whatever the findings before it leave.
+  if (const auto* plan = std::get_if<SavingsPlan>(&change)) {
+    hash.update(fmt::format("\n{}\n{}", plan->provider, name_of(plan->term)));
+    return fmt::format("F-{:08x}", hash.digest() & 0xffffffffU);
+  }
   for (const std::string& node : nodes_of(change)) {
     hash.update("\n");
     hash.update(node);
   }
+  // The same machines may be committed for one term or another.
+  if (const auto* commit = std::get_if<Commit>(&change); commit != nullptr && commit->term == CommitmentTerm::kThreeYears)
+    hash.update("\n3y");
   return fmt::format("F-{:08x}", hash.digest() & 0xffffffffU);
 }
 
@@ -96,10 +107,18 @@ void decide(Proposals proposals, const PlanChoice& choice, Books& books, const B
 }
 
 PlanProof proof_of_plan(const Prover& prover, const std::vector<Finding>& findings, Money zero) {
-  PlanProof proof{.together = prover.whole(), .by_jobs = zero, .by_bill = zero, .by_sum = zero};
+  PlanProof proof{.together = prover.whole(), .by_jobs = zero, .by_requests = zero, .by_bill = zero, .by_sum = zero};
+  const auto sum_for = [&](ProofMethod method) -> Money& {
+    switch (method) {
+      case ProofMethod::kJobs: return proof.by_jobs;
+      case ProofMethod::kRequests: return proof.by_requests;
+      case ProofMethod::kBill: return proof.by_bill;
+    }
+    CHECK(false, "a proof of no method");
+  };
   for (const Finding& f : findings) {
     const bool replayed = f.proof && f.proof->verdict == ProofVerdict::kSurvives;
-    (!replayed ? proof.by_sum : f.proof->method == ProofMethod::kJobs ? proof.by_jobs : proof.by_bill) += f.saving_per_month;
+    (replayed ? sum_for(f.proof->method) : proof.by_sum) += f.saving_per_month;
   }
   return proof;
 }
@@ -188,7 +207,8 @@ struct Auditor::Impl {
   void find(AuditReport& report, Books& books, const PriceLookup& prices, const PlanChoice& choice, Prover* prover) const {
     const Books fresh = books;
     for (const auto finder : kFinders)
-      decide(finder({*facts, books, prices, input.history, input.allowed_regions}), choice, books, fresh, prover, report);
+      decide(finder({*facts, books, prices, input.history, input.allowed_regions, input.longest_term, input.savings_plans}),
+             choice, books, fresh, prover, report);
   }
 };
 
@@ -261,7 +281,12 @@ Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
   report.imports = history.imports;
   report.notes = notes_for({facts, attribution.summary, ledger, prices, input.now});
   if (auto note = holder_note(report.holders)) report.notes.push_back(std::move(*note));
+  std::ranges::move(
+      renewal_notes({facts, books, prices, history, input.allowed_regions, input.longest_term}, input.owned, input.now),
+      std::back_inserter(report.notes));
   report.out_of_reach = out_of_reach_for(report, books);
+  report.goals = judge_goals(input.goals,
+                             {report, facts, input.catalog, prover ? &*prover : nullptr, input.proof ? &*input.proof : nullptr});
   return report;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "advise/goals.h"
 #include "advise/proof.h"
 #include "base/money.h"
 #include "base/time.h"
@@ -148,6 +149,24 @@ struct AuditReport {
   std::vector<std::string> notes;         ///< telemetry quality, stale prices, problems: each with its remedy
   std::vector<std::string> out_of_reach;  ///< what the plan cannot reach, and why
   std::optional<PlanProof> proof;         ///< none = no replay was asked for
+  std::vector<GoalVerdict> goals;         ///< in the order of the input
+};
+
+/// A commitment bought before.
+struct OwnedInstances {
+  std::string instance_type;
+  std::string region;  ///< "": any
+  int64_t count = 0;
+  Instant until;
+};
+
+/// A savings plan that may be bought, as the user knows its prices.
+struct SavingsPlanOffer {
+  std::string provider;
+  CommitmentTerm term = CommitmentTerm::kOneYear;
+  PaymentOption payment = PaymentOption::kNoUpfront;
+  std::optional<int64_t> discount_pct;       ///< below on-demand, of every type that `rates` do not name; 1 to 99
+  std::vector<SavingsPlan::TypeRate> rates;  ///< in the bill's currency
 };
 
 /// What a plan may hold.
@@ -164,6 +183,10 @@ struct AuditInput {
   std::vector<std::string> allowed_regions;  ///< globs; empty = the region each node is in
   std::optional<ProofOptions> proof = {};    ///< none = findings stay arithmetic
   PlanChoice choice = {};
+  std::vector<Goal> goals = {};
+  CommitmentTerm longest_term = CommitmentTerm::kOneYear;  ///< that may be committed to
+  std::vector<SavingsPlanOffer> savings_plans = {};        ///< that may be bought
+  std::vector<OwnedInstances> owned = {};                  ///< commitments bought before, of which it is known when they end
 };
 
 Result<AuditReport> audit(const AuditInput& input);

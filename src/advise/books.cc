@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "advise/savings_plan_hours.h"
+
 namespace stint {
 int64_t PlanNode::seconds() const { return std::accumulate(on_s.begin(), on_s.end(), int64_t{0}); }
 
@@ -33,13 +35,30 @@ Money Books::total() const {
   return sum;
 }
 
+std::optional<Money> Books::hourly_of(Money monthly, int64_t seconds) const {
+  const Money an_hour_every_period = facts_.months.monthly(Money::nanos(seconds, facts_.currency));
+  if (an_hour_every_period.is_zero() || monthly.count_nanos() <= 0) return std::nullopt;
+  return scale(monthly, 3600, an_hour_every_period.count_nanos());
+}
+
 std::optional<Money> Books::hourly(NodeId id) const {
   const PlanNode& node = of(id);
-  const int64_t seconds = node.gone ? 0 : node.seconds();
-  const Money an_hour_every_period = facts_.months.monthly(Money::nanos(seconds, facts_.currency));
-  if (an_hour_every_period.is_zero() || node.monthly.count_nanos() <= 0) return std::nullopt;
-  return scale(node.monthly, 3600, an_hour_every_period.count_nanos());
+  return hourly_of(node.monthly, node.gone ? 0 : node.seconds());
 }
+
+std::optional<Money> Books::open_hourly(NodeId id) const {
+  const PlanNode& node = of(id);
+  const std::vector<uint16_t>& open = node.open_s();
+  return hourly_of(node.open_monthly(), node.gone ? 0 : std::accumulate(open.begin(), open.end(), int64_t{0}));
+}
+
+SpotPlace Books::place_of(NodeId id) const {
+  const PlanNode& node = of(id);
+  const NodeFacts& facts = facts_.nodes[id.index()];
+  return {node.provider, node.region, node.region == facts.region ? facts.zone : "", node.instance_type};
+}
+
+InterruptionRate Books::spot_rate(NodeId id) const { return facts_.spot.rate(place_of(id)); }
 
 Money Books::monthly_at(Money hourly, const PlanNode& node) const {
   return facts_.months.monthly(scale(hourly, node.seconds(), 3600));
@@ -201,8 +220,6 @@ Result<std::vector<Books::Outcome>> Books::outcome(const MoveRegion& c) const {
 Result<std::vector<Books::Outcome>> Books::outcome(const SwitchMarket& c) const {
   TRY_ASSIGN(auto nodes, open(c.nodes));
   if (c.to != Market::kSpot) return invalid("only a switch to spot can be priced; commitments are a change of their own");
-  // In millionths, so that the arithmetic of money stays whole.
-  const int64_t stretch = static_cast<int64_t>(expected_stretch({}) * 1e6 + 0.5);
   for (Outcome& o : nodes) {
     PlanNode& node = o.after;
     if (node.market_changed || (node.market != Market::kOnDemand && node.market != Market::kUnknown))
@@ -212,6 +229,9 @@ Result<std::vector<Books::Outcome>> Books::outcome(const SwitchMarket& c) const 
       return make_error(ErrorCode::kNotFound, "no spot price known for {} in {}: import one with `stint import prices`",
                         node.instance_type, node.region);
     const Money stays = scale(node.monthly, 100 - kSpotSharePct, 100);
+    // In millionths, so that the arithmetic of money stays whole.
+    const auto stretch =
+        static_cast<int64_t>(expected_stretch(interruption_model(spot_rate(facts_.nodes[o.node].id).mean())) * 1e6 + 0.5);
     const Money spot = scale(monthly_at(quote->hourly, node), kSpotSharePct * stretch, 100'000'000);
     node.monthly = stays + spot;
     node.market = Market::kSpot;
@@ -226,7 +246,9 @@ Result<std::vector<Books::Outcome>> Books::outcome(const Commit& c) const {
   std::vector<int64_t> in_use(facts_.hour_count);  // seconds of all nodes, per hour
   std::vector<Money> on_demand;
   for (Outcome& o : nodes) {
-    if (o.after.market_changed || (o.after.market != Market::kOnDemand && o.after.market != Market::kUnknown))
+    if (o.after.market_changed)
+      return make_error(ErrorCode::kConflict, "{} is bought another way by another finding", facts_.nodes[o.node].name);
+    if (o.after.market != Market::kOnDemand && o.after.market != Market::kUnknown)
       return make_error(ErrorCode::kConflict, "{} is not on demand", facts_.nodes[o.node].name);
     if (o.after.instance_type != c.instance_type || o.after.region != c.region)
       return make_error(ErrorCode::kConflict, "{} is no {} in {}", facts_.nodes[o.node].name, c.instance_type, c.region);
@@ -236,7 +258,7 @@ Result<std::vector<Books::Outcome>> Books::outcome(const Commit& c) const {
     o.after.market = Market::kReserved;
     o.after.market_changed = true;
   }
-  const auto* quote = prices_.find({c.provider, c.instance_type, c.region}, Market::kReserved, c.term);
+  const auto* quote = prices_.find({c.provider, c.instance_type, c.region}, Market::kReserved, c.term, c.payment);
   if (quote == nullptr)
     return make_error(ErrorCode::kNotFound, "no reserved price known for {} in {}: import one with `stint import prices`",
                       c.instance_type, c.region);
@@ -251,13 +273,69 @@ Result<std::vector<Books::Outcome>> Books::outcome(const Commit& c) const {
   for (const Money m : on_demand)
     before += m;
   const int64_t committed_hours = c.count * static_cast<int64_t>(facts_.hour_count);
-  const Money after = facts_.months.monthly(scale(quote->hourly, committed_hours, 1)) + scale(before, beyond, used);
+  cover(nodes, c.count, facts_.months.monthly(scale(quote->hourly, committed_hours, 1)), scale(before, beyond, used));
+  return nodes;
+}
+
+void Books::cover(std::vector<Outcome>& nodes, int64_t count, Money committed, Money open) const {
+  std::vector<int64_t> left_s(facts_.hour_count, count * 3600);
+  std::vector<int64_t> covered_weights, open_weights;
+  for (Outcome& o : nodes) {
+    PlanNode::Committed& part = o.after.committed.emplace();
+    part.open_s = o.after.on_s;
+    covered_weights.push_back(0);
+    open_weights.push_back(0);
+    for (size_t h = 0; h < left_s.size(); ++h) {
+      const int64_t covered = std::min<int64_t>(part.open_s[h], left_s[h]);
+      left_s[h] -= covered;
+      part.open_s[h] = static_cast<uint16_t>(part.open_s[h] - covered);
+      covered_weights.back() += covered;
+      open_weights.back() += part.open_s[h];
+    }
+  }
+  const auto split = [&](Money amount, const std::vector<int64_t>& weights) {
+    const bool any = std::ranges::any_of(weights, [](int64_t w) { return w > 0; });
+    return any ? split_by_largest_remainder(amount, weights)
+               : std::vector<Money>(nodes.size(), Money::nanos(0, amount.currency()));
+  };
+  const std::vector<Money> committed_of = split(committed, covered_weights);
+  const std::vector<Money> open_of = split(open, open_weights);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].after.committed->open_monthly = open_of[i];
+    nodes[i].after.monthly = committed_of[i] + open_of[i];
+  }
+}
+
+Result<std::vector<Books::Outcome>> Books::outcome(const SavingsPlan& c) const {
+  TRY_ASSIGN(auto nodes, open(c.nodes));
+  if (c.per_hour.count_nanos() <= 0 || nodes.empty()) return invalid("a savings plan of {} an hour", c.per_hour.to_text(4));
+  if (c.per_hour.currency() != facts_.currency)
+    return invalid("a savings plan in {}, the bill in {}", c.per_hour.currency().code(), facts_.currency.code());
+  std::vector<NodeId> ids;
+  for (Outcome& o : nodes) {
+    const std::string& name = facts_.nodes[o.node].name;
+    const bool on_demand = o.after.market == Market::kOnDemand || o.after.market == Market::kUnknown || o.after.committed;
+    if (o.after.in_savings_plan || !on_demand)
+      return make_error(ErrorCode::kConflict, "{} is bought another way: a savings plan covers no part of it", name);
+    if (o.after.provider != c.provider || rate_of(c, o.after.region, o.after.instance_type) == nullptr)
+      return make_error(ErrorCode::kConflict, "{}: the savings plan has no rate for its type", name);
+    ids.push_back(facts_.nodes[o.node].id);
+    o.after.in_savings_plan = true;
+    o.after.market_changed = true;
+  }
+  const std::vector<SavingsPlanHour> hours = hours_under(*this, c, ids);
+  if (hours.empty()) return invalid("the nodes were never on demand");
+  Money after = Money::nanos(0, facts_.currency);
+  for (const SavingsPlanHour& hour : hours)
+    after += c.per_hour + hour.beyond;
+  after = facts_.months.monthly(after);
+  // Who runs more pays more of it.
   std::vector<int64_t> weights;
   for (const Outcome& o : nodes)
-    weights.push_back(o.after.seconds());
+    weights.push_back(std::max<int64_t>(0, o.after.open_monthly().count_nanos()));
   const std::vector<Money> parts = split_by_largest_remainder(after, weights);
   for (size_t i = 0; i < nodes.size(); ++i)
-    nodes[i].after.monthly = parts[i];
+    nodes[i].after.monthly = nodes[i].after.monthly - nodes[i].after.open_monthly() + parts[i];
   return nodes;
 }
 

@@ -22,16 +22,26 @@ inline constexpr int64_t kSpotSharePct = 85;
 
 /// One node under the plan.
 struct PlanNode {
+  /// What of it no commitment covers.
+  struct Committed {
+    std::vector<uint16_t> open_s;  ///< seconds on demand, per hour of the period
+    Money open_monthly;            ///< what these cost
+  };
   std::string provider, region, instance_type;
   Market market = Market::kUnknown;
   Money monthly;
-  std::vector<uint16_t> on_s;  ///< seconds on, per hour of the period
+  std::vector<uint16_t> on_s;          ///< seconds on, per hour of the period
+  std::optional<Committed> committed;  ///< bought by a change
   bool gone = false;
   bool structure_changed = false;  ///< stopped, resized, shared or moved off GPUs: once per node
   bool market_changed = false;     ///< once per node
+  bool in_savings_plan = false;    ///< once per node
   bool hours_changed = false;
 
   [[nodiscard]] int64_t seconds() const;
+  /// On demand, and what that costs: all of it where nothing was committed to.
+  [[nodiscard]] const std::vector<uint16_t>& open_s() const { return committed ? committed->open_s : on_s; }
+  [[nodiscard]] Money open_monthly() const { return committed ? committed->open_monthly : monthly; }
 };
 
 class Books {
@@ -43,8 +53,15 @@ class Books {
   [[nodiscard]] Money total() const;
   [[nodiscard]] const FleetFacts& facts() const { return facts_; }
   [[nodiscard]] const PriceLookup& prices() const { return prices_; }
+  /// Where the node is under the plan; its zone only while it stays in its region.
+  [[nodiscard]] SpotPlace place_of(NodeId id) const;
+  /// Interruptions it would meet there on spot.
+  [[nodiscard]] InterruptionRate spot_rate(NodeId id) const;
   /// What an hour of the node costs now; none when it is free, gone or never on.
   [[nodiscard]] std::optional<Money> hourly(NodeId id) const;
+
+  /// The same of the hours that no commitment covers.
+  [[nodiscard]] std::optional<Money> open_hourly(NodeId id) const;
 
   /// Money per month the change would save on these books; negative when it costs more.
   /// @return error when a node is not known, is gone, was changed in that way before, or a price is not known.
@@ -64,12 +81,17 @@ class Books {
   Result<std::vector<Outcome>> outcome(const ShareGpus& c) const;
   Result<std::vector<Outcome>> outcome(const SwitchMarket& c) const;
   Result<std::vector<Outcome>> outcome(const Commit& c) const;
+  Result<std::vector<Outcome>> outcome(const SavingsPlan& c) const;
   Result<std::vector<Outcome>> outcome(const LimitReservation& c) const;
   Result<std::vector<Outcome>> outcome(const MoveOffGpu& c) const;
   Result<std::vector<Outcome>> outcome(const MoveRegion& c) const;
 
+  /// Commitments to `count` of these nodes cover in every hour the first ones; the others stay on demand.
+  /// @param committed, open  per month: what the commitments cost, and what is still on demand.
+  void cover(std::vector<Outcome>& nodes, int64_t count, Money committed, Money open) const;
   Result<std::vector<Outcome>> open(const std::vector<std::string>& nodes) const;
   Status claim_structure(std::vector<Outcome>& nodes) const;
+  std::optional<Money> hourly_of(Money monthly, int64_t seconds) const;
   Money monthly_at(Money hourly, const PlanNode& node) const;
   /// The same node bought as another type, in another region or on another market.
   Status reprice(PlanNode& node) const;

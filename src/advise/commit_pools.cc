@@ -17,23 +17,24 @@ struct Gathered {
 
 int64_t hours_of(CommitmentTerm term) { return term == CommitmentTerm::kThreeYears ? 3 * kHoursPerYear : kHoursPerYear; }
 
-/// One per term and payment, the price of the pool's own region.
-std::vector<CommitOffer> offers_of(const Catalog& catalog, const Key& key, Currency currency, CommitmentTerm longest) {
-  const auto& [provider, region, type] = key;
-  std::vector<CommitOffer> offers;
-  for (const PriceRow& row : catalog.price_range(provider, type)) {
+}  // namespace
+
+std::vector<CommitWay> ways_to_commit(const Catalog& catalog, const std::string& provider, const std::string& region,
+                                      const std::string& instance_type, Currency currency, CommitmentTerm longest) {
+  std::vector<CommitWay> ways;
+  for (const PriceRow& row : catalog.price_range(provider, instance_type)) {
     if (row.region != region || row.market != Market::kReserved || row.term > longest ||
         row.rate.per_hour().currency() != currency)
       continue;
-    offers.push_back({.name = fmt::format("{} {}", name_of(row.term), name_of(row.payment)),
-                      .upfront = Money::nanos(0, currency),
-                      .hourly = row.rate.per_hour(),
-                      .term_hours = hours_of(row.term)});
+    ways.push_back({row.term,
+                    row.payment,
+                    {.name = fmt::format("{} {}", name_of(row.term), name_of(row.payment)),
+                     .upfront = Money::nanos(0, currency),
+                     .hourly = row.rate.per_hour(),
+                     .term_hours = hours_of(row.term)}});
   }
-  return offers;
+  return ways;
 }
-
-}  // namespace
 
 CommitPools commit_pools(const FleetFacts& facts, const Catalog& catalog, CommitmentTerm longest) {
   std::map<Key, Gathered> gathered;
@@ -68,7 +69,8 @@ CommitPools commit_pools(const FleetFacts& facts, const Catalog& catalog, Commit
     if (seconds == 0) continue;
     made.type.name = std::get<2>(key);
     made.type.on_demand = scale(pool.paid, 3600, seconds);
-    made.type.offers = offers_of(catalog, key, facts.currency, longest);
+    for (CommitWay& way : ways_to_commit(catalog, made.provider, made.region, made.type.name, facts.currency, longest))
+      made.type.offers.push_back(std::move(way.offer));
     if (made.type.on_demand.count_nanos() <= 0) continue;
     out.pools.push_back(std::move(made));
   }

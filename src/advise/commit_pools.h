@@ -20,6 +20,16 @@ struct CommitPool {
   int64_t nodes = 0;   ///< different machines seen
 };
 
+/// A commitment as the catalogue prices it.
+struct CommitWay {
+  CommitmentTerm term = CommitmentTerm::kOneYear;
+  PaymentOption payment = PaymentOption::kNoUpfront;
+  CommitOffer offer;  ///< upfront payments spread over the term
+};
+/// One per term and payment, the price of that very region, in `currency`.
+std::vector<CommitWay> ways_to_commit(const Catalog& catalog, const std::string& provider, const std::string& region,
+                                      const std::string& instance_type, Currency currency, CommitmentTerm longest);
+
 struct CommitPools {
   std::vector<CommitPool> pools;   ///< ascending by provider, region, type
   std::vector<std::string> notes;  ///< what was left out, and why

@@ -1,15 +1,20 @@
 // Commitments, last: for what still runs around the clock on demand after every other change.
 //
-// With U_t instances in use in hour t, on-demand price p and committed price r, committing to c costs
-// r·c + p·mean((U_t − c)+) per hour; the k-th instance pays when the share of hours with U_t ≥ k exceeds r/p.
+// What each pool (a type in a region) has in use by the hour, as the changes before left it, goes to the planner of commitments
+// (commit_portfolio.h): with U_t instances in use in hour t, on-demand price p and committed price r, committing to c costs
+// r·c + p·mean((U_t − c)+) per hour, so the k-th instance pays when the share of hours with U_t ≥ k exceeds r/p. Of the payment options
+// the cheapest per hour is taken. Terms are alternatives: the longest comes first, at a higher risk, and where it is not wanted the
+// shorter one is there.
 #include <algorithm>
 
+#include "advise/commit_pools.h"
 #include "advise/finder_text.h"
 
 namespace stint {
 namespace {
 
 constexpr double kEnoughDays = 28;
+constexpr double kEnoughDaysForYears = 90;
 
 /// Nodes of one type in one region, on demand.
 struct Pool {
@@ -17,23 +22,105 @@ struct Pool {
   auto operator<=>(const Pool&) const = default;
 };
 
-/// Share of the period's hours with at least k + 1 instances in use, for k = 0 … n − 1.
-std::vector<double> shares_of_hours(const FleetView& fleet, const NodeGroup& group) {
-  std::vector<int64_t> in_use(fleet.facts.hour_count);
+bool is_on_demand(const FleetView& fleet, const NodeFacts& node) {
+  const PlanNode& plan = fleet.books.of(node.id);
+  const bool on_demand = plan.market == Market::kOnDemand || plan.market == Market::kUnknown;
+  return !plan.gone && !plan.market_changed && on_demand && !plan.provider.empty() && !plan.instance_type.empty() &&
+         fleet.books.hourly(node.id).has_value();
+}
+
+/// Price and use of the pool; its offers are still to come.
+PortfolioType use_of(const FleetView& fleet, const Pool& pool, const NodeGroup& group) {
+  PortfolioType type{.name = pool.instance_type, .on_demand = {}, .plan_rate = {}, .offers = {}, .owned = {}, .demand = {}};
+  type.demand = instances_in_use(fleet, group);
+  Money paid = Money::nanos(0, fleet.facts.currency);
+  int64_t seconds = 0;
   for (const NodeFacts* node : group) {
-    const PlanNode& plan = fleet.books.of(node->id);
-    for (size_t h = 0; h < in_use.size(); ++h)
-      in_use[h] += plan.on_s[h];
+    const int64_t on = fleet.books.of(node->id).seconds();
+    paid += scale(*fleet.books.hourly(node->id), on, 3600);
+    seconds += on;
   }
-  std::vector<double> shares(group.size());
-  for (size_t k = 0; k < shares.size(); ++k) {
-    // A part of an hour counts as that part: an instance that is there for half of it is used half.
-    double sum = 0;
-    for (const int64_t seconds : in_use)
-      sum += std::clamp<double>(static_cast<double>(seconds) / 3600 - static_cast<double>(k), 0, 1);
-    shares[k] = in_use.empty() ? 0 : sum / static_cast<double>(in_use.size());
+  type.on_demand = scale(paid, 3600, seconds);
+  return type;
+}
+
+double share_of_hours(const HourlyDemand& demand, int64_t at_least) {
+  return static_cast<double>(std::ranges::count_if(demand, [&](int64_t d) { return d >= at_least; })) /
+         static_cast<double>(demand.size());
+}
+
+Finding without_price(const FleetView& fleet, const Pool& pool, const NodeGroup& group, int64_t around_the_clock) {
+  Finding f;
+  f.change = Commit{
+      pool.provider,  pool.region, pool.instance_type, around_the_clock, CommitmentTerm::kOneYear, PaymentOption::kNoUpfront,
+      names_of(group)};
+  f.title = fmt::format("Commit to {} × {}", around_the_clock, pool.instance_type);
+  f.evidence.push_back({"around the clock on demand",
+                        fmt::format("{} of {}, {}/month", around_the_clock, group.size(), monthly_of(fleet, group).to_text())});
+  f.caveats.push_back(fmt::format("no reserved price known for {} in {}: import one with `stint import prices`",
+                                  pool.instance_type, pool.region));
+  return f;
+}
+
+/// What the commitment rests on, and when it would be a loss.
+void explain(Finding& f, const FleetView& fleet, const NodeGroup& group, const PortfolioType& use,
+             const PriceLookup::Quote& quote) {
+  const Commit& commit = std::get<Commit>(f.change);
+  const double committed = quote.hourly.to_double();
+  const double on_demand = use.on_demand.to_double();
+  const double break_even = committed / on_demand;
+  const bool three_years = commit.term == CommitmentTerm::kThreeYears;
+  f.evidence.push_back({"instances on demand in this pool", fmt::format("{}", group.size())});
+  f.evidence.push_back({"committed price per hour", fmt::format("{} ({}, {}) against {:.4f} now", quote.hourly.to_text(4),
+                                                                name_of(commit.term), name_of(commit.payment), on_demand)});
+  f.evidence.push_back({"source", fmt::format("{}, {}", quote.row.source, format_date(quote.row.as_of))});
+  f.arithmetic.push_back(cost_line(fleet, group));
+  f.arithmetic.push_back(
+      fmt::format("break-even: {:.4f} / {:.4f} = {} of the hours", committed, on_demand, percent(100 * break_even)));
+  f.arithmetic.push_back(fmt::format(
+      "instance number {} is in use in {} of the hours{}", commit.count, percent(100 * share_of_hours(use.demand, commit.count)),
+      commit.count < std::ssize(group)
+          ? fmt::format(", number {} in {}", commit.count + 1, percent(100 * share_of_hours(use.demand, commit.count + 1)))
+          : ""));
+  int64_t covered = 0;
+  for (const int64_t demand : use.demand)
+    covered += std::min(demand, commit.count);
+  const double used = static_cast<double>(covered) / static_cast<double>(commit.count * std::ssize(use.demand));
+  const int months = three_years ? 36 : 12;
+  f.arithmetic.push_back(fmt::format("what its {} months cost is what {:.1f} months of the same use cost on demand", months,
+                                     months * break_even / used));
+  f.caveats.push_back(fmt::format(
+      "paid whether used or not: it loses money if fewer than {} of the hours are used, or the use ends within {:.1f} "
+      "months; look again each quarter",
+      percent(100 * break_even), months * break_even / used));
+  if (commit.payment == PaymentOption::kAllUpfront) {
+    const int64_t hours = commit.count * months / 12 * kHoursPerYear;
+    f.caveats.push_back(fmt::format("{} are paid at once", scale(quote.hourly, hours, 1).to_text()));
   }
-  return shares;
+  if (quote.row.estimated) f.caveats.push_back("the committed price is an estimate, not a quote");
+}
+
+/// @param ways  of one term. @return none when no count pays.
+std::optional<Finding> commit_for(const FleetView& fleet, const Pool& pool, const NodeGroup& group, PortfolioType use,
+                                  const std::vector<CommitWay>& ways) {
+  for (const CommitWay& way : ways)
+    use.offers.push_back(way.offer);
+  const auto planned = plan_portfolio(std::span(&use, 1));
+  if (!planned.ok() || planned->choices.front().count == 0) return std::nullopt;
+  const PortfolioChoice& choice = planned->choices.front();
+  const CommitWay& way = ways[*choice.offer];
+  const bool three_years = way.term == CommitmentTerm::kThreeYears;
+  Finding f;
+  f.change = Commit{pool.provider, pool.region, pool.instance_type, choice.count, way.term, way.payment, names_of(group)};
+  f.title = fmt::format("Commit to {} × {} for {}", choice.count, pool.instance_type, three_years ? "three years" : "a year");
+  const double days = fleet.facts.period.length().to_hours() / 24;
+  f.confidence = days >= (three_years ? kEnoughDaysForYears : kEnoughDays) ? Level::kMedium : Level::kLow;
+  f.risk = three_years ? Level::kHigh : Level::kMedium;
+  f.effort = Level::kLow;
+  explain(f, fleet, group, use,
+          *fleet.prices.find({pool.provider, pool.instance_type, pool.region}, Market::kReserved, way.term, way.payment));
+  if (days < 90) f.caveats.push_back(fmt::format("rests on {:.0f} days of use; three months or more would make it sure", days));
+  return f;
 }
 
 }  // namespace
@@ -41,71 +128,27 @@ std::vector<double> shares_of_hours(const FleetView& fleet, const NodeGroup& gro
 Proposals find_commit(const FleetView& fleet) {
   std::map<Pool, NodeGroup> pools;
   for (const NodeFacts& node : fleet.facts.nodes) {
+    if (!is_on_demand(fleet, node)) continue;
     const PlanNode& plan = fleet.books.of(node.id);
-    const bool on_demand = plan.market == Market::kOnDemand || plan.market == Market::kUnknown;
-    if (plan.gone || plan.market_changed || !on_demand || plan.provider.empty() || plan.instance_type.empty() ||
-        !fleet.books.hourly(node.id))
-      continue;
     pools[{plan.provider, plan.region, plan.instance_type}].push_back(&node);
   }
   Proposals out;
   for (const auto& [pool, group] : pools) {
-    const std::vector<double> shares = shares_of_hours(fleet, group);
-    Finding f;
-    Commit commit{pool.provider,  pool.region, pool.instance_type, 0, CommitmentTerm::kOneYear, PaymentOption::kNoUpfront,
-                  names_of(group)};
-    const auto* quote =
-        fleet.prices.find({pool.provider, pool.instance_type, pool.region}, Market::kReserved, CommitmentTerm::kOneYear);
-    const int64_t around_the_clock = std::count_if(shares.begin(), shares.end(), [](double s) { return s >= 0.95; });
-    if (quote == nullptr) {
-      if (around_the_clock == 0) continue;
-      commit.count = around_the_clock;
-      f.change = commit;
-      f.title = fmt::format("Commit to {} × {}", around_the_clock, pool.instance_type);
-      f.evidence.push_back({"around the clock on demand", fmt::format("{} of {}, {}/month", around_the_clock, group.size(),
-                                                                      monthly_of(fleet, group).to_text())});
-      f.caveats.push_back(fmt::format("no reserved price known for {} in {}: import one with `stint import prices`",
-                                      pool.instance_type, pool.region));
-      out.rejected.push_back(std::move(f));
-      continue;
+    const PortfolioType use = use_of(fleet, pool, group);
+    const std::vector<CommitWay> ways = ways_to_commit(fleet.prices.catalog(), pool.provider, pool.region, pool.instance_type,
+                                                       fleet.facts.currency, fleet.longest_term);
+    if (ways.empty()) {
+      int64_t around_the_clock = 0;
+      while (around_the_clock < std::ssize(group) && share_of_hours(use.demand, around_the_clock + 1) >= 0.95)
+        ++around_the_clock;
+      if (around_the_clock > 0) out.rejected.push_back(without_price(fleet, pool, group, around_the_clock));
     }
-    double on_demand = 0;
-    double hours_used = 0;
-    for (const NodeFacts* node : group) {
-      const double h = static_cast<double>(fleet.books.of(node->id).seconds());
-      on_demand += fleet.books.hourly(node->id)->to_double() * h;
-      hours_used += h;
+    for (const CommitmentTerm term : {CommitmentTerm::kThreeYears, CommitmentTerm::kOneYear}) {
+      std::vector<CommitWay> of_term;
+      std::ranges::copy_if(ways, std::back_inserter(of_term), [&](const CommitWay& way) { return way.term == term; });
+      if (of_term.empty()) continue;
+      if (auto finding = commit_for(fleet, pool, group, use, of_term)) out.advised.push_back(std::move(*finding));
     }
-    on_demand /= hours_used;
-    const double break_even = quote->hourly.to_double() / on_demand;
-    commit.count = std::count_if(shares.begin(), shares.end(), [&](double s) { return s > break_even; });
-    if (commit.count == 0) continue;
-    commit.payment = quote->row.payment;
-    const int64_t count = commit.count;
-    f.change = std::move(commit);
-    f.title = fmt::format("Commit to {} × {} for a year", count, pool.instance_type);
-    const double days = fleet.facts.period.length().to_hours() / 24;
-    f.confidence = days >= kEnoughDays ? Level::kMedium : Level::kLow;
-    f.risk = Level::kMedium;
-    f.effort = Level::kLow;
-    f.evidence.push_back({"instances on demand in this pool", fmt::format("{}", group.size())});
-    f.evidence.push_back({"committed price per hour", fmt::format("{} ({}) against {:.4f} now", quote->hourly.to_text(4),
-                                                                  name_of(quote->row.payment), on_demand)});
-    f.evidence.push_back({"source", fmt::format("{}, {}", quote->row.source, format_date(quote->row.as_of))});
-    f.arithmetic.push_back(cost_line(fleet, group));
-    f.arithmetic.push_back(fmt::format("break-even: {:.4f} / {:.4f} = {} of the hours", quote->hourly.to_double(), on_demand,
-                                       percent(100 * break_even)));
-    f.arithmetic.push_back(fmt::format(
-        "instance number {} is in use in {} of the hours{}", count, percent(100 * shares[static_cast<size_t>(count) - 1]),
-        static_cast<size_t>(count) < shares.size()
-            ? fmt::format(", number {} in {}", count + 1, percent(100 * shares[static_cast<size_t>(count)]))
-            : ""));
-    f.caveats.push_back(
-        fmt::format("paid whether used or not: it loses money if fewer than {} of the hours are used; look again each quarter",
-                    percent(100 * break_even)));
-    if (days < 90) f.caveats.push_back(fmt::format("rests on {:.0f} days of use; three months or more would make it sure", days));
-    if (quote->row.estimated) f.caveats.push_back("the committed price is an estimate, not a quote");
-    out.advised.push_back(std::move(f));
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "advise/share_fit.h"
+#include "advise/share_latency.h"
 
 namespace stint {
 namespace {
@@ -117,19 +118,41 @@ Finding finding_for(const FleetView& fleet, const NodeGroup& pool, const std::ve
   f.arithmetic.push_back(cost_line(fleet, pool));
   f.arithmetic.push_back(
       plan.mode == SharingMode::kMig
-          ? fmt::format("each service gets a slice with memory ≥ {:.1f} × its peak and compute ≥ {:.1f} × what it uses in the "
-                        "busiest 5 % of its working time",
-                        kShareMemoryMargin, kShareComputeMargin)
+          ? fmt::format(
+                "each service gets a slice with memory ≥ {:.1f} × its peak and compute ≥ {:.1f} × what it uses in the "
+                "busiest 5 % of its working time; where it was measured how much of a GPU its requests keep busy, enough of it "
+                "that they take at most {:.2f} × as long then",
+                kShareMemoryMargin, kShareComputeMargin, kShareSlowest)
           : fmt::format("on each GPU memory peaks sum to ≤ {:.0f} % and busy p95 utilisation to ≤ {:.0f} %, one client only",
                         kSharedMemoryLimit * 100, kSharedComputeLimit * 100));
   f.arithmetic.push_back(fmt::format("{} services on {} GPUs = {} of {} machines ({} GPUs each); {} given back", services.size(),
                                      plan.gpus.size(), needed, pool.size(), per_node, pool.size() - needed));
+  const LatencyRange latency = worst_of(latency_on_shares(std::get<ShareGpus>(f.change), fleet.facts));
+  f.evidence.push_back(
+      {"time of a request on its share, at most",
+       latency.measured
+           ? fmt::format("{:.2f} × as now, by the SMs and the memory bandwidth it keeps busy while it runs", latency.most)
+           : fmt::format("{:.2f} to {:.2f} × as now: how much of a GPU a request keeps busy was not measured", latency.least,
+                         latency.most)});
   f.caveats.push_back("latency under the new share must be measured at peak before the machines go");
   if (plan.mode == SharingMode::kMig)
     f.caveats.push_back("changing a GPU's MIG layout needs it empty: drain one machine at a time");
   if (plan.mode == SharingMode::kMps) f.caveats.push_back("a fault of one process can take down those that share its GPU");
   if (plan.mode == SharingMode::kTimeSlice)
     f.caveats.push_back("time slices do not limit memory: one session can take what another needs");
+  return f;
+}
+
+/// Slices that hold the work, though not the time its requests take.
+Finding too_slow(const FleetView& fleet, const NodeGroup& pool, const std::vector<ShareService>& services,
+                 const SharePacking& plan, size_t needed) {
+  Finding f = finding_for(fleet, pool, services, plan, needed);
+  if (const auto saving = fleet.books.saving_of(f.change); saving.ok()) f.alone_per_month = *saving;
+  f.caveats.insert(
+      f.caveats.begin(),
+      fmt::format("a machine becomes free only by slices on which a request takes up to {:.2f} × as long by itself, by the "
+                  "SMs and memory bandwidth measured; at most {:.2f} ×, queueing included, is taken for harmless",
+                  worst_of(latency_on_shares(std::get<ShareGpus>(f.change), fleet.facts)).most, kShareSlowest));
   return f;
 }
 
@@ -159,7 +182,11 @@ Proposals find_share(const FleetView& fleet) {
         mig && nodes_needed(*mig, per_node) <= nodes_needed(best, per_node))
       best = std::move(*mig);
     const size_t needed = nodes_needed(best, per_node);
-    if (needed < pool.size()) out.advised.push_back(finding_for(fleet, pool, services, best, needed));
+    if (needed < pool.size())
+      out.advised.push_back(finding_for(fleet, pool, services, best, needed));
+    else if (const auto tight = pack_by_mig(services, pool.front()->gpu_model, ShareRule::kFit);
+             tight && nodes_needed(*tight, per_node) < pool.size())
+      out.rejected.push_back(too_slow(fleet, pool, services, *tight, nodes_needed(*tight, per_node)));
   }
   return out;
 }

@@ -61,17 +61,17 @@ void price(const FleetView& fleet, const NodeGroup& group, Finding f, Proposals&
     return reject(out, std::move(f),
                   fmt::format("no spot price known for {} in {}: import one with `stint import prices`", plan.instance_type,
                               plan.region.empty() ? "its region" : plan.region));
-  const InterruptionModel model;
+  const InterruptionRate rate = fleet.books.spot_rate(group.front()->id);
+  const InterruptionModel model = interruption_model(rate.mean());
   const double stretch = expected_stretch(model);
   const double discount = 1 - quote->hourly.to_double() / now->to_double();
   f.evidence.push_back({"spot price per hour", fmt::format("{} ({} below the {} paid)", quote->hourly.to_text(4),
                                                            percent(100 * discount), now->to_text(4))});
   f.evidence.push_back({"source", fmt::format("{}, {}", quote->row.source, format_date(quote->row.as_of))});
-  f.arithmetic.push_back(
-      fmt::format("an interruption every {:.0f} h (assumed), checkpoint {:.0f} min, restart {:.0f} min: best interval {:.2f} h, "
-                  "work takes {:.3f} × as long (Daly 2006)",
-                  model.mean_between.to_hours(), model.checkpoint.to_seconds() / 60, model.restart.to_seconds() / 60,
-                  best_checkpoint_interval_h(model), stretch));
+  f.arithmetic.push_back(fmt::format(
+      "{}, checkpoint {:.0f} min, restart {:.0f} min: best interval {:.2f} h, work takes {:.3f} × as long (Daly 2006)",
+      belief_text(rate, fleet.facts.spot.seen(fleet.books.place_of(group.front()->id))), model.checkpoint.to_seconds() / 60,
+      model.restart.to_seconds() / 60, best_checkpoint_interval_h(model), stretch));
   f.arithmetic.push_back(
       fmt::format("cost after = {} % × now + {} % × spot price × {:.3f} × hours", 100 - kSpotSharePct, kSpotSharePct, stretch));
   if ((1 - discount) * stretch >= 1) return reject(out, std::move(f), "after interruptions spot is not cheaper here");
@@ -99,7 +99,12 @@ Proposals find_spot(const FleetView& fleet) {
     const Case which = node.checkpointable == false                                      ? Case::kCannotResume
                        : length != run_hours.end() && length->second < kShortestRunHours ? Case::kTooShort
                                                                                          : Case::kMove;
-    groups[{plan.provider + '\t' + plan.region + '\t' + plan.instance_type + '\t' + node.category, which}].push_back(&node);
+    // Zones in which as much is believed are one change.
+    const InterruptionRate rate = fleet.books.spot_rate(node.id);
+    groups[{fmt::format("{}\t{}\t{}\t{}\t{}/{}", plan.provider, plan.region, plan.instance_type, node.category, rate.count,
+                        rate.hours),
+            which}]
+        .push_back(&node);
   }
   Proposals out;
   for (const auto& [key, group] : groups) {

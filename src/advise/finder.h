@@ -2,6 +2,7 @@
 // function and decides nothing: the audit prices every proposal on the books and keeps those that save.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct FleetView {
   const PriceLookup& prices;
   const History& history;
   const std::vector<std::string>& allowed_regions;
+  CommitmentTerm longest_term = CommitmentTerm::kOneYear;  ///< of commitments
+  std::span<const SavingsPlanOffer> savings_plans = {};
 };
 
 struct Proposals {
@@ -33,5 +36,6 @@ Proposals find_share(const FleetView& fleet);
 Proposals find_region(const FleetView& fleet);
 Proposals find_spot(const FleetView& fleet);
 Proposals find_commit(const FleetView& fleet);
+Proposals find_savings_plan(const FleetView& fleet);
 
 }  // namespace stint

@@ -23,6 +23,18 @@ std::string gibibytes(const std::optional<Bytes>& value) {
   return value ? fmt::format("{:.1f} GiB", value->to_gibi()) : "not known";
 }
 
+std::vector<int64_t> instances_in_use(const FleetView& fleet, const NodeGroup& group) {
+  std::vector<int64_t> in_use(fleet.facts.hour_count);
+  for (const NodeFacts* node : group) {
+    const PlanNode& plan = fleet.books.of(node->id);
+    for (size_t h = 0; h < in_use.size(); ++h)
+      in_use[h] += plan.on_s[h];
+  }
+  for (int64_t& seconds : in_use)
+    seconds /= 3600;
+  return in_use;
+}
+
 Money monthly_of(const FleetView& fleet, const NodeGroup& group) {
   Money sum = Money::nanos(0, fleet.facts.currency);
   for (const NodeFacts* node : group)

@@ -21,6 +21,8 @@ std::string percent(const std::optional<double>& value, int decimals = 1);
 std::string gibibytes(const std::optional<Bytes>& value);
 /// Cost per month of the group on the books.
 Money monthly_of(const FleetView& fleet, const NodeGroup& group);
+/// By the hour, as the books have it: the time all of them are on, in whole instance-hours.
+std::vector<int64_t> instances_in_use(const FleetView& fleet, const NodeGroup& group);
 /// Mean utilisation over the hours of the group; none without telemetry.
 std::optional<double> mean_utilization(const NodeGroup& group);
 /// Telemetry of the worst node: good → high, fair → medium, else low; a period under 14 days is at most medium,

@@ -293,6 +293,87 @@ TEST(FindCommit, CommitsToWhatIsUsedBeyondBreakEven) {
   EXPECT_EQ(std::get<Commit>(fleet.propose(find_commit).advised.at(0).change).count, 3);
 }
 
+// 1.6 a year paid at once beats 1.82 paid monthly; three years at 1.1 are there for who wants them, at a higher risk, and for all three
+// machines: the third is used for half of the hours, and 1.1 / 3.06 is 36 %.
+TEST(FindCommit, ChoosesPaymentAndOffersTermsAsAlternatives) {
+  TestFleet fleet;
+  for (const char* name : {"a", "b", "c"})
+    fleet.add(name, "aws", "p3.2xlarge", WorkloadKind::kRealtimeInference, {Use{}});
+  fleet.keep_on(fleet.facts.nodes[2], [](size_t h) { return h % 24 < 12; });
+  fleet.commitment_price(CommitmentTerm::kOneYear, PaymentOption::kAllUpfront, "1.6");
+  fleet.commitment_price(CommitmentTerm::kThreeYears, PaymentOption::kNoUpfront, "1.1");
+  const Proposals year = fleet.propose(find_commit);
+  ASSERT_THAT(year.advised, SizeIs(1));
+  EXPECT_EQ(std::get<Commit>(year.advised[0].change).payment, PaymentOption::kAllUpfront);
+  EXPECT_EQ(fleet.saving(year.advised[0].change).value(), usd("2102.4"))
+      << "2 × (3.06 − 1.6) × 720, at the price of that payment";
+  EXPECT_THAT(year.advised[0].caveats, ::testing::Contains(HasSubstr("28,032.00 USD are paid at once")));
+
+  fleet.longest_term = CommitmentTerm::kThreeYears;
+  const Proposals both = fleet.propose(find_commit);
+  ASSERT_THAT(both.advised, SizeIs(2));
+  const Commit& longer = std::get<Commit>(both.advised[0].change);
+  EXPECT_EQ(longer.term, CommitmentTerm::kThreeYears);
+  EXPECT_EQ(longer.count, 3);
+  EXPECT_EQ(both.advised[0].risk, Level::kHigh);
+  EXPECT_EQ(both.advised[1].risk, Level::kMedium);
+  // 36 months × 36 %, each instance in use for 5/6 of the hours: 15.5 months.
+  EXPECT_THAT(both.advised[0].arithmetic, ::testing::Contains(HasSubstr("15.5 months of the same use")));
+  const PriceLookup prices(fleet.catalog, fleet.facts.currency);
+  Books books(fleet.facts, prices);
+  ASSERT_TRUE(books.apply(both.advised[0].change).ok());
+  EXPECT_THAT(books.saving_of(both.advised[1].change).error().message, HasSubstr("bought another way"));
+}
+
+// A V100 at 3.06 around the clock and one by day, an L4 at 0.8 around the clock; 25 % and 40 % below. Worth of a unit an hour: the L4 is
+// first (0.8 / 0.48), then the V100s (3.06 / 2.295 = 4/3 of a unit): by day only half of it, which does not pay. 0.48 + 2.295 = 2.775.
+TEST(FindSavingsPlan, CommitsToWhatPaysInEveryHour) {
+  TestFleet fleet;
+  fleet.add("a", "aws", "p3.2xlarge", WorkloadKind::kRealtimeInference, {Use{}});
+  fleet.keep_on(fleet.add("b", "aws", "p3.2xlarge", WorkloadKind::kRealtimeInference, {Use{}}),
+                [](size_t h) { return h % 24 < 12; });
+  fleet.add("c", "aws", "g6.xlarge", WorkloadKind::kRealtimeInference, {Use{}});
+  fleet.add("elsewhere", "gcp", "a2-highgpu-1g", WorkloadKind::kRealtimeInference, {Use{}});
+  EXPECT_THAT(fleet.propose(find_savings_plan).advised, IsEmpty()) << "nobody said what a plan costs";
+  fleet.savings_plans = {{.provider = "aws", .discount_pct = 25, .rates = {{"us-east-1", "g6.xlarge", usd("0.48")}}}};
+  const Proposals found = fleet.propose(find_savings_plan);
+  ASSERT_THAT(found.advised, SizeIs(1));
+  const auto& plan = std::get<SavingsPlan>(found.advised[0].change);
+  EXPECT_EQ(plan.per_hour, usd("2.775"));
+  EXPECT_THAT(plan.nodes, ::testing::UnorderedElementsAre("a", "b", "c"));
+  ASSERT_NE(rate_of(plan, "us-east-1", "p3.2xlarge"), nullptr);
+  EXPECT_EQ(*rate_of(plan, "us-east-1", "p3.2xlarge"), usd("2.295"));
+  EXPECT_EQ(fleet.saving(plan).value(), usd("781.2")) << "(0.8 − 0.48 + 3.06 − 2.295) × 720";
+  EXPECT_EQ(found.advised[0].risk, Level::kMedium);
+  EXPECT_THAT(found.advised[0].arithmetic, ::testing::Contains(HasSubstr("100.0 % is used")));
+  EXPECT_THAT(found.advised[0].caveats, ::testing::Contains(HasSubstr("the rates are those given")));
+}
+
+// One of two V100s is committed to; the plan takes the other: 720 × 1.82 + 720 × 2.295 in place of 2 × 720 × 3.06.
+TEST(FindSavingsPlan, TakesWhatCommitmentsLeave) {
+  TestFleet fleet;
+  for (const char* name : {"a", "b"})
+    fleet.add(name, "aws", "p3.2xlarge", WorkloadKind::kRealtimeInference, {Use{}});
+  fleet.savings_plans = {{.provider = "aws", .discount_pct = 25, .rates = {}}};
+  const PriceLookup prices(fleet.catalog, fleet.facts.currency);
+  Books books(fleet.facts, prices);
+  const Money before = books.total();
+  ASSERT_TRUE(
+      books.apply(Commit{"aws", "us-east-1", "p3.2xlarge", 1, CommitmentTerm::kOneYear, PaymentOption::kNoUpfront, {"a", "b"}})
+          .ok());
+  const Proposals found = find_savings_plan(
+      {fleet.facts, books, prices, fleet.history, fleet.allowed_regions, fleet.longest_term, fleet.savings_plans});
+  ASSERT_THAT(found.advised, SizeIs(1));
+  EXPECT_EQ(std::get<SavingsPlan>(found.advised[0].change).per_hour, usd("2.295"));
+  EXPECT_EQ(std::get<SavingsPlan>(found.advised[0].change).nodes, std::vector<std::string>{"b"});
+  ASSERT_TRUE(books.apply(found.advised[0].change).ok());
+  EXPECT_EQ(before - books.total(), usd("1443.6")) << "(3.06 − 1.82 + 3.06 − 2.295) × 720";
+  EXPECT_THAT(books.saving_of(found.advised[0].change).error().message, HasSubstr("bought another way"));
+  EXPECT_FALSE(
+      books.saving_of(Commit{"aws", "us-east-1", "p3.2xlarge", 1, CommitmentTerm::kOneYear, PaymentOption::kNoUpfront, {"b"}})
+          .ok());
+}
+
 TEST(FindCommit, SaysWhichReservedPriceIsMissing) {
   TestFleet fleet;
   fleet.add("serve", "gcp", "a2-highgpu-1g", WorkloadKind::kRealtimeInference, {Use{}});

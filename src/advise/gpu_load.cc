@@ -106,6 +106,20 @@ struct NodeMeans {
   std::optional<Metric> source;
 };
 
+/// How wide the work is while it runs: what is in use of `part`, by the time in which anything ran.
+std::optional<double> width_of(const HourlySeries* part, const HourlySeries* busy) {
+  double used = 0;
+  double ran = 0;
+  for (size_t h = 0; busy != nullptr && h < busy->hours.size(); ++h) {
+    const Hour* p = sampled(part, h);
+    const Hour* b = sampled(busy, h);
+    if (p == nullptr || b == nullptr) continue;
+    used += static_cast<double>(p->mean) * b->covered_s;
+    ran += static_cast<double>(b->mean) * b->covered_s;
+  }
+  return ran > 0 ? std::optional(std::min(used / ran, 1.0)) : std::nullopt;
+}
+
 void add_gpu(NodeFacts& node, GpuLoad& gpu, const History& history, const Usage& usage, std::vector<Mean>& hourly,
              NodeMeans& all) {
   const std::vector<double> weights = weights_of(gpu, history);
@@ -125,6 +139,11 @@ void add_gpu(NodeFacts& node, GpuLoad& gpu, const History& history, const Usage&
     const double idle_share = sketch.fraction_at_most(*all.source, kIdleBelowPercent / 2);
     const double p95 = sketch.quantile(*all.source, idle_share + 0.95 * (1 - idle_share)).value_or(0) * scale;
     gpu.busy_p95_pct = gpu.cut_by_mig ? gpu.busy_p95_pct.value_or(0) + p95 : std::max(gpu.busy_p95_pct.value_or(0), p95);
+  }
+  if (!gpu.cut_by_mig && gpu.devices.size() == 1) {
+    const DeviceUsage& device = usage.devices[gpu.devices.front()];
+    gpu.sm_while_busy = width_of(device.find(Metric::kSmActive), utilization.front());
+    gpu.memory_while_busy = width_of(device.find(Metric::kMemoryBandwidth), utilization.front());
   }
   Mean mean, idle;
   for (size_t h = 0; h < node.timeline.size(); ++h) {
@@ -191,6 +210,33 @@ void add_gpu_loads(NodeFacts& node, std::span<const PhysicalGpu> physical, const
         mean.add(h.mean, h.covered_s);
       node.host_cpu_pct = mean.get();
     }
+}
+
+std::optional<double> request_p99_ms(const GpuLoad& gpu, const Usage& usage) {
+  std::optional<double> worst;
+  for (const uint32_t d : gpu.devices) {
+    if (d >= usage.devices.size()) continue;
+    const HourlySeries* series = usage.devices[d].find(Metric::kLatencyP99);
+    const auto p95 = series == nullptr ? std::nullopt : series->sketch.quantile(Metric::kLatencyP99, 0.95);
+    if (p95) worst = std::max(worst.value_or(0), *p95);
+  }
+  return worst;
+}
+
+void add_service_hours(NodeFacts& node, const History& history, const Usage& usage) {
+  for (GpuLoad& gpu : node.gpus) {
+    const std::vector<double> weights = weights_of(gpu, history);
+    std::vector<const HourlySeries*> utilization, memory;
+    for (const uint32_t d : gpu.devices) {
+      utilization.push_back(usage.devices[d].utilization());
+      memory.push_back(usage.devices[d].find(Metric::kMemoryUsed));
+    }
+    gpu.p99_ms = request_p99_ms(gpu, usage);
+    gpu.hourly_pct.assign(node.timeline.size(), -1.0F);
+    for (size_t h = 0; h < gpu.hourly_pct.size(); ++h)
+      if (const GpuHour hour = hour_of(gpu, weights, utilization, memory, h); hour.covered_s > 0)
+        gpu.hourly_pct[h] = static_cast<float>(hour.mean);
+  }
 }
 
 void judge_coverage(NodeFacts& node) {

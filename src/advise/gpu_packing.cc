@@ -166,11 +166,13 @@ class MigPacker {
 
 }  // namespace
 
-std::optional<int> smallest_profile(const MigGeometry& geometry, Bytes memory, double compute_share) {
+std::optional<int> smallest_profile(const MigGeometry& geometry, Bytes memory, double compute_share, double bandwidth_share) {
   std::optional<int> best;
   for (size_t p = 0; p < geometry.profiles.size(); ++p) {
     const MigProfile& profile = geometry.profiles[p];
-    if (profile.media || profile.memory < memory || profile.compute_slices < compute_share * geometry.compute_slices) continue;
+    if (profile.media || profile.memory < memory || profile.compute_slices < compute_share * geometry.compute_slices ||
+        profile.memory_slices < bandwidth_share * geometry.memory_slices)
+      continue;
     if (!best || geometry.parts_of(profile) < geometry.parts_of(geometry.profiles[static_cast<size_t>(*best)]))
       best = static_cast<int>(p);
   }

@@ -18,9 +18,9 @@ struct PackedGpu {
   std::vector<MigPlacement> placements;  ///< per item; empty when it is not cut by MIG
 };
 
-/// The smallest instance with that much memory and compute. @param compute_share  of the GPU, 0 … 1.
+/// The smallest instance with that much memory, compute and memory bandwidth. @param compute_share, bandwidth_share  of the GPU, 0 … 1.
 /// @return index into geometry.profiles; none when not even the largest suffices.
-std::optional<int> smallest_profile(const MigGeometry& geometry, Bytes memory, double compute_share);
+std::optional<int> smallest_profile(const MigGeometry& geometry, Bytes memory, double compute_share, double bandwidth_share = 0);
 
 /// @param profiles  one per item, indexes into geometry.profiles. @return every item once, legal layouts only.
 std::vector<PackedGpu> pack_mig(const MigGeometry& geometry, std::span<const int> profiles);

@@ -1,10 +1,12 @@
 // The joint plan: which changes together save the most, in which order, and what they cost in waiting.
 //
 // Changes compete: what goes to spot cannot be committed, a machine that is packed away needs no smaller type. The audit takes them
-// in one order on one set of books; here changes are taken out one at a time as long as the rest then saves more together (an
-// exchange search: what is taken out makes room for what comes after it). Every plan tried is booked as a whole, so nothing counts
-// twice. Then the front of cost against time: starting from the cheapest plan, replayed changes are taken out in the order of the
-// seconds they give back per unit of money, and every plan on the way is replayed. A budget picks the quickest plan within it.
+// in one order on one set of books; here findings are left out where the rest then saves more together (what is left out makes room for
+// what comes after it). Findings that have nothing to do with each other are parts (plan_parts.h); of a part the best of all sets of up to eight
+// findings is taken, an exchange search goes beyond, and then a bound says how much more there could be. Every plan tried is booked as a whole,
+// so nothing counts twice. Then the front of cost against time: every set of replayed changes is replayed where `most_points` allows it;
+// else, from the cheapest plan, they are left out in the order of the seconds they give back per unit of money. A budget picks the
+// quickest plan within it.
 #pragma once
 
 #include <optional>
@@ -31,7 +33,16 @@ struct FrontPoint {
   bool chosen = false;
 };
 
+/// How good the choice is, by the books and before replays.
+struct JointSearch {
+  int64_t plans = 0;      ///< tried
+  int64_t parts = 0;      ///< of findings that have nothing to do with each other
+  bool every_set = true;  ///< no set of these findings saves more; false: steps, and `at_most` is a bound
+  Money at_most;          ///< no set saves more a month
+};
+
 struct JointPlan {
+  JointSearch search;
   AuditReport report;              ///< of the plan chosen, proven; Finding::step has the order
   std::vector<std::string> gains;  ///< what was left out so that others save more, in words
   std::vector<FrontPoint> front;   ///< ascending by cost, descending by time; empty when no job can be replayed

@@ -254,7 +254,9 @@ FleetFacts collect_facts(const History& history, const Usage& usage, const Occup
       node.kind = guess_workload_kind(node.workload + " " + node.environment + " " + node.name);
     const std::string environment = production_runs[node.id.index()] ? "production" : node.environment;
     node.category = category_of(node.kind, {"", "", "", environment, node.workload});
+    if (node.kind == WorkloadKind::kRealtimeInference) add_service_hours(node, history, usage);
   }
+  fleet.spot = SpotBelief(history, fleet.nodes);
   return fleet;
 }
 

@@ -10,6 +10,7 @@
 
 #include "advise/audit.h"
 #include "advise/billing_months.h"
+#include "advise/spot_belief.h"
 #include "model/physical_gpu.h"
 
 namespace stint {
@@ -31,6 +32,10 @@ struct GpuLoad {
   std::string client;        ///< who held it most; "" = not known
   std::string workload;
   bool mixed_clients = false;  ///< others held it too
+  /// Of the time in which something ran: share of the SMs and of the memory bandwidth in use, 0 … 1. None: not measured, or cut by MIG.
+  std::optional<double> sm_while_busy, memory_while_busy;
+  std::vector<float> hourly_pct;  ///< of services: mean by hour of the period; −1 = no telemetry
+  std::optional<double> p99_ms;   ///< of requests: exceeded in 5 % of the samples
 };
 
 /// One hour of one node.
@@ -77,6 +82,7 @@ struct FleetFacts {
   int64_t first_hour = 0;  ///< hour index of timeline[0]
   size_t hour_count = 0;
   std::vector<NodeFacts> nodes;  ///< by NodeId
+  SpotBelief spot = {};
 };
 
 /// 0 = Monday 00:00–01:00 UTC … 167. @param hour_index  hours since 1970.

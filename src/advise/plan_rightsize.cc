@@ -4,6 +4,7 @@
 #include <set>
 
 #include "advise/finder_text.h"
+#include "advise/gpu_load.h"
 #include "catalog/sizing.h"
 
 namespace stint {
@@ -68,12 +69,7 @@ std::optional<double> worst_p99(const NodeGroup& group, const Usage& usage) {
   std::optional<double> worst;
   for (const NodeFacts* node : group)
     for (const GpuLoad& gpu : node->gpus)
-      for (const uint32_t d : gpu.devices) {
-        if (d >= usage.devices.size()) continue;
-        const HourlySeries* series = usage.devices[d].find(Metric::kLatencyP99);
-        const auto p95 = series == nullptr ? std::nullopt : series->sketch.quantile(Metric::kLatencyP99, 0.95);
-        if (p95) worst = std::max(worst.value_or(0), *p95);
-      }
+      if (const auto p99 = request_p99_ms(gpu, usage)) worst = std::max(worst.value_or(0), *p99);
   return worst;
 }
 

@@ -18,38 +18,9 @@ constexpr double kShortHours = 1;
 constexpr size_t kFallbackPools = 2;
 constexpr double kMostSegments = 2'000;
 
-/// What the History saw of spot machines of one type in one zone.
-struct Seen {
-  int64_t interruptions = 0;
-  double hours = 0;
-};
-using SeenByPool = std::map<std::tuple<std::string, std::string, std::string, std::string>, Seen>;
-
-SeenByPool seen_interruptions(const FleetView& fleet) {
-  SeenByPool seen;
-  std::map<std::string, const NodeFacts*> spot;
-  for (const NodeFacts& node : fleet.facts.nodes) {
-    if (node.market != Market::kSpot) continue;
-    spot.emplace(node.name, &node);
-    seen[{node.provider, node.region, node.zone, node.instance_type}].hours += node.hours;
-  }
-  for (const Run& run : fleet.history.runs) {
-    if (run.state != RunState::kPreempted && run.state != RunState::kNodeFail) continue;
-    // A run on several machines is lost with one of them: it is counted once.
-    for (const RunAllocation& a : run.allocations)
-      if (const auto node = spot.find(a.node); node != spot.end()) {
-        const NodeFacts& n = *node->second;
-        ++seen[{n.provider, n.region, n.zone, n.instance_type}].interruptions;
-        break;
-      }
-  }
-  return seen;
-}
-
 class Planner {
  public:
-  Planner(const FleetView& fleet, const SpotPlanOptions& options)
-      : fleet_(fleet), options_(options), seen_(seen_interruptions(fleet)) {
+  Planner(const FleetView& fleet, const SpotPlanOptions& options) : fleet_(fleet), options_(options) {
     for (const NodeFacts& node : fleet.facts.nodes)
       if (!node.zone.empty()) zones_[{node.provider, node.region}].insert(node.zone);
   }
@@ -111,26 +82,34 @@ class Planner {
             .mean_wait_h = options_.mean_wait_h};
   }
 
-  /// Of a run: it is lost with any of its machines.
-  [[nodiscard]] Result<SpotHazard> hazard_of(const InterruptionRate& rate, int64_t machines) const {
-    const double mean_h = 1 / (rate.mean() * static_cast<double>(machines));
+  /// Of one machine.
+  [[nodiscard]] Result<SpotHazard> hazard_of(const InterruptionRate& rate) const {
+    const double mean_h = 1 / rate.mean();
+    if (options_.bathtub) {
+      const auto [early, early_h, late_h, limit_h] = *options_.bathtub;
+      TRY_ASSIGN(const SpotHazard shape, SpotHazard::bathtub(early, early_h, late_h, limit_h));
+      const double stretch = mean_h / shape.mean_h();
+      return SpotHazard::bathtub(early, early_h * stretch, late_h * stretch, limit_h * stretch);
+    }
     if (!options_.weibull) return SpotHazard::exponential(mean_h);
     return SpotHazard::weibull(mean_h / std::tgamma(1 + 1 / *options_.weibull), *options_.weibull);
   }
 
   /// Paid hours of a run; one that cannot resume has a single segment without a checkpoint.
   [[nodiscard]] std::optional<double> paid_hours(const SpotGroup& g, const SpotPool& pool, double interval_h) const {
-    const auto hazard = hazard_of(pool.rate, g.machines);
-    if (!hazard.ok()) return std::nullopt;
+    const auto one = hazard_of(pool.rate);
+    if (!one.ok()) return std::nullopt;
     SpotJob job = job_of(g.work_h / pool.throughput);
     if (g.checkpointable == false) job.checkpoint_h = 0;
-    return expected_paid_h(job, *hazard, interval_h);
+    return expected_paid_h(job, one->first_of(g.machines), interval_h);
   }
 
   [[nodiscard]] double daly_interval(const SpotGroup& g, const SpotPool& pool) const {
     const double work_h = g.work_h / pool.throughput;
     if (g.checkpointable == false) return work_h;
-    const double mean_h = 1 / (pool.rate.mean() * static_cast<double>(g.machines));
+    const auto one = hazard_of(pool.rate);
+    if (!one.ok()) return work_h;
+    const double mean_h = one->first_of(g.machines).mean_h();
     const InterruptionModel model{.mean_between = Duration::from_seconds(mean_h * 3600),
                                   .checkpoint = Duration::from_seconds(options_.checkpoint_h * 3600),
                                   .restart = Duration::from_seconds(options_.restart_h * 3600)};
@@ -144,11 +123,11 @@ class Planner {
     if (quote == nullptr) return std::nullopt;
     SpotPool pool{type.provider, region, zone, type.name, quote->hourly, throughput, {}, 0, 0, 0};
     const InterruptionRate prior = InterruptionRate::prior(1 / options_.mean_between_h, options_.prior_hours);
-    if (const auto seen = seen_.find({type.provider, region, zone, type.name}); seen != seen_.end()) {
-      pool.interruptions = seen->second.interruptions;
-      pool.watched_h = seen->second.hours;
-    }
-    pool.rate = prior.after(pool.interruptions, pool.watched_h);
+    const SpotPlace place = {type.provider, region, zone, type.name};
+    const SpotSeen seen = fleet_.facts.spot.seen(place);
+    pool.interruptions = seen.interruptions;
+    pool.watched_h = seen.hours;
+    pool.rate = fleet_.facts.spot.rate(place, prior);
     const auto paid = paid_hours(g, pool, daly_interval(g, pool));
     if (!paid) return std::nullopt;
     pool.cost_per_hour_of_work = *paid / g.work_h * machines_paid(runs, type.whole_gpus()) * quote->hourly.to_double();
@@ -214,7 +193,8 @@ class Planner {
       return;
     }
     const double work_h = g.work_h / pool.throughput;
-    const SpotHazard hazard = hazard_of(pool.rate, g.machines).value();
+    const SpotHazard one = hazard_of(pool.rate).value();
+    const SpotHazard hazard = one.first_of(g.machines);
     SpotJob job = job_of(work_h);
     SpotOutcome out;
     out.daly_interval_h = daly_interval(g, pool);
@@ -223,8 +203,8 @@ class Planner {
       job.checkpoint_h = 0;
     else
       out.interval_h = best_interval_h(job, hazard).value_or(out.daly_interval_h);
-    const auto machines = static_cast<double>(g.machines);
-    const InterruptionRate of_run{pool.rate.count, pool.rate.hours / machines};
+    // A trial whose machines live longer by a factor has a gang that does, whatever the hazard's shape.
+    const InterruptionRate of_run{pool.rate.count, pool.rate.hours * hazard.mean_h() / one.mean_h()};
     const auto outlook = spot_outlook(job, hazard, out.interval_h, of_run, options_.seed, options_.trials);
     if (!outlook.ok()) {
       g.fit = SpotFit::kNeverEnds;
@@ -270,7 +250,6 @@ class Planner {
 
   const FleetView& fleet_;
   const SpotPlanOptions& options_;
-  SeenByPool seen_;
   std::map<std::pair<std::string, std::string>, std::set<std::string>> zones_;
 };
 
@@ -309,6 +288,11 @@ Status check(const SpotPlanOptions& o) {
     return invalid("finish within {} ×, {} on spot, {} at once: expected 1 or more; 0 to 1; above 0 to 1", o.finish_within,
                    o.most_on_spot, o.most_at_once);
   if (o.weibull && !within(*o.weibull, 0.2, 10)) return invalid("a Weibull shape of {}: expected 0.2 to 10", *o.weibull);
+  if (o.bathtub) {
+    if (o.weibull) return invalid("a hazard is a Weibull or a bathtub, not both");
+    const auto [early, early_h, late_h, limit_h] = *o.bathtub;
+    TRY(SpotHazard::bathtub(early, early_h, late_h, limit_h));
+  }
   if (o.trials < 1 || o.trials > 1'000'000) return invalid("{} trials: expected 1 to 1,000,000", o.trials);
   return {};
 }

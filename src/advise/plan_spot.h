@@ -2,12 +2,13 @@
 //
 // Runs of one client, name and kind are a group. For every pool (type, region, zone) that can hold the group the interruptions of a
 // machine-hour are a Gamma belief: a prior, and what the History saw there (spot_hazard.h). A run on several machines is lost
-// with any of them. The checkpoint interval is the one of least expected time among whole numbers of segments (spot_job.h), beside
+// with the first of them, and begins again on new ones. The checkpoint interval is the one of least expected time among whole numbers of segments (spot_job.h), beside
 // Daly's; cost and finish are means and ninetieth percentiles of a simulation in which the rate is uncertain too.
 // Runs that are there at the same time are spread over the cheapest pools with a bound on what one of them can take back at
 // once (spot_mix.h), and the share kept on demand is what the deadline asks for.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,9 +26,12 @@ struct SpotPlanOptions {
   double mean_between_h = 20;     ///< prior of interruptions of one machine
   double prior_hours = 100;       ///< what the prior is worth
   std::optional<double> weibull;  ///< shape of the hazard; none = exponential
-  double finish_within = 1.5;     ///< deadline of a run, × its length on demand
-  double most_on_spot = 0.9;      ///< share of progress
-  double most_at_once = 0.5;      ///< share of concurrent runs that one pool may take back
+  /// Shape of a bathtub in place of it: share lost early, hours of the early losses, of the late ones, and the limit (spot_hazard.h); the
+  /// hours are stretched so that the mean life is that of the belief.
+  std::optional<std::array<double, 4>> bathtub;
+  double finish_within = 1.5;  ///< deadline of a run, × its length on demand
+  double most_on_spot = 0.9;   ///< share of progress
+  double most_at_once = 0.5;   ///< share of concurrent runs that one pool may take back
   uint64_t seed = 42;
   int trials = 2'000;
 };

@@ -12,7 +12,8 @@ namespace {
 using Use = TestFleet::Use;
 using testing::SizeIs;
 
-SpotPlan plan_of(const TestFleet& fleet, const SpotPlanOptions& options = {}) {
+SpotPlan plan_of(TestFleet& fleet, const SpotPlanOptions& options = {}) {
+  fleet.facts.spot = SpotBelief(fleet.history, fleet.facts.nodes);
   const PriceLookup prices(fleet.catalog, fleet.facts.currency);
   const Books books(fleet.facts, prices);
   auto plan = plan_spot({fleet.facts, books, prices, fleet.history, fleet.allowed_regions}, options);
@@ -41,6 +42,31 @@ void add_run(TestFleet& fleet, const std::string& name, const std::vector<std::s
   for (const std::string& node : nodes)
     run.allocations.push_back({node, {}, 8});
   fleet.history.runs.push_back(std::move(run));
+}
+
+// Providers that stop instances at a limit: the same mean life in another shape. A run much shorter than the limit meets the early losses,
+// and the exact expectation over that hazard is what the plan's interval must be best for.
+TEST(PlanSpot, ABathtubHasTheMeanOfTheBelief) {
+  TestFleet fleet;
+  add_trainer(fleet, "train");
+  add_run(fleet, "llm", {"train"}, Duration::hours(0), Duration::hours(30));
+  const SpotPlanOptions options{.prior_hours = 1e6, .bathtub = std::array{0.45, 1.0, 0.8, 24.0}};
+  const SpotPlan plan = plan_of(fleet, options);
+  ASSERT_THAT(plan.groups, SizeIs(1));
+  ASSERT_EQ(plan.groups[0].fit, SpotFit::kFits);
+  const SpotHazard shape = SpotHazard::bathtub(0.45, 1, 0.8, 24).value();
+  const double k = 20 / shape.mean_h();
+  const SpotHazard hazard = SpotHazard::bathtub(0.45, k, 0.8 * k, 24 * k).value();
+  EXPECT_NEAR(hazard.mean_h(), 20, 0.01);
+  const SpotJob job{
+      .work_h = 30, .checkpoint_h = options.checkpoint_h, .restart_h = options.restart_h, .mean_wait_h = options.mean_wait_h};
+  EXPECT_NEAR(plan.groups[0].outcome->outlook.paid_h / *expected_paid_h(job, hazard, plan.groups[0].outcome->interval_h), 1,
+              0.02);
+  const PriceLookup prices(fleet.catalog, fleet.facts.currency);
+  const Books books(fleet.facts, prices);
+  const FleetView view{fleet.facts, books, prices, fleet.history, fleet.allowed_regions};
+  EXPECT_FALSE(plan_spot(view, {.weibull = 0.7, .bathtub = options.bathtub}).ok());
+  EXPECT_FALSE(plan_spot(view, {.bathtub = std::array{1.5, 1.0, 0.8, 24.0}}).ok());
 }
 
 // Certain rate, so the closed form holds: Daly's time and one restart more (spot_job_test.cc), here 20 h between, 1 min, 5 min.
@@ -165,6 +191,44 @@ TEST(PlanSpot, AGangIsLostWithAnyOfItsMachines) {
   EXPECT_EQ(g.machines, 2);
   EXPECT_EQ(g.run_cost, usd("4400"));
   EXPECT_NEAR(g.outcome->outlook.interruptions, g.outcome->outlook.paid_h / 10, 0.6);
+}
+
+// The same by drawing every machine's life: of a bathtub the first of four is lost far sooner than after a quarter of the mean.
+TEST(PlanSpot, AGangUnderABathtubCostsWhatItsMachinesLivesSay) {
+  constexpr int kGang = 4;
+  TestFleet fleet;
+  std::vector<std::string> nodes;
+  for (int i = 0; i < kGang; ++i) {
+    nodes.push_back(fmt::format("train-{}", i));
+    add_trainer(fleet, nodes.back());
+  }
+  add_run(fleet, "llm", nodes, Duration::hours(0), Duration::hours(30));
+  const SpotPlanOptions options{.prior_hours = 1e6, .bathtub = std::array{0.45, 1.0, 0.8, 24.0}, .finish_within = 20};
+  const SpotPlan plan = plan_of(fleet, options);
+  ASSERT_EQ(plan.groups[0].fit, SpotFit::kFits);
+  const SpotOutcome& outcome = *plan.groups[0].outcome;
+  const double k = 20 / SpotHazard::bathtub(0.45, 1, 0.8, 24)->mean_h();
+  const SpotHazard one = SpotHazard::bathtub(0.45, k, 0.8 * k, 24 * k).value();
+  Prng prng(3);
+  double paid = 0;
+  constexpr int kTrials = 4'000;
+  for (int t = 0; t < kTrials; ++t) {
+    double left_h = 30;
+    while (left_h > 1e-9) {
+      double life_h = one.draw_h(prng);
+      for (int m = 1; m < kGang; ++m)
+        life_h = std::min(life_h, one.draw_h(prng));
+      double saved = 0;
+      double at = options.restart_h;
+      while (left_h - saved > 1e-9 && at + outcome.interval_h + options.checkpoint_h <= life_h) {
+        at += outcome.interval_h + options.checkpoint_h;
+        saved += outcome.interval_h;
+      }
+      left_h -= saved;
+      paid += left_h > 1e-9 ? life_h : at;
+    }
+  }
+  EXPECT_NEAR(outcome.outlook.paid_h / (paid / kTrials), 1, 0.02);
 }
 
 TEST(PlanSpot, OptionsOutOfRangeAreErrors) {

@@ -28,14 +28,18 @@ class PriceLookup {
     auto operator<=>(const Where&) const = default;
   };
   /// nullptr when no price is known in the bill's currency.
-  const Quote* find(const Where& where, Market market, CommitmentTerm term = CommitmentTerm::kNone) const;
+  /// @param payment  kNone: the cheapest; else of a commitment in that very region.
+  const Quote* find(const Where& where, Market market, CommitmentTerm term = CommitmentTerm::kNone,
+                    PaymentOption payment = PaymentOption::kNone) const;
   [[nodiscard]] const Catalog& catalog() const { return catalog_; }
   [[nodiscard]] Currency currency() const { return currency_; }
   /// Rows that were asked for and found, in order of key: their age is worth a note.
   [[nodiscard]] std::vector<const PriceRow*> used() const;
 
  private:
-  using Key = std::tuple<Where, Market, CommitmentTerm>;
+  [[nodiscard]] Result<PriceRow> commitment(const Where& where, CommitmentTerm term, PaymentOption payment) const;
+
+  using Key = std::tuple<Where, Market, CommitmentTerm, PaymentOption>;
   const Catalog& catalog_;
   Currency currency_;
   mutable std::map<Key, std::optional<Quote>> quotes_;  // a cache: the answers are the catalogue's

@@ -20,10 +20,11 @@ enum class ProofVerdict : uint8_t {
 std::string_view name_of(ProofVerdict v);  // "arithmetic", "survives", "rejected"
 
 enum class ProofMethod : uint8_t {
-  kJobs,  ///< the fleet's jobs were run again
-  kBill,  ///< the hours that machines were in use were billed again
+  kJobs,      ///< the fleet's jobs were run again
+  kRequests,  ///< the hours of services were run again through a model of their queues
+  kBill,      ///< the hours that machines were in use were billed again
 };
-std::string_view name_of(ProofMethod m);  // "jobs", "bill"
+std::string_view name_of(ProofMethod m);  // "jobs", "requests", "bill"
 
 /// A figure and how it varies: the middle 80 % over weeks of the period drawn again and, where chance was drawn, over seeds.
 struct ProofFigure {
@@ -49,9 +50,11 @@ struct Proof {
   int64_t jobs = 0;            ///< run again; 0 = none were
   ProofFigure waiting_s;       ///< mean waiting, seconds more
   ProofFigure completion_pct;  ///< mean completion, percent more
-  ProofFigure throughput_pct;  ///< work done of that done before
+  ProofFigure throughput_pct;  ///< work done of that done before; of services, requests served in time
+  ProofFigure latency_pct;     ///< of services: p99 of the one that suffers most, of what it was before
   ProofFigure lost_gpu_hours;  ///< a month, more than before
   ProofJobs before, after;
+  int64_t services = 0;            ///< services × GPUs whose hours were run again
   int weeks = 0;                   ///< blocks that were drawn from
   int seeds = 0;                   ///< of spot interruptions; 1 = nothing was left to chance
   std::vector<std::string> notes;  ///< what was assumed
@@ -75,8 +78,9 @@ struct ProofOptions {
 
 /// A plan against the fleet as it is, by how far it was proven. The three sums are the plan's saving.
 struct PlanProof {
-  Proof together;                  ///< all changes that jobs were replayed with, at once
-  Money by_jobs, by_bill, by_sum;  ///< of the plan's saving a month: on changes replayed, billed again, and arithmetic alone
+  Proof together;  ///< all changes that jobs were replayed with, at once
+  /// Of the plan's saving a month: on changes replayed with jobs, with requests, billed again, and arithmetic alone.
+  Money by_jobs, by_requests, by_bill, by_sum;
 };
 
 }  // namespace stint

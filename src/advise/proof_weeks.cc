@@ -71,12 +71,6 @@ Sample sample_of(const Sums& before, const Sums& after, double hours) {
           .lost = (after.lost - before.lost) * scale};
 }
 
-ProofFigure figure(double mean, std::vector<double>& drawn) {
-  std::ranges::sort(drawn);
-  const auto rank = [&](size_t pct) { return drawn[std::max<size_t>((pct * drawn.size() + 99) / 100, 1) - 1]; };
-  return {.mean = mean, .p10 = rank(10), .p90 = rank(90)};
-}
-
 ProofJobs jobs_of(const ProofGround& ground, std::span<const ReplayTally> tallies, std::span<const uint8_t> only) {
   ProofJobs out;
   std::vector<float> completions;
@@ -104,6 +98,12 @@ ProofJobs jobs_of(const ProofGround& ground, std::span<const ReplayTally> tallie
 }
 
 }  // namespace
+
+ProofFigure figure_of(double mean, std::vector<double> drawn) {
+  std::ranges::sort(drawn);
+  const auto rank = [&](size_t pct) { return drawn[std::max<size_t>((pct * drawn.size() + 99) / 100, 1) - 1]; };
+  return {.mean = mean, .p10 = rank(10), .p90 = rank(90)};
+}
 
 std::vector<Instant> week_marks(Interval period) {
   std::vector<Instant> marks = {period.begin};
@@ -178,11 +178,11 @@ ProofComparison compare(const ProofGround& ground, std::span<const ReplayTally> 
     throughput.push_back(sample.throughput_pct);
     lost.push_back(sample.lost);
   }
-  return {.saving = figure(mean.saving, saving),
-          .waiting_s = figure(mean.waiting_s, waiting),
-          .completion_pct = figure(mean.completion_pct, completion),
-          .throughput_pct = figure(mean.throughput_pct, throughput),
-          .lost_gpu_hours = figure(mean.lost, lost),
+  return {.saving = figure_of(mean.saving, std::move(saving)),
+          .waiting_s = figure_of(mean.waiting_s, std::move(waiting)),
+          .completion_pct = figure_of(mean.completion_pct, std::move(completion)),
+          .throughput_pct = figure_of(mean.throughput_pct, std::move(throughput)),
+          .lost_gpu_hours = figure_of(mean.lost, std::move(lost)),
           .before = jobs_of(ground, before, only),
           .after = jobs_of(ground, after, only)};
 }

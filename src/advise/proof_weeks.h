@@ -15,6 +15,9 @@ namespace stint {
 /// The period in weeks from its beginning; what is left over is a block of its own from half a week on, else part of the last.
 std::vector<Instant> week_marks(Interval period);
 
+/// The middle 80 % of what was drawn. @param drawn  not empty.
+ProofFigure figure_of(double mean, std::vector<double> drawn);
+
 /// What came of one replay, by job and by week.
 struct ReplayTally {
   struct Job {

@@ -1,10 +1,13 @@
 #include "advise/prove.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "advise/proof_weeks.h"
-#include "advise/spot_math.h"
+#include "advise/savings_plan_hours.h"
+#include "advise/service_proof.h"
+#include "advise/service_replay.h"
 #include "sched/policy_text.h"
 #include "sched/scheduler.h"
 #include "sim/apply_change.h"
@@ -18,24 +21,32 @@ bool draws_interruptions(const Change& change) {
   return market != nullptr && market->to == Market::kSpot;
 }
 
+/// It changes no job: the hours are billed again.
+bool is_billed(const Change& change) {
+  return std::holds_alternative<Commit>(change) || std::holds_alternative<SavingsPlan>(change);
+}
+
+/// Interruptions per hour of machines by name.
+using SpotRates = std::map<std::string, double, std::less<>>;
+
 /// Jobs that ran on machines which move to spot, and of which nobody recorded that they save: they save as the finding assumes, at the
-/// interval that is best for the number of machines they lie on. Their time limits fall: they were set for uninterrupted runs.
+/// interval that is best where any of their machines is lost. Their time limits fall: they were set for uninterrupted runs.
 /// @return how many jobs, with the shortest and the longest interval.
 struct AssumedSaving {
   int64_t jobs = 0;
   double shortest_h = 0, longest_h = 0;
 };
-AssumedSaving assume_checkpoints(sim::Workload& workload, const std::vector<std::string>& nodes, const InterruptionModel& model) {
+AssumedSaving assume_checkpoints(sim::Workload& workload, const SpotRates& moved) {
   AssumedSaving assumed;
-  const std::set<std::string_view> moved(nodes.begin(), nodes.end());
   for (sim::SimJob& job : workload.jobs) {
-    if (std::ranges::none_of(job.ran_on, [&](const std::string& n) { return moved.contains(n); })) continue;
+    double per_hour = 0;
+    for (const std::string& node : job.ran_on)
+      if (const auto rate = moved.find(node); rate != moved.end()) per_hour += rate->second;
+    if (per_hour <= 0) continue;
     job.spec.time_limit = sched::kUnlimited;
     if (job.spec.checkpoint.interval != sched::kUnlimited) continue;
-    InterruptionModel of_job = model;
-    of_job.mean_between =
-        Duration::nanoseconds(model.mean_between.count_ns() / static_cast<int64_t>(std::max<size_t>(job.ran_on.size(), 1)));
-    const double hours = best_checkpoint_interval_h(of_job);
+    const InterruptionModel model = interruption_model(per_hour);
+    const double hours = best_checkpoint_interval_h(model);
     job.spec.checkpoint = {.interval = Duration::from_seconds(3600 * hours), .save = model.checkpoint, .restart = model.restart};
     assumed.shortest_h = assumed.jobs == 0 ? hours : std::min(assumed.shortest_h, hours);
     assumed.longest_h = std::max(assumed.longest_h, hours);
@@ -59,7 +70,14 @@ std::string_view name_of(ProofVerdict v) {
   return "arithmetic";
 }
 
-std::string_view name_of(ProofMethod m) { return m == ProofMethod::kJobs ? "jobs" : "bill"; }
+std::string_view name_of(ProofMethod m) {
+  switch (m) {
+    case ProofMethod::kJobs: return "jobs";
+    case ProofMethod::kRequests: return "requests";
+    case ProofMethod::kBill: return "bill";
+  }
+  return "jobs";
+}
 
 class Prover::Impl {
  public:
@@ -73,6 +91,8 @@ class Prover::Impl {
         policy_(std::move(policy)),
         options_(std::move(options)),
         ground_(ground_of(base_.workload, facts.period)) {
+    for (const NodeFacts& node : facts.nodes)
+      facts_of_[node.name] = &node;
     if (nothing_.empty()) as_is_ = replay_all({}, 1).tallies;
     kept_tallies_ = as_is_;
   }
@@ -80,9 +100,11 @@ class Prover::Impl {
   Proof try_change(const Change& change, const Books& books) {
     tried_.reset();
     if (const auto* commit = std::get_if<Commit>(&change)) return billed(*commit, books);
+    if (const auto* plan = std::get_if<SavingsPlan>(&change)) return billed(*plan, books);
     Proof proof;
     proof.reason = nothing_.empty() ? why_not(nodes_of(change)) : nothing_;
-    if (!proof.reason.empty()) return proof;
+    if (!proof.reason.empty())
+      return is_of_services(change) ? prove_by_requests(change, books, catalog_, ground_.marks, options_) : proof;
     std::vector<Change> changes = kept_;
     changes.push_back(change);
     Trial trial = replay_all(changes, options_.seeds);
@@ -120,13 +142,24 @@ class Prover::Impl {
     Proof proof;
     proof.reason = nothing_;
     if (!nothing_.empty()) return proof;
-    std::vector<Change> possible;
-    for (const Change& change : changes)
-      if (!std::holds_alternative<Commit>(change) && why_not(nodes_of(change)).empty()) possible.push_back(change);
-    const Trial trial = replay_all(possible, seeds);
+    const Trial trial = replay_all(possible(changes), seeds);
     proof.reason = trial.refused;
     if (!trial.refused.empty()) return proof;
     proof = compared(as_is_, trial.tallies, {});
+    proof.verdict = ProofVerdict::kSurvives;
+    return proof;
+  }
+
+  Proof carry(const std::vector<Change>& changes, const MoreWork& more, int seeds) const {
+    Proof proof;
+    proof.reason = nothing_;
+    if (!nothing_.empty()) return proof;
+    std::vector<uint8_t> counted;
+    const Impl grown(with_more(more, counted), "", facts_, catalog_, policy_, options_);
+    const Trial trial = grown.replay_all(grown.possible(changes), seeds);
+    proof.reason = trial.refused;
+    if (!trial.refused.empty()) return proof;
+    proof = grown.compared(grown.as_is_, trial.tallies, counted);
     proof.verdict = ProofVerdict::kSurvives;
     return proof;
   }
@@ -144,6 +177,43 @@ class Prover::Impl {
     std::vector<ReplayTally> tallies;
   };
 
+  /// Those that can be replayed.
+  std::vector<Change> possible(const std::vector<Change>& changes) const {
+    std::vector<Change> out;
+    for (const Change& change : changes)
+      if (!is_billed(change) && why_not(nodes_of(change)).empty()) out.push_back(change);
+    return out;
+  }
+
+  /// @param counted  by job of the result: whether it is of the kinds.
+  ProofWorkload with_more(const MoreWork& more, std::vector<uint8_t>& counted) const {
+    ProofWorkload out = base_;
+    out.workload.jobs.clear();
+    double due = 0;
+    for (const sim::SimJob& job : base_.workload.jobs) {
+      const auto node = job.ran_on.empty() ? facts_of_.end() : facts_of_.find(job.ran_on.front());
+      const bool counts = more.kinds.empty() ||
+                          (node != facts_of_.end() && std::ranges::find(more.kinds, node->second->kind) != more.kinds.end());
+      due += counts ? more.factor : 1;
+      for (; due >= 1; --due) {
+        out.workload.jobs.push_back(job);
+        counted.push_back(counts ? 1 : 0);
+      }
+    }
+    return out;
+  }
+
+  /// Machines of services, and machines on which nothing was seen to run.
+  bool is_of_services(const Change& change) const {
+    if (!touches_services(change, facts_)) return false;
+    return std::ranges::all_of(nodes_of(change), [&](const std::string& name) {
+      const auto node = facts_of_.find(name);
+      if (node == facts_of_.end() || (nothing_.empty() && !base_.left_out.contains(name))) return false;
+      return node->second->kind == WorkloadKind::kRealtimeInference ||
+             std::ranges::none_of(node->second->timeline, [](const NodeHour& h) { return h.active_gpus > 0; });
+    });
+  }
+
   /// Empty when all the machines are in the replay.
   std::string why_not(const std::vector<std::string>& nodes) const {
     size_t out = 0;
@@ -158,14 +228,51 @@ class Prover::Impl {
     return out == nodes.size() ? why : fmt::format("{} of {} machines: {}", out, nodes.size(), why);
   }
 
+  /// One drawing of interruptions out of `of`.
+  struct Draw {
+    size_t number = 0, of = 1;
+  };
+
+  /// How often machines that move are interrupted: for each drawing another quantile of the belief, the same in all places, so that what is
+  /// not known of the rate widens the interval, and does not average out over places. Where there is one drawing it is the mean.
+  /// @return means, which is what work saves by.
+  SpotRates believe(const sim::Workload& workload, const std::vector<std::string>& nodes, const Draw& draw,
+                    sim::ChangeSettings& settings, std::vector<std::string>& notes) const {
+    SpotRates means;
+    std::map<SpotPlace, double> drawn;
+    const std::set<std::string_view> moved(nodes.begin(), nodes.end());
+    for (const sim::SimNode& node : workload.nodes) {
+      if (!moved.contains(node.node.name)) continue;
+      const auto facts = facts_of_.find(node.node.name);
+      const bool stays = facts != facts_of_.end() && facts->second->region == node.region;
+      const SpotPlace place = {node.provider, node.region, stays ? facts->second->zone : "", node.instance_type};
+      const InterruptionRate rate = facts_.spot.rate(place);
+      const auto [at, is_new] = drawn.emplace(place, 0);
+      if (is_new) {
+        at->second =
+            draw.of == 1 ? rate.mean() : rate.quantile((static_cast<double>(draw.number) + 0.5) / static_cast<double>(draw.of));
+        notes.push_back(fmt::format("{}{}{}: {}", place.instance_type, place.zone.empty() ? "" : " in ", place.zone,
+                                    belief_text(rate, facts_.spot.seen(place))));
+      }
+      means[node.node.name] = rate.mean();
+      settings.spot_between_of[node.node.name] = interruption_model(at->second).mean_between;
+    }
+    return means;
+  }
+
   /// Changes one after another on a copy of the workload as it is.
-  Result<std::vector<std::string>> apply(sim::Workload& workload, const std::vector<Change>& changes, uint64_t seed) const {
+  Result<std::vector<std::string>> apply(sim::Workload& workload, const std::vector<Change>& changes, const Draw& draw) const {
     std::vector<std::string> notes;
     const InterruptionModel model;
     for (const Change& change : changes) {
       notes.clear();  // of the last one alone
+      sim::ChangeSettings settings{.catalog = &catalog_,
+                                   .seed = options_.seed + draw.number,
+                                   .spot_share_pct = kSpotSharePct,
+                                   .spot_gap = sim::SpotGap::kOnDemand,
+                                   .unsaved = sim::UnsavedJobs::kOffSpot};
       if (draws_interruptions(change)) {
-        const AssumedSaving assumed = assume_checkpoints(workload, nodes_of(change), model);
+        const AssumedSaving assumed = assume_checkpoints(workload, believe(workload, nodes_of(change), draw, settings, notes));
         if (assumed.jobs > 0)
           notes.push_back(fmt::format(
               "{} jobs of which no record says that they save: assumed to save every {:.2g} to {:.2g} h (Daly), {:.0f} min each, "
@@ -173,12 +280,6 @@ class Prover::Impl {
               assumed.jobs, assumed.shortest_h, assumed.longest_h, model.checkpoint.to_seconds() / 60,
               model.restart.to_seconds() / 60));
       }
-      sim::ChangeSettings settings{.catalog = &catalog_,
-                                   .seed = seed,
-                                   .spot_mean_between = model.mean_between,
-                                   .spot_share_pct = kSpotSharePct,
-                                   .spot_gap = sim::SpotGap::kOnDemand,
-                                   .unsaved = sim::UnsavedJobs::kOffSpot};
       TRY_ASSIGN(std::vector<std::string> more, sim::apply_in_place(workload, change, settings));
       std::ranges::move(more, std::back_inserter(notes));
     }
@@ -194,7 +295,7 @@ class Prover::Impl {
     trial.tallies.resize(count);
     const auto one = [&](size_t s) {
       sim::Workload workload = base_.workload;
-      auto applied = apply(workload, changes, options_.seed + s);
+      auto applied = apply(workload, changes, {.number = s, .of = count});
       if (!applied.ok()) {
         refused[s] = applied.error().message;
         return;
@@ -276,17 +377,30 @@ class Prover::Impl {
           i == 0 ? "jobs" : fmt::format("the {} jobs of these machines", views[i].jobs), views[i].completion_pct.mean,
           shown_hours(views[i].after.completion_mean_s), shown_hours(views[i].before.completion_mean_s),
           options_.most_longer_pct);
+      if (draws_interruptions(change)) proof.reason += hours_kept_on(nodes_of(change));
       return;
     }
     proof.verdict = ProofVerdict::kSurvives;
   }
 
-  /// The hours in use, as the changes before left them, with the commitment and without, week by week.
+  /// What an earlier change has to do with it, when the machines are there at some hours only.
+  std::string hours_kept_on(const std::vector<std::string>& nodes) const {
+    for (const Change& kept : kept_) {
+      if (!std::holds_alternative<ScheduleOff>(kept) && !std::holds_alternative<LimitReservation>(kept)) continue;
+      const auto& others = nodes_of(kept);
+      if (std::ranges::any_of(nodes, [&](const std::string& n) { return std::ranges::find(others, n) != others.end(); }))
+        return fmt::format(
+            "; since \"{}\" these machines are there at some hours only, and what an interruption delays past them waits "
+            "for the next",
+            describe(kept));
+    }
+    return {};
+  }
+
+  /// The hours in use, as the changes before left them, with the commitment and without.
   Proof billed(const Commit& commit, const Books& books) const {
-    Proof proof;
-    proof.method = ProofMethod::kBill;
-    const auto* quote =
-        books.prices().find({commit.provider, commit.instance_type, commit.region}, Market::kReserved, commit.term);
+    const auto* quote = books.prices().find({commit.provider, commit.instance_type, commit.region}, Market::kReserved,
+                                            commit.term, commit.payment);
     std::vector<double> in_use(facts_.hour_count);
     double paid = 0;
     for (const NodeFacts& node : facts_.nodes) {
@@ -300,12 +414,37 @@ class Prover::Impl {
     double used = 0;
     for (const double u : in_use)
       used += u;
-    if (quote == nullptr || used <= 0) {
+    if (quote == nullptr || used <= 0) return billed(std::vector<double>(), {});
+    const double on_demand = paid / used;
+    const auto committed = static_cast<double>(commit.count);
+    std::vector<double> before, after;
+    for (const double u : in_use) {
+      before.push_back(u * on_demand);
+      after.push_back(std::max(0.0, u - committed) * on_demand + committed * quote->hourly.to_double());
+    }
+    return billed(before, after);
+  }
+
+  Proof billed(const SavingsPlan& plan, const Books& books) const {
+    std::vector<NodeId> nodes;
+    for (const std::string& name : plan.nodes)
+      if (const auto node = facts_of_.find(name); node != facts_of_.end()) nodes.push_back(node->second->id);
+    std::vector<double> before, after;
+    for (const SavingsPlanHour& hour : hours_under(books, plan, nodes)) {
+      before.push_back(hour.before.to_double());
+      after.push_back((plan.per_hour + hour.beyond).to_double());
+    }
+    return billed(before, after);
+  }
+
+  /// What is paid in each hour of the period, week by week.
+  Proof billed(const std::vector<double>& before_of, const std::vector<double>& after_of) const {
+    Proof proof;
+    proof.method = ProofMethod::kBill;
+    if (before_of.empty()) {
       proof.reason = "no hours in use, or no price, to bill again";
       return proof;
     }
-    const double on_demand = paid / used;
-    const auto committed = static_cast<double>(commit.count);
     // What is paid counts as the cost of replays without jobs.
     ReplayTally before, after;
     for (size_t b = 0; b + 1 < ground_.marks.size(); ++b) {
@@ -313,9 +452,9 @@ class Prover::Impl {
       after.paid.push_back(0);
       for (int64_t hour = ground_.marks[b].hour_index(); hour < ground_.marks[b + 1].hour_index(); ++hour) {
         const auto h = static_cast<size_t>(hour - facts_.first_hour);
-        if (h >= in_use.size()) continue;
-        before.paid.back() += in_use[h] * on_demand;
-        after.paid.back() += std::max(0.0, in_use[h] - committed) * on_demand + committed * quote->hourly.to_double();
+        if (h >= before_of.size()) continue;
+        before.paid.back() += before_of[h];
+        after.paid.back() += after_of[h];
       }
     }
     proof = compared(std::span(&before, 1), std::span(&after, 1), {});
@@ -333,6 +472,7 @@ class Prover::Impl {
   ProofWorkload base_;
   std::string nothing_;
   const FleetFacts& facts_;
+  std::map<std::string_view, const NodeFacts*> facts_of_;
   const Catalog& catalog_;
   sched::Policy policy_;
   ProofOptions options_;
@@ -358,6 +498,9 @@ Result<Prover> Prover::create(const History& history, const FleetFacts& facts, c
 Proof Prover::try_change(const Change& change, const Books& books) { return impl_->try_change(change, books); }
 void Prover::keep() { impl_->keep(); }
 Proof Prover::together(const std::vector<Change>& changes, int seeds) const { return impl_->together(changes, seeds); }
+Proof Prover::carry(const std::vector<Change>& changes, const MoreWork& more, int seeds) const {
+  return impl_->carry(changes, more, seeds);
+}
 Proof Prover::whole() const { return impl_->whole(); }
 const ProofWorkload& Prover::base() const { return impl_->base(); }
 

@@ -5,7 +5,8 @@
 // change that saves nothing, leaves work undone or makes jobs take much longer does not survive. Commitments change no job: the
 // hours their machines were in use are billed again.
 //
-// Spot is tried as the finding assumes it: 85 % of the machines, work that saves at Daly's interval where nobody recorded how it
+// Interruptions come as often as is believed of each place, drawn from that belief as well as in time (advise/spot_belief.h). Otherwise
+// spot is tried as the finding assumes it: 85 % of the machines, work that saves at Daly's interval where nobody recorded how it
 // saves, a machine on demand while spot is away; the notes of a proof say so.
 // Sources: Künsch 1989 (blocks); Daly 2006 (advise/spot_math.h).
 #pragma once
@@ -19,6 +20,12 @@
 #include "catalog/catalog.h"
 
 namespace stint {
+
+/// More work of the same habits: jobs of these kinds again, evenly chosen, each when the one it repeats is submitted.
+struct MoreWork {
+  std::vector<WorkloadKind> kinds;  ///< of the machines they ran on; none = all jobs
+  double factor = 1;                ///< so many times as many jobs, from 0 on
+};
 
 class Prover {
  public:
@@ -37,6 +44,8 @@ class Prover {
   /// These changes in this order, against the fleet as it is, whatever was kept; those that cannot be replayed are left out.
   /// @param seeds  fewer than the options say, for a quick look.
   [[nodiscard]] Proof together(const std::vector<Change>& changes, int seeds) const;
+  /// The same with more work. The figures of jobs are of the kinds named alone, before and after with as many of them.
+  [[nodiscard]] Proof carry(const std::vector<Change>& changes, const MoreWork& more, int seeds) const;
   /// By name, what left a machine out of the replay.
   [[nodiscard]] const ProofWorkload& base() const;
 

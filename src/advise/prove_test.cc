@@ -204,12 +204,26 @@ TEST(Prover, CommitmentsAreBilledAgain) {
   EXPECT_EQ(fleet.prove(commit).verdict, ProofVerdict::kRejected);
 }
 
-TEST(Prover, ServicesKnownByTelemetryStayArithmetic) {
+TEST(Prover, ASavingsPlanIsBilledAgain) {
+  ProvenFleet fleet;
+  fleet.machine("a", "p3.2xlarge", WorkloadKind::kRealtimeInference);
+  SavingsPlan plan{"aws", usd("2"), CommitmentTerm::kOneYear, PaymentOption::kNoUpfront, {{"", "p3.2xlarge", usd("2.5")}}, {"a"}};
+  const Proof proof = fleet.prove(plan);
+  EXPECT_EQ(proof.verdict, ProofVerdict::kSurvives);
+  EXPECT_EQ(proof.method, ProofMethod::kBill);
+  // 2 of 2.5 an hour are paid by the plan, the fifth that is left at 3.06.
+  EXPECT_NEAR(proof.saving_per_month.to_double(), (3.06 - 2 - 3.06 / 5) * 720, 1e-5);
+  EXPECT_NEAR(fleet.saving(plan).value().to_double(), (3.06 - 2 - 3.06 / 5) * 720, 1e-5) << "as the books have it";
+  fleet.keep_on(fleet.facts.nodes[0], [](size_t h) { return h % 24 < 12; });
+  EXPECT_EQ(fleet.prove(plan).verdict, ProofVerdict::kRejected);
+}
+
+TEST(Prover, GivingBackAServiceThatRanIsNotProven) {
   ProvenFleet fleet = two_trainers();
   fleet.machine("service", "p4d.24xlarge", WorkloadKind::kRealtimeInference);
   const Proof proof = fleet.prove(StopNodes{{"service"}});
   EXPECT_EQ(proof.verdict, ProofVerdict::kArithmetic);
-  EXPECT_THAT(proof.reason, HasSubstr("a service known by telemetry alone"));
+  EXPECT_THAT(proof.reason, HasSubstr("whether anybody waits for it is not known"));
   EXPECT_FALSE(Prover::create(fleet.history, fleet.facts, fleet.catalog, {.policy = "magic"}).ok());
 }
 

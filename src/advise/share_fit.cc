@@ -46,21 +46,31 @@ std::vector<ShareService> services_of(const NodeGroup& pool) {
   return services;
 }
 
-std::optional<int> share_profile(const MigGeometry& geometry, const ShareService& s) {
+std::optional<int> share_profile(const MigGeometry& geometry, const ShareService& s, ShareRule rule) {
   if (s.whole) return std::nullopt;
-  const auto profile = smallest_profile(geometry, memory_need(s), *s.gpu->busy_p95_pct / 100 * kShareComputeMargin);
+  double compute = *s.gpu->busy_p95_pct / 100 * kShareComputeMargin;
+  double bandwidth = 0;
+  if (rule == ShareRule::kKeepLatency && s.node->kind == WorkloadKind::kRealtimeInference && s.gpu->sm_while_busy &&
+      s.gpu->memory_while_busy) {
+    // A request alone takes w/f times as long on a share f when it keeps w busy; with the queue before it, (1 − ρ)/(1 − ρ·w/f) times
+    // that. Solved for f.
+    const double slowest = kShareSlowest / (1 + (kShareSlowest - 1) * *s.gpu->busy_p95_pct / 100);
+    compute = std::max(compute, *s.gpu->sm_while_busy / slowest);
+    bandwidth = *s.gpu->memory_while_busy / slowest;
+  }
+  const auto profile = smallest_profile(geometry, memory_need(s), compute, bandwidth);
   if (!profile || geometry.profiles[static_cast<size_t>(*profile)].compute_slices == geometry.compute_slices) return std::nullopt;
   return profile;
 }
 
-std::optional<SharePacking> pack_by_mig(std::span<const ShareService> services, const std::string& gpu_model) {
+std::optional<SharePacking> pack_by_mig(std::span<const ShareService> services, const std::string& gpu_model, ShareRule rule) {
   const MigGeometry* geometry = find_mig_geometry(gpu_model);
   if (geometry == nullptr) return std::nullopt;
   SharePacking plan;
   std::vector<bool> alone(services.size());
   plan.profiles.resize(services.size(), -1);
   for (size_t i = 0; i < services.size(); ++i) {
-    const auto profile = share_profile(*geometry, services[i]);
+    const auto profile = share_profile(*geometry, services[i], rule);
     alone[i] = !profile;
     if (profile) plan.profiles[i] = *profile;
   }

@@ -19,6 +19,8 @@ namespace stint {
 inline constexpr double kShareMemoryMargin = 1.1;
 /// Of compute in a MIG instance; without walls kSharedComputeLimit leaves the room.
 inline constexpr double kShareComputeMargin = 1.2;
+/// On a MIG instance a request of a service may take so many times as long, queueing included, at the busiest 5 % of the time.
+inline constexpr double kShareSlowest = 1.25;
 
 /// What runs on one GPU now.
 struct ShareService {
@@ -30,8 +32,13 @@ struct ShareService {
 std::vector<ShareService> services_of(const NodeGroup& pool);
 std::string label_of(const ShareService& service);
 
+enum class ShareRule : uint8_t {
+  kKeepLatency,  ///< requests of services take at most kShareSlowest times as long, where that was measured
+  kFit,          ///< memory and compute alone
+};
 /// The smallest MIG instance for it; none: it needs the GPU.
-std::optional<int> share_profile(const MigGeometry& geometry, const ShareService& service);
+std::optional<int> share_profile(const MigGeometry& geometry, const ShareService& service,
+                                 ShareRule rule = ShareRule::kKeepLatency);
 
 /// A packing of services onto GPUs.
 struct SharePacking {
@@ -40,7 +47,8 @@ struct SharePacking {
   std::vector<int> profiles;    ///< per service, kMig only; −1 = whole GPU
 };
 /// none: no MIG on that GPU.
-std::optional<SharePacking> pack_by_mig(std::span<const ShareService> services, const std::string& gpu_model);
+std::optional<SharePacking> pack_by_mig(std::span<const ShareService> services, const std::string& gpu_model,
+                                        ShareRule rule = ShareRule::kKeepLatency);
 /// By MPS, or time slices where MPS is not safe. @param gpu  nullptr = not in the catalogue.
 SharePacking pack_side_by_side(std::span<const ShareService> services, const GpuFacts* gpu);
 

@@ -55,7 +55,24 @@ Result<SpotHazard> SpotHazard::bathtub(double early, double early_h, double late
   return made;
 }
 
+SpotHazard SpotHazard::first_of(int64_t members) const {
+  CHECK(members >= 1, "the first of {}", members);
+  const auto n = static_cast<double>(members);
+  SpotHazard first = *this;
+  switch (kind_) {
+    case Kind::kExponential: first.scale_h_ /= n; return first;
+    case Kind::kWeibull: first.scale_h_ *= std::pow(n, -1 / shape_); return first;
+    case Kind::kBathtub: first.members_ *= n; return first;
+  }
+  CHECK(false, "a hazard of no kind");
+}
+
 double SpotHazard::survival(double hours) const {
+  const double one = survival_of_one(hours);
+  return members_ == 1 ? one : std::pow(one, members_);
+}
+
+double SpotHazard::survival_of_one(double hours) const {
   if (hours <= 0) return 1;
   switch (kind_) {
     case Kind::kExponential: return std::exp(-hours / scale_h_);
@@ -97,7 +114,7 @@ double SpotHazard::mean_h() const {
   switch (kind_) {
     case Kind::kExponential: return scale_h_;
     case Kind::kWeibull: return scale_h_ * std::tgamma(1 + 1 / shape_);
-    case Kind::kBathtub: return hours_within(0, bisect(0, longest_h(), [&](double t) { return survival(t) <= 0; }));
+    case Kind::kBathtub: return hours_within(0, bisect(0, longest_h(), [&](double t) { return survival(t) <= 1e-15; }));
   }
   CHECK(false, "a hazard of no kind");
 }

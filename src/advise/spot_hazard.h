@@ -22,6 +22,10 @@ class SpotHazard {
   /// @param early  share lost early, in (0, 1].
   static Result<SpotHazard> bathtub(double early, double early_h, double late_h, double limit_h);
 
+  /// Until the first of `members` is lost, each of which lives by this hazard alone and is new when the others are: survival to the
+  /// power of their number, which is a stretched hazard only for an exponential and a Weibull. @param members  ≥ 1.
+  [[nodiscard]] SpotHazard first_of(int64_t members) const;
+
   /// Chance to last beyond `hours`.
   [[nodiscard]] double survival(double hours) const;
   /// Mean life, ∫ survival.
@@ -34,6 +38,7 @@ class SpotHazard {
  private:
   enum class Kind : uint8_t { kExponential, kWeibull, kBathtub };
   SpotHazard(Kind kind, double scale_h, double shape) : kind_(kind), scale_h_(scale_h), shape_(shape) {}
+  [[nodiscard]] double survival_of_one(double hours) const;
   [[nodiscard]] double longest_h() const;
 
   Kind kind_;
@@ -41,6 +46,7 @@ class SpotHazard {
   double shape_;    ///< of Weibull, or the early share
   double late_h_ = 1;
   double limit_h_ = 0;
+  double members_ = 1;  ///< kBathtub: the first of so many
 };
 
 /// Interruptions per hour of one type in one zone: a Gamma distribution.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace stint {
@@ -37,6 +38,42 @@ TEST(SpotHazard, DrawsHaveTheMeanOfTheirSurvival) {
       sum += hazard.draw_h(prng);
     EXPECT_NEAR(sum / 20'000 / hazard.mean_h(), 1, 0.03);
   }
+}
+
+// A gang of n is lost with the first of n: against n lives drawn one by one.
+TEST(SpotHazard, TheFirstOfManyIsTheLeastOfTheirLives) {
+  constexpr int kDraws = 10'000;
+  for (const SpotHazard& one : {*SpotHazard::exponential(6), *SpotHazard::weibull(8, 0.7), *SpotHazard::weibull(8, 2),
+                                *SpotHazard::bathtub(0.45, 1, 0.8, 24)})
+    for (const int members : {1, 3, 16}) {
+      const SpotHazard first = one.first_of(members);
+      Prng prng(7);
+      double sum = 0;
+      int beyond = 0;  // the mean
+      for (int i = 0; i < kDraws; ++i) {
+        double least = one.draw_h(prng);
+        for (int m = 1; m < members; ++m)
+          least = std::min(least, one.draw_h(prng));
+        sum += least;
+        if (least > first.mean_h()) ++beyond;
+      }
+      EXPECT_NEAR(sum / kDraws / first.mean_h(), 1, 0.03) << members;
+      EXPECT_NEAR(static_cast<double>(beyond) / kDraws, first.survival(first.mean_h()), 0.012) << members;
+      EXPECT_NEAR(first.survival(2), std::pow(one.survival(2), members), 1e-12);
+    }
+}
+
+// Sixteen machines lose 16 × 0.45 an hour at first: 0.14 h to the first loss and little more. A sixteenth of the mean life, as if they had no
+// memory, would be 0.86 h.
+TEST(SpotHazard, AGangsMeanIsNoNthOfItsMembers) {
+  const SpotHazard one = *SpotHazard::bathtub(0.45, 1, 0.8, 24);
+  EXPECT_GT(one.first_of(16).mean_h(), 0.14);
+  EXPECT_LT(one.first_of(16).mean_h(), 0.17);
+  EXPECT_GT(one.mean_h() / 16, 0.8);
+  const SpotHazard ageing = *SpotHazard::weibull(10, 2);
+  EXPECT_NEAR(ageing.first_of(16).mean_h(), ageing.mean_h() / 4, 1e-9) << "16^(1/2)";
+  const SpotHazard nested = one.first_of(4).first_of(4);
+  EXPECT_NEAR(nested.survival(0.3), one.first_of(16).survival(0.3), 1e-12);
 }
 
 TEST(SpotHazard, RefusesNonsense) {

@@ -51,6 +51,8 @@ struct TestFleet {
                    .nodes = {}};
   History history;
   std::vector<std::string> allowed_regions;
+  CommitmentTerm longest_term = CommitmentTerm::kOneYear;
+  std::vector<SavingsPlanOffer> savings_plans;
 
   struct Use {
     double mean = 20, p95 = 35, idle = 10;
@@ -126,7 +128,21 @@ struct TestFleet {
   Proposals propose(Finder find) const {
     const PriceLookup prices(catalog, facts.currency);
     const Books books(facts, prices);
-    return find(FleetView{facts, books, prices, history, allowed_regions});
+    return find(FleetView{facts, books, prices, history, allowed_regions, longest_term, savings_plans});
+  }
+  /// A price of p3.2xlarge, committed to in us-east-1.
+  void commitment_price(CommitmentTerm term, PaymentOption payment, std::string_view per_hour) {
+    const PriceRow row{.provider = "aws",
+                       .region = "us-east-1",
+                       .instance_type = "p3.2xlarge",
+                       .market = Market::kReserved,
+                       .term = term,
+                       .payment = payment,
+                       .rate = Rate::per_hour(Money::parse(per_hour).value()),
+                       .estimated = false,
+                       .source = "test",
+                       .as_of = kJune.begin};
+    catalog = catalog.with_prices(std::span(&row, 1));
   }
   Result<Money> saving(const Change& change) const {
     const PriceLookup prices(catalog, facts.currency);

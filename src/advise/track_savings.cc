@@ -112,6 +112,8 @@ class Tracker {
     if (!is_comparable(nodes, out)) return out;
     out.price_index = price_index(nodes, out);
     out.realised = realised_saving(out.before, out.after, out.price_index);
+    out.interval = realised_interval(by_week(group, nodes, out, out.before_period), by_week(group, nodes, out, out.after_period),
+                                     out.price_index);
     judge(group, out);
     return out;
   }
@@ -241,13 +243,15 @@ class Tracker {
     return nodes;
   }
 
-  /// A commitment that names no nodes covers all of its type.
+  /// A commitment that names no nodes covers all of its type, a savings plan all it has rates for.
   void add_by_type(const Change& change, NodeSet& nodes) const {
     const auto* commit = std::get_if<Commit>(&change);
-    if (commit == nullptr) return;
+    const auto* plan = std::get_if<SavingsPlan>(&change);
     for (uint32_t n = 0; n < in_.history.nodes.size(); ++n) {
       const Node& node = in_.history.nodes[n];
-      if (node.instance_type == commit->instance_type && (commit->region.empty() || node.region == commit->region))
+      if ((commit != nullptr && node.instance_type == commit->instance_type &&
+           (commit->region.empty() || node.region == commit->region)) ||
+          (plan != nullptr && node.provider == plan->provider && rate_of(*plan, node.region, node.instance_type) != nullptr))
         nodes.insert(n);
     }
   }
@@ -257,7 +261,7 @@ class Tracker {
     return std::ranges::all_of(group.changes, [](const AppliedChange* change) {
       return std::ranges::all_of(change->proposal.changes, [](const Change& c) {
         return std::holds_alternative<SwitchMarket>(c) || std::holds_alternative<Commit>(c) ||
-               std::holds_alternative<MoveRegion>(c);
+               std::holds_alternative<SavingsPlan>(c) || std::holds_alternative<MoveRegion>(c);
       });
     });
   }
@@ -275,6 +279,17 @@ class Tracker {
     out.measure = WorkMeasure::kBought;
     out.before.gpu_hours = out.before.gpu_hours_there;
     out.after.gpu_hours = out.after.gpu_hours_there;
+  }
+
+  /// As measure() chose, week by week.
+  std::vector<CostAndWork> by_week(const Group& group, const NodeSet& nodes, const TrackedSaving& out, Interval period) const {
+    std::vector<CostAndWork> weeks;
+    for (Instant begin = period.begin; begin < period.end; begin = begin + kWeek) {
+      const Measured of_week = measured(group, nodes, {begin, begin + kWeek});
+      weeks.push_back(out.measure == WorkMeasure::kActive ? of_week.active : of_week.held);
+      if (out.measure == WorkMeasure::kBought) weeks.back().gpu_hours = weeks.back().gpu_hours_there;
+    }
+    return weeks;
   }
 
   Measured measured(const Group& group, const NodeSet& nodes, Interval period) const {
@@ -313,6 +328,9 @@ class Tracker {
     if (!line.commitment_unused) return false;
     return std::ranges::any_of(group.changes, [&](const AppliedChange* change) {
       return std::ranges::any_of(change->proposal.changes, [&](const Change& c) {
+        // Nobody's use is in the line of what a savings plan did not cover, and so no type.
+        if (const auto* plan = std::get_if<SavingsPlan>(&c))
+          return line.instance_type.empty() && (line.provider.empty() || line.provider == plan->provider);
         const auto* commit = std::get_if<Commit>(&c);
         return commit != nullptr && line.instance_type == commit->instance_type &&
                (commit->region.empty() || line.region == commit->region);

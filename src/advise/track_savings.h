@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "advise/realised_interval.h"
 #include "advise/realised_saving.h"
 #include "ledger/ledger.h"
 #include "model/history.h"
@@ -37,9 +38,10 @@ struct TrackedSaving {
   CostAndWork before, after;
   WorkMeasure measure = WorkMeasure::kActive;
   double price_index = 1;
-  std::optional<RealisedSaving> realised;  ///< none: `notes` say what is missing
-  std::optional<SavingVerdict> verdict;    ///< where there was a promise
-  std::optional<Money> cost;               ///< of carrying it out
+  std::optional<RealisedSaving> realised;    ///< none: `notes` say what is missing
+  std::optional<RealisedInterval> interval;  ///< of realised; none with fewer than two weeks before or after
+  std::optional<SavingVerdict> verdict;      ///< where there was a promise
+  std::optional<Money> cost;                 ///< of carrying it out
   std::optional<Return> on_cost;
   std::vector<std::string> notes;
 };

@@ -89,6 +89,12 @@ std::vector<Instruction> undo_instructions(const FleetUndo& undo) {
                       "--instance-count {} --price-schedules PRICES --client-token TOKEN",
                       quoted(bought.region), bought.count));
   }
+  for (const SavingsPlan& plan : undo.bought_plans) {
+    machines.lines.push_back(fmt::format(
+        "# the savings plan of {} an hour at {} runs and is paid until its term ends{}", plan.per_hour.to_text(3),
+        one_line(plan.provider), plan.provider == "aws" ? "; within days of buying it a small one may be returned:" : ""));
+    if (plan.provider == "aws") machines.lines.emplace_back("aws savingsplans return-savings-plan --savings-plan-id ID");
+  }
   std::vector<Instruction> out;
   for (Instruction* i : {&machines, &kubernetes, &slurm})
     if (!i->lines.empty()) out.push_back(std::move(*i));

@@ -35,7 +35,7 @@ std::optional<LaunchKey> parse_key(std::string_view text);
 struct GrantedGpu {
   int index = 0;         ///< on its node, in NVML's order
   std::string uuid;      ///< "" = not known: the index names it
-  std::string mig_uuid;  ///< of the MIG device, when the task gets one in place of the whole GPU
+  std::string mig_uuid;  ///< "MIG-…": the device it gets in place of the whole GPU; a profile ("2g.20gb"): any such device
 };
 
 enum class Tenancy : uint8_t {

@@ -24,6 +24,16 @@ bool write_control(const std::string& path, std::string_view value) {
   return file.valid() && ::write(file.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size());
 }
 
+/// A group that has processes of its own hands no controllers down, unless it is the root, which has no type.
+void make_room_in(const std::string& group) {
+  if (::access((group + "/cgroup.type").c_str(), F_OK) != 0) return;
+  const std::string members = read_kernel_file(group + "/cgroup.procs");
+  const auto pids = split(members, '\n');
+  if (std::find(pids.begin(), pids.end(), std::to_string(::getpid())) == pids.end()) return;
+  const std::string beside = group + "/daemon";
+  if (::mkdir(beside.c_str(), 0755) == 0 || errno == EEXIST) (void)write_control(beside + "/cgroup.procs", "0");
+}
+
 bool lists(const std::string& text, std::string_view word) {
   const auto words = split(trim(text), ' ');
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -45,6 +55,7 @@ Result<CgroupTree> CgroupTree::open(const std::string& folder) {
   }
   if (::access(folder.c_str(), W_OK) != 0 || ::access((path / "cgroup.procs").c_str(), W_OK) != 0)
     return refuse(std::strerror(errno));
+  make_room_in(parent);
   // One by one: a refused controller must not keep the others back.
   for (const std::string& level : {parent, folder})
     for (const std::string_view controller : {"+cpu", "+memory", "+pids"})

@@ -18,7 +18,8 @@ struct CgroupTree {
   bool limits_cpu = false;
   bool limits_memory = false;
 
-  /// Makes the folder where it is missing and hands its controllers down, as far as this user may.
+  /// Makes the folder where it is missing and hands its controllers down, as far as this user may. When this process is in the
+  /// folder above, as a service that systemd delegates to is, it moves to `daemon` there: groups with processes hand nothing down.
   /// @return kUnavailable with the remedy when there is no cgroup v2 tree there, or it is not ours to write.
   static Result<CgroupTree> open(const std::string& folder);
 };

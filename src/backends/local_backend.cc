@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "backends/keeper.h"
+#include "backends/mig_grants.h"
 #include "host/file.h"
 
 namespace stint {
@@ -31,6 +32,13 @@ Status make_folder(const std::string& path, mode_t mode) {
   fs::create_directories(fs::path(path).parent_path(), failed);
   if (::mkdir(path.c_str(), mode) == 0 || errno == EEXIST) return {};
   return make_error(ErrorCode::kUnavailable, "{}: cannot be made: {}", path, std::strerror(errno));
+}
+
+/// @param what  is to run so.
+Status check_may_become(const std::optional<RunAs>& user, const std::string& what) {
+  if (user && ::geteuid() != 0 && user->uid != ::geteuid())
+    return invalid("{}: to run as user {} the daemon would have to be root", what, user->uid);
+  return {};
 }
 
 /// File actions and attributes of posix_spawn, given back at the end.
@@ -61,6 +69,7 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::create(Options options) {
   options.state_folder = fs::absolute(options.state_folder, failed).lexically_normal().string();
   auto backend = std::unique_ptr<LocalBackend>(new LocalBackend(std::move(options)));
   const Options& o = backend->options_;
+  TRY(check_may_become(o.run_as, "tasks"));
   TRY(make_folder(o.state_folder, 0711));
   TRY(make_folder(o.state_folder + "/tasks", 0700));
   TRY(make_folder(o.state_folder + "/logs", 0700));
@@ -85,11 +94,13 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::create(Options options) {
 
 std::vector<std::string> LocalBackend::notes() const {
   std::vector<std::string> notes;
+  if (::geteuid() == 0 && (!options_.run_as || options_.run_as->uid == 0))
+    notes.push_back("Tasks run as root: name another user for them, with --jobs-as.");
   if (!cgroups_)
     notes.push_back(
         fmt::format("No cgroups ({}): memory is limited for each process by itself and not for a task as a whole, "
                     "CPU not at all.",
-                    options_.cgroup.empty() ? "none named in the configuration" : why_no_cgroups_));
+                    options_.cgroup.empty() ? "none named with --cgroup" : why_no_cgroups_));
   if (cgroups_ && !cgroups_->limits_memory)
     notes.push_back(
         fmt::format("{}: without a memory controller: memory is limited for each process by itself and not for a "
@@ -106,24 +117,40 @@ TaskFolder LocalBackend::folder_of(const LaunchKey& key) const {
   return TaskFolder(fmt::format("{}/tasks/{}", options_.state_folder, format_key(key)));
 }
 
-std::string LocalBackend::output_path(const LaunchKey& key) const {
-  return fmt::format("{}/logs/{}.out", options_.state_folder, format_key(key));
-}
-std::string LocalBackend::error_path(const LaunchKey& key) const {
-  return fmt::format("{}/logs/{}.err", options_.state_folder, format_key(key));
+std::string LocalBackend::log_base(const std::string& state_folder, const LaunchKey& key) {
+  return fmt::format("{}/logs/{}", state_folder, format_key(key));
 }
 
 TaskPlan LocalBackend::plan_of(const Launch& launch) const {
   const std::string name = format_key(launch.key);
-  return {.launch = launch,
+  Launch whole = launch;
+  if (!whole.run_as) whole.run_as = options_.run_as;
+  return {.launch = std::move(whole),
           .cgroup = cgroups_ ? fmt::format("{}/task-{}", cgroups_->folder, name) : "",
-          .log_base = fmt::format("{}/logs/{}", options_.state_folder, name)};
+          .log_base = log_base(options_.state_folder, launch.key)};
+}
+
+/// By tasks that have not ended: what they were granted is in their folders, also after a restart.
+std::set<std::string> LocalBackend::mig_devices_taken() const {
+  std::set<std::string> taken;
+  for (const auto& [key, task] : tasks_) {
+    if (task.told == Told::kEnd) continue;
+    const TaskFolder folder = folder_of(key);
+    const auto ended = folder.ended();
+    if (ended.ok() && ended->has_value()) continue;
+    const auto text = read_all(folder.launch_file());
+    if (!text.ok()) continue;
+    const auto plan = parse_task_plan(*text, folder.launch_file());
+    if (!plan.ok()) continue;
+    for (const GrantedGpu& gpu : plan->launch.gpus)
+      if (!gpu.mig_uuid.empty()) taken.insert(gpu.mig_uuid);
+  }
+  return taken;
 }
 
 Status LocalBackend::check_can_run(const Launch& launch) {
   TRY(check_launch(launch));
-  if (launch.run_as && ::geteuid() != 0 && launch.run_as->uid != ::geteuid())
-    return invalid("launch {}: to run as user {} the daemon would have to be root", format_key(launch.key), launch.run_as->uid);
+  TRY(check_may_become(launch.run_as, fmt::format("launch {}", format_key(launch.key))));
   if (launch.tenancy == Tenancy::kAlone) TRY(clear_.check(launch.gpus));
   return {};
 }
@@ -136,7 +163,11 @@ Status LocalBackend::start(const Launch& launch, Instant) {
     return {};
   }
   TRY(check_can_run(launch));
-  if (known == tasks_.end()) TRY(folder.create(plan_of(launch)));
+  if (known == tasks_.end()) {
+    Launch granted = launch;
+    if (asks_for_mig_device(granted.gpus)) TRY(grant_mig_devices(granted.gpus, mig_devices_taken(), options_.clear.nvml_library));
+    TRY(folder.create(plan_of(granted)));
+  }
   if (const Status started = start_keeper(folder); !started.ok()) {
     std::error_code ignored;
     fs::remove_all(folder.path(), ignored);

@@ -6,6 +6,8 @@
 
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "backends/cgroup.h"
 #include "backends/gpu_clear.h"
@@ -21,6 +23,7 @@ class LocalBackend final : public Backend {
     std::vector<std::string> keeper = {"/proc/self/exe", "keeper"};
     std::string cgroup;  ///< folder of the cgroup v2 tree that is ours to write; "" = none
     GpuClearCheck::Options clear;
+    std::optional<RunAs> run_as;  ///< of launches that name nobody; none = the user this program runs as
   };
   /// @return error when the folder cannot be used. Limits that cannot be enforced are no error: notes() names them.
   static Result<std::unique_ptr<LocalBackend>> create(Options options);
@@ -39,8 +42,10 @@ class LocalBackend final : public Backend {
   Status forget(const LaunchKey& key) override;
 
   /// Where a launch's output goes when it names no file of its own: `logs/KEY.out`, `logs/KEY.err`.
-  [[nodiscard]] std::string output_path(const LaunchKey& key) const;
-  [[nodiscard]] std::string error_path(const LaunchKey& key) const;
+  [[nodiscard]] std::string output_path(const LaunchKey& key) const { return log_base(options_.state_folder, key) + ".out"; }
+  [[nodiscard]] std::string error_path(const LaunchKey& key) const { return log_base(options_.state_folder, key) + ".err"; }
+  /// The same of any backend's folder, without the ending.
+  static std::string log_base(const std::string& state_folder, const LaunchKey& key);
 
  private:
   enum class Told : uint8_t { kNothing, kStart, kEnd };
@@ -53,6 +58,7 @@ class LocalBackend final : public Backend {
   [[nodiscard]] TaskFolder folder_of(const LaunchKey& key) const;
   [[nodiscard]] TaskPlan plan_of(const Launch& launch) const;
   [[nodiscard]] Status check_can_run(const Launch& launch);
+  [[nodiscard]] std::set<std::string> mig_devices_taken() const;
   Status start_keeper(const TaskFolder& folder);
   void look_at(const LaunchKey& key, Task& task, Instant now, std::vector<Report>& reports);
   [[nodiscard]] bool anything_left(const TaskFolder& folder, const LaunchKey& key) const;

@@ -2,12 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "backends/task_environment.h"
 #include "base/text.h"
@@ -175,6 +177,19 @@ TEST_F(LocalBackendTest, RunsAsAnotherUserWithoutItsOwnRights) {
   EXPECT_EQ(run(launch).cause, EndCause::kNotStarted);
 }
 
+TEST_F(LocalBackendTest, RunsTasksAsTheUserOfItsSettingsWhereTheyNameNobody) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can run tasks as another user";
+  EXPECT_THAT(backend_->notes(), Contains(HasSubstr("run as root")));
+  backend_.reset();
+  auto made =
+      LocalBackend::create({.state_folder = dir_ / "state", .keeper = {STINT_TEST_KEEPER}, .run_as = RunAs{kNobody, kNobody}});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  backend_ = std::move(made).value();
+  EXPECT_THAT(backend_->notes(), Not(Contains(HasSubstr("run as root"))));
+  run(shell(1, "id -u"));
+  EXPECT_EQ(printed(1), "65534\n");
+}
+
 TEST_F(LocalBackendTest, EndsAtItsTimeLimit) {
   Launch launch = shell(1, "trap 'exit 5' TERM; while :; do sleep 0.01; done");
   launch.time_limit = Duration::milliseconds(200);
@@ -307,6 +322,26 @@ TEST_F(LocalBackendTest, TellsWhatATaskUsed) {
   EXPECT_GT(ended.usage->peak_memory, Bytes::of(100'000));
 }
 
+TEST_F(LocalBackendTest, TasksOnPartsOfAGpuHaveADeviceOfTheirOwn) {
+  setenv("FAKE_NVML_MIG", "2", 1);
+  restart("", STINT_FAKE_NVML);
+  const auto on_a_part = [&](int64_t job, const std::string& command) {
+    Launch launch = shell(job, command);
+    launch.gpus = {{.index = 0, .uuid = "", .mig_uuid = "2g.20gb"}};
+    launch.tenancy = Tenancy::kShared;
+    return launch;
+  };
+  ASSERT_TRUE(backend_->start(on_a_part(1, "echo $CUDA_VISIBLE_DEVICES; sleep 60"), now()).ok());
+  restart("", STINT_FAKE_NVML);  // who has what is known after a restart, too
+  const Launch second = on_a_part(2, "echo $CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(run(second).status.shell_code(), 0);
+  EXPECT_EQ(*read_all(backend_->output_path(second.key)), "MIG-fake-4\n");
+  EXPECT_EQ(run(on_a_part(3, "true")).status.shell_code(), 0) << "the second has ended";
+  ASSERT_TRUE(backend_->start(on_a_part(4, "sleep 60"), now()).ok());
+  EXPECT_EQ(backend_->start(on_a_part(5, "true"), now()).error().code, ErrorCode::kUnavailable);
+  unsetenv("FAKE_NVML_MIG");
+}
+
 TEST_F(LocalBackendTest, StartsNobodyOnAGpuThatIsNotClear) {
   restart("", STINT_FAKE_NVML);
   Launch launch = shell(1, "true");
@@ -357,6 +392,29 @@ TEST_F(LocalBackendTest, ACgroupHoldsAllOfATask) {
   EXPECT_FALSE(std::filesystem::exists(ours + "/task-1.0.0"));
   restart();
   EXPECT_EQ(rmdir(ours.c_str()), 0);
+}
+
+TEST_F(LocalBackendTest, AServiceMovesOutOfTheCgroupThatIsDelegatedToIt) {
+  const std::string tree = "/sys/fs/cgroup/unified";
+  const std::string root = std::filesystem::exists(tree + "/cgroup.procs") ? tree : "/sys/fs/cgroup";
+  const std::string service = fmt::format("{}/stint-test-service-{}", root, getpid());
+  if (mkdir(service.c_str(), 0755) != 0 || access((service + "/cgroup.procs").c_str(), W_OK) != 0) {
+    rmdir(service.c_str());
+    GTEST_SKIP() << "no cgroup v2 tree that this user may write";
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    std::ofstream(service + "/cgroup.procs") << 0;
+    const bool opened = CgroupTree::open(service + "/jobs").ok();
+    std::ifstream own("/proc/self/cgroup");
+    const std::string where((std::istreambuf_iterator<char>(own)), {});
+    _exit(opened && where.find(service.substr(root.size()) + "/daemon\n") != std::string::npos ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  for (const char* below : {"/jobs", "/daemon", ""})
+    EXPECT_EQ(rmdir((service + below).c_str()), 0) << below;
 }
 
 TEST_F(LocalBackendTest, ACgroupEndsATaskThatTakesTooMuchMemory) {

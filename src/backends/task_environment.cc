@@ -43,7 +43,7 @@ std::vector<std::string> environment_of(const Launch& launch, const TaskUser& us
   set["CUDA_VISIBLE_DEVICES"] = devices;
   set["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";  // NVML's order
   set["NVIDIA_VISIBLE_DEVICES"] = launch.gpus.empty() ? "void" : devices;
-  set["STINT_JOB"] = std::to_string(launch.key.job);
+  set.try_emplace("STINT_JOB", std::to_string(launch.key.job));  // a daemon says what its users call it
   set["STINT_ATTEMPT"] = std::to_string(launch.key.attempt);
   set["STINT_TASK"] = std::to_string(launch.key.task);
   set["STINT_LAUNCH"] = mark;

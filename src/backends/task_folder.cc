@@ -152,6 +152,12 @@ std::optional<int64_t> start_ticks_of(int64_t pid) {
   return fields.size() > kStartTime ? parse_int(fields[kStartTime]) : std::nullopt;
 }
 
+std::optional<ProcessPlace> place_of_process(int64_t pid) {
+  const auto fields = stat_fields(std::to_string(pid));
+  if (fields.size() <= kSession) return std::nullopt;
+  return ProcessPlace{parse_int(fields[kParent]).value_or(0), parse_int(fields[kSession]).value_or(0)};
+}
+
 std::vector<int64_t> children_of(int64_t parent) {
   std::vector<int64_t> found;
   for (const int64_t pid : all_processes())

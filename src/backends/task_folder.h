@@ -55,6 +55,12 @@ class TaskFolder {
 std::string boot_id();
 /// In clock ticks since boot. @return none when there is no such process.
 std::optional<int64_t> start_ticks_of(int64_t pid);
+/// Where a process stands. @return none when there is no such process.
+struct ProcessPlace {
+  int64_t parent = 0;
+  int64_t session = 0;
+};
+std::optional<ProcessPlace> place_of_process(int64_t pid);
 /// In ascending order, those that have ended and were not waited for included.
 std::vector<int64_t> children_of(int64_t pid);
 /// Processes of a task whose keeper is gone: the session its first process led, and all that carry its mark.

@@ -354,6 +354,7 @@ std::string_view name_of(RefusalReason reason) {
     case RefusalReason::kQueueFull: return "the queue is full";
     case RefusalReason::kTenantLimit: return "the tenant's part of the queue is full";
     case RefusalReason::kDoomed: return "its deadline cannot be met";
+    case RefusalReason::kNoMemory: return "the device's memory is full";
   }
   return "unknown";
 }

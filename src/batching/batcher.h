@@ -37,6 +37,7 @@ enum class RefusalReason : uint8_t {
   kQueueFull,     ///< try again later
   kTenantLimit,   ///< the tenant's own requests fill its part of the queue
   kDoomed,        ///< its deadline cannot be met any more
+  kNoMemory,      ///< the device's memory is full; said by who keeps it, not by the batcher
 };
 std::string_view name_of(RefusalReason reason);
 

@@ -44,6 +44,22 @@ MemoryBudget::MemoryBudget(MemoryOptions options, std::vector<ModelMemory> model
     states_.push_back({.facts = std::move(facts)});
 }
 
+Result<ModelId> MemoryBudget::add(ModelMemory model) {
+  std::vector<ModelMemory> with{model};
+  for (const State& state : states_)
+    if (!state.removed && state.facts.pinned) with.push_back(state.facts);
+  TRY(check_memory(options_, with));
+  const auto free = std::find_if(states_.begin(), states_.end(), [](const State& state) { return state.removed; });
+  State& state = free == states_.end() ? states_.emplace_back() : *free;
+  state = {.facts = std::move(model)};
+  return ModelId(static_cast<uint32_t>(&state - states_.data()));
+}
+
+void MemoryBudget::remove(ModelId model) {
+  if (resident(model)) unload(model);
+  state_of(model) = {.removed = true};
+}
+
 const MemoryBudget::State& MemoryBudget::state_of(ModelId model) const {
   CHECK(model.index() < states_.size(), "model {} of {}", model.index(), states_.size());
   return states_[model.index()];
@@ -53,6 +69,25 @@ MemoryBudget::State& MemoryBudget::state_of(ModelId model) { return const_cast<S
 Bytes MemoryBudget::held(ModelId model) const {
   const State& state = state_of(model);
   return state.resident ? state.facts.weights + state.arena : Bytes();
+}
+
+Bytes MemoryBudget::least(ModelId model) const { return smallest_load(state_of(model).facts); }
+
+PressureModel MemoryBudget::pressure(ModelId model, Instant now) const {
+  const State& state = state_of(model);
+  CHECK(state.resident, "model {} is not on the device", model.index());
+  // 83 bits at most: the lowest do not matter.
+  const auto worth = static_cast<int64_t>(worth_of(state, Bytes(), now).cost >> 24);
+  return {.model = model,
+          .weights = state.facts.weights,
+          .arena = state.arena,
+          .running = state.running,
+          .activation = state.facts.activation,
+          .max_batch = std::ssize(state.facts.activation),
+          .in_flight = state.in_flight,
+          .pinned = state.facts.pinned,
+          .small_variant = {},
+          .worth = worth};
 }
 
 bool MemoryBudget::Worth::less_than(const Worth& other) const {
@@ -152,6 +187,12 @@ Status MemoryBudget::measured(ModelId model, Bytes weights) {
     return invalid("model {} took {} bytes with a batch of 1, over its budget of {}: unload it or raise the budget",
                    model.index(), held(model).count(), state.facts.budget.count());
   return {};
+}
+
+void MemoryBudget::expect(ModelId model, Bytes weights) {
+  State& state = state_of(model);
+  CHECK(!state.resident && weights > Bytes(), "model {} is on the device, or has no weights", model.index());
+  state.facts.weights = weights;
 }
 
 void MemoryBudget::unload(ModelId model) {

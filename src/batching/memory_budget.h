@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "batching/memory_facts.h"
+#include "batching/memory_pressure.h"
 #include "batching/request.h"
 #include "batching/request_rate.h"
 
@@ -37,6 +38,11 @@ class MemoryBudget {
  public:
   static Result<MemoryBudget> create(MemoryOptions options, std::vector<ModelMemory> models);
 
+  /// A model more, not on the device yet. @return its id: one that remove() gave back, or the next
+  Result<ModelId> add(ModelMemory model);
+  /// It is served no more: unloaded if need be (nothing in flight), its id free for another.
+  void remove(ModelId model);
+
   /// A request for the model came: counts towards its rate, and from the first one on it wants to be loaded.
   void want(ModelId model, Instant now);
   [[nodiscard]] LoadPlan plan_load(ModelId model, Instant now) const;
@@ -44,6 +50,8 @@ class MemoryBudget {
   void commit_load(ModelId model, const LoadPlan& plan);
   /// Weights as they were measured when the load was done; the difference is booked. @return error when they do not fit: unload it.
   Status measured(ModelId model, Bytes weights);
+  /// The next load brings other weights, of a smaller variant, say. It is not on the device.
+  void expect(ModelId model, Bytes weights);
   /// Takes a model off the device; it must have nothing in flight.
   void unload(ModelId model);
 
@@ -56,6 +64,10 @@ class MemoryBudget {
   [[nodiscard]] Bytes used() const { return used_; }
   [[nodiscard]] bool resident(ModelId model) const { return state_of(model).resident; }
   [[nodiscard]] int64_t in_flight(ModelId model) const { return state_of(model).in_flight; }
+  /// What its load takes: weights and a batch of one.
+  [[nodiscard]] Bytes least(ModelId model) const;
+  /// Of a model on the device, its largest batch as measured, no smaller variant. `activation` holds until models come or go.
+  [[nodiscard]] PressureModel pressure(ModelId model, Instant now) const;
   /// Weights and arena of the model on the device.
   [[nodiscard]] Bytes held(ModelId model) const;
   /// Bytes brought onto the device by loads so far.
@@ -64,6 +76,7 @@ class MemoryBudget {
  private:
   struct State {
     ModelMemory facts;
+    bool removed = false;
     RequestRate rate;
     bool resident = false;
     bool wanted = false;

@@ -239,5 +239,28 @@ TEST(MemoryBudget, LoadsFortyPercentLessThanLruAndNeverPassesTheRoom) {
   }
 }
 
+TEST(MemoryBudget, ModelsComeAndGo) {
+  MemoryBudget budget = budget_of(100, {});
+  const ModelId first = budget.add(model(50)).value();
+  load(budget, first.index(), kStart);
+  EXPECT_EQ(budget.used(), Bytes::mebi(51));
+  EXPECT_FALSE(budget.add(model(100)).ok());  // 101 with a batch of one
+  budget.remove(first);
+  EXPECT_EQ(budget.used(), Bytes());
+  const ModelId second = budget.add(model(99)).value();
+  EXPECT_EQ(second, first);  // the id is used again
+  load(budget, second.index(), kStart);
+  EXPECT_EQ(budget.used(), Bytes::mebi(100));
+}
+
+TEST(MemoryBudget, PinnedModelsTogetherMustFit) {
+  MemoryBudget budget = budget_of(100, {});
+  ModelMemory pinned = model(50);
+  pinned.pinned = true;
+  EXPECT_TRUE(budget.add(pinned).ok());
+  EXPECT_FALSE(budget.add(pinned).ok());
+  EXPECT_TRUE(budget.add(model(50)).ok());
+}
+
 }  // namespace
 }  // namespace stint::batching

@@ -103,15 +103,26 @@ std::vector<ReliefStep> plan_relief(const PressureOptions& options, Bytes used, 
   return Ladder(options, used, models).climb();
 }
 
-std::string describe(const ReliefStep& step) {
+std::string_view name_of(ReliefStep::Kind kind) {
+  switch (kind) {
+    case Kind::kShrinkBatch: return "shrink_batch";
+    case Kind::kTrimArena: return "trim_arena";
+    case Kind::kSmallVariant: return "small_variant";
+    case Kind::kToHost: return "to_host";
+    case Kind::kUnload: return "unload";
+    case Kind::kShed: return "shed";
+  }
+  return "unknown";
+}
+
+std::string describe(const ReliefStep& step, std::string_view name) {
   const std::string frees = fmt::format("frees {} MiB", step.frees.count() >> 20);
   switch (step.kind) {
-    case Kind::kShrinkBatch:
-      return fmt::format("model {}: batches of at most {} ({})", step.model.index(), step.max_batch, frees);
-    case Kind::kTrimArena: return fmt::format("model {}: trim the arena ({})", step.model.index(), frees);
-    case Kind::kSmallVariant: return fmt::format("model {}: swap in the smaller variant ({})", step.model.index(), frees);
-    case Kind::kToHost: return fmt::format("model {}: weights to host memory ({})", step.model.index(), frees);
-    case Kind::kUnload: return fmt::format("model {}: unload ({})", step.model.index(), frees);
+    case Kind::kShrinkBatch: return fmt::format("model {}: batches of at most {} ({})", name, step.max_batch, frees);
+    case Kind::kTrimArena: return fmt::format("model {}: trim the arena ({})", name, frees);
+    case Kind::kSmallVariant: return fmt::format("model {}: swap in the smaller variant ({})", name, frees);
+    case Kind::kToHost: return fmt::format("model {}: weights to host memory ({})", name, frees);
+    case Kind::kUnload: return fmt::format("model {}: unload ({})", name, frees);
     case Kind::kShed: return "refuse new work: nothing more can be given up";
   }
   return {};

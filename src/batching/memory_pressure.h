@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -39,14 +40,18 @@ struct PressureModel {
 
 struct ReliefStep {
   enum class Kind : uint8_t { kShrinkBatch, kTrimArena, kSmallVariant, kToHost, kUnload, kShed };
+  static constexpr size_t kKinds = static_cast<size_t>(Kind::kShed) + 1;
   Kind kind{};
   ModelId model;
   int64_t max_batch = 0;  ///< kShrinkBatch: from now on
   Bytes frees;
 };
 
-/// `model 3: batches of at most 8 (frees 96 MiB)`
-std::string describe(const ReliefStep& step);
+/// `unload`, as metrics name it.
+std::string_view name_of(ReliefStep::Kind kind);
+/// `model mlp: batches of at most 8 (frees 96 MiB)`
+/// @param name  of step.model
+std::string describe(const ReliefStep& step, std::string_view name);
 
 /// @param used  of the device, as measured. @return in the order to take; empty below the high mark. Ends with kShed when nothing
 /// that may be given up is enough.

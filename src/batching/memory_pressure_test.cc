@@ -14,7 +14,7 @@ Bytes mebi(int64_t n) { return Bytes::mebi(n); }
 std::vector<std::string> words(const std::vector<ReliefStep>& steps) {
   std::vector<std::string> all;
   for (const ReliefStep& step : steps)
-    all.push_back(describe(step));
+    all.push_back(describe(step, std::to_string(step.model.index())));
   return all;
 }
 

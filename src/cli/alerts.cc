@@ -1,4 +1,4 @@
-// stint alerts: the rules, and the rules for Prometheus.
+// stint alerts and silence: what fires in the daemon and what is kept quiet; the rules, and the rules for Prometheus.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -6,9 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "cli/daemon_client.h"
 #include "cli/output.h"
 #include "codec/prometheus_metric.h"
 #include "codec/prometheus_rules.h"
+#include "daemon/alert_config.h"
+#include "host/file.h"
 #include "report/table.h"
 
 namespace stint {
@@ -19,6 +22,7 @@ std::string condition_of(const AlertRule& rule) {
 }
 
 std::string measured(const AlertRule& rule) {
+  if (rule.fact) return std::string(name_of(*rule.fact));
   std::string what = rule.metric ? std::string(info_of(*rule.metric).name) : std::string(name_of(*rule.event));
   if (rule.of) what += fmt::format(" of {}", info_of(*rule.of).name);
   return fmt::format("{} of {}", name_of(rule.measure), what);
@@ -53,6 +57,7 @@ std::string rules_json(std::span<const AlertRule> rules) {
     if (rule.metric) one["metric"] = info_of(*rule.metric).name;
     if (rule.of) one["of"] = info_of(*rule.of).name;
     if (rule.event) one["event"] = name_of(*rule.event);
+    if (rule.fact) one["fact"] = name_of(*rule.fact);
     one["comparison"] = symbol_of(rule.comparison);
     one["threshold"] = rule.threshold;
     one["unit"] = rule.unit;
@@ -69,42 +74,161 @@ struct ExportOptions {
   bool prometheus = false;
   std::string tests_for;
   std::string output;
+  std::string config;
 };
+
+/// @param config  the daemon's configuration, whose rules hold; empty = those that hold where nobody says otherwise.
+Result<std::vector<AlertRule>> rules_of(const std::string& config) {
+  if (config.empty()) return default_alert_rules();
+  TRY_ASSIGN(const std::string text, read_all(config));
+  TRY_ASSIGN(AlertConfig alerts, parse_alert_config(text, config));
+  return std::move(alerts.rules);
+}
+
+Status print_rules(const std::string& config, bool json) {
+  TRY_ASSIGN(const std::vector<AlertRule> rules, rules_of(config));
+  return write_output("", json ? rules_json(rules) : rules_text(rules, colour_of_stdout()));
+}
+
+Status export_rules(const ExportOptions& options) {
+  TRY_ASSIGN(const std::vector<AlertRule> rules, rules_of(options.config));
+  return write_output(options.output,
+                      options.prometheus ? prometheus_rules(rules) : prometheus_rule_tests(rules, options.tests_for));
+}
+
+struct LiveOptions {
+  ClientOptions daemon;
+  bool all = false;
+  std::vector<std::string> matchers;
+  std::string length, comment;
+  int64_t silence = 0;
+};
+
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const Json& json, const char* name) { return json[name].is_string() ? json[name].get<std::string>() : ""; }
+
+/// What an alert is about: its labels but those that stand in columns of their own.
+std::string about(const Json& labels) {
+  std::string out;
+  for (const auto& [name, value] : labels.items())
+    if (name != "alertname" && name != "severity" && name != "scope")
+      out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, value.get<std::string>());
+  return out;
+}
+
+Status list_alerts(DaemonClient& client, const LiveOptions& options) {
+  TRY_ASSIGN(const Json body,
+             client.get(with_query("/v1/alerts", {{"state", options.all ? "all" : "firing"}, {"limit", "1000"}})));
+  if (options.daemon.json) return print_json(body);
+  Table table(
+      {{"alert"}, {"severity"}, {"state"}, {"about", Align::kLeft, 50}, {"since"}, {"ended"}, {"what", Align::kLeft, 80}});
+  for (const Json& alert : body["alerts"]) {
+    const std::string state = text_of(alert, "state");
+    table.add_row({text_of(alert, "rule"), text_of(alert, "severity"), state, about(alert["labels"]), text_of(alert, "since"),
+                   text_of(alert, "ended"), alert["annotations"].value("description", "")});
+    if (state == "firing") table.tone_cell(1, text_of(alert, "severity") == "critical" ? Tone::kBad : Tone::kWarn);
+  }
+  for (const Json& receiver : body["receivers"])
+    if (const std::string error = text_of(receiver, "last_error"); !error.empty())
+      fmt::print(stderr, "receiver {}: {} waiting; {}\n", text_of(receiver, "name"), receiver["waiting"].dump(), error);
+  if (body["alerts"].empty()) fmt::print(stderr, "no alert {}\n", options.all ? "has fired" : "fires");
+  return body["alerts"].empty() ? Status() : write_output("", table.render(colour_of_stdout()));
+}
+
+Status make_silence(DaemonClient& client, const LiveOptions& options) {
+  const Json wish = {{"matchers", options.matchers}, {"for", options.length}, {"comment", options.comment}};
+  TRY_ASSIGN(const Json silence, client.send("POST", "/v1/silences", wish));
+  if (options.daemon.json) return print_json(silence);
+  fmt::print("silence {} until {}\n", silence["id"].dump(), text_of(silence, "until"));
+  return {};
+}
+
+Status list_silences(DaemonClient& client, const LiveOptions& options) {
+  TRY_ASSIGN(const Json body, client.get("/v1/silences"));
+  if (options.daemon.json) return print_json(body);
+  Table table(
+      {{"id", Align::kRight}, {"holds"}, {"matchers", Align::kLeft, 60}, {"until"}, {"by"}, {"comment", Align::kLeft, 60}});
+  for (const Json& silence : body["silences"]) {
+    std::string matchers;
+    for (const Json& matcher : silence["matchers"])
+      matchers += (matchers.empty() ? "" : " ") + matcher.get<std::string>();
+    table.add_row({silence["id"].dump(), silence["holds"].get<bool>() ? "yes" : "no", matchers, text_of(silence, "until"),
+                   text_of(silence, "by"), text_of(silence, "comment")});
+  }
+  return write_output("", table.render(colour_of_stdout()));
+}
+
+Status expire_silence(DaemonClient& client, const LiveOptions& options) {
+  TRY_ASSIGN(const Json silence, client.send("DELETE", fmt::format("/v1/silences/{}", options.silence), nullptr));
+  if (options.daemon.json) return print_json(silence);
+  fmt::print("silence {}: over\n", options.silence);
+  return {};
+}
+
+/// A command that talks to the daemon.
+void on_call(CLI::App& command, const std::shared_ptr<LiveOptions>& options, Status (*run)(DaemonClient&, const LiveOptions&),
+             Action& action) {
+  add_client_action(command, action, options->daemon, [options, run](DaemonClient& client) { return run(client, *options); });
+}
 
 }  // namespace
 
 void add_alerts_command(CLI::App& app, Action& action) {
-  CLI::App* alerts = app.add_subcommand("alerts", "the alert rules, and the same rules for Prometheus");
+  CLI::App* alerts = app.add_subcommand("alerts", "what fires, the rules behind it, and the same rules for Prometheus");
   alerts->require_subcommand(1);
+  auto live = std::make_shared<LiveOptions>();
+  CLI::App* list = alerts->add_subcommand("list", "alerts of the daemon, worst first");
+  list->add_flag("--all", live->all, "those that have ended, too");
+  on_call(*list, live, list_alerts, action);
 
-  CLI::App* list = alerts->add_subcommand("rules", "what is watched, and when it fires");
+  CLI::App* silence = alerts->add_subcommand("silence", "keep alerts from being told for a time; they are listed all the same");
+  silence->add_option("matchers", live->matchers, "label=pattern or label!=pattern; all must match, a star stands for any text")
+      ->required();
+  silence->add_option("--for", live->length, "how long: 2h, 90m")->required();
+  silence->add_option("--comment", live->comment, "why");
+  silence->footer("Example: stint alerts silence node=gpu-7 'alertname=Gpu*' --for 2h --comment 'new fan'");
+  on_call(*silence, live, make_silence, action);
+
+  CLI::App* rules = alerts->add_subcommand("rules", "what is watched, and when it fires");
+  auto options = std::make_shared<ExportOptions>();
   auto json = std::make_shared<bool>(false);
-  list->add_flag("--json", *json, "print JSON");
-  list->callback([json, &action] {
-    action = [json] {
-      const auto& rules = default_alert_rules();
-      const Status done = write_output("", *json ? rules_json(rules) : rules_text(rules, colour_of_stdout()));
+  rules->add_flag("--json", *json, "print JSON");
+  constexpr const char* kConfigHelp = "the daemon's configuration: rules as it changes them";
+  rules->add_option("--config", options->config, kConfigHelp);
+  rules->callback([options, json, &action] {
+    action = [options, json] {
+      const Status done = print_rules(options->config, *json);
       return done ? ExitCode::kOk : fail(done.error().message);
     };
   });
 
   CLI::App* out = alerts->add_subcommand("export", "the rules as a Prometheus rule file over DCGM exporter's metrics");
   out->footer("Example: stint alerts export --prometheus -o stint.rules.yml && promtool check rules stint.rules.yml");
-  auto options = std::make_shared<ExportOptions>();
   auto* prometheus = out->add_flag("--prometheus", options->prometheus, "a rule file");
   out->add_option("--prometheus-tests", options->tests_for, "unit tests for promtool instead; the rule file they are for")
       ->excludes(prometheus);
+  out->add_option("--config", options->config, kConfigHelp);
   out->add_option("-o,--output", options->output, "write to this file");
   out->callback([options, &action] {
     if (!options->prometheus && options->tests_for.empty())
       throw CLI::ValidationError("name what to write: --prometheus, or --prometheus-tests RULES");
     action = [options] {
-      const auto& rules = default_alert_rules();
-      const std::string text = options->prometheus ? prometheus_rules(rules) : prometheus_rule_tests(rules, options->tests_for);
-      const Status done = write_output(options->output, text);
+      const Status done = export_rules(*options);
       return done ? ExitCode::kOk : fail(done.error().message);
     };
   });
+}
+
+void add_silence_command(CLI::App& app, Action& action) {
+  CLI::App* silence = app.add_subcommand("silence", "what is kept from being told; `stint alerts silence` makes one");
+  silence->require_subcommand(1);
+  auto options = std::make_shared<LiveOptions>();
+  on_call(*silence->add_subcommand("list", "silences that hold, and those over for less than a day"), options, list_silences,
+          action);
+  CLI::App* expire = silence->add_subcommand("expire", "end one now");
+  expire->add_option("id", options->silence, "its number")->required();
+  on_call(*expire, options, expire_silence, action);
 }
 
 }  // namespace stint

@@ -5,8 +5,11 @@
 #include <memory>
 
 #include "advise/audit.h"
+#include "advise/cluster_audit.h"
 #include "cli/accounts.h"
 #include "cli/cli.h"
+#include "cli/commit_options.h"
+#include "cli/goals_option.h"
 #include "cli/output.h"
 #include "cli/period_options.h"
 #include "cli/proof_runs.h"
@@ -15,6 +18,8 @@
 #include "report/audit_html.h"
 #include "report/audit_json.h"
 #include "report/audit_text.h"
+#include "report/cluster_view.h"
+#include "store/queue_history.h"
 
 namespace stint {
 namespace {
@@ -26,30 +31,43 @@ struct AuditOptions {
   std::string html;
   std::string explain;
   std::vector<std::string> allowed_regions;
+  std::string goals;
   ProofRunOptions proof;
+  CommitOptions commitments;
 };
 
-Result<AuditReport> run_audit(const AuditOptions& options) {
+struct Audited {
+  AuditReport report;
+  std::optional<ClusterAudit> cluster;  ///< none = no batch system told of its queue
+};
+
+Result<Audited> run_audit(const AuditOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
   TRY_ASSIGN(const Records records, load_records(options.history, period));
   AuditInput input{records.history, records.usage, records.catalog, now(), options.allowed_regions};
+  TRY_ASSIGN(input.goals, load_goals(options.goals));
+  TRY(use_commit_options(options.commitments, input));
   ProofRuns runs(options.proof);
   if (!options.proof.leave_out) input.proof = runs.options();
-  return audit(input);
+  TRY_ASSIGN(const Auditor auditor, Auditor::create(input));
+  TRY_ASSIGN(AuditReport report, auditor.plan(input.choice, Auditor::Prove::kYes));
+  TRY_ASSIGN(const QueueHistory queue, read_queue_history(options.history));
+  return Audited{std::move(report), audit_cluster(records.history, queue, records.usage, auditor.facts(), records.catalog)};
 }
 
 /// What goes to standard output: JSON, one finding, or the report.
-Result<std::string> rendered(const AuditReport& report, const AuditOptions& options) {
+Result<std::string> rendered(const Audited& audited, const AuditOptions& options) {
+  const auto& [report, cluster] = audited;
   if (!options.explain.empty()) return explain_finding(report, options.explain, colour_of_stdout());
-  if (options.json) return audit_json(report);
-  return audit_text(report, colour_of_stdout());
+  if (options.json) return audit_json(report, cluster ? &*cluster : nullptr);
+  return audit_text(report, colour_of_stdout()) + (cluster ? cluster_text(*cluster, report, colour_of_stdout()) : "");
 }
 
 Status print_audit(const AuditOptions& options) {
-  TRY_ASSIGN(const AuditReport report, run_audit(options));
-  TRY_ASSIGN(const std::string text, rendered(report, options));
+  TRY_ASSIGN(const Audited audited, run_audit(options));
+  TRY_ASSIGN(const std::string text, rendered(audited, options));
   if (!options.html.empty()) {
-    TRY(write_file_atomically(options.html, audit_html(report)));
+    TRY(write_file_atomically(options.html, audit_html(audited.report, audited.cluster ? &*audited.cluster : nullptr)));
     fmt::print(stderr, "wrote {}\n", options.html);
   }
   return write_output("", text);
@@ -70,6 +88,8 @@ void add_audit_command(CLI::App& app, Action& action) {
   command->add_option("--explain", options->explain, "one finding in full: evidence, arithmetic, commands");
   command->add_option("--allow-region", options->allowed_regions,
                       "regions work may move to, as a glob such as 'eu-*' (default: none)");
+  add_goals_option(*command, options->goals);
+  add_commit_options(*command, options->commitments);
   command->add_flag("--no-replay", options->proof.leave_out, "do not run the fleet's jobs again: findings stay arithmetic");
   add_proof_options(*command, options->proof);
   command->callback([options, &action] {

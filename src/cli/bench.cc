@@ -124,13 +124,13 @@ void add_bench_command(CLI::App& app, Action& action) {
       "Example: stint bench --save rates.csv && stint pick --train 7e9 --measured rates.csv\n\n"
       "Measures one GPU of each model, for some seconds each; other work on it makes the figures lower.\n"
       "Rates are in 10^12 operations or 10^9 bytes a second. Without an NVIDIA driver or GPU: exit code 1.");
-  command->add_option("--save", a->save, "Add the figures to this file, for pick and catalog gpus --measured");
-  command->add_option("--repeats", a->repeats, "Of each measurement, after three to warm up")
+  command->add_option("--save", a->save, "add the figures to this file, for pick and catalog gpus --measured");
+  command->add_option("--repeats", a->repeats, "of each measurement, after three to warm up")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   command->add_option("--cuda-library", a->cuda_library, "NVIDIA's driver library")->capture_default_str();
   command->add_option("--cublas-library", a->cublas_library, "cuBLAS; by default libcublas.so.13, .12 or .11");
-  command->add_flag("--json", a->json, "Print JSON");
+  command->add_flag("--json", a->json, "print JSON");
   command->callback([a, &action] { action = [a] { return run_bench(*a); }; });
 }
 

@@ -290,25 +290,25 @@ void add_catalog_command(CLI::App& app, Action& action) {
   const auto add = [&](const char* name, const char* what, const char* example, ExitCode (*run)(const CatalogArguments&)) {
     CLI::App* sub = command->add_subcommand(name, what);
     sub->footer(std::string("Example: stint catalog ") + name + " " + example);  // else the parent's is shown
-    sub->add_option("--gpu", a->gpu, "Only this GPU model");
-    sub->add_flag("--json", a->json, "Print JSON");
+    sub->add_option("--gpu", a->gpu, "only this GPU model");
+    sub->add_flag("--json", a->json, "print JSON");
     sub->callback([a, run, &action] { action = [a, run] { return run(*a); }; });
     return sub;
   };
   add("gpus", "Data-sheet facts, and what was measured; rates are dense", "--gpu H100-80GB --measured rates.csv", run_gpus)
-      ->add_option("--measured", a->measured, "Rates measured by stint bench, shown below the data sheet's");
+      ->add_option("--measured", a->measured, "rates measured by stint bench, shown below the data sheet's");
   CLI::App* instances = add("instances", "Instance types", "--provider aws --gpu L4", run_instances);
   CLI::App* prices = add("prices", "Prices per hour of a whole instance; ~ marks an estimate",
                          "--gpu A100-80GB --region eu --market spot", run_prices);
   CLI::App* mig = add("mig", "MIG profiles, or the layouts that fill a GPU", "--gpu A100-80GB --layouts", run_mig);
-  mig->add_flag("--layouts", a->layouts, "Every layout nothing can be added to, and what it strands");
+  mig->add_flag("--layouts", a->layouts, "every layout nothing can be added to, and what it strands");
   for (CLI::App* sub : {instances, prices}) {
-    sub->add_option("--provider", a->provider, "Only this provider");
-    sub->add_option("--type", a->type, "Only types whose name contains this");
+    sub->add_option("--provider", a->provider, "only this provider");
+    sub->add_option("--type", a->type, "only types whose name contains this");
   }
-  prices->add_option("--region", a->region, "Only regions whose name contains this");
+  prices->add_option("--region", a->region, "only regions whose name contains this");
   prices->add_option("--market", a->market, "on-demand, spot or reserved");
-  prices->add_option("--history", a->history, "Lay this History's imported prices over the built-in ones");
+  prices->add_option("--history", a->history, "lay this History's imported prices over the built-in ones");
 }
 
 }  // namespace stint

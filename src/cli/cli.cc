@@ -3,6 +3,9 @@
 #include <CLI/CLI.hpp>
 
 #include "base/check.h"
+#include "cli/app.h"
+#include "cli/command_tree.h"
+#include "cli/top.h"
 
 namespace stint {
 
@@ -11,12 +14,13 @@ ExitCode fail(const std::string& message) {
   return ExitCode::kFailed;
 }
 
-int run_cli(int argc, char** argv) {
-  CLI::App app("Manages GPU fleets and what they cost.", "stint");
-  app.set_version_flag("--version", STINT_VERSION);
+std::shared_ptr<CLI::App> make_app(Action& action) {
+  auto made = std::make_shared<CLI::App>("Manages GPU fleets and what they cost.", "stint");
+  CLI::App& app = *made;
+  app.set_help_flag("-h,--help", "print this help and exit");
+  app.set_version_flag("--version", STINT_VERSION, "print the version and exit");
   app.require_subcommand(1);
   app.footer("Exit codes: 0 done; 1 failed, reason on stderr; 2 wrong usage; 3 done, but something was refused or is unsound.");
-  Action action;
   add_import_command(app, action);
   add_audit_command(app, action);
   add_bill_command(app, action);
@@ -33,18 +37,34 @@ int run_cli(int argc, char** argv) {
   add_plan_command(app, action);
   add_serve_command(app, action);
   add_alerts_command(app, action);
+  add_silence_command(app, action);
   add_dashboards_command(app, action);
   add_run_command(app, action);
   add_daemon_command(app, action);
   add_keeper_command(app, action);
   add_submit_command(app, action);
   add_job_commands(app, action);
+  add_top_command(app, action);
   add_nodes_command(app, action);
+  add_budget_commands(app, action);
+  add_trial_command(app, action);
+  add_pipeline_command(app, action);
   add_govern_commands(app, action);
+  add_slurm_command(app, action);
+  add_backup_commands(app, action);
+  add_completion_commands(app, action);
+  add_man_command(app, action);
+  name_values(app);
+  return made;
+}
+
+int run_cli(int argc, char** argv) {
+  Action action;
+  const std::shared_ptr<CLI::App> app = make_app(action);
   try {
-    app.parse(argc, argv);
+    app->parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+    return app->exit(e) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
   }
   return static_cast<int>(action());
 }

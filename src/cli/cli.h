@@ -35,6 +35,7 @@ void add_replay_command(CLI::App& app, Action& action);
 void add_plan_command(CLI::App& app, Action& action);
 void add_serve_command(CLI::App& app, Action& action);
 void add_alerts_command(CLI::App& app, Action& action);
+void add_silence_command(CLI::App& app, Action& action);
 void add_dashboards_command(CLI::App& app, Action& action);
 void add_run_command(CLI::App& app, Action& action);
 void add_daemon_command(CLI::App& app, Action& action);
@@ -42,7 +43,10 @@ void add_keeper_command(CLI::App& app, Action& action);
 void add_submit_command(CLI::App& app, Action& action);
 void add_job_commands(CLI::App& app, Action& action);
 void add_nodes_command(CLI::App& app, Action& action);
+void add_budget_commands(CLI::App& app, Action& action);
+void add_pipeline_command(CLI::App& app, Action& action);
 void add_govern_commands(CLI::App& app, Action& action);
+void add_slurm_command(CLI::App& app, Action& action);
 
 /// Prints `stint: MESSAGE` on stderr. @return kFailed
 ExitCode fail(const std::string& message);

@@ -6,8 +6,10 @@
 #include <memory>
 
 #include "cli/cli.h"
+#include "cli/tls_options.h"
 #include "daemon/daemon.h"
 #include "daemon/front.h"
+#include "host/service_manager.h"
 
 namespace stint {
 namespace {
@@ -26,6 +28,12 @@ class Signals {
     sigwait(&set_, &signal);
     return signal;
   }
+  /// @return whether one came that ends the program.
+  [[nodiscard]] bool asked_to_end_within(Duration patience) const {
+    const timespec time = {patience.whole_seconds(), patience.count_ns() % 1'000'000'000};
+    const int signal = sigtimedwait(&set_, nullptr, &time);
+    return signal == SIGTERM || signal == SIGINT;
+  }
 
  private:
   sigset_t set_;
@@ -38,6 +46,14 @@ struct DaemonArguments {
   bool plain_beyond_loopback = false;
 };
 
+/// The tops of its queues.
+std::vector<std::string> clients_of(const Daemon& daemon) {
+  std::vector<std::string> clients;
+  for (const sched::QueueSpec& queue : daemon.config().fleet.queues)
+    if (!queue.parent.valid()) clients.push_back(queue.name);
+  return clients;
+}
+
 /// What faces the network, on top of a daemon that has recovered.
 Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments& arguments) {
   FrontOptions front;
@@ -45,34 +61,54 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
   front.listen = arguments.listen.empty() ? daemon.config().listen : arguments.listen;
   front.tls = arguments.tls;
   front.plain_beyond_loopback = arguments.plain_beyond_loopback;
-  for (const sched::QueueSpec& queue : daemon.config().fleet.queues)
-    if (!queue.parent.valid()) front.clients.push_back(queue.name);
-  front.log_path = [logs = fmt::format("{}/work/logs/", daemon.state_folder())](const LaunchKey& key, LogStream stream) {
-    return logs + format_key(key) + (stream == LogStream::kError ? ".err" : ".out");
+  front.oidc = daemon.config().oidc;
+  front.clients = clients_of(daemon);
+  front.log_path = [&daemon](const LaunchKey& key, LogStream stream) {
+    return daemon.log_base(key) + (stream == LogStream::kError ? ".err" : ".out");
   };
   front.version = STINT_VERSION;
+  front.findings = daemon.findings();
+  front.audits = &daemon.audits();
+  front.bills = &daemon.bills();
+  front.alerts = &daemon.alerts();
+  front.telemetry = &daemon.telemetry();
   return Front::open(daemon.service(), std::move(front));
 }
 
-Status run_daemon(const DaemonArguments& arguments) {
+Status run_daemon(DaemonArguments arguments) {
+  const ServiceManager manager;
   const Signals signals;
+  arguments.daemon.keep_waiting = [&](const std::string& news) {
+    if (!news.empty()) {
+      fmt::print(stderr, "stint: {}\n", news);
+      manager.ready(news);  // a start that stands by is over
+    }
+    return !signals.asked_to_end_within(Duration::milliseconds(200));
+  };
   TRY_ASSIGN(const std::unique_ptr<Daemon> daemon, Daemon::start(arguments.daemon));
   const Recovery& found = daemon->recovery();
-  fmt::print(stderr, "stint: {} steps read from the log, {} launches ordered again, {} unknown tasks stopped\n", found.steps,
+  fmt::print(stderr, "stint: {} steps read from the log{}, {} launches ordered again, {} unknown tasks stopped\n", found.steps,
+             found.snapshot_step > 0 ? fmt::format(" behind its snapshot of step {}", found.snapshot_step) : "",
              found.launches_repeated, found.strangers_stopped);
   for (const std::string& note : daemon->notes())
     fmt::print(stderr, "stint: {}\n", note);
   TRY_ASSIGN(const std::unique_ptr<Front> front, open_front(*daemon, arguments));
-  fmt::print(stderr, "stint: listening on {}\n", front->url());
+  const std::string listening = "listening on " + front->url();
+  fmt::print(stderr, "stint: {}\n", listening);
   if (!front->new_token_file().empty())
     fmt::print(stderr, "stint: made a token for the user admin, good for 90 days: export STINT_TOKEN_FILE={}\n",
                front->new_token_file());
+  manager.ready(listening);
   for (;;) {
     if (signals.wait() != SIGHUP) break;
+    manager.reloading();
     const Status reloaded = daemon->reload();
+    if (reloaded.ok()) front->make_known(clients_of(*daemon));
     fmt::print(stderr, "stint: {}\n",
                reloaded.ok() ? "configuration taken over" : "configuration not taken over: " + reloaded.error().message);
+    manager.ready(listening);
   }
+  manager.stopping();
   front->close_doors();
   daemon->stop();
   fmt::print(stderr, "stint: stopped; what runs goes on and is taken up by the next start\n");
@@ -86,19 +122,15 @@ void add_daemon_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("daemon", "Keeps the queue, starts what may run, and remembers all of it");
   command->add_option("--config", options->daemon.config_file, "machines, queues and policy (JSON)")->required();
   command->add_option("--state", options->daemon.state_folder, "folder for the event log and what runs")->required();
+  command->add_flag("--standby", options->daemon.standby,
+                    "where the log is a database: follow the daemon that is active, take over when it is gone");
   command->add_flag("--simulate", options->daemon.simulate, "run nothing: tasks end after the times given for them");
+  command->add_option("--jobs-as", options->daemon.jobs_as,
+                      "the system's user that jobs run as; the daemon must be root for that. Else they run as the daemon does");
+  command->add_option("--cgroup", options->daemon.cgroup,
+                      "folder of the cgroup v2 tree for limits of CPU and memory; made when it is missing");
   command->add_option("--listen", options->listen, "IP address and port of the API, such as 127.0.0.1:8470; else as configured");
-  CLI::Option* certificate = command->add_option("--tls-certificate", options->tls.certificate_file,
-                                                 "PEM file: the server's certificate with its chain");
-  CLI::Option* key = command->add_option("--tls-key", options->tls.key_file, "PEM file: its key, not encrypted");
-  certificate->needs(key);
-  key->needs(certificate);
-  command
-      ->add_option("--tls-client-ca", options->tls.client_ca_file,
-                   "PEM file: clients must show a certificate signed by one of these")
-      ->needs(certificate);
-  command->add_flag("--plain-beyond-loopback", options->plain_beyond_loopback,
-                    "listen without TLS also beyond this machine: tokens can then be read on the way");
+  add_tls_options(*command, options->tls, options->plain_beyond_loopback);
   command->footer("Example: stint daemon --config fleet.json --state /var/lib/stint");
   command->callback([options, &action] {
     action = [options] {

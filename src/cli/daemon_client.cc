@@ -1,7 +1,10 @@
 #include "cli/daemon_client.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <iostream>
 
 #include "base/text.h"
 #include "cli/output.h"
@@ -36,6 +39,19 @@ Result<std::string> find_token(const ClientOptions& options) {
   return is_regular_file(usual) ? token_in(usual) : std::string();
 }
 
+bool wants_code(const HttpResponse& response) {
+  return response.status == 403 && response.body.find("\"urn:stint:code-wanted\"") != std::string::npos;
+}
+
+/// By somebody at a terminal; empty = nobody is there.
+std::string code_typed() {
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return "";
+  fmt::print(stderr, "one-time code: ");
+  std::string line;
+  std::getline(std::cin, line);
+  return std::string(trim(line));
+}
+
 /// The daemon's own words.
 Error refusal(const HttpResponse& response) {
   const Json body = Json::parse(response.body, nullptr, false);
@@ -61,6 +77,7 @@ void add_client_options(CLI::App& command, ClientOptions& options) {
                      "PEM file: whose signature on the daemon's certificate to trust; else STINT_CA_FILE");
   command.add_option("--certificate", options.certificate_file, "PEM file to show who you are; else STINT_CERTIFICATE");
   command.add_option("--key", options.key_file, "PEM file: its key; else STINT_KEY");
+  command.add_option("--code", options.code, "one-time code of your authenticator app, where you have set that up");
   command.add_flag("--json", options.json, "print what the daemon answers as JSON");
 }
 
@@ -73,13 +90,18 @@ Result<DaemonClient> DaemonClient::create(const ClientOptions& options) {
   std::string server = chosen(options.server, "STINT_SERVER", kUsualServer);
   while (server.ends_with('/'))
     server.pop_back();
-  return DaemonClient(std::move(server), std::move(http));
+  return DaemonClient(std::move(server), std::move(http), options.code);
 }
 
 Result<HttpResponse> DaemonClient::raw(const HttpCall& call) {
   HttpCall whole = call;
   whole.url = server_ + call.url;
+  if (!code_.empty()) whole.headers.emplace_back("Stint-Code", code_);
   Result<HttpResponse> response = client_.send(whole);
+  if (response.ok() && code_.empty() && wants_code(*response)) {
+    code_ = code_typed();
+    if (!code_.empty()) return raw(call);
+  }
   if (!response.ok())
     return make_error(ErrorCode::kUnavailable,
                       "no daemon answers: {}. Start one with `stint daemon`, or name another with --server or STINT_SERVER",
@@ -98,6 +120,19 @@ Result<Json> DaemonClient::send(const std::string& method, const std::string& pa
 }
 
 Result<Json> DaemonClient::get(const std::string& path) { return send("GET", path, nullptr); }
+
+void add_client_action(CLI::App& command, Action& action, ClientOptions& options, std::function<Status(DaemonClient&)> run) {
+  add_client_options(command, options);
+  command.callback([&options, run = std::move(run), &action] {
+    action = [&options, run] {
+      auto client = DaemonClient::create(options);
+      const Status done = client.ok() ? run(*client) : Status(client.error());
+      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+}
+
+CLI::App* add_subcommand_of(CLI::App& parent, const char* name, const char* help) { return parent.add_subcommand(name, help); }
 
 std::string with_query(std::string path, const std::vector<HttpField>& parameters) {
   char before = '?';

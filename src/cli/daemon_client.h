@@ -1,12 +1,14 @@
 // What every command needs that talks to the daemon: where it is, who asks, and its answers as JSON.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "cli/cli.h"
 #include "host/http_client.h"
 
 namespace CLI {
@@ -20,9 +22,10 @@ struct ClientOptions {
   std::string token_file;                  ///< "" = STINT_TOKEN, else the file STINT_TOKEN_FILE, else ~/.config/stint/token
   std::string ca_file;                     ///< "" = STINT_CA_FILE, else the system's
   std::string certificate_file, key_file;  ///< "" = STINT_CERTIFICATE and STINT_KEY, else none
+  std::string code;                        ///< one-time code; "" = asked for when the daemon wants one and somebody is there
   bool json = false;
 };
-/// --server, --token-file, --ca-file, --certificate, --key and --json.
+/// --server, --token-file, --ca-file, --certificate, --key, --code and --json.
 void add_client_options(CLI::App& command, ClientOptions& options);
 
 class DaemonClient {
@@ -39,10 +42,25 @@ class DaemonClient {
   Result<HttpResponse> raw(const HttpCall& call);
 
  private:
-  DaemonClient(std::string server, HttpOptions options) : server_(std::move(server)), client_(std::move(options)) {}
+  DaemonClient(std::string server, HttpOptions options, std::string code)
+      : server_(std::move(server)), client_(std::move(options)), code_(std::move(code)) {}
   std::string server_;
   HttpClient client_;
+  std::string code_;
 };
+
+/// Makes `command` one that talks to the daemon: its flags, and `run` as what it does. Its error is told, and the command fails.
+/// @param options  live as long as `run` does.
+void add_client_action(CLI::App& command, Action& action, ClientOptions& options, std::function<Status(DaemonClient&)> run);
+/// The same for a new subcommand with options that have a ClientOptions `daemon`.
+CLI::App* add_subcommand_of(CLI::App& parent, const char* name, const char* help);
+template <typename Options>
+CLI::App* add_client_command(CLI::App& parent, Action& action, const std::shared_ptr<Options>& options, const char* name,
+                             const char* help, Status (*run)(DaemonClient&, const Options&)) {
+  CLI::App* command = add_subcommand_of(parent, name, help);
+  add_client_action(*command, action, options->daemon, [options, run](DaemonClient& client) { return run(client, *options); });
+  return command;
+}
 
 /// `path` with query parameters, those without a value left out.
 std::string with_query(std::string path, const std::vector<HttpField>& parameters);

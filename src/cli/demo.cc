@@ -7,8 +7,10 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "collect/file_import.h"
 #include "host/clock.h"
@@ -26,6 +28,7 @@ struct DemoOptions {
   std::string out;
   uint64_t seed = 1;
   bool keep = false;
+  bool json = false;
 };
 
 /// A folder for the story's files; removed at the end when it was made for this run only.
@@ -118,19 +121,37 @@ Status import_story(HistoryFile& history, const DemoOptions& options, const fs::
   return {};
 }
 
-/// @return how many rows were refused
-uint64_t print_outcome(const DemoOptions& options, const Story& story, const Tally& tally, int64_t bytes,
-                       const DemoFolder& folder) {
-  uint64_t rejected = 0;
+void print_text(const DemoOptions& options, const Story& story, const Tally& tally, int64_t bytes, const DemoFolder& folder) {
   fmt::print("{}\n\n{:<12} {:>5}  {:>12}  {:>8}\n", story.what, "format", "files", "taken", "refused");
   for (const auto& [format, sum] : tally) {
     fmt::print("{:<12} {:>5}  {:>12}  {:>8}{}\n", format, sum.files, sum.accepted, sum.rejected,
                sum.already_there == sum.files ? "  (there already)" : "");
-    rejected += sum.rejected;
   }
   fmt::print("\n{:.1f} MB of input, seed {}, {}\n", static_cast<double>(bytes) / 1e6, options.seed,
              folder.temporary() ? "removed again (--keep or --out DIR leaves it)" : "left in " + folder.path().string());
   fmt::print("Next: stint audit --history {} --month 2026-10\n", options.history);
+}
+
+Status print_json(const DemoOptions& options, const Tally& tally, int64_t bytes, const DemoFolder& folder) {
+  nlohmann::ordered_json imports = nlohmann::ordered_json::array();
+  for (const auto& [format, sum] : tally)
+    imports.push_back({{"format", format},
+                       {"files", sum.files},
+                       {"accepted", sum.accepted},
+                       {"rejected", sum.rejected},
+                       {"already_there", sum.already_there}});
+  const nlohmann::ordered_json json = {
+      {"story", options.story},     {"seed", options.seed},
+      {"history", options.history}, {"input_folder", folder.temporary() ? "" : folder.path().string()},
+      {"input_bytes", bytes},       {"imports", imports}};
+  return write_output("", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+/// @return how many rows were refused
+uint64_t rejected_in(const Tally& tally) {
+  uint64_t rejected = 0;
+  for (const auto& [format, sum] : tally)
+    rejected += sum.rejected;
   return rejected;
 }
 
@@ -147,7 +168,11 @@ Result<uint64_t> run_demo(const DemoOptions& options) {
   }
   Tally tally;
   TRY(import_story(history, options, folder.path(), files, tally));
-  return print_outcome(options, story, tally, bytes, folder);
+  if (options.json)
+    TRY(print_json(options, tally, bytes, folder));
+  else
+    print_text(options, story, tally, bytes, folder);
+  return rejected_in(tally);
 }
 
 }  // namespace
@@ -163,6 +188,7 @@ void add_demo_command(CLI::App& app, Action& action) {
   command->add_option("--out", options->out, "write the input files here and leave them");
   command->add_option("--seed", options->seed, "another month of the same fleet")->capture_default_str();
   command->add_flag("--keep", options->keep, "leave the input files beside the History");
+  command->add_flag("--json", options->json, "print what was imported as JSON");
   command->footer("Example: stint demo agency --history demo.db && stint audit --history demo.db --month 2026-10");
   command->callback([options, &action] {
     action = [options] {

@@ -10,6 +10,7 @@
 #include "codec/testing_sink.h"
 #include "sim/story.h"
 #include "sim/story_trace.h"
+#include "testing/places.h"
 
 namespace stint {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "cli/demand_file.h"
 #include "telemetry/forecast.h"
+#include "testing/places.h"
 
 namespace stint {
 namespace {
@@ -21,7 +22,6 @@ void PrintTo(const Trial& trial, std::ostream* out) { *out << trial.file << ", "
 class ForecastTraces : public ::testing::TestWithParam<Trial> {};
 
 TEST_P(ForecastTraces, BeatSeasonalNaiveAndHoldNineOfTen) {
-#ifdef STINT_SHARED_DIR
   const std::filesystem::path path = std::filesystem::path(STINT_SHARED_DIR) / "data" / GetParam().file;
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
   const auto all = read_demand(path.string(), {});
@@ -44,9 +44,6 @@ TEST_P(ForecastTraces, BeatSeasonalNaiveAndHoldNineOfTen) {
     EXPECT_LE(score.coverage_90, 0.95);
   }
   EXPECT_TRUE(met) << "no series of this name";
-#else
-  GTEST_SKIP() << "built without the shared data";
-#endif
 }
 
 constexpr const char* kGenai = "alibaba-genai2026/qps.tar.gz";

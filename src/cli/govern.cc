@@ -27,7 +27,6 @@ struct GovernOptions {
   bool disable = false, enable = false, no_roles = false, no_tags = false;
   std::string client, file, output, head;
 };
-using Run = Status (*)(DaemonClient&, const GovernOptions&);
 
 std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -120,6 +119,36 @@ Status set_user(DaemonClient& client, const GovernOptions& options) {
   return put_and_print(client, options, "/v1/users/", wish);
 }
 
+Status begin_codes(DaemonClient& client, const GovernOptions& options) {
+  TRY_ASSIGN(const Json made, client.send("POST", "/v1/codes", Json::object()));
+  if (options.daemon.json) return print_json(made);
+  std::string text =
+      fmt::format("for your authenticator app, shown this once:\n  {}\n  secret {}\nin place of a code, each once:\n",
+                  text_of(made["uri"]), text_of(made["secret"]));
+  for (const Json& code : made["recovery_codes"])
+    text += fmt::format("  {}\n", text_of(code));
+  return write_output("",
+                      text + "Then `stint user totp confirm CODE` with the code it shows: from then on they are asked for.\n");
+}
+
+Status confirm_codes(DaemonClient& client, const GovernOptions& options) {
+  TRY_ASSIGN(const Json made, client.send("POST", "/v1/codes/confirm", {{"code", options.name}}));
+  if (options.daemon.json) return print_json(made);
+  return write_output("",
+                      "one-time codes are asked for from now on when you make tokens, approve jobs, or set users and budgets\n");
+}
+
+Status disable_codes(DaemonClient& client, const GovernOptions& options) {
+  std::string user = options.user;
+  if (user.empty()) {
+    TRY_ASSIGN(const Json me, client.get("/v1/me"));
+    user = text_of(me["user"]);
+  }
+  TRY_ASSIGN(const Json made, client.send("DELETE", fmt::format("/v1/users/{}/codes", escape_url(user)), nullptr));
+  if (options.daemon.json) return print_json(made);
+  return write_output("", fmt::format("no one-time codes are asked of {} any more\n", user));
+}
+
 Status list_clients(DaemonClient& client, const GovernOptions& options) {
   return print_list(client, options, "/v1/clients", "clients", {"name", "disabled", "mandatory_tags", "created"});
 }
@@ -140,7 +169,8 @@ Status each_row(DaemonClient& client, const std::string& of_client, const std::f
         client.get(with_query("/v1/audit-log",
                               {{"after", std::to_string(after)}, {"limit", std::to_string(kPage)}, {"client", of_client}})));
     for (const Json& row : page["records"])
-      TRY(visit({row["sequence"].get<int64_t>(), "", row["record"].get<std::string>(), row["hash"].get<std::string>()}));
+      TRY(visit({row["sequence"].get<int64_t>(), "", row["record"].get<std::string>(),
+                 row["hash"].is_null() ? "" : row["hash"].get<std::string>()}));
     if (page["records"].size() < kPage) return {};
     after = page["next"].get<int64_t>();
   }
@@ -203,36 +233,20 @@ Status export_audit(DaemonClient& client, const GovernOptions& options) {
   return write_output(options.output, lines);
 }
 
-/// A subcommand that talks to the daemon.
-CLI::App* add(CLI::App& parent, Action& action, const std::shared_ptr<GovernOptions>& options, const char* name, const char* help,
-              Run run) {
-  CLI::App* command = parent.add_subcommand(name, help);
-  add_client_options(*command, options->daemon);
-  command->callback([options, run, &action] {
-    action = [options, run] {
-      auto client = DaemonClient::create(options->daemon);
-      if (!client.ok()) return fail(client.error().message);
-      const Status done = run(*client, *options);
-      return done.ok() ? ExitCode::kOk : fail(done.error().message);
-    };
-  });
-  return command;
-}
-
 void add_token(CLI::App& app, Action& action) {
   auto options = std::make_shared<GovernOptions>();
   CLI::App* token = app.add_subcommand("token", "Tokens: what you show the daemon to say who you are");
   token->require_subcommand(1);
-  add(*token, action, options, "list", "Yours; for an operator everybody's", list_tokens);
-  CLI::App* make = add(*token, action, options, "make", "Make one; its secret is shown this once", make_token_for);
+  add_client_command(*token, action, options, "list", "Yours; for an operator everybody's", list_tokens);
+  CLI::App* make = add_client_command(*token, action, options, "make", "Make one; its secret is shown this once", make_token_for);
   make->add_option("--user", options->user, "for somebody else; for operators");
   make->add_option("--scopes", options->scopes,
                    "all, or some of read,submit,control,manage,audit; else those of the token you use");
   make->add_option("--life", options->life, "such as 12h or 30d; 30d when not given, at most 366d");
   make->add_option("--note", options->note, "what it is for");
-  CLI::App* revoke = add(*token, action, options, "revoke", "From now on it is no good", revoke_token);
+  CLI::App* revoke = add_client_command(*token, action, options, "revoke", "From now on it is no good", revoke_token);
   revoke->add_option("id", options->name, "as `stint token list` shows it")->required();
-  add(*token, action, options, "whoami", "Whose token you use, and what it may do", who_am_i);
+  add_client_command(*token, action, options, "whoami", "Whose token you use, and what it may do", who_am_i);
   token->footer("Example: stint token make --scopes read,submit --life 12h");
 }
 
@@ -240,8 +254,8 @@ void add_user(CLI::App& app, Action& action) {
   auto options = std::make_shared<GovernOptions>();
   CLI::App* user = app.add_subcommand("user", "Users and their roles");
   user->require_subcommand(1);
-  add(*user, action, options, "list", "Those you manage", list_users);
-  CLI::App* set = add(*user, action, options, "set", "Make a user, or set their roles", set_user);
+  add_client_command(*user, action, options, "list", "Those you manage", list_users);
+  CLI::App* set = add_client_command(*user, action, options, "set", "Make a user, or set their roles", set_user);
   set->add_option("name", options->name, "the user")->required();
   set->add_option("--role", options->roles,
                   "viewer, submitter, client-admin, operator or auditor, with @CLIENT for one client; repeatable")
@@ -249,6 +263,15 @@ void add_user(CLI::App& app, Action& action) {
   set->add_flag("--no-roles", options->no_roles, "take all roles away");
   set->add_flag("--disable", options->disable, "none of the user's tokens is good any more");
   set->add_flag("--enable", options->enable, "they are again");
+  CLI::App* totp = user->add_subcommand("totp", "One-time codes of an authenticator app (RFC 6238) beside your tokens");
+  totp->require_subcommand(1);
+  add_client_command(*totp, action, options, "enable", "Begin: the secret and the recovery codes are shown this once",
+                     begin_codes);
+  CLI::App* confirm = add_client_command(*totp, action, options, "confirm", "Show the first code", confirm_codes);
+  confirm->add_option("code", options->name, "six digits")->required();
+  CLI::App* disable = add_client_command(*totp, action, options, "disable", "Ask for no more codes", disable_codes);
+  disable->add_option("--user", options->user, "of somebody who has lost theirs; for operators");
+  totp->footer("Example: stint user totp enable");
   user->footer("Example: stint user set ann --role submitter@agency --role viewer@studio");
 }
 
@@ -256,8 +279,8 @@ void add_client(CLI::App& app, Action& action) {
   auto options = std::make_shared<GovernOptions>();
   CLI::App* client = app.add_subcommand("client", "Clients: the tops of the queues' paths, each a namespace of its own");
   client->require_subcommand(1);
-  add(*client, action, options, "list", "Those you see", list_clients);
-  CLI::App* set = add(*client, action, options, "set", "Make a client, or set its rules", set_client);
+  add_client_command(*client, action, options, "list", "Those you see", list_clients);
+  CLI::App* set = add_client_command(*client, action, options, "set", "Make a client, or set its rules", set_client);
   set->add_option("name", options->name, "the client")->required();
   set->add_option("--mandatory-tag", options->tags, "key that every new job must carry; repeatable")->allow_extra_args(false);
   set->add_flag("--no-mandatory-tags", options->no_tags, "none");
@@ -270,12 +293,13 @@ void add_audit_log(CLI::App& app, Action& action) {
   auto options = std::make_shared<GovernOptions>();
   CLI::App* audit = app.add_subcommand("audit-log", "Who did what: a log whose records follow from each other by their hashes");
   audit->require_subcommand(1);
-  CLI::App* list = add(*audit, action, options, "list", "The records, oldest first", list_audit);
+  CLI::App* list = add_client_command(*audit, action, options, "list", "The records, oldest first", list_audit);
   list->add_option("--client", options->client, "of this client alone");
-  CLI::App* verify = add(*audit, action, options, "verify", "Follow the chain from its beginning", verify_audit);
+  CLI::App* verify = add_client_command(*audit, action, options, "verify", "Follow the chain from its beginning", verify_audit);
   verify->add_option("--file", options->file, "an export, in place of the daemon's");
   verify->add_option("--head", options->head, "a hash you noted: it must be that of one of the records");
-  CLI::App* out = add(*audit, action, options, "export", "All of it as JSON lines, which verify reads", export_audit);
+  CLI::App* out =
+      add_client_command(*audit, action, options, "export", "All of it as JSON lines, which verify reads", export_audit);
   out->add_option("-o,--output", options->output, "write to this file");
   audit->footer("Example: stint audit-log verify --head 5f1c…");
 }

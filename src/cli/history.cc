@@ -95,7 +95,7 @@ void add_history_command(CLI::App& app, Action& action) {
   const auto add = [&](const char* name, const char* what, ExitCode (*run)(const HistoryArguments&)) {
     CLI::App* sub = command->add_subcommand(name, what);
     sub->add_option("file", arguments->path, "History file")->required();
-    sub->add_flag("--json", arguments->json, "Print JSON");
+    sub->add_flag("--json", arguments->json, "print JSON");
     sub->callback([arguments, run, &action] { action = [arguments, run] { return run(*arguments); }; });
   };
   add("info", "Periods and counts", run_info);

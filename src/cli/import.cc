@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "collect/file_import.h"
 #include "collect/prometheus_client.h"
+#include "collect/slurm_client.h"
 #include "host/clock.h"
 #include "host/file.h"
 
@@ -22,7 +23,7 @@ struct ImportArguments {
   std::vector<std::string> files;
   std::string history;
   std::string node, zone_offset, at;
-  std::string url, since = "7d", until = "now", step = "60s", token_file, user;
+  std::string url, since = "7d", until = "now", step = "60s", token_file, user, slurm_programs;
   bool json = false;
 };
 
@@ -118,6 +119,17 @@ Result<ImportOutcome> import_server(HistoryFile& history, const ImportArguments&
   return import_prometheus(history, request, at, progress.callback());
 }
 
+Result<ImportOutcome> import_cluster(HistoryFile& history, const ImportArguments& arguments, Instant at) {
+  SlurmImport request;
+  TRY_ASSIGN(request.window.begin, parse_moment("--since", arguments.since, at));
+  TRY_ASSIGN(request.window.end, parse_moment("--until", arguments.until, at));
+  request.programs = arguments.slurm_programs;
+  TRY_ASSIGN(SlurmOutcome outcome, import_slurm(history, request, at));
+  for (const std::string& note : outcome.notes)
+    fmt::print(stderr, "slurm: {}\n", note);
+  return std::move(outcome.import);
+}
+
 Result<std::vector<ImportOutcome>> import_all(const ImportArguments& arguments) {
   TRY_ASSIGN(const ImportOptions options, import_options(arguments));
   TRY_ASSIGN(HistoryFile history, HistoryFile::open(arguments.history, OpenMode::kCreate));
@@ -128,6 +140,10 @@ Result<std::vector<ImportOutcome>> import_all(const ImportArguments& arguments) 
   };
   if (!arguments.url.empty()) {
     TRY_ASSIGN(ImportOutcome outcome, import_server(history, arguments, options, now()));
+    add(std::move(outcome));
+  }
+  if (arguments.format == "slurm" && arguments.files.empty()) {
+    TRY_ASSIGN(ImportOutcome outcome, import_cluster(history, arguments, now()));
     add(std::move(outcome));
   }
   for (const std::string& path : arguments.files) {
@@ -145,7 +161,7 @@ ExitCode run_import(const ImportArguments& arguments) {
   if (find_import_format(arguments.format) == nullptr)
     return fail(fmt::format("no format '{}': see `stint import --help`", arguments.format));
   if (!arguments.url.empty() && arguments.format != "prometheus") return fail("--url is for `stint import prometheus`");
-  if (arguments.url.empty() && arguments.files.empty())
+  if (arguments.url.empty() && arguments.files.empty() && arguments.format != "slurm")
     return fail(arguments.format == "prometheus" ? "name a file, or a server with --url"
                                                  : "name a file, or - for standard input");
   const auto outcomes = import_all(arguments);
@@ -170,7 +186,8 @@ std::string format_help() {
          "  nvidia-smi --query-gpu=timestamp,index,uuid,utilization.gpu --format=csv | stint import nvidia-smi - --node "
          "$(hostname) "
          "--history fleet.db\n"
-         "  stint import prometheus --url http://localhost:9090 --since 30d --history fleet.db\n\n"
+         "  stint import prometheus --url http://localhost:9090 --since 30d --history fleet.db\n"
+         "  stint import slurm --since 30d --history fleet.db\n\n"
          "The same bytes twice change nothing. Exit code 3: something was refused, with its reason.";
 }
 
@@ -180,21 +197,23 @@ void add_import_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<ImportArguments>();
   CLI::App* command = app.add_subcommand("import", "Takes telemetry, bills, jobs, inventory and prices into a History");
   command->footer(format_help());
-  command->add_option("format", arguments->format, "What the files are; listed below")->required();
-  command->add_option("files", arguments->files, "Files, plain, .gz or .tar.gz; - is standard input");
+  command->add_option("format", arguments->format, "what the files are; listed below")->required();
+  command->add_option("files", arguments->files, "files, plain, .gz or .tar.gz; - is standard input");
   command->add_option("--history", arguments->history, "History file; made when it is not there")->required();
-  command->add_option("--node", arguments->node, "The machine, where the files do not name it");
-  command->add_option("--zone-offset", arguments->zone_offset, "What local times without a zone are ahead of UTC: +02:00");
-  command->add_option("--at", arguments->at, "Time of samples that carry none (a scrape saved to a file)");
+  command->add_option("--node", arguments->node, "the machine, where the files do not name it");
+  command->add_option("--zone-offset", arguments->zone_offset, "what local times without a zone are ahead of UTC: +02:00");
+  command->add_option("--at", arguments->at, "time of samples that carry none (a scrape saved to a file)");
   command->add_option("--url", arguments->url, "prometheus: address of a live server");
-  command->add_option("--since", arguments->since, "prometheus --url: from when; an instant or how long ago")
+  command->add_option("--since", arguments->since, "prometheus --url, slurm: from when; an instant or how long ago")
       ->capture_default_str();
-  command->add_option("--until", arguments->until, "prometheus --url: to when; an instant, how long ago, or now")
+  command->add_option("--until", arguments->until, "prometheus --url, slurm: to when; an instant, how long ago, or now")
       ->capture_default_str();
+  command->add_option("--slurm-programs", arguments->slurm_programs, "slurm: folder of scontrol, squeue and sacct")
+      ->type_name("DIR");
   command->add_option("--step", arguments->step, "prometheus --url: time between samples, 1s to 1h")->capture_default_str();
   command->add_option("--token-file", arguments->token_file, "prometheus --url: file with a bearer token");
   command->add_option("--user", arguments->user, "prometheus --url: NAME:PASSWORD for basic authentication");
-  command->add_flag("--json", arguments->json, "Print the imports as JSON");
+  command->add_flag("--json", arguments->json, "print the imports as JSON");
   command->callback([arguments, &action] { action = [arguments] { return run_import(*arguments); }; });
 }
 

@@ -45,9 +45,15 @@ constexpr std::array kFlags = {
     JobFlag{"--checkpoint-save", "checkpoint_save", K::kText, "how long saving takes"},
     JobFlag{"--checkpoint-restart", "checkpoint_restart", K::kText, "how long starting again takes"},
     JobFlag{"--grace", "grace", K::kText, "between being told to leave and the end by force"},
-    JobFlag{"--after", "after", K::kIntegers, "starts when these jobs have succeeded"},
+    JobFlag{"--after", "after", K::kTexts, "starts when these jobs have succeeded: agency-17,agency-18"},
     JobFlag{"--array", "array", K::kInteger, "so many jobs alike, told apart by STINT_ARRAY_INDEX"},
     JobFlag{"--at-once", "at_once", K::kInteger, "of an array: so many at a time"},
+    JobFlag{"--study", "study", K::kText, "of a search: a trial of it, stopped when it is hopeless (stint trial)"},
+    JobFlag{"--rung-first", "rung_first", K::kInteger,
+            "of its study: epochs (or the like) before the first report; 1 when not given"},
+    JobFlag{"--rung-last", "rung_last", K::kInteger, "of its study: epochs of a finished trial; 81 when not given"},
+    JobFlag{"--rung-reduction", "rung_reduction", K::kInteger,
+            "of its study: 1 in so many goes on at each rung; 3 when not given"},
     JobFlag{"--simulated-duration", "simulated_duration", K::kText, "on simulated machines it runs this long"},
 };
 
@@ -64,18 +70,11 @@ Result<int64_t> integer(const JobFlag& flag, std::string_view text) {
   return *value;
 }
 
-Status put_list(const JobFlag& flag, const std::vector<std::string>& values, Json& field) {
+void put_list(const std::vector<std::string>& values, Json& field) {
   field = Json::array();
   for (const std::string& value : values)
-    for (const std::string_view part : split(value, ',')) {
-      if (flag.kind == K::kTexts) {
-        field.push_back(trim(part));
-        continue;
-      }
-      TRY_ASSIGN(const int64_t number, integer(flag, trim(part)));
-      field.push_back(number);
-    }
-  return {};
+    for (const std::string_view part : split(value, ','))
+      field.push_back(trim(part));
 }
 
 Status put_pairs(const JobFlag& flag, const std::vector<std::string>& values, Json& field) {
@@ -94,8 +93,7 @@ Status put(const JobFlag& flag, const std::vector<std::string>& values, Json& re
     case K::kTrue: field = true; return {};
     case K::kFalse: field = false; return {};
     case K::kPairs: return put_pairs(flag, values, field);
-    case K::kTexts:
-    case K::kIntegers: return put_list(flag, values, field);
+    case K::kTexts: put_list(values, field); return {};
     case K::kText: field = values.back(); return {};
     case K::kInteger: {
       TRY_ASSIGN(const int64_t number, integer(flag, values.back()));

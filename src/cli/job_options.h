@@ -20,7 +20,6 @@ enum class JobFlagKind {
   kFalse,  ///< takes no value, sets false
   kPairs,  ///< KEY=VALUE, repeatable
   kTexts,  ///< repeatable, or with commas
-  kIntegers,
 };
 
 struct JobFlag {

@@ -41,7 +41,7 @@ std::string nodes_of(const Json& job) {
 
 Tone tone_of_state(const std::string& state) {
   if (state == "running" || state == "succeeded") return Tone::kGood;
-  if (state == "waiting" || state == "on-hold" || state == "leaving") return Tone::kPlain;
+  if (state == "waiting" || state == "on-hold" || state == "needs-approval" || state == "leaving") return Tone::kPlain;
   return state == "cancelled" || state == "skipped" || state == "stopped" ? Tone::kMuted : Tone::kBad;
 }
 
@@ -73,8 +73,7 @@ Status show_queues(DaemonClient& client, const QueueOptions& options) {
   return write_output("", table.render(colour_of_stdout()));
 }
 
-Status show_queue(const QueueOptions& options) {
-  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
+Status show_queue(DaemonClient& client, const QueueOptions& options) {
   if (options.queues) return show_queues(client, options);
   TRY_ASSIGN(const Json body, client.get(with_query("/v1/jobs", {{"state", options.state == "all" ? "" : options.state},
                                                                  {"queue", options.queue},
@@ -83,7 +82,7 @@ Status show_queue(const QueueOptions& options) {
                                                                  {"limit", std::to_string(options.limit)},
                                                                  {"cursor", options.cursor}})));
   if (options.daemon.json) return print_json(body);
-  Table table({{"id", Align::kRight},
+  Table table({{"id"},
                {"name", Align::kLeft, 28},
                {"queue", Align::kLeft, 28},
                {"user", Align::kLeft, 16},
@@ -106,11 +105,11 @@ Status show_queue(const QueueOptions& options) {
 
 struct JobOptions {
   ClientOptions daemon;
-  std::vector<int64_t> ids;
+  std::vector<std::string> ids;
 };
 
-std::string path_of(int64_t id, std::string_view what = "") {
-  return fmt::format("/v1/jobs/{}{}{}", id, what.empty() ? "" : "/", what);
+std::string path_of(const std::string& id, std::string_view what = "") {
+  return fmt::format("/v1/jobs/{}{}{}", escape_url(id), what.empty() ? "" : "/", what);
 }
 
 std::string job_text(const Json& job) {
@@ -124,6 +123,13 @@ std::string job_text(const Json& job) {
   line("asks for", fmt::format("{} GPUs in {} tasks, priority {}", gpus_of(job["gpu_milli"].get<int64_t>()),
                                text_of(job["tasks"]), text_of(job["priority"])));
   line("reason", text_of(job["reason"]));
+  if (job.contains("approval")) {
+    const Json& approval = job["approval"];
+    const std::string by = text_of(approval["by"]), reason = text_of(approval["reason"]);
+    line("approval", by.empty() ? "needed: " + text_of(approval["why"])
+                                : fmt::format("{} by {} at {}{}{}", approval["approved"].get<bool>() ? "given" : "refused", by,
+                                              text_of(approval["decided"]), reason.empty() ? "" : ": ", reason));
+  }
   line("submitted", text_of(job["submitted"]));
   line("started", text_of(job["started"]));
   line("ended", text_of(job["ended"]));
@@ -140,18 +146,16 @@ std::string job_text(const Json& job) {
   return out;
 }
 
-Status show_jobs(const JobOptions& options) {
-  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
-  for (const int64_t id : options.ids) {
+Status show_jobs(DaemonClient& client, const JobOptions& options) {
+  for (const std::string& id : options.ids) {
     TRY_ASSIGN(const Json job, client.get(path_of(id)));
     TRY(options.daemon.json ? print_json(job) : write_output("", job_text(job)));
   }
   return {};
 }
 
-Status explain_jobs(const JobOptions& options) {
-  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
-  for (const int64_t id : options.ids) {
+Status explain_jobs(DaemonClient& client, const JobOptions& options) {
+  for (const std::string& id : options.ids) {
     TRY_ASSIGN(const Json why, client.get(path_of(id, "why")));
     std::string text = text_of(why["text"]);
     if (!text.ends_with('\n')) text += '\n';
@@ -165,7 +169,7 @@ ExitCode control_jobs(const JobOptions& options, const std::string& what) {
   auto client = DaemonClient::create(options.daemon);
   if (!client.ok()) return fail(client.error().message);
   ExitCode code = ExitCode::kOk;
-  for (const int64_t id : options.ids) {
+  for (const std::string& id : options.ids) {
     const Result<Json> job = client->send("POST", path_of(id, what), nullptr);
     if (!job.ok()) {
       code = fail(job.error().message);
@@ -173,7 +177,7 @@ ExitCode control_jobs(const JobOptions& options, const std::string& what) {
     } else if (options.daemon.json) {
       (void)print_json(*job).ok();
     } else {
-      fmt::print("job {}: {}\n", id, text_of((*job)["state"]));
+      fmt::print("job {}: {}\n", text_of((*job)["id"]), text_of((*job)["state"]));
     }
   }
   return code;
@@ -181,7 +185,7 @@ ExitCode control_jobs(const JobOptions& options, const std::string& what) {
 
 struct LogOptions {
   ClientOptions daemon;
-  int64_t id = 0;
+  std::string id;
   int task = 0;
   int attempt = -1;
   bool error = false;
@@ -189,8 +193,7 @@ struct LogOptions {
   int64_t tail = 0;
 };
 
-Status show_logs(const LogOptions& options) {
-  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
+Status show_logs(DaemonClient& client, const LogOptions& options) {
   std::string offset = options.tail > 0 ? std::to_string(-options.tail) : "0";
   std::string attempt = options.attempt < 0 ? "" : std::to_string(options.attempt);
   for (;;) {
@@ -211,7 +214,8 @@ Status show_logs(const LogOptions& options) {
 
 void add_queue(CLI::App& app, Action& action) {
   auto options = std::make_shared<QueueOptions>();
-  CLI::App* command = app.add_subcommand("queue", "The daemon's jobs: what waits and what runs; or its queues");
+  CLI::App* command =
+      add_client_command(app, action, options, "queue", "The daemon's jobs: what waits and what runs; or its queues", show_queue);
   command->add_option("--state", options->state, "active, ended, all, or one state such as failed")->capture_default_str();
   command->add_option("--queue", options->queue, "of this queue and those below");
   command->add_option("--user", options->user, "of this user");
@@ -219,59 +223,41 @@ void add_queue(CLI::App& app, Action& action) {
   command->add_option("--limit", options->limit, "at most so many")->check(CLI::Range(1, 1000))->capture_default_str();
   command->add_option("--cursor", options->cursor, "go on where the page before ended");
   command->add_flag("--queues", options->queues, "queues with their use and their money, in place of jobs");
-  add_client_options(*command, options->daemon);
   command->footer("Example: stint queue --state failed --queue agency");
-  command->callback([options, &action] {
-    action = [options] {
-      const Status done = show_queue(*options);
-      return done.ok() ? ExitCode::kOk : fail(done.error().message);
-    };
-  });
 }
 
-std::shared_ptr<JobOptions> add_with_ids(CLI::App* command) {
-  auto options = std::make_shared<JobOptions>();
-  command->add_option("job", options->ids, "job ids")->required();
-  add_client_options(*command, options->daemon);
-  return options;
+void add_ids(CLI::App* command, JobOptions& options) {
+  command->add_option("job", options.ids, "ids of jobs: agency-17, or 17 where you see one client alone")->required();
 }
 
-void add_view(CLI::App& app, Action& action, const char* name, const char* help, Status (*run)(const JobOptions&)) {
-  CLI::App* command = app.add_subcommand(name, help);
-  const auto options = add_with_ids(command);
-  command->footer(fmt::format("Example: stint {} 17", name));
-  command->callback([options, run, &action] {
-    action = [options, run] {
-      const Status done = run(*options);
-      return done.ok() ? ExitCode::kOk : fail(done.error().message);
-    };
-  });
+void add_view(CLI::App& app, Action& action, const char* name, const char* help,
+              Status (*run)(DaemonClient&, const JobOptions&)) {
+  const auto options = std::make_shared<JobOptions>();
+  CLI::App* command = add_client_command(app, action, options, name, help, run);
+  add_ids(command, *options);
+  command->footer(fmt::format("Example: stint {} agency-17", name));
 }
 
 void add_control(CLI::App& app, Action& action, const char* name, const char* help) {
   CLI::App* command = app.add_subcommand(name, help);
-  const auto options = add_with_ids(command);
-  command->footer(fmt::format("Example: stint {} 17 18", name));
+  const auto options = std::make_shared<JobOptions>();
+  add_ids(command, *options);
+  add_client_options(*command, options->daemon);
+  command->footer(fmt::format("Example: stint {} agency-17 agency-18", name));
   command->callback([options, name, &action] { action = [options, name] { return control_jobs(*options, name); }; });
 }
 
 void add_logs(CLI::App& app, Action& action) {
   auto options = std::make_shared<LogOptions>();
-  CLI::App* command = app.add_subcommand("logs", "What a job prints");
+  CLI::App* command = add_client_command(app, action, options, "logs", "What a job prints", show_logs);
   command->add_option("job", options->id, "job id")->required();
   command->add_option("--task", options->task, "of a gang; 0 = the first")->capture_default_str();
   command->add_option("--attempt", options->attempt, "else the newest");
   command->add_flag("--error", options->error, "its errors, in place of its output");
   command->add_flag("-f,--follow", options->follow, "go on until the job ends");
   command->add_option("--tail-bytes", options->tail, "the last so many bytes")->check(CLI::PositiveNumber);
-  add_client_options(*command, options->daemon);
-  command->footer("Example: stint logs -f 17");
-  command->callback([options, &action] {
-    action = [options] {
-      const Status done = show_logs(*options);
-      return done.ok() ? ExitCode::kOk : fail(done.error().message);
-    };
-  });
+  command->remove_option(command->get_option("--json"));  // what a job prints is printed as it is
+  command->footer("Example: stint logs -f agency-17");
 }
 
 }  // namespace
@@ -283,6 +269,7 @@ void add_job_commands(CLI::App& app, Action& action) {
   add_control(app, action, "cancel", "End a job, or take it out of the queue");
   add_control(app, action, "hold", "Keep a job from starting");
   add_control(app, action, "release", "Let a held job start");
+  add_control(app, action, "checkpoint", "Say that a job has saved its work: less is lost when it is stopped");
   add_logs(app, action);
 }
 

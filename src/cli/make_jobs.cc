@@ -49,7 +49,9 @@ void add_make_jobs_command(CLI::App& replay, Action& action) {
   command->add_option("--jobs", trace.jobs, "how many")->check(CLI::Range(1, 100'000'000))->capture_default_str();
   command->add_option("--clusters", trace.clusters, "independent pools")->check(CLI::Range(1, 1000))->capture_default_str();
   command->add_option("--nodes", trace.nodes, "nodes of each cluster")->check(CLI::Range(1, 100'000))->capture_default_str();
-  command->add_option("--gpus-per-node", trace.gpus_per_node)->check(CLI::Range(1, 16))->capture_default_str();
+  command->add_option("--gpus-per-node", trace.gpus_per_node, "of every cluster")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
   command->add_option("--load", trace.load, "GPU time asked for, as a part of what there is")
       ->check(CLI::Range(0.01, 10.0))
       ->capture_default_str();

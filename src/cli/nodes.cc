@@ -19,8 +19,7 @@ struct NodeOptions {
   std::string name;
 };
 
-Status list_nodes(const NodeOptions& options) {
-  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
+Status list_nodes(DaemonClient& client, const NodeOptions& options) {
   TRY_ASSIGN(const Json body, client.get("/v1/nodes"));
   TRY_ASSIGN(const Json overview, client.get("/v1"));
   if (options.daemon.json) return print_json(body);
@@ -49,8 +48,7 @@ Status list_nodes(const NodeOptions& options) {
   return write_output("", table.render(colour_of_stdout()));
 }
 
-Status run_node(const NodeOptions& options, const std::string& what) {
-  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
+Status run_node(DaemonClient& client, const NodeOptions& options, const std::string& what) {
   TRY_ASSIGN(const Json node, client.send("POST", fmt::format("/v1/nodes/{}/{}", escape_url(options.name), what), nullptr));
   if (options.daemon.json) return print_json(node);
   fmt::print("{}: {}\n", options.name, node["state"].get<std::string>());
@@ -62,19 +60,16 @@ Status run_node(const NodeOptions& options, const std::string& what) {
 void add_nodes_command(CLI::App& app, Action& action) {
   auto options = std::make_shared<NodeOptions>();
   CLI::App* command = app.add_subcommand("nodes", "The daemon's machines; drain NAME takes one out, up NAME takes it back");
-  add_client_options(*command, options->daemon);
   command->require_subcommand(0, 1);
   command->footer("Example: stint nodes drain gpu-7");
-  const auto finish = [](const Status& done) { return done.ok() ? ExitCode::kOk : fail(done.error().message); };
   for (const auto& [name, help] : {std::pair{"drain", "Start nothing new there; what runs goes on"}, {"up", "Take it back"}}) {
     CLI::App* sub = command->add_subcommand(name, help);
     sub->add_option("name", options->name, "the machine")->required();
     sub->fallthrough();
   }
-  command->callback([options, command, finish, &action] {
+  add_client_action(*command, action, options->daemon, [options, command](DaemonClient& client) {
     const auto chosen = command->get_subcommands();
-    const std::string what = chosen.empty() ? "" : chosen[0]->get_name();
-    action = [options, what, finish] { return finish(what.empty() ? list_nodes(*options) : run_node(*options, what)); };
+    return chosen.empty() ? list_nodes(client, *options) : run_node(client, *options, chosen[0]->get_name());
   });
 }
 

@@ -240,25 +240,25 @@ void add_pick_command(CLI::App& app, Action& action) {
     kind->add_option(kKinds[i].flag, a->models[i], kKinds[i].what)->type_name("MODEL");
   kind->require_option(1);
   command->add_option("--precision", a->precision, "fp32, bf16, fp16, fp8 or int8")->capture_default_str();
-  command->add_option("--deadline", a->deadline, "Jobs: done within, such as 24h");
-  command->add_option("--tokens", a->tokens, "Jobs: tokens to go through (training: 20 per parameter)")
+  command->add_option("--deadline", a->deadline, "jobs: done within, such as 24h");
+  command->add_option("--tokens", a->tokens, "jobs: tokens to go through (training: 20 per parameter)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--items", a->items, "Jobs: sequences or images to go through, epochs included")
+  command->add_option("--items", a->items, "jobs: sequences or images to go through, epochs included")
       ->check(CLI::PositiveNumber)
       ->excludes("--tokens");
-  command->add_flag("--lora", a->lora, "Fine-tune adapters only");
-  command->add_option("--qps", a->qps, "Serving: requests per second")->check(CLI::PositiveNumber);
-  command->add_option("--p99", a->p99, "Serving: latency promised, such as 50ms; of one token for text generation");
-  command->add_option("--headroom", a->headroom, "Serving: spare capacity, %")->capture_default_str()->check(CLI::Range(0, 1000));
-  command->add_option("--region", a->region, "A region, the beginning of its name, or eu for the European Union");
-  command->add_option("--provider", a->provider, "Only this provider");
-  command->add_option("--gpu", a->gpus, "Only these GPU models")->delimiter(',');
-  command->add_option("--budget", a->budget, "At most, USD per hour for all instances, such as 3/h");
+  command->add_flag("--lora", a->lora, "fine-tune adapters only");
+  command->add_option("--qps", a->qps, "serving: requests per second")->check(CLI::PositiveNumber);
+  command->add_option("--p99", a->p99, "serving: latency promised, such as 50ms; of one token for text generation");
+  command->add_option("--headroom", a->headroom, "serving: spare capacity, %")->capture_default_str()->check(CLI::Range(0, 1000));
+  command->add_option("--region", a->region, "a region, the beginning of its name, or eu for the European Union");
+  command->add_option("--provider", a->provider, "only this provider");
+  command->add_option("--gpu", a->gpus, "only these GPU models")->delimiter(',');
+  command->add_option("--budget", a->budget, "at most, USD per hour for all instances, such as 3/h");
   command->add_option("--market", a->market, "on-demand or spot")->capture_default_str();
-  command->add_option("--arch", a->arch, "Of the host: x86_64, arm64 or any")->capture_default_str();
-  command->add_option("--history", a->history, "Lay this History's imported prices over the built-in ones");
-  command->add_option("--measured", a->measured, "Rates measured by stint bench, in place of data-sheet estimates");
-  command->add_flag("--json", a->json, "Print JSON");
+  command->add_option("--arch", a->arch, "of the host: x86_64, arm64 or any")->capture_default_str();
+  command->add_option("--history", a->history, "lay this History's imported prices over the built-in ones");
+  command->add_option("--measured", a->measured, "rates measured by stint bench, in place of data-sheet estimates");
+  command->add_flag("--json", a->json, "print JSON");
   command->callback([a, &action] { action = [a] { return run_pick(*a); }; });
 }
 

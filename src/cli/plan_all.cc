@@ -5,11 +5,14 @@
 #include "advise/joint_plan.h"
 #include "advise/node_facts.h"
 #include "cli/accounts.h"
+#include "cli/commit_options.h"
+#include "cli/goals_option.h"
 #include "cli/output.h"
 #include "cli/period_options.h"
 #include "cli/plan.h"
 #include "cli/proof_runs.h"
 #include "host/clock.h"
+#include "host/file.h"
 #include "report/joint_plan_view.h"
 
 namespace stint {
@@ -21,8 +24,11 @@ struct PlanAllOptions {
   std::string budget;
   std::string max_risk = "high";
   bool json = false;
+  std::string html;
   std::vector<std::string> allowed_regions;
+  std::string goals;
   ProofRunOptions proof;
+  CommitOptions commitments;
 };
 
 Level level_of(const std::string& name) {
@@ -33,6 +39,8 @@ Status print_plan(const PlanAllOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
   TRY_ASSIGN(const Records records, load_records(options.history, period));
   AuditInput input{records.history, records.usage, records.catalog, now(), options.allowed_regions};
+  TRY_ASSIGN(input.goals, load_goals(options.goals));
+  TRY(use_commit_options(options.commitments, input));
   ProofRuns runs(options.proof);
   if (!options.proof.leave_out) input.proof = runs.options();
   TRY_ASSIGN(const Auditor auditor, Auditor::create(input));
@@ -43,6 +51,10 @@ Status print_plan(const PlanAllOptions& options) {
   }
   TRY_ASSIGN(const JointPlan plan, joint_plan(auditor, wanted));
   runs.clear();
+  if (!options.html.empty()) {
+    TRY(write_file_atomically(options.html, joint_plan_html(plan)));
+    fmt::print(stderr, "wrote {}\n", options.html);
+  }
   return write_output("", options.json ? joint_plan_json(plan) : joint_plan_text(plan, colour_of_stdout()));
 }
 
@@ -59,8 +71,11 @@ void add_plan_all_command(CLI::App& plan, Action& action) {
   command->add_option("--max-risk", options->max_risk, "nothing riskier than this (default: high)")
       ->check(CLI::IsMember({"low", "medium", "high"}));
   command->add_flag("--json", options->json, "print JSON (docs/formats.md)");
+  command->add_option("--html", options->html, "also write the plan as one HTML file, with its front drawn");
   command->add_option("--allow-region", options->allowed_regions,
                       "regions work may move to, as a glob such as 'eu-*' (default: none)");
+  add_goals_option(*command, options->goals);
+  add_commit_options(*command, options->commitments);
   command->add_flag("--no-replay", options->proof.leave_out, "do not run the fleet's jobs again: all stays arithmetic");
   add_proof_options(*command, options->proof);
   command->callback([options, &action] {

@@ -22,6 +22,7 @@ struct CommitOptions {
   std::string on_demand;
   std::string reserved_hourly = "0";
   std::string upfront = "0";
+  std::string spot;
   int64_t term_hours = 0;
   bool fee_when_used = false;
   std::vector<std::string> owned;
@@ -100,6 +101,12 @@ Result<CommitView> plan(const CommitOptions& options) {
   TRY_ASSIGN(const std::string text, read_all(options.demand));
   TRY_ASSIGN(view.demand, read_hourly_demand(text, options.demand));
   TRY(check_market(view.market, view.demand));
+  if (!options.spot.empty()) {
+    TRY_ASSIGN(const Money spot, parse_amount("--spot", options.spot));
+    if (spot.count_nanos() <= 0 || spot.currency() != view.market.on_demand.currency())
+      return invalid("--spot {}: give a price above 0 in the currency of the others", excerpt(options.spot));
+    view.spot = spot;
+  }
   const auto run = [&](CommitPolicy policy) {
     CommitRun made{.policy = policy, .plan = plan_commitments(policy, view.market, view.demand), .bill = {}};
     made.bill = bill_plan(view.market, view.demand, made.plan);
@@ -143,6 +150,8 @@ void add_plan_commit_command(CLI::App& plan, Action& action) {
   command->add_option("--upfront", options->upfront, "a commitment's fee when it is bought (default 0)");
   CLI::Option* term = command->add_option("--term-hours", options->term_hours, "how long it lasts; a year has 8760 hours");
   demand->needs(term);
+  command->add_option("--spot", options->spot,
+                      "price of an instance-hour on spot: also what it costs when all that no commitment covers is there");
   command->add_flag("--fee-when-used", options->fee_when_used, "the hourly fee is asked for used hours alone");
   command->add_option("--owned", options->owned,
                       "COUNT@HOURS, repeated: commitments owned already, and the hours until they end");

@@ -16,6 +16,7 @@ struct SpotCommand {
   std::string checkpoint = "1m", restart = "5m", wait = "15m", between = "20h", worth = "100h";
   double most_on_spot_pct = 90;
   double most_at_once_pct = 50;
+  std::vector<double> bathtub;
   bool json = false;
 };
 
@@ -33,6 +34,8 @@ Status print_plan(const SpotCommand& command) {
   TRY_ASSIGN(view.options.mean_wait_h, hours_of("--wait", command.wait));
   TRY_ASSIGN(view.options.mean_between_h, hours_of("--mean-between", command.between));
   TRY_ASSIGN(view.options.prior_hours, hours_of("--worth", command.worth));
+  if (command.bathtub.size() == 4)
+    view.options.bathtub = {command.bathtub[0], command.bathtub[1], command.bathtub[2], command.bathtub[3]};
   view.options.most_on_spot = command.most_on_spot_pct / 100;
   view.options.most_at_once = command.most_at_once_pct / 100;
   TRY_ASSIGN(const auto fleet, PlanFleet::open(command.fleet));
@@ -59,6 +62,13 @@ void add_plan_spot_command(CLI::App& plan, Action& action) {
   command->add_option("--worth", options->worth, "how many hours of watching that belief is worth")->capture_default_str();
   command->add_option("--weibull", options->plan.weibull, "shape of the hazard; below 1 young instances are lost more often")
       ->check(CLI::Range(0.2, 10.0));
+  command
+      ->add_option(
+          "--bathtub", options->bathtub,
+          "the hazard of providers that stop instances after a limit: share lost early, hours of the early losses, of the "
+          "late ones, and the limit, such as 0.45 1 0.8 24; stretched to the belief's mean")
+      ->expected(4)
+      ->excludes("--weibull");
   command->add_option("--finish-within", options->plan.finish_within, "deadline of a run, × its length")
       ->check(CLI::Range(1.0, 1000.0))
       ->capture_default_str();

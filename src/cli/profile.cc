@@ -197,12 +197,12 @@ void add_profile_command(CLI::App& app, Action& action) {
       "Example: stint profile --history fleet.db -- python train.py --epochs 1\n\n"
       "The report goes to standard error (with --json to standard output, after what the command prints).\n"
       "The exit code is the command's; 127 when it cannot be started.");
-  command->add_option("command", arguments->command, "The command and its arguments, after --")->required();
-  command->add_option("--interval", arguments->interval, "Time between samples")->capture_default_str();
-  command->add_option("--history", arguments->history, "Keep the samples in this History");
-  command->add_option("--node", arguments->node, "Name of this machine in the History; its host name by default");
+  command->add_option("command", arguments->command, "the command and its arguments, after --")->required();
+  command->add_option("--interval", arguments->interval, "time between samples")->capture_default_str();
+  command->add_option("--history", arguments->history, "keep the samples in this History");
+  command->add_option("--node", arguments->node, "name of this machine in the History; its host name by default");
   command->add_option("--nvml-library", arguments->nvml_library, "NVIDIA's management library")->capture_default_str();
-  command->add_flag("--json", arguments->json, "Print the report as JSON");
+  command->add_flag("--json", arguments->json, "print the report as JSON");
   command->callback([arguments, &action] { action = [arguments] { return run_profile(*arguments); }; });
 }
 

@@ -1,8 +1,8 @@
 #include "cli/proof_runs.h"
 
 #include <mutex>
-#include <thread>
-#include <vector>
+
+#include "cli/all_cores.h"
 
 namespace stint {
 
@@ -17,16 +17,6 @@ void add_proof_options(CLI::App& command, ProofRunOptions& options) {
       ->check(CLI::Range(0.0, 10'000.0));
 }
 
-void run_on_all_cores(size_t count, const std::function<void(size_t)>& task) {
-  std::atomic<size_t> next = 0;
-  std::vector<std::jthread> threads;
-  for (size_t t = 0; t < std::min<size_t>(count, std::max(1U, std::thread::hardware_concurrency())); ++t)
-    threads.emplace_back([&] {
-      for (size_t i = next++; i < count; i = next++)
-        task(i);
-    });
-}
-
 ProofRuns::ProofRuns(const ProofRunOptions& options) : asked_(options), progress_("replays") {}
 
 ProofOptions ProofRuns::options() {
@@ -36,7 +26,7 @@ ProofOptions ProofRuns::options() {
   out.seeds = asked_.seeds;
   out.seed = asked_.seed;
   out.most_longer_pct = asked_.most_longer_pct;
-  out.run = run_on_all_cores;
+  out.run = [](size_t count, const std::function<void(size_t)>& task) { run_on_all_cores(count, task); };
   out.replayed = [this, drawing] {
     const int64_t done = ++replays_;
     const std::lock_guard lock(*drawing);

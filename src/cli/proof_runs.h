@@ -37,7 +37,4 @@ class ProofRuns {
   std::atomic<int64_t> replays_ = 0;
 };
 
-/// As many tasks at a time as there are cores.
-void run_on_all_cores(size_t count, const std::function<void(size_t)>& task);
-
 }  // namespace stint

@@ -8,13 +8,13 @@
 
 #include "codec/sched_case.h"
 #include "sim/case_runner.h"
+#include "testing/places.h"
 
 namespace stint {
 namespace {
 
 namespace fs = std::filesystem;
 
-#ifdef STINT_SHARED_DIR
 /// Strict differences that are meant; docs/conformance.md gives the reasons.
 const std::set<std::string> kMeant = {"kai-step-allocate-fractional-gpu-015", "kai-step-allocate-gpu-memory-002"};
 
@@ -38,7 +38,6 @@ TEST(GivenCases, HoldInWhatMustHoldButForThoseMeantOtherwise) {
   }
   EXPECT_EQ(passed, 312);
 }
-#endif
 
 TEST(CaseReader, SaysWhichCaseIsDamagedAndHow) {
   EXPECT_FALSE(read_sched_cases("{").ok());

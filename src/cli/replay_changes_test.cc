@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "codec/change_file.h"
+#include "host/scratch_dir.h"
+#include "host/testing_files.h"
 #include "report/change_json.h"
 
 namespace stint {
@@ -26,7 +25,13 @@ std::vector<Change> every_kind() {
           Commit{"aws", "us-east-1", "p4d.24xlarge", 2, CommitmentTerm::kThreeYears, PaymentOption::kAllUpfront, {"a", "b"}},
           LimitReservation{"nightly", {"a"}, Duration::hours(12), Duration::hours(8)},
           MoveOffGpu{{"a"}, "c5.xlarge"},
-          MoveRegion{{"a"}, "us-east-2"}};
+          MoveRegion{{"a"}, "us-east-2"},
+          SavingsPlan{"aws",
+                      Money::parse("12.345").value(),
+                      CommitmentTerm::kThreeYears,
+                      PaymentOption::kAllUpfront,
+                      {{"us-east-1", "p4d.24xlarge", Money::units(14)}, {"", "g5.xlarge", Money::parse("0.7").value()}},
+                      {"a"}}};
 }
 
 TEST(ReplayChanges, WhatAnAuditWritesIsReadBackWhole) {
@@ -46,11 +51,10 @@ TEST(ReplayChanges, WhatAnAuditWritesIsReadBackWhole) {
 
 class ReplayChangeFiles : public testing::Test {
  protected:
-  ReplayChangeFiles() : path_(testing::TempDir() + "stint_changes.txt") {
-    std::ofstream(path_) << "stop:a\nstop:b\nstop:c; stop:d\n";
-  }
-  ~ReplayChangeFiles() override { std::filesystem::remove(path_); }
-  std::string path_;
+  ReplayChangeFiles() { put_file(path_, "stop:a\nstop:b\nstop:c; stop:d\n"); }
+
+  ScratchDir scratch_;
+  std::string path_ = scratch_ / "changes.txt";
 };
 
 TEST_F(ReplayChangeFiles, AFileIsOneColumnAChangeOrOneOfThemOrAllTogether) {

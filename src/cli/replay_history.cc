@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "cli/all_cores.h"
 #include "cli/output.h"
 #include "cli/period_options.h"
 #include "cli/progress.h"
@@ -86,22 +87,18 @@ std::vector<ReplayRun> replay_all(const std::vector<sched::Policy>& policies, co
   int64_t jobs = 0;
   for (const Variant& variant : variants)
     if (variant.shown.refused.empty()) jobs += static_cast<int64_t>(variant.workload.jobs.size() * policies.size());
-  std::atomic<size_t> next = 0;
   std::atomic<size_t> done = 0;
   std::atomic<int64_t> finished = 0;
-  std::vector<std::jthread> threads;
-  for (size_t t = 0; t < std::min<size_t>(runs.size(), std::max(1U, std::thread::hardware_concurrency())); ++t)
-    threads.emplace_back([&] {
-      for (size_t i = next++; i < runs.size(); i = next++) {
-        const sched::Policy& policy = policies[i / variants.size()];
-        const size_t change = i % variants.size();
-        const Variant& variant = variants[change];
-        runs[i].policy = sched::to_text(policy);
-        if (variant.shown.refused.empty()) runs[i] = replay_one(policy, variant.workload, finished);
-        runs[i].change = change;
-        ++done;
-      }
-    });
+  const auto replay_run = [&](size_t i) {
+    const sched::Policy& policy = policies[i / variants.size()];
+    const size_t change = i % variants.size();
+    const Variant& variant = variants[change];
+    runs[i].policy = sched::to_text(policy);
+    if (variant.shown.refused.empty()) runs[i] = replay_one(policy, variant.workload, finished);
+    runs[i].change = change;
+    ++done;
+  };
+  const std::jthread all([&] { run_on_all_cores(runs.size(), replay_run); });
   ProgressLine progress("replaying jobs");
   while (done < runs.size()) {
     progress.show(finished, jobs);
@@ -252,7 +249,8 @@ void add_replay_history_options(CLI::App& replay, Action& action) {
   replay.add_option("--change", options->changes,
                     "what is changed, in a column of its own, repeated: stop:NODES, schedule-off:NODES=20-7[+weekends], "
                     "resize:NODES=2xTYPE, switch-market:NODES=spot, move-region:NODES=REGION, limit-reservation:JOB=4h, "
-                    "move-off-gpu:NODES=TYPE, commit:2xTYPE=1y, share:NODES=mps:0.5; several ';'; or a "
+                    "move-off-gpu:NODES=TYPE, commit:2xTYPE=1y, savings-plan:PROVIDER=12.5,1y,TYPE:RATE, share:NODES=mps:0.5; "
+                    "several ';'; or a "
                     "file of them, an audit's JSON too (FILE, FILE#3, FILE#all)");
   replay.add_option("--spot-interrupted", options->spot_interrupted,
                     "mean time between interruptions of a node that a change moves to spot, or never (default: 20h)");

@@ -3,13 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <thread>
 
+#include "cli/all_cores.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/replay.h"
@@ -57,28 +56,18 @@ Result<std::vector<PodArrivals>> read_arrivals(const PackingOptions& options, si
 std::vector<Replayed> replay_all(const sim::PackingTrace& trace, const std::vector<PodArrivals>& orders,
                                  const PackingOptions& options, sched::Placement policy) {
   std::vector<Replayed> results(orders.size());
-  std::atomic<size_t> next = 0;
   std::mutex drawing;
   ProgressLine progress("packing");
   int64_t done = 0;  // guarded by `drawing`
-  const auto work = [&] {
-    for (size_t i = next++; i < orders.size(); i = next++) {
-      const auto begin = std::chrono::steady_clock::now();
-      results[i].seed = orders[i].seed;
-      results[i].result = sim::replay_packing(trace, orders[i].pods, policy, orders[i].seed);
-      results[i].seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      const std::lock_guard lock(drawing);
-      progress.show(++done, static_cast<int64_t>(orders.size()));
-    }
+  const auto replay_order = [&](size_t i) {
+    const auto begin = std::chrono::steady_clock::now();
+    results[i].seed = orders[i].seed;
+    results[i].result = sim::replay_packing(trace, orders[i].pods, policy, orders[i].seed);
+    results[i].seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const std::lock_guard lock(drawing);
+    progress.show(++done, static_cast<int64_t>(orders.size()));
   };
-  const size_t cores =
-      options.threads > 0 ? static_cast<size_t>(options.threads) : std::max(1U, std::thread::hardware_concurrency());
-  {
-    std::vector<std::jthread> threads;
-    for (size_t t = 1; t < std::min(cores, orders.size()); ++t)
-      threads.emplace_back(work);
-    work();
-  }
+  run_on_all_cores(orders.size(), replay_order, static_cast<size_t>(std::max(0, options.threads)));
   return results;
 }
 

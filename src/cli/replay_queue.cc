@@ -1,13 +1,12 @@
 // stint replay queue: a trace of jobs under one queue order, on pools of equal nodes.
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "base/text.h"
+#include "cli/all_cores.h"
 #include "cli/job_trace_file.h"
 #include "cli/output.h"
 #include "cli/replay.h"
@@ -74,23 +73,15 @@ void replay_all(std::vector<Pool>& pools, size_t users, const QueueOptions& opti
   for (Pool& pool : pools)
     order.push_back(&pool);
   std::stable_sort(order.begin(), order.end(), [](const Pool* a, const Pool* b) { return a->jobs.size() > b->jobs.size(); });
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < order.size(); i = next++) {
-      sim::QueueReplayOptions replay;
-      replay.policy = policy;
-      replay.gpus_per_node = options.gpus_per_node;
-      replay.nodes = order[i]->nodes;
-      replay.restart = Duration::from_seconds(options.restart_s);
-      order[i]->outcome = sim::replay_queue(order[i]->jobs, users, replay);
-    }
+  const auto replay_pool = [&](size_t i) {
+    sim::QueueReplayOptions replay;
+    replay.policy = policy;
+    replay.gpus_per_node = options.gpus_per_node;
+    replay.nodes = order[i]->nodes;
+    replay.restart = Duration::from_seconds(options.restart_s);
+    order[i]->outcome = sim::replay_queue(order[i]->jobs, users, replay);
   };
-  const size_t cores =
-      options.threads > 0 ? static_cast<size_t>(options.threads) : std::max(1U, std::thread::hardware_concurrency());
-  std::vector<std::jthread> threads;
-  for (size_t t = 1; t < std::min(cores, order.size()); ++t)
-    threads.emplace_back(work);
-  work();
+  run_on_all_cores(order.size(), replay_pool, static_cast<size_t>(std::max(0, options.threads)));
 }
 
 Result<Replayed> replay(const QueueOptions& options) {

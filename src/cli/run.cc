@@ -62,25 +62,25 @@ void add_run_command(CLI::App& app, Action& action) {
       "Example: stint run --checkpoint-dir ck --sync-to /mnt/durable/ck --notice 120s -- python train.py\n"
       "The command finds STINT_CHECKPOINT_DIR, STINT_RESTORE_FROM (the newest good checkpoint; empty: from the beginning)\n"
       "and STINT_NOTICE_SECONDS in its environment. Exit code: the command's; 127 when there is no such program.");
-  command->add_option("COMMAND", a->command, "Program and its arguments, after --")->required();
+  command->add_option("COMMAND", a->command, "program and its arguments, after --")->required();
   command->add_option("--checkpoint-dir", a->checkpoint_folder,
-                      "Where the command saves: each file or folder in it is a checkpoint");
-  command->add_option("--sync-to", a->copy_to, "Copy good checkpoints to this folder, and start from there on a new machine");
-  command->add_option("--sync-rate", a->copy_mib_per_second, "At most so many MiB per second while the command runs; 0: no limit")
+                      "where the command saves: each file or folder in it is a checkpoint");
+  command->add_option("--sync-to", a->copy_to, "copy good checkpoints to this folder, and start from there on a new machine");
+  command->add_option("--sync-rate", a->copy_mib_per_second, "at most so many MiB per second while the command runs; 0: no limit")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--notice", a->notice, "From the signal to the end of the machine")->capture_default_str();
-  command->add_option("--retries", a->retries, "Starts again so often in a row without a new good checkpoint")
+  command->add_option("--notice", a->notice, "from the signal to the end of the machine")->capture_default_str();
+  command->add_option("--retries", a->retries, "starts again so often in a row without a new good checkpoint")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--pause", a->first_pause, "Before the first start again; doubles each time")->capture_default_str();
-  command->add_option("--longest-pause", a->longest_pause, "Where that ends")->capture_default_str();
-  command->add_option("--alert-after", a->alert_after, "Without a good checkpoint: an alert; 0s: none")->capture_default_str();
+  command->add_option("--pause", a->first_pause, "before the first start again; doubles each time")->capture_default_str();
+  command->add_option("--longest-pause", a->longest_pause, "where that ends")->capture_default_str();
+  command->add_option("--alert-after", a->alert_after, "without a good checkpoint: an alert; 0s: none")->capture_default_str();
   command
-      ->add_option("--settled-after", a->settled_after, "A checkpoint without SHA256SUMS is complete when unchanged for so long")
+      ->add_option("--settled-after", a->settled_after, "a checkpoint without SHA256SUMS is complete when unchanged for so long")
       ->capture_default_str();
-  command->add_option("--look-every", a->look_every, "At the checkpoints")->capture_default_str();
-  command->add_option("--price", a->price, "Of the machine in USD per hour: tells what it cost");
-  command->add_option("--events", a->events, "Append what happens to this file, a JSON object a line");
+  command->add_option("--look-every", a->look_every, "at the checkpoints")->capture_default_str();
+  command->add_option("--price", a->price, "of the machine in USD per hour: tells what it cost");
+  command->add_option("--events", a->events, "append what happens to this file, a JSON object a line");
   command->callback([a, &action] { action = [a] { return run_run(*a); }; });
 }
 

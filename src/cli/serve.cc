@@ -1,4 +1,4 @@
-// stint serve: inference, from a model's measured latencies to what a promise needs.
+// stint serve: inference, from a model's measured latencies to what a promise needs, and the server that keeps it.
 #include "cli/serve.h"
 
 #include <CLI/CLI.hpp>
@@ -6,11 +6,14 @@
 namespace stint {
 
 void add_serve_command(CLI::App& app, Action& action) {
-  CLI::App* serve = app.add_subcommand("serve", "Inference: what a promise of latency needs and costs");
+  CLI::App* serve = app.add_subcommand("serve", "Inference: a server, and what a promise of latency needs and costs");
   serve->require_subcommand(1);
+  add_serve_run_command(*serve, action);
+  add_serve_load_command(*serve, action);
   add_serve_measure_command(*serve, action);
   add_serve_tune_command(*serve, action);
   add_serve_example_command(*serve, action);
+  add_serve_quantize_command(*serve, action);
 }
 
 }  // namespace stint

@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/serve.h"
+#include "cli/serve_client.h"
 #include "codec/latency_csv.h"
+#include "codec/serving_config.h"
 #include "host/file.h"
 #include "report/serving_view.h"
 
@@ -20,6 +23,7 @@ struct TuneCommand {
   std::string p99;
   std::string p95;
   std::string arrivals = "poisson";
+  std::string trace;
   double burst_factor = 3;
   double burst_percent = 10;
   double burst_seconds = 1;
@@ -27,30 +31,12 @@ struct TuneCommand {
   int64_t most_batch = 0;
   int64_t runs = 20;
   uint64_t seed = 1;
+  std::string config, output;
   bool json = false;
 };
 
-/// `50ms`, or a duration as everywhere: `2s`.
-Result<Duration> parse_limit(const std::string& option, const std::string& text) {
-  if (text.ends_with("ms")) {
-    const std::optional<double> ms = parse_number(text.substr(0, text.size() - 2));
-    if (!ms || !(*ms > 0) || *ms > 3.6e6) return invalid("{} {}: expected a time such as 50ms or 2s", option, excerpt(text));
-    return Duration::from_seconds(*ms / 1e3);
-  }
-  Result<Duration> parsed = parse_duration(text);
-  if (!parsed.ok()) return invalid("{} {}: expected a time such as 50ms or 2s", option, excerpt(text));
-  return parsed;
-}
-
-Result<std::string> read_all(const std::string& path) {
-  TRY_ASSIGN(InputFile file, InputFile::open(path));
-  std::string text;
-  while (true) {
-    TRY_ASSIGN(const std::string_view piece, file.read());
-    if (piece.empty()) return text;
-    text += piece;
-  }
-}
+const std::map<std::string, ServingConfigKind> kConfigKinds = {
+    {"stint", ServingConfigKind::kStint}, {"triton", ServingConfigKind::kTriton}, {"tf-serving", ServingConfigKind::kTfServing}};
 
 Result<ServingView> tuned(const TuneCommand& command) {
   ServingView view;
@@ -59,8 +45,12 @@ Result<ServingView> tuned(const TuneCommand& command) {
   batching::TuneOptions& options = view.options;
   options.per_second = command.qps;
   options.promise.permille = command.p99.empty() ? 950 : 990;
-  TRY_ASSIGN(options.promise.limit, command.p99.empty() ? parse_limit("--p95", command.p95) : parse_limit("--p99", command.p99));
+  TRY_ASSIGN(options.promise.limit,
+             command.p99.empty() ? parse_time_limit("--p95", command.p95) : parse_time_limit("--p99", command.p99));
   if (command.arrivals == "bursty") options.arrivals.kind = batching::ArrivalPlan::Kind::kBursty;
+  if (!command.trace.empty()) {
+    TRY_ASSIGN(options.arrivals, trace_arrivals(command.trace));
+  }
   options.arrivals.burst_factor = command.burst_factor;
   options.arrivals.burst_share = command.burst_percent / 100;
   options.arrivals.burst_length = Duration::from_seconds(command.burst_seconds);
@@ -75,6 +65,12 @@ Result<ServingView> tuned(const TuneCommand& command) {
 ExitCode print_tuned(const TuneCommand& command) {
   const Result<ServingView> view = tuned(command);
   if (!view.ok()) return fail(view.error().message);
+  if (!command.config.empty() && view->tuning.best) {
+    const batching::ServingSetup& setup = view->tuning.devices[*view->tuning.best].answer->setup;
+    const Status kept =
+        write_output(command.output, write_serving_config(kConfigKinds.at(command.config), setup, view->options.promise));
+    if (!kept.ok()) return fail(kept.error().message);
+  }
   const Status written = write_output("", command.json ? serving_json(*view) : serving_text(*view, colour_of_stdout()));
   if (!written.ok()) return fail(written.error().message);
   return view->tuning.best ? ExitCode::kOk : ExitCode::kPartly;
@@ -92,9 +88,12 @@ void add_serve_tune_command(CLI::App& serve, Action& action) {
       ->check(CLI::PositiveNumber);
   CLI::Option* p99 = command->add_option("--p99", options->p99, "99 % of requests within this: 50ms, 2s");
   command->add_option("--p95", options->p95, "or 95 % of them")->excludes(p99);
-  command->add_option("--arrivals", options->arrivals, "poisson: evenly at random; bursty: two rates in turn")
-      ->check(CLI::IsMember({"poisson", "bursty"}))
-      ->capture_default_str();
+  CLI::Option* arrivals =
+      command->add_option("--arrivals", options->arrivals, "poisson: evenly at random; bursty: two rates in turn")
+          ->check(CLI::IsMember({"poisson", "bursty"}))
+          ->capture_default_str();
+  command->add_option("--trace", options->trace, "CSV with a column of arrival times: its gaps, stretched to the load")
+      ->excludes(arrivals);
   command->add_option("--burst-factor", options->burst_factor, "rate in a burst ÷ mean rate")->capture_default_str();
   command->add_option("--burst-percent", options->burst_percent, "of the time that is burst")->capture_default_str();
   command->add_option("--burst-seconds", options->burst_seconds, "mean length of a burst")->capture_default_str();
@@ -105,6 +104,14 @@ void add_serve_tune_command(CLI::App& serve, Action& action) {
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "of the simulation")->capture_default_str();
+  CLI::Option* output = command->add_option("-o,--output", options->output, "file for --config");
+  command
+      ->add_option("--config", options->config,
+                   "write the answer as a server's own settings: stint (model.json), triton (config.pbtxt), "
+                   "tf-serving (batching parameters)")
+      ->check(CLI::IsMember({"stint", "triton", "tf-serving"}))
+      ->needs(output);
+  output->needs("--config");
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
       "Exit code 3: no device can keep the promise; the reasons are printed.\n"

@@ -50,8 +50,7 @@ Result<Json> request_of(const SubmitOptions& options) {
 }
 
 /// Sent again when no answer came: under its key it is carried out once.
-Result<Json> send(const SubmitOptions& options, const Json& request) {
-  TRY_ASSIGN(DaemonClient client, DaemonClient::create(options.daemon));
+Result<Json> send(DaemonClient& client, const SubmitOptions& options, const Json& request) {
   const std::string key = options.key.empty() ? random_hex(16) : options.key;
   constexpr int kTries = 3;
   for (int attempt = 1;; ++attempt) {
@@ -61,17 +60,18 @@ Result<Json> send(const SubmitOptions& options, const Json& request) {
   }
 }
 
-Status run_submit(const SubmitOptions& options) {
+Status run_submit(DaemonClient& client, const SubmitOptions& options) {
   TRY_ASSIGN(const Json request, request_of(options));
-  TRY_ASSIGN(const Json job, send(options, request));
+  TRY_ASSIGN(const Json job, send(client, options, request));
   if (options.daemon.json) return print_json(job);
-  fmt::print("{}\n", job["id"].get<int64_t>());
+  const auto id = job["id"].get<std::string>();
+  fmt::print("{}\n", id);
   if (job.contains("array"))
-    fmt::print(stderr, "jobs {} to {} in {}: `stint queue` lists them\n", job["id"].get<int64_t>(),
-               job["id"].get<int64_t>() + job["array"]["size"].get<int64_t>() - 1, job["queue"].get<std::string>());
+    fmt::print(stderr, "{} jobs from {} on in {}: `stint queue` lists them\n", job["array"]["size"].get<int64_t>(), id,
+               job["queue"].get<std::string>());
   else
-    fmt::print(stderr, "job {} in {}: `stint why {}` explains, `stint logs {}` shows what it prints\n", job["id"].get<int64_t>(),
-               job["queue"].get<std::string>(), job["id"].get<int64_t>(), job["id"].get<int64_t>());
+    fmt::print(stderr, "job {} in {}: `stint why {}` explains, `stint logs {}` shows what it prints\n", id,
+               job["queue"].get<std::string>(), id, id);
   return {};
 }
 
@@ -88,18 +88,14 @@ void add_submit_command(CLI::App& app, Action& action) {
       command->add_option(std::string(flag.flag), values, std::string(flag.help))->allow_extra_args(false);
   }
   command->add_option("--idempotency-key", options->key, "sent twice with the same key it runs once; else one is made");
-  add_client_options(*command, options->daemon);
-  command->add_option("what", options->words, "script, or -- and a command with its arguments");
-  command->footer("Example: stint submit --queue agency/vision --gpus 2 --time-limit 4h -- python train.py --epochs 10");
-  command->callback([options, command, &action] {
+  add_client_action(*command, action, options->daemon, [options, command](DaemonClient& client) {
     const auto passed = command->remaining();
     options->is_command = std::find(passed.begin(), passed.end(), "--") != passed.end();
     std::erase_if(options->values, [](const auto& given) { return given.second.empty(); });
-    action = [options] {
-      const Status done = run_submit(*options);
-      return done.ok() ? ExitCode::kOk : fail(done.error().message);
-    };
+    return run_submit(client, *options);
   });
+  command->add_option("what", options->words, "script, or -- and a command with its arguments");
+  command->footer("Example: stint submit --queue agency/vision --gpus 2 --time-limit 4h -- python train.py --epochs 10");
 }
 
 }  // namespace stint

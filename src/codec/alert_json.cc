@@ -40,32 +40,12 @@ std::map<std::string, std::string> common(std::span<const AlertMessage> messages
 
 }  // namespace
 
-AlertMessage message_of(const AlertEvaluator& evaluator, const AlertChange& change) {
-  const AlertRule& rule = evaluator.rules()[change.rule];
-  const AlertSubject& who = evaluator.subject(change.subject);
-  AlertMessage message;
-  message.labels = {
-      {"alertname", rule.name}, {"severity", std::string(name_of(rule.severity))}, {"scope", std::string(name_of(rule.scope))}};
-  const auto label = [&](const char* name, const std::string& value) {
-    if (!value.empty()) message.labels[name] = value;
-  };
-  label("node", who.node);
-  label("gpu", who.gpu);
-  label(who.scope == AlertScope::kJob ? "job" : "service", who.name);
-  message.annotations = {{"summary", rule.summary},
-                         {"description", fmt::format("Measured {:.1f} {}; the rule is {} {:g}.", change.value, rule.unit,
-                                                     symbol_of(rule.comparison), rule.threshold)},
-                         {"remedy", rule.remedy}};
-  message.starts_at = change.since;
-  if (!change.firing) message.ends_at = change.at;
-  return message;
-}
-
-std::string alertmanager_json(std::span<const AlertMessage> messages, const std::string& link) {
+std::string alertmanager_json(std::span<const AlertMessage> messages, std::optional<Instant> firing_until,
+                              const std::string& link) {
   Json out = Json::array();
   for (const AlertMessage& m : messages) {
     Json one = {{"labels", m.labels}, {"annotations", m.annotations}, {"startsAt", format_utc(m.starts_at)}};
-    if (m.ends_at) one["endsAt"] = format_utc(*m.ends_at);
+    if (const auto end = m.ends_at ? m.ends_at : firing_until) one["endsAt"] = format_utc(*end);
     if (!link.empty()) one["generatorURL"] = link;
     out.push_back(std::move(one));
   }

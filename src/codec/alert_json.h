@@ -2,28 +2,18 @@
 // Sources: Alertmanager API v2 (POST /api/v2/alerts); https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 
-#include "telemetry/alert_evaluator.h"
+#include "telemetry/alert_book.h"
 
 namespace stint {
 
-/// Equal labels = the same alert: receivers tell alerts apart by them alone.
-struct AlertMessage {
-  std::map<std::string, std::string> labels;
-  std::map<std::string, std::string> annotations;
-  Instant starts_at;
-  std::optional<Instant> ends_at;  ///< none = still firing
-};
-
-/// @param change  of one of the evaluator's rules and subjects.
-AlertMessage message_of(const AlertEvaluator& evaluator, const AlertChange& change);
-
-/// The body of POST /api/v2/alerts. @param link  where a person can look; empty = none.
-std::string alertmanager_json(std::span<const AlertMessage> messages, const std::string& link);
+/// The body of POST /api/v2/alerts. @param firing_until  those that fire are believed until then when nobody repeats them; none =
+///   for as long as Alertmanager is configured to. @param link  where a person can look; empty = none.
+std::string alertmanager_json(std::span<const AlertMessage> messages, std::optional<Instant> firing_until,
+                              const std::string& link);
 
 /// Version 4 of the webhook's payload; status is firing while any of them is.
 std::string webhook_json(std::span<const AlertMessage> messages, const std::string& link);

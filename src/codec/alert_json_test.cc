@@ -13,18 +13,17 @@ AlertMessage hot(const std::string& gpu, std::optional<Instant> ends_at = {}) {
   std::vector<AlertRule> rules;
   for (const AlertRule& rule : default_alert_rules())
     if (rule.name == "GpuTemperatureCritical") rules.push_back(rule);
-  AlertEvaluator evaluator(rules);
-  const SubjectId id = evaluator.subject({.scope = AlertScope::kGpu, .node = "n1", .gpu = gpu, .name = {}});
-  return message_of(evaluator, {.rule = 0,
-                                .subject = id,
-                                .firing = !ends_at,
-                                .since = kStart,
-                                .at = ends_at.value_or(kStart + Duration::minutes(1)),
-                                .value = 93.4});
+  const AlertChange change{.rule = 0,
+                           .subject = {},
+                           .firing = !ends_at,
+                           .since = kStart,
+                           .at = ends_at.value_or(kStart + Duration::minutes(1)),
+                           .value = 93.4};
+  return message_of(rules.at(0), {.scope = AlertScope::kGpu, .node = "n1", .gpu = gpu, .name = {}}, change, "acme");
 }
 
 TEST(AlertJson, AlertmanagerIsToldLabelsTimesAndWhatToDo) {
-  const auto got = nlohmann::json::parse(alertmanager_json(std::vector{hot("GPU-1")}, "https://stint.example/alerts"));
+  const auto got = nlohmann::json::parse(alertmanager_json(std::vector{hot("GPU-1")}, {}, "https://stint.example/alerts"));
   ASSERT_EQ(got.size(), 1U);
   EXPECT_EQ(got[0]["labels"]["alertname"], "GpuTemperatureCritical");
   EXPECT_EQ(got[0]["labels"]["severity"], "critical");
@@ -33,6 +32,11 @@ TEST(AlertJson, AlertmanagerIsToldLabelsTimesAndWhatToDo) {
   EXPECT_EQ(got[0]["annotations"]["description"], "Measured 93.4 °C; the rule is > 90.");
   EXPECT_EQ(got[0]["startsAt"], "2027-01-15T08:00:00Z");
   EXPECT_FALSE(got[0].contains("endsAt"));
+  EXPECT_EQ(got[0]["labels"]["client"], "acme");
+  const Instant until = kStart + Duration::minutes(4);
+  const auto bounded = nlohmann::json::parse(alertmanager_json(std::vector{hot("GPU-1"), hot("GPU-2", kStart)}, until, ""));
+  EXPECT_EQ(bounded[0]["endsAt"], "2027-01-15T08:04:00Z");
+  EXPECT_EQ(bounded[1]["endsAt"], "2027-01-15T08:00:00Z") << "one that has ended, ended then";
 }
 
 TEST(AlertJson, AWebhookIsFiringWhileAnyAlertIs) {
@@ -49,7 +53,7 @@ TEST(AlertJson, AWebhookIsFiringWhileAnyAlertIs) {
 }
 
 TEST(AlertJson, NamesThatAreNotUtf8DoNoHarm) {
-  EXPECT_TRUE(nlohmann::json::accept(alertmanager_json(std::vector{hot("\xff\xfe")}, "")));
+  EXPECT_TRUE(nlohmann::json::accept(alertmanager_json(std::vector{hot("\xff\xfe")}, {}, "")));
 }
 
 }  // namespace

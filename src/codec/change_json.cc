@@ -64,6 +64,17 @@ struct Details {
   }
   void operator()(const MoveOffGpu& c) const { out["to_instance_type"] = c.to_instance_type; }
   void operator()(const MoveRegion& c) const { out["to_region"] = c.to_region; }
+  void operator()(const SavingsPlan& c) const {
+    out["provider"] = c.provider;
+    out["per_hour"] = c.per_hour.to_decimal();
+    out["currency"] = c.per_hour.currency().code();
+    out["term"] = name_of(c.term);
+    out["payment"] = name_of(c.payment);
+    out["rates"] = Json::array();
+    for (const SavingsPlan::TypeRate& rate : c.rates)
+      out["rates"].push_back(
+          {{"region", rate.region}, {"instance_type", rate.instance_type}, {"per_hour", rate.per_hour.to_decimal()}});
+  }
 };
 
 /// A century in nanoseconds is more than a double can tell apart: whole milliseconds come back as they went.
@@ -126,6 +137,26 @@ Commit commit_of(const Json& object) {
   commit.term = taken(object, parse_commitment_term(text_of(object, "term")));
   commit.payment = taken(object, parse_payment_option(text_of(object, "payment")));
   return commit;
+}
+
+Money amount_of(const Json& object, Currency currency) {
+  const Money amount = taken(object, Money::parse(text_of(object, "per_hour"), currency));
+  if (amount.count_nanos() <= 0 || amount > Money::units(kMaxUnitsPerHour, currency))
+    throw Malformed(object, fmt::format("'per_hour' is not above 0 and up to {}", kMaxUnitsPerHour));
+  return amount;
+}
+
+SavingsPlan savings_plan_of(const Json& object) {
+  const Currency currency = taken(object, Currency::parse(text_of(object, "currency")));
+  SavingsPlan plan{.provider = text_of(object, "provider"), .per_hour = amount_of(object, currency), .rates = {}, .nodes = {}};
+  plan.term = taken(object, parse_commitment_term(text_of(object, "term")));
+  plan.payment = taken(object, parse_payment_option(text_of(object, "payment")));
+  plan.nodes = texts_of(object, "nodes");
+  for (const Json& rate : array_of(object, "rates")) {
+    if (!rate.is_object()) throw Malformed(object, "'rates' holds something that is no object");
+    plan.rates.push_back({text_of(rate, "region"), text_of(rate, "instance_type"), amount_of(rate, currency)});
+  }
+  return plan;
 }
 
 // ── What undoing needs ──
@@ -213,7 +244,10 @@ FleetUndo undo_from_json(const Json& document) {
   for (const Json& limit : array_of(document, "limits_ms"))
     undo.limits.push_back(altered_from_json<Duration>(limit, milliseconds_from_json));
   for (const Json& bought : array_of(document, "bought"))
-    undo.bought.push_back(commit_of(bought));
+    if (text_of(bought, "kind") == "savings-plan")
+      undo.bought_plans.push_back(savings_plan_of(bought));
+    else
+      undo.bought.push_back(commit_of(bought));
   return undo;
 }
 
@@ -241,6 +275,7 @@ Change change_from_json(const Json& object) {
                             hours_to_millisecond(object, "to_hours")};
   if (kind == "move-off-gpu") return MoveOffGpu{std::move(nodes), text_of(object, "to_instance_type")};
   if (kind == "move-region") return MoveRegion{std::move(nodes), text_of(object, "to_region")};
+  if (kind == "savings-plan") return savings_plan_of(object);
   throw Malformed(object, fmt::format("no kind of change is called '{}'", excerpt(kind)));
 }
 
@@ -252,6 +287,8 @@ std::string write_undo(const FleetUndo& undo) {
     out["limits_ms"].push_back(altered_to_json(limit, [](Duration d) { return Json(d.count_ns() / 1'000'000); }));
   for (const Commit& bought : undo.bought)
     out["bought"].push_back(change_to_json(bought));
+  for (const SavingsPlan& plan : undo.bought_plans)
+    out["bought"].push_back(change_to_json(plan));
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -7,6 +7,7 @@
 
 #include "codec/importer.h"
 #include "codec/testing_import.h"
+#include "testing/places.h"
 
 namespace stint {
 namespace {

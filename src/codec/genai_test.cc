@@ -6,6 +6,7 @@
 
 #include "codec/importer.h"
 #include "codec/testing_sink.h"
+#include "testing/places.h"
 
 namespace stint {
 namespace {

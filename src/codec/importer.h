@@ -40,6 +40,7 @@ struct ImportFormat {
   std::string_view name;  ///< "dcgm"
   std::string_view what;  ///< one line for --help
   std::unique_ptr<Importer> (*create)(const ImportOptions&, Sink&);
+  std::string_view runs_as = {};  ///< the format that tells of the same runs under the same ids; empty = none other does
 };
 
 // Telemetry.
@@ -51,6 +52,7 @@ std::unique_ptr<Importer> make_genai_importer(const ImportOptions&, Sink&);     
 std::unique_ptr<Importer> make_focus_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_cur_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_sacct_importer(const ImportOptions&, Sink&);
+std::unique_ptr<Importer> make_slurm_importer(const ImportOptions&, Sink&);  // answers of squeue, sinfo, scontrol, sacct --json
 std::unique_ptr<Importer> make_opencost_importer(const ImportOptions&, Sink&);
 // Fleet, prices, tenants.
 std::unique_ptr<Importer> make_inventory_importer(const ImportOptions&, Sink&);

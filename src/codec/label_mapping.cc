@@ -82,7 +82,10 @@ constexpr std::array kNames = {
 std::optional<MetricName> find_metric(std::string_view name) {
   constexpr std::string_view kOwn = "stint_";
   if (name.starts_with(kOwn)) {
-    const auto metric = metric_from_name(name.substr(kOwn.size()));
+    // The daemon's own exposition says stint_gpu_…, where a gauge must not end in _total.
+    std::string_view own = name.substr(kOwn.size());
+    if (own.starts_with("gpu_")) own.remove_prefix(4);
+    const auto metric = own == "memory_size" ? Metric::kMemoryTotal : metric_from_name(own);
     if (!metric) return std::nullopt;
     return MetricName{name, *metric, 1, *metric == Metric::kHostCpu ? Origin::kNode : Origin::kNvidiaGpuExporter};
   }

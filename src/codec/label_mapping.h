@@ -1,7 +1,8 @@
 // What a Prometheus series means: from a metric's name and labels to the device, the holder and the metric.
 //
 // Knows DCGM exporter (all label styles since 1.x), nvidia_gpu_exporter, the CPU recording rule of the node
-// mixin, and `stint_NAME` with the names and units of model/metric.h for recording rules of one's own.
+// mixin, and `stint_NAME` or `stint_gpu_NAME` with the names and units of model/metric.h: the
+// daemon's exposition, and recording rules of one's own.
 // Sources: dcgm-exporter etc/default-counters.csv and docs; nvidia_gpu_exporter METRICS.md; node-mixin rules.
 #pragma once
 

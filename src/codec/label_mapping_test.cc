@@ -34,6 +34,8 @@ TEST(LabelMapping, UnitsBecomeTheMetricsOwn) {
   EXPECT_EQ(mapped("DCGM_FI_DEV_FB_USED", kDcgm).factor, 1048576);
   EXPECT_EQ(mapped("nvidia_smi_clocks_current_sm_clock_hz", kDcgm).factor * 1.41e9, 1410);
   EXPECT_EQ(mapped("stint_request_rate", kDcgm).factor, 1);
+  EXPECT_EQ(mapped("stint_gpu_utilization", kDcgm).key.metric, Metric::kUtilization);
+  EXPECT_EQ(mapped("stint_gpu_memory_size", kDcgm).key.metric, Metric::kMemoryTotal);
 }
 
 TEST(LabelMapping, LegacyNamesAndLabels) {

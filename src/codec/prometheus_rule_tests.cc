@@ -49,6 +49,7 @@ Sides sides_of(const AlertRule& rule) {
     case Comparison::kAbove: return {rule.threshold + step, rule.threshold - step};
     case Comparison::kBelow: return {rule.threshold - step, rule.threshold + step};
     case Comparison::kAtMost: return {rule.threshold, rule.threshold + step};
+    case Comparison::kAtLeast: return {rule.threshold, rule.threshold - step};
   }
   return {};
 }
@@ -91,8 +92,9 @@ std::string input_of(const AlertRule& rule, int64_t minutes) {
       break;
     case Measure::kEvents: {
       const std::string kind = rule.only.empty() ? "" : fmt::format(",kind=\"{}\"", name_of(rule.only.front()));
-      series.add("stint_gpu_out_of_memory_total", "node=\"bad\"" + kind, fmt::format("0+0x3 1+0x{}", minutes - 3));
-      series.add("stint_gpu_out_of_memory_total", "node=\"good\"" + kind, fmt::format("0+0x{}", minutes));
+      for (const bool bad : {true, false})
+        series.add(prometheus_name(*rule.event), fmt::format("{}=\"{}\"{}", name_of(rule.scope), bad ? "bad" : "good", kind),
+                   bad ? fmt::format("0+0x3 1+0x{}", minutes - 3) : fmt::format("0+0x{}", minutes));
       break;
     }
     case Measure::kEventShare:
@@ -107,6 +109,10 @@ std::string input_of(const AlertRule& rule, int64_t minutes) {
       series.constant("stint_job_last_checkpoint_timestamp_seconds", "job=\"bad\"", 0);
       series.add("stint_job_last_checkpoint_timestamp_seconds", "job=\"good\"", fmt::format("0+60x{}", minutes));
       break;
+    case Measure::kFact:
+      series.constant(prometheus_name(*rule.fact), fmt::format("{}=\"bad\"", name_of(rule.scope)), sides.bad);
+      series.constant(prometheus_name(*rule.fact), fmt::format("{}=\"good\"", name_of(rule.scope)), sides.good);
+      break;
   }
   if (rule.scope == AlertScope::kGpu && !rule.only.empty())
     for (const std::string_view who : {kBad, kGood})
@@ -120,7 +126,8 @@ int64_t minutes_until_it_fires(const AlertRule& rule) {
     case Measure::kTimesBaseline: return kUsualMinutes + minutes_of(rule.window + rule.hold) + 2;
     case Measure::kSilence: return static_cast<int64_t>(rule.threshold * 60) + minutes_of(rule.hold) + 2;
     case Measure::kEvents:
-    case Measure::kEventShare: return 10 + minutes_of(rule.hold);
+    case Measure::kEventShare:
+    case Measure::kFact: return 10 + minutes_of(rule.hold);
     default: return minutes_of(rule.window + rule.hold) + 2;
   }
 }

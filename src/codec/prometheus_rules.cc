@@ -17,16 +17,6 @@ std::string kinds_of(const AlertRule& rule) {
   return kinds;
 }
 
-/// Counters and gauges of Stint's own. They exist from the beginning, so that increase() sees the first event.
-std::string_view name_of_counter(AlertEvent e) {
-  switch (e) {
-    case AlertEvent::kOutOfMemory: return "stint_gpu_out_of_memory_total";
-    case AlertEvent::kSpotInterruption: return "stint_node_spot_interruptions_total";
-    case AlertEvent::kCheckpoint: return "stint_job_last_checkpoint_timestamp_seconds";
-  }
-  return "";
-}
-
 std::string condition(const AlertRule& rule) { return fmt::format("{} {:g}", symbol_of(rule.comparison), rule.threshold); }
 
 /// What was seen for most of the window only, and of the right kind of work only.
@@ -59,6 +49,27 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
+// Counters exist from the beginning, so that increase() sees the first event.
+std::string_view prometheus_name(AlertEvent e) {
+  switch (e) {
+    case AlertEvent::kOutOfMemory: return "stint_gpu_out_of_memory_total";
+    case AlertEvent::kSpotInterruption: return "stint_node_spot_interruptions_total";
+    case AlertEvent::kCheckpoint: return "stint_job_last_checkpoint_timestamp_seconds";
+    case AlertEvent::kJobFailed: return "stint_queue_jobs_failed_total";
+  }
+  return "";
+}
+
+std::string_view prometheus_name(AlertFact f) {
+  switch (f) {
+    case AlertFact::kBudgetUsed: return "stint_queue_budget_used_percent";
+    case AlertFact::kJobsWaiting: return "stint_queue_jobs_waiting";
+    case AlertFact::kNodeDown: return "stint_node_down";
+    case AlertFact::kReadOnly: return "stint_read_only";
+  }
+  return "";
+}
+
 std::string prometheus_expression(const AlertRule& rule) {
   const std::string window = range(rule.window);
   switch (rule.measure) {
@@ -73,12 +84,13 @@ std::string prometheus_expression(const AlertRule& rule) {
     case Measure::kRise: return rise(rule) + guards(rule);
     case Measure::kEvents: {
       const std::string kinds = rule.only.empty() ? "" : fmt::format("{{kind=~\"{}\"}}", kinds_of(rule));
-      return fmt::format("increase({}{}{}) {}", name_of_counter(*rule.event), kinds, window, condition(rule));
+      return fmt::format("increase({}{}{}) {}", prometheus_name(*rule.event), kinds, window, condition(rule));
     }
     case Measure::kEventShare:
       return fmt::format("100 * count(increase({}{}) > 0) / count(max_over_time(stint_node_spot{}) == 1) {}",
-                         name_of_counter(*rule.event), window, window, condition(rule));
-    case Measure::kSilence: return fmt::format("(time() - {}) / 3600 {}", name_of_counter(*rule.event), condition(rule));
+                         prometheus_name(*rule.event), window, window, condition(rule));
+    case Measure::kSilence: return fmt::format("(time() - {}) / 3600 {}", prometheus_name(*rule.event), condition(rule));
+    case Measure::kFact: return fmt::format("{} {}", prometheus_name(*rule.fact), condition(rule));
   }
   return "";
 }

@@ -13,6 +13,10 @@
 
 namespace stint {
 
+/// The counter of that event (of checkpoints: the gauge of the last one), and the gauge of that fact, as /metrics has them.
+std::string_view prometheus_name(AlertEvent e);
+std::string_view prometheus_name(AlertFact f);
+
 /// @return PromQL that has a result for each subject the rule's condition is true for.
 std::string prometheus_expression(const AlertRule& rule);
 

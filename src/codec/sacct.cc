@@ -3,13 +3,13 @@
 //
 // Steps (`123.batch`, `123.0`) repeat their job's allocation and are passed over. A job id that comes again
 // (`sacct --duplicates`) is a requeue: Run::restart counts them in file order. Which GPUs a job held is not
-// recorded, only how many: the count is split evenly over its nodes, the first ones take the remainder.
+// recorded, only how many.
 #include <array>
 #include <unordered_map>
 
 #include "base/text.h"
 #include "codec/csv_importer.h"
-#include "codec/hostlist.h"
+#include "codec/slurm_job.h"
 #include "codec/tres.h"
 
 namespace stint {
@@ -17,47 +17,8 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kRequired = {"JobID", "State", "Start", "End"};
 
-struct StateName {
-  std::string_view name;
-  RunState state;
-};
-constexpr std::array<StateName, 17> kStates = {{
-    {"PENDING", RunState::kPending},
-    {"CONFIGURING", RunState::kPending},
-    {"RUNNING", RunState::kRunning},
-    {"COMPLETING", RunState::kRunning},
-    {"SUSPENDED", RunState::kRunning},
-    {"RESIZING", RunState::kRunning},
-    {"COMPLETED", RunState::kCompleted},
-    {"FAILED", RunState::kFailed},
-    {"OUT_OF_MEMORY", RunState::kFailed},
-    {"CANCELLED", RunState::kCancelled},
-    {"REVOKED", RunState::kCancelled},
-    {"TIMEOUT", RunState::kTimeout},
-    {"DEADLINE", RunState::kTimeout},
-    {"PREEMPTED", RunState::kPreempted},
-    {"REQUEUED", RunState::kPreempted},
-    {"NODE_FAIL", RunState::kNodeFail},
-    {"BOOT_FAIL", RunState::kNodeFail},
-}};
-
-/// `CANCELLED by 1001` and sacct's shortened `CANCELLED+` are CANCELLED.
-Result<RunState> parse_state(std::string_view text) {
-  std::string_view word = text.substr(0, text.find(' '));
-  if (word.ends_with('+')) word.remove_suffix(1);
-  for (const StateName& known : kStates)
-    if (known.name == word) return known.state;
-  return invalid("State: '{}' is no job state of sacct", excerpt(text));
-}
-
-bool is_absent(std::string_view text) {
-  for (const std::string_view word : {"", "Unknown", "None", "N/A", "None assigned"})
-    if (equals_ignoring_case(text, word)) return true;
-  return false;
-}
-
 struct Columns {
-  int id, raw_id, name, user, account, partition, comment, qos, state, submit, start, end, elapsed, limit;
+  int id, raw_id, name, user, account, partition, comment, qos, state, submit, eligible, start, end, elapsed, limit, reason;
   int allocated, requested, nodes, memory;
 };
 
@@ -82,10 +43,12 @@ class SacctImporter final : public CsvImporter {
                 .qos = h.find("QOS"),
                 .state = h.find("State"),
                 .submit = h.find("Submit"),
+                .eligible = h.find("Eligible"),
                 .start = h.find("Start"),
                 .end = h.find("End"),
                 .elapsed = h.find("Elapsed"),
                 .limit = h.find("Timelimit"),
+                .reason = h.find("Reason"),
                 .allocated = h.find("AllocTRES"),
                 .requested = h.find("ReqTRES"),
                 .nodes = h.find("NodeList"),
@@ -96,71 +59,52 @@ class SacctImporter final : public CsvImporter {
   void read_row(const CsvRecord& record) override {
     const std::string_view id = trim(record.at(columns_.id));
     if (id.find('.') != std::string_view::npos) return;  // a step
-    auto run = read_run(record, id);
+    const auto job = read_job(record, id);
+    if (!job.ok()) return reject(record, job.error().message);
+    auto run = run_of(*job);
     if (!run.ok()) return reject(record, run.error().message);
+    if (run->memory == Bytes()) run->memory = requested_memory(trim(record.at(columns_.memory)), *run);
     run->restart = seen_[std::string(id)]++;
-    sink().run(run.value());
+    sink().run(*run);
+    sink().queue_record(queue_record_of(*job, *run));
   }
 
-  Result<Run> read_run(const CsvRecord& r, std::string_view id) {
-    const auto text = [&](int column) { return trim(r.at(column)); };
-    if (id.empty() || id.front() < '0' || id.front() > '9') return invalid("JobID: '{}' is no job id", excerpt(id));
-    Run run;
-    run.id = id;
-    run.name = text(columns_.name);
-    run.holder.job = text(columns_.raw_id).empty() ? id : text(columns_.raw_id);
-    run.holder.user = text(columns_.user);
-    run.holder.account = text(columns_.account);
-    for (const int column : {columns_.name, columns_.comment, columns_.partition, columns_.qos})
-      if (run.kind == WorkloadKind::kUnknown) run.kind = guess_workload_kind(text(column));
-    TRY_ASSIGN(run.state, parse_state(text(columns_.state)));
-    TRY(read_times(r, run));
-    TRY(read_resources(r, run));
-    return run;
+  Result<SlurmJob> read_job(const CsvRecord& r, std::string_view id) {
+    const auto text = [&](int column) { return std::string(trim(r.at(column))); };
+    SlurmJob job{.id = std::string(id),
+                 .raw_id = text(columns_.raw_id),
+                 .name = text(columns_.name),
+                 .user = text(columns_.user),
+                 .account = text(columns_.account),
+                 .partition = text(columns_.partition),
+                 .qos = text(columns_.qos),
+                 .comment = text(columns_.comment),
+                 .state = text(columns_.state),
+                 .reason = text(columns_.reason),
+                 .time_limit = parse_slurm_duration(text(columns_.limit)),
+                 .requested = text(columns_.requested),
+                 .allocated = text(columns_.allocated),
+                 .nodes = text(columns_.nodes)};
+    TRY(read_times(r, job));
+    return job;
   }
 
   Status read_time(std::string_view column, std::string_view text, std::optional<Instant>& out) {
-    if (is_absent(text)) return {};
+    if (is_absent_in_slurm(text)) return {};
     const auto parsed = parse_instant(text, options().zoneless);
     if (!parsed.ok()) return invalid("{}: '{}' is no time such as 2026-10-01T08:00:00", column, excerpt(text));
     out = parsed.value();
     return {};
   }
 
-  Status read_times(const CsvRecord& r, Run& run) {
-    TRY(read_time("Submit", trim(r.at(columns_.submit)), run.submitted));
-    TRY(read_time("Start", trim(r.at(columns_.start)), run.started));
-    TRY(read_time("End", trim(r.at(columns_.end)), run.ended));
+  Status read_times(const CsvRecord& r, SlurmJob& job) {
+    TRY(read_time("Submit", trim(r.at(columns_.submit)), job.submitted));
+    TRY(read_time("Eligible", trim(r.at(columns_.eligible)), job.eligible));
+    TRY(read_time("Start", trim(r.at(columns_.start)), job.started));
+    TRY(read_time("End", trim(r.at(columns_.end)), job.ended));
+    TRY_ASSIGN(const RunState state, parse_slurm_state(job.state));
     const auto elapsed = parse_slurm_duration(trim(r.at(columns_.elapsed)));
-    const bool over = run.state != RunState::kRunning && run.state != RunState::kPending;
-    if (run.started && !run.ended && over && elapsed) run.ended = *run.started + *elapsed;
-    if (run.started && run.ended && *run.ended < *run.started)
-      return invalid("End: {} is before Start {}", format_utc(*run.ended), format_utc(*run.started));
-    run.time_limit = parse_slurm_duration(trim(r.at(columns_.limit)));
-    return {};
-  }
-
-  Status read_resources(const CsvRecord& r, Run& run) {
-    const auto allocated = parse_tres(trim(r.at(columns_.allocated)));
-    if (!allocated.ok()) return invalid("AllocTRES: {}", allocated.error().message);
-    const auto requested = parse_tres(trim(r.at(columns_.requested)));
-    if (!requested.ok()) return invalid("ReqTRES: {}", requested.error().message);
-    const Tres& held = trim(r.at(columns_.allocated)).empty() ? requested.value() : allocated.value();
-    run.gpus_requested = requested->gpus > 0 ? requested->gpus : allocated->gpus;
-    run.cpus = held.cpus;
-    run.memory = held.memory;
-    run.share = held.mig;
-    const std::string_view nodes = trim(r.at(columns_.nodes));
-    if (!is_absent(nodes) && run.started) {
-      const auto names = expand_hostlist(nodes);
-      if (!names.ok()) return invalid("NodeList: {}", names.error().message);
-      const auto count = static_cast<int64_t>(names->size());
-      for (int64_t i = 0; i < count; ++i)
-        run.allocations.push_back({.node = names.value()[static_cast<size_t>(i)],
-                                   .gpu_indexes = {},
-                                   .gpu_count = held.gpus / count + (i < held.gpus % count ? 1 : 0)});
-    }
-    if (run.memory == Bytes()) run.memory = requested_memory(trim(r.at(columns_.memory)), run);
+    if (job.started && !job.ended && has_ended(state) && elapsed) job.ended = *job.started + *elapsed;
     return {};
   }
 

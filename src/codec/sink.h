@@ -8,6 +8,7 @@
 #include "model/bill.h"
 #include "model/fleet.h"
 #include "model/price.h"
+#include "model/queue_record.h"
 #include "model/workload.h"
 #include "telemetry/rollup.h"
 #include "telemetry/series.h"
@@ -28,6 +29,9 @@ class Sink {
   /// Nodes of the same name are merged field by field; the later import wins where both say something.
   virtual void node(const Node& node) = 0;
   virtual void run(const Run& run) = 0;
+  /// Of a run that was given before. What is said later counts; what is not said then stays.
+  virtual void queue_record(const QueueRecord&) {}
+  virtual void partition(const PartitionNode&) {}
   virtual void bill_line(const BillLine& line) = 0;
   virtual void price(const PriceRow& price) = 0;
   virtual void tenant_rule(const TenantRule& rule) = 0;

@@ -26,6 +26,8 @@ class TestingSink : public Sink {
   void stale(SeriesId id, Instant at) override { stale_marks.emplace_back(id, at); }
   void node(const Node& n) override { nodes.push_back(n); }
   void run(const Run& r) override { runs.push_back(r); }
+  void queue_record(const QueueRecord& r) override { queue_records.push_back(r); }
+  void partition(const PartitionNode& p) override { partitions.push_back(p); }
   void bill_line(const BillLine& b) override { bill.push_back(b); }
   void price(const PriceRow& p) override { prices.push_back(p); }
   void tenant_rule(const TenantRule& r) override { rules.push_back(r); }
@@ -44,6 +46,8 @@ class TestingSink : public Sink {
   std::vector<std::pair<SeriesId, Instant>> stale_marks;
   std::vector<Node> nodes;
   std::vector<Run> runs;
+  std::vector<QueueRecord> queue_records;
+  std::vector<PartitionNode> partitions;
   std::vector<BillLine> bill;
   std::vector<PriceRow> prices;
   std::vector<TenantRule> rules;

@@ -5,9 +5,8 @@
 #include "base/text.h"
 
 namespace stint {
-namespace {
 
-/// Compute slices of the device a MIG profile belongs to: A30 profiles have 6 GB a slice, all others seven slices.
+// Compute slices of the device a MIG profile belongs to: A30 profiles have 6 GB a slice, all others seven slices.
 std::optional<GpuShare> mig_share(std::string_view type) {
   if (type.starts_with("mig-")) type.remove_prefix(4);
   if (type.size() < 4 || type[0] < '1' || type[0] > '7' || type[1] != 'g') return std::nullopt;
@@ -18,8 +17,6 @@ std::optional<GpuShare> mig_share(std::string_view type) {
   const bool a30 = slices <= 4 && slices != 3 && *gigabytes == 6 * slices;
   return GpuShare::of(slices, a30 ? 4 : 7);
 }
-
-}  // namespace
 
 std::optional<Bytes> parse_slurm_memory(std::string_view text) {
   if (text.empty()) return std::nullopt;

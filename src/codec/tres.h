@@ -19,6 +19,9 @@ struct Tres {
   Bytes memory;
 };
 
+/// The type of a gres as a MIG profile, `1g.10gb` or `mig-1g.10gb`: the share of its device one instance is. None: it is none.
+std::optional<GpuShare> mig_share(std::string_view type);
+
 /// An empty text is no resources. @return error for an entry that is no KEY=VALUE or a value that is no number.
 Result<Tres> parse_tres(std::string_view text);
 

@@ -1,33 +1,13 @@
 #include "collect/gpu_profile.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 
+#include "collect/gpu_sampler.h"
+
 namespace stint {
 namespace {
-
-struct Field {
-  Metric metric;
-  std::optional<double> (*get)(const GpuReading&);
-};
-
-std::optional<double> bytes_of(std::optional<Bytes> b) {
-  return b ? std::optional(static_cast<double>(b->count())) : std::nullopt;
-}
-
-constexpr std::array kFields = {
-    Field{Metric::kUtilization, [](const GpuReading& r) { return r.utilization_pct; }},
-    Field{Metric::kMemoryBandwidth, [](const GpuReading& r) { return r.memory_bandwidth_pct; }},
-    Field{Metric::kMemoryUsed, [](const GpuReading& r) { return bytes_of(r.memory_used); }},
-    Field{Metric::kMemoryTotal, [](const GpuReading& r) { return bytes_of(r.memory_total); }},
-    Field{Metric::kPower, [](const GpuReading& r) { return r.power_w; }},
-    Field{Metric::kPowerLimit, [](const GpuReading& r) { return r.power_limit_w; }},
-    Field{Metric::kTemperature, [](const GpuReading& r) { return r.temperature_c; }},
-    Field{Metric::kSmClock, [](const GpuReading& r) { return r.sm_clock_mhz; }},
-    Field{Metric::kMemoryClock, [](const GpuReading& r) { return r.memory_clock_mhz; }},
-};
 
 double nearest_rank(const std::vector<double>& ascending, double q) {
   const auto rank = static_cast<size_t>(std::ceil(q * static_cast<double>(ascending.size())));
@@ -62,11 +42,13 @@ std::vector<GpuSummary> GpuProfile::summaries() const {
     };
     GpuSummary& summary = summaries.emplace_back();
     summary.gpu = gpus_[g];
-    const std::vector<double> utilization = values_of(kFields[0].get);
+    const std::vector<double> utilization = values_of([](const GpuReading& r) { return r.utilization_pct; });
     summary.samples = utilization.size();
     summary.utilization_pct = distribution_of(utilization);
-    summary.memory_used_bytes = distribution_of(values_of(kFields[2].get));
-    summary.power_w = distribution_of(values_of(kFields[4].get));
+    summary.memory_used_bytes = distribution_of(values_of([](const GpuReading& r) {
+      return r.memory_used ? std::optional(static_cast<double>(r.memory_used->count())) : std::nullopt;
+    }));
+    summary.power_w = distribution_of(values_of([](const GpuReading& r) { return r.power_w; }));
     for (const Look& look : looks_)
       if (look.readings[g].memory_total) summary.memory_total = look.readings[g].memory_total;
   }
@@ -75,7 +57,7 @@ std::vector<GpuSummary> GpuProfile::summaries() const {
 
 void GpuProfile::write(const std::string& node, Sink& sink) const {
   for (size_t g = 0; g < gpus_.size(); ++g) {
-    for (const Field& field : kFields) {
+    for (const ReadingField& field : reading_fields()) {
       std::vector<Sample> samples;
       for (const Look& look : looks_)
         if (const auto value = field.get(look.readings[g])) samples.push_back({look.at, *value});

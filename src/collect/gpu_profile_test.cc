@@ -64,6 +64,25 @@ TEST(SmiLine, ReadsUnitsAndWhatIsNotTold) {
   EXPECT_THAT(parse_smi_line("NVIDIA-SMI has failed").error().message, HasSubstr("NVIDIA-SMI has failed"));
 }
 
+TEST(GpuSampler, ALookBringsProcessesTooAndOneFailureHidesNoGpu) {
+  const ScratchDir dir;
+  const std::string program = dir / "nvidia-smi";
+  std::ofstream(program) << "#!/bin/sh\ncase \"$1\" in\n"
+                            "*query-gpu*) echo '0, NVIDIA L4, GPU-x, 12, 5, 1024, 23034, 31.52, 72.00, 45, 2040, 6251';;\n"
+                            "*) echo 'GPU-x, 4711, 512'; echo 'GPU-x, 4712, [N/A]';;\nesac\n";
+  chmod(program.c_str(), 0755);
+  auto sampler = GpuSampler::open({.nvml_library = "libno-such-thing.so", .nvidia_smi = program});
+  ASSERT_TRUE(sampler.ok()) << sampler.error().message;
+  const auto looks = (*sampler)->look();
+  ASSERT_TRUE(looks.ok()) << looks.error().message;
+  ASSERT_THAT(*looks, SizeIs(1));
+  ASSERT_THAT(*(*looks)[0].processes, SizeIs(2));
+  EXPECT_EQ((*looks)[0].processes->at(0).pid, 4711);
+  EXPECT_EQ((*looks)[0].processes->at(0).memory_used, Bytes::mebi(512));
+  EXPECT_FALSE((*looks)[0].processes->at(1).memory_used);
+  EXPECT_FALSE(parse_smi_process("No running processes found").ok());
+}
+
 TEST(GpuSampler, FallsBackToNvidiaSmiAndSaysWhenThereIsNeither) {
   const ScratchDir dir;
   const std::string program = dir / "nvidia-smi";

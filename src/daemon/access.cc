@@ -19,6 +19,7 @@ constexpr std::array<Row, kPermissions> kTable = {{
     {Scope::kRead, {Y, Y, Y, Y, N}},     // see logs
     {Scope::kSubmit, {N, Y, Y, Y, N}},   // submit
     {Scope::kControl, {N, O, Y, Y, N}},  // control
+    {Scope::kManage, {N, N, Y, Y, N}},   // approve
     {Scope::kRead, {Y, Y, Y, Y, Y}},     // see nodes
     {Scope::kManage, {N, N, N, Y, N}},   // run nodes
     {Scope::kRead, {N, N, Y, Y, Y}},     // see users
@@ -26,6 +27,7 @@ constexpr std::array<Row, kPermissions> kTable = {{
     {Scope::kManage, {N, N, N, Y, N}},   // manage clients
     {Scope::kManage, {Y, Y, Y, Y, Y}},   // own tokens
     {Scope::kAudit, {N, N, N, N, Y}},    // see the audit log
+    {Scope::kManage, {N, N, N, Y, N}},   // silence alerts
 }};
 
 const Row& row_of(Permission what) { return kTable[static_cast<size_t>(what)]; }

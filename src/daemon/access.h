@@ -1,6 +1,8 @@
 // Who may do what, as one table: role × permission. Everything the API lets through or hides goes by it.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +17,7 @@ enum class Permission : uint8_t {
   kSeeLogs,  ///< what its jobs print
   kSubmit,
   kControl,   ///< cancel, hold, release
+  kApprove,   ///< let an expensive job of somebody else run, or refuse it
   kSeeNodes,  ///< machines, and which of one's own jobs are on them
   kRunNodes,  ///< drain them and take them back
   kSeeUsers,
@@ -22,8 +25,9 @@ enum class Permission : uint8_t {
   kManageClients,  ///< and users as such: new ones' tokens, disabled ones
   kOwnTokens,      ///< see, make and revoke one's own
   kSeeAudit,
+  kSilenceAlerts,
 };
-inline constexpr int kPermissions = 11;
+inline constexpr int kPermissions = 13;
 
 /// Somebody who has shown who they are.
 struct Principal {
@@ -31,6 +35,10 @@ struct Principal {
   std::string token;  ///< id; empty = known by a certificate
   std::vector<Grant> grants;
   Scopes scopes;
+  /// Known by a signed token of an identity provider, which is good until then: there is nothing else to look up.
+  std::optional<Instant> expires = {};
+  /// Of a session of the page: set once the person has logged out. null = it is none.
+  std::shared_ptr<const std::atomic<bool>> over = {};
 
   /// In the client, for what belongs to `owner`.
   [[nodiscard]] bool may(Permission what, std::string_view client, std::string_view owner = "") const;

@@ -48,7 +48,7 @@ TEST(Access, ATokenIsNoMoreThanItsScopes) {
   const Principal reader = principal({{Role::kOperator, ""}}, *parse_scopes("read"));
   EXPECT_TRUE(reader.may_everywhere(Permission::kSeeJobs));
   for (const Permission what : {Permission::kSubmit, Permission::kControl, Permission::kRunNodes, Permission::kManageUsers,
-                                Permission::kManageClients, Permission::kOwnTokens}) {
+                                Permission::kManageClients, Permission::kOwnTokens, Permission::kApprove}) {
     EXPECT_FALSE(reader.may(what, "agency", "ann"));
     EXPECT_FALSE(reader.may_somewhere(what));
     EXPECT_FALSE(reader.may_everywhere(what));

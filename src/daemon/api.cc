@@ -1,12 +1,15 @@
 #include "daemon/api.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "daemon/api_routes.h"
+#include "daemon/login_desk.h"
 #include "daemon/problem.h"
+#include "host/jwt.h"
 
 namespace stint {
 namespace {
@@ -15,6 +18,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kLongestTarget = 300;
 constexpr Duration kRefusedEvery = Duration::seconds(1);
+/// Who has shown a code is not asked for another so soon.
+constexpr Duration kCodeCounts = Duration::minutes(10);
 
 AuditEntry entry_of(const ApiCall& call, int status) {
   return {.at = call.at,
@@ -63,6 +68,18 @@ void ApiContext::change(const Call& call, GovernChange change, int status, const
   });
 }
 
+void ApiContext::show_code(const Call& call, std::string_view code, std::function<void(const Status&)> then) const {
+  governor.show_code(code, entry_of(*call, 0), std::move(then));
+}
+
+void ApiContext::record_then(const Call& call, std::function<Status()> act, int status, const Json& body) const {
+  HttpReply reply{status, "application/json", {}, body.dump(-1, ' ', false, Json::error_handler_t::replace)};
+  governor.record(entry_of(*call, status), [call, act = std::move(act), reply = std::move(reply)](const Status& durable) mutable {
+    const Status done = durable.ok() ? act() : durable;
+    call->responder.reply(done.ok() ? std::move(reply) : problem(done.error()));
+  });
+}
+
 Result<int64_t> integer_parameter(const Call& call, std::string_view name, int64_t fallback, int64_t least, int64_t most) {
   const std::string* text = call->request.parts.parameter(name);
   if (text == nullptr) return fallback;
@@ -87,13 +104,72 @@ struct Api::Impl {
   // Refusals of those who are nobody: one record a second at most, so that they cannot fill the disk.
   std::mutex lock;
   Instant last_refused;
+
+  /// Who has shown a good code, until when it counts: by token, of a certificate by user. The governor's thread writes it.
+  struct Shown {
+    std::mutex lock;
+    std::map<std::string, Instant> until;
+  };
+  std::shared_ptr<Shown> shown = std::make_shared<Shown>();
   int64_t refused_since = 0;
 
-  void refuse_stranger(const HttpRequest& request, const Responder& responder, Instant at);
+  /// Who asks: by a token of ours or of the identity provider, by a session of the page, or by certificate. @return error: nobody who is known.
+  Result<Principal> who_asks(const HttpRequest& request, Instant at) const;
+  /// Asks for a one-time code where the route and the caller want one, then hands on. @return false: nothing is wanted.
+  bool ask_for_code(const ApiRoute& route, const Call& call);
+  void refuse_stranger(const HttpRequest& request, const Responder& responder, Instant at, const Error& why);
 };
 
-void Api::Impl::refuse_stranger(const HttpRequest& request, const Responder& responder, Instant at) {
-  responder.reply(problem(401, "show a token that is good: Authorization: Bearer TOKEN; `stint token` makes one"));
+Result<Principal> Api::Impl::who_asks(const HttpRequest& request, Instant at) const {
+  const Error unknown = invalid("show a token that is good: Authorization: Bearer TOKEN; `stint token` makes one");
+  const auto token = bearer(request);
+  if (!token) {
+    if (const auto who = context.options.login == nullptr ? std::nullopt : context.options.login->by_cookie(request, at)) {
+      const auto still = context.governor.still(*who, at);
+      return still ? Result<Principal>(*still) : unknown;
+    }
+    if (request.tls_client.empty()) return unknown;
+    const auto who = context.governor.by_certificate(request.tls_client);
+    return who ? Result<Principal>(*who) : unknown;
+  }
+  if (const auto who = context.governor.by_token(*token, at)) return *who;
+  if (!context.options.by_provider || !looks_like_jwt(*token)) return unknown;
+  TRY_ASSIGN(const Principal who, context.options.by_provider(*token, at));
+  // Disabled here is disabled, whatever the provider says.
+  const auto still = context.governor.still(who, at);
+  return still ? Result<Principal>(*still) : unknown;
+}
+
+bool Api::Impl::ask_for_code(const ApiRoute& route, const Call& call) {
+  // Of the identity provider's users it asks itself.
+  if (route.code == CodeWanted::kNo || call->who.expires) return false;
+  const auto factor = context.governor.second_factor(call->who.user);
+  if (!factor || !factor->confirmed) return false;
+  const std::string by = call->who.token.empty() ? "user " + call->who.user : call->who.token;
+  {
+    const std::lock_guard guard(shown->lock);
+    std::erase_if(shown->until, [&](const auto& entry) { return entry.second <= call->at; });
+    if (shown->until.contains(by)) return false;
+  }
+  const std::string* code = call->request.header("stint-code");
+  if (code == nullptr) {
+    context.answer(call, problem(403, "this takes a one-time code, too: --code 123456 of the command, or the header Stint-Code",
+                                 "urn:stint:code-wanted", {}));
+    return true;
+  }
+  context.show_code(call, *code, [api = context, shown = shown, by, call, &route](const Status& good) {
+    if (!good.ok()) return api.answer(call, problem(403, good.error().message, "urn:stint:code-wanted", {}));
+    {
+      const std::lock_guard guard(shown->lock);
+      shown->until[by] = call->at + kCodeCounts;
+    }
+    route.handler(api, call);
+  });
+  return true;
+}
+
+void Api::Impl::refuse_stranger(const HttpRequest& request, const Responder& responder, Instant at, const Error& why) {
+  responder.reply(problem(why.code == ErrorCode::kUnavailable ? 503 : 401, why.message));
   const std::lock_guard guard(lock);
   ++refused_since;
   if (at - last_refused < kRefusedEvery) return;
@@ -107,11 +183,14 @@ void Api::Impl::refuse_stranger(const HttpRequest& request, const Responder& res
 
 Api::Api(Service& service, Governor& governor, ApiOptions options) {
   auto hub = std::make_shared<EventHub>(service, governor, options.clock);
-  impl_ = std::make_unique<Impl>(ApiContext{service, governor, std::move(options), hub});
-  service.on_events([hub](int64_t number) { hub->announce(number); });
+  impl_ = std::make_unique<Impl>(ApiContext{service, governor, options, hub, options.findings});
+  service.on_events([hub, alerts = options.alerts](int64_t number) {
+    hub->announce(number);
+    if (alerts != nullptr) alerts->wake();
+  });
 }
 
-Api::~Api() = default;
+Api::~Api() { impl_->context.hub->stop(); }
 
 void Api::handle(HttpRequest request, Responder responder) {
   const Instant at = impl_->context.options.clock();
@@ -121,11 +200,8 @@ void Api::handle(HttpRequest request, Responder responder) {
         std::make_shared<ApiCall>(ApiCall{std::move(request), std::move(responder), {}, std::move(match.names), at, "", ""});
     return match.route->handler(impl_->context, call);
   }
-  const auto token = bearer(request);
-  const auto who = token                        ? impl_->context.governor.by_token(*token, at)
-                   : request.tls_client.empty() ? std::nullopt
-                                                : impl_->context.governor.by_certificate(request.tls_client);
-  if (!who) return impl_->refuse_stranger(request, responder, at);
+  const Result<Principal> who = impl_->who_asks(request, at);
+  if (!who.ok()) return impl_->refuse_stranger(request, responder, at, who.error());
   const auto call =
       std::make_shared<ApiCall>(ApiCall{std::move(request), std::move(responder), *who, std::move(match.names), at, "", ""});
   call->audited = match.route == nullptr || match.route->audited == Audited::kYes;
@@ -137,7 +213,10 @@ void Api::handle(HttpRequest request, Responder responder) {
   if (!who->may_somewhere(*match.route->needs))
     return api.answer(call, problem(403, fmt::format("your roles or your token's scopes do not allow this: it takes the scope {}",
                                                      name_of(scope_of(*match.route->needs)))));
-  match.route->handler(api, call);
+  // A token of ours would outlive the provider's word, and be that of a user of ours with the same name.
+  if (who->expires && *match.route->needs == Permission::kOwnTokens)
+    return api.answer(call, problem(403, "who is known by the identity provider's token makes none here: ask the provider"));
+  if (!impl_->ask_for_code(*match.route, call)) match.route->handler(api, call);
 }
 
 }  // namespace stint

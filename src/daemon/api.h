@@ -9,11 +9,18 @@
 #include <memory>
 #include <string>
 
+#include "daemon/alert_desk.h"
+#include "daemon/finding_book.h"
 #include "daemon/governor.h"
 #include "daemon/service.h"
 #include "host/http_server.h"
 
 namespace stint {
+
+class AuditRunner;
+class BillBook;
+class LiveTelemetry;
+class LoginDesk;
 
 enum class LogStream { kOutput, kError };
 
@@ -22,6 +29,15 @@ struct ApiOptions {
   std::function<std::string(const LaunchKey&, LogStream)> log_path;
   std::function<Instant()> clock;  ///< for tokens and the audit log
   std::string version;             ///< of the program
+  /// Who a token of the identity provider speaks of; empty = there is no provider.
+  std::function<Result<Principal>(std::string_view token, Instant now)> by_provider = {};
+  LoginDesk* login = nullptr;  ///< outlives the API; none = nobody logs in through a provider
+  std::shared_ptr<FindingBook> findings;
+  // These end after the doors are closed and before the service is stopped; nullptr = there is none.
+  AuditRunner* audits = nullptr;
+  BillBook* bills = nullptr;
+  AlertDesk* alerts = nullptr;
+  const LiveTelemetry* telemetry = nullptr;  ///< outlives the API; none = nothing is measured
 };
 
 class Api {

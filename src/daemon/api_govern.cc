@@ -63,13 +63,16 @@ Error no_such_user(std::string_view name) {
   return make_error(ErrorCode::kNotFound, "there is no user {}: `stint user list` shows those there are", excerpt(name));
 }
 
-std::string text_field(const nlohmann::json& body, std::string_view name) {
+/// A text of the body; empty when it is absent.
+Result<std::string> text_field(const nlohmann::json& body, std::string_view name) {
   const auto found = body.find(name);
-  return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
+  if (found == body.end()) return std::string();
+  if (!found->is_string()) return invalid("field '{}': give a text", name);
+  return found->get<std::string>();
 }
 
 Result<Duration> life_of(const nlohmann::json& body) {
-  const std::string text = text_field(body, "life");
+  TRY_ASSIGN(const std::string text, text_field(body, "life"));
   if (text.empty()) return kUsualTokenLife;
   const Result<Duration> life = parse_duration(text);
   if (!life.ok() || *life <= Duration() || *life > kLongestTokenLife)
@@ -87,9 +90,12 @@ struct TokenWish {
 Result<TokenWish> token_wish(const Call& call) {
   constexpr std::array<std::string_view, 4> kFields = {"user", "scopes", "life", "note"};
   TRY_ASSIGN(const nlohmann::json body, body_object(call, kFields));
-  TokenWish wish{.user = text_field(body, "user"), .note = text_field(body, "note").substr(0, 200)};
+  TokenWish wish;
+  TRY_ASSIGN(wish.user, text_field(body, "user"));
+  TRY_ASSIGN(const std::string note, text_field(body, "note"));
+  wish.note = note.substr(0, 200);
   if (wish.user.empty()) wish.user = call->who.user;
-  const std::string scopes = text_field(body, "scopes");
+  TRY_ASSIGN(const std::string scopes, text_field(body, "scopes"));
   wish.scopes = call->who.scopes;
   if (!scopes.empty()) {
     TRY_ASSIGN(wish.scopes, parse_scopes(scopes));
@@ -166,11 +172,20 @@ Result<Client> changed_client(const ApiContext& api, const Call& call) {
   return client;
 }
 
+/// A record as one of its client's: its place among all, and a hash over that, would tell how much others do.
+std::string counted_record(const AuditRow& row) {
+  Json record = Json::parse(row.record, nullptr, false);
+  if (record.is_object()) record["sequence"] = row.sequence;
+  return record.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace
 
 void api_me(const ApiContext& api, const Call& call) {
+  const auto factor = api.governor.second_factor(call->who.user);
   api.answer(call, 200,
              {{"user", call->who.user},
+              {"codes", factor && factor->confirmed},
               {"token", call->who.token},
               {"scopes", format_scopes(call->who.scopes)},
               {"roles", grants_json(call->who.grants)}});
@@ -253,14 +268,17 @@ void api_audit_log(const ApiContext& api, const Call& call) {
   // The records of all can be verified; those of one client are a selection from them.
   if (client.empty() ? !call->who.may_everywhere(Permission::kSeeAudit) : !call->who.may(Permission::kSeeAudit, client))
     return api.answer(call, problem(403, "your role shows the audit log of your clients: name one with ?client="));
-  api.governor.read_audit(*after, *limit, client, [api, call](const Result<std::vector<AuditRow>>& rows) {
-    if (!rows.ok()) return api.answer(call, rows.error());
-    Json records = Json::array();
-    for (const AuditRow& row : rows.value())
-      records.push_back({{"sequence", row.sequence}, {"hash", row.hash}, {"record", row.record}});
-    const int64_t next = rows.value().empty() ? 0 : rows.value().back().sequence;
-    api.answer(call, 200, {{"records", std::move(records)}, {"next", next}});
-  });
+  api.governor.read_audit(*after, *limit, client,
+                          [api, call, selected = !client.empty()](const Result<std::vector<AuditRow>>& rows) {
+                            if (!rows.ok()) return api.answer(call, rows.error());
+                            Json records = Json::array();
+                            for (const AuditRow& row : rows.value())
+                              records.push_back({{"sequence", row.sequence},
+                                                 {"hash", selected ? Json() : Json(row.hash)},
+                                                 {"record", selected ? counted_record(row) : row.record}});
+                            const int64_t next = rows.value().empty() ? 0 : rows.value().back().sequence;
+                            api.answer(call, 200, {{"records", std::move(records)}, {"next", next}});
+                          });
 }
 
 }  // namespace stint

@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "daemon/admission.h"
 #include "daemon/api_routes.h"
 #include "daemon/problem.h"
 #include "daemon/view_json.h"
@@ -17,6 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kLongestKey = 128;
+constexpr size_t kLongestReason = 500;
 constexpr int64_t kMostLogBytes = int64_t{1} << 20;
 
 /// What is said of a queue that is not there, or not for this user: alike.
@@ -25,24 +29,39 @@ Error no_such_queue(std::string_view queue) {
                  excerpt(queue));
 }
 
-/// What the request asks of its client's rules.
+/// What the request asks of its client's rules: all that is missing at once.
 Status check_client_rules(const Governor& governor, std::string_view name, const JobRequest& request) {
   const auto client = governor.client(name);
   if (!client) return {};
   if (client->disabled) return invalid("client {} takes no new jobs: an operator can enable it", name);
-  for (const std::string& tag : client->mandatory_tags)
-    if (std::none_of(request.tags.begin(), request.tags.end(), [&tag](const auto& t) { return t.first == tag; }))
-      return invalid("field 'tags': client {} wants the tag '{}' on every job: add --tag {}=VALUE", name, tag, tag);
-  return {};
+  std::vector<std::string> missing, remedy;
+  for (const std::string& tag : client->mandatory_tags) {
+    const auto given = std::find_if(request.tags.begin(), request.tags.end(), [&tag](const auto& t) { return t.first == tag; });
+    if (given != request.tags.end() && !given->second.empty()) continue;
+    missing.push_back(tag);
+    remedy.push_back(fmt::format("--tag {}=VALUE", tag));
+  }
+  if (missing.empty()) return {};
+  return invalid("field 'tags': client {} wants {} on every job; missing here: {}: add {}", name,
+                 fmt::join(client->mandatory_tags, ", "), fmt::join(missing, ", "), fmt::join(remedy, " "));
+}
+
+/// The client a number without one is of: the only one whose jobs they may see. Empty = there are several.
+std::string only_client(const Engine& engine, const Principal& who) {
+  std::vector<std::string> clients = who.clients_for(Permission::kSeeJobs);
+  if (who.may_everywhere(Permission::kSeeJobs)) {
+    clients.clear();
+    for (const QueueView& queue : engine.queues())
+      if (queue.parent.empty()) clients.push_back(queue.path);
+  }
+  return clients.size() == 1 ? clients[0] : "";
 }
 
 /// The job a route is about, when the caller may see it. @param then  on the service's thread.
 void with_job(const ApiContext& api, const Call& call, std::function<void(const Engine&, JobView)> then) {
-  const Result<int64_t> id = job_id_in_path(call);
-  if (!id.ok()) return api.answer(call, id.error());
-  api.service.ask([api, call, job = *id, then = std::move(then)](const Engine& engine) {
-    auto view = engine.job(job);
-    if (!view || !may_see(call->who, *view)) return api.answer(call, no_such_job(call->names[0]));
+  api.service.ask([api, call, then = std::move(then)](const Engine& engine) {
+    auto view = job_called(engine, call->who, call->names[0]);
+    if (!view) return api.answer(call, no_such_job(call->names[0]));
     call->client = view->client;
     then(engine, std::move(*view));
   });
@@ -50,23 +69,40 @@ void with_job(const ApiContext& api, const Call& call, std::function<void(const 
 
 CommandInfo info_of(const Call& call) { return {.actor = call->who.user, .idempotency_key = ""}; }
 
+Service::Answer<JobView> answer_with_job(const ApiContext& api, const Call& call) {
+  return [api, call](const Result<JobView>& job) {
+    if (!job.ok()) return api.answer(call, job.error());
+    api.answer(call, 200, to_json(*job));
+  };
+}
+
+/// Approving or refusing: not by who asks. @param then  with the job's id.
+void decide(const ApiContext& api, const Call& call, std::function<void(int64_t)> then) {
+  with_job(api, call, [api, call, then = std::move(then)](const Engine&, const JobView& job) {
+    if (!call->who.may(Permission::kApprove, job.client))
+      return api.answer(call, problem(403, fmt::format("an admin of client {} or an operator approves its jobs", job.client)));
+    const bool own = job.user == call->who.user || (job.approval && job.approval->asked_by == call->who.user);
+    if (own && !call->who.may_everywhere(Permission::kApprove))
+      return api.answer(call, problem(403, "nobody approves their own job: ask another admin of the client, or an operator"));
+    then(job.id);
+  });
+}
+
 using ControlJob = void (Service::*)(int64_t, CommandInfo, Service::Answer<JobView>);
+
+HttpReply not_theirs(const JobView& job) {
+  return problem(403, fmt::format("job {} is {}'s: they or an admin of its client can do that", public_id(job), job.user));
+}
 
 void control(const ApiContext& api, const Call& call, ControlJob command) {
   with_job(api, call, [api, call, command](const Engine&, const JobView& job) {
-    if (!call->who.may(Permission::kControl, job.client, job.user))
-      return api.answer(
-          call, problem(403, fmt::format("job {} is {}'s: they or an admin of its client can do that", job.id, job.user)));
-    (api.service.*command)(job.id, info_of(call), [api, call](Result<JobView> changed) {
-      if (!changed.ok()) return api.answer(call, changed.error());
-      api.answer(call, 200, to_json(*changed));
-    });
+    if (!call->who.may(Permission::kControl, job.client, job.user)) return api.answer(call, not_theirs(job));
+    (api.service.*command)(job.id, info_of(call), answer_with_job(api, call));
   });
 }
 
 /// Whose job it is, and what of it nobody but an admin may choose.
-Result<JobRequest> own_request(const Call& call) {
-  TRY_ASSIGN(JobRequest request, parse_job_request(call->request.body));
+Result<JobRequest> own_request(const ApiContext& api, const Call& call, JobRequest request) {
   const std::string client(client_of_queue(request.queue));
   if (!call->who.may(Permission::kSubmit, client)) return no_such_queue(request.queue);
   call->client = client;
@@ -74,16 +110,39 @@ Result<JobRequest> own_request(const Call& call) {
   // Whoever may control everybody's jobs of the client may also submit on their behalf.
   if (request.user != call->who.user && !call->who.may(Permission::kControl, client))
     return invalid("field 'user': only an admin of client {} submits on behalf of others; leave it out", client);
+  TRY(check_client_rules(api.governor, client, request));
   return request;
 }
 
-void submit(const ApiContext& api, const Call& call, JobRequest request) {
+/// Who submits, under the key of the request: a key is its user's own, another's cannot be guessed at.
+Result<CommandInfo> submitter_of(const Call& call) {
   const std::string* key = call->request.header("idempotency-key");
-  // A key is its user's own: another's cannot be guessed at.
-  const CommandInfo by{.actor = call->who.user, .idempotency_key = key == nullptr ? "" : call->who.user + "/" + *key};
-  api.service.submit(std::move(request), by, [api, call](Result<JobView> job) {
-    if (!job.ok()) return api.answer(call, job.error());
-    call->detail = fmt::format("job {}", job->id);
+  if (key != nullptr && (key->empty() || key->size() > kLongestKey))
+    return invalid("header Idempotency-Key: give 1 to {} characters", kLongestKey);
+  return CommandInfo{.actor = call->who.user,
+                     .idempotency_key = key == nullptr ? "" : call->who.user + "/" + *key,
+                     .refusal = std::make_shared<AdmissionRefusal>()};
+}
+
+/// With the figures of the limit that kept it out, where it was one.
+HttpReply refused(const Error& error, const AdmissionRefusal& why) {
+  if (why.by.empty()) return problem(error);
+  const auto or_null = [](const std::optional<std::string>& text) { return text ? Json(*text) : Json(); };
+  return problem(422, error.message, "urn:stint:refused",
+                 {{"refusal",
+                   {{"by", why.by},
+                    {"of", why.of},
+                    {"name", why.name},
+                    {"limit", or_null(why.limit)},
+                    {"used", or_null(why.used)},
+                    {"asked", why.asked},
+                    {"unit", why.unit}}}});
+}
+
+void submit(const ApiContext& api, const Call& call, JobRequest request, const CommandInfo& by) {
+  api.service.submit(std::move(request), by, [api, call, why = by.refusal](Result<JobView> job) {
+    if (!job.ok()) return api.answer(call, refused(job.error(), *why));
+    call->detail = fmt::format("job {}", public_id(*job));
     api.answer(call, 201, to_json(*job));
   });
 }
@@ -104,6 +163,8 @@ Result<JobFilter> filter_of(const Call& call) {
       filter.user = value;
     } else if (name == "name") {
       filter.name = value;
+    } else if (name == "study") {
+      filter.study = value;
     } else if (name != "limit" && name != "cursor") {
       return invalid("there is no parameter '{}' here", excerpt(name));
     }
@@ -176,30 +237,62 @@ Error no_such_job(std::string_view id) {
   return make_error(ErrorCode::kNotFound, "there is no job {}: `stint queue` lists those there are", excerpt(id));
 }
 
-Result<int64_t> job_id_in_path(const Call& call) {
-  const auto id = parse_int(call->names[0]);
-  if (!id || *id < 1 || *id > UINT32_MAX) return no_such_job(call->names[0]);
-  return *id;
+std::optional<JobView> job_called(const Engine& engine, const Principal& who, std::string_view name) {
+  auto id = parse_public_id(name);
+  if (id && id->client.empty()) id->client = only_client(engine, who);
+  // Not looked for where it may not be seen: how long that takes would tell.
+  if (!id || !who.may(Permission::kSeeJobs, id->client)) return std::nullopt;
+  const auto found = engine.find_job(*id);
+  auto view = found ? engine.job(*found) : std::nullopt;
+  return view && view->client == id->client && view->number == id->number ? view : std::nullopt;
+}
+
+JobPage jobs_seen(const Engine& engine, const Principal& who, const JobFilter& filter, int64_t before, size_t limit) {
+  return who.may_everywhere(Permission::kSeeJobs)
+             ? engine.jobs(filter, before, limit)
+             : jobs_of_clients(engine, filter, who.clients_for(Permission::kSeeJobs), before, limit);
 }
 
 bool may_see(const Principal& who, const JobView& job) { return who.may(Permission::kSeeJobs, job.client); }
 
 void api_submit(const ApiContext& api, const Call& call) {
-  const std::string* key = call->request.header("idempotency-key");
-  if (key != nullptr && (key->empty() || key->size() > kLongestKey))
-    return api.answer(call, problem(400, fmt::format("header Idempotency-Key: give 1 to {} characters", kLongestKey)));
-  Result<JobRequest> request = own_request(call);
+  const Result<CommandInfo> by = submitter_of(call);
+  if (!by.ok()) return api.answer(call, problem(400, by.error().message));
+  std::vector<std::string> after;
+  Result<JobRequest> parsed = parse_job_request(call->request.body, after);
+  if (!parsed.ok()) return api.answer(call, parsed.error());
+  Result<JobRequest> request = own_request(api, call, std::move(*parsed));
   if (!request.ok()) return api.answer(call, request.error());
-  if (const Status rules = check_client_rules(api.governor, call->client, *request); !rules.ok())
-    return api.answer(call, rules.error());
-  if (request->after.empty()) return submit(api, call, std::move(*request));
+  if (after.empty()) return submit(api, call, std::move(*request), *by);
   // To wait for a job is to learn when it ends: only for those one sees.
-  api.service.ask([api, call, request = std::move(*request)](const Engine& engine) mutable {
-    for (const int64_t id : request.after) {
-      const auto job = engine.job(id);
-      if (!job || !may_see(call->who, *job)) return api.answer(call, invalid("field 'after': there is no job {}", id));
+  api.service.ask([api, call, by = *by, after = std::move(after), request = std::move(*request)](const Engine& engine) mutable {
+    for (const std::string& name : after) {
+      const auto job = job_called(engine, call->who, name);
+      if (!job) return api.answer(call, invalid("field 'after': there is no job {}", excerpt(name)));
+      request.after.push_back(job->id);
     }
-    submit(api, call, std::move(request));
+    submit(api, call, std::move(request), by);
+  });
+}
+
+void api_submit_pipeline(const ApiContext& api, const Call& call) {
+  const Result<CommandInfo> by = submitter_of(call);
+  if (!by.ok()) return api.answer(call, problem(400, by.error().message));
+  Result<std::vector<PipelineStage>> stages = parse_pipeline(call->request.body);
+  if (!stages.ok()) return api.answer(call, stages.error());
+  for (PipelineStage& stage : *stages) {
+    Result<JobRequest> own = own_request(api, call, std::move(stage.request));
+    if (!own.ok()) return api.answer(call, own.error());
+    stage.request = std::move(*own);
+  }
+  api.service.submit_pipeline(std::move(*stages), *by, [api, call, why = by->refusal](const Result<std::vector<JobView>>& jobs) {
+    if (!jobs.ok()) return api.answer(call, refused(jobs.error(), *why));
+    Json list = Json::array();
+    for (const JobView& job : *jobs) {
+      call->detail += fmt::format("{}{}", call->detail.empty() ? "jobs " : ", ", public_id(job));
+      list.push_back(to_json(job));
+    }
+    api.answer(call, 201, {{"jobs", std::move(list)}});
   });
 }
 
@@ -208,16 +301,19 @@ void api_list_jobs(const ApiContext& api, const Call& call) {
   if (!filter.ok()) return api.answer(call, filter.error());
   const Result<int64_t> limit = integer_parameter(call, "limit", 100, 1, 1000);
   if (!limit.ok()) return api.answer(call, limit.error());
-  const Result<int64_t> before = integer_parameter(call, "cursor", INT64_MAX, 1, INT64_MAX);
-  if (!before.ok()) return api.answer(call, before.error());
-  api.service.ask([api, call, filter = *filter, limit = static_cast<size_t>(*limit), before = *before](const Engine& engine) {
-    const JobPage page = call->who.may_everywhere(Permission::kSeeJobs)
-                             ? engine.jobs(filter, before, limit)
-                             : jobs_of_clients(engine, filter, call->who.clients_for(Permission::kSeeJobs), before, limit);
+  const std::string* cursor = call->request.parts.parameter("cursor");
+  api.service.ask([api, call, cursor, filter = *filter, limit = static_cast<size_t>(*limit)](const Engine& engine) {
+    int64_t before = INT64_MAX;
+    if (cursor != nullptr) {
+      const auto job = job_called(engine, call->who, *cursor);
+      if (!job) return api.answer(call, invalid("parameter 'cursor': {}: give `next` of the page before", excerpt(*cursor)));
+      before = job->id;
+    }
+    const JobPage page = jobs_seen(engine, call->who, filter, before, limit);
     Json jobs = Json::array();
     for (const JobView& job : page.jobs)
       jobs.push_back(to_json(job));
-    api.answer(call, 200, {{"jobs", std::move(jobs)}, {"next", page.next ? Json(std::to_string(*page.next)) : Json()}});
+    api.answer(call, 200, {{"jobs", std::move(jobs)}, {"next", page.next ? Json(public_id(page.jobs.back())) : Json()}});
   });
 }
 
@@ -227,7 +323,50 @@ void api_show_job(const ApiContext& api, const Call& call) {
 
 void api_cancel_job(const ApiContext& api, const Call& call) { control(api, call, &Service::cancel); }
 void api_hold_job(const ApiContext& api, const Call& call) { control(api, call, &Service::hold); }
+void api_checkpoint_job(const ApiContext& api, const Call& call) { control(api, call, &Service::checkpoint); }
 void api_release_job(const ApiContext& api, const Call& call) { control(api, call, &Service::release); }
+
+void api_report_trial(const ApiContext& api, const Call& call) {
+  constexpr std::array<std::string_view, 2> kFields = {"rung", "loss"};
+  constexpr double kMostLoss = 1e12;
+  const Result<nlohmann::json> body = body_object(call, kFields);
+  if (!body.ok()) return api.answer(call, body.error());
+  const auto rung = body->find("rung"), loss = body->find("loss");
+  if (rung == body->end() || !rung->is_number_integer() || rung->get<double>() < 0 || rung->get<double>() > INT32_MAX)
+    return api.answer(call, invalid("field 'rung': give the rung that was reached, an integer from 0"));
+  if (loss == body->end() || !loss->is_number() || !(std::abs(loss->get<double>()) <= kMostLoss))
+    return api.answer(
+        call, invalid("field 'loss': give a number within ±1e12, smaller is better; of a trial that diverged a great one"));
+  with_job(api, call, [api, call, rung = rung->get<int32_t>(), loss = loss->get<double>()](const Engine&, const JobView& job) {
+    if (!call->who.may(Permission::kControl, job.client, job.user)) return api.answer(call, not_theirs(job));
+    api.service.report_trial(job.id, rung, std::llround(loss * 1e6), info_of(call), answer_with_job(api, call));
+  });
+}
+
+void api_approve_job(const ApiContext& api, const Call& call) {
+  decide(api, call, [api, call](int64_t job) { api.service.approve(job, info_of(call), answer_with_job(api, call)); });
+}
+
+void api_refuse_job(const ApiContext& api, const Call& call) {
+  constexpr std::array<std::string_view, 1> kFields = {"reason"};
+  const Result<nlohmann::json> body = body_object(call, kFields);
+  if (!body.ok()) return api.answer(call, body.error());
+  const auto reason = body->find("reason");
+  if (reason != body->end() && (!reason->is_string() || reason->get_ref<const std::string&>().size() > kLongestReason))
+    return api.answer(call, invalid("field 'reason': give a text of at most {} bytes", kLongestReason));
+  const std::string why = reason == body->end() ? "" : reason->get<std::string>();
+  call->detail = excerpt(why, kLongestReason);
+  decide(api, call, [api, call, why](int64_t job) { api.service.refuse(job, why, info_of(call), answer_with_job(api, call)); });
+}
+
+void api_list_approvals(const ApiContext& api, const Call& call) {
+  api.service.ask([api, call](const Engine& engine) {
+    Json jobs = Json::array();
+    for (const JobView& job : engine.approvals())
+      if (may_see(call->who, job)) jobs.push_back(to_json(job));
+    api.answer(call, 200, {{"jobs", std::move(jobs)}});
+  });
+}
 
 void api_why(const ApiContext& api, const Call& call) {
   with_job(api, call, [api, call](const Engine& engine, const JobView& job) {
@@ -235,7 +374,7 @@ void api_why(const ApiContext& api, const Call& call) {
       const auto view = engine.job(other);
       return view && may_see(who, *view);
     };
-    Json body = {{"job", job.id}, {"state", name_of(job.state)}, {"text", *engine.why(job.id, may_name)}};
+    Json body = {{"job", public_id(job)}, {"state", name_of(job.state)}, {"text", *engine.why(job.id, may_name)}};
     body["explanation"] = Json::parse(*engine.why_json(job.id, may_name));
     api.answer(call, 200, body);
   });
@@ -259,7 +398,7 @@ void api_logs(const ApiContext& api, const Call& call) {
     const std::string& own = wanted == LogStream::kError ? request->error_path : request->output_path;
     // A path that a job names is read with the rights of its user, not with the daemon's: not here.
     if (!own.empty())
-      return api.answer(call, make_error(ErrorCode::kNotFound, "job {} writes to a file of its own: {}", job.id, own));
+      return api.answer(call, make_error(ErrorCode::kNotFound, "job {} writes to a file of its own: {}", public_id(job), own));
     const auto key = launch_of(job, static_cast<int32_t>(*task), static_cast<int32_t>(*attempt));
     Result<Piece> piece = key ? read_piece(api.options.log_path(*key, wanted), *offset, *limit) : Piece();
     if (!piece.ok()) return api.answer(call, piece.error());

@@ -15,16 +15,20 @@ Json json_content(std::string_view type, Json schema) { return {{std::string(typ
 
 Json parameters_of(const ApiRoute& route) {
   Json parameters = Json::array();
+  const bool about_job = route.path.starts_with("/v1/jobs/");
+  const Json name = {{"type", "string"}};
+  const Json job_id = {
+      {"type", "string"}, {"pattern", "^([A-Za-z0-9][A-Za-z0-9._-]*-)?[1-9][0-9]{0,9}$"}, {"examples", {"agency-17", "17"}}};
   for (const std::string_view part : split(route.path, '/'))
     if (part.starts_with('{'))
       parameters.push_back(
-          {{"name", part.substr(1, part.size() - 2)}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}});
+          {{"name", part.substr(1, part.size() - 2)}, {"in", "path"}, {"required", true}, {"schema", about_job ? job_id : name}});
   for (const ApiParameter& parameter : route.parameters)
     parameters.push_back({{"name", parameter.name},
                           {"in", "query"},
                           {"description", parameter.description},
                           {"schema", Json::parse(parameter.schema)}});
-  if (route.name == "submitJob")
+  if (route.name == "submitJob" || route.name == "submitPipeline")
     parameters.push_back({{"name", "Idempotency-Key"},
                           {"in", "header"},
                           {"description", "the same request with the same key is carried out once, however often it is sent"},

@@ -1,8 +1,12 @@
 // What one looks at: machines, queues, events, metrics, and whether the daemon is well.
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/text.h"
+#include "codec/metrics_text.h"
+#include "daemon/alert_metrics.h"
 #include "daemon/api_routes.h"
+#include "daemon/live_metrics.h"
 #include "daemon/problem.h"
 #include "daemon/view_json.h"
 
@@ -10,21 +14,6 @@ namespace stint {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// Of a machine a user of some clients sees what it is, and which of their own jobs are on it: not how busy others keep it.
-Json node_for(const Principal& who, const NodeView& node, const Engine& engine) {
-  Json json = to_json(node);
-  if (who.may_everywhere(Permission::kSeeJobs)) return json;
-  json["gpu_milli_held"] = Json();
-  json["jobs"] = Json::array();
-  for (const int64_t id : node.jobs)
-    if (const auto job = engine.job(id); job && may_see(who, *job)) json["jobs"].push_back(id);
-  return json;
-}
-
-bool may_see_queue(const Principal& who, const QueueView& queue) {
-  return who.may(Permission::kSeeJobs, client_of_queue(queue.path));
-}
 
 using RunNode = void (Service::*)(std::string, CommandInfo, Service::Answer<NodeView>);
 
@@ -35,56 +24,28 @@ void run_node(const ApiContext& api, const Call& call, RunNode command) {
   });
 }
 
-/// Prometheus' text format: backslash, quote and line break are escaped in a label's value.
-std::string label_value(std::string_view text) {
-  std::string out;
-  for (const char c : text)
-    switch (c) {
-      case '\\': out += "\\\\"; break;
-      case '"': out += "\\\""; break;
-      case '\n': out += "\\n"; break;
-      default: out += c;
-    }
-  return out;
-}
-
-/// One metric, its help and samples.
-class Metric {
- public:
-  Metric(std::string& out, std::string_view name, std::string_view type, std::string_view help) : out_(out), name_(name) {
-    out_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
-  }
-  template <typename Value>
-  void add(std::string_view labels, Value value) {
-    out_ += fmt::format("{}{}{}{} {}\n", name_, labels.empty() ? "" : "{", labels, labels.empty() ? "" : "}", value);
-  }
-
- private:
-  std::string& out_;
-  std::string_view name_;
-};
-
 std::string overview_metrics(const EngineView& view, const std::string& version) {
   std::string out;
-  Metric(out, "stint_build_info", "gauge", "The program's version.").add(fmt::format("version=\"{}\"", label_value(version)), 1);
-  Metric(out, "stint_jobs_accepted_total", "counter", "Jobs ever accepted.").add("", view.jobs);
-  Metric(out, "stint_jobs_waiting", "gauge", "Jobs that wait.").add("", view.waiting);
-  Metric(out, "stint_jobs_running", "gauge", "Jobs that run.").add("", view.running);
-  Metric(out, "stint_gpus", "gauge", "GPUs of machines that are up.").add("", view.gpus);
-  Metric(out, "stint_gpus_held", "gauge", "GPUs held by jobs, shares included.")
+  MetricText(out, "stint_build_info", "gauge", "The program's version.")
+      .add(fmt::format("version=\"{}\"", label_value(version)), 1);
+  MetricText(out, "stint_jobs_accepted_total", "counter", "Jobs ever accepted.").add("", view.jobs);
+  MetricText(out, "stint_jobs_waiting", "gauge", "Jobs that wait.").add("", view.waiting);
+  MetricText(out, "stint_jobs_running", "gauge", "Jobs that run.").add("", view.running);
+  MetricText(out, "stint_gpus", "gauge", "GPUs of machines that are up.").add("", view.gpus);
+  MetricText(out, "stint_gpus_held", "gauge", "GPUs held by jobs, shares included.")
       .add("", static_cast<double>(view.held_gpu_milli) / 1e3);
   const Money burn = view.burn.per_hour();
-  Metric(out, "stint_cost_per_hour", "gauge", "What all that runs costs per hour.")
+  MetricText(out, "stint_running_cost_per_hour", "gauge", "What all that runs costs per hour.")
       .add(fmt::format("currency=\"{}\"", burn.currency().code()), burn.to_decimal());
-  Metric(out, "stint_log_sequence", "counter", "Number of the last record of the event log.").add("", view.last_sequence);
-  Metric(out, "stint_read_only", "gauge", "1 when nothing can be made durable.").add("", view.read_only ? 1 : 0);
+  MetricText(out, "stint_log_sequence", "gauge", "Number of the last record of the event log.").add("", view.last_sequence);
+  MetricText(out, "stint_read_only", "gauge", "1 when nothing can be made durable.").add("", view.read_only ? 1 : 0);
   return out;
 }
 
 std::string queue_metrics(const std::vector<QueueView>& queues) {
   std::string out;
   const auto each = [&](std::string_view name, std::string_view type, std::string_view help, auto value) {
-    Metric metric(out, name, type, help);
+    MetricText metric(out, name, type, help);
     for (const QueueView& queue : queues)
       metric.add(fmt::format("queue=\"{}\"", label_value(queue.path)), value(queue));
   };
@@ -93,7 +54,7 @@ std::string queue_metrics(const std::vector<QueueView>& queues) {
   each("stint_queue_jobs_running", "gauge", "Jobs that run, likewise.", [](const QueueView& q) { return q.running; });
   each("stint_queue_gpus_held", "gauge", "GPUs held, likewise.",
        [](const QueueView& q) { return static_cast<double>(q.held_gpu_milli) / 1e3; });
-  Metric cost(out, "stint_queue_cost_total", "counter", "What its jobs have cost since the log begins, likewise.");
+  MetricText cost(out, "stint_queue_cost_total", "counter", "What its jobs have cost since the log begins, likewise.");
   for (const QueueView& queue : queues)
     cost.add(fmt::format("queue=\"{}\",currency=\"{}\"", label_value(queue.path), queue.cost.currency().code()),
              queue.cost.to_decimal());
@@ -101,6 +62,22 @@ std::string queue_metrics(const std::vector<QueueView>& queues) {
 }
 
 }  // namespace
+
+Json node_for(const Principal& who, const NodeView& node, const Engine& engine) {
+  Json json = to_json(node);
+  if (who.may_everywhere(Permission::kSeeJobs)) return json;
+  json["gpu_milli_held"] = Json();
+  // That it is empty tells that nobody else's jobs are on it.
+  if (node.state == NodeState::kDrained) json["state"] = name_of(NodeState::kDraining);
+  json["jobs"] = Json::array();
+  for (const int64_t id : node.jobs)
+    if (const auto job = engine.job(id); job && may_see(who, *job)) json["jobs"].push_back(public_id(*job));
+  return json;
+}
+
+bool may_see_queue(const Principal& who, const QueueView& queue) {
+  return who.may(Permission::kSeeJobs, client_of_queue(queue.path));
+}
 
 void api_overview(const ApiContext& api, const Call& call) {
   api.service.ask([api, call](const Engine& engine) {
@@ -133,30 +110,42 @@ void api_queues(const ApiContext& api, const Call& call) {
 
 void api_events(const ApiContext& api, const Call& call) {
   const auto limit = integer_parameter(call, "limit", 100, 1, 1000);
-  const auto after = integer_parameter(call, "after", -1, 0, INT64_MAX);
+  const auto last = integer_parameter(call, "last", -1, 0, 100'000);
   if (!limit.ok()) return api.answer(call, limit.error());
-  if (!after.ok()) return api.answer(call, after.error());
+  if (!last.ok()) return api.answer(call, last.error());
+  const std::string* after = call->request.parts.parameter("after");
+  EventHub::From from{.after = after == nullptr ? "" : *after, .last = *last};
   const std::string* accept = call->request.header("accept");
   if (accept != nullptr && accept->find("text/event-stream") != std::string::npos) {
-    const std::string* last = call->request.header("last-event-id");
-    const int64_t seen = last == nullptr ? -1 : parse_int(*last).value_or(-1);
-    const EventStream stream = call->responder.stream();
-    api.answer(call, {.status = 200});  // the record alone: the stream is the answer
-    return api.hub->subscribe(stream, call->who, seen >= 0 ? seen : *after);
+    if (const std::string* seen = call->request.header("last-event-id"); seen != nullptr && !seen->empty()) from.after = *seen;
+    return api.service.ask([api, call, from](const Engine& engine) {
+      const Result<int64_t> place = EventHub::place_of(engine, call->who, from);
+      if (!place.ok()) return api.answer(call, place.error());
+      const EventStream stream = call->responder.stream();
+      api.answer(call, {.status = 200});  // the record alone: the stream is the answer
+      api.hub->subscribe(stream, call->who, *place);
+    });
   }
-  api.service.ask([api, call, limit = static_cast<size_t>(*limit), after = *after](const Engine& engine) {
+  api.service.ask([api, call, from, limit = static_cast<size_t>(*limit)](const Engine& engine) {
+    const bool from_oldest = from.after.empty() && from.last < 0;
+    const Result<int64_t> place = from_oldest ? Result<int64_t>(0) : EventHub::place_of(engine, call->who, from);
+    if (!place.ok()) return api.answer(call, place.error());
     Json events = Json::array();
-    int64_t seen = std::max<int64_t>(after, 0);
+    // Where to go on is behind the last one shown: how far the count of all has come is none of their business.
+    std::string next = from.after;
+    int64_t seen = *place;
     for (bool more = true; more && events.size() < limit;) {
       const auto batch = engine.events_since(seen, 1'000);
       more = !batch.empty();
       for (const EventView& event : batch) {
         if (events.size() == limit) break;
         seen = event.number;
-        if (may_see(call->who, event)) events.push_back(to_json(event));
+        if (!may_see(call->who, event)) continue;
+        events.push_back(to_json(event));
+        next = public_id(event);
       }
     }
-    api.answer(call, 200, {{"events", std::move(events)}, {"next", seen}});
+    api.answer(call, 200, {{"events", std::move(events)}, {"next", next}});
   });
 }
 
@@ -164,9 +153,19 @@ void api_metrics(const ApiContext& api, const Call& call) {
   api.service.ask([api, call](const Engine& engine) {
     std::vector<QueueView> queues = engine.queues();
     std::erase_if(queues, [&call](const QueueView& queue) { return !may_see_queue(call->who, queue); });
+    const std::vector<NodeView> nodes = engine.nodes();
+    std::set<int64_t> on_nodes;
+    for (const NodeView& node : nodes)
+      on_nodes.insert(node.jobs.begin(), node.jobs.end());
+    std::vector<JobView> running;
+    for (const int64_t id : on_nodes)
+      if (auto job = engine.job(id); job && may_see(call->who, *job)) running.push_back(std::move(*job));
     std::string text;
     if (call->who.may_everywhere(Permission::kSeeJobs)) text = overview_metrics(engine.overview(), api.options.version);
     text += queue_metrics(queues);
+    if (api.options.alerts != nullptr) text += alert_metrics(*api.options.alerts, queues, engine.nodes(), call->who);
+    const LiveSnapshot live = api.options.telemetry == nullptr ? LiveSnapshot() : api.options.telemetry->snapshot();
+    text += live_metrics({live, nodes, queues, running, call->at}, call->who);
     api.answer(call, {200, "text/plain; version=0.0.4; charset=utf-8", {}, std::move(text)});
   });
 }

@@ -138,6 +138,8 @@ Running start(const std::string& path, SharedWorld& world) {
   running.backend = std::make_unique<SharedBackend>(world);
   EngineOptions options;
   options.steps_between_marks = 25;
+  options.records_between_snapshots = 40;
+  options.ended_kept = 20;
   EventClock clock(running.log->last_at());
   auto engine = Engine::open(*running.log, *running.backend, fleet_in_order(), options, clock.now());
   CHECK(engine.ok(), "{}", engine.error().message);

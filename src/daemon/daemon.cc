@@ -1,20 +1,42 @@
 #include "daemon/daemon.h"
 
+#include <pwd.h>
+
 #include <filesystem>
+#include <limits>
 #include <system_error>
 #include <utility>
 
 #include "backends/local_backend.h"
 #include "backends/simulated_backend.h"
+#include "daemon/alert_journal.h"
+#include "host/clock.h"
 #include "host/file.h"
 
 namespace stint {
 namespace {
 
-Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options) {
+/// Of the local backend, in the daemon's.
+std::string backend_folder(const DaemonOptions& options) { return options.state_folder + "/work"; }
+
+Result<RunAs> find_user(const std::string& name) {
+  std::vector<char> buffer(65536);
+  passwd entry = {};
+  passwd* found = nullptr;
+  if (getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr)
+    return make_error(ErrorCode::kNotFound, "no user '{}' on this machine to run jobs as: make one, or name another", name);
+  return RunAs{entry.pw_uid, entry.pw_gid};
+}
+
+Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, const LiveConfig& telemetry) {
   if (options.simulate) return std::unique_ptr<Backend>(std::make_unique<SimulatedBackend>());
   LocalBackend::Options local;
-  local.state_folder = options.state_folder + "/work";
+  local.state_folder = backend_folder(options);
+  local.cgroup = options.cgroup;
+  if (!telemetry.nvml_library.empty()) local.clear.nvml_library = telemetry.nvml_library;
+  if (!options.jobs_as.empty()) {
+    TRY_ASSIGN(local.run_as, find_user(options.jobs_as));
+  }
   TRY_ASSIGN(std::unique_ptr<LocalBackend> backend, LocalBackend::create(std::move(local)));
   return std::unique_ptr<Backend>(std::move(backend));
 }
@@ -22,6 +44,36 @@ Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options) {
 Result<DaemonConfig> read_config(const std::string& path) {
   TRY_ASSIGN(const std::string text, read_all(path));
   return parse_daemon_config(text, path);
+}
+
+Result<std::vector<std::string>> read_rows(EventLog& log, std::string_view stream) {
+  std::vector<std::string> rows;
+  TRY(log.read_side_rows(stream, 0, std::numeric_limits<int64_t>::max(), [&rows](int64_t, std::string_view row) -> Status {
+    rows.emplace_back(row);
+    return {};
+  }));
+  return rows;
+}
+
+/// Reads what the active daemon writes until that is gone. Then all of it is read and the log is this one's.
+Status stand_by(EventLog& log, Engine& engine, const std::function<bool(const std::string&)>& keep_waiting) {
+  std::string said;
+  bool reached = true;
+  for (;;) {
+    const Status looked = reached ? log.refresh() : log.reopen();
+    reached = looked.ok();
+    std::string news = looked.ok() ? "standing by: another daemon is active" : looked.error().message;
+    if (looked.ok()) {
+      TRY(engine.read_on());
+      const Result<bool> taken = log.take_over();
+      if (taken.ok() && *taken) return {};
+      reached = taken.ok();
+    }
+    const bool is_news = news != said;
+    said = news;
+    if (keep_waiting && !keep_waiting(is_news ? news : std::string()))
+      return make_error(ErrorCode::kUnavailable, "stopped while standing by");
+  }
 }
 
 }  // namespace
@@ -35,20 +87,68 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(LockFile lock, LockFile::take(options.state_folder + "/lock"));
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(lock)));
   daemon->config_ = std::move(config);
-  TRY_ASSIGN(daemon->backend_, make_backend(options));
+  TRY_ASSIGN(daemon->backend_, make_backend(options, daemon->config_.telemetry));
   daemon->notes_ = daemon->backend_->notes();
-  TRY_ASSIGN(EventLog log, EventLog::open(options.state_folder + "/events.db"));
+  const std::string place = daemon->config_.log.empty() ? options.state_folder + "/events.db" : daemon->config_.log;
+  TRY_ASSIGN(EventLog log, EventLog::open(place, {.follow = options.standby}));
   daemon->log_ = std::make_unique<EventLog>(std::move(log));
-  EventClock clock(daemon->log_->last_at());
-  TRY_ASSIGN(Engine engine, Engine::open(*daemon->log_, *daemon->backend_, daemon->config_.fleet, {}, clock.now()));
+  TRY_ASSIGN(Engine engine, Engine::follow(*daemon->log_, *daemon->backend_, {}));
+  if (options.standby) TRY(stand_by(*daemon->log_, engine, options.keep_waiting));
+  const Instant last_at = daemon->log_->last_at();
+  EventClock clock(last_at);
+  TRY(engine.take_over(daemon->config_.fleet, clock.now()));
   daemon->recovery_ = engine.recovery();
+  TRY_ASSIGN(const std::vector<std::string> alert_rows, read_rows(*daemon->log_, kAlertStream));
+  TRY_ASSIGN(const std::vector<std::string> power_rows, read_rows(*daemon->log_, kPowerStream));
   daemon->service_ = std::make_unique<Service>(std::move(engine), *daemon->backend_, clock);
+  TRY_ASSIGN(daemon->alerts_, AlertDesk::open(*daemon->service_, daemon->config_.alerts, alert_rows,
+                                              {.live = &daemon->telemetry_, .last_at = last_at, .couriers = {}}));
+  daemon->collect();
+  daemon->power_ = std::make_unique<NodePower>(*daemon->service_, daemon->config_.power, power_rows);
+  daemon->bills_ = std::make_unique<BillBook>(place);
+  TRY(daemon->begin_auditing());
   return daemon;
 }
+
+Status Daemon::begin_auditing() {
+  TRY_ASSIGN(findings_, FindingBook::open(options_.state_folder));
+  // An audit.json that is none is said where it is asked for.
+  const auto there = findings_->audit();
+  AuditRunnerOptions options;
+  options.program = options_.program;
+  options.history = history_path();
+  options.clock = [] { return now(); };
+  options.take = [book = findings_](std::string_view json) { return book->put_audit(json); };
+  if (there.ok() && *there != nullptr) options.last = (*there)->written;
+  audits_ = std::make_unique<AuditRunner>(config_.audit, std::move(options));
+  return {};
+}
+
+/// Begins to, or begins anew as configured now.
+void Daemon::collect() {
+  collector_.reset();
+  telemetry_.retire_sources();
+  LiveCollectorOptions options;
+  options.config = config_.telemetry;
+  options.simulated = options_.simulate;
+  options.tasks_folder = backend_folder(options_);
+  options.history_path = history_path();
+  for (const sim::SimNode& node : config_.fleet.nodes)
+    options.nodes.insert(node.node.name);
+  options.clock = [] { return now(); };
+  collector_ = std::make_unique<LiveCollector>(*service_, telemetry_, std::move(options));
+}
+
+std::string Daemon::log_base(const LaunchKey& key) const { return LocalBackend::log_base(backend_folder(options_), key); }
 
 Daemon::~Daemon() { stop(); }
 
 void Daemon::stop() {
+  audits_.reset();
+  power_.reset();
+  bills_.reset();
+  if (alerts_) alerts_->stop();
+  collector_.reset();
   if (service_) service_->stop();
 }
 
@@ -59,7 +159,11 @@ Status Daemon::reload() {
     done.set_value(answer.ok() ? Status() : Status(answer.error()));
   });
   TRY(done.get_future().get());
+  TRY(alerts_->reload(next.alerts));
   config_ = std::move(next);
+  collect();
+  audits_->reconfigure(config_.audit);
+  power_->reconfigure(config_.power);
   return {};
 }
 

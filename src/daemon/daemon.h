@@ -1,13 +1,21 @@
 // The daemon put together: state folder, log, backend, engine and its door. What listens on the network is put on top.
 //
-// A state folder holds `lock` (one daemon at a time), `events.db` (the event log) and `work` (of the local backend).
+// A state folder holds `lock` (one daemon at a time), `events.db` (the event log), `work` (of the local backend),
+// `history.db` (what was seen: a History), `audit.json` and `decisions.json` (the last audit of it, and what was decided).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "backends/backend.h"
+#include "daemon/alert_desk.h"
+#include "daemon/audit_runner.h"
+#include "daemon/bill_book.h"
+#include "daemon/finding_book.h"
 #include "daemon/fleet_config.h"
+#include "daemon/live_collector.h"
+#include "daemon/node_power.h"
 #include "daemon/service.h"
 #include "host/lock_file.h"
 #include "store/event_log.h"
@@ -15,9 +23,16 @@
 namespace stint {
 
 struct DaemonOptions {
-  std::string config_file;   ///< JSON, docs/formats.md
-  std::string state_folder;  ///< made where it is missing
-  bool simulate = false;     ///< nothing runs: tasks end after the times given for them
+  std::string config_file;                 ///< JSON, docs/formats.md
+  std::string state_folder;                ///< made where it is missing
+  bool simulate = false;                   ///< nothing runs: tasks end after the times given for them
+  std::string jobs_as;                     ///< name of the system's user that jobs run as; empty = the daemon's own
+  std::string cgroup;                      ///< folder of the cgroup v2 tree that is ours to write; empty = none
+  std::string program = "/proc/self/exe";  ///< stint itself, which makes the audits
+  /// Where the log is a database: while another daemon is active follow it, and take over when it is gone.
+  bool standby = false;
+  /// Standing by: called a few times a second, with what there is to say when that is something new; false = give up.
+  std::function<bool(const std::string& news)> keep_waiting;
 };
 
 class Daemon {
@@ -29,8 +44,16 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   [[nodiscard]] Service& service() { return *service_; }
+  [[nodiscard]] AlertDesk& alerts() { return *alerts_; }
+  [[nodiscard]] const std::shared_ptr<FindingBook>& findings() const { return findings_; }
+  [[nodiscard]] AuditRunner& audits() { return *audits_; }
+  [[nodiscard]] BillBook& bills() { return *bills_; }
+  /// What the GPUs do; filled as long as the daemon runs.
+  [[nodiscard]] LiveTelemetry& telemetry() { return telemetry_; }
   [[nodiscard]] const DaemonConfig& config() const { return config_; }
   [[nodiscard]] const std::string& state_folder() const { return options_.state_folder; }
+  /// Where a launch's output goes when it names no file of its own, without the ending .out or .err.
+  [[nodiscard]] std::string log_base(const LaunchKey& key) const;
   /// Of the start.
   [[nodiscard]] const Recovery& recovery() const { return recovery_; }
   /// What a person must know about the backend.
@@ -44,6 +67,9 @@ class Daemon {
 
  private:
   Daemon(DaemonOptions options, LockFile lock) : options_(std::move(options)), lock_(std::move(lock)) {}
+  void collect();
+  Status begin_auditing();
+  [[nodiscard]] std::string history_path() const { return options_.state_folder + "/history.db"; }
 
   DaemonOptions options_;
   LockFile lock_;
@@ -52,7 +78,14 @@ class Daemon {
   std::vector<std::string> notes_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<EventLog> log_;
+  LiveTelemetry telemetry_;
   std::unique_ptr<Service> service_;
+  std::unique_ptr<AlertDesk> alerts_;
+  std::unique_ptr<LiveCollector> collector_;
+  std::unique_ptr<BillBook> bills_;
+  std::shared_ptr<FindingBook> findings_;
+  std::unique_ptr<AuditRunner> audits_;
+  std::unique_ptr<NodePower> power_;
 };
 
 }  // namespace stint

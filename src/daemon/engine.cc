@@ -15,24 +15,41 @@ Engine::~Engine() = default;
 
 Result<Engine> Engine::open(EventLog& log, Backend& backend, const FleetConfig& fleet, const EngineOptions& options,
                             Instant now) {
-  Engine engine(std::make_unique<Impl>(log, backend, options));
-  Impl& s = *engine.impl_;
+  TRY_ASSIGN(Engine engine, follow(log, backend, options));
+  TRY(engine.take_over(fleet, now));
+  return engine;
+}
+
+Result<Engine> Engine::follow(EventLog& log, Backend& backend, const EngineOptions& options) {
+  int64_t bad_snapshots = 0;
+  TRY_ASSIGN(std::unique_ptr<Impl> read, Impl::from_snapshot(log, backend, options, bad_snapshots));
+  Engine engine(read ? std::move(read) : std::make_unique<Impl>(log, backend, options));
+  engine.impl_->recovery.bad_snapshots = bad_snapshots;
+  TRY(engine.impl_->recover());
+  return engine;
+}
+
+Status Engine::read_on() { return impl_->recover(); }
+
+Status Engine::take_over(const FleetConfig& fleet, Instant now) {
+  Impl& s = *impl_;
   TRY(s.recover());
   now = std::max(now, s.now);
   const bool first = s.step == 0;
-  if (first || to_json(s.fleet) != to_json(fleet)) {
-    TRY(engine.stage_fleet(fleet, {.actor = "daemon", .idempotency_key = ""}));
+  const Result<FleetConfig> ordered = s.in_known_order(fleet);
+  if (first || !ordered.ok() || to_json(s.fleet) != to_json(*ordered)) {
+    TRY(stage_fleet(fleet, {.actor = "daemon", .idempotency_key = ""}));
     s.live = true;
-    TRY(engine.commit(now));
+    TRY(commit(now));
   }
   s.live = true;
   // What has become due meanwhile comes before what is heard now: a job past its limit was stopped by that.
-  if (!first && engine.next_wakeup() <= now) TRY(engine.commit(now));
+  if (!first && next_wakeup() <= now) TRY(commit(now));
   s.orders.clear();
   s.reconcile(now);
   s.carry_out(now);
-  if (engine.has_staged()) TRY(engine.commit(now));
-  return engine;
+  if (has_staged()) TRY(commit(now));
+  return {};
 }
 
 Status Engine::Impl::recover() {
@@ -76,7 +93,17 @@ Status Engine::Impl::recover() {
 }
 
 Status Engine::Impl::apply_step(Instant at, std::vector<Record>& records) {
+  // Who is forgotten is none of the scheduler's business: it decides as if everybody were still there, at the same instants.
+  if (scheduler && at == now && std::ranges::all_of(records, [](const Record& r) { return r.kind == RecordKind::kForget; })) {
+    touched.clear();
+    events.clear();
+    for (const Record& record : records)
+      forget(record.keep);
+    return {};
+  }
   now = at;
+  govern.spend.advance(now);
+  standing_now.reset();
   events.clear();
   events.swap(owed);
   touched.clear();
@@ -92,6 +119,7 @@ Status Engine::Impl::apply_step(Instant at, std::vector<Record>& records) {
   if (options.watcher) options.watcher(now, events, decisions);
   for (const sched::Decision& decision : decisions)
     decided(decision);
+  watch_budgets();
   return {};
 }
 
@@ -100,11 +128,39 @@ Status Engine::commit(Instant now) {
   if (s.read_only) {
     s.staged_keys.clear();
     s.staged_rows.clear();
+    s.staged_renewals.clear();
     std::erase_if(s.staged, [](const Record& r) { return r.kind != RecordKind::kEnded && r.kind != RecordKind::kLost; });
     s.staged_jobs = 0;
+    s.staged_numbers.clear();
+    s.staged_spend = {};
     return make_error(ErrorCode::kUnavailable, "{}", *s.read_only);
   }
-  return s.append(std::max(now, s.now));
+  TRY(s.append(std::max(now, s.now)));
+  return s.housekeep(s.now);
+}
+
+/// What keeps memory and the next recovery small; a failure makes it read-only, but what was committed is.
+Status Engine::Impl::housekeep(Instant at) {
+  // Not in one step with what has happened meanwhile, which has an instant of its own.
+  if (staged.empty() && ended_in_memory > options.ended_kept + could_not_leave + options.ended_kept / 5) {
+    Record record;
+    record.kind = RecordKind::kForget;
+    record.keep = options.ended_kept;
+    staged.push_back(std::move(record));
+    (void)append(at);
+    could_not_leave = std::max<int64_t>(0, ended_in_memory - options.ended_kept);
+  }
+  if (growing)
+    (void)note_state(put_snapshot_part());
+  else if (step - marked_at >= options.steps_between_marks || sequence - snapshot_at >= options.records_between_snapshots)
+    (void)mark();
+  return {};
+}
+
+/// Marks and snapshots that cannot be written are like steps that cannot be.
+Status Engine::Impl::note_state(Status written) {
+  if (!written.ok()) read_only = fmt::format("no command is taken, what runs goes on: {}", written.error().message);
+  return written;
 }
 
 Status Engine::Impl::append(Instant at) {
@@ -117,7 +173,11 @@ Status Engine::Impl::append(Instant at) {
   writing.postings = postings_of(staged, at);
   writing.keys = std::exchange(staged_keys, {});
   writing.side_rows = std::exchange(staged_rows, {});
+  writing.renewed = std::exchange(staged_renewals, {});
+  writing.ended_jobs = ended_jobs_of(staged);
   staged_jobs = 0;
+  staged_numbers.clear();
+  staged_spend = {};
   const Result<int64_t> written = log.append(writing);
   if (!written.ok()) {
     read_only = fmt::format("no command is taken, what runs goes on: {}", written.error().message);
@@ -138,16 +198,15 @@ Status Engine::Impl::append(Instant at) {
   const Status applied = apply_step(at, records);
   CHECK(applied.ok(), "a step that was accepted: {}", applied.error().message);
   if (live) carry_out(at);
-  if (step - marked_at >= options.steps_between_marks) return mark();
   return {};
 }
 
 Status Engine::Impl::mark() {
   if (step == 0 || step == marked_at) return {};
   marked_at = step;
-  const Status noted = log.put_mark({.step = step, .fingerprint = scheduler->fingerprint()});
-  if (!noted.ok()) read_only = fmt::format("no command is taken, what runs goes on: {}", noted.error().message);
-  return noted;
+  TRY(note_state(log.put_mark({.step = step, .fingerprint = scheduler->fingerprint()})));
+  begin_snapshot();
+  return note_state(put_snapshot_part());
 }
 
 /// Records that a failed append turned out to have written are applied like any.
@@ -181,12 +240,19 @@ bool Engine::has_staged() const { return !impl_->staged.empty() || !impl_->stage
 Instant Engine::next_wakeup() const {
   const Impl& s = *impl_;
   if (!s.owed.empty()) return s.now;
-  return s.scheduler ? s.scheduler->next_wakeup() : sched::kNever;
+  return s.scheduler ? std::min(s.scheduler->next_wakeup(), s.next_watch()) : sched::kNever;
 }
 
 void Engine::poll_backend(Instant now) { impl_->poll(std::max(now, impl_->now)); }
 const std::optional<std::string>& Engine::read_only() const { return impl_->read_only; }
-Status Engine::mark() { return impl_->mark(); }
+Status Engine::mark() {
+  TRY(impl_->mark());
+  while (writes_snapshot())
+    TRY(write_snapshot_part());
+  return {};
+}
+bool Engine::writes_snapshot() const { return impl_->growing.has_value(); }
+Status Engine::write_snapshot_part() { return impl_->note_state(impl_->put_snapshot_part()); }
 Instant Engine::now() const { return impl_->now; }
 uint64_t Engine::fingerprint() const { return impl_->scheduler->fingerprint(); }
 const Recovery& Engine::recovery() const { return impl_->recovery; }

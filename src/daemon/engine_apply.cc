@@ -7,30 +7,11 @@
 #include "base/check.h"
 #include "daemon/engine_impl.h"
 #include "sched/policy_text.h"
+#include "sched/reason_words.h"
 #include "sim/workload.h"
 
 namespace stint {
 namespace {
-
-std::string_view words_of(sched::Reason r) {
-  switch (r) {
-    case sched::Reason::kFree: return "room was free";
-    case sched::Reason::kBackfill: return "backfill: delays no reservation";
-    case sched::Reason::kHeld: return "room was freed for it";
-    case sched::Reason::kPriority: return "stopped for a job of higher priority";
-    case sched::Reason::kReclaim: return "stopped: another queue asked for its own";
-    case sched::Reason::kConsolidation: return "moved so that a larger job fits";
-    case sched::Reason::kStaleGang: return "stopped: too few of its tasks were left";
-    case sched::Reason::kSpotNotice: return "stopped: its node will be taken away";
-    case sched::Reason::kTimeLimit: return "stopped: time limit reached";
-    case sched::Reason::kCancelled: return "cancelled";
-    case sched::Reason::kHopelessTrial: return "stopped: among the worst trials";
-    case sched::Reason::kNeverFits: return "larger than any node or limit";
-    case sched::Reason::kDependencyFailed: return "a job it waits for did not succeed";
-    case sched::Reason::kMadeAlready: return "made already by another job";
-  }
-  return "";
-}
 
 JobState ends_as(sched::Reason reason) {
   switch (reason) {
@@ -43,9 +24,16 @@ JobState ends_as(sched::Reason reason) {
 
 }  // namespace
 
+std::string_view words_of(sched::Reason r) { return sched::describe(r); }
+
 Status Engine::Impl::apply(const Record& record) {
   switch (record.kind) {
     case RecordKind::kFleet: return apply_fleet(record.fleet);
+    case RecordKind::kBudget:
+    case RecordKind::kBudgetGone: return apply_budget(record);
+    case RecordKind::kForget:
+      if (scheduler) forget(record.keep);
+      return {};
     case RecordKind::kSubmit: return apply_submit(record);
     case RecordKind::kNodeUp:
     case RecordKind::kNodeDrain:
@@ -55,19 +43,28 @@ Status Engine::Impl::apply(const Record& record) {
       return {};
     case RecordKind::kEnded:
     case RecordKind::kLost: apply_report(record.report); return {};
+    case RecordKind::kNotice: note(record.notice); return {};
     case RecordKind::kTick: return {};
     default: break;
   }
-  if (record.job < 1 || record.job > static_cast<int64_t>(jobs.size())) return invalid("no job {}", record.job);
+  const sched::JobId id = find(record.job);
+  if (!id.valid()) {
+    // Asked for while it was there, and ended.
+    if (record.job >= 1 && record.job <= accepted) return {};
+    return invalid("no job {}", record.job);
+  }
   switch (record.kind) {
-    case RecordKind::kCheckpoint: {
-      const sched::JobId id(static_cast<uint32_t>(record.job - 1));
-      if (!has_ended(book(id).state)) event_of(sched::EventKind::kCheckpoint, id);
+    case RecordKind::kCheckpoint:
+      if (has_ended(book(id).state)) break;
+      event_of(sched::EventKind::kCheckpoint, id);
+      note("job.checkpoint", id, "", "");
       break;
-    }
-    case RecordKind::kCancel: apply_cancel(record.job); break;
-    case RecordKind::kHold: apply_hold(record.job, true); break;
-    case RecordKind::kRelease: apply_hold(record.job, false); break;
+    case RecordKind::kTrial: apply_trial(id, record); break;
+    case RecordKind::kCancel: apply_cancel(id); break;
+    case RecordKind::kHold: apply_hold(id, true); break;
+    case RecordKind::kRelease: apply_hold(id, false); break;
+    case RecordKind::kApprove:
+    case RecordKind::kRefuse: decide_approval(record); break;
     default: break;
   }
   return {};
@@ -85,6 +82,18 @@ void Engine::Impl::event_of(sched::EventKind kind, NodeId node) {
   event.node = node;
 }
 
+namespace {
+
+bool same_terms(sched::QueueSpec a, sched::QueueSpec b) {
+  FleetConfig left, right;
+  a.parent = b.parent = {};
+  left.queues = {std::move(a)};
+  right.queues = {std::move(b)};
+  return to_json(left) == to_json(right);
+}
+
+}  // namespace
+
 Status Engine::Impl::apply_fleet(const std::string& json) {
   TRY_ASSIGN(FleetConfig next, parse_fleet_config(json, "fleet"));
   TRY(check_fleet(next));
@@ -93,6 +102,12 @@ Status Engine::Impl::apply_fleet(const std::string& json) {
     scheduler.emplace(policy);
   }
   fleet.policy = next.policy;
+  for (uint32_t q = 0; q < fleet.queues.size(); ++q) {
+    if (same_terms(next.queues[q], fleet.queues[q])) continue;
+    scheduler->change_queue(sched::QueueId(q), next.queues[q]);
+    fleet.queues[q] = next.queues[q];
+    note_of_queue("queue.changed", next.queues[q].name, "other terms in the configuration");
+  }
   for (size_t q = fleet.queues.size(); q < next.queues.size(); ++q) {
     const sched::QueueId id = scheduler->add_queue(next.queues[q]);
     queue_ids.emplace(next.queues[q].name, id);
@@ -110,6 +125,16 @@ Status Engine::Impl::apply_fleet(const std::string& json) {
     note("node.draining", {}, known.node.node.name, "no longer in the configuration");
   }
   fleet.nodes = std::move(next.nodes);
+  for (const BudgetRule& rule : next.govern.budgets) {
+    const auto before = std::ranges::find(fleet.govern.budgets, rule.name, &BudgetRule::name);
+    // Another amount: what was told of is told again.
+    if (before == fleet.govern.budgets.end() || before->per_month != rule.per_month) govern.told.erase(rule.name);
+    // What the file says comes before what a command said.
+    std::erase_if(govern.budgets, [&](const BudgetRule& set) { return set.name == rule.name; });
+  }
+  fleet.govern = std::move(next.govern);
+  set_kinds();
+  govern.changed = true;
   return {};
 }
 
@@ -136,8 +161,11 @@ Status Engine::Impl::add_node(const sim::SimNode& node) {
 }
 
 Status Engine::Impl::apply_submit(const Record& record) {
-  if (record.job != static_cast<int64_t>(jobs.size()) + 1)
-    return invalid("job {} where job {} must come", record.job, jobs.size() + 1);
+  if (record.job != accepted + 1) return invalid("job {} where job {} must come", record.job, accepted + 1);
+  const std::string client(client_of_queue(record.request.queue));
+  if (record.number > 0 && record.number != next_number(client))
+    return invalid("job {} of {} where job {} must come", record.number, client, next_number(client));
+  const int64_t number = record.number > 0 ? record.number : record.job;
   const auto queue = queue_ids.find(record.request.queue);
   if (queue == queue_ids.end()) return invalid("no queue '{}'", record.request.queue);
   const auto request = std::make_shared<const JobRequest>(record.request);
@@ -151,6 +179,20 @@ Status Engine::Impl::apply_submit(const Record& record) {
   each.memory = r.memory;
   each.gpu_models = r.gpu_models;
   each.node_labels = r.node_labels;
+  if (restricts(fleet.govern, client)) {
+    each.only_allowed_nodes = true;
+    each.allowed_nodes = allowed_nodes(client);
+  }
+  const MostCost cost = most_cost_of(r);
+  const bool needs_approval = !record.reason.empty();
+  if (needs_approval)
+    govern.approvals.emplace(record.job, ApprovalView{.why = record.reason,
+                                                      .asked_by = record.actor,
+                                                      .most_cost = money_of(cost.spend.nanos, currency()),
+                                                      .by = "",
+                                                      .decided = {},
+                                                      .approved = false,
+                                                      .reason = ""});
   sched::JobSpec spec;
   spec.queue = queue->second;
   spec.request = scheduler->intern(each);
@@ -167,8 +209,9 @@ Status Engine::Impl::apply_submit(const Record& record) {
   spec.min_runtime = r.min_runtime;
   spec.retries = r.retries;
   spec.checkpoint = r.checkpoint;
+  if (!r.study.empty()) spec.study = study_of(client, r);
   for (const int64_t after : r.after)
-    spec.after.emplace_back(static_cast<uint32_t>(after - 1));
+    if (const sched::JobId id = find(after); id.valid()) spec.after.push_back(id);  // any other has succeeded: see check_submit
   if (r.array > 0 && r.at_once > 0) {
     spec.array = sched::ArrayId(arrays++);
     spec.at_once = r.at_once;
@@ -177,6 +220,8 @@ Status Engine::Impl::apply_submit(const Record& record) {
     const sched::JobId id = scheduler->add(spec);
     CHECK(id.index() == jobs.size(), "job {} got id {}", jobs.size(), id.index());
     JobBook& job = jobs.emplace_back();
+    job.id = ++accepted;
+    job.number = number + i;
     job.request = request;
     job.queue = spec.queue;
     // Not a count of our own: the scheduler's stand-ins for jobs that move have numbers among them.
@@ -186,15 +231,41 @@ Status Engine::Impl::apply_submit(const Record& record) {
     job.array_first = r.array > 0 ? record.job : 0;
     job.array_index = i;
     job.on_hold = r.on_hold;
+    open_account(id, cost, needs_approval);
     ++queues[job.queue.index()].waiting;
     note("job.submitted", id, "", "");
-    if (r.on_hold) {
-      set_state(id, JobState::kOnHold);
+    if (needs_approval) note("job.needs-approval", id, "", record.reason);
+    if (needs_approval || r.on_hold) {
+      set_state(id, needs_approval ? JobState::kNeedsApproval : JobState::kOnHold);
       event_of(sched::EventKind::kHold, id);
     }
     event_of(sched::EventKind::kSubmit, id);
   }
+  numbered[client] = jobs.back().number;
+  if (record.number == 0) unnumbered = accepted;
   return {};
+}
+
+/// Made with its first trial. Submits of one study have the same rungs: see check_study.
+sched::StudyId Engine::Impl::study_of(std::string_view client, const JobRequest& request) {
+  const auto known =
+      std::ranges::find_if(studies, [&](const StudyBook& s) { return s.client == client && s.name == request.study; });
+  if (known != studies.end()) return sched::StudyId(static_cast<uint32_t>(known - studies.begin()));
+  const sched::StudyId id = scheduler->add_study(request.rungs);
+  CHECK(id.index() == studies.size(), "study {} got id {}", studies.size(), id.index());
+  studies.push_back({.client = std::string(client), .name = request.study, .rungs = request.rungs});
+  return id;
+}
+
+void Engine::Impl::apply_trial(sched::JobId id, const Record& record) {
+  JobBook& job = book(id);
+  const bool runs = job.state == JobState::kRunning || job.state == JobState::kLeaving;
+  if (!runs || (!job.reports.empty() && record.rung <= job.reports.back().rung)) return;
+  event_of(sched::EventKind::kMetric, id);
+  events.back().rung = record.rung;
+  events.back().loss_micro = record.loss_micro;
+  job.reports.push_back({.rung = record.rung, .loss_micro = record.loss_micro, .at = now});
+  note("job.trial", id, "", fmt::format("rung {}: loss {:g}", record.rung, static_cast<double>(record.loss_micro) / 1e6));
 }
 
 void Engine::Impl::apply_node(const Record& record) {
@@ -242,7 +313,9 @@ void Engine::Impl::lose(sched::JobId id, size_t at, std::string_view detail) {
                         .ended = now,
                         .exit_code = 0,
                         .signal = 0,
-                        .detail = std::string(detail)});
+                        .detail = std::string(detail),
+                        .gpus = placed.place.gpus,
+                        .gpu_milli = gpu_milli(job, placed.place)});
   }
   job.placed.erase(job.placed.begin() + static_cast<std::ptrdiff_t>(at));
 }
@@ -258,7 +331,7 @@ void Engine::Impl::apply_report(const Report& report) {
   const PlacedTask* found = find_placed(report.key);
   if (found == nullptr || found->ended) return;
   if (live) to_forget.push_back(report.key);
-  const sched::JobId id(static_cast<uint32_t>(report.key.job - 1));
+  const sched::JobId id = find(report.key.job);
   JobBook& job = book(id);
   const auto at = static_cast<size_t>(found - job.placed.data());
   PlacedTask& placed = job.placed[at];
@@ -275,7 +348,9 @@ void Engine::Impl::apply_report(const Report& report) {
                       .detail = !report.detail.empty()              ? report.detail
                                 : lost                              ? std::string("lost")
                                 : report.cause != EndCause::kItself ? std::string(name_of(report.cause))
-                                                                    : std::string()});
+                                                                    : std::string(),
+                      .gpus = placed.place.gpus,
+                      .gpu_milli = gpu_milli(job, placed.place)});
   if (job.ends.size() > kEndsKept) job.ends.erase(job.ends.begin());
   const sched::TaskId task(job.first_task + static_cast<uint32_t>(placed.task));
   if (placed.leaving) {
@@ -340,8 +415,7 @@ void Engine::Impl::settle(sched::JobId id) {
     back_to_waiting(id);
 }
 
-void Engine::Impl::apply_cancel(int64_t job_id) {
-  const sched::JobId id(static_cast<uint32_t>(job_id - 1));
+void Engine::Impl::apply_cancel(sched::JobId id) {
   JobBook& job = book(id);
   if (has_ended(job.state)) return;
   event_of(sched::EventKind::kCancel, id);
@@ -350,11 +424,11 @@ void Engine::Impl::apply_cancel(int64_t job_id) {
   if (job.placed.empty()) end(id, JobState::kCancelled);
 }
 
-void Engine::Impl::apply_hold(int64_t job_id, bool on) {
-  const sched::JobId id(static_cast<uint32_t>(job_id - 1));
+void Engine::Impl::apply_hold(sched::JobId id, bool on) {
   JobBook& job = book(id);
   if (has_ended(job.state) || job.on_hold == on) return;
   job.on_hold = on;
+  if (job.state == JobState::kNeedsApproval) return note(on ? "job.held" : "job.released", id, "", "");
   event_of(on ? sched::EventKind::kHold : sched::EventKind::kRelease, id);
   note(on ? "job.held" : "job.released", id, "", "");
   if (job.placed.empty()) set_state(id, on ? JobState::kOnHold : JobState::kWaiting);
@@ -363,19 +437,19 @@ void Engine::Impl::apply_hold(int64_t job_id, bool on) {
 void Engine::Impl::decided(const sched::Decision& decision) {
   const sched::JobId id = decision.job;
   JobBook& job = book(id);
-  job.reason = words_of(decision.reason);
+  job.reason = decision.reason;
   switch (decision.kind) {
     case sched::DecisionKind::kStart:
-      CHECK(job.placed.empty() && job.state == JobState::kWaiting, "job {} is started but does not wait", job_id_of(id));
+      CHECK(job.placed.empty() && job.state == JobState::kWaiting, "job {} is started but does not wait", id_of(id));
       ++job.starts;
       if (!job.first_started) job.first_started = now;
       job.started = now;
       place(id, decision);
       set_state(id, JobState::kRunning);
-      note("job.started", id, nodes[decision.places.front().node.index()].node.node.name, std::string(job.reason));
+      note("job.started", id, nodes[decision.places.front().node.index()].node.node.name, std::string(words_of(decision.reason)));
       return;
     case sched::DecisionKind::kGrow:
-      CHECK(job.state == JobState::kRunning, "job {} grows but does not run", job_id_of(id));
+      CHECK(job.state == JobState::kRunning, "job {} grows but does not run", id_of(id));
       return place(id, decision);
     case sched::DecisionKind::kEvict: return evicted(decision);
     case sched::DecisionKind::kReject:
@@ -401,7 +475,7 @@ void Engine::Impl::evicted(const sched::Decision& decision) {
   for (const sched::Place& place : decision.places) {
     const auto task = static_cast<int32_t>(place.task.index() - job.first_task);
     const auto at = std::ranges::find(job.placed, task, &PlacedTask::task);
-    CHECK(at != job.placed.end() && !at->leaving, "task {} of job {} is told to leave but is not there", task, job_id_of(id));
+    CHECK(at != job.placed.end() && !at->leaving, "task {} of job {} is told to leave but is not there", task, id_of(id));
     at->leaving = true;
     if (!at->ended) {
       if (live) orders.push_back({.kind = Order::Kind::kStop, .key = key_of(id, *at)});
@@ -419,7 +493,7 @@ void Engine::Impl::evicted(const sched::Decision& decision) {
   if (job.leaves_as == JobState::kWaiting) job.leaves_as = ends_as(decision.reason);
   set_state(id, JobState::kLeaving);
   job.failing = false;
-  note("job.evicted", id, "", std::string(job.reason));
+  note("job.evicted", id, "", std::string(words_of(decision.reason)));
   if (job.placed.empty()) left(id);
 }
 
@@ -442,9 +516,11 @@ void Engine::Impl::back_to_waiting(sched::JobId id) {
 
 void Engine::Impl::end(sched::JobId id, JobState state) {
   JobBook& job = book(id);
-  CHECK(job.placed.empty(), "job {} ends with tasks on nodes", job_id_of(id));
+  CHECK(job.placed.empty(), "job {} ends with tasks on nodes", id_of(id));
+  close_account(job);
   set_state(id, state);
   job.ended = now;
+  ++ended_in_memory;
   note("job.ended", id, "", std::string(name_of(state)));
 }
 
@@ -454,17 +530,33 @@ void Engine::Impl::set_state(sched::JobId id, JobState state) {
   const auto runs = [](JobState s) { return s == JobState::kRunning || s == JobState::kLeaving; };
   queue.waiting += (state == JobState::kWaiting ? 1 : 0) - (job.state == JobState::kWaiting ? 1 : 0);
   queue.running += (runs(state) ? 1 : 0) - (runs(job.state) ? 1 : 0);
+  const auto pends = [&](JobState s) { return !runs(s) && !has_ended(s); };
+  govern.spend[job.account].waiting += (pends(state) ? 1 : 0) - (pends(job.state) ? 1 : 0);
+  if (runs(state))
+    govern.on_nodes.insert(id.index());
+  else
+    govern.on_nodes.erase(id.index());
   job.state = state;
 }
 
+void Engine::Impl::note_of_queue(std::string_view kind, std::string_view queue, std::string detail) {
+  note({.kind = std::string(kind), .queue = std::string(queue), .detail = std::move(detail)});
+}
+
 void Engine::Impl::note(std::string_view kind, sched::JobId job, std::string_view node, std::string detail) {
-  event_views.push_back({.number = ++last_event,
-                         .at = now,
-                         .kind = std::string(kind),
-                         .job = job.valid() ? job_id_of(job) : 0,
-                         .queue = job.valid() ? queue_name(book(job).queue) : std::string(),
-                         .node = std::string(node),
-                         .detail = std::move(detail)});
+  note({.kind = std::string(kind),
+        .job = job.valid() ? id_of(job) : 0,
+        .job_number = job.valid() ? book(job).number : 0,
+        .queue = job.valid() ? queue_name(book(job).queue) : std::string(),
+        .node = std::string(node),
+        .detail = std::move(detail)});
+}
+
+void Engine::Impl::note(EventView event) {
+  event.number = ++last_event;
+  event.at = now;
+  event.told = ++event_counts[std::string(audience_of(event))];
+  event_views.push_back(std::move(event));
   if (event_views.size() > options.events_kept) event_views.pop_front();
 }
 

@@ -18,14 +18,6 @@ bool same_but_price(const sim::SimNode& a, const sim::SimNode& b) {
   return to_json(left) == to_json(right);
 }
 
-bool same_queue(const sched::QueueSpec& a, const sched::QueueSpec& b) {
-  FleetConfig left, right;
-  left.queues = {a};
-  right.queues = {b};
-  left.queues[0].parent = right.queues[0].parent = {};
-  return a.parent == b.parent && to_json(left) == to_json(right);
-}
-
 }  // namespace
 
 Status Engine::Impl::check_writable() const {
@@ -34,55 +26,148 @@ Status Engine::Impl::check_writable() const {
 }
 
 Result<const JobBook*> Engine::Impl::find_job(int64_t id) const {
-  if (id < 1 || id > static_cast<int64_t>(jobs.size())) return make_error(ErrorCode::kNotFound, "no job {}", id);
-  return &jobs[static_cast<size_t>(id - 1)];
+  if (const sched::JobId found = find(id); found.valid()) return &jobs[found.index()];
+  if (id < 1 || id > accepted) return make_error(ErrorCode::kNotFound, "no such job");
+  return make_error(ErrorCode::kConflict, "job {} has ended", public_id_of(id));
 }
 
 Status Engine::Impl::check_submit(const JobRequest& request) const {
   TRY(check_request(request));
   if (!queue_ids.contains(request.queue))
     return make_error(ErrorCode::kNotFound, "no queue '{}': name one of the configuration", excerpt(request.queue));
-  for (const int64_t after : request.after)
-    if (after < 1 || after > static_cast<int64_t>(jobs.size()))
-      return make_error(ErrorCode::kNotFound, "field 'after': no job {}", after);
-  constexpr size_t kMostJobs = 50'000'000;
-  if (jobs.size() + staged_jobs + static_cast<size_t>(std::max(request.array, 1)) > kMostJobs)
-    return make_error(ErrorCode::kUnavailable, "the log is full with {} jobs: begin a new state folder", jobs.size());
+  for (const int64_t after : request.after) {
+    if (after < 1 || after > accepted + staged_jobs) return make_error(ErrorCode::kNotFound, "field 'after': no such job");
+    if (after > accepted || find(after).valid()) continue;
+    // What waits for it is told now: once it is written, nobody remembers how that job ended.
+    TRY_ASSIGN(const std::optional<EndedJob> ended, log.ended_job(after));
+    if (!ended || static_cast<JobState>(ended->state) != JobState::kSucceeded)
+      return make_error(ErrorCode::kConflict, "field 'after': job {} has ended without success: this job would never run",
+                        public_id_of(after));
+  }
+  TRY(check_study(request));
+  constexpr int64_t kMostJobs = 4'000'000'000;
+  if (accepted + staged_jobs + std::max(request.array, 1) > kMostJobs)
+    return make_error(ErrorCode::kUnavailable, "the log is full with {} jobs: begin a new state folder", accepted);
   return {};
+}
+
+/// One study has one set of rungs.
+Status Engine::Impl::check_study(const JobRequest& request) const {
+  if (request.study.empty()) return {};
+  const std::string_view client = client_of_queue(request.queue);
+  const auto differs = [&](const sched::TrialRules& rungs) -> Status {
+    if (same_rungs(rungs, request.rungs)) return {};
+    return make_error(ErrorCode::kConflict,
+                      "study '{}' has rungs from {} to {}, 1 in {} goes on: give the same, or name another study", request.study,
+                      rungs.first_rung, rungs.most, rungs.reduction);
+  };
+  for (const StudyBook& study : studies)
+    if (study.client == client && study.name == request.study) return differs(study.rungs);
+  for (const Record& record : staged)
+    if (record.kind == RecordKind::kSubmit && record.request.study == request.study &&
+        client_of_queue(record.request.queue) == client)
+      return differs(record.request.rungs);
+  return {};
+}
+
+/// What was answered when the key was used before; 0 = it was not. @param digest  of the request.
+Result<int64_t> Engine::Impl::answered(const std::string& key, const std::string& digest) {
+  constexpr size_t kLongestKey = 200;
+  if (key.empty()) return 0;
+  if (key.size() > kLongestKey) return invalid("idempotency key: {} bytes; {} at most", key.size(), kLongestKey);
+  const auto staged_key = std::ranges::find(staged_keys, key, &LogKey::key);
+  TRY_ASSIGN(std::optional<LogKey> known,
+             staged_key != staged_keys.end() ? Result<std::optional<LogKey>>(std::optional(*staged_key)) : log.find_key(key));
+  if (known && known->request != digest)
+    return make_error(ErrorCode::kConflict, "idempotency key '{}' was used for another request: use a new key", excerpt(key));
+  return known ? known->answer : 0;
+}
+
+int64_t Engine::Impl::next_number(std::string_view client) const {
+  const auto last = numbered.find(client);
+  return std::max(last == numbered.end() ? 0 : last->second, unnumbered) + 1;
+}
+
+/// Checked and admitted, it is part of the step, with a row for each job that tells its id by its number. @return its id.
+Result<int64_t> Engine::Impl::stage_request(const JobRequest& request, const CommandInfo& by) {
+  TRY(check_submit(request));
+  TRY_ASSIGN(std::string needs_approval, admit_submit(request, by.refusal.get()));
+  Record record;
+  record.kind = RecordKind::kSubmit;
+  record.actor = by.actor;
+  record.job = accepted + staged_jobs + 1;
+  const std::string client(client_of_queue(request.queue));
+  int64_t& staged_number = staged_numbers[client];
+  record.number = next_number(client) + staged_number;
+  for (int32_t i = 0; i < std::max(request.array, 1); ++i)
+    staged_rows.push_back({kNumberStream + client, std::to_string(record.job + i)});
+  staged_number += std::max(request.array, 1);
+  record.request = request;
+  record.reason = std::move(needs_approval);
+  staged_jobs += static_cast<uint32_t>(std::max(request.array, 1));
+  const int64_t id = record.job;
+  staged.push_back(std::move(record));
+  return id;
 }
 
 Result<int64_t> Engine::stage_submit(const JobRequest& request, const CommandInfo& by) {
   Impl& s = *impl_;
   TRY(s.check_writable());
-  constexpr size_t kLongestKey = 200;
-  std::string digest;
-  if (const std::string& key = by.idempotency_key; !key.empty()) {
-    if (key.size() > kLongestKey) return invalid("idempotency key: {} bytes; {} at most", key.size(), kLongestKey);
-    digest = fingerprint_of_bytes(to_json(request));
-    const auto staged = std::ranges::find(s.staged_keys, key, &LogKey::key);
-    TRY_ASSIGN(std::optional<LogKey> known,
-               staged != s.staged_keys.end() ? Result<std::optional<LogKey>>(std::optional(*staged)) : s.log.find_key(key));
-    if (known && known->request != digest)
-      return make_error(ErrorCode::kConflict, "idempotency key '{}' was used for another request: use a new key", excerpt(key));
-    if (known) return known->answer;
-  }
-  TRY(s.check_submit(request));
-  Record record;
-  record.kind = RecordKind::kSubmit;
-  record.actor = by.actor;
-  record.job = static_cast<int64_t>(s.jobs.size() + s.staged_jobs) + 1;
-  record.request = request;
-  s.staged_jobs += static_cast<uint32_t>(std::max(request.array, 1));
-  if (!by.idempotency_key.empty()) s.staged_keys.push_back({by.idempotency_key, digest, record.job});
-  const int64_t id = record.job;
-  s.staged.push_back(std::move(record));
+  const std::string digest = by.idempotency_key.empty() ? "" : fingerprint_of_bytes(to_json(request));
+  TRY_ASSIGN(const int64_t before, s.answered(by.idempotency_key, digest));
+  if (before > 0) return before;
+  TRY_ASSIGN(const int64_t id, s.stage_request(request, by));
+  if (!by.idempotency_key.empty()) s.staged_keys.push_back({by.idempotency_key, digest, id});
   return id;
+}
+
+Result<std::vector<int64_t>> Engine::stage_pipeline(const std::vector<PipelineStage>& stages, const CommandInfo& by) {
+  Impl& s = *impl_;
+  TRY(s.check_writable());
+  std::string text;
+  std::vector<int64_t> ids;
+  const int64_t next = s.accepted + s.staged_jobs + 1;
+  const auto number = [&](int64_t first) {
+    ids.clear();
+    for (const PipelineStage& stage : stages) {
+      ids.push_back(first);
+      first += std::max(stage.request.array, 1);
+    }
+  };
+  for (const PipelineStage& stage : stages)
+    text += fmt::format("{} {}\n", to_json(stage.request), fmt::join(stage.after, ","));
+  const std::string digest = by.idempotency_key.empty() ? "" : fingerprint_of_bytes(text);
+  TRY_ASSIGN(const int64_t before, s.answered(by.idempotency_key, digest));
+  number(before > 0 ? before : next);
+  if (before > 0) return ids;
+  const size_t staged_before = s.staged.size();
+  const uint32_t jobs_before = s.staged_jobs;
+  const SpendBook spend_before = s.staged_spend;
+  const size_t rows_before = s.staged_rows.size();
+  const auto numbers_before = s.staged_numbers;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    JobRequest request = stages[i].request;
+    for (const size_t earlier : stages[i].after)
+      for (int64_t of = 0; of < std::max(stages[earlier].request.array, 1); ++of)
+        request.after.push_back(ids[earlier] + of);
+    const Result<int64_t> staged = s.stage_request(request, by);
+    if (staged.ok()) continue;
+    s.staged.resize(staged_before);
+    s.staged_jobs = jobs_before;
+    s.staged_spend = spend_before;
+    s.staged_rows.resize(rows_before);
+    s.staged_numbers = numbers_before;
+    return make_error(staged.error().code, "stage '{}': {}", excerpt(stages[i].request.name), staged.error().message);
+  }
+  if (!by.idempotency_key.empty()) s.staged_keys.push_back({by.idempotency_key, digest, ids.front()});
+  return ids;
 }
 
 Status Engine::Impl::stage_for_job(RecordKind kind, int64_t id, const CommandInfo& by) {
   TRY(check_writable());
   TRY_ASSIGN(const JobBook* job, find_job(id));
-  if (has_ended(job->state)) return make_error(ErrorCode::kConflict, "job {} has ended: {}", id, name_of(job->state));
+  if (has_ended(job->state))
+    return make_error(ErrorCode::kConflict, "job {} has ended: {}", public_id_of(id), name_of(job->state));
   Record record;
   record.kind = kind;
   record.actor = by.actor;
@@ -108,7 +193,29 @@ Status Engine::Impl::stage_for_node(RecordKind kind, std::string_view node, cons
 Status Engine::stage_cancel(int64_t job, const CommandInfo& by) { return impl_->stage_for_job(RecordKind::kCancel, job, by); }
 Status Engine::stage_hold(int64_t job, const CommandInfo& by) { return impl_->stage_for_job(RecordKind::kHold, job, by); }
 Status Engine::stage_release(int64_t job, const CommandInfo& by) { return impl_->stage_for_job(RecordKind::kRelease, job, by); }
-Status Engine::stage_checkpoint(int64_t job) { return impl_->stage_for_job(RecordKind::kCheckpoint, job, {}); }
+Status Engine::stage_checkpoint(int64_t job, const CommandInfo& by) {
+  return impl_->stage_for_job(RecordKind::kCheckpoint, job, by);
+}
+Status Engine::stage_trial(int64_t id, int32_t rung, int64_t loss_micro, const CommandInfo& by) {
+  Impl& s = *impl_;
+  TRY(s.check_writable());
+  TRY_ASSIGN(const JobBook* job, s.find_job(id));
+  const std::string name = s.public_id_of(id);
+  if (job->request->study.empty()) return make_error(ErrorCode::kConflict, "job {} is no trial: submit it with --study", name);
+  const int rungs = sched::Asha(job->request->rungs).rungs();
+  if (rung < 0 || rung >= rungs) return invalid("rung {}: study '{}' has rungs 0 to {}", rung, job->request->study, rungs - 1);
+  if (!job->reports.empty() && rung <= job->reports.back().rung) return {};
+  if (job->state != JobState::kRunning && job->state != JobState::kLeaving)
+    return make_error(ErrorCode::kConflict, "job {} does not run: {}", name, name_of(job->state));
+  Record record;
+  record.kind = RecordKind::kTrial;
+  record.actor = by.actor;
+  record.job = id;
+  record.rung = rung;
+  record.loss_micro = loss_micro;
+  s.staged.push_back(std::move(record));
+  return {};
+}
 Status Engine::stage_drain(std::string_view node, const CommandInfo& by) {
   return impl_->stage_for_node(RecordKind::kNodeDrain, node, by);
 }
@@ -119,18 +226,53 @@ Status Engine::stage_down(std::string_view node, const CommandInfo& by) {
   return impl_->stage_for_node(RecordKind::kNodeDown, node, by);
 }
 
+/// Queues in the order of their ids, new ones behind: where they stand in the file does not matter.
+Result<FleetConfig> Engine::Impl::in_known_order(FleetConfig next) const {
+  std::vector<sched::QueueSpec> ordered;
+  std::vector<std::string> parents;
+  const auto take = [&](const sched::QueueSpec& queue) {
+    ordered.push_back(queue);
+    parents.push_back(queue.parent.valid() ? next.queues[queue.parent.index()].name : "");
+  };
+  for (const sched::QueueSpec& known : fleet.queues) {
+    const auto found = std::ranges::find(next.queues, known.name, &sched::QueueSpec::name);
+    if (found == next.queues.end())
+      return make_error(
+          ErrorCode::kConflict,
+          "queue '{}' is gone, but jobs and bills name it: leave it in; \"limit_gpus\": 0 keeps its jobs from starting",
+          known.name);
+    take(*found);
+  }
+  for (const sched::QueueSpec& queue : next.queues)
+    if (std::ranges::find(ordered, queue.name, &sched::QueueSpec::name) == ordered.end()) take(queue);
+  for (size_t q = 0; q < ordered.size(); ++q) {
+    const auto parent = std::ranges::find(ordered, parents[q], &sched::QueueSpec::name);
+    ordered[q].parent = parents[q].empty() ? sched::QueueId() : sched::QueueId(static_cast<uint32_t>(parent - ordered.begin()));
+  }
+  next.queues = std::move(ordered);
+  return next;
+}
+
 /// What a running scheduler cannot follow is refused here, before it is written.
 Status Engine::Impl::check_fleet(const FleetConfig& next) const {
   TRY_ASSIGN(const sched::Policy policy, sched::parse_policy(next.policy));
   if (scheduler && sched::to_text(policy) != sched::to_text(*sched::parse_policy(fleet.policy)))
-    return make_error(ErrorCode::kConflict, "policy '{}': this log was written under '{}'; begin a new state folder to change it",
-                      next.policy, fleet.policy);
-  for (size_t q = 0; q < fleet.queues.size(); ++q)
-    if (q >= next.queues.size() || next.queues[q].name != fleet.queues[q].name || !same_queue(next.queues[q], fleet.queues[q]))
+    return make_error(
+        ErrorCode::kConflict,
+        "policy '{}': what waits and runs is ordered by '{}', and this log is read again under it; begin a new state "
+        "folder to change it",
+        next.policy, fleet.policy);
+  for (size_t q = 0; q < fleet.queues.size(); ++q) {
+    if (q >= next.queues.size() || next.queues[q].name != fleet.queues[q].name || next.queues[q].parent != fleet.queues[q].parent)
       return make_error(ErrorCode::kConflict,
-                        "queue '{}': queues that are there cannot change, go or change their order while jobs of them are known; "
-                        "add new ones below them",
+                        "queue '{}': it cannot get another parent: what it has cost was posted to its client",
                         fleet.queues[q].name);
+    if (next.queues[q].budget != fleet.queues[q].budget)
+      return make_error(ErrorCode::kConflict,
+                        "queue '{}': its own budget cannot change while it is being spent; use one of govern.budgets, or `stint "
+                        "budget set`",
+                        fleet.queues[q].name);
+  }
   for (const sim::SimNode& node : next.nodes) {
     const auto known = node_ids.find(node.node.name);
     if (known != node_ids.end() && !same_but_price(node, nodes[known->second.index()].node))
@@ -147,7 +289,8 @@ Status Engine::stage_fleet(const FleetConfig& fleet, const CommandInfo& by) {
   Record record;
   record.kind = RecordKind::kFleet;
   record.actor = by.actor;
-  record.fleet = to_json(fleet);
+  TRY_ASSIGN(const FleetConfig ordered, impl_->in_known_order(fleet));
+  record.fleet = to_json(ordered);
   TRY_ASSIGN(const FleetConfig read, parse_fleet_config(record.fleet, "fleet"));
   TRY(impl_->check_fleet(read));
   impl_->staged.push_back(std::move(record));
@@ -155,5 +298,16 @@ Status Engine::stage_fleet(const FleetConfig& fleet, const CommandInfo& by) {
 }
 
 void Engine::stage_side_row(SideRow row) { impl_->staged_rows.push_back(std::move(row)); }
+void Engine::stage_side_renewal(std::string stream) { impl_->staged_renewals.push_back(std::move(stream)); }
+
+void Engine::stage_notice(EventView notice) {
+  Record record;
+  record.kind = RecordKind::kNotice;
+  record.notice = std::move(notice);
+  if (record.notice.job_number > 0)
+    record.notice.job =
+        find_job({.client = std::string(client_of_queue(record.notice.queue)), .number = record.notice.job_number}).value_or(0);
+  impl_->staged.push_back(std::move(record));
+}
 
 }  // namespace stint

@@ -1,15 +1,19 @@
 // The engine's state, shared by its parts: engine.cc (recovery, the step), engine_commands.cc (what may come in),
-// engine_apply.cc (records → events → decisions → books), engine_orders.cc (what the backend is told), engine_views.cc.
+// engine_apply.cc (records → events → decisions → books), engine_govern.cc (budgets and approvals), engine_orders.cc (what the
+// backend is told), engine_snapshot.cc and engine_forget.cc (what keeps recovery short and memory flat), engine_views.cc.
 #pragma once
 
 #include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "daemon/admission.h"
 #include "daemon/engine.h"
 #include "daemon/record.h"
 #include "report/waiting_text.h"
@@ -33,10 +37,12 @@ struct PlacedTask {
 };
 
 struct JobBook {
+  int64_t id = 0;
+  int64_t number = 0;                         ///< within its client
   std::shared_ptr<const JobRequest> request;  ///< one for all jobs of an array
   sched::QueueId queue;
   JobState state = JobState::kWaiting;
-  std::string_view reason;                  ///< of the last decision
+  std::optional<sched::Reason> reason;      ///< of the last decision
   JobState leaves_as = JobState::kWaiting;  ///< when its last task has left; kWaiting = it comes again
   bool on_hold = false;
   bool cancelled = false;
@@ -54,6 +60,33 @@ struct JobBook {
   std::vector<EndView> ends;
   Money posted;
   int64_t posted_micro_gpu_hours = 0;
+  uint32_t account = 0;              ///< of GovernBook::spend
+  Spend promised;                    ///< may still cost at most
+  int64_t claimed_milli = 0;         ///< of GPUs, counted in its account
+  std::vector<TrialReport> reports;  ///< of a trial, ascending by rung
+};
+
+/// A search, by the scheduler's id.
+struct StudyBook {
+  std::string client, name;
+  sched::TrialRules rungs;
+};
+
+/// What admission goes by, beside the configuration.
+struct GovernBook {
+  struct Told {
+    Interval month;
+    int percent = 0;  ///< highest threshold told of
+    bool forecast = false;
+  };
+  SpendBook spend;
+  std::vector<BudgetRule> budgets;            ///< set by command, ascending by name; others are in the configuration
+  std::map<int64_t, ApprovalView> approvals;  ///< of jobs (of an array: of its first) that needed it
+  std::map<std::string, Told, std::less<>> told;
+  std::set<uint32_t> on_nodes;  ///< jobs with tasks there, by the scheduler's ids
+  bool changed = false;         ///< since budgets were last looked at
+  Instant watched;              ///< then
+  std::vector<NodeKind> kinds;  ///< of machines, each once
 };
 
 struct NodeBook {
@@ -69,12 +102,22 @@ struct QueueBook {
   Money posted;
 };
 
+/// Name of the side stream of a client whose row n is the id of its n-th job since clients have counts of their own: this and the
+/// client's name.
+inline const std::string kNumberStream = "jobs of ";
+
+/// In words for a person.
+std::string_view words_of(sched::Reason reason);
+
 /// What the backend is to be told, once the step is durable.
 struct Order {
   enum class Kind : uint8_t { kStart, kStop, kKill } kind = Kind::kStart;
   LaunchKey key;
   Instant first_tried = sched::kNever;  ///< kStart that could not be carried out yet
 };
+
+/// What a job is called: what its user calls it, else what it runs.
+std::string name_shown(const JobRequest& request);
 
 struct Engine::Impl {
   Impl(EventLog& event_log, Backend& the_backend, EngineOptions engine_options)
@@ -85,14 +128,34 @@ struct Engine::Impl {
   Status catch_up();
   Status append(Instant at);
   Status apply_step(Instant at, std::vector<Record>& records);
+  Status housekeep(Instant at);
   Status mark();
+  Status note_state(Status written);
+
+  // engine_snapshot.cc
+  [[nodiscard]] std::string save() const;
+  bool load(std::string_view saved);
+  void begin_snapshot();
+  Status put_snapshot_part();
+  static Result<std::unique_ptr<Impl>> from_snapshot(EventLog& log, Backend& backend, const EngineOptions& options, int64_t& bad);
+
+  // engine_forget.cc
+  [[nodiscard]] std::vector<bool> who_leaves(int64_t keep) const;
+  [[nodiscard]] bool may_still_be_decided(const JobBook& job) const;
+  [[nodiscard]] std::vector<EndedJob> ended_jobs_of(const std::vector<Record>& records) const;
+  void forget(int64_t keep);
+  [[nodiscard]] std::optional<JobView> view_of(const EndedJob& ended) const;
 
   // engine_commands.cc
   [[nodiscard]] Status check_writable() const;
   [[nodiscard]] Result<const JobBook*> find_job(int64_t id) const;
   Status stage_for_job(RecordKind kind, int64_t job, const CommandInfo& by);
   Status stage_for_node(RecordKind kind, std::string_view node, const CommandInfo& by);
+  Result<int64_t> answered(const std::string& key, const std::string& digest);
+  Result<int64_t> stage_request(const JobRequest& request, const CommandInfo& by);
   Status check_submit(const JobRequest& request) const;
+  [[nodiscard]] Result<FleetConfig> in_known_order(FleetConfig next) const;
+  [[nodiscard]] Status check_study(const JobRequest& request) const;
   Status check_fleet(const FleetConfig& next) const;
 
   // engine_apply.cc
@@ -100,10 +163,12 @@ struct Engine::Impl {
   Status apply_fleet(const std::string& json);
   Status add_node(const sim::SimNode& node);
   Status apply_submit(const Record& record);
+  sched::StudyId study_of(std::string_view client, const JobRequest& request);
+  void apply_trial(sched::JobId id, const Record& record);
   void apply_node(const Record& record);
   void apply_report(const Report& report);
-  void apply_cancel(int64_t id);
-  void apply_hold(int64_t id, bool on);
+  void apply_cancel(sched::JobId id);
+  void apply_hold(sched::JobId id, bool on);
   void event_of(sched::EventKind kind, sched::JobId job);
   void event_of(sched::EventKind kind, NodeId node);
   void lose(sched::JobId id, size_t at, std::string_view detail);
@@ -115,17 +180,54 @@ struct Engine::Impl {
   void back_to_waiting(sched::JobId id);
   void end(sched::JobId id, JobState state);
   void set_state(sched::JobId id, JobState state);
+  void note(EventView event);
   void note(std::string_view kind, sched::JobId job, std::string_view node, std::string detail);
+  void note_of_queue(std::string_view kind, std::string_view queue, std::string detail);
   void place(sched::JobId id, const sched::Decision& decision);
 
+  // engine_govern.cc
+  [[nodiscard]] bool governed() const;
+  [[nodiscard]] MostCost most_cost_of(const JobRequest& request) const;
+  Result<std::string> admit_submit(const JobRequest& request, AdmissionRefusal* why);
+  void open_account(sched::JobId id, const MostCost& cost, bool needs_approval);
+  void promise(JobBook& job);
+  void close_account(JobBook& job);
+  void book_spend(JobBook& job, const RunPosting& posting);
+  void set_kinds();
+  [[nodiscard]] std::vector<std::string> allowed_nodes(std::string_view client) const;
+  Status apply_budget(const Record& record);
+  void decide_approval(const Record& record);
+  Status stage_decision(RecordKind kind, int64_t job, std::string reason, const CommandInfo& by);
+  /// nullptr: it needed none, or is of the log and has it in its row.
+  [[nodiscard]] const ApprovalView* approval_of(const JobBook& job) const;
+  /// Jobs are approved by themselves or with all of their array, whose first one names them.
+  [[nodiscard]] static int64_t first_decided_with(const JobBook& job) { return job.array_first > 0 ? job.array_first : job.id; }
+  /// Those of them that are in memory: all, as long as one waits for approval.
+  [[nodiscard]] std::span<const JobBook> decided_with(int64_t first) const;
+  [[nodiscard]] int64_t first_unapproved(int64_t first) const;
+  [[nodiscard]] std::vector<const BudgetRule*> all_budgets() const;
+  [[nodiscard]] bool pays(const BudgetRule& rule, uint32_t queue, std::string_view project) const;
+  [[nodiscard]] BudgetStanding standing_of(const BudgetRule& rule, const std::vector<Spend>& spent,
+                                           const std::vector<Spend>& promised) const;
+  /// Per account: this month, what runs included; and what may still come.
+  struct Standing {
+    std::vector<Spend> spent, promised;
+  };
+  [[nodiscard]] Standing standing() const;
+  [[nodiscard]] Instant next_watch() const;
+  void watch_budgets();
+
   // engine_accounts.cc
+  [[nodiscard]] int64_t gpu_milli(const JobBook& job, const sched::Place& place) const;
+  [[nodiscard]] Money cost_over(const JobBook& job, const PlacedTask& placed, Interval when) const;
+  [[nodiscard]] Rate burn_of(sched::JobId id) const;
   [[nodiscard]] RunPosting posting_of(sched::JobId id, const PlacedTask& placed, Instant until) const;
   void post(sched::JobId id, PlacedTask& placed, Instant until);
   [[nodiscard]] std::vector<RunPosting> postings_of(const std::vector<Record>& records, Instant at) const;
   [[nodiscard]] Money cost_of(const JobBook& job, sched::JobId id) const;
   [[nodiscard]] int64_t micro_gpu_hours_of(const JobBook& job) const;
   [[nodiscard]] Currency currency() const;
-  [[nodiscard]] WaitingNames names(const MayName& may_name) const;  ///< engine_views.cc
+  [[nodiscard]] WaitingNames names(const MayName& may_name, int64_t subject) const;  ///< engine_views.cc
 
   // engine_orders.cc
   [[nodiscard]] Launch launch_of(sched::JobId id, const PlacedTask& placed) const;
@@ -138,15 +240,22 @@ struct Engine::Impl {
   void stage_report(const Report& report);
 
   [[nodiscard]] JobBook& book(sched::JobId id) { return jobs[id.index()]; }
+  [[nodiscard]] int64_t id_of(sched::JobId id) const { return jobs[id.index()].id; }
+  /// The number that the next job of a client gets, those staged apart.
+  [[nodiscard]] int64_t next_number(std::string_view client) const;
+  /// As users call it, whether it is in memory or not.
+  [[nodiscard]] std::string public_id_of(int64_t id) const;
+  /// Not valid: never accepted, or no longer in memory.
+  [[nodiscard]] sched::JobId find(int64_t id) const;
+  [[nodiscard]] JobView view_of(const JobBook& job) const;  ///< engine_views.cc; what it costs and holds as of its last end
   [[nodiscard]] const std::string& queue_name(sched::QueueId q) const { return fleet.queues[q.index()].name; }
   [[nodiscard]] const std::string& client_of(sched::QueueId q) const;
   [[nodiscard]] int32_t min_tasks(const JobBook& job) const {
     return job.request->min_tasks > 0 ? job.request->min_tasks : job.request->tasks;
   }
   [[nodiscard]] static int32_t staying(const JobBook& job);
-  [[nodiscard]] int64_t gpu_milli(const sched::Place& place) const { return scheduler->cluster().gpu_milli(place); }
   [[nodiscard]] LaunchKey key_of(sched::JobId id, const PlacedTask& placed) const {
-    return {.job = job_id_of(id), .attempt = placed.attempt, .task = placed.task};
+    return {.job = id_of(id), .attempt = placed.attempt, .task = placed.task};
   }
 
   EventLog& log;
@@ -162,16 +271,23 @@ struct Engine::Impl {
   Instant now;
   int64_t step = 0;  ///< applied so far
   int64_t sequence = 0;
-  std::vector<JobBook> jobs;
+  std::vector<JobBook> jobs;  ///< in memory: by the scheduler's id, ascending by their own
+  int64_t accepted = 0;       ///< jobs ever; the last id
+  int64_t ended_in_memory = 0;
+  std::map<std::string, Instant, std::less<>> forgotten_until;  ///< by client: no job of it that ended later has left memory
   std::vector<NodeBook> nodes;
   std::vector<QueueBook> queues;
   std::map<std::string, NodeId, std::less<>> node_ids;
   std::map<std::string, sched::QueueId, std::less<>> queue_ids;
+  GovernBook govern;
   uint32_t arrays = 0;
-  std::vector<sched::Event> owed;  ///< to the scheduler with the next step
+  std::vector<StudyBook> studies;
+  int64_t unnumbered = 0;  ///< jobs up to this id are called by it: accepted before clients had counts of their own
+  std::map<std::string, int64_t, std::less<>> numbered;      ///< by client: the number of its last job
+  std::map<std::string, int64_t, std::less<>> event_counts;  ///< by audience: events it was told of
+  std::vector<sched::Event> owed;                            ///< to the scheduler with the next step
   std::deque<EventView> event_views;
   int64_t last_event = 0;
-  int64_t running_tasks = 0;
 
   // Of the step being applied.
   std::vector<sched::Event> events;
@@ -181,7 +297,11 @@ struct Engine::Impl {
   std::vector<Record> staged;
   std::vector<LogKey> staged_keys;
   std::vector<SideRow> staged_rows;
+  std::vector<std::string> staged_renewals;
   uint32_t staged_jobs = 0;
+  std::map<std::string, int64_t, std::less<>> staged_numbers;  ///< by client: jobs in it
+  SpendBook staged_spend;                                      ///< claims of the submits in it
+  std::optional<Standing> standing_now;                        ///< as of the last step
 
   // Towards the backend.
   std::vector<Order> orders;
@@ -189,6 +309,15 @@ struct Engine::Impl {
   std::vector<LaunchKey> to_forget;  ///< ends that are recorded with the next step
   std::optional<std::string> read_only;
   int64_t marked_at = 0;
+  int64_t could_not_leave = 0;  ///< jobs beyond those to be kept, when last some were forgotten
+  int64_t snapshot_at = 0;      ///< sequence of the last record in the newest snapshot
+  /// The state as it was, being written part by part between steps.
+  struct GrowingSnapshot {
+    LogSnapshot snapshot;
+    size_t written = 0;
+  };
+  std::optional<GrowingSnapshot> growing;
+  size_t saved_bytes = 0;  ///< of the last one
 };
 
 }  // namespace stint

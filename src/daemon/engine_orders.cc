@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/mig_grants.h"
 #include "base/check.h"
 #include "base/text.h"
 #include "daemon/engine_impl.h"
@@ -32,7 +33,7 @@ std::vector<std::string> command_of(const JobRequest& request) {
   return command;
 }
 
-GangPlace gang_place_of(const JobBook& job, int64_t job_id, const PlacedTask& placed, const std::string& master) {
+GangPlace gang_place_of(const JobBook& job, const std::string& client, const PlacedTask& placed, const std::string& master) {
   GangPlace gang;
   gang.world_size = 0;
   gang.local_world_size = 0;
@@ -51,15 +52,20 @@ GangPlace gang_place_of(const JobBook& job, int64_t job_id, const PlacedTask& pl
   }
   if (!one_node) gang.master_address = master;
   constexpr int64_t kFirstPort = 20'000, kPorts = 20'000;
-  gang.master_port = static_cast<int32_t>(kFirstPort + (job_id * 7 + placed.attempt) % kPorts);
+  // Jobs of one client are apart by their numbers; the daemon's own count would tell how much others run.
+  Fnv1a print;
+  print.update(client);
+  const auto of_client = static_cast<int64_t>(print.digest() % uint64_t{kPorts});
+  gang.master_port = static_cast<int32_t>(kFirstPort + (of_client + job.number * 7 + placed.attempt) % kPorts);
   return gang;
 }
 
 }  // namespace
 
 const PlacedTask* Engine::Impl::find_placed(const LaunchKey& key) const {
-  if (key.job < 1 || key.job > static_cast<int64_t>(jobs.size())) return nullptr;
-  const std::vector<PlacedTask>& placed = jobs[static_cast<size_t>(key.job - 1)].placed;
+  const sched::JobId job = find(key.job);
+  if (!job.valid()) return nullptr;
+  const std::vector<PlacedTask>& placed = jobs[job.index()].placed;
   const auto at =
       std::ranges::find_if(placed, [&](const PlacedTask& t) { return t.task == key.task && t.attempt == key.attempt; });
   return at == placed.end() ? nullptr : &*at;
@@ -72,15 +78,20 @@ Launch Engine::Impl::launch_of(sched::JobId id, const PlacedTask& placed) const 
   launch.key = key_of(id, placed);
   launch.node = nodes[placed.place.node.index()].node.node.name;
   for (int gpu = 0; gpu < sched::kMaxGpusPerNode; ++gpu)
-    if ((placed.place.gpus >> gpu & 1) != 0) launch.gpus.push_back({.index = gpu, .uuid = "", .mig_uuid = ""});
-  launch.tenancy = placed.place.milli > 0 || placed.place.mig_profile >= 0 ? Tenancy::kShared : Tenancy::kAlone;
+    if ((placed.place.gpus >> gpu & 1) != 0)
+      launch.gpus.push_back({.index = gpu, .uuid = "", .mig_uuid = placed.place.mig_profile >= 0 ? r.mig_profile : ""});
+  // One of those that the machine has and keeps: whichever of its GPUs it is on.
+  if (placed.place.gpus == 0 && !r.mig_profile.empty())
+    launch.gpus.push_back({.index = kAnyGpu, .uuid = "", .mig_uuid = r.mig_profile});
+  launch.tenancy = placed.place.milli > 0 || !r.mig_profile.empty() ? Tenancy::kShared : Tenancy::kAlone;
   launch.cpu_milli = r.cpu_milli;
   launch.memory = r.memory;
   launch.command = command_of(r);
   launch.environment = r.environment;
+  launch.environment.emplace_back("STINT_JOB", public_id(client_of(job.queue), job.number));
   launch.environment.emplace_back("STINT_JOB_NAME", r.name);
   if (job.array_first > 0) {
-    launch.environment.emplace_back("STINT_ARRAY_ID", std::to_string(job.array_first));
+    launch.environment.emplace_back("STINT_ARRAY_ID", public_id(client_of(job.queue), job.number - job.array_index));
     launch.environment.emplace_back("STINT_ARRAY_INDEX", std::to_string(job.array_index));
   }
   launch.folder = r.folder;
@@ -88,7 +99,7 @@ Launch Engine::Impl::launch_of(sched::JobId id, const PlacedTask& placed) const 
   launch.error_path = r.error_path;
   if (r.tasks > 1) {
     const auto master = std::ranges::find(job.placed, placed.attempt, &PlacedTask::attempt);
-    launch.gang = gang_place_of(job, launch.key.job, placed, nodes[master->place.node.index()].node.node.name);
+    launch.gang = gang_place_of(job, client_of(job.queue), placed, nodes[master->place.node.index()].node.node.name);
   }
   if (r.time_limit != sched::kUnlimited) launch.time_limit = r.time_limit + r.grace + kLimitMargin;
   launch.grace = r.grace;
@@ -140,9 +151,8 @@ void Engine::Impl::carry_out(Instant at) {
   std::erase_if(orders, [&](const Order& order) {
     if (order.kind == Order::Kind::kStart) return false;
     const PlacedTask* placed = find_placed(order.key);
-    const Duration grace = order.kind == Order::Kind::kKill || placed == nullptr
-                               ? Duration()
-                               : jobs[static_cast<size_t>(order.key.job - 1)].request->grace;
+    const Duration grace =
+        order.kind == Order::Kind::kKill || placed == nullptr ? Duration() : book(find(order.key.job)).request->grace;
     const Status told = backend.stop(order.key, grace, at);
     // Never started: it has left as soon as it is told to. Its own start may still wait in `orders`.
     if (!told.ok() && told.error().code == ErrorCode::kNotFound && placed != nullptr) {
@@ -161,8 +171,7 @@ void Engine::Impl::carry_out(Instant at) {
 bool Engine::Impl::start(Order& order, Instant at) {
   const PlacedTask* placed = find_placed(order.key);
   if (placed == nullptr || placed->ended || placed->leaving) return true;
-  const Status started =
-      backend.start(launch_of(sched::JobId(static_cast<uint32_t>(order.key.job - 1)), *placed), placed->started);
+  const Status started = backend.start(launch_of(find(order.key.job), *placed), placed->started);
   if (started.ok()) return true;
   const bool later = started.error().code == ErrorCode::kUnavailable;
   if (order.first_tried == sched::kNever) order.first_tried = at;

@@ -27,18 +27,52 @@ int64_t asked_milli(const JobRequest& r) {
   return int64_t{r.tasks} * (r.gpus > 0 ? int64_t{r.gpus} * sched::kMilli : r.gpu_milli);
 }
 
-std::vector<int> indexes_of(uint64_t gpus) {
+}  // namespace
+
+std::string name_shown(const JobRequest& request) {
+  return !request.name.empty() ? request.name : request.command.empty() ? "script" : request.command[0];
+}
+
+std::vector<int> gpu_indexes(uint64_t gpus) {
   std::vector<int> indexes;
   for (int i = 0; i < sched::kMaxGpusPerNode; ++i)
     if ((gpus >> i & 1) != 0) indexes.push_back(i);
   return indexes;
 }
 
-}  // namespace
+std::string public_id(std::string_view client, int64_t number) { return fmt::format("{}-{}", client, number); }
+
+std::optional<PublicId> parse_public_id(std::string_view text) {
+  const size_t dash = text.rfind('-');
+  const auto number = parse_int(dash == std::string_view::npos ? text : text.substr(dash + 1));
+  if (!number || *number < 1 || *number > UINT32_MAX || dash == 0) return std::nullopt;
+  return PublicId{.client = std::string(text.substr(0, dash == std::string_view::npos ? 0 : dash)), .number = *number};
+}
+
+std::string_view client_of_queue(std::string_view queue) { return queue.substr(0, queue.find('/')); }
+
+std::string_view audience_of(const EventView& event) {
+  if (!event.queue.empty()) return client_of_queue(event.queue);
+  // An alert about a GPU or a machine tells how it is used: by nobody's jobs, or by those of several clients. What is neither of a
+  // machine is of all clients together, such as a budget of them all.
+  return !event.kind.starts_with("alert.") && event.job == 0 && !event.node.empty() ? kMachineAudience : kFleetAudience;
+}
+
+std::string_view audience_of_event(std::string_view public_id) {
+  const size_t mark = public_id.find_last_of("-~");
+  if (mark == std::string_view::npos) return {};
+  return public_id.substr(0, public_id[mark] == '~' ? mark + 1 : mark);
+}
+
+std::string public_id(const EventView& event) {
+  const std::string_view audience = audience_of(event);
+  return audience.ends_with('~') ? fmt::format("{}{}", audience, event.told) : public_id(audience, event.told);
+}
 
 std::string_view name_of(JobState s) {
   switch (s) {
     case JobState::kOnHold: return "on-hold";
+    case JobState::kNeedsApproval: return "needs-approval";
     case JobState::kWaiting: return "waiting";
     case JobState::kRunning: return "running";
     case JobState::kLeaving: return "leaving";
@@ -50,12 +84,13 @@ std::string_view name_of(JobState s) {
     case JobState::kSkipped: return "skipped";
     case JobState::kNeverFits: return "never-fits";
     case JobState::kDependencyFailed: return "dependency-failed";
+    case JobState::kRefused: return "refused";
   }
   return "unknown";
 }
 
 std::optional<JobState> parse_job_state(std::string_view text) {
-  for (int s = 0; s <= static_cast<int>(JobState::kDependencyFailed); ++s)
+  for (int s = 0; s <= static_cast<int>(JobState::kRefused); ++s)
     if (name_of(static_cast<JobState>(s)) == text) return static_cast<JobState>(s);
   return std::nullopt;
 }
@@ -72,25 +107,52 @@ std::string_view name_of(NodeState s) {
 
 std::optional<JobView> Engine::job(int64_t id) const {
   const Impl& s = *impl_;
-  if (id < 1 || id > static_cast<int64_t>(s.jobs.size())) return std::nullopt;
-  const sched::JobId job_id(static_cast<uint32_t>(id - 1));
-  const JobBook& job = s.jobs[job_id.index()];
+  const sched::JobId found = s.find(id);
+  if (!found.valid()) {
+    if (id < 1 || id > s.accepted) return std::nullopt;
+    const auto ended = s.log.ended_job(id);
+    return ended.ok() && *ended ? s.view_of(**ended) : std::nullopt;
+  }
+  const JobBook& job = s.jobs[found.index()];
+  JobView view = s.view_of(job);
+  view.micro_gpu_hours = s.micro_gpu_hours_of(job);
+  view.cost = s.cost_of(job, found);
+  view.burn = s.burn_of(found);
+  return view;
+}
+
+namespace {
+
+TrialView trial_of(const JobBook& job) {
+  TrialView trial{.study = job.request->study, .rungs = {}, .reports = job.reports};
+  const sched::Asha asha(job.request->rungs);
+  for (int rung = 0; rung < asha.rungs(); ++rung)
+    trial.rungs.push_back(asha.resource_at(rung));
+  return trial;
+}
+
+}  // namespace
+
+JobView Engine::Impl::view_of(const JobBook& job) const {
+  const Impl& s = *this;
   const JobRequest& r = *job.request;
   JobView view;
-  view.id = id;
-  view.name = !r.name.empty() ? r.name : r.command.empty() ? "script" : r.command[0];
+  view.id = job.id;
+  view.number = job.number;
+  view.name = name_shown(r);
   view.queue = s.queue_name(job.queue);
   view.client = s.client_of(job.queue);
   view.user = r.user;
   view.tags = r.tags;
   view.state = job.state;
-  view.reason = job.reason;
+  if (job.reason) view.reason = words_of(*job.reason);
   view.command = one_line(r);
   view.tasks = r.tasks;
   view.gpus_per_task = r.gpus;
   view.gpu_milli = asked_milli(r);
   view.priority = r.priority;
-  view.after = r.after;
+  for (const int64_t after : r.after)
+    view.after.push_back(s.public_id_of(after));
   view.array = job.array_first;
   view.array_index = job.array_index;
   view.array_size = r.array;
@@ -106,40 +168,92 @@ std::optional<JobView> Engine::job(int64_t id) const {
     view.placed.push_back({.task = placed.task,
                            .attempt = placed.attempt,
                            .node = s.nodes[placed.place.node.index()].node.node.name,
-                           .gpus = indexes_of(placed.place.gpus),
+                           .gpus = gpu_indexes(placed.place.gpus),
                            .gpu_milli = placed.place.milli,
-                           .mig_profile = placed.place.mig_profile >= 0 ? r.mig_profile : "",
+                           .mig_profile = r.mig_profile,
                            .started = placed.started,
                            .leaving = placed.leaving});
   view.ends = job.ends;
-  view.micro_gpu_hours = s.micro_gpu_hours_of(job);
-  view.cost = s.cost_of(job, job_id);
+  if (!r.study.empty()) view.trial = trial_of(job);
+  view.micro_gpu_hours = job.posted_micro_gpu_hours;
+  view.cost = job.posted;
+  view.burn = Rate::per_hour(Money::nanos(0, currency()));
+  if (const ApprovalView* approval = s.approval_of(job); approval != nullptr) view.approval = *approval;
   return view;
 }
 
+namespace {
+
+/// Jobs of the log, the newest first, read a page at a time as they are asked for.
+class EndedJobs {
+ public:
+  EndedJobs(EventLog& log, const JobFilter& filter, int64_t before) : log_(log), next_(before) {
+    filter_ = {.queue = filter.queue, .user = filter.user, .name = filter.name, .state = std::nullopt};
+    if (filter.state) filter_.state = static_cast<int32_t>(*filter.state);
+    // Trials do not leave memory: those that follow are measured by them.
+    none_ = !filter.study.empty() || (filter.ended && !*filter.ended) || (filter.state && !has_ended(*filter.state));
+  }
+  /// nullptr: there is none left.
+  const EndedJob* first() {
+    if (at_ == page_.size() && !none_) fill();
+    return at_ < page_.size() ? &page_[at_] : nullptr;
+  }
+  void pop() { ++at_; }
+
+ private:
+  void fill() {
+    constexpr size_t kPage = 100;
+    page_.clear();
+    at_ = 0;
+    const Status read = log_.read_ended_jobs(filter_, next_, [&](const EndedJob& job) {
+      page_.push_back(job);
+      return page_.size() < kPage;
+    });
+    none_ = !read.ok() || page_.size() < kPage;  // what cannot be read is not there: it can be asked for again
+    if (!page_.empty()) next_ = page_.back().id;
+  }
+  EventLog& log_;
+  EndedJobFilter filter_;
+  int64_t next_;
+  bool none_ = false;
+  std::vector<EndedJob> page_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
 JobPage Engine::jobs(const JobFilter& filter, std::optional<int64_t> before, size_t limit) const {
   const Impl& s = *impl_;
+  const auto matches = [&](const JobBook& job) {
+    return (!filter.state || job.state == *filter.state) && (!filter.ended || has_ended(job.state) == *filter.ended) &&
+           (filter.user.empty() || job.request->user == filter.user) &&
+           (filter.name.empty() || job.request->name == filter.name) &&
+           (filter.study.empty() || job.request->study == filter.study) &&
+           (filter.queue.empty() || is_below(filter.queue, s.fleet, job.queue));
+  };
   JobPage page;
-  int64_t id = std::min(before.value_or(INT64_MAX), static_cast<int64_t>(s.jobs.size()) + 1);
-  while (--id >= 1) {
-    const JobBook& job = s.jobs[static_cast<size_t>(id - 1)];
-    if (filter.state && job.state != *filter.state) continue;
-    if (filter.ended && has_ended(job.state) != *filter.ended) continue;
-    if (!filter.user.empty() && job.request->user != filter.user) continue;
-    if (!filter.name.empty() && job.request->name != filter.name) continue;
-    if (!filter.queue.empty() && !is_below(filter.queue, s.fleet, job.queue)) continue;
+  const int64_t end = std::min(before.value_or(INT64_MAX), s.accepted + 1);
+  EndedJobs ended(s.log, filter, end);
+  auto at = std::ranges::lower_bound(s.jobs, end, {}, &JobBook::id);
+  for (;;) {
+    while (at != s.jobs.begin() && !matches(*std::prev(at)))
+      --at;
+    const JobBook* in_memory = at == s.jobs.begin() ? nullptr : &*std::prev(at);
+    // With everything in memory the log is not asked.
+    const EndedJob* in_log = s.accepted == std::ssize(s.jobs) ? nullptr : ended.first();
+    if (in_memory == nullptr && in_log == nullptr) return page;
     if (page.jobs.size() == limit) {
       page.next = page.jobs.back().id;
-      break;
+      return page;
     }
-    page.jobs.push_back(*this->job(id));
+    if (in_log == nullptr || (in_memory != nullptr && in_memory->id > in_log->id)) {
+      page.jobs.push_back(*job(in_memory->id));
+      --at;
+    } else {
+      if (auto view = s.view_of(*in_log)) page.jobs.push_back(std::move(*view));
+      ended.pop();
+    }
   }
-  return page;
-}
-
-std::optional<JobRequest> Engine::request_of(int64_t id) const {
-  if (id < 1 || id > static_cast<int64_t>(impl_->jobs.size())) return std::nullopt;
-  return *impl_->jobs[static_cast<size_t>(id - 1)].request;
 }
 
 std::vector<NodeView> Engine::nodes() const {
@@ -163,12 +277,14 @@ std::vector<NodeView> Engine::nodes() const {
   for (size_t j = 0; j < s.jobs.size(); ++j)
     for (const PlacedTask& placed : s.jobs[j].placed) {
       NodeView& view = views[placed.place.node.index()];
-      const int64_t milli = s.gpu_milli(placed.place);
-      for (const int gpu : indexes_of(placed.place.gpus))
+      const int64_t milli = s.gpu_milli(s.jobs[j], placed.place);
+      for (const int gpu : gpu_indexes(placed.place.gpus))
         view.gpu_milli_held[static_cast<size_t>(gpu)] +=
             placed.place.milli > 0 || placed.place.mig_profile >= 0 ? milli : sched::kMilli;
-      const auto id = static_cast<int64_t>(j) + 1;
-      if (view.jobs.empty() || view.jobs.back() != id) view.jobs.push_back(id);
+      const int64_t id = s.jobs[j].id;
+      if (!view.jobs.empty() && view.jobs.back() == id) continue;
+      view.jobs.push_back(id);
+      view.job_names.push_back(public_id(s.client_of(s.jobs[j].queue), s.jobs[j].number));
     }
   for (size_t n = 0; n < views.size(); ++n)
     views[n].state = s.nodes[n].down         ? NodeState::kDown
@@ -188,6 +304,7 @@ std::vector<QueueView> Engine::queues() const {
     if (spec.parent.valid()) view.parent = s.queue_name(spec.parent);
     view.deserved_gpu_milli = spec.deserved.gpu_milli;
     view.limit_gpu_milli = spec.limit.gpu_milli;
+    view.weight = spec.over_quota_weight;
     view.cost = Money::nanos(0, s.currency());
     if (const auto budget = s.scheduler->budget_of(sched::QueueId(static_cast<uint32_t>(q)))) {
       view.budget = budget->budget;
@@ -206,20 +323,26 @@ std::vector<QueueView> Engine::queues() const {
       view.running += s.queues[q].running;
       view.cost += s.queues[q].posted;
     });
-  for (uint32_t j = 0; j < s.jobs.size(); ++j)
+  const Impl::Standing standing = s.standing();
+  for (size_t a = 0; a < standing.spent.size(); ++a)
+    add(sched::QueueId(s.govern.spend.accounts()[a].queue),
+        [&](QueueView& view) { view.month_micro_gpu_hours += static_cast<int64_t>(standing.spent[a].micro_gpu_hours); });
+  for (const uint32_t j : s.govern.on_nodes)
     for (const PlacedTask& placed : s.jobs[j].placed)
       add(s.jobs[j].queue, [&](QueueView& view) {
-        view.held_gpu_milli += s.gpu_milli(placed.place);
+        view.held_gpu_milli += s.gpu_milli(s.jobs[j], placed.place);
         if (!placed.ended) view.cost += s.posting_of(sched::JobId(j), placed, s.now).amount;
       });
   return views;
 }
 
+int64_t Engine::waiting_gpu_milli() const { return impl_->scheduler->waiting_gpu_milli(); }
+
 EngineView Engine::overview() const {
   const Impl& s = *impl_;
   EngineView view;
   view.now = s.now;
-  view.jobs = static_cast<int64_t>(s.jobs.size());
+  view.jobs = s.accepted;
   for (const QueueBook& queue : s.queues) {
     view.waiting += queue.waiting;
     view.running += queue.running;
@@ -227,12 +350,12 @@ EngineView Engine::overview() const {
   for (const NodeBook& node : s.nodes)
     if (!node.down) view.gpus += node.node.node.gpus;
   Money burn = Money::nanos(0, s.currency());
-  for (uint32_t j = 0; j < s.jobs.size(); ++j)
-    for (PlacedTask placed : s.jobs[j].placed) {
-      view.held_gpu_milli += s.gpu_milli(placed.place);
-      placed.metered_from = s.now;
-      burn += s.posting_of(sched::JobId(j), placed, s.now + kHour).amount;
-    }
+  for (uint32_t j = 0; j < s.jobs.size(); ++j) {
+    if (s.jobs[j].placed.empty()) continue;
+    for (const PlacedTask& placed : s.jobs[j].placed)
+      view.held_gpu_milli += s.gpu_milli(s.jobs[j], placed.place);
+    burn += s.burn_of(sched::JobId(j)).per_hour();
+  }
   view.burn = Rate::per_hour(burn);
   view.last_sequence = s.sequence;
   view.fingerprint = s.scheduler->fingerprint();
@@ -242,27 +365,41 @@ EngineView Engine::overview() const {
   return view;
 }
 
+int64_t Engine::id_of(sched::JobId job) const { return impl_->id_of(job); }
+size_t Engine::jobs_in_memory() const { return impl_->jobs.size(); }
+
 std::optional<sched::Explanation> Engine::explain(int64_t id) const {
-  if (id < 1 || id > static_cast<int64_t>(impl_->jobs.size())) return std::nullopt;
-  return impl_->scheduler->explain(sched::JobId(static_cast<uint32_t>(id - 1)));
+  if (const sched::JobId found = impl_->find(id); found.valid()) return impl_->scheduler->explain(found);
+  if (id < 1 || id > impl_->accepted) return std::nullopt;
+  return sched::Explanation{.standing = sched::Standing::kEnded};
 }
 
 std::optional<std::string> Engine::why_json(int64_t id, const MayName& may_name) const {
   const auto explanation = explain(id);
   if (!explanation) return std::nullopt;
-  return waiting_json(*explanation, impl_->names(may_name), sched::JobId(static_cast<uint32_t>(id - 1)), impl_->now).dump();
+  return waiting_json(*explanation, impl_->names(may_name, id), impl_->find(id), impl_->now).dump();
 }
 
 std::optional<std::string> Engine::why(int64_t id, const MayName& may_name) const {
   const auto explanation = explain(id);
   if (!explanation) return std::nullopt;
-  return waiting_text(*explanation, impl_->names(may_name), sched::JobId(static_cast<uint32_t>(id - 1)), impl_->now);
+  if (const sched::JobId found = impl_->find(id); found.valid() && impl_->jobs[found.index()].state == JobState::kNeedsApproval)
+    return fmt::format("needs approval: {}\nstint approve {} by somebody who may (not who asks) lets it wait for room\n",
+                       impl_->approval_of(impl_->jobs[found.index()])->why, impl_->public_id_of(id));
+  return waiting_text(*explanation, impl_->names(may_name, id), impl_->find(id), impl_->now);
 }
 
-WaitingNames Engine::Impl::names(const MayName& may_name) const {
+sched::JobId Engine::Impl::find(int64_t id) const {
+  const auto at = std::ranges::lower_bound(jobs, id, {}, &JobBook::id);
+  return at != jobs.end() && at->id == id ? sched::JobId(static_cast<uint32_t>(at - jobs.begin())) : sched::JobId();
+}
+
+/// @param subject  the job it is about, which may no longer be in memory.
+WaitingNames Engine::Impl::names(const MayName& may_name, int64_t subject) const {
   return {.job =
-              [may_name](sched::JobId id) {
-                return !may_name || may_name(job_id_of(id)) ? fmt::format("{}", job_id_of(id)) : "of another client";
+              [this, may_name, subject](sched::JobId job) {
+                const int64_t id = job.valid() ? id_of(job) : subject;
+                return !may_name || may_name(id) ? public_id_of(id) : "of another client";
               },
           .queue = [this](sched::QueueId id) { return queue_name(id); },
           .node = [this](NodeId id) { return nodes[id.index()].node.node.name; }};
@@ -276,5 +413,16 @@ std::vector<EventView> Engine::events_since(int64_t number, size_t limit) const 
 }
 
 int64_t Engine::last_event() const { return impl_->last_event; }
+
+std::optional<int64_t> Engine::find_event(std::string_view public_id) const {
+  const auto known = impl_->event_counts.find(audience_of_event(public_id));
+  const auto count = parse_int(public_id.substr(public_id.find_last_of("-~") + 1));
+  if (known == impl_->event_counts.end() || !count || *count < 1 || *count > known->second) return std::nullopt;
+  const std::deque<EventView>& all = impl_->event_views;
+  const auto found = std::ranges::find_if(
+      all, [&](const EventView& event) { return event.told == *count && audience_of(event) == known->first; });
+  if (found != all.end()) return found->number;
+  return all.empty() ? impl_->last_event : all.front().number - 1;
+}
 
 }  // namespace stint

@@ -8,6 +8,7 @@
 #include "codec/workload_row.h"
 #include "daemon/json_fields.h"
 #include "sched/policy_text.h"
+#include "store/event_log.h"
 
 namespace stint {
 namespace {
@@ -15,13 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int64_t kMost = int64_t{1} << 50;
-
-Result<Money> money_of(JsonFields& fields, std::string_view name, Currency currency) {
-  const std::string text = fields.text(name, "0");
-  Result<Money> money = Money::parse(text, currency);
-  if (!money.ok() || money->count_nanos() < 0) fields.wrong(name, "an amount as a text, such as \"32.77\"");
-  return money.ok() ? money : Money::nanos(0, currency);
-}
 
 std::optional<int64_t> gpus_milli(JsonFields& fields, std::string_view name) {
   if (!fields.has(name)) return std::nullopt;
@@ -60,19 +54,18 @@ Result<sim::SimNode> read_node(simdjson::dom::element json, const std::string& w
     fields.wrong("market", "on-demand, spot, reserved or owned");
   else
     node.market = *market;
-  TRY_ASSIGN(const Money per_hour, money_of(fields, "per_hour", currency));
-  node.rate = Rate::per_hour(per_hour);
+  node.rate = Rate::per_hour(fields.money("per_hour", currency));
   TRY(fields.finish());
   return node;
 }
 
-Result<std::optional<sched::Budget>> read_budget(JsonFields& fields, Currency currency) {
-  if (!fields.has("budget")) return std::optional<sched::Budget>();
+std::optional<sched::Budget> read_budget(JsonFields& fields, Currency currency) {
+  if (!fields.has("budget")) return std::nullopt;
   sched::Budget budget;
-  TRY_ASSIGN(budget.amount, money_of(fields, "budget", currency));
+  budget.amount = fields.money("budget", currency);
   budget.period = fields.duration("budget_period", Duration());
   budget.from = fields.instant("budget_from", Instant());
-  return std::optional(budget);
+  return budget;
 }
 
 Result<sched::QueueSpec> read_queue(simdjson::dom::element json, const std::string& where, Currency currency,
@@ -99,7 +92,7 @@ Result<sched::QueueSpec> read_queue(simdjson::dom::element json, const std::stri
   queue.over_quota_weight = fields.number("weight", 0, 1e6, 1);
   queue.priority = static_cast<int32_t>(fields.integer("priority", 0, 1'000'000, 100));
   queue.created = static_cast<int32_t>(known.size());
-  TRY_ASSIGN(queue.budget, read_budget(fields, currency));
+  queue.budget = read_budget(fields, currency);
   if (fields.has("hours")) {
     const auto closed = parse_closed_hours(fields.text("hours"));
     if (!closed)
@@ -111,18 +104,18 @@ Result<sched::QueueSpec> read_queue(simdjson::dom::element json, const std::stri
   return queue;
 }
 
-template <typename Visit>
-Status each_of(JsonFields& fields, std::string_view name, const Visit& visit) {
-  if (!fields.has(name)) return {};
-  simdjson::dom::array array;
-  if (fields.raw(name).get(array) != simdjson::SUCCESS) {
-    fields.wrong(name, "a list of objects");
-    return {};
-  }
-  size_t number = 0;
-  for (const simdjson::dom::element element : array)
-    TRY(visit(element, fmt::format("{}: {} {}", fields.where(), name, ++number)));
-  return {};
+std::vector<std::string> queue_names(const FleetConfig& fleet) {
+  std::vector<std::string> names;
+  for (const sched::QueueSpec& queue : fleet.queues)
+    names.push_back(queue.name);
+  return names;
+}
+
+std::vector<std::string> node_names(const FleetConfig& fleet) {
+  std::vector<std::string> names;
+  for (const sim::SimNode& node : fleet.nodes)
+    names.push_back(node.node.name);
+  return names;
 }
 
 Result<FleetConfig> read_fleet(JsonFields& fields) {
@@ -133,7 +126,7 @@ Result<FleetConfig> read_fleet(JsonFields& fields) {
   const Result<Currency> currency = Currency::parse(fields.text("currency", "USD"));
   if (!currency.ok()) return invalid("{}: field 'currency' must be three letters such as USD", fields.where());
   std::map<std::string, uint32_t, std::less<>> names;
-  const Status nodes = each_of(fields, "nodes", [&](simdjson::dom::element element, const std::string& where) -> Status {
+  const Status nodes = fields.each_object("nodes", [&](simdjson::dom::element element, const std::string& where) -> Status {
     TRY_ASSIGN(sim::SimNode node, read_node(element, where, *currency));
     if (!names.emplace(node.node.name, 0).second) return invalid("{}: node '{}' stands twice", where, node.node.name);
     fleet.nodes.push_back(std::move(node));
@@ -141,7 +134,7 @@ Result<FleetConfig> read_fleet(JsonFields& fields) {
   });
   TRY(nodes);
   names.clear();
-  const Status queues = each_of(fields, "queues", [&](simdjson::dom::element element, const std::string& where) -> Status {
+  const Status queues = fields.each_object("queues", [&](simdjson::dom::element element, const std::string& where) -> Status {
     TRY_ASSIGN(sched::QueueSpec queue, read_queue(element, where, *currency, names));
     if (!names.emplace(queue.name, static_cast<uint32_t>(fleet.queues.size())).second)
       return invalid("{}: queue '{}' stands twice", where, queue.name);
@@ -149,6 +142,11 @@ Result<FleetConfig> read_fleet(JsonFields& fields) {
     return {};
   });
   TRY(queues);
+  if (fields.has("govern")) {
+    const std::string where = fmt::format("{}: govern", fields.where());
+    TRY_ASSIGN(fleet.govern, read_policy(fields.raw("govern"), where, *currency));
+  }
+  TRY(check_policy(fleet.govern, queue_names(fleet), node_names(fleet), fields.where()));
   if (fleet.queues.empty()) return invalid("{}: no queues: jobs need one, such as {{\"name\": \"main\"}}", fields.where());
   return fleet;
 }
@@ -208,8 +206,27 @@ Result<DaemonConfig> parse_daemon_config(std::string_view json, std::string_view
   JsonFields fields(element, std::string(source));
   DaemonConfig config;
   config.listen = fields.text("listen", config.listen);
+  config.log = fields.text("log");
+  if (!config.log.empty() && !is_database_url(config.log)) fields.wrong("log", "the URL of a database, postgresql://…");
+  if (fields.has("oidc")) {
+    TRY_ASSIGN(config.oidc, read_oidc(fields.raw("oidc"), fmt::format("{}: oidc", source)));
+  }
+  if (fields.has("telemetry")) {
+    JsonFields telemetry(fields.raw("telemetry"), fmt::format("{}: telemetry", source));
+    TRY_ASSIGN(config.telemetry, read_live_config(telemetry));
+  }
+  if (fields.has("audit")) {
+    JsonFields audit(fields.raw("audit"), fmt::format("{}: audit", source));
+    TRY_ASSIGN(config.audit, read_audit_config(audit));
+  }
   TRY_ASSIGN(config.fleet, read_fleet(fields));
+  if (fields.has("power")) {
+    JsonFields power(fields.raw("power"), fmt::format("{}: power", source));
+    TRY_ASSIGN(config.power, read_power_config(power, node_names(config.fleet)));
+  }
+  fields.raw("alerts");
   TRY(fields.finish());
+  TRY_ASSIGN(config.alerts, parse_alert_config(json, std::string(source)));
   return config;
 }
 
@@ -229,6 +246,7 @@ std::string to_json(const FleetConfig& fleet) {
     json["nodes"].push_back(node_json(node));
   for (const sched::QueueSpec& queue : fleet.queues)
     json["queues"].push_back(queue_json(queue, fleet));
+  if (Json govern = to_json(fleet.govern); !govern.empty()) json["govern"] = std::move(govern);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

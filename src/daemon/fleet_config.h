@@ -3,11 +3,18 @@
 // The part that decisions rest on is kept in the event log, too, so that the log alone says what was decided and why.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "daemon/alert_config.h"
+#include "daemon/audit_config.h"
+#include "daemon/govern_policy.h"
+#include "daemon/live_config.h"
+#include "daemon/oidc.h"
+#include "daemon/power_config.h"
 #include "sched/queue.h"
 #include "sim/workload.h"
 
@@ -17,11 +24,18 @@ struct FleetConfig {
   std::string policy = "stint";          ///< as sched::parse_policy reads it
   std::vector<sim::SimNode> nodes;       ///< names differ; one currency
   std::vector<sched::QueueSpec> queues;  ///< names are paths: "agency", "agency/vision"; parents before children
+  GovernPolicy govern;                   ///< what is allowed whom
 };
 
 struct DaemonConfig {
   FleetConfig fleet;
   std::string listen = "127.0.0.1:8470";  ///< address and port of the API
+  std::string log;                        ///< URL of the database with the event log; empty = a file in the state folder
+  std::optional<OidcConfig> oidc;         ///< whose tokens are believed, too; read at the start alone
+  AlertConfig alerts;
+  LiveConfig telemetry;
+  AuditConfig audit;
+  PowerConfig power;
 };
 
 /// The file. @return error naming file and field: unknown, missing, of the wrong type, a name that stands twice, …

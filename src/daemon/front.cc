@@ -1,13 +1,14 @@
 #include "daemon/front.h"
 
 #include "base/text.h"
+#include "daemon/page.h"
 #include "host/clock.h"
 
 namespace stint {
 namespace {
 
 /// Queues are configured in a file, clients governed here: each top of a queue's path is one, from the first start on.
-void make_known(Governor& governor, const std::vector<std::string>& clients) {
+void make_clients_known(Governor& governor, const std::vector<std::string>& clients) {
   for (const std::string& name : clients) {
     if (governor.client(name)) continue;
     const Instant at = now();
@@ -40,25 +41,47 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
   TRY_ASSIGN(const ListenAddress listen, parse_listen_address(options.listen));
   std::unique_ptr<Front> front(new Front());
   TRY_ASSIGN(front->governor_, Governor::open(options.state_folder + "/govern.db"));
-  make_known(*front->governor_, options.clients);
+  front->make_known(options.clients);
   const std::string token_file = options.state_folder + "/admin.token";
   TRY_ASSIGN(const bool made, ensure_operator(*front->governor_, token_file, now()));
   if (made) front->new_token_file_ = token_file;
-  front->api_ = std::make_unique<Api>(
-      service, *front->governor_,
-      ApiOptions{.log_path = std::move(options.log_path), .clock = [] { return now(); }, .version = options.version});
+  std::function<Result<Principal>(std::string_view, Instant)> by_provider;
+  if (options.oidc) {
+    front->provider_ = std::make_unique<IdentityProvider>(*options.oidc);
+    if (options.oidc->login) {
+      TRY_ASSIGN(front->login_, LoginDesk::open(*options.oidc, *front->provider_, *front->governor_, [] { return now(); }));
+    }
+    by_provider = [provider = front->provider_.get()](std::string_view token, Instant at) {
+      return provider->by_token(token, at);
+    };
+  }
+  front->api_ = std::make_unique<Api>(service, *front->governor_,
+                                      ApiOptions{.log_path = std::move(options.log_path),
+                                                 .clock = [] { return now(); },
+                                                 .version = options.version,
+                                                 .by_provider = std::move(by_provider),
+                                                 .login = front->login_.get(),
+                                                 .findings = std::move(options.findings),
+                                                 .audits = options.audits,
+                                                 .bills = options.bills,
+                                                 .alerts = options.alerts,
+                                                 .telemetry = options.telemetry});
   HttpServerOptions http;
   http.address = listen.address;
   http.port = listen.port;
   http.tls = std::move(options.tls);
   http.plain_beyond_loopback = options.plain_beyond_loopback;
-  TRY_ASSIGN(HttpServer server,
-             HttpServer::start(std::move(http), [api = front->api_.get()](HttpRequest request, Responder responder) {
+  TRY_ASSIGN(HttpServer server, HttpServer::start(std::move(http), [api = front->api_.get(), login = front->login_.get()](
+                                                                       HttpRequest request, Responder responder) {
+               if (auto page = page_reply(request)) return responder.reply(std::move(*page));
+               if (login != nullptr && login->take(request, responder)) return;
                api->handle(std::move(request), std::move(responder));
              }));
   front->server_ = std::make_unique<HttpServer>(std::move(server));
   return front;
 }
+
+void Front::make_known(const std::vector<std::string>& clients) { make_clients_known(*governor_, clients); }
 
 void Front::close_doors() { server_.reset(); }
 
@@ -66,6 +89,8 @@ void Front::close_doors() { server_.reset(); }
 Front::~Front() {
   close_doors();
   api_.reset();
+  login_.reset();
+  provider_.reset();
   governor_.reset();
 }
 

@@ -3,10 +3,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "daemon/api.h"
+#include "daemon/login_desk.h"
 
 namespace stint {
 
@@ -15,15 +17,24 @@ struct FrontOptions {
   std::string listen = "127.0.0.1:8470";  ///< IP address and port; `[::1]:8470`; port 0 = any free one
   TlsOptions tls;
   bool plain_beyond_loopback = false;
+  std::optional<OidcConfig> oidc;
   std::vector<std::string> clients;  ///< the tops of the configured queues: made known where they are not
   std::function<std::string(const LaunchKey&, LogStream)> log_path;
   std::string version;
+  std::shared_ptr<FindingBook> findings;
+  // These end after the doors are closed and before the service is stopped; nullptr = there is none.
+  AuditRunner* audits = nullptr;
+  BillBook* bills = nullptr;
+  AlertDesk* alerts = nullptr;
+  const LiveTelemetry* telemetry = nullptr;  ///< outlives the front
 };
 
 class Front {
  public:
   /// Opens the doors. @param service  outlives the front, and is stopped before the front goes.
   static Result<std::unique_ptr<Front>> open(Service& service, FrontOptions options);
+  /// Tops of queues that a reload has brought: clients from here on.
+  void make_known(const std::vector<std::string>& clients);
   /// No more requests; those being worked on are answered by a service that still runs.
   void close_doors();
   ~Front();
@@ -37,6 +48,8 @@ class Front {
  private:
   Front() = default;
   std::unique_ptr<Governor> governor_;
+  std::unique_ptr<IdentityProvider> provider_;  ///< none: there is none
+  std::unique_ptr<LoginDesk> login_;            ///< none: nobody logs in through it
   std::unique_ptr<Api> api_;
   std::unique_ptr<HttpServer> server_;
   std::string new_token_file_;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "daemon/second_factor.h"
 #include "host/secret.h"
 
 namespace stint {
@@ -44,6 +45,10 @@ void take_over(GovernState& state, const GovernChange& change) {
   if (const auto* user = std::get_if<User>(&change)) put(state.users, &User::name, *user);
   if (const auto* client = std::get_if<Client>(&change)) put(state.clients, &Client::name, *client);
   if (const auto* token = std::get_if<Token>(&change)) put(state.tokens, &Token::id, *token);
+  if (const auto* factor = std::get_if<SecondFactor>(&change)) {
+    put(state.second_factors, &SecondFactor::user, *factor);
+    std::erase_if(state.second_factors, [](const SecondFactor& f) { return f.secret.empty(); });
+  }
 }
 
 bool is_good(const Token& token, Instant now) { return !token.revoked && now < token.expires; }
@@ -181,7 +186,7 @@ std::optional<Principal> Governor::Impl::principal_of(std::string_view user, con
   const auto known = find(state.users, &User::name, user);
   if (!known || known->disabled) return std::nullopt;
   return Principal{known->name, token == nullptr ? "" : token->id, known->grants,
-                   token == nullptr ? Scopes::all() : token->scopes};
+                   token == nullptr ? Scopes::all() : token->scopes, std::nullopt};
 }
 
 Governor::Governor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
@@ -222,6 +227,12 @@ std::optional<Principal> Governor::by_certificate(std::string_view name) const {
 
 std::optional<Principal> Governor::still(const Principal& principal, Instant now) const {
   const std::lock_guard guard(impl_->lock);
+  if (principal.expires) {
+    const auto known = find(impl_->state.users, &User::name, principal.user);
+    const bool over = principal.over && *principal.over;
+    if (over || now >= *principal.expires || (known && known->disabled)) return std::nullopt;
+    return principal;
+  }
   if (principal.token.empty()) return impl_->principal_of(principal.user, nullptr);
   const auto token = find(impl_->state.tokens, &Token::id, principal.token);
   if (!token || !is_good(*token, now)) return std::nullopt;
@@ -241,6 +252,31 @@ std::optional<Client> Governor::client(std::string_view name) const {
 std::optional<Token> Governor::token(std::string_view id) const {
   const std::lock_guard guard(impl_->lock);
   return find(impl_->state.tokens, &Token::id, id);
+}
+
+std::optional<SecondFactor> Governor::second_factor(std::string_view user) const {
+  const std::lock_guard guard(impl_->lock);
+  return find(impl_->state.second_factors, &SecondFactor::user, user);
+}
+
+void Governor::show_code(std::string_view code, AuditEntry entry, Done done) {
+  Status verdict = invalid("no one-time codes are set up: stint user totp enable");
+  {
+    const std::lock_guard guard(impl_->lock);
+    std::optional<GovernChange> change;
+    if (const auto factor = find(impl_->state.second_factors, &SecondFactor::user, entry.actor)) {
+      CodeCheck checked = check_code(*factor, code, entry.at);
+      verdict = checked.verdict;
+      entry.detail = checked.detail;
+      change = std::move(checked.after);
+      take_over(impl_->state, *change);
+    }
+    entry.status = verdict.ok() ? 200 : 403;
+    impl_->waiting.push_back(
+        {std::move(change), std::move(entry),
+         [verdict, done = std::move(done)](const Status& durable) { done(durable.ok() ? verdict : durable); }, nullptr});
+  }
+  impl_->more.notify_one();
 }
 
 GovernState Governor::state() const {

@@ -20,7 +20,7 @@
 namespace stint {
 
 /// Put in place of what has the same name or id.
-using GovernChange = std::variant<User, Client, Token>;
+using GovernChange = std::variant<User, Client, Token, SecondFactor>;
 
 /// A token as it is made: the only moment at which its secret is seen.
 struct NewToken {
@@ -51,12 +51,16 @@ class Governor {
   [[nodiscard]] std::optional<User> user(std::string_view name) const;
   [[nodiscard]] std::optional<Client> client(std::string_view name) const;
   [[nodiscard]] std::optional<Token> token(std::string_view id) const;
+  [[nodiscard]] std::optional<SecondFactor> second_factor(std::string_view user) const;
   [[nodiscard]] GovernState state() const;
 
   // From any thread; `done` is called on the governor's thread once it is durable, or has failed: then nothing of it holds.
   void change(GovernChange change, AuditEntry entry, Done done);
   void record(AuditEntry entry, Done done);
-  /// Rows behind `after`, at most `limit`, of one client where it is not empty.
+  /// A one-time code of the entry's actor: looked at and used up at once, so that two requests cannot show the same. `done` hears
+  /// whether it is good; both are on record.
+  void show_code(std::string_view code, AuditEntry entry, Done done);
+  /// As GovernFile::read_audit() does.
   void read_audit(int64_t after, int64_t limit, std::string client, std::function<void(Result<std::vector<AuditRow>>)> done);
 
  private:

@@ -36,6 +36,8 @@ bool is_control_free(std::string_view text) {
 Status check_texts(const JobRequest& r) {
   if (r.name.size() > kLongestName || !is_control_free(r.name))
     return invalid("field 'name' must have at most {} bytes and no control characters", kLongestName);
+  if (r.study.size() > kLongestName || !is_control_free(r.study))
+    return invalid("field 'study' must have at most {} bytes and no control characters", kLongestName);
   if (r.queue.empty()) return invalid("field 'queue' is missing: name a queue of the configuration, such as \"agency/vision\"");
   if (r.command.empty() == r.script.empty()) return invalid("one of the fields 'command' and 'script' must be given");
   if (!r.command.empty() && r.command[0].empty()) return invalid("field 'command': its first word, the program, is empty");
@@ -73,6 +75,11 @@ Status check_numbers(const JobRequest& r) {
   if (!in(r.array, 0, kMostOfArray)) return invalid("field 'array' must be from 0 to {}", kMostOfArray);
   if (!in(r.at_once, 0, kMostOfArray)) return invalid("field 'at_once' must be from 0 to {}", kMostOfArray);
   if (r.at_once > 0 && r.array == 0) return invalid("field 'at_once' is of an array: give 'array', too");
+  if (!in(r.rungs.first_rung, 1, kMostOfRungs) || !in(r.rungs.most, r.rungs.first_rung, kMostOfRungs))
+    return invalid("fields 'rung_first' and 'rung_last' must be from 1 to {}, the first not above the last", kMostOfRungs);
+  if (!in(r.rungs.reduction, 2, 1000)) return invalid("field 'rung_reduction' must be from 2 to 1000");
+  if (r.study.empty() && !same_rungs(r.rungs, {}))
+    return invalid("fields 'rung_first', 'rung_last' and 'rung_reduction' are of a study: give 'study', too");
   if (r.time_limit <= Duration()) return invalid("field 'time_limit' must be above 0");
   if (r.expected <= Duration()) return invalid("field 'expected' must be above 0");
   if (r.checkpoint.interval <= Duration()) return invalid("field 'checkpoint_interval' must be above 0");
@@ -92,6 +99,10 @@ Result<std::vector<sched::Label>> labels_of(JsonFields& fields) {
 }  // namespace
 
 bool JobRequest::operator==(const JobRequest& other) const { return to_json(*this) == to_json(other); }
+
+bool same_rungs(const sched::TrialRules& a, const sched::TrialRules& b) {
+  return a.first_rung == b.first_rung && a.most == b.most && a.reduction == b.reduction;
+}
 
 Status check_request(const JobRequest& request) {
   TRY(check_texts(request));
@@ -148,11 +159,40 @@ std::string to_json(const JobRequest& r) {
   put("after", r.after, none.after);
   put("array", r.array, none.array);
   put("at_once", r.at_once, none.at_once);
+  put("study", r.study, none.study);
+  put("rung_first", r.rungs.first_rung, none.rungs.first_rung);
+  put("rung_last", r.rungs.most, none.rungs.most);
+  put("rung_reduction", r.rungs.reduction, none.rungs.reduction);
   put_duration("simulated_duration", r.simulated_duration, none.simulated_duration);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Result<JobRequest> read_job_request(simdjson::dom::element json) {
+namespace {
+
+/// Texts and numbers, as they are.
+std::vector<std::string> names_in(JsonFields& fields, const char* field) {
+  std::vector<std::string> names;
+  if (!fields.has(field)) return names;
+  simdjson::dom::array list;
+  if (fields.raw(field).get_array().get(list) != simdjson::SUCCESS) {
+    fields.wrong(field, "a list of jobs");
+    return names;
+  }
+  for (const simdjson::dom::element item : list) {
+    std::string_view text;
+    int64_t number = 0;
+    if (item.get_string().get(text) == simdjson::SUCCESS)
+      names.emplace_back(text);
+    else if (item.get_int64().get(number) == simdjson::SUCCESS)
+      names.push_back(std::to_string(number));
+    else
+      fields.wrong(field, "a list of jobs such as \"agency-17\"");
+  }
+  return names;
+}
+
+/// @param after_names  where `after` goes when it has names; nullptr: it has ids.
+Result<JobRequest> read_fields(simdjson::dom::element json, std::vector<std::string>* after_names) {
   const JobRequest none;
   JsonFields fields(json, "job request");
   JobRequest r;
@@ -194,20 +234,33 @@ Result<JobRequest> read_job_request(simdjson::dom::element json) {
   r.checkpoint.save = fields.duration("checkpoint_save", none.checkpoint.save);
   r.checkpoint.restart = fields.duration("checkpoint_restart", none.checkpoint.restart);
   r.grace = fields.duration("grace", none.grace);
-  r.after = fields.integers("after", 1, UINT32_MAX);
+  if (after_names == nullptr)
+    r.after = fields.integers("after", 1, UINT32_MAX);
+  else
+    *after_names = names_in(fields, "after");
   r.array = small("array", INT32_MAX, none.array);
   r.at_once = small("at_once", INT32_MAX, none.at_once);
+  r.study = fields.text("study");
+  r.rungs.first_rung = fields.integer("rung_first", 0, kMostOfRungs, none.rungs.first_rung);
+  r.rungs.most = fields.integer("rung_last", 0, kMostOfRungs, none.rungs.most);
+  r.rungs.reduction = fields.integer("rung_reduction", 0, kMostOfRungs, none.rungs.reduction);
   r.simulated_duration = fields.duration("simulated_duration", none.simulated_duration);
   TRY(fields.finish());
   return r;
 }
 
-Result<JobRequest> parse_job_request(std::string_view json) {
+Result<JobRequest> parse(std::string_view json, std::vector<std::string>* after_names) {
   JsonParser parser;
   TRY_ASSIGN(const simdjson::dom::element element, parser.parse(json, "job request"));
-  TRY_ASSIGN(JobRequest request, read_job_request(element));
+  TRY_ASSIGN(JobRequest request, read_fields(element, after_names));
   if (const Status checked = check_request(request); !checked.ok()) return invalid("job request: {}", checked.error().message);
   return request;
 }
+
+}  // namespace
+
+Result<JobRequest> read_job_request(simdjson::dom::element json) { return read_fields(json, nullptr); }
+Result<JobRequest> parse_job_request(std::string_view json) { return parse(json, nullptr); }
+Result<JobRequest> parse_job_request(std::string_view json, std::vector<std::string>& after) { return parse(json, &after); }
 
 }  // namespace stint

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "sched/job.h"
 #include "sched/request.h"
+#include "sched/trials.h"
 
 namespace stint {
 
@@ -60,13 +61,21 @@ struct JobRequest {
   std::vector<int64_t> after;               ///< starts when these jobs have succeeded; ids
   int32_t array = 0;                        ///< so many jobs alike, told apart by STINT_ARRAY_INDEX; 0 = one, without
   int32_t at_once = 0;                      ///< of an array: so many wait or run at a time; 0 = all
-  Duration simulated_duration;              ///< on simulated nodes it runs this long; 0 = a minute
+  /// A search by its client: jobs of the same name are its trials, which report how good they are (stint trial report); the hopeless
+  /// ones are stopped. Empty = it is no trial.
+  std::string study;
+  sched::TrialRules rungs;      ///< of that study: the same for each of its trials
+  Duration simulated_duration;  ///< on simulated nodes it runs this long; 0 = a minute
 
   bool operator==(const JobRequest&) const;
 };
 
 inline constexpr int32_t kMostTasks = 4'096;
 inline constexpr int32_t kMostOfArray = 10'000;
+/// Of one study they are.
+bool same_rungs(const sched::TrialRules& a, const sched::TrialRules& b);
+
+inline constexpr int64_t kMostOfRungs = 1'000'000'000'000;
 inline constexpr size_t kLongestScript = 100'000;
 
 /// Ranges and contradictions, as far as the request alone shows them. @return error naming the field and what it may be.
@@ -78,5 +87,7 @@ std::string to_json(const JobRequest& request);
 /// A JSON object as to_json() writes it, checked by check_request().
 /// @return error naming the field that is unknown, stands twice, or has the wrong type or range.
 Result<JobRequest> parse_job_request(std::string_view json);
+/// The same as users write it: `after` has public ids (views.h). @param after  they; the request has none then.
+Result<JobRequest> parse_job_request(std::string_view json, std::vector<std::string>& after);
 
 }  // namespace stint

@@ -170,6 +170,27 @@ std::vector<std::pair<std::string, std::string>> JsonFields::pairs(std::string_v
   return all;
 }
 
+Money JsonFields::money(std::string_view name, Currency currency) {
+  const Result<Money> amount = Money::parse(text(name, "0"), currency);
+  if (amount.ok() && amount->count_nanos() >= 0) return *amount;
+  wrong(name, "an amount as a text, such as \"32.77\"");
+  return Money::nanos(0, currency);
+}
+
+Status JsonFields::each_object(std::string_view name,
+                               const std::function<Status(simdjson::dom::element, const std::string&)>& visit) {
+  if (!has(name)) return {};
+  simdjson::dom::array array;
+  if (raw(name).get(array) != simdjson::SUCCESS) {
+    wrong(name, "a list of objects");
+    return {};
+  }
+  size_t number = 0;
+  for (const simdjson::dom::element element : array)
+    TRY(visit(element, fmt::format("{}: {} {}", where_, name, ++number)));
+  return {};
+}
+
 Status JsonFields::finish() const {
   TRY(status_);
   for (const Field& field : fields_)

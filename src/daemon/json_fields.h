@@ -5,11 +5,13 @@
 #include <simdjson.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/money.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "base/units.h"
@@ -39,6 +41,12 @@ class JsonFields {
   std::vector<int64_t> integers(std::string_view name, int64_t least, int64_t most);
   /// An object of texts, in the order in which they stand.
   std::vector<std::pair<std::string, std::string>> pairs(std::string_view name);
+
+  /// An amount as a text, such as "32.77", not below 0; 0 when it is absent.
+  Money money(std::string_view name, Currency currency);
+  /// Each object of a list, with where it stands ("fleet.json: nodes 3"), until visit returns an error, which is returned.
+  Status each_object(std::string_view name,
+                     const std::function<Status(simdjson::dom::element object, const std::string& where)>& visit);
 
   void wrong(std::string_view name, std::string_view expected);
   [[nodiscard]] const std::string& where() const { return where_; }

@@ -17,6 +17,9 @@ namespace {
 
 using sched::EventKind;
 
+/// Nobody leaves memory here: the daemon counts from 1, the scheduler from 0.
+int64_t job_id_of(sched::JobId job) { return int64_t{job.index()} + 1; }
+
 /// Five tenants share four machines for a day: gangs, parts of GPUs, priorities, limits, checkpoints, failures, owners who take
 /// jobs back, machines that break.
 sim::Workload five_tenants(uint64_t seed) {

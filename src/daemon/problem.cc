@@ -32,9 +32,11 @@ int status_of(ErrorCode code) {
 
 }  // namespace
 
-HttpReply problem(int status, std::string_view detail) {
-  const nlohmann::ordered_json body = {
-      {"type", "about:blank"}, {"title", title_of(status)}, {"status", status}, {"detail", detail}};
+HttpReply problem(int status, std::string_view detail) { return problem(status, detail, "about:blank", {}); }
+
+HttpReply problem(int status, std::string_view detail, std::string_view type, const nlohmann::ordered_json& fields) {
+  nlohmann::ordered_json body = {{"type", type}, {"title", title_of(status)}, {"status", status}, {"detail", detail}};
+  if (fields.is_object()) body.update(fields);
   HttpReply reply{status, "application/problem+json", {}, body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
   if (status == 401) reply.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (status == 503) reply.headers.emplace_back("Retry-After", "1");

@@ -1,6 +1,7 @@
 // Errors as RFC 9457 problem details: what every answer of the API that is not a success looks like.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
 #include "base/result.h"
@@ -10,6 +11,9 @@ namespace stint {
 
 /// @param detail  what happened and what to do next. @param status  400 … 599.
 HttpReply problem(int status, std::string_view detail);
+
+/// The same of a kind that programs act on, with fields of its own beside the usual ones. @param type  "urn:stint:…".
+HttpReply problem(int status, std::string_view detail, std::string_view type, const nlohmann::ordered_json& fields);
 
 /// kInvalidInput → 422, kNotFound → 404, kConflict → 409, kUnavailable → 503, kInternal → 500.
 HttpReply problem(const Error& error);

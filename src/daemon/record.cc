@@ -57,6 +57,9 @@ LogRecord encode(const Record& record) {
   };
   switch (record.kind) {
     case RecordKind::kFleet: out.payload = actor({{"fleet", record.fleet}}); break;
+    case RecordKind::kBudget:
+    case RecordKind::kBudgetGone: out.payload = actor({{"budget", record.budget}}); break;
+    case RecordKind::kForget: out.payload = actor({{"keep", record.keep}}); break;
     case RecordKind::kNodeUp:
     case RecordKind::kNodeDrain:
     case RecordKind::kNodeDown: out.payload = actor({{"node", record.node}}); break;
@@ -65,12 +68,29 @@ LogRecord encode(const Record& record) {
     case RecordKind::kCheckpoint:
     case RecordKind::kCancel:
     case RecordKind::kHold:
-    case RecordKind::kRelease: out.payload = actor({{"job", record.job}}); break;
-    case RecordKind::kSubmit:
+    case RecordKind::kRelease:
+    case RecordKind::kApprove: out.payload = actor({{"job", record.job}}); break;
+    case RecordKind::kTrial:
+      out.payload = actor({{"job", record.job}, {"rung", record.rung}, {"loss_micro", record.loss_micro}});
+      break;
+    case RecordKind::kRefuse: out.payload = actor({{"job", record.job}, {"reason", record.reason}}); break;
+    case RecordKind::kSubmit: {
+      Json json = {{"id", record.job}};
+      if (record.number > 0) json["number"] = record.number;
+      if (!record.reason.empty()) json["approval"] = record.reason;
       // The request is JSON already: put in as it is, not parsed and printed again.
-      out.payload = actor({{"id", record.job}});
+      out.payload = actor(std::move(json));
       out.payload.back() = ',';
       out.payload += "\"request\":" + to_json(record.request) + "}";
+      break;
+    }
+    case RecordKind::kNotice:
+      out.payload = text_of({{"kind", record.notice.kind},
+                             {"job", record.notice.job},
+                             {"number", record.notice.job_number},
+                             {"queue", record.notice.queue},
+                             {"node", record.notice.node},
+                             {"detail", record.notice.detail}});
       break;
     case RecordKind::kTick: break;
   }
@@ -85,6 +105,9 @@ Result<Record> decode(JsonParser& parser, int32_t kind, std::string_view payload
   JsonFields fields(json, "record");
   switch (record.kind) {
     case RecordKind::kFleet: record.fleet = fields.text("fleet"); break;
+    case RecordKind::kBudget:
+    case RecordKind::kBudgetGone: record.budget = fields.text("budget"); break;
+    case RecordKind::kForget: record.keep = fields.integer("keep", 0, kMostId, 0); break;
     case RecordKind::kNodeUp:
     case RecordKind::kNodeDrain:
     case RecordKind::kNodeDown: record.node = fields.text("node"); break;
@@ -93,12 +116,32 @@ Result<Record> decode(JsonParser& parser, int32_t kind, std::string_view payload
     case RecordKind::kCheckpoint:
     case RecordKind::kCancel:
     case RecordKind::kHold:
-    case RecordKind::kRelease: record.job = fields.integer("job", 1, kMostId, 0); break;
+    case RecordKind::kRelease:
+    case RecordKind::kApprove: record.job = fields.integer("job", 1, kMostId, 0); break;
+    case RecordKind::kTrial:
+      record.job = fields.integer("job", 1, kMostId, 0);
+      record.rung = static_cast<int32_t>(fields.integer("rung", 0, INT32_MAX, 0));
+      record.loss_micro = fields.integer("loss_micro", INT64_MIN, INT64_MAX, 0);
+      break;
+    case RecordKind::kRefuse:
+      record.job = fields.integer("job", 1, kMostId, 0);
+      record.reason = fields.text("reason");
+      break;
     case RecordKind::kSubmit: {
       record.job = fields.integer("id", 1, kMostId, 0);
+      record.number = fields.integer("number", 1, kMostId, 0);
+      record.reason = fields.text("approval");
       TRY_ASSIGN(record.request, read_job_request(fields.raw("request")));
       break;
     }
+    case RecordKind::kNotice:
+      record.notice.kind = fields.text("kind");
+      record.notice.job = fields.integer("job", 0, kMostId, 0);
+      record.notice.job_number = fields.integer("number", 0, kMostId, record.notice.job);
+      record.notice.queue = fields.text("queue");
+      record.notice.node = fields.text("node");
+      record.notice.detail = fields.text("detail");
+      break;
     case RecordKind::kTick: break;
     default: return invalid("record of unknown kind {}: written by a newer Stint", kind);
   }

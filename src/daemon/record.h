@@ -12,34 +12,49 @@
 #include "base/result.h"
 #include "daemon/job_request.h"
 #include "daemon/json_fields.h"
+#include "daemon/views.h"
 #include "store/event_log.h"
 
 namespace stint {
 
 enum class RecordKind : int32_t {
   kFleet = 1,        ///< machines, queues and policy from now on
+  kBudget = 2,       ///< a budget from now on, in place of the one of its name
+  kBudgetGone = 3,   ///< no longer
+  kForget = 5,       ///< of the jobs that have ended, all but the last so many leave memory
   kNodeUp = 10,      ///< takes tasks (again)
   kNodeDrain = 11,   ///< takes no new task
   kNodeDown = 12,    ///< its tasks are lost
   kEnded = 20,       ///< a task has ended
   kLost = 21,        ///< a task is gone, nobody knows how
   kCheckpoint = 30,  ///< a job has saved its work
+  kTrial = 31,       ///< a trial has told how good it is
   kCancel = 40,
   kHold = 41,
   kRelease = 42,
+  kApprove = 43,  ///< a job that waited for it
+  kRefuse = 44,   ///< likewise: it ends
   kSubmit = 50,
-  kTick = 90,  ///< only time has passed
+  kNotice = 80,  ///< something for the stream of events that changes no state: an alert
+  kTick = 90,    ///< only time has passed
 };
 
 /// A record in hand; what its kind does not have is empty.
 struct Record {
   RecordKind kind = RecordKind::kTick;
   std::string actor;
-  int64_t job = 0;     ///< of kSubmit: the id it (the first of an array) gets
-  JobRequest request;  ///< kSubmit
-  std::string node;    ///< kNode…
-  std::string fleet;   ///< kFleet: its JSON
-  Report report;       ///< kEnded, kLost
+  int64_t job = 0;         ///< of kSubmit: the id it (the first of an array) gets
+  int64_t number = 0;      ///< kSubmit: likewise within its client; 0 = its id, as it was before clients had counts of their own
+  int64_t keep = 0;        ///< kForget
+  JobRequest request;      ///< kSubmit
+  std::string node;        ///< kNode…
+  std::string fleet;       ///< kFleet: its JSON
+  Report report;           ///< kEnded, kLost
+  std::string budget;      ///< kBudget: its JSON; kBudgetGone: its name
+  std::string reason;      ///< kRefuse: why; kSubmit: why somebody must approve it first, empty = nobody must
+  int32_t rung = 0;        ///< kTrial
+  int64_t loss_micro = 0;  ///< kTrial
+  EventView notice;        ///< kNotice; its number and time are given when it is applied
 };
 
 LogRecord encode(const Record& record);

@@ -100,7 +100,10 @@ void Service::Impl::round() {
     (void)engine.try_to_write();
   }
   engine.poll_backend(now);
-  if (engine.has_staged() || (!engine.read_only() && engine.next_wakeup() <= now)) commit(outcomes);
+  if (engine.has_staged() || (!engine.read_only() && engine.next_wakeup() <= now))
+    commit(outcomes);
+  else if (engine.writes_snapshot() && !engine.read_only())
+    (void)engine.write_snapshot_part();
   for (const Outcome& outcome : outcomes)
     outcome(engine, {});
   for (const auto& read : asked)
@@ -118,6 +121,7 @@ void Service::Impl::commit(std::vector<Outcome>& outcomes) {
 }
 
 std::chrono::nanoseconds Service::Impl::until_next() {
+  if (engine.writes_snapshot() && !engine.read_only()) return {};
   const Instant now = clock.now();
   Duration sleep = std::min(options.poll, kLongestSleep);
   // A backend that says when it has news need not be asked before.
@@ -163,7 +167,11 @@ Result<Of> of(Status status, Of of_what) {
   return of_what;
 }
 
-JobView job_of(const Engine& engine, int64_t id) { return *engine.job(id); }
+JobView job_of(const Engine& engine, int64_t id) {
+  JobView unread;  // it has left memory, and the log cannot be read just now
+  unread.id = id;
+  return engine.job(id).value_or(std::move(unread));
+}
 
 NodeView node_of(const Engine& engine, const std::string& name) {
   const std::vector<NodeView> nodes = engine.nodes();
@@ -189,6 +197,52 @@ void Service::release(int64_t job, CommandInfo by, Answer<JobView> answer) {
   impl_->put([job, by = std::move(by)](Engine& e) { return of(e.stage_release(job, by), job); }, job_of, std::move(answer));
 }
 
+void Service::approve(int64_t job, CommandInfo by, Answer<JobView> answer) {
+  impl_->put([job, by = std::move(by)](Engine& e) { return of(e.stage_approve(job, by), job); }, job_of, std::move(answer));
+}
+
+void Service::refuse(int64_t job, std::string reason, CommandInfo by, Answer<JobView> answer) {
+  impl_->put(
+      [job, reason = std::move(reason), by = std::move(by)](Engine& e) { return of(e.stage_refuse(job, reason, by), job); },
+      job_of, std::move(answer));
+}
+
+void Service::submit_pipeline(std::vector<PipelineStage> stages, CommandInfo by, Answer<std::vector<JobView>> answer) {
+  impl_->put([stages = std::move(stages), by = std::move(by)](Engine& e) { return e.stage_pipeline(stages, by); },
+             [](const Engine& e, const std::vector<int64_t>& ids) {
+               std::vector<JobView> jobs;
+               for (const int64_t id : ids)
+                 jobs.push_back(job_of(e, id));
+               return jobs;
+             },
+             std::move(answer));
+}
+
+void Service::set_budget(BudgetRule rule, CommandInfo by, Answer<BudgetView> answer) {
+  impl_->put([rule = std::move(rule), by = std::move(by)](Engine& e) { return of(e.stage_budget(rule, by), rule.name); },
+             [](const Engine& e, const std::string& name) {
+               const std::vector<BudgetView> all = e.budgets();
+               // Removed again in the same step: shown as nothing but its name.
+               const auto found = std::ranges::find(all, name, &BudgetView::name);
+               return found == all.end() ? BudgetView{.name = name} : *found;
+             },
+             std::move(answer));
+}
+
+void Service::remove_budget(std::string name, CommandInfo by, Answer<bool> answer) {
+  impl_->put([name = std::move(name), by = std::move(by)](Engine& e) { return of(e.stage_remove_budget(name, by), true); },
+             [](const Engine&, bool) { return true; }, std::move(answer));
+}
+
+void Service::checkpoint(int64_t job, CommandInfo by, Answer<JobView> answer) {
+  impl_->put([job, by = std::move(by)](Engine& e) { return of(e.stage_checkpoint(job, by), job); }, job_of, std::move(answer));
+}
+
+void Service::report_trial(int64_t job, int32_t rung, int64_t loss_micro, CommandInfo by, Answer<JobView> answer) {
+  impl_->put([=, by = std::move(by)](Engine& e) { return of(e.stage_trial(job, rung, loss_micro, by), job); }, job_of,
+             std::move(answer));
+}
+
 void Service::drain_node(std::string node, CommandInfo by, Answer<NodeView> answer) {
   impl_->put([node, by = std::move(by)](Engine& e) { return of(e.stage_drain(node, by), node); }, node_of, std::move(answer));
 }
@@ -202,10 +256,24 @@ void Service::change_fleet(FleetConfig fleet, CommandInfo by, Answer<EngineView>
              [](const Engine& e, bool) { return e.overview(); }, std::move(answer));
 }
 
-void Service::append_row(SideRow row, Answer<bool> answer) {
+void Service::append(std::vector<SideRow> rows, std::vector<EventView> notices, Answer<bool> answer) {
   impl_->put(
-      [row = std::move(row)](Engine& e) {
-        e.stage_side_row(row);
+      [rows = std::move(rows), notices = std::move(notices)](Engine& e) {
+        for (const SideRow& row : rows)
+          e.stage_side_row(row);
+        for (const EventView& notice : notices)
+          e.stage_notice(notice);
+        return Result<bool>(true);
+      },
+      [](const Engine&, bool) { return true; }, std::move(answer));
+}
+
+void Service::renew(std::string stream, std::vector<SideRow> rows, Answer<bool> answer) {
+  impl_->put(
+      [stream = std::move(stream), rows = std::move(rows)](Engine& e) {
+        for (const SideRow& row : rows)
+          e.stage_side_row(row);
+        e.stage_side_renewal(stream);
         return Result<bool>(true);
       },
       [](const Engine&, bool) { return true; }, std::move(answer));

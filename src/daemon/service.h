@@ -11,6 +11,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "daemon/engine.h"
@@ -39,11 +40,24 @@ class Service {
   void cancel(int64_t job, CommandInfo by, Answer<JobView> answer);
   void hold(int64_t job, CommandInfo by, Answer<JobView> answer);
   void release(int64_t job, CommandInfo by, Answer<JobView> answer);
+  void approve(int64_t job, CommandInfo by, Answer<JobView> answer);
+  void refuse(int64_t job, std::string reason, CommandInfo by, Answer<JobView> answer);
+  /// All stages or none; the view of each stage's job (of an array its first).
+  void submit_pipeline(std::vector<PipelineStage> stages, CommandInfo by, Answer<std::vector<JobView>> answer);
+  void set_budget(BudgetRule rule, CommandInfo by, Answer<BudgetView> answer);
+  void remove_budget(std::string name, CommandInfo by, Answer<bool> answer);
+  /// It has saved its work: less is lost when it is stopped, and nobody is alarmed.
+  void checkpoint(int64_t job, CommandInfo by, Answer<JobView> answer);
+  /// A trial has reached a rung of its study.
+  void report_trial(int64_t job, int32_t rung, int64_t loss_micro, CommandInfo by, Answer<JobView> answer);
   void drain_node(std::string node, CommandInfo by, Answer<NodeView> answer);
   void node_up(std::string node, CommandInfo by, Answer<NodeView> answer);
   void change_fleet(FleetConfig fleet, CommandInfo by, Answer<EngineView> answer);
-  /// A row for a side stream of the log, such as the audit log; answered when it is durable.
-  void append_row(SideRow row, Answer<bool> answer);
+  /// Rows for side streams of the log, and what goes into the stream of events with them; answered when they are durable.
+  void append(std::vector<SideRow> rows, std::vector<EventView> notices, Answer<bool> answer);
+
+  /// These rows in place of all that the stream has, which is only their writer's.
+  void renew(std::string stream, std::vector<SideRow> rows, Answer<bool> answer);
 
   /// Runs `read` on the service's thread between two steps. Views are values: take them with you.
   void ask(std::function<void(const Engine&)> read);

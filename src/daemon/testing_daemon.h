@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -26,6 +27,15 @@ inline FleetConfig testing_fleet(int nodes = 2) {
   return *fleet;
 }
 
+/// testing_fleet() (machines of 8 GPUs, 2 a GPU-hour) under these rules.
+inline FleetConfig governed(const std::string& govern, int nodes = 2) {
+  nlohmann::json json = nlohmann::json::parse(to_json(testing_fleet(nodes)));
+  json["govern"] = nlohmann::json::parse(govern);
+  auto fleet = parse_fleet_config(json.dump(), "governed fleet");
+  CHECK(fleet.ok(), "{}", fleet.error().message);
+  return *fleet;
+}
+
 inline JobRequest testing_job(int gpus, Duration run_time, std::string queue = "acme/vision") {
   JobRequest job;
   job.name = "train";
@@ -45,6 +55,11 @@ class TestingDaemon {
     restart();
   }
 
+  /// The same with another configuration.
+  void restart(const FleetConfig& fleet) {
+    fleet_ = fleet;
+    restart();
+  }
   /// As after a crash: the engine is gone, the backend and the file stay.
   void restart() {
     engine_.reset();

@@ -42,13 +42,25 @@ Json end_json(const EndView& end) {
           {"ended", format_utc(end.ended)},
           {"exit_code", end.exit_code},
           {"signal", end.signal},
-          {"detail", end.detail}};
+          {"detail", end.detail},
+          {"gpus", gpu_indexes(end.gpus)},
+          {"gpu_milli", end.gpu_milli}};
+}
+
+Json trial_json(const TrialView& trial) {
+  Json reports = Json::array();
+  for (const TrialReport& report : trial.reports)
+    reports.push_back({{"rung", report.rung},
+                       {"reached", trial.rungs[static_cast<size_t>(report.rung)]},
+                       {"loss", static_cast<double>(report.loss_micro) / 1e6},
+                       {"at", format_utc(report.at)}});
+  return {{"study", trial.study}, {"rungs", trial.rungs}, {"reports", std::move(reports)}};
 }
 
 }  // namespace
 
 Json to_json(const JobView& job) {
-  Json json = {{"id", job.id},
+  Json json = {{"id", public_id(job)},
                {"name", job.name},
                {"queue", job.queue},
                {"client", job.client},
@@ -73,12 +85,24 @@ Json to_json(const JobView& job) {
                {"placed", Json::array()},
                {"ends", Json::array()},
                {"gpu_hours", static_cast<double>(job.micro_gpu_hours) / 1e6},
-               {"cost", money(job.cost)}};
-  if (job.array > 0) json["array"] = {{"id", job.array}, {"index", job.array_index}, {"size", job.array_size}};
+               {"cost", money(job.cost)},
+               {"per_hour", money(job.burn.per_hour())}};
+  if (job.array > 0)
+    json["array"] = {
+        {"id", public_id(job.client, job.number - job.array_index)}, {"index", job.array_index}, {"size", job.array_size}};
   for (const TaskView& task : job.placed)
     json["placed"].push_back(task_json(task));
   for (const EndView& end : job.ends)
     json["ends"].push_back(end_json(end));
+  if (job.approval)
+    json["approval"] = {{"why", job.approval->why},
+                        {"asked_by", job.approval->asked_by},
+                        {"most_cost", money(job.approval->most_cost)},
+                        {"by", job.approval->by},
+                        {"decided", time_or_null(job.approval->decided)},
+                        {"approved", job.approval->approved},
+                        {"reason", job.approval->reason}};
+  if (job.trial) json["trial"] = trial_json(*job.trial);
   return json;
 }
 
@@ -96,7 +120,7 @@ Json to_json(const NodeView& node) {
           {"instance_type", node.instance_type},
           {"per_hour", money(node.rate.per_hour())},
           {"gpu_milli_held", node.gpu_milli_held},
-          {"jobs", node.jobs}};
+          {"jobs", node.job_names}};
 }
 
 Json to_json(const QueueView& queue) {
@@ -104,7 +128,9 @@ Json to_json(const QueueView& queue) {
           {"parent", queue.parent},
           {"deserved_gpu_milli", or_null(queue.deserved_gpu_milli)},
           {"limit_gpu_milli", or_null(queue.limit_gpu_milli)},
+          {"weight", queue.weight},
           {"held_gpu_milli", queue.held_gpu_milli},
+          {"month_gpu_hours", static_cast<double>(queue.month_micro_gpu_hours) / 1e6},
           {"waiting", queue.waiting},
           {"running", queue.running},
           {"budget", money_or_null(queue.budget)},
@@ -114,12 +140,25 @@ Json to_json(const QueueView& queue) {
           {"cost", money(queue.cost)}};
 }
 
+Json to_json(const BudgetView& budget) {
+  return {{"name", budget.name},
+          {"queue", budget.queue},
+          {"project", budget.project},
+          {"per_month", money(budget.per_month)},
+          {"thresholds", budget.thresholds_percent},
+          {"at_limit", budget.at_limit},
+          {"configured", budget.configured},
+          {"month", format_date(budget.month.begin).substr(0, 7)},
+          {"spent", money(budget.spent)},
+          {"promised", money(budget.promised)},
+          {"reached_percent", budget.reached_percent},
+          {"forecast_over", budget.forecast_over}};
+}
+
 Json to_json(const EventView& event) {
-  Json json = {{"number", event.number}, {"at", format_utc(event.at)}, {"kind", event.kind}};
-  if (event.job > 0) {
-    json["job"] = event.job;
-    json["queue"] = event.queue;
-  }
+  Json json = {{"id", public_id(event)}, {"at", format_utc(event.at)}, {"kind", event.kind}};
+  if (event.job > 0) json["job"] = public_id(client_of_queue(event.queue), event.job_number);
+  if (!event.queue.empty()) json["queue"] = event.queue;
   if (!event.node.empty()) json["node"] = event.node;
   if (!event.detail.empty()) json["detail"] = event.detail;
   return json;

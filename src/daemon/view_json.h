@@ -11,6 +11,7 @@ namespace stint {
 nlohmann::ordered_json to_json(const JobView& job);
 nlohmann::ordered_json to_json(const NodeView& node);
 nlohmann::ordered_json to_json(const QueueView& queue);
+nlohmann::ordered_json to_json(const BudgetView& budget);
 nlohmann::ordered_json to_json(const EventView& event);
 nlohmann::ordered_json to_json(const EngineView& engine);
 

@@ -17,6 +17,7 @@ namespace stint {
 
 enum class JobState : uint8_t {
   kOnHold,            ///< waits for its release
+  kNeedsApproval,     ///< waits until somebody approves what it may cost
   kWaiting,           ///< for room, for another job or for its time; `why` says for what
   kRunning,           ///< enough of its tasks have been started
   kLeaving,           ///< told to stop, or failing: its last tasks have not ended
@@ -28,10 +29,35 @@ enum class JobState : uint8_t {
   kSkipped,           ///< another job has made what it makes
   kNeverFits,         ///< no machine could run it
   kDependencyFailed,  ///< a job it waits for did not succeed
+  kRefused,           ///< somebody would not approve it
 };
 std::string_view name_of(JobState s);  // "on-hold", "waiting", "running", "leaving", "succeeded", "failed", "cancelled", …
 std::optional<JobState> parse_job_state(std::string_view text);
 inline bool has_ended(JobState s) { return s >= JobState::kSucceeded; }
+
+/// What is called by a number within its client, as everybody outside of the daemon calls it: job "agency-17" is the seventeenth of
+/// agency. Inside there is one count over all clients, whose gaps would tell a client how much goes on at the others.
+std::string public_id(std::string_view client, int64_t number);
+struct PublicId {
+  std::string client;  ///< empty = just a number was given
+  int64_t number = 0;  ///< from 1
+};
+/// "agency-17", or "17". none: neither.
+std::optional<PublicId> parse_public_id(std::string_view text);
+
+/// The client of a queue: the top of its path.
+std::string_view client_of_queue(std::string_view queue);
+
+/// Of a job that nobody may run before it is approved.
+struct ApprovalView {
+  std::string why;                 ///< it needs approval
+  std::string asked_by;            ///< who submitted it, on whoever's behalf
+  Money most_cost;                 ///< it can come to
+  std::string by;                  ///< who decided; empty = nobody yet
+  std::optional<Instant> decided;  ///< none = it waits
+  bool approved = false;
+  std::string reason;  ///< of a refusal
+};
 
 /// A task that is on a node.
 struct TaskView {
@@ -52,13 +78,33 @@ struct EndView {
   std::string node;
   Instant started;
   Instant ended;
-  int exit_code = 0;   ///< when signal is 0
-  int signal = 0;      ///< that ended it
-  std::string detail;  ///< for a person: "out of memory", "lost with its node"; often empty
+  int exit_code = 0;      ///< when signal is 0
+  int signal = 0;         ///< that ended it
+  std::string detail;     ///< for a person: "out of memory", "lost with its node"; often empty
+  uint64_t gpus = 0;      ///< it had: bit i = GPU i of the node
+  int64_t gpu_milli = 0;  ///< held of them together
+};
+
+/// The GPUs of a set of bits, ascending.
+std::vector<int> gpu_indexes(uint64_t gpus);
+
+/// How good a trial was at a rung of its study.
+struct TrialReport {
+  int32_t rung = 0;
+  int64_t loss_micro = 0;  ///< millionths, smaller is better
+  Instant at;
+};
+
+/// Of a job that is a trial.
+struct TrialView {
+  std::string study;
+  std::vector<int64_t> rungs;        ///< what each asks for: epochs, or what the study counts
+  std::vector<TrialReport> reports;  ///< ascending by rung
 };
 
 struct JobView {
   int64_t id = 0;
+  int64_t number = 0;  ///< within its client
   std::string name;
   std::string queue;
   std::string client;  ///< the top of its queue's path
@@ -71,9 +117,9 @@ struct JobView {
   int32_t gpus_per_task = 0;
   int64_t gpu_milli = 0;  ///< of all tasks together
   int32_t priority = 0;
-  std::vector<int64_t> after;
-  int64_t array = 0;        ///< id of the first job of its array; 0 = none
-  int32_t array_index = 0;  ///< 0 … array_size − 1
+  std::vector<std::string> after;  ///< public ids
+  int64_t array = 0;               ///< id of the first job of its array; 0 = none
+  int32_t array_index = 0;         ///< 0 … array_size − 1
   int32_t array_size = 0;
   Instant submitted;
   std::optional<Instant> first_started, started, ended;  ///< started: the current or last run
@@ -81,12 +127,16 @@ struct JobView {
   std::optional<Duration> time_limit;
   int32_t starts = 0;
   int32_t failures = 0;
-  std::vector<TaskView> placed;  ///< its tasks on nodes, ascending
-  std::vector<EndView> ends;     ///< of the last launches, oldest first; at most kEndsKept
-  int64_t micro_gpu_hours = 0;   ///< held so far, millionths
-  Money cost;                    ///< so far, what still runs included
+  std::vector<TaskView> placed;          ///< its tasks on nodes, ascending
+  std::vector<EndView> ends;             ///< of the last launches, oldest first; at most kEndsKept
+  int64_t micro_gpu_hours = 0;           ///< held so far, millionths
+  Money cost;                            ///< so far, what still runs included
+  Rate burn;                             ///< of what it holds now
+  std::optional<ApprovalView> approval;  ///< none = needed none
+  std::optional<TrialView> trial;        ///< none = it is none
 };
 inline constexpr size_t kEndsKept = 16;
+inline std::string public_id(const JobView& job) { return public_id(job.client, job.number); }
 
 enum class NodeState : uint8_t { kUp, kDraining, kDrained, kDown };
 std::string_view name_of(NodeState s);  // "up", "draining", "drained", "down"
@@ -104,6 +154,23 @@ struct NodeView {
   Rate rate;                            ///< of the whole node
   std::vector<int64_t> gpu_milli_held;  ///< per GPU, 0 … 1000
   std::vector<int64_t> jobs;            ///< on it, ascending, each once
+  std::vector<std::string> job_names;   ///< their public ids, in the same order
+};
+
+/// One launch of a task: where it was and from when to when.
+struct RunView {
+  int64_t job = 0;
+  int64_t number = 0;  ///< of the job within its client
+  std::string name, queue, client, user;
+  int32_t task = 0;
+  int32_t attempt = 0;
+  std::string node;
+  uint64_t gpus = 0;      ///< bit i = GPU i of the node
+  int64_t gpu_milli = 0;  ///< held of them together
+  Instant started;
+  std::optional<Instant> ended;  ///< none = it runs
+  std::string end;               ///< "ok", "failed", or a word on how else it ended; empty while it runs
+  Rate rate;                     ///< its part of the node's price as it is now
 };
 
 struct QueueView {
@@ -111,24 +178,51 @@ struct QueueView {
   std::string parent;                         ///< empty = top level
   std::optional<int64_t> deserved_gpu_milli;  ///< guaranteed
   std::optional<int64_t> limit_gpu_milli;     ///< none = unlimited
+  double weight = 1;                          ///< by which what nobody is guaranteed is divided among siblings
   int64_t held_gpu_milli = 0;                 ///< by its own jobs and those of queues below it
   int64_t waiting = 0;                        ///< jobs, likewise; on hold not counted
   int64_t running = 0;
   std::optional<Money> budget, budget_spent;  ///< of this period
   std::optional<Instant> budget_runs_out, budget_renewed;
-  Money cost;  ///< of its jobs and those below it, since the daemon's log begins
+  Money cost;                         ///< of its jobs and those below it, since the daemon's log begins
+  int64_t month_micro_gpu_hours = 0;  ///< used by them this month, millionths
+};
+
+/// A budget and how it stands this month.
+struct BudgetView {
+  std::string name, queue, project;
+  Money per_month;
+  std::vector<int> thresholds_percent;
+  std::string at_limit;     ///< "refuse", "approve", "warn"
+  bool configured = false;  ///< in the configuration file: changed there
+  Interval month;
+  Money spent;
+  Money promised;              ///< what jobs that wait or run may still cost at most
+  int reached_percent = 0;     ///< the highest threshold reached; 0 = none
+  bool forecast_over = false;  ///< spent and promised are more than it has
 };
 
 /// Something that happened, in the order in which it did. Numbers go on over restarts and have no gaps.
 struct EventView {
   int64_t number = 0;  ///< from 1
+  int64_t told = 0;    ///< of those of its audience: see public_id()
   Instant at;
-  std::string kind;   ///< "job.submitted", "job.started", "job.evicted", "job.ended", "node.draining", …
-  int64_t job = 0;    ///< 0 = none
-  std::string queue;  ///< of the job
+  std::string kind;        ///< "job.submitted", "job.started", "job.evicted", "job.ended", "node.draining", …
+  int64_t job = 0;         ///< 0 = none
+  int64_t job_number = 0;  ///< of it within its client
+  std::string queue;       ///< of the job
   std::string node;
   std::string detail;
 };
+
+/// Who may learn of it: those who see a client (its name), all who see machines, or only those who see all clients.
+inline constexpr std::string_view kMachineAudience = "machines~";
+inline constexpr std::string_view kFleetAudience = "fleet~";
+std::string_view audience_of(const EventView& event);
+/// Of the event with that public id; empty = it is none.
+std::string_view audience_of_event(std::string_view public_id);
+/// "agency-131", "machines~7": a count of its own for each audience, which tells nobody how much happens to others.
+std::string public_id(const EventView& event);
 
 /// The daemon as a whole.
 struct EngineView {
@@ -151,6 +245,7 @@ struct JobFilter {
   std::string queue;          ///< it and all below it; empty = all
   std::string user;           ///< empty = all
   std::string name;           ///< empty = all
+  std::string study;          ///< trials of it; empty = all
 };
 
 struct JobPage {

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/text.h"
 #include "host/descriptor.h"
 
 namespace stint {
@@ -205,6 +206,14 @@ std::string fingerprint_of_bytes(std::string_view bytes) {
 bool is_regular_file(const std::string& path) {
   struct stat status = {};
   return path != "-" && ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+Result<std::string> read_secret_file(const std::string& path) {
+  if (path.empty()) return std::string();
+  TRY_ASSIGN(const std::string text, read_all(path));
+  std::string secret(trim(text));
+  if (secret.empty()) return invalid("{}: is empty: put the secret there", path);
+  return secret;
 }
 
 std::string read_kernel_file(const std::string& path) {

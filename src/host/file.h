@@ -40,6 +40,9 @@ class InputFile {
 /// A file that has to be seen as a whole to be read, unpacked when it is gzip. @return error above 1 GiB.
 Result<std::string> read_all(const std::string& path);
 
+/// A file that holds one secret, without the white space around it. @return "" for no path; error when the file holds nothing.
+Result<std::string> read_secret_file(const std::string& path);
+
 /// A file of the kernel's (/proc, /sys), whose size is not told beforehand; "" when it is gone, also in the middle of
 /// reading, or not ours to read.
 std::string read_kernel_file(const std::string& path);

@@ -105,5 +105,15 @@ TEST(WriteFileAtomically, SaysWhyItCannot) {
   EXPECT_THAT(written.error().message, HasSubstr("no/folder/x"));
 }
 
+TEST(SecretFile, HoldsOneSecretWithoutTheSpaceAroundIt) {
+  const ScratchDir dir;
+  put_file(dir / "token", "  abc\n");
+  put_file(dir / "empty", " \n");
+  EXPECT_EQ(read_secret_file(dir / "token").value(), "abc");
+  EXPECT_EQ(read_secret_file("").value(), "");
+  EXPECT_EQ(read_secret_file(dir / "empty").error().message, (dir / "empty") + ": is empty: put the secret there");
+  EXPECT_FALSE(read_secret_file(dir / "absent").ok());
+}
+
 }  // namespace
 }  // namespace stint

@@ -51,8 +51,12 @@ class EventStream {
   bool send(std::string_view event, std::string_view id, std::string_view data) { return send_text(format(event, id, data)); }
   /// The event as it goes over the wire, for those that go to many, or many at once, by send_text().
   static std::string format(std::string_view event, std::string_view id, std::string_view data);
-  bool send_text(std::string text);
+  bool send_text(std::string text) { return send_text(std::make_shared<const std::string>(std::move(text))); }
+  /// The same text for many streams is kept once.
+  bool send_text(std::shared_ptr<const std::string> text);
   [[nodiscard]] bool open() const;
+  /// Bytes handed over and not yet written; of one that is closed more than any limit.
+  [[nodiscard]] size_t unread() const;
 
  private:
   std::shared_ptr<State> state_;
@@ -65,6 +69,9 @@ class Responder {
   explicit Responder(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
   /// Only the first answer counts.
   void reply(HttpReply reply) const;
+  /// Calls back when the client goes away before it has its answer; from the handler only, on the server's thread. A client that sends
+  /// its next request early is no longer watched.
+  void on_gone(std::function<void()> call) const;
   /// Answers with status 200 and an event stream.
   [[nodiscard]] EventStream stream() const;
 
@@ -88,6 +95,7 @@ struct HttpServerOptions {
   size_t max_connections = 1024;
   uint32_t max_head_bytes = 16U << 10;
   uint64_t max_body_bytes = uint64_t{4} << 20;
+  uint64_t max_bodies_bytes = uint64_t{4} << 30;  ///< of all requests that are read or worked on; beyond it status 503
   Duration head_timeout = Duration::seconds(30);  ///< from the connection's being ready for a request to the end of its head
   Duration body_timeout = Duration::seconds(30);
   Duration write_timeout = Duration::seconds(30);     ///< of one reply, or of one event

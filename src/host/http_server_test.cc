@@ -413,5 +413,51 @@ TEST(HttpServer, WhatCannotBeIsSaidAtTheStart) {
   EXPECT_THAT(error({.port = first.port()}), HasSubstr("another daemon"));
 }
 
+TEST(HttpServer, TellsWhenAClientGoesBeforeItsAnswer) {
+  std::mutex mutex;
+  std::vector<Responder> waiting;
+  std::atomic<int> gone = 0;
+  const HttpServer server = start([&](const HttpRequest& request, const Responder& responder) {
+    if (request.target == "/now") return responder.reply({});
+    responder.on_gone([&gone] { ++gone; });
+    const std::lock_guard lock(mutex);
+    waiting.push_back(responder);
+  });
+  const auto wait_for = [](const auto& condition) {
+    for (int i = 0; i < 1000 && !condition(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return condition();
+  };
+  const auto has_asked = [&](size_t clients) {
+    return [&, clients] {
+      const std::lock_guard lock(mutex);
+      return waiting.size() == clients;
+    };
+  };
+  const RawClient stays(server);
+  EXPECT_TRUE(stays.send("GET /later HTTP/1.1\r\nHost: a\r\n\r\n"));
+  {
+    const RawClient leaves(server);
+    EXPECT_TRUE(leaves.send("GET /later HTTP/1.1\r\nHost: a\r\n\r\n"));
+    EXPECT_TRUE(wait_for(has_asked(2)));
+  }
+  EXPECT_TRUE(wait_for([&] { return gone == 1; }));
+  waiting.clear();  // unanswered: the one that stays is told so, the other is not there to be told
+  EXPECT_THAT(stays.receive(12), StartsWith("HTTP/1.1 500"));
+  EXPECT_EQ(gone, 1);
+}
+
+TEST(HttpServer, BodiesOfAllRequestsTogetherAreBounded) {
+  HttpServerOptions options;
+  options.max_bodies_bytes = 1 << 20;
+  const HttpServer server = start(echo, options);
+  const RawClient large(server);
+  EXPECT_TRUE(large.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1048576\r\nExpect: 100-continue\r\n\r\n"));
+  EXPECT_THAT(large.receive_until("\r\n\r\n"), HasSubstr("100 Continue"));
+  const RawClient next(server);
+  EXPECT_TRUE(next.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n"));
+  EXPECT_THAT(next.receive(12), StartsWith("HTTP/1.1 503"));
+}
+
 }  // namespace
 }  // namespace stint

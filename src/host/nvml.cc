@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cmath>
 
 #include "host/nvml_abi.h"
 
@@ -19,6 +20,18 @@ std::optional<T> ask(Function function, NvmlDevice device, Args... args) {
 
 std::optional<double> scaled(std::optional<unsigned> value, double divisor) {
   return value ? std::optional(*value / divisor) : std::nullopt;
+}
+
+/// "2g.20gb"; "1c.2g.20gb" where a compute instance is a part of its GPU instance only. Memory is named by eighths of the GPU's.
+/// Source: NVIDIA's go-nvlib, pkg/nvlib/device, which names them for Kubernetes.
+std::string profile_name(const NvmlAttributes& part, Bytes gpu_memory) {
+  constexpr double kEighths = 8;
+  const double share = static_cast<double>(part.memory_mib) * 1048576.0 / static_cast<double>(gpu_memory.count());
+  const double gibi = std::ceil(static_cast<double>(gpu_memory.count()) / 1073741824.0);
+  const double memory = std::round(std::ceil(share * kEighths) / kEighths * gibi);
+  const std::string name = fmt::format("{}g.{:.0f}gb", part.gpu_instance_slices, memory);
+  return part.compute_instance_slices == part.gpu_instance_slices ? name
+                                                                  : fmt::format("{}c.{}", part.compute_instance_slices, name);
 }
 
 }  // namespace
@@ -39,6 +52,19 @@ struct Nvml::Impl {
   NvmlReturn (*get_temperature)(NvmlDevice, int, unsigned*) = nullptr;
   NvmlReturn (*get_clock)(NvmlDevice, int, unsigned*) = nullptr;
   NvmlReturn (*get_processes)(NvmlDevice, unsigned*, NvmlProcessInfo*) = nullptr;
+  NvmlReturn (*get_encoder)(NvmlDevice, unsigned*, unsigned*) = nullptr;
+  NvmlReturn (*get_decoder)(NvmlDevice, unsigned*, unsigned*) = nullptr;
+  NvmlReturn (*get_throttle_reasons)(NvmlDevice, unsigned long long*) = nullptr;
+  NvmlReturn (*get_ecc_errors)(NvmlDevice, int, int, unsigned long long*) = nullptr;
+  NvmlReturn (*get_mig_mode)(NvmlDevice, unsigned*, unsigned*) = nullptr;
+  NvmlReturn (*get_mig_count)(NvmlDevice, unsigned*) = nullptr;
+  NvmlReturn (*get_mig_handle)(NvmlDevice, unsigned, NvmlDevice*) = nullptr;
+  NvmlReturn (*get_gpu_instance)(NvmlDevice, unsigned*) = nullptr;
+  NvmlReturn (*get_attributes)(NvmlDevice, NvmlAttributes*) = nullptr;
+  NvmlReturn (*create_events)(NvmlEventSet*) = nullptr;
+  NvmlReturn (*register_events)(NvmlDevice, unsigned long long, NvmlEventSet) = nullptr;
+  NvmlReturn (*wait_for_event)(NvmlEventSet, NvmlEventData*, unsigned) = nullptr;
+  NvmlReturn (*free_events)(NvmlEventSet) = nullptr;
 
   struct CloseLibrary {
     void operator()(void* library) const { dlclose(library); }
@@ -47,11 +73,14 @@ struct Nvml::Impl {
   bool started = false;
   std::vector<NvmlDevice> devices;
   std::vector<GpuIdentity> identities;
+  NvmlEventSet events = nullptr;
+  std::vector<std::optional<uint64_t>> xids;  // by position; none = the device does not tell
 
   Impl() = default;
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl() {
+    if (events != nullptr) free_events(events);
     if (started) shutdown();
   }
 
@@ -76,6 +105,20 @@ struct Nvml::Impl {
     find(get_clock, "nvmlDeviceGetClockInfo");
     find(get_processes, "nvmlDeviceGetComputeRunningProcesses_v3");
     if (get_processes == nullptr) find(get_processes, "nvmlDeviceGetComputeRunningProcesses_v2");
+    find(get_encoder, "nvmlDeviceGetEncoderUtilization");
+    find(get_decoder, "nvmlDeviceGetDecoderUtilization");
+    find(get_throttle_reasons, "nvmlDeviceGetCurrentClocksEventReasons");
+    if (get_throttle_reasons == nullptr) find(get_throttle_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    find(get_ecc_errors, "nvmlDeviceGetTotalEccErrors");
+    find(get_mig_mode, "nvmlDeviceGetMigMode");
+    find(get_mig_count, "nvmlDeviceGetMaxMigDeviceCount");
+    find(get_mig_handle, "nvmlDeviceGetMigDeviceHandleByIndex");
+    find(get_gpu_instance, "nvmlDeviceGetGpuInstanceId");
+    find(get_attributes, "nvmlDeviceGetAttributes_v2");
+    find(create_events, "nvmlEventSetCreate");
+    find(register_events, "nvmlDeviceRegisterEvents");
+    find(wait_for_event, "nvmlEventSetWait_v2");
+    find(free_events, "nvmlEventSetFree");
   }
 
   [[nodiscard]] Error error(std::string_view what, NvmlReturn code) const {
@@ -103,7 +146,19 @@ struct Nvml::Impl {
       devices.push_back(device);
       identities.push_back({static_cast<int>(i), name.data(), uuid.data()});
     }
+    listen_for_errors();
     return {};
+  }
+
+  void listen_for_errors() {
+    xids.resize(devices.size());
+    if (create_events == nullptr || register_events == nullptr || wait_for_event == nullptr || free_events == nullptr) return;
+    if (create_events(&events) != kNvmlSuccess) {
+      events = nullptr;
+      return;
+    }
+    for (size_t i = 0; i < devices.size(); ++i)
+      if (register_events(devices[i], kNvmlEventXid, events) == kNvmlSuccess) xids[i] = 0;
   }
 };
 
@@ -150,7 +205,58 @@ Result<GpuReading> Nvml::read(size_t gpu) {
   reading.temperature_c = scaled(ask<unsigned>(impl_->get_temperature, device, int{kNvmlTemperatureGpu}), 1);
   reading.sm_clock_mhz = scaled(ask<unsigned>(impl_->get_clock, device, int{kNvmlClockSm}), 1);
   reading.memory_clock_mhz = scaled(ask<unsigned>(impl_->get_clock, device, int{kNvmlClockMemory}), 1);
+  unsigned pct = 0, period_us = 0;
+  if (impl_->get_encoder != nullptr && impl_->get_encoder(device, &pct, &period_us) == kNvmlSuccess) reading.encoder_pct = pct;
+  if (impl_->get_decoder != nullptr && impl_->get_decoder(device, &pct, &period_us) == kNvmlSuccess) reading.decoder_pct = pct;
+  reading.throttle_reasons = ask<unsigned long long>(impl_->get_throttle_reasons, device);
+  reading.ecc_double_bit =
+      ask<unsigned long long>(impl_->get_ecc_errors, device, int{kNvmlEccUncorrected}, int{kNvmlEccSinceBoot});
+  reading.xid = impl_->xids[gpu];
   return reading;
+}
+
+void Nvml::take_errors() {
+  if (impl_->events == nullptr) return;
+  // So many at once are a storm: the rest is taken next time.
+  for (int taken = 0; taken < 256; ++taken) {
+    NvmlEventData event = {};
+    if (impl_->wait_for_event(impl_->events, &event, 0) != kNvmlSuccess) return;
+    for (size_t i = 0; i < impl_->devices.size(); ++i)
+      if (impl_->devices[i] == event.device && event.event_type == kNvmlEventXid) impl_->xids[i] = event.event_data;
+  }
+}
+
+std::vector<MigDevice> Nvml::mig_devices() {
+  const Impl& s = *impl_;
+  std::vector<MigDevice> found;
+  if (s.get_mig_count == nullptr || s.get_mig_handle == nullptr || s.get_gpu_instance == nullptr || s.get_attributes == nullptr)
+    return found;
+  for (size_t gpu = 0; gpu < s.devices.size(); ++gpu) {
+    unsigned mode = 0, pending = 0;
+    if (s.get_mig_mode != nullptr && (s.get_mig_mode(s.devices[gpu], &mode, &pending) != kNvmlSuccess || mode != kNvmlMigEnabled))
+      continue;
+    const auto whole = ask<NvmlMemory>(s.get_memory, s.devices[gpu]);
+    const unsigned most = ask<unsigned>(s.get_mig_count, s.devices[gpu]).value_or(0);
+    for (unsigned i = 0; i < most && whole && whole->total > 0; ++i) {
+      NvmlDevice part = nullptr;
+      if (s.get_mig_handle(s.devices[gpu], i, &part) != kNvmlSuccess) continue;  // there may be more later
+      const auto instance = ask<unsigned>(s.get_gpu_instance, part);
+      const auto attributes = ask<NvmlAttributes>(s.get_attributes, part);
+      std::array<char, 96> uuid = {};
+      if (!instance || !attributes || s.get_uuid == nullptr || s.get_uuid(part, uuid.data(), uuid.size() - 1) != kNvmlSuccess)
+        continue;
+      MigDevice& device =
+          found.emplace_back(MigDevice{.gpu = gpu,
+                                       .instance = static_cast<int>(*instance),
+                                       .profile = profile_name(*attributes, Bytes::of(static_cast<int64_t>(whole->total))),
+                                       .uuid = uuid.data()});
+      if (const auto memory = ask<NvmlMemory>(s.get_memory, part)) {
+        device.memory_used = Bytes::of(static_cast<int64_t>(memory->used));
+        device.memory_total = Bytes::of(static_cast<int64_t>(memory->total));
+      }
+    }
+  }
+  return found;
 }
 
 Result<std::vector<GpuProcess>> Nvml::processes(size_t gpu) {
@@ -170,8 +276,11 @@ Result<std::vector<GpuProcess>> Nvml::processes(size_t gpu) {
     std::vector<GpuProcess> processes;
     for (unsigned i = 0; i < count && i < found.size(); ++i) {
       const bool told = found[i].used_gpu_memory != ~0ULL;
+      const bool on_a_part = found[i].gpu_instance_id != ~0U;
       processes.push_back(
-          {found[i].pid, told ? std::optional(Bytes::of(static_cast<int64_t>(found[i].used_gpu_memory))) : std::nullopt});
+          {.pid = found[i].pid,
+           .memory_used = told ? std::optional(Bytes::of(static_cast<int64_t>(found[i].used_gpu_memory))) : std::nullopt,
+           .mig_instance = on_a_part ? std::optional(static_cast<int>(found[i].gpu_instance_id)) : std::nullopt});
     }
     return processes;
   }

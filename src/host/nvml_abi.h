@@ -12,12 +12,27 @@ enum {
   kNvmlSuccess = 0,
   kNvmlNotSupported = 3,
   kNvmlNoPermission = 4,
+  kNvmlNotFound = 6,
   kNvmlInsufficientSize = 7,
   kNvmlDriverNotLoaded = 9,
+  kNvmlTimeout = 10,
   kNvmlGpuIsLost = 15,
 };
 enum { kNvmlTemperatureGpu = 0 };
 enum { kNvmlClockSm = 1, kNvmlClockMemory = 2 };
+enum { kNvmlEccUncorrected = 1 };
+enum { kNvmlEccSinceBoot = 0 };
+enum : unsigned { kNvmlMigEnabled = 1 };
+enum : unsigned long long { kNvmlEventXid = 8 };
+typedef struct NvmlEventSetObject* NvmlEventSet;
+
+typedef struct {
+  NvmlDevice device;
+  unsigned long long event_type;
+  unsigned long long event_data;  // the XID
+  unsigned int gpu_instance_id;
+  unsigned int compute_instance_id;
+} NvmlEventData;  // of nvmlEventSetWait_v2
 
 typedef struct {
   unsigned int gpu;     // percent of the time since the last sample in which a kernel ran
@@ -36,5 +51,17 @@ typedef struct {
   unsigned int gpu_instance_id;        // all ones = none
   unsigned int compute_instance_id;
 } NvmlProcessInfo;  // of nvmlDeviceGetComputeRunningProcesses_v2 and _v3
+
+typedef struct {
+  unsigned int multiprocessors;
+  unsigned int shared_copy_engines;
+  unsigned int shared_decoders;
+  unsigned int shared_encoders;
+  unsigned int shared_jpeg;
+  unsigned int shared_ofa;
+  unsigned int gpu_instance_slices;
+  unsigned int compute_instance_slices;
+  unsigned long long memory_mib;
+} NvmlAttributes;  // of nvmlDeviceGetAttributes_v2, of MIG devices alone
 
 }  // extern "C"

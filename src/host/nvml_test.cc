@@ -40,6 +40,21 @@ TEST(Nvml, ReadsWhatEachDeviceTells) {
   EXPECT_EQ(first->memory_clock_mhz, 1593);
 }
 
+TEST(Nvml, TellsErrorsAndWhyClocksAreLowered) {
+  const Setting error("FAKE_NVML_XID", "79");
+  auto nvml = Nvml::load(STINT_FAKE_NVML);
+  EXPECT_EQ(nvml->read(0)->throttle_reasons, 4u);
+  EXPECT_EQ(nvml->read(0)->ecc_double_bit, 2u);
+  EXPECT_EQ(nvml->read(0)->encoder_pct, 7);
+  EXPECT_FALSE(nvml->read(0)->decoder_pct);
+  EXPECT_EQ(nvml->read(0)->xid, 0u);
+  nvml->take_errors();
+  EXPECT_EQ(nvml->read(0)->xid, 79u);
+  nvml->take_errors();
+  EXPECT_EQ(nvml->read(0)->xid, 79u) << "it stays the last one";
+  EXPECT_FALSE(nvml->read(1)->xid) << "that device tells none";
+}
+
 TEST(Nvml, WhatADeviceDoesNotTellIsAbsentNotZero) {
   auto nvml = Nvml::load(STINT_FAKE_NVML);
   const auto second = nvml->read(1);
@@ -58,6 +73,24 @@ TEST(Nvml, ListsProcessesHoweverMany) {
   EXPECT_EQ((*processes)[0].memory_used, Bytes::gibi(int64_t{3}));
   EXPECT_FALSE((*processes)[1].memory_used.has_value()) << "hidden is not zero";
   EXPECT_EQ((*processes)[199].pid, 1199);
+}
+
+TEST(Nvml, ListsThePartsOfPartitionedGpusAndWhoIsOnThem) {
+  EXPECT_THAT(Nvml::load(STINT_FAKE_NVML)->mig_devices(), SizeIs(0));
+  const Setting parts("FAKE_NVML_MIG", "3");
+  const Setting many("FAKE_NVML_PROCESSES", "4");
+  auto nvml = Nvml::load(STINT_FAKE_NVML);
+  const auto devices = nvml->mig_devices();
+  ASSERT_THAT(devices, SizeIs(3));
+  EXPECT_EQ(devices[1].gpu, 0u);
+  EXPECT_EQ(devices[1].instance, 4);
+  EXPECT_EQ(devices[1].uuid, "MIG-fake-4");
+  EXPECT_EQ(devices[1].profile, "2g.20gb");  // 19.5 of 80 GiB: two eighths
+  EXPECT_EQ(devices[1].memory_used, Bytes::gibi(int64_t{2}));
+  const auto processes = nvml->processes(0);
+  EXPECT_EQ((*processes)[1].mig_instance, 4);
+  EXPECT_EQ((*processes)[3].mig_instance, 3);
+  EXPECT_FALSE((*nvml->processes(1))[0].mig_instance) << "a whole GPU";
 }
 
 TEST(Nvml, AbsenceSaysWhatToDo) {

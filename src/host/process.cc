@@ -1,7 +1,14 @@
 #include "host/process.h"
 
+#include "host/descriptor.h"
+#include "host/fed_command.h"
+
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +24,6 @@ namespace stint {
 namespace {
 
 constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-constexpr size_t kMaxOutputBytes = size_t{16} << 20;
 
 sigset_t set_of(std::initializer_list<int> signals) {
   sigset_t set;
@@ -58,20 +64,41 @@ void take_terminal_back(pid_t group) {
   sigaction(SIGTTOU, &before, nullptr);
 }
 
+/// A child's standard streams: −1 = the caller's.
+struct Streams {
+  int input = -1;
+  int output = -1;
+  int errors = -1;  ///< given = it is one in the background
+};
+
+/// What others leave of the processors; and its end with that of the thread that forked.
+void step_back() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  (void)setpriority(PRIO_PROCESS, 0, 19);
+  const sched_param none = {};
+  (void)sched_setscheduler(0, SCHED_IDLE, &none);
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+}
+
 /// In the child, after fork: async-signal-safe calls only. Reports a failed exec through `report`.
-[[noreturn]] void become(char* const* arguments, int report, int output) {
+[[noreturn]] void become(char* const* arguments, int report, Streams streams) {
   setpgid(0, 0);
   const sigset_t none = set_of({});
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (output >= 0) dup2(output, STDOUT_FILENO);
+  if (streams.input >= 0) dup2(streams.input, STDIN_FILENO);
+  if (streams.output >= 0) dup2(streams.output, STDOUT_FILENO);
+  if (streams.errors >= 0) {
+    dup2(streams.errors, STDERR_FILENO);
+    step_back();
+  }
   execvp(arguments[0], arguments);
   const int code = errno;
   (void)!write(report, &code, sizeof code);
   _exit(127);
 }
 
-/// @param output  where its standard output goes; −1 = where the caller's goes.
-Result<pid_t> spawn(const std::vector<std::string>& command, int output) {
+Result<pid_t> spawn(const std::vector<std::string>& command, Streams streams) {
   CHECK(!command.empty(), "no command");
   std::vector<char*> arguments;
   for (const std::string& part : command)
@@ -81,7 +108,7 @@ Result<pid_t> spawn(const std::vector<std::string>& command, int output) {
   if (pipe2(report.data(), O_CLOEXEC) != 0)
     return make_error(ErrorCode::kUnavailable, "{}: cannot be started: {}", command[0], std::strerror(errno));
   const pid_t pid = fork();
-  if (pid == 0) become(arguments.data(), report[1], output);
+  if (pid == 0) become(arguments.data(), report[1], streams);
   close(report[1]);
   int code = 0;
   ssize_t n = -1;
@@ -100,13 +127,91 @@ Result<pid_t> spawn(const std::vector<std::string>& command, int output) {
                     std::strerror(code));
 }
 
+/// A file in memory with the text, to be read from its beginning: no pipe that both ends could wait for.
+Result<int> file_in_memory(std::string_view text) {
+  const int fd = memfd_create("input", MFD_CLOEXEC);
+  while (fd >= 0 && !text.empty()) {
+    const ssize_t n = write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+  if (fd >= 0 && text.empty() && lseek(fd, 0, SEEK_SET) == 0) return fd;
+  const int code = errno;
+  if (fd >= 0) close(fd);
+  return make_error(ErrorCode::kUnavailable, "no memory for a program's input: {}", std::strerror(code));
+}
+
+/// @param streams  but its output. The input is closed here. @param stop  null = never.
+Result<CommandOutput> run(const std::vector<std::string>& command, Streams streams, Duration timeout, size_t most_bytes,
+                          const std::atomic<bool>* stop = nullptr) {
+  std::array<int, 2> output = {};
+  const bool piped = pipe2(output.data(), O_CLOEXEC) == 0;
+  const auto pid =
+      piped ? spawn(command, {.input = streams.input, .output = output[1], .errors = streams.errors})
+            : Result<pid_t>(make_error(ErrorCode::kUnavailable, "{}: cannot be started: {}", command[0], std::strerror(errno)));
+  if (streams.input >= 0) close(streams.input);
+  if (!piped) return pid.error();
+  close(output[1]);
+  if (!pid) {
+    close(output[0]);
+    return pid.error();
+  }
+  const auto deadline = after(timeout);
+  CommandOutput result;
+  std::string failure;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    if (stop != nullptr && *stop) {
+      failure = "stopped";
+      break;
+    }
+    pollfd waiting = {.fd = output[0], .events = POLLIN, .revents = 0};
+    const int64_t patience = std::min<int64_t>(left, stop == nullptr ? 1'000'000 : 100);
+    const int ready = left > 0 ? poll(&waiting, 1, static_cast<int>(patience)) : 0;
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0 && left > patience) continue;
+    if (ready <= 0) {
+      failure = fmt::format("did not end within {} s", timeout.to_seconds());
+      break;
+    }
+    std::array<char, 65536> piece;
+    const ssize_t n = read(output[0], piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    result.standard_output.append(piece.data(), static_cast<size_t>(n));
+    if (result.standard_output.size() > most_bytes) {
+      failure = fmt::format("prints more than {} MiB", most_bytes >> 20);
+      break;
+    }
+  }
+  close(output[0]);
+  if (!failure.empty()) kill(-*pid, SIGKILL);
+  int raw = 0;
+  while (waitpid(*pid, &raw, 0) < 0 && errno == EINTR) {
+  }
+  if (!failure.empty()) return make_error(ErrorCode::kUnavailable, "{}: {}", command[0], failure);
+  result.status = status_of(raw);
+  return result;
+}
+
+/// What was written to it last.
+std::string end_of(int file) {
+  constexpr off_t kMost = 4096;
+  const off_t size = lseek(file, 0, SEEK_END);
+  std::string text(static_cast<size_t>(std::clamp<off_t>(size, 0, kMost)), '\0');
+  const ssize_t got = pread(file, text.data(), text.size(), std::max<off_t>(0, size - kMost));
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, got)));
+  return text;
+}
+
 }  // namespace
 
 Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command) {
   // Blocked from here on, and taken one by one in wait_for().
   const sigset_t waited = forwarded_signals();
   pthread_sigmask(SIG_BLOCK, &waited, nullptr);
-  const auto pid = spawn(command, -1);
+  const auto pid = spawn(command, {});
   if (!pid) {
     pthread_sigmask(SIG_UNBLOCK, &waited, nullptr);
     return pid.error();
@@ -149,46 +254,23 @@ std::optional<ExitStatus> ChildProcess::wait_for(Duration timeout) {
   return ended_;
 }
 
-Result<CommandOutput> run_command(const std::vector<std::string>& command, Duration timeout) {
-  std::array<int, 2> output = {};
-  if (pipe2(output.data(), O_CLOEXEC) != 0)
-    return make_error(ErrorCode::kUnavailable, "{}: cannot be started: {}", command[0], std::strerror(errno));
-  const auto pid = spawn(command, output[1]);
-  close(output[1]);
-  if (!pid) {
-    close(output[0]);
-    return pid.error();
-  }
-  const auto deadline = after(timeout);
-  CommandOutput result;
-  std::string failure;
-  for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-    pollfd waiting = {.fd = output[0], .events = POLLIN, .revents = 0};
-    const int ready = left > 0 ? poll(&waiting, 1, static_cast<int>(std::min<int64_t>(left, 1'000'000))) : 0;
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) {
-      failure = fmt::format("did not end within {} s", timeout.to_seconds());
-      break;
-    }
-    std::array<char, 65536> piece;
-    const ssize_t n = read(output[0], piece.data(), piece.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    result.standard_output.append(piece.data(), static_cast<size_t>(n));
-    if (result.standard_output.size() > kMaxOutputBytes) {
-      failure = "prints more than 16 MiB";
-      break;
-    }
-  }
-  close(output[0]);
-  if (!failure.empty()) kill(-*pid, SIGKILL);
-  int raw = 0;
-  while (waitpid(*pid, &raw, 0) < 0 && errno == EINTR) {
-  }
-  if (!failure.empty()) return make_error(ErrorCode::kUnavailable, "{}: {}", command[0], failure);
-  result.status = status_of(raw);
-  return result;
+Result<CommandOutput> run_command(const std::vector<std::string>& command, Duration timeout, size_t most_bytes) {
+  return run(command, {}, timeout, most_bytes);
+}
+
+Result<CommandOutput> run_fed_command(const std::vector<std::string>& command, std::string_view standard_input, Duration timeout,
+                                      size_t most_bytes) {
+  TRY_ASSIGN(const int input, file_in_memory(standard_input));
+  return run(command, {.input = input}, timeout, most_bytes);
+}
+
+Result<CommandOutput> run_in_background(const std::vector<std::string>& command, Duration timeout, size_t most_bytes,
+                                        const std::atomic<bool>& stop) {
+  TRY_ASSIGN(const int errors, file_in_memory(""));
+  const Descriptor file(errors);
+  auto done = run(command, {.errors = errors}, timeout, most_bytes, &stop);
+  if (done.ok()) done->standard_error = end_of(errors);
+  return done;
 }
 
 }  // namespace stint

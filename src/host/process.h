@@ -1,6 +1,7 @@
 // Child processes in groups of their own, so that a signal reaches all they started.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,9 +44,15 @@ class ChildProcess {
 struct CommandOutput {
   ExitStatus status;
   std::string standard_output;
+  std::string standard_error;  ///< its end; of one in the background alone
 };
-/// Runs a short command and returns what it prints. @return error when it does not start, or prints more than 16 MiB
+/// Runs a short command and returns what it prints. @return error when it does not start, or prints more than `most_bytes`
 /// or runs longer than `timeout`; it is then killed.
-Result<CommandOutput> run_command(const std::vector<std::string>& command, Duration timeout);
+Result<CommandOutput> run_command(const std::vector<std::string>& command, Duration timeout,
+                                  size_t most_bytes = size_t{16} << 20);
+/// The same for a long one that is to disturb nobody: it gets what processors others leave, reads nothing, and ends with the thread
+/// that called. @param stop  looked at several times a second: true ends it, and is an error.
+Result<CommandOutput> run_in_background(const std::vector<std::string>& command, Duration timeout, size_t most_bytes,
+                                        const std::atomic<bool>& stop);
 
 }  // namespace stint

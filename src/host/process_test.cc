@@ -76,6 +76,20 @@ TEST(RunCommand, GivesWhatItPrintsAndItsCode) {
   EXPECT_EQ(output->status.code, 2);
 }
 
+TEST(RunCommand, InTheBackgroundItStepsBackAndSaysItsErrors) {
+  const std::atomic<bool> stop = false;
+  const auto done = run_in_background({"sh", "-c", "echo out; nice; echo err >&2; exit 3"}, Duration::seconds(20), 1000, stop);
+  ASSERT_TRUE(done.ok()) << done.error().message;
+  EXPECT_EQ(done->standard_output, "out\n19\n");
+  EXPECT_EQ(done->standard_error, "err\n");
+  EXPECT_EQ(done->status.code, 3);
+}
+
+TEST(RunCommand, InTheBackgroundItCanBeStopped) {
+  const std::atomic<bool> stop = true;
+  EXPECT_THAT(run_in_background({"sleep", "1000"}, Duration::seconds(100), 1000, stop).error().message, HasSubstr("stopped"));
+}
+
 TEST(RunCommand, EndsWhatHangsAndWhatNeverStopsTalking) {
   EXPECT_THAT(run_command({"sleep", "1000"}, Duration::milliseconds(50)).error().message, HasSubstr("did not end"));
   EXPECT_THAT(run_command({"yes"}, Duration::seconds(60)).error().message, HasSubstr("16 MiB"));

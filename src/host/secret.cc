@@ -1,6 +1,7 @@
 #include "host/secret.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <sys/random.h>
 
 #include <array>
@@ -29,6 +30,15 @@ std::string sha256_hex(std::string_view bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
   unsigned int size = 0;
   CHECK(EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) == 1, "SHA-256 fails");
+  return to_hex({digest.data(), size});
+}
+
+std::string hmac_sha256_hex(std::string_view key, std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
+  unsigned int size = 0;
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), data, bytes.size(), digest.data(), &size) != nullptr,
+        "HMAC-SHA-256 fails");
   return to_hex({digest.data(), size});
 }
 

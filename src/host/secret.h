@@ -9,6 +9,9 @@ namespace stint {
 /// SHA-256 (FIPS 180-4) as 64 hexadecimal digits.
 std::string sha256_hex(std::string_view bytes);
 
+/// HMAC-SHA-256 (RFC 2104) of `bytes` under `key`, as 64 hexadecimal digits.
+std::string hmac_sha256_hex(std::string_view key, std::string_view bytes);
+
 /// So many random bytes from the operating system, as hexadecimal digits.
 std::string random_hex(size_t bytes);
 

@@ -50,6 +50,7 @@ TEST(Change, SaysWhatItDoes) {
   EXPECT_EQ(describe(SwitchMarket{{"a", "b", "c"}, Market::kSpot}), "3 nodes (a, b, …) → spot");
   EXPECT_EQ(kind_of(SwitchMarket{}), "switch-market");
   EXPECT_EQ(kind_of(MoveRegion{}), "move-region");
+  EXPECT_EQ(kind_of(SavingsPlan{}), "savings-plan");
   EXPECT_EQ(describe(ResizeNodes{{"n1"}, "p3.2xlarge", "", 1}), "n1 → 1 × p3.2xlarge");
   EXPECT_EQ(nodes_of(Change(StopNodes{{"x"}})).front(), "x");
 }

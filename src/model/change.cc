@@ -1,5 +1,6 @@
 #include "model/change.h"
 
+#include <algorithm>
 #include <array>
 
 namespace stint {
@@ -27,12 +28,20 @@ std::string_view name_of(SharingMode m) {
 
 std::string_view kind_of(const Change& c) {
   constexpr std::array<std::string_view, std::variant_size_v<Change>> kNames = {
-      "stop", "schedule-off", "resize", "share", "switch-market", "commit", "limit-reservation", "move-off-gpu", "move-region"};
+      "stop",   "schedule-off",      "resize",       "share",       "switch-market",
+      "commit", "limit-reservation", "move-off-gpu", "move-region", "savings-plan"};
   return kNames[c.index()];
 }
 
 const std::vector<std::string>& nodes_of(const Change& c) {
   return std::visit([](const auto& change) -> const std::vector<std::string>& { return change.nodes; }, c);
+}
+
+const Money* rate_of(const SavingsPlan& plan, std::string_view region, std::string_view instance_type) {
+  const auto at = std::ranges::find_if(plan.rates, [&](const SavingsPlan::TypeRate& rate) {
+    return rate.instance_type == instance_type && (rate.region.empty() || rate.region == region);
+  });
+  return at == plan.rates.end() ? nullptr : &at->per_hour;
 }
 
 std::string describe(const Change& c) {
@@ -61,6 +70,10 @@ std::string describe(const Change& c) {
                                x.to_instance_type.empty() ? "a CPU type" : x.to_instance_type);
           },
           [](const MoveRegion& x) { return fmt::format("move {} to {}", list(x.nodes), x.to_region); },
+          [](const SavingsPlan& x) {
+            return fmt::format("savings plan of {} an hour at {} for {} ({})", x.per_hour.to_text(4), x.provider, name_of(x.term),
+                               name_of(x.payment));
+          },
       },
       c);
 }

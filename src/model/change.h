@@ -82,6 +82,25 @@ struct Commit {
   bool operator==(const Commit&) const = default;
 };
 
+/// So much money every hour, paid whether used or not, for any use of these types at these rates: a savings plan.
+struct SavingsPlan {
+  struct TypeRate {
+    std::string region;  ///< empty = everywhere
+    std::string instance_type;
+    Money per_hour;  ///< of an instance, out of the commitment
+    bool operator==(const TypeRate&) const = default;
+  };
+  std::string provider;
+  Money per_hour;  ///< committed
+  CommitmentTerm term = CommitmentTerm::kOneYear;
+  PaymentOption payment = PaymentOption::kNoUpfront;
+  std::vector<TypeRate> rates;     ///< the first that fits counts
+  std::vector<std::string> nodes;  ///< those it covers now
+  bool operator==(const SavingsPlan&) const = default;
+};
+/// nullptr when the plan does not pay for that type there.
+const Money* rate_of(const SavingsPlan& plan, std::string_view region, std::string_view instance_type);
+
 /// Reservations of a recurring job are cut to what it uses.
 struct LimitReservation {
   std::string workload;
@@ -105,11 +124,11 @@ struct MoveRegion {
   bool operator==(const MoveRegion&) const = default;
 };
 
-using Change =
-    std::variant<StopNodes, ScheduleOff, ResizeNodes, ShareGpus, SwitchMarket, Commit, LimitReservation, MoveOffGpu, MoveRegion>;
+using Change = std::variant<StopNodes, ScheduleOff, ResizeNodes, ShareGpus, SwitchMarket, Commit, LimitReservation, MoveOffGpu,
+                            MoveRegion, SavingsPlan>;
 
 /// Stable name of the kind: "stop", "schedule-off", "resize", "share", "switch-market", "commit",
-/// "limit-reservation", "move-off-gpu", "move-region".
+/// "limit-reservation", "move-off-gpu", "move-region", "savings-plan".
 std::string_view kind_of(const Change& c);
 /// The nodes a Change touches.
 const std::vector<std::string>& nodes_of(const Change& c);

@@ -35,7 +35,7 @@ struct Touch {
 
 Touch touch_of(const Change& c) {
   if (std::holds_alternative<SwitchMarket>(c) || std::holds_alternative<MoveRegion>(c)) return {.purchase = Access::kWrites};
-  if (std::holds_alternative<Commit>(c)) return {.purchase = Access::kReads};
+  if (std::holds_alternative<Commit>(c) || std::holds_alternative<SavingsPlan>(c)) return {.purchase = Access::kReads};
   if (std::holds_alternative<ScheduleOff>(c)) return {.hours = Access::kAdds};
   if (std::holds_alternative<ShareGpus>(c)) return {.sharing = Access::kWrites};
   return {};
@@ -93,6 +93,17 @@ struct Merger {
     same.nodes = old->nodes;
     if (!(same == *old) || old->nodes.empty() != c.nodes.empty()) return false;
     old->count += c.count;
+    add_nodes(old->nodes, c.nodes);
+    return true;
+  }
+  bool operator()(const SavingsPlan& c) const {
+    auto* old = std::get_if<SavingsPlan>(&into);
+    if (old == nullptr || old->per_hour.currency() != c.per_hour.currency()) return false;
+    SavingsPlan same = c;
+    same.per_hour = old->per_hour;
+    same.nodes = old->nodes;
+    if (!(same == *old) || old->nodes.empty() != c.nodes.empty()) return false;
+    old->per_hour += c.per_hour;
     add_nodes(old->nodes, c.nodes);
     return true;
   }
@@ -177,6 +188,10 @@ std::string conflict_on(const std::string& node, const Change& first, const Chan
   // A commitment is paid whatever becomes of the machine.
   if (std::holds_alternative<Commit>(first) && (market_2 != nullptr || region_2 != nullptr || alters_presence(second, node)))
     return fmt::format("the first commits to '{}', the second ({}) leaves nothing for it to cover", node, kind_of(second));
+  // A savings plan covers other types as well.
+  if (std::holds_alternative<SavingsPlan>(first) && (market_2 != nullptr || std::holds_alternative<StopNodes>(second)))
+    return fmt::format("the first is a savings plan for '{}', the second ({}) leaves nothing of it to cover", node,
+                       kind_of(second));
   return "";
 }
 

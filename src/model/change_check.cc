@@ -53,7 +53,8 @@ class Checker {
   /// What is there of the nodes named; an objection for each that is not.
   void look_up(const Change& change) {
     const std::vector<std::string>& names = nodes_of(change);
-    const bool may_be_empty = std::holds_alternative<Commit>(change) || std::holds_alternative<LimitReservation>(change);
+    const bool may_be_empty = std::holds_alternative<Commit>(change) || std::holds_alternative<LimitReservation>(change) ||
+                              std::holds_alternative<SavingsPlan>(change);
     if (names.empty() && !may_be_empty) object("the change names no node", "name at least one");
     for (const std::string& name : names) {
       const PlannedNode* node = fleet_.find(name);
@@ -135,6 +136,25 @@ class Checker {
       if (!node->region.empty() && !c.region.empty() && node->region != c.region)
         object(fmt::format("'{}' is in {}, the commitment in {}", node->name, node->region, c.region),
                "commit where the machines are");
+    }
+  }
+
+  void operator()(const SavingsPlan& c) {
+    if (c.per_hour.count_nanos() <= 0) object("it commits to nothing an hour", "commit to an amount above 0");
+    if (c.provider.empty()) object("it names no provider", "name the provider that sells it");
+    if (c.term == CommitmentTerm::kNone) object("it names no term", "write 1y or 3y");
+    if (c.rates.empty()) object("it names no rate", "give what an hour of each type costs under the plan");
+    for (const SavingsPlan::TypeRate& rate : c.rates)
+      if (rate.per_hour.count_nanos() <= 0 || rate.per_hour.currency() != c.per_hour.currency())
+        object(fmt::format("{} at {} an hour", rate.instance_type, rate.per_hour.to_text(4)),
+               "give rates above 0, in the currency of the commitment");
+    for (const PlannedNode* node : nodes_) {
+      if (node->market == Market::kSpot || node->market == Market::kOwned)
+        object(fmt::format("'{}' is {}: a savings plan covers machines on demand only", node->name, name_of(node->market)),
+               "leave it out of the change and commit to less");
+      else if (!node->instance_type.empty() && rate_of(c, node->region, node->instance_type) == nullptr)
+        object(fmt::format("'{}' is a {}, for which the plan has no rate", node->name, node->instance_type),
+               "leave it out of the change, or give its rate");
     }
   }
 

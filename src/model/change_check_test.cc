@@ -51,6 +51,24 @@ TEST(ChangeCheck, MarketsMustFit) {
               HasSubstr("covers machines on demand only"));
 }
 
+TEST(ChangeCheck, ASavingsPlanNeedsMoneyAndRatesForItsMachines) {
+  SavingsPlan plan{"aws",
+                   Money::units(5),
+                   CommitmentTerm::kOneYear,
+                   PaymentOption::kNoUpfront,
+                   {{"us-east-1", "p4d.24xlarge", Money::units(14)}},
+                   {"n0"}};
+  EXPECT_THAT(objections(plan), IsEmpty());
+  plan.nodes = {"n2"};
+  EXPECT_THAT(objections(plan), HasSubstr("covers machines on demand only"));
+  plan.nodes = {"n0"};
+  plan.rates.front().region = "eu-west-1";
+  EXPECT_THAT(objections(plan), HasSubstr("for which the plan has no rate"));
+  plan.rates.front() = {"", "p4d.24xlarge", Money()};
+  plan.per_hour = Money();
+  EXPECT_THAT(objections(plan), ::testing::AllOf(HasSubstr("commits to nothing"), HasSubstr("give rates above 0")));
+}
+
 TEST(ChangeCheck, MigLayoutsMustBeLegal) {
   ShareGpus share{SharingMode::kMig, {"n0", "n1"}, {"n0"}, {}};
   share.placements = {{"a", "n0", 0, "n0", 0, "3g.20gb", 0, 1}, {"b", "n1", 0, "n0", 0, "3g.20gb", 4, 1}};

@@ -8,6 +8,21 @@ namespace {
 
 auto kind_of_commitment(const Commit& c) { return std::tie(c.provider, c.region, c.instance_type, c.term, c.payment); }
 
+/// Whether `a` comes before `b` in a FleetPlan; neither before the other: they are one plan, whose commitments add up.
+bool comes_before(const SavingsPlan& a, const SavingsPlan& b) {
+  const auto head = [](const SavingsPlan& p) { return std::tie(p.provider, p.term, p.payment); };
+  if (head(a) != head(b)) return head(a) < head(b);
+  if (a.per_hour.currency() != b.per_hour.currency()) return a.per_hour.currency() < b.per_hour.currency();
+  const auto rate_before = [](const SavingsPlan::TypeRate& x, const SavingsPlan::TypeRate& y) {
+    const auto key = [](const SavingsPlan::TypeRate& r) {
+      return std::tuple(std::string_view(r.region), std::string_view(r.instance_type), r.per_hour.currency(),
+                        r.per_hour.count_nanos());
+    };
+    return key(x) < key(y);
+  };
+  return std::ranges::lexicographical_compare(a.rates, b.rates, rate_before);
+}
+
 auto place_of(std::vector<PlannedNode>& nodes, std::string_view name) {
   return std::ranges::lower_bound(nodes, name, {}, [](const PlannedNode& n) -> std::string_view { return n.name; });
 }
@@ -113,6 +128,19 @@ struct Applier {
     Commit bought = c;
     bought.nodes.clear();  // whom it covers changes from hour to hour
     fleet.commitments.insert(at, std::move(bought));
+    return {};
+  }
+
+  Status operator()(const SavingsPlan& c) const {
+    TRY(places_of(fleet, c.nodes));
+    const auto at = std::ranges::lower_bound(fleet.savings_plans, c, comes_before);
+    if (at != fleet.savings_plans.end() && !comes_before(c, *at)) {
+      at->per_hour += c.per_hour;
+      return {};
+    }
+    SavingsPlan bought = c;
+    bought.nodes.clear();  // whom it covers changes from hour to hour
+    fleet.savings_plans.insert(at, std::move(bought));
     return {};
   }
 
@@ -237,6 +265,15 @@ Status take_back(FleetPlan& fleet, const Commit& bought) {
   return {};
 }
 
+Status take_back(FleetPlan& fleet, const SavingsPlan& bought) {
+  const auto at = std::ranges::lower_bound(fleet.savings_plans, bought, comes_before);
+  if (at == fleet.savings_plans.end() || comes_before(bought, *at) || at->per_hour < bought.per_hour)
+    return make_error(ErrorCode::kConflict, "the savings plan of {} an hour is not there", bought.per_hour.to_text(4));
+  at->per_hour -= bought.per_hour;
+  if (at->per_hour.is_zero()) fleet.savings_plans.erase(at);
+  return {};
+}
+
 }  // namespace
 
 const PlannedNode* FleetPlan::find(std::string_view name) const {
@@ -272,6 +309,7 @@ Result<FleetUndo> carry_out(FleetPlan& fleet, std::span<const Change> changes) {
   for (const Change& change : changes) {
     TRY(std::visit(Applier{changed}, change));
     if (const Commit* bought = std::get_if<Commit>(&change)) undo.bought.push_back(*bought);
+    if (const SavingsPlan* plan = std::get_if<SavingsPlan>(&change)) undo.bought_plans.push_back(*plan);
   }
   undo.nodes = altered<PlannedNode, PlannedNode>(
       fleet.nodes, changed.nodes, [](const PlannedNode& n) { return n.name; }, [](const PlannedNode& n) { return n; });
@@ -290,6 +328,8 @@ Status undo(FleetPlan& fleet, const FleetUndo& undo) {
     TRY(put_back(before, limit));
   for (const Commit& bought : undo.bought)
     TRY(take_back(before, bought));
+  for (const SavingsPlan& plan : undo.bought_plans)
+    TRY(take_back(before, plan));
   fleet = std::move(before);
   return {};
 }

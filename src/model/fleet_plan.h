@@ -44,6 +44,7 @@ struct FleetPlan {
   std::vector<PlannedNode> nodes;    ///< ascending by name
   std::vector<Commit> commitments;   ///< bought by changes; ascending by provider, region, type, term, payment; one of each
   std::vector<PlannedLimit> limits;  ///< ascending by workload
+  std::vector<SavingsPlan> savings_plans = {};  ///< bought by changes; ascending by provider, term, payment, rates; one of each
   bool operator==(const FleetPlan&) const = default;
 
   /// nullptr when there is none of that name.
@@ -64,6 +65,7 @@ struct FleetUndo {
   std::vector<Altered<PlannedNode>> nodes;  ///< ascending by name
   std::vector<Altered<Duration>> limits;    ///< ascending by workload
   std::vector<Commit> bought;
+  std::vector<SavingsPlan> bought_plans = {};
   bool operator==(const FleetUndo&) const = default;
 };
 

@@ -78,7 +78,14 @@ inline Change random_change(Prng& prng, size_t kind, const std::vector<std::stri
       return LimitReservation{one_of({"nightly", "eval"}), nodes, Duration::hours(24),
                               Duration::milliseconds(1 + static_cast<int64_t>(prng.below(100'000'000)))};
     case 7: return MoveOffGpu{nodes, one_of({"m6i.large", "c6i.large"})};
-    default: return MoveRegion{nodes, one_of({"us-east-1", "eu-north-1"})};
+    case 8: return MoveRegion{nodes, one_of({"us-east-1", "eu-north-1"})};
+    default:
+      return SavingsPlan{"aws",
+                         Money::nanos(1'000'000 * (1 + static_cast<int64_t>(prng.below(9'000)))),
+                         prng.below(2) == 0 ? CommitmentTerm::kOneYear : CommitmentTerm::kThreeYears,
+                         PaymentOption::kNoUpfront,
+                         {{one_of({"", "us-east-1"}), "p4d.24xlarge", Money::units(1 + static_cast<int64_t>(prng.below(2)))}},
+                         prng.below(3) == 0 ? std::vector<std::string>() : nodes};
   }
 }
 

@@ -1,7 +1,9 @@
 #include "report/audit_html.h"
 
 #include "report/audit_sections.h"
+#include "report/cluster_view.h"
 #include "report/figures.h"
+#include "report/goal_words.h"
 #include "report/statement_text.h"
 
 namespace stint {
@@ -52,10 +54,12 @@ PageText page_text(const AuditReport& report) {
 
 }  // namespace
 
-std::string audit_html(const AuditReport& report) {
-  const Html body = key_figures(report) + plan_section(report) + findings_section(report) + proof_section(report) +
-                    clients_section(report) + idle_section(report) + fleet_section(report) + curve_section(report) +
-                    instances_section(report) + holders_section(report) + limits_section(report) + sources_section(report);
+std::string audit_html(const AuditReport& report, const ClusterAudit* cluster) {
+  const Html body = key_figures(report) + plan_section(report) + goals_section(report.goals) + findings_section(report) +
+                    proof_section(report) + clients_section(report) + idle_section(report) +
+                    (cluster == nullptr ? Html() : cluster_section(*cluster, report)) + fleet_section(report) +
+                    curve_section(report) + instances_section(report) + holders_section(report) + limits_section(report) +
+                    sources_section(report);
   return html_page(page_text(report), body);
 }
 

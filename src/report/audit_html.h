@@ -6,9 +6,11 @@
 #include <string>
 
 #include "advise/audit.h"
+#include "advise/cluster_audit.h"
 
 namespace stint {
 
-std::string audit_html(const AuditReport& report);
+/// @param cluster  null = no batch system told of its queue.
+std::string audit_html(const AuditReport& report, const ClusterAudit* cluster = nullptr);
 
 }  // namespace stint

@@ -3,6 +3,9 @@
 #include <cmath>
 
 #include "report/change_json.h"
+#include "report/cluster_view.h"
+#include "report/goal_words.h"
+#include "report/json_list.h"
 #include "report/proof_json.h"
 #include "report/utf8.h"
 
@@ -24,14 +27,6 @@ Json texts(const std::vector<std::string>& lines) {
   Json out = Json::array();
   for (const std::string& line : lines)
     out.push_back(printable_lines(line));
-  return out;
-}
-
-template <typename T, typename F>
-Json array_of(const std::vector<T>& items, F convert) {
-  Json out = Json::array();
-  for (const T& item : items)
-    out.push_back(convert(item));
   return out;
 }
 
@@ -134,7 +129,7 @@ Json heat_row(const HeatRow& row) {
 
 }  // namespace
 
-std::string audit_json(const AuditReport& report) {
+std::string audit_json(const AuditReport& report, const ClusterAudit* cluster) {
   const Json out = {
       {"schema", "stint-audit/1"},
       {"currency", report.totals.bill_per_month.currency().code()},
@@ -153,6 +148,8 @@ std::string audit_json(const AuditReport& report) {
       {"notes", texts(report.notes)},
       {"out_of_reach", texts(report.out_of_reach)},
       {"proof", to_json(report.proof)},
+      {"goals", to_json(report.goals)},
+      {"cluster", cluster == nullptr ? Json(nullptr) : cluster_json(*cluster)},
   };
   // Names were made printable above; a byte that slips through is replaced, not thrown over.
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -6,11 +6,13 @@
 #include <string>
 
 #include "advise/audit.h"
+#include "advise/cluster_audit.h"
 
 namespace stint {
 
 /// Indented, ends with a line feed; the same report gives the same bytes.
-std::string audit_json(const AuditReport& report);
+/// @param cluster  null = no batch system told of its queue.
+std::string audit_json(const AuditReport& report, const ClusterAudit* cluster = nullptr);
 /// One finding of it.
 nlohmann::ordered_json finding_json(const Finding& finding);
 

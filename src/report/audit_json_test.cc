@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/testing_report.h"
+#include "testing/places.h"
 
 namespace stint {
 namespace {
@@ -107,7 +108,13 @@ TEST(AuditJson, EveryKindOfChangeFollowsTheSchema) {
         Change(SwitchMarket{{"a"}, Market::kSpot}),
         Change(Commit{"aws", "eu-west-1", "g5.xlarge", 3, CommitmentTerm::kThreeYears, PaymentOption::kAllUpfront, {"a"}}),
         Change(LimitReservation{"eval", {"a"}, Duration::hours(24), Duration::hours(8)}), Change(MoveOffGpu{{"a"}, ""}),
-        Change(MoveRegion{{"a"}, "us-east-2"})})
+        Change(MoveRegion{{"a"}, "us-east-2"}),
+        Change(SavingsPlan{"aws",
+                           Money::units(3),
+                           CommitmentTerm::kOneYear,
+                           PaymentOption::kNoUpfront,
+                           {{"eu-west-1", "g5.xlarge", Money::units(1)}},
+                           {"a"}})})
     report.findings.push_back(testing::make_finding("F-1", "x", change, Money::units(1)));
   const Json out = Json::parse(audit_json(report));
   EXPECT_THAT(schema().problems_of(out), ::testing::IsEmpty());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/figures.h"
+#include "report/goal_words.h"
 #include "report/proof_words.h"
 #include "report/statement_text.h"
 #include "report/utf8.h"
@@ -172,6 +173,8 @@ std::string audit_text(const AuditReport& report, Colour colour) {
   out += heading("What to change first", colour);
   out += report.findings.empty() ? "  Nothing found that saves money and can be shown from these data.\n"
                                  : findings_table(report, colour);
+  if (!report.goals.empty())
+    out += heading("Goals", colour) + goals_table(report.goals, colour) + bullets(goal_lines(report.goals));
   if (report.proof) out += heading("What a replay of the fleet's own work says", colour) + bullets(plan_proof_lines(report));
   out += clients_table(report, colour);
   out += amounts_table("Idle money by cause", report.idle_causes, report, colour);

@@ -12,11 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string amount(Money m) {
-  const std::string text = m.to_text(0);
-  return text.substr(0, text.rfind(' '));
-}
-
 struct Spread {
   int64_t least, middle, most;
 };
@@ -60,12 +55,12 @@ std::string commit_fleet_text(const CommitFleetView& view, Colour colour) {
   if (view.plan_discount_pct)
     text += fmt::format("Savings plan of {} % on every type: commit to {} an hour.\n", *view.plan_discount_pct,
                         p.commitment.to_text(4));
-  text +=
-      fmt::format("On demand {} {} a month, with these commitments {} ({} reserved, {} savings plan, {} on demand): {} saved.\n",
-                  amount(months.monthly(p.all_on_demand)), p.total.currency().code(), amount(months.monthly(p.total)),
-                  amount(months.monthly(p.reservations)), amount(months.monthly(p.committed)),
-                  amount(months.monthly(p.on_demand)), shown_percent(share_pct(p.all_on_demand - p.total, p.all_on_demand), 1));
-  text += fmt::format("No plan of these offers costs less than {} a month.\n", amount(months.monthly(p.at_least)));
+  text += fmt::format(
+      "On demand {} {} a month, with these commitments {} ({} reserved, {} savings plan, {} on demand): {} saved.\n",
+      amount_text(months.monthly(p.all_on_demand)), p.total.currency().code(), amount_text(months.monthly(p.total)),
+      amount_text(months.monthly(p.reservations)), amount_text(months.monthly(p.committed)),
+      amount_text(months.monthly(p.on_demand)), shown_percent(share_pct(p.all_on_demand - p.total, p.all_on_demand), 1));
+  text += fmt::format("No plan of these offers costs less than {} a month.\n", amount_text(months.monthly(p.at_least)));
   std::string notes =
       "Right-size, share and switch off first (stint audit): what is committed to is paid for to the end of the term.";
   for (const std::string& note : view.pools.notes)

@@ -25,6 +25,8 @@ Json run_json(const CommitView& view, const CommitRun& run) {
       {"ratio_to_optimal", number(ratio(bill.total, view.optimal))},
       {"ratio_bound", bound ? Json(bound->ratio) : Json(nullptr)},
       {"ratio_bound_against", bound ? Json(std::string(bound->against)) : Json(nullptr)},
+      {"cost_with_spot", view.spot ? Json(cost_with_spot(view, run).to_double()) : Json(nullptr)},
+      {"cost_ratio_with_spot", view.spot ? number(ratio(cost_with_spot(view, run), bill.all_on_demand)) : Json(nullptr)},
       {"hours", view.demand.size()},
       {"all_on_demand", bill.all_on_demand.to_double()},
       {"optimal", view.optimal.to_double()},

@@ -11,10 +11,7 @@ constexpr size_t kBarWidth = 40;
 
 std::string ratio_text(std::optional<double> value) { return value ? fmt::format("{:.4f}", *value) : "–"; }
 
-std::string amount(Money m) {
-  const std::string text = m.to_text(2);
-  return text.substr(0, text.rfind(' '));
-}
+std::string amount(Money m) { return amount_text(m, 2); }
 
 /// Instances held in each hour.
 HourlyDemand held_by(const CommitView& view, const CommitPlan& plan) {
@@ -76,9 +73,13 @@ std::string policies(const CommitView& view, Colour colour) {
                {"of optimum", Align::kRight},
                {"at most", Align::kRight},
                {"bought", Align::kRight},
-               {"reserved hours used", Align::kRight}});
+               {"reserved hours used", Align::kRight},
+               {"rest on spot, of on-demand", Align::kRight}});
   table.add_row({"on-demand only", amount(view.runs.front().bill.all_on_demand), "1.0000",
-                 ratio_text(ratio(view.runs.front().bill.all_on_demand, view.optimal)), "", "0", ""});
+                 ratio_text(ratio(view.runs.front().bill.all_on_demand, view.optimal)), "", "0", "", ""});
+  const auto rest_on_spot = [&](const CommitRun& run) {
+    return view.spot ? ratio_text(ratio(cost_with_spot(view, run), run.bill.all_on_demand)) : std::string("–");
+  };
   for (const CommitRun& run : view.runs) {
     int64_t bought = 0;
     for (const CommitPurchase& p : run.plan)
@@ -91,7 +92,8 @@ std::string policies(const CommitView& view, Colour colour) {
                    at_most, grouped(static_cast<double>(bought)),
                    run.bill.reserved_instance_hours == 0 ? "–"
                                                          : shown_percent(100 * static_cast<double>(run.bill.used_instance_hours) /
-                                                                         static_cast<double>(run.bill.reserved_instance_hours))});
+                                                                         static_cast<double>(run.bill.reserved_instance_hours)),
+                   rest_on_spot(run)});
   }
   return table.render(colour);
 }
@@ -117,6 +119,11 @@ std::string risks(const CommitView& view, Colour colour) {
 }
 
 }  // namespace
+
+Money cost_with_spot(const CommitView& view, const CommitRun& run) {
+  return run.bill.total - run.bill.on_demand +
+         scale(run.bill.on_demand, view.spot->count_nanos(), view.market.on_demand.count_nanos());
+}
 
 std::optional<double> ratio(Money part, Money whole) {
   if (whole.is_zero()) return std::nullopt;

@@ -32,9 +32,13 @@ struct CommitView {
   std::vector<CommitRiskRow> risks;
   int64_t weeks_drawn_from = 0;
   RiskOptions risk_options;
-  Money optimal;           ///< the least possible total
-  Money optimal_by_level;  ///< the least with every reservation tied to one level
+  std::optional<Money> spot;  ///< an instance-hour, for what no commitment covers; none = on demand
+  Money optimal;              ///< the least possible total
+  Money optimal_by_level;     ///< the least with every reservation tied to one level
 };
+
+/// What a run costs when all that no commitment covers can be interrupted and is on spot. @param view  with a spot price.
+Money cost_with_spot(const CommitView& view, const CommitRun& run);
 
 /// Share of the whole; none where the whole is nothing.
 std::optional<double> ratio(Money part, Money whole);

@@ -14,6 +14,11 @@ std::string AmountText::operator()(Money m) const {
   return text.substr(0, text.rfind(' '));
 }
 
+std::string amount_text(Money m, int decimals) {
+  const std::string text = m.to_text(decimals);
+  return text.substr(0, text.rfind(' '));
+}
+
 std::string shown_percent(double value, int decimals) { return fmt::format("{:.{}f} %", value, decimals); }
 std::string percent_or_dash(const std::optional<double>& value) { return value ? shown_percent(*value, 1) : "–"; }
 

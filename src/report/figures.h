@@ -25,6 +25,9 @@ class AmountText {
   int decimals_ = 0;
 };
 
+/// Without the currency, which headings name.
+std::string amount_text(Money m, int decimals = 0);
+
 /// "7 %", "7.2 %".
 std::string shown_percent(double value, int decimals = 0);
 /// With one decimal; "–" where it is not known.

@@ -74,7 +74,7 @@ Html findings_section(const AuditReport& report) {
   if (body.empty())
     return section("findings", "Findings", "", element("p", "Nothing found that saves money and can be shown from these data."));
   return section("findings", "Findings",
-                 "Ranked by money a month. Each saving is what is left to save after the findings applied before it, so they add "
+                 "Each saving is what is left to save after the findings applied before it, so they add "
                  "up to the plan. "
                  "Open one for its evidence, its arithmetic and the commands that apply it.",
                  body);

@@ -4,6 +4,8 @@
 
 #include "report/audit_json.h"
 #include "report/figures.h"
+#include "report/goal_words.h"
+#include "report/json_list.h"
 #include "report/proof_json.h"
 #include "report/proof_words.h"
 #include "report/replay_figures.h"
@@ -69,20 +71,20 @@ std::string front_table(const JointPlan& plan, Colour colour) {
          table.render(colour, 2);
 }
 
+std::string search_line(const JointSearch& s) {
+  const std::string tried =
+      fmt::format("{} plans of {} independent part{} were tried: ", s.plans, s.parts, s.parts == 1 ? "" : "s");
+  return tried + (s.every_set ? std::string("by the books no set of these findings saves more")
+                              : fmt::format("the best that steps found; no set of these findings saves more than {} a month",
+                                            s.at_most.to_text()));
+}
+
 Json front_point(const FrontPoint& p) {
   return {{"plan_per_month", p.plan_per_month.to_double()},
           {"completion_mean_s", p.completion_mean_s},
           {"waiting_mean_s", p.waiting_mean_s},
           {"without", p.without},
           {"chosen", p.chosen}};
-}
-
-template <typename T, typename F>
-Json array_of(const std::vector<T>& items, F convert) {
-  Json out = Json::array();
-  for (const T& item : items)
-    out.push_back(convert(item));
-  return out;
 }
 
 }  // namespace
@@ -94,7 +96,10 @@ std::string joint_plan_text(const JointPlan& plan, Colour colour) {
   out += fmt::format("  {} a month now, {} with the plan: {} saved, {} of the bill\n", t.bill_per_month.to_text(),
                      t.plan_per_month.to_text(), t.saving_per_month.to_text(),
                      shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
+  out += fmt::format("  {}\n", search_line(plan.search));
   if (!plan.budget_missed.empty()) out += "  " + toned(plan.budget_missed, Tone::kBad, colour) + "\n";
+  if (!plan.report.goals.empty())
+    out += heading("Goals", colour) + goals_table(plan.report.goals, colour) + bullets(goal_lines(plan.report.goals));
   out += heading("Steps, each on what those before it left", colour);
   out += plan.report.findings.empty() ? "  Nothing found that saves money and survives.\n" : steps_table(plan, colour);
   out += front_table(plan, colour);
@@ -115,11 +120,17 @@ std::string joint_plan_json(const JointPlan& plan) {
       {"bill_per_month", r.totals.bill_per_month.to_double()},
       {"plan_per_month", r.totals.plan_per_month.to_double()},
       {"saving_per_month", r.totals.saving_per_month.to_double()},
+      {"search",
+       {{"plans", plan.search.plans},
+        {"parts", plan.search.parts},
+        {"every_set", plan.search.every_set},
+        {"saving_at_most_per_month", plan.search.at_most.to_double()}}},
       {"findings", array_of(r.findings, finding_json)},
       {"rejected", array_of(r.rejected, finding_json)},
       {"front", array_of(plan.front, front_point)},
       {"as_is", {{"completion_mean_s", plan.as_is_completion_s}, {"waiting_mean_s", plan.as_is_waiting_s}}},
       {"proof", to_json(r.proof)},
+      {"goals", to_json(r.goals)},
       {"gains", array_of(plan.gains, text)},
       {"budget_missed", printable(plan.budget_missed)},
       {"out_of_reach", array_of(r.out_of_reach, text)},

@@ -12,5 +12,7 @@ namespace stint {
 std::string joint_plan_text(const JointPlan& plan, Colour colour);
 /// Its findings are those of an audit, so `stint replay --change FILE` reads it (docs/formats.md, "Joint plan").
 std::string joint_plan_json(const JointPlan& plan);
+/// One page with its drawings inside.
+std::string joint_plan_html(const JointPlan& plan);
 
 }  // namespace stint

@@ -23,6 +23,7 @@ Json proof_json(const Proof& p) {
     notes.push_back(printable(note));
   const bool tried = p.verdict != ProofVerdict::kArithmetic;
   const bool replayed = tried && p.method == ProofMethod::kJobs;
+  const bool served = tried && p.method == ProofMethod::kRequests;
   return {{"verdict", name_of(p.verdict)},
           {"reason", printable(p.reason)},
           {"method", tried ? Json(name_of(p.method)) : Json(nullptr)},
@@ -30,9 +31,11 @@ Json proof_json(const Proof& p) {
           {"saving_p10", tried ? Json(p.saving_p10.to_double()) : Json(nullptr)},
           {"saving_p90", tried ? Json(p.saving_p90.to_double()) : Json(nullptr)},
           {"jobs", p.jobs},
+          {"services", p.services},
           {"waiting_s", replayed ? figure(p.waiting_s) : Json(nullptr)},
           {"completion_pct", replayed ? figure(p.completion_pct) : Json(nullptr)},
-          {"throughput_pct", replayed ? figure(p.throughput_pct) : Json(nullptr)},
+          {"throughput_pct", replayed || served ? figure(p.throughput_pct) : Json(nullptr)},
+          {"latency_pct", served ? figure(p.latency_pct) : Json(nullptr)},
           {"lost_gpu_hours", replayed ? figure(p.lost_gpu_hours) : Json(nullptr)},
           {"before", replayed ? jobs(p.before) : Json(nullptr)},
           {"after", replayed ? jobs(p.after) : Json(nullptr)},
@@ -48,6 +51,7 @@ Json to_json(const std::optional<Proof>& proof) { return proof ? proof_json(*pro
 Json to_json(const std::optional<PlanProof>& proof) {
   if (!proof) return nullptr;
   return {{"by_jobs_per_month", proof->by_jobs.to_double()},
+          {"by_requests_per_month", proof->by_requests.to_double()},
           {"by_bill_per_month", proof->by_bill.to_double()},
           {"by_arithmetic_per_month", proof->by_sum.to_double()},
           {"together", proof_json(proof->together)}};

@@ -29,12 +29,20 @@ void add_jobs(std::vector<std::string>& lines, const Proof& proof) {
                               proof.after.unfinished));
 }
 
+void add_services(std::vector<std::string>& lines, const Proof& proof) {
+  lines.push_back(
+      fmt::format("latency: p99 is {:.0f} % of what it is now where it suffers most ({:.0f} to {:.0f}), of {} services on GPUs",
+                  proof.latency_pct.mean, proof.latency_pct.p10, proof.latency_pct.p90, proof.services));
+  lines.push_back(fmt::format("throughput: {:.1f} % of the requests served in time now still are ({:.1f} to {:.1f})",
+                              proof.throughput_pct.mean, proof.throughput_pct.p10, proof.throughput_pct.p90));
+}
+
 }  // namespace
 
 std::string shown_proof(const Finding& f) {
   if (!f.proof) return "–";
   if (f.proof->verdict == ProofVerdict::kArithmetic) return "arithmetic";
-  return f.proof->method == ProofMethod::kJobs ? "replayed" : "billed again";
+  return f.proof->method == ProofMethod::kBill ? "billed again" : "replayed";
 }
 
 std::vector<std::string> proof_lines(const Proof& proof) {
@@ -44,6 +52,7 @@ std::vector<std::string> proof_lines(const Proof& proof) {
   lines.push_back(fmt::format("saves {} a month on top of the findings before it ({}; the middle 80 %, {})",
                               proof.saving_per_month.to_text(), range(proof.saving_p10, proof.saving_p90), drawn(proof)));
   if (proof.method == ProofMethod::kJobs) add_jobs(lines, proof);
+  if (proof.method == ProofMethod::kRequests) add_services(lines, proof);
   lines.insert(lines.end(), proof.notes.begin(), proof.notes.end());
   return lines;
 }
@@ -52,10 +61,10 @@ std::vector<std::string> plan_proof_lines(const AuditReport& report) {
   if (!report.proof) return {};
   const PlanProof& plan = *report.proof;
   std::vector<std::string> lines;
-  lines.push_back(
-      fmt::format("of the saving, {} a month rests on changes that were replayed, {} on hours billed again, {} on arithmetic "
-                  "alone",
-                  plan.by_jobs.to_text(), plan.by_bill.to_text(), plan.by_sum.to_text()));
+  lines.push_back(fmt::format(
+      "of the saving, {} a month rests on changes replayed with the fleet's jobs, {} on changes replayed with the hours of its "
+      "services, {} on hours billed again, {} on arithmetic alone",
+      plan.by_jobs.to_text(), plan.by_requests.to_text(), plan.by_bill.to_text(), plan.by_sum.to_text()));
   const Proof& all = plan.together;
   if (all.verdict == ProofVerdict::kArithmetic) {
     lines.push_back("no job was replayed: " + all.reason);

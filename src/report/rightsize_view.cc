@@ -12,11 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string amount(Money m) {
-  const std::string text = m.to_text(0);
-  return text.substr(0, text.rfind(' '));
-}
-
 std::string range_text(double low, double high) {
   return fmt::format("{:.2f}", low) == fmt::format("{:.2f}", high) ? fmt::format("{:.2f}", low)
                                                                    : fmt::format("{:.2f}–{:.2f}", low, high);
@@ -27,8 +22,9 @@ std::string count_text(const RightsizeTarget& t) {
 }
 
 std::string saving_text(const RightsizeTarget& t) {
-  return t.saving_per_month == t.saving_best ? amount(t.saving_per_month)
-                                             : fmt::format("{} – {}", amount(t.saving_per_month), amount(t.saving_best));
+  return t.saving_per_month == t.saving_best
+             ? amount_text(t.saving_per_month)
+             : fmt::format("{} – {}", amount_text(t.saving_per_month), amount_text(t.saving_best));
 }
 
 std::string machines(size_t count, const std::string& type) { return fmt::format("{} × {}", count, type); }
@@ -58,7 +54,7 @@ std::string reasons(const RightsizeView& view, const RightsizeRow& row) {
                           *row.p99_ms / t.throughput.high, *row.p99_ms / t.throughput.low);
     if (row.runner_up)
       text += fmt::format(" Next: {} × {}, {} a month.", row.runner_up->count, row.runner_up->type->name,
-                          amount(row.runner_up->saving_per_month));
+                          amount_text(row.runner_up->saving_per_month));
   }
   for (size_t i = 0; i < row.dropped.size(); ++i)
     text += fmt::format("{} {}: {}", i == 0 ? " Cheaper, but:" : ";", row.dropped[i].type->name, row.dropped[i].reason);
@@ -93,7 +89,7 @@ std::string rightsize_text(const RightsizeView& view, Colour colour) {
                {"saves a month", Align::kRight}});
   for (const RightsizeRow& row : view.plan.rows)
     table.add_row(
-        {machines(row.nodes.size(), row.instance_type), work_text(row), row.region, amount(row.monthly),
+        {machines(row.nodes.size(), row.instance_type), work_text(row), row.region, amount_text(row.monthly),
          fmt::format("{:.1f}", row.need.memory.to_gibi()), shown_percent(row.need.p95_pct),
          row.best ? row.best->type->name : "as it is", row.best ? count_text(*row.best) : "",
          row.best ? range_text(row.best->throughput.low, row.best->throughput.high) : "", row.best ? saving_text(*row.best) : ""},
@@ -103,11 +99,11 @@ std::string rightsize_text(const RightsizeView& view, Colour colour) {
   const RightsizePlan& plan = view.plan;
   std::string out = fmt::format("{}, {} to {}: the cheapest type and count that keeps the work\n\n{}\n", view.source,
                                 format_date(view.period.begin), format_date(view.period.end), table.render(colour));
-  out += fmt::format("{} of {} {} a month saved", amount(plan.saving_per_month), amount(plan.monthly),
+  out += fmt::format("{} of {} {} a month saved", amount_text(plan.saving_per_month), amount_text(plan.monthly),
                      plan.monthly.currency().code());
   out += plan.saving_best == plan.saving_per_month
              ? ".\n\n"
-             : fmt::format("; {} if the faster end of the estimates holds.\n\n", amount(plan.saving_best));
+             : fmt::format("; {} if the faster end of the estimates holds.\n\n", amount_text(plan.saving_best));
   for (const RightsizeRow& row : plan.rows)
     out += wrapped(reasons(view, row), 100) + "\n";
   std::string notes =

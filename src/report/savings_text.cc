@@ -53,6 +53,13 @@ std::string promise_text(const TrackedSaving& t) {
   return out;
 }
 
+std::string realised_text(const TrackedSaving& t) {
+  if (!t.realised) return "";
+  std::string out = t.realised->per_month.to_text();
+  if (t.interval) out += fmt::format(" ({} to {})", t.interval->p10.to_text(), t.interval->p90.to_text());
+  return out;
+}
+
 /// How the figure came about, to be checked by hand.
 std::string details(const TrackedSaving& t) {
   std::string out;
@@ -72,6 +79,11 @@ std::string details(const TrackedSaving& t) {
         r.price_per_month.count_nanos() < 0 ? "" : "+", r.price_per_month.to_text(), r.per_month.to_text(),
         r.per_month_now.to_text()));
   }
+  if (t.interval)
+    add(fmt::format("with {} weeks before and {} after drawn again, the middle 80 % of what it saves is {} to {} a month\n",
+                    t.interval->weeks_before, t.interval->weeks_after, t.interval->p10.to_text(), t.interval->p90.to_text()));
+  else if (t.realised)
+    add("an interval needs two weeks before and two after\n");
   if (t.on_cost)
     add(fmt::format("carried out for {}: {} saved so far, a return of {:.0f} %{}\n", t.cost->to_text(),
                     t.on_cost->saved.to_text(), 100 * t.on_cost->on_cost,
@@ -113,6 +125,8 @@ Json to_json(const TrackedSaving& t, std::span<const AppliedChange> applied) {
               {"promised_low_per_month", money(t.promised_low)},
               {"promised_high_per_month", money(t.promised_high)},
               {"realised_per_month", t.realised ? Json(t.realised->per_month.to_double()) : Json(nullptr)},
+              {"realised_p10_per_month", t.interval ? Json(t.interval->p10.to_double()) : Json(nullptr)},
+              {"realised_p90_per_month", t.interval ? Json(t.interval->p90.to_double()) : Json(nullptr)},
               {"verdict", t.verdict ? Json(name_of(*t.verdict)) : Json(nullptr)}};
   if (t.realised) {
     const RealisedSaving& r = *t.realised;
@@ -151,8 +165,8 @@ std::string savings_text(std::span<const TrackedSaving> tracked, std::span<const
                {"verdict"}});
   for (const TrackedSaving& t : tracked) {
     table.add_row({fmt::format("{}", fmt::join(t.numbers, ", ")), titles_of(t, applied),
-                   format_date(change_of(applied, t.numbers.front()).applied_at), promise_text(t),
-                   t.realised ? t.realised->per_month.to_text() : "", verdict_text(t)});
+                   format_date(change_of(applied, t.numbers.front()).applied_at), promise_text(t), realised_text(t),
+                   verdict_text(t)});
     table.tone_cell(5, tone_of(t));
   }
   std::string out = table.render(colour);

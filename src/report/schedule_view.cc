@@ -13,11 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string amount(Money m) {
-  const std::string text = m.to_text(0);
-  return text.substr(0, text.rfind(' '));
-}
-
 std::string nodes_text(const std::vector<std::string>& nodes, const std::string& type) {
   return nodes.size() == 1 ? fmt::format("{} ({})", nodes.front(), type) : fmt::format("{} × {}", nodes.size(), type);
 }
@@ -30,7 +25,7 @@ std::string windows_part(const ScheduleView& view, Colour colour) {
                {"saves a month", Align::kRight}});
   for (const OffWindows& w : view.plan.windows)
     table.add_row({nodes_text(w.nodes, w.instance_type), fmt::format("{}", w.off.count()), fmt::format("{}", w.windows),
-                   week_text(w.off), amount(w.saving_per_month)},
+                   week_text(w.off), amount_text(w.saving_per_month)},
                   Tone::kGood);
   return table.empty() ? "" : table.render(colour) + "\n";
 }
@@ -47,7 +42,7 @@ std::string later_part(const ScheduleView& view, Colour colour) {
   for (const LaterRuns& l : view.plan.later)
     table.add_row({l.client.empty() ? l.name : l.client + ": " + l.name, fmt::format("{}", l.runs), fmt::format("{}", l.moved),
                    fmt::format("{}", l.onto_idle), fmt::format("{}", l.in_pieces), fmt::format("{:.1f}", l.mean_delay.to_hours()),
-                   amount(l.cost_now), amount(l.cost_then)},
+                   amount_text(l.cost_now), amount_text(l.cost_then)},
                   Tone::kGood);
   return table.empty() ? "" : table.render(colour) + "\n";
 }
@@ -55,7 +50,7 @@ std::string later_part(const ScheduleView& view, Colour colour) {
 std::string findings_part(const char* heading, const std::vector<PricedFinding>& findings, Colour colour) {
   Table table({{heading}, {"saves a month", Align::kRight}, {"once", Align::kRight}, {"pays after months", Align::kRight}});
   for (const PricedFinding& p : findings)
-    table.add_row({p.finding.title, amount(p.saving_per_month), p.once.is_zero() ? "–" : amount(p.once),
+    table.add_row({p.finding.title, amount_text(p.saving_per_month), p.once.is_zero() ? "–" : amount_text(p.once),
                    p.pays_after_months ? fmt::format("{:.1f}", *p.pays_after_months) : "–"},
                   Tone::kGood);
   return table.empty() ? "" : table.render(colour) + "\n";

@@ -5,15 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/figures.h"
+
 namespace stint {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string amount(Money m) {
-  const std::string text = m.to_text(0);
-  return text.substr(0, text.rfind(' '));
-}
 
 std::string seat_text(const SharedSeat& seat, const SharedGpu& gpu) {
   std::string text = seat.mig_profile.empty() ? seat.workload : fmt::format("{} {}", seat.mig_profile, seat.workload);
@@ -34,7 +31,7 @@ std::string pool_text(const SharePool& pool, Colour colour) {
                                 pool.region.empty() ? pool.provider : pool.region, name_of(pool.mode), pool.in_use, pool.needed,
                                 pool.restarts, pool.restarts == 1 ? "" : "s");
   if (!pool.freed_nodes.empty())
-    out += fmt::format("; {} free: {} a month", fmt::join(pool.freed_nodes, ", "), amount(pool.saving_per_month));
+    out += fmt::format("; {} free: {} a month", fmt::join(pool.freed_nodes, ", "), amount_text(pool.saving_per_month));
   Table table({{"node"}, {"GPU", Align::kRight}, {"do"}, {"what runs there then"}});
   for (const SharedGpu& gpu : pool.gpus)
     if (gpu.step != SharedGpu::Step::kAsItIs)
@@ -66,15 +63,18 @@ std::string share_text(const ShareView& view, Colour colour) {
                                 format_date(view.period.end));
   for (const SharePool& pool : view.plan.pools)
     out += pool_text(pool, colour);
-  if (view.plan.pools.empty()) out += "No GPU becomes free by sharing.\n\n";
+  if (view.plan.pools.empty())
+    out += "No machine becomes free by sharing that requests would not notice: the audit names what is too slow.\n\n";
   std::string notes = fmt::format(
-      "Amounts in {}. MIG: memory {:.1f} × the peak and compute {:.1f} × the busiest 5 % of working time, any clients. Side by "
+      "Amounts in {}. MIG: memory {:.1f} × the peak and compute {:.1f} × the busiest 5 % of working time, any clients; where it "
+      "was measured how much of a GPU a request keeps busy, it takes at most {:.2f} × as long. Side by "
       "side: one client "
       "and category alone, memory peaks to {:.0f} %, busy p95 to {:.0f} %; time slices for people's sessions, else MPS. "
       "Different owners "
       "share nothing but by MIG. Cutting a GPU needs it empty: one machine at a time. Measure latency at peak before a machine "
       "goes.",
-      view.currency.code(), kShareMemoryMargin, kShareComputeMargin, 100 * kSharedMemoryLimit, 100 * kSharedComputeLimit);
+      view.currency.code(), kShareMemoryMargin, kShareComputeMargin, kShareSlowest, 100 * kSharedMemoryLimit,
+      100 * kSharedComputeLimit);
   for (const std::string& note : view.plan.notes)
     notes += " Note: " + note + ".";
   return out + wrapped(notes, 100);

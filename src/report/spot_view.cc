@@ -12,11 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string amount(Money m) {
-  const std::string text = m.to_text(0);
-  return text.substr(0, text.rfind(' '));
-}
-
 std::string group_name(const SpotGroup& g) { return g.client.empty() ? g.name : g.client + ": " + g.name; }
 
 std::string pool_name(const SpotPool& p) { return fmt::format("{} {}", p.instance_type, p.zone.empty() ? p.region : p.zone); }
@@ -98,23 +93,30 @@ std::string spot_text(const SpotView& view, Colour colour) {
   for (const SpotGroup& g : view.plan.groups) {
     const bool fits = g.fit == SpotFit::kFits;
     const std::string machines = g.machines > 1 ? fmt::format("{} × {}", g.machines, g.instance_type) : g.instance_type;
-    std::vector<std::string> cells = {
-        group_name(g), machines, fmt::format("{}", g.runs), fmt::format("{:.1f}", g.work_h), amount(g.run_cost), "–", "–", "–",
-        "no",          "–"};
+    std::vector<std::string> cells = {group_name(g),
+                                      machines,
+                                      fmt::format("{}", g.runs),
+                                      fmt::format("{:.1f}", g.work_h),
+                                      amount_text(g.run_cost),
+                                      "–",
+                                      "–",
+                                      "–",
+                                      "no",
+                                      "–"};
     if (fits) {
       const SpotOutcome& o = *g.outcome;
-      cells[5] = fmt::format("{} ({})", amount(o.cost), amount(o.cost_p90));
+      cells[5] = fmt::format("{} ({})", amount_text(o.cost), amount_text(o.cost_p90));
       cells[6] = hours(o.outlook.finish_h, o.outlook.finish_h_p90);
       cells[7] = g.checkpointable == false ? "–" : fmt::format("{:.2f}", o.interval_h);
       cells[8] = shown_percent(100 * o.on_spot);
-      cells[9] = amount(g.saving_per_month);
+      cells[9] = amount_text(g.saving_per_month);
     }
     table.add_row(std::move(cells), fits ? Tone::kGood : Tone::kMuted);
   }
   std::string out = fmt::format("{}, {} to {}: what suits spot capacity\n\n{}\n", view.source, format_date(view.period.begin),
                                 format_date(view.period.end), table.render(colour));
-  out += fmt::format("{} of {} {} a month saved by these jobs.\n\n", amount(view.plan.saving_per_month),
-                     amount(view.plan.run_cost_per_month), view.plan.saving_per_month.currency().code());
+  out += fmt::format("{} of {} {} a month saved by these jobs.\n\n", amount_text(view.plan.saving_per_month),
+                     amount_text(view.plan.run_cost_per_month), view.plan.saving_per_month.currency().code());
   for (const SpotGroup& g : view.plan.groups)
     out += wrapped(reasons(g), 100) + "\n";
   const SpotPlanOptions& o = view.options;

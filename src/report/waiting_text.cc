@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "report/waiting_line.h"
+
 namespace stint {
 namespace {
 
@@ -11,9 +13,7 @@ using sched::Remedy;
 using sched::RemedyKind;
 using sched::Standing;
 
-std::string gpus(int64_t milli) {
-  return milli % 1000 == 0 ? fmt::format("{}", milli / 1000) : fmt::format("{:.3f}", static_cast<double>(milli) / 1000);
-}
+std::string gpus(int64_t milli) { return fmt::format("{:.10g}", static_cast<double>(milli) / 1000); }
 
 class Words {
  public:
@@ -75,6 +75,9 @@ class Words {
   }
 
   [[nodiscard]] std::string job(sched::JobId j) const { return names_.job(j); }
+  [[nodiscard]] std::string ahead() const {
+    return fmt::format("{} waiting {} before it", e_.jobs_ahead, e_.jobs_ahead == 1 ? "job goes" : "jobs go");
+  }
 
  private:
   [[nodiscard]] std::string queue(sched::QueueId q) const { return names_.queue(q); }
@@ -107,11 +110,19 @@ std::string waiting_text(const Explanation& explanation, const WaitingNames& nam
   std::string text = fmt::format("Job {} at {}: {}", words.job(job), format_utc(now), words.standing());
   if (const std::string obstacle = words.obstacle(); !obstacle.empty()) text += ": " + obstacle;
   text += "\n";
-  if (const int64_t ahead = explanation.jobs_ahead; ahead > 0)
-    text += fmt::format("  {} waiting {} before it\n", ahead, ahead == 1 ? "job goes" : "jobs go");
+  if (const int64_t ahead = explanation.jobs_ahead; ahead > 0) text += fmt::format("  {}\n", words.ahead());
   for (const Remedy& remedy : explanation.remedies)
     text += "  - " + words.remedy(remedy) + "\n";
   return text;
+}
+
+std::string waiting_line(const Explanation& explanation, const WaitingNames& names) {
+  const Words words(explanation, names);
+  std::string line = words.obstacle();
+  if (explanation.standing == Standing::kNominated) line = "the room it gets is being freed";
+  if (explanation.standing == Standing::kReserved) line = "room is reserved for it" + (line.empty() ? "" : ": " + line);
+  if (explanation.jobs_ahead > 0 && !line.empty()) line += "; " + words.ahead();
+  return line;
 }
 
 }  // namespace stint

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/waiting_line.h"
+
 namespace stint {
 namespace {
 
@@ -42,6 +44,22 @@ TEST(WaitingText, ASpentBudgetIsNamedWithItsFigures) {
   EXPECT_THAT(text, HasSubstr("raised by more than 4.00 USD"));
 }
 
+TEST(WaitingText, AListHasOneLineOfIt) {
+  sched::Explanation e;
+  e.standing = sched::Standing::kWaiting;
+  e.obstacle = sched::Obstacle::kNoRoom;
+  e.missing_gpu_milli = 8'000;
+  EXPECT_EQ(waiting_line(e, names), "8 more GPUs would have to be free");
+  e.jobs_ahead = 1;
+  EXPECT_EQ(waiting_line(e, names), "8 more GPUs would have to be free; 1 waiting job goes before it");
+  e.standing = sched::Standing::kReserved;
+  e.jobs_ahead = 0;
+  EXPECT_EQ(waiting_line(e, names), "room is reserved for it: 8 more GPUs would have to be free");
+  e.obstacle = sched::Obstacle::kNone;
+  EXPECT_EQ(waiting_line(e, names), "room is reserved for it");
+  EXPECT_EQ(waiting_line({}, names), "");
+}
+
 TEST(WaitingText, ACheaperHourAndAClosedQueueAreReasons) {
   sched::Explanation deferred;
   deferred.standing = sched::Standing::kWaiting;
@@ -71,7 +89,7 @@ TEST(WaitingText, RemediesSayWhatTheyCost) {
   stop.lost_gpu_seconds = 600;
   e.remedies = {stop, more};
   const std::string text = waiting_text(e, names, sched::JobId(1), Instant::from_seconds(0));
-  EXPECT_THAT(text, HasSubstr("2.500 more GPUs would have to be free"));
+  EXPECT_THAT(text, HasSubstr("2.5 more GPUs would have to be free"));
   EXPECT_THAT(text, HasSubstr("stopping job train (lower priority) starts it now; 600 GPU-seconds of work are lost\n"));
   EXPECT_THAT(text, HasSubstr("one machine more like box: 24.00 USD an hour, at most 48.00 USD for the job"));
   const nlohmann::ordered_json data = waiting_json(e, names, sched::JobId(1), Instant::from_seconds(0));

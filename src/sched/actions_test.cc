@@ -270,16 +270,18 @@ TEST(Rounds, KeepGangsWholeStopNobodyForNothingAndComeToRest) {
     World w;
     w.nodes(2 + static_cast<int>(random.below(3)), 4);
     std::vector<QueueId> queues;
-    for (int q = 0; q < 3; ++q)
-      queues.push_back(w.queue(static_cast<int64_t>(random.below(5)), static_cast<double>(random.below(3))));
+    for (int q = 0; q < 3; ++q) {
+      const auto weight = static_cast<double>(random.below(3));  // drawn one by one: compilers differ in the order of arguments
+      queues.push_back(w.queue(static_cast<int64_t>(random.below(5)), weight));
+    }
     for (int j = 0; j < 14; ++j) {
       const auto tasks = static_cast<int32_t>(1 + random.below(3));
-      w.job(queues[random.below(queues.size())],
-            {.gpus = static_cast<int32_t>(1 + random.below(3)),
-             .tasks = tasks,
-             .min_tasks = static_cast<int32_t>(1 + random.below(static_cast<uint64_t>(tasks))),
-             .priority = random.below(2) == 0 ? 50 : 75,
-             .preemptible = random.below(4) != 0});
+      const Asked asked = {.gpus = static_cast<int32_t>(1 + random.below(3)),
+                           .tasks = tasks,
+                           .min_tasks = static_cast<int32_t>(1 + random.below(static_cast<uint64_t>(tasks))),
+                           .priority = random.below(2) == 0 ? 50 : 75,
+                           .preemptible = random.below(4) != 0};
+      w.job(queues[random.below(queues.size())], asked);
     }
     int quiet = 0;
     for (int round = 0; round < 30 && quiet < 2; ++round) {

@@ -50,6 +50,7 @@ class AffinityBook {
   bool operator==(const AffinityBook&) const = default;
 
  private:
+  friend struct SnapshotParts;
   struct Counts {
     std::vector<int32_t> matching;  // per domain
     std::vector<int32_t> refusing;

@@ -66,8 +66,8 @@ struct ClusterNode {
 
 enum class TaskState : uint8_t { kPending, kNominated, kRunning, kReleasing, kFailed, kDone };
 
-/// Hot record of one task.
-struct Task {
+/// Hot record of one task: a cache line.
+struct alignas(64) Task {
   JobId job;
   RequestId request;
   TaskState state = TaskState::kPending;
@@ -157,6 +157,8 @@ class Cluster {
   /// Whole GPUs: the lowest free ones.
   [[nodiscard]] std::optional<Place> fit(RequestId r, NodeId n, Room room, SharedGpu shared = SharedGpu::kPack) const;
   [[nodiscard]] Misfit why_not(RequestId r, NodeId n, Room room) const;
+  /// No more tasks with request `r` than this fit on `n` together; it may be fewer, and wanted neighbours are not looked at.
+  [[nodiscard]] int64_t most_that_fit(RequestId r, NodeId n, Room room) const;
   /// A nominated task's own place is free now: run(t, task(t).place) is allowed. Of several tasks promised parts of one GPU or
   /// node each may have this and not all together: run them one by one in an Attempt.
   [[nodiscard]] bool can_run_nominated(TaskId t) const;
@@ -180,6 +182,8 @@ class Cluster {
   [[nodiscard]] bool same_state(const Cluster& other) const;
 
  private:
+  friend struct SnapshotParts;
+  friend struct ForgetParts;
   /// What is known about a request once and for all.
   struct Facts {
     int64_t cpu_milli = 0;
@@ -189,6 +193,7 @@ class Cluster {
     int64_t gpu_memory = 0;
     bool plain = true;
     std::vector<MigWant> mig;
+    std::vector<int> instance_of;  ///< by geometry: index of the one instance wanted; −1 = none; empty = not one instance
     AffinityFacts affinity;
     std::vector<uint64_t> eligible;
   };
@@ -201,6 +206,7 @@ class Cluster {
 
   [[nodiscard]] bool could_ever_fit(const Facts& facts, const Request& request, NodeId n) const;
   void note_eligible(RequestId r, NodeId n);
+  void find_instances(Facts& facts) const;
   void count_earlier_tasks(int32_t term, RequestId newest);
   int32_t intern_profile(const std::string& name);
   [[nodiscard]] int32_t share_on(const Facts& facts, NodeId n) const;

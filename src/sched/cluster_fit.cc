@@ -53,9 +53,8 @@ bool Cluster::could_ever_fit(const Facts& facts, const Request& request, NodeId 
 /// Index into the node's geometry of the one instance wanted; −1 = not one instance, or not of this GPU.
 int Cluster::dynamic_profile(const Facts& facts, NodeId n) const {
   const MigGeometry* geometry = mig_[n.index()].geometry;
-  if (geometry == nullptr || facts.mig.size() != 1 || facts.mig[0].count != 1) return -1;
-  const MigProfile* profile = geometry->find_profile(profiles_[static_cast<size_t>(facts.mig[0].profile)]);
-  return profile == nullptr ? -1 : geometry->index_of(*profile);
+  if (geometry == nullptr || facts.instance_of.empty()) return -1;
+  return facts.instance_of[static_cast<size_t>(geometry - mig_geometries().data())];
 }
 
 int32_t Cluster::share_on(const Facts& facts, NodeId n) const {
@@ -127,6 +126,33 @@ std::optional<Place> Cluster::fit(RequestId r, NodeId n, Room room, SharedGpu sh
 Misfit Cluster::why_not(RequestId r, NodeId n, Room room) const {
   Place place;
   return check(facts_[r.index()], n, room, SharedGpu::kPack, place);
+}
+
+int64_t Cluster::most_that_fit(RequestId r, NodeId n, Room room) const {
+  const Facts& facts = facts_[r.index()];
+  const NodeRecord& then = coming_[n];
+  const NodeRecord& now = room == Room::kFree ? free_[n] : then;
+  if (!then.usable || !is_eligible(r, n)) return 0;
+  int64_t most = std::min(now.tasks_free, then.tasks_free);
+  if (facts.cpu_milli > 0) most = std::min(most, std::min(now.cpu_free, then.cpu_free) / facts.cpu_milli);
+  if (facts.memory_bytes > 0) most = std::min(most, std::min(now.memory_free, then.memory_free) / facts.memory_bytes);
+  if (facts.gpus > 0) {
+    most = std::min<int64_t>(most, std::min(now.whole_free, then.whole_free) / facts.gpus);
+  } else if (facts.milli > 0 || facts.gpu_memory > 0) {
+    const int32_t share = share_on(facts, n);
+    int64_t shares = 0;
+    for (size_t g = 0; g < static_cast<size_t>(then.gpus); ++g)
+      shares += std::min(now.gpu_free[g], then.gpu_free[g]) / share;
+    most = std::min(most, shares);
+  } else if (!facts.mig.empty()) {
+    most = std::min<int64_t>(most, most_instances(mig_[n.index()], facts.mig, dynamic_profile(facts, n), room, whole_for_mig(n)));
+  }
+  const auto refuses_itself = [&](int32_t term) {
+    return std::find(facts.affinity.matches.begin(), facts.affinity.matches.end(), term) != facts.affinity.matches.end();
+  };
+  if (std::any_of(facts.affinity.refuses.begin(), facts.affinity.refuses.end(), refuses_itself))
+    most = std::min<int64_t>(most, 1);
+  return most;
 }
 
 bool Cluster::can_run_nominated(TaskId t) const {

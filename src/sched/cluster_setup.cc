@@ -105,6 +105,7 @@ RequestId Cluster::intern(const Request& request) {
   facts.gpu_memory = request.gpu_memory.count();
   for (const MigAsk& ask : request.mig)
     if (ask.count > 0) facts.mig.push_back({intern_profile(ask.profile), ask.count});
+  find_instances(facts);
   const size_t terms_before = affinity_.term_count();
   facts.affinity = affinity_.facts_of(request, labels_);
   facts.plain = facts.mig.empty() && facts.affinity.empty();
@@ -113,6 +114,16 @@ RequestId Cluster::intern(const Request& request) {
   for (size_t term = terms_before; term < affinity_.term_count(); ++term)
     count_earlier_tasks(static_cast<int32_t>(term), id);
   return id;
+}
+
+/// Where one instance is wanted that is cut from a GPU.
+void Cluster::find_instances(Facts& facts) const {
+  facts.instance_of.clear();
+  if (facts.mig.size() != 1 || facts.mig[0].count != 1) return;
+  for (const MigGeometry& geometry : mig_geometries()) {
+    const MigProfile* profile = geometry.find_profile(profiles_[static_cast<size_t>(facts.mig[0].profile)]);
+    facts.instance_of.push_back(profile == nullptr ? -1 : geometry.index_of(*profile));
+  }
 }
 
 /// A new term is matched by requests that were there before it, and by their tasks.

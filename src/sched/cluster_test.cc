@@ -329,6 +329,56 @@ void random_trials(Bench& b, Prng& prng, int depth) {
   }
 }
 
+/// As many as really fit, one after the other.
+int64_t fit_one_by_one(Cluster& cluster, RequestId r, NodeId n, Room room) {
+  std::vector<TaskId> tasks;
+  for (int i = 0; i < 30; ++i)
+    tasks.push_back(cluster.add_task(JobId(), r));
+  int64_t placed = 0;
+  const Attempt trial(cluster);
+  for (const TaskId t : tasks) {
+    const std::optional<Place> place = cluster.fit(r, n, room);
+    if (!place) break;
+    room == Room::kFree ? cluster.run(t, *place) : cluster.nominate(t, *place);
+    ++placed;
+  }
+  return placed;
+}
+
+TEST(Cluster, CountsNoFewerThanFit) {
+  int64_t counted = 0, fitting = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(seed);
+    Prng prng(seed);
+    Bench b;
+    for (int n = 0; n < 3; ++n) {
+      ClusterNode node = machine("n" + std::to_string(n), 2 + n);
+      node.repartition = n == 0;
+      if (n == 2) node.static_mig = {{"1g.5gb", 3}};
+      b.cluster.add_node(node);
+    }
+    Request loner = whole(1);
+    loner.labels = {{"app", "y"}};
+    loner.anti_affinity = {{{{"app", "y"}}, "node"}};
+    const std::vector<Request> kinds = {whole(1), whole(2), fraction(300), slice("1g.5gb"), slice("3g.20gb"), loner};
+    for (int i = 0; i < 24; ++i)
+      b.task(kinds[prng.below(kinds.size())]);
+    for (int i = 0; i < 40; ++i)
+      change_something(b, prng);
+    for (const Request& kind : kinds)
+      for (uint32_t n = 0; n < 3; ++n)
+        for (const Room room : {Room::kFree, Room::kComing}) {
+          const RequestId r = b.cluster.intern(kind);
+          const int64_t fit = std::min<int64_t>(30, fit_one_by_one(b.cluster, r, NodeId(n), room));
+          const int64_t most = b.cluster.most_that_fit(r, NodeId(n), room);
+          EXPECT_GE(most, fit);
+          counted += most;
+          fitting += fit;
+        }
+  }
+  EXPECT_LT(counted, fitting * 3 / 2) << "a bound that says little";
+}
+
 TEST(Cluster, RandomChangesNeverDoubleBookAndUndoRestoresTheState) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);

@@ -27,6 +27,7 @@ class CpuReach {
   [[nodiscard]] int64_t worth(int16_t model, int64_t idle_cpu_milli, int64_t idle_gpu_milli) const;
 
  private:
+  friend struct SnapshotParts;
   /// Sums over the requests up to and with one shape, by ascending CPU per GPU.
   struct Step {
     int64_t cpu_milli = 0;        ///< of all requests so far

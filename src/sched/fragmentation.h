@@ -44,6 +44,7 @@ class Fragmentation {
   static constexpr int64_t kImpossible = std::numeric_limits<int64_t>::min();
 
  private:
+  friend struct SnapshotParts;
   /// Sums over the typical shapes that run on one model with one rank of idle CPU.
   struct View {
     const int64_t* whole;     ///< by idle whole GPUs: requests for at most that many

@@ -53,24 +53,22 @@ struct CheckpointBehaviour {
   Duration interval = kUnlimited;  ///< work between two checkpoints; kUnlimited = never: all is lost
   Duration save;                   ///< time one checkpoint takes
   Duration restart;                ///< from start to the first useful work after an eviction
+  bool operator==(const CheckpointBehaviour&) const = default;
 };
 
-struct JobSpec {
-  QueueId queue;
+/// What a job asks for that it usually has in common with many others; the scheduler keeps it once for all of them.
+struct JobTerms {
   RequestId request;  ///< of every task, unless the gang says otherwise
   GangId gang;        ///< not valid = `tasks` equal tasks, no groups, no topology
   int32_t tasks = 1;
   int32_t min_tasks = 1;  ///< fewer never run; less than `tasks` = elastic
   int32_t priority = 50;  ///< higher first
   bool preemptible = true;
-  Instant submitted;
-  Instant not_before;                ///< begins at this instant or later; the past = at once
-  Instant deadline = kNever;         ///< should have ended by then
-  bool deferrable = false;           ///< may wait for a cheap hour as long as it can end by its deadline
-  Duration time_limit = kUnlimited;  ///< of running; backfill relies on it
-  Duration expected = kUnlimited;    ///< how long it will run, where somebody knows (an oracle, a predictor)
-  Duration min_runtime;              ///< not evicted before it has run this long
-  int32_t retries = 0;               ///< starts again after that many failures
+  bool deferrable = false;    ///< may wait for a cheap hour as long as it can end by its deadline
+  Instant not_before;         ///< begins at this instant or later; the past = at once
+  Instant deadline = kNever;  ///< should have ended by then
+  Duration min_runtime;       ///< not evicted before it has run this long
+  int32_t retries = 0;        ///< starts again after that many failures
   CheckpointBehaviour checkpoint;
   StudyId study;             ///< a trial of it: stopped when it is hopeless
   std::vector<JobId> after;  ///< starts when all of these have succeeded; empty for nearly all
@@ -78,6 +76,14 @@ struct JobSpec {
   int32_t at_once = 0;       ///< so many jobs of its array may wait or run, the rest come as those end; 0 = all
   /// Jobs of one product make the same thing: one is at work, the others wait for it and are skipped when it has succeeded.
   ProductId makes;  ///< not valid = nothing that another could use
+  bool operator==(const JobTerms&) const = default;
+};
+
+struct JobSpec : JobTerms {
+  QueueId queue;
+  Instant submitted;
+  Duration time_limit = kUnlimited;  ///< of running; backfill relies on it
+  Duration expected = kUnlimited;    ///< how long it will run, where somebody knows (an oracle, a predictor)
 };
 
 }  // namespace stint::sched

@@ -115,6 +115,30 @@ std::optional<MigSpot> find_spot(const MigNode& node, int profile, Room room, co
   return best;
 }
 
+int64_t most_instances(const MigNode& node, std::span<const MigWant> wants, int profile, Room room,
+                       const std::array<uint64_t, 2>& whole) {
+  const auto in_room = [&](size_t r) {
+    if (node.geometry == nullptr) {
+      int64_t most = INT64_MAX;
+      for (const MigWant& want : wants)
+        for (const MigStock& stock : node.stock)
+          if (stock.profile == want.profile && want.count > 0) most = std::min<int64_t>(most, stock.free[r] / want.count);
+      return most;
+    }
+    const MigProfile& wanted = profile_of(node, profile);
+    int64_t most = 0;
+    for (size_t g = 0; g < node.gpus.size(); ++g) {
+      const MigGpu& gpu = node.gpus[g];
+      if (gpu.instances[r] == 0 && (whole[r] >> g & 1) == 0) continue;
+      most += std::min((node.geometry->compute_slices - gpu.compute[r]) / wanted.compute_slices,
+                       (node.geometry->memory_slices - std::popcount(gpu.memory[r])) / wanted.memory_slices);
+    }
+    return most;
+  };
+  const int64_t then = in_room(at(Room::kComing));
+  return room == Room::kComing ? then : std::min(then, in_room(at(Room::kFree)));
+}
+
 bool change_spot(MigNode& node, const MigSpot& spot, Room room, int32_t sign) {
   MigGpu& gpu = node.gpus[static_cast<size_t>(spot.gpu)];
   const MigProfile& profile = profile_of(node, spot.profile);

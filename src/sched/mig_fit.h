@@ -79,6 +79,10 @@ bool spot_fits(const MigNode& node, const MigSpot& spot, Room room, const std::a
 bool spot_is_free_now(const MigNode& node, const MigSpot& spot, uint64_t whole);
 /// As above for static instances.
 bool stock_is_free_now(const MigNode& node, std::span<const MigWant> wants);
+/// No more tasks that want this fit together; it may be fewer. @param profile  index into the geometry, where the GPUs are cut
+/// as needed. @param whole  as above.
+int64_t most_instances(const MigNode& node, std::span<const MigWant> wants, int profile, Room room,
+                       const std::array<uint64_t, 2>& whole);
 /// Takes (sign +1) or gives back (−1). CHECKs that the layout stays legal.
 /// @return whether the GPU has begun (or ceased) to be cut: then it is taken from (given back to) the table as a whole.
 bool change_spot(MigNode& node, const MigSpot& spot, Room room, int32_t sign);

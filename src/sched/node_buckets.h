@@ -39,6 +39,7 @@ class NodeBuckets {
   }
 
  private:
+  friend struct SnapshotParts;
   void add_bit(size_t bucket, size_t node);
   void remove_bit(size_t bucket, size_t node);
 

@@ -12,7 +12,10 @@ constexpr size_t kLogLimit = size_t{1} << 16;
 NodeId NodeTable::add(const NodeRecord& node) {
   CHECK(node.gpus >= 0 && node.gpus <= kMaxGpusPerNode, "{} GPUs on one node", node.gpus);
   const NodeId id(static_cast<uint32_t>(nodes_.size()));
-  nodes_.push_back(node);
+  NodeRecord& added = nodes_.emplace_back(node);
+  added.whole = 0;
+  for (size_t g = 0; g < added.gpu_free.size(); ++g)
+    if (added.gpu_free[g] == kMilli) added.whole |= static_cast<uint16_t>(1U << g);
   touch(id);
   return id;
 }
@@ -28,7 +31,10 @@ void NodeTable::take(NodeId n, const Take& t) {
   for (uint64_t left = t.gpus; left != 0; left &= left - 1) {
     int16_t& free = node.gpu_free[static_cast<size_t>(__builtin_ctzll(left))];
     CHECK(free >= wanted, "GPU {} of node {} over-booked: {} free, {} wanted", __builtin_ctzll(left), n.index(), free, wanted);
-    node.whole_free = static_cast<int16_t>(node.whole_free - (free == kMilli ? 1 : 0));
+    if (free == kMilli) {
+      --node.whole_free;
+      node.whole &= static_cast<uint16_t>(~left | (left - 1));
+    }
     free = static_cast<int16_t>(free - wanted);
     node.milli_free -= wanted;
   }
@@ -47,7 +53,10 @@ void NodeTable::give_back(NodeId n, const Take& t) {
     int16_t& free = node.gpu_free[static_cast<size_t>(__builtin_ctzll(left))];
     CHECK(free + returned <= kMilli, "GPU {} of node {} got back more than it has", __builtin_ctzll(left), n.index());
     free = static_cast<int16_t>(free + returned);
-    node.whole_free = static_cast<int16_t>(node.whole_free + (free == kMilli ? 1 : 0));
+    if (free == kMilli) {
+      ++node.whole_free;
+      node.whole |= static_cast<uint16_t>(left & (~left + 1));
+    }
     node.milli_free += returned;
   }
   count_holder(node, t, -1);

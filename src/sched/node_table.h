@@ -25,6 +25,7 @@ struct NodeRecord {
   std::array<int16_t, kMaxGpusPerNode> gpu_free{};  ///< milli of each GPU nobody holds; those beyond `gpus` are 0
   int16_t gpus = 0;
   int16_t whole_free = 0;  ///< GPUs with all kMilli free
+  uint16_t whole = 0;      ///< a bit for each of those; NodeTable::add sets it
   int32_t milli_free = 0;  ///< sum of gpu_free
   int16_t model = -1;      ///< interned GPU model; −1 = no GPU
   bool usable = true;      ///< false: down or draining, takes nothing new
@@ -65,6 +66,7 @@ class NodeTable {
   [[nodiscard]] Changes changed_since(uint64_t position) const;
 
  private:
+  friend struct SnapshotParts;
   void touch(NodeId n);
   void count_holder(NodeRecord& node, const Take& t, int16_t change);
   std::vector<NodeRecord> nodes_;

@@ -10,11 +10,7 @@ uint64_t open_gpus(const Cluster& cluster, NodeId n) {
   const NodeRecord& free = cluster.free()[n];
   const NodeRecord& coming = cluster.coming()[n];
   if (!free.usable || free.tasks_free <= 0 || coming.tasks_free <= 0) return 0;
-  if (free.whole_free == 0 || coming.whole_free == 0) return 0;
-  uint64_t mask = 0;
-  for (size_t g = 0; g < static_cast<size_t>(free.gpus); ++g)
-    mask |= static_cast<uint64_t>(free.gpu_free[g] == kMilli && coming.gpu_free[g] == kMilli) << g;
-  return mask;
+  return free.whole & coming.whole;
 }
 
 }  // namespace
@@ -47,7 +43,17 @@ void OpenNodes::withhold(const Cluster& cluster, NodeId n, int gpus) {
   buckets_.set(n, count_of(cluster, n));
 }
 
+void OpenNodes::close(const Cluster& cluster, NodeId n) {
+  closed_.resize(cluster.node_count());
+  if (closed_[n.index()]) return;
+  closed_[n.index()] = true;
+  closed_nodes_.push_back(n);
+}
+
 void OpenNodes::release(const Cluster& cluster) {
+  for (const NodeId n : closed_nodes_)
+    closed_[n.index()] = false;
+  closed_nodes_.clear();
   for (const NodeId n : withheld_nodes_) {
     withheld_[n.index()] = 0;
     buckets_.set(n, count_of(cluster, n));
@@ -73,10 +79,15 @@ uint64_t OpenNodes::first_gpus(const Cluster& cluster, NodeId n, int32_t gpus) {
 }
 
 bool OpenNodes::fits(const Shape& shape, const NodeBuckets::Counts& counts) {
-  if (shape.tasks == 1) {
-    for (size_t c = static_cast<size_t>(shape.parts.front().gpus); c < counts.size(); ++c)
-      if (counts[c] > 0) return true;
-    return false;
+  const bool alike = shape.parts.size() == 1;
+  if (alike || shape.min_tasks == shape.tasks) {
+    // Those of one size fit or not whatever the order they are placed in; the largest of several sizes are placed first.
+    const int32_t wanted = alike ? shape.min_tasks : shape.parts.front().tasks;
+    const auto gpus = static_cast<size_t>(shape.parts.front().gpus);
+    int32_t fitting = 0;
+    for (size_t c = gpus; c < counts.size() && fitting < wanted; ++c)
+      if (counts[c] > 0) fitting += counts[c] * static_cast<int32_t>(c / gpus);
+    if (alike || fitting < wanted) return fitting >= wanted;
   }
   NodeBuckets::Counts left = counts;
   int32_t placed = 0;

@@ -11,25 +11,25 @@ constexpr int64_t kStretch = 4;
 constexpr Duration kLongest = Duration::hours(24 * 365 * 100);
 
 /// Instants as ranks; priority classes as time, or compared before it.
-Rank by_age(const Policy& policy, const JobSpec& job, int64_t ns) {
+Rank by_age(const Policy& policy, const RankFacts& job, int64_t ns) {
   if (policy.ageing.count_ns() == 0) return {.major = -job.priority, .minor = ns};
   return {.major = 0, .minor = ns - policy.ageing.count_ns() / kPriorityClass * job.priority};
 }
 
 }  // namespace
 
-Rank rank_of(const Policy& policy, const JobSpec& job, const Attained& attained) {
+Rank rank_of(const Policy& policy, const RankFacts& job) {
   switch (policy.order) {
     case Order::kFifo:
-    case Order::kFifoSkip: return {.major = -job.priority, .minor = attained.submitted.ns()};
+    case Order::kFifoSkip: return {.major = -job.priority, .minor = job.submitted.ns()};
     case Order::kSjfOracle: return {.major = -job.priority, .minor = job.expected.count_ns()};
-    case Order::kSrtf: return {.major = -job.priority, .minor = (std::min(job.expected, kLongest) - attained.served).count_ns()};
-    case Order::kFair: return by_age(policy, job, attained.submitted.ns());
+    case Order::kSrtf: return {.major = -job.priority, .minor = (std::min(job.expected, kLongest) - job.served).count_ns()};
+    case Order::kFair: return by_age(policy, job, job.submitted.ns());
     case Order::kStint: break;
   }
-  const int level = level_of(attained.served);
+  const int level = level_of(job.served);
   const Duration counted = level == 0 ? Duration() : end_of_level(level - 1) * 2;
-  return by_age(policy, job, (attained.submitted + counted * kStretch).ns());
+  return by_age(policy, job, (job.submitted + counted * kStretch).ns());
 }
 
 int level_of(Duration served) {
@@ -41,11 +41,6 @@ int level_of(Duration served) {
 
 Duration end_of_level(int level) { return level + 1 >= kLevels ? kUnlimited : kFirstLevel * (int64_t{1} << level); }
 
-bool is_preemptive(Order order) { return order == Order::kSrtf || order == Order::kStint; }
-bool blocks_at_head(Order order) { return order == Order::kFifo || order == Order::kSjfOracle; }
-QueueRule queue_rule(Order order) {
-  return order == Order::kFair || order == Order::kStint ? QueueRule::kByShare : QueueRule::kOneLine;
-}
 QueueRule line_rule(const Policy& policy) {
   const QueueRule rule = queue_rule(policy.order);
   const bool reclaims = policy.reclaim && !is_preemptive(policy.order);

@@ -27,13 +27,15 @@ namespace stint::sched {
 inline constexpr int64_t kPriorityClass = 25;
 inline constexpr int kLevels = 16;
 
-/// What a job has had so far.
-struct Attained {
+/// What a job's rank comes from.
+struct RankFacts {
+  int32_t priority = 0;
+  Duration expected;  ///< as in JobSpec
   Instant submitted;  ///< first time
   Duration served;    ///< running time of all its starts
 };
 
-Rank rank_of(const Policy& policy, const JobSpec& job, const Attained& attained);
+Rank rank_of(const Policy& policy, const RankFacts& job);
 
 /// Level of a job that has been served this long: 0 … kLevels − 1.
 int level_of(Duration served);
@@ -41,10 +43,12 @@ int level_of(Duration served);
 Duration end_of_level(int level);
 
 /// Do running jobs give way to waiting ones of lower rank?
-bool is_preemptive(Order order);
+constexpr bool is_preemptive(Order order) { return order == Order::kSrtf || order == Order::kStint; }
 /// Does the first job that does not fit block the rest?
-bool blocks_at_head(Order order);
-QueueRule queue_rule(Order order);
+constexpr bool blocks_at_head(Order order) { return order == Order::kFifo || order == Order::kSjfOracle; }
+constexpr QueueRule queue_rule(Order order) {
+  return order == Order::kFair || order == Order::kStint ? QueueRule::kByShare : QueueRule::kOneLine;
+}
 /// How jobs of different queues stand in line. Those that could claim room go first: else the others would start on it, to be
 /// stopped at once.
 QueueRule line_rule(const Policy& policy);

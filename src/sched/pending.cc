@@ -1,6 +1,7 @@
 #include "sched/pending.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stint::sched {
 namespace {
@@ -49,7 +50,7 @@ void Pending::push(const QueueUsage& queues, QueueId queue, ShapeId shape, const
   Line& l = lines_[shape.index()];
   if (l.count++ == 0) active_.push_back(shape);
   ++count_;
-  if (g.heap.front() == job) play(queues, l, queues.slots(queue).first);
+  if (g.heap.front() == job) play_group(queues, l, queues.slots(queue).first);
 }
 
 void Pending::removed(const QueueUsage& queues, QueueId queue, ShapeId shape, const Waiting& job) {
@@ -61,7 +62,7 @@ void Pending::removed(const QueueUsage& queues, QueueId queue, ShapeId shape, co
   if (g.heap.front() == job) {
     heap_pop(g.heap);
     settle(g);
-    play(queues, l, queues.slots(queue).first);
+    play_group(queues, l, queues.slots(queue).first);
   } else {
     heap_push(g.gone, job);
   }
@@ -74,16 +75,9 @@ void Pending::settle(Group& group) {
   }
 }
 
-std::optional<Waiting> Pending::head(ShapeId shape) const {
-  if (shape.index() >= lines_.size() || lines_[shape.index()].winner.empty()) return std::nullopt;
-  const uint32_t best = lines_[shape.index()].winner[1];
-  if (best == kNone) return std::nullopt;
-  return groups_[best].heap.front();
-}
-
 bool Pending::head_before(const QueueUsage& queues, ShapeId a, ShapeId b) const {
-  const uint32_t x = lines_[a.index()].winner[1];
-  return better(queues, x, lines_[b.index()].winner[1]) == x;
+  const uint32_t x = lines_[a.index()].first();
+  return better(queues, x, lines_[b.index()].first()) == x;
 }
 
 int64_t Pending::count(ShapeId shape) const { return shape.index() < lines_.size() ? lines_[shape.index()].count : 0; }
@@ -93,9 +87,8 @@ bool Pending::queues_matter(const QueueUsage& queues) const {
 }
 
 uint32_t Pending::better(const QueueUsage& queues, uint32_t a, uint32_t b) const {
-  const bool a_plays = a != kNone && !groups_[a].closed && !groups_[a].heap.empty();
-  const bool b_plays = b != kNone && !groups_[b].closed && !groups_[b].heap.empty();
-  if (!a_plays || !b_plays) return a_plays ? a : b_plays ? b : kNone;
+  if (a == kNone) return b;
+  if (b == kNone) return a;
   if (rule_ == QueueRule::kByShare) {
     const int by_share = queues.compare(groups_[a].queue, groups_[b].queue);
     if (by_share != 0) return by_share < 0 ? a : b;
@@ -107,13 +100,24 @@ uint32_t Pending::better(const QueueUsage& queues, uint32_t a, uint32_t b) const
   return groups_[a].heap.front().before(groups_[b].heap.front()) ? a : b;
 }
 
-void Pending::play(const QueueUsage& queues, Line& line, uint32_t slot) {
-  if (line.base == 1) {
-    line.winner[1] = better(queues, line.group_at[0], kNone);
-    return;
-  }
+/// Of all that play only the group at the slot may have changed: where it neither won nor wins, all is as it was further up.
+void Pending::play_group(const QueueUsage& queues, Line& line, uint32_t slot) {
+  const uint32_t group = line.group_at[slot];
+  uint32_t winner = group != kNone && plays(groups_[group]) ? group : kNone;
   size_t at = line.base + slot;
-  line.winner[at] = line.group_at[slot];
+  uint32_t before = std::exchange(line.winner[at], winner);
+  if (winner == kNone && before == kNone) return;
+  while (at > 1 && (winner != before || winner == group)) {
+    const uint32_t other = line.winner[at ^ 1];
+    at /= 2;
+    winner = better(queues, winner, other);
+    before = std::exchange(line.winner[at], winner);
+  }
+}
+
+/// The groups of a branch have changed against others: plays all matches above the slot.
+void Pending::play_branch(const QueueUsage& queues, Line& line, uint32_t slot) {
+  size_t at = line.base + slot;
   for (at /= 2; at > 0; at /= 2)
     line.winner[at] = better(queues, line.winner[2 * at], line.winner[2 * at + 1]);
 }
@@ -121,18 +125,20 @@ void Pending::play(const QueueUsage& queues, Line& line, uint32_t slot) {
 void Pending::close(const QueueUsage& queues, QueueId queue, ShapeId shape, QueueId at) {
   Group& g = group(queues, queue, shape);
   g.closed = true;
+  ++closed_;
   if (closed_at_.size() < queues.size()) closed_at_.resize(queues.size());
   closed_at_[at.index()].push_back(static_cast<uint32_t>(&g - groups_.data()));
-  play(queues, lines_[shape.index()], queues.slots(queue).first);
+  play_group(queues, lines_[shape.index()], queues.slots(queue).first);
 }
 
 void Pending::share_changed(const QueueUsage& queues, QueueId queue, bool less) {
-  if (less) {
+  if (less && closed_ > 0) {
     for (QueueId at = queue; at.valid(); at = queues.spec(at).parent) {
       if (at.index() >= closed_at_.size()) continue;
       for (const uint32_t g : closed_at_[at.index()]) {
         groups_[g].closed = false;
-        play(queues, lines_[groups_[g].shape.index()], queues.slots(groups_[g].queue).first);
+        --closed_;
+        play_group(queues, lines_[groups_[g].shape.index()], queues.slots(groups_[g].queue).first);
       }
       closed_at_[at.index()].clear();
     }
@@ -143,8 +149,12 @@ void Pending::share_changed(const QueueUsage& queues, QueueId queue, bool less) 
     // A match between a queue of this branch and one outside of it lies above one end of the branch's range.
     for (QueueId at = queue; at.valid(); at = queues.spec(at).parent) {
       const QueueUsage::Range range = queues.slots(at);
-      play(queues, l, range.first);
-      if (range.last != range.first) play(queues, l, range.last);
+      if (range.first == range.last) {
+        play_group(queues, l, range.first);
+      } else {
+        play_branch(queues, l, range.first);
+        play_branch(queues, l, range.last);
+      }
     }
   }
 }
@@ -155,7 +165,7 @@ void Pending::renumber(const QueueUsage& queues) {
   for (uint32_t g = 0; g < groups_.size(); ++g) {
     Line& l = lines_[groups_[g].shape.index()];
     l.group_at[queues.slots(groups_[g].queue).first] = g;
-    play(queues, l, queues.slots(groups_[g].queue).first);
+    play_group(queues, l, queues.slots(groups_[g].queue).first);
   }
 }
 

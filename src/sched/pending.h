@@ -45,8 +45,11 @@ class Pending {
   /// The job was started, taken back or moved. @param job  as it was pushed.
   void removed(const QueueUsage& queues, QueueId queue, ShapeId shape, const Waiting& job);
 
-  /// The first waiting job of the shape among open groups; none when there is none.
-  [[nodiscard]] std::optional<Waiting> head(ShapeId shape) const;
+  /// The first waiting job of the shape among open groups; null when there is none. Valid until something changes.
+  [[nodiscard]] const Waiting* head(ShapeId shape) const {
+    if (shape.index() >= lines_.size() || lines_[shape.index()].first() == kNone) return nullptr;
+    return &groups_[lines_[shape.index()].first()].heap.front();
+  }
   /// Does the head of `a` go before the head of `b`? Both exist.
   [[nodiscard]] bool head_before(const QueueUsage& queues, ShapeId a, ShapeId b) const;
   /// Shapes with waiting jobs, ascending by first use.
@@ -70,6 +73,8 @@ class Pending {
   }
 
  private:
+  friend struct SnapshotParts;
+  friend struct ForgetParts;
   static constexpr uint32_t kNone = UINT32_MAX;
   struct Group {
     QueueId queue;
@@ -81,17 +86,20 @@ class Pending {
   };
   struct Line {                      // of one shape
     std::vector<uint32_t> group_at;  // by slot
-    std::vector<uint32_t> winner;    // tournament: [1] the best group, leaves from `base` on
+    std::vector<uint32_t> winner;    // tournament of those that play: [1] the best group, leaves from `base` on
     uint32_t base = 1;
     int64_t count = 0;
+    [[nodiscard]] uint32_t first() const { return winner.empty() ? kNone : winner[1]; }
   };
 
   Line& line(const QueueUsage& queues, ShapeId shape);
   Group& group(const QueueUsage& queues, QueueId queue, ShapeId shape);
   void settle(Group& group);
   [[nodiscard]] bool queues_matter(const QueueUsage& queues) const;
+  [[nodiscard]] static bool plays(const Group& g) { return !g.closed && !g.heap.empty(); }
   [[nodiscard]] uint32_t better(const QueueUsage& queues, uint32_t a, uint32_t b) const;
-  void play(const QueueUsage& queues, Line& line, uint32_t slot);
+  void play_group(const QueueUsage& queues, Line& line, uint32_t slot);
+  void play_branch(const QueueUsage& queues, Line& line, uint32_t slot);
   void set_up(const QueueUsage& queues, Line& line);
 
   QueueRule rule_;
@@ -99,6 +107,7 @@ class Pending {
   std::vector<Line> lines_;                       // by shape
   std::vector<ShapeId> active_;                   // shapes with waiting jobs
   std::vector<std::vector<uint32_t>> closed_at_;  // by queue: groups closed by its limit
+  size_t closed_ = 0;                             // groups
   int64_t count_ = 0;
 };
 

@@ -23,12 +23,13 @@ class GangPlacer {
              const PickPlace& pick, Instant now)
       : cluster_(cluster), tasks_(tasks), gang_(gang), mates_(mates), placer_(cluster, room, pick, now) {}
 
-  bool place() {
+  bool place(const Scope& within) {
+    if (tasks_.size() > 1 && !placer_.may_fit(tasks_, within)) return false;
     const bool simple =
         gang_ == nullptr || (!has_wish(gang_->topology) && std::none_of(gang_->groups.begin(), gang_->groups.end(),
                                                                         [](const GangGroup& g) { return has_wish(g.topology); }));
-    if (simple) return placer_.place(tasks_, Scope{});
-    return place_group(-1, Scope{}, [] { return true; });
+    if (simple) return placer_.place(tasks_, within);
+    return place_group(-1, within, [] { return true; });
   }
 
  private:
@@ -217,9 +218,9 @@ class GangPlacer {
 }  // namespace
 
 bool place_gang(Cluster& cluster, std::span<const TaskId> tasks, const Gang* gang, std::span<const Task> mates, Room room,
-                const PickPlace& pick, Instant now) {
+                const PickPlace& pick, Instant now, const Scope& within) {
   Attempt attempt(cluster);
-  if (!GangPlacer(cluster, tasks, gang, mates, room, pick, now).place()) return false;
+  if (!GangPlacer(cluster, tasks, gang, mates, room, pick, now).place(within)) return false;
   attempt.keep();
   return true;
 }

@@ -22,10 +22,35 @@ struct Ranked {
 }  // namespace
 
 bool TaskPlacer::place(std::span<const TaskId> tasks, const Scope& scope) {
+  if (tasks.size() > 1 && !may_fit(tasks, scope)) return false;
   if (place_in_order(tasks, scope)) return true;
   if (tasks.size() < 2 || !order_matters(tasks)) return false;
   const std::vector<TaskId> ordered = hardest_first(tasks, scope);
   return !ordered.empty() && (place_in_order(ordered, scope) || search(ordered, scope, 0));
+}
+
+bool TaskPlacer::may_fit(std::span<const TaskId> tasks, const Scope& scope) const {
+  const auto request_of = [&](TaskId t) { return cluster_.task(t).request; };
+  const bool alike = std::ranges::all_of(tasks, [&](TaskId t) { return request_of(t) == request_of(tasks[0]); });
+  // Runs of equal requests: what lies apart is counted apart, which errs on the side of trying.
+  for (size_t begin = 0, end = 0; begin < tasks.size(); begin = end) {
+    const RequestId r = request_of(tasks[begin]);
+    while (end < tasks.size() && request_of(tasks[end]) == r)
+      ++end;
+    if (!may_fit(r, static_cast<int64_t>(end - begin), scope, alike)) return false;
+  }
+  return true;
+}
+
+/// @param alone  no other task comes with them: where one does not fit because of its neighbours, none will.
+bool TaskPlacer::may_fit(RequestId r, int64_t count, const Scope& scope, bool alone) const {
+  const bool ask_neighbours = alone && cluster_.minds_neighbours(r);
+  scope.for_each(cluster_, [&](NodeId n) {
+    if (count <= 0) return;
+    const int64_t here = cluster_.most_that_fit(r, n, room_);
+    if (here > 0 && (!ask_neighbours || cluster_.why_not(r, n, room_) == Misfit::kFits)) count -= here;
+  });
+  return count <= 0;
 }
 
 std::vector<TaskId> TaskPlacer::place_some(std::span<const TaskId> tasks, const Scope& scope) {

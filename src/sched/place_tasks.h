@@ -20,12 +20,15 @@ class TaskPlacer {
 
   /// Runs or nominates (by room) all `tasks`, or leaves everything as it was.
   bool place(std::span<const TaskId> tasks, const Scope& scope);
+  /// false: counting shows already that they do not fit. Says nothing of tasks that wait for each other's neighbourhood.
+  [[nodiscard]] bool may_fit(std::span<const TaskId> tasks, const Scope& scope) const;
   /// Each task in turn while it fits. @return those placed.
   std::vector<TaskId> place_some(std::span<const TaskId> tasks, const Scope& scope);
   /// What is free in the room asked; a nominated task's promise may still lie on it.
   [[nodiscard]] const NodeTable& table() const { return room_ == Room::kFree ? cluster_.free() : cluster_.coming(); }
 
  private:
+  [[nodiscard]] bool may_fit(RequestId r, int64_t count, const Scope& scope, bool alone) const;
   [[nodiscard]] bool order_matters(std::span<const TaskId> tasks) const;
   bool place_in_order(std::span<const TaskId> tasks, const Scope& scope);
   [[nodiscard]] std::vector<TaskId> hardest_first(std::span<const TaskId> tasks, const Scope& scope) const;

@@ -45,6 +45,7 @@ class PlacementIndex {
   [[nodiscard]] const PlacementScorer& scorer() const { return scorer_; }
 
  private:
+  friend struct SnapshotParts;
   struct Scores {
     RequestId request;
     uint64_t read_to = 0;  ///< position in the table's log

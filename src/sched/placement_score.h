@@ -32,6 +32,7 @@ class PlacementScorer {
   [[nodiscard]] uint64_t choose_gpus(const NodeRecord& node, const PlacementShape& shape) const;
 
  private:
+  friend struct SnapshotParts;
   Placement policy_;
   Fragmentation fragmentation_;
   CpuReach reach_;

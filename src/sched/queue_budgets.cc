@@ -56,8 +56,7 @@ void QueueBudgets::change_burn(QueueId q, Wide by) {
   }
 }
 
-QueueId QueueBudgets::spent(QueueId q) const {
-  if (!any()) return {};
+QueueId QueueBudgets::spent_above(QueueId q) const {
   for (uint32_t a = account_of_[q.index()]; a != kNone; a = accounts_[a].above)
     if (area_now(accounts_[a]) >= accounts_[a].bound) return accounts_[a].queue;
   return {};

@@ -47,7 +47,7 @@ class QueueBudgets {
   void change_burn(QueueId q, Wide by);
 
   /// The queue (this one or one above) whose budget is spent; not valid = none.
-  [[nodiscard]] QueueId spent(QueueId q) const;
+  [[nodiscard]] QueueId spent(QueueId q) const { return any() ? spent_above(q) : QueueId(); }
   /// Of a queue that has a budget itself.
   [[nodiscard]] std::optional<BudgetStanding> standing(QueueId q) const;
 
@@ -63,6 +63,7 @@ class QueueBudgets {
   }
 
  private:
+  friend struct SnapshotParts;
   static constexpr uint32_t kNone = UINT32_MAX;
   struct Account {
     QueueId queue;
@@ -74,6 +75,7 @@ class QueueBudgets {
     Instant since;
     Instant ends;  // of the period
   };
+  [[nodiscard]] QueueId spent_above(QueueId q) const;
   void renew(Account& account) const;
   [[nodiscard]] Wide area_now(const Account& account) const {
     return account.area + account.burn * (now_ - account.since).count_ns();

@@ -55,10 +55,18 @@ Amounts guaranteed(const Amounts& wanted, const QueueAmounts& deserved) {
 
 }  // namespace
 
-void add_to(Amounts& to, const Amounts& amounts, int64_t times) {
-  to.gpu_milli += amounts.gpu_milli * times;
-  to.cpu_milli += amounts.cpu_milli * times;
-  to.memory_bytes += amounts.memory_bytes * times;
+void QueueUsage::set_spec(QueueId q, const QueueSpec& spec) {
+  Queue& queue = queues_[q.index()];
+  const QueueSpec before = std::exchange(queue.spec, spec);
+  queue.spec.parent = before.parent;
+  queue.spec.created = before.created;
+  queue.spec.budget = before.budget;
+  queue.weight_milli = std::llround(spec.over_quota_weight * 1000);
+  sides_[q.index()].priority = spec.priority;
+  any_deserved_ = any_deserved_ || any(spec.deserved);
+  any_limits_ = any_limits_ || any(spec.deserved) || any(spec.limit);
+  count_due(queue);
+  count(q);
 }
 
 QueueId QueueUsage::add(const QueueSpec& spec) {
@@ -66,20 +74,26 @@ QueueId QueueUsage::add(const QueueSpec& spec) {
   const QueueId id(static_cast<uint32_t>(queues_.size()));
   Queue& queue = queues_.emplace_back();
   queue.spec = spec;
-  queue.depth = spec.parent.valid() ? queues_[spec.parent.index()].depth + 1 : 0;
   queue.weight_milli = std::llround(spec.over_quota_weight * 1000);
+  Side& side = sides_.emplace_back();
+  side.priority = spec.priority;
+  side.created = spec.created;
+  side.parent = spec.parent;
+  side.depth = spec.parent.valid() ? sides_[spec.parent.index()].depth + 1 : 0;
   any_deserved_ = any_deserved_ || any(spec.deserved);
-  count(queue);
+  any_limits_ = any_limits_ || any(spec.deserved) || any(spec.limit);
+  count_due(queue);
+  count(id);
   number_leaves();
   return id;
 }
 
 void QueueUsage::change(QueueId q, const Amounts& amounts, bool preemptible) {
-  for (QueueId at = q; at.valid(); at = queues_[at.index()].spec.parent) {
+  for (QueueId at = q; at.valid(); at = sides_[at.index()].parent) {
     Queue& queue = queues_[at.index()];
     add_to(queue.held, amounts);
     if (!preemptible) add_to(queue.held_firm, amounts);
-    if (compared_) count(queue);
+    if (compared_) count(at);
   }
 }
 
@@ -94,14 +108,17 @@ bool QueueUsage::advance(Instant now) {
   if (clock_.runs() && tick_ < 0) clock_.begin(now);
   bool changed = std::exchange(capacity_changed_, false);
   if (changed)
-    for (Queue& queue : queues_)
-      count(queue);
+    for (uint32_t q = 0; q < queues_.size(); ++q) {
+      count_due(queues_[q]);
+      count(QueueId(q));
+    }
   if (const int64_t tick = clock_.runs() ? clock_.tick_at(now) : 0; tick != tick_) {
     tick_ = tick;
-    for (Queue& queue : queues_) {
-      const int64_t used = clock_.runs() ? queue.past.average(clock_, tick) : 0;
-      changed = changed || used != queue.used;
-      queue.used = used;
+    for (uint32_t q = 0; q < queues_.size(); ++q) {
+      const int64_t used = clock_.runs() ? queues_[q].past.average(clock_, tick) : 0;
+      changed = changed || used != queues_[q].used;
+      queues_[q].used = used;
+      set_side(QueueId(q));
     }
   }
   return changed;
@@ -119,7 +136,8 @@ int64_t QueueUsage::share_of(const Amounts& amounts) const {
 }
 
 /// Brings what is derived from its holdings up to date.
-void QueueUsage::count(Queue& queue) {
+void QueueUsage::count(QueueId q) {
+  Queue& queue = queues_[q.index()];
   const QueueAmounts& deserved = queue.spec.deserved;
   queue.share = share_of(queue.held);
   queue.of_deserved = {};
@@ -129,13 +147,29 @@ void QueueUsage::count(Queue& queue) {
     const bool more = due == 0 ? held > 0 : most.whole == 0 || Wide{held} * most.whole > Wide{most.of} * due;
     if (more) most = {.of = held, .whole = due};
   });
+  if (clock_.runs() && tick_ >= 0) queue.past.change(clock_, queue.share, now_);
+  set_side(q);
+}
+
+/// The same of what it deserves, when that or the fleet has changed.
+void QueueUsage::count_due(Queue& queue) {
+  const QueueAmounts& deserved = queue.spec.deserved;
   queue.deserved_share = share_of({.gpu_milli = deserved.gpu_milli.value_or(0),
                                    .cpu_milli = deserved.cpu_milli.value_or(0),
                                    .memory_bytes = deserved.memory_bytes.value_or(0)});
-  if (clock_.runs() && tick_ >= 0) queue.past.change(clock_, queue.share, now_);
 }
 
-QueueId QueueUsage::limiting(QueueId q, const Amounts& wanted, bool preemptible) const {
+/// Below what it deserves the smaller part of it goes first; above it less over it, now and in the past, per weight.
+void QueueUsage::set_side(QueueId q) {
+  const Queue& queue = queues_[q.index()];
+  Side& side = sides_[q.index()];
+  side.below = queue.of_deserved.of < queue.of_deserved.whole;
+  side.amount = side.below ? queue.of_deserved.of
+                           : queue.share - queue.deserved_share + std::max<int64_t>(0, queue.used - queue.deserved_share);
+  side.weight = side.below ? queue.of_deserved.whole : queue.weight_milli;
+}
+
+QueueId QueueUsage::limiting_above(QueueId q, const Amounts& wanted, bool preemptible) const {
   for (QueueId at = q; at.valid(); at = queues_[at.index()].spec.parent) {
     const Queue& queue = queues_[at.index()];
     if (exceeds(queue.held, wanted, queue.spec.limit)) return at;
@@ -170,8 +204,9 @@ uint64_t QueueUsage::claims(QueueId q, const Amounts& wanted) const {
   for (QueueId at = q; at.valid(); at = queues_[at.index()].spec.parent) {
     const Queue& queue = queues_[at.index()];
     const Amounts claimed = guaranteed(wanted, queue.spec.deserved);
-    if (queue.depth < 64 && claimed != Amounts() && !exceeds(queue.held, claimed, queue.spec.deserved))
-      levels |= uint64_t{1} << (63 - queue.depth);
+    const int32_t depth = sides_[at.index()].depth;
+    if (depth < 64 && claimed != Amounts() && !exceeds(queue.held, claimed, queue.spec.deserved))
+      levels |= uint64_t{1} << (63 - depth);
   }
   return levels;
 }
@@ -186,41 +221,33 @@ bool QueueUsage::is_guaranteed(QueueId holder, const Amounts& part, QueueId othe
 
 int QueueUsage::compare(QueueId a, QueueId b) const {
   if (a == b) return 0;
+  if (sides_[a.index()].parent == sides_[b.index()].parent) return compare_siblings(a.index(), b.index());
   const auto [x, y] = branches(a.index(), b.index());
   return compare_siblings(x, y);
 }
 
 /// The siblings through which two leaves part.
 std::pair<uint32_t, uint32_t> QueueUsage::branches(uint32_t x, uint32_t y) const {
-  while (queues_[x].depth > queues_[y].depth)
-    x = queues_[x].spec.parent.index();
-  while (queues_[y].depth > queues_[x].depth)
-    y = queues_[y].spec.parent.index();
-  while (queues_[x].spec.parent != queues_[y].spec.parent) {
-    x = queues_[x].spec.parent.index();
-    y = queues_[y].spec.parent.index();
-  }
+  const auto up = [&](uint32_t& q) { q = sides_[q].parent.index(); };
+  while (sides_[x].depth > sides_[y].depth)
+    up(x);
+  while (sides_[y].depth > sides_[x].depth)
+    up(y);
+  for (; sides_[x].parent != sides_[y].parent; up(y))
+    up(x);
   return {x, y};
 }
 
 int QueueUsage::compare_siblings(uint32_t a, uint32_t b) const {
-  const Queue& x = queues_[a];
-  const Queue& y = queues_[b];
-  if (x.spec.priority != y.spec.priority) return x.spec.priority > y.spec.priority ? -1 : 1;
-  const bool x_below = x.of_deserved.of < x.of_deserved.whole;
-  const bool y_below = y.of_deserved.of < y.of_deserved.whole;
-  if (x_below != y_below) return x_below ? -1 : 1;
-  // Below: smaller held / deserved first. Above: smaller surplus / weight first; weight 0 asks for nothing, so last.
-  const auto surplus = [](const Queue& q) {
-    return q.share - q.deserved_share + std::max<int64_t>(0, q.used - q.deserved_share);
-  };
-  const Wide x_amount = x_below ? x.of_deserved.of : surplus(x);
-  const Wide y_amount = x_below ? y.of_deserved.of : surplus(y);
-  const Wide x_weight = x_below ? x.of_deserved.whole : x.weight_milli;
-  const Wide y_weight = x_below ? y.of_deserved.whole : y.weight_milli;
-  if ((x_weight == 0) != (y_weight == 0)) return x_weight == 0 ? 1 : -1;
-  if (const int by_share = sign(x_amount * y_weight - y_amount * x_weight); by_share != 0) return by_share;
-  if (x.spec.created != y.spec.created) return x.spec.created < y.spec.created ? -1 : 1;
+  const Side& x = sides_[a];
+  const Side& y = sides_[b];
+  if (x.priority != y.priority) return x.priority > y.priority ? -1 : 1;
+  if (x.below != y.below) return x.below ? -1 : 1;
+  if ((x.weight == 0) != (y.weight == 0)) return x.weight == 0 ? 1 : -1;  // weight 0 asks for nothing, so last
+  const int by_share = x.weight == y.weight && x.weight != 0 ? (x.amount > y.amount) - (x.amount < y.amount)
+                                                             : sign(Wide{x.amount} * y.weight - Wide{y.amount} * x.weight);
+  if (by_share != 0) return by_share;
+  if (x.created != y.created) return x.created < y.created ? -1 : 1;
   return a < b ? -1 : 1;
 }
 

@@ -21,7 +21,11 @@
 namespace stint::sched {
 
 /// to += amounts × times
-void add_to(Amounts& to, const Amounts& amounts, int64_t times = 1);
+inline void add_to(Amounts& to, const Amounts& amounts, int64_t times = 1) {
+  to.gpu_milli += amounts.gpu_milli * times;
+  to.cpu_milli += amounts.cpu_milli * times;
+  to.memory_bytes += amounts.memory_bytes * times;
+}
 
 class QueueUsage {
  public:
@@ -34,6 +38,8 @@ class QueueUsage {
   bool advance(Instant now);
 
   QueueId add(const QueueSpec& spec);
+  /// All but its parent, age and budget; name, too.
+  void set_spec(QueueId q, const QueueSpec& spec);
   [[nodiscard]] size_t size() const { return queues_.size(); }
   [[nodiscard]] const QueueSpec& spec(QueueId q) const { return queues_[q.index()].spec; }
   [[nodiscard]] const Amounts& held(QueueId q) const { return queues_[q.index()].held; }
@@ -43,7 +49,9 @@ class QueueUsage {
 
   /// The queue (this one or one above) whose limit a job would break; not valid = none. Preemptible jobs stay within
   /// limits; the others, all of them together, also within what the queue deserves.
-  [[nodiscard]] QueueId limiting(QueueId q, const Amounts& wanted, bool preemptible) const;
+  [[nodiscard]] QueueId limiting(QueueId q, const Amounts& wanted, bool preemptible) const {
+    return any_limits_ ? limiting_above(q, wanted, preemptible) : QueueId();
+  }
   /// May a queue take back room from another? Between the two siblings through which they part: with `wanted` more the
   /// taker's side stays within what it deserves; the other side holds more than it deserves, `taken` (by queue) not counted.
   [[nodiscard]] bool may_reclaim(QueueId taker, const Amounts& wanted, QueueId from, const std::vector<Amounts>& taken) const;
@@ -87,14 +95,24 @@ class QueueUsage {
   [[nodiscard]] uint32_t slot_count() const { return static_cast<uint32_t>(leaves_.size()); }
 
  private:
+  friend struct SnapshotParts;
   static constexpr int kShareShift = 10;  // GPUs count exactly, CPUs and memory to a millionth of a GPU
   struct Part {
     int64_t of = 0;
     int64_t whole = 0;  // 0 = nothing is deserved
   };
+  /// What comparing reads, by itself: it is asked for more often than anything else.
+  struct Side {
+    int64_t amount = 0;  // below: held of the most held of what is deserved; else what is over, now and in the past
+    int64_t weight = 0;  // below: what is deserved of that; else the over-quota weight
+    int32_t priority = 0;
+    int32_t created = 0;
+    QueueId parent;
+    int32_t depth = 0;
+    bool below = false;  // what it deserves
+  };
   struct Queue {
     QueueSpec spec;
-    int depth = 0;
     int64_t weight_milli = 0;  // over_quota_weight as an integer: no double decides
     Amounts held;
     Amounts held_firm;  // by jobs that cannot be preempted
@@ -106,16 +124,21 @@ class QueueUsage {
     Part of_deserved;  // the largest of held / deserved
     DecayedLevel past;
   };
+  [[nodiscard]] QueueId limiting_above(QueueId q, const Amounts& wanted, bool preemptible) const;
   [[nodiscard]] std::pair<uint32_t, uint32_t> branches(uint32_t x, uint32_t y) const;
   [[nodiscard]] int compare_siblings(uint32_t a, uint32_t b) const;
   [[nodiscard]] int64_t share_of(const Amounts& amounts) const;
-  void count(Queue& queue);
+  void count(QueueId q);
+  void count_due(Queue& queue);
+  void set_side(QueueId q);
   void number_leaves();
   void number_below(const std::vector<std::vector<uint32_t>>& children, uint32_t q);
 
   std::vector<Queue> queues_;
+  std::vector<Side> sides_;  // by queue
   std::vector<QueueId> leaves_;
   bool any_deserved_ = false;
+  bool any_limits_ = false;  // could a queue keep a job waiting?
   bool compared_ = true;
   DecayClock clock_;
   Amounts capacity_;

@@ -38,10 +38,13 @@ class RunningOrder {
   }
 
  private:
+  friend struct SnapshotParts;
+  friend struct ForgetParts;
   static constexpr size_t kBlock = 64;
   static constexpr size_t kAhead = 8;
   [[nodiscard]] size_t block_of(const Waiting& job) const;
   std::vector<std::vector<Waiting>> blocks_;  // ascending; none is empty
+  std::vector<Waiting> lasts_;                // the last of each block
   size_t size_ = 0;
 };
 

@@ -41,6 +41,21 @@ QueueId Scheduler::add_queue(const QueueSpec& queue) {
   return id;
 }
 
+void Scheduler::change_queue(QueueId queue, const QueueSpec& spec) {
+  CHECK(!spec.closed.all(), "queue {} is never open", spec.name);
+  Impl& s = *impl_;
+  s.queues.set_spec(queue, spec);
+  s.any_hours |= spec.closed.any();
+  // Whoever waited for a limit, or for hours, may go now: all are asked again.
+  for (uint32_t q = 0; q < s.queues.size(); ++q) {
+    s.opens[q] = kNever;
+    s.pending.share_changed(s.queues, QueueId(q), true);
+  }
+  ++s.changes;
+  ++s.room_made;
+  ++s.fleet_changes;
+}
+
 RequestId Scheduler::intern(const Request& request) { return impl_->cluster.intern(request); }
 GangId Scheduler::intern(const Gang& gang) { return impl_->shapes.intern(gang); }
 
@@ -55,14 +70,16 @@ JobId Scheduler::add(const JobSpec& job) {
   CHECK(job.queue.valid() && job.queue.index() < s.queues.size(), "job without a queue");
   CHECK(!job.study.valid() || job.study.index() < s.studies.size(), "no study {}", job.study.index());
   const JobId id(static_cast<uint32_t>(s.jobs.size()));
-  s.specs.push_back(job);
   s.lowest_priority = std::min(s.lowest_priority, job.priority);
   s.highest_priority = std::max(s.highest_priority, job.priority);
   s.any_movable |= job.preemptible && job.checkpoint.interval != kUnlimited;
   s.has_parts_of_gpus |= job.request.valid() && s.cluster.amounts(job.request).gpu_milli % kMilli != 0;
   JobRecord& record = s.jobs.emplace_back();
   record.shape = s.shapes.intern(job, s.cluster);
+  record.terms = s.terms.intern(record.shape, job);
   record.queue = job.queue;
+  record.time_limit = job.time_limit;
+  record.expected = job.expected;
   record.first_task = static_cast<uint32_t>(s.cluster.tasks().size());
   const Gang* gang = s.shapes.gang(job.gang);
   for (int32_t t = 0; t < job.tasks; ++t) {
@@ -74,35 +91,42 @@ JobId Scheduler::add(const JobSpec& job) {
 }
 
 void Scheduler::reserve(size_t jobs, size_t tasks) {
-  impl_->specs.reserve(impl_->specs.size() + jobs);
   impl_->jobs.reserve(impl_->jobs.size() + jobs);
   impl_->cluster.reserve_tasks(impl_->cluster.tasks().size() + tasks);
 }
 
-std::span<const Decision> Scheduler::step(Instant now, std::span<const Event> events) {
-  Impl& s = *impl_;
-  CHECK(now >= s.now, "time goes back from {} to {}", format_utc(s.now), format_utc(now));
-  s.now = now;
-  s.decisions.clear();
-  s.places.clear();
-  s.places_end.clear();
+/// Time passes to `now`, and what happened changes the state.
+void Scheduler::Impl::take_in(Instant at, std::span<const Event> happened) {
+  CHECK(at >= now, "time goes back from {} to {}", format_utc(now), format_utc(at));
+  now = at;
+  decisions.clear();
+  places.clear();
+  places_end.clear();
   const auto in_order = [](const Event& a, const Event& b) {
     return std::tuple(a.kind, a.job, a.node, a.task) < std::tuple(b.kind, b.job, b.node, b.task);
   };
-  if (s.queues.advance(now)) {
-    s.pending.renumber(s.queues);
-    ++s.changes;
+  if (queues.advance(now)) {
+    pending.renumber(queues);
+    ++changes;
   }
-  s.budgets.advance(now, [&](QueueId q) {
-    s.pending.share_changed(s.queues, q, true);
-    ++s.changes;
+  budgets.advance(now, [&](QueueId q) {
+    pending.share_changed(queues, q, true);
+    ++changes;
   });
-  s.events.assign(events.begin(), events.end());
-  if (!std::is_sorted(s.events.begin(), s.events.end(), in_order)) std::stable_sort(s.events.begin(), s.events.end(), in_order);
-  for (const Event& e : s.events)
-    s.apply(e);
+  if (!std::is_sorted(happened.begin(), happened.end(), in_order)) {
+    events.assign(happened.begin(), happened.end());
+    std::stable_sort(events.begin(), events.end(), in_order);
+    happened = events;
+  }
+  for (const Event& e : happened)
+    apply(e);
+}
+
+std::span<const Decision> Scheduler::step(Instant now, std::span<const Event> events) {
+  Impl& s = *impl_;
+  s.take_in(now, events);
   const auto is_loss = [](const Event& e) { return e.kind == EventKind::kNodeDown || e.kind == EventKind::kLost; };
-  if (std::ranges::any_of(s.events, is_loss)) s.take_back_orders_to_the_gone();
+  if (std::ranges::any_of(events, is_loss)) s.take_back_orders_to_the_gone();
   s.fire_timers();
   if (s.any_hours) s.open_queues();
   s.fire_level_timers();
@@ -138,7 +162,7 @@ Instant Scheduler::next_wakeup() const {
 int64_t Scheduler::waiting_gpu_milli() const {
   int64_t milli = 0;
   for (const ShapeId s : impl_->pending.shapes())
-    if (impl_->pending.head(s)) milli += impl_->pending.count(s) * impl_->shapes[s].total.gpu_milli;
+    if (impl_->pending.head(s) != nullptr) milli += impl_->pending.count(s) * impl_->shapes[s].total.gpu_milli;
   return milli;
 }
 
@@ -150,7 +174,7 @@ uint64_t Scheduler::fingerprint() const {
   for (const JobRecord& r : s.jobs) {
     mix(static_cast<int64_t>(r.phase));
     mix(r.failures);
-    mix((r.in_play ? 1 : 0) + (r.on_hold ? 2 : 0));
+    mix((r.in_play ? 1 : 0) + (r.on_hold ? 2 : 0) + (r.admitted ? 4 : 0));
     mix(r.cut_short);
     mix(r.started.ns());
     mix(r.served.count_ns());
@@ -178,15 +202,17 @@ std::optional<BudgetStanding> Scheduler::budget_of(QueueId queue) const { return
 const Cluster& Scheduler::cluster() const { return impl_->cluster; }
 std::span<const Task> Scheduler::tasks_of(JobId job) const { return impl_->tasks_of(job); }
 
-std::span<const Task> Scheduler::Impl::tasks_of(JobId j) const {
-  return cluster.tasks().subspan(jobs[j.index()].first_task, static_cast<size_t>(specs[j.index()].tasks));
+/// Where it stands when its earlier starts have served it so long.
+Rank Scheduler::Impl::rank_after(JobId j, Duration served) const {
+  const JobRecord& r = jobs[j.index()];
+  return rank_of(policy, {.priority = terms_of(j).priority, .expected = r.expected, .submitted = r.submitted, .served = served});
 }
 
 void Scheduler::Impl::charge(JobId j, const Amounts& amounts, int sign) {
   const JobRecord& r = jobs[j.index()];
   Amounts change;
   add_to(change, amounts, sign);
-  queues.change(r.queue, change, specs[j.index()].preemptible);
+  queues.change(r.queue, change, shapes[r.shape].preemptible);
   ++changes;
   pending.share_changed(queues, r.queue, sign < 0);
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sched/cluster.h"
@@ -33,6 +34,9 @@ class Scheduler {
   // Set-up; nodes and queues may also be added while running.
   NodeId add_node(const ClusterNode& node);
   QueueId add_queue(const QueueSpec& queue);
+  /// Other limits, guarantees, weight, priority or hours of a queue that is there; its parent, age and budget stay. What runs goes on,
+  /// also beyond a lower limit; the next step() decides by the new terms.
+  void change_queue(QueueId queue, const QueueSpec& spec);
   RequestId intern(const Request& request);
   GangId intern(const Gang& gang);
 
@@ -53,6 +57,13 @@ class Scheduler {
   /// @param now  never before the last call's. @return valid until the next call.
   std::span<const Decision> step(Instant now, std::span<const Event> events);
 
+  /// For a world that goes on by itself, as a Slurm does: applies what happened without deciding anything on it. What this
+  /// stops (the rest of a gang that lost a task, say) is told to nobody: that world has its own ways.
+  void observe(Instant now, std::span<const Event> events);
+  /// `job`, which does not run, is found running since the last step's or observation's instant: task i on `nodes[i]`. It takes
+  /// room that was promised to others. @return false: there is no room for it; it is then where it was, or waits again.
+  bool adopt(JobId job, std::span<const NodeId> nodes);
+
   /// When something will have to be decided although nothing happens: a time limit, a reservation, the end of a grace
   /// period, an hour with another price. kNever = nothing.
   [[nodiscard]] Instant next_wakeup() const;
@@ -70,6 +81,17 @@ class Scheduler {
 
   [[nodiscard]] const Cluster& cluster() const;
   [[nodiscard]] std::span<const Task> tasks_of(JobId job) const;
+
+  /// All of it as bytes, for a program whose scheduler has the same parts. Between two steps.
+  [[nodiscard]] std::string save() const;
+  /// @param policy  of the one that was saved. none: these bytes are no scheduler of this program.
+  static std::optional<Scheduler> load(const Policy& policy, std::string_view saved);
+
+  /// Has it ended for good, so that nothing here needs it any more? Trials of a search are needed by those that follow.
+  [[nodiscard]] bool may_forget(JobId job) const;
+  /// Jobs leave memory; those that stay get ids anew, from 0 on, in the order they had. So do their tasks and arrays.
+  /// @param gone  by job; only those that may_forget(). @return how many arrays are left.
+  uint32_t forget(const std::vector<bool>& gone);
 
   struct Impl;  ///< of the scheduler's own parts
 

@@ -5,7 +5,9 @@
 // what will be spare beside the claims. Jobs whose end is not known count as running for ever: they start only on spare
 // room, and a job that needs theirs gets no reservation. EASY reserves for the first job that does not fit, conservative for
 // as many as kMostReservations; claims of earlier reservations count as held for ever by later ones, so a promise errs on the
-// late side, and a reserved job that fits earlier starts earlier.
+// late side, and a reserved job that fits earlier starts earlier. For plain shapes all that is counting; what asks for more
+// (CPU, memory, parts of GPUs, labels, neighbours, topology) is tried on the cluster, and the nodes it claims are closed to
+// others of its kind that would still be there, whatever they would leave. That neighbours it refuses come near is not prevented.
 // A job that would not fit the usable nodes even if nothing ran there waits for a node: nobody can delay it, so all others
 // pass. Under orders that block at the head any other job without a reservation blocks: what passes it might delay it.
 // Sources: Lifka 1995 (EASY); Mu'alem and Feitelson 2001 (conservative).
@@ -17,14 +19,14 @@ namespace stint::sched {
 
 namespace {
 constexpr size_t kMostReservations = 32;
-}
+constexpr Duration kPause = Duration::minutes(1);  // between two searches in detail for the same job
+}  // namespace
 
 /// When the job will have ended if it starts (or started) as planned; kNever = cannot be said.
 Instant Scheduler::Impl::latest_end(JobId j) const {
-  const JobSpec& spec = specs[j.index()];
-  const Duration longest = longest_run(spec);
-  if (longest == kUnlimited) return kNever;
   const JobRecord& r = jobs[j.index()];
+  const Duration longest = r.longest_run();
+  if (longest == kUnlimited) return kNever;
   return std::max(now, (r.phase == Phase::kRunning ? r.started : now) + longest);
 }
 
@@ -45,8 +47,10 @@ void Scheduler::Impl::start_with_reservations() {
     passed[s.index()] = pass;
     if (tried >= most) return Tried::kInVain;
     if (!reserved) {
+      const bool minded_later = reservations.size() > confirmed;
       reservations.resize(confirmed);  // another order now: the later promises fall
-      if (!reserve(j)) {
+      if (minded_later && start_beside(j, confirmed, false)) return Tried::kStarted;
+      if (!is_worth_reserving(j) || !reserve(j)) {
         if (!fits_usable_fleet(j)) return Tried::kInVain;
         if (blocks_at_head(policy.order)) return Tried::kEnough;
         ++tried;
@@ -64,17 +68,17 @@ void Scheduler::Impl::drop_stale_reservations() {
   const auto stale = [&](const Reservation& r) {
     const JobRecord& job = jobs[r.job.index()];
     if (job.phase != Phase::kWaiting || r.at <= now || budgets.spent(job.queue).valid()) return true;
-    return std::any_of(r.claims.begin(), r.claims.end(),
-                       [&](const Claim& c) { return open.buckets().at(c.node) == NodeBuckets::kNowhere; });
+    return std::ranges::any_of(r.claims, [&](const Claim& c) { return !cluster.free()[c.node].usable; });
   };
   const auto first = std::find_if(reservations.begin(), reservations.end(), stale);
   reservations.erase(first, reservations.end());
 }
 
-/// Finds the earliest instant at which a plain job fits, and claims the nodes. @return false when that cannot be said.
+/// Finds the earliest instant at which the job fits, and claims the nodes. @return false when that cannot be said.
 bool Scheduler::Impl::reserve(JobId j) {
   const Shape& shape = shapes[jobs[j.index()].shape];
-  if (!shape.plain || ends.size() == 0) return false;
+  if (ends.size() == 0) return false;
+  if (!shape.plain) return reserve_in_detail(j);
   sketch.begin(cluster.node_count());
   NodeBuckets::Counts counts = open.buckets().counts();
   for (const Reservation& earlier : reservations)
@@ -96,6 +100,78 @@ bool Scheduler::Impl::reserve(JobId j) {
       known->gpus += gpus;
   }
   return true;
+}
+
+/// Trying on the cluster takes its time: where the order changes to and fro, it is not done each time.
+bool Scheduler::Impl::is_worth_reserving(JobId j) {
+  const ShapeId s = jobs[j.index()].shape;
+  if (shapes[s].plain) return true;
+  reserved_for.resize(shapes.size());
+  Attempted& last = reserved_for[s.index()];
+  if (last.job == j && now - last.at < kPause) return false;
+  last = {.job = j, .at = now};
+  return true;
+}
+
+/// The same for a job that asks for more than whole GPUs, by trying it on the cluster with those gone that will have ended.
+bool Scheduler::Impl::reserve_in_detail(JobId j) {
+  std::vector<JobId> by_end;
+  ends.for_each_from_first([&](const Waiting& running_job) {
+    by_end.push_back(running_job.job);
+    return true;
+  });
+  for (const Reservation& earlier : reservations)
+    for (const Claim& claim : earlier.claims)
+      open.close(cluster, claim.node);
+  const auto fits_after = [&](size_t count) {
+    const Attempt trial(cluster);
+    end_on_paper(std::span(by_end).first(count));
+    return nominate_in_detail(j);
+  };
+  // The more have ended, the more room there is (but for wanted neighbours that went): doubling, then halving.
+  size_t too_few = 0;
+  size_t enough = 1;
+  bool fits_then = fits_after(enough);
+  while (!fits_then && enough < by_end.size()) {
+    too_few = enough;
+    enough = std::min(2 * enough, by_end.size());
+    fits_then = fits_after(enough);
+  }
+  while (fits_then && enough - too_few > 1) {
+    const size_t middle = (too_few + enough) / 2;
+    (fits_after(middle) ? enough : too_few) = middle;
+  }
+  if (fits_then) {
+    const Instant at = std::max(now, jobs[by_end[enough - 1].index()].latest_end);
+    const Attempt trial(cluster);
+    end_on_paper(std::span(by_end).first(enough));
+    reservations.push_back({.job = j, .at = at, .claims = claims_then(j)});
+  }
+  open.release(cluster);
+  open.catch_up(cluster);
+  return fits_then;
+}
+
+/// In a trial: they have ended.
+void Scheduler::Impl::end_on_paper(std::span<const JobId> those) {
+  for (const JobId v : those)
+    for (TaskId t = first_task(v); t != end_task(v); t = next(t))
+      if (cluster.task(t).on_node()) cluster.gone(t, TaskState::kPending);
+}
+
+/// In a trial in which the job fits: the nodes it takes, with what it leaves of their whole GPUs.
+std::vector<Claim> Scheduler::Impl::claims_then(JobId j) {
+  std::vector<Claim> claims;
+  {
+    const Attempt trial(cluster);
+    CHECK(nominate_in_detail(j), "job {} does not fit where it has just fitted", j.index());
+    for (const Task& task : tasks_of(j))
+      if (task.state == TaskState::kNominated && std::ranges::find(claims, task.place.node, &Claim::node) == claims.end())
+        claims.push_back({.node = task.place.node, .spare = cluster.coming()[task.place.node].whole_free});
+  }
+  for (Claim& claim : claims)
+    claim.gpus = cluster.coming()[claim.node].whole_free - claim.spare;
+  return claims;
 }
 
 /// Would the tasks it needs run if nothing else did, on the nodes that are usable?
@@ -126,10 +202,27 @@ void Scheduler::Impl::claim_room(NodeId n, int32_t gpus, NodeBuckets::Counts& co
   ++counts[bucket_then(n)];
 }
 
-/// What the claim leaves of its node's open GPUs is for everybody.
-void Scheduler::Impl::withhold(const Claim& claim) {
-  const int open_now = open.buckets().at(claim.node) + open.withheld(claim.node);
-  if (claim.spare < open_now) open.withhold(cluster, claim.node, open_now - std::max(claim.spare, 0));
+/// At most so many GPUs are not whole, or not free, because of the job: a part of one counts as one.
+int32_t Scheduler::Impl::gpus_touched(JobId j) const {
+  int32_t gpus = 0;
+  for (const Task& task : tasks_of(j)) {
+    const Request& request = cluster.request(task.request);
+    const bool part = request.milli > 0 || request.gpu_memory.count() > 0 || !request.mig.empty();
+    gpus += part ? 1 : request.gpus;
+  }
+  return gpus;
+}
+
+/// What its claims leave of their nodes' open GPUs is for everybody, unless CPU, memory or a part of a GPU is claimed too: then
+/// only for those who ask for nothing but GPUs.
+/// @param touched  GPUs, by the job that may pass; a part of a GPU may be one that is whole again when the claim begins.
+void Scheduler::Impl::withhold(const Reservation& reservation, int32_t touched) {
+  const bool plain = shapes[jobs[reservation.job.index()].shape].plain;
+  for (const Claim& claim : reservation.claims) {
+    if (!plain || claim.spare < touched) open.close(cluster, claim.node);
+    const int open_now = open.buckets().at(claim.node) + open.withheld(claim.node);
+    if (claim.spare < open_now) open.withhold(cluster, claim.node, open_now - std::max(claim.spare, 0));
+  }
 }
 
 /// Starts the job if it fits beside the reservations; one that holds the `index`-th itself minds the earlier ones only.
@@ -137,10 +230,9 @@ bool Scheduler::Impl::start_beside(JobId j, size_t index, bool reserved) {
   if (!fits(jobs[j.index()].shape)) return false;
   const size_t minded = reserved ? index : reservations.size();
   const Instant end = latest_end(j);
+  const int32_t touched = minded == 0 || shapes[jobs[j.index()].shape].plain ? 0 : gpus_touched(j);
   for (size_t i = 0; i < minded; ++i)
-    if (end > reservations[i].at)
-      for (const Claim& claim : reservations[i].claims)
-        withhold(claim);
+    if (end > reservations[i].at) withhold(reservations[i], touched);
   const bool started = start(j, index == 0 ? Reason::kFree : Reason::kBackfill);
   open.release(cluster);
   if (!started) return false;

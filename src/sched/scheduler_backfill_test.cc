@@ -99,10 +99,102 @@ TEST(Backfilling, EasyLetsPassOnlyWhatDoesNotDelayTheReservedJob) {
   EXPECT_EQ(world.last[0].reason, Reason::kBackfill);
 }
 
+// The same where CPU is asked for too: what is claimed is closed to others that ask for it, and lent to those that end in time.
+TEST(Backfilling, KeepsRoomForWhatAsksForMoreThanGpus) {
+  Policy policy = plain(Order::kFifoSkip);
+  policy.backfill = Backfill::kEasy;
+  World world(policy, 1);
+  const auto with_cpu = [&](int gpus, int64_t seconds) {
+    JobSpec spec = world.job(gpus);
+    Request request;
+    request.gpus = gpus;
+    request.cpu_milli = 1'000;
+    spec.request = world.scheduler.intern(request);
+    spec.time_limit = Duration::seconds(seconds);
+    return spec;
+  };
+  const JobId first = world.submit(at(0), with_cpu(4, 100));
+  const JobId head = world.submit(at(1), with_cpu(8, 50));
+  EXPECT_EQ(world.scheduler.explain(head).standing, Standing::kReserved);
+  EXPECT_EQ(world.scheduler.explain(head).starts_at, at(100));
+  JobSpec bare = world.job(1);
+  bare.time_limit = Duration::seconds(1'000);
+  world.submit(at(2), with_cpu(1, 1'000));
+  EXPECT_THAT(world.started(), IsEmpty());
+  world.submit(at(3), bare);
+  EXPECT_THAT(world.started(), IsEmpty());
+  const JobId passing = world.submit(at(4), with_cpu(2, 96));  // ends at 100
+  EXPECT_THAT(world.started(), ElementsAre(passing));
+  world.step(at(100), {event(EventKind::kFinished, first), event(EventKind::kFinished, passing)});
+  EXPECT_THAT(world.started(), ElementsAre(head));
+}
+
+// GPUs beside a claim of CPU alone are for those who ask for nothing but GPUs.
+TEST(Backfilling, AClaimOfCpuLeavesTheGpus) {
+  Policy policy = plain(Order::kFifoSkip);
+  policy.backfill = Backfill::kEasy;
+  World world(policy, 1);
+  JobSpec cpus = world.job(1);
+  Request request;
+  request.cpu_milli = 600'000;  // of 1,000,000
+  cpus.request = world.scheduler.intern(request);
+  cpus.time_limit = Duration::seconds(100);
+  world.submit(at(0), cpus);
+  const JobId head = world.submit(at(1), cpus);
+  EXPECT_EQ(world.scheduler.explain(head).starts_at, at(100));
+  const JobId beside = world.submit(at(2), world.job(8));  // for ever
+  EXPECT_THAT(world.started(), ElementsAre(beside));
+}
+
+// Explore seed 301599: nobody would have been tried again, although nothing ran any more.
+TEST(Backfilling, WhoNowGoesFirstDoesNotMindLaterPromises) {
+  Policy policy = plain(Order::kFifoSkip);
+  policy.backfill = Backfill::kEasy;
+  World world(policy, 1);
+  const auto limited = [&](int64_t seconds, int32_t priority) {
+    JobSpec spec = world.job(8);
+    spec.time_limit = Duration::seconds(seconds);
+    spec.priority = priority;
+    spec.preemptible = false;
+    return spec;
+  };
+  const JobId first = world.submit(at(0), limited(100, 50));
+  world.submit(at(1), limited(10, 50));  // reserved from 100 on
+  // Both come at 50: it goes first, the room is there, and it would still be there at 100.
+  const JobId urgent = world.scheduler.add(limited(1'000, 100));
+  world.step(at(50), {event(EventKind::kFinished, first), event(EventKind::kSubmit, urgent)});
+  EXPECT_THAT(world.started(), ElementsAre(urgent));
+}
+
+TEST(Backfilling, ElasticJobsDoNotGrowIntoWhatIsReserved) {
+  Policy policy = plain(Order::kFifo);
+  policy.backfill = Backfill::kEasy;
+  World world(policy, 2);
+  const auto limited = [&](int gpus, int64_t seconds) {
+    JobSpec spec = world.job(gpus);
+    spec.time_limit = Duration::seconds(seconds);
+    return spec;
+  };
+  const JobId early = world.submit(at(0), limited(4, 50));
+  const JobId late = world.submit(at(0), limited(4, 100));
+  JobSpec elastic = world.job(1, 16);
+  elastic.min_tasks = 1;
+  elastic.time_limit = Duration::seconds(1'000);
+  world.submit(at(1), elastic);
+  const JobId head = world.submit(at(2), limited(8, 50));
+  world.step(at(50), {event(EventKind::kFinished, early)});
+  EXPECT_THAT(world.last, IsEmpty());
+  world.step(at(100), {event(EventKind::kFinished, late)});
+  EXPECT_THAT(world.started(), ElementsAre(head));
+}
+
+/// What the jobs of a LimitedLife ask for.
+enum class Asks : uint8_t { kGpus, kMore };
+
 /// A pool of jobs with limits that end at or before them.
 class LimitedLife {
  public:
-  LimitedLife(Backfill backfill, uint64_t seed) : random_(seed), world_(policy(backfill), 5) {}
+  LimitedLife(Backfill backfill, Asks asks, uint64_t seed) : asks_(asks), random_(seed), world_(policy(backfill), 5) {}
 
   void run() {
     for (int64_t second = 0; second < 4000; ++second) {
@@ -135,12 +227,23 @@ class LimitedLife {
     constexpr int kSizes[] = {1, 2, 3, 4, 6, 8};
     JobSpec spec = world_.job(kSizes[random_.below(std::size(kSizes))]);
     if (random_.below(5) == 0) spec = world_.job(8, static_cast<int>(1 + random_.below(5)));
+    if (asks_ == Asks::kMore && random_.below(2) == 0) spec.request = ask_for_more();
     const auto limit = static_cast<int64_t>(5 + random_.below(random_.below(3) == 0 ? 400 : 60));
     spec.time_limit = Duration::seconds(limit);
     durations_.push_back(random_.below(2) == 0 ? limit : 1 + static_cast<int64_t>(random_.below(static_cast<uint64_t>(limit))));
     ends_.push_back(-1);
     promised_.push_back(INT64_MAX);
     return world_.scheduler.add(spec);
+  }
+
+  /// CPU beside the GPUs, or alone, or half a GPU.
+  RequestId ask_for_more() {
+    Request request;
+    const uint64_t kind = random_.below(3);
+    if (kind == 0) request.gpus = static_cast<int32_t>(1 + random_.below(4));
+    if (kind == 1) request.milli = 500;
+    request.cpu_milli = static_cast<int64_t>(100'000 * (1 + random_.below(6)));  // of 1,000,000
+    return world_.scheduler.intern(request);
   }
 
   /// Of the first in order: the promise every backfill must keep.
@@ -154,6 +257,7 @@ class LimitedLife {
     }
   }
 
+  Asks asks_;
   Prng random_;
   World world_;
   std::vector<int64_t> durations_;
@@ -163,16 +267,36 @@ class LimitedLife {
 
 TEST(Backfilling, BackfillNeverDelaysTheReservedJob) {
   for (const Backfill backfill : {Backfill::kEasy, Backfill::kConservative}) {
-    int backfilled = 0;
-    for (uint64_t seed = 1; seed <= 10; ++seed) {
-      SCOPED_TRACE(testing::Message() << name_of(backfill) << ", seed " << seed);
-      LimitedLife life(backfill, seed);
-      life.run();
-      if (testing::Test::HasFatalFailure()) return;
-      backfilled += life.backfilled;
+    for (const Asks asks : {Asks::kGpus, Asks::kMore}) {
+      int backfilled = 0;
+      for (uint64_t seed = 1; seed <= 10; ++seed) {
+        SCOPED_TRACE(testing::Message() << name_of(backfill) << (asks == Asks::kMore ? ", more than GPUs" : "") << ", seed "
+                                        << seed);
+        LimitedLife life(backfill, asks, seed);
+        life.run();
+        if (testing::Test::HasFatalFailure()) return;
+        backfilled += life.backfilled;
+      }
+      EXPECT_GT(backfilled, 100);
     }
-    EXPECT_GT(backfilled, 100);
   }
+}
+
+TEST(Backfill, ASharedGpuIsFreeWhenTheLastOfItsSharersHasLeft) {
+  Policy policy = plain(Order::kFifo);
+  policy.backfill = Backfill::kEasy;
+  World world(policy, 1, 1);
+  for (const int64_t seconds : {100, 200}) {
+    Request half;
+    half.milli = 500;
+    JobSpec spec = world.job(1);
+    spec.request = world.scheduler.intern(half);
+    spec.time_limit = Duration::seconds(seconds);
+    EXPECT_TRUE(world.runs(world.submit(at(0), spec)));
+  }
+  const Explanation why = world.scheduler.explain(world.submit(at(1), world.job(1)));
+  EXPECT_EQ(why.standing, Standing::kReserved);
+  EXPECT_EQ(why.starts_at, at(200));
 }
 
 }  // namespace

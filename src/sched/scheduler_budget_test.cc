@@ -197,10 +197,15 @@ TEST(Remedies, CostWhatTheMachinesOrTheLostWorkCost) {
   Request six, four;
   six.gpus = 6;
   four.gpus = 4;
-  JobSpec low = {.queue = queue, .request = scheduler.intern(six), .priority = 10};
+  JobSpec low;
+  low.queue = queue;
+  low.request = scheduler.intern(six);
+  low.priority = 10;
   low.time_limit = Duration::hours(9);
   low.checkpoint = {.interval = Duration::hours(1), .save = {}, .restart = Duration::minutes(10)};
-  JobSpec waiting = {.queue = queue, .request = scheduler.intern(four)};
+  JobSpec waiting;
+  waiting.queue = queue;
+  waiting.request = scheduler.intern(four);
   waiting.expected = Duration::hours(5);
   const JobId running = scheduler.add(low);
   const JobId job = scheduler.add(waiting);
@@ -235,6 +240,52 @@ TEST(Remedies, WithoutPricesTheLostWorkIsStillSaid) {
   ASSERT_FALSE(why.remedies.empty());
   EXPECT_EQ(why.remedies[0].lost_gpu_seconds, 600);
   EXPECT_FALSE(why.remedies[0].cost.has_value());
+}
+
+// Found by exploration (seed 474).
+TEST(Budgets, RoomThatOthersLeaveAnywayIsForThoseWhoseQueueCanStillPay) {
+  for (const bool in_time : {true, false}) {
+    Policy policy;
+    policy.order = Order::kFifoSkip;
+    policy.backfill = Backfill::kNone;
+    Scheduler scheduler(policy);
+    ClusterNode node;
+    node.gpus = 8;
+    node.cpu_milli = 8000;
+    node.gpu_rate = Rate::per_hour(Money::units(2));
+    scheduler.add_node(node);
+    QueueSpec spec;
+    const QueueId rich = scheduler.add_queue(spec);
+    spec.budget = units(8);
+    const QueueId poor = scheduler.add_queue(spec);
+    const auto add = [&](QueueId queue, int32_t priority, int64_t cpu_milli) {
+      Request request;
+      request.gpus = 4;
+      request.cpu_milli = cpu_milli;
+      JobSpec job;
+      job.queue = queue;
+      job.request = scheduler.intern(request);
+      job.priority = priority;
+      return scheduler.add(job);
+    };
+    const JobId leaves = add(rich, 50, 0);
+    const JobId low = add(poor, 10, 0);  // 8 an hour
+    const JobId high = add(poor, 90, 1000);
+    const auto submit = [](JobId j) { return event(EventKind::kSubmit, j); };
+    scheduler.step(at(0), std::vector<Event>{submit(leaves), submit(low)});
+    const std::vector<Event> half_an_hour = {event(EventKind::kCancel, leaves), submit(high)};
+    for (const Decision& d : scheduler.step(at(kHourS / 2), half_an_hour))
+      EXPECT_TRUE(d.kind == DecisionKind::kEvict && d.job == leaves);
+    EXPECT_EQ(scheduler.explain(high).standing, Standing::kNominated);
+    Event left = event(EventKind::kEvicted, leaves);
+    left.task = scheduler.tasks_of(leaves).front().place.task;
+    scheduler.step(at(in_time ? kHourS - 1 : kHourS), {&left, 1});
+    EXPECT_EQ(scheduler.explain(low).standing, Standing::kRunning);
+    EXPECT_EQ(scheduler.explain(high).standing, in_time ? Standing::kRunning : Standing::kWaiting);
+    if (!in_time) {
+      EXPECT_EQ(scheduler.explain(high).obstacle, Obstacle::kBudget);
+    }
+  }
 }
 
 }  // namespace

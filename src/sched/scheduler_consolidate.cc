@@ -71,7 +71,7 @@ bool Scheduler::Impl::consolidate() {
                  const JobId j = pending.head(s)->job;
                  if (close_if_limited(j)) return Tried::kClosed;
                  ripens = kNever;
-                 found = tasks_within_limits(j) >= specs[j.index()].tasks && move_others_for(j);
+                 found = tasks_within_limits(j) >= terms_of(j).tasks && move_others_for(j);
                  if (found) return Tried::kEnough;
                  moved_for[s.index()] = {.job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens};
                  return first_only ? Tried::kEnough : Tried::kInVain;
@@ -88,7 +88,7 @@ Instant Scheduler::Impl::move_again_at(const Attempted& last) const {
 
 /// Does its head not fit on what is open though that is enough, and was it not just tried in vain?
 bool Scheduler::Impl::is_scattered(ShapeId s) const {
-  const std::optional<Waiting> head = pending.head(s);
+  const Waiting* const head = pending.head(s);
   if (!head) return false;
   const Attempted& last = moved_for[s.index()];
   const bool in_vain = last.job == head->job || !(head->rank < last.rank);
@@ -146,13 +146,13 @@ int64_t Scheduler::Impl::worth_of_moving(JobId j) const {
 
 int64_t Scheduler::Impl::loss_by_moving(JobId v) const {
   const JobRecord& r = jobs[v.index()];
-  const Duration lost = now - r.saved + specs[v.index()].checkpoint.restart;
-  return cluster.amounts(specs[v.index()].request).gpu_milli * r.running * lost.whole_seconds() / kMilli;
+  const Duration lost = now - r.saved + terms_of(v).checkpoint.restart;
+  return cluster.amounts(terms_of(v).request).gpu_milli * r.running * lost.whole_seconds() / kMilli;
 }
 
 /// One that only has to run for longer first is noted in `ripens`.
 bool Scheduler::Impl::is_movable(JobId v) {
-  const JobSpec& spec = specs[v.index()];
+  const JobTerms& spec = terms_of(v);
   const JobRecord& r = jobs[v.index()];
   if (r.phase != Phase::kRunning || !spec.preemptible || spec.gang.valid() || spec.checkpoint.interval == kUnlimited)
     return false;
@@ -246,14 +246,14 @@ std::vector<JobId> Scheduler::Impl::movable_on(NodeId n, std::span<const JobId> 
 /// most cheaply; several clear one node after the other until all of them fit.
 bool Scheduler::Impl::find_movers_in_detail(JobId j, std::span<const JobId> refused) {
   sketch.begin(cluster.node_count());
-  const JobSpec& spec = specs[j.index()];
+  const JobTerms& spec = terms_of(j);
   const RequestId request = cluster.task(first_task(j)).request;
   const bool single = spec.tasks == 1;
   withhold_for_others(j);
   std::vector<Victim> best, so_far;
   int64_t best_loss = 0;
   for (const NodeId n : emptiest_nodes(request)) {
-    if (open.withheld(n) > 0) continue;
+    if (open.is_closed(n)) continue;
     std::vector<JobId> movers = movable_on(n, refused);
     std::ranges::stable_sort(movers, {}, [&](JobId v) { return loss_by_moving(v); });
     if (single) so_far.clear();
@@ -304,8 +304,7 @@ std::vector<NodeId> Scheduler::Impl::emptiest_nodes(RequestId r) const {
 /// Until open.release(): what others have reserved does not count as open.
 void Scheduler::Impl::withhold_for_others(JobId j) {
   for (const Reservation& other : reservations)
-    for (const Claim& claim : other.claims)
-      if (other.job != j) withhold(claim);
+    if (other.job != j) withhold(other, INT32_MAX);
 }
 
 void Scheduler::Impl::leave(JobId v) {
@@ -347,7 +346,7 @@ void Scheduler::Impl::carry_out_moves(JobId j, bool plain) {
   for (const Victim& v : sketch.victims) {
     Move& move = moves.emplace_back(Move{.job = v.job, .stand_ins = take_stand_ins(v.job), .amounts = {}});
     CHECK(place_stand_ins(move.stand_ins), "job {} moves and has nowhere to go", v.job.index());
-    add_to(move.amounts, cluster.amounts(specs[v.job.index()].request), static_cast<int64_t>(move.stand_ins.size()));
+    add_to(move.amounts, cluster.amounts(terms_of(v.job).request), static_cast<int64_t>(move.stand_ins.size()));
     charge(v.job, move.amounts, 1);
   }
   open.release(cluster);
@@ -377,7 +376,7 @@ bool Scheduler::Impl::promise_room(JobId j, bool plain) {
 
 /// As many tasks of no job as `v` has running (or leaving) ones, asking for the same.
 std::vector<TaskId> Scheduler::Impl::take_stand_ins(JobId v) {
-  const RequestId request = specs[v.index()].request;
+  const RequestId request = terms_of(v).request;
   if (idle_stand_ins.size() <= request.index()) idle_stand_ins.resize(request.index() + size_t{1});
   std::vector<TaskId>& idle = idle_stand_ins[request.index()];
   std::vector<TaskId> taken;
@@ -413,6 +412,7 @@ bool Scheduler::Impl::take_kept_room(JobId v) {
   if (move == moves.end()) return false;
   JobRecord& r = jobs[v.index()];
   r.phase = Phase::kHeld;
+  r.admitted = true;
   arrive(v);
   TaskId t = first_task(v);
   for (const TaskId stand_in : move->stand_ins) {

@@ -70,11 +70,10 @@ bool Scheduler::Impl::close_if_limited(JobId j) {
 
 /// Starts a waiting job on what is open. @return false when it does not fit.
 bool Scheduler::Impl::start(JobId j, Reason reason) {
-  if (specs[j.index()].deferrable && withhold_dearer(j)) {
+  if (terms_of(j).deferrable && withhold_dearer(j)) {
     const bool started = start_on_open(j, reason);
     open.release(cluster);
     if (started) return true;
-    ++room_made;  // what is left out now is there again
   }
   return start_on_open(j, reason);
 }
@@ -89,6 +88,7 @@ bool Scheduler::Impl::start_on_open(JobId j, Reason reason) {
   if (!placed) {
     decisions.pop_back();
     places_end.pop_back();
+    if (open.withholds()) return false;  // what is kept for others now may be anybody's before room is made
     failed_at.resize(shapes.size());
     failed_at[r.shape.index()] = room_made;
     return false;
@@ -102,29 +102,53 @@ bool Scheduler::Impl::start_on_open(JobId j, Reason reason) {
 
 /// Bookkeeping of a job whose tasks have just begun to run.
 void Scheduler::Impl::began(JobId j) {
-  const JobSpec& spec = specs[j.index()];
   JobRecord& r = jobs[j.index()];
   r.phase = Phase::kRunning;
   r.ends_when_left = false;
+  r.admitted = false;
   r.started = r.saved = now;
   meter(j);
   ++r.starts;
   ++changes;
-  if (r.running < spec.tasks) growing.push_back(j);
+  if (is_neighbour(j)) ++room_made;  // for those that want to be beside it
+  if (r.running < shapes[r.shape].tasks) growing.push_back(j);
   if (ranks_running()) rank_running(j);
   r.latest_end = policy.backfill == Backfill::kNone ? kNever : latest_end(j);
   if (r.latest_end != kNever) ends.insert({.rank = {.major = 0, .minor = r.latest_end.ns()}, .job = j});
-  if (spec.time_limit != kUnlimited) set_timer(timers, now + spec.time_limit, j, TimerKind::kLimit);
+  if (r.time_limit != kUnlimited) set_timer(timers, now + r.time_limit, j, TimerKind::kLimit);
+}
+
+/// Do others mind where it runs?
+bool Scheduler::Impl::is_neighbour(JobId j) const {
+  return !shapes[jobs[j.index()].shape].plain &&
+         std::ranges::any_of(tasks_of(j), [&](const Task& task) { return cluster.minds_neighbours(task.request); });
 }
 
 /// Starts those whose promised room is free now.
 void Scheduler::Impl::start_held() {
+  give_up_unpaid();
   give_up_lonely();
   std::erase_if(held, [&](JobId j) {
     if (!can_start_held(j)) return false;
     start_on_held_room(j);
     return true;
   });
+}
+
+/// It has no room promised any longer, and waits again.
+void Scheduler::Impl::give_up(JobId j) {
+  release(j, TaskState::kPending);
+  wait(j);
+}
+
+/// Room that others were leaving anyway is not for those whose queue has spent its budget before it was free.
+void Scheduler::Impl::give_up_unpaid() {
+  if (!budgets.any()) return;
+  std::vector<JobId> unpaid;
+  for (const JobId j : held)
+    if (const JobRecord& r = jobs[j.index()]; !r.admitted && budgets.spent(r.queue).valid()) unpaid.push_back(j);
+  for (const JobId j : unpaid)
+    give_up(j);
 }
 
 /// Those whose wanted neighbours have gone from beside their promised room wait again, for room elsewhere.
@@ -150,10 +174,8 @@ void Scheduler::Impl::give_up_lonely() {
       cluster.nominate(TaskId(first_task(j).index() + static_cast<uint32_t>(t)), promised[t].place);
     }
   }
-  for (const JobId j : lonely) {
-    release(j, TaskState::kPending);
-    wait(j);
-  }
+  for (const JobId j : lonely)
+    give_up(j);
 }
 
 /// Each task for itself, and all of them together: two of them may be waiting for what one victim has left.
@@ -187,6 +209,7 @@ void Scheduler::Impl::start_on_held_room(JobId j) {
 void Scheduler::Impl::evict(JobId j, Reason reason, JobId for_job) {
   JobRecord& r = jobs[j.index()];
   decide_on(DecisionKind::kEvict, reason, j).for_job = for_job;
+  if (for_job.valid()) jobs[for_job.index()].admitted = true;
   if (reason == Reason::kPriority || reason == Reason::kReclaim) note_cut_short(j);
   Amounts given_back;
   for (TaskId t = first_task(j); t != end_task(j); t = next(t)) {
@@ -205,7 +228,7 @@ void Scheduler::Impl::evict(JobId j, Reason reason, JobId for_job) {
 void Scheduler::Impl::grow() {
   std::erase_if(growing, [&](JobId j) {
     const JobRecord& r = jobs[j.index()];
-    return r.phase != Phase::kRunning || r.running == specs[j.index()].tasks;
+    return r.phase != Phase::kRunning || r.running == shapes[r.shape].tasks;
   });
   for (const JobId j : growing)
     while (grow_one(j)) {
@@ -216,7 +239,19 @@ bool Scheduler::Impl::grow_one(JobId j) {
   const JobRecord& r = jobs[j.index()];
   const Shape& shape = shapes[r.shape];
   if (any_hours && opens_at(r.queue) > now) return false;
-  if (!shape.plain || r.running == shape.tasks || !open.buckets().any_from(shape.parts.back().gpus)) return false;
+  if (!shape.plain || r.running == shape.tasks) return false;
+  for (const Reservation& reserved : reservations)
+    for (const Claim& claim : reserved.claims)
+      if (r.latest_end > reserved.at) open.withhold(cluster, claim.node, kMaxGpusPerNode);
+  const bool grown = grow_on_open(j);
+  open.release(cluster);
+  return grown;
+}
+
+bool Scheduler::Impl::grow_on_open(JobId j) {
+  const JobRecord& r = jobs[j.index()];
+  const Shape& shape = shapes[r.shape];
+  if (!open.buckets().any_from(shape.parts.back().gpus)) return false;
   const Amounts one = cluster.amounts(shape.request);
   if (budgets.spent(r.queue).valid() || queues.limiting(r.queue, one, shape.preemptible).valid()) return false;
   decide_on(DecisionKind::kGrow, Reason::kFree, j);

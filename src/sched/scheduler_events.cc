@@ -10,7 +10,7 @@ void Scheduler::Impl::apply(const Event& e) {
   switch (e.kind) {
     case EventKind::kPrice: return change_price(e.node, e.price);
     case EventKind::kNodeUp: ++room_made, ++changes, ++fleet_changes; return cluster.set_usable(e.node, true);
-    case EventKind::kNodeDrain: drop_moves_to(e.node), ++fleet_changes; return cluster.set_usable(e.node, false);
+    case EventKind::kNodeDrain: return drain(e.node);
     case EventKind::kNodeDown: return lose_node(e.node);
     case EventKind::kSpotNotice: return clear_node(e.node);
     case EventKind::kFinished: return finished(e.job);
@@ -37,12 +37,13 @@ void Scheduler::Impl::submit(JobId j) {
 
 void Scheduler::Impl::wait(JobId j) {
   JobRecord& r = jobs[j.index()];
+  r.admitted = false;
   if (r.on_hold) {
     r.phase = Phase::kOnHold;
     return;
   }
   r.phase = Phase::kWaiting;
-  r.rank = rank_of(policy, specs[j.index()], {.submitted = r.submitted, .served = r.served});
+  r.rank = rank_after(j, r.served);
   pending.push(queues, r.queue, r.shape, shapes[r.shape].total, {.rank = r.rank, .job = j});
 }
 
@@ -60,7 +61,7 @@ void Scheduler::Impl::saved_work(JobId j) {
 /// nothing new.
 void Scheduler::Impl::reached_rung(JobId j, int32_t rung, int64_t loss_micro) {
   JobRecord& r = jobs[j.index()];
-  const StudyId study = specs[j.index()].study;
+  const StudyId study = terms_of(j).study;
   if (!study.valid() || rung < r.rungs) return;
   Asha& asha = studies[study.index()];
   if (rung >= asha.rungs()) return;
@@ -84,7 +85,7 @@ void Scheduler::Impl::failed(JobId j) {
   if (r.phase != Phase::kRunning && r.phase != Phase::kLeaving) return;
   stop_serving(j);
   // Taken back or out of time, it does not come again, whichever way it leaves.
-  if (!r.ends_when_left && r.failures++ < specs[j.index()].retries) {
+  if (!r.ends_when_left && r.failures++ < terms_of(j).retries) {
     release(j, TaskState::kPending);
     wait(j);
   } else {
@@ -144,8 +145,7 @@ void Scheduler::Impl::hold(JobId j) {
     pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
     wait(j);
   } else if (r.phase == Phase::kHeld) {
-    release(j, TaskState::kPending);
-    wait(j);
+    give_up(j);
   }
 }
 
@@ -158,6 +158,7 @@ void Scheduler::Impl::let_start(JobId j) {
 /// What ran on the node is lost. A gang that loses a task leaves elsewhere too, unless enough of it is left.
 void Scheduler::Impl::lose_node(NodeId n) {
   ++fleet_changes;
+  ++room_made;  // elsewhere, for those that refused its neighbourhood
   cluster.set_usable(n, false);
   give_up_held(n);
   drop_moves_to(n);
@@ -169,6 +170,14 @@ void Scheduler::Impl::lose_node(NodeId n) {
     meter(j);
     after_loss(j);
   }
+}
+
+/// What runs there goes on; whoever was promised room there, or moves there, waits for other room.
+void Scheduler::Impl::drain(NodeId n) {
+  ++fleet_changes;
+  cluster.set_usable(n, false);
+  give_up_held(n);
+  drop_moves_to(n);
 }
 
 /// A task that was told to leave by an earlier event of this instant (its gang lost another node, say) and has been lost
@@ -216,7 +225,7 @@ void Scheduler::Impl::lose(TaskId t, Amounts& lost) {
 /// Some tasks of `j` are gone: it goes on with enough of them, else the rest leaves and it waits again.
 void Scheduler::Impl::after_loss(JobId j) {
   JobRecord& r = jobs[j.index()];
-  if (r.phase == Phase::kRunning && r.running < specs[j.index()].min_tasks) {
+  if (r.phase == Phase::kRunning && r.running < terms_of(j).min_tasks) {
     if (r.running > 0) return evict(j, Reason::kStaleGang, {});
     stop_serving(j);
     r.phase = Phase::kLeaving;
@@ -236,11 +245,8 @@ void Scheduler::Impl::clear_node(NodeId n) {
 
 /// Jobs that were promised room on the node wait again.
 void Scheduler::Impl::give_up_held(NodeId n) {
-  for (const JobId j : jobs_on(n)) {
-    if (jobs[j.index()].phase != Phase::kHeld) continue;
-    release(j, TaskState::kPending);
-    wait(j);
-  }
+  for (const JobId j : jobs_on(n))
+    if (jobs[j.index()].phase == Phase::kHeld) give_up(j);
 }
 
 void Scheduler::Impl::change_price(NodeId n, Rate gpu_rate) {
@@ -267,7 +273,7 @@ void Scheduler::Impl::fire_timers() {
     JobRecord& r = jobs[timer.job.index()];
     if (timer.starts != r.starts) continue;
     if (timer.kind == TimerKind::kBegin && r.phase == Phase::kNotYet && r.blockers == 0 &&
-        specs[timer.job.index()].not_before <= now && !defer(timer.job))
+        terms_of(timer.job).not_before <= now && !defer(timer.job))
       wait(timer.job);
     if (timer.kind == TimerKind::kLimit && r.phase == Phase::kRunning) {
       evict(timer.job, Reason::kTimeLimit, {});

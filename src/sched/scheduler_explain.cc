@@ -13,7 +13,7 @@ class Explainer {
  public:
   /// @param state  scratch and trials are used; all else is as before when run() returns.
   Explainer(Scheduler::Impl& state, JobId j)
-      : s_(state), j_(j), r_(state.jobs[j.index()]), spec_(state.specs[j.index()]), shape_(state.shapes[r_.shape]) {}
+      : s_(state), j_(j), r_(state.jobs[j.index()]), spec_(state.terms_of(j)), shape_(state.shapes[r_.shape]) {}
 
   Explanation run() {
     switch (r_.phase) {
@@ -72,7 +72,7 @@ class Explainer {
     if (!slot) return;
     e_.obstacle = Obstacle::kDeferred;
     e_.starts_at = slot->start;
-    const std::optional<Slot> now = s_.slot_before(j_, s_.now + longest_run(spec_));
+    const std::optional<Slot> now = s_.slot_before(j_, s_.now + r_.longest_run());
     if (now && fits_with([] {}))
       add({.kind = RemedyKind::kNotDeferred, .cost = scale(now->cost - slot->cost, shape_.total.gpu_milli, kMilli)});
     wait_costs_nothing();
@@ -80,21 +80,25 @@ class Explainer {
 
   void count_ahead() {
     Waiting first = {.rank = r_.rank, .job = j_};
-    QueueId first_queue = r_.queue;
-    s_.pending.for_each([&](QueueId queue, ShapeId, const Waiting& w) {
-      if (s_.jobs[w.job.index()].phase != Phase::kWaiting || !goes_before(queue, w, r_.queue, {.rank = r_.rank, .job = j_}))
-        return;
+    s_.pending.for_each([&](QueueId, ShapeId, const Waiting& w) {
+      if (s_.jobs[w.job.index()].phase != Phase::kWaiting || !goes_before(w, {.rank = r_.rank, .job = j_})) return;
       ++e_.jobs_ahead;
-      if (!goes_before(queue, w, first_queue, first)) return;
-      first = w;
-      first_queue = queue;
+      if (goes_before(w, first)) first = w;
     });
     if (first.job != j_) e_.behind = first.job;
   }
 
-  [[nodiscard]] bool goes_before(QueueId queue, const Waiting& w, QueueId other_queue, const Waiting& other) const {
-    if (queue_rule(s_.policy.order) == QueueRule::kByShare)
-      if (const int by_share = s_.queues.compare(queue, other_queue); by_share != 0) return by_share < 0;
+  [[nodiscard]] bool goes_before(const Waiting& w, const Waiting& other) const {
+    const JobRecord& r = s_.jobs[w.job.index()];
+    const JobRecord& o = s_.jobs[other.job.index()];
+    const QueueRule rule = line_rule(s_.policy);
+    if (rule == QueueRule::kByShare) {
+      if (const int by_share = s_.queues.compare(r.queue, o.queue); by_share != 0) return by_share < 0;
+    } else if (rule == QueueRule::kByClaim) {
+      const uint64_t claims = s_.queues.claims(r.queue, s_.shapes[r.shape].total);
+      const uint64_t others = s_.queues.claims(o.queue, s_.shapes[o.shape].total);
+      if (claims != others) return claims > others;
+    }
     return w.before(other);
   }
 
@@ -195,7 +199,7 @@ class Explainer {
   void try_one_victim() {
     std::vector<JobId> lower = lower_than(spec_.priority);
     std::sort(lower.begin(), lower.end(), [&](JobId a, JobId b) {
-      const auto key = [&](JobId v) { return std::tuple(s_.specs[v.index()].priority, -s_.jobs[v.index()].started.ns(), v); };
+      const auto key = [&](JobId v) { return std::tuple(s_.terms_of(v).priority, -s_.jobs[v.index()].started.ns(), v); };
       return key(a) < key(b);
     });
     lower.resize(std::min(lower.size(), kMostVictimsTried));
@@ -211,7 +215,7 @@ class Explainer {
   void try_priorities() {
     std::vector<int32_t> priorities;
     for (const JobId v : s_.present)
-      priorities.push_back(s_.specs[v.index()].priority);
+      priorities.push_back(s_.terms_of(v).priority);
     std::sort(priorities.begin(), priorities.end());
     priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
     for (const int32_t p : priorities) {
@@ -253,7 +257,7 @@ class Explainer {
     int64_t milli_seconds = 0;
     Money cost = Money::nanos(0, currency());
     for (const JobId v : victims) {
-      const Duration again = s_.now - s_.jobs[v.index()].saved + s_.specs[v.index()].checkpoint.restart;
+      const Duration again = s_.now - s_.jobs[v.index()].saved + s_.terms_of(v).checkpoint.restart;
       for (const Task& task : s_.tasks_of(v)) {
         if (task.state != TaskState::kRunning) continue;
         const int64_t milli = s_.cluster.gpu_milli(task.place);
@@ -290,7 +294,7 @@ class Explainer {
 
   /// For as long as it will run, where that is known.
   [[nodiscard]] std::optional<Money> over_its_run(Rate per_hour) const {
-    const Duration longest = longest_run(spec_);
+    const Duration longest = r_.longest_run();
     if (longest == kUnlimited) return std::nullopt;
     return per_hour.over(longest);
   }
@@ -330,8 +334,7 @@ class Explainer {
   [[nodiscard]] std::vector<JobId> lower_than(int32_t priority) const {
     std::vector<JobId> lower;
     for (const JobId v : s_.present)
-      if (s_.jobs[v.index()].phase == Phase::kRunning && s_.specs[v.index()].preemptible &&
-          s_.specs[v.index()].priority < priority)
+      if (s_.jobs[v.index()].phase == Phase::kRunning && s_.terms_of(v).preemptible && s_.terms_of(v).priority < priority)
         lower.push_back(v);
     return lower;
   }
@@ -369,7 +372,7 @@ class Explainer {
   Scheduler::Impl& s_;
   JobId j_;
   const JobRecord& r_;
-  const JobSpec& spec_;
+  const JobTerms& spec_;
   const Shape& shape_;
   Explanation e_;
 };

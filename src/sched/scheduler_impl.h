@@ -1,7 +1,9 @@
 // The scheduler's state, shared by its parts: scheduler.cc (interface, the loop), scheduler_events.cc (what happened),
-// scheduler_decide.cc (what follows). All of it is values, so that a copy is a snapshot.
+// scheduler_decide.cc (what follows). All of it is values, so that a copy is a snapshot. Whoever adds a member names it in
+// scheduler_snapshot.cc, and in scheduler_forget.cc when it knows of jobs or tasks.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "sched/open_nodes.h"
@@ -14,6 +16,7 @@
 #include "sched/running_order.h"
 #include "sched/scheduler.h"
 #include "sched/shape.h"
+#include "sched/terms_table.h"
 #include "sched/timer_heap.h"
 
 namespace stint::sched {
@@ -29,10 +32,11 @@ enum class Phase : uint8_t {
   kEnded,
 };
 
-/// Hot record of a job.
-struct JobRecord {
+/// Hot record of a job: two cache lines.
+struct alignas(64) JobRecord {
   ShapeId shape;
   QueueId queue;
+  TermsId terms;
   uint32_t first_task = 0;
   int32_t running = 0;  ///< tasks
   int32_t leaving = 0;
@@ -42,6 +46,7 @@ struct JobRecord {
   bool in_play = false;         ///< counts in its array
   bool ends_when_left = false;  ///< does not come back after its eviction
   bool on_hold = false;         ///< does not wait for room before it is released
+  bool admitted = false;        ///< held: others leave for it, or it moves; it starts whatever its queue has spent
   uint8_t cut_short = 0;        ///< starts in a row that ended early because others were to have its room
   int32_t failures = 0;
   int32_t blockers = 0;              ///< jobs it waits for
@@ -54,7 +59,13 @@ struct JobRecord {
   Instant started;
   Instant saved;    ///< last checkpoint; `started` when there was none since
   Duration served;  ///< running time of its earlier starts
+  Duration time_limit = kUnlimited;
+  Duration expected = kUnlimited;
+
+  /// kUnlimited = not known.
+  [[nodiscard]] Duration longest_run() const { return std::min(time_limit, expected); }
 };
+static_assert(sizeof(JobRecord) == 128);
 
 /// Jobs of one array: so many may wait or run at once.
 struct ArrayState {
@@ -78,6 +89,13 @@ struct Victim {
   JobId job;
   Reason reason = Reason::kPriority;
 };
+/// The cheapest slot of a deferrable job whose turn it is, which it may be several times at one instant.
+struct KnownSlot {
+  JobId job;
+  Instant at;
+  uint64_t fleet_changes = 0;  ///< Impl::fleet_changes then
+  std::optional<Slot> slot;
+};
 /// A search for victims that was in vain. Repeated with the same state it would be in vain again.
 struct Attempted {
   JobId job;  ///< not valid = there was none yet
@@ -95,14 +113,16 @@ struct Move {
 };
 struct VictimSketch {
   std::vector<NodeSketch> nodes;
-  std::vector<NodeId> touched;                     ///< nodes that differ from nothing, as they were found
-  std::vector<Victim> victims;                     ///< first to give way first
+  std::vector<std::array<uint16_t, kMaxGpusPerNode>> sharers;  ///< by node and GPU: tasks that would leave a part of it
+  std::vector<NodeId> touched;                                 ///< nodes that differ from nothing, as they were found
+  std::vector<Victim> victims;                                 ///< first to give way first
   std::vector<Amounts> taken;                      ///< by queue: what victims of it, and of those below, would give back
   std::vector<std::pair<NodeId, int32_t>> chosen;  ///< node and GPUs per task, in placing order
 
   void begin(size_t node_count) {
     for (const NodeId n : touched)
       nodes[n.index()] = {};
+    sharers.clear();
     touched.clear();
     victims.clear();
     chosen.clear();
@@ -143,8 +163,6 @@ struct Reservation {
   std::vector<Claim> claims;
 };
 
-/// kUnlimited = not known.
-inline Duration longest_run(const JobSpec& spec) { return std::min(spec.time_limit, spec.expected); }
 inline TaskId next(TaskId t) { return TaskId(t.index() + 1); }
 
 struct Scheduler::Impl {
@@ -165,7 +183,7 @@ struct Scheduler::Impl {
   PlacementIndex scores;  ///< of cluster.free()
   NodeBuckets capacity;   ///< nodes by their GPUs, usable or not
 
-  std::vector<JobSpec> specs;
+  TermsTable terms;
   std::vector<JobRecord> jobs;
   std::vector<Rate> gpu_rates;                 ///< by node, of one GPU
   std::vector<QueueBudgets::Wide> burns;       ///< by job, where there are budgets: nano-units per hour · thousandths of a GPU
@@ -182,13 +200,15 @@ struct Scheduler::Impl {
   RunningOrder ends;                           ///< running jobs whose latest end is known, by it
   std::vector<Reservation> reservations;       ///< of waiting jobs, first in order first
   ShapeLine line;                              ///< scratch of try_in_order
+  std::vector<KnownSlot> slots;                ///< scratch of slot_at_its_turn, by job modulo its size
   std::vector<uint32_t> passed;                ///< by shape: the pass of backfill it was last tried in
   uint32_t pass = 0;
   uint64_t fleet_changes = 1;                       ///< grows when a node comes, goes or is drained
   std::vector<FleetFit> fits_fleet;                 ///< by shape
   std::vector<uint64_t> failed_at;                  ///< by shape: `room_made` when its tasks were last tried in vain
-  uint64_t room_made = 1;                           ///< grows whenever something leaves a node or a node comes
+  uint64_t room_made = 1;                           ///< grows with all that may let a task be placed: one leaves, a node comes
   std::vector<Attempted> attempted;                 ///< by shape: the last vain search for victims
+  std::vector<Attempted> reserved_for;              ///< by shape that is not plain: the last search for a reservation
   std::vector<Attempted> moved_for;                 ///< by shape: the last vain search for jobs to move
   std::vector<Move> moves;                          ///< in the order they were decided
   std::vector<std::vector<TaskId>> idle_stand_ins;  ///< by request: tasks of no job that keep nothing
@@ -206,7 +226,7 @@ struct Scheduler::Impl {
   int32_t highest_priority = INT32_MIN;
   Instant now;
 
-  std::vector<Event> events;        ///< scratch: this step's, sorted
+  std::vector<Event> events;        ///< scratch: this step's in order, where they came in another
   std::vector<JobId> ended;         ///< scratch: those whose followers have not been looked at
   std::vector<Decision> decisions;  ///< this step's
   std::vector<Place> places;        ///< of the decisions; spans are set when the step is over
@@ -224,6 +244,7 @@ struct Scheduler::Impl {
   void failed(JobId j);
   void task_left(TaskId t);
   void cancel(JobId j);
+  void drain(NodeId n);
   void lose_node(NodeId n);
   void take_back_orders_to_the_gone();
   void lose_task(TaskId t);
@@ -237,6 +258,9 @@ struct Scheduler::Impl {
   void change_price(NodeId n, Rate gpu_rate);
   std::vector<JobId> jobs_on(NodeId n) const;
   void fire_timers();
+
+  // scheduler_adopt.cc
+  bool adopt(JobId j, std::span<const NodeId> nodes);
 
   // scheduler_pipeline.cc
   void wait_for_others(JobId j);
@@ -262,13 +286,17 @@ struct Scheduler::Impl {
   bool start(JobId j, Reason reason);
   bool start_on_open(JobId j, Reason reason);
   void start_held();
+  void give_up(JobId j);
+  void give_up_unpaid();
   void give_up_lonely();
   bool can_start_held(JobId j);
   void start_on_held_room(JobId j);
   void grow();
   bool grow_one(JobId j);
+  bool grow_on_open(JobId j);
   void evict(JobId j, Reason reason, JobId for_job);
   void began(JobId j);
+  bool is_neighbour(JobId j) const;
 
   // scheduler_place.cc
   PickPlace picker();
@@ -301,6 +329,7 @@ struct Scheduler::Impl {
   bool could_make_room(JobId victim, JobId j) const;
   bool fits_without(JobId j, std::span<const Victim> victims);
   void add_room_of(JobId victim, NodeBuckets::Counts& counts);
+  int32_t gpus_left_by(const Task& task);
   bool choose_nodes(const Shape& shape);
   bool is_needed(JobId victim);
   void hold_room(JobId j);
@@ -342,6 +371,7 @@ struct Scheduler::Impl {
   // scheduler_time.cc
   bool put_off(JobId j);
   bool defer(JobId j);
+  std::optional<Slot> slot_at_its_turn(JobId j);
   std::optional<Slot> slot_for(JobId j) const;
   std::optional<Slot> slot_before(JobId j, Instant deadline) const;
   bool withhold_dearer(JobId j);
@@ -356,11 +386,17 @@ struct Scheduler::Impl {
   bool fits_usable_fleet(JobId j);
   void claim_room(NodeId n, int32_t gpus, NodeBuckets::Counts& counts);
   bool start_beside(JobId j, size_t index, bool reserved);
-  void withhold(const Claim& claim);
+  bool is_worth_reserving(JobId j);
+  bool reserve_in_detail(JobId j);
+  void end_on_paper(std::span<const JobId> those);
+  std::vector<Claim> claims_then(JobId j);
+  int32_t gpus_touched(JobId j) const;
+  void withhold(const Reservation& reservation, int32_t touched);
   void spend_spare(Reservation& r, JobId j) const;
   Instant latest_end(JobId j) const;
 
   // scheduler.cc
+  void take_in(Instant at, std::span<const Event> happened);
   void release(JobId j, TaskState then);
   void stop_serving(JobId j);
   void arrive(JobId j);
@@ -371,9 +407,17 @@ struct Scheduler::Impl {
   void set_timer(TimerHeap& heap, Instant at, JobId j, TimerKind kind);
   Decision& decide_on(DecisionKind kind, Reason reason, JobId j);
   void add_place(const Place& place);
-  std::span<const Task> tasks_of(JobId j) const;
+  const JobTerms& terms_of(JobId j) const { return terms[jobs[j.index()].terms]; }
+  Rank rank_after(JobId j, Duration served) const;
+  std::span<const Task> tasks_of(JobId j) const {
+    const JobRecord& r = jobs[j.index()];
+    return cluster.tasks().subspan(r.first_task, static_cast<size_t>(shapes[r.shape].tasks));
+  }
   TaskId first_task(JobId j) const { return TaskId(jobs[j.index()].first_task); }
-  TaskId end_task(JobId j) const { return TaskId(jobs[j.index()].first_task + static_cast<uint32_t>(specs[j.index()].tasks)); }
+  TaskId end_task(JobId j) const {
+    const JobRecord& r = jobs[j.index()];
+    return TaskId(r.first_task + static_cast<uint32_t>(shapes[r.shape].tasks));
+  }
 };
 
 /// Tries heads of shapes, the first in order first, until one is enough or none is left.
@@ -387,7 +431,7 @@ void Scheduler::Impl::try_in_order(MayTry&& may_try, TryHead&& try_head) {
   const auto first = [&]() {
     std::optional<ShapeId> best;
     for (const ShapeId s : pending.shapes())
-      if (may_try(s) && pending.head(s) && (!best || pending.head_before(queues, s, *best))) best = s;
+      if (pending.head(s) != nullptr && may_try(s) && (!best || pending.head_before(queues, s, *best))) best = s;
     return best;
   };
   const auto next_in_line = [&]() {
@@ -401,14 +445,14 @@ void Scheduler::Impl::try_in_order(MayTry&& may_try, TryHead&& try_head) {
       case Tried::kEnough: return;
       case Tried::kStarted: in_line = false; break;
       case Tried::kClosed:
-        if (in_line && pending.head(*s)) line.add(pending, queues, *s);
+        if (in_line && pending.head(*s) != nullptr) line.add(pending, queues, *s);
         break;
       case Tried::kInVain:
         if (in_line) break;
         in_line = true;
         line.clear();
         for (const ShapeId other : pending.shapes())
-          if (other != *s && may_try(other) && pending.head(other)) line.add(pending, queues, other);
+          if (other != *s && pending.head(other) != nullptr && may_try(other)) line.add(pending, queues, other);
         break;
     }
   }

@@ -20,7 +20,7 @@ State& state_of(std::vector<State>& states, Id id) {
 
 void Scheduler::Impl::wait_for_others(JobId j) {
   JobRecord& r = jobs[j.index()];
-  for (const JobId needed : specs[j.index()].after) {
+  for (const JobId needed : terms_of(j).after) {
     const JobRecord& n = jobs[needed.index()];
     if (n.phase == Phase::kEnded && n.succeeded) continue;
     if (n.phase == Phase::kEnded) return reject(j, Reason::kDependencyFailed);
@@ -37,7 +37,7 @@ void Scheduler::Impl::become_ready(JobId j) {
 
 /// Must it make its product itself? If not, it is skipped, or waits for the one that is at work.
 bool Scheduler::Impl::is_to_make(JobId j) {
-  const ProductId makes = specs[j.index()].makes;
+  const ProductId makes = terms_of(j).makes;
   if (!makes.valid()) return true;
   ProductState& product = state_of(products, makes);
   if (product.made) {
@@ -54,7 +54,7 @@ bool Scheduler::Impl::is_to_make(JobId j) {
 
 /// Does its array have a place? If not, it is called later.
 bool Scheduler::Impl::is_its_turn(JobId j) {
-  const JobSpec& spec = specs[j.index()];
+  const JobTerms& spec = terms_of(j);
   if (!spec.array.valid() || spec.at_once == 0) return true;
   ArrayState& array = state_of(arrays, spec.array);
   if (array.in_play < spec.at_once) return true;
@@ -64,7 +64,7 @@ bool Scheduler::Impl::is_its_turn(JobId j) {
 
 /// All gates are open: it waits for room, when its time has come.
 void Scheduler::Impl::come_into_play(JobId j) {
-  const JobSpec& spec = specs[j.index()];
+  const JobTerms& spec = terms_of(j);
   JobRecord& r = jobs[j.index()];
   if (spec.array.valid()) {
     r.in_play = true;
@@ -120,7 +120,7 @@ void Scheduler::Impl::call_dependents(JobId j) {
 
 void Scheduler::Impl::call_next_of_array(JobId j) {
   if (!std::exchange(jobs[j.index()].in_play, false)) return;
-  ArrayState& array = arrays[specs[j.index()].array.index()];
+  ArrayState& array = arrays[terms_of(j).array.index()];
   --array.in_play;
   while (array.next < array.held_back.size()) {
     const JobId next = array.held_back[array.next++];
@@ -133,7 +133,7 @@ void Scheduler::Impl::call_next_of_array(JobId j) {
 
 /// What the maker leaves undone is taken up by the next that waits for it.
 void Scheduler::Impl::settle_product(JobId j) {
-  const ProductId makes = specs[j.index()].makes;
+  const ProductId makes = terms_of(j).makes;
   if (!makes.valid() || makes.index() >= products.size() || products[makes.index()].maker != j) return;
   ProductState& product = products[makes.index()];
   product.made = jobs[j.index()].succeeded;

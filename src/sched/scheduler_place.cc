@@ -25,14 +25,14 @@ PickPlace Scheduler::Impl::picker() {
 
 std::optional<Place> Scheduler::Impl::pick_place(const Cluster& c, RequestId r, Room room, const Scope& scope) {
   const auto shape = placement_shape(c, r);
-  if (shape && room == Room::kFree && scope.everywhere && !open.withholds()) {
+  if (shape && room == Room::kFree && scope.everywhere) {
     const auto spot = scores.best(c.free(), r, *shape, c.eligible(r));
     std::optional<Place> place = spot ? c.fit(r, spot->node, room) : std::nullopt;
     // Where room is promised to others, the scores' GPUs may be theirs.
     if (place && held.empty() && moves.empty()) place->gpus = spot->gpus;
     if (place) return place;
   }
-  return pick_by_rules(c, r, room, unclaimed(scope), {});
+  return pick_by_rules(c, r, room, scope, {});
 }
 
 /// Tells the scores what is asked for.
@@ -44,13 +44,13 @@ void Scheduler::Impl::observe(JobId j) {
 /// Places a job that asks for more than whole GPUs: the tasks it needs to run together, then, elastic, the others one by one.
 /// @param at_most  tasks, not fewer than need to run together.
 std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j, int32_t at_most) {
-  const JobSpec& spec = specs[j.index()];
+  const JobTerms& spec = terms_of(j);
   const Gang* gang = shapes.gang(spec.gang);
   Amounts placed;
   JobRecord& r = jobs[j.index()];
   while (r.running < at_most) {
     const std::vector<TaskId> next = next_tasks(cluster, first_task(j), spec.tasks, gang, spec.min_tasks);
-    if (next.empty() || !place_gang(cluster, next, gang, tasks_of(j), Room::kFree, picker(), now)) break;
+    if (next.empty() || !place_gang(cluster, next, gang, tasks_of(j), Room::kFree, picker(), now, unclaimed({}))) break;
     for (const TaskId t : next) {
       add_place(cluster.task(t).place);
       add_to(placed, cluster.amounts(cluster.task(t).request));
@@ -63,7 +63,7 @@ std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j, int32_t at_most
 
 /// Could as many tasks as it needs run if nothing else did? Says yes where counting is not enough to know.
 bool Scheduler::Impl::fits_idle_fleet(JobId j) const {
-  const JobSpec& spec = specs[j.index()];
+  const JobTerms& spec = terms_of(j);
   const Request& request = cluster.request(cluster.task(first_task(j)).request);
   const Gang* gang = shapes.gang(spec.gang);
   if ((gang != nullptr && !gang->tasks.empty()) || !cluster.is_plain(cluster.task(first_task(j)).request) ||
@@ -83,12 +83,12 @@ bool Scheduler::Impl::fits_idle_fleet(JobId j) const {
   return fitting >= spec.min_tasks;
 }
 
-/// The nodes of the scope without those that a reservation claims something of.
+/// The nodes of the scope without those that are closed.
 Scope Scheduler::Impl::unclaimed(const Scope& scope) {
   if (!open.withholds()) return scope;
   unclaimed_nodes.clear();
   scope.for_each(cluster, [&](NodeId n) {
-    if (open.withheld(n) == 0) unclaimed_nodes.push_back(n);
+    if (!open.is_closed(n)) unclaimed_nodes.push_back(n);
   });
   return {.everywhere = false, .nodes = unclaimed_nodes};
 }
@@ -122,10 +122,10 @@ Amounts Scheduler::Impl::place_tasks(JobId j, int32_t at_most) {
 
 /// Promises room that is coming to the tasks that must run together. @return false: it does not fit.
 bool Scheduler::Impl::nominate_in_detail(JobId j) {
-  const JobSpec& spec = specs[j.index()];
+  const JobTerms& spec = terms_of(j);
   const Gang* gang = shapes.gang(spec.gang);
   const std::vector<TaskId> tasks = next_tasks(cluster, first_task(j), spec.tasks, gang, spec.min_tasks);
-  return !tasks.empty() && place_gang(cluster, tasks, gang, tasks_of(j), Room::kComing, picker());
+  return !tasks.empty() && place_gang(cluster, tasks, gang, tasks_of(j), Room::kComing, picker(), {}, unclaimed({}));
 }
 
 }  // namespace stint::sched

@@ -13,7 +13,8 @@
 // large jobs would pay for the small ones.
 // And nobody is stopped time and again before it gets anywhere: one that was to give way before it had run for an hour has a
 // term of two minutes after its next start, and twice that with every further time, up to 16 minutes. So a job gives way at
-// most seven times within an hour, however many come that may claim its room, and a claim waits for minutes at most.
+// most seven times within an hour, however many come that rank before it or may claim its room, and a claim waits for minutes
+// at most.
 #include <algorithm>
 
 #include "sched/scheduler_impl.h"
@@ -53,12 +54,12 @@ Rank Scheduler::Impl::victim_bound(JobId j) const {
 /// their own put lower priority last, and then who started last, or who saved its work last and so loses least.
 Rank Scheduler::Impl::running_rank(JobId j) const {
   const JobRecord& r = jobs[j.index()];
-  const JobSpec& spec = specs[j.index()];
+  const JobTerms& spec = terms_of(j);
   if (!is_preemptive(policy.order)) {
     const Instant since = policy.victims == VictimOrder::kLeastLostWork ? r.saved : r.started;
     return {.major = -spec.priority, .minor = since.ns()};
   }
-  Rank rank = rank_of(policy, spec, {.submitted = r.submitted, .served = r.served + (now - r.started)});
+  Rank rank = rank_after(j, r.served + (now - r.started));
   if (policy.order == Order::kSrtf) rank.minor = capped_sum(rank.minor, now.ns());
   return rank;
 }
@@ -78,14 +79,14 @@ bool Scheduler::Impl::other_grounds() const { return (policy.preempt && lowest_p
 bool Scheduler::Impl::goes_first_again(JobId j, const Rank& rank) const {
   if (policy.ageing.count_ns() == 0 || queue_rule(policy.order) != QueueRule::kByShare) return false;
   const JobRecord& r = jobs[j.index()];
-  return rank_of(policy, specs[j.index()], {.submitted = r.submitted, .served = r.served + (now - r.started)}) < rank;
+  return rank_after(j, r.served + (now - r.started)) < rank;
 }
 
-/// How long it runs after its start before one of higher priority or a queue's claim stops it.
+/// How long it runs after its start before others stop it.
 Duration Scheduler::Impl::term_of(JobId j) const {
   const int cut_short = jobs[j.index()].cut_short;
   const Duration term = cut_short == 0 ? Duration() : kFirstTerm * (int64_t{1} << (cut_short - 1));
-  return std::max(term, specs[j.index()].min_runtime);
+  return std::max(term, terms_of(j).min_runtime);
 }
 
 /// It runs, and is told to leave for others.
@@ -99,14 +100,14 @@ void Scheduler::Impl::note_cut_short(JobId j) {
 std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, const Rank& bound) {
   const JobRecord& r = jobs[j.index()];
   const JobRecord& v = jobs[victim.index()];
-  const JobSpec& spec = specs[victim.index()];
+  const JobTerms& spec = terms_of(victim);
   if (v.phase != Phase::kRunning || !spec.preemptible) return std::nullopt;
   const auto after = [&](Duration runtime, Reason ground) {
     if (now - v.started >= runtime) return std::optional(ground);
     ripens = std::min(ripens, v.started + runtime);
     return std::optional<Reason>();
   };
-  if (policy.preempt && r.queue == v.queue && spec.priority < specs[j.index()].priority && !goes_first_again(victim, r.rank))
+  if (policy.preempt && r.queue == v.queue && spec.priority < terms_of(j).priority && !goes_first_again(victim, r.rank))
     return after(term_of(victim), Reason::kPriority);
   if (reclaims() && queues.may_reclaim(r.queue, shapes[r.shape].total, v.queue, sketch.taken))
     return after(term_of(victim), Reason::kReclaim);
@@ -122,7 +123,7 @@ std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, con
     return std::nullopt;
   }
   const Duration quantum = std::max(kShortestQuantum, spec.checkpoint.restart * kQuantumPerRestart);
-  return after(std::max(quantum, spec.min_runtime), Reason::kPriority);
+  return after(std::max(quantum, term_of(victim)), Reason::kPriority);
 }
 
 /// Puts a job that runs in its place among the running, and sets the clock for its next level.
@@ -162,7 +163,7 @@ bool Scheduler::Impl::preempt() {
         ripens = kNever;
         too_large = INT64_MAX;
         // Others are stopped for whole jobs only.
-        found = tasks_within_limits(j) >= specs[j.index()].tasks && stop_others_for(j);
+        found = tasks_within_limits(j) >= terms_of(j).tasks && stop_others_for(j);
         if (found) return Tried::kEnough;
         attempted[s.index()] = {
             .job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens, .too_large = too_large};
@@ -188,9 +189,9 @@ Instant Scheduler::Impl::search_again_at(const Attempted& last) const {
 
 /// Were victims not just looked for in vain?
 bool Scheduler::Impl::is_worth_a_search(ShapeId s) const {
-  const std::optional<Waiting> head = pending.head(s);
+  const Waiting* const head = pending.head(s);
   const Attempted& last = attempted[s.index()];
-  if (!head || !last.job.valid()) return head.has_value();
+  if (head == nullptr || !last.job.valid()) return head != nullptr;
   // Nor would one that ranks behind a job that failed find more, unless its queue may claim something.
   const bool in_vain = last.job == head->job || (!queues.any_deserved() && !(head->rank < last.rank));
   return !in_vain || search_again_at(last) <= now;
@@ -233,8 +234,9 @@ bool Scheduler::Impl::find_victims(JobId j, NodeBuckets::Counts& counts) {
     return !fits_then;
   };
   running.for_each_from_last(look_at, [&](const Waiting& soon) {  // what it will read is far apart in memory
-    __builtin_prefetch(&jobs[soon.job.index()]);
-    __builtin_prefetch(&specs[soon.job.index()]);
+    const char* const record = reinterpret_cast<const char*>(&jobs[soon.job.index()]);
+    __builtin_prefetch(record);
+    __builtin_prefetch(record + 64);
   });
   return fits_then;
 }
@@ -327,15 +329,26 @@ void Scheduler::Impl::add_room_of(JobId victim, NodeBuckets::Counts& counts) {
     if (task.state != TaskState::kRunning || open.buckets().at(n) == NodeBuckets::kNowhere) continue;
     NodeSketch& node = sketch.at(n);
     --counts[bucket_then(n)];
-    node.leaves += __builtin_popcountll(task.place.gpus);
+    node.leaves += gpus_left_by(task);
     ++counts[bucket_then(n)];
   }
+}
+
+/// A GPU that several share is left by the last of them.
+int32_t Scheduler::Impl::gpus_left_by(const Task& task) {
+  const Place& place = task.place;
+  if (place.gpus == 0 || (place.milli == 0 && place.mig_profile < 0)) return __builtin_popcountll(place.gpus);
+  sketch.sharers.resize(cluster.node_count());
+  int32_t others = 0;
+  cluster.for_each_on(place.node, [&](TaskId t) { others += (cluster.task(t).place.gpus & place.gpus) != 0 ? 1 : 0; });
+  uint16_t& gone = sketch.sharers[place.node.index()][static_cast<size_t>(__builtin_ctzll(place.gpus))];
+  return ++gone == others ? 1 : 0;
 }
 
 /// GPUs of the node nobody would hold or claim.
 int32_t Scheduler::Impl::room_then(NodeId n) const { return open.buckets().at(n) + sketch.leaves(n) - sketch.claimed(n); }
 
-/// The same as an index of buckets. Tasks that share a GPU count it once each, so that it may seem to be more than there are.
+/// The same as an index of buckets.
 size_t Scheduler::Impl::bucket_then(NodeId n) const { return static_cast<size_t>(std::clamp(room_then(n), 0, kMaxGpusPerNode)); }
 
 /// A node for each task, in placing order. Open nodes come first (the fullest that fits), then those where room was found

@@ -1,6 +1,8 @@
 // Who is stopped again and again, and who should not have been started.
 #include <gmock/gmock.h>
 
+#include <vector>
+
 #include "sched/testing_world.h"
 
 namespace stint::sched {
@@ -103,6 +105,51 @@ TEST_P(LendingInLine, BeyondItsDueAQueueStandsInLineLikeOthers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Scheduler, LendingInLine, testing::Values(Order::kFifo, Order::kFifoSkip, Order::kSjfOracle));
+
+TEST(Explains, WhoCouldClaimItsRoomIsAhead) {
+  World world(plain(Order::kFifo), 1);
+  QueueSpec spec;
+  spec.deserved.gpu_milli = 8 * kMilli;
+  const QueueId owner = world.scheduler.add_queue(spec);
+  JobSpec firm = world.job(8);
+  firm.preemptible = false;
+  world.submit(at(0), firm);
+  const JobId lent = world.submit(at(1), world.job(8));
+  JobSpec own = world.job(8);
+  own.queue = owner;
+  const JobId claimant = world.submit(at(2), own);
+  EXPECT_EQ(world.scheduler.explain(claimant).jobs_ahead, 0);
+  EXPECT_EQ(world.scheduler.explain(lent).jobs_ahead, 1);
+  EXPECT_EQ(world.scheduler.explain(lent).behind, claimant);
+}
+
+// Found by exploration (seed 20092).
+TEST(Turns, NewcomersDoNotStopOneMoreThanSevenTimesAnHour) {
+  World world(plain(Order::kStint), 1, 1);
+  const JobId lasting = world.submit(at(0), world.job(1));
+  world.step(at(4 * 3600), {});  // newcomers rank before it from here on
+  std::vector<int64_t> stopped_at;
+  JobId newcomer;
+  int64_t since = 0;
+  for (int64_t s = 4 * 3600; s < 8 * 3600; s += 30) {
+    if (newcomer.valid() && world.runs(newcomer) && s - since >= 60) {
+      world.step(at(s), {event(EventKind::kFinished, newcomer)});
+      newcomer = {};
+    } else if (!newcomer.valid()) {
+      newcomer = world.submit(at(s), world.job(1));
+    } else {
+      world.step(at(s), {});
+    }
+    if (world.leaving.empty()) continue;
+    stopped_at.push_back(s);
+    since = s;
+    world.let_go(at(s));
+  }
+  EXPECT_GE(stopped_at.size(), 10U);
+  for (size_t i = 7; i < stopped_at.size(); ++i)
+    EXPECT_GT(stopped_at[i] - stopped_at[i - 7], 3600);
+  EXPECT_TRUE(world.runs(lasting) || newcomer.valid());
+}
 
 }  // namespace
 }  // namespace stint::sched

@@ -9,13 +9,17 @@
 #include "sched/scheduler_impl.h"
 
 namespace stint::sched {
+namespace {
+constexpr size_t kSlotsKept = 256;
+}
 
 void Scheduler::set_prices(std::vector<MarketPrices> markets) {
   Impl& s = *impl_;
   s.prices = std::move(markets);
+  s.slots.clear();
   // Whoever waits for a slot of the old prices looks again.
   for (uint32_t j = 0; j < s.jobs.size(); ++j)
-    if (s.specs[j].deferrable && s.jobs[j].phase == Phase::kNotYet && s.jobs[j].blockers == 0)
+    if (s.terms_of(JobId(j)).deferrable && s.jobs[j].phase == Phase::kNotYet && s.jobs[j].blockers == 0)
       s.set_timer(s.timers, s.now, JobId(j), TimerKind::kBegin);
 }
 
@@ -29,7 +33,7 @@ bool Scheduler::Impl::put_off(JobId j) {
       return true;
     }
   }
-  if (!specs[j.index()].deferrable) return false;
+  if (!terms_of(j).deferrable) return false;
   const Waiting entry = {.rank = r.rank, .job = j};
   if (!defer(j)) return false;
   pending.removed(queues, r.queue, r.shape, entry);
@@ -38,17 +42,27 @@ bool Scheduler::Impl::put_off(JobId j) {
 
 /// @return whether it waits for a cheaper hour, and a timer is set for that.
 bool Scheduler::Impl::defer(JobId j) {
-  const std::optional<Slot> slot = slot_for(j);
+  const std::optional<Slot> slot = slot_at_its_turn(j);
   if (!slot || slot->start <= now) return false;
   jobs[j.index()].phase = Phase::kNotYet;
   set_timer(timers, slot->start, j, TimerKind::kBegin);
   return true;
 }
 
+/// slot_for(), found once for an instant.
+std::optional<Slot> Scheduler::Impl::slot_at_its_turn(JobId j) {
+  if (!terms_of(j).deferrable || jobs[j.index()].starts > 0) return std::nullopt;
+  slots.resize(kSlotsKept);
+  KnownSlot& known = slots[j.index() % kSlotsKept];
+  if (known.job != j || known.at != now || known.fleet_changes != fleet_changes)
+    known = {.job = j, .at = now, .fleet_changes = fleet_changes, .slot = slot_for(j)};
+  return known.slot;
+}
+
 /// The cheapest slot from now on, on nodes it can run on. @return none when it cannot be deferred, or no slot meets its deadline.
 std::optional<Slot> Scheduler::Impl::slot_for(JobId j) const {
-  const JobSpec& spec = specs[j.index()];
-  const Duration longest = longest_run(spec);
+  const JobTerms& spec = terms_of(j);
+  const Duration longest = jobs[j.index()].longest_run();
   if (!spec.deferrable || prices.empty() || jobs[j.index()].starts > 0) return std::nullopt;
   if (spec.deadline == kNever || longest == kUnlimited || spec.deadline - now < longest) return std::nullopt;
   return slot_before(j, spec.deadline);
@@ -63,19 +77,21 @@ std::optional<Slot> Scheduler::Impl::slot_before(JobId j, Instant deadline) cons
         std::ranges::any_of(market.nodes, [&](NodeId n) { return cluster.free()[n].usable && cluster.is_eligible(request, n); });
     markets.push_back(possible ? PriceWindows(market.windows) : PriceWindows());
   }
-  return cheapest_slot(markets, {.length = longest_run(specs[j.index()]), .not_before = now, .deadline = deadline});
+  return cheapest_slot(markets, {.length = jobs[j.index()].longest_run(), .not_before = now, .deadline = deadline});
 }
 
 /// A deferrable job that starts now: what lies outside its market does not count as open until open.release().
 /// @return false, and nothing has changed, when there is nothing to leave out.
 bool Scheduler::Impl::withhold_dearer(JobId j) {
   if (prices.size() < 2 || open.withholds()) return false;
-  const std::optional<Slot> slot = slot_for(j);
+  const std::optional<Slot> slot = slot_at_its_turn(j);
   if (!slot) return false;
   for (size_t m = 0; m < prices.size(); ++m)
     if (m != slot->market)
-      for (const NodeId n : prices[m].nodes)
+      for (const NodeId n : prices[m].nodes) {
         open.withhold(cluster, n, kMaxGpusPerNode);
+        open.close(cluster, n);
+      }
   return open.withholds();
 }
 

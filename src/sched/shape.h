@@ -55,6 +55,7 @@ class ShapeTable {
   [[nodiscard]] RequestId request_of(const Shape& shape, int32_t task) const;
 
  private:
+  friend struct SnapshotParts;
   using Key = std::tuple<uint32_t, uint32_t, int32_t, int32_t, bool>;
   [[nodiscard]] Shape make(const JobSpec& job, const Cluster& cluster) const;
 

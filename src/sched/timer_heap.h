@@ -44,6 +44,8 @@ class TimerHeap {
   }
 
  private:
+  friend struct SnapshotParts;
+  friend struct ForgetParts;
   static constexpr size_t kSmall = 1024;
   std::vector<Timer> heap_;
   size_t sweep_at_ = kSmall;

@@ -35,6 +35,7 @@ class Domains {
   [[nodiscard]] std::span<const NodeId> members(size_t domain) const { return members_[domain]; }
 
  private:
+  friend struct SnapshotParts;
   std::vector<std::string> levels_;
   std::map<std::vector<std::string>, int32_t> by_path_;
   std::vector<std::vector<NodeId>> members_;

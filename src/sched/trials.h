@@ -46,6 +46,8 @@ class Asha {
   [[nodiscard]] bool is_hopeless(int rung, uint32_t trial) const;
 
  private:
+  friend struct SnapshotParts;
+  friend struct ForgetParts;
   struct Entry {
     TrialScore score;
     bool promoted = false;

@@ -1,6 +1,8 @@
 // How long a model's batches take here, by size: what the tuner starts from.
 #pragma once
 
+#include <functional>
+
 #include "batching/latency_profile.h"
 #include "serve/runtime.h"
 
@@ -11,8 +13,12 @@ struct MeasureOptions {
   int64_t warm_up = 5;                              ///< runs of each size that do not count
   int64_t runs = 200;                               ///< at most, of each size
   Duration longest = Duration::milliseconds(1500);  ///< of each size; ten runs there are in any case
+  std::function<void(int64_t)> after_size = {};     ///< called when a size is done, ascending; may be empty
 };
 
+/// Times whatever runs batches. @param prepare  for a size: what is then run again and again
+Result<std::vector<batching::MeasuredBatch>> measure_sizes(const std::function<Result<std::function<Status()>>(int64_t)>& prepare,
+                                                           const MeasureOptions& options);
 /// Runs batches of random values. Wall time of the calling thread: keep other work off the machine.
 Result<std::vector<batching::MeasuredBatch>> measure_latencies(Runtime& runtime, const MeasureOptions& options);
 

@@ -2,6 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+#include <cstdlib>
+
 #include "serve/ort_abi.h"
 
 namespace stint::serve {
@@ -78,6 +81,8 @@ class OnnxModel : public Runtime {
   [[nodiscard]] const std::vector<TensorSpec>& inputs() const override { return inputs_; }
   [[nodiscard]] const std::vector<TensorSpec>& outputs() const override { return outputs_; }
 
+  void trim() override { trim_ = true; }
+
   Result<std::vector<Values>> run(int64_t items, std::span<const Values> in) override {
     TRY(check_inputs(*this, items, in));
     std::vector<std::unique_ptr<Held<ort::Value>>> holders;
@@ -91,9 +96,14 @@ class OnnxModel : public Runtime {
     }
     for (const TensorSpec& spec : outputs_)
       output_names.push_back(spec.name.c_str());
+    Held<ort::RunOptions> options(*library_, ort::kReleaseRunOptions);
+    if (trim_.exchange(false)) {
+      TRY(call(ort::kCreateRunOptions, options.out()));
+      TRY(call(ort::kAddRunConfigEntry, options.get(), "memory.enable_memory_arena_shrinkage", "cpu:0"));
+    }
     std::vector<ort::Value*> results(outputs_.size());
     const Status ran =
-        call(ort::kRun, session_.get(), static_cast<const ort::RunOptions*>(nullptr),
+        call(ort::kRun, session_.get(), static_cast<const ort::RunOptions*>(options.get()),
              static_cast<const char* const*>(input_names.data()), static_cast<const ort::Value* const*>(tensors.data()),
              tensors.size(), static_cast<const char* const*>(output_names.data()), output_names.size(), results.data());
     std::vector<Values> out;
@@ -191,6 +201,7 @@ class OnnxModel : public Runtime {
   Held<ort::MemoryInfo> memory_;
   std::vector<TensorSpec> inputs_;
   std::vector<TensorSpec> outputs_;
+  std::atomic<bool> trim_ = false;
 };
 
 }  // namespace
@@ -212,6 +223,11 @@ Result<OnnxRuntime> OnnxRuntime::load(const std::string& library) {
   if (loaded->api == nullptr) return unavailable(fmt::format("version {} is older than 1.20", loaded->version));
   TRY(loaded->call("ONNX Runtime", ort::kCreateEnv, ort::kLogErrors, "stint", &loaded->env));
   return OnnxRuntime(std::move(loaded));
+}
+
+Result<OnnxRuntime> load_onnxruntime(const std::string& library) {
+  const char* named = std::getenv("STINT_ONNXRUNTIME");
+  return OnnxRuntime::load(!library.empty() ? library : named != nullptr ? named : OnnxRuntime::kLibrary);
 }
 
 std::string OnnxRuntime::version() const { return library_->version; }

@@ -20,7 +20,7 @@ class OnnxRuntime {
   /// `1.20.1`
   [[nodiscard]] std::string version() const;
   /// @param model  bytes of an .onnx file: float32 tensors whose first dimension is free and whose others are fixed.
-  /// @param name  for messages. The runtime made may outlive this object; used by one thread at a time.
+  /// @param name  for messages. The runtime made may outlive this object.
   Result<std::unique_ptr<Runtime>> open(std::string_view model, const std::string& name) const;
 
   struct Library;
@@ -29,5 +29,8 @@ class OnnxRuntime {
   explicit OnnxRuntime(std::shared_ptr<const Library> library) : library_(std::move(library)) {}
   std::shared_ptr<const Library> library_;  // shared with the sessions, which call into it
 };
+
+/// @param library  as the user named it; empty: $STINT_ONNXRUNTIME, else where the linker looks.
+Result<OnnxRuntime> load_onnxruntime(const std::string& library);
 
 }  // namespace stint::serve

@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <array>
 #include <cstdlib>
 
+#include "host/memory_use.h"
 #include "serve/example_models.h"
 #include "serve/measure.h"
 #include "serve/onnx_writer.h"
@@ -78,6 +80,26 @@ TEST_F(OnnxRuntimeTest, AnItemsAnswerDoesNotDependOnItsCompany) {
       EXPECT_THAT((*alone)[0], Pointwise(FloatNear(1e-3F), Values(from, from + static_cast<std::ptrdiff_t>(out_size))));
     }
   }
+}
+
+TEST_F(OnnxRuntimeTest, ATrimmedModelHandsMemoryBackAndAnswersAsBefore) {
+  const auto model = open(example_mlp({512, 1024, 1024, 128}, 1));
+  ASSERT_NE(model, nullptr);
+  const Values many(size_t{512} * 8192, 0.5F), one(512, 0.5F);
+  const auto resident = [] {
+    malloc_trim(0);
+    const auto use = memory_use({});
+    return use.ok() ? use->own : Bytes();
+  };
+  ASSERT_TRUE(model->run(8192, std::array{many}).ok());
+  const Bytes full = resident();
+  const auto before = model->run(1, std::array{one});
+  model->trim();
+  const auto after = model->run(1, std::array{one});
+  ASSERT_TRUE(before.ok() && after.ok());
+  EXPECT_EQ(*before, *after);
+  // Two layers of 1024 floats for 8192 items are 64 MiB.
+  EXPECT_GT(full - resident(), Bytes::mebi(30));
 }
 
 TEST_F(OnnxRuntimeTest, WrongModelsAndInputsAreErrors) {

@@ -58,6 +58,7 @@ inline constexpr Slot<Status*(const Session*, size_t, TypeInfo**)> kInputTypeInf
 inline constexpr Slot<Status*(const Session*, size_t, TypeInfo**)> kOutputTypeInfo{34};
 inline constexpr Slot<Status*(const Session*, size_t, Allocator*, Name*)> kInputName{36};
 inline constexpr Slot<Status*(const Session*, size_t, Allocator*, Name*)> kOutputName{37};
+inline constexpr Slot<Status*(RunOptions**)> kCreateRunOptions{39};
 inline constexpr Slot<Status*(const MemoryInfo*, void*, size_t, const int64_t*, size_t, int, Value**)> kCreateTensorOverData{49};
 inline constexpr Slot<Status*(Value*, void**)> kTensorData{51};
 inline constexpr Slot<Status*(const TypeInfo*, const TensorInfo**)> kCastToTensorInfo{55};
@@ -74,8 +75,10 @@ inline constexpr Slot<void(Status*)> kReleaseStatus{93};
 inline constexpr Slot<void(MemoryInfo*)> kReleaseMemoryInfo{94};
 inline constexpr Slot<void(Session*)> kReleaseSession{95};
 inline constexpr Slot<void(Value*)> kReleaseValue{96};
+inline constexpr Slot<void(RunOptions*)> kReleaseRunOptions{97};
 inline constexpr Slot<void(TypeInfo*)> kReleaseTypeInfo{98};
 inline constexpr Slot<void(TensorInfo*)> kReleaseTensorInfo{99};
 inline constexpr Slot<void(SessionOptions*)> kReleaseSessionOptions{100};
+inline constexpr Slot<Status*(RunOptions*, const char*, const char*)> kAddRunConfigEntry{165};
 
 }  // namespace stint::serve::ort

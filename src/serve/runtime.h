@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/units.h"
 
 namespace stint::serve {
 
@@ -15,19 +17,34 @@ struct TensorSpec {
   std::string name;
   std::vector<int64_t> item_shape;  ///< without the batch
   [[nodiscard]] int64_t item_size() const;
+  bool operator==(const TensorSpec&) const = default;
 };
 
 /// Values of one tensor for a whole batch, item after item.
 using Values = std::vector<float>;
 
-/// A loaded model. One batch at a time: several instances are several runtimes.
+/// What a model takes of its device.
+struct Footprint {
+  Bytes weights;
+  Bytes activation;  ///< of one batch, beside the weights
+};
+
+/// A loaded model.
 class Runtime {
  public:
   virtual ~Runtime() = default;
   [[nodiscard]] virtual const std::vector<TensorSpec>& inputs() const = 0;
   [[nodiscard]] virtual const std::vector<TensorSpec>& outputs() const = 0;
   /// @param items  ≥ 1. @param in  one per input, items × its item_size() values. @return one per output, the same way.
+  /// Several threads may run batches at the same time.
   virtual Result<std::vector<Values>> run(int64_t items, std::span<const Values> in) = 0;
+  /// The next batch hands back what its arena holds beyond what it needs. Any thread.
+  virtual void trim() {}
+  /// With a batch of that many items, where the runtime knows; none: it is to be measured.
+  [[nodiscard]] virtual std::optional<Footprint> footprint(int64_t items) const {
+    static_cast<void>(items);
+    return std::nullopt;
+  }
 };
 
 /// Ok, or which input has the wrong number of values.

@@ -106,6 +106,7 @@ class Applier {
 
   Result<Notes> operator()(const ShareGpus& c) { return apply_share(w_, c); }
   Result<Notes> operator()(const Commit& c) { return apply_commit(w_, c, settings_); }
+  Result<Notes> operator()(const SavingsPlan& c) { return apply_savings_plan(w_, c); }
   Result<Notes> operator()(const MoveOffGpu& c) { return apply_move_off(w_, c, settings_); }
 
  private:

@@ -5,6 +5,7 @@
 // recorded: differences in speed between GPU models, or between neighbours on one GPU, are not counted. The notes say what was assumed.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,9 +26,10 @@ enum class UnsavedJobs : uint8_t { kAnywhere, kOffSpot };
 
 struct ChangeSettings {
   const Catalog* catalog = nullptr;
-  uint64_t seed = 42;                                ///< of the spot interruptions
-  Duration spot_mean_between = Duration::hours(20);  ///< interruptions of one spot node; kUnlimited = none are drawn
-  int64_t spot_share_pct = 100;                      ///< of the nodes named that move, rounded up; the first ones stay
+  uint64_t seed = 42;                                    ///< of the spot interruptions
+  Duration spot_mean_between = Duration::hours(20);      ///< interruptions of one spot node; kUnlimited = none are drawn
+  std::map<std::string, Duration> spot_between_of = {};  ///< of these nodes by name, in place of it
+  int64_t spot_share_pct = 100;                          ///< of the nodes named that move, rounded up; the first ones stay
   SpotGap spot_gap = SpotGap::kAway;
   UnsavedJobs unsaved = UnsavedJobs::kAnywhere;
 };
@@ -42,7 +44,7 @@ Result<std::vector<std::string>> apply_in_place(Workload& workload, const Change
 
 /// One line: `stop:NODES`, `schedule-off:NODES=20-7` (hours UTC, every day; `+weekends`), `resize:NODES=2xTYPE[@REGION]`,
 /// `switch-market:NODES=spot`, `move-region:NODES=us-east-1`, `limit-reservation:WORKLOAD=4h`, `move-off-gpu:NODES=TYPE`,
-/// `commit:COUNTxTYPE[@REGION]=1y[,PAYMENT]`, `share:NODES=mig:PROFILE[@KEEP]` and `share:NODES=mps:0.5[@KEEP]` (or time-slice: jobs on
+/// `commit:COUNTxTYPE[@REGION]=1y[,PAYMENT]`, `savings-plan:PROVIDER=COMMITTED,1y[,PAYMENT],TYPE[@REGION]:RATE[,…]`, `share:NODES=mig:PROFILE[@KEEP]` and `share:NODES=mps:0.5[@KEEP]` (or time-slice: jobs on
 /// one GPU of NODES get that part, only KEEP stay). NODES and KEEP are separated by commas.
 Result<Change> parse_change(std::string_view text);
 /// Whether `text` begins like a change, with the name of a kind and a colon: else it may name a file.

@@ -37,6 +37,7 @@ using Notes = std::vector<std::string>;
 Result<Notes> apply_spot(Workload& workload, const SwitchMarket& change, const ChangeSettings& settings,
                          std::span<const Rate> before);
 Result<Notes> apply_commit(Workload& workload, const Commit& change, const ChangeSettings& settings);
+Result<Notes> apply_savings_plan(Workload& workload, const SavingsPlan& change);
 Result<Notes> apply_share(Workload& workload, const ShareGpus& change);
 Result<Notes> apply_move_off(Workload& workload, const MoveOffGpu& change, const ChangeSettings& settings);
 

@@ -172,6 +172,26 @@ TEST(ApplyChange, OnDemandStandsInWhileSpotIsAway) {
     EXPECT_EQ(points[i].rate, i % 2 == 0 ? on_demand : w.nodes[0].rate) << i;
 }
 
+TEST(ApplyChange, AnotherChangeLeavesTheLuckOfSpotNodesAsItIs) {
+  const auto interruptions = [](const char* first) {
+    Workload w = sample();
+    const ChangeSettings settings{.catalog = &Catalog::built_in(), .spot_mean_between = Duration::hours(3)};
+    if (*first != '\0') {
+      EXPECT_TRUE(apply_change(w, parse_change(first).value(), settings).ok());
+    }
+    EXPECT_TRUE(apply_change(w, SwitchMarket{.nodes = {"c"}, .to = Market::kSpot}, settings).ok());
+    std::vector<Instant> at;
+    for (const Outage& o : w.outages)
+      if (o.cause == OutageCause::kSpotInterruption && w.nodes[o.node.index()].node.name == "c") at.push_back(o.notice);
+    return at;
+  };
+  const std::vector<Instant> alone = interruptions("");
+  ASSERT_GT(alone.size(), 3U);
+  // "c" becomes another node of the list, and others go to spot beside it.
+  EXPECT_EQ(interruptions("stop:a"), alone);
+  EXPECT_EQ(interruptions("switch-market:b=spot"), alone);
+}
+
 TEST(ApplyChange, APartOfTheNodesStaysOnDemand) {
   Workload w = sample();
   const SwitchMarket change{.nodes = {"a", "b", "c"}, .to = Market::kSpot};
@@ -255,6 +275,12 @@ TEST(ApplyChange, WhatCannotBeReplayedIsNamed) {
                             "commit:1xp4d.24xlarge=",
                             "commit:1xp4d.24xlarge=2y",
                             "commit:1xp4d.24xlarge=1y,late",
+                            "savings-plan:aws=5,1y",
+                            "savings-plan:aws=0,1y,p4d.24xlarge:12",
+                            "savings-plan:aws=5,2y,p4d.24xlarge:12",
+                            "savings-plan:aws=5,1y,late,p4d.24xlarge:12",
+                            "savings-plan:aws=5,1y,p4d.24xlarge",
+                            "savings-plan:aws=5,1y,:12",
                             "share:a=mps",
                             "share:a=mps:1",
                             "share:a=mps:0",

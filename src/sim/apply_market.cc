@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "sim/apply_change_parts.h"
 #include "sim/faults.h"
@@ -89,28 +90,40 @@ void keep_unsaved_jobs_off(Workload& w) {
 Result<Notes> apply_spot(Workload& w, const SwitchMarket& c, const ChangeSettings& settings, std::span<const Rate> before) {
   TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w, c.nodes));
   if (settings.unsaved == UnsavedJobs::kOffSpot) keep_unsaved_jobs_off(w);
-  if (settings.spot_mean_between == sched::kUnlimited)
+  if (settings.spot_mean_between == sched::kUnlimited && settings.spot_between_of.empty())
     return Notes{"no spot interruptions are drawn: on the spot market more work would be lost than shown"};
-  // Only the nodes of this change draw; every node has numbers of its own, whatever the others do.
-  std::vector<SimNode> all(w.nodes.size());
-  for (const uint32_t n : nodes)
-    all[n] = w.nodes[n];
-  FaultModel model{.spot_per_hour = 1 / settings.spot_mean_between.to_hours()};
+  FaultModel model;
   // The notice that providers give (sim/faults.h).
   const std::string& provider = w.nodes[nodes.front()].provider;
   if (provider == "gcp" || provider == "azure") model.spot_notice = Duration::seconds(30);
   const Interval period = {submissions_of(w).begin, horizon_of(w)};
-  std::vector<Outage> drawn = draw_outages(model, all, period, settings.seed);
+  std::vector<Outage> drawn;
+  Duration shortest = sched::kUnlimited;
+  Duration longest;
+  for (const uint32_t n : nodes) {
+    const auto own = settings.spot_between_of.find(w.nodes[n].node.name);
+    const Duration between = own == settings.spot_between_of.end() ? settings.spot_mean_between : own->second;
+    shortest = std::min(shortest, between);
+    longest = std::max(longest, between);
+    model.spot_per_hour = between == sched::kUnlimited ? 0 : 1 / between.to_hours();
+    const Interval there = {std::max(period.begin, w.nodes[n].present_from), period.end};
+    std::ranges::move(draw_interruptions(model, NodeId(n), w.nodes[n].node.name, there, settings.seed),
+                      std::back_inserter(drawn));
+  }
   // Nobody is interrupted where the machine is no longer.
   std::erase_if(drawn, [&](const Outage& o) { return o.notice >= w.nodes[o.node.index()].present_until; });
   drawn = without_known(w, std::move(drawn));
   if (settings.spot_gap == SpotGap::kOnDemand) drawn = stand_in(w, nodes, before, drawn, model);
   std::ranges::move(drawn, std::back_inserter(w.outages));
-  return Notes{fmt::format(
-      "spot interruptions are drawn (seed {}): one per node every {:.3g} h on average, told {:.0f} s before, "
-      "capacity back after {:.1f} h on average and {:.0f} min to start{}; assumptions, not measured here",
-      settings.seed, settings.spot_mean_between.to_hours(), model.spot_notice.to_seconds(), model.spot_return_mean.to_hours(),
-      model.provisioning.to_seconds() / 60, settings.spot_gap == SpotGap::kOnDemand ? ", the machine on demand meanwhile" : "")};
+  return Notes{
+      fmt::format("spot interruptions are drawn (seed {}): one per node every {} h on average, told {:.0f} s before, "
+                  "capacity back after {:.1f} h on average and {:.0f} min to start{}; {}assumptions, not measured here",
+                  settings.seed,
+                  shortest == longest ? fmt::format("{:.3g}", shortest.to_hours())
+                                      : fmt::format("{:.3g} to {:.3g}", shortest.to_hours(), longest.to_hours()),
+                  model.spot_notice.to_seconds(), model.spot_return_mean.to_hours(), model.provisioning.to_seconds() / 60,
+                  settings.spot_gap == SpotGap::kOnDemand ? ", the machine on demand meanwhile" : "",
+                  settings.spot_between_of.empty() ? "" : "but for how often they come, ")};
 }
 
 Result<Notes> apply_commit(Workload& w, const Commit& c, const ChangeSettings& settings) {
@@ -150,6 +163,29 @@ Result<Notes> apply_commit(Workload& w, const Commit& c, const ChangeSettings& s
     notes.push_back(fmt::format("only {} such machines are there: the rest of the commitment is idle", covered));
   w.commitments.push_back(std::move(commitment));
   return notes;
+}
+
+Result<Notes> apply_savings_plan(Workload& w, const SavingsPlan& c) {
+  SpendPlan plan{.provider = c.provider, .committed = Rate::per_hour(c.per_hour), .rates = {}};
+  for (const SavingsPlan::TypeRate& rate : c.rates)
+    plan.rates.push_back({rate.region, rate.instance_type, Rate::per_hour(rate.per_hour)});
+  const auto covered = std::ranges::count_if(w.nodes, [&](const SimNode& n) { return plan_rate(plan, n).has_value(); });
+  w.spend_plans.push_back(std::move(plan));
+  // Of several, the same one pays first in whatever order they were bought.
+  const auto key = [](const SpendPlan& p) {
+    std::vector<std::tuple<std::string, std::string, int64_t>> rates;
+    for (const SpendPlan::TypeRate& type : p.rates)
+      rates.emplace_back(type.region, type.instance_type, type.rate.per_hour().count_nanos());
+    return std::tuple(p.provider, p.committed.per_hour().count_nanos(), rates);
+  };
+  std::ranges::stable_sort(w.spend_plans, {}, key);
+  if (covered == 0)
+    return Notes{fmt::format(
+        "the savings plan has a rate below the price on demand for no node on demand at {}: all of it is idle", c.provider)};
+  return Notes{
+      fmt::format("a savings plan of {} an hour, used or not, from the first submission to the end of the replay, for {} "
+                  "nodes that it has rates for",
+                  c.per_hour.to_text(4), covered)};
 }
 
 }  // namespace stint::sim

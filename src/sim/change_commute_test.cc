@@ -41,6 +41,7 @@ struct Summary {
   std::vector<std::tuple<std::string, std::string, std::string, Market, Rate>> nodes;
   std::vector<std::tuple<std::string, Duration, Duration, sched::Request, std::vector<std::string>>> jobs;
   std::vector<std::tuple<std::string, std::string, std::string, int64_t, Rate>> commitments;
+  std::vector<std::tuple<std::string, Rate, std::string, std::string, Rate>> savings_plans;
   bool operator==(const Summary&) const = default;
 };
 
@@ -57,6 +58,9 @@ std::optional<Summary> after(Workload w, const std::vector<Change>& changes) {
   for (const Commitment& c : w.commitments)
     s.commitments.emplace_back(c.provider, c.region, c.instance_type, c.count, c.rate);
   std::ranges::sort(s.commitments);
+  for (const SpendPlan& p : w.spend_plans)
+    for (const SpendPlan::TypeRate& type : p.rates)
+      s.savings_plans.emplace_back(p.provider, p.committed, type.region, type.instance_type, type.rate);
   return s;
 }
 

@@ -114,6 +114,49 @@ TEST(ChangeReplay, TwoCommitmentsToOneTypeAddUp) {
   EXPECT_EQ(run(w).money.total, Money::units(2 * 10 * 10));
 }
 
+// Two machines at 20 an hour, 12 under the plan. Of 15 an hour the first takes 12, the second 3: a quarter of its 12, so that it costs
+// 3 and three quarters of 20.
+TEST(ChangeReplay, ASavingsPlanPaysAsFarAsItReaches) {
+  Workload w = two_machines();
+  add_job(w, 8, Duration::hours(10));
+  const ReplayResult before = run(w);
+  const auto notes = change(w, "savings-plan:aws=15,1y,p4d.24xlarge@us-east-1:12");
+  EXPECT_THAT(notes.at(0), HasSubstr("for 2 nodes"));
+  const ReplayResult after = run(w);
+  EXPECT_EQ(after.money.total, Money::units((12 + 3 + 15) * 10));
+  EXPECT_EQ(after.money.jobs, Money::units(120));
+  EXPECT_EQ(after.completion.mean_s, before.completion.mean_s);
+}
+
+TEST(ChangeReplay, WhatNobodyUsesOfASavingsPlanIsPaid) {
+  Workload w = two_machines();
+  add_job(w, 8, Duration::hours(10));
+  change(w, "savings-plan:aws=30,1y,no-upfront,p4d.24xlarge:12");
+  EXPECT_EQ(run(w).money.total, Money::units(30 * 10));
+  Workload elsewhere = two_machines();
+  add_job(elsewhere, 8, Duration::hours(10));
+  EXPECT_THAT(change(elsewhere, "savings-plan:aws=30,1y,p4d.24xlarge@eu-west-1:12").at(0), HasSubstr("all of it is idle"));
+  EXPECT_EQ(run(elsewhere).money.total, Money::units((20 + 20 + 30) * 10));
+}
+
+// The reservation takes machine a; of the plan's 12 machine b takes all.
+TEST(ChangeReplay, CommitmentsToInstancesCoverBeforeASavingsPlan) {
+  Workload w = two_machines();
+  add_job(w, 8, Duration::hours(10));
+  change(w, "savings-plan:aws=12,1y,p4d.24xlarge:12");
+  change(w, "commit:1xp4d.24xlarge=1y");
+  EXPECT_EQ(run(w).money.total, Money::units((10 + 12) * 10));
+}
+
+// A plan of 8 pays two thirds of machine a, then a second of 8 the third left and a third of machine b: 8 + 8 + 2/3 × 20.
+TEST(ChangeReplay, TwoSavingsPlansPayOneAfterTheOther) {
+  Workload w = two_machines();
+  add_job(w, 8, Duration::hours(9));
+  change(w, "savings-plan:aws=8,1y,p4d.24xlarge:12");
+  change(w, "savings-plan:aws=8,3y,p4d.24xlarge:12");
+  EXPECT_NEAR(run(w).money.total.to_double(), (8 + 8 + 20 * 2.0 / 3) * 9, 1e-6);
+}
+
 TEST(ChangeReplay, WorkOnSpotIsInterruptedStartsAgainAndLosesWork) {
   Workload w = two_machines();
   for (int i = 0; i < 2; ++i) {

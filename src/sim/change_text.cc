@@ -9,8 +9,9 @@
 namespace stint::sim {
 namespace {
 
-constexpr std::array<std::string_view, 9> kKinds = {"stop",   "schedule-off",      "resize",       "share",      "switch-market",
-                                                    "commit", "limit-reservation", "move-off-gpu", "move-region"};
+constexpr std::array<std::string_view, 10> kKinds = {
+    "stop",   "schedule-off",      "resize",       "share",       "switch-market",
+    "commit", "limit-reservation", "move-off-gpu", "move-region", "savings-plan"};
 
 Result<WeekHours> parse_hours(std::string_view text) {
   const auto wrong = [&] { return invalid("hours '{}': write FROM-TO in UTC, as in 20-7 or 20-7+weekends", excerpt(text)); };
@@ -62,6 +63,37 @@ Result<Commit> parse_commit(std::string_view subject, std::string_view value) {
     TRY_ASSIGN(commit.payment, parse_payment_option(value.substr(comma + 1)));
   }
   return commit;
+}
+
+/// "12.5,1y,no-upfront,p4d.24xlarge@us-east-1:22.1,g5.xlarge:0.7"; the payment may be left out.
+Result<SavingsPlan> parse_savings_plan(std::string_view provider, std::string_view value) {
+  const auto wrong = [&] {
+    return invalid("savings plan '{}': write PROVIDER=COMMITTED,1y[,PAYMENT],TYPE[@REGION]:RATE, amounts per hour",
+                   excerpt(value));
+  };
+  const std::vector<std::string_view> parts = split(value, ',');
+  if (parts.size() < 3) return wrong();
+  SavingsPlan plan;
+  plan.provider = trim(provider);
+  TRY_ASSIGN(plan.per_hour, Money::parse(trim(parts[0])));
+  TRY_ASSIGN(plan.term, parse_commitment_term(trim(parts[1])));
+  size_t next = 2;
+  if (parts[next].find(':') == std::string_view::npos) {
+    TRY_ASSIGN(plan.payment, parse_payment_option(trim(parts[next++])));
+  }
+  const auto sound = [](Money amount) { return amount.count_nanos() > 0 && amount <= Money::units(kMaxUnitsPerHour); };
+  for (; next < parts.size(); ++next) {
+    const size_t colon = parts[next].rfind(':');
+    if (colon == std::string_view::npos) return wrong();
+    const std::string_view type = trim(parts[next].substr(0, colon));
+    const size_t at = type.find('@');
+    TRY_ASSIGN(const Money rate, Money::parse(trim(parts[next].substr(colon + 1))));
+    if (type.substr(0, at).empty() || !sound(rate)) return wrong();
+    plan.rates.push_back(
+        {at == std::string_view::npos ? "" : std::string(type.substr(at + 1)), std::string(type.substr(0, at)), rate});
+  }
+  if (plan.provider.empty() || !sound(plan.per_hour) || plan.term == CommitmentTerm::kNone || plan.rates.empty()) return wrong();
+  return plan;
 }
 
 Result<ShareGpus> parse_share(std::vector<std::string> nodes, std::string_view value) {
@@ -139,6 +171,10 @@ Result<Change> parse_change(std::string_view text) {
   if (kind == "commit") {
     TRY_ASSIGN(Commit commit, parse_commit(subject, value));
     return Change(std::move(commit));
+  }
+  if (kind == "savings-plan") {
+    TRY_ASSIGN(SavingsPlan plan, parse_savings_plan(subject, value));
+    return Change(std::move(plan));
   }
   if (kind == "share") {
     TRY_ASSIGN(ShareGpus share, parse_share(std::move(nodes), value));

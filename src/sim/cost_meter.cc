@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "model/discount.h"
 
 namespace stint::sim {
 
@@ -14,6 +15,7 @@ CostMeter::CostMeter(const Workload& workload)
     meters_[n].rate = meters_[n].market = node.rate;
   }
   add_commitments();
+  add_spend_plans();
   const Money nothing = Money::nanos(0, currency_of(workload));
   std::ranges::fill(of_job_, nothing);
   jobs_ = idle_ = nothing;
@@ -43,7 +45,66 @@ void CostMeter::add_commitments() {
   }
 }
 
+void CostMeter::add_spend_plans() {
+  for (const SpendPlan& plan : workload_->spend_plans) {
+    Spending spending{.committed = plan.committed.per_hour(), .uses = {}, .unused = {}};
+    for (uint32_t n = 0; n < meters_.size(); ++n)
+      if (const auto rate = plan_rate(plan, workload_->nodes[n])) {
+        spending.uses.push_back({NodeId(n), rate->per_hour()});
+        meters_[n].in_plan = true;
+      }
+    std::ranges::stable_sort(spending.uses, [&](const Spending::Use& a, const Spending::Use& b) {
+      const auto list = [&](const Spending::Use& use) { return meters_[use.node.index()].market.per_hour(); };
+      return is_greater_discount(a.wanted, list(a), b.wanted, list(b));
+    });
+    spending_.push_back(std::move(spending));
+  }
+  if (spending_.empty()) return;
+  open_.resize(meters_.size());
+  asked_.resize(meters_.size());
+}
+
+void CostMeter::spend(Instant now) {
+  if (spending_.empty()) return;
+  for (size_t n = 0; n < meters_.size(); ++n) {
+    open_[n] = meters_[n].market.per_hour();
+    asked_[n] = Money::nanos(0, open_[n].currency());
+  }
+  for (Spending& plan : spending_) {
+    Money left = plan.committed;
+    for (const Spending::Use& use : plan.uses) {
+      const Meter& meter = meters_[use.node.index()];
+      if (left.is_zero()) break;
+      if (!meter.paid || meter.covered_by >= 0) continue;
+      Money& open = open_[use.node.index()];
+      // Of a node that another plan pays for in part, the rest.
+      const Money wanted = scale(use.wanted, open.count_nanos(), meter.market.per_hour().count_nanos());
+      const Money paid = std::min(wanted, left);
+      if (paid.is_zero()) continue;
+      left -= paid;
+      asked_[use.node.index()] += paid;
+      open -= scale(open, paid.count_nanos(), wanted.count_nanos());
+    }
+    if (const Rate unused = Rate::per_hour(left); plan.unused.rate != unused) {
+      settle(plan.unused, now);
+      set_rate(plan.unused, unused, now);
+    }
+  }
+  for (uint32_t n = 0; n < meters_.size(); ++n) {
+    Meter& meter = meters_[n];
+    const Rate rate = Rate::per_hour(open_[n] + asked_[n]);
+    if (!meter.in_plan || meter.covered_by >= 0 || meter.rate == rate) continue;
+    read(NodeId(n), now);
+    set_rate(meter, rate, now);
+  }
+}
+
 void CostMeter::begin(Instant now) {
+  for (Spending& plan : spending_) {
+    plan.unused.paid = true;
+    set_rate(plan.unused, Rate::per_hour(plan.committed), now);
+  }
+
   for (size_t i = 0; i < committed_.size(); ++i) {
     committed_[i].unused.paid = true;
     set_free(committed_[i], workload_->commitments[i].count, now);
@@ -99,6 +160,7 @@ void CostMeter::set_paid(NodeId node, bool paid, Instant now) {
   }
   set_rate(meter, meter.market, now);
   if (meter.pool >= 0) cover(pools_[static_cast<size_t>(meter.pool)], now);
+  if (meter.in_plan) spend(now);
 }
 
 void CostMeter::read(NodeId node, Instant now) {
@@ -120,6 +182,8 @@ void CostMeter::read_all(Instant now) {
     read(NodeId(n), now);
   for (Committed& committed : committed_)
     settle(committed.unused, now);
+  for (Spending& plan : spending_)
+    settle(plan.unused, now);
 }
 
 void CostMeter::set_rate(Meter& meter, Rate rate, Instant now) {

@@ -4,6 +4,7 @@
 // hold (on machines without GPUs: by CPU); what nobody holds is idle money. Roundings never add up: each stretch at one rate
 // is priced as a whole and what has been handed out before is taken off, so the parts are the bill to the nano-unit.
 // A commitment is a meter too: it runs while nothing it covers does, as idle money; a node that is covered runs at the committed rate.
+// So is a savings plan: a node it pays for runs at its rate, one it pays for in part at a mixture.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +54,7 @@ class CostMeter {
     Rate market;              // what it costs when no commitment covers it
     int32_t pool = -1;        // of commitments that may cover it
     int32_t covered_by = -1;  // index into committed_
+    bool in_plan = false;     // a savings plan may pay for it
   };
   /// Commitments to one type in one region, and the nodes they may cover.
   struct Pool {
@@ -64,7 +66,20 @@ class CostMeter {
     int64_t free = 0;  // instances that cover nothing
     Meter unused;      // what these cost
   };
+  /// A savings plan, and the nodes it pays for in that order.
+  struct Spending {
+    struct Use {
+      NodeId node;
+      Money wanted;  // an hour of it, out of the commitment
+    };
+    Money committed;
+    std::vector<Use> uses;
+    Meter unused;  // what nobody uses of it
+  };
   void add_commitments();
+  void add_spend_plans();
+  /// Whatever has come or gone: who pays for what from now on.
+  void spend(Instant now);
   void set_free(Committed& committed, int64_t free, Instant now);
   void cover(const Pool& pool, Instant now);
   void settle(Meter& meter, Instant now);
@@ -75,6 +90,8 @@ class CostMeter {
   std::vector<Meter> meters_;
   std::vector<Committed> committed_;  // as in the workload
   std::vector<Pool> pools_;
+  std::vector<Spending> spending_;   // as in the workload
+  std::vector<Money> open_, asked_;  // scratch, by node: on demand as long as no plan pays, and what the plans ask for the rest
   std::vector<Money> of_job_;
   Money jobs_, idle_;
   std::vector<int64_t> weights_;  // scratch

@@ -120,5 +120,13 @@ TEST(FleetText, APoolHasALeastAndAMost) {
   EXPECT_FALSE(parse_fleet("1..4x8", Catalog::built_in()).ok());
 }
 
+TEST(ElasticReplay, ANodeTheProviderHasNoneOfIsNotSwitchedOn) {
+  Workload w = pooled(0, 1, {job(10, 30)});
+  w.outages.push_back({.node = NodeId(0), .cause = OutageCause::kSpotInterruption, .notice = at(5), .down = at(5), .up = at(40)});
+  const ReplayResult r = run(w);
+  EXPECT_GE(r.jobs[0].first_start, at(43)) << "back at minute 40, then three minutes of provisioning";
+  EXPECT_EQ(r.money.total, Money::units(33)) << "provisioning and the job, not the wait for the provider";
+}
+
 }  // namespace
 }  // namespace stint::sim

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace stint::sim {
 namespace {
@@ -67,6 +68,31 @@ std::vector<Outage> draw_outages(const FaultModel& model, std::span<const SimNod
       outages.push_back(outage);
       up = outage.up;
       if (up >= period.end) break;
+    }
+  }
+  return outages;
+}
+
+std::vector<Outage> draw_interruptions(const FaultModel& model, NodeId node, std::string_view identity, Interval period,
+                                       uint64_t seed) {
+  std::vector<Outage> outages;
+  if (model.spot_per_hour <= 0) return outages;
+  Fnv1a name;
+  name.update(identity);
+  const Prng own = Prng(seed).fork(name.digest());
+  const Duration between = Duration::from_seconds(3600 / model.spot_per_hour);
+  Instant up = period.begin;
+  for (Instant hour = period.begin.hour_start(); hour < period.end; hour = hour + kHour) {
+    Prng prng = own.fork(static_cast<uint64_t>(hour.hour_index()));
+    for (Instant at = hour + draw_exponential(prng, between); at < hour + kHour; at = at + draw_exponential(prng, between)) {
+      const Duration away = draw_exponential(prng, model.spot_return_mean) + model.provisioning;
+      if (at < up || at >= period.end) continue;
+      outages.push_back({.node = node,
+                         .cause = OutageCause::kSpotInterruption,
+                         .notice = at,
+                         .down = at + model.spot_notice,
+                         .up = at + model.spot_notice + away});
+      up = outages.back().up;
     }
   }
   return outages;

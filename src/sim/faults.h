@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/prng.h"
@@ -32,6 +33,13 @@ struct FaultModel {
 
 /// Outages that begin within `period`, by node, then time.
 std::vector<Outage> draw_outages(const FaultModel& model, std::span<const SimNode> nodes, Interval period, uint64_t seed);
+
+/// Spot interruptions of one node alone, ascending: what the market does to `identity` at an instant depends on the seed, the identity
+/// and the hour, and on nothing else. So two scenarios that differ elsewhere, or begin at other times, meet the same luck where they are
+/// alike (common random numbers). A shock while the node is away passes it by, which keeps the rate: shocks are a Poisson process.
+/// @param identity  the same in all scenarios, such as the node's name.
+std::vector<Outage> draw_interruptions(const FaultModel& model, NodeId node, std::string_view identity, Interval period,
+                                       uint64_t seed);
 
 /// Availability as public traces give it: the number of instances that could be had in each tick.
 struct Availability {

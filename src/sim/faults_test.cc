@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "sim/market.h"
 
@@ -74,6 +75,42 @@ TEST(Faults, AnotherNodeChangesNothingForTheRest) {
   auto more = draw_outages(model, nodes(4, Market::kOwned), month, 9);
   std::erase_if(more, [](const Outage& o) { return o.node == NodeId(3); });
   EXPECT_EQ(few, more);
+}
+
+TEST(Faults, InterruptionsComeAtTheRateAndEndLikeOtherAbsences) {
+  // Available for 20 h, away for 2 + 0.05 + 2/60 h: 4,000 nodes-times-weeks of 168 h see 168 / 22.1 each; a Poisson process
+  // whose shocks in absences pass by has that rate.
+  const FaultModel model{.spot_per_hour = 1.0 / 20, .spot_return_mean = Duration::hours(2)};
+  const double cycle_h = 20 + 2 + model.provisioning.to_hours() + model.spot_notice.to_hours();
+  double count = 0;
+  double away_h = 0;
+  for (int n = 0; n < 400; ++n)
+    for (const Outage& o :
+         draw_interruptions(model, NodeId(0), fmt::format("n{}", n), {kBegin, kBegin + Duration::hours(1680)}, 3)) {
+      ++count;
+      away_h += (o.up - o.notice).to_hours();
+      EXPECT_EQ(o.down - o.notice, model.spot_notice);
+    }
+  EXPECT_NEAR(count / (400 * 1680 / cycle_h), 1, 0.02);
+  EXPECT_NEAR(away_h / count, cycle_h - 20, 0.05);
+}
+
+TEST(Faults, AnInterruptionHitsItsNodeWheneverThePlanBeginsAndWhateverTheNodesNumberIs) {
+  const FaultModel model{.spot_per_hour = 1.0 / 5};
+  const Instant end = kBegin + Duration::hours(720);
+  const auto early = draw_interruptions(model, NodeId(3), "spot-a", {kBegin, end}, 9);
+  const auto late = draw_interruptions(model, NodeId(0), "spot-a", {kBegin + Duration::hours(77), end}, 9);
+  std::set<Instant> hits;
+  for (const Outage& o : early)
+    hits.insert(o.notice);
+  // An absence that began before the later start hides a shock from one of them; after the first that both meet they are alike.
+  size_t alike = 0;
+  for (const Outage& o : late)
+    if (hits.contains(o.notice)) ++alike;
+  ASSERT_GT(late.size(), 50U);
+  EXPECT_GE(alike + 1, late.size());
+  EXPECT_NE(draw_interruptions(model, NodeId(3), "spot-b", {kBegin, end}, 9).front().notice, early.front().notice);
+  EXPECT_NE(draw_interruptions(model, NodeId(3), "spot-a", {kBegin, end}, 10).front().notice, early.front().notice);
 }
 
 TEST(Faults, AvailabilityOfTheTraceDecidesWhichNodesAreThere) {

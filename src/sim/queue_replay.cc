@@ -25,10 +25,11 @@ struct End {
   bool operator<(const End& o) const { return at != o.at ? at > o.at : job > o.job; }
 };
 
+/// All that a start or an end touches of a job, in one place: jobs are met in no order of memory.
 struct JobProgress {
   Duration left;  // useful work still to do
-  Instant waits_since;
-  Instant works_from;  // of the current start: when the restart is over
+  Instant since;  // waiting: when that began; running: when its restart is over; then: when it ended
+  Duration queue;
   uint32_t starts = 0;
   bool runs = false;
 };
@@ -66,6 +67,11 @@ class Replay {
       do
         carry_out(now, scheduler_.step(now, events_));
       while (!events_.empty());
+    }
+    for (size_t j = 0; j < order_.size(); ++j) {
+      const JobProgress& p = progress_[j];
+      outcome_.jobs[order_[j]] = {
+          .completion = p.since - trace_[order_[j]].submitted, .queue = p.queue, .evictions = static_cast<int32_t>(p.starts) - 1};
     }
     return std::move(outcome_);
   }
@@ -108,8 +114,8 @@ class Replay {
       const End& e = ends_.front();
       if (is_void(e)) continue;
       progress_[e.job].runs = false;
-      outcome_.jobs[order_[e.job]].completion = now - trace_[order_[e.job]].submitted;
-      events_.push_back({.kind = EventKind::kFinished, .job = JobId(e.job), .task = {}, .node = {}, .until = {}});
+      progress_[e.job].since = now;
+      tell(EventKind::kFinished, JobId(e.job));
     }
   }
 
@@ -119,9 +125,16 @@ class Replay {
       const TraceJob& job = trace_[order_[next_]];
       const JobId id = scheduler_.add(spec_of(job));
       progress_[id.index()].left = job.duration;
-      progress_[id.index()].waits_since = now;
-      events_.push_back({.kind = EventKind::kSubmit, .job = id, .task = {}, .node = {}, .until = {}});
+      progress_[id.index()].since = now;
+      tell(EventKind::kSubmit, id);
     }
+  }
+
+  Event& tell(EventKind kind, JobId job) {
+    Event& e = events_.emplace_back();
+    e.kind = kind;
+    e.job = job;
+    return e;
   }
 
   sched::JobSpec spec_of(const TraceJob& job) {
@@ -188,20 +201,22 @@ class Replay {
     const bool again = p.starts++ > 0;
     const Duration restart = again && options_.policy.order != Order::kSrtf ? options_.restart : Duration();
     p.runs = true;
-    p.works_from = now + restart;
-    outcome_.jobs[order_[j]].queue += now - p.waits_since;
-    ends_.push_back({.at = p.works_from + p.left, .job = j, .start = p.starts});
+    p.queue += now - p.since;
+    p.since = now + restart;
+    ends_.push_back({.at = p.since + p.left, .job = j, .start = p.starts});
     std::push_heap(ends_.begin(), ends_.end());
   }
 
   void evict(uint32_t j, Instant now, std::span<const sched::Place> places) {
     JobProgress& p = progress_[j];
     p.runs = false;
-    p.left = p.left - std::max(now - p.works_from, Duration());
-    p.waits_since = now;
-    ++outcome_.jobs[order_[j]].evictions;
-    for (const sched::Place& place : places)
-      events_.push_back({.kind = EventKind::kEvicted, .job = JobId(j), .task = place.task, .node = place.node, .until = {}});
+    p.left = p.left - std::max(now - p.since, Duration());
+    p.since = now;
+    for (const sched::Place& place : places) {
+      Event& left = tell(EventKind::kEvicted, JobId(j));
+      left.task = place.task;
+      left.node = place.node;
+    }
   }
 
   void note(uint64_t what) { outcome_.fingerprint = (outcome_.fingerprint ^ what) * 0x100000001b3ULL; }

@@ -5,6 +5,17 @@
 #include <tuple>
 
 namespace stint::sim {
+
+std::optional<Rate> plan_rate(const SpendPlan& plan, const SimNode& node) {
+  if (!is_on_demand(node.market) || node.provider != plan.provider || node.prices >= 0) return std::nullopt;
+  const auto type = std::ranges::find_if(plan.rates, [&](const SpendPlan::TypeRate& t) {
+    return t.instance_type == node.instance_type && (t.region.empty() || t.region == node.region);
+  });
+  if (type == plan.rates.end() || type->rate.per_hour().currency() != node.rate.per_hour().currency() || type->rate >= node.rate)
+    return std::nullopt;
+  return type->rate;
+}
+
 namespace {
 
 constexpr int64_t kMostCommitted = 100'000;
@@ -65,6 +76,15 @@ Status check_tables(const Workload& w) {
       return invalid("commitment {}: {} instances; 1 to {} are possible", i, c.count, kMostCommitted);
     if (c.rate.per_hour().currency() != currency_of(w))
       return invalid("commitment {}: its rate is not in {}, the currency of the first node", i, currency_of(w).code());
+  }
+  for (size_t i = 0; i < w.spend_plans.size(); ++i) {
+    const SpendPlan& plan = w.spend_plans[i];
+    const auto sound = [&](Rate rate) {
+      return rate.per_hour().currency() == currency_of(w) && rate.per_hour().count_nanos() > 0;
+    };
+    if (!sound(plan.committed) || !std::ranges::all_of(plan.rates, [&](const auto& type) { return sound(type.rate); }))
+      return invalid("savings plan {}: an amount that is not above 0 or not in {}, the currency of the first node", i,
+                     currency_of(w).code());
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,21 @@ struct Commitment {
   Rate rate;  ///< of one instance
 };
 
+/// A savings plan: `per_hour` is paid all the time, used or not, for on-demand nodes of that provider at its rates, the greatest discount
+/// first, then the lowest id; commitments to instances cover before it. Nodes with a price that changes stay as they are.
+struct SpendPlan {
+  struct TypeRate {
+    std::string region;  ///< empty = everywhere
+    std::string instance_type;
+    Rate rate;  ///< of an instance, out of the commitment
+  };
+  std::string provider;
+  Rate committed;
+  std::vector<TypeRate> rates;  ///< the first that fits counts
+};
+/// What the plan asks for an hour of the node; none when it does not pay for it, or it costs no less.
+std::optional<Rate> plan_rate(const SpendPlan& plan, const SimNode& node);
+
 /// Nodes that are switched on and off by demand; those with the lowest index are on from the beginning, up to the minimum.
 struct NodePool {
   std::string name;
@@ -110,6 +126,7 @@ struct Workload {
   std::vector<SimJob> jobs;  ///< ascending by spec.submitted: a job's index is its age
   std::vector<Outage> outages;
   std::vector<Commitment> commitments;
+  std::vector<SpendPlan> spend_plans = {};
 };
 
 /// Whether a commitment may cover it: on demand, or nobody said otherwise.

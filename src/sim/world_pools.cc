@@ -72,7 +72,8 @@ int32_t World::switch_on(Pool& pool, int32_t count) {
   int32_t done = 0;
   for (size_t i = 0; i < pool.nodes.size() && done < count; ++i) {
     NodeState& node = nodes_[pool.nodes[i].index()];
-    if (node.power != Power::kOff) continue;
+    // Away once for being off; more than that, and the provider has none to give.
+    if (node.power != Power::kOff || node.away > 1) continue;
     node.power = Power::kStarting;
     meter_.set_paid(pool.nodes[i], true, now_);
     const auto index = static_cast<size_t>(workload_->nodes[pool.nodes[i].index()].pool);

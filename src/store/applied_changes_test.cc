@@ -69,7 +69,9 @@ TEST(AppliedChanges, AHistoryOfTheFirstVersionIsReadAndBroughtUpToDate) {
   const ScratchDir dir;
   const std::string path = dir / "old.db";
   (void)HistoryFile::open(path, OpenMode::kCreate).value();
-  execute(path, "DROP TABLE applied_change; UPDATE meta SET value = '1' WHERE key = 'schema_version'");
+  execute(path,
+          "DROP TABLE applied_change; DROP TABLE queue_record; DROP TABLE partition_node; "
+          "UPDATE meta SET value = '1' WHERE key = 'schema_version'");
   {
     HistoryFile old = HistoryFile::open(path, OpenMode::kReadOnly).value();
     EXPECT_EQ(old.info().value().schema_version, 1);

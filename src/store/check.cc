@@ -82,6 +82,11 @@ Result<std::vector<std::string>> HistoryFile::check() {
   TRY(check_rows<Node>(database, problems));
   TRY(check_rows<Holder>(database, problems));
   TRY(check_rows<Run>(database, problems));
+  TRY_ASSIGN(const int version, schema_version(database));
+  if (version >= kQueueRecordsSince) {
+    TRY(check_rows<QueueRecord>(database, problems));
+    TRY(check_rows<PartitionNode>(database, problems));
+  }
   TRY(check_rows<BillLine>(database, problems));
   TRY(check_rows<PriceRow>(database, problems));
   TRY(check_rows<TenantRule>(database, problems));

@@ -1,6 +1,7 @@
 // The event log: what the daemon was told and what happened to it, in order, durable before anything follows from it.
 //
-// One SQLite file in WAL mode with synchronous=FULL. Records are bytes of a kind, written in steps: a step is one
+// One SQLite file in WAL mode with synchronous=FULL, or a PostgreSQL database, which daemons on other machines can follow: one
+// is active, and when it is gone one of the others takes over. Records are bytes of a kind, written in steps: a step is one
 // transaction, so it is there whole or not at all, and whatever belongs to it (keys of commands, postings, rows of
 // side streams such as the audit log) is there with it. Marks say what state a reader had reached at a step.
 //
@@ -59,10 +60,29 @@ struct RunPosting {
   bool operator==(const RunPosting&) const = default;
 };
 
-/// A row of an append-only table beside the records, numbered from 1 within its stream.
+/// A row of a table beside the records, numbered upward from 1 within its stream.
 struct SideRow {
   std::string stream;
   std::string payload;
+};
+
+/// A job that has ended for good and has left the daemon's memory: from here on it is looked up here.
+struct EndedJob {
+  int64_t id = 0;
+  std::string queue;  ///< a path: "agency/vision"
+  std::string user;
+  std::string name;
+  int32_t state = 0;  ///< a number of the daemon's
+  std::string payload;
+  bool operator==(const EndedJob&) const = default;
+};
+
+/// Which of them; what is empty does not matter.
+struct EndedJobFilter {
+  std::string queue;  ///< it and all below it
+  std::string user;
+  std::string name;
+  std::optional<int32_t> state;
 };
 
 /// Everything that becomes durable together.
@@ -72,12 +92,23 @@ struct LogStep {
   std::vector<LogKey> keys;
   std::vector<RunPosting> postings;
   std::vector<SideRow> side_rows;
+  std::vector<std::string> renewed;  ///< side streams whose rows of earlier steps go: those of this one stand for them
+  std::vector<EndedJob> ended_jobs;
 };
 
 /// State of a reader after `step`: two that have read the same steps have the same fingerprint.
 struct LogMark {
   int64_t step = 0;
   uint64_t fingerprint = 0;
+};
+
+/// All that a reader knows after `step`, so that the next one need not read the records up to there.
+struct LogSnapshot {
+  int64_t step = 0;
+  int64_t sequence = 0;  ///< of the last record it has taken in
+  int32_t version = 0;   ///< of what the payload is; another is never given out
+  uint64_t fingerprint = 0;
+  std::string payload;
 };
 
 /// Postings of one client, or of all, summed.
@@ -90,13 +121,22 @@ struct PostingSum {
 struct EventLogOptions {
   std::string vfs;   ///< SQLite's name of the file system to use; empty = the usual one
   bool sync = true;  ///< false, for simulations: a crash of the machine may take the last steps with it
+  /// PostgreSQL: only reads what the active daemon writes, until take_over().
+  bool follow = false;
 };
 
-/// For one thread at a time; one process per file (the daemon's lock sees to that).
+/// "postgresql://…": a log in PostgreSQL; anything else is the path of a file.
+inline bool is_database_url(std::string_view text) {
+  return text.starts_with("postgresql://") || text.starts_with("postgres://");
+}
+
+/// For one thread at a time. One process writes: of a file the daemon's lock sees to that, of a database its own.
 class EventLog {
  public:
-  /// @param path  made when it is absent. @return error for a file of a newer version, or one that is no event log.
-  static Result<EventLog> open(const std::string& path, const EventLogOptions& options = {});
+  /// @param place  a path, made when it is absent, or the URL of a database.
+  /// @return error for a log of a newer version, or what is no event log; kUnavailable: cannot be reached, or another daemon is
+  /// active on it.
+  static Result<EventLog> open(const std::string& place, const EventLogOptions& options = {});
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;
   ~EventLog();
@@ -107,7 +147,12 @@ class EventLog {
   /// Looks again at what is there. A failed step may turn out to be; its records are then read like any others.
   Status reopen();
 
-  // As of the last append, open or reopen.
+  /// Of one that follows: looks how far the active one has written. What fails may be tried again after reopen().
+  Status refresh();
+  /// Becomes the active one. @return false: another one is.
+  Result<bool> take_over();
+
+  // As of the last append, open, reopen or refresh.
   [[nodiscard]] int64_t last_step() const;
   [[nodiscard]] int64_t last_sequence() const;
   [[nodiscard]] Instant last_at() const;
@@ -123,6 +168,18 @@ class EventLog {
   /// Ascending by step.
   Result<std::vector<LogMark>> marks();
 
+  /// Durable like a step. Older ones than the last two are dropped.
+  Status put_snapshot(const LogSnapshot& snapshot);
+  /// The same bit by bit, so that steps can be appended meanwhile: writes the next part of at most half a MiB.
+  /// @param written  bytes of the payload that are written; 0 at first. It counts as put once that is all of them.
+  Status put_snapshot_part(const LogSnapshot& snapshot, size_t& written);
+  /// The newest of that version before `step`; one whose bytes are not those that were written is passed over.
+  Result<std::optional<LogSnapshot>> snapshot_before(int64_t step, int32_t version);
+
+  Result<std::optional<EndedJob>> ended_job(int64_t id);
+  /// Calls visit(job) for those with an id below `before`, the newest first, until it returns false.
+  Status read_ended_jobs(const EndedJobFilter& filter, int64_t before, const std::function<bool(const EndedJob&)>& visit);
+
   /// Calls visit(number, posting) for postings behind `after`, ascending.
   Status read_postings(int64_t after, const std::function<Status(int64_t, const RunPosting&)>& visit);
   /// By client, ascending; one currency each.
@@ -131,8 +188,9 @@ class EventLog {
   Status read_side_rows(std::string_view stream, int64_t after, int64_t limit,
                         const std::function<Status(int64_t, std::string_view)>& visit);
 
+  struct Impl;  ///< of the kinds of store
+
  private:
-  struct Impl;
   explicit EventLog(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -2,8 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <optional>
+#include <thread>
+
 #include "host/scratch_dir.h"
+#include "store/sqlite.h"
 #include "store/testing_faulty_vfs.h"
+#include "store/testing_postgres.h"
 
 namespace stint {
 namespace {
@@ -38,23 +44,37 @@ std::vector<std::string> payloads(EventLog& log) {
   return all;
 }
 
-TEST(EventLog, GivesBackWhatWasAppended) {
-  const ScratchDir dir;
+/// The same of every store.
+class EveryEventLog : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (GetParam() != std::string_view("PostgreSQL")) return;
+    if (TestingPostgres::programs().empty()) GTEST_SKIP() << "PostgreSQL is not installed (Debian: postgresql)";
+    server_.emplace();
+  }
+  [[nodiscard]] std::string place() const { return server_ ? server_->url() : dir_ / "log.db"; }
+
+  ScratchDir dir_;
+  std::optional<TestingPostgres> server_;
+};
+INSTANTIATE_TEST_SUITE_P(Stores, EveryEventLog, testing::Values("SQLite", "PostgreSQL"),
+                         [](const auto& kind) { return std::string(kind.param); });
+
+TEST_P(EveryEventLog, GivesBackWhatWasAppended) {
   {
-    EventLog log = open_log(dir / "log.db");
+    EventLog log = open_log(place());
     EXPECT_EQ(*log.append(step_of(1, 2)), 1);
     EXPECT_EQ(*log.append(step_of(2)), 2);
   }
-  EventLog log = open_log(dir / "log.db");
+  EventLog log = open_log(place());
   EXPECT_EQ(log.last_step(), 2);
   EXPECT_EQ(log.last_sequence(), 3);
   EXPECT_EQ(log.last_at(), kStart + Duration::seconds(2));
   EXPECT_THAT(payloads(log), ElementsAre("1:1.0", "1:1.1", "2:2.0"));
 }
 
-TEST(EventLog, AKeyIsThereOnceAndItsStepWithIt) {
-  const ScratchDir dir;
-  EventLog log = open_log(dir / "log.db");
+TEST_P(EveryEventLog, AKeyIsThereOnceAndItsStepWithIt) {
+  EventLog log = open_log(place());
   LogStep step = step_of(1);
   step.keys = {{.key = "k", .request = "digest", .answer = 17}};
   ASSERT_TRUE(log.append(step).ok());
@@ -67,9 +87,8 @@ TEST(EventLog, AKeyIsThereOnceAndItsStepWithIt) {
   ASSERT_TRUE(log.append(step_of(2)).ok());
 }
 
-TEST(EventLog, PostingsAndSideRowsComeWithTheirStep) {
-  const ScratchDir dir;
-  EventLog log = open_log(dir / "log.db");
+TEST_P(EveryEventLog, PostingsAndSideRowsComeWithTheirStep) {
+  EventLog log = open_log(place());
   LogStep step = step_of(1);
   step.postings = {{.job = 1, .client = "acme", .when = {kStart, kStart + kHour}, .amount = Money::units(3)},
                    {.job = 2, .client = "zoo", .when = {kStart, kStart + kHour}, .amount = Money::units(5)}};
@@ -92,6 +111,156 @@ TEST(EventLog, PostingsAndSideRowsComeWithTheirStep) {
                                  })
                   .ok());
   EXPECT_THAT(rows, ElementsAre("1a", "2b"));
+}
+
+TEST_P(EveryEventLog, ARenewedStreamKeepsTheRowsOfThatStep) {
+  EventLog log = open_log(place());
+  LogStep step = step_of(1);
+  step.side_rows = {{"alerts", "a"}, {"alerts", "b"}, {"other", "c"}};
+  ASSERT_TRUE(log.append(step).ok());
+  LogStep anew = step_of(2);
+  anew.side_rows = {{"alerts", "ab"}};
+  anew.renewed = {"alerts"};
+  ASSERT_TRUE(log.append(anew).ok());
+  LogStep next = step_of(3);
+  next.side_rows = {{"alerts", "d"}};
+  ASSERT_TRUE(log.append(next).ok());
+  std::vector<std::string> rows;
+  const auto keep = [&](int64_t number, std::string_view payload) -> Status {
+    rows.push_back(fmt::format("{}{}", number, payload));
+    return {};
+  };
+  ASSERT_TRUE(log.read_side_rows("alerts", 0, 10, keep).ok());
+  ASSERT_TRUE(log.read_side_rows("other", 0, 10, keep).ok());
+  EXPECT_THAT(rows, ElementsAre("3ab", "4d", "1c"));
+}
+
+TEST_P(EveryEventLog, KeepsTheLastTwoSnapshots) {
+  EventLog log = open_log(place());
+  for (int64_t n = 1; n <= 4; ++n) {
+    ASSERT_TRUE(log.append(step_of(n)).ok());
+    const LogSnapshot snapshot{
+        .step = n, .sequence = n, .version = 3, .fingerprint = ~0ULL - 7, .payload = std::string(1, '\0') + "x"};
+    ASSERT_TRUE(log.put_snapshot(snapshot).ok());
+  }
+  const auto newest = log.snapshot_before(INT64_MAX, 3);
+  ASSERT_TRUE(newest.ok() && *newest);
+  EXPECT_EQ((*newest)->step, 4);
+  EXPECT_EQ((*newest)->fingerprint, ~0ULL - 7);
+  EXPECT_EQ((*newest)->payload, std::string(1, '\0') + "x");
+  EXPECT_EQ((*log.snapshot_before(4, 3))->step, 3);
+  EXPECT_FALSE(*log.snapshot_before(3, 3));
+  EXPECT_FALSE(*log.snapshot_before(INT64_MAX, 4)) << "of another version";
+}
+
+TEST_P(EveryEventLog, MarksAreKeptAndReplaced) {
+  EventLog log = open_log(place());
+  for (int64_t n = 1; n <= 6; ++n)
+    ASSERT_TRUE(log.put_mark({.step = n, .fingerprint = static_cast<uint64_t>(n)}).ok());
+  ASSERT_TRUE(log.put_mark({.step = 6, .fingerprint = ~0ULL}).ok());
+  const auto marks = log.marks();
+  ASSERT_TRUE(marks.ok());
+  ASSERT_EQ(marks->size(), 4U);
+  EXPECT_EQ(marks->front().step, 3);
+  EXPECT_EQ(marks->back().fingerprint, ~0ULL);
+}
+
+TEST_P(EveryEventLog, EndedJobsAreFoundByWhatIsAskedOfThem) {
+  EventLog log = open_log(place());
+  LogStep step = step_of(1);
+  for (int64_t id = 1; id <= 250; ++id)
+    step.ended_jobs.push_back({.id = id,
+                               .queue = id % 2 == 0 ? "acme/vision" : "acme2",
+                               .user = id % 3 == 0 ? "ada" : "eve",
+                               .name = fmt::format("j{}", id % 5),
+                               .state = static_cast<int32_t>(id % 4),
+                               .payload = fmt::format("text {}", id)});
+  ASSERT_TRUE(log.append(step).ok());
+  EXPECT_EQ(**log.ended_job(17), step.ended_jobs[16]);
+  EXPECT_FALSE(*log.ended_job(251));
+  const auto found = [&](const EndedJobFilter& filter, int64_t before) {
+    std::vector<int64_t> ids;
+    EXPECT_TRUE(log.read_ended_jobs(filter, before,
+                                    [&](const EndedJob& job) {
+                                      ids.push_back(job.id);
+                                      return true;
+                                    })
+                    .ok());
+    return ids;
+  };
+  const auto expected = [&](auto&& is) {
+    std::vector<int64_t> ids;
+    for (int64_t id = 250; id > 0; --id)
+      if (is(id)) ids.push_back(id);
+    return ids;
+  };
+  EXPECT_EQ(found({}, INT64_MAX), expected([](int64_t) { return true; }));
+  EXPECT_EQ(found({}, 5), expected([](int64_t id) { return id < 5; }));
+  EXPECT_EQ(found({.queue = "acme"}, INT64_MAX), expected([](int64_t id) { return id % 2 == 0; }));
+  EXPECT_EQ(found({.user = "ada", .name = "j2", .state = 1}, INT64_MAX),
+            expected([](int64_t id) { return id % 3 == 0 && id % 5 == 2 && id % 4 == 1; }));
+}
+
+/// Of one database, as two daemons see it.
+class TwoDaemons : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (TestingPostgres::programs().empty()) GTEST_SKIP() << "PostgreSQL is not installed (Debian: postgresql)";
+    server_.emplace();
+  }
+  std::optional<TestingPostgres> server_;
+};
+
+TEST_F(TwoDaemons, OneWritesAndTheOtherFollowsUntilItTakesOver) {
+  std::optional<EventLog> active = open_log(server_->url());
+  EXPECT_THAT(EventLog::open(server_->url()).error().message, HasSubstr("another daemon is active"));
+  EventLog standby = open_log(server_->url(), {.follow = true});
+  ASSERT_TRUE(active->append(step_of(1)).ok());
+  EXPECT_EQ(standby.last_step(), 0);
+  ASSERT_TRUE(standby.refresh().ok());
+  EXPECT_THAT(payloads(standby), ElementsAre("1:1.0"));
+  EXPECT_EQ(standby.append(step_of(2)).error().code, ErrorCode::kUnavailable);
+  EXPECT_FALSE(*standby.take_over());
+  ASSERT_TRUE(active->append(step_of(2)).ok());
+  active.reset();
+  // The server lets go of the lock when it has seen the end of the connection.
+  bool taken = false;
+  for (int i = 0; i < 500 && !taken; ++i) {
+    taken = *standby.take_over();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(standby.last_step(), 2) << "what was written meanwhile comes first";
+  EXPECT_EQ(*standby.append(step_of(3)), 3);
+}
+
+TEST_F(TwoDaemons, WhoeverHasLostTheLogCannotWriteToIt) {
+  EventLog old = open_log(server_->url());
+  ASSERT_TRUE(old.append(step_of(1)).ok());
+  // As when the server takes the old one for dead while it is not: its epoch has passed.
+  EventLog other = open_log(server_->url(), {.follow = true});
+  server_->execute("UPDATE stint_log.about SET epoch = epoch + 1");
+  const auto refused = old.append(step_of(2));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("taken over"));
+  EXPECT_FALSE(old.append(step_of(2)).ok());
+  EXPECT_FALSE(old.put_mark({.step = 1, .fingerprint = 1}).ok());
+  ASSERT_TRUE(other.refresh().ok());
+  EXPECT_THAT(payloads(other), ElementsAre("1:1.0"));
+}
+
+TEST_F(TwoDaemons, AServerThatGoesAndComesLosesNothing) {
+  EventLog log = open_log(server_->url());
+  ASSERT_TRUE(log.append(step_of(1, 3)).ok());
+  server_->stop();
+  EXPECT_EQ(log.append(step_of(2)).error().code, ErrorCode::kUnavailable);
+  EXPECT_FALSE(log.find_key("k").ok());
+  EXPECT_FALSE(log.reopen().ok());
+  server_->start();
+  ASSERT_TRUE(log.reopen().ok());
+  EXPECT_EQ(log.last_step(), 1);
+  ASSERT_TRUE(log.append(step_of(2)).ok());
+  EXPECT_EQ(payloads(log).size(), 4U);
 }
 
 TEST(EventLog, WhateverFailsAStepIsThereWholeOrNotAtAll) {
@@ -121,6 +290,83 @@ TEST(EventLog, WhateverFailsAStepIsThereWholeOrNotAtAll) {
       ASSERT_TRUE(log.append(step_of(4)).ok());
       EXPECT_EQ(payloads(log).size(), records + 1);
     }
+}
+
+void execute(const std::string& path, const std::string& sql) {
+  auto db = Database::open(path, DatabaseAccess::kReadWrite);
+  ASSERT_TRUE(db.ok());
+  const Status done = db->execute(sql);
+  ASSERT_TRUE(done.ok()) << done.error().message;
+}
+
+TEST(EventLog, AFileOfTheFirstVersionIsTakenOver) {
+  const ScratchDir dir;
+  ASSERT_TRUE(open_log(dir / "log.db").append(step_of(1, 2)).ok());
+  execute(dir / "log.db", "DROP TABLE snapshot; DROP TABLE ended_job; DROP TABLE ended_job_text; PRAGMA user_version = 1");
+  EventLog log = open_log(dir / "log.db");
+  EXPECT_THAT(payloads(log), ElementsAre("1:1.0", "1:1.1"));
+  ASSERT_TRUE(log.put_snapshot({.step = 1, .sequence = 2, .version = 1, .fingerprint = 5, .payload = "state"}).ok());
+  LogStep step = step_of(2);
+  step.ended_jobs = {{.id = 1, .queue = "acme", .user = "ada", .name = "train", .state = 4, .payload = "text"}};
+  ASSERT_TRUE(log.append(step).ok());
+  EXPECT_EQ(**log.ended_job(1), step.ended_jobs[0]);
+}
+
+TEST_P(EveryEventLog, ASnapshotIsWrittenInPartsWhileStepsGoOn) {
+  EventLog log = open_log(place());
+  const auto text = [](int64_t n) { return std::string(size_t{3} << 19, static_cast<char>('a' + n)) + "end"; };
+  for (int64_t n = 1; n <= 4; ++n) {
+    const LogSnapshot snapshot{.step = n, .sequence = n, .version = 3, .fingerprint = 7, .payload = text(n)};
+    size_t written = 0;
+    int parts = 0;
+    do {
+      ASSERT_TRUE(log.put_snapshot_part(snapshot, written).ok());
+      ASSERT_TRUE(log.append(step_of(n)).ok());
+      const auto newest = log.snapshot_before(INT64_MAX, 3);
+      ASSERT_TRUE(newest.ok());
+      if (written < snapshot.payload.size()) {
+        EXPECT_EQ(*newest ? (*newest)->step : 0, n - 1) << "not before it is whole";
+      }
+      ++parts;
+    } while (written < snapshot.payload.size());
+    EXPECT_EQ(parts, 4);
+  }
+  EXPECT_EQ((*log.snapshot_before(INT64_MAX, 3))->payload, text(4));
+  EXPECT_EQ((*log.snapshot_before(4, 3))->payload, text(3));
+  EXPECT_FALSE(*log.snapshot_before(3, 3));
+}
+
+TEST(EventLog, WhateverFailsASnapshotIsThereWholeOrTheOneBeforeIs) {
+  const std::string before(size_t{1} << 20, 'a'), after(size_t{1} << 20, 'b');
+  for (const Fault fault : {Fault::kDiskFull, Fault::kWriteError, Fault::kShortWrite, Fault::kSyncError})
+    for (const int at : {0, 1, 3, 50, 150, 300}) {
+      const ScratchDir dir;
+      EventLog log = open_log(dir / "log.db", {.vfs = FaultyVfs::name()});
+      ASSERT_TRUE(log.append(step_of(1)).ok());
+      ASSERT_TRUE(log.put_snapshot({.step = 1, .sequence = 1, .version = 1, .fingerprint = 5, .payload = before}).ok());
+      FaultyVfs::fail(fault, at);
+      const bool put = log.put_snapshot({.step = 2, .sequence = 2, .version = 1, .fingerprint = 6, .payload = after}).ok();
+      FaultyVfs::heal();
+      ASSERT_TRUE(log.reopen().ok()) << static_cast<int>(fault) << " at " << at;
+      const auto newest = log.snapshot_before(INT64_MAX, 1);
+      ASSERT_TRUE(newest.ok() && *newest) << static_cast<int>(fault) << " at " << at;
+      EXPECT_EQ((*newest)->payload, (*newest)->step == 2 ? after : before);
+      if (put) {
+        EXPECT_EQ((*newest)->step, 2);
+      }
+      ASSERT_TRUE(log.append(step_of(2)).ok());
+    }
+}
+
+TEST(EventLog, ASnapshotThatIsNotWhatWasWrittenIsPassedOver) {
+  const ScratchDir dir;
+  EventLog log = open_log(dir / "log.db");
+  for (int64_t n = 1; n <= 2; ++n)
+    ASSERT_TRUE(log.put_snapshot({.step = n, .sequence = n, .version = 1, .fingerprint = 5, .payload = "state"}).ok());
+  execute(dir / "log.db", "UPDATE snapshot SET payload = 'stale' WHERE step = 2");
+  EXPECT_EQ((*log.snapshot_before(INT64_MAX, 1))->step, 1);
+  execute(dir / "log.db", "UPDATE snapshot SET payload = 'stale'");
+  EXPECT_FALSE(*log.snapshot_before(INT64_MAX, 1));
 }
 
 TEST(EventLog, RefusesWhatIsNone) {

@@ -4,11 +4,12 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "host/totp.h"
 
 namespace stint {
 namespace {
 
-constexpr int64_t kGovernVersion = 1;
+constexpr int64_t kGovernVersion = 2;
 /// "STGV" in SQLite's header tells this file from other databases.
 constexpr int64_t kGovernId = 0x53544756;
 
@@ -20,6 +21,13 @@ CREATE TABLE token (id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, user TEXT NO
                     note TEXT NOT NULL, created_ns INTEGER NOT NULL, expires_ns INTEGER NOT NULL, revoked_ns INTEGER) STRICT;
 CREATE TABLE audit (sequence INTEGER PRIMARY KEY, client TEXT NOT NULL, record TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
 CREATE INDEX audit_of_client ON audit (client, sequence);
+)sql";
+
+/// What version 2 has beside version 1.
+constexpr const char* kTablesOf2 = R"sql(
+CREATE TABLE second_factor (user TEXT PRIMARY KEY REFERENCES user (name), secret TEXT NOT NULL, confirmed INTEGER NOT NULL,
+                            used_step INTEGER NOT NULL, failures INTEGER NOT NULL, locked_until_ns INTEGER, recovery TEXT NOT NULL,
+                            created_ns INTEGER NOT NULL) STRICT;
 )sql";
 
 template <typename Parts, typename Format>
@@ -62,6 +70,20 @@ Result<Token> read_token(const Statement& row) {
   return token;
 }
 
+Result<SecondFactor> read_factor(const Statement& row) {
+  SecondFactor factor{.user = std::string(row.bytes(0)),
+                      .confirmed = row.integer(2) != 0,
+                      .used_step = static_cast<uint64_t>(row.integer(3)),
+                      .failures = static_cast<int>(row.integer(4)),
+                      .created = Instant::from_ns(row.integer(7))};
+  TRY_ASSIGN(factor.secret, from_base32(row.bytes(1)));
+  if (!row.is_null(5)) factor.locked_until = Instant::from_ns(row.integer(5));
+  if (row.bytes(6).empty()) return factor;
+  for (const std::string_view hash : split(row.bytes(6), ','))
+    factor.recovery.emplace_back(hash);
+  return factor;
+}
+
 AuditRow read_row(const Statement& row) {
   return {row.integer(0), std::string(row.bytes(1)), std::string(row.bytes(2)), std::string(row.bytes(3))};
 }
@@ -83,12 +105,16 @@ Status GovernFile::prepare() {
   TRY_ASSIGN(const int64_t id, database_.integer("PRAGMA application_id"));
   TRY_ASSIGN(const int64_t tables, database_.integer("SELECT count(*) FROM sqlite_schema"));
   if (id == 0 && tables == 0) {
-    TRY(database_.execute(fmt::format("BEGIN IMMEDIATE; {} PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT", kTables,
-                                      kGovernId, kGovernVersion)));
+    TRY(database_.execute(fmt::format("BEGIN IMMEDIATE; {} {} PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT",
+                                      kTables, kTablesOf2, kGovernId, kGovernVersion)));
   } else if (id != kGovernId) {
     return invalid("{}: not a file of users and tokens: name the one the daemon made", database_.path());
   }
-  TRY_ASSIGN(const int64_t version, database_.integer("PRAGMA user_version"));
+  TRY_ASSIGN(int64_t version, database_.integer("PRAGMA user_version"));
+  if (version == 1) {
+    version = kGovernVersion;
+    TRY(database_.execute(fmt::format("BEGIN IMMEDIATE; {} PRAGMA user_version = {}; COMMIT", kTablesOf2, kGovernVersion)));
+  }
   if (version != kGovernVersion)
     return invalid("{}: of version {}, and this program reads {}: use a newer stint", database_.path(), version, kGovernVersion);
   TRY_ASSIGN(put_user_, database_.prepare("INSERT INTO user VALUES (?1, ?2, ?3, ?4) "
@@ -97,6 +123,8 @@ Status GovernFile::prepare() {
                                             "ON CONFLICT (name) DO UPDATE SET disabled = ?2, mandatory_tags = ?3"));
   TRY_ASSIGN(put_token_, database_.prepare("INSERT INTO token VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) "
                                            "ON CONFLICT (id) DO UPDATE SET expires_ns = ?7, revoked_ns = ?8"));
+  TRY_ASSIGN(put_factor_, database_.prepare("INSERT OR REPLACE INTO second_factor VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"));
+  TRY_ASSIGN(remove_factor_, database_.prepare("DELETE FROM second_factor WHERE user = ?1"));
   TRY_ASSIGN(append_, database_.prepare("INSERT INTO audit VALUES (?1, ?2, ?3, ?4)"));
   return {};
 }
@@ -124,6 +152,15 @@ Result<GovernState> GovernFile::load() {
     TRY_ASSIGN(Token token, read_token(tokens));
     state.tokens.push_back(std::move(token));
   }
+  TRY_ASSIGN(Statement factors,
+             database_.prepare("SELECT user, secret, confirmed, used_step, failures, locked_until_ns, recovery, "
+                               "created_ns FROM second_factor ORDER BY user"));
+  for (;;) {
+    TRY_ASSIGN(const bool more, factors.step());
+    if (!more) break;
+    TRY_ASSIGN(SecondFactor factor, read_factor(factors));
+    state.second_factors.push_back(std::move(factor));
+  }
   return state;
 }
 
@@ -139,15 +176,17 @@ Status GovernFile::read_audit(int64_t after, int64_t limit, std::string_view cli
   TRY_ASSIGN(Statement rows,
              database_.prepare(client.empty() ? "SELECT sequence, client, record, hash FROM audit WHERE sequence > ?1 "
                                                 "ORDER BY sequence LIMIT ?2"
-                                              : "SELECT sequence, client, record, hash FROM audit WHERE sequence > ?1 "
-                                                "AND client = ?3 ORDER BY sequence LIMIT ?2"));
+                                              : "SELECT sequence, client, record, hash FROM audit WHERE client = ?3 "
+                                                "ORDER BY sequence LIMIT ?2 OFFSET ?1"));
   rows.bind(1, after);
   rows.bind(2, limit);
   if (!client.empty()) rows.bind(3, client);
-  for (;;) {
+  for (int64_t number = after + 1;; ++number) {
     TRY_ASSIGN(const bool more, rows.step());
     if (!more) return {};
-    TRY(visit(read_row(rows)));
+    AuditRow row = read_row(rows);
+    if (!client.empty()) row.sequence = number;
+    TRY(visit(row));
   }
 }
 
@@ -187,6 +226,25 @@ Status GovernFile::put(const Token& token) {
   else
     put_token_.bind_null(8);
   return put_token_.run();
+}
+
+Status GovernFile::put(const SecondFactor& factor) {
+  if (factor.secret.empty()) {
+    remove_factor_.bind(1, factor.user);
+    return remove_factor_.run();
+  }
+  put_factor_.bind(1, factor.user);
+  put_factor_.bind(2, to_base32(factor.secret));
+  put_factor_.bind(3, int64_t{factor.confirmed});
+  put_factor_.bind(4, static_cast<int64_t>(factor.used_step));
+  put_factor_.bind(5, int64_t{factor.failures});
+  if (factor.locked_until)
+    put_factor_.bind(6, factor.locked_until->ns());
+  else
+    put_factor_.bind_null(6);
+  put_factor_.bind(7, join(factor.recovery, plain));
+  put_factor_.bind(8, factor.created.ns());
+  return put_factor_.run();
 }
 
 Status GovernFile::append(const AuditRow& row) {

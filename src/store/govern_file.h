@@ -25,10 +25,24 @@ struct AuditRow {
   bool operator==(const AuditRow&) const = default;
 };
 
+/// The one-time codes somebody is asked for beside a token (daemon/second_factor.h).
+struct SecondFactor {
+  std::string user;
+  std::string secret;                   ///< its bytes; empty = there is none any more
+  bool confirmed = false;               ///< a good code was shown: from then on they are asked for
+  uint64_t used_step = 0;               ///< codes of steps up to this one are used up
+  int failures = 0;                     ///< wrong codes in a row
+  std::optional<Instant> locked_until;  ///< no code is looked at before
+  std::vector<std::string> recovery;    ///< SHA-256 of those not used yet
+  Instant created;
+  bool operator==(const SecondFactor&) const = default;
+};
+
 struct GovernState {
-  std::vector<User> users;      ///< ascending by name
-  std::vector<Client> clients;  ///< ascending by name
-  std::vector<Token> tokens;    ///< ascending by id
+  std::vector<User> users;                   ///< ascending by name
+  std::vector<Client> clients;               ///< ascending by name
+  std::vector<Token> tokens;                 ///< ascending by id
+  std::vector<SecondFactor> second_factors;  ///< ascending by user
 };
 
 class GovernFile {
@@ -40,24 +54,25 @@ class GovernFile {
   Result<GovernState> load();
   /// The last row of the audit log; sequence 0 when there is none.
   Result<AuditRow> last_audit();
-  /// Calls visit for the rows behind `after`, ascending, at most `limit`, of one client where it is not empty, until it returns an
-  /// error, which is then returned.
+  /// Calls visit for the rows behind `after`, ascending, at most `limit`, until it returns an error, which is then returned. Where
+  /// `client` is not empty only its rows are there, and `after` and `sequence` count them alone.
   Status read_audit(int64_t after, int64_t limit, std::string_view client, const std::function<Status(const AuditRow&)>& visit);
 
   /// What is put between begin() and commit() becomes durable together. After an error nothing of it has, once rolled back.
   Status begin();
   Status commit();
   void roll_back();
-  Status put(const User& user);      ///< new, or in place of the one with its name
-  Status put(const Client& client);  ///< likewise
-  Status put(const Token& token);    ///< likewise, by id
+  Status put(const User& user);            ///< new, or in place of the one with its name
+  Status put(const Client& client);        ///< likewise
+  Status put(const Token& token);          ///< likewise, by id
+  Status put(const SecondFactor& factor);  ///< likewise, by user; one without a secret is removed
   Status append(const AuditRow& row);
 
  private:
   explicit GovernFile(Database database) : database_(std::move(database)) {}
   Status prepare();
   Database database_;
-  Statement put_user_, put_client_, put_token_, append_;
+  Statement put_user_, put_client_, put_token_, put_factor_, remove_factor_, append_;
 };
 
 }  // namespace stint

@@ -5,6 +5,7 @@
 
 #include "host/scratch_dir.h"
 #include "host/testing_files.h"
+#include "store/testing_faulty_vfs.h"
 
 namespace stint {
 namespace {
@@ -61,7 +62,39 @@ TEST(GovernFile, KeepsWhatIsCommitted) {
   EXPECT_THAT(state->tokens, ElementsAre(kToken));
   EXPECT_EQ(*file->last_audit(), (AuditRow{3, "agency", "{}", "h3"}));
   EXPECT_THAT(audit_of(*file, 0, 2, ""), ElementsAre(AuditRow{1, "agency", "{}", "h1"}, AuditRow{2, "", "{\"a\":1}", "h2"}));
-  EXPECT_THAT(audit_of(*file, 1, 9, "agency"), ElementsAre(AuditRow{3, "agency", "{}", "h3"}));
+  EXPECT_THAT(audit_of(*file, 1, 9, "agency"), ElementsAre(AuditRow{2, "agency", "{}", "h3"}));
+}
+
+TEST(GovernFile, WhateverFailsAChangeAndItsAuditRecordAreThereTogetherOrNotAtAll) {
+  const FaultyVfs::AsUsual faulty;
+  for (const Fault fault : {Fault::kDiskFull, Fault::kWriteError, Fault::kShortWrite, Fault::kSyncError})
+    for (int after = 0; after < 12; ++after) {
+      const ScratchDir dir;
+      const std::string path = dir / "govern.db";
+      bool kept = false;
+      {
+        auto file = GovernFile::open(path);
+        ASSERT_TRUE(file.ok()) << file.error().message;
+        ASSERT_TRUE(file->begin().ok());
+        ASSERT_TRUE(file->append({1, "", "{}", "h1"}).ok());
+        ASSERT_TRUE(file->commit().ok());
+        FaultyVfs::fail(fault, after);
+        const Status begun = file->begin();
+        const Status put = begun.ok() ? file->put(kAgency) : begun;
+        // Large enough for several pages.
+        const Status audited = put.ok() ? file->append({2, "agency", std::string(30'000, 'x'), "h2"}) : put;
+        kept = audited.ok() && file->commit().ok();
+        FaultyVfs::heal();
+        if (!kept) file->roll_back();
+      }
+      auto file = GovernFile::open(path);
+      ASSERT_TRUE(file.ok()) << static_cast<int>(fault) << " after " << after << ": " << file.error().message;
+      const int64_t last = file->last_audit()->sequence;
+      EXPECT_EQ(file->load()->clients.size(), last == 2 ? 1U : 0U) << static_cast<int>(fault) << " after " << after;
+      if (kept || fault != Fault::kSyncError) {
+        EXPECT_EQ(last, kept ? 2 : 1) << static_cast<int>(fault) << " after " << after;
+      }
+    }
 }
 
 TEST(GovernFile, ChangesWhatHasTheSameName) {
@@ -105,6 +138,42 @@ TEST(GovernFile, RefusesOtherFilesAndOtherVersions) {
     ASSERT_TRUE(later->execute("PRAGMA user_version = 9").ok());
   }
   EXPECT_THAT(GovernFile::open(dir / "new.db").error().message, HasSubstr("newer stint"));
+}
+
+TEST(GovernFile, KeepsSecondFactorsAlsoInAFileOfVersion1) {
+  const ScratchDir dir;
+  const std::string path = dir / "govern.db";
+  {
+    auto file = GovernFile::open(path);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file->begin().ok());
+    ASSERT_TRUE(file->put(kAnn).ok());
+    ASSERT_TRUE(file->commit().ok());
+  }
+  {
+    auto older = Database::open(path, DatabaseAccess::kReadWrite);
+    ASSERT_TRUE(older->execute("DROP TABLE second_factor; PRAGMA user_version = 1").ok());
+  }
+  SecondFactor factor{.user = kAnn.name,
+                      .secret = std::string("\0\x01secret\xff", 9),
+                      .confirmed = true,
+                      .used_step = 60'000'000,
+                      .failures = 2,
+                      .locked_until = Instant::from_seconds(9),
+                      .recovery = {"aa", "bb"},
+                      .created = Instant::from_seconds(8)};
+  for (int i = 0; i < 2; ++i) {
+    auto file = GovernFile::open(path);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    EXPECT_THAT(file->load()->users, ElementsAre(kAnn));
+    ASSERT_TRUE(file->put(factor).ok());
+    EXPECT_THAT(file->load()->second_factors, ElementsAre(factor));
+    factor.recovery.clear();
+    factor.locked_until.reset();
+  }
+  auto file = GovernFile::open(path);
+  ASSERT_TRUE(file->put(SecondFactor{.user = kAnn.name}).ok());
+  EXPECT_TRUE(file->load()->second_factors.empty());
 }
 
 }  // namespace

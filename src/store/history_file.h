@@ -71,6 +71,12 @@ class HistoryFile {
   /// The end of one. @return error when there is none of that number, it was undone already, or `at` is before it was applied.
   Status record_undo(int64_t number, Instant at);
 
+  // For one that writes all the time and keeps so much.
+  /// Joins the imports of a kind into one per UTC day: thousands of small ones are one line to a reader.
+  Status fold_imports(std::string_view kind);
+  /// Takes out telemetry of the UTC days before that of `cutoff`, and runs of imports of this kind that ended before it.
+  Status forget_before(std::string_view kind, Instant cutoff);
+
   /// Integrity of the database, of every reference and of every rollup. @return the problems, empty = sound.
   Result<std::vector<std::string>> check();
 

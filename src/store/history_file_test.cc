@@ -7,6 +7,8 @@
 #include <fstream>
 
 #include "host/scratch_dir.h"
+#include "store/schema.h"
+#include "testing/places.h"
 
 namespace stint {
 namespace {
@@ -417,7 +419,7 @@ TEST(HistoryFile, InfoCountsWhatIsThere) {
   import(file, "a", [&](Sink& sink) { add(sink, key("n1", 0), constant(kStart, 25 * 60, 50)); });
   const auto info = file.info();
   ASSERT_TRUE(info.ok());
-  EXPECT_EQ(info->schema_version, 2);
+  EXPECT_EQ(info->schema_version, kSchemaVersion);
   EXPECT_EQ(info->telemetry, (Interval{kStart, kStart + kHour * 25}));
   EXPECT_EQ(info->rollup_days, 2U);
   EXPECT_EQ(info->series, 1U);
@@ -453,8 +455,65 @@ TEST(HistoryFile, SaysWhatIsWrongWithAFile) {
   std::ofstream(dir / "empty.db").close();
   EXPECT_THAT(open_error(dir / "empty.db"), HasSubstr("empty"));
   create(dir / "newer.db");
-  execute(dir / "newer.db", "UPDATE meta SET value = '3'");
-  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 3, this one knows up to 2)"));
+  execute(dir / "newer.db", "UPDATE meta SET value = '4'");
+  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 4, this one knows up to 3)"));
+}
+
+// ── An older version ──
+
+/// A file that schema 1's program wrote.
+std::string old_history(const ScratchDir& dir) {
+  std::ifstream text(STINT_SOURCE_DIR "/tests/upgrade/history-schema-1.sql");
+  const std::string sql((std::istreambuf_iterator<char>(text)), {});
+  CHECK(!sql.empty(), "the fixture is not there");
+  execute(dir / "old.db", sql.c_str());
+  return dir / "old.db";
+}
+
+TEST(HistoryFile, AnOlderVersionIsReadAsItIs) {
+  const ScratchDir dir;
+  const std::string path = old_history(dir);
+  auto file = HistoryFile::open(path, OpenMode::kReadOnly);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(file->info()->schema_version, 1);
+  EXPECT_EQ(file->info()->runs, 3U);
+  EXPECT_THAT(*file->check(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(copy_before_upgrade(path, 1)));
+}
+
+TEST(HistoryFile, AnOlderVersionIsBroughtUpToDateAndKeptBesideIt) {
+  const ScratchDir dir;
+  const std::string path = old_history(dir);
+  auto old = HistoryFile::open(path, OpenMode::kReadOnly);
+  ASSERT_TRUE(old.ok());
+  const std::string before = dump(*old);
+  {
+    auto file = HistoryFile::open(path, OpenMode::kReadWrite);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    EXPECT_EQ(file->info()->schema_version, kSchemaVersion);
+    EXPECT_THAT(*file->check(), IsEmpty());
+    EXPECT_EQ(dump(*file), before);
+  }
+  auto copy = HistoryFile::open(copy_before_upgrade(path, 1), OpenMode::kReadOnly);
+  ASSERT_TRUE(copy.ok()) << copy.error().message;
+  EXPECT_EQ(copy->info()->schema_version, 1);
+  EXPECT_EQ(dump(*copy), before);
+  EXPECT_THAT(*copy->check(), IsEmpty());
+}
+
+TEST(HistoryFile, AnUpgradeThatFailsChangesNothing) {
+  const ScratchDir dir;
+  const std::string path = old_history(dir);
+  // The step to schema 2 makes this table.
+  execute(path, "CREATE TABLE applied_change (number INTEGER PRIMARY KEY)");
+  EXPECT_THAT(open_error(path, OpenMode::kReadWrite), HasSubstr("applied_change"));
+  EXPECT_EQ(HistoryFile::open(path, OpenMode::kReadOnly)->info()->schema_version, 1);
+  // Nor one for whose copy there is no place.
+  execute(path, "DROP TABLE applied_change");
+  std::filesystem::remove(copy_before_upgrade(path, 1));
+  std::filesystem::create_directories(copy_before_upgrade(path, 1) + "/in the way");
+  EXPECT_THAT(open_error(path, OpenMode::kReadWrite), HasSubstr("cannot be kept"));
+  EXPECT_EQ(HistoryFile::open(path, OpenMode::kReadOnly)->info()->schema_version, 1);
 }
 
 TEST(HistoryFile, CheckFindsDamage) {

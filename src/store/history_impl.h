@@ -41,6 +41,23 @@ Result<T> read_row(const Statement& statement, int first, const std::string& pat
   return row;
 }
 
+/// All rows of `sql`, whose first columns are those of T. @param bound  its two parameters; empty = it has none.
+template <typename T>
+Result<std::vector<T>> read_rows(Database& database, const std::string& sql, Interval bound = {}) {
+  TRY_ASSIGN(Statement statement, database.prepare(sql));
+  if (!bound.empty()) {
+    statement.bind(1, bound.begin.ns());
+    statement.bind(2, bound.end.ns());
+  }
+  std::vector<T> rows;
+  for (;;) {
+    TRY_ASSIGN(const bool row, statement.step());
+    if (!row) return rows;
+    TRY_ASSIGN(T value, read_row<T>(statement, 0, database.path()));
+    rows.push_back(std::move(value));
+  }
+}
+
 /// [begin, end) from the first two columns of the only row; empty where they are NULL.
 inline Result<Interval> interval_of(Database& database, std::string_view sql) {
   TRY_ASSIGN(Statement statement, database.prepare(sql));

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "codec/importer.h"
 #include "store/history_impl.h"
 #include "store/schema.h"
 #include "telemetry/rollup_builder.h"
@@ -33,6 +34,11 @@ std::string insert_sql(std::string_view first) {
   return fmt::format("INSERT INTO {} ({}) VALUES ({})", RowFields<T>::table, fmt::join(columns, ", "), fmt::join(marks, ", "));
 }
 
+/// Which GPUs a run held is told while it runs (squeue) and not afterwards (sacct): what was known stays known.
+const std::string kKeepIndexes =
+    R"(CASE WHEN excluded.allocations NOT GLOB '*"gpus":[[][0-9]*' AND allocations GLOB '*"gpus":[[][0-9]*' )"
+    "THEN allocations ELSE excluded.allocations END";
+
 /// ` ON CONFLICT (key) DO UPDATE SET …`: the later row replaces the earlier one whole.
 template <typename T>
 std::string replace_clause(std::string_view key) {
@@ -41,9 +47,15 @@ std::string replace_clause(std::string_view key) {
   RowFields<T>::visit(names, row);
   std::string sql = fmt::format(" ON CONFLICT ({}) DO UPDATE SET import_id = excluded.import_id", key);
   for (const std::string& name : names.names)
-    sql += fmt::format(", {0} = excluded.{0}", name);
+    sql += fmt::format(", {0} = {1}", name, name == "allocations" ? kKeepIndexes : "excluded." + name);
   return sql;
 }
+
+/// What Slurm says of a job that runs leaves out why it waited.
+const std::string kKeepWaiting =
+    " ON CONFLICT (origin, run_id, restart) DO UPDATE SET queue = excluded.queue, qos = excluded.qos, "
+    "reason = CASE WHEN excluded.reason = '' THEN reason ELSE excluded.reason END, eligible = coalesce(excluded.eligible, "
+    "eligible)";
 
 std::string node_sql() {
   MergeClauses merge;
@@ -80,7 +92,8 @@ std::string digest_of(const BillLine& line) {
 
 struct Statements {
   Statement node, find_device, find_device_by_index, find_device_without_uuid, add_device, complete_device, find_holder,
-      add_holder, find_series, add_series, read_day, write_day, run, bill_line, find_bill_line, price, tenant_rule, rejection;
+      add_holder, find_series, add_series, read_day, write_day, run, queue_record, partition, bill_line, find_bill_line, price,
+      tenant_rule, rejection;
 
   static Result<Statements> prepare(Database& db) {
     Statements s;
@@ -108,6 +121,8 @@ struct Statements {
     TRY_ASSIGN(s.write_day, db.prepare("INSERT INTO rollup_day (key, data) VALUES (?, ?) "
                                        "ON CONFLICT (key) DO UPDATE SET data = excluded.data"));
     TRY_ASSIGN(s.run, db.prepare(insert_sql<Run>("import_id,origin") + replace_clause<Run>("origin, run_id, restart")));
+    TRY_ASSIGN(s.queue_record, db.prepare(insert_sql<QueueRecord>("origin") + kKeepWaiting));
+    TRY_ASSIGN(s.partition, db.prepare(insert_sql<PartitionNode>("") + " ON CONFLICT DO NOTHING"));
     TRY_ASSIGN(s.bill_line, db.prepare(insert_sql<BillLine>("import_id,digest")));
     TRY_ASSIGN(s.find_bill_line, db.prepare("SELECT 1 FROM bill_line WHERE digest = ? AND import_id <> ?"));
     TRY_ASSIGN(s.price, db.prepare(insert_sql<PriceRow>("import_id") +
@@ -160,9 +175,16 @@ class ImportTransaction final : public HistoryFile::Import {
   }
 
   void run(const Run& run) override {
-    bind_two(sql_.run, record_.kind);
+    bind_two(sql_.run, origin());
     write(sql_.run, run, 3);
   }
+
+  void queue_record(const QueueRecord& record) override {
+    sql_.queue_record.bind(1, origin());
+    put(sql_.queue_record, record, 2);
+  }
+
+  void partition(const PartitionNode& partition) override { put(sql_.partition, partition, 1); }
 
   /// A line that an earlier import brought word for word is the same line: exports of a month in progress
   /// repeat what they said before. Equal lines within one import are lines of their own.
@@ -250,10 +272,23 @@ class ImportTransaction final : public HistoryFile::Import {
   template <typename T>
   void write(Statement& statement, const T& row, int first) {
     if (!failure_.ok()) return;
+    put(statement, row, first);
+    ++rows_;
+  }
+
+  /// The same for what comes with a row and is none of its own.
+  template <typename T>
+  void put(Statement& statement, const T& row, int first) {
+    if (!failure_.ok()) return;
     BindColumns<Statement> bind{statement, first};
     RowFields<T>::visit(bind, row);
     note(statement.run());
-    ++rows_;
+  }
+
+  /// Run ids are unique within it.
+  [[nodiscard]] std::string_view origin() const {
+    const ImportFormat* format = find_import_format(record_.kind);
+    return format == nullptr || format->runs_as.empty() ? std::string_view(record_.kind) : format->runs_as;
   }
 
   /// The id in the first column of the first row, if there is one.

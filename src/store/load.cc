@@ -12,23 +12,6 @@
 namespace stint {
 namespace {
 
-/// All rows of `sql`, whose first columns are those of T.
-template <typename T>
-Result<std::vector<T>> read_rows(Database& database, const std::string& sql, Interval bound = {}) {
-  TRY_ASSIGN(Statement statement, database.prepare(sql));
-  if (!bound.empty()) {
-    statement.bind(1, bound.begin.ns());
-    statement.bind(2, bound.end.ns());
-  }
-  std::vector<T> rows;
-  for (;;) {
-    TRY_ASSIGN(const bool row, statement.step());
-    if (!row) return rows;
-    TRY_ASSIGN(T value, read_row<T>(statement, 0, database.path()));
-    rows.push_back(std::move(value));
-  }
-}
-
 /// Metrics of the machine rather than of one of its GPUs.
 bool is_machine_metric(Metric m) { return m == Metric::kHostCpu || m == Metric::kRequestRate || m == Metric::kLatencyP99; }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/history.h"
+#include "model/queue_record.h"
 
 namespace stint {
 
@@ -88,6 +89,30 @@ struct RowFields<Run> {
     visit("memory", r.memory);
     visit("allocations", r.allocations);
     visit("checkpointable", r.checkpointable);
+  }
+};
+
+template <>
+struct RowFields<QueueRecord> {
+  static constexpr std::string_view table = "queue_record";
+  template <typename Visit, typename T>
+  static void visit(Visit& visit, T& r) {
+    visit("run_id", r.run_id);
+    visit("restart", r.restart);
+    visit("queue", r.partition);
+    visit("qos", r.qos);
+    visit("reason", r.reason);
+    visit("eligible", r.eligible);
+  }
+};
+
+template <>
+struct RowFields<PartitionNode> {
+  static constexpr std::string_view table = "partition_node";
+  template <typename Visit, typename T>
+  static void visit(Visit& visit, T& p) {
+    visit("queue", p.partition);
+    visit("node", p.node);
   }
 };
 

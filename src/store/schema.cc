@@ -1,6 +1,7 @@
 #include "store/schema.h"
 
 #include <array>
+#include <filesystem>
 
 #include "base/text.h"
 
@@ -18,6 +19,25 @@ CREATE TABLE applied_change (
   undone_at INTEGER,
   cost INTEGER, cost_currency TEXT
 ) STRICT;
+)sql";
+
+// What a batch system keeps beside runs, and its partitions.
+constexpr const char* kQueueRecords = R"sql(
+CREATE TABLE queue_record (
+  origin TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  restart INTEGER NOT NULL,
+  queue TEXT NOT NULL,            -- Slurm's partition
+  qos TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  eligible INTEGER,
+  PRIMARY KEY (origin, run_id, restart)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE partition_node (
+  queue TEXT NOT NULL,
+  node TEXT NOT NULL,
+  PRIMARY KEY (queue, node)
+) STRICT, WITHOUT ROWID;
 )sql";
 
 // Instants and durations are nanoseconds, money is nano-units beside its currency, bytes are bytes. Where a
@@ -199,7 +219,7 @@ struct Migration {
   int from;
   const char* sql;
 };
-constexpr std::array<Migration, 1> kMigrations = {{{1, kAppliedChanges}}};
+constexpr std::array<Migration, 2> kMigrations = {{{1, kAppliedChanges}, {2, kQueueRecords}}};
 static_assert(kMigrations.back().from + 1 == kSchemaVersion);
 
 Status create_tables(Database& database) {
@@ -211,24 +231,43 @@ Status create_tables(Database& database) {
   if (tables > 0) return database.execute("ROLLBACK");
   TRY(database.execute(kTables));
   TRY(database.execute(kAppliedChanges));
+  TRY(database.execute(kQueueRecords));
   TRY(database.execute(fmt::format("INSERT INTO meta VALUES ('schema_version', '{}'); PRAGMA application_id = {}; COMMIT",
                                    kSchemaVersion, kApplicationId)));
   return {};
 }
 
-/// Each step is a transaction. Another process may be about the same: who comes second finds it done.
+/// Appears whole or not at all.
+Status keep_copy(const std::string& path, int version) {
+  const std::string copy = copy_before_upgrade(path, version);
+  const std::string part = copy + ".part";
+  std::error_code error;
+  std::filesystem::remove(part, error);  // of an upgrade that was killed
+  TRY_ASSIGN(Database reader, Database::open(path, DatabaseAccess::kReadOnly));
+  const Status copied = reader.copy_to(part);
+  if (copied.ok()) std::filesystem::rename(part, copy, error);
+  if (copied.ok() && !error) return {};
+  std::error_code ignored;
+  std::filesystem::remove(part, ignored);
+  return make_error(ErrorCode::kUnavailable, "{}: cannot be kept as {} before it is brought up to date: {}. It is as it was",
+                    path, copy, copied.ok() ? error.message() : copied.error().message);
+}
+
+Status upgrade_from(Database& database, int version) {
+  TRY(keep_copy(database.path(), version));
+  for (const Migration& step : kMigrations)
+    if (step.from >= version) TRY(database.execute(step.sql));
+  return database.execute(fmt::format("UPDATE meta SET value = '{}' WHERE key = 'schema_version'; COMMIT", kSchemaVersion));
+}
+
+/// All steps are one transaction. Another process may be about the same: who comes second finds it done.
 Status migrate(Database& database) {
-  for (const Migration& step : kMigrations) {
-    TRY(database.execute("BEGIN IMMEDIATE"));
-    TRY_ASSIGN(const int version, schema_version(database));
-    if (version > step.from) {
-      TRY(database.execute("ROLLBACK"));
-      continue;
-    }
-    TRY(database.execute(
-        fmt::format("{}; UPDATE meta SET value = '{}' WHERE key = 'schema_version'; COMMIT", step.sql, step.from + 1)));
-  }
-  return {};
+  TRY(database.execute("BEGIN IMMEDIATE"));
+  const Result<int> version = schema_version(database);
+  Status done = version.ok() ? Status() : Status(version.error());
+  if (version.ok() && *version < kSchemaVersion) done = upgrade_from(database, *version);
+  if (database.in_transaction()) TRY(database.execute("ROLLBACK"));
+  return done;
 }
 
 }  // namespace
@@ -241,6 +280,8 @@ Result<int> schema_version(Database& database) {
     return invalid("{}: damaged: it does not say its schema version; restore it from a backup", database.path());
   return static_cast<int>(*version);
 }
+
+std::string copy_before_upgrade(const std::string& path, int version) { return fmt::format("{}.schema-{}", path, version); }
 
 Status prepare_schema(Database& database, DatabaseAccess access) {
   TRY_ASSIGN(const int64_t tables, database.integer("SELECT count(*) FROM sqlite_schema"));

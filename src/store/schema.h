@@ -5,9 +5,11 @@
 
 namespace stint {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 /// What came since adds tables only: a History of this version is read as it is, without what they would hold.
 inline constexpr int kOldestReadable = 1;
+/// The version that brought queue_record and partition_node.
+inline constexpr int kQueueRecordsSince = 3;
 /// "STNT" in SQLite's header tells a History from other databases.
 inline constexpr int64_t kApplicationId = 0x53544e54;
 
@@ -20,10 +22,14 @@ constexpr int64_t day_of_rollup_key(int64_t key) { return key >> 32; }
 inline constexpr int64_t kNoHolder = 0;
 
 /// Makes the tables in an empty database; otherwise checks that it is a History of a version this program can
-/// read, and brings an older one up to date when `access` allows writing.
+/// read, and brings an older one up to date when `access` allows writing: in one transaction, as it was kept beside it
+/// (copy_before_upgrade()).
 /// @return error naming the remedy for a foreign database, a newer or a half-made History.
 Status prepare_schema(Database& database, DatabaseAccess access);
 
 Result<int> schema_version(Database& database);
+
+/// Where a History of an older version is kept when it is brought up to date: "fleet.db.schema-1".
+std::string copy_before_upgrade(const std::string& path, int version);
 
 }  // namespace stint

@@ -151,6 +151,15 @@ Result<int64_t> Database::integer(std::string_view sql) {
   return statement.integer(0);
 }
 
+Status Database::copy_to(const std::string& path) {
+  TRY_ASSIGN(const Database copy, Database::open(path, DatabaseAccess::kCreate));
+  sqlite3_backup* backup = sqlite3_backup_init(copy.connection_.get(), "main", connection_.get(), "main");
+  if (backup == nullptr) return last_error(copy.connection_.get(), path);
+  (void)sqlite3_backup_step(backup, -1);  // finish tells the same error
+  if (sqlite3_backup_finish(backup) != SQLITE_OK) return last_error(copy.connection_.get(), path);
+  return {};
+}
+
 int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(connection_.get()); }
 int64_t Database::changed_rows() const { return sqlite3_changes64(connection_.get()); }
 bool Database::in_transaction() const { return sqlite3_get_autocommit(connection_.get()) == 0; }

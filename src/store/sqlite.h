@@ -64,6 +64,8 @@ class Database {
   Status execute(const std::string& sql);
   /// The first column of the only row. @return error when there is none.
   Result<int64_t> integer(std::string_view sql);
+  /// All of it as this connection sees it, while others may write, into a new file. Source: https://www.sqlite.org/backup.html
+  Status copy_to(const std::string& path);
   [[nodiscard]] int64_t last_insert_id() const;
   [[nodiscard]] int64_t changed_rows() const;
   [[nodiscard]] bool in_transaction() const;

@@ -28,6 +28,13 @@ class FaultyVfs {
     instance().left_ = after;
   }
   static void heal() { instance().fault_ = Fault::kNone; }
+  /// Files opened meanwhile without naming a file system are on this one, too.
+  struct AsUsual {
+    AsUsual() { sqlite3_vfs_register(&instance().vfs_, 1); }
+    ~AsUsual() { sqlite3_vfs_register(instance().root_, 1); }
+    AsUsual(const AsUsual&) = delete;
+    AsUsual& operator=(const AsUsual&) = delete;
+  };
 
  private:
   static constexpr const char* kName = "stint-faulty";

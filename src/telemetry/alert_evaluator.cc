@@ -15,12 +15,13 @@ bool holds(const AlertRule& rule, double value) {
     case Comparison::kAbove: return value > rule.threshold;
     case Comparison::kBelow: return value < rule.threshold;
     case Comparison::kAtMost: return value <= rule.threshold;
+    case Comparison::kAtLeast: return value >= rule.threshold;
   }
   return false;
 }
 
-bool speaks_about(const AlertRule& rule, AlertScope scope, WorkloadKind kind) {
-  return rule.scope == scope && (rule.only.empty() || std::ranges::find(rule.only, kind) != rule.only.end());
+bool speaks_about(const AlertRule& rule, WorkloadKind kind) {
+  return rule.only.empty() || std::ranges::find(rule.only, kind) != rule.only.end();
 }
 
 }  // namespace
@@ -42,14 +43,34 @@ AlertEvaluator::AlertEvaluator(std::vector<AlertRule> rules) : rules_(std::move(
 }
 
 SubjectId AlertEvaluator::subject(const AlertSubject& subject) {
-  const auto [at, is_new] = ids_.emplace(subject, SubjectId(static_cast<uint32_t>(subjects_.size())));
-  if (is_new) {
-    Subject& s = subjects_.emplace_back();
-    s.who = subject;
-    s.windows.resize(kMetricCount);
-    s.states.resize(rules_.size());
+  if (const auto known = ids_.find(subject); known != ids_.end()) {
+    subjects_[known->second.index()].dropped = false;
+    return known->second;
   }
-  return at->second;
+  if (free_.empty()) {
+    free_.emplace_back(static_cast<uint32_t>(subjects_.size()));
+    subjects_.emplace_back();
+  }
+  const SubjectId id = free_.back();
+  free_.pop_back();
+  Subject& s = subjects_[id.index()] = {};
+  s.there = true;
+  s.who = subject;
+  s.windows.resize(kMetricCount);
+  s.states.resize(rules_.size());
+  ids_.emplace(subject, id);
+  return id;
+}
+
+void AlertEvaluator::free_dropped() {
+  for (const SubjectId id : ended_) {
+    Subject& s = subjects_[id.index()];
+    if (!s.dropped) continue;  // it has come back
+    ids_.erase(s.who);
+    s = {};
+    free_.push_back(id);
+  }
+  ended_.clear();
 }
 
 void AlertEvaluator::sample(SubjectId id, Metric metric, Instant at, double value) {
@@ -60,8 +81,31 @@ void AlertEvaluator::sample(SubjectId id, Metric metric, Instant at, double valu
   window->add(at, value);
 }
 
-void AlertEvaluator::event(SubjectId id, AlertEvent event, Instant at) {
-  subjects_[id.index()].happened.push_back({.event = event, .at = at});
+void AlertEvaluator::event(SubjectId id, AlertEvent event, Instant at, WorkloadKind kind) {
+  subjects_[id.index()].happened.push_back({.event = event, .at = at, .kind = kind});
+}
+
+void AlertEvaluator::set_fact(SubjectId id, AlertFact fact, std::optional<double> value) {
+  subjects_[id.index()].facts[static_cast<size_t>(fact)] = value;
+}
+
+void AlertEvaluator::restore(std::string_view rule, const AlertSubject& who, Instant since, double value, Instant at) {
+  const auto known = std::ranges::find(rules_, rule, &AlertRule::name);
+  if (known == rules_.end() || known->scope != who.scope) return;
+  State& state = subjects_[subject(who).index()].states[static_cast<size_t>(known - rules_.begin())];
+  state = {.since = since, .fires = true, .value = value, .trusted_until = at + known->window};
+}
+
+std::optional<Instant> AlertEvaluator::next_due() const {
+  std::optional<Instant> due;
+  for (const Subject& s : subjects_)
+    for (size_t r = 0; r < s.states.size(); ++r) {
+      const State& state = s.states[r];
+      if (state.fires || !state.since) continue;
+      const Instant then = *state.since + rules_[r].hold;
+      due = due ? std::min(*due, then) : then;
+    }
+  return due;
 }
 
 std::optional<double> AlertEvaluator::mean(const Subject& s, Metric metric, Instant until, Duration window) const {
@@ -114,8 +158,9 @@ std::optional<double> AlertEvaluator::measure(const AlertRule& rule, const Subje
     }
     case Measure::kRise: return rise(rule, s, now);
     case Measure::kEvents:
-      return static_cast<double>(std::ranges::count_if(
-          s.happened, [&](const Happened& h) { return h.event == *rule.event && h.at > now - rule.window && h.at <= now; }));
+      return static_cast<double>(std::ranges::count_if(s.happened, [&](const Happened& h) {
+        return h.event == *rule.event && h.at > now - rule.window && h.at <= now && speaks_about(rule, h.kind);
+      }));
     case Measure::kEventShare: return share_of_spot_nodes(rule, now);
     case Measure::kSilence: {
       if (!s.began) return std::nullopt;
@@ -124,34 +169,45 @@ std::optional<double> AlertEvaluator::measure(const AlertRule& rule, const Subje
         if (h.event == *rule.event) last = std::max(last, h.at);
       return (now - last).to_seconds() / 3600;
     }
+    case Measure::kFact: return s.facts[static_cast<size_t>(*rule.fact)];
   }
   return std::nullopt;
 }
 
-std::vector<AlertChange> AlertEvaluator::evaluate(Instant now) {
-  std::vector<AlertChange> changes;
-  for (size_t r = 0; r < rules_.size(); ++r) {
-    const AlertRule& rule = rules_[r];
-    for (uint32_t i = 0; i < subjects_.size(); ++i) {
-      Subject& s = subjects_[i];
-      if (s.who.scope != rule.scope) continue;
-      State& state = s.states[r];
-      const std::optional<double> value = speaks_about(rule, s.who.scope, s.kind) ? measure(rule, s, now) : std::nullopt;
-      if (value) state.value = *value;
-      if (!value || !holds(rule, *value)) {
-        if (state.fires)
-          changes.push_back(
-              {.rule = r, .subject = SubjectId(i), .firing = false, .since = *state.since, .at = now, .value = state.value});
-        state.since.reset();
-        state.fires = false;
-        continue;
-      }
-      if (!state.since) state.since = now;
-      if (state.fires || now - *state.since < rule.hold) continue;
-      state.fires = true;
-      changes.push_back({.rule = r, .subject = SubjectId(i), .firing = true, .since = *state.since, .at = now, .value = *value});
-    }
+/// One rule, one subject.
+void AlertEvaluator::look(size_t r, SubjectId id, Instant now, std::vector<AlertChange>& changes) {
+  const AlertRule& rule = rules_[r];
+  Subject& s = subjects_[id.index()];
+  State& state = s.states[r];
+  const bool counts = !s.dropped && (rule.measure == Measure::kEvents || speaks_about(rule, s.kind));
+  const std::optional<double> value = counts ? measure(rule, s, now) : std::nullopt;
+  if (!value && !s.dropped && state.fires && state.trusted_until && now < *state.trusted_until) return;
+  if (value) {
+    state.value = *value;
+    state.trusted_until.reset();
   }
+  const auto change = [&](bool firing) {
+    changes.push_back({.rule = r, .subject = id, .firing = firing, .since = *state.since, .at = now, .value = state.value});
+  };
+  if (!value || !holds(rule, *value)) {
+    if (state.fires) change(false);
+    state = {.since = {}, .fires = false, .value = state.value, .trusted_until = {}};
+    return;
+  }
+  if (!state.since) state.since = now;
+  if (state.fires || now - *state.since < rule.hold) return;
+  state.fires = true;
+  change(true);
+}
+
+std::vector<AlertChange> AlertEvaluator::evaluate(Instant now) {
+  free_dropped();
+  std::vector<AlertChange> changes;
+  for (size_t r = 0; r < rules_.size(); ++r)
+    for (uint32_t i = 0; i < subjects_.size(); ++i)
+      if (subjects_[i].there && subjects_[i].who.scope == rules_[r].scope) look(r, SubjectId(i), now, changes);
+  for (uint32_t i = 0; i < subjects_.size(); ++i)
+    if (subjects_[i].dropped) ended_.emplace_back(i);
   forget(now);
   return changes;
 }

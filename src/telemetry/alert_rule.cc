@@ -12,6 +12,7 @@ std::string_view name_of(AlertScope s) {
     case AlertScope::kNode: return "node";
     case AlertScope::kService: return "service";
     case AlertScope::kJob: return "job";
+    case AlertScope::kQueue: return "queue";
     case AlertScope::kFleet: return "fleet";
   }
   return "";
@@ -22,8 +23,39 @@ std::string_view name_of(AlertEvent e) {
     case AlertEvent::kOutOfMemory: return "out-of-memory";
     case AlertEvent::kSpotInterruption: return "spot-interruption";
     case AlertEvent::kCheckpoint: return "checkpoint";
+    case AlertEvent::kJobFailed: return "job-failed";
   }
   return "";
+}
+
+std::string_view name_of(AlertFact f) {
+  switch (f) {
+    case AlertFact::kBudgetUsed: return "budget-used";
+    case AlertFact::kJobsWaiting: return "jobs-waiting";
+    case AlertFact::kNodeDown: return "node-down";
+    case AlertFact::kReadOnly: return "read-only";
+  }
+  return "";
+}
+
+std::string_view unit_of(AlertFact f) {
+  switch (f) {
+    case AlertFact::kBudgetUsed: return "%";
+    case AlertFact::kJobsWaiting: return "jobs";
+    case AlertFact::kNodeDown:
+    case AlertFact::kReadOnly: return "(1 = yes)";
+  }
+  return "";
+}
+
+AlertScope scope_of(AlertFact f) {
+  switch (f) {
+    case AlertFact::kBudgetUsed:
+    case AlertFact::kJobsWaiting: return AlertScope::kQueue;
+    case AlertFact::kNodeDown: return AlertScope::kNode;
+    case AlertFact::kReadOnly: return AlertScope::kFleet;
+  }
+  return AlertScope::kFleet;
 }
 
 std::string_view name_of(Measure m) {
@@ -35,6 +67,7 @@ std::string_view name_of(Measure m) {
     case Measure::kEvents: return "events";
     case Measure::kEventShare: return "event-share";
     case Measure::kSilence: return "silence";
+    case Measure::kFact: return "fact";
   }
   return "";
 }
@@ -44,6 +77,46 @@ std::string_view symbol_of(Comparison c) {
     case Comparison::kAbove: return ">";
     case Comparison::kBelow: return "<";
     case Comparison::kAtMost: return "<=";
+    case Comparison::kAtLeast: return ">=";
+  }
+  return "";
+}
+
+namespace {
+
+/// The value of an enumeration from 0 to `last` whose name is `text`.
+template <typename Enum, typename Name>
+std::optional<Enum> find_by_name(std::string_view text, Enum last, Name name) {
+  for (int i = 0; i <= static_cast<int>(last); ++i)
+    if (name(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+template <typename Enum>
+std::optional<Enum> find_by_name(std::string_view text, Enum last) {
+  return find_by_name(text, last, [](Enum e) { return name_of(e); });
+}
+
+}  // namespace
+
+std::optional<Severity> parse_severity(std::string_view text) { return find_by_name(text, Severity::kCritical); }
+std::optional<AlertScope> parse_alert_scope(std::string_view text) { return find_by_name(text, AlertScope::kFleet); }
+std::optional<AlertEvent> parse_alert_event(std::string_view text) { return find_by_name(text, AlertEvent::kJobFailed); }
+std::optional<AlertFact> parse_alert_fact(std::string_view text) { return find_by_name(text, AlertFact::kReadOnly); }
+std::optional<Measure> parse_measure(std::string_view text) { return find_by_name(text, Measure::kFact); }
+std::optional<Comparison> parse_comparison(std::string_view symbol) {
+  return find_by_name(symbol, Comparison::kAtLeast, symbol_of);
+}
+
+std::string_view unit_for(const AlertRule& rule) {
+  switch (rule.measure) {
+    case Measure::kMean: return rule.metric ? info_of(*rule.metric).unit : "";
+    case Measure::kShare:
+    case Measure::kRise:
+    case Measure::kEventShare: return "%";
+    case Measure::kTimesBaseline: return "times";
+    case Measure::kEvents: return "events";
+    case Measure::kSilence: return "hours";
+    case Measure::kFact: return rule.fact ? unit_of(*rule.fact) : "";
   }
   return "";
 }
@@ -82,6 +155,19 @@ AlertRule event_rule(std::string name, AlertScope scope, Measure measure, AlertE
   rule.threshold = threshold;
   rule.unit = unit;
   rule.window = window;
+  return rule;
+}
+
+AlertRule fact_rule(std::string name, AlertFact fact, Comparison comparison, double threshold) {
+  AlertRule rule;
+  rule.name = std::move(name);
+  rule.scope = scope_of(fact);
+  rule.measure = Measure::kFact;
+  rule.fact = fact;
+  rule.comparison = comparison;
+  rule.threshold = threshold;
+  rule.unit = unit_of(fact);
+  rule.window = minutes(10);
   return rule;
 }
 
@@ -171,12 +257,33 @@ std::vector<AlertRule> health_rules() {
   return rules;
 }
 
+std::vector<AlertRule> daemon_rules() {
+  std::vector<AlertRule> rules;
+  rules.push_back(said(fact_rule("NodeDown", AlertFact::kNodeDown, Comparison::kAbove, 0), Severity::kCritical,
+                       "A machine is gone; what ran on it is lost.",
+                       "Look at the machine; `stint nodes up` takes it back. Its jobs start again from their checkpoints."));
+  rules.push_back(said(fact_rule("DaemonReadOnly", AlertFact::kReadOnly, Comparison::kAbove, 0), Severity::kCritical,
+                       "The daemon can make nothing durable: it takes no command and starts nothing.",
+                       "Look at the disk of its state folder: room, permissions, errors of the device."));
+  rules.push_back(said(fact_rule("BudgetSpent", AlertFact::kBudgetUsed, Comparison::kAtLeast, 100), Severity::kCritical,
+                       "A queue's budget for this period is spent.",
+                       "Its jobs wait for the next period: raise the budget, or move what is urgent to another queue."));
+  rules.push_back(said(fact_rule("BudgetNearlySpent", AlertFact::kBudgetUsed, Comparison::kAbove, 80), Severity::kWarning,
+                       "More than 80 % of a queue's budget for this period is spent.",
+                       "See what spends it with `stint queue`, and when it runs out with `stint budget`."));
+  rules.push_back(
+      said(event_rule("JobsFailed", AlertScope::kQueue, Measure::kEvents, AlertEvent::kJobFailed, 0, "events", minutes(10)),
+           Severity::kWarning, "Jobs of a queue have failed within ten minutes, their retries used up.",
+           "See which with `stint queue --state failed`, and what they printed with `stint logs`."));
+  return rules;
+}
+
 }  // namespace
 
 const std::vector<AlertRule>& default_alert_rules() {
   static const std::vector<AlertRule> rules = [] {
     std::vector<AlertRule> all = critical_rules();
-    for (auto more : {use_rules(), health_rules()})
+    for (auto more : {use_rules(), health_rules(), daemon_rules()})
       all.insert(all.end(), more.begin(), more.end());
     return all;
   }();
@@ -194,8 +301,13 @@ Status check_alert_rule(const AlertRule& rule) {
     return wrong("a window is whole minutes, one to a week's");
   if (rule.hold < Duration()) return wrong("the time it must hold is not negative");
   const bool measured = rule.measure <= Measure::kRise;
-  if (measured != rule.metric.has_value()) return wrong(measured ? "name its metric" : "it counts events and has no metric");
-  if (measured == rule.event.has_value()) return wrong(measured ? "it measures and has no event" : "name its event");
+  if (measured != rule.metric.has_value()) return wrong(measured ? "name its metric" : "it measures no metric");
+  const bool counted = !measured && rule.measure != Measure::kFact;
+  if (counted != rule.event.has_value()) return wrong(counted ? "name its event" : "it counts no events");
+  if ((rule.measure == Measure::kFact) != rule.fact.has_value())
+    return wrong(rule.fact ? "only the measure 'fact' looks at one" : "name its fact");
+  if (rule.fact && rule.scope != scope_of(*rule.fact))
+    return wrong(fmt::format("{} is known for each {}", name_of(*rule.fact), name_of(scope_of(*rule.fact))));
   const bool relative = rule.measure == Measure::kShare || rule.measure == Measure::kRise;
   if (relative != rule.of.has_value()) return wrong(relative ? "name what it is a share of" : "it is no share of anything");
   return {};

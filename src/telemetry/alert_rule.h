@@ -17,14 +17,30 @@ namespace stint {
 
 enum class Severity : uint8_t { kWarning, kCritical };
 std::string_view name_of(Severity s);
+std::optional<Severity> parse_severity(std::string_view text);
 
 /// What a rule speaks about: one alert for each of these.
-enum class AlertScope : uint8_t { kGpu, kNode, kService, kJob, kFleet };
+enum class AlertScope : uint8_t { kGpu, kNode, kService, kJob, kQueue, kFleet };
 std::string_view name_of(AlertScope s);
+std::optional<AlertScope> parse_alert_scope(std::string_view text);
 
 /// What happens rather than being measured.
-enum class AlertEvent : uint8_t { kOutOfMemory, kSpotInterruption, kCheckpoint };
+enum class AlertEvent : uint8_t { kOutOfMemory, kSpotInterruption, kCheckpoint, kJobFailed };
 std::string_view name_of(AlertEvent e);
+std::optional<AlertEvent> parse_alert_event(std::string_view text);
+
+/// What is so until it is otherwise: known at every moment, no window needed.
+enum class AlertFact : uint8_t {
+  kBudgetUsed,   ///< of a queue: % of this period's
+  kJobsWaiting,  ///< of a queue and those below it
+  kNodeDown,     ///< 1 or 0
+  kReadOnly,     ///< of the fleet: 1 while the daemon can make nothing durable
+};
+inline constexpr size_t kAlertFacts = 4;
+std::string_view name_of(AlertFact f);
+std::optional<AlertFact> parse_alert_fact(std::string_view text);
+std::string_view unit_of(AlertFact f);
+AlertScope scope_of(AlertFact f);
 
 enum class Measure : uint8_t {
   kMean,           ///< of `metric` over `window`, in its unit
@@ -34,11 +50,14 @@ enum class Measure : uint8_t {
   kEvents,         ///< how many `event`s in `window`
   kEventShare,     ///< % of the fleet's spot nodes that had an `event` in `window`
   kSilence,        ///< hours since the last `event`, or since the job began
+  kFact,           ///< `fact`, as it is known now
 };
 std::string_view name_of(Measure m);
+std::optional<Measure> parse_measure(std::string_view text);
 
-enum class Comparison : uint8_t { kAbove, kBelow, kAtMost };
-std::string_view symbol_of(Comparison c);  ///< ">", "<", "<="
+enum class Comparison : uint8_t { kAbove, kBelow, kAtMost, kAtLeast };
+std::string_view symbol_of(Comparison c);  ///< ">", "<", "<=", ">="
+std::optional<Comparison> parse_comparison(std::string_view symbol);
 
 struct AlertRule {
   std::string name;  ///< a Prometheus alert name: letters, digits, underscores
@@ -49,10 +68,11 @@ struct AlertRule {
   std::optional<Metric> metric;
   std::optional<Metric> of;
   std::optional<AlertEvent> event;
+  std::optional<AlertFact> fact;
   Comparison comparison = Comparison::kAbove;
   double threshold = 0;
   std::string_view unit = "";  ///< of the threshold
-  Duration window;             ///< whole minutes; > 0
+  Duration window;             ///< whole minutes; > 0. Of kFact: how long one that fired is kept while it is not known
   Duration hold;               ///< the condition must have held for so long; 0 = fires at once
   std::string summary;         ///< one sentence, says what is the matter
   std::string remedy;          ///< and what to do
@@ -63,7 +83,10 @@ inline constexpr double kSteadyPoints = 10;  ///< utilisation of the two halves 
 /// Of the minutes of a window so many must have samples: what was not seen raises no alarm.
 inline constexpr double kLeastCoverage = 0.8;
 
-/// The rules that hold where nobody says otherwise. Thresholds: mission B5; 83 °C is the slowdown target of data-centre boards.
+/// The unit that follows from what a rule measures.
+std::string_view unit_for(const AlertRule& rule);
+
+/// The rules that hold where nobody says otherwise. 83 °C is the slowdown target of data-centre boards.
 const std::vector<AlertRule>& default_alert_rules();
 
 /// @return error that names the rule and what about it makes no sense.

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "telemetry/alert_book.h"
+#include "telemetry/alert_evaluator.h"
 
 namespace stint {
 namespace {
@@ -181,33 +181,98 @@ TEST(Alerts, NoCheckpointCountsFromTheLastOrTheBeginning) {
   EXPECT_FALSE(ended[0].firing);
 }
 
-TEST(AlertBook, TellsOnceAgainAfterAWhileAndWhenItEnds) {
-  OneRule world("GpuUnderUtilized", gpu("G"));
-  AlertBook book(Duration::hours(4));
-  world.feed(Metric::kUtilization, 0, 60, 5);
-  book.apply(world.evaluator.evaluate(at(60)));
-  EXPECT_EQ(book.take_due(world.evaluator, at(60)).size(), 1U);
-  EXPECT_TRUE(book.take_due(world.evaluator, at(61)).empty());
-  EXPECT_EQ(book.take_due(world.evaluator, at(300)).size(), 1U) << "told again";
-  world.feed(Metric::kUtilization, 600, 660, 90);
-  book.apply(world.evaluator.evaluate(at(660)));
-  const auto ended = book.take_due(world.evaluator, at(660));
-  ASSERT_EQ(ended.size(), 1U);
-  EXPECT_FALSE(ended[0].firing);
-  EXPECT_TRUE(book.active().empty());
+TEST(Alerts, FactsFireAtOnceAndEndWhenTheyAreOtherwise) {
+  AlertEvaluator evaluator({rule_named("BudgetSpent"), rule_named("NodeDown")});
+  const SubjectId queue = evaluator.subject({.scope = AlertScope::kQueue, .node = {}, .gpu = {}, .name = "acme"});
+  const SubjectId node = evaluator.subject({.scope = AlertScope::kNode, .node = "n1", .gpu = {}, .name = {}});
+  EXPECT_TRUE(evaluator.evaluate(at(0)).empty()) << "nothing is known";
+  evaluator.set_fact(queue, AlertFact::kBudgetUsed, 99.9);
+  evaluator.set_fact(node, AlertFact::kNodeDown, 1);
+  const auto down = evaluator.evaluate(at(1));
+  ASSERT_EQ(down.size(), 1U);
+  EXPECT_EQ(evaluator.rules()[down[0].rule].name, "NodeDown");
+  evaluator.set_fact(queue, AlertFact::kBudgetUsed, 100);
+  evaluator.set_fact(node, AlertFact::kNodeDown, 0);
+  const auto both = evaluator.evaluate(at(2));
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_TRUE(both[0].firing);
+  EXPECT_FALSE(both[1].firing);
 }
 
-TEST(AlertBook, ASilenceKeepsQuietUntilItEnds) {
-  OneRule world("GpuUnderUtilized", gpu("G"));
-  AlertBook book;
-  book.silence(
-      {.rule = "GpuUnderUtilized", .node = "n1", .name = {}, .from = at(0), .until = at(90), .by = "ada", .why = "move"});
-  world.feed(Metric::kUtilization, 0, 60, 5);
-  book.apply(world.evaluator.evaluate(at(60)));
-  EXPECT_EQ(book.active().size(), 1U) << "listed all the same";
-  EXPECT_TRUE(book.take_due(world.evaluator, at(60)).empty());
-  EXPECT_EQ(book.take_due(world.evaluator, at(90)).size(), 1U);
-  EXPECT_TRUE(book.silences().empty());
+TEST(Alerts, EventsOfOtherKindsOfWorkDoNotCount) {
+  AlertEvaluator evaluator({rule_named("InferenceOutOfMemory")});
+  const SubjectId node = evaluator.subject({.scope = AlertScope::kNode, .node = "n1", .gpu = {}, .name = {}});
+  evaluator.event(node, AlertEvent::kOutOfMemory, at(1), WorkloadKind::kTraining);
+  EXPECT_TRUE(evaluator.evaluate(at(2)).empty());
+  evaluator.event(node, AlertEvent::kOutOfMemory, at(2), WorkloadKind::kRealtimeInference);
+  EXPECT_EQ(evaluator.evaluate(at(3)).size(), 1U);
+  EXPECT_FALSE(evaluator.evaluate(at(12)).empty()) << "ten minutes ago";
+}
+
+TEST(Alerts, OneThatIsRestoredGoesOnUntilItIsSeenToBeOver) {
+  for (const bool over : {true, false}) {
+    OneRule world("GpuUnderUtilized", gpu("G"));
+    world.evaluator.restore("GpuUnderUtilized", gpu("G"), at(-90), 5, at(0));
+    EXPECT_TRUE(world.evaluator.evaluate(at(1)).empty()) << "nothing seen yet: believed";
+    world.feed(Metric::kUtilization, 0, 55, over ? 80.0 : 5.0);
+    const auto seen = world.evaluator.evaluate(at(55));
+    ASSERT_EQ(seen.size(), over ? 1U : 0U);
+    if (over) {
+      EXPECT_FALSE(seen[0].firing);
+      EXPECT_EQ(seen[0].since, at(-90));
+    }
+  }
+  OneRule blind("GpuUnderUtilized", gpu("G"));
+  blind.evaluator.restore("GpuUnderUtilized", gpu("G"), at(-90), 5, at(0));
+  blind.evaluator.restore("NoSuchRule", gpu("G"), at(-90), 5, at(0));
+  EXPECT_TRUE(blind.evaluator.evaluate(at(59)).empty());
+  EXPECT_EQ(blind.evaluator.evaluate(at(60)).size(), 1U) << "an hour without news";
+}
+
+TEST(Alerts, WhatIsDroppedEndsAndItsPlaceIsGivenToAnother) {
+  AlertEvaluator evaluator({rule_named("NoCheckpoint")});
+  const auto job = [](const char* name) { return AlertSubject{.scope = AlertScope::kJob, .node = {}, .gpu = {}, .name = name}; };
+  const SubjectId first = evaluator.subject(job("1"));
+  evaluator.job_began(first, at(0));
+  EXPECT_EQ(evaluator.evaluate(at(121)).size(), 1U);
+  evaluator.drop(first);
+  const auto ended = evaluator.evaluate(at(122));
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(evaluator.subject(ended[0].subject).name, "1") << "it can still be named";
+  EXPECT_TRUE(evaluator.evaluate(at(123)).empty());
+  const SubjectId second = evaluator.subject(job("2"));
+  EXPECT_EQ(second, first);
+  EXPECT_TRUE(evaluator.evaluate(at(400)).empty()) << "it has not begun";
+}
+
+TEST(Alerts, SaysWhenThePendingOnesFallDue) {
+  AlertRule rule = rule_named("NodeDown");
+  rule.hold = Duration::seconds(30);
+  AlertEvaluator evaluator({rule});
+  EXPECT_FALSE(evaluator.next_due());
+  evaluator.set_fact(evaluator.subject({.scope = AlertScope::kNode, .node = "n1", .gpu = {}, .name = {}}), AlertFact::kNodeDown,
+                     1);
+  EXPECT_TRUE(evaluator.evaluate(at(1)).empty());
+  EXPECT_EQ(evaluator.next_due(), at(1) + Duration::seconds(30));
+  EXPECT_EQ(evaluator.evaluate(at(1) + Duration::seconds(30)).size(), 1U);
+  EXPECT_FALSE(evaluator.next_due());
+}
+
+TEST(Alerts, NamesOfRulesPartsAreReadAsTheyAreWritten) {
+  for (const AlertRule& rule : default_alert_rules()) {
+    EXPECT_EQ(parse_severity(name_of(rule.severity)), rule.severity);
+    EXPECT_EQ(parse_alert_scope(name_of(rule.scope)), rule.scope);
+    EXPECT_EQ(parse_measure(name_of(rule.measure)), rule.measure);
+    EXPECT_EQ(parse_comparison(symbol_of(rule.comparison)), rule.comparison);
+    if (rule.event) {
+      EXPECT_EQ(parse_alert_event(name_of(*rule.event)), rule.event);
+    }
+    if (rule.fact) {
+      EXPECT_EQ(parse_alert_fact(name_of(*rule.fact)), rule.fact);
+    }
+    EXPECT_EQ(unit_for(rule), rule.unit) << rule.name;
+  }
+  EXPECT_FALSE(parse_alert_scope("galaxy"));
 }
 
 }  // namespace

@@ -46,9 +46,9 @@ class Rules(unittest.TestCase):
         exprs = re.findall(r"expr: '(.*)'", text)
         moved = []
         for expr in exprs:
-            number = list(re.finditer(r"(?<!=)(<|>|<=) ([0-9.]+)(?= |$)", expr))
+            number = list(re.finditer(r"(<=|>=|<|>) ([0-9.]+)(?= |$)", expr))
             last = number[-1] if "abs(" not in expr else number[-2]
-            moved.append(expr[: last.start(2)] + ("1e9" if last.group(1) == ">" else "-1") + expr[last.end(2) :])
+            moved.append(expr[: last.start(2)] + ("1e9" if last.group(1)[0] == ">" else "-1") + expr[last.end(2) :])
         for expr, other in zip(exprs, moved):
             text = text.replace(f"expr: '{expr}'", f"expr: '{other}'", 1)
         self.rules.write_text(text)

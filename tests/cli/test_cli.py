@@ -12,7 +12,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import tarfile
 import tempfile
 import unittest
 
@@ -212,7 +211,9 @@ class Stories(unittest.TestCase):
         pools = self.plan("platform", "share")["pools"]
         found = [f for f in self.reports["platform"]["findings"] if f["change"]["kind"] == "share"]
         self.assertEqual(len(pools), 1)
-        self.assertEqual(len(pools[0]["freed_nodes"]), 2)
+        # 16 services fit two to a GPU beside their own kind: 8 GPUs, one machine. Slices would free two, but requests would
+        # take longer on them.
+        self.assertEqual(len(pools[0]["freed_nodes"]), 1)
         self.assertAlmostEqual(pools[0]["saving_per_month"], found[0]["alone_per_month"], delta=0.01)
         for gpu in pools[0]["gpus"]:
             owners = {s["client"] for s in gpu["seats"] if s["mig_profile"] is None}
@@ -351,7 +352,7 @@ class Changes(Scratch):
         self.assertEqual(tools, {"shell", "crontab", "terraform", "yaml", "conf"})
 
     def test_apply_undo_and_what_stands_against(self):
-        names = self.fleet()
+        self.fleet()
         done = stint("change", "apply", 1, "stop:plain-2", "--history", self.db, code=1)
         self.assertIn("did you mean 'plain-1'?", done.stderr)
         self.assertIn("Nothing was recorded", done.stderr)
@@ -507,6 +508,20 @@ class PlanCommit(Scratch):
         plan = stint_json("plan", "commit", "--demand", demand, *self.OFFER, "--policy", "optimal", "--owned", "2@720")
         self.assertEqual(plan["purchases"], [{"hour": 720, "count": 2}])
         self.assertIn("COUNT@HOURS", stint("plan", "commit", "--demand", demand, *self.OFFER, "--owned", "2", code=1).stderr)
+
+    def test_twenty_reserved_and_thirty_on_spot_save_41_to_55_percent(self):
+        # 20 always on, 30 more for 40 % of the hours: 32 instance-hours an hour.
+        demand = self.demand("hour,instances\n" + "".join(f"{hour},{50 if hour % 5 < 2 else 20}\n" for hour in range(8760)))
+
+        def saved(reserved, spot):
+            plan = stint_json("plan", "commit", "--demand", demand, "--on-demand", "1", "--reserved-hourly", reserved, "--term-hours",
+                              "8760", "--spot", spot, "--policy", "quantile")
+            self.assertEqual(plan["purchases"], [{"hour": 0, "count": 20}])
+            return 1 - plan["cost_ratio_with_spot"]
+
+        self.assertAlmostEqual(saved("0.7", "0.4"), 0.4125, 9)
+        self.assertAlmostEqual(saved("0.6", "0.2"), 0.55, 9)
+        self.assertIn("--spot", stint("plan", "commit", "--demand", demand, *self.OFFER, "--spot", "0", code=1).stderr)
 
     def test_a_history_gets_commitments_per_type(self):
         stint("demo", "platform", "--history", self.db)

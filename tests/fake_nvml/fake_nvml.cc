@@ -3,11 +3,17 @@
 //   FAKE_NVML_FAIL      init: the driver is not loaded; lost: every GPU has fallen off the bus
 //   FAKE_NVML_UTIL      utilisation of GPU 0 in percent (40); GPU 1 has twice as much, at most 100
 //   FAKE_NVML_PROCESSES how many processes compute on each (2); all but the first hide their memory
+//   FAKE_NVML_PIDS      a file: the first line's process ids compute on GPU 0, the second's on GPU 1, …; read at every call
+//   FAKE_NVML_XID       an XID error that GPU 0 reports once
+//   FAKE_NVML_MIG       how many MIG devices of 2g.20gb GPU 0 has (0 = it is not partitioned), at most 3: instances 3, 4, 5
 //   FAKE_NVML_USED_MIB  memory in use on every GPU (10 GiB on GPU 0, 20 on GPU 1, …)
 // GPU 0 tells everything; the others tell neither power nor temperature, as some virtual GPUs do.
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "host/nvml_abi.h"
 
@@ -23,7 +29,10 @@ bool fails(const char* how) {
   return text != nullptr && std::strcmp(text, how) == 0;
 }
 
-// Handles are 1, 2, …: a device is its number.
+// Handles are 1, 2, …: a device is its number. MIG devices of GPU 0 have those from kFirstMig on.
+constexpr size_t kFirstMig = 1000;
+bool is_mig(NvmlDevice device) { return reinterpret_cast<size_t>(device) >= kFirstMig; }
+unsigned instance_of(NvmlDevice device) { return static_cast<unsigned>(reinterpret_cast<size_t>(device) - kFirstMig) + 3; }
 unsigned number_of(NvmlDevice device) { return static_cast<unsigned>(reinterpret_cast<size_t>(device)) - 1; }
 
 NvmlReturn put(char* to, unsigned size, const std::string& text) {
@@ -31,6 +40,21 @@ NvmlReturn put(char* to, unsigned size, const std::string& text) {
   std::memcpy(to, text.c_str(), text.size() + 1);
   return kNvmlSuccess;
 }
+
+/// Of the file FAKE_NVML_PIDS, for one device.
+std::vector<unsigned> named_processes(NvmlDevice device) {
+  std::ifstream file(std::getenv("FAKE_NVML_PIDS"));
+  std::string line;
+  for (unsigned i = 0; i <= number_of(device); ++i)
+    if (!std::getline(file, line)) return {};
+  std::istringstream words(line);
+  std::vector<unsigned> pids;
+  for (unsigned pid = 0; words >> pid;)
+    pids.push_back(pid);
+  return pids;
+}
+
+bool error_told = false;
 
 }  // namespace
 
@@ -52,6 +76,7 @@ NvmlReturn nvmlDeviceGetHandleByIndex_v2(unsigned index, NvmlDevice* device) {
 
 NvmlReturn nvmlDeviceGetName(NvmlDevice, char* name, unsigned size) { return put(name, size, "NVIDIA A100-SXM4-80GB"); }
 NvmlReturn nvmlDeviceGetUUID(NvmlDevice device, char* uuid, unsigned size) {
+  if (is_mig(device)) return put(uuid, size, "MIG-fake-" + std::to_string(instance_of(device)));
   return put(uuid, size, "GPU-fake-" + std::to_string(number_of(device)));
 }
 
@@ -64,6 +89,10 @@ NvmlReturn nvmlDeviceGetUtilizationRates(NvmlDevice device, NvmlUtilization* uti
 }
 
 NvmlReturn nvmlDeviceGetMemoryInfo(NvmlDevice device, NvmlMemory* memory) {
+  if (is_mig(device)) {
+    *memory = {.total = 19'968ULL << 20, .free = 17'920ULL << 20, .used = 2'048ULL << 20};
+    return kNvmlSuccess;
+  }
   memory->total = 80ULL << 30;
   memory->used = static_cast<unsigned long long>(setting("FAKE_NVML_USED_MIB", (number_of(device) + 1) * 10240)) << 20;
   memory->free = memory->total - memory->used;
@@ -87,13 +116,72 @@ NvmlReturn nvmlDeviceGetClockInfo(NvmlDevice, int clock, unsigned* mhz) {
   return kNvmlSuccess;
 }
 
-NvmlReturn nvmlDeviceGetComputeRunningProcesses_v3(NvmlDevice, unsigned* count, NvmlProcessInfo* processes) {
-  const unsigned have = setting("FAKE_NVML_PROCESSES", 2);
+NvmlReturn nvmlDeviceGetComputeRunningProcesses_v3(NvmlDevice device, unsigned* count, NvmlProcessInfo* processes) {
+  const std::vector<unsigned> named = std::getenv("FAKE_NVML_PIDS") ? named_processes(device) : std::vector<unsigned>();
+  const unsigned have = std::getenv("FAKE_NVML_PIDS") ? static_cast<unsigned>(named.size()) : setting("FAKE_NVML_PROCESSES", 2);
   const unsigned room = *count;
   *count = have;
   if (room < have) return kNvmlInsufficientSize;
+  // On a partitioned GPU they take turns on its parts.
+  const unsigned parts = number_of(device) == 0 ? setting("FAKE_NVML_MIG", 0) : 0;
   for (unsigned i = 0; i < have; ++i)
-    processes[i] = {1000 + i, i == 0 ? 3ULL << 30 : ~0ULL, ~0U, ~0U};
+    processes[i] = {named.empty() ? 1000 + i : named[i], i == 0 ? 3ULL << 30 : ~0ULL, parts > 0 ? 3 + i % parts : ~0U,
+                    parts > 0 ? 0 : ~0U};
+  return kNvmlSuccess;
+}
+
+NvmlReturn nvmlDeviceGetEncoderUtilization(NvmlDevice device, unsigned* pct, unsigned* period_us) {
+  *pct = 7;
+  *period_us = 167'000;
+  return number_of(device) == 0 ? kNvmlSuccess : kNvmlNotSupported;
+}
+NvmlReturn nvmlDeviceGetDecoderUtilization(NvmlDevice, unsigned*, unsigned*) { return kNvmlNotSupported; }
+NvmlReturn nvmlDeviceGetCurrentClocksThrottleReasons(NvmlDevice device, unsigned long long* bits) {
+  *bits = 4;  // software power cap
+  return number_of(device) == 0 ? kNvmlSuccess : kNvmlNotSupported;
+}
+NvmlReturn nvmlDeviceGetTotalEccErrors(NvmlDevice device, int error, int counter, unsigned long long* errors) {
+  *errors = error == kNvmlEccUncorrected && counter == kNvmlEccSinceBoot ? 2 : 1000;
+  return number_of(device) == 0 ? kNvmlSuccess : kNvmlNotSupported;
+}
+
+NvmlReturn nvmlDeviceGetMigMode(NvmlDevice device, unsigned* current, unsigned* pending) {
+  *current = *pending = number_of(device) == 0 && setting("FAKE_NVML_MIG", 0) > 0 ? unsigned{kNvmlMigEnabled} : 0U;
+  return kNvmlSuccess;
+}
+NvmlReturn nvmlDeviceGetMaxMigDeviceCount(NvmlDevice, unsigned* count) {
+  *count = 7;
+  return kNvmlSuccess;
+}
+NvmlReturn nvmlDeviceGetMigDeviceHandleByIndex(NvmlDevice, unsigned index, NvmlDevice* part) {
+  // The first place is empty: somebody has destroyed what was there.
+  if (index == 0 || index > setting("FAKE_NVML_MIG", 0) || index > 3) return kNvmlNotFound;
+  *part = reinterpret_cast<NvmlDevice>(kFirstMig + index - 1);
+  return kNvmlSuccess;
+}
+NvmlReturn nvmlDeviceGetGpuInstanceId(NvmlDevice part, unsigned* id) {
+  *id = instance_of(part);
+  return is_mig(part) ? kNvmlSuccess : kNvmlNotSupported;
+}
+NvmlReturn nvmlDeviceGetAttributes_v2(NvmlDevice part, NvmlAttributes* attributes) {
+  *attributes = {.multiprocessors = 28, .gpu_instance_slices = 2, .compute_instance_slices = 2, .memory_mib = 19'968};
+  return is_mig(part) ? kNvmlSuccess : kNvmlNotSupported;
+}
+
+NvmlReturn nvmlEventSetCreate(NvmlEventSet* set) {
+  *set = reinterpret_cast<NvmlEventSet>(size_t{1});
+  error_told = false;
+  return kNvmlSuccess;
+}
+NvmlReturn nvmlEventSetFree(NvmlEventSet) { return kNvmlSuccess; }
+NvmlReturn nvmlDeviceRegisterEvents(NvmlDevice device, unsigned long long types, NvmlEventSet) {
+  return number_of(device) == 0 && types == kNvmlEventXid ? kNvmlSuccess : kNvmlNotSupported;
+}
+NvmlReturn nvmlEventSetWait_v2(NvmlEventSet, NvmlEventData* event, unsigned) {
+  const unsigned xid = setting("FAKE_NVML_XID", 0);
+  if (xid == 0 || error_told) return kNvmlTimeout;
+  error_told = true;
+  *event = {reinterpret_cast<NvmlDevice>(size_t{1}), kNvmlEventXid, xid, ~0U, ~0U};
   return kNvmlSuccess;
 }
 

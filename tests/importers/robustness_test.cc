@@ -10,6 +10,7 @@
 #include "base/prng.h"
 #include "codec/importer.h"
 #include "codec/testing_sink.h"
+#include "testing/places.h"
 
 namespace stint {
 namespace {

@@ -3,7 +3,8 @@
 
 For every file of src/: it includes only its own module and modules its CMake declaration reaches; files below
 the line use no clock, file, socket, thread, randomness or environment, and look things up in unordered containers
-but never walk through them; no two modules depend on each other. Usage: check_layers.py SOURCE_DIR
+but never walk through them; no two modules depend on each other; no two types of one program have one name, which no linker
+notices. Usage: check_layers.py SOURCE_DIR
 """
 import pathlib
 import re
@@ -39,10 +40,42 @@ def reachable(name, deps):
     return seen
 
 
+def types_of(text):
+    """(line number, namespace::name) of the types a file defines outside of unnamed namespaces. As clang-format lays it out."""
+    # A namespace of a few declarations ends without saying so.
+    text = re.sub(r'^namespace [\w:]+ \{\n((?:(?:class|struct|enum) .*;\n)+)\}$', lambda m: "\n" + m.group(1), text, flags=re.M)
+    spaces = []
+    for number, line in enumerate(text.splitlines(), 1):
+        opened = re.match(r'(?:inline )?namespace ?([\w:]*) \{$', line)
+        if opened:
+            spaces.append(opened.group(1))
+        elif line.startswith("}  // namespace"):
+            spaces.pop()
+        defined = re.match(r'(?:struct|class|union|enum|enum class) (?:alignas\(.*\) )?(\w+)(?: final)?(?: : .*)? \{', line)
+        if defined and "" not in spaces:
+            yield number, "::".join([*spaces, defined.group(1)])
+
+
+def check_types(src):
+    """The tests of a module are linked with every other file, not with other modules' tests."""
+    problems, known = [], {}
+    for path in sorted(src.glob("*/*")):
+        if path.suffix not in (".h", ".cc"):
+            continue
+        tests_of = path.parent.name if path.name.endswith("_test.cc") or path.name.startswith("testing_") else None
+        for number, name in types_of(path.read_text()):
+            where = f"src/{path.relative_to(src).as_posix()}:{number}"
+            for other, other_tests in known.setdefault(name, []):
+                if tests_of is None or other_tests is None or tests_of == other_tests:
+                    problems.append(f"{where}: {name} is defined in {other}, too: give one of them another name")
+            known[name].append((where, tests_of))
+    return problems
+
+
 def check(source):
     src = source / "src"
     deps = modules((src / "CMakeLists.txt").read_text())
-    problems = []
+    problems = check_types(src)
     for name in deps:
         reach = reachable(name, deps)
         if name in reach:
@@ -93,6 +126,11 @@ def self_test(tmp):
     (src / "base" / "cache.cc").write_text("std::unordered_map<int, int> seen_;\nint f() { return seen_.find(1) == seen_.end(); }\n"
                                            "void g() { for (auto& x : seen_) use(x); }\nauto b = seen_.begin();\n")
     assert len(check(tmp)[0]) == 6, check(tmp)[0]
+    (src / "host" / "a.h").write_text("#pragma once\nnamespace stint {\nstruct Info {\n};\n}  // namespace stint\n")
+    (src / "base" / "a.cc").write_text("namespace stint {\nnamespace {\nstruct Info {\n};\n}  // namespace\n}  // namespace stint\n")
+    assert not check_types(src)
+    (src / "base" / "b.cc").write_text("namespace stint {\nclass Info final : public Other {\n};\n}  // namespace stint\n")
+    assert len(check_types(src)) == 1
     (src / "CMakeLists.txt").write_text("stint_module(base DEPS host)\nstint_module(host DEPS base)\n")
     assert any("depends on itself" in p for p in check(tmp)[0])
 

@@ -8,6 +8,7 @@
 #include "codec/openb.h"
 #include "host/file.h"
 #include "sim/packing_replay.h"
+#include "testing/places.h"
 
 namespace stint {
 namespace {

@@ -4,98 +4,15 @@
 Usage: test_page.py WRITE_SAMPLES [unittest options]. Skipped where no chromium is installed.
 """
 import base64
-import json
-import os
 import pathlib
-import select
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-TIMEOUT_S = 120
-
-
-class Browser:
-    """One Chromium with one page. Messages are JSON, each ended by a NUL byte."""
-
-    def __init__(self, profile):
-        to_browser, self._out = os.pipe()
-        self._in, from_browser = os.pipe()
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-                 "--disable-component-update", "--disable-sync", "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"]
-        self._process = subprocess.Popen(["bash", "-c", f'exec "$@" 3<&{to_browser} 4>&{from_browser}', "bash", CHROMIUM, *flags],
-                                         pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.close(to_browser)
-        os.close(from_browser)
-        self._buffer = b""
-        self._last_id = 0
-        self._session = None
-        self.events = []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(domain + ".enable")
-
-    def close(self):
-        self._process.kill()
-        self._process.wait()
-        os.close(self._out)
-        os.close(self._in)
-
-    def _receive(self, deadline):
-        while b"\0" not in self._buffer:
-            if not select.select([self._in], [], [], max(0, deadline - time.monotonic()))[0]:
-                raise TimeoutError("chromium does not answer")
-            piece = os.read(self._in, 1 << 20)
-            if not piece:
-                raise ConnectionError("chromium ended")
-            self._buffer += piece
-        text, _, self._buffer = self._buffer.partition(b"\0")
-        message = json.loads(text)
-        if message.get("method") == "Page.javascriptDialogOpening":
-            self._send("Page.handleJavaScriptDialog", {"accept": True})  # else the page waits for ever
-        return message
-
-    def _send(self, method, params):
-        self._last_id += 1
-        message = {"id": self._last_id, "method": method, "params": params}
-        if self._session:
-            message["sessionId"] = self._session
-        os.write(self._out, json.dumps(message).encode() + b"\0")
-        return self._last_id
-
-    def call(self, method, **params):
-        call_id = self._send(method, params)
-        deadline = time.monotonic() + TIMEOUT_S
-        while True:
-            answer = self._receive(deadline)
-            if answer.get("id") == call_id:
-                if "error" in answer:
-                    raise RuntimeError(f"{method}: {answer['error']}")
-                return answer["result"]
-            self.events.append(answer)
-
-    def open(self, path):
-        """Loads a file and waits until it is complete. Events of earlier pages are forgotten."""
-        self.events.clear()
-        self.call("Page.navigate", url=path.as_uri())
-        deadline = time.monotonic() + TIMEOUT_S
-        while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
-            self.events.append(self._receive(deadline))
-
-    def value(self, expression):
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        if "exceptionDetails" in result:
-            raise RuntimeError(result["exceptionDetails"])
-        return result["result"].get("value")
-
-    def seen(self, method):
-        return [e["params"] for e in self.events if e.get("method") == method]
-
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from browser import CHROMIUM, Browser  # noqa: E402
 
 # Elements whose own text stands out less than WCAG 2.1 AA asks for: 4.5 to 1.
 LOW_CONTRAST = """
@@ -133,7 +50,7 @@ class Page(unittest.TestCase):
     def test_loads_without_complaint_and_asks_for_nothing_else(self):
         for page in self.pages:
             with self.subTest(page=page.name):
-                self.browser.open(page)
+                self.browser.open(page.as_uri())
                 self.assertEqual([r["request"]["url"] for r in self.browser.seen("Network.requestWillBeSent")], [page.as_uri()])
                 for event in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded", "Page.javascriptDialogOpening"):
                     self.assertEqual(self.browser.seen(event), [], event)
@@ -144,12 +61,12 @@ class Page(unittest.TestCase):
             with self.subTest(page=page.name):
                 for width in (390, 1280):
                     self.browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-                    self.browser.open(page)
+                    self.browser.open(page.as_uri())
                     self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), width)
         self.browser.call("Emulation.clearDeviceMetricsOverride")
 
     def test_text_stands_out_in_light_and_dark(self):
-        self.browser.open(self.folder / "agency.html")
+        self.browser.open((self.folder / "agency.html").as_uri())
         self.browser.value("document.querySelectorAll('details').forEach(d => d.open = true)")
         for scheme in ("light", "dark"):
             self.browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
@@ -159,20 +76,20 @@ class Page(unittest.TestCase):
     def test_prints_to_pdf_with_the_findings_open(self):
         for page in self.pages:
             with self.subTest(page=page.name):
-                self.browser.open(page)
+                self.browser.open(page.as_uri())
                 pdf = base64.b64decode(self.browser.call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"])
                 self.assertTrue(pdf.startswith(b"%PDF-"))
                 self.assertIn(b"%%EOF", pdf[-16:])
         if not shutil.which("pdftotext"):
             self.skipTest("no pdftotext here: install poppler-utils to read what was printed")
-        self.browser.open(self.folder / "agency.html")
+        self.browser.open((self.folder / "agency.html").as_uri())
         pdf = base64.b64decode(self.browser.call("Page.printToPDF", preferCSSPageSize=True)["data"])
         text = subprocess.run(["pdftotext", "-", "-"], input=pdf, stdout=subprocess.PIPE, check=True).stdout.decode()
         for words in ("From 47,000 to 21,636 USD a month", "spot capacity can be absent for hours", "scontrol update", "Considered and not advised"):
             self.assertIn(words, text)
 
     def test_a_link_to_a_finding_opens_it(self):
-        self.browser.open(self.folder / "agency.html")
+        self.browser.open((self.folder / "agency.html").as_uri())
         self.browser.value("document.querySelector('#instances a').click()")
         self.assertTrue(self.browser.value("document.querySelector(location.hash).closest('details').open"))
 

@@ -8,6 +8,7 @@
 #include "sched/spot_stint_policy.h"
 #include "sim/spot_optimum.h"
 #include "sim/spot_replay.h"
+#include "testing/places.h"
 
 namespace stint {
 namespace {

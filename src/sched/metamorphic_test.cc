@@ -1,5 +1,5 @@
-// What jobs are called must not matter: with submissions, priorities and durations that never tie, the ids in which jobs are
-// added decide nothing.
+// What a change of the input must do to the result, whatever the result is: ids decide nothing where nothing ties, time that runs
+// at another scale yields the same life at that scale, and a machine more makes nobody end later where jobs ask for one GPU each.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,6 +26,12 @@ struct Submission {
   bool other_queue = false;
 };
 
+std::vector<size_t> in_order(size_t jobs) {
+  std::vector<size_t> order(jobs);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
 std::vector<Submission> random_submissions(uint64_t seed) {
   Prng random(seed);
   constexpr int kGpus[] = {1, 1, 2, 4, 8};
@@ -47,8 +53,8 @@ std::vector<Submission> random_submissions(uint64_t seed) {
 /// Runs the jobs, added in the given order; who is stopped keeps its work and leaves after 20 s. @return when each has ended.
 class Life {
  public:
-  Life(const Policy& policy, const std::vector<Submission>& jobs, const std::vector<size_t>& added)
-      : world_(policy, 3), jobs_(jobs), ids_(jobs.size()), left_(jobs.size()), ends_(jobs.size(), kNever) {
+  Life(const Policy& policy, const std::vector<Submission>& jobs, const std::vector<size_t>& added, int nodes = 3)
+      : world_(policy, nodes), jobs_(jobs), ids_(jobs.size()), left_(jobs.size()), ends_(jobs.size(), kNever) {
     QueueSpec owner;
     owner.deserved.gpu_milli = 12'000;
     owner.created = 1;
@@ -132,8 +138,7 @@ class Life {
 TEST(PermutedIds, DecideNothingWhereNothingTies) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     const std::vector<Submission> jobs = random_submissions(seed);
-    std::vector<size_t> added(jobs.size());
-    std::iota(added.begin(), added.end(), 0);
+    const std::vector<size_t> added = in_order(jobs.size());
     std::vector<size_t> permuted = added;
     Prng random(seed + 100);
     for (size_t i = permuted.size(); i-- > 1;)
@@ -150,6 +155,62 @@ TEST(PermutedIds, DecideNothingWhereNothingTies) {
         EXPECT_EQ(Life(policy, jobs, permuted).run(), ended);
       }
     }
+  }
+}
+
+TEST(ScaledTime, ScalesTheResult) {
+  constexpr int64_t kScale = 3;
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    std::vector<Submission> jobs = random_submissions(seed);
+    for (Submission& job : jobs) {  // nobody is stopped: how long that takes, and how soon it may be, are times of their own
+      job.priority = 0;
+      job.other_queue = false;
+    }
+    std::vector<Submission> slower = jobs;
+    for (Submission& job : slower) {
+      job.at = testing_world::at(0) + (job.at - testing_world::at(0)) * kScale;
+      job.run_time = job.run_time * kScale;
+    }
+    for (const Order order : {Order::kFifo, Order::kFifoSkip, Order::kSjfOracle}) {  // orders without times of their own
+      for (const Backfill backfill : {Backfill::kNone, Backfill::kEasy, Backfill::kConservative}) {
+        SCOPED_TRACE(testing::Message() << name_of(order) << ", " << name_of(backfill) << ", seed " << seed);
+        Policy policy;
+        policy.order = order;
+        policy.backfill = backfill;
+        policy.consolidate = false;
+        const std::vector<Instant> ended = Life(policy, jobs, in_order(jobs.size())).run();
+        std::vector<Instant> expected;
+        for (const Instant end : ended)
+          expected.push_back(testing_world::at(0) + (end - testing_world::at(0)) * kScale);
+        EXPECT_EQ(Life(policy, slower, in_order(jobs.size())).run(), expected);
+      }
+    }
+  }
+}
+
+// Jobs of one GPU in one line are served as by as many equal servers: the work ahead of each on the least loaded ones can only
+// fall with a server more (Kiefer and Wolfowitz 1955). For gangs it need not hold (Graham 1969).
+TEST(AddedNode, MakesNoJobOfOneGpuEndLater) {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    std::vector<Submission> jobs = random_submissions(seed);
+    for (Submission& job : jobs) {
+      job.gpus = 1;
+      job.tasks = 1;
+      job.milli = 0;
+      job.priority = 0;
+      job.other_queue = false;
+      job.run_time = job.run_time * 20;  // so that they wait
+    }
+    Policy policy;
+    policy.order = Order::kFifo;
+    const std::vector<Instant> before = Life(policy, jobs, in_order(jobs.size()), 1).run();
+    const std::vector<Instant> after = Life(policy, jobs, in_order(jobs.size()), 2).run();
+    bool sooner = false;
+    for (size_t j = 0; j < jobs.size(); ++j) {
+      EXPECT_LE(after[j], before[j]) << "job " << j << ", seed " << seed;
+      sooner = sooner || after[j] < before[j];
+    }
+    EXPECT_TRUE(sooner) << "seed " << seed;
   }
 }
 

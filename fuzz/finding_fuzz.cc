@@ -1,0 +1,17 @@
+// Any bytes are an audit's findings or an error, decisions or an error; decisions that are written are read back the same.
+#include <cstdint>
+
+#include "base/check.h"
+#include "daemon/finding_json.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  (void)stint::audit_titles(text, "fuzz");
+  const auto decisions = stint::parse_decisions(text, "fuzz");
+  if (!decisions.ok()) return 0;
+  const std::string written = stint::format_decisions(*decisions);
+  const auto again = stint::parse_decisions(written, "fuzz");
+  CHECK(again.ok(), "what was written is refused: {}", again.error().message);
+  CHECK(stint::format_decisions(*again) == written, "writing is not stable");
+  return 0;
+}

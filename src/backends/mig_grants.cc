@@ -1,0 +1,40 @@
+#include "backends/mig_grants.h"
+
+#include <algorithm>
+
+#include "host/nvml.h"
+
+namespace stint {
+namespace {
+
+bool names_profile(const GrantedGpu& gpu) { return !gpu.mig_uuid.empty() && !gpu.mig_uuid.starts_with("MIG-"); }
+
+}  // namespace
+
+bool asks_for_mig_device(const std::vector<GrantedGpu>& gpus) { return std::ranges::any_of(gpus, names_profile); }
+
+Status grant_mig_devices(std::vector<GrantedGpu>& gpus, std::set<std::string> taken, const std::string& library) {
+  if (!asks_for_mig_device(gpus)) return {};
+  // Anew each time: administrators make and destroy these devices.
+  TRY_ASSIGN(Nvml nvml, Nvml::load(library));
+  const std::vector<MigDevice> devices = nvml.mig_devices();
+  for (GrantedGpu& gpu : gpus) {
+    if (!names_profile(gpu)) continue;
+    const auto fits = [&](const MigDevice& device) {
+      return (gpu.index == kAnyGpu || nvml.gpus()[device.gpu].index == gpu.index) && device.profile == gpu.mig_uuid;
+    };
+    const auto found = std::ranges::find_if(devices, [&](const MigDevice& d) { return fits(d) && !taken.contains(d.uuid); });
+    if (found == devices.end())
+      return make_error(
+          ErrorCode::kUnavailable,
+          "{} has no free MIG device {} ({} in all): partition it as the configuration says, see nvidia-smi mig -lgi",
+          gpu.index == kAnyGpu ? "the node" : fmt::format("GPU {}", gpu.index), gpu.mig_uuid,
+          std::ranges::count_if(devices, fits));
+    gpu.index = nvml.gpus()[found->gpu].index;
+    gpu.mig_uuid = found->uuid;
+    taken.insert(found->uuid);
+  }
+  return {};
+}
+
+}  // namespace stint

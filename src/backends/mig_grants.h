@@ -1,0 +1,26 @@
+// Gives each task that was granted a part of a GPU a MIG device of its own.
+//
+// The scheduler knows how many parts of which profile a GPU has, not which is which: that is settled here, at the moment of the
+// start, from what NVML lists. A device is one task's until that task has ended.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backends/backend.h"
+
+namespace stint {
+
+/// In place of a GPU's index: the device may be on any GPU of the node.
+inline constexpr int kAnyGpu = -1;
+
+/// Does one of them name a profile, and so still lack its device?
+bool asks_for_mig_device(const std::vector<GrantedGpu>& gpus);
+
+/// Puts a device in the place of each profile that `mig_uuid` names.
+/// @param taken  UUIDs of devices that other tasks have. @param library  NVML's file.
+/// @return kUnavailable when a GPU has no free device of the profile, or nobody tells.
+Status grant_mig_devices(std::vector<GrantedGpu>& gpus, std::set<std::string> taken, const std::string& library);
+
+}  // namespace stint

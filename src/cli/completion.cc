@@ -1,0 +1,37 @@
+// stint completion: the shells' functions; and stint complete, which they call and no person does, so help does not show it.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/app.h"
+#include "cli/complete.h"
+#include "cli/output.h"
+
+namespace stint {
+
+void add_completion_commands(CLI::App& app, Action& action) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* script = app.add_subcommand("completion", "Prints what makes a shell complete this program's command lines");
+  script->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  script->footer(
+      "Examples:\n"
+      "  source <(stint completion bash)     # in ~/.bashrc; zsh likewise, after compinit\n"
+      "  stint completion fish | source      # in ~/.config/fish/config.fish");
+  script->callback([shell, &action] {
+    action = [shell] {
+      const Status done = write_output("", completion_script(*shell));
+      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* ask = app.add_subcommand("complete", "What may stand next on a command line")->group("");
+  ask->add_option("words", *words, "those after stint, behind --");
+  ask->callback([words, &app, &action] {
+    action = [words, &app] {
+      const Status done = write_output("", to_lines(complete(command_tree(app), *words)));
+      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+}
+
+}  // namespace stint

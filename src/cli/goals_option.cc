@@ -1,0 +1,22 @@
+#include "cli/goals_option.h"
+
+#include "host/file.h"
+
+namespace stint {
+
+void add_goals_option(CLI::App& command, std::string& file) {
+  command
+      .add_option("--goals", file,
+                  "a file of goals, one a line (cost<=18000, training-throughput>=140%, p99<=100%): which hold, and why not")
+      ->check(CLI::ExistingFile);
+}
+
+Result<std::vector<Goal>> load_goals(const std::string& file) {
+  if (file.empty()) return std::vector<Goal>();
+  TRY_ASSIGN(const std::string text, read_all(file));
+  auto goals = parse_goals(text);
+  if (!goals.ok()) return invalid("{}, {}", file, goals.error().message);
+  return std::move(*goals);
+}
+
+}  // namespace stint

@@ -1,0 +1,161 @@
+// stint serve run: an inference server on a folder of models.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "base/text.h"
+#include "cli/serve.h"
+#include "cli/tls_options.h"
+#include "daemon/front.h"
+#include "host/file.h"
+#include "host/service_manager.h"
+#include "serve/kserve_api.h"
+
+namespace stint {
+namespace {
+
+constexpr Duration kLongestDrain = Duration::seconds(30);
+
+struct RunCommand {
+  std::string models;
+  std::string listen = "127.0.0.1:8480";
+  std::string library;
+  int64_t memory_mib = 4096;
+  std::optional<int64_t> device_mib;
+  double patience_s = 0;
+  int threads = 0;
+  int64_t max_body_mib = 16;
+  int64_t max_connections = 1024;
+  std::vector<std::string> tenants;
+  std::string token_file;
+  TlsOptions tls;
+  bool plain_beyond_loopback = false;
+};
+
+/// NAME=WEIGHT … → the weights by TenantId, the first of those who are not named, and the ids by name.
+Status read_tenants(const std::vector<std::string>& given, std::vector<int64_t>& weights, std::map<std::string, uint32_t>& ids) {
+  weights = {1};
+  for (const std::string& text : given) {
+    const size_t equals = text.rfind('=');
+    const std::optional<int64_t> weight = equals == std::string::npos ? std::nullopt : parse_int(text.substr(equals + 1));
+    if (!weight || equals == 0) return invalid("--tenant {}: expected NAME=WEIGHT, such as vision=3", excerpt(text));
+    ids[text.substr(0, equals)] = static_cast<uint32_t>(weights.size());
+    weights.push_back(*weight);
+  }
+  return {};
+}
+
+Result<serve::StoreOptions> store_options(const RunCommand& command) {
+  serve::StoreOptions options;
+  options.repository = command.models;
+  options.memory.room = Bytes::mebi(command.memory_mib);
+  options.memory.patience = Duration::from_seconds(command.patience_s);
+  options.threads = command.threads > 0 ? command.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  std::optional<Bytes> device;
+  if (command.device_mib) device = Bytes::mebi(*command.device_mib);
+  TRY(memory_use(device));
+  options.watch.read = [device]() -> std::optional<MemoryUse> {
+    const Result<MemoryUse> use = memory_use(device);
+    return use.ok() ? std::optional(*use) : std::nullopt;
+  };
+  options.watch.tell = [](const std::string& line) { fmt::print(stderr, "stint: {}\n", line); };
+  Result<serve::OnnxRuntime> onnx = serve::load_onnxruntime(command.library);
+  if (onnx.ok())
+    options.onnx = std::make_shared<const serve::OnnxRuntime>(std::move(*onnx));
+  else if (!command.library.empty())
+    return onnx.error();
+  return options;
+}
+
+Status run(const RunCommand& command) {
+  const ServiceManager manager;
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: only sigwait below sees them
+
+  TRY_ASSIGN(const ListenAddress listen, parse_listen_address(command.listen));
+  TRY_ASSIGN(serve::StoreOptions options, store_options(command));
+  serve::ApiOptions api_options{.version = STINT_VERSION, .tenants = {}, .token = {}};
+  TRY(read_tenants(command.tenants, options.tenant_weights, api_options.tenants));
+  TRY_ASSIGN(api_options.token, read_secret_file(command.token_file));
+  const bool has_onnx = options.onnx != nullptr;
+  TRY_ASSIGN(const std::unique_ptr<serve::ModelStore> store, serve::ModelStore::open(std::move(options)));
+  if (!has_onnx) fmt::print(stderr, "stint: no ONNX Runtime was found: only synthetic models can be served\n");
+  for (const std::string& trouble : store->load_all())
+    fmt::print(stderr, "stint: not served: {}\n", trouble);
+  serve::KserveApi api(*store, std::move(api_options));
+  HttpServerOptions http;
+  http.address = listen.address;
+  http.port = listen.port;
+  http.tls = command.tls;
+  http.plain_beyond_loopback = command.plain_beyond_loopback;
+  http.max_body_bytes = static_cast<uint64_t>(command.max_body_mib) << 20;
+  http.max_connections = static_cast<size_t>(command.max_connections);
+  TRY_ASSIGN(const HttpServer server, HttpServer::start(http, [&api](HttpRequest request, const Responder& responder) {
+               api.handle(std::move(request), responder);
+             }));
+  const std::string listening = fmt::format("serving {} model versions on {}", store->served().size(), server.url());
+  fmt::print(stderr, "stint: {}\n", listening);
+  manager.ready(listening);
+  int signal = 0;
+  sigwait(&signals, &signal);
+  manager.stopping();
+  api.close_doors();
+  const int64_t left = store->drain(kLongestDrain);
+  fmt::print(stderr, "stint: stopped; {}\n",
+             left == 0 ? "every request was answered" : fmt::format("{} requests were not answered", left));
+  return {};
+}
+
+}  // namespace
+
+void add_serve_run_command(CLI::App& serve, Action& action) {
+  auto options = std::make_shared<RunCommand>();
+  CLI::App* command =
+      serve.add_subcommand("run", "An inference server (Open Inference Protocol, KServe v2) on a folder of models");
+  command
+      ->add_option("--models", options->models, "folder: NAME/VERSION/model.onnx, and NAME/model.json where settings are wanted")
+      ->required();
+  command->add_option("--listen", options->listen, "IP address and port")->capture_default_str();
+  command->add_option(
+      "--onnxruntime", options->library,
+      "ONNX Runtime's library (default: $STINT_ONNXRUNTIME, else the linker's; scripts/setup-onnxruntime fetches it)");
+  command->add_option("--memory", options->memory_mib, "MiB that models may take together")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--device-memory", options->device_mib,
+          "MiB this process may use in all; models are made smaller, unloaded or refused above 90 % of it (default: what the "
+          "control group or the machine has, whoever uses it)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  command
+      ->add_option("--patience", options->patience_s,
+                   "seconds a model that is worth less than what it would displace lets its requests gather before it is loaded")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  command->add_option("--threads", options->threads, "that run batches (default: one for each core)")->check(CLI::Range(1, 1024));
+  command->add_option("--max-body", options->max_body_mib, "MiB of a request")->check(CLI::Range(1, 2048))->capture_default_str();
+  command->add_option("--max-connections", options->max_connections, "at the same time")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  command->add_option("--tenant", options->tenants,
+                      "NAME=WEIGHT: share of a model where several wait; told by the header stint-tenant");
+  command->add_option("--token-file", options->token_file, "who infers must show the token in this file");
+  add_tls_options(*command, options->tls, options->plain_beyond_loopback);
+  command->footer("Example: stint serve run --models repository --memory 2048");
+  command->callback([options, &action] {
+    action = [options] {
+      const Status done = run(*options);
+      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+    };
+  });
+}
+
+}  // namespace stint

@@ -1,0 +1,211 @@
+// stint slurm: orders and places the held jobs of a Slurm (drive), or says what it would tell it (advise).
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "backends/slurm_driver.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/slurm_power.h"
+#include "codec/hostlist.h"
+#include "daemon/fleet_config.h"
+#include "host/file.h"
+#include "sched/policy_text.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct SlurmArguments {
+  std::string policy_file, policy = "stint";
+  std::vector<std::string> partitions;
+  std::vector<std::string> qos;  ///< NAME=PRIORITY
+  std::string interval = "5s", patience = "60s", rest = "5m", history = "28d", programs;
+  bool once = false;
+  bool json = false;
+};
+
+/// Prices and queues of the file, machines by hostlist.
+Status read_policy_file(const std::string& path, DriveRules& rules, std::string& policy) {
+  TRY_ASSIGN(InputFile file, InputFile::open(path));
+  TRY_ASSIGN(const std::string_view text, file.read());
+  TRY_ASSIGN(FleetConfig fleet, parse_fleet_config(text, path));
+  policy = fleet.policy;
+  rules.queues = std::move(fleet.queues);
+  for (const sim::SimNode& node : fleet.nodes) {
+    const auto names = expand_hostlist(node.node.name);
+    if (!names.ok()) return invalid("{}: node '{}': {}", path, excerpt(node.node.name), names.error().message);
+    for (const std::string& name : *names)
+      rules.rates[name] = node.rate;
+  }
+  return {};
+}
+
+Result<SlurmDrive> drive_of(const SlurmArguments& arguments) {
+  SlurmDrive drive;
+  std::string policy = arguments.policy;
+  if (!arguments.policy_file.empty()) TRY(read_policy_file(arguments.policy_file, drive.rules, policy));
+  TRY_ASSIGN(drive.rules.policy, sched::parse_policy(policy));
+  drive.rules.partitions = arguments.partitions;
+  for (const std::string& pair : arguments.qos) {
+    const size_t equals = pair.find('=');
+    const auto priority = equals == std::string::npos ? std::nullopt : parse_int(std::string_view(pair).substr(equals + 1));
+    if (!priority || *priority < 0 || *priority > 1000)
+      return invalid("--qos '{}': give a QOS and its priority from 0 to 1000 such as high=100", excerpt(pair));
+    drive.rules.qos[pair.substr(0, equals)] = static_cast<int32_t>(*priority);
+  }
+  TRY_ASSIGN(drive.rules.patience, parse_duration(arguments.patience));
+  TRY_ASSIGN(drive.rules.rest, parse_duration(arguments.rest));
+  TRY_ASSIGN(drive.history, parse_duration(arguments.history));
+  drive.programs.folder = arguments.programs;
+  return drive;
+}
+
+Json to_json(Instant at, const SlurmPass& pass) {
+  Json orders = Json::array();
+  for (const SlurmOrder& order : pass.orders)
+    orders.push_back({{"order", name_of(order.kind)}, {"job", order.job}, {"nodes", order.nodes}, {"why", order.why}});
+  Json commands = Json::array();
+  for (const SlurmCommand& command : pass.commands)
+    commands.push_back(shell_line(command));
+  Json budgets = Json::array();
+  for (const auto& [account, budget] : pass.budgets)
+    budgets.push_back({{"account", account},
+                       {"budget", budget.budget.to_decimal()},
+                       {"spent", budget.spent.to_decimal()},
+                       {"burn_per_hour", budget.burn.per_hour().to_decimal()},
+                       {"currency", budget.budget.currency().code()},
+                       {"runs_out_at", budget.runs_out_at ? Json(format_utc(*budget.runs_out_at)) : Json()}});
+  const auto ms = [](Duration d) { return d.to_seconds() * 1e3; };
+  return {{"at", format_utc(at)},           {"waiting", pass.waiting},
+          {"running", pass.running},        {"began", pass.began},
+          {"orders", std::move(orders)},    {"commands", std::move(commands)},
+          {"budgets", std::move(budgets)},  {"notes", pass.notes},
+          {"reading_ms", ms(pass.reading)}, {"deciding_ms", ms(pass.deciding)},
+          {"telling_ms", ms(pass.telling)}};
+}
+
+std::string words_of(const SlurmOrder& order) {
+  std::string words = fmt::format("{} {}", name_of(order.kind), order.job);
+  if (!order.nodes.empty()) words += fmt::format(" on {}", fmt::join(order.nodes, ","));
+  return fmt::format("{}: {}", words, order.why);
+}
+
+/// What is new among the notes: one that stays is said once.
+class Notes {
+ public:
+  void print(const std::vector<std::string>& notes) {
+    for (const std::string& note : notes)
+      if (std::ranges::find(told_, note) == told_.end()) fmt::print(stderr, "slurm: {}\n", note);
+    told_ = notes;
+  }
+
+ private:
+  std::vector<std::string> told_;
+};
+
+void print_pass(const SlurmArguments& arguments, Instant at, const SlurmPass& pass) {
+  if (arguments.json) {
+    if (!pass.orders.empty() || arguments.once) fmt::print("{}\n", to_json(at, pass).dump());
+  } else {
+    for (const SlurmOrder& order : pass.orders)
+      fmt::print("{} {}\n", format_utc(at), words_of(order));
+  }
+  std::fflush(stdout);
+}
+
+Status drive(const SlurmArguments& arguments) {
+  TRY_ASSIGN(const SlurmDrive rules, drive_of(arguments));
+  TRY_ASSIGN(const Duration interval, parse_duration(arguments.interval));
+  if (interval < Duration::milliseconds(100)) return invalid("--interval {}: give 100ms or more", arguments.interval);
+  SlurmDriver driver(rules);
+  // They end the program between two passes only.
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  Notes notes;
+  for (;;) {
+    const Result<SlurmPass> pass = driver.pass();
+    if (arguments.once && !pass.ok()) return pass.error();
+    if (pass.ok()) print_pass(arguments, driver.told_at(), *pass);
+    notes.print(pass.ok() ? pass->notes : std::vector<std::string>{pass.error().message});
+    if (arguments.once) return {};
+    const timespec pause = {interval.whole_seconds(), interval.count_ns() % 1'000'000'000};
+    if (sigtimedwait(&ends, nullptr, &pause) > 0) return {};
+  }
+}
+
+Status advise(const SlurmArguments& arguments) {
+  TRY_ASSIGN(SlurmDrive rules, drive_of(arguments));
+  rules.carry_out = false;
+  SlurmDriver driver(rules);
+  TRY_ASSIGN(const SlurmPass pass, driver.pass());
+  if (arguments.json) {
+    fmt::print("{}\n", to_json(driver.told_at(), pass).dump());
+  } else {
+    fmt::print("# {} jobs wait, {} run; {} things to do\n", pass.waiting, pass.running, pass.orders.size());
+    for (const auto& [account, budget] : pass.budgets)
+      fmt::print("# account {}: {} of {} {} spent, {} an hour{}\n", account, budget.spent.to_decimal(),
+                 budget.budget.to_decimal(), budget.budget.currency().code(), budget.burn.per_hour().to_decimal(),
+                 budget.runs_out_at ? fmt::format(", used up at {}", format_utc(*budget.runs_out_at)) : "");
+    for (const SlurmOrder& order : pass.orders) {
+      fmt::print("# {}\n", words_of(order));
+      const auto commands = commands_of(order);
+      if (!commands.ok()) continue;  // named with the notes
+      for (const SlurmCommand& command : *commands)
+        fmt::print("{}\n", shell_line(command));
+    }
+  }
+  Notes().print(pass.notes);
+  return {};
+}
+
+void add_rules(CLI::App& command, SlurmArguments& arguments) {
+  command
+      .add_option("--policy-file", arguments.policy_file,
+                  "JSON with policy, queues (named as accounts) and nodes with per_hour (names may be hostlists)")
+      ->check(CLI::ExistingFile);
+  command.add_option("--policy", arguments.policy, "Order and rules of the scheduler where no file says them")
+      ->capture_default_str();
+  command.add_option("--partition", arguments.partitions, "Partitions whose held jobs are taken care of; without, all")
+      ->delimiter(',');
+  command.add_option("--qos", arguments.qos, "Priority of a QOS, NAME=PRIORITY; others have 50");
+  command.add_option("--patience", arguments.patience, "A job that was released begins within this time or is held again")
+      ->capture_default_str();
+  command.add_option("--rest", arguments.rest, "So long it is then left alone")->capture_default_str();
+  command.add_option("--history", arguments.history, "How much of accounting counts in fair shares and budgets")
+      ->capture_default_str();
+  command.add_option("--slurm-programs", arguments.programs, "Folder of Slurm's programs where they are not in PATH");
+  command.add_flag("--json", arguments.json, "One JSON object a pass");
+}
+
+}  // namespace
+
+void add_slurm_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<SlurmArguments>();
+  CLI::App* command = app.add_subcommand("slurm", "A Slurm carries the work: order and place its held jobs, or say how");
+  command->require_subcommand(1);
+  command->footer("Example: stint slurm advise --partition gpu");
+  const auto finish = [](const Status& done) { return done.ok() ? ExitCode::kOk : fail(done.error().message); };
+
+  CLI::App* run = command->add_subcommand("drive", "Start held jobs where and when the policy says, stop others for them");
+  add_rules(*run, *arguments);
+  run->add_option("--interval", arguments->interval, "From one pass to the next")->capture_default_str();
+  run->add_flag("--once", arguments->once, "One pass, then end");
+  run->footer("Example: sbatch --hold --gres=gpu:2 train.sh && stint slurm drive --policy-file policy.json");
+  run->callback([arguments, finish, &action] { action = [arguments, finish] { return finish(drive(*arguments)); }; });
+
+  CLI::App* say = command->add_subcommand("advise", "The same decisions as commands for the operator; nothing is changed");
+  add_rules(*say, *arguments);
+  say->footer("Example: stint slurm advise --policy-file policy.json");
+  say->callback([arguments, finish, &action] { action = [arguments, finish] { return finish(advise(*arguments)); }; });
+  add_slurm_power_commands(*command, action);
+}
+
+}  // namespace stint

@@ -1,0 +1,11 @@
+// The commands that Slurm itself calls to start and stop machines.
+#pragma once
+
+#include "cli/cli.h"
+
+namespace stint {
+
+/// Adds resume and suspend to `stint slurm`.
+void add_slurm_power_commands(CLI::App& slurm, Action& action);
+
+}  // namespace stint

@@ -1,0 +1,10 @@
+// stint top, as cli.cc adds it.
+#pragma once
+
+#include "cli/cli.h"
+
+namespace stint {
+
+void add_top_command(CLI::App& app, Action& action);
+
+}  // namespace stint

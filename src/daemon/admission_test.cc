@@ -1,0 +1,258 @@
+#include "daemon/admission.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+namespace stint {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Interval kOctober = *parse_month("2026-10");
+
+/// 8 A100 at 16 an hour (2 a GPU-hour); 4 L4 at 4 an hour (1 a GPU-hour).
+std::vector<NodeKind> kinds() {
+  return {{.gpu_model = "A100-80GB",
+           .gpus = 8,
+           .gpu_memory = Bytes::gibi(int64_t{80}),
+           .cpu_milli = 64'000,
+           .region = "eu",
+           .owner = "",
+           .rate = Rate::per_hour(Money::units(16))},
+          {.gpu_model = "L4",
+           .gpus = 4,
+           .gpu_memory = Bytes::gibi(int64_t{24}),
+           .cpu_milli = 32'000,
+           .region = "us",
+           .owner = "",
+           .rate = Rate::per_hour(Money::units(4))}};
+}
+
+JobRequest job(int gpus, Duration limit = sched::kUnlimited) {
+  JobRequest r;
+  r.queue = "agency/vision";
+  r.user = "ann";
+  r.command = {"train"};
+  r.gpus = gpus;
+  r.time_limit = limit;
+  return r;
+}
+
+Money cost_of(const JobRequest& r, const GovernPolicy& policy = {}) {
+  return money_of(most_cost(r, policy, "agency", kinds()).spend.nanos, Currency());
+}
+
+AdmissionFacts facts_for(const JobRequest& r, const GovernPolicy& policy) {
+  AdmissionFacts facts;
+  facts.client = "agency";
+  facts.month = kOctober;
+  facts.cost = most_cost(r, policy, "agency", kinds());
+  return facts;
+}
+
+TEST(MostCost, IsTheTimeLimitOnTheDearestMachineItMayUse) {
+  EXPECT_EQ(cost_of(job(4, Duration::hours(3))), Money::units(24));  // 4 × 3 h × 2
+  JobRequest l4 = job(4, Duration::hours(3));
+  l4.gpu_models = {"L4"};
+  EXPECT_EQ(cost_of(l4), Money::units(12));
+  EXPECT_EQ(cost_of(job(8, Duration::hours(1))), Money::units(16));  // fits the A100 alone
+  JobRequest gang = job(2, Duration::hours(1));
+  gang.tasks = 3;
+  gang.array = 5;
+  EXPECT_EQ(cost_of(gang), Money::units(2 * 2 * 3 * 5));
+}
+
+TEST(MostCost, WithoutATimeLimitTheAssumedOneCountsHoweverShortTheJobExpectsToBe) {
+  GovernPolicy policy;
+  policy.assumed_duration = Duration::hours(10);
+  JobRequest r = job(1);
+  r.expected = Duration::minutes(1);
+  EXPECT_EQ(cost_of(r, policy), Money::units(20));
+  r.expected = Duration::hours(100);
+  EXPECT_EQ(cost_of(r, policy), Money::units(200));
+}
+
+TEST(MostCost, PartsOfGpusAreCountedAsTheLedgerDoes) {
+  JobRequest r = job(0, Duration::hours(1));
+  r.gpu_milli = 250;
+  EXPECT_EQ(cost_of(r), *Money::parse("0.5"));
+  r.gpu_milli = 0;
+  r.gpu_memory = Bytes::gibi(int64_t{20});  // a quarter of an A100, 834 of 1000 of an L4
+  EXPECT_EQ(cost_of(r), *Money::parse("0.834"));
+  r.gpu_memory = {};
+  r.mig_profile = "3g.40gb";  // three of seven compute slices: 428 of 1000
+  EXPECT_EQ(cost_of(r), *Money::parse("0.856"));
+  JobRequest cpu = job(0, Duration::hours(1));
+  cpu.cpu_milli = 64'000;
+  EXPECT_EQ(cost_of(cpu), Money::units(0));  // machines with GPUs are paid by GPU
+}
+
+TEST(MostCost, WhatNobodyCanPayIsStillANumber) {
+  JobRequest r = job(8, Duration::hours(24) * 36'500);
+  r.tasks = kMostTasks;
+  r.array = kMostOfArray;
+  EXPECT_GT(most_cost(r, {}, "agency", kinds()).spend.nanos, 0);
+}
+
+TEST(MayUse, ADedicatedMachineIsItsClientsAlone) {
+  GovernPolicy policy;
+  policy.clients = {{.client = "agency", .dedicated_nodes = {"n1"}, .only_dedicated = true},
+                    {.client = "studio", .regions = {"eu"}}};
+  NodeKind own = kinds()[0];
+  own.owner = "agency";
+  EXPECT_TRUE(may_use(policy, "agency", own));
+  EXPECT_FALSE(may_use(policy, "other", own));
+  EXPECT_FALSE(may_use(policy, "agency", kinds()[0]));  // only its own
+  EXPECT_TRUE(may_use(policy, "studio", kinds()[0]));
+  EXPECT_FALSE(may_use(policy, "studio", kinds()[1]));  // in the US
+  EXPECT_TRUE(may_use(policy, "other", kinds()[1]));
+  EXPECT_TRUE(restricts(policy, "other"));  // n1 is not for it
+  EXPECT_FALSE(restricts(GovernPolicy(), "other"));
+}
+
+TEST(Admit, ABudgetRefusesWhatCouldOverrunIt) {
+  GovernPolicy policy;
+  const BudgetRule rule{.name = "vision", .queue = "agency/vision", .per_month = Money::units(100)};
+  const JobRequest r = job(8, Duration::hours(2));  // 32
+  AdmissionFacts facts = facts_for(r, policy);
+  facts.budgets = {{.rule = &rule, .spent = Money::units(40).count_nanos(), .promised = Money::units(28).count_nanos()}};
+  EXPECT_TRUE(admit(r, facts, policy).ok());  // 100 exactly
+  facts.budgets[0].promised += 1;
+  const auto refused = admit(r, facts, policy);
+  ASSERT_FALSE(refused.ok());
+  for (const char* told :
+       {"budget vision", "2026-10", "100.00 USD", "40.00 USD", "28.00 USD", "32.00 USD", "2026-11-01", "raise"})
+    EXPECT_THAT(refused.error().message, HasSubstr(told));
+}
+
+TEST(Admit, ABudgetThatAsksLetsItWaitAndOneThatWarnsLetsItIn) {
+  GovernPolicy policy;
+  BudgetRule rule{.name = "vision", .queue = "agency", .per_month = Money::units(1), .at_limit = AtLimit::kApprove};
+  const JobRequest r = job(8, Duration::hours(2));
+  AdmissionFacts facts = facts_for(r, policy);
+  facts.budgets = {{.rule = &rule}};
+  EXPECT_THAT(admit(r, facts, policy)->needs_approval, HasSubstr("budget vision"));
+  rule.at_limit = AtLimit::kWarn;
+  EXPECT_EQ(admit(r, facts, policy)->needs_approval, "");
+}
+
+TEST(Admit, WhatCostsNothingIsNotHeldAgainstASpentBudget) {
+  const BudgetRule rule{.name = "b", .queue = "agency", .per_month = Money::units(1)};
+  JobRequest r = job(0);
+  r.cpu_milli = 1'000;
+  AdmissionFacts facts = facts_for(r, {});
+  facts.budgets = {{.rule = &rule, .spent = Money::units(2).count_nanos()}};
+  EXPECT_TRUE(admit(r, facts, {}).ok());
+}
+
+TEST(Admit, ABudgetOfAllTellsNobodyWhatOthersSpent) {
+  const BudgetRule rule{.name = "fleet", .per_month = Money::units(100)};
+  const JobRequest r = job(8, Duration::hours(2));
+  AdmissionFacts facts = facts_for(r, {});
+  facts.budgets = {{.rule = &rule, .spent = Money::units(97).count_nanos()}};
+  const auto refused = admit(r, facts, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, ::testing::Not(HasSubstr("97")));
+}
+
+TEST(Admit, AbovePriceSomebodyMustApprove) {
+  GovernPolicy policy;
+  policy.approval_above = Money::units(30);
+  const JobRequest dear = job(8, Duration::hours(2));  // 32
+  const JobRequest cheap = job(8, Duration::hours(1));
+  EXPECT_THAT(admit(dear, facts_for(dear, policy), policy)->needs_approval, HasSubstr("32.00 USD"));
+  EXPECT_EQ(admit(cheap, facts_for(cheap, policy), policy)->needs_approval, "");
+  policy.clients = {{.client = "agency", .approval_above = Money::units(10)}};  // its own rule comes first
+  EXPECT_NE(admit(cheap, facts_for(cheap, policy), policy)->needs_approval, "");
+}
+
+TEST(Admit, QuotasNameLimitFigureAndRemedy) {
+  GovernPolicy policy;
+  policy.clients = {{.client = "agency",
+                     .quota = {.gpus = 16, .gpu_hours_per_month = 100, .jobs_waiting = 3},
+                     .user_quota = {.gpus = 8, .gpu_hours_per_month = {}, .jobs_waiting = {}}}};
+  const JobRequest r = job(4, Duration::hours(5));  // 20 GPU-hours
+  AdmissionFacts facts = facts_for(r, policy);
+  facts.client_use = {.gpu_milli = 12'000, .micro_gpu_hours = 80'000'000, .waiting = 2};
+  facts.user_use = {.gpu_milli = 4'000};
+  EXPECT_TRUE(admit(r, facts, policy).ok());
+  const auto refusal = [&](const QuotaUse& client, const QuotaUse& user) {
+    facts.client_use = client;
+    facts.user_use = user;
+    const auto verdict = admit(r, facts, policy);
+    return verdict.ok() ? std::string() : verdict.error().message;
+  };
+  EXPECT_THAT(refusal({.gpu_milli = 12'001}, {}),
+              ::testing::AllOf(HasSubstr("client agency"), HasSubstr("16"), HasSubstr("max_gpus")));
+  EXPECT_THAT(refusal({.micro_gpu_hours = 80'000'001}, {}),
+              ::testing::AllOf(HasSubstr("100 GPU-hours"), HasSubstr("20.0"), HasSubstr("2026-11-01")));
+  EXPECT_THAT(refusal({.waiting = 3}, {}), HasSubstr("max_waiting"));
+  EXPECT_THAT(refusal({}, {.gpu_milli = 4'001}), HasSubstr("user ann"));
+}
+
+TEST(Admit, AClientWithoutAMachineForTheJobIsTold) {
+  GovernPolicy policy;
+  policy.clients = {{.client = "agency", .regions = {"eu"}}};
+  JobRequest r = job(1);
+  r.gpu_models = {"L4"};  // in the US alone
+  const auto refused = admit(r, facts_for(r, policy), policy);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("its regions (eu)"));
+}
+
+TEST(SpendBook, CountsAMonthOnly) {
+  SpendBook book;
+  const uint32_t account = book.account(0, "ann", "x");
+  EXPECT_EQ(book.account(0, "ann", "x"), account);
+  EXPECT_NE(book.account(0, "ann", "y"), account);
+  const Instant end = kOctober.begin + Duration::hours(1);
+  book.advance(end);
+  book.post(account, {kOctober.begin - Duration::hours(3), end}, {.nanos = 400, .micro_gpu_hours = 8});
+  EXPECT_EQ(book[account].spent, (Spend{.nanos = 100, .micro_gpu_hours = 2}));  // one hour of four
+  book.advance(kOctober.end);
+  EXPECT_EQ(book[account].spent, Spend());
+}
+
+TEST(GovernPolicy, IsReadAsItIsWritten) {
+  const std::string text =
+      R"({"assumed_duration":7200.0,"approval_above":"50","budgets":[{"name":"b","queue":"agency","project":"p",)"
+      R"("per_month":"10.5","thresholds":[50,90],"at_limit":"approve"}],"clients":[{"name":"agency",)"
+      R"("approval_above":"20","max_gpus":8,"gpu_hours_per_month":100,"max_waiting":5,"user_max_gpus":2,)"
+      R"("regions":["eu"],"dedicated_nodes":["n0"],"only_dedicated":true}]})";
+  JsonParser parser;
+  const auto policy = read_policy(*parser.parse(text, "govern"), "govern", Currency());
+  ASSERT_TRUE(policy.ok()) << policy.error().message;
+  JsonParser again;
+  const std::string written = to_json(*policy).dump();
+  const auto second = read_policy(*again.parse(written, "govern"), "govern", Currency());
+  ASSERT_TRUE(second.ok()) << second.error().message;
+  EXPECT_EQ(to_json(*second).dump(), written);
+  EXPECT_EQ(policy->budgets[0].per_month, *Money::parse("10.5"));
+  EXPECT_EQ(policy->owner_of("n0"), "agency");
+}
+
+TEST(GovernPolicy, SaysWhatIsWrongWithIt) {
+  const auto error = [](const std::string& text) {
+    JsonParser parser;
+    const auto policy = read_policy(*parser.parse(text, "govern"), "fleet.json: govern", Currency());
+    return policy.ok() ? std::string("none") : policy.error().message;
+  };
+  EXPECT_THAT(error(R"({"budgets":[{"name":"b","per_month":5}]})"),
+              HasSubstr("fleet.json: govern: budgets 1: field 'per_month'"));
+  EXPECT_THAT(error(R"({"budgets":[{"name":"b","per_month":"0"}]})"), HasSubstr("above 0"));
+  EXPECT_THAT(error(R"({"budgets":[{"name":"b","per_month":"1"},{"name":"b","per_month":"1"}]})"), HasSubstr("twice"));
+  EXPECT_THAT(error(R"({"budgets":[{"name":"b","per_month":"1","at_limit":"shout"}]})"), HasSubstr("refuse, approve or warn"));
+  EXPECT_THAT(error(R"({"clients":[{"name":"a","max_gpu":1}]})"), HasSubstr("unknown field 'max_gpu'"));
+  EXPECT_THAT(error(R"({"clients":[{"name":"a","dedicated_nodes":["n"]},{"name":"b","dedicated_nodes":["n"]}]})"),
+              HasSubstr("is a's already"));
+  EXPECT_THAT(error(R"({"clients":[{"name":"a","only_dedicated":true}]})"), HasSubstr("dedicated_nodes"));
+  GovernPolicy policy;
+  policy.clients = {{.client = "agency/vision"}};
+  EXPECT_FALSE(check_policy(policy, {"agency", "agency/vision"}, {}, "f").ok());
+  policy.clients = {{.client = "agency", .dedicated_nodes = {"n9"}}};
+  EXPECT_FALSE(check_policy(policy, {"agency"}, {"n1"}, "f").ok());
+}
+
+}  // namespace
+}  // namespace stint

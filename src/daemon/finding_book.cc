@@ -1,0 +1,72 @@
+#include "daemon/finding_book.h"
+
+#include <sys/stat.h>
+
+#include "daemon/finding_json.h"
+#include "host/file.h"
+
+namespace stint {
+
+std::string_view name_of(Decision decision) {
+  switch (decision) {
+    case Decision::kApproved: return "approved";
+    case Decision::kDismissed: return "dismissed";
+    case Decision::kOpen: return "open";
+  }
+  return "unknown";
+}
+
+std::optional<Decision> parse_decision(std::string_view text) {
+  for (const Decision d : {Decision::kApproved, Decision::kDismissed, Decision::kOpen})
+    if (name_of(d) == text) return d;
+  return std::nullopt;
+}
+
+Result<std::unique_ptr<FindingBook>> FindingBook::open(const std::string& folder) {
+  std::unique_ptr<FindingBook> book(new FindingBook(folder));
+  const std::string path = folder + "/decisions.json";
+  if (!is_regular_file(path)) return book;
+  TRY_ASSIGN(const std::string json, read_all(path));
+  TRY_ASSIGN(book->decisions_, parse_decisions(json, path));
+  return book;
+}
+
+Result<std::shared_ptr<const FindingBook::Audit>> FindingBook::audit() {
+  const std::string path = folder_ + "/audit.json";
+  const std::lock_guard guard(lock_);
+  struct stat status = {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::shared_ptr<const Audit>();
+  const Instant written = Instant::from_seconds(status.st_mtim.tv_sec) + Duration::nanoseconds(status.st_mtim.tv_nsec);
+  if (audit_ && audit_->written == written && audit_size_ == status.st_size) return audit_;
+  auto audit = std::make_shared<Audit>();
+  TRY_ASSIGN(audit->json, read_all(path));
+  TRY_ASSIGN(audit->titles, audit_titles(audit->json, path));
+  audit->written = written;
+  audit_ = std::move(audit);
+  audit_size_ = status.st_size;
+  return audit_;
+}
+
+Status FindingBook::put_audit(std::string_view json) {
+  TRY(audit_titles(json, "the audit"));
+  return write_file_atomically(folder_ + "/audit.json", json);
+}
+
+std::map<std::string, FindingDecision> FindingBook::decisions() const {
+  const std::lock_guard guard(lock_);
+  return decisions_;
+}
+
+Status FindingBook::decide(const std::string& finding, FindingDecision decision) {
+  const std::lock_guard guard(lock_);
+  std::map<std::string, FindingDecision> next = decisions_;
+  if (decision.decision == Decision::kOpen)
+    next.erase(finding);
+  else
+    next[finding] = std::move(decision);
+  TRY(write_file_atomically(folder_ + "/decisions.json", format_decisions(next)));
+  decisions_ = std::move(next);
+  return {};
+}
+
+}  // namespace stint

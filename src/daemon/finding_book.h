@@ -1,0 +1,63 @@
+// The audit whose findings people decide on, and what they decided.
+//
+// `audit.json` of the state folder is what `stint audit --json` wrote last: put there by hand, by a timer, or by put_audit().
+// `decisions.json` beside it holds the last decision on each finding; findings keep their ids over audits of the same history, so
+// a decision outlives the audit it was made on. A decision changes nothing but itself: applying a finding is done with its commands.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace stint {
+
+enum class Decision : uint8_t { kApproved, kDismissed, kOpen };
+std::string_view name_of(Decision decision);  // "approved", "dismissed", "open"
+std::optional<Decision> parse_decision(std::string_view text);
+
+struct FindingDecision {
+  Decision decision = Decision::kOpen;
+  std::string by;
+  Instant at;
+  std::string note;   ///< why; may be empty
+  std::string title;  ///< of the finding as it was then
+};
+
+class FindingBook {
+ public:
+  struct Audit {
+    std::string json;                           ///< as `stint audit --json` writes it
+    Instant written;                            ///< when the file was
+    std::map<std::string, std::string> titles;  ///< of its findings, by id
+  };
+
+  /// @param folder  where both files lie. @return error when decisions.json is there and cannot be read.
+  static Result<std::unique_ptr<FindingBook>> open(const std::string& folder);
+
+  // From any thread. The audit is read again when its file has changed.
+
+  /// @return null when there is none; error for a file that is none.
+  Result<std::shared_ptr<const Audit>> audit();
+  /// Takes the place of the audit there is, durably. @return error for what is no audit, and when it cannot be written.
+  Status put_audit(std::string_view json);
+  [[nodiscard]] std::map<std::string, FindingDecision> decisions() const;
+  /// Durable when it returns; kOpen takes a decision back.
+  Status decide(const std::string& finding, FindingDecision decision);
+
+ private:
+  explicit FindingBook(std::string folder) : folder_(std::move(folder)) {}
+  std::string folder_;
+  mutable std::mutex lock_;
+  std::shared_ptr<const Audit> audit_;                // guarded
+  int64_t audit_size_ = -1;                           // guarded; of the file that was read
+  std::map<std::string, FindingDecision> decisions_;  // guarded
+};
+
+}  // namespace stint

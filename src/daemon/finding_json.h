@@ -1,0 +1,20 @@
+// What is read of an audit, and the decisions on its findings as JSON: bytes in, values out.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "daemon/finding_book.h"
+
+namespace stint {
+
+/// Titles by id of the findings in what `stint audit --json` writes; the rest of it is not looked at.
+/// @param source  for messages.
+Result<std::map<std::string, std::string>> audit_titles(std::string_view json, const std::string& source);
+/// decisions.json. @return error naming the finding that is wrong.
+Result<std::map<std::string, FindingDecision>> parse_decisions(const std::string& json, const std::string& source);
+std::string format_decisions(const std::map<std::string, FindingDecision>& decisions);
+
+}  // namespace stint

@@ -1,0 +1,322 @@
+#include "daemon/login_desk.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "base/text.h"
+#include "daemon/page.h"
+#include "host/file.h"
+#include "host/http_client.h"
+#include "host/secret.h"
+
+namespace stint {
+namespace {
+
+using nlohmann::json;
+
+constexpr Duration kPatience = Duration::seconds(10);
+constexpr size_t kMostAnswerBytes = size_t{1} << 20;
+constexpr size_t kMostWaiting = 64;
+constexpr size_t kMostUsed = 100'000;
+constexpr size_t kMostSessions = 10'000;
+constexpr size_t kMostSessionsOfOne = 16;
+constexpr Duration kRefusedEvery = Duration::seconds(1);
+constexpr std::string_view kPageHeader = "stint-page";
+
+/// Somebody who has come back with a code.
+struct Arrival {
+  Responder responder;
+  LoginTicket ticket;
+  std::string code, peer;
+};
+
+std::string text_of(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// An error's words as they begin a page.
+std::string sentence(std::string_view words) {
+  std::string text(words);
+  const bool is_address = words.starts_with("http");
+  if (!text.empty() && !is_address && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text + ".";
+}
+
+HttpReply not_logged_in(const Error& why) {
+  return page_notice(why.code == ErrorCode::kUnavailable ? 503 : 403, "Not logged in", sentence(why.message));
+}
+
+}  // namespace
+
+struct LoginDesk::Impl {
+  Impl(OidcConfig the_config, const IdentityProvider& the_provider, Governor& the_governor, std::function<Instant()> the_clock)
+      : config(std::move(the_config)), provider(the_provider), governor(the_governor), clock(std::move(the_clock)) {}
+
+  const OidcConfig config;
+  const IdentityProvider& provider;
+  Governor& governor;
+  const std::function<Instant()> clock;
+  std::string secret;
+  const LoginTickets tickets;
+
+  std::mutex lock;  // guards what follows
+  std::condition_variable wake;
+  std::deque<Arrival> arrivals;
+  std::map<std::string, Instant> used;  ///< states of logins that were ended, until they would have ended by themselves
+  /// Over the hash of the cookie's secret.
+  struct Session {
+    Principal who;
+    std::shared_ptr<std::atomic<bool>> over;
+  };
+  std::map<std::string, Session> sessions;
+  Instant last_refused;
+  bool stopping = false;
+  std::thread thread;
+
+  const OidcLogin& login() const { return *config.login; }
+  bool is_secure() const { return login().public_url.starts_with("https://"); }
+  /// `__Host-`: browsers take it only from this host, over TLS, for the whole of it (RFC 6265bis, section 4.1.3).
+  std::string cookie_name(std::string_view what) const { return fmt::format("{}stint-{}", is_secure() ? "__Host-" : "", what); }
+  std::string cookie(std::string_view what, std::string_view value, Duration life, std::string_view same_site) const {
+    return fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; SameSite={}{}", cookie_name(what), value, life.whole_seconds(),
+                       same_site, is_secure() ? "; Secure" : "");
+  }
+
+  void begin(const Responder& responder);
+  void come_back(const HttpRequest& request, const Responder& responder);
+  void run();
+  void finish(const Arrival& arrival);
+  Result<json> tokens_for(const Arrival& arrival) const;
+  Result<Principal> who_is(const Arrival& arrival) const;
+  std::string open_session(const Principal& who);
+  void refuse(const Responder& responder, const std::string& peer, const Error& why);
+};
+
+void LoginDesk::Impl::begin(const Responder& responder) {
+  const Result<OidcEndpoints> endpoints = provider.endpoints();
+  if (!endpoints.ok()) return responder.reply(not_logged_in(endpoints.error()));
+  const LoginTicket ticket = tickets.make(clock());
+  HttpReply reply{.status = 303, .content_type = "text/plain", .headers = {}, .body = {}};
+  reply.headers = {{"Location", authorization_url(login(), *endpoints, ticket)},
+                   {"Set-Cookie", cookie("login", ticket.cookie, kLoginLasts, "Lax")},  // it comes back from another site
+                   {"Referrer-Policy", "no-referrer"}};
+  responder.reply(std::move(reply));
+}
+
+void LoginDesk::Impl::come_back(const HttpRequest& request, const Responder& responder) {
+  const Instant now = clock();
+  const auto shown = cookie_of(request, cookie_name("login"));
+  const auto ticket = shown ? tickets.of_cookie(*shown, now) : std::nullopt;
+  if (!ticket)
+    return refuse(responder, request.peer,
+                  make_error(ErrorCode::kInvalidInput,
+                             "this browser has begun no login, or more than {} minutes ago, or before the daemon was started",
+                             kLoginLasts.whole_seconds() / 60));
+  const Result<std::string> code = code_of_callback(request.parts, config, *ticket);
+  if (!code.ok()) return refuse(responder, request.peer, code.error());
+  std::unique_lock guard(lock);
+  std::erase_if(used, [now](const auto& entry) { return entry.second <= now; });
+  if (arrivals.size() >= kMostWaiting || used.size() >= kMostUsed) {
+    guard.unlock();
+    return refuse(responder, request.peer, make_error(ErrorCode::kUnavailable, "too many people log in at this moment"));
+  }
+  if (!used.emplace(ticket->state, now + kLoginLasts).second) {
+    guard.unlock();
+    return refuse(responder, request.peer, invalid("this login has been used before"));
+  }
+  arrivals.push_back({responder, *ticket, *code, request.peer});
+  guard.unlock();
+  wake.notify_one();
+}
+
+void LoginDesk::Impl::run() {
+  std::unique_lock guard(lock);
+  for (;;) {
+    wake.wait(guard, [this] { return stopping || !arrivals.empty(); });
+    if (stopping) return;
+    const Arrival arrival = std::move(arrivals.front());
+    arrivals.pop_front();
+    guard.unlock();
+    finish(arrival);
+    guard.lock();
+  }
+}
+
+Result<json> LoginDesk::Impl::tokens_for(const Arrival& arrival) const {
+  TRY_ASSIGN(const OidcEndpoints endpoints, provider.endpoints());
+  HttpOptions options;
+  options.timeout = kPatience;
+  options.max_body_bytes = kMostAnswerBytes;
+  options.ca_file = config.ca_file;
+  std::vector<HttpField> form = {{"grant_type", "authorization_code"},
+                                 {"code", arrival.code},
+                                 {"redirect_uri", login().redirect_url()},
+                                 {"code_verifier", arrival.ticket.verifier}};
+  if (secret.empty() || endpoints.secret_in_form) form.emplace_back("client_id", login().client_id);
+  if (!secret.empty() && endpoints.secret_in_form) form.emplace_back("client_secret", secret);
+  if (!secret.empty() && !endpoints.secret_in_form) {
+    options.credentials.user = escape_url(login().client_id);  // RFC 6749, section 2.3.1
+    options.credentials.password = escape_url(secret);
+  }
+  HttpClient client(options);
+  TRY_ASSIGN(const HttpResponse response, client.post_form(endpoints.token, form));
+  const json answer = json::parse(response.body, nullptr, false);
+  if (response.status != 200 || !answer.is_object() || text_of(answer, "id_token").empty()) {
+    const std::string error = answer.is_object() ? text_of(answer, "error") : "";
+    return make_error(response.status >= 500 ? ErrorCode::kUnavailable : ErrorCode::kInvalidInput,
+                      "the identity provider did not take the code of this login: it answered {}{}", response.status,
+                      error.empty() ? "" : fmt::format(" ({})", excerpt(error)));
+  }
+  return answer;
+}
+
+Result<Principal> LoginDesk::Impl::who_is(const Arrival& arrival) const {
+  TRY_ASSIGN(const json tokens, tokens_for(arrival));
+  TRY_ASSIGN(const std::string claims, provider.verified_claims(text_of(tokens, "id_token")));
+  TRY_ASSIGN(const OidcEndpoints endpoints, provider.endpoints());
+  std::string userinfo;
+  const std::string access = text_of(tokens, "access_token");
+  if (wants_userinfo(claims, config) && !endpoints.userinfo.empty() && !access.empty()) {
+    HttpOptions options;
+    options.timeout = kPatience;
+    options.max_body_bytes = kMostAnswerBytes;
+    options.ca_file = config.ca_file;
+    options.credentials.bearer_token = access;
+    TRY_ASSIGN(const HttpResponse response, HttpClient(options).get(endpoints.userinfo));
+    if (response.status == 200) userinfo = response.body;
+  }
+  TRY_ASSIGN(const Principal who, principal_of_login(claims, userinfo, config, arrival.ticket, clock()));
+  const auto user = governor.user(who.user);
+  if (user && user->disabled) return invalid("you are {}, who is disabled here: ask whoever runs this daemon", who.user);
+  return who;
+}
+
+void LoginDesk::Impl::finish(const Arrival& arrival) {
+  const Result<Principal> who = who_is(arrival);
+  if (!who.ok()) return refuse(arrival.responder, arrival.peer, who.error());
+  AuditEntry entry{.at = clock(),
+                   .actor = who->user,
+                   .peer = arrival.peer,
+                   .method = "GET",
+                   .target = "/login/callback",
+                   .status = 303,
+                   .detail = fmt::format("logged in by {} until {}", config.issuer, format_utc(*who->expires))};
+  HttpReply reply{.status = 303, .content_type = "text/plain", .headers = {}, .body = {}};
+  reply.headers = {{"Location", "/"},
+                   {"Set-Cookie", cookie("session", open_session(*who), login().session, "Strict")},
+                   {"Set-Cookie", cookie("login", "", Duration(), "Lax")},
+                   {"Referrer-Policy", "no-referrer"}};
+  governor.record(std::move(entry), [responder = arrival.responder, reply = std::move(reply)](const Status& durable) mutable {
+    responder.reply(durable.ok() ? std::move(reply) : not_logged_in(durable.error()));
+  });
+}
+
+std::string LoginDesk::Impl::open_session(const Principal& who) {
+  const std::string value = random_hex(32);
+  const auto sooner = [](const auto& a, const auto& b) { return a.second.who.expires < b.second.who.expires; };
+  const std::lock_guard guard(lock);
+  std::erase_if(sessions, [now = clock()](const auto& entry) { return *entry.second.who.expires <= now; });
+  const auto is_theirs = [&](const auto& entry) { return entry.second.who.user == who.user; };
+  while (static_cast<size_t>(std::ranges::count_if(sessions, is_theirs)) >= kMostSessionsOfOne) {
+    auto oldest = sessions.end();
+    for (auto it = sessions.begin(); it != sessions.end(); ++it)
+      if (is_theirs(*it) && (oldest == sessions.end() || sooner(*it, *oldest))) oldest = it;
+    *oldest->second.over = true;
+    sessions.erase(oldest);
+  }
+  if (sessions.size() >= kMostSessions) {
+    const auto oldest = std::ranges::min_element(sessions, sooner);
+    *oldest->second.over = true;
+    sessions.erase(oldest);
+  }
+  Session session{who, std::make_shared<std::atomic<bool>>(false)};
+  session.who.over = session.over;
+  sessions[sha256_hex(value)] = std::move(session);
+  return value;
+}
+
+/// The person is told; the audit log, too, but at most once a second: whoever is nobody must not fill the disk.
+void LoginDesk::Impl::refuse(const Responder& responder, const std::string& peer, const Error& why) {
+  HttpReply reply = not_logged_in(why);
+  const int status = reply.status;
+  responder.reply(std::move(reply));
+  const Instant now = clock();
+  {
+    const std::lock_guard guard(lock);
+    if (now - last_refused < kRefusedEvery) return;
+    last_refused = now;
+  }
+  governor.record({.at = now,
+                   .peer = peer,
+                   .method = "GET",
+                   .target = "/login/callback",
+                   .status = status,
+                   .detail = excerpt(why.message, 300)},
+                  nullptr);
+}
+
+LoginDesk::LoginDesk(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  impl_->thread = std::thread([desk = impl_.get()] { desk->run(); });
+}
+
+Result<std::unique_ptr<LoginDesk>> LoginDesk::open(OidcConfig config, const IdentityProvider& provider, Governor& governor,
+                                                   std::function<Instant()> clock) {
+  TRY_ASSIGN(std::string secret, read_secret_file(config.login->client_secret_file));
+  auto impl = std::make_unique<Impl>(std::move(config), provider, governor, std::move(clock));
+  impl->secret = std::move(secret);
+  return std::unique_ptr<LoginDesk>(new LoginDesk(std::move(impl)));
+}
+
+LoginDesk::~LoginDesk() {
+  {
+    const std::lock_guard guard(impl_->lock);
+    impl_->stopping = true;
+  }
+  impl_->wake.notify_all();
+  impl_->thread.join();
+}
+
+bool LoginDesk::take(const HttpRequest& request, const Responder& responder) {
+  const std::vector<std::string>& path = request.parts.segments;
+  if (request.method != "GET" || path.empty() || path[0] != "login") return false;
+  if (path.size() == 1) {
+    impl_->begin(responder);
+    return true;
+  }
+  if (path.size() != 2 || path[1] != "callback") return false;
+  impl_->come_back(request, responder);
+  return true;
+}
+
+std::optional<Principal> LoginDesk::by_cookie(const HttpRequest& request, Instant now) const {
+  const auto shown = cookie_of(request, impl_->cookie_name("session"));
+  if (!shown || request.header(kPageHeader) == nullptr) return std::nullopt;
+  const std::lock_guard guard(impl_->lock);
+  const auto found = impl_->sessions.find(sha256_hex(*shown));
+  if (found == impl_->sessions.end() || now >= *found->second.who.expires) return std::nullopt;
+  return found->second.who;
+}
+
+std::pair<std::string, std::string> LoginDesk::end(const HttpRequest& request) {
+  const auto shown = cookie_of(request, impl_->cookie_name("session"));
+  if (shown && request.header(kPageHeader) != nullptr) {
+    const std::lock_guard guard(impl_->lock);
+    const auto found = impl_->sessions.find(sha256_hex(*shown));
+    if (found != impl_->sessions.end()) {
+      *found->second.over = true;
+      impl_->sessions.erase(found);
+    }
+  }
+  return {"Set-Cookie", impl_->cookie("session", "", Duration(), "Strict")};
+}
+
+const std::string& LoginDesk::provider_name() const { return impl_->login().name; }
+
+}  // namespace stint

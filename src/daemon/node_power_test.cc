@@ -1,0 +1,165 @@
+// Machines that a stand-in for a provider switches: which, when, and what a restart, a failure and an operator make of it.
+#include "daemon/node_power.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <future>
+
+#include "base/text.h"
+#include "daemon/testing_daemon.h"
+#include "host/clock.h"
+#include "host/file.h"
+#include "host/testing_files.h"
+
+namespace stint {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class NodePowerTest : public ::testing::Test {
+ protected:
+  NodePowerTest() {
+    put_file(program_, fmt::format("#!/bin/sh\n[ -e {0}/broken ] && {{ echo no power >&2; exit 3; }}\n"
+                                   "echo $1 $2 >>{0}/told\n",
+                                   folder()));
+    ::chmod(program_.c_str(), 0755);
+    start();
+  }
+  ~NodePowerTest() override { stop(); }
+
+  /// As a daemon does: what is in the log is all that is known.
+  void start() {
+    auto log = EventLog::open(dir_ / "events.db");
+    CHECK(log.ok(), "{}", log.error().message);
+    log_.emplace(std::move(*log));
+    std::vector<std::string> rows;
+    const Status read = log_->read_side_rows(kPowerStream, 0, INT64_MAX, [&rows](int64_t, std::string_view row) -> Status {
+      rows.emplace_back(row);
+      return {};
+    });
+    CHECK(read.ok(), "{}", read.error().message);
+    const Instant last_at = log_->last_at();
+    auto engine = Engine::open(*log_, backend_, testing_fleet(3), {}, std::max(now(), last_at));
+    CHECK(engine.ok(), "{}", engine.error().message);
+    service_ = std::make_unique<Service>(std::move(*engine), backend_, EventClock(last_at));
+    // n2 is in no pool.
+    PowerPool pool{.name = "burst", .nodes = {"n0", "n1"}, .rules = {}};
+    pool.rules.min_nodes = 1;
+    pool.rules.max_nodes = 2;
+    pool.rules.up_cooldown = pool.rules.down_cooldown = pool.rules.idle_grace = Duration();
+    power_ = std::make_unique<NodePower>(
+        *service_, PowerConfig{.program = program_, .every = Duration::milliseconds(20), .pools = {pool}}, rows);
+  }
+  void stop() {
+    power_.reset();
+    service_->stop();
+    service_.reset();
+    log_.reset();
+  }
+
+  [[nodiscard]] std::string folder() const { return dir_ / "."; }
+  std::vector<std::string> told() {
+    std::vector<std::string> lines;
+    if (const auto text = read_all(dir_ / "told"); text.ok())
+      for (const auto line : split(trim(*text), '\n'))
+        lines.emplace_back(line);
+    return lines;
+  }
+  std::vector<NodeView> nodes() {
+    return service_->get([](const Engine& e) { return e.nodes(); }).get();
+  }
+  std::vector<std::string> events() {
+    std::vector<std::string> kinds;
+    for (const EventView& event : service_->get([](const Engine& e) { return e.events_since(0, 1'000); }).get())
+      kinds.push_back(event.kind + " " + event.node + " " + event.detail);
+    return kinds;
+  }
+  int64_t submit(int gpus) {
+    std::promise<int64_t> done;
+    service_->submit(testing_job(gpus, kHour * 100), {},
+                     [&done](const Result<JobView>& job) { done.set_value(job.ok() ? job->id : 0); });
+    return done.get_future().get();
+  }
+  void cancel(int64_t job) {
+    std::promise<void> done;
+    service_->cancel(job, {}, [&done](const auto&) { done.set_value(); });
+    done.get_future().get();
+  }
+  void drain(const std::string& node) {
+    std::promise<void> done;
+    service_->drain_node(node, {}, [&done](const auto&) { done.set_value(); });
+    done.get_future().get();
+  }
+  template <typename What>
+  static void wait_until(const What& what) {
+    for (int i = 0; i < 6'000; ++i) {
+      if (what()) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    FAIL() << "it does not come about";
+  }
+
+  ScratchDir dir_;
+  std::string program_ = dir_ / "switch";
+  SimulatedBackend backend_;
+  std::optional<EventLog> log_;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<NodePower> power_;
+};
+
+TEST_F(NodePowerTest, WhatNobodyNeedsIsDrainedAndSwitchedOffAndComesBackForWhatWaits) {
+  wait_until([&] { return told() == std::vector<std::string>{"down n1"}; });
+  wait_until([&] { return nodes()[1].state == NodeState::kDrained; });
+  std::vector<int64_t> jobs;
+  for (int i = 0; i < 3; ++i)  // two fit on what is on
+    jobs.push_back(submit(8));
+  wait_until([&] { return service_->get([](const Engine& e) { return e.overview().running; }).get() == 3; });
+  EXPECT_THAT(told(), ElementsAre("down n1", "up n1"));
+  EXPECT_EQ(nodes()[1].state, NodeState::kUp);
+  // Two machines of the pool have work: none goes, whatever else ends.
+  for (const int64_t job : jobs)
+    cancel(job);
+  wait_until([&] { return told().size() == 3; });
+  EXPECT_THAT(told(), ElementsAre("down n1", "up n1", "down n1"));
+  EXPECT_EQ(nodes()[2].state, NodeState::kUp) << "is in no pool";
+}
+
+TEST_F(NodePowerTest, KnowsAfterARestartWhatItSwitchedOff) {
+  wait_until([&] { return nodes()[1].state == NodeState::kDrained && !told().empty(); });
+  stop();
+  start();
+  for (int i = 0; i < 3; ++i)
+    submit(8);
+  wait_until([&] { return service_->get([](const Engine& e) { return e.overview().running; }).get() == 3; });
+  EXPECT_THAT(told(), Contains("up n1"));
+}
+
+TEST_F(NodePowerTest, WhatAnOperatorDrainedIsLeftAlone) {
+  wait_until([&] { return nodes()[1].state == NodeState::kDrained && !told().empty(); });
+  drain("n0");
+  // One is to be on, and n0 is not ours any more.
+  wait_until([&] { return nodes()[1].state == NodeState::kUp; });
+  EXPECT_THAT(told(), Not(Contains(HasSubstr("n0"))));
+  EXPECT_EQ(nodes()[0].state, NodeState::kDrained);
+}
+
+TEST_F(NodePowerTest, AFailureIsToldAndTheMachineTakesNoWork) {
+  wait_until([&] { return nodes()[1].state == NodeState::kDrained && !told().empty(); });
+  put_file(dir_ / "broken", "");
+  for (int i = 0; i < 3; ++i)
+    submit(8);
+  wait_until(
+      [&] { return std::ranges::any_of(events(), [](const std::string& e) { return e.starts_with("node.switch-failed n1"); }); });
+  EXPECT_THAT(events(), Contains(HasSubstr("up n1: it ended with 3: no power")));
+  EXPECT_EQ(nodes()[1].state, NodeState::kDrained);
+  EXPECT_EQ(service_->get([](const Engine& e) { return e.overview().running; }).get(), 2);
+}
+
+}  // namespace
+}  // namespace stint

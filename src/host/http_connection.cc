@@ -1,0 +1,349 @@
+// Boost.Beast stays in this file: it costs every translation unit that includes it many seconds.
+#include "host/http_connection.h"
+
+#include <openssl/x509.h>
+
+#include <array>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/ssl/ssl_stream.hpp>
+#include <deque>
+#include <optional>
+
+#include "base/text.h"
+
+namespace stint {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+namespace ssl = asio::ssl;
+using tcp = asio::ip::tcp;
+using Failure = boost::system::error_code;
+using Clock = std::chrono::steady_clock;
+
+template <typename Stream>
+class StreamConnection final : public HttpConnection, public std::enable_shared_from_this<StreamConnection<Stream>> {
+ public:
+  StreamConnection(Stream stream, HttpConnectionHost& host)
+      : stream_(std::move(stream)),
+        host_(host),
+        options_(host.options),
+        buffer_(size_t{host.options.max_head_bytes} + (size_t{64} << 10)) {
+    Failure ignored;
+    const auto peer = beast::get_lowest_layer(stream_).socket().remote_endpoint(ignored);
+    if (!ignored) peer_ = fmt::format("{}:{}", peer.address().to_string(), peer.port());
+    beast::get_lowest_layer(stream_).socket().set_option(tcp::no_delay(true), ignored);
+  }
+  ~StreamConnection() override {
+    if (unread_) unread_->store(kStreamGone);
+    give_back_body();
+    host_.connections.erase(this);
+  }
+
+  void begin() override {
+    if constexpr (kTls) {
+      deadline(options_.head_timeout);
+      stream_.async_handshake(ssl::stream_base::server, [self = this->shared_from_this()](Failure failure) {
+        if (failure) return;
+        self->read_client_name();
+        self->read_head();
+      });
+    } else {
+      read_head();
+    }
+  }
+
+  void reply(HttpReply answer) override {
+    stop_watching();
+    write_head(answer);
+    reply_body_ = head_only_ ? std::string() : std::move(answer.body);
+    deadline(options_.write_timeout);
+    const std::array buffers = {asio::const_buffer(reply_head_.data(), reply_head_.size()),
+                                asio::const_buffer(reply_body_.data(), reply_body_.size())};
+    asio::async_write(stream_, buffers, [self = this->shared_from_this()](Failure failure, size_t) {
+      self->give_back_body();
+      if (failure) return;
+      if (self->keep_alive_)
+        self->read_head();
+      else
+        self->close_after_write();
+    });
+  }
+
+  void watch(std::function<void()> gone) override {
+    if (answered_) return;
+    gone_ = std::move(gone);
+    beast::get_lowest_layer(stream_).socket().async_wait(
+        tcp::socket::wait_read, [self = this->shared_from_this()](Failure failure) {
+          if (failure || !self->gone_) return;
+          char next = 0;
+          const ssize_t got =
+              recv(beast::get_lowest_layer(self->stream_).socket().native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+          const auto call = std::exchange(self->gone_, nullptr);
+          if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) return;
+          self->close();
+          call();
+        });
+  }
+
+  void begin_stream(std::shared_ptr<std::atomic<size_t>> unread) override {
+    stop_watching();
+    unread_ = std::move(unread);
+    constexpr std::string_view kHead =
+        "HTTP/1.1 200 OK\r\nServer: stint\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n"
+        "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n";
+    unread_->fetch_add(kHead.size());
+    events_.push_front(std::make_shared<const std::string>(kHead));
+    write_next();
+    watch_for_end();
+  }
+
+  /// What another thread posts may overtake what this one posted: an event may be here before its stream begins.
+  void write_event(std::shared_ptr<const std::string> text) override {
+    if (closed_) return;
+    events_.push_back(std::move(text));
+    if (unread_ && events_.size() == 1) write_next();
+  }
+
+  void end_stream() override {
+    ending_ = true;
+    if (unread_ && events_.empty()) close_after_write();
+  }
+
+  void heartbeat() override {
+    if (!unread_ || !events_.empty()) return;
+    constexpr std::string_view kComment = ": still here\n\n";
+    unread_->fetch_add(kComment.size());
+    write_event(std::make_shared<const std::string>(kComment));
+  }
+
+  void check_deadline(Clock::time_point now) override {
+    if (now > deadline_) close();
+  }
+
+  void close() override {
+    closed_ = true;
+    if (unread_) unread_->store(kStreamGone);
+    Failure ignored;
+    beast::get_lowest_layer(stream_).socket().close(ignored);
+  }
+
+ private:
+  static constexpr bool kTls = !std::is_same_v<Stream, beast::tcp_stream>;
+
+  void deadline(Duration d) { deadline_ = Clock::now() + std::chrono::nanoseconds(d.count_ns()); }
+  void no_deadline() { deadline_ = Clock::time_point::max(); }
+
+  void write_head(const HttpReply& answer) {
+    reply_head_.clear();
+    const beast::string_view reason = http::obsolete_reason(http::int_to_status(static_cast<unsigned>(answer.status)));
+    fmt::format_to(std::back_inserter(reply_head_),
+                   "HTTP/1.{} {} {}\r\nServer: stint\r\nContent-Type: {}\r\nCache-Control: no-store\r\n"
+                   "X-Content-Type-Options: nosniff\r\nContent-Length: {}\r\n",
+                   version_ % 10, answer.status, std::string_view(reason.data(), reason.size()), answer.content_type,
+                   answer.body.size());
+    for (const auto& [name, value] : answer.headers)
+      fmt::format_to(std::back_inserter(reply_head_), "{}: {}\r\n", name, value);
+    if (!keep_alive_) reply_head_ += "Connection: close\r\n";
+    if (keep_alive_ && version_ < 11) reply_head_ += "Connection: keep-alive\r\n";
+    reply_head_ += "\r\n";
+  }
+
+  void stop_watching() {
+    answered_ = true;
+    if (!std::exchange(gone_, nullptr)) return;
+    Failure ignored;
+    beast::get_lowest_layer(stream_).socket().cancel(ignored);
+  }
+
+  void give_back_body() { host_.bodies_bytes -= std::exchange(body_bytes_, 0); }
+
+  void read_client_name() {
+    if constexpr (kTls) {
+      X509* certificate = SSL_get_peer_certificate(stream_.native_handle());
+      if (certificate == nullptr) return;
+      char name[256] = {};
+      X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name, sizeof name);
+      tls_client_ = name;
+      X509_free(certificate);
+    }
+  }
+
+  void read_head() {
+    answered_ = false;
+    parser_.emplace();
+    parser_->header_limit(options_.max_head_bytes);
+    parser_->body_limit(options_.max_body_bytes);
+    deadline(options_.head_timeout);
+    http::async_read_header(stream_, buffer_, *parser_, [self = this->shared_from_this()](Failure failure, size_t) {
+      if (failure) return self->refuse(failure);
+      self->read_body();
+    });
+  }
+
+  void read_body() {
+    const auto& head = parser_->get();
+    version_ = head.version();
+    head_only_ = head.method() == http::verb::head;
+    if (beast::iequals(head[http::field::expect], "100-continue")) {
+      constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+      deadline(options_.body_timeout);
+      asio::async_write(stream_, asio::buffer(kContinue.data(), kContinue.size()),
+                        [self = this->shared_from_this()](Failure failure, size_t) {
+                          if (!failure) self->read_rest();
+                        });
+      return;
+    }
+    read_rest();
+  }
+
+  void read_rest() {
+    // What came with the head needs no more waiting.
+    while (!parser_->is_done() && buffer_.size() > 0) {
+      Failure failure;
+      const size_t taken = parser_->put(buffer_.data(), failure);
+      buffer_.consume(taken);
+      if (failure == http::error::need_more) break;
+      if (failure) return refuse(failure);
+    }
+    if (parser_->is_done()) return hand_over();
+    // A body of unknown length may become as long as is allowed.
+    body_bytes_ = parser_->content_length().value_or(options_.max_body_bytes);
+    host_.bodies_bytes += body_bytes_;
+    if (host_.bodies_bytes > options_.max_bodies_bytes) {
+      keep_alive_ = false;
+      return reply(http_problem(503, "too many large requests at a time"));
+    }
+    deadline(options_.body_timeout);
+    http::async_read(stream_, buffer_, *parser_, [self = this->shared_from_this()](Failure failure, size_t) {
+      if (failure) return self->refuse(failure);
+      self->hand_over();
+    });
+  }
+
+  void hand_over() {
+    http::request<http::string_body> message = parser_->release();
+    parser_.reset();
+    keep_alive_ = message.keep_alive();
+    HttpRequest request;
+    request.method = head_only_ ? "GET" : std::string(message.method_string());
+    request.target = std::string(message.target());
+    for (const auto& field : message)
+      request.headers.emplace_back(to_lower({field.name_string().data(), field.name_string().size()}),
+                                   std::string(field.value()));
+    request.body = std::move(message.body());
+    request.peer = peer_;
+    request.tls_client = tls_client_;
+    auto parts = parse_http_target(request.target);
+    if (!parts.ok()) return reply(http_problem(400, "the request's target is malformed"));
+    request.parts = std::move(*parts);
+    no_deadline();
+    host_.dispatch(std::move(request), this->shared_from_this());
+  }
+
+  /// Says why, where there is something to say, and closes: after a request that was not understood nothing can be.
+  void refuse(const Failure& failure) {
+    keep_alive_ = false;
+    head_only_ = false;
+    version_ = 11;
+    if (failure == http::error::header_limit || failure == http::error::buffer_overflow)
+      return reply(http_problem(431, "the request's head is too large"));
+    if (failure == http::error::body_limit) return reply(http_problem(413, "the request's body is too large"));
+    if (failure.category() == http::make_error_code(http::error::bad_method).category() &&
+        failure != http::error::end_of_stream && failure != http::error::partial_message)
+      return reply(http_problem(400, "this is not an HTTP/1.1 request"));
+    close();  // gone, timed out, or cut off in the middle
+  }
+
+  void write_next() {
+    deadline(options_.write_timeout);
+    asio::async_write(stream_, asio::buffer(*events_.front()), [self = this->shared_from_this()](Failure failure, size_t) {
+      if (failure || self->closed_) return self->close();
+      self->unread_->fetch_sub(self->events_.front()->size());
+      self->events_.pop_front();
+      if (!self->events_.empty())
+        self->write_next();
+      else if (self->ending_)
+        self->close_after_write();
+    });
+  }
+
+  /// An event stream's client has nothing more to say: what comes from it is its end.
+  void watch_for_end() {
+    no_deadline();
+    stream_.async_read_some(asio::buffer(scrap_), [self = this->shared_from_this()](Failure failure, size_t) {
+      if (failure || self->closed_) return self->close();
+      self->watch_for_end();
+    });
+  }
+
+  /// Lets the client read the answer before the connection goes, also when it has sent more than was read.
+  void close_after_write() {
+    if (closed_) return;
+    if (unread_) return close();  // an event stream reads all the time: nothing is unread
+    if constexpr (kTls) {
+      deadline(options_.write_timeout);
+      stream_.async_shutdown([self = this->shared_from_this()](Failure) { self->close(); });
+    } else {
+      Failure ignored;
+      beast::get_lowest_layer(stream_).socket().shutdown(tcp::socket::shutdown_send, ignored);
+      drain(0);
+    }
+  }
+
+  void drain(size_t so_far) {
+    constexpr size_t kMaxDrained = size_t{1} << 20;
+    if (so_far == 0) deadline(Duration::seconds(2));
+    if (so_far > kMaxDrained) return close();
+    stream_.async_read_some(asio::buffer(scrap_), [self = this->shared_from_this(), so_far](Failure failure, size_t read) {
+      if (failure) return self->close();
+      self->drain(so_far + read);
+    });
+  }
+
+  Stream stream_;
+  HttpConnectionHost& host_;
+  const HttpServerOptions& options_;
+  beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::string_body>> parser_;
+  std::string reply_head_, reply_body_;
+  Clock::time_point deadline_ = Clock::time_point::max();
+  uint64_t body_bytes_ = 0;  ///< counted in host_.bodies_bytes
+  std::function<void()> gone_;
+  bool answered_ = false;
+  std::string peer_;
+  std::string tls_client_;
+  unsigned version_ = 11;
+  bool keep_alive_ = false;
+  bool head_only_ = false;
+  bool closed_ = false;
+  bool ending_ = false;
+  std::shared_ptr<std::atomic<size_t>> unread_;            ///< set once this is an event stream
+  std::deque<std::shared_ptr<const std::string>> events_;  ///< the first is being written
+  std::array<char, 4096> scrap_ = {};
+};
+
+}  // namespace
+
+HttpReply http_problem(int status, std::string_view title) {
+  return {
+      status, "application/problem+json", {}, fmt::format(R"({{"type":"about:blank","title":"{}","status":{}}})", title, status)};
+}
+
+std::shared_ptr<HttpConnection> make_http_connection(tcp::socket socket, ssl::context* tls, HttpConnectionHost& host) {
+  std::shared_ptr<HttpConnection> connection;
+  if (tls != nullptr) {
+    beast::ssl_stream<beast::tcp_stream> stream(std::move(socket), *tls);
+    connection = std::make_shared<StreamConnection<decltype(stream)>>(std::move(stream), host);
+  } else {
+    connection = std::make_shared<StreamConnection<beast::tcp_stream>>(beast::tcp_stream(std::move(socket)), host);
+  }
+  host.connections.insert(connection.get());
+  return connection;
+}
+
+}  // namespace stint

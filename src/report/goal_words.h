@@ -1,0 +1,22 @@
+// Goals and whether a plan reaches them, as people read it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "advise/goals.h"
+#include "report/html.h"
+#include "report/table.h"
+
+namespace stint {
+
+Tone tone_of(GoalOutcome outcome);
+/// "cost<=18000: 200.00 USD a month too much": a line a reason.
+std::vector<std::string> goal_lines(const std::vector<GoalVerdict>& goals);
+/// Empty without goals.
+std::string goals_table(const std::vector<GoalVerdict>& goals, Colour colour);
+Html goals_section(const std::vector<GoalVerdict>& goals);
+nlohmann::ordered_json to_json(const std::vector<GoalVerdict>& goals);
+
+}  // namespace stint

@@ -1,0 +1,172 @@
+#include "serve/kserve_api.h"
+
+#include <openssl/crypto.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "serve/infer_call.h"
+
+namespace stint::serve {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+HttpReply json_reply(const Json& json) {
+  return {200, "application/json", {}, json.dump(-1, ' ', false, Json::error_handler_t::replace)};
+}
+
+Json tensors_json(const std::vector<TensorSpec>& specs) {
+  auto list = Json::array();
+  for (const TensorSpec& spec : specs) {
+    auto shape = Json::array({-1});
+    for (const int64_t size : spec.item_shape)
+      shape.push_back(size);
+    list.push_back({{"name", spec.name}, {"datatype", "FP32"}, {"shape", std::move(shape)}});
+  }
+  return list;
+}
+
+Json metadata_json(std::string_view name, const std::vector<int64_t>& versions, const ServedModel& model) {
+  auto listed = Json::array();
+  for (const int64_t version : versions)
+    listed.push_back(std::to_string(version));
+  return {{"name", name},
+          {"versions", std::move(listed)},
+          {"platform", model.source().platform()},
+          {"inputs", tensors_json(model.measured().inputs)},
+          {"outputs", tensors_json(model.measured().outputs)}};
+}
+
+/// As Triton names the parts: what its clients' load generators look at.
+Json config_json(std::string_view name, const ServedModel& model) {
+  const auto tensors = [](const std::vector<TensorSpec>& specs) {
+    auto list = Json::array();
+    for (const TensorSpec& spec : specs)
+      list.push_back({{"name", spec.name}, {"data_type", "TYPE_FP32"}, {"dims", spec.item_shape}});
+    return list;
+  };
+  const ServedModelConfig& config = model.config();
+  return {{"name", name},
+          {"platform", model.source().platform()},
+          {"max_batch_size", config.max_batch},
+          {"input", tensors(model.measured().inputs)},
+          {"output", tensors(model.measured().outputs)},
+          {"instance_group", Json::array({{{"count", config.instances}, {"kind", "KIND_CPU"}}})},
+          {"dynamic_batching",
+           {{"preferred_batch_size", config.preferred}, {"max_queue_delay_microseconds", config.max_wait.count_ns() / 1000}}}};
+}
+
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+bool knows(const HttpRequest& request, const std::string& token) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const std::string* shown = request.header("authorization");
+  return shown != nullptr && shown->starts_with(kScheme) &&
+         equal_in_constant_time(std::string_view(*shown).substr(kScheme.size()), token);
+}
+
+/// parameters.config of a request to load; none when there is none.
+Result<std::optional<std::string>> config_in(const std::string& body) {
+  if (trim(body).empty()) return std::optional<std::string>();
+  const Json json = Json::parse(body, nullptr, false);
+  if (!json.is_object()) return invalid("the body is no JSON object");
+  if (!json.contains("parameters") || !json["parameters"].is_object() || !json["parameters"].contains("config"))
+    return std::optional<std::string>();
+  const Json& config = json["parameters"]["config"];
+  if (!config.is_string()) return invalid("parameters.config must be a text that holds the configuration's JSON");
+  return std::optional(config.get<std::string>());
+}
+
+}  // namespace
+
+KserveApi::KserveApi(ModelStore& store, ApiOptions options) : store_(store), options_(std::move(options)) {}
+KserveApi::~KserveApi() = default;
+
+void KserveApi::handle(HttpRequest request, const Responder& responder) {
+  const auto& path = request.parts.segments;
+  const bool is_health = path.size() == 3 && path[0] == "v2" && path[1] == "health";
+  if (!is_health && !options_.token.empty() && !knows(request, options_.token))
+    return responder.reply(infer_error(401, "a token is needed: Authorization: Bearer TOKEN"));
+  if (path.size() >= 3 && path[0] == "v2" && path[1] == "models") return model(std::move(request), responder);
+  if (path.size() >= 3 && path[0] == "v2" && path[1] == "repository") return repository(request, responder);
+  if (request.method != "GET") return responder.reply(infer_error(405, "only GET is possible here"));
+  if (path.size() == 1 && path[0] == "metrics")
+    return responder.reply({200, "text/plain; version=0.0.4", {}, serve_metrics(store_)});
+  if (path.size() == 1 && path[0] == "v2")
+    return responder.reply(json_reply({{"name", "stint"},
+                                       {"version", options_.version},
+                                       {"extensions", {"binary_tensor_data", "model_repository", "model_configuration"}}}));
+  if (is_health && path[2] == "live") return responder.reply({200, "application/json", {}, ""});
+  if (is_health && path[2] == "ready") return responder.reply({closing_ ? 503 : 200, "application/json", {}, ""});
+  responder.reply(infer_error(404, "no such address: see /v2"));
+}
+
+void KserveApi::model(HttpRequest request, const Responder& responder) {
+  // By value: the request moves on.
+  const std::vector<std::string> path = request.parts.segments;
+  size_t rest = 3;
+  std::optional<int64_t> version;
+  if (path.size() >= 5 && path[3] == "versions") {
+    version = parse_int(path[4]);
+    if (!version) return responder.reply(infer_error(404, "versions are whole numbers"));
+    rest = 5;
+  }
+  const std::string_view what = path.size() > rest ? std::string_view(path[rest]) : std::string_view();
+  const bool wants_post = what == "infer";
+  if (path.size() > rest + 1 || (!what.empty() && what != "infer" && what != "ready" && what != "config"))
+    return responder.reply(infer_error(404, "no such address: a model has /ready, /config and /infer"));
+  if (request.method != (wants_post ? "POST" : "GET"))
+    return responder.reply(infer_error(405, wants_post ? "infer is asked for by POST" : "only GET is possible here"));
+  const std::optional<ServedVersion> served = store_.find(path[2], version);
+  if (!served) return responder.reply(infer_error(404, fmt::format("model {} is not served here", excerpt(path[2]))));
+  if (what == "ready") return responder.reply({200, "application/json", {}, ""});
+  if (what == "config") return responder.reply(json_reply(config_json(path[2], *served->model)));
+  if (what.empty()) return responder.reply(json_reply(metadata_json(path[2], store_.versions(path[2]), *served->model)));
+  infer(std::move(request), responder, path[2], *served);
+}
+
+void KserveApi::infer(HttpRequest request, const Responder& responder, std::string_view name, const ServedVersion& served) {
+  if (closing_) return responder.reply(infer_error(503, "the server is being stopped"));
+  const std::string* encoding = request.header("content-encoding");
+  if (encoding != nullptr && *encoding != "identity") return responder.reply(infer_error(415, "compressed bodies are not read"));
+  CallTerms terms;
+  if (const std::string* tenant = request.header("stint-tenant")) {
+    const auto known = options_.tenants.find(*tenant);
+    if (known != options_.tenants.end()) terms.tenant = batching::TenantId(known->second);
+  }
+  Result<std::unique_ptr<HttpInferCall>> call =
+      HttpInferCall::read(std::move(request), {name, served.version}, served.model->measured(), parser_, responder, terms);
+  if (!call.ok()) return responder.reply(infer_error(400, call.error().message));
+  const batching::RequestId id = served.model->submit(std::move(*call), terms);
+  responder.on_gone([weak = std::weak_ptr<ServedModel>(served.model), id] {
+    if (const auto model = weak.lock()) model->cancel(id);
+  });
+}
+
+void KserveApi::repository(const HttpRequest& request, const Responder& responder) {
+  const auto& path = request.parts.segments;
+  if (request.method != "POST") return responder.reply(infer_error(405, "the repository is asked by POST"));
+  if (path.size() == 3 && path[2] == "index") {
+    auto list = Json::array();
+    for (const ModelStore::Row& row : store_.index())
+      list.push_back({{"name", row.name},
+                      {"version", row.version ? std::to_string(*row.version) : ""},
+                      {"state", row.ready ? "READY" : "UNAVAILABLE"},
+                      {"reason", row.reason}});
+    return responder.reply(json_reply(list));
+  }
+  const bool is_load = path.size() == 5 && path[4] == "load";
+  if (path.size() != 5 || path[2] != "models" || (!is_load && path[4] != "unload"))
+    return responder.reply(infer_error(404, "the repository has /index, /models/NAME/load and /models/NAME/unload"));
+  Result<std::optional<std::string>> config = config_in(is_load ? request.body : "");
+  if (!config.ok()) return responder.reply(infer_error(400, config.error().message));
+  chores_.submit([this, name = path[3], is_load, given = std::move(*config), responder] {
+    const Status done = is_load ? store_.load(name, given) : store_.unload(name);
+    responder.reply(done.ok() ? HttpReply{200, "application/json", {}, ""} : infer_error(done.error()));
+  });
+}
+
+}  // namespace stint::serve

@@ -1,0 +1,35 @@
+// How well a model answers: rows of data run through it, the largest output of each held against a label.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "serve/npy.h"
+#include "serve/onnx_runtime.h"
+#include "serve/quantize.h"
+
+namespace stint::serve {
+
+/// Rows of one input, and what they are.
+struct LabelledData {
+  NpyArray rows;
+  std::vector<int64_t> labels;  ///< as many; none: not known
+  [[nodiscard]] int64_t count() const { return rows.shape.empty() ? 0 : rows.shape[0]; }
+  [[nodiscard]] LabelledData part(int64_t first, int64_t end) const;
+};
+
+/// Which output is the largest, for each row. @return error when the rows do not fit the model's one input
+Result<std::vector<int64_t>> classes_of(Runtime& model, const NpyArray& rows);
+/// Part of the rows whose class is their label, 0 … 1.
+double agreement(const std::vector<int64_t>& classes, const std::vector<int64_t>& labels);
+
+/// What values the graph's tensors take on these rows.
+Result<std::map<std::string, ValueRange>> ranges_of(const OnnxRuntime& onnx, OnnxGraph graph,
+                                                    const std::vector<std::string>& tensors, const NpyArray& rows);
+
+/// Values of the first input's rows, in batches: each is given to `take` with the outputs of its batch.
+Status run_rows(Runtime& model, const NpyArray& rows, const std::function<void(int64_t items, const std::vector<Values>&)>& take);
+
+}  // namespace stint::serve

@@ -1,0 +1,229 @@
+#include "serve/model_store.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "base/text.h"
+#include "host/file.h"
+#include "serve/promise.h"
+#include "serve/steady.h"
+
+namespace stint::serve {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Duration kReap = Duration::milliseconds(100);
+
+/// A folder's name and nothing that leads elsewhere.
+bool is_model_name(std::string_view name) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  return !name.empty() && name.size() <= 128 && name[0] != '.' && name.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
+/// Ascending; names that do not fit are none of ours.
+std::vector<std::string> folders_of(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code failure;
+  for (fs::directory_iterator at(folder, failure), end; !failure && at != end; at.increment(failure))
+    if (std::error_code ignored; at->is_directory(ignored) && is_model_name(at->path().filename().string()))
+      names.push_back(at->path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<int64_t> versions_of(const std::string& folder) {
+  std::vector<int64_t> versions;
+  for (const std::string& name : folders_of(folder))
+    if (const std::optional<int64_t> version = parse_int(name); version && *version > 0 && std::to_string(*version) == name)
+      versions.push_back(*version);
+  std::ranges::sort(versions);
+  return versions;
+}
+
+Result<ServedModelConfig> config_of(const std::string& folder, const std::optional<std::string>& given) {
+  if (given) return read_served_model(*given, "the configuration sent");
+  const std::string file = folder + "/model.json";
+  if (std::error_code ignored; !fs::exists(file, ignored)) return ServedModelConfig();
+  TRY_ASSIGN(const std::string bytes, read_all(file));
+  return read_served_model(bytes, file);
+}
+
+/// @return error when it cannot stand in for the model.
+Result<std::optional<SmallVariant>> small_of(const ModelSource& source, const ServedModelConfig& config,
+                                             const MeasuredModel& whole) {
+  std::optional<ModelSource> small = source.small_variant();
+  if (!small) return std::optional<SmallVariant>();
+  TRY_ASSIGN(const MeasuredModel measured, measure_model(*small, config));
+  if (measured.inputs != whole.inputs || measured.outputs != whole.outputs)
+    return invalid("{}: takes or gives other tensors than {}: take it away or make it anew", small->file(), source.file());
+  return std::optional(SmallVariant{std::move(*small), measured.memory.weights});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ModelStore>> ModelStore::open(StoreOptions options) {
+  if (std::error_code ignored; !fs::is_directory(options.repository, ignored))
+    return make_error(ErrorCode::kNotFound, "{}: no folder: give one that holds a folder for each model", options.repository);
+  TRY_ASSIGN(std::unique_ptr<MemoryKeeper> memory, MemoryKeeper::create(options.memory, options.watch));
+  return std::unique_ptr<ModelStore>(new ModelStore(std::move(options), std::move(memory)));
+}
+
+ModelStore::ModelStore(StoreOptions options, std::unique_ptr<MemoryKeeper> memory)
+    : options_(std::move(options)),
+      memory_(std::move(memory)),
+      tools_{pool_, timer_, *memory_, options_.tenant_weights},
+      pool_(options_.threads) {}
+
+/// Those that hand jobs to the pool from threads of their own end before it does.
+ModelStore::~ModelStore() {
+  memory_->stop();
+  timer_.stop();
+}
+
+std::vector<std::string> ModelStore::load_all() {
+  std::vector<std::string> troubles;
+  for (const std::string& name : folders_of(options_.repository))
+    if (const Status loaded = load(name, std::nullopt); !loaded.ok()) troubles.push_back(loaded.error().message);
+  return troubles;
+}
+
+Status ModelStore::load(const std::string& name, const std::optional<std::string>& config) {
+  const std::lock_guard one(loading_);
+  Result<Entry> made = make(name, config);
+  std::vector<ServedVersion> before;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!made.ok()) {
+      if (made.error().code != ErrorCode::kNotFound) models_[name].reason = made.error().message;
+      return made.error();
+    }
+    Entry& entry = models_[name];
+    before.swap(entry.versions);
+    entry = std::move(*made);
+  }
+  retire(std::move(before));
+  return {};
+}
+
+Result<ModelStore::Entry> ModelStore::make(const std::string& name, const std::optional<std::string>& config_text) {
+  const std::string folder = options_.repository + "/" + name;
+  const std::vector<int64_t> there = is_model_name(name) ? versions_of(folder) : std::vector<int64_t>();
+  if (there.empty()) return make_error(ErrorCode::kNotFound, "{}: no such model in the repository", excerpt(name));
+  TRY_ASSIGN(ServedModelConfig config, config_of(folder, config_text));
+  if (config.traffic.empty()) config.traffic[there.back()] = 1;
+  Entry entry;
+  for (const auto& [version, part] : config.traffic) {
+    if (std::ranges::find(there, version) == there.end())
+      return make_error(ErrorCode::kNotFound, "{}: has no version {}", name, version);
+    TRY_ASSIGN(ModelSource source, ModelSource::find(fmt::format("{}/{}", folder, version), options_.onnx));
+    TRY_ASSIGN(MeasuredModel measured, measure_model(source, config));
+    TRY_ASSIGN(std::optional<SmallVariant> small, small_of(source, config, measured));
+    const double most = config.promise ? most_within_promise(measured.latency, config, *config.promise) : 0;
+    Result<std::shared_ptr<ServedModel>> model =
+        ServedModel::create(name, std::move(source), std::move(small), config, std::move(measured), tools_);
+    if (!model.ok()) return invalid("{}, version {}: {}", name, version, model.error().message);
+    (*model)->preload();
+    entry.versions.push_back({version, std::move(*model), most});
+    entry.parts.push_back(part);
+    entry.all_parts += part;
+  }
+  return entry;
+}
+
+Status ModelStore::unload(const std::string& name) {
+  std::vector<ServedVersion> before;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = models_.find(name);
+    if (found == models_.end() || found->second.versions.empty())
+      return make_error(ErrorCode::kNotFound, "{}: no such model is served", excerpt(name));
+    before.swap(found->second.versions);
+    found->second.reason = "unloaded";
+  }
+  retire(std::move(before));
+  return {};
+}
+
+void ModelStore::retire(std::vector<ServedVersion> versions) {
+  std::vector<std::shared_ptr<ServedModel>> done;  // end after the lock
+  const std::lock_guard lock(mutex_);
+  for (ServedVersion& version : versions)
+    retired_.push_back(std::move(version.model));
+  const auto still = std::ranges::stable_partition(retired_, [](const auto& model) { return model->open_calls() > 0; });
+  done.assign(std::make_move_iterator(still.begin()), std::make_move_iterator(still.end()));
+  retired_.erase(still.begin(), still.end());
+  if (!retired_.empty()) timer_.wake(steady_now() + kReap, [this] { retire({}); });
+}
+
+std::optional<ServedVersion> ModelStore::find(std::string_view name, std::optional<int64_t> version) {
+  const std::lock_guard lock(mutex_);
+  const auto found = models_.find(name);
+  if (found == models_.end() || found->second.versions.empty()) return std::nullopt;
+  Entry& entry = found->second;
+  if (!version) {
+    // In turn, as the parts say: of 90 and 10 the first ninety of each hundred would go to one; a step prime to the sum mixes them.
+    constexpr int64_t kStep = 1'000'003;
+    int64_t place = entry.asked++ % entry.all_parts * (kStep % entry.all_parts) % entry.all_parts;
+    size_t at = 0;
+    while (place >= entry.parts[at])
+      place -= entry.parts[at++];
+    return entry.versions[at];
+  }
+  for (const ServedVersion& served : entry.versions)
+    if (served.version == *version) return served;
+  return std::nullopt;
+}
+
+std::vector<int64_t> ModelStore::versions(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<int64_t> versions;
+  if (const auto found = models_.find(name); found != models_.end())
+    for (const ServedVersion& served : found->second.versions)
+      versions.push_back(served.version);
+  return versions;
+}
+
+std::vector<ModelStore::Row> ModelStore::index() const {
+  std::vector<Row> rows;
+  const std::vector<std::string> there = folders_of(options_.repository);
+  const std::lock_guard lock(mutex_);
+  for (const std::string& name : there)
+    if (!models_.contains(name)) rows.push_back({name, std::nullopt, false, "not loaded"});
+  for (const auto& [name, entry] : models_) {
+    if (entry.versions.empty()) rows.push_back({name, std::nullopt, false, entry.reason});
+    for (const ServedVersion& served : entry.versions)
+      rows.push_back({name, served.version, true, entry.reason});
+  }
+  std::ranges::stable_sort(rows, {}, &Row::name);
+  return rows;
+}
+
+std::vector<std::pair<std::string, ServedVersion>> ModelStore::served() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<std::string, ServedVersion>> all;
+  for (const auto& [name, entry] : models_)
+    for (const ServedVersion& served : entry.versions)
+      all.emplace_back(name, served);
+  return all;
+}
+
+int64_t ModelStore::drain(Duration longest) {
+  const Instant end = steady_now() + longest;
+  for (;;) {
+    int64_t open = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [name, entry] : models_)
+        for (const ServedVersion& served : entry.versions)
+          open += served.model->open_calls();
+      for (const auto& model : retired_)
+        open += model->open_calls();
+    }
+    if (open == 0 || steady_now() >= end) return open;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+}  // namespace stint::serve

@@ -1,0 +1,95 @@
+// The models of a repository folder and which of their versions are served: found by name, loaded, replaced and taken away while others
+// go on.
+//
+//   REPOSITORY/NAME/model.json           how it is served; may be missing
+//   REPOSITORY/NAME/VERSION/model.onnx   or model.synthetic.json; VERSION is a whole number, the highest is served
+//   REPOSITORY/NAME/VERSION/model.small.onnx   stands in for it while memory is short; may be missing
+//
+// A version that is replaced or unloaded takes no new requests and answers those it has.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "serve/served_model.h"
+
+namespace stint::serve {
+
+struct StoreOptions {
+  std::string repository;
+  std::shared_ptr<const OnnxRuntime> onnx;  ///< null: ONNX models cannot be loaded
+  batching::MemoryOptions memory;
+  WatchOptions watch;
+  int threads = 1;  ///< that run batches
+  std::vector<int64_t> tenant_weights = {1};
+};
+
+/// A version that is served, and what it promises.
+struct ServedVersion {
+  int64_t version = 0;
+  std::shared_ptr<ServedModel> model;
+  double most_per_second = 0;  ///< Poisson load at which the promise is just kept; 0: no promise
+};
+
+class ModelStore {
+ public:
+  /// @return error when the folder cannot be read. Nothing is loaded yet.
+  static Result<std::unique_ptr<ModelStore>> open(StoreOptions options);
+  ModelStore(const ModelStore&) = delete;
+  ModelStore& operator=(const ModelStore&) = delete;
+  ~ModelStore();
+
+  /// Every model of the repository. @return one line for each that could not be loaded
+  std::vector<std::string> load_all();
+  /// Reads, measures and serves a model anew; what was served of it goes on until then, and for good when this fails. Slow: it runs the
+  /// model. @param config  in place of its model.json.
+  Status load(const std::string& name, const std::optional<std::string>& config);
+  Status unload(const std::string& name);
+
+  /// @param version  none: by the model's traffic parts. @return none when it is not served
+  std::optional<ServedVersion> find(std::string_view name, std::optional<int64_t> version);
+  /// Ascending.
+  [[nodiscard]] std::vector<int64_t> versions(std::string_view name) const;
+
+  struct Row {
+    std::string name;
+    std::optional<int64_t> version;  ///< none: nothing of it is served
+    bool ready = false;
+    std::string reason;
+  };
+  /// Of the repository and of what is served, by name and version.
+  [[nodiscard]] std::vector<Row> index() const;
+  [[nodiscard]] std::vector<std::pair<std::string, ServedVersion>> served() const;
+  [[nodiscard]] const MemoryKeeper& memory() const { return *memory_; }
+  /// Waits until every request has been answered. @return how many were not within `longest`
+  int64_t drain(Duration longest);
+
+ private:
+  struct Entry {
+    std::vector<ServedVersion> versions;  // ascending
+    std::vector<int64_t> parts;           // of the traffic, as versions; all 0 but of those that get some
+    int64_t all_parts = 0;
+    int64_t asked = 0;
+    std::string reason;  // why it is not served
+  };
+  explicit ModelStore(StoreOptions options, std::unique_ptr<MemoryKeeper> memory);
+  Result<Entry> make(const std::string& name, const std::optional<std::string>& config);
+  void retire(std::vector<ServedVersion> versions);
+
+  // The order matters at the end: the pool's threads end first, then models, then what those are booked with.
+  const StoreOptions options_;
+  std::unique_ptr<MemoryKeeper> memory_;
+  ServeTools tools_;
+  std::mutex loading_;  // one load at a time: they are measured
+  mutable std::mutex mutex_;
+  std::map<std::string, Entry, std::less<>> models_;
+  std::vector<std::shared_ptr<ServedModel>> retired_;  // have requests to answer, perhaps
+  WakeTimer timer_;
+  WorkerPool pool_;
+};
+
+}  // namespace stint::serve

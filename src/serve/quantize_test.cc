@@ -1,0 +1,169 @@
+#include "serve/quantize.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/prng.h"
+#include "serve/example_models.h"
+#include "serve/model_judge.h"
+#include "serve/onnx_writer.h"
+
+namespace stint::serve {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// y = Gemm(Relu(Conv(x))) on 1×4×4.
+std::string small_model() {
+  OnnxWriter writer("small");
+  writer.input("x", std::array<int64_t, 3>{1, 4, 4});
+  writer.output("y", std::array<int64_t, 1>{3});
+  Prng prng(5);
+  const auto random = [&](size_t n) {
+    std::vector<float> values(n);
+    for (float& value : values)
+      value = static_cast<float>(prng.normal());
+    return values;
+  };
+  writer.constant("k", std::array<int64_t, 4>{2, 1, 3, 3}, random(18));
+  writer.constant("w", std::array<int64_t, 2>{8, 3}, random(24));
+  writer.constant("b", std::array<int64_t, 1>{3}, random(3));
+  const std::array attributes = {OnnxWriter::Ints{"kernel_shape", {3, 3}}};
+  writer.node("Conv", std::array<std::string, 2>{"x", "k"}, "c", attributes);
+  writer.node("Relu", std::array<std::string, 1>{"c"}, "r");
+  writer.node("Flatten", std::array<std::string, 1>{"r"}, "f");
+  writer.node("Gemm", std::array<std::string, 3>{"f", "w", "b"}, "y");
+  return writer.finish();
+}
+
+std::vector<std::string> ops_of(const OnnxGraph& graph) {
+  std::vector<std::string> ops;
+  for (const OnnxNode& node : graph.nodes)
+    ops.push_back(node.op);
+  return ops;
+}
+
+TEST(OnnxGraph, IsPutTogetherAsItWasTakenApart) {
+  const OnnxGraph graph = OnnxGraph::parse(small_model(), "small").value();
+  EXPECT_EQ(graph.opset, 13);
+  EXPECT_THAT(graph.inputs, ElementsAre("x"));
+  EXPECT_THAT(graph.outputs, ElementsAre("y"));
+  EXPECT_THAT(ops_of(graph), ElementsAre("Conv", "Relu", "Flatten", "Gemm"));
+  EXPECT_EQ(graph.constants.at("w").floats().size(), 24U);
+  const std::string again = graph.encode();
+  EXPECT_EQ(OnnxGraph::parse(again, "small").value().encode(), again);
+}
+
+TEST(OnnxGraph, WhatIsCutOffIsRefusedOrSmallerButNeverRead) {
+  const std::string file = small_model();
+  for (size_t length = 0; length < file.size(); ++length)
+    static_cast<void>(OnnxGraph::parse(std::string_view(file).substr(0, length), "cut"));
+  EXPECT_FALSE(OnnxGraph::parse("not a model", "text").ok());
+  EXPECT_FALSE(OnnxGraph::parse("", "empty").ok());
+}
+
+TEST(Quantize, AsksForTheRangesOfLayersAndOfConvolutionsBehindTheirRelu) {
+  EXPECT_THAT(tensors_to_calibrate(OnnxGraph::parse(small_model(), "m").value()), ElementsAre("f", "r", "x"));
+}
+
+TEST(Quantize, WeightsAreRoundedByTheLargestOfTheirChannel) {
+  OnnxWriter writer("m");
+  writer.input("x", std::array<int64_t, 1>{2});
+  writer.output("y", std::array<int64_t, 1>{2});
+  // Columns are channels: the largest are 12.7 and 0.254, so the scales are 0.1 and 0.002.
+  writer.constant("w", std::array<int64_t, 2>{2, 2}, std::array{12.7F, 0.1F, -1.0F, -0.254F});
+  writer.node("MatMul", std::array<std::string, 2>{"x", "w"}, "y");
+  const OnnxGraph graph = OnnxGraph::parse(writer.finish(), "m").value();
+  for (const OnnxGraph& quantized : {quantize_dynamic(graph).value(), quantize_static(graph, {{"x", {-1, 1}}}).value()}) {
+    const auto& values = quantized.constants.at("stint/y.weight.values");
+    EXPECT_EQ(values.type, OnnxType::kInt8);
+    const auto* bytes = reinterpret_cast<const int8_t*>(values.raw.data());
+    EXPECT_THAT(std::vector<int>(bytes, bytes + 4), ElementsAre(127, 50, -10, -127));
+    const std::vector<float> scales = quantized.constants.at("stint/y.weight.scales").floats();
+    EXPECT_NEAR(scales[0], 0.1, 1e-6);
+    EXPECT_NEAR(scales[1], 0.002, 1e-8);
+    EXPECT_FALSE(quantized.constants.contains("w"));
+  }
+}
+
+TEST(Quantize, SaysWhatItCannot) {
+  OnnxWriter writer("m");
+  writer.input("x", std::array<int64_t, 1>{2});
+  writer.output("y", std::array<int64_t, 1>{2});
+  writer.node("Relu", std::array<std::string, 1>{"x"}, "y");
+  const OnnxGraph graph = OnnxGraph::parse(writer.finish(), "m").value();
+  EXPECT_THAT(quantize_dynamic(graph).error().message, HasSubstr("nothing can be quantised"));
+  OnnxGraph old = OnnxGraph::parse(small_model(), "m").value();
+  old.opset = 11;
+  EXPECT_THAT(quantize_static(old, {}).error().message, HasSubstr("opset 11"));
+  old.opset = 13;
+  EXPECT_THAT(quantize_static(old, {}).error().message, HasSubstr("no range"));
+}
+
+class QuantizeRunning : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Result<OnnxRuntime> loaded = load_onnxruntime("");
+    if (!loaded.ok()) GTEST_SKIP() << loaded.error().message;
+    onnx_ = std::make_unique<OnnxRuntime>(std::move(*loaded));
+  }
+  /// The outputs of all rows, one after the other.
+  [[nodiscard]] std::vector<float> outputs(const std::string& model, const NpyArray& rows) const {
+    auto opened = onnx_->open(model, "m");
+    EXPECT_TRUE(opened.ok()) << opened.error().message;
+    std::vector<float> all;
+    const Status ran = run_rows(
+        **opened, rows, [&](int64_t, const std::vector<Values>& out) { all.insert(all.end(), out[0].begin(), out[0].end()); });
+    EXPECT_TRUE(ran.ok()) << ran.error().message;
+    return all;
+  }
+  std::unique_ptr<OnnxRuntime> onnx_;
+};
+
+TEST_F(QuantizeRunning, AnswersStayWithinARoundingOfWhatTheyWere) {
+  const std::string model = small_model();
+  const OnnxGraph graph = OnnxGraph::parse(model, "m").value();
+  NpyArray rows{{64, 1, 4, 4}, {}};
+  Prng prng(3);
+  for (int i = 0; i < 64 * 16; ++i)
+    rows.values.push_back(static_cast<float>(prng.normal()));
+  const auto ranges = ranges_of(*onnx_, graph, tensors_to_calibrate(graph), rows);
+  ASSERT_TRUE(ranges.ok()) << ranges.error().message;
+  EXPECT_GE(ranges->at("r").least, 0);  // behind a Relu
+  const std::vector<float> exact = outputs(model, rows);
+  float largest = 0;
+  for (const float value : exact)
+    largest = std::max(largest, std::abs(value));
+  for (const std::string& quantized :
+       {quantize_dynamic(graph).value().encode(), quantize_static(graph, *ranges).value().encode()}) {
+    const std::vector<float> rounded = outputs(quantized, rows);
+    ASSERT_EQ(rounded.size(), exact.size());
+    for (size_t i = 0; i < exact.size(); ++i)
+      EXPECT_NEAR(rounded[i], exact[i], largest * 0.04);  // a few steps of 1 in 255 on the way
+  }
+}
+
+TEST_F(QuantizeRunning, TheTrainedExampleLearnsAndItsVariantsForgetLittle) {
+  const LabelledData data = example_points(400, 32, 4, 9);
+  const auto trained = train_last_layer(*onnx_, example_mlp({32, 64, 4}, 2), data.part(0, 200));
+  ASSERT_TRUE(trained.ok()) << trained.error().message;
+  const LabelledData held_out = data.part(200, 400);
+  const auto accuracy = [&](const std::string& model) {
+    const auto opened = onnx_->open(model, "m");
+    return agreement(classes_of(**opened, held_out.rows).value(), held_out.labels);
+  };
+  const double before = accuracy(*trained);
+  EXPECT_GT(before, 0.5);  // twice what a guess among four would be
+  const OnnxGraph graph = OnnxGraph::parse(*trained, "m").value();
+  EXPECT_GT(accuracy(quantize_dynamic(graph).value().encode()), before - 0.05);
+  const auto ranges = ranges_of(*onnx_, graph, tensors_to_calibrate(graph), data.part(0, 200).rows).value();
+  EXPECT_GT(accuracy(quantize_static(graph, ranges).value().encode()), before - 0.05);
+}
+
+}  // namespace
+}  // namespace stint::serve

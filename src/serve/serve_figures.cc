@@ -1,0 +1,23 @@
+#include "serve/serve_figures.h"
+
+#include <numbers>
+
+namespace stint::serve {
+
+void TimeHistogram::add(Duration time) {
+  size_t bucket = 0;
+  while (bucket < kBounds && bound(bucket) < time)
+    ++bucket;
+  ++counts[bucket];
+  sum += time;
+}
+
+ServeFigures FigureBook::read(Instant now) const {
+  ServeFigures figures = counts_;
+  // A count that halves every half-life settles at rate × half-life ÷ ln 2.
+  const double seconds = kHalfLife.to_seconds() / std::numbers::ln2;
+  figures.per_second = static_cast<double>(rate_.at(now, kHalfLife)) / static_cast<double>(batching::RequestRate::kOne) / seconds;
+  return figures;
+}
+
+}  // namespace stint::serve

@@ -1,0 +1,47 @@
+// What a served model has done, as it is told at /metrics.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/time.h"
+#include "batching/batcher.h"
+#include "batching/request_rate.h"
+
+namespace stint::serve {
+
+/// Times in buckets whose bounds double: 50 µs to 13 s.
+struct TimeHistogram {
+  static constexpr size_t kBounds = 19;
+  static Duration bound(size_t i) { return Duration::nanoseconds(int64_t{50'000} << i); }
+  std::array<int64_t, kBounds + 1> counts = {};  ///< the last is of what is longer than all bounds
+  Duration sum;
+  void add(Duration time);
+};
+
+inline constexpr size_t kRefusalReasons = static_cast<size_t>(batching::RefusalReason::kNoMemory) + 1;
+
+struct ServeFigures {
+  int64_t answered = 0, failed = 0, cancelled = 0;
+  std::array<int64_t, kRefusalReasons> refused = {};  ///< by RefusalReason
+  int64_t items = 0, batches = 0;
+  int64_t late_batches = 0;  ///< that took more than twice what the measured curve says
+  TimeHistogram request_time, batch_time;
+  int64_t waiting = 0, running = 0;
+  double per_second = 0;  ///< requests that came, over about the last minute
+};
+
+/// Under its owner's lock.
+class FigureBook {
+ public:
+  void came(Instant now) { rate_.add(now, kHalfLife); }
+  ServeFigures& counts() { return counts_; }
+  [[nodiscard]] ServeFigures read(Instant now) const;
+
+ private:
+  static constexpr Duration kHalfLife = Duration::seconds(30);
+  ServeFigures counts_;
+  batching::RequestRate rate_;
+};
+
+}  // namespace stint::serve

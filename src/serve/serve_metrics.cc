@@ -1,0 +1,118 @@
+// What is told at /metrics. docs/serving.md lists it.
+#include <fmt/format.h>
+
+#include "codec/metrics_text.h"
+#include "serve/kserve_api.h"
+
+namespace stint::serve {
+namespace {
+
+struct Told {
+  std::string labels;
+  ServedVersion served;
+  ServeFigures figures;
+};
+
+std::vector<Told> told_of(const ModelStore& store) {
+  std::vector<Told> all;
+  for (const auto& [name, served] : store.served())
+    all.push_back({labels_text({{"model", name}, {"version", std::to_string(served.version)}}), served, served.model->figures()});
+  return all;
+}
+
+void add_requests(std::string& out, const std::vector<Told>& all) {
+  MetricText requests(out, "stint_serve_requests_total", "counter", "Requests, by how they ended");
+  for (const Told& told : all) {
+    const auto add = [&](std::string_view outcome, int64_t count) {
+      requests.add(told.labels + "," + labels_text({{"outcome", outcome}}), count);
+    };
+    add("answered", told.figures.answered);
+    add("failed", told.figures.failed);
+    add("cancelled", told.figures.cancelled);
+    for (size_t r = 0; r < kRefusalReasons; ++r)
+      if (told.figures.refused[r] > 0) add(batching::name_of(static_cast<batching::RefusalReason>(r)), told.figures.refused[r]);
+  }
+}
+
+void add_histogram(std::string& out, std::string_view name, std::string_view help, const std::vector<Told>& all,
+                   TimeHistogram ServeFigures::* which) {
+  MetricText metric(out, name, "histogram", help);
+  for (const Told& told : all) {
+    const TimeHistogram& histogram = told.figures.*which;
+    int64_t below = 0;
+    for (size_t b = 0; b <= TimeHistogram::kBounds; ++b) {
+      below += histogram.counts[b];
+      const std::string bound = b == TimeHistogram::kBounds ? "+Inf" : fmt::format("{:g}", TimeHistogram::bound(b).to_seconds());
+      metric.add(told.labels + "," + labels_text({{"le", bound}}), below, "_bucket");
+    }
+    metric.add(told.labels, histogram.sum.to_seconds(), "_sum");
+    metric.add(told.labels, below, "_count");
+  }
+}
+
+template <typename Read>
+void add_each(std::string& out, std::string_view name, std::string_view type, std::string_view help, const std::vector<Told>& all,
+              Read read) {
+  MetricText metric(out, name, type, help);
+  for (const Told& told : all)
+    metric.add(told.labels, read(told));
+}
+
+void add_promise(std::string& out, const std::vector<Told>& all) {
+  MetricText most(out, "stint_serve_promised_requests_per_second", "gauge",
+                  "Load up to which the promise is kept, by simulation");
+  for (const Told& told : all)
+    if (told.served.model->config().promise) most.add(told.labels, told.served.most_per_second);
+  MetricText headroom(out, "stint_serve_promise_headroom", "gauge",
+                      "Part of that load which is free; below 0 the promise breaks");
+  for (const Told& told : all)
+    if (told.served.most_per_second > 0) headroom.add(told.labels, 1 - told.figures.per_second / told.served.most_per_second);
+}
+
+void add_pressure(std::string& out, const MemoryKeeper::Figures& memory) {
+  if (!memory.device) return;
+  const MemoryUse& device = *memory.device;
+  MetricText(out, "stint_serve_device_limit_bytes", "gauge", "Memory there is").add("", device.limit.count());
+  MetricText(out, "stint_serve_device_used_bytes", "gauge", "Memory in use, by whoever").add("", device.used.count());
+  MetricText steps(out, "stint_serve_relief_steps_total", "counter", "What was given up while memory was short");
+  for (size_t k = 0; k < memory.relief_steps.size(); ++k) {
+    const auto kind = static_cast<batching::ReliefStep::Kind>(k);
+    steps.add(labels_text({{"kind", batching::name_of(kind)}}), memory.relief_steps[k]);
+  }
+  MetricText(out, "stint_serve_leaked_bytes_total", "counter", "Growth that no model accounts for")
+      .add("", memory.leaked.count());
+}
+
+}  // namespace
+
+std::string serve_metrics(const ModelStore& store) {
+  std::string out;
+  const std::vector<Told> all = told_of(store);
+  add_requests(out, all);
+  add_each(out, "stint_serve_items_total", "counter", "Items in batches", all, [](const Told& t) { return t.figures.items; });
+  add_each(out, "stint_serve_batches_total", "counter", "Batches run", all, [](const Told& t) { return t.figures.batches; });
+  add_each(out, "stint_serve_late_batches_total", "counter", "Batches that took more than twice what was measured at the load",
+           all, [](const Told& t) { return t.figures.late_batches; });
+  add_histogram(out, "stint_serve_request_seconds", "From a request's coming to its answer", all, &ServeFigures::request_time);
+  add_histogram(out, "stint_serve_batch_seconds", "Batches, as they run", all, &ServeFigures::batch_time);
+  add_each(out, "stint_serve_waiting_requests", "gauge", "Requests in the queue", all,
+           [](const Told& t) { return t.figures.waiting; });
+  add_each(out, "stint_serve_running_batches", "gauge", "Batches in work", all, [](const Told& t) { return t.figures.running; });
+  add_each(out, "stint_serve_arrivals_per_second", "gauge", "Requests, over about the last minute", all,
+           [](const Told& t) { return t.figures.per_second; });
+  add_promise(out, all);
+  add_each(out, "stint_serve_model_resident", "gauge", "1: in memory now", all,
+           [](const Told& t) { return t.served.model->resident() ? 1 : 0; });
+  add_each(out, "stint_serve_model_weight_bytes", "gauge", "As measured at the load", all,
+           [](const Told& t) { return t.served.model->measured().memory.weights.count(); });
+  const MemoryKeeper::Figures memory = store.memory().figures();
+  MetricText(out, "stint_serve_memory_room_bytes", "gauge", "What models may take together").add("", memory.room.count());
+  MetricText(out, "stint_serve_memory_booked_bytes", "gauge", "Weights and activations booked").add("", memory.used.count());
+  MetricText(out, "stint_serve_loaded_bytes_total", "counter", "Weights brought in by loads").add("", memory.loaded.count());
+  MetricText(out, "stint_serve_loads_total", "counter", "Models loaded").add("", memory.loads);
+  MetricText(out, "stint_serve_evictions_total", "counter", "Models unloaded to make room").add("", memory.evictions);
+  add_pressure(out, memory);
+  return out;
+}
+
+}  // namespace stint::serve

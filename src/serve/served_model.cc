@@ -1,0 +1,336 @@
+#include "serve/served_model.h"
+
+#include <algorithm>
+
+#include "serve/steady.h"
+
+namespace stint::serve {
+
+using batching::BatchId;
+using batching::kNoDeadline;
+using batching::RefusalReason;
+using batching::RequestId;
+
+namespace {
+
+/// What handing a batch to another thread and being woken by it costs, about.
+constexpr Duration kHandOver = Duration::nanoseconds(25'000);
+
+batching::BatchPolicy policy_of(const ServedModelConfig& config, const batching::LatencyProfile& latency) {
+  batching::BatchPolicy policy;
+  policy.buckets = {{0, latency.curve(config.max_batch, 0.5)}};
+  policy.max_batch = config.max_batch;
+  policy.max_wait = config.max_wait;
+  policy.preferred = config.preferred;
+  policy.instances = config.instances;
+  policy.queue_limit = config.queue_limit;
+  return policy;
+}
+
+RequestId id_of(uint32_t slot, uint32_t round) { return RequestId{(uint64_t{round} << 32) | slot}; }
+uint32_t slot_of(RequestId id) { return static_cast<uint32_t>(static_cast<uint64_t>(id)); }
+uint32_t round_of(RequestId id) { return static_cast<uint32_t>(static_cast<uint64_t>(id) >> 32); }
+
+}  // namespace
+
+Result<std::shared_ptr<ServedModel>> ServedModel::create(std::string name, ModelSource source, std::optional<SmallVariant> small,
+                                                         const ServedModelConfig& config, MeasuredModel measured,
+                                                         ServeTools& tools) {
+  std::vector<batching::BatchPolicy> policies;
+  policies.push_back(policy_of(config, measured.latency));
+  TRY_ASSIGN(batching::Batcher batcher, batching::Batcher::create(std::move(policies), tools.tenant_weights));
+  const std::optional<Bytes> small_weights = small ? std::optional(small->weights) : std::nullopt;
+  std::shared_ptr<ServedModel> model(new ServedModel(std::move(name), std::move(source), std::move(small), config,
+                                                     std::move(measured), tools, std::move(batcher)));
+  TRY_ASSIGN(model->memory_id_, tools.memory.add(model->measured_.memory, model, small_weights));
+  return model;
+}
+
+ServedModel::ServedModel(std::string name, ModelSource source, std::optional<SmallVariant> small, const ServedModelConfig& config,
+                         MeasuredModel measured, ServeTools& tools, batching::Batcher batcher)
+    : name_(std::move(name)),
+      source_(std::move(source)),
+      small_(std::move(small)),
+      config_(config),
+      measured_(std::move(measured)),
+      in_place_(measured_.latency.quantile(config.max_batch, 0.5) < kHandOver),
+      tools_(tools),
+      batcher_(std::move(batcher)) {}
+
+ServedModel::~ServedModel() {
+  if (memory_id_.valid()) tools_.memory.remove(memory_id_);
+}
+
+RequestId ServedModel::submit(std::unique_ptr<InferCall> call, const CallTerms& terms) {
+  if (tools_.memory.refusing()) {
+    call->refuse(RefusalReason::kNoMemory);
+    const std::lock_guard lock(mutex_);
+    ++figures_.counts().refused[static_cast<size_t>(RefusalReason::kNoMemory)];
+    return id_of(UINT32_MAX, 0);  // of none: there is nothing to cancel
+  }
+  ++open_calls_;
+  RequestId id;
+  Todo todo;
+  {
+    const std::lock_guard lock(mutex_);
+    const Instant now = steady_now();
+    tools_.memory.want(memory_id_, now);
+    figures_.came(now);
+    const std::optional<Duration> timeout = terms.timeout ? terms.timeout : config_.timeout;
+    id = keep({std::move(call), terms.items, now});
+    const batching::Request request{.id = id,
+                                    .model = batching::ModelId(0),
+                                    .tenant = terms.tenant,
+                                    .items = terms.items,
+                                    .priority = terms.priority,
+                                    .deadline = timeout ? now + *timeout : kNoDeadline};
+    todo = step({{}, {}, std::span(&request, 1)});
+  }
+  work_off(std::move(todo));
+  return id;
+}
+
+void ServedModel::cancel(RequestId id) {
+  Todo todo;
+  {
+    const std::lock_guard lock(mutex_);
+    if (slot_of(id) >= slots_.size()) return;
+    const Waiting& slot = slots_[slot_of(id)];
+    if (slot.round != round_of(id) || !slot.member.call) return;
+    todo = step({{}, std::span(&id, 1), {}});
+    take(id);
+    ++figures_.counts().cancelled;
+    --open_calls_;
+  }
+  work_off(std::move(todo));
+}
+
+RequestId ServedModel::keep(Member member) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+  const uint32_t slot = free_.back();
+  free_.pop_back();
+  slots_[slot].member = std::move(member);
+  return id_of(slot, slots_[slot].round);
+}
+
+ServedModel::Member ServedModel::take(RequestId id) {
+  Waiting& slot = slots_[slot_of(id)];
+  CHECK(slot.round == round_of(id) && slot.member.call, "request {} is not here", static_cast<uint64_t>(id));
+  ++slot.round;
+  free_.push_back(slot_of(id));
+  return std::move(slot.member);
+}
+
+ServedModel::Todo ServedModel::step(const batching::BatcherInput& input) {
+  const batching::BatcherOutput out = batcher_.step(steady_now(), input);
+  Todo todo;
+  for (const batching::Refusal& refusal : out.refusals) {
+    ++figures_.counts().refused[static_cast<size_t>(refusal.reason)];
+    todo.refused.emplace_back(take(refusal.id), refusal.reason);
+  }
+  for (const batching::Dispatch& dispatch : out.dispatches) {
+    Batch batch{dispatch.batch, dispatch.items, dispatch.expected_end, {}};
+    batch.members.reserve(dispatch.members.size());
+    for (const RequestId id : dispatch.members)
+      batch.members.push_back(take(id));
+    todo.batches.push_back(std::move(batch));
+  }
+  if (out.wake < wake_at_) {
+    wake_at_ = out.wake;
+    tools_.timer.wake(out.wake, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->wake();
+    });
+  }
+  return todo;
+}
+
+void ServedModel::wake() {
+  Todo todo;
+  {
+    const std::lock_guard lock(mutex_);
+    wake_at_ = kNoDeadline;
+    todo = step({});
+  }
+  work_off(std::move(todo));
+}
+
+void ServedModel::work_off(Todo todo) {
+  for (;;) {
+    for (auto& [member, reason] : todo.refused) {
+      member.call->refuse(reason);
+      --open_calls_;
+    }
+    if (in_place_ && todo.batches.size() == 1) {
+      todo = run(todo.batches.front());
+      continue;
+    }
+    for (Batch& batch : todo.batches)
+      tools_.pool.submit(
+          [self = shared_from_this(), held = std::make_shared<Batch>(std::move(batch))] { self->work_off(self->run(*held)); });
+    return;
+  }
+}
+
+ServedModel::Todo ServedModel::run(Batch& batch) {
+  if (!execute(batch)) return {};
+  return finished(batch);
+}
+
+ServedModel::Todo ServedModel::finished(const Batch& batch) {
+  const std::lock_guard lock(mutex_);
+  return step({std::span(&batch.id, 1), {}, {}});
+}
+
+bool ServedModel::execute(Batch& batch) {
+  const Instant begin = steady_now();
+  std::vector<Values> in;
+  for (size_t i = 0; i < measured_.inputs.size(); ++i) {
+    const auto size = static_cast<size_t>(measured_.inputs[i].item_size());
+    Values values(static_cast<size_t>(batch.items) * size);
+    size_t at = 0;
+    for (const Member& member : batch.members) {
+      const size_t count = static_cast<size_t>(member.items) * size;
+      member.call->write_input(i, std::span(values).subspan(at, count));
+      at += count;
+    }
+    in.push_back(std::move(values));
+  }
+  bool absent = false;
+  const Result<std::vector<Values>> out = compute(batch.items, in, absent);
+  if (absent) {
+    {
+      const std::lock_guard lock(mutex_);
+      parked_.push_back(std::move(batch));
+    }
+    tools_.memory.need(memory_id_);
+    return false;
+  }
+  const Duration took = steady_now() - begin;
+  {
+    const std::lock_guard lock(mutex_);
+    ServeFigures& counts = figures_.counts();
+    ++counts.batches;
+    counts.items += batch.items;
+    counts.batch_time.add(took);
+    if (took > measured_.latency.quantile(batch.items, 0.5) * 2) ++counts.late_batches;
+  }
+  answer(batch, out);
+  return true;
+}
+
+/// In as many pieces as memory allows: the items of a batch do not depend on each other.
+Result<std::vector<Values>> ServedModel::compute(int64_t items, const std::vector<Values>& in, bool& absent) {
+  std::vector<Values> out(measured_.outputs.size());
+  for (int64_t done = 0; done < items;) {
+    const std::optional<int64_t> granted = tools_.memory.begin(memory_id_, items - done);
+    if (!granted) {
+      absent = true;
+      return out;
+    }
+    std::shared_ptr<Runtime> runtime;
+    {
+      const std::lock_guard lock(mutex_);
+      runtime = runtime_;
+    }
+    const bool whole = *granted == items;
+    std::vector<Values> piece;
+    if (!whole) {
+      for (size_t i = 0; i < in.size(); ++i) {
+        const auto size = measured_.inputs[i].item_size();
+        piece.emplace_back(in[i].begin() + done * size, in[i].begin() + (done + *granted) * size);
+      }
+    }
+    Result<std::vector<Values>> ran = runtime->run(*granted, whole ? in : piece);
+    tools_.memory.end(memory_id_, *granted);
+    if (!ran.ok() || whole) return ran;
+    for (size_t o = 0; o < out.size(); ++o)
+      out[o].insert(out[o].end(), (*ran)[o].begin(), (*ran)[o].end());
+    done += *granted;
+  }
+  return out;
+}
+
+void ServedModel::answer(Batch& batch, const Result<std::vector<Values>>& out) {
+  std::vector<std::span<const float>> rows(measured_.outputs.size());
+  int64_t at = 0;
+  for (Member& member : batch.members) {
+    if (out.ok()) {
+      for (size_t o = 0; o < rows.size(); ++o) {
+        const int64_t size = measured_.outputs[o].item_size();
+        rows[o] = std::span((*out)[o]).subspan(static_cast<size_t>(at * size), static_cast<size_t>(member.items * size));
+      }
+      member.call->answer(rows);
+    } else {
+      member.call->fail(out.error());
+    }
+    at += member.items;
+    --open_calls_;
+  }
+  const Instant now = steady_now();
+  const std::lock_guard lock(mutex_);
+  ServeFigures& counts = figures_.counts();
+  (out.ok() ? counts.answered : counts.failed) += std::ssize(batch.members);
+  for (const Member& member : batch.members)
+    counts.request_time.add(now - member.since);
+}
+
+ServeFigures ServedModel::figures() const {
+  const std::lock_guard lock(mutex_);
+  ServeFigures figures = figures_.read(steady_now());
+  figures.waiting = batcher_.waiting(batching::ModelId(0));
+  figures.running = batcher_.running(batching::ModelId(0));
+  return figures;
+}
+
+Status ServedModel::load() {
+  bool small = false;
+  {
+    const std::lock_guard lock(mutex_);
+    small = load_small_;
+  }
+  TRY_ASSIGN(std::shared_ptr<Runtime> runtime, (small ? small_->source : source_).open());
+  const std::lock_guard lock(mutex_);
+  runtime_ = std::move(runtime);
+  return {};
+}
+
+void ServedModel::choose_variant(bool small) {
+  CHECK(!small || small_, "model {} has no smaller variant", name_);
+  const std::lock_guard lock(mutex_);
+  load_small_ = small;
+}
+
+void ServedModel::trim() {
+  std::shared_ptr<Runtime> runtime;
+  {
+    const std::lock_guard lock(mutex_);
+    runtime = runtime_;
+  }
+  if (runtime) runtime->trim();
+}
+
+void ServedModel::unload() {
+  std::shared_ptr<Runtime> last;  // ends after the lock
+  const std::lock_guard lock(mutex_);
+  last.swap(runtime_);
+}
+
+void ServedModel::settled(const Status& status) {
+  std::vector<Batch> parked;
+  {
+    const std::lock_guard lock(mutex_);
+    parked.swap(parked_);
+  }
+  for (Batch& batch : parked) {
+    tools_.pool.submit([self = shared_from_this(), held = std::make_shared<Batch>(std::move(batch)), status] {
+      if (status.ok()) return self->work_off(self->run(*held));
+      self->answer(*held, make_error(ErrorCode::kUnavailable, "the model could not be loaded: {}", status.error().message));
+      self->work_off(self->finished(*held));
+    });
+  }
+}
+
+}  // namespace stint::serve

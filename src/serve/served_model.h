@@ -1,0 +1,145 @@
+// One version of a model being served: its requests go through the batcher, its batches through the pool, its memory through the
+// keeper; every request is answered once.
+//
+// One lock for the batcher and what waits in it; batches run outside. A model whose largest batch takes no longer than handing it to
+// another thread would runs it on the thread that has it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "batching/batcher.h"
+#include "serve/memory_keeper.h"
+#include "serve/model_source.h"
+#include "serve/serve_figures.h"
+#include "serve/worker_pool.h"
+
+namespace stint::serve {
+
+/// A request as the model sees it. Exactly one of answer(), refuse() and fail() is called, once, from any thread; none of them when it
+/// was cancelled.
+class InferCall {
+ public:
+  virtual ~InferCall() = default;
+  /// Its rows of the model's input number `input`. @param to  items × item_size() values.
+  virtual void write_input(size_t input, std::span<float> to) const = 0;
+  /// @param outputs  its rows of each output; they hold until it returns.
+  virtual void answer(std::span<const std::span<const float>> outputs) = 0;
+  virtual void refuse(batching::RefusalReason reason) = 0;
+  virtual void fail(const Error& error) = 0;
+};
+
+struct CallTerms {
+  int64_t items = 1;
+  int priority = batching::kPriorities - 1;
+  batching::TenantId tenant = batching::TenantId(0);
+  std::optional<Duration> timeout;  ///< none: the model's own, if it has one
+};
+
+/// What a model works with; outlives it.
+struct ServeTools {
+  WorkerPool& pool;
+  WakeTimer& timer;
+  MemoryKeeper& memory;
+  std::vector<int64_t> tenant_weights;  ///< by TenantId
+};
+
+/// What may stand in for a model while memory is short.
+struct SmallVariant {
+  ModelSource source;
+  Bytes weights;
+};
+
+class ServedModel final : public Resident, public std::enable_shared_from_this<ServedModel> {
+ public:
+  /// Not loaded before the first request needs it, or preload().
+  /// @param name  for messages. @param small  takes and gives the same tensors.
+  static Result<std::shared_ptr<ServedModel>> create(std::string name, ModelSource source, std::optional<SmallVariant> small,
+                                                     const ServedModelConfig& config, MeasuredModel measured, ServeTools& tools);
+  ~ServedModel() override;
+
+  batching::RequestId submit(std::unique_ptr<InferCall> call, const CallTerms& terms);
+  /// Nobody waits for the answer any more. One that runs, or has been answered, is passed over.
+  void cancel(batching::RequestId id);
+  void preload() { tools_.memory.need(memory_id_); }
+
+  [[nodiscard]] const MeasuredModel& measured() const { return measured_; }
+  [[nodiscard]] const ServedModelConfig& config() const { return config_; }
+  [[nodiscard]] const ModelSource& source() const { return source_; }
+  /// In memory now.
+  [[nodiscard]] bool resident() const { return tools_.memory.resident(memory_id_); }
+  /// Requests that wait or run.
+  [[nodiscard]] int64_t open_calls() const { return open_calls_.load(); }
+  [[nodiscard]] ServeFigures figures() const;
+
+  Status load() override;
+  void unload() override;
+  void settled(const Status& status) override;
+  [[nodiscard]] std::string name() const override { return name_; }
+  void trim() override;
+  void choose_variant(bool small) override;
+
+ private:
+  struct Member {
+    std::unique_ptr<InferCall> call;
+    int64_t items = 0;
+    Instant since;
+  };
+  struct Waiting {
+    Member member;
+    uint32_t round = 0;  ///< of the slot's use
+  };
+  struct Batch {
+    batching::BatchId id;
+    int64_t items = 0;
+    Instant expected_end;
+    std::vector<Member> members;
+  };
+  /// What a step of the batcher leaves to be done without the lock.
+  struct Todo {
+    std::vector<Batch> batches;
+    std::vector<std::pair<Member, batching::RefusalReason>> refused;
+  };
+
+  ServedModel(std::string name, ModelSource source, std::optional<SmallVariant> small, const ServedModelConfig& config,
+              MeasuredModel measured, ServeTools& tools, batching::Batcher batcher);
+  batching::RequestId keep(Member member);
+  Member take(batching::RequestId id);
+  Todo step(const batching::BatcherInput& input);
+  void wake();
+  void work_off(Todo todo);
+  /// Runs it and reports it. @return what that makes due
+  Todo run(Batch& batch);
+  /// @return false: the model is not loaded, the batch waits in parked_
+  bool execute(Batch& batch);
+  Result<std::vector<Values>> compute(int64_t items, const std::vector<Values>& in, bool& absent);
+  void answer(Batch& batch, const Result<std::vector<Values>>& out);
+  Todo finished(const Batch& batch);
+
+  const std::string name_;
+  const ModelSource source_;
+  const std::optional<SmallVariant> small_;
+  const ServedModelConfig config_;
+  const MeasuredModel measured_;
+  const bool in_place_;  ///< batches run on the thread that makes them
+  ServeTools& tools_;
+  batching::ModelId memory_id_;  ///< of the keeper's
+
+  mutable std::mutex mutex_;
+  batching::Batcher batcher_;
+  std::vector<Waiting> slots_;
+  std::vector<uint32_t> free_;
+  std::vector<Batch> parked_;  ///< until the model is loaded
+  Instant wake_at_ = batching::kNoDeadline;
+  std::shared_ptr<Runtime> runtime_;
+  bool load_small_ = false;
+  FigureBook figures_;
+  std::atomic<int64_t> open_calls_ = 0;
+};
+
+}  // namespace stint::serve

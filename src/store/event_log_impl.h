@@ -1,0 +1,67 @@
+// What a store of the event log must do: SQLite in event_log_sqlite.cc, PostgreSQL in event_log_postgres.cc.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/event_log.h"
+
+namespace stint {
+
+struct EventLog::Impl {
+  virtual ~Impl() = default;
+
+  /// Connects, anew where it was; makes or upgrades the tables; sets what follows below.
+  virtual Status connect() = 0;
+  /// One transaction. @param sequence  of the last record before.
+  virtual Status write(const LogStep& what, int64_t step, int64_t sequence) = 0;
+  /// After a failed write. @return false: what is there is not known.
+  virtual bool roll_back() = 0;
+  /// For messages.
+  [[nodiscard]] virtual std::string name() const = 0;
+
+  /// As EventLog's. A store that nobody can follow is always its one daemon's.
+  virtual Status refresh() { return {}; }
+  virtual Result<bool> take_over() { return true; }
+  [[nodiscard]] virtual bool follows() const { return false; }
+
+  // As EventLog's; in what writes nothing has failed before.
+  virtual Status read(int64_t after, const std::function<Status(const LoggedRecord&)>& visit) = 0;
+  virtual Result<std::optional<LogKey>> find_key(std::string_view key) = 0;
+  virtual Status put_mark(const LogMark& mark) = 0;
+  virtual Result<std::vector<LogMark>> marks() = 0;
+  /// Bytes of a snapshot's payload from `at` on; also drops some of those that no snapshot has any more.
+  virtual Status put_snapshot_part(int64_t step, int64_t at, std::string_view bytes) = 0;
+  /// @param rest  of its payload: what is before it has been put in parts.
+  virtual Status put_snapshot(const LogSnapshot& snapshot, std::string_view rest, int64_t checksum) = 0;
+  /// With its whole payload. @param checksum  as it was put.
+  virtual Result<std::optional<LogSnapshot>> snapshot_before(int64_t step, int32_t version, int64_t& checksum) = 0;
+  virtual Result<std::optional<EndedJob>> ended_job(int64_t id) = 0;
+  virtual Status read_ended_jobs(const EndedJobFilter& filter, int64_t before,
+                                 const std::function<bool(const EndedJob&)>& visit) = 0;
+  virtual Status read_postings(int64_t after, const std::function<Status(int64_t, const RunPosting&)>& visit) = 0;
+  virtual Result<std::vector<PostingSum>> sum_postings() = 0;
+  virtual Status read_side_rows(std::string_view stream, int64_t after, int64_t limit,
+                                const std::function<Status(int64_t, std::string_view)>& visit) = 0;
+
+  [[nodiscard]] Status check_whole() const;
+
+  int64_t last_step = 0;
+  int64_t last_sequence = 0;
+  Instant last_at;
+  bool failed = false;  ///< the last append: what is there is not known
+};
+
+inline constexpr int64_t kMarksKept = 4;
+inline constexpr int64_t kSnapshotsKept = 2;
+/// As parts are put, so many of an old snapshot's go: a bit more than come, that they do not pile up.
+inline constexpr int64_t kPartsDropped = 2;
+
+std::unique_ptr<EventLog::Impl> make_sqlite_log(std::string path, const EventLogOptions& options);
+std::unique_ptr<EventLog::Impl> make_postgres_log(std::string url, const EventLogOptions& options);
+
+}  // namespace stint

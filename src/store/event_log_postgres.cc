@@ -1,0 +1,477 @@
+// The event log in PostgreSQL: one connection, each step one pipeline, which is one transaction and one journey.
+//
+// Who may write. The active daemon holds a session's advisory lock, which the server takes back when the connection dies. A
+// daemon that was cut off and does not know it yet is kept out by the epoch: whoever takes the lock raises it, and every
+// transaction begins by looking whether it is still its own; a row lock on it makes taker and writer wait for each other.
+// Sources: PostgreSQL 15 documentation, 13.3.5 (advisory locks), 13.2.1 (read committed: a locked row is looked at again),
+// 34.5 (pipeline mode: everything up to a synchronization point is one transaction).
+#include <endian.h>
+#include <libpq-fe.h>
+
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "store/event_log_impl.h"
+
+namespace stint {
+namespace {
+
+constexpr int64_t kVersion = 1;
+constexpr int64_t kLock = 0x5354'4c47;  // "STLG"; + 1 while tables are made
+constexpr int kBinary = 1;
+constexpr Oid kBytea = 17, kText = 25, kInt8 = 20;
+
+constexpr const char* kSchema = R"(
+CREATE SCHEMA IF NOT EXISTS stint_log;
+SET search_path TO stint_log;
+CREATE TABLE IF NOT EXISTS about(version bigint NOT NULL, epoch bigint NOT NULL);
+INSERT INTO about SELECT 1, 0 WHERE NOT EXISTS (SELECT 1 FROM about);
+CREATE TABLE IF NOT EXISTS record(sequence bigint PRIMARY KEY, step bigint NOT NULL, at_ns bigint NOT NULL,
+                                  kind bigint NOT NULL, payload bytea NOT NULL);
+CREATE TABLE IF NOT EXISTS command_key(key text PRIMARY KEY, request text NOT NULL, answer bigint NOT NULL);
+CREATE TABLE IF NOT EXISTS posting(number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, step bigint NOT NULL,
+                                   job bigint NOT NULL, attempt bigint NOT NULL, task bigint NOT NULL, client text NOT NULL,
+                                   queue text NOT NULL, node text NOT NULL, begin_ns bigint NOT NULL, end_ns bigint NOT NULL,
+                                   gpu_milli bigint NOT NULL, amount_nanos bigint NOT NULL, currency text NOT NULL,
+                                   UNIQUE(job, attempt, task, begin_ns));
+CREATE TABLE IF NOT EXISTS side_row(stream text NOT NULL, number bigint NOT NULL, step bigint NOT NULL, payload bytea NOT NULL,
+                                    PRIMARY KEY(stream, number));
+CREATE TABLE IF NOT EXISTS mark(step bigint PRIMARY KEY, fingerprint bigint NOT NULL);
+CREATE TABLE IF NOT EXISTS snapshot(step bigint PRIMARY KEY, sequence bigint NOT NULL, version bigint NOT NULL,
+                                    fingerprint bigint NOT NULL, checksum bigint NOT NULL, payload bytea NOT NULL);
+CREATE TABLE IF NOT EXISTS snapshot_part(step bigint NOT NULL, at bigint NOT NULL, payload bytea NOT NULL, PRIMARY KEY(step, at));
+CREATE TABLE IF NOT EXISTS ended_job(id bigint PRIMARY KEY, queue text COLLATE "C" NOT NULL, owner text NOT NULL,
+                                     name text NOT NULL, state bigint NOT NULL, payload bytea NOT NULL);
+)";
+
+/// Parameters of a statement: numbers, texts and bytes, all in PostgreSQL's binary form.
+class Parameters {
+ public:
+  Parameters& number(int64_t value) {
+    uint64_t big = htobe64(static_cast<uint64_t>(value));
+    return add(std::string(reinterpret_cast<const char*>(&big), sizeof big), kInt8);
+  }
+  Parameters& text(std::string_view value) { return add(std::string(value), kText); }
+  Parameters& bytes(std::string_view value) { return add(std::string(value), kBytea); }
+
+  template <typename Send>
+  auto send(Send&& send) const {
+    std::vector<const char*> values;
+    std::vector<int> lengths, formats(values_.size(), kBinary);
+    for (const std::string& value : values_) {
+      values.push_back(value.data());
+      lengths.push_back(static_cast<int>(value.size()));
+    }
+    return send(static_cast<int>(values.size()), types_.data(), values.data(), lengths.data(), formats.data());
+  }
+
+ private:
+  Parameters& add(std::string value, Oid type) {
+    values_.push_back(std::move(value));
+    types_.push_back(type);
+    return *this;
+  }
+  std::vector<std::string> values_;
+  std::vector<Oid> types_;
+};
+
+/// An answer; columns are bigint, text or bytea.
+class Rows {
+ public:
+  explicit Rows(PGresult* result) : result_(result) {}
+  [[nodiscard]] int count() const { return PQntuples(result_.get()); }
+  [[nodiscard]] int64_t integer(int row, int column) const {
+    uint64_t big = 0;
+    std::memcpy(&big, PQgetvalue(result_.get(), row, column), sizeof big);
+    return static_cast<int64_t>(be64toh(big));
+  }
+  [[nodiscard]] std::string_view bytes(int row, int column) const {
+    return {PQgetvalue(result_.get(), row, column), static_cast<size_t>(PQgetlength(result_.get(), row, column))};
+  }
+  [[nodiscard]] bool good() const {
+    const ExecStatusType status = PQresultStatus(result_.get());
+    return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK || status == PGRES_PIPELINE_SYNC;
+  }
+  [[nodiscard]] std::string_view field(int code) const {
+    const char* text = PQresultErrorField(result_.get(), code);
+    return text == nullptr ? "" : text;
+  }
+
+ private:
+  struct Clear {
+    void operator()(PGresult* result) const { PQclear(result); }
+  };
+  std::unique_ptr<PGresult, Clear> result_;
+};
+
+class PostgresLog final : public EventLog::Impl {
+ public:
+  PostgresLog(std::string url, const EventLogOptions& options) : url_(std::move(url)), follows_(options.follow) {}
+
+  Status connect() override;
+  Status write(const LogStep& what, int64_t step, int64_t sequence) override;
+  bool roll_back() override { return connection_ && PQtransactionStatus(connection_.get()) == PQTRANS_IDLE; }
+  [[nodiscard]] std::string name() const override { return "PostgreSQL"; }
+  Status refresh() override;
+  Result<bool> take_over() override;
+  [[nodiscard]] bool follows() const override { return follows_; }
+  Status read(int64_t after, const std::function<Status(const LoggedRecord&)>& visit) override;
+  Result<std::optional<LogKey>> find_key(std::string_view key) override;
+  Status put_mark(const LogMark& mark) override;
+  Result<std::vector<LogMark>> marks() override;
+  Status put_snapshot_part(int64_t step, int64_t at, std::string_view bytes) override;
+  Status put_snapshot(const LogSnapshot& snapshot, std::string_view rest, int64_t checksum) override;
+  Result<std::optional<LogSnapshot>> snapshot_before(int64_t step, int32_t version, int64_t& checksum) override;
+  Result<std::optional<EndedJob>> ended_job(int64_t id) override;
+  Status read_ended_jobs(const EndedJobFilter& filter, int64_t before,
+                         const std::function<bool(const EndedJob&)>& visit) override;
+  Status read_postings(int64_t after, const std::function<Status(int64_t, const RunPosting&)>& visit) override;
+  Result<std::vector<PostingSum>> sum_postings() override;
+  Status read_side_rows(std::string_view stream, int64_t after, int64_t limit,
+                        const std::function<Status(int64_t, std::string_view)>& visit) override;
+
+ private:
+  struct Close {
+    void operator()(PGconn* connection) const { PQfinish(connection); }
+  };
+  struct Statement {
+    std::string sql;
+    Parameters parameters;
+  };
+  Status execute(const char* sql);
+  Result<Rows> query(const char* sql, const Parameters& parameters = {});
+  Status make_tables();
+  /// All of it, or nothing, and only while the epoch is ours.
+  Status transaction(const std::vector<Statement>& statements);
+  Status collect(size_t statements);
+  [[nodiscard]] Error lost() const { return make_error(ErrorCode::kUnavailable, "PostgreSQL: {}", message()); }
+  [[nodiscard]] std::string message() const {
+    std::string text = connection_ ? PQerrorMessage(connection_.get()) : "not connected";
+    while (!text.empty() && text.back() == '\n')
+      text.pop_back();
+    return text;
+  }
+
+  std::string url_;
+  bool follows_;
+  int64_t epoch_ = 0;  ///< ours while we hold the lock
+  std::unique_ptr<PGconn, Close> connection_;
+};
+
+Status PostgresLog::execute(const char* sql) {
+  if (!connection_) return lost();
+  const Rows done(PQexec(connection_.get(), sql));
+  return done.good() ? Status() : Status(lost());
+}
+
+Result<Rows> PostgresLog::query(const char* sql, const Parameters& parameters) {
+  if (!connection_) return lost();
+  Rows rows(parameters.send([&](int count, const Oid* types, const char* const* values, const int* lengths, const int* formats) {
+    return PQexecParams(connection_.get(), sql, count, types, values, lengths, formats, kBinary);
+  }));
+  if (!rows.good()) return lost();
+  return rows;
+}
+
+Status PostgresLog::make_tables() {
+  TRY(execute("SET client_min_messages TO warning; SET search_path TO stint_log; SET synchronous_commit TO on"));
+  TRY(execute("BEGIN"));
+  TRY(query("SELECT pg_advisory_xact_lock($1)", Parameters().number(kLock + 1)));
+  TRY(execute(kSchema));
+  TRY(execute("COMMIT"));
+  TRY_ASSIGN(const Rows about, query("SELECT version FROM about"));
+  if (about.count() != 1 || about.integer(0, 0) > kVersion)
+    return invalid("PostgreSQL: the log is of a newer Stint (version {}, this one knows {}): use that",
+                   about.count() > 0 ? about.integer(0, 0) : 0, kVersion);
+  return {};
+}
+
+Status PostgresLog::connect() {
+  connection_.reset();  // with its lock, if it has one
+  const std::array<const char*, 5> keys = {"dbname", "connect_timeout", "tcp_user_timeout", "fallback_application_name", nullptr};
+  const std::array<const char*, 5> values = {url_.c_str(), "3", "5000", "stint", nullptr};
+  connection_.reset(PQconnectdbParams(keys.data(), values.data(), 1));
+  if (PQstatus(connection_.get()) != CONNECTION_OK) {
+    const Error error = lost();
+    connection_.reset();
+    return error;
+  }
+  TRY(make_tables());
+  if (follows_) return refresh();
+  TRY_ASSIGN(const bool taken, take_over());
+  if (!taken)
+    return make_error(ErrorCode::kUnavailable,
+                      "PostgreSQL: another daemon is active on this log: stop it, or start this one with --standby");
+  return {};
+}
+
+Result<bool> PostgresLog::take_over() {
+  TRY_ASSIGN(const Rows locked, query("SELECT pg_try_advisory_lock($1)::int::bigint", Parameters().number(kLock)));
+  if (locked.integer(0, 0) == 0) return false;
+  TRY_ASSIGN(const Rows raised, query("UPDATE about SET epoch = epoch + 1 RETURNING epoch"));
+  epoch_ = raised.integer(0, 0);
+  TRY(refresh());
+  follows_ = false;
+  return true;
+}
+
+Status PostgresLog::refresh() {
+  TRY_ASSIGN(const Rows last, query("SELECT sequence, step, at_ns FROM record ORDER BY sequence DESC LIMIT 1"));
+  const bool any = last.count() > 0;
+  last_sequence = any ? last.integer(0, 0) : 0;
+  last_step = any ? last.integer(0, 1) : 0;
+  last_at = any ? Instant::from_ns(last.integer(0, 2)) : Instant();
+  return {};
+}
+
+Status PostgresLog::transaction(const std::vector<Statement>& statements) {
+  if (!connection_) return lost();
+  PGconn* to = connection_.get();
+  if (PQenterPipelineMode(to) == 0) return lost();
+  const auto send = [&](const char* sql, const Parameters& parameters) {
+    return parameters.send([&](int count, const Oid* types, const char* const* values, const int* lengths, const int* formats) {
+      return PQsendQueryParams(to, sql, count, types, values, lengths, formats, kBinary);
+    });
+  };
+  // Fails, and everything behind it, when somebody else's epoch has begun.
+  bool sent = send("WITH held AS (SELECT 1 FROM about WHERE epoch = $1 FOR SHARE) SELECT 1 / (SELECT count(*) FROM held)",
+                   Parameters().number(epoch_)) == 1;
+  for (const Statement& statement : statements)
+    sent = sent && send(statement.sql.c_str(), statement.parameters) == 1;
+  sent = sent && PQpipelineSync(to) == 1;
+  const Status done = sent ? collect(statements.size() + 1) : Status(lost());
+  if (PQexitPipelineMode(to) == 0 && done.ok()) return lost();
+  return done;
+}
+
+Status PostgresLog::collect(size_t statements) {
+  PGconn* from = connection_.get();
+  Status first;
+  for (size_t i = 0; i <= statements; ++i) {  // the last is the synchronization point
+    PGresult* raw = PQgetResult(from);
+    if (raw == nullptr) return lost();
+    const Rows rows(raw);
+    if (!rows.good() && first.ok()) {
+      const std::string_view code = rows.field(PG_DIAG_SQLSTATE);
+      if (code == "22012")
+        first = make_error(ErrorCode::kUnavailable, "PostgreSQL: another daemon has taken over this log");
+      else if (code == "23505" && rows.field(PG_DIAG_TABLE_NAME) != "record")
+        first = make_error(ErrorCode::kConflict, "event log: {}", rows.field(PG_DIAG_MESSAGE_DETAIL));
+      else
+        first = make_error(ErrorCode::kUnavailable, "PostgreSQL: {}",
+                           code.empty() ? message() : std::string(rows.field(PG_DIAG_MESSAGE_PRIMARY)));
+    }
+    if (PQresultStatus(raw) == PGRES_PIPELINE_SYNC) break;
+    if (i < statements && PQgetResult(from) != nullptr) return lost();  // the end of this statement's answer
+  }
+  return first;
+}
+
+Status PostgresLog::write(const LogStep& what, int64_t step, int64_t sequence) {
+  std::vector<Statement> all;
+  for (const LogRecord& r : what.records)
+    all.push_back({"INSERT INTO record VALUES($1, $2, $3, $4, $5)",
+                   Parameters().number(++sequence).number(step).number(what.at.ns()).number(r.kind).bytes(r.payload)});
+  for (const LogKey& k : what.keys)
+    all.push_back({"INSERT INTO command_key VALUES($1, $2, $3)", Parameters().text(k.key).text(k.request).number(k.answer)});
+  for (const RunPosting& p : what.postings)
+    all.push_back(
+        {"INSERT INTO posting(step, job, attempt, task, client, queue, node, begin_ns, end_ns, gpu_milli, amount_nanos, "
+         "currency) VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+         Parameters()
+             .number(step)
+             .number(p.job)
+             .number(p.attempt)
+             .number(p.task)
+             .text(p.client)
+             .text(p.queue)
+             .text(p.node)
+             .number(p.when.begin.ns())
+             .number(p.when.end.ns())
+             .number(p.gpu_milli)
+             .number(p.amount.count_nanos())
+             .text(p.amount.currency().code())});
+  for (const SideRow& row : what.side_rows)
+    all.push_back({"INSERT INTO side_row SELECT $1, coalesce(max(number), 0) + 1, $2, $3 FROM side_row WHERE stream = $1",
+                   Parameters().text(row.stream).number(step).bytes(row.payload)});
+  for (const std::string& stream : what.renewed)
+    all.push_back({"DELETE FROM side_row WHERE stream = $1 AND step < $2", Parameters().text(stream).number(step)});
+  for (const EndedJob& job : what.ended_jobs)
+    all.push_back(
+        {"INSERT INTO ended_job VALUES($1, $2, $3, $4, $5, $6)",
+         Parameters().number(job.id).text(job.queue).text(job.user).text(job.name).number(job.state).bytes(job.payload)});
+  return transaction(all);
+}
+
+Status PostgresLog::put_mark(const LogMark& mark) {
+  return transaction({{"INSERT INTO mark VALUES($1, $2) ON CONFLICT (step) DO UPDATE SET fingerprint = excluded.fingerprint",
+                       Parameters().number(mark.step).number(static_cast<int64_t>(mark.fingerprint))},
+                      {"DELETE FROM mark WHERE step NOT IN (SELECT step FROM mark ORDER BY step DESC LIMIT $1)",
+                       Parameters().number(kMarksKept)}});
+}
+
+Status PostgresLog::put_snapshot_part(int64_t step, int64_t at, std::string_view bytes) {
+  return transaction({{"DELETE FROM snapshot_part WHERE step = $1 AND at = $2", Parameters().number(step).number(at)},
+                      {"DELETE FROM snapshot_part WHERE (step, at) IN (SELECT step, at FROM snapshot_part WHERE step <> $1 AND "
+                       "step NOT IN (SELECT step FROM snapshot) LIMIT $2)",
+                       Parameters().number(step).number(kPartsDropped)},
+                      {"INSERT INTO snapshot_part VALUES($1, $2, $3)", Parameters().number(step).number(at).bytes(bytes)}});
+}
+
+Status PostgresLog::put_snapshot(const LogSnapshot& snapshot, std::string_view rest, int64_t checksum) {
+  return transaction(
+      {{"DELETE FROM snapshot WHERE step = $1", Parameters().number(snapshot.step)},
+       {"INSERT INTO snapshot VALUES($1, $2, $3, $4, $5, $6)", Parameters()
+                                                                   .number(snapshot.step)
+                                                                   .number(snapshot.sequence)
+                                                                   .number(snapshot.version)
+                                                                   .number(static_cast<int64_t>(snapshot.fingerprint))
+                                                                   .number(checksum)
+                                                                   .bytes(rest)},
+       {"DELETE FROM snapshot WHERE step NOT IN (SELECT step FROM snapshot ORDER BY step DESC LIMIT $1)",
+        Parameters().number(kSnapshotsKept)}});
+}
+
+Status PostgresLog::read(int64_t after, const std::function<Status(const LoggedRecord&)>& visit) {
+  constexpr int64_t kPage = 5'000;
+  for (;;) {
+    TRY_ASSIGN(const Rows rows, query("SELECT sequence, step, at_ns, kind, payload FROM record WHERE sequence > $1 AND "
+                                      "sequence <= $2 ORDER BY sequence LIMIT $3",
+                                      Parameters().number(after).number(last_sequence).number(kPage)));
+    for (int i = 0; i < rows.count(); ++i) {
+      after = rows.integer(i, 0);
+      TRY(visit({.sequence = after,
+                 .step = rows.integer(i, 1),
+                 .at = Instant::from_ns(rows.integer(i, 2)),
+                 .kind = static_cast<int32_t>(rows.integer(i, 3)),
+                 .payload = rows.bytes(i, 4)}));
+    }
+    if (rows.count() < kPage) return {};
+  }
+}
+
+Result<std::optional<LogKey>> PostgresLog::find_key(std::string_view key) {
+  TRY_ASSIGN(const Rows rows, query("SELECT request, answer FROM command_key WHERE key = $1", Parameters().text(key)));
+  if (rows.count() == 0) return std::optional<LogKey>();
+  return std::optional(LogKey{std::string(key), std::string(rows.bytes(0, 0)), rows.integer(0, 1)});
+}
+
+Result<std::vector<LogMark>> PostgresLog::marks() {
+  TRY_ASSIGN(const Rows rows, query("SELECT step, fingerprint FROM mark ORDER BY step"));
+  std::vector<LogMark> marks;
+  for (int i = 0; i < rows.count(); ++i)
+    marks.push_back({rows.integer(i, 0), static_cast<uint64_t>(rows.integer(i, 1))});
+  return marks;
+}
+
+Result<std::optional<LogSnapshot>> PostgresLog::snapshot_before(int64_t step, int32_t version, int64_t& checksum) {
+  TRY_ASSIGN(const Rows rows, query("SELECT step, sequence, version, fingerprint, checksum, payload FROM snapshot "
+                                    "WHERE step < $1 AND version = $2 ORDER BY step DESC LIMIT 1",
+                                    Parameters().number(step).number(version)));
+  if (rows.count() == 0) return std::optional<LogSnapshot>();
+  checksum = rows.integer(0, 4);
+  LogSnapshot snapshot{.step = rows.integer(0, 0),
+                       .sequence = rows.integer(0, 1),
+                       .version = static_cast<int32_t>(rows.integer(0, 2)),
+                       .fingerprint = static_cast<uint64_t>(rows.integer(0, 3)),
+                       .payload = ""};
+  TRY_ASSIGN(const Rows parts,
+             query("SELECT payload FROM snapshot_part WHERE step = $1 ORDER BY at", Parameters().number(snapshot.step)));
+  for (int i = 0; i < parts.count(); ++i)
+    snapshot.payload += parts.bytes(i, 0);
+  snapshot.payload += rows.bytes(0, 5);
+  return std::optional(std::move(snapshot));
+}
+
+Result<std::optional<EndedJob>> PostgresLog::ended_job(int64_t id) {
+  std::optional<EndedJob> job;
+  TRY(read_ended_jobs({}, id + 1, [&](const EndedJob& found) {
+    if (found.id == id) job = found;
+    return false;
+  }));
+  return job;
+}
+
+Status PostgresLog::read_ended_jobs(const EndedJobFilter& filter, int64_t before,
+                                    const std::function<bool(const EndedJob&)>& visit) {
+  constexpr int64_t kPage = 100;
+  for (;;) {
+    // A path's descendants are those that begin with it and '/'; '0' is the character behind that.
+    TRY_ASSIGN(const Rows rows,
+               query("SELECT id, queue, owner, name, state, payload FROM ended_job WHERE id < $1 AND "
+                     "($2 = '' OR queue = $2 OR (queue > $2 || '/' AND queue < $2 || '0')) AND ($3 = '' OR owner = $3) AND "
+                     "($4 = '' OR name = $4) AND ($5 < 0 OR state = $5) ORDER BY id DESC LIMIT $6",
+                     Parameters()
+                         .number(before)
+                         .text(filter.queue)
+                         .text(filter.user)
+                         .text(filter.name)
+                         .number(filter.state.value_or(-1))
+                         .number(kPage)));
+    for (int i = 0; i < rows.count(); ++i) {
+      before = rows.integer(i, 0);
+      if (!visit({.id = before,
+                  .queue = std::string(rows.bytes(i, 1)),
+                  .user = std::string(rows.bytes(i, 2)),
+                  .name = std::string(rows.bytes(i, 3)),
+                  .state = static_cast<int32_t>(rows.integer(i, 4)),
+                  .payload = std::string(rows.bytes(i, 5))}))
+        return {};
+    }
+    if (rows.count() < kPage) return {};
+  }
+}
+
+Status PostgresLog::read_postings(int64_t after, const std::function<Status(int64_t, const RunPosting&)>& visit) {
+  constexpr int64_t kPage = 5'000;
+  for (;;) {
+    TRY_ASSIGN(const Rows rows, query("SELECT number, job, attempt, task, client, queue, node, begin_ns, end_ns, gpu_milli, "
+                                      "amount_nanos, currency FROM posting WHERE number > $1 ORDER BY number LIMIT $2",
+                                      Parameters().number(after).number(kPage)));
+    for (int i = 0; i < rows.count(); ++i) {
+      after = rows.integer(i, 0);
+      TRY_ASSIGN(const Currency currency, Currency::parse(rows.bytes(i, 11)));
+      TRY(visit(after, {.job = rows.integer(i, 1),
+                        .attempt = static_cast<int32_t>(rows.integer(i, 2)),
+                        .task = static_cast<int32_t>(rows.integer(i, 3)),
+                        .client = std::string(rows.bytes(i, 4)),
+                        .queue = std::string(rows.bytes(i, 5)),
+                        .node = std::string(rows.bytes(i, 6)),
+                        .when = {Instant::from_ns(rows.integer(i, 7)), Instant::from_ns(rows.integer(i, 8))},
+                        .gpu_milli = rows.integer(i, 9),
+                        .amount = Money::nanos(rows.integer(i, 10), currency)}));
+    }
+    if (rows.count() < kPage) return {};
+  }
+}
+
+Result<std::vector<PostingSum>> PostgresLog::sum_postings() {
+  TRY_ASSIGN(const Rows rows, query("SELECT client, currency, count(*), sum(amount_nanos)::bigint FROM posting "
+                                    "GROUP BY client, currency ORDER BY client COLLATE \"C\", currency"));
+  std::vector<PostingSum> sums;
+  for (int i = 0; i < rows.count(); ++i) {
+    TRY_ASSIGN(const Currency currency, Currency::parse(rows.bytes(i, 1)));
+    sums.push_back({std::string(rows.bytes(i, 0)), rows.integer(i, 2), Money::nanos(rows.integer(i, 3), currency)});
+  }
+  return sums;
+}
+
+Status PostgresLog::read_side_rows(std::string_view stream, int64_t after, int64_t limit,
+                                   const std::function<Status(int64_t, std::string_view)>& visit) {
+  TRY_ASSIGN(const Rows rows,
+             query("SELECT number, payload FROM side_row WHERE stream = $1 AND number > $2 ORDER BY number LIMIT $3",
+                   Parameters().text(stream).number(after).number(limit)));
+  for (int i = 0; i < rows.count(); ++i)
+    TRY(visit(rows.integer(i, 0), rows.bytes(i, 1)));
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<EventLog::Impl> make_postgres_log(std::string url, const EventLogOptions& options) {
+  return std::make_unique<PostgresLog>(std::move(url), options);
+}
+
+}  // namespace stint

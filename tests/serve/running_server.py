@@ -1,0 +1,89 @@
+"""A real `stint serve run` for tests: on a free port of loopback, with a repository of its own."""
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+
+def synthetic(shape=(4,), base_us=0, item_us=0, **more):
+    """A model that repeats its input."""
+    return dict(inputs=[{"name": "x", "shape": list(shape)}], outputs=[{"name": "y", "shape": list(shape)}], base_us=base_us,
+                item_us=item_us, **more)
+
+
+class RunningServer:
+    """Of `models`: {name: {version: synthetic model}}; `settings`: {name: model.json}."""
+
+    def __init__(self, stint, folder, models=None, settings=None, arguments=(), environment=None, prefix=()):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name, versions in (models or {}).items():
+            for version, model in versions.items():
+                self.add(name, version, model)
+        for name, config in (settings or {}).items():
+            (self.folder / name / "model.json").write_text(json.dumps(config))
+        self.process = subprocess.Popen([*prefix, stint, "serve", "run", "--models", str(self.folder), "--listen", "127.0.0.1:0", *arguments],
+                                        stderr=subprocess.PIPE, text=True, env=environment)
+        self.said = ""
+        for line in self.process.stderr:
+            self.said += line
+            if found := re.search(r"on (http://\S+)", line):
+                self.url = found.group(1)
+                return
+        raise AssertionError("the server does not start: " + self.said)
+
+    def add(self, name, version, model):
+        to = self.folder / name / str(version)
+        to.mkdir(parents=True, exist_ok=True)
+        (to / "model.synthetic.json").write_text(json.dumps(model))
+
+    @property
+    def port(self):
+        return int(self.url.rsplit(":", 1)[1])
+
+    def ask(self, method, path, body=None, headers=None):
+        """(status, body) of any answer."""
+        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, method=method, data=data, headers=headers or {})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    def infer(self, name, rows, version=None, **parameters):
+        """(status, JSON) of x = rows."""
+        where = f"/v2/models/{name}" + (f"/versions/{version}" if version else "") + "/infer"
+        shape = [len(rows), *([len(rows[0])] if rows and isinstance(rows[0], list) else [])]
+        status, body = self.ask("POST", where, {"parameters": parameters, "inputs": [
+            {"name": "x", "shape": shape, "datatype": "FP32", "data": rows}]})
+        return status, json.loads(body)
+
+    def metric(self, name, **labels):
+        """The sum of the metric's samples with these labels."""
+        total, found = 0.0, False
+        for line in self.ask("GET", "/metrics")[1].decode().splitlines():
+            head, _, value = line.rpartition(" ")
+            if head.partition("{")[0] == name and all(f'{k}="{v}"' in head for k, v in labels.items()):
+                total, found = total + float(value), True
+        assert found, f"no metric {name} {labels}"
+        return total
+
+    def wait_for(self, condition, seconds=20):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "what was waited for did not come"
+            time.sleep(0.01)
+
+    def stop(self):
+        """@return what it said at the end."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        said = self.process.stderr.read()
+        self.process.stderr.close()
+        assert self.process.wait(timeout=60) == 0, said
+        return said

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""stint serve run as its clients meet it. Usage: test_serve.py STINT [SUITE]."""
+import json
+import pathlib
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from running_server import RunningServer, synthetic  # noqa: E402
+
+STINT = sys.argv[1] if len(sys.argv) > 1 else "build/dev/stint"
+
+
+class ServerCase(unittest.TestCase):
+    """One server for all tests of a class."""
+    models, settings, arguments = {}, {}, ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.server = RunningServer(STINT, pathlib.Path(cls.scratch.name) / "models", cls.models, cls.settings, cls.arguments)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        cls.scratch.cleanup()
+
+
+class Protocol(ServerCase):
+    models = {"echo": {1: synthetic()}, "slow": {1: synthetic(base_us=100_000)}}
+    settings = {"slow": {"max_batch": 1, "queue": 4}}
+
+    def test_health_and_metadata(self):
+        self.assertEqual(self.server.ask("GET", "/v2/health/live")[0], 200)
+        self.assertEqual(self.server.ask("GET", "/v2/health/ready")[0], 200)
+        about = json.loads(self.server.ask("GET", "/v2")[1])
+        self.assertEqual(about["name"], "stint")
+        self.assertIn("binary_tensor_data", about["extensions"])
+        model = json.loads(self.server.ask("GET", "/v2/models/echo")[1])
+        self.assertEqual(model["versions"], ["1"])
+        self.assertEqual(model["inputs"], [{"name": "x", "datatype": "FP32", "shape": [-1, 4]}])
+        self.assertEqual(self.server.ask("GET", "/v2/models/echo/ready")[0], 200)
+        self.assertEqual(self.server.ask("GET", "/v2/models/echo/versions/1/ready")[0], 200)
+        self.assertEqual(self.server.ask("GET", "/v2/models/echo/versions/2/ready")[0], 404)
+        self.assertEqual(self.server.ask("GET", "/v2/models/other")[0], 404)
+        self.assertEqual(self.server.ask("GET", "/v2/models/echo/infer")[0], 405)
+
+    def test_answers_json(self):
+        status, answer = self.server.infer("echo", [[1, 2, 3, 4], [5, 6, 7, 8.5]])
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(answer["model_name"], "echo")
+        self.assertEqual(answer["outputs"], [{"name": "y", "datatype": "FP32", "shape": [2, 4],
+                                              "data": [1, 2, 3, 4, 5, 6, 7, 8.5]}])
+
+    def test_answers_in_binary(self):
+        head = json.dumps({"id": "7", "inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32",
+                                                  "parameters": {"binary_data_size": 16}}],
+                           "outputs": [{"name": "y", "parameters": {"binary_data": True}}]}).encode()
+        status, body = self.server.ask("POST", "/v2/models/echo/infer", head + struct.pack("<4f", 1, 2, 3, 4),
+                                       {"Inference-Header-Content-Length": str(len(head))})
+        self.assertEqual(status, 200, body)
+        answer = json.loads(body[:-16])
+        self.assertEqual(answer["id"], "7")
+        self.assertEqual(answer["outputs"][0]["parameters"]["binary_data_size"], 16)
+        self.assertEqual(struct.unpack("<4f", body[-16:]), (1, 2, 3, 4))
+
+    def test_refuses_what_does_not_fit(self):
+        for body, why in (({"inputs": []}, "0 inputs"),
+                          ({"inputs": [{"name": "z", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}]}, "missing"),
+                          ({"inputs": [{"name": "x", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}]}, "expected"),
+                          ({"inputs": [{"name": "x", "shape": [0, 4], "datatype": "FP32", "data": []}]}, "expected"),
+                          ({"inputs": [{"name": "x", "shape": [1000, 4], "datatype": "FP32", "data": [0] * 4000}]}, "largest batch"),
+                          ({"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}],
+                            "outputs": [{"name": "q"}]}, "no output"),
+                          (b"\xff\xfe", "JSON")):
+            status, answer = self.server.ask("POST", "/v2/models/echo/infer", body)
+            self.assertEqual(status, 400, answer)
+            self.assertIn(why, json.loads(answer)["error"])
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=20) as client:
+            client.sendall(b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-Length: 17825792\r\n\r\nx")
+            self.assertIn(b" 413 ", client.recv(4096))
+
+    def test_one_client_s_nan_spoils_nobody_s_batch(self):
+        head = json.dumps({"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32",
+                                       "parameters": {"binary_data_size": 16}}]}).encode()
+        status, body = self.server.ask("POST", "/v2/models/echo/infer", head + struct.pack("<4f", 1, float("nan"), 3, 4),
+                                       {"Inference-Header-Content-Length": str(len(head))})
+        self.assertEqual(status, 400)
+        self.assertIn("NaN", json.loads(body)["error"])
+
+    def test_a_request_that_cannot_be_in_time_is_refused_at_once(self):
+        status, answer = self.server.infer("slow", [[1, 2, 3, 4]], timeout=50_000)  # microseconds; a batch takes 100 ms
+        self.assertEqual(status, 504, answer)
+        self.assertEqual(self.server.infer("slow", [[1, 2, 3, 4]], timeout=10_000_000)[0], 200)
+
+    def test_a_full_queue_refuses(self):
+        statuses = []
+        def ask():
+            statuses.append(self.server.infer("slow", [[1, 2, 3, 4]])[0])
+        threads = [threading.Thread(target=ask) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(set(statuses)), [200, 503])
+
+    def test_who_goes_away_leaves_the_queue(self):
+        before = self.server.metric("stint_serve_requests_total", model="slow", outcome="cancelled")
+        waiting = threading.Thread(target=self.server.infer, args=("slow", [[1, 2, 3, 4]]))
+        waiting.start()
+        self.server.wait_for(lambda: self.server.metric("stint_serve_running_batches", model="slow") == 1)
+        body = json.dumps({"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}]})
+        with socket.create_connection(("127.0.0.1", self.server.port)) as client:
+            client.sendall(f"POST /v2/models/slow/infer HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+            self.server.wait_for(lambda: self.server.metric("stint_serve_waiting_requests", model="slow") == 1)
+        self.server.wait_for(
+            lambda: self.server.metric("stint_serve_requests_total", model="slow", outcome="cancelled") == before + 1)
+        waiting.join()
+
+    def test_every_answer_is_its_own(self):
+        wrong = []
+        def ask(number):
+            for k in range(20):
+                row = [number, k, number * k, 1]
+                status, answer = self.server.infer("echo", [row])
+                if status != 200 or answer["outputs"][0]["data"] != row:
+                    wrong.append((row, answer))
+        threads = [threading.Thread(target=ask, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+class Repository(ServerCase):
+    models = {"echo": {1: synthetic(), 2: synthetic(shape=(2,))}}
+
+    def states(self):
+        return {(row["name"], row["version"]): row["state"] for row in json.loads(self.server.ask("POST", "/v2/repository/index")[1])}
+
+    def load(self, name, config=None):
+        body = None if config is None else {"parameters": {"config": json.dumps(config)}}
+        return self.server.ask("POST", f"/v2/repository/models/{name}/load", body if body else b"")
+
+    def test_models_come_and_go(self):
+        self.server.add("late", 1, synthetic())
+        self.assertEqual(self.states()[("late", "")], "UNAVAILABLE")
+        self.assertEqual(self.server.infer("late", [[1, 2, 3, 4]])[0], 404)
+        self.assertEqual(self.load("late")[0], 200)
+        self.assertEqual(self.states()[("late", "1")], "READY")
+        self.assertEqual(self.server.infer("late", [[1, 2, 3, 4]])[0], 200)
+        self.assertEqual(self.server.ask("POST", "/v2/repository/models/late/unload", b"")[0], 200)
+        self.assertEqual(self.server.infer("late", [[1, 2, 3, 4]])[0], 404)
+        self.assertEqual(self.load("../echo")[0], 404)
+        self.assertEqual(self.load("nothing")[0], 404)
+
+    def test_versions_share_the_traffic_and_roll_back(self):
+        self.assertEqual(self.load("echo")[0], 200)  # the highest version alone
+        self.assertEqual(self.server.infer("echo", [[1, 2]])[1]["model_version"], "2")
+        self.assertEqual(self.load("echo", {"traffic": {"1": 0, "2": 1}})[0], 200)
+        self.assertEqual(self.server.infer("echo", [[1, 2, 3, 4]], version=1)[0], 200)
+        self.server.add("ab", 1, synthetic())
+        self.server.add("ab", 2, synthetic())
+        self.assertEqual(self.load("ab", {"traffic": {"1": 3, "2": 1}})[0], 200)
+        seen = [self.server.infer("ab", [[1, 2, 3, 4]])[1]["model_version"] for _ in range(40)]
+        self.assertEqual((seen.count("1"), seen.count("2")), (30, 10))
+        self.assertEqual(self.load("ab", {"traffic": {"1": 1}})[0], 200)  # back to the first
+        self.assertEqual(self.server.infer("ab", [[1, 2, 3, 4]])[1]["model_version"], "1")
+
+    def test_a_load_that_fails_changes_nothing(self):
+        self.server.add("firm", 1, synthetic())
+        self.assertEqual(self.load("firm")[0], 200)
+        (self.server.folder / "firm" / "2").mkdir()
+        (self.server.folder / "firm" / "2" / "model.synthetic.json").write_text("{")
+        status, answer = self.load("firm")
+        self.assertEqual(status, 400, answer)
+        self.assertEqual(self.server.infer("firm", [[1, 2, 3, 4]])[1]["model_version"], "1")
+
+
+class Memory(ServerCase):
+    """Six models of 100 MiB in room for two."""
+    models = {name: {1: synthetic(weights_mib=100, activation_mib=1)} for name in ("m0", "m1", "m2", "m3", "m4", "m5", "tight")}
+    settings = {name: {"max_batch": 8} for name in models} | {"tight": {"max_batch": 8, "budget_mib": 103}}
+    arguments = ("--memory", "220")
+
+    def test_all_are_served_within_the_room(self):
+        for round_ in range(3):
+            for n in range(6):
+                status, answer = self.server.infer(f"m{n}", [[n, round_, 1, 1]] * 8)
+                self.assertEqual(status, 200, answer)
+                self.assertEqual(answer["outputs"][0]["data"][:2], [n, round_])
+                self.assertLessEqual(self.server.metric("stint_serve_memory_booked_bytes"), 220 << 20)
+        self.assertGreater(self.server.metric("stint_serve_evictions_total"), 0)
+
+    def test_a_batch_larger_than_its_memory_runs_in_pieces(self):
+        rows = [[n, 2 * n, 3 * n, 1] for n in range(8)]  # room for three at a time
+        status, answer = self.server.infer("tight", rows)
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(answer["outputs"][0]["data"], [value for row in rows for value in row])
+
+
+class Load(ServerCase):
+    """stint serve load."""
+    models = {"echo": {1: synthetic()}, "slow": {1: synthetic(base_us=20_000)}}
+    settings = {"slow": {"max_batch": 1, "queue": 100_000}}
+
+    def load(self, *arguments):
+        done = subprocess.run([STINT, "serve", "load", "--server", f"127.0.0.1:{self.server.port}", "--json", *arguments],
+                              capture_output=True, text=True, timeout=120, check=False)
+        return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
+
+    def test_every_request_is_counted(self):
+        status, told = self.load("--model", "echo", "--rate", "200", "--seconds", "2", "--json-tensors")
+        self.assertEqual(status, 0, told)
+        self.assertEqual(told["sent"], told["answered"])
+        self.assertAlmostEqual(told["sent"], 400, delta=100)  # five standard deviations of a Poisson count
+
+    def test_waiting_for_the_server_is_part_of_the_time(self):
+        # 50 a second are answered and 100 come: after a second the last has waited for about half of one.
+        status, told = self.load("--model", "slow", "--rate", "100", "--seconds", "1", "--connections", "1", "--p99", "50ms")
+        self.assertEqual(status, 3, told)
+        self.assertGreater(told["latency"]["p99_ms"], 300)
+        self.assertFalse(told["promise_kept"])
+
+    def test_a_trace_sets_the_pace(self):
+        trace = self.server.folder.parent / "trace.csv"
+        trace.write_text("TIMESTAMP,Tokens\n" + "".join(f"2023-11-16 18:17:{s:02}.5,7\n" for s in range(30)))
+        status, told = self.load("--model", "echo", "--rate", "100", "--seconds", "1", "--trace", str(trace))
+        self.assertEqual(status, 0, told)
+        self.assertIn(told["sent"], (99, 100))  # evenly, as in the trace
+
+    def test_a_server_that_is_not_there_is_named(self):
+        done = subprocess.run([STINT, "serve", "load", "--server", "127.0.0.1:1", "--model", "a"], capture_output=True, text=True,
+                              timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("127.0.0.1", done.stderr)
+
+
+class Ending(unittest.TestCase):
+    def test_every_request_is_answered_before_it_ends(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            server = RunningServer(STINT, pathlib.Path(scratch) / "m", {"slow": {1: synthetic(base_us=200_000)}},
+                                   {"slow": {"max_batch": 1}})
+            statuses = []
+            threads = [threading.Thread(target=lambda: statuses.append(server.infer("slow", [[1, 2, 3, 4]])[0])) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            server.wait_for(lambda: server.metric("stint_serve_waiting_requests") == 3)
+            self.assertIn("every request was answered", server.stop())
+            for thread in threads:
+                thread.join()
+            self.assertEqual(statuses, [200] * 4)
+
+    def test_plain_http_stays_on_this_machine_and_tokens_are_asked_for(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            refused = subprocess.run([STINT, "serve", "run", "--models", scratch, "--listen", "0.0.0.0:0"], capture_output=True,
+                                     text=True, timeout=60, check=False)
+            self.assertEqual(refused.returncode, 1)
+            self.assertIn("without TLS", refused.stderr)
+            token = pathlib.Path(scratch) / "token"
+            token.write_text("secret\n")
+            server = RunningServer(STINT, pathlib.Path(scratch) / "m", {"echo": {1: synthetic()}}, arguments=("--token-file", str(token)))
+            try:
+                self.assertEqual(server.ask("GET", "/v2/health/live")[0], 200)
+                self.assertEqual(server.ask("GET", "/v2")[0], 401)
+                self.assertEqual(server.ask("GET", "/v2", headers={"Authorization": "Bearer secreT"})[0], 401)
+                self.assertEqual(server.ask("GET", "/v2", headers={"Authorization": "Bearer secret"})[0], 200)
+            finally:
+                server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""stint serve run spoken to by Triton's own client. Usage: test_triton_client.py STINT SOURCE.
+
+Skipped without the client: scripts/setup-tritonclient fetches it into build/tritonclient; TRITONCLIENT_PYTHON names another Python
+that has it.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+
+
+def python_with_client(source):
+    for python in (os.environ.get("TRITONCLIENT_PYTHON"), str(source / "build/tritonclient/bin/python"), sys.executable):
+        if python and os.path.exists(python) and subprocess.run([python, "-c", "import tritonclient.http"], capture_output=True,
+                                                                 check=False).returncode == 0:
+            return python
+    return None
+
+
+def speak(stint):
+    """Runs under the Python that has the client."""
+    import numpy
+    import tritonclient.http as http
+    from running_server import RunningServer, synthetic
+
+    with tempfile.TemporaryDirectory() as scratch:
+        server = RunningServer(stint, pathlib.Path(scratch) / "m", {"echo": {1: synthetic()}, "wide": {1: synthetic(shape=(3, 5))}})
+        try:
+            client = http.InferenceServerClient(server.url.removeprefix("http://"), concurrency=8)
+            assert client.is_server_live() and client.is_server_ready() and client.is_model_ready("echo")
+            assert client.get_server_metadata()["name"] == "stint"
+            assert client.get_model_metadata("wide")["inputs"][0]["shape"] == [-1, 3, 5]
+            assert client.get_model_config("echo")["max_batch_size"] == 32
+            for name, shape in (("echo", (4,)), ("wide", (3, 5))):
+                for items in (1, 2, 7):
+                    for binary in (True, False):
+                        x = numpy.random.default_rng(items).standard_normal((items, *shape)).astype(numpy.float32)
+                        tensor = http.InferInput("x", x.shape, "FP32")
+                        tensor.set_data_from_numpy(x, binary_data=binary)
+                        wanted = http.InferRequestedOutput("y", binary_data=binary)
+                        result = client.infer(name, [tensor], outputs=[wanted], request_id="r")
+                        assert numpy.array_equal(result.as_numpy("y"), x), (name, items, binary)
+                        assert result.get_response()["id"] == "r"
+                        assert numpy.array_equal(client.infer(name, [tensor]).as_numpy("y"), x)
+            together = [client.async_infer("wide", [tensor]) for _ in range(50)]
+            assert all(numpy.array_equal(one.get_result().as_numpy("y"), x) for one in together)
+            client.unload_model("echo")
+            assert not client.is_model_ready("echo")
+            client.load_model("echo", config='{"max_batch": 4}')
+            assert client.get_model_config("echo")["max_batch_size"] == 4
+            assert {row["name"]: row["state"] for row in client.get_model_repository_index()} == {"echo": "READY", "wide": "READY"}
+            try:
+                client.infer("nothing", [tensor])
+                raise AssertionError("a model that is not there was served")
+            except http.InferenceServerException as error:
+                assert "not served" in error.message(), error
+            client.close()
+        finally:
+            server.stop()
+    print("Triton's client is content")
+
+
+def main():
+    stint, source = sys.argv[1], pathlib.Path(sys.argv[2])
+    if "--speak" in sys.argv:
+        sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+        speak(stint)
+        return 0
+    python = python_with_client(source)
+    if python is None:
+        print("skipped: no tritonclient: scripts/setup-tritonclient fetches it")
+        return SKIPPED
+    return subprocess.run([python, __file__, stint, str(source), "--speak"], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

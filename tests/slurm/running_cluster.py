@@ -1,0 +1,55 @@
+"""A real Slurm under a test case: up before its first test, down after its last."""
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+import tempfile
+import time
+import unittest
+
+STINT = sys.argv.pop(1) if len(sys.argv) > 1 else "stint"
+loader = importlib.machinery.SourceFileLoader("cluster", str(pathlib.Path(__file__).parent / "cluster"))
+cluster = importlib.util.module_from_spec(importlib.util.spec_from_loader("cluster", loader))
+loader.exec_module(cluster)
+
+MISSING = cluster.missing(accounting=True)
+
+
+@unittest.skipIf(MISSING, f"no real Slurm here: {', '.join(MISSING)}")
+class RunningCluster(unittest.TestCase):
+    """Four machines of eight h200 with accounting; `LINES` are added to slurm.conf."""
+    NODES = 4
+    CLOUD = 0
+    ACCOUNTING = True
+    LINES = []
+
+    @classmethod
+    def lines(cls):
+        """Those that need the folder: cls.folder."""
+        return cls.LINES
+
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(scratch.name)
+        cls.slurm = cluster.Cluster(cls.folder / "slurm")
+        cls.addClassCleanup(scratch.cleanup)
+        cls.addClassCleanup(cls.slurm.down)
+        cls.slurm.up(nodes=cls.NODES, gpus=8, model="h200", accounting=cls.ACCOUNTING, cloud=cls.CLOUD,
+                     lines=["SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0", *cls.lines()])
+
+    def submit(self, script, *arguments):
+        """Its id."""
+        return self.slurm.run("sbatch", "--parsable", "--output=/dev/null", *arguments, "--wrap", script,
+                              cwd=self.folder).stdout.strip()
+
+    def wait(self, what, ready, seconds=60):
+        end = time.monotonic() + seconds
+        while not ready():
+            if time.monotonic() > end:
+                self.fail(f"{what}: not after {seconds} s\n{self.slurm.run('squeue', check=False).stdout}\n{self.more()}")
+            time.sleep(0.1)
+
+    def more(self):
+        """What else a failure shows."""
+        return ""
