@@ -1,6 +1,7 @@
 // Small text helpers shared by parsers: views in, values out, no allocation unless a string is returned.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,6 +17,9 @@ std::string to_lower(std::string_view text);
 bool equals_ignoring_case(std::string_view a, std::string_view b);
 bool contains_ignoring_case(std::string_view text, std::string_view part);
 std::vector<std::string_view> split(std::string_view text, char separator);
+/// Not of a text that is gone before its parts are looked at.
+template <std::same_as<std::string> Text>
+std::vector<std::string_view> split(Text&& text, char separator) = delete;
 
 /// The whole text as a decimal integer; none when anything else is in it or it overflows.
 std::optional<int64_t> parse_int(std::string_view text);

@@ -95,7 +95,8 @@ class TextReader {
                                          .memory_mib = parse_int(record.text("RealMemory")).value_or(0),
                                          .instance_type = record.text("InstanceType")}));
     sink_.node(node);
-    for (const std::string_view partition : split(record.text("Partitions"), ','))
+    const std::string partitions = record.text("Partitions");
+    for (const std::string_view partition : split(partitions, ','))
       if (!partition.empty()) sink_.partition({std::string(partition), node.name});
     return {};
   }

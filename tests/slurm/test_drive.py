@@ -138,6 +138,7 @@ class Drive(RunningCluster):
         self.slurm.kill("slurmd-n2")  # its jobs go on, their keepers are processes of their own
         self.slurm.start_again("slurmd-n2")
         self.wait("more have ended", lambda: ended() >= 20, seconds=240)  # may wait for that, too
+        self.resume_drained()
         self.lose_machine("n1", told)
         # Slurm puts off by two minutes what it runs again.
         self.wait("Slurm has no more of them", lambda: not self.slurm.run("squeue", "-h").stdout, seconds=300)
@@ -156,6 +157,12 @@ class Drive(RunningCluster):
             forgotten = any(killed - 10 <= when <= back for when in begun)
             self.assertLessEqual(len(begun), len(runs[job]) + forgotten, f"job {job}: {lines}")
             self.assertIn("end", lines)
+
+    def resume_drained(self):
+        """As an operator would: slurmctld back from an older state begins again what a machine still runs, and drains the machine for it
+        ("Duplicate jobid")."""
+        for node in self.slurm.run("sinfo", "-h", "-N", "-t", "drain", "-o", "%N").stdout.split():
+            self.slurm.run("scontrol", "update", f"nodename={node}", "state=resume")
 
     def lose_machine(self, node, told):
         """The machine's slurmd and all that runs there die at once; it comes back after Slurm has noticed."""
