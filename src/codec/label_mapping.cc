@@ -170,6 +170,11 @@ Holder holder_of(std::span<const Label> labels) {
   return holder;
 }
 
+/// Of the service itself, on whatever GPUs: codec/service_latency.h reads that.
+bool is_of_a_service(const MetricName& known, std::span<const Label> labels) {
+  return known.metric == Metric::kLatencyP99 && has(labels, "service") && find_any(labels, {"UUID", "uuid", "gpu", "index"}).empty();
+}
+
 }  // namespace
 
 Result<std::optional<MappedSeries>> map_series(std::string_view metric, std::span<const Label> labels,
@@ -180,6 +185,7 @@ Result<std::optional<MappedSeries>> map_series(std::string_view metric, std::spa
   series.key.metric = known->metric;
   series.factor = known->factor;
   series.dcgm_blanks = known->origin == Origin::kDcgm;
+  if (is_of_a_service(*known, labels)) return std::optional<MappedSeries>();
   if (known->origin != Origin::kNode) {
     series.key.device = device_of(labels, *known);
     series.key.holder = holder_of(labels);

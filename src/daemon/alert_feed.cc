@@ -18,6 +18,9 @@ constexpr std::array kAllKinds = {WorkloadKind::kUnknown,        WorkloadKind::k
 AlertSubject node_named(const std::string& node) { return {.scope = AlertScope::kNode, .node = node, .gpu = {}, .name = {}}; }
 AlertSubject queue_named(const std::string& queue) { return {.scope = AlertScope::kQueue, .node = {}, .gpu = {}, .name = queue}; }
 AlertSubject job_called(const std::string& id) { return {.scope = AlertScope::kJob, .node = {}, .gpu = {}, .name = id}; }
+AlertSubject service_named(const std::string& name) {
+  return {.scope = AlertScope::kService, .node = {}, .gpu = {}, .name = name};
+}
 AlertSubject fleet() { return {.scope = AlertScope::kFleet, .node = {}, .gpu = {}, .name = {}}; }
 
 Duration longest_gpu_window(const std::vector<AlertRule>& rules) {
@@ -161,6 +164,8 @@ void AlertFeed::take_minutes(Instant now) {
     for (const LiveMinute& m : live_->minutes_of(g, from, minute))
       evaluator_.sample(id, m.metric, m.begin, m.mean);
   }
+  for (const LiveServiceMinute& m : live_->service_minutes_since(from, minute))
+    evaluator_.sample(evaluator_.subject(service_named(m.service)), Metric::kLatencyP99, m.begin, m.mean);
   fed_ = minute;
 }
 

@@ -56,7 +56,7 @@ class AlertFeed {
   /// On the engine's thread. @param after  number of the last event seen before.
   [[nodiscard]] AlertWorld look(const Engine& engine, int64_t after);
   void take(const AlertWorld& world);
-  /// The GPUs' minutes that are over and have not been fed yet.
+  /// The minutes of GPUs and services that are over and have not been fed yet.
   void take_minutes(Instant now);
 
   [[nodiscard]] AlertEvaluator& evaluator() { return evaluator_; }

@@ -114,5 +114,22 @@ TEST_F(AlertFeedTest, MinutesOfGpusAreFedOnceAndBelongToWhoHoldsThem) {
   EXPECT_EQ(feed_.client_of(gpu(held == "n0" ? "n1" : "n0", held == "n0" ? "n1:0" : "n0:0")), "");
 }
 
+TEST_F(AlertFeedTest, AServiceIsHeldAgainstItsOwnLatency) {
+  const size_t source = live_.add_source(LiveSourceKind::kExporter, "test");
+  const auto serve = [&](int minutes, double p99_ms) {
+    std::vector<std::string> seen;
+    for (int m = 0; m < minutes; ++m) {
+      live_.put_service(source, "chat", daemon_.now(), p99_ms);
+      live_.put_service(source, "other", daemon_.now(), 1000);
+      daemon_.pass(Duration::minutes(1));
+      seen = look();
+    }
+    return seen;
+  };
+  EXPECT_THAT(serve(120, 40), UnorderedElementsAre());
+  EXPECT_THAT(serve(9, 210), UnorderedElementsAre("LatencyAboveBaseline chat"));
+  EXPECT_THAT(serve(20, 40), UnorderedElementsAre());
+}
+
 }  // namespace
 }  // namespace stint

@@ -1,7 +1,6 @@
 // What runs cost: a posting when a task ends or its machine's price changes, to the client at the top of its queue's path.
 #include <algorithm>
 
-#include "base/text.h"
 #include "daemon/engine_impl.h"
 #include "ledger/run_cost.h"
 #include "model/mig.h"
@@ -29,14 +28,7 @@ const std::string& Engine::Impl::client_of(sched::QueueId q) const {
 int64_t Engine::Impl::gpu_milli(const JobBook& job, const sched::Place& place) const {
   const std::string& profile = job.request->mig_profile;
   if (profile.empty() || place.mig_profile >= 0) return scheduler->cluster().gpu_milli(place);
-  const MigGeometry* geometry = find_mig_geometry(nodes[place.node.index()].node.node.gpu_model);
-  const MigProfile* part = geometry == nullptr ? nullptr : geometry->find_profile(profile);
-  if (part != nullptr) return int64_t{sched::kMilli} * part->compute_slices / geometry->compute_slices;
-  // A model nobody told of: of seven slices, as most have.
-  constexpr int64_t kUsualSlices = 7;
-  return sched::kMilli *
-         std::clamp<int64_t>(parse_int(std::string_view(profile).substr(0, profile.find('g'))).value_or(1), 1, kUsualSlices) /
-         kUsualSlices;
+  return compute_milli(nodes[place.node.index()].node.node.gpu_model, profile);
 }
 
 Money Engine::Impl::cost_over(const JobBook& job, const PlacedTask& placed, Interval when) const {

@@ -89,6 +89,24 @@ TEST(LiveInputs, AnExporterIsReadAndItsMachineIsCalledAsConfigured) {
   EXPECT_EQ(seen.gpus[0].seen, kStart) << "how old the news is, is told";
 }
 
+TEST(LiveInputs, AServersLatencyIsItsServices) {
+  Answering exporter;
+  exporter.answer(200, "stint_latency_p99{service=\"chat\",version=\"1\"} 40\n");
+  LiveTelemetry live;
+  const LiveTarget target{live, nullptr, {"gpu-0"}};
+  ScrapeInput input(target, LiveSourceKind::kExporter, target_at(exporter.url() + "/metrics"));
+  input.look(kStart);
+  exporter.answer(200, "stint_latency_p99{service=\"chat\",version=\"1\"} 50\n");
+  input.look(kStart + Duration::seconds(15));
+  EXPECT_THAT(live.service_minutes_since(kStart, kStart + Duration::seconds(30)), SizeIs(0)) << "the minute is not over";
+  const auto minutes = live.service_minutes_since(kStart, kStart + Duration::minutes(1));
+  ASSERT_THAT(minutes, SizeIs(1));
+  EXPECT_EQ(minutes[0].service, "chat");
+  EXPECT_EQ(minutes[0].mean, 45);
+  EXPECT_EQ(live.snapshot().sources[0].samples, 2U);
+  EXPECT_EQ(live.snapshot().sources[0].refused, 0U);
+}
+
 TEST(LiveInputs, NobodyAtTheAddressIsAnErrorOfTheSource) {
   LiveTelemetry live;
   const LiveTarget target{live, nullptr, {}};

@@ -5,6 +5,7 @@
 #include "base/prng.h"
 #include "base/text.h"
 #include "codec/importer.h"
+#include "codec/service_latency.h"
 #include "daemon/live_inputs.h"
 #include "host/file.h"
 
@@ -77,6 +78,9 @@ Status ScrapeInput::scrape(Instant now) {
     return make_error(ErrorCode::kUnavailable, "{}: HTTP {}: {}", address_.url, response.status, excerpt(response.body, 120));
   const std::unique_ptr<Importer> importer =
       server ? make_prometheus_range_importer(options, sink_) : make_prometheus_text_importer(options, sink_);
+  if (!server)
+    for (const ServiceLatency& latency : read_service_latencies(response.body))
+      target_.telemetry.put_service(source_, latency.service, now, latency.p99_ms);
   TRY(importer->feed(response.body));
   return importer->finish();
 }

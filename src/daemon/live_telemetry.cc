@@ -63,21 +63,33 @@ LiveSnapshot LiveTelemetry::snapshot() const {
   return all;
 }
 
+template <typename Visit>
+void LiveTelemetry::for_minutes(const Track& track, Instant from, Instant now, Visit&& visit) {
+  const auto look = [&](int64_t number, double mean, double max, uint32_t samples) {
+    const Instant begin = Instant::from_seconds(number * 60);
+    if (begin >= from && number < minute_of(now)) visit(begin, mean, max, samples);
+  };
+  const auto first = std::ranges::lower_bound(track.closed, minute_of(from), {}, &Minute::number);
+  for (auto it = first; it != track.closed.end(); ++it)
+    look(it->number, it->mean, it->max, it->samples);
+  if (track.samples > 0) look(track.open, track.sum / track.samples, track.max, track.samples);
+}
+
 void LiveTelemetry::minutes_of(const Gpu& gpu, size_t position, Instant from, Instant now, std::vector<LiveMinute>& out) {
-  for (size_t m = 0; m < kMetricCount; ++m) {
-    const Track* track = gpu.tracks[m].get();
-    if (track == nullptr) continue;
-    const auto add = [&](int64_t number, double mean, double max, uint32_t samples) {
-      const Instant begin = Instant::from_seconds(number * 60);
-      if (begin >= from && number < minute_of(now))
+  for (size_t m = 0; m < kMetricCount; ++m)
+    if (gpu.tracks[m])
+      for_minutes(*gpu.tracks[m], from, now, [&](Instant begin, double mean, double max, uint32_t samples) {
         out.push_back(
             {.gpu = position, .metric = static_cast<Metric>(m), .begin = begin, .mean = mean, .max = max, .samples = samples});
-    };
-    const auto first = std::ranges::lower_bound(track->closed, minute_of(from), {}, &Minute::number);
-    for (auto it = first; it != track->closed.end(); ++it)
-      add(it->number, it->mean, it->max, it->samples);
-    if (track->samples > 0) add(track->open, track->sum / track->samples, track->max, track->samples);
-  }
+      });
+}
+
+std::vector<LiveServiceMinute> LiveTelemetry::service_minutes_since(Instant from, Instant now) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<LiveServiceMinute> minutes;
+  for (const auto& [service, track] : services_)
+    for_minutes(track, from, now, [&](Instant begin, double mean, double, uint32_t) { minutes.push_back({service, begin, mean}); });
+  return minutes;
 }
 
 std::vector<LiveMinute> LiveTelemetry::minutes_since(Instant from, Instant now) const {
@@ -167,6 +179,26 @@ void LiveTelemetry::close(Track& track) const {
     track.closed.pop_front();
 }
 
+bool LiveTelemetry::add(Track& track, Instant at, double value) const {
+  const int64_t minute = minute_of(at);
+  if (minute < track.open) {
+    if (track.open - minute < kClockStepMinutes) return false;
+    track.closed.clear();  // the clock was set back, or had been ahead
+    track.open = INT64_MIN;
+    track.samples = 0;
+  }
+  if (minute > track.open) {
+    close(track);
+    track.open = minute;
+    track.sum = track.max = 0;
+    track.samples = 0;
+  }
+  track.max = track.samples == 0 ? value : std::max(track.max, value);
+  track.sum += value;
+  ++track.samples;
+  return true;
+}
+
 bool LiveTelemetry::put(size_t source, size_t gpu, Metric metric, Instant at, double value) {
   const std::lock_guard lock(mutex_);
   Gpu& g = gpus_[gpu];
@@ -179,23 +211,8 @@ bool LiveTelemetry::put(size_t source, size_t gpu, Metric metric, Instant at, do
     track = std::make_unique<Track>();
     ++tracks_;
   }
-  const int64_t minute = minute_of(at);
-  if (minute < track->open) {
-    if (track->open - minute < kClockStepMinutes) return false;  // late: that minute is written
-    track->closed.clear();                                       // the clock was set back, or had been ahead
-    track->open = INT64_MIN;
-    track->samples = 0;
-  }
-  if (minute > track->open) {
-    close(*track);
-    track->open = minute;
-    track->sum = track->max = 0;
-    track->samples = 0;
-  }
+  if (!add(*track, at, value)) return false;
   track->source = source;
-  track->max = track->samples == 0 ? value : std::max(track->max, value);
-  track->sum += value;
-  ++track->samples;
   latest = LiveValue{value, at};
   ++sources_[source].samples;
   if (!g.shown.seen || *g.shown.seen <= at) {
@@ -215,6 +232,21 @@ bool LiveTelemetry::put_node(const std::string& node, Metric metric, Instant at,
   }
   it->second.latest[static_cast<size_t>(metric)] = LiveValue{value, at};
   return true;
+}
+
+void LiveTelemetry::put_service(size_t source, const std::string& service, Instant at, double p99_ms) {
+  const std::lock_guard lock(mutex_);
+  auto it = services_.find(service);
+  if (it == services_.end()) {
+    if (services_.size() >= options_.most_gpus) {
+      ++sources_[source].refused;
+      sources_[source].refusal = "more services than are kept";
+      return;
+    }
+    it = services_.emplace(service, Track()).first;
+    ++tracks_;
+  }
+  if (add(it->second, at, p99_ms)) ++sources_[source].samples;
 }
 
 void LiveTelemetry::put_processes(size_t gpu, Instant at, std::vector<LiveProcess> processes) {

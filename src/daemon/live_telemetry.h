@@ -129,6 +129,13 @@ struct LiveMinute {
   uint32_t samples = 0;
 };
 
+/// The 99th percentile of a service's request times in one minute that told it: the mean of what its servers said.
+struct LiveServiceMinute {
+  std::string service;
+  Instant begin;
+  double mean = 0;  ///< ms
+};
+
 /// "gpu-0:3" (machine and index), or the UUID where there is no index; a MIG slice with ":INSTANCE" behind. Names it in the API.
 std::string id_of(const DeviceKey& device);
 
@@ -136,7 +143,7 @@ class LiveTelemetry {
  public:
   struct Options {
     size_t minutes_kept = size_t{24} * 60;
-    size_t most_gpus = 10'000;      ///< more are refused
+    size_t most_gpus = 10'000;      ///< more are refused; as many machines, as many services
     size_t most_kept = 20'000'000;  ///< minutes × metrics × GPUs, 16 bytes each: with very many GPUs they reach back less far
   };
   LiveTelemetry() = default;
@@ -148,6 +155,9 @@ class LiveTelemetry {
   [[nodiscard]] std::vector<LiveMinute> minutes_since(Instant from, Instant now) const;
   /// The same of one GPU. Empty for a position that is not given out.
   [[nodiscard]] std::vector<LiveMinute> minutes_of(size_t gpu, Instant from, Instant now) const;
+
+  /// Of all services, ascending by name and time.
+  [[nodiscard]] std::vector<LiveServiceMinute> service_minutes_since(Instant from, Instant now) const;
 
   // For collectors. From any thread.
   /// @return what names it in the calls below.
@@ -164,6 +174,8 @@ class LiveTelemetry {
   /// @return whether it counts: false when a better source has measured the same within kStale.
   bool put(size_t source, size_t gpu, Metric metric, Instant at, double value);
   bool put_node(const std::string& node, Metric metric, Instant at, double value);
+  /// @param p99_ms  of a service's request times, as one of its servers tells it.
+  void put_service(size_t source, const std::string& service, Instant at, double p99_ms);
   /// All processes on a GPU, in place of those of before.
   void put_processes(size_t gpu, Instant at, std::vector<LiveProcess> processes);
   /// The machines there are, and the jobs that run on them. Configured GPUs are there from then on, whoever measures them.
@@ -197,6 +209,11 @@ class LiveTelemetry {
   };
   std::optional<size_t> find_or_add(const DeviceKey& device);
   void close(Track& track) const;
+  /// @return false: too late, its minute is written.
+  bool add(Track& track, Instant at, double value) const;
+  /// Calls visit(begin, mean, max, samples) for those that begin at or after `from` and are over at `now`.
+  template <typename Visit>
+  static void for_minutes(const Track& track, Instant from, Instant now, Visit&& visit);
   static void minutes_of(const Gpu& gpu, size_t position, Instant from, Instant now, std::vector<LiveMinute>& out);
 
   Options options_;
@@ -206,6 +223,7 @@ class LiveTelemetry {
   std::map<std::string, size_t, std::less<>> by_uuid_;
   std::map<std::tuple<std::string, int, int>, size_t> by_place_;
   std::map<std::string, LiveNode, std::less<>> nodes_;
+  std::map<std::string, Track, std::less<>> services_;
   std::vector<LiveSource> sources_;
   size_t retired_ = 0;  ///< the first so many of them
   std::map<std::string, LiveWaits> waits_;

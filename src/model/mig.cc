@@ -169,6 +169,15 @@ const MigGeometry* find_mig_geometry(std::string_view gpu_model) {
   return nullptr;
 }
 
+int64_t compute_milli(std::string_view gpu_model, std::string_view profile) {
+  constexpr int64_t kGpu = 1000, kUsualSlices = 7;
+  const MigGeometry* geometry = find_mig_geometry(gpu_model);
+  const MigProfile* part = geometry == nullptr ? nullptr : geometry->find_profile(profile);
+  if (part != nullptr) return kGpu * part->compute_slices / geometry->compute_slices;
+  const int64_t slices = parse_int(profile.substr(0, profile.find('g'))).value_or(1);
+  return kGpu * std::clamp<int64_t>(slices, 1, kUsualSlices) / kUsualSlices;
+}
+
 Status check_layout(const MigGeometry& geometry, std::span<const MigPlacement> layout) {
   Taken taken;
   std::map<int, int> counts;

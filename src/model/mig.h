@@ -65,6 +65,10 @@ std::span<const MigGeometry> mig_geometries();
 /// By canonical catalogue name, without case. nullptr: no MIG, or its geometry is not known.
 const MigGeometry* find_mig_geometry(std::string_view gpu_model);
 
+/// Thousandths of a GPU that an instance is by its compute slices, rounded down. Of a model whose geometry is not known, or a profile it does
+/// not have: by the number in its name, of seven slices, as most have. At least one slice, at most all.
+int64_t compute_milli(std::string_view gpu_model, std::string_view profile);
+
 /// @param layout  in any order. @return error saying which rule is broken and where.
 Status check_layout(const MigGeometry& geometry, std::span<const MigPlacement> layout);
 

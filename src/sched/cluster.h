@@ -121,8 +121,11 @@ class Cluster {
 
   [[nodiscard]] size_t node_count() const { return nodes_.size(); }
   [[nodiscard]] const ClusterNode& node(NodeId n) const { return nodes_[n.index()]; }
-  /// Thousandths of GPUs that a place is: of MIG instances by their part of the compute slices.
+  /// Thousandths of GPUs that a place is: of MIG instances by their part of the compute slices. MIG devices that stay as they are (a
+  /// node's static_mig) are not told by the place.
   [[nodiscard]] int64_t gpu_milli(const Place& place) const;
+  /// The same of what a task holds, those devices too.
+  [[nodiscard]] int64_t gpu_milli(const Task& task) const;
   [[nodiscard]] std::optional<NodeId> find_node(std::string_view name) const;  ///< linear
   [[nodiscard]] size_t request_count() const { return requests_.size(); }
   [[nodiscard]] const Request& request(RequestId r) const { return requests_[r.index()]; }

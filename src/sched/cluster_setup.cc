@@ -180,6 +180,14 @@ int64_t Cluster::gpu_milli(const Place& place) const {
   return int64_t{kMilli} * geometry->profiles[static_cast<size_t>(place.mig_profile)].compute_slices / geometry->compute_slices;
 }
 
+int64_t Cluster::gpu_milli(const Task& task) const {
+  if (task.place.gpus != 0) return gpu_milli(task.place);
+  int64_t milli = 0;
+  for (const MigAsk& ask : requests_[task.request.index()].mig)
+    milli += ask.count * compute_milli(nodes_[task.place.node.index()].gpu_model, ask.profile);
+  return milli;
+}
+
 const Domains& Cluster::domains(std::span<const std::string> levels) {
   for (const Domains& known : domains_)
     if (std::equal(known.levels().begin(), known.levels().end(), levels.begin(), levels.end())) return known;

@@ -251,7 +251,7 @@ QueueBudgets::Wide Scheduler::Impl::burn_of(JobId j) const {
   QueueBudgets::Wide burn = 0;
   for (const Task& task : tasks_of(j))
     if (task.holds(Room::kFree))
-      burn += QueueBudgets::Wide{gpu_rates[task.place.node.index()].per_hour().count_nanos()} * cluster.gpu_milli(task.place);
+      burn += QueueBudgets::Wide{gpu_rates[task.place.node.index()].per_hour().count_nanos()} * cluster.gpu_milli(task);
   return burn;
 }
 

@@ -63,6 +63,27 @@ class Spenders {
 
 Budget units(int64_t amount, Duration period = {}) { return {.amount = Money::units(amount), .period = period, .from = {}}; }
 
+TEST(Budgets, MigDevicesThatStayAsTheyAreCostTheirSlices) {
+  Spenders s({}, units(6));
+  ClusterNode node;
+  node.gpu_model = "A100-80GB";
+  node.gpus = 1;
+  node.whole_gpus = false;
+  node.static_mig = {{"3g.40gb", 2}};
+  node.gpu_rate = Rate::per_hour(Money::units(7));
+  s.scheduler.add_node(node);
+  Request request;
+  request.mig = {{"3g.40gb", 1}};
+  JobSpec spec;
+  spec.queue = s.a;
+  spec.request = s.scheduler.intern(request);
+  const JobId slice = s.scheduler.add(spec);
+  s.step(at(0), {event(EventKind::kSubmit, slice)});  // 3 an hour
+  ASSERT_TRUE(s.runs(slice));
+  EXPECT_TRUE(s.runs(s.submit(at(kHourS), s.a, 1)));  // 3 of 6 are spent
+  EXPECT_FALSE(s.runs(s.submit(at(2 * kHourS), s.a, 1)));
+}
+
 TEST(Budgets, ASpentBudgetLetsNothingStartAndWhatRunsGoOn) {
   Spenders s({}, units(12));
   const JobId first = s.submit(at(0), s.a, 2);  // 4 an hour

@@ -260,7 +260,7 @@ class Explainer {
       const Duration again = s_.now - s_.jobs[v.index()].saved + s_.terms_of(v).checkpoint.restart;
       for (const Task& task : s_.tasks_of(v)) {
         if (task.state != TaskState::kRunning) continue;
-        const int64_t milli = s_.cluster.gpu_milli(task.place);
+        const int64_t milli = s_.cluster.gpu_milli(task);
         milli_seconds += milli * again.whole_seconds();
         cost += scale(s_.gpu_rates[task.place.node.index()].over(again), milli, kMilli);
       }

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "base/time.h"
 #include "batching/batcher.h"
+#include "batching/recent_latency.h"
 #include "batching/request_rate.h"
 
 namespace stint::serve {
@@ -29,12 +31,15 @@ struct ServeFigures {
   TimeHistogram request_time, batch_time;
   int64_t waiting = 0, running = 0;
   double per_second = 0;  ///< requests that came, over about the last minute
+  std::optional<Duration> p99;  ///< of the request times of about the last minute; none = nothing was answered
 };
 
 /// Under its owner's lock.
 class FigureBook {
  public:
   void came(Instant now) { rate_.add(now, kHalfLife); }
+  /// @param time  from its coming to its answer, good or bad.
+  void ended(Instant now, Duration time);
   ServeFigures& counts() { return counts_; }
   [[nodiscard]] ServeFigures read(Instant now) const;
 
@@ -42,6 +47,7 @@ class FigureBook {
   static constexpr Duration kHalfLife = Duration::seconds(30);
   ServeFigures counts_;
   batching::RequestRate rate_;
+  batching::RecentLatency recent_;
 };
 
 }  // namespace stint::serve

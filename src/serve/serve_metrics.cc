@@ -8,6 +8,7 @@ namespace stint::serve {
 namespace {
 
 struct Told {
+  std::string name;
   std::string labels;
   ServedVersion served;
   ServeFigures figures;
@@ -16,7 +17,8 @@ struct Told {
 std::vector<Told> told_of(const ModelStore& store) {
   std::vector<Told> all;
   for (const auto& [name, served] : store.served())
-    all.push_back({labels_text({{"model", name}, {"version", std::to_string(served.version)}}), served, served.model->figures()});
+    all.push_back(
+        {name, labels_text({{"model", name}, {"version", std::to_string(served.version)}}), served, served.model->figures()});
   return all;
 }
 
@@ -69,6 +71,15 @@ void add_promise(std::string& out, const std::vector<Told>& all) {
     if (told.served.most_per_second > 0) headroom.add(told.labels, 1 - told.figures.per_second / told.served.most_per_second);
 }
 
+/// As the alert LatencyAboveBaseline looks at it, here and in Prometheus.
+void add_latency(std::string& out, const std::vector<Told>& all) {
+  MetricText latency(out, "stint_latency_p99", "gauge", "99th percentile of the request times of about the last minute, ms");
+  for (const Told& told : all)
+    if (told.figures.p99)
+      latency.add(labels_text({{"service", told.name}, {"version", std::to_string(told.served.version)}}),
+                  told.figures.p99->to_seconds() * 1000);
+}
+
 void add_pressure(std::string& out, const MemoryKeeper::Figures& memory) {
   if (!memory.device) return;
   const MemoryUse& device = *memory.device;
@@ -94,6 +105,7 @@ std::string serve_metrics(const ModelStore& store) {
   add_each(out, "stint_serve_late_batches_total", "counter", "Batches that took more than twice what was measured at the load",
            all, [](const Told& t) { return t.figures.late_batches; });
   add_histogram(out, "stint_serve_request_seconds", "From a request's coming to its answer", all, &ServeFigures::request_time);
+  add_latency(out, all);
   add_histogram(out, "stint_serve_batch_seconds", "Batches, as they run", all, &ServeFigures::batch_time);
   add_each(out, "stint_serve_waiting_requests", "gauge", "Requests in the queue", all,
            [](const Told& t) { return t.figures.waiting; });

@@ -274,7 +274,7 @@ void ServedModel::answer(Batch& batch, const Result<std::vector<Values>>& out) {
   ServeFigures& counts = figures_.counts();
   (out.ok() ? counts.answered : counts.failed) += std::ssize(batch.members);
   for (const Member& member : batch.members)
-    counts.request_time.add(now - member.since);
+    figures_.ended(now, now - member.since);
 }
 
 ServeFigures ServedModel::figures() const {

@@ -98,6 +98,10 @@ class Protocol(ServerCase):
         self.assertEqual(status, 504, answer)
         self.assertEqual(self.server.infer("slow", [[1, 2, 3, 4]], timeout=10_000_000)[0], 200)
 
+    def test_its_latency_is_told_for_those_who_watch_it(self):
+        self.assertEqual(self.server.infer("slow", [[1, 2, 3, 4]])[0], 200)
+        self.assertGreater(self.server.metric("stint_latency_p99", service="slow", version="1"), 99)  # ms: a batch takes 100
+
     def test_a_full_queue_refuses(self):
         statuses = []
         def ask():
