@@ -34,8 +34,9 @@ TEST(ServiceLatency, IsNoDevicesAndNothingIsRejectedForIt) {
   ImportOptions options;
   options.node = "n0";
   options.at = Instant::from_seconds(1'760'000'000);
-  const TestingSink sink = import_text(make_prometheus_text_importer, options,
-                                       "stint_latency_p99{service=\"chat\"} 40.5\nstint_latency_p99{gpu=\"3\",service=\"chat\"} 41\n");
+  const TestingSink sink =
+      import_text(make_prometheus_text_importer, options,
+                  "stint_latency_p99{service=\"chat\"} 40.5\nstint_latency_p99{gpu=\"3\",service=\"chat\"} 41\n");
   EXPECT_EQ(sink.rejected.size(), 0U);
   EXPECT_EQ(sink.keys.size(), 1U) << "of the one that names a GPU";
 }

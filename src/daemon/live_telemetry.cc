@@ -88,7 +88,8 @@ std::vector<LiveServiceMinute> LiveTelemetry::service_minutes_since(Instant from
   const std::lock_guard lock(mutex_);
   std::vector<LiveServiceMinute> minutes;
   for (const auto& [service, track] : services_)
-    for_minutes(track, from, now, [&](Instant begin, double mean, double, uint32_t) { minutes.push_back({service, begin, mean}); });
+    for_minutes(track, from, now,
+                [&](Instant begin, double mean, double, uint32_t) { minutes.push_back({service, begin, mean}); });
   return minutes;
 }
 

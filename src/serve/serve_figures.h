@@ -30,7 +30,7 @@ struct ServeFigures {
   int64_t late_batches = 0;  ///< that took more than twice what the measured curve says
   TimeHistogram request_time, batch_time;
   int64_t waiting = 0, running = 0;
-  double per_second = 0;  ///< requests that came, over about the last minute
+  double per_second = 0;        ///< requests that came, over about the last minute
   std::optional<Duration> p99;  ///< of the request times of about the last minute; none = nothing was answered
 };
 
