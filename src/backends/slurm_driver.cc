@@ -34,7 +34,7 @@ class RunsOf final : public Sink {
 Result<SlurmView> SlurmDriver::read(SlurmPass& pass) const {
   SlurmView view;
   // Most of a pass is the time Slurm's programs take: both at once.
-  auto asked = std::async(std::launch::async, [this] { return drive_.programs.ask("scontrol", {"show", "node", "-o"}); });
+  auto asked = std::async(std::launch::async, [this] { return drive_.programs.ask("scontrol", {"show", "node", "-o", "-d"}); });
   const Result<std::string> queued = drive_.programs.ask("squeue", {"--json"});
   TRY_ASSIGN(const std::string nodes, asked.get());
   TRY_ASSIGN(const std::string jobs, queued);

@@ -79,7 +79,7 @@ std::vector<SlurmOrder> SlurmMirror::pass(Instant now, const SlurmView& view) {
   Orders orders;
   const std::vector<Found> found = look_at(now, view);
   Events events;
-  take_in_machines(view, events);
+  take_in_machines(now, view, events);
   std::vector<const Found*> changed;
   for (const Found& f : found) {
     if (compare(f, events)) changed.push_back(&f);
@@ -207,10 +207,37 @@ bool SlurmMirror::is_late(const Found& found, Instant now) const {
          now - *found.note.placed > rules_.patience && is_driven(entry.partition);
 }
 
-void SlurmMirror::take_in_machines(const SlurmView& view, Events& events) {
+/// Machines on which no job is, and GPUs count as used all the same for longer than a job may take to begin. A slurmctld that was killed can
+/// lose count (22.05: "dealloc of node bad node_offset"), and then starts nothing there until it is started anew.
+std::set<std::string, std::less<>> SlurmMirror::used_by_nobody(Instant now, const SlurmView& view) {
+  std::set<std::string, std::less<>> held, lost;
+  for (const SlurmEntry& entry : view.entries)
+    if (!has_ended(entry.state))
+      for (const NodeId node : ids_of(entry.on_nodes))
+        held.insert(machines_[node.index()].name);
+  std::map<std::string, Instant, std::less<>> since;
+  for (const SlurmMachine& machine : view.machines) {
+    const bool empties = machine.state.find("COMPLETING") != std::string::npos;
+    if (machine.gpus_used == 0 || empties || held.contains(machine.name)) continue;
+    const auto before = lost_count_.find(machine.name);
+    const Instant first = before == lost_count_.end() ? now : before->second;
+    since.emplace(machine.name, first);
+    if (now - first <= rules_.patience) continue;
+    lost.insert(machine.name);
+    notes_.push_back(
+        fmt::format("machine {}: Slurm counts {} GPUs as used and no job is on it, so it starts nothing there: restart slurmctld",
+                    machine.name, machine.gpus_used));
+  }
+  lost_count_ = std::move(since);
+  return lost;
+}
+
+void SlurmMirror::take_in_machines(Instant now, const SlurmView& view, Events& events) {
+  const auto lost = used_by_nobody(now, view);
   for (size_t n = 0; n < machines_.size(); ++n) {
-    if (machines_[n].takes_work == view.machines[n].takes_work) continue;
-    machines_[n].takes_work = view.machines[n].takes_work;
+    const bool takes_work = view.machines[n].takes_work && !lost.contains(machines_[n].name);
+    if (machines_[n].takes_work == takes_work) continue;
+    machines_[n].takes_work = takes_work;
     sched::Event event;
     // Also of a node that is down: what becomes of its jobs Slurm tells with the jobs.
     event.kind = machines_[n].takes_work ? sched::EventKind::kNodeUp : sched::EventKind::kNodeDrain;

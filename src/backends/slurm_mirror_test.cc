@@ -106,6 +106,27 @@ TEST(SlurmMirror, HeldJobsArePlacedWhereRoomIsAndOthersWait) {
   EXPECT_EQ(World::placed(world.pass(3)), (Orders{"place 2 n1"}));
 }
 
+TEST(SlurmMirror, AMachineWhoseGpusSlurmHasLostCountOfIsPassedOver) {
+  World world(2);
+  world.view.machines[0].gpus_used = 8;
+  world.pass(0);
+  EXPECT_TRUE(world.pass(60).empty());
+  EXPECT_TRUE(world.mirror->notes().empty()) << "somebody may be leaving";
+  world.job("1", 8);
+  world.job("2", 8);
+  EXPECT_EQ(World::placed(world.pass(61)), (Orders{"place 1 n2"}));
+  ASSERT_EQ(world.mirror->notes().size(), 1U);
+  EXPECT_EQ(world.mirror->notes()[0],
+            "machine n1: Slurm counts 8 GPUs as used and no job is on it, so it starts nothing there: restart slurmctld");
+  world.view.machines[0].gpus_used = 0;
+  EXPECT_EQ(World::placed(world.pass(62)), (Orders{"place 2 n1"}));
+  EXPECT_TRUE(world.mirror->notes().empty());
+  world.view.machines[0].gpus_used = 8;  // by job 2
+  world.pass(63);
+  EXPECT_TRUE(world.pass(200).empty());
+  EXPECT_TRUE(world.mirror->notes().empty());
+}
+
 TEST(SlurmMirror, AnOrderThatDidNotReachSlurmIsGivenAgain) {
   World world(1);
   world.job("1", 8);

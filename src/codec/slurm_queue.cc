@@ -35,6 +35,9 @@ Result<SlurmMachine> machine_of(const SlurmRecord& record) {
   SlurmMachine machine;
   machine.name = record.text("NodeName");
   TRY_ASSIGN(machine.gres, parse_slurm_gres(record.text("Gres")));
+  if (const auto used = parse_slurm_gres(record.text("GresUsed")); used.ok())
+    for (const SlurmGres& gres : *used)
+      if (gres.name == "gpu") machine.gpus_used += gres.count;
   machine.cpus = std::max<int64_t>(0, parse_int(record.text("CPUTot")).value_or(0));
   machine.memory = Bytes::mebi(std::clamp<int64_t>(parse_int(record.text("RealMemory")).value_or(0), 0, int64_t{1} << 40));
   machine.partitions = list_of(record.text("Partitions"));

@@ -20,6 +20,7 @@ namespace stint {
 struct SlurmMachine {
   std::string name;
   std::vector<SlurmGres> gres;  ///< configured
+  int64_t gpus_used = 0;        ///< by Slurm's own count; 0 where it does not tell
   int64_t cpus = 0;
   Bytes memory;
   std::vector<std::string> partitions, features;

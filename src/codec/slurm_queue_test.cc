@@ -7,9 +7,10 @@ namespace {
 
 TEST(SlurmMachines, WordsOfTheStateSayWhetherTheyTakeWork) {
   const auto machines = read_slurm_machines(
-      "NodeName=n1 Gres=gpu:h200:8(S:0-1),shard:64 CPUTot=64 RealMemory=512000 State=IDLE Partitions=main,night "
+      "NodeName=n1 Gres=gpu:h200:8(S:0-1),shard:64 GresDrain=N/A GresUsed=gpu:h200:3(IDX:0-1,7),shard:h200:0(0/8,0/8) CPUTot=64 "
+      "RealMemory=512000 State=IDLE Partitions=main,night "
       "ActiveFeatures=nvlink,a\n"
-      "NodeName=n2 Gres=(null) CPUTot=4 State=MIXED+DRAIN Partitions=main\n"
+      "NodeName=n2 Gres=(null) GresUsed=gpu:h200:0(IDX:N/A) CPUTot=4 State=MIXED+DRAIN Partitions=main\n"
       "NodeName=n3 CPUTot=4 State=IDLE+CLOUD+POWERED_DOWN\n"
       "NodeName=n4 CPUTot=4 State=DOWN*\n");
   ASSERT_TRUE(machines.ok()) << machines.error().message;
@@ -18,6 +19,8 @@ TEST(SlurmMachines, WordsOfTheStateSayWhetherTheyTakeWork) {
   ASSERT_EQ(first.gres.size(), 2);
   EXPECT_EQ(first.gres[0].type, "h200");
   EXPECT_EQ(first.gres[1].count, 64);
+  EXPECT_EQ(first.gpus_used, 3);
+  EXPECT_EQ((*machines)[1].gpus_used, 0);
   EXPECT_EQ(first.memory, Bytes::mebi(512'000));
   EXPECT_EQ(first.partitions, (std::vector<std::string>{"main", "night"}));
   EXPECT_EQ(first.features, (std::vector<std::string>{"nvlink", "a"}));
