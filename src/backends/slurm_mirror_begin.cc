@@ -63,7 +63,7 @@ void SlurmMirror::begin(Instant now, const SlurmView& view, std::span<const Run>
   Events away;
   for (SlurmMachine& machine : machines_)
     machine.takes_work = true;
-  take_in_machines(view, away);
+  take_in_machines(now, view, away);
   leaving.insert(leaving.end(), away.begin(), away.end());
   scheduler_->observe(now, leaving);
 }

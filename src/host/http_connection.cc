@@ -3,6 +3,7 @@
 
 #include <openssl/x509.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -218,9 +219,12 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
       keep_alive_ = false;
       return reply(http_problem(503, "too many large requests at a time"));
     }
+    // Else it comes in pieces of what the head has left room for, 512 bytes and a system call each. Given back with the body's end.
+    buffer_.reserve(static_cast<size_t>(std::min(body_bytes_, uint64_t{64} << 10)));
     deadline(options_.body_timeout);
     http::async_read(stream_, buffer_, *parser_, [self = this->shared_from_this()](Failure failure, size_t) {
       if (failure) return self->refuse(failure);
+      self->buffer_.shrink_to_fit();
       self->hand_over();
     });
   }
