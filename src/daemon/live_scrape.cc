@@ -60,10 +60,7 @@ Status ScrapeInput::scrape(Instant now) {
     options.connect_timeout = options.timeout = address_.timeout;
     options.max_body_bytes = kMostAnswer;
     options.ca_file = address_.ca_file;
-    if (!address_.token_file.empty()) {
-      TRY_ASSIGN(const std::string token, read_all(address_.token_file));
-      options.credentials.bearer_token = trim(token);
-    }
+    TRY_ASSIGN(options.credentials.bearer_token, read_secret_file(address_.token_file));
     client_.emplace(std::move(options));
   }
   ImportOptions options;
