@@ -23,7 +23,7 @@ class GpuClearCheck {
   /// "" = it works; else why it cannot, for a person.
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
 
-  /// A part of a GPU (MIG) is not looked at: NVML's figures are those of the whole.
+  /// Parts of GPUs are passed over: a MIG device is looked at when it is granted (mig_grants.h).
   /// @return kUnavailable when a process computes on one of them, more than the allowance is in use, or it does not answer.
   Status check(const std::vector<GrantedGpu>& gpus);
 

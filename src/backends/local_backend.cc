@@ -165,7 +165,7 @@ Status LocalBackend::start(const Launch& launch, Instant) {
   TRY(check_can_run(launch));
   if (known == tasks_.end()) {
     Launch granted = launch;
-    if (asks_for_mig_device(granted.gpus)) TRY(grant_mig_devices(granted.gpus, mig_devices_taken(), options_.clear.nvml_library));
+    if (asks_for_mig_device(granted.gpus)) TRY(grant_mig_devices(granted.gpus, mig_devices_taken(), options_.clear));
     TRY(folder.create(plan_of(granted)));
   }
   if (const Status started = start_keeper(folder); !started.ok()) {

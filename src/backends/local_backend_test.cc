@@ -324,6 +324,7 @@ TEST_F(LocalBackendTest, TellsWhatATaskUsed) {
 
 TEST_F(LocalBackendTest, TasksOnPartsOfAGpuHaveADeviceOfTheirOwn) {
   setenv("FAKE_NVML_MIG", "2", 1);
+  setenv("FAKE_NVML_MIG_USED", "0", 1);
   restart("", STINT_FAKE_NVML);
   const auto on_a_part = [&](int64_t job, const std::string& command) {
     Launch launch = shell(job, command);
@@ -340,6 +341,7 @@ TEST_F(LocalBackendTest, TasksOnPartsOfAGpuHaveADeviceOfTheirOwn) {
   ASSERT_TRUE(backend_->start(on_a_part(4, "sleep 60"), now()).ok());
   EXPECT_EQ(backend_->start(on_a_part(5, "true"), now()).error().code, ErrorCode::kUnavailable);
   unsetenv("FAKE_NVML_MIG");
+  unsetenv("FAKE_NVML_MIG_USED");
 }
 
 TEST_F(LocalBackendTest, StartsNobodyOnAGpuThatIsNotClear) {

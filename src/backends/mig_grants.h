@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/backend.h"
+#include "backends/gpu_clear.h"
 
 namespace stint {
 
@@ -18,9 +18,9 @@ inline constexpr int kAnyGpu = -1;
 /// Does one of them name a profile, and so still lack its device?
 bool asks_for_mig_device(const std::vector<GrantedGpu>& gpus);
 
-/// Puts a device in the place of each profile that `mig_uuid` names.
-/// @param taken  UUIDs of devices that other tasks have. @param library  NVML's file.
-/// @return kUnavailable when a GPU has no free device of the profile, or nobody tells.
-Status grant_mig_devices(std::vector<GrantedGpu>& gpus, std::set<std::string> taken, const std::string& library);
+/// Puts a device in the place of each profile that `mig_uuid` names, one whose memory is clear.
+/// @param taken  UUIDs of devices that other tasks have. @param options  NVML's file, and what an idle device may have in use.
+/// @return kUnavailable when a GPU has no free device of the profile, none of them is clear, or nobody tells.
+Status grant_mig_devices(std::vector<GrantedGpu>& gpus, std::set<std::string> taken, const GpuClearCheck::Options& options);
 
 }  // namespace stint

@@ -191,7 +191,7 @@ class Parts(unittest.TestCase):
                       "queues": [{"name": "acme", "limit_gpus": 2}, {"name": "zoo"}],  # a part counts by its compute slices
                       "telemetry": {"nvml_library": FAKE_NVML}}
             daemon = RunningDaemon(STINT, folder, config, simulate=False,
-                                   environment={"FAKE_NVML_MIG": "2", "FAKE_NVML_USED_MIB": "100"})
+                                   environment={"FAKE_NVML_MIG": "2", "FAKE_NVML_MIG_USED": "0", "FAKE_NVML_USED_MIB": "100"})
             self.addCleanup(daemon.stop)
 
             def submit():

@@ -6,6 +6,7 @@
 //   FAKE_NVML_PIDS      a file: the first line's process ids compute on GPU 0, the second's on GPU 1, …; read at every call
 //   FAKE_NVML_XID       an XID error that GPU 0 reports once
 //   FAKE_NVML_MIG       how many MIG devices of 2g.20gb GPU 0 has (0 = it is not partitioned), at most 3: instances 3, 4, 5
+//   FAKE_NVML_MIG_USED  how many of them have 2 GiB in use, the first ones (3); the others have 20 MiB
 //   FAKE_NVML_USED_MIB  memory in use on every GPU (10 GiB on GPU 0, 20 on GPU 1, …)
 // GPU 0 tells everything; the others tell neither power nor temperature, as some virtual GPUs do.
 #include <cstdlib>
@@ -90,7 +91,9 @@ NvmlReturn nvmlDeviceGetUtilizationRates(NvmlDevice device, NvmlUtilization* uti
 
 NvmlReturn nvmlDeviceGetMemoryInfo(NvmlDevice device, NvmlMemory* memory) {
   if (is_mig(device)) {
-    *memory = {.total = 19'968ULL << 20, .free = 17'920ULL << 20, .used = 2'048ULL << 20};
+    constexpr unsigned long long kTotal = 19'968;
+    const unsigned long long used = instance_of(device) - 3 < setting("FAKE_NVML_MIG_USED", 3) ? 2'048 : 20;
+    *memory = {.total = kTotal << 20, .free = (kTotal - used) << 20, .used = used << 20};
     return kNvmlSuccess;
   }
   memory->total = 80ULL << 30;
