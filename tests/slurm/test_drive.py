@@ -145,9 +145,12 @@ class Drive(RunningCluster):
         self.resume_drained()
         self.lose_machine("n1", told)
         # Slurm puts off by two minutes what it runs again.
-        self.wait_as_operator("Slurm has no more of them", lambda: not self.slurm.run("squeue", "-h", check=False).stdout, ended, seconds=420)
+        self.wait_as_operator("Slurm has no more of them", self.queue_is_empty, ended, seconds=420)
         self.end(driver)
         self.assertEqual(ended(), len(jobs))
+        # Accounting hears of the last ends a moment later.
+        self.wait("accounting knows all ends", lambda: "RUNNING" not in self.slurm.run(
+            "sacct", "-n", "-X", "-P", "-o", "state", "-j", ",".join(jobs)).stdout)
         runs = {}
         for row in self.slurm.run("sacct", "-n", "-X", "-D", "-P", "-o", "jobid,state", "-j", ",".join(jobs)).stdout.split():
             runs.setdefault(row.split("|")[0], []).append(row.split("|")[1])
@@ -161,6 +164,11 @@ class Drive(RunningCluster):
             forgotten = any(killed - 10 <= when <= back for when in begun)
             self.assertLessEqual(len(begun), len(runs[job]) + forgotten, f"job {job}: {lines}")
             self.assertIn("end", lines)
+
+    def queue_is_empty(self):
+        """No answer, while slurmctld comes up, is none."""
+        told = self.slurm.run("squeue", "-h", check=False)
+        return told.returncode == 0 and not told.stdout
 
     def wait_as_operator(self, what, ready, progress, seconds):
         """Where there is none for 150 s, slurmctld is begun anew: one that was killed and came back (22.05) can lose count of the GPUs in use
