@@ -70,6 +70,7 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
   front.findings = daemon.findings();
   front.audits = &daemon.audits();
   front.bills = &daemon.bills();
+  front.power = &daemon.power();
   front.alerts = &daemon.alerts();
   front.telemetry = &daemon.telemetry();
   return Front::open(daemon.service(), std::move(front));

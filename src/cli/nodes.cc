@@ -51,7 +51,9 @@ Status list_nodes(DaemonClient& client, const NodeOptions& options) {
 Status run_node(DaemonClient& client, const NodeOptions& options, const std::string& what) {
   TRY_ASSIGN(const Json node, client.send("POST", fmt::format("/v1/nodes/{}/{}", escape_url(options.name), what), nullptr));
   if (options.daemon.json) return print_json(node);
-  fmt::print("{}: {}\n", options.name, node["state"].get<std::string>());
+  const auto state = node["state"].get<std::string>();
+  const bool comes = what == "up" && state != "up";
+  fmt::print("{}: {}{}\n", options.name, state, comes ? ", is being switched on and takes work once it can be used" : "");
   return {};
 }
 

@@ -21,6 +21,7 @@ class AuditRunner;
 class BillBook;
 class LiveTelemetry;
 class LoginDesk;
+class NodePower;
 
 enum class LogStream { kOutput, kError };
 
@@ -36,6 +37,7 @@ struct ApiOptions {
   // These end after the doors are closed and before the service is stopped; nullptr = there is none.
   AuditRunner* audits = nullptr;
   BillBook* bills = nullptr;
+  NodePower* power = nullptr;
   AlertDesk* alerts = nullptr;
   const LiveTelemetry* telemetry = nullptr;  ///< outlives the API; none = nothing is measured
 };

@@ -7,6 +7,7 @@
 #include "daemon/alert_metrics.h"
 #include "daemon/api_routes.h"
 #include "daemon/live_metrics.h"
+#include "daemon/node_power.h"
 #include "daemon/problem.h"
 #include "daemon/view_json.h"
 
@@ -97,7 +98,19 @@ void api_nodes(const ApiContext& api, const Call& call) {
 }
 
 void api_drain_node(const ApiContext& api, const Call& call) { run_node(api, call, &Service::drain_node); }
-void api_node_up(const ApiContext& api, const Call& call) { run_node(api, call, &Service::node_up); }
+/// One that was switched off is shown as drained until it can be used.
+void api_node_up(const ApiContext& api, const Call& call) {
+  if (api.options.power == nullptr) return run_node(api, call, &Service::node_up);
+  api.options.power->want(call->names[0], [api, call](bool comes) {
+    if (!comes) return run_node(api, call, &Service::node_up);
+    api.service.ask([api, call](const Engine& engine) {
+      const std::vector<NodeView> nodes = engine.nodes();
+      const auto node = std::ranges::find(nodes, call->names[0], &NodeView::name);
+      if (node == nodes.end()) return api.answer(call, make_error(ErrorCode::kNotFound, "no machine {}", call->names[0]));
+      api.answer(call, 200, to_json(*node));
+    });
+  });
+}
 
 void api_queues(const ApiContext& api, const Call& call) {
   api.service.ask([api, call](const Engine& engine) {

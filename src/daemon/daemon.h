@@ -48,6 +48,7 @@ class Daemon {
   [[nodiscard]] const std::shared_ptr<FindingBook>& findings() const { return findings_; }
   [[nodiscard]] AuditRunner& audits() { return *audits_; }
   [[nodiscard]] BillBook& bills() { return *bills_; }
+  [[nodiscard]] NodePower& power() { return *power_; }
   /// What the GPUs do; filled as long as the daemon runs.
   [[nodiscard]] LiveTelemetry& telemetry() { return telemetry_; }
   [[nodiscard]] const DaemonConfig& config() const { return config_; }

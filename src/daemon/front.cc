@@ -64,6 +64,7 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
                                                  .findings = std::move(options.findings),
                                                  .audits = options.audits,
                                                  .bills = options.bills,
+                                                 .power = options.power,
                                                  .alerts = options.alerts,
                                                  .telemetry = options.telemetry});
   HttpServerOptions http;

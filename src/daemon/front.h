@@ -25,6 +25,7 @@ struct FrontOptions {
   // These end after the doors are closed and before the service is stopped; nullptr = there is none.
   AuditRunner* audits = nullptr;
   BillBook* bills = nullptr;
+  NodePower* power = nullptr;
   AlertDesk* alerts = nullptr;
   const LiveTelemetry* telemetry = nullptr;  ///< outlives the front
 };

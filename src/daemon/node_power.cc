@@ -49,6 +49,8 @@ NodePower::~NodePower() {
   }
   wake_.notify_all();
   thread_.join();
+  for (const Wish& wish : wishes_)
+    wish.heard(false);
   for (auto& [node, machine] : machines_)
     if (machine.program.joinable()) machine.program.join();
 }
@@ -59,6 +61,26 @@ void NodePower::reconfigure(PowerConfig config) {
     next_ = std::move(config);
   }
   wake_.notify_all();
+}
+
+void NodePower::want(std::string node, std::function<void(bool comes)> heard) {
+  {
+    const std::lock_guard guard(lock_);
+    wishes_.push_back({std::move(node), std::move(heard)});
+  }
+  wake_.notify_all();
+}
+
+void NodePower::hear(std::vector<Wish> wishes) {
+  for (const Wish& wish : wishes) {
+    const auto found = machines_.find(wish.node);
+    const bool comes = !config_.program.empty() && found != machines_.end();
+    if (comes) {
+      found->second.wanted = true;
+      found->second.not_before = {};
+    }
+    wish.heard(comes);
+  }
 }
 
 void NodePower::take_over(PowerConfig config) {
@@ -81,9 +103,12 @@ void NodePower::run() {
   while (!stopping_) {
     std::optional<PowerConfig> next;
     next.swap(next_);
+    std::vector<Wish> wishes;
+    wishes.swap(wishes_);
     ended_ = false;
     lock.unlock();
     if (next) take_over(std::move(*next));
+    hear(std::move(wishes));
     if (!config_.program.empty()) {
       const World world = look();
       const Instant at = now();
@@ -93,7 +118,8 @@ void NodePower::run() {
         scale(pool, world, at, waiting);
     }
     lock.lock();
-    wake_.wait_for(lock, std::chrono::nanoseconds(config_.every.count_ns()), [this] { return stopping_ || next_ || ended_; });
+    wake_.wait_for(lock, std::chrono::nanoseconds(config_.every.count_ns()), 
+                   [this] { return stopping_ || next_ || ended_ || !wishes_.empty(); });
   }
 }
 
@@ -134,13 +160,23 @@ void NodePower::settle(const World& world, Instant now) {
     } else if (done == Doing::kDown) {
       machine.is_off = true;
       (void)note(name, "", "node.off", "nothing needs it");
-    } else if (done == Doing::kUp && give_back(name)) {
-      at = machines_.erase(at);
-      continue;
+    } else if (done == Doing::kUp) {
+      if (give_back(name)) {
+        at = machines_.erase(at);
+        continue;
+      }
+      machine.wanted = false;
     }
     const auto node = world.nodes.find(name);
     const bool is_known = node != world.nodes.end();
-    if (is_known && node->second.state == NodeState::kUp && done == Doing::kNothing) {
+    if (is_known && machine.wanted && machine.not_before <= now) {
+      if (machine.is_off) {
+        begin(name, machine, Doing::kUp);
+      } else if (give_back(name)) {
+        at = machines_.erase(at);
+        continue;
+      }
+    } else if (is_known && node->second.state == NodeState::kUp && done == Doing::kNothing) {
       // Somebody wants it: what is off is switched on for them.
       if (machine.is_off && machine.not_before <= now) begin(name, machine, Doing::kUp);
       if (!machine.is_off && note(name, "on ", "node.on", "").ok()) {

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -34,6 +35,9 @@ class NodePower {
 
   /// From any thread. What runs goes on.
   void reconfigure(PowerConfig config);
+  /// Somebody wants the machine. One that is not on by our own doing is switched on, and takes work once it can be used.
+  /// @param heard  whether that is so, from another thread; if not, nothing is done.
+  void want(std::string node, std::function<void(bool comes)> heard);
 
  private:
   enum class Doing : uint8_t { kNothing, kUp, kDown };
@@ -41,6 +45,7 @@ class NodePower {
   struct Machine {
     Doing doing = Doing::kNothing;
     bool is_off = false;     ///< its "down" ended well
+    bool wanted = false;     ///< whatever the pool needs
     bool has_ended = false;  ///< the program, with `failure`
     std::string failure;     ///< empty = it went well
     Instant not_before;      ///< after a failure
@@ -51,6 +56,10 @@ class NodePower {
     sched::Scaler scaler;
     int32_t gpus_of_node = 1;
   };
+  struct Wish {
+    std::string node;
+    std::function<void(bool comes)> heard;
+  };
   /// What the engine knows.
   struct World {
     std::map<std::string, NodeView> nodes;
@@ -59,6 +68,7 @@ class NodePower {
 
   void run();
   void take_over(PowerConfig config);
+  void hear(std::vector<Wish> wishes);
   [[nodiscard]] World look();
   void settle(const World& world, Instant now);
   void scale(Pool& pool, const World& world, Instant now, int64_t& waiting);
@@ -77,6 +87,7 @@ class NodePower {
   std::mutex lock_;
   std::condition_variable wake_;
   std::optional<PowerConfig> next_;  // guarded
+  std::vector<Wish> wishes_;         // guarded
   bool ended_ = false;               // guarded: a program has
   std::thread thread_;
 };

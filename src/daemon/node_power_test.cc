@@ -26,6 +26,7 @@ class NodePowerTest : public ::testing::Test {
  protected:
   NodePowerTest() {
     put_file(program_, fmt::format("#!/bin/sh\n[ -e {0}/broken ] && {{ echo no power >&2; exit 3; }}\n"
+                                   "while [ -e {0}/slow ]; do touch {0}/coming; sleep 0.01; done\n"
                                    "echo $1 $2 >>{0}/told\n",
                                    folder()));
     ::chmod(program_.c_str(), 0755);
@@ -96,6 +97,11 @@ class NodePowerTest : public ::testing::Test {
     service_->drain_node(node, {}, [&done](const auto&) { done.set_value(); });
     done.get_future().get();
   }
+  bool wanted(const std::string& node) {
+    std::promise<bool> heard;
+    power_->want(node, [&heard](bool comes) { heard.set_value(comes); });
+    return heard.get_future().get();
+  }
   template <typename What>
   static void wait_until(const What& what) {
     for (int i = 0; i < 6'000; ++i) {
@@ -147,6 +153,19 @@ TEST_F(NodePowerTest, WhatAnOperatorDrainedIsLeftAlone) {
   wait_until([&] { return nodes()[1].state == NodeState::kUp; });
   EXPECT_THAT(told(), Not(Contains(HasSubstr("n0"))));
   EXPECT_EQ(nodes()[0].state, NodeState::kDrained);
+}
+
+TEST_F(NodePowerTest, WhoWantsAMachineThatIsOffGetsItWhenItCanBeUsed) {
+  wait_until([&] { return nodes()[1].state == NodeState::kDrained && !told().empty(); });
+  put_file(dir_ / "slow", "");
+  EXPECT_TRUE(wanted("n1"));
+  wait_until([&] { return std::filesystem::exists(dir_ / "coming"); });
+  EXPECT_EQ(nodes()[1].state, NodeState::kDrained) << "its program has not ended";
+  std::filesystem::remove(dir_ / "slow");
+  wait_until([&] { return std::ranges::any_of(events(), [](const std::string& e) { return e.starts_with("node.on n1"); }); });
+  EXPECT_THAT(told(), Contains("up n1"));
+  EXPECT_FALSE(wanted("n2")) << "is not ours";
+  EXPECT_FALSE(wanted("n9"));
 }
 
 TEST_F(NodePowerTest, AFailureIsToldAndTheMachineTakesNoWork) {

@@ -57,7 +57,7 @@ std::string example_cnn(uint64_t seed) {
   writer.output("y", std::array<int64_t, 1>{10});
   std::string last = "x";
   int64_t channels = 3;
-  for (const int64_t next : {16, 32, 64}) {
+  for (const int64_t next : {32, 64, 128}) {
     const std::string conv = fmt::format("conv{}", next), w = conv + ".weight", relu = conv + ".relu";
     writer.constant(w, std::array<int64_t, 4>{next, channels, 3, 3}, random_weights(prng, next * channels * 9, channels * 9));
     writer.node("Conv", std::array{last, w}, conv,
