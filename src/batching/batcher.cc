@@ -379,6 +379,19 @@ Batcher& Batcher::operator=(Batcher&&) noexcept = default;
 Batcher::~Batcher() = default;
 
 BatcherOutput Batcher::step(Instant now, const BatcherInput& input) { return impl_->step(now, input); }
+
+Status Batcher::change(ModelId model, BatchPolicy policy) {
+  TRY(check_policy(policy));
+  const BatchPolicy& now = impl_->models[model.index()].policy;
+  const bool same_room = policy.max_batch == now.max_batch && policy.instances == now.instances &&
+                         policy.queue_limit == now.queue_limit && policy.tenant_limit == now.tenant_limit &&
+                         std::ranges::equal(policy.buckets, now.buckets, {}, &ShapeBucket::longest, &ShapeBucket::longest);
+  if (!same_room) return invalid("the largest batch, the lengths, the instances and the limits stay as they were created");
+  impl_->models[model.index()].policy = std::move(policy);
+  impl_->set_wake(model.index());
+  return {};
+}
+
 int64_t Batcher::waiting(ModelId model) const { return impl_->models[model.index()].waiting; }
 int64_t Batcher::running(ModelId model) const { return impl_->models[model.index()].running; }
 

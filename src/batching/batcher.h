@@ -80,6 +80,10 @@ class Batcher {
   /// @param now  never before the last step's.
   BatcherOutput step(Instant now, const BatcherInput& input);
 
+  /// How `model` is batched from the next step on; what waits stays.
+  /// @return error when another largest batch, other lengths, instances or limits are asked for: those stay as created
+  Status change(ModelId model, BatchPolicy policy);
+
   /// Requests that wait for `model`.
   [[nodiscard]] int64_t waiting(ModelId model) const;
   /// Batches of `model` that run.

@@ -48,6 +48,24 @@ TEST(Batcher, LargestPreferredSizeThatCanBeFilledStarts) {
   EXPECT_THAT(say(b, at_ms(50), {}).batches, SizeIs(1));
 }
 
+TEST(Batcher, ChangesHowLongAndForHowManyItWaits) {
+  Batcher b = make_batcher(simple_policy(8, ms(1000)));
+  EXPECT_EQ(say(b, at_ms(0), {request(1), request(2)}).wake, at_ms(1000));
+  BatchPolicy sooner = simple_policy(8, ms(20));
+  sooner.preferred = {3};
+  ASSERT_TRUE(b.change(ModelId(0), sooner).ok());
+  EXPECT_EQ(say(b, at_ms(5), {}).wake, at_ms(20)) << "what waits is told, too";
+  EXPECT_THAT(say(b, at_ms(6), {request(3)}).batches, SizeIs(1));
+  // Those had their room made for them.
+  EXPECT_FALSE(b.change(ModelId(0), simple_policy(9, ms(20))).ok());
+  BatchPolicy more = sooner;
+  more.queue_limit = 2 * more.queue_limit;
+  EXPECT_FALSE(b.change(ModelId(0), more).ok());
+  more = sooner;
+  more.preferred = {9};
+  EXPECT_FALSE(b.change(ModelId(0), more).ok());
+}
+
 TEST(Batcher, StartsWhenTheEarliestDeadlineAllowsNoMoreWaiting) {
   Batcher b = make_batcher(simple_policy(4, ms(100)));
   // Alone it takes 6 ms, so it must start by 24; in company of two it takes 7.

@@ -77,6 +77,17 @@ Duration LatencyProfile::mean(int64_t batch) const {
   return from_ns(below + b.part * (mean_of(b.above->times) - below));
 }
 
+LatencyProfile LatencyProfile::scaled(const std::vector<double>& factors) const {
+  CHECK(factors.size() == points_.size(), "{} factors for {} sizes", factors.size(), points_.size());
+  std::vector<MeasuredBatch> points = points_;
+  for (size_t i = 0; i < points.size(); ++i)
+    for (Duration& time : points[i].times)
+      time = std::max(Duration::nanoseconds(1), from_ns(static_cast<double>(time.count_ns()) * factors[i]));
+  Result<LatencyProfile> profile = create(std::move(points));
+  CHECK(profile.ok(), "scaled: {}", profile.error().message);
+  return std::move(*profile);
+}
+
 LatencyCurve LatencyProfile::curve(int64_t max_batch, double q) const {
   std::vector<Duration> by_size;
   for (int64_t n = 1; n <= max_batch; ++n)

@@ -31,6 +31,8 @@ class LatencyProfile {
   [[nodiscard]] Duration mean(int64_t batch) const;
   /// One run's time, as likely as it was measured.
   [[nodiscard]] Duration draw(int64_t batch, Prng& prng) const { return quantile(batch, prng.uniform()); }
+  /// The same with the times of each measured size so many times as long. @param factors  as measured_sizes(), each > 0.
+  [[nodiscard]] LatencyProfile scaled(const std::vector<double>& factors) const;
   /// For the batcher: that quantile at each size up to `max_batch`.
   [[nodiscard]] LatencyCurve curve(int64_t max_batch, double q) const;
 

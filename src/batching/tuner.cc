@@ -60,6 +60,12 @@ class DeviceTuner {
     return tuning;
   }
 
+  [[nodiscard]] std::optional<ServingSetup> best_of_one() const {
+    if (setups_.empty()) return {};
+    const std::vector<Tried> tried = try_setups(1);
+    return tried.empty() ? most_capable() : tried.front().setup;
+  }
+
  private:
   [[nodiscard]] double quantile() const { return static_cast<double>(options_.promise.permille) / 1000; }
 
@@ -230,6 +236,11 @@ Status check_options(const std::vector<DeviceProfile>& profiles, const TuneOptio
 }
 
 }  // namespace
+
+std::optional<ServingSetup> best_setup(const DeviceProfile& profile, const TuneOptions& options) {
+  CHECK(check_options({profile}, options).ok(), "{}", check_options({profile}, options).error().message);
+  return DeviceTuner(profile, options).best_of_one();
+}
 
 Result<Tuning> tune(const std::vector<DeviceProfile>& profiles, const TuneOptions& options) {
   TRY(check_options(profiles, options));

@@ -62,6 +62,11 @@ struct Tuning {
   std::optional<size_t> best;         ///< of devices
 };
 
+/// For a server that runs: of one replica at this load, the setup that keeps the promise best by short simulated runs; when none can
+/// bear the load, the one that answers most. @param options  sound; of its runs and replicas nothing is used
+/// @return none when a request alone breaks the promise
+std::optional<ServingSetup> best_setup(const DeviceProfile& profile, const TuneOptions& options);
+
 /// @return error for contradictory options; a promise nobody can keep is an answer, with its reasons.
 Result<Tuning> tune(const std::vector<DeviceProfile>& profiles, const TuneOptions& options);
 

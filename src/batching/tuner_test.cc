@@ -55,6 +55,14 @@ TEST(Tuner, DoesNotBatchWhereItGainsNothing) {
   EXPECT_LE(tuning.devices[0].answer->setup.max_batch, 2);
 }
 
+TEST(Tuner, OneReplicaGetsTheBestItCan) {
+  const DeviceProfile gpu = device("gpu", ms(10), ms(1), 16);
+  // 8 in 18 ms are 444/s.
+  EXPECT_EQ(best_setup(gpu, asking(500, ms(100)))->max_batch, 16);
+  EXPECT_EQ(best_setup(gpu, asking(1e6, ms(100)))->max_batch, 16) << "nobody can: it answers what it can";
+  EXPECT_FALSE(best_setup(gpu, asking(5, ms(11)))) << "one alone is late";
+}
+
 TEST(Tuner, PromiseShorterThanOneRequestIsExplained) {
   const Tuning tuning = tune({device("gpu", ms(10), ms(1), 16)}, asking(500, ms(11))).value();
   EXPECT_FALSE(tuning.best);

@@ -35,6 +35,13 @@ Duration microseconds_of(const Json& object, const char* name) {
   return Duration::nanoseconds(std::llround(number_of(object, name, 0, kLongestMs * 1e3) * 1e3));
 }
 
+/// False where it is left out.
+bool flag_of(const Json& object, const char* name) {
+  if (!object.contains(name)) return false;
+  if (!object[name].is_boolean()) throw Malformed(object, fmt::format("{} must be true or false", name));
+  return object[name].get<bool>();
+}
+
 std::map<int64_t, int64_t> traffic_of(const Json& object) {
   std::map<int64_t, int64_t> traffic;
   int64_t sum = 0;
@@ -50,8 +57,8 @@ std::map<int64_t, int64_t> traffic_of(const Json& object) {
 }
 
 ServedModelConfig config_of(const Json& json) {
-  check_members(json, {"max_batch", "max_wait_ms", "preferred", "instances", "queue", "timeout_ms", "promise_p99_ms", "pinned",
-                       "budget_mib", "traffic"});
+  check_members(json, {"max_batch", "max_wait_ms", "preferred", "instances", "queue", "timeout_ms", "promise_p99_ms", "tune",
+                       "pinned", "budget_mib", "traffic"});
   ServedModelConfig config;
   if (json.contains("max_batch")) config.max_batch = integer_of(json, "max_batch", 1, kMostBatch);
   if (json.contains("max_wait_ms")) config.max_wait = milliseconds_of(json, "max_wait_ms");
@@ -66,10 +73,9 @@ ServedModelConfig config_of(const Json& json) {
   if (json.contains("timeout_ms")) config.timeout = milliseconds_of(json, "timeout_ms");
   if (json.contains("promise_p99_ms")) config.promise = milliseconds_of(json, "promise_p99_ms");
   if (config.timeout == Duration() || config.promise == Duration()) throw Malformed(json, "a time to answer of 0");
-  if (json.contains("pinned")) {
-    if (!json["pinned"].is_boolean()) throw Malformed(json, "pinned must be true or false");
-    config.pinned = json["pinned"].get<bool>();
-  }
+  config.tune = flag_of(json, "tune");
+  if (config.tune && !config.promise) throw Malformed(json, "tune is for a promise: give promise_p99_ms too");
+  config.pinned = flag_of(json, "pinned");
   if (json.contains("budget_mib")) config.budget = Bytes::mebi(integer_of(json, "budget_mib", 1, kMostMebi));
   if (json.contains("traffic")) config.traffic = traffic_of(json["traffic"]);
   return config;

@@ -24,6 +24,7 @@ struct ServedModelConfig {
   int64_t queue_limit = 1024;
   std::optional<Duration> timeout;     ///< of requests that name none
   std::optional<Duration> promise;     ///< at p99: what the headroom is told of
+  bool tune = false;                   ///< max_wait and preferred follow the load, so that the promise is kept; needs one
   bool pinned = false;                 ///< never evicted
   std::optional<Bytes> budget;         ///< weights and activations together
   std::map<int64_t, int64_t> traffic;  ///< parts of the requests without a version, by version; none: the highest has all

@@ -37,6 +37,8 @@ TEST(ServedModelFile, RefusesWhatIsMisspeltOrOutOfRange) {
   EXPECT_THAT(error_of(R"({"timeout_ms": 0})"), HasSubstr("of 0"));
   EXPECT_THAT(error_of(R"({"traffic": {"1": 0}})"), HasSubstr("no version gets"));
   EXPECT_THAT(error_of(R"({"traffic": {"latest": 1}})"), HasSubstr("no version"));
+  EXPECT_THAT(error_of(R"({"tune": true})"), HasSubstr("promise_p99_ms"));
+  EXPECT_THAT(error_of(R"({"pinned": "yes"})"), HasSubstr("pinned must be true or false"));
   EXPECT_THAT(error_of("7"), HasSubstr("object"));
 }
 

@@ -53,9 +53,9 @@ struct EngineOptions {
   StepWatcher watcher;
   int64_t steps_between_marks = 10'000;
   int64_t records_between_snapshots = 20'000;
-  int64_t ended_kept = 10'000;   ///< jobs that have ended and are kept in memory; a fifth more before they leave it
-  size_t events_kept = 100'000;  ///< for events_since()
-  bool carry_out = true;         ///< false: decisions are made and shown to the watcher, no backend is told
+  int64_t ended_kept = 10'000;  ///< jobs that have ended and are kept in memory; a fifth more before they leave it
+  size_t events_kept = 30'000;  ///< for events_since(): about as far back as the jobs that are kept
+  bool carry_out = true;        ///< false: decisions are made and shown to the watcher, no backend is told
 };
 
 /// What reading the log again took.

@@ -75,7 +75,11 @@ struct LiveCollector::Impl {
   void make_inputs();
   Duration follow_jobs();
   Duration write_history();
-  std::vector<JobView> jobs_to_write();
+  struct RunsToWrite {
+    std::vector<int64_t> jobs;
+    std::vector<Run> runs;
+  };
+  RunsToWrite runs_to_write();
   [[nodiscard]] Recurring::Work looking(LiveInput& input) const {
     return [this, &input] { return input.look(options.clock()); };
   }
@@ -158,7 +162,7 @@ Duration LiveCollector::Impl::follow_jobs() {
 }
 
 /// Those that something has happened to, and those that run.
-std::vector<JobView> LiveCollector::Impl::jobs_to_write() {
+LiveCollector::Impl::RunsToWrite LiveCollector::Impl::runs_to_write() {
   std::set<int64_t> ids;
   {
     const std::lock_guard lock(mutex);
@@ -167,41 +171,38 @@ std::vector<JobView> LiveCollector::Impl::jobs_to_write() {
   for (const LiveGpu& gpu : target.telemetry.snapshot().gpus)
     for (const LiveHolder& holder : gpu.holders)
       ids.insert(holder.job);
-  std::vector<JobView> jobs;
+  RunsToWrite all;
   // A piece at a time: nobody waits long for the engine meanwhile.
   for (auto it = ids.begin(); it != ids.end();) {
     std::vector<int64_t> piece;
     for (; it != ids.end() && piece.size() < kJobsAtOnce; ++it)
       piece.push_back(*it);
-    for (JobView& job : service
-                            .get([piece](const Engine& engine) {
-                              std::vector<JobView> views;
-                              for (const int64_t id : piece)
-                                if (auto view = engine.job(id)) views.push_back(std::move(*view));
-                              return views;
-                            })
-                            .get())
-      jobs.push_back(std::move(job));
+    const std::vector<JobView> jobs = service
+                                          .get([piece](const Engine& engine) {
+                                            std::vector<JobView> views;
+                                            for (const int64_t id : piece)
+                                              if (auto view = engine.job(id)) views.push_back(std::move(*view));
+                                            return views;
+                                          })
+                                          .get();
+    for (const JobView& job : jobs)
+      std::ranges::move(runs_of(job), std::back_inserter(all.runs));
   }
-  return jobs;
+  all.jobs.assign(ids.begin(), ids.end());
+  return all;
 }
 
 Duration LiveCollector::Impl::write_history() {
   std::vector<Node> nodes;
   for (const NodeView& node : service.get([](const Engine& engine) { return engine.nodes(); }).get())
     nodes.push_back(history_node(node));
-  std::vector<Run> runs;
-  const std::vector<JobView> jobs = jobs_to_write();
-  for (const JobView& job : jobs)
-    for (Run& run : runs_of(job))
-      runs.push_back(std::move(run));
+  const RunsToWrite waiting = runs_to_write();
   const Instant now = options.clock();
-  history->write(nodes, runs, now);
+  history->write(nodes, waiting.runs, now);
   LiveHistoryState state = history->state();
   if (state.failed == now) {
     const std::lock_guard lock(mutex);
-    for (const JobView& job : jobs)
-      touched.insert(job.id);
+    touched.insert(waiting.jobs.begin(), waiting.jobs.end());
   }
   target.telemetry.put_history(std::move(state));
   return options.config.history_every;

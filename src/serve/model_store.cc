@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "host/file.h"
-#include "serve/promise.h"
 #include "serve/steady.h"
 
 namespace stint::serve {
@@ -15,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Duration kReap = Duration::milliseconds(100);
+constexpr Duration kRetune = Duration::seconds(10);
 
 /// A folder's name and nothing that leads elsewhere.
 bool is_model_name(std::string_view name) {
@@ -74,7 +74,9 @@ ModelStore::ModelStore(StoreOptions options, std::unique_ptr<MemoryKeeper> memor
     : options_(std::move(options)),
       memory_(std::move(memory)),
       tools_{pool_, timer_, *memory_, options_.tenant_weights},
-      pool_(options_.threads) {}
+      pool_(options_.threads) {
+  watch_models();
+}
 
 /// Those that hand jobs to the pool from threads of their own end before it does.
 ModelStore::~ModelStore() {
@@ -120,12 +122,11 @@ Result<ModelStore::Entry> ModelStore::make(const std::string& name, const std::o
     TRY_ASSIGN(ModelSource source, ModelSource::find(fmt::format("{}/{}", folder, version), options_.onnx));
     TRY_ASSIGN(MeasuredModel measured, measure_model(source, config));
     TRY_ASSIGN(std::optional<SmallVariant> small, small_of(source, config, measured));
-    const double most = config.promise ? most_within_promise(measured.latency, config, *config.promise) : 0;
     Result<std::shared_ptr<ServedModel>> model =
         ServedModel::create(name, std::move(source), std::move(small), config, std::move(measured), tools_);
     if (!model.ok()) return invalid("{}, version {}: {}", name, version, model.error().message);
     (*model)->preload();
-    entry.versions.push_back({version, std::move(*model), most});
+    entry.versions.push_back({version, std::move(*model)});
     entry.parts.push_back(part);
     entry.all_parts += part;
   }
@@ -155,6 +156,17 @@ void ModelStore::retire(std::vector<ServedVersion> versions) {
   done.assign(std::make_move_iterator(still.begin()), std::make_move_iterator(still.end()));
   retired_.erase(still.begin(), still.end());
   if (!retired_.empty()) timer_.wake(steady_now() + kReap, [this] { retire({}); });
+}
+
+void ModelStore::watch_models() {
+  timer_.wake(steady_now() + kRetune, [this] {
+    pool_.submit([this] {
+      for (const auto& [name, served] : served())
+        if (const auto told = served.model->retune(); told && options_.watch.tell)
+          options_.watch.tell(fmt::format("{}, version {}: {}", name, served.version, *told));
+      watch_models();
+    });
+  });
 }
 
 std::optional<ServedVersion> ModelStore::find(std::string_view name, std::optional<int64_t> version) {

@@ -28,11 +28,9 @@ struct StoreOptions {
   std::vector<int64_t> tenant_weights = {1};
 };
 
-/// A version that is served, and what it promises.
 struct ServedVersion {
   int64_t version = 0;
   std::shared_ptr<ServedModel> model;
-  double most_per_second = 0;  ///< Poisson load at which the promise is just kept; 0: no promise
 };
 
 class ModelStore {
@@ -79,6 +77,8 @@ class ModelStore {
   explicit ModelStore(StoreOptions options, std::unique_ptr<MemoryKeeper> memory);
   Result<Entry> make(const std::string& name, const std::optional<std::string>& config);
   void retire(std::vector<ServedVersion> versions);
+  /// Every few seconds: models follow what their batches take and what load they get.
+  void watch_models();
 
   // The order matters at the end: the pool's threads end first, then models, then what those are booked with.
   const StoreOptions options_;

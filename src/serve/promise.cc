@@ -3,21 +3,23 @@
 #include <cmath>
 
 #include "batching/serving_sim.h"
+#include "batching/tuner.h"
 
 namespace stint::serve {
 
-double most_within_promise(const batching::LatencyProfile& latency, const ServedModelConfig& config, Duration promise) {
+double most_within_promise(const batching::LatencyProfile& latency, const batching::BatchPolicy& policy, Duration promise) {
   constexpr int64_t kRequests = 4000;
   constexpr double kStep = 1.05;
-  const batching::ServingSetup setup{config.max_batch, config.max_wait, config.instances};
+  const int64_t most_batch = policy.preferred.empty() ? policy.max_batch : policy.preferred.back();
+  const batching::ServingSetup setup{most_batch, policy.max_wait, policy.instances};
   const auto kept = [&](double per_second) {
     return batching::simulate_serving(latency, setup, {}, {per_second, 1}, {promise, 990}, kRequests, 1).kept;
   };
   // Beyond what full batches without a pause answer, no queue stays short.
   double capacity = 0;
   for (const int64_t size : latency.measured_sizes())
-    if (size <= config.max_batch) capacity = std::max(capacity, static_cast<double>(size) / latency.mean(size).to_seconds());
-  double broken = capacity * static_cast<double>(config.instances);
+    if (size <= most_batch) capacity = std::max(capacity, static_cast<double>(size) / latency.mean(size).to_seconds());
+  double broken = capacity * static_cast<double>(policy.instances);
   double good = broken / 1000;
   if (!kept(good)) return 0;
   while (broken > good * kStep) {
@@ -25,6 +27,32 @@ double most_within_promise(const batching::LatencyProfile& latency, const Served
     (kept(middle) ? good : broken) = middle;
   }
   return good;
+}
+
+batching::BatchPolicy policy_of(const ServedModelConfig& config, const batching::LatencyProfile& latency, double per_second) {
+  batching::BatchPolicy policy;
+  policy.buckets = {{0, latency.curve(config.max_batch, 0.5)}};
+  policy.max_batch = config.max_batch;
+  policy.max_wait = config.max_wait;
+  policy.preferred = config.preferred;
+  policy.instances = config.instances;
+  policy.queue_limit = config.queue_limit;
+  if (!config.tune) return policy;
+  batching::TuneOptions options;
+  options.per_second = 2 * std::max(1.0, per_second);
+  options.promise.limit = *config.promise;
+  options.most_batch = config.max_batch;
+  const auto setup =
+      batching::best_setup({.device = "", .price = {}, .instances = config.instances, .latency = latency}, options);
+  if (!setup) return policy;
+  policy.max_wait = setup->max_wait;
+  policy.preferred.clear();
+  // When more wait than was thought of, larger batches go, as long as they leave half the promise for the queue.
+  for (const int64_t size : latency.measured_sizes())
+    if (size == setup->max_batch || (size > setup->max_batch && size <= config.max_batch &&
+                                     latency.quantile(size, 0.99).count_ns() <= config.promise->count_ns() / 2))
+      policy.preferred.push_back(size);
+  return policy;
 }
 
 }  // namespace stint::serve

@@ -1,4 +1,4 @@
-// How much load a served model can take before it breaks its promise, by simulation from its measured latencies.
+// How a served model is batched, and how much load it can take before it breaks its promise: by simulation from what its batches take.
 #pragma once
 
 #include "batching/latency_profile.h"
@@ -8,6 +8,11 @@ namespace stint::serve {
 
 /// @return requests per second (of one item, Poisson) at which the promised p99 is just kept, within 5 %; 0 when it is broken by a
 ///   single request.
-double most_within_promise(const batching::LatencyProfile& latency, const ServedModelConfig& config, Duration promise);
+double most_within_promise(const batching::LatencyProfile& latency, const batching::BatchPolicy& policy, Duration promise);
+
+/// How the configuration says; where it says `tune`, with the wait and the preferred sizes that keep the promise at this load, and at
+/// twice as much where that can be.
+/// @param per_second  requests that come; less than one counts as one.
+batching::BatchPolicy policy_of(const ServedModelConfig& config, const batching::LatencyProfile& latency, double per_second);
 
 }  // namespace stint::serve

@@ -27,9 +27,14 @@ struct ServeFigures {
   int64_t answered = 0, failed = 0, cancelled = 0;
   std::array<int64_t, kRefusalReasons> refused = {};  ///< by RefusalReason
   int64_t items = 0, batches = 0;
-  int64_t late_batches = 0;  ///< that took more than twice what the measured curve says
+  int64_t late_batches = 0;  ///< that took more than twice what the curve says
   TimeHistogram request_time, batch_time;
   int64_t waiting = 0, running = 0;
+  double most_per_second = 0;   ///< Poisson load at which the promise is just kept; 0: no promise
+  double latency_ratio = 1;     ///< batches take so many times as long as was measured at the load
+  int64_t preferred_batch = 0;  ///< the least at which a batch starts at once
+  Duration max_wait;
+  int64_t retunes = 0;
   double per_second = 0;        ///< requests that came, over about the last minute
   std::optional<Duration> p99;  ///< of the request times of about the last minute; none = nothing was answered
 };

@@ -64,11 +64,22 @@ void add_promise(std::string& out, const std::vector<Told>& all) {
   MetricText most(out, "stint_serve_promised_requests_per_second", "gauge",
                   "Load up to which the promise is kept, by simulation");
   for (const Told& told : all)
-    if (told.served.model->config().promise) most.add(told.labels, told.served.most_per_second);
+    if (told.served.model->config().promise) most.add(told.labels, told.figures.most_per_second);
   MetricText headroom(out, "stint_serve_promise_headroom", "gauge",
                       "Part of that load which is free; below 0 the promise breaks");
   for (const Told& told : all)
-    if (told.served.most_per_second > 0) headroom.add(told.labels, 1 - told.figures.per_second / told.served.most_per_second);
+    if (told.figures.most_per_second > 0) headroom.add(told.labels, 1 - told.figures.per_second / told.figures.most_per_second);
+}
+
+void add_tuning(std::string& out, const std::vector<Told>& all) {
+  add_each(out, "stint_serve_latency_ratio", "gauge", "Times as long as measured at the load that batches take now", all,
+           [](const Told& t) { return t.figures.latency_ratio; });
+  add_each(out, "stint_serve_preferred_batch", "gauge", "Items at which a batch starts at once", all,
+           [](const Told& t) { return t.figures.preferred_batch; });
+  add_each(out, "stint_serve_max_wait_seconds", "gauge", "Longest wait for company while an instance is free", all,
+           [](const Told& t) { return t.figures.max_wait.to_seconds(); });
+  add_each(out, "stint_serve_retunes_total", "counter", "Times that batching was changed to what batches take and to the load",
+           all, [](const Told& t) { return t.figures.retunes; });
 }
 
 /// As the alert LatencyAboveBaseline looks at it, here and in Prometheus.
@@ -102,8 +113,8 @@ std::string serve_metrics(const ModelStore& store) {
   add_requests(out, all);
   add_each(out, "stint_serve_items_total", "counter", "Items in batches", all, [](const Told& t) { return t.figures.items; });
   add_each(out, "stint_serve_batches_total", "counter", "Batches run", all, [](const Told& t) { return t.figures.batches; });
-  add_each(out, "stint_serve_late_batches_total", "counter", "Batches that took more than twice what was measured at the load",
-           all, [](const Told& t) { return t.figures.late_batches; });
+  add_each(out, "stint_serve_late_batches_total", "counter", "Batches that took more than twice what was to be expected", all,
+           [](const Told& t) { return t.figures.late_batches; });
   add_histogram(out, "stint_serve_request_seconds", "From a request's coming to its answer", all, &ServeFigures::request_time);
   add_latency(out, all);
   add_histogram(out, "stint_serve_batch_seconds", "Batches, as they run", all, &ServeFigures::batch_time);
@@ -113,6 +124,7 @@ std::string serve_metrics(const ModelStore& store) {
   add_each(out, "stint_serve_arrivals_per_second", "gauge", "Requests, over about the last minute", all,
            [](const Told& t) { return t.figures.per_second; });
   add_promise(out, all);
+  add_tuning(out, all);
   add_each(out, "stint_serve_model_resident", "gauge", "1: in memory now", all,
            [](const Told& t) { return t.served.model->resident() ? 1 : 0; });
   add_each(out, "stint_serve_model_weight_bytes", "gauge", "As measured at the load", all,

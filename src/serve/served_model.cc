@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "serve/steady.h"
+#include "serve/promise.h"
 
 namespace stint::serve {
 
@@ -16,16 +16,8 @@ namespace {
 /// What handing a batch to another thread and being woken by it costs, about.
 constexpr Duration kHandOver = Duration::nanoseconds(25'000);
 
-batching::BatchPolicy policy_of(const ServedModelConfig& config, const batching::LatencyProfile& latency) {
-  batching::BatchPolicy policy;
-  policy.buckets = {{0, latency.curve(config.max_batch, 0.5)}};
-  policy.max_batch = config.max_batch;
-  policy.max_wait = config.max_wait;
-  policy.preferred = config.preferred;
-  policy.instances = config.instances;
-  policy.queue_limit = config.queue_limit;
-  return policy;
-}
+/// A load as different as this from the one that was tuned for is tuned for anew.
+constexpr double kLoadMoved = 1.25;
 
 RequestId id_of(uint32_t slot, uint32_t round) { return RequestId{(uint64_t{round} << 32) | slot}; }
 uint32_t slot_of(RequestId id) { return static_cast<uint32_t>(static_cast<uint64_t>(id)); }
@@ -37,7 +29,7 @@ Result<std::shared_ptr<ServedModel>> ServedModel::create(std::string name, Model
                                                          const ServedModelConfig& config, MeasuredModel measured,
                                                          ServeTools& tools) {
   std::vector<batching::BatchPolicy> policies;
-  policies.push_back(policy_of(config, measured.latency));
+  policies.push_back(policy_of(config, measured.latency, 0));
   TRY_ASSIGN(batching::Batcher batcher, batching::Batcher::create(std::move(policies), tools.tenant_weights));
   const std::optional<Bytes> small_weights = small ? std::optional(small->weights) : std::nullopt;
   std::shared_ptr<ServedModel> model(new ServedModel(std::move(name), std::move(source), std::move(small), config,
@@ -55,7 +47,10 @@ ServedModel::ServedModel(std::string name, ModelSource source, std::optional<Sma
       measured_(std::move(measured)),
       in_place_(measured_.latency.quantile(config.max_batch, 0.5) < kHandOver),
       tools_(tools),
-      batcher_(std::move(batcher)) {}
+      batcher_(std::move(batcher)),
+      watch_(measured_.latency),
+      policy_(policy_of(config, measured_.latency, 0)),
+      most_per_second_(config.promise ? most_within_promise(measured_.latency, policy_, *config.promise) : 0) {}
 
 ServedModel::~ServedModel() {
   if (memory_id_.valid()) tools_.memory.remove(memory_id_);
@@ -76,6 +71,7 @@ RequestId ServedModel::submit(std::unique_ptr<InferCall> call, const CallTerms& 
     const Instant now = steady_now();
     tools_.memory.want(memory_id_, now);
     figures_.came(now);
+    ++came_;
     const std::optional<Duration> timeout = terms.timeout ? terms.timeout : config_.timeout;
     id = keep({std::move(call), terms.items, now});
     const batching::Request request{.id = id,
@@ -215,7 +211,8 @@ bool ServedModel::execute(Batch& batch) {
     ++counts.batches;
     counts.items += batch.items;
     counts.batch_time.add(took);
-    if (took > measured_.latency.quantile(batch.items, 0.5) * 2) ++counts.late_batches;
+    if (took > watch_.profile().quantile(batch.items, 0.5) * 2) ++counts.late_batches;
+    if (out.ok()) watch_.add(batch.items, took);
   }
   answer(batch, out);
   return true;
@@ -282,7 +279,53 @@ ServeFigures ServedModel::figures() const {
   ServeFigures figures = figures_.read(steady_now());
   figures.waiting = batcher_.waiting(batching::ModelId(0));
   figures.running = batcher_.running(batching::ModelId(0));
+  figures.most_per_second = most_per_second_;
+  figures.latency_ratio = watch_.ratio();
+  figures.preferred_batch = policy_.preferred.empty() ? policy_.max_batch : policy_.preferred.front();
+  figures.max_wait = policy_.max_wait;
   return figures;
+}
+
+std::optional<std::string> ServedModel::retune() {
+  std::optional<batching::LatencyProfile> latency;
+  double per_second = 0, ratio = 1;
+  bool drifted = false, moved = false;
+  {
+    const std::lock_guard lock(mutex_);
+    // What came since the last look tells of a rise, what came over the last minute of a fall.
+    const Instant now = steady_now();
+    per_second = std::max({1.0, figures_.read(now).per_second, static_cast<double>(came_) / (now - looked_).to_seconds()});
+    came_ = 0;
+    looked_ = now;
+    drifted = watch_.follow();
+    moved = config_.tune && (per_second > tuned_for_ * kLoadMoved || per_second < tuned_for_ / kLoadMoved);
+    latency = watch_.profile();
+    ratio = watch_.ratio();
+  }
+  if (!drifted && !moved) return std::nullopt;
+  batching::BatchPolicy policy = policy_of(config_, *latency, per_second);
+  const double most = config_.promise ? most_within_promise(*latency, policy, *config_.promise) : 0;
+  const Duration wait = policy.max_wait;
+  bool told = false;
+  Todo todo;
+  {
+    const std::lock_guard lock(mutex_);
+    const Status changed = batcher_.change(batching::ModelId(0), policy);
+    CHECK(changed.ok(), "{}", changed.error().message);
+    told = config_.promise && (drifted || policy.max_wait != policy_.max_wait || policy.preferred != policy_.preferred);
+    policy_ = std::move(policy);
+    tuned_for_ = per_second;
+    most_per_second_ = most;
+    ++figures_.counts().retunes;
+    todo = step({});
+  }
+  work_off(std::move(todo));
+  if (!told) return std::nullopt;
+  return fmt::format(
+      "batches take {:.2f} times as long as measured at the load; {:.4g} requests/s: wait {:.3g} ms, up to {:.4g} requests/s "
+      "within "
+      "the promise",
+      ratio, per_second, wait.to_seconds() * 1e3, most);
 }
 
 Status ServedModel::load() {

@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "batching/batcher.h"
+#include "batching/latency_watch.h"
 #include "serve/memory_keeper.h"
 #include "serve/model_source.h"
 #include "serve/serve_figures.h"
+#include "serve/steady.h"
 #include "serve/worker_pool.h"
 
 namespace stint::serve {
@@ -76,6 +78,10 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   /// Requests that wait or run.
   [[nodiscard]] int64_t open_calls() const { return open_calls_.load(); }
   [[nodiscard]] ServeFigures figures() const;
+  /// Follows what batches take now and, where the configuration says so, the load: called every few seconds, one thread at a time. Runs a
+  /// simulation when something has changed.
+  /// @return what changed, for people; none: nothing that touches a promise
+  std::optional<std::string> retune();
 
   Status load() override;
   void unload() override;
@@ -132,6 +138,12 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
 
   mutable std::mutex mutex_;
   batching::Batcher batcher_;
+  batching::LatencyWatch watch_;
+  batching::BatchPolicy policy_;
+  int64_t came_ = 0;  ///< requests since looked_, the last retune()
+  Instant looked_ = steady_now();
+  double tuned_for_ = 1;  ///< requests per second
+  double most_per_second_ = 0;
   std::vector<Waiting> slots_;
   std::vector<uint32_t> free_;
   std::vector<Batch> parked_;  ///< until the model is loaded
