@@ -75,11 +75,8 @@ struct LiveCollector::Impl {
   void make_inputs();
   Duration follow_jobs();
   Duration write_history();
-  struct RunsToWrite {
-    std::vector<int64_t> jobs;
-    std::vector<Run> runs;
-  };
-  RunsToWrite runs_to_write();
+  std::set<int64_t> jobs_to_write();
+  void tell_runs(const std::set<int64_t>& ids, const std::function<void(const Run&)>& take);
   [[nodiscard]] Recurring::Work looking(LiveInput& input) const {
     return [this, &input] { return input.look(options.clock()); };
   }
@@ -162,7 +159,7 @@ Duration LiveCollector::Impl::follow_jobs() {
 }
 
 /// Those that something has happened to, and those that run.
-LiveCollector::Impl::RunsToWrite LiveCollector::Impl::runs_to_write() {
+std::set<int64_t> LiveCollector::Impl::jobs_to_write() {
   std::set<int64_t> ids;
   {
     const std::lock_guard lock(mutex);
@@ -171,8 +168,11 @@ LiveCollector::Impl::RunsToWrite LiveCollector::Impl::runs_to_write() {
   for (const LiveGpu& gpu : target.telemetry.snapshot().gpus)
     for (const LiveHolder& holder : gpu.holders)
       ids.insert(holder.job);
-  RunsToWrite all;
-  // A piece at a time: nobody waits long for the engine meanwhile.
+  return ids;
+}
+
+/// A piece at a time: nobody waits long for the engine meanwhile.
+void LiveCollector::Impl::tell_runs(const std::set<int64_t>& ids, const std::function<void(const Run&)>& take) {
   for (auto it = ids.begin(); it != ids.end();) {
     std::vector<int64_t> piece;
     for (; it != ids.end() && piece.size() < kJobsAtOnce; ++it)
@@ -186,23 +186,22 @@ LiveCollector::Impl::RunsToWrite LiveCollector::Impl::runs_to_write() {
                                           })
                                           .get();
     for (const JobView& job : jobs)
-      std::ranges::move(runs_of(job), std::back_inserter(all.runs));
+      for (const Run& run : runs_of(job))
+        take(run);
   }
-  all.jobs.assign(ids.begin(), ids.end());
-  return all;
 }
 
 Duration LiveCollector::Impl::write_history() {
   std::vector<Node> nodes;
   for (const NodeView& node : service.get([](const Engine& engine) { return engine.nodes(); }).get())
     nodes.push_back(history_node(node));
-  const RunsToWrite waiting = runs_to_write();
+  const std::set<int64_t> jobs = jobs_to_write();
   const Instant now = options.clock();
-  history->write(nodes, waiting.runs, now);
+  history->write(nodes, [this, &jobs](const auto& take) { tell_runs(jobs, take); }, now);
   LiveHistoryState state = history->state();
   if (state.failed == now) {
     const std::lock_guard lock(mutex);
-    touched.insert(waiting.jobs.begin(), waiting.jobs.end());
+    touched.insert(jobs.begin(), jobs.end());
   }
   target.telemetry.put_history(std::move(state));
   return options.config.history_every;

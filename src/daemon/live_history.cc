@@ -31,7 +31,7 @@ LiveHistoryState LiveHistory::state() const {
   return state_;
 }
 
-void LiveHistory::write(const std::vector<Node>& nodes, const std::vector<Run>& runs, Instant now) {
+void LiveHistory::write(const std::vector<Node>& nodes, const RunFeed& runs, Instant now) {
   Waiting samples;
   {
     const std::lock_guard lock(mutex_);
@@ -51,7 +51,7 @@ void LiveHistory::write(const std::vector<Node>& nodes, const std::vector<Run>& 
   }
 }
 
-Status LiveHistory::import(const Waiting& samples, const std::vector<Node>& nodes, const std::vector<Run>& runs, Instant now) {
+Status LiveHistory::import(const Waiting& samples, const std::vector<Node>& nodes, const RunFeed& runs, Instant now) {
   if (!file_) {
     TRY_ASSIGN(HistoryFile file, HistoryFile::open(options_.path, OpenMode::kCreate));
     file_ = std::move(file);
@@ -60,8 +60,7 @@ Status LiveHistory::import(const Waiting& samples, const std::vector<Node>& node
     TRY_ASSIGN(const auto import, file_->begin_import(kKind, options_.source, now));
     for (const Node& node : nodes)
       import->node(node);
-    for (const Run& run : runs)
-      import->run(run);
+    if (runs) runs([&import](const Run& run) { import->run(run); });
     for (size_t i = 0; i < samples.size(); ++i) {
       if (samples[i].empty()) continue;
       const SeriesKey* key = nullptr;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -31,14 +32,17 @@ class LiveHistory {
   void put(size_t series, const Sample& sample);
   [[nodiscard]] LiveHistoryState state() const;
 
+  /// Tells runs one after the other: there may be more than memory should hold at once.
+  using RunFeed = std::function<void(const std::function<void(const Run&)>& take)>;
   /// Writes what waits, with these machines and runs. One thread at a time.
-  void write(const std::vector<Node>& nodes, const std::vector<Run>& runs, Instant now);
+  /// @param runs  asked at most once; empty: none
+  void write(const std::vector<Node>& nodes, const RunFeed& runs, Instant now);
 
   static constexpr std::string_view kKind = "daemon";  ///< of its imports, and origin of its runs
 
  private:
   using Waiting = std::vector<std::vector<Sample>>;  // by series
-  Status import(const Waiting& samples, const std::vector<Node>& nodes, const std::vector<Run>& runs, Instant now);
+  Status import(const Waiting& samples, const std::vector<Node>& nodes, const RunFeed& runs, Instant now);
   void put_back(Waiting samples);
 
   const Options options_;
