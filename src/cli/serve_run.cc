@@ -14,6 +14,9 @@
 #include "host/file.h"
 #include "host/service_manager.h"
 #include "serve/kserve_api.h"
+#ifdef STINT_GRPC
+#include "serve/grpc/grpc_api.h"
+#endif
 
 namespace stint {
 namespace {
@@ -23,6 +26,7 @@ constexpr Duration kLongestDrain = Duration::seconds(30);
 struct RunCommand {
   std::string models;
   std::string listen = "127.0.0.1:8480";
+  std::string grpc;  ///< IP address and port; empty: none
   std::string library;
   int64_t memory_mib = 4096;
   std::optional<int64_t> device_mib;
@@ -71,6 +75,23 @@ Result<serve::StoreOptions> store_options(const RunCommand& command) {
   return options;
 }
 
+#ifdef STINT_GRPC
+Result<std::unique_ptr<serve::GrpcApi>> start_grpc(serve::ModelStore& store, const RunCommand& command,
+                                                   const serve::ApiOptions& api) {
+  TRY_ASSIGN(const ListenAddress listen, parse_listen_address(command.grpc));
+  TRY_ASSIGN(auto grpc,
+             serve::GrpcApi::start(
+                 store, {.address = listen.address,
+                         .port = listen.port,
+                         .tls = command.tls,
+                         .plain_beyond_loopback = command.plain_beyond_loopback,
+                         .max_message_bytes = static_cast<int>(std::min(command.max_body_mib << 20, int64_t{INT32_MAX})),
+                         .api = api}));
+  fmt::print(stderr, "stint: gRPC on {}\n", grpc->listening());
+  return grpc;
+}
+#endif
+
 Status run(const RunCommand& command) {
   const ServiceManager manager;
   sigset_t signals;
@@ -89,6 +110,12 @@ Status run(const RunCommand& command) {
   if (!has_onnx) fmt::print(stderr, "stint: no ONNX Runtime was found: only synthetic models can be served\n");
   for (const std::string& trouble : store->load_all())
     fmt::print(stderr, "stint: not served: {}\n", trouble);
+#ifdef STINT_GRPC
+  std::unique_ptr<serve::GrpcApi> grpc;
+  if (!command.grpc.empty()) {
+    TRY_ASSIGN(grpc, start_grpc(*store, command, api_options));
+  }
+#endif
   serve::KserveApi api(*store, std::move(api_options));
   HttpServerOptions http;
   http.address = listen.address;
@@ -107,6 +134,9 @@ Status run(const RunCommand& command) {
   sigwait(&signals, &signal);
   manager.stopping();
   api.close_doors();
+#ifdef STINT_GRPC
+  if (grpc) grpc->close_doors();
+#endif
   const int64_t left = store->drain(kLongestDrain);
   fmt::print(stderr, "stint: stopped; {}\n",
              left == 0 ? "every request was answered" : fmt::format("{} requests were not answered", left));
@@ -123,6 +153,9 @@ void add_serve_run_command(CLI::App& serve, Action& action) {
       ->add_option("--models", options->models, "folder: NAME/VERSION/model.onnx, and NAME/model.json where settings are wanted")
       ->required();
   command->add_option("--listen", options->listen, "IP address and port")->capture_default_str();
+#ifdef STINT_GRPC
+  command->add_option("--grpc", options->grpc, "IP address and port for gRPC too (default: HTTP alone)");
+#endif
   command->add_option(
       "--onnxruntime", options->library,
       "ONNX Runtime's library (default: $STINT_ONNXRUNTIME, else the linker's; scripts/setup-onnxruntime fetches it)");

@@ -57,15 +57,13 @@ Result<std::vector<int64_t>> read_shape(dom::object tensor, const std::string& n
   dom::array dimensions;
   if (tensor["shape"].get(dimensions) != simdjson::SUCCESS) return invalid("input {}: no \"shape\"", excerpt(name));
   std::vector<int64_t> shape;
-  int64_t count = 1;
   for (const dom::element dimension : dimensions) {
     int64_t size = 0;
-    if (dimension.get(size) != simdjson::SUCCESS || size < 0 || shape.size() == kMostDimensions)
-      return invalid("input {}: the shape must be at most {} whole numbers, none below 0", excerpt(name), kMostDimensions);
-    if (size > 0 && count > kMostValues / size) return invalid("input {}: a shape of too many values", excerpt(name));
-    count *= size;
+    if (dimension.get(size) != simdjson::SUCCESS || shape.size() > kMostDimensions) size = -1;
     shape.push_back(size);
+    if (size < 0) break;
   }
+  TRY(check_infer_shape(shape, name));
   return shape;
 }
 
@@ -180,6 +178,17 @@ InferMessage message_of(std::string json, const std::string& binary) {
 }
 
 }  // namespace
+
+Status check_infer_shape(std::span<const int64_t> shape, std::string_view name) {
+  int64_t count = 1;
+  if (shape.size() > kMostDimensions || std::ranges::any_of(shape, [](int64_t size) { return size < 0; }))
+    return invalid("input {}: the shape must be at most {} whole numbers, none below 0", excerpt(name), kMostDimensions);
+  for (const int64_t size : shape) {
+    if (size > 0 && count > kMostValues / size) return invalid("input {}: a shape of too many values", excerpt(name));
+    count *= size;
+  }
+  return {};
+}
 
 int64_t InferTensor::count() const {
   int64_t product = 1;

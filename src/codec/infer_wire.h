@@ -29,6 +29,9 @@ struct InferTensor {
   void copy_to(std::span<float> to) const;
 };
 
+/// @return error when it has too many dimensions or values, or one below 0. @param name  of the input, for the message
+Status check_infer_shape(std::span<const int64_t> shape, std::string_view name);
+
 struct WantedOutput {
   std::string name;
   bool binary = false;

@@ -29,8 +29,12 @@ class RunningServer:
         self.process = subprocess.Popen([*prefix, stint, "serve", "run", "--models", str(self.folder), "--listen", "127.0.0.1:0", *arguments],
                                         stderr=subprocess.PIPE, text=True, env=environment)
         self.said = ""
+        self.grpc = None  # ADDRESS:PORT, with --grpc
         for line in self.process.stderr:
             self.said += line
+            if found := re.search(r"gRPC on (\S+)", line):
+                self.grpc = found.group(1)
+                continue
             if found := re.search(r"on (http://\S+)", line):
                 self.url = found.group(1)
                 return

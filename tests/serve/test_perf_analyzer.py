@@ -17,11 +17,11 @@ from running_server import RunningServer, synthetic  # noqa: E402
 SKIPPED = 77
 
 
-def analyse(program, server, scratch, *arguments):
+def analyse(program, protocol, address, scratch, *arguments):
     """Rows of its table of results."""
     table = scratch / "result.csv"
     done = subprocess.run(
-        [program, "-u", server.url.removeprefix("http://"), "-i", "http", "-p", "1000", "-s", "50", "-f", str(table), *arguments],
+        [program, "-u", address, "-i", protocol, "-p", "1000", "-s", "50", "-f", str(table), *arguments],
         capture_output=True, text=True, env=dict(os.environ, LD_LIBRARY_PATH=str(program.parent)), timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     with open(table, newline="", encoding="utf-8") as rows:
@@ -35,16 +35,20 @@ def main():
                                               env=dict(os.environ, LD_LIBRARY_PATH=str(program.parent))).returncode == 127:
         print("skipped: no perf_analyzer that runs here: scripts/setup-tritonclient fetches it, scripts/setup installs libb64")
         return SKIPPED
+    has_grpc = "--grpc" in subprocess.run([stint, "serve", "run", "--help"], capture_output=True, text=True, check=True).stdout
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
-        server = RunningServer(stint, scratch / "m", {"echo": {1: synthetic(base_us=2000)}})
+        server = RunningServer(stint, scratch / "m", {"echo": {1: synthetic(base_us=2000)}},
+                               arguments=["--grpc", "127.0.0.1:0"] if has_grpc else [])
+        addresses = {"http": server.url.removeprefix("http://")} | ({"grpc": server.grpc} if has_grpc else {})
         try:
-            alone, together = analyse(program, server, scratch, "-m", "echo", "--concurrency-range", "1:5:4")
-            # Five at a time share batches: one at a time cannot be above 500/s.
-            assert 0 < float(alone["Inferences/Second"]) <= 500, alone
-            assert float(together["Inferences/Second"]) > float(alone["Inferences/Second"]), (alone, together)
-            (rated,) = analyse(program, server, scratch, "-m", "echo", "-b", "8", "--request-rate-range", "20")
-            assert float(rated["Inferences/Second"]) > 0, rated
+            for protocol, address in addresses.items():
+                alone, together = analyse(program, protocol, address, scratch, "-m", "echo", "--concurrency-range", "1:5:4")
+                # Five at a time share batches: one at a time cannot be above 500/s.
+                assert 0 < float(alone["Inferences/Second"]) <= 500, alone
+                assert float(together["Inferences/Second"]) > float(alone["Inferences/Second"]), (alone, together)
+                (rated,) = analyse(program, protocol, address, scratch, "-m", "echo", "-b", "8", "--request-rate-range", "20")
+                assert float(rated["Inferences/Second"]) > 0, rated
             metrics = server.ask("GET", "/metrics")[1].decode()
             assert 'outcome="failed"' not in metrics or 'outcome="failed"} 0' in metrics, metrics
         finally:

@@ -1,0 +1,392 @@
+// gRPC stays in this file: it costs every translation unit that includes it many seconds.
+#include "serve/grpc/grpc_api.h"
+
+#include <grpcpp/grpcpp.h>
+#include <openssl/crypto.h>
+
+#include <chrono>
+#include <mutex>
+
+#include "base/text.h"
+#include "host/file.h"
+#include "open_inference.grpc.pb.h"
+#include "serve/checked_call.h"
+
+namespace stint::serve {
+namespace {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+using grpc::StatusCode;
+using Service = inference::GRPCInferenceService::CallbackService;
+
+constexpr auto kLongestEnd = std::chrono::seconds(1);
+
+grpc::Status said(StatusCode code, std::string_view message) { return {code, std::string(message)}; }
+
+StatusCode code_of(batching::RefusalReason reason) {
+  switch (reason) {
+    case batching::RefusalReason::kQueueFull:
+    case batching::RefusalReason::kNoMemory: return StatusCode::UNAVAILABLE;
+    case batching::RefusalReason::kTenantLimit: return StatusCode::RESOURCE_EXHAUSTED;
+    case batching::RefusalReason::kDoomed: return StatusCode::DEADLINE_EXCEEDED;
+    default: return StatusCode::INVALID_ARGUMENT;
+  }
+}
+
+grpc::Status status_of(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kInvalidInput: return said(StatusCode::INVALID_ARGUMENT, error.message);
+    case ErrorCode::kNotFound: return said(StatusCode::NOT_FOUND, error.message);
+    case ErrorCode::kConflict: return said(StatusCode::ALREADY_EXISTS, error.message);
+    case ErrorCode::kUnavailable: return said(StatusCode::UNAVAILABLE, error.message);
+    case ErrorCode::kInternal: return said(StatusCode::INTERNAL, error.message);
+  }
+  return said(StatusCode::INTERNAL, error.message);
+}
+
+std::optional<std::string_view> metadata(const CallbackServerContext& context, const char* name) {
+  const auto found = context.client_metadata().find(name);
+  if (found == context.client_metadata().end()) return std::nullopt;
+  return std::string_view(found->second.data(), found->second.size());
+}
+
+/// A whole number of the parameters; none when it is absent.
+template <typename Parameters>
+Result<std::optional<int64_t>> number_in(const Parameters& parameters, const char* name) {
+  const auto found = parameters.find(name);
+  if (found == parameters.end()) return std::optional<int64_t>();
+  const inference::InferParameter& value = found->second;
+  int64_t number = -1;
+  if (value.has_int64_param()) number = value.int64_param();
+  if (value.has_uint64_param() && value.uint64_param() <= INT64_MAX) number = static_cast<int64_t>(value.uint64_param());
+  if (number < 0) return invalid("parameter {} must be a whole number from 0", name);
+  return std::optional(number);
+}
+
+Result<InferTensor> read_tensor(const inference::ModelInferRequest::InferInputTensor& from, const std::string* raw) {
+  InferTensor tensor{from.name(), {from.shape().begin(), from.shape().end()}, {}, {}};
+  if (from.datatype() != "FP32")
+    return invalid("input {}: datatype {}; FP32 is read", excerpt(from.name()), excerpt(from.datatype()));
+  TRY(check_infer_shape(tensor.shape, from.name()));
+  if (raw != nullptr) {
+    tensor.bytes = *raw;
+    if (std::cmp_not_equal(raw->size(), tensor.count() * 4))
+      return invalid("input {}: {} bytes; its shape has {} values of 4", excerpt(from.name()), raw->size(), tensor.count());
+    return tensor;
+  }
+  const auto& values = from.contents().fp32_contents();
+  if (std::cmp_not_equal(values.size(), tensor.count()))
+    return invalid("input {}: {} values; its shape says {}", excerpt(from.name()), values.size(), tensor.count());
+  tensor.values.assign(values.begin(), values.end());
+  return tensor;
+}
+
+/// @param from  the tensors' bytes stay there.
+Result<InferRequest> read_request(const inference::ModelInferRequest& from) {
+  constexpr int64_t kLongestTimeout_us = 3'600'000'000;
+  const int raws = from.raw_input_contents_size();
+  if (raws != 0 && raws != from.inputs_size()) return invalid("{} raw contents for {} inputs", raws, from.inputs_size());
+  InferRequest request;
+  request.id = from.id();
+  TRY_ASSIGN(const std::optional<int64_t> timeout, number_in(from.parameters(), "timeout"));
+  if (timeout && *timeout > 0) request.timeout = Duration::nanoseconds(std::min(*timeout, kLongestTimeout_us) * 1000);
+  TRY_ASSIGN(const std::optional<int64_t> priority, number_in(from.parameters(), "priority"));
+  request.priority = priority.value_or(0);
+  for (int i = 0; i < from.inputs_size(); ++i) {
+    TRY_ASSIGN(InferTensor tensor, read_tensor(from.inputs(i), raws == 0 ? nullptr : &from.raw_input_contents(i)));
+    request.inputs.push_back(std::move(tensor));
+  }
+  for (const auto& output : from.outputs())
+    request.outputs.push_back({output.name(), true});
+  return request;
+}
+
+/// Ends itself when gRPC is done with it. Cancelled by the client, it takes the request out of its batch.
+class InferReactor final : public ServerUnaryReactor {
+ public:
+  void OnDone() override { delete this; }
+  void OnCancel() override {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    if (id_) take_out();
+  }
+  void submitted(std::weak_ptr<ServedModel> model, batching::RequestId id) {
+    const std::lock_guard lock(mutex_);
+    model_ = std::move(model);
+    id_ = id;
+    if (cancelled_) take_out();
+  }
+
+ private:
+  void take_out() {
+    if (const auto model = model_.lock()) model->cancel(*id_);
+  }
+  std::mutex mutex_;
+  bool cancelled_ = false;
+  std::weak_ptr<ServedModel> model_;
+  std::optional<batching::RequestId> id_;
+};
+
+class GrpcInferCall final : public CheckedCall {
+ public:
+  /// @param from, to  hold until the reactor is finished.
+  static Result<std::unique_ptr<GrpcInferCall>> read(const inference::ModelInferRequest& from, inference::ModelInferResponse& to,
+                                                     const ServedVersion& served, InferReactor& reactor, CallTerms& terms) {
+    TRY_ASSIGN(InferRequest request, read_request(from));
+    std::unique_ptr<GrpcInferCall> call(new GrpcInferCall({from.model_name(), served.version}, served.model->measured(), to));
+    TRY(call->check(std::move(request), terms));
+    call->reactor_ = &reactor;
+    return call;
+  }
+  /// Without an answer: it was cancelled.
+  ~GrpcInferCall() override { finish(grpc::Status::CANCELLED); }
+
+  void answer(std::span<const std::span<const float>> outputs) override {
+    to_.set_model_name(model_);
+    to_.set_model_version(std::to_string(version_));
+    to_.set_id(request_.id);
+    for (const Answered& one : answered(outputs)) {
+      auto* output = to_.add_outputs();
+      output->set_name(one.wanted.name);
+      output->set_datatype("FP32");
+      for (const int64_t size : one.shape)
+        output->add_shape(size);
+      to_.add_raw_output_contents(one.values.data(), one.values.size_bytes());
+    }
+    finish(grpc::Status::OK);
+  }
+  void refuse(batching::RefusalReason reason) override { finish(said(code_of(reason), batching::name_of(reason))); }
+  void fail(const Error& error) override { finish(status_of(error)); }
+
+ private:
+  GrpcInferCall(VersionName name, const MeasuredModel& measured, inference::ModelInferResponse& to)
+      : CheckedCall(name, measured), to_(to) {}
+  void finish(const grpc::Status& status) {
+    if (InferReactor* reactor = std::exchange(reactor_, nullptr)) reactor->Finish(status);
+  }
+
+  inference::ModelInferResponse& to_;
+  InferReactor* reactor_ = nullptr;  ///< none: finished, or never taken over
+};
+
+class GrpcService final : public Service {
+ public:
+  GrpcService(ModelStore& store, ApiOptions options) : store_(store), options_(std::move(options)) {}
+  void close_doors() { closing_ = true; }
+
+  ServerUnaryReactor* ServerLive(CallbackServerContext* context, const inference::ServerLiveRequest* /*request*/,
+                                 inference::ServerLiveResponse* response) override {
+    response->set_live(true);
+    return end(context, grpc::Status::OK);
+  }
+  ServerUnaryReactor* ServerReady(CallbackServerContext* context, const inference::ServerReadyRequest* /*request*/,
+                                  inference::ServerReadyResponse* response) override {
+    response->set_ready(!closing_);
+    return end(context, grpc::Status::OK);
+  }
+  ServerUnaryReactor* ServerMetadata(CallbackServerContext* context, const inference::ServerMetadataRequest* /*request*/,
+                                     inference::ServerMetadataResponse* response) override {
+    if (!knows(*context)) return end(context, no_token());
+    response->set_name("stint");
+    response->set_version(options_.version);
+    for (const char* extension : {"model_repository", "model_configuration"})
+      response->add_extensions(extension);
+    return end(context, grpc::Status::OK);
+  }
+  ServerUnaryReactor* ModelReady(CallbackServerContext* context, const inference::ModelReadyRequest* request,
+                                 inference::ModelReadyResponse* response) override {
+    if (!knows(*context)) return end(context, no_token());
+    response->set_ready(!closing_ && find(request->name(), request->version()).ok());
+    return end(context, grpc::Status::OK);
+  }
+  ServerUnaryReactor* ModelMetadata(CallbackServerContext* context, const inference::ModelMetadataRequest* request,
+                                    inference::ModelMetadataResponse* response) override {
+    if (!knows(*context)) return end(context, no_token());
+    const Result<ServedVersion> served = find(request->name(), request->version());
+    if (!served.ok()) return end(context, status_of(served.error()));
+    response->set_name(request->name());
+    for (const int64_t version : store_.versions(request->name()))
+      response->add_versions(std::to_string(version));
+    response->set_platform(std::string(served->model->source().platform()));
+    const auto add = [](const TensorSpec& spec, inference::ModelMetadataResponse::TensorMetadata* to) {
+      to->set_name(spec.name);
+      to->set_datatype("FP32");
+      to->add_shape(-1);
+      for (const int64_t size : spec.item_shape)
+        to->add_shape(size);
+    };
+    for (const TensorSpec& spec : served->model->measured().inputs)
+      add(spec, response->add_inputs());
+    for (const TensorSpec& spec : served->model->measured().outputs)
+      add(spec, response->add_outputs());
+    return end(context, grpc::Status::OK);
+  }
+  ServerUnaryReactor* ModelConfig(CallbackServerContext* context, const inference::ModelConfigRequest* request,
+                                  inference::ModelConfigResponse* response) override {
+    if (!knows(*context)) return end(context, no_token());
+    const Result<ServedVersion> served = find(request->name(), request->version());
+    if (!served.ok()) return end(context, status_of(served.error()));
+    const ServedModelConfig& from = served->model->config();
+    inference::ModelConfig& config = *response->mutable_config();
+    config.set_name(request->name());
+    config.set_platform(std::string(served->model->source().platform()));
+    config.set_max_batch_size(static_cast<int32_t>(from.max_batch));
+    const auto add = [](const TensorSpec& spec, auto* to) {
+      to->set_name(spec.name);
+      to->set_data_type(inference::TYPE_FP32);
+      for (const int64_t size : spec.item_shape)
+        to->add_dims(size);
+    };
+    for (const TensorSpec& spec : served->model->measured().inputs)
+      add(spec, config.add_input());
+    for (const TensorSpec& spec : served->model->measured().outputs)
+      add(spec, config.add_output());
+    for (const int64_t size : from.preferred)
+      config.mutable_dynamic_batching()->add_preferred_batch_size(static_cast<int32_t>(size));
+    config.mutable_dynamic_batching()->set_max_queue_delay_microseconds(static_cast<uint64_t>(from.max_wait.count_ns() / 1000));
+    return end(context, grpc::Status::OK);
+  }
+  ServerUnaryReactor* ModelInfer(CallbackServerContext* context, const inference::ModelInferRequest* request,
+                                 inference::ModelInferResponse* response) override {
+    if (!knows(*context)) return end(context, no_token());
+    if (closing_) return end(context, said(StatusCode::UNAVAILABLE, "the server is being stopped"));
+    const Result<ServedVersion> served = find(request->model_name(), request->model_version());
+    if (!served.ok()) return end(context, status_of(served.error()));
+    CallTerms terms;
+    if (const auto tenant = metadata(*context, "stint-tenant"))
+      if (const auto known = options_.tenants.find(std::string(*tenant)); known != options_.tenants.end())
+        terms.tenant = batching::TenantId(known->second);
+    auto* reactor = new InferReactor();  // deletes itself
+    Result<std::unique_ptr<GrpcInferCall>> call = GrpcInferCall::read(*request, *response, *served, *reactor, terms);
+    if (!call.ok()) {
+      reactor->Finish(status_of(call.error()));
+      return reactor;
+    }
+    // The caller's own deadline, where it is the earlier one.
+    if (const auto deadline = context->deadline(); deadline != std::chrono::system_clock::time_point::max()) {
+      const auto left = Duration::nanoseconds(
+          std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - std::chrono::system_clock::now()).count());
+      terms.timeout = std::min(terms.timeout.value_or(left), std::max(left, Duration::nanoseconds(1)));
+    }
+    reactor->submitted(served->model, served->model->submit(std::move(*call), terms));
+    return reactor;
+  }
+  ServerUnaryReactor* RepositoryIndex(CallbackServerContext* context, const inference::RepositoryIndexRequest* request,
+                                      inference::RepositoryIndexResponse* response) override {
+    if (!knows(*context)) return end(context, no_token());
+    for (const ModelStore::Row& row : store_.index()) {
+      if (request->ready() && !row.ready) continue;
+      auto* model = response->add_models();
+      model->set_name(row.name);
+      if (row.version) model->set_version(std::to_string(*row.version));
+      model->set_state(row.ready ? "READY" : "UNAVAILABLE");
+      model->set_reason(row.reason);
+    }
+    return end(context, grpc::Status::OK);
+  }
+  ServerUnaryReactor* RepositoryModelLoad(CallbackServerContext* context, const inference::RepositoryModelLoadRequest* request,
+                                          inference::RepositoryModelLoadResponse* /*response*/) override {
+    if (!knows(*context)) return end(context, no_token());
+    std::optional<std::string> config;
+    if (const auto given = request->parameters().find("config"); given != request->parameters().end())
+      config = given->second.string_param();
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    chores_.submit([this, reactor, name = request->model_name(), config] {
+      const Status done = store_.load(name, config);
+      reactor->Finish(done.ok() ? grpc::Status::OK : status_of(done.error()));
+    });
+    return reactor;
+  }
+  ServerUnaryReactor* RepositoryModelUnload(CallbackServerContext* context,
+                                            const inference::RepositoryModelUnloadRequest* request,
+                                            inference::RepositoryModelUnloadResponse* /*response*/) override {
+    if (!knows(*context)) return end(context, no_token());
+    const Status done = store_.unload(request->model_name());
+    return end(context, done.ok() ? grpc::Status::OK : status_of(done.error()));
+  }
+
+ private:
+  static ServerUnaryReactor* end(CallbackServerContext* context, const grpc::Status& status) {
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(status);
+    return reactor;
+  }
+  static grpc::Status no_token() { return said(StatusCode::UNAUTHENTICATED, "a token is needed: authorization: Bearer TOKEN"); }
+  [[nodiscard]] bool knows(const CallbackServerContext& context) const {
+    constexpr std::string_view kScheme = "Bearer ";
+    if (options_.token.empty()) return true;
+    const auto shown = metadata(context, "authorization");
+    return shown && shown->size() == kScheme.size() + options_.token.size() && shown->starts_with(kScheme) &&
+           CRYPTO_memcmp(shown->data() + kScheme.size(), options_.token.data(), options_.token.size()) == 0;
+  }
+  /// @param version  empty: by the model's traffic parts.
+  [[nodiscard]] Result<ServedVersion> find(const std::string& name, const std::string& version) const {
+    const std::optional<int64_t> number = version.empty() ? std::nullopt : parse_int(version);
+    if (!version.empty() && !number) return invalid("version {}: versions are whole numbers", excerpt(version));
+    const std::optional<ServedVersion> served = store_.find(name, number);
+    if (!served) return make_error(ErrorCode::kNotFound, "model {} is not served here", excerpt(name));
+    return *served;
+  }
+
+  ModelStore& store_;
+  const ApiOptions options_;
+  std::atomic<bool> closing_ = false;
+  WorkerPool chores_{1};  // loads take seconds
+};
+
+Result<std::shared_ptr<grpc::ServerCredentials>> credentials_of(const TlsOptions& tls) {
+  if (tls.certificate_file.empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options(tls.client_ca_file.empty()
+                                                ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                                                : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  TRY_ASSIGN(const std::string key, read_all(tls.key_file));
+  TRY_ASSIGN(const std::string certificate, read_all(tls.certificate_file));
+  options.pem_key_cert_pairs.push_back({key, certificate});
+  if (!tls.client_ca_file.empty()) {
+    TRY_ASSIGN(options.pem_root_certs, read_all(tls.client_ca_file));
+  }
+  return grpc::SslServerCredentials(options);
+}
+
+}  // namespace
+
+struct GrpcApi::Impl {
+  Impl(ModelStore& store, ApiOptions options) : service(store, std::move(options)) {}
+  GrpcService service;
+  std::unique_ptr<grpc::Server> server;
+  std::string listening;
+};
+
+GrpcApi::GrpcApi(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+GrpcApi::~GrpcApi() {
+  if (impl_->server) impl_->server->Shutdown(std::chrono::system_clock::now() + kLongestEnd);
+}
+
+Result<std::unique_ptr<GrpcApi>> GrpcApi::start(ModelStore& store, GrpcOptions options) {
+  const bool six = options.address.find(':') != std::string::npos;
+  const bool loopback = options.address.starts_with("127.") || options.address == "::1";
+  if (options.tls.certificate_file.empty() && !loopback && !options.plain_beyond_loopback)
+    return invalid("{}: refused without TLS beyond this machine: give a certificate and its key, or listen on 127.0.0.1",
+                   options.address);
+  TRY_ASSIGN(const std::shared_ptr<grpc::ServerCredentials> credentials, credentials_of(options.tls));
+  auto impl = std::make_unique<Impl>(store, std::move(options.api));
+  grpc::ServerBuilder builder;
+  int port = 0;
+  const std::string host = six ? fmt::format("[{}]", options.address) : options.address;
+  builder.AddListeningPort(fmt::format("{}:{}", host, options.port), credentials, &port);
+  builder.RegisterService(&impl->service);
+  builder.SetMaxReceiveMessageSize(options.max_message_bytes);
+  impl->server = builder.BuildAndStart();
+  if (!impl->server || port == 0)
+    return make_error(ErrorCode::kUnavailable, "cannot listen for gRPC on {} port {}: is another server running?",
+                      options.address, options.port);
+  impl->listening = fmt::format("{}:{}", host, port);
+  return std::unique_ptr<GrpcApi>(new GrpcApi(std::move(impl)));
+}
+
+const std::string& GrpcApi::listening() const { return impl_->listening; }
+void GrpcApi::close_doors() { impl_->service.close_doors(); }
+
+}  // namespace stint::serve

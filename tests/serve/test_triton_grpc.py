@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""stint serve run over gRPC, spoken to by Triton's own client. Usage: test_triton_grpc.py STINT SOURCE.
+
+Skipped without the client: scripts/setup-tritonclient fetches it into build/tritonclient.
+"""
+import pathlib
+import queue
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from test_triton_client import SKIPPED, python_with_client  # noqa: E402
+
+
+def refused(call, code):
+    """The message of the refusal with that status."""
+    from tritonclient.utils import InferenceServerException
+    try:
+        call()
+    except InferenceServerException as error:
+        assert error.status() == f"StatusCode.{code}", error
+        return error.message()
+    raise AssertionError(f"not refused with {code}")
+
+
+def speak(stint):
+    """Runs under the Python that has the client."""
+    import numpy
+    import tritonclient.grpc as triton
+    from running_server import RunningServer, synthetic
+
+    def tensor(values, name="x", datatype="FP32"):
+        made = triton.InferInput(name, values.shape, datatype)
+        made.set_data_from_numpy(values)
+        return made
+
+    with tempfile.TemporaryDirectory() as scratch:
+        token = pathlib.Path(scratch) / "token"
+        token.write_text("open-sesame\n")
+        models = {"echo": {1: synthetic()}, "wide": {1: synthetic(shape=(3, 5))}, "slow": {1: synthetic(base_us=300_000)}}
+        server = RunningServer(stint, pathlib.Path(scratch) / "m", models, {"slow": {"max_batch": 1}},
+                               ["--grpc", "127.0.0.1:0", "--token-file", str(token)])
+        headers = {"authorization": "Bearer open-sesame"}
+        try:
+            client = triton.InferenceServerClient(server.grpc)
+            assert client.is_server_live() and client.is_server_ready()
+            # Health is for everybody, the rest for who shows the token.
+            assert "token" in refused(lambda: client.get_server_metadata(), "UNAUTHENTICATED")
+            assert "token" in refused(lambda: client.get_server_metadata(headers={"authorization": "Bearer open-sesamE"}), "UNAUTHENTICATED")
+            assert client.get_server_metadata(headers=headers).name == "stint"
+            assert client.is_model_ready("echo", headers=headers) and not client.is_model_ready("nothing", headers=headers)
+            assert list(client.get_model_metadata("wide", headers=headers).inputs[0].shape) == [-1, 3, 5]
+            assert client.get_model_config("echo", headers=headers).config.max_batch_size == 32
+            for name, shape in (("echo", (4,)), ("wide", (3, 5))):
+                for items in (1, 2, 7):
+                    x = numpy.random.default_rng(items).standard_normal((items, *shape)).astype(numpy.float32)
+                    result = client.infer(name, [tensor(x)], outputs=[triton.InferRequestedOutput("y")], request_id="r", headers=headers)
+                    assert numpy.array_equal(result.as_numpy("y"), x) and result.get_response().id == "r"
+                    assert numpy.array_equal(client.infer(name, [tensor(x)], headers=headers).as_numpy("y"), x)
+            # Many at a time: each has its own answer.
+            answers = queue.Queue()
+            for i in range(200):
+                x = numpy.full((1, 4), i, dtype=numpy.float32)
+                client.async_infer("echo", [tensor(x)], lambda result, error, i=i: answers.put((i, result, error)), headers=headers)
+            for _ in range(200):
+                i, result, error = answers.get(timeout=60)
+                assert error is None and (result.as_numpy("y") == i).all(), (i, error)
+            # What does not fit is refused, and says why.
+            x = numpy.zeros((2, 4), dtype=numpy.float32)
+            assert "not served" in refused(lambda: client.infer("nothing", [tensor(x)], headers=headers), "NOT_FOUND")
+            assert "shape" in refused(lambda: client.infer("wide", [tensor(x)], headers=headers), "INVALID_ARGUMENT")
+            assert "FP32" in refused(lambda: client.infer("echo", [tensor(x.astype(numpy.int32), datatype="INT32")], headers=headers), "INVALID_ARGUMENT")
+            assert "missing" in refused(lambda: client.infer("echo", [tensor(x, name="z")], headers=headers), "INVALID_ARGUMENT")
+            assert "NaN" in refused(lambda: client.infer("echo", [tensor(x * numpy.nan)], headers=headers), "INVALID_ARGUMENT")
+            assert "output" in refused(
+                lambda: client.infer("echo", [tensor(x)], outputs=[triton.InferRequestedOutput("z")], headers=headers), "INVALID_ARGUMENT")
+            assert "version" in refused(lambda: client.infer("echo", [tensor(x)], model_version="new", headers=headers), "INVALID_ARGUMENT")
+            # The caller's deadline is the request's: behind one that runs there is no time left.
+            x = numpy.zeros((1, 4), dtype=numpy.float32)
+            client.async_infer("slow", [tensor(x)], lambda result, error: answers.put((0, result, error)), headers=headers)
+            time.sleep(0.05)
+            refused(lambda: client.infer("slow", [tensor(x)], client_timeout=0.1, headers=headers), "DEADLINE_EXCEEDED")
+            assert answers.get(timeout=60)[2] is None
+            # One that is cancelled leaves its place; what comes behind it is answered.
+            client.async_infer("slow", [tensor(x)], lambda result, error: answers.put((0, result, error)), headers=headers)
+            gone = client.async_infer("slow", [tensor(x)], lambda result, error: None, headers=headers)
+            time.sleep(0.05)
+            gone.cancel()
+            assert numpy.array_equal(client.infer("slow", [tensor(x)], headers=headers).as_numpy("y"), x)
+            assert answers.get(timeout=60)[2] is None
+            metrics = server.ask("GET", "/metrics", headers={"Authorization": "Bearer open-sesame"})[1]
+            metrics = metrics.decode() if isinstance(metrics, bytes) else metrics
+            assert 'stint_serve_requests_total{model="slow",version="1",outcome="cancelled"} ' in metrics, metrics
+            # The repository.
+            assert {row.name: row.state for row in client.get_model_repository_index(headers=headers).models} == {
+                "echo": "READY", "slow": "READY", "wide": "READY"}
+            client.unload_model("echo", headers=headers)
+            assert not client.is_model_ready("echo", headers=headers)
+            client.load_model("echo", config='{"max_batch": 4}', headers=headers)
+            assert client.get_model_config("echo", headers=headers).config.max_batch_size == 4
+            refused(lambda: client.load_model("nothing", headers=headers), "NOT_FOUND")
+            client.close()
+        finally:
+            server.stop()
+    print("Triton's client is content with gRPC")
+
+
+def main():
+    stint, source = sys.argv[1], pathlib.Path(sys.argv[2])
+    if "--speak" in sys.argv:
+        speak(stint)
+        return 0
+    python = python_with_client(source)
+    if python is None or subprocess.run([python, "-c", "import tritonclient.grpc"], capture_output=True, check=False).returncode != 0:
+        print("skipped: no tritonclient: scripts/setup-tritonclient fetches it")
+        return SKIPPED
+    return subprocess.run([python, __file__, stint, str(source), "--speak"], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
