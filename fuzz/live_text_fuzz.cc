@@ -1,10 +1,10 @@
-// Lines of nvidia-smi, latencies of services, keys of a terminal, and the frames that are drawn from any names: whatever the bytes, an answer or an error.
+// Lines of nvidia-smi, figures of services, keys of a terminal, and the frames that are drawn from any names: whatever the bytes, an answer or an error.
 #include <cstdint>
 #include <string>
 
 #include "base/check.h"
 #include "cli/terminal.h"
-#include "codec/service_latency.h"
+#include "codec/service_figures.h"
 #include "collect/gpu_sampler.h"
 #include "report/utf8.h"
 
@@ -13,8 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)stint::parse_smi_line(text).ok();
   if (const auto process = stint::parse_smi_process(text); process.ok())
     CHECK(process->process.pid > 0, "process {}", process->process.pid);
-  for (const stint::ServiceLatency& latency : stint::read_service_latencies(text))
-    CHECK(!latency.service.empty() && latency.p99_ms >= 0, "{} ms", latency.p99_ms);
+  for (const stint::ServiceFigures& figures : stint::read_service_figures(text))
+    CHECK(!figures.service.empty() && figures.p99_ms.value_or(0) >= 0 && figures.headroom.value_or(0) <= 1, "{}",
+          figures.service);
   std::string keys = text;
   stint::TopControls controls;
   for (size_t left = keys.size(); const auto key = stint::take_key(keys); left = keys.size()) {

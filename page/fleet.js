@@ -2,7 +2,7 @@
 import { post } from "./api.js";
 import { choice } from "./chart.js";
 import { action, empty, fill, h, say, state, table } from "./dom.js";
-import { bytes, gpus, money, percent } from "./format.js";
+import { bytes, count, gpus, money, percent } from "./format.js";
 import { live, may, refresh } from "./live.js";
 
 const MODES = { held: "Held", busy: "Busy", memory: "Memory", heat: "Temperature" };
@@ -18,8 +18,8 @@ export function mount(main) {
   grid.addEventListener("focusin", look);  // which has no property
   const panel = h("aside", { class: "panel", "aria-label": "The GPU looked at" });
   const legend = h("div", { class: "legend" });
-  const nodes = h("section");
-  main.append(h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, "Fleet"), modes), legend, h("div", { class: "beside" }, grid, panel), nodes);
+  const nodes = h("section"), services = h("section");
+  main.append(h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, "Fleet"), modes), legend, h("div", { class: "beside" }, grid, panel), nodes, services);
 
   function choose() {
     fill(modes, choice("What the colours show", MODES, mode, (value) => {
@@ -108,7 +108,7 @@ export function mount(main) {
         fact("Machine", state(node.state)),
         fact("Held", held === undefined ? "not shown to you" : held === 0 ? "by nobody" : percent(held / 1000)),
         fact("Busy", sample?.busy == null ? "not measured" : percent(sample.busy)),
-        fact("Memory", sample?.memory == null ? `not measured, of ${bytes(node.gpu_memory_bytes)}` : `${percent(sample.memory)} of ${bytes(node.gpu_memory_bytes)}`),
+        fact("Memory", [sample?.memory == null ? "not measured" : percent(sample.memory), node.gpu_memory_bytes > 0 && `${sample?.memory == null ? "," : ""} of ${bytes(node.gpu_memory_bytes)}`]),
         fact("Temperature", sample?.celsius == null ? "not measured" : `${Math.round(sample.celsius)} °C`),
         sample?.watts != null && fact("Power", `${Math.round(sample.watts)} W`),
         sample?.source && fact("Measured by", sample.simulated ? "nobody: simulated" : sample.source),
@@ -141,6 +141,7 @@ export function mount(main) {
       h("span", {}, mode === "heat" ? "90 °C" : mode === "held" ? "held" : "100 %"), h("span", { class: "ramp unknown" }), h("span", {}, mode === "held" ? "not shown, or down" : "not measured"));
     showPanel();
     fill(nodes, h("h2", {}, "Machines"), nodeTable(board));
+    fill(services, live.services.length > 0 && [h("h2", {}, "Inference services"), serviceTable()]);
   }
 
   return { update };
@@ -150,6 +151,18 @@ const fact = (name, value) => [h("dt", {}, name), h("dd", {}, value)];
 
 /// Processes on it that no job has started.
 const strangers = (sample) => (sample?.processes ?? []).filter((p) => p.job === null);
+
+function serviceTable() {
+  const columns = [
+    { title: "Service", cell: (s) => s.service },
+    { title: "Servers", number: true, cell: (s) => s.servers },
+    { title: "Requests per second", number: true, cell: (s) => (s.requests_per_second === null ? "–" : count(s.requests_per_second)) },
+    { title: "99 % answered in", number: true, cell: (s) => (s.p99_ms === null ? "–" : `${count(s.p99_ms)} ms`) },
+    { title: "Promise headroom", number: true, cell: (s) => (s.promise_headroom === null ? "nothing promised"
+      : s.promise_headroom < 0 ? h("strong", { class: "bad" }, `broken: ${percent(-s.promise_headroom)} too much`) : percent(s.promise_headroom)) },
+  ];
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Inference services" }, table("Inference services", columns, live.services, (s) => s.service));
+}
 
 function nodeTable(board) {
   const columns = [
@@ -165,6 +178,6 @@ function nodeTable(board) {
   if (may("drainNode"))
     columns.push({ title: "Do", cell: (n) => (n.state === "up"
       ? action("Drain", async () => { await post(`/v1/nodes/${encodeURIComponent(n.name)}/drain`); say(`${n.name} starts nothing new.`); await refresh(); }, { title: "Start nothing new there; what runs goes on" })
-      : action("Take back", async () => { await post(`/v1/nodes/${encodeURIComponent(n.name)}/up`); say(`${n.name} is up.`); await refresh(); })) });
+      : action("Take back", async () => { const { state: now } = await post(`/v1/nodes/${encodeURIComponent(n.name)}/up`); say(now === "up" ? `${n.name} is up.` : `${n.name} is being switched on.`); await refresh(); })) });
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Machines" }, table("Machines", columns, board.nodes, (n) => n.name));
 }

@@ -9,6 +9,7 @@ export const live = {
   error: null,  // why the last question was not answered
   whys: 0,  // of so many waiting jobs the view shown wants to know why
   wantsGpus: false,  // the view shown wants to know what each GPU does
+  services: [],  // inference services, as their servers tell of them
   gpus: new Map(),  // "node/index" → what it does now, as far as that is measured
 };
 
@@ -74,7 +75,7 @@ export function end() {
   stream?.abort();
   stream = run = null;
   clearTimeout(timer);
-  Object.assign(live, { board: null, events: [], gpus: new Map(), line: false, error: null });
+  Object.assign(live, { board: null, events: [], services: [], gpus: new Map(), line: false, error: null });
 }
 
 /// Asks now.
@@ -86,6 +87,7 @@ export async function refresh() {
     const [board, gpus] = await Promise.all([get(`/v1/board?why=${live.whys}`), live.wantsGpus && live.board && may("listGpus") ? get("/v1/gpus") : null]);
     if (mine !== run) return;
     live.board = board;
+    if (gpus) live.services = gpus.services;
     if (gpus) live.gpus = new Map(gpus.gpus.filter((g) => g.index !== null && g.mig_profile === "").map((g) => [`${g.node}/${g.index}`, reading(g)]));
     live.error = null;
     if (!stream && !document.hidden) listen();

@@ -1,4 +1,5 @@
 // stint daemon: keeps the queue, starts what may run, and remembers all of it.
+#include <malloc.h>
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
@@ -76,7 +77,15 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
   return Front::open(daemon.service(), std::move(front));
 }
 
+/// glibc takes large blocks from its heaps once one of the size has been freed: there they are never given back, as small ones that
+/// stay come to lie between them, and what a write of the history needs for a second is held for ever.
+void give_large_blocks_back() {
+  constexpr int kLarge = 128 << 10;  // bytes: glibc's own bound to begin with
+  mallopt(M_MMAP_THRESHOLD, kLarge);
+}
+
 Status run_daemon(DaemonArguments arguments) {
+  give_large_blocks_back();
   const ServiceManager manager;
   const Signals signals;
   arguments.daemon.keep_waiting = [&](const std::string& news) {

@@ -170,7 +170,7 @@ Holder holder_of(std::span<const Label> labels) {
   return holder;
 }
 
-/// Of the service itself, on whatever GPUs: codec/service_latency.h reads that.
+/// Of the service itself, on whatever GPUs: codec/service_figures.h reads that.
 bool is_of_a_service(const MetricName& known, std::span<const Label> labels) {
   return known.metric == Metric::kLatencyP99 && has(labels, "service") &&
          find_any(labels, {"UUID", "uuid", "gpu", "index"}).empty();

@@ -119,8 +119,8 @@ TEST_F(AlertFeedTest, AServiceIsHeldAgainstItsOwnLatency) {
   const auto serve = [&](int minutes, double p99_ms) {
     std::vector<std::string> seen;
     for (int m = 0; m < minutes; ++m) {
-      live_.put_service(source, "chat", daemon_.now(), p99_ms);
-      live_.put_service(source, "other", daemon_.now(), 1000);
+      live_.put_service(source, daemon_.now(), {.service = "chat", .p99_ms = p99_ms, .headroom = {}, .per_second = {}});
+      live_.put_service(source, daemon_.now(), {.service = "other", .p99_ms = 1000, .headroom = {}, .per_second = {}});
       daemon_.pass(Duration::minutes(1));
       seen = look();
     }

@@ -80,6 +80,21 @@ Json source_json(const LiveSource& source) {
           {"refusal", source.refusal}};
 }
 
+/// What nobody has told of for a minute is not of now.
+Json services_json(const LiveSnapshot& live, Instant now) {
+  auto list = Json::array();
+  const auto number = [](std::optional<double> value) { return value ? Json(*value) : Json(); };
+  for (const LiveService& service : live.services)
+    if (service.seen + LiveTelemetry::kStale >= now)
+      list.push_back({{"service", service.figures.service},
+                      {"servers", service.servers},
+                      {"seen", format_utc(service.seen)},
+                      {"requests_per_second", number(service.figures.per_second)},
+                      {"p99_ms", number(service.figures.p99_ms)},
+                      {"promise_headroom", number(service.figures.headroom)}});
+  return list;
+}
+
 Json history_json(const LiveHistoryState& history) {
   return {{"path", history.path},
           {"written", time_or_null(history.written)},
@@ -97,16 +112,14 @@ LiveSnapshot snapshot_of(const ApiContext& api) {
 void api_gpus(const ApiContext& api, const Call& call) {
   const LiveSnapshot live = snapshot_of(api);
   const bool all = call->who.may_everywhere(Permission::kSeeJobs);
-  Json json = {{"now", format_utc(call->at)},
-               {"gpus", Json::array()},
-               {"sources", Json::array()},
-               {"history", Json()},
-               {"last_event", all ? Json(live.last_event) : Json()}};
+  Json json = {{"now", format_utc(call->at)}, {"gpus", Json::array()}, {"sources", Json::array()},
+               {"services", Json::array()},   {"history", Json()},     {"last_event", all ? Json(live.last_event) : Json()}};
   for (const LiveGpu& gpu : live.gpus)
     json["gpus"].push_back(gpu_json(shown_to(call->who, gpu, call->at), live));
   if (all) {
     for (const LiveSource& source : live.sources)
       json["sources"].push_back(source_json(source));
+    json["services"] = services_json(live, call->at);
     if (live.history) json["history"] = history_json(*live.history);
   }
   api.answer(call, 200, json);

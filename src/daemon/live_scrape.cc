@@ -5,7 +5,7 @@
 #include "base/prng.h"
 #include "base/text.h"
 #include "codec/importer.h"
-#include "codec/service_latency.h"
+#include "codec/service_figures.h"
 #include "daemon/live_inputs.h"
 #include "host/file.h"
 
@@ -76,8 +76,8 @@ Status ScrapeInput::scrape(Instant now) {
   const std::unique_ptr<Importer> importer =
       server ? make_prometheus_range_importer(options, sink_) : make_prometheus_text_importer(options, sink_);
   if (!server)
-    for (const ServiceLatency& latency : read_service_latencies(response.body))
-      target_.telemetry.put_service(source_, latency.service, now, latency.p99_ms);
+    for (const ServiceFigures& figures : read_service_figures(response.body))
+      target_.telemetry.put_service(source_, now, figures);
   TRY(importer->feed(response.body));
   return importer->finish();
 }

@@ -57,6 +57,8 @@ LiveSnapshot LiveTelemetry::snapshot() const {
   for (const auto& [name, node] : nodes_)
     all.nodes.push_back(node);
   all.sources.assign(sources_.begin() + static_cast<std::ptrdiff_t>(retired_), sources_.end());
+  for (const auto& [name, service] : services_)
+    all.services.push_back(seen_together(service));
   all.waits = waits_;
   all.history = history_;
   all.last_event = last_event_;
@@ -87,9 +89,9 @@ void LiveTelemetry::minutes_of(const Gpu& gpu, size_t position, Instant from, In
 std::vector<LiveServiceMinute> LiveTelemetry::service_minutes_since(Instant from, Instant now) const {
   const std::lock_guard lock(mutex_);
   std::vector<LiveServiceMinute> minutes;
-  for (const auto& [service, track] : services_)
-    for_minutes(track, from, now,
-                [&](Instant begin, double mean, double, uint32_t) { minutes.push_back({service, begin, mean}); });
+  for (const auto& [name, service] : services_)
+    for_minutes(service.p99, from, now,
+                [&](Instant begin, double mean, double, uint32_t) { minutes.push_back({name, begin, mean}); });
   return minutes;
 }
 
@@ -235,19 +237,39 @@ bool LiveTelemetry::put_node(const std::string& node, Metric metric, Instant at,
   return true;
 }
 
-void LiveTelemetry::put_service(size_t source, const std::string& service, Instant at, double p99_ms) {
+void LiveTelemetry::put_service(size_t source, Instant at, const ServiceFigures& figures) {
   const std::lock_guard lock(mutex_);
-  auto it = services_.find(service);
+  auto it = services_.find(figures.service);
   if (it == services_.end()) {
     if (services_.size() >= options_.most_gpus) {
       ++sources_[source].refused;
       sources_[source].refusal = "more services than are kept";
       return;
     }
-    it = services_.emplace(service, Track()).first;
+    it = services_.emplace(figures.service, Service()).first;
     ++tracks_;
   }
-  if (add(it->second, at, p99_ms)) ++sources_[source].samples;
+  Service& service = it->second;
+  service.told[source] = {at, figures};
+  std::erase_if(service.told, [at](const auto& told) { return told.second.first + kStale < at; });
+  if (figures.p99_ms && add(service.p99, at, *figures.p99_ms)) ++sources_[source].samples;
+}
+
+LiveService LiveTelemetry::seen_together(const Service& service) {
+  LiveService all;
+  const auto join = [](std::optional<double>& to, std::optional<double> from, auto together) {
+    if (from) to = to ? together(*to, *from) : *from;
+  };
+  for (const auto& [source, told] : service.told) {
+    const auto& [at, figures] = told;
+    all.figures.service = figures.service;
+    join(all.figures.p99_ms, figures.p99_ms, [](double a, double b) { return std::max(a, b); });
+    join(all.figures.headroom, figures.headroom, [](double a, double b) { return std::min(a, b); });
+    join(all.figures.per_second, figures.per_second, [](double a, double b) { return a + b; });
+    all.seen = all.servers == 0 ? at : std::max(all.seen, at);
+    ++all.servers;
+  }
+  return all;
 }
 
 void LiveTelemetry::put_processes(size_t gpu, Instant at, std::vector<LiveProcess> processes) {

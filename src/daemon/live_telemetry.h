@@ -16,6 +16,7 @@
 #include <tuple>
 #include <vector>
 
+#include "codec/service_figures.h"
 #include "daemon/views.h"
 #include "model/metric.h"
 #include "model/workload.h"
@@ -110,10 +111,18 @@ struct LiveWaits {
   Duration sum;
 };
 
+/// A service as its servers tell it now: the longest p99, the least headroom, all requests.
+struct LiveService {
+  ServiceFigures figures;
+  Instant seen;        ///< the newest word of it
+  size_t servers = 0;  ///< that told of it within kStale of that
+};
+
 struct LiveSnapshot {
   std::vector<LiveGpu> gpus;    ///< by position
   std::vector<LiveNode> nodes;  ///< ascending by name
   std::vector<LiveSource> sources;
+  std::vector<LiveService> services;        ///< ascending by name
   std::map<std::string, LiveWaits> waits;   ///< by queue
   std::optional<LiveHistoryState> history;  ///< none = nothing is kept
   int64_t last_event = 0;                   ///< the number of the newest event that holders and waits are as of
@@ -174,8 +183,8 @@ class LiveTelemetry {
   /// @return whether it counts: false when a better source has measured the same within kStale.
   bool put(size_t source, size_t gpu, Metric metric, Instant at, double value);
   bool put_node(const std::string& node, Metric metric, Instant at, double value);
-  /// @param p99_ms  of a service's request times, as one of its servers tells it.
-  void put_service(size_t source, const std::string& service, Instant at, double p99_ms);
+  /// As one of its servers tells it.
+  void put_service(size_t source, Instant at, const ServiceFigures& figures);
   /// All processes on a GPU, in place of those of before.
   void put_processes(size_t gpu, Instant at, std::vector<LiveProcess> processes);
   /// The machines there are, and the jobs that run on them. Configured GPUs are there from then on, whoever measures them.
@@ -223,7 +232,13 @@ class LiveTelemetry {
   std::map<std::string, size_t, std::less<>> by_uuid_;
   std::map<std::tuple<std::string, int, int>, size_t> by_place_;
   std::map<std::string, LiveNode, std::less<>> nodes_;
-  std::map<std::string, Track, std::less<>> services_;
+  struct Service {
+    Track p99;
+    std::map<size_t, std::pair<Instant, ServiceFigures>> told;  ///< by source, the newest
+  };
+  static LiveService seen_together(const Service& service);
+
+  std::map<std::string, Service, std::less<>> services_;
   std::vector<LiveSource> sources_;
   size_t retired_ = 0;  ///< the first so many of them
   std::map<std::string, LiveWaits> waits_;

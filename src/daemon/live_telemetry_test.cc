@@ -116,6 +116,26 @@ TEST(LiveTelemetry, HoldersAreTheTasksOnTheGpu) {
   EXPECT_THAT(live.snapshot().gpus[1].holders, IsEmpty());
 }
 
+TEST(LiveTelemetry, AServiceIsAllItsServersThatTellOfItNow) {
+  LiveTelemetry live;
+  const size_t one = live.add_source(LiveSourceKind::kExporter, "a"), other = live.add_source(LiveSourceKind::kExporter, "b");
+  live.put_service(one, after(0), {.service = "chat", .p99_ms = 40, .headroom = 0.5, .per_second = 100});
+  live.put_service(other, after(10), {.service = "chat", .p99_ms = 60, .headroom = 0.25, .per_second = 20});
+  auto services = live.snapshot().services;
+  ASSERT_THAT(services, SizeIs(1));
+  EXPECT_EQ(services[0].servers, 2U);
+  EXPECT_EQ(services[0].seen, after(10));
+  EXPECT_EQ(services[0].figures.p99_ms, 60);
+  EXPECT_EQ(services[0].figures.headroom, 0.25);
+  EXPECT_EQ(services[0].figures.per_second, 120);
+  // The other one is gone, and this one has not answered anything lately.
+  live.put_service(one, after(120), {.service = "chat", .p99_ms = {}, .headroom = 0.75, .per_second = 0});
+  services = live.snapshot().services;
+  EXPECT_EQ(services[0].servers, 1U);
+  EXPECT_EQ(services[0].figures.headroom, 0.75);
+  EXPECT_FALSE(services[0].figures.p99_ms);
+}
+
 TEST(LiveTelemetry, ASourceThatFailedIsShownWithItsErrorUntilItRecovers) {
   LiveTelemetry live;
   const size_t source = live.add_source(LiveSourceKind::kExporter, "http://n0:9400/metrics");

@@ -1,4 +1,4 @@
-#include "codec/service_latency.h"
+#include "codec/service_figures.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -23,14 +23,30 @@ constexpr std::string_view kExposition =
     "stint_latency_p99{service=\"open 3\n"
     "stint_latency_p99_more{service=\"other\"} 3\n";
 
-TEST(ServiceLatency, TheLongestOfAServiceCounts) {
+TEST(ServiceFigures, TheLongestOfAServiceCounts) {
   std::vector<std::string> read;
-  for (const ServiceLatency& latency : read_service_latencies(kExposition))
-    read.push_back(fmt::format("{}: {}", latency.service, latency.p99_ms));
+  for (const ServiceFigures& figures : read_service_figures(kExposition))
+    read.push_back(fmt::format("{}: {}", figures.service, figures.p99_ms.value_or(-1)));
   EXPECT_THAT(read, ElementsAre("a \"b\": 7", "chat: 41.5"));
 }
 
-TEST(ServiceLatency, IsNoDevicesAndNothingIsRejectedForIt) {
+TEST(ServiceFigures, TheLeastHeadroomAndAllRequestsCount) {
+  const auto read = read_service_figures(
+      "stint_serve_promise_headroom{model=\"chat\",version=\"1\"} 0.75\n"
+      "stint_serve_promise_headroom{model=\"chat\",version=\"2\"} -0.5\n"
+      "stint_serve_promise_headroom{model=\"chat\",version=\"3\"} 1.5\n"
+      "stint_serve_arrivals_per_second{model=\"chat\",version=\"1\"} 90\n"
+      "stint_serve_arrivals_per_second{model=\"chat\",version=\"2\"} 10\n"
+      "stint_serve_arrivals_per_second{model=\"mlp\",version=\"1\"} -1\n"
+      "stint_serve_arrivals_per_second{version=\"1\"} 1\n");
+  ASSERT_EQ(read.size(), 1U);
+  EXPECT_EQ(read[0].service, "chat");
+  EXPECT_EQ(read[0].headroom, -0.5);
+  EXPECT_EQ(read[0].per_second, 100);
+  EXPECT_FALSE(read[0].p99_ms);
+}
+
+TEST(ServiceFigures, IsNoDevicesAndNothingIsRejectedForIt) {
   ImportOptions options;
   options.node = "n0";
   options.at = Instant::from_seconds(1'760'000'000);
