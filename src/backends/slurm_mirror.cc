@@ -222,7 +222,7 @@ std::set<std::string, std::less<>> SlurmMirror::used_by_nobody(Instant now, cons
     const auto before = lost_count_.find(machine.name);
     const Instant first = before == lost_count_.end() ? now : before->second;
     since.emplace(machine.name, first);
-    if (now - first <= rules_.patience) continue;
+    if (now - first <= rules_.patience || !machine.takes_work) continue;
     lost.insert(machine.name);
     notes_.push_back(
         fmt::format("machine {}: Slurm counts {} GPUs as used and no job is on it, so it starts nothing there: restart slurmctld",

@@ -127,6 +127,19 @@ TEST(SlurmMirror, AMachineWhoseGpusSlurmHasLostCountOfIsPassedOver) {
   EXPECT_TRUE(world.mirror->notes().empty());
 }
 
+TEST(SlurmMirror, ADrainedMachineWhoseGpusSlurmHasLostCountOfIsNotNamedBeforeItTakesWorkAgain) {
+  World world(2);
+  world.view.machines[0].gpus_used = 8;
+  world.view.machines[0].takes_work = false;
+  world.pass(0);
+  world.pass(61);
+  EXPECT_TRUE(world.mirror->notes().empty()) << "it would get no work anyway";
+  world.view.machines[0].takes_work = true;
+  world.job("1", 8);
+  EXPECT_EQ(World::placed(world.pass(62)), (Orders{"place 1 n2"}));
+  EXPECT_EQ(world.mirror->notes().size(), 1U);
+}
+
 TEST(SlurmMirror, AnOrderThatDidNotReachSlurmIsGivenAgain) {
   World world(1);
   world.job("1", 8);
