@@ -18,7 +18,7 @@ struct ImportOptions {
   std::string source;         ///< file name or address, for messages
   std::string node;           ///< the machine, where the format does not name it (nvidia-smi)
   ZonelessOffset zoneless;    ///< for local times without a zone
-  std::optional<Instant> at;  ///< time of samples without a timestamp (a scrape saved to a file)
+  std::optional<Instant> at;  ///< when the answer was given: time of samples without one, end of what is known of Slurm's running jobs
 };
 
 class Importer {

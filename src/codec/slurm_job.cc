@@ -149,7 +149,7 @@ Result<std::vector<SlurmGres>> parse_slurm_gres(std::string_view text) {
   return out;
 }
 
-Result<Run> run_of(const SlurmJob& job) {
+Result<Run> run_of(const SlurmJob& job, std::optional<Instant> asked_at) {
   if (job.id.empty() || job.id.front() < '0' || job.id.front() > '9') return invalid("JobID: '{}' is no job id", excerpt(job.id));
   Run run;
   run.id = job.id;
@@ -166,6 +166,7 @@ Result<Run> run_of(const SlurmJob& job) {
   run.ended = job.ended;
   if (run.started && run.ended && *run.ended < *run.started)
     return invalid("End: {} is before Start {}", format_utc(*run.ended), format_utc(*run.started));
+  if (run.state == RunState::kRunning && run.started && !run.ended && asked_at) run.ended = std::max(*run.started, *asked_at);
   run.time_limit = job.time_limit;
   const auto allocated = parse_tres(job.allocated);
   if (!allocated.ok()) return invalid("AllocTRES: {}", allocated.error().message);
