@@ -122,8 +122,20 @@ std::vector<std::string> sacct_arguments(Interval window) {
   constexpr std::string_view kColumns =
       "JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,Elapsed,Timelimit,ReqTRES,AllocTRES,ReqMem,"
       "NodeList,Reason,JobName";
+  // All there are. Without, a window leaves out what Slurm recorded no eligible time of, as 22.05 does at times under multifactor priorities.
+  constexpr std::string_view kEveryState = "BF,CA,CD,DL,F,NF,OOM,PD,PR,R,RQ,RS,RV,S,TO";
   const auto time = [](Instant at) { return format_utc(at).substr(0, 19); };
-  return {"-P", "-a", "-X", "-D", "-S", time(window.begin), "-E", time(window.end), fmt::format("--format={}", kColumns)};
+  return {"-P",
+          "-a",
+          "-X",
+          "-D",
+          "-S",
+          time(window.begin),
+          "-E",
+          time(window.end),
+          "-s",
+          std::string(kEveryState),
+          fmt::format("--format={}", kColumns)};
 }
 
 Result<std::vector<SlurmGres>> parse_slurm_gres(std::string_view text) {
