@@ -62,6 +62,7 @@ class World {
         case SlurmOrderKind::kSignal: break;
         case SlurmOrderKind::kRequeue: requeue(entry); break;
         case SlurmOrderKind::kTakeBack: entry.held = true; break;
+        default: ADD_FAILURE() << "of jobs that Slurm places: " << name_of(order.kind);
       }
     }
     return orders;

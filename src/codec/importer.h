@@ -18,7 +18,7 @@ struct ImportOptions {
   std::string source;         ///< file name or address, for messages
   std::string node;           ///< the machine, where the format does not name it (nvidia-smi)
   ZonelessOffset zoneless;    ///< for local times without a zone
-  std::optional<Instant> at;  ///< when the answer was given: time of samples without one, end of what is known of Slurm's running jobs
+  std::optional<Instant> at;  ///< of samples without a timestamp; of what Slurm says: jobs that run ran until then
 };
 
 class Importer {
