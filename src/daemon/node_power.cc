@@ -118,7 +118,7 @@ void NodePower::run() {
         scale(pool, world, at, waiting);
     }
     lock.lock();
-    wake_.wait_for(lock, std::chrono::nanoseconds(config_.every.count_ns()), 
+    wake_.wait_for(lock, std::chrono::nanoseconds(config_.every.count_ns()),
                    [this] { return stopping_ || next_ || ended_ || !wishes_.empty(); });
   }
 }
