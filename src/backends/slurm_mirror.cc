@@ -85,11 +85,14 @@ std::vector<SlurmOrder> SlurmMirror::pass(Instant now, const SlurmView& view) {
   std::vector<const Found*> changed;
   for (const Found& f : found) {
     if (compare(f, events)) changed.push_back(&f);
-    if (is_late(f, now))
+    if (is_late(f, now)) {
+      const bool lost = has_run_since(f);
       orders.push_back({.kind = SlurmOrderKind::kTakeBack,
                         .job = f.key,
-                        .note = {.rests = now + rules_.rest, .wants = f.note.wants},
-                        .why = fmt::format("was released and did not begin: {}", f.entry->reason)});
+                        .note = {.rests = lost ? now : now + rules_.rest, .wants = f.note.wants},
+                        .why = fmt::format("{}: {}", lost ? "Slurm took it off its machines" : "was released and did not begin",
+                                           f.entry->reason)});
+    }
     // One that saves and fails on purpose is to come back; one that ends well has ended.
     const bool left = f.standing == Standing::kEnded && f.entry->state == RunState::kFailed;
     if (f.note.leaves && (left || (f.standing == Standing::kRuns && *f.note.leaves <= now)))
@@ -197,11 +200,11 @@ bool SlurmMirror::is_driven(std::string_view partition) const {
   return false;
 }
 
-/// Released by us some time ago, and not begun.
+/// Released by us some time ago, and not begun; or begun, and off its machines again, which may not come back.
 bool SlurmMirror::is_late(const Found& found, Instant now) const {
   const SlurmEntry& entry = *found.entry;
   return entry.state == RunState::kPending && entry.on_nodes.empty() && !entry.held && found.note.placed &&
-         now - *found.note.placed > rules_.patience && is_driven(entry.partition);
+         (now - *found.note.placed > rules_.patience || has_run_since(found)) && is_driven(entry.partition);
 }
 
 /// Machines on which no job is, and GPUs count as used all the same for longer than a job may take to begin. A slurmctld that was killed can
@@ -378,7 +381,7 @@ void SlurmMirror::carry_out(const sched::Decision& decision, const Found& found,
       for (const NodeId n : known.nodes)
         order.nodes.push_back(machines_[n.index()].name);
       order.begin_now = found.entry->restarts > 0;
-      order.note = {.placed = now, .wants = found.note.wants};
+      order.note = {.placed = now, .restarts = found.entry->restarts, .wants = found.note.wants};
       orders.push_back(std::move(order));
       return;
     }
@@ -391,6 +394,7 @@ void SlurmMirror::carry_out(const sched::Decision& decision, const Found& found,
         order.kind = SlurmOrderKind::kSignal;
         order.signal = found.options.signal;
         order.note.placed = found.note.placed;
+        order.note.restarts = found.note.restarts;
         order.note.leaves = now + found.options.grace;
       }
       orders.push_back(std::move(order));

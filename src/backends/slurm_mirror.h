@@ -156,6 +156,10 @@ class SlurmMirror {
   [[nodiscard]] Standing standing_of(const Found& found, Instant now) const;
   [[nodiscard]] bool is_driven(std::string_view partition) const;
   [[nodiscard]] bool is_late(const Found& found, Instant now) const;
+  /// Since we placed it: Slurm runs it again.
+  [[nodiscard]] static bool has_run_since(const Found& found) {
+    return found.note.restarts && found.entry->restarts > *found.note.restarts;
+  }
   [[nodiscard]] bool stands_in_line(const SlurmEntry& entry, const SlurmNote& note, Instant now) const;
 
   [[nodiscard]] int32_t priority_of(const SlurmEntry& entry) const;

@@ -158,6 +158,20 @@ TEST(SlurmMirror, APlacedJobIsNotPlacedAgainAfterARestart) {
   EXPECT_EQ(World::placed(world.pass(3)), (Orders{"place 2 n2"}));
 }
 
+TEST(SlurmMirror, AJobWhoseMachineIsLostIsPlacedElsewhereAtOnce) {
+  World world(2);
+  SlurmEntry& job = world.job("1", 8);
+  world.pass(1);
+  ASSERT_EQ(job.on_nodes, "n1");
+  World::requeue(job);  // by Slurm: it is not held, and put off
+  job.held = false;
+  job.reason = "BeginTime";
+  job.begins = at(200);
+  EXPECT_EQ(World::placed(world.pass(100)), (Orders{"take back 1 "}));
+  EXPECT_EQ(World::placed(world.pass(101)), (Orders{"place 1 n2"}))
+      << "n1 seems to be there, but a machine that was lost may be so again";
+}
+
 TEST(SlurmMirror, ARestartBetweenReleaseAndBeginKeepsTheRoom) {
   World world(1);
   world.job("1", 8);

@@ -199,8 +199,9 @@ SlurmNote parse_slurm_note(std::string_view admin_comment) {
                                    : key == "rests"  ? &note.rests
                                                      : nullptr;
     constexpr int64_t kLast = 8'000'000'000;  // the year 2223
-    if (const auto seconds = parse_int(value); time != nullptr && seconds && *seconds > 0 && *seconds < kLast)
-      *time = Instant::from_seconds(*seconds);
+    const auto number = parse_int(value);
+    if (time != nullptr && number && *number > 0 && *number < kLast) *time = Instant::from_seconds(*number);
+    if (key == "restarts" && number && *number >= 0 && *number <= INT32_MAX) note.restarts = static_cast<int>(*number);
   }
   return note;
 }
@@ -214,6 +215,7 @@ SlurmNote note_of(const SlurmEntry& entry) {
 std::string to_text(const SlurmNote& note) {
   std::string out = "stint";
   if (note.placed) out += fmt::format("/placed={}", note.placed->seconds());
+  if (note.restarts) out += fmt::format("/restarts={}", *note.restarts);
   if (note.leaves) out += fmt::format("/leaves={}", note.leaves->seconds());
   if (note.rests) out += fmt::format("/rests={}", note.rests->seconds());
   if (note.unpaid) out += "/unpaid";

@@ -29,6 +29,7 @@ Result<SlurmJobOptions> parse_slurm_options(std::string_view comment);
 /// for us over every restart.
 struct SlurmNote {
   std::optional<Instant> placed;  ///< told to start then, on its ReqNodeList
+  std::optional<int> restarts;    ///< placed: how often it had been run again by then
   std::optional<Instant> leaves;  ///< told to save; stopped at this instant
   std::optional<Instant> rests;   ///< did not start where it was to: not tried before then
   bool unpaid = false;            ///< held for as long as its account has spent its budget
