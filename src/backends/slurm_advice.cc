@@ -94,7 +94,7 @@ std::string ground(const SlurmTurn& a, const SlurmTurn& b, bool by_share) {
                        b.entry->account);
   if (a.priority > b.priority)
     return fmt::format("QOS {} goes before {}: {} against {}", a.entry->qos, b.entry->qos, a.priority, b.priority);
-  return "it has waited longer";
+  return fmt::format("{} has waited longer", a.entry->id);
 }
 
 /// By the next job that is passed, or by the one that passes it.

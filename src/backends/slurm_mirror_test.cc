@@ -172,6 +172,15 @@ TEST(SlurmMirror, AJobWhoseMachineIsLostIsPlacedElsewhereAtOnce) {
       << "n1 seems to be there, but a machine that was lost may be so again";
 }
 
+TEST(SlurmMirror, WaitingCountsFromBeforeTheBooksWereBegun) {
+  DriveRules rules;
+  rules.qos["urgent"] = 100;  // worth two days of waiting
+  World world(1, "stint:backfill=none", rules);
+  world.job("2", 8).qos = "urgent";
+  world.job("1", 8).submitted = at(-3 * 24 * 3600);
+  EXPECT_EQ(World::placed(world.pass(1)), (Orders{"place 1 n1"}));
+}
+
 TEST(SlurmMirror, ARestartBetweenReleaseAndBeginKeepsTheRoom) {
   World world(1);
   world.job("1", 8);

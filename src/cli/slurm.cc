@@ -260,6 +260,7 @@ void add_rules(CLI::App& command, SlurmArguments& arguments) {
       ->capture_default_str();
   command.add_option("--rest", arguments.rest, "So long it is then left alone")->capture_default_str();
   command.add_option("--history", arguments.history, "How much of accounting counts in fair shares and budgets")
+      ->type_name("DURATION")
       ->capture_default_str();
   command.add_option("--slurm-programs", arguments.programs, "Folder of Slurm's programs where they are not in PATH");
   command.add_flag("--json", arguments.json, "One JSON object a pass");
@@ -285,6 +286,7 @@ void add_slurm_command(CLI::App& app, Action& action) {
       "advise", "The same decisions, and the order of jobs that Slurm places, as commands; nothing is changed");
   add_rules(*say, *arguments);
   say->add_option("--as", arguments->as, "How jobs that Slurm places itself are told their places: priorities, nice or none")
+      ->type_name("WAY")
       ->capture_default_str();
   say->add_option("--changes", arguments->changes,
                   "File of changes (of a plan or an audit): says what Slurm is to be told of them");
