@@ -66,6 +66,15 @@ void SlurmDriver::begin(Instant now, const SlurmView& view, SlurmPass& pass) {
   begun_at_ = now;
 }
 
+void SlurmDriver::advise(Instant now, const SlurmView& view, SlurmPass& pass) const {
+  SlurmLine line = mirror_.line(now, view);
+  pass.waiting += line.paid.size() + line.unpaid.size();
+  const std::vector<SlurmOrder> orders = advise_on(line, view.machines, drive_.rules, *drive_.line);
+  pass.orders.insert(pass.orders.end(), orders.begin(), orders.end());
+  for (std::string& note : line.notes)
+    pass.notes.push_back(std::move(note));
+}
+
 /// Signals go by scancel, the rest by one scontrol.
 void SlurmDriver::tell(SlurmPass& pass) const {
   std::vector<SlurmCommand> lines;
@@ -91,13 +100,16 @@ void SlurmDriver::tell(SlurmPass& pass) const {
 Result<SlurmPass> SlurmDriver::pass() {
   SlurmPass pass;
   const Instant started = clock_.now();
-  TRY_ASSIGN(const SlurmView view, read(pass));
+  TRY_ASSIGN(SlurmView view, read(pass));
   const Instant at = clock_.now();
   if (!mirror_.follows(view) || mirror_.jobs_kept() > kMostJobsKept || at - begun_at_ > kBooksLast) begin(at, view, pass);
   const Instant begun = clock_.now();
   told_at_ = begun;
   pass.orders = mirror_.pass(begun, view);
   pass.notes.insert(pass.notes.end(), mirror_.notes().begin(), mirror_.notes().end());
+  pass.waiting = mirror_.waiting();
+  pass.running = mirror_.running();
+  if (drive_.line) advise(begun, view, pass);
   for (const SlurmOrder& order : pass.orders) {
     auto commands = commands_of(order);
     if (!commands.ok()) {
@@ -108,10 +120,9 @@ Result<SlurmPass> SlurmDriver::pass() {
       pass.commands.push_back(std::move(command));
   }
   pass.budgets = mirror_.budgets();
-  pass.waiting = mirror_.waiting();
-  pass.running = mirror_.running();
   const Instant decided = clock_.now();
   if (drive_.carry_out) tell(pass);
+  pass.machines = std::move(view.machines);
   pass.reading = at - started;
   pass.deciding = decided - begun;
   pass.telling = clock_.now() - decided;

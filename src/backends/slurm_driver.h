@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/slurm_advice.h"
 #include "backends/slurm_mirror.h"
 #include "backends/slurm_orders.h"
 #include "host/event_clock.h"
@@ -18,12 +19,14 @@ struct SlurmDrive {
   SlurmPrograms programs;
   Duration history = Duration::hours(28 * 24);  ///< of accounting that counts in fair shares and budgets
   bool carry_out = true;                        ///< false: the orders are only named
+  std::optional<SlurmMeans> line;               ///< how jobs that Slurm places itself are put in order; none = not at all
 };
 
 struct SlurmPass {
   std::vector<SlurmOrder> orders;
   std::vector<SlurmCommand> commands;  ///< of all of them, in order
   std::vector<std::string> notes;      ///< what was passed over and why, a sentence each
+  std::vector<SlurmMachine> machines;  ///< as Slurm told
   size_t waiting = 0, running = 0;
   std::map<std::string, sched::BudgetStanding> budgets;  ///< by account, of those that have one
   bool began = false;                                    ///< the books were begun anew, from accounting
@@ -41,6 +44,7 @@ class SlurmDriver {
  private:
   Result<SlurmView> read(SlurmPass& pass) const;
   void begin(Instant now, const SlurmView& view, SlurmPass& pass);
+  void advise(Instant now, const SlurmView& view, SlurmPass& pass) const;
   void tell(SlurmPass& pass) const;
 
   SlurmDrive drive_;

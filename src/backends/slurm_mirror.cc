@@ -35,9 +35,6 @@ void avoid(std::string_view tried, const std::vector<SlurmMachine>& machines, Sl
   wish.request.allowed_nodes = std::move(others);
 }
 
-/// Slurm says how each of its conditions stands: `afterok:1(unfulfilled)`.
-bool waits_for_others(const SlurmEntry& entry) { return !is_absent_in_slurm(entry.dependency); }
-
 }  // namespace
 
 std::string_view name_of(SlurmOrderKind k) {
@@ -46,6 +43,11 @@ std::string_view name_of(SlurmOrderKind k) {
     case SlurmOrderKind::kSignal: return "signal";
     case SlurmOrderKind::kRequeue: return "requeue";
     case SlurmOrderKind::kTakeBack: return "take back";
+    case SlurmOrderKind::kPriority: return "priority";
+    case SlurmOrderKind::kNice: return "nice";
+    case SlurmOrderKind::kHold: return "hold";
+    case SlurmOrderKind::kRelease: return "release";
+    case SlurmOrderKind::kFeatures: return "features";
   }
   return "";
 }
@@ -83,11 +85,14 @@ std::vector<SlurmOrder> SlurmMirror::pass(Instant now, const SlurmView& view) {
   std::vector<const Found*> changed;
   for (const Found& f : found) {
     if (compare(f, events)) changed.push_back(&f);
-    if (is_late(f, now))
+    if (is_late(f, now)) {
+      const bool lost = has_run_since(f);
       orders.push_back({.kind = SlurmOrderKind::kTakeBack,
                         .job = f.key,
-                        .note = {.rests = now + rules_.rest, .wants = f.note.wants},
-                        .why = fmt::format("was released and did not begin: {}", f.entry->reason)});
+                        .note = {.rests = lost ? now : now + rules_.rest, .wants = f.note.wants},
+                        .why = fmt::format("{}: {}", lost ? "Slurm took it off its machines" : "was released and did not begin",
+                                           f.entry->reason)});
+    }
     // One that saves and fails on purpose is to come back; one that ends well has ended.
     const bool left = f.standing == Standing::kEnded && f.entry->state == RunState::kFailed;
     if (f.note.leaves && (left || (f.standing == Standing::kRuns && *f.note.leaves <= now)))
@@ -138,10 +143,7 @@ std::vector<SlurmMirror::Found> SlurmMirror::look_at(Instant now, const SlurmVie
       look_at(entry, fmt::format("{}_{}", entry.array, task), now, found);
   }
   // Ids are given out in this order: an older job has a smaller one.
-  const auto number = [](const Found& f) { return parse_int(f.key.substr(0, f.key.find('_'))).value_or(0); };
-  std::ranges::stable_sort(found, [&](const Found& a, const Found& b) {
-    return std::tuple(a.entry->submitted, number(a)) < std::tuple(b.entry->submitted, number(b));
-  });
+  std::ranges::stable_sort(found, {}, [](const Found& f) { return std::tuple(f.entry->submitted, job_number(f.key)); });
   return found;
 }
 
@@ -149,7 +151,7 @@ void SlurmMirror::look_at(const SlurmEntry& entry, std::string key, Instant now,
   Found f;
   f.entry = &entry;
   f.key = std::move(key);
-  f.note = parse_slurm_note(entry.admin_comment);
+  f.note = note_of(entry);
   f.standing = standing_of(f, now);
   if (f.standing == Standing::kRuns) f.nodes = ids_of(entry.on_nodes);
   if (f.standing == Standing::kStarts) f.nodes = ids_of(entry.required_nodes);
@@ -162,8 +164,6 @@ void SlurmMirror::look_at(const SlurmEntry& entry, std::string key, Instant now,
   if (!options.ok()) refuse(options.error());
   if (options.ok()) f.options = *options;
   if (ours && f.options.hold) f.standing = Standing::kOnHold;
-  // What stands there before we wrote anything is the owner's wish.
-  if (!entry.admin_comment.starts_with("stint")) f.note.wants = entry.required_nodes;
   if (ours) {
     auto wish = wish_of(entry, f.note.wants, machines_);
     if (wish.ok())
@@ -188,9 +188,9 @@ SlurmMirror::Standing SlurmMirror::standing_of(const Found& found, Instant now) 
     if (!found.note.placed) return Standing::kNotOurs;
     return is_late(found, now) ? Standing::kOnHold : Standing::kStarts;
   }
-  const bool begins_later = entry.restarts == 0 && entry.begins && *entry.begins > now;
+  if (found.note.unpaid && !rules_.drives) return Standing::kNotOurs;
   const bool rests = found.note.rests && *found.note.rests > now;
-  return begins_later || rests || waits_for_others(entry) ? Standing::kOnHold : Standing::kWaits;
+  return begins_later(entry, now) || rests || waits_for_others(entry) ? Standing::kOnHold : Standing::kWaits;
 }
 
 bool SlurmMirror::is_driven(std::string_view partition) const {
@@ -200,11 +200,11 @@ bool SlurmMirror::is_driven(std::string_view partition) const {
   return false;
 }
 
-/// Released by us some time ago, and not begun.
+/// Released by us some time ago, and not begun; or begun, and off its machines again, which may not come back.
 bool SlurmMirror::is_late(const Found& found, Instant now) const {
   const SlurmEntry& entry = *found.entry;
   return entry.state == RunState::kPending && entry.on_nodes.empty() && !entry.held && found.note.placed &&
-         now - *found.note.placed > rules_.patience && is_driven(entry.partition);
+         (now - *found.note.placed > rules_.patience || has_run_since(found)) && is_driven(entry.partition);
 }
 
 /// Machines on which no job is, and GPUs count as used all the same for longer than a job may take to begin. A slurmctld that was killed can
@@ -222,7 +222,7 @@ std::set<std::string, std::less<>> SlurmMirror::used_by_nobody(Instant now, cons
     const auto before = lost_count_.find(machine.name);
     const Instant first = before == lost_count_.end() ? now : before->second;
     since.emplace(machine.name, first);
-    if (now - first <= rules_.patience) continue;
+    if (now - first <= rules_.patience || !machine.takes_work) continue;
     lost.insert(machine.name);
     notes_.push_back(
         fmt::format("machine {}: Slurm counts {} GPUs as used and no job is on it, so it starts nothing there: restart slurmctld",
@@ -323,14 +323,18 @@ void SlurmMirror::cancel_unseen(Events& events) {
     cancel(key, events);
 }
 
+int32_t SlurmMirror::priority_of(const SlurmEntry& entry) const {
+  const auto qos = rules_.qos.find(entry.qos);
+  return qos == rules_.qos.end() ? kUsualPriority : qos->second;
+}
+
 SlurmMirror::Known& SlurmMirror::add(const Found& found) {
   const SlurmEntry& entry = *found.entry;
   sched::JobSpec spec;
   spec.queue = queue_of(entry.account);
   spec.request = scheduler_->intern(found.wish.request);
   spec.tasks = spec.min_tasks = found.wish.nodes;
-  const auto qos = rules_.qos.find(entry.qos);
-  spec.priority = qos == rules_.qos.end() ? kUsualPriority : qos->second;
+  spec.priority = priority_of(entry);
   const bool ours = (found.standing != Standing::kRuns || found.note.placed) && is_driven(entry.partition);
   spec.preemptible = ours && entry.requeue;
   spec.submitted = entry.submitted.value_or(Instant());
@@ -377,7 +381,7 @@ void SlurmMirror::carry_out(const sched::Decision& decision, const Found& found,
       for (const NodeId n : known.nodes)
         order.nodes.push_back(machines_[n.index()].name);
       order.begin_now = found.entry->restarts > 0;
-      order.note = {.placed = now, .wants = found.note.wants};
+      order.note = {.placed = now, .restarts = found.entry->restarts, .wants = found.note.wants};
       orders.push_back(std::move(order));
       return;
     }
@@ -390,6 +394,7 @@ void SlurmMirror::carry_out(const sched::Decision& decision, const Found& found,
         order.kind = SlurmOrderKind::kSignal;
         order.signal = found.options.signal;
         order.note.placed = found.note.placed;
+        order.note.restarts = found.note.restarts;
         order.note.leaves = now + found.options.grace;
       }
       orders.push_back(std::move(order));

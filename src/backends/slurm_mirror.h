@@ -36,6 +36,7 @@ struct DriveRules {
   std::map<std::string, int32_t, std::less<>> qos;  ///< priority by QOS; others have 50
   Duration patience = Duration::seconds(60);        ///< a job that was placed begins within this, or is taken back …
   Duration rest = Duration::minutes(5);             ///< … and is not tried again for so long; then elsewhere for `patience`
+  bool drives = true;  ///< false: what is held because its account has no money is left to who advises on the line
 };
 
 struct SlurmView {
@@ -43,13 +44,34 @@ struct SlurmView {
   std::vector<SlurmEntry> entries;
 };
 
+/// A job that waits and that Slurm places itself.
+struct SlurmTurn {
+  const SlurmEntry* entry = nullptr;  ///< of the view
+  SlurmNote note;
+  sched::Request request;  ///< of each of `nodes`
+  int32_t nodes = 1;
+  int32_t priority = 0;  ///< of its QOS
+};
+struct SlurmLine {
+  std::vector<SlurmTurn> paid;     ///< the first to go first
+  std::vector<SlurmTurn> unpaid;   ///< of accounts that have spent their budget; as they were submitted
+  std::vector<std::string> notes;  ///< what has no place in it and why, a sentence each
+};
+
 enum class SlurmOrderKind {
   kPlace,     ///< to start on `nodes`
   kSignal,    ///< to save: it is stopped later
   kRequeue,   ///< to stop, and to wait, held
   kTakeBack,  ///< to wait, held: it did not start
+  // Of jobs that Slurm places itself:
+  kPriority,  ///< to stand in line by `number`
+  kNice,      ///< the same, by what Slurm takes off the priority it reckons
+  kHold,      ///< to wait, held, until its account has money again
+  kRelease,   ///< its account has
+  kFeatures,  ///< to run on machines with `features` only
 };
-std::string_view name_of(SlurmOrderKind k);  // "place", "signal", "requeue", "take back"
+std::string_view name_of(
+    SlurmOrderKind k);  // "place", "signal", "requeue", "take back", "priority", "nice", "hold", "release", …
 
 struct SlurmOrder {
   SlurmOrderKind kind = SlurmOrderKind::kPlace;
@@ -58,6 +80,8 @@ struct SlurmOrder {
   bool set_nodes = false;          ///< kPlace: Slurm has to be told how many
   bool begin_now = false;          ///< kPlace: it was requeued, which puts its begin off
   std::string signal;              ///< kSignal
+  int64_t number = 0;              ///< kPriority, kNice
+  std::string features;            ///< kFeatures
   SlurmNote note;
   std::string why;  ///< in words
 };
@@ -74,6 +98,9 @@ class SlurmMirror {
 
   /// @param view  follows() it. @param now  never before the last call's. @return in the order to carry out.
   std::vector<SlurmOrder> pass(Instant now, const SlurmView& view);
+  /// The jobs that Slurm places itself, in the order the scheduler would have them, beside those that are ours.
+  /// @param now, view  of the last pass.
+  [[nodiscard]] SlurmLine line(Instant now, const SlurmView& view) const;
 
   /// Jobs that are held, would be ours and are not driven, with the reason; as of the last pass.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
@@ -129,7 +156,13 @@ class SlurmMirror {
   [[nodiscard]] Standing standing_of(const Found& found, Instant now) const;
   [[nodiscard]] bool is_driven(std::string_view partition) const;
   [[nodiscard]] bool is_late(const Found& found, Instant now) const;
+  /// Since we placed it: Slurm runs it again.
+  [[nodiscard]] static bool has_run_since(const Found& found) {
+    return found.note.restarts && found.entry->restarts > *found.note.restarts;
+  }
+  [[nodiscard]] bool stands_in_line(const SlurmEntry& entry, const SlurmNote& note, Instant now) const;
 
+  [[nodiscard]] int32_t priority_of(const SlurmEntry& entry) const;
   Known& add(const Found& found);
   void add_past(const Run& run, std::vector<PastJob>& jobs, std::vector<Moment>& moments);
   /// @return what of it has to be adopted or submitted.

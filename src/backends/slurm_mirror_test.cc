@@ -62,6 +62,7 @@ class World {
         case SlurmOrderKind::kSignal: break;
         case SlurmOrderKind::kRequeue: requeue(entry); break;
         case SlurmOrderKind::kTakeBack: entry.held = true; break;
+        default: ADD_FAILURE() << "of jobs that Slurm places: " << name_of(order.kind);
       }
     }
     return orders;
@@ -127,6 +128,19 @@ TEST(SlurmMirror, AMachineWhoseGpusSlurmHasLostCountOfIsPassedOver) {
   EXPECT_TRUE(world.mirror->notes().empty());
 }
 
+TEST(SlurmMirror, ADrainedMachineWhoseGpusSlurmHasLostCountOfIsNotNamedBeforeItTakesWorkAgain) {
+  World world(2);
+  world.view.machines[0].gpus_used = 8;
+  world.view.machines[0].takes_work = false;
+  world.pass(0);
+  world.pass(61);
+  EXPECT_TRUE(world.mirror->notes().empty()) << "it would get no work anyway";
+  world.view.machines[0].takes_work = true;
+  world.job("1", 8);
+  EXPECT_EQ(World::placed(world.pass(62)), (Orders{"place 1 n2"}));
+  EXPECT_EQ(world.mirror->notes().size(), 1U);
+}
+
 TEST(SlurmMirror, AnOrderThatDidNotReachSlurmIsGivenAgain) {
   World world(1);
   world.job("1", 8);
@@ -142,6 +156,29 @@ TEST(SlurmMirror, APlacedJobIsNotPlacedAgainAfterARestart) {
   EXPECT_TRUE(world.pass(2).empty());
   world.job("2", 8);
   EXPECT_EQ(World::placed(world.pass(3)), (Orders{"place 2 n2"}));
+}
+
+TEST(SlurmMirror, AJobWhoseMachineIsLostIsPlacedElsewhereAtOnce) {
+  World world(2);
+  SlurmEntry& job = world.job("1", 8);
+  world.pass(1);
+  ASSERT_EQ(job.on_nodes, "n1");
+  World::requeue(job);  // by Slurm: it is not held, and put off
+  job.held = false;
+  job.reason = "BeginTime";
+  job.begins = at(200);
+  EXPECT_EQ(World::placed(world.pass(100)), (Orders{"take back 1 "}));
+  EXPECT_EQ(World::placed(world.pass(101)), (Orders{"place 1 n2"}))
+      << "n1 seems to be there, but a machine that was lost may be so again";
+}
+
+TEST(SlurmMirror, WaitingCountsFromBeforeTheBooksWereBegun) {
+  DriveRules rules;
+  rules.qos["urgent"] = 100;  // worth two days of waiting
+  World world(1, "stint:backfill=none", rules);
+  world.job("2", 8).qos = "urgent";
+  world.job("1", 8).submitted = at(-3 * 24 * 3600);
+  EXPECT_EQ(World::placed(world.pass(1)), (Orders{"place 1 n1"}));
 }
 
 TEST(SlurmMirror, ARestartBetweenReleaseAndBeginKeepsTheRoom) {

@@ -18,10 +18,16 @@ bool has_word(std::string_view state, std::string_view wanted) {
   return false;
 }
 
-/// There, or on its way, and paid for.
-bool is_on(const SlurmMachine& machine) {
+/// There, or on its way, or lost, and paid for as far as is known.
+bool is_paid_for(const SlurmMachine& machine) {
   return !has_word(machine.state, "POWERED_DOWN") && !has_word(machine.state, "POWERING_DOWN") &&
          !has_word(machine.state, "POWER_DOWN");
+}
+
+/// Taken away, or broken: its slurmd does not answer, and Slurm runs its jobs elsewhere.
+bool is_lost(const SlurmMachine& machine) {
+  const bool silent = has_word(machine.state, "DOWN") && has_word(machine.state, "NOT_RESPONDING");
+  return silent || has_word(machine.state, "DOWN*");
 }
 
 bool was_refused(const SlurmMachine& machine) { return machine.reason.starts_with(kOurReason); }
@@ -34,7 +40,8 @@ bool never_came(const SlurmMachine& machine) {
 struct PoolState {
   const SlurmPowerPool* pool = nullptr;
   std::vector<std::string> asked;
-  int32_t on = 0;  ///< of the others
+  std::vector<std::string> lost;  ///< of the others …
+  int32_t on = 0;                 ///< … those that are not
 };
 
 /// Of each pool, cheapest first; equals in the order of the file.
@@ -42,13 +49,19 @@ std::vector<PoolState> states_of(const PowerRules& rules, std::span<const SlurmM
                                  std::span<const std::string> asked) {
   std::vector<PoolState> states;
   for (const SlurmPowerPool& pool : rules.pools) {
-    PoolState state{.pool = &pool, .asked = {}};
+    PoolState state{.pool = &pool, .asked = {}, .lost = {}};
     const std::set<std::string_view> members(pool.nodes.begin(), pool.nodes.end());
     for (const std::string& name : asked)
       if (members.contains(name)) state.asked.push_back(name);
     const std::set<std::string_view> wanted(asked.begin(), asked.end());
-    for (const SlurmMachine& machine : machines)
-      if (members.contains(machine.name) && !wanted.contains(machine.name) && is_on(machine) && !was_refused(machine)) ++state.on;
+    for (const SlurmMachine& machine : machines) {
+      if (!members.contains(machine.name) || wanted.contains(machine.name) || !is_paid_for(machine) || was_refused(machine))
+        continue;
+      if (is_lost(machine))
+        state.lost.push_back(machine.name);
+      else
+        ++state.on;
+    }
     states.push_back(std::move(state));
   }
   std::ranges::stable_sort(states, {}, [](const PoolState& s) { return s.pool->rate; });
@@ -74,6 +87,7 @@ PowerPlan plan_resume(const PowerRules& rules, std::span<const SlurmMachine> mac
   for (const PoolState& state : states)
     burn += scale(state.pool->rate.per_hour(), state.on, 1);
   for (const PoolState& state : states) {
+    plan.give_back.insert(plan.give_back.end(), state.lost.begin(), state.lost.end());
     int32_t room = wanted_of(state, static_cast<int32_t>(state.asked.size())) - state.on;
     for (const std::string& name : state.asked) {
       known.insert(name);

@@ -39,7 +39,8 @@ struct PowerRefusal {
 };
 
 struct PowerPlan {
-  std::vector<std::string> start;  ///< or, of suspend, stop; in the order of the asked
+  std::vector<std::string> give_back;  ///< resume: lost ones, that whatever is left of them makes room before others start
+  std::vector<std::string> start;      ///< or, of suspend, stop; in the order of the asked
   std::vector<PowerRefusal> refuse;
   std::vector<std::string> free;  ///< were refused, and may be asked for again
 };

@@ -53,6 +53,16 @@ TEST(SlurmPower, WhatIsGoingOrWasRefusedDoesNotCount) {
   EXPECT_THAT(plan_resume(rules(), machines, asked).start, ElementsAre("c3", "c4"));
 }
 
+TEST(SlurmPower, ALostMachineIsGivenBackAndMakesRoom) {
+  const std::vector<SlurmMachine> machines = {machine("c1", "DOWN+CLOUD+NOT_RESPONDING", "Not responding"),
+                                              machine("c2", "ALLOCATED+CLOUD"), machine("c3", "IDLE+CLOUD"), machine("c4", kUp),
+                                              machine("d1", "DOWN*+CLOUD+POWERED_DOWN")};
+  const std::vector<std::string> asked = {"c4"};
+  const PowerPlan plan = plan_resume(rules(), machines, asked);
+  EXPECT_THAT(plan.give_back, ElementsAre("c1"));
+  EXPECT_THAT(plan.start, ElementsAre("c4"));
+}
+
 TEST(SlurmPower, SpendsNoMoreAnHourThanItMayAndTakesTheCheapFirst) {
   PowerRules limited = rules();
   limited.most_burn = Rate::per_hour(Money::units(48));

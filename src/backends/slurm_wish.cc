@@ -189,6 +189,7 @@ SlurmNote parse_slurm_note(std::string_view admin_comment) {
   if (!admin_comment.starts_with(kNoteMark)) return note;
   for (const std::string_view part : split(admin_comment.substr(kNoteMark.size()), '/')) {
     const size_t equals = part.find('=');
+    note.unpaid = note.unpaid || part == "unpaid";
     if (equals == std::string_view::npos) continue;
     const std::string_view key = part.substr(0, equals);
     const std::string_view value = part.substr(equals + 1);
@@ -198,17 +199,26 @@ SlurmNote parse_slurm_note(std::string_view admin_comment) {
                                    : key == "rests"  ? &note.rests
                                                      : nullptr;
     constexpr int64_t kLast = 8'000'000'000;  // the year 2223
-    if (const auto seconds = parse_int(value); time != nullptr && seconds && *seconds > 0 && *seconds < kLast)
-      *time = Instant::from_seconds(*seconds);
+    const auto number = parse_int(value);
+    if (time != nullptr && number && *number > 0 && *number < kLast) *time = Instant::from_seconds(*number);
+    if (key == "restarts" && number && *number >= 0 && *number <= INT32_MAX) note.restarts = static_cast<int>(*number);
   }
+  return note;
+}
+
+SlurmNote note_of(const SlurmEntry& entry) {
+  SlurmNote note = parse_slurm_note(entry.admin_comment);
+  if (!entry.admin_comment.starts_with("stint")) note.wants = entry.required_nodes;
   return note;
 }
 
 std::string to_text(const SlurmNote& note) {
   std::string out = "stint";
   if (note.placed) out += fmt::format("/placed={}", note.placed->seconds());
+  if (note.restarts) out += fmt::format("/restarts={}", *note.restarts);
   if (note.leaves) out += fmt::format("/leaves={}", note.leaves->seconds());
   if (note.rests) out += fmt::format("/rests={}", note.rests->seconds());
+  if (note.unpaid) out += "/unpaid";
   if (!note.wants.empty()) out += fmt::format("/wants={}", note.wants);
   return out;
 }

@@ -29,13 +29,24 @@ Result<SlurmJobOptions> parse_slurm_options(std::string_view comment);
 /// for us over every restart.
 struct SlurmNote {
   std::optional<Instant> placed;  ///< told to start then, on its ReqNodeList
+  std::optional<int> restarts;    ///< placed: how often it had been run again by then
   std::optional<Instant> leaves;  ///< told to save; stopped at this instant
   std::optional<Instant> rests;   ///< did not start where it was to: not tried before then
+  bool unpaid = false;            ///< held for as long as its account has spent its budget
   std::string wants;              ///< ReqNodeList as its owner had it
 };
 SlurmNote parse_slurm_note(std::string_view admin_comment);
+/// The same of a job; what stands in its ReqNodeList before we wrote anything is the owner's wish.
+SlurmNote note_of(const SlurmEntry& entry);
 /// One word without blanks or commas in need of quotes: `stint/placed=1795297550/wants=n[1-2]`.
 std::string to_text(const SlurmNote& note);
+
+/// Slurm says how each of its conditions stands: `afterok:1(unfulfilled)`.
+inline bool waits_for_others(const SlurmEntry& entry) { return !is_absent_in_slurm(entry.dependency); }
+/// What Slurm runs again it puts off; that is no wish of the owner's.
+inline bool begins_later(const SlurmEntry& entry, Instant now) {
+  return entry.restarts == 0 && entry.begins && *entry.begins > now;
+}
 
 /// What all its tasks, one a node, ask for.
 struct SlurmWish {

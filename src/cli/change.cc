@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "cli/accounts.h"
 #include "cli/output.h"
-#include "codec/change_file.h"
+#include "cli/proposals.h"
 #include "host/clock.h"
 #include "host/file.h"
 #include "ledger/line_match.h"
@@ -36,18 +36,6 @@ struct ChangeOptions {
   bool force = false;
   bool json = false;
 };
-
-Result<std::vector<Proposal>> load_proposals(const std::string& from) {
-  if (sim::looks_like_change(from)) {
-    TRY_ASSIGN(sim::ChangeList list, sim::parse_changes(from));
-    Proposal proposal;
-    proposal.title = std::move(list.name);
-    proposal.changes = std::move(list.changes);
-    return std::vector{std::move(proposal)};
-  }
-  TRY_ASSIGN(const std::string bytes, read_all(from));
-  return read_proposals(bytes, from);
-}
 
 /// By number, or by the id its source gave it.
 Result<Proposal> pick_proposal(const ChangeOptions& options) {
@@ -107,18 +95,6 @@ Result<Fleet> load_fleet(HistoryFile& file, Instant at) {
   complete_from_bill(history);
   TRY_ASSIGN(std::vector<AppliedChange> applied, file.applied_changes());
   return Fleet{fleet_plan(history.nodes, at), std::move(applied)};
-}
-
-/// How each change of the proposal is carried out on what the ones before it leave. What stands against it is another matter:
-/// a change that cannot be written down is passed over.
-std::vector<Instruction> all_instructions(const Proposal& proposal, FleetPlan fleet) {
-  std::vector<Instruction> all;
-  for (const Change& change : proposal.changes) {
-    auto some = instructions(change, fleet);
-    if (some.ok()) all.insert(all.end(), some->begin(), some->end());
-    (void)carry_out(fleet, change).ok();
-  }
-  return all;
 }
 
 nlohmann::ordered_json json_of(const AppliedChange& change, std::span<const Objection> objections,

@@ -9,10 +9,13 @@
 #include "backends/slurm_driver.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/proposals.h"
 #include "cli/slurm_power.h"
 #include "codec/hostlist.h"
 #include "daemon/fleet_config.h"
 #include "host/file.h"
+#include "report/change_text.h"
+#include "report/utf8.h"
 #include "sched/policy_text.h"
 
 namespace stint {
@@ -25,6 +28,7 @@ struct SlurmArguments {
   std::vector<std::string> partitions;
   std::vector<std::string> qos;  ///< NAME=PRIORITY
   std::string interval = "5s", patience = "60s", rest = "5m", history = "28d", programs;
+  std::string as = "nice", changes;
   bool once = false;
   bool json = false;
 };
@@ -65,10 +69,21 @@ Result<SlurmDrive> drive_of(const SlurmArguments& arguments) {
   return drive;
 }
 
+bool has_number(const SlurmOrder& order) {
+  return order.kind == SlurmOrderKind::kPriority || order.kind == SlurmOrderKind::kNice;
+}
+
+Json to_json(const SlurmOrder& order) {
+  Json json = {{"order", name_of(order.kind)}, {"job", order.job}, {"nodes", order.nodes}, {"why", order.why}};
+  if (has_number(order)) json["number"] = order.number;
+  if (!order.features.empty()) json["features"] = order.features;
+  return json;
+}
+
 Json to_json(Instant at, const SlurmPass& pass) {
   Json orders = Json::array();
   for (const SlurmOrder& order : pass.orders)
-    orders.push_back({{"order", name_of(order.kind)}, {"job", order.job}, {"nodes", order.nodes}, {"why", order.why}});
+    orders.push_back(to_json(order));
   Json commands = Json::array();
   for (const SlurmCommand& command : pass.commands)
     commands.push_back(shell_line(command));
@@ -92,6 +107,8 @@ Json to_json(Instant at, const SlurmPass& pass) {
 std::string words_of(const SlurmOrder& order) {
   std::string words = fmt::format("{} {}", name_of(order.kind), order.job);
   if (!order.nodes.empty()) words += fmt::format(" on {}", fmt::join(order.nodes, ","));
+  if (has_number(order)) words += fmt::format(" {}", order.number);
+  if (!order.features.empty()) words += " " + order.features;
   return fmt::format("{}: {}", words, order.why);
 }
 
@@ -141,26 +158,89 @@ Status drive(const SlurmArguments& arguments) {
   }
 }
 
+Result<std::optional<SlurmMeans>> means_of(const std::string& as) {
+  if (as == "none") return std::optional<SlurmMeans>();
+  if (as == "nice") return std::optional(SlurmMeans::kNice);
+  if (as == "priorities") return std::optional(SlurmMeans::kPriorities);
+  return invalid("--as '{}': give priorities, nice or none", excerpt(as));
+}
+
+/// What a file of changes means to Slurm, on the machines it has.
+struct SlurmChange {
+  Proposal proposal;
+  std::vector<Instruction> todo;
+};
+
+Result<std::vector<SlurmChange>> changes_of(const std::string& from, std::span<const SlurmMachine> machines, Instant now) {
+  std::vector<SlurmChange> changes;
+  if (from.empty()) return changes;
+  std::vector<Node> nodes;
+  for (const SlurmMachine& machine : machines) {
+    Node& node = nodes.emplace_back();
+    node.name = machine.name;
+    node.gpu_count = node_of(machine).gpus;
+    node.gpu_model = node_of(machine).gpu_model;
+  }
+  const FleetPlan fleet = fleet_plan(nodes, now);
+  TRY_ASSIGN(std::vector<Proposal> proposals, load_proposals(from));
+  for (Proposal& proposal : proposals) {
+    std::vector<Instruction> todo = all_instructions(proposal, fleet);
+    std::erase_if(todo, [](const Instruction& i) { return !i.tool.starts_with("Slurm"); });
+    changes.push_back({std::move(proposal), std::move(todo)});
+  }
+  return changes;
+}
+
+Json to_json(std::span<const SlurmChange> changes) {
+  Json json = Json::array();
+  for (const SlurmChange& change : changes)
+    json.push_back(
+        {{"id", change.proposal.id}, {"title", change.proposal.title}, {"instructions", instructions_json(change.todo)}});
+  return json;
+}
+
+/// Pasted as a whole, only commands are run: lines of configuration are comments.
+void print_change(const SlurmChange& change) {
+  fmt::print("# change {}\n", printable(change.proposal.title));
+  if (change.todo.empty()) fmt::print("# nothing that Slurm has to be told, or not of machines it has\n");
+  for (Instruction instruction : change.todo) {
+    if (instruction.syntax != Syntax::kShell)
+      for (std::string& line : instruction.lines)
+        line.insert(0, "#   ");
+    fmt::print("{}", instructions_text({&instruction, 1}));
+  }
+}
+
+void print_advice(const SlurmPass& pass) {
+  fmt::print("# {} jobs wait, {} run; {} things to do\n", pass.waiting, pass.running, pass.orders.size());
+  for (const auto& [account, budget] : pass.budgets)
+    fmt::print("# account {}: {} of {} {} spent, {} an hour{}\n", account, budget.spent.to_decimal(), budget.budget.to_decimal(),
+               budget.budget.currency().code(), budget.burn.per_hour().to_decimal(),
+               budget.runs_out_at ? fmt::format(", used up at {}", format_utc(*budget.runs_out_at)) : "");
+  for (const SlurmOrder& order : pass.orders) {
+    fmt::print("# {}\n", words_of(order));
+    const auto commands = commands_of(order);
+    if (!commands.ok()) continue;  // named with the notes
+    for (const SlurmCommand& command : *commands)
+      fmt::print("{}\n", shell_line(command));
+  }
+}
+
 Status advise(const SlurmArguments& arguments) {
   TRY_ASSIGN(SlurmDrive rules, drive_of(arguments));
-  rules.carry_out = false;
+  rules.carry_out = rules.rules.drives = false;
+  TRY_ASSIGN(rules.line, means_of(arguments.as));
   SlurmDriver driver(rules);
   TRY_ASSIGN(const SlurmPass pass, driver.pass());
+  TRY_ASSIGN(const auto changes, changes_of(arguments.changes, pass.machines, driver.told_at()));
   if (arguments.json) {
-    fmt::print("{}\n", to_json(driver.told_at(), pass).dump());
+    Json json = to_json(driver.told_at(), pass);
+    if (!arguments.changes.empty()) json["changes"] = to_json(changes);
+    fmt::print("{}\n", json.dump());
   } else {
-    fmt::print("# {} jobs wait, {} run; {} things to do\n", pass.waiting, pass.running, pass.orders.size());
-    for (const auto& [account, budget] : pass.budgets)
-      fmt::print("# account {}: {} of {} {} spent, {} an hour{}\n", account, budget.spent.to_decimal(),
-                 budget.budget.to_decimal(), budget.budget.currency().code(), budget.burn.per_hour().to_decimal(),
-                 budget.runs_out_at ? fmt::format(", used up at {}", format_utc(*budget.runs_out_at)) : "");
-    for (const SlurmOrder& order : pass.orders) {
-      fmt::print("# {}\n", words_of(order));
-      const auto commands = commands_of(order);
-      if (!commands.ok()) continue;  // named with the notes
-      for (const SlurmCommand& command : *commands)
-        fmt::print("{}\n", shell_line(command));
-    }
+    print_advice(pass);
+    for (const SlurmChange& change : changes)
+      print_change(change);
   }
   Notes().print(pass.notes);
   return {};
@@ -180,6 +260,7 @@ void add_rules(CLI::App& command, SlurmArguments& arguments) {
       ->capture_default_str();
   command.add_option("--rest", arguments.rest, "So long it is then left alone")->capture_default_str();
   command.add_option("--history", arguments.history, "How much of accounting counts in fair shares and budgets")
+      ->type_name("DURATION")
       ->capture_default_str();
   command.add_option("--slurm-programs", arguments.programs, "Folder of Slurm's programs where they are not in PATH");
   command.add_flag("--json", arguments.json, "One JSON object a pass");
@@ -201,9 +282,15 @@ void add_slurm_command(CLI::App& app, Action& action) {
   run->footer("Example: sbatch --hold --gres=gpu:2 train.sh && stint slurm drive --policy-file policy.json");
   run->callback([arguments, finish, &action] { action = [arguments, finish] { return finish(drive(*arguments)); }; });
 
-  CLI::App* say = command->add_subcommand("advise", "The same decisions as commands for the operator; nothing is changed");
+  CLI::App* say = command->add_subcommand(
+      "advise", "The same decisions, and the order of jobs that Slurm places, as commands; nothing is changed");
   add_rules(*say, *arguments);
-  say->footer("Example: stint slurm advise --policy-file policy.json");
+  say->add_option("--as", arguments->as, "How jobs that Slurm places itself are told their places: priorities, nice or none")
+      ->type_name("WAY")
+      ->capture_default_str();
+  say->add_option("--changes", arguments->changes,
+                  "File of changes (of a plan or an audit): says what Slurm is to be told of them");
+  say->footer("Example: stint slurm advise --policy-file policy.json --as priorities");
   say->callback([arguments, finish, &action] { action = [arguments, finish] { return finish(advise(*arguments)); }; });
   add_slurm_power_commands(*command, action);
 }

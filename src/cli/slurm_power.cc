@@ -132,10 +132,19 @@ Result<Turn> begin(const PowerArguments& arguments) {
   return Turn{std::move(rules), std::move(programs), std::move(lock), std::move(machines), std::move(asked)};
 }
 
+Status give_back(const PowerRules& rules, const std::vector<std::string>& nodes) {
+  TRY_ASSIGN(const auto said, call_provider(rules, "stop", nodes));
+  for (const PowerRefusal& left : said)
+    fmt::print(stderr, "slurm: {} was not stopped: {}\n", left.node, left.why);
+  return {};
+}
+
 Status resume(const PowerArguments& arguments) {
   TRY_ASSIGN(const Turn turn, begin(arguments));
   PowerPlan plan = plan_resume(turn.rules, turn.machines, turn.asked);
-  auto refused = call_provider(turn.rules, "start", plan.start);
+  const Status cleared = give_back(turn.rules, plan.give_back);
+  auto refused =
+      cleared.ok() ? call_provider(turn.rules, "start", plan.start) : Result<std::vector<PowerRefusal>>(cleared.error());
   if (!refused.ok()) {
     // None of them comes: their jobs need not wait for ResumeTimeout.
     for (const std::string& node : plan.start)
@@ -152,9 +161,7 @@ Status resume(const PowerArguments& arguments) {
 Status suspend(const PowerArguments& arguments) {
   TRY_ASSIGN(const Turn turn, begin(arguments));
   const PowerPlan plan = plan_suspend(turn.rules, turn.machines, turn.asked);
-  TRY_ASSIGN(const auto said, call_provider(turn.rules, "stop", plan.start));
-  for (const PowerRefusal& left : said)
-    fmt::print(stderr, "slurm: {} was not stopped: {}\n", left.node, left.why);
+  TRY(give_back(turn.rules, plan.start));
   for (const std::string& node : plan.free)
     TRY(tell(turn.programs, node, "RESUME", ""));
   return {};

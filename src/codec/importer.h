@@ -18,7 +18,7 @@ struct ImportOptions {
   std::string source;         ///< file name or address, for messages
   std::string node;           ///< the machine, where the format does not name it (nvidia-smi)
   ZonelessOffset zoneless;    ///< for local times without a zone
-  std::optional<Instant> at;  ///< time of samples without a timestamp (a scrape saved to a file)
+  std::optional<Instant> at;  ///< of samples without a timestamp; of what Slurm says: jobs that run ran until then
 };
 
 class Importer {

@@ -61,7 +61,7 @@ class SacctImporter final : public CsvImporter {
     if (id.find('.') != std::string_view::npos) return;  // a step
     const auto job = read_job(record, id);
     if (!job.ok()) return reject(record, job.error().message);
-    auto run = run_of(*job);
+    auto run = run_of(*job, options().at);
     if (!run.ok()) return reject(record, run.error().message);
     if (run->memory == Bytes()) run->memory = requested_memory(trim(record.at(columns_.memory)), *run);
     run->restart = seen_[std::string(id)]++;

@@ -57,6 +57,17 @@ TEST(SlurmAnswer, QueueOfSlurm2205) {
   }
 }
 
+TEST(SlurmAnswer, WhatRunsIsKnownToHaveRunUntilSlurmWasAsked) {
+  const TestingSink before = import(answer("squeue-22.05.json"));
+  const Instant asked = *before.runs[2].started + Duration::minutes(7);
+  const TestingSink sink = import(answer("squeue-22.05.json"), nullptr, {.at = asked});
+  EXPECT_EQ(sink.runs[2].ended, asked);
+  EXPECT_EQ(sink.runs[2].state, RunState::kRunning);
+  EXPECT_EQ(sink.runs[0].ended, before.runs[0].ended) << "an end that is told stays";
+  const TestingSink early = import(answer("squeue-22.05.json"), nullptr, {.at = asked - Duration::hours(1)});
+  EXPECT_EQ(early.runs[2].ended, early.runs[2].started) << "clocks differ";
+}
+
 TEST(SlurmAnswer, AccountingOfSlurm2205) {
   const TestingSink sink = import(answer("sacct-22.05.json"));
   EXPECT_THAT(sink.rejected, IsEmpty());

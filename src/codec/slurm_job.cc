@@ -122,8 +122,20 @@ std::vector<std::string> sacct_arguments(Interval window) {
   constexpr std::string_view kColumns =
       "JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,Elapsed,Timelimit,ReqTRES,AllocTRES,ReqMem,"
       "NodeList,Reason,JobName";
+  // All there are. Without, a window leaves out what Slurm recorded no eligible time of, as 22.05 does at times under multifactor priorities.
+  constexpr std::string_view kEveryState = "BF,CA,CD,DL,F,NF,OOM,PD,PR,R,RQ,RS,RV,S,TO";
   const auto time = [](Instant at) { return format_utc(at).substr(0, 19); };
-  return {"-P", "-a", "-X", "-D", "-S", time(window.begin), "-E", time(window.end), fmt::format("--format={}", kColumns)};
+  return {"-P",
+          "-a",
+          "-X",
+          "-D",
+          "-S",
+          time(window.begin),
+          "-E",
+          time(window.end),
+          "-s",
+          std::string(kEveryState),
+          fmt::format("--format={}", kColumns)};
 }
 
 Result<std::vector<SlurmGres>> parse_slurm_gres(std::string_view text) {
@@ -149,7 +161,7 @@ Result<std::vector<SlurmGres>> parse_slurm_gres(std::string_view text) {
   return out;
 }
 
-Result<Run> run_of(const SlurmJob& job) {
+Result<Run> run_of(const SlurmJob& job, std::optional<Instant> asked_at) {
   if (job.id.empty() || job.id.front() < '0' || job.id.front() > '9') return invalid("JobID: '{}' is no job id", excerpt(job.id));
   Run run;
   run.id = job.id;
@@ -166,6 +178,7 @@ Result<Run> run_of(const SlurmJob& job) {
   run.ended = job.ended;
   if (run.started && run.ended && *run.ended < *run.started)
     return invalid("End: {} is before Start {}", format_utc(*run.ended), format_utc(*run.started));
+  if (run.state == RunState::kRunning && run.started && !run.ended && asked_at) run.ended = std::max(*run.started, *asked_at);
   run.time_limit = job.time_limit;
   const auto allocated = parse_tres(job.allocated);
   if (!allocated.ok()) return invalid("AllocTRES: {}", allocated.error().message);

@@ -32,8 +32,9 @@ struct SlurmJob {
   std::vector<std::pair<std::string, std::string>> gres;
 };
 
+/// @param asked_at  when Slurm was asked: what runs is known to have run until then. none = not known.
 /// @return error naming the field that cannot be understood.
-Result<Run> run_of(const SlurmJob& job);
+Result<Run> run_of(const SlurmJob& job, std::optional<Instant> asked_at = {});
 /// Of the run that run_of() makes of it. Slurm's ordinary course, `None`, `Priority` and `Resources`, is no reason.
 QueueRecord queue_record_of(const SlurmJob& job, const Run& run);
 

@@ -114,14 +114,14 @@ bool is_rest_of_array(const Object& object) {
   return number_of(object, "array_job_id").value_or(0) > 0 && !number_of(object, "array_task_id");
 }
 
-void take_job(const dom::element& element, Sink& sink) {
+void take_job(const dom::element& element, const ImportOptions& options, Sink& sink) {
   dom::object object;
   if (element.get(object) != SUCCESS) return sink.reject(0, "an entry of `jobs` is no object");
   dom::object time;
   const bool accounted = object["time"].get(time) == SUCCESS;
   if (!accounted && is_rest_of_array(object)) return;
   const Result<SlurmJob> job = accounted ? Result<SlurmJob>(read_accounted(object)) : read_queued(object);
-  const Result<Run> run = job.ok() ? run_of(*job) : Result<Run>(job.error());
+  const Result<Run> run = job.ok() ? run_of(*job, options.at) : Result<Run>(job.error());
   if (!run.ok()) return sink.reject(0, fmt::format("job {}: {}", number_of(object, "job_id").value_or(0), run.error().message));
   sink.run(*run);
   sink.queue_record(queue_record_of(*job, *run));
@@ -195,7 +195,7 @@ Status read_slurm_json(std::string_view document, const ImportOptions& options, 
       take_group(group, sink);
   if (has_jobs)
     for (const dom::element job : jobs)
-      take_job(job, sink);
+      take_job(job, options, sink);
   return {};
 }
 

@@ -80,7 +80,9 @@ Result<SlurmEntry> entry_of(const Object& object) {
   entry.heterogeneous = number_of(object, "het_job_id").value_or(0) > 0;
   TRY_ASSIGN(entry.state, parse_slurm_state(text_of(object, "job_state")));
   entry.reason = text_of(object, "state_reason");
-  entry.held = number_of(object, "priority").value_or(1) == 0;
+  entry.priority = std::max<int64_t>(0, number_of(object, "priority").value_or(1));
+  entry.held = entry.priority == 0;
+  entry.nice = number_of(object, "nice").value_or(0);
   const std::pair<std::string_view, std::string*> texts[] = {
       {"name", &entry.name},
       {"user_name", &entry.user},
@@ -156,6 +158,8 @@ Result<SlurmQueue> read_slurm_queue(std::string_view document) {
   }
   return queue;
 }
+
+int64_t job_number(std::string_view id) { return parse_int(id.substr(0, id.find('_'))).value_or(0); }
 
 Result<std::vector<int64_t>> parse_slurm_tasks(std::string_view text, size_t most) {
   const auto wrong = [&] { return invalid("'{}' are no tasks of an array such as 0-5,7%2", excerpt(text)); };

@@ -42,6 +42,7 @@ struct SlurmEntry {
   RunState state = RunState::kUnknown;
   std::string reason;  ///< why it waits: "JobHeldUser"
   bool held = false;   ///< priority 0
+  int64_t priority = 0, nice = 0;
   std::string name, user, account, partition, qos, comment, admin_comment, dependency, features;
   int64_t nodes = 1, tasks = 1, cpus = 1;
   Bytes memory_per_node, memory_per_cpu;    ///< 0 = not asked for
@@ -65,6 +66,9 @@ struct SlurmQueue {
 };
 /// Answer of `squeue --json`. @return error when it is no such answer, or says that Slurm had an error.
 Result<SlurmQueue> read_slurm_queue(std::string_view document);
+
+/// `17_3` → 17: an older job has a smaller one.
+int64_t job_number(std::string_view id);
 
 /// `0-5%2`, `1,4-9:2` → task numbers ascending as written, at most `most` of them. @return error for anything else.
 Result<std::vector<int64_t>> parse_slurm_tasks(std::string_view text, size_t most);

@@ -38,7 +38,7 @@ TEST(SlurmQueueReader, NumbersOfEveryVersion) {
      "admin_comment":"stint/placed=7","dependency":"afterok:1(unfulfilled)"},
     {"job_id":{"set":true,"infinite":false,"number":9},"array_job_id":{"set":true,"infinite":false,"number":0},
      "array_task_id":{"set":false,"infinite":false,"number":0},"job_state":["RUNNING"],
-     "priority":{"set":true,"infinite":false,"number":5},"node_count":{"set":true,"infinite":false,"number":1},
+     "priority":{"set":true,"infinite":false,"number":5},"nice":-20,"node_count":{"set":true,"infinite":false,"number":1},
      "nodes":"n3","shared":["none"],"start_time":{"set":true,"infinite":false,"number":1795297000}}]})json");
   ASSERT_TRUE(queue.ok()) << queue.error().message;
   ASSERT_EQ(queue->entries.size(), 2);
@@ -54,6 +54,8 @@ TEST(SlurmQueueReader, NumbersOfEveryVersion) {
   const SlurmEntry& runs = queue->entries[1];
   EXPECT_EQ(runs.id, "9");
   EXPECT_FALSE(runs.held);
+  EXPECT_EQ(runs.priority, 5);
+  EXPECT_EQ(runs.nice, -20);
   EXPECT_TRUE(runs.exclusive);
   EXPECT_EQ(runs.on_nodes, "n3");
   EXPECT_EQ(runs.started, Instant::from_seconds(1'795'297'000));

@@ -82,7 +82,7 @@ class TextReader {
       TRY_ASSIGN(job.ended, time_of(record, "EndTime"));
     }
     job.gres = record.node_gres;
-    TRY_ASSIGN(const Run run, run_of(job));
+    TRY_ASSIGN(const Run run, run_of(job, options_.at));
     sink_.run(run);
     sink_.queue_record(queue_record_of(job, run));
     return {};

@@ -8,8 +8,8 @@ namespace stint {
 namespace {
 
 Status feed(std::unique_ptr<Importer> (*make)(const ImportOptions&, Sink&), const std::string& source, std::string_view answer,
-            Sink& sink) {
-  const auto importer = make({.source = source, .node = "", .zoneless = {}, .at = {}}, sink);
+            Instant asked_at, Sink& sink) {
+  const auto importer = make({.source = source, .node = "", .zoneless = {}, .at = asked_at}, sink);
   TRY(importer->feed(answer));
   return importer->finish();
 }
@@ -28,10 +28,10 @@ Result<SlurmOutcome> import_slurm(HistoryFile& history, const SlurmImport& impor
         fmt::format("no accounting, so only what is in the queue now was read: {}", accounting.error().message));
 
   TRY_ASSIGN(const auto transaction, history.begin_import("slurm", "slurm", now));
-  TRY(feed(make_slurm_importer, "scontrol show node", nodes, *transaction));
+  TRY(feed(make_slurm_importer, "scontrol show node", nodes, now, *transaction));
   // The queue last: it knows which GPUs.
-  if (accounting.ok()) TRY(feed(make_sacct_importer, "sacct", *accounting, *transaction));
-  TRY(feed(make_slurm_importer, "squeue --json", queue, *transaction));
+  if (accounting.ok()) TRY(feed(make_sacct_importer, "sacct", *accounting, now, *transaction));
+  TRY(feed(make_slurm_importer, "squeue --json", queue, now, *transaction));
   TRY_ASSIGN(outcome.import.record, transaction->commit(fingerprint_of_bytes(fmt::format("slurm at {}", now.ns()))));
   outcome.import.reach = transaction->reach();
   outcome.import.first_rejections = transaction->first_rejections();

@@ -70,7 +70,7 @@ struct Run {
   RunState state = RunState::kUnknown;
   std::optional<Instant> submitted;
   std::optional<Instant> started;
-  std::optional<Instant> ended;  ///< none = still running at the end of the import
+  std::optional<Instant> ended;  ///< of one that runs still: until when that is known; none = it is not
   std::optional<Duration> time_limit;
   int64_t gpus_requested = 0;
   std::optional<GpuShare> share;  ///< when a part of one GPU was held

@@ -81,7 +81,7 @@ struct JobTerms {
 
 struct JobSpec : JobTerms {
   QueueId queue;
-  Instant submitted;
+  Instant submitted;                 ///< when it began to wait, where that was before its kSubmit; the epoch = then
   Duration time_limit = kUnlimited;  ///< of running; backfill relies on it
   Duration expected = kUnlimited;    ///< how long it will run, where somebody knows (an oracle, a predictor)
 };

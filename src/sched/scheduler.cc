@@ -78,6 +78,7 @@ JobId Scheduler::add(const JobSpec& job) {
   record.shape = s.shapes.intern(job, s.cluster);
   record.terms = s.terms.intern(record.shape, job);
   record.queue = job.queue;
+  record.submitted = job.submitted;
   record.time_limit = job.time_limit;
   record.expected = job.expected;
   record.first_task = static_cast<uint32_t>(s.cluster.tasks().size());

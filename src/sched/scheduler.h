@@ -73,6 +73,10 @@ class Scheduler {
   /// Why the job is where it is, what would start it and when, as data. O(cluster): not for every job in every step.
   [[nodiscard]] Explanation explain(JobId job) const;
 
+  /// Jobs that wait for room, the first to go first, were there room for all of them: each counts as holding what it asks for
+  /// before the next is chosen. Those whose queue has spent its budget are not in it. Limits and hours are not looked at.
+  [[nodiscard]] std::vector<JobId> waiting_line() const;
+
   /// What a queue has spent of its own budget, as of the last step(); none = it has none.
   [[nodiscard]] std::optional<BudgetStanding> budget_of(QueueId queue) const;
 

@@ -40,7 +40,7 @@ bool Scheduler::Impl::adopt(JobId j, std::span<const NodeId> nodes) {
   attempt.keep();
   open.catch_up(cluster);
   if (r.phase == Phase::kWaiting) pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
-  if (r.phase == Phase::kKnown) r.submitted = now;
+  if (r.phase == Phase::kKnown && r.submitted == Instant()) r.submitted = now;
   r.running = static_cast<int32_t>(nodes.size());
   charge(j, taken, 1);
   arrive(j);

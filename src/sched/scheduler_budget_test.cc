@@ -98,6 +98,16 @@ TEST(Budgets, ASpentBudgetLetsNothingStartAndWhatRunsGoOn) {
   EXPECT_EQ(s.scheduler.next_wakeup(), kNever);  // it is never renewed
 }
 
+TEST(Budgets, WhoseBudgetIsSpentStandsInNoLine) {
+  Spenders s({}, units(2));
+  s.submit(at(0), s.a, 8);  // 16 an hour
+  const JobId other = s.submit(at(1), s.b, 1);
+  const JobId unpaid = s.submit(at(2), s.a, 1);
+  EXPECT_EQ(s.scheduler.waiting_line(), (std::vector<JobId>{other, unpaid}));
+  s.step(at(kHourS), {});
+  EXPECT_EQ(s.scheduler.waiting_line(), (std::vector<JobId>{other}));
+}
+
 TEST(Budgets, TheBudgetOfADepartmentHoldsForAllBelow) {
   Spenders s(units(10), units(1000));
   s.submit(at(0), s.b, 5);  // 10 an hour

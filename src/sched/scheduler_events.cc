@@ -30,7 +30,7 @@ void Scheduler::Impl::apply(const Event& e) {
 void Scheduler::Impl::submit(JobId j) {
   JobRecord& r = jobs[j.index()];
   if (r.phase != Phase::kKnown) return;
-  r.submitted = now;
+  r.submitted = r.submitted == Instant() ? now : std::min(r.submitted, now);
   r.phase = Phase::kNotYet;
   wait_for_others(j);
 }

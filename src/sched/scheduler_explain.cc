@@ -384,4 +384,25 @@ Explanation Scheduler::explain(JobId job) const {
   return Explainer(*impl_, job).run();
 }
 
+std::vector<JobId> Scheduler::waiting_line() const {
+  Impl s(*impl_);
+  for (uint32_t q = 0; q < s.queues.size(); ++q)
+    s.pending.share_changed(s.queues, QueueId(q), true);  // opens what limits have closed
+  std::vector<JobId> jobs;
+  s.try_in_order([](ShapeId) { return true; },
+                 [&](ShapeId head) {
+                   const JobId j = s.pending.head(head)->job;
+                   const JobRecord& r = s.jobs[j.index()];
+                   if (const QueueId spent = s.budgets.spent(r.queue); spent.valid()) {
+                     s.pending.close(s.queues, r.queue, r.shape, spent);
+                     return Tried::kClosed;
+                   }
+                   s.pending.removed(s.queues, r.queue, r.shape, {.rank = r.rank, .job = j});
+                   s.charge(j, s.shapes[r.shape].total, 1);
+                   jobs.push_back(j);
+                   return Tried::kStarted;
+                 });
+  return jobs;
+}
+
 }  // namespace stint::sched

@@ -129,5 +129,23 @@ TEST(Shares, TheLargestPartOfAnyResourceCounts) {
   EXPECT_EQ(fleet.running(modest), 10);
 }
 
+/// What stands before a job in line counts as held: queues take turns. The third holds a GPU, so its job comes when the others
+/// would have one, too.
+TEST(WaitingLine, QueuesTakeTurnsByWhatTheyHoldAndWouldHold) {
+  Fleet fleet(sharing(Order::kFair, Duration()), 1);
+  const QueueId third = fleet.scheduler.add_queue({});
+  const QueueId blocker = fleet.scheduler.add_queue({});
+  const QueueId first = fleet.scheduler.add_queue({.created = 1});
+  const QueueId second = fleet.scheduler.add_queue({.created = 2});
+  fleet.submit(at(0), third, 1);    // job 0
+  fleet.submit(at(0), blocker, 7);  // 1 to 7
+  fleet.submit(at(1), second, 2);   // 8, 9
+  fleet.submit(at(1), first, 2);    // 10, 11
+  fleet.submit(at(1), third, 1);    // 12
+  const uint64_t before = fleet.scheduler.fingerprint();
+  EXPECT_EQ(fleet.scheduler.waiting_line(), (std::vector<JobId>{JobId(10), JobId(8), JobId(12), JobId(11), JobId(9)}));
+  EXPECT_EQ(fleet.scheduler.fingerprint(), before);
+}
+
 }  // namespace
 }  // namespace stint::sched

@@ -308,5 +308,15 @@ TEST(Scheduler, ExplainsWhatWouldStartAJob) {
   EXPECT_EQ(why.remedies[1].amount, 3);
 }
 
+TEST(Order, WhatWaitedBeforeItWasSubmittedHereHasWaitedSince) {
+  World world(testing_world::plain(Order::kStint), 1);
+  world.submit(at(0), world.job(8));
+  const JobId young = world.submit(at(1), world.job(1));
+  JobSpec spec = world.job(1);
+  spec.submitted = at(0) - Duration::hours(1);
+  const JobId old = world.submit(at(2), spec);
+  EXPECT_EQ(world.scheduler.waiting_line(), (std::vector<JobId>{old, young}));
+}
+
 }  // namespace
 }  // namespace stint::sched

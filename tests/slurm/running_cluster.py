@@ -1,6 +1,8 @@
 """A real Slurm under a test case: up before its first test, down after its last."""
 import importlib.machinery
 import importlib.util
+import json
+import os
 import pathlib
 import sys
 import tempfile
@@ -27,6 +29,20 @@ class RunningCluster(unittest.TestCase):
     def lines(cls):
         """Those that need the folder: cls.folder."""
         return cls.LINES
+
+    @classmethod
+    def power_lines(cls, *pools):
+        """For slurm.conf: `stint slurm resume` and `suspend` start and stop machines of these pools; n1 stays on."""
+        for verb in ["resume", "suspend"]:  # Slurm gives its programs one argument
+            program = cls.folder / verb
+            program.write_text(f"#!/bin/sh\nexec {os.path.abspath(STINT)} slurm {verb} \"$1\" --power-file {cls.folder}/power.json "
+                               f">> {cls.folder}/power.log 2>&1\n")
+            program.chmod(0o755)
+        provider = pathlib.Path(__file__).parent / "fake_provider"
+        (cls.folder / "power.json").write_text(json.dumps({"provider": [str(provider), str(cls.folder / "slurm")], "pools": pools}))
+        return [f"ResumeProgram={cls.folder}/resume", f"SuspendProgram={cls.folder}/suspend", f"ResumeFailProgram={cls.folder}/suspend",
+                "SuspendTime=4", "SuspendTimeout=5", "ResumeTimeout=60", "SuspendExcNodes=n1", "SlurmctldParameters=idle_on_node_suspend",
+                "PrivateData=cloud"]
 
     @classmethod
     def setUpClass(cls):

@@ -6,6 +6,7 @@ Usage: test_import.py STINT. Skipped where Slurm, MariaDB or root is missing (sc
 import json
 import sqlite3
 import subprocess
+import time
 import unittest
 from decimal import Decimal
 
@@ -43,8 +44,11 @@ class Import(RunningCluster):
         after = self.submit("sleep 1", "-A", "zoo", "-n1", "-J", "after", f"--dependency=afterok:{array}")
         waits = self.submit("sleep 1", "-A", "zoo", "-N4", "--gres=gpu:8")
         self.wait("jobs start", lambda: [self.states().get(j) for j in (gang, small, f"{array}_1", f"{array}_2")] == ["RUNNING"] * 4)
+        before = time.time()
         self.stint("import", "slurm", "--history", self.history)
         runs = self.runs()
+        for job in (gang, small):
+            self.assertTrue(before <= runs[job, 0]["ended"] / 1e9 <= time.time(), "what runs counts to the reading")
         self.assertEqual(json.loads(runs[gang, 0]["allocations"]),
                          [{"node": n, "gpus": list(range(8)), "count": 8} for n in ("n1", "n2")])
         indexes = [a["gpus"] for task in (1, 2) for a in json.loads(runs[f"{array}_{task}", 0]["allocations"])]
@@ -67,7 +71,8 @@ class Import(RunningCluster):
         self.assertEqual({restart for job, restart in after if job == gang}, {0, 1}, "a requeue is a run of its own")
         self.assertEqual(json.loads(after[f"{array}_1", 0]["allocations"]), json.loads(runs[f"{array}_1", 0]["allocations"]),
                          "accounting does not know which GPUs; what squeue said stays")
-        self.assertIsNotNone(after[gang, 0]["ended"])
+        for job in (gang, small):
+            self.assertGreater(after[job, 0]["ended"], runs[job, 0]["ended"], "the same run, and longer")
 
         # A price, and every account has its bill: together they are what the cluster costs.
         inventory = self.folder / "inventory.csv"

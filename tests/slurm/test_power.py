@@ -6,12 +6,9 @@ Usage: test_power.py STINT. Skipped where Slurm or root is missing (scripts/setu
 """
 import json
 import os
-import pathlib
 import unittest
 
 from running_cluster import STINT, RunningCluster
-
-PROVIDER = pathlib.Path(__file__).parent / "fake_provider"
 
 
 class Power(RunningCluster):
@@ -19,17 +16,7 @@ class Power(RunningCluster):
 
     @classmethod
     def lines(cls):
-        at = cls.folder / "slurm"
-        for verb in ["resume", "suspend"]:  # Slurm gives its programs one argument
-            program = cls.folder / verb
-            program.write_text(f"#!/bin/sh\nexec {os.path.abspath(STINT)} slurm {verb} \"$1\" --power-file {cls.folder}/power.json "
-                               f">> {cls.folder}/power.log 2>&1\n")
-            program.chmod(0o755)
-        (cls.folder / "power.json").write_text(json.dumps({
-            "provider": [str(PROVIDER), str(at)], "pools": [{"nodes": "c[1-3]", "most": 1, "per_hour": "12"}]}))
-        return [f"ResumeProgram={cls.folder}/resume", f"SuspendProgram={cls.folder}/suspend", f"ResumeFailProgram={cls.folder}/suspend",
-                "SuspendTime=4", "SuspendTimeout=5", "ResumeTimeout=60", "SuspendExcNodes=n1", "SlurmctldParameters=idle_on_node_suspend",
-                "PrivateData=cloud", "SlurmdTimeout=15", "KillWait=1", "JobRequeue=1", "RequeueDelay=15", "TreeWidth=100",
+        return [*cls.power_lines({"nodes": "c[1-3]", "most": 1, "per_hour": "12"}), "SlurmdTimeout=15", "KillWait=1", "JobRequeue=1", "RequeueDelay=15", "TreeWidth=100",
                 "PartitionName=main Nodes=n1 Default=YES State=UP", "PartitionName=cloud Nodes=c[1-3] State=UP"]
 
     def more(self):
