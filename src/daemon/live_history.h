@@ -46,8 +46,7 @@ class LiveHistory {
   void put_back(Waiting samples);
 
   const Options options_;
-  std::optional<HistoryFile> file_;  // of the thread that writes
-  std::optional<int64_t> tidied_;    // UTC day on which the old was last taken out
+  std::optional<int64_t> tidied_;  // UTC day on which the old was last taken out; of the thread that writes
 
   mutable std::mutex mutex_;
   std::map<SeriesKey, size_t> ids_;
