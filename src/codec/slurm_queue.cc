@@ -113,7 +113,11 @@ Result<SlurmEntry> entry_of(const Object& object) {
   if ((*object)["requeue"].get(requeue) == SUCCESS) entry.requeue = requeue;
   entry.restarts = static_cast<int>(std::clamp<int64_t>(number_of(object, "restart_cnt").value_or(0), 0, INT32_MAX));
   entry.submitted = time_of(object, "submit_time");
-  (entry.state == RunState::kPending && entry.on_nodes.empty() ? entry.begins : entry.started) = time_of(object, "start_time");
+  // The start of one that waits is what Slurm's backfill makes of it.
+  if (entry.state == RunState::kPending && entry.on_nodes.empty())
+    entry.begins = time_of(object, "eligible_time");
+  else
+    entry.started = time_of(object, "start_time");
   entry.deadline = time_of(object, "deadline");
   entry.time_limit = minutes_of(object, "time_limit");
   return entry;

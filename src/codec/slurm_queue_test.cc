@@ -34,7 +34,7 @@ TEST(SlurmQueueReader, NumbersOfEveryVersion) {
   const auto queue = read_slurm_queue(R"json({"jobs":[
     {"job_id":1,"array_job_id":0,"array_task_id":null,"array_task_string":"","job_state":"PENDING","state_reason":"JobHeldUser",
      "priority":0,"account":"acme","partition":"main","node_count":2,"cpus":4,"tasks":2,"memory_per_node":1000,
-     "tres_per_node":"gres:gpu:h200:8","requeue":true,"shared":"none","restart_cnt":1,"start_time":1795297689,"time_limit":10,
+     "tres_per_node":"gres:gpu:h200:8","requeue":true,"shared":"none","restart_cnt":1,"eligible_time":1795297689,"start_time":1795299999,"time_limit":10,
      "admin_comment":"stint/placed=7","dependency":"afterok:1(unfulfilled)"},
     {"job_id":{"set":true,"infinite":false,"number":9},"array_job_id":{"set":true,"infinite":false,"number":0},
      "array_task_id":{"set":false,"infinite":false,"number":0},"job_state":["RUNNING"],

@@ -74,10 +74,12 @@ class Spot(RunningCluster):
         done = subprocess.run([STINT, "import", "slurm", "--history", history], env=self.slurm.environment(), text=True, capture_output=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         for job, machines in machines_of.items():
+            # A machine that Slurm gave the job and lost before anything began there is a run of its own.
             rows = sqlite3.connect(history).execute("select restart, state, allocations from run where run_id = ? order by restart", (job,)).fetchall()
-            states = ["node-fail"] * (len(machines) - 1) + ["completed"]
+            states = ["node-fail"] * (len(rows) - 1) + ["completed"]
             self.assertEqual([row[:2] for row in rows], list(enumerate(states)))
-            self.assertEqual([json.loads(row[2])[0]["node"] for row in rows], machines)
+            left = iter([json.loads(row[2])[0]["node"] for row in rows])
+            self.assertTrue(all(machine in left for machine in machines), f"{machines} in this order among {rows}")
 
     def take_away(self, machine, *jobs):
         """Its slurmd and its jobs' keepers die without a word, as the power goes."""
