@@ -160,7 +160,7 @@ void ModelStore::retire(std::vector<ServedVersion> versions) {
 
 void ModelStore::watch_models() {
   timer_.wake(steady_now() + kRetune, [this] {
-    pool_.submit([this] {
+    watcher_.submit([this] {
       for (const auto& [name, served] : served())
         if (const auto told = served.model->retune(); told && options_.watch.tell)
           options_.watch.tell(fmt::format("{}, version {}: {}", name, served.version, *told));

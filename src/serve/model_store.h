@@ -90,6 +90,7 @@ class ModelStore {
   std::vector<std::shared_ptr<ServedModel>> retired_;  // have requests to answer, perhaps
   WakeTimer timer_;
   WorkerPool pool_;
+  WorkerPool watcher_{1};  // simulations are not to keep batches waiting; ends before what it works with
 };
 
 }  // namespace stint::serve

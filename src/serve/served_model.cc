@@ -322,9 +322,7 @@ std::optional<std::string> ServedModel::retune() {
   work_off(std::move(todo));
   if (!told) return std::nullopt;
   return fmt::format(
-      "batches take {:.2f} times as long as measured at the load; {:.4g} requests/s: wait {:.3g} ms, up to {:.4g} requests/s "
-      "within "
-      "the promise",
+      "batches take {:.2f} times as long as measured; {:.4g} requests/s: wait {:.3g} ms, up to {:.4g}/s within the promise",
       ratio, per_second, wait.to_seconds() * 1e3, most);
 }
 
