@@ -56,6 +56,7 @@ nlohmann::ordered_json outcome_json(const Judged& judged) {
           {"answered_per_second", judged.answered_per_second},
           {"latency", latency_json(o.latency)},
           {"sent_late", latency_json(o.lag)},
+          {"from_sent", latency_json(o.at_server)},
           {"promise_kept", judged.kept}};
 }
 
@@ -70,7 +71,8 @@ std::string outcome_text(const Judged& judged) {
   for (const auto& [status, count] : o.refused)
     text +=
         status == 0 ? fmt::format("{} without an answer\n", count) : fmt::format("{} refused with status {}\n", count, status);
-  return text + line("from due to answered", o.latency) + line("of that before it was sent", o.lag);
+  return text + line("from due to answered", o.latency) + line("of that before it was sent", o.lag) +
+         line("from sent to answered", o.at_server);
 }
 
 Result<Judged> load(const LoadCommand& command) {

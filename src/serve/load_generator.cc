@@ -128,7 +128,7 @@ class Generator {
   struct Connection {
     Descriptor socket{-1};
     bool busy = false;
-    Instant due;
+    Instant due, sent;
     std::string got;
     std::string_view unsent;
   };
@@ -157,7 +157,8 @@ class Generator {
     connection.busy = true;
     connection.due = due;
     connection.unsent = target_.requests[static_cast<size_t>(outcome_.sent++) % target_.requests.size()];
-    outcome_.lag.add(steady_now() - due);
+    connection.sent = steady_now();
+    outcome_.lag.add(connection.sent - due);
     write_on(connection);
   }
 
@@ -202,6 +203,7 @@ class Generator {
     if (answer->status == 200) {
       ++outcome_.answered;
       outcome_.latency.add(last_ - connection.due);
+      outcome_.at_server.add(last_ - connection.sent);
     } else {
       ++outcome_.refused[answer->status];
     }

@@ -35,11 +35,12 @@ struct LoadTarget {
 };
 
 struct LoadOutcome {
-  int64_t sent = 0, answered = 0;      ///< answered: with status 200
-  std::map<int, int64_t> refused;      ///< by status; 0: the connection broke
-  batching::LatencyHistogram latency;  ///< of those answered, from when they were due
-  batching::LatencyHistogram lag;      ///< from due to sent: the generator's own part, and waiting for a free connection
-  Duration took;                       ///< from the first due to the last answer
+  int64_t sent = 0, answered = 0;        ///< answered: with status 200
+  std::map<int, int64_t> refused;        ///< by status; 0: the connection broke
+  batching::LatencyHistogram latency;    ///< of those answered, from when they were due
+  batching::LatencyHistogram lag;        ///< from due to sent: the generator's own part, and waiting for a free connection
+  batching::LatencyHistogram at_server;  ///< of those answered, from sent to answered
+  Duration took;                         ///< from the first due to the last answer
 };
 
 /// Sends each request when it is due. @param patience  after the last one is due. @return kUnavailable when nobody listens

@@ -230,6 +230,7 @@ class Load(ServerCase):
         status, told = self.load("--model", "slow", "--rate", "100", "--seconds", "1", "--connections", "1", "--p99", "50ms")
         self.assertEqual(status, 3, told)
         self.assertGreater(told["latency"]["p99_ms"], 300)
+        self.assertGreater(told["sent_late"]["p99_ms"], told["from_sent"]["p50_ms"], "the one connection was waited for, not the server")
         self.assertFalse(told["promise_kept"])
 
     def test_a_trace_sets_the_pace(self):
