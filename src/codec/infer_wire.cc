@@ -22,7 +22,6 @@ constexpr size_t kMostTensors = 64;
 constexpr size_t kMostDimensions = 16;
 constexpr int kDeepest = 17;                       // of nested data: as deep as a shape is long
 constexpr int64_t kMostValues = int64_t{1} << 32;  // of a tensor; the body's bound is met long before
-constexpr int64_t kLongestTimeout_us = 3'600'000'000;
 
 /// A text member; none when it is absent.
 Result<std::optional<std::string_view>> text_member(dom::object object, const char* name) {
@@ -117,7 +116,7 @@ Result<InferRequest> read_request(dom::object root, std::string_view binary) {
   InferRequest request;
   TRY_ASSIGN(const std::optional<std::string_view> id, text_member(root, "id"));
   request.id = id.value_or("");
-  TRY_ASSIGN(const std::optional<int64_t> timeout_us, parameter(root, "timeout", kLongestTimeout_us));
+  TRY_ASSIGN(const std::optional<int64_t> timeout_us, parameter(root, "timeout", kLongestInferTimeout_us));
   if (timeout_us.value_or(0) > 0) request.timeout = Duration::nanoseconds(*timeout_us * 1000);
   TRY_ASSIGN(const std::optional<int64_t> priority, parameter(root, "priority", INT64_MAX));
   request.priority = priority.value_or(0);

@@ -37,6 +37,8 @@ struct WantedOutput {
   bool binary = false;
 };
 
+inline constexpr int64_t kLongestInferTimeout_us = 3'600'000'000;
+
 struct InferRequest {
   std::string id;
   std::optional<Duration> timeout;  ///< parameter `timeout`, in microseconds: later the answer is worth nothing

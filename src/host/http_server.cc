@@ -187,6 +187,16 @@ bool EventStream::send_text(std::shared_ptr<const std::string> text) {
   return true;
 }
 
+Status check_listening(const std::string& address, const TlsOptions& tls, bool plain_beyond_loopback) {
+  Failure failure;
+  const auto parsed = asio::ip::make_address(address, failure);
+  if (failure) return invalid("{}: not an IP address: give one such as 127.0.0.1 or ::1", address);
+  if (tls.certificate_file.empty() && !parsed.is_loopback() && !plain_beyond_loopback)
+    return invalid("{}: refused without TLS beyond this machine: give a certificate and its key, or listen on 127.0.0.1",
+                   address);
+  return {};
+}
+
 Status HttpServer::Core::load_tls() {
   const TlsOptions& wanted = host.options.tls;
   Failure failure;
@@ -207,12 +217,9 @@ Status HttpServer::Core::load_tls() {
 
 Status HttpServer::Core::listen() {
   Failure failure;
-  const auto address = asio::ip::make_address(host.options.address, failure);
-  if (failure) return invalid("{}: not an IP address: give one such as 127.0.0.1 or ::1", host.options.address);
+  TRY(check_listening(host.options.address, host.options.tls, host.options.plain_beyond_loopback));
+  const auto address = asio::ip::make_address(host.options.address);
   if (!host.options.tls.certificate_file.empty()) TRY(load_tls());
-  if (!tls && !address.is_loopback() && !host.options.plain_beyond_loopback)
-    return invalid("{}: refused without TLS beyond this machine: give a certificate and its key, or listen on 127.0.0.1",
-                   host.options.address);
   const tcp::endpoint endpoint(address, host.options.port);
   acceptor.open(endpoint.protocol(), failure);
   if (!failure) acceptor.set_option(asio::socket_base::reuse_address(true), failure);

@@ -87,6 +87,9 @@ struct TlsOptions {
   std::string client_ca_file;    ///< PEM; when given, every client must show a certificate signed by one of these
 };
 
+/// @param address  to listen at. @return error when it is no IP address, or leads beyond this machine without TLS, and that was not allowed
+Status check_listening(const std::string& address, const TlsOptions& tls, bool plain_beyond_loopback);
+
 struct HttpServerOptions {
   std::string address = "127.0.0.1";   ///< an IP address, not a name
   uint16_t port = 0;                   ///< 0 = any free one

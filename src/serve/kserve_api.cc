@@ -57,15 +57,9 @@ Json config_json(std::string_view name, const ServedModel& model) {
            {{"preferred_batch_size", config.preferred}, {"max_queue_delay_microseconds", config.max_wait.count_ns() / 1000}}}};
 }
 
-bool equal_in_constant_time(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
-bool knows(const HttpRequest& request, const std::string& token) {
-  constexpr std::string_view kScheme = "Bearer ";
-  const std::string* shown = request.header("authorization");
-  return shown != nullptr && shown->starts_with(kScheme) &&
-         equal_in_constant_time(std::string_view(*shown).substr(kScheme.size()), token);
+std::optional<std::string_view> header_of(const HttpRequest& request, std::string_view name) {
+  const std::string* header = request.header(name);
+  return header == nullptr ? std::nullopt : std::optional<std::string_view>(*header);
 }
 
 /// parameters.config of a request to load; none when there is none.
@@ -82,13 +76,25 @@ Result<std::optional<std::string>> config_in(const std::string& body) {
 
 }  // namespace
 
+bool ApiOptions::admits(std::optional<std::string_view> authorization) const {
+  constexpr std::string_view kScheme = "Bearer ";
+  if (token.empty()) return true;
+  return authorization && authorization->starts_with(kScheme) && authorization->size() == kScheme.size() + token.size() &&
+         CRYPTO_memcmp(authorization->data() + kScheme.size(), token.data(), token.size()) == 0;
+}
+
+batching::TenantId ApiOptions::tenant(std::optional<std::string_view> name) const {
+  const auto known = name ? tenants.find(std::string(*name)) : tenants.end();
+  return batching::TenantId(known == tenants.end() ? 0 : known->second);
+}
+
 KserveApi::KserveApi(ModelStore& store, ApiOptions options) : store_(store), options_(std::move(options)) {}
 KserveApi::~KserveApi() = default;
 
 void KserveApi::handle(HttpRequest request, const Responder& responder) {
   const auto& path = request.parts.segments;
   const bool is_health = path.size() == 3 && path[0] == "v2" && path[1] == "health";
-  if (!is_health && !options_.token.empty() && !knows(request, options_.token))
+  if (!is_health && !options_.admits(header_of(request, "authorization")))
     return responder.reply(infer_error(401, "a token is needed: Authorization: Bearer TOKEN"));
   if (path.size() >= 3 && path[0] == "v2" && path[1] == "models") return model(std::move(request), responder);
   if (path.size() >= 3 && path[0] == "v2" && path[1] == "repository") return repository(request, responder);
@@ -133,10 +139,7 @@ void KserveApi::infer(HttpRequest request, const Responder& responder, std::stri
   const std::string* encoding = request.header("content-encoding");
   if (encoding != nullptr && *encoding != "identity") return responder.reply(infer_error(415, "compressed bodies are not read"));
   CallTerms terms;
-  if (const std::string* tenant = request.header("stint-tenant")) {
-    const auto known = options_.tenants.find(*tenant);
-    if (known != options_.tenants.end()) terms.tenant = batching::TenantId(known->second);
-  }
+  terms.tenant = options_.tenant(header_of(request, "stint-tenant"));
   Result<std::unique_ptr<HttpInferCall>> call =
       HttpInferCall::read(std::move(request), {name, served.version}, served.model->measured(), parser_, responder, terms);
   if (!call.ok()) return responder.reply(infer_error(400, call.error().message));

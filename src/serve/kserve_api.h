@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "codec/infer_wire.h"
@@ -14,10 +15,16 @@
 
 namespace stint::serve {
 
+/// Who may ask, over whichever transport.
 struct ApiOptions {
   std::string version;                      ///< the program's
   std::map<std::string, uint32_t> tenants;  ///< by the header `stint-tenant`; who is none of them is tenant 0
   std::string token;                        ///< asked for as `Authorization: Bearer …` when not empty
+
+  /// @param authorization  what was sent under that name; none: nothing. In constant time for the token's length.
+  [[nodiscard]] bool admits(std::optional<std::string_view> authorization) const;
+  /// @param name  what was sent as `stint-tenant`; none: nothing.
+  [[nodiscard]] batching::TenantId tenant(std::optional<std::string_view> name) const;
 };
 
 class KserveApi {

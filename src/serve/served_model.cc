@@ -29,17 +29,18 @@ Result<std::shared_ptr<ServedModel>> ServedModel::create(std::string name, Model
                                                          const ServedModelConfig& config, MeasuredModel measured,
                                                          ServeTools& tools) {
   std::vector<batching::BatchPolicy> policies;
-  policies.push_back(policy_of(config, measured.latency, 0));
+  batching::BatchPolicy policy = policy_of(config, measured.latency, 0);
+  policies.push_back(policy);
   TRY_ASSIGN(batching::Batcher batcher, batching::Batcher::create(std::move(policies), tools.tenant_weights));
   const std::optional<Bytes> small_weights = small ? std::optional(small->weights) : std::nullopt;
   std::shared_ptr<ServedModel> model(new ServedModel(std::move(name), std::move(source), std::move(small), config,
-                                                     std::move(measured), tools, std::move(batcher)));
+                                                     std::move(measured), tools, std::move(policy), std::move(batcher)));
   TRY_ASSIGN(model->memory_id_, tools.memory.add(model->measured_.memory, model, small_weights));
   return model;
 }
 
 ServedModel::ServedModel(std::string name, ModelSource source, std::optional<SmallVariant> small, const ServedModelConfig& config,
-                         MeasuredModel measured, ServeTools& tools, batching::Batcher batcher)
+                         MeasuredModel measured, ServeTools& tools, batching::BatchPolicy policy, batching::Batcher batcher)
     : name_(std::move(name)),
       source_(std::move(source)),
       small_(std::move(small)),
@@ -49,7 +50,7 @@ ServedModel::ServedModel(std::string name, ModelSource source, std::optional<Sma
       tools_(tools),
       batcher_(std::move(batcher)),
       watch_(measured_.latency),
-      policy_(policy_of(config, measured_.latency, 0)),
+      policy_(std::move(policy)),
       most_per_second_(config.promise ? most_within_promise(measured_.latency, policy_, *config.promise) : 0) {}
 
 ServedModel::~ServedModel() {

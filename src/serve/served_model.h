@@ -113,7 +113,7 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   };
 
   ServedModel(std::string name, ModelSource source, std::optional<SmallVariant> small, const ServedModelConfig& config,
-              MeasuredModel measured, ServeTools& tools, batching::Batcher batcher);
+              MeasuredModel measured, ServeTools& tools, batching::BatchPolicy policy, batching::Batcher batcher);
   batching::RequestId keep(Member member);
   Member take(batching::RequestId id);
   Todo step(const batching::BatcherInput& input);

@@ -2,7 +2,6 @@
 #include "serve/grpc/grpc_api.h"
 
 #include <grpcpp/grpcpp.h>
-#include <openssl/crypto.h>
 
 #include <chrono>
 #include <mutex>
@@ -84,13 +83,12 @@ Result<InferTensor> read_tensor(const inference::ModelInferRequest::InferInputTe
 
 /// @param from  the tensors' bytes stay there.
 Result<InferRequest> read_request(const inference::ModelInferRequest& from) {
-  constexpr int64_t kLongestTimeout_us = 3'600'000'000;
   const int raws = from.raw_input_contents_size();
   if (raws != 0 && raws != from.inputs_size()) return invalid("{} raw contents for {} inputs", raws, from.inputs_size());
   InferRequest request;
   request.id = from.id();
   TRY_ASSIGN(const std::optional<int64_t> timeout, number_in(from.parameters(), "timeout"));
-  if (timeout && *timeout > 0) request.timeout = Duration::nanoseconds(std::min(*timeout, kLongestTimeout_us) * 1000);
+  if (timeout && *timeout > 0) request.timeout = Duration::nanoseconds(std::min(*timeout, kLongestInferTimeout_us) * 1000);
   TRY_ASSIGN(const std::optional<int64_t> priority, number_in(from.parameters(), "priority"));
   request.priority = priority.value_or(0);
   for (int i = 0; i < from.inputs_size(); ++i) {
@@ -254,9 +252,7 @@ class GrpcService final : public Service {
     const Result<ServedVersion> served = find(request->model_name(), request->model_version());
     if (!served.ok()) return end(context, status_of(served.error()));
     CallTerms terms;
-    if (const auto tenant = metadata(*context, "stint-tenant"))
-      if (const auto known = options_.tenants.find(std::string(*tenant)); known != options_.tenants.end())
-        terms.tenant = batching::TenantId(known->second);
+    terms.tenant = options_.tenant(metadata(*context, "stint-tenant"));
     auto* reactor = new InferReactor();  // deletes itself
     Result<std::unique_ptr<GrpcInferCall>> call = GrpcInferCall::read(*request, *response, *served, *reactor, terms);
     if (!call.ok()) {
@@ -314,11 +310,7 @@ class GrpcService final : public Service {
   }
   static grpc::Status no_token() { return said(StatusCode::UNAUTHENTICATED, "a token is needed: authorization: Bearer TOKEN"); }
   [[nodiscard]] bool knows(const CallbackServerContext& context) const {
-    constexpr std::string_view kScheme = "Bearer ";
-    if (options_.token.empty()) return true;
-    const auto shown = metadata(context, "authorization");
-    return shown && shown->size() == kScheme.size() + options_.token.size() && shown->starts_with(kScheme) &&
-           CRYPTO_memcmp(shown->data() + kScheme.size(), options_.token.data(), options_.token.size()) == 0;
+    return options_.admits(metadata(context, "authorization"));
   }
   /// @param version  empty: by the model's traffic parts.
   [[nodiscard]] Result<ServedVersion> find(const std::string& name, const std::string& version) const {
@@ -366,10 +358,7 @@ GrpcApi::~GrpcApi() {
 
 Result<std::unique_ptr<GrpcApi>> GrpcApi::start(ModelStore& store, GrpcOptions options) {
   const bool six = options.address.find(':') != std::string::npos;
-  const bool loopback = options.address.starts_with("127.") || options.address == "::1";
-  if (options.tls.certificate_file.empty() && !loopback && !options.plain_beyond_loopback)
-    return invalid("{}: refused without TLS beyond this machine: give a certificate and its key, or listen on 127.0.0.1",
-                   options.address);
+  TRY(check_listening(options.address, options.tls, options.plain_beyond_loopback));
   TRY_ASSIGN(const std::shared_ptr<grpc::ServerCredentials> credentials, credentials_of(options.tls));
   auto impl = std::make_unique<Impl>(store, std::move(options.api));
   grpc::ServerBuilder builder;
