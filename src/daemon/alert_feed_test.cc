@@ -99,7 +99,7 @@ TEST_F(AlertFeedTest, MinutesOfGpusAreFedOnceAndBelongToWhoHoldsThem) {
   daemon_.submit(testing_job(8, Duration::hours(9)));
   const size_t source = live_.add_source(LiveSourceKind::kSimulated, "test");
   const JobFilter running{.state = JobState::kRunning, .ended = {}, .queue = {}, .user = {}, .name = {}};
-  live_.put_work(daemon_.engine().nodes(), daemon_.engine().jobs(running, {}, 100).jobs);
+  live_.put_work({.nodes = daemon_.engine().nodes(), .running = daemon_.engine().jobs(running, {}, 100).jobs});
   const std::string held = daemon_.engine().nodes()[0].jobs.empty() ? "n1" : "n0";
   const auto position = live_.gpu({.node = held, .uuid = {}, .index = 0, .model = {}, .mig_profile = {}, .mig_instance = -1});
   ASSERT_TRUE(position);

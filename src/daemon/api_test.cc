@@ -246,9 +246,9 @@ TEST_F(ApiTest, WhatAGpuDoesIsSeenByThoseWhoseJobsAloneHoldIt) {
   };
   // GPU 0 is acme's, GPU 1 zoo's, GPU 2 is shared by both, GPU 3 is free.
   const Instant began = kNow - Duration::minutes(3);
-  live_.put_work(
-      service_->get([](const Engine& e) { return e.nodes(); }).get(),
-      {job_on(1, "acme", 0, began), job_on(2, "zoo", 1, began), job_on(1, "acme", 2, began), job_on(2, "zoo", 2, began)});
+  live_.put_work({.nodes = service_->get([](const Engine& e) { return e.nodes(); }).get(),
+                  .running = {job_on(1, "acme", 0, began), job_on(2, "zoo", 1, began), job_on(1, "acme", 2, began),
+                              job_on(2, "zoo", 2, began)}});
   const size_t source = live_.add_source(LiveSourceKind::kNvml, "NVML");
   for (int gpu = 0; gpu < 4; ++gpu) {
     const size_t position = *live_.gpu({.node = "n0", .index = gpu});

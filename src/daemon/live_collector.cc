@@ -39,30 +39,31 @@ std::string this_node(const LiveCollectorOptions& options) {
 struct News {
   bool any = false;
   int64_t last_event = 0;  ///< seen
-  int64_t newest = 0;      ///< there is
   std::vector<EventView> events;
-  std::vector<NodeView> nodes;
-  std::vector<JobView> running;
-  std::vector<JobView> started;  ///< for the first time
+  LiveWork work;  ///< as of the newest event there is
 };
 
 /// @param born  events up to this one had happened before this daemon's start: nothing is counted for them.
 News news_since(const Engine& engine, int64_t seen, int64_t born) {
   News news;
-  news.newest = news.last_event = engine.last_event();
+  news.work.last_event = news.last_event = engine.last_event();
   news.any = born < 0 || news.last_event != seen;
   if (!news.any) return news;
   news.events = engine.events_since(seen, kEventsAtOnce);
   if (!news.events.empty()) news.last_event = news.events.back().number;
-  news.nodes = engine.nodes();
+  LiveWork& work = news.work;
+  work.nodes = engine.nodes();
   std::set<int64_t> running;
-  for (const NodeView& node : news.nodes)
+  for (const NodeView& node : work.nodes)
     running.insert(node.jobs.begin(), node.jobs.end());
   for (const int64_t id : running)
-    news.running.push_back(*engine.job(id));
-  for (const EventView& event : news.events)
-    if (event.kind == "job.started" && born >= 0 && event.number > born)
-      if (auto job = engine.job(event.job); job && job->starts == 1) news.started.push_back(std::move(*job));
+    work.running.push_back(*engine.job(id));
+  for (const EventView& event : news.events) {
+    if (born < 0 || event.number <= born) continue;
+    if (event.kind == "node.down") work.interrupted.push_back(event.node);
+    if (event.kind != "job.started") continue;
+    if (auto job = engine.job(event.job); job && job->starts == 1) work.started.push_back(std::move(*job));
+  }
   return news;
 }
 
@@ -145,16 +146,12 @@ LiveCollector::~LiveCollector() {
 Duration LiveCollector::Impl::follow_jobs() {
   const News news = service.get([this](const Engine& engine) { return news_since(engine, seen_event, born); }).get();
   if (!news.any) return kFollowEvery;
-  target.telemetry.put_work(news.nodes, news.running, news.newest);
-  for (const JobView& job : news.started)
-    if (job.first_started) target.telemetry.count_wait(job.queue, *job.first_started - job.submitted);
+  target.telemetry.put_work(news.work);
   const std::lock_guard lock(mutex);
-  for (const EventView& event : news.events) {
+  for (const EventView& event : news.events)
     if (event.job > 0) touched.insert(event.job);
-    if (event.kind == "node.down" && born >= 0 && event.number > born) target.telemetry.count_interruption(event.node);
-  }
   seen_event = news.last_event;
-  if (born < 0) born = news.newest;
+  if (born < 0) born = news.work.last_event;
   return kFollowEvery;
 }
 

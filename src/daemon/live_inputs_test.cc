@@ -145,7 +145,7 @@ TEST(LiveInputs, SimulatedGpusShowWhatTheirJobsHoldAndSayThatTheyAreSimulated) {
   whole.placed = {{.node = "n0", .gpus = {0}}};
   half.id = 2;
   half.placed = {{.node = "n0", .gpus = {1}, .gpu_milli = 500}};
-  live.put_work({node}, {whole, half});
+  live.put_work({.nodes = {node}, .running = {whole, half}});
   const LiveTarget target{live, nullptr, {"n0"}};
   SimulatedInput input(target);
   (void)input.look(kStart);

@@ -278,8 +278,12 @@ void LiveTelemetry::put_processes(size_t gpu, Instant at, std::vector<LiveProces
   gpus_[gpu].shown.processes_seen = at;
 }
 
-void LiveTelemetry::count_wait(const std::string& queue, Duration wait) {
+void LiveTelemetry::put_history(LiveHistoryState state) {
   const std::lock_guard lock(mutex_);
+  history_ = std::move(state);
+}
+
+void LiveTelemetry::count_wait(const std::string& queue, Duration wait) {
   LiveWaits& waits = waits_[queue];
   const auto bucket = std::ranges::lower_bound(LiveWaits::kUpToSeconds, wait, {}, Duration::seconds);
   if (bucket != LiveWaits::kUpToSeconds.end()) ++waits.counts[static_cast<size_t>(bucket - LiveWaits::kUpToSeconds.begin())];
@@ -287,22 +291,12 @@ void LiveTelemetry::count_wait(const std::string& queue, Duration wait) {
   waits.sum += wait;
 }
 
-void LiveTelemetry::count_interruption(const std::string& node) {
+void LiveTelemetry::put_work(const LiveWork& work) {
   const std::lock_guard lock(mutex_);
-  if (const auto it = nodes_.find(node); it != nodes_.end()) ++it->second.interruptions;
-}
-
-void LiveTelemetry::put_history(LiveHistoryState state) {
-  const std::lock_guard lock(mutex_);
-  history_ = std::move(state);
-}
-
-void LiveTelemetry::put_work(const std::vector<NodeView>& nodes, const std::vector<JobView>& running, int64_t last_event) {
-  const std::lock_guard lock(mutex_);
-  last_event_ = last_event;
+  last_event_ = work.last_event;
   for (Gpu& gpu : gpus_)
     gpu.shown.holders.clear();
-  for (const NodeView& node : nodes) {
+  for (const NodeView& node : work.nodes) {
     LiveNode& live = nodes_[node.name];
     live.name = node.name;
     live.market = node.market;
@@ -313,13 +307,17 @@ void LiveTelemetry::put_work(const std::vector<NodeView>& nodes, const std::vect
         if (gpu.device.model.empty()) gpu.device.model = node.gpu_model;
       }
   }
+  for (const std::string& name : work.interrupted)
+    if (const auto it = nodes_.find(name); it != nodes_.end()) ++it->second.interruptions;
+  for (const JobView& job : work.started)
+    if (job.first_started) count_wait(job.queue, *job.first_started - job.submitted);
   // "3g.40gb" is three of seven parts.
   const auto milli_of = [](const TaskView& task) -> int32_t {
     if (task.gpu_milli > 0 || task.mig_profile.empty()) return task.gpu_milli > 0 ? task.gpu_milli : 1000;
     const auto parts = parse_int(std::string_view(task.mig_profile).substr(0, task.mig_profile.find('g')));
     return static_cast<int32_t>(std::clamp<int64_t>(parts.value_or(7), 1, 7) * 1000 / 7);
   };
-  for (const JobView& job : running)
+  for (const JobView& job : work.running)
     for (const TaskView& task : job.placed)
       for (const int index : task.gpus) {
         const auto it = by_place_.find({task.node, index, -1});

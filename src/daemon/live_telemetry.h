@@ -111,6 +111,15 @@ struct LiveWaits {
   Duration sum;
 };
 
+/// The jobs and machines as of one event, and what happened since the event before.
+struct LiveWork {
+  std::vector<NodeView> nodes = {};
+  std::vector<JobView> running = {};
+  std::vector<JobView> started = {};          ///< for the first time; their waits are counted
+  std::vector<std::string> interrupted = {};  ///< machines that went down
+  int64_t last_event = 0;
+};
+
 /// A service as its servers tell it now: the longest p99, the least headroom, all requests.
 struct LiveService {
   ServiceFigures figures;
@@ -187,12 +196,8 @@ class LiveTelemetry {
   void put_service(size_t source, Instant at, const ServiceFigures& figures);
   /// All processes on a GPU, in place of those of before.
   void put_processes(size_t gpu, Instant at, std::vector<LiveProcess> processes);
-  /// The machines there are, and the jobs that run on them. Configured GPUs are there from then on, whoever measures them.
-  /// @param last_event  they are as of this one.
-  void put_work(const std::vector<NodeView>& nodes, const std::vector<JobView>& running, int64_t last_event = 0);
-
-  void count_wait(const std::string& queue, Duration wait);
-  void count_interruption(const std::string& node);
+  /// Configured GPUs are there from then on, whoever measures them. Who looks sees all of it or nothing.
+  void put_work(const LiveWork& work);
   void put_history(LiveHistoryState state);
 
   /// A reading older than this is not of now any more.
@@ -217,6 +222,7 @@ class LiveTelemetry {
     std::array<std::unique_ptr<Track>, kMetricCount> tracks;
   };
   std::optional<size_t> find_or_add(const DeviceKey& device);
+  void count_wait(const std::string& queue, Duration wait);
   void close(Track& track) const;
   /// @return false: too late, its minute is written.
   bool add(Track& track, Instant at, double value) const;

@@ -103,7 +103,7 @@ TEST(LiveTelemetry, HoldersAreTheTasksOnTheGpu) {
   job.client = "acme";
   job.tags = {{"kind", "training"}};
   job.placed = {{.task = 0, .attempt = 2, .node = "n0", .gpus = {1}, .started = kStart}};
-  live.put_work({node}, {job});
+  live.put_work({.nodes = {node}, .running = {job}});
   LiveSnapshot seen = live.snapshot();
   ASSERT_THAT(seen.gpus, SizeIs(2));
   EXPECT_THAT(seen.gpus[0].holders, IsEmpty());
@@ -112,7 +112,7 @@ TEST(LiveTelemetry, HoldersAreTheTasksOnTheGpu) {
   EXPECT_EQ(seen.gpus[1].holders[0].kind, WorkloadKind::kTraining);
   EXPECT_EQ(seen.gpus[1].device.model, "A100-80GB");
   EXPECT_FALSE(seen.gpus[1].seen) << "nothing has measured it";
-  live.put_work({node}, {});
+  live.put_work({.nodes = {node}});
   EXPECT_THAT(live.snapshot().gpus[1].holders, IsEmpty());
 }
 

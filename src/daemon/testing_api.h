@@ -68,7 +68,7 @@ class TestingApi {
     options.audits = audits_.get();
     bills_ = std::make_unique<BillBook>(dir_ / "events.db");
     options.bills = bills_.get();
-    live_.put_work(service_->get([](const Engine& e) { return e.nodes(); }).get(), {});
+    live_.put_work({.nodes = service_->get([](const Engine& e) { return e.nodes(); }).get()});
     api_ = std::make_unique<Api>(*service_, *governor_, options);
     auto server = HttpServer::start(
         {}, [this](HttpRequest request, Responder responder) { api_->handle(std::move(request), std::move(responder)); });
