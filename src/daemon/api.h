@@ -22,6 +22,7 @@ class BillBook;
 class LiveTelemetry;
 class LoginDesk;
 class NodePower;
+class ReplicaKeeper;
 
 enum class LogStream { kOutput, kError };
 
@@ -38,6 +39,7 @@ struct ApiOptions {
   AuditRunner* audits = nullptr;
   BillBook* bills = nullptr;
   NodePower* power = nullptr;
+  const ReplicaKeeper* replicas = nullptr;  ///< none: there are no services
   AlertDesk* alerts = nullptr;
   const LiveTelemetry* telemetry = nullptr;  ///< outlives the API; none = nothing is measured
 };

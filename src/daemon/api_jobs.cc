@@ -29,6 +29,14 @@ Error no_such_queue(std::string_view queue) {
                  excerpt(queue));
 }
 
+/// Such tags say what a job is to the daemon.
+Status check_own_tags(const JobRequest& request) {
+  for (const auto& [key, value] : request.tags)
+    if (key.starts_with(kOwnTags))
+      return invalid("field 'tags': {}: tags that begin with {} are the daemon's own", key, kOwnTags);
+  return {};
+}
+
 /// What the request asks of its client's rules: all that is missing at once.
 Status check_client_rules(const Governor& governor, std::string_view name, const JobRequest& request) {
   const auto client = governor.client(name);
@@ -110,6 +118,7 @@ Result<JobRequest> own_request(const ApiContext& api, const Call& call, JobReque
   // Whoever may control everybody's jobs of the client may also submit on their behalf.
   if (request.user != call->who.user && !call->who.may(Permission::kControl, client))
     return invalid("field 'user': only an admin of client {} submits on behalf of others; leave it out", client);
+  TRY(check_own_tags(request));
   TRY(check_client_rules(api.governor, client, request));
   return request;
 }

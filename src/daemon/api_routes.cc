@@ -175,6 +175,14 @@ std::vector<ApiRoute> make_routes() {
        .response = "GpuList",
        .handler = api_gpus});
   add({.method = "GET",
+       .path = "/v1/services",
+       .name = "listServices",
+       .summary = "Services whose replicas the daemon runs, with where they answer",
+       .needs = P::kSeeJobs,
+       .audited = Audited::kNo,
+       .response = "ServiceList",
+       .handler = api_services});
+  add({.method = "GET",
        .path = "/v1/gpus/{id}/minutes",
        .name = "gpuMinutes",
        .summary = "What a GPU did, minute by minute",

@@ -92,7 +92,7 @@ RouteMatch match_route(std::string_view method, const std::vector<std::string>& 
 /// The schemas that routes name, as OpenAPI's components.schemas.
 std::string_view api_schemas();
 
-// Handlers, by family: api_jobs.cc, api_budgets.cc, api_bills.cc, api_watch.cc, api_live.cc, api_board.cc, api_findings.cc, api_alerts.cc,
+// Handlers, by family: api_jobs.cc, api_budgets.cc, api_bills.cc, api_watch.cc, api_live.cc, api_services.cc, api_board.cc, api_findings.cc, api_alerts.cc,
 // api_govern.cc, api_codes.cc, api_login.cc.
 void api_submit(const ApiContext& api, const Call& call);
 void api_list_jobs(const ApiContext& api, const Call& call);
@@ -118,6 +118,7 @@ void api_drain_node(const ApiContext& api, const Call& call);
 void api_node_up(const ApiContext& api, const Call& call);
 void api_gpus(const ApiContext& api, const Call& call);
 void api_gpu_minutes(const ApiContext& api, const Call& call);
+void api_services(const ApiContext& api, const Call& call);
 void api_queues(const ApiContext& api, const Call& call);
 void api_board(const ApiContext& api, const Call& call);
 void api_timeline(const ApiContext& api, const Call& call);

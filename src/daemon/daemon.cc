@@ -105,6 +105,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
                                               {.live = &daemon->telemetry_, .last_at = last_at, .couriers = {}}));
   daemon->collect();
   daemon->power_ = std::make_unique<NodePower>(*daemon->service_, daemon->config_.power, power_rows);
+  daemon->keep_services();
   daemon->bills_ = std::make_unique<BillBook>(place);
   TRY(daemon->begin_auditing());
   return daemon;
@@ -139,12 +140,24 @@ void Daemon::collect() {
   collector_ = std::make_unique<LiveCollector>(*service_, telemetry_, std::move(options));
 }
 
+void Daemon::keep_services() {
+  ReplicaKeeper::Options options{.clock = [] { return now(); }, .ask = {}};
+  // On simulated machines nothing listens.
+  if (options_.simulate)
+    options.ask = [](const std::string&, Instant) {
+      return ReplicaHealth{.answer = ReplicaHealth::Answer::kReady, .figures = {}};
+    };
+  replicas_ = std::make_unique<ReplicaKeeper>(*service_, telemetry_, std::move(options));
+  replicas_->configure(config_.services);
+}
+
 std::string Daemon::log_base(const LaunchKey& key) const { return LocalBackend::log_base(backend_folder(options_), key); }
 
 Daemon::~Daemon() { stop(); }
 
 void Daemon::stop() {
   audits_.reset();
+  replicas_.reset();
   power_.reset();
   bills_.reset();
   if (alerts_) alerts_->stop();
@@ -164,6 +177,7 @@ Status Daemon::reload() {
   collect();
   audits_->reconfigure(config_.audit);
   power_->reconfigure(config_.power);
+  replicas_->configure(config_.services);
   return {};
 }
 

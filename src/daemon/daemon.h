@@ -16,6 +16,7 @@
 #include "daemon/fleet_config.h"
 #include "daemon/live_collector.h"
 #include "daemon/node_power.h"
+#include "daemon/replica_keeper.h"
 #include "daemon/service.h"
 #include "host/lock_file.h"
 #include "store/event_log.h"
@@ -49,6 +50,7 @@ class Daemon {
   [[nodiscard]] AuditRunner& audits() { return *audits_; }
   [[nodiscard]] BillBook& bills() { return *bills_; }
   [[nodiscard]] NodePower& power() { return *power_; }
+  [[nodiscard]] const ReplicaKeeper& replicas() const { return *replicas_; }
   /// What the GPUs do; filled as long as the daemon runs.
   [[nodiscard]] LiveTelemetry& telemetry() { return telemetry_; }
   [[nodiscard]] const DaemonConfig& config() const { return config_; }
@@ -69,6 +71,7 @@ class Daemon {
  private:
   Daemon(DaemonOptions options, LockFile lock) : options_(std::move(options)), lock_(std::move(lock)) {}
   void collect();
+  void keep_services();
   Status begin_auditing();
   [[nodiscard]] std::string history_path() const { return options_.state_folder + "/history.db"; }
 
@@ -87,6 +90,7 @@ class Daemon {
   std::shared_ptr<FindingBook> findings_;
   std::unique_ptr<AuditRunner> audits_;
   std::unique_ptr<NodePower> power_;
+  std::unique_ptr<ReplicaKeeper> replicas_;
 };
 
 }  // namespace stint

@@ -224,6 +224,7 @@ Result<DaemonConfig> parse_daemon_config(std::string_view json, std::string_view
     JsonFields power(fields.raw("power"), fmt::format("{}: power", source));
     TRY_ASSIGN(config.power, read_power_config(power, node_names(config.fleet)));
   }
+  TRY_ASSIGN(config.services, read_service_configs(fields));
   fields.raw("alerts");
   TRY(fields.finish());
   TRY_ASSIGN(config.alerts, parse_alert_config(json, std::string(source)));

@@ -15,6 +15,7 @@
 #include "daemon/live_config.h"
 #include "daemon/oidc.h"
 #include "daemon/power_config.h"
+#include "daemon/service_config.h"
 #include "sched/queue.h"
 #include "sim/workload.h"
 
@@ -36,6 +37,7 @@ struct DaemonConfig {
   LiveConfig telemetry;
   AuditConfig audit;
   PowerConfig power;
+  std::vector<ServiceConfig> services;
 };
 
 /// The file. @return error naming file and field: unknown, missing, of the wrong type, a name that stands twice, …

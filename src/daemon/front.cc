@@ -65,6 +65,7 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
                                                  .audits = options.audits,
                                                  .bills = options.bills,
                                                  .power = options.power,
+                                                 .replicas = options.replicas,
                                                  .alerts = options.alerts,
                                                  .telemetry = options.telemetry});
   HttpServerOptions http;

@@ -26,6 +26,7 @@ struct FrontOptions {
   AuditRunner* audits = nullptr;
   BillBook* bills = nullptr;
   NodePower* power = nullptr;
+  const ReplicaKeeper* replicas = nullptr;
   AlertDesk* alerts = nullptr;
   const LiveTelemetry* telemetry = nullptr;  ///< outlives the front
 };

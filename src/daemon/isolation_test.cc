@@ -68,6 +68,7 @@ class Watched : public TestingApi {
                              "/v1/nodes",
                              "/v1/gpus",
                              "/v1/gpus/n1:0/minutes",
+                             "/v1/services",
                              "/v1/queues",
                              "/v1/board?why=20",
                              "/v1/timeline",

@@ -70,6 +70,8 @@ struct JobRequest {
   bool operator==(const JobRequest&) const;
 };
 
+/// Tags that begin so say what a job is to the daemon: nobody else may give them.
+inline constexpr std::string_view kOwnTags = "stint.";
 inline constexpr int32_t kMostTasks = 4'096;
 inline constexpr int32_t kMostOfArray = 10'000;
 /// Of one study they are.

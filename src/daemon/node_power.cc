@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <future>
 #include <utility>
 
 #include "base/text.h"
+#include "daemon/service_answer.h"
 #include "host/clock.h"
 #include "host/process.h"
 
@@ -20,14 +20,6 @@ const CommandInfo kByUs{.actor = "power", .idempotency_key = ""};
 std::string words_for(const CommandOutput& done) {
   const auto lines = split(trim(done.standard_error), '\n');
   return fmt::format("it ended with {}: {}", done.status.shell_code(), lines.empty() ? "" : excerpt(lines.back(), 200));
-}
-
-/// Waits for the service's answer.
-template <typename View, typename Ask>
-Status answer_of(const Ask& ask) {
-  std::promise<Status> done;
-  ask([&done](const Result<View>& answer) { done.set_value(answer.ok() ? Status() : Status(answer.error())); });
-  return done.get_future().get();
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "daemon/json_fields.h"
+#include "daemon/scaling_fields.h"
 
 namespace stint {
 namespace {
@@ -22,14 +23,7 @@ Result<PowerPool> read_pool(JsonFields& fields, const std::vector<std::string>& 
       return invalid("{}: no machine '{}' in the configuration", fields.where(), excerpt(node));
     if (!taken.insert(node).second) return invalid("{}: machine '{}' is in a pool already", fields.where(), excerpt(node));
   }
-  sched::ScalingRules& rules = pool.rules;
-  const auto size = static_cast<int64_t>(pool.nodes.size());
-  rules.max_nodes = static_cast<int32_t>(fields.integer("max", 0, size, size));
-  rules.min_nodes = static_cast<int32_t>(fields.integer("min", 0, rules.max_nodes, 0));
-  rules.target_utilization = fields.number("target_utilization", 0.01, 1, rules.target_utilization);
-  rules.up_cooldown = fields.duration("up_cooldown", rules.up_cooldown);
-  rules.down_cooldown = fields.duration("down_cooldown", rules.down_cooldown);
-  rules.idle_grace = fields.duration("idle_grace", rules.idle_grace);
+  pool.rules = read_scaling_rules(fields, 0, std::ssize(pool.nodes), 0);
   TRY(fields.finish());
   return pool;
 }

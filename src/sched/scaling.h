@@ -26,6 +26,8 @@ struct ScalingRules {
   Duration up_cooldown = Duration::minutes(1);
   Duration down_cooldown = Duration::minutes(10);
   Duration idle_grace = Duration::minutes(15);  ///< without any work for so long, down to min_nodes, even to 0
+
+  bool operator==(const ScalingRules&) const = default;
 };
 
 /// What was measured since the last step. None = not known, asks for nothing.

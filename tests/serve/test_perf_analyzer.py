@@ -7,6 +7,7 @@ and what it says of batches, not how fast.
 import csv
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,14 +19,18 @@ SKIPPED = 77
 
 
 def analyse(program, protocol, address, scratch, *arguments):
-    """Rows of its table of results."""
+    """Rows of its table of results. Any spread is stable enough for it: this machine may have other work."""
     table = scratch / "result.csv"
     done = subprocess.run(
-        [program, "-u", address, "-i", protocol, "-p", "1000", "-s", "50", "-f", str(table), *arguments],
+        [program, "-u", address, "-i", protocol, "-p", "1000", "-s", "10000", "-f", str(table), *arguments],
         capture_output=True, text=True, env=dict(os.environ, LD_LIBRARY_PATH=str(program.parent)), timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     with open(table, newline="", encoding="utf-8") as rows:
         return list(csv.DictReader(rows))
+
+
+def count_of(what, metrics):
+    return float(re.search(rf"^stint_serve_{what}_total{{.*}} (\S+)$", metrics, re.MULTILINE).group(1))
 
 
 def main():
@@ -44,9 +49,11 @@ def main():
         try:
             for protocol, address in addresses.items():
                 alone, together = analyse(program, protocol, address, scratch, "-m", "echo", "--concurrency-range", "1:5:4")
-                # Five at a time share batches: one at a time cannot be above 500/s.
+                # One at a time cannot be above 500/s.
                 assert 0 < float(alone["Inferences/Second"]) <= 500, alone
-                assert float(together["Inferences/Second"]) > float(alone["Inferences/Second"]), (alone, together)
+                assert float(together["Inferences/Second"]) > 0, together
+                metrics = server.ask("GET", "/metrics")[1].decode()
+                assert count_of("items", metrics) > count_of("batches", metrics) > 0, f"five share batches: {metrics}"
                 (rated,) = analyse(program, protocol, address, scratch, "-m", "echo", "-b", "8", "--request-rate-range", "20")
                 assert float(rated["Inferences/Second"]) > 0, rated
             metrics = server.ask("GET", "/metrics")[1].decode()

@@ -1,0 +1,124 @@
+#include "daemon/replica_keeper.h"
+
+#include <algorithm>
+
+#include "daemon/service_answer.h"
+#include "host/file.h"
+#include "host/http_client.h"
+
+namespace stint {
+namespace {
+
+constexpr Duration kLongestAnswer = Duration::seconds(2);
+constexpr size_t kMostAnswer = size_t{4} << 20;
+const CommandInfo kByUs{.actor = "services", .idempotency_key = ""};
+
+/// Asks the replicas of a service as the Open Inference Protocol has it, and for their metrics.
+class HttpAsk {
+ public:
+  HttpAsk(LiveTelemetry& telemetry, std::string token_file) : telemetry_(telemetry), token_file_(std::move(token_file)) {}
+
+  ReplicaHealth ask(const std::string& place, Instant now) {
+    const std::string metrics = fmt::format("http://{}/metrics", place);
+    if (!sources_.contains(place)) sources_[place] = telemetry_.add_source(LiveSourceKind::kExporter, metrics);
+    const size_t source = sources_[place];
+    const Result<int> ready = look(fmt::format("http://{}/v2/health/ready", place), metrics, source, now);
+    if (!ready.ok()) {
+      telemetry_.source_failed(source, now, ready.error().message);
+      return {};
+    }
+    telemetry_.source_succeeded(source, now);
+    using Answer = ReplicaHealth::Answer;
+    return {.answer = *ready == 200 ? Answer::kReady : Answer::kNotReady, .figures = std::move(figures_)};
+  }
+
+ private:
+  /// @return the status of its readiness
+  Result<int> look(const std::string& health, const std::string& metrics, size_t source, Instant now) {
+    figures_.clear();
+    if (!client_) {
+      HttpOptions options;
+      options.connect_timeout = options.timeout = kLongestAnswer;
+      options.max_body_bytes = kMostAnswer;
+      TRY_ASSIGN(options.credentials.bearer_token, read_secret_file(token_file_));
+      client_.emplace(std::move(options));
+    }
+    TRY_ASSIGN(const HttpResponse ready, client_->get(health));
+    if (ready.status != 200) return ready.status;
+    TRY_ASSIGN(const HttpResponse told, client_->get(metrics));
+    // Of another kind of server there may be none.
+    if (told.status == 200) figures_ = read_service_figures(told.body);
+    for (const ServiceFigures& figures : figures_)
+      telemetry_.put_service(source, now, figures);
+    return ready.status;
+  }
+
+  LiveTelemetry& telemetry_;
+  const std::string token_file_;
+  std::optional<HttpClient> client_;
+  std::map<std::string, size_t> sources_;  ///< by place
+  std::vector<ServiceFigures> figures_;
+};
+
+}  // namespace
+
+ReplicaKeeper::ReplicaKeeper(Service& service, LiveTelemetry& telemetry, Options options)
+    : service_(service), telemetry_(telemetry), options_(std::move(options)) {}
+
+ReplicaKeeper::~ReplicaKeeper() = default;
+
+AskReplica ReplicaKeeper::ask_of(const ServiceConfig& config) {
+  if (options_.ask) return options_.ask;
+  return [asker = std::make_shared<HttpAsk>(telemetry_, config.token_file)](const std::string& place, Instant now) {
+    return asker->ask(place, now);
+  };
+}
+
+void ReplicaKeeper::configure(std::vector<ServiceConfig> services) {
+  thread_.reset();
+  std::vector<std::shared_ptr<ReplicaSet>> next;
+  for (ServiceConfig& config : services) {
+    const auto same =
+        std::ranges::find_if(sets_, [&config](const auto& set) { return set != nullptr && set->config() == config; });
+    AskReplica ask = ask_of(config);
+    if (same == sets_.end()) {
+      next.push_back(std::make_shared<ReplicaSet>(service_, std::move(config), std::move(ask)));
+      continue;
+    }
+    (*same)->ask_by(std::move(ask));
+    next.push_back(*same);
+  }
+  for (const auto& set : sets_)
+    if (std::ranges::find(next, set->config().name, [](const auto& kept) { return kept->config().name; }) == next.end())
+      set->retire();
+  end_others(next);
+  std::vector<Recurring::Work> works;
+  for (const auto& set : next)
+    works.push_back([this, set] { return set->look(options_.clock()); });
+  {
+    const std::lock_guard lock(mutex_);
+    sets_ = std::move(next);
+  }
+  if (!works.empty()) thread_ = std::make_unique<Recurring>(std::move(works), 1);
+}
+
+/// Replicas of services that are configured no more.
+void ReplicaKeeper::end_others(const std::vector<std::shared_ptr<ReplicaSet>>& sets) {
+  for (const JobView& job : service_.get([](const Engine& engine) { return replica_jobs(engine, ""); }).get())
+    if (std::ranges::find(sets, job.name, [](const auto& set) { return set->config().name; }) == sets.end())
+      (void)answer_of<JobView>([&](auto answer) { service_.cancel(job.id, kByUs, std::move(answer)); });
+}
+
+std::vector<ReplicaSetView> ReplicaKeeper::views() const {
+  std::vector<std::shared_ptr<ReplicaSet>> sets;
+  {
+    const std::lock_guard lock(mutex_);
+    sets = sets_;
+  }
+  std::vector<ReplicaSetView> views;
+  for (const auto& set : sets)
+    views.push_back(set->view());
+  return views;
+}
+
+}  // namespace stint

@@ -1,0 +1,19 @@
+// Waiting for the service's answer.
+#pragma once
+
+#include <future>
+
+#include "base/result.h"
+
+namespace stint {
+
+/// Whether it was done. @param ask  hands the answer it is given to a command of the service. Not on the service's own thread, which would
+/// wait for itself.
+template <typename View, typename Ask>
+Status answer_of(const Ask& ask) {
+  std::promise<Status> done;
+  ask([&done](const Result<View>& answer) { done.set_value(answer.ok() ? Status() : Status(answer.error())); });
+  return done.get_future().get();
+}
+
+}  // namespace stint
