@@ -18,8 +18,9 @@ export function mount(main) {
   grid.addEventListener("focusin", look);  // which has no property
   const panel = h("aside", { class: "panel", "aria-label": "The GPU looked at" });
   const legend = h("div", { class: "legend" });
-  const nodes = h("section"), services = h("section");
-  main.append(h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, "Fleet"), modes), legend, h("div", { class: "beside" }, grid, panel), nodes, services);
+  const beside = h("div", { class: "beside" }, grid, panel), none = h("div");
+  const nodes = h("section"), replicas = h("section"), services = h("section");
+  main.append(h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, "Fleet"), modes), legend, beside, none, nodes, replicas, services);
 
   function choose() {
     fill(modes, choice("What the colours show", MODES, mode, (value) => {
@@ -121,7 +122,8 @@ export function mount(main) {
     const { board } = live;
     choose();
     const withGpus = board.nodes.filter((n) => n.gpus > 0);
-    if (withGpus.length === 0) fill(grid.parentElement, empty("No machine with a GPU", "Name machines in the daemon's configuration and send it SIGHUP."));
+    for (const shown of [modes, legend, beside]) shown.hidden = withGpus.length === 0;
+    fill(none, withGpus.length === 0 && empty("No machine with a GPU", "Name machines in the daemon's configuration and send it SIGHUP."));
     const held = holders();
     at ??= withGpus.length ? `${withGpus[0].name}/0` : null;
     grid.classList.toggle("dense", withGpus.reduce((sum, n) => sum + n.gpus, 0) > DENSE_ABOVE);
@@ -141,6 +143,7 @@ export function mount(main) {
       h("span", {}, mode === "heat" ? "90 °C" : mode === "held" ? "held" : "100 %"), h("span", { class: "ramp unknown" }), h("span", {}, mode === "held" ? "not shown, or down" : "not measured"));
     showPanel();
     fill(nodes, h("h2", {}, "Machines"), nodeTable(board));
+    fill(replicas, live.replicas.length > 0 && [h("h2", {}, "Services run here"), replicaTable()]);
     fill(services, live.services.length > 0 && [h("h2", {}, "Inference services"), serviceTable()]);
   }
 
@@ -162,6 +165,19 @@ function serviceTable() {
       : s.promise_headroom < 0 ? h("strong", { class: "bad" }, `broken: ${percent(-s.promise_headroom)} too much`) : percent(s.promise_headroom)) },
   ];
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Inference services" }, table("Inference services", columns, live.services, (s) => s.service));
+}
+
+function replicaTable() {
+  const columns = [
+    { title: "Service", cell: (s) => s.name },
+    { title: "Replicas ready", number: true, cell: (s) => `${s.ready} of ${s.wanted}` },
+    { title: "Limits", number: true, cell: (s) => `${s.min} to ${s.max}` },
+    { title: "Used of the promise", number: true, cell: (s) => (s.utilization === null ? "–" : percent(s.utilization)) },
+    { title: "So many because of", cell: (s) => s.reason },
+    { title: "Replicas", cell: (s) => s.replicas.map((r, i) => [i > 0 && ", ", h("a", { href: `#/jobs/${r.job}` }, r.job), r.state !== "ready" && ` ${r.state}`, !r.current && " (to be replaced)"]), class: "wide" },
+    { title: "Trouble", cell: (s) => (s.trouble ? h("strong", { class: "bad" }, s.trouble) : "–"), class: "wide" },
+  ];
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Services run here" }, table("Services run here", columns, live.replicas, (s) => s.name));
 }
 
 function nodeTable(board) {

@@ -10,6 +10,7 @@ export const live = {
   whys: 0,  // of so many waiting jobs the view shown wants to know why
   wantsGpus: false,  // the view shown wants to know what each GPU does
   services: [],  // inference services, as their servers tell of them
+  replicas: [],  // services whose replicas are jobs here
   gpus: new Map(),  // "node/index" → what it does now, as far as that is measured
 };
 
@@ -75,7 +76,7 @@ export function end() {
   stream?.abort();
   stream = run = null;
   clearTimeout(timer);
-  Object.assign(live, { board: null, events: [], services: [], gpus: new Map(), line: false, error: null });
+  Object.assign(live, { board: null, events: [], services: [], replicas: [], gpus: new Map(), line: false, error: null });
 }
 
 /// Asks now.
@@ -84,10 +85,12 @@ export async function refresh() {
   clearTimeout(timer);
   asked = Date.now();
   try {
-    const [board, gpus] = await Promise.all([get(`/v1/board?why=${live.whys}`), live.wantsGpus && live.board && may("listGpus") ? get("/v1/gpus") : null]);
+    const also = (operation, path) => (live.wantsGpus && live.board && may(operation) ? get(path) : null);
+    const [board, gpus, services] = await Promise.all([get(`/v1/board?why=${live.whys}`), also("listGpus", "/v1/gpus"), also("listServices", "/v1/services")]);
     if (mine !== run) return;
     live.board = board;
     if (gpus) live.services = gpus.services;
+    if (services) live.replicas = services.services;
     if (gpus) live.gpus = new Map(gpus.gpus.filter((g) => g.index !== null && g.mig_profile === "").map((g) => [`${g.node}/${g.index}`, reading(g)]));
     live.error = null;
     if (!stream && !document.hidden) listen();

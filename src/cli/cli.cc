@@ -46,6 +46,7 @@ std::shared_ptr<CLI::App> make_app(Action& action) {
   add_job_commands(app, action);
   add_top_command(app, action);
   add_nodes_command(app, action);
+  add_services_command(app, action);
   add_budget_commands(app, action);
   add_trial_command(app, action);
   add_pipeline_command(app, action);

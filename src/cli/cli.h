@@ -43,6 +43,7 @@ void add_keeper_command(CLI::App& app, Action& action);
 void add_submit_command(CLI::App& app, Action& action);
 void add_job_commands(CLI::App& app, Action& action);
 void add_nodes_command(CLI::App& app, Action& action);
+void add_services_command(CLI::App& app, Action& action);
 void add_budget_commands(CLI::App& app, Action& action);
 void add_pipeline_command(CLI::App& app, Action& action);
 void add_govern_commands(CLI::App& app, Action& action);

@@ -152,7 +152,7 @@ void add_serve_run_command(CLI::App& serve, Action& action) {
   command
       ->add_option("--models", options->models, "folder: NAME/VERSION/model.onnx, and NAME/model.json where settings are wanted")
       ->required();
-  command->add_option("--listen", options->listen, "IP address and port")->capture_default_str();
+  command->add_option("--listen", options->listen, "IP address and port")->envname("STINT_LISTEN")->capture_default_str();
 #ifdef STINT_GRPC
   command->add_option("--grpc", options->grpc, "IP address and port for gRPC too (default: HTTP alone)");
 #endif

@@ -149,7 +149,8 @@ std::vector<int64_t> JsonFields::integers(std::string_view name, int64_t least, 
     int64_t value = 0;
     if (element.get(value) != simdjson::SUCCESS || value < least || value > most)
       wrong(name, fmt::format("a list of whole numbers from {} to {}", least, most));
-    all.push_back(value);
+    else
+      all.push_back(value);
   }
   return all;
 }

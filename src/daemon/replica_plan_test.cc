@@ -57,9 +57,7 @@ TEST(ReplicaPlan, AlwaysComesToWhatIsWantedWithoutAGap) {
     std::vector<Replica> there;
     int64_t next_job = 1;
     size_t wanted = 1 + prng.below(3);
-    const auto ready = [&there] {
-      return static_cast<size_t>(std::ranges::count(there, ReplicaPhase::kReady, &Replica::phase));
-    };
+    const auto ready = [&there] { return static_cast<size_t>(std::ranges::count(there, ReplicaPhase::kReady, &Replica::phase)); };
     const auto step = [&](bool calm) {
       const size_t before = ready();
       const ReplicaPlan plan = plan_replicas(wanted, there, kPlaces);
@@ -73,9 +71,7 @@ TEST(ReplicaPlan, AlwaysComesToWhatIsWantedWithoutAGap) {
         there.push_back({.place = place, .job = next_job++, .job_name = "", .phase = ReplicaPhase::kWaiting, .current = true});
       }
       ASSERT_LE(there.size(), kPlaces.size()) << "seed " << seed;
-      std::erase_if(there, [&](const Replica& r) {
-        return r.phase == ReplicaPhase::kLeaving || (!calm && prng.below(10) == 0);
-      });
+      std::erase_if(there, [&](const Replica& r) { return r.phase == ReplicaPhase::kLeaving || (!calm && prng.below(10) == 0); });
       for (Replica& r : there) {
         if (r.phase == ReplicaPhase::kDraining) r.phase = ReplicaPhase::kLeaving;
         if (r.phase < ReplicaPhase::kReady && (calm || prng.below(2) == 0))

@@ -40,6 +40,14 @@ std::optional<double> used_of(const std::vector<ServiceFigures>& figures) {
   return used;
 }
 
+std::string words_for_end(const std::optional<JobView>& job) {
+  if (!job) return "is forgotten";
+  if (job->ends.empty()) return fmt::format("ended: {}", name_of(job->state));
+  const EndView& end = job->ends.back();
+  const std::string how = end.signal != 0 ? fmt::format("signal {}", end.signal) : fmt::format("exit code {}", end.exit_code);
+  return fmt::format("ended: {}, {}; `stint logs {}` tells more", name_of(job->state), how, public_id(*job));
+}
+
 bool is_asked(const std::vector<ServiceFigures>& figures) {
   return std::ranges::any_of(figures, [](const ServiceFigures& model) { return model.per_second.value_or(0) > 0; });
 }
@@ -97,7 +105,8 @@ Duration ReplicaSet::look(Instant at) {
 }
 
 std::vector<Replica> ReplicaSet::gather(Instant now, sched::ScalingSignals& signals) {
-  std::vector<JobView> jobs = service_.get([name = config_.name](const Engine& engine) { return replica_jobs(engine, name); }).get();
+  std::vector<JobView> jobs =
+      service_.get([name = config_.name](const Engine& engine) { return replica_jobs(engine, name); }).get();
   std::vector<Replica> replicas;
   double used = 0;
   int32_t ready = 0, tell = 0;
@@ -170,7 +179,7 @@ void ReplicaSet::note_lost(Instant now) {
     }
     if (!memory.stopped && !memory.draining_since) {
       const auto end = service_.get([id = job](const Engine& engine) { return engine.job(id); }).get();
-      fail(fmt::format("{} ended: {}", memory.name, end ? name_of(end->state) : "forgotten"), now);
+      fail(fmt::format("{} {}", memory.name, words_for_end(end)), now);
     }
     it = memories_.erase(it);
   }
@@ -178,8 +187,8 @@ void ReplicaSet::note_lost(Instant now) {
 
 void ReplicaSet::scale(sched::ScalingSignals& signals, Instant now) {
   if (!scaler_) {
-    const auto there = static_cast<int32_t>(std::ranges::count_if(
-        shown_.replicas, [](const Replica& replica) { return replica.phase <= ReplicaPhase::kReady; }));
+    const auto there = static_cast<int32_t>(
+        std::ranges::count_if(shown_.replicas, [](const Replica& replica) { return replica.phase <= ReplicaPhase::kReady; }));
     shown_.wanted = std::clamp(there, config_.rules.min_nodes, config_.rules.max_nodes);
     scaler_.emplace(config_.rules, shown_.wanted);
   }
@@ -189,8 +198,8 @@ void ReplicaSet::scale(sched::ScalingSignals& signals, Instant now) {
   const sched::ScalingDecision decision = scaler_->step(now, shown_.wanted, signals);
   shown_.reason = name_of(decision.reason);
   if (decision.nodes == shown_.wanted) return;
-  tell("service.scaled", fmt::format("{}: {} instead of {} replicas: {}", config_.name, decision.nodes, shown_.wanted,
-                                     name_of(decision.reason)));
+  tell("service.scaled",
+       fmt::format("{}: {} instead of {} replicas: {}", config_.name, decision.nodes, shown_.wanted, name_of(decision.reason)));
   shown_.wanted = decision.nodes;
 }
 
@@ -203,8 +212,7 @@ void ReplicaSet::begin(const std::string& place, Instant now) {
   std::ranges::sort(request.tags);
   request.environment.emplace_back("STINT_LISTEN", place);
   if (request.simulated_duration == Duration()) request.simulated_duration = kSimulated;
-  const Status begun =
-      answer_of<JobView>([&](auto answer) { service_.submit(std::move(request), kByUs, std::move(answer)); });
+  const Status begun = answer_of<JobView>([&](auto answer) { service_.submit(std::move(request), kByUs, std::move(answer)); });
   if (!begun.ok()) fail(fmt::format("a replica could not be submitted: {}", begun.error().message), now);
 }
 

@@ -37,10 +37,10 @@ using AskReplica = std::function<ReplicaHealth(const std::string& place, Instant
 struct ReplicaSetView {
   std::string name, queue;
   int32_t wanted = 0, least = 0, most = 0;
-  std::optional<double> utilization;   ///< mean part of what the promises allow; none = no ready one tells
-  std::string reason;                  ///< of the last decision
-  std::string trouble;                 ///< the last; stays until all that are wanted are ready
-  std::vector<Replica> replicas;       ///< ascending by place
+  std::optional<double> utilization;  ///< mean part of what the promises allow; none = no ready one tells
+  std::string reason;                 ///< of the last decision
+  std::string trouble;                ///< the last; stays until all that are wanted are ready
+  std::vector<Replica> replicas;      ///< ascending by place
 };
 
 /// For one thread but view().
@@ -80,12 +80,12 @@ class ReplicaSet {
   Service& service_;
   const ServiceConfig config_;
   AskReplica ask_;
-  const std::string version_;  ///< of the configuration
+  const std::string version_;            ///< of the configuration
   std::optional<sched::Scaler> scaler_;  ///< none before the first look
   std::map<int64_t, Memory> memories_;   ///< by job
   Instant last_look_;
-  int failures_ = 0;     ///< since all were ready
-  Instant not_before_;                   ///< nothing is begun
+  int failures_ = 0;    ///< since all were ready
+  Instant not_before_;  ///< nothing is begun
   std::optional<std::vector<std::string>> named_;
 
   ReplicaSetView shown_;  ///< written by the thread that looks

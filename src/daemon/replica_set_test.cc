@@ -42,9 +42,7 @@ class ReplicaSetTest : public ::testing::Test {
   ~ReplicaSetTest() override { service_->stop(); }
 
   /// As after a start of the daemon.
-  void begin() {
-    set_ = std::make_unique<ReplicaSet>(*service_, config_, asking());
-  }
+  void begin() { set_ = std::make_unique<ReplicaSet>(*service_, config_, asking()); }
   AskReplica asking() {
     return [this](const std::string& place, Instant) {
       if (silent_.contains(place)) return ReplicaHealth();
@@ -68,9 +66,8 @@ class ReplicaSetTest : public ::testing::Test {
   }
   bool comes_to_ready(size_t count) {
     return comes([count](const ReplicaSetView& view) {
-      return view.replicas.size() == count && std::ranges::all_of(view.replicas, [](const Replica& r) {
-               return r.phase == ReplicaPhase::kReady && r.current;
-             });
+      return view.replicas.size() == count &&
+             std::ranges::all_of(view.replicas, [](const Replica& r) { return r.phase == ReplicaPhase::kReady && r.current; });
     });
   }
   std::vector<std::string> places() {
@@ -108,7 +105,8 @@ class ReplicaSetTest : public ::testing::Test {
 
 TEST_F(ReplicaSetTest, ReplicasAreJobsAndNamedOnceReady) {
   unready_ = {"h:1"};
-  ASSERT_TRUE(comes([](const ReplicaSetView& v) { return v.replicas.size() == 1 && v.replicas[0].phase == ReplicaPhase::kStarting; }));
+  ASSERT_TRUE(
+      comes([](const ReplicaSetView& v) { return v.replicas.size() == 1 && v.replicas[0].phase == ReplicaPhase::kStarting; }));
   EXPECT_EQ(named(), "[]\n");
   ASSERT_THAT(jobs(), SizeIs(1));
   EXPECT_THAT(jobs()[0].tags, Contains(std::pair<std::string, std::string>("stint.service", "rank")));
@@ -174,7 +172,8 @@ TEST_F(ReplicaSetTest, ANewConfigurationReplacesThemOneByOne) {
   begin();
   for (int i = 0; i < 20; ++i)
     look();
-  EXPECT_EQ(std::ranges::count(set_->view().replicas, ReplicaPhase::kReady, &Replica::phase), 3) << "nobody goes before one is there";
+  EXPECT_EQ(std::ranges::count(set_->view().replicas, ReplicaPhase::kReady, &Replica::phase), 3)
+      << "nobody goes before one is there";
   unready_.clear();
   size_t least = 3;
   for (int i = 0; i < 2'000 && least == 3; ++i) {
@@ -196,7 +195,7 @@ TEST_F(ReplicaSetTest, OneThatEndsByItselfComesAgainAfterAPause) {
   const std::string name = set_->view().replicas[0].job_name;
   cancel(set_->view().replicas[0].job);
   ASSERT_TRUE(comes([](const ReplicaSetView& v) { return v.replicas.empty(); }));
-  EXPECT_EQ(set_->view().trouble, name + " ended: cancelled");
+  EXPECT_THAT(set_->view().trouble, HasSubstr(name + " ended: cancelled"));
   EXPECT_EQ(named(), "[]\n");
   pass(Duration::seconds(9));
   look();
@@ -247,8 +246,10 @@ TEST_F(ReplicaSetTest, AServiceThatIsConfiguredNoMoreIsEnded) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     return is();
   };
-  ASSERT_TRUE(comes([&] { return keeper.views().size() == 1 && !keeper.views()[0].replicas.empty() &&
-                                 keeper.views()[0].replicas[0].phase == ReplicaPhase::kReady; }));
+  ASSERT_TRUE(comes([&] {
+    return keeper.views().size() == 1 && !keeper.views()[0].replicas.empty() &&
+           keeper.views()[0].replicas[0].phase == ReplicaPhase::kReady;
+  }));
   keeper.configure({config_});
   EXPECT_THAT(jobs(), SizeIs(1)) << "nothing has changed";
   keeper.configure({});

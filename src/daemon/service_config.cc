@@ -6,10 +6,10 @@
 #include <set>
 
 #include "base/text.h"
-#include "daemon/front.h"
 #include "daemon/job_request_fields.h"
 #include "daemon/json_fields.h"
 #include "daemon/scaling_fields.h"
+#include "host/http_server.h"
 
 namespace stint {
 namespace {
@@ -19,6 +19,7 @@ constexpr int64_t kMostReplicas = 1'000;
 
 Result<std::vector<std::string>> read_places(JsonFields& fields) {
   const std::string address = fields.text("address", "127.0.0.1");
+  const std::string host = address.find(':') == std::string::npos ? address : fmt::format("[{}]", address);
   const std::vector<int64_t> ports = fields.integers("ports", 1, 65535);
   if (ports.size() != 2 || ports[0] > ports[1] || ports[1] - ports[0] > kMostReplicas) {
     fields.wrong("ports", "the first and the last of the ports that replicas listen on, such as [8481, 8490]");
@@ -26,8 +27,8 @@ Result<std::vector<std::string>> read_places(JsonFields& fields) {
   }
   std::vector<std::string> places;
   for (int64_t port = ports[0]; port <= ports[1]; ++port)
-    places.push_back(fmt::format("{}:{}", address, port));
-  TRY(parse_listen_address(places.front()));
+    places.push_back(fmt::format("{}:{}", host, port));
+  if (const Status usable = check_listening(address, {}, true); !usable.ok()) fields.wrong("address", "an IP address");
   return places;
 }
 
@@ -35,6 +36,10 @@ Result<ServiceConfig> read_service(JsonFields& fields) {
   ServiceConfig service;
   service.name = fields.text("name");
   if (service.name.empty()) fields.wrong("name", "what the service is called");
+  if (!fields.has("job")) {
+    fields.wrong("job", "what a replica is, as a job request");
+    return fields.finish().error();
+  }
   TRY_ASSIGN(service.job, read_job_request(fields.raw("job")));
   service.job.name = service.name;
   if (const Status checked = check_request(service.job); !checked.ok())
