@@ -28,11 +28,10 @@ Status list_services(DaemonClient& client, const ClientOptions& options) {
   for (const Json& service : body["services"]) {
     const auto number = [&service](const char* name) { return service[name].get<int64_t>(); };
     const Json& used = service["utilization"];
-    std::vector<std::string> row = {service["name"].get<std::string>(),
-                                    fmt::format("{} of {}", number("ready"), number("wanted")),
-                                    fmt::format("{}–{}", number("min"), number("max")),
-                                    used.is_null() ? "" : fmt::format("{:.0f} %", used.get<double>() * 100),
-                                    service["reason"].get<std::string>()};
+    std::vector<std::string> row = {
+        service["name"].get<std::string>(), fmt::format("{} of {}", number("ready"), number("wanted")),
+        fmt::format("{}–{}", number("min"), number("max")),
+        used.is_null() ? "" : fmt::format("{:.0f} %", used.get<double>() * 100), service["reason"].get<std::string>()};
     if (service["replicas"].empty()) row.resize(8);
     for (const Json& replica : service["replicas"]) {
       const auto state = replica["state"].get<std::string>();

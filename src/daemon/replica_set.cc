@@ -69,7 +69,11 @@ std::vector<JobView> replica_jobs(const Engine& engine, std::string_view service
 }
 
 ReplicaSet::ReplicaSet(Service& service, ServiceConfig config, AskReplica ask)
-    : service_(service), config_(std::move(config)), ask_(std::move(ask)), version_(version_of(config_.job)) {
+    : service_(service),
+      config_(std::move(config)),
+      ask_(std::move(ask)),
+      version_(version_of(config_.job)),
+      places_(config_.places) {
   shown_.name = config_.name;
   shown_.queue = config_.job.queue;
   shown_.least = config_.rules.min_nodes;
@@ -88,7 +92,7 @@ Duration ReplicaSet::look(Instant at) {
   shown_.replicas = gather(now, signals);
   note_lost(now);
   scale(signals, now);
-  const ReplicaPlan plan = plan_replicas(static_cast<size_t>(shown_.wanted), shown_.replicas, config_.places);
+  const ReplicaPlan plan = plan_replicas(static_cast<size_t>(shown_.wanted), shown_.replicas, places_);
   for (const int64_t job : plan.drain)
     memories_[job].draining_since = now;
   for (Replica& replica : shown_.replicas)
@@ -117,6 +121,7 @@ std::vector<Replica> ReplicaSet::gather(Instant now, sched::ScalingSignals& sign
                     .current = tag_of(job, kVersionTag) == version_};
     Memory& memory = memories_[job.id];
     memory.name = replica.job_name;
+    memory.place = replica.place;
     std::vector<ServiceFigures> figures;
     replica.phase = phase_of(job, replica.place, memory, figures, now);
     if (replica.phase == ReplicaPhase::kReady) {
@@ -165,6 +170,7 @@ ReplicaPhase ReplicaSet::phase_of(const JobView& job, const std::string& place, 
   if (memory.is_ready) return ReplicaPhase::kReady;
   if (now - *memory.unready_since < config_.start_within) return ReplicaPhase::kStarting;
   fail(fmt::format("{} was not ready within {} s", public_id(job), config_.start_within.whole_seconds()), now);
+  avoid(place);
   stop(job.id);
   return ReplicaPhase::kLeaving;
 }
@@ -180,6 +186,7 @@ void ReplicaSet::note_lost(Instant now) {
     if (!memory.stopped && !memory.draining_since) {
       const auto end = service_.get([id = job](const Engine& engine) { return engine.job(id); }).get();
       fail(fmt::format("{} {}", memory.name, words_for_end(end)), now);
+      avoid(memory.place);
     }
     it = memories_.erase(it);
   }
@@ -219,6 +226,11 @@ void ReplicaSet::begin(const std::string& place, Instant now) {
 /// One that cannot be taken back now is, at the next look.
 void ReplicaSet::stop(int64_t job) {
   memories_[job].stopped = answer_of<JobView>([&](auto answer) { service_.cancel(job, kByUs, std::move(answer)); }).ok();
+}
+
+/// Somebody else may listen there.
+void ReplicaSet::avoid(const std::string& place) {
+  std::ranges::stable_partition(places_, [&place](const std::string& other) { return other != place; });
 }
 
 void ReplicaSet::fail(std::string why, Instant now) {

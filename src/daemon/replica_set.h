@@ -60,6 +60,7 @@ class ReplicaSet {
   /// What is remembered of a replica between two looks.
   struct Memory {
     std::string name;  ///< of its job
+    std::string place;
     bool is_ready = false;
     int silences = 0;                      ///< in a row
     std::optional<Instant> unready_since;  ///< while it runs
@@ -73,6 +74,7 @@ class ReplicaSet {
   void scale(sched::ScalingSignals& signals, Instant now);
   void begin(const std::string& place, Instant now);
   void stop(int64_t job);
+  void avoid(const std::string& place);
   void fail(std::string why, Instant now);
   void name_ready();
   void tell(std::string kind, std::string detail);
@@ -81,6 +83,7 @@ class ReplicaSet {
   const ServiceConfig config_;
   AskReplica ask_;
   const std::string version_;            ///< of the configuration
+  std::vector<std::string> places_;      ///< those where one failed last come last
   std::optional<sched::Scaler> scaler_;  ///< none before the first look
   std::map<int64_t, Memory> memories_;   ///< by job
   Instant last_look_;

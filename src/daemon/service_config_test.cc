@@ -55,19 +55,21 @@ TEST_P(WrongService, IsSaid) {
   EXPECT_THAT(config.error().message, HasSubstr(GetParam().says));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Services, WrongService,
-    ::testing::Values(Wrong{"Name", R"({"name": null})", "name"}, Wrong{"NoJob", R"({"job": null})", "job"},
-                      Wrong{"NoCommand", R"({"job": {"command": null}})", "command"},
-                      Wrong{"Tasks", R"({"job": {"tasks": 2}})", "one task"}, Wrong{"Array", R"({"job": {"array": 2}})", "one task"},
-                      Wrong{"OnePort", R"({"ports": [8481]})", "ports"}, Wrong{"Backwards", R"({"ports": [8483, 8481]})", "ports"},
-                      Wrong{"NoPort", R"({"ports": [-9223372036854775807, 9223372036854775807]})", "ports"},
-                      Wrong{"NoPortToSpare", R"({"ports": [8481, 8481]})", "one more than"},
-                      Wrong{"TooMany", R"({"max": 3})", "max"}, Wrong{"NeverNone", R"({"min": 0})", "min"},
-                      Wrong{"Address", R"({"address": "everywhere"})", "address"},
-                      Wrong{"Endpoints", R"({"endpoints": "rank.json"})", "endpoints"},
-                      Wrong{"Unknown", R"({"replicas": 3})", "replicas"}, Wrong{"Every", R"({"every": "0s"})", "every"}),
-    [](const auto& the) { return std::string(the.param.name); });
+INSTANTIATE_TEST_SUITE_P(Services, WrongService,
+                         ::testing::Values(Wrong{"Name", R"({"name": null})", "name"}, Wrong{"NoJob", R"({"job": null})", "job"},
+                                           Wrong{"NoCommand", R"({"job": {"command": null}})", "command"},
+                                           Wrong{"Tasks", R"({"job": {"tasks": 2}})", "one task"},
+                                           Wrong{"Array", R"({"job": {"array": 2}})", "one task"},
+                                           Wrong{"OnePort", R"({"ports": [8481]})", "ports"},
+                                           Wrong{"Backwards", R"({"ports": [8483, 8481]})", "ports"},
+                                           Wrong{"NoPort", R"({"ports": [-9223372036854775807, 9223372036854775807]})", "ports"},
+                                           Wrong{"NoPortToSpare", R"({"ports": [8481, 8481]})", "one more than"},
+                                           Wrong{"TooMany", R"({"max": 3})", "max"}, Wrong{"NeverNone", R"({"min": 0})", "min"},
+                                           Wrong{"Address", R"({"address": "everywhere"})", "address"},
+                                           Wrong{"Endpoints", R"({"endpoints": "rank.json"})", "endpoints"},
+                                           Wrong{"Unknown", R"({"replicas": 3})", "replicas"},
+                                           Wrong{"Every", R"({"every": "0s"})", "every"}),
+                         [](const auto& the) { return std::string(the.param.name); });
 
 TEST(ServiceConfig, NamesAndPortsBelongToOne) {
   Json other = rank();
