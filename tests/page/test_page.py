@@ -27,6 +27,7 @@ FLEET = {
     + [{"name": f"l4-{i}", "gpu_model": "L4", "gpus": 4, "gpu_memory": "24GiB", "cpu_milli": 48000, "memory": "192GiB", "per_hour": "2.80"} for i in range(2)],
     "queues": [{"name": "agency", "deserved_gpus": 16}, {"name": "agency/vision", "deserved_gpus": 8}, {"name": "agency/language", "deserved_gpus": 8},
                {"name": "research", "deserved_gpus": 12, "budget": "500", "budget_period": "168h"}],
+    "services": [{"name": "rank", "ports": [8481, 8484], "min": 2, "every": "1s", "job": {"queue": "research", "user": "ada", "command": ["serve"]}}],
 }
 
 
@@ -226,6 +227,8 @@ class Page(unittest.TestCase):
         self.assertIn("Simulated", b.value("document.getElementById('notices').innerText"))
         self.go("fleet")
         self.assertEqual(b.value("document.querySelectorAll('[role=gridcell]').length"), sum(n["gpus"] for n in FLEET["nodes"]))
+        b.wait_for("document.querySelector('[aria-label=\\'Services run here\\']')")
+        self.assertIn("2 of 2", b.value("document.querySelector('[aria-label=\\'Services run here\\']').innerText"))
         held = sum(1 for n in board["nodes"] for milli in n["gpu_milli_held"] if milli > 0)
         self.assertEqual(b.value("[...document.querySelectorAll('[role=gridcell]')].filter(c => c.getAttribute('aria-label').includes('job')).length"), held)
 
