@@ -103,7 +103,7 @@ void add_serve_measure_command(CLI::App& serve, Action& action) {
       serve.add_subcommand("measure", "How long a model's batches take, by size: on this machine's CPU, or at a server");
   command
       ->add_option("--model", options->model,
-                   "ONNX file: float32 tensors, the batch free, other dimensions fixed; with --server the name of a model")
+                   "ONNX file: tensors of numbers, the batch free, other dimensions fixed; with --server the name of a model")
       ->required();
   command->add_option(
       "--onnxruntime", options->library,

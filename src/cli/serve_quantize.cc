@@ -177,7 +177,7 @@ void add_serve_quantize_command(CLI::App& serve, Action& action) {
   auto options = std::make_shared<QuantizeCommand>();
   CLI::App* command =
       serve.add_subcommand("quantize", "An INT8 variant of a model, kept only if it is faster here and still right");
-  command->add_option("model", options->model, "ONNX file, opset 13 or later, one float32 input")->required();
+  command->add_option("model", options->model, "ONNX file, opset 13 or later, one input")->required();
   command->add_option("--calibrate", options->data, "rows of the input (.npy): the first half to calibrate, the rest to judge")
       ->required();
   command->add_option("--labels", options->labels,

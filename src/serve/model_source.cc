@@ -22,10 +22,10 @@ Bytes heap_in_use() {
 }
 
 Bytes bytes_of(const std::vector<TensorSpec>& tensors, int64_t items) {
-  int64_t values = 0;
+  int64_t bytes = 0;
   for (const TensorSpec& spec : tensors)
-    values += spec.item_size() * items;
-  return Bytes::of(values * static_cast<int64_t>(sizeof(float)));
+    bytes += static_cast<int64_t>(spec.item_bytes()) * items;
+  return Bytes::of(bytes);
 }
 
 /// For every size up to the largest, that of the next measured one.

@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "serve/onnx_type.h"
 
 namespace stint::serve {
-
-enum class OnnxType : int32_t { kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6 };
 
 struct OnnxTensor {
   std::string name;

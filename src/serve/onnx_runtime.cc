@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "serve/onnx_type.h"
 #include "serve/ort_abi.h"
 
 namespace stint::serve {
@@ -133,8 +134,8 @@ class OnnxModel : public Runtime {
     std::vector<int64_t> shape = {items};
     shape.insert(shape.end(), spec.item_shape.begin(), spec.item_shape.end());
     TRY(call(ort::kCreateTensorOverData, static_cast<const ort::MemoryInfo*>(memory_.get()),
-             static_cast<void*>(const_cast<float*>(values.data())), values.size() * sizeof(float),
-             static_cast<const int64_t*>(shape.data()), shape.size(), ort::kFloat, holder.out()));
+             static_cast<void*>(const_cast<std::byte*>(values.data())), values.size(), static_cast<const int64_t*>(shape.data()),
+             shape.size(), static_cast<int>(onnx_type_of(spec.type)), holder.out()));
     return static_cast<const ort::Value*>(holder.get());
   }
 
@@ -148,8 +149,8 @@ class OnnxModel : public Runtime {
                      spec.item_size());
     void* data = nullptr;
     TRY(call(ort::kTensorData, tensor, &data));
-    const auto* first = static_cast<const float*>(data);
-    return Values(first, first + count);
+    const auto* first = static_cast<const std::byte*>(data);
+    return Values(first, first + count * size_of(spec.type));
   }
 
   Result<std::vector<TensorSpec>> specs(
@@ -165,23 +166,33 @@ class OnnxModel : public Runtime {
     for (size_t i = 0; i < count; ++i) {
       char* name = nullptr;
       TRY(call(name_slot, session, i, allocator, &name));
-      TensorSpec spec{name, {}};
+      TensorSpec spec;
+      spec.name = name;
       TRY(call(ort::kAllocatorFree, allocator, static_cast<void*>(name)));
       Held<ort::TypeInfo> type(*library_, ort::kReleaseTypeInfo);
       TRY(call(type_slot, session, i, type.out()));
-      TRY_ASSIGN(spec.item_shape, item_shape(type.get(), spec.name));
+      TRY(read_type(type.get(), spec));
       all.push_back(std::move(spec));
     }
     return all;
   }
 
-  Result<std::vector<int64_t>> item_shape(const ort::TypeInfo* type, const std::string& tensor) const {
+  /// Type and shape of the tensor of the spec's name.
+  Status read_type(const ort::TypeInfo* type, TensorSpec& spec) const {
     const ort::TensorInfo* info = nullptr;  // belongs to `type`
     TRY(call(ort::kCastToTensorInfo, type, &info));
+    if (info == nullptr) return invalid("{}: {} is no tensor: export the model with tensors alone", name_, spec.name);
     int element = 0;
-    if (info != nullptr) TRY(call(ort::kElementType, info, &element));
-    if (element != ort::kFloat)
-      return invalid("{}: {} is no float32 tensor: export the model with float32 inputs and outputs", name_, tensor);
+    TRY(call(ort::kElementType, info, &element));
+    const Result<DataType> data_type = data_type_of(static_cast<OnnxType>(element));
+    if (!data_type.ok())
+      return invalid("{}: {}: {}: export the model with numbers in and out", name_, spec.name, data_type.error().message);
+    spec.type = *data_type;
+    TRY_ASSIGN(spec.item_shape, item_shape(info, spec.name));
+    return {};
+  }
+
+  Result<std::vector<int64_t>> item_shape(const ort::TensorInfo* info, const std::string& tensor) const {
     size_t rank = 0;
     TRY(call(ort::kDimensionCount, info, &rank));
     std::vector<int64_t> shape(rank);

@@ -1,6 +1,6 @@
 // ONNX models on ONNX Runtime ≥ 1.20, loaded at run time through its C ABI: Stint builds without it and says where it is missing.
 //
-// CPU, float32, one intra-op thread: instances scale where threads only fight for cores.
+// CPU, one intra-op thread: instances scale where threads only fight for cores.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class OnnxRuntime {
   static Result<OnnxRuntime> load(const std::string& library = kLibrary);
   /// `1.20.1`
   [[nodiscard]] std::string version() const;
-  /// @param model  bytes of an .onnx file: float32 tensors whose first dimension is free and whose others are fixed.
+  /// @param model  bytes of an .onnx file: tensors of the types in DataType whose first dimension is free and whose others are fixed.
   /// @param name  for messages. The runtime made may outlive this object.
   Result<std::unique_ptr<Runtime>> open(std::string_view model, const std::string& name) const;
 

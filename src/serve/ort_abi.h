@@ -22,7 +22,6 @@ struct Allocator;
 inline constexpr uint32_t kApiVersion = 20;
 inline constexpr int kLogErrors = 3;
 inline constexpr int kOptimizeAll = 99;
-inline constexpr int kFloat = 1;
 inline constexpr int kArenaAllocator = 1;
 inline constexpr int kDefaultMemory = 0;
 

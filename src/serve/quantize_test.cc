@@ -117,8 +117,9 @@ class QuantizeRunning : public ::testing::Test {
     auto opened = onnx_->open(model, "m");
     EXPECT_TRUE(opened.ok()) << opened.error().message;
     std::vector<float> all;
-    const Status ran = run_rows(
-        **opened, rows, [&](int64_t, const std::vector<Values>& out) { all.insert(all.end(), out[0].begin(), out[0].end()); });
+    const Status ran = run_rows(**opened, rows, [&](int64_t, const std::vector<std::vector<float>>& out) {
+      all.insert(all.end(), out[0].begin(), out[0].end());
+    });
     EXPECT_TRUE(ran.ok()) << ran.error().message;
     return all;
   }

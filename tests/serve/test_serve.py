@@ -11,7 +11,7 @@ import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from running_server import RunningServer, synthetic  # noqa: E402
+from running_server import DATATYPES, RunningServer, one_of_every_type, synthetic  # noqa: E402
 
 STINT = sys.argv[1] if len(sys.argv) > 1 else "build/dev/stint"
 
@@ -140,6 +140,69 @@ class Protocol(ServerCase):
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])
+
+
+class Types(ServerCase):
+    """A model of every type."""
+    models = one_of_every_type(shape=(2,))
+
+    def test_metadata_and_configuration_tell_the_type(self):
+        for datatype in DATATYPES:
+            name = f"echo_{datatype.lower()}"
+            model = json.loads(self.server.ask("GET", f"/v2/models/{name}")[1])
+            self.assertEqual([model["inputs"][0]["datatype"], model["outputs"][0]["datatype"]], [datatype] * 2)
+            config = json.loads(self.server.ask("GET", f"/v2/models/{name}/config")[1])
+            self.assertEqual([config["input"][0]["data_type"], config["output"][0]["data_type"]], ["TYPE_" + datatype] * 2)
+
+    def test_json_comes_back_as_it_went(self):
+        for datatype, row in (("BOOL", [True, False]), ("UINT64", [2**64 - 1, 2**53 + 1]), ("INT64", [-2**63, -2**53 - 1]),
+                              ("INT8", [-128, 127]), ("FP64", [0.1, -1e300]), ("FP32", [0.5, -3]), ("BF16", [1.5, -0.0078125]),
+                              ("FP16", [65504, 0.5])):
+            status, answer = self.server.infer(f"echo_{datatype.lower()}", [row], datatype=datatype)
+            self.assertEqual(status, 200, answer)
+            self.assertEqual(answer["outputs"], [{"name": "y", "datatype": datatype, "shape": [1, 2], "data": row}])
+            self.assertEqual([type(value) is bool for value in answer["outputs"][0]["data"]], [datatype == "BOOL"] * 2)
+
+    def test_half_precision_is_rounded_to_the_nearest(self):
+        # struct's own halves are the second opinion. 2049 is halfway between 2048 and 2050, and 2048 has the even last bit.
+        for value in (2049, 2051, 0.1, 1 / 3, 65519.99, 2**-25 * 1.001):
+            rounded, = struct.unpack("<e", struct.pack("<e", value))
+            answer = self.server.infer("echo_fp16", [[value, 0]], datatype="FP16")[1]["outputs"][0]["data"]
+            self.assertEqual(struct.pack("<2f", *answer), struct.pack("<2f", rounded, 0), value)  # with the digits of a float32
+
+    def test_another_type_than_the_model_s_is_refused(self):
+        status, answer = self.server.infer("echo_int64", [[1, 2]], datatype="INT32")
+        self.assertEqual(status, 400)
+        self.assertEqual(answer["error"], "input x is INT32; the model takes INT64")
+
+    def test_values_that_are_none_are_refused(self):
+        def binary(name, datatype, data):
+            head = json.dumps({"inputs": [{"name": "x", "shape": [1, 2], "datatype": datatype,
+                                           "parameters": {"binary_data_size": len(data)}}]}).encode()
+            status, body = self.server.ask("POST", f"/v2/models/{name}/infer", head + data,
+                                           {"Inference-Header-Content-Length": str(len(head))})
+            return status, json.loads(body)
+        infinity, nan = float("inf"), float("nan")
+        for name, datatype, data, why in (("echo_fp16", "FP16", struct.pack("<2e", 1, nan), "NaN"),
+                                          ("echo_bf16", "BF16", struct.pack("<f", -infinity)[2:] + b"\0\0", "infinity"),
+                                          ("echo_fp64", "FP64", struct.pack("<2d", infinity, 0), "infinity"),
+                                          ("echo_bool", "BOOL", b"\1\2", "neither 0 nor 1"),
+                                          ("echo_int16", "INT16", b"\1\2", "2 values of 2")):
+            status, answer = binary(name, datatype, data)
+            self.assertEqual(status, 400, (name, answer))
+            self.assertIn(why, answer["error"])
+        self.assertIn("infinity", self.server.infer("echo_fp16", [[65520, 0]], datatype="FP16")[1]["error"])
+        self.assertIn("from 0 to 255", self.server.infer("echo_uint8", [[256, 0]], datatype="UINT8")[1]["error"])
+
+    def test_load_sends_what_every_type_can_be(self):
+        for datatype in DATATYPES:
+            for form in ([], ["--json-tensors"]):
+                done = subprocess.run([STINT, "serve", "load", "--server", f"127.0.0.1:{self.server.port}", "--json", "--rate", "100",
+                                       "--seconds", "0.2", "--model", f"echo_{datatype.lower()}", *form],
+                                      capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                told = json.loads(done.stdout)
+                self.assertEqual(told["sent"], told["answered"], (datatype, told))
 
 
 class Repository(ServerCase):
