@@ -20,7 +20,9 @@ struct Format {
   int fraction_bits = 0;
   int bias = 0;
   [[nodiscard]] int least_exponent() const { return 1 - bias; }
-  [[nodiscard]] uint32_t infinity() const { return (2U * static_cast<uint32_t>(bias) + 1U) << static_cast<uint32_t>(fraction_bits); }
+  [[nodiscard]] uint32_t infinity() const {
+    return (2U * static_cast<uint32_t>(bias) + 1U) << static_cast<uint32_t>(fraction_bits);
+  }
 };
 constexpr Format kHalf = {10, 15};
 constexpr Format kBfloat = {7, 127};
@@ -33,7 +35,8 @@ uint16_t rounded(double value, const Format& format) {
   if (exponent > format.bias) return static_cast<uint16_t>(sign | infinity);
   // In steps of the last bit there is; where they round up to a power of two, the carry goes into the exponent by itself.
   const double steps = std::nearbyint(std::ldexp(std::abs(value), format.fraction_bits - exponent));
-  const uint32_t exponent_bits = static_cast<uint32_t>(exponent - format.least_exponent()) << static_cast<uint32_t>(format.fraction_bits);
+  const uint32_t exponent_bits = static_cast<uint32_t>(exponent - format.least_exponent())
+                                 << static_cast<uint32_t>(format.fraction_bits);
   return static_cast<uint16_t>(sign | (exponent_bits + static_cast<uint32_t>(steps)));
 }
 
@@ -109,7 +112,8 @@ Result<std::vector<std::byte>> values_from(DataType type, std::span<const float>
 std::vector<float> floats_of(DataType type, std::span<const std::byte> bytes) {
   std::vector<float> floats;
   floats.reserve(bytes.size() / size_of(type));
-  visit_type(type, [&]<typename T>(T) { each_value<T>(bytes, [&](T value) { floats.push_back(static_cast<float>(plain(value))); }); });
+  visit_type(type,
+             [&]<typename T>(T) { each_value<T>(bytes, [&](T value) { floats.push_back(static_cast<float>(plain(value))); }); });
   return floats;
 }
 

@@ -6,9 +6,10 @@ namespace stint::serve {
 namespace {
 
 /// By DataType.
-constexpr std::array<OnnxType, kDataTypes> kTypes = {
-    OnnxType::kBool,  OnnxType::kUint8, OnnxType::kUint16, OnnxType::kUint32, OnnxType::kUint64, OnnxType::kInt8,  OnnxType::kInt16,
-    OnnxType::kInt32, OnnxType::kInt64, OnnxType::kHalf,   OnnxType::kBfloat, OnnxType::kFloat,  OnnxType::kDouble};
+constexpr std::array<OnnxType, kDataTypes> kTypes = {OnnxType::kBool,   OnnxType::kUint8, OnnxType::kUint16, OnnxType::kUint32,
+                                                     OnnxType::kUint64, OnnxType::kInt8,  OnnxType::kInt16,  OnnxType::kInt32,
+                                                     OnnxType::kInt64,  OnnxType::kHalf,  OnnxType::kBfloat, OnnxType::kFloat,
+                                                     OnnxType::kDouble};
 
 }  // namespace
 

@@ -205,6 +205,30 @@ class Types(ServerCase):
                 self.assertEqual(told["sent"], told["answered"], (datatype, told))
 
 
+class Quantize(unittest.TestCase):
+    """stint serve quantize; needs ONNX Runtime."""
+
+    def test_half_precision_is_kept_for_its_size_when_asked_and_for_speed_otherwise(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            def stint(*arguments):
+                return subprocess.run([pathlib.Path(STINT).resolve(), "serve", *arguments], cwd=scratch, capture_output=True, text=True, timeout=120, check=False)
+            made = stint("example", "mlp", "-o", "mlp.onnx", "--data", "mlp", "--rows", "200")
+            if made.returncode != 0 and "setup-onnxruntime" in made.stderr:
+                self.skipTest("no ONNX Runtime: scripts/setup-onnxruntime fetches it")
+            self.assertEqual(made.returncode, 0, made.stderr)
+            def quantize(*more):
+                done = stint("quantize", "mlp.onnx", "--calibrate", "mlp-x.npy", "--labels", "mlp-y.npy", "--method", "fp16", "--json", *more)
+                return done.returncode, json.loads(done.stdout)
+            status, told = quantize("-o", "fast.onnx")
+            faster = told["variants"][0]["times_faster"] >= 1.05
+            self.assertEqual((status, told["kept"], (pathlib.Path(scratch) / "fast.onnx").exists()),
+                             (0, "fp16", True) if faster else (3, None, False), told)
+            status, told = quantize("--for-size", "-o", "small.onnx")
+            self.assertEqual((status, told["kept"]), (0, "fp16"), told)
+            size = {name: (pathlib.Path(scratch) / name).stat().st_size for name in ("mlp.onnx", "small.onnx")}
+            self.assertAlmostEqual(size["small.onnx"] / size["mlp.onnx"], 0.5, delta=0.01)
+
+
 class Repository(ServerCase):
     models = {"echo": {1: synthetic(), 2: synthetic(shape=(2,))}}
 
