@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/onnx_options.h"
 #include "cli/output.h"
 #include "cli/serve.h"
 #include "host/file.h"
@@ -19,7 +20,8 @@ namespace {
 constexpr double kLeastGain = 1.05;  // below it a difference may be noise
 
 struct QuantizeCommand {
-  std::string model, output, data, labels, library;
+  std::string model, output, data, labels;
+  OnnxOptions onnx;
   std::string method = "best";
   double max_drop = 1;
   int64_t batch = 32;
@@ -95,7 +97,7 @@ bool is_better(const Judged& a, const Judged& b, const QuantizeCommand& command)
 }
 
 Result<Comparison> compare(const QuantizeCommand& command) {
-  TRY_ASSIGN(const serve::OnnxRuntime onnx, serve::load_onnxruntime(command.library));
+  TRY_ASSIGN(const serve::OnnxRuntime onnx, open_onnxruntime(command.onnx, std::nullopt));
   TRY_ASSIGN(const std::string model, read_all(command.model));
   TRY_ASSIGN(const serve::OnnxGraph graph, serve::OnnxGraph::parse(model, command.model));
   TRY_ASSIGN(const serve::LabelledData data, read_data(command));
@@ -212,9 +214,7 @@ void add_serve_quantize_command(CLI::App& serve, Action& action) {
   command->add_option("--batch", options->batch, "at which the speed is compared")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  command->add_option(
-      "--onnxruntime", options->library,
-      "ONNX Runtime's library (default: $STINT_ONNXRUNTIME, else the linker's; scripts/setup-onnxruntime fetches it)");
+  add_onnx_options(*command, options->onnx);
   command->add_option("-o,--output", options->output, "ONNX file to write")->required();
   command->add_flag("--json", options->json, "print JSON");
   command->footer(

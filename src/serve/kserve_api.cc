@@ -52,7 +52,8 @@ Json config_json(std::string_view name, const ServedModel& model) {
           {"max_batch_size", config.max_batch},
           {"input", tensors(model.measured().inputs)},
           {"output", tensors(model.measured().outputs)},
-          {"instance_group", Json::array({{{"count", config.instances}, {"kind", "KIND_CPU"}}})},
+          {"instance_group",
+           Json::array({{{"count", config.instances}, {"kind", model.source().gpu() != nullptr ? "KIND_GPU" : "KIND_CPU"}}})},
           {"dynamic_batching",
            {{"preferred_batch_size", config.preferred}, {"max_queue_delay_microseconds", config.max_wait.count_ns() / 1000}}}};
 }

@@ -2,10 +2,13 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 
 #include "serve/onnx_type.h"
+#include "serve/onnx_writer.h"
 #include "serve/ort_abi.h"
 
 namespace stint::serve {
@@ -60,8 +63,9 @@ class Held {
 
 class OnnxModel : public Runtime {
  public:
-  OnnxModel(std::shared_ptr<const OnnxRuntime::Library> library, std::string name)
+  OnnxModel(std::shared_ptr<const OnnxRuntime::Library> library, std::shared_ptr<const Gpu> gpu, std::string name)
       : library_(std::move(library)),
+        gpu_(std::move(gpu)),
         name_(std::move(name)),
         session_(*library_, ort::kReleaseSession),
         memory_(*library_, ort::kReleaseMemoryInfo) {}
@@ -71,6 +75,7 @@ class OnnxModel : public Runtime {
     TRY(call(ort::kCreateSessionOptions, options.out()));
     TRY(call(ort::kSetOptimizationLevel, options.get(), ort::kOptimizeAll));
     TRY(call(ort::kSetIntraOpThreads, options.get(), 1));
+    if (gpu_) TRY(use_gpu(options.get()));
     TRY(call(ort::kCreateSessionFromArray, static_cast<const ort::Env*>(library_->env), static_cast<const void*>(model.data()),
              model.size(), static_cast<const ort::SessionOptions*>(options.get()), session_.out()));
     TRY(call(ort::kCreateCpuMemoryInfo, ort::kArenaAllocator, ort::kDefaultMemory, memory_.out()));
@@ -100,7 +105,7 @@ class OnnxModel : public Runtime {
     Held<ort::RunOptions> options(*library_, ort::kReleaseRunOptions);
     if (trim_.exchange(false)) {
       TRY(call(ort::kCreateRunOptions, options.out()));
-      TRY(call(ort::kAddRunConfigEntry, options.get(), "memory.enable_memory_arena_shrinkage", "cpu:0"));
+      TRY(call(ort::kAddRunConfigEntry, options.get(), "memory.enable_memory_arena_shrinkage", arenas().c_str()));
     }
     std::vector<ort::Value*> results(outputs_.size());
     const Status ran =
@@ -128,6 +133,23 @@ class OnnxModel : public Runtime {
   Status call(ort::Slot<Function> slot, Args... args) const {
     return library_->call(name_, slot, args...);
   }
+
+  /// What CUDA cannot compute of a model stays on the processor.
+  Status use_gpu(ort::SessionOptions* options) const {
+    Held<ort::CudaOptions> cuda(*library_, ort::kReleaseCudaOptions);
+    TRY(call(ort::kCreateCudaOptions, cuda.out()));
+    const std::string number = std::to_string(gpu_->options().number);
+    const std::string most = std::to_string(gpu_->options().most.value_or(Bytes()).count());
+    std::vector<const char*> names = {"device_id", "arena_extend_strategy"}, values = {number.c_str(), "kSameAsRequested"};
+    if (gpu_->options().most) {
+      names.push_back("gpu_mem_limit");
+      values.push_back(most.c_str());
+    }
+    TRY(call(ort::kUpdateCudaOptions, cuda.get(), names.data(), values.data(), names.size()));
+    return call(ort::kAppendCuda, options, cuda.get());
+  }
+
+  [[nodiscard]] std::string arenas() const { return gpu_ ? fmt::format("cpu:0;gpu:{}", gpu_->options().number) : "cpu:0"; }
 
   /// A tensor over the caller's values: nothing is copied, and ONNX Runtime does not write to inputs.
   Result<const ort::Value*> wrap(Held<ort::Value>& holder, int64_t items, const TensorSpec& spec, const Values& values) const {
@@ -207,6 +229,7 @@ class OnnxModel : public Runtime {
   }
 
   std::shared_ptr<const OnnxRuntime::Library> library_;
+  std::shared_ptr<const Gpu> gpu_;
   std::string name_;
   Held<ort::Session> session_;
   Held<ort::MemoryInfo> memory_;
@@ -241,10 +264,49 @@ Result<OnnxRuntime> load_onnxruntime(const std::string& library) {
   return OnnxRuntime::load(!library.empty() ? library : named != nullptr ? named : OnnxRuntime::kLibrary);
 }
 
+Result<std::vector<std::string>> OnnxRuntime::providers() const {
+  ort::Name* names = nullptr;
+  int count = 0;
+  TRY(library_->call("ONNX Runtime", ort::kAvailableProviders, &names, &count));
+  std::vector<std::string> providers(names, names + count);
+  TRY(library_->call("ONNX Runtime", ort::kReleaseProviders, names, count));
+  return providers;
+}
+
+Result<OnnxRuntime> OnnxRuntime::on_gpu(const GpuOptions& options) const {
+  TRY_ASSIGN(const std::vector<std::string> has, providers());
+  if (std::ranges::find(has, "CUDAExecutionProvider") == has.end())
+    return make_error(
+        ErrorCode::kUnavailable,
+        "cuda:{}: this ONNX Runtime ({}) was built without CUDA (it has {}): give one built with it by --onnxruntime "
+        "(that of the Python package onnxruntime-gpu, say), or leave models on the processor with --device cpu",
+        options.number, version(), fmt::join(has, ", "));
+  OnnxRuntime made(library_);
+  TRY_ASSIGN(made.gpu_, Gpu::open(options));
+  if (const Status ran = made.try_out(); !ran.ok())
+    return make_error(
+        ErrorCode::kUnavailable,
+        "cuda:{}: ONNX Runtime {} cannot run a model there: {}: it needs the CUDA and cuDNN libraries that it was built "
+        "for, where the dynamic linker finds them",
+        options.number, version(), ran.error().message);
+  return made;
+}
+
+/// With the smallest model there is: a provider may load and yet not compute.
+Status OnnxRuntime::try_out() const {
+  OnnxWriter writer("trial");
+  writer.input("x", std::array<int64_t, 1>{1});
+  writer.output("y", std::array<int64_t, 1>{1});
+  writer.node("Relu", std::array<std::string, 1>{"x"}, "y");
+  TRY_ASSIGN(const std::unique_ptr<Runtime> model, open(writer.finish(), "trial"));
+  TRY(model->run(1, std::array{Values(sizeof(float))}));
+  return {};
+}
+
 std::string OnnxRuntime::version() const { return library_->version; }
 
 Result<std::unique_ptr<Runtime>> OnnxRuntime::open(std::string_view model, const std::string& name) const {
-  auto opened = std::make_unique<OnnxModel>(library_, name);
+  auto opened = std::make_unique<OnnxModel>(library_, gpu_, name);
   TRY(opened->start(model));
   return std::unique_ptr<Runtime>(std::move(opened));
 }

@@ -1,10 +1,12 @@
 // Needs ONNX Runtime: scripts/setup-onnxruntime fetches it; STINT_ONNXRUNTIME names the library.
 #include "serve/onnx_runtime.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -13,10 +15,12 @@
 #include "serve/example_models.h"
 #include "serve/measure.h"
 #include "serve/onnx_writer.h"
+#include "serve/ort_abi.h"
 
 namespace stint::serve {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
@@ -202,6 +206,48 @@ TEST_F(OnnxRuntimeTest, MeasuresEachSize) {
   }
   EXPECT_THAT(sizes, ElementsAre(1, 2, 4, 6));
   EXPECT_TRUE(batching::LatencyProfile::create(*measured).ok());
+}
+
+TEST_F(OnnxRuntimeTest, AGpuIsRefusedWithWhatToDoWhereTheLibraryHasNone) {
+  const auto providers = runtime_->providers();
+  ASSERT_TRUE(providers.ok()) << providers.error().message;
+  EXPECT_THAT(*providers, Contains("CPUExecutionProvider"));
+  if (std::ranges::find(*providers, "CUDAExecutionProvider") != providers->end()) GTEST_SKIP() << "this one has CUDA";
+  const auto on_gpu = runtime_->on_gpu({.number = 2, .most = Bytes::mebi(100)});
+  ASSERT_FALSE(on_gpu.ok());
+  EXPECT_EQ(on_gpu.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(on_gpu.error().message, HasSubstr("cuda:2: this ONNX Runtime (1."));
+  EXPECT_THAT(on_gpu.error().message, HasSubstr("built without CUDA (it has "));
+  EXPECT_THAT(on_gpu.error().message, HasSubstr("--onnxruntime"));
+}
+
+/// Without CUDA each says so; what stands elsewhere in the table would say something else.
+TEST(OrtAbi, CudaStandsWhereItIsLookedFor) {
+  const char* named = std::getenv("STINT_ONNXRUNTIME");
+  void* library = dlopen(named != nullptr ? named : OnnxRuntime::kLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) GTEST_SKIP() << dlerror();
+  const auto get_base = reinterpret_cast<ort::GetApiBase>(dlsym(library, "OrtGetApiBase"));
+  const void* const* api = get_base()->get_api(ort::kApiVersion);
+  const auto said = [api](ort::Status* status) {
+    if (status == nullptr) return std::string("nothing");
+    std::string message = ort::at(api, ort::kGetErrorMessage)(status);
+    ort::at(api, ort::kReleaseStatus)(status);
+    return message;
+  };
+  ort::CudaOptions* options = nullptr;
+  const std::string created = said(ort::at(api, ort::kCreateCudaOptions)(&options));
+  if (created == "nothing") {
+    ort::at(api, ort::kReleaseCudaOptions)(options);
+    GTEST_SKIP() << "this one has CUDA";
+  }
+  EXPECT_THAT(created, HasSubstr("CUDA execution provider is not enabled"));
+  EXPECT_THAT(said(ort::at(api, ort::kUpdateCudaOptions)(options, nullptr, nullptr, 0)),
+              HasSubstr("CUDA execution provider is not enabled"));
+  ort::at(api, ort::kReleaseCudaOptions)(options);
+  ort::SessionOptions* session = nullptr;
+  ASSERT_EQ(said(ort::at(api, ort::kCreateSessionOptions)(&session)), "nothing");
+  EXPECT_THAT(said(ort::at(api, ort::kAppendCuda)(session, options)), HasSubstr("rovider"));
+  ort::at(api, ort::kReleaseSessionOptions)(session);
 }
 
 TEST(OnnxRuntime, MissingLibraryIsSaidWithWhatToDo) {

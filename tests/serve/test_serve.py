@@ -229,6 +229,46 @@ class Quantize(unittest.TestCase):
             self.assertAlmostEqual(size["small.onnx"] / size["mlp.onnx"], 0.5, delta=0.01)
 
 
+class Devices(unittest.TestCase):
+    """Where models run; needs an ONNX Runtime without CUDA."""
+
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.model = pathlib.Path(self.scratch.name) / "models" / "mlp" / "1" / "model.onnx"
+        self.model.parent.mkdir(parents=True)
+        self.assertEqual(self.stint("example", "mlp", "-o", str(self.model)).returncode, 0)
+        tried = self.stint("measure", "--model", str(self.model), "--run-on", "cuda", "--runs", "1", "--max-batch", "1")
+        self.tried = tried.stderr
+        if "built without CUDA" not in tried.stderr:
+            self.skipTest("no ONNX Runtime, or one with CUDA: " + tried.stderr)
+
+    def stint(self, *arguments):
+        return subprocess.run([STINT, "serve", *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+    def test_a_gpu_that_cannot_be_used_ends_the_start_and_says_what_to_do(self):
+        done = self.stint("run", "--models", str(self.model.parents[2]), "--listen", "127.0.0.1:0", "--device", "cuda:1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cuda:1: this ONNX Runtime", done.stderr)
+        self.assertIn("onnxruntime-gpu", done.stderr)
+        self.assertEqual(self.tried.count("\n"), 1, self.tried)
+
+    def test_auto_falls_back_to_the_processor_and_says_so(self):
+        server = RunningServer(STINT, self.model.parents[2], arguments=("--device", "auto"))
+        try:
+            self.assertIn("models run on the processor: cuda:0: this ONNX Runtime", server.said)
+            config = json.loads(server.ask("GET", "/v2/models/mlp/config")[1])
+            self.assertEqual(config["instance_group"][0]["kind"], "KIND_CPU")
+        finally:
+            server.stop()
+
+    def test_other_names_are_no_devices(self):
+        for device in ("gpu", "cuda:", "cuda:-1", "cuda:x", "cuda:64"):
+            done = self.stint("run", "--models", self.scratch.name, "--device", device)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("expected cpu, cuda, cuda:N or auto", done.stderr)
+
+
 class Repository(ServerCase):
     models = {"echo": {1: synthetic(), 2: synthetic(shape=(2,))}}
 
