@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """stint serve run as its clients meet it. Usage: test_serve.py STINT [SUITE]."""
 import json
+import os
 import pathlib
 import socket
 import struct
@@ -267,6 +268,65 @@ class Devices(unittest.TestCase):
             done = self.stint("run", "--models", self.scratch.name, "--device", device)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("expected cpu, cuda, cuda:N or auto", done.stderr)
+
+
+class StandInGpu(unittest.TestCase):
+    """A GPU of stand-ins: tests/fake_cuda tells its memory, tests/fake_onnxruntime computes on the processor."""
+
+    def setUp(self):
+        real = os.environ.get("STINT_ONNXRUNTIME")
+        if not real or "STINT_FAKE_ONNXRUNTIME" not in os.environ:
+            self.skipTest("no ONNX Runtime in STINT_ONNXRUNTIME, or no stand-ins")
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = pathlib.Path(self.scratch.name)
+        self.log = self.folder / "log"
+        self.model = self.folder / "models" / "mlp" / "1" / "model.onnx"
+        self.model.parent.mkdir(parents=True)
+        subprocess.run([STINT, "serve", "example", "mlp", "-o", str(self.model)], check=True, timeout=60)
+        self.environment = dict(os.environ, STINT_ONNXRUNTIME=os.environ["STINT_FAKE_ONNXRUNTIME"], FAKE_ONNXRUNTIME_REAL=real,
+                                FAKE_ONNXRUNTIME_LOG=str(self.log), FAKE_CUDA_GPUS="2", FAKE_CUDA_USED_MIB="1000",
+                                LD_LIBRARY_PATH=str(pathlib.Path(os.environ["STINT_FAKE_CUDA"]).parent))
+
+    def serve(self, *arguments, **environment):
+        return RunningServer(STINT, self.folder / "models", arguments=arguments, environment=dict(self.environment, **environment))
+
+    def test_models_run_there_within_the_memory_they_may_take(self):
+        server = self.serve("--device", "cuda:1", "--memory", "300")
+        try:
+            self.assertEqual(self.log.read_text().splitlines()[0],
+                             f"device_id=1 arena_extend_strategy=kSameAsRequested gpu_mem_limit={300 << 20}")
+            config = json.loads(server.ask("GET", "/v2/models/mlp/config")[1])
+            self.assertEqual(config["instance_group"][0]["kind"], "KIND_GPU")
+            self.assertEqual(server.infer("mlp", [[0.5] * 512])[0], 200)
+            # The stand-in's memory does not grow: what is booked is the least, the file.
+            self.assertEqual(server.metric("stint_serve_model_weight_bytes", model="mlp"), self.model.stat().st_size)
+        finally:
+            server.stop()
+
+    def test_a_gpu_that_is_full_makes_models_smaller(self):
+        server = self.serve("--device", "auto", "--device-memory", "1100")
+        try:
+            self.assertNotIn("processor", server.said)
+            server.wait_for(lambda: server.metric("stint_serve_relief_steps_total") > 0)
+        finally:
+            server.said += server.stop()
+        self.assertIn("memory is 90 % full", server.said)
+
+    def test_a_provider_that_does_not_start_ends_the_start_and_says_why(self):
+        def run(*arguments, **environment):
+            return subprocess.run([STINT, "serve", *arguments], env=dict(self.environment, **environment), capture_output=True, text=True,
+                                  timeout=60, check=False)
+        models = str(self.folder / "models")
+        done = run("run", "--models", models, "--device", "cuda", FAKE_ONNXRUNTIME_FAIL="yes")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot run a model there: trial: libcudnn.so.9", done.stderr)
+        done = run("run", "--models", models, "--device", "cuda:2")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cuda:2: this machine has 2 GPUs", done.stderr)
+        done = run("measure", "--model", str(self.model), "--run-on", "cuda:1", "--runs", "2", "--max-batch", "2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("GPU 1", done.stderr)
 
 
 class Repository(ServerCase):
