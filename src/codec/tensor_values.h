@@ -3,6 +3,7 @@
 // Source: Open Inference Protocol, version 2, "Tensor Data Types"; IEEE 754-2008 (binary16); bfloat16 is the upper half of a binary32.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <concepts>
