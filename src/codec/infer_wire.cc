@@ -64,19 +64,24 @@ Result<std::vector<int64_t>> read_shape(dom::object tensor, const std::string& n
   return shape;
 }
 
+/// Hot: once per value, so that it is to hold what it calls.
+/// @return false when the element is none of T's values
 template <typename T>
-std::optional<T> value_in(dom::element element) {
+[[gnu::flatten]] bool take_value(dom::element element, T& value) {
   if constexpr (std::is_integral_v<T>) {
-    using Widest = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
-    Widest value = 0;
-    if (element.get(value) != simdjson::SUCCESS || !std::in_range<T>(value)) return std::nullopt;
-    return static_cast<T>(value);
+    std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t> widest = 0;
+    if (element.get(widest) != simdjson::SUCCESS || !std::in_range<T>(widest)) return false;
+    value = static_cast<T>(widest);
+    return true;
   } else {
-    bool truth = false;
-    if (std::is_same_v<T, Bool> && element.get(truth) == simdjson::SUCCESS) return from_number<T>(truth ? 1 : 0);
-    double value = 0;
-    if (element.get(value) != simdjson::SUCCESS) return std::nullopt;
-    return from_number<T>(value);
+    double number = 0;
+    if (bool truth = false; std::is_same_v<T, Bool> && element.get(truth) == simdjson::SUCCESS)
+      number = truth ? 1 : 0;
+    else if (element.get(number) != simdjson::SUCCESS)
+      return false;
+    const std::optional<T> taken = from_number<T>(number);
+    value = taken.value_or(T());
+    return taken.has_value();
   }
 }
 
@@ -90,19 +95,27 @@ std::string wanted_value() {
 
 /// Flat or nested, row by row.
 template <typename T>
-Status read_values(dom::element element, int depth, size_t most_bytes, ValueBuffer& out) {
+Status read_values(dom::element element, int depth, size_t most, std::vector<T>& out) {
   dom::array array;
   if (element.get(array) == simdjson::SUCCESS) {
     if (depth == kDeepest) return invalid("data nested deeper than a shape can be");
     for (const dom::element inner : array)
-      TRY(read_values<T>(inner, depth + 1, most_bytes, out));
+      TRY(read_values(inner, depth + 1, most, out));
     return {};
   }
-  const std::optional<T> value = value_in<T>(element);
-  if (!value) return invalid("data that is no {}", wanted_value<T>());
-  if (out.bytes() == most_bytes) return invalid("more data than the shape says");
-  out.add(*value);
+  T value;
+  if (!take_value(element, value)) return invalid("data that is no {}", wanted_value<T>());
+  if (out.size() == most) return invalid("more data than the shape says");
+  out.push_back(value);
   return {};
+}
+
+template <typename T>
+Result<std::vector<std::byte>> read_data(dom::element data, size_t count) {
+  std::vector<T> values;
+  TRY(read_values(data, 0, count, values));
+  if (values.size() != count) return invalid("{} values; its shape says {}", values.size(), count);
+  return bytes_of<T>(values);
 }
 
 Result<InferTensor> read_input(dom::object object, std::string_view binary, size_t& binary_at) {
@@ -116,13 +129,12 @@ Result<InferTensor> read_input(dom::object object, std::string_view binary, size
   tensor.type = *type;
   TRY_ASSIGN(tensor.shape, read_shape(object, tensor.name));
   const auto count = static_cast<size_t>(tensor.count());
-  const size_t bytes = count * size_of(tensor.type);
   TRY_ASSIGN(const std::optional<int64_t> size, parameter(object, "binary_data_size", INT64_MAX / 2));
   dom::element data;
   const bool has_data = object["data"].get(data) == simdjson::SUCCESS;
   if (size) {
     if (has_data) return invalid("input {}: both \"data\" and binary data", excerpt(*name));
-    if (std::cmp_not_equal(*size, bytes))
+    if (std::cmp_not_equal(*size, count * size_of(tensor.type)))
       return invalid("input {}: {} bytes of binary data; its shape has {} values of {}", excerpt(*name), *size, count,
                      size_of(tensor.type));
     if (std::cmp_greater(*size, binary.size() - binary_at))
@@ -132,12 +144,9 @@ Result<InferTensor> read_input(dom::object object, std::string_view binary, size
     return tensor;
   }
   if (!has_data) return invalid("input {}: neither \"data\" nor binary data", excerpt(*name));
-  ValueBuffer values;
-  const Status read = visit_type(tensor.type, [&]<typename T>(T) { return read_values<T>(data, 0, bytes, values); });
+  Result<std::vector<std::byte>> read = visit_type(tensor.type, [&]<typename T>(T) { return read_data<T>(data, count); });
   if (!read.ok()) return invalid("input {}: {}", excerpt(*name), read.error().message);
-  if (values.bytes() != bytes)
-    return invalid("input {}: {} values; its shape says {}", excerpt(*name), values.bytes() / size_of(tensor.type), count);
-  tensor.own = values.finish();
+  tensor.own = std::move(*read);
   return tensor;
 }
 

@@ -3,7 +3,6 @@
 // Source: Open Inference Protocol, version 2, "Tensor Data Types"; IEEE 754-2008 (binary16); bfloat16 is the upper half of a binary32.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <concepts>
@@ -120,25 +119,12 @@ void each_value(std::span<const std::byte> bytes, Take take) {
   }
 }
 
-/// Values one behind the other, as many as come.
-class ValueBuffer {
- public:
-  template <typename T>
-  void add(T value) {
-    if (bytes_.size() - used_ < sizeof value) bytes_.resize(std::max<size_t>(64, bytes_.size() * 2));
-    std::memcpy(bytes_.data() + used_, &value, sizeof value);
-    used_ += sizeof value;
-  }
-  [[nodiscard]] size_t bytes() const { return used_; }
-  std::vector<std::byte> finish() {
-    bytes_.resize(used_);
-    return std::move(bytes_);
-  }
-
- private:
-  std::vector<std::byte> bytes_;
-  size_t used_ = 0;
-};
+/// As they lie in memory.
+template <typename T>
+std::vector<std::byte> bytes_of(std::span<const T> values) {
+  const auto bytes = std::as_bytes(values);
+  return {bytes.begin(), bytes.end()};
+}
 
 /// @return error ("holds NaN or infinity") when a value is none to reckon with: no finite number, or a Bool that is neither 0 nor 1
 Status check_values(DataType type, std::span<const std::byte> bytes);

@@ -84,15 +84,14 @@ Result<std::vector<std::byte>> read_contents(const inference::InferTensorContent
     if (std::cmp_not_equal(listed.size(), count)) return invalid("{} values; its shape says {}", listed.size(), count);
     const std::span given(listed.data(), static_cast<size_t>(count));
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(given[0])>, T> || std::is_same_v<T, Bool>) {
-      const auto bytes = std::as_bytes(given);
-      return std::vector<std::byte>(bytes.begin(), bytes.end());
+      return bytes_of(given);
     } else {
-      ValueBuffer values;
+      std::vector<T> values;
       for (const auto value : given) {
         if (!std::in_range<T>(value)) return invalid("{} is out of its type's range", value);
-        values.add(static_cast<T>(value));
+        values.push_back(static_cast<T>(value));
       }
-      return values.finish();
+      return bytes_of<T>(values);
     }
   }
 }
