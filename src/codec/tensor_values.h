@@ -59,6 +59,7 @@ struct Bfloat {
 /// Calls `visit` with a value, of no meaning, of the type that is `type` in memory.
 template <typename Visit>
 auto visit_type(DataType type, Visit visit) {
+  // NOLINTBEGIN(bugprone-branch-clone): each visits another type
   switch (type) {
     case DataType::kBool: return visit(Bool());
     case DataType::kUint8: return visit(uint8_t());
@@ -74,6 +75,7 @@ auto visit_type(DataType type, Visit visit) {
     case DataType::kFp32: return visit(float());
     case DataType::kFp64: return visit(double());
   }
+  // NOLINTEND(bugprone-branch-clone)
   CHECK(false, "data type {}", static_cast<int>(type));
 }
 

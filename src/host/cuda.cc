@@ -131,7 +131,7 @@ struct Cuda::Impl {
     const Status told = check(memory_info(&free, &total), "a GPU's memory");
     CudaContext popped = nullptr;
     TRY(check(context_pop(&popped), "a GPU's context"));
-    TRY(told);
+    if (!told.ok()) return told.error();
     return CudaMemory{Bytes::of(static_cast<int64_t>(total - free)), Bytes::of(static_cast<int64_t>(total))};
   }
 

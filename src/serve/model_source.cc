@@ -101,7 +101,7 @@ Result<MeasuredModel> measure_model(const ModelSource& source, const ServedModel
         peaks.emplace_back(size, told ? told->activation : std::max(now.ok() ? *now - loaded : least, least));
       }};
   TRY_ASSIGN(std::vector<batching::MeasuredBatch> measured, measure_latencies(*runtime, options));
-  TRY(looked);
+  if (!looked.ok()) return looked.error();
   TRY_ASSIGN(batching::LatencyProfile latency, batching::LatencyProfile::create(std::move(measured)));
   memory.activation = filled_up(peaks);
   return MeasuredModel{runtime->inputs(), runtime->outputs(), std::move(memory), std::move(latency)};
