@@ -9,6 +9,7 @@
 #include "daemon/front.h"
 #include "host/file.h"
 #include "host/http_client.h"
+#include "serve/random_values.h"
 
 namespace stint {
 namespace {
@@ -87,8 +88,11 @@ Result<ServedTensors> ServeClient::tensors_of(const std::string& model) const {
   ServedTensors tensors{model, {}};
   try {
     for (const auto& input : json.at("inputs")) {
-      ServedTensors::Input read{input.at("name").get<std::string>(), {}};
-      if (input.at("datatype") != "FP32") return invalid("{}: input {} is no FP32 tensor", model, read.name);
+      ServedTensors::Input read;
+      read.name = input.at("name").get<std::string>();
+      const Result<DataType> type = read_data_type(input.at("datatype").get<std::string>());
+      if (!type.ok()) return invalid("{}: input {}: {}", model, read.name, type.error().message);
+      read.type = *type;
       const auto shape = input.at("shape").get<std::vector<int64_t>>();
       if (shape.empty() || shape[0] != -1 || std::ranges::any_of(shape.begin() + 1, shape.end(), [](int64_t n) { return n < 1; }))
         return invalid("{}: input {}: a free batch and fixed other dimensions are expected", model, read.name);
@@ -104,20 +108,18 @@ Result<ServedTensors> ServeClient::tensors_of(const std::string& model) const {
 Result<std::string> ServeClient::infer_request(const ServedTensors& tensors, int64_t items, bool binary,
                                                std::optional<Duration> timeout, Prng& prng) const {
   std::vector<std::vector<int64_t>> shapes;
-  std::vector<std::vector<float>> values;
+  std::vector<std::vector<std::byte>> values;
   for (const ServedTensors::Input& input : tensors.inputs) {
     std::vector<int64_t>& shape = shapes.emplace_back(1, items);
     shape.insert(shape.end(), input.item_shape.begin(), input.item_shape.end());
     int64_t count = 1;
     for (const int64_t size : shape)
       count *= size;
-    std::vector<float>& filled = values.emplace_back(static_cast<size_t>(count));
-    for (float& value : filled)
-      value = static_cast<float>(prng.normal());
+    values.push_back(serve::random_values(input.type, static_cast<size_t>(count), prng));
   }
   std::vector<InferPart> parts;
   for (size_t i = 0; i < shapes.size(); ++i)
-    parts.push_back({tensors.inputs[i].name, shapes[i], values[i], binary});
+    parts.push_back({tensors.inputs[i].name, tensors.inputs[i].type, shapes[i], values[i], binary});
   TRY_ASSIGN(const InferMessage message, write_infer_request(parts, timeout));
   std::string head = fmt::format("POST /v2/models/{}/infer HTTP/1.1\r\nHost: {}:{}\r\nContent-Type: {}\r\nContent-Length: {}\r\n",
                                  escape_url(tensors.model), address_, port_,

@@ -8,6 +8,7 @@
 #include "base/prng.h"
 #include "base/result.h"
 #include "batching/arrivals.h"
+#include "codec/tensor_values.h"
 #include "serve/load_generator.h"
 
 namespace stint {
@@ -22,6 +23,7 @@ Result<batching::ArrivalPlan> trace_arrivals(const std::string& file);
 struct ServedTensors {
   struct Input {
     std::string name;
+    DataType type = DataType::kFp32;
     std::vector<int64_t> item_shape;
   };
   std::string model;
@@ -34,7 +36,7 @@ class ServeClient {
   /// @param server  `127.0.0.1:8480`.
   static Result<ServeClient> create(const std::string& server);
   [[nodiscard]] Result<ServedTensors> tensors_of(const std::string& model) const;
-  /// A whole HTTP request with random values.
+  /// A whole HTTP request with random values that any model can take.
   [[nodiscard]] Result<std::string> infer_request(const ServedTensors& tensors, int64_t items, bool binary,
                                                   std::optional<Duration> timeout, Prng& prng) const;
   [[nodiscard]] serve::LoadTarget target() const { return {address_, port_, {}}; }

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 
+#include "cli/onnx_options.h"
 #include "cli/output.h"
 #include "cli/serve.h"
 #include "serve/example_models.h"
@@ -54,9 +55,7 @@ void add_serve_example_command(CLI::App& serve, Action& action) {
   command->add_option("--rows", options->rows, "to train on, and as many to write")
       ->check(CLI::Range(20, 100'000))
       ->capture_default_str();
-  command->add_option(
-      "--onnxruntime", options->library,
-      "ONNX Runtime's library (default: $STINT_ONNXRUNTIME, else the linker's; scripts/setup-onnxruntime fetches it)");
+  add_onnxruntime_option(*command, options->library);
   command->footer("Example: stint serve example mlp -o mlp.onnx --data mlp");
   command->callback([options, &action] {
     action = [options] {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "cli/onnx_options.h"
 #include "cli/output.h"
 #include "cli/serve.h"
 #include "cli/serve_client.h"
@@ -20,7 +21,7 @@ namespace {
 struct MeasureCommand {
   std::string model;
   std::string server;
-  std::string library;
+  OnnxOptions onnx;
   std::string device;
   double price = 0;
   serve::MeasureOptions options;
@@ -56,11 +57,13 @@ struct Measured {
 };
 
 Result<Measured> measure_here(const MeasureCommand& command) {
-  TRY_ASSIGN(const serve::OnnxRuntime onnx, serve::load_onnxruntime(command.library));
+  TRY_ASSIGN(const serve::OnnxRuntime onnx, open_onnxruntime(command.onnx, std::nullopt));
   TRY_ASSIGN(const std::string bytes, read_all(command.model));
   TRY_ASSIGN(const std::unique_ptr<serve::Runtime> runtime, onnx.open(bytes, command.model));
   TRY_ASSIGN(std::vector<batching::MeasuredBatch> measured, serve::measure_latencies(*runtime, command.options));
-  return Measured{std::move(measured), fmt::format("ONNX Runtime {}, CPU, one thread", onnx.version())};
+  return Measured{std::move(measured),
+                  fmt::format("ONNX Runtime {}, {}", onnx.version(),
+                              onnx.gpu() ? fmt::format("GPU {}", onnx.gpu()->options().number) : "CPU, one thread")};
 }
 
 /// From outside: a request of n items is a batch of n to a server that has nothing else to do.
@@ -100,14 +103,12 @@ void add_serve_measure_command(CLI::App& serve, Action& action) {
   auto options = std::make_shared<MeasureCommand>();
   options->device = "this machine";
   CLI::App* command =
-      serve.add_subcommand("measure", "How long a model's batches take, by size: on this machine's CPU, or at a server");
+      serve.add_subcommand("measure", "How long a model's batches take, by size: on this machine, or at a server");
   command
       ->add_option("--model", options->model,
-                   "ONNX file: float32 tensors, the batch free, other dimensions fixed; with --server the name of a model")
+                   "ONNX file: tensors of numbers, the batch free, other dimensions fixed; with --server the name of a model")
       ->required();
-  command->add_option(
-      "--onnxruntime", options->library,
-      "ONNX Runtime's library (default: $STINT_ONNXRUNTIME, else the linker's; scripts/setup-onnxruntime fetches it)");
+  add_onnx_options(*command, options->onnx, "--run-on");
   command->add_option("--server", options->server,
                       "measure through a KServe v2 server (Triton, OpenVINO Model Server, stint) at this IP address and port");
   command->add_option("--max-batch", options->options.most_batch, "sizes 1, 2, 4, … up to this")

@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/onnx_options.h"
 #include "cli/output.h"
 #include "cli/serve.h"
 #include "host/file.h"
+#include "serve/half_precision.h"
 #include "serve/measure.h"
 #include "serve/model_judge.h"
 
@@ -18,11 +20,17 @@ namespace {
 constexpr double kLeastGain = 1.05;  // below it a difference may be noise
 
 struct QuantizeCommand {
-  std::string model, output, data, labels, library;
+  std::string model, output, data, labels;
+  OnnxOptions onnx;
   std::string method = "best";
   double max_drop = 1;
   int64_t batch = 32;
+  bool for_size = false;
   bool json = false;
+
+  [[nodiscard]] bool tries(std::string_view variant) const {
+    return method == variant || (method == "best" && variant != "fp16");
+  }
 };
 
 struct Judged {
@@ -71,22 +79,33 @@ Result<Judged> judge(const serve::OnnxRuntime& onnx, std::string method, std::st
   return judged;
 }
 
-std::string verdict_on(const Judged& variant, const Judged& given, double max_drop) {
+std::string verdict_on(const Judged& variant, const Judged& given, const QuantizeCommand& command) {
   const double drop = (given.accuracy - variant.accuracy) * 100;
-  if (drop > max_drop) return fmt::format("refused: {:.2f} points less accurate, {:g} are allowed", drop, max_drop);
-  if (variant.items_per_s < given.items_per_s * kLeastGain) return "refused: not measurably faster on this machine";
-  return "fit";
+  if (drop > command.max_drop)
+    return fmt::format("refused: {:.2f} points less accurate, {:g} are allowed", drop, command.max_drop);
+  if (command.for_size) return variant.file.size() < given.file.size() ? "fit" : "refused: not smaller";
+  if (variant.items_per_s >= given.items_per_s * kLeastGain) return "fit";
+  std::string verdict = "refused: not measurably faster on this machine";
+  if (variant.method == "fp16")
+    verdict += " (a processor computes float16 by casting it to float32); --for-size keeps it for its size";
+  return verdict;
+}
+
+/// The faster one, or with --for-size the smaller one.
+bool is_better(const Judged& a, const Judged& b, const QuantizeCommand& command) {
+  return command.for_size ? a.file.size() < b.file.size() : a.items_per_s > b.items_per_s;
 }
 
 Result<Comparison> compare(const QuantizeCommand& command) {
-  TRY_ASSIGN(const serve::OnnxRuntime onnx, serve::load_onnxruntime(command.library));
+  TRY_ASSIGN(const serve::OnnxRuntime onnx, open_onnxruntime(command.onnx, std::nullopt));
   TRY_ASSIGN(const std::string model, read_all(command.model));
   TRY_ASSIGN(const serve::OnnxGraph graph, serve::OnnxGraph::parse(model, command.model));
   TRY_ASSIGN(const serve::LabelledData data, read_data(command));
   const int64_t half = data.count() / 2;
   const serve::LabelledData calibration = data.part(0, half);
   serve::LabelledData held_out = data.part(half, data.count());
-  Comparison compared{.calibrated_on = half, .judged_on = held_out.count(), .by_labels = !data.labels.empty()};
+  Comparison compared{
+      .calibrated_on = command.tries("static") ? half : 0, .judged_on = held_out.count(), .by_labels = !data.labels.empty()};
   if (!compared.by_labels) {
     TRY_ASSIGN(const std::unique_ptr<serve::Runtime> runtime, onnx.open(model, command.model));
     TRY_ASSIGN(held_out.labels, serve::classes_of(*runtime, held_out.rows));
@@ -99,19 +118,20 @@ Result<Comparison> compare(const QuantizeCommand& command) {
       return {};
     }
     TRY_ASSIGN(Judged variant, judge(onnx, method, quantized->encode(), held_out, command.batch));
-    variant.verdict = verdict_on(variant, compared.given, command.max_drop);
+    variant.verdict = verdict_on(variant, compared.given, command);
     compared.variants.push_back(std::move(variant));
     return {};
   };
-  if (command.method != "static") TRY(add("dynamic", serve::quantize_dynamic(graph)));
-  if (command.method != "dynamic") {
+  if (command.tries("fp16")) TRY(add("fp16", serve::in_half_precision(graph)));
+  if (command.tries("dynamic")) TRY(add("dynamic", serve::quantize_dynamic(graph)));
+  if (command.tries("static")) {
     TRY_ASSIGN(const auto ranges, serve::ranges_of(onnx, graph, serve::tensors_to_calibrate(graph), calibration.rows));
     TRY(add("static", serve::quantize_static(graph, ranges)));
   }
   if (compared.variants.empty()) return invalid("{}: {}", command.model, fmt::join(troubles, "; "));
   for (size_t v = 0; v < compared.variants.size(); ++v) {
     const Judged& variant = compared.variants[v];
-    if (variant.verdict == "fit" && (!compared.kept || variant.items_per_s > compared.variants[*compared.kept].items_per_s))
+    if (variant.verdict == "fit" && (!compared.kept || is_better(variant, compared.variants[*compared.kept], command)))
       compared.kept = v;
   }
   return compared;
@@ -132,8 +152,10 @@ nlohmann::ordered_json to_json(const Judged& judged, const Judged& given) {
 }
 
 std::string text_of(const Comparison& compared, int64_t batch) {
-  std::string text = fmt::format("calibrated on {} rows, judged on {} others by {}\n", compared.calibrated_on, compared.judged_on,
-                                 compared.by_labels ? "their labels" : "what the float32 model answers");
+  std::string text = compared.calibrated_on > 0
+                         ? fmt::format("calibrated on {} rows, judged on {} others", compared.calibrated_on, compared.judged_on)
+                         : fmt::format("judged on {} rows", compared.judged_on);
+  text += compared.by_labels ? " by their labels\n" : " by what the float32 model answers\n";
   const auto line = [&](const Judged& j) {
     text += fmt::format(
         "{:8} {:9.1f} KiB ({:.2f}x smaller), accuracy {:.2f} %, items/s: {:.0f} alone, {:.0f} in batches of {} ({:.2f}x){}{}\n",
@@ -176,8 +198,8 @@ ExitCode quantize(const QuantizeCommand& command) {
 void add_serve_quantize_command(CLI::App& serve, Action& action) {
   auto options = std::make_shared<QuantizeCommand>();
   CLI::App* command =
-      serve.add_subcommand("quantize", "An INT8 variant of a model, kept only if it is faster here and still right");
-  command->add_option("model", options->model, "ONNX file, opset 13 or later, one float32 input")->required();
+      serve.add_subcommand("quantize", "An INT8 or FP16 variant of a model, kept only if it is faster here and still right");
+  command->add_option("model", options->model, "ONNX file, opset 13 or later, one input")->required();
   command->add_option("--calibrate", options->data, "rows of the input (.npy): the first half to calibrate, the rest to judge")
       ->required();
   command->add_option("--labels", options->labels,
@@ -185,15 +207,14 @@ void add_serve_quantize_command(CLI::App& serve, Action& action) {
   command->add_option("--max-drop", options->max_drop, "points of accuracy (%) that may be lost")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  command->add_option("--method", options->method, "dynamic, static, or the faster of both")
-      ->check(CLI::IsMember({"dynamic", "static", "best"}))
+  command->add_option("--method", options->method, "INT8: dynamic, static, or best, the faster of both; fp16: all in float16")
+      ->check(CLI::IsMember({"dynamic", "static", "best", "fp16"}))
       ->capture_default_str();
+  command->add_flag("--for-size", options->for_size, "keep the smallest that is still right, though it be no faster");
   command->add_option("--batch", options->batch, "at which the speed is compared")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  command->add_option(
-      "--onnxruntime", options->library,
-      "ONNX Runtime's library (default: $STINT_ONNXRUNTIME, else the linker's; scripts/setup-onnxruntime fetches it)");
+  add_onnx_options(*command, options->onnx);
   command->add_option("-o,--output", options->output, "ONNX file to write")->required();
   command->add_flag("--json", options->json, "print JSON");
   command->footer(

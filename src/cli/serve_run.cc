@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "cli/onnx_options.h"
 #include "cli/serve.h"
 #include "cli/tls_options.h"
 #include "daemon/front.h"
@@ -27,7 +28,7 @@ struct RunCommand {
   std::string models;
   std::string listen = "127.0.0.1:8480";
   std::string grpc;  ///< IP address and port; empty: none
-  std::string library;
+  OnnxOptions onnx;
   int64_t memory_mib = 4096;
   std::optional<int64_t> device_mib;
   double patience_s = 0;
@@ -61,17 +62,20 @@ Result<serve::StoreOptions> store_options(const RunCommand& command) {
   options.threads = command.threads > 0 ? command.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::optional<Bytes> device;
   if (command.device_mib) device = Bytes::mebi(*command.device_mib);
-  TRY(memory_use(device));
-  options.watch.read = [device]() -> std::optional<MemoryUse> {
-    const Result<MemoryUse> use = memory_use(device);
+  Result<serve::OnnxRuntime> onnx = open_onnxruntime(command.onnx, options.memory.room);
+  if (onnx.ok())
+    options.onnx = std::make_shared<const serve::OnnxRuntime>(std::move(*onnx));
+  else if (!command.onnx.library.empty() || command.onnx.device.starts_with("cuda"))
+    return onnx.error();
+  const auto look = [device, gpu = options.onnx ? options.onnx->gpu() : nullptr] {
+    return gpu ? gpu->memory(device) : memory_use(device);
+  };
+  TRY(look());
+  options.watch.read = [look]() -> std::optional<MemoryUse> {
+    const Result<MemoryUse> use = look();
     return use.ok() ? std::optional(*use) : std::nullopt;
   };
   options.watch.tell = [](const std::string& line) { fmt::print(stderr, "stint: {}\n", line); };
-  Result<serve::OnnxRuntime> onnx = serve::load_onnxruntime(command.library);
-  if (onnx.ok())
-    options.onnx = std::make_shared<const serve::OnnxRuntime>(std::move(*onnx));
-  else if (!command.library.empty())
-    return onnx.error();
   return options;
 }
 
@@ -156,17 +160,15 @@ void add_serve_run_command(CLI::App& serve, Action& action) {
 #ifdef STINT_GRPC
   command->add_option("--grpc", options->grpc, "IP address and port for gRPC too (default: HTTP alone)");
 #endif
-  command->add_option(
-      "--onnxruntime", options->library,
-      "ONNX Runtime's library (default: $STINT_ONNXRUNTIME, else the linker's; scripts/setup-onnxruntime fetches it)");
+  add_onnx_options(*command, options->onnx);
   command->add_option("--memory", options->memory_mib, "MiB that models may take together")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
       ->capture_default_str();
   command
-      ->add_option(
-          "--device-memory", options->device_mib,
-          "MiB this process may use in all; models are made smaller, unloaded or refused above 90 % of it (default: what the "
-          "control group or the machine has, whoever uses it)")
+      ->add_option("--device-memory", options->device_mib,
+                   "MiB this process may use in all, with --device cuda of the GPU's; models are made smaller, unloaded or "
+                   "refused above 90 % of it (default: what the "
+                   "control group, the machine or the GPU has, whoever uses it)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
   command
       ->add_option("--patience", options->patience_s,

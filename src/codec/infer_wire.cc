@@ -1,13 +1,13 @@
 #include "codec/infer_wire.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/text.h"
 
@@ -15,8 +15,6 @@ namespace stint {
 namespace {
 
 namespace dom = simdjson::dom;
-
-static_assert(std::endian::native == std::endian::little, "binary tensors are little-endian");
 
 constexpr size_t kMostTensors = 64;
 constexpr size_t kMostDimensions = 16;
@@ -66,8 +64,38 @@ Result<std::vector<int64_t>> read_shape(dom::object tensor, const std::string& n
   return shape;
 }
 
+/// Hot: once per value, so that it is to hold what it calls.
+/// @return false when the element is none of T's values
+template <typename T>
+[[gnu::flatten]] bool take_value(dom::element element, T& value) {
+  if constexpr (std::is_integral_v<T>) {
+    std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t> widest = 0;
+    if (element.get(widest) != simdjson::SUCCESS || !std::in_range<T>(widest)) return false;
+    value = static_cast<T>(widest);
+    return true;
+  } else {
+    double number = 0;
+    if (bool truth = false; std::is_same_v<T, Bool> && element.get(truth) == simdjson::SUCCESS)
+      number = truth ? 1 : 0;
+    else if (element.get(number) != simdjson::SUCCESS)
+      return false;
+    const std::optional<T> taken = from_number<T>(number);
+    value = taken.value_or(T());
+    return taken.has_value();
+  }
+}
+
+template <typename T>
+std::string wanted_value() {
+  if constexpr (std::is_integral_v<T>)
+    return fmt::format("whole number from {} to {}", std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+  else
+    return std::is_same_v<T, Bool> ? "truth value (true or 1, false or 0)" : "number";
+}
+
 /// Flat or nested, row by row.
-Status read_values(dom::element element, int depth, size_t most, std::vector<float>& out) {
+template <typename T>
+Status read_values(dom::element element, int depth, size_t most, std::vector<T>& out) {
   dom::array array;
   if (element.get(array) == simdjson::SUCCESS) {
     if (depth == kDeepest) return invalid("data nested deeper than a shape can be");
@@ -75,11 +103,19 @@ Status read_values(dom::element element, int depth, size_t most, std::vector<flo
       TRY(read_values(inner, depth + 1, most, out));
     return {};
   }
-  double value = 0;
-  if (element.get(value) != simdjson::SUCCESS) return invalid("data that is no number");
+  T value;
+  if (!take_value(element, value)) return invalid("data that is no {}", wanted_value<T>());
   if (out.size() == most) return invalid("more data than the shape says");
-  out.push_back(static_cast<float>(value));
+  out.push_back(value);
   return {};
+}
+
+template <typename T>
+Result<std::vector<std::byte>> read_data(dom::element data, size_t count) {
+  std::vector<T> values;
+  TRY(read_values(data, 0, count, values));
+  if (values.size() != count) return invalid("{} values; its shape says {}", values.size(), count);
+  return bytes_of<T>(values);
 }
 
 Result<InferTensor> read_input(dom::object object, std::string_view binary, size_t& binary_at) {
@@ -87,8 +123,10 @@ Result<InferTensor> read_input(dom::object object, std::string_view binary, size
   TRY_ASSIGN(const std::optional<std::string_view> name, text_member(object, "name"));
   if (!name) return invalid("an input without \"name\"");
   tensor.name = *name;
-  TRY_ASSIGN(const std::optional<std::string_view> type, text_member(object, "datatype"));
-  if (type != "FP32") return invalid("input {}: datatype {}: FP32 is served", excerpt(*name), excerpt(type.value_or("missing")));
+  TRY_ASSIGN(const std::optional<std::string_view> type_name, text_member(object, "datatype"));
+  const Result<DataType> type = read_data_type(type_name.value_or("missing"));
+  if (!type.ok()) return invalid("input {}: {}", excerpt(*name), type.error().message);
+  tensor.type = *type;
   TRY_ASSIGN(tensor.shape, read_shape(object, tensor.name));
   const auto count = static_cast<size_t>(tensor.count());
   TRY_ASSIGN(const std::optional<int64_t> size, parameter(object, "binary_data_size", INT64_MAX / 2));
@@ -96,8 +134,9 @@ Result<InferTensor> read_input(dom::object object, std::string_view binary, size
   const bool has_data = object["data"].get(data) == simdjson::SUCCESS;
   if (size) {
     if (has_data) return invalid("input {}: both \"data\" and binary data", excerpt(*name));
-    if (std::cmp_not_equal(*size, count * sizeof(float)))
-      return invalid("input {}: {} bytes of binary data; its shape has {} values of 4", excerpt(*name), *size, count);
+    if (std::cmp_not_equal(*size, count * size_of(tensor.type)))
+      return invalid("input {}: {} bytes of binary data; its shape has {} values of {}", excerpt(*name), *size, count,
+                     size_of(tensor.type));
     if (std::cmp_greater(*size, binary.size() - binary_at))
       return invalid("input {}: the body ends before its binary data does", excerpt(*name));
     tensor.bytes = binary.substr(binary_at, static_cast<size_t>(*size));
@@ -105,10 +144,9 @@ Result<InferTensor> read_input(dom::object object, std::string_view binary, size
     return tensor;
   }
   if (!has_data) return invalid("input {}: neither \"data\" nor binary data", excerpt(*name));
-  if (const Status read = read_values(data, 0, count, tensor.values); !read.ok())
-    return invalid("input {}: {}", excerpt(*name), read.error().message);
-  if (tensor.values.size() != count)
-    return invalid("input {}: {} values; its shape says {}", excerpt(*name), tensor.values.size(), count);
+  Result<std::vector<std::byte>> read = visit_type(tensor.type, [&]<typename T>(T) { return read_data<T>(data, count); });
+  if (!read.ok()) return invalid("input {}: {}", excerpt(*name), read.error().message);
+  tensor.own = std::move(*read);
   return tensor;
 }
 
@@ -148,22 +186,35 @@ Result<InferRequest> read_request(dom::object root, std::string_view binary) {
   return request;
 }
 
-/// `"NAME":[{"name":…,"datatype":"FP32","shape":…,…}]`, and the binary data behind the whole head in `binary`.
+/// `[1,2.5]`
+void append_values(std::string& json, const InferPart& part) {
+  json += '[';
+  auto out = std::back_inserter(json);
+  visit_type(part.type, [&]<typename T>(T) {
+    each_value<T>(part.values, [&](T value) { fmt::format_to(out, FMT_COMPILE("{},"), plain(value)); });
+  });
+  if (part.values.empty()) json += ' ';
+  json.back() = ']';
+}
+
+/// `"NAME":[{"name":…,"datatype":…,"shape":…,…}]`, and the binary data behind the whole head in `binary`.
 Status append_parts(std::string& json, std::string& binary, std::string_view member, std::span<const InferPart> parts) {
   auto out = std::back_inserter(json);
   fmt::format_to(out, R"("{}":[)", member);
   for (size_t p = 0; p < parts.size(); ++p) {
     const InferPart& part = parts[p];
-    fmt::format_to(out, R"({}{{"name":{},"datatype":"FP32","shape":[{}],)", p == 0 ? "" : ",", json_text(part.name),
-                   fmt::join(part.shape, ","));
+    fmt::format_to(out, R"({}{{"name":{},"datatype":"{}","shape":[{}],)", p == 0 ? "" : ",", json_text(part.name),
+                   name_of(part.type), fmt::join(part.shape, ","));
     if (part.binary) {
-      fmt::format_to(out, R"("parameters":{{"binary_data_size":{}}}}})", part.values.size_bytes());
-      binary.append(reinterpret_cast<const char*>(part.values.data()), part.values.size_bytes());
+      fmt::format_to(out, R"("parameters":{{"binary_data_size":{}}}}})", part.values.size());
+      binary.append(reinterpret_cast<const char*>(part.values.data()), part.values.size());
       continue;
     }
-    if (!std::ranges::all_of(part.values, [](float v) { return std::isfinite(v); }))
-      return invalid("{} holds NaN or infinity, which JSON cannot: ask for it in binary", part.name);
-    fmt::format_to(out, R"("data":[{}]}})", fmt::join(part.values, ","));
+    if (const Status fit = check_values(part.type, part.values); !fit.ok())
+      return invalid("{} {}, which JSON cannot: ask for it in binary", part.name, fit.error().message);
+    json += R"("data":)";
+    append_values(json, part);
+    json += '}';
   }
   json += ']';
   return {};
@@ -196,10 +247,14 @@ int64_t InferTensor::count() const {
   return product;
 }
 
-void InferTensor::copy_to(std::span<float> to) const {
-  CHECK(std::cmp_equal(to.size(), count()), "{} values into {}", count(), to.size());
-  if (to.empty()) return;
-  std::memcpy(to.data(), bytes.empty() ? static_cast<const void*>(values.data()) : bytes.data(), to.size_bytes());
+std::span<const std::byte> InferTensor::values() const {
+  return bytes.empty() ? std::span(own) : std::as_bytes(std::span(bytes));
+}
+
+void InferTensor::copy_to(std::span<std::byte> to) const {
+  const std::span<const std::byte> from = values();
+  CHECK(to.size() == from.size(), "{} bytes into {}", from.size(), to.size());
+  if (!to.empty()) std::memcpy(to.data(), from.data(), to.size());
 }
 
 struct InferParser::Impl {

@@ -1,5 +1,5 @@
 // The bodies of inference over HTTP: requests and answers of the Open Inference Protocol ("KServe v2"), tensors as JSON or as
-// bytes behind the JSON head. float32 only, as the runtimes are.
+// bytes behind the JSON head.
 //
 // Source: Open Inference Protocol, version 2, REST; its binary tensor data extension (`Inference-Header-Content-Length`).
 #pragma once
@@ -14,19 +14,23 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "codec/tensor_values.h"
 
 namespace stint {
 
-/// A tensor as it came: its values are in `bytes` (little-endian, as long as the shape says) or in `values`.
+/// A tensor as it came: its values are in `bytes` where they came so, else in `own`.
 struct InferTensor {
   std::string name;
+  DataType type = DataType::kFp32;
   std::vector<int64_t> shape;  ///< each ≥ 0; the product is count()
   std::string_view bytes;      ///< of the body, which must outlive this
-  std::vector<float> values;
+  std::vector<std::byte> own;
 
   [[nodiscard]] int64_t count() const;
-  /// @param to  count() of them.
-  void copy_to(std::span<float> to) const;
+  /// count() of them, not necessarily aligned.
+  [[nodiscard]] std::span<const std::byte> values() const;
+  /// @param to  as long as values().
+  void copy_to(std::span<std::byte> to) const;
 };
 
 /// @return error when it has too many dimensions or values, or one below 0. @param name  of the input, for the message
@@ -65,8 +69,9 @@ class InferParser {
 /// A tensor of a message that is written. `shape` begins with the batch.
 struct InferPart {
   std::string_view name;
+  DataType type = DataType::kFp32;
   std::span<const int64_t> shape;
-  std::span<const float> values;  ///< as many as the shape says
+  std::span<const std::byte> values;  ///< as many as the shape says
   bool binary = false;
 };
 

@@ -84,8 +84,11 @@ ServedModelConfig config_of(const Json& json) {
 std::vector<SyntheticModel::Tensor> tensors_of(const Json& json, const char* name) {
   std::vector<SyntheticModel::Tensor> tensors;
   for (const Json& object : json_fields::array_of(json, name)) {
-    check_members(object, {"name", "shape"});
-    SyntheticModel::Tensor tensor{json_fields::text_of(object, "name"), {}};
+    check_members(object, {"name", "datatype", "shape"});
+    SyntheticModel::Tensor tensor;
+    tensor.name = json_fields::text_of(object, "name");
+    if (object.contains("datatype"))
+      tensor.type = json_fields::taken(object, read_data_type(json_fields::text_of(object, "datatype")));
     int64_t values = 1;
     for (const Json& size : json_fields::array_of(object, "shape")) {
       const int64_t n = size.is_number_integer() ? size.get<int64_t>() : 0;
@@ -105,6 +108,10 @@ SyntheticModel synthetic_of(const Json& json) {
   SyntheticModel model;
   model.inputs = tensors_of(json, "inputs");
   model.outputs = tensors_of(json, "outputs");
+  for (const SyntheticModel::Tensor& output : model.outputs)
+    if (output.type != model.inputs.front().type)
+      throw Malformed(json, fmt::format("output {} is {}; it repeats the first input, which is {}", output.name,
+                                        name_of(output.type), name_of(model.inputs.front().type)));
   if (json.contains("base_us")) model.base = microseconds_of(json, "base_us");
   if (json.contains("item_us")) model.item = microseconds_of(json, "item_us");
   if (json.contains("weights_mib")) model.weights = Bytes::mebi(integer_of(json, "weights_mib", 1, kMostMebi));

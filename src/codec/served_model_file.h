@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "base/units.h"
+#include "codec/tensor_values.h"
 
 namespace stint {
 
@@ -36,9 +37,10 @@ Result<ServedModelConfig> read_served_model(std::string_view bytes, const std::s
 struct SyntheticModel {
   struct Tensor {
     std::string name;
+    DataType type = DataType::kFp32;
     std::vector<int64_t> item_shape;
   };
-  std::vector<Tensor> inputs, outputs;
+  std::vector<Tensor> inputs, outputs;  ///< outputs are of the first input's type
   Duration base, item;
   Bytes weights = Bytes::mebi(1);
   Bytes activation;  ///< of an item

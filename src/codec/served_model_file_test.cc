@@ -1,5 +1,6 @@
 #include "codec/served_model_file.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,6 +50,16 @@ TEST(ServedModelFile, DescribesASyntheticModel) {
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_THAT(read->inputs[0].item_shape, ElementsAre(3, 4));
   EXPECT_EQ(read->item, Duration::nanoseconds(2500));
+  EXPECT_EQ(read->inputs[0].type, DataType::kFp32);
+  const auto typed = [](const std::string& in, const std::string& out) {
+    return read_synthetic_model(fmt::format(R"({{"inputs": [{{"name": "x", "datatype": "{}", "shape": [3]}}],
+                                                "outputs": [{{"name": "y", "datatype": "{}", "shape": [2]}}]}})",
+                                            in, out),
+                                "m");
+  };
+  EXPECT_EQ(typed("INT64", "INT64").value().outputs[0].type, DataType::kInt64);
+  EXPECT_THAT(typed("INT64", "BOOL").error().message, HasSubstr("y is BOOL; it repeats the first input, which is INT64"));
+  EXPECT_THAT(typed("BYTES", "BYTES").error().message, HasSubstr("BYTES"));
   EXPECT_FALSE(read_synthetic_model(R"({"inputs": [], "outputs": []})", "m").ok());
   EXPECT_FALSE(read_synthetic_model(R"({"inputs": [{"name": "x", "shape": [0]}], "outputs": []})", "m").ok());
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 
 #include "host/cuda_abi.h"
 #include "host/cuda_kernel.h"
@@ -44,6 +45,9 @@ struct Cuda::Impl {
   CudaStatus (*context_retain)(CudaContext*, CudaDevice) = nullptr;
   CudaStatus (*context_release)(CudaDevice) = nullptr;
   CudaStatus (*context_set)(CudaContext) = nullptr;
+  CudaStatus (*context_push)(CudaContext) = nullptr;
+  CudaStatus (*context_pop)(CudaContext*) = nullptr;
+  CudaStatus (*memory_info)(size_t*, size_t*) = nullptr;
   CudaStatus (*module_load)(CudaModule*, const void*) = nullptr;
   CudaStatus (*module_unload)(CudaModule) = nullptr;
   CudaStatus (*module_function)(CudaFunction*, CudaModule, const char*) = nullptr;
@@ -62,6 +66,12 @@ struct Cuda::Impl {
   Library library;
   std::vector<CudaDevice> devices;
   std::vector<CudaGpu> gpus;
+  std::map<size_t, CudaContext> kept;  ///< by GPU: for memory()
+
+  ~Impl() {
+    for (const auto& [gpu, context] : kept)
+      context_release(devices[gpu]);
+  }
 
   bool find_all() {
     return find(library, init, "cuInit") && find(library, error_name, "cuGetErrorName") &&
@@ -69,13 +79,14 @@ struct Cuda::Impl {
            find(library, device_name, "cuDeviceGetName") && find(library, device_memory, "cuDeviceTotalMem_v2") &&
            find(library, device_attribute, "cuDeviceGetAttribute") && find(library, context_retain, "cuDevicePrimaryCtxRetain") &&
            find(library, context_release, "cuDevicePrimaryCtxRelease_v2") && find(library, context_set, "cuCtxSetCurrent") &&
-           find(library, module_load, "cuModuleLoadData") && find(library, module_unload, "cuModuleUnload") &&
-           find(library, module_function, "cuModuleGetFunction") && find(library, allocate, "cuMemAlloc_v2") &&
-           find(library, release, "cuMemFree_v2") && find(library, copy_to_gpu, "cuMemcpyHtoD_v2") &&
-           find(library, copy_within, "cuMemcpyDtoDAsync_v2") && find(library, launch, "cuLaunchKernel") &&
-           find(library, event_create, "cuEventCreate") && find(library, event_destroy, "cuEventDestroy_v2") &&
-           find(library, event_record, "cuEventRecord") && find(library, event_wait, "cuEventSynchronize") &&
-           find(library, event_elapsed_ms, "cuEventElapsedTime");
+           find(library, context_push, "cuCtxPushCurrent_v2") && find(library, context_pop, "cuCtxPopCurrent_v2") &&
+           find(library, memory_info, "cuMemGetInfo_v2") && find(library, module_load, "cuModuleLoadData") &&
+           find(library, module_unload, "cuModuleUnload") && find(library, module_function, "cuModuleGetFunction") &&
+           find(library, allocate, "cuMemAlloc_v2") && find(library, release, "cuMemFree_v2") &&
+           find(library, copy_to_gpu, "cuMemcpyHtoD_v2") && find(library, copy_within, "cuMemcpyDtoDAsync_v2") &&
+           find(library, launch, "cuLaunchKernel") && find(library, event_create, "cuEventCreate") &&
+           find(library, event_destroy, "cuEventDestroy_v2") && find(library, event_record, "cuEventRecord") &&
+           find(library, event_wait, "cuEventSynchronize") && find(library, event_elapsed_ms, "cuEventElapsedTime");
   }
 
   [[nodiscard]] Status check(CudaStatus status, std::string_view what) const {
@@ -104,6 +115,24 @@ struct Cuda::Impl {
       gpus.push_back({name.data(), Bytes::of(static_cast<int64_t>(bytes))});
     }
     return {};
+  }
+
+  Result<CudaMemory> memory(size_t gpu) {
+    CudaContext& context = kept[gpu];
+    if (context == nullptr) {
+      if (const Status made = check(context_retain(&context, devices[gpu]), "a GPU's context"); !made.ok()) {
+        kept.erase(gpu);
+        return made.error();
+      }
+    }
+    // Others on this thread have contexts of their own.
+    TRY(check(context_push(context), "a GPU's context"));
+    size_t free = 0, total = 0;
+    const Status told = check(memory_info(&free, &total), "a GPU's memory");
+    CudaContext popped = nullptr;
+    TRY(check(context_pop(&popped), "a GPU's context"));
+    if (!told.ok()) return told.error();
+    return CudaMemory{Bytes::of(static_cast<int64_t>(total - free)), Bytes::of(static_cast<int64_t>(total))};
   }
 
   Result<int> attribute(CudaDevice device, int which) const {
@@ -303,7 +332,7 @@ Result<Cuda> Cuda::load(const std::string& library) {
   impl->library.reset(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (!impl->library)
     return make_error(ErrorCode::kUnavailable,
-                      "CUDA: {} is not here, so no GPU can be measured: install the NVIDIA driver, or run where it is", library);
+                      "CUDA: {} is not here, so no GPU can be used: install the NVIDIA driver, or run where it is", library);
   if (!impl->find_all())
     return make_error(ErrorCode::kUnavailable, "CUDA: {} is no CUDA driver, or older than CUDA 11: update the driver", library);
   TRY(impl->start());
@@ -311,6 +340,11 @@ Result<Cuda> Cuda::load(const std::string& library) {
 }
 
 const std::vector<CudaGpu>& Cuda::gpus() const { return impl_->gpus; }
+
+Result<CudaMemory> Cuda::memory(size_t gpu) {
+  CHECK(gpu < impl_->devices.size(), "GPU {} of {}", gpu, impl_->devices.size());
+  return impl_->memory(gpu);
+}
 
 Result<BenchResult> Cuda::measure(size_t gpu, const BenchOptions& options) {
   CHECK(gpu < impl_->devices.size(), "GPU {} of {}", gpu, impl_->devices.size());

@@ -19,6 +19,11 @@ struct CudaGpu {
   Bytes memory;
 };
 
+/// Of a whole GPU, whichever process uses it.
+struct CudaMemory {
+  Bytes used, total;
+};
+
 struct BenchOptions {
   int repeats = 9;                       ///< odd, so that the median is one of them; after three that warm up
   Bytes copy = Bytes::gibi(int64_t{1});  ///< copied within the GPU in one repeat; well above its caches
@@ -49,6 +54,9 @@ class Cuda {
   ~Cuda();
 
   [[nodiscard]] const std::vector<CudaGpu>& gpus() const;
+  /// The first call takes some hundred MiB of the GPU for a context, which is kept until this object ends and counts as used.
+  /// @param gpu  position in gpus().
+  Result<CudaMemory> memory(size_t gpu);
   /// Keeps the GPU busy for some seconds. Other work on it makes the figures lower.
   /// @param gpu  position in gpus(). @return error when the driver refuses, such as for want of memory.
   Result<BenchResult> measure(size_t gpu, const BenchOptions& options);

@@ -48,6 +48,22 @@ void expect_figure(const BenchFigure& figure, const char* rate, double work) {
   EXPECT_NEAR(figure.highest, work / 0.010, 1e-4 * work / 0.010);
 }
 
+TEST(Cuda, TellsWhatOfAGpusMemoryIsInUse) {
+  const Setting used("FAKE_CUDA_USED_MIB", "3000");
+  {
+    auto cuda = Cuda::load(STINT_FAKE_CUDA);
+    ASSERT_TRUE(cuda.ok()) << cuda.error().message;
+    for (int i = 0; i < 2; ++i) {
+      const auto memory = cuda->memory(0);
+      ASSERT_TRUE(memory.ok()) << memory.error().message;
+      EXPECT_EQ(memory->used, Bytes::mebi(int64_t{3000}));
+      EXPECT_EQ(memory->total, Bytes::gibi(int64_t{80}));
+    }
+    EXPECT_EQ(held(), 1) << "one context, kept";
+  }
+  EXPECT_EQ(held(), 0);
+}
+
 TEST(Cuda, RatesAreWorkByTime) {
   auto cuda = Cuda::load(STINT_FAKE_CUDA);
   ASSERT_TRUE(cuda.ok()) << cuda.error().message;

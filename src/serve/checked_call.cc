@@ -1,26 +1,11 @@
 #include "serve/checked_call.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/text.h"
 
 namespace stint::serve {
 namespace {
-
-constexpr uint32_t kExponent = 0x7f800000;  // all ones: NaN or infinity
-
-bool all_finite(const InferTensor& tensor) {
-  const char* data = tensor.bytes.empty() ? reinterpret_cast<const char*>(tensor.values.data()) : tensor.bytes.data();
-  const auto count = static_cast<size_t>(tensor.count());
-  uint32_t wrong = 0;
-  for (size_t i = 0; i < count; ++i) {
-    uint32_t bits = 0;
-    std::memcpy(&bits, data + i * sizeof bits, sizeof bits);  // the body is not aligned
-    wrong |= (bits & kExponent) == kExponent ? 1U : 0U;
-  }
-  return wrong == 0;
-}
 
 /// 1 is the most urgent, as in Triton; what is not said, or beyond the levels there are, is the least.
 int level_of(int64_t priority) {
@@ -45,12 +30,15 @@ Status CheckedCall::check_inputs() {
   for (const TensorSpec& spec : measured_.inputs) {
     const auto found = std::ranges::find(request_.inputs, spec.name, &InferTensor::name);
     if (found == request_.inputs.end()) return invalid("input {} is missing", spec.name);
+    if (found->type != spec.type)
+      return invalid("input {} is {}; the model takes {}", spec.name, name_of(found->type), name_of(spec.type));
     const std::vector<int64_t>& shape = found->shape;
     if (shape.empty() || shape[0] < 1 || !std::ranges::equal(std::span(shape).subspan(1), spec.item_shape))
       return invalid("input {} has the shape [{}]; [N,{}] is expected, N from 1", spec.name, fmt::join(shape, ","),
                      fmt::join(spec.item_shape, ","));
     if (items_ != 0 && shape[0] != items_) return invalid("input {} has {} items, another {}", spec.name, shape[0], items_);
-    if (!all_finite(*found)) return invalid("input {} holds NaN or infinity", spec.name);
+    if (const Status fit = check_values(spec.type, found->values()); !fit.ok())
+      return invalid("input {} {}", spec.name, fit.error().message);
     items_ = shape[0];
     order_.push_back(static_cast<size_t>(found - request_.inputs.begin()));
   }
@@ -67,13 +55,13 @@ Status CheckedCall::check_outputs() {
   return {};
 }
 
-std::vector<CheckedCall::Answered> CheckedCall::answered(std::span<const std::span<const float>> outputs) const {
+std::vector<CheckedCall::Answered> CheckedCall::answered(std::span<const std::span<const std::byte>> outputs) const {
   std::vector<Answered> all;
   for (const WantedOutput& wanted : request_.outputs) {
     const auto spec = std::ranges::find(measured_.outputs, wanted.name, &TensorSpec::name);
     std::vector<int64_t> shape(1, items_);
     shape.insert(shape.end(), spec->item_shape.begin(), spec->item_shape.end());
-    all.push_back({wanted, std::move(shape), outputs[static_cast<size_t>(spec - measured_.outputs.begin())]});
+    all.push_back({wanted, spec->type, std::move(shape), outputs[static_cast<size_t>(spec - measured_.outputs.begin())]});
   }
   return all;
 }

@@ -18,7 +18,7 @@ struct VersionName {
 
 class CheckedCall : public InferCall {
  public:
-  void write_input(size_t input, std::span<float> to) const override { request_.inputs[order_[input]].copy_to(to); }
+  void write_input(size_t input, std::span<std::byte> to) const override { request_.inputs[order_[input]].copy_to(to); }
 
  protected:
   /// @param measured  of the model; outlives the call.
@@ -32,11 +32,12 @@ class CheckedCall : public InferCall {
   /// An output that was asked for: its shape begins with the batch.
   struct Answered {
     const WantedOutput& wanted;
+    DataType type = DataType::kFp32;
     std::vector<int64_t> shape;
-    std::span<const float> values;
+    std::span<const std::byte> values;
   };
   /// @param outputs  as InferCall::answer() has them.
-  [[nodiscard]] std::vector<Answered> answered(std::span<const std::span<const float>> outputs) const;
+  [[nodiscard]] std::vector<Answered> answered(std::span<const std::span<const std::byte>> outputs) const;
 
   const std::string model_;
   const int64_t version_;

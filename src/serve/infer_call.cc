@@ -61,11 +61,11 @@ Result<std::unique_ptr<HttpInferCall>> HttpInferCall::read(HttpRequest request, 
   return call;
 }
 
-void HttpInferCall::answer(std::span<const std::span<const float>> outputs) {
+void HttpInferCall::answer(std::span<const std::span<const std::byte>> outputs) {
   const std::vector<Answered> all = answered(outputs);
   std::vector<InferPart> parts;
   for (const Answered& one : all)
-    parts.push_back({one.wanted.name, one.shape, one.values, one.wanted.binary});
+    parts.push_back({one.wanted.name, one.type, one.shape, one.values, one.wanted.binary});
   Result<InferMessage> message = write_infer_answer(model_, version_, request_.id, parts);
   if (!message.ok()) return responder_.reply(infer_error(500, message.error().message));
   HttpReply reply{200, "application/json", {}, std::move(message->body)};

@@ -20,7 +20,7 @@ class HttpInferCall final : public CheckedCall {
   static Result<std::unique_ptr<HttpInferCall>> read(HttpRequest request, VersionName name, const MeasuredModel& measured,
                                                      InferParser& parser, const Responder& responder, CallTerms& terms);
 
-  void answer(std::span<const std::span<const float>> outputs) override;
+  void answer(std::span<const std::span<const std::byte>> outputs) override;
   void refuse(batching::RefusalReason reason) override;
   void fail(const Error& error) override { responder_.reply(infer_error(error)); }
 

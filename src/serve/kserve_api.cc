@@ -22,7 +22,7 @@ Json tensors_json(const std::vector<TensorSpec>& specs) {
     auto shape = Json::array({-1});
     for (const int64_t size : spec.item_shape)
       shape.push_back(size);
-    list.push_back({{"name", spec.name}, {"datatype", "FP32"}, {"shape", std::move(shape)}});
+    list.push_back({{"name", spec.name}, {"datatype", name_of(spec.type)}, {"shape", std::move(shape)}});
   }
   return list;
 }
@@ -43,7 +43,7 @@ Json config_json(std::string_view name, const ServedModel& model) {
   const auto tensors = [](const std::vector<TensorSpec>& specs) {
     auto list = Json::array();
     for (const TensorSpec& spec : specs)
-      list.push_back({{"name", spec.name}, {"data_type", "TYPE_FP32"}, {"dims", spec.item_shape}});
+      list.push_back({{"name", spec.name}, {"data_type", fmt::format("TYPE_{}", name_of(spec.type))}, {"dims", spec.item_shape}});
     return list;
   };
   const ServedModelConfig& config = model.config();
@@ -52,7 +52,8 @@ Json config_json(std::string_view name, const ServedModel& model) {
           {"max_batch_size", config.max_batch},
           {"input", tensors(model.measured().inputs)},
           {"output", tensors(model.measured().outputs)},
-          {"instance_group", Json::array({{{"count", config.instances}, {"kind", "KIND_CPU"}}})},
+          {"instance_group",
+           Json::array({{{"count", config.instances}, {"kind", model.source().gpu() != nullptr ? "KIND_GPU" : "KIND_CPU"}}})},
           {"dynamic_batching",
            {{"preferred_batch_size", config.preferred}, {"max_queue_delay_microseconds", config.max_wait.count_ns() / 1000}}}};
 }

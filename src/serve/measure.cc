@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/prng.h"
+#include "serve/random_values.h"
 
 namespace stint::serve {
 namespace {
@@ -13,12 +13,8 @@ constexpr int64_t kFewestRuns = 10;
 std::vector<Values> random_inputs(const Runtime& runtime, int64_t items) {
   Prng prng(1);
   std::vector<Values> inputs;
-  for (const TensorSpec& spec : runtime.inputs()) {
-    Values values(static_cast<size_t>(items * spec.item_size()));
-    for (float& value : values)
-      value = static_cast<float>(prng.normal());
-    inputs.push_back(std::move(values));
-  }
+  for (const TensorSpec& spec : runtime.inputs())
+    inputs.push_back(random_values(spec.type, static_cast<size_t>(items * spec.item_size()), prng));
   return inputs;
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kBatch = 32;
 
-void widen(ValueRange& range, const Values& values) {
+void widen(ValueRange& range, const std::vector<float>& values) {
   const auto [least, most] = std::ranges::minmax(values);
   range.least = std::min(range.least, least);
   range.most = std::max(range.most, most);
@@ -25,7 +25,7 @@ LabelledData LabelledData::part(int64_t first, int64_t end) const {
   return cut;
 }
 
-Status run_rows(Runtime& model, const NpyArray& rows, const std::function<void(int64_t, const std::vector<Values>&)>& take) {
+Status run_rows(Runtime& model, const NpyArray& rows, const TakeOutputs& take) {
   if (model.inputs().size() != 1) return invalid("the model has {} inputs; data of one is given", model.inputs().size());
   const TensorSpec& input = model.inputs().front();
   if (rows.shape.empty() || !std::ranges::equal(std::span(rows.shape).subspan(1), input.item_shape))
@@ -33,17 +33,21 @@ Status run_rows(Runtime& model, const NpyArray& rows, const std::function<void(i
                    fmt::join(input.item_shape, ","));
   for (int64_t at = 0; at < rows.shape[0]; at += kBatch) {
     const int64_t items = std::min(kBatch, rows.shape[0] - at);
-    const auto first = rows.values.begin() + at * input.item_size();
-    const Values values(first, first + items * input.item_size());
-    TRY_ASSIGN(const std::vector<Values> out, model.run(items, std::span(&values, 1)));
-    take(items, out);
+    const auto first = static_cast<size_t>(at * input.item_size()), count = static_cast<size_t>(items * input.item_size());
+    const Result<Values> values = values_from(input.type, std::span(rows.values).subspan(first, count));
+    if (!values.ok()) return invalid("data for input {}: {}", input.name, values.error().message);
+    TRY_ASSIGN(const std::vector<Values> out, model.run(items, std::span(&*values, 1)));
+    std::vector<std::vector<float>> numbers;
+    for (size_t o = 0; o < out.size(); ++o)
+      numbers.push_back(floats_of(model.outputs()[o].type, out[o]));
+    take(items, numbers);
   }
   return {};
 }
 
 Result<std::vector<int64_t>> classes_of(Runtime& model, const NpyArray& rows) {
   std::vector<int64_t> classes;
-  TRY(run_rows(model, rows, [&](int64_t items, const std::vector<Values>& out) {
+  TRY(run_rows(model, rows, [&](int64_t items, const std::vector<std::vector<float>>& out) {
     const int64_t width = std::ssize(out.front()) / items;
     for (int64_t item = 0; item < items; ++item) {
       const auto row = std::span(out.front()).subspan(static_cast<size_t>(item * width), static_cast<size_t>(width));
@@ -75,7 +79,7 @@ Result<std::map<std::string, ValueRange>> ranges_of(const OnnxRuntime& onnx, Onn
     }
   }
   TRY_ASSIGN(const std::unique_ptr<Runtime> model, onnx.open(graph.encode(), "calibration"));
-  TRY(run_rows(*model, rows, [&](int64_t, const std::vector<Values>& out) {
+  TRY(run_rows(*model, rows, [&](int64_t, const std::vector<std::vector<float>>& out) {
     for (size_t o = 0; o < out.size(); ++o)
       widen(ranges[o < own_outputs ? graph.outputs[o] : exposed[o - own_outputs]], out[o]);
   }));

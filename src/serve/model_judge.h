@@ -29,7 +29,9 @@ double agreement(const std::vector<int64_t>& classes, const std::vector<int64_t>
 Result<std::map<std::string, ValueRange>> ranges_of(const OnnxRuntime& onnx, OnnxGraph graph,
                                                     const std::vector<std::string>& tensors, const NpyArray& rows);
 
-/// Values of the first input's rows, in batches: each is given to `take` with the outputs of its batch.
-Status run_rows(Runtime& model, const NpyArray& rows, const std::function<void(int64_t items, const std::vector<Values>&)>& take);
+/// The outputs of a batch, whatever their types, as numbers.
+using TakeOutputs = std::function<void(int64_t items, const std::vector<std::vector<float>>& outputs)>;
+/// Values of the first input's rows, as its type has them, in batches: the outputs of each are given to `take`.
+Status run_rows(Runtime& model, const NpyArray& rows, const TakeOutputs& take);
 
 }  // namespace stint::serve

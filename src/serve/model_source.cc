@@ -16,16 +16,21 @@ namespace {
 constexpr int64_t kRuns = 30;
 constexpr Duration kLongestOfASize = Duration::milliseconds(150);
 
-Bytes heap_in_use() {
+/// Of what holds the model's weights.
+Result<Bytes> memory_in_use(const ModelSource& source) {
+  if (const Gpu* gpu = source.gpu()) {
+    TRY_ASSIGN(const MemoryUse use, gpu->memory({}));
+    return use.used;
+  }
   const struct mallinfo2 info = mallinfo2();
   return Bytes::of(static_cast<int64_t>(info.uordblks + info.hblkhd));
 }
 
 Bytes bytes_of(const std::vector<TensorSpec>& tensors, int64_t items) {
-  int64_t values = 0;
+  int64_t bytes = 0;
   for (const TensorSpec& spec : tensors)
-    values += spec.item_size() * items;
-  return Bytes::of(values * static_cast<int64_t>(sizeof(float)));
+    bytes += static_cast<int64_t>(spec.item_bytes()) * items;
+  return Bytes::of(bytes);
 }
 
 /// For every size up to the largest, that of the next measured one.
@@ -72,11 +77,11 @@ Result<std::unique_ptr<Runtime>> ModelSource::open() const {
 }
 
 Result<MeasuredModel> measure_model(const ModelSource& source, const ServedModelConfig& config) {
-  const Bytes before = heap_in_use();
+  TRY_ASSIGN(const Bytes before, memory_in_use(source));
   const Instant begin = steady_now();
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, source.open());
   const Duration reload = std::max(Duration::nanoseconds(1), steady_now() - begin);
-  const Bytes loaded = heap_in_use();
+  TRY_ASSIGN(const Bytes loaded, memory_in_use(source));
   std::error_code ignored;
   const auto file_bytes = static_cast<int64_t>(std::filesystem::file_size(source.file(), ignored));
   batching::ModelMemory memory;
@@ -85,14 +90,18 @@ Result<MeasuredModel> measure_model(const ModelSource& source, const ServedModel
   memory.pinned = config.pinned;
   memory.budget = config.budget.value_or(memory.budget);
   std::vector<std::pair<int64_t, Bytes>> peaks;
+  Status looked;
   const MeasureOptions options{
       .most_batch = config.max_batch, .warm_up = 2, .runs = kRuns, .longest = kLongestOfASize, .after_size = [&](int64_t size) {
         const std::optional<Footprint> told = runtime->footprint(size);
         // Never less than what goes in and comes out.
         const Bytes least = bytes_of(runtime->inputs(), size) + bytes_of(runtime->outputs(), size);
-        peaks.emplace_back(size, told ? told->activation : std::max(heap_in_use() - loaded, least));
+        const Result<Bytes> now = memory_in_use(source);
+        if (!now.ok()) looked = now.error();
+        peaks.emplace_back(size, told ? told->activation : std::max(now.ok() ? *now - loaded : least, least));
       }};
   TRY_ASSIGN(std::vector<batching::MeasuredBatch> measured, measure_latencies(*runtime, options));
+  if (!looked.ok()) return looked.error();
   TRY_ASSIGN(batching::LatencyProfile latency, batching::LatencyProfile::create(std::move(measured)));
   memory.activation = filled_up(peaks);
   return MeasuredModel{runtime->inputs(), runtime->outputs(), std::move(memory), std::move(latency)};

@@ -25,6 +25,8 @@ class ModelSource {
   /// `onnxruntime` or `synthetic`
   [[nodiscard]] std::string_view platform() const { return onnx_ ? "onnxruntime" : "synthetic"; }
   [[nodiscard]] const std::string& file() const { return file_; }
+  /// Where it runs; null: on the processor.
+  [[nodiscard]] const Gpu* gpu() const { return onnx_ ? onnx_->gpu().get() : nullptr; }
 
  private:
   std::string file_;
@@ -37,8 +39,8 @@ struct MeasuredModel {
   batching::LatencyProfile latency;
 };
 
-/// Opens it, runs batches up to the configuration's largest, and closes it again. Memory is what the heap grew by where the runtime
-/// does not know: measured best while nothing else runs.
+/// Opens it, runs batches up to the configuration's largest, and closes it again. Memory is what the heap, or the GPU's memory in use, grew by
+/// where the runtime does not know: measured best while nothing else runs.
 Result<MeasuredModel> measure_model(const ModelSource& source, const ServedModelConfig& config);
 
 }  // namespace stint::serve

@@ -1,5 +1,6 @@
 #include "serve/onnx_graph.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -100,13 +101,26 @@ Result<OnnxNode> parse_node(std::string_view bytes) {
   return node;
 }
 
-Result<std::string> name_of_value(std::string_view bytes) {
-  std::string name;
-  TRY(each_field(bytes, [&](const Field& field) -> Status {
-    if (field.number == 1) name = field.bytes;
+/// The bytes of the message's field of that number; empty when it is not there.
+Result<std::string_view> field_of(std::string_view message, int number) {
+  std::string_view found;
+  TRY(each_field(message, [&](const Field& field) -> Status {
+    if (field.number == number) found = field.bytes;
     return {};
   }));
-  return name;
+  return found;
+}
+
+/// ValueInfoProto of an input or output: its name goes to `names`, its element type to the graph's.
+Status parse_end(std::string_view bytes, std::vector<std::string>& names, OnnxGraph& graph) {
+  TRY_ASSIGN(const std::string_view name, field_of(bytes, 1));
+  names.emplace_back(name);
+  TRY_ASSIGN(const std::string_view type, field_of(bytes, 2));
+  TRY_ASSIGN(const std::string_view tensor, field_of(type, 1));
+  return each_field(tensor, [&](const Field& field) -> Status {
+    if (field.number == 1) graph.end_types[names.back()] = static_cast<OnnxType>(field.value);
+    return {};
+  });
 }
 
 Status parse_graph(std::string_view bytes, OnnxGraph& graph) {
@@ -124,16 +138,8 @@ Status parse_graph(std::string_view bytes, OnnxGraph& graph) {
         graph.constants[name] = std::move(parsed.tensor);
         return {};
       }
-      case 11: {
-        TRY_ASSIGN(std::string name, name_of_value(field.bytes));
-        graph.inputs.push_back(std::move(name));
-        break;
-      }
-      case 12: {
-        TRY_ASSIGN(std::string name, name_of_value(field.bytes));
-        graph.outputs.push_back(std::move(name));
-        break;
-      }
+      case 11: TRY(parse_end(field.bytes, graph.inputs, graph)); break;
+      case 12: TRY(parse_end(field.bytes, graph.outputs, graph)); break;
       default: break;
     }
     graph.rest += field.whole;
@@ -163,19 +169,21 @@ std::string encode_node(const OnnxNode& node) {
   return bytes + node.rest;
 }
 
+bool is_called(const std::string& attribute, std::string_view name) {
+  const Result<std::string_view> found = field_of(attribute, 1);
+  return found.ok() && *found == name;
+}
+
 /// The field of that number of the attribute of that name.
-std::optional<uint64_t> attribute_value(const OnnxNode& node, std::string_view name, int number) {
-  for (const std::string& attribute : node.attributes) {
-    std::string_view found;
-    std::optional<uint64_t> value;
-    const Status read = each_field(attribute, [&](const Field& field) -> Status {
-      if (field.number == 1) found = field.bytes;
-      if (field.number == number) value = field.value;
-      return {};
-    });
-    if (read.ok() && found == name) return value;
-  }
-  return std::nullopt;
+std::optional<Field> attribute_field(const OnnxNode& node, std::string_view name, int number) {
+  const auto attribute = std::ranges::find_if(node.attributes, [&](const std::string& a) { return is_called(a, name); });
+  if (attribute == node.attributes.end()) return std::nullopt;
+  std::optional<Field> found;
+  const Status read = each_field(*attribute, [&](const Field& field) -> Status {
+    if (field.number == number) found = field;
+    return {};
+  });
+  return read.ok() ? found : std::nullopt;
 }
 
 }  // namespace
@@ -187,13 +195,25 @@ std::vector<float> OnnxTensor::floats() const {
 }
 
 std::optional<int64_t> OnnxNode::integer(std::string_view name) const {
-  const std::optional<uint64_t> value = attribute_value(*this, name, 3);
-  return value ? std::optional(static_cast<int64_t>(*value)) : std::nullopt;
+  const std::optional<Field> field = attribute_field(*this, name, 3);
+  return field ? std::optional(static_cast<int64_t>(field->value)) : std::nullopt;
 }
 
 std::optional<float> OnnxNode::real(std::string_view name) const {
-  const std::optional<uint64_t> value = attribute_value(*this, name, 2);
-  return value ? std::optional(std::bit_cast<float>(static_cast<uint32_t>(*value))) : std::nullopt;
+  const std::optional<Field> field = attribute_field(*this, name, 2);
+  return field ? std::optional(std::bit_cast<float>(static_cast<uint32_t>(field->value))) : std::nullopt;
+}
+
+std::optional<OnnxTensor> OnnxNode::tensor(std::string_view name) const {
+  const std::optional<Field> field = attribute_field(*this, name, 5);
+  if (!field) return std::nullopt;
+  const Result<ParsedTensor> parsed = parse_tensor(field->bytes);
+  return parsed.ok() && parsed->whole_floats ? std::optional(parsed->tensor) : std::nullopt;
+}
+
+void OnnxNode::set_integer(std::string_view name, int64_t value) {
+  std::erase_if(attributes, [&](const std::string& attribute) { return is_called(attribute, name); });
+  attributes.push_back(onnx_integer_attribute(name, value));
 }
 
 Result<OnnxGraph> OnnxGraph::parse(std::string_view file, const std::string& name) {
@@ -240,6 +260,18 @@ void OnnxGraph::expose(const std::string& tensor) {
   put_bytes(value, 2, type);
   put_bytes(rest, 12, value);
   outputs.push_back(tensor);
+  end_types[tensor] = OnnxType::kFloat;
+}
+
+void OnnxGraph::forget_inner_types() {
+  constexpr int kValueInfo = 13;
+  std::string kept;
+  const Status read = each_field(rest, [&](const Field& field) -> Status {
+    if (field.number != kValueInfo) kept += field.whole;
+    return {};
+  });
+  CHECK(read.ok(), "what was read before: {}", read.error().message);
+  rest = std::move(kept);
 }
 
 std::string onnx_integer_attribute(std::string_view name, int64_t value) {

@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "serve/onnx_type.h"
 
 namespace stint::serve {
-
-enum class OnnxType : int32_t { kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6 };
 
 struct OnnxTensor {
   std::string name;
@@ -43,12 +42,16 @@ struct OnnxNode {
   [[nodiscard]] std::optional<int64_t> integer(std::string_view name) const;
   /// A float attribute; none when it is not there.
   [[nodiscard]] std::optional<float> real(std::string_view name) const;
+  /// A tensor attribute of float32 values; none when it is not there or of another type.
+  [[nodiscard]] std::optional<OnnxTensor> tensor(std::string_view name) const;
+  void set_integer(std::string_view name, int64_t value);
 };
 
 struct OnnxGraph {
   std::vector<OnnxNode> nodes;                  ///< in the order in which they run
   std::map<std::string, OnnxTensor> constants;  ///< by name; float32 and whole: others are in `rest`
   std::vector<std::string> inputs, outputs;     ///< names
+  std::map<std::string, OnnxType> end_types;    ///< of the inputs and outputs that are tensors
   std::string rest;                             ///< other fields of the graph, inputs and outputs among them, encoded
   std::string model_rest;                       ///< other fields of the model
   int64_t opset = 0;
@@ -58,7 +61,12 @@ struct OnnxGraph {
   [[nodiscard]] std::string encode() const;
   /// Makes a float tensor inside the graph one of its outputs.
   void expose(const std::string& tensor);
+  /// Drops what the file says of the types and shapes of the tensors inside, which may be missing.
+  void forget_inner_types();
 };
+
+/// A name for something that is added, so that it clashes with none of the model's own.
+inline std::string own_name(const std::string& name) { return "stint/" + name; }
 
 /// Attributes as OnnxNode keeps them.
 std::string onnx_integer_attribute(std::string_view name, int64_t value);

@@ -2,9 +2,13 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 
+#include "serve/onnx_type.h"
+#include "serve/onnx_writer.h"
 #include "serve/ort_abi.h"
 
 namespace stint::serve {
@@ -59,8 +63,9 @@ class Held {
 
 class OnnxModel : public Runtime {
  public:
-  OnnxModel(std::shared_ptr<const OnnxRuntime::Library> library, std::string name)
+  OnnxModel(std::shared_ptr<const OnnxRuntime::Library> library, std::shared_ptr<const Gpu> gpu, std::string name)
       : library_(std::move(library)),
+        gpu_(std::move(gpu)),
         name_(std::move(name)),
         session_(*library_, ort::kReleaseSession),
         memory_(*library_, ort::kReleaseMemoryInfo) {}
@@ -70,6 +75,7 @@ class OnnxModel : public Runtime {
     TRY(call(ort::kCreateSessionOptions, options.out()));
     TRY(call(ort::kSetOptimizationLevel, options.get(), ort::kOptimizeAll));
     TRY(call(ort::kSetIntraOpThreads, options.get(), 1));
+    if (gpu_) TRY(use_gpu(options.get()));
     TRY(call(ort::kCreateSessionFromArray, static_cast<const ort::Env*>(library_->env), static_cast<const void*>(model.data()),
              model.size(), static_cast<const ort::SessionOptions*>(options.get()), session_.out()));
     TRY(call(ort::kCreateCpuMemoryInfo, ort::kArenaAllocator, ort::kDefaultMemory, memory_.out()));
@@ -99,7 +105,7 @@ class OnnxModel : public Runtime {
     Held<ort::RunOptions> options(*library_, ort::kReleaseRunOptions);
     if (trim_.exchange(false)) {
       TRY(call(ort::kCreateRunOptions, options.out()));
-      TRY(call(ort::kAddRunConfigEntry, options.get(), "memory.enable_memory_arena_shrinkage", "cpu:0"));
+      TRY(call(ort::kAddRunConfigEntry, options.get(), "memory.enable_memory_arena_shrinkage", arenas().c_str()));
     }
     std::vector<ort::Value*> results(outputs_.size());
     const Status ran =
@@ -128,13 +134,30 @@ class OnnxModel : public Runtime {
     return library_->call(name_, slot, args...);
   }
 
+  /// What CUDA cannot compute of a model stays on the processor.
+  Status use_gpu(ort::SessionOptions* options) const {
+    Held<ort::CudaOptions> cuda(*library_, ort::kReleaseCudaOptions);
+    TRY(call(ort::kCreateCudaOptions, cuda.out()));
+    const std::string number = std::to_string(gpu_->options().number);
+    const std::string most = std::to_string(gpu_->options().most.value_or(Bytes()).count());
+    std::vector<const char*> names = {"device_id", "arena_extend_strategy"}, values = {number.c_str(), "kSameAsRequested"};
+    if (gpu_->options().most) {
+      names.push_back("gpu_mem_limit");
+      values.push_back(most.c_str());
+    }
+    TRY(call(ort::kUpdateCudaOptions, cuda.get(), names.data(), values.data(), names.size()));
+    return call(ort::kAppendCuda, options, cuda.get());
+  }
+
+  [[nodiscard]] std::string arenas() const { return gpu_ ? fmt::format("cpu:0;gpu:{}", gpu_->options().number) : "cpu:0"; }
+
   /// A tensor over the caller's values: nothing is copied, and ONNX Runtime does not write to inputs.
   Result<const ort::Value*> wrap(Held<ort::Value>& holder, int64_t items, const TensorSpec& spec, const Values& values) const {
     std::vector<int64_t> shape = {items};
     shape.insert(shape.end(), spec.item_shape.begin(), spec.item_shape.end());
     TRY(call(ort::kCreateTensorOverData, static_cast<const ort::MemoryInfo*>(memory_.get()),
-             static_cast<void*>(const_cast<float*>(values.data())), values.size() * sizeof(float),
-             static_cast<const int64_t*>(shape.data()), shape.size(), ort::kFloat, holder.out()));
+             static_cast<void*>(const_cast<std::byte*>(values.data())), values.size(), static_cast<const int64_t*>(shape.data()),
+             shape.size(), static_cast<int>(onnx_type_of(spec.type)), holder.out()));
     return static_cast<const ort::Value*>(holder.get());
   }
 
@@ -148,8 +171,8 @@ class OnnxModel : public Runtime {
                      spec.item_size());
     void* data = nullptr;
     TRY(call(ort::kTensorData, tensor, &data));
-    const auto* first = static_cast<const float*>(data);
-    return Values(first, first + count);
+    const auto* first = static_cast<const std::byte*>(data);
+    return Values(first, first + count * size_of(spec.type));
   }
 
   Result<std::vector<TensorSpec>> specs(
@@ -165,23 +188,33 @@ class OnnxModel : public Runtime {
     for (size_t i = 0; i < count; ++i) {
       char* name = nullptr;
       TRY(call(name_slot, session, i, allocator, &name));
-      TensorSpec spec{name, {}};
+      TensorSpec spec;
+      spec.name = name;
       TRY(call(ort::kAllocatorFree, allocator, static_cast<void*>(name)));
       Held<ort::TypeInfo> type(*library_, ort::kReleaseTypeInfo);
       TRY(call(type_slot, session, i, type.out()));
-      TRY_ASSIGN(spec.item_shape, item_shape(type.get(), spec.name));
+      TRY(read_type(type.get(), spec));
       all.push_back(std::move(spec));
     }
     return all;
   }
 
-  Result<std::vector<int64_t>> item_shape(const ort::TypeInfo* type, const std::string& tensor) const {
+  /// Type and shape of the tensor of the spec's name.
+  Status read_type(const ort::TypeInfo* type, TensorSpec& spec) const {
     const ort::TensorInfo* info = nullptr;  // belongs to `type`
     TRY(call(ort::kCastToTensorInfo, type, &info));
+    if (info == nullptr) return invalid("{}: {} is no tensor: export the model with tensors alone", name_, spec.name);
     int element = 0;
-    if (info != nullptr) TRY(call(ort::kElementType, info, &element));
-    if (element != ort::kFloat)
-      return invalid("{}: {} is no float32 tensor: export the model with float32 inputs and outputs", name_, tensor);
+    TRY(call(ort::kElementType, info, &element));
+    const Result<DataType> data_type = data_type_of(static_cast<OnnxType>(element));
+    if (!data_type.ok())
+      return invalid("{}: {}: {}: export the model with numbers in and out", name_, spec.name, data_type.error().message);
+    spec.type = *data_type;
+    TRY_ASSIGN(spec.item_shape, item_shape(info, spec.name));
+    return {};
+  }
+
+  Result<std::vector<int64_t>> item_shape(const ort::TensorInfo* info, const std::string& tensor) const {
     size_t rank = 0;
     TRY(call(ort::kDimensionCount, info, &rank));
     std::vector<int64_t> shape(rank);
@@ -196,6 +229,7 @@ class OnnxModel : public Runtime {
   }
 
   std::shared_ptr<const OnnxRuntime::Library> library_;
+  std::shared_ptr<const Gpu> gpu_;
   std::string name_;
   Held<ort::Session> session_;
   Held<ort::MemoryInfo> memory_;
@@ -230,10 +264,49 @@ Result<OnnxRuntime> load_onnxruntime(const std::string& library) {
   return OnnxRuntime::load(!library.empty() ? library : named != nullptr ? named : OnnxRuntime::kLibrary);
 }
 
+Result<std::vector<std::string>> OnnxRuntime::providers() const {
+  ort::Name* names = nullptr;
+  int count = 0;
+  TRY(library_->call("ONNX Runtime", ort::kAvailableProviders, &names, &count));
+  std::vector<std::string> providers(names, names + count);
+  TRY(library_->call("ONNX Runtime", ort::kReleaseProviders, names, count));
+  return providers;
+}
+
+Result<OnnxRuntime> OnnxRuntime::on_gpu(const GpuOptions& options) const {
+  TRY_ASSIGN(const std::vector<std::string> has, providers());
+  if (std::ranges::find(has, "CUDAExecutionProvider") == has.end())
+    return make_error(
+        ErrorCode::kUnavailable,
+        "cuda:{}: this ONNX Runtime ({}) was built without CUDA (it has {}): give one built with it by --onnxruntime "
+        "(that of the Python package onnxruntime-gpu, say), or leave models on the processor with --device cpu",
+        options.number, version(), fmt::join(has, ", "));
+  OnnxRuntime made(library_);
+  TRY_ASSIGN(made.gpu_, Gpu::open(options));
+  if (const Status ran = made.try_out(); !ran.ok())
+    return make_error(
+        ErrorCode::kUnavailable,
+        "cuda:{}: ONNX Runtime {} cannot run a model there: {}: it needs the CUDA and cuDNN libraries that it was built "
+        "for, where the dynamic linker finds them",
+        options.number, version(), ran.error().message);
+  return made;
+}
+
+/// With the smallest model there is: a provider may load and yet not compute.
+Status OnnxRuntime::try_out() const {
+  OnnxWriter writer("trial");
+  writer.input("x", std::array<int64_t, 1>{1});
+  writer.output("y", std::array<int64_t, 1>{1});
+  writer.node("Relu", std::array<std::string, 1>{"x"}, "y");
+  TRY_ASSIGN(const std::unique_ptr<Runtime> model, open(writer.finish(), "trial"));
+  TRY(model->run(1, std::array{Values(sizeof(float))}));
+  return {};
+}
+
 std::string OnnxRuntime::version() const { return library_->version; }
 
 Result<std::unique_ptr<Runtime>> OnnxRuntime::open(std::string_view model, const std::string& name) const {
-  auto opened = std::make_unique<OnnxModel>(library_, name);
+  auto opened = std::make_unique<OnnxModel>(library_, gpu_, name);
   TRY(opened->start(model));
   return std::unique_ptr<Runtime>(std::move(opened));
 }

@@ -13,11 +13,10 @@ using protobuf::put_number;
 
 static_assert(std::endian::native == std::endian::little, "raw tensor data is little-endian");
 
-constexpr int kFloatType = 1;
 constexpr int kIntsAttribute = 7;
 
-/// ValueInfoProto of a float tensor with a free first dimension.
-std::string value_info(std::string_view name, std::span<const int64_t> item_shape) {
+/// ValueInfoProto of a tensor with a free first dimension.
+std::string value_info(std::string_view name, std::span<const int64_t> item_shape, OnnxType element) {
   std::string shape, dimension;
   put_bytes(dimension, 2, "batch");  // dim_param
   put_bytes(shape, 1, dimension);
@@ -27,7 +26,7 @@ std::string value_info(std::string_view name, std::span<const int64_t> item_shap
     put_bytes(shape, 1, dimension);
   }
   std::string tensor, type, info;
-  put_number(tensor, 1, kFloatType);
+  put_number(tensor, 1, static_cast<int64_t>(element));
   put_bytes(tensor, 2, shape);
   put_bytes(type, 1, tensor);
   put_bytes(info, 1, name);
@@ -39,11 +38,11 @@ std::string value_info(std::string_view name, std::span<const int64_t> item_shap
 
 OnnxWriter::OnnxWriter(std::string_view graph_name) : name_(graph_name) {}
 
-void OnnxWriter::input(std::string_view name, std::span<const int64_t> item_shape) {
-  put_bytes(inputs_, 11, value_info(name, item_shape));
+void OnnxWriter::input(std::string_view name, std::span<const int64_t> item_shape, OnnxType type) {
+  put_bytes(inputs_, 11, value_info(name, item_shape, type));
 }
-void OnnxWriter::output(std::string_view name, std::span<const int64_t> item_shape) {
-  put_bytes(outputs_, 12, value_info(name, item_shape));
+void OnnxWriter::output(std::string_view name, std::span<const int64_t> item_shape, OnnxType type) {
+  put_bytes(outputs_, 12, value_info(name, item_shape, type));
 }
 
 void OnnxWriter::constant(std::string_view name, std::span<const int64_t> shape, std::span<const float> values) {
@@ -54,7 +53,7 @@ void OnnxWriter::constant(std::string_view name, std::span<const int64_t> shape,
     size *= dimension;
   }
   CHECK(std::ssize(values) == size, "{} values for a constant of {}", values.size(), size);
-  put_number(tensor, 2, kFloatType);
+  put_number(tensor, 2, static_cast<int64_t>(OnnxType::kFloat));
   put_bytes(tensor, 8, name);
   put_bytes(tensor, 9, {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
   put_bytes(constants_, 5, tensor);

@@ -9,15 +9,17 @@
 #include <string_view>
 #include <vector>
 
+#include "serve/onnx_type.h"
+
 namespace stint::serve {
 
-/// A graph in the making; nodes in the order in which they run. Tensors are float32.
+/// A graph in the making; nodes in the order in which they run. Constants are float32.
 class OnnxWriter {
  public:
   explicit OnnxWriter(std::string_view graph_name);
   /// The batch comes before `item_shape` and is free.
-  void input(std::string_view name, std::span<const int64_t> item_shape);
-  void output(std::string_view name, std::span<const int64_t> item_shape);
+  void input(std::string_view name, std::span<const int64_t> item_shape, OnnxType type = OnnxType::kFloat);
+  void output(std::string_view name, std::span<const int64_t> item_shape, OnnxType type = OnnxType::kFloat);
   /// A constant: weights. @param values  as many as the shape has.
   void constant(std::string_view name, std::span<const int64_t> shape, std::span<const float> values);
   struct Ints {

@@ -18,11 +18,11 @@ struct TypeInfo;
 struct TensorInfo;
 struct MemoryInfo;
 struct Allocator;
+struct CudaOptions;
 
 inline constexpr uint32_t kApiVersion = 20;
 inline constexpr int kLogErrors = 3;
 inline constexpr int kOptimizeAll = 99;
-inline constexpr int kFloat = 1;
 inline constexpr int kArenaAllocator = 1;
 inline constexpr int kDefaultMemory = 0;
 
@@ -79,6 +79,12 @@ inline constexpr Slot<void(RunOptions*)> kReleaseRunOptions{97};
 inline constexpr Slot<void(TypeInfo*)> kReleaseTypeInfo{98};
 inline constexpr Slot<void(TensorInfo*)> kReleaseTensorInfo{99};
 inline constexpr Slot<void(SessionOptions*)> kReleaseSessionOptions{100};
+inline constexpr Slot<Status*(Name**, int*)> kAvailableProviders{125};
+inline constexpr Slot<Status*(Name*, int)> kReleaseProviders{126};
 inline constexpr Slot<Status*(RunOptions*, const char*, const char*)> kAddRunConfigEntry{165};
+inline constexpr Slot<Status*(SessionOptions*, const CudaOptions*)> kAppendCuda{204};
+inline constexpr Slot<Status*(CudaOptions**)> kCreateCudaOptions{205};
+inline constexpr Slot<Status*(CudaOptions*, const char* const*, const char* const*, size_t)> kUpdateCudaOptions{206};
+inline constexpr Slot<void(CudaOptions*)> kReleaseCudaOptions{208};
 
 }  // namespace stint::serve::ort

@@ -134,15 +134,13 @@ ActivationScale scale_of(const ValueRange& range) {
   return {scale, static_cast<uint8_t>(std::clamp(std::round(-least / scale), 0.0F, 255.0F))};
 }
 
-/// Of what is added, so that it clashes with no name of the model's own.
-std::string own(const std::string& name) { return "stint/" + name; }
-std::string rounded_name(const std::string& tensor) { return own(tensor + ".int8"); }
+std::string rounded_name(const std::string& tensor) { return own_name(tensor + ".int8"); }
 
 void round_tensor(Rewriter& rewriter, const std::string& tensor, const ActivationScale& by) {
-  const std::string scale = rewriter.constant<float>(own(tensor + ".scale"), {}, OnnxType::kFloat, {by.scale});
-  const std::string zero = rewriter.constant<uint8_t>(own(tensor + ".zero"), {}, OnnxType::kUint8, {by.zero});
-  rewriter.node("QuantizeLinear", {tensor, scale, zero}, {own(tensor + ".rounded")});
-  rewriter.node("DequantizeLinear", {own(tensor + ".rounded"), scale, zero}, {rounded_name(tensor)});
+  const std::string scale = rewriter.constant<float>(own_name(tensor + ".scale"), {}, OnnxType::kFloat, {by.scale});
+  const std::string zero = rewriter.constant<uint8_t>(own_name(tensor + ".zero"), {}, OnnxType::kUint8, {by.zero});
+  rewriter.node("QuantizeLinear", {tensor, scale, zero}, {own_name(tensor + ".rounded")});
+  rewriter.node("DequantizeLinear", {own_name(tensor + ".rounded"), scale, zero}, {rounded_name(tensor)});
 }
 
 /// The layer's weights, and its bias where it has a constant one, as integers with their scales.
@@ -150,7 +148,7 @@ void round_constants(Rewriter& rewriter, OnnxNode& node, const Layer& layer, flo
   const OnnxTensor& weight = rewriter.old().constants.at(node.inputs[1]);
   const QuantizedWeight quantized = quantize_weight(weight, layer.axis);
   const auto channels = static_cast<int64_t>(quantized.scales.size());
-  const std::string base = own(node.outputs[0] + ".weight");  // a weight that two layers share has two names
+  const std::string base = own_name(node.outputs[0] + ".weight");  // a weight that two layers share has two names
   const std::string values = rewriter.constant<int8_t>(base + ".values", weight.shape, OnnxType::kInt8, quantized.values);
   const std::string scales = rewriter.constant<float>(base + ".scales", {channels}, OnnxType::kFloat, quantized.scales);
   const std::string zeros =
@@ -169,7 +167,7 @@ void round_constants(Rewriter& rewriter, OnnxNode& node, const Layer& layer, flo
     rounded.push_back(
         static_cast<int32_t>(std::clamp(std::round(double{offsets[c]} / bias_scales[c]), -2147483647.0, 2147483647.0)));
   }
-  const std::string name = own(node.outputs[0] + ".bias");
+  const std::string name = own_name(node.outputs[0] + ".bias");
   rewriter.constant<int32_t>(name + ".values", {channels}, OnnxType::kInt32, rounded);
   rewriter.constant<float>(name + ".scales", {channels}, OnnxType::kFloat, bias_scales);
   rewriter.constant<int32_t>(name + ".zeros", {channels}, OnnxType::kInt32, std::vector<int32_t>(rounded.size()));
@@ -183,23 +181,24 @@ void multiply_in_integers(Rewriter& rewriter, const OnnxNode& node, const Layer&
   const std::string& x = node.inputs[0];
   const std::string& y = node.outputs[0];
   if (rounded.insert(x).second)
-    rewriter.node("DynamicQuantizeLinear", {x}, {own(x + ".rounded"), own(x + ".scale"), own(x + ".zero")});
+    rewriter.node("DynamicQuantizeLinear", {x}, {own_name(x + ".rounded"), own_name(x + ".scale"), own_name(x + ".zero")});
   const OnnxTensor& given = rewriter.old().constants.at(node.inputs[1]);
   const OnnxTensor weight = layer.axis == 0 ? transposed(given) : given;
   const QuantizedWeight quantized = quantize_weight(weight, 1);
   const auto channels = static_cast<int64_t>(quantized.scales.size());
   const std::string values =
-      rewriter.constant<int8_t>(own(y + ".weight.values"), weight.shape, OnnxType::kInt8, quantized.values);
-  const std::string zeros = rewriter.constant<int8_t>(own(y + ".weight.zeros"), {channels}, OnnxType::kInt8,
+      rewriter.constant<int8_t>(own_name(y + ".weight.values"), weight.shape, OnnxType::kInt8, quantized.values);
+  const std::string zeros = rewriter.constant<int8_t>(own_name(y + ".weight.zeros"), {channels}, OnnxType::kInt8,
                                                       std::vector<int8_t>(quantized.scales.size()));
-  const std::string scales = rewriter.constant<float>(own(y + ".weight.scales"), {channels}, OnnxType::kFloat, quantized.scales);
+  const std::string scales =
+      rewriter.constant<float>(own_name(y + ".weight.scales"), {channels}, OnnxType::kFloat, quantized.scales);
   const bool has_bias = node.inputs.size() > 2;
-  const std::string product = has_bias ? own(y + ".product") : y;
-  rewriter.node("MatMulInteger", {own(x + ".rounded"), values, own(x + ".zero"), zeros}, {own(y + ".integers")});
-  rewriter.node("Cast", {own(y + ".integers")}, {own(y + ".cast")},
+  const std::string product = has_bias ? own_name(y + ".product") : y;
+  rewriter.node("MatMulInteger", {own_name(x + ".rounded"), values, own_name(x + ".zero"), zeros}, {own_name(y + ".integers")});
+  rewriter.node("Cast", {own_name(y + ".integers")}, {own_name(y + ".cast")},
                 {onnx_integer_attribute("to", static_cast<int64_t>(OnnxType::kFloat))});
-  rewriter.node("Mul", {own(x + ".scale"), scales}, {own(y + ".scales")});
-  rewriter.node("Mul", {own(y + ".cast"), own(y + ".scales")}, {product});
+  rewriter.node("Mul", {own_name(x + ".scale"), scales}, {own_name(y + ".scales")});
+  rewriter.node("Mul", {own_name(y + ".cast"), own_name(y + ".scales")}, {product});
   if (has_bias) rewriter.node("Add", {product, node.inputs[2]}, {y});
 }
 

@@ -9,8 +9,10 @@
 
 #include "base/prng.h"
 #include "serve/example_models.h"
+#include "serve/half_precision.h"
 #include "serve/model_judge.h"
 #include "serve/onnx_writer.h"
+#include "serve/protobuf.h"
 
 namespace stint::serve {
 namespace {
@@ -117,8 +119,9 @@ class QuantizeRunning : public ::testing::Test {
     auto opened = onnx_->open(model, "m");
     EXPECT_TRUE(opened.ok()) << opened.error().message;
     std::vector<float> all;
-    const Status ran = run_rows(
-        **opened, rows, [&](int64_t, const std::vector<Values>& out) { all.insert(all.end(), out[0].begin(), out[0].end()); });
+    const Status ran = run_rows(**opened, rows, [&](int64_t, const std::vector<std::vector<float>>& out) {
+      all.insert(all.end(), out[0].begin(), out[0].end());
+    });
     EXPECT_TRUE(ran.ok()) << ran.error().message;
     return all;
   }
@@ -163,6 +166,115 @@ TEST_F(QuantizeRunning, TheTrainedExampleLearnsAndItsVariantsForgetLittle) {
   EXPECT_GT(accuracy(quantize_dynamic(graph).value().encode()), before - 0.05);
   const auto ranges = ranges_of(*onnx_, graph, tensors_to_calibrate(graph), data.part(0, 200).rows).value();
   EXPECT_GT(accuracy(quantize_static(graph, ranges).value().encode()), before - 0.05);
+}
+
+TEST(HalfPrecision, SaysWhatItCannot) {
+  OnnxGraph graph = OnnxGraph::parse(small_model(), "m").value();
+  graph.nodes.push_back({"Resize", {"y"}, {"z"}, {}, {}});
+  EXPECT_THAT(in_half_precision(graph).error().message, HasSubstr("operator Resize"));
+  graph.nodes.pop_back();
+  graph.end_types["w"] = OnnxType::kFloat;
+  EXPECT_THAT(in_half_precision(graph).error().message, HasSubstr("w is an input and a constant"));
+  OnnxWriter writer("m");
+  writer.input("x", std::array<int64_t, 1>{2});
+  writer.output("y", std::array<int64_t, 1>{2});
+  writer.node("Relu", std::array<std::string, 1>{"x"}, "y");
+  EXPECT_THAT(in_half_precision(OnnxGraph::parse(writer.finish(), "m").value()).error().message,
+              HasSubstr("nothing would be smaller"));
+}
+
+TEST(HalfPrecision, ConstantsAreRoundedAndThoseBeyondItsRangeBecomeItsLargest) {
+  OnnxWriter writer("m");
+  writer.input("x", std::array<int64_t, 1>{4});
+  writer.output("y", std::array<int64_t, 1>{4});
+  writer.constant("c", std::array<int64_t, 1>{4}, std::array{2049.0F, -1e9F, INFINITY, 0.5F});
+  writer.node("Add", std::array<std::string, 2>{"x", "c"}, "y");
+  const OnnxGraph graph = in_half_precision(OnnxGraph::parse(writer.finish(), "m").value()).value();
+  const OnnxTensor& constant = graph.constants.at("c");
+  EXPECT_EQ(constant.type, OnnxType::kHalf);
+  EXPECT_THAT(floats_of(DataType::kFp16, std::as_bytes(std::span(constant.raw))), ElementsAre(2048, -65504, INFINITY, 0.5F));
+  EXPECT_THAT(ops_of(graph), ElementsAre("Cast", "Add", "Cast"));
+}
+
+TEST_F(QuantizeRunning, HalfPrecisionIsHalfTheSizeAndAnswersAlmostTheSame) {
+  const auto compare = [&](const std::string& untrained, const LabelledData& data) {
+    const int64_t half = data.count() / 2;
+    const std::string model = train_last_layer(*onnx_, untrained, data.part(0, half)).value();
+    const LabelledData held_out = data.part(half, data.count());
+    const std::string small = in_half_precision(OnnxGraph::parse(model, "m").value()).value().encode();
+    EXPECT_NEAR(static_cast<double>(small.size()) / static_cast<double>(model.size()), 0.5, 0.01);
+    const auto given = onnx_->open(model, "m").value(), made = onnx_->open(small, "m").value();
+    EXPECT_EQ(made->inputs(), given->inputs());
+    EXPECT_EQ(made->outputs(), given->outputs());
+    const auto accuracy = [&](Runtime& runtime) {
+      return agreement(classes_of(runtime, held_out.rows).value(), held_out.labels);
+    };
+    EXPECT_GT(accuracy(*given), 0.5);
+    EXPECT_GE(accuracy(*made), accuracy(*given) - 0.01);
+    const std::vector<float> exact = outputs(model, held_out.rows), rounded = outputs(small, held_out.rows);
+    ASSERT_EQ(rounded.size(), exact.size());
+    const auto [least, most] = std::ranges::minmax(exact);
+    // A half has 11 significant bits; a few of their roundings add up.
+    for (size_t i = 0; i < exact.size(); ++i)
+      ASSERT_NEAR(rounded[i], exact[i], (most - least) * 4 / 2048) << i;
+    EXPECT_NE(rounded, exact);
+  };
+  compare(example_mlp({512, 256, 32}, 1), example_points(1200, 512, 32, 1));
+  compare(example_cnn(1), example_stripes(400, 1));
+}
+
+/// What exporters leave: a Constant node, a Cast to float, a tensor that is an output and goes on inside, types of inner tensors, tokens.
+std::string exported_model() {
+  OnnxWriter writer("exported");
+  writer.input("token", std::array<int64_t, 1>{2}, OnnxType::kInt64);
+  writer.output("row", std::array<int64_t, 2>{2, 2});
+  writer.output("y", std::array<int64_t, 2>{2, 2});
+  writer.constant("table", std::array<int64_t, 2>{2, 2}, std::array{1.0F, 2.0F, 3.0F, 4.0F});
+  writer.node("Gather", std::array<std::string, 2>{"table", "token"}, "row");
+  OnnxGraph graph = OnnxGraph::parse(writer.finish(), "m").value();
+  std::string value;
+  protobuf::put_bytes(value, 1, "value_float");
+  protobuf::put_number(value, 20, 1);
+  value += std::string("\x15\x00\x00\x20\x41", 5);  // field 2, fixed 32 bits: 10
+  const auto to_float = onnx_integer_attribute("to", static_cast<int64_t>(OnnxType::kFloat));
+  graph.nodes.push_back({"Constant", {}, {"ten"}, {value}, {}});
+  graph.nodes.push_back({"Cast", {"token"}, {"number"}, {to_float}, {}});
+  graph.nodes.push_back({"Unsqueeze", {"number", "axis"}, {"column"}, {}, {}});
+  graph.nodes.push_back({"Mul", {"row", "ten"}, {"tenfold"}, {}, {}});
+  graph.nodes.push_back({"Add", {"tenfold", "column"}, {"y"}, {}, {}});
+  const std::array<int64_t, 1> last = {-1};
+  std::string axis;
+  protobuf::put_number(axis, 1, 1);
+  protobuf::put_number(axis, 2, static_cast<int64_t>(OnnxType::kInt64));
+  protobuf::put_bytes(axis, 8, "axis");
+  protobuf::put_bytes(axis, 9, {reinterpret_cast<const char*>(last.data()), sizeof last});
+  protobuf::put_bytes(graph.rest, 5, axis);
+  OnnxGraph inner;  // an output's description serves for a tensor inside as well
+  inner.expose("tenfold");
+  protobuf::Reader reader(inner.rest);
+  protobuf::put_bytes(graph.rest, 13, reader.next().value()->bytes);
+  return graph.encode();
+}
+
+TEST_F(QuantizeRunning, HalfPrecisionTakesWhatExportersLeave) {
+  const std::string model = exported_model();
+  const NpyArray rows{{1, 2}, {1, 0}};
+  // Rows 1 and 0 are (3, 4) and (1, 2); ten times them, and the token.
+  const std::vector<float> expected = {31, 41, 10, 20};
+  const auto last_output = [&](const std::string& file) {
+    const auto opened = onnx_->open(file, "m");
+    EXPECT_TRUE(opened.ok()) << opened.error().message;
+    EXPECT_EQ((*opened)->inputs()[0].type, DataType::kInt64);
+    EXPECT_EQ((*opened)->outputs()[0].type, DataType::kFp32);
+    std::vector<float> last;
+    EXPECT_TRUE(run_rows(**opened, rows, [&](int64_t, const auto& out) { last = out[1]; }).ok());
+    return last;
+  };
+  EXPECT_EQ(last_output(model), expected);
+  const auto made = in_half_precision(OnnxGraph::parse(model, "m").value());
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(last_output(made->encode()), expected);
+  EXPECT_EQ(made->constants.at("ten").type, OnnxType::kHalf);
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ Status check_inputs(const Runtime& runtime, int64_t items, std::span<const Value
     return invalid("{} inputs are given; the model takes {}", in.size(), runtime.inputs().size());
   for (size_t i = 0; i < in.size(); ++i) {
     const TensorSpec& spec = runtime.inputs()[i];
-    if (std::ssize(in[i]) != items * spec.item_size())
-      return invalid("input {} has {} values; {} items of {} are expected", spec.name, in[i].size(), items, spec.item_size());
+    if (in[i].size() != static_cast<size_t>(items) * spec.item_bytes())
+      return invalid("input {} has {} values; {} items of {} are expected", spec.name, in[i].size() / size_of(spec.type), items,
+                     spec.item_size());
   }
   return {};
 }

@@ -9,19 +9,22 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "codec/tensor_values.h"
 
 namespace stint::serve {
 
-/// A float32 tensor of a model. The first dimension is the batch; the others are fixed.
+/// A tensor of a model. The first dimension is the batch; the others are fixed.
 struct TensorSpec {
   std::string name;
+  DataType type = DataType::kFp32;
   std::vector<int64_t> item_shape;  ///< without the batch
   [[nodiscard]] int64_t item_size() const;
+  [[nodiscard]] size_t item_bytes() const { return static_cast<size_t>(item_size()) * size_of(type); }
   bool operator==(const TensorSpec&) const = default;
 };
 
-/// Values of one tensor for a whole batch, item after item.
-using Values = std::vector<float>;
+/// Values of one tensor for a whole batch, item after item, each as its type lies in memory.
+using Values = std::vector<std::byte>;
 
 /// What a model takes of its device.
 struct Footprint {
@@ -35,7 +38,7 @@ class Runtime {
   virtual ~Runtime() = default;
   [[nodiscard]] virtual const std::vector<TensorSpec>& inputs() const = 0;
   [[nodiscard]] virtual const std::vector<TensorSpec>& outputs() const = 0;
-  /// @param items  ≥ 1. @param in  one per input, items × its item_size() values. @return one per output, the same way.
+  /// @param items  ≥ 1. @param in  one per input, items × its item_bytes(). @return one per output, the same way.
   /// Several threads may run batches at the same time.
   virtual Result<std::vector<Values>> run(int64_t items, std::span<const Values> in) = 0;
   /// The next batch hands back what its arena holds beyond what it needs. Any thread.

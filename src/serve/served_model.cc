@@ -185,7 +185,7 @@ bool ServedModel::execute(Batch& batch) {
   const Instant begin = steady_now();
   std::vector<Values> in;
   for (size_t i = 0; i < measured_.inputs.size(); ++i) {
-    const auto size = static_cast<size_t>(measured_.inputs[i].item_size());
+    const size_t size = measured_.inputs[i].item_bytes();
     Values values(static_cast<size_t>(batch.items) * size);
     size_t at = 0;
     for (const Member& member : batch.members) {
@@ -237,7 +237,7 @@ Result<std::vector<Values>> ServedModel::compute(int64_t items, const std::vecto
     std::vector<Values> piece;
     if (!whole) {
       for (size_t i = 0; i < in.size(); ++i) {
-        const auto size = measured_.inputs[i].item_size();
+        const auto size = static_cast<int64_t>(measured_.inputs[i].item_bytes());
         piece.emplace_back(in[i].begin() + done * size, in[i].begin() + (done + *granted) * size);
       }
     }
@@ -252,19 +252,19 @@ Result<std::vector<Values>> ServedModel::compute(int64_t items, const std::vecto
 }
 
 void ServedModel::answer(Batch& batch, const Result<std::vector<Values>>& out) {
-  std::vector<std::span<const float>> rows(measured_.outputs.size());
-  int64_t at = 0;
+  std::vector<std::span<const std::byte>> rows(measured_.outputs.size());
+  size_t at = 0;
   for (Member& member : batch.members) {
     if (out.ok()) {
       for (size_t o = 0; o < rows.size(); ++o) {
-        const int64_t size = measured_.outputs[o].item_size();
-        rows[o] = std::span((*out)[o]).subspan(static_cast<size_t>(at * size), static_cast<size_t>(member.items * size));
+        const size_t size = measured_.outputs[o].item_bytes();
+        rows[o] = std::span((*out)[o]).subspan(at * size, static_cast<size_t>(member.items) * size);
       }
       member.call->answer(rows);
     } else {
       member.call->fail(out.error());
     }
-    at += member.items;
+    at += static_cast<size_t>(member.items);
     --open_calls_;
   }
   const Instant now = steady_now();

@@ -28,10 +28,10 @@ namespace stint::serve {
 class InferCall {
  public:
   virtual ~InferCall() = default;
-  /// Its rows of the model's input number `input`. @param to  items × item_size() values.
-  virtual void write_input(size_t input, std::span<float> to) const = 0;
+  /// Its rows of the model's input number `input`. @param to  items × item_bytes().
+  virtual void write_input(size_t input, std::span<std::byte> to) const = 0;
   /// @param outputs  its rows of each output; they hold until it returns.
-  virtual void answer(std::span<const std::span<const float>> outputs) = 0;
+  virtual void answer(std::span<const std::span<const std::byte>> outputs) = 0;
   virtual void refuse(batching::RefusalReason reason) = 0;
   virtual void fail(const Error& error) = 0;
 };

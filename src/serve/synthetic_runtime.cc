@@ -1,6 +1,8 @@
 #include "serve/synthetic_runtime.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 namespace stint::serve {
@@ -20,9 +22,9 @@ class SyntheticRuntime : public Runtime {
  public:
   explicit SyntheticRuntime(SyntheticModel model) : model_(std::move(model)) {
     for (const SyntheticModel::Tensor& tensor : model_.inputs)
-      inputs_.push_back({tensor.name, tensor.item_shape});
+      inputs_.push_back({tensor.name, tensor.type, tensor.item_shape});
     for (const SyntheticModel::Tensor& tensor : model_.outputs)
-      outputs_.push_back({tensor.name, tensor.item_shape});
+      outputs_.push_back({tensor.name, tensor.type, tensor.item_shape});
   }
   [[nodiscard]] const std::vector<TensorSpec>& inputs() const override { return inputs_; }
   [[nodiscard]] const std::vector<TensorSpec>& outputs() const override { return outputs_; }
@@ -35,20 +37,23 @@ class SyntheticRuntime : public Runtime {
     const auto end = Clock::now() + std::chrono::nanoseconds(takes.count_ns());
     TRY(check_inputs(*this, items, in));
     std::vector<Values> out;
-    const auto from = static_cast<size_t>(inputs_.front().item_size());
-    for (const TensorSpec& spec : outputs_) {
-      const auto size = static_cast<size_t>(spec.item_size());
-      Values values(static_cast<size_t>(items) * size);
-      for (size_t item = 0; item < static_cast<size_t>(items); ++item)
-        for (size_t j = 0; j < size; ++j)
-          values[item * size + j] = in.front()[item * from + j % from];
-      out.push_back(std::move(values));
-    }
+    for (const TensorSpec& spec : outputs_)
+      out.push_back(repeated(static_cast<size_t>(items), in.front(), spec.item_bytes()));
     if (takes > Duration()) wait_until(end);
     return out;
   }
 
  private:
+  /// Items of `size` bytes, each the first input's item over and over.
+  [[nodiscard]] Values repeated(size_t items, const Values& in, size_t size) const {
+    const size_t from = inputs_.front().item_bytes();
+    Values values(items * size);
+    for (size_t item = 0; item < items; ++item)
+      for (size_t at = 0; at < size; at += from)
+        std::memcpy(values.data() + item * size + at, in.data() + item * from, std::min(from, size - at));
+    return values;
+  }
+
   SyntheticModel model_;
   std::vector<TensorSpec> inputs_, outputs_;
 };

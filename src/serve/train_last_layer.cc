@@ -94,7 +94,7 @@ Result<std::string> train_last_layer(const OnnxRuntime& onnx, const std::string&
   open.expose(last.inputs[0]);
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, onnx.open(open.encode(), "example"));
   std::vector<float> values;
-  TRY(run_rows(*runtime, data.rows, [&](int64_t, const std::vector<Values>& out) {
+  TRY(run_rows(*runtime, data.rows, [&](int64_t, const std::vector<std::vector<float>>& out) {
     values.insert(values.end(), out.back().begin(), out.back().end());
   }));
   const Features features = standardised(std::move(values), static_cast<size_t>(data.count()));

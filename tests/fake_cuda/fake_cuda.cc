@@ -1,6 +1,7 @@
 // A stand-in for libcuda.so and libcublas.so in one: same exports, no GPU. What it shows is set by the environment:
 //   FAKE_CUDA_GPUS     how many GPUs (1)
 //   FAKE_CUDA_FAIL     init: no driver; memory: nothing can be allocated; cublas: every product is refused
+//   FAKE_CUDA_USED_MIB    memory in use (1024), of 80 GiB
 //   FAKE_CUDA_CAPABILITY  major compute capability (8)
 // Time stands still but for the clock between events, which tells 10, 20, 30, 10, … ms.
 #include <cstdlib>
@@ -21,8 +22,9 @@ bool fails(const char* how) {
   return text != nullptr && std::strcmp(text, how) == 0;
 }
 
-int held = 0;   // allocations, contexts, events, modules and handles not given back
-int timed = 0;  // times told since the events were made
+int held = 0;    // allocations, contexts, events, modules and handles not given back
+int pushed = 0;  // contexts on the thread's stack
+int timed = 0;   // times told since the events were made
 
 template <typename Handle>
 CudaStatus hand_out(Handle* handle) {
@@ -60,6 +62,19 @@ CudaStatus cuDeviceGetName(char* name, int size, CudaDevice) {
 }
 CudaStatus cuDeviceTotalMem_v2(size_t* bytes, CudaDevice) {
   *bytes = size_t{80} << 30;
+  return kCudaSuccess;
+}
+CudaStatus cuMemGetInfo_v2(size_t* free, size_t* total) {
+  *total = size_t{80} << 30;
+  *free = *total - (static_cast<size_t>(setting("FAKE_CUDA_USED_MIB", 1024)) << 20);
+  return pushed > 0 ? kCudaSuccess : kCudaOutOfMemory;
+}
+CudaStatus cuCtxPushCurrent_v2(CudaContext) {
+  ++pushed;
+  return kCudaSuccess;
+}
+CudaStatus cuCtxPopCurrent_v2(CudaContext*) {
+  --pushed;
   return kCudaSuccess;
 }
 CudaStatus cuDeviceGetAttribute(int* value, int which, CudaDevice) {

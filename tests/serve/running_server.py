@@ -9,10 +9,18 @@ import urllib.error
 import urllib.request
 
 
-def synthetic(shape=(4,), base_us=0, item_us=0, **more):
+DATATYPES = ("BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "BF16", "FP32", "FP64")
+
+
+def synthetic(shape=(4,), base_us=0, item_us=0, datatype="FP32", **more):
     """A model that repeats its input."""
-    return dict(inputs=[{"name": "x", "shape": list(shape)}], outputs=[{"name": "y", "shape": list(shape)}], base_us=base_us,
-                item_us=item_us, **more)
+    tensor = {"datatype": datatype, "shape": list(shape)}
+    return dict(inputs=[{"name": "x", **tensor}], outputs=[{"name": "y", **tensor}], base_us=base_us, item_us=item_us, **more)
+
+
+def one_of_every_type(shape=(4,)):
+    """Models by name: echo_bool, echo_uint8 …"""
+    return {f"echo_{datatype.lower()}": {1: synthetic(shape, datatype=datatype)} for datatype in DATATYPES}
 
 
 class RunningServer:
@@ -59,12 +67,12 @@ class RunningServer:
         except urllib.error.HTTPError as error:
             return error.code, error.read()
 
-    def infer(self, name, rows, version=None, **parameters):
+    def infer(self, name, rows, version=None, datatype="FP32", **parameters):
         """(status, JSON) of x = rows."""
         where = f"/v2/models/{name}" + (f"/versions/{version}" if version else "") + "/infer"
         shape = [len(rows), *([len(rows[0])] if rows and isinstance(rows[0], list) else [])]
         status, body = self.ask("POST", where, {"parameters": parameters, "inputs": [
-            {"name": "x", "shape": shape, "datatype": "FP32", "data": rows}]})
+            {"name": "x", "shape": shape, "datatype": datatype, "data": rows}]})
         return status, json.loads(body)
 
     def metric(self, name, **labels):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """stint serve run as its clients meet it. Usage: test_serve.py STINT [SUITE]."""
 import json
+import os
 import pathlib
 import socket
 import struct
@@ -11,7 +12,7 @@ import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from running_server import RunningServer, synthetic  # noqa: E402
+from running_server import DATATYPES, RunningServer, one_of_every_type, synthetic  # noqa: E402
 
 STINT = sys.argv[1] if len(sys.argv) > 1 else "build/dev/stint"
 
@@ -140,6 +141,192 @@ class Protocol(ServerCase):
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])
+
+
+class Types(ServerCase):
+    """A model of every type."""
+    models = one_of_every_type(shape=(2,))
+
+    def test_metadata_and_configuration_tell_the_type(self):
+        for datatype in DATATYPES:
+            name = f"echo_{datatype.lower()}"
+            model = json.loads(self.server.ask("GET", f"/v2/models/{name}")[1])
+            self.assertEqual([model["inputs"][0]["datatype"], model["outputs"][0]["datatype"]], [datatype] * 2)
+            config = json.loads(self.server.ask("GET", f"/v2/models/{name}/config")[1])
+            self.assertEqual([config["input"][0]["data_type"], config["output"][0]["data_type"]], ["TYPE_" + datatype] * 2)
+
+    def test_json_comes_back_as_it_went(self):
+        for datatype, row in (("BOOL", [True, False]), ("UINT64", [2**64 - 1, 2**53 + 1]), ("INT64", [-2**63, -2**53 - 1]),
+                              ("INT8", [-128, 127]), ("FP64", [0.1, -1e300]), ("FP32", [0.5, -3]), ("BF16", [1.5, -0.0078125]),
+                              ("FP16", [65504, 0.5])):
+            status, answer = self.server.infer(f"echo_{datatype.lower()}", [row], datatype=datatype)
+            self.assertEqual(status, 200, answer)
+            self.assertEqual(answer["outputs"], [{"name": "y", "datatype": datatype, "shape": [1, 2], "data": row}])
+            self.assertEqual([type(value) is bool for value in answer["outputs"][0]["data"]], [datatype == "BOOL"] * 2)
+
+    def test_half_precision_is_rounded_to_the_nearest(self):
+        # struct's own halves are the second opinion. 2049 is halfway between 2048 and 2050, and 2048 has the even last bit.
+        for value in (2049, 2051, 0.1, 1 / 3, 65519.99, 2**-25 * 1.001):
+            rounded, = struct.unpack("<e", struct.pack("<e", value))
+            answer = self.server.infer("echo_fp16", [[value, 0]], datatype="FP16")[1]["outputs"][0]["data"]
+            self.assertEqual(struct.pack("<2f", *answer), struct.pack("<2f", rounded, 0), value)  # with the digits of a float32
+
+    def test_another_type_than_the_model_s_is_refused(self):
+        status, answer = self.server.infer("echo_int64", [[1, 2]], datatype="INT32")
+        self.assertEqual(status, 400)
+        self.assertEqual(answer["error"], "input x is INT32; the model takes INT64")
+
+    def test_values_that_are_none_are_refused(self):
+        def binary(name, datatype, data):
+            head = json.dumps({"inputs": [{"name": "x", "shape": [1, 2], "datatype": datatype,
+                                           "parameters": {"binary_data_size": len(data)}}]}).encode()
+            status, body = self.server.ask("POST", f"/v2/models/{name}/infer", head + data,
+                                           {"Inference-Header-Content-Length": str(len(head))})
+            return status, json.loads(body)
+        infinity, nan = float("inf"), float("nan")
+        for name, datatype, data, why in (("echo_fp16", "FP16", struct.pack("<2e", 1, nan), "NaN"),
+                                          ("echo_bf16", "BF16", struct.pack("<f", -infinity)[2:] + b"\0\0", "infinity"),
+                                          ("echo_fp64", "FP64", struct.pack("<2d", infinity, 0), "infinity"),
+                                          ("echo_bool", "BOOL", b"\1\2", "neither 0 nor 1"),
+                                          ("echo_int16", "INT16", b"\1\2", "2 values of 2")):
+            status, answer = binary(name, datatype, data)
+            self.assertEqual(status, 400, (name, answer))
+            self.assertIn(why, answer["error"])
+        self.assertIn("infinity", self.server.infer("echo_fp16", [[65520, 0]], datatype="FP16")[1]["error"])
+        self.assertIn("from 0 to 255", self.server.infer("echo_uint8", [[256, 0]], datatype="UINT8")[1]["error"])
+
+    def test_load_sends_what_every_type_can_be(self):
+        for datatype in DATATYPES:
+            for form in ([], ["--json-tensors"]):
+                done = subprocess.run([STINT, "serve", "load", "--server", f"127.0.0.1:{self.server.port}", "--json", "--rate", "100",
+                                       "--seconds", "0.2", "--model", f"echo_{datatype.lower()}", *form],
+                                      capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                told = json.loads(done.stdout)
+                self.assertEqual(told["sent"], told["answered"], (datatype, told))
+
+
+class Quantize(unittest.TestCase):
+    """stint serve quantize; needs ONNX Runtime."""
+
+    def test_half_precision_is_kept_for_its_size_when_asked_and_for_speed_otherwise(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            def stint(*arguments):
+                return subprocess.run([pathlib.Path(STINT).resolve(), "serve", *arguments], cwd=scratch, capture_output=True, text=True, timeout=120, check=False)
+            made = stint("example", "mlp", "-o", "mlp.onnx", "--data", "mlp", "--rows", "200")
+            if made.returncode != 0 and "setup-onnxruntime" in made.stderr:
+                self.skipTest("no ONNX Runtime: scripts/setup-onnxruntime fetches it")
+            self.assertEqual(made.returncode, 0, made.stderr)
+            def quantize(*more):
+                done = stint("quantize", "mlp.onnx", "--calibrate", "mlp-x.npy", "--labels", "mlp-y.npy", "--method", "fp16", "--json", *more)
+                return done.returncode, json.loads(done.stdout)
+            status, told = quantize("-o", "fast.onnx")
+            faster = told["variants"][0]["times_faster"] >= 1.05
+            self.assertEqual((status, told["kept"], (pathlib.Path(scratch) / "fast.onnx").exists()),
+                             (0, "fp16", True) if faster else (3, None, False), told)
+            status, told = quantize("--for-size", "-o", "small.onnx")
+            self.assertEqual((status, told["kept"]), (0, "fp16"), told)
+            size = {name: (pathlib.Path(scratch) / name).stat().st_size for name in ("mlp.onnx", "small.onnx")}
+            self.assertAlmostEqual(size["small.onnx"] / size["mlp.onnx"], 0.5, delta=0.01)
+
+
+class Devices(unittest.TestCase):
+    """Where models run; needs an ONNX Runtime without CUDA."""
+
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.model = pathlib.Path(self.scratch.name) / "models" / "mlp" / "1" / "model.onnx"
+        self.model.parent.mkdir(parents=True)
+        self.assertEqual(self.stint("example", "mlp", "-o", str(self.model)).returncode, 0)
+        tried = self.stint("measure", "--model", str(self.model), "--run-on", "cuda", "--runs", "1", "--max-batch", "1")
+        self.tried = tried.stderr
+        if "built without CUDA" not in tried.stderr:
+            self.skipTest("no ONNX Runtime, or one with CUDA: " + tried.stderr)
+
+    def stint(self, *arguments):
+        return subprocess.run([STINT, "serve", *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+    def test_a_gpu_that_cannot_be_used_ends_the_start_and_says_what_to_do(self):
+        done = self.stint("run", "--models", str(self.model.parents[2]), "--listen", "127.0.0.1:0", "--device", "cuda:1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cuda:1: this ONNX Runtime", done.stderr)
+        self.assertIn("onnxruntime-gpu", done.stderr)
+        self.assertEqual(self.tried.count("\n"), 1, self.tried)
+
+    def test_auto_falls_back_to_the_processor_and_says_so(self):
+        server = RunningServer(STINT, self.model.parents[2], arguments=("--device", "auto"))
+        try:
+            self.assertIn("models run on the processor: cuda:0: this ONNX Runtime", server.said)
+            config = json.loads(server.ask("GET", "/v2/models/mlp/config")[1])
+            self.assertEqual(config["instance_group"][0]["kind"], "KIND_CPU")
+        finally:
+            server.stop()
+
+    def test_other_names_are_no_devices(self):
+        for device in ("gpu", "cuda:", "cuda:-1", "cuda:x", "cuda:64"):
+            done = self.stint("run", "--models", self.scratch.name, "--device", device)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("expected cpu, cuda, cuda:N or auto", done.stderr)
+
+
+class StandInGpu(unittest.TestCase):
+    """A GPU of stand-ins: tests/fake_cuda tells its memory, tests/fake_onnxruntime computes on the processor."""
+
+    def setUp(self):
+        real = os.environ.get("STINT_ONNXRUNTIME")
+        if not real or "STINT_FAKE_ONNXRUNTIME" not in os.environ:
+            self.skipTest("no ONNX Runtime in STINT_ONNXRUNTIME, or no stand-ins")
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = pathlib.Path(self.scratch.name)
+        self.log = self.folder / "log"
+        self.model = self.folder / "models" / "mlp" / "1" / "model.onnx"
+        self.model.parent.mkdir(parents=True)
+        subprocess.run([STINT, "serve", "example", "mlp", "-o", str(self.model)], check=True, timeout=60)
+        self.environment = dict(os.environ, STINT_ONNXRUNTIME=os.environ["STINT_FAKE_ONNXRUNTIME"], FAKE_ONNXRUNTIME_REAL=real,
+                                FAKE_ONNXRUNTIME_LOG=str(self.log), FAKE_CUDA_GPUS="2", FAKE_CUDA_USED_MIB="1000",
+                                LD_LIBRARY_PATH=str(pathlib.Path(os.environ["STINT_FAKE_CUDA"]).parent))
+
+    def serve(self, *arguments, **environment):
+        return RunningServer(STINT, self.folder / "models", arguments=arguments, environment=dict(self.environment, **environment))
+
+    def test_models_run_there_within_the_memory_they_may_take(self):
+        server = self.serve("--device", "cuda:1", "--memory", "300")
+        try:
+            self.assertEqual(self.log.read_text().splitlines()[0],
+                             f"device_id=1 arena_extend_strategy=kSameAsRequested gpu_mem_limit={300 << 20}")
+            config = json.loads(server.ask("GET", "/v2/models/mlp/config")[1])
+            self.assertEqual(config["instance_group"][0]["kind"], "KIND_GPU")
+            self.assertEqual(server.infer("mlp", [[0.5] * 512])[0], 200)
+            # The stand-in's memory does not grow: what is booked is the least, the file.
+            self.assertEqual(server.metric("stint_serve_model_weight_bytes", model="mlp"), self.model.stat().st_size)
+        finally:
+            server.stop()
+
+    def test_a_gpu_that_is_full_makes_models_smaller(self):
+        server = self.serve("--device", "auto", "--device-memory", "1100")
+        try:
+            self.assertNotIn("processor", server.said)
+            server.wait_for(lambda: server.metric("stint_serve_relief_steps_total") > 0)
+        finally:
+            server.said += server.stop()
+        self.assertIn("memory is 90 % full", server.said)
+
+    def test_a_provider_that_does_not_start_ends_the_start_and_says_why(self):
+        def run(*arguments, **environment):
+            return subprocess.run([STINT, "serve", *arguments], env=dict(self.environment, **environment), capture_output=True, text=True,
+                                  timeout=60, check=False)
+        models = str(self.folder / "models")
+        done = run("run", "--models", models, "--device", "cuda", FAKE_ONNXRUNTIME_FAIL="yes")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot run a model there: trial: libcudnn.so.9", done.stderr)
+        done = run("run", "--models", models, "--device", "cuda:2")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cuda:2: this machine has 2 GPUs", done.stderr)
+        done = run("measure", "--model", str(self.model), "--run-on", "cuda:1", "--runs", "2", "--max-batch", "2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("GPU 1", done.stderr)
 
 
 class Repository(ServerCase):

@@ -25,9 +25,29 @@ def speak(stint):
     """Runs under the Python that has the client."""
     import numpy
     import tritonclient.http as http
-    from running_server import RunningServer, synthetic
+    from running_server import DATATYPES, RunningServer, one_of_every_type, synthetic
+    from typed_values import typed_values
+
+    def speak_of_types(client):
+        for datatype in DATATYPES:
+            name = f"echo_{datatype.lower()}"
+            assert client.get_model_metadata(name)["inputs"][0]["datatype"] == datatype
+            assert client.get_model_config(name)["output"][0]["data_type"] == "TYPE_" + datatype
+            x = typed_values(datatype, (3, 4))
+            for binary in (True, False):
+                if not binary and datatype in ("FP16", "BF16"):
+                    continue  # this client has no JSON of them
+                tensor = http.InferInput("x", x.shape, datatype)
+                tensor.set_data_from_numpy(x, binary_data=binary)
+                y = client.infer(name, [tensor], outputs=[http.InferRequestedOutput("y", binary_data=binary)]).as_numpy("y")
+                assert y.dtype == x.dtype and numpy.array_equal(x, y), (datatype, binary, x, y)
 
     with tempfile.TemporaryDirectory() as scratch:
+        typed = RunningServer(stint, pathlib.Path(scratch) / "typed", one_of_every_type())
+        try:
+            speak_of_types(http.InferenceServerClient(typed.url.removeprefix("http://")))
+        finally:
+            typed.stop()
         server = RunningServer(stint, pathlib.Path(scratch) / "m", {"echo": {1: synthetic()}, "wide": {1: synthetic(shape=(3, 5))}})
         try:
             client = http.InferenceServerClient(server.url.removeprefix("http://"), concurrency=8)

@@ -29,14 +29,61 @@ def speak(stint):
     """Runs under the Python that has the client."""
     import numpy
     import tritonclient.grpc as triton
-    from running_server import RunningServer, synthetic
+    from running_server import DATATYPES, RunningServer, one_of_every_type, synthetic
+    from typed_values import typed_values
 
     def tensor(values, name="x", datatype="FP32"):
         made = triton.InferInput(name, values.shape, datatype)
         made.set_data_from_numpy(values)
         return made
 
+    def speak_of_types(server):
+        """Raw contents by the client, typed ones by its protocol's messages."""
+        import grpc
+        from tritonclient.grpc import service_pb2, service_pb2_grpc
+        fields = {"BOOL": "bool", "INT64": "int64", "UINT64": "uint64", "FP32": "fp32", "FP64": "fp64"}
+        fields |= {f"INT{bits}": "int" for bits in (8, 16, 32)} | {f"UINT{bits}": "uint" for bits in (8, 16, 32)}
+        client, stub = triton.InferenceServerClient(server), service_pb2_grpc.GRPCInferenceServiceStub(grpc.insecure_channel(server))
+
+        def typed(datatype, shape, values):
+            request = service_pb2.ModelInferRequest(model_name=f"echo_{datatype.lower()}")
+            made = request.inputs.add(name="x", datatype=datatype, shape=shape)
+            getattr(made.contents, fields.get(datatype, "fp32") + "_contents").extend(values)
+            return stub.ModelInfer(request)
+
+        for datatype in DATATYPES:
+            name, x = f"echo_{datatype.lower()}", typed_values(datatype, (3, 4))
+            assert client.get_model_metadata(name).inputs[0].datatype == datatype
+            number = client.get_model_config(name).config.input[0].data_type
+            assert number == triton.model_config_pb2.DataType.Value("TYPE_" + datatype), datatype
+            y = client.infer(name, [tensor(x, datatype=datatype)]).as_numpy("y")
+            assert y.dtype == x.dtype and numpy.array_equal(x, y), (datatype, x, y)
+            if datatype in fields:
+                answer = typed(datatype, x.shape, x.ravel().tolist())
+                assert answer.outputs[0].datatype == datatype
+                assert numpy.array_equal(numpy.frombuffer(answer.raw_output_contents[0], dtype=x.dtype), x.ravel()), datatype
+
+        def refused_typed(datatype, values, why):
+            try:
+                typed(datatype, (1, 4), values)
+            except grpc.RpcError as error:
+                assert error.code() == grpc.StatusCode.INVALID_ARGUMENT and why in error.details(), error
+                return
+            raise AssertionError(f"{datatype} {values} was served")
+
+        refused_typed("UINT8", [1, 2, 3, 256], "256 is out of its type's range")
+        refused_typed("INT16", [1, 2, 3, -32769], "out of its type's range")
+        refused_typed("INT8", [1, 2], "2 values; its shape says 4")
+        refused_typed("FP16", [1, 2, 3, 4], "send them raw")
+        refused_typed("FP64", [1, 2, 3, float("nan")], "NaN")
+        client.close()
+
     with tempfile.TemporaryDirectory() as scratch:
+        typed_server = RunningServer(stint, pathlib.Path(scratch) / "typed", one_of_every_type(), arguments=["--grpc", "127.0.0.1:0"])
+        try:
+            speak_of_types(typed_server.grpc)
+        finally:
+            typed_server.stop()
         token = pathlib.Path(scratch) / "token"
         token.write_text("open-sesame\n")
         models = {"echo": {1: synthetic()}, "wide": {1: synthetic(shape=(3, 5))}, "slow": {1: synthetic(base_us=300_000)}}

@@ -63,21 +63,59 @@ Result<std::optional<int64_t>> number_in(const Parameters& parameters, const cha
   return std::optional(number);
 }
 
+/// The list in which the protocol has values of a type; not for FP16 and BF16, of which there is none.
+template <typename T>
+const auto& contents_of(const inference::InferTensorContents& contents) {
+  if constexpr (std::is_same_v<T, Bool>) return contents.bool_contents();
+  if constexpr (std::is_same_v<T, int64_t>) return contents.int64_contents();
+  if constexpr (std::signed_integral<T> && sizeof(T) < 8) return contents.int_contents();
+  if constexpr (std::is_same_v<T, uint64_t>) return contents.uint64_contents();
+  if constexpr (std::unsigned_integral<T> && sizeof(T) < 8) return contents.uint_contents();
+  if constexpr (std::is_same_v<T, float>) return contents.fp32_contents();
+  if constexpr (std::is_same_v<T, double>) return contents.fp64_contents();
+}
+
+template <typename T>
+Result<std::vector<std::byte>> read_contents(const inference::InferTensorContents& contents, int64_t count) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>) {
+    return invalid("the protocol has no typed contents of 16-bit floats: send them raw");
+  } else {
+    const auto& listed = contents_of<T>(contents);
+    if (std::cmp_not_equal(listed.size(), count)) return invalid("{} values; its shape says {}", listed.size(), count);
+    const std::span given(listed.data(), static_cast<size_t>(count));
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(given[0])>, T> || std::is_same_v<T, Bool>) {
+      return bytes_of(given);
+    } else {
+      std::vector<T> values;
+      for (const auto value : given) {
+        if (!std::in_range<T>(value)) return invalid("{} is out of its type's range", value);
+        values.push_back(static_cast<T>(value));
+      }
+      return bytes_of<T>(values);
+    }
+  }
+}
+
 Result<InferTensor> read_tensor(const inference::ModelInferRequest::InferInputTensor& from, const std::string* raw) {
-  InferTensor tensor{from.name(), {from.shape().begin(), from.shape().end()}, {}, {}};
-  if (from.datatype() != "FP32")
-    return invalid("input {}: datatype {}; FP32 is read", excerpt(from.name()), excerpt(from.datatype()));
+  const auto wrong = [&](std::string_view why) { return invalid("input {}: {}", excerpt(from.name()), why); };
+  InferTensor tensor;
+  tensor.name = from.name();
+  tensor.shape.assign(from.shape().begin(), from.shape().end());
+  const Result<DataType> type = read_data_type(from.datatype());
+  if (!type.ok()) return wrong(type.error().message);
+  tensor.type = *type;
   TRY(check_infer_shape(tensor.shape, from.name()));
   if (raw != nullptr) {
     tensor.bytes = *raw;
-    if (std::cmp_not_equal(raw->size(), tensor.count() * 4))
-      return invalid("input {}: {} bytes; its shape has {} values of 4", excerpt(from.name()), raw->size(), tensor.count());
+    const size_t size = size_of(*type);
+    if (raw->size() != static_cast<size_t>(tensor.count()) * size)
+      return wrong(fmt::format("{} bytes; its shape has {} values of {}", raw->size(), tensor.count(), size));
     return tensor;
   }
-  const auto& values = from.contents().fp32_contents();
-  if (std::cmp_not_equal(values.size(), tensor.count()))
-    return invalid("input {}: {} values; its shape says {}", excerpt(from.name()), values.size(), tensor.count());
-  tensor.values.assign(values.begin(), values.end());
+  Result<std::vector<std::byte>> values =
+      visit_type(*type, [&]<typename T>(T) { return read_contents<T>(from.contents(), tensor.count()); });
+  if (!values.ok()) return wrong(values.error().message);
+  tensor.own = std::move(*values);
   return tensor;
 }
 
@@ -126,6 +164,12 @@ class InferReactor final : public ServerUnaryReactor {
   std::optional<batching::RequestId> id_;
 };
 
+inference::DataType data_type_of(DataType type) {
+  inference::DataType found = inference::TYPE_INVALID;
+  CHECK(inference::DataType_Parse(fmt::format("TYPE_{}", name_of(type)), &found), "{}", name_of(type));
+  return found;
+}
+
 class GrpcInferCall final : public CheckedCall {
  public:
   /// @param from, to  hold until the reactor is finished.
@@ -140,17 +184,17 @@ class GrpcInferCall final : public CheckedCall {
   /// Without an answer: it was cancelled.
   ~GrpcInferCall() override { finish(grpc::Status::CANCELLED); }
 
-  void answer(std::span<const std::span<const float>> outputs) override {
+  void answer(std::span<const std::span<const std::byte>> outputs) override {
     to_.set_model_name(model_);
     to_.set_model_version(std::to_string(version_));
     to_.set_id(request_.id);
     for (const Answered& one : answered(outputs)) {
       auto* output = to_.add_outputs();
       output->set_name(one.wanted.name);
-      output->set_datatype("FP32");
+      output->set_datatype(std::string(name_of(one.type)));
       for (const int64_t size : one.shape)
         output->add_shape(size);
-      to_.add_raw_output_contents(one.values.data(), one.values.size_bytes());
+      to_.add_raw_output_contents(one.values.data(), one.values.size());
     }
     finish(grpc::Status::OK);
   }
@@ -209,7 +253,7 @@ class GrpcService final : public Service {
     response->set_platform(std::string(served->model->source().platform()));
     const auto add = [](const TensorSpec& spec, inference::ModelMetadataResponse::TensorMetadata* to) {
       to->set_name(spec.name);
-      to->set_datatype("FP32");
+      to->set_datatype(std::string(name_of(spec.type)));
       to->add_shape(-1);
       for (const int64_t size : spec.item_shape)
         to->add_shape(size);
@@ -232,7 +276,7 @@ class GrpcService final : public Service {
     config.set_max_batch_size(static_cast<int32_t>(from.max_batch));
     const auto add = [](const TensorSpec& spec, auto* to) {
       to->set_name(spec.name);
-      to->set_data_type(inference::TYPE_FP32);
+      to->set_data_type(data_type_of(spec.type));
       for (const int64_t size : spec.item_shape)
         to->add_dims(size);
     };
