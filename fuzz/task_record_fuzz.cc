@@ -1,6 +1,8 @@
-// Any bytes are a sound record of a task or an error; what was read can be written and read back the same.
+// Any bytes are a sound record of a task, of a supervisor or an error; what was read can be written and read back the same.
 #include <cstdint>
 
+#include "backends/restore_point.h"
+#include "backends/supervisor_state.h"
 #include "backends/task_record.h"
 #include "base/check.h"
 
@@ -23,5 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check<stint::TaskPlan>(stint::parse_task_plan, input);
   check<stint::TaskStarted>(stint::parse_task_started, input);
   check<stint::TaskEnded>(stint::parse_task_ended, input);
+  check<stint::SupervisorState>(stint::parse_supervisor_state, input);
+  check<stint::RestorePoint>([](std::string_view json, const std::string&) { return stint::parse_restore_point(json); }, input);
   return 0;
 }

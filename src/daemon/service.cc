@@ -46,6 +46,8 @@ struct Service::Impl {
   std::vector<std::function<void(const Engine&)>> reads;  // guarded
   std::function<void(int64_t)> listener;                  // guarded
   bool stopping = false;                                  // guarded
+  bool ended = false;                                     // guarded: the thread touches the engine no more
+  std::recursive_mutex reading;                           // who asks then; a read may ask
   std::jthread thread;
 };
 
@@ -79,6 +81,17 @@ void Service::Impl::run() {
   }
   // Without a mark the next start compares less; nothing else is lost.
   (void)engine.mark();
+  for (;;) {
+    std::vector<std::function<void(const Engine&)>> asked;
+    {
+      const std::lock_guard lock(mutex);
+      asked.swap(reads);
+      ended = asked.empty();
+      if (ended) return;
+    }
+    for (const auto& read : asked)
+      read(engine);
+  }
 }
 
 void Service::Impl::round() {
@@ -280,11 +293,15 @@ void Service::renew(std::string stream, std::vector<SideRow> rows, Answer<bool> 
 }
 
 void Service::ask(std::function<void(const Engine&)> read) {
+  bool ended = false;
   {
     const std::lock_guard lock(impl_->mutex);
-    impl_->reads.push_back(std::move(read));
+    ended = impl_->ended;
+    if (!ended) impl_->reads.push_back(std::move(read));
   }
-  impl_->wake.notify_one();
+  if (!ended) return impl_->wake.notify_one();
+  const std::lock_guard lock(impl_->reading);
+  read(impl_->engine);
 }
 
 void Service::on_events(std::function<void(int64_t)> listener) {

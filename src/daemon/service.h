@@ -59,7 +59,8 @@ class Service {
   /// These rows in place of all that the stream has, which is only their writer's.
   void renew(std::string stream, std::vector<SideRow> rows, Answer<bool> answer);
 
-  /// Runs `read` on the service's thread between two steps. Views are values: take them with you.
+  /// Runs `read` on the service's thread between two steps, after the stop on the caller's. Views are values: take them
+  /// with you.
   void ask(std::function<void(const Engine&)> read);
   /// The same, as a future; not on the service's own thread, which would wait for itself.
   template <typename Read>

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/text.h"
+
 namespace stint::serve {
 namespace {
 
@@ -38,6 +40,11 @@ std::vector<Layer> layers_of(const OnnxGraph& graph, bool with_convolutions) {
 Status check_graph(const OnnxGraph& graph, const std::vector<Layer>& layers) {
   if (graph.opset < 13) return invalid("opset {}: scales per channel need 13: export the model anew", graph.opset);
   if (layers.empty()) return invalid("no MatMul, Gemm or Conv with constant float32 weights: nothing can be quantised");
+  for (const Layer& layer : layers) {
+    const std::string& weights = graph.nodes[layer.node].inputs[1];
+    if (!std::ranges::all_of(graph.constants.at(weights).floats(), [](float value) { return std::isfinite(value); }))
+      return invalid("weights {} hold NaN or infinity: the model was not trained to an end", excerpt(weights));
+  }
   return {};
 }
 

@@ -1,0 +1,14 @@
+// Any bytes are a model.json, a model.synthetic.json or an error.
+#include <cstdint>
+
+#include "base/check.h"
+#include "codec/served_model_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  if (const auto config = stint::read_served_model(input, "fuzz"); config.ok())
+    CHECK(config->max_batch >= 1 && config->queue_limit >= 1, "batch {}, queue {}", config->max_batch, config->queue_limit);
+  if (const auto model = stint::read_synthetic_model(input, "fuzz"); model.ok())
+    CHECK(!model->inputs.empty() && !model->outputs.empty(), "a model without tensors");
+  return 0;
+}
