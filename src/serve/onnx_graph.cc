@@ -190,7 +190,7 @@ std::optional<Field> attribute_field(const OnnxNode& node, std::string_view name
 
 std::vector<float> OnnxTensor::floats() const {
   std::vector<float> values(raw.size() / sizeof(float));
-  std::memcpy(values.data(), raw.data(), values.size() * sizeof(float));
+  if (!values.empty()) std::memcpy(values.data(), raw.data(), values.size() * sizeof(float));
   return values;
 }
 
