@@ -7,11 +7,16 @@
 
 namespace {
 
-void check(const stint::serve::OnnxGraph& graph) {
-  const std::string text = graph.encode();
+std::string rewritten(const std::string& text) {
   const auto again = stint::serve::OnnxGraph::parse(text, "again");
   CHECK(again.ok(), "what was written is refused: {}", again.error().message);
-  CHECK(again->encode() == text, "writing is not stable");
+  return again->encode();
+}
+
+/// Constants that are no floats are not looked at when they are read: from then on they come behind those that are.
+void check(const stint::serve::OnnxGraph& graph) {
+  const std::string text = rewritten(graph.encode());
+  CHECK(rewritten(text) == text, "writing is not stable");
 }
 
 }  // namespace

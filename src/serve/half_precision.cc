@@ -47,7 +47,8 @@ class Halver {
     made_.forget_inner_types();
     for (auto& [name, constant] : made_.constants)
       constant = halved(constant);
-    TRY(rename_ends());
+    TRY(old_.check_ends());
+    rename_ends();
     for (const std::string& input : old_.inputs)
       cast_end(input, {input, renamed_of(input)}, OnnxType::kHalf);
     for (const OnnxNode& node : old_.nodes)
@@ -63,13 +64,9 @@ class Halver {
     std::string from, to;
   };
 
-  Status rename_ends() {
-    for (const auto& [name, type] : old_.end_types) {
-      if (old_.constants.contains(name))
-        return invalid("{} is an input and a constant: export the model without initializers among its inputs", excerpt(name));
+  void rename_ends() {
+    for (const auto& [name, type] : old_.end_types)
       if (type == OnnxType::kFloat) renamed_[name] = own_name(name + ".half");
-    }
-    return {};
   }
   [[nodiscard]] std::string renamed_of(const std::string& tensor) const {
     const auto found = renamed_.find(tensor);

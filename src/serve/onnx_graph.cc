@@ -98,6 +98,7 @@ Result<OnnxNode> parse_node(std::string_view bytes) {
     }
     return {};
   }));
+  if (node.outputs.empty()) return invalid("operator {} has no outputs", excerpt(node.op));
   return node;
 }
 
@@ -250,6 +251,15 @@ std::string OnnxGraph::encode() const {
     put_bytes(graph, 5, encode_tensor(tensor));
   put_bytes(model, 7, graph + rest);
   return model;
+}
+
+Status OnnxGraph::check_ends() const {
+  for (const std::vector<std::string>* ends : {&inputs, &outputs})
+    for (const std::string& end : *ends)
+      if (constants.contains(end))
+        return invalid("{} is an {} and a constant: export the model without initializers among its inputs and outputs",
+                       excerpt(end), ends == &inputs ? "input" : "output");
+  return {};
 }
 
 void OnnxGraph::expose(const std::string& tensor) {

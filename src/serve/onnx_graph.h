@@ -59,6 +59,8 @@ struct OnnxGraph {
   /// @param name  for messages.
   static Result<OnnxGraph> parse(std::string_view file, const std::string& name);
   [[nodiscard]] std::string encode() const;
+  /// Error when a constant is an input (which may be given) or output too: what is made of the constant could not be.
+  [[nodiscard]] Status check_ends() const;
   /// Makes a float tensor inside the graph one of its outputs.
   void expose(const std::string& tensor);
   /// Drops what the file says of the types and shapes of the tensors inside, which may be missing.

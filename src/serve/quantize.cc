@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "base/text.h"
@@ -40,6 +41,7 @@ std::vector<Layer> layers_of(const OnnxGraph& graph, bool with_convolutions) {
 Status check_graph(const OnnxGraph& graph, const std::vector<Layer>& layers) {
   if (graph.opset < 13) return invalid("opset {}: scales per channel need 13: export the model anew", graph.opset);
   if (layers.empty()) return invalid("no MatMul, Gemm or Conv with constant float32 weights: nothing can be quantised");
+  TRY(graph.check_ends());
   for (const Layer& layer : layers) {
     const std::string& weights = graph.nodes[layer.node].inputs[1];
     if (!std::ranges::all_of(graph.constants.at(weights).floats(), [](float value) { return std::isfinite(value); }))
@@ -80,8 +82,9 @@ QuantizedWeight quantize_weight(const OnnxTensor& weight, size_t axis) {
   QuantizedWeight quantized{std::vector<int8_t>(values.size()), std::vector<float>(channels)};
   for (size_t i = 0; i < values.size(); ++i)
     quantized.scales[i / inner % channels] = std::max(quantized.scales[i / inner % channels], std::abs(values[i]));
+  // What is too small for a scale that is a normal number is zero.
   for (float& scale : quantized.scales)
-    scale = scale > 0 ? scale / 127 : 1;
+    scale = scale / 127 >= std::numeric_limits<float>::min() ? scale / 127 : 1;
   for (size_t i = 0; i < values.size(); ++i)
     quantized.values[i] =
         static_cast<int8_t>(std::clamp(std::round(values[i] / quantized.scales[i / inner % channels]), -127.0F, 127.0F));
@@ -136,8 +139,8 @@ struct ActivationScale {
 };
 ActivationScale scale_of(const ValueRange& range) {
   const float least = std::min(range.least, 0.0F), most = std::max(range.most, 0.0F);
-  if (!(most > least)) return {};
   const float scale = (most - least) / 255;
+  if (!std::isnormal(scale)) return {};
   return {scale, static_cast<uint8_t>(std::clamp(std::round(-least / scale), 0.0F, 255.0F))};
 }
 
@@ -171,6 +174,8 @@ void round_constants(Rewriter& rewriter, OnnxNode& node, const Layer& layer, flo
   std::vector<float> bias_scales;
   for (size_t c = 0; c < offsets.size(); ++c) {
     bias_scales.push_back(input_scale * quantized.scales[c]);
+    // Where integers cannot hold it the bias stays as it is.
+    if (!std::isnormal(bias_scales[c]) || !std::isfinite(offsets[c])) return;
     rounded.push_back(
         static_cast<int32_t>(std::clamp(std::round(double{offsets[c]} / bias_scales[c]), -2147483647.0, 2147483647.0)));
   }

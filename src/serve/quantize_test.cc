@@ -173,8 +173,9 @@ TEST(HalfPrecision, SaysWhatItCannot) {
   graph.nodes.push_back({"Resize", {"y"}, {"z"}, {}, {}});
   EXPECT_THAT(in_half_precision(graph).error().message, HasSubstr("operator Resize"));
   graph.nodes.pop_back();
-  graph.end_types["w"] = OnnxType::kFloat;
+  graph.inputs.emplace_back("w");
   EXPECT_THAT(in_half_precision(graph).error().message, HasSubstr("w is an input and a constant"));
+  EXPECT_THAT(quantize_dynamic(graph).error().message, HasSubstr("w is an input and a constant"));
   OnnxWriter writer("m");
   writer.input("x", std::array<int64_t, 1>{2});
   writer.output("y", std::array<int64_t, 1>{2});
