@@ -15,6 +15,19 @@ def free_port():
         return s.getsockname()[1]
 
 
+def free_ports(count):
+    """The first of so many in a row."""
+    while True:
+        first = free_port()
+        try:
+            for port in range(first, first + count):
+                with socket.socket() as s:
+                    s.bind(("127.0.0.1", port))
+            return first
+        except (OSError, OverflowError):
+            continue
+
+
 class RunningDaemon:
     """In `folder`: fleet.json, state/ (unless named) and daemon.log, what it says on standard error."""
 

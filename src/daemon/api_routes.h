@@ -89,6 +89,9 @@ struct RouteMatch {
 };
 RouteMatch match_route(std::string_view method, const std::vector<std::string>& segments);
 
+/// For /metrics: of the services that they may see.
+std::string service_metrics(const ApiContext& api, const Principal& who);
+
 /// The schemas that routes name, as OpenAPI's components.schemas.
 std::string_view api_schemas();
 

@@ -1,6 +1,8 @@
 // Services and their replicas.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "codec/metrics_text.h"
 #include "daemon/api_routes.h"
 #include "daemon/replica_keeper.h"
 
@@ -13,11 +15,15 @@ Json replica_json(const Replica& replica) {
   return {{"job", replica.job_name}, {"listens", replica.place}, {"state", name_of(replica.phase)}, {"current", replica.current}};
 }
 
+int64_t count_of(const ReplicaSetView& service, ReplicaPhase phase) {
+  return std::ranges::count(service.replicas, phase, &Replica::phase);
+}
+
 Json service_json(const ReplicaSetView& service) {
   Json json = {{"name", service.name},
                {"queue", service.queue},
                {"wanted", service.wanted},
-               {"ready", std::ranges::count(service.replicas, ReplicaPhase::kReady, &Replica::phase)},
+               {"ready", count_of(service, ReplicaPhase::kReady)},
                {"min", service.least},
                {"max", service.most},
                {"utilization", service.utilization ? Json(*service.utilization) : Json()},
@@ -29,14 +35,42 @@ Json service_json(const ReplicaSetView& service) {
   return json;
 }
 
+std::vector<ReplicaSetView> services_for(const ApiContext& api, const Principal& who) {
+  if (api.options.replicas == nullptr) return {};
+  std::vector<ReplicaSetView> services = api.options.replicas->views();
+  std::erase_if(services,
+                [&who](const ReplicaSetView& service) { return !who.may(Permission::kSeeJobs, client_of_queue(service.queue)); });
+  return services;
+}
+
 }  // namespace
 
 void api_services(const ApiContext& api, const Call& call) {
   Json list = Json::array();
-  if (api.options.replicas != nullptr)
-    for (const ReplicaSetView& service : api.options.replicas->views())
-      if (call->who.may(Permission::kSeeJobs, client_of_queue(service.queue))) list.push_back(service_json(service));
+  for (const ReplicaSetView& service : services_for(api, call->who))
+    list.push_back(service_json(service));
   api.answer(call, 200, {{"services", std::move(list)}});
+}
+
+std::string service_metrics(const ApiContext& api, const Principal& who) {
+  std::string out;
+  const std::vector<ReplicaSetView> services = services_for(api, who);
+  if (services.empty()) return out;
+  const auto labels = [](const ReplicaSetView& service) {
+    return fmt::format("service=\"{}\",queue=\"{}\"", label_value(service.name), label_value(service.queue));
+  };
+  MetricText replicas(out, "stint_service_replicas", "gauge", "Replicas of a service, by what they do.");
+  for (const ReplicaSetView& service : services)
+    for (const ReplicaPhase phase : kReplicaPhases)
+      replicas.add(fmt::format("{},state=\"{}\"", labels(service), name_of(phase)), count_of(service, phase));
+  MetricText wanted(out, "stint_service_replicas_wanted", "gauge", "How many there should be.");
+  for (const ReplicaSetView& service : services)
+    wanted.add(labels(service), service.wanted);
+  MetricText used(out, "stint_service_promise_used_ratio", "gauge",
+                  "Mean part of what their promises allow that ready ones use.");
+  for (const ReplicaSetView& service : services)
+    if (service.utilization) used.add(labels(service), *service.utilization);
+  return out;
 }
 
 }  // namespace stint

@@ -175,7 +175,7 @@ void api_metrics(const ApiContext& api, const Call& call) {
       if (auto job = engine.job(id); job && may_see(call->who, *job)) running.push_back(std::move(*job));
     std::string text;
     if (call->who.may_everywhere(Permission::kSeeJobs)) text = overview_metrics(engine.overview(), api.options.version);
-    text += queue_metrics(queues);
+    text += queue_metrics(queues) + service_metrics(api, call->who);
     if (api.options.alerts != nullptr) text += alert_metrics(*api.options.alerts, queues, engine.nodes(), call->who);
     const LiveSnapshot live = api.options.telemetry == nullptr ? LiveSnapshot() : api.options.telemetry->snapshot();
     text += live_metrics({live, nodes, queues, running, call->at}, call->who);

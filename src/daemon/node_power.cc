@@ -288,7 +288,8 @@ Status NodePower::note(const std::string& node, std::string_view state, std::str
     if (name != node) anew.push_back({std::string(kPowerStream), fmt::format("off {}", name)});
   if (state == "off " || (state.empty() && machines_.contains(node))) anew.push_back({std::string(kPowerStream), "off " + node});
   rows_there_ = anew.size();
-  return answer_of<bool>([&](auto answer) { service_.renew(std::string(kPowerStream), std::move(anew), std::move(answer)); });
+  TRY(answer_of<bool>([&](auto answer) { service_.renew(std::string(kPowerStream), std::move(anew), std::move(answer)); }));
+  return {};
 }
 
 }  // namespace stint

@@ -1,12 +1,11 @@
 #include "daemon/replica_plan.h"
 
 #include <algorithm>
-#include <array>
 
 namespace stint {
 
 std::string_view name_of(ReplicaPhase phase) {
-  constexpr std::array<std::string_view, 5> kNames = {"waiting", "starting", "ready", "draining", "leaving"};
+  constexpr std::array<std::string_view, kReplicaPhases.size()> kNames = {"waiting", "starting", "ready", "draining", "leaving"};
   return kNames[static_cast<size_t>(phase)];
 }
 

@@ -2,6 +2,7 @@
 // ready ones on the way than there can be.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,6 +18,8 @@ enum class ReplicaPhase : uint8_t {
   kDraining,  ///< still answers, named to nobody any more
   kLeaving,   ///< told to stop
 };
+inline constexpr std::array kReplicaPhases = {ReplicaPhase::kWaiting, ReplicaPhase::kStarting, ReplicaPhase::kReady,
+                                              ReplicaPhase::kDraining, ReplicaPhase::kLeaving};
 std::string_view name_of(ReplicaPhase phase);  // "waiting", "starting", "ready", "draining", "leaving"
 
 struct Replica {

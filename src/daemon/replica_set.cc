@@ -113,7 +113,7 @@ std::vector<Replica> ReplicaSet::gather(Instant now, sched::ScalingSignals& sign
       service_.get([name = config_.name](const Engine& engine) { return replica_jobs(engine, name); }).get();
   std::vector<Replica> replicas;
   double used = 0;
-  int32_t ready = 0, tell = 0;
+  int32_t ready = 0, telling = 0;
   for (const JobView& job : jobs) {
     Replica replica{.place = std::string(tag_of(job, kPlaceTag)),
                     .job = job.id,
@@ -129,13 +129,13 @@ std::vector<Replica> ReplicaSet::gather(Instant now, sched::ScalingSignals& sign
       if (is_asked(figures)) signals.busy_nodes = 1;
       if (const std::optional<double> part = used_of(figures)) {
         used += *part;
-        ++tell;
+        ++telling;
       }
     }
     replicas.push_back(std::move(replica));
   }
   std::ranges::sort(replicas, {}, &Replica::place);
-  if (tell > 0) signals.utilization = used / tell;
+  if (telling > 0) signals.utilization = used / telling;
   signals.starting_nodes = std::max(0, shown_.wanted - ready);
   if (scaler_ && ready >= shown_.wanted) {
     failures_ = 0;
@@ -219,8 +219,11 @@ void ReplicaSet::begin(const std::string& place, Instant now) {
   std::ranges::sort(request.tags);
   request.environment.emplace_back("STINT_LISTEN", place);
   if (request.simulated_duration == Duration()) request.simulated_duration = kSimulated;
-  const Status begun = answer_of<JobView>([&](auto answer) { service_.submit(std::move(request), kByUs, std::move(answer)); });
-  if (!begun.ok()) fail(fmt::format("a replica could not be submitted: {}", begun.error().message), now);
+  const Result<JobView> begun =
+      answer_of<JobView>([&](auto answer) { service_.submit(std::move(request), kByUs, std::move(answer)); });
+  if (!begun.ok()) return fail(fmt::format("a replica could not be submitted: {}", begun.error().message), now);
+  // It may have ended before the next look.
+  memories_[begun->id] = {.name = public_id(*begun), .place = place};
 }
 
 /// One that cannot be taken back now is, at the next look.

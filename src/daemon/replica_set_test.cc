@@ -207,6 +207,19 @@ TEST_F(ReplicaSetTest, OneThatEndsByItselfComesAgainAfterAPause) {
   EXPECT_THAT(events(), ElementsAre(HasSubstr("ended: cancelled")));
 }
 
+TEST_F(ReplicaSetTest, OneThatEndsBeforeItIsLookedAtIsNotBegunAtOnceAgain) {
+  config_.job.simulated_duration = Duration::milliseconds(1);
+  begin();
+  look();
+  for (int i = 0; i < 1'000 && !jobs().empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  look();
+  EXPECT_THAT(set_->view().trouble, HasSubstr("ended: succeeded"));
+  look();
+  EXPECT_THAT(jobs(), IsEmpty());
+  EXPECT_THAT(events(), SizeIs(1));
+}
+
 TEST_F(ReplicaSetTest, OneThatFallsSilentIsTakenOffAndReplaced) {
   ASSERT_TRUE(comes_to_ready(1));
   const int64_t job = set_->view().replicas[0].job;

@@ -7,12 +7,11 @@
 
 namespace stint {
 
-/// Whether it was done. @param ask  hands the answer it is given to a command of the service. Not on the service's own thread, which would
-/// wait for itself.
+/// @param ask  hands the answer it is given to a command of the service. Not on the service's own thread, which would wait for itself.
 template <typename View, typename Ask>
-Status answer_of(const Ask& ask) {
-  std::promise<Status> done;
-  ask([&done](const Result<View>& answer) { done.set_value(answer.ok() ? Status() : Status(answer.error())); });
+Result<View> answer_of(const Ask& ask) {
+  std::promise<Result<View>> done;
+  ask([&done](const Result<View>& answer) { done.set_value(answer); });
   return done.get_future().get();
 }
 

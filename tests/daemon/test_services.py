@@ -7,6 +7,7 @@ replaced by a new configuration, outlive a daemon that is killed, and go.
 import itertools
 import json
 import pathlib
+import re
 import signal
 import sys
 import tempfile
@@ -16,7 +17,7 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "serve"))
-from running_daemon import RunningDaemon, free_port  # noqa: E402
+from running_daemon import RunningDaemon, free_ports  # noqa: E402
 from running_server import synthetic  # noqa: E402
 
 BODY = json.dumps({"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}]}).encode()
@@ -78,7 +79,7 @@ def main():
         (models / "1/model.synthetic.json").write_text(json.dumps(synthetic(base_us=20_000)))
         (models / "model.json").write_text(json.dumps({"max_batch": 1, "promise_p99_ms": 100}))
         endpoints = folder / "endpoints.json"
-        first = free_port()
+        first = free_ports(4)
         service = {
             "name": "echo", "ports": [first, first + 3], "max": 3, "every": "1s", "drain": "2s", "endpoints": str(endpoints),
             "up_cooldown": "2s", "down_cooldown": "4s", "idle_grace": "1h",
@@ -104,6 +105,10 @@ def main():
             assert len(targets_in(endpoints)) >= 2
             services = {s["service"]: s for s in daemon.ask("GET", "/v1/gpus")["services"]}
             assert services["echo"]["servers"] >= 2, services
+            with urllib.request.urlopen(urllib.request.Request(daemon.url + "/metrics", headers={"Authorization": f"Bearer {daemon.token}"})) as answer:
+                metrics = answer.read().decode()
+            ready = re.search(r'stint_service_replicas{service="echo",queue="acme",state="ready"} (\d+)', metrics)
+            assert ready and int(ready.group(1)) >= 2, metrics
             # The daemon is killed: replicas go on and are taken up again.
             before, answered = ready_jobs(), callers.answered
             daemon.kill()
