@@ -81,7 +81,7 @@ def main():
         endpoints = folder / "endpoints.json"
         first = free_ports(4)
         service = {
-            "name": "echo", "ports": [first, first + 3], "max": 3, "every": "1s", "drain": "2s", "endpoints": str(endpoints),
+            "name": "echo", "ports": [first, first + 3], "max": 3, "every": "1s", "drain": "5s", "endpoints": str(endpoints),
             "up_cooldown": "2s", "down_cooldown": "4s", "idle_grace": "1h",
             "job": {"queue": "acme", "user": "ada", "cpu_milli": 100, "command": [stint, "serve", "run", "--models", str(folder / "models")]}}
         config = {"nodes": [{"name": "here", "cpu_milli": 8000, "memory": "8GiB", "per_hour": "1"}], "queues": [{"name": "acme"}],
