@@ -167,8 +167,7 @@ void add_serve_run_command(CLI::App& serve, Action& action) {
   command
       ->add_option("--device-memory", options->device_mib,
                    "MiB this process may use in all, with --device cuda of the GPU's; models are made smaller, unloaded or "
-                   "refused above 90 % of it (default: what the "
-                   "control group, the machine or the GPU has, whoever uses it)")
+                   "refused above 90 % of it (default: what the control group, the machine or the GPU has, whoever uses it)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
   command
       ->add_option("--patience", options->patience_s,

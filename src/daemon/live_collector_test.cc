@@ -103,12 +103,10 @@ TEST(LiveHistory, WhatWaitsIsBounded) {
 
 TEST(LiveCollector, FollowsJobsAndLeavesAHistory) {
   const ScratchDir dir;
-  auto log = EventLog::open(dir / "events.db");
-  ASSERT_TRUE(log.ok());
   SimulatedBackend backend;
-  auto engine = Engine::open(*log, backend, testing_fleet(), {}, now());
-  ASSERT_TRUE(engine.ok());
-  Service service(std::move(*engine), backend, EventClock(now()));
+  std::optional<EventLog> log;
+  const std::unique_ptr<Service> running = testing_service(log, dir / "events.db", backend);
+  Service& service = *running;
   LiveTelemetry live;
   LiveCollectorOptions options;
   options.config.local = false;

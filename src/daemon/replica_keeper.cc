@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "daemon/service_answer.h"
 #include "host/file.h"
 #include "host/http_client.h"
 
@@ -11,7 +10,6 @@ namespace {
 
 constexpr Duration kLongestAnswer = Duration::seconds(2);
 constexpr size_t kMostAnswer = size_t{4} << 20;
-const CommandInfo kByUs{.actor = "services", .idempotency_key = ""};
 
 /// Asks the replicas of a service as the Open Inference Protocol has it, and for their metrics.
 class HttpAsk {
@@ -19,23 +17,26 @@ class HttpAsk {
   HttpAsk(LiveTelemetry& telemetry, std::string token_file) : telemetry_(telemetry), token_file_(std::move(token_file)) {}
 
   ReplicaHealth ask(const std::string& place, Instant now) {
-    const std::string metrics = fmt::format("http://{}/metrics", place);
-    if (!sources_.contains(place)) sources_[place] = telemetry_.add_source(LiveSourceKind::kExporter, metrics);
-    const size_t source = sources_[place];
-    const Result<int> ready = look(fmt::format("http://{}/v2/health/ready", place), metrics, source, now);
-    if (!ready.ok()) {
-      telemetry_.source_failed(source, now, ready.error().message);
+    const auto known = sources_.find(place);
+    const size_t source = known != sources_.end() ? known->second : add_source(place);
+    Result<ReplicaHealth> health = look(place);
+    if (!health.ok()) {
+      telemetry_.source_failed(source, now, health.error().message);
       return {};
     }
     telemetry_.source_succeeded(source, now);
-    using Answer = ReplicaHealth::Answer;
-    return {.answer = *ready == 200 ? Answer::kReady : Answer::kNotReady, .figures = std::move(figures_)};
+    for (const ServiceFigures& figures : health->figures)
+      telemetry_.put_service(source, now, figures);
+    return std::move(*health);
   }
 
  private:
-  /// @return the status of its readiness
-  Result<int> look(const std::string& health, const std::string& metrics, size_t source, Instant now) {
-    figures_.clear();
+  size_t add_source(const std::string& place) {
+    return sources_[place] = telemetry_.add_source(LiveSourceKind::kExporter, metrics_of(place));
+  }
+  static std::string metrics_of(const std::string& place) { return fmt::format("http://{}/metrics", place); }
+
+  Result<ReplicaHealth> look(const std::string& place) {
     if (!client_) {
       HttpOptions options;
       options.connect_timeout = options.timeout = kLongestAnswer;
@@ -43,21 +44,20 @@ class HttpAsk {
       TRY_ASSIGN(options.credentials.bearer_token, read_secret_file(token_file_));
       client_.emplace(std::move(options));
     }
-    TRY_ASSIGN(const HttpResponse ready, client_->get(health));
-    if (ready.status != 200) return ready.status;
-    TRY_ASSIGN(const HttpResponse told, client_->get(metrics));
+    TRY_ASSIGN(const HttpResponse ready, client_->get(fmt::format("http://{}/v2/health/ready", place)));
+    ReplicaHealth health{.answer = ReplicaHealth::Answer::kNotReady, .figures = {}};
+    if (ready.status != 200) return health;
+    health.answer = ReplicaHealth::Answer::kReady;
+    TRY_ASSIGN(const HttpResponse told, client_->get(metrics_of(place)));
     // Of another kind of server there may be none.
-    if (told.status == 200) figures_ = read_service_figures(told.body);
-    for (const ServiceFigures& figures : figures_)
-      telemetry_.put_service(source, now, figures);
-    return ready.status;
+    if (told.status == 200) health.figures = read_service_figures(told.body);
+    return health;
   }
 
   LiveTelemetry& telemetry_;
   const std::string token_file_;
   std::optional<HttpClient> client_;
   std::map<std::string, size_t> sources_;  ///< by place
-  std::vector<ServiceFigures> figures_;
 };
 
 }  // namespace
@@ -78,8 +78,7 @@ void ReplicaKeeper::configure(std::vector<ServiceConfig> services) {
   thread_.reset();
   std::vector<std::shared_ptr<ReplicaSet>> next;
   for (ServiceConfig& config : services) {
-    const auto same =
-        std::ranges::find_if(sets_, [&config](const auto& set) { return set != nullptr && set->config() == config; });
+    const auto same = std::ranges::find_if(sets_, [&config](const auto& set) { return set->config() == config; });
     AskReplica ask = ask_of(config);
     if (same == sets_.end()) {
       next.push_back(std::make_shared<ReplicaSet>(service_, std::move(config), std::move(ask)));
@@ -106,7 +105,7 @@ void ReplicaKeeper::configure(std::vector<ServiceConfig> services) {
 void ReplicaKeeper::end_others(const std::vector<std::shared_ptr<ReplicaSet>>& sets) {
   for (const JobView& job : service_.get([](const Engine& engine) { return replica_jobs(engine, ""); }).get())
     if (std::ranges::find(sets, job.name, [](const auto& set) { return set->config().name; }) == sets.end())
-      (void)answer_of<JobView>([&](auto answer) { service_.cancel(job.id, kByUs, std::move(answer)); });
+      (void)stop_replica(service_, job.id);
 }
 
 std::vector<ReplicaSetView> ReplicaKeeper::views() const {

@@ -68,6 +68,11 @@ std::vector<JobView> replica_jobs(const Engine& engine, std::string_view service
   return replicas;
 }
 
+Status stop_replica(Service& service, int64_t job) {
+  TRY(answer_of<JobView>([&](auto answer) { service.cancel(job, kByUs, std::move(answer)); }));
+  return {};
+}
+
 ReplicaSet::ReplicaSet(Service& service, ServiceConfig config, AskReplica ask)
     : service_(service),
       config_(std::move(config)),
@@ -148,6 +153,11 @@ ReplicaPhase ReplicaSet::phase_of(const JobView& job, const std::string& place, 
                                   std::vector<ServiceFigures>& figures, Instant now) {
   if (memory.stopped || job.state == JobState::kLeaving || std::ranges::any_of(job.placed, &TaskView::leaving))
     return ReplicaPhase::kLeaving;
+  if (memory.draining_since) {
+    if (job.state == JobState::kRunning && now - *memory.draining_since < config_.drain) return ReplicaPhase::kDraining;
+    stop(job.id);
+    return ReplicaPhase::kLeaving;
+  }
   if (job.state != JobState::kRunning) {
     memory.is_ready = false;
     memory.unready_since.reset();
@@ -162,11 +172,6 @@ ReplicaPhase ReplicaSet::phase_of(const JobView& job, const std::string& place, 
     memory.unready_since.reset();
   else if (!memory.unready_since)
     memory.unready_since = now;
-  if (memory.draining_since) {
-    if (now - *memory.draining_since < config_.drain) return ReplicaPhase::kDraining;
-    stop(job.id);
-    return ReplicaPhase::kLeaving;
-  }
   if (memory.is_ready) return ReplicaPhase::kReady;
   if (now - *memory.unready_since < config_.start_within) return ReplicaPhase::kStarting;
   fail(fmt::format("{} was not ready within {} s", public_id(job), config_.start_within.whole_seconds()), now);
@@ -203,7 +208,7 @@ void ReplicaSet::scale(sched::ScalingSignals& signals, Instant now) {
   // Who tells nothing of its load stays as it is.
   if (!signals.utilization) signals.custom_nodes = shown_.wanted;
   const sched::ScalingDecision decision = scaler_->step(now, shown_.wanted, signals);
-  shown_.reason = name_of(decision.reason);
+  shown_.reason = decision.reason == sched::ScalingReason::kCustom ? "load not known" : name_of(decision.reason);
   if (decision.nodes == shown_.wanted) return;
   tell("service.scaled",
        fmt::format("{}: {} instead of {} replicas: {}", config_.name, decision.nodes, shown_.wanted, name_of(decision.reason)));
@@ -227,9 +232,7 @@ void ReplicaSet::begin(const std::string& place, Instant now) {
 }
 
 /// One that cannot be taken back now is, at the next look.
-void ReplicaSet::stop(int64_t job) {
-  memories_[job].stopped = answer_of<JobView>([&](auto answer) { service_.cancel(job, kByUs, std::move(answer)); }).ok();
-}
+void ReplicaSet::stop(int64_t job) { memories_[job].stopped = stop_replica(service_, job).ok(); }
 
 /// Somebody else may listen there.
 void ReplicaSet::avoid(const std::string& place) {

@@ -24,6 +24,7 @@ inline constexpr std::string_view kServiceTag = "stint.service";
 
 /// Jobs that are replicas and have not ended. @param service  of this one; empty = of any
 std::vector<JobView> replica_jobs(const Engine& engine, std::string_view service);
+Status stop_replica(Service& service, int64_t job);
 
 /// What a replica says when it is asked.
 struct ReplicaHealth {

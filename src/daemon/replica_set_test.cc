@@ -31,12 +31,7 @@ class ReplicaSetTest : public ::testing::Test {
     config_.rules.min_nodes = 1;
     config_.rules.max_nodes = 3;
     config_.endpoints = dir_ / "rank.json";
-    auto log = EventLog::open(dir_ / "events.db");
-    CHECK(log.ok(), "{}", log.error().message);
-    log_.emplace(std::move(*log));
-    auto engine = Engine::open(*log_, backend_, testing_fleet(), {}, now());
-    CHECK(engine.ok(), "{}", engine.error().message);
-    service_ = std::make_unique<Service>(std::move(*engine), backend_, EventClock(now()));
+    service_ = testing_service(log_, dir_ / "events.db", backend_);
     begin();
   }
   ~ReplicaSetTest() override { service_->stop(); }
@@ -148,6 +143,7 @@ TEST_F(ReplicaSetTest, WhoTellsNothingOfItsLoadStaysAsItIs) {
   look();
   EXPECT_EQ(set_->view().wanted, 2);
   EXPECT_FALSE(set_->view().utilization);
+  EXPECT_EQ(set_->view().reason, "load not known");
   EXPECT_THAT(events(), IsEmpty());
 }
 

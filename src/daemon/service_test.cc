@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "daemon/testing_daemon.h"
-#include "host/clock.h"
 
 namespace stint {
 namespace {
@@ -14,12 +13,10 @@ namespace {
 TEST(Service, WhoAsksWhileItStopsAndAfterIsAnswered) {
   for (int round = 0; round < 20; ++round) {
     const ScratchDir dir;
-    auto log = EventLog::open(dir / "events.db");
-    ASSERT_TRUE(log.ok());
     SimulatedBackend backend;
-    auto engine = Engine::open(*log, backend, testing_fleet(), {}, now());
-    ASSERT_TRUE(engine.ok());
-    Service service(std::move(*engine), backend, EventClock(now()));
+    std::optional<EventLog> log;
+    const std::unique_ptr<Service> running = testing_service(log, dir / "events.db", backend);
+    Service& service = *running;
     const auto nodes = [](const Engine& e) { return e.nodes().size(); };
     std::jthread asking([&] {
       for (int i = 0; i < 200; ++i)

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "backends/simulated_backend.h"
-#include "daemon/engine.h"
+#include "daemon/service.h"
+#include "host/clock.h"
 #include "host/scratch_dir.h"
 
 namespace stint {
@@ -45,6 +46,16 @@ inline JobRequest testing_job(int gpus, Duration run_time, std::string queue = "
   job.gpus = gpus;
   job.simulated_duration = run_time;
   return job;
+}
+
+/// A service on a log of its own, in the time of the wall clock. @param log  made in `path`; outlives it, as the backend does
+inline std::unique_ptr<Service> testing_service(std::optional<EventLog>& log, const std::string& path, Backend& backend) {
+  auto opened = EventLog::open(path);
+  CHECK(opened.ok(), "{}", opened.error().message);
+  log.emplace(std::move(*opened));
+  auto engine = Engine::open(*log, backend, testing_fleet(), {}, now());
+  CHECK(engine.ok(), "{}", engine.error().message);
+  return std::make_unique<Service>(std::move(*engine), backend, EventClock(now()));
 }
 
 class TestingDaemon {
