@@ -87,6 +87,7 @@ PressureModel MemoryBudget::pressure(ModelId model, Instant now) const {
           .in_flight = state.in_flight,
           .pinned = state.facts.pinned,
           .small_variant = {},
+          .host = {},
           .worth = worth};
 }
 

@@ -66,7 +66,7 @@ class MemoryBudget {
   [[nodiscard]] int64_t in_flight(ModelId model) const { return state_of(model).in_flight; }
   /// What its load takes: weights and a batch of one.
   [[nodiscard]] Bytes least(ModelId model) const;
-  /// Of a model on the device, its largest batch as measured, no smaller variant. `activation` holds until models come or go.
+  /// Of a model on the device, its largest batch as measured, no other variant. `activation` holds until models come or go.
   [[nodiscard]] PressureModel pressure(ModelId model, Instant now) const;
   /// Weights and arena of the model on the device.
   [[nodiscard]] Bytes held(ModelId model) const;

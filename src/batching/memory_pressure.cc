@@ -80,8 +80,8 @@ class Ladder {
     const PressureModel& m = models_[at];
     if (!unmet() || m.in_flight > 0 || m.pinned || gone_[at]) return;
     if (kind == Kind::kToHost) {
-      if (m.weights > host_room_) return;
-      host_room_ = host_room_ - m.weights;
+      if (!m.host || *m.host > host_room_) return;
+      host_room_ = host_room_ - *m.host;
     }
     gone_[at] = true;
     step(kind, m, 0, m.weights + m.arena);
@@ -121,7 +121,7 @@ std::string describe(const ReliefStep& step, std::string_view name) {
     case Kind::kShrinkBatch: return fmt::format("model {}: batches of at most {} ({})", name, step.max_batch, frees);
     case Kind::kTrimArena: return fmt::format("model {}: trim the arena ({})", name, frees);
     case Kind::kSmallVariant: return fmt::format("model {}: swap in the smaller variant ({})", name, frees);
-    case Kind::kToHost: return fmt::format("model {}: weights to host memory ({})", name, frees);
+    case Kind::kToHost: return fmt::format("model {}: to the host ({})", name, frees);
     case Kind::kUnload: return fmt::format("model {}: unload ({})", name, frees);
     case Kind::kShed: return "refuse new work: nothing more can be given up";
   }

@@ -1,7 +1,7 @@
 // What to give up when a device's memory runs full, the cheapest first; and whether memory leaks.
 //
 // The ladder: halve the largest batches; hand back what arenas hold beyond what runs; swap in a smaller variant of a model; move
-// weights to host memory; unload; refuse new work. It starts above `high_percent` of the device and goes on until `low_percent` is
+// a model to the host's memory and processor; unload; refuse new work. It starts above `high_percent` of the device and goes on until `low_percent` is
 // expected, so that it does not start again at once. A rung is climbed only when those below it, for all models, are not enough.
 #pragma once
 
@@ -21,7 +21,7 @@ struct PressureOptions {
   Bytes device;
   int64_t high_percent = 90;
   int64_t low_percent = 85;
-  Bytes host_room;  ///< of host memory that weights may be moved to
+  Bytes host_room;  ///< of host memory that models may be moved to
 };
 
 /// A model on the device, as things stand.
@@ -35,6 +35,7 @@ struct PressureModel {
   int64_t in_flight = 0;               ///< batches; while there are any the weights stay as they are
   bool pinned = false;                 ///< stays on the device
   std::optional<Bytes> small_variant;  ///< weights of an INT8 variant that passed its accuracy gate
+  std::optional<Bytes> host;           ///< what it takes of the host's memory while it runs there; none: it cannot
   int64_t worth = 0;                   ///< what its absence costs: reload time × request rate, any unit; the least goes first
 };
 

@@ -7,6 +7,7 @@ namespace stint::batching {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::IsEmpty;
 
 Bytes mebi(int64_t n) { return Bytes::mebi(n); }
@@ -59,10 +60,18 @@ TEST_F(MemoryPressure, WeightsGoByWorthAndOnlyOfIdleModels) {
   EXPECT_THAT(relief(950), ElementsAre("model 1: swap in the smaller variant (frees 225 MiB)"));
   models_[1].small_variant.reset();
   EXPECT_THAT(relief(950), ElementsAre("model 1: unload (frees 310 MiB)"));
-  options_.host_room = mebi(300);
-  EXPECT_THAT(relief(950), ElementsAre("model 1: weights to host memory (frees 310 MiB)"));
+  options_.host_room = mebi(400);
+  EXPECT_THAT(relief(950), ElementsAre("model 1: unload (frees 310 MiB)")) << "it cannot run there";
+  models_[0].host = mebi(400);
+  models_[1].host = mebi(401);
+  EXPECT_THAT(relief(950), ElementsAre("model 0: to the host (frees 310 MiB)")) << "the other takes too much there";
+  models_[1].host = mebi(400);
+  EXPECT_THAT(relief(950), ElementsAre("model 1: to the host (frees 310 MiB)"));
+  EXPECT_THAT(plan_relief(options_, mebi(1400), models_), ElementsAre(Field(&ReliefStep::kind, ReliefStep::Kind::kToHost),
+                                                                      Field(&ReliefStep::kind, ReliefStep::Kind::kUnload)))
+      << "there is room for one";
   models_[1].in_flight = 1;
-  EXPECT_THAT(relief(950), ElementsAre("model 0: weights to host memory (frees 310 MiB)"));
+  EXPECT_THAT(relief(950), ElementsAre("model 0: to the host (frees 310 MiB)"));
   models_[0].pinned = true;
   EXPECT_THAT(relief(950), ElementsAre("refuse new work: nothing more can be given up"));
 }

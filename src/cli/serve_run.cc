@@ -31,6 +31,7 @@ struct RunCommand {
   OnnxOptions onnx;
   int64_t memory_mib = 4096;
   std::optional<int64_t> device_mib;
+  int64_t host_mib = 0;
   double patience_s = 0;
   int threads = 0;
   int64_t max_body_mib = 16;
@@ -67,6 +68,8 @@ Result<serve::StoreOptions> store_options(const RunCommand& command) {
     options.onnx = std::make_shared<const serve::OnnxRuntime>(std::move(*onnx));
   else if (!command.onnx.library.empty() || command.onnx.device.starts_with("cuda"))
     return onnx.error();
+  if (command.host_mib > 0 && command.onnx.device == "cpu")
+    return invalid("--host-memory: models run on the processor already, within --memory: leave it out, or name a --device");
   const auto look = [device, gpu = options.onnx ? options.onnx->gpu() : nullptr] {
     return gpu ? gpu->memory(device) : memory_use(device);
   };
@@ -75,6 +78,7 @@ Result<serve::StoreOptions> store_options(const RunCommand& command) {
     const Result<MemoryUse> use = look();
     return use.ok() ? std::optional(*use) : std::nullopt;
   };
+  options.watch.host_room = Bytes::mebi(command.host_mib);
   options.watch.tell = [](const std::string& line) { fmt::print(stderr, "stint: {}\n", line); };
   return options;
 }
@@ -169,6 +173,12 @@ void add_serve_run_command(CLI::App& serve, Action& action) {
                    "MiB this process may use in all, with --device cuda of the GPU's; models are made smaller, unloaded or "
                    "refused above 90 % of it (default: what the control group, the machine or the GPU has, whoever uses it)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  command
+      ->add_option("--host-memory", options->host_mib,
+                   "with --device cuda, MiB of the host's memory for models that leave a full GPU and run on the processor until "
+                   "there is room again; 0: none leaves")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 30))
+      ->capture_default_str();
   command
       ->add_option("--patience", options->patience_s,
                    "seconds a model that is worth less than what it would displace lets its requests gather before it is loaded")

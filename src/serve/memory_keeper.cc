@@ -33,18 +33,20 @@ void MemoryKeeper::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<ModelId> MemoryKeeper::add(batching::ModelMemory facts, std::weak_ptr<Resident> model, std::optional<Bytes> small) {
+Result<ModelId> MemoryKeeper::add(batching::ModelMemory facts, std::weak_ptr<Resident> model, const StandIns& stand_ins) {
   const std::lock_guard lock(mutex_);
   const Bytes weights = facts.weights;
   TRY_ASSIGN(const ModelId id, budget_.add(std::move(facts)));
   if (id.index() == known_.size()) known_.emplace_back();
-  known_[id.index()] = {.model = std::move(model), .weights = weights, .small_weights = small};
+  known_[id.index()] = {.model = std::move(model), .weights = weights, .stand_ins = stand_ins};
   return id;
 }
 
 void MemoryKeeper::remove(ModelId model) {
   {
     const std::lock_guard lock(mutex_);
+    const Known& gone = known_[model.index()];
+    if (gone.variant == Variant::kHost) on_host_ = on_host_ - *gone.stand_ins.host;
     known_[model.index()] = {};
     budget_.remove(model);
     changed_ = true;
@@ -69,9 +71,13 @@ void MemoryKeeper::need(ModelId model) {
 std::optional<int64_t> MemoryKeeper::begin(ModelId model, int64_t items) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    const Known& known = known_[model.index()];
+    Known& known = known_[model.index()];
     if (!known.ready) return std::nullopt;
     const int64_t asked = std::min(items, known.most_items.value_or(items));
+    if (known.variant == Variant::kHost) {
+      ++known.running_on_host;
+      return asked;
+    }
     if (const int64_t granted = budget_.begin_batch(model, asked); granted > 0) return granted;
     freed_.wait(lock);
   }
@@ -80,7 +86,10 @@ std::optional<int64_t> MemoryKeeper::begin(ModelId model, int64_t items) {
 void MemoryKeeper::end(ModelId model, int64_t items) {
   {
     const std::lock_guard lock(mutex_);
-    budget_.end_batch(model, items);
+    if (Known& known = known_[model.index()]; known.variant == Variant::kHost)
+      --known.running_on_host;
+    else
+      budget_.end_batch(model, items);
     if (blocked_) {
       changed_ = true;
       needs_.notify_one();
@@ -91,12 +100,13 @@ void MemoryKeeper::end(ModelId model, int64_t items) {
 
 MemoryKeeper::Figures MemoryKeeper::figures() const {
   const std::lock_guard lock(mutex_);
-  return {room_, budget_.used(), budget_.loaded(), loads_, evictions_, device_, relief_steps_, leaked_};
+  return {room_, budget_.used(), budget_.loaded(), loads_, evictions_, device_, relief_steps_, leaked_, on_host_};
 }
 
-bool MemoryKeeper::resident(ModelId model) const {
+std::optional<Variant> MemoryKeeper::loaded(ModelId model) const {
   const std::lock_guard lock(mutex_);
-  return known_[model.index()].ready;
+  const Known& known = known_[model.index()];
+  return known.ready ? std::optional(known.variant) : std::nullopt;
 }
 
 void MemoryKeeper::work() {
@@ -119,6 +129,10 @@ Instant MemoryKeeper::serve_needs(std::unique_lock<std::mutex>& lock) {
   for (uint32_t m = 0; m < known_.size() && !ending_; ++m) {
     if (!known_[m].needed) continue;
     const ModelId id(m);
+    if (known_[m].variant == Variant::kHost) {
+      load_on_host(lock, id);
+      continue;
+    }
     const LoadPlan plan = budget_.plan_load(id, steady_now());
     switch (plan.kind) {
       case LoadPlan::Kind::kResident: settle(lock, id, {}); break;
@@ -151,11 +165,12 @@ void MemoryKeeper::load(std::unique_lock<std::mutex>& lock, ModelId id, const Lo
   booked_since(before);
   ++loads_;
   evictions_ += std::ssize(plan.evict);
+  const Variant variant = known_[id.index()].variant;
   lock.unlock();
   for (const auto& other : evicted)
     other->unload();
   evicted.clear();
-  const Status loaded = model->load();
+  const Status loaded = model->load(variant);
   lock.lock();
   if (loaded.ok())
     known_[id.index()].ready = true;

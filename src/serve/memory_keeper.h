@@ -25,12 +25,20 @@
 
 namespace stint::serve {
 
+/// What of a model is loaded.
+enum class Variant : uint8_t {
+  kWhole,
+  kSmall,  ///< its smaller variant
+  kHost,   ///< the whole, on the host's processor, while others run on a GPU
+};
+constexpr size_t kVariants = 3;
+
 /// A model as the keeper handles it. Called on the keeper's thread, no two at a time.
 class Resident {
  public:
   virtual ~Resident() = default;
   /// Its room is booked.
-  virtual Status load() = 0;
+  virtual Status load(Variant variant) = 0;
   /// Nothing of it runs, nor will before the next load.
   virtual void unload() = 0;
   /// Its batches may begin; or why it cannot be loaded.
@@ -38,8 +46,6 @@ class Resident {
   [[nodiscard]] virtual std::string name() const = 0;
   /// Hands back what its runtime holds beyond what runs. Batches may run.
   virtual void trim() = 0;
-  /// What the next load() opens: the model as it is, or its smaller variant.
-  virtual void choose_variant(bool small) = 0;
 };
 
 /// How what is really in use is watched.
@@ -49,6 +55,13 @@ struct WatchOptions {
   Duration calm = Duration::minutes(1);  ///< without pressure until what was made smaller may grow again
   batching::LeakDetector::Options leaks;
   std::function<void(const std::string&)> tell;  ///< a line for what is given up, what comes back, and leaks; with `read`
+  Bytes host_room;                               ///< where the device is a GPU: what models moved off it may take on the host
+};
+
+/// What may stand in for a model while memory is short; none: there is no such.
+struct StandIns {
+  std::optional<Bytes> small;  ///< weights of its smaller variant
+  std::optional<Bytes> host;   ///< all that it takes of the host's memory while it runs there
 };
 
 class MemoryKeeper {
@@ -60,8 +73,7 @@ class MemoryKeeper {
   /// Loads and unloads nothing any more; what waits for a load goes on waiting.
   void stop();
 
-  /// @param small  weights of its smaller variant, where there is one.
-  Result<batching::ModelId> add(batching::ModelMemory facts, std::weak_ptr<Resident> model, std::optional<Bytes> small);
+  Result<batching::ModelId> add(batching::ModelMemory facts, std::weak_ptr<Resident> model, const StandIns& stand_ins);
   /// Nothing of the model runs any more.
   void remove(batching::ModelId model);
 
@@ -83,18 +95,21 @@ class MemoryKeeper {
     std::optional<MemoryUse> device;                                   ///< as it was seen last
     std::array<int64_t, batching::ReliefStep::kKinds> relief_steps{};  ///< taken so far, by kind
     Bytes leaked;                                                      ///< growth that nobody accounts for, so far
+    Bytes on_host;                                                     ///< what models moved there take
   };
   [[nodiscard]] Figures figures() const;
-  [[nodiscard]] bool resident(batching::ModelId model) const;
+  /// What of it is loaded; none: nothing.
+  [[nodiscard]] std::optional<Variant> loaded(batching::ModelId model) const;
 
  private:
   struct Known {
     std::weak_ptr<Resident> model;
-    Bytes weights;                       ///< of the model as it is
-    std::optional<Bytes> small_weights;  ///< of its smaller variant
+    Bytes weights;  ///< of the model as it is
+    StandIns stand_ins;
     bool ready = false;
     bool needed = false;
-    bool small = false;                 ///< the smaller variant is loaded, or will be
+    Variant variant = Variant::kWhole;  ///< that is loaded, or will be
+    int64_t running_on_host = 0;        ///< batches: the budget knows nothing of them
     std::optional<int64_t> most_items;  ///< of a batch, while memory is short
   };
   MemoryKeeper(batching::MemoryOptions options, WatchOptions watch, batching::MemoryBudget budget);
@@ -102,6 +117,7 @@ class MemoryKeeper {
   /// One pass over what is needed. @return when to look again; kNoDeadline: when something changes
   Instant serve_needs(std::unique_lock<std::mutex>& lock);
   void load(std::unique_lock<std::mutex>& lock, batching::ModelId id, const batching::LoadPlan& plan);
+  void load_on_host(std::unique_lock<std::mutex>& lock, batching::ModelId id);
   void settle(std::unique_lock<std::mutex>& lock, batching::ModelId id, const Status& status);
   static void release(std::unique_lock<std::mutex>& lock, std::shared_ptr<Resident>& model);
 
@@ -109,12 +125,18 @@ class MemoryKeeper {
   [[nodiscard]] std::vector<batching::ReliefStep> plan(Instant now) const;
   void take(std::unique_lock<std::mutex>& lock, const batching::ReliefStep& step);
   void unload(std::unique_lock<std::mutex>& lock, batching::ModelId id, Resident& model);
-  void reopen(std::unique_lock<std::mutex>& lock, batching::ModelId id, Resident& model, bool small);
+  void reopen(std::unique_lock<std::mutex>& lock, batching::ModelId id, Resident& model, Variant variant);
   void grow_back(std::unique_lock<std::mutex>& lock);
+  /// There is room for the model as it is, where a stand-in runs now.
+  [[nodiscard]] bool whole_fits(batching::ModelId id) const;
+  [[nodiscard]] int64_t in_flight(batching::ModelId id) const;
+  [[nodiscard]] batching::PressureOptions pressure() const;
   /// Until the next look the device is taken to hold as much more, or less, as the books.
   void booked_since(Bytes before);
   /// The load would bring the device into pressure.
   [[nodiscard]] bool device_full_for(batching::ModelId id, const batching::LoadPlan& plan) const;
+  /// Of the device, once the model is loaded so.
+  [[nodiscard]] Bytes used_after(batching::ModelId id, const batching::LoadPlan& plan) const;
 
   const Bytes room_;
   const WatchOptions watch_;
@@ -127,6 +149,7 @@ class MemoryKeeper {
   std::array<int64_t, batching::ReliefStep::kKinds> relief_steps_{};
   batching::LeakDetector leaks_;
   Bytes leaked_;
+  Bytes on_host_;
   Instant next_look_;
   Instant calm_since_;
   std::atomic<bool> refusing_ = false;

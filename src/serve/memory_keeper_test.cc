@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <deque>
 #include <thread>
@@ -42,19 +43,24 @@ class Log {
 class FakeModel : public Resident {
  public:
   FakeModel(std::string name, Log& log) : name_(std::move(name)), log_(log) {}
-  Status load() override { return {}; }
+  Status load(Variant variant) override {
+    if (variant == Variant::kHost && !runs_on_host) return invalid("it has CUDA's own operators");
+    variant_ = variant;
+    return {};
+  }
   void unload() override { log_.add(name_ + " unloaded"); }
   void settled(const Status& status) override {
-    log_.add(name_ + (status.ok() ? (small_ ? " small" : " loaded") : ": " + status.error().message));
+    constexpr std::array kLoaded = {" loaded", " small", " on the host"};
+    log_.add(name_ + (status.ok() ? kLoaded[static_cast<size_t>(variant_)] : ": " + status.error().message));
   }
   [[nodiscard]] std::string name() const override { return name_; }
   void trim() override { log_.add(name_ + " trimmed"); }
-  void choose_variant(bool small) override { small_ = small; }
+  bool runs_on_host = true;
 
  private:
   std::string name_;
   Log& log_;
-  bool small_ = false;
+  Variant variant_ = Variant::kWhole;
 };
 
 /// Weights of 100 MiB, batches up to 4 at `item` MiB an item.
@@ -67,10 +73,11 @@ batching::ModelMemory memory_of(int64_t item) {
 /// A device of 1000 MiB: pressure begins above 900 and is relieved down to 850.
 class MemoryKeeperUnderPressure : public testing::Test {
  protected:
-  void start(Duration calm) {
+  void start(Duration calm, Bytes host_room = {}) {
     WatchOptions watch;
     watch.every = Duration::milliseconds(1);
     watch.calm = calm;
+    watch.host_room = host_room;
     watch.read = [this]() -> std::optional<MemoryUse> {
       const MemoryKeeper* keeper = started_.load();
       const Bytes own = keeper == nullptr ? Bytes() : keeper->figures().used;
@@ -84,9 +91,9 @@ class MemoryKeeperUnderPressure : public testing::Test {
   }
   ~MemoryKeeperUnderPressure() override { keeper_->stop(); }
 
-  ModelId load(batching::ModelMemory facts, std::optional<Bytes> small = {}) {
+  ModelId load(batching::ModelMemory facts, const StandIns& stand_ins = {}) {
     model_ = std::make_shared<FakeModel>("mlp", done_);
-    const ModelId id = *keeper_->add(std::move(facts), model_, small);
+    const ModelId id = *keeper_->add(std::move(facts), model_, stand_ins);
     keeper_->need(id);
     EXPECT_EQ(done_.next(), "mlp loaded");
     return id;
@@ -143,7 +150,7 @@ TEST_F(MemoryKeeperUnderPressure, WhatWasUnloadedComesBackOnlyWhenThereIsRoom) {
 
 TEST_F(MemoryKeeperUnderPressure, TheSmallerVariantStandsInUntilTheOtherFits) {
   start(Duration::milliseconds(1));
-  const ModelId model = load(memory_of(10), Bytes::mebi(25));
+  const ModelId model = load(memory_of(10), {.small = Bytes::mebi(25), .host = {}});
   others_mebi_ = 800;  // 60 MiB must go: 75 do
   EXPECT_EQ(done_.next(), "mlp unloaded");
   EXPECT_EQ(done_.next(), "mlp small");
@@ -152,6 +159,62 @@ TEST_F(MemoryKeeperUnderPressure, TheSmallerVariantStandsInUntilTheOtherFits) {
   EXPECT_EQ(done_.next(), "mlp unloaded");
   EXPECT_EQ(done_.next(), "mlp loaded");
   EXPECT_EQ(run(model, 4), 4);
+}
+
+TEST_F(MemoryKeeperUnderPressure, AModelRunsOnTheHostUntilTheDeviceHasRoom) {
+  start(Duration::milliseconds(1), Bytes::mebi(200));
+  const ModelId model = load(memory_of(10), {.small = {}, .host = Bytes::mebi(140)});
+  others_mebi_ = 850;
+  EXPECT_EQ(told_.next(), "memory is 96 % full: model mlp: to the host (frees 110 MiB)");
+  EXPECT_EQ(done_.next(), "mlp unloaded");
+  EXPECT_EQ(done_.next(), "mlp on the host");
+  EXPECT_EQ(keeper_->loaded(model), Variant::kHost);
+  EXPECT_EQ(keeper_->begin(model, 4), 4);
+  EXPECT_EQ(keeper_->figures().used, Bytes()) << "nothing of the device";
+  EXPECT_EQ(keeper_->figures().on_host, Bytes::mebi(140));
+  others_mebi_ = 740;  // 850 with the model: as full as it may be
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(keeper_->loaded(model), Variant::kHost) << "it runs";
+  keeper_->end(model, 4);
+  EXPECT_EQ(done_.next(), "mlp unloaded");
+  EXPECT_EQ(done_.next(), "mlp loaded");
+  EXPECT_EQ(keeper_->figures().on_host, Bytes());
+  EXPECT_EQ(run(model, 4), 4);
+}
+
+TEST_F(MemoryKeeperUnderPressure, TheHostTakesNoMoreThanItsRoom) {
+  start(Duration::hours(1), Bytes::mebi(139));
+  load(memory_of(10), {.small = {}, .host = Bytes::mebi(140)});
+  others_mebi_ = 850;
+  EXPECT_EQ(told_.next(), "memory is 96 % full: model mlp: unload (frees 110 MiB)");
+}
+
+TEST_F(MemoryKeeperUnderPressure, AModelThatDoesNotRunOnTheHostIsUnloaded) {
+  start(Duration::hours(1), Bytes::mebi(200));
+  const ModelId model = load(memory_of(10), {.small = {}, .host = Bytes::mebi(140)});
+  model_->runs_on_host = false;
+  others_mebi_ = 850;
+  EXPECT_EQ(done_.next(), "mlp unloaded");
+  EXPECT_EQ(done_.next(), "mlp: it has CUDA's own operators");
+  told_.next();
+  EXPECT_EQ(told_.next(), "model mlp does not run on the host: it has CUDA's own operators");
+  EXPECT_EQ(keeper_->figures().on_host, Bytes());
+  EXPECT_EQ(keeper_->loaded(model), std::nullopt);
+  others_mebi_ = 100;
+  while (keeper_->figures().device->used > Bytes::mebi(100))
+    std::this_thread::yield();
+  keeper_->need(model);
+  EXPECT_EQ(done_.next(), "mlp loaded");
+}
+
+TEST_F(MemoryKeeperUnderPressure, OneThatIsRemovedGivesTheHostsRoomBack) {
+  start(Duration::hours(1), Bytes::mebi(200));
+  const ModelId model = load(memory_of(10), {.small = {}, .host = Bytes::mebi(140)});
+  others_mebi_ = 850;
+  EXPECT_EQ(done_.next(), "mlp unloaded");
+  EXPECT_EQ(done_.next(), "mlp on the host");
+  keeper_->remove(model);
+  EXPECT_EQ(keeper_->figures().on_host, Bytes());
 }
 
 TEST_F(MemoryKeeperUnderPressure, WhatIsPinnedStaysAndNewWorkIsRefused) {

@@ -13,12 +13,13 @@ using batching::ReliefStep;
 
 namespace {
 
-/// Weights have nowhere to go: where models run on the processor its memory is the device's.
-batching::PressureOptions pressure_of(const MemoryUse& device) { return {.device = device.limit, .host_room = {}}; }
-
 Bytes percent_of(Bytes all, int64_t percent) { return Bytes::of(all.count() / 100 * percent); }
 
 }  // namespace
+
+batching::PressureOptions MemoryKeeper::pressure() const {
+  return {.device = device_->limit, .host_room = watch_.host_room - on_host_};
+}
 
 void MemoryKeeper::watch(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
@@ -43,7 +44,7 @@ void MemoryKeeper::watch(std::unique_lock<std::mutex>& lock) {
   if (refusing_ && !refusing) watch_.tell("memory has room again: requests are taken");
   refusing_ = refusing;
   if (!steps.empty()) malloc_trim(0);
-  const auto low = percent_of(seen->limit, pressure_of(*seen).low_percent);
+  const auto low = percent_of(seen->limit, pressure().low_percent);
   if (!steps.empty() || seen->used > low)
     calm_since_ = now;
   else if (now - calm_since_ >= watch_.calm)
@@ -54,12 +55,13 @@ std::vector<ReliefStep> MemoryKeeper::plan(Instant now) const {
   std::vector<PressureModel> models;
   for (uint32_t m = 0; m < known_.size(); ++m) {
     const Known& known = known_[m];
-    if (!known.ready) continue;
+    if (!known.ready || known.variant == Variant::kHost) continue;
     PressureModel& row = models.emplace_back(budget_.pressure(ModelId(m), now));
     row.max_batch = known.most_items.value_or(row.max_batch);
-    if (!known.small) row.small_variant = known.small_weights;
+    if (known.variant == Variant::kWhole) row.small_variant = known.stand_ins.small;
+    row.host = known.stand_ins.host;
   }
-  return batching::plan_relief(pressure_of(*device_), device_->used, models);
+  return batching::plan_relief(pressure(), device_->used, models);
 }
 
 void MemoryKeeper::take(std::unique_lock<std::mutex>& lock, const ReliefStep& step) {
@@ -84,42 +86,68 @@ void MemoryKeeper::take(std::unique_lock<std::mutex>& lock, const ReliefStep& st
       model->trim();
       lock.lock();
       break;
-    case Kind::kSmallVariant: reopen(lock, step.model, *model, true); break;
+    case Kind::kSmallVariant: reopen(lock, step.model, *model, Variant::kSmall); break;
+    case Kind::kToHost: reopen(lock, step.model, *model, Variant::kHost); break;
     case Kind::kUnload: unload(lock, step.model, *model); break;
-    case Kind::kToHost:
     case Kind::kShed: break;
   }
   release(lock, model);
 }
 
 void MemoryKeeper::unload(std::unique_lock<std::mutex>& lock, ModelId id, Resident& model) {
-  if (budget_.in_flight(id) > 0) return;  // since the plan was made
-  const Bytes before = budget_.used();
-  known_[id.index()].ready = false;
-  budget_.unload(id);
-  booked_since(before);
+  if (in_flight(id) > 0) return;  // since the plan was made
+  Known& known = known_[id.index()];
+  known.ready = false;
+  if (known.variant == Variant::kHost) {
+    on_host_ = on_host_ - *known.stand_ins.host;
+    known.variant = Variant::kWhole;
+  } else {
+    const Bytes before = budget_.used();
+    budget_.unload(id);
+    booked_since(before);
+  }
   lock.unlock();
   model.unload();
   lock.lock();
 }
 
 /// Another variant in its place; requests that come meanwhile wait for it.
-void MemoryKeeper::reopen(std::unique_lock<std::mutex>& lock, ModelId id, Resident& model, bool small) {
+void MemoryKeeper::reopen(std::unique_lock<std::mutex>& lock, ModelId id, Resident& model, Variant variant) {
   unload(lock, id, model);
   Known& known = known_[id.index()];
   if (known.ready) return;
-  known.small = small;
+  known.variant = variant;
   known.needed = true;
-  budget_.expect(id, small ? *known.small_weights : known.weights);
+  if (variant == Variant::kHost) on_host_ = on_host_ + *known.stand_ins.host;
+  budget_.expect(id, variant == Variant::kSmall ? *known.stand_ins.small : known.weights);
+}
+
+int64_t MemoryKeeper::in_flight(ModelId id) const {
+  const Known& known = known_[id.index()];
+  return known.variant == Variant::kHost ? known.running_on_host : budget_.in_flight(id);
+}
+
+/// One that cannot run there after all is as good as unloaded: the next request loads it onto the device, if there is room.
+void MemoryKeeper::load_on_host(std::unique_lock<std::mutex>& lock, ModelId id) {
+  std::shared_ptr<Resident> model = known_[id.index()].model.lock();
+  if (!model || known_[id.index()].ready) return settle(lock, id, {});
   lock.unlock();
-  model.choose_variant(small);
+  const Status loaded = model->load(Variant::kHost);
   lock.lock();
+  Known& known = known_[id.index()];
+  known.ready = loaded.ok();
+  if (!loaded.ok()) {
+    on_host_ = on_host_ - *known.stand_ins.host;
+    known.variant = Variant::kWhole;
+    watch_.tell(fmt::format("model {} does not run on the host: {}", model->name(), loaded.error().message));
+  }
+  settle(lock, id, loaded);
+  release(lock, model);
 }
 
 /// Batches to twice what they were; and the variant that answers best.
 void MemoryKeeper::grow_back(std::unique_lock<std::mutex>& lock) {
   calm_since_ = steady_now();
-  const Bytes low = percent_of(device_->limit, pressure_of(*device_).low_percent);
   for (uint32_t m = 0; m < known_.size(); ++m) {
     std::shared_ptr<Resident> model = known_[m].ready ? known_[m].model.lock() : nullptr;
     if (!model) continue;
@@ -127,12 +155,23 @@ void MemoryKeeper::grow_back(std::unique_lock<std::mutex>& lock) {
       *most *= 2;
       watch_.tell(fmt::format("memory has room again: model {}: batches of at most {}", model->name(), *most));
       if (*most >= budget_.pressure(ModelId(m), calm_since_).max_batch) most.reset();
-    } else if (known_[m].small && device_->used + known_[m].weights <= low) {
+    } else if (known_[m].variant != Variant::kWhole && whole_fits(ModelId(m))) {
       watch_.tell(fmt::format("memory has room again: model {}: as it was", model->name()));
-      reopen(lock, ModelId(m), *model, false);
+      reopen(lock, ModelId(m), *model, Variant::kWhole);
     }
     release(lock, model);
   }
+}
+
+/// From the host it comes back as any model does that is asked for: others may have to leave.
+bool MemoryKeeper::whole_fits(ModelId id) const {
+  const Known& known = known_[id.index()];
+  const Bytes low = percent_of(device_->limit, pressure().low_percent);
+  if (known.variant == Variant::kHost) {
+    const batching::LoadPlan plan = budget_.plan_load(id, calm_since_);
+    return plan.kind == batching::LoadPlan::Kind::kLoad && used_after(id, plan) <= low;
+  }
+  return device_->used + known.weights <= low;
 }
 
 void MemoryKeeper::booked_since(Bytes before) {
@@ -140,11 +179,14 @@ void MemoryKeeper::booked_since(Bytes before) {
 }
 
 bool MemoryKeeper::device_full_for(ModelId id, const batching::LoadPlan& plan) const {
-  if (!device_) return false;
+  return device_ && used_after(id, plan) > percent_of(device_->limit, pressure().high_percent);
+}
+
+Bytes MemoryKeeper::used_after(ModelId id, const batching::LoadPlan& plan) const {
   Bytes after = device_->used + budget_.least(id);
   for (const ModelId gone : plan.evict)
     after = after - budget_.held(gone);
-  return after > percent_of(device_->limit, pressure_of(*device_).high_percent);
+  return after;
 }
 
 }  // namespace stint::serve

@@ -69,6 +69,13 @@ std::optional<ModelSource> ModelSource::small_variant() const {
   return small;
 }
 
+std::optional<ModelSource> ModelSource::on_host() const {
+  if (gpu() == nullptr) return std::nullopt;
+  ModelSource host = *this;
+  host.onnx_ = std::make_shared<const OnnxRuntime>(onnx_->on_processor());
+  return host;
+}
+
 Result<std::unique_ptr<Runtime>> ModelSource::open() const {
   TRY_ASSIGN(const std::string bytes, read_all(file_));
   if (onnx_) return onnx_->open(bytes, file_);

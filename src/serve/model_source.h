@@ -21,6 +21,8 @@ class ModelSource {
   static Result<ModelSource> find(const std::string& folder, std::shared_ptr<const OnnxRuntime> onnx);
   /// Its smaller variant beside it, model.small.onnx or model.small.synthetic.json; none: there is none.
   [[nodiscard]] std::optional<ModelSource> small_variant() const;
+  /// The same on the processor; none: that is where it runs.
+  [[nodiscard]] std::optional<ModelSource> on_host() const;
   [[nodiscard]] Result<std::unique_ptr<Runtime>> open() const;
   /// `onnxruntime` or `synthetic`
   [[nodiscard]] std::string_view platform() const { return onnx_ ? "onnxruntime" : "synthetic"; }

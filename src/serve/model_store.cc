@@ -50,15 +50,20 @@ Result<ServedModelConfig> config_of(const std::string& folder, const std::option
   return read_served_model(bytes, file);
 }
 
-/// @return error when it cannot stand in for the model.
-Result<std::optional<SmallVariant>> small_of(const ModelSource& source, const ServedModelConfig& config,
-                                             const MeasuredModel& whole) {
-  std::optional<ModelSource> small = source.small_variant();
-  if (!small) return std::optional<SmallVariant>();
-  TRY_ASSIGN(const MeasuredModel measured, measure_model(*small, config));
-  if (measured.inputs != whole.inputs || measured.outputs != whole.outputs)
-    return invalid("{}: takes or gives other tensors than {}: take it away or make it anew", small->file(), source.file());
-  return std::optional(SmallVariant{std::move(*small), measured.memory.weights});
+Result<ServedVariant> measured(ModelSource source, const ServedModelConfig& config) {
+  TRY_ASSIGN(MeasuredModel facts, measure_model(source, config));
+  return ServedVariant{std::move(source), std::move(facts)};
+}
+
+/// @return error when there is a smaller variant that cannot stand in for the model.
+Result<std::optional<ServedVariant>> small_of(const ServedVariant& whole, const ServedModelConfig& config) {
+  std::optional<ModelSource> source = whole.source.small_variant();
+  if (!source) return std::optional<ServedVariant>();
+  TRY_ASSIGN(ServedVariant small, measured(std::move(*source), config));
+  if (small.measured.inputs != whole.measured.inputs || small.measured.outputs != whole.measured.outputs)
+    return invalid("{}: takes or gives other tensors than {}: take it away or make it anew", small.source.file(),
+                   whole.source.file());
+  return std::optional(std::move(small));
 }
 
 }  // namespace
@@ -120,10 +125,8 @@ Result<ModelStore::Entry> ModelStore::make(const std::string& name, const std::o
     if (std::ranges::find(there, version) == there.end())
       return make_error(ErrorCode::kNotFound, "{}: has no version {}", name, version);
     TRY_ASSIGN(ModelSource source, ModelSource::find(fmt::format("{}/{}", folder, version), options_.onnx));
-    TRY_ASSIGN(MeasuredModel measured, measure_model(source, config));
-    TRY_ASSIGN(std::optional<SmallVariant> small, small_of(source, config, measured));
-    Result<std::shared_ptr<ServedModel>> model =
-        ServedModel::create(name, std::move(source), std::move(small), config, std::move(measured), tools_);
+    TRY_ASSIGN(ServedVariants variants, variants_of(std::move(source), config));
+    Result<std::shared_ptr<ServedModel>> model = ServedModel::create(name, std::move(variants), config, tools_);
     if (!model.ok()) return invalid("{}, version {}: {}", name, version, model.error().message);
     (*model)->preload();
     entry.versions.push_back({version, std::move(*model)});
@@ -131,6 +134,21 @@ Result<ModelStore::Entry> ModelStore::make(const std::string& name, const std::o
     entry.all_parts += part;
   }
   return entry;
+}
+
+Result<ServedVariants> ModelStore::variants_of(ModelSource source, const ServedModelConfig& config) const {
+  TRY_ASSIGN(ServedVariant whole, measured(std::move(source), config));
+  ServedVariants all;
+  TRY_ASSIGN(all[static_cast<size_t>(Variant::kSmall)], small_of(whole, config));
+  if (std::optional<ModelSource> on_host = whole.source.on_host(); on_host && options_.watch.host_room > Bytes()) {
+    Result<ServedVariant> host = measured(std::move(*on_host), config);
+    if (host.ok())
+      all[static_cast<size_t>(Variant::kHost)] = std::move(*host);
+    else
+      options_.watch.tell(fmt::format("stays on the GPU when memory is short: {}", host.error().message));
+  }
+  all[static_cast<size_t>(Variant::kWhole)] = std::move(whole);
+  return all;
 }
 
 Status ModelStore::unload(const std::string& name) {

@@ -76,6 +76,7 @@ class ModelStore {
   };
   explicit ModelStore(StoreOptions options, std::unique_ptr<MemoryKeeper> memory);
   Result<Entry> make(const std::string& name, const std::optional<std::string>& config);
+  [[nodiscard]] Result<ServedVariants> variants_of(ModelSource source, const ServedModelConfig& config) const;
   void retire(std::vector<ServedVersion> versions);
   /// Every few seconds: models follow what their batches take and what load they get.
   void watch_models();

@@ -22,6 +22,8 @@ class OnnxRuntime {
   /// The same library for models on a GPU, once a small one has run there.
   /// @return kUnavailable, with what to do, when the library has no CUDA provider, or it or the GPU does not start
   [[nodiscard]] Result<OnnxRuntime> on_gpu(const GpuOptions& options) const;
+  /// The same library for models on the processor.
+  [[nodiscard]] OnnxRuntime on_processor() const { return OnnxRuntime(library_); }
   /// `1.20.1`
   [[nodiscard]] std::string version() const;
   /// Where models run; null: on the processor.

@@ -101,6 +101,8 @@ void add_pressure(std::string& out, const MemoryKeeper::Figures& memory) {
     const auto kind = static_cast<batching::ReliefStep::Kind>(k);
     steps.add(labels_text({{"kind", batching::name_of(kind)}}), memory.relief_steps[k]);
   }
+  MetricText(out, "stint_serve_host_booked_bytes", "gauge", "Of the host, by models moved off the GPU")
+      .add("", memory.on_host.count());
   MetricText(out, "stint_serve_leaked_bytes_total", "counter", "Growth that no model accounts for")
       .add("", memory.leaked.count());
 }
@@ -126,9 +128,11 @@ std::string serve_metrics(const ModelStore& store) {
   add_promise(out, all);
   add_tuning(out, all);
   add_each(out, "stint_serve_model_resident", "gauge", "1: in memory now", all,
-           [](const Told& t) { return t.served.model->resident() ? 1 : 0; });
+           [](const Told& t) { return t.served.model->loaded() ? 1 : 0; });
   add_each(out, "stint_serve_model_weight_bytes", "gauge", "As measured at the load", all,
            [](const Told& t) { return t.served.model->measured().memory.weights.count(); });
+  add_each(out, "stint_serve_model_on_host", "gauge", "1: moved off the GPU, runs on the processor", all,
+           [](const Told& t) { return t.served.model->loaded() == Variant::kHost ? 1 : 0; });
   const MemoryKeeper::Figures memory = store.memory().figures();
   MetricText(out, "stint_serve_memory_room_bytes", "gauge", "What models may take together").add("", memory.room.count());
   MetricText(out, "stint_serve_memory_booked_bytes", "gauge", "Weights and activations booked").add("", memory.used.count());

@@ -23,35 +23,47 @@ RequestId id_of(uint32_t slot, uint32_t round) { return RequestId{(uint64_t{roun
 uint32_t slot_of(RequestId id) { return static_cast<uint32_t>(static_cast<uint64_t>(id)); }
 uint32_t round_of(RequestId id) { return static_cast<uint32_t>(static_cast<uint64_t>(id) >> 32); }
 
+bool all_are_quick(const ServedVariants& variants, int64_t max_batch) {
+  return std::ranges::all_of(
+      variants, [&](const auto& variant) { return !variant || variant->measured.latency.quantile(max_batch, 0.5) < kHandOver; });
+}
+
+StandIns stand_ins_of(const ServedVariants& variants, int64_t instances) {
+  StandIns all;
+  if (const auto& small = variants[static_cast<size_t>(Variant::kSmall)]) all.small = small->measured.memory.weights;
+  if (const auto& host = variants[static_cast<size_t>(Variant::kHost)]) {
+    const batching::ModelMemory& memory = host->measured.memory;
+    all.host = memory.weights + Bytes::of(memory.activation.back().count() * instances);
+  }
+  return all;
+}
+
 }  // namespace
 
-Result<std::shared_ptr<ServedModel>> ServedModel::create(std::string name, ModelSource source, std::optional<SmallVariant> small,
-                                                         const ServedModelConfig& config, MeasuredModel measured,
-                                                         ServeTools& tools) {
+Result<std::shared_ptr<ServedModel>> ServedModel::create(std::string name, ServedVariants variants,
+                                                         const ServedModelConfig& config, ServeTools& tools) {
   std::vector<batching::BatchPolicy> policies;
-  batching::BatchPolicy policy = policy_of(config, measured.latency, 0);
+  batching::BatchPolicy policy = policy_of(config, variants.front()->measured.latency, 0);
   policies.push_back(policy);
   TRY_ASSIGN(batching::Batcher batcher, batching::Batcher::create(std::move(policies), tools.tenant_weights));
-  const std::optional<Bytes> small_weights = small ? std::optional(small->weights) : std::nullopt;
-  std::shared_ptr<ServedModel> model(new ServedModel(std::move(name), std::move(source), std::move(small), config,
-                                                     std::move(measured), tools, std::move(policy), std::move(batcher)));
-  TRY_ASSIGN(model->memory_id_, tools.memory.add(model->measured_.memory, model, small_weights));
+  const StandIns stand_ins = stand_ins_of(variants, config.instances);
+  std::shared_ptr<ServedModel> model(
+      new ServedModel(std::move(name), std::move(variants), config, tools, std::move(policy), std::move(batcher)));
+  TRY_ASSIGN(model->memory_id_, tools.memory.add(model->measured().memory, model, stand_ins));
   return model;
 }
 
-ServedModel::ServedModel(std::string name, ModelSource source, std::optional<SmallVariant> small, const ServedModelConfig& config,
-                         MeasuredModel measured, ServeTools& tools, batching::BatchPolicy policy, batching::Batcher batcher)
+ServedModel::ServedModel(std::string name, ServedVariants variants, const ServedModelConfig& config, ServeTools& tools,
+                         batching::BatchPolicy policy, batching::Batcher batcher)
     : name_(std::move(name)),
-      source_(std::move(source)),
-      small_(std::move(small)),
+      variants_(std::move(variants)),
       config_(config),
-      measured_(std::move(measured)),
-      in_place_(measured_.latency.quantile(config.max_batch, 0.5) < kHandOver),
+      in_place_(all_are_quick(variants_, config.max_batch)),
       tools_(tools),
       batcher_(std::move(batcher)),
-      watch_(measured_.latency),
+      watch_(measured().latency),
       policy_(std::move(policy)),
-      most_per_second_(config.promise ? most_within_promise(measured_.latency, policy_, *config.promise) : 0) {}
+      most_per_second_(config.promise ? most_within_promise(measured().latency, policy_, *config.promise) : 0) {}
 
 ServedModel::~ServedModel() {
   if (memory_id_.valid()) tools_.memory.remove(memory_id_);
@@ -184,8 +196,8 @@ ServedModel::Todo ServedModel::finished(const Batch& batch) {
 bool ServedModel::execute(Batch& batch) {
   const Instant begin = steady_now();
   std::vector<Values> in;
-  for (size_t i = 0; i < measured_.inputs.size(); ++i) {
-    const size_t size = measured_.inputs[i].item_bytes();
+  for (size_t i = 0; i < measured().inputs.size(); ++i) {
+    const size_t size = measured().inputs[i].item_bytes();
     Values values(static_cast<size_t>(batch.items) * size);
     size_t at = 0;
     for (const Member& member : batch.members) {
@@ -221,7 +233,7 @@ bool ServedModel::execute(Batch& batch) {
 
 /// In as many pieces as memory allows: the items of a batch do not depend on each other.
 Result<std::vector<Values>> ServedModel::compute(int64_t items, const std::vector<Values>& in, bool& absent) {
-  std::vector<Values> out(measured_.outputs.size());
+  std::vector<Values> out(measured().outputs.size());
   for (int64_t done = 0; done < items;) {
     const std::optional<int64_t> granted = tools_.memory.begin(memory_id_, items - done);
     if (!granted) {
@@ -237,7 +249,7 @@ Result<std::vector<Values>> ServedModel::compute(int64_t items, const std::vecto
     std::vector<Values> piece;
     if (!whole) {
       for (size_t i = 0; i < in.size(); ++i) {
-        const auto size = static_cast<int64_t>(measured_.inputs[i].item_bytes());
+        const auto size = static_cast<int64_t>(measured().inputs[i].item_bytes());
         piece.emplace_back(in[i].begin() + done * size, in[i].begin() + (done + *granted) * size);
       }
     }
@@ -252,12 +264,12 @@ Result<std::vector<Values>> ServedModel::compute(int64_t items, const std::vecto
 }
 
 void ServedModel::answer(Batch& batch, const Result<std::vector<Values>>& out) {
-  std::vector<std::span<const std::byte>> rows(measured_.outputs.size());
+  std::vector<std::span<const std::byte>> rows(measured().outputs.size());
   size_t at = 0;
   for (Member& member : batch.members) {
     if (out.ok()) {
       for (size_t o = 0; o < rows.size(); ++o) {
-        const size_t size = measured_.outputs[o].item_bytes();
+        const size_t size = measured().outputs[o].item_bytes();
         rows[o] = std::span((*out)[o]).subspan(at * size, static_cast<size_t>(member.items) * size);
       }
       member.call->answer(rows);
@@ -288,6 +300,7 @@ ServeFigures ServedModel::figures() const {
 }
 
 std::optional<std::string> ServedModel::retune() {
+  const std::lock_guard one(tuning_);
   std::optional<batching::LatencyProfile> latency;
   double per_second = 0, ratio = 1;
   bool drifted = false, moved = false;
@@ -304,16 +317,23 @@ std::optional<std::string> ServedModel::retune() {
     ratio = watch_.ratio();
   }
   if (!drifted && !moved) return std::nullopt;
-  batching::BatchPolicy policy = policy_of(config_, *latency, per_second);
-  const double most = config_.promise ? most_within_promise(*latency, policy, *config_.promise) : 0;
-  const Duration wait = policy.max_wait;
-  bool told = false;
+  const batching::BatchPolicy before = policy_;
+  go_by(*latency, per_second);
+  if (!config_.promise || (!drifted && policy_.max_wait == before.max_wait && policy_.preferred == before.preferred))
+    return std::nullopt;
+  return fmt::format(
+      "batches take {:.2f} times as long as measured; {:.4g} requests/s: wait {:.3g} ms, up to {:.4g}/s within the promise",
+      ratio, per_second, policy_.max_wait.to_seconds() * 1e3, most_per_second_);
+}
+
+void ServedModel::go_by(const batching::LatencyProfile& latency, double per_second) {
+  batching::BatchPolicy policy = policy_of(config_, latency, per_second);
+  const double most = config_.promise ? most_within_promise(latency, policy, *config_.promise) : 0;
   Todo todo;
   {
     const std::lock_guard lock(mutex_);
     const Status changed = batcher_.change(batching::ModelId(0), policy);
     CHECK(changed.ok(), "{}", changed.error().message);
-    told = config_.promise && (drifted || policy.max_wait != policy_.max_wait || policy.preferred != policy_.preferred);
     policy_ = std::move(policy);
     tuned_for_ = per_second;
     most_per_second_ = most;
@@ -321,28 +341,24 @@ std::optional<std::string> ServedModel::retune() {
     todo = step({});
   }
   work_off(std::move(todo));
-  if (!told) return std::nullopt;
-  return fmt::format(
-      "batches take {:.2f} times as long as measured; {:.4g} requests/s: wait {:.3g} ms, up to {:.4g}/s within the promise",
-      ratio, per_second, wait.to_seconds() * 1e3, most);
 }
 
-Status ServedModel::load() {
-  bool small = false;
-  {
-    const std::lock_guard lock(mutex_);
-    small = load_small_;
+Status ServedModel::load(Variant variant) {
+  const std::optional<ServedVariant>& chosen = variants_[static_cast<size_t>(variant)];
+  CHECK(chosen, "model {} has no variant {}", name_, static_cast<int>(variant));
+  TRY_ASSIGN(std::shared_ptr<Runtime> runtime, chosen->source.open());
+  const std::lock_guard one(tuning_);
+  if (timed_ != variant) {
+    {
+      const std::lock_guard lock(mutex_);
+      watch_ = batching::LatencyWatch(chosen->measured.latency);
+    }
+    go_by(chosen->measured.latency, tuned_for_);
+    timed_ = variant;
   }
-  TRY_ASSIGN(std::shared_ptr<Runtime> runtime, (small ? small_->source : source_).open());
   const std::lock_guard lock(mutex_);
   runtime_ = std::move(runtime);
   return {};
-}
-
-void ServedModel::choose_variant(bool small) {
-  CHECK(!small || small_, "model {} has no smaller variant", name_);
-  const std::lock_guard lock(mutex_);
-  load_small_ = small;
 }
 
 void ServedModel::trim() {

@@ -5,6 +5,7 @@
 // another thread would runs it on the thread that has it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -51,18 +52,20 @@ struct ServeTools {
   std::vector<int64_t> tenant_weights;  ///< by TenantId
 };
 
-/// What may stand in for a model while memory is short.
-struct SmallVariant {
+/// A way to run a model, and what that takes.
+struct ServedVariant {
   ModelSource source;
-  Bytes weights;
+  MeasuredModel measured;
 };
+/// By Variant. The whole one is there; all take and give the same tensors.
+using ServedVariants = std::array<std::optional<ServedVariant>, kVariants>;
 
 class ServedModel final : public Resident, public std::enable_shared_from_this<ServedModel> {
  public:
   /// Not loaded before the first request needs it, or preload().
-  /// @param name  for messages. @param small  takes and gives the same tensors.
-  static Result<std::shared_ptr<ServedModel>> create(std::string name, ModelSource source, std::optional<SmallVariant> small,
-                                                     const ServedModelConfig& config, MeasuredModel measured, ServeTools& tools);
+  /// @param name  for messages.
+  static Result<std::shared_ptr<ServedModel>> create(std::string name, ServedVariants variants, const ServedModelConfig& config,
+                                                     ServeTools& tools);
   ~ServedModel() override;
 
   batching::RequestId submit(std::unique_ptr<InferCall> call, const CallTerms& terms);
@@ -70,11 +73,11 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   void cancel(batching::RequestId id);
   void preload() { tools_.memory.need(memory_id_); }
 
-  [[nodiscard]] const MeasuredModel& measured() const { return measured_; }
+  [[nodiscard]] const MeasuredModel& measured() const { return whole().measured; }
   [[nodiscard]] const ServedModelConfig& config() const { return config_; }
-  [[nodiscard]] const ModelSource& source() const { return source_; }
-  /// In memory now.
-  [[nodiscard]] bool resident() const { return tools_.memory.resident(memory_id_); }
+  [[nodiscard]] const ModelSource& source() const { return whole().source; }
+  /// What of it is in memory now; none: nothing.
+  [[nodiscard]] std::optional<Variant> loaded() const { return tools_.memory.loaded(memory_id_); }
   /// Requests that wait or run.
   [[nodiscard]] int64_t open_calls() const { return open_calls_.load(); }
   [[nodiscard]] ServeFigures figures() const;
@@ -83,12 +86,11 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   /// @return what changed, for people; none: nothing that touches a promise
   std::optional<std::string> retune();
 
-  Status load() override;
+  Status load(Variant variant) override;
   void unload() override;
   void settled(const Status& status) override;
   [[nodiscard]] std::string name() const override { return name_; }
   void trim() override;
-  void choose_variant(bool small) override;
 
  private:
   struct Member {
@@ -112,8 +114,9 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
     std::vector<std::pair<Member, batching::RefusalReason>> refused;
   };
 
-  ServedModel(std::string name, ModelSource source, std::optional<SmallVariant> small, const ServedModelConfig& config,
-              MeasuredModel measured, ServeTools& tools, batching::BatchPolicy policy, batching::Batcher batcher);
+  ServedModel(std::string name, ServedVariants variants, const ServedModelConfig& config, ServeTools& tools,
+              batching::BatchPolicy policy, batching::Batcher batcher);
+  [[nodiscard]] const ServedVariant& whole() const { return *variants_[static_cast<size_t>(Variant::kWhole)]; }
   batching::RequestId keep(Member member);
   Member take(batching::RequestId id);
   Todo step(const batching::BatcherInput& input);
@@ -126,16 +129,17 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   Result<std::vector<Values>> compute(int64_t items, const std::vector<Values>& in, bool& absent);
   void answer(Batch& batch, const Result<std::vector<Values>>& out);
   Todo finished(const Batch& batch);
+  /// The batcher, and what the promise allows, go by these times and this load from now on. Under tuning_.
+  void go_by(const batching::LatencyProfile& latency, double per_second);
 
   const std::string name_;
-  const ModelSource source_;
-  const std::optional<SmallVariant> small_;
+  const ServedVariants variants_;
   const ServedModelConfig config_;
-  const MeasuredModel measured_;
   const bool in_place_;  ///< batches run on the thread that makes them
   ServeTools& tools_;
   batching::ModelId memory_id_;  ///< of the keeper's
 
+  std::mutex tuning_;  ///< held where what the batcher goes by is changed, before mutex_
   mutable std::mutex mutex_;
   batching::Batcher batcher_;
   batching::LatencyWatch watch_;
@@ -149,7 +153,7 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   std::vector<Batch> parked_;  ///< until the model is loaded
   Instant wake_at_ = batching::kNoDeadline;
   std::shared_ptr<Runtime> runtime_;
-  bool load_small_ = false;
+  Variant timed_ = Variant::kWhole;  ///< whose times watch_ and policy_ go by
   FigureBook figures_;
   std::atomic<int64_t> open_calls_ = 0;
 };

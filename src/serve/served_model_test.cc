@@ -29,15 +29,19 @@ class OneCall : public InferCall {
 
 class ServedModelTest : public ::testing::Test {
  protected:
-  /// A batch takes 2 ms, whatever was measured.
+  /// A batch takes 2 ms, whatever was measured; the host is said to take ten times as long.
   std::shared_ptr<ServedModel> serve(const ServedModelConfig& config, Duration measured) {
     put_file(dir_ / "model.synthetic.json",
              R"({"inputs": [{"name": "x", "shape": [1]}], "outputs": [{"name": "y", "shape": [1]}], "base_us": 2000})");
     Result<ModelSource> source = ModelSource::find(dir_ / ".", nullptr);
     CHECK(source.ok(), "{}", source.error().message);
     MeasuredModel facts = *measure_model(*source, config);
-    facts.latency = *batching::LatencyProfile::create({{1, {measured}}, {config.max_batch, {measured}}});
-    auto model = ServedModel::create("test", std::move(*source), std::nullopt, config, std::move(facts), tools_);
+    ServedVariants variants;
+    for (const auto& [variant, took] : {std::pair(Variant::kWhole, measured), {Variant::kHost, measured * 10}}) {
+      facts.latency = *batching::LatencyProfile::create({{1, {took}}, {config.max_batch, {took}}});
+      variants[static_cast<size_t>(variant)] = {*source, facts};
+    }
+    auto model = ServedModel::create("test", std::move(variants), config, tools_);
     CHECK(model.ok(), "{}", model.error().message);
     return *model;
   }
@@ -73,6 +77,22 @@ TEST_F(ServedModelTest, FollowsWhatItsBatchesTake) {
   EXPECT_EQ(figures.preferred_batch, config.max_batch) << "how it batches is as configured";
   EXPECT_EQ(figures.retunes, 1);
   ask(*model, 1);
+}
+
+TEST_F(ServedModelTest, PromisesWhatTheVariantThatIsLoadedCanKeep) {
+  ServedModelConfig config;
+  config.promise = Duration::milliseconds(100);
+  const auto model = serve(config, Duration::milliseconds(2));
+  ask(*model, 1);
+  const double promised = model->figures().most_per_second;
+  ASSERT_TRUE(model->load(Variant::kHost).ok());
+  EXPECT_LT(model->figures().most_per_second, promised / 5);
+  ask(*model, batching::LatencyWatch::kSeen);
+  ASSERT_TRUE(model->retune());
+  EXPECT_LT(model->figures().latency_ratio, 0.5) << "as against the host's times, which are too long";
+  ASSERT_TRUE(model->load(Variant::kWhole).ok());
+  EXPECT_EQ(model->figures().most_per_second, promised);
+  EXPECT_EQ(model->figures().latency_ratio, 1);
 }
 
 TEST_F(ServedModelTest, ShortensAWaitThatBreaksItsPromise) {

@@ -1,16 +1,25 @@
 // A stand-in for libcuda.so and libcublas.so in one: same exports, no GPU. What it shows is set by the environment:
 //   FAKE_CUDA_GPUS     how many GPUs (1)
 //   FAKE_CUDA_FAIL     init: no driver; memory: nothing can be allocated; cublas: every product is refused
-//   FAKE_CUDA_USED_MIB    memory in use (1024), of 80 GiB
+//   FAKE_CUDA_USED_MIB    memory in use (1024), of 80 GiB; or the file that tells it now
 //   FAKE_CUDA_CAPABILITY  major compute capability (8)
 // Time stands still but for the clock between events, which tells 10, 20, 30, 10, … ms.
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "host/cuda_abi.h"
 
 namespace {
+
+int used_mib() {
+  const char* text = std::getenv("FAKE_CUDA_USED_MIB");
+  if (text == nullptr || *text != '/') return text == nullptr ? 1024 : std::atoi(text);
+  int mib = 0;
+  std::ifstream(text) >> mib;
+  return mib;
+}
 
 int setting(const char* name, int otherwise) {
   const char* text = std::getenv(name);
@@ -66,7 +75,7 @@ CudaStatus cuDeviceTotalMem_v2(size_t* bytes, CudaDevice) {
 }
 CudaStatus cuMemGetInfo_v2(size_t* free, size_t* total) {
   *total = size_t{80} << 30;
-  *free = *total - (static_cast<size_t>(setting("FAKE_CUDA_USED_MIB", 1024)) << 20);
+  *free = *total - (static_cast<size_t>(used_mib()) << 20);
   return pushed > 0 ? kCudaSuccess : kCudaOutOfMemory;
 }
 CudaStatus cuCtxPushCurrent_v2(CudaContext) {

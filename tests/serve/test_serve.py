@@ -313,6 +313,30 @@ class StandInGpu(unittest.TestCase):
             server.said += server.stop()
         self.assertIn("memory is 90 % full", server.said)
 
+    def test_a_model_that_leaves_a_full_gpu_runs_on_the_processor(self):
+        used = self.folder / "used"
+        used.write_text("40")
+        server = self.serve("--device", "cuda", "--device-memory", "60", "--host-memory", "200", FAKE_CUDA_USED_MIB=str(used))
+        try:
+            before = server.infer("mlp", [[0.5] * 512])
+            self.assertEqual(server.metric("stint_serve_model_on_host", model="mlp"), 0)
+            used.write_text("55")  # 91 %: 4 MiB must go, the model has 6
+            server.wait_for(lambda: server.metric("stint_serve_model_on_host", model="mlp") == 1)
+            used.write_text("48")
+            self.assertEqual(server.infer("mlp", [[0.5] * 512]), before)
+            self.assertEqual(server.metric("stint_serve_memory_booked_bytes"), 0)
+            self.assertGreater(server.metric("stint_serve_host_booked_bytes"), self.model.stat().st_size)
+            self.assertEqual(server.metric("stint_serve_relief_steps_total", kind="to_host"), 1)
+        finally:
+            server.said += server.stop()
+        self.assertIn("memory is 91 % full: model mlp: to the host (frees 6 MiB)", server.said)
+
+    def test_the_hosts_memory_is_for_models_of_a_gpu(self):
+        done = subprocess.run([STINT, "serve", "run", "--models", str(self.folder / "models"), "--host-memory", "1"], capture_output=True,
+                              text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--host-memory: models run on the processor already", done.stderr)
+
     def test_a_provider_that_does_not_start_ends_the_start_and_says_why(self):
         def run(*arguments, **environment):
             return subprocess.run([STINT, "serve", *arguments], env=dict(self.environment, **environment), capture_output=True, text=True,
