@@ -200,13 +200,13 @@ void append_values(std::string& json, const InferPart& part) {
 /// `"NAME":[{"name":…,"datatype":…,"shape":…,…}]`, and the binary data behind the whole head in `binary`.
 Status append_parts(std::string& json, std::string& binary, std::string_view member, std::span<const InferPart> parts) {
   auto out = std::back_inserter(json);
-  fmt::format_to(out, R"("{}":[)", member);
+  fmt::format_to(out, FMT_COMPILE(R"("{}":[)"), member);
   for (size_t p = 0; p < parts.size(); ++p) {
     const InferPart& part = parts[p];
-    fmt::format_to(out, R"({}{{"name":{},"datatype":"{}","shape":[{}],)", p == 0 ? "" : ",", json_text(part.name),
+    fmt::format_to(out, FMT_COMPILE(R"({}{{"name":{},"datatype":"{}","shape":[{}],)"), p == 0 ? "" : ",", json_text(part.name),
                    name_of(part.type), fmt::join(part.shape, ","));
     if (part.binary) {
-      fmt::format_to(out, R"("parameters":{{"binary_data_size":{}}}}})", part.values.size());
+      fmt::format_to(out, FMT_COMPILE(R"("parameters":{{"binary_data_size":{}}}}})"), part.values.size());
       binary.append(reinterpret_cast<const char*>(part.values.data()), part.values.size());
       continue;
     }
@@ -278,7 +278,7 @@ Result<InferRequest> InferParser::parse(std::string_view body, std::optional<siz
 Result<InferMessage> write_infer_answer(std::string_view model, int64_t version, std::string_view id,
                                         std::span<const InferPart> outputs) {
   std::string binary;
-  std::string json = fmt::format(R"({{"model_name":{},"model_version":"{}",)", json_text(model), version);
+  std::string json = fmt::format(FMT_COMPILE(R"({{"model_name":{},"model_version":"{}",)"), json_text(model), version);
   if (!id.empty()) json += fmt::format(R"("id":{},)", json_text(id));
   TRY(append_parts(json, binary, "outputs", outputs));
   json += '}';
@@ -298,7 +298,7 @@ Result<InferMessage> write_infer_request(std::span<const InferPart> inputs, std:
 
 std::string json_text(std::string_view text) {
   const bool plain = std::ranges::all_of(text, [](char c) { return c >= ' ' && c != '"' && c != '\\' && c < 0x7f; });
-  if (plain) return fmt::format("\"{}\"", text);
+  if (plain) return fmt::format(FMT_COMPILE("\"{}\""), text);
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

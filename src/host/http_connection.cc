@@ -1,13 +1,14 @@
 // Boost.Beast stays in this file: it costs every translation unit that includes it many seconds.
 #include "host/http_connection.h"
 
+#include <fmt/compile.h>
 #include <openssl/x509.h>
 
 #include <algorithm>
 #include <array>
 #include <boost/asio/write.hpp>
+#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
 #include <deque>
@@ -23,6 +24,8 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 namespace ssl = asio::ssl;
 using tcp = asio::ip::tcp;
+/// Of the server's one executor, named: the general kind is copied and asked through pointers at each step.
+using PlainStream = beast::basic_stream<tcp, asio::io_context::executor_type>;
 using Failure = boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
@@ -134,7 +137,8 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
   }
 
  private:
-  static constexpr bool kTls = !std::is_same_v<Stream, beast::tcp_stream>;
+  static constexpr size_t kUsualHeaders = 8;
+  static constexpr bool kTls = !std::is_same_v<Stream, PlainStream>;
 
   void deadline(Duration d) { deadline_ = Clock::now() + std::chrono::nanoseconds(d.count_ns()); }
   void no_deadline() { deadline_ = Clock::time_point::max(); }
@@ -143,12 +147,12 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
     reply_head_.clear();
     const beast::string_view reason = http::obsolete_reason(http::int_to_status(static_cast<unsigned>(answer.status)));
     fmt::format_to(std::back_inserter(reply_head_),
-                   "HTTP/1.{} {} {}\r\nServer: stint\r\nContent-Type: {}\r\nCache-Control: no-store\r\n"
-                   "X-Content-Type-Options: nosniff\r\nContent-Length: {}\r\n",
+                   FMT_COMPILE("HTTP/1.{} {} {}\r\nServer: stint\r\nContent-Type: {}\r\nCache-Control: no-store\r\n"
+                               "X-Content-Type-Options: nosniff\r\nContent-Length: {}\r\n"),
                    version_ % 10, answer.status, std::string_view(reason.data(), reason.size()), answer.content_type,
                    answer.body.size());
     for (const auto& [name, value] : answer.headers)
-      fmt::format_to(std::back_inserter(reply_head_), "{}: {}\r\n", name, value);
+      fmt::format_to(std::back_inserter(reply_head_), FMT_COMPILE("{}: {}\r\n"), name, value);
     if (!keep_alive_) reply_head_ += "Connection: close\r\n";
     if (keep_alive_ && version_ < 11) reply_head_ += "Connection: keep-alive\r\n";
     reply_head_ += "\r\n";
@@ -236,6 +240,7 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
     HttpRequest request;
     request.method = head_only_ ? "GET" : std::string(message.method_string());
     request.target = std::string(message.target());
+    request.headers.reserve(kUsualHeaders);
     for (const auto& field : message)
       request.headers.emplace_back(to_lower({field.name_string().data(), field.name_string().size()}),
                                    std::string(field.value()));
@@ -338,13 +343,13 @@ HttpReply http_problem(int status, std::string_view title) {
       status, "application/problem+json", {}, fmt::format(R"({{"type":"about:blank","title":"{}","status":{}}})", title, status)};
 }
 
-std::shared_ptr<HttpConnection> make_http_connection(tcp::socket socket, ssl::context* tls, HttpConnectionHost& host) {
+std::shared_ptr<HttpConnection> make_http_connection(HttpSocket socket, ssl::context* tls, HttpConnectionHost& host) {
   std::shared_ptr<HttpConnection> connection;
   if (tls != nullptr) {
-    beast::ssl_stream<beast::tcp_stream> stream(std::move(socket), *tls);
+    beast::ssl_stream<PlainStream> stream(std::move(socket), *tls);
     connection = std::make_shared<StreamConnection<decltype(stream)>>(std::move(stream), host);
   } else {
-    connection = std::make_shared<StreamConnection<beast::tcp_stream>>(beast::tcp_stream(std::move(socket)), host);
+    connection = std::make_shared<StreamConnection<PlainStream>>(PlainStream(std::move(socket)), host);
   }
   host.connections.insert(connection.get());
   return connection;

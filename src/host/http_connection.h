@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <chrono>
@@ -50,9 +51,11 @@ struct HttpConnectionHost {
   std::function<void(HttpRequest, std::shared_ptr<HttpConnection>)> dispatch;
 };
 
+using HttpSocket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
+
 /// In `host.connections` from here on.
 /// @param tls  null: plain.
-[[nodiscard]] std::shared_ptr<HttpConnection> make_http_connection(boost::asio::ip::tcp::socket socket,
-                                                                   boost::asio::ssl::context* tls, HttpConnectionHost& host);
+[[nodiscard]] std::shared_ptr<HttpConnection> make_http_connection(HttpSocket socket, boost::asio::ssl::context* tls,
+                                                                   HttpConnectionHost& host);
 
 }  // namespace stint

@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <concepts>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -33,7 +34,8 @@ class Mailbox {
   explicit Mailbox(asio::io_context& io) : io_(io), bell_(io, ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) { listen(); }
 
   /// Done at once where this is the server's thread.
-  void dispatch(Call call) {
+  template <std::invocable Now>
+  void dispatch(Now call) {
     if (io_.get_executor().running_in_this_thread()) return call();
     put(std::move(call));
   }
@@ -47,10 +49,11 @@ class Mailbox {
     (void)!::write(bell_.native_handle(), &kOne, sizeof kOne);
   }
   /// As dispatch(), but nobody is woken: done half a second later at most.
-  void dispatch_quietly(Call call) {
+  template <std::invocable Now>
+  void dispatch_quietly(Now call) {
     if (io_.get_executor().running_in_this_thread()) return call();
     const std::lock_guard lock(mutex_);
-    calls_.push_back(std::move(call));
+    calls_.emplace_back(std::move(call));
   }
   void empty() {
     std::vector<Call> calls;
@@ -95,7 +98,7 @@ struct HttpServer::Core {
   std::optional<ssl::context> tls;
   asio::io_context io{1};
   Mailbox mailbox{io};
-  tcp::acceptor acceptor{io};
+  asio::basic_socket_acceptor<tcp, asio::io_context::executor_type> acceptor{io};
   asio::steady_timer accept_again{io};
   asio::steady_timer heartbeat{io};
   asio::steady_timer sweep{io};
@@ -105,7 +108,7 @@ struct HttpServer::Core {
   Status load_tls();
   Status listen();
   void accept(const std::shared_ptr<Core>& self);
-  void take(tcp::socket socket);
+  void take(HttpSocket socket);
   void beat();
   void check_deadlines();
 };
@@ -146,6 +149,8 @@ struct EventStream::State {
 void Responder::reply(HttpReply reply) const {
   if (!exchange_->answered.exchange(true)) exchange_->send(std::move(reply));
 }
+
+bool Responder::answered() const { return exchange_->answered.load(); }
 
 void Responder::on_gone(std::function<void()> call) const { exchange_->connection->watch(std::move(call)); }
 
@@ -234,7 +239,7 @@ Status HttpServer::Core::listen() {
 
 /// @param self  this, as the holder that handlers keep while they answer; not kept by what waits in `io`.
 void HttpServer::Core::accept(const std::shared_ptr<Core>& self) {
-  acceptor.async_accept([this, weak = std::weak_ptr<Core>(self)](Failure failure, tcp::socket socket) {
+  acceptor.async_accept([this, weak = std::weak_ptr<Core>(self)](Failure failure, HttpSocket socket) {
     const auto alive = weak.lock();
     if (!alive || failure == asio::error::operation_aborted) return;
     if (failure) {  // out of file descriptors, most likely: trying at once again would only burn time
@@ -250,7 +255,7 @@ void HttpServer::Core::accept(const std::shared_ptr<Core>& self) {
   });
 }
 
-void HttpServer::Core::take(tcp::socket socket) {
+void HttpServer::Core::take(HttpSocket socket) {
   if (host.connections.size() >= host.options.max_connections) {
     constexpr std::string_view kFull =
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";

@@ -69,6 +69,7 @@ class Responder {
   explicit Responder(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
   /// Only the first answer counts.
   void reply(HttpReply reply) const;
+  [[nodiscard]] bool answered() const;
   /// Calls back when the client goes away before it has its answer; from the handler only, on the server's thread. A client that sends
   /// its next request early is no longer watched.
   void on_gone(std::function<void()> call) const;

@@ -52,7 +52,7 @@ HttpReply infer_error(const Error& error) { return infer_error(status_of(error.c
 HttpInferCall::HttpInferCall(std::string body, VersionName name, const MeasuredModel& measured, Responder responder)
     : CheckedCall(name, measured), body_(std::move(body)), responder_(std::move(responder)) {}
 
-Result<std::unique_ptr<HttpInferCall>> HttpInferCall::read(HttpRequest request, VersionName name, const MeasuredModel& measured,
+Result<std::unique_ptr<HttpInferCall>> HttpInferCall::read(HttpRequest& request, VersionName name, const MeasuredModel& measured,
                                                            InferParser& parser, const Responder& responder, CallTerms& terms) {
   TRY_ASSIGN(const std::optional<size_t> head, head_bytes_of(request));
   std::unique_ptr<HttpInferCall> call(new HttpInferCall(std::move(request.body), name, measured, responder));

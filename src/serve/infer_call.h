@@ -16,8 +16,8 @@ HttpReply infer_error(const Error& error);
 
 class HttpInferCall final : public CheckedCall {
  public:
-  /// Reads and checks it.
-  static Result<std::unique_ptr<HttpInferCall>> read(HttpRequest request, VersionName name, const MeasuredModel& measured,
+  /// Reads and checks it; takes the body.
+  static Result<std::unique_ptr<HttpInferCall>> read(HttpRequest& request, VersionName name, const MeasuredModel& measured,
                                                      InferParser& parser, const Responder& responder, CallTerms& terms);
 
   void answer(std::span<const std::span<const std::byte>> outputs) override;

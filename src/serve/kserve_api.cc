@@ -97,7 +97,7 @@ void KserveApi::handle(HttpRequest request, const Responder& responder) {
   const bool is_health = path.size() == 3 && path[0] == "v2" && path[1] == "health";
   if (!is_health && !options_.admits(header_of(request, "authorization")))
     return responder.reply(infer_error(401, "a token is needed: Authorization: Bearer TOKEN"));
-  if (path.size() >= 3 && path[0] == "v2" && path[1] == "models") return model(std::move(request), responder);
+  if (path.size() >= 3 && path[0] == "v2" && path[1] == "models") return model(request, responder);
   if (path.size() >= 3 && path[0] == "v2" && path[1] == "repository") return repository(request, responder);
   if (request.method != "GET") return responder.reply(infer_error(405, "only GET is possible here"));
   if (path.size() == 1 && path[0] == "metrics")
@@ -111,9 +111,8 @@ void KserveApi::handle(HttpRequest request, const Responder& responder) {
   responder.reply(infer_error(404, "no such address: see /v2"));
 }
 
-void KserveApi::model(HttpRequest request, const Responder& responder) {
-  // By value: the request moves on.
-  const std::vector<std::string> path = request.parts.segments;
+void KserveApi::model(HttpRequest& request, const Responder& responder) {
+  const std::vector<std::string>& path = request.parts.segments;
   size_t rest = 3;
   std::optional<int64_t> version;
   if (path.size() >= 5 && path[3] == "versions") {
@@ -132,22 +131,23 @@ void KserveApi::model(HttpRequest request, const Responder& responder) {
   if (what == "ready") return responder.reply({200, "application/json", {}, ""});
   if (what == "config") return responder.reply(json_reply(config_json(path[2], *served->model)));
   if (what.empty()) return responder.reply(json_reply(metadata_json(path[2], store_.versions(path[2]), *served->model)));
-  infer(std::move(request), responder, path[2], *served);
+  infer(request, responder, *served);
 }
 
-void KserveApi::infer(HttpRequest request, const Responder& responder, std::string_view name, const ServedVersion& served) {
+void KserveApi::infer(HttpRequest& request, const Responder& responder, const ServedVersion& served) {
   if (closing_) return responder.reply(infer_error(503, "the server is being stopped"));
   const std::string* encoding = request.header("content-encoding");
   if (encoding != nullptr && *encoding != "identity") return responder.reply(infer_error(415, "compressed bodies are not read"));
   CallTerms terms;
   terms.tenant = options_.tenant(header_of(request, "stint-tenant"));
-  Result<std::unique_ptr<HttpInferCall>> call =
-      HttpInferCall::read(std::move(request), {name, served.version}, served.model->measured(), parser_, responder, terms);
+  Result<std::unique_ptr<HttpInferCall>> call = HttpInferCall::read(request, {request.parts.segments[2], served.version},
+                                                                    served.model->measured(), parser_, responder, terms);
   if (!call.ok()) return responder.reply(infer_error(400, call.error().message));
   const batching::RequestId id = served.model->submit(std::move(*call), terms);
-  responder.on_gone([weak = std::weak_ptr<ServedModel>(served.model), id] {
-    if (const auto model = weak.lock()) model->cancel(id);
-  });
+  if (!responder.answered())
+    responder.on_gone([weak = std::weak_ptr<ServedModel>(served.model), id] {
+      if (const auto model = weak.lock()) model->cancel(id);
+    });
 }
 
 void KserveApi::repository(const HttpRequest& request, const Responder& responder) {

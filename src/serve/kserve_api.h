@@ -42,8 +42,9 @@ class KserveApi {
   void close_doors() { closing_ = true; }
 
  private:
-  void model(HttpRequest request, const Responder& responder);
-  void infer(HttpRequest request, const Responder& responder, std::string_view name, const ServedVersion& served);
+  void model(HttpRequest& request, const Responder& responder);
+  /// Takes the request's body.
+  void infer(HttpRequest& request, const Responder& responder, const ServedVersion& served);
   void repository(const HttpRequest& request, const Responder& responder);
 
   ModelStore& store_;
