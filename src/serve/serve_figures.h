@@ -35,23 +35,27 @@ struct ServeFigures {
   int64_t preferred_batch = 0;  ///< the least at which a batch starts at once
   Duration max_wait;
   int64_t retunes = 0;
-  double per_second = 0;        ///< requests that came, over about the last minute
+  double per_second = 0;        ///< requests that come: over about the last minute, or the last seconds once the load has risen
   std::optional<Duration> p99;  ///< of the request times of about the last minute; none = nothing was answered
 };
 
 /// Under its owner's lock.
 class FigureBook {
  public:
-  void came(Instant now) { rate_.add(now, kHalfLife); }
+  void came(Instant now) {
+    steady_.add(now, kSteadyHalfLife);
+    latest_.add(now, kLatestHalfLife);
+  }
   /// @param time  from its coming to its answer, good or bad.
   void ended(Instant now, Duration time);
   ServeFigures& counts() { return counts_; }
   [[nodiscard]] ServeFigures read(Instant now) const;
 
  private:
-  static constexpr Duration kHalfLife = Duration::seconds(30);
+  static constexpr Duration kSteadyHalfLife = Duration::seconds(30);
+  static constexpr Duration kLatestHalfLife = Duration::seconds(5);
   ServeFigures counts_;
-  batching::RequestRate rate_;
+  batching::RequestRate steady_, latest_;
   batching::RecentLatency recent_;
 };
 

@@ -123,7 +123,8 @@ std::string serve_metrics(const ModelStore& store) {
   add_each(out, "stint_serve_waiting_requests", "gauge", "Requests in the queue", all,
            [](const Told& t) { return t.figures.waiting; });
   add_each(out, "stint_serve_running_batches", "gauge", "Batches in work", all, [](const Told& t) { return t.figures.running; });
-  add_each(out, "stint_serve_arrivals_per_second", "gauge", "Requests, over about the last minute", all,
+  add_each(out, "stint_serve_arrivals_per_second", "gauge",
+           "Requests, over about the last minute; over the last seconds once the load has risen", all,
            [](const Told& t) { return t.figures.per_second; });
   add_promise(out, all);
   add_tuning(out, all);

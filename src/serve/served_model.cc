@@ -84,7 +84,6 @@ RequestId ServedModel::submit(std::unique_ptr<InferCall> call, const CallTerms& 
     const Instant now = steady_now();
     tools_.memory.want(memory_id_, now);
     figures_.came(now);
-    ++came_;
     const std::optional<Duration> timeout = terms.timeout ? terms.timeout : config_.timeout;
     id = keep({std::move(call), terms.items, now});
     const batching::Request request{.id = id,
@@ -306,11 +305,7 @@ std::optional<std::string> ServedModel::retune() {
   bool drifted = false, moved = false;
   {
     const std::lock_guard lock(mutex_);
-    // What came since the last look tells of a rise, what came over the last minute of a fall.
-    const Instant now = steady_now();
-    per_second = std::max({1.0, figures_.read(now).per_second, static_cast<double>(came_) / (now - looked_).to_seconds()});
-    came_ = 0;
-    looked_ = now;
+    per_second = std::max(1.0, figures_.read(steady_now()).per_second);
     drifted = watch_.follow();
     moved = config_.tune && (per_second > tuned_for_ * kLoadMoved || per_second < tuned_for_ / kLoadMoved);
     latency = watch_.profile();

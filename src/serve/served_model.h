@@ -144,8 +144,6 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   batching::Batcher batcher_;
   batching::LatencyWatch watch_;
   batching::BatchPolicy policy_;
-  int64_t came_ = 0;  ///< requests since looked_, the last retune()
-  Instant looked_ = steady_now();
   double tuned_for_ = 1;  ///< requests per second
   double most_per_second_ = 0;
   std::vector<Waiting> slots_;
