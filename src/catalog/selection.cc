@@ -347,4 +347,17 @@ Result<Selection> select_instances(const Catalog& catalog, const Work& work, con
   return out;
 }
 
+std::optional<GpuPrice> cheapest_gpu(const Catalog& catalog, const GpuFacts& gpu) {
+  std::optional<GpuPrice> best;
+  for (const InstanceType& type : catalog.instances()) {
+    if (type.gpu_model != gpu.model || type.gpu_milli < 1000) continue;
+    for (const PriceRow& row : catalog.price_range(type.provider, type.name)) {
+      if (row.market != Market::kOnDemand || row.rate.per_hour().currency() != Currency()) continue;
+      const Rate rate = Rate::per_hour(Money::nanos(row.rate.per_hour().count_nanos() / type.gpu_milli * 1000));
+      if (!best || rate < best->rate) best = GpuPrice{rate, &type, row.region};
+    }
+  }
+  return best;
+}
+
 }  // namespace stint

@@ -80,6 +80,16 @@ struct Selection {
 /// @return error when nothing fits, with the three nearest misses.
 Result<Selection> select_instances(const Catalog& catalog, const Work& work, const Limits& limits);
 
+/// What one GPU of a model costs by the hour.
+struct GpuPrice {
+  Rate rate;                           ///< of the instance, divided by its GPUs
+  const InstanceType* type = nullptr;  ///< points into the catalogue, as `region` does
+  std::string_view region;
+};
+
+/// The least on-demand price in US dollars, of all instances with whole GPUs; none: none is known.
+std::optional<GpuPrice> cheapest_gpu(const Catalog& catalog, const GpuFacts& gpu);
+
 /// Whether `region` lies in `wanted`: the same, a prefix of it, or "eu" for the regions of AWS, Google and Azure in the
 /// European Union (London and Zurich are not).
 bool region_in(std::string_view region, std::string_view wanted);

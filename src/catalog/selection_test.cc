@@ -134,6 +134,28 @@ TEST(Selection, SeventyBillionIsSplitOverGpus) {
             131);  // 141 GB of weights
 }
 
+TEST(Selection, TheLeastPriceOfAGpuIsItsPartOfTheCheapestInstance) {
+  const auto catalog = Catalog::parse(
+      "model,aliases,vendor,architecture,memory_gib,memory_bandwidth_gb_s,fp32_tflops,tf32_tflops,fp16_tflops,bf16_tflops,fp8_"
+      "tflops,"
+      "int8_tops,tdp_w,nvlink_gb_s,mig,source,as_of\n"
+      "L4,,NVIDIA,Ada,24,300,30,,,,,,72,,no,test,2026-01-01\nT4,,NVIDIA,Turing,16,300,8,,,,,,70,,no,test,2026-01-01\n",
+      "provider,instance_type,gpu_model,gpu_milli,gpu_memory_gib,vcpus,memory_gib,arch,best_for,source,as_of\n"
+      "a,four,L4,4000,24,8,32,x86_64,,test,2026-01-01\na,half,L4,500,24,8,32,x86_64,,test,2026-01-01\n"
+      "a,one,L4,1000,24,8,32,x86_64,,test,2026-01-01\n",
+      "provider,region,instance_type,market,term,payment,per_hour,currency,estimated,source,as_of\n"
+      "a,here,four,on-demand,,,4,USD,no,test,2026-01-01\na,here,half,on-demand,,,0.1,USD,no,test,2026-01-01\n"
+      "a,here,one,on-demand,,,1.1,USD,no,test,2026-01-01\na,there,four,spot,,,2,USD,no,test,2026-01-01\n"
+      "a,there,one,on-demand,,,0.9,EUR,no,test,2026-01-01\n");
+  ASSERT_TRUE(catalog.ok()) << catalog.error().message;
+  const auto cheapest = cheapest_gpu(*catalog, *catalog->find_gpu("l4"));
+  ASSERT_TRUE(cheapest);
+  EXPECT_EQ(cheapest->rate, Rate::per_hour(Money::units(1)));
+  EXPECT_EQ(cheapest->type->name, "four");
+  EXPECT_EQ(cheapest->region, "here");
+  EXPECT_FALSE(cheapest_gpu(*catalog, *catalog->find_gpu("T4")));
+}
+
 TEST(Selection, RegionsOfTheEuropeanUnion) {
   for (const char* inside : {"eu-west-1", "eu-central-1", "europe-west4", "westeurope", "swedencentral"})
     EXPECT_TRUE(region_in(inside, "eu")) << inside;

@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "cli/serve.h"
 #include "cli/serve_client.h"
+#include "cli/serve_measuring.h"
 #include "codec/latency_csv.h"
 #include "codec/serving_config.h"
 #include "host/file.h"
@@ -19,6 +20,7 @@ namespace {
 
 struct TuneCommand {
   std::string latency;
+  MeasureSource source;
   double qps = 0;
   std::string p99;
   std::string p95;
@@ -40,8 +42,16 @@ const std::map<std::string, ServingConfigKind> kConfigKinds = {
 
 Result<ServingView> tuned(const TuneCommand& command) {
   ServingView view;
-  TRY_ASSIGN(const std::string text, read_all(command.latency));
-  TRY_ASSIGN(view.profiles, read_latencies(text, command.latency));
+  if (!command.latency.empty()) {
+    TRY_ASSIGN(const std::string text, read_all(command.latency));
+    TRY_ASSIGN(view.profiles, read_latencies(text, command.latency));
+  }
+  if (!command.source.model.empty()) {
+    MeasureSource source = command.source;
+    if (command.most_batch > 0) source.options.most_batch = command.most_batch;
+    TRY_ASSIGN(MeasuredDevice measured, measure_device(source));
+    view.profiles.push_back(std::move(measured.profile));
+  }
   batching::TuneOptions& options = view.options;
   options.per_second = command.qps;
   options.promise.permille = command.p99.empty() ? 950 : 990;
@@ -80,9 +90,11 @@ ExitCode print_tuned(const TuneCommand& command) {
 
 void add_serve_tune_command(CLI::App& serve, Action& action) {
   auto options = std::make_shared<TuneCommand>();
-  CLI::App* command = serve.add_subcommand("tune", "What keeps a promise: batch, wait and replicas by simulation, and its cost");
-  command->add_option("--latency", options->latency, "CSV of measured batches: batch,ms[,device,price_per_hour,instances]")
-      ->required();
+  CLI::App* command = serve.add_subcommand(
+      "tune", "What keeps a promise: measures a model, finds batch, wait and replicas by simulation, and their cost");
+  add_measure_source(*command, options->source);
+  command->add_option("--latency", options->latency,
+                      "CSV of batches measured before, on one device or several: batch,ms[,device,price_per_hour,instances]");
   command->add_option("--qps", options->qps, "requests per second, all replicas together")
       ->required()
       ->check(CLI::PositiveNumber);
@@ -98,8 +110,8 @@ void add_serve_tune_command(CLI::App& serve, Action& action) {
   command->add_option("--burst-percent", options->burst_percent, "of the time that is burst")->capture_default_str();
   command->add_option("--burst-seconds", options->burst_seconds, "mean length of a burst")->capture_default_str();
   command->add_option("--max-replicas", options->most_replicas, "no more than these")->capture_default_str();
-  command->add_option("--max-batch", options->most_batch, "no larger batch (default: the largest measured)")
-      ->check(CLI::PositiveNumber);
+  command->add_option("--max-batch", options->most_batch, "no larger batch (default: the largest measured; 32 with --model)")
+      ->check(CLI::Range(1, 65'536));
   command->add_option("--runs", options->runs, "simulated runs to confirm an answer")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
@@ -115,9 +127,10 @@ void add_serve_tune_command(CLI::App& serve, Action& action) {
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
       "Exit code 3: no device can keep the promise; the reasons are printed.\n"
-      "Example: stint serve tune --latency resnet.csv --qps 500 --p99 50ms");
+      "Example: stint serve tune --model resnet.onnx --run-on cuda --gpu L4 --qps 500 --p99 50ms");
   command->callback([options, &action] {
     if (options->p99.empty() && options->p95.empty()) throw CLI::RequiredError("--p99 or --p95");
+    if (options->source.model.empty() && options->latency.empty()) throw CLI::RequiredError("--model or --latency");
     action = [options] { return print_tuned(*options); };
   });
 }

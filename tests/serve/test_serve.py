@@ -353,6 +353,23 @@ class StandInGpu(unittest.TestCase):
         self.assertIn("GPU 1", done.stderr)
 
 
+    def test_a_model_is_measured_and_tuned_at_once_for_the_gpu_it_is_on(self):
+        def tune(*arguments):
+            return subprocess.run([STINT, "serve", "tune", "--model", str(self.model), "--gpu", "nvidia l4", "--qps", "100", "--p99", "1s",
+                                   "--max-batch", "4", "--runs", "2", *arguments], env=self.environment, capture_output=True, text=True,
+                                  timeout=60, check=False)
+        done = tune("--run-on", "cuda", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (device,) = json.loads(done.stdout)["devices"]
+        self.assertEqual((device["device"], device["answer"]["replicas"]), ("L4", 1))
+        self.assertIn("L4: 0.", done.stderr)
+        self.assertIn("stint:   4: ", done.stderr)
+        self.assertEqual(tune("--run-on", "cuda", "--json", "--price", "7").returncode, 0)
+        done = tune()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--gpu nvidia l4: the model would run on the processor: add --run-on cuda", done.stderr)
+
+
 class Repository(ServerCase):
     models = {"echo": {1: synthetic(), 2: synthetic(shape=(2,))}}
 
