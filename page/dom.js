@@ -120,7 +120,7 @@ export function badge(word, kind) {
 
 const STATE_KINDS = {
   running: "good", succeeded: "good", ok: "good", up: "good", waiting: "soft", "on-hold": "warn", leaving: "warn", draining: "warn",
-  drained: "warn", cancelled: "soft", skipped: "soft", stopped: "soft", failed: "bad", "time-limit": "bad", "never-fits": "bad",
+  drained: "warn", off: "soft", cancelled: "soft", skipped: "soft", stopped: "soft", failed: "bad", "time-limit": "bad", "never-fits": "bad",
   "dependency-failed": "bad", refused: "bad", "needs-approval": "warn", down: "bad", critical: "bad", warning: "warn", firing: "bad", silenced: "warn",
 };
 export function state(word) {

@@ -82,7 +82,7 @@ export function mount(main) {
 
   /// Of a GPU in this mode: {share: 0…1 or null, words}.
   function reading(node, gpu) {
-    if (node.state === "down") return { share: null, words: "the machine is down" };
+    if (node.state === "down" || node.state === "off") return { share: null, words: `the machine is ${node.state}` };
     if (mode === "held") {
       if (!node.gpu_milli_held) return { share: null, words: "not shown to you" };
       const milli = node.gpu_milli_held[gpu];
@@ -194,6 +194,6 @@ function nodeTable(board) {
   if (may("drainNode"))
     columns.push({ title: "Do", cell: (n) => (n.state === "up"
       ? action("Drain", async () => { await post(`/v1/nodes/${encodeURIComponent(n.name)}/drain`); say(`${n.name} starts nothing new.`); await refresh(); }, { title: "Start nothing new there; what runs goes on" })
-      : action("Take back", async () => { const { state: now } = await post(`/v1/nodes/${encodeURIComponent(n.name)}/up`); say(now === "up" ? `${n.name} is up.` : `${n.name} is being switched on.`); await refresh(); })) });
+      : action(n.state === "off" ? "Switch on" : "Take back", async () => { const { state: now } = await post(`/v1/nodes/${encodeURIComponent(n.name)}/up`); say(now === "up" ? `${n.name} is up.` : `${n.name} is being switched on.`); await refresh(); })) });
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Machines" }, table("Machines", columns, board.nodes, (n) => n.name));
 }

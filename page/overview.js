@@ -48,7 +48,8 @@ export function mount(main) {
 }
 
 function nowFigures(board) {
-  const up = board.nodes.filter((n) => n.state !== "down");
+  // One that is off is paid for where it is owned or reserved, as the board's money has it.
+  const up = board.nodes.filter((n) => n.state !== "down" && (n.state !== "off" || ["owned", "reserved"].includes(n.market)));
   const total = up.reduce((sum, n) => sum + n.gpus, 0);
   const held = up.every((n) => n.gpu_milli_held) ? up.reduce((sum, n) => sum + n.gpu_milli_held.reduce((a, b) => a + b, 0), 0) : null;
   const m = board.money;

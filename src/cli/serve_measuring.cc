@@ -75,7 +75,8 @@ Result<NamedDevice> device_of(const MeasureSource& source) {
 
 CLI::Option* add_measure_source(CLI::App& command, MeasureSource& source) {
   CLI::Option* model = command.add_option(
-      "--model", source.model, "ONNX file: tensors of numbers, the batch free, other dimensions fixed; with --server the name of a model");
+      "--model", source.model,
+      "ONNX file: tensors of numbers, the batch free, other dimensions fixed; with --server the name of a model");
   add_onnx_options(command, source.onnx, "--run-on");
   command
       .add_option("--server", source.server,

@@ -59,7 +59,7 @@ std::vector<JobView> active_jobs(const Engine& engine, const Principal& who, boo
   return jobs;
 }
 
-/// Prices per hour: of the machines that are up, of what runs on them, and of the rest. Those who do not see all jobs learn what
+/// Prices per hour: of the machines that are there, of what runs on them, and of the rest. Those who do not see all jobs learn what
 /// their own cost: the difference would tell what the others' do.
 Json money_of(const Engine& engine, const Principal& who, const std::vector<NodeView>& nodes) {
   const EngineView view = engine.overview();
@@ -74,7 +74,7 @@ Json money_of(const Engine& engine, const Principal& who, const std::vector<Node
   }
   Money fleet = Money::nanos(0, currency);
   for (const NodeView& node : nodes)
-    if (node.state != NodeState::kDown) fleet += node.rate.per_hour();
+    if (node.state != NodeState::kDown) fleet += rate_now(node).per_hour();
   json.update({{"jobs_per_hour", view.burn.per_hour().to_decimal()},
                {"fleet_per_hour", fleet.to_decimal()},
                {"idle_per_hour", (fleet - view.burn.per_hour()).to_decimal()}});
@@ -138,9 +138,10 @@ Json complete_from(const Engine& engine, const Principal& who) {
 void api_board(const ApiContext& api, const Call& call) {
   const auto whys = integer_parameter(call, "why", 0, 0, kMostWhys);
   if (!whys.ok()) return api.answer(call, whys.error());
-  api.service.ask([api, call, whys = static_cast<size_t>(*whys)](const Engine& engine) {
+  api.service.ask([api, call, whys = static_cast<size_t>(*whys), off = nodes_off(api)](const Engine& engine) {
     const Principal& who = call->who;
-    const std::vector<NodeView> nodes = engine.nodes();
+    std::vector<NodeView> nodes = engine.nodes();
+    mark_off(nodes, off);
     const EngineView view = engine.overview();
     Json body = {{"now", format_utc(api.options.clock())},
                  {"version", api.options.version},

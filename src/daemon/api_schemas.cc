@@ -86,7 +86,7 @@ std::string_view api_schemas() {
   "running", "leaving", "succeeded", "failed", "cancelled", "time-limit", "stopped", "skipped", "never-fits",
   "dependency-failed", "refused"]},
   "text": {"type": "string"}, "explanation": {"type": "object"}}, "required": ["job", "state", "text", "explanation"]},
-"Node": {"type": "object", "properties": {"name": {"type": "string"}, "state": {"enum": ["up", "draining", "drained", "down"]},
+"Node": {"type": "object", "properties": {"name": {"type": "string"}, "state": {"enum": ["up", "draining", "drained", "down", "off"]},
   "gpu_model": {"type": "string"}, "gpus": {"type": "integer"}, "gpu_memory_bytes": {"type": "integer"},
   "cpu_milli": {"type": "integer"}, "memory_bytes": {"type": "integer"}, "market": {"type": "string"},
   "provider": {"type": "string"}, "region": {"type": "string"}, "instance_type": {"type": "string"},

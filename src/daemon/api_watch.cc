@@ -69,12 +69,14 @@ Json node_for(const Principal& who, const NodeView& node, const Engine& engine) 
   if (who.may_everywhere(Permission::kSeeJobs)) return json;
   json["gpu_milli_held"] = Json();
   // That it is empty tells that nobody else's jobs are on it.
-  if (node.state == NodeState::kDrained) json["state"] = name_of(NodeState::kDraining);
+  if (node.state == NodeState::kDrained || node.state == NodeState::kOff) json["state"] = name_of(NodeState::kDraining);
   json["jobs"] = Json::array();
   for (const int64_t id : node.jobs)
     if (const auto job = engine.job(id); job && may_see(who, *job)) json["jobs"].push_back(public_id(*job));
   return json;
 }
+
+NodeNames nodes_off(const ApiContext& api) { return api.options.power == nullptr ? NodeNames() : api.options.power->off(); }
 
 bool may_see_queue(const Principal& who, const QueueView& queue) {
   return who.may(Permission::kSeeJobs, client_of_queue(queue.path));
@@ -89,16 +91,18 @@ void api_overview(const ApiContext& api, const Call& call) {
 }
 
 void api_nodes(const ApiContext& api, const Call& call) {
-  api.service.ask([api, call](const Engine& engine) {
-    Json nodes = Json::array();
-    for (const NodeView& node : engine.nodes())
-      nodes.push_back(node_for(call->who, node, engine));
-    api.answer(call, 200, {{"nodes", std::move(nodes)}});
+  api.service.ask([api, call, off = nodes_off(api)](const Engine& engine) {
+    std::vector<NodeView> nodes = engine.nodes();
+    mark_off(nodes, off);
+    Json list = Json::array();
+    for (const NodeView& node : nodes)
+      list.push_back(node_for(call->who, node, engine));
+    api.answer(call, 200, {{"nodes", std::move(list)}});
   });
 }
 
 void api_drain_node(const ApiContext& api, const Call& call) { run_node(api, call, &Service::drain_node); }
-/// One that was switched off is shown as drained until it can be used.
+/// One that was switched off is shown as drained while it comes, until it can be used.
 void api_node_up(const ApiContext& api, const Call& call) {
   if (api.options.power == nullptr) return run_node(api, call, &Service::node_up);
   api.options.power->want(call->names[0], [api, call](bool comes) {
@@ -163,10 +167,11 @@ void api_events(const ApiContext& api, const Call& call) {
 }
 
 void api_metrics(const ApiContext& api, const Call& call) {
-  api.service.ask([api, call](const Engine& engine) {
+  api.service.ask([api, call, off = nodes_off(api)](const Engine& engine) {
     std::vector<QueueView> queues = engine.queues();
     std::erase_if(queues, [&call](const QueueView& queue) { return !may_see_queue(call->who, queue); });
-    const std::vector<NodeView> nodes = engine.nodes();
+    std::vector<NodeView> nodes = engine.nodes();
+    mark_off(nodes, off);
     std::set<int64_t> on_nodes;
     for (const NodeView& node : nodes)
       on_nodes.insert(node.jobs.begin(), node.jobs.end());
@@ -176,7 +181,7 @@ void api_metrics(const ApiContext& api, const Call& call) {
     std::string text;
     if (call->who.may_everywhere(Permission::kSeeJobs)) text = overview_metrics(engine.overview(), api.options.version);
     text += queue_metrics(queues) + service_metrics(api, call->who);
-    if (api.options.alerts != nullptr) text += alert_metrics(*api.options.alerts, queues, engine.nodes(), call->who);
+    if (api.options.alerts != nullptr) text += alert_metrics(*api.options.alerts, queues, nodes, call->who);
     const LiveSnapshot live = api.options.telemetry == nullptr ? LiveSnapshot() : api.options.telemetry->snapshot();
     text += live_metrics({live, nodes, queues, running, call->at}, call->who);
     api.answer(call, {200, "text/plain; version=0.0.4; charset=utf-8", {}, std::move(text)});

@@ -101,8 +101,15 @@ std::string_view name_of(NodeState s) {
     case NodeState::kDraining: return "draining";
     case NodeState::kDrained: return "drained";
     case NodeState::kDown: return "down";
+    case NodeState::kOff: return "off";
   }
   return "unknown";
+}
+
+Rate rate_now(const NodeView& node) {
+  const bool paid_anyway = node.market == Market::kOwned || node.market == Market::kReserved;
+  return node.state == NodeState::kOff && !paid_anyway ? Rate::per_hour(Money::nanos(0, node.rate.per_hour().currency()))
+                                                       : node.rate;
 }
 
 std::optional<JobView> Engine::job(int64_t id) const {

@@ -68,21 +68,22 @@ std::string gpu_readings(const std::vector<LiveGpu>& gpus, Instant now) {
 
 std::string node_metrics(const LiveMetricsInput& input) {
   std::string out;
-  MetricText cost(out, "stint_cost_per_hour", "gauge", "What a machine costs per hour, used or not.");
+  MetricText cost(out, "stint_cost_per_hour", "gauge",
+                  "What a machine costs per hour, used or not; 0 while it is off and not paid for.");
   for (const NodeView& node : input.nodes) {
-    const Money rate = node.rate.per_hour();
+    const Money rate = rate_now(node).per_hour();
     cost.add(labels_text({{"node", node.name}, {"currency", rate.currency().code()}}), rate.to_decimal());
   }
   MetricText idle(out, "stint_idle_cost_per_hour", "gauge", "Of it what no job holds.");
   for (const NodeView& node : input.nodes) {
-    const Money rate = node.rate.per_hour();
+    const Rate rate = rate_now(node);
     const int64_t all = int64_t{node.gpus} * 1000;
     int64_t held = 0;
     for (const int64_t milli : node.gpu_milli_held)
       held += std::min<int64_t>(milli, 1000);
     if (all == 0) continue;
-    idle.add(labels_text({{"node", node.name}, {"currency", rate.currency().code()}}),
-             cost_of_run(node.rate, all - held, all, kHour).to_decimal());
+    idle.add(labels_text({{"node", node.name}, {"currency", rate.per_hour().currency().code()}}),
+             cost_of_run(rate, all - held, all, kHour).to_decimal());
   }
   MetricText spot(out, "stint_node_spot", "gauge", "1 when it can be taken away.");
   for (const NodeView& node : input.nodes)

@@ -24,6 +24,11 @@ std::string words_for(const CommandOutput& done) {
 
 }  // namespace
 
+void mark_off(std::vector<NodeView>& nodes, const NodeNames& off) {
+  for (NodeView& node : nodes)
+    if (node.state == NodeState::kDrained && off.contains(node.name)) node.state = NodeState::kOff;
+}
+
 NodePower::NodePower(Service& service, PowerConfig config, const std::vector<std::string>& rows)
     : service_(service), rows_there_(rows.size()) {
   for (const std::string& row : rows) {
@@ -108,11 +113,26 @@ void NodePower::run() {
       int64_t waiting = world.waiting_gpus;
       for (Pool& pool : pools_)
         scale(pool, world, at, waiting);
+      tell_off();
     }
     lock.lock();
     wake_.wait_for(lock, std::chrono::nanoseconds(config_.every.count_ns()),
                    [this] { return stopping_ || next_ || ended_ || !wishes_.empty(); });
   }
+}
+
+NodeNames NodePower::off() const {
+  const std::lock_guard guard(lock_);
+  return off_;
+}
+
+/// One on its way up is paid for already.
+void NodePower::tell_off() {
+  NodeNames off;
+  for (const auto& [name, machine] : machines_)
+    if (machine.is_off && machine.doing != Doing::kUp) off.insert(name);
+  const std::lock_guard guard(lock_);
+  off_ = std::move(off);
 }
 
 NodePower::World NodePower::look() {

@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +24,11 @@ namespace stint {
 
 /// The side stream of the log with "off NODE" and "on NODE".
 inline constexpr std::string_view kPowerStream = "power";
+
+using NodeNames = std::set<std::string, std::less<>>;
+
+/// Shows those as off that are.
+void mark_off(std::vector<NodeView>& nodes, const NodeNames& off);
 
 class NodePower {
  public:
@@ -38,6 +44,8 @@ class NodePower {
   /// Somebody wants the machine. One that is not on by our own doing is switched on, and takes work once it can be used.
   /// @param heard  whether that is so, from another thread; if not, nothing is done.
   void want(std::string node, std::function<void(bool comes)> heard);
+  /// Those that are off by our own doing. From any thread.
+  [[nodiscard]] NodeNames off() const;
 
  private:
   enum class Doing : uint8_t { kNothing, kUp, kDown };
@@ -69,6 +77,7 @@ class NodePower {
   void run();
   void take_over(PowerConfig config);
   void hear(std::vector<Wish> wishes);
+  void tell_off();
   [[nodiscard]] World look();
   void settle(const World& world, Instant now);
   void scale(Pool& pool, const World& world, Instant now, int64_t& waiting);
@@ -84,10 +93,11 @@ class NodePower {
   PowerConfig config_;                       // the thread's own
   size_t rows_there_ = 0;                    // of the stream
   std::atomic<bool> stopping_ = false;
-  std::mutex lock_;
+  mutable std::mutex lock_;
   std::condition_variable wake_;
   std::optional<PowerConfig> next_;  // guarded
   std::vector<Wish> wishes_;         // guarded
+  NodeNames off_;                    // guarded
   bool ended_ = false;               // guarded: a program has
   std::thread thread_;
 };

@@ -136,6 +136,27 @@ TEST_F(NodePowerTest, WhatNobodyNeedsIsDrainedAndSwitchedOffAndComesBackForWhatW
   EXPECT_EQ(nodes()[2].state, NodeState::kUp) << "is in no pool";
 }
 
+TEST_F(NodePowerTest, WhatIsOffIsShownSoAndUnlessItIsOwnedCostsNothing) {
+  wait_until([&] { return power_->off() == NodeNames{"n1"}; });
+  std::vector<NodeView> shown = nodes();
+  mark_off(shown, power_->off());
+  EXPECT_EQ(shown[0].state, NodeState::kUp);
+  EXPECT_EQ(shown[1].state, NodeState::kOff);
+  NodeView& node = shown[1];
+  node.rate = Rate::per_hour(Money::units(3));
+  node.market = Market::kOwned;
+  EXPECT_EQ(rate_now(node), node.rate);
+  node.market = Market::kOnDemand;
+  EXPECT_EQ(rate_now(node), Rate());
+  node.state = NodeState::kDrained;
+  EXPECT_EQ(rate_now(node), node.rate);
+  put_file(dir_ / "slow", "");
+  EXPECT_TRUE(wanted("n1"));
+  wait_until([&] { return std::filesystem::exists(dir_ / "coming"); });
+  wait_until([&] { return power_->off().empty(); });  // one that comes is paid for
+  std::filesystem::remove(dir_ / "slow");
+}
+
 TEST_F(NodePowerTest, KnowsAfterARestartWhatItSwitchedOff) {
   wait_until([&] { return nodes()[1].state == NodeState::kDrained && !told().empty(); });
   stop();

@@ -138,8 +138,9 @@ struct JobView {
 inline constexpr size_t kEndsKept = 16;
 inline std::string public_id(const JobView& job) { return public_id(job.client, job.number); }
 
-enum class NodeState : uint8_t { kUp, kDraining, kDrained, kDown };
-std::string_view name_of(NodeState s);  // "up", "draining", "drained", "down"
+/// kOff: drained and switched off. The engine knows of it as drained; whoever switches it (daemon/node_power) says so.
+enum class NodeState : uint8_t { kUp, kDraining, kDrained, kDown, kOff };
+std::string_view name_of(NodeState s);  // "up", "draining", "drained", "down", "off"
 
 struct NodeView {
   std::string name;
@@ -156,6 +157,9 @@ struct NodeView {
   std::vector<int64_t> jobs;            ///< on it, ascending, each once
   std::vector<std::string> job_names;   ///< their public ids, in the same order
 };
+
+/// What it costs as it is: its price, but nothing of one that is off and neither owned nor reserved.
+Rate rate_now(const NodeView& node);
 
 /// One launch of a task: where it was and from when to when.
 struct RunView {
