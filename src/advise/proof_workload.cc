@@ -25,6 +25,7 @@ class Builder {
     const auto price_of = [&](const Node&) -> std::optional<Rate> { return std::nullopt; };
     TRY_ASSIGN(sim::HistoryWorkload made, sim::workload_of(history_, price_of, sim::WithoutJobs::kMachinesAlone));
     out_.workload = std::move(made.workload);
+    out_.workload.outages.clear();  // timelines tell when machines were there
     out_.recorded_jobs = static_cast<int64_t>(out_.workload.jobs.size());
     for (const sim::SimJob& job : out_.workload.jobs)
       with_records_.insert(job.ran_on.begin(), job.ran_on.end());

@@ -72,6 +72,7 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
   front.audits = &daemon.audits();
   front.bills = &daemon.bills();
   front.power = &daemon.power();
+  front.off = &daemon.off_machines();
   front.replicas = &daemon.replicas();
   front.alerts = &daemon.alerts();
   front.telemetry = &daemon.telemetry();

@@ -26,7 +26,7 @@ class Sink {
   /// A stale marker: the series has no value from `at` on.
   virtual void stale(SeriesId id, Instant at) = 0;
 
-  /// Nodes of the same name are merged field by field; the later import wins where both say something.
+  /// Nodes of the same name are merged field by field; the later import wins where both say something. Absences add up.
   virtual void node(const Node& node) = 0;
   virtual void run(const Run& run) = 0;
   /// Of a run that was given before. What is said later counts; what is not said then stays.

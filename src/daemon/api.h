@@ -22,6 +22,7 @@ class BillBook;
 class LiveTelemetry;
 class LoginDesk;
 class NodePower;
+class OffMachines;
 class ReplicaKeeper;
 
 enum class LogStream { kOutput, kError };
@@ -42,6 +43,7 @@ struct ApiOptions {
   const ReplicaKeeper* replicas = nullptr;  ///< none: there are no services
   AlertDesk* alerts = nullptr;
   const LiveTelemetry* telemetry = nullptr;  ///< outlives the API; none = nothing is measured
+  const OffMachines* off = nullptr;          ///< outlives the API; none = all are on
 };
 
 class Api {

@@ -138,10 +138,9 @@ Json complete_from(const Engine& engine, const Principal& who) {
 void api_board(const ApiContext& api, const Call& call) {
   const auto whys = integer_parameter(call, "why", 0, 0, kMostWhys);
   if (!whys.ok()) return api.answer(call, whys.error());
-  api.service.ask([api, call, whys = static_cast<size_t>(*whys), off = nodes_off(api)](const Engine& engine) {
+  api.service.ask([api, call, whys = static_cast<size_t>(*whys)](const Engine& engine) {
     const Principal& who = call->who;
-    std::vector<NodeView> nodes = engine.nodes();
-    mark_off(nodes, off);
+    const std::vector<NodeView> nodes = nodes_shown(api, engine);
     const EngineView view = engine.overview();
     Json body = {{"now", format_utc(api.options.clock())},
                  {"version", api.options.version},

@@ -14,7 +14,6 @@
 #include "daemon/api.h"
 #include "daemon/event_hub.h"
 #include "daemon/finding_book.h"
-#include "daemon/node_power.h"
 
 namespace stint {
 
@@ -170,8 +169,8 @@ bool may_see(const Principal& who, const JobView& job);
 bool may_see_queue(const Principal& who, const QueueView& queue);
 /// Newest first over the clients the caller sees.
 JobPage jobs_seen(const Engine& engine, const Principal& who, const JobFilter& filter, int64_t before, size_t limit);
-/// Machines that are switched off: asked before the engine is, which outlives who knows.
-NodeNames nodes_off(const ApiContext& api);
+/// As they are shown: those that are switched off are off.
+std::vector<NodeView> nodes_shown(const ApiContext& api, const Engine& engine);
 /// Of a machine a user of some clients sees what it is, and which of their own jobs are on it: not how busy others keep it.
 nlohmann::ordered_json node_for(const Principal& who, const NodeView& node, const Engine& engine);
 /// The body as an object. @return error when it is none, or has other fields than these.

@@ -8,6 +8,7 @@
 #include "daemon/api_routes.h"
 #include "daemon/live_metrics.h"
 #include "daemon/node_power.h"
+#include "daemon/off_machines.h"
 #include "daemon/problem.h"
 #include "daemon/view_json.h"
 
@@ -76,7 +77,11 @@ Json node_for(const Principal& who, const NodeView& node, const Engine& engine) 
   return json;
 }
 
-NodeNames nodes_off(const ApiContext& api) { return api.options.power == nullptr ? NodeNames() : api.options.power->off(); }
+std::vector<NodeView> nodes_shown(const ApiContext& api, const Engine& engine) {
+  std::vector<NodeView> nodes = engine.nodes();
+  if (api.options.off != nullptr) api.options.off->mark(nodes);
+  return nodes;
+}
 
 bool may_see_queue(const Principal& who, const QueueView& queue) {
   return who.may(Permission::kSeeJobs, client_of_queue(queue.path));
@@ -91,13 +96,11 @@ void api_overview(const ApiContext& api, const Call& call) {
 }
 
 void api_nodes(const ApiContext& api, const Call& call) {
-  api.service.ask([api, call, off = nodes_off(api)](const Engine& engine) {
-    std::vector<NodeView> nodes = engine.nodes();
-    mark_off(nodes, off);
-    Json list = Json::array();
-    for (const NodeView& node : nodes)
-      list.push_back(node_for(call->who, node, engine));
-    api.answer(call, 200, {{"nodes", std::move(list)}});
+  api.service.ask([api, call](const Engine& engine) {
+    Json nodes = Json::array();
+    for (const NodeView& node : nodes_shown(api, engine))
+      nodes.push_back(node_for(call->who, node, engine));
+    api.answer(call, 200, {{"nodes", std::move(nodes)}});
   });
 }
 
@@ -167,11 +170,10 @@ void api_events(const ApiContext& api, const Call& call) {
 }
 
 void api_metrics(const ApiContext& api, const Call& call) {
-  api.service.ask([api, call, off = nodes_off(api)](const Engine& engine) {
+  api.service.ask([api, call](const Engine& engine) {
     std::vector<QueueView> queues = engine.queues();
     std::erase_if(queues, [&call](const QueueView& queue) { return !may_see_queue(call->who, queue); });
-    std::vector<NodeView> nodes = engine.nodes();
-    mark_off(nodes, off);
+    const std::vector<NodeView> nodes = nodes_shown(api, engine);
     std::set<int64_t> on_nodes;
     for (const NodeView& node : nodes)
       on_nodes.insert(node.jobs.begin(), node.jobs.end());

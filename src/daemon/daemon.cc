@@ -104,7 +104,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(daemon->alerts_, AlertDesk::open(*daemon->service_, daemon->config_.alerts, alert_rows,
                                               {.live = &daemon->telemetry_, .last_at = last_at, .couriers = {}}));
   daemon->collect();
-  daemon->power_ = std::make_unique<NodePower>(*daemon->service_, daemon->config_.power, power_rows);
+  daemon->power_ = std::make_unique<NodePower>(*daemon->service_, daemon->off_machines_, daemon->config_.power, power_rows);
   daemon->keep_services();
   daemon->bills_ = std::make_unique<BillBook>(place);
   TRY(daemon->begin_auditing());
@@ -134,6 +134,7 @@ void Daemon::collect() {
   options.simulated = options_.simulate;
   options.tasks_folder = backend_folder(options_);
   options.history_path = history_path();
+  options.off = &off_machines_;
   for (const sim::SimNode& node : config_.fleet.nodes)
     options.nodes.insert(node.node.name);
   options.clock = [] { return now(); };

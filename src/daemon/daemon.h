@@ -16,6 +16,7 @@
 #include "daemon/fleet_config.h"
 #include "daemon/live_collector.h"
 #include "daemon/node_power.h"
+#include "daemon/off_machines.h"
 #include "daemon/replica_keeper.h"
 #include "daemon/service.h"
 #include "host/lock_file.h"
@@ -50,6 +51,7 @@ class Daemon {
   [[nodiscard]] AuditRunner& audits() { return *audits_; }
   [[nodiscard]] BillBook& bills() { return *bills_; }
   [[nodiscard]] NodePower& power() { return *power_; }
+  [[nodiscard]] const OffMachines& off_machines() const { return off_machines_; }
   [[nodiscard]] const ReplicaKeeper& replicas() const { return *replicas_; }
   /// What the GPUs do; filled as long as the daemon runs.
   [[nodiscard]] LiveTelemetry& telemetry() { return telemetry_; }
@@ -83,6 +85,7 @@ class Daemon {
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<EventLog> log_;
   LiveTelemetry telemetry_;
+  OffMachines off_machines_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<AlertDesk> alerts_;
   std::unique_ptr<LiveCollector> collector_;

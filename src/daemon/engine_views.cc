@@ -107,9 +107,9 @@ std::string_view name_of(NodeState s) {
 }
 
 Rate rate_now(const NodeView& node) {
-  const bool paid_anyway = node.market == Market::kOwned || node.market == Market::kReserved;
-  return node.state == NodeState::kOff && !paid_anyway ? Rate::per_hour(Money::nanos(0, node.rate.per_hour().currency()))
-                                                       : node.rate;
+  return node.state == NodeState::kOff && !is_paid_while_off(node.market)
+             ? Rate::per_hour(Money::nanos(0, node.rate.per_hour().currency()))
+             : node.rate;
 }
 
 std::optional<JobView> Engine::job(int64_t id) const {

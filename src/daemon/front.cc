@@ -67,7 +67,8 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
                                                  .power = options.power,
                                                  .replicas = options.replicas,
                                                  .alerts = options.alerts,
-                                                 .telemetry = options.telemetry});
+                                                 .telemetry = options.telemetry,
+                                                 .off = options.off});
   HttpServerOptions http;
   http.address = listen.address;
   http.port = listen.port;

@@ -29,6 +29,7 @@ struct FrontOptions {
   const ReplicaKeeper* replicas = nullptr;
   AlertDesk* alerts = nullptr;
   const LiveTelemetry* telemetry = nullptr;  ///< outlives the front
+  const OffMachines* off = nullptr;          ///< outlives the front
 };
 
 class Front {

@@ -190,10 +190,12 @@ void LiveCollector::Impl::tell_runs(const std::set<int64_t>& ids, const std::fun
 
 Duration LiveCollector::Impl::write_history() {
   std::vector<Node> nodes;
-  for (const NodeView& node : service.get([](const Engine& engine) { return engine.nodes(); }).get())
-    nodes.push_back(history_node(node));
-  const std::set<int64_t> jobs = jobs_to_write();
   const Instant now = options.clock();
+  for (const NodeView& node : service.get([](const Engine& engine) { return engine.nodes(); }).get()) {
+    nodes.push_back(history_node(node));
+    if (options.off != nullptr && !is_paid_while_off(node.market)) nodes.back().absent = options.off->absences(node.name, now);
+  }
+  const std::set<int64_t> jobs = jobs_to_write();
   history->write(nodes, [this, &jobs](const auto& take) { tell_runs(jobs, take); }, now);
   LiveHistoryState state = history->state();
   if (state.failed == now) {

@@ -11,6 +11,7 @@
 
 #include "daemon/live_config.h"
 #include "daemon/live_telemetry.h"
+#include "daemon/off_machines.h"
 #include "daemon/service.h"
 
 namespace stint {
@@ -22,6 +23,7 @@ struct LiveCollectorOptions {
   std::string history_path;
   std::set<std::string> nodes;  ///< as configured, ascending
   std::function<Instant()> clock;
+  const OffMachines* off = nullptr;  ///< outlives the collector; none: all are on
 };
 
 class LiveCollector {

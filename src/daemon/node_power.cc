@@ -24,13 +24,8 @@ std::string words_for(const CommandOutput& done) {
 
 }  // namespace
 
-void mark_off(std::vector<NodeView>& nodes, const NodeNames& off) {
-  for (NodeView& node : nodes)
-    if (node.state == NodeState::kDrained && off.contains(node.name)) node.state = NodeState::kOff;
-}
-
-NodePower::NodePower(Service& service, PowerConfig config, const std::vector<std::string>& rows)
-    : service_(service), rows_there_(rows.size()) {
+NodePower::NodePower(Service& service, OffMachines& off, PowerConfig config, const std::vector<std::string>& rows)
+    : service_(service), off_(off), rows_there_(rows.size()) {
   for (const std::string& row : rows) {
     if (row.starts_with("off ")) machines_.try_emplace(row.substr(4));
     if (row.starts_with("on ")) machines_.erase(row.substr(3));
@@ -113,7 +108,7 @@ void NodePower::run() {
       int64_t waiting = world.waiting_gpus;
       for (Pool& pool : pools_)
         scale(pool, world, at, waiting);
-      tell_off();
+      tell_off(at);
     }
     lock.lock();
     wake_.wait_for(lock, std::chrono::nanoseconds(config_.every.count_ns()),
@@ -121,18 +116,12 @@ void NodePower::run() {
   }
 }
 
-NodeNames NodePower::off() const {
-  const std::lock_guard guard(lock_);
-  return off_;
-}
-
 /// One on its way up is paid for already.
-void NodePower::tell_off() {
-  NodeNames off;
+void NodePower::tell_off(Instant now) {
+  std::set<std::string> off;
   for (const auto& [name, machine] : machines_)
     if (machine.is_off && machine.doing != Doing::kUp) off.insert(name);
-  const std::lock_guard guard(lock_);
-  off_ = std::move(off);
+  off_.put(off, now);
 }
 
 NodePower::World NodePower::look() {

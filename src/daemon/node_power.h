@@ -12,11 +12,11 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "daemon/off_machines.h"
 #include "daemon/power_config.h"
 #include "daemon/service.h"
 
@@ -25,15 +25,11 @@ namespace stint {
 /// The side stream of the log with "off NODE" and "on NODE".
 inline constexpr std::string_view kPowerStream = "power";
 
-using NodeNames = std::set<std::string, std::less<>>;
-
-/// Shows those as off that are.
-void mark_off(std::vector<NodeView>& nodes, const NodeNames& off);
-
 class NodePower {
  public:
-  /// @param service  outlives it and is stopped after it. @param rows  of kPowerStream, oldest first.
-  NodePower(Service& service, PowerConfig config, const std::vector<std::string>& rows);
+  /// @param service  outlives it and is stopped after it. @param off  is told what is off; outlives it. @param rows  of kPowerStream,
+  ///   oldest first.
+  NodePower(Service& service, OffMachines& off, PowerConfig config, const std::vector<std::string>& rows);
   /// Ends programs that run.
   ~NodePower();
   NodePower(const NodePower&) = delete;
@@ -44,8 +40,6 @@ class NodePower {
   /// Somebody wants the machine. One that is not on by our own doing is switched on, and takes work once it can be used.
   /// @param heard  whether that is so, from another thread; if not, nothing is done.
   void want(std::string node, std::function<void(bool comes)> heard);
-  /// Those that are off by our own doing. From any thread.
-  [[nodiscard]] NodeNames off() const;
 
  private:
   enum class Doing : uint8_t { kNothing, kUp, kDown };
@@ -77,7 +71,7 @@ class NodePower {
   void run();
   void take_over(PowerConfig config);
   void hear(std::vector<Wish> wishes);
-  void tell_off();
+  void tell_off(Instant now);
   [[nodiscard]] World look();
   void settle(const World& world, Instant now);
   void scale(Pool& pool, const World& world, Instant now, int64_t& waiting);
@@ -88,16 +82,16 @@ class NodePower {
   Status note(const std::string& node, std::string_view state, std::string_view kind, std::string detail);
 
   Service& service_;
+  OffMachines& off_;
   std::vector<Pool> pools_;                  // the thread's own
   std::map<std::string, Machine> machines_;  // guarded where programs end: has_ended, failure
   PowerConfig config_;                       // the thread's own
   size_t rows_there_ = 0;                    // of the stream
   std::atomic<bool> stopping_ = false;
-  mutable std::mutex lock_;
+  std::mutex lock_;
   std::condition_variable wake_;
   std::optional<PowerConfig> next_;  // guarded
   std::vector<Wish> wishes_;         // guarded
-  NodeNames off_;                    // guarded
   bool ended_ = false;               // guarded: a program has
   std::thread thread_;
 };

@@ -21,6 +21,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 class NodePowerTest : public ::testing::Test {
  protected:
@@ -55,7 +56,7 @@ class NodePowerTest : public ::testing::Test {
     pool.rules.max_nodes = 2;
     pool.rules.up_cooldown = pool.rules.down_cooldown = pool.rules.idle_grace = Duration();
     power_ = std::make_unique<NodePower>(
-        *service_, PowerConfig{.program = program_, .every = Duration::milliseconds(20), .pools = {pool}}, rows);
+        *service_, off_, PowerConfig{.program = program_, .every = Duration::milliseconds(20), .pools = {pool}}, rows);
   }
   void stop() {
     power_.reset();
@@ -114,6 +115,7 @@ class NodePowerTest : public ::testing::Test {
   ScratchDir dir_;
   std::string program_ = dir_ / "switch";
   SimulatedBackend backend_;
+  OffMachines off_;
   std::optional<EventLog> log_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<NodePower> power_;
@@ -137,11 +139,14 @@ TEST_F(NodePowerTest, WhatNobodyNeedsIsDrainedAndSwitchedOffAndComesBackForWhatW
 }
 
 TEST_F(NodePowerTest, WhatIsOffIsShownSoAndUnlessItIsOwnedCostsNothing) {
-  wait_until([&] { return power_->off() == NodeNames{"n1"}; });
-  std::vector<NodeView> shown = nodes();
-  mark_off(shown, power_->off());
+  const auto shown_now = [&] {
+    std::vector<NodeView> shown = nodes();
+    off_.mark(shown);
+    return shown;
+  };
+  wait_until([&] { return shown_now()[1].state == NodeState::kOff; });
+  std::vector<NodeView> shown = shown_now();
   EXPECT_EQ(shown[0].state, NodeState::kUp);
-  EXPECT_EQ(shown[1].state, NodeState::kOff);
   NodeView& node = shown[1];
   node.rate = Rate::per_hour(Money::units(3));
   node.market = Market::kOwned;
@@ -153,7 +158,8 @@ TEST_F(NodePowerTest, WhatIsOffIsShownSoAndUnlessItIsOwnedCostsNothing) {
   put_file(dir_ / "slow", "");
   EXPECT_TRUE(wanted("n1"));
   wait_until([&] { return std::filesystem::exists(dir_ / "coming"); });
-  wait_until([&] { return power_->off().empty(); });  // one that comes is paid for
+  wait_until([&] { return shown_now()[1].state == NodeState::kDrained; });  // one that comes is paid for
+  EXPECT_THAT(off_.absences("n1", now()), SizeIs(1));
   std::filesystem::remove(dir_ / "slow");
 }
 

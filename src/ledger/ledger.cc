@@ -248,7 +248,7 @@ class Poster {
     const NodeId id = out_.line_nodes[i];
     const Node& node = history_.nodes[id.index()];
     const bool dated = node.present_from || node.present_until;
-    const int64_t whole = node_weight(id, when.length());
+    const int64_t whole = node_weight(id, when.length() - absent_within(node, when));
     const int64_t unseen = missing + (dated ? 0 : std::max<int64_t>(0, whole - total));
     if (unseen == 0) return 0;
     const auto hours = billed_hours(out_.lines[i], facts_[i].cut);
@@ -369,7 +369,8 @@ class Poster {
       touched_.clear();
       // Of the hours nothing is known of, those that were paid for: what several lines say at most once.
       if (const auto unseen = unseen_.find(NodeId(n)); unseen != unseen_.end()) {
-        const int64_t rest = node_weight(NodeId(n), out_.period.length()) - known;
+        const Duration there = out_.period.length() - absent_within(history_.nodes[n], out_.period);
+        const int64_t rest = node_weight(NodeId(n), there) - known;
         add({nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, std::clamp<int64_t>(rest, 0, unseen->second));
       }
     }

@@ -260,6 +260,19 @@ TEST(Ledger, HoursOutsideTheKnownPresenceAreMissingUnlessTheBillCountsFewer) {
   EXPECT_EQ(of_client(*m.post(), "red"), Money::units(32));
 }
 
+TEST(Ledger, WhatWasSwitchedOffIsNotMissed) {
+  HandMade m(4);
+  const NodeId n = m.node("n");
+  Node& node = m.history.nodes[n.index()];
+  node.present_from = node.present_until = std::nullopt;
+  node.absent = {{kStart + kHour * 2, kStart + kHour * 4}};
+  const DeviceId d = m.device(n, 0);
+  for (int64_t h = 0; h < 2; ++h)
+    m.hour(d, h, {{m.tenant("red"), {}, kWholeDevice, kWholeDevice, true}});
+  m.compute("n", Money::units(40));
+  EXPECT_EQ(of_client(*m.post(), "red"), Money::units(40));
+}
+
 TEST(Ledger, FreeGpusOfAFullHostAreStranded) {
   HandMade m(1);
   const NodeId n = m.node("n");

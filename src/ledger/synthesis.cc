@@ -15,7 +15,7 @@ struct Presence {
 Presence presence_of(const Node& node, std::span<const NodeHours::Hour> hours, Interval period) {
   if (hours.empty()) {
     const Interval span = intersect({node.present_from.value_or(period.begin), node.present_until.value_or(period.end)}, period);
-    return {span, span.empty() ? Duration() : span.length()};
+    return {span, span.empty() ? Duration() : span.length() - absent_within(node, span)};
   }
   Presence out;
   int64_t parts = 0;

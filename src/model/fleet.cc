@@ -1,5 +1,6 @@
 #include "model/fleet.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -19,11 +20,22 @@ constexpr std::array<std::pair<Market, std::string_view>, 5> kMarketNames = {{
 
 std::string_view name_of(Market m) { return kMarketNames[static_cast<size_t>(m)].second; }
 
+bool is_paid_while_off(Market m) { return m == Market::kOwned || m == Market::kReserved; }
+
 Result<Market> parse_market(std::string_view text) {
   for (const auto& [market, name] : kMarketNames)
     if (equals_ignoring_case(name, trim(text))) return market;
   if (equals_ignoring_case(trim(text), "ondemand")) return Market::kOnDemand;
   return invalid("'{}' is no market: use on-demand, spot, reserved or owned", excerpt(text));
+}
+
+Duration absent_within(const Node& node, Interval when) {
+  Duration away;
+  for (auto it = std::ranges::lower_bound(node.absent, when.begin, {}, &Interval::end); it != node.absent.end(); ++it) {
+    if (it->begin >= when.end) break;
+    if (const Interval common = intersect(*it, when); !common.empty()) away = away + common.length();
+  }
+  return away;
 }
 
 Tenant tenant_of(const Node& node, const std::vector<TenantRule>& rules) {

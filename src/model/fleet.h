@@ -18,6 +18,8 @@ namespace stint {
 enum class Market { kUnknown, kOnDemand, kSpot, kReserved, kOwned };
 std::string_view name_of(Market m);  // "unknown", "on-demand", "spot", "reserved", "owned"
 Result<Market> parse_market(std::string_view text);
+/// An owned or reserved machine costs the same while nobody uses it, any other nothing while it is off.
+bool is_paid_while_off(Market m);
 
 using NodeId = Id<struct NodeTag>;
 using DeviceId = Id<struct DeviceTag>;
@@ -41,7 +43,11 @@ struct Node {
   std::optional<bool> checkpointable;
   std::optional<Instant> present_from;
   std::optional<Instant> present_until;
+  std::vector<Interval> absent = {};  ///< within that: switched off, and not paid for; ascending, apart
 };
+
+/// How long of that time it was absent.
+Duration absent_within(const Node& node, Interval when);
 
 /// The node's own tenant: what the inventory says, and for the rest the first rule that matches `node/NAME`.
 Tenant tenant_of(const Node& node, const std::vector<TenantRule>& rules);

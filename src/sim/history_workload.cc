@@ -72,6 +72,13 @@ class Builder {
       ++out_.nodes_without_price;
     if (node.present_from) sim.present_from = *node.present_from;
     if (node.present_until) sim.present_until = *node.present_until;
+    // In a replay too it is drained first, then neither there nor paid for.
+    for (const Interval away : node.absent)
+      out_.workload.outages.push_back({.node = NodeId(static_cast<uint32_t>(out_.workload.nodes.size())),
+                                       .cause = OutageCause::kMaintenance,
+                                       .notice = away.begin,
+                                       .down = away.begin,
+                                       .up = away.end});
     node_model_[node.name] = node.gpu_model;
     largest_ = std::max(largest_, sim.node.gpus);
     out_.workload.nodes.push_back(std::move(sim));

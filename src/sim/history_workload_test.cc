@@ -56,6 +56,19 @@ TEST(HistoryWorkload, KeepsWhatTheRecordsSay) {
   EXPECT_EQ(request.gpu_models, std::vector<std::string>{"L4"});
 }
 
+TEST(HistoryWorkload, AMachineThatWasAbsentIsAway) {
+  History h = history();
+  h.runs = {run("7", 10, 70, {{"small", {0}, 1}})};
+  h.nodes[1].absent = {{at(100), at(200)}};
+  const HistoryWorkload made = workload_of(h, kNoPrice).value();
+  ASSERT_EQ(made.workload.outages.size(), 1U);
+  const Outage& away = made.workload.outages[0];
+  EXPECT_EQ(made.workload.nodes[away.node.index()].node.name, "small");
+  EXPECT_EQ(away.cause, OutageCause::kMaintenance);
+  EXPECT_EQ(away.down, at(100));
+  EXPECT_EQ(away.up, at(200));
+}
+
 TEST(HistoryWorkload, AJobOverSeveralNodesIsAGangOfAsManyTasks) {
   History h = history();
   h.nodes.push_back(node("big2", 8, "A100-80GB"));

@@ -199,8 +199,7 @@ void World::node_comes(NodeId node, bool from_outage) {
 void World::node_goes(NodeId node) {
   const SimNode& sim_node = workload_->nodes[node.index()];
   // Its time may end while it is away and paid for all the same.
-  const bool paid_anyway = sim_node.market == Market::kOwned || sim_node.market == Market::kReserved;
-  if (!paid_anyway || now_ >= sim_node.present_until) meter_.set_paid(node, false, now_);
+  if (!is_paid_while_off(sim_node.market) || now_ >= sim_node.present_until) meter_.set_paid(node, false, now_);
   NodeState& state = nodes_[node.index()];
   if (state.away++ > 0) return;
   sched::Event event;

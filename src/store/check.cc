@@ -87,6 +87,7 @@ Result<std::vector<std::string>> HistoryFile::check() {
     TRY(check_rows<QueueRecord>(database, problems));
     TRY(check_rows<PartitionNode>(database, problems));
   }
+  if (version >= kAbsencesSince) TRY(check_rows<NodeAbsence>(database, problems));
   TRY(check_rows<BillLine>(database, problems));
   TRY(check_rows<PriceRow>(database, problems));
   TRY(check_rows<TenantRule>(database, problems));

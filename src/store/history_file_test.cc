@@ -442,6 +442,26 @@ std::string open_error(const std::string& path, OpenMode mode = OpenMode::kReadO
   return file.ok() ? "opened" : file.error().message;
 }
 
+TEST(HistoryFile, AbsencesAddUpAndGrow) {
+  const ScratchDir dir;
+  HistoryFile file = create(dir / "fleet.db");
+  const auto absent = [&](const char* fingerprint, std::vector<Interval> when) {
+    Node node;
+    node.name = "n1", node.absent = std::move(when);
+    import(file, fingerprint, [&](Sink& sink) { sink.node(node); });
+  };
+  absent("a", {{kStart, kStart + kHour}, {kStart + kHour * 5, kStart + kHour * 6}});
+  absent("b", {{kStart + kHour * 5, kStart + kHour * 8}, {kStart + kHour * 8, kStart + kHour * 9}});
+  absent("c", {{kStart, kStart + Duration::minutes(1)}, {kStart + kHour * 2, kStart + kHour * 3}});
+  const auto history = file.load();
+  ASSERT_TRUE(history.ok()) << history.error().message;
+  ASSERT_THAT(history->nodes, SizeIs(1));
+  EXPECT_THAT(history->nodes[0].absent,
+              ::testing::ElementsAre(Interval{kStart, kStart + kHour}, Interval{kStart + kHour * 2, kStart + kHour * 3},
+                                     Interval{kStart + kHour * 5, kStart + kHour * 9}));
+  EXPECT_THAT(*file.check(), IsEmpty());
+}
+
 TEST(HistoryFile, SaysWhatIsWrongWithAFile) {
   const ScratchDir dir;
   EXPECT_THAT(open_error(dir / "absent.db"), HasSubstr("no such file"));
@@ -455,8 +475,8 @@ TEST(HistoryFile, SaysWhatIsWrongWithAFile) {
   std::ofstream(dir / "empty.db").close();
   EXPECT_THAT(open_error(dir / "empty.db"), HasSubstr("empty"));
   create(dir / "newer.db");
-  execute(dir / "newer.db", "UPDATE meta SET value = '4'");
-  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 4, this one knows up to 3)"));
+  execute(dir / "newer.db", "UPDATE meta SET value = '5'");
+  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 5, this one knows up to 4)"));
 }
 
 // ── An older version ──

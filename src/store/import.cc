@@ -92,8 +92,8 @@ std::string digest_of(const BillLine& line) {
 
 struct Statements {
   Statement node, find_device, find_device_by_index, find_device_without_uuid, add_device, complete_device, find_holder,
-      add_holder, find_series, add_series, read_day, write_day, run, queue_record, partition, bill_line, find_bill_line, price,
-      tenant_rule, rejection;
+      add_holder, find_series, add_series, read_day, write_day, run, absence, queue_record, partition, bill_line, find_bill_line,
+      price, tenant_rule, rejection;
 
   static Result<Statements> prepare(Database& db) {
     Statements s;
@@ -121,6 +121,9 @@ struct Statements {
     TRY_ASSIGN(s.write_day, db.prepare("INSERT INTO rollup_day (key, data) VALUES (?, ?) "
                                        "ON CONFLICT (key) DO UPDATE SET data = excluded.data"));
     TRY_ASSIGN(s.run, db.prepare(insert_sql<Run>("import_id,origin") + replace_clause<Run>("origin, run_id, restart")));
+    TRY_ASSIGN(s.absence, db.prepare(insert_sql<NodeAbsence>("") +
+                                     " ON CONFLICT (node, absent_from) DO UPDATE SET absent_until = max(absent_until, "
+                                     "excluded.absent_until)"));
     TRY_ASSIGN(s.queue_record, db.prepare(insert_sql<QueueRecord>("origin") + kKeepWaiting));
     TRY_ASSIGN(s.partition, db.prepare(insert_sql<PartitionNode>("") + " ON CONFLICT DO NOTHING"));
     TRY_ASSIGN(s.bill_line, db.prepare(insert_sql<BillLine>("import_id,digest")));
@@ -171,6 +174,8 @@ class ImportTransaction final : public HistoryFile::Import {
   void node(const Node& node) override {
     if (!failure_.ok()) return;
     if (const auto id = upsert_node(node); !id) return note(id.error());
+    for (const Interval when : node.absent)
+      put(sql_.absence, NodeAbsence{node.name, when}, 1);
     ++rows_;
   }
 

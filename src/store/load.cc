@@ -102,6 +102,24 @@ Status load_devices(Database& database, History& history) {
 }
 
 /// What telemetry and the instance type tell about a node where the inventory is silent.
+/// Those that touch or overlap are one.
+Status load_absences(Database& database, History& history) {
+  TRY_ASSIGN(const int version, schema_version(database));
+  if (version < kAbsencesSince) return {};
+  TRY_ASSIGN(const auto absences,
+             read_rows<NodeAbsence>(database, fmt::format("SELECT {} FROM {} ORDER BY node, absent_from",
+                                                          column_list<NodeAbsence>(), RowFields<NodeAbsence>::table)));
+  for (const NodeAbsence& absence : absences) {
+    const auto node = std::ranges::lower_bound(history.nodes, absence.node, {}, &Node::name);
+    if (node == history.nodes.end() || node->name != absence.node || absence.when.empty()) continue;
+    if (node->absent.empty() || node->absent.back().end < absence.when.begin)
+      node->absent.push_back(absence.when);
+    else
+      node->absent.back().end = std::max(node->absent.back().end, absence.when.end);
+  }
+  return {};
+}
+
 void complete_nodes(History& history) {
   std::map<NodeId, int64_t> seen;
   for (const PhysicalGpu& gpu : physical_gpus(history.devices))
@@ -168,6 +186,7 @@ Result<History> HistoryFile::load(Interval period) {
   };
   const bool bounded = !period.empty();
   TRY_ASSIGN(history.nodes, read_rows<Node>(database, select(column_list<Node>(), "node ORDER BY name")));
+  TRY(load_absences(database, history));
   TRY_ASSIGN(history.holders, read_rows<Holder>(database, select(column_list<Holder>(), "holder WHERE id <> 0 ORDER BY id")));
   TRY_ASSIGN(history.tenant_rules, read_rows<TenantRule>(database, select(column_list<TenantRule>(), "tenant_rule ORDER BY id")));
   TRY_ASSIGN(history.prices, read_rows<PriceRow>(database, select(column_list<PriceRow>(), "price ORDER BY id")));

@@ -95,6 +95,7 @@ Status HistoryFile::forget_before(std::string_view kind, Instant cutoff) {
     runs.bind(1, cutoff.ns());
     runs.bind(2, kind);
     TRY(runs.run());
+    TRY(run(database, "DELETE FROM node_absence WHERE absent_until < ?", {day_ns}));
     TRY(run(database, "UPDATE import SET telemetry_begin = NULL, telemetry_end = NULL WHERE telemetry_end <= ?", {day_ns}));
     TRY(run(database, "UPDATE import SET telemetry_begin = ?1 WHERE telemetry_begin < ?1", {day_ns}));
     TRY_ASSIGN(Statement imports, database.prepare("DELETE FROM rejection WHERE import_id IN (SELECT id FROM import "

@@ -58,6 +58,23 @@ struct RowFields<Node> {
   }
 };
 
+/// One of Node::absent.
+struct NodeAbsence {
+  std::string node;
+  Interval when;
+};
+
+template <>
+struct RowFields<NodeAbsence> {
+  static constexpr std::string_view table = "node_absence";
+  template <typename Visit, typename T>
+  static void visit(Visit& visit, T& a) {
+    visit("node", a.node);
+    visit("absent_from", a.when.begin);
+    visit("absent_until", a.when.end);
+  }
+};
+
 template <>
 struct RowFields<Holder> {
   static constexpr std::string_view table = "holder";

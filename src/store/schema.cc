@@ -40,6 +40,16 @@ CREATE TABLE partition_node (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// Times in which nodes were switched off and not paid for.
+constexpr const char* kAbsences = R"sql(
+CREATE TABLE node_absence (
+  node TEXT NOT NULL,
+  absent_from INTEGER NOT NULL,
+  absent_until INTEGER NOT NULL,
+  PRIMARY KEY (node, absent_from)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // Instants and durations are nanoseconds, money is nano-units beside its currency, bytes are bytes. Where a
 // value is not known, text is '', a count is 0 and everything else NULL, as in the model.
 constexpr const char* kTables = R"sql(
@@ -219,7 +229,7 @@ struct Migration {
   int from;
   const char* sql;
 };
-constexpr std::array<Migration, 2> kMigrations = {{{1, kAppliedChanges}, {2, kQueueRecords}}};
+constexpr std::array<Migration, 3> kMigrations = {{{1, kAppliedChanges}, {2, kQueueRecords}, {3, kAbsences}}};
 static_assert(kMigrations.back().from + 1 == kSchemaVersion);
 
 Status create_tables(Database& database) {
@@ -232,6 +242,7 @@ Status create_tables(Database& database) {
   TRY(database.execute(kTables));
   TRY(database.execute(kAppliedChanges));
   TRY(database.execute(kQueueRecords));
+  TRY(database.execute(kAbsences));
   TRY(database.execute(fmt::format("INSERT INTO meta VALUES ('schema_version', '{}'); PRAGMA application_id = {}; COMMIT",
                                    kSchemaVersion, kApplicationId)));
   return {};

@@ -153,7 +153,7 @@ class Attributor {
   }
 
   /// A node is there when its inventory says so; without dates, from the first to the last sign of it; without
-  /// signs, all the time.
+  /// signs, all the time. Absences are taken off later, hour by hour.
   void find_presence() {
     std::vector<Interval> evidence(history_.nodes.size());
     for (size_t d = 0; d < covered_.size(); ++d) {
@@ -212,7 +212,8 @@ class Attributor {
         current.push_back(holds[next]);
       std::erase_if(current, [&](const RunHold& hold) { return hold.when.end <= hour(h).begin; });
       if (when.empty() || cut[h]) continue;
-      attribute_hour(slot, h, parts_in_hour(kWholeDevice, when.length()), current, health);
+      const Duration there = when.length() - absent_within(history_.nodes[slot.node.index()], when);
+      if (there > Duration()) attribute_hour(slot, h, parts_in_hour(kWholeDevice, there), current, health);
     }
   }
 

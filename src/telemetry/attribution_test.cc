@@ -234,6 +234,22 @@ TEST(Attribution, SilenceWithoutAHoldIsMissingAndOnlyWithinPresence) {
   EXPECT_DOUBLE_EQ(a.summary.missing_pct, 100 * (0.75 + 1 + 0.5) / 2.5);
 }
 
+TEST(Attribution, ANodeThatWasAbsentHasNoneOfThatTime) {
+  Fleet f(5);
+  const NodeId n = f.node("n");
+  f.history.nodes[0].absent = {{kStart + kHour, kStart + kHour * 2},
+                               {kStart + kHour * 2, kStart + kHour * 3 + Duration::minutes(30)}};
+  const uint32_t d = f.device(n, 0);
+  f.utilization(d, 0, 50);
+  f.utilization(d, 3, 50, 0, 1800);
+  f.utilization(d, 4, 50);
+  const Attribution a = attribute(f.history, f.usage);
+  ASSERT_THAT(a.occupancy.hours, SizeIs(3));
+  EXPECT_EQ(a.occupancy.hours[1].hour_index, kStart.hour_index() + 3);
+  EXPECT_EQ(a.occupancy.hours[1].present, kHalf);
+  EXPECT_DOUBLE_EQ(a.summary.missing_pct, 0);
+}
+
 TEST(Attribution, GpusThatTelemetryNeverSawAreInferred) {
   Fleet f(1);
   const NodeId n = f.node("n");
