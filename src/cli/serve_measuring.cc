@@ -85,7 +85,7 @@ CLI::Option* add_measure_source(CLI::App& command, MeasureSource& source) {
   CLI::Option* device =
       command.add_option("--device", source.device, "name to write beside the times")->capture_default_str()->needs(model);
   command.add_option("--price", source.price, "of the device per hour, to write beside them")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, static_cast<double>(kMaxUnitsPerHour)))
       ->needs(model);
   command.add_option("--gpu", source.gpu, "what the device is: its name and least price on demand as the catalogue has them")
       ->excludes(device)

@@ -109,6 +109,8 @@ void NodePower::run() {
       for (Pool& pool : pools_)
         scale(pool, world, at, waiting);
       tell_off(at);
+    } else {
+      off_.put({}, now());  // others switch them now
     }
     lock.lock();
     wake_.wait_for(lock, std::chrono::nanoseconds(config_.every.count_ns()),

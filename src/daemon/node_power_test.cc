@@ -163,6 +163,13 @@ TEST_F(NodePowerTest, WhatIsOffIsShownSoAndUnlessItIsOwnedCostsNothing) {
   std::filesystem::remove(dir_ / "slow");
 }
 
+TEST_F(NodePowerTest, WithoutAProgramNothingIsSaidToBeOff) {
+  const auto off = [&] { return off_.absences("n1", now() + kHour); };
+  wait_until([&] { return !off().empty() && off().back().end > now(); });
+  power_->reconfigure({});
+  wait_until([&] { return off().back().end <= now(); });
+}
+
 TEST_F(NodePowerTest, KnowsAfterARestartWhatItSwitchedOff) {
   wait_until([&] { return nodes()[1].state == NodeState::kDrained && !told().empty(); });
   stop();

@@ -27,7 +27,7 @@ class OffMachines {
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, Instant, std::less<>> since_;        // of those that are off
+  std::map<std::string, Instant, std::less<>> since_;  // of those that are off
   std::deque<std::pair<std::string, Interval>> been_;  // ascending by end
 };
 

@@ -145,7 +145,7 @@ Result<ServedVariants> ModelStore::variants_of(ModelSource source, const ServedM
     if (host.ok())
       all[static_cast<size_t>(Variant::kHost)] = std::move(*host);
     else
-      options_.watch.tell(fmt::format("stays on the GPU when memory is short: {}", host.error().message));
+      options_.watch.tell(fmt::format("cannot move to the host when the GPU is full: {}", host.error().message));
   }
   all[static_cast<size_t>(Variant::kWhole)] = std::move(whole);
   return all;
