@@ -2,7 +2,7 @@
 import { post } from "./api.js";
 import { choice } from "./chart.js";
 import { action, empty, fill, h, say, state, table } from "./dom.js";
-import { bytes, count, gpus, money, percent } from "./format.js";
+import { bytes, count, finePrice, gpus, money, percent } from "./format.js";
 import { live, may, refresh } from "./live.js";
 
 const MODES = { held: "Held", busy: "Busy", memory: "Memory", heat: "Temperature" };
@@ -173,6 +173,7 @@ function replicaTable() {
     { title: "Replicas ready", number: true, cell: (s) => `${s.ready} of ${s.wanted}` },
     { title: "Limits", number: true, cell: (s) => `${s.min} to ${s.max}` },
     { title: "Used of the promise", number: true, cell: (s) => (s.utilization === null ? "–" : percent(s.utilization)) },
+    { title: "1,000 requests cost", number: true, cell: (s) => finePrice(s.per_thousand_requests) },
     { title: "So many because of", cell: (s) => s.reason },
     { title: "Replicas", cell: (s) => s.replicas.map((r, i) => [i > 0 && ", ", h("a", { href: `#/jobs/${r.job}` }, r.job), r.state !== "ready" && ` ${r.state}`, !r.current && " (to be replaced)"]), class: "wide" },
     { title: "Trouble", cell: (s) => (s.trouble ? h("strong", { class: "bad" }, s.trouble) : "–"), class: "wide" },

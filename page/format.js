@@ -18,6 +18,9 @@ export function amount(decimal) {
 /// {amount, currency} → "1,234.50 USD".
 export const money = (m) => (m ? `${amount(m.amount)} ${m.currency}` : "–");
 
+/// A small price with the digits that matter: "0.00804 USD".
+export const finePrice = (m) => (m ? `${Number(m.amount).toLocaleString("en-GB", { maximumSignificantDigits: 3 })} ${m.currency}` : "–");
+
 export const percent = (share) => `${tenth.format(share * 100)} %`;
 
 export function bytes(n) {

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
 #include "cli/output.h"
@@ -21,6 +22,7 @@ Status list_services(DaemonClient& client, const ClientOptions& options) {
                {"replicas", Align::kRight},
                {"min–max", Align::kRight},
                {"of its promise", Align::kRight},
+               {"per 1,000", Align::kRight},
                {"because"},
                {"job"},
                {"listens on"},
@@ -28,19 +30,25 @@ Status list_services(DaemonClient& client, const ClientOptions& options) {
   for (const Json& service : body["services"]) {
     const auto number = [&service](const char* name) { return service[name].get<int64_t>(); };
     const Json& used = service["utilization"];
-    std::vector<std::string> row = {
-        service["name"].get<std::string>(), fmt::format("{} of {}", number("ready"), number("wanted")),
-        fmt::format("{}–{}", number("min"), number("max")),
-        used.is_null() ? "" : fmt::format("{:.0f} %", used.get<double>() * 100), service["reason"].get<std::string>()};
-    if (service["replicas"].empty()) row.resize(8);
+    const Json& cost = service["per_thousand_requests"];
+    std::vector<std::string> row = {service["name"].get<std::string>(),
+                                    fmt::format("{} of {}", number("ready"), number("wanted")),
+                                    fmt::format("{}–{}", number("min"), number("max")),
+                                    used.is_null() ? "" : fmt::format("{:.0f} %", used.get<double>() * 100),
+                                    cost.is_null()
+                                        ? ""
+                                        : fmt::format("{:.3g} {}", parse_number(cost["amount"].get<std::string>()).value_or(0),
+                                                      cost["currency"].get<std::string>()),
+                                    service["reason"].get<std::string>()};
+    if (service["replicas"].empty()) row.resize(9);
     for (const Json& replica : service["replicas"]) {
       const auto state = replica["state"].get<std::string>();
-      row.resize(5);
+      row.resize(6);
       row.insert(row.end(), {replica["job"].get<std::string>(), replica["listens"].get<std::string>(),
                              replica["current"].get<bool>() ? state : state + ", to be replaced"});
       table.add_row(row);
-      table.tone_cell(7, state == "ready" ? Tone::kGood : Tone::kWarn);
-      row.assign(5, "");
+      table.tone_cell(8, state == "ready" ? Tone::kGood : Tone::kWarn);
+      row.assign(6, "");
     }
     if (service["replicas"].empty()) table.add_row(row);
     if (const auto trouble = service["trouble"].get<std::string>(); !trouble.empty())

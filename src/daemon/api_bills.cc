@@ -7,6 +7,7 @@
 #include "daemon/api_routes.h"
 #include "daemon/bill_book.h"
 #include "daemon/problem.h"
+#include "daemon/view_json.h"
 #include "sim/story_text.h"
 
 namespace stint {
@@ -21,8 +22,6 @@ Result<Interval> month_asked(const Call& call) {
   const std::string* text = call->request.parts.parameter("month");
   return text == nullptr ? Result<Interval>(month_of(call->at)) : parse_month(*text);
 }
-
-Json money_json(Money amount) { return {{"amount", amount.to_decimal()}, {"currency", amount.currency().code()}}; }
 
 double gpu_hours(const ClientBillLine& line) { return static_cast<double>(line.micro_gpu_hours) / 1e6; }
 

@@ -131,11 +131,15 @@ std::string_view api_schemas() {
   "name": {"type": "string"}, "queue": {"type": "string"}, "wanted": {"type": "integer"}, "ready": {"type": "integer"},
   "min": {"type": "integer"}, "max": {"type": "integer"}, "utilization": {"anyOf": [{"type": "number"}, {"type": "null"}],
   "description": "mean part of what their promises allow that ready replicas use; null: none tells"}, "reason": {"type": "string"},
+  "requests_per_second": {"anyOf": [{"type": "number"}, {"type": "null"}]}, "per_hour": {"anyOf": [{"$ref":
+  "#/components/schemas/Money"}, {"type": "null"}], "description": "of what its replicas hold"}, "per_thousand_requests": {"anyOf":
+  [{"$ref": "#/components/schemas/Money"}, {"type": "null"}], "description": "at this load; null: nothing is asked, or nobody tells"},
   "trouble": {"type": "string", "description": "the last; empty once all that are wanted are ready"}, "replicas": {"type": "array",
   "items": {"type": "object", "properties": {"job": {"type": "string"}, "listens": {"type": "string"}, "state": {"enum": ["waiting",
   "starting", "ready", "draining", "leaving"]}, "current": {"type": "boolean", "description": "as configured now"}},
   "required": ["job", "listens", "state", "current"]}}}, "required": ["name", "queue", "wanted", "ready", "min", "max",
-  "utilization", "reason", "trouble", "replicas"]}}}, "required": ["services"]},
+  "utilization", "requests_per_second", "per_hour", "per_thousand_requests", "reason", "trouble", "replicas"]}}},
+  "required": ["services"]},
 "Service": {"type": "object", "description": "an inference service as its servers told of it within the last minute",
   "properties": {"service": {"type": "string"}, "servers": {"type": "integer"}, "seen": {"type": "string", "format": "date-time"},
   "requests_per_second": {"anyOf": [{"type": "number"}, {"type": "null"}]}, "p99_ms": {"anyOf": [{"type": "number"}, {"type": "null"}]},

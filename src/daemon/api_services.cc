@@ -5,6 +5,7 @@
 #include "codec/metrics_text.h"
 #include "daemon/api_routes.h"
 #include "daemon/replica_keeper.h"
+#include "daemon/view_json.h"
 
 namespace stint {
 namespace {
@@ -27,6 +28,9 @@ Json service_json(const ReplicaSetView& service) {
                {"min", service.least},
                {"max", service.most},
                {"utilization", service.utilization ? Json(*service.utilization) : Json()},
+               {"requests_per_second", service.per_second ? Json(*service.per_second) : Json()},
+               {"per_hour", money_json(service.per_hour)},
+               {"per_thousand_requests", money_json(cost_per_thousand(service))},
                {"reason", service.reason},
                {"trouble", service.trouble},
                {"replicas", Json::array()}};
@@ -70,6 +74,10 @@ std::string service_metrics(const ApiContext& api, const Principal& who) {
                   "Mean part of what their promises allow that ready ones use.");
   for (const ReplicaSetView& service : services)
     if (service.utilization) used.add(labels(service), *service.utilization);
+  MetricText cost(out, "stint_service_cost_per_thousand_requests", "gauge", "What 1,000 requests cost at this load.");
+  for (const ReplicaSetView& service : services)
+    if (const auto each = cost_per_thousand(service))
+      cost.add(fmt::format("{},currency=\"{}\"", labels(service), each->currency().code()), each->to_decimal());
   return out;
 }
 

@@ -119,7 +119,11 @@ std::vector<Replica> ReplicaSet::gather(Instant now, sched::ScalingSignals& sign
   std::vector<Replica> replicas;
   double used = 0;
   int32_t ready = 0, telling = 0;
+  shown_.per_second.reset();
+  shown_.per_hour.reset();
   for (const JobView& job : jobs) {
+    if (const Money burn = job.burn.per_hour(); !burn.is_zero())
+      shown_.per_hour = shown_.per_hour ? *shown_.per_hour + burn : burn;
     Replica replica{.place = std::string(tag_of(job, kPlaceTag)),
                     .job = job.id,
                     .job_name = public_id(job),
@@ -129,6 +133,8 @@ std::vector<Replica> ReplicaSet::gather(Instant now, sched::ScalingSignals& sign
     memory.place = replica.place;
     std::vector<ServiceFigures> figures;
     replica.phase = phase_of(job, replica.place, memory, figures, now);
+    for (const ServiceFigures& model : figures)
+      if (model.per_second) shown_.per_second = shown_.per_second.value_or(0) + *model.per_second;
     if (replica.phase == ReplicaPhase::kReady) {
       ++ready;
       if (is_asked(figures)) signals.busy_nodes = 1;
@@ -147,6 +153,12 @@ std::vector<Replica> ReplicaSet::gather(Instant now, sched::ScalingSignals& sign
     shown_.trouble.clear();
   }
   return replicas;
+}
+
+std::optional<Money> cost_per_thousand(const ReplicaSetView& service) {
+  if (!service.per_hour || service.per_second.value_or(0) <= 0) return std::nullopt;
+  const double thousands_per_hour = *service.per_second * 3.6;
+  return Money::estimate(service.per_hour->to_double() / thousands_per_hour, service.per_hour->currency());
 }
 
 ReplicaPhase ReplicaSet::phase_of(const JobView& job, const std::string& place, Memory& memory,

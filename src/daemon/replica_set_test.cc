@@ -112,6 +112,23 @@ TEST_F(ReplicaSetTest, ReplicasAreJobsAndNamedOnceReady) {
   EXPECT_NEAR(*set_->view().utilization, 0.7, 1e-9);
 }
 
+TEST_F(ReplicaSetTest, TellsWhatAThousandRequestsCost) {
+  ASSERT_TRUE(comes_to_ready(1));
+  const ReplicaSetView one = set_->view();
+  EXPECT_EQ(one.per_second, 70);
+  ASSERT_EQ(one.per_hour, jobs()[0].burn.per_hour());
+  EXPECT_NEAR(cost_per_thousand(one)->to_double(), one.per_hour->to_double() / (70 * 3.6), 1e-9);
+  used_ = 0;
+  look();
+  EXPECT_EQ(cost_per_thousand(set_->view()), std::nullopt) << "nothing is asked";
+  used_ = 1.4;
+  pass(Duration::minutes(2));
+  ASSERT_TRUE(comes_to_ready(2));
+  look();
+  EXPECT_EQ(set_->view().per_second, 280);
+  EXPECT_EQ(set_->view().per_hour, *one.per_hour + *one.per_hour);
+}
+
 TEST_F(ReplicaSetTest, GrowsWithTheLoadAndDrainsBeforeItStops) {
   ASSERT_TRUE(comes_to_ready(1));
   used_ = 1.4;

@@ -7,9 +7,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json money(Money m) { return {{"amount", m.to_decimal()}, {"currency", m.currency().code()}}; }
 Json time_or_null(const std::optional<Instant>& t) { return t ? Json(format_utc(*t)) : Json(); }
-Json money_or_null(const std::optional<Money>& m) { return m ? money(*m) : Json(); }
 
 template <typename T>
 Json or_null(const std::optional<T>& value) {
@@ -59,6 +57,10 @@ Json trial_json(const TrialView& trial) {
 
 }  // namespace
 
+Json money_json(const std::optional<Money>& amount) {
+  return amount ? Json{{"amount", amount->to_decimal()}, {"currency", amount->currency().code()}} : Json();
+}
+
 Json to_json(const JobView& job) {
   Json json = {{"id", public_id(job)},
                {"name", job.name},
@@ -85,8 +87,8 @@ Json to_json(const JobView& job) {
                {"placed", Json::array()},
                {"ends", Json::array()},
                {"gpu_hours", static_cast<double>(job.micro_gpu_hours) / 1e6},
-               {"cost", money(job.cost)},
-               {"per_hour", money(job.burn.per_hour())}};
+               {"cost", money_json(job.cost)},
+               {"per_hour", money_json(job.burn.per_hour())}};
   if (job.array > 0)
     json["array"] = {
         {"id", public_id(job.client, job.number - job.array_index)}, {"index", job.array_index}, {"size", job.array_size}};
@@ -97,7 +99,7 @@ Json to_json(const JobView& job) {
   if (job.approval)
     json["approval"] = {{"why", job.approval->why},
                         {"asked_by", job.approval->asked_by},
-                        {"most_cost", money(job.approval->most_cost)},
+                        {"most_cost", money_json(job.approval->most_cost)},
                         {"by", job.approval->by},
                         {"decided", time_or_null(job.approval->decided)},
                         {"approved", job.approval->approved},
@@ -118,7 +120,7 @@ Json to_json(const NodeView& node) {
           {"provider", node.provider},
           {"region", node.region},
           {"instance_type", node.instance_type},
-          {"per_hour", money(node.rate.per_hour())},
+          {"per_hour", money_json(node.rate.per_hour())},
           {"gpu_milli_held", node.gpu_milli_held},
           {"jobs", node.job_names}};
 }
@@ -133,24 +135,24 @@ Json to_json(const QueueView& queue) {
           {"month_gpu_hours", static_cast<double>(queue.month_micro_gpu_hours) / 1e6},
           {"waiting", queue.waiting},
           {"running", queue.running},
-          {"budget", money_or_null(queue.budget)},
-          {"budget_spent", money_or_null(queue.budget_spent)},
+          {"budget", money_json(queue.budget)},
+          {"budget_spent", money_json(queue.budget_spent)},
           {"budget_runs_out", time_or_null(queue.budget_runs_out)},
           {"budget_renewed", time_or_null(queue.budget_renewed)},
-          {"cost", money(queue.cost)}};
+          {"cost", money_json(queue.cost)}};
 }
 
 Json to_json(const BudgetView& budget) {
   return {{"name", budget.name},
           {"queue", budget.queue},
           {"project", budget.project},
-          {"per_month", money(budget.per_month)},
+          {"per_month", money_json(budget.per_month)},
           {"thresholds", budget.thresholds_percent},
           {"at_limit", budget.at_limit},
           {"configured", budget.configured},
           {"month", format_date(budget.month.begin).substr(0, 7)},
-          {"spent", money(budget.spent)},
-          {"promised", money(budget.promised)},
+          {"spent", money_json(budget.spent)},
+          {"promised", money_json(budget.promised)},
           {"reached_percent", budget.reached_percent},
           {"forecast_over", budget.forecast_over}};
 }
@@ -173,7 +175,7 @@ Json to_json(const EngineView& engine) {
           {"held_gpu_milli", engine.held_gpu_milli},
           {"last_sequence", engine.last_sequence},
           {"fingerprint", fmt::format("{:016x}", engine.fingerprint)},
-          {"burn_per_hour", money(engine.burn.per_hour())},
+          {"burn_per_hour", money_json(engine.burn.per_hour())},
           {"read_only", or_null(engine.read_only)},
           {"backend", engine.backend},
           {"notes", engine.notes}};

@@ -14,5 +14,7 @@ nlohmann::ordered_json to_json(const QueueView& queue);
 nlohmann::ordered_json to_json(const BudgetView& budget);
 nlohmann::ordered_json to_json(const EventView& event);
 nlohmann::ordered_json to_json(const EngineView& engine);
+/// null: there is none.
+nlohmann::ordered_json money_json(const std::optional<Money>& amount);
 
 }  // namespace stint

@@ -105,6 +105,11 @@ def main():
             assert len(targets_in(endpoints)) >= 2
             services = {s["service"]: s for s in daemon.ask("GET", "/v1/gpus")["services"]}
             assert services["echo"]["servers"] >= 2, services
+            told = seen()
+            each, asked = told["per_thousand_requests"], told["requests_per_second"]
+            assert asked > 10 and abs(float(each["amount"]) * asked * 3.6 - float(told["per_hour"]["amount"])) < 1e-6, told
+            listed = daemon.stint("services").stdout
+            assert re.search(r"0\.000\d+ USD", listed), listed
             with urllib.request.urlopen(urllib.request.Request(daemon.url + "/metrics", headers={"Authorization": f"Bearer {daemon.token}"})) as answer:
                 metrics = answer.read().decode()
             ready = re.search(r'stint_service_replicas{service="echo",queue="acme",state="ready"} (\d+)', metrics)
