@@ -101,7 +101,7 @@ Status Books::claim_structure(std::vector<Outcome>& nodes) const {
   for (Outcome& o : nodes) {
     const std::string& name = facts_.nodes[o.node].name;
     if (o.after.structure_changed) return make_error(ErrorCode::kConflict, "{} is already changed by another finding", name);
-    if (o.after.market == Market::kReserved || o.after.market == Market::kOwned)
+    if (is_paid_while_off(o.after.market))
       return make_error(ErrorCode::kConflict, "{} is {}: it costs the same until the commitment ends or it is sold", name,
                         name_of(o.after.market));
     o.after.structure_changed = true;
@@ -152,7 +152,7 @@ Result<std::vector<Books::Outcome>> Books::outcome(const MoveOffGpu& c) const {
 Result<std::vector<Books::Outcome>> Books::outcome(const ScheduleOff& c) const {
   TRY_ASSIGN(auto nodes, open(c.nodes));
   for (Outcome& o : nodes) {
-    if (o.after.market == Market::kReserved || o.after.market == Market::kOwned)
+    if (is_paid_while_off(o.after.market))
       return make_error(ErrorCode::kConflict, "{} is {}: switching it off saves no money", facts_.nodes[o.node].name,
                         name_of(o.after.market));
     const int64_t before = o.after.seconds();
@@ -169,7 +169,7 @@ Result<std::vector<Books::Outcome>> Books::outcome(const LimitReservation& c) co
   if (c.from <= Duration() || c.to < Duration() || c.to > c.from)
     return invalid("a reservation of {:.1f} h cannot be cut to {:.1f} h", c.from.to_hours(), c.to.to_hours());
   for (Outcome& o : nodes) {
-    if (o.after.market == Market::kReserved || o.after.market == Market::kOwned)
+    if (is_paid_while_off(o.after.market))
       return make_error(ErrorCode::kConflict, "{} is {}: using it for fewer hours saves no money", facts_.nodes[o.node].name,
                         name_of(o.after.market));
     o.after.monthly = scale(o.after.monthly, c.to.whole_seconds(), c.from.whole_seconds());

@@ -15,10 +15,8 @@ constexpr double kWeeksPerMonth = 8760.0 / 12 / static_cast<double>(kWeek);
 
 bool can_be_off(const FleetView& fleet, const NodeFacts& node) {
   const PlanNode& plan = fleet.books.of(node.id);
-  // What is owned or reserved costs the same when it is off.
-  const bool paid_anyway = node.market == Market::kOwned || node.market == Market::kReserved;
-  return !plan.gone && !paid_anyway && plan.monthly.count_nanos() > 0 && node.quality >= TelemetryQuality::kFair &&
-         sees_all_gpus(node);
+  return !plan.gone && !is_paid_while_off(node.market) && plan.monthly.count_nanos() > 0 &&
+         node.quality >= TelemetryQuality::kFair && sees_all_gpus(node);
 }
 
 /// The windows that pay for one machine.

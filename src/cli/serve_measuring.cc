@@ -55,13 +55,13 @@ Result<NamedDevice> device_of(const MeasureSource& source) {
   NamedDevice device{source.device, {}};
   if (source.device.find_first_of(",\"\r\n") != std::string::npos)
     return invalid("--device {}: a name without commas, quotes and line ends", excerpt(source.device));
-  if (source.price >= 0) device.price = Rate::per_hour(Money::estimate(source.price));
+  if (source.price) device.price = Rate::per_hour(Money::estimate(*source.price));
   if (source.gpu.empty()) return device;
   const Catalog& catalog = Catalog::built_in();
   const GpuFacts* gpu = catalog.find_gpu(source.gpu);
   if (gpu == nullptr) return invalid("--gpu {}: the catalogue knows no such GPU: see stint catalog gpus", excerpt(source.gpu));
   device.name = gpu->model;
-  if (source.price >= 0) return device;
+  if (source.price) return device;
   const std::optional<GpuPrice> cheapest = cheapest_gpu(catalog, *gpu);
   if (!cheapest)
     return invalid("--gpu {}: the catalogue has no on-demand price for it: give one with --price", excerpt(source.gpu));

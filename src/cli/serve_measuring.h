@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ struct MeasureSource {
   std::string server;  ///< IP address and port; empty: here
   OnnxOptions onnx;
   std::string device = "this machine";  ///< as it is to be called
-  double price = -1;                    ///< of the device per hour; below 0: not told
+  std::optional<double> price;          ///< of the device, US dollars per hour; none: not told
   std::string gpu;                      ///< what the device is, as the catalogue knows it; empty: not told
   serve::MeasureOptions options;
 };

@@ -22,7 +22,7 @@ Status list_services(DaemonClient& client, const ClientOptions& options) {
                {"replicas", Align::kRight},
                {"min–max", Align::kRight},
                {"of its promise", Align::kRight},
-               {"per 1,000", Align::kRight},
+               {"per 1,000 requests", Align::kRight},
                {"because"},
                {"job"},
                {"listens on"},

@@ -105,7 +105,7 @@ void api_nodes(const ApiContext& api, const Call& call) {
 }
 
 void api_drain_node(const ApiContext& api, const Call& call) { run_node(api, call, &Service::drain_node); }
-/// One that was switched off is shown as drained while it comes, until it can be used.
+/// One that is switched on is shown as drained until it can be used.
 void api_node_up(const ApiContext& api, const Call& call) {
   if (api.options.power == nullptr) return run_node(api, call, &Service::node_up);
   api.options.power->want(call->names[0], [api, call](bool comes) {

@@ -98,6 +98,13 @@ class MemoryKeeperUnderPressure : public testing::Test {
     EXPECT_EQ(done_.next(), "mlp loaded");
     return id;
   }
+  void comes_back_once_there_is_room(ModelId model) {
+    others_mebi_ = 100;
+    while (keeper_->figures().device->used > Bytes::mebi(100))
+      std::this_thread::yield();
+    keeper_->need(model);
+    EXPECT_EQ(done_.next(), "mlp loaded");
+  }
   /// Runs one batch. @return of how many items
   int64_t run(ModelId model, int64_t items) {
     const int64_t granted = keeper_->begin(model, items).value_or(0);
@@ -140,11 +147,7 @@ TEST_F(MemoryKeeperUnderPressure, WhatWasUnloadedComesBackOnlyWhenThereIsRoom) {
   EXPECT_EQ(run(model, 1), 0);
   keeper_->need(model);
   EXPECT_EQ(done_.next(), "mlp: the device's memory is full");
-  others_mebi_ = 100;
-  while (keeper_->figures().device->used > Bytes::mebi(100))
-    std::this_thread::yield();
-  keeper_->need(model);
-  EXPECT_EQ(done_.next(), "mlp loaded");
+  comes_back_once_there_is_room(model);
   EXPECT_EQ(run(model, 1), 1);
 }
 
@@ -200,11 +203,7 @@ TEST_F(MemoryKeeperUnderPressure, AModelThatDoesNotRunOnTheHostIsUnloaded) {
   EXPECT_EQ(told_.next(), "model mlp does not run on the host: it has CUDA's own operators");
   EXPECT_EQ(keeper_->figures().on_host, Bytes());
   EXPECT_EQ(keeper_->loaded(model), std::nullopt);
-  others_mebi_ = 100;
-  while (keeper_->figures().device->used > Bytes::mebi(100))
-    std::this_thread::yield();
-  keeper_->need(model);
-  EXPECT_EQ(done_.next(), "mlp loaded");
+  comes_back_once_there_is_room(model);
 }
 
 TEST_F(MemoryKeeperUnderPressure, OneThatIsRemovedGivesTheHostsRoomBack) {
