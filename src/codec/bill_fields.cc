@@ -10,10 +10,10 @@
 namespace stint {
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 /// The text of a scalar; none for an object or array.
-std::optional<std::string> scalar_text(const Json& value) {
+std::optional<std::string> scalar_text(const SortedJson& value) {
   if (value.is_string()) return value.get_ref<const std::string&>();
   if (value.is_null()) return std::string();
   if (value.is_structured() || value.is_binary()) return std::nullopt;
@@ -24,7 +24,7 @@ Error bad_tags(std::string_view json) {
   return invalid(R"('{}' is neither {{"key":"value"}} nor [{{"key":…,"value":…}}])", excerpt(json));
 }
 
-Result<std::vector<Tag>> tags_of_object(const Json& object, std::string_view json) {
+Result<std::vector<Tag>> tags_of_object(const SortedJson& object, std::string_view json) {
   std::vector<Tag> tags;
   for (const auto& [key, value] : object.items()) {
     auto text = scalar_text(value);
@@ -34,9 +34,9 @@ Result<std::vector<Tag>> tags_of_object(const Json& object, std::string_view jso
   return tags;
 }
 
-Result<std::vector<Tag>> tags_of_array(const Json& array, std::string_view json) {
+Result<std::vector<Tag>> tags_of_array(const SortedJson& array, std::string_view json) {
   std::vector<Tag> tags;
-  for (const Json& entry : array) {
+  for (const SortedJson& entry : array) {
     const auto member = [&](const char* lower, const char* capital) -> std::optional<std::string> {
       if (!entry.is_object()) return std::nullopt;
       auto at = entry.find(lower);
@@ -55,7 +55,8 @@ Result<std::vector<Tag>> tags_of_array(const Json& array, std::string_view json)
 std::string instance_in_details(std::string_view provider, std::string_view details) {
   constexpr std::array<std::string_view, 4> kKeys = {"InstanceType", "instance_type", "MachineType",
                                                      "compute.googleapis.com/machine_spec"};
-  const Json parsed = details.starts_with('{') ? Json::parse(details.begin(), details.end(), nullptr, false) : Json();
+  const SortedJson parsed =
+      details.starts_with('{') ? SortedJson::parse(details.begin(), details.end(), nullptr, false) : SortedJson();
   if (parsed.is_object())
     for (const std::string_view key : kKeys)
       for (const auto& [name, value] : parsed.items())
@@ -100,8 +101,8 @@ Result<Instant> InstantField::parse(std::string_view column, std::string_view te
 Result<std::vector<Tag>> parse_tags(std::string_view json) {
   if (json.empty()) return std::vector<Tag>();
   const bool bare = json.front() == '"';
-  const Json parsed =
-      bare ? Json::parse(fmt::format("{{{}}}", json), nullptr, false) : Json::parse(json.begin(), json.end(), nullptr, false);
+  const SortedJson parsed = bare ? SortedJson::parse(fmt::format("{{{}}}", json), nullptr, false)
+                                 : SortedJson::parse(json.begin(), json.end(), nullptr, false);
   if (parsed.is_object()) return tags_of_object(parsed, json);
   if (parsed.is_array()) return tags_of_array(parsed, json);
   return bad_tags(json);

@@ -1,15 +1,15 @@
 #include "codec/change_file.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/text.h"
 #include "codec/change_json.h"
 #include "codec/json_fields.h"
 
-namespace stint {
+namespace stint::json_fields {
 namespace {
 
-using namespace json_fields;
-
-constexpr std::string_view kSchema = "stint-changes/1";
+constexpr std::string_view kChangesSchema = "stint-changes/1";
 constexpr size_t kMostProposals = 10'000;
 
 /// Audits write numbers, which a double tells apart to the cent; this format writes text, exact to the nano-unit.
@@ -67,9 +67,9 @@ Proposal proposal_of(const Json& item, const Json& around, Currency currency) {
 std::vector<Proposal> proposals_of(const Json& document) {
   std::vector<Proposal> proposals;
   const bool is_ours = document.is_object() && document.contains("proposals");
-  if (is_ours && text_of(document, "schema") != kSchema)
+  if (is_ours && text_of(document, "schema") != kChangesSchema)
     throw Malformed(document, fmt::format("schema '{}' is not {}: a newer Stint wrote it; update this one",
-                                          excerpt(text_of(document, "schema")), kSchema));
+                                          excerpt(text_of(document, "schema")), kChangesSchema));
   const bool is_report = document.is_object() && document.contains("findings");
   const Json& items = is_ours ? document["proposals"] : is_report ? document["findings"] : document;
   const Currency currency = currency_of(document);
@@ -113,16 +113,20 @@ Json proposal_to_json(const Proposal& p) {
 }
 
 }  // namespace
+}  // namespace stint::json_fields
+
+namespace stint {
 
 Result<std::vector<Proposal>> read_proposals(std::string_view bytes, const std::string& source) {
   if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
   const std::string_view content = trim(bytes);
   const bool is_json = content.starts_with('{') || content.starts_with('[');
   TRY_ASSIGN(std::vector<Proposal> proposals,
-             is_json ? read_document<std::vector<Proposal>>(bytes, source, proposals_of) : read_text(bytes, source));
+             is_json ? json_fields::read_document<std::vector<Proposal>>(bytes, source, json_fields::proposals_of)
+                     : json_fields::read_text(bytes, source));
   if (proposals.empty()) return invalid("{}: no change in it", source);
-  if (proposals.size() > kMostProposals)
-    return invalid("{}: {} changes; {} can be read at once", source, proposals.size(), kMostProposals);
+  if (proposals.size() > json_fields::kMostProposals)
+    return invalid("{}: {} changes; {} can be read at once", source, proposals.size(), json_fields::kMostProposals);
   return proposals;
 }
 
@@ -130,9 +134,10 @@ std::string write_proposals(std::span<const Proposal> proposals) {
   Currency currency;
   for (const Proposal& p : proposals)
     if (p.saving_per_month) currency = p.saving_per_month->currency();
-  Json out = {{"schema", kSchema}, {"currency", currency.code()}, {"proposals", Json::array()}};
+  using json_fields::Json;
+  Json out = {{"schema", json_fields::kChangesSchema}, {"currency", currency.code()}, {"proposals", Json::array()}};
   for (const Proposal& p : proposals)
-    out["proposals"].push_back(proposal_to_json(p));
+    out["proposals"].push_back(json_fields::proposal_to_json(p));
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -1,14 +1,13 @@
 #include "codec/change_json.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "codec/json_fields.h"
 
-namespace stint {
+namespace stint::json_fields {
 namespace {
-
-using namespace json_fields;
 
 constexpr double kLongestHours = 100.0 * 366 * 24;
 
@@ -252,14 +251,18 @@ FleetUndo undo_from_json(const Json& document) {
 }
 
 }  // namespace
+}  // namespace stint::json_fields
 
-Json change_to_json(const Change& change) {
-  Json out = {{"kind", kind_of(change)}, {"description", describe(change)}, {"nodes", nodes_of(change)}};
-  std::visit(Details{out}, change);
+namespace stint {
+
+nlohmann::ordered_json change_to_json(const Change& change) {
+  nlohmann::ordered_json out = {{"kind", kind_of(change)}, {"description", describe(change)}, {"nodes", nodes_of(change)}};
+  std::visit(json_fields::Details{out}, change);
   return out;
 }
 
-Change change_from_json(const Json& object) {
+Change change_from_json(const nlohmann::ordered_json& object) {
+  using namespace json_fields;
   const std::string kind = text_of(object, "kind");
   std::vector<std::string> nodes = texts_of(object, "nodes");
   if (kind == "stop") return StopNodes{std::move(nodes)};
@@ -280,11 +283,13 @@ Change change_from_json(const Json& object) {
 }
 
 std::string write_undo(const FleetUndo& undo) {
-  Json out = {{"schema", kUndoSchema}, {"nodes", Json::array()}, {"limits_ms", Json::array()}, {"bought", Json::array()}};
+  using json_fields::Json;
+  Json out = {
+      {"schema", json_fields::kUndoSchema}, {"nodes", Json::array()}, {"limits_ms", Json::array()}, {"bought", Json::array()}};
   for (const auto& node : undo.nodes)
-    out["nodes"].push_back(altered_to_json(node, node_to_json));
+    out["nodes"].push_back(json_fields::altered_to_json(node, json_fields::node_to_json));
   for (const auto& limit : undo.limits)
-    out["limits_ms"].push_back(altered_to_json(limit, [](Duration d) { return Json(d.count_ns() / 1'000'000); }));
+    out["limits_ms"].push_back(json_fields::altered_to_json(limit, [](Duration d) { return Json(d.count_ns() / 1'000'000); }));
   for (const Commit& bought : undo.bought)
     out["bought"].push_back(change_to_json(bought));
   for (const SavingsPlan& plan : undo.bought_plans)
@@ -293,7 +298,7 @@ std::string write_undo(const FleetUndo& undo) {
 }
 
 Result<FleetUndo> read_undo(std::string_view bytes, const std::string& source) {
-  return read_document<FleetUndo>(bytes, source, undo_from_json);
+  return json_fields::read_document<FleetUndo>(bytes, source, json_fields::undo_from_json);
 }
 
 }  // namespace stint

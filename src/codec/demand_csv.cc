@@ -12,7 +12,6 @@
 namespace stint {
 namespace {
 
-constexpr size_t kReasonsKept = 5;
 constexpr int64_t kMostSteps = 200'000;  // 22 years of hours
 constexpr int64_t kWantedSteps = 336;    // as many as two weeks have hours
 constexpr double kMostValue = 1e15;
@@ -188,7 +187,8 @@ uint32_t DemandCsvReader::series_id(std::string_view name) {
 
 void DemandCsvReader::reject(const CsvRecord& r, std::string_view why) {
   ++counts_.rejected;
-  if (counts_.reasons.size() < kReasonsKept) counts_.reasons.push_back(fmt::format("{}:{}: {}", source_, r.line, why));
+  if (counts_.reasons.size() < DemandCsvCounts::kReasonsKept)
+    counts_.reasons.push_back(fmt::format("{}:{}: {}", source_, r.line, why));
 }
 
 Result<std::vector<DemandSeries>> DemandCsvReader::finish(std::optional<Duration> step) {

@@ -24,9 +24,11 @@
 namespace stint {
 
 struct DemandCsvCounts {
+  static constexpr size_t kReasonsKept = 5;
+
   uint64_t accepted = 0;
   uint64_t rejected = 0;
-  std::vector<std::string> reasons;  ///< of the first rejected rows, with file and line
+  std::vector<std::string> reasons;  ///< of the first kReasonsKept rejected rows, with file and line
 };
 
 class DemandCsvReader {

@@ -12,8 +12,8 @@
 namespace stint {
 namespace {
 
-constexpr std::array<std::string_view, 6> kRequired = {"BilledCost",     "EffectiveCost",     "BillingCurrency",
-                                                       "ChargeCategory", "ChargePeriodStart", "ChargePeriodEnd"};
+constexpr std::array<std::string_view, 6> kFocusRequired = {"BilledCost",     "EffectiveCost",     "BillingCurrency",
+                                                            "ChargeCategory", "ChargePeriodStart", "ChargePeriodEnd"};
 // 1.3 splits ProviderName into who sells and who hosts; the host is where the machines are.
 constexpr std::array<std::string_view, 4> kProviderNames = {"ProviderName", "HostProviderName", "ServiceProviderName",
                                                             "PublisherName"};
@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 4> kDetailsNames = {"SkuPriceDetails", "x
 constexpr std::array<std::string_view, 6> kOwnerNames = {"x_Client",      "x_Project",  "x_Team",
                                                          "x_Environment", "x_Workload", "x_CostCenter"};
 
-struct Columns {
+struct FocusColumns {
   std::array<int, kProviderNames.size()> providers{};
   std::array<int, kStatedNames.size()> stated{};
   std::array<int, kDetailsNames.size()> details{};
@@ -45,8 +45,8 @@ std::array<int, N> find_all(const CsvHeader& header, const std::array<std::strin
   return out;
 }
 
-Columns columns_of(const CsvHeader& h) {
-  Columns c{};
+FocusColumns columns_of(const CsvHeader& h) {
+  FocusColumns c{};
   c.providers = find_all(h, kProviderNames);
   c.stated = find_all(h, kStatedNames);
   c.details = find_all(h, kDetailsNames);
@@ -83,7 +83,7 @@ class FocusImporter final : public CsvImporter {
 
  private:
   Status read_header(const CsvRecord& record) override {
-    TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kRequired));
+    TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kFocusRequired));
     if (header.find_any(kProviderNames) < 0)
       return invalid("line {}: none of ProviderName, HostProviderName, ServiceProviderName and PublisherName is there",
                      record.line);
@@ -219,7 +219,7 @@ class FocusImporter final : public CsvImporter {
       line_.market = Market::kUnknown;
   }
 
-  Columns columns_{};
+  FocusColumns columns_{};
   BillLine line_;  // reused, so that its strings keep their room
   Currency currency_;
   InstantField start_, end_, billing_start_, billing_end_;

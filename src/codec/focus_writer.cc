@@ -8,54 +8,54 @@
 namespace stint {
 namespace {
 
-constexpr std::array<std::string_view, 48> kColumns = {"AllocatedMethodDetails",
-                                                       "AllocatedMethodId",
-                                                       "AllocatedResourceId",
-                                                       "AllocatedResourceName",
-                                                       "AllocatedTags",
-                                                       "AvailabilityZone",
-                                                       "BilledCost",
-                                                       "BillingAccountId",
-                                                       "BillingCurrency",
-                                                       "BillingPeriodEnd",
-                                                       "BillingPeriodStart",
-                                                       "ChargeCategory",
-                                                       "ChargeClass",
-                                                       "ChargeDescription",
-                                                       "ChargePeriodEnd",
-                                                       "ChargePeriodStart",
-                                                       "CommitmentDiscountId",
-                                                       "CommitmentDiscountStatus",
-                                                       "ContractedCost",
-                                                       "EffectiveCost",
-                                                       "HostProviderName",
-                                                       "InvoiceId",
-                                                       "ListCost",
-                                                       "ListUnitPrice",
-                                                       "PricingCategory",
-                                                       "PricingQuantity",
-                                                       "PricingUnit",
-                                                       "ProviderName",
-                                                       "RegionId",
-                                                       "ResourceId",
-                                                       "ResourceName",
-                                                       "ResourceType",
-                                                       "ServiceCategory",
-                                                       "ServiceName",
-                                                       "ServiceProviderName",
-                                                       "SkuId",
-                                                       "SubAccountId",
-                                                       "Tags",
-                                                       "x_Client",
-                                                       "x_Environment",
-                                                       "x_GpuModel",
-                                                       "x_IdleCause",
-                                                       "x_InstanceType",
-                                                       "x_Project",
-                                                       "x_SpendKind",
-                                                       "x_Team",
-                                                       "x_Workload",
-                                                       "x_WorkloadKind"};
+constexpr std::array<std::string_view, 48> kFocusColumnNames = {"AllocatedMethodDetails",
+                                                                "AllocatedMethodId",
+                                                                "AllocatedResourceId",
+                                                                "AllocatedResourceName",
+                                                                "AllocatedTags",
+                                                                "AvailabilityZone",
+                                                                "BilledCost",
+                                                                "BillingAccountId",
+                                                                "BillingCurrency",
+                                                                "BillingPeriodEnd",
+                                                                "BillingPeriodStart",
+                                                                "ChargeCategory",
+                                                                "ChargeClass",
+                                                                "ChargeDescription",
+                                                                "ChargePeriodEnd",
+                                                                "ChargePeriodStart",
+                                                                "CommitmentDiscountId",
+                                                                "CommitmentDiscountStatus",
+                                                                "ContractedCost",
+                                                                "EffectiveCost",
+                                                                "HostProviderName",
+                                                                "InvoiceId",
+                                                                "ListCost",
+                                                                "ListUnitPrice",
+                                                                "PricingCategory",
+                                                                "PricingQuantity",
+                                                                "PricingUnit",
+                                                                "ProviderName",
+                                                                "RegionId",
+                                                                "ResourceId",
+                                                                "ResourceName",
+                                                                "ResourceType",
+                                                                "ServiceCategory",
+                                                                "ServiceName",
+                                                                "ServiceProviderName",
+                                                                "SkuId",
+                                                                "SubAccountId",
+                                                                "Tags",
+                                                                "x_Client",
+                                                                "x_Environment",
+                                                                "x_GpuModel",
+                                                                "x_IdleCause",
+                                                                "x_InstanceType",
+                                                                "x_Project",
+                                                                "x_SpendKind",
+                                                                "x_Team",
+                                                                "x_Workload",
+                                                                "x_WorkloadKind"};
 
 /// How providers call themselves in FOCUS.
 std::string_view provider_name(std::string_view canonical) {
@@ -137,7 +137,7 @@ class Writer {
       : ledger_(ledger), nodes_(nodes), out_(out) {}
 
   void write() {
-    for (const std::string_view name : kColumns)
+    for (const std::string_view name : kFocusColumnNames)
       field(name);
     end_row();
     const std::span<const Posting> all = ledger_.postings;
@@ -166,7 +166,7 @@ class Writer {
     }
   }
 
-  // The three parts of a row, in the order of kColumns.
+  // The three parts of a row, in the order of kFocusColumnNames.
   void write_allocation(const Posting& posting) {
     const Tenant& tenant = ledger_.tenants[posting.tenant];
     const bool to_someone = !tenant.empty();
@@ -246,7 +246,7 @@ class Writer {
   }
 
   void end_row() {
-    CHECK(fields_ == kColumns.size(), "{} fields for {} columns", fields_, kColumns.size());
+    CHECK(fields_ == kFocusColumnNames.size(), "{} fields for {} columns", fields_, kFocusColumnNames.size());
     fields_ = 0;
     text_.back() = '\n';
     if (text_.size() < kPieceBytes) return;

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kColumns = 24;  // of Grafana's grid
+constexpr int kGridColumns = 24;  // of Grafana's grid
 
 struct Query {
   std::string expression;
@@ -145,7 +145,7 @@ Json laid_out(std::span<const Panel> panels) {
   Json out = Json::array();
   int x = 0, y = 0, row_height = 0;
   for (const Panel& panel : panels) {
-    if (x + panel.width > kColumns) {
+    if (x + panel.width > kGridColumns) {
       x = 0;
       y += row_height;
       row_height = 0;

@@ -5,7 +5,7 @@
 namespace stint {
 namespace {
 
-Error bad(std::string_view text) { return invalid("'{}' is no hostlist: write it as node[01-03,7],gpu5", excerpt(text)); }
+Error no_hostlist(std::string_view text) { return invalid("'{}' is no hostlist: write it as node[01-03,7],gpu5", excerpt(text)); }
 
 /// Where the host expression at the front of `text` ends: the first comma outside brackets.
 size_t end_of_expression(std::string_view text) {
@@ -27,7 +27,7 @@ Result<std::vector<std::string>> expand_ranges(std::string_view ranges) {
     const std::string_view high_text = dash == std::string_view::npos ? low_text : range.substr(dash + 1);
     const auto low = parse_int(low_text);
     const auto high = parse_int(high_text);
-    if (!low || !high || *low < 0 || *high < *low || low_text.size() > 12) return bad(ranges);
+    if (!low || !high || *low < 0 || *high < *low || low_text.size() > 12) return no_hostlist(ranges);
     if (static_cast<size_t>(*high - *low) >= kMaxHosts - out.size()) return invalid("more than {} hosts in one list", kMaxHosts);
     for (int64_t n = *low; n <= *high; ++n)
       out.push_back(fmt::format("{:0{}}", n, low_text.size()));
@@ -41,12 +41,12 @@ Result<std::vector<std::string>> expand_expression(std::string_view text) {
   while (!text.empty()) {
     const size_t open = text.find('[');
     const std::string_view plain = text.substr(0, open);
-    if (plain.find(']') != std::string_view::npos) return bad(text);
+    if (plain.find(']') != std::string_view::npos) return no_hostlist(text);
     for (std::string& name : names)
       name += plain;
     if (open == std::string_view::npos) break;
     const size_t close = text.find(']', open);
-    if (close == std::string_view::npos) return bad(text);
+    if (close == std::string_view::npos) return no_hostlist(text);
     TRY_ASSIGN(const std::vector<std::string> numbers, expand_ranges(text.substr(open + 1, close - open - 1)));
     if (numbers.size() * names.size() > kMaxHosts) return invalid("more than {} hosts in one list", kMaxHosts);
     std::vector<std::string> product;
@@ -67,7 +67,7 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view text) {
   text = trim(text);
   while (!text.empty()) {
     const size_t end = end_of_expression(text);
-    if (end == 0) return bad(text);
+    if (end == 0) return no_hostlist(text);
     TRY_ASSIGN(std::vector<std::string> names, expand_expression(text.substr(0, end)));
     if (out.size() + names.size() > kMaxHosts) return invalid("more than {} hosts in one list", kMaxHosts);
     out.insert(out.end(), std::make_move_iterator(names.begin()), std::make_move_iterator(names.end()));

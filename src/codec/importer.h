@@ -13,6 +13,9 @@
 
 namespace stint {
 
+/// Bytes in a MiB: the unit in which the tools of NVIDIA give memory.
+inline constexpr double kMebibyte = 1 << 20;
+
 /// What the bytes themselves do not say.
 struct ImportOptions {
   std::string source;         ///< file name or address, for messages

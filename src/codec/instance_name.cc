@@ -6,11 +6,11 @@
 #include <array>
 
 #include "base/text.h"
+#include "codec/decimal.h"
 
 namespace stint {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_name(char c) { return is_digit(c) || is_lower(c) || is_upper(c) || c == '.' || c == '-' || c == '_'; }

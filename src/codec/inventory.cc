@@ -9,7 +9,7 @@
 namespace stint {
 namespace {
 
-constexpr std::array<std::string_view, 1> kRequired = {"node"};
+constexpr std::array<std::string_view, 1> kInventoryRequired = {"node"};
 
 enum Column : size_t {
   kNode,
@@ -36,13 +36,13 @@ enum Column : size_t {
   kUntil,
   kColumnCount
 };
-constexpr std::array<std::string_view, kColumnCount> kNames = {
+constexpr std::array<std::string_view, kColumnCount> kInventoryColumns = {
     "node",      "resource_id", "provider",    "region",        "zone",     "instance_type", "market",         "gpu_model",
     "gpu_count", "vcpus",       "memory_gib",  "rate_per_hour", "currency", "kind",          "checkpointable", "client",
     "project",   "team",        "environment", "workload",      "from",     "until"};
 
-Error bad(Column column, std::string_view value, std::string_view expected) {
-  return invalid("{}: '{}': {} expected", kNames[column], excerpt(value), expected);
+Error wrong_in_column(Column column, std::string_view value, std::string_view expected) {
+  return invalid("{}: '{}': {} expected", kInventoryColumns[column], excerpt(value), expected);
 }
 
 Result<bool> parse_yes_no(std::string_view text) {
@@ -50,7 +50,7 @@ Result<bool> parse_yes_no(std::string_view text) {
     if (equals_ignoring_case(text, yes)) return true;
   for (const std::string_view no : {"no", "false", "0", "n"})
     if (equals_ignoring_case(text, no)) return false;
-  return bad(kCheckpointable, text, "yes or no");
+  return wrong_in_column(kCheckpointable, text, "yes or no");
 }
 
 class InventoryImporter final : public CsvImporter {
@@ -59,13 +59,13 @@ class InventoryImporter final : public CsvImporter {
 
  private:
   Status read_header(const CsvRecord& record) override {
-    TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kRequired));
+    TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kInventoryRequired));
     for (size_t i = 0; i < kColumnCount; ++i)
-      columns_[i] = header.find(kNames[i]);
+      columns_[i] = header.find(kInventoryColumns[i]);
     std::string unknown;
     for (const std::string& name : header.names()) {
       bool known = name.empty();
-      for (const std::string_view column : kNames)
+      for (const std::string_view column : kInventoryColumns)
         known |= equals_ignoring_case(name, column);
       if (!known) unknown += fmt::format("{}{}", unknown.empty() ? "" : ", ", excerpt(name, 40));
     }
@@ -95,13 +95,13 @@ class InventoryImporter final : public CsvImporter {
     n.tenant = {text(kClient), text(kProject), text(kTeam), text(kEnvironment), text(kWorkload)};
     if (const std::string market = text(kMarket); !market.empty()) {
       const auto parsed = parse_market(market);
-      if (!parsed.ok()) return bad(kMarket, market, "on-demand, spot, reserved or owned");
+      if (!parsed.ok()) return wrong_in_column(kMarket, market, "on-demand, spot, reserved or owned");
       n.market = parsed.value();
     }
     if (const std::string kind = text(kKind); !kind.empty()) {
       const auto parsed = parse_workload_kind(kind);
       if (!parsed.ok())
-        return bad(kKind, kind, "training, fine-tuning, batch-inference, realtime-inference, evaluation or notebook");
+        return wrong_in_column(kKind, kind, "training, fine-tuning, batch-inference, realtime-inference, evaluation or notebook");
       n.kind = parsed.value();
     }
     if (const std::string answer = text(kCheckpointable); !answer.empty()) {
@@ -118,7 +118,7 @@ class InventoryImporter final : public CsvImporter {
       const std::string_view text = trim(r.at(columns_[c]));
       if (text.empty()) return {};
       const auto value = parse_int(text);
-      if (!value || *value < 0 || *value > max) return bad(c, text, fmt::format("a whole number from 0 to {}", max));
+      if (!value || *value < 0 || *value > max) return wrong_in_column(c, text, fmt::format("a whole number from 0 to {}", max));
       out = *value;
       return {};
     };
@@ -126,7 +126,7 @@ class InventoryImporter final : public CsvImporter {
     TRY(count(kVcpus, 65536, n.vcpus));
     if (const std::string_view text = trim(r.at(columns_[kMemoryGib])); !text.empty()) {
       const auto gib = parse_number(text);
-      if (!gib || *gib < 0 || *gib > 1e6) return bad(kMemoryGib, text, "a number of GiB from 0 to 1000000");
+      if (!gib || *gib < 0 || *gib > 1e6) return wrong_in_column(kMemoryGib, text, "a number of GiB from 0 to 1000000");
       n.memory = Bytes::gibi(*gib);
     }
     return {};
@@ -138,12 +138,12 @@ class InventoryImporter final : public CsvImporter {
     Currency currency;
     if (const std::string_view code = trim(r.at(columns_[kCurrency])); !code.empty()) {
       const auto parsed = Currency::parse(code);
-      if (!parsed.ok()) return bad(kCurrency, code, "an ISO 4217 code such as USD");
+      if (!parsed.ok()) return wrong_in_column(kCurrency, code, "an ISO 4217 code such as USD");
       currency = parsed.value();
     }
     const auto parsed = Rate::parse_per_hour(rate, currency);
     if (!parsed.ok() || parsed.value().per_hour().count_nanos() < 0)
-      return bad(kRatePerHour, rate, "an amount of money per hour, such as 1.624");
+      return wrong_in_column(kRatePerHour, rate, "an amount of money per hour, such as 1.624");
     n.rate = parsed.value();
     return {};
   }
@@ -153,7 +153,7 @@ class InventoryImporter final : public CsvImporter {
       const std::string_view text = trim(r.at(columns_[c]));
       if (text.empty()) return {};
       const auto parsed = parse_instant(text, options().zoneless);
-      if (!parsed.ok()) return bad(c, text, "a time such as 2026-10-01T00:00:00Z");
+      if (!parsed.ok()) return wrong_in_column(c, text, "a time such as 2026-10-01T00:00:00Z");
       out = parsed.value();
       return {};
     };

@@ -8,7 +8,7 @@
 namespace stint {
 namespace {
 
-constexpr int64_t kMaxGpus = 100'000;
+constexpr int64_t kMostGpusOfJob = 100'000;
 
 std::optional<Instant> parse_timestamp(std::string_view text) {
   if (const auto ns = parse_seconds_as_ns(text)) return Instant::from_ns(*ns);
@@ -38,8 +38,8 @@ void JobCsvReader::row(const CsvRecord& r) {
   const auto duration = parse_seconds_as_ns(trim(r.at(duration_)));
   if (!duration) return reject(r, fmt::format("duration '{}' is no number of seconds from 0 on", excerpt(r.at(duration_))));
   const auto gpus = parse_int(trim(r.at(gpus_)));
-  if (!gpus || *gpus < 0 || *gpus > kMaxGpus)
-    return reject(r, fmt::format("num_gpus '{}' is no integer from 0 to {}", excerpt(r.at(gpus_)), kMaxGpus));
+  if (!gpus || *gpus < 0 || *gpus > kMostGpusOfJob)
+    return reject(r, fmt::format("num_gpus '{}' is no integer from 0 to {}", excerpt(r.at(gpus_)), kMostGpusOfJob));
   if (*gpus == 0) {
     ++counts_.cpu_only;
     return;

@@ -10,9 +10,8 @@
 namespace stint {
 namespace {
 
-constexpr size_t kReasonsKept = 5;
 constexpr int64_t kMaxSeconds = 100LL * 366 * 86400;  // a hundred years: sums stay far from overflow
-constexpr std::array<std::string_view, 4> kNames = {"csv", "openb", "dlrm", "sacct"};
+constexpr std::array<std::string_view, 4> kTraceFormats = {"csv", "openb", "dlrm", "sacct"};
 
 bool has_all(std::string_view line, char separator, std::initializer_list<std::string_view> columns) {
   const std::vector<std::string_view> found = split(line, separator);
@@ -23,12 +22,12 @@ bool has_all(std::string_view line, char separator, std::initializer_list<std::s
 
 }  // namespace
 
-std::string_view name_of(TraceFormat f) { return kNames[static_cast<size_t>(f)]; }
+std::string_view name_of(TraceFormat f) { return kTraceFormats[static_cast<size_t>(f)]; }
 
 Result<TraceFormat> parse_trace_format(std::string_view text) {
-  for (size_t f = 0; f < kNames.size(); ++f)
-    if (kNames[f] == text) return static_cast<TraceFormat>(f);
-  return invalid("format '{}': write {}", excerpt(text), fmt::join(kNames, ", "));
+  for (size_t f = 0; f < kTraceFormats.size(); ++f)
+    if (kTraceFormats[f] == text) return static_cast<TraceFormat>(f);
+  return invalid("format '{}': write {}", excerpt(text), fmt::join(kTraceFormats, ", "));
 }
 
 std::optional<TraceFormat> detect_trace_format(std::string_view line) {
@@ -59,7 +58,7 @@ std::optional<int64_t> parse_seconds_as_ns(std::string_view text) {
 
 void JobTraceReader::reject(const std::string& source, uint64_t line, std::string_view why) {
   ++counts_.rejected;
-  if (counts_.reasons.size() < kReasonsKept) counts_.reasons.push_back(fmt::format("{}:{}: {}", source, line, why));
+  if (counts_.reasons.size() < TraceCounts::kReasonsKept) counts_.reasons.push_back(fmt::format("{}:{}: {}", source, line, why));
 }
 
 Status CsvTraceReader::feed(std::string_view bytes) {

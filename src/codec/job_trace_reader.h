@@ -23,11 +23,13 @@
 namespace stint {
 
 struct TraceCounts {
+  static constexpr size_t kReasonsKept = 5;
+
   uint64_t accepted = 0;
   uint64_t cpu_only = 0;   ///< rows that ask for no GPU
   uint64_t never_ran = 0;  ///< rows of jobs that had not run, or for no time
   uint64_t rejected = 0;
-  std::vector<std::string> reasons;  ///< of the first rejected rows, with file and line
+  std::vector<std::string> reasons;  ///< of the first kReasonsKept rejected rows, with file and line
 };
 
 class JobTraceReader {

@@ -1,5 +1,8 @@
 #include "codec/json_fields.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 namespace stint::json_fields {
 namespace {
 
@@ -25,7 +28,11 @@ class CountingBytes {
   int64_t* line_;
 };
 
+int64_t line_of(const Json& object) { return object.is_object() && object.contains(kLine) ? object[kLine].get<int64_t>() : 1; }
+
 }  // namespace
+
+Malformed::Malformed(const Json& where, const std::string& what) : std::runtime_error(what), line(line_of(where)) {}
 
 Json parse_with_lines(std::string_view bytes) {
   int64_t line = 1;
@@ -87,6 +94,21 @@ const Json& array_of(const Json& object, const char* name) {
   const Json& value = member(object, name);
   if (!value.is_array()) throw Malformed(object, fmt::format("'{}' is no array", name));
   return value;
+}
+
+Status use_document(std::string_view bytes, const std::string& source, const std::function<void(const Json&)>& read) {
+  try {
+    read(parse_with_lines(bytes));
+    return {};
+  } catch (const Malformed& e) {
+    return invalid("{}:{}: {}", source, e.line, e.what());
+  } catch (const Json::parse_error& e) {
+    const size_t at = std::min(e.byte, bytes.size());
+    const auto line = 1 + std::count(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    return invalid("{}:{}: no JSON: {}", source, line, e.what());
+  } catch (const Json::exception& e) {
+    return invalid("{}: {}", source, e.what());
+  }
 }
 
 }  // namespace stint::json_fields

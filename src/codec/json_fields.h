@@ -2,7 +2,10 @@
 // they are in. Malformed is thrown and caught within codec only, like the exceptions of the JSON library.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -18,10 +21,7 @@ using Json = nlohmann::ordered_json;
 inline constexpr const char* kLine = "\x01line";
 
 struct Malformed : std::runtime_error {
-  Malformed(const Json& where, const std::string& what) : std::runtime_error(what), line(line_of(where)) {}
-  static int64_t line_of(const Json& object) {
-    return object.is_object() && object.contains(kLine) ? object[kLine].get<int64_t>() : 1;
-  }
+  Malformed(const Json& where, const std::string& what);
   int64_t line;
 };
 
@@ -43,20 +43,15 @@ T taken(const Json& object, Result<T> value) {
   return std::move(value.value());
 }
 
-/// Calls `read(document)`. @return its value, or an error naming file and line of what it threw.
+/// Calls `read(document)`. @return an error naming file and line of what it threw.
+Status use_document(std::string_view bytes, const std::string& source, const std::function<void(const Json&)>& read);
+
+/// @return the value of `read(document)`, or an error as use_document() has it.
 template <typename T, typename Read>
 Result<T> read_document(std::string_view bytes, const std::string& source, Read read) {
-  try {
-    return read(parse_with_lines(bytes));
-  } catch (const Malformed& e) {
-    return invalid("{}:{}: {}", source, e.line, e.what());
-  } catch (const Json::parse_error& e) {
-    const size_t at = std::min(e.byte, bytes.size());
-    const auto line = 1 + std::count(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-    return invalid("{}:{}: no JSON: {}", source, line, e.what());
-  } catch (const Json::exception& e) {
-    return invalid("{}: {}", source, e.what());
-  }
+  std::optional<T> value;
+  TRY(use_document(bytes, source, [&](const Json& document) { value.emplace(read(document)); }));
+  return std::move(*value);
 }
 
 }  // namespace stint::json_fields

@@ -17,11 +17,9 @@ struct MetricName {
   Origin origin;
 };
 
-constexpr double kMebibyte = 1 << 20;
-
 // Of two names for one metric (DEV_MEM_COPY_UTIL and PROF_DRAM_ACTIVE) the first sample at an instant counts.
 // NVLINK_BANDWIDTH_TOTAL, energy and PCIE_REPLAY are counters in units that differ by release: left out.
-constexpr std::array kNames = {
+constexpr std::array kMetricNames = {
     MetricName{"DCGM_FI_DEV_GPU_UTIL", Metric::kUtilization, 1, Origin::kDcgm},
     MetricName{"DCGM_FI_DEV_MEM_COPY_UTIL", Metric::kMemoryBandwidth, 1, Origin::kDcgm},
     MetricName{"DCGM_FI_DEV_ENC_UTIL", Metric::kEncoder, 1, Origin::kDcgm},
@@ -91,7 +89,7 @@ std::optional<MetricName> find_metric(std::string_view name) {
   }
   // DCGM's legacy mode prints the field names in lower case.
   const bool lower_case_field = name.starts_with("dcgm_fi_");
-  for (const MetricName& known : kNames)
+  for (const MetricName& known : kMetricNames)
     if (lower_case_field ? equals_ignoring_case(known.name, name) : known.name == name) return known;
   return std::nullopt;
 }
@@ -123,7 +121,7 @@ std::string_view without_port(std::string_view instance) {
   return bare_ipv6 ? instance : host;
 }
 
-std::string_view node_of(std::span<const Label> labels, const ImportOptions& options) {
+std::string_view node_label(std::span<const Label> labels, const ImportOptions& options) {
   if (const auto name = find_any(labels, {"Hostname", "hostname", "node", "kubernetes_node"}); !name.empty()) return name;
   if (const auto instance = find(labels, "instance"); !instance.empty()) return without_port(instance);
   return options.node;
@@ -193,7 +191,7 @@ Result<std::optional<MappedSeries>> map_series(std::string_view metric, std::spa
     if (series.key.device.uuid.empty() && series.key.device.index < 0)
       return invalid("{} names no GPU: it needs a label UUID, uuid or gpu", metric);
   }
-  series.key.device.node = node_of(labels, options);
+  series.key.device.node = node_label(labels, options);
   if (series.key.device.node.empty())
     return invalid("{} names no machine (Hostname, hostname, node or instance): pass --node NAME", metric);
   return std::optional(std::move(series));

@@ -24,9 +24,7 @@ struct ColumnName {
   double factor = 1;      ///< from that unit to the metric's; for kReason the bit (nvml.h, nvmlClocksEventReason…)
 };
 
-constexpr double kMebibyte = 1 << 20;
-
-constexpr std::array kColumns = {
+constexpr std::array kSmiColumns = {
     ColumnName{"timestamp", Role::kTimestamp},
     ColumnName{"index", Role::kIndex},
     ColumnName{"uuid", Role::kUuid},
@@ -78,7 +76,7 @@ struct HeaderCell {
     if (name.starts_with(kOldPrefix)) name.replace(0, kOldPrefix.size(), "clocks_event_reasons.");
   }
   [[nodiscard]] const ColumnName* column() const {
-    for (const ColumnName& known : kColumns)
+    for (const ColumnName& known : kSmiColumns)
       if (known.name == name) return &known;
     return nullptr;
   }

@@ -9,7 +9,7 @@
 namespace stint {
 namespace {
 
-constexpr int64_t kMaxGpus = 16;
+constexpr int64_t kMostGpusOfNode = 16;
 constexpr int64_t kMaxCpuMilli = 100'000'000;
 constexpr int64_t kMaxMemoryMib = int64_t{1} << 30;
 constexpr int64_t kMilliPerGpu = 1000;
@@ -23,13 +23,13 @@ std::vector<std::string> models_of(std::string_view spec) {
   return models;
 }
 
-Result<PodTraceNode> node_of(const CsvTable& row) {
+Result<PodTraceNode> openb_node(const CsvTable& row) {
   PodTraceNode node;
   node.name = row.text("sn");
   if (node.name.empty()) return row.wrong("a node without a name");
   TRY_ASSIGN(node.cpu_milli, row.whole("cpu_milli", kMaxCpuMilli));
   TRY_ASSIGN(const int64_t memory_mib, row.whole("memory_mib", kMaxMemoryMib));
-  TRY_ASSIGN(const int64_t gpus, row.whole("gpu", kMaxGpus));
+  TRY_ASSIGN(const int64_t gpus, row.whole("gpu", kMostGpusOfNode));
   node.memory = Bytes::mebi(memory_mib);
   node.gpus = static_cast<int32_t>(gpus);
   node.gpu_model = row.text("model");
@@ -42,7 +42,7 @@ Result<PodTracePod> pod_of(const CsvTable& row) {
   pod.name = row.text("name");
   TRY_ASSIGN(pod.cpu_milli, row.whole("cpu_milli", kMaxCpuMilli));
   TRY_ASSIGN(const int64_t memory_mib, row.whole("memory_mib", kMaxMemoryMib));
-  TRY_ASSIGN(const int64_t gpus, row.whole("num_gpu", kMaxGpus));
+  TRY_ASSIGN(const int64_t gpus, row.whole("num_gpu", kMostGpusOfNode));
   TRY_ASSIGN(const int64_t milli, row.whole("gpu_milli", kMilliPerGpu));
   if ((gpus == 0) != (milli == 0) || (gpus > 1 && milli != kMilliPerGpu))
     return row.wrong("{} GPUs of {} milli; expected 0 of 0, 1 of 1 to 1000, or more of 1000", gpus, milli);
@@ -82,7 +82,7 @@ Result<std::vector<PodTraceNode>> read_openb_nodes(std::string_view bytes, const
   while (true) {
     TRY_ASSIGN(const bool more, table.next());
     if (!more) return nodes;
-    TRY_ASSIGN(PodTraceNode node, node_of(table));
+    TRY_ASSIGN(PodTraceNode node, openb_node(table));
     nodes.push_back(std::move(node));
   }
 }

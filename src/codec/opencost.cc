@@ -24,7 +24,7 @@ std::string text_of(const dom::object& object, std::string_view key) {
 }
 
 /// None for absent and null: OpenCost writes null for NaN and infinity.
-std::optional<double> number_of(const dom::object& object, std::string_view key) {
+std::optional<double> double_of(const dom::object& object, std::string_view key) {
   double value = 0;
   if (object[key].get(value) != simdjson::SUCCESS || !std::isfinite(value)) return std::nullopt;
   return value;
@@ -135,12 +135,12 @@ class OpencostImporter final : public Importer {
       run.tenant = tenant_from_tags(labels_of(properties));
     }
 
-    const auto minutes = number_of(allocation, "minutes");
+    const auto minutes = double_of(allocation, "minutes");
     const double hours = minutes && *minutes > 0 ? *minutes / 60 : (*run.ended - *run.started).to_hours();
-    const auto gpu_hours = number_of(allocation, "gpuHours");
-    const double gpus = gpu_hours ? *gpu_hours / hours : number_of(allocation, "gpuCount").value_or(0);
-    const double cpus = number_of(allocation, "cpuCores").value_or(0);
-    const double memory = number_of(allocation, "ramBytes").value_or(0);
+    const auto gpu_hours = double_of(allocation, "gpuHours");
+    const double gpus = gpu_hours ? *gpu_hours / hours : double_of(allocation, "gpuCount").value_or(0);
+    const double cpus = double_of(allocation, "cpuCores").value_or(0);
+    const double memory = double_of(allocation, "ramBytes").value_or(0);
     if (gpus < 0 || gpus > 1e6) return invalid("gpuHours: {} GPUs over {} h cannot be", gpus, hours);
     if (cpus < 0 || cpus > 1e7 || memory < 0 || memory > 1e18)
       return invalid("cpuCores {} or ramBytes {} cannot be", cpus, memory);

@@ -13,7 +13,7 @@
 namespace stint {
 namespace {
 
-constexpr int64_t kMostGpus = 16;
+constexpr int64_t kMostGpusOfPod = 16;
 constexpr int64_t kMostMilli = int64_t{1} << 40;
 
 /// What both have in common: when a pod came, ran and went.
@@ -104,8 +104,8 @@ class OpenbTraceReader final : public PodTraceReader {
       const auto value = parse_int(cell);
       return value && *value >= 0 && *value <= most ? value : std::nullopt;
     };
-    const auto gpus = number(gpus_, kMostGpus);
-    if (!gpus) return reject(r, fmt::format("num_gpu '{}' is no integer from 0 to {}", excerpt(r.at(gpus_)), kMostGpus));
+    const auto gpus = number(gpus_, kMostGpusOfPod);
+    if (!gpus) return reject(r, fmt::format("num_gpu '{}' is no integer from 0 to {}", excerpt(r.at(gpus_)), kMostGpusOfPod));
     if (*gpus == 0) {
       ++counts_.cpu_only;
       return;
@@ -161,8 +161,8 @@ class DlrmTraceReader final : public PodTraceReader {
 
   void row(const CsvRecord& r) override {
     const auto gpus = parse_int(trim(r.at(gpus_)));
-    if (!gpus || *gpus < 0 || *gpus > kMostGpus)
-      return reject(r, fmt::format("gpu_request '{}' is no integer from 0 to {}", excerpt(r.at(gpus_)), kMostGpus));
+    if (!gpus || *gpus < 0 || *gpus > kMostGpusOfPod)
+      return reject(r, fmt::format("gpu_request '{}' is no integer from 0 to {}", excerpt(r.at(gpus_)), kMostGpusOfPod));
     // Also without GPUs: the trace ends with the last of all its rows.
     const auto times = read_times(r);
     if (!times.ok()) return reject(r, times.error().message);

@@ -7,7 +7,8 @@
 namespace stint {
 namespace {
 
-constexpr std::array<std::string_view, 6> kRequired = {"provider", "region", "instance_type", "market", "per_hour", "as_of"};
+constexpr std::array<std::string_view, 6> kPricesRequired = {"provider", "region",   "instance_type",
+                                                             "market",   "per_hour", "as_of"};
 
 class PricesImporter final : public CsvImporter {
  public:
@@ -15,7 +16,7 @@ class PricesImporter final : public CsvImporter {
 
  private:
   Status read_header(const CsvRecord& record) override {
-    TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kRequired));
+    TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kPricesRequired));
     for (size_t i = 0; i < kPriceColumns.size(); ++i)
       columns_[i] = header.find(kPriceColumns[i]);
     return {};

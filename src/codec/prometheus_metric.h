@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/time.h"
 #include "model/metric.h"
 
 namespace stint {
@@ -17,6 +18,9 @@ ScrapedMetric scraped(Metric metric);
 
 /// `avg_over_time(PART[WINDOW])`, summed and scaled. @param window  as PromQL writes it; with an offset where wanted.
 std::string average_over(Metric metric, std::string_view window);
+
+/// Rounded down: PromQL counts windows in whole minutes here.
+inline int64_t whole_minutes(Duration d) { return d.count_ns() / Duration::minutes(1).count_ns(); }
 
 /// "1h", "90m", "7d".
 std::string promql_duration(int64_t minutes);

@@ -15,11 +15,13 @@
 namespace stint {
 namespace {
 
-constexpr size_t kBatch = 4096;
+constexpr size_t kRangeBatch = 4096;
 
 class PrometheusRangeImporter final : public Importer {
  public:
-  PrometheusRangeImporter(const ImportOptions& options, Sink& sink) : options_(options), sink_(sink) { batch_.reserve(kBatch); }
+  PrometheusRangeImporter(const ImportOptions& options, Sink& sink) : options_(options), sink_(sink) {
+    batch_.reserve(kRangeBatch);
+  }
 
   Status feed(std::string_view bytes) override {
     buffer_.append(bytes);
@@ -341,7 +343,7 @@ class PrometheusRangeImporter final : public Importer {
     }
     if (!id_.valid()) id_ = sink_.series(mapped_.key);
     batch_.push_back({at, value * mapped_.factor});
-    if (batch_.size() == kBatch) deliver_batch();
+    if (batch_.size() == kRangeBatch) deliver_batch();
   }
 
   void deliver_batch() {

@@ -7,12 +7,10 @@
 namespace stint {
 namespace {
 
-int64_t minutes_of(Duration d) { return d.count_ns() / Duration::minutes(1).count_ns(); }
-
 /// Series of one test, as promtool writes them: `first+step x times`.
-class Series {
+class DrawnSeries {
  public:
-  explicit Series(int64_t minutes) : minutes_(minutes) {}
+  explicit DrawnSeries(int64_t minutes) : minutes_(minutes) {}
 
   void add(std::string_view name, std::string_view labels, const std::string& values) {
     text_ += fmt::format("      - series: '{}{{{}}}'\n        values: '{}'\n", name, labels, values);
@@ -55,7 +53,7 @@ Sides sides_of(const AlertRule& rule) {
 }
 
 /// Used and free memory so that used is that part of both; anything else has a series of its own.
-void add_share(Series& series, const AlertRule& rule, std::string_view who, double percent) {
+void add_share(DrawnSeries& series, const AlertRule& rule, std::string_view who, double percent) {
   series.constant(*rule.metric, who, 10 * percent);
   if (*rule.of == Metric::kMemoryTotal)
     series.constant("DCGM_FI_DEV_FB_FREE", who, 1'000 - 10 * percent);
@@ -64,7 +62,7 @@ void add_share(Series& series, const AlertRule& rule, std::string_view who, doub
 }
 
 std::string input_of(const AlertRule& rule, int64_t minutes) {
-  Series series(minutes);
+  DrawnSeries series(minutes);
   const Sides sides = sides_of(rule);
   switch (rule.measure) {
     case Measure::kMean:
@@ -84,7 +82,7 @@ std::string input_of(const AlertRule& rule, int64_t minutes) {
     case Measure::kRise:
       // In MiB of 80,000: what it grows by each minute so that the window holds that percentage.
       for (const auto& [who, percent] : {std::pair(kBad, 2 * rule.threshold), {kGood, 0.0}}) {
-        const double step = 800 * percent / static_cast<double>(minutes_of(rule.window));
+        const double step = 800 * percent / static_cast<double>(whole_minutes(rule.window));
         series.add("DCGM_FI_DEV_FB_USED", who, fmt::format("20000+{:g}x{}", step, minutes));
         series.add("DCGM_FI_DEV_FB_FREE", who, fmt::format("60000-{:g}x{}", step, minutes));
         series.constant(Metric::kUtilization, who, 50);
@@ -123,12 +121,12 @@ std::string input_of(const AlertRule& rule, int64_t minutes) {
 /// When the alert must fire: the whole window has been seen, and the condition has held.
 int64_t minutes_until_it_fires(const AlertRule& rule) {
   switch (rule.measure) {
-    case Measure::kTimesBaseline: return kUsualMinutes + minutes_of(rule.window + rule.hold) + 2;
-    case Measure::kSilence: return static_cast<int64_t>(rule.threshold * 60) + minutes_of(rule.hold) + 2;
+    case Measure::kTimesBaseline: return kUsualMinutes + whole_minutes(rule.window + rule.hold) + 2;
+    case Measure::kSilence: return static_cast<int64_t>(rule.threshold * 60) + whole_minutes(rule.hold) + 2;
     case Measure::kEvents:
     case Measure::kEventShare:
-    case Measure::kFact: return 10 + minutes_of(rule.hold);
-    default: return minutes_of(rule.window + rule.hold) + 2;
+    case Measure::kFact: return 10 + whole_minutes(rule.hold);
+    default: return whole_minutes(rule.window + rule.hold) + 2;
   }
 }
 

@@ -7,8 +7,7 @@
 namespace stint {
 namespace {
 
-int64_t minutes_of(Duration d) { return d.count_ns() / Duration::minutes(1).count_ns(); }
-std::string range(Duration d) { return "[" + promql_duration(minutes_of(d)) + "]"; }
+std::string range(Duration d) { return "[" + promql_duration(whole_minutes(d)) + "]"; }
 
 std::string kinds_of(const AlertRule& rule) {
   std::string kinds;
@@ -21,7 +20,7 @@ std::string condition(const AlertRule& rule) { return fmt::format("{} {:g}", sym
 
 /// What was seen for most of the window only, and of the right kind of work only.
 std::string guards(const AlertRule& rule) {
-  const int64_t minutes = minutes_of(rule.window);
+  const int64_t minutes = whole_minutes(rule.window);
   std::string text;
   if (minutes > 1)
     text += fmt::format(" and count_over_time({}[{}:1m]) >= {:g}", scraped(*rule.metric).parts.front(), promql_duration(minutes),
@@ -31,16 +30,16 @@ std::string guards(const AlertRule& rule) {
 }
 
 std::string rise(const AlertRule& rule) {
-  const int64_t half = minutes_of(rule.window) / 2;
+  const int64_t half = whole_minutes(rule.window) / 2;
   const std::string half_range = "[" + promql_duration(half) + "]";
   return fmt::format("100 * deriv({}{}) * {} / {} {} and abs({} - {}) < {:g}", scraped(*rule.metric).parts.front(),
-                     range(rule.window), minutes_of(rule.window) * 60, average_over(*rule.of, range(rule.window)),
+                     range(rule.window), whole_minutes(rule.window) * 60, average_over(*rule.of, range(rule.window)),
                      condition(rule), average_over(Metric::kUtilization, half_range),
                      average_over(Metric::kUtilization, half_range + " offset " + promql_duration(half)), kSteadyPoints);
 }
 
 /// In single quotes YAML takes everything as it is but the quote itself.
-std::string quoted(std::string_view text) {
+std::string yaml_text(std::string_view text) {
   std::string out = "'";
   for (const char c : text)
     out += c == '\'' ? std::string("''") : std::string(1, c);
@@ -79,7 +78,7 @@ std::string prometheus_expression(const AlertRule& rule) {
                          condition(rule), guards(rule));
     case Measure::kTimesBaseline:
       return fmt::format("{} / quantile_over_time(0.95, {}{} offset {}) {}{}", average_over(*rule.metric, window),
-                         scraped(*rule.metric).parts.front(), range(kBaseline), promql_duration(minutes_of(rule.window)),
+                         scraped(*rule.metric).parts.front(), range(kBaseline), promql_duration(whole_minutes(rule.window)),
                          condition(rule), guards(rule));
     case Measure::kRise: return rise(rule) + guards(rule);
     case Measure::kEvents: {
@@ -98,15 +97,15 @@ std::string prometheus_expression(const AlertRule& rule) {
 std::string prometheus_rules(std::span<const AlertRule> rules) {
   std::string out = "groups:\n  - name: stint\n    interval: 1m\n    rules:\n";
   for (const AlertRule& rule : rules) {
-    out += fmt::format("      - alert: {}\n        expr: {}\n", rule.name, quoted(prometheus_expression(rule)));
-    if (rule.hold > Duration()) out += fmt::format("        for: {}\n", promql_duration(minutes_of(rule.hold)));
+    out += fmt::format("      - alert: {}\n        expr: {}\n", rule.name, yaml_text(prometheus_expression(rule)));
+    if (rule.hold > Duration()) out += fmt::format("        for: {}\n", promql_duration(whole_minutes(rule.hold)));
     out += fmt::format("        labels:\n          severity: {}\n          scope: {}\n", name_of(rule.severity),
                        name_of(rule.scope));
     out += fmt::format("        annotations:\n          summary: {}\n          description: {}\n          remedy: {}\n",
-                       quoted(rule.summary),
-                       quoted(fmt::format("Measured {{{{ $value | printf \"%.1f\" }}}} {}; the rule is {} {:g}.", rule.unit,
-                                          symbol_of(rule.comparison), rule.threshold)),
-                       quoted(rule.remedy));
+                       yaml_text(rule.summary),
+                       yaml_text(fmt::format("Measured {{{{ $value | printf \"%.1f\" }}}} {}; the rule is {} {:g}.", rule.unit,
+                                             symbol_of(rule.comparison), rule.threshold)),
+                       yaml_text(rule.remedy));
   }
   return out;
 }

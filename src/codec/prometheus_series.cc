@@ -22,7 +22,7 @@ void skip_blanks(std::string_view line, size_t& at) {
     ++at;
 }
 
-bool take(std::string_view line, size_t& at, char c) {
+bool skip_past(std::string_view line, size_t& at, char c) {
   if (at >= line.size() || line[at] != c) return false;
   ++at;
   return true;
@@ -32,7 +32,7 @@ bool take(std::string_view line, size_t& at, char c) {
 
 /// The text between quotes at `at`, with \\, \" and \n resolved.
 Result<std::string_view> PrometheusSeriesText::quoted(std::string_view line, size_t& at) {
-  if (!take(line, at, '"')) return invalid("a label value is not quoted");
+  if (!skip_past(line, at, '"')) return invalid("a label value is not quoted");
   const size_t begin = at;
   const size_t kept = unescaped_.size();
   bool escaped = false;
@@ -62,13 +62,13 @@ Result<size_t> PrometheusSeriesText::parse(std::string_view line) {
   name_ = take_name(line, at);
   const size_t name_end = at;
   skip_blanks(line, at);
-  if (!take(line, at, '{')) {
+  if (!skip_past(line, at, '{')) {
     if (name_.empty()) return invalid("no metric name");
     return name_end;
   }
   for (;;) {
     skip_blanks(line, at);
-    if (take(line, at, '}')) break;
+    if (skip_past(line, at, '}')) break;
     const bool quoted_name = at < line.size() && line[at] == '"';
     Label label;
     if (quoted_name) {
@@ -77,7 +77,7 @@ Result<size_t> PrometheusSeriesText::parse(std::string_view line) {
       label.name = take_name(line, at);
     }
     skip_blanks(line, at);
-    if (take(line, at, '=')) {
+    if (skip_past(line, at, '=')) {
       skip_blanks(line, at);
       TRY_ASSIGN(label.value, quoted(line, at));
       if (label.name.empty()) return invalid("a label has no name");
@@ -88,8 +88,8 @@ Result<size_t> PrometheusSeriesText::parse(std::string_view line) {
       return invalid("a label has no value");
     }
     skip_blanks(line, at);
-    if (take(line, at, ',')) continue;
-    if (take(line, at, '}')) break;
+    if (skip_past(line, at, ',')) continue;
+    if (skip_past(line, at, '}')) break;
     return invalid("labels are not separated by commas or not closed");
   }
   if (name_.empty()) return invalid("no metric name");

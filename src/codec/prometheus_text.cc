@@ -21,13 +21,13 @@ namespace {
 
 /// Series beyond this many are taken apart at every line instead of remembered.
 constexpr size_t kMostRemembered = size_t{1} << 20;
-constexpr size_t kBatch = 256;
+constexpr size_t kTextBatch = 256;
 
 enum class Fate : uint8_t { kKept, kUnknownMetric, kRefused };
 
-struct Series {
+struct TextSeries {
   std::string text;  ///< `name{labels}` as written
-  Series* next = nullptr;
+  TextSeries* next = nullptr;
   Fate fate = Fate::kUnknownMetric;
   bool dcgm_blanks = false;
   Metric metric = Metric::kUtilization;
@@ -66,7 +66,9 @@ struct TextHash {
 
 class PrometheusTextImporter final : public Importer {
  public:
-  PrometheusTextImporter(const ImportOptions& options, Sink& sink) : options_(options), sink_(sink) { batch_.reserve(kBatch); }
+  PrometheusTextImporter(const ImportOptions& options, Sink& sink) : options_(options), sink_(sink) {
+    batch_.reserve(kTextBatch);
+  }
 
   Status feed(std::string_view bytes) override {
     if (!carry_.empty()) {
@@ -101,7 +103,7 @@ class PrometheusTextImporter final : public Importer {
     const char* const end = p + lines.size();
     while (p != end) {
       ++line_;
-      Series* const guess = last_ == nullptr ? nullptr : last_->next;
+      TextSeries* const guess = last_ == nullptr ? nullptr : last_->next;
       if (guess != nullptr && static_cast<size_t>(end - p) > guess->text.size() &&
           std::memcmp(p, guess->text.data(), guess->text.size()) == 0 && p[guess->text.size()] == ' ') {
         TRY_ASSIGN(const char* const next, read_plain_sample(*guess, p + guess->text.size()));
@@ -119,7 +121,7 @@ class PrometheusTextImporter final : public Importer {
   }
 
   /// The usual ` VALUE [TIME]\n` behind a known series. @return what follows, nullptr when it is not as usual.
-  Result<const char*> read_plain_sample(Series& series, const char* p) {
+  Result<const char*> read_plain_sample(TextSeries& series, const char* p) {
     while (*p == ' ')
       ++p;
     double value = 0;
@@ -143,7 +145,7 @@ class PrometheusTextImporter final : public Importer {
   Status read_line(std::string_view line) {
     line = trim(line);
     if (line.empty() || line.front() == '#') return {};
-    Series* series = find(line);
+    TextSeries* series = find(line);
     if (series == nullptr) {
       const auto length = parts_.parse(line);
       if (!length.ok()) {
@@ -157,7 +159,7 @@ class PrometheusTextImporter final : public Importer {
   }
 
   /// By the text up to the last brace, or up to the first blank where there is none.
-  Series* find(std::string_view line) {
+  TextSeries* find(std::string_view line) {
     const size_t brace = line.rfind('}');
     const size_t length = brace != std::string_view::npos ? brace + 1 : line.find_first_of(" \t");
     const auto it = series_by_text_.find(line.substr(0, length));
@@ -165,9 +167,9 @@ class PrometheusTextImporter final : public Importer {
   }
 
   /// @param text  just taken apart into parts_.
-  Series* add(std::string_view text) {
+  TextSeries* add(std::string_view text) {
     const bool remember = series_by_text_.size() < kMostRemembered;
-    Series& series = remember ? series_.emplace_back() : (unremembered_ = Series());
+    TextSeries& series = remember ? series_.emplace_back() : (unremembered_ = TextSeries());
     series.text = text;
     auto mapped = map_series(parts_.name(), parts_.labels(), options_);
     if (!mapped.ok()) {
@@ -185,7 +187,7 @@ class PrometheusTextImporter final : public Importer {
   }
 
   /// Any sample: ` VALUE [TIME] [# exemplar]`.
-  Status read_sample(Series& series, std::string_view rest) {
+  Status read_sample(TextSeries& series, std::string_view rest) {
     const std::string_view whole = rest;
     const std::string_view value_text = take_word(rest);
     const auto value = parse_any_number(value_text);
@@ -215,7 +217,7 @@ class PrometheusTextImporter final : public Importer {
     return word;
   }
 
-  Status take(Series& series, double value, std::optional<Instant> at) {
+  Status take(TextSeries& series, double value, std::optional<Instant> at) {
     if (series.fate != Fate::kKept) {
       if (series.fate == Fate::kRefused) sink_.reject(line_, series.refusal);
       return {};
@@ -236,7 +238,7 @@ class PrometheusTextImporter final : public Importer {
       series.id = sink_.series(*series.key);
       series.key.reset();
     }
-    if (series.id != batch_id_ || batch_.size() == kBatch) {
+    if (series.id != batch_id_ || batch_.size() == kTextBatch) {
       deliver_batch();
       batch_id_ = series.id;
     }
@@ -259,10 +261,10 @@ class PrometheusTextImporter final : public Importer {
   std::string carry_;  ///< a line whose end is still to come
   uint64_t line_ = 0;
   PrometheusSeriesText parts_;
-  std::deque<Series> series_;
-  Series unremembered_;
-  std::unordered_map<std::string_view, Series*, TextHash> series_by_text_;
-  Series* last_ = nullptr;  ///< of the line before
+  std::deque<TextSeries> series_;
+  TextSeries unremembered_;
+  std::unordered_map<std::string_view, TextSeries*, TextHash> series_by_text_;
+  TextSeries* last_ = nullptr;  ///< of the line before
   SeriesId batch_id_;
   std::vector<Sample> batch_;
 };

@@ -15,9 +15,9 @@
 namespace stint {
 namespace {
 
-constexpr std::array<std::string_view, 4> kRequired = {"JobID", "State", "Start", "End"};
+constexpr std::array<std::string_view, 4> kSacctRequired = {"JobID", "State", "Start", "End"};
 
-struct Columns {
+struct SacctColumns {
   int id, raw_id, name, user, account, partition, comment, qos, state, submit, eligible, start, end, elapsed, limit, reason;
   int allocated, requested, nodes, memory;
 };
@@ -32,7 +32,7 @@ class SacctImporter final : public CsvImporter {
     if (record.fields.size() < 2)
       return invalid("line {}: '{}' is no header of sacct: write the file with `sacct -P` (and without -n)", record.line,
                      excerpt(record.fields[0]));
-    TRY_ASSIGN(const CsvHeader h, CsvHeader::create(record, kRequired));
+    TRY_ASSIGN(const CsvHeader h, CsvHeader::create(record, kSacctRequired));
     columns_ = {.id = h.find("JobID"),
                 .raw_id = h.find("JobIDRaw"),
                 .name = h.find("JobName"),
@@ -119,7 +119,7 @@ class SacctImporter final : public CsvImporter {
     return *memory * times;
   }
 
-  Columns columns_{};
+  SacctColumns columns_{};
   std::unordered_map<std::string, int> seen_;  // records of a job id so far; looked up, never walked
 };
 

@@ -7,7 +7,7 @@
 namespace stint {
 namespace {
 
-constexpr int64_t kMostGpus = 100'000;
+constexpr int64_t kMostGpusOfSlurmJob = 100'000;
 
 class SacctTraceReader final : public JobTraceReader, private Sink {
  public:
@@ -34,7 +34,7 @@ class SacctTraceReader final : public JobTraceReader, private Sink {
       ++counts_.never_ran;
       return;
     }
-    if (gpus > kMostGpus) return JobTraceReader::reject(source_, 0, fmt::format("job {}: {} GPUs", run.id, gpus));
+    if (gpus > kMostGpusOfSlurmJob) return JobTraceReader::reject(source_, 0, fmt::format("job {}: {} GPUs", run.id, gpus));
     TraceShape shape;
     if (run.share)
       shape.milli = static_cast<int32_t>(

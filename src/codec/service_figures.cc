@@ -15,7 +15,7 @@ namespace {
 
 double longest(double a, double b) { return std::max(a, b); }
 double least(double a, double b) { return std::min(a, b); }
-double sum(double a, double b) { return a + b; }
+double sum_of(double a, double b) { return a + b; }
 
 struct Told {
   std::string_view name;   ///< of the metric, with the brace behind it
@@ -29,7 +29,7 @@ constexpr std::array kTold = {
     Told{"stint_latency_p99{", "service", &ServiceFigures::p99_ms, longest,
          [](double ms) { return is_plausible(Metric::kLatencyP99, ms); }},
     Told{"stint_serve_promise_headroom{", "model", &ServiceFigures::headroom, least, [](double part) { return part <= 1; }},
-    Told{"stint_serve_arrivals_per_second{", "model", &ServiceFigures::per_second, sum, [](double rate) { return rate >= 0; }},
+    Told{"stint_serve_arrivals_per_second{", "model", &ServiceFigures::per_second, sum_of, [](double rate) { return rate >= 0; }},
 };
 
 }  // namespace

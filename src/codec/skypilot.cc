@@ -17,7 +17,7 @@
 namespace stint {
 namespace {
 
-constexpr std::array<std::string_view, 3> kRequired = {"InstanceType", "Price", "Region"};
+constexpr std::array<std::string_view, 3> kSkypilotRequired = {"InstanceType", "Price", "Region"};
 
 /// aws/vms.csv → aws; aws.csv, aws_vms.csv and aws-vms.csv → aws; "" when the path says nothing.
 std::string provider_in(std::string_view path) {
@@ -77,7 +77,7 @@ struct Offer {
   }
 };
 
-std::optional<Rate> sum(std::optional<Rate> a, std::optional<Rate> b) {
+std::optional<Rate> with_gpu(std::optional<Rate> a, std::optional<Rate> b) {
   if (!a || !b) return std::nullopt;
   return Rate::per_hour(a->per_hour() + b->per_hour());
 }
@@ -88,7 +88,7 @@ class SkypilotImporter final : public CsvImporter {
 
  private:
   Status read_header(const CsvRecord& record) override {
-    TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kRequired));
+    TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kSkypilotRequired));
     type_ = header.find("InstanceType");
     accelerator_ = header.find("AcceleratorName");
     count_ = header.find("AcceleratorCount");
@@ -137,8 +137,8 @@ class SkypilotImporter final : public CsvImporter {
           continue;
         }
         gpu->second.used = true;
-        offer.on_demand = sum(offer.on_demand, gpu->second.on_demand);
-        offer.spot = sum(offer.spot, gpu->second.spot);
+        offer.on_demand = with_gpu(offer.on_demand, gpu->second.on_demand);
+        offer.spot = with_gpu(offer.spot, gpu->second.spot);
       }
       emit(type, region, Market::kOnDemand, offer.on_demand);
       emit(type, region, Market::kSpot, offer.spot);

@@ -2,16 +2,17 @@
 // states as "IDLE" and as ["IDLE","DRAIN"]; a job's state as a text, as a list, or as {"current":…}. All are read alike,
 // whatever `meta` says: what differs between versions is the form of a value, not its name.
 // Sources: Slurm's OpenAPI documents v0.0.38 (22.05) to v0.0.43 (25.05); squeue(1), sinfo(1), sacct(1), "--json".
+#include <simdjson.h>
+
 #include "base/text.h"
 #include "codec/hostlist.h"
 #include "codec/slurm_answer.h"
 #include "codec/slurm_json_fields.h"
 
-namespace stint {
+namespace stint::slurm_json {
 namespace {
 
-using namespace slurm_json;
-
+using simdjson::SUCCESS;
 /// [{"type":"gres","name":"gpu","count":2}, …] as sacct --json has it → `gres/gpu=2,…`
 std::string tres_text(const Object& tres, std::string_view key) {
   dom::array list;
@@ -127,7 +128,7 @@ void take_job(const dom::element& element, const ImportOptions& options, Sink& s
   sink.queue_record(queue_record_of(*job, *run));
 }
 
-void take(const SlurmNode& said, Sink& sink) {
+void give(const SlurmNode& said, Sink& sink) {
   const auto node = node_of(said);
   if (!node.ok()) return sink.reject(0, fmt::format("node '{}': {}", excerpt(said.name), node.error().message));
   sink.node(*node);
@@ -138,7 +139,7 @@ void take(const SlurmNode& said, Sink& sink) {
 void take_node(const dom::element& element, Sink& sink) {
   dom::object object;
   if (element.get(object) != SUCCESS) return sink.reject(0, "an entry of `nodes` is no object");
-  take({.name = text_of(object, "name"),
+  give({.name = text_of(object, "name"),
         .gres = text_of(object, "gres"),
         .cpus = number_of(object, "cpus").value_or(0),
         .memory_mib = number_of(object, "real_memory").value_or(0),
@@ -158,7 +159,7 @@ void take_group(const dom::element& element, Sink& sink) {
   for (const dom::element entry : names) {
     std::string_view name;
     if (entry.get(name) != SUCCESS) continue;
-    take({.name = std::string(name),
+    give({.name = std::string(name),
           .gres = text_of(object_of(object, "gres"), "total"),
           .cpus = number_of(object_of(object, "cpus"), "maximum").value_or(0),
           .memory_mib = number_of(object_of(object, "memory"), "maximum").value_or(0),
@@ -169,33 +170,36 @@ void take_group(const dom::element& element, Sink& sink) {
 }
 
 }  // namespace
+}  // namespace stint::slurm_json
+
+namespace stint {
 
 Status read_slurm_json(std::string_view document, const ImportOptions& options, Sink& sink) {
-  dom::parser parser;
-  dom::object root;
-  if (const auto error = parser.parse(document.data(), document.size()).get(root); error != SUCCESS)
+  simdjson::dom::parser parser;
+  simdjson::dom::object root;
+  if (const auto error = parser.parse(document.data(), document.size()).get(root); error != simdjson::SUCCESS)
     return invalid("{}: not JSON ({}): save the answer of squeue --json, sinfo --json or sacct --json as it came", options.source,
                    simdjson::error_message(error));
-  if (const std::string said = error_of(root); !said.empty())
+  if (const std::string said = slurm_json::error_of(root); !said.empty())
     return invalid("{}: Slurm answered with an error: {}", options.source, excerpt(said, 200));
-  dom::array jobs;
-  dom::array nodes;
-  dom::array groups;
-  const bool has_jobs = root["jobs"].get(jobs) == SUCCESS;
-  const bool has_nodes = root["nodes"].get(nodes) == SUCCESS;
-  const bool has_groups = root["sinfo"].get(groups) == SUCCESS;
+  simdjson::dom::array jobs;
+  simdjson::dom::array nodes;
+  simdjson::dom::array groups;
+  const bool has_jobs = root["jobs"].get(jobs) == simdjson::SUCCESS;
+  const bool has_nodes = root["nodes"].get(nodes) == simdjson::SUCCESS;
+  const bool has_groups = root["sinfo"].get(groups) == simdjson::SUCCESS;
   if (!has_jobs && !has_nodes && !has_groups)
     return invalid("{}: neither `jobs` nor `nodes`: give the answer of squeue, sinfo, scontrol show or sacct with --json",
                    options.source);
   if (has_nodes)
-    for (const dom::element node : nodes)
-      take_node(node, sink);
+    for (const simdjson::dom::element node : nodes)
+      slurm_json::take_node(node, sink);
   if (has_groups)
-    for (const dom::element group : groups)
-      take_group(group, sink);
+    for (const simdjson::dom::element group : groups)
+      slurm_json::take_group(group, sink);
   if (has_jobs)
-    for (const dom::element job : jobs)
-      take_job(job, options, sink);
+    for (const simdjson::dom::element job : jobs)
+      slurm_json::take_job(job, options, sink);
   return {};
 }
 

@@ -1,8 +1,12 @@
 #include "codec/slurm_json_fields.h"
 
+#include <simdjson.h>
+
 #include <cmath>
 
 namespace stint::slurm_json {
+
+using simdjson::SUCCESS;
 
 std::string text_of(const Object& object, std::string_view key) {
   dom::element value;

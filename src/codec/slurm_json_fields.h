@@ -1,8 +1,6 @@
 // Members of Slurm's JSON answers, whichever version wrote them (see slurm_json.cc).
 #pragma once
 
-#include <simdjson.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,10 +9,14 @@
 
 #include "base/time.h"
 
+// The parser itself stays in the files that walk an answer.
+namespace simdjson::dom {
+class object;
+}
+
 namespace stint::slurm_json {
 
 namespace dom = simdjson::dom;
-using simdjson::SUCCESS;
 /// None where there is none; its members are then absent too.
 using Object = std::optional<dom::object>;
 

@@ -1,5 +1,7 @@
 #include "codec/slurm_queue.h"
 
+#include <simdjson.h>
+
 #include <algorithm>
 #include <array>
 
@@ -7,11 +9,10 @@
 #include "codec/slurm_json_fields.h"
 #include "codec/slurm_record.h"
 
-namespace stint {
+namespace stint::slurm_json {
 namespace {
 
-using namespace slurm_json;
-
+using simdjson::SUCCESS;
 /// Words of a node's state that leave it usable.
 constexpr std::array<std::string_view, 12> kUsable = {"IDLE",       "MIXED",        "ALLOCATED",    "COMPLETING",
                                                       "CLOUD",      "POWERED_DOWN", "POWERING_UP",  "POWER_DOWN",
@@ -124,6 +125,9 @@ Result<SlurmEntry> entry_of(const Object& object) {
 }
 
 }  // namespace
+}  // namespace stint::slurm_json
+
+namespace stint {
 
 Result<std::vector<SlurmMachine>> read_slurm_machines(std::string_view text) {
   std::vector<SlurmMachine> machines;
@@ -132,7 +136,7 @@ Result<std::vector<SlurmMachine>> read_slurm_machines(std::string_view text) {
     SlurmRecord record;
     for (const std::string_view word : split(trim(line), ' '))
       if (!word.empty()) record.take(word);
-    const Result<SlurmMachine> machine = machine_of(record);
+    const Result<SlurmMachine> machine = slurm_json::machine_of(record);
     if (!machine.ok()) return invalid("node '{}': {}", excerpt(record.text("NodeName")), machine.error().message);
     machines.push_back(*machine);
   }
@@ -140,25 +144,26 @@ Result<std::vector<SlurmMachine>> read_slurm_machines(std::string_view text) {
 }
 
 Result<SlurmQueue> read_slurm_queue(std::string_view document) {
-  dom::parser parser;
-  dom::object root;
-  if (const auto error = parser.parse(document.data(), document.size()).get(root); error != SUCCESS)
+  simdjson::dom::parser parser;
+  simdjson::dom::object root;
+  if (const auto error = parser.parse(document.data(), document.size()).get(root); error != simdjson::SUCCESS)
     return invalid("squeue --json: not JSON ({}): was Slurm built with its JSON serializer?", simdjson::error_message(error));
-  if (const std::string said = error_of(root); !said.empty()) return invalid("squeue --json: {}", excerpt(said, 200));
-  dom::array jobs;
-  if (root["jobs"].get(jobs) != SUCCESS) return invalid("squeue --json: no `jobs` in the answer");
+  if (const std::string said = slurm_json::error_of(root); !said.empty()) return invalid("squeue --json: {}", excerpt(said, 200));
+  simdjson::dom::array jobs;
+  if (root["jobs"].get(jobs) != simdjson::SUCCESS) return invalid("squeue --json: no `jobs` in the answer");
   SlurmQueue queue;
-  for (const dom::element element : jobs) {
-    dom::object object;
-    if (element.get(object) != SUCCESS) {
+  for (const simdjson::dom::element element : jobs) {
+    simdjson::dom::object object;
+    if (element.get(object) != simdjson::SUCCESS) {
       queue.rejected.emplace_back("an entry of `jobs` is no object");
       continue;
     }
-    Result<SlurmEntry> entry = entry_of(object);
+    Result<SlurmEntry> entry = slurm_json::entry_of(object);
     if (entry.ok())
       queue.entries.push_back(std::move(*entry));
     else
-      queue.rejected.push_back(fmt::format("job {}: {}", number_of(object, "job_id").value_or(0), entry.error().message));
+      queue.rejected.push_back(
+          fmt::format("job {}: {}", slurm_json::number_of(object, "job_id").value_or(0), entry.error().message));
   }
   return queue;
 }

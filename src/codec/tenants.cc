@@ -8,7 +8,7 @@
 namespace stint {
 namespace {
 
-constexpr std::array<std::string_view, 1> kRequired = {"pattern"};
+constexpr std::array<std::string_view, 1> kTenantsRequired = {"pattern"};
 constexpr std::array<std::string_view, 6> kKinds = {"namespace/", "account/", "user/", "node/", "pod/", "job/"};
 
 /// Whether a rule's pattern can match any holder at all.
@@ -25,7 +25,7 @@ class TenantsImporter final : public CsvImporter {
 
  private:
   Status read_header(const CsvRecord& record) override {
-    TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kRequired));
+    TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kTenantsRequired));
     pattern_ = header.find("pattern");
     bool any = false;
     for (size_t i = 0; i < kTenantDimensions.size(); ++i) {

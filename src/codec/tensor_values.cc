@@ -12,8 +12,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "values in memory are little-endian");
 
-constexpr std::array<std::string_view, kDataTypes> kNames = {"BOOL",  "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16",
-                                                             "INT32", "INT64", "FP16",   "BF16",   "FP32",   "FP64"};
+constexpr std::array<std::string_view, kDataTypes> kDataTypeNames = {
+    "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "BF16", "FP32", "FP64"};
 
 /// A floating type of 16 bits.
 struct Format {
@@ -65,12 +65,12 @@ bool all_finite(DataType type, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::string_view name_of(DataType type) { return kNames[static_cast<size_t>(type)]; }
+std::string_view name_of(DataType type) { return kDataTypeNames[static_cast<size_t>(type)]; }
 
 Result<DataType> read_data_type(std::string_view name) {
-  const auto found = std::ranges::find(kNames, name);
-  if (found == kNames.end()) return invalid("datatype {}: served are {}", excerpt(name), fmt::join(kNames, ", "));
-  return static_cast<DataType>(found - kNames.begin());
+  const auto found = std::ranges::find(kDataTypeNames, name);
+  if (found == kDataTypeNames.end()) return invalid("datatype {}: served are {}", excerpt(name), fmt::join(kDataTypeNames, ", "));
+  return static_cast<DataType>(found - kDataTypeNames.begin());
 }
 
 size_t size_of(DataType type) {

@@ -64,13 +64,13 @@ uint32_t index_of(std::map<std::string, uint32_t, std::less<>>& names, Table& ta
   return it->second;
 }
 
-Result<Currency> currency_of(const WorkloadRow& row) {
+Result<Currency> stated_currency(const WorkloadRow& row) {
   const std::string_view code = trim(row.text("currency"));
   return code.empty() ? Currency() : Currency::parse(code);
 }
 
 Result<Rate> rate_of(const WorkloadRow& row) {
-  TRY_ASSIGN(const Currency currency, currency_of(row));
+  TRY_ASSIGN(const Currency currency, stated_currency(row));
   const std::string_view cell = trim(row.text("per_hour"));
   TRY_ASSIGN(const Rate rate, Rate::parse_per_hour(cell.empty() ? "0" : cell, currency));
   if (rate.per_hour() < Money::nanos(0, currency)) return invalid("per_hour '{}' is below 0", excerpt(cell));
@@ -83,7 +83,7 @@ Result<std::optional<sched::Budget>> budget_of(WorkloadRow& row) {
     if (!row.text("budget_period").empty() || !row.text("budget_from").empty()) row.wrong("budget", "an amount of money");
     return std::optional<sched::Budget>();
   }
-  TRY_ASSIGN(const Currency currency, currency_of(row));
+  TRY_ASSIGN(const Currency currency, stated_currency(row));
   sched::Budget budget;
   TRY_ASSIGN(budget.amount, Money::parse(cell, currency));
   if (budget.amount.count_nanos() < 0) row.wrong("budget", "an amount of money, 0 or more");

@@ -15,7 +15,7 @@ std::string duration_cell(Duration d, Duration none) { return d == none ? "" : f
 std::string size_cell(Bytes size) { return size.count() == 0 ? "" : format_size(size); }
 std::string amount_cell(const std::optional<int64_t>& milli) { return milli ? format_scaled(*milli, 3) : ""; }
 
-Status check_names(const std::vector<std::string>& names, std::string_view kind) {
+Status check_writable_names(const std::vector<std::string>& names, std::string_view kind) {
   std::set<std::string_view> seen;
   for (const std::string& name : names)
     if (name.empty() || name[0] == '#' || !seen.insert(name).second)
@@ -28,10 +28,10 @@ Status check_names_of(const Entries& entries, std::string_view kind, NameOf name
   std::vector<std::string> names;
   for (const auto& entry : entries)
     names.push_back(name_of(entry));
-  return check_names(names, kind);
+  return check_writable_names(names, kind);
 }
 
-Status check_names(const sim::Workload& w) {
+Status check_writable_names(const sim::Workload& w) {
   TRY(check_names_of(w.queues, "queue", [](const auto& q) { return q.name; }));
   TRY(check_names_of(w.prices, "price series", [](const auto& p) { return p.name; }));
   TRY(check_names_of(w.studies, "study", [](const auto& s) { return s.name; }));
@@ -174,7 +174,7 @@ void write_outages(std::string& out, const sim::Workload& w) {
 
 Result<std::string> write_workload(const sim::Workload& workload) {
   TRY(sim::check_workload(workload));
-  TRY(check_names(workload));
+  TRY(check_writable_names(workload));
   if (!workload.commitments.empty()) return invalid("commitments have no place in a workload file");
   if (!workload.pools.empty()) return invalid("pools of nodes have no place in a workload file");
   std::string out = "stint-workload/1\n";
