@@ -27,6 +27,10 @@ std::optional<LaunchKey> parse_key(std::string_view text) {
   return key;
 }
 
+Error never_started(const LaunchKey& key) {
+  return make_error(ErrorCode::kNotFound, "launch {}: never started here", format_key(key));
+}
+
 std::string_view name_of(EndCause cause) {
   switch (cause) {
     case EndCause::kItself: return "itself";

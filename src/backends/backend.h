@@ -30,6 +30,8 @@ struct LaunchKey {
 std::string format_key(const LaunchKey& key);
 /// @return none for any other text, negative parts and leading zeros included.
 std::optional<LaunchKey> parse_key(std::string_view text);
+/// What a backend says of a launch that it does not have.
+Error never_started(const LaunchKey& key);
 
 /// A GPU, or a part of one, that a task may use.
 struct GrantedGpu {

@@ -12,6 +12,7 @@
 #include <map>
 #include <tuple>
 
+#include "backends/system_error.h"
 #include "base/text.h"
 #include "host/descriptor.h"
 #include "host/file.h"
@@ -26,10 +27,6 @@ constexpr std::string_view kList = "SHA256SUMS";
 constexpr std::string_view kBesideList = ".sha256";
 constexpr std::string_view kLatest = "latest";
 constexpr size_t kPieceBytes = size_t{4} << 20;
-
-Error system_error(const std::string& path, std::string_view what) {
-  return make_error(ErrorCode::kUnavailable, "{}: {}: {}", path, what, std::strerror(errno));
-}
 
 bool can_be_a_checkpoint(std::string_view name) {
   return !name.starts_with('.') && !name.ends_with(".tmp") && !name.ends_with(".partial") && !name.ends_with(kBesideList);

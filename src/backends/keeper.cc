@@ -40,9 +40,9 @@ TaskUsage usage_of_children() {
   return {.cpu_time = of_timeval(usage.ru_utime) + of_timeval(usage.ru_stime), .peak_memory = Bytes::of(usage.ru_maxrss * 1024)};
 }
 
-class Keeper {
+class TaskKeeper {
  public:
-  Keeper(TaskFolder folder, TaskPlan plan)
+  TaskKeeper(TaskFolder folder, TaskPlan plan)
       : folder_(std::move(folder)), plan_(std::move(plan)), cgroup_(plan_.cgroup), control_(kKeeperControl) {}
 
   int run() {
@@ -210,7 +210,7 @@ int run_keeper(const std::string& path) {
   const auto claimed = folder.claim();
   if (!claimed.ok() || !*claimed) return 1;
   auto plan = read_plan(folder);
-  if (plan.ok()) return Keeper(folder, std::move(plan).value()).run();
+  if (plan.ok()) return TaskKeeper(folder, std::move(plan).value()).run();
   const TaskEnded ended{.at = now(), .status = {.code = 127}, .cause = EndCause::kNotStarted, .detail = plan.error().message};
   return write_file_atomically(folder.ended_file(), to_json(ended)).ok() ? 0 : 1;
 }

@@ -25,8 +25,6 @@ namespace fs = std::filesystem;
 // Above the numbers a keeper finds its own at, so that moving one there does not close the other.
 constexpr int kOutOfTheWay = 10;
 
-Error unknown(const LaunchKey& key) { return make_error(ErrorCode::kNotFound, "launch {}: never started here", format_key(key)); }
-
 Status make_folder(const std::string& path, mode_t mode) {
   std::error_code failed;
   fs::create_directories(fs::path(path).parent_path(), failed);
@@ -213,7 +211,7 @@ Status LocalBackend::start_keeper(const TaskFolder& folder) {
 }
 
 Status LocalBackend::signal(const LaunchKey& key, int signal) {
-  if (!tasks_.contains(key)) return unknown(key);
+  if (!tasks_.contains(key)) return never_started(key);
   const Status told = folder_of(key).tell_keeper(signal_request(signal));
   if (!told.ok() && told.error().code != ErrorCode::kNotFound) return told;
   return {};  // without a keeper there is nothing left to take it
@@ -221,7 +219,7 @@ Status LocalBackend::signal(const LaunchKey& key, int signal) {
 
 Status LocalBackend::stop(const LaunchKey& key, Duration grace, Instant now) {
   const auto found = tasks_.find(key);
-  if (found == tasks_.end()) return unknown(key);
+  if (found == tasks_.end()) return never_started(key);
   const TaskFolder folder = folder_of(key);
   const Status told = folder.tell_keeper(stop_request(grace));
   if (told.ok() || told.error().code != ErrorCode::kNotFound) return told;
@@ -301,7 +299,7 @@ std::vector<LaunchKey> LocalBackend::running() const {
 
 Status LocalBackend::forget(const LaunchKey& key) {
   const auto found = tasks_.find(key);
-  if (found == tasks_.end()) return unknown(key);
+  if (found == tasks_.end()) return never_started(key);
   if (found->second.told != Told::kEnd)
     return make_error(ErrorCode::kConflict, "launch {}: has not ended yet: stop it first", format_key(key));
   // Gone in one step, whatever happens while its files are taken away.

@@ -5,12 +5,6 @@
 #include <tuple>
 
 namespace stint {
-namespace {
-
-Error unknown(const LaunchKey& key) { return make_error(ErrorCode::kNotFound, "launch {}: never started here", format_key(key)); }
-
-}  // namespace
-
 std::vector<std::string> SimulatedBackend::notes() const {
   return {"Simulated: no process runs, no GPU is used; tasks end after the times given for them."};
 }
@@ -47,14 +41,14 @@ void SimulatedBackend::end_earlier(Tasks::iterator task, Instant at, ExitStatus 
 
 Status SimulatedBackend::signal(const LaunchKey& key, int signal) {
   const auto found = tasks_.find(key);
-  if (found == tasks_.end()) return unknown(key);
+  if (found == tasks_.end()) return never_started(key);
   if (signal == SIGKILL) end_earlier(found, looked_at_, {.code = 0, .signal = SIGKILL}, EndCause::kItself);
   return {};
 }
 
 Status SimulatedBackend::stop(const LaunchKey& key, Duration grace, Instant now) {
   const auto found = tasks_.find(key);
-  if (found == tasks_.end()) return unknown(key);
+  if (found == tasks_.end()) return never_started(key);
   const Duration wanted = found->second.plan.leaving_time;
   const Duration leaving = std::min(wanted, std::max(grace, Duration()));
   end_earlier(found, now + leaving, {.code = 0, .signal = leaving < wanted ? SIGKILL : SIGTERM}, EndCause::kStopped);
@@ -95,7 +89,7 @@ std::vector<LaunchKey> SimulatedBackend::running() const {
 
 Status SimulatedBackend::forget(const LaunchKey& key) {
   const auto found = tasks_.find(key);
-  if (found == tasks_.end()) return unknown(key);
+  if (found == tasks_.end()) return never_started(key);
   if (found->second.told != Told::kEnd)
     return make_error(ErrorCode::kConflict, "launch {}: has not ended yet: stop it first", format_key(key));
   tasks_.erase(found);

@@ -153,9 +153,9 @@ bool names_a_type(const SlurmEntry& entry) {
 }
 
 /// Keeps jobs to some of the machines they may run on, where that costs them no waiting, or they could be lost elsewhere.
-class Keeper {
+class PlaceKeeper {
  public:
-  Keeper(std::span<const SlurmMachine> machines, const DriveRules& rules) : machines_(machines), rules_(rules) {
+  PlaceKeeper(std::span<const SlurmMachine> machines, const DriveRules& rules) : machines_(machines), rules_(rules) {
     for (const SlurmMachine& machine : machines)
       free_[machine.name] =
           machine.takes_work && machine.state.find("POWER") == std::string::npos ? node_of(machine).gpus - machine.gpus_used : 0;
@@ -259,7 +259,7 @@ std::vector<SlurmOrder> advise_on(const SlurmLine& line, std::span<const SlurmMa
   std::vector<SlurmOrder> orders;
   hold_and_release(line, orders);
   rank(line, sched::queue_rule(rules.policy.order) == sched::QueueRule::kByShare, means, orders);
-  Keeper keeper(machines, rules);
+  PlaceKeeper keeper(machines, rules);
   for (const SlurmTurn& turn : line.paid)
     keeper.look_at(turn, orders);
   return orders;

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
+constexpr int kStateVersion = 1;
 // Restoring looks at the newest few: the record must not grow with the life of a job.
 constexpr size_t kMostKnown = 200;
 
@@ -76,7 +76,7 @@ std::string to_json(const SupervisorState& state) {
                      {"sha256", k.digest},
                      {"saved_at_ns", k.saved_at.ns()},
                      {"copied", k.copied}});
-  const Json json = {{"version", kVersion},
+  const Json json = {{"version", kStateVersion},
                      {"checkpoints", std::move(known)},
                      {"measured",
                       {{"saving", json_of(state.saving)},
@@ -93,9 +93,9 @@ std::string to_json(const SupervisorState& state) {
 Result<SupervisorState> parse_supervisor_state(std::string_view text, const std::string& where) {
   try {
     const Json json = Json::parse(text);
-    if (json.at("version").get<int>() != kVersion)
+    if (json.at("version").get<int>() != kStateVersion)
       return invalid("{}: version {} where this program knows {}: it was written by another release", where,
-                     json.at("version").dump(), kVersion);
+                     json.at("version").dump(), kStateVersion);
     return state_of(json);
   } catch (const std::exception& e) {
     return invalid("{}: is damaged: {}; take it away to go on without what it knows", where, excerpt(e.what(), 200));

@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error system_error(std::string_view path, std::string_view what) {
+/// kNotFound where the file, or the reader of a pipe, is not there.
+Error folder_error(std::string_view path, std::string_view what) {
   const int code = errno;
   return make_error(code == ENOENT || code == ENXIO ? ErrorCode::kNotFound : ErrorCode::kUnavailable, "{}: {}: {}", path, what,
                     std::strerror(code));
@@ -48,8 +49,8 @@ std::vector<int64_t> all_processes() {
   return pids;
 }
 
-flock whole_file(short kind) {
-  flock lock = {};
+struct flock whole_file(short kind) {
+  struct flock lock = {};
   lock.l_type = kind;
   lock.l_whence = SEEK_SET;
   return lock;
@@ -71,41 +72,41 @@ Status TaskFolder::create(const TaskPlan& plan) const {
   const TaskFolder draft((target.parent_path() / ("." + target.filename().string())).string());
   std::error_code failed;
   fs::remove_all(draft.path(), failed);
-  if (::mkdir(draft.path().c_str(), 0700) != 0) return system_error(draft.path(), "cannot be made");
+  if (::mkdir(draft.path().c_str(), 0700) != 0) return folder_error(draft.path(), "cannot be made");
   const auto give_up = [&](const Error& error) {
     fs::remove_all(draft.path(), failed);
     return error;
   };
   if (const Status written = write_file_atomically(draft.launch_file(), to_json(plan)); !written.ok())
     return give_up(written.error());
-  if (::mkfifo(draft.file("control").c_str(), 0600) != 0) return give_up(system_error(draft.file("control"), "cannot be made"));
+  if (::mkfifo(draft.file("control").c_str(), 0600) != 0) return give_up(folder_error(draft.file("control"), "cannot be made"));
   // A folder is not renamed over one that holds something.
   if (::rename(draft.path().c_str(), path_.c_str()) == 0) return {};
-  if (errno != ENOTEMPTY && errno != EEXIST) return give_up(system_error(path_, "cannot be made"));
+  if (errno != ENOTEMPTY && errno != EEXIST) return give_up(folder_error(path_, "cannot be made"));
   return give_up(make_error(ErrorCode::kConflict, "{}: is there already", path_));
 }
 
 Result<Descriptor> TaskFolder::take_lock() const {
   const std::string path = file("lock");
   Descriptor lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock.valid()) return system_error(path, "cannot be opened");
+  if (!lock.valid()) return folder_error(path, "cannot be opened");
   // Belongs to the open file and not to the process: a keeper that inherits the descriptor inherits the lock.
-  flock whole = whole_file(F_WRLCK);
+  struct flock whole = whole_file(F_WRLCK);
   if (::fcntl(lock.get(), F_OFD_SETLK, &whole) == 0) return lock;
   if (errno == EAGAIN || errno == EACCES) return Descriptor();
-  return system_error(path, "cannot be locked");
+  return folder_error(path, "cannot be locked");
 }
 
 bool TaskFolder::is_locked() const {
   const Descriptor lock(::open(file("lock").c_str(), O_RDWR | O_CLOEXEC));
   if (!lock.valid()) return false;
-  flock whole = whole_file(F_WRLCK);
+  struct flock whole = whole_file(F_WRLCK);
   return ::fcntl(lock.get(), F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
 }
 
 Result<bool> TaskFolder::claim() const {
   const Descriptor made(::open(file("claimed").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!made.valid() && errno != EEXIST) return system_error(file("claimed"), "cannot be made");
+  if (!made.valid() && errno != EEXIST) return folder_error(file("claimed"), "cannot be made");
   if (!made.valid()) return false;
   // Lies in the folder: after a power cut too, what has begun is not begun again.
   const Descriptor folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -118,7 +119,7 @@ bool TaskFolder::is_claimed() const { return ::access(file("claimed").c_str(), F
 Result<Descriptor> TaskFolder::open_control() const {
   // Both ways: an end that reads is always there, so that a writer gets no SIGPIPE and a reader sees no end.
   Descriptor control(::open(file("control").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
-  if (!control.valid()) return system_error(file("control"), "cannot be opened");
+  if (!control.valid()) return folder_error(file("control"), "cannot be opened");
   return control;
 }
 
@@ -128,7 +129,7 @@ Status TaskFolder::tell_keeper(std::string_view line) const {
   // So short a write goes in one piece or not at all.
   const ssize_t n = ::write(control.get(), line.data(), line.size());
   if (n == static_cast<ssize_t>(line.size())) return {};
-  return system_error(file("control"), "takes no request");
+  return folder_error(file("control"), "takes no request");
 }
 
 Result<std::optional<TaskStarted>> TaskFolder::started() const {

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "backends/system_error.h"
 #include "backends/task_environment.h"
 #include "host/descriptor.h"
 
@@ -39,10 +40,6 @@ struct Failure {
   int code = 0;
   std::array<char, 32> step = {};
 };
-
-Error system_error(std::string_view path, std::string_view what) {
-  return make_error(ErrorCode::kUnavailable, "{}: {}: {}", path, what, std::strerror(errno));
-}
 
 void look_up_user(const RunAs& who, Prepared& to) {
   std::vector<char> buffer(65536);

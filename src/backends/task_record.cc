@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
+constexpr int kRecordVersion = 1;
 constexpr std::array kCauses = {EndCause::kItself, EndCause::kStopped, EndCause::kTimeLimit, EndCause::kOutOfMemory,
                                 EndCause::kNotStarted};
 
@@ -66,9 +66,9 @@ template <typename T, typename Read>
 Result<T> parse(std::string_view text, const std::string& where, Read read) {
   try {
     const Json json = Json::parse(text);
-    if (json.at("version").get<int>() != kVersion)
+    if (json.at("version").get<int>() != kRecordVersion)
       return invalid("{}: version {} where this program knows {}: it was written by another release", where,
-                     json.at("version").dump(), kVersion);
+                     json.at("version").dump(), kRecordVersion);
     return read(json);
   } catch (const std::exception& e) {
     return invalid("{}: is damaged: {}", where, excerpt(e.what(), 200));
@@ -85,7 +85,7 @@ std::string to_json(const TaskPlan& plan) {
   Json environment = Json::array();
   for (const auto& [name, value] : l.environment)
     environment.push_back(Json::array({name, value}));
-  return dump({{"version", kVersion},
+  return dump({{"version", kRecordVersion},
                {"key", format_key(l.key)},
                {"node", l.node},
                {"gpus", std::move(gpus)},
@@ -107,7 +107,7 @@ std::string to_json(const TaskPlan& plan) {
 }
 
 std::string to_json(const TaskStarted& started) {
-  return dump({{"version", kVersion},
+  return dump({{"version", kRecordVersion},
                {"at_ns", started.at.ns()},
                {"pid", started.pid},
                {"start_ticks", started.start_ticks},
@@ -115,7 +115,7 @@ std::string to_json(const TaskStarted& started) {
 }
 
 std::string to_json(const TaskEnded& ended) {
-  return dump({{"version", kVersion},
+  return dump({{"version", kRecordVersion},
                {"at_ns", ended.at.ns()},
                {"code", ended.status.code},
                {"signal", ended.status.signal},

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <simdjson.h>
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>

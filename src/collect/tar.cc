@@ -9,7 +9,6 @@
 namespace stint {
 namespace {
 
-constexpr size_t kBlock = 512;
 constexpr uint64_t kMaxNameBytes = 1 << 16;
 
 std::string_view field(std::string_view block, size_t at, size_t size) {
@@ -36,7 +35,7 @@ std::optional<uint64_t> number(std::string_view block, size_t at, size_t size) {
 /// The header's bytes summed, its own checksum field as blanks.
 bool checksum_fits(std::string_view block) {
   uint64_t sum = 0;
-  for (size_t i = 0; i < kBlock; ++i)
+  for (size_t i = 0; i < kTarBlock; ++i)
     sum += i >= 148 && i < 156 ? uint64_t{' '} : static_cast<unsigned char>(block[i]);
   return number(block, 148, 8) == sum;
 }
@@ -59,7 +58,7 @@ std::string pax_path(std::string_view text) {
 }  // namespace
 
 bool is_tar(std::string_view bytes) {
-  return bytes.size() >= kBlock && bytes.substr(257, 5) == "ustar" && checksum_fits(bytes.substr(0, kBlock));
+  return bytes.size() >= kTarBlock && bytes.substr(257, 5) == "ustar" && checksum_fits(bytes.substr(0, kTarBlock));
 }
 
 Status TarReader::feed(std::string_view bytes) {
@@ -75,10 +74,10 @@ Status TarReader::feed(std::string_view bytes) {
       padding_ -= part;
       bytes.remove_prefix(part);
     } else {
-      const std::string_view part = bytes.substr(0, kBlock - block_.size());
+      const std::string_view part = bytes.substr(0, kTarBlock - block_.size());
       block_.append(part);
       bytes.remove_prefix(part.size());
-      if (block_.size() < kBlock) continue;
+      if (block_.size() < kTarBlock) continue;
       const std::string block = std::move(block_);
       block_.clear();
       TRY(header(block));
@@ -112,7 +111,7 @@ Status TarReader::header(std::string_view block) {
     if (type != 'g') long_name_.clear();
   }
   left_ = *size;
-  padding_ = (kBlock - *size % kBlock) % kBlock;
+  padding_ = (kTarBlock - *size % kTarBlock) % kTarBlock;
   return left_ == 0 ? end_of_member() : Status();
 }
 

@@ -10,6 +10,9 @@
 
 namespace stint {
 
+/// Everything in an archive begins at a multiple of this.
+inline constexpr size_t kTarBlock = 512;
+
 /// Does this look like the beginning of a tar archive? @param bytes  at least 512 where there are as many.
 bool is_tar(std::string_view bytes);
 

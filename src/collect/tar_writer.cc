@@ -2,16 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "collect/tar.h"
+
 namespace stint {
 namespace {
 
-constexpr size_t kBlock = 512;
 constexpr uint64_t kMostOctal = (uint64_t{1} << 33) - 1;  // eleven digits
 
 void put(std::string& block, size_t at, std::string_view text) { block.replace(at, text.size(), text); }
 
 std::string header_of(std::string_view name, uint64_t size, int64_t modified_s) {
-  std::string block(kBlock, '\0');
+  std::string block(kTarBlock, '\0');
   put(block, 0, name);
   put(block, 100, "0000600");
   put(block, 108, "0000000");
@@ -51,12 +52,12 @@ Status TarWriter::data(std::string_view bytes) {
   return sink_(bytes);
 }
 
-Status TarWriter::pad() { return sink_(std::string((kBlock - size_ % kBlock) % kBlock, '\0')); }
+Status TarWriter::pad() { return sink_(std::string((kTarBlock - size_ % kTarBlock) % kTarBlock, '\0')); }
 
 Status TarWriter::finish() {
   CHECK(left_ == 0, "the last file lacks {} bytes", left_);
   TRY(pad());
-  return sink_(std::string(2 * kBlock, '\0'));
+  return sink_(std::string(2 * kTarBlock, '\0'));
 }
 
 }  // namespace stint

@@ -12,11 +12,9 @@ namespace {
 constexpr int64_t kMilliGpu = 1'000;
 constexpr int64_t kMicroPerMilli = 1'000;
 
-bool has(const std::vector<std::string>& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
-
 /// What one task holds of such a machine's GPUs, in thousandths; none = the machine has nothing like it.
 std::optional<int64_t> held_milli(const JobRequest& r, const NodeKind& kind) {
-  if (!r.gpu_models.empty() && !has(r.gpu_models, kind.gpu_model)) return std::nullopt;
+  if (!r.gpu_models.empty() && !is_among(kind.gpu_model, r.gpu_models)) return std::nullopt;
   const auto if_it_has = [&](bool fits, int64_t milli) { return fits ? std::optional(milli) : std::nullopt; };
   if (r.gpus > 0) return if_it_has(r.gpus <= kind.gpus, r.gpus * kMilliGpu);
   if (r.gpu_milli > 0) return if_it_has(kind.gpus > 0, r.gpu_milli);
@@ -164,7 +162,7 @@ bool may_use(const GovernPolicy& policy, std::string_view client, const NodeKind
   const ClientRules* rules = policy.rules_of(client);
   if (rules == nullptr) return true;
   if (rules->only_dedicated && kind.owner != client) return false;
-  return rules->regions.empty() || has(rules->regions, kind.region);
+  return rules->regions.empty() || is_among(kind.region, rules->regions);
 }
 
 MostCost most_cost(const JobRequest& request, const GovernPolicy& policy, std::string_view client,

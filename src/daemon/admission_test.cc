@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <simdjson.h>
 #include <nlohmann/json.hpp>
+
+#include "daemon/json_fields.h"
 
 namespace stint {
 namespace {

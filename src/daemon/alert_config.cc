@@ -1,5 +1,6 @@
 #include "daemon/alert_config.h"
 
+#include <simdjson.h>
 #include <algorithm>
 
 #include "base/text.h"

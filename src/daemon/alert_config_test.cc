@@ -2,6 +2,7 @@
 #include "daemon/alert_config.h"
 
 #include <gmock/gmock.h>
+#include <simdjson.h>
 
 #include "daemon/alert_journal.h"
 

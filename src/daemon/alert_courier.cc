@@ -1,10 +1,10 @@
 #include "daemon/alert_courier.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/text.h"
 #include "codec/alert_json.h"
+#include "daemon/waking.h"
 #include "host/clock.h"
 #include "host/file.h"
 #include "host/http_client.h"
@@ -13,9 +13,9 @@
 namespace stint {
 namespace {
 
-constexpr size_t kBatch = 64;
+constexpr size_t kNoticesAtOnce = 64;
 constexpr int kMostRefusals = 5;
-constexpr Duration kLongestSleep = Duration::minutes(1);
+constexpr Duration kLongestCourierSleep = Duration::minutes(1);
 
 /// Scheme and host: what comes behind is often the secret itself.
 std::string server_of(const std::string& url) {
@@ -24,8 +24,6 @@ std::string server_of(const std::string& url) {
   const size_t user = rest.rfind('@');
   return url.substr(0, host) + (user == std::string::npos ? rest : rest.substr(user + 1));
 }
-
-std::chrono::nanoseconds chrono_of(Duration d) { return std::chrono::nanoseconds(std::max<int64_t>(d.count_ns(), 0)); }
 
 }  // namespace
 
@@ -80,7 +78,7 @@ void AlertCourier::run() {
       if (stopping_) return;
       woken_ = false;
     }
-    const std::vector<AlertNotice> notices = delivery_.due(audience, kBatch);
+    const std::vector<AlertNotice> notices = delivery_.due(audience, kNoticesAtOnce);
     const bool well = deliver(notices);
     std::unique_lock lock(mutex_);
     if (!well) {
@@ -93,7 +91,7 @@ void AlertCourier::run() {
     if (!notices.empty()) continue;
     lock.unlock();
     const auto next = delivery_.next_due(audience);
-    const Duration sleep = next ? std::min(*next - now(), kLongestSleep) : kLongestSleep;
+    const Duration sleep = next ? std::min(*next - now(), kLongestCourierSleep) : kLongestCourierSleep;
     lock.lock();
     wake_.wait_for(lock, chrono_of(sleep), [this] { return stopping_ || woken_; });
   }

@@ -1,7 +1,6 @@
 #include "daemon/alert_desk.h"
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <future>
@@ -10,6 +9,7 @@
 
 #include "base/text.h"
 #include "daemon/alert_journal.h"
+#include "daemon/waking.h"
 #include "host/clock.h"
 #include "host/event_clock.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 /// What happens is looked at together with what else happens within this time.
 constexpr Duration kGathered = Duration::milliseconds(500);
-constexpr Duration kLongestSleep = Duration::minutes(1);
+constexpr Duration kLongestDeskSleep = Duration::minutes(1);
 constexpr size_t kMostUnwritten = 10'000;
 constexpr size_t kMostSilences = 1'000;
 
@@ -37,8 +37,6 @@ EventView notice_of(const BookedAlert& alert, const std::string& queue) {
   if (!alert.who.gpu.empty()) notice.detail += fmt::format(" ({})", alert.who.gpu);
   return notice;
 }
-
-std::chrono::nanoseconds chrono_of(Duration d) { return std::chrono::nanoseconds(std::max<int64_t>(d.count_ns(), 0)); }
 
 }  // namespace
 
@@ -213,7 +211,7 @@ Duration AlertDesk::Impl::until_next(Instant now) const {
   // Minutes of samples are complete a moment after they are over.
   if (config.every == Duration::minutes(1)) next = Instant::from_seconds(looked.seconds() - looked.seconds() % 60 + 61);
   if (const auto due = feed->evaluator().next_due()) next = std::min(next, std::max(*due, looked + kGathered));
-  return std::clamp(next - now, Duration(), kLongestSleep);
+  return std::clamp(next - now, Duration(), kLongestDeskSleep);
 }
 
 void AlertDesk::Impl::run() {

@@ -10,7 +10,7 @@
 namespace stint {
 namespace {
 
-constexpr size_t kBatch = 10'000;
+constexpr size_t kEventsLookedAt = 10'000;
 constexpr std::array kAllKinds = {WorkloadKind::kUnknown,        WorkloadKind::kTraining,          WorkloadKind::kFineTuning,
                                   WorkloadKind::kBatchInference, WorkloadKind::kRealtimeInference, WorkloadKind::kEvaluation,
                                   WorkloadKind::kNotebook};
@@ -77,8 +77,8 @@ AlertWorld AlertFeed::look(const Engine& engine, int64_t after) {
   }
   saves_ = std::move(saves);
   for (bool more = true; more;) {
-    std::vector<EventView> events = engine.events_since(after, kBatch);
-    more = events.size() == kBatch;
+    std::vector<EventView> events = engine.events_since(after, kEventsLookedAt);
+    more = events.size() == kEventsLookedAt;
     for (EventView& event : events) {
       after = event.number;
       if (event.kind == "job.failed")

@@ -1,5 +1,6 @@
 #include "daemon/alert_journal.h"
 
+#include <simdjson.h>
 #include <nlohmann/json.hpp>
 
 namespace stint {

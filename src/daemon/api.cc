@@ -17,7 +17,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kLongestTarget = 300;
-constexpr Duration kRefusedEvery = Duration::seconds(1);
 /// Who has shown a code is not asked for another so soon.
 constexpr Duration kCodeCounts = Duration::minutes(10);
 
@@ -79,6 +78,8 @@ void ApiContext::record_then(const Call& call, std::function<Status()> act, int 
     call->responder.reply(done.ok() ? std::move(reply) : problem(done.error()));
   });
 }
+
+CommandInfo by_caller(const Call& call) { return {.actor = call->who.user, .idempotency_key = ""}; }
 
 Result<int64_t> integer_parameter(const Call& call, std::string_view name, int64_t fallback, int64_t least, int64_t most) {
   const std::string* text = call->request.parts.parameter(name);
@@ -172,7 +173,7 @@ void Api::Impl::refuse_stranger(const HttpRequest& request, const Responder& res
   responder.reply(problem(why.code == ErrorCode::kUnavailable ? 503 : 401, why.message));
   const std::lock_guard guard(lock);
   ++refused_since;
-  if (at - last_refused < kRefusedEvery) return;
+  if (at - last_refused < kRefusedRecordEvery) return;
   AuditEntry entry{
       .at = at, .peer = request.peer, .method = request.method, .target = excerpt(request.target, kLongestTarget), .status = 401};
   if (refused_since > 1) entry.detail = fmt::format("{} requests without a good token since the last such record", refused_since);

@@ -1,10 +1,12 @@
 // Alerts and silences through the API: a user of some clients sees those clients' alerts; operators silence.
+#include <simdjson.h>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "daemon/alert_metrics.h"
 #include "daemon/api_routes.h"
 #include "daemon/json_fields.h"
+#include "daemon/json_values.h"
 #include "daemon/problem.h"
 
 namespace stint {
@@ -16,12 +18,12 @@ constexpr Duration kLongestSilence = Duration::hours(366 * 24);
 constexpr size_t kMostMatchers = 16;
 constexpr size_t kLongestComment = 1'000;
 
-bool may_see(const Principal& who, const BookedAlert& alert) {
+bool may_see_alert(const Principal& who, const BookedAlert& alert) {
   return alert.client.empty() ? who.may_everywhere(Permission::kSeeJobs) : who.may(Permission::kSeeJobs, alert.client);
 }
 
 /// One that names a client of theirs and nobody else's: its other matchers may say what is only known to operators.
-bool may_see(const Principal& who, const Silence& silence) {
+bool may_see_silence(const Principal& who, const Silence& silence) {
   if (who.may_everywhere(Permission::kSeeJobs)) return true;
   return std::ranges::any_of(silence.matchers, [&](const AlertMatcher& m) {
     return m.label == "client" && !m.negated && !m.pattern.empty() && m.pattern.find('*') == std::string::npos &&
@@ -29,10 +31,8 @@ bool may_see(const Principal& who, const Silence& silence) {
   });
 }
 
-Json time_or_null(const std::optional<Instant>& at) { return at ? Json(format_utc(*at)) : Json(); }
-
 /// Of an alert for all to see: the book's numbers would tell how many others there are.
-std::string public_id(const BookedAlert& a) {
+std::string alert_id(const BookedAlert& a) {
   Fnv1a print;
   for (const std::string& part : {a.rule, a.who.node, a.who.gpu, a.who.name, a.client, format_utc(a.fired)})
     print.update(part + "\n");
@@ -42,7 +42,7 @@ std::string public_id(const BookedAlert& a) {
 /// @param everything  they see all clients. Numbers of silences tell how many others there are.
 Json alert_json(const AlertView& view, bool everything) {
   const BookedAlert& a = view.alert;
-  Json json = {{"id", public_id(a)},
+  Json json = {{"id", alert_id(a)},
                {"rule", a.rule},
                {"state", !a.firing()                ? "ended"
                          : view.silenced_by.empty() ? "firing"
@@ -128,7 +128,7 @@ void api_alerts(const ApiContext& api, const Call& call) {
   const bool everything = call->who.may_everywhere(Permission::kSeeJobs);
   Json alerts = Json::array();
   for (const AlertView& view : api.options.alerts->alerts(all ? AlertDesk::Which::kAll : AlertDesk::Which::kFiring))
-    if (may_see(call->who, view.alert) && alerts.size() < static_cast<size_t>(*limit))
+    if (may_see_alert(call->who, view.alert) && alerts.size() < static_cast<size_t>(*limit))
       alerts.push_back(alert_json(view, everything));
   Json receivers = Json::array();
   if (everything)
@@ -141,7 +141,7 @@ void api_list_silences(const ApiContext& api, const Call& call) {
   if (without_desk(api, call)) return;
   Json silences = Json::array();
   for (const Silence& silence : api.options.alerts->silences())
-    if (may_see(call->who, silence))
+    if (may_see_silence(call->who, silence))
       silences.push_back(silence_json(silence, call->at, call->who.may_everywhere(Permission::kSeeJobs)));
   api.answer(call, 200, {{"silences", std::move(silences)}});
 }

@@ -1,10 +1,12 @@
 // Budgets: how they stand, and those that operators set by command. A client's users see the budgets of its queues, and those
 // of all clients together only who may see all.
+#include <simdjson.h>
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "daemon/api_routes.h"
+#include "daemon/json_fields.h"
 #include "daemon/view_json.h"
 
 namespace stint {
@@ -32,8 +34,6 @@ Result<BudgetRule> wished_rule(const Call& call) {
   return read_budget_rule(element, "budget", Currency());
 }
 
-CommandInfo info_of(const Call& call) { return {.actor = call->who.user, .idempotency_key = ""}; }
-
 }  // namespace
 
 void api_list_budgets(const ApiContext& api, const Call& call) {
@@ -58,14 +58,14 @@ void api_put_budget(const ApiContext& api, const Call& call) {
   if (!rule.ok()) return api.answer(call, rule.error());
   call->client = client_of_queue(rule->queue);
   call->detail = to_json(*rule).dump();
-  api.service.set_budget(std::move(*rule), info_of(call), [api, call](Result<BudgetView> budget) {
+  api.service.set_budget(std::move(*rule), by_caller(call), [api, call](Result<BudgetView> budget) {
     if (!budget.ok()) return api.answer(call, budget.error());
     api.answer(call, 200, to_json(*budget));
   });
 }
 
 void api_remove_budget(const ApiContext& api, const Call& call) {
-  api.service.remove_budget(call->names[0], info_of(call), [api, call](Result<bool> removed) {
+  api.service.remove_budget(call->names[0], by_caller(call), [api, call](Result<bool> removed) {
     if (!removed.ok()) return api.answer(call, removed.error());
     api.answer(call, 200, {{"name", call->names[0]}, {"removed", true}});
   });

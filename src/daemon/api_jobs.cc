@@ -75,8 +75,6 @@ void with_job(const ApiContext& api, const Call& call, std::function<void(const 
   });
 }
 
-CommandInfo info_of(const Call& call) { return {.actor = call->who.user, .idempotency_key = ""}; }
-
 Service::Answer<JobView> answer_with_job(const ApiContext& api, const Call& call) {
   return [api, call](const Result<JobView>& job) {
     if (!job.ok()) return api.answer(call, job.error());
@@ -105,7 +103,7 @@ HttpReply not_theirs(const JobView& job) {
 void control(const ApiContext& api, const Call& call, ControlJob command) {
   with_job(api, call, [api, call, command](const Engine&, const JobView& job) {
     if (!call->who.may(Permission::kControl, job.client, job.user)) return api.answer(call, not_theirs(job));
-    (api.service.*command)(job.id, info_of(call), answer_with_job(api, call));
+    (api.service.*command)(job.id, by_caller(call), answer_with_job(api, call));
   });
 }
 
@@ -348,12 +346,12 @@ void api_report_trial(const ApiContext& api, const Call& call) {
         call, invalid("field 'loss': give a number within ±1e12, smaller is better; of a trial that diverged a great one"));
   with_job(api, call, [api, call, rung = rung->get<int32_t>(), loss = loss->get<double>()](const Engine&, const JobView& job) {
     if (!call->who.may(Permission::kControl, job.client, job.user)) return api.answer(call, not_theirs(job));
-    api.service.report_trial(job.id, rung, std::llround(loss * 1e6), info_of(call), answer_with_job(api, call));
+    api.service.report_trial(job.id, rung, std::llround(loss * 1e6), by_caller(call), answer_with_job(api, call));
   });
 }
 
 void api_approve_job(const ApiContext& api, const Call& call) {
-  decide(api, call, [api, call](int64_t job) { api.service.approve(job, info_of(call), answer_with_job(api, call)); });
+  decide(api, call, [api, call](int64_t job) { api.service.approve(job, by_caller(call), answer_with_job(api, call)); });
 }
 
 void api_refuse_job(const ApiContext& api, const Call& call) {
@@ -365,7 +363,7 @@ void api_refuse_job(const ApiContext& api, const Call& call) {
     return api.answer(call, invalid("field 'reason': give a text of at most {} bytes", kLongestReason));
   const std::string why = reason == body->end() ? "" : reason->get<std::string>();
   call->detail = excerpt(why, kLongestReason);
-  decide(api, call, [api, call, why](int64_t job) { api.service.refuse(job, why, info_of(call), answer_with_job(api, call)); });
+  decide(api, call, [api, call, why](int64_t job) { api.service.refuse(job, why, by_caller(call), answer_with_job(api, call)); });
 }
 
 void api_list_approvals(const ApiContext& api, const Call& call) {

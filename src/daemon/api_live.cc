@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "daemon/api_routes.h"
+#include "daemon/json_values.h"
 #include "daemon/live_metrics.h"
 #include "daemon/live_telemetry.h"
 
@@ -11,8 +12,6 @@ namespace stint {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json time_or_null(const std::optional<Instant>& at) { return at ? Json(format_utc(*at)) : Json(); }
 
 Json holder_json(const LiveHolder& holder) {
   return {{"job", public_id(holder.client, holder.number)},

@@ -159,6 +159,8 @@ void api_audit_log(const ApiContext& api, const Call& call);
 
 // What several of them need.
 
+/// A command of whoever asks, which is done again when it is asked for twice.
+CommandInfo by_caller(const Call& call);
 /// An integer parameter of the query, `fallback` when it is absent. @return error outside of the range.
 Result<int64_t> integer_parameter(const Call& call, std::string_view name, int64_t fallback, int64_t least, int64_t most);
 /// The job that is called so: "agency-17", or just 17 by those who see one client alone. none: none, or none that they may see.

@@ -15,6 +15,9 @@
 
 namespace stint {
 
+/// Of requests that are refused before anybody is known there is one record in that time, however many come.
+inline constexpr Duration kRefusedRecordEvery = Duration::seconds(1);
+
 /// Somebody asked for something, and what came of it.
 struct AuditEntry {
   Instant at;

@@ -1,5 +1,6 @@
 // Jobs that have ended leave memory: a record says when, so that a replay of the log forgets at the same step; the same step
 // writes them down as rows, from which views are made again. Format stint-ended/1, docs/formats.md.
+#include <simdjson.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -8,13 +9,12 @@
 #include "base/text.h"
 #include "daemon/engine_impl.h"
 #include "daemon/job_request_fields.h"
+#include "daemon/json_values.h"
 
 namespace stint {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json json_of(const ApprovalView& approval) {
   Json json = {{"why", approval.why}, {"asked_by", approval.asked_by}, {"most_cost_nanos", approval.most_cost.count_nanos()}};
@@ -48,7 +48,7 @@ std::string encode(const JobBook& job, const ApprovalView* approval) {
     if (!end.detail.empty()) one["detail"] = end.detail;
     json["ends"].push_back(std::move(one));
   }
-  std::string text = text_of(json);
+  std::string text = compact_text(json);
   text.back() = ',';
   return text + "\"request\":" + to_json(*job.request) + "}";
 }

@@ -2,6 +2,7 @@
 //
 // What was decided at a door is in the record (why a job needs approval), never decided again when the log is read; the books
 // follow from records and the policy as it was then.
+#include <simdjson.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -11,7 +11,7 @@ namespace stint {
 namespace {
 
 /// A launch that cannot begin now, as on a GPU that is not clear, is tried for so long; then it counts as lost.
-constexpr Duration kPatience = Duration::minutes(2);
+constexpr Duration kOrderPatience = Duration::minutes(2);
 /// The scheduler stops jobs at their limit; the backend does it where nobody is there to tell it.
 constexpr Duration kLimitMargin = Duration::minutes(1);
 constexpr int kShellNotFound = 127;
@@ -175,7 +175,7 @@ bool Engine::Impl::start(Order& order, Instant at) {
   if (started.ok()) return true;
   const bool later = started.error().code == ErrorCode::kUnavailable;
   if (order.first_tried == sched::kNever) order.first_tried = at;
-  if (later && at - order.first_tried < kPatience) return false;
+  if (later && at - order.first_tried < kOrderPatience) return false;
   Report report{.kind = later ? ReportKind::kLost : ReportKind::kEnded, .key = order.key, .at = at, .status = {}};
   report.status.code = kShellNotFound;
   report.cause = EndCause::kNotStarted;

@@ -11,7 +11,7 @@
 namespace stint {
 namespace {
 
-constexpr size_t kBatch = 1'000;
+constexpr size_t kEventsAtOnce = 1'000;
 /// Of those who come back, how many get a portion in one round.
 constexpr size_t kMostCatchingUp = 16;
 constexpr auto kBetweenRounds = std::chrono::milliseconds(50);
@@ -40,7 +40,7 @@ Result<int64_t> EventHub::place_of(const Engine& engine, const Principal& who, c
   if (from.last < 0) return engine.last_event();
   int64_t place = engine.last_event(), left = from.last;
   for (int64_t end = place; left > 0 && end > 0;) {
-    const int64_t begin = std::max<int64_t>(0, end - static_cast<int64_t>(kBatch));
+    const int64_t begin = std::max<int64_t>(0, end - static_cast<int64_t>(kEventsAtOnce));
     const auto events = engine.events_since(begin, static_cast<size_t>(end - begin));
     for (size_t i = events.size(); i-- > 0 && left > 0;) {
       if (events[i].number > end || !may_see(who, events[i])) continue;
@@ -136,7 +136,7 @@ std::vector<EventHub::Events> EventHub::fetch(std::vector<int64_t> from) {
   service_.ask([self = shared_from_this(), from = std::move(from)](const Engine& engine) {
     auto all = std::make_shared<std::vector<Events>>();
     for (const int64_t number : from)
-      all->push_back(engine.events_since(number, kBatch));
+      all->push_back(engine.events_since(number, kEventsAtOnce));
     {
       const std::lock_guard guard(self->mutex_);
       self->answer_ = std::move(all);

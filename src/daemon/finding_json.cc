@@ -1,5 +1,6 @@
 #include "daemon/finding_json.h"
 
+#include <simdjson.h>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"

@@ -1,11 +1,13 @@
 #include "daemon/fleet_config.h"
 #include "base/text.h"
 
+#include <simdjson.h>
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "codec/workload_row.h"
+#include "daemon/job_request.h"
 #include "daemon/json_fields.h"
 #include "sched/policy_text.h"
 #include "store/event_log.h"
@@ -14,8 +16,6 @@ namespace stint {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int64_t kMost = int64_t{1} << 50;
 
 std::optional<int64_t> gpus_milli(JsonFields& fields, std::string_view name) {
   if (!fields.has(name)) return std::nullopt;
@@ -31,7 +31,7 @@ Result<sim::SimNode> read_node(simdjson::dom::element json, const std::string& w
   n.gpu_model = fields.text("gpu_model");
   n.gpus = static_cast<int32_t>(fields.integer("gpus", 0, sched::kMaxGpusPerNode, 0));
   n.gpu_memory = fields.size("gpu_memory", Bytes());
-  n.cpu_milli = fields.integer("cpu_milli", 0, kMost, 0);
+  n.cpu_milli = fields.integer("cpu_milli", 0, kMostAmount, 0);
   n.memory = fields.size("memory", Bytes());
   n.max_tasks = static_cast<int32_t>(fields.integer("max_tasks", 1, 1 << 20, n.max_tasks));
   for (auto& [key, value] : fields.pairs("labels"))
@@ -87,7 +87,7 @@ Result<sched::QueueSpec> read_queue(simdjson::dom::element json, const std::stri
   }
   queue.deserved.gpu_milli = gpus_milli(fields, "deserved_gpus");
   queue.limit.gpu_milli = gpus_milli(fields, "limit_gpus");
-  if (fields.has("limit_cpu_milli")) queue.limit.cpu_milli = fields.integer("limit_cpu_milli", 0, kMost, 0);
+  if (fields.has("limit_cpu_milli")) queue.limit.cpu_milli = fields.integer("limit_cpu_milli", 0, kMostAmount, 0);
   if (fields.has("limit_memory")) queue.limit.memory_bytes = fields.size("limit_memory", Bytes()).count();
   queue.over_quota_weight = fields.number("weight", 0, 1e6, 1);
   queue.priority = static_cast<int32_t>(fields.integer("priority", 0, 1'000'000, 100));

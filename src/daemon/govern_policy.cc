@@ -1,9 +1,11 @@
 #include "daemon/govern_policy.h"
 
+#include <simdjson.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "daemon/json_fields.h"
 #include "model/identity.h"
 
 namespace stint {
@@ -68,9 +70,11 @@ Json rules_json(const ClientRules& rules) {
   return json;
 }
 
-bool has(const std::vector<std::string>& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
-
 }  // namespace
+
+bool is_among(std::string_view name, const std::vector<std::string>& names) {
+  return std::ranges::find(names, name) != names.end();
+}
 
 std::string_view name_of(AtLimit at) {
   switch (at) {
@@ -88,7 +92,7 @@ const ClientRules* GovernPolicy::rules_of(std::string_view client) const {
 
 std::string_view GovernPolicy::owner_of(std::string_view node) const {
   for (const ClientRules& rules : clients)
-    if (has(rules.dedicated_nodes, node)) return rules.client;
+    if (is_among(node, rules.dedicated_nodes)) return rules.client;
   return {};
 }
 
@@ -160,13 +164,13 @@ Result<GovernPolicy> read_policy(simdjson::dom::element json, const std::string&
 Status check_policy(const GovernPolicy& policy, const std::vector<std::string>& queues, const std::vector<std::string>& nodes,
                     std::string_view where) {
   for (const BudgetRule& rule : policy.budgets)
-    if (!rule.queue.empty() && !has(queues, rule.queue))
+    if (!rule.queue.empty() && !is_among(rule.queue, queues))
       return invalid("{}: govern: budget '{}': there is no queue '{}'", where, rule.name, excerpt(rule.queue));
   for (const ClientRules& rules : policy.clients) {
-    if (!has(queues, rules.client) || rules.client.find('/') != std::string::npos)
+    if (!is_among(rules.client, queues) || rules.client.find('/') != std::string::npos)
       return invalid("{}: govern: client '{}' is not the top of a queue's path", where, excerpt(rules.client));
     for (const std::string& node : rules.dedicated_nodes)
-      if (!has(nodes, node))
+      if (!is_among(node, nodes))
         return invalid("{}: govern: client '{}': field 'dedicated_nodes': there is no node '{}'", where, rules.client,
                        excerpt(node));
   }

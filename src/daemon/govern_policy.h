@@ -10,7 +10,7 @@
 
 #include "base/money.h"
 #include "base/result.h"
-#include "daemon/json_fields.h"
+#include "daemon/simdjson_fwd.h"
 
 namespace stint {
 
@@ -61,6 +61,9 @@ struct GovernPolicy {
   /// Whose machine it is; empty = everybody's.
   [[nodiscard]] std::string_view owner_of(std::string_view node) const;
 };
+
+/// Of queues, machines, regions, models.
+bool is_among(std::string_view name, const std::vector<std::string>& names);
 
 /// The object "govern" of a configuration. What it names must be there: that is check_policy()'s.
 Result<GovernPolicy> read_policy(simdjson::dom::element json, const std::string& where, Currency currency);

@@ -1,27 +1,21 @@
 #include "daemon/job_request.h"
 #include "base/text.h"
 
+#include <simdjson.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "daemon/job_request_fields.h"
 #include "daemon/json_fields.h"
+#include "daemon/json_values.h"
 
 namespace stint {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kMost = int64_t{1} << 50;
 constexpr size_t kLongestName = 200;
 constexpr size_t kMostTags = 64;
-
-Json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
-  Json object = Json::object();
-  for (const auto& [key, value] : pairs)
-    object[key] = value;
-  return object;
-}
 
 /// Whole seconds as an integer, which is exact; else as a decimal.
 Json seconds_of(Duration d) {
@@ -66,7 +60,7 @@ Status check_numbers(const JobRequest& r) {
   if (kinds > 1) return invalid("at most one of the fields 'gpus', 'gpu_milli', 'gpu_memory' and 'mig_profile' may be given");
   if (!in(r.gpus, 0, 64)) return invalid("field 'gpus' must be from 0 to 64: of one node; ask for more tasks");
   if (!in(r.gpu_milli, 0, 999)) return invalid("field 'gpu_milli' must be from 1 to 999: thousandths of one GPU");
-  if (!in(r.gpu_memory.count(), 0, kMost) || !in(r.memory.count(), 0, kMost) || !in(r.cpu_milli, 0, kMost))
+  if (!in(r.gpu_memory.count(), 0, kMostAmount) || !in(r.memory.count(), 0, kMostAmount) || !in(r.cpu_milli, 0, kMostAmount))
     return invalid("fields 'gpu_memory', 'memory' and 'cpu_milli' must not be below 0");
   if (!in(r.tasks, 1, kMostTasks)) return invalid("field 'tasks' must be from 1 to {}", kMostTasks);
   if (!in(r.min_tasks, 0, r.tasks)) return invalid("field 'min_tasks' must be from 1 to 'tasks'");
@@ -124,11 +118,11 @@ std::string to_json(const JobRequest& r) {
   put("name", r.name, none.name);
   put("queue", r.queue, none.queue);
   put("user", r.user, none.user);
-  if (!r.tags.empty()) json["tags"] = object_of(r.tags);
+  if (!r.tags.empty()) json["tags"] = text_object(r.tags);
   put("command", r.command, none.command);
   put("script", r.script, none.script);
   put("folder", r.folder, none.folder);
-  if (!r.environment.empty()) json["environment"] = object_of(r.environment);
+  if (!r.environment.empty()) json["environment"] = text_object(r.environment);
   put("output_path", r.output_path, none.output_path);
   put("error_path", r.error_path, none.error_path);
   put("gpus", r.gpus, none.gpus);
@@ -215,7 +209,7 @@ Result<JobRequest> read_fields(simdjson::dom::element json, std::vector<std::str
   r.gpu_memory = fields.size("gpu_memory", none.gpu_memory);
   r.mig_profile = fields.text("mig_profile");
   r.gpu_models = fields.texts("gpu_models");
-  r.cpu_milli = fields.integer("cpu_milli", 0, kMost, none.cpu_milli);
+  r.cpu_milli = fields.integer("cpu_milli", 0, kMostAmount, none.cpu_milli);
   r.memory = fields.size("memory", none.memory);
   TRY_ASSIGN(r.node_labels, labels_of(fields));
   r.tasks = small("tasks", INT32_MAX, none.tasks);

@@ -72,6 +72,8 @@ struct JobRequest {
 
 /// Tags that begin so say what a job is to the daemon: nobody else may give them.
 inline constexpr std::string_view kOwnTags = "stint.";
+/// Bytes, and thousandths of CPUs.
+inline constexpr int64_t kMostAmount = int64_t{1} << 50;
 inline constexpr int32_t kMostTasks = 4'096;
 inline constexpr int32_t kMostOfArray = 10'000;
 /// Of one study they are.

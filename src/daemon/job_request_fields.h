@@ -1,9 +1,8 @@
 // A job request out of JSON that is parsed already, such as one inside a record of the log.
 #pragma once
 
-#include <simdjson.h>
-
 #include "daemon/job_request.h"
+#include "daemon/simdjson_fwd.h"
 
 namespace stint {
 

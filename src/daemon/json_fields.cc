@@ -1,6 +1,7 @@
 #include "daemon/json_fields.h"
 #include "base/text.h"
 
+#include <simdjson.h>
 #include <algorithm>
 
 #include "codec/workload_row.h"
@@ -9,9 +10,17 @@ namespace stint {
 namespace {
 
 constexpr size_t kMostFields = 500;
-constexpr size_t kDeepest = 64;
 
 }  // namespace
+
+struct JsonFields::Field {
+  std::string_view name;
+  simdjson::dom::element value;
+  bool asked = false;
+};
+
+JsonFields::JsonFields(JsonFields&&) noexcept = default;
+JsonFields::~JsonFields() = default;
 
 JsonFields::JsonFields(simdjson::dom::element element, std::string where) : where_(std::move(where)) {
   simdjson::dom::object object;
@@ -199,12 +208,17 @@ Status JsonFields::finish() const {
   return {};
 }
 
+JsonParser::JsonParser() : parser_(std::make_unique<simdjson::dom::parser>()) {}
+JsonParser::JsonParser(JsonParser&&) noexcept = default;
+JsonParser& JsonParser::operator=(JsonParser&&) noexcept = default;
+JsonParser::~JsonParser() = default;
+
 Result<simdjson::dom::element> JsonParser::parse(std::string_view json, std::string_view where) {
-  if (parser_.max_depth() != kDeepest)
-    if (parser_.allocate(std::max<size_t>(parser_.capacity(), 1 << 12), kDeepest) != simdjson::SUCCESS)
+  if (parser_->max_depth() != kDeepestJson)
+    if (parser_->allocate(std::max<size_t>(parser_->capacity(), 1 << 12), kDeepestJson) != simdjson::SUCCESS)
       return make_error(ErrorCode::kUnavailable, "{}: out of memory", where);
   simdjson::dom::element element;
-  if (const auto error = parser_.parse(json.data(), json.size()).get(element); error != simdjson::SUCCESS)
+  if (const auto error = parser_->parse(json.data(), json.size()).get(element); error != simdjson::SUCCESS)
     return invalid("{}: not valid JSON: {}", where, simdjson::error_message(error));
   return element;
 }

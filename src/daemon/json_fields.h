@@ -2,10 +2,9 @@
 // is an error, so that a misspelt field is never passed over.
 #pragma once
 
-#include <simdjson.h>
-
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,13 +14,20 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "base/units.h"
+#include "daemon/simdjson_fwd.h"
 
 namespace stint {
+
+/// Nesting is the parser's stack.
+inline constexpr int kDeepestJson = 64;
 
 class JsonFields {
  public:
   /// @param where  for messages: "job request", "fleet.json: node 3".
   JsonFields(simdjson::dom::element element, std::string where);
+  ~JsonFields();
+  JsonFields(JsonFields&&) noexcept;
+  JsonFields& operator=(JsonFields&&) = delete;
 
   [[nodiscard]] bool has(std::string_view name) const;
   /// The field itself; a null element when it is not there or null. Counts as asked for.
@@ -54,11 +60,7 @@ class JsonFields {
   [[nodiscard]] Status finish() const;
 
  private:
-  struct Field {
-    std::string_view name;
-    simdjson::dom::element value;
-    bool asked = false;
-  };
+  struct Field;
   Field* find(std::string_view name);
 
   std::string where_;
@@ -69,11 +71,15 @@ class JsonFields {
 /// A parser for one thread; an element lives until the next document.
 class JsonParser {
  public:
+  JsonParser();
+  ~JsonParser();
+  JsonParser(JsonParser&&) noexcept;
+  JsonParser& operator=(JsonParser&&) noexcept;
   /// @param where  for the message.
   Result<simdjson::dom::element> parse(std::string_view json, std::string_view where);
 
  private:
-  simdjson::dom::parser parser_;
+  std::unique_ptr<simdjson::dom::parser> parser_;
 };
 
 }  // namespace stint

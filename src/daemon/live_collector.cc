@@ -15,7 +15,7 @@ namespace stint {
 namespace {
 
 constexpr Duration kFollowEvery = Duration::seconds(1);
-constexpr size_t kEventsAtOnce = 10'000;
+constexpr size_t kEventsCollected = 10'000;
 constexpr size_t kJobsAtOnce = 500;
 constexpr size_t kLocalThreads = 2;  // one may be writing the history
 constexpr size_t kMostScrapeThreads = 4;
@@ -49,7 +49,7 @@ News news_since(const Engine& engine, int64_t seen, int64_t born) {
   news.work.last_event = news.last_event = engine.last_event();
   news.any = born < 0 || news.last_event != seen;
   if (!news.any) return news;
-  news.events = engine.events_since(seen, kEventsAtOnce);
+  news.events = engine.events_since(seen, kEventsCollected);
   if (!news.events.empty()) news.last_event = news.events.back().number;
   LiveWork& work = news.work;
   work.nodes = engine.nodes();

@@ -1,5 +1,7 @@
 #include "daemon/live_config.h"
 
+#include <simdjson.h>
+
 #include "base/text.h"
 #include "daemon/json_fields.h"
 

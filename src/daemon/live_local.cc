@@ -10,7 +10,7 @@ namespace stint {
 namespace {
 
 /// Between tries to reach a library that is not there: somebody may install a driver meanwhile.
-constexpr Duration kTryAgain = Duration::seconds(60);
+constexpr Duration kLibraryAgainAfter = Duration::seconds(60);
 /// nvidia-smi is a program of its own and takes a good part of a second.
 constexpr Duration kShortestSmi = Duration::seconds(10);
 constexpr Duration kSmiPatience = Duration::seconds(10);
@@ -40,7 +40,7 @@ Duration LocalGpuInput::look(Instant now) {
     auto opened = GpuSampler::open(options);
     if (!opened.ok()) {
       target_.telemetry.source_failed(source_, now, opened.error().message);
-      return kTryAgain;
+      return kLibraryAgainAfter;
     }
     sampler_ = std::move(opened).value();
     series_.clear();
@@ -58,7 +58,7 @@ Duration LocalGpuInput::look(Instant now) {
   if (!looks.ok()) {
     target_.telemetry.source_failed(source_, now, looks.error().message);
     sampler_.reset();
-    return kTryAgain;
+    return kLibraryAgainAfter;
   }
   std::string failure;
   for (size_t i = 0; i < looks->size(); ++i) {
@@ -66,7 +66,7 @@ Duration LocalGpuInput::look(Instant now) {
     put(i, (*looks)[i], now);
   }
   put_parts(*looks, now);
-  std::erase_if(processes_, [now](const auto& process) { return now - process.second.looked_at > kTryAgain; });
+  std::erase_if(processes_, [now](const auto& process) { return now - process.second.looked_at > kLibraryAgainAfter; });
   if (failure.empty())
     target_.telemetry.source_succeeded(source_, now);
   else

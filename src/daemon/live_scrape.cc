@@ -12,9 +12,9 @@
 namespace stint {
 namespace {
 
-constexpr size_t kMostAnswer = size_t{64} << 20;
+constexpr size_t kMostMetricsBytes = size_t{64} << 20;
 /// One that does not answer is asked less and less often.
-constexpr Duration kLongestPause = Duration::minutes(5);
+constexpr Duration kLongestScrapePause = Duration::minutes(5);
 
 /// The newest of what exporters tell. Nothing of Stint's own: a server that scrapes this daemon would tell it what it said.
 constexpr std::string_view kQuery = R"({__name__=~"(?i:dcgm_.*)|nvidia_smi_.*|instance:node_cpu_utilisation:rate5m"})";
@@ -51,14 +51,14 @@ Duration ScrapeInput::look(Instant now) {
   }
   target_.telemetry.source_failed(source_, now, done.error().message);
   failures_ = std::min(failures_ + 1, 10);
-  return std::min(kLongestPause, address_.every * (int64_t{1} << (failures_ - 1)));
+  return std::min(kLongestScrapePause, address_.every * (int64_t{1} << (failures_ - 1)));
 }
 
 Status ScrapeInput::scrape(Instant now) {
   if (!client_) {
     HttpOptions options;
     options.connect_timeout = options.timeout = address_.timeout;
-    options.max_body_bytes = kMostAnswer;
+    options.max_body_bytes = kMostMetricsBytes;
     options.ca_file = address_.ca_file;
     TRY_ASSIGN(options.credentials.bearer_token, read_secret_file(address_.token_file));
     client_.emplace(std::move(options));

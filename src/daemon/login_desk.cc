@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "daemon/json_values.h"
 #include "daemon/page.h"
 #include "host/file.h"
 #include "host/http_client.h"
@@ -18,28 +19,14 @@
 namespace stint {
 namespace {
 
-using nlohmann::json;
+using TokenJson = nlohmann::json;
 
-constexpr Duration kPatience = Duration::seconds(10);
 constexpr size_t kMostAnswerBytes = size_t{1} << 20;
 constexpr size_t kMostWaiting = 64;
 constexpr size_t kMostUsed = 100'000;
 constexpr size_t kMostSessions = 10'000;
 constexpr size_t kMostSessionsOfOne = 16;
-constexpr Duration kRefusedEvery = Duration::seconds(1);
 constexpr std::string_view kPageHeader = "stint-page";
-
-/// Somebody who has come back with a code.
-struct Arrival {
-  Responder responder;
-  LoginTicket ticket;
-  std::string code, peer;
-};
-
-std::string text_of(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 /// An error's words as they begin a page.
 std::string sentence(std::string_view words) {
@@ -56,6 +43,13 @@ HttpReply not_logged_in(const Error& why) {
 }  // namespace
 
 struct LoginDesk::Impl {
+  /// Somebody who has come back with a code.
+  struct Arrival {
+    Responder responder;
+    LoginTicket ticket;
+    std::string code, peer;
+  };
+
   Impl(OidcConfig the_config, const IdentityProvider& the_provider, Governor& the_governor, std::function<Instant()> the_clock)
       : config(std::move(the_config)), provider(the_provider), governor(the_governor), clock(std::move(the_clock)) {}
 
@@ -93,7 +87,7 @@ struct LoginDesk::Impl {
   void come_back(const HttpRequest& request, const Responder& responder);
   void run();
   void finish(const Arrival& arrival);
-  Result<json> tokens_for(const Arrival& arrival) const;
+  Result<TokenJson> tokens_for(const Arrival& arrival) const;
   Result<Principal> who_is(const Arrival& arrival) const;
   std::string open_session(const Principal& who);
   void refuse(const Responder& responder, const std::string& peer, const Error& why);
@@ -149,10 +143,10 @@ void LoginDesk::Impl::run() {
   }
 }
 
-Result<json> LoginDesk::Impl::tokens_for(const Arrival& arrival) const {
+Result<TokenJson> LoginDesk::Impl::tokens_for(const Arrival& arrival) const {
   TRY_ASSIGN(const OidcEndpoints endpoints, provider.endpoints());
   HttpOptions options;
-  options.timeout = kPatience;
+  options.timeout = kProviderPatience;
   options.max_body_bytes = kMostAnswerBytes;
   options.ca_file = config.ca_file;
   std::vector<HttpField> form = {{"grant_type", "authorization_code"},
@@ -167,9 +161,9 @@ Result<json> LoginDesk::Impl::tokens_for(const Arrival& arrival) const {
   }
   HttpClient client(options);
   TRY_ASSIGN(const HttpResponse response, client.post_form(endpoints.token, form));
-  const json answer = json::parse(response.body, nullptr, false);
-  if (response.status != 200 || !answer.is_object() || text_of(answer, "id_token").empty()) {
-    const std::string error = answer.is_object() ? text_of(answer, "error") : "";
+  const TokenJson answer = TokenJson::parse(response.body, nullptr, false);
+  if (response.status != 200 || !answer.is_object() || text_member(answer, "id_token").empty()) {
+    const std::string error = answer.is_object() ? text_member(answer, "error") : "";
     return make_error(response.status >= 500 ? ErrorCode::kUnavailable : ErrorCode::kInvalidInput,
                       "the identity provider did not take the code of this login: it answered {}{}", response.status,
                       error.empty() ? "" : fmt::format(" ({})", excerpt(error)));
@@ -178,14 +172,14 @@ Result<json> LoginDesk::Impl::tokens_for(const Arrival& arrival) const {
 }
 
 Result<Principal> LoginDesk::Impl::who_is(const Arrival& arrival) const {
-  TRY_ASSIGN(const json tokens, tokens_for(arrival));
-  TRY_ASSIGN(const std::string claims, provider.verified_claims(text_of(tokens, "id_token")));
+  TRY_ASSIGN(const TokenJson tokens, tokens_for(arrival));
+  TRY_ASSIGN(const std::string claims, provider.verified_claims(text_member(tokens, "id_token")));
   TRY_ASSIGN(const OidcEndpoints endpoints, provider.endpoints());
   std::string userinfo;
-  const std::string access = text_of(tokens, "access_token");
+  const std::string access = text_member(tokens, "access_token");
   if (wants_userinfo(claims, config) && !endpoints.userinfo.empty() && !access.empty()) {
     HttpOptions options;
-    options.timeout = kPatience;
+    options.timeout = kProviderPatience;
     options.max_body_bytes = kMostAnswerBytes;
     options.ca_file = config.ca_file;
     options.credentials.bearer_token = access;
@@ -250,7 +244,7 @@ void LoginDesk::Impl::refuse(const Responder& responder, const std::string& peer
   const Instant now = clock();
   {
     const std::lock_guard guard(lock);
-    if (now - last_refused < kRefusedEvery) return;
+    if (now - last_refused < kRefusedRecordEvery) return;
     last_refused = now;
   }
   governor.record({.at = now,

@@ -12,10 +12,10 @@
 namespace stint {
 namespace {
 
-constexpr Duration kTryAgain = Duration::minutes(1);
+constexpr Duration kPowerAgainAfter = Duration::minutes(1);
 constexpr size_t kMostOutput = 64 << 10;
 constexpr size_t kRowsAtLeast = 1'000;
-const CommandInfo kByUs{.actor = "power", .idempotency_key = ""};
+const CommandInfo kByPower{.actor = "power", .idempotency_key = ""};
 
 std::string words_for(const CommandOutput& done) {
   const auto lines = split(trim(done.standard_error), '\n');
@@ -158,7 +158,7 @@ void NodePower::settle(const World& world, Instant now) {
     const Doing done = std::exchange(machine.doing, Doing::kNothing);
     const std::string_view told = done == Doing::kUp ? "up" : "down";
     if (done != Doing::kNothing && !failure.empty()) {
-      machine.not_before = now + kTryAgain;
+      machine.not_before = now + kPowerAgainAfter;
       (void)note(name, "", "node.switch-failed", fmt::format("{} {} {}: {}", config_.program, told, name, failure));
     } else if (done == Doing::kDown) {
       machine.is_off = true;
@@ -252,7 +252,7 @@ void NodePower::switch_off(const Pool& pool, const World& world, int32_t count) 
     machines_.try_emplace(name);
     --count;
     // Should that fail it is found up and forgotten.
-    (void)answer_of<NodeView>([&](auto answer) { service_.drain_node(name, kByUs, std::move(answer)); });
+    (void)answer_of<NodeView>([&](auto answer) { service_.drain_node(name, kByPower, std::move(answer)); });
   }
   const std::lock_guard guard(lock_);
   ended_ = true;  // those drained at once need not wait for the next look
@@ -279,7 +279,7 @@ void NodePower::begin(const std::string& node, Machine& machine, Doing what) {
 /// It is on and may have work again.
 bool NodePower::give_back(const std::string& node) {
   // Should the second fail, it is found up at the next look.
-  return answer_of<NodeView>([&](auto answer) { service_.node_up(node, kByUs, std::move(answer)); }).ok() &&
+  return answer_of<NodeView>([&](auto answer) { service_.node_up(node, kByPower, std::move(answer)); }).ok() &&
          note(node, "on ", "node.on", "").ok();
 }
 

@@ -1,5 +1,6 @@
 #include "daemon/oidc.h"
 
+#include <simdjson.h>
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -8,40 +9,36 @@
 #include <thread>
 
 #include "base/text.h"
+#include "daemon/json_fields.h"
+#include "daemon/json_values.h"
 #include "host/http_client.h"
 #include "host/jwt.h"
 
 namespace stint {
 namespace {
 
-using nlohmann::json;
+using TokenJson = nlohmann::json;
 
 constexpr Duration kLeeway = Duration::seconds(60);  // between two clocks
 constexpr std::chrono::minutes kRefresh(10);
 constexpr std::chrono::seconds kNotMoreOften(10);  // whoever makes up key ids does not make us ask more often
 constexpr std::chrono::seconds kWaitForKey(20);
-constexpr Duration kPatience = Duration::seconds(10);
 constexpr size_t kMostKeyBytes = size_t{1} << 20;
 constexpr double kLatest_s = 7.2e9;  // the year 2198
 
-std::string text_of(const json& claims, const std::string& name) {
-  const auto found = claims.find(name);
-  return found != claims.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 /// A claim that is a text or a list of texts.
-std::vector<std::string> texts_of(const json& claims, const std::string& name) {
+std::vector<std::string> texts_of(const TokenJson& claims, const std::string& name) {
   const auto found = claims.find(name);
   std::vector<std::string> texts;
   if (found == claims.end()) return texts;
   if (found->is_string()) texts.push_back(found->get<std::string>());
   if (found->is_array())
-    for (const json& one : *found)
+    for (const TokenJson& one : *found)
       if (one.is_string()) texts.push_back(one.get<std::string>());
   return texts;
 }
 
-std::optional<Instant> time_of(const json& claims, const char* name) {
+std::optional<Instant> time_of(const TokenJson& claims, const char* name) {
   const auto found = claims.find(name);
   if (found == claims.end() || !found->is_number()) return std::nullopt;
   const auto seconds = found->get<double>();
@@ -72,7 +69,7 @@ struct Published {
 
 Result<Published> fetch_published(const OidcConfig& config) {
   HttpOptions options;
-  options.timeout = kPatience;
+  options.timeout = kProviderPatience;
   options.max_body_bytes = kMostKeyBytes;
   options.ca_file = config.ca_file;
   HttpClient client(options);
@@ -134,13 +131,13 @@ Result<OidcConfig> read_oidc(simdjson::dom::element element, const std::string& 
 }
 
 Result<OidcEndpoints> read_discovery(std::string_view text, const OidcConfig& config) {
-  const json document = json::parse(text, nullptr, false);
-  if (!document.is_object() || text_of(document, "issuer") != config.issuer)
+  const TokenJson document = TokenJson::parse(text, nullptr, false);
+  if (!document.is_object() || text_member(document, "issuer") != config.issuer)
     return invalid("{}: its discovery document is not that of this issuer", config.issuer);
-  OidcEndpoints endpoints{.authorization = text_of(document, "authorization_endpoint"),
-                          .token = text_of(document, "token_endpoint"),
-                          .userinfo = text_of(document, "userinfo_endpoint"),
-                          .jwks = text_of(document, "jwks_uri")};
+  OidcEndpoints endpoints{.authorization = text_member(document, "authorization_endpoint"),
+                          .token = text_member(document, "token_endpoint"),
+                          .userinfo = text_member(document, "userinfo_endpoint"),
+                          .jwks = text_member(document, "jwks_uri")};
   if (!is_url(endpoints.userinfo)) endpoints.userinfo.clear();
   if (config.jwks_url.empty() && !is_url(endpoints.jwks))
     return invalid("{}: its discovery document names no keys (jwks_uri)", config.issuer);
@@ -154,9 +151,9 @@ Result<OidcEndpoints> read_discovery(std::string_view text, const OidcConfig& co
 }
 
 Result<Principal> principal_of_claims(std::string_view text, const OidcConfig& config, Instant now) {
-  const json claims = json::parse(text, nullptr, false);
+  const TokenJson claims = TokenJson::parse(text, nullptr, false);
   if (!claims.is_object()) return invalid("token: its claims are no JSON object");
-  if (text_of(claims, "iss") != config.issuer) return invalid("token: of another issuer");
+  if (text_member(claims, "iss") != config.issuer) return invalid("token: of another issuer");
   const std::vector<std::string> audiences = texts_of(claims, "aud");
   if (std::ranges::find(audiences, config.audience) == audiences.end()) return invalid("token: meant for another audience");
   const std::optional<Instant> expires = time_of(claims, "exp");
@@ -167,7 +164,7 @@ Result<Principal> principal_of_claims(std::string_view text, const OidcConfig& c
     if (!from || now + kLeeway < *from) return invalid("token: not good yet");
   }
   Principal who;
-  who.user = text_of(claims, config.user_claim);
+  who.user = text_member(claims, config.user_claim);
   if (!is_user_name(who.user))
     return invalid("token: its claim '{}' is no user's name: 1 to 64 letters, digits and . _ - @", config.user_claim);
   for (const std::string& group : texts_of(claims, config.groups_claim))

@@ -13,9 +13,12 @@
 
 #include "base/result.h"
 #include "daemon/access.h"
-#include "daemon/json_fields.h"
+#include "daemon/simdjson_fwd.h"
 
 namespace stint {
+
+/// An answer of the provider is waited for that long.
+inline constexpr Duration kProviderPatience = Duration::seconds(10);
 
 /// How people log in to the page through the provider: this daemon is its client.
 struct OidcLogin {

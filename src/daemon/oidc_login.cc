@@ -13,23 +13,15 @@
 namespace stint {
 namespace {
 
-using nlohmann::json;
+using TokenJson = nlohmann::json;
 
 constexpr size_t kLongestCode = 4'096;
-
-std::string bytes_of_hex(std::string_view hex) {
-  const auto value = [](char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10); };
-  std::string bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2)
-    bytes += static_cast<char>(value(hex[i]) << 4U | value(hex[i + 1]));
-  return bytes;
-}
 
 bool is_same_secret(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-bool is_text(const json& object, const std::string& name, std::string_view value) {
+bool is_text(const TokenJson& object, const std::string& name, std::string_view value) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() && found->get_ref<const std::string&>() == value;
 }
@@ -89,13 +81,13 @@ Result<std::string> code_of_callback(const HttpTarget& callback, const OidcConfi
 }
 
 bool wants_userinfo(std::string_view text, const OidcConfig& config) {
-  const json claims = json::parse(text, nullptr, false);
+  const TokenJson claims = TokenJson::parse(text, nullptr, false);
   return claims.is_object() && (!claims.contains(config.user_claim) || !claims.contains(config.groups_claim));
 }
 
 Result<Principal> principal_of_login(std::string_view text, std::string_view userinfo, const OidcConfig& config,
                                      const LoginTicket& ticket, Instant now) {
-  json claims = json::parse(text, nullptr, false);
+  TokenJson claims = TokenJson::parse(text, nullptr, false);
   if (!claims.is_object()) return invalid("ID token: its claims are no JSON object");
   if (!is_text(claims, "nonce", ticket.nonce)) return invalid("ID token: made for another login (nonce)");
   const std::string& client = config.login->client_id;
@@ -104,7 +96,7 @@ Result<Principal> principal_of_login(std::string_view text, std::string_view use
   if ((several || claims.contains("azp")) && !is_text(claims, "azp", client))
     return invalid("ID token: made for another application (azp)");
   if (!userinfo.empty()) {
-    const json more = json::parse(userinfo, nullptr, false);
+    const TokenJson more = TokenJson::parse(userinfo, nullptr, false);
     if (!more.is_object() || !more.contains("sub") || !claims.contains("sub") || more["sub"] != claims["sub"])
       return invalid("what the identity provider's userinfo endpoint says is about somebody else (sub)");
     for (const std::string& name : {config.user_claim, config.groups_claim})

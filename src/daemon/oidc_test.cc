@@ -1,6 +1,9 @@
 #include "daemon/oidc.h"
 
 #include <gmock/gmock.h>
+#include <simdjson.h>
+
+#include "daemon/json_fields.h"
 
 namespace stint {
 namespace {

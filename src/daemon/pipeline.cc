@@ -5,13 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "daemon/json_fields.h"
 
 namespace stint {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kDeepest = 64;
 
 /// As deep as any request may be: nesting is the parser's stack.
 bool too_deep(std::string_view json) {
@@ -20,7 +19,7 @@ bool too_deep(std::string_view json) {
     if (c == '[' || c == '{') deepest = std::max(deepest, ++depth);
     if (c == ']' || c == '}') --depth;
   }
-  return deepest > kDeepest;
+  return deepest > kDeepestJson;
 }
 
 struct NamedStage {
@@ -53,7 +52,7 @@ Result<NamedStage> read_stage(Json job, const Json& shared, size_t number) {
 }  // namespace
 
 Result<std::vector<PipelineStage>> parse_pipeline(std::string_view text) {
-  if (too_deep(text)) return invalid("pipeline: nested more than {} deep", kDeepest);
+  if (too_deep(text)) return invalid("pipeline: nested more than {} deep", kDeepestJson);
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return invalid("pipeline: no JSON object");
   Json shared = Json::object();

@@ -1,5 +1,6 @@
 #include "daemon/power_config.h"
 
+#include <simdjson.h>
 #include <algorithm>
 #include <set>
 

@@ -1,9 +1,11 @@
 #include "daemon/record.h"
 
+#include <simdjson.h>
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "daemon/job_request_fields.h"
+#include "daemon/json_values.h"
 
 namespace stint {
 namespace {
@@ -14,8 +16,6 @@ constexpr int64_t kMostId = UINT32_MAX;
 constexpr std::array kCauses = {EndCause::kItself, EndCause::kStopped, EndCause::kTimeLimit, EndCause::kOutOfMemory,
                                 EndCause::kNotStarted};
 
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 std::string encode_report(const Report& report) {
   Json json = {{"job", report.key.job},
                {"attempt", report.key.attempt},
@@ -25,7 +25,7 @@ std::string encode_report(const Report& report) {
   if (report.status.signal != 0) json["signal"] = report.status.signal;
   if (report.cause != EndCause::kItself) json["cause"] = name_of(report.cause);
   if (!report.detail.empty()) json["detail"] = report.detail;
-  return text_of(json);
+  return compact_text(json);
 }
 
 Report decode_report(JsonFields& fields, RecordKind kind) {
@@ -53,7 +53,7 @@ LogRecord encode(const Record& record) {
   LogRecord out{.kind = static_cast<int32_t>(record.kind), .payload = {}};
   const auto actor = [&](Json json) {
     if (!record.actor.empty()) json["actor"] = record.actor;
-    return text_of(json);
+    return compact_text(json);
   };
   switch (record.kind) {
     case RecordKind::kFleet: out.payload = actor({{"fleet", record.fleet}}); break;
@@ -85,12 +85,12 @@ LogRecord encode(const Record& record) {
       break;
     }
     case RecordKind::kNotice:
-      out.payload = text_of({{"kind", record.notice.kind},
-                             {"job", record.notice.job},
-                             {"number", record.notice.job_number},
-                             {"queue", record.notice.queue},
-                             {"node", record.notice.node},
-                             {"detail", record.notice.detail}});
+      out.payload = compact_text({{"kind", record.notice.kind},
+                                  {"job", record.notice.job},
+                                  {"number", record.notice.job_number},
+                                  {"queue", record.notice.queue},
+                                  {"node", record.notice.node},
+                                  {"detail", record.notice.detail}});
       break;
     case RecordKind::kTick: break;
   }

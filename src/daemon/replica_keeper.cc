@@ -9,7 +9,7 @@ namespace stint {
 namespace {
 
 constexpr Duration kLongestAnswer = Duration::seconds(2);
-constexpr size_t kMostAnswer = size_t{4} << 20;
+constexpr size_t kMostReplicaAnswer = size_t{4} << 20;
 
 /// Asks the replicas of a service as the Open Inference Protocol has it, and for their metrics.
 class HttpAsk {
@@ -40,7 +40,7 @@ class HttpAsk {
     if (!client_) {
       HttpOptions options;
       options.connect_timeout = options.timeout = kLongestAnswer;
-      options.max_body_bytes = kMostAnswer;
+      options.max_body_bytes = kMostReplicaAnswer;
       TRY_ASSIGN(options.credentials.bearer_token, read_secret_file(token_file_));
       client_.emplace(std::move(options));
     }

@@ -15,11 +15,11 @@ constexpr std::string_view kPlaceTag = "stint.place";
 constexpr std::string_view kVersionTag = "stint.version";
 constexpr int kSilences = 3;  // in a row until it is taken to be gone
 constexpr Duration kFirstPause = Duration::seconds(10);
-constexpr Duration kLongestPause = Duration::minutes(5);
-constexpr size_t kJobsAtOnce = 500;
+constexpr Duration kLongestReplicaPause = Duration::minutes(5);
+constexpr size_t kJobsOfPage = 500;
 /// On simulated machines: until it is stopped.
 constexpr Duration kSimulated = Duration::hours(24 * 365);
-const CommandInfo kByUs{.actor = "services", .idempotency_key = ""};
+const CommandInfo kByServices{.actor = "services", .idempotency_key = ""};
 
 std::string_view tag_of(const JobView& job, std::string_view key) {
   const auto found = std::ranges::find(job.tags, key, [](const auto& tag) -> std::string_view { return tag.first; });
@@ -59,7 +59,7 @@ std::vector<JobView> replica_jobs(const Engine& engine, std::string_view service
   const JobFilter open{.state = {}, .ended = false, .queue = {}, .user = {}, .name = std::string(service), .study = {}};
   std::optional<int64_t> before;
   do {
-    JobPage page = engine.jobs(open, before, kJobsAtOnce);
+    JobPage page = engine.jobs(open, before, kJobsOfPage);
     for (JobView& job : page.jobs)
       if (const std::string_view of = tag_of(job, kServiceTag); !of.empty() && (service.empty() || of == service))
         replicas.push_back(std::move(job));
@@ -69,7 +69,7 @@ std::vector<JobView> replica_jobs(const Engine& engine, std::string_view service
 }
 
 Status stop_replica(Service& service, int64_t job) {
-  TRY(answer_of<JobView>([&](auto answer) { service.cancel(job, kByUs, std::move(answer)); }));
+  TRY(answer_of<JobView>([&](auto answer) { service.cancel(job, kByServices, std::move(answer)); }));
   return {};
 }
 
@@ -237,7 +237,7 @@ void ReplicaSet::begin(const std::string& place, Instant now) {
   request.environment.emplace_back("STINT_LISTEN", place);
   if (request.simulated_duration == Duration()) request.simulated_duration = kSimulated;
   const Result<JobView> begun =
-      answer_of<JobView>([&](auto answer) { service_.submit(std::move(request), kByUs, std::move(answer)); });
+      answer_of<JobView>([&](auto answer) { service_.submit(std::move(request), kByServices, std::move(answer)); });
   if (!begun.ok()) return fail(fmt::format("a replica could not be submitted: {}", begun.error().message), now);
   // It may have ended before the next look.
   memories_[begun->id] = {.name = public_id(*begun), .place = place};
@@ -253,7 +253,7 @@ void ReplicaSet::avoid(const std::string& place) {
 
 void ReplicaSet::fail(std::string why, Instant now) {
   failures_ = std::min(failures_ + 1, 10);
-  not_before_ = now + std::min(kLongestPause, kFirstPause * (int64_t{1} << (failures_ - 1)));
+  not_before_ = now + std::min(kLongestReplicaPause, kFirstPause * (int64_t{1} << (failures_ - 1)));
   shown_.trouble = std::move(why);
   tell("service.trouble", fmt::format("{}: {}", config_.name, shown_.trouble));
 }

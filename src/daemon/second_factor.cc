@@ -11,13 +11,6 @@ namespace {
 
 constexpr size_t kSecretBytes = 20;  // as long as SHA-1's output: RFC 4226, section 4
 
-std::string bytes_of_hex(std::string_view hex) {
-  std::string bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2)
-    bytes += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
-  return bytes;
-}
-
 /// As somebody types it: blanks, dashes and capitals do not matter.
 std::string plain_code(std::string_view text) {
   std::string code;

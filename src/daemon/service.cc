@@ -11,8 +11,8 @@
 namespace stint {
 namespace {
 
-constexpr Duration kTryAgain = Duration::seconds(1);
-constexpr Duration kLongestSleep = Duration::seconds(10);
+constexpr Duration kWriteAgainAfter = Duration::seconds(1);
+constexpr Duration kLongestServiceSleep = Duration::seconds(10);
 
 }  // namespace
 
@@ -108,7 +108,7 @@ void Service::Impl::round() {
   for (const Command& command : taken)
     outcomes.push_back(command(engine));
   const Instant now = clock.now();
-  if (engine.read_only() && now - tried >= kTryAgain) {
+  if (engine.read_only() && now - tried >= kWriteAgainAfter) {
     tried = now;
     (void)engine.try_to_write();
   }
@@ -136,11 +136,11 @@ void Service::Impl::commit(std::vector<Outcome>& outcomes) {
 std::chrono::nanoseconds Service::Impl::until_next() {
   if (engine.writes_snapshot() && !engine.read_only()) return {};
   const Instant now = clock.now();
-  Duration sleep = std::min(options.poll, kLongestSleep);
+  Duration sleep = std::min(options.poll, kLongestServiceSleep);
   // A backend that says when it has news need not be asked before.
-  if (const auto next = backend.next_report_at()) sleep = std::min(kLongestSleep, *next - now);
+  if (const auto next = backend.next_report_at()) sleep = std::min(kLongestServiceSleep, *next - now);
   if (engine.read_only())
-    sleep = std::min(sleep, kTryAgain);
+    sleep = std::min(sleep, kWriteAgainAfter);
   else if (const Instant next = engine.next_wakeup(); next != sched::kNever)
     sleep = std::min(sleep, next - now);
   return std::chrono::nanoseconds(std::max<int64_t>(sleep.count_ns(), 0));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <simdjson.h>
 #include <algorithm>
 #include <set>
 

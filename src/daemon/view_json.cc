@@ -2,23 +2,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "daemon/json_values.h"
+
 namespace stint {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json time_or_null(const std::optional<Instant>& t) { return t ? Json(format_utc(*t)) : Json(); }
-
 template <typename T>
 Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
-}
-
-Json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
-  Json object = Json::object();
-  for (const auto& [key, value] : pairs)
-    object[key] = value;
-  return object;
 }
 
 Json task_json(const TaskView& task) {
@@ -67,7 +60,7 @@ Json to_json(const JobView& job) {
                {"queue", job.queue},
                {"client", job.client},
                {"user", job.user},
-               {"tags", object_of(job.tags)},
+               {"tags", text_object(job.tags)},
                {"state", name_of(job.state)},
                {"reason", job.reason},
                {"command", job.command},

@@ -52,4 +52,12 @@ std::string random_hex(size_t bytes) {
   return to_hex({reinterpret_cast<const unsigned char*>(random.data()), random.size()});
 }
 
+std::string bytes_of_hex(std::string_view digits) {
+  const auto value = [](char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10); };
+  std::string bytes;
+  for (size_t i = 0; i + 1 < digits.size(); i += 2)
+    bytes += static_cast<char>(value(digits[i]) << 4U | value(digits[i + 1]));
+  return bytes;
+}
+
 }  // namespace stint

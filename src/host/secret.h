@@ -15,4 +15,7 @@ std::string hmac_sha256_hex(std::string_view key, std::string_view bytes);
 /// So many random bytes from the operating system, as hexadecimal digits.
 std::string random_hex(size_t bytes);
 
+/// The bytes that such digits stand for.
+std::string bytes_of_hex(std::string_view digits);
+
 }  // namespace stint

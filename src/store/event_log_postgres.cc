@@ -18,12 +18,12 @@
 namespace stint {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kPostgresVersion = 1;
 constexpr int64_t kLock = 0x5354'4c47;  // "STLG"; + 1 while tables are made
 constexpr int kBinary = 1;
 constexpr Oid kBytea = 17, kText = 25, kInt8 = 20;
 
-constexpr const char* kSchema = R"(
+constexpr const char* kPostgresSchema = R"(
 CREATE SCHEMA IF NOT EXISTS stint_log;
 SET search_path TO stint_log;
 CREATE TABLE IF NOT EXISTS about(version bigint NOT NULL, epoch bigint NOT NULL);
@@ -179,12 +179,12 @@ Status PostgresLog::make_tables() {
   TRY(execute("SET client_min_messages TO warning; SET search_path TO stint_log; SET synchronous_commit TO on"));
   TRY(execute("BEGIN"));
   TRY(query("SELECT pg_advisory_xact_lock($1)", Parameters().number(kLock + 1)));
-  TRY(execute(kSchema));
+  TRY(execute(kPostgresSchema));
   TRY(execute("COMMIT"));
   TRY_ASSIGN(const Rows about, query("SELECT version FROM about"));
-  if (about.count() != 1 || about.integer(0, 0) > kVersion)
+  if (about.count() != 1 || about.integer(0, 0) > kPostgresVersion)
     return invalid("PostgreSQL: the log is of a newer Stint (version {}, this one knows {}): use that",
-                   about.count() > 0 ? about.integer(0, 0) : 0, kVersion);
+                   about.count() > 0 ? about.integer(0, 0) : 0, kPostgresVersion);
   return {};
 }
 

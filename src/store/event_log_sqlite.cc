@@ -7,10 +7,10 @@
 namespace stint {
 namespace {
 
-constexpr int64_t kVersion = 2;
+constexpr int64_t kSqliteVersion = 2;
 constexpr int64_t kApplication = 0x5354'4c47;  // "STLG"
 
-constexpr const char* kSchema = R"(
+constexpr const char* kSqliteSchema = R"(
 CREATE TABLE record(sequence INTEGER PRIMARY KEY, step INTEGER NOT NULL, at_ns INTEGER NOT NULL, kind INTEGER NOT NULL,
                     payload BLOB NOT NULL);
 CREATE TABLE command_key(key TEXT PRIMARY KEY, request TEXT NOT NULL, answer INTEGER NOT NULL) WITHOUT ROWID;
@@ -25,7 +25,7 @@ CREATE TABLE mark(step INTEGER PRIMARY KEY, fingerprint INTEGER NOT NULL);
 )";
 
 /// Since version 2.
-constexpr const char* kSchema2 = R"(
+constexpr const char* kSqliteSchema2 = R"(
 CREATE TABLE snapshot(step INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, version INTEGER NOT NULL,
                       fingerprint INTEGER NOT NULL, checksum INTEGER NOT NULL, payload BLOB NOT NULL);
 CREATE TABLE ended_job(id INTEGER PRIMARY KEY, queue TEXT NOT NULL, user TEXT NOT NULL, name TEXT NOT NULL,
@@ -45,19 +45,19 @@ Status check_file(Database& db) {
   TRY_ASSIGN(const int64_t tables, db.integer("SELECT count(*) FROM sqlite_schema"));
   if (application == 0 && tables == 0) {
     TRY(db.execute("BEGIN IMMEDIATE"));
-    TRY(db.execute(kSchema));
-    TRY(db.execute(kSchema2));
+    TRY(db.execute(kSqliteSchema));
+    TRY(db.execute(kSqliteSchema2));
     TRY(db.execute(kParts));
-    TRY(db.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplication, kVersion)));
+    TRY(db.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplication, kSqliteVersion)));
     return db.execute("COMMIT");
   }
   if (application != kApplication) return invalid("{}: is no event log of a Stint daemon: name another folder", db.path());
-  if (version > kVersion)
+  if (version > kSqliteVersion)
     return invalid("{}: written by a newer Stint (version {} of the log, this one knows {}): use that", db.path(), version,
-                   kVersion);
+                   kSqliteVersion);
   if (version < 2) {
     TRY(db.execute("BEGIN IMMEDIATE"));
-    TRY(db.execute(kSchema2));
+    TRY(db.execute(kSqliteSchema2));
     TRY(db.execute("PRAGMA user_version = 2"));
     TRY(db.execute("COMMIT"));
   }

@@ -13,7 +13,7 @@ constexpr int64_t kGovernVersion = 2;
 /// "STGV" in SQLite's header tells this file from other databases.
 constexpr int64_t kGovernId = 0x53544756;
 
-constexpr const char* kTables = R"sql(
+constexpr const char* kGovernTables = R"sql(
 CREATE TABLE user (name TEXT PRIMARY KEY, grants TEXT NOT NULL, disabled INTEGER NOT NULL, created_ns INTEGER NOT NULL) STRICT;
 CREATE TABLE client (name TEXT PRIMARY KEY, disabled INTEGER NOT NULL, mandatory_tags TEXT NOT NULL,
                      created_ns INTEGER NOT NULL) STRICT;
@@ -24,7 +24,7 @@ CREATE INDEX audit_of_client ON audit (client, sequence);
 )sql";
 
 /// What version 2 has beside version 1.
-constexpr const char* kTablesOf2 = R"sql(
+constexpr const char* kGovernTablesOf2 = R"sql(
 CREATE TABLE second_factor (user TEXT PRIMARY KEY REFERENCES user (name), secret TEXT NOT NULL, confirmed INTEGER NOT NULL,
                             used_step INTEGER NOT NULL, failures INTEGER NOT NULL, locked_until_ns INTEGER, recovery TEXT NOT NULL,
                             created_ns INTEGER NOT NULL) STRICT;
@@ -106,14 +106,14 @@ Status GovernFile::prepare() {
   TRY_ASSIGN(const int64_t tables, database_.integer("SELECT count(*) FROM sqlite_schema"));
   if (id == 0 && tables == 0) {
     TRY(database_.execute(fmt::format("BEGIN IMMEDIATE; {} {} PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT",
-                                      kTables, kTablesOf2, kGovernId, kGovernVersion)));
+                                      kGovernTables, kGovernTablesOf2, kGovernId, kGovernVersion)));
   } else if (id != kGovernId) {
     return invalid("{}: not a file of users and tokens: name the one the daemon made", database_.path());
   }
   TRY_ASSIGN(int64_t version, database_.integer("PRAGMA user_version"));
   if (version == 1) {
     version = kGovernVersion;
-    TRY(database_.execute(fmt::format("BEGIN IMMEDIATE; {} PRAGMA user_version = {}; COMMIT", kTablesOf2, kGovernVersion)));
+    TRY(database_.execute(fmt::format("BEGIN IMMEDIATE; {} PRAGMA user_version = {}; COMMIT", kGovernTablesOf2, kGovernVersion)));
   }
   if (version != kGovernVersion)
     return invalid("{}: of version {}, and this program reads {}: use a newer stint", database_.path(), version, kGovernVersion);

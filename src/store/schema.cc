@@ -52,7 +52,7 @@ CREATE TABLE node_absence (
 
 // Instants and durations are nanoseconds, money is nano-units beside its currency, bytes are bytes. Where a
 // value is not known, text is '', a count is 0 and everything else NULL, as in the model.
-constexpr const char* kTables = R"sql(
+constexpr const char* kHistoryTables = R"sql(
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE import (
@@ -239,7 +239,7 @@ Status create_tables(Database& database) {
   // Another process may have made them while this one waited.
   TRY_ASSIGN(const int64_t tables, database.integer("SELECT count(*) FROM sqlite_schema"));
   if (tables > 0) return database.execute("ROLLBACK");
-  TRY(database.execute(kTables));
+  TRY(database.execute(kHistoryTables));
   TRY(database.execute(kAppliedChanges));
   TRY(database.execute(kQueueRecords));
   TRY(database.execute(kAbsences));
