@@ -28,7 +28,7 @@ std::string measured(const AlertRule& rule) {
   return fmt::format("{} of {}", name_of(rule.measure), what);
 }
 
-std::string rules_text(std::span<const AlertRule> rules, Colour colour) {
+std::string rules_text(std::span<const AlertRule> rules, Screen screen) {
   Table table({{"Alert", Align::kLeft, 40},
                {"Severity", Align::kLeft, 10},
                {"For each", Align::kLeft, 10},
@@ -40,7 +40,7 @@ std::string rules_text(std::span<const AlertRule> rules, Colour colour) {
     table.add_row({rule.name, std::string(name_of(rule.severity)), std::string(name_of(rule.scope)), measured(rule),
                    condition_of(rule), promql_duration(rule.window.whole_seconds() / 60),
                    rule.hold > Duration() ? promql_duration(rule.hold.whole_seconds() / 60) : "–"});
-  return table.render(colour, 2);
+  return table.render(screen, 2);
 }
 
 std::string rules_json(std::span<const AlertRule> rules) {
@@ -87,7 +87,7 @@ Result<std::vector<AlertRule>> rules_of(const std::string& config) {
 
 Status print_rules(const std::string& config, bool json) {
   TRY_ASSIGN(const std::vector<AlertRule> rules, rules_of(config));
-  return write_output("", json ? rules_json(rules) : rules_text(rules, colour_of_stdout()));
+  return write_output("", json ? rules_json(rules) : rules_text(rules, screen_of_stdout()));
 }
 
 Status export_rules(const ExportOptions& options) {
@@ -133,7 +133,7 @@ Status list_alerts(DaemonClient& client, const LiveOptions& options) {
     if (const std::string error = text_of(receiver, "last_error"); !error.empty())
       fmt::print(stderr, "receiver {}: {} waiting; {}\n", text_of(receiver, "name"), receiver["waiting"].dump(), error);
   if (body["alerts"].empty()) fmt::print(stderr, "no alert {}\n", options.all ? "has fired" : "fires");
-  return body["alerts"].empty() ? Status() : write_output("", table.render(colour_of_stdout()));
+  return body["alerts"].empty() ? Status() : write_output("", table.render(screen_of_stdout()));
 }
 
 Status make_silence(DaemonClient& client, const LiveOptions& options) {
@@ -156,7 +156,7 @@ Status list_silences(DaemonClient& client, const LiveOptions& options) {
     table.add_row({silence["id"].dump(), silence["holds"].get<bool>() ? "yes" : "no", matchers, text_of(silence, "until"),
                    text_of(silence, "by"), text_of(silence, "comment")});
   }
-  return write_output("", table.render(colour_of_stdout()));
+  return write_output("", table.render(screen_of_stdout()));
 }
 
 Status expire_silence(DaemonClient& client, const LiveOptions& options) {

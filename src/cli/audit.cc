@@ -58,9 +58,9 @@ Result<Audited> run_audit(const AuditOptions& options) {
 /// What goes to standard output: JSON, one finding, or the report.
 Result<std::string> rendered(const Audited& audited, const AuditOptions& options) {
   const auto& [report, cluster] = audited;
-  if (!options.explain.empty()) return explain_finding(report, options.explain, colour_of_stdout());
+  if (!options.explain.empty()) return explain_finding(report, options.explain, screen_of_stdout());
   if (options.json) return audit_json(report, cluster ? &*cluster : nullptr);
-  return audit_text(report, colour_of_stdout()) + (cluster ? cluster_text(*cluster, report, colour_of_stdout()) : "");
+  return audit_text(report, screen_of_stdout()) + (cluster ? cluster_text(*cluster, report, screen_of_stdout()) : "");
 }
 
 Status print_audit(const AuditOptions& options) {

@@ -81,7 +81,7 @@ void print_text(const std::vector<Measured>& all) {
     for (const BenchFigure& f : m.result.figures)
       table.add_row({m.model.empty() ? m.gpu.name : m.model, f.rate, fmt::format("{:.4g}", f.median),
                      fmt::format("{:.4g}", f.lowest), fmt::format("{:.4g}", f.highest)});
-  fmt::print("{}", table.render(colour_of_stdout()));
+  fmt::print("{}", table.render(screen_of_stdout()));
 }
 
 void print_json(const std::vector<Measured>& all, int repeats) {

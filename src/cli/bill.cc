@@ -44,7 +44,7 @@ Result<std::string> render(const BillOptions& options, const Ledger& ledger, con
   if (format == "json") return statement_json(statement, ledger);
   if (format == "html") return statement_html(statement, ledger);
   if (format == "csv") return statement_csv(statement);
-  return statement_table(statement, ledger, options.output.empty() ? colour_of_stdout() : Colour::kNo);
+  return statement_table(statement, ledger, options.output.empty() ? screen_of_stdout() : Screen());
 }
 
 Status run_bill(const BillOptions& options) {

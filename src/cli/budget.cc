@@ -71,7 +71,7 @@ Status list_budgets(DaemonClient& client, const BudgetOptions& options) {
   Table table = budget_table();
   for (const Json& budget : body["budgets"])
     add_budget_row(table, budget);
-  return write_output("", table.empty() ? "no budgets\n" : table.render(colour_of_stdout()));
+  return write_output("", table.empty() ? "no budgets\n" : table.render(screen_of_stdout()));
 }
 
 Status show_budget(DaemonClient& client, const BudgetOptions& options) {
@@ -79,7 +79,7 @@ Status show_budget(DaemonClient& client, const BudgetOptions& options) {
   if (options.daemon.json) return print_json(budget);
   Table table = budget_table();
   add_budget_row(table, budget);
-  return write_output("", table.render(colour_of_stdout()));
+  return write_output("", table.render(screen_of_stdout()));
 }
 
 Status set_budget(DaemonClient& client, const BudgetOptions& options) {
@@ -98,7 +98,7 @@ Status set_budget(DaemonClient& client, const BudgetOptions& options) {
   if (options.daemon.json) return print_json(budget);
   Table table = budget_table();
   add_budget_row(table, budget);
-  return write_output("", table.render(colour_of_stdout()));
+  return write_output("", table.render(screen_of_stdout()));
 }
 
 Status list_approvals(DaemonClient& client, const BudgetOptions& options) {
@@ -115,7 +115,7 @@ Status list_approvals(DaemonClient& client, const BudgetOptions& options) {
     table.add_row({text_of(job["id"]), text_of(job["name"]), text_of(job["queue"]), text_of(job["user"]),
                    text_of(job["submitted"]).substr(0, 19), money_of(job["approval"]["most_cost"]),
                    text_of(job["approval"]["why"])});
-  return write_output("", table.empty() ? "nothing waits for approval\n" : table.render(colour_of_stdout()));
+  return write_output("", table.empty() ? "nothing waits for approval\n" : table.render(screen_of_stdout()));
 }
 
 Status decide(DaemonClient& client, const BudgetOptions& options, const char* what, const Json& body) {
@@ -155,7 +155,7 @@ Status show_shares(DaemonClient& client, const BudgetOptions& options) {
                    held > 0 ? fmt::format("{:.1f}", 100.0 * static_cast<double>(own) / static_cast<double>(held)) : "",
                    fmt::format("{:.1f}", queue["month_gpu_hours"].get<double>()), text_of(queue["waiting"])});
   }
-  return write_output("", table.render(colour_of_stdout()));
+  return write_output("", table.render(screen_of_stdout()));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ void print(const Table& table, const std::string& what) {
   if (table.empty())
     fmt::print(stderr, "stint: no {} in the catalogue passes the filters\n", what);
   else
-    fmt::print("{}", table.render(colour_of_stdout()));
+    fmt::print("{}", table.render(screen_of_stdout()));
 }
 
 json measured_json(const MeasuredRates& m) {

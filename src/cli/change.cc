@@ -113,11 +113,11 @@ Status run_list(const ChangeOptions& options) {
   if (options.from.empty() && options.history.empty()) return invalid("name a History with --history, or a file of changes");
   if (!options.from.empty()) {
     TRY_ASSIGN(const std::vector<Proposal> proposals, load_proposals(options.from));
-    return write_output("", options.json ? proposals_json(proposals) : proposals_text(proposals, colour_of_stdout()));
+    return write_output("", options.json ? proposals_json(proposals) : proposals_text(proposals, screen_of_stdout()));
   }
   TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, OpenMode::kReadOnly));
   TRY_ASSIGN(const std::vector<AppliedChange> applied, file.applied_changes());
-  return write_output("", options.json ? applied_json(applied) : applied_text(applied, colour_of_stdout()));
+  return write_output("", options.json ? applied_json(applied) : applied_text(applied, screen_of_stdout()));
 }
 
 /// One proposal with what stands against it, or one applied change with the way back.
@@ -216,7 +216,7 @@ Status run_status(const ChangeOptions& options) {
     std::erase_if(tracked,
                   [&](const TrackedSaving& t) { return std::ranges::find(t.numbers, wanted.number) == t.numbers.end(); });
   }
-  return write_output("", options.json ? savings_json(tracked, applied) : savings_text(tracked, applied, colour_of_stdout()));
+  return write_output("", options.json ? savings_json(tracked, applied) : savings_text(tracked, applied, screen_of_stdout()));
 }
 
 }  // namespace

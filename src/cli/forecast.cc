@@ -129,8 +129,8 @@ Result<ForecastView> forecast_history(const ForecastCommand& command) {
 Status run_forecast(const ForecastCommand& command) {
   TRY_ASSIGN(const ForecastView view, command.series.empty() ? forecast_history(command) : forecast_series(command));
   if (!command.html.empty()) TRY(write_output(command.html, forecast_html(view)));
-  const Colour colour = command.output.empty() ? colour_of_stdout() : Colour::kNo;
-  return write_output(command.output, command.json ? forecast_json(view) : forecast_text(view, colour));
+  const Screen screen = command.output.empty() ? screen_of_stdout() : Screen();
+  return write_output(command.output, command.json ? forecast_json(view) : forecast_text(view, screen));
 }
 
 }  // namespace

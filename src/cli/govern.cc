@@ -55,7 +55,7 @@ Status print_list(DaemonClient& client, const GovernOptions& options, const std:
       cells.push_back(row.contains(field) ? text_of(row[field]) : "");
     table.add_row(std::move(cells));
   }
-  return write_output("", table.render(colour_of_stdout()));
+  return write_output("", table.render(screen_of_stdout()));
 }
 
 Status list_tokens(DaemonClient& client, const GovernOptions& options) {
@@ -193,7 +193,7 @@ Status list_audit(DaemonClient& client, const GovernOptions& options) {
                    text("detail")});
     return Status();
   }));
-  return write_output("", table.render(colour_of_stdout()));
+  return write_output("", table.render(screen_of_stdout()));
 }
 
 /// The chain is followed here, so that the daemon need not be believed.

@@ -70,7 +70,7 @@ Status show_queues(DaemonClient& client, const QueueOptions& options) {
     table.add_row({text_of(queue["path"]), text_of(queue["waiting"]), text_of(queue["running"]), milli(queue["held_gpu_milli"]),
                    milli(queue["deserved_gpu_milli"]), milli(queue["limit_gpu_milli"]), money_of(queue["cost"]),
                    money_of(queue["budget_spent"]), money_of(queue["budget"])});
-  return write_output("", table.render(colour_of_stdout()));
+  return write_output("", table.render(screen_of_stdout()));
 }
 
 Status show_queue(DaemonClient& client, const QueueOptions& options) {
@@ -100,7 +100,7 @@ Status show_queue(DaemonClient& client, const QueueOptions& options) {
   }
   if (!body["next"].is_null())
     fmt::print(stderr, "there are more: add --cursor {}, or --limit up to 1000\n", text_of(body["next"]));
-  return write_output("", table.empty() ? "no jobs\n" : table.render(colour_of_stdout()));
+  return write_output("", table.empty() ? "no jobs\n" : table.render(screen_of_stdout()));
 }
 
 struct JobOptions {

@@ -45,7 +45,7 @@ Status list_nodes(DaemonClient& client, const NodeOptions& options) {
   }
   for (const Json& note : overview["notes"])
     fmt::print(stderr, "note: {}\n", note.get<std::string>());
-  return write_output("", table.render(colour_of_stdout()));
+  return write_output("", table.render(screen_of_stdout()));
 }
 
 Status run_node(DaemonClient& client, const NodeOptions& options, const std::string& what) {

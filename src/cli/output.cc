@@ -1,18 +1,46 @@
 #include "cli/output.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+
+#include "base/text.h"
 
 namespace stint {
+namespace {
 
-Colour colour_of_stdout() {
-  const char* no_color = std::getenv("NO_COLOR");
-  return isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0') ? Colour::kYes : Colour::kNo;
+constexpr int64_t kUsualColumns = 80;
+constexpr int64_t kLeastColumns = 40;
+constexpr int64_t kMostColumns = 10'000;
+
+bool wide_wanted = false;  // for the whole run, by the command line
+
+size_t columns_of_stdout() {
+  const auto within = [](int64_t columns) { return static_cast<size_t>(std::clamp(columns, kLeastColumns, kMostColumns)); };
+  const char* told = std::getenv("COLUMNS");
+  if (told != nullptr)
+    if (const std::optional<int64_t> columns = parse_int(told); columns && *columns > 0) return within(*columns);
+  if (isatty(STDOUT_FILENO) == 0) return 0;
+  winsize window = {};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0;
+  return within(known ? window.ws_col : kUsualColumns);
 }
+
+}  // namespace
+
+Screen screen_of_stdout() {
+  const char* no_color = std::getenv("NO_COLOR");
+  const bool colour = isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
+  return {colour ? Colour::kYes : Colour::kNo, wide_wanted ? 0 : columns_of_stdout()};
+}
+
+void show_wide() { wide_wanted = true; }
 
 Status write_output(const std::string& path, std::string_view text) {
   if (path.empty()) {

@@ -161,10 +161,10 @@ std::string name_choice(const Choice& c) {
 }
 
 void print_text(const Work& work, const Selection& s) {
-  const Colour colour = colour_of_stdout();
+  const Screen screen = screen_of_stdout();
   const Choice& best = s.choices.front();
   fmt::print("{} of {} in {}: {}\n", name_of(work.kind), work.model.name, name_of(work.precision),
-             toned(name_choice(best), Tone::kStrong, colour));
+             toned(name_choice(best), Tone::kStrong, screen));
   if (s.choices.size() > 1) fmt::print("Runner-up: {}\n", name_choice(s.choices[1]));
   fmt::print("\n");
   Table table({{""},
@@ -191,14 +191,14 @@ void print_text(const Work& work, const Selection& s) {
          fmt::format("{:.1f}/{:.1f}", c.memory_gib_needed, c.memory_gib_usable), format_date(c.price.as_of), c.price.source},
         i == 0 ? Tone::kStrong : Tone::kPlain);
   }
-  fmt::print("{}", table.render(colour));
+  fmt::print("{}", table.render(screen));
   if (!s.dropped.empty()) {
     fmt::print("\nCheaper per hour, and why not:\n");
     Table dropped({{"instance type"}, {"GPU"}, {"USD per hour", Align::kRight}, {"reason"}});
     for (size_t i = 0; i < std::min(kShownDropped, s.dropped.size()); ++i)
       dropped.add_row(
           {s.dropped[i].type->name, s.dropped[i].type->gpu_model, s.dropped[i].per_hour.to_decimal(), s.dropped[i].reason});
-    fmt::print("{}", dropped.render(colour));
+    fmt::print("{}", dropped.render(screen));
     if (s.dropped.size() > kShownDropped) fmt::print("and {} more; --json has all\n", s.dropped.size() - kShownDropped);
   }
   fmt::print("\n");

@@ -105,7 +105,7 @@ Result<CapacityView> plan_of(const CapacityCommand& command) {
 
 Status print_plan(const CapacityCommand& command) {
   TRY_ASSIGN(const CapacityView view, plan_of(command));
-  return write_output("", command.json ? capacity_json(view) : capacity_text(view, colour_of_stdout()));
+  return write_output("", command.json ? capacity_json(view) : capacity_text(view, screen_of_stdout()));
 }
 
 }  // namespace

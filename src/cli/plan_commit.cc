@@ -122,7 +122,7 @@ Result<CommitView> plan(const CommitOptions& options) {
 
 Status print_plan(const CommitOptions& options) {
   TRY_ASSIGN(const CommitView view, plan(options));
-  return write_output("", options.json ? commit_json(view) : commit_text(view, colour_of_stdout()));
+  return write_output("", options.json ? commit_json(view) : commit_text(view, screen_of_stdout()));
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ Result<CommitFleetView> plan(const FleetCommitOptions& options) {
 
 Status print_fleet_commitments(const FleetCommitOptions& options) {
   TRY_ASSIGN(const CommitFleetView view, plan(options));
-  return write_output("", options.json ? commit_fleet_json(view) : commit_fleet_text(view, colour_of_stdout()));
+  return write_output("", options.json ? commit_fleet_json(view) : commit_fleet_text(view, screen_of_stdout()));
 }
 
 }  // namespace stint

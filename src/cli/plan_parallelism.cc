@@ -82,7 +82,7 @@ Result<ParallelView> plan_of(const ParallelOptions& options) {
 
 Status print_plan(const ParallelOptions& options) {
   TRY_ASSIGN(const ParallelView view, plan_of(options));
-  return write_output("", options.json ? parallel_json(view) : parallel_text(view, colour_of_stdout()));
+  return write_output("", options.json ? parallel_json(view) : parallel_text(view, screen_of_stdout()));
 }
 
 }  // namespace

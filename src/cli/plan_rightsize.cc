@@ -44,7 +44,7 @@ Status print_plan(const RightsizeCommand& command) {
   view.source = command.fleet.history;
   view.period = fleet->facts().period;
   TRY_ASSIGN(view.plan, plan_rightsize(fleet->view(), fleet->records().usage, view.options));
-  return write_output("", command.json ? rightsize_json(view) : rightsize_text(view, colour_of_stdout()));
+  return write_output("", command.json ? rightsize_json(view) : rightsize_text(view, screen_of_stdout()));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ Result<ScheduleView> plan_of(const ScheduleCommand& command) {
 
 Status print_plan(const ScheduleCommand& command) {
   TRY_ASSIGN(const ScheduleView view, plan_of(command));
-  return write_output("", command.json ? schedule_json(view) : schedule_text(view, colour_of_stdout()));
+  return write_output("", command.json ? schedule_json(view) : schedule_text(view, screen_of_stdout()));
 }
 
 }  // namespace

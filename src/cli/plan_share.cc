@@ -135,7 +135,7 @@ std::string as_json(const SharePlan& p) {
   return out.dump(2) + "\n";
 }
 
-std::string as_text(const SharePlan& p, Colour colour) {
+std::string as_text(const SharePlan& p, Screen screen) {
   Table gpus({{"GPU", Align::kRight}, {"instances, as profile@first memory slice"}});
   for (size_t g = 0; g < p.plan.layouts.size(); ++g) {
     std::vector<std::string> words;
@@ -149,7 +149,7 @@ std::string as_text(const SharePlan& p, Colour colour) {
       profiles.add_row({p.geometry->profiles[i].name, fmt::format("{}", p.wanted[i]), fmt::format("{}", p.plan.placed[i])},
                        p.plan.placed[i] < p.wanted[i] ? Tone::kWarn : Tone::kPlain);
   std::string out = fmt::format("MIG plan for {} × {}\n\n{}\n{}\n", p.running.size(), p.geometry->gpu_model,
-                                gpus.render(colour, 2), profiles.render(colour, 2));
+                                gpus.render(screen, 2), profiles.render(screen, 2));
   out += fmt::format("  {} compute slices placed; {}.\n", p.plan.slices,
                      p.plan.optimal() ? "no plan places more" : fmt::format("no plan places more than {}", p.plan.bound));
   for (const MigMove& move : p.plan.moves)
@@ -189,8 +189,8 @@ void add_plan_share_command(CLI::App& plan, Action& action) {
       }
       const auto made = make_plan(*options);
       if (!made.ok()) return fail(made.error().message);
-      const Colour colour = options->output.empty() ? colour_of_stdout() : Colour::kNo;
-      const Status done = write_output(options->output, options->json ? as_json(*made) : as_text(*made, colour));
+      const Screen screen = options->output.empty() ? screen_of_stdout() : Screen();
+      const Status done = write_output(options->output, options->json ? as_json(*made) : as_text(*made, screen));
       return done.ok() ? ExitCode::kOk : fail(done.error().message);
     };
   });

@@ -9,8 +9,8 @@ Status print_fleet_sharing(const PlanFleetOptions& options, ShareFormat format, 
   TRY_ASSIGN(const auto fleet, PlanFleet::open(options));
   const ShareView view{options.history, fleet->facts().period, fleet->facts().currency,
                        plan_sharing(fleet->view(), fleet->records().usage)};
-  const Colour colour = output.empty() ? colour_of_stdout() : Colour::kNo;
-  return write_output(output, format == ShareFormat::kJson ? share_json(view) : share_text(view, colour));
+  const Screen screen = output.empty() ? screen_of_stdout() : Screen();
+  return write_output(output, format == ShareFormat::kJson ? share_json(view) : share_text(view, screen));
 }
 
 }  // namespace stint

@@ -42,7 +42,7 @@ Status print_plan(const SpotCommand& command) {
   view.source = command.fleet.history;
   view.period = fleet->facts().period;
   TRY_ASSIGN(view.plan, plan_spot(fleet->view(), view.options));
-  return write_output("", command.json ? spot_json(view) : spot_text(view, colour_of_stdout()));
+  return write_output("", command.json ? spot_json(view) : spot_text(view, screen_of_stdout()));
 }
 
 }  // namespace

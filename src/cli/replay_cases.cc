@@ -96,7 +96,7 @@ std::string tally_json(const Tally& tally) {
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string tally_text(const Tally& tally, Colour colour) {
+std::string tally_text(const Tally& tally, Screen screen) {
   Table counts({{"Feature"}, {"passed", Align::kRight}, {"failed", Align::kRight}});
   const auto add = [&](const std::string& name, const Count& c) {
     counts.add_row({name, fmt::to_string(c.passed), fmt::to_string(c.failed)}, c.failed > 0 ? Tone::kWarn : Tone::kPlain);
@@ -106,11 +106,11 @@ std::string tally_text(const Tally& tally, Colour colour) {
   counts.add_rule();
   add("all cases, strict", tally.strict);
   add("all cases, tie-break", tally.tie_break);
-  std::string out = counts.render(colour);
+  std::string out = counts.render(screen);
   if (tally.failures.empty()) return out;
   out += "\nDifferences\n";
   for (const Failure& f : tally.failures) {
-    out += fmt::format("  {} ({})\n", toned(f.id, Tone::kStrong, colour), f.kind == "strict" ? "strict" : "tie-break");
+    out += fmt::format("  {} ({})\n", toned(f.id, Tone::kStrong, screen), f.kind == "strict" ? "strict" : "tie-break");
     out += wrapped(f.difference, 120, 4) + "\n";
   }
   return out;
@@ -121,7 +121,7 @@ Status run_cases(const CasesOptions& options, Tally& tally) {
   TRY_ASSIGN(const std::vector<std::string> files, case_files(options.paths));
   for (const std::string& file : files)
     TRY(run_file(file, victims, tally));
-  return write_output("", options.json ? tally_json(tally) : tally_text(tally, colour_of_stdout()));
+  return write_output("", options.json ? tally_json(tally) : tally_text(tally, screen_of_stdout()));
 }
 
 }  // namespace

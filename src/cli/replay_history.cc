@@ -225,7 +225,7 @@ Status print_replay(const HistoryReplayOptions& options) {
     TRY(write_file_atomically(options.html, replay_html(view)));
     fmt::print(stderr, "wrote {}\n", options.html);
   }
-  return write_output("", options.json ? replay_json(view) : replay_text(view, colour_of_stdout()));
+  return write_output("", options.json ? replay_json(view) : replay_text(view, screen_of_stdout()));
 }
 
 }  // namespace

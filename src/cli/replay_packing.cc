@@ -120,7 +120,7 @@ std::string as_text(const std::vector<Replayed>& all, const PackingOptions& opti
                    percent(r.result.allocated_pct_130), fmt::format("{:.1f}", r.result.fragmentation_pct_of_idle),
                    fmt::format("{:.0f}", r.seconds > 0 ? static_cast<double>(r.result.pods) / r.seconds : 0)});
   return fmt::format("Policy {}\n\n{}\nMean allocated at 130 % of the GPUs asked for: {} %\n", options.policy,
-                     table.render(colour_of_stdout()), percent(mean_at_130(all)));
+                     table.render(screen_of_stdout()), percent(mean_at_130(all)));
 }
 
 Status run_packing(const PackingOptions& options) {

@@ -156,7 +156,7 @@ std::string as_text(const Replayed& replayed, const QueueOptions& options) {
   table.add_rule();
   row("all", nodes, all);
   std::string text =
-      fmt::format("Policy {}, {} GPUs a node\n\n{}\n", options.policy, options.gpus_per_node, table.render(colour_of_stdout()));
+      fmt::format("Policy {}, {} GPUs a node\n\n{}\n", options.policy, options.gpus_per_node, table.render(screen_of_stdout()));
   if (options.nodes == "auto")
     text += wrapped(fmt::format("Nodes: enough for the largest job and {} times the mean demand between the first and the last "
                                 "submission; --nodes-per-cluster says otherwise.",

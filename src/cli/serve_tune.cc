@@ -81,7 +81,7 @@ ExitCode print_tuned(const TuneCommand& command) {
         write_output(command.output, write_serving_config(kConfigKinds.at(command.config), setup, view->options.promise));
     if (!kept.ok()) return fail(kept.error().message);
   }
-  const Status written = write_output("", command.json ? serving_json(*view) : serving_text(*view, colour_of_stdout()));
+  const Status written = write_output("", command.json ? serving_json(*view) : serving_text(*view, screen_of_stdout()));
   if (!written.ok()) return fail(written.error().message);
   return view->tuning.best ? ExitCode::kOk : ExitCode::kPartly;
 }

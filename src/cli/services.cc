@@ -54,7 +54,7 @@ Status list_services(DaemonClient& client, const ClientOptions& options) {
     if (const auto trouble = service["trouble"].get<std::string>(); !trouble.empty())
       fmt::print(stderr, "{}: {}\n", service["name"].get<std::string>(), trouble);
   }
-  return write_output("", table.render(colour_of_stdout()));
+  return write_output("", table.render(screen_of_stdout()));
 }
 
 }  // namespace

@@ -56,7 +56,9 @@ Status show_once(const TopOptions& options, TopReader& reader) {
   const TopAnswers& a = reader.answers();
   if (options.daemon.json)
     return print_json({{"overview", a.overview}, {"nodes", a.nodes["nodes"]}, {"gpus", a.gpus}, {"jobs", a.jobs["jobs"]}});
-  const auto lines = draw_top(a, {.filter = options.filter}, {.columns = 80, .rows = 0}, "", colour_of_stdout());
+  const Screen screen = screen_of_stdout();
+  const auto lines =
+      draw_top(a, {.filter = options.filter}, {.columns = screen.width == 0 ? 80 : screen.width, .rows = 0}, "", screen.colour);
   return write_output("", fmt::format("{}\n", fmt::join(lines, "\n")));
 }
 
@@ -69,7 +71,7 @@ Status follow(const TopOptions& options, TopReader& reader) {
   const Duration every = Duration::from_seconds(std::clamp(options.every_s, 0.2, 60.0));
   Instant next = now() + every;
   while (!terminal.asked_to_leave()) {
-    terminal.show(draw_top(reader.answers(), controls, terminal.size(), trouble, colour_of_stdout()));
+    terminal.show(draw_top(reader.answers(), controls, terminal.size(), trouble, screen_of_stdout().colour));
     if (const auto key = terminal.key(std::max(Duration(), next - now())))
       if (!press(controls, key->key, key->text, terminal.size().rows / 2)) break;
     if (now() < next) continue;

@@ -78,7 +78,7 @@ Status list_trials(DaemonClient& client, const TrialOptions& options) {
                    of_last("loss"), text_of(job["reason"])});
   }
   return write_output("", table.empty() ? fmt::format("no trials of a study '{}' that you see\n", options.study)
-                                        : table.render(colour_of_stdout()));
+                                        : table.render(screen_of_stdout()));
 }
 
 }  // namespace

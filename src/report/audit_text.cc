@@ -15,7 +15,7 @@ constexpr size_t kWidth = 110;
 constexpr size_t kMostRows = 15;
 constexpr size_t kMostFindings = 30;
 
-std::string heading(std::string_view text, Colour colour) { return fmt::format("\n{}\n", toned(text, Tone::kStrong, colour)); }
+std::string heading(std::string_view text, Screen screen) { return fmt::format("\n{}\n", toned(text, Tone::kStrong, screen)); }
 
 std::string bullets(const std::vector<std::string>& lines) {
   std::string out;
@@ -34,18 +34,18 @@ std::string and_more(size_t all, size_t shown = kMostRows) {
 
 Tone tone_of(Level risk) { return risk == Level::kLow ? Tone::kGood : risk == Level::kMedium ? Tone::kWarn : Tone::kBad; }
 
-std::string headline(const AuditReport& report, Colour colour) {
+std::string headline(const AuditReport& report, Screen screen) {
   const AuditTotals& t = report.totals;
   const bool watched = t.coverage_pct > 0;
   const auto row = [](std::string_view label, const std::string& value, std::string_view note) {
     return fmt::format("  {:<20} {:>20}{}{}\n", label, value, note.empty() ? "" : "  ", note);
   };
-  std::string out = toned(fmt::format("GPU fleet audit, {} (UTC)", describe(report.period)), Tone::kStrong, colour) + "\n\n";
+  std::string out = toned(fmt::format("GPU fleet audit, {} (UTC)", describe(report.period)), Tone::kStrong, screen) + "\n\n";
   out += row("bill a month", t.priced ? t.bill_per_month.to_text() : "not known", "");
   out += row("with the plan", t.priced ? t.plan_per_month.to_text() : "not known", "");
   if (t.priced)
     out += fmt::format("  {:<20} {}  {} of the bill\n", "saving a month",
-                       toned(fmt::format("{:>20}", t.saving_per_month.to_text()), Tone::kGood, colour),
+                       toned(fmt::format("{:>20}", t.saving_per_month.to_text()), Tone::kGood, screen),
                        shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
   else
     out += row("saving a month", "not known", "import a bill or prices");
@@ -56,7 +56,7 @@ std::string headline(const AuditReport& report, Colour colour) {
   return out;
 }
 
-std::string findings_table(const AuditReport& report, Colour colour) {
+std::string findings_table(const AuditReport& report, Screen screen) {
   const AmountText amount(report);
   const std::string currency(report.totals.bill_per_month.currency().code());
   Table table({{"finding"},
@@ -72,10 +72,10 @@ std::string findings_table(const AuditReport& report, Colour colour) {
                    std::string(name_of(f.risk)), std::string(name_of(f.effort))});
     table.tone_cell(5, tone_of(f.risk));
   }
-  return table.render(colour, 2) + and_more(report.findings.size(), kMostFindings);
+  return table.render(screen, 2) + and_more(report.findings.size(), kMostFindings);
 }
 
-std::string low_nodes_table(const AuditReport& report, Colour colour) {
+std::string low_nodes_table(const AuditReport& report, Screen screen) {
   const AmountText amount(report);
   Table table({{"instance", Align::kLeft, 22},
                {"type", Align::kLeft, 20},
@@ -94,11 +94,11 @@ std::string low_nodes_table(const AuditReport& report, Colour colour) {
                    shown_percent(n.coverage_pct), fmt::format("{}", fmt::join(n.findings, " "))});
   }
   if (table.empty()) return "";
-  std::string out = heading("Instances below 30 % mean utilisation", colour) + table.render(colour, 2);
+  std::string out = heading("Instances below 30 % mean utilisation", screen) + table.render(screen, 2);
   return out + and_more(low);
 }
 
-std::string holders_table(const AuditReport& report, Colour colour) {
+std::string holders_table(const AuditReport& report, Screen screen) {
   if (report.holders.empty()) return "";
   Table table({{"pod, container or job", Align::kLeft, 52},
                {"client", Align::kLeft, 18},
@@ -111,11 +111,11 @@ std::string holders_table(const AuditReport& report, Colour colour) {
     table.add_row({h.name, h.client, grouped(h.gpu_hours), shown_percent(h.mean_utilization_pct, 1), shown_percent(h.idle_pct),
                    gigabytes(h.memory_mean)});
   }
-  std::string out = heading("Who held the GPUs", colour) + table.render(colour, 2);
+  std::string out = heading("Who held the GPUs", screen) + table.render(screen, 2);
   return out + and_more(report.holders.size());
 }
 
-std::string clients_table(const AuditReport& report, Colour colour) {
+std::string clients_table(const AuditReport& report, Screen screen) {
   const AmountText amount(report);
   const std::vector<SpendPart> parts = spend_parts(report);
   std::vector<Column> columns = {{"client", Align::kLeft, 22}, {"total", Align::kRight}};
@@ -132,21 +132,21 @@ std::string clients_table(const AuditReport& report, Colour colour) {
     table.add_row(std::move(cells));
   }
   if (table.empty()) return "";
-  std::string out = heading("Bill by client, a month (idle: of the total, held but not used)", colour) + table.render(colour, 2);
+  std::string out = heading("Bill by client, a month (idle: of the total, held but not used)", screen) + table.render(screen, 2);
   return out + and_more(report.clients.size());
 }
 
 std::string amounts_table(std::string_view title, const std::vector<NamedAmount>& amounts, const AuditReport& report,
-                          Colour colour) {
+                          Screen screen) {
   const AmountText amount(report);
   Table table({{"what", Align::kLeft, 40}, {"a month", Align::kRight}, {"of the bill", Align::kRight}});
   for (const NamedAmount& a : amounts)
     table.add_row({shown_cause(a.name), amount(a.amount), shown_percent(share_pct(a.amount, report.totals.bill_per_month), 1)});
-  return table.empty() ? "" : heading(title, colour) + table.render(colour, 2);
+  return table.empty() ? "" : heading(title, screen) + table.render(screen, 2);
 }
 
-std::string details(const Finding& f, Colour colour) {
-  std::string out = fmt::format("{}  {}\n\n", toned(f.id, Tone::kStrong, colour), printable(f.title));
+std::string details(const Finding& f, Screen screen) {
+  std::string out = fmt::format("{}  {}\n\n", toned(f.id, Tone::kStrong, screen), printable(f.title));
   out += wrapped(printable(describe(f.change)), kWidth, 2);
   out += fmt::format("\n  Saves {} a month within the plan, {} alone. Confidence {}, risk {}, effort {}.\n",
                      f.saving_per_month.to_text(), f.alone_per_month.to_text(), name_of(f.confidence), name_of(f.risk),
@@ -155,12 +155,12 @@ std::string details(const Finding& f, Colour colour) {
     Table table({{"evidence"}, {"", Align::kLeft, 70}});
     for (const Evidence& e : f.evidence)
       table.add_row({e.label, e.value});
-    out += '\n' + table.render(colour, 2);
+    out += '\n' + table.render(screen, 2);
   }
-  if (!f.arithmetic.empty()) out += heading("Arithmetic", colour) + bullets(f.arithmetic);
-  if (f.proof) out += heading("Proof", colour) + bullets(proof_lines(*f.proof));
-  if (!f.caveats.empty()) out += heading("Caveats", colour) + bullets(f.caveats);
-  if (!f.apply.empty()) out += heading("Apply", colour);
+  if (!f.arithmetic.empty()) out += heading("Arithmetic", screen) + bullets(f.arithmetic);
+  if (f.proof) out += heading("Proof", screen) + bullets(proof_lines(*f.proof));
+  if (!f.caveats.empty()) out += heading("Caveats", screen) + bullets(f.caveats);
+  if (!f.apply.empty()) out += heading("Apply", screen);
   for (const std::string& command : f.apply)
     out += printable_lines(command) + "\n";
   return out;
@@ -168,30 +168,30 @@ std::string details(const Finding& f, Colour colour) {
 
 }  // namespace
 
-std::string audit_text(const AuditReport& report, Colour colour) {
-  std::string out = headline(report, colour);
-  out += heading("What to change first", colour);
+std::string audit_text(const AuditReport& report, Screen screen) {
+  std::string out = headline(report, screen);
+  out += heading("What to change first", screen);
   out += report.findings.empty() ? "  Nothing found that saves money and can be shown from these data.\n"
-                                 : findings_table(report, colour);
+                                 : findings_table(report, screen);
   if (!report.goals.empty())
-    out += heading("Goals", colour) + goals_table(report.goals, colour) + bullets(goal_lines(report.goals));
-  if (report.proof) out += heading("What a replay of the fleet's own work says", colour) + bullets(plan_proof_lines(report));
-  out += clients_table(report, colour);
-  out += amounts_table("Idle money by cause", report.idle_causes, report, colour);
-  out += amounts_table("Spend by category", report.categories, report, colour);
-  out += low_nodes_table(report, colour);
-  out += holders_table(report, colour);
-  if (!report.out_of_reach.empty()) out += heading("Out of reach of this plan", colour) + bullets(report.out_of_reach);
-  if (!report.notes.empty()) out += heading("Notes on the data", colour) + bullets(report.notes);
+    out += heading("Goals", screen) + goals_table(report.goals, screen) + bullets(goal_lines(report.goals));
+  if (report.proof) out += heading("What a replay of the fleet's own work says", screen) + bullets(plan_proof_lines(report));
+  out += clients_table(report, screen);
+  out += amounts_table("Idle money by cause", report.idle_causes, report, screen);
+  out += amounts_table("Spend by category", report.categories, report, screen);
+  out += low_nodes_table(report, screen);
+  out += holders_table(report, screen);
+  if (!report.out_of_reach.empty()) out += heading("Out of reach of this plan", screen) + bullets(report.out_of_reach);
+  if (!report.notes.empty()) out += heading("Notes on the data", screen) + bullets(report.notes);
   if (!report.findings.empty())
     out += fmt::format("\nHow a finding was reached and how to apply it: --explain {}\n", report.findings.front().id);
   return out;
 }
 
-Result<std::string> explain_finding(const AuditReport& report, std::string_view id, Colour colour) {
+Result<std::string> explain_finding(const AuditReport& report, std::string_view id, Screen screen) {
   for (const std::vector<Finding>* list : {&report.findings, &report.rejected})
     for (const Finding& f : *list)
-      if (f.id == id) return (list == &report.rejected ? "Considered, and not advised.\n\n" : "") + details(f, colour);
+      if (f.id == id) return (list == &report.rejected ? "Considered, and not advised.\n\n" : "") + details(f, screen);
   std::vector<std::string> ids;
   for (const Finding& f : report.findings)
     ids.push_back(f.id);

@@ -9,10 +9,10 @@
 
 namespace stint {
 
-std::string audit_text(const AuditReport& report, Colour colour);
+std::string audit_text(const AuditReport& report, Screen screen);
 
 /// One finding in full: evidence, arithmetic, caveats and the commands that apply it.
 /// @param id  of a finding or of one that was considered and dropped. @return error naming the ids there are.
-Result<std::string> explain_finding(const AuditReport& report, std::string_view id, Colour colour);
+Result<std::string> explain_finding(const AuditReport& report, std::string_view id, Screen screen);
 
 }  // namespace stint

@@ -38,7 +38,7 @@ std::string trust(const CapacityView& view) {
 
 }  // namespace
 
-std::string capacity_text(const CapacityView& view, Colour colour) {
+std::string capacity_text(const CapacityView& view, Screen screen) {
   Table table({{"month"},
                {"mean", Align::kRight},
                {"peak (p10–p90)", Align::kRight},
@@ -58,7 +58,7 @@ std::string capacity_text(const CapacityView& view, Colour colour) {
   }
   std::string out = fmt::format("{}: {} ({}), capacity {:.0f}, committed {:.0f}; {} to {}\n\n{}\n", view.source, view.series.name,
                                 view.series.unit, view.options.capacity, view.options.committed, format_date(view.forecast.begin),
-                                format_date(view.months.back().when.end), table.render(colour));
+                                format_date(view.months.back().when.end), table.render(screen));
   for (const KnownChange& change : view.changes)
     out += fmt::format("  known: {} from {}{}\n", change.note, format_utc(change.from),
                        change.until ? " until " + format_utc(*change.until) : "");

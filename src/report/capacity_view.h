@@ -15,7 +15,7 @@ struct CapacityView {
   std::vector<CapacityMonth> months;
 };
 
-std::string capacity_text(const CapacityView& view, Colour colour);
+std::string capacity_text(const CapacityView& view, Screen screen);
 std::string capacity_json(const CapacityView& view);
 
 }  // namespace stint

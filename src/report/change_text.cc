@@ -39,12 +39,12 @@ std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error
 
 }  // namespace
 
-std::string proposals_text(std::span<const Proposal> proposals, Colour colour) {
+std::string proposals_text(std::span<const Proposal> proposals, Screen screen) {
   Table table({{"number", Align::kRight}, {"id"}, {"kind"}, {"title", Align::kLeft, 80}, {"saves per month", Align::kRight}});
   for (size_t i = 0; i < proposals.size(); ++i)
     table.add_row({fmt::format("{}", i + 1), proposals[i].id, kinds_of(proposals[i]), proposals[i].title,
                    money_text(proposals[i].saving_per_month)});
-  return table.render(colour);
+  return table.render(screen);
 }
 
 std::string proposals_json(std::span<const Proposal> proposals) {
@@ -57,7 +57,7 @@ std::string proposals_json(std::span<const Proposal> proposals) {
   return dump({{"proposals", out}});
 }
 
-std::string applied_text(std::span<const AppliedChange> changes, Colour colour) {
+std::string applied_text(std::span<const AppliedChange> changes, Screen screen) {
   if (changes.empty()) return "No change has been applied: `stint change apply NUMBER AUDIT.json --history F` records one.\n";
   Table table({{"number", Align::kRight},
                {"id"},
@@ -70,7 +70,7 @@ std::string applied_text(std::span<const AppliedChange> changes, Colour colour) 
     table.add_row({fmt::format("{}", c.number), c.proposal.id, kinds_of(c.proposal), c.proposal.title, format_utc(c.applied_at),
                    c.undone_at ? format_utc(*c.undone_at) : "", money_text(c.proposal.saving_per_month)},
                   c.undone_at ? Tone::kMuted : Tone::kPlain);
-  return table.render(colour);
+  return table.render(screen);
 }
 
 Json to_json(const AppliedChange& c) {

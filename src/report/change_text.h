@@ -13,10 +13,10 @@
 namespace stint {
 
 /// Numbered from 1, as `stint change apply` takes them.
-std::string proposals_text(std::span<const Proposal> proposals, Colour colour);
+std::string proposals_text(std::span<const Proposal> proposals, Screen screen);
 std::string proposals_json(std::span<const Proposal> proposals);
 
-std::string applied_text(std::span<const AppliedChange> changes, Colour colour);
+std::string applied_text(std::span<const AppliedChange> changes, Screen screen);
 std::string applied_json(std::span<const AppliedChange> changes);
 nlohmann::ordered_json to_json(const AppliedChange& change);
 

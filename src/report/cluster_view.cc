@@ -275,13 +275,13 @@ Json wait_json(const WaitCause& w) {
 
 }  // namespace
 
-std::string cluster_text(const ClusterAudit& cluster, const AuditReport& report, Colour colour) {
+std::string cluster_text(const ClusterAudit& cluster, const AuditReport& report, Screen screen) {
   std::string out;
   for (const ListView& view : Views(cluster, report).all()) {
     Table table(view.columns);
     for (const Row& row : view.rows)
       table.add_row(row);
-    out += fmt::format("\n{}\n{}", toned(view.title, Tone::kStrong, colour), table.render(colour, 2));
+    out += fmt::format("\n{}\n{}", toned(view.title, Tone::kStrong, screen), table.render(screen, 2));
     if (const std::string rest = more(view); !rest.empty()) out += fmt::format("  {}\n", rest);
   }
   return out;

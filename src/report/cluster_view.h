@@ -12,7 +12,7 @@
 namespace stint {
 
 /// @param report  of the same History: how its amounts are written.
-std::string cluster_text(const ClusterAudit& cluster, const AuditReport& report, Colour colour);
+std::string cluster_text(const ClusterAudit& cluster, const AuditReport& report, Screen screen);
 Html cluster_section(const ClusterAudit& cluster, const AuditReport& report);
 /// Drawn in docs/schema/audit.json.
 nlohmann::ordered_json cluster_json(const ClusterAudit& cluster);

@@ -22,7 +22,7 @@ Spread spread_of(HourlyDemand demand) {
 
 }  // namespace
 
-std::string commit_fleet_text(const CommitFleetView& view, Colour colour) {
+std::string commit_fleet_text(const CommitFleetView& view, Screen screen) {
   const BillingMonths months(view.period);
   Table table({{"instance type"},
                {"region"},
@@ -51,7 +51,7 @@ std::string commit_fleet_text(const CommitFleetView& view, Colour colour) {
   }
   const Portfolio& p = view.portfolio;
   std::string text = fmt::format("{}, {} to {}: commitments for what runs on demand, if it goes on like this\n\n{}\n",
-                                 view.source, format_date(view.period.begin), format_date(view.period.end), table.render(colour));
+                                 view.source, format_date(view.period.begin), format_date(view.period.end), table.render(screen));
   if (view.plan_discount_pct)
     text += fmt::format("Savings plan of {} % on every type: commit to {} an hour.\n", *view.plan_discount_pct,
                         p.commitment.to_text(4));

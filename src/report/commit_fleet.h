@@ -21,7 +21,7 @@ struct CommitFleetView {
   RiskOptions risk_options;
 };
 
-std::string commit_fleet_text(const CommitFleetView& view, Colour colour);
+std::string commit_fleet_text(const CommitFleetView& view, Screen screen);
 std::string commit_fleet_json(const CommitFleetView& view);
 
 }  // namespace stint

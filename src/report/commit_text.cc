@@ -40,7 +40,7 @@ std::string bar(double share, double mark) {
 }
 
 /// In which share of the hours the k-th instance ran, beside the share from which committing to it pays.
-std::string picture(const CommitView& view, Colour colour) {
+std::string picture(const CommitView& view, Screen screen) {
   const int64_t most = *std::max_element(view.demand.begin(), view.demand.end());
   if (most == 0) return "";
   const CommitOffer& offer = view.market.offers.front();
@@ -63,10 +63,10 @@ std::string picture(const CommitView& view, Colour colour) {
     table.add_row(std::move(cells), share > break_even ? Tone::kGood : Tone::kPlain);
   }
   return fmt::format("Demand, and in which share of the hours each policy holds so many reservations\n\n{}\n",
-                     table.render(colour));
+                     table.render(screen));
 }
 
-std::string policies(const CommitView& view, Colour colour) {
+std::string policies(const CommitView& view, Screen screen) {
   Table table({{"policy"},
                {"cost", Align::kRight},
                {"of on-demand", Align::kRight},
@@ -95,10 +95,10 @@ std::string policies(const CommitView& view, Colour colour) {
                                                                          static_cast<double>(run.bill.reserved_instance_hours)),
                    rest_on_spot(run)});
   }
-  return table.render(colour);
+  return table.render(screen);
 }
 
-std::string risks(const CommitView& view, Colour colour) {
+std::string risks(const CommitView& view, Screen screen) {
   Table table({{"bought now", Align::kRight},
                {"in rungs", Align::kRight},
                {"demand"},
@@ -115,7 +115,7 @@ std::string risks(const CommitView& view, Colour colour) {
                    shown_percent(100 * row.risk.loss_probability, 1)},
                   row.risk.loss_probability > 0.1 ? Tone::kWarn : Tone::kPlain);
   return fmt::format("\nBuying now for one term: savings over {} terms drawn from the last {} weeks (seed {})\n\n{}",
-                     view.risk_options.draws, view.weeks_drawn_from, view.risk_options.seed, table.render(colour));
+                     view.risk_options.draws, view.weeks_drawn_from, view.risk_options.seed, table.render(screen));
 }
 
 }  // namespace
@@ -130,21 +130,21 @@ std::optional<double> ratio(Money part, Money whole) {
   return part.to_double() / whole.to_double();
 }
 
-std::string commit_text(const CommitView& view, Colour colour) {
+std::string commit_text(const CommitView& view, Screen screen) {
   const CommitOffer& offer = view.market.offers.front();
   std::string text =
       fmt::format("{}: {} hours, {} on demand; a commitment of {} hours costs {} upfront and {} an hour{}\n\n", view.source,
                   view.demand.size(), view.market.on_demand.to_text(4), offer.term_hours, offer.upfront.to_text(2),
                   offer.hourly.to_text(4), view.market.fee == HourlyFee::kAlways ? ", used or not" : " in use");
-  text += picture(view, colour);
-  text += fmt::format("Cost ({})\n\n{}\n", view.market.on_demand.currency().code(), policies(view, colour));
+  text += picture(view, screen);
+  text += fmt::format("Cost ({})\n\n{}\n", view.market.on_demand.currency().code(), policies(view, screen));
   text += wrapped(
       fmt::format(
           "optimal, optimal-by-level and quantile know all of the demand; the others see the past alone. What is bought is owed "
           "in full, past the last hour too. * of the best plan that ties every reservation to one level, {} of on-demand here.",
           ratio_text(ratio(view.optimal_by_level, view.runs.front().bill.all_on_demand))),
       100);
-  if (!view.risks.empty()) text += risks(view, colour);
+  if (!view.risks.empty()) text += risks(view, screen);
   return text;
 }
 

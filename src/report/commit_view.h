@@ -43,7 +43,7 @@ Money cost_with_spot(const CommitView& view, const CommitRun& run);
 /// Share of the whole; none where the whole is nothing.
 std::optional<double> ratio(Money part, Money whole);
 
-std::string commit_text(const CommitView& view, Colour colour);
+std::string commit_text(const CommitView& view, Screen screen);
 /// One run: an object; several: an object with them under `policies`.
 std::string commit_json(const CommitView& view);
 

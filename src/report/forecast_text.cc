@@ -66,7 +66,7 @@ std::vector<PictureColumn> columns_of(const ForecastRow& row) {
 }
 
 /// Past: a bar to the mean, a shade to the highest value. Coming: a shade over the 90 % interval, a dot at the expected.
-std::string picture(const ForecastRow& row, Colour colour) {
+std::string picture(const ForecastRow& row, Screen screen) {
   const std::vector<PictureColumn> columns = columns_of(row);
   double top = 0;
   double bottom = 0;
@@ -93,7 +93,7 @@ std::string picture(const ForecastRow& row, Colour colour) {
         out += nothing;
       } else if (column.coming) {
         const bool expected = low <= *column.mean && (*column.mean < high || line + 1 == kPictureHeight);
-        out += toned(expected ? "●" : column.low < high && column.high > low ? "▒" : nothing, Tone::kStrong, colour);
+        out += toned(expected ? "●" : column.low < high && column.high > low ? "▒" : nothing, Tone::kStrong, screen);
       } else {
         const double middle = (low + high) / 2;
         out += column.mean >= middle ? "█" : column.high >= middle ? "░" : nothing;
@@ -104,7 +104,7 @@ std::string picture(const ForecastRow& row, Colour colour) {
   return out;
 }
 
-std::string table_of(const ForecastRow& row, Colour colour) {
+std::string table_of(const ForecastRow& row, Screen screen) {
   const std::vector<std::vector<std::string>> rows = forecast_parts(row);
   std::vector<Column> columns;
   for (const std::string& heading : rows[0])
@@ -112,19 +112,19 @@ std::string table_of(const ForecastRow& row, Colour colour) {
   Table table(columns);
   for (size_t r = 1; r < rows.size(); ++r)
     table.add_row(rows[r]);
-  return table.render(colour, 2);
+  return table.render(screen, 2);
 }
 
-std::string row_text(const ForecastRow& row, Colour colour) {
+std::string row_text(const ForecastRow& row, Screen screen) {
   const Forecast& f = row.forecast;
-  std::string out = toned(row.series.name, Tone::kStrong, colour) +
+  std::string out = toned(row.series.name, Tone::kStrong, screen) +
                     fmt::format(" ({}), each {}\n  {} to {}, {} of {} values known; the next {}\n\n", row.series.unit,
                                 shown_step(f.step), format_utc(row.series.begin), format_utc(row.series.end()), f.known,
                                 row.series.values.size(), shown_wait(f.step * static_cast<int64_t>(f.points.size())));
-  if (const std::string drawn = picture(row, colour); !drawn.empty())
+  if (const std::string drawn = picture(row, screen); !drawn.empty())
     out += drawn + "          █ mean and ░ peak of the past; coming: ● expected, ▒ 90 % interval" +
            (row.outlooks.empty() ? "\n\n" : "; ┄ capacity\n\n");
-  out += table_of(row, colour) + "\n";
+  out += table_of(row, screen) + "\n";
   for (const CapacityOutlook& outlook : row.outlooks)
     for (const std::string& sentence : outlook_sentences(row, outlook))
       out += wrapped(sentence, 112, 2);
@@ -135,10 +135,10 @@ std::string row_text(const ForecastRow& row, Colour colour) {
 
 }  // namespace
 
-std::string forecast_text(const ForecastView& view, Colour colour) {
+std::string forecast_text(const ForecastView& view, Screen screen) {
   std::string out = fmt::format("Forecast from {}\n\n", view.source);
   for (const ForecastRow& row : view.rows)
-    out += row_text(row, colour);
+    out += row_text(row, screen);
   for (const std::string& note : view.notes)
     out += "  - " + wrapped(note, 112, 4).substr(4);
   return out;

@@ -24,7 +24,7 @@ struct ForecastView {
 };
 
 /// A picture and a table per series, then how it would have done before.
-std::string forecast_text(const ForecastView& view, Colour colour);
+std::string forecast_text(const ForecastView& view, Screen screen);
 /// See docs/formats.md, "Forecast".
 std::string forecast_json(const ForecastView& view);
 /// One self-contained page without scripts.

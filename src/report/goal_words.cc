@@ -17,11 +17,11 @@ std::vector<std::string> goal_lines(const std::vector<GoalVerdict>& goals) {
   return lines;
 }
 
-std::string goals_table(const std::vector<GoalVerdict>& goals, Colour colour) {
+std::string goals_table(const std::vector<GoalVerdict>& goals, Screen screen) {
   Table table({{"goal"}, {"verdict"}, {"found", Align::kLeft, 70}});
   for (const GoalVerdict& v : goals)
     table.add_row({printable(v.goal.text), std::string(name_of(v.outcome)), v.figure.empty() ? "–" : printable(v.figure)});
-  return table.empty() ? "" : table.render(colour, 2);
+  return table.empty() ? "" : table.render(screen, 2);
 }
 
 Html goals_section(const std::vector<GoalVerdict>& goals) {

@@ -15,7 +15,7 @@ Tone tone_of(GoalOutcome outcome);
 /// "cost<=18000: 200.00 USD a month too much": a line a reason.
 std::vector<std::string> goal_lines(const std::vector<GoalVerdict>& goals);
 /// Empty without goals.
-std::string goals_table(const std::vector<GoalVerdict>& goals, Colour colour);
+std::string goals_table(const std::vector<GoalVerdict>& goals, Screen screen);
 Html goals_section(const std::vector<GoalVerdict>& goals);
 nlohmann::ordered_json to_json(const std::vector<GoalVerdict>& goals);
 

@@ -30,9 +30,9 @@ std::string bullets(const std::vector<std::string>& lines) {
   return out;
 }
 
-std::string heading(std::string_view text, Colour colour) { return fmt::format("\n{}\n", toned(text, Tone::kStrong, colour)); }
+std::string heading(std::string_view text, Screen screen) { return fmt::format("\n{}\n", toned(text, Tone::kStrong, screen)); }
 
-std::string steps_table(const JointPlan& plan, Colour colour) {
+std::string steps_table(const JointPlan& plan, Screen screen) {
   const AmountText amount(plan.report);
   Table table({{"step", Align::kRight},
                {"finding"},
@@ -48,13 +48,13 @@ std::string steps_table(const JointPlan& plan, Colour colour) {
       table.add_row({fmt::format("{}", f.step), f.id, f.title, amount(f.saving_per_month), amount(left), shown_proof(f),
                      std::string(name_of(f.risk))});
   }
-  std::string out = table.render(colour, 2);
+  std::string out = table.render(screen, 2);
   if (plan.report.findings.size() > kMostSteps)
     out += fmt::format("  … and {} more: --json has them\n", plan.report.findings.size() - kMostSteps);
   return out;
 }
 
-std::string front_table(const JointPlan& plan, Colour colour) {
+std::string front_table(const JointPlan& plan, Screen screen) {
   if (plan.front.empty()) return {};
   const AmountText amount(plan.report);
   Table table({{"a month", Align::kRight},
@@ -67,8 +67,8 @@ std::string front_table(const JointPlan& plan, Colour colour) {
   for (const FrontPoint& p : plan.front)
     table.add_row({amount(p.plan_per_month), shown_seconds(p.completion_mean_s), shown_seconds(p.waiting_mean_s),
                    p.without.empty() ? "nothing" : fmt::format("{}", fmt::join(p.without, " ")), p.chosen ? "chosen" : ""});
-  return heading("Cost against time: no plan tried is both cheaper and quicker than one of these", colour) +
-         table.render(colour, 2);
+  return heading("Cost against time: no plan tried is both cheaper and quicker than one of these", screen) +
+         table.render(screen, 2);
 }
 
 std::string search_line(const JointSearch& s) {
@@ -89,24 +89,24 @@ Json front_point(const FrontPoint& p) {
 
 }  // namespace
 
-std::string joint_plan_text(const JointPlan& plan, Colour colour) {
+std::string joint_plan_text(const JointPlan& plan, Screen screen) {
   const AuditTotals& t = plan.report.totals;
-  std::string out = toned(fmt::format("Joint plan, {} (UTC)", describe(plan.report.period)), Tone::kStrong, colour) + "\n\n";
+  std::string out = toned(fmt::format("Joint plan, {} (UTC)", describe(plan.report.period)), Tone::kStrong, screen) + "\n\n";
   if (!t.priced) return out + "  Nothing says what this fleet costs: import a bill or prices.\n";
   out += fmt::format("  {} a month now, {} with the plan: {} saved, {} of the bill\n", t.bill_per_month.to_text(),
                      t.plan_per_month.to_text(), t.saving_per_month.to_text(),
                      shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
   out += fmt::format("  {}\n", search_line(plan.search));
-  if (!plan.budget_missed.empty()) out += "  " + toned(plan.budget_missed, Tone::kBad, colour) + "\n";
+  if (!plan.budget_missed.empty()) out += "  " + toned(plan.budget_missed, Tone::kBad, screen) + "\n";
   if (!plan.report.goals.empty())
-    out += heading("Goals", colour) + goals_table(plan.report.goals, colour) + bullets(goal_lines(plan.report.goals));
-  out += heading("Steps, each on what those before it left", colour);
-  out += plan.report.findings.empty() ? "  Nothing found that saves money and survives.\n" : steps_table(plan, colour);
-  out += front_table(plan, colour);
+    out += heading("Goals", screen) + goals_table(plan.report.goals, screen) + bullets(goal_lines(plan.report.goals));
+  out += heading("Steps, each on what those before it left", screen);
+  out += plan.report.findings.empty() ? "  Nothing found that saves money and survives.\n" : steps_table(plan, screen);
+  out += front_table(plan, screen);
   if (plan.report.proof)
-    out += heading("What a replay of the fleet's own work says", colour) + bullets(plan_proof_lines(plan.report));
-  if (!plan.gains.empty()) out += heading("Left out for the sake of the rest", colour) + bullets(plan.gains);
-  if (!plan.report.out_of_reach.empty()) out += heading("Out of reach of this plan", colour) + bullets(plan.report.out_of_reach);
+    out += heading("What a replay of the fleet's own work says", screen) + bullets(plan_proof_lines(plan.report));
+  if (!plan.gains.empty()) out += heading("Left out for the sake of the rest", screen) + bullets(plan.gains);
+  if (!plan.report.out_of_reach.empty()) out += heading("Out of reach of this plan", screen) + bullets(plan.report.out_of_reach);
   return out;
 }
 

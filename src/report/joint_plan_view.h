@@ -9,7 +9,7 @@
 namespace stint {
 
 /// Steps in their order with what each saves on top of those before, the front of cost against time, the proof, what was left out.
-std::string joint_plan_text(const JointPlan& plan, Colour colour);
+std::string joint_plan_text(const JointPlan& plan, Screen screen);
 /// Its findings are those of an audit, so `stint replay --change FILE` reads it (docs/formats.md, "Joint plan").
 std::string joint_plan_json(const JointPlan& plan);
 /// One page with its drawings inside.

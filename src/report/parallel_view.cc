@@ -52,7 +52,7 @@ std::string notes(const ParallelView& view) {
 
 }  // namespace
 
-std::string parallel_text(const ParallelView& view, Colour colour) {
+std::string parallel_text(const ParallelView& view, Screen screen) {
   const ParallelPlan& plan = view.plan;
   std::string out = fmt::format("{}, batch {}, on {} × {} ({:.1f} GiB usable of each)\n\n", view.job.model.name, view.job.batch,
                                 view.cluster.gpus, view.cluster.gpu.model, plan.usable_bytes / kGibi);
@@ -79,7 +79,7 @@ std::string parallel_text(const ParallelView& view, Colour colour) {
                      share_text(o.time.data, all), fmt::format("{:.0f} %", o.flops_used_pct)},
                     i == 0 ? Tone::kGood : Tone::kPlain);
     }
-    out += table.render(colour) + "\n" + wrapped(advice(view), 100) + "\n";
+    out += table.render(screen) + "\n" + wrapped(advice(view), 100) + "\n";
     if (plan.options.size() > view.shown)
       out += fmt::format("{} more fit (--top shows them).\n\n", plan.options.size() - view.shown);
   } else {
@@ -89,7 +89,7 @@ std::string parallel_text(const ParallelView& view, Colour colour) {
     Table table({{"not possible"}, {"because"}});
     for (const ParallelRefusal& r : plan.refusals)
       table.add_row({shape_text(r.shape), r.reason}, Tone::kMuted);
-    out += table.render(colour) + "\n";
+    out += table.render(screen) + "\n";
   }
   return out + wrapped(notes(view), 100);
 }

@@ -13,7 +13,7 @@ struct ParallelView {
   size_t shown = 8;  ///< options in the text; JSON has all
 };
 
-std::string parallel_text(const ParallelView& view, Colour colour);
+std::string parallel_text(const ParallelView& view, Screen screen);
 std::string parallel_json(const ParallelView& view);
 
 }  // namespace stint

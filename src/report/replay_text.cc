@@ -6,7 +6,7 @@ namespace stint {
 
 namespace {
 
-std::string summary(const ReplayView& view, Colour colour) {
+std::string summary(const ReplayView& view, Screen screen) {
   const std::vector<std::vector<std::string>> rows = replay_summary(view);
   std::vector<Column> columns;
   for (const std::string& heading : rows[0])
@@ -16,11 +16,11 @@ std::string summary(const ReplayView& view, Colour colour) {
     if (r > 1 && view.runs[r - 1].change == 0) table.add_rule();
     table.add_row(rows[r]);
   }
-  return table.render(colour, 2) + "\n";
+  return table.render(screen, 2) + "\n";
 }
 
 std::string side_by_side(const ReplayView& view, const ReplayGroup& group, const std::vector<ReplayFigure>& figures,
-                         Colour colour) {
+                         Screen screen) {
   const std::vector<size_t> runs = replayed_of(view, group);
   std::vector<Column> columns = {{group.title, Align::kLeft, 40}};
   for (const size_t r : runs)
@@ -41,7 +41,7 @@ std::string side_by_side(const ReplayView& view, const ReplayGroup& group, const
     for (size_t c = 0; c < runs.size(); ++c)
       table.tone_cell(c + 1, figure.tones[runs[c]]);
   }
-  return table.render(colour, 2);
+  return table.render(screen, 2);
 }
 
 std::string bullet(std::string_view text) { return "  - " + wrapped(text, 112, 4).substr(4); }
@@ -59,13 +59,13 @@ std::string changes_said(const ReplayView& view) {
 
 }  // namespace
 
-std::string replay_text(const ReplayView& view, Colour colour) {
-  std::string out = toned(fmt::format("Replay of {}", view.source), Tone::kStrong, colour) +
+std::string replay_text(const ReplayView& view, Screen screen) {
+  std::string out = toned(fmt::format("Replay of {}", view.source), Tone::kStrong, screen) +
                     fmt::format("\n  {} jobs on {} GPUs of {} nodes, seed {}\n\n", view.jobs, view.gpus, view.nodes, view.seed);
-  if (view.changes.size() > 1) out += changes_said(view) + summary(view, colour);
+  if (view.changes.size() > 1) out += changes_said(view) + summary(view, screen);
   const std::vector<ReplayFigure> figures = replay_figures(view);
   for (const ReplayGroup& group : groups_of(view))
-    out += side_by_side(view, group, figures, colour) + "\n";
+    out += side_by_side(view, group, figures, screen) + "\n";
   if (!view.notes.empty()) out += "Notes\n";
   for (const std::string& note : view.notes)
     out += bullet(note);

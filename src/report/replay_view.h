@@ -54,7 +54,7 @@ std::string full_name(const ReplayRun& run);
 inline bool was_replayed(const ReplayView& view, const ReplayRun& run) { return view.changes[run.change].refused.empty(); }
 
 /// Policies or changes as columns, figures as rows, with the differences against the first; with changes a line per run before.
-std::string replay_text(const ReplayView& view, Colour colour);
+std::string replay_text(const ReplayView& view, Screen screen);
 /// See docs/formats.md, "Replay".
 std::string replay_json(const ReplayView& view);
 /// One self-contained page without scripts.

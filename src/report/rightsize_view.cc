@@ -76,7 +76,7 @@ Json target_json(const RightsizeTarget& t) {
 
 }  // namespace
 
-std::string rightsize_text(const RightsizeView& view, Colour colour) {
+std::string rightsize_text(const RightsizeView& view, Screen screen) {
   Table table({{"now"},
                {"work"},
                {"region"},
@@ -98,7 +98,7 @@ std::string rightsize_text(const RightsizeView& view, Colour colour) {
                         : Tone::kGood);
   const RightsizePlan& plan = view.plan;
   std::string out = fmt::format("{}, {} to {}: the cheapest type and count that keeps the work\n\n{}\n", view.source,
-                                format_date(view.period.begin), format_date(view.period.end), table.render(colour));
+                                format_date(view.period.begin), format_date(view.period.end), table.render(screen));
   out += fmt::format("{} of {} {} a month saved", amount_text(plan.saving_per_month), amount_text(plan.monthly),
                      plan.monthly.currency().code());
   out += plan.saving_best == plan.saving_per_month

@@ -13,7 +13,7 @@ struct RightsizeView {
   RightsizeOptions options;
 };
 
-std::string rightsize_text(const RightsizeView& view, Colour colour);
+std::string rightsize_text(const RightsizeView& view, Screen screen);
 std::string rightsize_json(const RightsizeView& view);
 
 }  // namespace stint

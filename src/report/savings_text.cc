@@ -155,7 +155,7 @@ Json to_json(const TrackedSaving& t, std::span<const AppliedChange> applied) {
 
 }  // namespace
 
-std::string savings_text(std::span<const TrackedSaving> tracked, std::span<const AppliedChange> applied, Colour colour) {
+std::string savings_text(std::span<const TrackedSaving> tracked, std::span<const AppliedChange> applied, Screen screen) {
   if (tracked.empty()) return "No change has been applied: `stint change apply NUMBER AUDIT.json --history F` records one.\n";
   Table table({{"change"},
                {"title", Align::kLeft, 60},
@@ -169,7 +169,7 @@ std::string savings_text(std::span<const TrackedSaving> tracked, std::span<const
                    verdict_text(t)});
     table.tone_cell(5, tone_of(t));
   }
-  std::string out = table.render(colour);
+  std::string out = table.render(screen);
   for (const TrackedSaving& t : tracked)
     out += fmt::format("\n{} {}\n{}", t.numbers.size() > 1 ? "Changes" : "Change", fmt::join(t.numbers, ", "), details(t));
   return out;

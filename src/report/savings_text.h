@@ -10,7 +10,7 @@
 namespace stint {
 
 /// @param applied  those `tracked` speaks of; for their titles.
-std::string savings_text(std::span<const TrackedSaving> tracked, std::span<const AppliedChange> applied, Colour colour);
+std::string savings_text(std::span<const TrackedSaving> tracked, std::span<const AppliedChange> applied, Screen screen);
 std::string savings_json(std::span<const TrackedSaving> tracked, std::span<const AppliedChange> applied);
 
 }  // namespace stint

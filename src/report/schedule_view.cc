@@ -17,7 +17,7 @@ std::string nodes_text(const std::vector<std::string>& nodes, const std::string&
   return nodes.size() == 1 ? fmt::format("{} ({})", nodes.front(), type) : fmt::format("{} × {}", nodes.size(), type);
 }
 
-std::string windows_part(const ScheduleView& view, Colour colour) {
+std::string windows_part(const ScheduleView& view, Screen screen) {
   Table table({{"off"},
                {"hours a week", Align::kRight},
                {"times", Align::kRight},
@@ -27,10 +27,10 @@ std::string windows_part(const ScheduleView& view, Colour colour) {
     table.add_row({nodes_text(w.nodes, w.instance_type), fmt::format("{}", w.off.count()), fmt::format("{}", w.windows),
                    week_text(w.off), amount_text(w.saving_per_month)},
                   Tone::kGood);
-  return table.empty() ? "" : table.render(colour) + "\n";
+  return table.empty() ? "" : table.render(screen) + "\n";
 }
 
-std::string later_part(const ScheduleView& view, Colour colour) {
+std::string later_part(const ScheduleView& view, Screen screen) {
   Table table({{"later"},
                {"runs", Align::kRight},
                {"moved", Align::kRight},
@@ -44,16 +44,16 @@ std::string later_part(const ScheduleView& view, Colour colour) {
                    fmt::format("{}", l.onto_idle), fmt::format("{}", l.in_pieces), fmt::format("{:.1f}", l.mean_delay.to_hours()),
                    amount_text(l.cost_now), amount_text(l.cost_then)},
                   Tone::kGood);
-  return table.empty() ? "" : table.render(colour) + "\n";
+  return table.empty() ? "" : table.render(screen) + "\n";
 }
 
-std::string findings_part(const char* heading, const std::vector<PricedFinding>& findings, Colour colour) {
+std::string findings_part(const char* heading, const std::vector<PricedFinding>& findings, Screen screen) {
   Table table({{heading}, {"saves a month", Align::kRight}, {"once", Align::kRight}, {"pays after months", Align::kRight}});
   for (const PricedFinding& p : findings)
     table.add_row({p.finding.title, amount_text(p.saving_per_month), p.once.is_zero() ? "–" : amount_text(p.once),
                    p.pays_after_months ? fmt::format("{:.1f}", *p.pays_after_months) : "–"},
                   Tone::kGood);
-  return table.empty() ? "" : table.render(colour) + "\n";
+  return table.empty() ? "" : table.render(screen) + "\n";
 }
 
 Json findings_json(const std::vector<PricedFinding>& findings) {
@@ -70,10 +70,10 @@ Json findings_json(const std::vector<PricedFinding>& findings) {
 
 }  // namespace
 
-std::string schedule_text(const ScheduleView& view, Colour colour) {
+std::string schedule_text(const ScheduleView& view, Screen screen) {
   const SchedulePlan& plan = view.plan;
-  std::string body = windows_part(view, colour) + later_part(view, colour) + findings_part("shorter", plan.shorter, colour) +
-                     findings_part("elsewhere", plan.elsewhere, colour) + findings_part("off GPUs", plan.off_gpu, colour);
+  std::string body = windows_part(view, screen) + later_part(view, screen) + findings_part("shorter", plan.shorter, screen) +
+                     findings_part("elsewhere", plan.elsewhere, screen) + findings_part("off GPUs", plan.off_gpu, screen);
   if (body.empty()) body = "Nothing: no machine is idle by habit, and no work becomes cheaper later or elsewhere.\n\n";
   std::string notes = fmt::format(
       "Amounts in {}; each line is priced by itself, stint audit combines them. A machine that comes back costs {:.0f} minutes; "

@@ -14,7 +14,7 @@ struct ScheduleView {
   SchedulePlanOptions options;
 };
 
-std::string schedule_text(const ScheduleView& view, Colour colour);
+std::string schedule_text(const ScheduleView& view, Screen screen);
 std::string schedule_json(const ScheduleView& view);
 
 }  // namespace stint

@@ -48,7 +48,7 @@ nlohmann::ordered_json setup_json(const TunedSetup& s) {
 
 }  // namespace
 
-std::string serving_text(const ServingView& view, Colour colour) {
+std::string serving_text(const ServingView& view, Screen screen) {
   std::string out = promise_text(view.options) + "\n\n";
   Table table({{"DEVICE"},
                {"REPLICAS", Align::kRight},
@@ -63,7 +63,7 @@ std::string serving_text(const ServingView& view, Colour colour) {
                {"PER MILLION", Align::kRight}});
   for (const DeviceTuning& device : view.tuning.devices)
     if (device.answer) add_answer(table, view.profiles[device.profile], device, view.tuning.best == device.profile);
-  if (!table.empty()) out += table.render(colour) + "\n";
+  if (!table.empty()) out += table.render(screen) + "\n";
   for (const DeviceTuning& device : view.tuning.devices) {
     const std::string name = name_of(view.profiles[device.profile]);
     if (!device.answer)

@@ -15,7 +15,7 @@ struct ServingView {
   batching::Tuning tuning;
 };
 
-std::string serving_text(const ServingView& view, Colour colour);
+std::string serving_text(const ServingView& view, Screen screen);
 std::string serving_json(const ServingView& view);
 
 }  // namespace stint

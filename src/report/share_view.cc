@@ -26,7 +26,7 @@ std::string seats_text(const SharedGpu& gpu) {
   return text;
 }
 
-std::string pool_text(const SharePool& pool, Colour colour) {
+std::string pool_text(const SharePool& pool, Screen screen) {
   std::string out = fmt::format("{} in {} by {}: {} GPUs in use now, {} afterwards; {} restart{}", pool.gpu_model,
                                 pool.region.empty() ? pool.provider : pool.region, name_of(pool.mode), pool.in_use, pool.needed,
                                 pool.restarts, pool.restarts == 1 ? "" : "s");
@@ -37,7 +37,7 @@ std::string pool_text(const SharePool& pool, Colour colour) {
     if (gpu.step != SharedGpu::Step::kAsItIs)
       table.add_row({gpu.node, fmt::format("{}", gpu.gpu), std::string(name_of(gpu.step)), seats_text(gpu)},
                     gpu.step == SharedGpu::Step::kFree ? Tone::kGood : Tone::kPlain);
-  out += "\n\n" + table.render(colour, 2);
+  out += "\n\n" + table.render(screen, 2);
   if (!pool.alone.empty()) out += wrapped(fmt::format("Alone: {}.", fmt::join(pool.alone, "; ")), 100, 2);
   return out + "\n";
 }
@@ -58,11 +58,11 @@ Json gpu_json(const SharedGpu& gpu) {
 
 }  // namespace
 
-std::string share_text(const ShareView& view, Colour colour) {
+std::string share_text(const ShareView& view, Screen screen) {
   std::string out = fmt::format("{}, {} to {}: who shares which GPU\n\n", view.source, format_date(view.period.begin),
                                 format_date(view.period.end));
   for (const SharePool& pool : view.plan.pools)
-    out += pool_text(pool, colour);
+    out += pool_text(pool, screen);
   if (view.plan.pools.empty())
     out += "No machine becomes free by sharing that requests would not notice: the audit names what is too slow.\n\n";
   std::string notes = fmt::format(

@@ -13,7 +13,7 @@ struct ShareView {
   FleetSharePlan plan;
 };
 
-std::string share_text(const ShareView& view, Colour colour);
+std::string share_text(const ShareView& view, Screen screen);
 std::string share_json(const ShareView& view);
 
 }  // namespace stint

@@ -79,7 +79,7 @@ Json pool_json(const SpotShare& s) {
 
 }  // namespace
 
-std::string spot_text(const SpotView& view, Colour colour) {
+std::string spot_text(const SpotView& view, Screen screen) {
   Table table({{"work", Align::kLeft, 34},
                {"on"},
                {"runs", Align::kRight},
@@ -114,7 +114,7 @@ std::string spot_text(const SpotView& view, Colour colour) {
     table.add_row(std::move(cells), fits ? Tone::kGood : Tone::kMuted);
   }
   std::string out = fmt::format("{}, {} to {}: what suits spot capacity\n\n{}\n", view.source, format_date(view.period.begin),
-                                format_date(view.period.end), table.render(colour));
+                                format_date(view.period.end), table.render(screen));
   out += fmt::format("{} of {} {} a month saved by these jobs.\n\n", amount_text(view.plan.saving_per_month),
                      amount_text(view.plan.run_cost_per_month), view.plan.saving_per_month.currency().code());
   for (const SpotGroup& g : view.plan.groups)

@@ -13,7 +13,7 @@ struct SpotView {
   SpotPlanOptions options;
 };
 
-std::string spot_text(const SpotView& view, Colour colour);
+std::string spot_text(const SpotView& view, Screen screen);
 std::string spot_json(const SpotView& view);
 
 }  // namespace stint

@@ -52,14 +52,14 @@ void add_row(Table& table, const StatementRow& row, const std::vector<const Mone
   table.add_row(std::move(cells), tone);
 }
 
-std::string idle_table(const CostStatement& s, Colour colour) {
+std::string idle_table(const CostStatement& s, Screen screen) {
   Table table(
       {{"idle cause"}, {s.options.idle == IdleTreatment::kSpread ? "left" : "amount", Align::kRight}, {"GPU-h", Align::kRight}});
   for (const IdleAmount& idle : s.idle)
     table.add_row({std::string(name_of(idle.cause)), amount_text(idle.amount), hours_text(idle.gpu_hours)});
   table.add_rule();
   table.add_row({"idle", amount_text(s.idle_total), ""}, Tone::kStrong);
-  return table.render(colour);
+  return table.render(screen);
 }
 
 Json row_json(const StatementRow& row) {
@@ -129,7 +129,7 @@ std::string reconciliation(const Ledger& ledger) {
                      ledger.postings.size(), ledger.lines.size());
 }
 
-std::string statement_table(const CostStatement& s, const Ledger& ledger, Colour colour) {
+std::string statement_table(const CostStatement& s, const Ledger& ledger, Screen screen) {
   const auto columns = used_columns(s);
   std::vector<Column> headings = {{std::string(name_of(s.options.by)), Align::kLeft, 40}};
   for (const MoneyColumn* c : columns)
@@ -143,8 +143,8 @@ std::string statement_table(const CostStatement& s, const Ledger& ledger, Colour
   add_row(table, s.sum, columns, Tone::kStrong);
 
   std::string out = fmt::format("Bill by {}, {}, {}, {}\n\n{}", name_of(s.options.by), describe(s.period), describe(s.basis),
-                                s.total.currency().code(), table.render(colour));
-  if (!s.idle.empty()) out += '\n' + idle_table(s, colour);
+                                s.total.currency().code(), table.render(screen));
+  if (!s.idle.empty()) out += '\n' + idle_table(s, screen);
   out += fmt::format("\ntotal {}\n", s.total.to_text(2));
   if (s.fleet_per_useful_gpu_hour)
     out += fmt::format("compute money, idle included, per active GPU-hour: {}\n", s.fleet_per_useful_gpu_hour->to_text(2));

@@ -9,7 +9,7 @@
 namespace stint {
 
 /// Columns that are empty throughout are left out; idle causes and the reconciliation with the bill stand below.
-std::string statement_table(const CostStatement& statement, const Ledger& ledger, Colour colour);
+std::string statement_table(const CostStatement& statement, const Ledger& ledger, Screen screen);
 
 /// "postings sum to the bill: 47,000.000000000 USD = 47,000.000000000 USD (512 postings, 31 bill lines)".
 /// @param ledger  conserved (check_conservation).

@@ -1,8 +1,13 @@
 #include "report/table.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "base/check.h"
+#include "base/counted.h"
+#include "base/text.h"
+#include "base/utf8.h"
 #include "report/utf8.h"
 
 namespace stint {
@@ -22,12 +27,67 @@ std::string_view escape_of(Tone tone) {
   return "";
 }
 
+constexpr size_t kLeastKey = 16;
+constexpr size_t kLeastText = 16;
+constexpr size_t kReadingWidth = 100;
+
+/// How many bytes of a word that is wider than a line go into it: up to a mark that parts names, if one is in its second half.
+size_t break_within(std::string_view word, size_t width) {
+  size_t used = 0;
+  size_t at = 0;
+  size_t mark = 0;
+  while (at < word.size()) {
+    const size_t bytes = decode_utf8(word, at).bytes;
+    used += display_width(word.substr(at, bytes));
+    if (used > width && at > 0) break;
+    at += bytes;
+    if (used * 2 >= width && std::string_view("/-_.,:=@").find(word[at - 1]) != std::string_view::npos) mark = at;
+  }
+  return mark > 0 ? mark : at;
+}
+
+/// Bytes of the escape sequence that begins at `at`; 0 = none does.
+size_t escape_bytes(std::string_view text, size_t at) {
+  if (text[at] != '\x1b' || at + 1 >= text.size() || text[at + 1] != '[') return 0;
+  const size_t end = text.find_first_not_of("0123456789;", at + 2);
+  return end == std::string_view::npos ? text.size() - at : end + 1 - at;
+}
+
+size_t visible_width(std::string_view text) {
+  size_t width = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t escape = escape_bytes(text, at);
+    const size_t bytes = escape > 0 ? escape : decode_utf8(text, at).bytes;
+    if (escape == 0) width += display_width(text.substr(at, bytes));
+    at += bytes;
+  }
+  return width;
+}
+
+/// The last blank after `begin` before which the text is no wider than `width`; if there is none, the first one; else npos.
+size_t last_blank_within(std::string_view text, size_t begin, size_t width) {
+  size_t found = std::string_view::npos;
+  size_t used = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t escape = escape_bytes(text, at);
+    const size_t bytes = escape > 0 ? escape : decode_utf8(text, at).bytes;
+    if (text[at] == ' ' && at > begin && text[at - 1] != ' ') {
+      if (used > width && found != std::string_view::npos) return found;
+      found = at;
+      if (used > width) return found;
+    }
+    if (escape == 0) used += display_width(text.substr(at, bytes));
+    at += bytes;
+  }
+  return found;
+}
+
 void trim_right(std::string& line) { line.erase(line.find_last_not_of(' ') + 1); }
 
 }  // namespace
 
-std::string toned(std::string_view text, Tone tone, Colour colour) {
-  if (colour == Colour::kNo || tone == Tone::kPlain || text.empty()) return std::string(text);
+std::string toned(std::string_view text, Tone tone, Screen screen) {
+  if (screen.colour == Colour::kNo || tone == Tone::kPlain || text.empty()) return std::string(text);
   return std::string(escape_of(tone)) + std::string(text) + "\x1b[0m";
 }
 
@@ -36,7 +96,7 @@ Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) { CHECK
 void Table::add_row(std::vector<std::string> cells, Tone tone) {
   CHECK(cells.size() == columns_.size(), "{} cells for {} columns", cells.size(), columns_.size());
   for (size_t i = 0; i < cells.size(); ++i)
-    cells[i] = cut_to_width(printable(cells[i]), columns_[i].max_width);
+    cells[i] = printable(cells[i]);
   rows_.push_back({std::move(cells), std::vector<Tone>(columns_.size(), tone), rule_pending_});
   rule_pending_ = false;
 }
@@ -48,33 +108,90 @@ void Table::tone_cell(size_t column, Tone tone) {
 
 void Table::add_rule() { rule_pending_ = true; }
 
-std::string Table::render(Colour colour, size_t indent) const {
-  std::vector<size_t> widths;
-  for (const Column& c : columns_)
-    widths.push_back(display_width(c.heading));
-  for (const Row& row : rows_)
-    for (size_t i = 0; i < widths.size(); ++i)
-      widths[i] = std::max(widths[i], display_width(row.cells[i]));
+Table::Layout Table::natural_layout(bool limited) const {
+  Layout layout;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    size_t width = 0;
+    for (const Row& row : rows_)
+      width = std::max(width, display_width(row.cells[i]));
+    if (limited && columns_[i].max_width > 0) width = std::min(width, columns_[i].max_width);
+    layout.columns.push_back(i);
+    layout.widths.push_back(std::max(width, display_width(columns_[i].heading)));
+  }
+  return layout;
+}
+
+/// Figures stay on one line; a text can be broken as long as lines of a few words are left.
+size_t Table::least_width(size_t column, size_t natural) const {
+  if (columns_[column].align == Align::kRight) return natural;
+  const size_t least = column == 0 ? kLeastKey : kLeastText;
+  return std::min(natural, std::max(least, display_width(columns_[column].heading)));
+}
+
+Table::Layout Table::fitted_layout(size_t width) const {
+  Layout layout = natural_layout(true);
+  const auto total = [](const std::vector<size_t>& widths) {
+    return std::accumulate(widths.begin(), widths.end(), (widths.size() - 1) * kGap.size());
+  };
+  const auto least = [&] {
+    std::vector<size_t> widths;
+    for (size_t k = 0; k < layout.columns.size(); ++k)
+      widths.push_back(least_width(layout.columns[k], layout.widths[k]));
+    return widths;
+  };
+  while (layout.columns.size() > 1 && total(least()) > width) {
+    size_t spared = 1;
+    for (size_t k = 2; k < layout.columns.size(); ++k)
+      if (columns_[layout.columns[k]].spare >= columns_[layout.columns[spared]].spare) spared = k;
+    layout.columns.erase(layout.columns.begin() + static_cast<std::ptrdiff_t>(spared));
+    layout.widths.erase(layout.widths.begin() + static_cast<std::ptrdiff_t>(spared));
+  }
+  // What is too wide is taken off the widest text, again and again, so that short ones stay whole.
+  const std::vector<size_t> floor = least();
+  for (size_t sum = total(layout.widths); sum > width; --sum) {
+    size_t widest = layout.widths.size();
+    for (size_t k = 0; k < layout.widths.size(); ++k)
+      if (layout.widths[k] > floor[k] && (widest == layout.widths.size() || layout.widths[k] > layout.widths[widest])) widest = k;
+    if (widest == layout.widths.size()) break;
+    --layout.widths[widest];
+  }
+  if (layout.columns.size() == 1) layout.widths[0] = std::min(layout.widths[0], width);
+  return layout;
+}
+
+std::string Table::render(Screen screen, size_t indent) const {
+  const bool limited = screen.width > 0;
+  const size_t room = screen.width > indent + kLeastKey ? screen.width - indent : kLeastKey;
+  const Layout layout = limited ? fitted_layout(room) : natural_layout(false);
 
   const std::string margin(indent, ' ');
   std::string out;
   const auto line = [&](const auto& text_of, const auto& tone_of) {
-    std::string cells = margin;
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      const std::string& text = text_of(i);
-      const std::string pad(widths[i] - display_width(text), ' ');
-      if (i > 0) cells += kGap;
-      if (columns_[i].align == Align::kRight) cells += pad;
-      cells += toned(text, tone_of(i), colour);
-      if (columns_[i].align == Align::kLeft) cells += pad;
+    std::vector<std::vector<std::string>> cells;
+    size_t lines = 1;
+    for (size_t k = 0; k < layout.columns.size(); ++k) {
+      cells.push_back(broken(text_of(layout.columns[k]), layout.widths[k]));
+      lines = std::max(lines, cells.back().size());
     }
-    trim_right(cells);
-    out += cells + '\n';
+    for (size_t n = 0; n < lines; ++n) {
+      std::string shown = margin;
+      for (size_t k = 0; k < layout.columns.size(); ++k) {
+        const std::string text = n < cells[k].size() ? cells[k][n] : "";
+        const std::string pad(layout.widths[k] - std::min(layout.widths[k], display_width(text)), ' ');
+        const Align align = columns_[layout.columns[k]].align;
+        if (k > 0) shown += kGap;
+        if (align == Align::kRight) shown += pad;
+        shown += toned(text, tone_of(layout.columns[k]), screen);
+        if (align == Align::kLeft) shown += pad;
+      }
+      trim_right(shown);
+      out += shown + '\n';
+    }
   };
   std::string rule = margin;
-  for (size_t i = 0; i < widths.size(); ++i) {
-    if (i > 0) rule += kGap;
-    for (size_t k = 0; k < widths[i]; ++k)
+  for (size_t k = 0; k < layout.widths.size(); ++k) {
+    if (k > 0) rule += kGap;
+    for (size_t n = 0; n < layout.widths[k]; ++n)
       rule += "─";
   }
   rule += '\n';
@@ -85,6 +202,23 @@ std::string Table::render(Colour colour, size_t indent) const {
     if (row.rule_before) out += rule;
     line([&](size_t i) -> const std::string& { return row.cells[i]; }, [&](size_t i) { return row.tones[i]; });
   }
+  return out + left_out_line(layout.columns, screen, indent);
+}
+
+std::string Table::left_out_line(const std::vector<size_t>& shown, Screen screen, size_t indent) const {
+  std::string names;
+  size_t count = 0;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (std::ranges::find(shown, i) != shown.end()) continue;
+    ++count;
+    if (!columns_[i].heading.empty()) names += (names.empty() ? "" : ", ") + columns_[i].heading;
+  }
+  if (count == 0) return "";
+  const std::string text =
+      fmt::format("{} left out{}: --wide shows all", counted(count, "column"), names.empty() ? "" : " (" + names + ")");
+  std::string out;
+  for (const std::string& line : broken(text, screen.width - std::min(screen.width, indent)))
+    out += std::string(indent, ' ') + toned(line, Tone::kMuted, screen) + '\n';
   return out;
 }
 
@@ -108,6 +242,57 @@ std::string wrapped(std::string_view text, size_t width, size_t indent) {
   }
   flush();
   return out;
+}
+
+std::string wrapped(std::string_view text, Screen screen, size_t indent) {
+  return wrapped(text, screen.width == 0 ? kReadingWidth : std::min(screen.width, kReadingWidth), indent);
+}
+
+std::string fitted(std::string_view text, Screen screen) {
+  if (screen.width == 0) return std::string(text);
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    std::string margin;
+    while (visible_width(line) + margin.size() > screen.width) {
+      const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+      const size_t cut = last_blank_within(line, begin, screen.width - std::min(screen.width, margin.size()));
+      if (cut == std::string_view::npos) break;
+      out += margin;
+      out += line.substr(0, line.find_last_not_of(' ', cut) + 1);
+      out += '\n';
+      if (margin.empty()) margin = std::string(std::min(begin + 2, screen.width / 2), ' ');
+      line.remove_prefix(std::min(line.find_first_not_of(' ', cut), line.size()));
+    }
+    out += margin;
+    out += line;
+    if (end < text.size()) out += '\n';
+    at = end + 1;
+  }
+  return out;
+}
+
+std::vector<std::string> broken(std::string_view text, size_t width) {
+  std::vector<std::string> lines;
+  if (width == 0 || display_width(text) <= width) return {std::string(text)};
+  std::string line;
+  for (std::string_view word : split(text, ' ')) {
+    const size_t used = display_width(line);
+    if (!line.empty() && used + 1 + display_width(word) > width) {
+      lines.push_back(std::exchange(line, {}));
+    } else if (!line.empty()) {
+      line += ' ';
+    }
+    while (display_width(line) + display_width(word) > width) {
+      const size_t bytes = break_within(word, width);
+      lines.emplace_back(word.substr(0, bytes));
+      word.remove_prefix(bytes);
+    }
+    line += word;
+  }
+  if (!line.empty()) lines.push_back(line);
+  return lines;
 }
 
 }  // namespace stint

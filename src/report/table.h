@@ -1,4 +1,7 @@
 // Plain text tables for a terminal: aligned columns, two blanks between them, a rule under the headings.
+//
+// A table that is wider than the screen breaks long texts over lines; if that is not enough it leaves out columns, those that can
+// be spared most first, and says so. The first column always stays.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +16,23 @@ enum class Colour { kNo, kYes };
 
 /// How a cell, a row or a line stands out; without colour it looks like the rest.
 enum class Tone { kPlain, kStrong, kMuted, kGood, kWarn, kBad };
+
+/// What text is laid out for: a terminal of so many columns, or a file.
+struct Screen {
+  Screen() = default;
+  Screen(Colour c, size_t w = 0) : colour(c), width(w) {}  // NOLINT(google-explicit-constructor): colour alone is a screen, too
+  Colour colour = Colour::kNo;
+  size_t width = 0;  ///< columns; 0 = as many as the text needs
+};
+
 /// `text` between ANSI escapes when there is colour.
-std::string toned(std::string_view text, Tone tone, Colour colour);
+std::string toned(std::string_view text, Tone tone, Screen screen);
 
 struct Column {
   std::string heading;  ///< with the unit
   Align align = Align::kLeft;
-  size_t max_width = 0;  ///< longer cells are cut with `…`; 0 = as wide as needed
+  size_t max_width = 0;  ///< on a screen of limited width, longer cells go on in the next line; 0 = as wide as needed
+  int spare = 0;         ///< a screen too narrow for all columns leaves out those with the largest first, of alike ones the last
 };
 
 class Table {
@@ -33,9 +46,9 @@ class Table {
   void add_rule();
   [[nodiscard]] bool empty() const { return rows_.empty(); }
 
-  /// Lines end in `\n` and carry no trailing blanks. Deterministic.
+  /// Lines end in `\n`, carry no trailing blanks and are no wider than the screen. Deterministic.
   /// @param indent  blanks before every line.
-  [[nodiscard]] std::string render(Colour colour, size_t indent = 0) const;
+  [[nodiscard]] std::string render(Screen screen, size_t indent = 0) const;
 
  private:
   struct Row {
@@ -43,6 +56,15 @@ class Table {
     std::vector<Tone> tones;
     bool rule_before = false;
   };
+  /// Which columns are shown, and how wide each is.
+  struct Layout {
+    std::vector<size_t> columns;
+    std::vector<size_t> widths;
+  };
+  [[nodiscard]] Layout natural_layout(bool limited) const;
+  [[nodiscard]] size_t least_width(size_t column, size_t natural) const;
+  [[nodiscard]] Layout fitted_layout(size_t width) const;
+  [[nodiscard]] std::string left_out_line(const std::vector<size_t>& shown, Screen screen, size_t indent) const;
   std::vector<Column> columns_;
   std::vector<Row> rows_;
   bool rule_pending_ = false;
@@ -51,5 +73,13 @@ class Table {
 /// `text` broken at blanks into lines of at most `width` columns, each after `indent` blanks; words longer
 /// than a line stay whole.
 std::string wrapped(std::string_view text, size_t width, size_t indent = 0);
+/// Running text: as wide as the screen, but no wider than reads well.
+std::string wrapped(std::string_view text, Screen screen, size_t indent = 0);
+/// Lines that are wider than the screen go on in the next one, at blanks, two columns further in than they began; words longer than
+/// a line stay whole. Colours take no room and may go on over lines.
+std::string fitted(std::string_view text, Screen screen);
+/// `text` broken into lines of at most `width` columns, the words at blanks, words longer than a line after one of `/-_.,:=@` or
+/// wherever the line is full. Nothing is lost but blanks at the ends of lines.
+std::vector<std::string> broken(std::string_view text, size_t width);
 
 }  // namespace stint
