@@ -66,16 +66,21 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
     write_head(answer);
     reply_body_ = head_only_ ? std::string() : std::move(answer.body);
     deadline(options_.write_timeout);
-    const std::array buffers = {asio::const_buffer(reply_head_.data(), reply_head_.size()),
-                                asio::const_buffer(reply_body_.data(), reply_body_.size())};
-    asio::async_write(stream_, buffers, [self = this->shared_from_this()](Failure failure, size_t) {
-      self->give_back_body();
-      if (failure) return;
-      if (self->keep_alive_)
-        self->read_head();
-      else
-        self->close_after_write();
-    });
+    if constexpr (kTls) {
+      // One buffer at a time: Boost 1.74's write of two through TLS says that all is done after the first, when the second is longer
+      // than a TLS record. What fits a record goes in one.
+      if (reply_body_.size() <= kTlsRecord) reply_head_ += std::exchange(reply_body_, {});
+      asio::async_write(stream_, asio::buffer(reply_head_), [self = this->shared_from_this()](Failure failure, size_t) {
+        if (failure || self->reply_body_.empty()) return self->after_reply(failure);
+        asio::async_write(self->stream_, asio::buffer(self->reply_body_),
+                          [self](Failure broken, size_t) { self->after_reply(broken); });
+      });
+    } else {
+      const std::array buffers = {asio::const_buffer(reply_head_.data(), reply_head_.size()),
+                                  asio::const_buffer(reply_body_.data(), reply_body_.size())};
+      asio::async_write(stream_, buffers,
+                        [self = this->shared_from_this()](Failure failure, size_t) { self->after_reply(failure); });
+    }
   }
 
   void watch(std::function<void()> gone) override {
@@ -138,6 +143,7 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
 
  private:
   static constexpr size_t kUsualHeaders = 8;
+  static constexpr size_t kTlsRecord = size_t{16} << 10;
   static constexpr bool kTls = !std::is_same_v<Stream, PlainStream>;
 
   void deadline(Duration d) { deadline_ = Clock::now() + std::chrono::nanoseconds(d.count_ns()); }
@@ -156,6 +162,15 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
     if (!keep_alive_) reply_head_ += "Connection: close\r\n";
     if (keep_alive_ && version_ < 11) reply_head_ += "Connection: keep-alive\r\n";
     reply_head_ += "\r\n";
+  }
+
+  void after_reply(const Failure& failure) {
+    give_back_body();
+    if (failure) return;
+    if (keep_alive_)
+      read_head();
+    else
+      close_after_write();
   }
 
   void stop_watching() {

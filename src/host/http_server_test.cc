@@ -389,6 +389,58 @@ TEST(HttpServer, ServesTlsAndKnowsWhoShowsACertificate) {
   EXPECT_EQ(answer_to(server, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").find("HTTP/1.1 2"), std::string::npos);
 }
 
+/// Bytes that differ at every place a piece may be lost or doubled.
+std::string long_body(size_t bytes) {
+  std::string body;
+  body.reserve(bytes + 8);
+  for (size_t i = 0; body.size() < bytes; ++i)
+    body += fmt::format("{:07x} ", i);
+  body.resize(bytes);
+  return body;
+}
+
+/// Bodies around the size of a TLS record (16 KiB), of what is written at a time, and of MiBs go up and come back whole, one after the
+/// other over one connection.
+void expect_long_bodies_both_ways(const HttpServer& server, const HttpOptions& options, const std::set<std::string>& peers) {
+  HttpClient client(options);
+  for (const size_t bytes : {1, 16'000, 16'384, 16'385, 40'000, 65'536, 1'048'577, 8'388'611, 3, 200'000}) {
+    SCOPED_TRACE(bytes);
+    const std::string body = long_body(bytes);
+    const auto echoed = client.send({.method = "POST", .url = server.url() + "/echo", .body = body});
+    ASSERT_TRUE(echoed.ok()) << echoed.error().message;
+    EXPECT_EQ(echoed->status, 200);
+    EXPECT_EQ(*echoed->header("content-length"), std::to_string(bytes));
+    EXPECT_TRUE(echoed->body == body) << echoed->body.size() << " bytes came back";
+    const auto got = client.get(fmt::format("{}/make?{}", server.url(), bytes));
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    EXPECT_TRUE(got->body == body) << got->body.size() << " bytes came";
+  }
+  EXPECT_EQ(peers.size(), 1u) << "one connection carries all";
+}
+
+TEST(HttpServer, LongBodiesGoBothWays) {
+  const ScratchDir dir;
+  const TestingCertificates files = write_certificates(dir);
+  HttpOptions known;
+  known.ca_file = files.authority;
+  for (const bool tls : {false, true}) {
+    SCOPED_TRACE(tls ? "https" : "http");
+    std::set<std::string> peers;  // of the server's thread; read once the last answer is here
+    HttpServerOptions options;
+    options.max_body_bytes = 16 << 20;
+    if (tls) options.tls = {files.server_certificate, files.server_key, ""};
+    const HttpServer server = start(
+        [&peers](const HttpRequest& request, const Responder& responder) {
+          peers.insert(request.peer);
+          const bool echoes = request.method == "POST";
+          responder.reply(
+              {.body = echoes ? request.body : long_body(std::stoul(request.target.substr(request.target.find('?') + 1)))});
+        },
+        options);
+    expect_long_bodies_both_ways(server, known, peers);
+  }
+}
+
 TEST(HttpServer, TlsBelow12IsRefused) {
   const ScratchDir dir;
   const TestingCertificates files = write_certificates(dir);
