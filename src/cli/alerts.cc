@@ -1,13 +1,13 @@
 // stint alerts and silence: what fires in the daemon and what is kept quiet; the rules, and the rules for Prometheus.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "codec/prometheus_metric.h"
 #include "codec/prometheus_rules.h"
 #include "daemon/alert_config.h"
@@ -106,7 +106,7 @@ struct LiveOptions {
 
 using Json = nlohmann::ordered_json;
 
-std::string text_of(const Json& json, const char* name) { return json[name].is_string() ? json[name].get<std::string>() : ""; }
+std::string field_or_nothing(const Json& json, const char* name) { return json[name].is_string() ? json[name].get<std::string>() : ""; }
 
 /// What an alert is about: its labels but those that stand in columns of their own.
 std::string about(const Json& labels) {
@@ -124,14 +124,14 @@ Status list_alerts(DaemonClient& client, const LiveOptions& options) {
   Table table(
       {{"alert"}, {"severity"}, {"state"}, {"about", Align::kLeft, 50}, {"since"}, {"ended"}, {"what", Align::kLeft, 80}});
   for (const Json& alert : body["alerts"]) {
-    const std::string state = text_of(alert, "state");
-    table.add_row({text_of(alert, "rule"), text_of(alert, "severity"), state, about(alert["labels"]), text_of(alert, "since"),
-                   text_of(alert, "ended"), alert["annotations"].value("description", "")});
-    if (state == "firing") table.tone_cell(1, text_of(alert, "severity") == "critical" ? Tone::kBad : Tone::kWarn);
+    const std::string state = field_or_nothing(alert, "state");
+    table.add_row({field_or_nothing(alert, "rule"), field_or_nothing(alert, "severity"), state, about(alert["labels"]), field_or_nothing(alert, "since"),
+                   field_or_nothing(alert, "ended"), alert["annotations"].value("description", "")});
+    if (state == "firing") table.tone_cell(1, field_or_nothing(alert, "severity") == "critical" ? Tone::kBad : Tone::kWarn);
   }
   for (const Json& receiver : body["receivers"])
-    if (const std::string error = text_of(receiver, "last_error"); !error.empty())
-      fmt::print(stderr, "receiver {}: {} waiting; {}\n", text_of(receiver, "name"), receiver["waiting"].dump(), error);
+    if (const std::string error = field_or_nothing(receiver, "last_error"); !error.empty())
+      fmt::print(stderr, "receiver {}: {} waiting; {}\n", field_or_nothing(receiver, "name"), receiver["waiting"].dump(), error);
   if (body["alerts"].empty()) fmt::print(stderr, "no alert {}\n", options.all ? "has fired" : "fires");
   return body["alerts"].empty() ? Status() : write_output("", table.render(screen_of_stdout()));
 }
@@ -140,7 +140,7 @@ Status make_silence(DaemonClient& client, const LiveOptions& options) {
   const Json wish = {{"matchers", options.matchers}, {"for", options.length}, {"comment", options.comment}};
   TRY_ASSIGN(const Json silence, client.send("POST", "/v1/silences", wish));
   if (options.daemon.json) return print_json(silence);
-  fmt::print("silence {} until {}\n", silence["id"].dump(), text_of(silence, "until"));
+  fmt::print("silence {} until {}\n", silence["id"].dump(), field_or_nothing(silence, "until"));
   return {};
 }
 
@@ -153,8 +153,8 @@ Status list_silences(DaemonClient& client, const LiveOptions& options) {
     std::string matchers;
     for (const Json& matcher : silence["matchers"])
       matchers += (matchers.empty() ? "" : " ") + matcher.get<std::string>();
-    table.add_row({silence["id"].dump(), silence["holds"].get<bool>() ? "yes" : "no", matchers, text_of(silence, "until"),
-                   text_of(silence, "by"), text_of(silence, "comment")});
+    table.add_row({silence["id"].dump(), silence["holds"].get<bool>() ? "yes" : "no", matchers, field_or_nothing(silence, "until"),
+                   field_or_nothing(silence, "by"), field_or_nothing(silence, "comment")});
   }
   return write_output("", table.render(screen_of_stdout()));
 }
@@ -167,22 +167,22 @@ Status expire_silence(DaemonClient& client, const LiveOptions& options) {
 }
 
 /// A command that talks to the daemon.
-void on_call(CLI::App& command, const std::shared_ptr<LiveOptions>& options, Status (*run)(DaemonClient&, const LiveOptions&),
+void on_call(Command& command, const std::shared_ptr<LiveOptions>& options, Status (*run)(DaemonClient&, const LiveOptions&),
              Action& action) {
   add_client_action(command, action, options->daemon, [options, run](DaemonClient& client) { return run(client, *options); });
 }
 
 }  // namespace
 
-void add_alerts_command(CLI::App& app, Action& action) {
-  CLI::App* alerts = app.add_subcommand("alerts", "what fires, the rules behind it, and the same rules for Prometheus");
+void add_alerts_command(Command& app, Action& action) {
+  Command* alerts = app.add_subcommand("alerts", "what fires, the rules behind it, and the same rules for Prometheus");
   alerts->require_subcommand(1);
   auto live = std::make_shared<LiveOptions>();
-  CLI::App* list = alerts->add_subcommand("list", "alerts of the daemon, worst first");
+  Command* list = alerts->add_subcommand("list", "alerts of the daemon, worst first");
   list->add_flag("--all", live->all, "those that have ended, too");
   on_call(*list, live, list_alerts, action);
 
-  CLI::App* silence = alerts->add_subcommand("silence", "keep alerts from being told for a time; they are listed all the same");
+  Command* silence = alerts->add_subcommand("silence", "keep alerts from being told for a time; they are listed all the same");
   silence->add_option("matchers", live->matchers, "label=pattern or label!=pattern; all must match, a star stands for any text")
       ->required();
   silence->add_option("--for", live->length, "how long: 2h, 90m")->required();
@@ -190,7 +190,7 @@ void add_alerts_command(CLI::App& app, Action& action) {
   silence->footer("Example: stint alerts silence node=gpu-7 'alertname=Gpu*' --for 2h --comment 'new fan'");
   on_call(*silence, live, make_silence, action);
 
-  CLI::App* rules = alerts->add_subcommand("rules", "what is watched, and when it fires");
+  Command* rules = alerts->add_subcommand("rules", "what is watched, and when it fires");
   auto options = std::make_shared<ExportOptions>();
   auto json = std::make_shared<bool>(false);
   rules->add_flag("--json", *json, "print JSON");
@@ -203,7 +203,7 @@ void add_alerts_command(CLI::App& app, Action& action) {
     };
   });
 
-  CLI::App* out = alerts->add_subcommand("export", "the rules as a Prometheus rule file over DCGM exporter's metrics");
+  Command* out = alerts->add_subcommand("export", "the rules as a Prometheus rule file over DCGM exporter's metrics");
   out->footer("Example: stint alerts export --prometheus -o stint.rules.yml && promtool check rules stint.rules.yml");
   auto* prometheus = out->add_flag("--prometheus", options->prometheus, "a rule file");
   out->add_option("--prometheus-tests", options->tests_for, "unit tests for promtool instead; the rule file they are for")
@@ -212,7 +212,7 @@ void add_alerts_command(CLI::App& app, Action& action) {
   out->add_option("-o,--output", options->output, "write to this file");
   out->callback([options, &action] {
     if (!options->prometheus && options->tests_for.empty())
-      throw CLI::ValidationError("name what to write: --prometheus, or --prometheus-tests RULES");
+      wrong_usage("name what to write: --prometheus, or --prometheus-tests RULES");
     action = [options] {
       const Status done = export_rules(*options);
       return done ? ExitCode::kOk : fail(done.error().message);
@@ -220,13 +220,13 @@ void add_alerts_command(CLI::App& app, Action& action) {
   });
 }
 
-void add_silence_command(CLI::App& app, Action& action) {
-  CLI::App* silence = app.add_subcommand("silence", "what is kept from being told; `stint alerts silence` makes one");
+void add_silence_command(Command& app, Action& action) {
+  Command* silence = app.add_subcommand("silence", "what is kept from being told; `stint alerts silence` makes one");
   silence->require_subcommand(1);
   auto options = std::make_shared<LiveOptions>();
   on_call(*silence->add_subcommand("list", "silences that hold, and those over for less than a day"), options, list_silences,
           action);
-  CLI::App* expire = silence->add_subcommand("expire", "end one now");
+  Command* expire = silence->add_subcommand("expire", "end one now");
   expire->add_option("id", options->silence, "its number")->required();
   on_call(*expire, options, expire_silence, action);
 }

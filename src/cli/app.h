@@ -8,11 +8,11 @@
 namespace stint {
 
 /// The parser with all commands; the one that is chosen sets `action`, which must outlive it.
-std::shared_ptr<CLI::App> make_app(Action& action);
+std::shared_ptr<Command> make_app(Action& action);
 
-void add_backup_commands(CLI::App& app, Action& action);
-void add_completion_commands(CLI::App& app, Action& action);
-void add_man_command(CLI::App& app, Action& action);
-void add_trial_command(CLI::App& app, Action& action);
+void add_backup_commands(Command& app, Action& action);
+void add_completion_commands(Command& app, Action& action);
+void add_man_command(Command& app, Action& action);
+void add_trial_command(Command& app, Action& action);
 
 }  // namespace stint

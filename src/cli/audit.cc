@@ -1,7 +1,6 @@
 // stint audit: what the fleet costs, where the waste is, what to change.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "advise/audit.h"
@@ -11,6 +10,7 @@
 #include "cli/commit_options.h"
 #include "cli/goals_option.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/period_options.h"
 #include "cli/proof_runs.h"
 #include "host/clock.h"
@@ -75,9 +75,9 @@ Status print_audit(const AuditOptions& options) {
 
 }  // namespace
 
-void add_audit_command(CLI::App& app, Action& action) {
+void add_audit_command(Command& app, Action& action) {
   auto options = std::make_shared<AuditOptions>();
-  CLI::App* command = app.add_subcommand("audit", "Says what the fleet costs, where the waste is and what to change");
+  Command* command = app.add_subcommand("audit", "Says what the fleet costs, where the waste is and what to change");
   command->footer(
       "Example:\n  stint audit --history fleet.db --month 2026-10 --html report.html\n  stint audit --history fleet.db --explain "
       "F-1a2b3c4d");

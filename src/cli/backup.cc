@@ -1,13 +1,13 @@
 // stint backup and stint restore: a daemon's state as one file, and back.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
 #include "cli/app.h"
 #include "cli/backup_archive.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "daemon/fleet_config.h"
 #include "host/clock.h"
 #include "host/file.h"
@@ -81,10 +81,10 @@ ExitCode run_restore(const RestoreArguments& arguments) {
 
 }  // namespace
 
-void add_backup_commands(CLI::App& app, Action& action) {
+void add_backup_commands(Command& app, Action& action) {
   auto backup = std::make_shared<BackupArguments>();
   backup->backup.stint_version = STINT_VERSION;
-  CLI::App* make = app.add_subcommand("backup", "Saves a daemon's state into one file, while the daemon runs");
+  Command* make = app.add_subcommand("backup", "Saves a daemon's state into one file, while the daemon runs");
   make->add_option("file", backup->file, "to write: a tar archive, for its owner alone to read")->required();
   make->add_option("--state", backup->backup.state_folder, "the daemon's folder")->required();
   make->add_option("--config", backup->backup.config_file, "the daemon's configuration, which goes with it")->required();
@@ -97,14 +97,14 @@ void add_backup_commands(CLI::App& app, Action& action) {
   make->callback([backup, &action] { action = [backup] { return run_backup(*backup); }; });
 
   auto restore = std::make_shared<RestoreArguments>();
-  CLI::App* back = app.add_subcommand("restore", "Makes a daemon's state folder of a backup, checked, whole or not at all");
+  Command* back = app.add_subcommand("restore", "Makes a daemon's state folder of a backup, checked, whole or not at all");
   back->add_option("file", restore->file, "that `stint backup` wrote")->required();
-  CLI::Option* state = back->add_option("--state", restore->state_folder, "folder to make; not there yet, or empty");
-  CLI::Option* check = back->add_flag("--check", restore->check, "only say whether the backup is sound")->excludes(state);
+  Option* state = back->add_option("--state", restore->state_folder, "folder to make; not there yet, or empty");
+  Option* check = back->add_flag("--check", restore->check, "only say whether the backup is sound")->excludes(state);
   back->add_flag("--json", restore->json, "print the backup's manifest as JSON");
   back->footer("Example: stint restore stint-2026-10-01.tar --state /var/lib/stint");
   back->callback([restore, state, check, &action] {
-    if (state->empty() && check->empty()) throw CLI::ValidationError("name the folder with --state, or give --check");
+    if (state->empty() && check->empty()) wrong_usage("name the folder with --state, or give --check");
     action = [restore] { return run_restore(*restore); };
   });
 }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include "cli/catalog_source.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "host/clock.h"
 #include "host/cuda.h"
 #include "host/file.h"
@@ -27,7 +27,7 @@ struct BenchArguments {
 };
 
 /// One GPU of the machine.
-struct Measured {
+struct MeasuredGpu {
   CudaGpu gpu;
   std::string model;  ///< the catalogue's; "" = it has no such GPU
   BenchResult result;
@@ -40,12 +40,12 @@ std::string this_source() {
 }
 
 /// The first GPU of every model: further ones of the same would say the same.
-Result<std::vector<Measured>> measure_all(const BenchArguments& a) {
+Result<std::vector<MeasuredGpu>> measure_all(const BenchArguments& a) {
   TRY_ASSIGN(Cuda cuda, Cuda::load(a.cuda_library));
-  std::vector<Measured> all;
+  std::vector<MeasuredGpu> all;
   for (size_t i = 0; i < cuda.gpus().size(); ++i) {
     const CudaGpu& gpu = cuda.gpus()[i];
-    if (std::any_of(all.begin(), all.end(), [&](const Measured& m) { return m.gpu.name == gpu.name; })) continue;
+    if (std::any_of(all.begin(), all.end(), [&](const MeasuredGpu& m) { return m.gpu.name == gpu.name; })) continue;
     BenchOptions options;
     options.repeats = a.repeats;
     options.cublas = a.cublas_library;
@@ -57,12 +57,12 @@ Result<std::vector<Measured>> measure_all(const BenchArguments& a) {
 }
 
 /// Adds to what the file holds.
-Status save(const std::string& path, const std::vector<Measured>& all, const BenchArguments& a, Instant when) {
+Status save(const std::string& path, const std::vector<MeasuredGpu>& all, const BenchArguments& a, Instant when) {
   std::vector<GpuMeasurement> rows;
   if (std::filesystem::exists(path)) {
     TRY_ASSIGN(rows, read_measurements(path));
   }
-  for (const Measured& m : all) {
+  for (const MeasuredGpu& m : all) {
     if (m.model.empty()) {
       fmt::print(stderr, "stint: {} is not in the catalogue: its rates are not saved\n", m.gpu.name);
       continue;
@@ -75,18 +75,18 @@ Status save(const std::string& path, const std::vector<Measured>& all, const Ben
   return write_file_atomically(path, write_measurements(rows));
 }
 
-void print_text(const std::vector<Measured>& all) {
+void print_rates(const std::vector<MeasuredGpu>& all) {
   Table table({{"GPU"}, {"rate"}, {"median", Align::kRight}, {"lowest", Align::kRight}, {"highest", Align::kRight}});
-  for (const Measured& m : all)
+  for (const MeasuredGpu& m : all)
     for (const BenchFigure& f : m.result.figures)
       table.add_row({m.model.empty() ? m.gpu.name : m.model, f.rate, fmt::format("{:.4g}", f.median),
                      fmt::format("{:.4g}", f.lowest), fmt::format("{:.4g}", f.highest)});
   fmt::print("{}", table.render(screen_of_stdout()));
 }
 
-void print_json(const std::vector<Measured>& all, int repeats) {
+void print_rates_json(const std::vector<MeasuredGpu>& all, int repeats) {
   auto gpus = nlohmann::json::array();
-  for (const Measured& m : all) {
+  for (const MeasuredGpu& m : all) {
     auto figures = nlohmann::json::array();
     for (const BenchFigure& f : m.result.figures)
       figures.push_back({{"rate", f.rate}, {"median", f.median}, {"lowest", f.lowest}, {"highest", f.highest}});
@@ -104,10 +104,10 @@ ExitCode run_bench(const BenchArguments& a) {
   const auto all = measure_all(a);
   if (!all.ok()) return fail(all.error().message);
   if (a.json)
-    print_json(*all, a.repeats);
+    print_rates_json(*all, a.repeats);
   else
-    print_text(*all);
-  for (const Measured& m : *all)
+    print_rates(*all);
+  for (const MeasuredGpu& m : *all)
     for (const std::string& why : m.result.absent)
       fmt::print(stderr, "stint: {}: not measured: {}\n", m.gpu.name, why);
   if (a.save.empty()) return ExitCode::kOk;
@@ -117,9 +117,9 @@ ExitCode run_bench(const BenchArguments& a) {
 
 }  // namespace
 
-void add_bench_command(CLI::App& app, Action& action) {
+void add_bench_command(Command& app, Action& action) {
   auto a = std::make_shared<BenchArguments>();
-  CLI::App* command = app.add_subcommand("bench", "Measures what this machine's GPUs do: arithmetic, matrix products, memory");
+  Command* command = app.add_subcommand("bench", "Measures what this machine's GPUs do: arithmetic, matrix products, memory");
   command->footer(
       "Example: stint bench --save rates.csv && stint pick --train 7e9 --measured rates.csv\n\n"
       "Measures one GPU of each model, for some seconds each; other work on it makes the figures lower.\n"
@@ -127,7 +127,7 @@ void add_bench_command(CLI::App& app, Action& action) {
   command->add_option("--save", a->save, "add the figures to this file, for pick and catalog gpus --measured");
   command->add_option("--repeats", a->repeats, "of each measurement, after three to warm up")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
+      ->check(in_range(1, 1000));
   command->add_option("--cuda-library", a->cuda_library, "NVIDIA's driver library")->capture_default_str();
   command->add_option("--cublas-library", a->cublas_library, "cuBLAS; by default libcublas.so.13, .12 or .11");
   command->add_flag("--json", a->json, "print JSON");

@@ -1,13 +1,13 @@
 // stint bill: who pays what of a month's bill, and what nobody used.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
 #include "cli/accounts.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/period_options.h"
 #include "codec/focus_writer.h"
 #include "ledger/cost_statement.h"
@@ -61,22 +61,22 @@ Status run_bill(const BillOptions& options) {
 
 }  // namespace
 
-void add_bill_command(CLI::App& app, Action& action) {
+void add_bill_command(Command& app, Action& action) {
   auto options = std::make_shared<BillOptions>();
-  CLI::App* command = app.add_subcommand("bill", "Who pays what: the bill by client, project, team, environment or workload");
+  Command* command = app.add_subcommand("bill", "Who pays what: the bill by client, project, team, environment or workload");
   command->add_option("--history", options->history, "History file")->required();
   add_period_options(*command, options->period);
   command->add_option("--by", options->by, "client, project, team, environment or workload")
-      ->check(CLI::IsMember({"client", "project", "team", "environment", "workload"}))
+      ->check(one_of({"client", "project", "team", "environment", "workload"}))
       ->capture_default_str();
   command->add_option("--basis", options->basis, "effective: commitments spread over what they cover; billed: as invoiced")
-      ->check(CLI::IsMember({"effective", "billed"}))
+      ->check(one_of({"effective", "billed"}))
       ->capture_default_str();
   command->add_option("--idle", options->idle, "separate: idle money beside the rows, by cause; spread: shared by compute money")
-      ->check(CLI::IsMember({"separate", "spread"}))
+      ->check(one_of({"separate", "spread"}))
       ->capture_default_str();
   command->add_option("--format", options->format, "table, json, csv, html, or focus: FOCUS 1.3 rows with the tenants they go to")
-      ->check(CLI::IsMember({"table", "json", "csv", "html", "focus"}))
+      ->check(one_of({"table", "json", "csv", "html", "focus"}))
       ->capture_default_str();
   command->add_flag("--json", options->json, "the same as --format json");
   command->add_option("-o,--output", options->output, "write to this file");

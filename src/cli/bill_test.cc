@@ -1,13 +1,13 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/period_options.h"
 #include "store/history_file.h"
 
@@ -61,16 +61,11 @@ class Bill : public ::testing::Test {
   }
 
   int run(std::vector<std::string> arguments) const {
-    CLI::App app;
+    const std::shared_ptr<Command> app = make_program("stint", "", "");
     Action action;
-    add_bill_command(app, action);
+    add_bill_command(*app, action);
     arguments.insert(arguments.begin(), "bill");
-    std::reverse(arguments.begin(), arguments.end());
-    try {
-      app.parse(arguments);
-    } catch (const CLI::ParseError&) {
-      return static_cast<int>(ExitCode::kUsage);
-    }
+    if (const std::optional<int> exit = parse_line(*app, std::move(arguments))) return *exit;
     return static_cast<int>(action());
   }
 

@@ -1,14 +1,16 @@
 // stint budget, approvals, approve, refuse and share: what may be spent, who lets it be spent, and who has what part of the fleet.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
+#include "cli/json_text.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "report/table.h"
 
 namespace stint {
@@ -24,20 +26,13 @@ struct BudgetOptions {
   std::vector<std::string> jobs;
 };
 
-std::string text_of(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  return value.is_null() ? "" : value.dump();
-}
-
-std::string money_of(const Json& money) { return text_of(money["amount"]) + " " + text_of(money["currency"]); }
-
 /// Of two amounts of one currency, for a reader.
 std::string percent_of(const Json& part, const Json& whole) {
   const auto amount = [](const Json& money) { return parse_number(text_of(money["amount"])).value_or(0); };
   return amount(whole) > 0 ? fmt::format("{:.1f}", 100 * amount(part) / amount(whole)) : "";
 }
 
-std::string gpus_of(const Json& milli) {
+std::string gpus_or_nothing(const Json& milli) {
   return milli.is_null() ? "" : fmt::format("{:g}", static_cast<double>(milli.get<int64_t>()) / 1e3);
 }
 
@@ -150,8 +145,8 @@ Status show_shares(DaemonClient& client, const BudgetOptions& options) {
                {"waiting", Align::kRight}});
   for (const Json& queue : body["queues"]) {
     const auto own = queue["held_gpu_milli"].get<int64_t>();
-    table.add_row({text_of(queue["path"]), gpus_of(queue["deserved_gpu_milli"]), gpus_of(queue["limit_gpu_milli"]),
-                   fmt::format("{:g}", queue["weight"].get<double>()), gpus_of(queue["held_gpu_milli"]),
+    table.add_row({text_of(queue["path"]), gpus_or_nothing(queue["deserved_gpu_milli"]), gpus_or_nothing(queue["limit_gpu_milli"]),
+                   fmt::format("{:g}", queue["weight"].get<double>()), gpus_or_nothing(queue["held_gpu_milli"]),
                    held > 0 ? fmt::format("{:.1f}", 100.0 * static_cast<double>(own) / static_cast<double>(held)) : "",
                    fmt::format("{:.1f}", queue["month_gpu_hours"].get<double>()), text_of(queue["waiting"])});
   }
@@ -160,14 +155,14 @@ Status show_shares(DaemonClient& client, const BudgetOptions& options) {
 
 }  // namespace
 
-void add_budget_commands(CLI::App& app, Action& action) {
+void add_budget_commands(Command& app, Action& action) {
   auto options = std::make_shared<BudgetOptions>();
-  CLI::App* budget = app.add_subcommand("budget", "Budgets of a month: what is spent, promised and left");
+  Command* budget = app.add_subcommand("budget", "Budgets of a month: what is spent, promised and left");
   budget->require_subcommand(1);
   add_client_command(*budget, action, options, "list", "Those you see", list_budgets);
-  CLI::App* show = add_client_command(*budget, action, options, "show", "One", show_budget);
+  Command* show = add_client_command(*budget, action, options, "show", "One", show_budget);
   show->add_option("name", options->name, "the budget")->required();
-  CLI::App* set = add_client_command(*budget, action, options, "set",
+  Command* set = add_client_command(*budget, action, options, "set",
                                      "Make or change one that the configuration does not have; for operators", set_budget);
   set->add_option("name", options->name, "the budget")->required();
   set->add_option("--per-month", options->per_month, "amount for each calendar month (UTC), in the currency of the machines");
@@ -177,13 +172,13 @@ void add_budget_commands(CLI::App& app, Action& action) {
                   "percent at which an event tells; 50, 80 and 100 when not given; repeatable")
       ->allow_extra_args(false);
   set->add_option("--at-limit", options->at_limit, "what becomes of a job that would overrun it: refuse, approve or warn")
-      ->check(CLI::IsMember({"refuse", "approve", "warn"}));
+      ->check(one_of({"refuse", "approve", "warn"}));
   set->add_flag("--remove", options->remove, "it is no more");
   budget->footer("Example: stint budget set vision --queue agency/vision --per-month 5000 --at-limit approve");
   add_client_command(app, action, options, "approvals", "Jobs that wait for approval", list_approvals);
-  CLI::App* yes = add_client_command(app, action, options, "approve", "Let jobs that need approval wait for room", approve);
+  Command* yes = add_client_command(app, action, options, "approve", "Let jobs that need approval wait for room", approve);
   yes->add_option("job", options->jobs, "ids")->required();
-  CLI::App* no = add_client_command(app, action, options, "refuse", "End jobs that need approval", refuse);
+  Command* no = add_client_command(app, action, options, "refuse", "End jobs that need approval", refuse);
   no->add_option("job", options->jobs, "ids")->required();
   no->add_option("--reason", options->reason, "for whoever asked");
   add_client_command(app, action, options, "share", "Queues' shares of the fleet: guaranteed, held, used", show_shares);

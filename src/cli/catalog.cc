@@ -1,14 +1,15 @@
 // stint catalog: GPU facts, instance types, prices and MIG profiles, as tables or JSON.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "cli/catalog_source.h"
 #include "cli/cli.h"
+#include "cli/json_text.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "host/clock.h"
 #include "model/mig.h"
 #include "report/table.h"
@@ -16,7 +17,7 @@
 namespace stint {
 namespace {
 
-using nlohmann::json;
+using SortedJson = nlohmann::json;  // keys in their order
 
 struct CatalogArguments {
   std::string gpu, provider, region, type, market, history, measured;
@@ -24,9 +25,8 @@ struct CatalogArguments {
   bool json = false;
 };
 
-std::string dump(const json& j) { return j.dump(2, ' ', false, json::error_handler_t::replace); }
 
-json or_null(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
+SortedJson or_null(const std::optional<double>& value) { return value ? SortedJson(*value) : SortedJson(nullptr); }
 std::string or_dash(const std::optional<double>& value) { return value ? fmt::format("{:.4g}", *value) : "–"; }
 
 /// An empty filter lets everything through.
@@ -38,14 +38,14 @@ bool is_gpu(const Catalog& catalog, std::string_view filter, std::string_view mo
   return asked != nullptr ? asked->model == model : contains_ignoring_case(model, filter);
 }
 
-void print(const Table& table, const std::string& what) {
+void print_table(const Table& table, const std::string& what) {
   if (table.empty())
     fmt::print(stderr, "stint: no {} in the catalogue passes the filters\n", what);
   else
     fmt::print("{}", table.render(screen_of_stdout()));
 }
 
-json measured_json(const MeasuredRates& m) {
+SortedJson measured_json(const MeasuredRates& m) {
   if (m.source.empty()) return nullptr;
   return {{"fp32_tflops", or_null(m.fp32_tflops)},
           {"tf32_tflops", or_null(m.tf32_tflops)},
@@ -64,7 +64,7 @@ void add_measured_row(Table& table, const GpuFacts& g) {
                 Tone::kGood);
 }
 
-json gpu_json(const GpuFacts& g) {
+SortedJson gpu_json(const GpuFacts& g) {
   return {{"model", g.model},
           {"aliases", g.aliases},
           {"vendor", g.vendor},
@@ -89,7 +89,7 @@ ExitCode run_gpus(const CatalogArguments& a) {
   const auto opened = open_catalog({}, a.measured);
   if (!opened.ok()) return fail(opened.error().message);
   const Catalog& catalog = *opened;
-  json rows = json::array();
+  SortedJson rows = SortedJson::array();
   Table table({{"model"},
                {"memory GiB", Align::kRight},
                {"GB/s", Align::kRight},
@@ -113,15 +113,15 @@ ExitCode run_gpus(const CatalogArguments& a) {
     add_measured_row(table, g);
   }
   if (a.json)
-    fmt::print("{}\n", dump(rows));
+    fmt::print("{}\n", indented(rows));
   else
-    print(table, "GPU");
+    print_table(table, "GPU");
   return ExitCode::kOk;
 }
 
 ExitCode run_instances(const CatalogArguments& a) {
   const Catalog& catalog = Catalog::built_in();
-  json rows = json::array();
+  SortedJson rows = SortedJson::array();
   Table table({{"provider"},
                {"instance type"},
                {"GPU"},
@@ -152,9 +152,9 @@ ExitCode run_instances(const CatalogArguments& a) {
                    fmt::format("{:.5g}", t.memory.to_gibi()), t.arch, t.best_for, format_date(t.as_of)});
   }
   if (a.json)
-    fmt::print("{}\n", dump(rows));
+    fmt::print("{}\n", indented(rows));
   else
-    print(table, "instance type");
+    print_table(table, "instance type");
   return ExitCode::kOk;
 }
 
@@ -168,7 +168,7 @@ ExitCode run_prices(const CatalogArguments& a) {
   const auto catalog = open_catalog(a.history);
   if (!catalog.ok()) return fail(catalog.error().message);
   const Instant today = now();
-  json rows = json::array();
+  SortedJson rows = SortedJson::array();
   size_t stale = 0, shown = 0;
   Table table({{"provider"},
                {"region"},
@@ -210,14 +210,14 @@ ExitCode run_prices(const CatalogArguments& a) {
                   is_stale(p, today) ? Tone::kMuted : Tone::kPlain);
   }
   if (a.json)
-    fmt::print("{}\n", dump(rows));
+    fmt::print("{}\n", indented(rows));
   else
-    print(table, "price");
+    print_table(table, "price");
   warn_of_stale_prices(stale, shown);
   return ExitCode::kOk;
 }
 
-json profile_json(const MigGeometry& g, const MigProfile& p) {
+SortedJson profile_json(const MigGeometry& g, const MigProfile& p) {
   return {{"gpu_model", g.gpu_model},
           {"profile", p.name},
           {"compute_slices", p.compute_slices},
@@ -230,7 +230,7 @@ json profile_json(const MigGeometry& g, const MigProfile& p) {
 }
 
 /// Maximal layouts without the +me twins, which hold what the plain profiles hold.
-void show_layouts(const MigGeometry& g, const CatalogArguments& a, json& rows, Table& table) {
+void show_layouts(const MigGeometry& g, const CatalogArguments& a, SortedJson& rows, Table& table) {
   for (const MigLayout& layout : maximal_layouts(g, MediaProfiles::kExclude)) {
     const MigParts parts = parts_in(g, layout);
     std::vector<std::string> places;
@@ -249,7 +249,7 @@ void show_layouts(const MigGeometry& g, const CatalogArguments& a, json& rows, T
 
 ExitCode run_mig(const CatalogArguments& a) {
   const Catalog& catalog = Catalog::built_in();
-  json rows = json::array();
+  SortedJson rows = SortedJson::array();
   Table profiles({{"GPU"},
                   {"profile"},
                   {"compute slices", Align::kRight},
@@ -273,22 +273,22 @@ ExitCode run_mig(const CatalogArguments& a) {
     }
   }
   if (a.json)
-    fmt::print("{}\n", dump(rows));
+    fmt::print("{}\n", indented(rows));
   else
-    print(a.layouts ? layouts : profiles, "MIG geometry");
+    print_table(a.layouts ? layouts : profiles, "MIG geometry");
   return ExitCode::kOk;
 }
 
 }  // namespace
 
-void add_catalog_command(CLI::App& app, Action& action) {
+void add_catalog_command(Command& app, Action& action) {
   auto a = std::make_shared<CatalogArguments>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("catalog", "Shows GPU facts, instance types, prices and MIG profiles, each with its source and date");
   command->require_subcommand(1);
   command->footer("Example: stint catalog prices --gpu A100-80GB --region eu --market spot");
   const auto add = [&](const char* name, const char* what, const char* example, ExitCode (*run)(const CatalogArguments&)) {
-    CLI::App* sub = command->add_subcommand(name, what);
+    Command* sub = command->add_subcommand(name, what);
     sub->footer(std::string("Example: stint catalog ") + name + " " + example);  // else the parent's is shown
     sub->add_option("--gpu", a->gpu, "only this GPU model");
     sub->add_flag("--json", a->json, "print JSON");
@@ -297,12 +297,12 @@ void add_catalog_command(CLI::App& app, Action& action) {
   };
   add("gpus", "Data-sheet facts, and what was measured; rates are dense", "--gpu H100-80GB --measured rates.csv", run_gpus)
       ->add_option("--measured", a->measured, "rates measured by stint bench, shown below the data sheet's");
-  CLI::App* instances = add("instances", "Instance types", "--provider aws --gpu L4", run_instances);
-  CLI::App* prices = add("prices", "Prices per hour of a whole instance; ~ marks an estimate",
+  Command* instances = add("instances", "Instance types", "--provider aws --gpu L4", run_instances);
+  Command* prices = add("prices", "Prices per hour of a whole instance; ~ marks an estimate",
                          "--gpu A100-80GB --region eu --market spot", run_prices);
-  CLI::App* mig = add("mig", "MIG profiles, or the layouts that fill a GPU", "--gpu A100-80GB --layouts", run_mig);
+  Command* mig = add("mig", "MIG profiles, or the layouts that fill a GPU", "--gpu A100-80GB --layouts", run_mig);
   mig->add_flag("--layouts", a->layouts, "every layout nothing can be added to, and what it strands");
-  for (CLI::App* sub : {instances, prices}) {
+  for (Command* sub : {instances, prices}) {
     sub->add_option("--provider", a->provider, "only this provider");
     sub->add_option("--type", a->type, "only types whose name contains this");
   }

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,7 +11,9 @@
 #include "advise/track_savings.h"
 #include "base/text.h"
 #include "cli/accounts.h"
+#include "cli/json_text.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/proposals.h"
 #include "host/clock.h"
 #include "host/file.h"
@@ -105,10 +106,6 @@ nlohmann::ordered_json json_of(const AppliedChange& change, std::span<const Obje
   return out;
 }
 
-std::string dump(const nlohmann::ordered_json& json) {
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
 Status run_list(const ChangeOptions& options) {
   if (options.from.empty() && options.history.empty()) return invalid("name a History with --history, or a file of changes");
   if (!options.from.empty()) {
@@ -136,7 +133,7 @@ Status run_show(const ChangeOptions& options) {
     objections = check_proposal(shown.proposal, fleet.applied, fleet.inventory, {options.allowed_regions});
     todo = all_instructions(shown.proposal, with_applied(fleet.inventory, fleet.applied));
   }
-  if (options.json) return write_output("", dump(json_of(shown, objections, todo)));
+  if (options.json) return write_output("", indented(json_of(shown, objections, todo)) + "\n");
   std::string text = "# " + shown.proposal.title + "\n";
   for (const Change& change : shown.proposal.changes)
     text += fmt::format("#   {}\n", describe(change));
@@ -175,7 +172,7 @@ Status run_apply(const ChangeOptions& options) {
   TRY_ASSIGN(change.number, file.record_change(change));
   fmt::print(stderr, "recorded as change {} from {}; Stint runs nothing: what is to be done is printed\n", change.number,
              format_utc(change.applied_at));
-  if (options.json) return write_output("", dump(json_of(change, objections, todo)));
+  if (options.json) return write_output("", indented(json_of(change, objections, todo)) + "\n");
   return write_output("", instructions_text(todo));
 }
 
@@ -197,7 +194,7 @@ Status run_undo(const ChangeOptions& options) {
   change.undone_at = at;
   const std::vector<Instruction> todo = undo_instructions(change.undo);
   fmt::print(stderr, "change {} ended at {}; Stint runs nothing: what is to be done is printed\n", change.number, format_utc(at));
-  if (options.json) return write_output("", dump(json_of(change, {}, todo)));
+  if (options.json) return write_output("", indented(json_of(change, {}, todo)) + "\n");
   return write_output("", instructions_text(todo));
 }
 
@@ -221,15 +218,15 @@ Status run_status(const ChangeOptions& options) {
 
 }  // namespace
 
-void add_change_command(CLI::App& app, Action& action) {
-  CLI::App* change = app.add_subcommand("change", "Records which advice took effect, and holds it to its promise");
+void add_change_command(Command& app, Action& action) {
+  Command* change = app.add_subcommand("change", "Records which advice took effect, and holds it to its promise");
   change->require_subcommand(1);
   change->footer(
       "Example:\n  stint audit --history fleet.db --json > audit.json\n  stint change list audit.json\n"
       "  stint change apply 1 audit.json --history fleet.db\n  stint change status --history fleet.db");
   auto options = std::make_shared<ChangeOptions>();
   const auto add = [&](const char* name, const char* what, Status (*run)(const ChangeOptions&)) {
-    CLI::App* command = change->add_subcommand(name, what);
+    Command* command = change->add_subcommand(name, what);
     command->add_flag("--json", options->json, "print JSON");
     command->callback([options, run, &action] {
       action = [options, run] {
@@ -239,22 +236,22 @@ void add_change_command(CLI::App& app, Action& action) {
     });
     return command;
   };
-  const auto add_which = [&](CLI::App* command, const char* what) {
+  const auto add_which = [&](Command* command, const char* what) {
     command->add_option("which", options->which, what)->required();
   };
   const char* from = "an audit's JSON or a file of changes (docs/formats.md), or one change in words, such as stop:node-1";
-  const auto add_history = [&](CLI::App* command) {
+  const auto add_history = [&](Command* command) {
     return command->add_option("--history", options->history, "the History file");
   };
-  const auto add_regions = [&](CLI::App* command) {
+  const auto add_regions = [&](Command* command) {
     command->add_option("--allow-region", options->allowed_regions, "regions work may move to, as a glob such as 'eu-*'");
   };
 
-  CLI::App* list = add("list", "Changes that were applied; with a file: those it proposes, with their numbers", run_list);
+  Command* list = add("list", "Changes that were applied; with a file: those it proposes, with their numbers", run_list);
   list->add_option("file", options->from, from);
   add_history(list);
 
-  CLI::App* show =
+  Command* show =
       add("show", "What one change comes to, what stands against it and how to carry it out or take it back", run_show);
   add_which(show, "number or id in the file; without a file: of an applied change");
   show->add_option("file", options->from, from);
@@ -262,7 +259,7 @@ void add_change_command(CLI::App& app, Action& action) {
   show->add_option("--at", options->at, "when it would take effect (default: now)");
   add_regions(show);
 
-  CLI::App* apply = add("apply", "Records that a change takes effect and prints what to run", run_apply);
+  Command* apply = add("apply", "Records that a change takes effect and prints what to run", run_apply);
   add_which(apply, "number or id in the file");
   apply->add_option("file", options->from, from)->required();
   add_history(apply)->required();
@@ -272,13 +269,13 @@ void add_change_command(CLI::App& app, Action& action) {
   apply->add_flag("--force", options->force, "record it although something stands against it");
   add_regions(apply);
 
-  CLI::App* undo = add("undo", "Records the end of a change and prints the way back", run_undo);
+  Command* undo = add("undo", "Records the end of a change and prints the way back", run_undo);
   add_which(undo, "number or id of an applied change");
   add_history(undo)->required();
   undo->add_option("--at", options->at, "when it ended (default: now)");
   undo->add_flag("--force", options->force, "although a later change builds on it");
 
-  CLI::App* status = add("status", "Holds what was promised against what later bills show, at equal work and prices", run_status);
+  Command* status = add("status", "Holds what was promised against what later bills show, at equal work and prices", run_status);
   status->add_option("which", options->which, "number or id of one applied change (default: all)");
   add_history(status)->required();
 }

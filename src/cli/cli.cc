@@ -1,10 +1,10 @@
 #include "cli/cli.h"
 
-#include <CLI/CLI.hpp>
 
 #include "base/check.h"
 #include "cli/app.h"
 #include "cli/command_tree.h"
+#include "cli/parser.h"
 #include "cli/top.h"
 
 namespace stint {
@@ -14,11 +14,9 @@ ExitCode fail(const std::string& message) {
   return ExitCode::kFailed;
 }
 
-std::shared_ptr<CLI::App> make_app(Action& action) {
-  auto made = std::make_shared<CLI::App>("Manages GPU fleets and what they cost.", "stint");
-  CLI::App& app = *made;
-  app.set_help_flag("-h,--help", "print this help and exit");
-  app.set_version_flag("--version", STINT_VERSION, "print the version and exit");
+std::shared_ptr<Command> make_app(Action& action) {
+  std::shared_ptr<Command> made = make_program("stint", "Manages GPU fleets and what they cost.", STINT_VERSION);
+  Command& app = *made;
   app.require_subcommand(1);
   app.footer("Exit codes: 0 done; 1 failed, reason on stderr; 2 wrong usage; 3 done, but something was refused or is unsound.");
   add_import_command(app, action);
@@ -61,12 +59,8 @@ std::shared_ptr<CLI::App> make_app(Action& action) {
 
 int run_cli(int argc, char** argv) {
   Action action;
-  const std::shared_ptr<CLI::App> app = make_app(action);
-  try {
-    app->parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app->exit(e) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
-  }
+  const std::shared_ptr<Command> app = make_app(action);
+  if (const std::optional<int> exit = parse_line(*app, {argv + 1, argv + argc})) return *exit;
   return static_cast<int>(action());
 }
 

@@ -4,14 +4,15 @@
 #include <functional>
 #include <string>
 
-namespace CLI {
-class App;
-}
-
 namespace stint {
+
+class Command;
 
 /// 0 done; 1 the command failed, with the reason on stderr; 2 wrong usage; 3 done, but something was refused or is unsound.
 enum class ExitCode { kOk = 0, kFailed = 1, kUsage = 2, kPartly = 3 };
+
+/// A command that runs another program ends with it, as a shell does, where there is no such program.
+constexpr int kShellNotFound = 127;
 
 /// What a command will do once the arguments are parsed.
 using Action = std::function<ExitCode()>;
@@ -19,35 +20,35 @@ using Action = std::function<ExitCode()>;
 int run_cli(int argc, char** argv);
 
 // Each adds its subcommand and sets `action` when it is chosen.
-void add_import_command(CLI::App& app, Action& action);
-void add_history_command(CLI::App& app, Action& action);
-void add_audit_command(CLI::App& app, Action& action);
-void add_bill_command(CLI::App& app, Action& action);
-void add_change_command(CLI::App& app, Action& action);
-void add_catalog_command(CLI::App& app, Action& action);
-void add_pick_command(CLI::App& app, Action& action);
-void add_profile_command(CLI::App& app, Action& action);
-void add_bench_command(CLI::App& app, Action& action);
-void add_demo_command(CLI::App& app, Action& action);
-void add_explore_command(CLI::App& app, Action& action);
-void add_forecast_command(CLI::App& app, Action& action);
-void add_replay_command(CLI::App& app, Action& action);
-void add_plan_command(CLI::App& app, Action& action);
-void add_serve_command(CLI::App& app, Action& action);
-void add_alerts_command(CLI::App& app, Action& action);
-void add_silence_command(CLI::App& app, Action& action);
-void add_dashboards_command(CLI::App& app, Action& action);
-void add_run_command(CLI::App& app, Action& action);
-void add_daemon_command(CLI::App& app, Action& action);
-void add_keeper_command(CLI::App& app, Action& action);
-void add_submit_command(CLI::App& app, Action& action);
-void add_job_commands(CLI::App& app, Action& action);
-void add_nodes_command(CLI::App& app, Action& action);
-void add_services_command(CLI::App& app, Action& action);
-void add_budget_commands(CLI::App& app, Action& action);
-void add_pipeline_command(CLI::App& app, Action& action);
-void add_govern_commands(CLI::App& app, Action& action);
-void add_slurm_command(CLI::App& app, Action& action);
+void add_import_command(Command& app, Action& action);
+void add_history_command(Command& app, Action& action);
+void add_audit_command(Command& app, Action& action);
+void add_bill_command(Command& app, Action& action);
+void add_change_command(Command& app, Action& action);
+void add_catalog_command(Command& app, Action& action);
+void add_pick_command(Command& app, Action& action);
+void add_profile_command(Command& app, Action& action);
+void add_bench_command(Command& app, Action& action);
+void add_demo_command(Command& app, Action& action);
+void add_explore_command(Command& app, Action& action);
+void add_forecast_command(Command& app, Action& action);
+void add_replay_command(Command& app, Action& action);
+void add_plan_command(Command& app, Action& action);
+void add_serve_command(Command& app, Action& action);
+void add_alerts_command(Command& app, Action& action);
+void add_silence_command(Command& app, Action& action);
+void add_dashboards_command(Command& app, Action& action);
+void add_run_command(Command& app, Action& action);
+void add_daemon_command(Command& app, Action& action);
+void add_keeper_command(Command& app, Action& action);
+void add_submit_command(Command& app, Action& action);
+void add_job_commands(Command& app, Action& action);
+void add_nodes_command(Command& app, Action& action);
+void add_services_command(Command& app, Action& action);
+void add_budget_commands(Command& app, Action& action);
+void add_pipeline_command(Command& app, Action& action);
+void add_govern_commands(Command& app, Action& action);
+void add_slurm_command(Command& app, Action& action);
 
 /// Prints `stint: MESSAGE` on stderr. @return kFailed
 ExitCode fail(const std::string& message);

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "cli/parser.h"
 
 namespace stint {
 namespace {
@@ -132,6 +133,20 @@ CommandNode node_below(const CLI::App& app, const std::string& parent) {
   return info;
 }
 
+void name_values_from(CLI::App& app) {
+  for (CLI::Option* option : app.get_options([](CLI::Option*) { return true; })) {
+    // The type alone, without the checks that get_type_name() adds to it.
+    if (option->get_items_expected_max() == 0 || option->get_type_name() != "TEXT") continue;
+    std::vector<std::string> names{option->get_name(true)};  // a positional's
+    for (const std::string& name : option->get_lnames())
+      names.push_back("--" + name);
+    for (const std::string& name : names)
+      if (const std::string_view kind = kind_of_value(name); !kind.empty()) option->type_name(std::string(kind));
+  }
+  for (CLI::App* below : app.get_subcommands([](CLI::App*) { return true; }))
+    name_values_from(*below);
+}
+
 }  // namespace
 
 const CommandNode* CommandNode::command(std::string_view wanted) const {
@@ -148,20 +163,8 @@ const OptionInfo* CommandNode::option(std::string_view wanted) const {
 
 bool OptionInfo::takes_path() const { return takes_value() && (type == "TEXT" || type == "FILE" || type == "FOLDER"); }
 
-void name_values(CLI::App& app) {
-  for (CLI::Option* option : app.get_options([](CLI::Option*) { return true; })) {
-    // The type alone, without the checks that get_type_name() adds to it.
-    if (option->get_items_expected_max() == 0 || option->get_type_name() != "TEXT") continue;
-    std::vector<std::string> names{option->get_name(true)};  // a positional's
-    for (const std::string& name : option->get_lnames())
-      names.push_back("--" + name);
-    for (const std::string& name : names)
-      if (const std::string_view kind = kind_of_value(name); !kind.empty()) option->type_name(std::string(kind));
-  }
-  for (CLI::App* below : app.get_subcommands([](CLI::App*) { return true; }))
-    name_values(*below);
-}
+void name_values(Command& program) { name_values_from(program.parser()); }
 
-CommandNode command_tree(const CLI::App& app) { return node_below(app, ""); }
+CommandNode command_tree(const Command& program) { return node_below(program.parser(), ""); }
 
 }  // namespace stint

@@ -6,11 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace stint {
+
+class Command;
 
 /// An option, a flag, or an argument without a name.
 struct OptionInfo {
@@ -45,9 +43,9 @@ struct CommandNode {
 
 /// Gives values that are plain text to the parser the name of what they are, "FILE" in place of "TEXT", by the option's name: what
 /// is called alike is of one kind in all commands.
-void name_values(CLI::App& app);
+void name_values(Command& program);
 
 /// @param app  with all its subcommands.
-CommandNode command_tree(const CLI::App& app);
+CommandNode command_tree(const Command& program);
 
 }  // namespace stint

@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <set>
 
 #include "cli/app.h"
 #include "cli/man_page.h"
+#include "cli/parser.h"
 
 namespace stint {
 namespace {

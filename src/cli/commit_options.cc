@@ -1,6 +1,7 @@
 #include "cli/commit_options.h"
 
 #include "base/text.h"
+#include "cli/parser.h"
 
 namespace stint {
 namespace {
@@ -61,9 +62,9 @@ Result<SavingsPlanOffer> parse_savings_plan(std::string_view text) {
 
 }  // namespace
 
-void add_commit_options(CLI::App& command, CommitOptions& options) {
+void add_commit_options(Command& command, CommitOptions& options) {
   command.add_option("--longest-term", options.longest_term, "commitments up to this term: 1y or 3y (default: 1y)")
-      ->check(CLI::IsMember({"1y", "3y"}));
+      ->check(one_of({"1y", "3y"}));
   command.add_option(
       "--savings-plan", options.savings_plans,
       "PROVIDER=TERM[,PAYMENT],DISCOUNT% or …,TYPE[@REGION]:RATE[,…], repeated: savings plans that may be bought, such as "

@@ -1,17 +1,17 @@
 // stint completion: the shells' functions; and stint complete, which they call and no person does, so help does not show it.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/app.h"
 #include "cli/complete.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 
 namespace stint {
 
-void add_completion_commands(CLI::App& app, Action& action) {
+void add_completion_commands(Command& app, Action& action) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* script = app.add_subcommand("completion", "Prints what makes a shell complete this program's command lines");
-  script->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  Command* script = app.add_subcommand("completion", "Prints what makes a shell complete this program's command lines");
+  script->add_option("shell", *shell, "bash, zsh or fish")->required()->check(one_of({"bash", "zsh", "fish"}));
   script->footer(
       "Examples:\n"
       "  source <(stint completion bash)     # in ~/.bashrc; zsh likewise, after compinit\n"
@@ -24,7 +24,7 @@ void add_completion_commands(CLI::App& app, Action& action) {
   });
 
   auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App* ask = app.add_subcommand("complete", "What may stand next on a command line")->group("");
+  Command* ask = app.add_subcommand("complete", "What may stand next on a command line")->group("");
   ask->add_option("words", *words, "those after stint, behind --");
   ask->callback([words, &app, &action] {
     action = [words, &app] {

@@ -2,11 +2,11 @@
 #include <malloc.h>
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <memory>
 
 #include "cli/cli.h"
+#include "cli/parser.h"
 #include "cli/tls_options.h"
 #include "daemon/daemon.h"
 #include "daemon/front.h"
@@ -129,9 +129,9 @@ Status run_daemon(DaemonArguments arguments) {
 
 }  // namespace
 
-void add_daemon_command(CLI::App& app, Action& action) {
+void add_daemon_command(Command& app, Action& action) {
   auto options = std::make_shared<DaemonArguments>();
-  CLI::App* command = app.add_subcommand("daemon", "Keeps the queue, starts what may run, and remembers all of it");
+  Command* command = app.add_subcommand("daemon", "Keeps the queue, starts what may run, and remembers all of it");
   command->add_option("--config", options->daemon.config_file, "machines, queues and policy (JSON)")->required();
   command->add_option("--state", options->daemon.state_folder, "folder for the event log and what runs")->required();
   command->add_flag("--standby", options->daemon.standby,

@@ -2,12 +2,13 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "host/file.h"
 
 namespace stint {
@@ -69,7 +70,7 @@ Error refusal(const HttpResponse& response) {
 
 }  // namespace
 
-void add_client_options(CLI::App& command, ClientOptions& options) {
+void add_client_options(Command& command, ClientOptions& options) {
   command.add_option("--server", options.server, fmt::format("the daemon's address; else STINT_SERVER, else {}", kUsualServer));
   command.add_option("--token-file", options.token_file,
                      "file with your token; else STINT_TOKEN, the file STINT_TOKEN_FILE, or ~/.config/stint/token");
@@ -121,7 +122,7 @@ Result<Json> DaemonClient::send(const std::string& method, const std::string& pa
 
 Result<Json> DaemonClient::get(const std::string& path) { return send("GET", path, nullptr); }
 
-void add_client_action(CLI::App& command, Action& action, ClientOptions& options, std::function<Status(DaemonClient&)> run) {
+void add_client_action(Command& command, Action& action, ClientOptions& options, std::function<Status(DaemonClient&)> run) {
   add_client_options(command, options);
   command.callback([&options, run = std::move(run), &action] {
     action = [&options, run] {
@@ -132,7 +133,7 @@ void add_client_action(CLI::App& command, Action& action, ClientOptions& options
   });
 }
 
-CLI::App* add_subcommand_of(CLI::App& parent, const char* name, const char* help) { return parent.add_subcommand(name, help); }
+Command* add_subcommand_of(Command& parent, const char* name, const char* help) { return parent.add_subcommand(name, help); }
 
 std::string with_query(std::string path, const std::vector<HttpField>& parameters) {
   char before = '?';

@@ -3,17 +3,13 @@
 
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "cli/cli.h"
 #include "host/http_client.h"
-
-namespace CLI {
-class App;
-}
 
 namespace stint {
 
@@ -26,7 +22,7 @@ struct ClientOptions {
   bool json = false;
 };
 /// --server, --token-file, --ca-file, --certificate, --key, --code and --json.
-void add_client_options(CLI::App& command, ClientOptions& options);
+void add_client_options(Command& command, ClientOptions& options);
 
 class DaemonClient {
  public:
@@ -51,13 +47,13 @@ class DaemonClient {
 
 /// Makes `command` one that talks to the daemon: its flags, and `run` as what it does. Its error is told, and the command fails.
 /// @param options  live as long as `run` does.
-void add_client_action(CLI::App& command, Action& action, ClientOptions& options, std::function<Status(DaemonClient&)> run);
+void add_client_action(Command& command, Action& action, ClientOptions& options, std::function<Status(DaemonClient&)> run);
 /// The same for a new subcommand with options that have a ClientOptions `daemon`.
-CLI::App* add_subcommand_of(CLI::App& parent, const char* name, const char* help);
+Command* add_subcommand_of(Command& parent, const char* name, const char* help);
 template <typename Options>
-CLI::App* add_client_command(CLI::App& parent, Action& action, const std::shared_ptr<Options>& options, const char* name,
+Command* add_client_command(Command& parent, Action& action, const std::shared_ptr<Options>& options, const char* name,
                              const char* help, Status (*run)(DaemonClient&, const Options&)) {
-  CLI::App* command = add_subcommand_of(parent, name, help);
+  Command* command = add_subcommand_of(parent, name, help);
   add_client_action(*command, action, options->daemon, [options, run](DaemonClient& client) { return run(client, *options); });
   return command;
 }

@@ -1,17 +1,17 @@
 // stint dashboards export: the fleet as a Grafana dashboard.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "codec/grafana_dashboard.h"
 
 namespace stint {
 
-void add_dashboards_command(CLI::App& app, Action& action) {
-  CLI::App* dashboards = app.add_subcommand("dashboards", "dashboards for other tools");
+void add_dashboards_command(Command& app, Action& action) {
+  Command* dashboards = app.add_subcommand("dashboards", "dashboards for other tools");
   dashboards->require_subcommand(1);
-  CLI::App* out = dashboards->add_subcommand("export", "the fleet as a Grafana dashboard over Prometheus");
+  Command* out = dashboards->add_subcommand("export", "the fleet as a Grafana dashboard over Prometheus");
   out->footer("Example: stint dashboards export -o stint.json, then Dashboards > Import in Grafana");
   auto path = std::make_shared<std::string>();
   out->add_option("-o,--output", *path, "write to this file");

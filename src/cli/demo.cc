@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -11,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/progress.h"
 #include "collect/file_import.h"
 #include "host/clock.h"
@@ -69,7 +69,7 @@ struct FormatTally {
   uint64_t accepted = 0, rejected = 0;
   int already_there = 0;
 };
-using Tally = std::map<std::string, FormatTally>;
+using FormatTallies = std::map<std::string, FormatTally>;
 
 std::string source_of(const DemoOptions& options, const StoryFile& file) {
   return fmt::format("{}-{}/{}", options.story, options.seed, file.path);
@@ -102,7 +102,7 @@ Status check_history_is_ours(HistoryFile& history, const DemoOptions& options) {
 }
 
 Status import_story(HistoryFile& history, const DemoOptions& options, const fs::path& folder, const std::vector<StoryFile>& files,
-                    Tally& tally) {
+                    FormatTallies& tally) {
   for (const StoryFile& file : files) {
     FileImport import;
     import.format = find_import_format(file.format);
@@ -121,7 +121,7 @@ Status import_story(HistoryFile& history, const DemoOptions& options, const fs::
   return {};
 }
 
-void print_text(const DemoOptions& options, const Story& story, const Tally& tally, int64_t bytes, const DemoFolder& folder) {
+void print_demo(const DemoOptions& options, const Story& story, const FormatTallies& tally, int64_t bytes, const DemoFolder& folder) {
   fmt::print("{}\n\n{:<12} {:>5}  {:>12}  {:>8}\n", story.what, "format", "files", "taken", "refused");
   for (const auto& [format, sum] : tally) {
     fmt::print("{:<12} {:>5}  {:>12}  {:>8}{}\n", format, sum.files, sum.accepted, sum.rejected,
@@ -132,7 +132,7 @@ void print_text(const DemoOptions& options, const Story& story, const Tally& tal
   fmt::print("Next: stint audit --history {} --month 2026-10\n", options.history);
 }
 
-Status print_json(const DemoOptions& options, const Tally& tally, int64_t bytes, const DemoFolder& folder) {
+Status print_demo_json(const DemoOptions& options, const FormatTallies& tally, int64_t bytes, const DemoFolder& folder) {
   nlohmann::ordered_json imports = nlohmann::ordered_json::array();
   for (const auto& [format, sum] : tally)
     imports.push_back({{"format", format},
@@ -148,7 +148,7 @@ Status print_json(const DemoOptions& options, const Tally& tally, int64_t bytes,
 }
 
 /// @return how many rows were refused
-uint64_t rejected_in(const Tally& tally) {
+uint64_t rejected_in(const FormatTallies& tally) {
   uint64_t rejected = 0;
   for (const auto& [format, sum] : tally)
     rejected += sum.rejected;
@@ -166,24 +166,24 @@ Result<uint64_t> run_demo(const DemoOptions& options) {
     TRY_ASSIGN(const int64_t written, write_file(folder.path() / file.path, file));
     bytes += written;
   }
-  Tally tally;
+  FormatTallies tally;
   TRY(import_story(history, options, folder.path(), files, tally));
   if (options.json)
-    TRY(print_json(options, tally, bytes, folder));
+    TRY(print_demo_json(options, tally, bytes, folder));
   else
-    print_text(options, story, tally, bytes, folder);
+    print_demo(options, story, tally, bytes, folder);
   return rejected_in(tally);
 }
 
 }  // namespace
 
-void add_demo_command(CLI::App& app, Action& action) {
+void add_demo_command(Command& app, Action& action) {
   auto options = std::make_shared<DemoOptions>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("demo", "Makes a fleet to try things on: telemetry, bills, jobs and inventory of one month, imported");
   command->add_option("story", options->story, "agency: 47,000 USD over three providers; platform: 200,000 USD on AWS")
       ->required()
-      ->check(CLI::IsMember({"agency", "platform"}));
+      ->check(one_of({"agency", "platform"}));
   command->add_option("--history", options->history, "History file to make")->required();
   command->add_option("--out", options->out, "write the input files here and leave them");
   command->add_option("--seed", options->seed, "another month of the same fleet")->capture_default_str();

@@ -1,10 +1,10 @@
 // stint explore: looks for scenarios in which the scheduler breaks a promise, and makes them small.
+#include "cli/parser.h"
 #include "sim/explore.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <csignal>
@@ -88,7 +88,7 @@ std::string_view kind_of(const Told& told) {
   return told.rule == "crash" ? std::string_view(told.what).substr(0, told.what.find(": broken invariant")) : told.rule;
 }
 
-struct Failure {
+struct ExploredFailure {
   uint64_t seed = 0;
   Told told;
   std::string shrunk;  // JSON of the smallest scenario found; empty = not shrunk
@@ -101,7 +101,7 @@ struct Report {
   int64_t steps = 0;
   int64_t decisions = 0;
   uint64_t fingerprint = 0;
-  std::vector<Failure> failures;  // by seed
+  std::vector<ExploredFailure> failures;  // by seed
 };
 
 Result<Report> run_all(const ExploreOptions& options) {
@@ -124,13 +124,13 @@ Result<Report> run_all(const ExploreOptions& options) {
         progress.show(report.runs, options.runs);
         return true;
       }));
-  std::ranges::sort(report.failures, {}, &Failure::seed);
+  std::ranges::sort(report.failures, {}, &ExploredFailure::seed);
   return report;
 }
 
 void shrink_some(const ExploreOptions& options, Report& report) {
   std::vector<std::string> seen;
-  for (Failure& failure : report.failures) {
+  for (ExploredFailure& failure : report.failures) {
     const std::string kind(kind_of(failure.told));
     if (options.tries == 0 || seen.size() == kMaxShrunk || std::ranges::find(seen, kind) != seen.end()) continue;
     seen.push_back(kind);
@@ -162,7 +162,7 @@ std::string as_json(const ExploreOptions& options, const Report& report) {
       options.seed, options.hours, report.runs, report.simulated_s / 3600, report.steps, report.decisions, report.fingerprint,
       report.failures.size());
   for (size_t i = 0; i < report.failures.size(); ++i) {
-    const Failure& f = report.failures[i];
+    const ExploredFailure& f = report.failures[i];
     out += fmt::format("{}\n{{\"seed\": {}, \"rule\": {}, \"what\": {}, \"shrunk\": {}}}", i > 0 ? "," : "", f.seed,
                        quote(f.told.rule), quote(f.told.what), f.shrunk.empty() ? "null" : f.shrunk);
   }
@@ -171,7 +171,7 @@ std::string as_json(const ExploreOptions& options, const Report& report) {
 
 std::string as_text(const ExploreOptions& options, const Report& report) {
   std::string out;
-  for (const Failure& f : report.failures) {
+  for (const ExploredFailure& f : report.failures) {
     out += fmt::format("seed {}: {}: {}\n  again: stint explore --seed {} --hours {} --runs 1\n", f.seed, f.told.rule,
                        f.told.what, f.seed, options.hours);
     if (!f.shrunk.empty()) out += fmt::format("  smallest found ({}: {}):\n{}", f.then.rule, f.then.what, f.shrunk);
@@ -193,16 +193,16 @@ ExitCode run_explore(const ExploreOptions& options) {
 
 }  // namespace
 
-void add_explore_command(CLI::App& app, Action& action) {
+void add_explore_command(Command& app, Action& action) {
   auto options = std::make_shared<ExploreOptions>();
-  CLI::App* command = app.add_subcommand("explore", "Tests the scheduler on random fleets, work and faults, under checkers");
+  Command* command = app.add_subcommand("explore", "Tests the scheduler on random fleets, work and faults, under checkers");
   command->add_option("--seed", options->seed, "of the first run; each further run has the next")->capture_default_str();
   command->add_option("--hours", options->hours, "in which jobs are submitted and machines fail, per run")
-      ->check(CLI::Range(1, 100'000))
+      ->check(in_range(1, 100'000))
       ->capture_default_str();
-  command->add_option("--runs", options->runs, "how many")->check(CLI::Range(1, 100'000'000))->capture_default_str();
+  command->add_option("--runs", options->runs, "how many")->check(in_range(1, 100'000'000))->capture_default_str();
   command->add_option("--tries", options->tries, "runs to make a failing scenario small; 0 = leave it")
-      ->check(CLI::Range(0, 1'000'000))
+      ->check(in_range(0, 1'000'000))
       ->capture_default_str();
   command->add_flag("--json", options->json, "a summary with each failure and the smallest scenario found");
   command->footer(

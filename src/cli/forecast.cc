@@ -1,7 +1,6 @@
 // stint forecast: what a demand will be, from a series or a History, and when capacity runs out.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -11,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/demand_file.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/period_options.h"
 #include "codec/known_change.h"
 #include "report/forecast_view.h"
@@ -135,9 +135,9 @@ Status run_forecast(const ForecastCommand& command) {
 
 }  // namespace
 
-void add_forecast_command(CLI::App& app, Action& action) {
+void add_forecast_command(Command& app, Action& action) {
   auto options = std::make_shared<ForecastCommand>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("forecast", "What demand will be, with intervals tried on the past, and when capacity runs out");
   auto* series =
       command->add_option("--series", options->series, "CSV: time,value or a public trace (docs/formats.md); may be .gz");
@@ -152,16 +152,16 @@ void add_forecast_command(CLI::App& app, Action& action) {
   command
       ->add_option("--capacity", options->capacity,
                    "what there is, in the unit of the series; of a History the GPUs of its fleet")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command->add_option("--committed", options->committed, "what is paid for anyway, in the unit of the series")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command->add_option("--change", options->changes, "known change: 2026-12-01:+40, 2026-12-24..2027-01-02:x0.3; repeatable");
   command->add_flag("--json", options->json, "print JSON");
   command->add_option("--html", options->html, "write a page to this file");
   command->add_option("-o,--output", options->output, "write to this file");
   command->footer("Example: stint forecast --series requests.csv --horizon 30d --capacity 120 --change 2026-12-01:+15");
   command->callback([options, &action] {
-    if (options->series.empty() == options->history.empty()) throw CLI::RequiredError("one of --series and --history");
+    if (options->series.empty() == options->history.empty()) missing_argument("one of --series and --history");
     action = [options] {
       const Status done = run_forecast(*options);
       return done.ok() ? ExitCode::kOk : fail(done.error().message);

@@ -1,14 +1,15 @@
 #include "cli/goals_option.h"
 
+#include "cli/parser.h"
 #include "host/file.h"
 
 namespace stint {
 
-void add_goals_option(CLI::App& command, std::string& file) {
+void add_goals_option(Command& command, std::string& file) {
   command
       .add_option("--goals", file,
                   "a file of goals, one a line (cost<=18000, training-throughput>=140%, p99<=100%): which hold, and why not")
-      ->check(CLI::ExistingFile);
+      ->check(existing_file());
 }
 
 Result<std::vector<Goal>> load_goals(const std::string& file) {

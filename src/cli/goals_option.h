@@ -1,7 +1,6 @@
 // --goals: what a plan should reach, from a file.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -9,7 +8,9 @@
 
 namespace stint {
 
-void add_goals_option(CLI::App& command, std::string& file);
+class Command;
+
+void add_goals_option(Command& command, std::string& file);
 /// @param file  empty: no goals.
 Result<std::vector<Goal>> load_goals(const std::string& file);
 

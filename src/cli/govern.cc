@@ -1,15 +1,16 @@
 // stint token, user, client and audit-log: who may do what with the daemon, and who did.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "daemon/audit_log.h"
 #include "host/file.h"
 #include "report/table.h"
@@ -28,12 +29,12 @@ struct GovernOptions {
   std::string client, file, output, head;
 };
 
-std::string text_of(const Json& value) {
+std::string field_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_array()) {
     std::string out;
     for (const Json& part : value)
-      out += (out.empty() ? "" : ", ") + text_of(part);
+      out += (out.empty() ? "" : ", ") + field_text(part);
     return out;
   }
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
@@ -52,7 +53,7 @@ Status print_list(DaemonClient& client, const GovernOptions& options, const std:
   for (const Json& row : body[list]) {
     std::vector<std::string> cells;
     for (const std::string& field : fields)
-      cells.push_back(row.contains(field) ? text_of(row[field]) : "");
+      cells.push_back(row.contains(field) ? field_text(row[field]) : "");
     table.add_row(std::move(cells));
   }
   return write_output("", table.render(screen_of_stdout()));
@@ -74,9 +75,9 @@ Status make_token_for(DaemonClient& client, const GovernOptions& options) {
   put("note", options.note);
   TRY_ASSIGN(const Json token, client.send("POST", "/v1/tokens", wish));
   if (options.daemon.json) return print_json(token);
-  fmt::print(stderr, "token {} of {} for {}, until {}; it is shown this once:\n", text_of(token["id"]), text_of(token["user"]),
-             text_of(token["scopes"]), text_of(token["expires"]));
-  return write_output("", text_of(token["secret"]) + "\n");
+  fmt::print(stderr, "token {} of {} for {}, until {}; it is shown this once:\n", field_text(token["id"]), field_text(token["user"]),
+             field_text(token["scopes"]), field_text(token["expires"]));
+  return write_output("", field_text(token["secret"]) + "\n");
 }
 
 Status revoke_token(DaemonClient& client, const GovernOptions& options) {
@@ -89,7 +90,7 @@ Status revoke_token(DaemonClient& client, const GovernOptions& options) {
 Status who_am_i(DaemonClient& client, const GovernOptions& options) {
   TRY_ASSIGN(const Json me, client.get("/v1/me"));
   if (options.daemon.json) return print_json(me);
-  fmt::print("{}: {}; scopes {}\n", text_of(me["user"]), text_of(me["roles"]), text_of(me["scopes"]));
+  fmt::print("{}: {}; scopes {}\n", field_text(me["user"]), field_text(me["roles"]), field_text(me["scopes"]));
   return {};
 }
 
@@ -102,7 +103,7 @@ Status put_and_print(DaemonClient& client, const GovernOptions& options, const s
   if (options.daemon.json) return print_json(made);
   std::string line;
   for (const auto& [field, value] : made.items())
-    line += fmt::format("{}{}: {}", line.empty() ? "" : "; ", field, text_of(value));
+    line += fmt::format("{}{}: {}", line.empty() ? "" : "; ", field, field_text(value));
   return write_output("", line + "\n");
 }
 
@@ -124,9 +125,9 @@ Status begin_codes(DaemonClient& client, const GovernOptions& options) {
   if (options.daemon.json) return print_json(made);
   std::string text =
       fmt::format("for your authenticator app, shown this once:\n  {}\n  secret {}\nin place of a code, each once:\n",
-                  text_of(made["uri"]), text_of(made["secret"]));
+                  field_text(made["uri"]), field_text(made["secret"]));
   for (const Json& code : made["recovery_codes"])
-    text += fmt::format("  {}\n", text_of(code));
+    text += fmt::format("  {}\n", field_text(code));
   return write_output("",
                       text + "Then `stint user totp confirm CODE` with the code it shows: from then on they are asked for.\n");
 }
@@ -142,7 +143,7 @@ Status disable_codes(DaemonClient& client, const GovernOptions& options) {
   std::string user = options.user;
   if (user.empty()) {
     TRY_ASSIGN(const Json me, client.get("/v1/me"));
-    user = text_of(me["user"]);
+    user = field_text(me["user"]);
   }
   TRY_ASSIGN(const Json made, client.send("DELETE", fmt::format("/v1/users/{}/codes", escape_url(user)), nullptr));
   if (options.daemon.json) return print_json(made);
@@ -188,7 +189,7 @@ Status list_audit(DaemonClient& client, const GovernOptions& options) {
   TRY(each_row(client, options.client, [&table](const AuditRow& row) {
     const Json record = Json::parse(row.record, nullptr, false);
     if (!record.is_object()) return Status(invalid("audit record {} is no JSON: run `stint audit-log verify`", row.sequence));
-    const auto text = [&record](const char* name) { return record.contains(name) ? text_of(record[name]) : std::string(); };
+    const auto text = [&record](const char* name) { return record.contains(name) ? field_text(record[name]) : std::string(); };
     table.add_row({text("at").substr(0, 19), text("actor"), text("peer"), text("status"), text("method") + " " + text("target"),
                    text("detail")});
     return Status();
@@ -233,29 +234,29 @@ Status export_audit(DaemonClient& client, const GovernOptions& options) {
   return write_output(options.output, lines);
 }
 
-void add_token(CLI::App& app, Action& action) {
+void add_token(Command& app, Action& action) {
   auto options = std::make_shared<GovernOptions>();
-  CLI::App* token = app.add_subcommand("token", "Tokens: what you show the daemon to say who you are");
+  Command* token = app.add_subcommand("token", "Tokens: what you show the daemon to say who you are");
   token->require_subcommand(1);
   add_client_command(*token, action, options, "list", "Yours; for an operator everybody's", list_tokens);
-  CLI::App* make = add_client_command(*token, action, options, "make", "Make one; its secret is shown this once", make_token_for);
+  Command* make = add_client_command(*token, action, options, "make", "Make one; its secret is shown this once", make_token_for);
   make->add_option("--user", options->user, "for somebody else; for operators");
   make->add_option("--scopes", options->scopes,
                    "all, or some of read,submit,control,manage,audit; else those of the token you use");
   make->add_option("--life", options->life, "such as 12h or 30d; 30d when not given, at most 366d");
   make->add_option("--note", options->note, "what it is for");
-  CLI::App* revoke = add_client_command(*token, action, options, "revoke", "From now on it is no good", revoke_token);
+  Command* revoke = add_client_command(*token, action, options, "revoke", "From now on it is no good", revoke_token);
   revoke->add_option("id", options->name, "as `stint token list` shows it")->required();
   add_client_command(*token, action, options, "whoami", "Whose token you use, and what it may do", who_am_i);
   token->footer("Example: stint token make --scopes read,submit --life 12h");
 }
 
-void add_user(CLI::App& app, Action& action) {
+void add_user(Command& app, Action& action) {
   auto options = std::make_shared<GovernOptions>();
-  CLI::App* user = app.add_subcommand("user", "Users and their roles");
+  Command* user = app.add_subcommand("user", "Users and their roles");
   user->require_subcommand(1);
   add_client_command(*user, action, options, "list", "Those you manage", list_users);
-  CLI::App* set = add_client_command(*user, action, options, "set", "Make a user, or set their roles", set_user);
+  Command* set = add_client_command(*user, action, options, "set", "Make a user, or set their roles", set_user);
   set->add_option("name", options->name, "the user")->required();
   set->add_option("--role", options->roles,
                   "viewer, submitter, client-admin, operator or auditor, with @CLIENT for one client; repeatable")
@@ -263,24 +264,24 @@ void add_user(CLI::App& app, Action& action) {
   set->add_flag("--no-roles", options->no_roles, "take all roles away");
   set->add_flag("--disable", options->disable, "none of the user's tokens is good any more");
   set->add_flag("--enable", options->enable, "they are again");
-  CLI::App* totp = user->add_subcommand("totp", "One-time codes of an authenticator app (RFC 6238) beside your tokens");
+  Command* totp = user->add_subcommand("totp", "One-time codes of an authenticator app (RFC 6238) beside your tokens");
   totp->require_subcommand(1);
   add_client_command(*totp, action, options, "enable", "Begin: the secret and the recovery codes are shown this once",
                      begin_codes);
-  CLI::App* confirm = add_client_command(*totp, action, options, "confirm", "Show the first code", confirm_codes);
+  Command* confirm = add_client_command(*totp, action, options, "confirm", "Show the first code", confirm_codes);
   confirm->add_option("code", options->name, "six digits")->required();
-  CLI::App* disable = add_client_command(*totp, action, options, "disable", "Ask for no more codes", disable_codes);
+  Command* disable = add_client_command(*totp, action, options, "disable", "Ask for no more codes", disable_codes);
   disable->add_option("--user", options->user, "of somebody who has lost theirs; for operators");
   totp->footer("Example: stint user totp enable");
   user->footer("Example: stint user set ann --role submitter@agency --role viewer@studio");
 }
 
-void add_client(CLI::App& app, Action& action) {
+void add_client(Command& app, Action& action) {
   auto options = std::make_shared<GovernOptions>();
-  CLI::App* client = app.add_subcommand("client", "Clients: the tops of the queues' paths, each a namespace of its own");
+  Command* client = app.add_subcommand("client", "Clients: the tops of the queues' paths, each a namespace of its own");
   client->require_subcommand(1);
   add_client_command(*client, action, options, "list", "Those you see", list_clients);
-  CLI::App* set = add_client_command(*client, action, options, "set", "Make a client, or set its rules", set_client);
+  Command* set = add_client_command(*client, action, options, "set", "Make a client, or set its rules", set_client);
   set->add_option("name", options->name, "the client")->required();
   set->add_option("--mandatory-tag", options->tags, "key that every new job must carry; repeatable")->allow_extra_args(false);
   set->add_flag("--no-mandatory-tags", options->no_tags, "none");
@@ -289,16 +290,16 @@ void add_client(CLI::App& app, Action& action) {
   client->footer("Example: stint client set agency --mandatory-tag project");
 }
 
-void add_audit_log(CLI::App& app, Action& action) {
+void add_audit_log(Command& app, Action& action) {
   auto options = std::make_shared<GovernOptions>();
-  CLI::App* audit = app.add_subcommand("audit-log", "Who did what: a log whose records follow from each other by their hashes");
+  Command* audit = app.add_subcommand("audit-log", "Who did what: a log whose records follow from each other by their hashes");
   audit->require_subcommand(1);
-  CLI::App* list = add_client_command(*audit, action, options, "list", "The records, oldest first", list_audit);
+  Command* list = add_client_command(*audit, action, options, "list", "The records, oldest first", list_audit);
   list->add_option("--client", options->client, "of this client alone");
-  CLI::App* verify = add_client_command(*audit, action, options, "verify", "Follow the chain from its beginning", verify_audit);
+  Command* verify = add_client_command(*audit, action, options, "verify", "Follow the chain from its beginning", verify_audit);
   verify->add_option("--file", options->file, "an export, in place of the daemon's");
   verify->add_option("--head", options->head, "a hash you noted: it must be that of one of the records");
-  CLI::App* out =
+  Command* out =
       add_client_command(*audit, action, options, "export", "All of it as JSON lines, which verify reads", export_audit);
   out->add_option("-o,--output", options->output, "write to this file");
   audit->footer("Example: stint audit-log verify --head 5f1c…");
@@ -306,7 +307,7 @@ void add_audit_log(CLI::App& app, Action& action) {
 
 }  // namespace
 
-void add_govern_commands(CLI::App& app, Action& action) {
+void add_govern_commands(Command& app, Action& action) {
   add_token(app, action);
   add_user(app, action);
   add_client(app, action);

@@ -1,11 +1,12 @@
 // stint history: what a History file holds, and whether it is sound.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "cli/json_text.h"
+#include "cli/parser.h"
 #include "store/history_file.h"
 
 namespace stint {
@@ -16,9 +17,8 @@ struct HistoryArguments {
   bool json = false;
 };
 
-std::string dump(const nlohmann::json& json) { return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace); }
 
-nlohmann::json to_json(Interval interval) {
+nlohmann::json interval_json(Interval interval) {
   if (interval.empty()) return nullptr;
   return {{"begin", format_utc(interval.begin)}, {"end", format_utc(interval.end)}};
 }
@@ -42,8 +42,8 @@ void print_info(const std::string& path, const HistoryInfo& info) {
 nlohmann::json info_json(const std::string& path, const HistoryInfo& info) {
   return {{"path", path},
           {"schema_version", info.schema_version},
-          {"telemetry", to_json(info.telemetry)},
-          {"billed", to_json(info.billed)},
+          {"telemetry", interval_json(info.telemetry)},
+          {"billed", interval_json(info.billed)},
           {"nodes", info.nodes},
           {"devices", info.devices},
           {"series", info.series},
@@ -62,7 +62,7 @@ ExitCode run_info(const HistoryArguments& arguments) {
   const auto info = file->info();
   if (!info) return fail(info.error().message);
   if (arguments.json)
-    fmt::print("{}\n", dump(info_json(arguments.path, *info)));
+    fmt::print("{}\n", indented(info_json(arguments.path, *info)));
   else
     print_info(arguments.path, *info);
   return ExitCode::kOk;
@@ -74,7 +74,7 @@ ExitCode run_check(const HistoryArguments& arguments) {
   const auto problems = file->check();
   if (!problems) return fail(problems.error().message);
   if (arguments.json) {
-    fmt::print("{}\n", dump({{"path", arguments.path}, {"sound", problems->empty()}, {"problems", *problems}}));
+    fmt::print("{}\n", indented(nlohmann::json{{"path", arguments.path}, {"sound", problems->empty()}, {"problems", *problems}}));
   } else if (problems->empty()) {
     fmt::print("{}: sound\n", arguments.path);
   } else {
@@ -87,13 +87,13 @@ ExitCode run_check(const HistoryArguments& arguments) {
 
 }  // namespace
 
-void add_history_command(CLI::App& app, Action& action) {
+void add_history_command(Command& app, Action& action) {
   auto arguments = std::make_shared<HistoryArguments>();
-  CLI::App* command = app.add_subcommand("history", "Says what a History file holds and whether it is sound");
+  Command* command = app.add_subcommand("history", "Says what a History file holds and whether it is sound");
   command->require_subcommand(1);
   command->footer("Example: stint history check fleet.db");
   const auto add = [&](const char* name, const char* what, ExitCode (*run)(const HistoryArguments&)) {
-    CLI::App* sub = command->add_subcommand(name, what);
+    Command* sub = command->add_subcommand(name, what);
     sub->add_option("file", arguments->path, "History file")->required();
     sub->add_flag("--json", arguments->json, "print JSON");
     sub->callback([arguments, run, &action] { action = [arguments, run] { return run(*arguments); }; });

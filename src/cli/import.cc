@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/parser.h"
 #include "cli/progress.h"
 #include "collect/file_import.h"
 #include "collect/prometheus_client.h"
@@ -70,7 +70,7 @@ Result<HttpOptions> http_options(const ImportArguments& arguments) {
   return http;
 }
 
-nlohmann::json to_json(const ImportOutcome& outcome) {
+nlohmann::json outcome_json(const ImportOutcome& outcome) {
   const ImportRecord& record = outcome.record;
   auto rejections = nlohmann::json::array();
   for (const RejectedRow& row : outcome.first_rejections)
@@ -89,7 +89,7 @@ nlohmann::json to_json(const ImportOutcome& outcome) {
 }
 
 /// A line per import, and the first refused rows with their place and reason.
-void print(const ImportOutcome& outcome) {
+void print_outcome(const ImportOutcome& outcome) {
   const ImportRecord& record = outcome.record;
   if (outcome.already_there) {
     fmt::print("{}: already imported on {}; nothing changed\n", record.source, format_utc(record.imported_at));
@@ -135,7 +135,7 @@ Result<std::vector<ImportOutcome>> import_all(const ImportArguments& arguments) 
   TRY_ASSIGN(HistoryFile history, HistoryFile::open(arguments.history, OpenMode::kCreate));
   std::vector<ImportOutcome> outcomes;
   const auto add = [&](ImportOutcome outcome) {
-    if (!arguments.json) print(outcome);
+    if (!arguments.json) print_outcome(outcome);
     outcomes.push_back(std::move(outcome));
   };
   if (!arguments.url.empty()) {
@@ -170,7 +170,7 @@ ExitCode run_import(const ImportArguments& arguments) {
   auto json = nlohmann::json::array();
   for (const ImportOutcome& outcome : *outcomes) {
     all_accepted &= outcome.already_there || outcome.record.rejected == 0;
-    json.push_back(to_json(outcome));
+    json.push_back(outcome_json(outcome));
   }
   if (arguments.json) fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   return all_accepted ? ExitCode::kOk : ExitCode::kPartly;
@@ -193,9 +193,9 @@ std::string format_help() {
 
 }  // namespace
 
-void add_import_command(CLI::App& app, Action& action) {
+void add_import_command(Command& app, Action& action) {
   auto arguments = std::make_shared<ImportArguments>();
-  CLI::App* command = app.add_subcommand("import", "Takes telemetry, bills, jobs, inventory and prices into a History");
+  Command* command = app.add_subcommand("import", "Takes telemetry, bills, jobs, inventory and prices into a History");
   command->footer(format_help());
   command->add_option("format", arguments->format, "what the files are; listed below")->required();
   command->add_option("files", arguments->files, "files, plain, .gz or .tar.gz; - is standard input");

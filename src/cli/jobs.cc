@@ -1,31 +1,24 @@
 // stint queue, show, why, cancel, hold, release and logs: the daemon's jobs.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
+#include "cli/json_text.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "report/table.h"
 
 namespace stint {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string text_of(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  return value.is_null() ? "" : value.dump();
-}
-
-std::string money_of(const Json& money) {
-  return money.is_null() ? "" : text_of(money["amount"]) + " " + text_of(money["currency"]);
-}
 
 std::string gpus_of(int64_t milli) {
   return milli % 1000 == 0 ? std::to_string(milli / 1000) : fmt::format("{:.3f}", static_cast<double>(milli) / 1e3);
@@ -212,34 +205,34 @@ Status show_logs(DaemonClient& client, const LogOptions& options) {
   }
 }
 
-void add_queue(CLI::App& app, Action& action) {
+void add_queue(Command& app, Action& action) {
   auto options = std::make_shared<QueueOptions>();
-  CLI::App* command =
+  Command* command =
       add_client_command(app, action, options, "queue", "The daemon's jobs: what waits and what runs; or its queues", show_queue);
   command->add_option("--state", options->state, "active, ended, all, or one state such as failed")->capture_default_str();
   command->add_option("--queue", options->queue, "of this queue and those below");
   command->add_option("--user", options->user, "of this user");
   command->add_option("--name", options->name, "of this name");
-  command->add_option("--limit", options->limit, "at most so many")->check(CLI::Range(1, 1000))->capture_default_str();
+  command->add_option("--limit", options->limit, "at most so many")->check(in_range(1, 1000))->capture_default_str();
   command->add_option("--cursor", options->cursor, "go on where the page before ended");
   command->add_flag("--queues", options->queues, "queues with their use and their money, in place of jobs");
   command->footer("Example: stint queue --state failed --queue agency");
 }
 
-void add_ids(CLI::App* command, JobOptions& options) {
+void add_ids(Command* command, JobOptions& options) {
   command->add_option("job", options.ids, "ids of jobs: agency-17, or 17 where you see one client alone")->required();
 }
 
-void add_view(CLI::App& app, Action& action, const char* name, const char* help,
+void add_view(Command& app, Action& action, const char* name, const char* help,
               Status (*run)(DaemonClient&, const JobOptions&)) {
   const auto options = std::make_shared<JobOptions>();
-  CLI::App* command = add_client_command(app, action, options, name, help, run);
+  Command* command = add_client_command(app, action, options, name, help, run);
   add_ids(command, *options);
   command->footer(fmt::format("Example: stint {} agency-17", name));
 }
 
-void add_control(CLI::App& app, Action& action, const char* name, const char* help) {
-  CLI::App* command = app.add_subcommand(name, help);
+void add_control(Command& app, Action& action, const char* name, const char* help) {
+  Command* command = app.add_subcommand(name, help);
   const auto options = std::make_shared<JobOptions>();
   add_ids(command, *options);
   add_client_options(*command, options->daemon);
@@ -247,22 +240,22 @@ void add_control(CLI::App& app, Action& action, const char* name, const char* he
   command->callback([options, name, &action] { action = [options, name] { return control_jobs(*options, name); }; });
 }
 
-void add_logs(CLI::App& app, Action& action) {
+void add_logs(Command& app, Action& action) {
   auto options = std::make_shared<LogOptions>();
-  CLI::App* command = add_client_command(app, action, options, "logs", "What a job prints", show_logs);
+  Command* command = add_client_command(app, action, options, "logs", "What a job prints", show_logs);
   command->add_option("job", options->id, "job id")->required();
   command->add_option("--task", options->task, "of a gang; 0 = the first")->capture_default_str();
   command->add_option("--attempt", options->attempt, "else the newest");
   command->add_flag("--error", options->error, "its errors, in place of its output");
   command->add_flag("-f,--follow", options->follow, "go on until the job ends");
-  command->add_option("--tail-bytes", options->tail, "the last so many bytes")->check(CLI::PositiveNumber);
-  command->remove_option(command->get_option("--json"));  // what a job prints is printed as it is
+  command->add_option("--tail-bytes", options->tail, "the last so many bytes")->check(positive_number());
+  command->remove_option("--json");  // what a job prints is printed as it is
   command->footer("Example: stint logs -f agency-17");
 }
 
 }  // namespace
 
-void add_job_commands(CLI::App& app, Action& action) {
+void add_job_commands(Command& app, Action& action) {
   add_queue(app, action);
   add_view(app, action, "show", "All about a job", show_jobs);
   add_view(app, action, "why", "Why a job waits, what would start it, and what that costs", explain_jobs);

@@ -1,8 +1,8 @@
 // stint replay make-jobs: a trace like those of large deep-learning clusters, from a seed.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/replay.h"
 #include "sim/job_trace.h"
 
@@ -41,23 +41,23 @@ Status run_make_jobs(const MakeJobsOptions& options) {
 
 }  // namespace
 
-void add_make_jobs_command(CLI::App& replay, Action& action) {
+void add_make_jobs_command(Command& replay, Action& action) {
   auto options = std::make_shared<MakeJobsOptions>();
   sim::JobTraceOptions& trace = options->trace;
-  CLI::App* command = replay.add_subcommand("make-jobs", "Makes a trace of jobs for `stint replay queue`, from a seed");
+  Command* command = replay.add_subcommand("make-jobs", "Makes a trace of jobs for `stint replay queue`, from a seed");
   command->add_option("--seed", trace.seed, "same seed, same trace")->capture_default_str();
-  command->add_option("--jobs", trace.jobs, "how many")->check(CLI::Range(1, 100'000'000))->capture_default_str();
-  command->add_option("--clusters", trace.clusters, "independent pools")->check(CLI::Range(1, 1000))->capture_default_str();
-  command->add_option("--nodes", trace.nodes, "nodes of each cluster")->check(CLI::Range(1, 100'000))->capture_default_str();
+  command->add_option("--jobs", trace.jobs, "how many")->check(in_range(1, 100'000'000))->capture_default_str();
+  command->add_option("--clusters", trace.clusters, "independent pools")->check(in_range(1, 1000))->capture_default_str();
+  command->add_option("--nodes", trace.nodes, "nodes of each cluster")->check(in_range(1, 100'000))->capture_default_str();
   command->add_option("--gpus-per-node", trace.gpus_per_node, "of every cluster")
-      ->check(CLI::Range(1, 16))
+      ->check(in_range(1, 16))
       ->capture_default_str();
   command->add_option("--load", trace.load, "GPU time asked for, as a part of what there is")
-      ->check(CLI::Range(0.01, 10.0))
+      ->check(in_range(0.01, 10.0))
       ->capture_default_str();
-  command->add_option("--max-gpus", trace.max_gpus, "of one job")->check(CLI::Range(1, 128))->capture_default_str();
+  command->add_option("--max-gpus", trace.max_gpus, "of one job")->check(in_range(1, 128))->capture_default_str();
   command->add_option("--users", trace.users, "users of each cluster; 0 = no user column")
-      ->check(CLI::Range(0, 100'000))
+      ->check(in_range(0, 100'000))
       ->capture_default_str();
   command->add_option("--nodes-output", options->nodes_output,
                       "write the nodes of each cluster to this file, for --nodes-per-cluster");

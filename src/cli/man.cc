@@ -1,10 +1,10 @@
 // stint man: the manual pages of this program.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/app.h"
 #include "cli/man_page.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 
 namespace stint {
 namespace {
@@ -32,9 +32,9 @@ Status run_man(const CommandNode& root, const ManArguments& arguments) {
 
 }  // namespace
 
-void add_man_command(CLI::App& app, Action& action) {
+void add_man_command(Command& app, Action& action) {
   auto arguments = std::make_shared<ManArguments>();
-  CLI::App* command = app.add_subcommand("man", "Prints a manual page, for `man -l -`");
+  Command* command = app.add_subcommand("man", "Prints a manual page, for `man -l -`");
   command->add_option("command", arguments->command, "whose page; else that of the whole program");
   command->add_option("--folder", arguments->folder, "write all pages into this folder, as stint.1 and stint-COMMAND.1");
   command->footer("Example: stint man daemon | man -l -");

@@ -1,12 +1,13 @@
 // stint nodes: the daemon's machines, and taking them out and back.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "report/table.h"
 
 namespace stint {
@@ -59,19 +60,19 @@ Status run_node(DaemonClient& client, const NodeOptions& options, const std::str
 
 }  // namespace
 
-void add_nodes_command(CLI::App& app, Action& action) {
+void add_nodes_command(Command& app, Action& action) {
   auto options = std::make_shared<NodeOptions>();
-  CLI::App* command = app.add_subcommand("nodes", "The daemon's machines; drain NAME takes one out, up NAME takes it back");
+  Command* command = app.add_subcommand("nodes", "The daemon's machines; drain NAME takes one out, up NAME takes it back");
   command->require_subcommand(0, 1);
   command->footer("Example: stint nodes drain gpu-7");
   for (const auto& [name, help] : {std::pair{"drain", "Start nothing new there; what runs goes on"}, {"up", "Take it back"}}) {
-    CLI::App* sub = command->add_subcommand(name, help);
+    Command* sub = command->add_subcommand(name, help);
     sub->add_option("name", options->name, "the machine")->required();
     sub->fallthrough();
   }
   add_client_action(*command, action, options->daemon, [options, command](DaemonClient& client) {
-    const auto chosen = command->get_subcommands();
-    return chosen.empty() ? list_nodes(client, *options) : run_node(client, *options, chosen[0]->get_name());
+    const std::string chosen = command->chosen_subcommand();
+    return chosen.empty() ? list_nodes(client, *options) : run_node(client, *options, chosen);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "cli/parser.h"
 
 namespace stint {
 namespace {
@@ -20,20 +21,20 @@ std::optional<int> gpu_in(std::string_view device) {
 
 }  // namespace
 
-void add_onnxruntime_option(CLI::App& command, std::string& library) {
+void add_onnxruntime_option(Command& command, std::string& library) {
   command.add_option(
       "--onnxruntime", library,
       "ONNX Runtime's library (default: $STINT_ONNXRUNTIME, else the linker's; scripts/setup-onnxruntime fetches it)");
 }
 
-void add_onnx_options(CLI::App& command, OnnxOptions& options, const char* flag) {
+void add_onnx_options(Command& command, OnnxOptions& options, const char* flag) {
   add_onnxruntime_option(command, options.library);
   command
       .add_option(flag, options.device,
                   "where models run: cpu, cuda, cuda:N (GPU N), or auto: a GPU where one can be used, else the processor")
-      ->check([](const std::string& text) {
+      ->check(passes([](const std::string& text) {
         return text == "cpu" || text == "auto" || gpu_in(text) ? "" : "expected cpu, cuda, cuda:N or auto";
-      })
+      }))
       ->capture_default_str();
 }
 

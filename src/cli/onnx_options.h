@@ -1,7 +1,6 @@
 // What the subcommands of stint serve share that run ONNX models here: which ONNX Runtime, and on what.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
@@ -9,14 +8,16 @@
 
 namespace stint {
 
+class Command;
+
 struct OnnxOptions {
   std::string library;
   std::string device = "cpu";
 };
 
-void add_onnxruntime_option(CLI::App& command, std::string& library);
+void add_onnxruntime_option(Command& command, std::string& library);
 /// @param flag  what the option for the device is called.
-void add_onnx_options(CLI::App& command, OnnxOptions& options, const char* flag = "--device");
+void add_onnx_options(Command& command, OnnxOptions& options, const char* flag = "--device");
 
 /// The runtime on the device asked for. Where that is `auto` and no GPU can be used, on the processor, which standard error is told.
 /// @param most  what a model may take of a GPU's memory

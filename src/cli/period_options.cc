@@ -1,10 +1,11 @@
 #include "cli/period_options.h"
 
-#include <CLI/CLI.hpp>
+#include "cli/parser.h"
+
 
 namespace stint {
 
-void add_period_options(CLI::App& command, PeriodOptions& options) {
+void add_period_options(Command& command, PeriodOptions& options) {
   command.add_option("--month", options.month, "UTC month, such as 2026-10")->type_name("YYYY-MM");
   command.add_option("--since", options.since, "first instant, with --until")->type_name("TIME");
   command.add_option("--until", options.until, "first instant that no longer counts")->type_name("TIME");

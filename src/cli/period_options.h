@@ -6,11 +6,9 @@
 #include "base/result.h"
 #include "base/time.h"
 
-namespace CLI {
-class App;
-}
-
 namespace stint {
+
+class Command;
 
 struct PeriodOptions {
   std::string month;
@@ -18,7 +16,7 @@ struct PeriodOptions {
   std::string until;
 };
 
-void add_period_options(CLI::App& command, PeriodOptions& options);
+void add_period_options(Command& command, PeriodOptions& options);
 
 /// @return the month, or [since, until); empty when nothing was given. Error when both were, when one of the two
 /// dates is missing, or when they are the wrong way round. A date is the start of its UTC day.

@@ -1,7 +1,6 @@
 // stint pick: which instance to rent for a piece of work, why, and what else was looked at.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -12,13 +11,14 @@
 #include "cli/catalog_source.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "host/clock.h"
 #include "report/table.h"
 
 namespace stint {
 namespace {
 
-using nlohmann::json;
+using SortedJson = nlohmann::json;  // keys in their order
 
 struct PickArguments {
   std::array<std::string, 6> models;  // by position in kKinds
@@ -119,7 +119,7 @@ std::string hours(Duration d) {
   return d.to_hours() < 1 ? fmt::format("{:.0f} min", d.to_seconds() / 60) : fmt::format("{:.1f} h", d.to_hours());
 }
 
-json choice_json(const Choice& c) {
+SortedJson choice_json(const Choice& c) {
   return {{"provider", c.type->provider},
           {"instance_type", c.type->name},
           {"gpu_model", c.type->gpu_model},
@@ -129,9 +129,9 @@ json choice_json(const Choice& c) {
           {"market", name_of(c.price.market)},
           {"currency", c.per_hour.currency().code()},
           {"per_hour", c.per_hour.to_decimal()},
-          {"total", c.total ? json(c.total->to_decimal()) : json(nullptr)},
-          {"duration_s", c.duration ? json(c.duration->to_seconds()) : json(nullptr)},
-          {"latency_ms", c.latency_ms ? json(*c.latency_ms) : json(nullptr)},
+          {"total", c.total ? SortedJson(c.total->to_decimal()) : SortedJson(nullptr)},
+          {"duration_s", c.duration ? SortedJson(c.duration->to_seconds()) : SortedJson(nullptr)},
+          {"latency_ms", c.latency_ms ? SortedJson(*c.latency_ms) : SortedJson(nullptr)},
           {"rate_per_s", c.rate},
           {"rate_basis", c.basis},
           {"memory_gib_needed", c.memory_gib_needed},
@@ -141,8 +141,8 @@ json choice_json(const Choice& c) {
           {"as_of", format_date(c.price.as_of)}};
 }
 
-void print_json(const Selection& s) {
-  json out = {{"choices", json::array()}, {"dropped", json::array()}, {"notes", s.notes}};
+void print_selection_json(const Selection& s) {
+  SortedJson out = {{"choices", SortedJson::array()}, {"dropped", SortedJson::array()}, {"notes", s.notes}};
   for (const Choice& c : s.choices)
     out["choices"].push_back(choice_json(c));
   for (const Dropped& d : s.dropped)
@@ -151,7 +151,7 @@ void print_json(const Selection& s) {
                               {"gpu_model", d.type->gpu_model},
                               {"per_hour", d.per_hour.to_decimal()},
                               {"reason", d.reason}});
-  fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
+  fmt::print("{}\n", out.dump(2, ' ', false, SortedJson::error_handler_t::replace));
 }
 
 /// "2 × g6.xlarge (aws us-east-1, 2 × L4)".
@@ -160,7 +160,7 @@ std::string name_choice(const Choice& c) {
                      c.type->gpu_model);
 }
 
-void print_text(const Work& work, const Selection& s) {
+void print_selection(const Work& work, const Selection& s) {
   const Screen screen = screen_of_stdout();
   const Choice& best = s.choices.front();
   fmt::print("{} of {} in {}: {}\n", name_of(work.kind), work.model.name, name_of(work.precision),
@@ -216,9 +216,9 @@ ExitCode run_pick(const PickArguments& a) {
   const auto selection = select_instances(*catalog, *work, *limits);
   if (!selection.ok()) return fail(selection.error().message);
   if (a.json)
-    print_json(*selection);
+    print_selection_json(*selection);
   else
-    print_text(*work, *selection);
+    print_selection(*work, *selection);
   const size_t shown = a.json ? selection->choices.size() : std::min(kShownChoices, selection->choices.size());
   const Instant today = now();
   const auto stale = std::count_if(selection->choices.begin(), selection->choices.begin() + static_cast<std::ptrdiff_t>(shown),
@@ -229,12 +229,12 @@ ExitCode run_pick(const PickArguments& a) {
 
 }  // namespace
 
-void add_pick_command(CLI::App& app, Action& action) {
+void add_pick_command(Command& app, Action& action) {
   auto a = std::make_shared<PickArguments>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("pick", "Picks the cheapest instances that do the work, with the runner-up and why cheaper ones do not");
   command->footer("Example: stint pick --serve bert-base --qps 500 --p99 50ms --region eu");
-  CLI::Option_group* kind =
+  Command* kind =
       command->add_option_group("work", "What is to be done; MODEL is a known name (bert-base) or parameters (7e9)");
   for (size_t i = 0; i < kKinds.size(); ++i)
     kind->add_option(kKinds[i].flag, a->models[i], kKinds[i].what)->type_name("MODEL");
@@ -242,14 +242,14 @@ void add_pick_command(CLI::App& app, Action& action) {
   command->add_option("--precision", a->precision, "fp32, bf16, fp16, fp8 or int8")->capture_default_str();
   command->add_option("--deadline", a->deadline, "jobs: done within, such as 24h");
   command->add_option("--tokens", a->tokens, "jobs: tokens to go through (training: 20 per parameter)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command->add_option("--items", a->items, "jobs: sequences or images to go through, epochs included")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->excludes("--tokens");
   command->add_flag("--lora", a->lora, "fine-tune adapters only");
-  command->add_option("--qps", a->qps, "serving: requests per second")->check(CLI::PositiveNumber);
+  command->add_option("--qps", a->qps, "serving: requests per second")->check(positive_number());
   command->add_option("--p99", a->p99, "serving: latency promised, such as 50ms; of one token for text generation");
-  command->add_option("--headroom", a->headroom, "serving: spare capacity, %")->capture_default_str()->check(CLI::Range(0, 1000));
+  command->add_option("--headroom", a->headroom, "serving: spare capacity, %")->capture_default_str()->check(in_range(0, 1000));
   command->add_option("--region", a->region, "a region, the beginning of its name, or eu for the European Union");
   command->add_option("--provider", a->provider, "only this provider");
   command->add_option("--gpu", a->gpus, "only these GPU models")->delimiter(',');

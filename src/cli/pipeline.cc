@@ -1,11 +1,12 @@
 // stint pipeline: jobs that wait for each other, out of one JSON file, all or none.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
+#include "cli/parser.h"
 #include "host/file.h"
 
 namespace stint {
@@ -38,11 +39,11 @@ Status submit_pipeline(DaemonClient& client, const PipelineOptions& options) {
 
 }  // namespace
 
-void add_pipeline_command(CLI::App& app, Action& action) {
+void add_pipeline_command(Command& app, Action& action) {
   auto options = std::make_shared<PipelineOptions>();
-  CLI::App* pipeline = app.add_subcommand("pipeline", "Jobs that wait for each other");
+  Command* pipeline = app.add_subcommand("pipeline", "Jobs that wait for each other");
   pipeline->require_subcommand(1);
-  CLI::App* submit =
+  Command* submit =
       add_client_command(*pipeline, action, options, "submit", "Submit all stages of a JSON file, or none", submit_pipeline);
   submit->add_option("file", options->file, "{\"queue\": …, \"jobs\": [{\"name\": …, \"after\": [names], …}]}")->required();
   submit->add_option("--idempotency-key", options->key, "sent twice with the same key, it is submitted once");

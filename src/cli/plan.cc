@@ -1,12 +1,13 @@
 // stint plan: what to change, one kind of change at a time.
 #include "cli/plan.h"
 
-#include <CLI/CLI.hpp>
+#include "cli/parser.h"
+
 
 namespace stint {
 
-void add_plan_command(CLI::App& app, Action& action) {
-  CLI::App* plan = app.add_subcommand("plan", "Plans one kind of change: what to do, what it saves, how sure that is");
+void add_plan_command(Command& app, Action& action) {
+  Command* plan = app.add_subcommand("plan", "Plans one kind of change: what to do, what it saves, how sure that is");
   plan->require_subcommand(1);
   add_plan_all_command(*plan, action);
   add_plan_commit_command(*plan, action);

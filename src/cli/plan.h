@@ -5,13 +5,13 @@
 
 namespace stint {
 
-void add_plan_all_command(CLI::App& plan, Action& action);
-void add_plan_commit_command(CLI::App& plan, Action& action);
-void add_plan_share_command(CLI::App& plan, Action& action);
-void add_plan_parallelism_command(CLI::App& plan, Action& action);
-void add_plan_rightsize_command(CLI::App& plan, Action& action);
-void add_plan_capacity_command(CLI::App& plan, Action& action);
-void add_plan_schedule_command(CLI::App& plan, Action& action);
-void add_plan_spot_command(CLI::App& plan, Action& action);
+void add_plan_all_command(Command& plan, Action& action);
+void add_plan_commit_command(Command& plan, Action& action);
+void add_plan_share_command(Command& plan, Action& action);
+void add_plan_parallelism_command(Command& plan, Action& action);
+void add_plan_rightsize_command(Command& plan, Action& action);
+void add_plan_capacity_command(Command& plan, Action& action);
+void add_plan_schedule_command(Command& plan, Action& action);
+void add_plan_spot_command(Command& plan, Action& action);
 
 }  // namespace stint

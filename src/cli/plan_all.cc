@@ -1,5 +1,4 @@
 // stint plan all: the changes that together save the most, in order, proven, and what they cost in waiting.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "advise/joint_plan.h"
@@ -8,6 +7,7 @@
 #include "cli/commit_options.h"
 #include "cli/goals_option.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/period_options.h"
 #include "cli/plan.h"
 #include "cli/proof_runs.h"
@@ -60,16 +60,16 @@ Status print_plan(const PlanAllOptions& options) {
 
 }  // namespace
 
-void add_plan_all_command(CLI::App& plan, Action& action) {
+void add_plan_all_command(Command& plan, Action& action) {
   auto options = std::make_shared<PlanAllOptions>();
-  CLI::App* command = plan.add_subcommand("all", "Chooses and orders all changes for the greatest joint saving, and proves them");
+  Command* command = plan.add_subcommand("all", "Chooses and orders all changes for the greatest joint saving, and proves them");
   command->footer("Example: stint plan all --history fleet.db --month 2026-10 --max-risk medium --budget 20000");
   command->add_option("--history", options->history, "the History file")->required();
   add_period_options(*command, options->period);
   command->add_option("--budget", options->budget,
                       "what a month may cost, in the bill's currency: the quickest plan within it (default: the cheapest plan)");
   command->add_option("--max-risk", options->max_risk, "nothing riskier than this (default: high)")
-      ->check(CLI::IsMember({"low", "medium", "high"}));
+      ->check(one_of({"low", "medium", "high"}));
   command->add_flag("--json", options->json, "print JSON (docs/formats.md)");
   command->add_option("--html", options->html, "also write the plan as one HTML file, with its front drawn");
   command->add_option("--allow-region", options->allowed_regions,

@@ -1,5 +1,4 @@
 // stint plan capacity: month by month whether to buy, release or cap.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -9,6 +8,7 @@
 #include "cli/accounts.h"
 #include "cli/demand_file.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/period_options.h"
 #include "cli/plan.h"
 #include "codec/known_changes.h"
@@ -110,31 +110,31 @@ Status print_plan(const CapacityCommand& command) {
 
 }  // namespace
 
-void add_plan_capacity_command(CLI::App& plan, Action& action) {
+void add_plan_capacity_command(Command& plan, Action& action) {
   auto options = std::make_shared<CapacityCommand>();
-  CLI::App* command =
+  Command* command =
       plan.add_subcommand("capacity", "One to three months ahead: what to buy, release or cap, and the chance to be short");
-  CLI::Option* history =
+  Option* history =
       command->add_option("--history", options->history, "the History file: GPUs held, against the GPUs of its fleet");
   command->add_option("--series", options->series, "CSV instead: time,value or a public trace; may be .gz")->excludes(history);
   add_period_options(*command, options->period);
   command->add_option("--only", options->only, "another series of the History or file, as stint forecast names them");
-  command->add_option("--months", options->months, "how far")->check(CLI::Range(1, 3))->capture_default_str();
+  command->add_option("--months", options->months, "how far")->check(in_range(1, 3))->capture_default_str();
   command->add_option("--change", options->changes,
                       "known change: 2026-12-01:+8, 2026-12-24..2027-01-02:x0.3, '2026-11-07 every 14d for 36h:+16'; repeatable");
   command->add_option("--changes", options->changes_file, "a file of them, one a line, # and a note behind");
-  command->add_option("--capacity", options->capacity, "what there is, in the unit of the series")->check(CLI::PositiveNumber);
-  command->add_option("--committed", options->committed, "what is paid for anyway")->check(CLI::NonNegativeNumber);
+  command->add_option("--capacity", options->capacity, "what there is, in the unit of the series")->check(positive_number());
+  command->add_option("--committed", options->committed, "what is paid for anyway")->check(non_negative_number());
   command->add_option("--accept", options->accepted_pct, "chance of a shortage that nothing is done about, percent")
-      ->check(CLI::Range(0.1, 99.9))
+      ->check(in_range(0.1, 99.9))
       ->capture_default_str();
   command->add_option("--cap-below", options->capped_pct, "hold work back while fewer hours than that are short, percent")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(in_range(0.0, 100.0))
       ->capture_default_str();
   command->add_flag("--json", options->json, "print JSON");
   command->footer("Example: stint plan capacity --history fleet.db --change 2026-12-01:+8 --changes calendar.txt");
   command->callback([options, &action] {
-    if (options->history.empty() && options->series.empty()) throw CLI::RequiredError("--history or --series");
+    if (options->history.empty() && options->series.empty()) missing_argument("--history or --series");
     action = [options] {
       const Status done = print_plan(*options);
       return done.ok() ? ExitCode::kOk : fail(done.error().message);

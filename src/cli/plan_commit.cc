@@ -1,12 +1,12 @@
 // stint plan commit: when to buy how many commitments on one instance type, by a policy or by all of them.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "advise/commit_levels.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/plan.h"
 #include "cli/plan_commit_fleet.h"
 #include "codec/hourly_demand.h"
@@ -16,7 +16,7 @@
 namespace stint {
 namespace {
 
-struct CommitOptions {
+struct DemandCommitOptions {
   FleetCommitOptions fleet;
   std::string demand;
   std::string on_demand;
@@ -40,7 +40,7 @@ Result<Money> parse_amount(const char* option, const std::string& text) {
 }
 
 /// "3@2000": three, for the first 2,000 hours.
-Result<OwnedCommitment> parse_owned(const std::string& text) {
+Result<OwnedCommitment> parse_owned_commitment(const std::string& text) {
   const std::vector<std::string_view> parts = split(text, '@');
   const auto count = parse_int(parts.front()), until = parse_int(parts.back());
   if (parts.size() != 2 || !count || !until || *count < 0 || *count > kMaxDemandInstances || *until < 0)
@@ -48,7 +48,7 @@ Result<OwnedCommitment> parse_owned(const std::string& text) {
   return OwnedCommitment{*count, *until};
 }
 
-Result<CommitMarket> market_of(const CommitOptions& options) {
+Result<CommitMarket> market_of(const DemandCommitOptions& options) {
   CommitMarket market;
   CommitOffer offer{.name = "commitment", .upfront = {}, .hourly = {}, .term_hours = options.term_hours};
   TRY_ASSIGN(market.on_demand, parse_amount("--on-demand", options.on_demand));
@@ -58,7 +58,7 @@ Result<CommitMarket> market_of(const CommitOptions& options) {
     return invalid("a commitment that costs nothing: give --upfront, --reserved-hourly or both");
   market.offers = {offer};
   for (const std::string& text : options.owned) {
-    TRY_ASSIGN(const OwnedCommitment owned, parse_owned(text));
+    TRY_ASSIGN(const OwnedCommitment owned, parse_owned_commitment(text));
     market.owned.push_back(owned);
   }
   market.fee = options.fee_when_used ? HourlyFee::kWhenUsed : HourlyFee::kAlways;
@@ -66,7 +66,7 @@ Result<CommitMarket> market_of(const CommitOptions& options) {
 }
 
 /// As many as pay if the last term comes again, and more careful choices; as drawn, and with a fall of demand.
-Status add_risks(CommitView& view, const CommitOptions& options) {
+Status add_risks(CommitView& view, const DemandCommitOptions& options) {
   const HourlyDemand left = uncovered_demand(view.market, view.demand);
   const auto weeks = weeks_to_draw(view.market, left);
   if (!weeks)
@@ -86,7 +86,7 @@ Status add_risks(CommitView& view, const CommitOptions& options) {
   return {};
 }
 
-Result<CommitView> plan(const CommitOptions& options) {
+Result<CommitView> plan(const DemandCommitOptions& options) {
   CommitView view;
   view.source = options.demand;
   TRY_ASSIGN(view.market, market_of(options));
@@ -120,35 +120,35 @@ Result<CommitView> plan(const CommitOptions& options) {
   return view;
 }
 
-Status print_plan(const CommitOptions& options) {
+Status print_plan(const DemandCommitOptions& options) {
   TRY_ASSIGN(const CommitView view, plan(options));
   return write_output("", options.json ? commit_json(view) : commit_text(view, screen_of_stdout()));
 }
 
 }  // namespace
 
-void add_plan_commit_command(CLI::App& plan, Action& action) {
-  auto options = std::make_shared<CommitOptions>();
-  CLI::App* command = plan.add_subcommand("commit", "When to buy how many commitments, tried on a demand by the hour");
-  CLI::Option* demand = command->add_option("--demand", options->demand,
+void add_plan_commit_command(Command& plan, Action& action) {
+  auto options = std::make_shared<DemandCommitOptions>();
+  Command* command = plan.add_subcommand("commit", "When to buy how many commitments, tried on a demand by the hour");
+  Option* demand = command->add_option("--demand", options->demand,
                                             "CSV with columns hour and instances (or gpus, demand, count); may be .gz");
-  CLI::Option* history = command->add_option("--history", options->fleet.history,
+  Option* history = command->add_option("--history", options->fleet.history,
                                              "a History instead: every type it has on demand, with the catalogue's commitments");
   history->excludes(demand);
   add_period_options(*command, options->fleet.period);
   command
       ->add_option("--savings-plan", options->fleet.plan_discount_pct,
                    "with --history: a savings plan too, of this discount on every type (percent)")
-      ->check(CLI::Range(1, 99))
+      ->check(in_range(1, 99))
       ->needs(history);
   command->add_option("--longest-term", options->fleet.longest_term, "with --history: 1y, or 3y for both (default: 1y)")
-      ->check(CLI::IsMember({"1y", "3y"}))
+      ->check(one_of({"1y", "3y"}))
       ->needs(history);
-  CLI::Option* on_demand = command->add_option("--on-demand", options->on_demand, "price of an instance-hour on demand");
+  Option* on_demand = command->add_option("--on-demand", options->on_demand, "price of an instance-hour on demand");
   demand->needs(on_demand);
   command->add_option("--reserved-hourly", options->reserved_hourly, "a commitment's fee per hour of its term (default 0)");
   command->add_option("--upfront", options->upfront, "a commitment's fee when it is bought (default 0)");
-  CLI::Option* term = command->add_option("--term-hours", options->term_hours, "how long it lasts; a year has 8760 hours");
+  Option* term = command->add_option("--term-hours", options->term_hours, "how long it lasts; a year has 8760 hours");
   demand->needs(term);
   command->add_option("--spot", options->spot,
                       "price of an instance-hour on spot: also what it costs when all that no commitment covers is there");
@@ -158,9 +158,9 @@ void add_plan_commit_command(CLI::App& plan, Action& action) {
   command->add_option("--policy", options->policy,
                       "optimal, optimal-by-level, quantile (know all of the demand), online, online-joint or stint (see the past "
                       "alone); default: all of them");
-  CLI::Option* risk = command->add_flag("--risk", options->risk, "also what may come of buying now: terms drawn from past weeks");
+  Option* risk = command->add_flag("--risk", options->risk, "also what may come of buying now: terms drawn from past weeks");
   command->add_option("--fall", options->fall_pct, "with --risk: also demand that falls by so many percent half way (default 30)")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(in_range(0.0, 100.0))
       ->needs(risk);
   command->add_option("--seed", options->seed, "of what is drawn by chance (default 42)");
   command->add_flag("--json", options->json, "as JSON");
@@ -168,7 +168,7 @@ void add_plan_commit_command(CLI::App& plan, Action& action) {
       "Example: stint plan commit --demand hourly.csv --on-demand 3.06 --reserved-hourly 1.82 --term-hours 8760\n"
       "         stint plan commit --history fleet.db --savings-plan 27");
   command->callback([options, &action] {
-    if (options->demand.empty() && options->fleet.history.empty()) throw CLI::RequiredError("--demand or --history");
+    if (options->demand.empty() && options->fleet.history.empty()) missing_argument("--demand or --history");
     action = [options] {
       options->fleet.json = options->json;
       options->fleet.seed = options->seed;

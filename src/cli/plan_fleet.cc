@@ -1,12 +1,12 @@
 #include "cli/plan_fleet.h"
 
-#include <CLI/CLI.hpp>
 
 #include "cli/catalog_source.h"
+#include "cli/parser.h"
 
 namespace stint {
 
-void add_plan_fleet_options(CLI::App& command, PlanFleetOptions& options, WithMeasured measured) {
+void add_plan_fleet_options(Command& command, PlanFleetOptions& options, WithMeasured measured) {
   command.add_option("--history", options.history, "the History file")->required();
   add_period_options(command, options.period);
   if (measured == WithMeasured::kYes)

@@ -8,11 +8,9 @@
 #include "cli/accounts.h"
 #include "cli/period_options.h"
 
-namespace CLI {
-class App;
-}
-
 namespace stint {
+
+class Command;
 
 struct PlanFleetOptions {
   std::string history;
@@ -23,7 +21,7 @@ struct PlanFleetOptions {
 
 /// --history and the period. @param measured  whether --measured is an option too.
 enum class WithMeasured { kNo, kYes };
-void add_plan_fleet_options(CLI::App& command, PlanFleetOptions& options, WithMeasured measured);
+void add_plan_fleet_options(Command& command, PlanFleetOptions& options, WithMeasured measured);
 
 class PlanFleet {
  public:

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <tuple>
@@ -10,6 +9,7 @@
 #include "base/text.h"
 #include "cli/catalog_source.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/plan.h"
 #include "report/parallel_view.h"
 
@@ -87,37 +87,37 @@ Status print_plan(const ParallelOptions& options) {
 
 }  // namespace
 
-void add_plan_parallelism_command(CLI::App& plan, Action& action) {
+void add_plan_parallelism_command(Command& plan, Action& action) {
   auto options = std::make_shared<ParallelOptions>();
-  CLI::App* command =
+  Command* command =
       plan.add_subcommand("parallelism", "How to spread a training run over GPUs: data, tensor, pipeline, sharding, micro-batch");
-  CLI::Option* model = command->add_option("--model", options->model, "a model the catalogue knows: llama-3-70b, bert-large, …");
-  CLI::Option* parameters =
+  Option* model = command->add_option("--model", options->model, "a model the catalogue knows: llama-3-70b, bert-large, …");
+  Option* parameters =
       command->add_option("--parameters", options->parameters, "a decoder of this size instead: 13e9")->excludes(model);
   for (const auto& [name, value, text] :
        {std::tuple("--layers", &options->layers, "its layers (default: the usual proportions)"),
         std::tuple("--hidden", &options->hidden, "its width"), std::tuple("--heads", &options->heads, "its attention heads")})
-    command->add_option(name, *value, text)->check(CLI::Range(1, 1'000'000))->needs(parameters);
+    command->add_option(name, *value, text)->check(in_range(1, 1'000'000))->needs(parameters);
   command->add_option("--sequence", options->sequence, "tokens of a sequence (default: the model's)")
-      ->check(CLI::Range(1, 10'000'000));
+      ->check(in_range(1, 10'000'000));
   command->add_option("--gpu", options->gpu, "GPU model: H100-80GB, A100-80GB, …")->required();
   command->add_option("--gpus", options->gpus, "how many, over all machines")
-      ->check(CLI::Range(1, 65'536))
+      ->check(in_range(1, 65'536))
       ->capture_default_str();
   command->add_option("--gpus-per-node", options->gpus_per_node, "how many are linked in one machine")
-      ->check(CLI::Range(1, 1024))
+      ->check(in_range(1, 1024))
       ->capture_default_str();
   command->add_option("--batch", options->batch, "sequences or images of a step over all GPUs")
       ->required()
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command->add_option("--network-gbps", options->network_gbps, "network of a machine, 10⁹ bits/s (100; p4d 400, p5 3200)")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->capture_default_str();
   command
       ->add_option(
           "--link", options->link_gb_s,
           "between GPUs of a machine, 10⁹ bytes/s of one direction (default: half the data sheet's NVLink, else PCIe 4.0)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command->add_option("--precision", options->precision, "bf16, fp16, fp32 or fp8")->capture_default_str();
   command->add_option("--measured", options->measured, "rates measured by stint bench in place of data sheets");
   command->add_option("--top", options->top, "options to show")->capture_default_str();
@@ -125,7 +125,7 @@ void add_plan_parallelism_command(CLI::App& plan, Action& action) {
   command->footer(
       "Example: stint plan parallelism --model llama-3-70b --gpu H100-80GB --gpus 64 --batch 512 --network-gbps 3200");
   command->callback([options, &action] {
-    if (options->model.empty() && options->parameters == 0) throw CLI::RequiredError("--model or --parameters");
+    if (options->model.empty() && options->parameters == 0) missing_argument("--model or --parameters");
     action = [options] {
       const Status done = print_plan(*options);
       return done.ok() ? ExitCode::kOk : fail(done.error().message);

@@ -1,9 +1,9 @@
 // stint plan rightsize: the cheapest type and count per group of machines that keeps the work.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/plan.h"
 #include "cli/plan_fleet.h"
 #include "report/rightsize_view.h"
@@ -49,15 +49,15 @@ Status print_plan(const RightsizeCommand& command) {
 
 }  // namespace
 
-void add_plan_rightsize_command(CLI::App& plan, Action& action) {
+void add_plan_rightsize_command(Command& plan, Action& action) {
   auto options = std::make_shared<RightsizeCommand>();
-  CLI::App* command = plan.add_subcommand("rightsize", "The cheapest type and count per group of machines that keeps the work");
+  Command* command = plan.add_subcommand("rightsize", "The cheapest type and count per group of machines that keeps the work");
   add_plan_fleet_options(*command, options->fleet, WithMeasured::kYes);
   command->add_option("--headroom", options->headroom_pct, "of services, percent above their busiest 5 %")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(in_range(0.0, 1000.0))
       ->capture_default_str();
   command->add_option("--slowest", options->slowest, "times as long as now that a request may take on another GPU")
-      ->check(CLI::Range(1.0, 100.0))
+      ->check(in_range(1.0, 100.0))
       ->capture_default_str();
   command->add_option("--demand", options->demands,
                       "SERVICE=PER_SECOND@PER_GPU, repeated: a demand that is known, in place of what telemetry shows");

@@ -1,9 +1,9 @@
 // stint plan schedule: hours to be off, and work that could run later, shorter or elsewhere.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/plan.h"
 #include "cli/plan_fleet.h"
 #include "report/schedule_view.h"
@@ -64,9 +64,9 @@ Status print_plan(const ScheduleCommand& command) {
 
 }  // namespace
 
-void add_plan_schedule_command(CLI::App& plan, Action& action) {
+void add_plan_schedule_command(Command& plan, Action& action) {
   auto options = std::make_shared<ScheduleCommand>();
-  CLI::App* command =
+  Command* command =
       plan.add_subcommand("schedule", "Hours in which machines may be off; work that could run later, shorter or elsewhere");
   add_plan_fleet_options(*command, options->fleet, WithMeasured::kNo);
   command->add_option("--allow-region", options->fleet.allowed_regions, "regions the data may be in, as a glob (default: none)");
@@ -76,7 +76,7 @@ void add_plan_schedule_command(CLI::App& plan, Action& action) {
       ->capture_default_str();
   command->add_option("--slack", options->slack, "how much later work that nobody waits for may end")->capture_default_str();
   command->add_option("--off-peak", options->off_peak, "a tariff: HOUR-HOUR=PERCENT off, UTC, such as 22-06=30");
-  command->add_option("--data-gb", options->data_gb, "to be moved once with a group of machines")->check(CLI::NonNegativeNumber);
+  command->add_option("--data-gb", options->data_gb, "to be moved once with a group of machines")->check(non_negative_number());
   command->add_option("--transfer-per-gb", options->transfer, "price of moving it, in the bill's currency")
       ->capture_default_str();
   command->add_flag("--json", options->json, "print JSON");

@@ -1,7 +1,6 @@
 // stint plan share: which MIG instances to cut from which GPU, and what has to move for it; or who shares which GPU of a fleet.
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,12 +8,15 @@
 #include "advise/mig_plan.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/plan.h"
 #include "cli/plan_share_fleet.h"
 #include "report/table.h"
 
 namespace stint {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct ShareOptions {
   std::string gpu;
@@ -106,7 +108,6 @@ const std::string& name_of(const SharePlan& p, const MigPlacement& placement) {
 }
 
 std::string as_json(const SharePlan& p) {
-  using Json = nlohmann::ordered_json;
   const auto placement = [&](const MigPlacement& at) { return Json{{"profile", name_of(p, at)}, {"start", at.start}}; };
   Json gpus = Json::array();
   for (size_t g = 0; g < p.plan.layouts.size(); ++g) {
@@ -163,14 +164,14 @@ std::string as_text(const SharePlan& p, Screen screen) {
 
 }  // namespace
 
-void add_plan_share_command(CLI::App& plan, Action& action) {
+void add_plan_share_command(Command& plan, Action& action) {
   auto options = std::make_shared<ShareOptions>();
-  CLI::App* command = plan.add_subcommand(
+  Command* command = plan.add_subcommand(
       "share", "Which MIG instances to cut from which GPU, what has to move for it; who shares GPUs of a fleet");
-  CLI::Option* history = command->add_option("--history", options->fleet.history, "a History instead: what runs in its fleet");
+  Option* history = command->add_option("--history", options->fleet.history, "a History instead: what runs in its fleet");
   add_period_options(*command, options->fleet.period);
-  CLI::Option* gpu = command->add_option("--gpu", options->gpu, "GPU model: A100-80GB, H100-80GB, A30, …")->excludes(history);
-  command->add_option("--gpus", options->gpus, "how many")->check(CLI::Range(size_t{1}, size_t{10'000}))->capture_default_str();
+  Option* gpu = command->add_option("--gpu", options->gpu, "GPU model: A100-80GB, H100-80GB, A30, …")->excludes(history);
+  command->add_option("--gpus", options->gpus, "how many")->check(in_range(size_t{1}, size_t{10'000}))->capture_default_str();
   command->add_option("--want", options->want, "instances to place: 3x1g.10gb; repeatable")->needs(gpu);
   command->add_option("--running", options->running, "what runs on a GPU: 0=2g.20gb@0,1g.10gb@4; repeatable")->needs(gpu);
   command->add_flag("--json", options->json, "print JSON");
@@ -180,7 +181,7 @@ void add_plan_share_command(CLI::App& plan, Action& action) {
       "         stint plan share --history fleet.db");
   command->callback([options, &action] {
     if (options->fleet.history.empty() && (options->gpu.empty() || options->want.empty()))
-      throw CLI::RequiredError("--history, or --gpu and --want");
+      missing_argument("--history, or --gpu and --want");
     action = [options] {
       if (!options->fleet.history.empty()) {
         const Status done =

@@ -1,8 +1,8 @@
 // stint plan spot: which jobs suit spot capacity, and how to run them there.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/plan.h"
 #include "cli/plan_fleet.h"
 #include "report/spot_view.h"
@@ -47,9 +47,9 @@ Status print_plan(const SpotCommand& command) {
 
 }  // namespace
 
-void add_plan_spot_command(CLI::App& plan, Action& action) {
+void add_plan_spot_command(Command& plan, Action& action) {
   auto options = std::make_shared<SpotCommand>();
-  CLI::App* command =
+  Command* command =
       plan.add_subcommand("spot", "Which jobs suit spot: checkpoint interval, cost, finish, pools to spread over");
   add_plan_fleet_options(*command, options->fleet, WithMeasured::kYes);
   command->add_option("--allow-region", options->fleet.allowed_regions,
@@ -61,7 +61,7 @@ void add_plan_spot_command(CLI::App& plan, Action& action) {
       ->capture_default_str();
   command->add_option("--worth", options->worth, "how many hours of watching that belief is worth")->capture_default_str();
   command->add_option("--weibull", options->plan.weibull, "shape of the hazard; below 1 young instances are lost more often")
-      ->check(CLI::Range(0.2, 10.0));
+      ->check(in_range(0.2, 10.0));
   command
       ->add_option(
           "--bathtub", options->bathtub,
@@ -70,13 +70,13 @@ void add_plan_spot_command(CLI::App& plan, Action& action) {
       ->expected(4)
       ->excludes("--weibull");
   command->add_option("--finish-within", options->plan.finish_within, "deadline of a run, × its length")
-      ->check(CLI::Range(1.0, 1000.0))
+      ->check(in_range(1.0, 1000.0))
       ->capture_default_str();
   command->add_option("--most-on-spot", options->most_on_spot_pct, "percent of a job's progress")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(in_range(0.0, 100.0))
       ->capture_default_str();
   command->add_option("--most-at-once", options->most_at_once_pct, "percent of concurrent runs in one pool")
-      ->check(CLI::Range(1.0, 100.0))
+      ->check(in_range(1.0, 100.0))
       ->capture_default_str();
   command->add_option("--seed", options->plan.seed, "of the simulation")->capture_default_str();
   command->add_flag("--json", options->json, "print JSON");

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "advise/audit.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/parser.h"
 #include "collect/gpu_profile.h"
 #include "collect/gpu_sampler.h"
 #include "host/clock.h"
@@ -22,7 +22,6 @@
 namespace stint {
 namespace {
 
-constexpr int kShellNotFound = 127;
 
 struct ProfileArguments {
   std::vector<std::string> command;
@@ -190,9 +189,9 @@ ExitCode run_profile(const ProfileArguments& arguments) {
 
 }  // namespace
 
-void add_profile_command(CLI::App& app, Action& action) {
+void add_profile_command(Command& app, Action& action) {
   auto arguments = std::make_shared<ProfileArguments>();
-  CLI::App* command = app.add_subcommand("profile", "Runs a command and samples the GPUs while it runs");
+  Command* command = app.add_subcommand("profile", "Runs a command and samples the GPUs while it runs");
   command->footer(
       "Example: stint profile --history fleet.db -- python train.py --epochs 1\n\n"
       "The report goes to standard error (with --json to standard output, after what the command prints).\n"

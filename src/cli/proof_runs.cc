@@ -3,18 +3,19 @@
 #include <mutex>
 
 #include "cli/all_cores.h"
+#include "cli/parser.h"
 
 namespace stint {
 
-void add_proof_options(CLI::App& command, ProofRunOptions& options) {
+void add_proof_options(Command& command, ProofRunOptions& options) {
   command.add_option("--policy", options.policy, "the scheduler that runs the jobs again (default: " + options.policy + ")");
-  command.add_option("--seeds", options.seeds, "drawings of spot interruptions (default: 5)")->check(CLI::Range(1, 1000));
+  command.add_option("--seeds", options.seeds, "drawings of spot interruptions (default: 5)")->check(in_range(1, 1000));
   command.add_option("--seed", options.seed, "for what is drawn by chance (default: 42)");
   command
       .add_option(
           "--max-slowdown", options.most_longer_pct,
           "a change after which jobs take that much longer, in percent from submission to end, does not survive (default: 25)")
-      ->check(CLI::Range(0.0, 10'000.0));
+      ->check(in_range(0.0, 10'000.0));
 }
 
 ProofRuns::ProofRuns(const ProofRunOptions& options) : asked_(options), progress_("replays") {}

@@ -1,7 +1,6 @@
 // Proof by replay on all cores, with a line that says how far it is.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -10,6 +9,8 @@
 #include "cli/progress.h"
 
 namespace stint {
+
+class Command;
 
 /// What the user may say of it: the options of every command that proves.
 struct ProofRunOptions {
@@ -20,7 +21,7 @@ struct ProofRunOptions {
   double most_longer_pct = ProofOptions().most_longer_pct;
 };
 /// Adds --policy, --seeds, --seed and --max-slowdown.
-void add_proof_options(CLI::App& command, ProofRunOptions& options);
+void add_proof_options(Command& command, ProofRunOptions& options);
 
 /// Owns the threads' work and the progress line while advice is proven. Threads run only inside the calls of `run`.
 class ProofRuns {

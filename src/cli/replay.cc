@@ -1,12 +1,13 @@
 // stint replay: a history, or the input of a public comparison, run again under other rules.
 #include "cli/replay.h"
 
-#include <CLI/CLI.hpp>
+#include "cli/parser.h"
+
 
 namespace stint {
 
-void add_replay_command(CLI::App& app, Action& action) {
-  CLI::App* replay = app.add_subcommand("replay", "Runs jobs again under other rules, and says what would have changed");
+void add_replay_command(Command& app, Action& action) {
+  Command* replay = app.add_subcommand("replay", "Runs jobs again under other rules, and says what would have changed");
   replay->require_subcommand(0, 1);
   add_replay_cases_command(*replay, action);
   add_replay_queue_command(*replay, action);

@@ -1,7 +1,6 @@
 // stint replay cases: runs conformance cases and says what differs.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/replay.h"
 #include "codec/sched_case.h"
 #include "host/file.h"
@@ -32,18 +32,18 @@ struct Count {
   void add(bool pass) { ++(pass ? passed : failed); }
 };
 
-struct Failure {
+struct CaseFailure {
   std::string id;
   std::string file;
   std::string kind;  ///< "strict" or "tie_break"
   std::string difference;
 };
 
-struct Tally {
+struct CaseTally {
   Count strict;
   Count tie_break;
   std::map<std::string, Count> features;  ///< strict
-  std::vector<Failure> failures;
+  std::vector<CaseFailure> failures;
 };
 
 /// Files as they are named; of folders all *.json below, in order of their names.
@@ -67,7 +67,7 @@ Result<std::vector<std::string>> case_files(const std::vector<std::string>& path
   return files;
 }
 
-Status run_file(const std::string& file, sched::VictimOrder victims, Tally& tally) {
+Status run_file(const std::string& file, sched::VictimOrder victims, CaseTally& tally) {
   TRY_ASSIGN(const std::string text, read_all(file));
   const Result<std::vector<sched::SchedCase>> cases = read_sched_cases(text);
   if (!cases) return make_error(cases.error().code, "{}: {}", file, cases.error().message);
@@ -84,19 +84,19 @@ Status run_file(const std::string& file, sched::VictimOrder victims, Tally& tall
   return {};
 }
 
-std::string tally_json(const Tally& tally) {
+std::string tally_json(const CaseTally& tally) {
   using nlohmann::ordered_json;
   const auto count = [](const Count& c) { return ordered_json{{"passed", c.passed}, {"failed", c.failed}}; };
   ordered_json out{{"strict", count(tally.strict)}, {"tie_break", count(tally.tie_break)}, {"features", ordered_json::object()}};
   for (const auto& [name, c] : tally.features)
     out["features"][name] = count(c);
   out["failures"] = ordered_json::array();
-  for (const Failure& f : tally.failures)
+  for (const CaseFailure& f : tally.failures)
     out["failures"].push_back({{"id", f.id}, {"file", f.file}, {"kind", f.kind}, {"difference", f.difference}});
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string tally_text(const Tally& tally, Screen screen) {
+std::string tally_text(const CaseTally& tally, Screen screen) {
   Table counts({{"Feature"}, {"passed", Align::kRight}, {"failed", Align::kRight}});
   const auto add = [&](const std::string& name, const Count& c) {
     counts.add_row({name, fmt::to_string(c.passed), fmt::to_string(c.failed)}, c.failed > 0 ? Tone::kWarn : Tone::kPlain);
@@ -109,14 +109,14 @@ std::string tally_text(const Tally& tally, Screen screen) {
   std::string out = counts.render(screen);
   if (tally.failures.empty()) return out;
   out += "\nDifferences\n";
-  for (const Failure& f : tally.failures) {
+  for (const CaseFailure& f : tally.failures) {
     out += fmt::format("  {} ({})\n", toned(f.id, Tone::kStrong, screen), f.kind == "strict" ? "strict" : "tie-break");
     out += wrapped(f.difference, 120, 4) + "\n";
   }
   return out;
 }
 
-Status run_cases(const CasesOptions& options, Tally& tally) {
+Status run_cases(const CasesOptions& options, CaseTally& tally) {
   const auto victims = options.victims == "priority" ? sched::VictimOrder::kPriorityYoungest : sched::VictimOrder::kLeastLostWork;
   TRY_ASSIGN(const std::vector<std::string> files, case_files(options.paths));
   for (const std::string& file : files)
@@ -126,20 +126,20 @@ Status run_cases(const CasesOptions& options, Tally& tally) {
 
 }  // namespace
 
-void add_replay_cases_command(CLI::App& replay, Action& action) {
+void add_replay_cases_command(Command& replay, Action& action) {
   auto options = std::make_shared<CasesOptions>();
-  CLI::App* command = replay.add_subcommand("cases", "Runs conformance cases (sched-case/1) and says what differs");
+  Command* command = replay.add_subcommand("cases", "Runs conformance cases (sched-case/1) and says what differs");
   command->add_option("path", options->paths, "case files, or folders with *.json below")->required();
   command->add_flag("--json", options->json, "counts and differences as JSON");
   command
       ->add_option("--victims", options->victims,
                    "who gives way first: priority (then surplus, then youngest) or least-lost-work")
-      ->check(CLI::IsMember({"priority", "least-lost-work"}))
+      ->check(one_of({"priority", "least-lost-work"}))
       ->capture_default_str();
   command->footer("Exit code 3 when a case differs in what must hold.\nExample: stint replay cases shared/cases --json");
   command->callback([options, &action] {
     action = [options] {
-      Tally tally;
+      CaseTally tally;
       const Status done = run_cases(*options, tally);
       if (!done.ok()) return fail(done.error().message);
       return tally.strict.failed > 0 ? ExitCode::kPartly : ExitCode::kOk;

@@ -1,7 +1,6 @@
 // stint replay --history, --jobs or --workload: recorded jobs once more, under one policy or several, on their own machines or others.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,6 +10,7 @@
 
 #include "cli/all_cores.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/period_options.h"
 #include "cli/progress.h"
 #include "cli/replay.h"
@@ -230,7 +230,7 @@ Status print_replay(const HistoryReplayOptions& options) {
 
 }  // namespace
 
-void add_replay_history_options(CLI::App& replay, Action& action) {
+void add_replay_history_options(Command& replay, Action& action) {
   auto options = std::make_shared<HistoryReplayOptions>();
   options->policies = {"fifo", "stint"};
   replay.footer("Example: stint replay --history fleet.db --policy fifo --policy stint:backfill=conservative --html replay.html");
@@ -265,11 +265,11 @@ void add_replay_history_options(CLI::App& replay, Action& action) {
   replay.add_flag("--json", options->json, "print JSON");
   replay.add_option("--html", options->html, "also write the comparison as one HTML file");
   replay.callback([options, &replay, &action] {
-    if (!replay.get_subcommands().empty()) return;
+    if (!replay.chosen_subcommand().empty()) return;
     const int inputs = (options->input.history.empty() ? 0 : 1) + (options->input.jobs.empty() ? 0 : 1) +
                        (options->input.workload.empty() ? 0 : 1);
     if (inputs != 1)
-      throw CLI::RequiredError("exactly one of --history, --jobs and --workload, or one of the commands listed by --help,");
+      missing_argument("exactly one of --history, --jobs and --workload, or one of the commands listed by --help,");
     action = [options] {
       const Status done = print_replay(*options);
       return done.ok() ? ExitCode::kOk : fail(done.error().message);

@@ -1,7 +1,6 @@
 // stint replay packing: how much of a fleet's GPUs a placement policy fills, on the protocol of FGD's evaluation.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include "cli/all_cores.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/progress.h"
 #include "cli/replay.h"
 #include "codec/openb.h"
@@ -31,7 +31,7 @@ struct PackingOptions {
   bool json = false;
 };
 
-struct Replayed {
+struct ReplayedOrder {
   uint64_t seed = 0;
   sim::PackingResult result;
   double seconds = 0;
@@ -53,9 +53,9 @@ Result<std::vector<PodArrivals>> read_arrivals(const PackingOptions& options, si
 }
 
 /// Orders are independent: one after the other on each core.
-std::vector<Replayed> replay_all(const sim::PackingTrace& trace, const std::vector<PodArrivals>& orders,
+std::vector<ReplayedOrder> replay_all(const sim::PackingTrace& trace, const std::vector<PodArrivals>& orders,
                                  const PackingOptions& options, sched::Placement policy) {
-  std::vector<Replayed> results(orders.size());
+  std::vector<ReplayedOrder> results(orders.size());
   std::mutex drawing;
   ProgressLine progress("packing");
   int64_t done = 0;  // guarded by `drawing`
@@ -72,9 +72,9 @@ std::vector<Replayed> replay_all(const sim::PackingTrace& trace, const std::vect
 }
 
 /// nullopt when some order does not ask for that much.
-std::optional<double> mean_at_130(const std::vector<Replayed>& all) {
+std::optional<double> mean_at_130(const std::vector<ReplayedOrder>& all) {
   double sum = 0;
-  for (const Replayed& r : all) {
+  for (const ReplayedOrder& r : all) {
     if (!r.result.allocated_pct_130) return std::nullopt;
     sum += *r.result.allocated_pct_130;
   }
@@ -85,9 +85,9 @@ nlohmann::ordered_json json_of(const std::optional<double>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
-std::string as_json(const std::vector<Replayed>& all, const PackingOptions& options) {
+std::string as_json(const std::vector<ReplayedOrder>& all, const PackingOptions& options) {
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
-  for (const Replayed& r : all)
+  for (const ReplayedOrder& r : all)
     results.push_back({{"seed", r.seed},
                        {"pods", r.result.pods},
                        {"placed", r.result.placed},
@@ -104,7 +104,7 @@ std::string as_json(const std::vector<Replayed>& all, const PackingOptions& opti
 
 std::string percent(const std::optional<double>& value) { return value ? fmt::format("{:.2f}", *value) : "-"; }
 
-std::string as_text(const std::vector<Replayed>& all, const PackingOptions& options) {
+std::string as_text(const std::vector<ReplayedOrder>& all, const PackingOptions& options) {
   Table table({{"seed", Align::kRight},
                {"pods", Align::kRight},
                {"placed", Align::kRight},
@@ -114,7 +114,7 @@ std::string as_text(const std::vector<Replayed>& all, const PackingOptions& opti
                {"at 130 %", Align::kRight},
                {"fragments (% of idle)", Align::kRight},
                {"pods/s", Align::kRight}});
-  for (const Replayed& r : all)
+  for (const ReplayedOrder& r : all)
     table.add_row({fmt::format("{}", r.seed), fmt::format("{}", r.result.pods), fmt::format("{}", r.result.placed),
                    fmt::format("{}", r.result.failed), percent(r.result.allocated_pct_100), percent(r.result.allocated_pct_120),
                    percent(r.result.allocated_pct_130), fmt::format("{:.1f}", r.result.fragmentation_pct_of_idle),
@@ -132,15 +132,15 @@ Status run_packing(const PackingOptions& options) {
   TRY_ASSIGN(const std::vector<PodArrivals> orders, read_arrivals(options, pods.size()));
   Result<sim::PackingTrace> trace = sim::PackingTrace::create(nodes, pods);
   if (!trace.ok()) return invalid("{}: {}", options.nodes, trace.error().message);
-  const std::vector<Replayed> all = replay_all(*trace, orders, options, policy);
+  const std::vector<ReplayedOrder> all = replay_all(*trace, orders, options, policy);
   return write_output("", options.json ? as_json(all, options) : as_text(all, options));
 }
 
 }  // namespace
 
-void add_replay_packing_command(CLI::App& replay, Action& action) {
+void add_replay_packing_command(Command& replay, Action& action) {
   auto options = std::make_shared<PackingOptions>();
-  CLI::App* command = replay.add_subcommand("packing", "Pods arrive and never leave: how much of the GPUs does a policy fill?");
+  Command* command = replay.add_subcommand("packing", "Pods arrive and never leave: how much of the GPUs does a policy fill?");
   command->add_option("--nodes", options->nodes, "openb node list (CSV, may be .gz)")->required();
   command->add_option("--pods", options->pods, "openb pod list (CSV, may be .gz)")->required();
   command->add_option("--arrivals", options->arrivals, "a line per order: seed, then numbers of pods from 0 (may be .gz)")
@@ -148,8 +148,8 @@ void add_replay_packing_command(CLI::App& replay, Action& action) {
   command->add_option("--policy", options->policy, "which node")
       ->required()
       ->check(
-          CLI::IsMember({"first-fit", "best-fit", "spread", "dot-product", "packing", "clustering", "random", "fgd", "stint"}));
-  CLI::Option* line = command->add_option("--seed-line", options->line, "only this line of the arrivals, counted from 1");
+          one_of({"first-fit", "best-fit", "spread", "dot-product", "packing", "clustering", "random", "fgd", "stint"}));
+  Option* line = command->add_option("--seed-line", options->line, "only this line of the arrivals, counted from 1");
   command->add_option("--only", options->only, "only the line with this seed")->excludes(line);
   command->add_option("--threads", options->threads, "orders replayed at a time; 0 = as many as there are cores");
   command->add_flag("--json", options->json, "as JSON");

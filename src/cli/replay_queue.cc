@@ -1,5 +1,4 @@
 // stint replay queue: a trace of jobs under one queue order, on pools of equal nodes.
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -9,6 +8,7 @@
 #include "cli/all_cores.h"
 #include "cli/job_trace_file.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/replay.h"
 #include "codec/job_csv.h"
 #include "host/file.h"
@@ -19,7 +19,7 @@
 namespace stint {
 namespace {
 
-struct QueueOptions {
+struct QueueReplayOptions {
   std::string jobs;
   int32_t gpus_per_node = 8;
   std::string nodes = "auto";
@@ -40,13 +40,13 @@ struct Pool {
   sim::PoolOutcome outcome;
 };
 
-struct Replayed {
+struct ReplayedQueue {
   std::vector<Pool> pools;
   double seconds = 0;  // of replaying, reading not counted
 };
 
 /// A factor, or a file with the number of nodes per cluster.
-Status set_nodes(std::vector<Pool>& pools, const QueueOptions& options) {
+Status set_nodes(std::vector<Pool>& pools, const QueueReplayOptions& options) {
   const std::optional<double> factor = options.nodes == "auto" ? kAutoFactor : parse_number(options.nodes);
   if (factor) {
     if (*factor <= 0) return invalid("--nodes-per-cluster {}: the factor must be above 0", options.nodes);
@@ -68,7 +68,7 @@ Status set_nodes(std::vector<Pool>& pools, const QueueOptions& options) {
 }
 
 /// Pools are independent: one after the other on each core, the largest first.
-void replay_all(std::vector<Pool>& pools, size_t users, const QueueOptions& options, const sched::Policy& policy) {
+void replay_all(std::vector<Pool>& pools, size_t users, const QueueReplayOptions& options, const sched::Policy& policy) {
   std::vector<Pool*> order;
   for (Pool& pool : pools)
     order.push_back(&pool);
@@ -84,12 +84,12 @@ void replay_all(std::vector<Pool>& pools, size_t users, const QueueOptions& opti
   run_on_all_cores(order.size(), replay_pool, static_cast<size_t>(std::max(0, options.threads)));
 }
 
-Result<Replayed> replay(const QueueOptions& options) {
+Result<ReplayedQueue> replay(const QueueReplayOptions& options) {
   TRY_ASSIGN(const JobTraceFile file, read_job_trace(options.jobs, "csv"));
   for (const std::string& note : file.notes)
     fmt::print(stderr, "stint: {}\n", note);
   const JobTrace& trace = file.trace;
-  Replayed replayed;
+  ReplayedQueue replayed;
   replayed.pools.resize(trace.clusters.size());
   for (size_t c = 0; c < trace.clusters.size(); ++c)
     replayed.pools[c].name = trace.clusters[c];
@@ -111,11 +111,11 @@ sim::QueueSummary overall(const std::vector<Pool>& pools) {
   return sim::summarise(all);
 }
 
-double jobs_per_second(const Replayed& replayed, int64_t jobs) {
+double jobs_per_second(const ReplayedQueue& replayed, int64_t jobs) {
   return replayed.seconds > 0 ? static_cast<double>(jobs) / replayed.seconds : 0;
 }
 
-std::string as_json(const Replayed& replayed, const QueueOptions& options) {
+std::string as_json(const ReplayedQueue& replayed, const QueueReplayOptions& options) {
   nlohmann::ordered_json clusters = nlohmann::ordered_json::array();
   for (const Pool& pool : replayed.pools) {
     const sim::QueueSummary s = sim::summarise(pool.outcome.jobs);
@@ -134,7 +134,7 @@ std::string as_json(const Replayed& replayed, const QueueOptions& options) {
   return json.dump(2) + "\n";
 }
 
-std::string as_text(const Replayed& replayed, const QueueOptions& options) {
+std::string as_text(const ReplayedQueue& replayed, const QueueReplayOptions& options) {
   Table table({{"cluster"},
                {"jobs", Align::kRight},
                {"nodes", Align::kRight},
@@ -169,34 +169,34 @@ std::string as_text(const Replayed& replayed, const QueueOptions& options) {
   return text + fmt::format("{:.0f} jobs replayed a second\n", jobs_per_second(replayed, all.jobs));
 }
 
-Status run_queue(const QueueOptions& options) {
-  TRY_ASSIGN(const Replayed replayed, replay(options));
+Status run_queue(const QueueReplayOptions& options) {
+  TRY_ASSIGN(const ReplayedQueue replayed, replay(options));
   return write_output(options.output, options.json ? as_json(replayed, options) : as_text(replayed, options));
 }
 
 }  // namespace
 
-void add_replay_queue_command(CLI::App& replay, Action& action) {
-  auto options = std::make_shared<QueueOptions>();
-  CLI::App* command =
+void add_replay_queue_command(Command& replay, Action& action) {
+  auto options = std::make_shared<QueueReplayOptions>();
+  Command* command =
       replay.add_subcommand("queue", "A trace of jobs (timestamp,duration,num_gpus,cluster) under one queue order");
   command->add_option("--jobs", options->jobs, "CSV with the columns timestamp, duration, num_gpus, cluster; may be .gz")
       ->required();
   command->add_option("--gpus-per-node", options->gpus_per_node, "GPUs of every node")
-      ->check(CLI::Range(1, sched::kMaxGpusPerNode))
+      ->check(in_range(1, sched::kMaxGpusPerNode))
       ->capture_default_str();
   command
       ->add_option("--nodes-per-cluster", options->nodes,
                    "auto; a factor by which capacity exceeds mean demand; or a CSV file with the columns cluster, nodes")
       ->capture_default_str();
   command->add_option("--policy", options->policy, "who goes first")
-      ->check(CLI::IsMember({"fifo", "fifo-skip", "sjf-oracle", "srtf", "fair", "stint"}))
+      ->check(one_of({"fifo", "fifo-skip", "sjf-oracle", "srtf", "fair", "stint"}))
       ->capture_default_str();
   command->add_option("--restart-seconds", options->restart_s, "GPU time lost when a stopped job starts again (srtf: none)")
-      ->check(CLI::Range(0.0, 86400.0))
+      ->check(in_range(0.0, 86400.0))
       ->capture_default_str();
   command->add_option("--threads", options->threads, "clusters replayed at once; 0 = as many as there are cores")
-      ->check(CLI::Range(0, 1024))
+      ->check(in_range(0, 1024))
       ->capture_default_str();
   command->add_flag("--json", options->json, "as JSON");
   command->add_option("-o,--output", options->output, "write to this file");

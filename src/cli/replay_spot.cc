@@ -1,7 +1,6 @@
 // stint replay spot: what a task with a deadline costs on recorded spot capacity, on the protocol of Can't Be Late (NSDI 2024).
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,6 +13,7 @@
 #include <thread>
 
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/progress.h"
 #include "cli/replay.h"
 #include "codec/spot_trace.h"
@@ -255,9 +255,9 @@ Status run_spot(const SpotOptions& options) {
 
 }  // namespace
 
-void add_replay_spot_command(CLI::App& replay, Action& action) {
+void add_replay_spot_command(Command& replay, Action& action) {
   auto options = std::make_shared<SpotOptions>();
-  CLI::App* command = replay.add_subcommand("spot", "A task with a deadline on recorded spot capacity: what does a policy cost?");
+  Command* command = replay.add_subcommand("spot", "A task with a deadline on recorded spot capacity: what does a policy cost?");
   command->add_option("--traces", options->traces, "recorded capacity (JSON, may be .gz), or folders of such files")->required();
   command
       ->add_option("--windows", options->windows,
@@ -271,7 +271,7 @@ void add_replay_spot_command(CLI::App& replay, Action& action) {
   command->add_option("--spot", options->spot, "price per hour")->required();
   command->add_option("--policy", options->policy, "how capacity is chosen; optimal knows the future")
       ->required()
-      ->check(CLI::IsMember({"greedy", "uniform-progress", "optimal", "stint"}));
+      ->check(one_of({"greedy", "uniform-progress", "optimal", "stint"}));
   command->add_option("--per-window", options->per_window, "write the cost of each window there (CSV)");
   command->add_option("--threads", options->threads, "windows replayed at a time; 0 = as many as there are cores");
   command->add_flag("--json", options->json, "as JSON");

@@ -1,16 +1,15 @@
 // stint run: brings a command to its end, over crashes and interruptions, with its checkpoints looked after.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "backends/supervisor.h"
 #include "cli/cli.h"
+#include "cli/parser.h"
 
 namespace stint {
 namespace {
 
-constexpr int kShellNotFound = 127;
 
 struct RunArguments {
   std::vector<std::string> command;
@@ -54,9 +53,9 @@ ExitCode run_run(const RunArguments& a) {
 
 }  // namespace
 
-void add_run_command(CLI::App& app, Action& action) {
+void add_run_command(Command& app, Action& action) {
   auto a = std::make_shared<RunArguments>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "run", "Runs a command to its end: looks after its checkpoints, starts it again, passes the notice of an interruption on");
   command->footer(
       "Example: stint run --checkpoint-dir ck --sync-to /mnt/durable/ck --notice 120s -- python train.py\n"
@@ -67,11 +66,11 @@ void add_run_command(CLI::App& app, Action& action) {
                       "where the command saves: each file or folder in it is a checkpoint");
   command->add_option("--sync-to", a->copy_to, "copy good checkpoints to this folder, and start from there on a new machine");
   command->add_option("--sync-rate", a->copy_mib_per_second, "at most so many MiB per second while the command runs; 0: no limit")
-      ->check(CLI::NonNegativeNumber);
+      ->check(non_negative_number());
   command->add_option("--notice", a->notice, "from the signal to the end of the machine")->capture_default_str();
   command->add_option("--retries", a->retries, "starts again so often in a row without a new good checkpoint")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(non_negative_number());
   command->add_option("--pause", a->first_pause, "before the first start again; doubles each time")->capture_default_str();
   command->add_option("--longest-pause", a->longest_pause, "where that ends")->capture_default_str();
   command->add_option("--alert-after", a->alert_after, "without a good checkpoint: an alert; 0s: none")->capture_default_str();

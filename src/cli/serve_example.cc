@@ -1,12 +1,12 @@
 // stint serve example: models to try serving with, and data for them.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <memory>
 
 #include "cli/onnx_options.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/serve.h"
 #include "serve/example_models.h"
 
@@ -42,18 +42,18 @@ Status write_example(const ExampleCommand& command) {
 
 }  // namespace
 
-void add_serve_example_command(CLI::App& serve, Action& action) {
+void add_serve_example_command(Command& serve, Action& action) {
   auto options = std::make_shared<ExampleCommand>();
-  CLI::App* command = serve.add_subcommand("example", "Writes a model to try serving with, of random weights or trained");
+  Command* command = serve.add_subcommand("example", "Writes a model to try serving with, of random weights or trained");
   command->add_option("kind", options->kind, "mlp: 512-1024-1024-128; cnn: three convolutions on 3×64×64 images")
       ->required()
-      ->check(CLI::IsMember({"mlp", "cnn"}));
+      ->check(one_of({"mlp", "cnn"}));
   command->add_option("-o,--output", options->output, "ONNX file to write")->required();
   command->add_option(
       "--data", options->data,
       "train its last layer on data made for it, and write other such data to NAME-x.npy and NAME-y.npy; needs ONNX Runtime");
   command->add_option("--rows", options->rows, "to train on, and as many to write")
-      ->check(CLI::Range(20, 100'000))
+      ->check(in_range(20, 100'000))
       ->capture_default_str();
   add_onnxruntime_option(*command, options->library);
   command->footer("Example: stint serve example mlp -o mlp.onnx --data mlp");

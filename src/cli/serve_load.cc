@@ -1,13 +1,13 @@
 // stint serve load: open-loop load on an inference server, this one or another that speaks the protocol.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/prng.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/serve.h"
 #include "cli/serve_client.h"
 #include "codec/infer_wire.h"
@@ -32,7 +32,7 @@ struct LoadCommand {
   bool json = false;
 };
 
-nlohmann::ordered_json latency_json(const batching::LatencyHistogram& histogram) {
+nlohmann::ordered_json histogram_json(const batching::LatencyHistogram& histogram) {
   const auto ms = [](Duration d) { return d.to_seconds() * 1e3; };
   return {{"mean_ms", ms(histogram.mean())},          {"p50_ms", ms(histogram.quantile(0.5))},
           {"p90_ms", ms(histogram.quantile(0.9))},    {"p99_ms", ms(histogram.quantile(0.99))},
@@ -54,9 +54,9 @@ nlohmann::ordered_json outcome_json(const Judged& judged) {
           {"answered", o.answered},
           {"refused", std::move(refused)},
           {"answered_per_second", judged.answered_per_second},
-          {"latency", latency_json(o.latency)},
-          {"sent_late", latency_json(o.lag)},
-          {"from_sent", latency_json(o.at_server)},
+          {"latency", histogram_json(o.latency)},
+          {"sent_late", histogram_json(o.lag)},
+          {"from_sent", histogram_json(o.at_server)},
           {"promise_kept", judged.kept}};
 }
 
@@ -120,29 +120,29 @@ ExitCode run_load(const LoadCommand& command) {
 
 }  // namespace
 
-void add_serve_load_command(CLI::App& serve, Action& action) {
+void add_serve_load_command(Command& serve, Action& action) {
   auto options = std::make_shared<LoadCommand>();
-  CLI::App* command = serve.add_subcommand(
+  Command* command = serve.add_subcommand(
       "load", "Load on an inference server: requests are due at fixed instants, and their times count from then");
   command->add_option("--server", options->server, "IP address and port of any KServe v2 server")->capture_default_str();
   command->add_option("--model", options->model, "name of the model")->required();
   command->add_option("--rate", options->shape.per_second, "requests per second")
-      ->check(CLI::Range(0.001, 1e7))
+      ->check(in_range(0.001, 1e7))
       ->capture_default_str();
   command->add_option("--ramp-to", options->shape.per_second_at_end, "the rate goes there in a straight line")
-      ->check(CLI::Range(0.001, 1e7));
-  command->add_option("--seconds", options->seconds, "of load")->check(CLI::Range(0.01, 86'400.0))->capture_default_str();
-  CLI::Option* arrivals =
+      ->check(in_range(0.001, 1e7));
+  command->add_option("--seconds", options->seconds, "of load")->check(in_range(0.01, 86'400.0))->capture_default_str();
+  Option* arrivals =
       command
           ->add_option("--arrivals", options->arrivals,
                        "poisson; bursty: two rates in turn; closed: each connection sends when it has its answer")
-          ->check(CLI::IsMember({"poisson", "bursty", "closed"}))
+          ->check(one_of({"poisson", "bursty", "closed"}))
           ->capture_default_str();
   command->add_option("--trace", options->trace, "CSV with a column of arrival times: its gaps, stretched to the rate")
       ->excludes(arrivals);
-  command->add_option("--items", options->items, "of each request")->check(CLI::Range(1, 65'536))->capture_default_str();
+  command->add_option("--items", options->items, "of each request")->check(in_range(1, 65'536))->capture_default_str();
   command->add_option("--connections", options->connections, "at the same time")
-      ->check(CLI::Range(1, 10'000))
+      ->check(in_range(1, 10'000))
       ->capture_default_str();
   command->add_option("--timeout", options->timeout,
                       "sent with each request: refuse it where it cannot be answered in this time");

@@ -1,11 +1,11 @@
 // stint serve measure: how long a model's batches take here, as the CSV that stint serve tune reads.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/serve.h"
 #include "cli/serve_measuring.h"
 
@@ -48,16 +48,16 @@ Status measure(const MeasureCommand& command) {
 
 }  // namespace
 
-void add_serve_measure_command(CLI::App& serve, Action& action) {
+void add_serve_measure_command(Command& serve, Action& action) {
   auto options = std::make_shared<MeasureCommand>();
-  CLI::App* command =
+  Command* command =
       serve.add_subcommand("measure", "How long a model's batches take, by size: on this machine, or at a server");
   add_measure_source(*command, options->source)->required();
   command->add_option("--max-batch", options->source.options.most_batch, "sizes 1, 2, 4, … up to this")
-      ->check(CLI::Range(1, 65'536))
+      ->check(in_range(1, 65'536))
       ->capture_default_str();
   command->add_option("--runs", options->source.options.runs, "of each size, at most")
-      ->check(CLI::Range(1, 100'000))
+      ->check(in_range(1, 100'000))
       ->capture_default_str();
   command->add_flag("--json", options->json, "print a summary of each size as JSON, in place of all times as CSV");
   command->add_option("-o,--output", options->output, "write to this file");

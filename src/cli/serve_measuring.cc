@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "catalog/selection.h"
+#include "cli/parser.h"
 #include "cli/serve_client.h"
 #include "host/file.h"
 #include "serve/load_generator.h"
@@ -73,8 +74,8 @@ Result<NamedDevice> device_of(const MeasureSource& source) {
 
 }  // namespace
 
-CLI::Option* add_measure_source(CLI::App& command, MeasureSource& source) {
-  CLI::Option* model = command.add_option(
+Option* add_measure_source(Command& command, MeasureSource& source) {
+  Option* model = command.add_option(
       "--model", source.model,
       "ONNX file: tensors of numbers, the batch free, other dimensions fixed; with --server the name of a model");
   add_onnx_options(command, source.onnx, "--run-on");
@@ -82,10 +83,10 @@ CLI::Option* add_measure_source(CLI::App& command, MeasureSource& source) {
       .add_option("--server", source.server,
                   "measure through a KServe v2 server (Triton, OpenVINO Model Server, stint) at this IP address and port")
       ->needs(model);
-  CLI::Option* device =
+  Option* device =
       command.add_option("--device", source.device, "name to write beside the times")->capture_default_str()->needs(model);
   command.add_option("--price", source.price, "of the device per hour, to write beside them")
-      ->check(CLI::Range(0.0, static_cast<double>(kMaxUnitsPerHour)))
+      ->check(in_range(0.0, static_cast<double>(kMaxUnitsPerHour)))
       ->needs(model);
   command.add_option("--gpu", source.gpu, "what the device is: its name and least price on demand as the catalogue has them")
       ->excludes(device)

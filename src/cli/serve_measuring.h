@@ -1,7 +1,6 @@
 // What the subcommands of stint serve share that measure a model: where it runs, and what is written beside its times.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +10,9 @@
 #include "serve/measure.h"
 
 namespace stint {
+
+class Command;
+class Option;
 
 struct MeasureSource {
   std::string model;   ///< ONNX file; with `server` the name of a model there
@@ -24,7 +26,7 @@ struct MeasureSource {
 
 /// The option for the model, and those for all but the sizes of batches.
 /// @return that for the model
-CLI::Option* add_measure_source(CLI::App& command, MeasureSource& source);
+Option* add_measure_source(Command& command, MeasureSource& source);
 
 struct MeasuredDevice {
   std::vector<batching::MeasuredBatch> batches;

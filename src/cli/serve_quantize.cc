@@ -1,13 +1,13 @@
 // stint serve quantize: a smaller, faster variant of a model, kept only where it is both and still right.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/onnx_options.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/serve.h"
 #include "host/file.h"
 #include "serve/half_precision.h"
@@ -33,7 +33,7 @@ struct QuantizeCommand {
   }
 };
 
-struct Judged {
+struct JudgedVariant {
   std::string method;
   std::string file;  ///< bytes of it
   double accuracy = 0;
@@ -42,8 +42,8 @@ struct Judged {
 };
 
 struct Comparison {
-  Judged given;
-  std::vector<Judged> variants;
+  JudgedVariant given;
+  std::vector<JudgedVariant> variants;
   std::optional<size_t> kept;  ///< of variants
   int64_t calibrated_on = 0, judged_on = 0;
   bool by_labels = false;
@@ -65,9 +65,9 @@ Result<serve::LabelledData> read_data(const QuantizeCommand& command) {
   return data;
 }
 
-Result<Judged> judge(const serve::OnnxRuntime& onnx, std::string method, std::string file, const serve::LabelledData& held_out,
+Result<JudgedVariant> judge(const serve::OnnxRuntime& onnx, std::string method, std::string file, const serve::LabelledData& held_out,
                      int64_t batch) {
-  Judged judged{std::move(method), std::move(file), 0, 0, 0, {}};
+  JudgedVariant judged{std::move(method), std::move(file), 0, 0, 0, {}};
   TRY_ASSIGN(const std::unique_ptr<serve::Runtime> runtime, onnx.open(judged.file, judged.method));
   TRY_ASSIGN(const std::vector<int64_t> classes, serve::classes_of(*runtime, held_out.rows));
   judged.accuracy = serve::agreement(classes, held_out.labels);
@@ -79,7 +79,7 @@ Result<Judged> judge(const serve::OnnxRuntime& onnx, std::string method, std::st
   return judged;
 }
 
-std::string verdict_on(const Judged& variant, const Judged& given, const QuantizeCommand& command) {
+std::string verdict_on(const JudgedVariant& variant, const JudgedVariant& given, const QuantizeCommand& command) {
   const double drop = (given.accuracy - variant.accuracy) * 100;
   if (drop > command.max_drop)
     return fmt::format("refused: {:.2f} points less accurate, {:g} are allowed", drop, command.max_drop);
@@ -92,7 +92,7 @@ std::string verdict_on(const Judged& variant, const Judged& given, const Quantiz
 }
 
 /// The faster one, or with --for-size the smaller one.
-bool is_better(const Judged& a, const Judged& b, const QuantizeCommand& command) {
+bool is_better(const JudgedVariant& a, const JudgedVariant& b, const QuantizeCommand& command) {
   return command.for_size ? a.file.size() < b.file.size() : a.items_per_s > b.items_per_s;
 }
 
@@ -117,7 +117,7 @@ Result<Comparison> compare(const QuantizeCommand& command) {
       troubles.push_back(method + ": " + quantized.error().message);
       return {};
     }
-    TRY_ASSIGN(Judged variant, judge(onnx, method, quantized->encode(), held_out, command.batch));
+    TRY_ASSIGN(JudgedVariant variant, judge(onnx, method, quantized->encode(), held_out, command.batch));
     variant.verdict = verdict_on(variant, compared.given, command);
     compared.variants.push_back(std::move(variant));
     return {};
@@ -130,14 +130,14 @@ Result<Comparison> compare(const QuantizeCommand& command) {
   }
   if (compared.variants.empty()) return invalid("{}: {}", command.model, fmt::join(troubles, "; "));
   for (size_t v = 0; v < compared.variants.size(); ++v) {
-    const Judged& variant = compared.variants[v];
+    const JudgedVariant& variant = compared.variants[v];
     if (variant.verdict == "fit" && (!compared.kept || is_better(variant, compared.variants[*compared.kept], command)))
       compared.kept = v;
   }
   return compared;
 }
 
-nlohmann::ordered_json to_json(const Judged& judged, const Judged& given) {
+nlohmann::ordered_json judged_json(const JudgedVariant& judged, const JudgedVariant& given) {
   nlohmann::ordered_json json = {
       {"method", judged.method},
       {"bytes", judged.file.size()},
@@ -151,12 +151,12 @@ nlohmann::ordered_json to_json(const Judged& judged, const Judged& given) {
   return json;
 }
 
-std::string text_of(const Comparison& compared, int64_t batch) {
+std::string text_of_comparison(const Comparison& compared, int64_t batch) {
   std::string text = compared.calibrated_on > 0
                          ? fmt::format("calibrated on {} rows, judged on {} others", compared.calibrated_on, compared.judged_on)
                          : fmt::format("judged on {} rows", compared.judged_on);
   text += compared.by_labels ? " by their labels\n" : " by what the float32 model answers\n";
-  const auto line = [&](const Judged& j) {
+  const auto line = [&](const JudgedVariant& j) {
     text += fmt::format(
         "{:8} {:9.1f} KiB ({:.2f}x smaller), accuracy {:.2f} %, items/s: {:.0f} alone, {:.0f} in batches of {} ({:.2f}x){}{}\n",
         j.method, static_cast<double>(j.file.size()) / 1024,
@@ -165,7 +165,7 @@ std::string text_of(const Comparison& compared, int64_t batch) {
         j.verdict);
   };
   line(compared.given);
-  for (const Judged& variant : compared.variants)
+  for (const JudgedVariant& variant : compared.variants)
     line(variant);
   return text;
 }
@@ -173,16 +173,16 @@ std::string text_of(const Comparison& compared, int64_t batch) {
 ExitCode quantize(const QuantizeCommand& command) {
   const Result<Comparison> compared = compare(command);
   if (!compared.ok()) return fail(compared.error().message);
-  const Judged* kept = compared->kept ? &compared->variants[*compared->kept] : nullptr;
+  const JudgedVariant* kept = compared->kept ? &compared->variants[*compared->kept] : nullptr;
   std::string said;
   if (command.json) {
-    nlohmann::ordered_json json = {{"batch", command.batch}, {"given", to_json(compared->given, compared->given)}};
-    for (const Judged& variant : compared->variants)
-      json["variants"].push_back(to_json(variant, compared->given));
+    nlohmann::ordered_json json = {{"batch", command.batch}, {"given", judged_json(compared->given, compared->given)}};
+    for (const JudgedVariant& variant : compared->variants)
+      json["variants"].push_back(judged_json(variant, compared->given));
     json["kept"] = kept == nullptr ? nlohmann::ordered_json() : nlohmann::ordered_json(kept->method);
     said = json.dump(2) + "\n";
   } else {
-    said = text_of(*compared, command.batch);
+    said = text_of_comparison(*compared, command.batch);
     said +=
         kept != nullptr ? fmt::format("kept: {}, in {}\n", kept->method, command.output) : "kept: none; nothing was written\n";
   }
@@ -195,9 +195,9 @@ ExitCode quantize(const QuantizeCommand& command) {
 
 }  // namespace
 
-void add_serve_quantize_command(CLI::App& serve, Action& action) {
+void add_serve_quantize_command(Command& serve, Action& action) {
   auto options = std::make_shared<QuantizeCommand>();
-  CLI::App* command =
+  Command* command =
       serve.add_subcommand("quantize", "An INT8 or FP16 variant of a model, kept only if it is faster here and still right");
   command->add_option("model", options->model, "ONNX file, opset 13 or later, one input")->required();
   command->add_option("--calibrate", options->data, "rows of the input (.npy): the first half to calibrate, the rest to judge")
@@ -205,14 +205,14 @@ void add_serve_quantize_command(CLI::App& serve, Action& action) {
   command->add_option("--labels", options->labels,
                       "their classes (.npy); without them the float32 model's own answers are the measure");
   command->add_option("--max-drop", options->max_drop, "points of accuracy (%) that may be lost")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(in_range(0.0, 100.0))
       ->capture_default_str();
   command->add_option("--method", options->method, "INT8: dynamic, static, or best, the faster of both; fp16: all in float16")
-      ->check(CLI::IsMember({"dynamic", "static", "best", "fp16"}))
+      ->check(one_of({"dynamic", "static", "best", "fp16"}))
       ->capture_default_str();
   command->add_flag("--for-size", options->for_size, "keep the smallest that is still right, though it be no faster");
   command->add_option("--batch", options->batch, "at which the speed is compared")
-      ->check(CLI::Range(1, 4096))
+      ->check(in_range(1, 4096))
       ->capture_default_str();
   add_onnx_options(*command, options->onnx);
   command->add_option("-o,--output", options->output, "ONNX file to write")->required();

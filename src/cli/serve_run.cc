@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
 #include <thread>
 
 #include "base/text.h"
 #include "cli/onnx_options.h"
+#include "cli/parser.h"
 #include "cli/serve.h"
 #include "cli/tls_options.h"
 #include "daemon/front.h"
@@ -153,9 +153,9 @@ Status run(const RunCommand& command) {
 
 }  // namespace
 
-void add_serve_run_command(CLI::App& serve, Action& action) {
+void add_serve_run_command(Command& serve, Action& action) {
   auto options = std::make_shared<RunCommand>();
-  CLI::App* command =
+  Command* command =
       serve.add_subcommand("run", "An inference server (Open Inference Protocol, KServe v2) on a folder of models");
   command
       ->add_option("--models", options->models, "folder: NAME/VERSION/model.onnx, and NAME/model.json where settings are wanted")
@@ -166,28 +166,28 @@ void add_serve_run_command(CLI::App& serve, Action& action) {
 #endif
   add_onnx_options(*command, options->onnx);
   command->add_option("--memory", options->memory_mib, "MiB that models may take together")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->check(in_range(int64_t{1}, int64_t{1} << 30))
       ->capture_default_str();
   command
       ->add_option("--device-memory", options->device_mib,
                    "MiB this process may use in all, with --device cuda of the GPU's; models are made smaller, unloaded or "
                    "refused above 90 % of it (default: what the control group, the machine or the GPU has, whoever uses it)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+      ->check(in_range(int64_t{1}, int64_t{1} << 30));
   command
       ->add_option("--host-memory", options->host_mib,
                    "with --device cuda, MiB of the host's memory for models that leave a full GPU and run on the processor until "
                    "there is room again; 0: none leaves")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 30))
+      ->check(in_range(int64_t{0}, int64_t{1} << 30))
       ->capture_default_str();
   command
       ->add_option("--patience", options->patience_s,
                    "seconds a model that is worth less than what it would displace lets its requests gather before it is loaded")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(in_range(0.0, 3600.0))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "that run batches (default: one for each core)")->check(CLI::Range(1, 1024));
-  command->add_option("--max-body", options->max_body_mib, "MiB of a request")->check(CLI::Range(1, 2048))->capture_default_str();
+  command->add_option("--threads", options->threads, "that run batches (default: one for each core)")->check(in_range(1, 1024));
+  command->add_option("--max-body", options->max_body_mib, "MiB of a request")->check(in_range(1, 2048))->capture_default_str();
   command->add_option("--max-connections", options->max_connections, "at the same time")
-      ->check(CLI::Range(1, 100'000))
+      ->check(in_range(1, 100'000))
       ->capture_default_str();
   command->add_option("--tenant", options->tenants,
                       "NAME=WEIGHT: share of a model where several wait; told by the header stint-tenant");

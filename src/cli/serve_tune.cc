@@ -1,12 +1,12 @@
 // stint serve tune: from measured latencies and a promise to batch, wait, replicas and cost.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/serve.h"
 #include "cli/serve_client.h"
 #include "cli/serve_measuring.h"
@@ -88,21 +88,21 @@ ExitCode print_tuned(const TuneCommand& command) {
 
 }  // namespace
 
-void add_serve_tune_command(CLI::App& serve, Action& action) {
+void add_serve_tune_command(Command& serve, Action& action) {
   auto options = std::make_shared<TuneCommand>();
-  CLI::App* command = serve.add_subcommand(
+  Command* command = serve.add_subcommand(
       "tune", "What keeps a promise: measures a model, finds batch, wait and replicas by simulation, and their cost");
   add_measure_source(*command, options->source);
   command->add_option("--latency", options->latency,
                       "CSV of batches measured before, on one device or several: batch,ms[,device,price_per_hour,instances]");
   command->add_option("--qps", options->qps, "requests per second, all replicas together")
       ->required()
-      ->check(CLI::PositiveNumber);
-  CLI::Option* p99 = command->add_option("--p99", options->p99, "99 % of requests within this: 50ms, 2s");
+      ->check(positive_number());
+  Option* p99 = command->add_option("--p99", options->p99, "99 % of requests within this: 50ms, 2s");
   command->add_option("--p95", options->p95, "or 95 % of them")->excludes(p99);
-  CLI::Option* arrivals =
+  Option* arrivals =
       command->add_option("--arrivals", options->arrivals, "poisson: evenly at random; bursty: two rates in turn")
-          ->check(CLI::IsMember({"poisson", "bursty"}))
+          ->check(one_of({"poisson", "bursty"}))
           ->capture_default_str();
   command->add_option("--trace", options->trace, "CSV with a column of arrival times: its gaps, stretched to the load")
       ->excludes(arrivals);
@@ -111,17 +111,17 @@ void add_serve_tune_command(CLI::App& serve, Action& action) {
   command->add_option("--burst-seconds", options->burst_seconds, "mean length of a burst")->capture_default_str();
   command->add_option("--max-replicas", options->most_replicas, "no more than these")->capture_default_str();
   command->add_option("--max-batch", options->most_batch, "no larger batch (default: the largest measured; 32 with --model)")
-      ->check(CLI::Range(1, 65'536));
+      ->check(in_range(1, 65'536));
   command->add_option("--runs", options->runs, "simulated runs to confirm an answer")
-      ->check(CLI::Range(1, 10'000))
+      ->check(in_range(1, 10'000))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "of the simulation")->capture_default_str();
-  CLI::Option* output = command->add_option("-o,--output", options->output, "file for --config");
+  Option* output = command->add_option("-o,--output", options->output, "file for --config");
   command
       ->add_option("--config", options->config,
                    "write the answer as a server's own settings: stint (model.json), triton (config.pbtxt), "
                    "tf-serving (batching parameters)")
-      ->check(CLI::IsMember({"stint", "triton", "tf-serving"}))
+      ->check(one_of({"stint", "triton", "tf-serving"}))
       ->needs(output);
   output->needs("--config");
   command->add_flag("--json", options->json, "print JSON");
@@ -129,8 +129,8 @@ void add_serve_tune_command(CLI::App& serve, Action& action) {
       "Exit code 3: no device can keep the promise; the reasons are printed.\n"
       "Example: stint serve tune --model resnet.onnx --run-on cuda --gpu L4 --qps 500 --p99 50ms");
   command->callback([options, &action] {
-    if (options->p99.empty() && options->p95.empty()) throw CLI::RequiredError("--p99 or --p95");
-    if (options->source.model.empty() && options->latency.empty()) throw CLI::RequiredError("--model or --latency");
+    if (options->p99.empty() && options->p95.empty()) missing_argument("--p99 or --p95");
+    if (options->source.model.empty() && options->latency.empty()) missing_argument("--model or --latency");
     action = [options] { return print_tuned(*options); };
   });
 }

@@ -1,13 +1,14 @@
 // stint services: inference services whose replicas the daemon runs.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "report/table.h"
 
 namespace stint {
@@ -59,9 +60,9 @@ Status list_services(DaemonClient& client, const ClientOptions& options) {
 
 }  // namespace
 
-void add_services_command(CLI::App& app, Action& action) {
+void add_services_command(Command& app, Action& action) {
   auto options = std::make_shared<ClientOptions>();
-  CLI::App* command = app.add_subcommand("services", "Inference services: their replicas, and why there are so many");
+  Command* command = app.add_subcommand("services", "Inference services: their replicas, and why there are so many");
   command->footer("Example: stint services");
   add_client_action(*command, action, *options, [options](DaemonClient& client) { return list_services(client, *options); });
 }

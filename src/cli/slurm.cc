@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "backends/slurm_driver.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/parser.h"
 #include "cli/proposals.h"
 #include "cli/slurm_power.h"
 #include "codec/hostlist.h"
@@ -246,11 +246,11 @@ Status advise(const SlurmArguments& arguments) {
   return {};
 }
 
-void add_rules(CLI::App& command, SlurmArguments& arguments) {
+void add_rules(Command& command, SlurmArguments& arguments) {
   command
       .add_option("--policy-file", arguments.policy_file,
                   "JSON with policy, queues (named as accounts) and nodes with per_hour (names may be hostlists)")
-      ->check(CLI::ExistingFile);
+      ->check(existing_file());
   command.add_option("--policy", arguments.policy, "Order and rules of the scheduler where no file says them")
       ->capture_default_str();
   command.add_option("--partition", arguments.partitions, "Partitions whose held jobs are taken care of; without, all")
@@ -268,21 +268,21 @@ void add_rules(CLI::App& command, SlurmArguments& arguments) {
 
 }  // namespace
 
-void add_slurm_command(CLI::App& app, Action& action) {
+void add_slurm_command(Command& app, Action& action) {
   auto arguments = std::make_shared<SlurmArguments>();
-  CLI::App* command = app.add_subcommand("slurm", "A Slurm carries the work: order and place its held jobs, or say how");
+  Command* command = app.add_subcommand("slurm", "A Slurm carries the work: order and place its held jobs, or say how");
   command->require_subcommand(1);
   command->footer("Example: stint slurm advise --partition gpu");
   const auto finish = [](const Status& done) { return done.ok() ? ExitCode::kOk : fail(done.error().message); };
 
-  CLI::App* run = command->add_subcommand("drive", "Start held jobs where and when the policy says, stop others for them");
+  Command* run = command->add_subcommand("drive", "Start held jobs where and when the policy says, stop others for them");
   add_rules(*run, *arguments);
   run->add_option("--interval", arguments->interval, "From one pass to the next")->capture_default_str();
   run->add_flag("--once", arguments->once, "One pass, then end");
   run->footer("Example: sbatch --hold --gres=gpu:2 train.sh && stint slurm drive --policy-file policy.json");
   run->callback([arguments, finish, &action] { action = [arguments, finish] { return finish(drive(*arguments)); }; });
 
-  CLI::App* say = command->add_subcommand(
+  Command* say = command->add_subcommand(
       "advise", "The same decisions, and the order of jobs that Slurm places, as commands; nothing is changed");
   add_rules(*say, *arguments);
   say->add_option("--as", arguments->as, "How jobs that Slurm places itself are told their places: priorities, nice or none")

@@ -6,9 +6,8 @@
 #include "cli/slurm_power.h"
 
 #include <fmt/format.h>
-
 #include <simdjson.h>
-#include <CLI/CLI.hpp>
+
 #include <chrono>
 #include <memory>
 #include <set>
@@ -17,6 +16,7 @@
 #include "backends/slurm_orders.h"
 #include "backends/slurm_power.h"
 #include "base/text.h"
+#include "cli/parser.h"
 #include "codec/hostlist.h"
 #include "daemon/json_fields.h"
 #include "host/file.h"
@@ -100,7 +100,7 @@ Result<std::vector<PowerRefusal>> call_provider(const PowerRules& rules, const s
 }
 
 /// A word of scontrol's: what could end it or begin another is left out.
-std::string plain(std::string_view text) {
+std::string without_quotes(std::string_view text) {
   std::string out;
   for (const char c : text)
     out += c == '\'' || c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ' ? ' ' : c;
@@ -109,7 +109,7 @@ std::string plain(std::string_view text) {
 
 Status tell(const SlurmPrograms& programs, const std::string& node, const std::string& state, const std::string& reason) {
   std::vector<std::string> command = {"update", "NodeName=" + node, "State=" + state};
-  if (!reason.empty()) command.push_back("Reason=" + plain(reason));
+  if (!reason.empty()) command.push_back("Reason=" + without_quotes(reason));
   TRY_ASSIGN(const std::string said, programs.ask("scontrol", command));
   fmt::print("{} {}{}{}\n", state, node, reason.empty() ? "" : ": ", reason);
   return {};
@@ -168,22 +168,22 @@ Status suspend(const PowerArguments& arguments) {
   return {};
 }
 
-void add_options(CLI::App& command, PowerArguments& arguments) {
+void add_options(Command& command, PowerArguments& arguments) {
   command.add_option("nodes", arguments.nodes, "Hostlist, as Slurm gives it")->required();
-  command.add_option("--power-file", arguments.power_file, "JSON with provider and pools")->required()->check(CLI::ExistingFile);
+  command.add_option("--power-file", arguments.power_file, "JSON with provider and pools")->required()->check(existing_file());
   command.add_option("--slurm-programs", arguments.programs, "Folder of Slurm's programs where they are not in PATH");
 }
 
 }  // namespace
 
-void add_slurm_power_commands(CLI::App& slurm, Action& action) {
+void add_slurm_power_commands(Command& slurm, Action& action) {
   auto arguments = std::make_shared<PowerArguments>();
   const auto finish = [](const Status& done) { return done.ok() ? ExitCode::kOk : fail(done.error().message); };
-  CLI::App* up = slurm.add_subcommand("resume", "Slurm's ResumeProgram: start machines, as many as the rules allow");
+  Command* up = slurm.add_subcommand("resume", "Slurm's ResumeProgram: start machines, as many as the rules allow");
   add_options(*up, *arguments);
   up->footer("Example: stint slurm resume 'c[1-4]' --power-file /etc/stint/power.json");
   up->callback([arguments, finish, &action] { action = [arguments, finish] { return finish(resume(*arguments)); }; });
-  CLI::App* down = slurm.add_subcommand("suspend", "Slurm's SuspendProgram and ResumeFailProgram: stop machines");
+  Command* down = slurm.add_subcommand("suspend", "Slurm's SuspendProgram and ResumeFailProgram: stop machines");
   add_options(*down, *arguments);
   down->footer("Example: stint slurm suspend 'c[1-4]' --power-file /etc/stint/power.json");
   down->callback([arguments, finish, &action] { action = [arguments, finish] { return finish(suspend(*arguments)); }; });

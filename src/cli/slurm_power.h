@@ -6,6 +6,6 @@
 namespace stint {
 
 /// Adds resume and suspend to `stint slurm`.
-void add_slurm_power_commands(CLI::App& slurm, Action& action);
+void add_slurm_power_commands(Command& slurm, Action& action);
 
 }  // namespace stint

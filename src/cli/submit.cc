@@ -1,15 +1,16 @@
 // stint submit: a command or a script as a job for the daemon.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
 #include "cli/job_options.h"
+#include "cli/parser.h"
 #include "host/file.h"
 #include "host/secret.h"
 
@@ -77,9 +78,9 @@ Status run_submit(DaemonClient& client, const SubmitOptions& options) {
 
 }  // namespace
 
-void add_submit_command(CLI::App& app, Action& action) {
+void add_submit_command(Command& app, Action& action) {
   auto options = std::make_shared<SubmitOptions>();
-  CLI::App* command = app.add_subcommand("submit", "Give the daemon a job: a command behind --, or a script with #STINT lines");
+  Command* command = app.add_subcommand("submit", "Give the daemon a job: a command behind --, or a script with #STINT lines");
   for (const JobFlag& flag : job_flags()) {
     std::vector<std::string>& values = options->values[std::string(flag.flag)];
     if (flag.kind == JobFlagKind::kTrue || flag.kind == JobFlagKind::kFalse)

@@ -1,13 +1,14 @@
 #include "cli/tls_options.h"
 
-#include <CLI/CLI.hpp>
+#include "cli/parser.h"
+
 
 namespace stint {
 
-void add_tls_options(CLI::App& command, TlsOptions& tls, bool& plain_beyond_loopback) {
-  CLI::Option* certificate =
+void add_tls_options(Command& command, TlsOptions& tls, bool& plain_beyond_loopback) {
+  Option* certificate =
       command.add_option("--tls-certificate", tls.certificate_file, "PEM file: the server's certificate with its chain");
-  CLI::Option* key = command.add_option("--tls-key", tls.key_file, "PEM file: its key, not encrypted");
+  Option* key = command.add_option("--tls-key", tls.key_file, "PEM file: its key, not encrypted");
   certificate->needs(key);
   key->needs(certificate);
   command.add_option("--tls-client-ca", tls.client_ca_file, "PEM file: clients must show a certificate signed by one of these")

@@ -3,13 +3,11 @@
 
 #include "host/http_server.h"
 
-namespace CLI {
-class App;
-}
-
 namespace stint {
 
+class Command;
+
 /// Adds --tls-certificate, --tls-key, --tls-client-ca and --plain-beyond-loopback. What is given must outlive the parsing.
-void add_tls_options(CLI::App& command, TlsOptions& tls, bool& plain_beyond_loopback);
+void add_tls_options(Command& command, TlsOptions& tls, bool& plain_beyond_loopback);
 
 }  // namespace stint

@@ -2,12 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/daemon_client.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/terminal.h"
 #include "cli/top.h"
 #include "cli/top_view.h"
@@ -84,9 +85,9 @@ Status follow(const TopOptions& options, TopReader& reader) {
 
 }  // namespace
 
-void add_top_command(CLI::App& app, Action& action) {
+void add_top_command(Command& app, Action& action) {
   auto options = std::make_shared<TopOptions>();
-  CLI::App* command = app.add_subcommand("top", "GPUs, jobs and money per hour, on the whole screen");
+  Command* command = app.add_subcommand("top", "GPUs, jobs and money per hour, on the whole screen");
   add_client_action(*command, action, options->daemon, [options](DaemonClient& client) {
     TopReader reader(std::move(client));
     return options->once || options->daemon.json ? show_once(*options, reader) : follow(*options, reader);

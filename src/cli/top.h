@@ -5,6 +5,6 @@
 
 namespace stint {
 
-void add_top_command(CLI::App& app, Action& action);
+void add_top_command(Command& app, Action& action);
 
 }  // namespace stint

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kLeastColumns = 40;
+constexpr size_t kLeastTopColumns = 40;
 constexpr size_t kBarWidth = 10;
 
 struct Cell {
@@ -363,7 +363,7 @@ bool press(TopControls& controls, TopKey key, char text, size_t page) {
 
 std::vector<std::string> draw_top(const TopAnswers& answers, const TopControls& controls, TopSize size,
                                   const std::string& trouble, Colour colour) {
-  const Layout l{std::max(size.columns, kLeastColumns), colour};
+  const Layout l{std::max(size.columns, kLeastTopColumns), colour};
   const Instant now = time_at(answers.gpus, "now").value_or(Instant());
   const bool whole = size.rows == 0;  // a single frame, as long as it is
   std::vector<std::string> lines = summary(answers, trouble, l);

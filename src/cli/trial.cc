@@ -1,15 +1,17 @@
 // stint trial: what a trial of a study tells at a rung, and how the trials of a study stand.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
+#include "cli/json_text.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "report/table.h"
 
 namespace stint {
@@ -22,8 +24,6 @@ struct TrialOptions {
   std::string study, job, loss;
   int rung = 0;
 };
-
-std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
 Status report_trial(DaemonClient& client, const TrialOptions& options) {
   std::string id = options.job;
@@ -83,17 +83,17 @@ Status list_trials(DaemonClient& client, const TrialOptions& options) {
 
 }  // namespace
 
-void add_trial_command(CLI::App& app, Action& action) {
+void add_trial_command(Command& app, Action& action) {
   auto options = std::make_shared<TrialOptions>();
-  CLI::App* trial = app.add_subcommand("trial", "Trials of a search: report how good one is, and see how they stand");
+  Command* trial = app.add_subcommand("trial", "Trials of a search: report how good one is, and see how they stand");
   trial->require_subcommand(1);
-  CLI::App* report = add_client_command(
+  Command* report = add_client_command(
       *trial, action, options, "report",
       "A trial has reached a rung; when enough have and it is not among the best, it is stopped", report_trial);
   report->add_option("job", options->job, "the trial; else STINT_JOB");
   report->add_option("--rung", options->rung, "which, from 0")->required();
   report->add_option("--loss", options->loss, "how good it is there: smaller is better")->required();
-  CLI::App* list = add_client_command(*trial, action, options, "list", "Trials of a study, furthest and best first", list_trials);
+  Command* list = add_client_command(*trial, action, options, "list", "Trials of a study, furthest and best first", list_trials);
   list->add_option("study", options->study, "as named by `stint submit --study`")->required();
   trial->footer(
       "Example: stint submit --study lr --rung-last 27 --array 9 -- ./train.sh; stint trial report --rung 0 --loss 0.42");
