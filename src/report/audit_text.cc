@@ -11,21 +11,8 @@
 namespace stint {
 namespace {
 
-constexpr size_t kWidth = 110;
 constexpr size_t kMostRows = 15;
 constexpr size_t kMostFindings = 30;
-
-std::string heading(std::string_view text, Screen screen) { return fmt::format("\n{}\n", toned(text, Tone::kStrong, screen)); }
-
-std::string bullets(const std::vector<std::string>& lines) {
-  std::string out;
-  for (const std::string& line : lines) {
-    std::string wrapped_line = wrapped(printable(line), kWidth - 4, 4);
-    if (wrapped_line.size() > 2) wrapped_line[2] = '-';
-    out += wrapped_line;
-  }
-  return out;
-}
 
 /// Said below a list that was cut.
 std::string and_more(size_t all, size_t shown = kMostRows) {
@@ -62,10 +49,10 @@ std::string findings_table(const AuditReport& report, Screen screen) {
   Table table({{"finding"},
                {"what", Align::kLeft, 50},
                {fmt::format("{} a month", currency), Align::kRight},
-               {"proof"},
-               {"confidence"},
-               {"risk"},
-               {"effort"}});
+               {"proof", Align::kLeft, 0, 1},
+               {"confidence", Align::kLeft, 0, 3},
+               {"risk", Align::kLeft, 0, 2},
+               {"effort", Align::kLeft, 0, 4}});
   for (size_t i = 0; i < std::min(report.findings.size(), kMostFindings); ++i) {
     const Finding& f = report.findings[i];
     table.add_row({f.id, f.title, amount(f.saving_per_month), shown_proof(f), std::string(name_of(f.confidence)),
@@ -78,13 +65,13 @@ std::string findings_table(const AuditReport& report, Screen screen) {
 std::string low_nodes_table(const AuditReport& report, Screen screen) {
   const AmountText amount(report);
   Table table({{"instance", Align::kLeft, 22},
-               {"type", Align::kLeft, 20},
-               {"work", Align::kLeft, 12},
+               {"type", Align::kLeft, 20, 1},
+               {"work", Align::kLeft, 12, 3},
                {"mean", Align::kRight},
-               {"p95", Align::kRight},
+               {"p95", Align::kRight, 0, 4},
                {"a month", Align::kRight},
-               {"coverage", Align::kRight},
-               {"findings", Align::kLeft, 21}});
+               {"coverage", Align::kRight, 0, 5},
+               {"findings", Align::kLeft, 21, 2}});
   size_t low = 0;
   for (const NodeAudit& n : report.nodes) {
     if (!is_low(n)) continue;
@@ -101,11 +88,11 @@ std::string low_nodes_table(const AuditReport& report, Screen screen) {
 std::string holders_table(const AuditReport& report, Screen screen) {
   if (report.holders.empty()) return "";
   Table table({{"pod, container or job", Align::kLeft, 52},
-               {"client", Align::kLeft, 18},
+               {"client", Align::kLeft, 18, 1},
                {"GPU-hours", Align::kRight},
                {"mean", Align::kRight},
-               {"idle", Align::kRight},
-               {"memory GB", Align::kRight}});
+               {"idle", Align::kRight, 0, 2},
+               {"memory GB", Align::kRight, 0, 3}});
   for (size_t i = 0; i < std::min(report.holders.size(), kMostRows); ++i) {
     const HolderAudit& h = report.holders[i];
     table.add_row({h.name, h.client, grouped(h.gpu_hours), shown_percent(h.mean_utilization_pct, 1), shown_percent(h.idle_pct),
@@ -120,7 +107,7 @@ std::string clients_table(const AuditReport& report, Screen screen) {
   const std::vector<SpendPart> parts = spend_parts(report);
   std::vector<Column> columns = {{"client", Align::kLeft, 22}, {"total", Align::kRight}};
   for (const SpendPart& part : parts)
-    columns.push_back({std::string(part.name), Align::kRight});
+    columns.push_back({std::string(part.name), Align::kRight, 0, 1});
   columns.push_back({"idle", Align::kRight});
   Table table(columns);
   for (size_t i = 0; i < std::min(report.clients.size(), kMostRows); ++i) {
@@ -147,7 +134,7 @@ std::string amounts_table(std::string_view title, const std::vector<NamedAmount>
 
 std::string details(const Finding& f, Screen screen) {
   std::string out = fmt::format("{}  {}\n\n", toned(f.id, Tone::kStrong, screen), printable(f.title));
-  out += wrapped(printable(describe(f.change)), kWidth, 2);
+  out += wrapped(printable(describe(f.change)), screen, 2);
   out += fmt::format("\n  Saves {} a month within the plan, {} alone. Confidence {}, risk {}, effort {}.\n",
                      f.saving_per_month.to_text(), f.alone_per_month.to_text(), name_of(f.confidence), name_of(f.risk),
                      name_of(f.effort));
@@ -157,13 +144,13 @@ std::string details(const Finding& f, Screen screen) {
       table.add_row({e.label, e.value});
     out += '\n' + table.render(screen, 2);
   }
-  if (!f.arithmetic.empty()) out += heading("Arithmetic", screen) + bullets(f.arithmetic);
-  if (f.proof) out += heading("Proof", screen) + bullets(proof_lines(*f.proof));
-  if (!f.caveats.empty()) out += heading("Caveats", screen) + bullets(f.caveats);
+  if (!f.arithmetic.empty()) out += heading("Arithmetic", screen) + bullets(f.arithmetic, screen);
+  if (f.proof) out += heading("Proof", screen) + bullets(proof_lines(*f.proof), screen);
+  if (!f.caveats.empty()) out += heading("Caveats", screen) + bullets(f.caveats, screen);
   if (!f.apply.empty()) out += heading("Apply", screen);
   for (const std::string& command : f.apply)
     out += printable_lines(command) + "\n";
-  return out;
+  return fitted(out, screen);
 }
 
 }  // namespace
@@ -174,18 +161,19 @@ std::string audit_text(const AuditReport& report, Screen screen) {
   out += report.findings.empty() ? "  Nothing found that saves money and can be shown from these data.\n"
                                  : findings_table(report, screen);
   if (!report.goals.empty())
-    out += heading("Goals", screen) + goals_table(report.goals, screen) + bullets(goal_lines(report.goals));
-  if (report.proof) out += heading("What a replay of the fleet's own work says", screen) + bullets(plan_proof_lines(report));
+    out += heading("Goals", screen) + goals_table(report.goals, screen) + bullets(goal_lines(report.goals), screen);
+  if (report.proof)
+    out += heading("What a replay of the fleet's own work says", screen) + bullets(plan_proof_lines(report), screen);
   out += clients_table(report, screen);
   out += amounts_table("Idle money by cause", report.idle_causes, report, screen);
   out += amounts_table("Spend by category", report.categories, report, screen);
   out += low_nodes_table(report, screen);
   out += holders_table(report, screen);
-  if (!report.out_of_reach.empty()) out += heading("Out of reach of this plan", screen) + bullets(report.out_of_reach);
-  if (!report.notes.empty()) out += heading("Notes on the data", screen) + bullets(report.notes);
+  if (!report.out_of_reach.empty()) out += heading("Out of reach of this plan", screen) + bullets(report.out_of_reach, screen);
+  if (!report.notes.empty()) out += heading("Notes on the data", screen) + bullets(report.notes, screen);
   if (!report.findings.empty())
     out += fmt::format("\nHow a finding was reached and how to apply it: --explain {}\n", report.findings.front().id);
-  return out;
+  return fitted(out, screen);
 }
 
 Result<std::string> explain_finding(const AuditReport& report, std::string_view id, Screen screen) {

@@ -40,11 +40,11 @@ std::string trust(const CapacityView& view) {
 
 std::string capacity_text(const CapacityView& view, Screen screen) {
   Table table({{"month"},
-               {"mean", Align::kRight},
+               {"mean", Align::kRight, 0, 2},
                {"peak (p10–p90)", Align::kRight},
-               {"chance to be short", Align::kRight},
-               {"short hours", Align::kRight},
-               {"commitment used", Align::kRight},
+               {"chance to be short", Align::kRight, 0, 1},
+               {"short hours", Align::kRight, 0, 3},
+               {"commitment used", Align::kRight, 0, 4},
                {"do"},
                {"costs", Align::kRight}});
   bool extrapolated = false;
@@ -73,7 +73,7 @@ std::string capacity_text(const CapacityView& view, Screen screen) {
       100 * view.options.capped_share);
   notes += trust(view);
   if (extrapolated) notes += " * further ahead than the past could try: the interval is extrapolated.";
-  return out + wrapped(notes, 100);
+  return fitted(out + wrapped(notes, screen), screen);
 }
 
 std::string capacity_json(const CapacityView& view) {

@@ -40,7 +40,11 @@ std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error
 }  // namespace
 
 std::string proposals_text(std::span<const Proposal> proposals, Screen screen) {
-  Table table({{"number", Align::kRight}, {"id"}, {"kind"}, {"title", Align::kLeft, 80}, {"saves per month", Align::kRight}});
+  Table table({{"number", Align::kRight},
+               {"id"},
+               {"kind", Align::kLeft, 0, 1},
+               {"title", Align::kLeft, 80},
+               {"saves per month", Align::kRight}});
   for (size_t i = 0; i < proposals.size(); ++i)
     table.add_row({fmt::format("{}", i + 1), proposals[i].id, kinds_of(proposals[i]), proposals[i].title,
                    money_text(proposals[i].saving_per_month)});
@@ -60,11 +64,11 @@ std::string proposals_json(std::span<const Proposal> proposals) {
 std::string applied_text(std::span<const AppliedChange> changes, Screen screen) {
   if (changes.empty()) return "No change has been applied: `stint change apply NUMBER AUDIT.json --history F` records one.\n";
   Table table({{"number", Align::kRight},
-               {"id"},
-               {"kind"},
+               {"id", Align::kLeft, 0, 3},
+               {"kind", Align::kLeft, 0, 2},
                {"title", Align::kLeft, 60},
                {"applied (UTC)"},
-               {"undone (UTC)"},
+               {"undone (UTC)", Align::kLeft, 0, 1},
                {"promised per month", Align::kRight}});
   for (const AppliedChange& c : changes)
     table.add_row({fmt::format("{}", c.number), c.proposal.id, kinds_of(c.proposal), c.proposal.title, format_utc(c.applied_at),

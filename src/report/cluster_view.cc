@@ -62,12 +62,12 @@ class Views {
         .title = std::move(title),
         .lead = "Used: of the hours with telemetry, × utilisation. Cost: its part of the machines' price in the period.",
         .columns = {{std::move(name), Align::kLeft, 30},
-                    {"runs", Align::kRight},
+                    {"runs", Align::kRight, 0, 1},
                     {"GPU-hours", Align::kRight},
-                    {"watched", Align::kRight},
-                    {"used", Align::kRight},
+                    {"watched", Align::kRight, 0, 4},
+                    {"used", Align::kRight, 0, 2},
                     {"idle", Align::kRight},
-                    {"mean wait", Align::kRight},
+                    {"mean wait", Align::kRight, 0, 3},
                     {fmt::format("cost, {}", currency_), Align::kRight}},
         .rows = {}};
     fill(view, rows, [&](const ClusterUse& u) -> Row {
@@ -114,8 +114,8 @@ class Views {
                   .lead = "Jobs that let a GPU stand, or all of them half of the time.",
                   .columns = {{"job"},
                               {"account / user", Align::kLeft, 30},
-                              {"GPUs", Align::kRight},
-                              {"never used", Align::kRight},
+                              {"GPUs", Align::kRight, 0, 1},
+                              {"never used", Align::kRight, 0, 2},
                               {"GPU-hours", Align::kRight},
                               {"idle", Align::kRight},
                               {fmt::format("idle, {}", currency_), Align::kRight}},
@@ -137,9 +137,9 @@ class Views {
                   .lead = "Slurm plans with limits: it keeps room for what will never come, and backfills less.",
                   .columns = {{"account / user", Align::kLeft, 30},
                               {"job name", Align::kLeft, 24},
-                              {"runs", Align::kRight},
+                              {"runs", Align::kRight, 0, 2},
                               {"limit", Align::kRight},
-                              {"longest", Align::kRight},
+                              {"longest", Align::kRight, 0, 1},
                               {"enough"},
                               {"GPU-hours not needed", Align::kRight}},
                   .rows = {}};
@@ -158,11 +158,11 @@ class Views {
                   .lead = "Jobs of one whole GPU; with a margin of 10 % of memory and 20 % of compute.",
                   .columns = {{"account / user", Align::kLeft, 30},
                               {"job name", Align::kLeft, 24},
-                              {"GPU"},
+                              {"GPU", Align::kLeft, 0, 1},
                               {"runs", Align::kRight},
                               {"GPU-hours", Align::kRight},
-                              {"memory, GB", Align::kRight},
-                              {"busiest hour", Align::kRight},
+                              {"memory, GB", Align::kRight, 0, 3},
+                              {"busiest hour", Align::kRight, 0, 2},
                               {"fits"}},
                   .rows = {}};
     fill(view, cluster_.small, [](const SmallWork& w) -> Row {
@@ -284,7 +284,7 @@ std::string cluster_text(const ClusterAudit& cluster, const AuditReport& report,
     out += fmt::format("\n{}\n{}", toned(view.title, Tone::kStrong, screen), table.render(screen, 2));
     if (const std::string rest = more(view); !rest.empty()) out += fmt::format("  {}\n", rest);
   }
-  return out;
+  return fitted(out, screen);
 }
 
 Html cluster_section(const ClusterAudit& cluster, const AuditReport& report) {

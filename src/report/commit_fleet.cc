@@ -25,14 +25,14 @@ Spread spread_of(HourlyDemand demand) {
 std::string commit_fleet_text(const CommitFleetView& view, Screen screen) {
   const BillingMonths months(view.period);
   Table table({{"instance type"},
-               {"region"},
-               {"in use (least–median–most)", Align::kRight},
-               {"on demand an hour", Align::kRight},
+               {"region", Align::kLeft, 0, 3},
+               {"in use (least–median–most)", Align::kRight, 0, 2},
+               {"on demand an hour", Align::kRight, 0, 4},
                {"commit to", Align::kRight},
-               {"of"},
-               {"an hour", Align::kRight},
+               {"of", Align::kLeft, 0, 1},
+               {"an hour", Align::kRight, 0, 2},
                {"saved P10–P90 over its term", Align::kRight},
-               {"chance of a loss", Align::kRight}});
+               {"chance of a loss", Align::kRight, 0, 1}});
   for (size_t i = 0; i < view.pools.pools.size(); ++i) {
     const CommitPool& pool = view.pools.pools[i];
     const PortfolioChoice& choice = view.portfolio.choices[i];
@@ -65,7 +65,7 @@ std::string commit_fleet_text(const CommitFleetView& view, Screen screen) {
       "Right-size, share and switch off first (stint audit): what is committed to is paid for to the end of the term.";
   for (const std::string& note : view.pools.notes)
     notes += " " + note + ".";
-  return text + wrapped(notes, 100);
+  return fitted(text + wrapped(notes, screen), screen);
 }
 
 std::string commit_fleet_json(const CommitFleetView& view) {

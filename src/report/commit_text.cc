@@ -70,11 +70,11 @@ std::string policies(const CommitView& view, Screen screen) {
   Table table({{"policy"},
                {"cost", Align::kRight},
                {"of on-demand", Align::kRight},
-               {"of optimum", Align::kRight},
-               {"at most", Align::kRight},
-               {"bought", Align::kRight},
-               {"reserved hours used", Align::kRight},
-               {"rest on spot, of on-demand", Align::kRight}});
+               {"of optimum", Align::kRight, 0, 2},
+               {"at most", Align::kRight, 0, 4},
+               {"bought", Align::kRight, 0, 1},
+               {"reserved hours used", Align::kRight, 0, 3},
+               {"rest on spot, of on-demand", Align::kRight, 0, 5}});
   table.add_row({"on-demand only", amount(view.runs.front().bill.all_on_demand), "1.0000",
                  ratio_text(ratio(view.runs.front().bill.all_on_demand, view.optimal)), "", "0", "", ""});
   const auto rest_on_spot = [&](const CommitRun& run) {
@@ -100,12 +100,12 @@ std::string policies(const CommitView& view, Screen screen) {
 
 std::string risks(const CommitView& view, Screen screen) {
   Table table({{"bought now", Align::kRight},
-               {"in rungs", Align::kRight},
-               {"demand"},
+               {"in rungs", Align::kRight, 0, 2},
+               {"demand", Align::kLeft, 0, 1},
                {"saved P10", Align::kRight},
-               {"P50", Align::kRight},
+               {"P50", Align::kRight, 0, 3},
                {"P90", Align::kRight},
-               {"worst 5 %", Align::kRight},
+               {"worst 5 %", Align::kRight, 0, 4},
                {"chance of a loss", Align::kRight}});
   for (const CommitRiskRow& row : view.risks)
     table.add_row({grouped(static_cast<double>(row.ladder.count)), fmt::format("{}", row.ladder.rungs),
@@ -143,9 +143,9 @@ std::string commit_text(const CommitView& view, Screen screen) {
           "optimal, optimal-by-level and quantile know all of the demand; the others see the past alone. What is bought is owed "
           "in full, past the last hour too. * of the best plan that ties every reservation to one level, {} of on-demand here.",
           ratio_text(ratio(view.optimal_by_level, view.runs.front().bill.all_on_demand))),
-      100);
+      screen);
   if (!view.risks.empty()) text += risks(view, screen);
-  return text;
+  return fitted(text, screen);
 }
 
 }  // namespace stint

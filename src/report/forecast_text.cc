@@ -127,9 +127,9 @@ std::string row_text(const ForecastRow& row, Screen screen) {
   out += table_of(row, screen) + "\n";
   for (const CapacityOutlook& outlook : row.outlooks)
     for (const std::string& sentence : outlook_sentences(row, outlook))
-      out += wrapped(sentence, 112, 2);
+      out += wrapped(sentence, screen, 2);
   for (const std::string& sentence : forecast_record(row))
-    out += wrapped(sentence, 112, 2);
+    out += wrapped(sentence, screen, 2);
   return out + "\n";
 }
 
@@ -139,9 +139,7 @@ std::string forecast_text(const ForecastView& view, Screen screen) {
   std::string out = fmt::format("Forecast from {}\n\n", view.source);
   for (const ForecastRow& row : view.rows)
     out += row_text(row, screen);
-  for (const std::string& note : view.notes)
-    out += "  - " + wrapped(note, 112, 4).substr(4);
-  return out;
+  return fitted(out + bullets(view.notes, screen), screen);
 }
 
 }  // namespace stint

@@ -17,20 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kWidth = 110;
 constexpr size_t kMostSteps = 60;
-
-std::string bullets(const std::vector<std::string>& lines) {
-  std::string out;
-  for (const std::string& line : lines) {
-    std::string text = wrapped(printable(line), kWidth - 4, 4);
-    if (text.size() > 2) text[2] = '-';
-    out += text;
-  }
-  return out;
-}
-
-std::string heading(std::string_view text, Screen screen) { return fmt::format("\n{}\n", toned(text, Tone::kStrong, screen)); }
 
 std::string steps_table(const JointPlan& plan, Screen screen) {
   const AmountText amount(plan.report);
@@ -38,9 +25,9 @@ std::string steps_table(const JointPlan& plan, Screen screen) {
                {"finding"},
                {"what", Align::kLeft, 44},
                {"saves", Align::kRight},
-               {"then a month", Align::kRight},
-               {"proof"},
-               {"risk"}});
+               {"then a month", Align::kRight, 0, 2},
+               {"proof", Align::kLeft, 0, 3},
+               {"risk", Align::kLeft, 0, 1}});
   Money left = plan.report.totals.bill_per_month;
   for (const Finding& f : plan.report.findings) {
     left = left - f.saving_per_month;
@@ -59,7 +46,7 @@ std::string front_table(const JointPlan& plan, Screen screen) {
   const AmountText amount(plan.report);
   Table table({{"a month", Align::kRight},
                {"submission to end", Align::kRight},
-               {"waiting", Align::kRight},
+               {"waiting", Align::kRight, 0, 2},
                {"leaves out", Align::kLeft, 50},
                {""}});
   table.add_row({amount(plan.report.totals.bill_per_month), shown_seconds(plan.as_is_completion_s),
@@ -99,15 +86,16 @@ std::string joint_plan_text(const JointPlan& plan, Screen screen) {
   out += fmt::format("  {}\n", search_line(plan.search));
   if (!plan.budget_missed.empty()) out += "  " + toned(plan.budget_missed, Tone::kBad, screen) + "\n";
   if (!plan.report.goals.empty())
-    out += heading("Goals", screen) + goals_table(plan.report.goals, screen) + bullets(goal_lines(plan.report.goals));
+    out += heading("Goals", screen) + goals_table(plan.report.goals, screen) + bullets(goal_lines(plan.report.goals), screen);
   out += heading("Steps, each on what those before it left", screen);
   out += plan.report.findings.empty() ? "  Nothing found that saves money and survives.\n" : steps_table(plan, screen);
   out += front_table(plan, screen);
   if (plan.report.proof)
-    out += heading("What a replay of the fleet's own work says", screen) + bullets(plan_proof_lines(plan.report));
-  if (!plan.gains.empty()) out += heading("Left out for the sake of the rest", screen) + bullets(plan.gains);
-  if (!plan.report.out_of_reach.empty()) out += heading("Out of reach of this plan", screen) + bullets(plan.report.out_of_reach);
-  return out;
+    out += heading("What a replay of the fleet's own work says", screen) + bullets(plan_proof_lines(plan.report), screen);
+  if (!plan.gains.empty()) out += heading("Left out for the sake of the rest", screen) + bullets(plan.gains, screen);
+  if (!plan.report.out_of_reach.empty())
+    out += heading("Out of reach of this plan", screen) + bullets(plan.report.out_of_reach, screen);
+  return fitted(out, screen);
 }
 
 std::string joint_plan_json(const JointPlan& plan) {

@@ -58,17 +58,17 @@ std::string parallel_text(const ParallelView& view, Screen screen) {
                                 view.cluster.gpus, view.cluster.gpu.model, plan.usable_bytes / kGibi);
   if (!plan.options.empty()) {
     Table table({{"data × tensor × pipeline"},
-                 {"sharded"},
-                 {"recompute"},
-                 {"micro-batch", Align::kRight},
-                 {"accumulate", Align::kRight},
-                 {"GiB per GPU", Align::kRight},
+                 {"sharded", Align::kLeft, 0, 1},
+                 {"recompute", Align::kLeft, 0, 2},
+                 {"micro-batch", Align::kRight, 0, 2},
+                 {"accumulate", Align::kRight, 0, 3},
+                 {"GiB per GPU", Align::kRight, 0, 0},
                  {"step (s)", Align::kRight},
-                 {"arithmetic", Align::kRight},
-                 {"tensor", Align::kRight},
-                 {"pipeline", Align::kRight},
-                 {"data", Align::kRight},
-                 {"of peak", Align::kRight}});
+                 {"arithmetic", Align::kRight, 0, 4},
+                 {"tensor", Align::kRight, 0, 5},
+                 {"pipeline", Align::kRight, 0, 5},
+                 {"data", Align::kRight, 0, 5},
+                 {"of peak", Align::kRight, 0, 1}});
     for (size_t i = 0; i < std::min(view.shown, plan.options.size()); ++i) {
       const ParallelOption& o = plan.options[i];
       const double all = o.time.total();
@@ -79,7 +79,7 @@ std::string parallel_text(const ParallelView& view, Screen screen) {
                      share_text(o.time.data, all), fmt::format("{:.0f} %", o.flops_used_pct)},
                     i == 0 ? Tone::kGood : Tone::kPlain);
     }
-    out += table.render(screen) + "\n" + wrapped(advice(view), 100) + "\n";
+    out += table.render(screen) + "\n" + wrapped(advice(view), screen) + "\n";
     if (plan.options.size() > view.shown)
       out += fmt::format("{} more fit (--top shows them).\n\n", plan.options.size() - view.shown);
   } else {
@@ -91,7 +91,7 @@ std::string parallel_text(const ParallelView& view, Screen screen) {
       table.add_row({shape_text(r.shape), r.reason}, Tone::kMuted);
     out += table.render(screen) + "\n";
   }
-  return out + wrapped(notes(view), 100);
+  return fitted(out + wrapped(notes(view), screen), screen);
 }
 
 std::string parallel_json(const ParallelView& view) {

@@ -44,15 +44,13 @@ std::string side_by_side(const ReplayView& view, const ReplayGroup& group, const
   return table.render(screen, 2);
 }
 
-std::string bullet(std::string_view text) { return "  - " + wrapped(text, 112, 4).substr(4); }
-
-std::string changes_said(const ReplayView& view) {
+std::string changes_said(const ReplayView& view, Screen screen) {
   std::string out = "Changes\n";
   for (size_t c = 1; c < view.changes.size(); ++c) {
-    out += "  " + wrapped(fmt::format("{}: {}", c, view.changes[c].name), 112, 4).substr(4);
-    if (!view.changes[c].refused.empty()) out += wrapped("cannot be replayed: " + view.changes[c].refused, 112, 5);
+    out += "  " + wrapped(fmt::format("{}: {}", c, view.changes[c].name), screen, 4).substr(4);
+    if (!view.changes[c].refused.empty()) out += wrapped("cannot be replayed: " + view.changes[c].refused, screen, 5);
     for (const std::string& note : view.changes[c].notes)
-      out += wrapped(note, 112, 5);
+      out += wrapped(note, screen, 5);
   }
   return out + "\n";
 }
@@ -62,14 +60,12 @@ std::string changes_said(const ReplayView& view) {
 std::string replay_text(const ReplayView& view, Screen screen) {
   std::string out = toned(fmt::format("Replay of {}", view.source), Tone::kStrong, screen) +
                     fmt::format("\n  {} jobs on {} GPUs of {} nodes, seed {}\n\n", view.jobs, view.gpus, view.nodes, view.seed);
-  if (view.changes.size() > 1) out += changes_said(view) + summary(view, screen);
+  if (view.changes.size() > 1) out += changes_said(view, screen) + summary(view, screen);
   const std::vector<ReplayFigure> figures = replay_figures(view);
   for (const ReplayGroup& group : groups_of(view))
     out += side_by_side(view, group, figures, screen) + "\n";
   if (!view.notes.empty()) out += "Notes\n";
-  for (const std::string& note : view.notes)
-    out += bullet(note);
-  return out;
+  return fitted(out + bullets(view.notes, screen), screen);
 }
 
 }  // namespace stint

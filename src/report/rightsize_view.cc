@@ -78,14 +78,14 @@ Json target_json(const RightsizeTarget& t) {
 
 std::string rightsize_text(const RightsizeView& view, Screen screen) {
   Table table({{"now"},
-               {"work"},
-               {"region"},
-               {"a month", Align::kRight},
-               {"GiB", Align::kRight},
-               {"busy p95", Align::kRight},
+               {"work", Align::kLeft, 0, 1},
+               {"region", Align::kLeft, 0, 4},
+               {"a month", Align::kRight, 0, 2},
+               {"GiB", Align::kRight, 0, 5},
+               {"busy p95", Align::kRight, 0, 3},
                {"take"},
                {"how many", Align::kRight},
-               {"speed of a GPU", Align::kRight},
+               {"speed of a GPU", Align::kRight, 0, 6},
                {"saves a month", Align::kRight}});
   for (const RightsizeRow& row : view.plan.rows)
     table.add_row(
@@ -105,14 +105,14 @@ std::string rightsize_text(const RightsizeView& view, Screen screen) {
              ? ".\n\n"
              : fmt::format("; {} if the faster end of the estimates holds.\n\n", amount_text(plan.saving_best));
   for (const RightsizeRow& row : plan.rows)
-    out += wrapped(reasons(view, row), 100) + "\n";
+    out += wrapped(reasons(view, row), screen) + "\n";
   std::string notes =
       "The slower of arithmetic and memory bandwidth decides (roofline); measure the work on the new type before moving all of "
       "it "
       "(stint bench, --measured). Memory is the peak seen: servers that take what they find look fuller than they are.";
   for (const std::string& note : plan.notes)
     notes += " " + note + ".";
-  return out + wrapped(notes, 100);
+  return fitted(out + wrapped(notes, screen), screen);
 }
 
 std::string rightsize_json(const RightsizeView& view) {

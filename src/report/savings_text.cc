@@ -12,8 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kWidth = 110;
-
 const AppliedChange& change_of(std::span<const AppliedChange> applied, int64_t number) {
   const auto it = std::ranges::find(applied, number, &AppliedChange::number);
   CHECK(it != applied.end(), "change {} is tracked, but was never applied", number);
@@ -61,9 +59,9 @@ std::string realised_text(const TrackedSaving& t) {
 }
 
 /// How the figure came about, to be checked by hand.
-std::string details(const TrackedSaving& t) {
+std::string details(const TrackedSaving& t, Screen screen) {
   std::string out;
-  const auto add = [&](const std::string& text) { out += wrapped(text, kWidth, 2); };
+  const auto add = [&](const std::string& text) { out += wrapped(text, screen, 2); };
   if (t.realised) {
     const RealisedSaving& r = *t.realised;
     const auto side = [](const char* name, Interval period, const CostAndWork& c, const std::optional<Money>& unit) {
@@ -159,7 +157,7 @@ std::string savings_text(std::span<const TrackedSaving> tracked, std::span<const
   if (tracked.empty()) return "No change has been applied: `stint change apply NUMBER AUDIT.json --history F` records one.\n";
   Table table({{"change"},
                {"title", Align::kLeft, 60},
-               {"since"},
+               {"since", Align::kLeft, 0, 2},
                {"promised per month", Align::kRight},
                {"realised per month", Align::kRight},
                {"verdict"}});
@@ -171,8 +169,9 @@ std::string savings_text(std::span<const TrackedSaving> tracked, std::span<const
   }
   std::string out = table.render(screen);
   for (const TrackedSaving& t : tracked)
-    out += fmt::format("\n{} {}\n{}", t.numbers.size() > 1 ? "Changes" : "Change", fmt::join(t.numbers, ", "), details(t));
-  return out;
+    out +=
+        fmt::format("\n{} {}\n{}", t.numbers.size() > 1 ? "Changes" : "Change", fmt::join(t.numbers, ", "), details(t, screen));
+  return fitted(out, screen);
 }
 
 std::string savings_json(std::span<const TrackedSaving> tracked, std::span<const AppliedChange> applied) {

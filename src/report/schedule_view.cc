@@ -19,8 +19,8 @@ std::string nodes_text(const std::vector<std::string>& nodes, const std::string&
 
 std::string windows_part(const ScheduleView& view, Screen screen) {
   Table table({{"off"},
-               {"hours a week", Align::kRight},
-               {"times", Align::kRight},
+               {"hours a week", Align::kRight, 0, 1},
+               {"times", Align::kRight, 0, 2},
                {"when (UTC)", Align::kLeft, 70},
                {"saves a month", Align::kRight}});
   for (const OffWindows& w : view.plan.windows)
@@ -32,11 +32,11 @@ std::string windows_part(const ScheduleView& view, Screen screen) {
 
 std::string later_part(const ScheduleView& view, Screen screen) {
   Table table({{"later"},
-               {"runs", Align::kRight},
+               {"runs", Align::kRight, 0, 2},
                {"moved", Align::kRight},
-               {"onto idle machines", Align::kRight},
-               {"in pieces", Align::kRight},
-               {"ends later by (h)", Align::kRight},
+               {"onto idle machines", Align::kRight, 0, 4},
+               {"in pieces", Align::kRight, 0, 5},
+               {"ends later by (h)", Align::kRight, 0, 1},
                {"cost now", Align::kRight},
                {"then", Align::kRight}});
   for (const LaterRuns& l : view.plan.later)
@@ -82,9 +82,9 @@ std::string schedule_text(const ScheduleView& view, Screen screen) {
       view.currency.code(), view.options.restart_h * 60, view.options.slack.to_hours());
   for (const std::string& note : plan.notes)
     notes += " Note: " + note + ".";
-  return fmt::format("{}, {} to {}: when and where work runs\n\n", view.source, format_date(view.period.begin),
-                     format_date(view.period.end)) +
-         body + wrapped(notes, 100);
+  const std::string head = fmt::format("{}, {} to {}: when and where work runs\n\n", view.source, format_date(view.period.begin),
+                                       format_date(view.period.end));
+  return fitted(head + body + wrapped(notes, screen), screen);
 }
 
 std::string schedule_json(const ScheduleView& view) {

@@ -50,24 +50,24 @@ nlohmann::ordered_json setup_json(const TunedSetup& s) {
 
 std::string serving_text(const ServingView& view, Screen screen) {
   std::string out = promise_text(view.options) + "\n\n";
-  Table table({{"DEVICE"},
-               {"REPLICAS", Align::kRight},
-               {"INSTANCES", Align::kRight},
-               {"MAX BATCH", Align::kRight},
-               {"WAIT ms", Align::kRight},
-               {"LATENCY ms", Align::kRight},
-               {"MEAN BATCH", Align::kRight},
-               {"BUSY %", Align::kRight},
-               {"KEPT UP TO /s", Align::kRight},
-               {"COST/h", Align::kRight},
-               {"PER MILLION", Align::kRight}});
+  Table table({{"device"},
+               {"replicas", Align::kRight},
+               {"instances", Align::kRight, 0, 3},
+               {"max batch", Align::kRight, 0, 1},
+               {"wait ms", Align::kRight, 0, 2},
+               {"latency ms", Align::kRight},
+               {"mean batch", Align::kRight, 0, 5},
+               {"busy %", Align::kRight, 0, 4},
+               {"kept up to /s", Align::kRight, 0, 3},
+               {"cost/h", Align::kRight},
+               {"per million", Align::kRight, 0, 1}});
   for (const DeviceTuning& device : view.tuning.devices)
     if (device.answer) add_answer(table, view.profiles[device.profile], device, view.tuning.best == device.profile);
   if (!table.empty()) out += table.render(screen) + "\n";
   for (const DeviceTuning& device : view.tuning.devices) {
     const std::string name = name_of(view.profiles[device.profile]);
     if (!device.answer)
-      out += wrapped(fmt::format("{}: the promise cannot be made: {}.", name, device.reason), 100) + "\n";
+      out += wrapped(fmt::format("{}: the promise cannot be made: {}.", name, device.reason), screen) + "\n";
     else if (device.neighbour)
       out += fmt::format("{}: with {} replicas it is kept in {:.0f} % of {} simulated runs, with {} in {:.0f} %.\n", name,
                          device.answer->replicas, device.answer->kept_share * 100, view.options.runs, device.neighbour->replicas,
@@ -77,7 +77,7 @@ std::string serving_text(const ServingView& view, Screen screen) {
                          device.answer->replicas == 1 ? "one replica" : fmt::format("{} replicas", device.answer->replicas),
                          device.answer->kept_share * 100, view.options.runs);
   }
-  return out;
+  return fitted(out, screen);
 }
 
 std::string serving_json(const ServingView& view) {

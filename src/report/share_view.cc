@@ -38,7 +38,7 @@ std::string pool_text(const SharePool& pool, Screen screen) {
       table.add_row({gpu.node, fmt::format("{}", gpu.gpu), std::string(name_of(gpu.step)), seats_text(gpu)},
                     gpu.step == SharedGpu::Step::kFree ? Tone::kGood : Tone::kPlain);
   out += "\n\n" + table.render(screen, 2);
-  if (!pool.alone.empty()) out += wrapped(fmt::format("Alone: {}.", fmt::join(pool.alone, "; ")), 100, 2);
+  if (!pool.alone.empty()) out += wrapped(fmt::format("Alone: {}.", fmt::join(pool.alone, "; ")), screen, 2);
   return out + "\n";
 }
 
@@ -77,7 +77,7 @@ std::string share_text(const ShareView& view, Screen screen) {
       100 * kSharedComputeLimit);
   for (const std::string& note : view.plan.notes)
     notes += " Note: " + note + ".";
-  return out + wrapped(notes, 100);
+  return fitted(out + wrapped(notes, screen), screen);
 }
 
 std::string share_json(const ShareView& view) {

@@ -81,14 +81,14 @@ Json pool_json(const SpotShare& s) {
 
 std::string spot_text(const SpotView& view, Screen screen) {
   Table table({{"work", Align::kLeft, 34},
-               {"on"},
-               {"runs", Align::kRight},
-               {"hours", Align::kRight},
-               {"a run, on demand", Align::kRight},
-               {"on spot: mean (p90)", Align::kRight},
-               {"ends: mean (p90) h", Align::kRight},
-               {"checkpoint every h", Align::kRight},
-               {"on spot", Align::kRight},
+               {"on", Align::kLeft, 0, 1},
+               {"runs", Align::kRight, 0, 3},
+               {"hours", Align::kRight, 0, 5},
+               {"a run, on demand", Align::kRight, 0, 2},
+               {"on spot: mean (p90)", Align::kRight, 0, 1},
+               {"ends: mean (p90) h", Align::kRight, 0, 4},
+               {"checkpoint every h", Align::kRight, 0, 6},
+               {"on spot", Align::kRight, 0, 2},
                {"saves a month", Align::kRight}});
   for (const SpotGroup& g : view.plan.groups) {
     const bool fits = g.fit == SpotFit::kFits;
@@ -118,7 +118,7 @@ std::string spot_text(const SpotView& view, Screen screen) {
   out += fmt::format("{} of {} {} a month saved by these jobs.\n\n", amount_text(view.plan.saving_per_month),
                      amount_text(view.plan.run_cost_per_month), view.plan.saving_per_month.currency().code());
   for (const SpotGroup& g : view.plan.groups)
-    out += wrapped(reasons(g), 100) + "\n";
+    out += wrapped(reasons(g), screen) + "\n";
   const SpotPlanOptions& o = view.options;
   std::string notes = fmt::format(
       "Assumed: a checkpoint takes {:.1f} min, starting {:.1f} min (paid), waiting for capacity {:.1f} min on average (not "
@@ -130,7 +130,7 @@ std::string spot_text(const SpotView& view, Screen screen) {
       100 * o.most_on_spot, 100 * o.most_at_once);
   for (const std::string& note : view.plan.notes)
     notes += " " + note + ".";
-  return out + wrapped(notes, 100);
+  return fitted(out + wrapped(notes, screen), screen);
 }
 
 std::string spot_json(const SpotView& view) {

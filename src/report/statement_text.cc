@@ -133,9 +133,11 @@ std::string statement_table(const CostStatement& s, const Ledger& ledger, Screen
   const auto columns = used_columns(s);
   std::vector<Column> headings = {{std::string(name_of(s.options.by)), Align::kLeft, 40}};
   for (const MoneyColumn* c : columns)
-    headings.push_back({std::string(c->heading), Align::kRight});
-  for (const char* heading : {"total", "of it inactive", "GPU-h held", "active %", "per GPU-h", "per active GPU-h"})
-    headings.push_back({heading, Align::kRight});
+    headings.push_back({std::string(c->heading), Align::kRight, 0, 4});
+  const std::vector<Column> sums = {
+      {"total", Align::kRight},          {"of it inactive", Align::kRight, 0, 1}, {"GPU-h held", Align::kRight, 0, 2},
+      {"active %", Align::kRight, 0, 2}, {"per GPU-h", Align::kRight, 0, 5},      {"per active GPU-h", Align::kRight, 0, 3}};
+  headings.insert(headings.end(), sums.begin(), sums.end());
   Table table(std::move(headings));
   for (const StatementRow& row : s.rows)
     add_row(table, row, columns, row.name.empty() ? Tone::kMuted : Tone::kPlain);
@@ -148,7 +150,7 @@ std::string statement_table(const CostStatement& s, const Ledger& ledger, Screen
   out += fmt::format("\ntotal {}\n", s.total.to_text(2));
   if (s.fleet_per_useful_gpu_hour)
     out += fmt::format("compute money, idle included, per active GPU-hour: {}\n", s.fleet_per_useful_gpu_hour->to_text(2));
-  return out + reconciliation(ledger) + '\n';
+  return fitted(out + reconciliation(ledger) + '\n', screen);
 }
 
 std::string statement_json(const CostStatement& s, const Ledger& ledger) {

@@ -121,11 +121,17 @@ Table::Layout Table::natural_layout(bool limited) const {
   return layout;
 }
 
-/// Figures stay on one line; a text can be broken as long as lines of a few words are left.
+/// Figures stay on one line; a text can be broken as long as lines of a few words are left, a heading wherever it has a blank.
 size_t Table::least_width(size_t column, size_t natural) const {
-  if (columns_[column].align == Align::kRight) return natural;
-  const size_t least = column == 0 ? kLeastKey : kLeastText;
-  return std::min(natural, std::max(least, display_width(columns_[column].heading)));
+  size_t least = column == 0 ? kLeastKey : kLeastText;
+  if (columns_[column].align == Align::kRight) {
+    least = 0;
+    for (const Row& row : rows_)
+      least = std::max(least, display_width(row.cells[column]));
+  }
+  for (const std::string_view word : split(std::string_view(columns_[column].heading), ' '))
+    least = std::max(least, display_width(word));
+  return std::min(natural, least);
 }
 
 Table::Layout Table::fitted_layout(size_t width) const {
@@ -166,7 +172,7 @@ std::string Table::render(Screen screen, size_t indent) const {
 
   const std::string margin(indent, ' ');
   std::string out;
-  const auto line = [&](const auto& text_of, const auto& tone_of) {
+  const auto line = [&](const auto& text_of, const auto& tone_of, bool at_the_bottom = false) {
     std::vector<std::vector<std::string>> cells;
     size_t lines = 1;
     for (size_t k = 0; k < layout.columns.size(); ++k) {
@@ -176,7 +182,8 @@ std::string Table::render(Screen screen, size_t indent) const {
     for (size_t n = 0; n < lines; ++n) {
       std::string shown = margin;
       for (size_t k = 0; k < layout.columns.size(); ++k) {
-        const std::string text = n < cells[k].size() ? cells[k][n] : "";
+        const size_t above = at_the_bottom ? lines - cells[k].size() : 0;
+        const std::string text = n >= above && n - above < cells[k].size() ? cells[k][n - above] : "";
         const std::string pad(layout.widths[k] - std::min(layout.widths[k], display_width(text)), ' ');
         const Align align = columns_[layout.columns[k]].align;
         if (k > 0) shown += kGap;
@@ -196,7 +203,7 @@ std::string Table::render(Screen screen, size_t indent) const {
   }
   rule += '\n';
 
-  line([&](size_t i) -> const std::string& { return columns_[i].heading; }, [](size_t) { return Tone::kStrong; });
+  line([&](size_t i) -> const std::string& { return columns_[i].heading; }, [](size_t) { return Tone::kStrong; }, true);
   out += rule;
   for (const Row& row : rows_) {
     if (row.rule_before) out += rule;
@@ -247,6 +254,18 @@ std::string wrapped(std::string_view text, size_t width, size_t indent) {
 std::string wrapped(std::string_view text, Screen screen, size_t indent) {
   return wrapped(text, screen.width == 0 ? kReadingWidth : std::min(screen.width, kReadingWidth), indent);
 }
+
+std::string bullets(const std::vector<std::string>& lines, Screen screen) {
+  std::string out;
+  for (const std::string& line : lines) {
+    std::string text = wrapped(line, screen, 4);
+    if (text.size() > 2) text[2] = '-';
+    out += text;
+  }
+  return out;
+}
+
+std::string heading(std::string_view text, Screen screen) { return fmt::format("\n{}\n", toned(text, Tone::kStrong, screen)); }
 
 std::string fitted(std::string_view text, Screen screen) {
   if (screen.width == 0) return std::string(text);

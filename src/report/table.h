@@ -75,6 +75,10 @@ class Table {
 std::string wrapped(std::string_view text, size_t width, size_t indent = 0);
 /// Running text: as wide as the screen, but no wider than reads well.
 std::string wrapped(std::string_view text, Screen screen, size_t indent = 0);
+/// "  - one of several" for each, laid out as running text.
+std::string bullets(const std::vector<std::string>& lines, Screen screen);
+/// A heading after an empty line.
+std::string heading(std::string_view text, Screen screen);
 /// Lines that are wider than the screen go on in the next one, at blanks, two columns further in than they began; words longer than
 /// a line stay whole. Colours take no room and may go on over lines.
 std::string fitted(std::string_view text, Screen screen);

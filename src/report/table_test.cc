@@ -54,6 +54,16 @@ TEST(Table, LeavesOutWhatCanBeSparedMostAndSaysSo) {
             "1 column left out (zone):\n--wide shows all\n");
 }
 
+TEST(Table, BreaksLongHeadingsOverFigures) {
+  Table table({{"policy"}, {"rest on spot", Align::kRight}});
+  table.add_row({"optimal", "0.61"});
+  EXPECT_EQ(table.render({Colour::kNo, 16}),
+            "         rest on\n"
+            "policy      spot\n"
+            "───────  ───────\n"
+            "optimal     0.61\n");
+}
+
 TEST(Table, OfAlikeColumnsTheLastGoesFirstAndTheFirstStays) {
   Table table({{"a", Align::kRight}, {"b", Align::kRight}, {"c", Align::kRight}});
   table.add_row({"123456789", "123456789", "123456789"});
