@@ -1,9 +1,9 @@
 #include "cli/cli.h"
 
-
 #include "base/check.h"
 #include "cli/app.h"
 #include "cli/command_tree.h"
+#include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/top.h"
 
@@ -53,6 +53,7 @@ std::shared_ptr<Command> make_app(Action& action) {
   add_backup_commands(app, action);
   add_completion_commands(app, action);
   add_man_command(app, action);
+  app.add_flag_beside("--json", "--wide", show_wide, "show all columns of tables, however wide the terminal is");
   name_values(app);
   return made;
 }

@@ -21,24 +21,34 @@ constexpr int64_t kMostColumns = 10'000;
 
 bool wide_wanted = false;  // for the whole run, by the command line
 
-size_t columns_of_stdout() {
+size_t columns_of(int descriptor) {
   const auto within = [](int64_t columns) { return static_cast<size_t>(std::clamp(columns, kLeastColumns, kMostColumns)); };
   const char* told = std::getenv("COLUMNS");
   if (told != nullptr)
     if (const std::optional<int64_t> columns = parse_int(told); columns && *columns > 0) return within(*columns);
-  if (isatty(STDOUT_FILENO) == 0) return 0;
+  if (isatty(descriptor) == 0) return 0;
   winsize window = {};
-  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0;
+  const bool known = ioctl(descriptor, TIOCGWINSZ, &window) == 0 && window.ws_col > 0;
   return within(known ? window.ws_col : kUsualColumns);
+}
+
+Screen screen_of(int descriptor) {
+  const char* no_color = std::getenv("NO_COLOR");
+  const bool colour = isatty(descriptor) != 0 && (no_color == nullptr || *no_color == '\0');
+  return {colour ? Colour::kYes : Colour::kNo, columns_of(descriptor)};
 }
 
 }  // namespace
 
 Screen screen_of_stdout() {
-  const char* no_color = std::getenv("NO_COLOR");
-  const bool colour = isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
-  return {colour ? Colour::kYes : Colour::kNo, wide_wanted ? 0 : columns_of_stdout()};
+  Screen screen = screen_of(STDOUT_FILENO);
+  if (wide_wanted) screen.width = 0;
+  return screen;
 }
+Screen screen_of_stderr() { return screen_of(STDERR_FILENO); }
+
+void print_fitted(std::string_view text) { fmt::print("{}", fitted(text, screen_of(STDOUT_FILENO))); }
+void tell_fitted(std::string_view text) { fmt::print(stderr, "{}", fitted(text, screen_of_stderr())); }
 
 void show_wide() { wide_wanted = true; }
 

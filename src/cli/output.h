@@ -1,8 +1,11 @@
 // Where a command's result goes: standard output, or a file that is replaced whole or not at all.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "report/table.h"
@@ -13,10 +16,24 @@ namespace stint {
 /// wide as COLUMNS says, else as the terminal is, 80 columns where it does not say; without limit in a file or a pipe, or after
 /// show_wide().
 Screen screen_of_stdout();
+/// The same for what is said on standard error.
+Screen screen_of_stderr();
 /// From now on tables show all columns, however wide they are: --wide.
 void show_wide();
 
 /// @param path  empty = standard output. A file is written beside its place and renamed into it.
 Status write_output(const std::string& path, std::string_view text);
+
+/// Text for people on standard output or standard error, its lines no wider than the terminal.
+void print_fitted(std::string_view text);
+void tell_fitted(std::string_view text);
+template <typename... Args>
+void say(fmt::format_string<Args...> format, Args&&... args) {
+  print_fitted(fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void tell(fmt::format_string<Args...> format, Args&&... args) {
+  tell_fitted(fmt::format(format, std::forward<Args>(args)...));
+}
 
 }  // namespace stint

@@ -3,8 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <deque>
+#include <sstream>
 
 #include "cli/cli.h"
+#include "cli/help_text.h"
+#include "cli/output.h"
 
 namespace stint {
 
@@ -20,11 +23,23 @@ struct ParserStore {
 
 namespace {
 
-ValueCheck keep_check(CLI::Validator validator) { return ValueCheck(std::make_shared<const CLI::Validator>(std::move(validator))); }
+constexpr size_t kHelpWidth = 100;  // where it is not printed to a terminal
+
+ValueCheck keep_check(CLI::Validator validator) {
+  return ValueCheck(std::make_shared<const CLI::Validator>(std::move(validator)));
+}
 
 template <typename Value>
 CLI::Option* add_value(CLI::App& app, std::string_view name, Value& variable, std::string_view help) {
   return app.add_option(std::string(name), variable, std::string(help));
+}
+
+void add_flag_beside(CLI::App& app, const std::string& beside, const std::string& name, const std::function<void()>& when_given,
+                     const std::string& help) {
+  if (app.get_option_no_throw(beside) != nullptr && app.get_option_no_throw(name) == nullptr)
+    app.add_flag_callback(name, when_given, help);
+  for (CLI::App* below : app.get_subcommands([](CLI::App*) { return true; }))
+    add_flag_beside(*below, beside, name, when_given, help);
 }
 
 }  // namespace
@@ -139,6 +154,10 @@ Option* Command::add_flag(std::string_view name, bool& variable, std::string_vie
 Option* Command::add_flag_callback(std::string_view name, std::function<void()> when_given, std::string_view help) {
   return store_->keep(app_->add_flag_callback(std::string(name), std::move(when_given), std::string(help)));
 }
+void Command::add_flag_beside(std::string_view beside, std::string_view name, const std::function<void()>& when_given,
+                              std::string_view help) {
+  stint::add_flag_beside(*app_, std::string(beside), std::string(name), when_given, std::string(help));
+}
 void Command::remove_option(std::string_view name) { app_->remove_option(app_->get_option(std::string(name))); }
 
 Command* Command::require_subcommand(size_t least, size_t most) {
@@ -189,7 +208,12 @@ std::optional<int> parse_line(Command& program, std::vector<std::string> argumen
   try {
     program.parser().parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
-    return program.parser().exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+    std::ostringstream out, trouble;
+    const int code = program.parser().exit(error, out, trouble);
+    const size_t width = screen_of_stdout().width;
+    fmt::print("{}", fitted_help(out.str(), width == 0 ? kHelpWidth : width));
+    tell_fitted(trouble.str());
+    return code == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
   }
   return std::nullopt;
 }

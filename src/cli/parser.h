@@ -97,6 +97,9 @@ class Command {
   Option* add_option(std::string_view name, std::optional<uint64_t>& variable, std::string_view help = {});
   Option* add_flag(std::string_view name, bool& variable, std::string_view help = {});
   Option* add_flag_callback(std::string_view name, std::function<void()> when_given, std::string_view help = {});
+  /// The same flag for this command and all below it that have the option `beside`.
+  void add_flag_beside(std::string_view beside, std::string_view name, const std::function<void()>& when_given,
+                       std::string_view help);
   void remove_option(std::string_view name);
 
   Command* require_subcommand(size_t least, size_t most);

@@ -82,6 +82,18 @@ size_t last_blank_within(std::string_view text, size_t begin, size_t width) {
   return found;
 }
 
+/// End of the word of shell that begins at `at`: the next blank outside quotes.
+size_t end_of_shell_word(std::string_view line, size_t at) {
+  char quote = 0;
+  for (; at < line.size() && (quote != 0 || line[at] != ' '); ++at) {
+    if (quote == 0 && (line[at] == '\'' || line[at] == '"'))
+      quote = line[at];
+    else if (line[at] == quote)
+      quote = 0;
+  }
+  return at;
+}
+
 void trim_right(std::string& line) { line.erase(line.find_last_not_of(' ') + 1); }
 
 }  // namespace
@@ -288,6 +300,29 @@ std::string fitted(std::string_view text, Screen screen) {
     out += line;
     if (end < text.size()) out += '\n';
     at = end + 1;
+  }
+  return out;
+}
+
+std::string fitted_command(std::string_view line, size_t width) {
+  if (width == 0 || display_width(line) <= width) return std::string(line);
+  const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  std::string out(line.substr(0, begin));
+  size_t used = begin;
+  for (size_t at = begin; at < line.size();) {
+    const size_t end = end_of_shell_word(line, at);
+    const std::string_view word = line.substr(at, end - at);
+    const size_t backslash = end < line.size() ? 2 : 0;
+    if (at > begin && used + 1 + display_width(word) + backslash > width) {
+      out += " \\\n" + std::string(begin + 2, ' ');
+      used = begin + 2;
+    } else if (at > begin) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += display_width(word);
+    at = std::min(line.find_first_not_of(' ', end), line.size());
   }
   return out;
 }

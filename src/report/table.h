@@ -82,6 +82,8 @@ std::string heading(std::string_view text, Screen screen);
 /// Lines that are wider than the screen go on in the next one, at blanks, two columns further in than they began; words longer than
 /// a line stay whole. Colours take no room and may go on over lines.
 std::string fitted(std::string_view text, Screen screen);
+/// The same for a line of shell: broken between words, never within quotes, each line but the last ending in a backslash.
+std::string fitted_command(std::string_view line, size_t width);
 /// `text` broken into lines of at most `width` columns, the words at blanks, words longer than a line after one of `/-_.,:=@` or
 /// wherever the line is full. Nothing is lost but blanks at the ends of lines.
 std::vector<std::string> broken(std::string_view text, size_t width);

@@ -120,5 +120,12 @@ TEST(Fitted, CountsNoColours) {
   EXPECT_EQ(fitted("averylongword that", {Colour::kNo, 8}), "averylongword\n  that");
 }
 
+TEST(FittedCommand, GoesOnAfterABackslashAndKeepsQuotesTogether) {
+  EXPECT_EQ(fitted_command("  stint run --name 'a b c d' --gpus 1", 22),
+            "  stint run --name \\\n"
+            "    'a b c d' --gpus 1");
+  EXPECT_EQ(fitted_command("short", 22), "short");
+}
+
 }  // namespace
 }  // namespace stint
