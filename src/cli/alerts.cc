@@ -106,7 +106,9 @@ struct LiveOptions {
 
 using Json = nlohmann::ordered_json;
 
-std::string field_or_nothing(const Json& json, const char* name) { return json[name].is_string() ? json[name].get<std::string>() : ""; }
+std::string field_or_nothing(const Json& json, const char* name) {
+  return json[name].is_string() ? json[name].get<std::string>() : "";
+}
 
 /// What an alert is about: its labels but those that stand in columns of their own.
 std::string about(const Json& labels) {
@@ -125,14 +127,15 @@ Status list_alerts(DaemonClient& client, const LiveOptions& options) {
       {{"alert"}, {"severity"}, {"state"}, {"about", Align::kLeft, 50}, {"since"}, {"ended"}, {"what", Align::kLeft, 80}});
   for (const Json& alert : body["alerts"]) {
     const std::string state = field_or_nothing(alert, "state");
-    table.add_row({field_or_nothing(alert, "rule"), field_or_nothing(alert, "severity"), state, about(alert["labels"]), field_or_nothing(alert, "since"),
-                   field_or_nothing(alert, "ended"), alert["annotations"].value("description", "")});
+    table.add_row({field_or_nothing(alert, "rule"), field_or_nothing(alert, "severity"), state, about(alert["labels"]),
+                   field_or_nothing(alert, "since"), field_or_nothing(alert, "ended"),
+                   alert["annotations"].value("description", "")});
     if (state == "firing") table.tone_cell(1, field_or_nothing(alert, "severity") == "critical" ? Tone::kBad : Tone::kWarn);
   }
   for (const Json& receiver : body["receivers"])
     if (const std::string error = field_or_nothing(receiver, "last_error"); !error.empty())
-      fmt::print(stderr, "receiver {}: {} waiting; {}\n", field_or_nothing(receiver, "name"), receiver["waiting"].dump(), error);
-  if (body["alerts"].empty()) fmt::print(stderr, "no alert {}\n", options.all ? "has fired" : "fires");
+      tell("receiver {}: {} waiting; {}\n", field_or_nothing(receiver, "name"), receiver["waiting"].dump(), error);
+  if (body["alerts"].empty()) tell("no alert {}\n", options.all ? "has fired" : "fires");
   return body["alerts"].empty() ? Status() : write_output("", table.render(screen_of_stdout()));
 }
 
@@ -153,8 +156,8 @@ Status list_silences(DaemonClient& client, const LiveOptions& options) {
     std::string matchers;
     for (const Json& matcher : silence["matchers"])
       matchers += (matchers.empty() ? "" : " ") + matcher.get<std::string>();
-    table.add_row({silence["id"].dump(), silence["holds"].get<bool>() ? "yes" : "no", matchers, field_or_nothing(silence, "until"),
-                   field_or_nothing(silence, "by"), field_or_nothing(silence, "comment")});
+    table.add_row({silence["id"].dump(), silence["holds"].get<bool>() ? "yes" : "no", matchers,
+                   field_or_nothing(silence, "until"), field_or_nothing(silence, "by"), field_or_nothing(silence, "comment")});
   }
   return write_output("", table.render(screen_of_stdout()));
 }
@@ -162,7 +165,7 @@ Status list_silences(DaemonClient& client, const LiveOptions& options) {
 Status expire_silence(DaemonClient& client, const LiveOptions& options) {
   TRY_ASSIGN(const Json silence, client.send("DELETE", fmt::format("/v1/silences/{}", options.silence), nullptr));
   if (options.daemon.json) return print_json(silence);
-  fmt::print("silence {}: over\n", options.silence);
+  say("silence {}: over\n", options.silence);
   return {};
 }
 

@@ -68,7 +68,7 @@ Status print_audit(const AuditOptions& options) {
   TRY_ASSIGN(const std::string text, rendered(audited, options));
   if (!options.html.empty()) {
     TRY(write_file_atomically(options.html, audit_html(audited.report, audited.cluster ? &*audited.cluster : nullptr)));
-    fmt::print(stderr, "wrote {}\n", options.html);
+    tell("wrote {}\n", options.html);
   }
   return write_output("", text);
 }

@@ -41,7 +41,7 @@ ExitCode finish(const Result<BackupManifest>& done, bool json, const std::string
   if (!done.ok()) return fail(done.error().message);
   const Status printed = write_output("", json ? to_json(*done) : summary(*done));
   if (!printed.ok()) return fail(printed.error().message);
-  if (!next.empty()) fmt::print(stderr, "{}\n", next);
+  if (!next.empty()) tell("{}\n", next);
   return ExitCode::kOk;
 }
 

@@ -64,7 +64,7 @@ Status save(const std::string& path, const std::vector<MeasuredGpu>& all, const 
   }
   for (const MeasuredGpu& m : all) {
     if (m.model.empty()) {
-      fmt::print(stderr, "stint: {} is not in the catalogue: its rates are not saved\n", m.gpu.name);
+      tell("stint: {} is not in the catalogue: its rates are not saved\n", m.gpu.name);
       continue;
     }
     for (const BenchFigure& f : m.result.figures) {
@@ -109,7 +109,7 @@ ExitCode run_bench(const BenchArguments& a) {
     print_rates(*all);
   for (const MeasuredGpu& m : *all)
     for (const std::string& why : m.result.absent)
-      fmt::print(stderr, "stint: {}: not measured: {}\n", m.gpu.name, why);
+      tell("stint: {}: not measured: {}\n", m.gpu.name, why);
   if (a.save.empty()) return ExitCode::kOk;
   if (const Status saved = save(a.save, *all, a, now()); !saved.ok()) return fail(saved.error().message);
   return ExitCode::kOk;

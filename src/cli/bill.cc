@@ -55,7 +55,7 @@ Status run_bill(const BillOptions& options) {
   TRY_ASSIGN(const std::string text, render(options, accounts.ledger, records.history));
   TRY(write_output(options.output, text));
   for (const std::string& problem : accounts.ledger.problems)
-    fmt::print(stderr, "stint: {}\n", problem);
+    tell("stint: {}\n", problem);
   return {};
 }
 

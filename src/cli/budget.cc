@@ -117,7 +117,7 @@ Status decide(DaemonClient& client, const BudgetOptions& options, const char* wh
   Json changed = Json::array();
   for (const std::string& id : options.jobs) {
     TRY_ASSIGN(Json job, client.send("POST", fmt::format("/v1/jobs/{}/{}", escape_url(id), what), body));
-    if (!options.daemon.json) fmt::print("job {}: {}\n", text_of(job["id"]), text_of(job["state"]));
+    if (!options.daemon.json) say("job {}: {}\n", text_of(job["id"]), text_of(job["state"]));
     changed.push_back(std::move(job));
   }
   return options.daemon.json ? print_json({{"jobs", std::move(changed)}}) : Status();
@@ -145,8 +145,9 @@ Status show_shares(DaemonClient& client, const BudgetOptions& options) {
                {"waiting", Align::kRight}});
   for (const Json& queue : body["queues"]) {
     const auto own = queue["held_gpu_milli"].get<int64_t>();
-    table.add_row({text_of(queue["path"]), gpus_or_nothing(queue["deserved_gpu_milli"]), gpus_or_nothing(queue["limit_gpu_milli"]),
-                   fmt::format("{:g}", queue["weight"].get<double>()), gpus_or_nothing(queue["held_gpu_milli"]),
+    table.add_row({text_of(queue["path"]), gpus_or_nothing(queue["deserved_gpu_milli"]),
+                   gpus_or_nothing(queue["limit_gpu_milli"]), fmt::format("{:g}", queue["weight"].get<double>()),
+                   gpus_or_nothing(queue["held_gpu_milli"]),
                    held > 0 ? fmt::format("{:.1f}", 100.0 * static_cast<double>(own) / static_cast<double>(held)) : "",
                    fmt::format("{:.1f}", queue["month_gpu_hours"].get<double>()), text_of(queue["waiting"])});
   }
@@ -163,7 +164,7 @@ void add_budget_commands(Command& app, Action& action) {
   Command* show = add_client_command(*budget, action, options, "show", "One", show_budget);
   show->add_option("name", options->name, "the budget")->required();
   Command* set = add_client_command(*budget, action, options, "set",
-                                     "Make or change one that the configuration does not have; for operators", set_budget);
+                                    "Make or change one that the configuration does not have; for operators", set_budget);
   set->add_option("name", options->name, "the budget")->required();
   set->add_option("--per-month", options->per_month, "amount for each calendar month (UTC), in the currency of the machines");
   set->add_option("--queue", options->queue, "that pays for this queue and those below it; else for all");

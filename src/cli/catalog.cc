@@ -25,7 +25,6 @@ struct CatalogArguments {
   bool json = false;
 };
 
-
 SortedJson or_null(const std::optional<double>& value) { return value ? SortedJson(*value) : SortedJson(nullptr); }
 std::string or_dash(const std::optional<double>& value) { return value ? fmt::format("{:.4g}", *value) : "–"; }
 
@@ -40,7 +39,7 @@ bool is_gpu(const Catalog& catalog, std::string_view filter, std::string_view mo
 
 void print_table(const Table& table, const std::string& what) {
   if (table.empty())
-    fmt::print(stderr, "stint: no {} in the catalogue passes the filters\n", what);
+    tell("stint: no {} in the catalogue passes the filters\n", what);
   else
     fmt::print("{}", table.render(screen_of_stdout()));
 }
@@ -299,7 +298,7 @@ void add_catalog_command(Command& app, Action& action) {
       ->add_option("--measured", a->measured, "rates measured by stint bench, shown below the data sheet's");
   Command* instances = add("instances", "Instance types", "--provider aws --gpu L4", run_instances);
   Command* prices = add("prices", "Prices per hour of a whole instance; ~ marks an estimate",
-                         "--gpu A100-80GB --region eu --market spot", run_prices);
+                        "--gpu A100-80GB --region eu --market spot", run_prices);
   Command* mig = add("mig", "MIG profiles, or the layouts that fill a GPU", "--gpu A100-80GB --layouts", run_mig);
   mig->add_flag("--layouts", a->layouts, "every layout nothing can be added to, and what it strands");
   for (Command* sub : {instances, prices}) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/output.h"
 #include "host/file.h"
 #include "store/history_file.h"
 
@@ -34,9 +35,8 @@ Result<Catalog> open_catalog(const std::string& history_path, const std::string&
 
 void warn_of_stale_prices(size_t stale, size_t shown) {
   if (stale > 0)
-    fmt::print(stderr,
-               "stint: {} of {} prices are older than {:.0f} days; import newer ones: stint import prices FILE --history DB\n",
-               stale, shown, kPriceStaleAfter.to_hours() / 24);
+    tell("stint: {} of {} prices are older than {:.0f} days; import newer ones: stint import prices FILE --history DB\n", stale,
+         shown, kPriceStaleAfter.to_hours() / 24);
 }
 
 }  // namespace stint

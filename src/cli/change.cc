@@ -170,8 +170,8 @@ Status run_apply(const ChangeOptions& options) {
   const std::vector<Instruction> todo = all_instructions(change.proposal, plan);
   TRY_ASSIGN(change.undo, carry_out(plan, change.proposal.changes));
   TRY_ASSIGN(change.number, file.record_change(change));
-  fmt::print(stderr, "recorded as change {} from {}; Stint runs nothing: what is to be done is printed\n", change.number,
-             format_utc(change.applied_at));
+  tell("recorded as change {} from {}; Stint runs nothing: what is to be done is printed\n", change.number,
+       format_utc(change.applied_at));
   if (options.json) return write_output("", indented(json_of(change, objections, todo)) + "\n");
   return write_output("", instructions_text(todo));
 }
@@ -193,7 +193,7 @@ Status run_undo(const ChangeOptions& options) {
   TRY(file.record_undo(change.number, at));
   change.undone_at = at;
   const std::vector<Instruction> todo = undo_instructions(change.undo);
-  fmt::print(stderr, "change {} ended at {}; Stint runs nothing: what is to be done is printed\n", change.number, format_utc(at));
+  tell("change {} ended at {}; Stint runs nothing: what is to be done is printed\n", change.number, format_utc(at));
   if (options.json) return write_output("", indented(json_of(change, {}, todo)) + "\n");
   return write_output("", instructions_text(todo));
 }

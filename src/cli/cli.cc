@@ -10,7 +10,7 @@
 namespace stint {
 
 ExitCode fail(const std::string& message) {
-  fmt::print(stderr, "stint: {}\n", message);
+  tell("stint: {}\n", message);
   return ExitCode::kFailed;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/output.h"
 #include "codec/demand_csv.h"
 #include "host/file.h"
 
@@ -17,9 +18,9 @@ Result<std::vector<DemandSeries>> read_demand(const std::string& path, std::opti
   }
   TRY_ASSIGN(std::vector<DemandSeries> all, reader.finish(step));
   const DemandCsvCounts& counts = reader.counts();
-  if (counts.rejected > 0) fmt::print(stderr, "stint: {} rows rejected, the first:\n", counts.rejected);
+  if (counts.rejected > 0) tell("stint: {} rows rejected, the first:\n", counts.rejected);
   for (const std::string& reason : counts.reasons)
-    fmt::print(stderr, "stint:   {}\n", reason);
+    tell("stint:   {}\n", reason);
   return all;
 }
 

@@ -121,15 +121,16 @@ Status import_story(HistoryFile& history, const DemoOptions& options, const fs::
   return {};
 }
 
-void print_demo(const DemoOptions& options, const Story& story, const FormatTallies& tally, int64_t bytes, const DemoFolder& folder) {
-  fmt::print("{}\n\n{:<12} {:>5}  {:>12}  {:>8}\n", story.what, "format", "files", "taken", "refused");
+void print_demo(const DemoOptions& options, const Story& story, const FormatTallies& tally, int64_t bytes,
+                const DemoFolder& folder) {
+  say("{}\n\n{:<12} {:>5}  {:>12}  {:>8}\n", story.what, "format", "files", "taken", "refused");
   for (const auto& [format, sum] : tally) {
-    fmt::print("{:<12} {:>5}  {:>12}  {:>8}{}\n", format, sum.files, sum.accepted, sum.rejected,
-               sum.already_there == sum.files ? "  (there already)" : "");
+    say("{:<12} {:>5}  {:>12}  {:>8}{}\n", format, sum.files, sum.accepted, sum.rejected,
+        sum.already_there == sum.files ? "  (there already)" : "");
   }
-  fmt::print("\n{:.1f} MB of input, seed {}, {}\n", static_cast<double>(bytes) / 1e6, options.seed,
-             folder.temporary() ? "removed again (--keep or --out DIR leaves it)" : "left in " + folder.path().string());
-  fmt::print("Next: stint audit --history {} --month 2026-10\n", options.history);
+  say("\n{:.1f} MB of input, seed {}, {}\n", static_cast<double>(bytes) / 1e6, options.seed,
+      folder.temporary() ? "removed again (--keep or --out DIR leaves it)" : "left in " + folder.path().string());
+  say("Next: stint audit --history {} --month 2026-10\n", options.history);
 }
 
 Status print_demo_json(const DemoOptions& options, const FormatTallies& tally, int64_t bytes, const DemoFolder& folder) {

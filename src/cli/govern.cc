@@ -75,22 +75,22 @@ Status make_token_for(DaemonClient& client, const GovernOptions& options) {
   put("note", options.note);
   TRY_ASSIGN(const Json token, client.send("POST", "/v1/tokens", wish));
   if (options.daemon.json) return print_json(token);
-  fmt::print(stderr, "token {} of {} for {}, until {}; it is shown this once:\n", field_text(token["id"]), field_text(token["user"]),
-             field_text(token["scopes"]), field_text(token["expires"]));
+  tell("token {} of {} for {}, until {}; it is shown this once:\n", field_text(token["id"]), field_text(token["user"]),
+       field_text(token["scopes"]), field_text(token["expires"]));
   return write_output("", field_text(token["secret"]) + "\n");
 }
 
 Status revoke_token(DaemonClient& client, const GovernOptions& options) {
   TRY_ASSIGN(const Json token, client.send("DELETE", "/v1/tokens/" + escape_url(options.name), nullptr));
   if (options.daemon.json) return print_json(token);
-  fmt::print("token {}: revoked\n", options.name);
+  say("token {}: revoked\n", options.name);
   return {};
 }
 
 Status who_am_i(DaemonClient& client, const GovernOptions& options) {
   TRY_ASSIGN(const Json me, client.get("/v1/me"));
   if (options.daemon.json) return print_json(me);
-  fmt::print("{}: {}; scopes {}\n", field_text(me["user"]), field_text(me["roles"]), field_text(me["scopes"]));
+  say("{}: {}; scopes {}\n", field_text(me["user"]), field_text(me["roles"]), field_text(me["scopes"]));
   return {};
 }
 
@@ -219,7 +219,7 @@ Status verify_audit(DaemonClient& client, const GovernOptions& options) {
     return invalid("no record has the hash {}: records you once saw were removed or changed, or the hash is of another log",
                    options.head);
   if (options.daemon.json) return print_json({{"records", verifier.rows()}, {"head", verifier.head()}, {"sound", true}});
-  fmt::print("{} records, each follows from the one before\nhead {}\n", verifier.rows(), verifier.head());
+  say("{} records, each follows from the one before\nhead {}\n", verifier.rows(), verifier.head());
   return {};
 }
 

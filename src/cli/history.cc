@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/json_text.h"
+#include "cli/output.h"
 #include "cli/parser.h"
 #include "store/history_file.h"
 
@@ -17,7 +18,6 @@ struct HistoryArguments {
   bool json = false;
 };
 
-
 nlohmann::json interval_json(Interval interval) {
   if (interval.empty()) return nullptr;
   return {{"begin", format_utc(interval.begin)}, {"end", format_utc(interval.end)}};
@@ -28,15 +28,15 @@ std::string to_text(Interval interval) {
 }
 
 void print_info(const std::string& path, const HistoryInfo& info) {
-  fmt::print("{}: schema {}, {:.1f} MB\n", path, info.schema_version, static_cast<double>(info.file_bytes) / 1e6);
-  fmt::print("  telemetry   {}\n", to_text(info.telemetry));
-  fmt::print("  billed      {}\n", to_text(info.billed));
+  say("{}: schema {}, {:.1f} MB\n", path, info.schema_version, static_cast<double>(info.file_bytes) / 1e6);
+  say("  telemetry   {}\n", to_text(info.telemetry));
+  say("  billed      {}\n", to_text(info.billed));
   const std::pair<const char*, uint64_t> counts[] = {
       {"nodes", info.nodes},      {"devices", info.devices},       {"series", info.series}, {"series-days", info.rollup_days},
       {"runs", info.runs},        {"bill lines", info.bill_lines}, {"prices", info.prices}, {"imports", info.imports},
       {"rejected", info.rejected}};
   for (const auto& [name, count] : counts)
-    fmt::print("  {:<11} {}\n", name, count);
+    say("  {:<11} {}\n", name, count);
 }
 
 nlohmann::json info_json(const std::string& path, const HistoryInfo& info) {
@@ -76,11 +76,11 @@ ExitCode run_check(const HistoryArguments& arguments) {
   if (arguments.json) {
     fmt::print("{}\n", indented(nlohmann::json{{"path", arguments.path}, {"sound", problems->empty()}, {"problems", *problems}}));
   } else if (problems->empty()) {
-    fmt::print("{}: sound\n", arguments.path);
+    say("{}: sound\n", arguments.path);
   } else {
     for (const std::string& problem : *problems)
-      fmt::print("{}: {}\n", arguments.path, problem);
-    fmt::print(stderr, "Restore the file from a backup, or import the sources into a new one.\n");
+      say("{}: {}\n", arguments.path, problem);
+    tell("Restore the file from a backup, or import the sources into a new one.\n");
   }
   return problems->empty() ? ExitCode::kOk : ExitCode::kPartly;
 }

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/progress.h"
 #include "collect/file_import.h"
@@ -92,18 +93,18 @@ nlohmann::json outcome_json(const ImportOutcome& outcome) {
 void print_outcome(const ImportOutcome& outcome) {
   const ImportRecord& record = outcome.record;
   if (outcome.already_there) {
-    fmt::print("{}: already imported on {}; nothing changed\n", record.source, format_utc(record.imported_at));
+    say("{}: already imported on {}; nothing changed\n", record.source, format_utc(record.imported_at));
     return;
   }
   std::string line = fmt::format("{}: {} accepted, {} rejected", record.source, record.accepted, record.rejected);
   if (record.duplicates > 0) line += fmt::format(", {} already there", record.duplicates);
   if (outcome.reach.nodes > 0) line += fmt::format("; {} nodes", outcome.reach.nodes);
   if (outcome.reach.devices > 0) line += fmt::format(", {} devices", outcome.reach.devices);
-  fmt::print("{}\n", line);
+  say("{}\n", line);
   for (const RejectedRow& row : outcome.first_rejections)
-    fmt::print(stderr, "  {}{}: {}\n", row.source, row.line > 0 ? fmt::format(":{}", row.line) : "", row.reason);
+    tell("  {}{}: {}\n", row.source, row.line > 0 ? fmt::format(":{}", row.line) : "", row.reason);
   if (record.rejected > outcome.first_rejections.size() && !outcome.first_rejections.empty())
-    fmt::print(stderr, "  … {} rejected in all; the History keeps the first 1000 with their reasons\n", record.rejected);
+    tell("  … {} rejected in all; the History keeps the first 1000 with their reasons\n", record.rejected);
 }
 
 Result<ImportOutcome> import_server(HistoryFile& history, const ImportArguments& arguments, const ImportOptions& options,
@@ -126,7 +127,7 @@ Result<ImportOutcome> import_cluster(HistoryFile& history, const ImportArguments
   request.programs = arguments.slurm_programs;
   TRY_ASSIGN(SlurmOutcome outcome, import_slurm(history, request, at));
   for (const std::string& note : outcome.notes)
-    fmt::print(stderr, "slurm: {}\n", note);
+    tell("slurm: {}\n", note);
   return std::move(outcome.import);
 }
 

@@ -91,8 +91,7 @@ Status show_queue(DaemonClient& client, const QueueOptions& options) {
                    money_of(job["cost"])});
     table.tone_cell(4, tone_of_state(state));
   }
-  if (!body["next"].is_null())
-    fmt::print(stderr, "there are more: add --cursor {}, or --limit up to 1000\n", text_of(body["next"]));
+  if (!body["next"].is_null()) tell("there are more: add --cursor {}, or --limit up to 1000\n", text_of(body["next"]));
   return write_output("", table.empty() ? "no jobs\n" : table.render(screen_of_stdout()));
 }
 
@@ -170,7 +169,7 @@ ExitCode control_jobs(const JobOptions& options, const std::string& what) {
     } else if (options.daemon.json) {
       (void)print_json(*job).ok();
     } else {
-      fmt::print("job {}: {}\n", text_of((*job)["id"]), text_of((*job)["state"]));
+      say("job {}: {}\n", text_of((*job)["id"]), text_of((*job)["state"]));
     }
   }
   return code;
@@ -223,8 +222,7 @@ void add_ids(Command* command, JobOptions& options) {
   command->add_option("job", options.ids, "ids of jobs: agency-17, or 17 where you see one client alone")->required();
 }
 
-void add_view(Command& app, Action& action, const char* name, const char* help,
-              Status (*run)(DaemonClient&, const JobOptions&)) {
+void add_view(Command& app, Action& action, const char* name, const char* help, Status (*run)(DaemonClient&, const JobOptions&)) {
   const auto options = std::make_shared<JobOptions>();
   Command* command = add_client_command(app, action, options, name, help, run);
   add_ids(command, *options);

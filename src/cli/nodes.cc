@@ -45,7 +45,7 @@ Status list_nodes(DaemonClient& client, const NodeOptions& options) {
     table.tone_cell(1, text("state") == "up" ? Tone::kGood : Tone::kWarn);
   }
   for (const Json& note : overview["notes"])
-    fmt::print(stderr, "note: {}\n", note.get<std::string>());
+    tell("note: {}\n", note.get<std::string>());
   return write_output("", table.render(screen_of_stdout()));
 }
 
@@ -54,7 +54,7 @@ Status run_node(DaemonClient& client, const NodeOptions& options, const std::str
   if (options.daemon.json) return print_json(node);
   const auto state = node["state"].get<std::string>();
   const bool comes = what == "up" && state != "up";
-  fmt::print("{}: {}{}\n", options.name, state, comes ? ", is being switched on and takes work once it can be used" : "");
+  say("{}: {}{}\n", options.name, state, comes ? ", is being switched on and takes work once it can be used" : "");
   return {};
 }
 

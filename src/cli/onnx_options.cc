@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "cli/output.h"
 #include "cli/parser.h"
 
 namespace stint {
@@ -43,7 +44,7 @@ Result<serve::OnnxRuntime> open_onnxruntime(const OnnxOptions& options, std::opt
   if (options.device == "cpu") return onnx;
   Result<serve::OnnxRuntime> on_gpu = onnx.on_gpu({.number = gpu_in(options.device).value_or(0), .most = most});
   if (on_gpu.ok() || options.device != "auto") return on_gpu;
-  fmt::print(stderr, "stint: models run on the processor: {}\n", on_gpu.error().message);
+  tell("stint: models run on the processor: {}\n", on_gpu.error().message);
   return onnx;
 }
 

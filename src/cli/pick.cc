@@ -163,10 +163,10 @@ std::string name_choice(const Choice& c) {
 void print_selection(const Work& work, const Selection& s) {
   const Screen screen = screen_of_stdout();
   const Choice& best = s.choices.front();
-  fmt::print("{} of {} in {}: {}\n", name_of(work.kind), work.model.name, name_of(work.precision),
-             toned(name_choice(best), Tone::kStrong, screen));
-  if (s.choices.size() > 1) fmt::print("Runner-up: {}\n", name_choice(s.choices[1]));
-  fmt::print("\n");
+  say("{} of {} in {}: {}\n", name_of(work.kind), work.model.name, name_of(work.precision),
+      toned(name_choice(best), Tone::kStrong, screen));
+  if (s.choices.size() > 1) say("Runner-up: {}\n", name_choice(s.choices[1]));
+  say("\n");
   Table table({{""},
                {"provider"},
                {"region"},
@@ -193,17 +193,17 @@ void print_selection(const Work& work, const Selection& s) {
   }
   fmt::print("{}", table.render(screen));
   if (!s.dropped.empty()) {
-    fmt::print("\nCheaper per hour, and why not:\n");
+    say("\nCheaper per hour, and why not:\n");
     Table dropped({{"instance type"}, {"GPU"}, {"USD per hour", Align::kRight}, {"reason"}});
     for (size_t i = 0; i < std::min(kShownDropped, s.dropped.size()); ++i)
       dropped.add_row(
           {s.dropped[i].type->name, s.dropped[i].type->gpu_model, s.dropped[i].per_hour.to_decimal(), s.dropped[i].reason});
     fmt::print("{}", dropped.render(screen));
-    if (s.dropped.size() > kShownDropped) fmt::print("and {} more; --json has all\n", s.dropped.size() - kShownDropped);
+    if (s.dropped.size() > kShownDropped) say("and {} more; --json has all\n", s.dropped.size() - kShownDropped);
   }
-  fmt::print("\n");
+  say("\n");
   for (const std::string& note : s.notes)
-    fmt::print("{}", wrapped("Note: " + note + ".", 110));
+    say("{}", wrapped("Note: " + note + ".", screen));
 }
 
 ExitCode run_pick(const PickArguments& a) {
@@ -234,15 +234,13 @@ void add_pick_command(Command& app, Action& action) {
   Command* command =
       app.add_subcommand("pick", "Picks the cheapest instances that do the work, with the runner-up and why cheaper ones do not");
   command->footer("Example: stint pick --serve bert-base --qps 500 --p99 50ms --region eu");
-  Command* kind =
-      command->add_option_group("work", "What is to be done; MODEL is a known name (bert-base) or parameters (7e9)");
+  Command* kind = command->add_option_group("work", "What is to be done; MODEL is a known name (bert-base) or parameters (7e9)");
   for (size_t i = 0; i < kKinds.size(); ++i)
     kind->add_option(kKinds[i].flag, a->models[i], kKinds[i].what)->type_name("MODEL");
   kind->require_option(1);
   command->add_option("--precision", a->precision, "fp32, bf16, fp16, fp8 or int8")->capture_default_str();
   command->add_option("--deadline", a->deadline, "jobs: done within, such as 24h");
-  command->add_option("--tokens", a->tokens, "jobs: tokens to go through (training: 20 per parameter)")
-      ->check(positive_number());
+  command->add_option("--tokens", a->tokens, "jobs: tokens to go through (training: 20 per parameter)")->check(positive_number());
   command->add_option("--items", a->items, "jobs: sequences or images to go through, epochs included")
       ->check(positive_number())
       ->excludes("--tokens");

@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
+#include "cli/output.h"
 #include "cli/parser.h"
 #include "host/file.h"
 
@@ -31,8 +32,8 @@ Status submit_pipeline(DaemonClient& client, const PipelineOptions& options) {
     std::string after;
     for (const Json& id : job["after"])
       after += fmt::format("{}{}", after.empty() ? ", after " : " ", id.get<std::string>());
-    fmt::print("job {} {}: {}{}\n", job["id"].get<std::string>(), job["name"].get<std::string>(), job["state"].get<std::string>(),
-               after);
+    say("job {} {}: {}{}\n", job["id"].get<std::string>(), job["name"].get<std::string>(), job["state"].get<std::string>(),
+        after);
   }
   return {};
 }

@@ -53,7 +53,7 @@ Status print_plan(const PlanAllOptions& options) {
   runs.clear();
   if (!options.html.empty()) {
     TRY(write_file_atomically(options.html, joint_plan_html(plan)));
-    fmt::print(stderr, "wrote {}\n", options.html);
+    tell("wrote {}\n", options.html);
   }
   return write_output("", options.json ? joint_plan_json(plan) : joint_plan_text(plan, screen_of_stdout()));
 }

@@ -11,6 +11,7 @@
 #include "advise/audit.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "cli/parser.h"
 #include "collect/gpu_profile.h"
 #include "collect/gpu_sampler.h"
@@ -21,7 +22,6 @@
 
 namespace stint {
 namespace {
-
 
 struct ProfileArguments {
   std::vector<std::string> command;
@@ -49,7 +49,7 @@ Result<ProfiledRun> run(const ProfileArguments& arguments, Duration interval) {
     run.profile = GpuProfile((*sampler)->gpus());
   } else {
     run.why_none = sampler.error().message;
-    fmt::print(stderr, "stint: no GPU telemetry: {}\n", run.why_none);
+    tell("stint: no GPU telemetry: {}\n", run.why_none);
   }
   run.started = now();
   TRY_ASSIGN(ChildProcess child, ChildProcess::start(arguments.command));
@@ -90,19 +90,19 @@ std::string_view advice_for(UtilizationVerdict verdict) {
 double gibi(double bytes) { return bytes / (1 << 30); }
 
 void print(const ProfiledRun& run) {
-  fmt::print(stderr, "stint: {:.1f} s, exit code {}", (run.ended - run.started).to_seconds(), run.status.shell_code());
+  tell("stint: {:.1f} s, exit code {}", (run.ended - run.started).to_seconds(), run.status.shell_code());
   if (run.source.empty()) {
-    fmt::print(stderr, "; no GPU telemetry\n");
+    tell("; no GPU telemetry\n");
     return;
   }
-  fmt::print(stderr, "; {} looks through {}\n", run.profile.looks(), run.source);
-  if (!run.why_none.empty()) fmt::print(stderr, "stint: some looks failed: {}\n", run.why_none);
+  tell("; {} looks through {}\n", run.profile.looks(), run.source);
+  if (!run.why_none.empty()) tell("stint: some looks failed: {}\n", run.why_none);
   if (run.profile.looks() == 0) {
-    fmt::print(stderr, "stint: it ended before the first look: give a shorter --interval\n");
+    tell("stint: it ended before the first look: give a shorter --interval\n");
     return;
   }
-  fmt::print(stderr, "{:>3}  {:<26} {:>7} {:>20} {:>26} {:>14}\n", "GPU", "model", "samples", "util % mean/p50/p95",
-             "VRAM GiB p95/peak/total", "W mean/max");
+  tell("{:>3}  {:<26} {:>7} {:>20} {:>26} {:>14}\n", "GPU", "model", "samples", "util % mean/p50/p95", "VRAM GiB p95/peak/total",
+       "W mean/max");
   for (const GpuSummary& s : run.profile.summaries()) {
     const auto utilization = s.utilization_pct ? fmt::format("{:.1f} / {:.0f} / {:.0f}", s.utilization_pct->mean,
                                                              s.utilization_pct->p50, s.utilization_pct->p95)
@@ -112,9 +112,8 @@ void print(const ProfiledRun& run) {
                                           s.memory_total ? fmt::format("{:.1f}", s.memory_total->to_gibi()) : "?")
                             : std::string("not told");
     const auto power = s.power_w ? fmt::format("{:.0f} / {:.0f}", s.power_w->mean, s.power_w->max) : std::string("not told");
-    fmt::print(stderr, "{:>3}  {:<26} {:>7} {:>20} {:>26} {:>14}\n", s.gpu.index, s.gpu.name, s.samples, utilization, memory,
-               power);
-    fmt::print(stderr, "     {}\n", advice_for(verdict_of(s)));
+    tell("{:>3}  {:<26} {:>7} {:>20} {:>26} {:>14}\n", s.gpu.index, s.gpu.name, s.samples, utilization, memory, power);
+    tell("     {}\n", advice_for(verdict_of(s)));
   }
 }
 
@@ -182,7 +181,7 @@ ExitCode run_profile(const ProfileArguments& arguments) {
     print(*run_result);
   if (!arguments.history.empty()) {
     if (const Status kept = keep(arguments, *run_result); !kept.ok())
-      fmt::print(stderr, "stint: the samples are not kept: {}\n", kept.error().message);
+      tell("stint: the samples are not kept: {}\n", kept.error().message);
   }
   return static_cast<ExitCode>(run_result->status.shell_code());
 }

@@ -170,7 +170,7 @@ Status write_variant(const std::vector<Variant>& variants, const std::string& pa
   if (!variant.shown.refused.empty()) return invalid("--write-workload: {}", variant.shown.refused);
   TRY_ASSIGN(const std::string text, write_workload(variant.workload));
   TRY(write_file_atomically(path, text));
-  fmt::print(stderr, "wrote {}\n", path);
+  tell("wrote {}\n", path);
   return {};
 }
 
@@ -223,7 +223,7 @@ Status print_replay(const HistoryReplayOptions& options) {
   TRY_ASSIGN(const ReplayView view, replay_input(options));
   if (!options.html.empty()) {
     TRY(write_file_atomically(options.html, replay_html(view)));
-    fmt::print(stderr, "wrote {}\n", options.html);
+    tell("wrote {}\n", options.html);
   }
   return write_output("", options.json ? replay_json(view) : replay_text(view, screen_of_stdout()));
 }

@@ -87,7 +87,7 @@ void replay_all(std::vector<Pool>& pools, size_t users, const QueueReplayOptions
 Result<ReplayedQueue> replay(const QueueReplayOptions& options) {
   TRY_ASSIGN(const JobTraceFile file, read_job_trace(options.jobs, "csv"));
   for (const std::string& note : file.notes)
-    fmt::print(stderr, "stint: {}\n", note);
+    tell("stint: {}\n", note);
   const JobTrace& trace = file.trace;
   ReplayedQueue replayed;
   replayed.pools.resize(trace.clusters.size());

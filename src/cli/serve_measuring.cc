@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "catalog/selection.h"
+#include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/serve_client.h"
 #include "host/file.h"
@@ -67,8 +68,8 @@ Result<NamedDevice> device_of(const MeasureSource& source) {
   if (!cheapest)
     return invalid("--gpu {}: the catalogue has no on-demand price for it: give one with --price", excerpt(source.gpu));
   device.price = cheapest->rate;
-  fmt::print(stderr, "stint: {}: {}/h, the least on demand: {} {} in {}\n", gpu->model, device.price.per_hour().to_text(4),
-             cheapest->type->provider, cheapest->type->name, cheapest->region);
+  tell("stint: {}: {}/h, the least on demand: {} {} in {}\n", gpu->model, device.price.per_hour().to_text(4),
+       cheapest->type->provider, cheapest->type->name, cheapest->region);
   return device;
 }
 
@@ -98,11 +99,11 @@ Result<MeasuredDevice> measure_device(const MeasureSource& source) {
   TRY_ASSIGN(NamedDevice device, device_of(source));
   TRY_ASSIGN(Measured measured, source.server.empty() ? measure_here(source) : measure_server(source));
   TRY_ASSIGN(batching::LatencyProfile latency, batching::LatencyProfile::create(measured.batches));
-  fmt::print(stderr, "stint: {}; batch: median ms, p99 ms, items/s\n", measured.what);
+  tell("stint: {}; batch: median ms, p99 ms, items/s\n", measured.what);
   for (const int64_t size : latency.measured_sizes()) {
     const double median_s = latency.quantile(size, 0.5).to_seconds();
-    fmt::print(stderr, "stint:   {}: {:.3f}, {:.3f}, {:.0f}\n", size, median_s * 1e3,
-               latency.quantile(size, 0.99).to_seconds() * 1e3, static_cast<double>(size) / median_s);
+    tell("stint:   {}: {:.3f}, {:.3f}, {:.0f}\n", size, median_s * 1e3, latency.quantile(size, 0.99).to_seconds() * 1e3,
+         static_cast<double>(size) / median_s);
   }
   return MeasuredDevice{std::move(measured.batches), {std::move(device.name), device.price, 1, std::move(latency)}};
 }

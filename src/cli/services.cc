@@ -53,7 +53,7 @@ Status list_services(DaemonClient& client, const ClientOptions& options) {
     }
     if (service["replicas"].empty()) table.add_row(row);
     if (const auto trouble = service["trouble"].get<std::string>(); !trouble.empty())
-      fmt::print(stderr, "{}: {}\n", service["name"].get<std::string>(), trouble);
+      tell("{}: {}\n", service["name"].get<std::string>(), trouble);
   }
   return write_output("", table.render(screen_of_stdout()));
 }

@@ -8,6 +8,7 @@
 #include "backends/slurm_driver.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/proposals.h"
 #include "cli/slurm_power.h"
@@ -130,7 +131,7 @@ void print_pass(const SlurmArguments& arguments, Instant at, const SlurmPass& pa
     if (!pass.orders.empty() || arguments.once) fmt::print("{}\n", to_json(at, pass).dump());
   } else {
     for (const SlurmOrder& order : pass.orders)
-      fmt::print("{} {}\n", format_utc(at), words_of(order));
+      say("{} {}\n", format_utc(at), words_of(order));
   }
   std::fflush(stdout);
 }
@@ -201,8 +202,8 @@ Json to_json(std::span<const SlurmChange> changes) {
 
 /// Pasted as a whole, only commands are run: lines of configuration are comments.
 void print_change(const SlurmChange& change) {
-  fmt::print("# change {}\n", printable(change.proposal.title));
-  if (change.todo.empty()) fmt::print("# nothing that Slurm has to be told, or not of machines it has\n");
+  say("# change {}\n", printable(change.proposal.title));
+  if (change.todo.empty()) say("# nothing that Slurm has to be told, or not of machines it has\n");
   for (Instruction instruction : change.todo) {
     if (instruction.syntax != Syntax::kShell)
       for (std::string& line : instruction.lines)
@@ -212,13 +213,13 @@ void print_change(const SlurmChange& change) {
 }
 
 void print_advice(const SlurmPass& pass) {
-  fmt::print("# {} jobs wait, {} run; {} things to do\n", pass.waiting, pass.running, pass.orders.size());
+  say("# {} jobs wait, {} run; {} things to do\n", pass.waiting, pass.running, pass.orders.size());
   for (const auto& [account, budget] : pass.budgets)
-    fmt::print("# account {}: {} of {} {} spent, {} an hour{}\n", account, budget.spent.to_decimal(), budget.budget.to_decimal(),
-               budget.budget.currency().code(), budget.burn.per_hour().to_decimal(),
-               budget.runs_out_at ? fmt::format(", used up at {}", format_utc(*budget.runs_out_at)) : "");
+    say("# account {}: {} of {} {} spent, {} an hour{}\n", account, budget.spent.to_decimal(), budget.budget.to_decimal(),
+        budget.budget.currency().code(), budget.burn.per_hour().to_decimal(),
+        budget.runs_out_at ? fmt::format(", used up at {}", format_utc(*budget.runs_out_at)) : "");
   for (const SlurmOrder& order : pass.orders) {
-    fmt::print("# {}\n", words_of(order));
+    say("# {}\n", words_of(order));
     const auto commands = commands_of(order);
     if (!commands.ok()) continue;  // named with the notes
     for (const SlurmCommand& command : *commands)

@@ -293,7 +293,7 @@ std::string fitted(std::string_view text, Screen screen) {
       out += margin;
       out += line.substr(0, line.find_last_not_of(' ', cut) + 1);
       out += '\n';
-      if (margin.empty()) margin = std::string(std::min(begin + 2, screen.width / 2), ' ');
+      if (margin.empty()) margin = line.starts_with('#') ? "#   " : std::string(std::min(begin + 2, screen.width / 2), ' ');
       line.remove_prefix(std::min(line.find_first_not_of(' ', cut), line.size()));
     }
     out += margin;

@@ -113,6 +113,7 @@ TEST(Broken, BreaksNamesAfterTheMarksThatPartThem) {
 TEST(Fitted, GoesOnTwoColumnsFurtherIn) {
   EXPECT_EQ(fitted("  one two three\nshort\n", {Colour::kNo, 10}), "  one two\n    three\nshort\n");
   EXPECT_EQ(fitted("one two", {Colour::kNo, 0}), "one two");
+  EXPECT_EQ(fitted("# one two", {Colour::kNo, 6}), "# one\n#   two");
 }
 
 TEST(Fitted, CountsNoColours) {
