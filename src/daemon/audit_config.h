@@ -1,4 +1,4 @@
-// When the daemon audits its own history: the object `audit` of its configuration. docs/daemon.md.
+// When the daemon audits its own history: the object `audit` of its configuration. docs/daemon/configuration.md.
 #pragma once
 
 #include <string>
