@@ -12,6 +12,7 @@
 #include "cli/parser.h"
 #include "host/clock.h"
 #include "model/mig.h"
+#include "report/short_text.h"
 #include "report/table.h"
 
 namespace stint {
@@ -91,17 +92,17 @@ ExitCode run_gpus(const CatalogArguments& a) {
   SortedJson rows = SortedJson::array();
   Table table({{"model"},
                {"memory GiB", Align::kRight},
-               {"GB/s", Align::kRight},
-               {"FP32 TFLOPS", Align::kRight},
-               {"TF32 TFLOPS", Align::kRight},
+               {"GB/s", Align::kRight, 0, 1},
+               {"FP32 TFLOPS", Align::kRight, 0, 5},
+               {"TF32 TFLOPS", Align::kRight, 0, 5},
                {"FP16/BF16 TFLOPS", Align::kRight},
-               {"FP8 TFLOPS", Align::kRight},
-               {"INT8 TOPS", Align::kRight},
-               {"TDP W", Align::kRight},
-               {"NVLink GB/s", Align::kRight},
-               {"MIG"},
-               {"source"},
-               {"as of"}});
+               {"FP8 TFLOPS", Align::kRight, 0, 4},
+               {"INT8 TOPS", Align::kRight, 0, 4},
+               {"TDP W", Align::kRight, 0, 2},
+               {"NVLink GB/s", Align::kRight, 0, 3},
+               {"MIG", Align::kLeft, 0, 1},
+               {"source", Align::kLeft, 0, 7},
+               {"as of", Align::kLeft, 0, 6}});
   for (const GpuFacts& g : catalog.gpus()) {
     if (!is_gpu(catalog, a.gpu, g.model)) continue;
     if (a.json) rows.push_back(gpu_json(g));
@@ -125,12 +126,12 @@ ExitCode run_instances(const CatalogArguments& a) {
                {"instance type"},
                {"GPU"},
                {"GPUs", Align::kRight},
-               {"GiB per GPU", Align::kRight},
-               {"vCPUs", Align::kRight},
-               {"RAM GiB", Align::kRight},
-               {"host"},
-               {"best for"},
-               {"as of"}});
+               {"GiB per GPU", Align::kRight, 0, 2},
+               {"vCPUs", Align::kRight, 0, 1},
+               {"RAM GiB", Align::kRight, 0, 2},
+               {"host", Align::kLeft, 0, 4},
+               {"best for", Align::kLeft, 0, 3},
+               {"as of", Align::kLeft, 0, 5}});
   for (const InstanceType& t : catalog.instances()) {
     if (!passes(a.provider, t.provider) || !passes(a.type, t.name) || !is_gpu(catalog, a.gpu, t.gpu_model)) continue;
     if (a.json)
@@ -172,12 +173,12 @@ ExitCode run_prices(const CatalogArguments& a) {
   Table table({{"provider"},
                {"region"},
                {"instance type"},
-               {"market"},
-               {"term"},
+               {"market", Align::kLeft, 0, 1},
+               {"term", Align::kLeft, 0, 2},
                {"per hour", Align::kRight},
                {"currency"},
-               {"as of"},
-               {"source"}});
+               {"as of", Align::kLeft, 0, 3},
+               {"source", Align::kLeft, 0, 4}});
   for (const PriceRow& p : catalog->prices()) {
     if (!passes(a.provider, p.provider) || !passes(a.region, p.region) || !passes(a.type, p.instance_type) ||
         (market && p.market != *market))
@@ -204,7 +205,7 @@ ExitCode run_prices(const CatalogArguments& a) {
                       {"as_of", format_date(p.as_of)}});
     table.add_row({p.provider, p.region, p.instance_type, std::string(name_of(p.market)),
                    fmt::format("{}{}{}", name_of(p.term), p.payment == PaymentOption::kNone ? "" : " ", name_of(p.payment)),
-                   fmt::format("{}{}", p.estimated ? "~" : "", rate.to_decimal()), std::string(rate.currency().code()),
+                   fmt::format("{}{}", p.estimated ? "~" : "", short_amount(rate)), std::string(rate.currency().code()),
                    format_date(p.as_of), p.source},
                   is_stale(p, today) ? Tone::kMuted : Tone::kPlain);
   }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
@@ -23,6 +24,12 @@ using Json = nlohmann::ordered_json;
 std::string gpus_of(int64_t milli) {
   return milli % 1000 == 0 ? std::to_string(milli / 1000) : fmt::format("{:.3f}", static_cast<double>(milli) / 1e3);
 }
+
+/// "1 GPU", "0.250 GPUs".
+std::string gpu_count(int64_t milli) { return gpus_of(milli) + (milli == 1000 ? " GPU" : " GPUs"); }
+
+/// A time in a sentence.
+std::string utc_of(const Json& time) { return time.is_null() ? "" : time_of(time) + " UTC"; }
 
 std::string nodes_of(const Json& job) {
   std::vector<std::string> names;
@@ -53,11 +60,11 @@ Status show_queues(DaemonClient& client, const QueueOptions& options) {
                {"waiting", Align::kRight},
                {"running", Align::kRight},
                {"GPUs held", Align::kRight},
-               {"deserved", Align::kRight},
-               {"limit", Align::kRight},
+               {"deserved", Align::kRight, 0, 2},
+               {"limit", Align::kRight, 0, 2},
                {"cost", Align::kRight},
-               {"budget spent", Align::kRight},
-               {"budget", Align::kRight}});
+               {"budget spent", Align::kRight, 0, 1},
+               {"budget", Align::kRight, 0, 1}});
   const auto milli = [](const Json& value) { return value.is_null() ? "" : gpus_of(value.get<int64_t>()); };
   for (const Json& queue : body["queues"])
     table.add_row({text_of(queue["path"]), text_of(queue["waiting"]), text_of(queue["running"]), milli(queue["held_gpu_milli"]),
@@ -77,18 +84,17 @@ Status show_queue(DaemonClient& client, const QueueOptions& options) {
   if (options.daemon.json) return print_json(body);
   Table table({{"id"},
                {"name", Align::kLeft, 28},
-               {"queue", Align::kLeft, 28},
-               {"user", Align::kLeft, 16},
+               {"queue", Align::kLeft, 28, 1},
+               {"user", Align::kLeft, 16, 3},
                {"state"},
                {"GPUs", Align::kRight},
-               {"submitted (UTC)"},
-               {"on", Align::kLeft, 30},
+               {"submitted (UTC)", Align::kLeft, 0, 4},
+               {"on", Align::kLeft, 30, 2},
                {"cost", Align::kRight}});
   for (const Json& job : body["jobs"]) {
     const std::string state = text_of(job["state"]);
     table.add_row({text_of(job["id"]), text_of(job["name"]), text_of(job["queue"]), text_of(job["user"]), state,
-                   gpus_of(job["gpu_milli"].get<int64_t>()), text_of(job["submitted"]).substr(0, 19), nodes_of(job),
-                   money_of(job["cost"])});
+                   gpus_of(job["gpu_milli"].get<int64_t>()), time_of(job["submitted"]), nodes_of(job), money_of(job["cost"])});
     table.tone_cell(4, tone_of_state(state));
   }
   if (!body["next"].is_null()) tell("there are more: add --cursor {}, or --limit up to 1000\n", text_of(body["next"]));
@@ -112,26 +118,26 @@ std::string job_text(const Json& job) {
   line("queue", text_of(job["queue"]));
   line("user", text_of(job["user"]));
   line("command", text_of(job["command"]));
-  line("asks for", fmt::format("{} GPUs in {} tasks, priority {}", gpus_of(job["gpu_milli"].get<int64_t>()),
-                               text_of(job["tasks"]), text_of(job["priority"])));
+  line("asks for", fmt::format("{} in {}, priority {}", gpu_count(job["gpu_milli"].get<int64_t>()),
+                               counted(job["tasks"].get<int64_t>(), "task"), text_of(job["priority"])));
   line("reason", text_of(job["reason"]));
   if (job.contains("approval")) {
     const Json& approval = job["approval"];
     const std::string by = text_of(approval["by"]), reason = text_of(approval["reason"]);
     line("approval", by.empty() ? "needed: " + text_of(approval["why"])
                                 : fmt::format("{} by {} at {}{}{}", approval["approved"].get<bool>() ? "given" : "refused", by,
-                                              text_of(approval["decided"]), reason.empty() ? "" : ": ", reason));
+                                              utc_of(approval["decided"]), reason.empty() ? "" : ": ", reason));
   }
-  line("submitted", text_of(job["submitted"]));
-  line("started", text_of(job["started"]));
-  line("ended", text_of(job["ended"]));
-  line("deadline", text_of(job["deadline"]));
-  line("cost", fmt::format("{} for {:.3f} GPU hours, {} starts, {} failures", money_of(job["cost"]),
-                           job["gpu_hours"].get<double>(), text_of(job["starts"]), text_of(job["failures"])));
+  line("submitted", utc_of(job["submitted"]));
+  line("started", utc_of(job["started"]));
+  line("ended", utc_of(job["ended"]));
+  line("deadline", utc_of(job["deadline"]));
+  line("cost", fmt::format("{} for {:.3f} GPU-hours, {}, {}", money_of(job["cost"]), job["gpu_hours"].get<double>(),
+                           counted(job["starts"].get<int64_t>(), "start"), counted(job["failures"].get<int64_t>(), "failure")));
   for (const Json& task : job["placed"])
     line("runs", fmt::format("task {} on {}, GPUs {}", text_of(task["task"]), text_of(task["node"]), task["gpus"].dump()));
   for (const Json& end : job["ends"])
-    line("ended", fmt::format("task {} on {} at {}: {}{}{}", text_of(end["task"]), text_of(end["node"]), text_of(end["ended"]),
+    line("ended", fmt::format("task {} on {} at {}: {}{}{}", text_of(end["task"]), text_of(end["node"]), utc_of(end["ended"]),
                               end["signal"].get<int>() != 0 ? fmt::format("signal {}", end["signal"].get<int>())
                                                             : fmt::format("exit code {}", end["exit_code"].get<int>()),
                               text_of(end["detail"]).empty() ? "" : ", ", text_of(end["detail"])));

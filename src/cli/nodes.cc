@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
+#include "cli/json_text.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "report/table.h"
@@ -29,9 +30,9 @@ Status list_nodes(DaemonClient& client, const NodeOptions& options) {
                {"GPU"},
                {"GPUs", Align::kRight},
                {"held", Align::kRight},
-               {"jobs", Align::kRight},
-               {"market"},
-               {"region"},
+               {"jobs", Align::kRight, 0, 1},
+               {"market", Align::kLeft, 0, 2},
+               {"region", Align::kLeft, 0, 3},
                {"per hour", Align::kRight}});
   for (const Json& node : body["nodes"]) {
     int64_t held = 0;
@@ -39,9 +40,8 @@ Status list_nodes(DaemonClient& client, const NodeOptions& options) {
       held += milli.get<int64_t>();
     const auto text = [&node](const char* name) { return node[name].get<std::string>(); };
     table.add_row({text("name"), text("state"), text("gpu_model"), node["gpus"].dump(),
-                   node["gpu_milli_held"].is_null() ? "" : fmt::format("{:.3f}", static_cast<double>(held) / 1e3),
-                   std::to_string(node["jobs"].size()), text("market"), text("region"),
-                   node["per_hour"]["amount"].get<std::string>() + " " + node["per_hour"]["currency"].get<std::string>()});
+                   node["gpu_milli_held"].is_null() ? "" : fmt::format("{:g}", static_cast<double>(held) / 1e3),
+                   std::to_string(node["jobs"].size()), text("market"), text("region"), money_of(node["per_hour"])});
     table.tone_cell(1, text("state") == "up" ? Tone::kGood : Tone::kWarn);
   }
   for (const Json& note : overview["notes"])

@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "host/clock.h"
+#include "report/short_text.h"
 #include "report/table.h"
 
 namespace stint {
@@ -168,26 +169,26 @@ void print_selection(const Work& work, const Selection& s) {
   if (s.choices.size() > 1) say("Runner-up: {}\n", name_choice(s.choices[1]));
   say("\n");
   Table table({{""},
-               {"provider"},
-               {"region"},
+               {"provider", Align::kLeft, 0, 3},
+               {"region", Align::kLeft, 0, 4},
                {"instances"},
-               {"GPUs"},
+               {"GPUs", Align::kLeft, 0, 1},
                {"USD per hour", Align::kRight},
-               {"time"},
+               {"time", Align::kLeft, 0, 2},
                {"USD in all", Align::kRight},
-               {"per second", Align::kRight},
-               {"rate"},
-               {"latency ms", Align::kRight},
-               {"GiB needed/usable", Align::kRight},
-               {"price as of"},
-               {"source"}});
+               {"per second", Align::kRight, 0, 5},
+               {"rate", Align::kLeft, 0, 6},
+               {"latency ms", Align::kRight, 0, 2},
+               {"GiB needed/usable", Align::kRight, 0, 7},
+               {"price as of", Align::kLeft, 0, 8},
+               {"source", Align::kLeft, 0, 9}});
   for (size_t i = 0; i < std::min(kShownChoices, s.choices.size()); ++i) {
     const Choice& c = s.choices[i];
     table.add_row(
         {std::to_string(i + 1), c.type->provider, c.price.region, fmt::format("{} × {}", c.instances, c.type->name),
-         fmt::format("{} × {}", c.gpus, c.type->gpu_model), (c.price.estimated ? "~" : "") + c.per_hour.to_decimal(),
-         c.duration ? hours(*c.duration) : "–", c.total ? fmt::format("{:.2f}", c.total->to_double()) : "–",
-         fmt::format("{:.4g}", c.rate), std::string(c.basis), c.latency_ms ? fmt::format("{:.1f}", *c.latency_ms) : "–",
+         fmt::format("{} × {}", c.gpus, c.type->gpu_model), (c.price.estimated ? "~" : "") + short_amount(c.per_hour),
+         c.duration ? hours(*c.duration) : "–", c.total ? short_amount(*c.total) : "–", fmt::format("{:.4g}", c.rate),
+         std::string(c.basis), c.latency_ms ? fmt::format("{:.1f}", *c.latency_ms) : "–",
          fmt::format("{:.1f}/{:.1f}", c.memory_gib_needed, c.memory_gib_usable), format_date(c.price.as_of), c.price.source},
         i == 0 ? Tone::kStrong : Tone::kPlain);
   }
@@ -197,7 +198,7 @@ void print_selection(const Work& work, const Selection& s) {
     Table dropped({{"instance type"}, {"GPU"}, {"USD per hour", Align::kRight}, {"reason"}});
     for (size_t i = 0; i < std::min(kShownDropped, s.dropped.size()); ++i)
       dropped.add_row(
-          {s.dropped[i].type->name, s.dropped[i].type->gpu_model, s.dropped[i].per_hour.to_decimal(), s.dropped[i].reason});
+          {s.dropped[i].type->name, s.dropped[i].type->gpu_model, short_amount(s.dropped[i].per_hour), s.dropped[i].reason});
     fmt::print("{}", dropped.render(screen));
     if (s.dropped.size() > kShownDropped) say("and {} more; --json has all\n", s.dropped.size() - kShownDropped);
   }

@@ -22,11 +22,11 @@ Status list_services(DaemonClient& client, const ClientOptions& options) {
   Table table({{"service"},
                {"replicas", Align::kRight},
                {"min–max", Align::kRight},
-               {"of its promise", Align::kRight},
-               {"per 1,000 requests", Align::kRight},
-               {"because"},
-               {"job"},
-               {"listens on"},
+               {"of its promise", Align::kRight, 0, 2},
+               {"per 1,000 requests", Align::kRight, 0, 2},
+               {"because", Align::kLeft, 0, 1},
+               {"job", Align::kLeft, 0, 3},
+               {"listens on", Align::kLeft, 0, 3},
                {"state"}});
   for (const Json& service : body["services"]) {
     const auto number = [&service](const char* name) { return service[name].get<int64_t>(); };

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/slurm_driver.h"
+#include "base/counted.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/output.h"
@@ -16,6 +17,7 @@
 #include "daemon/fleet_config.h"
 #include "host/file.h"
 #include "report/change_text.h"
+#include "report/short_text.h"
 #include "report/utf8.h"
 #include "sched/policy_text.h"
 
@@ -95,7 +97,7 @@ Json to_json(Instant at, const SlurmPass& pass) {
                        {"spent", budget.spent.to_decimal()},
                        {"burn_per_hour", budget.burn.per_hour().to_decimal()},
                        {"currency", budget.budget.currency().code()},
-                       {"runs_out_at", budget.runs_out_at ? Json(format_utc(*budget.runs_out_at)) : Json()}});
+                       {"runs_out_at", budget.runs_out_at ? Json(short_utc(*budget.runs_out_at) + " UTC") : Json()}});
   const auto ms = [](Duration d) { return d.to_seconds() * 1e3; };
   return {{"at", format_utc(at)},           {"waiting", pass.waiting},
           {"running", pass.running},        {"began", pass.began},
@@ -213,11 +215,11 @@ void print_change(const SlurmChange& change) {
 }
 
 void print_advice(const SlurmPass& pass) {
-  say("# {} jobs wait, {} run; {} things to do\n", pass.waiting, pass.running, pass.orders.size());
+  say("# {} waiting, {} running; {} to do\n", counted(pass.waiting, "job"), pass.running, counted(pass.orders.size(), "thing"));
   for (const auto& [account, budget] : pass.budgets)
-    say("# account {}: {} of {} {} spent, {} an hour{}\n", account, budget.spent.to_decimal(), budget.budget.to_decimal(),
-        budget.budget.currency().code(), budget.burn.per_hour().to_decimal(),
-        budget.runs_out_at ? fmt::format(", used up at {}", format_utc(*budget.runs_out_at)) : "");
+    say("# account {}: {} of {} {} spent, {} an hour{}\n", account, short_amount(budget.spent), short_amount(budget.budget),
+        budget.budget.currency().code(), short_amount(budget.burn.per_hour()),
+        budget.runs_out_at ? fmt::format(", used up at {}", short_utc(*budget.runs_out_at) + " UTC") : "");
   for (const SlurmOrder& order : pass.orders) {
     say("# {}\n", words_of(order));
     const auto commands = commands_of(order);

@@ -65,9 +65,9 @@ Status list_trials(DaemonClient& client, const TrialOptions& options) {
                {"name", Align::kLeft, 28},
                {"state"},
                {"rung", Align::kRight},
-               {"reached", Align::kRight},
+               {"reached", Align::kRight, 0, 2},
                {"loss", Align::kRight},
-               {"why", Align::kLeft, 60}});
+               {"why", Align::kLeft, 60, 1}});
   for (const Json& job : trials) {
     const Json& reports = job["trial"]["reports"];
     const Json last = reports.empty() ? Json() : reports.back();
@@ -87,9 +87,9 @@ void add_trial_command(Command& app, Action& action) {
   auto options = std::make_shared<TrialOptions>();
   Command* trial = app.add_subcommand("trial", "Trials of a search: report how good one is, and see how they stand");
   trial->require_subcommand(1);
-  Command* report = add_client_command(
-      *trial, action, options, "report",
-      "A trial has reached a rung; when enough have and it is not among the best, it is stopped", report_trial);
+  Command* report = add_client_command(*trial, action, options, "report",
+                                       "A trial has reached a rung; when enough have and it is not among the best, it is stopped",
+                                       report_trial);
   report->add_option("job", options->job, "the trial; else STINT_JOB");
   report->add_option("--rung", options->rung, "which, from 0")->required();
   report->add_option("--loss", options->loss, "how good it is there: smaller is better")->required();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/figures.h"
+#include "report/short_text.h"
 
 namespace stint {
 namespace {
@@ -60,8 +61,8 @@ std::string capacity_text(const CapacityView& view, Screen screen) {
                                 view.series.unit, view.options.capacity, view.options.committed, format_date(view.forecast.begin),
                                 format_date(view.months.back().when.end), table.render(screen));
   for (const KnownChange& change : view.changes)
-    out += fmt::format("  known: {} from {}{}\n", change.note, format_utc(change.from),
-                       change.until ? " until " + format_utc(*change.until) : "");
+    out += fmt::format("  known: {} from {}{}\n", change.note, short_utc(change.from),
+                       change.until ? " until " + short_utc(*change.until) : "");
   if (!view.changes.empty()) out += "\n";
   std::string notes = fmt::format(
       "Each month is held against today's capacity. Buy: the peak fits nine times in ten (low: the expected peak, high: nineteen "

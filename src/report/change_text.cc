@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/change_json.h"
+#include "report/short_text.h"
 #include "report/utf8.h"
 
 namespace stint {
@@ -71,8 +72,8 @@ std::string applied_text(std::span<const AppliedChange> changes, Screen screen) 
                {"undone (UTC)", Align::kLeft, 0, 1},
                {"promised per month", Align::kRight}});
   for (const AppliedChange& c : changes)
-    table.add_row({fmt::format("{}", c.number), c.proposal.id, kinds_of(c.proposal), c.proposal.title, format_utc(c.applied_at),
-                   c.undone_at ? format_utc(*c.undone_at) : "", money_text(c.proposal.saving_per_month)},
+    table.add_row({fmt::format("{}", c.number), c.proposal.id, kinds_of(c.proposal), c.proposal.title, short_utc(c.applied_at),
+                   c.undone_at ? short_utc(*c.undone_at) : "", money_text(c.proposal.saving_per_month)},
                   c.undone_at ? Tone::kMuted : Tone::kPlain);
   return table.render(screen);
 }

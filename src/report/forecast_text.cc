@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "report/forecast_words.h"
+#include "report/short_text.h"
 
 namespace stint {
 namespace {
@@ -119,7 +120,7 @@ std::string row_text(const ForecastRow& row, Screen screen) {
   const Forecast& f = row.forecast;
   std::string out = toned(row.series.name, Tone::kStrong, screen) +
                     fmt::format(" ({}), each {}\n  {} to {}, {} of {} values known; the next {}\n\n", row.series.unit,
-                                shown_step(f.step), format_utc(row.series.begin), format_utc(row.series.end()), f.known,
+                                shown_step(f.step), short_utc(row.series.begin), short_utc(row.series.end()), f.known,
                                 row.series.values.size(), shown_wait(f.step * static_cast<int64_t>(f.points.size())));
   if (const std::string drawn = picture(row, screen); !drawn.empty())
     out += drawn + "          █ mean and ░ peak of the past; coming: ● expected, ▒ 90 % interval" +

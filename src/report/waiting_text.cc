@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "report/short_text.h"
 #include "report/waiting_line.h"
 
 namespace stint {
@@ -66,7 +67,8 @@ class Words {
       }
       case RemedyKind::kEvictLower: return fmt::format("stopping job {} (lower priority) starts it now; {}", job(r.job), loss(r));
       case RemedyKind::kHigherPriority: return fmt::format("at priority {} it starts now; {}", r.amount, loss(r));
-      case RemedyKind::kWait: return fmt::format("waiting costs nothing: it starts at {} as things stand", format_utc(r.at));
+      case RemedyKind::kWait:
+        return fmt::format("waiting costs nothing: it starts at {} as things stand", short_utc(r.at) + " UTC");
       case RemedyKind::kNotDeferred: return fmt::format("if it is not put off it starts now, for {} more", r.cost->to_text());
       case RemedyKind::kRaiseLimit: return fmt::format("the limit must be raised by {} GPUs", gpus(r.amount));
       case RemedyKind::kRaiseBudget: return fmt::format("the budget must be raised by more than {}", r.cost->to_text());
@@ -85,7 +87,7 @@ class Words {
   [[nodiscard]] std::string budget(const sched::BudgetStanding& b) const {
     return fmt::format("queue {} has spent {} of its budget of {}, burns {} an hour now, and {}", queue(b.queue),
                        b.spent.to_text(), b.budget.to_text(), b.burn.per_hour().to_text(),
-                       b.renewed_at ? fmt::format("gets a new one at {}", format_utc(*b.renewed_at)) : "gets no other");
+                       b.renewed_at ? fmt::format("gets a new one at {}", short_utc(*b.renewed_at) + " UTC") : "gets no other");
   }
 
   static std::string loss(const Remedy& r) {
@@ -107,7 +109,7 @@ WaitingNames names_in(const sim::Workload& workload) {
 
 std::string waiting_text(const Explanation& explanation, const WaitingNames& names, sched::JobId job, Instant now) {
   const Words words(explanation, names);
-  std::string text = fmt::format("Job {} at {}: {}", words.job(job), format_utc(now), words.standing());
+  std::string text = fmt::format("Job {} at {}: {}", words.job(job), short_utc(now) + " UTC", words.standing());
   if (const std::string obstacle = words.obstacle(); !obstacle.empty()) text += ": " + obstacle;
   text += "\n";
   if (const int64_t ahead = explanation.jobs_ahead; ahead > 0) text += fmt::format("  {}\n", words.ahead());

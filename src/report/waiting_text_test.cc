@@ -39,8 +39,8 @@ TEST(WaitingText, ASpentBudgetIsNamedWithItsFigures) {
                                    .renewed_at = Instant::from_seconds(86'400)};
   e.remedies.push_back({.kind = sched::RemedyKind::kRaiseBudget, .cost = Money::units(4)});
   const std::string text = waiting_text(e, names, sched::JobId(1), Instant::from_seconds(0));
-  EXPECT_THAT(text, HasSubstr("Job tune at 1970-01-01T00:00:00Z: waits: queue research has spent 104.00 USD of its budget of "
-                              "100.00 USD, burns 8.00 USD an hour now, and gets a new one at 1970-01-02T00:00:00Z"));
+  EXPECT_THAT(text, HasSubstr("Job tune at 1970-01-01 00:00:00 UTC: waits: queue research has spent 104.00 USD of its budget of "
+                              "100.00 USD, burns 8.00 USD an hour now, and gets a new one at 1970-01-02 00:00:00 UTC"));
   EXPECT_THAT(text, HasSubstr("raised by more than 4.00 USD"));
 }
 

@@ -1,0 +1,23 @@
+// Amounts and times as people read them: as many digits as say something. JSON, CSV and audits keep all of them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/money.h"
+#include "base/time.h"
+
+namespace stint {
+
+/// "47,000.00", "1.624", "0.0113", "0.0000008": two decimals; up to four where the amount has no more than four, or is below 1; below
+/// a hundredth of a cent the two digits that count. Without the currency.
+std::string short_amount(Money m);
+/// The same with the currency: "0.0113 USD".
+std::string short_money(Money m);
+
+/// "2026-10-01 00:00:05", UTC, the second begun.
+std::string short_utc(Instant t);
+/// The same of a time in JSON; text that is no time stays as it is.
+std::string short_utc(std::string_view text);
+
+}  // namespace stint
