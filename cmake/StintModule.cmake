@@ -3,6 +3,10 @@
 # One folder of src/ is one static library `stint_NAME` and, when it has *_test.cc files, one test
 # program `stint_NAME_test`. DEPS are the modules this one may link and include; the layer check
 # (tests/layers) reads the same list, so the arrow in ARCHITECTURE.md is the arrow in the build.
+#
+# Reading headers costs more than compiling what stands below them. So a module's sources are compiled
+# sixteen to a unit (STINT_UNITY), in every preset alike, and the tests share one precompiled header.
+# `scripts/build-times` shows where the time goes.
 function(stint_module name)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS;TEST_LIBS" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${name})
@@ -18,15 +22,14 @@ function(stint_module name)
   add_library(stint_${name} STATIC ${sources})
   target_include_directories(stint_${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(stint_${name} PUBLIC ${deps} PRIVATE stint_warnings PUBLIC ${ARG_LIBS})
+  set_target_properties(stint_${name} PROPERTIES UNITY_BUILD ${STINT_UNITY} UNITY_BUILD_BATCH_SIZE 16)
   set_property(GLOBAL APPEND PROPERTY STINT_MODULES ${name})
   set_property(GLOBAL PROPERTY STINT_DEPS_${name} ${ARG_DEPS})
   if(tests AND STINT_TESTS)
     add_executable(stint_${name}_test ${tests})
     target_link_libraries(stint_${name}_test PRIVATE stint_${name} stint_testing stint_warnings
                           ${ARG_TEST_LIBS} GTest::gmock GTest::gtest_main)
-    if(NOT STINT_SANITIZE)  # the tests themselves need no more: a quarter of their build
-      target_compile_options(stint_${name}_test PRIVATE -O1)
-    endif()
+    target_precompile_headers(stint_${name}_test REUSE_FROM stint_test_headers)
     gtest_discover_tests(stint_${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
                          PROPERTIES LABELS ${name} TIMEOUT 300)
   endif()

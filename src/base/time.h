@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/integer.h"
 #include "base/result.h"
 
 namespace stint {
@@ -67,7 +68,6 @@ class Instant {
 
  private:
   explicit constexpr Instant(int64_t ns) : ns_(ns) {}
-  static constexpr int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
   int64_t ns_ = 0;
 };
 

@@ -15,7 +15,7 @@
 #include "host/file.h"
 #include "host/service_manager.h"
 #include "serve/kserve_api.h"
-#ifdef STINT_GRPC
+#if STINT_GRPC
 #include "serve/grpc/grpc_api.h"
 #endif
 
@@ -83,7 +83,7 @@ Result<serve::StoreOptions> store_options(const RunCommand& command) {
   return options;
 }
 
-#ifdef STINT_GRPC
+#if STINT_GRPC
 Result<std::unique_ptr<serve::GrpcApi>> start_grpc(serve::ModelStore& store, const RunCommand& command,
                                                    const serve::ApiOptions& api) {
   TRY_ASSIGN(const ListenAddress listen, parse_listen_address(command.grpc));
@@ -118,7 +118,7 @@ Status run(const RunCommand& command) {
   if (!has_onnx) fmt::print(stderr, "stint: no ONNX Runtime was found: only synthetic models can be served\n");
   for (const std::string& trouble : store->load_all())
     fmt::print(stderr, "stint: not served: {}\n", trouble);
-#ifdef STINT_GRPC
+#if STINT_GRPC
   std::unique_ptr<serve::GrpcApi> grpc;
   if (!command.grpc.empty()) {
     TRY_ASSIGN(grpc, start_grpc(*store, command, api_options));
@@ -142,7 +142,7 @@ Status run(const RunCommand& command) {
   sigwait(&signals, &signal);
   manager.stopping();
   api.close_doors();
-#ifdef STINT_GRPC
+#if STINT_GRPC
   if (grpc) grpc->close_doors();
 #endif
   const int64_t left = store->drain(kLongestDrain);
@@ -161,7 +161,7 @@ void add_serve_run_command(Command& serve, Action& action) {
       ->add_option("--models", options->models, "folder: NAME/VERSION/model.onnx, and NAME/model.json where settings are wanted")
       ->required();
   command->add_option("--listen", options->listen, "IP address and port")->envname("STINT_LISTEN")->capture_default_str();
-#ifdef STINT_GRPC
+#if STINT_GRPC
   command->add_option("--grpc", options->grpc, "IP address and port for gRPC too (default: HTTP alone)");
 #endif
   add_onnx_options(*command, options->onnx);

@@ -1,6 +1,7 @@
 // Reads a tar archive as a stream. Source: POSIX.1-2001 pax and ustar; GNU tar manual, "Basic Tar Format".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>

@@ -7,8 +7,6 @@
 namespace stint::sched {
 namespace {
 
-size_t at(Room room) { return static_cast<size_t>(room); }
-
 bool carries(std::span<const Label> labels, const Label& wanted) {
   return std::find(labels.begin(), labels.end(), wanted) != labels.end();
 }
@@ -58,8 +56,8 @@ void AffinityBook::count_match(int32_t term, NodeId node, Room room, int32_t cha
   Term& t = terms_[static_cast<size_t>(term)];
   const int32_t domain = t.domains.of(node);
   if (domain < 0) return;
-  t.in_room[at(room)].matching[static_cast<size_t>(domain)] += change;
-  t.in_room[at(room)].matching_total += change;
+  t.in_room[index_of(room)].matching[static_cast<size_t>(domain)] += change;
+  t.in_room[index_of(room)].matching_total += change;
 }
 
 void AffinityBook::count(const AffinityFacts& facts, NodeId node, Room room, int32_t change) {
@@ -68,7 +66,7 @@ void AffinityBook::count(const AffinityFacts& facts, NodeId node, Room room, int
   for (const int32_t term : facts.refuses) {
     Term& t = terms_[static_cast<size_t>(term)];
     const int32_t domain = t.domains.of(node);
-    if (domain >= 0) t.in_room[at(room)].refusing[static_cast<size_t>(domain)] += change;
+    if (domain >= 0) t.in_room[index_of(room)].refusing[static_cast<size_t>(domain)] += change;
   }
 }
 
@@ -78,13 +76,14 @@ bool AffinityBook::admits(const AffinityFacts& facts, NodeId node, Room room) co
     const int32_t domain = t.domains.of(node);
     if (domain < 0) return false;
     const auto d = static_cast<size_t>(domain);
-    return (t.in_room[at(Room::kComing)].*which)[d] > 0 || (room == Room::kFree && (t.in_room[at(Room::kFree)].*which)[d] > 0);
+    return (t.in_room[index_of(Room::kComing)].*which)[d] > 0 ||
+           (room == Room::kFree && (t.in_room[index_of(Room::kFree)].*which)[d] > 0);
   };
   for (const int32_t term : facts.wants) {
     const Term& t = terms_[static_cast<size_t>(term)];
     const int32_t domain = t.domains.of(node);
     if (domain < 0) return false;
-    if (t.in_room[at(room)].matching[static_cast<size_t>(domain)] > 0) continue;
+    if (t.in_room[index_of(room)].matching[static_cast<size_t>(domain)] > 0) continue;
     const bool first_of_kind = t.in_room[0].matching_total == 0 && t.in_room[1].matching_total == 0 &&
                                std::find(facts.matches.begin(), facts.matches.end(), term) != facts.matches.end();
     if (!first_of_kind) return false;
@@ -100,13 +99,13 @@ bool AffinityBook::admits_promised(const AffinityFacts& facts, NodeId node) cons
   const auto counted = [&](int32_t term, std::vector<int32_t> Counts::* which) {
     const Term& t = terms_[static_cast<size_t>(term)];
     const int32_t domain = t.domains.of(node);
-    return domain < 0 ? 0 : (t.in_room[at(Room::kFree)].*which)[static_cast<size_t>(domain)];
+    return domain < 0 ? 0 : (t.in_room[index_of(Room::kFree)].*which)[static_cast<size_t>(domain)];
   };
   return std::all_of(facts.wants.begin(), facts.wants.end(),
                      [&](int32_t term) {
                        const bool its_own = std::find(facts.matches.begin(), facts.matches.end(), term) != facts.matches.end();
                        return counted(term, &Counts::matching) > 0 ||
-                              (its_own && terms_[static_cast<size_t>(term)].in_room[at(Room::kFree)].matching_total == 0);
+                              (its_own && terms_[static_cast<size_t>(term)].in_room[index_of(Room::kFree)].matching_total == 0);
                      }) &&
          std::all_of(facts.refuses.begin(), facts.refuses.end(),
                      [&](int32_t term) { return counted(term, &Counts::matching) == 0; }) &&

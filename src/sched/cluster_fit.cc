@@ -3,15 +3,11 @@
 #include <bit>
 
 #include "base/check.h"
+#include "base/has_element.h"
 #include "sched/cluster.h"
 
 namespace stint::sched {
 namespace {
-
-template <typename T>
-bool contains(const std::vector<T>& all, const T& one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
 
 /// GPUs of which nothing is held.
 uint64_t whole_gpus(const NodeRecord& node) {
@@ -32,10 +28,10 @@ void Cluster::note_eligible(RequestId r, NodeId n) {
 bool Cluster::could_ever_fit(const Facts& facts, const Request& request, NodeId n) const {
   const ClusterNode& node = nodes_[n.index()];
   const std::vector<Label>& labels = labels_[n.index()];
-  if (request.only_allowed_nodes && !contains(request.allowed_nodes, node.name)) return false;
-  if (!request.gpu_models.empty() && !contains(request.gpu_models, node.gpu_model)) return false;
+  if (request.only_allowed_nodes && !has_element(request.allowed_nodes, node.name)) return false;
+  if (!request.gpu_models.empty() && !has_element(request.gpu_models, node.gpu_model)) return false;
   for (const Label& wanted : request.node_labels)
-    if (!contains(labels, wanted)) return false;
+    if (!has_element(labels, wanted)) return false;
   const int32_t gpus = node.whole_gpus ? node.gpus : 0;
   const bool shares = facts.milli > 0 || facts.gpu_memory > 0;
   if (facts.gpus > gpus || (shares && (gpus == 0 || !node.shared_gpus))) return false;

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/check.h"
+#include "base/has_element.h"
 #include "sched/cluster.h"
 
 namespace stint::sched {
@@ -39,11 +40,6 @@ uint64_t hash_of(const Request& r) {
   return h;
 }
 
-template <typename T>
-bool contains(const std::vector<T>& all, const T& one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
-
 }  // namespace
 
 NodeId Cluster::add_node(const ClusterNode& node) {
@@ -60,7 +56,7 @@ NodeId Cluster::add_node(const ClusterNode& node) {
   record.memory_bytes = record.memory_free = node.memory.count();
   record.tasks_free = node.max_tasks;
   if (!node.gpu_model.empty() || node.gpus > 0) {
-    if (!contains(models_, node.gpu_model)) models_.push_back(node.gpu_model);
+    if (!has_element(models_, node.gpu_model)) models_.push_back(node.gpu_model);
     record.model = static_cast<int16_t>(std::find(models_.begin(), models_.end(), node.gpu_model) - models_.begin());
   }
   if (node.whole_gpus) {
@@ -141,7 +137,7 @@ void Cluster::count_earlier_tasks(int32_t term, RequestId newest) {
 }
 
 int32_t Cluster::intern_profile(const std::string& name) {
-  if (!contains(profiles_, name)) profiles_.push_back(name);
+  if (!has_element(profiles_, name)) profiles_.push_back(name);
   return static_cast<int32_t>(std::find(profiles_.begin(), profiles_.end(), name) - profiles_.begin());
 }
 

@@ -7,8 +7,6 @@
 namespace stint::sched {
 namespace {
 
-size_t at(Room room) { return static_cast<size_t>(room); }
-
 const MigProfile& profile_of(const MigNode& node, int profile) { return node.geometry->profiles[static_cast<size_t>(profile)]; }
 
 uint8_t memory_mask(const MigProfile& profile, int start) {
@@ -55,13 +53,13 @@ const PlacementsLeft& placements_left(const MigGeometry& geometry) {
 bool has_stock(const MigNode& node, std::span<const MigWant> wants, Room room) {
   return std::all_of(wants.begin(), wants.end(), [&](const MigWant& want) {
     return std::any_of(node.stock.begin(), node.stock.end(),
-                       [&](const MigStock& s) { return s.profile == want.profile && s.free[at(room)] >= want.count; });
+                       [&](const MigStock& s) { return s.profile == want.profile && s.free[index_of(room)] >= want.count; });
   });
 }
 
 bool spot_fits_in(const MigNode& node, const MigSpot& spot, Room room, uint64_t whole) {
-  const bool can_be_cut = node.gpus[static_cast<size_t>(spot.gpu)].instances[at(room)] > 0 || (whole >> spot.gpu & 1) != 0;
-  return can_be_cut && legal(node, spot, at(room));
+  const bool can_be_cut = node.gpus[static_cast<size_t>(spot.gpu)].instances[index_of(room)] > 0 || (whole >> spot.gpu & 1) != 0;
+  return can_be_cut && legal(node, spot, index_of(room));
 }
 
 }  // namespace
@@ -76,7 +74,7 @@ void take_stock(MigNode& node, std::span<const MigWant> wants, Room room, int32_
   for (const MigWant& want : wants) {
     MigStock* stock = find_stock(node, want.profile);
     CHECK(stock != nullptr, "a node without MIG profile {} gives out {} of it", want.profile, want.count);
-    int32_t& free = stock->free[at(room)];
+    int32_t& free = stock->free[index_of(room)];
     free -= sign * want.count;
     CHECK(free >= 0 && free <= stock->total, "{} of {} MIG instances free after a change by {}", free, stock->total, want.count);
   }
@@ -99,13 +97,13 @@ std::optional<MigSpot> find_spot(const MigNode& node, int profile, Room room, co
   int best_left = -1;
   for (int g = 0; g < static_cast<int>(node.gpus.size()); ++g) {
     const MigGpu& gpu = node.gpus[static_cast<size_t>(g)];
-    const bool cut = gpu.instances[at(room)] > 0;
+    const bool cut = gpu.instances[index_of(room)] > 0;
     if (best && best_is_cut && !cut) continue;
     for (const int start : wanted.starts) {
       const MigSpot spot{g, profile, start};
       if (!spot_fits(node, spot, room, whole)) continue;
-      const auto compute = static_cast<size_t>(gpu.compute[at(room)] + wanted.compute_slices);
-      const int left = placements[compute][gpu.memory[at(room)] | memory_mask(wanted, start)];
+      const auto compute = static_cast<size_t>(gpu.compute[index_of(room)] + wanted.compute_slices);
+      const int left = placements[compute][gpu.memory[index_of(room)] | memory_mask(wanted, start)];
       if (best && (best_is_cut == cut ? left <= best_left : best_is_cut)) continue;
       best = spot;
       best_is_cut = cut;
@@ -135,15 +133,15 @@ int64_t most_instances(const MigNode& node, std::span<const MigWant> wants, int 
     }
     return most;
   };
-  const int64_t then = in_room(at(Room::kComing));
-  return room == Room::kComing ? then : std::min(then, in_room(at(Room::kFree)));
+  const int64_t then = in_room(index_of(Room::kComing));
+  return room == Room::kComing ? then : std::min(then, in_room(index_of(Room::kFree)));
 }
 
 bool change_spot(MigNode& node, const MigSpot& spot, Room room, int32_t sign) {
   MigGpu& gpu = node.gpus[static_cast<size_t>(spot.gpu)];
   const MigProfile& profile = profile_of(node, spot.profile);
   const uint8_t mask = memory_mask(profile, spot.start);
-  const size_t r = at(room);
+  const size_t r = index_of(room);
   const auto add = [sign](uint8_t& value, int amount) { value = static_cast<uint8_t>(value + sign * amount); };
   if (sign > 0)
     CHECK(legal(node, spot, r), "MIG {} at memory slice {} of GPU {} overlaps another", profile.name, spot.start, spot.gpu);

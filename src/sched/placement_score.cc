@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/integer.h"
+
 namespace stint::sched {
 namespace {
 
@@ -13,8 +15,6 @@ constexpr int64_t kLargestCpuMilli = 128'000;
 constexpr int64_t kLargestGpuMilli = 8'000;
 // Lifts scores that fall below 0 on larger nodes than that; only differences matter.
 constexpr int64_t kLift = 1'000'000;
-
-int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
 int32_t lifted(int64_t score) { return static_cast<int32_t>(std::clamp<int64_t>(score + kLift, 0, INT32_MAX)); }
 

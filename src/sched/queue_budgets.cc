@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/integer.h"
 #include "sched/job.h"
 
 namespace stint::sched {
@@ -10,8 +11,6 @@ namespace {
 
 // One nano-unit: thousandths of a GPU-hour, in nanoseconds.
 constexpr QueueBudgets::Wide kAreaPerNano = QueueBudgets::Wide{1000} * kHour.count_ns();
-
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 /// End of the period `t` lies in.
 Instant period_end(const Budget& budget, Instant t) {

@@ -19,7 +19,7 @@ namespace stint::sched {
 
 namespace {
 constexpr size_t kMostReservations = 32;
-constexpr Duration kPause = Duration::minutes(1);  // between two searches in detail for the same job
+constexpr Duration kBackfillPause = Duration::minutes(1);  // between two searches in detail for the same job
 }  // namespace
 
 /// When the job will have ended if it starts (or started) as planned; kNever = cannot be said.
@@ -108,7 +108,7 @@ bool Scheduler::Impl::is_worth_reserving(JobId j) {
   if (shapes[s].plain) return true;
   reserved_for.resize(shapes.size());
   Attempted& last = reserved_for[s.index()];
-  if (last.job == j && now - last.at < kPause) return false;
+  if (last.job == j && now - last.at < kBackfillPause) return false;
   last = {.job = j, .at = now};
   return true;
 }

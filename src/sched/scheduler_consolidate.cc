@@ -18,10 +18,10 @@
 namespace stint::sched {
 namespace {
 
-constexpr Duration kPause = Duration::minutes(5);     // between two searches for one shape, whatever changes
-constexpr Duration kSettled = Duration::minutes(10);  // nobody moves sooner after a start …
-constexpr int64_t kSettledPerRestart = 5;             // … nor before so many restarts' worth of work
-constexpr size_t kMostNodes = 64;                     // looked at per task to be placed, the emptiest first
+constexpr Duration kConsolidatePause = Duration::minutes(5);  // between two searches for one shape, whatever changes
+constexpr Duration kSettled = Duration::minutes(10);          // nobody moves sooner after a start …
+constexpr int64_t kSettledPerRestart = 5;                     // … nor before so many restarts' worth of work
+constexpr size_t kMostNodesSearched = 64;                     // looked at per task to be placed, the emptiest first
 constexpr size_t kMostNodesInDetail = 24;
 constexpr size_t kMostMoves = 16;
 constexpr int kMostRefusals = 4;  // searches without those that would have had nowhere to go
@@ -82,7 +82,7 @@ bool Scheduler::Impl::consolidate() {
 /// When the search is worth repeating: a while after it, if something has changed, or when a job may move that had not run
 /// for long enough; kNever = not as things stand.
 Instant Scheduler::Impl::move_again_at(const Attempted& last) const {
-  const Instant soonest = last.at + kPause;
+  const Instant soonest = last.at + kConsolidatePause;
   return last.changes != changes ? soonest : std::max(soonest, last.ripens);
 }
 
@@ -203,9 +203,9 @@ NodeId Scheduler::Impl::node_to_clear(int32_t gpus, std::span<const JobId> refus
   std::vector<Mover> movers;
   std::vector<size_t> chosen;
   size_t looked_at = 0;
-  for (int32_t count = gpus - 1; count >= 0 && looked_at < kMostNodes; --count) {
+  for (int32_t count = gpus - 1; count >= 0 && looked_at < kMostNodesSearched; --count) {
     open.buckets().for_each_from(count, [&](NodeId n) {
-      if (open.buckets().at(n) != count || ++looked_at > kMostNodes) return false;
+      if (open.buckets().at(n) != count || ++looked_at > kMostNodesSearched) return false;
       movers.clear();
       for (const JobId v : movable_on(n, refused)) {
         if (!shapes[jobs[v.index()].shape].plain) continue;

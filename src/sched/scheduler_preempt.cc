@@ -24,8 +24,8 @@ namespace {
 
 constexpr Duration kMargin = Duration::minutes(10);
 constexpr Duration kShortestQuantum = Duration::minutes(2);
-constexpr int64_t kQuantumPerRestart = 5;          // at most a sixth of the time goes into restarts
-constexpr Duration kPause = Duration::minutes(1);  // between two searches for one shape, whatever changes
+constexpr int64_t kQuantumPerRestart = 5;                 // at most a sixth of the time goes into restarts
+constexpr Duration kPreemptPause = Duration::minutes(1);  // between two searches for one shape, whatever changes
 // A search is given up after so many running jobs: then those that should give way first are not the ones to stop.
 constexpr size_t kMostLookedAt = 256;
 constexpr size_t kMostLookedAtPerTask = 256;
@@ -182,7 +182,7 @@ int64_t Scheduler::Impl::gpu_milli_waiting() const {
 /// When the search is worth repeating: a while after it, if something has changed, when a job may be stopped that had
 /// not run for long enough, or when enough waits to fill the room of one that was too large; kNever = not as things stand.
 Instant Scheduler::Impl::search_again_at(const Attempted& last) const {
-  const Instant soonest = last.at + (policy.order == Order::kSrtf ? Duration::nanoseconds(1) : kPause);
+  const Instant soonest = last.at + (policy.order == Order::kSrtf ? Duration::nanoseconds(1) : kPreemptPause);
   const bool fills = last.too_large != INT64_MAX && waiting_gpu_milli >= last.too_large;
   return last.changes != changes || fills ? soonest : std::max(soonest, last.ripens);
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMostNodes = 100'000;
 // An owned machine whose CPUs and memory are not the question.
-constexpr int64_t kPlenty = int64_t{1} << 40;
+constexpr int64_t kUnstatedRoom = int64_t{1} << 40;
 
 struct Part {
   int64_t count = 0;
@@ -52,8 +52,8 @@ Result<SimNode> owned(std::string_view part, int64_t gpus) {
   if (gpus < 1 || gpus > sched::kMaxGpusPerNode) return invalid("fleet '{}': 1 to {} GPUs a node", part, sched::kMaxGpusPerNode);
   SimNode node;
   node.node.gpus = static_cast<int32_t>(gpus);
-  node.node.cpu_milli = kPlenty;
-  node.node.memory = Bytes::of(kPlenty);
+  node.node.cpu_milli = kUnstatedRoom;
+  node.node.memory = Bytes::of(kUnstatedRoom);
   return node;
 }
 

@@ -11,7 +11,7 @@ constexpr Duration kCheckpointEvery = Duration::hours(1);
 constexpr Duration kSaving = Duration::minutes(1);
 constexpr Duration kRestarting = Duration::minutes(5);
 // A node whose CPUs or memory nobody states does not limit its jobs by them.
-constexpr int64_t kPlenty = int64_t{1} << 40;
+constexpr int64_t kUnknownRoom = int64_t{1} << 40;
 
 int32_t priority_of(WorkloadKind kind) {
   switch (kind) {
@@ -26,9 +26,9 @@ int32_t priority_of(WorkloadKind kind) {
   return 60;
 }
 
-class Builder {
+class HistoryBuilder {
  public:
-  Builder(const History& history, const PriceOfNode& price_of) : history_(history), price_of_(price_of) {}
+  HistoryBuilder(const History& history, const PriceOfNode& price_of) : history_(history), price_of_(price_of) {}
 
   Result<HistoryWorkload> build(WithoutJobs without_jobs) {
     for (size_t n = 0; n < history_.nodes.size(); ++n)
@@ -58,8 +58,8 @@ class Builder {
     sim.node.gpu_model = node.gpu_model;
     sim.node.gpus = static_cast<int32_t>(node.gpu_count);
     sim.node.gpu_memory = gpu_memory_of(index);
-    sim.node.cpu_milli = node.vcpus > 0 ? node.vcpus * 1000 : kPlenty;
-    sim.node.memory = node.memory.count() > 0 ? node.memory : Bytes::of(kPlenty);
+    sim.node.cpu_milli = node.vcpus > 0 ? node.vcpus * 1000 : kUnknownRoom;
+    sim.node.memory = node.memory.count() > 0 ? node.memory : Bytes::of(kUnknownRoom);
     sim.provider = node.provider;
     sim.region = node.region;
     sim.zone = node.zone;
@@ -181,7 +181,7 @@ class Builder {
 }  // namespace
 
 Result<HistoryWorkload> workload_of(const History& history, const PriceOfNode& price_of, WithoutJobs without_jobs) {
-  return Builder(history, price_of).build(without_jobs);
+  return HistoryBuilder(history, price_of).build(without_jobs);
 }
 
 }  // namespace stint::sim

@@ -26,7 +26,7 @@ struct End {
 };
 
 /// All that a start or an end touches of a job, in one place: jobs are met in no order of memory.
-struct JobProgress {
+struct QueueProgress {
   Duration left;  // useful work still to do
   Instant since;  // waiting: when that began; running: when its restart is over; then: when it ended
   Duration queue;
@@ -69,7 +69,7 @@ class Replay {
       while (!events_.empty());
     }
     for (size_t j = 0; j < order_.size(); ++j) {
-      const JobProgress& p = progress_[j];
+      const QueueProgress& p = progress_[j];
       outcome_.jobs[order_[j]] = {
           .completion = p.since - trace_[order_[j]].submitted, .queue = p.queue, .evictions = static_cast<int32_t>(p.starts) - 1};
     }
@@ -197,7 +197,7 @@ class Replay {
   }
 
   void start(uint32_t j, Instant now) {
-    JobProgress& p = progress_[j];
+    QueueProgress& p = progress_[j];
     const bool again = p.starts++ > 0;
     const Duration restart = again && options_.policy.order != Order::kSrtf ? options_.restart : Duration();
     p.runs = true;
@@ -208,7 +208,7 @@ class Replay {
   }
 
   void evict(uint32_t j, Instant now, std::span<const sched::Place> places) {
-    JobProgress& p = progress_[j];
+    QueueProgress& p = progress_[j];
     p.runs = false;
     p.left = p.left - std::max(now - p.since, Duration());
     p.since = now;
@@ -225,7 +225,7 @@ class Replay {
   const QueueReplayOptions& options_;
   sched::Scheduler scheduler_;
   std::vector<uint32_t> order_;  // by scheduler's JobId: index into trace_
-  std::vector<JobProgress> progress_;
+  std::vector<QueueProgress> progress_;
   std::vector<Ask> asks_;  // by GPUs
   std::vector<End> ends_;  // heap
   std::vector<Event> events_;

@@ -23,6 +23,7 @@ namespace stint {
 
 /// Telemetry of all stories comes every five minutes, which is also how long a sample may speak for.
 inline constexpr Duration kStoryStep = Duration::minutes(5);
+inline constexpr int64_t kStepsPerHour = kHour.count_ns() / kStoryStep.count_ns();
 
 /// How a piece of work uses the GPU it holds.
 enum class Rhythm {

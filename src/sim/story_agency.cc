@@ -22,14 +22,13 @@
 namespace stint {
 namespace {
 
-const Rate kP4d = Rate::per_hour(Money::nanos(21'957'642'000));
 const Rate kA2One = Rate::per_hour(Money::nanos(3'673'390'000));
 const Rate kA2Two = Rate::per_hour(Money::nanos(7'346'770'000));
 const Rate kNc24 = Rate::per_hour(Money::nanos(3'673'000'000));
 const Rate kNc48 = Rate::per_hour(Money::nanos(7'346'000'000));
 
 const StoryType kTrainer = {"aws", "us-east-1", "p4d.24xlarge", "A100-40GB", "NVIDIA A100-SXM4-40GB", 8, 40960,
-                            400,   96,          1152,           kP4d};
+                            400,   96,          1152,           p4d_rate()};
 const StoryType kGcpOne = {"gcp", "us-central1", "a2-highgpu-1g", "A100-40GB", "NVIDIA A100-SXM4-40GB", 1, 40960, 400, 12,
                            85,    kA2One};
 const StoryType kGcpTwo = {"gcp", "us-central1", "a2-highgpu-2g", "A100-40GB", "NVIDIA A100-SXM4-40GB", 2, 40960, 400,
@@ -74,7 +73,7 @@ StoryWork serving(const std::string& ns, const std::string& deployment, const st
   return work;
 }
 
-void add_training(Story& story, Prng& prng) {
+void add_agency_training(Story& story, Prng& prng) {
   const size_t node = add_node(story, kTrainer, "train-aws-1", StoryTelemetry::kNvidiaSmi, prng);
   story.nodes[node].node.kind = WorkloadKind::kTraining;
   story.nodes[node].node.checkpointable = true;
@@ -170,7 +169,7 @@ void add_azure(Story& story, Prng& prng) {
     gpu.holds.push_back({work, 0, story.steps(), story.steps(), 1.0, -1});
 }
 
-void add_storage_and_transfer(Story& story) {
+void add_agency_storage_and_transfer(Story& story) {
   add_charges(story, "aws", "us-east-1",
               {{"AmazonS3", "Storage", "TimedStorage-ByteHrs", "S3 Standard storage", "GB-Mo", 22000, "0.023"},
                {"AmazonEC2", "Storage", "EBS:VolumeUsage.gp3", "EBS gp3 volumes", "GB-Mo", 4000, "0.08"},
@@ -184,7 +183,7 @@ void add_storage_and_transfer(Story& story) {
                {"Bandwidth", "Networking", "Standard Data Transfer Out", "Data transfer out", "GB", 2000, "0.087"}});
 }
 
-void add_rules(Story& story) {
+void add_agency_rules(Story& story) {
   const std::pair<const char*, const char*> owners[] = {
       {"account/cc-4410", "aurora"},      {"account/cc-4425", "birch"},       {"account/cc-4471", "cobalt"},
       {"account/cc-4488", "delta"},       {"account/cc-4502", "ember"},       {"namespace/reco-live", "aurora"},
@@ -208,12 +207,12 @@ Story agency_story(uint64_t seed) {
   story.period = month_of(from_civil({.year = 2026, .month = 10}));
   story.bill = Money::units(47'000);
   story.steer_to_pct = 23;
-  add_training(story, prng);
+  add_agency_training(story, prng);
   add_google(story, prng);
   add_azure(story, prng);
-  add_storage_and_transfer(story);
+  add_agency_storage_and_transfer(story);
   add_balance(story);
-  add_rules(story);
+  add_agency_rules(story);
   number_runs(story);
   return story;
 }

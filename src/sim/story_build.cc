@@ -7,7 +7,6 @@
 namespace stint {
 namespace {
 
-constexpr int64_t kStepsPerHour = kHour.count_ns() / kStoryStep.count_ns();
 constexpr int64_t kHoursPerDay = 24;
 
 int64_t hours_of(const Story& story) { return story.period.length().count_ns() / kHour.count_ns(); }

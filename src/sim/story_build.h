@@ -10,6 +10,9 @@
 
 namespace stint {
 
+/// AWS's p4d.24xlarge in us-east-1 (catalog/prices.csv): both stories rent it.
+inline Rate p4d_rate() { return Rate::per_hour(Money::nanos(21'957'642'000)); }
+
 /// What is bought: an instance type at its list price.
 struct StoryType {
   std::string provider;

@@ -21,12 +21,11 @@
 namespace stint {
 namespace {
 
-const Rate kP4d = Rate::per_hour(Money::nanos(21'957'642'000));
 const Rate kP3Large = Rate::per_hour(Money::nanos(12'240'000'000));
 const Rate kP3Small = Rate::per_hour(Money::nanos(3'060'000'000));
 
 const StoryType kEightA100 = {"aws", "us-east-1", "p4d.24xlarge", "A100-40GB", "NVIDIA A100-SXM4-40GB", 8, 40960,
-                              400,   96,          1152,           kP4d};
+                              400,   96,          1152,           p4d_rate()};
 const StoryType kFourV100 = {"aws", "us-east-1", "p3.8xlarge", "V100-16GB", "Tesla V100-SXM2-16GB", 4, 16384,
                              300,   32,          244,          kP3Large};
 const StoryType kOneV100 = {"aws", "us-east-1", "p3.2xlarge", "V100-16GB", "Tesla V100-SXM2-16GB", 1, 16384,
@@ -105,7 +104,7 @@ StoryWork slurm_work(const std::string& account, const std::string& user, const 
   return work;
 }
 
-void add_training(Story& story, Prng& prng) {
+void add_platform_training(Story& story, Prng& prng) {
   std::vector<size_t> nodes;
   for (int i = 1; i <= 2; ++i) {
     nodes.push_back(add_node(story, kEightA100, fmt::format("train-{}", i), StoryTelemetry::kPrometheus, prng));
@@ -162,7 +161,7 @@ void add_notebooks(Story& story, Prng& prng) {
   }
 }
 
-void add_storage_and_transfer(Story& story) {
+void add_platform_storage_and_transfer(Story& story) {
   add_charges(
       story, "aws", "us-east-1",
       {{"AmazonS3", "Storage", "TimedStorage-ByteHrs", "S3 Standard, first 50 TB", "GB-Mo", 50000, "0.023"},
@@ -173,7 +172,7 @@ void add_storage_and_transfer(Story& story) {
        {"AWSDataTransfer", "Networking", "DataTransfer-Regional-Bytes", "Data transfer between zones", "GB", 60000, "0.01"}});
 }
 
-void add_rules(Story& story) {
+void add_platform_rules(Story& story) {
   const std::pair<const char*, const char*> owners[] = {
       {"namespace/ranking", "storefront"}, {"namespace/embeddings", "search"},   {"namespace/assistant", "assistant"},
       {"namespace/vision", "catalogue"},   {"namespace/jupyterhub", "research"}, {"account/rank-prod", "storefront"},
@@ -199,12 +198,12 @@ Story platform_story(uint64_t seed) {
   story.steer_to_pct = 20;
   add_serving(story, prng);
   add_experiments(story, prng);
-  add_training(story, prng);
+  add_platform_training(story, prng);
   add_evaluation(story, prng);
   add_notebooks(story, prng);
-  add_storage_and_transfer(story);
+  add_platform_storage_and_transfer(story);
   add_balance(story);
-  add_rules(story);
+  add_platform_rules(story);
   number_runs(story);
   return story;
 }

@@ -9,7 +9,6 @@
 namespace stint {
 namespace {
 
-constexpr int64_t kStepsPerHour = kHour.count_ns() / kStoryStep.count_ns();
 constexpr int kBareMemoryMib = 4;  // what the driver holds on an idle GPU
 constexpr int kReservedMemoryMib = 620;
 

@@ -12,9 +12,9 @@ constexpr int32_t kServicePriority = 100;
 const sched::CheckpointBehaviour kSaves = {
     .interval = Duration::hours(1), .save = Duration::minutes(1), .restart = Duration::minutes(5)};
 
-class Builder {
+class TraceBuilder {
  public:
-  Builder(const JobTrace& trace, std::vector<SimNode> fleet) : trace_(trace) {
+  TraceBuilder(const JobTrace& trace, std::vector<SimNode> fleet) : trace_(trace) {
     Workload& w = out_.workload;
     w.nodes = std::move(fleet);
     for (const SimNode& node : w.nodes)
@@ -101,7 +101,7 @@ class Builder {
 
 Result<TraceWorkload> workload_of(const JobTrace& trace, std::vector<SimNode> fleet) {
   CHECK(!fleet.empty(), "a fleet without nodes");
-  return Builder(trace, std::move(fleet)).build();
+  return TraceBuilder(trace, std::move(fleet)).build();
 }
 
 }  // namespace stint::sim

@@ -10,7 +10,7 @@
 namespace stint {
 namespace {
 
-using Values = std::span<const std::optional<double>>;
+using KnownValues = std::span<const std::optional<double>>;
 
 constexpr double kFast = 0.3;
 constexpr double kMedium = 0.1;
@@ -18,14 +18,14 @@ constexpr double kSlow = 0.02;
 constexpr double kCycleDecay = 0.75;  // of a phase's mean, per cycle back
 constexpr double kTrendFade = 0.97;   // per step
 
-double last_known(Values values) {
+double last_known(KnownValues values) {
   for (size_t i = values.size(); i-- > 0;)
     if (values[i]) return *values[i];
   CHECK(false, "a forecast needs at least one known value");
   return 0;
 }
 
-double smoothed(Values values, double weight) {
+double smoothed(KnownValues values, double weight) {
   std::optional<double> level;
   double seen = 0;  // counts up to 1 / weight, so that the first values are averaged and not believed
   for (const auto& value : values) {
@@ -36,7 +36,7 @@ double smoothed(Values values, double weight) {
   return level.value_or(0);
 }
 
-void damped_trend(Values values, std::span<double> out) {
+void damped_trend(KnownValues values, std::span<double> out) {
   constexpr double kTrendWeight = 0.05;
   std::optional<double> level;
   double trend = 0;
@@ -57,7 +57,7 @@ void damped_trend(Values values, std::span<double> out) {
   }
 }
 
-void phase_mean(Values values, size_t season, std::span<double> out) {
+void phase_mean(KnownValues values, size_t season, std::span<double> out) {
   std::vector<double> sum(season, 0);
   std::vector<double> weight(season, 0);
   for (size_t i = 0; i < values.size(); ++i) {
