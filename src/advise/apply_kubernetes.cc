@@ -13,22 +13,22 @@ namespace {
 
 constexpr std::string_view kDrain = "--ignore-daemonsets --delete-emptydir-data";
 
-Instruction shell(Lines lines) { return {"Kubernetes", Syntax::kShell, std::move(lines)}; }
+Instruction kubernetes_shell(Lines lines) { return {"Kubernetes", Syntax::kShell, std::move(lines)}; }
 Instruction pods(Lines lines) { return {"Kubernetes, in the pods' specification", Syntax::kYaml, std::move(lines)}; }
 
-Lines drained(const std::vector<std::string>& nodes) {
+Lines kubernetes_drained(const std::vector<std::string>& nodes) {
   Lines out;
   for (const std::string& name : nodes)
     out.push_back(fmt::format("kubectl drain {} {}", kDrain, operand(name)));
   return out;
 }
 
-std::vector<Instruction> given_up(const std::vector<std::string>& nodes) {
-  Lines lines = drained(nodes);
+std::vector<Instruction> kubernetes_given_up(const std::vector<std::string>& nodes) {
+  Lines lines = kubernetes_drained(nodes);
   for (const std::string& name : nodes)
     lines.push_back("kubectl delete node " + operand(name));
   if (lines.empty()) return {};
-  return {shell(std::move(lines))};
+  return {kubernetes_shell(std::move(lines))};
 }
 
 Lines selector(std::string_view label, const std::string& value) {
@@ -46,7 +46,7 @@ std::pair<std::string_view, std::string_view> spot_label(const std::string& prov
 struct KubernetesWriter {
   const FleetPlan& fleet;
 
-  std::vector<Instruction> operator()(const StopNodes& c) const { return given_up(c.nodes); }
+  std::vector<Instruction> operator()(const StopNodes& c) const { return kubernetes_given_up(c.nodes); }
 
   std::vector<Instruction> operator()(const ScheduleOff& c) const {
     Instruction out{"Kubernetes, crontab beside the machines' own", Syntax::kCrontab, {"CRON_TZ=UTC"}};
@@ -63,7 +63,7 @@ struct KubernetesWriter {
 
   std::vector<Instruction> operator()(const ResizeNodes& c) const {
     Lines lines = selector("node.kubernetes.io/instance-type", c.to_instance_type);
-    return {shell(drained(c.nodes)), pods(std::move(lines))};
+    return {kubernetes_shell(kubernetes_drained(c.nodes)), pods(std::move(lines))};
   }
 
   std::vector<Instruction> operator()(const ShareGpus& c) const {
@@ -72,12 +72,12 @@ struct KubernetesWriter {
     const std::string_view label = c.mode == SharingMode::kMig ? "nvidia.com/mig.config" : "nvidia.com/device-plugin.config";
     for (size_t i = 0; i < c.keep.size(); ++i)
       labels.push_back(fmt::format("kubectl label --overwrite node {} {}={}", operand(c.keep[i]), label, config_name(c, i)));
-    out.push_back(shell(std::move(labels)));
+    out.push_back(kubernetes_shell(std::move(labels)));
     if (c.mode == SharingMode::kMig)
       out.push_back({"Kubernetes, values of the NVIDIA device plugin; pods then ask for nvidia.com/mig-PROFILE: 1",
                      Syntax::kYaml,
                      {"migStrategy: mixed"}});
-    for (Instruction& i : given_up(given_back(c)))
+    for (Instruction& i : kubernetes_given_up(given_back(c)))
       out.push_back(std::move(i));
     return out;
   }
@@ -92,7 +92,7 @@ struct KubernetesWriter {
                                   json_quoted(std::string(label)), json_quoted(std::string(value))));
       out.push_back(pods(std::move(lines)));
     }
-    for (Instruction& i : given_up(c.nodes))
+    for (Instruction& i : kubernetes_given_up(c.nodes))
       out.push_back(std::move(i));
     return out;
   }
@@ -114,14 +114,14 @@ struct KubernetesWriter {
       lines.emplace_back("# and no nvidia.com/gpu under resources");
       out.push_back(pods(std::move(lines)));
     }
-    for (Instruction& i : given_up(c.nodes))
+    for (Instruction& i : kubernetes_given_up(c.nodes))
       out.push_back(std::move(i));
     return out;
   }
 
   std::vector<Instruction> operator()(const MoveRegion& c) const {
     std::vector<Instruction> out = {pods(selector("topology.kubernetes.io/region", c.to_region))};
-    for (Instruction& i : given_up(c.nodes))
+    for (Instruction& i : kubernetes_given_up(c.nodes))
       out.push_back(std::move(i));
     return out;
   }

@@ -22,27 +22,29 @@ std::string conf_line(const std::string& node, const std::string& rest) {
   return fmt::format("NodeName={} {}", node, rest);
 }
 
-Instruction shell(Lines lines) { return {"Slurm", Syntax::kShell, std::move(lines)}; }
+Instruction slurm_shell(Lines lines) { return {"Slurm", Syntax::kShell, std::move(lines)}; }
 
 /// NodeName= is part of the word that is quoted.
 std::string update(const std::string& node, std::string_view what) {
   return fmt::format("scontrol update {} {}", quoted("NodeName=" + node), what);
 }
 
-std::vector<Instruction> drained(const std::vector<std::string>& nodes, std::string_view reason, std::string_view then) {
+std::vector<Instruction> slurm_drained(const std::vector<std::string>& nodes, std::string_view reason, std::string_view then) {
   Lines lines;
   for (const std::string& name : nodes)
     lines.push_back(update(name, fmt::format("State=DRAIN Reason='stint: {}'", reason)));
   if (!then.empty()) {
-    lines.push_back(fmt::format("# once drained ({}):", then == "FUTURE" ? "the machine is gone" : "the machine is ready"));
+    lines.push_back(fmt::format("# once slurm_drained ({}):", then == "FUTURE" ? "the machine is gone" : "the machine is ready"));
     for (const std::string& name : nodes)
       lines.push_back(update(name, fmt::format("State={}", then)));
   }
   if (nodes.empty()) return {};
-  return {shell(std::move(lines))};
+  return {slurm_shell(std::move(lines))};
 }
 
-std::vector<Instruction> given_up(const std::vector<std::string>& nodes) { return drained(nodes, "given back", "FUTURE"); }
+std::vector<Instruction> slurm_given_up(const std::vector<std::string>& nodes) {
+  return slurm_drained(nodes, "given back", "FUTURE");
+}
 
 std::string hour_text(size_t hour_of_week) {
   constexpr const char* kDays[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
@@ -52,7 +54,7 @@ std::string hour_text(size_t hour_of_week) {
 struct SlurmWriter {
   const FleetPlan& fleet;
 
-  std::vector<Instruction> operator()(const StopNodes& c) const { return given_up(c.nodes); }
+  std::vector<Instruction> operator()(const StopNodes& c) const { return slurm_given_up(c.nodes); }
 
   std::vector<Instruction> operator()(const ScheduleOff& c) const {
     Lines lines;
@@ -66,7 +68,7 @@ struct SlurmWriter {
                         "Flags=MAINT,WEEKLY,IGNORE_JOBS Users=root",
                         ++number, quoted("Nodes=" + name), hours * 60));
     }
-    return {shell(std::move(lines))};
+    return {slurm_shell(std::move(lines))};
   }
 
   std::vector<Instruction> operator()(const ResizeNodes& c) const {
@@ -76,8 +78,8 @@ struct SlurmWriter {
       go.assign(stay.begin() + c.to_count, stay.end());
       stay.resize(static_cast<size_t>(c.to_count));
     }
-    std::vector<Instruction> out = drained(stay, "becomes another type", "RESUME");
-    for (Instruction& i : given_up(go))
+    std::vector<Instruction> out = slurm_drained(stay, "becomes another type", "RESUME");
+    for (Instruction& i : slurm_given_up(go))
       out.push_back(std::move(i));
     Instruction conf{"Slurm, slurm.conf: CPUs, memory and Gres as `slurmd -C` prints them on the new machine", Syntax::kConf, {}};
     for (const std::string& name : stay)
@@ -95,8 +97,8 @@ struct SlurmWriter {
     for (const std::string& name : c.keep)
       c.mode == SharingMode::kMig ? add_mig(c, name, gres, nodes) : add_parts(c, name, gres, nodes);
     if (c.mode == SharingMode::kMig) add_partition(c, gres, nodes);
-    std::vector<Instruction> out = {gres, nodes, shell({"scontrol reconfigure"})};
-    for (Instruction& i : given_up(given_back(c)))
+    std::vector<Instruction> out = {gres, nodes, slurm_shell({"scontrol reconfigure"})};
+    for (Instruction& i : slurm_given_up(given_back(c)))
       out.push_back(std::move(i));
     return out;
   }
@@ -106,7 +108,7 @@ struct SlurmWriter {
     for (const std::string& name : c.nodes)
       lines.push_back(update(name, fmt::format("AvailableFeatures={0} ActiveFeatures={0}", name_of(c.to))));
     if (c.to == Market::kSpot) lines.emplace_back("# jobs that may run there: #SBATCH --requeue --constraint=spot");
-    return {shell(std::move(lines))};
+    return {slurm_shell(std::move(lines))};
   }
 
   std::vector<Instruction> operator()(const Commit&) const { return {}; }  // a matter of the bill
@@ -115,17 +117,17 @@ struct SlurmWriter {
   std::vector<Instruction> operator()(const LimitReservation& c) const {
     const int64_t minutes = std::max<int64_t>(1, (c.to.whole_seconds() + 59) / 60);
     const std::string limit = fmt::format("{}:{:02}:00", minutes / 60, minutes % 60);
-    return {shell({fmt::format("scontrol update JobId=JOB TimeLimit={}   # or in the job script: #SBATCH --time={}; job {}",
-                               limit, limit, one_line(c.workload))})};
+    return {slurm_shell({fmt::format("scontrol update JobId=JOB TimeLimit={}   # or in the job script: #SBATCH --time={}; job {}",
+                                     limit, limit, one_line(c.workload))})};
   }
 
   std::vector<Instruction> operator()(const MoveOffGpu& c) const {
-    std::vector<Instruction> out = given_up(c.nodes);
+    std::vector<Instruction> out = slurm_given_up(c.nodes);
     if (!out.empty()) out.front().lines.emplace_back("# the jobs that ran there: without --gres and --gpus");
     return out;
   }
 
-  std::vector<Instruction> operator()(const MoveRegion& c) const { return given_up(c.nodes); }
+  std::vector<Instruction> operator()(const MoveRegion& c) const { return slurm_given_up(c.nodes); }
 
  private:
   /// Machines that are cut have a partition of their own: a job for a whole GPU would wait there for ever.

@@ -9,11 +9,11 @@
 namespace stint {
 namespace {
 
-using Planner = CommitPlan (*)(const CommitMarket&, std::span<const int64_t>);
+using PolicyPlanner = CommitPlan (*)(const CommitMarket&, std::span<const int64_t>);
 
 struct Policy {
   std::string_view name;
-  Planner plan;
+  PolicyPlanner plan;
 };
 
 constexpr std::array<Policy, kCommitPolicies> kPolicies = {{

@@ -7,7 +7,7 @@
 namespace stint {
 namespace {
 
-using Key = std::tuple<std::string, std::string, std::string>;  // provider, region, type
+using PoolKey = std::tuple<std::string, std::string, std::string>;  // provider, region, type
 
 struct Gathered {
   std::vector<int64_t> seconds;
@@ -37,7 +37,7 @@ std::vector<CommitWay> ways_to_commit(const Catalog& catalog, const std::string&
 }
 
 CommitPools commit_pools(const FleetFacts& facts, const Catalog& catalog, CommitmentTerm longest) {
-  std::map<Key, Gathered> gathered;
+  std::map<PoolKey, Gathered> gathered;
   int64_t committed = 0, unnamed = 0;
   for (const NodeFacts& node : facts.nodes) {
     if (node.market != Market::kOnDemand && node.market != Market::kUnknown) {

@@ -89,9 +89,9 @@ struct Planned {
   [[nodiscard]] Money total() const { return reservations + bill.total; }
 };
 
-class Planner {
+class PortfolioPlanner {
  public:
-  Planner(std::span<const PortfolioType> types, std::span<const OwnedSavingsPlan> owned) : owned_(owned) {
+  PortfolioPlanner(std::span<const PortfolioType> types, std::span<const OwnedSavingsPlan> owned) : owned_(owned) {
     for (const PortfolioType& type : types) {
       choices_.push_back(cheapest_offer(type));
       stands_.push_back(stand_of(type, choices_.back()));
@@ -193,7 +193,7 @@ Result<Portfolio> plan_portfolio(std::span<const PortfolioType> types, std::span
     if (plan.commitment.count_nanos() < 0 || plan.commitment.currency() != types.front().on_demand.currency())
       return invalid("an owned savings plan of {} an hour: give 0 or more, in the currency of the prices",
                      plan.commitment.to_text(4));
-  return Planner(types, owned_plans).run();
+  return PortfolioPlanner(types, owned_plans).run();
 }
 
 }  // namespace stint

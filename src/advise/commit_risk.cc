@@ -10,15 +10,15 @@
 namespace stint {
 namespace {
 
-constexpr int64_t kWeek = 168;
+constexpr int64_t kWeekOfHours = 168;
 constexpr int64_t kLeastWeeks = 8;
 
 HourlyDemand draw_term(std::span<const int64_t> weeks, int64_t hours, double fall, Prng& random) {
   HourlyDemand drawn;
-  drawn.reserve(static_cast<size_t>(hours + kWeek));
+  drawn.reserve(static_cast<size_t>(hours + kWeekOfHours));
   while (std::ssize(drawn) < hours) {
-    const uint64_t week = random.below(weeks.size() / kWeek);
-    const auto block = weeks.subspan(week * kWeek, kWeek);
+    const uint64_t week = random.below(weeks.size() / kWeekOfHours);
+    const auto block = weeks.subspan(week * kWeekOfHours, kWeekOfHours);
     drawn.insert(drawn.end(), block.begin(), block.end());
   }
   drawn.resize(static_cast<size_t>(hours));
@@ -56,11 +56,11 @@ double quantile(std::span<const double> sorted, double q) {
 }  // namespace
 
 std::optional<std::span<const int64_t>> weeks_to_draw(const CommitMarket& market, std::span<const int64_t> demand) {
-  const int64_t there = std::ssize(demand) / kWeek;
+  const int64_t there = std::ssize(demand) / kWeekOfHours;
   if (there < 2) return std::nullopt;
-  const int64_t term = market.offers.front().term_hours / kWeek + 1;
+  const int64_t term = market.offers.front().term_hours / kWeekOfHours + 1;
   const int64_t weeks = std::min(there, std::max(kLeastWeeks, term));
-  return demand.last(static_cast<size_t>(weeks * kWeek));
+  return demand.last(static_cast<size_t>(weeks * kWeekOfHours));
 }
 
 CommitRisk assess(const CommitMarket& market, std::span<const int64_t> weeks, const CommitLadder& ladder,

@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "advise/commit_levels.h"
+#include "advise/thresholds.h"
 
 namespace stint {
 namespace {
-
-constexpr size_t kWeek = 168;
 
 /// 60 % of a full term upfront.
 CommitMarket market() {

@@ -7,8 +7,8 @@ namespace {
 
 constexpr double kWellUsedPct = 60;
 
-/// Mean of a metric over hours in which its device was active.
-struct Mean {
+/// ActiveMean of a metric over hours in which its device was active.
+struct ActiveMean {
   double sum = 0;
   double weight = 0;
   void add(const HourlySeries* series, const HourlySeries& activity) {
@@ -116,7 +116,7 @@ void name_missing(std::vector<std::string>& out, const ActiveMetrics& m) {
 }  // namespace
 
 ActiveMetrics active_metrics(const NodeFacts& node, const Usage& usage) {
-  Mean utilization, sm, occupancy, tensor, bandwidth, pcie, requests, cpu;
+  ActiveMean utilization, sm, occupancy, tensor, bandwidth, pcie, requests, cpu;
   ActiveMetrics m;
   const auto host = usage.nodes.find(node.id);
   for (const GpuLoad& gpu : node.gpus)

@@ -9,17 +9,15 @@
 
 #include "advise/commit_pools.h"
 #include "advise/finder_text.h"
+#include "advise/thresholds.h"
 
 namespace stint {
 namespace {
 
-constexpr double kEnoughDays = 28;
-constexpr double kEnoughDaysForYears = 90;
-
 /// Nodes of one type in one region, on demand.
-struct Pool {
+struct TypePool {
   std::string provider, region, instance_type;
-  auto operator<=>(const Pool&) const = default;
+  auto operator<=>(const TypePool&) const = default;
 };
 
 bool is_on_demand(const FleetView& fleet, const NodeFacts& node) {
@@ -30,7 +28,7 @@ bool is_on_demand(const FleetView& fleet, const NodeFacts& node) {
 }
 
 /// Price and use of the pool; its offers are still to come.
-PortfolioType use_of(const FleetView& fleet, const Pool& pool, const NodeGroup& group) {
+PortfolioType use_of(const FleetView& fleet, const TypePool& pool, const NodeGroup& group) {
   PortfolioType type{.name = pool.instance_type, .on_demand = {}, .plan_rate = {}, .offers = {}, .owned = {}, .demand = {}};
   type.demand = instances_in_use(fleet, group);
   Money paid = Money::nanos(0, fleet.facts.currency);
@@ -49,7 +47,7 @@ double share_of_hours(const HourlyDemand& demand, int64_t at_least) {
          static_cast<double>(demand.size());
 }
 
-Finding without_price(const FleetView& fleet, const Pool& pool, const NodeGroup& group, int64_t around_the_clock) {
+Finding without_price(const FleetView& fleet, const TypePool& pool, const NodeGroup& group, int64_t around_the_clock) {
   Finding f;
   f.change = Commit{
       pool.provider,  pool.region, pool.instance_type, around_the_clock, CommitmentTerm::kOneYear, PaymentOption::kNoUpfront,
@@ -101,7 +99,7 @@ void explain(Finding& f, const FleetView& fleet, const NodeGroup& group, const P
 }
 
 /// @param ways  of one term. @return none when no count pays.
-std::optional<Finding> commit_for(const FleetView& fleet, const Pool& pool, const NodeGroup& group, PortfolioType use,
+std::optional<Finding> commit_for(const FleetView& fleet, const TypePool& pool, const NodeGroup& group, PortfolioType use,
                                   const std::vector<CommitWay>& ways) {
   for (const CommitWay& way : ways)
     use.offers.push_back(way.offer);
@@ -126,7 +124,7 @@ std::optional<Finding> commit_for(const FleetView& fleet, const Pool& pool, cons
 }  // namespace
 
 Proposals find_commit(const FleetView& fleet) {
-  std::map<Pool, NodeGroup> pools;
+  std::map<TypePool, NodeGroup> pools;
   for (const NodeFacts& node : fleet.facts.nodes) {
     if (!is_on_demand(fleet, node)) continue;
     const PlanNode& plan = fleet.books.of(node.id);

@@ -1,12 +1,10 @@
 // GPU nodes without GPU work: their CPUs are busy and their GPUs are not.
 #include "advise/finder_text.h"
 
+#include "advise/thresholds.h"
+
 namespace stint {
 namespace {
-
-constexpr double kIdlePct = 99;
-constexpr double kHostBusyPct = 20;
-constexpr double kShortestHours = 7 * 24;
 
 bool works_without_gpu(const NodeFacts& node) {
   return node.quality >= TelemetryQuality::kGood && sees_all_gpus(node) && watched_hours(node) >= kShortestHours &&

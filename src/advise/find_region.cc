@@ -3,10 +3,10 @@
 
 #include "advise/finder_text.h"
 
+#include "advise/thresholds.h"
+
 namespace stint {
 namespace {
-
-constexpr double kSmallestSaving = 0.05;
 
 /// Regions that only some customers can buy in.
 bool is_closed(const std::string& region) {

@@ -3,11 +3,10 @@
 
 #include "advise/finder_text.h"
 #include "advise/resize_fit.h"
+#include "advise/thresholds.h"
 
 namespace stint {
 namespace {
-
-constexpr double kSmallestSaving = 0.05;  // of the node's price: less is not worth a move
 
 struct Candidate {
   const InstanceType* type = nullptr;

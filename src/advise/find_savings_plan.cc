@@ -11,12 +11,11 @@
 #include "advise/finder_text.h"
 #include "advise/savings_plan.h"
 #include "advise/savings_plan_hours.h"
+#include "advise/thresholds.h"
 
 namespace stint {
 namespace {
 
-constexpr double kEnoughDays = 28;
-constexpr double kEnoughDaysForYears = 90;
 constexpr int64_t kSmallestStep = 1'000'000;  // a thousandth of a unit, as AWS sells them
 
 bool may_be_covered(const FleetView& fleet, const NodeFacts& node) {
@@ -26,7 +25,7 @@ bool may_be_covered(const FleetView& fleet, const NodeFacts& node) {
 }
 
 /// A type in a region.
-struct Pool {
+struct SavingsPool {
   NodeGroup nodes;
   SavingsPlanType type;
 };
@@ -87,7 +86,7 @@ void explain(Finding& f, const FleetView& fleet, const SavingsPlanOffer& offer, 
 }
 
 std::optional<Finding> plan_for(const FleetView& fleet, const SavingsPlanOffer& offer) {
-  std::map<std::pair<std::string, std::string>, Pool> pools;
+  std::map<std::pair<std::string, std::string>, SavingsPool> pools;
   for (const NodeFacts& node : fleet.facts.nodes) {
     const PlanNode& plan = fleet.books.of(node.id);
     if (plan.provider == offer.provider && !plan.instance_type.empty() && may_be_covered(fleet, node))

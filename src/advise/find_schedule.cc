@@ -1,6 +1,7 @@
 // Schedule off: hours of the week in which a machine is on and never works.
 #include "advise/finder_text.h"
 #include "advise/idle_windows.h"
+#include "advise/thresholds.h"
 
 namespace stint {
 namespace {
@@ -9,7 +10,6 @@ constexpr size_t kShortestRun = 4;        // hours: starting and stopping costs 
 constexpr size_t kShortestRunOfJobs = 8;  // jobs follow no calendar: shorter gaps are chance
 constexpr int kSureWeeks = 8;
 constexpr double kKeptByCommonHours = 0.75;
-constexpr size_t kWeek = 168;
 
 /// Only runs of at least `shortest` hours; the week is a circle.
 WeekHours long_runs(const WeekHours& hours, size_t shortest) {

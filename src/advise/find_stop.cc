@@ -1,12 +1,11 @@
 // Stop: machines on which nothing runs. Missing telemetry is never idleness.
 #include "advise/finder_text.h"
 
+#include "advise/thresholds.h"
+
 namespace stint {
 namespace {
 
-constexpr double kIdlePct = 99;
-constexpr double kShortestHours = 7 * 24;
-constexpr double kHostBusyPct = 20;  // its CPUs work: that is for find_offgpu
 constexpr size_t kRecentHours = 24;
 
 bool is_there_at_the_end(const NodeFacts& node) {

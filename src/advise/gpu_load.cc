@@ -19,14 +19,14 @@ const Hour* sampled(const HourlySeries* series, size_t h) {
 }
 
 /// Running mean weighted by time.
-struct Mean {
+struct WeightedMean {
   double sum = 0;
   double weight = 0;
   void add(double value, double w) {
     sum += value * w;
     weight += w;
   }
-  void merge(const Mean& other) {
+  void merge(const WeightedMean& other) {
     sum += other.sum;
     weight += other.weight;
   }
@@ -101,7 +101,7 @@ GpuHour hour_of(const GpuLoad& gpu, const std::vector<double>& weights, const st
 }
 
 struct NodeMeans {
-  Mean utilization, idle;
+  WeightedMean utilization, idle;
   Sketch sketch;
   std::optional<Metric> source;
 };
@@ -120,7 +120,7 @@ std::optional<double> width_of(const HourlySeries* part, const HourlySeries* bus
   return ran > 0 ? std::optional(std::min(used / ran, 1.0)) : std::nullopt;
 }
 
-void add_gpu(NodeFacts& node, GpuLoad& gpu, const History& history, const Usage& usage, std::vector<Mean>& hourly,
+void add_gpu(NodeFacts& node, GpuLoad& gpu, const History& history, const Usage& usage, std::vector<WeightedMean>& hourly,
              NodeMeans& all) {
   const std::vector<double> weights = weights_of(gpu, history);
   std::vector<const HourlySeries*> utilization, memory;
@@ -145,7 +145,7 @@ void add_gpu(NodeFacts& node, GpuLoad& gpu, const History& history, const Usage&
     gpu.sm_while_busy = width_of(device.find(Metric::kSmActive), utilization.front());
     gpu.memory_while_busy = width_of(device.find(Metric::kMemoryBandwidth), utilization.front());
   }
-  Mean mean, idle;
+  WeightedMean mean, idle;
   for (size_t h = 0; h < node.timeline.size(); ++h) {
     const GpuHour hour = hour_of(gpu, weights, utilization, memory, h);
     gpu.in_use |= hour.active || hour.held;
@@ -181,7 +181,7 @@ void mark_gangs(NodeFacts& node, const Usage& usage) {
 }  // namespace
 
 void add_gpu_loads(NodeFacts& node, std::span<const PhysicalGpu> physical, const History& history, const Usage& usage) {
-  std::vector<Mean> hourly(node.timeline.size());
+  std::vector<WeightedMean> hourly(node.timeline.size());
   NodeMeans all;
   for (const PhysicalGpu& card : physical) {
     GpuLoad gpu;
@@ -205,7 +205,7 @@ void add_gpu_loads(NodeFacts& node, std::span<const PhysicalGpu> physical, const
   }
   if (const auto it = usage.nodes.find(node.id); it != usage.nodes.end())
     if (const auto cpu = it->second.find(Metric::kHostCpu); cpu != it->second.end() && !cpu->second.empty()) {
-      Mean mean;
+      WeightedMean mean;
       for (const Hour& h : cpu->second.hours)
         mean.add(h.mean, h.covered_s);
       node.host_cpu_pct = mean.get();

@@ -4,13 +4,13 @@
 #include <limits>
 #include <optional>
 
+#include "advise/thresholds.h"
+
 namespace stint {
 namespace {
 
 constexpr double kIdleWeeksShare = 0.95;
 constexpr int kFewestWeeks = 3;  // a pattern seen once or twice is chance
-constexpr uint16_t kWatchedSeconds = 1800;
-constexpr size_t kWeek = 168;
 
 struct Programme {
   double gain = 0;

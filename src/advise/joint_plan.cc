@@ -16,9 +16,9 @@ constexpr size_t kMostDrafts = 512;  // all sets of eight findings, and of what 
 constexpr double kSecondsThatCount = 1;
 constexpr int kMostSecondChances = 3;  // a whole plan is proven for each
 
-class Planner {
+class JointPlanner {
  public:
-  Planner(const Auditor& auditor, const JointPlanOptions& options) : auditor_(auditor), options_(options) {}
+  JointPlanner(const Auditor& auditor, const JointPlanOptions& options) : auditor_(auditor), options_(options) {}
 
   Result<JointPlan> plan() {
     choice_.max_risk = options_.max_risk;
@@ -278,6 +278,8 @@ class Planner {
 
 }  // namespace
 
-Result<JointPlan> joint_plan(const Auditor& auditor, const JointPlanOptions& options) { return Planner(auditor, options).plan(); }
+Result<JointPlan> joint_plan(const Auditor& auditor, const JointPlanOptions& options) {
+  return JointPlanner(auditor, options).plan();
+}
 
 }  // namespace stint

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "advise/thresholds.h"
 #include "sched/time_price.h"
 
 namespace stint {
 namespace {
 
-constexpr uint16_t kWatchedSeconds = 1800;
 constexpr Duration kResume = Duration::minutes(5);
 
 using sched::PriceWindow;

@@ -9,14 +9,14 @@ namespace {
 constexpr int64_t kMostTrials = 30'000'000;  // of exchanges
 
 /// GPUs with the same instances running, and how many of them take which addition.
-struct Group {
+struct MigGroup {
   std::vector<size_t> gpus;
   std::vector<MigOption> additions;
   std::vector<int> taken;  // per addition
 };
 
 /// A GPU of a group that takes an addition.
-struct Use {
+struct MigUse {
   size_t group = 0;
   size_t addition = 0;
 };
@@ -29,7 +29,7 @@ class Filler {
     for (size_t g = 0; g < running.size(); ++g)
       by_layout[running[g]].push_back(g);
     for (auto& [layout, gpus] : by_layout) {
-      Group group{std::move(gpus), patterns.additions(layout), {}};
+      MigGroup group{std::move(gpus), patterns.additions(layout), {}};
       group.taken.assign(group.additions.size(), 0);
       groups_.push_back(std::move(group));
     }
@@ -49,8 +49,8 @@ class Filler {
       slices += int64_t{std::min(sum[p], wanted_[p])} * geometry_.profiles[p].compute_slices;
     return slices;
   }
-  [[nodiscard]] const MigCounts& counts(Use use) const { return groups_[use.group].additions[use.addition].counts; }
-  void put(Use use, int times) {
+  [[nodiscard]] const MigCounts& counts(MigUse use) const { return groups_[use.group].additions[use.addition].counts; }
+  void put(MigUse use, int times) {
     groups_[use.group].taken[use.addition] += times;
     for (size_t p = 0; p < sum_.size(); ++p)
       sum_[p] += times * counts(use)[p];
@@ -59,10 +59,10 @@ class Filler {
   /// The group and addition that add most slices, for as many GPUs as it adds as much; the tightest groups first.
   void fill() {
     std::vector<size_t> left;
-    for (const Group& group : groups_)
+    for (const MigGroup& group : groups_)
       left.push_back(group.gpus.size());
     while (true) {
-      Use best;
+      MigUse best;
       int64_t best_gain = -1;
       for (size_t g = 0; g < groups_.size(); ++g) {
         if (left[g] == 0) continue;
@@ -85,8 +85,8 @@ class Filler {
     }
   }
 
-  [[nodiscard]] std::vector<Use> uses() const {
-    std::vector<Use> all;
+  [[nodiscard]] std::vector<MigUse> uses() const {
+    std::vector<MigUse> all;
     for (size_t g = 0; g < groups_.size(); ++g)
       for (size_t a = 0; a < groups_[g].additions.size(); ++a)
         if (groups_[g].taken[a] > 0) all.push_back({g, a});
@@ -94,7 +94,7 @@ class Filler {
   }
 
   bool exchange_one() {
-    for (const Use from : uses())
+    for (const MigUse from : uses())
       for (size_t a = 0; a < groups_[from.group].additions.size(); ++a) {
         if (++trials_ > kMostTrials) return false;
         const MigCounts sum = plus(minus(sum_, counts(from)), counts({from.group, a}));
@@ -107,7 +107,7 @@ class Filler {
   }
 
   bool exchange_two() {
-    const std::vector<Use> all = uses();
+    const std::vector<MigUse> all = uses();
     const int64_t now = worth(sum_);
     for (size_t i = 0; i < all.size(); ++i)
       for (size_t j = i; j < all.size(); ++j) {
@@ -132,7 +132,7 @@ class Filler {
   /// Patterns become layouts; instances nobody asked for are left out.
   [[nodiscard]] std::vector<MigLayout> layouts() {
     MigCounts left = wanted_;
-    for (const Group& group : groups_) {
+    for (const MigGroup& group : groups_) {
       size_t next = 0;
       for (size_t a = 0; a < group.additions.size(); ++a)
         for (int i = 0; i < group.taken[a]; ++i) {
@@ -151,7 +151,7 @@ class Filler {
   const MigGeometry& geometry_;
   MigCounts wanted_;
   std::vector<MigLayout> layouts_;
-  std::vector<Group> groups_;
+  std::vector<MigGroup> groups_;
   MigCounts sum_{};
   int64_t trials_ = 0;
 };

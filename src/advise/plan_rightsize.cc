@@ -57,7 +57,7 @@ int64_t gpus_for(const std::map<std::string, Service>& services, double throughp
   return sum;
 }
 
-struct Group {
+struct RightsizeGroup {
   NodeGroup nodes;
   RightsizeRow row;
   std::map<std::string, Service> services;
@@ -74,9 +74,10 @@ std::optional<double> worst_p99(const NodeGroup& group, const Usage& usage) {
 }
 
 /// none: telemetry or price is missing.
-std::optional<Group> group_of(const FleetView& fleet, const Usage& usage, const NodeGroup& nodes,
-                              const RightsizeOptions& options) {
-  Group out{nodes, {}, {}, fleet.prices.catalog().find_gpu(nodes.front()->gpu_model), Money::nanos(0, fleet.facts.currency)};
+std::optional<RightsizeGroup> group_of(const FleetView& fleet, const Usage& usage, const NodeGroup& nodes,
+                                       const RightsizeOptions& options) {
+  RightsizeGroup out{
+      nodes, {}, {}, fleet.prices.catalog().find_gpu(nodes.front()->gpu_model), Money::nanos(0, fleet.facts.currency)};
   RightsizeRow& row = out.row;
   if (out.gpu == nullptr) return std::nullopt;
   for (const NodeFacts* node : nodes) {
@@ -117,7 +118,7 @@ std::optional<Group> group_of(const FleetView& fleet, const Usage& usage, const 
   return out;
 }
 
-Money saving_with(const FleetView& fleet, const Group& g, const InstanceType& type, Money hourly, int64_t count) {
+Money saving_with(const FleetView& fleet, const RightsizeGroup& g, const InstanceType& type, Money hourly, int64_t count) {
   if (count <= std::ssize(g.nodes)) {
     const auto saving = fleet.books.saving_of(ResizeNodes{g.row.nodes, type.name, "", count});
     if (saving.ok()) return *saving;
@@ -131,7 +132,7 @@ Money saving_with(const FleetView& fleet, const Group& g, const InstanceType& ty
 }
 
 /// The group on that type, or why not.
-Result<RightsizeTarget> target_for(const FleetView& fleet, const Group& g, const InstanceType& type,
+Result<RightsizeTarget> target_for(const FleetView& fleet, const RightsizeGroup& g, const InstanceType& type,
                                    const PriceLookup::Quote& quote, const RightsizeOptions& options) {
   const bool present = type.name == g.row.instance_type;
   if (auto misfit = resize_misfit(type, g.row.need)) return invalid("{}", *misfit);
@@ -160,7 +161,7 @@ Result<RightsizeTarget> target_for(const FleetView& fleet, const Group& g, const
   return out;
 }
 
-void choose(const FleetView& fleet, Group& g, const RightsizeOptions& options) {
+void choose(const FleetView& fleet, RightsizeGroup& g, const RightsizeOptions& options) {
   const PlanNode& plan = fleet.books.of(g.nodes.front()->id);
   const Market market = plan.market == Market::kSpot ? Market::kSpot : Market::kOnDemand;
   std::vector<RightsizeTarget> fits;

@@ -6,11 +6,11 @@
 #include "advise/finder_text.h"
 #include "advise/idle_windows.h"
 #include "advise/later_runs.h"
+#include "advise/thresholds.h"
 
 namespace stint {
 namespace {
 
-constexpr size_t kWeek = 168;
 constexpr double kWeeksPerMonth = 8760.0 / 12 / static_cast<double>(kWeek);
 
 bool can_be_off(const FleetView& fleet, const NodeFacts& node) {

@@ -16,11 +16,11 @@ namespace {
 constexpr double kSlowestGpu = 0.5;  // of the present one
 constexpr double kShortHours = 1;
 constexpr size_t kFallbackPools = 2;
-constexpr double kMostSegments = 2'000;
+constexpr double kMostPlannedSegments = 2'000;
 
-class Planner {
+class SpotPlanner {
  public:
-  Planner(const FleetView& fleet, const SpotPlanOptions& options) : fleet_(fleet), options_(options) {
+  SpotPlanner(const FleetView& fleet, const SpotPlanOptions& options) : fleet_(fleet), options_(options) {
     for (const NodeFacts& node : fleet.facts.nodes)
       if (!node.zone.empty()) zones_[{node.provider, node.region}].insert(node.zone);
   }
@@ -113,7 +113,7 @@ class Planner {
     const InterruptionModel model{.mean_between = Duration::from_seconds(mean_h * 3600),
                                   .checkpoint = Duration::from_seconds(options_.checkpoint_h * 3600),
                                   .restart = Duration::from_seconds(options_.restart_h * 3600)};
-    return std::clamp(best_checkpoint_interval_h(model), work_h / kMostSegments, work_h);
+    return std::clamp(best_checkpoint_interval_h(model), work_h / kMostPlannedSegments, work_h);
   }
 
   /// A pool that can hold the group, priced by its work; none without a price, or where the work does not end.
@@ -323,7 +323,7 @@ Result<SpotPlan> plan_spot(const FleetView& fleet, const SpotPlanOptions& option
   if (runs.size() < all)
     plan.notes.push_back(fmt::format(
         "{} groups run on machines that are owned or reserved: they cost the same when spot takes the work", all - runs.size()));
-  const Planner planner(fleet, options);
+  const SpotPlanner planner(fleet, options);
   for (const RunGroup& group : runs) {
     plan.groups.push_back(planner.plan(group));
     const SpotGroup& g = plan.groups.back();

@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "advise/thresholds.h"
 #include "base/check.h"
 #include "base/prng.h"
 
 namespace stint {
 namespace {
 
-constexpr Duration kWeek = Duration::hours(168);
 constexpr Duration kHalfAWeek = Duration::hours(84);
 
-/// Sums over the jobs of one block.
-struct Sums {
+/// WeekSums over the jobs of one block.
+struct WeekSums {
   double jobs = 0;
   double waiting_s = 0;
   double completion_s = 0;
@@ -23,7 +23,7 @@ struct Sums {
   double paid = 0;
   double hours = 0;
 
-  void add(const Sums& o) {
+  void add(const WeekSums& o) {
     jobs += o.jobs;
     waiting_s += o.waiting_s;
     completion_s += o.completion_s;
@@ -35,8 +35,8 @@ struct Sums {
   }
 };
 
-std::vector<Sums> sums_of(const ProofGround& ground, const ReplayTally& tally, std::span<const uint8_t> only) {
-  std::vector<Sums> sums(ground.marks.size() - 1);
+std::vector<WeekSums> sums_of(const ProofGround& ground, const ReplayTally& tally, std::span<const uint8_t> only) {
+  std::vector<WeekSums> sums(ground.marks.size() - 1);
   for (size_t b = 0; b < sums.size(); ++b) {
     sums[b].paid = tally.paid[b];
     sums[b].hours = (ground.marks[b + 1] - ground.marks[b]).to_hours();
@@ -44,7 +44,7 @@ std::vector<Sums> sums_of(const ProofGround& ground, const ReplayTally& tally, s
   for (size_t j = 0; j < tally.jobs.size(); ++j) {
     if (!only.empty() && only[j] == 0) continue;
     const ReplayTally::Job& job = tally.jobs[j];
-    Sums& of = sums[ground.block_of[j]];
+    WeekSums& of = sums[ground.block_of[j]];
     of.jobs += 1;
     of.waiting_s += static_cast<double>(job.waiting_s);
     of.completion_s += static_cast<double>(job.completion_s);
@@ -58,11 +58,11 @@ std::vector<Sums> sums_of(const ProofGround& ground, const ReplayTally& tally, s
 double part(double of, double by, double otherwise) { return by > 0 ? of / by : otherwise; }
 
 /// The figures of one drawing of weeks and seeds.
-struct Sample {
+struct WeekSample {
   double saving, waiting_s, completion_pct, throughput_pct, lost;
 };
 
-Sample sample_of(const Sums& before, const Sums& after, double hours) {
+WeekSample sample_of(const WeekSums& before, const WeekSums& after, double hours) {
   const double scale = part(hours, before.hours, 1);
   return {.saving = (before.paid - after.paid) * scale,
           .waiting_s = part(after.waiting_s - before.waiting_s, before.jobs, 0),
@@ -75,8 +75,8 @@ ProofJobs jobs_of(const ProofGround& ground, std::span<const ReplayTally> tallie
   ProofJobs out;
   std::vector<float> completions;
   for (const ReplayTally& tally : tallies) {
-    Sums all;
-    for (const Sums& sums : sums_of(ground, tally, only))
+    WeekSums all;
+    for (const WeekSums& sums : sums_of(ground, tally, only))
       all.add(sums);
     out.waiting_mean_s += part(all.waiting_s, all.jobs, 0);
     out.completion_mean_s += part(all.completion_s, all.jobs, 0);
@@ -107,8 +107,8 @@ ProofFigure figure_of(double mean, std::vector<double> drawn) {
 
 std::vector<Instant> week_marks(Interval period) {
   std::vector<Instant> marks = {period.begin};
-  while (marks.back() + kWeek + kHalfAWeek <= period.end)
-    marks.push_back(marks.back() + kWeek);
+  while (marks.back() + kWeekLength + kHalfAWeek <= period.end)
+    marks.push_back(marks.back() + kWeekLength);
   marks.push_back(period.end);
   return marks;
 }
@@ -148,30 +148,30 @@ ProofComparison compare(const ProofGround& ground, std::span<const ReplayTally> 
                         std::span<const uint8_t> only, const ProofDraws& draws) {
   CHECK(!before.empty() && !after.empty(), "nothing to compare: {} and {} replays", before.size(), after.size());
   const size_t seeds = std::max(before.size(), after.size());
-  std::vector<std::vector<Sums>> b, a;  // by seed, by block
+  std::vector<std::vector<WeekSums>> b, a;  // by seed, by block
   for (size_t s = 0; s < seeds; ++s) {
     b.push_back(sums_of(ground, before[s % before.size()], only));
     a.push_back(sums_of(ground, after[s % after.size()], only));
   }
   const size_t blocks = ground.marks.size() - 1;
-  Sums all_before, all_after;
+  WeekSums all_before, all_after;
   for (size_t s = 0; s < seeds; ++s)
     for (size_t k = 0; k < blocks; ++k) {
       all_before.add(b[s][k]);
       all_after.add(a[s][k]);
     }
-  const Sample mean = sample_of(all_before, all_after, ground.hours);
+  const WeekSample mean = sample_of(all_before, all_after, ground.hours);
   std::vector<double> saving, waiting, completion, throughput, lost;
   Prng prng(draws.seed);
   for (int d = 0; d < draws.draws; ++d) {
-    Sums drawn_before, drawn_after;
+    WeekSums drawn_before, drawn_after;
     for (size_t k = 0; k < blocks; ++k) {
       const size_t block = prng.below(blocks);
       const size_t s = prng.below(seeds);
       drawn_before.add(b[s][block]);
       drawn_after.add(a[s][block]);
     }
-    const Sample sample = sample_of(drawn_before, drawn_after, ground.hours);
+    const WeekSample sample = sample_of(drawn_before, drawn_after, ground.hours);
     saving.push_back(sample.saving);
     waiting.push_back(sample.waiting_s);
     completion.push_back(sample.completion_pct);

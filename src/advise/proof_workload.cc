@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "advise/thresholds.h"
 #include "sim/history_workload.h"
 
 namespace stint {
 namespace {
 
 constexpr uint16_t kThereSeconds = 1800;  // of an hour: less is on the way in or out
-constexpr size_t kWeek = 168;
 
 /// Work of this kind does not answer requests: when it ran says what had to be done.
 bool runs_by_itself(WorkloadKind kind) { return kind != WorkloadKind::kUnknown && kind != WorkloadKind::kRealtimeInference; }

@@ -11,9 +11,9 @@ namespace stint {
 namespace {
 
 /// Named sums of period money, turned into months so that they keep their sum.
-class Sums {
+class ViewSums {
  public:
-  explicit Sums(const FleetFacts& facts) : facts_(facts) {}
+  explicit ViewSums(const FleetFacts& facts) : facts_(facts) {}
   void add(const std::string& name, Money amount) {
     const auto it = sums_.try_emplace(name, Money::nanos(0, facts_.currency)).first;
     it->second += amount;
@@ -149,14 +149,14 @@ std::vector<ClientSpend> client_view(const FleetFacts& facts, const History& his
 }
 
 std::vector<NamedAmount> idle_view(const FleetFacts& facts, const Ledger& ledger) {
-  Sums sums(facts);
+  ViewSums sums(facts);
   for (const Posting& posting : ledger.postings)
     if (posting.cause != IdleCause::kNone) sums.add(std::string(name_of(posting.cause)), posting.amount);
   return sums.monthly();
 }
 
 std::vector<NamedAmount> category_view(const FleetFacts& facts, const Ledger& ledger) {
-  Sums sums(facts);
+  ViewSums sums(facts);
   for (const Posting& posting : ledger.postings) {
     const NodeId node = ledger.line_nodes[posting.bill_line];
     if (posting.spend == SpendKind::kStorage || posting.spend == SpendKind::kTransfer) {

@@ -6,7 +6,7 @@
 namespace stint {
 namespace {
 
-using Key = std::tuple<std::string, std::string, WorkloadKind, std::string, std::string>;
+using RunGroupKey = std::tuple<std::string, std::string, WorkloadKind, std::string, std::string>;
 
 void merge_checkpointable(RunGroup& group, const std::optional<bool>& one) {
   if (group.when.size() == 1)
@@ -66,7 +66,7 @@ std::vector<RunGroup> run_groups(const History& history, const FleetFacts& facts
   std::map<std::string, const NodeFacts*> nodes;
   for (const NodeFacts& node : facts.nodes)
     nodes.emplace(node.name, &node);
-  std::map<Key, RunGroup> groups;
+  std::map<RunGroupKey, RunGroup> groups;
   std::set<std::string> ran;
   for (const Run& run : history.runs) {
     for (const RunAllocation& a : run.allocations)

@@ -8,7 +8,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-constexpr Wide kMostNanos = 3'000'000'000'000'000'000;
+constexpr Wide kMostPlanNanos = 3'000'000'000'000'000'000;
 
 bool pays(const SavingsPlanType& type) { return type.plan_rate < type.on_demand; }
 
@@ -50,7 +50,7 @@ Status check_savings_types(std::span<const SavingsPlanType> types) {
       if (d < 0) return invalid("a demand of {} instances: give 0 or more", d);
       all += static_cast<Wide>(d) * type.on_demand.count_nanos();
     }
-    if (all > kMostNanos)
+    if (all > kMostPlanNanos)
       return invalid("the sums are too large for exact money (three billion {}): plan fewer types or hours at a time",
                      types.front().on_demand.currency().code());
   }

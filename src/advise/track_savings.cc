@@ -6,12 +6,12 @@
 #include <set>
 #include <tuple>
 
+#include "advise/thresholds.h"
 #include "ledger/node_hours.h"
 
 namespace stint {
 namespace {
 
-constexpr Duration kWeek = Duration::hours(168);
 constexpr int64_t kWeeksBefore = 4;
 /// Telemetry that knows less of what was held than this is not trusted to say how much was active.
 constexpr double kWellWatched = 0.9;
@@ -23,13 +23,13 @@ constexpr double kDemandMoved = 0.2;
 using NodeSet = std::set<uint32_t>;
 
 /// What a set of nodes cost and did.
-struct Measured {
+struct MeasuredWeeks {
   CostAndWork active, held;
   double known = 0;  ///< of the GPU-hours held, those telemetry knows of
 };
 
 /// Changes that are measured together.
-struct Group {
+struct TrackedGroup {
   std::vector<const AppliedChange*> changes;
   std::set<std::string> names;
   Instant first_applied, last_applied;
@@ -58,17 +58,17 @@ bool meet(const std::set<std::string>& a, const std::set<std::string>& b) {
 }
 
 /// In order of application; each joins the group it cannot be told apart from.
-std::vector<Group> groups_of(std::span<const AppliedChange> applied) {
+std::vector<TrackedGroup> groups_of(std::span<const AppliedChange> applied) {
   std::vector<const AppliedChange*> order;
   for (const AppliedChange& c : applied)
     order.push_back(&c);
   std::ranges::stable_sort(order, {}, [](const AppliedChange* c) { return std::pair(c->applied_at, c->number); });
-  std::vector<Group> groups;
+  std::vector<TrackedGroup> groups;
   for (const AppliedChange* change : order) {
     const std::set<std::string> names = names_of(*change);
-    Group joined;
+    TrackedGroup joined;
     for (size_t g = 0; g < groups.size();) {
-      const bool together = meet(groups[g].names, names) && change->applied_at - groups[g].last_applied < kWeek &&
+      const bool together = meet(groups[g].names, names) && change->applied_at - groups[g].last_applied < kWeekLength &&
                             !(groups[g].undone && *groups[g].undone <= change->applied_at);
       if (!together) {
         ++g;
@@ -81,9 +81,9 @@ std::vector<Group> groups_of(std::span<const AppliedChange> applied) {
     joined.add(*change, names);
     groups.push_back(std::move(joined));
   }
-  for (Group& group : groups)
+  for (TrackedGroup& group : groups)
     std::ranges::sort(group.changes, {}, &AppliedChange::number);
-  std::ranges::sort(groups, {}, [](const Group& g) { return g.changes.front()->number; });
+  std::ranges::sort(groups, {}, [](const TrackedGroup& g) { return g.changes.front()->number; });
   return groups;
 }
 
@@ -98,7 +98,7 @@ class Tracker {
     look_at_hours();
   }
 
-  TrackedSaving track(const Group& group, const std::vector<Group>& all) {
+  TrackedSaving track(const TrackedGroup& group, const std::vector<TrackedGroup>& all) {
     TrackedSaving out;
     promise(group, out);
     if (!choose_weeks(group, all, out)) return out;
@@ -160,7 +160,7 @@ class Tracker {
     return in_.ledger.line_nodes[line].valid() && in_.ledger.lines[line].spend == SpendKind::kCompute;
   }
 
-  static void promise(const Group& group, TrackedSaving& out) {
+  static void promise(const TrackedGroup& group, TrackedSaving& out) {
     for (const AppliedChange* c : group.changes) {
       out.numbers.push_back(c->number);
       if (c->cost) out.cost = out.cost ? *out.cost + *c->cost : *c->cost;
@@ -187,11 +187,11 @@ class Tracker {
   }
 
   /// @return false when there is not a week on either side; the notes then say until when to wait.
-  bool choose_weeks(const Group& group, const std::vector<Group>& all, TrackedSaving& out) const {
+  bool choose_weeks(const TrackedGroup& group, const std::vector<TrackedGroup>& all, TrackedSaving& out) const {
     Instant from = known_.begin;
     const Instant until = known_.end;
     Instant other_until = until;
-    for (const Group& other : all) {
+    for (const TrackedGroup& other : all) {
       if (&other == &group || !meet(other.names, group.names)) continue;
       if (other.first_applied >= group.last_applied) other_until = std::min(other_until, other.first_applied);
       if (other.undone && *other.undone >= group.last_applied) other_until = std::min(other_until, *other.undone);
@@ -201,29 +201,29 @@ class Tracker {
     if (group.undone) other_until = std::min(other_until, *group.undone);
     const Instant applied = whole_hour(group.first_applied);
     const Instant begun = whole_hour(group.last_applied);
-    const int64_t before = std::min(kWeeksBefore, (applied - from).count_ns() / kWeek.count_ns());
-    const int64_t after = (std::min(until, other_until) - begun).count_ns() / kWeek.count_ns();
+    const int64_t before = std::min(kWeeksBefore, (applied - from).count_ns() / kWeekLength.count_ns());
+    const int64_t after = (std::min(until, other_until) - begun).count_ns() / kWeekLength.count_ns();
     if (before < 1)
       out.notes.push_back(
           fmt::format("not enough from before: bills and telemetry of a week until {} are needed, the History has "
                       "them from {}",
                       format_utc(applied), format_utc(from)));
-    if (after < 1 && other_until < begun + kWeek && other_until < until)
+    if (after < 1 && other_until < begun + kWeekLength && other_until < until)
       out.notes.push_back(fmt::format("it ended, or another change to its nodes began, at {}: within a week nothing can be said",
                                       format_utc(other_until)));
     else if (after < 1)
       out.notes.push_back(fmt::format("not enough later bill: bill, jobs and telemetry reach until {}; import what reaches {}",
-                                      format_utc(until), format_utc(begun + kWeek)));
+                                      format_utc(until), format_utc(begun + kWeekLength)));
     if (before < 1 || after < 1) return false;
-    out.before_period = {applied - kWeek * before, applied};
-    out.after_period = {begun, begun + kWeek * after};
+    out.before_period = {applied - kWeekLength * before, applied};
+    out.after_period = {begun, begun + kWeekLength * after};
     if (!has_bill_) out.notes.emplace_back("there is no bill: cost is hours × price, and says nothing about discounts");
     return true;
   }
 
   static Instant whole_hour(Instant t) { return t.hour_start() == t ? t : t.hour_start() + kHour; }
 
-  NodeSet nodes_of_group(const Group& group, TrackedSaving& out) const {
+  NodeSet nodes_of_group(const TrackedGroup& group, TrackedSaving& out) const {
     NodeSet nodes;
     std::vector<std::string> unknown;
     for (const std::string& name : group.names)
@@ -257,7 +257,7 @@ class Tracker {
   }
 
   /// It alters what an hour costs, and nothing of what is done in it.
-  static bool is_of_price(const Group& group) {
+  static bool is_of_price(const TrackedGroup& group) {
     return std::ranges::all_of(group.changes, [](const AppliedChange* change) {
       return std::ranges::all_of(change->proposal.changes, [](const Change& c) {
         return std::holds_alternative<SwitchMarket>(c) || std::holds_alternative<Commit>(c) ||
@@ -266,10 +266,10 @@ class Tracker {
     });
   }
 
-  void measure(const Group& group, const NodeSet& nodes, TrackedSaving& out) const {
-    const Measured before = measured(group, nodes, out.before_period);
-    const Measured after = measured(group, nodes, out.after_period);
-    const auto well_watched = [](const Measured& m) {
+  void measure(const TrackedGroup& group, const NodeSet& nodes, TrackedSaving& out) const {
+    const MeasuredWeeks before = measured(group, nodes, out.before_period);
+    const MeasuredWeeks after = measured(group, nodes, out.after_period);
+    const auto well_watched = [](const MeasuredWeeks& m) {
       return m.held.gpu_hours <= 0 || m.known >= kWellWatched * m.held.gpu_hours;
     };
     out.measure = well_watched(before) && well_watched(after) ? WorkMeasure::kActive : WorkMeasure::kHeld;
@@ -282,18 +282,19 @@ class Tracker {
   }
 
   /// As measure() chose, week by week.
-  std::vector<CostAndWork> by_week(const Group& group, const NodeSet& nodes, const TrackedSaving& out, Interval period) const {
+  std::vector<CostAndWork> by_week(const TrackedGroup& group, const NodeSet& nodes, const TrackedSaving& out,
+                                   Interval period) const {
     std::vector<CostAndWork> weeks;
-    for (Instant begin = period.begin; begin < period.end; begin = begin + kWeek) {
-      const Measured of_week = measured(group, nodes, {begin, begin + kWeek});
+    for (Instant begin = period.begin; begin < period.end; begin = begin + kWeekLength) {
+      const MeasuredWeeks of_week = measured(group, nodes, {begin, begin + kWeekLength});
       weeks.push_back(out.measure == WorkMeasure::kActive ? of_week.active : of_week.held);
       if (out.measure == WorkMeasure::kBought) weeks.back().gpu_hours = weeks.back().gpu_hours_there;
     }
     return weeks;
   }
 
-  Measured measured(const Group& group, const NodeSet& nodes, Interval period) const {
-    Measured out;
+  MeasuredWeeks measured(const TrackedGroup& group, const NodeSet& nodes, Interval period) const {
+    MeasuredWeeks out;
     int64_t held = 0;
     int64_t active = 0;
     int64_t known = 0;
@@ -322,7 +323,7 @@ class Tracker {
   }
 
   /// Lines of the nodes; of a commitment, what of it nobody used as well.
-  bool is_about(const Group& group, const NodeSet& nodes, size_t i) const {
+  bool is_about(const TrackedGroup& group, const NodeSet& nodes, size_t i) const {
     if (is_of_node(i)) return nodes.contains(static_cast<uint32_t>(in_.ledger.line_nodes[i].index()));
     const BillLine& line = in_.ledger.lines[i];
     if (!line.commitment_unused) return false;
@@ -368,7 +369,7 @@ class Tracker {
   }
 
   /// @return false when nothing tells a fall in demand from work that went elsewhere.
-  bool follow_the_work(const Group& group, NodeSet& nodes, TrackedSaving& out) const {
+  bool follow_the_work(const TrackedGroup& group, NodeSet& nodes, TrackedSaving& out) const {
     const std::set<uint32_t> tenants = tenants_of(nodes, out.before_period);
     if (tenants.empty()) {
       out.notes.emplace_back(
@@ -445,7 +446,7 @@ class Tracker {
     return then > 0 && now > 0 ? now / then : 1;
   }
 
-  static void judge(const Group& group, TrackedSaving& out) {
+  static void judge(const TrackedGroup& group, TrackedSaving& out) {
     const RealisedSaving& r = *out.realised;
     if (out.promised_per_month && out.promised_per_month->currency() == r.per_month.currency())
       out.verdict = verdict_of(r.per_month, *out.promised_per_month, out.promised_low);
@@ -485,11 +486,11 @@ std::string_view name_of(WorkMeasure m) {
 }
 
 std::vector<TrackedSaving> track_savings(const TrackInput& input) {
-  const std::vector<Group> groups = groups_of(input.applied);
+  const std::vector<TrackedGroup> groups = groups_of(input.applied);
   std::vector<TrackedSaving> out;
   if (groups.empty()) return out;
   Tracker tracker(input);
-  for (const Group& group : groups)
+  for (const TrackedGroup& group : groups)
     out.push_back(tracker.track(group, groups));
   return out;
 }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/change_json.h"
+#include "report/json_list.h"
 #include "report/short_text.h"
 #include "report/utf8.h"
 
@@ -12,8 +13,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string money_text(const std::optional<Money>& money) { return money ? money->to_text() : "not said"; }
-Json money_json(const std::optional<Money>& money) { return money ? Json(money->to_double()) : Json(nullptr); }
-
 std::string kinds_of(const Proposal& p) {
   std::string kinds;
   for (const Change& change : p.changes)

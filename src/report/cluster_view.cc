@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Row = std::vector<std::string>;
 
-constexpr size_t kMostRows = 15;
+constexpr size_t kMostClusterRows = 15;
 
 /// One list, ready for paper or screen.
 struct ListView {
@@ -36,7 +36,7 @@ std::string who(const std::string& account, const std::string& user) { return us
 template <typename T, typename F>
 void fill(ListView& view, const std::vector<T>& items, F row_of) {
   view.all = items.size();
-  for (size_t i = 0; i < std::min(items.size(), kMostRows); ++i)
+  for (size_t i = 0; i < std::min(items.size(), kMostClusterRows); ++i)
     view.rows.push_back(row_of(items[i]));
 }
 
@@ -211,8 +211,6 @@ class Views {
 std::string more(const ListView& view) {
   return view.all <= view.rows.size() ? "" : fmt::format("… and {} more: --json has them", view.all - view.rows.size());
 }
-
-Json money_json(const std::optional<Money>& m) { return m ? Json(m->to_double()) : Json(nullptr); }
 
 Json use_json(const ClusterUse& u) {
   return {{"account", printable(u.account)},

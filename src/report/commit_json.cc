@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
+Json number_json(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
 
 Json run_json(const CommitView& view, const CommitRun& run) {
   const CommitBill& bill = run.bill;
@@ -21,12 +21,12 @@ Json run_json(const CommitView& view, const CommitRun& run) {
       {"policy", std::string(name_of(run.policy))},
       {"currency", std::string(bill.total.currency().code())},
       {"cost", bill.total.to_double()},
-      {"cost_ratio", number(ratio(bill.total, bill.all_on_demand))},
-      {"ratio_to_optimal", number(ratio(bill.total, view.optimal))},
+      {"cost_ratio", number_json(ratio(bill.total, bill.all_on_demand))},
+      {"ratio_to_optimal", number_json(ratio(bill.total, view.optimal))},
       {"ratio_bound", bound ? Json(bound->ratio) : Json(nullptr)},
       {"ratio_bound_against", bound ? Json(std::string(bound->against)) : Json(nullptr)},
       {"cost_with_spot", view.spot ? Json(cost_with_spot(view, run).to_double()) : Json(nullptr)},
-      {"cost_ratio_with_spot", view.spot ? number(ratio(cost_with_spot(view, run), bill.all_on_demand)) : Json(nullptr)},
+      {"cost_ratio_with_spot", view.spot ? number_json(ratio(cost_with_spot(view, run), bill.all_on_demand)) : Json(nullptr)},
       {"hours", view.demand.size()},
       {"all_on_demand", bill.all_on_demand.to_double()},
       {"optimal", view.optimal.to_double()},

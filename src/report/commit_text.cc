@@ -11,8 +11,6 @@ constexpr size_t kBarWidth = 40;
 
 std::string ratio_text(std::optional<double> value) { return value ? fmt::format("{:.4f}", *value) : "–"; }
 
-std::string amount(Money m) { return amount_text(m, 2); }
-
 /// Instances held in each hour.
 HourlyDemand held_by(const CommitView& view, const CommitPlan& plan) {
   HourlyDemand held(view.demand.size());
@@ -75,7 +73,7 @@ std::string policies(const CommitView& view, Screen screen) {
                {"bought", Align::kRight, 0, 1},
                {"reserved hours used", Align::kRight, 0, 3},
                {"rest on spot, of on-demand", Align::kRight, 0, 5}});
-  table.add_row({"on-demand only", amount(view.runs.front().bill.all_on_demand), "1.0000",
+  table.add_row({"on-demand only", cents_text(view.runs.front().bill.all_on_demand), "1.0000",
                  ratio_text(ratio(view.runs.front().bill.all_on_demand, view.optimal)), "", "0", "", ""});
   const auto rest_on_spot = [&](const CommitRun& run) {
     return view.spot ? ratio_text(ratio(cost_with_spot(view, run), run.bill.all_on_demand)) : std::string("–");
@@ -87,7 +85,7 @@ std::string policies(const CommitView& view, Screen screen) {
     const auto bound = bound_of(run.policy, view.market);
     const std::string at_most =
         bound ? fmt::format("{:.2f}{}", bound->ratio, bound->against == name_of(CommitPolicy::kOptimal) ? "" : "*") : "–";
-    table.add_row({std::string(name_of(run.policy)), amount(run.bill.total),
+    table.add_row({std::string(name_of(run.policy)), cents_text(run.bill.total),
                    ratio_text(ratio(run.bill.total, run.bill.all_on_demand)), ratio_text(ratio(run.bill.total, view.optimal)),
                    at_most, grouped(static_cast<double>(bought)),
                    run.bill.reserved_instance_hours == 0 ? "–"

@@ -27,6 +27,8 @@ class AmountText {
 
 /// Without the currency, which headings name.
 std::string amount_text(Money m, int decimals = 0);
+/// `1,234.50`, without the currency.
+inline std::string cents_text(Money m) { return amount_text(m, 2); }
 
 /// "7 %", "7.2 %".
 std::string shown_percent(double value, int decimals = 0);

@@ -9,14 +9,14 @@
 namespace stint {
 namespace {
 
-constexpr size_t kMostNodesNamed = 40;
+constexpr size_t kMostNodesInFinding = 40;
 
 /// Green is good: little risk, much confidence, little effort.
 Tone tone_of_burden(Level l) { return l == Level::kLow ? Tone::kGood : l == Level::kMedium ? Tone::kWarn : Tone::kBad; }
 Tone tone_of_trust(Level l) { return l == Level::kHigh ? Tone::kGood : l == Level::kMedium ? Tone::kWarn : Tone::kBad; }
 
 std::string listed(const std::vector<std::string>& nodes) {
-  const size_t named = std::min(nodes.size(), kMostNodesNamed);
+  const size_t named = std::min(nodes.size(), kMostNodesInFinding);
   std::string out = fmt::format("{}", fmt::join(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(named), ", "));
   return named < nodes.size() ? fmt::format("{} and {} more: --json has all", out, nodes.size() - named) : out;
 }

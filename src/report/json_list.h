@@ -1,18 +1,26 @@
-// A list of things as a JSON array.
+// What the reports' JSON has often: lists, amounts.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
+
+#include "base/money.h"
 
 namespace stint {
 
-/// @param convert  one thing to JSON.
+/// A list of things as a JSON array. @param convert  one thing to JSON.
 template <typename T, typename F>
 nlohmann::ordered_json array_of(const std::vector<T>& items, F convert) {
   auto out = nlohmann::ordered_json::array();
   for (const T& item : items)
     out.push_back(convert(item));
   return out;
+}
+
+/// A number in the currency that is named elsewhere; null where it is not known.
+inline nlohmann::ordered_json money_json(const std::optional<Money>& m) {
+  return m ? nlohmann::ordered_json(m->to_double()) : nlohmann::ordered_json(nullptr);
 }
 
 }  // namespace stint

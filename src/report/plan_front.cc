@@ -12,8 +12,8 @@
 namespace stint {
 namespace {
 
-constexpr double kWidth = 860, kHeight = 380;
-constexpr double kLeft = 76, kRight = 24, kTop = 34, kBottom = 52;
+constexpr double kFrontWidth = 860, kFrontHeight = 380;
+constexpr double kFrontLeft = 76, kFrontRight = 24, kFrontTop = 34, kFrontBottom = 52;
 constexpr int kTicks = 5;
 
 /// A linear axis with round ticks around all values.
@@ -36,23 +36,25 @@ struct Axis {
   [[nodiscard]] double share(double value) const { return (value - low) / (step * ticks); }
 };
 
-struct Plane {
+struct FrontPlane {
   Axis time, cost;
-  [[nodiscard]] double x(double hours) const { return kLeft + (kWidth - kLeft - kRight) * time.share(hours); }
-  [[nodiscard]] double y(double money) const { return kHeight - kBottom - (kHeight - kTop - kBottom) * cost.share(money); }
+  [[nodiscard]] double x(double hours) const { return kFrontLeft + (kFrontWidth - kFrontLeft - kFrontRight) * time.share(hours); }
+  [[nodiscard]] double y(double money) const {
+    return kFrontHeight - kFrontBottom - (kFrontHeight - kFrontTop - kFrontBottom) * cost.share(money);
+  }
 };
 
-void draw_axes(Svg& svg, const Plane& plane, std::string_view currency) {
-  const double bottom = kHeight - kBottom;
+void draw_axes(Svg& svg, const FrontPlane& plane, std::string_view currency) {
+  const double bottom = kFrontHeight - kFrontBottom;
   for (int i = 0; i <= plane.cost.ticks; ++i) {
     const double y = plane.y(plane.cost.at(i));
-    svg.line(kLeft, y, kWidth - kRight, y, i == 0 ? "frame" : "axis");
-    svg.text(kLeft - 8, y + 4, grouped(plane.cost.at(i)), Anchor::kEnd, "soft");
+    svg.line(kFrontLeft, y, kFrontWidth - kFrontRight, y, i == 0 ? "frame" : "axis");
+    svg.text(kFrontLeft - 8, y + 4, grouped(plane.cost.at(i)), Anchor::kEnd, "soft");
   }
   for (int i = 0; i <= plane.time.ticks; ++i)
     svg.text(plane.x(plane.time.at(i)), bottom + 18, fmt::format("{:.3g}", plane.time.at(i)), Anchor::kMiddle, "soft");
   svg.text(0, 14, fmt::format("{} a month", currency), Anchor::kStart, "soft");
-  svg.text(kWidth - kRight, kHeight - 8, "mean hours from submission to end", Anchor::kEnd, "soft");
+  svg.text(kFrontWidth - kFrontRight, kFrontHeight - 8, "mean hours from submission to end", Anchor::kEnd, "soft");
 }
 
 std::string tip_of(const JointPlan& plan, const FrontPoint& p) {
@@ -76,8 +78,8 @@ Html plan_front_chart(const JointPlan& plan) {
     hours.push_back(p.completion_mean_s / 3600);
     money.push_back(p.plan_per_month.to_double());
   }
-  const Plane plane{Axis(hours), Axis(money)};
-  Svg svg(kWidth, kHeight, "What a month costs against how long jobs take, plan by plan");
+  const FrontPlane plane{Axis(hours), Axis(money)};
+  Svg svg(kFrontWidth, kFrontHeight, "What a month costs against how long jobs take, plan by plan");
   draw_axes(svg, plane, plan.report.totals.bill_per_month.currency().code());
   for (const FrontPoint& p : plan.front)
     line.push_back({plane.x(p.completion_mean_s / 3600), plane.y(p.plan_per_month.to_double())});

@@ -9,16 +9,16 @@
 namespace stint {
 namespace {
 
-std::string optional_text(const std::optional<Money>& m) { return m ? m->to_text() : "–"; }
-std::string percent_text(std::optional<double> percent) { return percent ? fmt::format("{:.1f} %", *percent) : "–"; }
+std::string money_cell(const std::optional<Money>& m) { return m ? m->to_text() : "–"; }
+std::string percent_cell(std::optional<double> percent) { return percent ? fmt::format("{:.1f} %", *percent) : "–"; }
 
 Html key_figures(const CostStatement& s) {
   const std::vector<Card> figures = {
       {"Total", s.total.to_text(), std::string(describe(s.basis)), Tone::kStrong},
       {"Nobody's", s.idle_total.to_text(), "idle, by cause below", s.idle_total.is_zero() ? Tone::kPlain : Tone::kWarn},
       {"Held but inactive", s.sum.inactive.to_text(), "within the rows", Tone::kPlain},
-      {"GPUs active", percent_text(s.sum.efficiency_pct()), "of the GPU-hours held with telemetry", Tone::kPlain},
-      {"Per active GPU-hour", optional_text(s.fleet_per_useful_gpu_hour), "all compute money, idle included", Tone::kPlain},
+      {"GPUs active", percent_cell(s.sum.efficiency_pct()), "of the GPU-hours held with telemetry", Tone::kPlain},
+      {"Per active GPU-hour", money_cell(s.fleet_per_useful_gpu_hour), "all compute money, idle included", Tone::kPlain},
   };
   return cards(figures);
 }
@@ -33,7 +33,7 @@ Html money_section(const CostStatement& s) {
     std::vector<Html> out = {Html::text(shown_name(row))};
     for (const Money m : {row.training, row.inference, row.evaluation, row.other_compute, row.storage, row.transfer, row.other,
                           row.shared, row.idle, row.total})
-      out.push_back(Html::text(m.is_zero() ? "–" : amount_text(m)));
+      out.push_back(Html::text(m.is_zero() ? "–" : cents_text(m)));
     return out;
   };
   for (const StatementRow& row : s.rows)
@@ -53,10 +53,10 @@ Html use_section(const CostStatement& s) {
   const auto cells = [](const StatementRow& row) {
     return std::vector<Html>{Html::text(shown_name(row)),
                              Html::text(fmt::format("{:.1f}", row.gpu_hours)),
-                             Html::text(percent_text(row.efficiency_pct())),
+                             Html::text(percent_cell(row.efficiency_pct())),
                              Html::text(row.inactive.to_text()),
-                             Html::text(optional_text(row.per_gpu_hour())),
-                             Html::text(optional_text(row.per_useful_gpu_hour()))};
+                             Html::text(money_cell(row.per_gpu_hour())),
+                             Html::text(money_cell(row.per_useful_gpu_hour()))};
   };
   for (const StatementRow& row : s.rows)
     if (row.gpu_hours > 0) table.add_row(cells(row));

@@ -26,9 +26,9 @@ constexpr std::array<MoneyColumn, 9> kMoneyColumns = {{
     {"idle", "idle share", &StatementRow::idle},
 }};
 
-std::string hours_text(double hours) { return hours == 0 ? "" : fmt::format("{:.1f}", hours); }
-std::string percent_text(std::optional<double> percent) { return percent ? fmt::format("{:.1f}", *percent) : "?"; }
-std::string optional_text(const std::optional<Money>& m) { return m ? amount_text(*m) : ""; }
+std::string tenths_of_hours(double hours) { return hours == 0 ? "" : fmt::format("{:.1f}", hours); }
+std::string percent_figure(std::optional<double> percent) { return percent ? fmt::format("{:.1f}", *percent) : "?"; }
+std::string cents_or_blank(const std::optional<Money>& m) { return m ? cents_text(*m) : ""; }
 
 std::vector<const MoneyColumn*> used_columns(const CostStatement& s) {
   std::vector<const MoneyColumn*> used;
@@ -44,11 +44,11 @@ std::vector<const MoneyColumn*> used_columns(const CostStatement& s) {
 void add_row(Table& table, const StatementRow& row, const std::vector<const MoneyColumn*>& columns, Tone tone) {
   std::vector<std::string> cells = {shown_name(row)};
   for (const MoneyColumn* c : columns)
-    cells.push_back(amount_text(row.*c->field));
+    cells.push_back(cents_text(row.*c->field));
   const bool has_gpus = row.gpu_hours > 0;
-  cells.insert(cells.end(), {amount_text(row.total), amount_text(row.inactive), hours_text(row.gpu_hours),
-                             has_gpus ? percent_text(row.efficiency_pct()) : "", optional_text(row.per_gpu_hour()),
-                             optional_text(row.per_useful_gpu_hour())});
+  cells.insert(cells.end(), {cents_text(row.total), cents_text(row.inactive), tenths_of_hours(row.gpu_hours),
+                             has_gpus ? percent_figure(row.efficiency_pct()) : "", cents_or_blank(row.per_gpu_hour()),
+                             cents_or_blank(row.per_useful_gpu_hour())});
   table.add_row(std::move(cells), tone);
 }
 
@@ -56,9 +56,9 @@ std::string idle_table(const CostStatement& s, Screen screen) {
   Table table(
       {{"idle cause"}, {s.options.idle == IdleTreatment::kSpread ? "left" : "amount", Align::kRight}, {"GPU-h", Align::kRight}});
   for (const IdleAmount& idle : s.idle)
-    table.add_row({std::string(name_of(idle.cause)), amount_text(idle.amount), hours_text(idle.gpu_hours)});
+    table.add_row({std::string(name_of(idle.cause)), cents_text(idle.amount), tenths_of_hours(idle.gpu_hours)});
   table.add_rule();
-  table.add_row({"idle", amount_text(s.idle_total), ""}, Tone::kStrong);
+  table.add_row({"idle", cents_text(s.idle_total), ""}, Tone::kStrong);
   return table.render(screen);
 }
 
@@ -112,11 +112,6 @@ std::string_view describe(CostBasis basis) { return basis == CostBasis::kBilled 
 std::string describe(Interval period) {
   if (period.empty()) return "no period";
   return fmt::format("{} to {}", format_date(period.begin), format_date(period.end - Duration::nanoseconds(1)));
-}
-
-std::string amount_text(Money m) {
-  const std::string text = m.to_text(2);
-  return text.substr(0, text.rfind(' '));
 }
 
 std::string shown_name(const StatementRow& row) { return row.name.empty() ? "(not attributed)" : row.name; }

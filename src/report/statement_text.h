@@ -25,8 +25,6 @@ std::string statement_csv(const CostStatement& statement);
 std::string_view describe(CostBasis basis);
 /// "2026-10-01 to 2026-10-31": the last day is the last that has part in it, UTC.
 std::string describe(Interval period);
-/// `1,234.50`, without the currency.
-std::string amount_text(Money m);
 /// The name as rows show it: "(not attributed)" for "".
 std::string shown_name(const StatementRow& row);
 

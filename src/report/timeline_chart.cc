@@ -9,8 +9,8 @@
 namespace stint {
 namespace {
 
-constexpr double kWidth = 860, kHeight = 230;
-constexpr double kLeft = 56, kRight = 16, kNames = 190, kTop = 28, kBottom = 26;
+constexpr double kTimelineWidth = 860, kTimelineHeight = 230;
+constexpr double kTimelineLeft = 56, kTimelineRight = 16, kNames = 190, kTimelineTop = 28, kTimelineBottom = 26;
 
 /// 1, 2 or 5 × 10ⁿ so that about four fit below `top`.
 double tick_step(double top) {
@@ -21,16 +21,18 @@ double tick_step(double top) {
   return 10 * decade;
 }
 
-class Plane {
+class TimelinePlane {
  public:
   /// @param right  where the period ends, from the left edge.
-  Plane(Interval period, double top, double right) : period_(period), top_(top), right_(right) {}
+  TimelinePlane(Interval period, double top, double right) : period_(period), top_(top), right_(right) {}
   [[nodiscard]] double right() const { return right_; }
   [[nodiscard]] double x(Instant t) const {
     const double part = (t - period_.begin).to_seconds() / period_.length().to_seconds();
-    return kLeft + (right_ - kLeft) * std::clamp(part, 0.0, 1.0);
+    return kTimelineLeft + (right_ - kTimelineLeft) * std::clamp(part, 0.0, 1.0);
   }
-  [[nodiscard]] double y(double value) const { return kHeight - kBottom - (kHeight - kTop - kBottom) * value / top_; }
+  [[nodiscard]] double y(double value) const {
+    return kTimelineHeight - kTimelineBottom - (kTimelineHeight - kTimelineTop - kTimelineBottom) * value / top_;
+  }
 
  private:
   Interval period_;
@@ -38,27 +40,27 @@ class Plane {
   double right_;
 };
 
-void draw_value_axis(Svg& svg, const Plane& plane, double top, std::string_view unit) {
+void draw_value_axis(Svg& svg, const TimelinePlane& plane, double top, std::string_view unit) {
   const double step = tick_step(top);
   for (double value = 0; value <= top * 1.0001; value += step) {
-    svg.line(kLeft, plane.y(value), plane.right(), plane.y(value), value == 0 ? "frame" : "axis");
-    svg.text(kLeft - 8, plane.y(value) + 4, fmt::format("{:g}", value), Anchor::kEnd, "soft");
+    svg.line(kTimelineLeft, plane.y(value), plane.right(), plane.y(value), value == 0 ? "frame" : "axis");
+    svg.text(kTimelineLeft - 8, plane.y(value) + 4, fmt::format("{:g}", value), Anchor::kEnd, "soft");
   }
   svg.text(0, 14, unit, Anchor::kStart, "soft");
 }
 
-void draw_time_axis(Svg& svg, const Plane& plane, Interval period) {
-  const int ticks = plane.right() - kLeft > 700 ? 6 : 4;  // as many as leave room between their texts
+void draw_time_axis(Svg& svg, const TimelinePlane& plane, Interval period) {
+  const int ticks = plane.right() - kTimelineLeft > 700 ? 6 : 4;  // as many as leave room between their texts
   const bool days = period.length() > kHour * 72;
   for (int i = 0; i <= ticks; ++i) {
     const Instant t = period.begin + Duration::nanoseconds(period.length().count_ns() / ticks * i);
     const std::string text = format_utc(t);
     const Anchor anchor = i == 0 ? Anchor::kStart : i == ticks ? Anchor::kEnd : Anchor::kMiddle;
-    svg.text(plane.x(t), kHeight - 8, days ? text.substr(5, 5) : text.substr(5, 11).replace(5, 1, " "), anchor, "soft");
+    svg.text(plane.x(t), kTimelineHeight - 8, days ? text.substr(5, 5) : text.substr(5, 11).replace(5, 1, " "), anchor, "soft");
   }
 }
 
-std::vector<SvgPoint> corners(const Plane& plane, Interval period, const TimelineCurve& curve, BetweenPoints between) {
+std::vector<SvgPoint> corners(const TimelinePlane& plane, Interval period, const TimelineCurve& curve, BetweenPoints between) {
   std::vector<SvgPoint> points;
   double before = 0;
   for (const TimelineCurve::Point& p : curve.points) {
@@ -91,17 +93,17 @@ bool same(const TimelineCurve& a, const TimelineCurve& b, BetweenPoints between,
 }
 
 /// Curves that are drawn as one line.
-struct Line {
+struct CurveLine {
   const TimelineCurve* curve;
   std::string names;
   size_t count = 1;
 };
 
-std::vector<Line> lines_of(std::span<const TimelineCurve> curves, BetweenPoints between, double top) {
-  std::vector<Line> lines;
+std::vector<CurveLine> lines_of(std::span<const TimelineCurve> curves, BetweenPoints between, double top) {
+  std::vector<CurveLine> lines;
   for (const TimelineCurve& curve : curves) {
     if (curve.points.empty()) continue;
-    const auto equal = std::ranges::find_if(lines, [&](const Line& line) { return same(*line.curve, curve, between, top); });
+    const auto equal = std::ranges::find_if(lines, [&](const CurveLine& line) { return same(*line.curve, curve, between, top); });
     if (equal == lines.end()) {
       lines.push_back({&curve, curve.name});
     } else {
@@ -115,13 +117,13 @@ std::vector<Line> lines_of(std::span<const TimelineCurve> curves, BetweenPoints 
 /// The lowest line widest, so that those above leave an edge of it.
 std::string width_class(size_t lines_above) { return fmt::format("w{}", std::min<size_t>(lines_above, 4)); }
 
-void draw_names(Svg& svg, const Plane& plane, const std::vector<Line>& lines) {
+void draw_names(Svg& svg, const TimelinePlane& plane, const std::vector<CurveLine>& lines) {
   struct Name {
     double x, y;
-    const Line* line;
+    const CurveLine* line;
   };
   std::vector<Name> names;
-  for (const Line& line : lines)
+  for (const CurveLine& line : lines)
     names.push_back({plane.x(line.curve->points.back().at), plane.y(line.curve->points.back().value) + 4, &line});
   std::ranges::stable_sort(names, {}, &Name::y);
   double lowest = 0;
@@ -131,9 +133,9 @@ void draw_names(Svg& svg, const Plane& plane, const std::vector<Line>& lines) {
   }
 }
 
-std::string said_of_equals(const std::vector<Line>& lines) {
+std::string said_of_equals(const std::vector<CurveLine>& lines) {
   std::string said;
-  for (const Line& line : lines)
+  for (const CurveLine& line : lines)
     if (line.count > 1) said += (said.empty() ? "one line: " : "; ") + line.names;
   return said;
 }
@@ -147,11 +149,11 @@ Html timeline_chart(std::string_view title, std::string_view unit, Interval peri
       top = std::max(top, p.value);
   if (top <= 0 || period.empty()) return {};
   const bool named = between == BetweenPoints::kGrows;
-  const Plane plane(period, top, kWidth - (named ? kNames : kRight));
-  Svg svg(kWidth, kHeight, title);
+  const TimelinePlane plane(period, top, kTimelineWidth - (named ? kNames : kTimelineRight));
+  Svg svg(kTimelineWidth, kTimelineHeight, title);
   draw_value_axis(svg, plane, top, unit);
   draw_time_axis(svg, plane, period);
-  const std::vector<Line> lines = lines_of(curves, between, top);
+  const std::vector<CurveLine> lines = lines_of(curves, between, top);
   for (size_t i = 0; i < lines.size(); ++i)
     svg.polyline(corners(plane, period, *lines[i].curve, between),
                  fmt::format("{} {}", lines[i].curve->css_class, width_class(lines.size() - 1 - i)));
@@ -159,7 +161,7 @@ Html timeline_chart(std::string_view title, std::string_view unit, Interval peri
   if (named)
     draw_names(svg, plane, lines);
   else if (!equals.empty())
-    svg.text(kWidth - kRight, 14, equals, Anchor::kEnd, "soft");
+    svg.text(kTimelineWidth - kTimelineRight, 14, equals, Anchor::kEnd, "soft");
   return svg.render();
 }
 

@@ -10,17 +10,19 @@
 namespace stint {
 namespace {
 
-constexpr double kWidth = 860, kHeight = 400;
-constexpr double kLeft = 56, kRight = 16, kTop = 34, kBottom = 52;
+constexpr double kCurveWidth = 860, kCurveHeight = 400;
+constexpr double kCurveLeft = 56, kCurveRight = 16, kCurveTop = 34, kCurveBottom = 52;
 constexpr double kGoalPct = 70;
 
 /// Percent and money to pixels. Cost per useful hour is price / utilisation, so it spans decades: its axis is logarithmic.
-class Plane {
+class CurvePlane {
  public:
-  Plane(double lowest, double highest) : low_(std::log10(lowest)), high_(std::log10(highest)) {}
-  [[nodiscard]] static double x(double pct) { return kLeft + (kWidth - kLeft - kRight) * std::clamp(pct, 0.0, 100.0) / 100; }
+  CurvePlane(double lowest, double highest) : low_(std::log10(lowest)), high_(std::log10(highest)) {}
+  [[nodiscard]] static double x(double pct) {
+    return kCurveLeft + (kCurveWidth - kCurveLeft - kCurveRight) * std::clamp(pct, 0.0, 100.0) / 100;
+  }
   [[nodiscard]] double y(double cost) const {
-    return kHeight - kBottom - (kHeight - kTop - kBottom) * (std::log10(cost) - low_) / (high_ - low_);
+    return kCurveHeight - kCurveBottom - (kCurveHeight - kCurveTop - kCurveBottom) * (std::log10(cost) - low_) / (high_ - low_);
   }
 
  private:
@@ -41,27 +43,27 @@ std::vector<double> logarithmic_ticks(double lowest, double highest) {
   return ticks;
 }
 
-void draw_axes(Svg& svg, const Plane& plane, const std::vector<double>& ticks, std::string_view currency) {
-  const double bottom = kHeight - kBottom;
+void draw_axes(Svg& svg, const CurvePlane& plane, const std::vector<double>& ticks, std::string_view currency) {
+  const double bottom = kCurveHeight - kCurveBottom;
   for (const double cost : ticks) {
-    svg.line(kLeft, plane.y(cost), kWidth - kRight, plane.y(cost), "axis");
-    svg.text(kLeft - 8, plane.y(cost) + 4, fmt::format("{:g}", cost), Anchor::kEnd, "soft");
+    svg.line(kCurveLeft, plane.y(cost), kCurveWidth - kCurveRight, plane.y(cost), "axis");
+    svg.text(kCurveLeft - 8, plane.y(cost) + 4, fmt::format("{:g}", cost), Anchor::kEnd, "soft");
   }
   for (int pct = 0; pct <= 100; pct += 10)
-    svg.text(Plane::x(pct), bottom + 18, fmt::format("{}", pct), Anchor::kMiddle, "soft");
-  svg.line(kLeft, bottom, kWidth - kRight, bottom, "frame");
-  svg.line(Plane::x(kGoalPct), kTop, Plane::x(kGoalPct), bottom, "goal");
-  svg.text(Plane::x(kGoalPct) + 6, kTop + 12, "goal: 70 %", Anchor::kStart, "goal-text");
+    svg.text(CurvePlane::x(pct), bottom + 18, fmt::format("{}", pct), Anchor::kMiddle, "soft");
+  svg.line(kCurveLeft, bottom, kCurveWidth - kCurveRight, bottom, "frame");
+  svg.line(CurvePlane::x(kGoalPct), kCurveTop, CurvePlane::x(kGoalPct), bottom, "goal");
+  svg.text(CurvePlane::x(kGoalPct) + 6, kCurveTop + 12, "goal: 70 %", Anchor::kStart, "goal-text");
   svg.text(0, 14, fmt::format("{} per useful GPU-hour, logarithmic", currency), Anchor::kStart, "soft");
-  svg.text(kWidth - kRight, kHeight - 8, "mean utilisation, %", Anchor::kEnd, "soft");
+  svg.text(kCurveWidth - kCurveRight, kCurveHeight - 8, "mean utilisation, %", Anchor::kEnd, "soft");
 }
 
 /// What a useful hour costs at every utilisation, at the fleet's mean price of a GPU-hour.
-void draw_fleet_price(Svg& svg, const Plane& plane, double price, double lowest, double highest) {
+void draw_fleet_price(Svg& svg, const CurvePlane& plane, double price, double lowest, double highest) {
   std::vector<SvgPoint> points;
   for (int pct = 1; pct <= 100; ++pct) {
     const double cost = price / pct * 100;
-    if (cost >= lowest && cost <= highest) points.push_back({Plane::x(pct), plane.y(cost)});
+    if (cost >= lowest && cost <= highest) points.push_back({CurvePlane::x(pct), plane.y(cost)});
   }
   if (points.size() < 2) return;
   svg.polyline(points, "curve");
@@ -80,18 +82,18 @@ Html utilization_curve(const AuditReport& report) {
   const double lowest =
       fleet_price > 0 ? std::min(least->per_useful_gpu_hour.to_double(), fleet_price) : least->per_useful_gpu_hour.to_double();
   const std::vector<double> ticks = logarithmic_ticks(lowest, most->per_useful_gpu_hour.to_double());
-  const Plane plane(ticks.front(), ticks.back());
+  const CurvePlane plane(ticks.front(), ticks.back());
 
   std::map<std::string, double> cost_of;
   double dearest = 1e-9;
   for (const NodeAudit& n : report.nodes)
     dearest = std::max(dearest, cost_of[n.name] = std::max(n.cost_per_month.to_double(), 0.0));
-  Svg svg(kWidth, kHeight, "Utilisation against the price of a useful GPU-hour");
+  Svg svg(kCurveWidth, kCurveHeight, "Utilisation against the price of a useful GPU-hour");
   draw_axes(svg, plane, ticks, report.totals.bill_per_month.currency().code());
   if (fleet_price > 0) draw_fleet_price(svg, plane, fleet_price, ticks.front(), ticks.back());
   for (const CurvePoint& p : points) {
     const double radius = 3 + 5 * std::sqrt(cost_of[p.node] / dearest);  // the area beyond the smallest grows with the cost
-    svg.circle(Plane::x(p.utilization_pct), plane.y(p.per_useful_gpu_hour.to_double()), radius, "point",
+    svg.circle(CurvePlane::x(p.utilization_pct), plane.y(p.per_useful_gpu_hour.to_double()), radius, "point",
                fmt::format("{}: {} used, {} per useful GPU-hour", p.node, shown_percent(p.utilization_pct, 1),
                            p.per_useful_gpu_hour.to_text()));
   }
