@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json amount(Money m) { return m.to_double(); }
-Json gigabytes(Bytes b) { return static_cast<double>(b.count()) / 1e9; }
+Json gigabytes_json(Bytes b) { return static_cast<double>(b.count()) / 1e9; }
 
 template <typename T, typename F>
 Json or_null(const std::optional<T>& value, F convert) {
@@ -81,9 +81,9 @@ Json node(const NodeAudit& n) {
           {"mean_utilization_pct", or_null(n.mean_utilization_pct)},
           {"p95_utilization_pct", or_null(n.p95_utilization_pct)},
           {"idle_pct", or_null(n.idle_pct)},
-          {"memory_p95_gb", or_null(n.memory_p95, gigabytes)},
-          {"memory_peak_gb", or_null(n.memory_peak, gigabytes)},
-          {"memory_total_gb", or_null(n.memory_total, gigabytes)},
+          {"memory_p95_gb", or_null(n.memory_p95, gigabytes_json)},
+          {"memory_peak_gb", or_null(n.memory_peak, gigabytes_json)},
+          {"memory_total_gb", or_null(n.memory_total, gigabytes_json)},
           {"coverage_pct", n.coverage_pct},
           {"utilization_source", printable(n.utilization_source)},
           {"telemetry_quality", name_of(n.quality)},
@@ -95,7 +95,7 @@ Json node(const NodeAudit& n) {
 Json holder(const HolderAudit& h) {
   return {{"name", printable(h.name)},     {"client", printable(h.client)},
           {"gpu_hours", h.gpu_hours},      {"mean_utilization_pct", h.mean_utilization_pct},
-          {"idle_pct", h.idle_pct},        {"memory_mean_gb", gigabytes(h.memory_mean)},
+          {"idle_pct", h.idle_pct},        {"memory_mean_gb", gigabytes_json(h.memory_mean)},
           {"coverage_pct", h.coverage_pct}};
 }
 
