@@ -175,25 +175,42 @@ void on_call(Command& command, const std::shared_ptr<LiveOptions>& options, Stat
   add_client_action(command, action, options->daemon, [options, run](DaemonClient& client) { return run(client, *options); });
 }
 
+/// Of what is silenced: list and expire.
+void add_silences(Command& parent, Action& action) {
+  auto options = std::make_shared<LiveOptions>();
+  on_call(*parent.add_subcommand("list", "Silences that hold, and those over for less than a day"), options, list_silences, action);
+  Command* expire = parent.add_subcommand("expire", "End one now");
+  expire->add_option("id", options->silence, "its number")->required();
+  on_call(*expire, options, expire_silence, action);
+}
+
 }  // namespace
 
 void add_alerts_command(Command& app, Action& action) {
-  Command* alerts = app.add_subcommand("alerts", "what fires, the rules behind it, and the same rules for Prometheus");
+  Command* alerts = app.add_subcommand("alerts", "What fires, the rules behind it, and the same rules for Prometheus");
   alerts->require_subcommand(1);
   auto live = std::make_shared<LiveOptions>();
-  Command* list = alerts->add_subcommand("list", "alerts of the daemon, worst first");
+  Command* list = alerts->add_subcommand("list", "Alerts of the daemon, worst first");
   list->add_flag("--all", live->all, "those that have ended, too");
   on_call(*list, live, list_alerts, action);
 
-  Command* silence = alerts->add_subcommand("silence", "keep alerts from being told for a time; they are listed all the same");
-  silence->add_option("matchers", live->matchers, "label=pattern or label!=pattern; all must match, a star stands for any text")
-      ->required();
-  silence->add_option("--for", live->length, "how long: 2h, 90m")->required();
+  Command* silence = alerts->add_subcommand("silence", "Keep alerts from being told for a time; they are listed all the same");
+  silence->require_subcommand(0, 1);
+  silence->add_option("matchers", live->matchers, "label=pattern or label!=pattern; all must match, a star stands for any text");
+  silence->add_option("--for", live->length, "how long: 2h, 90m");
   silence->add_option("--comment", live->comment, "why");
   silence->footer("Example: stint alerts silence node=gpu-7 'alertname=Gpu*' --for 2h --comment 'new fan'");
-  on_call(*silence, live, make_silence, action);
+  add_client_action(
+      *silence, action, live->daemon, [live](DaemonClient& client) { return make_silence(client, *live); },
+      [live, silence] {
+        if (!silence->chosen_subcommand().empty()) return false;
+        if (live->matchers.empty()) missing_argument("matchers");
+        if (live->length.empty()) missing_argument("--for");
+        return true;
+      });
+  add_silences(*silence, action);
 
-  Command* rules = alerts->add_subcommand("rules", "what is watched, and when it fires");
+  Command* rules = alerts->add_subcommand("rules", "What is watched, and when it fires");
   auto options = std::make_shared<ExportOptions>();
   auto json = std::make_shared<bool>(false);
   rules->add_flag("--json", *json, "print JSON");
@@ -206,7 +223,7 @@ void add_alerts_command(Command& app, Action& action) {
     };
   });
 
-  Command* out = alerts->add_subcommand("export", "the rules as a Prometheus rule file over DCGM exporter's metrics");
+  Command* out = alerts->add_subcommand("export", "The rules as a Prometheus rule file over DCGM exporter's metrics");
   out->footer("Example: stint alerts export --prometheus -o stint.rules.yml && promtool check rules stint.rules.yml");
   auto* prometheus = out->add_flag("--prometheus", options->prometheus, "a rule file");
   out->add_option("--prometheus-tests", options->tests_for, "unit tests for promtool instead; the rule file they are for")
@@ -223,15 +240,10 @@ void add_alerts_command(Command& app, Action& action) {
   });
 }
 
-void add_silence_command(Command& app, Action& action) {
-  Command* silence = app.add_subcommand("silence", "what is kept from being told; `stint alerts silence` makes one");
+void add_earlier_silence_command(Command& app, Action& action) {
+  Command* silence = app.add_subcommand("silence", "What `stint alerts silence` does, by its earlier name")->group("");
   silence->require_subcommand(1);
-  auto options = std::make_shared<LiveOptions>();
-  on_call(*silence->add_subcommand("list", "silences that hold, and those over for less than a day"), options, list_silences,
-          action);
-  Command* expire = silence->add_subcommand("expire", "end one now");
-  expire->add_option("id", options->silence, "its number")->required();
-  on_call(*expire, options, expire_silence, action);
+  add_silences(*silence, action);
 }
 
 }  // namespace stint

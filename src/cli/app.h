@@ -12,6 +12,7 @@ std::shared_ptr<Command> make_app(Action& action);
 
 void add_backup_commands(Command& app, Action& action);
 void add_completion_commands(Command& app, Action& action);
+void add_help_commands(Command& app, Action& action);
 void add_man_command(Command& app, Action& action);
 void add_trial_command(Command& app, Action& action);
 

@@ -1,6 +1,7 @@
-// stint budget, approvals, approve, refuse and share: what may be spent, who lets it be spent, and who has what part of the fleet.
+// stint budget, approval and share: what may be spent, who lets it be spent, and who has what part of the fleet.
 #include <fmt/format.h>
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -154,6 +155,15 @@ Status show_shares(DaemonClient& client, const BudgetOptions& options) {
   return write_output("", table.render(screen_of_stdout()));
 }
 
+std::array<Command*, 2> add_decisions(Command& parent, Action& action, const std::shared_ptr<BudgetOptions>& options) {
+  Command* yes = add_client_command(parent, action, options, "approve", "Let jobs that need approval wait for room", approve);
+  yes->add_option("job", options->jobs, "ids")->required();
+  Command* no = add_client_command(parent, action, options, "refuse", "End jobs that need approval", refuse);
+  no->add_option("job", options->jobs, "ids")->required();
+  no->add_option("--reason", options->reason, "for whoever asked");
+  return {yes, no};
+}
+
 }  // namespace
 
 void add_budget_commands(Command& app, Action& action) {
@@ -176,12 +186,15 @@ void add_budget_commands(Command& app, Action& action) {
       ->check(one_of({"refuse", "approve", "warn"}));
   set->add_flag("--remove", options->remove, "it is no more");
   budget->footer("Example: stint budget set vision --queue agency/vision --per-month 5000 --at-limit approve");
-  add_client_command(app, action, options, "approvals", "Jobs that wait for approval", list_approvals);
-  Command* yes = add_client_command(app, action, options, "approve", "Let jobs that need approval wait for room", approve);
-  yes->add_option("job", options->jobs, "ids")->required();
-  Command* no = add_client_command(app, action, options, "refuse", "End jobs that need approval", refuse);
-  no->add_option("job", options->jobs, "ids")->required();
-  no->add_option("--reason", options->reason, "for whoever asked");
+  Command* approval = app.add_subcommand("approval", "Jobs that wait for approval: list, approve and refuse them");
+  approval->require_subcommand(1);
+  approval->footer("Example: stint approval approve agency-17");
+  add_client_command(*approval, action, options, "list", "Jobs that wait for approval", list_approvals);
+  add_decisions(*approval, action, options);
+  // Their names before there was `stint approval`.
+  add_client_command(app, action, options, "approvals", "Jobs that wait for approval", list_approvals)->group("");
+  for (Command* earlier : add_decisions(app, action, options))
+    earlier->group("");
   add_client_command(app, action, options, "share", "Queues' shares of the fleet: guaranteed, held, used", show_shares);
 }
 

@@ -61,7 +61,7 @@ Result<AppliedChange> pick_applied(HistoryFile& file, const ChangeOptions& optio
                     excerpt(options.which), options.history);
 }
 
-Result<Instant> time_of(const ChangeOptions& options) {
+Result<Instant> time_asked(const ChangeOptions& options) {
   if (options.at.empty()) return now();
   return parse_instant(options.at);
 }
@@ -128,7 +128,7 @@ Status run_show(const ChangeOptions& options) {
     todo = undo_instructions(shown.undo);
   } else {
     TRY_ASSIGN(shown.proposal, pick_proposal(options));
-    TRY_ASSIGN(shown.applied_at, time_of(options));
+    TRY_ASSIGN(shown.applied_at, time_asked(options));
     TRY_ASSIGN(const Fleet fleet, load_fleet(file, shown.applied_at));
     objections = check_proposal(shown.proposal, fleet.applied, fleet.inventory, {options.allowed_regions});
     todo = all_instructions(shown.proposal, with_applied(fleet.inventory, fleet.applied));
@@ -153,7 +153,7 @@ Result<std::optional<Money>> amount_of(const std::string& text, const Proposal& 
 Status run_apply(const ChangeOptions& options) {
   AppliedChange change;
   TRY_ASSIGN(change.proposal, pick_proposal(options));
-  TRY_ASSIGN(change.applied_at, time_of(options));
+  TRY_ASSIGN(change.applied_at, time_asked(options));
   TRY_ASSIGN(change.cost, amount_of(options.cost, change.proposal));
   TRY_ASSIGN(const std::optional<Money> saving, amount_of(options.saving, change.proposal));
   if (saving) {
@@ -179,7 +179,7 @@ Status run_apply(const ChangeOptions& options) {
 Status run_undo(const ChangeOptions& options) {
   TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, OpenMode::kReadWrite));
   TRY_ASSIGN(AppliedChange change, pick_applied(file, options));
-  TRY_ASSIGN(const Instant at, time_of(options));
+  TRY_ASSIGN(const Instant at, time_asked(options));
   TRY_ASSIGN(const std::vector<AppliedChange> applied, file.applied_changes());
   // What others did to the same nodes since would be lost.
   for (const AppliedChange& later : applied) {

@@ -8,6 +8,27 @@
 #include "cli/top.h"
 
 namespace stint {
+namespace {
+
+/// Under which headings the program's help shows its commands; help_page.h has the headings' order.
+void put_in_groups(Command& app) {
+  const auto put = [&app](std::string_view group, std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) {
+      Command* command = app.find_subcommand(name);
+      CHECK(command != nullptr, "no command '{}'", name);
+      command->group(group);
+    }
+  };
+  put("Understand", {"import", "demo", "audit", "bill", "forecast", "profile", "history"});
+  put("Decide", {"plan", "pick", "catalog", "replay", "change"});
+  put("Run", {"daemon", "submit", "queue", "show", "why", "logs", "cancel", "hold", "release", "checkpoint", "top", "nodes",
+              "pipeline", "trial", "run", "slurm", "backup", "restore"});
+  put("Govern", {"approval", "alerts", "budget", "share", "client", "user", "token", "audit-log"});
+  put("Serve", {"serve", "services"});
+  put("Tools", {"help", "version", "man", "completion", "bench", "dashboards", "explore"});
+}
+
+}  // namespace
 
 ExitCode fail(const std::string& message) {
   tell("stint: {}\n", message);
@@ -19,41 +40,44 @@ std::shared_ptr<Command> make_app(Action& action) {
   Command& app = *made;
   app.require_subcommand(1);
   app.footer("Exit codes: 0 done; 1 failed, reason on stderr; 2 wrong usage; 3 done, but something was refused or is unsound.");
+  // In the order in which help shows them within their groups.
   add_import_command(app, action);
+  add_demo_command(app, action);
   add_audit_command(app, action);
   add_bill_command(app, action);
-  add_change_command(app, action);
+  add_forecast_command(app, action);
+  add_profile_command(app, action);
+  add_history_command(app, action);
+  add_plan_command(app, action);
   add_pick_command(app, action);
   add_catalog_command(app, action);
-  add_profile_command(app, action);
-  add_bench_command(app, action);
-  add_history_command(app, action);
-  add_demo_command(app, action);
-  add_explore_command(app, action);
-  add_forecast_command(app, action);
   add_replay_command(app, action);
-  add_plan_command(app, action);
-  add_serve_command(app, action);
-  add_alerts_command(app, action);
-  add_silence_command(app, action);
-  add_dashboards_command(app, action);
-  add_run_command(app, action);
+  add_change_command(app, action);
   add_daemon_command(app, action);
   add_keeper_command(app, action);
   add_submit_command(app, action);
   add_job_commands(app, action);
   add_top_command(app, action);
   add_nodes_command(app, action);
-  add_services_command(app, action);
-  add_budget_commands(app, action);
-  add_trial_command(app, action);
   add_pipeline_command(app, action);
-  add_govern_commands(app, action);
+  add_trial_command(app, action);
+  add_run_command(app, action);
   add_slurm_command(app, action);
   add_backup_commands(app, action);
-  add_completion_commands(app, action);
+  add_alerts_command(app, action);
+  add_earlier_silence_command(app, action);
+  add_budget_commands(app, action);
+  add_govern_commands(app, action);
+  add_serve_command(app, action);
+  add_services_command(app, action);
+  add_help_commands(app, action);
   add_man_command(app, action);
+  add_completion_commands(app, action);
+  add_bench_command(app, action);
+  add_dashboards_command(app, action);
+  add_explore_command(app, action);
   app.add_flag_beside("--json", "--wide", show_wide, "show all columns of tables, however wide the terminal is");
+  put_in_groups(app);
   name_values(app);
   return made;
 }

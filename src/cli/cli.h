@@ -36,7 +36,7 @@ void add_replay_command(Command& app, Action& action);
 void add_plan_command(Command& app, Action& action);
 void add_serve_command(Command& app, Action& action);
 void add_alerts_command(Command& app, Action& action);
-void add_silence_command(Command& app, Action& action);
+void add_earlier_silence_command(Command& app, Action& action);
 void add_dashboards_command(Command& app, Action& action);
 void add_run_command(Command& app, Action& action);
 void add_daemon_command(Command& app, Action& action);

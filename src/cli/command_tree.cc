@@ -100,22 +100,27 @@ std::string_view kind_of_value(std::string_view option) {
   return found == kinds.end() ? "" : found->second;
 }
 
+constexpr std::string_view kUsualGroup = "Options", kUsualCommandGroup = "Subcommands";  // CLI11's
+
 bool is_hidden(const CLI::App& app) { return app.get_group().empty(); }
 
 void take_options(CommandNode& info, const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;  // hidden
     OptionInfo one = option_info(*option);
+    if (option->get_group() != kUsualGroup) one.group = option->get_group();
     (one.names.empty() ? info.arguments : info.options).push_back(std::move(one));
   }
 }
 
 CommandNode node_below(const CLI::App& app, const std::string& parent) {
   CommandNode info{.name = app.get_name(),
+                   .group = app.get_group() == kUsualCommandGroup ? "" : app.get_group(),
                    .path = parent.empty() ? app.get_name() : parent + " " + app.get_name(),
                    .help = app.get_description()};
   const bool inherited = app.get_parent() != nullptr && app.get_footer() == app.get_parent()->get_footer();
   if (!inherited) info.notes = app.get_footer();
+  info.works_alone = app.get_require_subcommand_min() == 0;
   take_options(info, app);
   // Where what a command does not know falls through to the one above, that one's options are its own, too.
   if (app.get_fallthrough() && app.get_parent() != nullptr) {
@@ -127,8 +132,8 @@ CommandNode node_below(const CLI::App& app, const std::string& parent) {
   for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (below->get_name().empty())  // a group of options
       take_options(info, *below);
-    else if (!is_hidden(*below))
-      info.commands.push_back(node_below(*below, info.path));
+    else
+      (is_hidden(*below) ? info.hidden : info.commands).push_back(node_below(*below, info.path));
   }
   return info;
 }
@@ -149,9 +154,20 @@ void name_values_from(CLI::App& app) {
 
 }  // namespace
 
-const CommandNode* CommandNode::command(std::string_view wanted) const {
-  const auto found = std::find_if(commands.begin(), commands.end(), [&](const CommandNode& one) { return one.name == wanted; });
-  return found == commands.end() ? nullptr : &*found;
+namespace {
+
+const CommandNode* named_in(const std::vector<CommandNode>& nodes, std::string_view wanted) {
+  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const CommandNode& one) { return one.name == wanted; });
+  return found == nodes.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+const CommandNode* CommandNode::command(std::string_view wanted) const { return named_in(commands, wanted); }
+
+const CommandNode* CommandNode::any_command(std::string_view wanted) const {
+  const CommandNode* shown = command(wanted);
+  return shown != nullptr ? shown : named_in(hidden, wanted);
 }
 
 const OptionInfo* CommandNode::option(std::string_view wanted) const {

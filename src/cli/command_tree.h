@@ -19,6 +19,7 @@ struct OptionInfo {
   std::string range;     ///< "1 to 1000"; empty = none named
   std::string standard;  ///< value when it is not given; empty = none shown
   std::string help;
+  std::string group;  ///< "Connection"; empty = the command's own
   bool required = false;
   bool repeatable = false;
 
@@ -29,14 +30,19 @@ struct OptionInfo {
 
 struct CommandNode {
   std::string name;                   ///< "list"
+  std::string group;                  ///< "Decide": under what heading the program's help shows it; empty = under none
   std::string path;                   ///< "stint change list"
   std::string help;                   ///< one line
   std::string notes;                  ///< what stands below the options in --help; empty where it is the parent's
   std::vector<OptionInfo> options;    ///< named ones, in their order of help
   std::vector<OptionInfo> arguments;  ///< by their place
   std::vector<CommandNode> commands;  ///< without those hidden from help
+  std::vector<CommandNode> hidden;    ///< those: earlier names, and what no person calls
+  bool works_alone = true;            ///< false = one of the commands below must follow
 
   [[nodiscard]] const CommandNode* command(std::string_view name) const;
+  /// Also one that is hidden from help.
+  [[nodiscard]] const CommandNode* any_command(std::string_view name) const;
   /// @param name  "--output" or "-o".
   [[nodiscard]] const OptionInfo* option(std::string_view name) const;
 };

@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "cli/app.h"
+#include "cli/help_page.h"
 #include "cli/man_page.h"
 #include "cli/parser.h"
 
@@ -38,6 +40,7 @@ TEST(CommandTree, EveryCommandThatTellsSomethingTellsItAsJson) {
       {"stint completion", "a shell's script"},
       {"stint daemon", "runs until it is stopped; its API speaks JSON"},
       {"stint dashboards export", "JSON already"},
+      {"stint help", "text for people"},
       {"stint logs", "what the job prints, as it is"},
       {"stint man", "a manual page"},
       {"stint replay make-jobs", "makes a file"},
@@ -46,6 +49,7 @@ TEST(CommandTree, EveryCommandThatTellsSomethingTellsItAsJson) {
       {"stint serve run", "runs until it is stopped; what it serves is JSON or binary"},
       {"stint slurm resume", "nothing: Slurm calls it"},
       {"stint slurm suspend", "nothing: Slurm calls it"},
+      {"stint version", "one line"},
   };
   std::set<std::string> found;
   for (const CommandNode& command : leaves()) {
@@ -65,6 +69,48 @@ TEST(CommandTree, EverythingIsExplained) {
         EXPECT_FALSE(option.help.empty()) << command.path << " "
                                           << (option.names.empty() ? option.placeholder : option.names.back());
   }
+}
+
+TEST(CommandTree, EveryCommandOfTheProgramStandsInAGroup) {
+  const std::set<std::string_view> groups(command_groups().begin(), command_groups().end());
+  for (const CommandNode& command : whole_tree().commands)
+    EXPECT_TRUE(groups.contains(command.group)) << command.path << " is in '" << command.group << "'";
+}
+
+/// Of "JSON", "GPUs", "p99" and the like no case can be told.
+bool is_plain_word(const std::string& text) {
+  const std::string word = text.substr(0, text.find_first_of(" ,;:.'"));
+  return word.size() > 1 && std::all_of(word.begin() + 1, word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
+TEST(CommandTree, HelpHasOneStyleOfCapitals) {
+  const std::set<std::string> names = {"History", "Slurm", "Prometheus", "Grafana", "Authorization"};
+  const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
+  std::vector<CommandNode> all = {whole_tree()};
+  while (!all.empty()) {
+    const CommandNode command = std::move(all.back());
+    all.pop_back();
+    EXPECT_TRUE(!is_plain_word(command.help) || is_capital(command.help[0])) << command.path << ": " << command.help;
+    for (const auto* list : {&command.options, &command.arguments})
+      for (const OptionInfo& option : *list)
+        EXPECT_TRUE(!is_plain_word(option.help) || !is_capital(option.help[0]) ||
+                    names.contains(option.help.substr(0, option.help.find_first_of(" ,;:.'"))))
+            << command.path << ": " << option.help;
+    all.insert(all.end(), command.commands.begin(), command.commands.end());
+  }
+}
+
+TEST(CommandTree, EarlierNamesGoOnWorkingAndAreNotShown) {
+  const CommandNode root = whole_tree();
+  for (const char* name : {"silence", "approvals", "approve", "refuse"}) {
+    EXPECT_EQ(root.command(name), nullptr) << name;
+    EXPECT_NE(root.any_command(name), nullptr) << name;
+  }
+  ASSERT_NE(root.command("approval"), nullptr);
+  for (const char* name : {"list", "approve", "refuse"})
+    EXPECT_NE(root.command("approval")->command(name), nullptr) << name;
+  for (const char* name : {"list", "expire"})
+    EXPECT_NE(root.command("alerts")->command("silence")->command(name), nullptr) << name;
 }
 
 TEST(CommandTree, TakesNamesChoicesRangesAndDefaultsFromTheParser) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "cli/help_page.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "host/file.h"
@@ -71,14 +72,16 @@ Error refusal(const HttpResponse& response) {
 }  // namespace
 
 void add_client_options(Command& command, ClientOptions& options) {
-  command.add_option("--server", options.server, fmt::format("the daemon's address; else STINT_SERVER, else {}", kUsualServer));
-  command.add_option("--token-file", options.token_file,
-                     "file with your token; else STINT_TOKEN, the file STINT_TOKEN_FILE, or ~/.config/stint/token");
-  command.add_option("--ca-file", options.ca_file,
-                     "PEM file: whose signature on the daemon's certificate to trust; else STINT_CA_FILE");
-  command.add_option("--certificate", options.certificate_file, "PEM file to show who you are; else STINT_CERTIFICATE");
-  command.add_option("--key", options.key_file, "PEM file: its key; else STINT_KEY");
-  command.add_option("--code", options.code, "one-time code of your authenticator app, where you have set that up");
+  const auto add = [&command](std::string_view name, std::string& value, std::string_view help) {
+    command.add_option(name, value, help)->group(kConnectionGroup);
+  };
+  add("--server", options.server, fmt::format("the daemon's address; else STINT_SERVER, else {}", kUsualServer));
+  add("--token-file", options.token_file,
+      "file with your token; else STINT_TOKEN, the file STINT_TOKEN_FILE, or ~/.config/stint/token");
+  add("--ca-file", options.ca_file, "PEM file: whose signature on the daemon's certificate to trust; else STINT_CA_FILE");
+  add("--certificate", options.certificate_file, "PEM file to show who you are; else STINT_CERTIFICATE");
+  add("--key", options.key_file, "PEM file: its key; else STINT_KEY");
+  add("--code", options.code, "one-time code of your authenticator app, where you have set that up");
   command.add_flag("--json", options.json, "print what the daemon answers as JSON");
 }
 
@@ -88,6 +91,7 @@ Result<DaemonClient> DaemonClient::create(const ClientOptions& options) {
   http.ca_file = chosen(options.ca_file, "STINT_CA_FILE");
   http.certificate_file = chosen(options.certificate_file, "STINT_CERTIFICATE");
   http.key_file = chosen(options.key_file, "STINT_KEY");
+  if (options.patience) http.connect_timeout = http.timeout = *options.patience;
   std::string server = chosen(options.server, "STINT_SERVER", kUsualServer);
   while (server.ends_with('/'))
     server.pop_back();
@@ -122,9 +126,11 @@ Result<Json> DaemonClient::send(const std::string& method, const std::string& pa
 
 Result<Json> DaemonClient::get(const std::string& path) { return send("GET", path, nullptr); }
 
-void add_client_action(Command& command, Action& action, ClientOptions& options, std::function<Status(DaemonClient&)> run) {
+void add_client_action(Command& command, Action& action, ClientOptions& options, std::function<Status(DaemonClient&)> run,
+                       std::function<bool()> ready) {
   add_client_options(command, options);
-  command.callback([&options, run = std::move(run), &action] {
+  command.callback([&options, run = std::move(run), ready = std::move(ready), &action] {
+    if (ready && !ready()) return;
     action = [&options, run] {
       auto client = DaemonClient::create(options);
       const Status done = client.ok() ? run(*client) : Status(client.error());

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct ClientOptions {
   std::string certificate_file, key_file;  ///< "" = STINT_CERTIFICATE and STINT_KEY, else none
   std::string code;                        ///< one-time code; "" = asked for when the daemon wants one and somebody is there
   bool json = false;
+  std::optional<Duration> patience;  ///< for an answer; none = as long as the client waits for any server
 };
 /// --server, --token-file, --ca-file, --certificate, --key, --code and --json.
 void add_client_options(Command& command, ClientOptions& options);
@@ -47,7 +49,9 @@ class DaemonClient {
 
 /// Makes `command` one that talks to the daemon: its flags, and `run` as what it does. Its error is told, and the command fails.
 /// @param options  live as long as `run` does.
-void add_client_action(Command& command, Action& action, ClientOptions& options, std::function<Status(DaemonClient&)> run);
+/// @param ready  looks at the whole line first: may call missing_argument(); false leaves the action to a command below this one.
+void add_client_action(Command& command, Action& action, ClientOptions& options, std::function<Status(DaemonClient&)> run,
+                       std::function<bool()> ready = nullptr);
 /// The same for a new subcommand with options that have a ClientOptions `daemon`.
 Command* add_subcommand_of(Command& parent, const char* name, const char* help);
 template <typename Options>

@@ -9,9 +9,9 @@
 namespace stint {
 
 void add_dashboards_command(Command& app, Action& action) {
-  Command* dashboards = app.add_subcommand("dashboards", "dashboards for other tools");
+  Command* dashboards = app.add_subcommand("dashboards", "Dashboards for other tools");
   dashboards->require_subcommand(1);
-  Command* out = dashboards->add_subcommand("export", "the fleet as a Grafana dashboard over Prometheus");
+  Command* out = dashboards->add_subcommand("export", "The fleet as a Grafana dashboard over Prometheus");
   out->footer("Example: stint dashboards export -o stint.json, then Dashboards > Import in Grafana");
   auto path = std::make_shared<std::string>();
   out->add_option("-o,--output", *path, "write to this file");

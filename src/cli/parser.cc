@@ -1,12 +1,14 @@
 #include "cli/parser.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <deque>
-#include <sstream>
 
 #include "cli/cli.h"
-#include "cli/help_text.h"
+#include "cli/command_tree.h"
+#include "cli/help_page.h"
 #include "cli/output.h"
 
 namespace stint {
@@ -22,8 +24,6 @@ struct ParserStore {
 };
 
 namespace {
-
-constexpr size_t kHelpWidth = 100;  // where it is not printed to a terminal
 
 ValueCheck keep_check(CLI::Validator validator) {
   return ValueCheck(std::make_shared<const CLI::Validator>(std::move(validator)));
@@ -104,6 +104,10 @@ Option* Option::expected(int values) {
 }
 Option* Option::envname(std::string_view variable) {
   option_->envname(std::string(variable));
+  return this;
+}
+Option* Option::group(std::string_view name) {
+  option_->group(std::string(name));
   return this;
 }
 bool Option::empty() const { return option_->empty(); }
@@ -190,6 +194,12 @@ std::string Command::chosen_subcommand() const {
   return chosen.empty() ? "" : chosen.front()->get_name();
 }
 
+Command* Command::find_subcommand(std::string_view name) {
+  for (CLI::App* below : app_->get_subcommands([](CLI::App*) { return true; }))
+    if (below->get_name() == name) return store_->keep(below);
+  return nullptr;
+}
+
 std::vector<std::string> Command::remaining() const { return app_->remaining(); }
 
 std::shared_ptr<Command> make_program(std::string_view name, std::string_view help, std::string_view version) {
@@ -204,16 +214,24 @@ std::shared_ptr<Command> make_program(std::string_view name, std::string_view he
 }
 
 std::optional<int> parse_line(Command& program, std::vector<std::string> arguments) {
+  const std::vector<std::string> words = arguments;
   std::reverse(arguments.begin(), arguments.end());  // as the parser wants them
   try {
     program.parser().parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    const CommandNode root = command_tree(program);
+    return write_output("", help_page(command_named(root, words), screen_of_stdout())).ok() ? 0 : 1;
   } catch (const CLI::ParseError& error) {
-    std::ostringstream out, trouble;
-    const int code = program.parser().exit(error, out, trouble);
-    const size_t width = screen_of_stdout().width;
-    fmt::print("{}", fitted_help(out.str(), width == 0 ? kHelpWidth : width));
-    tell_fitted(trouble.str());
-    return code == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+    if (error.get_exit_code() == 0) return program.parser().exit(error);  // --version
+    const CommandNode root = command_tree(program);
+    const std::string unknown = explain_unknown_name(root, words);
+    const CommandNode& command = command_named(root, words);
+    const bool lacks_command = !command.works_alone && error.what() == CLI::RequiredError::Subcommand(1).what();
+    tell("stint: {}\n", !unknown.empty()  ? unknown
+                                      : lacks_command ? command.path + ": a command must follow"
+                                                      : std::string(error.what()));
+    tell("`{} --help` lists what there is.\n", command.path);
+    return static_cast<int>(ExitCode::kUsage);
   }
   return std::nullopt;
 }

@@ -66,6 +66,8 @@ class Option {
   /// It takes so many values at once.
   Option* expected(int values);
   Option* envname(std::string_view variable);
+  /// Help shows the options of a group by themselves; "" hides it.
+  Option* group(std::string_view name);
   [[nodiscard]] bool empty() const;  ///< not given
 
  private:
@@ -118,6 +120,9 @@ class Command {
 
   /// What was left over, "--" included.
   [[nodiscard]] std::vector<std::string> remaining() const;
+
+  /// The command below this one that has the name; null = none.
+  [[nodiscard]] Command* find_subcommand(std::string_view name);
 
   [[nodiscard]] CLI::App& parser() { return *app_; }
   [[nodiscard]] const CLI::App& parser() const { return *app_; }

@@ -37,12 +37,12 @@ struct Kind {
   const char* what;
 };
 constexpr std::array<Kind, 6> kKinds = {{
-    {"--train", WorkloadKind::kTraining, "Train from scratch"},
-    {"--fine-tune", WorkloadKind::kFineTuning, "Fine-tune"},
-    {"--serve", WorkloadKind::kRealtimeInference, "Answer requests within a latency"},
-    {"--batch", WorkloadKind::kBatchInference, "Run over a batch of items"},
-    {"--eval", WorkloadKind::kEvaluation, "Evaluate"},
-    {"--notebook", WorkloadKind::kNotebook, "One GPU to try things on"},
+    {"--train", WorkloadKind::kTraining, "train from scratch"},
+    {"--fine-tune", WorkloadKind::kFineTuning, "fine-tune"},
+    {"--serve", WorkloadKind::kRealtimeInference, "answer requests within a latency"},
+    {"--batch", WorkloadKind::kBatchInference, "run over a batch of items"},
+    {"--eval", WorkloadKind::kEvaluation, "evaluate"},
+    {"--notebook", WorkloadKind::kNotebook, "one GPU to try things on"},
 }};
 constexpr size_t kShownChoices = 6;
 constexpr size_t kShownDropped = 12;

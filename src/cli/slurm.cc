@@ -254,19 +254,19 @@ void add_rules(Command& command, SlurmArguments& arguments) {
       .add_option("--policy-file", arguments.policy_file,
                   "JSON with policy, queues (named as accounts) and nodes with per_hour (names may be hostlists)")
       ->check(existing_file());
-  command.add_option("--policy", arguments.policy, "Order and rules of the scheduler where no file says them")
+  command.add_option("--policy", arguments.policy, "order and rules of the scheduler where no file says them")
       ->capture_default_str();
-  command.add_option("--partition", arguments.partitions, "Partitions whose held jobs are taken care of; without, all")
+  command.add_option("--partition", arguments.partitions, "partitions whose held jobs are taken care of; without, all")
       ->delimiter(',');
-  command.add_option("--qos", arguments.qos, "Priority of a QOS, NAME=PRIORITY; others have 50");
-  command.add_option("--patience", arguments.patience, "A job that was released begins within this time or is held again")
+  command.add_option("--qos", arguments.qos, "priority of a QOS, NAME=PRIORITY; others have 50");
+  command.add_option("--patience", arguments.patience, "a job that was released begins within this time or is held again")
       ->capture_default_str();
-  command.add_option("--rest", arguments.rest, "So long it is then left alone")->capture_default_str();
-  command.add_option("--history", arguments.history, "How much of accounting counts in fair shares and budgets")
+  command.add_option("--rest", arguments.rest, "so long it is then left alone")->capture_default_str();
+  command.add_option("--history", arguments.history, "how much of accounting counts in fair shares and budgets")
       ->type_name("DURATION")
       ->capture_default_str();
-  command.add_option("--slurm-programs", arguments.programs, "Folder of Slurm's programs where they are not in PATH");
-  command.add_flag("--json", arguments.json, "One JSON object a pass");
+  command.add_option("--slurm-programs", arguments.programs, "folder of Slurm's programs where they are not in PATH");
+  command.add_flag("--json", arguments.json, "one JSON object a pass");
 }
 
 }  // namespace
@@ -280,19 +280,19 @@ void add_slurm_command(Command& app, Action& action) {
 
   Command* run = command->add_subcommand("drive", "Start held jobs where and when the policy says, stop others for them");
   add_rules(*run, *arguments);
-  run->add_option("--interval", arguments->interval, "From one pass to the next")->capture_default_str();
-  run->add_flag("--once", arguments->once, "One pass, then end");
+  run->add_option("--interval", arguments->interval, "from one pass to the next")->capture_default_str();
+  run->add_flag("--once", arguments->once, "one pass, then end");
   run->footer("Example: sbatch --hold --gres=gpu:2 train.sh && stint slurm drive --policy-file policy.json");
   run->callback([arguments, finish, &action] { action = [arguments, finish] { return finish(drive(*arguments)); }; });
 
   Command* say = command->add_subcommand(
       "advise", "The same decisions, and the order of jobs that Slurm places, as commands; nothing is changed");
   add_rules(*say, *arguments);
-  say->add_option("--as", arguments->as, "How jobs that Slurm places itself are told their places: priorities, nice or none")
+  say->add_option("--as", arguments->as, "how jobs that Slurm places itself are told their places: priorities, nice or none")
       ->type_name("WAY")
       ->capture_default_str();
   say->add_option("--changes", arguments->changes,
-                  "File of changes (of a plan or an audit): says what Slurm is to be told of them");
+                  "file of changes (of a plan or an audit): says what Slurm is to be told of them");
   say->footer("Example: stint slurm advise --policy-file policy.json --as priorities");
   say->callback([arguments, finish, &action] { action = [arguments, finish] { return finish(advise(*arguments)); }; });
   add_slurm_power_commands(*command, action);

@@ -107,7 +107,7 @@ std::string without_quotes(std::string_view text) {
   return out;
 }
 
-Status tell(const SlurmPrograms& programs, const std::string& node, const std::string& state, const std::string& reason) {
+Status tell_slurm(const SlurmPrograms& programs, const std::string& node, const std::string& state, const std::string& reason) {
   std::vector<std::string> command = {"update", "NodeName=" + node, "State=" + state};
   if (!reason.empty()) command.push_back("Reason=" + without_quotes(reason));
   TRY_ASSIGN(const std::string said, programs.ask("scontrol", command));
@@ -155,7 +155,7 @@ Status resume(const PowerArguments& arguments) {
     std::ranges::move(*refused, std::back_inserter(plan.refuse));
   }
   for (const PowerRefusal& refusal : plan.refuse)
-    TRY(tell(turn.programs, refusal.node, "DOWN", refusal.why));
+    TRY(tell_slurm(turn.programs, refusal.node, "DOWN", refusal.why));
   return {};
 }
 
@@ -164,14 +164,14 @@ Status suspend(const PowerArguments& arguments) {
   const PowerPlan plan = plan_suspend(turn.rules, turn.machines, turn.asked);
   TRY(give_back(turn.rules, plan.start));
   for (const std::string& node : plan.free)
-    TRY(tell(turn.programs, node, "RESUME", ""));
+    TRY(tell_slurm(turn.programs, node, "RESUME", ""));
   return {};
 }
 
 void add_options(Command& command, PowerArguments& arguments) {
-  command.add_option("nodes", arguments.nodes, "Hostlist, as Slurm gives it")->required();
+  command.add_option("nodes", arguments.nodes, "hostlist, as Slurm gives it")->required();
   command.add_option("--power-file", arguments.power_file, "JSON with provider and pools")->required()->check(existing_file());
-  command.add_option("--slurm-programs", arguments.programs, "Folder of Slurm's programs where they are not in PATH");
+  command.add_option("--slurm-programs", arguments.programs, "folder of Slurm's programs where they are not in PATH");
 }
 
 }  // namespace
