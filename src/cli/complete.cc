@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace stint {
@@ -59,6 +61,12 @@ end
 complete -c stint -f -a '(__stint_complete)'
 )sh";
 
+/// Names come from the daemon's users: neither a tab nor a line's end may begin another candidate.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return text;
+}
+
 /// Where a command line stands after its whole words.
 struct Position {
   const CommandNode* command = nullptr;
@@ -90,6 +98,9 @@ void offer_values(Completion& out, const OptionInfo& option, std::string_view ty
   for (const std::string& choice : option.choices)
     if (choice.starts_with(typed)) out.candidates.push_back({std::string(before) + choice, ""});
   out.files = option.choices.empty() && option.takes_path();
+  if (option.choices.empty()) out.kind = option.type;
+  out.typed = typed;
+  out.before = before;
 }
 
 void offer_options(Completion& out, const CommandNode& command, std::string_view typed) {
@@ -134,10 +145,15 @@ Completion complete(const CommandNode& root, std::span<const std::string> words)
   return out;
 }
 
+void offer(Completion& completion, std::span<const Candidate> values) {
+  for (const Candidate& value : values)
+    if (value.value.starts_with(completion.typed)) completion.candidates.push_back({completion.before + value.value, value.help});
+}
+
 std::string to_lines(const Completion& completion) {
   std::string out;
   for (const Candidate& candidate : completion.candidates)
-    out += fmt::format("value\t{}\t{}\n", candidate.value, candidate.help);
+    out += fmt::format("value\t{}\t{}\n", one_line(candidate.value), one_line(candidate.help));
   return completion.files ? out + "files\n" : out;
 }
 

@@ -22,11 +22,18 @@ struct Candidate {
 struct Completion {
   std::vector<Candidate> candidates;
   bool files = false;  ///< names of files fit, too
+  // A value whose names only a running daemon or a History knows:
+  std::string kind;    ///< "JOB", "QUEUE"; empty = none is to come
+  std::string typed;   ///< of it
+  std::string before;  ///< what stands before it in the same word: "--queue="
 };
 
 /// @param words  after "stint": whole ones, and last the one being typed, empty when there is none yet. `--by=cl` may come as one
 ///   word or, as bash cuts it, as three.
 Completion complete(const CommandNode& root, std::span<const std::string> words);
+
+/// Offers those of the values that begin with what was typed.
+void offer(Completion& completion, std::span<const Candidate> values);
 
 /// A line each: "value\tVALUE\tHELP", and "files" when those fit.
 std::string to_lines(const Completion& completion);

@@ -78,5 +78,26 @@ TEST(Complete, NothingForNothing) {
   EXPECT_EQ(to_lines(ask({"bill", "--history", ""})), "files\n");
 }
 
+TEST(Complete, SaysWhatKindOfNameIsToComeAndOffersThoseThatFit) {
+  CommandNode why{.name = "why", .path = "stint why"};
+  why.options = {{.names = {"--queue"}, .placeholder = "QUEUE", .type = "QUEUE"}};
+  why.arguments = {{.placeholder = "job", .type = "JOB", .repeatable = true}};
+  CommandNode root{.name = "stint", .path = "stint"};
+  root.commands = {why};
+  const std::vector<Candidate> values = {{"agency-4", "train"}, {"agency-17", ""}, {"research-4", "two\tlines\n"}};
+
+  const std::vector<std::string> job = {"why", "agency-1"};
+  Completion completion = complete(root, job);
+  EXPECT_EQ(completion.kind, "JOB");
+  offer(completion, values);
+  EXPECT_THAT(completion.candidates, ElementsAre(Candidate{"agency-17", ""}));
+
+  const std::vector<std::string> queue = {"why", "--queue=r"};
+  completion = complete(root, queue);
+  EXPECT_EQ(completion.kind, "QUEUE");
+  offer(completion, values);
+  EXPECT_EQ(to_lines(completion), "value\t--queue=research-4\ttwo lines \n");
+}
+
 }  // namespace
 }  // namespace stint

@@ -3,6 +3,7 @@
 
 #include "cli/app.h"
 #include "cli/complete.h"
+#include "cli/live_values.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 
@@ -28,7 +29,9 @@ void add_completion_commands(Command& app, Action& action) {
   ask->add_option("words", *words, "those after stint, behind --");
   ask->callback([words, &app, &action] {
     action = [words, &app] {
-      const Status done = write_output("", to_lines(complete(command_tree(app), *words)));
+      Completion completion = complete(command_tree(app), *words);
+      offer(completion, live_values(completion.kind, *words));
+      const Status done = write_output("", to_lines(completion));
       return done.ok() ? ExitCode::kOk : fail(done.error().message);
     };
   });

@@ -67,7 +67,7 @@ void add_nodes_command(Command& app, Action& action) {
   command->footer("Example: stint nodes drain gpu-7");
   for (const auto& [name, help] : {std::pair{"drain", "Start nothing new there; what runs goes on"}, {"up", "Take it back"}}) {
     Command* sub = command->add_subcommand(name, help);
-    sub->add_option("name", options->name, "the machine")->required();
+    sub->add_option("name", options->name, "the machine")->required()->type_name("NODE");
     sub->fallthrough();
   }
   add_client_action(*command, action, options->daemon, [options, command](DaemonClient& client) {

@@ -1,0 +1,98 @@
+#include "cli/live_values.h"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "advise/audit.h"
+#include "cli/accounts.h"
+#include "cli/json_text.h"
+#include "host/clock.h"
+#include "host/file.h"
+
+namespace stint {
+namespace {
+
+constexpr Duration kAnswersWithin = Duration::milliseconds(700);  // a shell waits for it after each press of Tab
+constexpr std::string_view kMostOffered = "300";
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+/// Whether somebody has said that there is a daemon: nobody else is made to wait for one.
+bool daemon_is_configured(const ClientOptions& options) {
+  if (!options.server.empty() || !options.token_file.empty()) return true;
+  if (is_set("STINT_SERVER") || is_set("STINT_TOKEN") || is_set("STINT_TOKEN_FILE")) return true;
+  const char* home = std::getenv("HOME");
+  return home != nullptr && is_regular_file(std::string(home) + "/.config/stint/token");
+}
+
+std::vector<Candidate> ask_daemon(std::string_view kind, std::span<const std::string> words) {
+  ClientOptions options;
+  options.server = word_behind(words, "--server");
+  options.token_file = word_behind(words, "--token-file");
+  options.ca_file = word_behind(words, "--ca-file");
+  options.certificate_file = word_behind(words, "--certificate");
+  options.key_file = word_behind(words, "--key");
+  options.patience = kAnswersWithin;
+  if (!daemon_is_configured(options)) return {};
+  Result<DaemonClient> client = DaemonClient::create(options);
+  if (!client.ok()) return {};
+  const std::string path = kind == "JOB"     ? with_query("/v1/jobs", {{"state", "all"}, {"limit", std::string(kMostOffered)}})
+                           : kind == "QUEUE" ? "/v1/queues"
+                                             : "/v1/nodes";
+  const auto answer = client->get(path);
+  return answer.ok() ? values_in_answer(kind, *answer) : std::vector<Candidate>();
+}
+
+std::vector<Candidate> findings_of(const std::string& history) {
+  if (history.empty() || !is_regular_file(history)) return {};
+  const Result<Records> records = load_records(history, {});
+  if (!records.ok()) return {};
+  const AuditInput input{records->history, records->usage, records->catalog, now(), {}};
+  const Result<Auditor> auditor = Auditor::create(input);
+  if (!auditor.ok()) return {};
+  const Result<AuditReport> report = auditor->plan(input.choice, Auditor::Prove::kNo);
+  std::vector<Candidate> found;
+  if (!report.ok()) return found;
+  for (const Finding& finding : report->findings)
+    found.push_back({finding.id, finding.title});
+  return found;
+}
+
+}  // namespace
+
+std::string word_behind(std::span<const std::string> words, std::string_view option) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].size() > option.size() && words[i].starts_with(option) && words[i][option.size()] == '=')
+      return words[i].substr(option.size() + 1);
+    if (words[i] != option || i + 1 == words.size()) continue;
+    if (words[i + 1] != "=") return words[i + 1];
+    return i + 2 < words.size() ? words[i + 2] : "";
+  }
+  return "";
+}
+
+std::vector<Candidate> values_in_answer(std::string_view kind, const nlohmann::ordered_json& answer) {
+  const char* list = kind == "JOB" ? "jobs" : kind == "QUEUE" ? "queues" : "nodes";
+  const char* name = kind == "JOB" ? "id" : kind == "QUEUE" ? "path" : "name";
+  std::vector<Candidate> out;
+  if (!answer.is_object() || !answer.contains(list) || !answer[list].is_array()) return out;
+  for (const auto& one : answer[list]) {
+    if (!one.is_object() || !one.contains(name) || !one[name].is_string()) continue;
+    std::string help;
+    if (kind == "JOB")
+      for (const char* field : {"name", "state"})
+        if (one.contains(field)) help += (help.empty() ? "" : ", ") + text_of(one[field]);
+    out.push_back({one[name].get<std::string>(), std::move(help)});
+  }
+  return out;
+}
+
+std::vector<Candidate> live_values(std::string_view kind, std::span<const std::string> words) {
+  if (kind == "FINDING") return findings_of(word_behind(words, "--history"));
+  return kind == "JOB" || kind == "QUEUE" || kind == "NODE" ? ask_daemon(kind, words) : std::vector<Candidate>();
+}
+
+}  // namespace stint
