@@ -1,5 +1,4 @@
 // stint explore: looks for scenarios in which the scheduler breaks a promise, and makes them small.
-#include "cli/parser.h"
 #include "sim/explore.h"
 
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/parser.h"
 #include "cli/progress.h"
 #include "host/isolated.h"
 
@@ -42,7 +42,7 @@ struct Told {
   uint64_t fingerprint = 0;
 };
 
-std::string tell(const sim::Exploration& e) {
+std::string told_text(const sim::Exploration& e) {
   std::string text = fmt::format("{} {} {} {}", e.simulated.whole_seconds(), e.steps, e.decisions, e.fingerprint);
   if (e.violation) text += fmt::format("\n{}\nat {}: {}", e.violation->rule, format_utc(e.violation->at), e.violation->what);
   return text;
@@ -74,7 +74,7 @@ Told hear(const IsolatedOutcome& outcome) {
 Told run_one(const sim::Scenario& scenario) {
   Told told;
   const Status done = run_isolated(
-      1, 1, kRunLimit, [&](int64_t) { return tell(sim::explore(scenario)); },
+      1, 1, kRunLimit, [&](int64_t) { return told_text(sim::explore(scenario)); },
       [&](int64_t, const IsolatedOutcome& outcome) {
         told = hear(outcome);
         return true;
@@ -111,7 +111,7 @@ Result<Report> run_all(const ExploreOptions& options) {
   const Duration length = Duration::hours(options.hours);
   TRY(run_isolated(
       options.runs, workers, kRunLimit,
-      [&](int64_t i) { return tell(sim::explore(sim::make_scenario(options.seed + static_cast<uint64_t>(i), length))); },
+      [&](int64_t i) { return told_text(sim::explore(sim::make_scenario(options.seed + static_cast<uint64_t>(i), length))); },
       [&](int64_t i, const IsolatedOutcome& outcome) {
         const Told told = hear(outcome);
         ++report.runs;
@@ -130,6 +130,7 @@ Result<Report> run_all(const ExploreOptions& options) {
 
 void shrink_some(const ExploreOptions& options, Report& report) {
   std::vector<std::string> seen;
+  ProgressLine progress("making failing scenarios small");
   for (ExploredFailure& failure : report.failures) {
     const std::string kind(kind_of(failure.told));
     if (options.tries == 0 || seen.size() == kMaxShrunk || std::ranges::find(seen, kind) != seen.end()) continue;
