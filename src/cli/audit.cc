@@ -63,14 +63,15 @@ Result<std::string> rendered(const Audited& audited, const AuditOptions& options
   return audit_text(report, screen_of_stdout()) + (cluster ? cluster_text(*cluster, report, screen_of_stdout()) : "");
 }
 
-Status print_audit(const AuditOptions& options) {
+Result<ExitCode> print_audit(const AuditOptions& options) {
   TRY_ASSIGN(const Audited audited, run_audit(options));
   TRY_ASSIGN(const std::string text, rendered(audited, options));
   if (!options.html.empty()) {
     TRY(write_file_atomically(options.html, audit_html(audited.report, audited.cluster ? &*audited.cluster : nullptr)));
     tell("wrote {}\n", options.html);
   }
-  return write_output("", text);
+  TRY(write_output("", text));
+  return exit_code_of(audited.report.goals);
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ void add_audit_command(Command& app, Action& action) {
   add_period_options(*command, options->period);
   command->add_flag("--json", options->json, "print JSON (docs/schema/audit.json)");
   command->add_option("--html", options->html, "also write the report as one HTML file");
-  command->add_option("--explain", options->explain, "one finding in full: evidence, arithmetic, commands");
+  command->add_option("--explain", options->explain, "one finding in full: evidence, arithmetic, commands")->type_name("FINDING");
   command->add_option("--allow-region", options->allowed_regions,
                       "regions work may move to, as a glob such as 'eu-*' (default: none)");
   add_goals_option(*command, options->goals);
@@ -94,8 +95,8 @@ void add_audit_command(Command& app, Action& action) {
   add_proof_options(*command, options->proof);
   command->callback([options, &action] {
     action = [options] {
-      const Status done = print_audit(*options);
-      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+      const Result<ExitCode> done = print_audit(*options);
+      return done.ok() ? *done : fail(done.error().message);
     };
   });
 }

@@ -1,6 +1,7 @@
 // stint catalog: GPU facts, instance types, prices and MIG profiles, as tables or JSON.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,7 @@
 #include "cli/catalog_source.h"
 #include "cli/cli.h"
 #include "cli/json_text.h"
+#include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "host/clock.h"
@@ -36,6 +38,19 @@ bool is_gpu(const Catalog& catalog, std::string_view filter, std::string_view mo
   if (filter.empty()) return true;
   const GpuFacts* asked = catalog.find_gpu(filter);
   return asked != nullptr ? asked->model == model : contains_ignoring_case(model, filter);
+}
+
+/// @param models  of what is shown: --gpu must name at least one of them.
+Status check_gpu(const Catalog& catalog, const std::string& gpu, const std::vector<std::string>& models, std::string_view what) {
+  if (std::ranges::any_of(models, [&](const std::string& model) { return is_gpu(catalog, gpu, model); })) return {};
+  return invalid("--gpu {}: no {}{}", excerpt(gpu), what, what_exists(gpu, models));
+}
+
+std::vector<std::string> gpu_models(const Catalog& catalog) {
+  std::vector<std::string> models;
+  for (const GpuFacts& g : catalog.gpus())
+    models.push_back(g.model);
+  return models;
 }
 
 void print_table(const Table& table, const std::string& what) {
@@ -89,6 +104,7 @@ ExitCode run_gpus(const CatalogArguments& a) {
   const auto opened = open_catalog({}, a.measured);
   if (!opened.ok()) return fail(opened.error().message);
   const Catalog& catalog = *opened;
+  if (const Status known = check_gpu(catalog, a.gpu, gpu_models(catalog), "such GPU"); !known.ok()) return fail(known.error().message);
   SortedJson rows = SortedJson::array();
   Table table({{"model"},
                {"memory GiB", Align::kRight},
@@ -121,6 +137,7 @@ ExitCode run_gpus(const CatalogArguments& a) {
 
 ExitCode run_instances(const CatalogArguments& a) {
   const Catalog& catalog = Catalog::built_in();
+  if (const Status known = check_gpu(catalog, a.gpu, gpu_models(catalog), "such GPU"); !known.ok()) return fail(known.error().message);
   SortedJson rows = SortedJson::array();
   Table table({{"provider"},
                {"instance type"},
@@ -167,6 +184,7 @@ ExitCode run_prices(const CatalogArguments& a) {
   }
   const auto catalog = open_catalog(a.history);
   if (!catalog.ok()) return fail(catalog.error().message);
+  if (const Status known = check_gpu(*catalog, a.gpu, gpu_models(*catalog), "such GPU"); !known.ok()) return fail(known.error().message);
   const Instant today = now();
   SortedJson rows = SortedJson::array();
   size_t stale = 0, shown = 0;
@@ -249,6 +267,11 @@ void show_layouts(const MigGeometry& g, const CatalogArguments& a, SortedJson& r
 
 ExitCode run_mig(const CatalogArguments& a) {
   const Catalog& catalog = Catalog::built_in();
+  std::vector<std::string> divisible;
+  for (const MigGeometry& g : mig_geometries())
+    divisible.push_back(g.gpu_model);
+  if (const Status known = check_gpu(catalog, a.gpu, divisible, "GPU with MIG of that name"); !known.ok())
+    return fail(known.error().message);
   SortedJson rows = SortedJson::array();
   Table profiles({{"GPU"},
                   {"profile"},

@@ -116,7 +116,7 @@ Status import_story(HistoryFile& history, const DemoOptions& options, const fs::
     ++sum.files;
     sum.accepted += outcome.record.accepted;
     sum.rejected += outcome.record.rejected;
-    sum.already_there += outcome.already_there ? 1 : 0;
+    sum.already_there += outcome.already_there || outcome.nothing_known ? 1 : 0;
   }
   return {};
 }

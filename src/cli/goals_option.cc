@@ -1,5 +1,7 @@
 #include "cli/goals_option.h"
 
+#include <algorithm>
+
 #include "cli/parser.h"
 #include "host/file.h"
 
@@ -18,6 +20,11 @@ Result<std::vector<Goal>> load_goals(const std::string& file) {
   auto goals = parse_goals(text);
   if (!goals.ok()) return invalid("{}, {}", file, goals.error().message);
   return std::move(*goals);
+}
+
+ExitCode exit_code_of(const std::vector<GoalVerdict>& goals) {
+  return std::ranges::all_of(goals, [](const GoalVerdict& one) { return one.outcome == GoalOutcome::kHolds; }) ? ExitCode::kOk
+                                                                                                                : ExitCode::kPartly;
 }
 
 }  // namespace stint

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -81,6 +83,7 @@ nlohmann::json outcome_json(const ImportOutcome& outcome) {
           {"fingerprint", record.fingerprint},
           {"imported_at", format_utc(record.imported_at)},
           {"already_there", outcome.already_there},
+          {"nothing_known", outcome.nothing_known},
           {"accepted", record.accepted},
           {"rejected", record.rejected},
           {"duplicates", record.duplicates},
@@ -94,6 +97,10 @@ void print_outcome(const ImportOutcome& outcome) {
   const ImportRecord& record = outcome.record;
   if (outcome.already_there) {
     say("{}: already imported on {}; nothing changed\n", record.source, format_utc(record.imported_at));
+    return;
+  }
+  if (outcome.nothing_known) {
+    say("{}: holds no metric that Stint knows\n", record.source);
     return;
   }
   std::string line = fmt::format("{}: {} accepted, {} rejected", record.source, record.accepted, record.rejected);
@@ -125,7 +132,9 @@ Result<ImportOutcome> import_cluster(HistoryFile& history, const ImportArguments
   TRY_ASSIGN(request.window.begin, parse_moment("--since", arguments.since, at));
   TRY_ASSIGN(request.window.end, parse_moment("--until", arguments.until, at));
   request.programs = arguments.slurm_programs;
+  ProgressLine progress("slurm");
   TRY_ASSIGN(SlurmOutcome outcome, import_slurm(history, request, at));
+  progress.clear();
   for (const std::string& note : outcome.notes)
     tell("slurm: {}\n", note);
   return std::move(outcome.import);
@@ -158,6 +167,19 @@ Result<std::vector<ImportOutcome>> import_all(const ImportArguments& arguments) 
   return outcomes;
 }
 
+/// A failed import leaves no History behind that holds nothing.
+void remove_empty_history(const std::string& path) {
+  {
+    auto file = HistoryFile::open(path, OpenMode::kReadOnly);
+    if (!file.ok()) return;
+    const auto info = file->info();
+    if (!info.ok() || info->imports > 0) return;
+  }
+  std::error_code ignored;
+  for (const char* part : {"", "-wal", "-shm"})
+    std::filesystem::remove(path + part, ignored);
+}
+
 ExitCode run_import(const ImportArguments& arguments) {
   if (find_import_format(arguments.format) == nullptr)
     return fail(fmt::format("no format '{}': see `stint import --help`", arguments.format));
@@ -165,8 +187,16 @@ ExitCode run_import(const ImportArguments& arguments) {
   if (arguments.url.empty() && arguments.files.empty() && arguments.format != "slurm")
     return fail(arguments.format == "prometheus" ? "name a file, or a server with --url"
                                                  : "name a file, or - for standard input");
+  std::error_code ignored;
+  const bool made_here = !std::filesystem::exists(arguments.history, ignored);
   const auto outcomes = import_all(arguments);
+  const bool nothing = outcomes.ok() && std::ranges::all_of(*outcomes, &ImportOutcome::nothing_known);
+  if ((!outcomes || nothing) && made_here) remove_empty_history(arguments.history);
   if (!outcomes) return fail(outcomes.error().message);
+  if (nothing)
+    return fail(
+        "nothing was imported: Stint reads the metrics of DCGM exporter (DCGM_FI_DEV_GPU_UTIL, …), of nvidia_gpu_exporter "
+        "(nvidia_smi_utilization_gpu_ratio, …) and its own (stint_gpu_…)");
   bool all_accepted = true;
   auto json = nlohmann::json::array();
   for (const ImportOutcome& outcome : *outcomes) {

@@ -8,6 +8,7 @@
 #include "cli/daemon_client.h"
 #include "cli/output.h"
 #include "cli/parser.h"
+#include "codec/json_mistake.h"
 #include "host/file.h"
 
 namespace stint {
@@ -23,7 +24,7 @@ struct PipelineOptions {
 Status submit_pipeline(DaemonClient& client, const PipelineOptions& options) {
   TRY_ASSIGN(const std::string text, read_all(options.file));
   const Json pipeline = Json::parse(text, nullptr, false);
-  if (pipeline.is_discarded()) return invalid("{}: not valid JSON", options.file);
+  if (pipeline.is_discarded()) return invalid("{}: not valid JSON: {}", options.file, json_mistake(text));
   std::vector<HttpField> headers;
   if (!options.key.empty()) headers.emplace_back("Idempotency-Key", options.key);
   TRY_ASSIGN(const Json body, client.send("POST", "/v1/pipelines", pipeline, headers));

@@ -35,7 +35,7 @@ Level level_of(const std::string& name) {
   return name == name_of(Level::kLow) ? Level::kLow : name == name_of(Level::kMedium) ? Level::kMedium : Level::kHigh;
 }
 
-Status print_plan(const PlanAllOptions& options) {
+Result<ExitCode> print_joint_plan(const PlanAllOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
   TRY_ASSIGN(const Records records, load_records(options.history, period));
   AuditInput input{records.history, records.usage, records.catalog, now(), options.allowed_regions};
@@ -55,7 +55,8 @@ Status print_plan(const PlanAllOptions& options) {
     TRY(write_file_atomically(options.html, joint_plan_html(plan)));
     tell("wrote {}\n", options.html);
   }
-  return write_output("", options.json ? joint_plan_json(plan) : joint_plan_text(plan, screen_of_stdout()));
+  TRY(write_output("", options.json ? joint_plan_json(plan) : joint_plan_text(plan, screen_of_stdout())));
+  return exit_code_of(plan.report.goals);
 }
 
 }  // namespace
@@ -80,8 +81,8 @@ void add_plan_all_command(Command& plan, Action& action) {
   add_proof_options(*command, options->proof);
   command->callback([options, &action] {
     action = [options] {
-      const Status done = print_plan(*options);
-      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+      const Result<ExitCode> done = print_joint_plan(*options);
+      return done.ok() ? *done : fail(done.error().message);
     };
   });
 }

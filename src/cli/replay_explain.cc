@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/nearest.h"
 #include "sched/scheduler.h"
 #include "sim/replay.h"
 
@@ -16,7 +17,12 @@ Result<ExplainedJob> explain_in_replay(const sched::Policy& policy, const sim::W
     TRY_ASSIGN(asked, parse_instant(what.substr(mark + 1)));
     found = std::ranges::find(workload.jobs, name, &sim::SimJob::name);
   }
-  if (found == workload.jobs.end()) return invalid("--explain {}: no job has that name; write JOB or JOB@2026-10-05T08:00", what);
+  if (found == workload.jobs.end()) {
+    std::vector<std::string> names;
+    for (const sim::SimJob& one : workload.jobs)
+      names.push_back(one.name);
+    return invalid("--explain {}: no job has that name (write JOB or JOB@2026-10-05T08:00){}", what, what_exists(name, names));
+  }
   const Instant at = std::max(asked.value_or(found->spec.submitted), found->spec.submitted);
   const sched::JobId job(static_cast<uint32_t>(found - workload.jobs.begin()));
   sim::ReplayOptions options;

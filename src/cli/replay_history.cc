@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/text.h"
 #include "cli/all_cores.h"
+#include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/period_options.h"
@@ -151,6 +153,21 @@ Variant changed(const ReplayInput& input, const sim::ChangeList& list, const sim
   return variant;
 }
 
+/// A change that names machines which are not there was mistyped: its refusal says what there is.
+/// @return whether that is why it was refused.
+bool explain_unknown_nodes(const sim::ChangeList& list, const sim::Workload& workload, std::string& refusal) {
+  std::vector<std::string> names;
+  for (const sim::SimNode& node : workload.nodes)
+    names.push_back(node.node.name);
+  for (const Change& change : list.changes)
+    for (const std::string& name : nodes_of(change))
+      if (std::ranges::find(names, name) == names.end() && refusal.find("'" + name + "'") != std::string::npos) {
+        refusal += what_exists(name, names);
+        return true;
+      }
+  return false;
+}
+
 Result<sim::ChangeSettings> change_settings(const HistoryReplayOptions& options, const Catalog& catalog) {
   sim::ChangeSettings settings{.catalog = &catalog, .seed = options.seed};
   if (options.spot_interrupted == "never") {
@@ -174,15 +191,19 @@ Status write_variant(const std::vector<Variant>& variants, const std::string& pa
   return {};
 }
 
-Result<ReplayView> replay_input(const HistoryReplayOptions& options) {
+/// @param code  kPartly where a change names what is not there.
+Result<ReplayView> replay_input(const HistoryReplayOptions& options, ExitCode& code) {
   TRY_ASSIGN(const std::vector<sched::Policy> policies, parse_policies(options));
   TRY_ASSIGN(const std::vector<sim::ChangeList> changes, read_change_options(options.changes));
   TRY_ASSIGN(const ReplayInput input, read_replay_input(options.input));
   TRY(sim::check_workload(input.workload));
   TRY_ASSIGN(const sim::ChangeSettings settings, change_settings(options, input.catalog));
   std::vector<Variant> variants = {variant_of(input.workload, "as it is")};
-  for (const sim::ChangeList& list : changes)
+  for (const sim::ChangeList& list : changes) {
     variants.push_back(changed(input, list, settings));
+    std::string& refusal = variants.back().shown.refused;
+    if (!refusal.empty() && explain_unknown_nodes(list, input.workload, refusal)) code = ExitCode::kPartly;
+  }
   if (!options.write_workload.empty()) TRY(write_variant(variants, options.write_workload));
   ReplayView view;
   view.source = input.source;
@@ -218,14 +239,21 @@ Status print_explanation(const HistoryReplayOptions& options) {
   return write_output("", options.json ? data.dump(2) + "\n" : text);
 }
 
-Status print_replay(const HistoryReplayOptions& options) {
-  if (!options.explain.empty()) return print_explanation(options);
-  TRY_ASSIGN(const ReplayView view, replay_input(options));
+Result<ExitCode> print_replay(const HistoryReplayOptions& options) {
+  ExitCode code = ExitCode::kOk;
+  if (!options.explain.empty()) {
+    TRY(print_explanation(options));
+    return code;
+  }
+  TRY_ASSIGN(const ReplayView view, replay_input(options, code));
   if (!options.html.empty()) {
     TRY(write_file_atomically(options.html, replay_html(view)));
     tell("wrote {}\n", options.html);
   }
-  return write_output("", options.json ? replay_json(view) : replay_text(view, screen_of_stdout()));
+  TRY(write_output("", options.json ? replay_json(view) : replay_text(view, screen_of_stdout())));
+  for (const ReplayChange& change : view.changes)
+    if (code != ExitCode::kOk && !change.refused.empty()) tell("stint: --change {}: {}\n", change.name, change.refused);
+  return code;
 }
 
 }  // namespace
@@ -271,8 +299,8 @@ void add_replay_history_options(Command& replay, Action& action) {
     if (inputs != 1)
       missing_argument("exactly one of --history, --jobs and --workload, or one of the commands listed by --help,");
     action = [options] {
-      const Status done = print_replay(*options);
-      return done.ok() ? ExitCode::kOk : fail(done.error().message);
+      const Result<ExitCode> done = print_replay(*options);
+      return done.ok() ? *done : fail(done.error().message);
     };
   });
 }

@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "codec/importer.h"
+#include "codec/json_mistake.h"
 
 namespace stint {
 namespace {
@@ -69,7 +70,7 @@ class OpencostImporter final : public Importer {
     dom::element root;
     if (const auto error = parser.parse(document_.data(), document_.size()).get(root); error != simdjson::SUCCESS)
       return invalid("{}: not JSON ({}): the allocation API's answer is expected as it came", options_.source,
-                     simdjson::error_message(error));
+                     json_mistake_or(document_, simdjson::error_message(error)));
     int64_t code = 200;
     if (root["code"].get(code) == simdjson::SUCCESS && code != 200) {
       std::string_view message;

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "codec/hostlist.h"
+#include "codec/json_mistake.h"
 #include "codec/slurm_answer.h"
 #include "codec/slurm_json_fields.h"
 
@@ -179,7 +180,7 @@ Status read_slurm_json(std::string_view document, const ImportOptions& options, 
   simdjson::dom::object root;
   if (const auto error = parser.parse(document.data(), document.size()).get(root); error != simdjson::SUCCESS)
     return invalid("{}: not JSON ({}): save the answer of squeue --json, sinfo --json or sacct --json as it came", options.source,
-                   simdjson::error_message(error));
+                   json_mistake_or(document, simdjson::error_message(error)));
   if (const std::string said = slurm_json::error_of(root); !said.empty())
     return invalid("{}: Slurm answered with an error: {}", options.source, excerpt(said, 200));
   simdjson::dom::array jobs;

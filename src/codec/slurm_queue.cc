@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "codec/json_mistake.h"
 #include "codec/slurm_json_fields.h"
 #include "codec/slurm_record.h"
 
@@ -147,7 +148,8 @@ Result<SlurmQueue> read_slurm_queue(std::string_view document) {
   simdjson::dom::parser parser;
   simdjson::dom::object root;
   if (const auto error = parser.parse(document.data(), document.size()).get(root); error != simdjson::SUCCESS)
-    return invalid("squeue --json: not JSON ({}): was Slurm built with its JSON serializer?", simdjson::error_message(error));
+    return invalid("squeue --json: not JSON ({}): was Slurm built with its JSON serializer?",
+                   json_mistake_or(document, simdjson::error_message(error)));
   if (const std::string said = slurm_json::error_of(root); !said.empty()) return invalid("squeue --json: {}", excerpt(said, 200));
   simdjson::dom::array jobs;
   if (root["jobs"].get(jobs) != simdjson::SUCCESS) return invalid("squeue --json: no `jobs` in the answer");

@@ -108,6 +108,17 @@ Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import
   }
   TRY(feeder.finish());
 
+  // Every sample names its machine: without one nothing was known, or there was nothing. Not stored, so that it can be tried again.
+  const bool metrics = import.format->create == make_prometheus_text_importer || import.format->create == make_prometheus_range_importer;
+  if (metrics && transaction->reach().nodes == 0 && transaction->first_rejections().empty()) {
+    ImportOutcome nothing;
+    nothing.record.kind = import.format->name;
+    nothing.record.source = options.source;
+    nothing.record.imported_at = now;
+    nothing.nothing_known = true;
+    return nothing;
+  }
+
   const std::string fingerprint = full_fingerprint(file.fingerprint(), options);
   // A pipe shows only now whether its bytes are known; leaving without a commit takes all back.
   TRY_ASSIGN(const auto known, history.find_import(import.format->name, fingerprint));

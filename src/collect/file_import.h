@@ -20,6 +20,7 @@ struct FileImport {
 struct ImportOutcome {
   ImportRecord record;
   bool already_there = false;  ///< the same bytes were imported before; nothing changed
+  bool nothing_known = false;  ///< of metrics: none that Stint knows; nothing changed
   ImportReach reach;
   std::vector<RejectedRow> first_rejections;
 };

@@ -54,14 +54,20 @@ Status check_client_rules(const Governor& governor, std::string_view name, const
                  fmt::join(client->mandatory_tags, ", "), fmt::join(missing, ", "), fmt::join(remedy, " "));
 }
 
-/// The client a number without one is of: the only one whose jobs they may see. Empty = there are several.
-std::string only_client(const Engine& engine, const Principal& who) {
+/// Those whose jobs they may see.
+std::vector<std::string> clients_seen(const Engine& engine, const Principal& who) {
   std::vector<std::string> clients = who.clients_for(Permission::kSeeJobs);
   if (who.may_everywhere(Permission::kSeeJobs)) {
     clients.clear();
     for (const QueueView& queue : engine.queues())
       if (queue.parent.empty()) clients.push_back(queue.path);
   }
+  return clients;
+}
+
+/// The client a number without one is of: the only one whose jobs they may see. Empty = there are several.
+std::string only_client(const Engine& engine, const Principal& who) {
+  const std::vector<std::string> clients = clients_seen(engine, who);
   return clients.size() == 1 ? clients[0] : "";
 }
 
@@ -69,7 +75,7 @@ std::string only_client(const Engine& engine, const Principal& who) {
 void with_job(const ApiContext& api, const Call& call, std::function<void(const Engine&, JobView)> then) {
   api.service.ask([api, call, then = std::move(then)](const Engine& engine) {
     auto view = job_called(engine, call->who, call->names[0]);
-    if (!view) return api.answer(call, no_such_job(call->names[0]));
+    if (!view) return api.answer(call, no_such_job(engine, call->who, call->names[0]));
     call->client = view->client;
     then(engine, std::move(*view));
   });
@@ -240,7 +246,14 @@ Result<Piece> read_piece(const std::string& path, int64_t offset, int64_t limit)
 
 }  // namespace
 
-Error no_such_job(std::string_view id) {
+Error no_such_job(const Engine& engine, const Principal& who, std::string_view id) {
+  const auto asked = parse_public_id(id);
+  std::vector<std::string> candidates;
+  if (asked && asked->client.empty())
+    for (const std::string& client : clients_seen(engine, who))
+      if (engine.find_job({client, asked->number})) candidates.push_back(fmt::format("{}-{}", client, asked->number));
+  if (!candidates.empty())
+    return make_error(ErrorCode::kNotFound, "job {} of which client? There is {}", excerpt(id), fmt::join(candidates, " and "));
   return make_error(ErrorCode::kNotFound, "there is no job {}: `stint queue` lists those there are", excerpt(id));
 }
 
@@ -275,7 +288,7 @@ void api_submit(const ApiContext& api, const Call& call) {
   api.service.ask([api, call, by = *by, after = std::move(after), request = std::move(*request)](const Engine& engine) mutable {
     for (const std::string& name : after) {
       const auto job = job_called(engine, call->who, name);
-      if (!job) return api.answer(call, invalid("field 'after': there is no job {}", excerpt(name)));
+      if (!job) return api.answer(call, invalid("field 'after': {}", no_such_job(engine, call->who, name).message));
       request.after.push_back(job->id);
     }
     submit(api, call, std::move(request), by);

@@ -165,8 +165,8 @@ CommandInfo by_caller(const Call& call);
 Result<int64_t> integer_parameter(const Call& call, std::string_view name, int64_t fallback, int64_t least, int64_t most);
 /// The job that is called so: "agency-17", or just 17 by those who see one client alone. none: none, or none that they may see.
 std::optional<JobView> job_called(const Engine& engine, const Principal& who, std::string_view name);
-/// What is said of a job that is not there, or not for this user.
-Error no_such_job(std::string_view id);
+/// What is said of a job that is not there, or not for this user; of a number that several clients have, which jobs it may mean.
+Error no_such_job(const Engine& engine, const Principal& who, std::string_view id);
 bool may_see(const Principal& who, const JobView& job);
 bool may_see_queue(const Principal& who, const QueueView& queue);
 /// Newest first over the clients the caller sees.

@@ -117,6 +117,18 @@ TEST_F(ApiTest, UnknownAndForbiddenAnswerAlike) {
             normal(as("client-admin@zoo", "DELETE", "/v1/tokens/0011"), "0011"));
 }
 
+TEST_F(ApiTest, ANumberThatSeveralClientsHaveNamesTheJobsItMayMean) {
+  submit("submitter@acme", "acme/vision");
+  submit("submitter@zoo", "zoo");
+  submit("submitter@zoo", "zoo");
+  const Answer both = as("operator", "GET", "/v1/jobs/1/why");
+  EXPECT_EQ(both.status, 404);
+  EXPECT_THAT(both.body, HasSubstr("job 1 of which client? There is acme-1 and zoo-1"));
+  EXPECT_THAT(as("operator", "GET", "/v1/jobs/2").body, HasSubstr("job 2 of which client? There is zoo-2"));
+  EXPECT_THAT(as("operator", "GET", "/v1/jobs/3").body, HasSubstr("there is no job 3"));
+  EXPECT_THAT(as("submitter@acme", "GET", "/v1/jobs/2").body, HasSubstr("there is no job 2")) << "nothing of what they do not see";
+}
+
 TEST_F(ApiTest, NothingOfAnotherClientIsInListsEventsOrMetrics) {
   submit("submitter@acme", "acme/vision", R"(,"name":"secret-plan","tags":{"code":"secret-tag"})");
   submit("submitter@zoo", "zoo", R"(,"name":"lions")");

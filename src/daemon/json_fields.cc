@@ -4,6 +4,7 @@
 #include <simdjson.h>
 #include <algorithm>
 
+#include "codec/json_mistake.h"
 #include "codec/workload_row.h"
 
 namespace stint {
@@ -219,7 +220,7 @@ Result<simdjson::dom::element> JsonParser::parse(std::string_view json, std::str
       return make_error(ErrorCode::kUnavailable, "{}: out of memory", where);
   simdjson::dom::element element;
   if (const auto error = parser_->parse(json.data(), json.size()).get(element); error != simdjson::SUCCESS)
-    return invalid("{}: not valid JSON: {}", where, simdjson::error_message(error));
+    return invalid("{}: not valid JSON: {}", where, json_mistake_or(json, simdjson::error_message(error)));
   return element;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "codec/json_mistake.h"
 #include "daemon/json_fields.h"
 
 namespace stint {
@@ -54,6 +55,7 @@ Result<NamedStage> read_stage(Json job, const Json& shared, size_t number) {
 Result<std::vector<PipelineStage>> parse_pipeline(std::string_view text) {
   if (too_deep(text)) return invalid("pipeline: nested more than {} deep", kDeepestJson);
   const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return invalid("pipeline: not valid JSON: {}", json_mistake(text));
   if (!json.is_object()) return invalid("pipeline: no JSON object");
   Json shared = Json::object();
   for (const auto& [field, value] : json.items()) {

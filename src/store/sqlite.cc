@@ -38,6 +38,12 @@ Error last_error(sqlite3* connection, std::string_view path) {
   }
 }
 
+/// After a failed read: whether a lock file beside the database could not be made. A file that is itself not writable says "read-only".
+bool lacks_lock_file(sqlite3* connection) {
+  const int error = sqlite3_errcode(connection) & 0xff;
+  return error == SQLITE_CANTOPEN || error == SQLITE_READONLY;
+}
+
 Error statement_error(sqlite3_stmt* statement) {
   sqlite3* connection = sqlite3_db_handle(statement);
   const char* path = sqlite3_db_filename(connection, "main");
@@ -115,8 +121,8 @@ Result<Database> Database::open(const std::string& path, DatabaseAccess access, 
   // In WAL mode even a reader keeps a lock file beside the database. Where the folder is not writable and no
   // log is waiting there, the file cannot change under us, and may be read as it lies.
   if (access == DatabaseAccess::kReadOnly &&
-      sqlite3_exec(raw, "SELECT 1 FROM sqlite_schema", nullptr, nullptr, nullptr) != SQLITE_OK &&
-      (sqlite3_errcode(raw) & 0xff) == SQLITE_CANTOPEN && !std::filesystem::exists(path + "-wal", ignored)) {
+      sqlite3_exec(raw, "SELECT 1 FROM sqlite_schema", nullptr, nullptr, nullptr) != SQLITE_OK && lacks_lock_file(raw) &&
+      !std::filesystem::exists(path + "-wal", ignored)) {
     std::string uri = "file:";
     for (const char c : std::filesystem::absolute(path, ignored).string())
       uri += c == '?' || c == '#' || c == '%' ? fmt::format("%{:02x}", static_cast<unsigned char>(c)) : std::string(1, c);

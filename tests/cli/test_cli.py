@@ -58,6 +58,56 @@ class Usage(Scratch):
         stint("frobnicate", code=2)
         stint("audit", code=2)
 
+    def test_help_and_version_are_commands_too(self):
+        self.assertEqual(stint("help", "plan", "commit").stdout, stint("plan", "commit", "--help").stdout)
+        self.assertEqual(stint("help").stdout, stint("--help").stdout)
+        self.assertEqual(stint("version").stdout, stint("--version").stdout)
+        self.assertIn("--token-file", stint("help", "connection").stdout)
+        self.assertIn("did you mean 'audit'?", stint("help", "aduit", code=2).stderr)
+
+    def test_a_mistyped_name_is_answered_with_the_nearest(self):
+        self.assertIn("did you mean 'audit'?", stint("aduit", code=2).stderr)
+        self.assertIn("did you mean '--history'?", stint("audit", "--histroy", "fleet.db", code=2).stderr)
+        self.assertIn("did you mean 'H100-80GB'?", stint("catalog", "gpus", "--gpu", "H100-80BG", code=1).stderr)
+        self.assertIn("there is A", stint("catalog", "mig", "--gpu", "T4000", code=1).stderr)
+
+    def test_a_failed_import_leaves_no_empty_history(self):
+        stint("import", "focus", self.dir / "absent.csv", "--history", self.db, code=1)
+        self.assertEqual(list(self.dir.iterdir()), [])
+
+    def test_an_input_without_a_known_metric_is_refused(self):
+        file = self.dir / "amd.prom"
+        file.write_text('# TYPE amd_gpu_gfx_activity gauge\namd_gpu_gfx_activity{gpu_id="0",hostname="n1"} 50\n')
+        for _ in range(2):
+            done = stint("import", "dcgm", file, "--at", "2026-10-01T12:00:00Z", "--history", self.db, code=1)
+            self.assertIn("amd.prom: holds no metric", done.stdout)
+            self.assertIn("DCGM", done.stderr)
+        self.assertFalse(self.db.exists())
+
+    def test_invalid_json_is_named_by_its_line(self):
+        file = self.dir / "config.json"
+        file.write_text('{\n  "queues": []\n  "nodes": []\n}\n')
+        self.assertIn("line 3", stint("alerts", "rules", "--config", file, code=1).stderr)
+
+    def test_a_history_that_may_only_be_read_is_audited(self):
+        stint("demo", "agency", "--history", self.db)
+        self.dir.chmod(0o555)
+        self.db.chmod(0o444)
+        self.addCleanup(self.dir.chmod, 0o755)
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}  # root may write everywhere
+        done = subprocess.run([STINT, "audit", "--history", self.db, "--no-replay", "--json"], capture_output=True, text=True,
+                              timeout=600, check=False, **nobody)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue(json.loads(done.stdout)["findings"])
+
+    def test_goals_that_fail_are_3(self):
+        stint("demo", "agency", "--history", self.db)
+        goals = self.dir / "goals.txt"
+        goals.write_text("cost<=1\n")
+        stint("audit", "--history", self.db, "--no-replay", "--goals", goals, code=3)
+        goals.write_text("saving>=1%\n")
+        stint("audit", "--history", self.db, "--no-replay", "--goals", goals)
+
     def test_absent_files_say_so_on_stderr(self):
         done = stint("audit", "--history", self.dir / "absent.db", code=1)
         self.assertEqual(done.stdout, "")
@@ -430,7 +480,10 @@ class Replay(Scratch):
 
     def test_a_change_is_applied_and_said(self):
         example = pathlib.Path(SOURCE, "examples/workload.csv")
-        got = self.compare("--workload", example, "--change", "stop:rented", "--change", "stop:nobody")
+        done = stint("replay", "--workload", example, "--change", "stop:rented", "--change", "stop:nobody", "--json", code=3)
+        self.assertIn("no node 'nobody'", done.stderr)
+        self.assertIn("rented", done.stderr.split("There is" if "There is" in done.stderr else "there is")[1])
+        got = json.loads(done.stdout)
         self.assertEqual([(c["name"], c["nodes"]) for c in got["changes"]], [("stop:rented", 2), ("stop:nobody", 0)])
         self.assertIn("nobody", got["changes"][1]["refused"])
         self.assertEqual([(r["policy"], r["change"]) for r in got["runs"]],
@@ -458,7 +511,7 @@ class Replay(Scratch):
         )
         self.assertEqual([(r["policy"].split(":")[0], r["job"], r["standing"]) for r in reasons], [("fifo", "evaluate", "waiting")])
         self.assertEqual((reasons[0]["obstacle"], reasons[0]["behind"]), ("dependency", "pretrain"))
-        self.assertIn("evaluates", stint("replay", "--workload", example, "--explain", "evaluates", code=1).stderr)
+        self.assertIn("did you mean 'evaluate'? There is ", stint("replay", "--workload", example, "--explain", "evaluates", code=1).stderr)
 
     def test_a_wrong_line_is_named_and_one_input_is_needed(self):
         file = self.dir / "w.csv"
