@@ -108,7 +108,9 @@ void take_options(CommandNode& info, const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;  // hidden
     OptionInfo one = option_info(*option);
+    if (!one.names.empty() && info.option(one.names.back()) != nullptr) continue;  // a group's --help is the command's
     if (option->get_group() != kUsualGroup) one.group = option->get_group();
+    if (app.get_name().empty() && app.get_parent() != nullptr) one.group = app.get_description();
     (one.names.empty() ? info.arguments : info.options).push_back(std::move(one));
   }
 }

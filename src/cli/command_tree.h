@@ -19,7 +19,7 @@ struct OptionInfo {
   std::string range;     ///< "1 to 1000"; empty = none named
   std::string standard;  ///< value when it is not given; empty = none shown
   std::string help;
-  std::string group;  ///< "Connection"; empty = the command's own
+  std::string group;  ///< "Connection", or what the options of a group are about; empty = none
   bool required = false;
   bool repeatable = false;
 

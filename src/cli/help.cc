@@ -26,7 +26,7 @@ ExitCode run_help(const CommandNode& root, const std::vector<std::string>& words
       for (const CommandNode& one : command->commands)
         names.push_back(one.name);
       if (command == &root) names.emplace_back(kConnectionTopic);
-      tell("stint: {} has no command '{}'{}\n", command->path, word, did_you_mean(word, names));
+      tell("stint: there is no command '{} {}'{}\n", command->path, word, did_you_mean(word, names));
       return ExitCode::kUsage;
     }
     command = below;

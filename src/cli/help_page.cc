@@ -149,7 +149,7 @@ Understood read_names(const CommandNode& root, std::span<const std::string> word
         std::vector<std::string> names;
         for (const OptionInfo& one : at.command->options)
           names.insert(names.end(), one.names.begin(), one.names.end());
-        at.problem = fmt::format("{} has no option {}{}", at.command->path, name, did_you_mean(name, names));
+        at.problem = fmt::format("`{}` has no option {}{}", at.command->path, name, did_you_mean(name, names));
       }
       // The value of a name nobody knows cannot be told from an argument: what follows is not judged.
       if (option == nullptr && !number) return at;
@@ -161,7 +161,8 @@ Understood read_names(const CommandNode& root, std::span<const std::string> word
         std::vector<std::string> names;
         for (const CommandNode& one : at.command->commands)
           names.push_back(one.name);
-        at.problem = fmt::format("{} has no command '{}'{}", at.command->path, excerpt(word), did_you_mean(word, names));
+        at.problem = (at.command == &root ? "there is" : fmt::format("`{}` has", at.command->path)) +
+                     fmt::format(" no command '{}'{}", excerpt(word), did_you_mean(word, names));
       }
       arguments = true;
     }
@@ -177,16 +178,23 @@ std::string help_page(const CommandNode& command, Screen screen) {
   const size_t width = help_width(screen);
   std::string out = wrapped(sentence_of(command.help), width) + "\n" + usage(command, width);
   std::vector<Entry> arguments, options;
+  std::vector<std::pair<std::string, std::vector<Entry>>> groups;
   size_t connection = 0;
   for (const OptionInfo& argument : command.arguments)
     arguments.push_back(entry_of(argument));
   for (const OptionInfo& option : command.options)
-    if (option.group == kConnectionGroup)
+    if (option.group == kConnectionGroup) {
       ++connection;
-    else
+    } else if (option.group.empty()) {
       options.push_back(entry_of(option));
+    } else {
+      if (groups.empty() || groups.back().first != option.group) groups.push_back({option.group, {}});
+      groups.back().second.push_back(entry_of(option));
+    }
   if (!arguments.empty()) out += "\nArguments:\n" + two_columns(arguments, width);
   out += commands_page(command, width);
+  for (const auto& [what, entries] : groups)
+    out += "\n" + wrapped(what + ":", width) + two_columns(entries, width);
   if (!options.empty()) out += "\nOptions:\n" + two_columns(options, width);
   if (connection > 0) out += "\n" + wrapped("Connection options: see `stint help connection`", width);
   return out + notes_page(command, width);

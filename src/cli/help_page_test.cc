@@ -64,6 +64,16 @@ TEST(HelpPage, SaysWhatAnOptionTakes) {
   EXPECT_THAT(help_page(*root.command("plan"), {Colour::kNo, 80}), HasSubstr("Usage: stint plan [options] command"));
 }
 
+TEST(HelpPage, OptionsOfAGroupStandUnderWhatTheyAreAbout) {
+  const CommandNode root = whole_program();
+  const std::string page = help_page(*root.command("pick"), {Colour::kNo, 100});
+  const size_t group = page.find("\nWhat is to be done;");
+  ASSERT_NE(group, std::string::npos) << page;
+  EXPECT_GT(page.find("  --train MODEL "), group);
+  EXPECT_LT(page.find("  --train MODEL "), page.find("\nOptions:"));
+  EXPECT_EQ(page.find("--help"), page.rfind("--help")) << "once";
+}
+
 TEST(HelpPage, BreaksACommandSoThatAShellStillReadsOne) {
   CommandNode command{.name = "try", .path = "stint try", .help = "Tries"};
   command.notes = "Example: stint try --first one --second 'two words' --third three";
@@ -74,11 +84,11 @@ TEST(HelpPage, BreaksACommandSoThatAShellStillReadsOne) {
 std::string problem(const std::vector<std::string>& words) { return explain_unknown_name(whole_program(), words); }
 
 TEST(UnknownName, OfACommandOrAnOptionIsNamedWithTheNearest) {
-  EXPECT_EQ(problem({"aduit"}), "stint has no command 'aduit'; did you mean 'audit'?");
-  EXPECT_EQ(problem({"audit", "--histroy", "fleet.db"}), "stint audit has no option --histroy; did you mean '--history'?");
-  EXPECT_EQ(problem({"audit", "--histroy=fleet.db"}), "stint audit has no option --histroy; did you mean '--history'?");
-  EXPECT_EQ(problem({"plan", "comit"}), "stint plan has no command 'comit'; did you mean 'commit'?");
-  EXPECT_EQ(problem({"frobnicate"}), "stint has no command 'frobnicate'");
+  EXPECT_EQ(problem({"aduit"}), "there is no command 'aduit'; did you mean 'audit'?");
+  EXPECT_EQ(problem({"audit", "--histroy", "fleet.db"}), "`stint audit` has no option --histroy; did you mean '--history'?");
+  EXPECT_EQ(problem({"audit", "--histroy=fleet.db"}), "`stint audit` has no option --histroy; did you mean '--history'?");
+  EXPECT_EQ(problem({"plan", "comit"}), "`stint plan` has no command 'comit'; did you mean 'commit'?");
+  EXPECT_EQ(problem({"frobnicate"}), "there is no command 'frobnicate'");
 }
 
 TEST(UnknownName, IsNotFoundWhereAllNamesExist) {

@@ -29,6 +29,15 @@ ValueCheck keep_check(CLI::Validator validator) {
   return ValueCheck(std::make_shared<const CLI::Validator>(std::move(validator)));
 }
 
+std::string command_wanted(const CommandNode& command) {
+  constexpr size_t kMostNamed = 12;  // the program's own commands are too many for a line
+  std::vector<std::string> names;
+  for (const CommandNode& below : command.commands)
+    names.push_back(below.name);
+  if (names.size() > kMostNamed) return "a command must follow";
+  return fmt::format("behind `{}` one of its commands must follow: {}", command.path, fmt::join(names, ", "));
+}
+
 template <typename Value>
 CLI::Option* add_value(CLI::App& app, std::string_view name, Value& variable, std::string_view help) {
   return app.add_option(std::string(name), variable, std::string(help));
@@ -226,9 +235,9 @@ std::optional<int> parse_line(Command& program, std::vector<std::string> argumen
     const CommandNode root = command_tree(program);
     const std::string unknown = explain_unknown_name(root, words);
     const CommandNode& command = command_named(root, words);
-    const bool lacks_command = !command.works_alone && error.what() == CLI::RequiredError::Subcommand(1).what();
+    const bool lacks_command = !command.works_alone && std::string_view(error.what()) == CLI::RequiredError::Subcommand(1).what();
     tell("stint: {}\n", !unknown.empty()  ? unknown
-                                      : lacks_command ? command.path + ": a command must follow"
+                                      : lacks_command ? command_wanted(command)
                                                       : std::string(error.what()));
     tell("`{} --help` lists what there is.\n", command.path);
     return static_cast<int>(ExitCode::kUsage);
