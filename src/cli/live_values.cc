@@ -39,7 +39,7 @@ std::vector<Candidate> ask_daemon(std::string_view kind, std::span<const std::st
   if (!daemon_is_configured(options)) return {};
   Result<DaemonClient> client = DaemonClient::create(options);
   if (!client.ok()) return {};
-  const std::string path = kind == "JOB"     ? with_query("/v1/jobs", {{"state", "all"}, {"limit", std::string(kMostOffered)}})
+  const std::string path = kind == "JOB"     ? with_query("/v1/jobs", {{"limit", std::string(kMostOffered)}})
                            : kind == "QUEUE" ? "/v1/queues"
                                              : "/v1/nodes";
   const auto answer = client->get(path);

@@ -9,11 +9,16 @@ import pty
 import re
 import select
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from running_daemon import RunningDaemon  # noqa: E402
 
 STINT = None
 
@@ -123,6 +128,51 @@ class Completion(unittest.TestCase):
         done = subprocess.run([STINT, "complete", "--", "bill", "--no-such", ""], capture_output=True, text=True, check=True)
         self.assertEqual((done.stdout, done.stderr), ("", ""))
         self.assertNotRegex(subprocess.run([STINT, "--help"], capture_output=True, text=True, check=True).stdout, r"(?m)^  complete ")
+
+
+    def test_names_come_from_the_daemon_and_the_history(self):
+        node = {"name": "gpu-0", "gpu_model": "L4", "gpus": 4, "cpu_milli": 32000, "memory": "64GiB", "per_hour": "2.80"}
+        daemon = RunningDaemon(STINT, self.folder, {"policy": "stint", "nodes": [node], "queues": [{"name": "acme"}, {"name": "zoo"}]})
+        self.addCleanup(daemon.stop)
+
+        def offered(*words, **environment):
+            done = subprocess.run([STINT, "complete", "--", *words], capture_output=True, text=True, check=True,
+                                  env=dict(daemon.environment(), **environment))
+            self.assertEqual(done.stderr, "")
+            return [line.split("\t")[1] for line in done.stdout.splitlines() if line.startswith("value\t")]
+        for queue in ("acme", "zoo"):
+            subprocess.run([STINT, "submit", "--queue", queue, "--gpus", "1", "--simulated-duration", "1h", "--", "train"],
+                           capture_output=True, check=True, env=daemon.environment())
+        self.assertEqual(sorted(offered("why", "")), ["acme-1", "zoo-1"])
+        self.assertEqual(offered("cancel", "zoo-1", "a"), ["acme-1"])
+        self.assertEqual(offered("queue", "--queue=z"), ["--queue=zoo"])
+        self.assertEqual(offered("nodes", "drain", ""), ["gpu-0"])
+        daemon.stop()
+        self.assertEqual(offered("nodes", "drain", ""), [])
+        history = self.folder / "fleet.db"
+        subprocess.run([STINT, "demo", "agency", "--history", history], capture_output=True, check=True)
+        findings = offered("audit", "--history", str(history), "--explain", "")
+        self.assertTrue(findings and all(re.fullmatch("F-[0-9a-f]{8}", one) for one in findings), findings)
+
+
+class Progress(unittest.TestCase):
+    def test_a_server_that_does_not_answer_is_seen_to_be_waited_for(self):
+        with tempfile.TemporaryDirectory() as folder, socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen()
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+            pid, fd = pty.fork()
+            if pid == 0:
+                os.execvp(STINT, [STINT, "import", "prometheus", "--url", url, "--since", "1h", "--history", f"{folder}/fleet.db"])
+            said = b""
+            end = time.monotonic() + 60
+            while url.encode() not in said and time.monotonic() < end:
+                if select.select([fd], [], [], 0.5)[0]:
+                    said += os.read(fd, 4096)
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(fd)
+            self.assertIn(url, said.decode())
 
 
 class Manual(unittest.TestCase):
