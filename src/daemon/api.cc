@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "daemon/api_routes.h"
-#include "daemon/login_desk.h"
+#include "daemon/page_sessions.h"
 #include "daemon/problem.h"
 #include "host/jwt.h"
 
@@ -125,7 +125,7 @@ Result<Principal> Api::Impl::who_asks(const HttpRequest& request, Instant at) co
   const Error unknown = invalid("show a token that is good: Authorization: Bearer TOKEN; `stint token` makes one");
   const auto token = bearer(request);
   if (!token) {
-    if (const auto who = context.options.login == nullptr ? std::nullopt : context.options.login->by_cookie(request, at)) {
+    if (const auto who = context.options.sessions == nullptr ? std::nullopt : context.options.sessions->by_cookie(request, at)) {
       const auto still = context.governor.still(*who, at);
       return still ? Result<Principal>(*still) : unknown;
     }

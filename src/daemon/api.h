@@ -23,6 +23,7 @@ class LiveTelemetry;
 class LoginDesk;
 class NodePower;
 class OffMachines;
+class PageSessions;
 class ReplicaKeeper;
 
 enum class LogStream { kOutput, kError };
@@ -34,7 +35,8 @@ struct ApiOptions {
   std::string version;             ///< of the program
   /// Who a token of the identity provider speaks of; empty = there is no provider.
   std::function<Result<Principal>(std::string_view token, Instant now)> by_provider = {};
-  LoginDesk* login = nullptr;  ///< outlives the API; none = nobody logs in through a provider
+  LoginDesk* login = nullptr;        ///< outlives the API; none = there is no login through a provider
+  PageSessions* sessions = nullptr;  ///< outlives the API; none = no session is opened
   std::shared_ptr<FindingBook> findings;
   // These end after the doors are closed and before the service is stopped; nullptr = there is none.
   AuditRunner* audits = nullptr;

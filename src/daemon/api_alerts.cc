@@ -31,6 +31,14 @@ bool may_see_silence(const Principal& who, const Silence& silence) {
   });
 }
 
+/// What a rule looks at: "mean of power".
+std::string measured_by(const AlertRule& rule) {
+  if (rule.fact) return std::string(name_of(*rule.fact));
+  std::string what(rule.metric ? info_of(*rule.metric).name : name_of(*rule.event));
+  if (rule.of) what += fmt::format(" of {}", info_of(*rule.of).name);
+  return fmt::format("{} of {}", name_of(rule.measure), what);
+}
+
 /// Of an alert for all to see: the book's numbers would tell how many others there are.
 std::string alert_id(const BookedAlert& a) {
   Fnv1a print;
@@ -74,6 +82,18 @@ Json receiver_json(const AlertReceiverState& r) {
           {"last_error", r.last_error},
           {"last_delivered", time_or_null(r.last_delivered)},
           {"last_failed", time_or_null(r.last_failed)}};
+}
+
+Json rule_json(const AlertRule& rule) {
+  return {{"name", rule.name},
+          {"severity", name_of(rule.severity)},
+          {"scope", name_of(rule.scope)},
+          {"condition", fmt::format("{} {} {:.10g}{}{}", measured_by(rule), symbol_of(rule.comparison), rule.threshold,
+                                    rule.unit.empty() ? "" : " ", rule.unit)},
+          {"window_s", rule.window.whole_seconds()},
+          {"hold_s", rule.hold.whole_seconds()},
+          {"summary", rule.summary},
+          {"remedy", rule.remedy}};
 }
 
 Json silence_json(const Silence& silence, Instant at, bool everything) {
@@ -134,7 +154,10 @@ void api_alerts(const ApiContext& api, const Call& call) {
   if (everything)
     for (const AlertReceiverState& receiver : api.options.alerts->receivers())
       receivers.push_back(receiver_json(receiver));
-  api.answer(call, 200, {{"alerts", std::move(alerts)}, {"receivers", std::move(receivers)}});
+  Json rules = Json::array();
+  for (const AlertRule& rule : api.options.alerts->rules())
+    rules.push_back(rule_json(rule));
+  api.answer(call, 200, {{"alerts", std::move(alerts)}, {"receivers", std::move(receivers)}, {"rules", std::move(rules)}});
 }
 
 void api_list_silences(const ApiContext& api, const Call& call) {

@@ -40,7 +40,8 @@ Json job_line(const JobView& job, const Principal& who) {
           {"started", job.started ? Json(format_utc(*job.started)) : Json()},
           {"placed", std::move(placed)},
           {"cost", {{"amount", job.cost.to_decimal()}, {"currency", job.cost.currency().code()}}},
-          {"control", who.may(Permission::kControl, job.client, job.user)}};
+          {"control", who.may(Permission::kControl, job.client, job.user)},
+          {"decide", may_decide(who, job)}};
 }
 
 bool on_machines(JobState state) { return state == JobState::kRunning || state == JobState::kLeaving; }
@@ -82,8 +83,13 @@ Json money_of(const Engine& engine, const Principal& who, const std::vector<Node
 }
 
 /// What is in the way of a waiting job in one line, and when it starts as things stand. Others' jobs are not named.
-void add_why(Json& line, const Engine& engine, const Principal& who, int64_t id) {
-  const auto explanation = engine.explain(id);
+void add_why(Json& line, const Engine& engine, const Principal& who, const JobView& waits) {
+  if (waits.state == JobState::kNeedsApproval && waits.approval) {
+    line["why"] = waits.approval->why;
+    line["starts_at"] = nullptr;
+    return;
+  }
+  const auto explanation = engine.explain(waits.id);
   if (!explanation) return;
   const WaitingNames names = {.job =
                                   [&](sched::JobId other) {
@@ -135,6 +141,14 @@ Json complete_from(const Engine& engine, const Principal& who) {
 
 }  // namespace
 
+// The first start makes the clients known that the configuration names.
+Instant first_started(const ApiContext& api) {
+  Instant first = api.options.clock();
+  for (const Client& client : api.governor.state().clients)
+    first = std::min(first, client.created);
+  return first;
+}
+
 void api_board(const ApiContext& api, const Call& call) {
   const auto whys = integer_parameter(call, "why", 0, 0, kMostWhys);
   if (!whys.ok()) return api.answer(call, whys.error());
@@ -143,6 +157,7 @@ void api_board(const ApiContext& api, const Call& call) {
     const std::vector<NodeView> nodes = nodes_shown(api, engine);
     const EngineView view = engine.overview();
     Json body = {{"now", format_utc(api.options.clock())},
+                 {"begins", format_utc(first_started(api))},
                  {"version", api.options.version},
                  {"backend", view.backend},
                  {"notes", view.notes},
@@ -163,7 +178,7 @@ void api_board(const ApiContext& api, const Call& call) {
     body["waiting"] = Json::array();
     for (const JobView& job : active_jobs(engine, who, [](JobState s) { return !on_machines(s); }, kWaitingShown, more_waiting)) {
       Json line = job_line(job, who);
-      if (body["waiting"].size() < whys) add_why(line, engine, who, job.id);
+      if (body["waiting"].size() < whys) add_why(line, engine, who, job);
       body["waiting"].push_back(std::move(line));
     }
     body["more_running"] = more_running;

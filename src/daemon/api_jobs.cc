@@ -88,13 +88,16 @@ Service::Answer<JobView> answer_with_job(const ApiContext& api, const Call& call
   };
 }
 
+bool is_their_own(const Principal& who, const JobView& job) {
+  return job.user == who.user || (job.approval && job.approval->asked_by == who.user);
+}
+
 /// Approving or refusing: not by who asks. @param then  with the job's id.
 void decide(const ApiContext& api, const Call& call, std::function<void(int64_t)> then) {
   with_job(api, call, [api, call, then = std::move(then)](const Engine&, const JobView& job) {
     if (!call->who.may(Permission::kApprove, job.client))
       return api.answer(call, problem(403, fmt::format("an admin of client {} or an operator approves its jobs", job.client)));
-    const bool own = job.user == call->who.user || (job.approval && job.approval->asked_by == call->who.user);
-    if (own && !call->who.may_everywhere(Permission::kApprove))
+    if (is_their_own(call->who, job) && !call->who.may_everywhere(Permission::kApprove))
       return api.answer(call, problem(403, "nobody approves their own job: ask another admin of the client, or an operator"));
     then(job.id);
   });
@@ -275,6 +278,11 @@ JobPage jobs_seen(const Engine& engine, const Principal& who, const JobFilter& f
 
 bool may_see(const Principal& who, const JobView& job) { return who.may(Permission::kSeeJobs, job.client); }
 
+bool may_decide(const Principal& who, const JobView& job) {
+  if (job.state != JobState::kNeedsApproval || !who.may(Permission::kApprove, job.client)) return false;
+  return who.may_everywhere(Permission::kApprove) || !is_their_own(who, job);
+}
+
 void api_submit(const ApiContext& api, const Call& call) {
   const Result<CommandInfo> by = submitter_of(call);
   if (!by.ok()) return api.answer(call, problem(400, by.error().message));
@@ -338,7 +346,33 @@ void api_list_jobs(const ApiContext& api, const Call& call) {
 }
 
 void api_show_job(const ApiContext& api, const Call& call) {
-  with_job(api, call, [api, call](const Engine&, const JobView& job) { api.answer(call, 200, to_json(job)); });
+  with_job(api, call, [api, call](const Engine&, const JobView& job) {
+    Json body = to_json(job);
+    body["control"] = call->who.may(Permission::kControl, job.client, job.user);
+    body["decide"] = may_decide(call->who, job);
+    api.answer(call, 200, body);
+  });
+}
+
+/// What submits the same once more. What was about the one time only is left out: when, after which jobs, as part of which array or study.
+void api_job_request(const ApiContext& api, const Call& call) {
+  with_job(api, call, [api, call](const Engine& engine, const JobView& job) {
+    if (!call->who.may(Permission::kControl, job.client, job.user)) return api.answer(call, not_theirs(job));
+    JobRequest request = *engine.request_of(job.id);
+    if (request.user == call->who.user) request.user.clear();
+    std::erase_if(request.tags, [](const auto& tag) { return tag.first.starts_with(kOwnTags); });
+    const JobRequest none;
+    request.on_hold = none.on_hold;
+    request.not_before = none.not_before;
+    request.deadline = none.deadline;
+    request.deferrable = none.deferrable;
+    request.after.clear();
+    request.array = none.array;
+    request.at_once = none.at_once;
+    request.study.clear();
+    request.rungs = none.rungs;
+    api.answer(call, 200, Json::parse(to_json(request)));
+  });
 }
 
 void api_cancel_job(const ApiContext& api, const Call& call) { control(api, call, &Service::cancel); }

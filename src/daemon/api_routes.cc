@@ -50,6 +50,13 @@ std::vector<ApiRoute> make_routes() {
        .needs = P::kSeeJobs,
        .response = "Job",
        .handler = api_show_job});
+  add({.method = "GET",
+       .path = "/v1/jobs/{id}/request",
+       .name = "getJobRequest",
+       .summary = "What submits the same job once more",
+       .needs = P::kControl,
+       .response = "JobRequest",
+       .handler = api_job_request});
   add({.method = "POST",
        .path = "/v1/jobs/{id}/cancel",
        .name = "cancelJob",
@@ -410,6 +417,13 @@ std::vector<ApiRoute> make_routes() {
        .summary = "How people log in to the page: through which provider, and whether this browser has",
        .response = "Login",
        .handler = api_show_login});
+  add({.method = "POST",
+       .path = "/v1/login",
+       .name = "beginLogin",
+       .summary = "Sign this browser in with the token shown; for the page: the header Stint-Page must be there",
+       .needs = P::kSeeNodes,
+       .response = "Login",
+       .handler = api_begin_login});
   add({.method = "DELETE",
        .path = "/v1/login",
        .name = "endLogin",

@@ -100,6 +100,7 @@ std::string_view api_schemas();
 void api_submit(const ApiContext& api, const Call& call);
 void api_list_jobs(const ApiContext& api, const Call& call);
 void api_show_job(const ApiContext& api, const Call& call);
+void api_job_request(const ApiContext& api, const Call& call);
 void api_cancel_job(const ApiContext& api, const Call& call);
 void api_hold_job(const ApiContext& api, const Call& call);
 void api_checkpoint_job(const ApiContext& api, const Call& call);
@@ -142,6 +143,7 @@ void api_begin_audit(const ApiContext& api, const Call& call);
 void api_bills(const ApiContext& api, const Call& call);
 void api_bills_csv(const ApiContext& api, const Call& call);
 void api_show_login(const ApiContext& api, const Call& call);
+void api_begin_login(const ApiContext& api, const Call& call);
 void api_end_login(const ApiContext& api, const Call& call);
 void api_me(const ApiContext& api, const Call& call);
 void api_list_tokens(const ApiContext& api, const Call& call);
@@ -168,6 +170,10 @@ std::optional<JobView> job_called(const Engine& engine, const Principal& who, st
 /// What is said of a job that is not there, or not for this user; of a number that several clients have, which jobs it may mean.
 Error no_such_job(const Engine& engine, const Principal& who, std::string_view id);
 bool may_see(const Principal& who, const JobView& job);
+/// They may approve or refuse the job: it waits for that and is somebody else's, or they may approve all clients' jobs.
+bool may_decide(const Principal& who, const JobView& job);
+/// When the daemon first started with this state: there is nothing to show of before.
+Instant first_started(const ApiContext& api);
 bool may_see_queue(const Principal& who, const QueueView& queue);
 /// Newest first over the clients the caller sees.
 JobPage jobs_seen(const Engine& engine, const Principal& who, const JobFilter& filter, int64_t before, size_t limit);

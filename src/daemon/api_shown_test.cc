@@ -38,6 +38,47 @@ TEST_F(ApiShownTest, FindingsAreDecidedOnAndTheRecordSaysByWhom) {
   EXPECT_TRUE(as("auditor", "GET", "/v1/findings").parsed()["decisions"].empty());
 }
 
+TEST_F(ApiShownTest, TheBoardSaysSinceWhenThereIsAnythingToShow) {
+  put(Client{"older", false, {}, kNow - Duration::hours(5)});
+  EXPECT_EQ(as("viewer@zoo", "GET", "/v1/board").parsed()["begins"], format_utc(kNow - Duration::hours(5)));
+}
+
+TEST_F(ApiShownTest, WhoMayApproveAJobSeesThatOnTheBoardAndWhyItWaits) {
+  EXPECT_EQ(as("operator", "PUT", "/v1/budgets/b", R"({"queue":"acme","per_month":"1","at_limit":"approve"})").status, 200);
+  const std::string job = submit("submitter@acme", "acme", R"(,"time_limit":"2h")");  // 1 of 8 GPUs at 16 an hour: 4 USD
+  const auto line = [&](const char* roles) { return as(roles, "GET", "/v1/board?why=1").parsed()["waiting"][0]; };
+  EXPECT_EQ(line("operator")["state"], "needs-approval");
+  EXPECT_EQ(line("operator")["decide"], true);
+  EXPECT_THAT(line("operator")["why"].get<std::string>(), HasSubstr("budget b"));
+  EXPECT_EQ(line("client-admin@acme")["decide"], true);
+  EXPECT_EQ(line("submitter@acme")["decide"], false);  // their own
+  EXPECT_EQ(line("viewer@acme")["decide"], false);
+  EXPECT_EQ(as("client-admin@acme", "GET", "/v1/jobs/" + job).parsed()["decide"], true);
+  EXPECT_EQ(as("client-admin@acme", "POST", "/v1/jobs/" + job + "/approve").status, 200);
+  EXPECT_EQ(as("client-admin@acme", "GET", "/v1/jobs/" + job).parsed()["decide"], false);
+  EXPECT_EQ(as("submitter@acme", "GET", "/v1/jobs/" + job).parsed()["control"], true);
+  EXPECT_EQ(as("viewer@acme", "GET", "/v1/jobs/" + job).parsed()["control"], false);
+}
+
+TEST_F(ApiShownTest, AJobsRequestSubmitsTheSameOnceMore) {
+  const std::string first =
+      submit("submitter@acme", "acme", R"(,"after":[],"on_hold":true,"environment":{"SEED":"7"},"tags":{"project":"x"})");
+  const auto request = [&](const std::string& job) { return as("submitter@acme", "GET", "/v1/jobs/" + job + "/request"); };
+  const Answer asked = request(first);
+  EXPECT_EQ(asked.status, 200);
+  // Not that it was on hold: that was about the one time.
+  EXPECT_EQ(asked.parsed(), json::parse(R"({"queue":"acme","tags":{"project":"x"},"command":["sleep","1000"],)"
+                                        R"("environment":{"SEED":"7"},"gpus":1,"simulated_duration":36000})"));
+  const Answer again = as("submitter@acme", "POST", "/v1/jobs", asked.body);
+  ASSERT_EQ(again.status, 201) << again.body;
+  EXPECT_EQ(request(again.parsed()["id"]).parsed(), asked.parsed());
+  // What it was started with may hold secrets: viewers do not see it. Of an array one job is one job.
+  EXPECT_EQ(as("viewer@acme", "GET", "/v1/jobs/" + first + "/request").status, 403);
+  const std::string of_array = submit("submitter@acme", "acme", R"(,"array":3,"study":"s")");
+  EXPECT_FALSE(request(of_array).parsed().contains("array"));
+  EXPECT_FALSE(request(of_array).parsed().contains("study"));
+}
+
 TEST_F(ApiShownTest, TheBoardShowsWhatRunsWhatWaitsAndWhatItCosts) {
   for (int i = 0; i < 3; ++i)  // 2 × 8 GPUs: the third waits
     as("operator", "POST", "/v1/jobs",

@@ -45,6 +45,38 @@ TEST_F(ApiTest, ARefusalSaysItsFiguresForPrograms) {
   EXPECT_TRUE(other["used"].is_null());
 }
 
+TEST_F(ApiTest, ATokenShownToThePageOpensASessionThatEndsWithIt) {
+  const std::string token = token_of("viewer@acme");
+  const auto login = call(token, "POST", "/v1/login", "", {{"Stint-Page", "1"}});
+  ASSERT_EQ(login.status, 200) << login.body;
+  EXPECT_EQ(login.parsed(), json::parse(R"({"provider":null,"signed_in":true})"));
+  std::string cookie;
+  for (const auto& [name, value] : login.headers)
+    if (equals_ignoring_case(name, "set-cookie")) cookie = value;
+  // The test's tokens are good for an hour.
+  EXPECT_THAT(cookie, ::testing::MatchesRegex("stint-session=[0-9a-f]{64}; Path=/; Max-Age=3600; HttpOnly; SameSite=Strict"));
+  const std::vector<HttpField> page = {{"Cookie", cookie.substr(0, cookie.find(';'))}, {"Stint-Page", "1"}};
+  EXPECT_EQ(call("", "GET", "/v1/me", "", page).parsed()["user"], "viewer@acme");
+  EXPECT_EQ(call("", "GET", "/v1/login", "", page).parsed()["signed_in"], true);
+  // Another site's form or picture sends the cookie, but no header.
+  EXPECT_EQ(call("", "GET", "/v1/me", "", {page[0]}).status, 401);
+  EXPECT_EQ(call(token, "POST", "/v1/login").status, 400);
+  // Who has only a cookie opens no further session.
+  EXPECT_EQ(call("", "POST", "/v1/login", "", page).status, 400);
+  EXPECT_THAT(as("auditor", "GET", "/v1/audit-log?limit=1000").body,
+              HasSubstr("signed in to the page until 2027-01-15T09:00:00Z"));
+  EXPECT_EQ(call("", "DELETE", "/v1/login", "", page).parsed()["signed_in"], false);
+  EXPECT_EQ(call("", "GET", "/v1/me", "", page).status, 401);
+  // Revoked, the token takes its sessions with it.
+  const auto second = call(token, "POST", "/v1/login", "", {{"Stint-Page", "1"}});
+  std::vector<HttpField> other = {{"Stint-Page", "1"}};
+  for (const auto& [name, value] : second.headers)
+    if (equals_ignoring_case(name, "set-cookie")) other.emplace_back("Cookie", value.substr(0, value.find(';')));
+  const json me = call("", "GET", "/v1/me", "", other).parsed();
+  EXPECT_EQ(call(token, "DELETE", "/v1/tokens/" + me["token"].get<std::string>()).status, 200);
+  EXPECT_EQ(call("", "GET", "/v1/me", "", other).status, 401);
+}
+
 TEST_F(ApiTest, TrialsReportAndTheHopelessOneIsStopped) {
   std::vector<std::string> trials;
   for (int i = 0; i < 3; ++i)
@@ -126,7 +158,8 @@ TEST_F(ApiTest, ANumberThatSeveralClientsHaveNamesTheJobsItMayMean) {
   EXPECT_THAT(both.body, HasSubstr("job 1 of which client? There is acme-1 and zoo-1"));
   EXPECT_THAT(as("operator", "GET", "/v1/jobs/2").body, HasSubstr("job 2 of which client? There is zoo-2"));
   EXPECT_THAT(as("operator", "GET", "/v1/jobs/3").body, HasSubstr("there is no job 3"));
-  EXPECT_THAT(as("submitter@acme", "GET", "/v1/jobs/2").body, HasSubstr("there is no job 2")) << "nothing of what they do not see";
+  EXPECT_THAT(as("submitter@acme", "GET", "/v1/jobs/2").body, HasSubstr("there is no job 2"))
+      << "nothing of what they do not see";
 }
 
 TEST_F(ApiTest, NothingOfAnotherClientIsInListsEventsOrMetrics) {

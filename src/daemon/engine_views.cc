@@ -278,6 +278,8 @@ std::vector<NodeView> Engine::nodes() const {
     view.provider = node.node.provider;
     view.region = node.node.region;
     view.instance_type = node.node.instance_type;
+    for (const sched::Label& label : node.node.node.labels)
+      view.labels.emplace_back(label.key, label.value);
     view.rate = node.node.rate;
     view.gpu_milli_held.assign(static_cast<size_t>(node.node.node.gpus), 0);
   }

@@ -45,11 +45,15 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
   const std::string token_file = options.state_folder + "/admin.token";
   TRY_ASSIGN(const bool made, ensure_operator(*front->governor_, token_file, now()));
   if (made) front->new_token_file_ = token_file;
+  const bool by_https = !options.tls.certificate_file.empty() ||
+                        (options.oidc && options.oidc->login && options.oidc->login->public_url.starts_with("https://"));
+  front->sessions_ = std::make_unique<PageSessions>(by_https);
   std::function<Result<Principal>(std::string_view, Instant)> by_provider;
   if (options.oidc) {
     front->provider_ = std::make_unique<IdentityProvider>(*options.oidc);
     if (options.oidc->login) {
-      TRY_ASSIGN(front->login_, LoginDesk::open(*options.oidc, *front->provider_, *front->governor_, [] { return now(); }));
+      TRY_ASSIGN(front->login_,
+                 LoginDesk::open(*options.oidc, *front->provider_, *front->governor_, *front->sessions_, [] { return now(); }));
     }
     by_provider = [provider = front->provider_.get()](std::string_view token, Instant at) {
       return provider->by_token(token, at);
@@ -61,6 +65,7 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
                                                  .version = options.version,
                                                  .by_provider = std::move(by_provider),
                                                  .login = front->login_.get(),
+                                                 .sessions = front->sessions_.get(),
                                                  .findings = std::move(options.findings),
                                                  .audits = options.audits,
                                                  .bills = options.bills,
@@ -93,6 +98,7 @@ Front::~Front() {
   close_doors();
   api_.reset();
   login_.reset();
+  sessions_.reset();
   provider_.reset();
   governor_.reset();
 }

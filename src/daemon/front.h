@@ -9,6 +9,7 @@
 
 #include "daemon/api.h"
 #include "daemon/login_desk.h"
+#include "daemon/page_sessions.h"
 
 namespace stint {
 
@@ -52,7 +53,8 @@ class Front {
   Front() = default;
   std::unique_ptr<Governor> governor_;
   std::unique_ptr<IdentityProvider> provider_;  ///< none: there is none
-  std::unique_ptr<LoginDesk> login_;            ///< none: nobody logs in through it
+  std::unique_ptr<PageSessions> sessions_;
+  std::unique_ptr<LoginDesk> login_;  ///< none: there is no login through the provider
   std::unique_ptr<Api> api_;
   std::unique_ptr<HttpServer> server_;
   std::string new_token_file_;

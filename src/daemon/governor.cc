@@ -226,17 +226,19 @@ std::optional<Principal> Governor::by_certificate(std::string_view name) const {
 }
 
 std::optional<Principal> Governor::still(const Principal& principal, Instant now) const {
+  if (principal.over && *principal.over) return std::nullopt;
   const std::lock_guard guard(impl_->lock);
   if (principal.expires) {
     const auto known = find(impl_->state.users, &User::name, principal.user);
-    const bool over = principal.over && *principal.over;
-    if (over || now >= *principal.expires || (known && known->disabled)) return std::nullopt;
+    if (now >= *principal.expires || (known && known->disabled)) return std::nullopt;
     return principal;
   }
   if (principal.token.empty()) return impl_->principal_of(principal.user, nullptr);
   const auto token = find(impl_->state.tokens, &Token::id, principal.token);
   if (!token || !is_good(*token, now)) return std::nullopt;
-  return impl_->principal_of(token->user, &*token);
+  auto who = impl_->principal_of(token->user, &*token);
+  if (who) who->over = principal.over;
+  return who;
 }
 
 std::optional<User> Governor::user(std::string_view name) const {

@@ -24,9 +24,6 @@ using TokenJson = nlohmann::json;
 constexpr size_t kMostAnswerBytes = size_t{1} << 20;
 constexpr size_t kMostWaiting = 64;
 constexpr size_t kMostUsed = 100'000;
-constexpr size_t kMostSessions = 10'000;
-constexpr size_t kMostSessionsOfOne = 16;
-constexpr std::string_view kPageHeader = "stint-page";
 
 /// An error's words as they begin a page.
 std::string sentence(std::string_view words) {
@@ -50,12 +47,18 @@ struct LoginDesk::Impl {
     std::string code, peer;
   };
 
-  Impl(OidcConfig the_config, const IdentityProvider& the_provider, Governor& the_governor, std::function<Instant()> the_clock)
-      : config(std::move(the_config)), provider(the_provider), governor(the_governor), clock(std::move(the_clock)) {}
+  Impl(OidcConfig the_config, const IdentityProvider& the_provider, Governor& the_governor, PageSessions& the_sessions,
+       std::function<Instant()> the_clock)
+      : config(std::move(the_config)),
+        provider(the_provider),
+        governor(the_governor),
+        sessions(the_sessions),
+        clock(std::move(the_clock)) {}
 
   const OidcConfig config;
   const IdentityProvider& provider;
   Governor& governor;
+  PageSessions& sessions;
   const std::function<Instant()> clock;
   std::string secret;
   const LoginTickets tickets;
@@ -64,23 +67,15 @@ struct LoginDesk::Impl {
   std::condition_variable wake;
   std::deque<Arrival> arrivals;
   std::map<std::string, Instant> used;  ///< states of logins that were ended, until they would have ended by themselves
-  /// Over the hash of the cookie's secret.
-  struct Session {
-    Principal who;
-    std::shared_ptr<std::atomic<bool>> over;
-  };
-  std::map<std::string, Session> sessions;
   Instant last_refused;
   bool stopping = false;
   std::thread thread;
 
   const OidcLogin& login() const { return *config.login; }
   bool is_secure() const { return login().public_url.starts_with("https://"); }
-  /// `__Host-`: browsers take it only from this host, over TLS, for the whole of it (RFC 6265bis, section 4.1.3).
-  std::string cookie_name(std::string_view what) const { return fmt::format("{}stint-{}", is_secure() ? "__Host-" : "", what); }
-  std::string cookie(std::string_view what, std::string_view value, Duration life, std::string_view same_site) const {
-    return fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; SameSite={}{}", cookie_name(what), value, life.whole_seconds(),
-                       same_site, is_secure() ? "; Secure" : "");
+  /// What a login that has begun must remember: it comes back from another site.
+  std::string login_cookie(std::string_view value, Duration life) const {
+    return page_cookie("login", value, life, "Lax", is_secure());
   }
 
   void begin(const Responder& responder);
@@ -89,7 +84,6 @@ struct LoginDesk::Impl {
   void finish(const Arrival& arrival);
   Result<TokenJson> tokens_for(const Arrival& arrival) const;
   Result<Principal> who_is(const Arrival& arrival) const;
-  std::string open_session(const Principal& who);
   void refuse(const Responder& responder, const std::string& peer, const Error& why);
 };
 
@@ -99,14 +93,14 @@ void LoginDesk::Impl::begin(const Responder& responder) {
   const LoginTicket ticket = tickets.make(clock());
   HttpReply reply{.status = 303, .content_type = "text/plain", .headers = {}, .body = {}};
   reply.headers = {{"Location", authorization_url(login(), *endpoints, ticket)},
-                   {"Set-Cookie", cookie("login", ticket.cookie, kLoginLasts, "Lax")},  // it comes back from another site
+                   {"Set-Cookie", login_cookie(ticket.cookie, kLoginLasts)},
                    {"Referrer-Policy", "no-referrer"}};
   responder.reply(std::move(reply));
 }
 
 void LoginDesk::Impl::come_back(const HttpRequest& request, const Responder& responder) {
   const Instant now = clock();
-  const auto shown = cookie_of(request, cookie_name("login"));
+  const auto shown = cookie_of(request, page_cookie_name("login", is_secure()));
   const auto ticket = shown ? tickets.of_cookie(*shown, now) : std::nullopt;
   if (!ticket)
     return refuse(responder, request.peer,
@@ -203,37 +197,14 @@ void LoginDesk::Impl::finish(const Arrival& arrival) {
                    .status = 303,
                    .detail = fmt::format("logged in by {} until {}", config.issuer, format_utc(*who->expires))};
   HttpReply reply{.status = 303, .content_type = "text/plain", .headers = {}, .body = {}};
+  const Instant now = clock();
   reply.headers = {{"Location", "/"},
-                   {"Set-Cookie", cookie("session", open_session(*who), login().session, "Strict")},
-                   {"Set-Cookie", cookie("login", "", Duration(), "Lax")},
+                   sessions.open(*who, now, std::min(*who->expires, now + login().session)),
+                   {"Set-Cookie", login_cookie("", Duration())},
                    {"Referrer-Policy", "no-referrer"}};
   governor.record(std::move(entry), [responder = arrival.responder, reply = std::move(reply)](const Status& durable) mutable {
     responder.reply(durable.ok() ? std::move(reply) : not_logged_in(durable.error()));
   });
-}
-
-std::string LoginDesk::Impl::open_session(const Principal& who) {
-  const std::string value = random_hex(32);
-  const auto sooner = [](const auto& a, const auto& b) { return a.second.who.expires < b.second.who.expires; };
-  const std::lock_guard guard(lock);
-  std::erase_if(sessions, [now = clock()](const auto& entry) { return *entry.second.who.expires <= now; });
-  const auto is_theirs = [&](const auto& entry) { return entry.second.who.user == who.user; };
-  while (static_cast<size_t>(std::ranges::count_if(sessions, is_theirs)) >= kMostSessionsOfOne) {
-    auto oldest = sessions.end();
-    for (auto it = sessions.begin(); it != sessions.end(); ++it)
-      if (is_theirs(*it) && (oldest == sessions.end() || sooner(*it, *oldest))) oldest = it;
-    *oldest->second.over = true;
-    sessions.erase(oldest);
-  }
-  if (sessions.size() >= kMostSessions) {
-    const auto oldest = std::ranges::min_element(sessions, sooner);
-    *oldest->second.over = true;
-    sessions.erase(oldest);
-  }
-  Session session{who, std::make_shared<std::atomic<bool>>(false)};
-  session.who.over = session.over;
-  sessions[sha256_hex(value)] = std::move(session);
-  return value;
 }
 
 /// The person is told; the audit log, too, but at most once a second: whoever is nobody must not fill the disk.
@@ -261,9 +232,9 @@ LoginDesk::LoginDesk(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
 }
 
 Result<std::unique_ptr<LoginDesk>> LoginDesk::open(OidcConfig config, const IdentityProvider& provider, Governor& governor,
-                                                   std::function<Instant()> clock) {
+                                                   PageSessions& sessions, std::function<Instant()> clock) {
   TRY_ASSIGN(std::string secret, read_secret_file(config.login->client_secret_file));
-  auto impl = std::make_unique<Impl>(std::move(config), provider, governor, std::move(clock));
+  auto impl = std::make_unique<Impl>(std::move(config), provider, governor, sessions, std::move(clock));
   impl->secret = std::move(secret);
   return std::unique_ptr<LoginDesk>(new LoginDesk(std::move(impl)));
 }
@@ -287,28 +258,6 @@ bool LoginDesk::take(const HttpRequest& request, const Responder& responder) {
   if (path.size() != 2 || path[1] != "callback") return false;
   impl_->come_back(request, responder);
   return true;
-}
-
-std::optional<Principal> LoginDesk::by_cookie(const HttpRequest& request, Instant now) const {
-  const auto shown = cookie_of(request, impl_->cookie_name("session"));
-  if (!shown || request.header(kPageHeader) == nullptr) return std::nullopt;
-  const std::lock_guard guard(impl_->lock);
-  const auto found = impl_->sessions.find(sha256_hex(*shown));
-  if (found == impl_->sessions.end() || now >= *found->second.who.expires) return std::nullopt;
-  return found->second.who;
-}
-
-std::pair<std::string, std::string> LoginDesk::end(const HttpRequest& request) {
-  const auto shown = cookie_of(request, impl_->cookie_name("session"));
-  if (shown && request.header(kPageHeader) != nullptr) {
-    const std::lock_guard guard(impl_->lock);
-    const auto found = impl_->sessions.find(sha256_hex(*shown));
-    if (found != impl_->sessions.end()) {
-      *found->second.over = true;
-      impl_->sessions.erase(found);
-    }
-  }
-  return {"Set-Cookie", impl_->cookie("session", "", Duration(), "Strict")};
 }
 
 const std::string& LoginDesk::provider_name() const { return impl_->login().name; }

@@ -14,6 +14,7 @@
 #include "daemon/bill_book.h"
 #include "daemon/finding_book.h"
 #include "daemon/live_telemetry.h"
+#include "daemon/page_sessions.h"
 #include "daemon/testing_audit_runner.h"
 #include "daemon/testing_daemon.h"
 #include "host/http_client.h"
@@ -64,6 +65,7 @@ class TestingApi {
     desk_ = std::move(*desk);
     options.alerts = desk_.get();
     options.telemetry = &live_;
+    options.sessions = &sessions_;
     audits_ = std::make_unique<AuditRunner>(AuditConfig{.every = Duration()}, testing_audit_runner(dir_, options));
     options.audits = audits_.get();
     bills_ = std::make_unique<BillBook>(dir_ / "events.db");
@@ -142,6 +144,7 @@ class TestingApi {
   std::unique_ptr<Service> service_;
   std::unique_ptr<AlertDesk> desk_;
   LiveTelemetry live_;
+  PageSessions sessions_{false};
   std::unique_ptr<AuditRunner> audits_;
   std::unique_ptr<BillBook> bills_;
   std::unique_ptr<Api> api_;

@@ -113,6 +113,7 @@ Json to_json(const NodeView& node) {
           {"provider", node.provider},
           {"region", node.region},
           {"instance_type", node.instance_type},
+          {"labels", text_object(node.labels)},
           {"per_hour", money_json(node.rate.per_hour())},
           {"gpu_milli_held", node.gpu_milli_held},
           {"jobs", node.job_names}};

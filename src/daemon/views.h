@@ -152,10 +152,11 @@ struct NodeView {
   Bytes memory;
   Market market = Market::kOwned;
   std::string provider, region, instance_type;
-  Rate rate;                            ///< of the whole node
-  std::vector<int64_t> gpu_milli_held;  ///< per GPU, 0 … 1000
-  std::vector<int64_t> jobs;            ///< on it, ascending, each once
-  std::vector<std::string> job_names;   ///< their public ids, in the same order
+  std::vector<std::pair<std::string, std::string>> labels;  ///< as configured: "rack", …
+  Rate rate;                                                ///< of the whole node
+  std::vector<int64_t> gpu_milli_held;                      ///< per GPU, 0 … 1000
+  std::vector<int64_t> jobs;                                ///< on it, ascending, each once
+  std::vector<std::string> job_names;                       ///< their public ids, in the same order
 };
 
 /// What it costs as it is: its price, but nothing of one that is off and neither owned nor reserved.
