@@ -1,11 +1,11 @@
-// Alerts: those that fire, those that have ended, what is silenced, and whether they reach anybody.
+// Alerts: those that fire, those that have ended, what is silenced, which rules there are, and whether alerts reach their receivers.
 import { del, get, post } from "./api.js";
 import { choice } from "./chart.js";
 import { action, badge, code, empty, fill, h, say, scroll, state, table } from "./dom.js";
-import { count, fullTime, since, when } from "./format.js";
+import { count, fullTime, since, span, when } from "./format.js";
 import { live, may } from "./live.js";
 
-const WHICH = { firing: "Firing", all: "With those that ended" };
+const WHICH = { firing: "Firing", all: "Also ended" };
 const LENGTHS = { "1h": "1 hour", "8h": "8 hours", "24h": "a day", "168h": "a week" };
 const AGAIN_MS = 15_000;
 
@@ -39,10 +39,10 @@ export function mount(main) {
       { title: "What", class: "why", cell: (a) => a.annotations.summary ?? "" },
       { title: "Since", number: true, cell: (a) => h("time", { datetime: a.since, title: fullTime(a.since) }, a.ended ? when(a.since) : since(a.since, live.board.now)) },
       which === "all" && { title: "Ended", number: true, cell: (a) => (a.ended ? when(a.ended) : "–") },
-      silencer && { title: "Do", cell: (a) => (a.state === "firing" ? h("button", { type: "button", class: "button", onclick: () => askSilence(a) }, "Silence") : "") },
+      silencer && { title: "Actions", cell: (a) => (a.state === "firing" ? h("button", { type: "button", class: "button", onclick: () => askSilence(a) }, "Silence") : "") },
     ].filter(Boolean);
     fill(list,
-      answer.alerts.length === 0 ? empty(which === "all" ? "No alert has fired" : "Nothing fires", "Rules are looked at all the time; what they find is listed here and told to the receivers.")
+      answer.alerts.length === 0 ? empty(which === "all" ? "No alert has fired" : "No alert fires", "The daemon evaluates the rules below all the time, lists what they find here, and sends it to the receivers.")
         : scroll("Alerts", table("Alerts", columns, answer.alerts, (a) => a.id)),
       silences.length > 0 && h("section", { key: "silences", class: "below" }, h("h2", {}, "Silences"), scroll("Silences", table("Silences", [
         { title: "Of alerts with", cell: (s) => s.matchers.join(", ") },
@@ -50,7 +50,7 @@ export function mount(main) {
         { title: "Until", number: true, cell: (s) => when(s.until) },
         { title: "By", cell: (s) => s.by },
         { title: "Why", class: "why", cell: (s) => s.comment },
-        ...(silencer ? [{ title: "Do", cell: (s) => (s.holds ? action("End", async () => { await del(`/v1/silences/${encodeURIComponent(s.id)}`); say("The silence has ended."); await ask(); }) : "") }] : []),
+        ...(silencer ? [{ title: "Actions", cell: (s) => (s.holds ? action("End", async () => { await del(`/v1/silences/${encodeURIComponent(s.id)}`); say("The silence has ended."); await ask(); }) : "") }] : []),
       ], silences, (s) => s.id))),
       answer.receivers.length > 0 && h("section", { key: "receivers", class: "below" }, h("h2", {}, "Receivers"), scroll("Receivers", table("Receivers", [
         { title: "Receiver", cell: (r) => r.name },
@@ -60,7 +60,22 @@ export function mount(main) {
         { title: "Failed", number: true, cell: (r) => count(r.failed) },
         { title: "Last delivered", number: true, cell: (r) => when(r.last_delivered) },
         { title: "Last error", class: "why", cell: (r) => r.last_error || "–" },
-      ], answer.receivers, (r) => r.name))));
+      ], answer.receivers, (r) => r.name))),
+      h("section", { key: "rules", class: "below" }, h("h2", {}, `Rules (${count(answer.rules.length)})`), answer.rules.length === 0 ? h("p", { class: "soft" }, "The configuration has no rules.") : scroll("Rules", table("Rules", [
+        { title: "Rule", cell: (r) => r.name },
+        { title: "Severity", cell: (r) => badge(r.severity, r.severity === "critical" ? "bad" : r.severity === "warning" ? "warn" : "soft") },
+        { title: "For each", cell: (r) => r.scope },
+        { title: "Fires when", cell: (r) => h("span", { class: "condition" }, r.condition) },
+        { title: "Over", number: true, cell: (r) => span(r.window_s) },
+        { title: "Held for", number: true, cell: (r) => (r.hold_s > 0 ? span(r.hold_s) : "–") },
+        { title: "Says", class: "why", cell: (r) => r.summary },
+        { title: "Now", cell: (r) => firing(r) },
+      ], answer.rules, (r) => r.name))));
+  }
+
+  function firing(rule) {
+    const n = answer.alerts.filter((a) => a.rule === rule.name && a.state !== "ended").length;
+    return n > 0 ? badge(`${count(n)} firing`, "bad") : badge("quiet", "good");
   }
 
   function askSilence(alert) {
@@ -76,7 +91,7 @@ export function mount(main) {
     choose();
     dialog.append(h("h2", { id: "silence-title" }, `Silence ${alert.rule}`), h("p", { class: "soft" }, labels.map(([name, value]) => `${name}=${value}`).join(", ")),
       h("p", {}, lengths), h("label", { for: "silence-why" }, "Why"), comment,
-      h("form", { method: "dialog" }, h("button", { class: "button", value: "no" }, "Leave it"), h("button", { class: "button primary", value: "yes" }, "Silence")));
+      h("form", { method: "dialog" }, h("button", { class: "button", value: "no" }, "Back"), h("button", { class: "button primary", value: "yes" }, "Silence")));
     dialog.onclose = async () => {
       dialog.remove();
       if (dialog.returnValue !== "yes") return;

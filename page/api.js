@@ -1,13 +1,8 @@
-// The daemon's API: requests with the token of this tab or the session of this browser, and its stream of events.
+// The daemon's API: requests with the session of this browser, which a cookie shows that no script can read, and its stream of events.
 
-const KEY = "stint-token";
-
-export const token = () => sessionStorage.getItem(KEY);
-export const keepToken = (text) => sessionStorage.setItem(KEY, text);
-export const forgetToken = () => sessionStorage.removeItem(KEY);
-
-let session = false;  // logged in through the identity provider: the cookie says who
-export const signedIn = () => session || Boolean(token());
+let session = false;  // signed in, here or in another tab
+export const signedIn = () => session;
+export const forget = () => { session = false; };
 
 /// How one may log in here: {provider, signed_in}.
 export async function askLogin() {
@@ -16,10 +11,13 @@ export async function askLogin() {
   return login;
 }
 
-/// Out again, in this tab and, after a login through the provider, in this browser.
+/// In, with a token: it is shown this once and kept nowhere here.
+export async function signIn(token) {
+  session = (await (await send("POST", "/v1/login", { token })).json()).signed_in;
+}
+
+/// Out again, in all tabs of this browser.
 export async function signOut() {
-  forgetToken();
-  if (!session) return;
   session = false;
   await del("/v1/login");
 }
@@ -31,15 +29,16 @@ export class ApiError extends Error {
   }
 }
 
-async function send(method, path, { body, accept, signal, code } = {}) {
+async function send(method, path, { body, accept, signal, code, token } = {}) {
   // The cookie counts only beside this header, which no other site can send.
-  const headers = token() ? { Authorization: `Bearer ${token()}` } : { "Stint-Page": "1" };
+  const headers = { "Stint-Page": "1" };
+  if (token) headers.Authorization = `Bearer ${token}`;
   if (accept) headers.Accept = accept;
   if (code) headers["Stint-Code"] = code;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
-    response = await fetch(path, { method, headers, body, signal, cache: "no-store", credentials: token() ? "omit" : "same-origin" });
+    response = await fetch(path, { method, headers, body, signal, cache: "no-store", credentials: "same-origin" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The daemon does not answer.");

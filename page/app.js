@@ -1,5 +1,5 @@
 // The page's frame: who is signed in, which view is shown, and the keys that lead to them.
-import { askLogin, forgetToken, get, keepToken, signedIn, signOut } from "./api.js";
+import { askLogin, forget, signIn, signOut, signedIn } from "./api.js";
 import { empty, fill, h, say } from "./dom.js";
 import { since, zone } from "./format.js";
 import { end, live, refresh, start } from "./live.js";
@@ -10,6 +10,7 @@ import * as fleet from "./fleet.js";
 import * as job from "./job.js";
 import * as jobs from "./jobs.js";
 import * as overview from "./overview.js";
+import * as submit from "./submit.js";
 import * as timeline from "./timeline.js";
 
 const VIEWS = [
@@ -42,14 +43,12 @@ async function showLogin(reason) {
     class: "login",
     onsubmit: async (event) => {
       event.preventDefault();
-      keepToken(input.value.trim());
       wrong.textContent = "";
       try {
-        await get("/v1/me");
+        await signIn(input.value.trim());
         showPage();
       } catch (error) {
-        forgetToken();
-        wrong.textContent = error.status === 401 ? "This token is not known, or no longer good." : error.message;
+        wrong.textContent = error.status === 401 ? "This token is not known, or has expired." : error.message;
         input.select();
       }
     },
@@ -58,8 +57,8 @@ async function showLogin(reason) {
   h("h1", {}, "Stint"),
   h("label", { for: "token" }, "Token"),
   input,
-  h("p", { id: "token-help", class: "soft" }, "The daemon's first token lies in ", h("code", {}, "admin.token"), " of its state folder; ",
-    h("code", {}, "stint token make"), " makes more. It is kept in this tab alone and forgotten with it."),
+  h("p", { id: "token-help", class: "soft" }, "The daemon writes its first token to ", h("code", {}, "admin.token"), " in its state folder; ",
+    h("code", {}, "stint token make"), " makes more. You stay signed in for 12 hours, in all tabs of this browser."),
   wrong,
   h("button", { class: "button primary", type: "submit" }, "Sign in"));
   body.replaceChildren(h("main", { id: "main", class: "center" }, form));
@@ -73,8 +72,8 @@ async function showLogin(reason) {
 
 window.addEventListener("stint-unknown", () => {
   if (!navigation) return;
-  forgetToken();
-  showLogin("You are no longer signed in: your token or session is over.");
+  forget();
+  showLogin("You are no longer signed in: your session or token has ended.");
 });
 
 // ── the frame ──
@@ -119,8 +118,9 @@ function leave() {
 
 /// #/jobs/12 → the job's view with ["12"].
 function place() {
-  const [path = "overview", ...rest] = location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decodeURIComponent);
+  const [path = "overview", ...rest] = location.hash.replace(/^#\/?/, "").split("?")[0].split("/").filter(Boolean).map(decodeURIComponent);
   if (path === "jobs" && rest.length > 0) return { path, title: `Job ${rest[0]}`, view: job, rest };
+  if (path === "submit") return { path, title: "Submit a job", view: submit, rest };
   return { ...(VIEWS.find((v) => v.path === path) ?? VIEWS[0]), rest };
 }
 
@@ -134,7 +134,7 @@ function show() {
   main.replaceChildren();
   shown = { at, page: at.view.mount(main, at.rest) };
   document.title = `${at.title} · Stint`;
-  fill(navigation, VIEWS.map((v) => h("a", { href: `#/${v.path}`, key: v.path, "aria-current": v.path === at.path ? "page" : null }, v.title)));
+  fill(navigation, VIEWS.map((v) => h("a", { href: `#/${v.path}`, key: v.path, "aria-current": v.path === at.path || (at.path === "submit" && v.path === "jobs") ? "page" : null }, v.title)));
   update();
   if ((live.whys > 0 || live.wantsGpus) && live.board) refresh();
 }
@@ -144,15 +144,39 @@ function update() {
   const { board } = live;
   fill(notices,
     live.error && h("p", { class: "notice bad", key: "error", role: "alert" }, live.error, board ? " What you see is as of " + since(board.now, new Date()) + " ago." : ""),
-    board?.read_only && h("p", { class: "notice bad", key: "read-only" }, "No command is taken now: ", board.read_only),
-    board?.notes.map((note) => h("p", { class: "notice", key: note }, note)));
+    board?.read_only && h("p", { class: "notice bad", key: "read-only" }, "The daemon takes no command now: ", board.read_only),
+    board?.notes.filter((note) => !dismissed().includes(note)).map((note) => h("p", { class: "notice", key: note }, h("span", {}, note),
+      h("button", { type: "button", class: "button plain", "aria-label": `Dismiss: ${note}`, title: "Dismiss", onclick: () => dismiss(note) }, "×"))));
   if (board) {
     shown.page.update();
     fill(foot, h("span", {}, "stint ", board.version), h("span", {}, board.me.user, " (", board.me.roles.join(", ") || "no role", ")"),
-      h("span", {}, "Times are of ", zone()), h("span", { class: live.line ? "badge good" : "badge warn" }, live.line ? "live" : "connecting"));
+      h("span", {}, "Times in ", zone()), h("span", { class: live.line ? "badge good" : "badge warn" }, live.line ? "live" : "connecting"));
   } else if (live.error) {
     document.getElementById("main").replaceChildren(empty("Nothing to show", live.error));
   }
+}
+
+// ── notices that were read ──
+
+const DISMISSED = "stint-dismissed";
+const MOST_DISMISSED = 50;
+
+function dismissed() {
+  try {
+    return JSON.parse(localStorage.getItem(DISMISSED) ?? "[]");
+  } catch {
+    return [];
+  }
+}
+
+function dismiss(note) {
+  try {
+    localStorage.setItem(DISMISSED, JSON.stringify([...dismissed(), note].slice(-MOST_DISMISSED)));
+  } catch {
+    // Nothing may be kept here: it comes back, then.
+  }
+  update();
+  document.querySelector("#main h1")?.focus();
 }
 
 window.addEventListener("hashchange", () => {
@@ -179,7 +203,7 @@ function switchTheme() {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => window.dispatchEvent(new Event("stint-theme")));
 
 function showHelp() {
-  const keys = [...VIEWS.map((v) => [`g ${v.key}`, v.title]), ["/", "Search in this view"], ["d", "Dark or light"], ["arrows, enter", "Walk the fleet and the timeline, open a job"], ["?", "This list"]];
+  const keys = [...VIEWS.map((v) => [`g ${v.key}`, v.title]), ["g n", "Submit a job"], ["/", "Search in this view"], ["d", "Dark or light"], ["arrows, enter", "Walk the fleet and the timeline, open a job"], ["?", "This list"]];
   const dialog = h("dialog", { class: "help", "aria-labelledby": "keys-title" },
     h("h2", { id: "keys-title" }, "Keys"),
     h("dl", {}, keys.map(([k, what]) => [h("dt", {}, k.split(", ").map((part, i) => [i > 0 && ", ", part.split(" ").map((p, n) => [n > 0 && " ", h("kbd", {}, p)])])), h("dd", {}, what)])),
@@ -195,7 +219,7 @@ document.addEventListener("keydown", (event) => {
   if (event.target.closest("input:not([type=radio]), textarea, select, dialog")) return;
   if (Date.now() < awaited) {
     awaited = 0;
-    const view = VIEWS.find((v) => v.key === event.key);
+    const view = event.key === "n" ? { path: "submit" } : VIEWS.find((v) => v.key === event.key);
     if (view) {
       event.preventDefault();
       location.hash = `#/${view.path}`;

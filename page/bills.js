@@ -4,7 +4,7 @@ import { action, fill, h, scroll, table } from "./dom.js";
 import { amount, count, money, oneDecimal } from "./format.js";
 import { may } from "./live.js";
 
-/// A section of its own. `ask()` asks again, for the month that is chosen; nothing is drawn for whoever may see no bills.
+/// The section of bills. `ask()` asks again, for the month that is chosen; who may see no bills sees no section.
 export function bills() {
   const place = h("section", { key: "bills" });
   let answer = null;
@@ -24,7 +24,7 @@ export function bills() {
       },
     }, answer.months.map((m) => h("option", { value: m, selected: m === answer.month }, m)));
     fill(place, h("div", { class: "heading" }, h("h2", {}, "Bills"), chooser),
-      answer.bills.length === 0 ? h("p", { class: "soft" }, `Nothing has been posted for ${answer.month}.`) : summary(),
+      answer.bills.length === 0 ? h("p", { class: "soft" }, `No run has been posted for ${answer.month}.`) : summary(),
       answer.bills.filter((b) => b.lines.length > 0).map(lines),
       h("p", { class: "soft" }, "A run is posted when it ends. Over a month's end it is paid in both, by its time in each."));
   }

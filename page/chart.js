@@ -1,11 +1,11 @@
 // Curves, drawn by uPlot in the page's colours.
 import { h } from "./dom.js";
-import { timeOfDay, when } from "./format.js";
+import { exactTime, timeOfDay, when } from "./format.js";
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/// A curve over time. `element` goes into the page; set(times in seconds, values, say) draws, where say(value) is a value in
-/// words; close() when it leaves the page. Values that are null are gaps: not measured.
+/// A curve over time. `element` goes into the page; set(times in seconds, values, say, tick) draws, where say(value) is a value in
+/// words and tick(value) one at the axis; close() when it leaves the page. Values that are null are gaps: not measured.
 export function curve(label, { height = 180, max = null, stepped = false } = {}) {
   const box = h("div", { class: "curve" });
   const words = h("p", { class: "unseen" });
@@ -13,6 +13,7 @@ export function curve(label, { height = 180, max = null, stepped = false } = {})
   let chart = null;
   let data = null;
   let speak = String;
+  let mark = String;
 
   const draw = () => {
     chart?.destroy();
@@ -22,15 +23,16 @@ export function curve(label, { height = 180, max = null, stepped = false } = {})
     const line = colour("--line");
     const accent = colour("--accent");
     const axis = { stroke: ink, font: "12px system-ui, sans-serif", grid: { stroke: line, width: 1 }, ticks: { show: false } };
-    const long = data[0].at(-1) - data[0][0] > 86_400;
+    const length = data[0].at(-1) - data[0][0];
+    const clock = length > 86_400 ? when : length < 600 ? exactTime : timeOfDay;
     chart = new window.uPlot({
       width: box.clientWidth, height, padding: [8, 20, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
       scales: { x: { time: true }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), max ?? Math.max(high ?? 0, 1e-6) * 1.08] } },
       axes: [
-        { ...axis, grid: { show: false }, size: 32, space: 70, values: (_, ticks) => ticks.map((t) => (long ? when(t * 1000) : timeOfDay(t * 1000))) },
-        { ...axis, size: 64, space: 36, values: (_, ticks) => ticks.map((v) => speak(v)) },
+        { ...axis, grid: { show: false }, size: 32, space: 70, values: (_, ticks) => ticks.map((t) => clock(t * 1000)) },
+        { ...axis, size: 56, space: 36, values: (_, ticks) => ticks.map((v) => mark(v)) },
       ],
       series: [{}, {
         stroke: accent, width: 1.75, fill: accent + "1f", points: { show: false },
@@ -62,13 +64,14 @@ export function curve(label, { height = 180, max = null, stepped = false } = {})
 
   return {
     element,
-    set(times, values, say) {
+    set(times, values, say, tick = say) {
       speak = say;
+      mark = tick;
       const first = data === null;
       data = [times, values];
       const known = values.filter((v) => v !== null);
       words.textContent = known.length === 0 ? "Nothing measured." :
-        `${label}: now ${say(known.at(-1))}, least ${say(Math.min(...known))}, most ${say(Math.max(...known))}.`;
+        `${label}, from ${when(times[0] * 1000)}: now ${say(known.at(-1))}, least ${say(Math.min(...known))}, most ${say(Math.max(...known))}.`;
       if (first || !chart) draw();
       else chart.setData(data);
     },

@@ -4,7 +4,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const SVG_TAGS = new Set(["svg", "path", "rect", "circle", "line", "g", "text", "title"]);
 
 /// h("a", {class: "x", href: "#/jobs/1", onclick: f}, "text", child, …). Attributes that are null, undefined or false are left
-/// out, true is the empty text; `style` is an object. Children that are null or false are left out, lists are taken apart.
+/// out, true is the empty text; `style` is an object, and so is `props`: properties that have no attribute, such as {checked: true}. Children that are null or false are left out, lists are taken apart.
 /// `key` names the element among its siblings for fill().
 export function h(tag, attributes = {}, ...children) {
   const element = SVG_TAGS.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
@@ -15,9 +15,11 @@ export function h(tag, attributes = {}, ...children) {
     if (name === "key") element.key = String(value);
     else if (name.startsWith("on")) element.handlers[name] = element[name] = value;
     else if (name === "style") setStyles(element, value);
+    else if (name === "props") element.wants = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
   append(element, children);
+  Object.assign(element, element.wants);
   return element;
 }
 
@@ -87,16 +89,22 @@ function patch(old, wanted) {
   for (const [name, f] of Object.entries(wanted.handlers ?? {})) old[name] = f;
   old.handlers = wanted.handlers;
   patchChildren(old, [...wanted.childNodes]);
+  for (const [name, value] of Object.entries(wanted.wants ?? {})) if (old[name] !== value) old[name] = value;
 }
 
-/// A table: columns of {title, number?, cell(row), note?}, rows with what names each.
-export function table(caption, columns, rows, keyOf, rowAttributes = () => ({})) {
+/// A table: columns of {title, number?, cell(row), head?}, rows with what names each. The first column, or the one that is `head`,
+/// names its row. `heading(column)` may put something else than the title at its top: {cell, attributes}.
+export function table(caption, columns, rows, keyOf, heading = (c) => ({ cell: c.title })) {
+  const names = columns.find((c) => c.head) ?? columns[0];
   return h("table", {},
     h("caption", { class: "unseen" }, caption),
-    h("thead", {}, h("tr", {}, columns.map((c) => h("th", { scope: "col", class: classes(c) }, c.title)))),
+    h("thead", {}, h("tr", {}, columns.map((c) => {
+      const { cell, attributes } = heading(c);
+      return h("th", { scope: "col", class: classes(c), ...attributes }, cell);
+    }))),
     h("tbody", {}, rows.map((row) =>
-      h("tr", { key: keyOf(row), ...rowAttributes(row) }, columns.map((c, i) =>
-        i === 0 ? h("th", { scope: "row", class: classes(c) }, c.cell(row))
+      h("tr", { key: keyOf(row) }, columns.map((c) =>
+        c === names ? h("th", { scope: "row", class: classes(c) }, c.cell(row))
           : h("td", { class: classes(c), "data-label": c.title }, c.cell(row)))))));
 }
 
@@ -121,7 +129,7 @@ export function badge(word, kind) {
 const STATE_KINDS = {
   running: "good", succeeded: "good", ok: "good", up: "good", waiting: "soft", "on-hold": "warn", leaving: "warn", draining: "warn",
   drained: "warn", off: "soft", cancelled: "soft", skipped: "soft", stopped: "soft", failed: "bad", "time-limit": "bad", "never-fits": "bad",
-  "dependency-failed": "bad", refused: "bad", "needs-approval": "warn", down: "bad", critical: "bad", warning: "warn", firing: "bad", silenced: "warn",
+  "dependency-failed": "bad", refused: "bad", ended: "soft", "needs-approval": "warn", down: "bad", critical: "bad", warning: "warn", firing: "bad", silenced: "warn",
 };
 export function state(word) {
   return badge(word, STATE_KINDS[word] ?? "soft");
@@ -134,13 +142,13 @@ export function figure(label, value, unit, note, kind) {
     h("div", { class: "note" }, note ?? ""));
 }
 
-/// A button that asks before it does, or does at once; while it works it cannot be pressed, and what goes wrong is said.
+/// A button that asks before it does (`ask` is a question, an element, or makes one), or does at once; while it works it cannot be pressed, and what goes wrong is said.
 export function action(label, run, { ask = null, kind = "", title = null } = {}) {
   return h("button", {
     type: "button", class: `button ${kind}`, title,
     onclick: async (event) => {
       const button = event.currentTarget;
-      if (ask && !(await confirmed(ask, label))) return;
+      if (ask && !(await confirmed(typeof ask === "function" ? ask() : ask, label))) return;
       button.disabled = true;
       try {
         await run();
@@ -153,9 +161,10 @@ export function action(label, run, { ask = null, kind = "", title = null } = {})
   }, label);
 }
 
-function confirmed(question, verb) {
-  const dialog = h("dialog", { class: "ask", "aria-label": question }, h("p", {}, question),
-    h("form", { method: "dialog" }, h("button", { class: "button", value: "no" }, "Keep it"),
+/// Asks; @return a promise of whether the answer was yes.
+export function confirmed(question, verb) {
+  const dialog = h("dialog", { class: "ask", "aria-label": verb }, typeof question === "string" ? h("p", {}, question) : question,
+    h("form", { method: "dialog" }, h("button", { class: "button", value: "no" }, "Leave it"),
       h("button", { class: "button primary", value: "yes" }, verb)));
   document.body.append(dialog);
   dialog.showModal();

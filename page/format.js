@@ -3,16 +3,18 @@
 
 const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 const cents = new Intl.NumberFormat("en-GB", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const small = new Intl.NumberFormat("en-GB", { minimumFractionDigits: 2, maximumFractionDigits: 4 });
 const tenth = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 1 });
 const hundredth = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 2 });
 
 export const count = (n) => whole.format(n);
 export const oneDecimal = (n) => tenth.format(n);
 
-/// "1,234.50"; what is less than a cent does not look like nothing.
+/// "1,234.50"; small amounts with the digits that matter, up to four: "0.0012".
 export function amount(decimal) {
   const value = Number(decimal);
-  return value > 0 && value < 0.005 ? "< 0.01" : cents.format(value);
+  if (value === 0 || Math.abs(value) >= 0.1) return cents.format(value);
+  return Math.abs(value) < 0.0001 ? "< 0.0001" : small.format(value);
 }
 
 /// {amount, currency} → "1,234.50 USD".
@@ -35,15 +37,26 @@ export function bytes(n) {
 
 /// Thousandths of GPUs → "1.25".
 export const gpus = (milli) => hundredth.format(milli / 1000);
+/// … → "1 GPU", "0.25 GPUs".
+export const gpuWords = (milli) => `${gpus(milli)} ${milli === 1000 ? "GPU" : "GPUs"}`;
+/// (3, "job") → "3 jobs".
+export const things = (n, what) => `${whole.format(n)} ${n === 1 ? what : `${what}s`}`;
 
-/// Seconds → "45 s", "12 min", "3 h 05 min", "2 d 4 h".
+/// Words of the daemon as sentences: a capital, a full stop, times as people here read them.
+export function sentences(text) {
+  return text.split(/;\s+|\.\s+/).map((part) => part.trim()).filter(Boolean)
+    .map((part) => `${part[0].toUpperCase()}${part.slice(1)}${/[.!?]$/.test(part) ? "" : "."}`).join(" ")
+    .replace(/\d{4}-\d\d-\d\dT[\d:]+(\.\d+)?Z/g, (time) => when(time));
+}
+
+/// Seconds → "45 s", "12 min", "3 h 05 min", "3 h", "2 d 4 h".
 export function span(seconds) {
   const s = Math.max(0, Math.round(seconds));
   if (s < 60) return `${s} s`;
   const minutes = Math.floor(s / 60);
   if (minutes < 60) return `${minutes} min`;
   const hours = Math.floor(minutes / 60);
-  if (hours < 48) return `${hours} h ${String(minutes % 60).padStart(2, "0")} min`;
+  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${String(minutes % 60).padStart(2, "0")} min`;
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
@@ -54,6 +67,8 @@ const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", h
 const full = new Intl.DateTimeFormat("en-GB", {
   year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
+const seconds = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+export const exactTime = (time) => seconds.format(new Date(time));
 export const timeOfDay = (time) => clock.format(new Date(time));
 /// The hour today, with its day before that.
 export function when(time) {

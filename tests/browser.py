@@ -26,10 +26,22 @@ class Browser:
         self._last_id = 0
         self._session = None
         self.events = []
+        self.new_tab()
+
+    def new_tab(self):
+        """Opens another tab; what follows is of it. @return what goes to to_tab() to come back."""
+        before, self._session = self._session, None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(domain + ".enable")
+        return before
+
+    def to_tab(self, tab):
+        """Closes this tab; what follows is of that one."""
+        self.call("Page.close")
+        self._session = tab
+        self.call("Page.bringToFront")
 
     def close(self):
         self._process.kill()

@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from browser import CHROMIUM, Browser  # noqa: E402
@@ -20,13 +22,15 @@ from running_daemon import RunningDaemon  # noqa: E402
 
 MOST_BYTES = 300_000
 VIEWS = ["overview", "fleet", "jobs", "timeline", "findings", "clients", "alerts"]
-SCREENS = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (375, "light"), "phone-dark": (375, "dark")}
+SCREENS = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (390, "light"), "phone-dark": (390, "dark")}
 FLEET = {
     "nodes": [{"name": f"a100-{i}", "gpu_model": "A100-80GB", "gpus": 8, "gpu_memory": "80GiB", "cpu_milli": 96000,
-               "memory": "1152GiB", "per_hour": "16.20"} for i in range(3)]
+               "memory": "1152GiB", "per_hour": "16.20", "labels": {"rack": f"r{i // 2}"}} for i in range(3)]
     + [{"name": f"l4-{i}", "gpu_model": "L4", "gpus": 4, "gpu_memory": "24GiB", "cpu_milli": 48000, "memory": "192GiB", "per_hour": "2.80"} for i in range(2)],
     "queues": [{"name": "agency", "deserved_gpus": 16}, {"name": "agency/vision", "deserved_gpus": 8}, {"name": "agency/language", "deserved_gpus": 8},
-               {"name": "research", "deserved_gpus": 12, "budget": "500", "budget_period": "168h"}],
+               {"name": "research", "deserved_gpus": 12, "budget": "500", "budget_period": "168h"},
+               {"name": "studio"}],
+    "govern": {"budgets": [{"name": "studio-month", "queue": "studio", "per_month": "1", "at_limit": "approve"}]},
     "services": [{"name": "rank", "ports": [8481, 8484], "min": 2, "every": "1s", "job": {"queue": "research", "user": "ada", "command": ["serve"]}}],
 }
 
@@ -122,7 +126,8 @@ class Page(unittest.TestCase):
         """A fresh tab's storage, then the form as a person uses it."""
         b = self.browser
         b.open(self.daemon.url + "/")
-        b.value("sessionStorage.clear(); localStorage.clear()")
+        b.value("localStorage.clear()")
+        b.call("Network.clearBrowserCookies")
         b.open("about:blank")  # what that page still asked for is not of the next one
         b.open(f"{self.daemon.url}/?{time.monotonic_ns()}#/{view}")
         b.wait_for("document.activeElement.id === 'token'")
@@ -148,7 +153,7 @@ class Page(unittest.TestCase):
             (pathlib.Path(folder) / f"{name}.png").write_bytes(base64.b64decode(shot))
 
     def views(self):
-        return [*VIEWS, "jobs/agency-5", "jobs/agency-1", "jobs/research-6"]
+        return [*VIEWS, "submit", "jobs?state=ended", "fleet?group=client", "fleet?group=rack", "jobs/agency-5", "jobs/agency-1", "jobs/research-6"]
 
     def test_loads_little_and_paints_soon(self):
         b = self.browser
@@ -173,7 +178,7 @@ class Page(unittest.TestCase):
             for view in self.views():
                 with self.subTest(view=view, screen=screen):
                     self.go(view)
-                    self.picture(f"{view.replace('/', '-')}-{screen}")
+                    self.picture(f"{view.replace('/', '-').replace('?', '-').replace('=', '-')}-{screen}")
                     self.assertLessEqual(b.value("document.documentElement.scrollWidth"), width)
                     self.assertEqual(self.complaints(), [])
                     b.events.clear()
@@ -192,8 +197,7 @@ class Page(unittest.TestCase):
                     self.assertEqual(self.axe(script), [])
         b.value("document.querySelector('[aria-label^=Keys]').click()")
         self.assertEqual(self.axe(script), [])
-        b.open(self.daemon.url + "/")
-        b.value("sessionStorage.clear()")
+        b.call("Network.clearBrowserCookies")
         b.open(self.daemon.url + "/?login")
         b.wait_for("document.getElementById('token')")
         self.assertEqual(self.axe(script), [])
@@ -208,14 +212,14 @@ class Page(unittest.TestCase):
 
     def test_a_wrong_token_is_refused_and_not_kept(self):
         b = self.browser
-        b.open(self.daemon.url + "/")
-        b.value("sessionStorage.clear()")
+        b.call("Network.clearBrowserCookies")
         b.open(self.daemon.url + "/?wrong")
         b.wait_for("document.activeElement.id === 'token'")
         b.call("Input.insertText", text="stint_nonsense")
         b.key("Enter")
         b.wait_for("document.querySelector('[role=alert]').textContent.includes('not known')")
-        self.assertIsNone(b.value("sessionStorage.getItem('stint-token')"))
+        self.assertEqual(b.call("Network.getCookies", urls=[self.daemon.url])["cookies"], [])
+        self.assertEqual(b.value("sessionStorage.length + localStorage.length"), 0)
 
     def test_what_is_shown_is_so(self):
         b = self.browser
@@ -256,9 +260,245 @@ class Page(unittest.TestCase):
         for label, after in (("Drain", "drain"), ("Take back", "up")):
             b.wait_for(f"[...document.querySelectorAll('#main tbody tr:last-child button')].find(x => x.textContent === '{label}')")
             b.value("document.querySelector('#main tbody tr:last-child button').click()")
+            if label == "Drain":
+                b.wait_for("document.querySelector('dialog[open] .primary')")
+                self.assertIn("It starts no new job", b.value("document.querySelector('dialog').innerText"))
+                b.value("document.querySelector('dialog[open] .primary').click()")
             b.wait_for(f"document.querySelector('#main tbody tr:last-child td').innerText.startsWith('{after}')")
         self.assertEqual(self.daemon.ask("GET", "/v1/nodes")["nodes"][-1]["state"], "up")
         self.assertEqual(self.complaints(), [])
+
+    def test_draining_says_what_still_runs(self):
+        b = self.browser
+        node = next(n for n in self.daemon.ask("GET", "/v1/nodes")["nodes"] if n["jobs"])
+        self.sign_in(view=f"fleet?q={node['name']}")
+        b.wait_for("document.querySelectorAll('#main tbody tr').length === 1")
+        b.value("document.querySelector('#main tbody button').click()")
+        b.wait_for("document.querySelector('dialog[open] .primary')")
+        asked = b.value("document.querySelector('dialog').innerText")
+        for job in node["jobs"]:
+            self.assertIn(job, asked)
+        b.value("document.querySelector('dialog[open] .button:not(.primary)').click()")  # leave it
+        b.wait_for("!document.querySelector('dialog')")
+        self.assertEqual(self.daemon.ask("GET", "/v1/nodes")["nodes"][0]["state"], "up")
+        b.value("document.querySelector('#main tbody button').click()")
+        b.wait_for("document.querySelector('dialog[open] .primary')")
+        b.value("document.querySelector('dialog[open] .primary').click()")
+        b.wait_for("document.querySelector('#main tbody td').innerText.includes('still run')")
+        self.daemon.ask("POST", f"/v1/nodes/{node['name']}/up")
+        self.assertEqual(self.complaints(), [])
+
+    def test_another_tab_is_signed_in_and_signing_out_is_of_all_tabs(self):
+        b = self.browser
+        self.sign_in()
+        cookie = b.call("Network.getCookies", urls=[self.daemon.url])["cookies"]
+        self.assertEqual([(c["name"], c["httpOnly"], c["sameSite"], c["secure"]) for c in cookie], [("stint-session", True, "Strict", False)])
+        self.assertNotEqual(cookie[0]["value"], self.daemon.token)
+        self.assertEqual(b.value("document.cookie + sessionStorage.length + localStorage.length"), "00")  # no script can read who it is
+        first = b.new_tab()
+        b.open(self.daemon.url + "/#/fleet")
+        self.settled()
+        self.assertEqual(b.value("document.querySelector('#main h1').textContent"), "Fleet")
+        b.value("[...document.querySelectorAll('header button')].find(x => x.textContent === 'Sign out').click()")
+        b.wait_for("document.getElementById('token')")
+        b.to_tab(first)
+        b.open(self.daemon.url + "/?again")
+        b.wait_for("document.getElementById('token')")
+        # The cookie that was good is so no longer.
+        request = urllib.request.Request(self.daemon.url + "/v1/me", headers={"Cookie": f"stint-session={cookie[0]['value']}", "Stint-Page": "1"})
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request)
+        self.assertEqual(refused.exception.code, 401)
+
+    def column(self, number, table=-1):
+        return self.browser.value(f"[...[...document.querySelectorAll('#main table')].at({table}).querySelectorAll('tbody tr')].map(r => r.children[{number}].innerText)")
+
+    def press(self, label, where="#main"):
+        find = f"[...document.querySelectorAll({json.dumps(where + ' button')})].find(x => x.textContent === {json.dumps(label)})"
+        self.browser.wait_for(find + " !== undefined")
+        self.browser.value(find + ".click()")
+
+    def test_columns_sort_and_the_address_says_how(self):
+        b = self.browser
+        self.sign_in(view="jobs?state=running")
+        self.press("GPUs", "#main thead")
+        gpus = [float(x) for x in self.column(6)]
+        self.assertGreater(len(set(gpus)), 2)
+        self.assertEqual(gpus, sorted(gpus, reverse=True))
+        self.assertEqual(b.value("location.hash"), "#/jobs?state=running&sort=-gpus")
+        self.assertEqual(b.value("document.querySelector('[aria-sort]').innerText.trim().split(' ')[0] + document.querySelector('[aria-sort]').ariaSort"), "GPUsdescending")
+        self.press("GPUs ↓", "#main thead")
+        self.assertEqual([float(x) for x in self.column(6)], sorted(gpus))
+        hash_ = b.value("location.hash")
+        first = b.new_tab()
+        b.open(self.daemon.url + "/" + hash_)  # as somebody does who was sent the link
+        self.settled()
+        self.assertEqual([float(x) for x in self.column(6)], sorted(gpus))
+        b.to_tab(first)
+        self.assertEqual(self.complaints(), [])
+
+    def test_filters_stand_in_the_address(self):
+        b = self.browser
+        self.sign_in(view="jobs")
+        for name, value in (("Queue", "agency/vision"), ("State", "running")):
+            b.value(f"(s => {{ s.value = '{value}'; s.dispatchEvent(new Event('change')); }})(document.querySelector('select[aria-label={name}]'))")
+        self.assertEqual(b.value("location.hash"), "#/jobs?queue=agency%2Fvision&state=running")
+        self.assertEqual(set(self.column(4)), {"agency/vision"})
+        self.assertEqual(set(self.column(3)), {"running"})
+        b.open(f"{self.daemon.url}/?later{b.value('location.hash')}")
+        self.settled()
+        self.assertEqual(set(self.column(4)), {"agency/vision"})
+        self.assertEqual(b.value("document.querySelector('select[aria-label=State]').value"), "running")
+        self.assertEqual(self.complaints(), [])
+
+    def test_several_jobs_are_held_and_cancelled_at_once(self):
+        b = self.browser
+        jobs = [self.daemon.submit("many", "agency/vision", 8) for _ in range(3)]
+        self.sign_in(view="jobs?q=many")
+        b.wait_for("document.querySelectorAll('#main tbody input[type=checkbox]').length === 3")
+        for job in jobs[:2]:
+            b.value(f"document.querySelector('input[aria-label=\"Choose job {job}\"]').click()")
+        self.assertIn("2 jobs chosen", b.value("document.querySelector('.bulk').textContent"))
+        self.press("Hold 2", ".bulk")
+        b.wait_for("document.getElementById('main').innerText.split('on-hold').length === 3")
+        self.assertEqual([self.daemon.ask("GET", f"/v1/jobs/{job}")["state"] for job in jobs], ["on-hold", "on-hold", "waiting"])
+        b.wait_for("document.querySelector('.bulk').hidden")
+        b.value("document.querySelector('#main thead input[type=checkbox]').click()")
+        self.press("Cancel 3", ".bulk")
+        b.wait_for("document.querySelector('dialog[open] .primary')")
+        b.value("document.querySelector('dialog[open] .primary').click()")
+        b.wait_for("!document.querySelector('#main tbody')")
+        self.assertEqual({self.daemon.ask("GET", f"/v1/jobs/{job}")["state"] for job in jobs}, {"cancelled"})
+        self.assertEqual(self.complaints(), [])
+
+    def put(self, field, text):
+        """Types into a field of the form, in place of what it has."""
+        self.browser.value(f"(i => {{ i.focus(); i.select?.(); }})(document.getElementById('{field}'))")
+        self.browser.call("Input.insertText", text=text)
+
+    def test_a_job_is_submitted_by_the_form_and_submitted_again(self):
+        b = self.browser
+        self.sign_in(view="jobs")
+        b.value("document.querySelector('#main a[href=\"#/submit\"]').click()")
+        b.wait_for("document.getElementById('command')")
+        b.value("document.getElementById('queue').value = 'agency/language'")
+        self.put("name", "by-form")
+        self.put("command", "python3 train.py --name 'two words' --path a\\ b")
+        self.put("gpus", "2")
+        b.value("document.getElementById('model').value = 'A100-80GB'")
+        self.put("limit", "soon")
+        self.press("Submit")
+        b.wait_for("document.getElementById('submit-wrong').innerText.includes('time_limit')")
+        self.put("limit", "3h")
+        b.value("document.querySelector('details.more').open = true")
+        self.put("tags", "project=vision\nteam=blue")
+        self.press("Submit")
+        b.wait_for("location.hash.startsWith('#/jobs/agency-')")
+        job = b.value("location.hash").split("/")[-1]
+        asked = self.daemon.ask("GET", f"/v1/jobs/{job}/request")
+        self.assertEqual(asked, {"name": "by-form", "queue": "agency/language", "tags": {"project": "vision", "team": "blue"},
+                                 "command": ["python3", "train.py", "--name", "two words", "--path", "a b"], "gpus": 2, "gpu_models": ["A100-80GB"],
+                                 "time_limit": 10800, "simulated_duration": 600})
+        b.wait_for("[...document.querySelectorAll('#main a')].find(x => x.textContent === 'Resubmit')")
+        b.value("[...document.querySelectorAll('#main a')].find(x => x.textContent === 'Resubmit').click()")
+        b.wait_for("document.getElementById('command')")
+        self.assertEqual(b.value("document.getElementById('command').value"), "python3 train.py --name 'two words' --path 'a b'")
+        self.put("gpus", "1")
+        self.press("Submit")
+        b.wait_for(f"/jobs.agency-/.test(location.hash) && !location.hash.endsWith('/{job}')")
+        again = b.value("location.hash").split("/")[-1]
+        self.assertEqual(self.daemon.ask("GET", f"/v1/jobs/{again}/request"), dict(asked, gpus=1))
+        for one in (job, again):
+            self.daemon.ask("POST", f"/v1/jobs/{one}/cancel")
+        self.assertEqual([c["entry"]["text"].split("status of ")[-1][:3] for c in self.complaints()], ["422"])  # of the time limit "soon"
+
+    def test_a_job_is_approved_where_it_waits(self):
+        b = self.browser
+        jobs = [self.daemon.submit(name, "studio", 8, time_limit="10h") for name in ("costly-a", "costly-b")]
+        self.assertEqual(self.daemon.ask("GET", f"/v1/jobs/{jobs[0]}")["state"], "needs-approval")
+        self.sign_in(view="jobs?state=needs-approval")
+        b.wait_for("document.querySelectorAll('#main tbody tr').length === 2")
+        self.assertIn("It needs approval.", b.value("document.querySelector('#main tbody').innerText"))
+        self.press("Approve", "#main tbody tr:first-child")
+        b.wait_for("document.querySelectorAll('#main tbody tr').length === 1")
+        self.assertNotEqual(self.daemon.ask("GET", f"/v1/jobs/{jobs[0]}")["state"], "needs-approval")
+        self.go(f"jobs/{jobs[1]}")
+        self.press("Refuse", "#main .actions")
+        b.wait_for("document.querySelector('dialog[open] .primary')")
+        b.value("document.querySelector('dialog[open] .primary').click()")
+        b.wait_for("document.querySelector('.facts').innerText.includes('refused')")
+        self.daemon.ask("POST", f"/v1/jobs/{jobs[0]}/cancel")
+        # To whoever may not approve no button is shown.
+        job = self.daemon.submit("costly-c", "studio", 8, time_limit="10h")
+        self.sign_in(self.daemon.token_for("sue", ["submitter@studio"]), "jobs?state=needs-approval")
+        b.wait_for("document.querySelectorAll('#main tbody tr').length === 1")
+        self.assertEqual(b.value("document.querySelectorAll('#main tbody button').length"), 0)
+        self.daemon.ask("POST", f"/v1/jobs/{job}/cancel")
+        self.assertEqual(self.complaints(), [])
+
+    def test_a_banner_once_dismissed_stays_away(self):
+        b = self.browser
+        self.sign_in()
+        b.wait_for("document.querySelector('#notices button')")
+        b.value("document.querySelector('#notices button').click()")
+        b.wait_for("!document.querySelector('#notices .notice')")
+        b.open(self.daemon.url + "/?later")
+        self.settled()
+        self.assertEqual(b.value("document.getElementById('notices').innerText"), "")
+        b.value("localStorage.clear()")
+
+    def test_the_fleet_is_grouped_as_one_asks(self):
+        b = self.browser
+        self.sign_in(view="fleet")
+
+        def groups(by):
+            self.go(f"fleet?group={by}")
+            return b.value("[...document.querySelectorAll('.group-name')].map(x => x.innerText)")
+
+        self.assertEqual(groups("model"), ["A100-80GB", "L4"])
+        self.assertEqual(sorted(groups("rack")), ["No rack", "r0", "r1"])
+        clients = groups("client")
+        self.assertIn("agency", clients)
+        cells = b.value("Object.fromEntries([...document.querySelectorAll('.group')].map(g => [g.querySelector('.group-name').innerText, [...g.querySelectorAll('[data-gpu]')].map(c => c.dataset.gpu)]))")
+        board = self.daemon.ask("GET", "/v1/board")
+        theirs = {f"{t['node']}/{g}" for j in board["running"] if j["queue"].startswith("agency") for t in j["placed"] for g in t["gpus"]}
+        self.assertEqual(set(cells["agency"]), theirs)
+        b.value("document.querySelector('.group summary').click()")
+        b.wait_for("document.querySelectorAll('.group:not([open])').length === 1 && !document.querySelector('.group:not([open]) [data-gpu]')")
+        self.assertEqual(self.complaints(), [])
+
+    def test_the_timeline_folds(self):
+        b = self.browser
+        self.sign_in(view="timeline")
+        b.wait_for("document.querySelector('.run')")
+        runs = b.value("document.querySelectorAll('.run').length")
+        lanes = b.value("document.querySelectorAll('.lane:not(.axis)').length")
+        b.value("document.querySelector('.group-lane .fold').click()")
+        self.assertEqual(b.value("document.querySelector('.group-lane .fold').ariaExpanded"), "false")
+        self.assertEqual(b.value("document.querySelectorAll('.lane:not(.axis)').length"), lanes - 3)
+        self.assertLess(b.value("document.querySelectorAll('.run').length"), runs)
+        self.assertRegex(b.value("document.querySelector('.strip').ariaLabel"), r"^A100-80GB, 3 machines: [0-9.]+ % held on average$")
+        b.value("document.querySelector('.group-lane .fold').click()")
+        self.assertEqual(b.value("document.querySelectorAll('.lane:not(.axis)').length"), lanes)
+        self.assertEqual(self.complaints(), [])
+
+    def test_charts_begin_when_the_daemon_did(self):
+        b = self.browser
+        begins = self.daemon.ask("GET", "/v1/board")["begins"]
+        self.sign_in(view="overview?hours=24")
+        said = b.wait_for("document.querySelector('.chart .unseen').textContent", seconds=60)
+        # Its first minute, or the one after: pieces are some seconds long.
+        shown = b.value(f"[0, 1].map(m => new Date(Date.parse({json.dumps(begins)}) + m * 60000).toLocaleTimeString('en-GB', {{hour: '2-digit', minute: '2-digit'}}))")
+        self.assertTrue(any(f"from {minute}:" in said for minute in shown), (said, shown))
+
+    def test_the_rules_of_alerts_are_listed(self):
+        b = self.browser
+        self.sign_in(view="alerts")
+        rules = self.daemon.ask("GET", "/v1/alerts")["rules"]
+        self.assertGreater(len(rules), 3)
+        b.wait_for("document.querySelector('[aria-label=Rules]')")
+        listed = b.value("[...document.querySelectorAll('[aria-label=Rules] tbody th')].map(x => x.innerText)")
+        self.assertEqual(listed, [r["name"] for r in rules])
 
     def test_the_audit_these_tests_show_is_one(self):
         try:
@@ -379,6 +619,49 @@ class Page(unittest.TestCase):
         b.wait_for("document.activeElement.type === 'search'")
         b.call("Input.insertText", text="folding")
         b.wait_for("document.querySelectorAll('#main tbody tr').length === 1")
+
+    def test_a_large_fleet_is_read_by_machine(self):
+        b = self.browser
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            large = Daemon(STINT, folder, {"nodes": [dict(FLEET["nodes"][0], name=f"n{i:04}") for i in range(1_000)], "queues": [{"name": "agency"}]})
+            self.addCleanup(large.stop)
+            large.submit("wide", "agency", 8, tasks=20)
+            b.call("Network.clearBrowserCookies")
+            b.open(large.url + "/#/fleet")
+            b.wait_for("document.activeElement.id === 'token'")
+            b.call("Input.insertText", text=large.token)
+            b.key("Enter")
+            self.settled()
+            self.assertEqual(b.value("document.querySelectorAll('[role=gridcell]').length"), 1_000)
+            self.assertEqual(b.value("[...document.querySelectorAll('[role=gridcell]')].filter(c => c.ariaLabel.includes('8 of 8 GPUs held')).length"), 20)
+            self.assertEqual(b.value("document.querySelectorAll('#main tbody tr').length"), 50)
+            took = b.value("new Promise(done => { const began = performance.now(); document.querySelector('.choice input[value=busy]').click(); requestAnimationFrame(() => done(performance.now() - began)); })")
+            print(f"page: a fleet of 1,000 machines is drawn again in {took:.0f} ms", file=sys.stderr)
+            self.assertLessEqual(b.value("document.documentElement.scrollWidth"), 1280)
+            self.assertEqual(self.complaints(), [])
+            large.stop()
+
+    def test_the_page_of_a_failed_job_opens_on_its_last_lines(self):
+        b = self.browser
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            real = Daemon(STINT, folder, {"nodes": [{"name": "here", "cpu_milli": 8000, "memory": "8GiB", "per_hour": "1"}], "queues": [{"name": "acme"}]}, simulate=False)
+            self.addCleanup(real.stop)
+            job = real.ask("POST", "/v1/jobs", {"queue": "acme", "name": "breaks", "retries": 0, "cpu_milli": 100,
+                                                "command": ["sh", "-c", "for i in $(seq 400); do echo step $i; done; echo no such data; exit 3"]})["id"]
+            end = time.monotonic() + 60
+            while real.ask("GET", f"/v1/jobs/{job}")["state"] != "failed" and time.monotonic() < end:
+                time.sleep(0.1)
+            b.call("Network.clearBrowserCookies")
+            b.open(real.url + f"/#/jobs/{job}")
+            b.wait_for("document.activeElement.id === 'token'")
+            b.call("Input.insertText", text=real.token)
+            b.key("Enter")
+            b.wait_for("document.querySelector('pre.log')?.textContent.includes('no such data')")
+            self.assertEqual(b.value("[...document.querySelectorAll('#main h2')][0].innerText"), "The last lines it printed")
+            b.wait_for("(l => l.scrollTop > 0 && l.scrollTop + l.clientHeight >= l.scrollHeight - 8)(document.querySelector('pre.log'))")
+            self.assertIn("exit code 3", b.value("document.getElementById('main').innerText"))
+            self.assertEqual(self.complaints(), [])
+            real.stop()
 
     def test_the_switch_changes_the_colours_and_is_remembered(self):
         b = self.browser
