@@ -1,4 +1,5 @@
-// The fleet as a Grafana dashboard over Prometheus: DCGM exporter's metrics of the GPUs, Stint's own of money, queue and use.
+// The fleet as a Grafana dashboard over Prometheus: GPU metrics of whoever exports them (prometheus_metric.h), Stint's own of money,
+// queue and use.
 // Source: https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/
 #pragma once
 

@@ -36,13 +36,72 @@ ScrapedMetric scraped(Metric metric) {
   return {};
 }
 
-std::string average_over(Metric metric, std::string_view window) {
+std::string gauge_name(Metric metric) {
+  // A gauge must not end in _total.
+  return metric == Metric::kMemoryTotal ? "stint_gpu_memory_size" : fmt::format("stint_gpu_{}", info_of(metric).name);
+}
+
+bool is_of_gpu(Metric metric) {
+  return metric != Metric::kHostCpu && metric != Metric::kRequestRate && metric != Metric::kLatencyP99;
+}
+
+namespace {
+
+/// Times a factor, where it is not 1.
+std::string times(double factor, std::string expression) {
+  return factor == 1 ? expression : fmt::format("{:.10g} * {}", factor, expression);
+}
+
+/// How each selector is written.
+struct Selection {
+  std::string_view matchers, window;
+
+  [[nodiscard]] std::string of(std::string_view name, std::string_view more = "") const {
+    std::string inside(matchers);
+    if (!more.empty()) inside += (inside.empty() ? "" : ",") + std::string(more);
+    std::string text = std::string(name) + (inside.empty() ? "" : "{" + inside + "}");
+    return window.empty() ? text : fmt::format("avg_over_time({}[{}])", text, window);
+  }
+};
+
+std::string dcgm_value(Metric metric, const Selection& selection) {
   const ScrapedMetric source = scraped(metric);
   std::string sum;
   for (const std::string_view part : source.parts)
-    sum += fmt::format("{}avg_over_time({}{})", sum.empty() ? "" : " + ", part, window);
-  if (source.parts.size() > 1) sum = "(" + sum + ")";
-  return source.factor == 1 ? sum : fmt::format("{:g} * {}", source.factor, sum);
+    sum += (sum.empty() ? "" : " + ") + selection.of(part);
+  return times(source.factor, source.parts.size() > 1 ? "(" + sum + ")" : sum);
+}
+
+std::string daemon_value(Metric metric, const Selection& selection) {
+  const bool memory = metric == Metric::kMemoryUsed || metric == Metric::kMemoryTotal;
+  return selection.of(gauge_name(metric)) + (memory ? " / 1048576" : "");
+}
+
+}  // namespace
+
+std::string from_any_exporter(Metric metric, std::string_view matchers, std::string_view window) {
+  const Selection selection{matchers, window};
+  std::vector<std::string> sources = {dcgm_value(metric, selection), daemon_value(metric, selection)};
+  if (metric == Metric::kUtilization) {
+    // What a cut GPU reports as a whole says nothing about its instances.
+    constexpr std::string_view kInstance = "GPU_I_ID!=\"\"";
+    const std::string dcgm_cut = selection.of(scraped(Metric::kEngineActive).parts.front(), kInstance);
+    const std::string daemon_cut = selection.of(gauge_name(Metric::kEngineActive), kInstance);
+    sources = {fmt::format("({} unless on (UUID) {})", sources[0], dcgm_cut), dcgm_value(Metric::kEngineActive, selection),
+               fmt::format("({} unless on (UUID) {})", sources[1], daemon_cut), daemon_value(Metric::kEngineActive, selection)};
+  }
+  std::string any;
+  for (const std::string& source : sources)
+    any += (any.empty() ? "" : " or on (UUID, GPU_I_ID) ") + source;
+  return fmt::format("max by (Hostname, gpu, UUID, GPU_I_ID, GPU_I_PROFILE) ({})", any);
+}
+
+std::string series_of(Metric metric) {
+  return is_of_gpu(metric) ? fmt::format("gpu:{}", info_of(metric).name) : std::string(scraped(metric).parts.front());
+}
+
+std::string average_over(Metric metric, std::string_view window) {
+  return fmt::format("avg_over_time({}{})", series_of(metric), window);
 }
 
 std::string promql_duration(int64_t minutes) {

@@ -7,10 +7,34 @@
 namespace stint {
 namespace {
 
+/// Whose names the metrics of a test have.
+enum class Exporter {
+  kDcgm,
+  kDcgmMig,  ///< a GPU that is cut: its instances report how busy they are, the GPU as a whole 0 %
+  kDaemon,   ///< NVML alone, read by Stint's daemon
+};
+
+std::string_view name_of(Exporter e) {
+  switch (e) {
+    case Exporter::kDcgm: return "DCGM exporter";
+    case Exporter::kDcgmMig: return "DCGM exporter, MIG";
+    case Exporter::kDaemon: return "the daemon";
+  }
+  return "";
+}
+
+std::vector<Exporter> exporters_of(const AlertRule& rule) {
+  std::vector<Exporter> out = {Exporter::kDcgm};
+  if (!rule.metric || !is_of_gpu(*rule.metric) || rule.measure == Measure::kTimesBaseline) return out;
+  out.push_back(Exporter::kDaemon);
+  if (rule.metric == Metric::kUtilization && rule.measure == Measure::kMean) out.push_back(Exporter::kDcgmMig);
+  return out;
+}
+
 /// Series of one test, as promtool writes them: `first+step x times`.
 class DrawnSeries {
  public:
-  explicit DrawnSeries(int64_t minutes) : minutes_(minutes) {}
+  DrawnSeries(int64_t minutes, Exporter exporter) : minutes_(minutes), exporter_(exporter) {}
 
   void add(std::string_view name, std::string_view labels, const std::string& values) {
     text_ += fmt::format("      - series: '{}{{{}}}'\n        values: '{}'\n", name, labels, values);
@@ -18,15 +42,34 @@ class DrawnSeries {
   void constant(std::string_view name, std::string_view labels, double value) {
     add(name, labels, fmt::format("{:g}+0x{}", value, minutes_));
   }
-  /// So that the metric, with its factor, has `value`.
+  /// So that the metric has `value` in DCGM's everyday unit.
   void constant(Metric metric, std::string_view labels, double value) {
+    if (exporter_ == Exporter::kDaemon) return constant(gauge_name(metric), labels, value * daemon_units(metric));
+    if (exporter_ == Exporter::kDcgmMig && metric == Metric::kUtilization) {
+      constant(scraped(metric).parts.front(), labels, 0);
+      const ScrapedMetric instance = scraped(Metric::kEngineActive);
+      return constant(instance.parts.front(), fmt::format("{},GPU_I_ID=\"1\"", labels), value / instance.factor);
+    }
     const ScrapedMetric source = scraped(metric);
     constant(source.parts.front(), labels, value / source.factor);
+  }
+  /// Used and all memory in MiB, the used growing by `step` a minute.
+  void memory(std::string_view labels, double used, double all, double step = 0) {
+    if (exporter_ == Exporter::kDaemon) {
+      constexpr double kMebi = 1 << 20;
+      add(gauge_name(Metric::kMemoryUsed), labels, fmt::format("{:.0f}+{:.0f}x{}", used * kMebi, step * kMebi, minutes_));
+      return constant(gauge_name(Metric::kMemoryTotal), labels, all * kMebi);
+    }
+    add("DCGM_FI_DEV_FB_USED", labels, fmt::format("{:g}+{:g}x{}", used, step, minutes_));
+    add("DCGM_FI_DEV_FB_FREE", labels, fmt::format("{:g}-{:g}x{}", all - used, step, minutes_));
   }
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
+  static double daemon_units(Metric metric) { return metric == Metric::kMemoryUsed || metric == Metric::kMemoryTotal ? 1 << 20 : 1; }
+
   int64_t minutes_;
+  Exporter exporter_;
   std::string text_;
 };
 
@@ -54,15 +97,13 @@ Sides sides_of(const AlertRule& rule) {
 
 /// Used and free memory so that used is that part of both; anything else has a series of its own.
 void add_share(DrawnSeries& series, const AlertRule& rule, std::string_view who, double percent) {
+  if (*rule.of == Metric::kMemoryTotal) return series.memory(who, 10 * percent, 1'000);
   series.constant(*rule.metric, who, 10 * percent);
-  if (*rule.of == Metric::kMemoryTotal)
-    series.constant("DCGM_FI_DEV_FB_FREE", who, 1'000 - 10 * percent);
-  else
-    series.constant(*rule.of, who, 1'000);
+  series.constant(*rule.of, who, 1'000);
 }
 
-std::string input_of(const AlertRule& rule, int64_t minutes) {
-  DrawnSeries series(minutes);
+std::string input_of(const AlertRule& rule, Exporter exporter, int64_t minutes) {
+  DrawnSeries series(minutes, exporter);
   const Sides sides = sides_of(rule);
   switch (rule.measure) {
     case Measure::kMean:
@@ -83,8 +124,7 @@ std::string input_of(const AlertRule& rule, int64_t minutes) {
       // In MiB of 80,000: what it grows by each minute so that the window holds that percentage.
       for (const auto& [who, percent] : {std::pair(kBad, 2 * rule.threshold), {kGood, 0.0}}) {
         const double step = 800 * percent / static_cast<double>(whole_minutes(rule.window));
-        series.add("DCGM_FI_DEV_FB_USED", who, fmt::format("20000+{:g}x{}", step, minutes));
-        series.add("DCGM_FI_DEV_FB_FREE", who, fmt::format("60000-{:g}x{}", step, minutes));
+        series.memory(who, 20'000, 80'000, step);
         series.constant(Metric::kUtilization, who, 50);
       }
       break;
@@ -136,10 +176,13 @@ std::string prometheus_rule_tests(std::span<const AlertRule> rules, const std::s
   std::string out = fmt::format("rule_files:\n  - {}\nevaluation_interval: 1m\ntests:\n", rule_file);
   for (const AlertRule& rule : rules) {
     const int64_t minutes = minutes_until_it_fires(rule);
-    out += fmt::format("  - interval: 1m\n    input_series:\n{}    promql_expr_test:\n", input_of(rule, minutes));
-    out += fmt::format("      - expr: count(ALERTS{{alertname=\"{}\",alertstate=\"firing\"}})\n        eval_time: {}m\n",
-                       rule.name, minutes);
-    out += "        exp_samples:\n          - labels: '{}'\n            value: 1\n";
+    for (const Exporter exporter : exporters_of(rule)) {
+      out += fmt::format("  - interval: 1m\n    name: {}, metrics of {}\n    input_series:\n{}    promql_expr_test:\n", rule.name,
+                         name_of(exporter), input_of(rule, exporter, minutes));
+      out += fmt::format("      - expr: count(ALERTS{{alertname=\"{}\",alertstate=\"firing\"}})\n        eval_time: {}m\n",
+                         rule.name, minutes);
+      out += "        exp_samples:\n          - labels: '{}'\n            value: 1\n";
+    }
   }
   return out;
 }

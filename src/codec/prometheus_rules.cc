@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "codec/prometheus_metric.h"
 
 namespace stint {
@@ -23,7 +25,7 @@ std::string guards(const AlertRule& rule) {
   const int64_t minutes = whole_minutes(rule.window);
   std::string text;
   if (minutes > 1)
-    text += fmt::format(" and count_over_time({}[{}:1m]) >= {:g}", scraped(*rule.metric).parts.front(), promql_duration(minutes),
+    text += fmt::format(" and count_over_time({}[{}:1m]) >= {:g}", series_of(*rule.metric), promql_duration(minutes),
                         kLeastCoverage * static_cast<double>(minutes));
   if (!rule.only.empty()) text += fmt::format(" and on (UUID) stint_gpu_workload{{kind=~\"{}\"}} == 1", kinds_of(rule));
   return text;
@@ -32,10 +34,21 @@ std::string guards(const AlertRule& rule) {
 std::string rise(const AlertRule& rule) {
   const int64_t half = whole_minutes(rule.window) / 2;
   const std::string half_range = "[" + promql_duration(half) + "]";
-  return fmt::format("100 * deriv({}{}) * {} / {} {} and abs({} - {}) < {:g}", scraped(*rule.metric).parts.front(),
+  return fmt::format("100 * deriv({}{}) * {} / {} {} and abs({} - {}) < {:g}", series_of(*rule.metric),
                      range(rule.window), whole_minutes(rule.window) * 60, average_over(*rule.of, range(rule.window)),
                      condition(rule), average_over(Metric::kUtilization, half_range),
                      average_over(Metric::kUtilization, half_range + " offset " + promql_duration(half)), kSteadyPoints);
+}
+
+/// The GPU metrics that the rules look at; of a rise also the utilisation that must be steady meanwhile.
+std::set<Metric> recorded_metrics(std::span<const AlertRule> rules) {
+  std::set<Metric> metrics;
+  for (const AlertRule& rule : rules) {
+    for (const std::optional<Metric>& metric : {rule.metric, rule.of})
+      if (metric && is_of_gpu(*metric)) metrics.insert(*metric);
+    if (rule.measure == Measure::kRise) metrics.insert(Metric::kUtilization);
+  }
+  return metrics;
 }
 
 /// In single quotes YAML takes everything as it is but the quote itself.
@@ -78,7 +91,7 @@ std::string prometheus_expression(const AlertRule& rule) {
                          condition(rule), guards(rule));
     case Measure::kTimesBaseline:
       return fmt::format("{} / quantile_over_time(0.95, {}{} offset {}) {}{}", average_over(*rule.metric, window),
-                         scraped(*rule.metric).parts.front(), range(kBaseline), promql_duration(whole_minutes(rule.window)),
+                         series_of(*rule.metric), range(kBaseline), promql_duration(whole_minutes(rule.window)),
                          condition(rule), guards(rule));
     case Measure::kRise: return rise(rule) + guards(rule);
     case Measure::kEvents: {
@@ -95,7 +108,10 @@ std::string prometheus_expression(const AlertRule& rule) {
 }
 
 std::string prometheus_rules(std::span<const AlertRule> rules) {
+  // One group, so that what is recorded is there when an alert looks at it.
   std::string out = "groups:\n  - name: stint\n    interval: 1m\n    rules:\n";
+  for (const Metric metric : recorded_metrics(rules))
+    out += fmt::format("      - record: {}\n        expr: {}\n", series_of(metric), yaml_text(from_any_exporter(metric)));
   for (const AlertRule& rule : rules) {
     out += fmt::format("      - alert: {}\n        expr: {}\n", rule.name, yaml_text(prometheus_expression(rule)));
     if (rule.hold > Duration()) out += fmt::format("        for: {}\n", promql_duration(whole_minutes(rule.hold)));

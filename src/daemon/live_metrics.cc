@@ -5,6 +5,7 @@
 #include <set>
 
 #include "codec/metrics_text.h"
+#include "codec/prometheus_metric.h"
 #include "ledger/run_cost.h"
 
 namespace stint {
@@ -23,11 +24,6 @@ std::string gpu_labels(const DeviceKey& device) {
     labels.emplace_back("GPU_I_PROFILE", device.mig_profile);
   }
   return labels_text(labels);
-}
-
-/// A gauge must not end in _total.
-std::string gauge_name(Metric metric) {
-  return metric == Metric::kMemoryTotal ? "stint_gpu_memory_size" : fmt::format("stint_gpu_{}", info_of(metric).name);
 }
 
 std::string gpu_readings(const std::vector<LiveGpu>& gpus, Instant now) {
