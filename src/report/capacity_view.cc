@@ -30,9 +30,25 @@ Tone tone_of(CapacityAction a) {
   return a == CapacityAction::kBuy ? Tone::kWarn : a == CapacityAction::kRelease ? Tone::kGood : Tone::kPlain;
 }
 
+/// What to do, and by when: the first month in which anything is to be done.
+std::string first_action(const CapacityView& view) {
+  for (const CapacityMonth& m : view.months) {
+    const std::string month = format_date(m.when.begin).substr(0, 7);
+    switch (m.action) {
+      case CapacityAction::kEnough: continue;
+      case CapacityAction::kBuy: return fmt::format("Buy {:.0f} for {}: the p90 peak is {:.0f}.", m.amount, month, m.peak_p90);
+      case CapacityAction::kRelease:
+        return fmt::format("Release {:.0f} from {} on: no month shown needs them.", m.amount, month);
+      case CapacityAction::kCap:
+        return fmt::format("Hold back {:.0f} in {}: about {:.0f} hours are short.", m.amount, month, m.short_hours);
+    }
+  }
+  return "The capacity is enough in all months shown.";
+}
+
 std::string trust(const CapacityView& view) {
   const ForecastScore& s = view.forecast.score;
-  if (s.compared == 0) return "The past is too short to try the forecast on: take the intervals as a guess.";
+  if (s.compared == 0) return "The past is too short, or too even, to try the forecast on: take the intervals as a guess.";
   return fmt::format("Tried on the past: MASE {:.2f} (seasonal-naive {:.2f}), {:.0f} % of the values within the 90 % intervals.",
                      s.mase, s.seasonal_naive_mase, 100 * s.coverage_90);
 }
@@ -57,9 +73,10 @@ std::string capacity_text(const CapacityView& view, Screen screen) {
                    action_text(m), m.cost ? (m.action == CapacityAction::kRelease ? "−" : "") + m.cost->to_text(0) : "–"},
                   tone_of(m.action));
   }
-  std::string out = fmt::format("{}: {} ({}), capacity {:.0f}, committed {:.0f}; {} to {}\n\n{}\n", view.source, view.series.name,
+  std::string out = fmt::format("{}: {} ({}), capacity {:.0f}, committed {:.0f}; {} to {}\n\n", view.source, view.series.name,
                                 view.series.unit, view.options.capacity, view.options.committed, format_date(view.forecast.begin),
-                                format_date(view.months.back().when.end), table.render(screen));
+                                format_date(view.months.back().when.end));
+  out += first_action(view) + "\n\n" + table.render(screen) + "\n";
   for (const KnownChange& change : view.changes)
     out += fmt::format("  known: {} from {}{}\n", change.note, short_utc(change.from),
                        change.until ? " until " + short_utc(*change.until) : "");
@@ -68,7 +85,7 @@ std::string capacity_text(const CapacityView& view, Screen screen) {
       "Each month is held against today's capacity. Buy: the peak fits nine times in ten (low: the expected peak, high: nineteen "
       "in twenty). Cap: less than {:.0f} % of the "
       "hours are short, "
-      "so work that nobody waits for is held back. Release: nor any later month shown needs it. Chance to be short: between that "
+      "so work that can wait is held back. Release: nor any later month shown needs it. Chance to be short: between that "
       "of the worst "
       "hour and that of hours which never coincide. ",
       100 * view.options.capped_share);

@@ -41,6 +41,27 @@ TEST(ForecastReport, MarksWhatCouldNotBeTried) {
   EXPECT_THAT(forecast_text(view, Colour::kNo), HasSubstr("too short to have tried this distance"));
 }
 
+TEST(ForecastReport, BeginsWithALineForEachSeries) {
+  const std::string text = forecast_text(view_of(600, 48), Colour::kNo);
+  const size_t summary = text.find("Summary: the next 2 days");
+  ASSERT_NE(summary, std::string::npos);
+  EXPECT_LT(summary, text.find("values known"));
+  EXPECT_THAT(text, HasSubstr("capacity of 45 may run out in "));
+}
+
+TEST(ForecastReport, AConstantIsSaidToBeOneAndHasNoScore) {
+  // Two GPUs in all hours, but for what adding up thirds leaves.
+  DemandSeries series{"GPUs held", "GPUs", *parse_instant("2026-09-07"), kHour, {}};
+  for (size_t i = 0; i < 600; ++i)
+    series.values.push_back(i % 7 == 3 ? 2.0000000000000004 : 2.0);
+  const Forecast made = forecast(series, {48, {}}).value();
+  EXPECT_EQ(made.score.compared, 0U);
+  const std::string text = forecast_text({"fleet.db", {{series, made, {}}}, {}}, Colour::kNo);
+  EXPECT_THAT(text, HasSubstr("It has always been 2 GPUs: there is no change to forecast."));
+  EXPECT_THAT(text, Not(HasSubstr("MASE")));
+  EXPECT_THAT(text, Not(HasSubstr("intervals held")));
+}
+
 TEST(ForecastReport, JsonHoldsEveryPoint) {
   const ForecastView view = view_of(600, 48);
   const auto json = nlohmann::json::parse(forecast_json(view));

@@ -19,6 +19,19 @@ std::string shown_time(Instant at, Duration step) {
   return text.substr(0, 10) + " " + text.substr(11, 5);
 }
 
+/// The one value that the series has had, but for rounding; none where it changed.
+std::optional<double> constant_level(const DemandSeries& series) {
+  constexpr double kRounding = 1e-9;
+  std::optional<double> low, high;
+  for (const std::optional<double>& value : series.values) {
+    if (!value) continue;
+    low = std::min(low.value_or(*value), *value);
+    high = std::max(high.value_or(*value), *value);
+  }
+  if (!low || *high - *low > kRounding * std::max(std::abs(*low), std::abs(*high))) return std::nullopt;
+  return high;
+}
+
 std::string count_of(double n, std::string_view unit) { return fmt::format("{:.0f} {}{}", n, unit, n == 1 ? "" : "s"); }
 
 }  // namespace
@@ -84,8 +97,10 @@ std::vector<std::string> forecast_record(const ForecastRow& row) {
   const Forecast& f = row.forecast;
   const ForecastScore& s = f.score;
   std::vector<std::string> out;
-  if (s.compared == 0) {
-    out.push_back("The past is too short, or too even, to say how wrong such a forecast is.");
+  if (const auto level = constant_level(row.series)) {
+    out.push_back(fmt::format("It has always been {} {}: there is no change to forecast.", shown_amount(*level), row.series.unit));
+  } else if (s.compared == 0) {
+    out.push_back("The past is too short, or repeats itself too exactly, to say how wrong such a forecast is.");
   } else {
     const std::string season = f.season == 1 ? std::string("no season fits twice: naive")
                                              : fmt::format("a season of {}", shown_wait(f.step * static_cast<int64_t>(f.season)));

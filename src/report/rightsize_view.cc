@@ -97,13 +97,14 @@ std::string rightsize_text(const RightsizeView& view, Screen screen) {
         : row.too_small ? Tone::kWarn
                         : Tone::kGood);
   const RightsizePlan& plan = view.plan;
-  std::string out = fmt::format("{}, {} to {}: the cheapest type and count that keeps the work\n\n{}\n", view.source,
-                                format_date(view.period.begin), format_date(view.period.end), table.render(screen));
+  std::string out = fmt::format("{}, {} to {}: the cheapest type and count that keeps the work\n\n", view.source,
+                                format_date(view.period.begin), format_date(view.period.end));
   out += fmt::format("{} of {} {} a month saved", amount_text(plan.saving_per_month), amount_text(plan.monthly),
                      plan.monthly.currency().code());
   out += plan.saving_best == plan.saving_per_month
              ? ".\n\n"
              : fmt::format("; {} if the faster end of the estimates holds.\n\n", amount_text(plan.saving_best));
+  out += table.render(screen) + "\n";
   for (const RightsizeRow& row : plan.rows)
     out += wrapped(reasons(view, row), screen) + "\n";
   std::string notes =

@@ -68,6 +68,24 @@ Json findings_json(const std::vector<PricedFinding>& findings) {
   return out;
 }
 
+/// How many ways there are and what the best of them saves: each is priced by itself, so they have no sum.
+std::string schedule_summary(const SchedulePlan& plan, Currency currency) {
+  Money best = Money::nanos(0, currency);
+  for (const OffWindows& w : plan.windows)
+    best = std::max(best, w.saving_per_month);
+  size_t moved = 0;
+  for (const LaterRuns& l : plan.later)
+    moved += static_cast<size_t>(l.moved);
+  size_t others = 0;
+  for (const auto* list : {&plan.shorter, &plan.elsewhere, &plan.off_gpu})
+    for (const PricedFinding& p : *list) {
+      best = std::max(best, p.saving_per_month);
+      ++others;
+    }
+  return fmt::format("{} times to be off, {} runs to move, {} other changes; the best saves {} {} a month.\n\n", plan.windows.size(),
+                     moved, others, amount_text(best), currency.code());
+}
+
 }  // namespace
 
 std::string schedule_text(const ScheduleView& view, Screen screen) {
@@ -75,6 +93,8 @@ std::string schedule_text(const ScheduleView& view, Screen screen) {
   std::string body = windows_part(view, screen) + later_part(view, screen) + findings_part("shorter", plan.shorter, screen) +
                      findings_part("elsewhere", plan.elsewhere, screen) + findings_part("off GPUs", plan.off_gpu, screen);
   if (body.empty()) body = "Nothing: no machine is idle by habit, and no work becomes cheaper later or elsewhere.\n\n";
+  else
+    body = schedule_summary(plan, view.currency) + body;
   std::string notes = fmt::format(
       "Amounts in {}; each line is priced by itself, stint audit combines them. A machine that comes back costs {:.0f} minutes; "
       "a run may "

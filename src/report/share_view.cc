@@ -61,6 +61,16 @@ Json gpu_json(const SharedGpu& gpu) {
 std::string share_text(const ShareView& view, Screen screen) {
   std::string out = fmt::format("{}, {} to {}: who shares which GPU\n\n", view.source, format_date(view.period.begin),
                                 format_date(view.period.end));
+  if (!view.plan.pools.empty()) {
+    size_t freed = 0;
+    Money saving = Money::nanos(0, view.currency);
+    for (const SharePool& pool : view.plan.pools) {
+      freed += pool.freed_nodes.size();
+      saving += pool.saving_per_month;
+    }
+    out += fmt::format("{} {} a month saved: {} machine{} not needed any more.\n\n", amount_text(saving), view.currency.code(), freed,
+                       freed == 1 ? " is" : "s are");
+  }
   for (const SharePool& pool : view.plan.pools)
     out += pool_text(pool, screen);
   if (view.plan.pools.empty())

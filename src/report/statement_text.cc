@@ -139,13 +139,18 @@ std::string statement_table(const CostStatement& s, const Ledger& ledger, Screen
   table.add_rule();
   add_row(table, s.sum, columns, Tone::kStrong);
 
-  std::string out = fmt::format("Bill by {}, {}, {}, {}\n\n{}", name_of(s.options.by), describe(s.period), describe(s.basis),
-                                s.total.currency().code(), table.render(screen));
-  if (!s.idle.empty()) out += '\n' + idle_table(s, screen);
-  out += fmt::format("\ntotal {}\n", s.total.to_text(2));
+  std::string out = fmt::format("Bill by {}, {}, {}, {}\n\n", name_of(s.options.by), describe(s.period), describe(s.basis),
+                                s.total.currency().code());
+  const Money not_allocated = s.idle_total + s.sum.idle;
+  out += toned(fmt::format("{} in total, of it {} idle", s.total.to_text(2), (not_allocated + s.sum.inactive).to_text(2)),
+               Tone::kStrong, screen);
+  out += fmt::format(": {} not allocated or not usable, {} allocated but not used.\n", not_allocated.to_text(2),
+                     s.sum.inactive.to_text(2));
   if (s.fleet_per_useful_gpu_hour)
-    out += fmt::format("compute money, idle included, per active GPU-hour: {}\n", s.fleet_per_useful_gpu_hour->to_text(2));
-  return fitted(out + reconciliation(ledger) + '\n', screen);
+    out += fmt::format("{} for each GPU-hour of work: all compute money, idle included.\n", s.fleet_per_useful_gpu_hour->to_text(2));
+  out += '\n' + table.render(screen);
+  if (!s.idle.empty()) out += '\n' + idle_table(s, screen);
+  return fitted(out + '\n' + reconciliation(ledger) + '\n', screen);
 }
 
 std::string statement_json(const CostStatement& s, const Ledger& ledger) {

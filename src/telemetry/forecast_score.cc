@@ -34,9 +34,12 @@ std::optional<double> ForecastScores::scale_up_to(size_t known) {
   for (; scaled_ < known; ++scaled_) {
     if (scaled_ < season_ || !values_[scaled_] || !values_[scaled_ - season_]) continue;
     scale_sum_ += std::abs(*values_[scaled_] - *values_[scaled_ - season_]);
+    size_sum_ += std::abs(*values_[scaled_]);
     scale_count_ += 1;
   }
-  return scale_sum_ > 0 ? std::optional(scale_sum_ / scale_count_) : std::nullopt;
+  // What rounding alone makes of a constant is no error to measure others by.
+  constexpr double kRounding = 1e-9;
+  return scale_sum_ > kRounding * size_sum_ ? std::optional(scale_sum_ / scale_count_) : std::nullopt;
 }
 
 void ForecastScores::Tally::count(const Said& said, size_t h, double actual, double seasonal_naive, double scale) {

@@ -36,6 +36,7 @@ class ForecastScores {
   size_t season_;
   size_t scaled_ = 0;  // values the scale has seen
   double scale_sum_ = 0;
+  double size_sum_ = 0;  // of the same values
   double scale_count_ = 0;
   Tally total_;
   std::vector<Tally> by_distance_;
