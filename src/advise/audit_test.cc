@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 
+#include "advise/node_facts.h"
 #include "advise/testing_fleet.h"
 #include "base/prng.h"
 
@@ -85,6 +86,11 @@ const Finding* find(const AuditReport& report, std::string_view kind) {
   const auto it =
       std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& f) { return kind_of(f.change) == kind; });
   return it == report.findings.end() ? nullptr : &*it;
+}
+
+TEST(Audit, BatchInferenceIsNoServing) {
+  EXPECT_EQ(category_of(WorkloadKind::kBatchInference, {}), "batch inference");
+  EXPECT_EQ(category_of(WorkloadKind::kRealtimeInference, {}), "serving");
 }
 
 TEST(Audit, PricesAFleetByHandCount) {
@@ -177,8 +183,8 @@ TEST(Audit, ShowsWhoHoldsMemoryWithoutWorking) {
   const AuditReport report = world.run();
   ASSERT_THAT(report.holders, SizeIs(1));
   EXPECT_EQ(report.holders[0].name, "10.0.0.7");
-  EXPECT_NEAR(report.holders[0].mean_utilization_pct, 7, 0.01);
-  EXPECT_NEAR(report.holders[0].idle_pct, 100 * 2.0 / 3, 0.01);
+  EXPECT_NEAR(report.holders[0].mean_utilization_pct.value(), 7, 0.01);
+  EXPECT_NEAR(report.holders[0].idle_pct.value(), 100 * 2.0 / 3, 0.01);
   EXPECT_NEAR(report.holders[0].memory_mean.to_gibi(), 12, 0.01);
   EXPECT_NEAR(report.holders[0].gpu_hours, 720, 0.01);
   EXPECT_THAT(report.notes, Contains(HasSubstr("memory in use is no sign of work")));

@@ -129,7 +129,7 @@ Proposals find_schedule(const FleetView& fleet) {
     Finding f = finding_for(fleet, group, WeekHours(mask));
     if (const auto saving = fleet.books.saving_of(f.change); saving.ok()) f.alone_per_month = *saving;
     f.caveats.insert(f.caveats.begin(),
-                     "a real-time service must answer whenever it is called, though nobody called in these hours");
+                     "a real-time service must answer whenever it is called, though no request came in these hours");
     out.rejected.push_back(std::move(f));
   }
   return out;

@@ -162,7 +162,7 @@ Proposals find_share(const FleetView& fleet) {
   NodeGroups pools;
   for (const NodeFacts& node : fleet.facts.nodes) {
     const PlanNode& plan = fleet.books.of(node.id);
-    const bool shareable = node.category == "serving" || node.category == "notebooks";
+    const bool shareable = node.category == "serving" || node.category == "batch inference" || node.category == "notebooks";
     const bool seen = node.quality >= TelemetryQuality::kFair && node.gpu_count > 0 && sees_all_gpus(node);
     const bool cut = std::any_of(node.gpus.begin(), node.gpus.end(), [](const GpuLoad& g) { return g.cut_by_mig; });
     if (plan.gone || plan.structure_changed || plan.monthly.count_nanos() <= 0 || !shareable || !seen || cut ||

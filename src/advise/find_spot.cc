@@ -44,7 +44,7 @@ Finding finding_for(const FleetView& fleet, const NodeGroup& group) {
   f.evidence.push_back({"kind of work", std::string(name_of(group.front()->kind))});
   f.evidence.push_back({"checkpoints", known ? "yes" : "not known"});
   f.arithmetic.push_back(cost_line(fleet, group));
-  if (!known) f.caveats.push_back("nobody said that this work checkpoints: confirm it, or add checkpoints, before moving it");
+  if (!known) f.caveats.push_back("no record says that this work saves checkpoints: confirm it, or add them, before moving it");
   return f;
 }
 

@@ -198,7 +198,7 @@ std::string category_of(WorkloadKind kind, const Tenant& tenant) {
   switch (kind) {
     case WorkloadKind::kTraining:
     case WorkloadKind::kFineTuning: return is_production(tenant) ? "production training" : "training experiments";
-    case WorkloadKind::kBatchInference:
+    case WorkloadKind::kBatchInference: return "batch inference";
     case WorkloadKind::kRealtimeInference: return "serving";
     case WorkloadKind::kEvaluation: return "evaluation";
     case WorkloadKind::kNotebook: return "notebooks";

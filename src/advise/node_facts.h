@@ -89,7 +89,7 @@ struct FleetFacts {
 size_t hour_of_week(int64_t hour_index);
 /// Coverage ≥ 90 % good, ≥ 50 % fair, > 0 poor.
 TelemetryQuality telemetry_quality(double coverage_pct);
-/// "training experiments", "production training", "serving", "evaluation", "notebooks", "other".
+/// "training experiments", "production training", "serving", "batch inference", "evaluation", "notebooks", "other".
 std::string category_of(WorkloadKind kind, const Tenant& tenant);
 
 /// @param ledger  posted over history.period from `occupancy`.

@@ -336,8 +336,8 @@ Result<SpotPlan> plan_spot(const FleetView& fleet, const SpotPlanOptions& option
                                     [](const SpotGroup& g) { return g.fit == SpotFit::kFits && !g.checkpointable; });
   if (unsure > 0)
     plan.notes.push_back(
-        fmt::format("nobody said whether {} of the groups that fit can resume: confirm it, or add checkpoints, before "
-                    "moving them",
+        fmt::format("no record says whether {} of the groups that fit can resume: confirm it, or add checkpoints, "
+                    "before moving them",
                     unsure));
   std::stable_sort(plan.groups.begin(), plan.groups.end(), [](const SpotGroup& a, const SpotGroup& b) {
     return std::tie(b.saving_per_month, a.client, a.name) < std::tie(a.saving_per_month, b.client, b.name);

@@ -175,7 +175,7 @@ class Builder {
 
   sched::QueueId queue_of(const std::string& client) {
     auto& queues = out_.workload.queues;
-    const std::string name = client.empty() ? "nobody's" : client;
+    const std::string name = client.empty() ? "no client" : client;
     const auto it = std::ranges::find(queues, name, &sched::QueueSpec::name);
     if (it != queues.end()) return sched::QueueId(static_cast<uint32_t>(it - queues.begin()));
     queues.emplace_back().name = name;

@@ -187,7 +187,8 @@ std::vector<AlertRule> critical_rules() {
   const std::vector<WorkloadKind> inference = {WorkloadKind::kBatchInference, WorkloadKind::kRealtimeInference};
   std::vector<AlertRule> rules;
   rules.push_back(
-      said(about(mean_rule("InferenceGpuIdle", Metric::kUtilization, Comparison::kAtMost, 0, minutes(5), {}), inference),
+      said(about(mean_rule("InferenceGpuIdle", Metric::kUtilization, Comparison::kAtMost, 0, minutes(5), {}),
+                 {WorkloadKind::kRealtimeInference}),
            Severity::kCritical, "A GPU that serves a model has done nothing for five minutes.",
            "See whether requests reach the server; restart it, or take the replica out of the load balancer."));
   rules.push_back(said(mean_rule("GpuTemperatureCritical", Metric::kTemperature, Comparison::kAbove, 90, minutes(1), minutes(1)),
@@ -196,7 +197,7 @@ std::vector<AlertRule> critical_rules() {
   AlertRule oom =
       event_rule("InferenceOutOfMemory", AlertScope::kNode, Measure::kEvents, AlertEvent::kOutOfMemory, 0, "events", minutes(10));
   rules.push_back(said(about(std::move(oom), inference), Severity::kCritical,
-                       "A process ran out of GPU memory on a node that serves models.",
+                       "A process of serving or batch inference ran out of GPU memory.",
                        "Lower the batch size or the number of models on the GPU, or move one away."));
   AlertRule latency = mean_rule("LatencyAboveBaseline", Metric::kLatencyP99, Comparison::kAbove, 5, minutes(5), minutes(2));
   latency.scope = AlertScope::kService;

@@ -107,6 +107,8 @@ TEST(Alerts, RulesForInferenceSpeakAboutInferenceOnly) {
   world.feed(Metric::kUtilization, 0, 5, 0);
   world.evaluator.set_kind(world.id, WorkloadKind::kTraining);
   EXPECT_FALSE(world.fires(5));
+  world.evaluator.set_kind(world.id, WorkloadKind::kBatchInference);
+  EXPECT_FALSE(world.fires(5)) << "no request waits for batch work";
   world.evaluator.set_kind(world.id, WorkloadKind::kRealtimeInference);
   EXPECT_TRUE(world.fires(5));
 }
