@@ -72,7 +72,7 @@ export function mount(main) {
     const replayed = proof?.together;
     return h("section", { key: "head" }, h("p", { class: "soft" }, `Of ${audit.period.begin.slice(0, 10)} to ${audit.period.end.slice(0, 10)}, written ${when(written)}.`),
       h("div", { class: "figures" },
-        figure("Bill a month", totals.bill_per_month === null ? "not known" : amount(totals.bill_per_month), audit.currency, `${oneDecimal(totals.mean_utilization_pct)} % used on average`),
+        figure("Bill a month", totals.bill_per_month === null ? "not known" : amount(totals.bill_per_month), audit.currency, totals.mean_utilization_pct === null ? "use not measured" : `${oneDecimal(totals.mean_utilization_pct)} % used on average`),
         figure("With the plan", totals.plan_per_month === null ? "not known" : amount(totals.plan_per_month), audit.currency, `${audit.findings.length} findings`),
         figure("Saving a month", totals.saving_per_month === null ? "not known" : amount(totals.saving_per_month), audit.currency,
           totals.bill_per_month ? `${oneDecimal((totals.saving_per_month / totals.bill_per_month) * 100)} % of the bill` : "", "good"),

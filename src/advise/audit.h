@@ -65,7 +65,7 @@ struct NodeAudit {
   std::string name, provider, region, instance_type, gpu_model;
   Market market = Market::kUnknown;
   WorkloadKind kind = WorkloadKind::kUnknown;
-  std::string category;  ///< "training experiments", "production training", "serving", "evaluation", "notebooks", "other"
+  std::string category;  ///< "training experiments", "production training", "serving", "batch inference", "evaluation", "notebooks", "other"
   std::string client;
   int64_t gpu_count = 0;
   double hours = 0;    ///< instance-hours in the period
@@ -89,10 +89,10 @@ struct NodeAudit {
 struct HolderAudit {
   std::string name;
   std::string client;
-  double gpu_hours = 0;
-  double mean_utilization_pct = 0;
-  double idle_pct = 0;
-  Bytes memory_mean;
+  double gpu_hours = 0;                        ///< with telemetry of use; 0 = its memory alone was measured
+  std::optional<double> mean_utilization_pct;  ///< none = not measured
+  std::optional<double> idle_pct;              ///< of samples
+  std::optional<Bytes> memory_mean;
   double coverage_pct = 0;
 };
 
@@ -101,7 +101,7 @@ struct ClientSpend {
   Money total, training, inference, evaluation, other_compute, storage, transfer, shared;
   Money inactive;  ///< of it, held but idle
   double gpu_hours = 0;
-  double mean_utilization_pct = 0;
+  std::optional<double> mean_utilization_pct;  ///< none = not measured
 };
 
 struct NamedAmount {
@@ -126,7 +126,7 @@ struct AuditTotals {
   Money bill_per_month;             ///< whole bill: compute, storage, transfer, other
   Money plan_per_month;             ///< after all findings
   Money saving_per_month;           ///< bill − plan
-  double mean_utilization_pct = 0;  ///< over GPU-hours with telemetry
+  double mean_utilization_pct = 0;  ///< over GPU-hours with telemetry; means nothing where coverage_pct is 0
   double coverage_pct = 0;
   double gpu_hours = 0;
   Money per_useful_gpu_hour;  ///< compute money / (GPU-hours × utilisation)

@@ -185,7 +185,7 @@ TEST(Audit, ShowsWhoHoldsMemoryWithoutWorking) {
   EXPECT_EQ(report.holders[0].name, "10.0.0.7");
   EXPECT_NEAR(report.holders[0].mean_utilization_pct.value(), 7, 0.01);
   EXPECT_NEAR(report.holders[0].idle_pct.value(), 100 * 2.0 / 3, 0.01);
-  EXPECT_NEAR(report.holders[0].memory_mean.to_gibi(), 12, 0.01);
+  EXPECT_NEAR(report.holders[0].memory_mean.value().to_gibi(), 12, 0.01);
   EXPECT_NEAR(report.holders[0].gpu_hours, 720, 0.01);
   EXPECT_THAT(report.notes, Contains(HasSubstr("memory in use is no sign of work")));
 }

@@ -88,9 +88,9 @@ std::optional<std::string> holder_note(const std::vector<HolderAudit>& holders) 
   double memory = 0;
   for (const HolderAudit& h : holders) {
     hours += h.gpu_hours;
-    idle += h.idle_pct * h.gpu_hours;
-    used += h.mean_utilization_pct * h.gpu_hours;
-    memory += static_cast<double>(h.memory_mean.count()) * h.gpu_hours;
+    idle += h.idle_pct.value_or(0) * h.gpu_hours;
+    used += h.mean_utilization_pct.value_or(0) * h.gpu_hours;
+    memory += static_cast<double>(h.memory_mean.value_or(Bytes()).count()) * h.gpu_hours;
   }
   if (hours <= 0 || idle / hours < 50 || memory / hours < 1e9) return std::nullopt;
   return fmt::format(

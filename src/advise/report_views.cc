@@ -138,7 +138,7 @@ std::vector<ClientSpend> client_view(const FleetFacts& facts, const History& his
                     .shared = cell[6],
                     .inactive = facts.months.monthly(sums.inactive),
                     .gpu_hours = sums.held_hours,
-                    .mean_utilization_pct = 0};
+                    .mean_utilization_pct = {}};
     for (size_t c = 0; c < kColumns; ++c)
       row.total += cell[c];
     if (sums.watched_hours > 0) row.mean_utilization_pct = 100 * sums.busy_hours / sums.watched_hours;
@@ -271,8 +271,8 @@ std::vector<HolderAudit> holder_view(const History& history, const Usage& usage)
     HolderAudit row{.name = name_of_holder(holder),
                     .client = tenant_of(holder, history.tenant_rules).client,
                     .gpu_hours = sums.seconds / 3600,
-                    .mean_utilization_pct = 0,
-                    .idle_pct = 0,
+                    .mean_utilization_pct = {},
+                    .idle_pct = {},
                     .memory_mean = {},
                     .coverage_pct = 0};
     if (sums.seconds > 0) {

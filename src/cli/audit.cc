@@ -1,10 +1,13 @@
 // stint audit: what the fleet costs, where the waste is, what to change.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 
 #include "advise/audit.h"
 #include "advise/cluster_audit.h"
+#include "advise/joint_plan.h"
 #include "cli/accounts.h"
 #include "cli/cli.h"
 #include "cli/commit_options.h"
@@ -38,7 +41,7 @@ struct AuditOptions {
 
 struct Audited {
   AuditReport report;
-  std::optional<ClusterAudit> cluster;  ///< none = no batch system told of its queue
+  std::optional<ClusterAudit> cluster;  ///< none = no batch system reported its queue
 };
 
 Result<Audited> run_audit(const AuditOptions& options) {
@@ -50,9 +53,12 @@ Result<Audited> run_audit(const AuditOptions& options) {
   ProofRuns runs(options.proof);
   if (!options.proof.leave_out) input.proof = runs.options();
   TRY_ASSIGN(const Auditor auditor, Auditor::create(input));
-  TRY_ASSIGN(AuditReport report, auditor.plan(input.choice, Auditor::Prove::kYes));
+  // The plan is that of `stint plan all`, so that both name one total; here what saves most comes first.
+  TRY_ASSIGN(JointPlan plan, joint_plan(auditor, {}));
+  runs.clear();
+  std::ranges::stable_sort(plan.report.findings, std::greater(), &Finding::saving_per_month);
   TRY_ASSIGN(const QueueHistory queue, read_queue_history(options.history));
-  return Audited{std::move(report), audit_cluster(records.history, queue, records.usage, auditor.facts(), records.catalog)};
+  return Audited{std::move(plan.report), audit_cluster(records.history, queue, records.usage, auditor.facts(), records.catalog)};
 }
 
 /// What goes to standard output: JSON, one finding, or the report.

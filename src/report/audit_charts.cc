@@ -123,18 +123,19 @@ Html plan_waterfall(const AuditReport& report) {
   const double whole = std::max(totals.bill_per_month.to_double(), 1e-9);
   std::vector<BarRow> rows = {{"Bill now", {{0, 1, "whole", totals.bill_per_month.to_text()}}, amount(totals.bill_per_month)}};
   Money left = totals.bill_per_month;
-  const auto take_off = [&](std::string label, Money saving) {
+  const auto take_off = [&](std::string label, Money saving, std::string link) {
     const Money before = left;
     left -= saving;
     rows.push_back({std::move(label),
                     {{left.to_double() / whole, before.to_double() / whole, "saving", saving.to_text()}},
-                    amount.minus(saving)});
+                    amount.minus(saving),
+                    std::move(link)});
   };
   const size_t shown = report.findings.size() <= kMostBars + 1 ? report.findings.size() : kMostBars;
   for (size_t i = 0; i < shown; ++i)
-    take_off(report.findings[i].title, report.findings[i].saving_per_month);
+    take_off(report.findings[i].title, report.findings[i].saving_per_month, "#" + report.findings[i].id);
   if (shown < report.findings.size())
-    take_off(fmt::format("{} smaller findings", report.findings.size() - shown), left - totals.plan_per_month);
+    take_off(fmt::format("{} smaller findings", report.findings.size() - shown), left - totals.plan_per_month, "#findings");
   rows.push_back({"Plan",
                   {{0, totals.plan_per_month.to_double() / whole, "after", totals.plan_per_month.to_text()}},
                   amount(totals.plan_per_month)});

@@ -55,12 +55,22 @@ PageText page_text(const AuditReport& report) {
 }  // namespace
 
 std::string audit_html(const AuditReport& report, const ClusterAudit* cluster) {
-  const Html body = key_figures(report) + plan_section(report) + goals_section(report.goals) + findings_section(report) +
-                    proof_section(report) + clients_section(report) + idle_section(report) +
-                    (cluster == nullptr ? Html() : cluster_section(*cluster, report)) + fleet_section(report) +
-                    curve_section(report) + instances_section(report) + holders_section(report) + limits_section(report) +
-                    sources_section(report);
-  return html_page(page_text(report), body);
+  PageSections page;
+  page.add("plan", "Plan", plan_section(report));
+  page.add("findings", "Findings", findings_section(report));
+  page.add("goals", "Goals", goals_section(report.goals));
+  page.add("proof", "Replay", proof_section(report));
+  page.add("clients", "Clients", clients_section(report));
+  page.add("idle", "Idle money", idle_section(report));
+  if (cluster != nullptr) page.add("cluster", "Queue", cluster_section(*cluster, report));
+  page.add("curve", "What idleness costs", curve_section(report));
+  if (!report.findings.empty()) page.add(annex("Annex: findings with their commands, and what the figures rest on"));
+  page.add("fleet", "Use by hour", fleet_section(report));
+  page.add("instances", "Low instances", instances_section(report));
+  page.add("holders", "GPU holders", holders_section(report));
+  page.add("limits", "Not reached", limits_section(report));
+  page.add("sources", "Sources", sources_section(report));
+  return html_page(page_text(report), key_figures(report) + page.render());
 }
 
 }  // namespace stint

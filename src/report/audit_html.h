@@ -10,7 +10,7 @@
 
 namespace stint {
 
-/// @param cluster  null = no batch system told of its queue.
+/// @param cluster  null = no batch system reported its queue.
 std::string audit_html(const AuditReport& report, const ClusterAudit* cluster = nullptr);
 
 }  // namespace stint

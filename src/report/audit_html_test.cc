@@ -27,6 +27,34 @@ TEST(AuditHtml, HasASectionForEverythingInTheReport) {
     EXPECT_THAT(page, HasSubstr(words));
 }
 
+TEST(AuditHtml, ContentsAndWaterfallLeadToWhatIsThere) {
+  const std::string page = audit_html(testing::agency_report());
+  for (const char* id : {"plan", "findings", "clients", "sources", "F-00000001"}) {
+    EXPECT_THAT(page, HasSubstr(fmt::format("<a href=\"#{}\">", id)));
+    EXPECT_EQ(occurrences(page, fmt::format(" id=\"{}\"", id)), 1U);
+  }
+}
+
+TEST(AuditHtml, WhatWasNotAdvisedIsListedOnce) {
+  AuditReport report = testing::agency_report();
+  report.out_of_reach = {report.rejected[0].title + " (would be worth 5.00 USD/month): too far", "7.00 USD/month of storage"};
+  const std::string page = audit_html(report);
+  EXPECT_THAT(page, Not(HasSubstr("would be worth 5.00 USD/month")));
+  EXPECT_THAT(page, HasSubstr("7.00 USD/month of storage"));
+  EXPECT_EQ(occurrences(page, report.rejected[0].title), 1U);
+}
+
+TEST(AuditHtml, WhatWasNotMeasuredIsNotZero) {
+  AuditReport report = testing::empty_report();
+  report.holders = {{.name = "memory-only", .client = "", .gpu_hours = 0, .mean_utilization_pct = {}, .idle_pct = {},
+                     .memory_mean = Bytes::gibi(int64_t{1}), .coverage_pct = 0}};
+  report.nodes.emplace_back().name = "dark";
+  const std::string page = audit_html(report);
+  EXPECT_THAT(page, HasSubstr("memory-only"));
+  EXPECT_THAT(page, Not(HasSubstr(">0 %<")));
+  EXPECT_THAT(page, Not(HasSubstr(">0.0 %</td>")));
+}
+
 TEST(AuditHtml, AnEmptyReportIsAPageWithoutEmptySections) {
   const std::string page = audit_html(testing::empty_report());
   EXPECT_EQ(occurrences(page, "<section"), 1U);

@@ -35,10 +35,10 @@ Json totals(const AuditReport& report) {
   return {{"bill_per_month", t.priced ? amount(t.bill_per_month) : Json(nullptr)},
           {"plan_per_month", t.priced ? amount(t.plan_per_month) : Json(nullptr)},
           {"saving_per_month", t.priced ? amount(t.saving_per_month) : Json(nullptr)},
-          {"mean_utilization_pct", t.mean_utilization_pct},
+          {"mean_utilization_pct", t.coverage_pct > 0 ? Json(t.mean_utilization_pct) : Json(nullptr)},
           {"coverage_pct", t.coverage_pct},
           {"gpu_hours", t.gpu_hours},
-          {"per_useful_gpu_hour", amount(t.per_useful_gpu_hour)},
+          {"per_useful_gpu_hour", t.per_useful_gpu_hour.is_zero() ? Json(nullptr) : amount(t.per_useful_gpu_hour)},
           {"months", t.months}};
 }
 
@@ -93,18 +93,28 @@ Json node(const NodeAudit& n) {
 }
 
 Json holder(const HolderAudit& h) {
-  return {{"name", printable(h.name)},     {"client", printable(h.client)},
-          {"gpu_hours", h.gpu_hours},      {"mean_utilization_pct", h.mean_utilization_pct},
-          {"idle_pct", h.idle_pct},        {"memory_mean_gb", gigabytes_json(h.memory_mean)},
+  return {{"name", printable(h.name)},
+          {"client", printable(h.client)},
+          {"gpu_hours", h.gpu_hours},
+          {"mean_utilization_pct", or_null(h.mean_utilization_pct)},
+          {"idle_pct", or_null(h.idle_pct)},
+          {"memory_mean_gb", or_null(h.memory_mean, gigabytes_json)},
           {"coverage_pct", h.coverage_pct}};
 }
 
 Json client(const ClientSpend& c) {
-  return {
-      {"client", printable(c.client)},    {"total", amount(c.total)},           {"training", amount(c.training)},
-      {"inference", amount(c.inference)}, {"evaluation", amount(c.evaluation)}, {"other_compute", amount(c.other_compute)},
-      {"storage", amount(c.storage)},     {"transfer", amount(c.transfer)},     {"shared", amount(c.shared)},
-      {"inactive", amount(c.inactive)},   {"gpu_hours", c.gpu_hours},           {"mean_utilization_pct", c.mean_utilization_pct}};
+  return {{"client", printable(c.client)},
+          {"total", amount(c.total)},
+          {"training", amount(c.training)},
+          {"inference", amount(c.inference)},
+          {"evaluation", amount(c.evaluation)},
+          {"other_compute", amount(c.other_compute)},
+          {"storage", amount(c.storage)},
+          {"transfer", amount(c.transfer)},
+          {"shared", amount(c.shared)},
+          {"inactive", amount(c.inactive)},
+          {"gpu_hours", c.gpu_hours},
+          {"mean_utilization_pct", or_null(c.mean_utilization_pct)}};
 }
 
 Json named(const NamedAmount& a) { return {{"name", printable(a.name)}, {"per_month", amount(a.amount)}}; }

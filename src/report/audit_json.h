@@ -11,7 +11,7 @@
 namespace stint {
 
 /// Indented, ends with a line feed; the same report gives the same bytes.
-/// @param cluster  null = no batch system told of its queue.
+/// @param cluster  null = no batch system reported its queue.
 std::string audit_json(const AuditReport& report, const ClusterAudit* cluster = nullptr);
 /// One finding of it.
 nlohmann::ordered_json finding_json(const Finding& finding);

@@ -34,7 +34,7 @@ TEST(AuditText, SaysBillPlanAndSaving) {
 
 TEST(AuditText, FitsIn120Columns) {
   for (const AuditReport& report : {testing::agency_report(), testing::empty_report(), testing::large_report()})
-    EXPECT_LE(widest_line(audit_text(report, Colour::kNo)), 120U);
+    EXPECT_LE(widest_line(audit_text(report, Screen(Colour::kNo, 120))), 120U);
 }
 
 TEST(AuditText, LongListsAreCutAndSayHowMuchIsLeft) {

@@ -26,6 +26,11 @@ std::string drawn(const BarPart& part) {
   return out + (part.tip.empty() ? "/>" : '>' + element("title", part.tip).str() + "</rect>");
 }
 
+Html label_of(const BarRow& row) {
+  const Html label = Html::text(row.label);
+  return row.link.empty() ? label : element("a", {{"href", row.link}}, label);
+}
+
 Html drawing(const BarRow& row) {
   std::string parts;
   for (const BarPart& part : row.parts)
@@ -40,7 +45,7 @@ Html bar_rows(std::span<const BarRow> rows, std::string_view title, BarHeight he
   Html out;
   if (!scale.empty()) out += element("span", Html()) + scale + element("span", Html());
   for (const BarRow& row : rows)
-    out += element("span", {{"class", "bar-label"}}, Html::text(row.label)) + drawing(row) +
+    out += element("span", {{"class", "bar-label"}}, label_of(row)) + drawing(row) +
            element("span", {{"class", "bar-figure"}}, Html::text(row.figure));
   return element(
       "div",

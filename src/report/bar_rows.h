@@ -25,6 +25,7 @@ struct BarRow {
   std::string label;
   std::vector<BarPart> parts;
   std::string figure;
+  std::string link = {};  ///< where the label leads: "#id"; empty = nowhere
 };
 
 enum class BarHeight { kBar, kStrip };

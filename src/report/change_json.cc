@@ -1,5 +1,7 @@
 #include "report/change_json.h"
 
+#include <nlohmann/json.hpp>
+
 #include "codec/change_json.h"
 #include "report/utf8.h"
 

@@ -1,7 +1,7 @@
 // A Change as JSON for people to read: as codec/change_json writes it, its texts fit to show.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "model/change.h"
 

@@ -20,7 +20,9 @@ std::string amount_text(Money m, int decimals) {
 }
 
 std::string shown_percent(double value, int decimals) { return fmt::format("{:.{}f} %", value, decimals); }
-std::string percent_or_dash(const std::optional<double>& value) { return value ? shown_percent(*value, 1) : "–"; }
+std::string percent_or_dash(const std::optional<double>& value, int decimals) {
+  return value ? shown_percent(*value, decimals) : "–";
+}
 
 std::string grouped(double value) {
   std::string digits = fmt::format("{:.0f}", std::abs(value));
@@ -35,12 +37,12 @@ std::string gigabytes(const std::optional<Bytes>& bytes) {
 
 double share_pct(Money part, Money whole) { return whole.is_zero() ? 0 : 100 * part.to_double() / whole.to_double(); }
 
-std::string shown_client(std::string_view client) { return client.empty() ? "idle or not attributed" : std::string(client); }
+std::string shown_client(std::string_view client) { return client.empty() ? "Idle or not attributed" : std::string(client); }
 
 std::string shown_cause(std::string_view cause) {
   constexpr std::array<std::pair<IdleCause, std::string_view>, 7> kWords = {{
-      {IdleCause::kUnallocated, "held by nobody"},
-      {IdleCause::kInactive, "held, but idle"},
+      {IdleCause::kUnallocated, "not allocated"},
+      {IdleCause::kInactive, "allocated, but idle"},
       {IdleCause::kStrandedMig, "stranded by the MIG layout"},
       {IdleCause::kStrandedHost, "stranded: CPUs or memory taken"},
       {IdleCause::kUnhealthy, "unhealthy GPU"},

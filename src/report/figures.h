@@ -32,8 +32,8 @@ inline std::string cents_text(Money m) { return amount_text(m, 2); }
 
 /// "7 %", "7.2 %".
 std::string shown_percent(double value, int decimals = 0);
-/// With one decimal; "–" where it is not known.
-std::string percent_or_dash(const std::optional<double>& value);
+/// "–" where it is not known.
+std::string percent_or_dash(const std::optional<double>& value, int decimals = 1);
 /// "18,600": nearest whole number.
 std::string grouped(double value);
 /// In 10⁹ bytes with one decimal; "–" where it is not known.
@@ -41,9 +41,9 @@ std::string gigabytes(const std::optional<Bytes>& bytes);
 /// part / whole in percent; 0 when the whole is 0.
 double share_pct(Money part, Money whole);
 
-/// "idle or not attributed" for "".
+/// "Idle or not attributed" for "".
 std::string shown_client(std::string_view client);
-/// "held, but idle" for "inactive"; a name that is no idle cause stays.
+/// "allocated, but idle" for "inactive"; a name that is no idle cause stays.
 std::string shown_cause(std::string_view cause);
 
 /// A head of a client's bill, with the fill and the colour variable it is drawn in.

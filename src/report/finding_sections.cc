@@ -53,9 +53,20 @@ Html finding_entry(const Finding& f, const AmountText& amount) {
   return disclosure(title + saving, finding_body(f));
 }
 
-Html rejected_entry(const Finding& f) {
+Html rejected_entry(const Finding& f, const AmountText& amount) {
   const Html why = element("span", {{"class", "finding-meta"}}, Html::text(f.caveats.empty() ? f.id : f.caveats.front()));
-  return disclosure(element("span", element("span", {{"class", "finding-title"}}, Html::text(f.title)) + why), finding_body(f));
+  const Html title = element("span", element("span", {{"class", "finding-title"}}, Html::text(f.title)) + why);
+  const std::string worth = f.alone_per_month.count_nanos() > 0 ? amount(f.alone_per_month) + " alone" : "";
+  return disclosure(title + element("span", {{"class", "finding-amount muted"}}, Html::text(worth)), finding_body(f));
+}
+
+/// Lines about findings that are listed by themselves below are not said twice.
+std::vector<std::string> not_of_findings(const AuditReport& report) {
+  std::vector<std::string> lines = report.out_of_reach;
+  std::erase_if(lines, [&](const std::string& line) {
+    return std::ranges::any_of(report.rejected, [&](const Finding& f) { return line.starts_with(f.title); });
+  });
+  return lines;
 }
 
 }  // namespace
@@ -89,10 +100,11 @@ Html proof_section(const AuditReport& report) {
 
 Html limits_section(const AuditReport& report) {
   Html body;
-  if (!report.out_of_reach.empty()) body += bullet_list(report.out_of_reach);
+  const AmountText amount(report);
+  if (const auto lines = not_of_findings(report); !lines.empty()) body += bullet_list(lines);
   if (!report.rejected.empty()) body += element("h3", "Considered and not advised");
   for (const Finding& f : report.rejected)
-    body += rejected_entry(f);
+    body += rejected_entry(f, amount);
   return body.empty() ? Html() : section("limits", "What the plan does not reach, and why", "", body);
 }
 

@@ -18,6 +18,12 @@ Tone tone_of(TelemetryQuality q) {
   return q == TelemetryQuality::kGood ? Tone::kGood : q == TelemetryQuality::kFair ? Tone::kWarn : Tone::kBad;
 }
 
+/// "good, 99 %"; "none" alone where nothing was measured.
+std::string shown_quality(const NodeAudit& n) {
+  if (n.quality == TelemetryQuality::kNone) return std::string(name_of(n.quality));
+  return fmt::format("{}, {}", name_of(n.quality), shown_percent(n.coverage_pct));
+}
+
 std::string hardware_of(const NodeAudit& n) {
   const std::string gpus = fmt::format("{} × {}", n.gpu_count, n.gpu_model.empty() ? "GPU of unknown model" : n.gpu_model);
   return n.instance_type.empty() ? gpus : fmt::format("{}, {}", n.instance_type, gpus);
@@ -50,7 +56,7 @@ Html instances_table(const std::vector<const NodeAudit*>& nodes, const AmountTex
                    element("span", {{"class", "short"}}, Html::text(name_of(n.market))), Html::text(amount.cost_of(n)),
                    Html::text(percent_or_dash(n.mean_utilization_pct)), Html::text(percent_or_dash(n.p95_utilization_pct)),
                    Html::text(gigabytes(n.memory_peak) + " of " + gigabytes(n.memory_total)),
-                   badge(fmt::format("{}, {}", name_of(n.quality), shown_percent(n.coverage_pct)), tone_of(n.quality)),
+                   badge(shown_quality(n), tone_of(n.quality)),
                    links_to(n.findings)});
   }
   return table.render("Instances below 30 %");
@@ -165,8 +171,9 @@ Html holders_section(const AuditReport& report) {
                    {"coverage", Align::kRight}});
   for (size_t i = 0; i < std::min(report.holders.size(), kMostHolders); ++i) {
     const HolderAudit& h = report.holders[i];
-    table.add_text_row({h.name, h.client, grouped(h.gpu_hours), shown_percent(h.mean_utilization_pct, 1),
-                        shown_percent(h.idle_pct), gigabytes(h.memory_mean), shown_percent(h.coverage_pct)});
+    const bool measured = h.mean_utilization_pct.has_value();
+    table.add_text_row({h.name, h.client, measured ? grouped(h.gpu_hours) : "–", percent_or_dash(h.mean_utilization_pct),
+                        percent_or_dash(h.idle_pct, 0), gigabytes(h.memory_mean), measured ? shown_percent(h.coverage_pct) : "–"});
   }
   const std::string lead = report.holders.size() > kMostHolders
                                ? fmt::format("The {} largest of {}; the JSON has all.", kMostHolders,

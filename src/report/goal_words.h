@@ -1,7 +1,7 @@
 // Goals and whether a plan reaches them, as people read it.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -81,6 +81,21 @@ Html section(std::string_view id, std::string_view title, std::string_view lead,
   return element("section", {{"id", std::string(id)}}, out + body);
 }
 
+void PageSections::add(std::string_view id, std::string_view name, const Html& section) {
+  if (section.empty()) return;
+  ++sections_;
+  links_ += element("a", {{"href", fmt::format("#{}", id)}}, Html::text(name));
+  body_ += section;
+}
+
+Html PageSections::render() const {
+  constexpr int kFewSections = 2;
+  if (sections_ <= kFewSections) return body_;
+  return element("nav", {{"class", "contents"}, {"aria-label", "Contents"}}, links_) + body_;
+}
+
+Html annex(std::string_view title) { return element("h2", {{"class", "annex"}}, Html::text(title)); }
+
 Html cards(std::span<const Card> cards) {
   Html out;
   for (const Card& card : cards) {

@@ -54,6 +54,24 @@ std::string html_page(const PageText& text, const Html& body);
 /// A titled section. @param id  anchor: letters, digits and dashes. @param lead  one sentence, may be empty.
 Html section(std::string_view id, std::string_view title, std::string_view lead, const Html& body);
 
+/// The sections of a page one after another, with links to them above; an empty one leaves no trace.
+class PageSections {
+ public:
+  /// @param id  of the section. @param name  short, for the contents.
+  void add(std::string_view id, std::string_view name, const Html& section);
+  /// What stands between two sections and is in no contents.
+  void add(const Html& between) { body_ += between; }
+  /// Contents where there are three sections or more.
+  [[nodiscard]] Html render() const;
+
+ private:
+  Html links_, body_;
+  int sections_ = 0;
+};
+
+/// Begins what is printed on pages of its own; not shown on a screen.
+Html annex(std::string_view title);
+
 /// A key figure.
 struct Card {
   std::string label;

@@ -30,6 +30,19 @@ TEST(HtmlPage, IsOneWholeDocumentWithoutOutsideReferences) {
     EXPECT_THAT(page, Not(HasSubstr(outside)));
 }
 
+TEST(PageSections, ContentsLeadToEverySectionThatSaysSomething) {
+  PageSections page;
+  page.add("a", "First", section("a", "The first", "", Html::text("x")));
+  page.add("b", "Second", section("b", "The second", "", Html::text("y")));
+  EXPECT_THAT(page.render().str(), Not(HasSubstr("<nav")));  // too few to need them
+  page.add("gone", "Nothing", Html());
+  page.add("c", "A < B", section("c", "The third", "", Html::text("z")));
+  const std::string html = page.render().str();
+  EXPECT_TRUE(html.starts_with("<nav"));
+  EXPECT_THAT(html, HasSubstr("<a href=\"#c\">A &lt; B</a></nav><section id=\"a\">"));
+  EXPECT_THAT(html, Not(HasSubstr("#gone")));
+}
+
 TEST(HtmlTable, RowsHaveAHeaderAndFiguresStandRight) {
   HtmlTable table({{"who"}, {"USD", Align::kRight}});
   table.add_text_row({"a<b", "1"});

@@ -59,10 +59,17 @@ std::string joint_plan_html(const JointPlan& plan) {
   text.subtitle = fmt::format("{}, UTC. Steps in the order in which they are applied, each on what those before it left.",
                               describe(plan.report.period));
   text.footer = "Made by Stint. Amounts are a month; the steps sum to the saving.";
-  const Html body = key_figures(plan) + plan_section(plan.report) + front_section(plan) + goals_section(plan.report.goals) +
-                    findings_section(plan.report) + proof_section(plan.report) + gains_section(plan) +
-                    limits_section(plan.report) + sources_section(plan.report);
-  return html_page(text, body);
+  PageSections page;
+  page.add("plan", "Plan", plan_section(plan.report));
+  page.add("front", "Cost against time", front_section(plan));
+  page.add("goals", "Goals", goals_section(plan.report.goals));
+  page.add("findings", "Findings", findings_section(plan.report));
+  page.add("proof", "Replay", proof_section(plan.report));
+  page.add("gains", "Left out", gains_section(plan));
+  if (!plan.report.findings.empty()) page.add(annex("Annex: findings with their commands, and what the figures rest on"));
+  page.add("limits", "Not reached", limits_section(plan.report));
+  page.add("sources", "Sources", sources_section(plan.report));
+  return html_page(text, key_figures(plan) + page.render());
 }
 
 }  // namespace stint

@@ -1,4 +1,4 @@
-// Who pays, what for, and what nobody used.
+// Who pays, what for, and what was idle.
 #include "report/audit_charts.h"
 #include "report/audit_sections.h"
 #include "report/figures.h"
@@ -14,7 +14,7 @@ Html clients_table(const AuditReport& report) {
   std::vector<Column> columns = {{"client"}, {"total", Align::kRight}};
   for (const SpendPart& part : parts)
     columns.push_back({std::string(part.name), Align::kRight});
-  for (const char* heading : {"of it held but idle", "GPU-hours", "used"})
+  for (const char* heading : {"of it idle", "GPU-hours", "used"})
     columns.push_back({heading, Align::kRight});
   const auto cell = [&](Money m) { return m.is_zero() ? "–" : amount(m); };
   HtmlTable table(columns);
@@ -25,7 +25,7 @@ Html clients_table(const AuditReport& report) {
     for (const SpendPart& part : parts)
       cells.push_back(cell(c.*part.amount));
     cells.insert(cells.end(), {cell(c.inactive), c.gpu_hours > 0 ? grouped(c.gpu_hours) : "–",
-                               c.gpu_hours > 0 ? shown_percent(c.mean_utilization_pct) : "–"});
+                               percent_or_dash(c.mean_utilization_pct, 0)});
     table.add_text_row(cells);
   }
   std::vector<Html> total(columns.size());
@@ -41,9 +41,9 @@ Html clients_section(const AuditReport& report) {
   if (report.clients.empty()) return {};
   return section(
       "clients", "Bill by client",
-      fmt::format("Every line of the bill, to whoever used it; common cost in proportion to GPU money. A month, in {}.",
+      fmt::format("Each line of the bill goes to the client that used it, common cost in proportion to GPU money. A month, in {}.",
                   report.totals.bill_per_month.currency().code()),
-      client_bars(report) + clients_table(report));
+      element("div", {{"class", "screen"}}, client_bars(report)) + disclosure(element("span", "Figures by client"), clients_table(report)));
 }
 
 Html idle_section(const AuditReport& report) {
@@ -55,8 +55,8 @@ Html idle_section(const AuditReport& report) {
     body += element("h3", "Spend by category") + amount_bars(report, report.categories, "Spend by category");
   return section(
       "idle", "Idle money, and what the money is for",
-      fmt::format("A month, in {}, with the share of the bill. Held, but idle: somebody had the GPU and no kernel ran. "
-                  "Stranded: free, but impossible to give out.",
+      fmt::format("A month, in {}, with the share of the bill. Not allocated: no job had the GPU. Allocated, but "
+                  "idle: a job had it and no kernel ran. Stranded: free, but no job can get it.",
                   report.totals.bill_per_month.currency().code()),
       body);
 }

@@ -27,6 +27,14 @@ h3{font-size:14px;font-weight:650;margin:22px 0 8px}
 .card .label{font-size:12.5px;color:var(--soft)}
 .card .value{font-size:25px;font-weight:650;line-height:1.25;letter-spacing:-.01em;white-space:nowrap}
 .card .note{font-size:12.5px;color:var(--soft)}
+.contents{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:2px 20px;background:var(--paper);border-bottom:1px solid var(--line);
+padding:8px 0;margin:-28px 0 36px;font-size:13.5px}
+section,details .inside>div[id]{scroll-margin-top:72px}
+.annex{display:none}
+.group{display:grid;grid-template-columns:150px minmax(0,1fr);gap:0 18px;border-top:1px solid var(--line);align-items:start}
+.group>h3{margin:14px 0 0}.group>.cards{border:0;margin:0;grid-template-columns:repeat(auto-fill,minmax(170px,1fr))}
+.group:last-child{border-bottom:1px solid var(--line)}
+.group .card{border-left:0;padding:14px 18px 14px 0}.group .card .label{min-height:1.5em}
 .good{color:var(--good)}.warn{color:var(--warn)}.bad{color:var(--bad)}.muted{color:var(--soft)}.strong{font-weight:650}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:13.5px}
@@ -76,17 +84,17 @@ svg .heat{fill:var(--accent)}svg .none{fill:var(--none)}
 .ramp{display:flex;align-items:center;gap:8px;margin-top:12px;font-size:12.5px;color:var(--soft)}.ramp svg{width:110px;height:10px}
 .ramp svg+span+svg{width:14px;margin-left:14px}
 .bars+.scroll,.legend+.scroll{margin-top:22px}
-a{color:var(--accent);text-underline-offset:2px;white-space:nowrap}
+a{color:var(--accent);text-underline-offset:2px;white-space:nowrap}.bar-label a{color:inherit;white-space:normal;text-decoration-color:var(--line)}
 .legend{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:12.5px;color:var(--soft);margin:8px 0 0}
 .legend span::before{content:"";display:inline-block;width:10px;height:10px;margin-right:6px;background:var(--swatch)}
 footer{border-top:1px solid var(--line);padding-top:14px;color:var(--soft);font-size:12.5px}
-@media (max-width:640px){main{padding:24px 16px 48px}h1{font-size:26px}.card,.card+.card{padding:10px 12px 10px 0;border-left:0}
+@media (max-width:640px){.contents{position:static;margin-top:-16px}.group{grid-template-columns:minmax(0,1fr)}.group>.cards{grid-template-columns:repeat(2,1fr)}main{padding:24px 16px 48px}h1{font-size:26px}.card,.card+.card{padding:10px 12px 10px 0;border-left:0}
 .cards{grid-template-columns:repeat(2,1fr)}.card .value{font-size:20px}dl{grid-template-columns:1fr}dt{margin-top:6px}
 details>summary{grid-template-columns:16px minmax(0,1fr)}.finding-amount{grid-column:2;text-align:left}details .inside{padding-left:16px}
 .chart{overflow-x:auto}.chart svg{min-width:620px}
 .bars{grid-template-columns:minmax(0,1fr) max-content;gap:2px 12px;grid-auto-flow:dense}.bars svg{grid-column:1/-1;margin-bottom:8px}
 .strips{grid-template-columns:72px minmax(0,1fr) max-content;gap:2px 8px}.strips svg{grid-column:auto;margin:0}.days span{padding-left:1px;font-size:10px}}
-@media print{@page{size:A4;margin:16mm 14mm}:root{--paper:#fff;--ink:#000;--soft:#555;--line:#ccc;--panel:#f5f5f5;--accent:#17527a;--good:#23704a;--warn:#8a5800;
+@media print{@page{size:A4;margin:13mm 14mm}:root{--paper:#fff;--ink:#000;--soft:#555;--line:#ccc;--panel:#f5f5f5;--accent:#17527a;--good:#23704a;--warn:#8a5800;
 --bad:#a8322a;--c1:#17527a;--c2:#5b93b8;--c3:#7a9a5b;--c4:#c79a3c;--c5:#8a7aa8;--c6:#a9b0b5;--c7:#c9b8a0;--c8:#b5695f;--none:#e9d9c6}
 body{font-size:10.5pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}main{max-width:none;padding:0}h1{font-size:22pt}
 h2,h3{break-after:avoid}.chart,.card,tr,details>summary,pre{break-inside:avoid}thead{display:table-header-group}
@@ -94,7 +102,14 @@ details::details-content{content-visibility:visible;block-size:auto}
 details>summary::before{content:""}details>summary{grid-template-columns:0 minmax(0,1fr) auto}
 pre{font-size:8.5pt}table{font-size:8.5pt}td,th{padding:3px 8px 3px 0}.scroll,.chart{overflow:visible}.bars{font-size:9pt;gap:4px 10px}.strips{row-gap:1px;font-size:7.5pt}.strips svg{height:10px}.card .value{font-size:14pt}.cards{grid-template-columns:repeat(6,auto)}.card{padding:8px 8px 8px 0}.card+.card{padding-left:8px}.card .label,.card .note{font-size:7.5pt}
 details>summary{break-after:avoid}
-tbody th{min-width:0}}
+tbody th{min-width:0}
+.contents,.screen{display:none}.group>.cards{grid-template-columns:repeat(4,minmax(0,1fr))}.group{break-inside:avoid}
+main{display:flex;flex-direction:column}header,section{margin-bottom:10pt}header{padding-bottom:6pt}.cards{margin-bottom:14pt}h2{font-size:13pt}.lead{font-size:9pt;margin-bottom:6pt;max-width:none}
+ul,ol{font-size:8.5pt;margin:2pt 0;padding-left:14pt}li{margin:0}h3{margin:6pt 0 3pt}#curve .chart svg{max-width:130mm}
+details>summary{padding:3pt 0}details .inside{padding-bottom:4pt}#goals details,#clients details{border:0}#goals .inside{padding-left:0}#clients summary{display:none}#clients .inside{padding:0}
+#clients{break-inside:avoid}#idle{columns:2;column-gap:16pt}#idle>h2,#idle>.lead{column-span:all}#idle>h3,#idle>.bars{break-inside:avoid}#idle .bars{grid-template-columns:minmax(0,1fr) 34% max-content}
+dl{font-size:8.5pt;gap:0 14pt}.bars svg{height:9pt}.bar-label a{text-decoration:none}
+.annex{display:block;order:1;break-before:page;font-size:16pt;margin:0 0 10pt}#findings{order:2}#fleet,#instances,#holders,#limits,#sources{order:3}footer{order:4}}
 )css";
 }
 

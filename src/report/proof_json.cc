@@ -1,5 +1,6 @@
 #include "report/proof_json.h"
 
+#include "report/json_list.h"
 #include "report/utf8.h"
 
 namespace stint {

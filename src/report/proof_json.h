@@ -1,7 +1,7 @@
 // Proof as JSON, for the audit and for plans (docs/schema/audit.json).
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "advise/audit.h"
 

@@ -109,7 +109,7 @@ void add_work(Figures& figures, const ReplayView& view) {
   const auto count = [&](const char* label, Better better, auto value) {
     figures.add(label, better, [=](const ReplayResult& r) { return static_cast<double>(value(r)); }, grouped);
   };
-  count("evictions", Better::kNeither, [](const ReplayResult& r) { return r.evictions; });
+  count("preemptions", Better::kNeither, [](const ReplayResult& r) { return r.evictions; });
   count("nodes lost", Better::kNeither, [](const ReplayResult& r) { return r.node_losses; });
   count("restarts", Better::kNeither, restarts);
   if (!has_pools) return;

@@ -34,24 +34,34 @@ Interval whole_period(const ReplayView& view) {
   return whole;
 }
 
+/// The mean time from submission to end: a row for each policy, or one row of policies where nothing was changed.
 Html key_figures(const ReplayView& view) {
-  std::vector<Card> figures;
+  Html rows;
+  bool compared = false;
   for (const ReplayGroup& group : groups_of(view)) {
     const double first = view.runs[group.runs.front()].result.completion.mean_s;
+    std::vector<Card> figures;
     for (const size_t r : group.runs) {
       const ReplayRun& run = view.runs[r];
-      if (!was_replayed(view, run)) continue;
+      const std::string name = short_name(view, run);
+      if (!was_replayed(view, run)) {
+        figures.push_back({name, "–", "cannot be replayed", Tone::kPlain});
+        continue;
+      }
       const double mean = run.result.completion.mean_s;
-      const bool compared = r != group.runs.front() && first > 0;
-      const double change = compared ? 100 * (mean / first - 1) : 0;
-      figures.push_back({full_name(run), shown_seconds(mean),
-                         compared ? fmt::format("mean completion, {:+.1f} %", change) : "mean completion",
+      const bool differs = r != group.runs.front() && first > 0;
+      compared = compared || differs;
+      const double change = differs ? 100 * (mean / first - 1) : 0;
+      figures.push_back({name, shown_seconds(mean), differs ? fmt::format("{:+.1f} %", change) : "",
                          change < -2  ? Tone::kGood
                          : change > 2 ? Tone::kBad
                                       : Tone::kPlain});
     }
+    rows += element("div", {{"class", "group"}},
+                    element("h3", Html::text(group.title.empty() ? "Policy" : group.title)) + cards(figures));
   }
-  return cards(figures);
+  return section("completion", "Mean time from submission to end",
+                 compared ? "In percent: against the first of the row." : "", rows);
 }
 
 Html changes_section(const ReplayView& view) {
@@ -230,9 +240,15 @@ std::string replay_html(const ReplayView& view) {
       fmt::format("{}: {} jobs on {} GPUs of {} nodes, seed {}.", view.source, grouped(static_cast<double>(view.jobs)),
                   grouped(static_cast<double>(view.gpus)), grouped(static_cast<double>(view.nodes)), view.seed);
   text.footer = "Made by Stint. The same work, seed and policy give the same fingerprint on every machine.";
-  Html body = key_figures(view) + changes_section(view) + comparison(view) + time_section(view) + nodes_section(view);
-  if (!view.notes.empty()) body += section("notes", "What was left out or assumed", "", bullet_list(view.notes));
-  return html_page(text, body);
+  PageSections page;
+  page.add("completion", "Completion", key_figures(view));
+  page.add("changes", "Changes", changes_section(view));
+  page.add("comparison", "All figures", comparison(view));
+  page.add("time", "Over time", time_section(view));
+  page.add("nodes", "Nodes", nodes_section(view));
+  if (!view.notes.empty())
+    page.add("notes", "Assumptions", section("notes", "What was left out or assumed", "", bullet_list(view.notes)));
+  return html_page(text, page.render());
 }
 
 }  // namespace stint

@@ -113,6 +113,18 @@ TEST(ReplayReport, EveryPolicyComparesChangesWithItsOwnWorldAsItIs) {
   }
 }
 
+TEST(ReplayReport, ThePageBeginsWithARowOfNamedFiguresForEachPolicy) {
+  const std::string html = replay_html(changed_view());
+  const size_t begin = html.find("Mean time from submission to end"), end = html.find("What was changed");
+  ASSERT_LT(begin, end);
+  const std::string head = html.substr(begin, end - begin);
+  const size_t fifo = head.find("<h3>fifo</h3>"), stint = head.find("<h3>stint</h3>");
+  ASSERT_LT(fifo, stint);
+  for (const std::string& row : {head.substr(fifo, stint - fifo), head.substr(stint)})
+    for (const char* words : {">as it is<", ">change 1<", ">change 2<", "cannot be replayed"})
+      EXPECT_THAT(row, HasSubstr(words));
+}
+
 TEST(ReplayReport, ARefusedChangeSaysWhyEverywhere) {
   const ReplayView v = changed_view();
   for (const std::string& text : {replay_text(v, Colour::kNo), replay_html(v)})

@@ -15,8 +15,8 @@ std::string percent_cell(std::optional<double> percent) { return percent ? fmt::
 Html key_figures(const CostStatement& s) {
   const std::vector<Card> figures = {
       {"Total", s.total.to_text(), std::string(describe(s.basis)), Tone::kStrong},
-      {"Nobody's", s.idle_total.to_text(), "idle, by cause below", s.idle_total.is_zero() ? Tone::kPlain : Tone::kWarn},
-      {"Held but inactive", s.sum.inactive.to_text(), "within the rows", Tone::kPlain},
+      {"Idle", s.idle_total.to_text(), "by cause below", s.idle_total.is_zero() ? Tone::kPlain : Tone::kWarn},
+      {"Allocated, but idle", s.sum.inactive.to_text(), "within the rows", Tone::kPlain},
       {"GPUs active", percent_cell(s.sum.efficiency_pct()), "of the GPU-hours held with telemetry", Tone::kPlain},
       {"Per active GPU-hour", money_cell(s.fleet_per_useful_gpu_hour), "all compute money, idle included", Tone::kPlain},
   };
@@ -47,7 +47,7 @@ Html use_section(const CostStatement& s) {
   HtmlTable table({{std::string(name_of(s.options.by)), Align::kLeft},
                    {"GPU-hours held", Align::kRight},
                    {"active", Align::kRight},
-                   {"held but inactive", Align::kRight},
+                   {"allocated, but idle", Align::kRight},
                    {"per GPU-hour held", Align::kRight},
                    {"per active GPU-hour", Align::kRight}});
   const auto cells = [](const StatementRow& row) {
@@ -71,8 +71,8 @@ Html idle_section(const CostStatement& s) {
     table.add_text_row({std::string(name_of(idle.cause)), idle.amount.to_text(), fmt::format("{:.1f}", idle.gpu_hours)});
   table.add_total_row({Html::text("idle"), Html::text(s.idle_total.to_text()), Html()});
   const bool spread = s.options.idle == IdleTreatment::kSpread;
-  return section("idle", "Nobody's money",
-                 spread ? "Spread over the rows above in proportion to their compute money." : "Paid, and used by no one.",
+  return section("idle", "Idle money",
+                 spread ? "Spread over the rows above in proportion to their compute money." : "Paid for, but not used.",
                  table.render("Idle money by cause"));
 }
 

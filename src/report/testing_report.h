@@ -140,7 +140,7 @@ inline AuditReport agency_report() {
        cents(32'000), cents(62'000), cents(711'200), 5210, 27.4},
       {"Acme Robotics", cents(1'101'250), cents(450'250), cents(510'000), cents(0), cents(40'000), cents(38'000), cents(19'000),
        cents(44'000), cents(402'000), 3302, 21.9},
-      {"", cents(1'268'350), cents(0), cents(0), cents(0), cents(1'214'350), cents(0), cents(0), cents(54'000), cents(0), 0, 0},
+      {"", cents(1'268'350), cents(0), cents(0), cents(0), cents(1'214'350), cents(0), cents(0), cents(54'000), cents(0), 0, {}},
       {"Blåbær & Söhne", cents(518'000), cents(330'000), cents(90'000), cents(40'000), cents(8'000), cents(30'000), cents(5'000),
        cents(15'000), cents(226'800), 1544, 11.0}};
   r.idle_causes = {{"inactive", cents(1'340'000)},

@@ -177,11 +177,12 @@ class GenAi(Scratch):
         holders = report["holders"]
         # 143 containers have a duty cycle; one more is only in the memory file.
         self.assertEqual(len(holders), 144)
-        hours = sum(h["gpu_hours"] for h in holders)
-        idle = sum(h["idle_pct"] * h["gpu_hours"] for h in holders) / hours
+        self.assertEqual([h["idle_pct"] for h in holders if h["gpu_hours"] == 0], [None], "not measured is not 0")
+        measured = [h for h in holders if h["gpu_hours"] > 0]
+        idle = sum(h["idle_pct"] * h["gpu_hours"] for h in measured) / sum(h["gpu_hours"] for h in measured)
         # 67 % of the samples are exactly 0; idle counts those below 1 %, over time.
         self.assertAlmostEqual(idle, 68.5, delta=2)
-        held = [h for h in holders if h["memory_mean_gb"] > 0]
+        held = [h for h in holders if h["memory_mean_gb"]]
         self.assertAlmostEqual(sum(h["memory_mean_gb"] * h["gpu_hours"] for h in held) / sum(h["gpu_hours"] for h in held), 24.8, delta=0.6)
 
 
@@ -281,6 +282,24 @@ class Stories(unittest.TestCase):
                 self.assertGreater(finding["saving_per_month"], 0, finding["id"])
                 self.assertTrue(finding["evidence"], finding["id"])
                 self.assertTrue(finding["apply"], finding["id"])
+
+    def test_audit_and_plan_name_one_total_on_every_screen(self):
+        for story, report in self.reports.items():
+            history = ("--history", self.dir / f"{story}.db", "--month", "2026-10")
+            pages = {name: self.dir / f"{story}-{name}.html" for name in ("audit", "plan")}
+            audit = stint("audit", *history, "--html", pages["audit"]).stdout
+            plan = stint("plan", "all", *history, "--html", pages["plan"]).stdout
+            plan_json = self.plan(story, "all")
+            totals = report["totals"]
+            for key in ("bill_per_month", "plan_per_month", "saving_per_month"):
+                self.assertEqual(totals[key], plan_json[key], f"{story}: {key}")
+            ids = sorted(f["id"] for f in report["findings"])
+            self.assertEqual(ids, sorted(f["id"] for f in plan_json["findings"]), story)
+            to_the_cent = f"{totals['plan_per_month']:,.2f} USD"
+            for name, text in (("audit", audit), ("plan", plan), *((n, p.read_text()) for n, p in pages.items())):
+                self.assertIn(to_the_cent, text, f"{story}: {name}")
+            headlines = {re.search("<h1>(.*?)</h1>", p.read_text()).group(1) for p in pages.values()}
+            self.assertEqual(len(headlines), 1, headlines)
 
     def test_clients_and_idle_causes_are_within_the_bill(self):
         for story, report in self.reports.items():
