@@ -63,7 +63,7 @@ std::string audit_html(const AuditReport& report, const ClusterAudit* cluster) {
   page.add("clients", "Clients", clients_section(report));
   page.add("idle", "Idle money", idle_section(report));
   if (cluster != nullptr) page.add("cluster", "Queue", cluster_section(*cluster, report));
-  page.add("curve", "What idleness costs", curve_section(report));
+  page.add("curve", "Cost against use", curve_section(report));
   if (!report.findings.empty()) page.add(annex("Annex: findings with their commands, and what the figures rest on"));
   page.add("fleet", "Use by hour", fleet_section(report));
   page.add("instances", "Low instances", instances_section(report));

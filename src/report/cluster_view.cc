@@ -51,6 +51,8 @@ class Views {
                                                 use("Requested against used, by user", "account / user", cluster_.users), waits(),
                                                 idle(), limits(), small(), misplaced()})
       if (view.all > 0) out.push_back(std::move(view));
+    // One user each: then the users' table says all that the accounts' does.
+    if (!out.empty() && !cluster_.accounts.empty() && cluster_.accounts.size() == cluster_.users.size()) out.erase(out.begin());
     return out;
   }
 

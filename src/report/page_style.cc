@@ -27,7 +27,7 @@ h3{font-size:14px;font-weight:650;margin:22px 0 8px}
 .card .label{font-size:12.5px;color:var(--soft)}
 .card .value{font-size:25px;font-weight:650;line-height:1.25;letter-spacing:-.01em;white-space:nowrap}
 .card .note{font-size:12.5px;color:var(--soft)}
-.contents{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:2px 20px;background:var(--paper);border-bottom:1px solid var(--line);
+.contents{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:2px 16px;background:var(--paper);border-bottom:1px solid var(--line);
 padding:8px 0;margin:-28px 0 36px;font-size:13.5px}
 section,details .inside>div[id]{scroll-margin-top:72px}
 .annex{display:none}
@@ -109,7 +109,7 @@ ul,ol{font-size:8.5pt;margin:2pt 0;padding-left:14pt}li{margin:0}h3{margin:6pt 0
 details>summary{padding:3pt 0}details .inside{padding-bottom:4pt}#goals details,#clients details{border:0}#goals .inside{padding-left:0}#clients summary{display:none}#clients .inside{padding:0}
 #clients{break-inside:avoid}#idle{columns:2;column-gap:16pt}#idle>h2,#idle>.lead{column-span:all}#idle>h3,#idle>.bars{break-inside:avoid}#idle .bars{grid-template-columns:minmax(0,1fr) 34% max-content}
 dl{font-size:8.5pt;gap:0 14pt}.bars svg{height:9pt}.bar-label a{text-decoration:none}
-.annex{display:block;order:1;break-before:page;font-size:16pt;margin:0 0 10pt}#findings{order:2}#fleet,#instances,#holders,#limits,#sources{order:3}footer{order:4}}
+.annex{display:block;order:1;break-before:page;font-size:16pt;margin:0 0 10pt}#findings{order:2}#cluster,#fleet,#instances,#holders,#limits,#sources{order:3}footer{order:4}}
 )css";
 }
 
