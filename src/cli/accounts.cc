@@ -1,11 +1,13 @@
 #include "cli/accounts.h"
 
+#include "cli/progress.h"
 #include "store/history_file.h"
 
 namespace stint {
 
 Result<Records> load_records(const std::string& path, Interval period) {
   TRY_ASSIGN(HistoryFile file, HistoryFile::open(path, OpenMode::kReadOnly));
+  const ProgressLine progress("reading " + path);
   Records out;
   TRY_ASSIGN(out.history, file.load(period));
   const History& history = out.history;

@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/period_options.h"
+#include "cli/progress.h"
 #include "codec/known_change.h"
 #include "report/forecast_view.h"
 
@@ -67,6 +68,7 @@ void hold_against(ForecastRow& row, CapacityLimit::Kind kind, double amount) {
 
 /// One row per series that can be forecast; the others are said. An error only when none can.
 Result<ForecastView> view_of(const ForecastCommand& command, std::vector<DemandSeries> all, std::string source) {
+  const ProgressLine progress("forecasting");
   ForecastView view{std::move(source), {}, {}};
   std::string first_refusal;
   bool met = false;

@@ -10,7 +10,8 @@ namespace stint {
 void add_goals_option(Command& command, std::string& file) {
   command
       .add_option("--goals", file,
-                  "a file of goals, one a line (cost<=18000, training-throughput>=140%, p99<=100%): which hold, and why not")
+                  "a file of goals, one a line (cost<=18000, training-throughput>=140%, p99<=100%): which hold, and why not; exit code 3 "
+                  "where one does not")
       ->check(existing_file());
 }
 

@@ -8,6 +8,7 @@
 #include "cli/json_text.h"
 #include "cli/output.h"
 #include "cli/parser.h"
+#include "cli/progress.h"
 #include "store/history_file.h"
 
 namespace stint {
@@ -71,7 +72,10 @@ ExitCode run_info(const HistoryArguments& arguments) {
 ExitCode run_check(const HistoryArguments& arguments) {
   auto file = HistoryFile::open(arguments.path, OpenMode::kReadOnly);
   if (!file) return fail(file.error().message);
-  const auto problems = file->check();
+  const auto problems = [&] {
+    const ProgressLine progress("checking " + arguments.path);
+    return file->check();
+  }();
   if (!problems) return fail(problems.error().message);
   if (arguments.json) {
     fmt::print("{}\n", indented(nlohmann::json{{"path", arguments.path}, {"sound", problems->empty()}, {"problems", *problems}}));

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/nearest.h"
 #include "cli/parser.h"
 #include "cli/progress.h"
 #include "collect/file_import.h"
@@ -180,9 +181,16 @@ void remove_empty_history(const std::string& path) {
     std::filesystem::remove(path + part, ignored);
 }
 
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const ImportFormat& format : import_formats())
+    names.emplace_back(format.name);
+  return names;
+}
+
 ExitCode run_import(const ImportArguments& arguments) {
   if (find_import_format(arguments.format) == nullptr)
-    return fail(fmt::format("no format '{}': see `stint import --help`", arguments.format));
+    return fail(fmt::format("there is no format '{}'{}", arguments.format, what_exists(arguments.format, format_names())));
   if (!arguments.url.empty() && arguments.format != "prometheus") return fail("--url is for `stint import prometheus`");
   if (arguments.url.empty() && arguments.files.empty() && arguments.format != "slurm")
     return fail(arguments.format == "prometheus" ? "name a file, or a server with --url"

@@ -3,6 +3,7 @@
 
 #include "cli/app.h"
 #include "cli/man_page.h"
+#include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 
@@ -26,7 +27,12 @@ Status run_man(const CommandNode& root, const ManArguments& arguments) {
   if (!arguments.folder.empty()) return write_pages(root, arguments.folder);
   if (arguments.command.empty()) return write_output("", man_page_of_program(root, STINT_VERSION));
   const CommandNode* command = root.command(arguments.command);
-  if (command == nullptr) return invalid("'{}' is no command: `stint --help` lists them", arguments.command);
+  if (command == nullptr) {
+    std::vector<std::string> names;
+    for (const CommandNode& one : root.commands)
+      names.push_back(one.name);
+    return invalid("there is no command '{}'{}", arguments.command, did_you_mean(arguments.command, names));
+  }
   return write_output("", man_page_of_command(root, *command, STINT_VERSION));
 }
 

@@ -20,6 +20,7 @@ struct Leaves {
 /// Times, and what grows with them; where the test's own connection comes from; ids drawn by lot.
 constexpr Leaves kLeaves[] = {
     {R"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z)", "TIME"},
+    {R"([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]+ UTC)", "TIME"},  // in texts for people
     {R"re("amount":"[0-9.]+")re", "\"amount\":MONEY"},
     {R"re("cost":"[0-9.]+")re", "\"cost\":MONEY"},
     {R"re((gpu_hours"):[0-9.e-]+)re", "$1:HOURS"},

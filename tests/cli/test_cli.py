@@ -70,6 +70,8 @@ class Usage(Scratch):
         self.assertIn("did you mean '--history'?", stint("audit", "--histroy", "fleet.db", code=2).stderr)
         self.assertIn("did you mean 'H100-80GB'?", stint("catalog", "gpus", "--gpu", "H100-80BG", code=1).stderr)
         self.assertIn("there is A", stint("catalog", "mig", "--gpu", "T4000", code=1).stderr)
+        self.assertIn("did you mean 'bill'?", stint("man", "bil", code=1).stderr)
+        self.assertIn("did you mean 'dcgm'?", stint("import", "dgcm", "-", "--history", self.db, code=1).stderr)
 
     def test_a_failed_import_leaves_no_empty_history(self):
         stint("import", "focus", self.dir / "absent.csv", "--history", self.db, code=1)
