@@ -29,9 +29,9 @@ Json proposal_json(const Proposal& p) {
   return {{"id", printable(p.id)},
           {"title", printable(p.title)},
           {"currency", currency ? Json(currency->code()) : Json(nullptr)},
-          {"saving_per_month", money_json(p.saving_per_month)},
-          {"saving_low_per_month", money_json(p.saving_low)},
-          {"saving_high_per_month", money_json(p.saving_high)},
+          {"saving_per_month", amount_json(p.saving_per_month)},
+          {"saving_low_per_month", amount_json(p.saving_low)},
+          {"saving_high_per_month", amount_json(p.saving_high)},
           {"changes", changes}};
 }
 
@@ -82,7 +82,7 @@ Json to_json(const AppliedChange& c) {
               {"applied_at", format_utc(c.applied_at)},
               {"undone_at", c.undone_at ? Json(format_utc(*c.undone_at)) : Json(nullptr)},
               {"source", printable(c.source)},
-              {"cost", money_json(c.cost)}};
+              {"cost", amount_json(c.cost)}};
   out.update(proposal_json(c.proposal));
   return out;
 }

@@ -223,7 +223,7 @@ Json use_json(const ClusterUse& u) {
           {"used_gpu_hours", u.used_gpu_hours},
           {"idle_gpu_hours", u.idle_gpu_hours},
           {"mean_wait_s", u.mean_wait.to_seconds()},
-          {"cost", money_json(u.cost)}};
+          {"cost", amount_json(u.cost)}};
 }
 
 Json idle_json(const IdleHold& h) {
@@ -234,7 +234,7 @@ Json idle_json(const IdleHold& h) {
           {"gpus_idle", h.gpus_idle},
           {"gpu_hours", h.gpu_hours},
           {"idle_gpu_hours", h.idle_gpu_hours},
-          {"idle_cost", money_json(h.idle_cost)}};
+          {"idle_cost", amount_json(h.idle_cost)}};
 }
 
 Json limit_json(const LongLimit& l) {
@@ -265,7 +265,7 @@ Json misplaced_json(const Misplaced& m) {
           {"runs", m.runs},
           {"gpu_hours", m.gpu_hours},
           {"waited_s", m.waited.to_seconds()},
-          {"saving", money_json(m.saving)}};
+          {"saving", amount_json(m.saving)}};
 }
 
 Json wait_json(const WaitCause& w) {

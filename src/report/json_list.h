@@ -19,7 +19,7 @@ nlohmann::ordered_json array_of(const std::vector<T>& items, F convert) {
 }
 
 /// A number in the currency that is named elsewhere; null where it is not known.
-inline nlohmann::ordered_json money_json(const std::optional<Money>& m) {
+inline nlohmann::ordered_json amount_json(const std::optional<Money>& m) {
   return m ? nlohmann::ordered_json(m->to_double()) : nlohmann::ordered_json(nullptr);
 }
 

@@ -103,7 +103,7 @@ Json side(Interval when, const CostAndWork& c, const std::optional<Money>& unit)
           {"cost", c.cost.to_double()},
           {"gpu_hours", c.gpu_hours},
           {"gpu_hours_there", c.gpu_hours_there},
-          {"per_gpu_hour", money_json(unit)}};
+          {"per_gpu_hour", amount_json(unit)}};
 }
 
 Json to_json(const TrackedSaving& t, std::span<const AppliedChange> applied) {
@@ -118,9 +118,9 @@ Json to_json(const TrackedSaving& t, std::span<const AppliedChange> applied) {
               {"title", titles_of(t, applied)},
               {"applied_at", format_utc(first.applied_at)},
               {"undone_at", first.undone_at ? Json(format_utc(*first.undone_at)) : Json(nullptr)},
-              {"promised_per_month", money_json(t.promised_per_month)},
-              {"promised_low_per_month", money_json(t.promised_low)},
-              {"promised_high_per_month", money_json(t.promised_high)},
+              {"promised_per_month", amount_json(t.promised_per_month)},
+              {"promised_low_per_month", amount_json(t.promised_low)},
+              {"promised_high_per_month", amount_json(t.promised_high)},
               {"realised_per_month", t.realised ? Json(t.realised->per_month.to_double()) : Json(nullptr)},
               {"realised_p10_per_month", t.interval ? Json(t.interval->p10.to_double()) : Json(nullptr)},
               {"realised_p90_per_month", t.interval ? Json(t.interval->p90.to_double()) : Json(nullptr)},
@@ -140,7 +140,7 @@ Json to_json(const TrackedSaving& t, std::span<const AppliedChange> applied) {
     out["all_nodes_of_tenants"] = t.all_of_tenants;
   }
   out["nodes"] = nodes;
-  out["cost"] = money_json(t.cost);
+  out["cost"] = amount_json(t.cost);
   if (t.on_cost) {
     out["saved_so_far"] = t.on_cost->saved.to_double();
     out["return_on_cost"] = t.on_cost->on_cost;
