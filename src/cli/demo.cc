@@ -27,6 +27,7 @@ struct DemoOptions {
   std::string history;
   std::string out;
   uint64_t seed = 1;
+  bool month_after = false;
   bool keep = false;
   bool json = false;
 };
@@ -130,7 +131,8 @@ void print_demo(const DemoOptions& options, const Story& story, const FormatTall
   }
   say("\n{:.1f} MB of input, seed {}, {}\n", static_cast<double>(bytes) / 1e6, options.seed,
       folder.temporary() ? "removed again (--keep or --out DIR leaves it)" : "left in " + folder.path().string());
-  say("Next: stint audit --history {} --month 2026-10\n", options.history);
+  say("Next: stint {} --history {}{}\n", options.month_after ? "change status" : "audit", options.history,
+      options.month_after ? "" : " --month 2026-10");
 }
 
 Status print_demo_json(const DemoOptions& options, const FormatTallies& tally, int64_t bytes, const DemoFolder& folder) {
@@ -157,10 +159,13 @@ uint64_t rejected_in(const FormatTallies& tally) {
 }
 
 Result<uint64_t> run_demo(const DemoOptions& options) {
+  if (options.month_after && options.story != "agency") return invalid("--month-after: the agency alone has a month after");
   TRY_ASSIGN(HistoryFile history, HistoryFile::open(options.history, OpenMode::kCreate));
   TRY(check_history_is_ours(history, options));
   TRY_ASSIGN(const DemoFolder folder, DemoFolder::make(options));
-  const Story story = options.story == "agency" ? agency_story(options.seed) : platform_story(options.seed);
+  const Story story = options.month_after         ? agency_month_after(options.seed)
+                      : options.story == "agency" ? agency_story(options.seed)
+                                                  : platform_story(options.seed);
   const std::vector<StoryFile> files = files_of(story, options.seed);
   int64_t bytes = 0;
   for (const StoryFile& file : files) {
@@ -188,6 +193,7 @@ void add_demo_command(Command& app, Action& action) {
   command->add_option("--history", options->history, "History file to make")->required();
   command->add_option("--out", options->out, "write the input files here and leave them");
   command->add_option("--seed", options->seed, "another month of the same fleet")->capture_default_str();
+  command->add_flag("--month-after", options->month_after, "agency: add November, with its batch machine off by day as advised");
   command->add_flag("--keep", options->keep, "leave the input files beside the History");
   command->add_flag("--json", options->json, "print what was imported as JSON");
   command->footer("Example: stint demo agency --history demo.db && stint audit --history demo.db --month 2026-10");

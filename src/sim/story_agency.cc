@@ -17,6 +17,8 @@
 // gke-tune-1 is there on the 22 working days from 06:00 to 22:00 UTC, everything else around the clock: 13,352
 // GPU-hours. Prices: on-demand list, us-east-1, us-central1, eastus (catalog/prices.csv); storage and transfer at the
 // providers' public list prices of 2026. Utilisation of all samples is steered to 23 %.
+#include <algorithm>
+
 #include "sim/story_build.h"
 
 namespace stint {
@@ -123,7 +125,7 @@ void add_google(Story& story, Prng& prng) {
   tuning.memory_mib = 33800;
   tuning.tensor_per_util = 0.35;
   const size_t work = add_work(story, tuning);
-  for (int64_t day = 0; day < 31; ++day) {
+  for (int64_t day = 0; day < story.steps() * kStoryStep.count_ns() / kHour.count_ns() / 24; ++day) {
     const Instant midnight = story.period.begin + kHour * (24 * day);
     if (weekday(midnight) >= 5) continue;
     story.nodes[tune].present.push_back({midnight + kHour * 6, midnight + kHour * 22});
@@ -194,26 +196,81 @@ void add_agency_rules(Story& story) {
     story.rules.push_back({pattern, {owner, "", "", "", ""}});
 }
 
-}  // namespace
-
-Story agency_story(uint64_t seed) {
+/// Everything but the balance and the jobs' numbers.
+Story agency_in(uint64_t seed, Interval month) {
   Prng prng(seed ^ 0xa6e7c4ULL);
   Story story;
   story.name = "agency";
-  story.what =
-      "Machine learning for six clients on AWS, Google Cloud and Azure: 47,000.00 USD in October 2026, everything on "
-      "on-demand A100s, mean utilisation 23 %. Compute is hours × list price to the nano-dollar; storage and transfer are "
-      "at list price; the AWS support fee is the balance that makes the month 47,000.00.";
-  story.period = month_of(from_civil({.year = 2026, .month = 10}));
-  story.bill = Money::units(47'000);
-  story.steer_to_pct = 23;
+  story.period = month;
   add_agency_training(story, prng);
   add_google(story, prng);
   add_azure(story, prng);
   add_agency_storage_and_transfer(story);
-  add_balance(story);
   add_agency_rules(story);
+  return story;
+}
+
+/// The machines of the month before, not others of their names.
+void keep_machines(Story& story, const Story& before) {
+  for (size_t n = 0; n < story.nodes.size(); ++n) {
+    story.nodes[n].node.resource_id = before.nodes[n].node.resource_id;
+    for (size_t g = 0; g < story.nodes[n].gpus.size(); ++g)
+      story.nodes[n].gpus[g].uuid = before.nodes[n].gpus[g].uuid;
+  }
+}
+
+/// The machine is there, and held, from 22:00 to 06:00 UTC.
+void by_night_alone(Story& story, std::string_view name) {
+  const int64_t steps_per_hour = kHour.count_ns() / kStoryStep.count_ns();
+  const int64_t hours = story.steps() / steps_per_hour;
+  for (StoryNode& node : story.nodes) {
+    if (node.node.name != name) continue;
+    const size_t work = node.gpus.front().holds.front().work;
+    node.present.clear();
+    for (StoryGpu& gpu : node.gpus)
+      gpu.holds.clear();
+    for (int64_t begin = -2; begin < hours; begin += 24) {
+      const int64_t from = std::max<int64_t>(begin, 0), to = std::min(begin + 8, hours);
+      node.present.push_back({story.period.begin + kHour * from, story.period.begin + kHour * to});
+      for (StoryGpu& gpu : node.gpus)
+        gpu.holds.push_back({work, from * steps_per_hour, to * steps_per_hour, to * steps_per_hour, 1.0, -1});
+    }
+  }
+}
+
+/// The mean at which the loads are multiplied as in October, to a hundredth: azure-batch-1's idle days are no longer in it.
+constexpr double kNovemberUtilisation = 24.4;
+
+}  // namespace
+
+Story agency_story(uint64_t seed) {
+  Story story = agency_in(seed, month_of(from_civil({.year = 2026, .month = 10})));
+  story.what =
+      "Machine learning for six clients on AWS, Google Cloud and Azure: 47,000.00 USD in October 2026, everything on "
+      "on-demand A100s, mean utilisation 23 %. Compute is hours × list price to the nano-dollar; storage and transfer are "
+      "at list price; the AWS support fee is the balance that makes the month 47,000.00.";
+  story.bill = Money::units(47'000);
+  story.steer_to_pct = 23;
+  add_balance(story);
   number_runs(story);
+  return story;
+}
+
+Story agency_month_after(uint64_t seed) {
+  const Story october = agency_story(seed);
+  Story story = agency_in(seed, month_of(from_civil({.year = 2026, .month = 11})));
+  story.folder = "2026-11";
+  story.what =
+      "The agency's November 2026: the same machines, prices and work, and one piece of advice followed: azure-batch-1 is switched "
+      "off by day, 06:00 to 22:00 UTC, since the 1st.";
+  keep_machines(story, october);
+  by_night_alone(story, "azure-batch-1");
+  story.steer_to_pct = kNovemberUtilisation;
+  story.charges.push_back(october.charges.back());  // the same support fee
+  story.bill = compute_cost(story);
+  for (const StoryCharge& charge : story.charges)
+    story.bill += charge.amount;
+  number_runs(story, kFirstStoryJob + static_cast<int>(october.runs.size()));
   return story;
 }
 

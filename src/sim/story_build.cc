@@ -173,14 +173,13 @@ void schedule_reservation(Story& story, const std::vector<size_t>& nodes, size_t
   hold_on(story, nodes, gpus, hold);
 }
 
-void number_runs(Story& story) {
+void number_runs(Story& story, int first) {
   std::vector<size_t> order(story.runs.size());
   for (size_t i = 0; i < order.size(); ++i)
     order[i] = i;
   std::ranges::stable_sort(order, {}, [&](size_t i) { return *story.runs[i].started; });
-  constexpr int kFirstJob = 41207;
   for (size_t rank = 0; rank < order.size(); ++rank)
-    story.runs[order[rank]].id = std::to_string(kFirstJob + static_cast<int>(rank));
+    story.runs[order[rank]].id = std::to_string(first + static_cast<int>(rank));
 }
 
 void add_charges(Story& story, const std::string& provider, const std::string& region, std::initializer_list<StoryItem> items) {

@@ -53,8 +53,9 @@ void schedule(Story& story, const Lane& lane, Prng prng);
 /// One recorded job on whole nodes, held from `begin_hour` to `end_hour`, busy for the first `busy_hours`.
 void schedule_reservation(Story& story, const std::vector<size_t>& nodes, size_t work, int64_t begin_hour, int64_t end_hour,
                           int64_t busy_hours);
+inline constexpr int kFirstStoryJob = 41207;
 /// Gives the recorded jobs their numbers, ascending by start.
-void number_runs(Story& story);
+void number_runs(Story& story, int first = kFirstStoryJob);
 
 /// What is bought beside machines, at its list price.
 struct StoryItem {

@@ -42,7 +42,11 @@ void add_telemetry(std::vector<StoryFile>& files, const SharedSource& source) {
                      [source, metric](const TextOut& out) { write_prometheus(source->story, source->trace, metric, out); }});
 }
 
+/// "2026-10"
+std::string month_name(const Story& story) { return format_utc(story.period.begin).substr(0, 7); }
+
 void add_bills(std::vector<StoryFile>& files, const SharedSource& source) {
+  const std::string month = month_name(source->story);
   std::set<std::string> providers;
   for (const StoryNode& node : source->story.nodes)
     providers.insert(node.node.provider);
@@ -51,9 +55,10 @@ void add_bills(std::vector<StoryFile>& files, const SharedSource& source) {
   for (const std::string& provider : providers) {
     const FocusVersion version = provider == "gcp" ? FocusVersion::k1_0 : FocusVersion::k1_2;
     if (provider == "aws" && !alone)
-      files.push_back({"bills/aws-cur-2026-10.csv", "cur", "", [source](const TextOut& out) { write_cur(source->story, out); }});
+      files.push_back({"bills/aws-cur-" + month + ".csv", "cur", "",
+                       [source](const TextOut& out) { write_cur(source->story, out); }});
     else
-      files.push_back({"bills/" + provider + "-focus-2026-10.csv", "focus", "",
+      files.push_back({"bills/" + provider + "-focus-" + month + ".csv", "focus", "",
                        [source, provider, version](const TextOut& out) { write_focus(source->story, provider, version, out); }});
   }
 }
@@ -66,9 +71,12 @@ std::vector<StoryFile> files_of(const Story& story, uint64_t seed) {
   files.push_back({"inventory.csv", "inventory", "", [source](const TextOut& out) { write_inventory(source->story, out); }});
   files.push_back({"tenants.csv", "tenants", "", [source](const TextOut& out) { write_tenants(source->story, out); }});
   if (!story.runs.empty())
-    files.push_back({"sacct-2026-10.txt", "sacct", "", [source](const TextOut& out) { write_sacct(source->story, out); }});
+    files.push_back({"sacct-" + month_name(story) + ".txt", "sacct", "", [source](const TextOut& out) { write_sacct(source->story, out); }});
   add_telemetry(files, source);
   add_bills(files, source);
+  if (!story.folder.empty())
+    for (StoryFile& file : files)
+      file.path = story.folder + "/" + file.path;
   return files;
 }
 

@@ -75,6 +75,26 @@ TEST(AgencyStory, MeanUtilisationIs23Percent) {
   }
 }
 
+TEST(AgencyStory, MonthAfterIsTheSameFleetWithItsBatchMachineOffByDay) {
+  const Story october = agency_story(kSeed), november = agency_month_after(kSeed);
+  ASSERT_EQ(november.nodes.size(), october.nodes.size());
+  for (size_t n = 0; n < october.nodes.size(); ++n) {
+    EXPECT_EQ(november.nodes[n].node.resource_id, october.nodes[n].node.resource_id);
+    EXPECT_EQ(november.nodes[n].gpus[0].uuid, october.nodes[n].gpus[0].uuid);
+  }
+  EXPECT_EQ(money_of(november, "azure-batch").to_decimal(), "1763.04");    // 30 nights of 8 h at 7.346
+  EXPECT_EQ(money_of(november, "gke-notebook").to_decimal(), "2644.8408");  // 720 h at 3.67339
+  EXPECT_EQ(sum_of(bill_lines(november, "")), november.bill);
+  // The same work: loads are multiplied as in October, to a hundredth.
+  for (const uint64_t seed : {kSeed, uint64_t{7}})
+    EXPECT_NEAR(StoryTrace(agency_month_after(seed), seed).steering() / StoryTrace(agency_story(seed), seed).steering(), 1, 0.01);
+  std::set<std::string> jobs;
+  for (const auto& run : october.runs)
+    jobs.insert(run.id);
+  for (const auto& run : november.runs)
+    EXPECT_TRUE(jobs.insert(run.id).second) << run.id;
+}
+
 TEST(AgencyStory, BillsHardlyNameAClient) {
   const Story story = agency_story(kSeed);
   int tagged = 0;
