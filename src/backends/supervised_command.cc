@@ -5,11 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "host/descriptor.h"
 
@@ -41,11 +43,29 @@ namespace {
   ::_exit(127);
 }
 
+/// The script that an interpreter is told to run, where that is plain to see: `python3 -u train.py`, not `python3 -m train`.
+/// @return "" when there is none.
+std::string script_of(const std::vector<std::string>& command) {
+  constexpr std::array<std::string_view, 9> kInterpreters = {"python", "sh", "bash", "dash", "zsh", "perl", "ruby", "node", "Rscript"};
+  constexpr std::array<std::string_view, 7> kPlainFlags = {"-u", "-B", "-O", "-e", "-x", "-eu", "-ex"};
+  const std::string& path = command[0];
+  std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);  // npos + 1 = 0
+  while (!name.empty() && name.starts_with("python") && name.size() > 6)
+    name.remove_suffix(1);  // python3, python3.11
+  if (std::ranges::find(kInterpreters, name) == kInterpreters.end()) return "";
+  size_t at = 1;
+  while (at < command.size() && std::ranges::find(kPlainFlags, command[at]) != kPlainFlags.end())
+    ++at;
+  return at < command.size() && !command[at].starts_with('-') ? command[at] : "";
+}
+
 }  // namespace
 
 Result<pid_t> start_supervised(const std::vector<std::string>& command,
                                const std::vector<std::pair<std::string, std::string>>& environment) {
   CHECK(!command.empty(), "no command");
+  if (const std::string script = script_of(command); !script.empty() && ::access(script.c_str(), F_OK) != 0 && errno == ENOENT)
+    return make_error(ErrorCode::kNotFound, "{}: there is no such script: name its path, or go to its folder first", script);
   const auto failed = [&](int code) {
     return make_error(code == ENOENT ? ErrorCode::kNotFound : ErrorCode::kUnavailable, "{}: cannot be started: {}", command[0],
                       std::strerror(code));

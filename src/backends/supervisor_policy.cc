@@ -5,6 +5,10 @@
 namespace stint {
 namespace {
 
+// What a shell ends with when a program cannot be executed, or is not there.
+constexpr int kShellCannotExecute = 126;
+constexpr int kShellCannotFind = 127;
+
 Duration pause_after(const SupervisorLimits& limits, int ends) {
   Duration pause = limits.first_pause;
   for (int i = 1; i < ends && pause < limits.longest_pause; ++i)
@@ -17,13 +21,15 @@ Duration pause_after(const SupervisorLimits& limits, int ends) {
 void SupervisorPolicy::started(Instant now) {
   CHECK(phase_ == Phase::kWaiting, "started in phase {}", static_cast<int>(phase_));
   phase_ = Phase::kRunning;
+  saved_since_start_ = false;
   // A pause between two runs belongs to the spell without a checkpoint; a spell that was told of does not begin again.
   if (++starts_ == 1) without_since_ = now;
 }
 
 void SupervisorPolicy::ended(Instant now, ExitStatus how) {
   last_end_ = how;
-  if (phase_ == Phase::kLeaving || how.shell_code() == 0 || ends_without_progress_ >= limits_.retries) {
+  const bool cannot_start = !saved_since_start_ && (how.shell_code() == kShellCannotExecute || how.shell_code() == kShellCannotFind);
+  if (phase_ == Phase::kLeaving || how.shell_code() == 0 || cannot_start || ends_without_progress_ >= limits_.retries) {
     phase_ = Phase::kDone;
     return;
   }
@@ -42,6 +48,7 @@ void SupervisorPolicy::notice(Instant now, Duration reserve) {
 }
 
 void SupervisorPolicy::good_checkpoint(Instant now) {
+  saved_since_start_ = true;
   ends_without_progress_ = 0;
   without_since_ = now;
 }

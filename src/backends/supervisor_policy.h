@@ -5,7 +5,8 @@
 //      └──ended badly─────┘   └─notice─► leaving ──ended, or out of time and killed──► done
 //
 // A command that ends badly is started again after a pause that doubles each time. What counts against the limit are ends
-// in a row without a new good checkpoint: a command that gets on is worth going on with.
+// in a row without a new good checkpoint: a command that gets on is worth going on with. One that ends with a shell's codes for a
+// program that cannot be executed (126) or found (127), before it saved anything, would fail alike each time: it is not started again.
 #pragma once
 
 #include <cstdint>
@@ -62,6 +63,7 @@ class SupervisorPolicy {
   std::optional<Instant> gone_at_;
   ExitStatus last_end_;
   int starts_ = 0;
+  bool saved_since_start_ = false;
   int ends_without_progress_ = 0;
   std::optional<Instant> without_since_;  ///< when the present spell without a checkpoint began; none = told already
 };

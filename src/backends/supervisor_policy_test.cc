@@ -54,6 +54,20 @@ TEST(SupervisorPolicy, ACommandThatGetsOnIsStartedAgainWithoutLimit) {
   }
 }
 
+TEST(SupervisorPolicy, WhatCannotBeStartedIsNotTriedAgain) {
+  for (const int code : {126, 127}) {
+    SupervisorPolicy policy = running({.retries = 3});
+    policy.ended(at(0), {.code = code, .signal = 0});
+    EXPECT_EQ(policy.phase(), Phase::kDone) << code;
+    EXPECT_EQ(policy.last_end().shell_code(), code);
+  }
+  // Once it has saved, the program is there: what it ends with is its own affair.
+  SupervisorPolicy policy = running({.retries = 3});
+  policy.good_checkpoint(at(5));
+  policy.ended(at(6), {.code = 127, .signal = 0});
+  EXPECT_EQ(policy.phase(), Phase::kWaiting);
+}
+
 TEST(SupervisorPolicy, ANoticeEndsItWhateverTheExitCode) {
   SupervisorPolicy policy = running({.notice = Duration::seconds(120)});
   policy.notice(at(10), Duration::seconds(20));

@@ -149,6 +149,16 @@ class Supervising(Run):
         self.run_to_end("--retries", "0", command=["sh", "-c", "kill -9 $$"], code=137)
         self.run_to_end(command=["no-such-program-anywhere"], code=127)
 
+    def test_what_cannot_be_started_is_not_tried_again(self):
+        for command in (["python3", "no-such-training.py", "--epochs", "3"], ["/bin/sh", "-eu", "no-such-training.sh"]):
+            _, err = self.run_to_end("--pause", "1h", command=command, code=127)
+            self.assertIn("no-such-training", err)
+            self.assertIn("there is no such script", err)
+        self.assertEqual(self.events("start"), [])
+        # The shell says the same by its exit code; one start was made then.
+        self.run_to_end("--pause", "1h", command=["sh", "-c", "no-such-program-anywhere"], code=127)
+        self.assertEqual(len(self.events("start")), 1)
+
     def test_gives_up_after_the_retries(self):
         _, err = self.run_to_end("--retries", "3", command=["sh", "-c", "echo x; exit 3"], code=3)
         self.assertEqual(len(self.events("start")), 4)
