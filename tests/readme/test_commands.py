@@ -8,6 +8,7 @@ All blocks fenced with ```sh run in order in one shell, exactly as printed; a li
 code. What differs from a real machine, and only this:
 - `make` does not install packages nor build: build/release/stint is the program under test (EXPORTS below).
 - `make test` is not run: this is it.
+- On pages other than README.md the program is on the PATH, as they say.
 A block below `<!-- needs: NAME -->` runs where NAME is there (NEEDS below), else it is named and left out; README.md may have none.
 Blocks in another language must hold no command of ours, so that nothing escapes by its fence.
 """
@@ -75,7 +76,7 @@ def looks_like_commands(block):
 class Machine:
     """A clean machine's state, and what some blocks need beside it."""
 
-    def __init__(self, stint, source, scratch):
+    def __init__(self, stint, source, scratch, name):
         self.source, self.home, self.clone = source, scratch / "home", scratch / "stint"
         self.home.mkdir()
         self.clone.mkdir()
@@ -85,6 +86,8 @@ class Machine:
         self.environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TMPDIR": str(scratch / "tmp"),
                             "STINT_README_TEST": str(scratch)}
         (scratch / "tmp").mkdir()
+        if name != "README.md":  # which says it; the other pages begin where it ends
+            self.environment["PATH"] = f"{self.clone}/build/release:{self.environment['PATH']}"
         self.ends = []
 
     def provide(self, need):
@@ -157,7 +160,7 @@ def main(stint, source, name):
                 print(f"port {port} is in use here, and the documents' commands need it")
                 return SKIPPED
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
-        machine = Machine(stint, source, pathlib.Path(scratch))
+        machine = Machine(stint, source, pathlib.Path(scratch), name)
         try:
             script, run = PREPARE, 0
             why_not = {need: machine.provide(need) for need in sorted({b.needs for b in wanted if b.needs})}
