@@ -46,7 +46,8 @@ namespace {
 /// The script that an interpreter is told to run, where that is plain to see: `python3 -u train.py`, not `python3 -m train`.
 /// @return "" when there is none.
 std::string script_of(const std::vector<std::string>& command) {
-  constexpr std::array<std::string_view, 9> kInterpreters = {"python", "sh", "bash", "dash", "zsh", "perl", "ruby", "node", "Rscript"};
+  constexpr std::array<std::string_view, 9> kInterpreters = {"python", "sh",   "bash", "dash",   "zsh",
+                                                             "perl",   "ruby", "node", "Rscript"};
   constexpr std::array<std::string_view, 7> kPlainFlags = {"-u", "-B", "-O", "-e", "-x", "-eu", "-ex"};
   const std::string& path = command[0];
   std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);  // npos + 1 = 0

@@ -28,7 +28,8 @@ void SupervisorPolicy::started(Instant now) {
 
 void SupervisorPolicy::ended(Instant now, ExitStatus how) {
   last_end_ = how;
-  const bool cannot_start = !saved_since_start_ && (how.shell_code() == kShellCannotExecute || how.shell_code() == kShellCannotFind);
+  const bool cannot_start =
+      !saved_since_start_ && (how.shell_code() == kShellCannotExecute || how.shell_code() == kShellCannotFind);
   if (phase_ == Phase::kLeaving || how.shell_code() == 0 || cannot_start || ends_without_progress_ >= limits_.retries) {
     phase_ = Phase::kDone;
     return;

@@ -261,7 +261,8 @@ Story agency_month_after(uint64_t seed) {
   Story story = agency_in(seed, month_of(from_civil({.year = 2026, .month = 11})));
   story.folder = "2026-11";
   story.what =
-      "The agency's November 2026: the same machines, prices and work, and one piece of advice followed: azure-batch-1 is switched "
+      "The agency's November 2026: the same machines, prices and work, and one piece of advice followed: azure-batch-1 is "
+      "switched "
       "off by day, 06:00 to 22:00 UTC, since the 1st.";
   keep_machines(story, october);
   by_night_alone(story, "azure-batch-1");

@@ -55,8 +55,8 @@ void add_bills(std::vector<StoryFile>& files, const SharedSource& source) {
   for (const std::string& provider : providers) {
     const FocusVersion version = provider == "gcp" ? FocusVersion::k1_0 : FocusVersion::k1_2;
     if (provider == "aws" && !alone)
-      files.push_back({"bills/aws-cur-" + month + ".csv", "cur", "",
-                       [source](const TextOut& out) { write_cur(source->story, out); }});
+      files.push_back(
+          {"bills/aws-cur-" + month + ".csv", "cur", "", [source](const TextOut& out) { write_cur(source->story, out); }});
     else
       files.push_back({"bills/" + provider + "-focus-" + month + ".csv", "focus", "",
                        [source, provider, version](const TextOut& out) { write_focus(source->story, provider, version, out); }});
@@ -71,7 +71,8 @@ std::vector<StoryFile> files_of(const Story& story, uint64_t seed) {
   files.push_back({"inventory.csv", "inventory", "", [source](const TextOut& out) { write_inventory(source->story, out); }});
   files.push_back({"tenants.csv", "tenants", "", [source](const TextOut& out) { write_tenants(source->story, out); }});
   if (!story.runs.empty())
-    files.push_back({"sacct-" + month_name(story) + ".txt", "sacct", "", [source](const TextOut& out) { write_sacct(source->story, out); }});
+    files.push_back(
+        {"sacct-" + month_name(story) + ".txt", "sacct", "", [source](const TextOut& out) { write_sacct(source->story, out); }});
   add_telemetry(files, source);
   add_bills(files, source);
   if (!story.folder.empty())

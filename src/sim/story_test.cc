@@ -82,7 +82,7 @@ TEST(AgencyStory, MonthAfterIsTheSameFleetWithItsBatchMachineOffByDay) {
     EXPECT_EQ(november.nodes[n].node.resource_id, october.nodes[n].node.resource_id);
     EXPECT_EQ(november.nodes[n].gpus[0].uuid, october.nodes[n].gpus[0].uuid);
   }
-  EXPECT_EQ(money_of(november, "azure-batch").to_decimal(), "1763.04");    // 30 nights of 8 h at 7.346
+  EXPECT_EQ(money_of(november, "azure-batch").to_decimal(), "1763.04");     // 30 nights of 8 h at 7.346
   EXPECT_EQ(money_of(november, "gke-notebook").to_decimal(), "2644.8408");  // 720 h at 3.67339
   EXPECT_EQ(sum_of(bill_lines(november, "")), november.bill);
   // The same work: loads are multiplied as in October, to a hundredth.

@@ -151,12 +151,12 @@ class Supervising(Run):
 
     def test_what_cannot_be_started_is_not_tried_again(self):
         for command in (["python3", "no-such-training.py", "--epochs", "3"], ["/bin/sh", "-eu", "no-such-training.sh"]):
-            _, err = self.run_to_end("--pause", "1h", command=command, code=127)
+            _, err = self.run_to_end(command=command, code=127)
             self.assertIn("no-such-training", err)
             self.assertIn("there is no such script", err)
         self.assertEqual(self.events("start"), [])
         # The shell says the same by its exit code; one start was made then.
-        self.run_to_end("--pause", "1h", command=["sh", "-c", "no-such-program-anywhere"], code=127)
+        self.run_to_end(command=["sh", "-c", "no-such-program-anywhere"], code=127)
         self.assertEqual(len(self.events("start")), 1)
 
     def test_gives_up_after_the_retries(self):
