@@ -65,7 +65,8 @@ struct NodeAudit {
   std::string name, provider, region, instance_type, gpu_model;
   Market market = Market::kUnknown;
   WorkloadKind kind = WorkloadKind::kUnknown;
-  std::string category;  ///< "training experiments", "production training", "serving", "batch inference", "evaluation", "notebooks", "other"
+  std::string
+      category;  ///< "training experiments", "production training", "serving", "batch inference", "evaluation", "notebooks", "other"
   std::string client;
   int64_t gpu_count = 0;
   double hours = 0;    ///< instance-hours in the period

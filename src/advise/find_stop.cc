@@ -64,7 +64,8 @@ Proposals find_stop(const FleetView& fleet) {
   for (const auto& [key, group] : services) {
     Finding f = finding_for(fleet, group, true);
     f.alone_per_month = monthly_of(fleet, group);
-    f.caveats.insert(f.caveats.begin(), "a service is deployed here that received no requests: only its owner can say that it may go");
+    f.caveats.insert(f.caveats.begin(),
+                     "a service is deployed here that received no requests: only its owner can say that it may go");
     out.rejected.push_back(std::move(f));
   }
   return out;

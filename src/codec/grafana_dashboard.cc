@@ -75,8 +75,9 @@ std::vector<Panel> cost_of_use() {
        .type = "xychart",
        .unit = "currencyUSD",
        .queries = {{n.used_pct, "use, %", true}, {now, "a useful GPU-hour now", true}, {at_goal, "at 70 % use", true}},
-       .what = "One point a node: left to right how much of its GPUs was used in the last hour, upwards what a useful GPU-hour costs "
-               "now and would cost at the goal of 70 % use."},
+       .what =
+           "One point a node: left to right how much of its GPUs was used in the last hour, upwards what a useful GPU-hour costs "
+           "now and would cost at the goal of 70 % use."},
   };
 }
 
@@ -139,7 +140,8 @@ std::vector<Panel> gpus() {
       {.title = "Memory",
        .type = "timeseries",
        .unit = "percent",
-       .queries = {{fmt::format("100 * {} / {}", of_chosen(Metric::kMemoryUsed), of_chosen(Metric::kMemoryTotal)), std::string(kEachGpu)}},
+       .queries = {{fmt::format("100 * {} / {}", of_chosen(Metric::kMemoryUsed), of_chosen(Metric::kMemoryTotal)),
+                    std::string(kEachGpu)}},
        .what = "In use, of what the GPU has."},
       each("SM occupancy", Metric::kSmOccupancy, "percent", "Resident warps, of the most there can be."),
       each("Temperature", Metric::kTemperature, "celsius", "Above 83 °C clocks are lowered."),
@@ -172,9 +174,9 @@ void add_scatter(Json& out, const Panel& panel) {
     hidden[q == 0 ? "Time" : fmt::format("Time {}", q + 1)] = true;
   }
   hidden["Time 1"] = true;
-  out["transformations"] =
-      Json::array({{{"id", "joinByField"}, {"options", {{"byField", "node"}, {"mode", "inner"}}}},
-                   {{"id", "organize"}, {"options", {{"excludeByName", std::move(hidden)}, {"renameByName", std::move(names)}}}}});
+  out["transformations"] = Json::array(
+      {{{"id", "joinByField"}, {"options", {{"byField", "node"}, {"mode", "inner"}}}},
+       {{"id", "organize"}, {"options", {{"excludeByName", std::move(hidden)}, {"renameByName", std::move(names)}}}}});
   out["options"] = {{"mapping", "auto"}, {"seriesMapping", "auto"}};
   out["fieldConfig"]["overrides"] =
       Json::array({{{"matcher", {{"id", "byName"}, {"options", panel.queries[0].legend}}},
@@ -192,15 +194,16 @@ Json as_json(const Panel& panel, int id, int x, int y) {
               {"refId", std::string(1, static_cast<char>('A' + targets.size() - 1))}};
     if (query.table) target.update({{"format", "table"}, {"instant", true}});
   }
-  Json out = {{"id", id},
-          {"title", panel.title},
-          {"description", panel.what},
-          {"type", panel.type},
-          {"datasource", source},
-          {"gridPos", {{"x", x}, {"y", y}, {"w", panel.width}, {"h", panel.height}}},
-          {"fieldConfig",
-           {{"defaults", {{"unit", panel.unit}, {"min", 0}, {"thresholds", thresholds(panel)}}}, {"overrides", Json::array()}}},
-          {"targets", std::move(targets)}};
+  Json out = {
+      {"id", id},
+      {"title", panel.title},
+      {"description", panel.what},
+      {"type", panel.type},
+      {"datasource", source},
+      {"gridPos", {{"x", x}, {"y", y}, {"w", panel.width}, {"h", panel.height}}},
+      {"fieldConfig",
+       {{"defaults", {{"unit", panel.unit}, {"min", 0}, {"thresholds", thresholds(panel)}}}, {"overrides", Json::array()}}},
+      {"targets", std::move(targets)}};
   if (panel.type == "xychart") add_scatter(out, panel);
   return out;
 }

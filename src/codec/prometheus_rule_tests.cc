@@ -66,7 +66,9 @@ class DrawnSeries {
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
-  static double daemon_units(Metric metric) { return metric == Metric::kMemoryUsed || metric == Metric::kMemoryTotal ? 1 << 20 : 1; }
+  static double daemon_units(Metric metric) {
+    return metric == Metric::kMemoryUsed || metric == Metric::kMemoryTotal ? 1 << 20 : 1;
+  }
 
   int64_t minutes_;
   Exporter exporter_;

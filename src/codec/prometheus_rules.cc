@@ -34,9 +34,9 @@ std::string guards(const AlertRule& rule) {
 std::string rise(const AlertRule& rule) {
   const int64_t half = whole_minutes(rule.window) / 2;
   const std::string half_range = "[" + promql_duration(half) + "]";
-  return fmt::format("100 * deriv({}{}) * {} / {} {} and abs({} - {}) < {:g}", series_of(*rule.metric),
-                     range(rule.window), whole_minutes(rule.window) * 60, average_over(*rule.of, range(rule.window)),
-                     condition(rule), average_over(Metric::kUtilization, half_range),
+  return fmt::format("100 * deriv({}{}) * {} / {} {} and abs({} - {}) < {:g}", series_of(*rule.metric), range(rule.window),
+                     whole_minutes(rule.window) * 60, average_over(*rule.of, range(rule.window)), condition(rule),
+                     average_over(Metric::kUtilization, half_range),
                      average_over(Metric::kUtilization, half_range + " offset " + promql_duration(half)), kSteadyPoints);
 }
 
@@ -91,8 +91,8 @@ std::string prometheus_expression(const AlertRule& rule) {
                          condition(rule), guards(rule));
     case Measure::kTimesBaseline:
       return fmt::format("{} / quantile_over_time(0.95, {}{} offset {}) {}{}", average_over(*rule.metric, window),
-                         series_of(*rule.metric), range(kBaseline), promql_duration(whole_minutes(rule.window)),
-                         condition(rule), guards(rule));
+                         series_of(*rule.metric), range(kBaseline), promql_duration(whole_minutes(rule.window)), condition(rule),
+                         guards(rule));
     case Measure::kRise: return rise(rule) + guards(rule);
     case Measure::kEvents: {
       const std::string kinds = rule.only.empty() ? "" : fmt::format("{{kind=~\"{}\"}}", kinds_of(rule));

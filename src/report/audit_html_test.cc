@@ -46,8 +46,13 @@ TEST(AuditHtml, WhatWasNotAdvisedIsListedOnce) {
 
 TEST(AuditHtml, WhatWasNotMeasuredIsNotZero) {
   AuditReport report = testing::empty_report();
-  report.holders = {{.name = "memory-only", .client = "", .gpu_hours = 0, .mean_utilization_pct = {}, .idle_pct = {},
-                     .memory_mean = Bytes::gibi(int64_t{1}), .coverage_pct = 0}};
+  report.holders = {{.name = "memory-only",
+                     .client = "",
+                     .gpu_hours = 0,
+                     .mean_utilization_pct = {},
+                     .idle_pct = {},
+                     .memory_mean = Bytes::gibi(int64_t{1}),
+                     .coverage_pct = 0}};
   report.nodes.emplace_back().name = "dark";
   const std::string page = audit_html(report);
   EXPECT_THAT(page, HasSubstr("memory-only"));

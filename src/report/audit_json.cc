@@ -93,28 +93,19 @@ Json node(const NodeAudit& n) {
 }
 
 Json holder(const HolderAudit& h) {
-  return {{"name", printable(h.name)},
-          {"client", printable(h.client)},
-          {"gpu_hours", h.gpu_hours},
-          {"mean_utilization_pct", or_null(h.mean_utilization_pct)},
-          {"idle_pct", or_null(h.idle_pct)},
-          {"memory_mean_gb", or_null(h.memory_mean, gigabytes_json)},
+  return {{"name", printable(h.name)},       {"client", printable(h.client)},
+          {"gpu_hours", h.gpu_hours},        {"mean_utilization_pct", or_null(h.mean_utilization_pct)},
+          {"idle_pct", or_null(h.idle_pct)}, {"memory_mean_gb", or_null(h.memory_mean, gigabytes_json)},
           {"coverage_pct", h.coverage_pct}};
 }
 
 Json client(const ClientSpend& c) {
-  return {{"client", printable(c.client)},
-          {"total", amount(c.total)},
-          {"training", amount(c.training)},
-          {"inference", amount(c.inference)},
-          {"evaluation", amount(c.evaluation)},
-          {"other_compute", amount(c.other_compute)},
-          {"storage", amount(c.storage)},
-          {"transfer", amount(c.transfer)},
-          {"shared", amount(c.shared)},
-          {"inactive", amount(c.inactive)},
-          {"gpu_hours", c.gpu_hours},
-          {"mean_utilization_pct", or_null(c.mean_utilization_pct)}};
+  return {{"client", printable(c.client)},      {"total", amount(c.total)},
+          {"training", amount(c.training)},     {"inference", amount(c.inference)},
+          {"evaluation", amount(c.evaluation)}, {"other_compute", amount(c.other_compute)},
+          {"storage", amount(c.storage)},       {"transfer", amount(c.transfer)},
+          {"shared", amount(c.shared)},         {"inactive", amount(c.inactive)},
+          {"gpu_hours", c.gpu_hours},           {"mean_utilization_pct", or_null(c.mean_utilization_pct)}};
 }
 
 Json named(const NamedAmount& a) { return {{"name", printable(a.name)}, {"per_month", amount(a.amount)}}; }

@@ -95,8 +95,8 @@ std::string holders_table(const AuditReport& report, Screen screen) {
                {"memory GB", Align::kRight, 0, 3}});
   for (size_t i = 0; i < std::min(report.holders.size(), kMostRows); ++i) {
     const HolderAudit& h = report.holders[i];
-    table.add_row({h.name, h.client, grouped(h.gpu_hours), percent_or_dash(h.mean_utilization_pct), percent_or_dash(h.idle_pct, 0),
-                   gigabytes(h.memory_mean)});
+    table.add_row({h.name, h.client, grouped(h.gpu_hours), percent_or_dash(h.mean_utilization_pct),
+                   percent_or_dash(h.idle_pct, 0), gigabytes(h.memory_mean)});
   }
   std::string out = heading("Who held the GPUs", screen) + table.render(screen, 2);
   return out + and_more(report.holders.size());
@@ -119,7 +119,8 @@ std::string clients_table(const AuditReport& report, Screen screen) {
     table.add_row(std::move(cells));
   }
   if (table.empty()) return "";
-  std::string out = heading("Bill by client, a month (idle: of the total, allocated but not used)", screen) + table.render(screen, 2);
+  std::string out =
+      heading("Bill by client, a month (idle: of the total, allocated but not used)", screen) + table.render(screen, 2);
   return out + and_more(report.clients.size());
 }
 

@@ -37,8 +37,7 @@ std::string first_action(const CapacityView& view) {
     switch (m.action) {
       case CapacityAction::kEnough: continue;
       case CapacityAction::kBuy: return fmt::format("Buy {:.0f} for {}: the p90 peak is {:.0f}.", m.amount, month, m.peak_p90);
-      case CapacityAction::kRelease:
-        return fmt::format("Release {:.0f} from {} on: no month shown needs them.", m.amount, month);
+      case CapacityAction::kRelease: return fmt::format("Release {:.0f} from {} on: no month shown needs them.", m.amount, month);
       case CapacityAction::kCap:
         return fmt::format("Hold back {:.0f} in {}: about {:.0f} hours are short.", m.amount, month, m.short_hours);
     }

@@ -56,8 +56,7 @@ Html instances_table(const std::vector<const NodeAudit*>& nodes, const AmountTex
                    element("span", {{"class", "short"}}, Html::text(name_of(n.market))), Html::text(amount.cost_of(n)),
                    Html::text(percent_or_dash(n.mean_utilization_pct)), Html::text(percent_or_dash(n.p95_utilization_pct)),
                    Html::text(gigabytes(n.memory_peak) + " of " + gigabytes(n.memory_total)),
-                   badge(shown_quality(n), tone_of(n.quality)),
-                   links_to(n.findings)});
+                   badge(shown_quality(n), tone_of(n.quality)), links_to(n.findings)});
   }
   return table.render("Instances below 30 %");
 }
@@ -173,7 +172,8 @@ Html holders_section(const AuditReport& report) {
     const HolderAudit& h = report.holders[i];
     const bool measured = h.mean_utilization_pct.has_value();
     table.add_text_row({h.name, h.client, measured ? grouped(h.gpu_hours) : "–", percent_or_dash(h.mean_utilization_pct),
-                        percent_or_dash(h.idle_pct, 0), gigabytes(h.memory_mean), measured ? shown_percent(h.coverage_pct) : "–"});
+                        percent_or_dash(h.idle_pct, 0), gigabytes(h.memory_mean),
+                        measured ? shown_percent(h.coverage_pct) : "–"});
   }
   const std::string lead = report.holders.size() > kMostHolders
                                ? fmt::format("The {} largest of {}; the JSON has all.", kMostHolders,

@@ -150,7 +150,8 @@ std::string summary_table(const ForecastView& view, Screen screen) {
                    score.compared > 0 ? "± " + shown_amount(score.mean_error) : "–", shown_shortage(row)});
   }
   const Forecast& first = view.rows.front().forecast;
-  return heading(fmt::format("Summary: the next {}", shown_wait(first.step * static_cast<int64_t>(first.points.size()))), screen) +
+  return heading(fmt::format("Summary: the next {}", shown_wait(first.step * static_cast<int64_t>(first.points.size()))),
+                 screen) +
          table.render(screen, 2) + "\n";
 }
 

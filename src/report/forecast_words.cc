@@ -98,7 +98,8 @@ std::vector<std::string> forecast_record(const ForecastRow& row) {
   const ForecastScore& s = f.score;
   std::vector<std::string> out;
   if (const auto level = constant_level(row.series)) {
-    out.push_back(fmt::format("It has always been {} {}: there is no change to forecast.", shown_amount(*level), row.series.unit));
+    out.push_back(
+        fmt::format("It has always been {} {}: there is no change to forecast.", shown_amount(*level), row.series.unit));
   } else if (s.compared == 0) {
     out.push_back("The past is too short, or repeats itself too exactly, to say how wrong such a forecast is.");
   } else {

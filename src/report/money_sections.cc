@@ -24,8 +24,8 @@ Html clients_table(const AuditReport& report) {
     std::vector<std::string> cells = {shown_client(c.client), amount(c.total)};
     for (const SpendPart& part : parts)
       cells.push_back(cell(c.*part.amount));
-    cells.insert(cells.end(), {cell(c.inactive), c.gpu_hours > 0 ? grouped(c.gpu_hours) : "–",
-                               percent_or_dash(c.mean_utilization_pct, 0)});
+    cells.insert(cells.end(),
+                 {cell(c.inactive), c.gpu_hours > 0 ? grouped(c.gpu_hours) : "–", percent_or_dash(c.mean_utilization_pct, 0)});
     table.add_text_row(cells);
   }
   std::vector<Html> total(columns.size());
@@ -41,9 +41,11 @@ Html clients_section(const AuditReport& report) {
   if (report.clients.empty()) return {};
   return section(
       "clients", "Bill by client",
-      fmt::format("Each line of the bill goes to the client that used it, common cost in proportion to GPU money. A month, in {}.",
-                  report.totals.bill_per_month.currency().code()),
-      element("div", {{"class", "screen"}}, client_bars(report)) + disclosure(element("span", "Figures by client"), clients_table(report)));
+      fmt::format(
+          "Each line of the bill goes to the client that used it, common cost in proportion to GPU money. A month, in {}.",
+          report.totals.bill_per_month.currency().code()),
+      element("div", {{"class", "screen"}}, client_bars(report)) +
+          disclosure(element("span", "Figures by client"), clients_table(report)));
 }
 
 Html idle_section(const AuditReport& report) {
@@ -53,12 +55,11 @@ Html idle_section(const AuditReport& report) {
     body += element("h3", "Idle money by cause") + amount_bars(report, report.idle_causes, "Idle money by cause");
   if (!report.categories.empty())
     body += element("h3", "Spend by category") + amount_bars(report, report.categories, "Spend by category");
-  return section(
-      "idle", "Idle money, and what the money is for",
-      fmt::format("A month, in {}, with the share of the bill. Not allocated: no job had the GPU. Allocated, but "
-                  "idle: a job had it and no kernel ran. Stranded: free, but no job can get it.",
-                  report.totals.bill_per_month.currency().code()),
-      body);
+  return section("idle", "Idle money, and what the money is for",
+                 fmt::format("A month, in {}, with the share of the bill. Not allocated: no job had the GPU. Allocated, but "
+                             "idle: a job had it and no kernel ran. Stranded: free, but no job can get it.",
+                             report.totals.bill_per_month.currency().code()),
+                 body);
 }
 
 }  // namespace stint

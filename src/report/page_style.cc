@@ -31,8 +31,8 @@ h3{font-size:14px;font-weight:650;margin:22px 0 8px}
 padding:8px 0;margin:-28px 0 36px;font-size:13.5px}
 section,details .inside>div[id]{scroll-margin-top:72px}
 .annex{display:none}
-.group{display:grid;grid-template-columns:150px minmax(0,1fr);gap:0 18px;border-top:1px solid var(--line);align-items:start}
-.group>h3{margin:14px 0 0}.group>.cards{border:0;margin:0;grid-template-columns:repeat(auto-fill,minmax(170px,1fr))}
+.group{display:grid;grid-template-columns:180px minmax(0,1fr);gap:0 18px;border-top:1px solid var(--line);align-items:start}
+.group>h3{margin:14px 0 0;overflow-wrap:anywhere}.group>.cards{border:0;margin:0;grid-template-columns:repeat(auto-fill,minmax(170px,1fr))}
 .group:last-child{border-bottom:1px solid var(--line)}
 .group .card{border-left:0;padding:14px 18px 14px 0}.group .card .label{min-height:1.5em}
 .good{color:var(--good)}.warn{color:var(--warn)}.bad{color:var(--bad)}.muted{color:var(--soft)}.strong{font-weight:650}

@@ -221,7 +221,7 @@ std::vector<std::vector<std::string>> replay_summary(const ReplayView& view) {
       const int64_t missing =
           ended(view.runs[group.runs.front()].result, JobEnding::kSucceeded) - ended(result, JobEnding::kSucceeded);
       if (missing > 0)
-        row[8] = fmt::format("{} jobs fewer", missing);
+        row[8] = fmt::format("{} job{} fewer", missing, missing == 1 ? "" : "s");
       else if (r != group.runs.front() && before > 0)
         row[8] = fmt::format("{:+.1f} %", 100 * (cost / before - 1));
     }

@@ -60,8 +60,8 @@ Html key_figures(const ReplayView& view) {
     rows += element("div", {{"class", "group"}},
                     element("h3", Html::text(group.title.empty() ? "Policy" : group.title)) + cards(figures));
   }
-  return section("completion", "Mean time from submission to end",
-                 compared ? "In percent: against the first of the row." : "", rows);
+  return section("completion", "Mean time from submission to end", compared ? "In percent: against the first of the row." : "",
+                 rows);
 }
 
 Html changes_section(const ReplayView& view) {

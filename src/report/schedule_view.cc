@@ -82,8 +82,9 @@ std::string schedule_summary(const SchedulePlan& plan, Currency currency) {
       best = std::max(best, p.saving_per_month);
       ++others;
     }
-  return fmt::format("{} times to be off, {} runs to move, {} other changes; the best saves {} {} a month.\n\n", plan.windows.size(),
-                     moved, others, amount_text(best), currency.code());
+  return fmt::format(
+      "Machines to switch off when idle: {}; runs to move: {}; other changes: {}. The best one saves {} {} a month.\n\n",
+      plan.windows.size(), moved, others, amount_text(best), currency.code());
 }
 
 }  // namespace
@@ -92,7 +93,8 @@ std::string schedule_text(const ScheduleView& view, Screen screen) {
   const SchedulePlan& plan = view.plan;
   std::string body = windows_part(view, screen) + later_part(view, screen) + findings_part("shorter", plan.shorter, screen) +
                      findings_part("elsewhere", plan.elsewhere, screen) + findings_part("off GPUs", plan.off_gpu, screen);
-  if (body.empty()) body = "Nothing: no machine is idle by habit, and no work becomes cheaper later or elsewhere.\n\n";
+  if (body.empty())
+    body = "Nothing: no machine is idle by habit, and no work becomes cheaper later or elsewhere.\n\n";
   else
     body = schedule_summary(plan, view.currency) + body;
   std::string notes = fmt::format(

@@ -68,8 +68,8 @@ std::string share_text(const ShareView& view, Screen screen) {
       freed += pool.freed_nodes.size();
       saving += pool.saving_per_month;
     }
-    out += fmt::format("{} {} a month saved: {} machine{} not needed any more.\n\n", amount_text(saving), view.currency.code(), freed,
-                       freed == 1 ? " is" : "s are");
+    out += fmt::format("{} {} a month saved: {} machine{} not needed any more.\n\n", amount_text(saving), view.currency.code(),
+                       freed, freed == 1 ? " is" : "s are");
   }
   for (const SharePool& pool : view.plan.pools)
     out += pool_text(pool, screen);

@@ -115,9 +115,9 @@ std::string spot_text(const SpotView& view, Screen screen) {
   }
   std::string out = fmt::format("{}, {} to {}: what suits spot capacity\n\n", view.source, format_date(view.period.begin),
                                 format_date(view.period.end));
-  out += fmt::format("{} of {} {} a month saved by these jobs.\n\n{}\n", amount_text(view.plan.saving_per_month),
-                     amount_text(view.plan.run_cost_per_month), view.plan.saving_per_month.currency().code(),
-                     table.render(screen));
+  out +=
+      fmt::format("{} of {} {} a month saved by these jobs.\n\n{}\n", amount_text(view.plan.saving_per_month),
+                  amount_text(view.plan.run_cost_per_month), view.plan.saving_per_month.currency().code(), table.render(screen));
   for (const SpotGroup& g : view.plan.groups)
     out += wrapped(reasons(g), screen) + "\n";
   const SpotPlanOptions& o = view.options;

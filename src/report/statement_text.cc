@@ -141,13 +141,13 @@ std::string statement_table(const CostStatement& s, const Ledger& ledger, Screen
 
   std::string out = fmt::format("Bill by {}, {}, {}, {}\n\n", name_of(s.options.by), describe(s.period), describe(s.basis),
                                 s.total.currency().code());
-  const Money not_allocated = s.idle_total + s.sum.idle;
-  out += toned(fmt::format("{} in total, of it {} idle", s.total.to_text(2), (not_allocated + s.sum.inactive).to_text(2)),
+  const Money by_cause = s.idle_total + s.sum.idle;
+  out += toned(fmt::format("{} in total, of it {} idle", s.total.to_text(2), (by_cause + s.sum.inactive).to_text(2)),
                Tone::kStrong, screen);
-  out += fmt::format(": {} not allocated or not usable, {} allocated but not used.\n", not_allocated.to_text(2),
-                     s.sum.inactive.to_text(2));
+  out += fmt::format(": {} by the causes below, {} allocated but not used.\n", by_cause.to_text(2), s.sum.inactive.to_text(2));
   if (s.fleet_per_useful_gpu_hour)
-    out += fmt::format("{} for each GPU-hour of work: all compute money, idle included.\n", s.fleet_per_useful_gpu_hour->to_text(2));
+    out +=
+        fmt::format("{} for each GPU-hour of work: all compute money, idle included.\n", s.fleet_per_useful_gpu_hour->to_text(2));
   out += '\n' + table.render(screen);
   if (!s.idle.empty()) out += '\n' + idle_table(s, screen);
   return fitted(out + '\n' + reconciliation(ledger) + '\n', screen);

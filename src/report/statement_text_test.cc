@@ -37,8 +37,8 @@ TEST(StatementTable, ShowsMoneyUseAndReconciliation) {
   const Example e;
   const std::string text = statement_table(e.statement, e.ledger, Colour::kNo);
   EXPECT_THAT(text, HasSubstr("effective (amortised) cost, USD"));
-  // The sum comes first: a free hour, half a GPU that serves nobody for one, and three quarters of the training hour.
-  EXPECT_THAT(text, HasSubstr("30.00 USD in total, of it 22.50 USD idle: 15.00 USD not allocated or not usable, 7.50 USD allocated"));
+  // The sum comes first: a free hour, half a GPU that is free for one, and three quarters of the training hour.
+  EXPECT_THAT(text, HasSubstr("30.00 USD in total, of it 22.50 USD idle: 15.00 USD by the causes below, 7.50 USD allocated"));
   EXPECT_LT(text.find("in total"), text.find("(not attributed)"));
   EXPECT_THAT(text, HasSubstr("(not attributed)"));
   EXPECT_THAT(text, HasSubstr("unallocated"));

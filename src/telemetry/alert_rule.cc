@@ -186,11 +186,10 @@ AlertRule about(AlertRule rule, std::vector<WorkloadKind> only) {
 std::vector<AlertRule> critical_rules() {
   const std::vector<WorkloadKind> inference = {WorkloadKind::kBatchInference, WorkloadKind::kRealtimeInference};
   std::vector<AlertRule> rules;
-  rules.push_back(
-      said(about(mean_rule("InferenceGpuIdle", Metric::kUtilization, Comparison::kAtMost, 0, minutes(5), {}),
-                 {WorkloadKind::kRealtimeInference}),
-           Severity::kCritical, "A GPU that serves a model has done nothing for five minutes.",
-           "See whether requests reach the server; restart it, or take the replica out of the load balancer."));
+  rules.push_back(said(about(mean_rule("InferenceGpuIdle", Metric::kUtilization, Comparison::kAtMost, 0, minutes(5), {}),
+                             {WorkloadKind::kRealtimeInference}),
+                       Severity::kCritical, "A GPU that serves a model has done nothing for five minutes.",
+                       "See whether requests reach the server; restart it, or take the replica out of the load balancer."));
   rules.push_back(said(mean_rule("GpuTemperatureCritical", Metric::kTemperature, Comparison::kAbove, 90, minutes(1), minutes(1)),
                        Severity::kCritical, "A GPU is above 90 °C.",
                        "Drain the node; look at fans, airflow and the power limit before it is used again."));

@@ -87,6 +87,11 @@ class Page(unittest.TestCase):
         text = subprocess.run(["pdftotext", "-", "-"], input=pdf, stdout=subprocess.PIPE, check=True).stdout.decode()
         for words in ("From 47,000 to 21,636 USD a month", "spot capacity can be absent for hours", "scontrol update", "Considered and not advised"):
             self.assertIn(words, text)
+        # Two pages, then the annex with the commands.
+        pages = text.split("\f")
+        self.assertEqual([n for n, page in enumerate(pages) if page.lstrip().startswith("Annex")], [2])
+        self.assertNotIn("scontrol update", pages[0] + pages[1])
+        self.assertIn("What idleness costs", pages[0] + pages[1])
 
     def test_a_link_to_a_finding_opens_it(self):
         self.browser.open((self.folder / "agency.html").as_uri())
