@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "codec/change_file.h"
 #include "host/scratch_dir.h"
 #include "host/testing_files.h"
