@@ -4,6 +4,7 @@ import os
 import pathlib
 import signal
 import socket
+import ssl
 import subprocess
 import time
 import urllib.request
@@ -28,24 +29,44 @@ def free_ports(count):
             continue
 
 
+class Certificate:
+    """Of 127.0.0.1, signed by itself, made in `folder` by openssl."""
+
+    def __init__(self, folder):
+        self.certificate, self.key = str(pathlib.Path(folder) / "server.pem"), str(pathlib.Path(folder) / "server.key")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-days", "2", "-subj",
+                        "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", self.key, "-out", self.certificate],
+                       check=True, capture_output=True)
+
+    @property
+    def flags(self):
+        """Of a server that shows it."""
+        return ["--tls-certificate", self.certificate, "--tls-key", self.key]
+
+    def trust(self):
+        return ssl.create_default_context(cafile=self.certificate)
+
+
 class RunningDaemon:
     """In `folder`: fleet.json, state/ (unless named) and daemon.log, what it says on standard error."""
 
-    def __init__(self, stint, folder, config, state=None, simulate=True, environment=None):
+    def __init__(self, stint, folder, config, state=None, simulate=True, environment=None, certificate=None):
         self.program = stint
         self.folder = pathlib.Path(folder)
-        self.url = f"http://127.0.0.1:{free_port()}"
+        self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{free_port()}"
+        self.certificate = certificate
         self.config = self.folder / "fleet.json"
         self.state = pathlib.Path(state or self.folder / "state")
         self.log = self.folder / "daemon.log"
-        self._flags = ["--simulate"] if simulate else []
+        self._flags = (["--simulate"] if simulate else []) + (certificate.flags if certificate else [])
+        self._trust = certificate.trust() if certificate else None
         self._environment = dict(os.environ, **(environment or {}))
         self.configure(config)
         self.start()
 
     def configure(self, config):
         """What it reads at its next start or SIGHUP."""
-        self.config.write_text(json.dumps(dict(config, listen=self.url.removeprefix("http://")), indent=1))
+        self.config.write_text(json.dumps(dict(config, listen=self.url.partition("://")[2]), indent=1))
 
     def start(self, seconds=60):
         with open(self.log, "ab") as log:
@@ -55,7 +76,7 @@ class RunningDaemon:
         end = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < end:
             try:
-                if urllib.request.urlopen(self.url + "/readyz").status == 200:
+                if urllib.request.urlopen(self.url + "/readyz", context=self._trust).status == 200:
                     return
             except OSError:
                 time.sleep(0.02)
@@ -76,7 +97,8 @@ class RunningDaemon:
 
     def environment(self, token=None):
         """For the client's commands."""
-        return dict(os.environ, STINT_SERVER=self.url, STINT_TOKEN=token or self.token)
+        known = {"STINT_CA_FILE": self.certificate.certificate} if self.certificate else {}
+        return dict(os.environ, STINT_SERVER=self.url, STINT_TOKEN=token or self.token, **known)
 
     def stint(self, *arguments, token=None, check=True):
         done = subprocess.run([self.program, *arguments], env=self.environment(token), capture_output=True, text=True, timeout=120,
@@ -92,5 +114,5 @@ class RunningDaemon:
         """The answer of the API, JSON; urllib's error when it says no."""
         request = urllib.request.Request(self.url + path, method=method, data=None if body is None else json.dumps(body).encode(),
                                          headers={"Authorization": f"Bearer {token or self.token}", "Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=60, context=self._trust) as answer:
             return json.load(answer)

@@ -43,7 +43,7 @@ class RunningServer:
             if found := re.search(r"gRPC on (\S+)", line):
                 self.grpc = found.group(1)
                 continue
-            if found := re.search(r"on (http://\S+)", line):
+            if found := re.search(r"on (https?://\S+)", line):
                 self.url = found.group(1)
                 return
         raise AssertionError("the server does not start: " + self.said)
