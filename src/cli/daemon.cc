@@ -135,7 +135,7 @@ void add_daemon_command(Command& app, Action& action) {
   command->add_option("--config", options->daemon.config_file, "machines, queues and policy (JSON)")->required();
   command->add_option("--state", options->daemon.state_folder, "folder for the event log and what runs")->required();
   command->add_flag("--standby", options->daemon.standby,
-                    "where the log is a database: follow the daemon that is active, take over when it is gone");
+                    "with --simulate, where the log is a database: follow the daemon that is active, take over when it is gone");
   command->add_flag("--simulate", options->daemon.simulate, "run nothing: tasks end after the times given for them");
   command->add_option("--jobs-as", options->daemon.jobs_as,
                       "the system's user that jobs run as; the daemon must be root for that. Else they run as the daemon does");

@@ -55,6 +55,26 @@ Result<std::vector<std::string>> read_rows(EventLog& log, std::string_view strea
   return rows;
 }
 
+/// Tasks run on the machine that the daemon runs on, and the log does not say on which machine that was.
+Status check_local(const DaemonOptions& options, const FleetConfig& fleet) {
+  if (options.simulate) return {};
+  if (fleet.nodes.size() > 1)
+    return invalid(
+        "{}: {} machines ({}, {}{}), but the daemon starts every task on the machine that it runs on: configure that one alone "
+        "(examples/one-machine.json). Jobs of several machines run under Slurm, which stint drives (docs/slurm.md); --simulate "
+        "tries "
+        "a fleet without running anything",
+        options.config_file, fleet.nodes.size(), fleet.nodes[0].node.name, fleet.nodes[1].node.name,
+        fleet.nodes.size() > 2 ? ", …" : "");
+  if (options.standby)
+    return invalid(
+        "--standby: a standby that takes over would start every running job a second time, on its own machine: the log does not "
+        "yet "
+        "say on which machine a task runs. Run one daemon, which its service manager starts again on the machine of its jobs "
+        "(packaging/stint.service); a daemon with --simulate may have a standby");
+  return {};
+}
+
 /// Reads what the active daemon writes until that is gone. Then all of it is read and the log is this one's.
 Status stand_by(EventLog& log, Engine& engine, const std::function<bool(const std::string&)>& keep_waiting) {
   std::string said;
@@ -80,6 +100,7 @@ Status stand_by(EventLog& log, Engine& engine, const std::function<bool(const st
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(DaemonConfig config, read_config(options.config_file));
+  TRY(check_local(options, config.fleet));
   std::error_code error;
   std::filesystem::create_directories(options.state_folder, error);
   if (error) return make_error(ErrorCode::kUnavailable, "{}: cannot be made: {}", options.state_folder, error.message());
@@ -168,6 +189,7 @@ void Daemon::stop() {
 
 Status Daemon::reload() {
   TRY_ASSIGN(DaemonConfig next, read_config(options_.config_file));
+  TRY(check_local(options_, next.fleet));
   std::promise<Status> done;
   service_->change_fleet(next.fleet, {.actor = "configuration", .idempotency_key = ""}, [&](const Result<EngineView>& answer) {
     done.set_value(answer.ok() ? Status() : Status(answer.error()));

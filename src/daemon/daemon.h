@@ -31,7 +31,8 @@ struct DaemonOptions {
   std::string jobs_as;                     ///< name of the system's user that jobs run as; empty = the daemon's own
   std::string cgroup;                      ///< folder of the cgroup v2 tree that is ours to write; empty = none
   std::string program = "/proc/self/exe";  ///< stint itself, which makes the audits
-  /// Where the log is a database: while another daemon is active follow it, and take over when it is gone.
+  /// Where the log is a database: while another daemon is active follow it, and take over when it is gone. With `simulate` alone: what
+  /// runs on another machine would be started again on this one.
   bool standby = false;
   /// Standing by: called a few times a second, with what there is to say when that is something new; false = give up.
   std::function<bool(const std::string& news)> keep_waiting;
@@ -40,6 +41,7 @@ struct DaemonOptions {
 class Daemon {
  public:
   /// Takes the folder, recovers, reconciles with what runs, and begins to take commands.
+  /// @return error for a configuration of several machines where tasks run here, too.
   static Result<std::unique_ptr<Daemon>> start(const DaemonOptions& options);
   ~Daemon();
   Daemon(const Daemon&) = delete;

@@ -39,7 +39,7 @@ setpriv --no-new-privs --bounding-set=-all,+setuid,+setgid,+kill,+chown,+dac_ove
 pid=$!
 for i in $(seq 600); do grep -q "listening on" /tmp/err && break; sleep 0.1; done
 export STINT_SERVER=$(sed -n 's/.*listening on //p' /tmp/err) STINT_TOKEN_FILE=/var/lib/stint/admin.token
-job=$(stint submit --queue agency --gpus 1 -- sh -c 'echo "i am $(id -un)"; cat /var/lib/stint/admin.token')
+job=$(stint submit --queue agency --cpu-milli 500 -- sh -c 'echo "i am $(id -un)"; cat /var/lib/stint/admin.token')
 for i in $(seq 600); do stint show --json $job | grep -q '"state": "\(succeeded\|failed\)"' && break; sleep 0.1; done
 stint logs $job; stint logs --error $job
 kill $pid; wait $pid || true
