@@ -33,13 +33,13 @@ Json line_json(const ClientBillLine& line) {
           {"amount", line.amount.to_decimal()}};
 }
 
-/// What runs now has cost in that month, by client: not posted, so on no bill yet. At the prices of now.
+/// What runs now has cost in that month, by client: not posted, so on no bill yet.
 std::map<std::string, Money> still_running(const Engine& engine, const Principal& who, Interval month) {
   std::map<std::string, Money> sums;
   const auto mine = [&who](std::string_view client) { return who.may(Permission::kSeeJobs, client); };
   for (const RunView& run : engine.runs(engine.now(), mine)) {
     if (run.ended) continue;
-    const Interval part = intersect({run.started, engine.now()}, month);
+    const Interval part = intersect({run.unposted_from, engine.now()}, month);
     if (part.empty()) continue;
     const Money cost = run.rate.over(part.length());
     const auto [sum, is_new] = sums.try_emplace(run.client, cost);

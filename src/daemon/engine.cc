@@ -253,7 +253,11 @@ Status Engine::mark() {
 }
 bool Engine::writes_snapshot() const { return impl_->growing.has_value(); }
 Status Engine::write_snapshot_part() { return impl_->note_state(impl_->put_snapshot_part()); }
-Instant Engine::now() const { return impl_->now; }
+void Engine::look(Instant now) {
+  impl_->looked_at = now;
+  impl_->standing_now.reset();
+}
+Instant Engine::now() const { return impl_->shown_at(); }
 uint64_t Engine::fingerprint() const { return impl_->scheduler->fingerprint(); }
 const Recovery& Engine::recovery() const { return impl_->recovery; }
 void Engine::stage_report(const Report& report) { impl_->stage_report(report); }

@@ -149,7 +149,11 @@ class Engine {
   [[nodiscard]] bool writes_snapshot() const;
   Status write_snapshot_part();
 
-  // Views. As of the last step; costs and held time up to `now` of it.
+  /// What views count what runs up to, from here on: its cost, its GPU time, what budgets have left. Changes nothing else, and the log
+  /// knows nothing of it. @param now  an earlier instant than the last step's counts as that.
+  void look(Instant now);
+
+  // Views. As of the last step; what runs has cost, and held, until now().
   [[nodiscard]] std::optional<JobView> job(int64_t id) const;
   /// The id of a job that is called so. none: no job has that number (or the one that has is another client's).
   [[nodiscard]] std::optional<int64_t> find_job(const PublicId& name) const;
@@ -186,6 +190,7 @@ class Engine {
   /// Number of the event of that public id; of one too old to be kept: of the oldest kept, less one. none: there is none.
   [[nodiscard]] std::optional<int64_t> find_event(std::string_view public_id) const;
 
+  /// Of the views: of look(), or of the last step where that is later.
   [[nodiscard]] Instant now() const;
   [[nodiscard]] uint64_t fingerprint() const;
   [[nodiscard]] const Recovery& recovery() const;

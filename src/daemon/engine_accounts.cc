@@ -104,17 +104,17 @@ std::vector<RunPosting> Engine::Impl::postings_of(const std::vector<Record>& rec
   return postings;
 }
 
-Money Engine::Impl::cost_of(const JobBook& job, sched::JobId id) const {
+Money Engine::Impl::cost_of(const JobBook& job, sched::JobId id, Instant at) const {
   Money sum = job.posted;
   for (const PlacedTask& placed : job.placed)
-    if (!placed.ended) sum += posting_of(id, placed, now).amount;
+    if (!placed.ended) sum += posting_of(id, placed, at).amount;
   return sum;
 }
 
-int64_t Engine::Impl::micro_gpu_hours_of(const JobBook& job) const {
+int64_t Engine::Impl::micro_gpu_hours_of(const JobBook& job, Instant at) const {
   int64_t sum = job.posted_micro_gpu_hours;
   for (const PlacedTask& placed : job.placed)
-    if (!placed.ended) sum += micro_gpu_hours(gpu_milli(job, placed.place), now - placed.metered_from);
+    if (!placed.ended) sum += micro_gpu_hours(gpu_milli(job, placed.place), at - placed.metered_from);
   return sum;
 }
 

@@ -99,23 +99,23 @@ void Engine::Impl::book_spend(JobBook& job, const RunPosting& posting) {
   govern.changed = true;
 }
 
-Engine::Impl::Standing Engine::Impl::standing() const {
-  Standing standing;
+Engine::Impl::Standing Engine::Impl::standing(Instant at) const {
+  Standing standing{.month = month_of(at), .spent = {}, .promised = {}};
+  const bool is_new_month = standing.month != govern.spend.month();
   for (const Account& account : govern.spend.accounts()) {
-    standing.spent.push_back(account.spent);
+    standing.spent.push_back(is_new_month ? Spend() : account.spent);
     standing.promised.push_back(account.promised);
   }
-  const Interval month = govern.spend.month();
   for (const uint32_t j : govern.on_nodes) {
     const JobBook& job = jobs[j];
     Spend left = job.promised;
     for (const PlacedTask& placed : job.placed) {
-      const Interval when{placed.metered_from, now};
+      const Interval when{placed.metered_from, at};
       if (placed.ended || when.empty()) continue;
       const Spend spend{
           .nanos = cost_over(job, placed, when).count_nanos(),
           .micro_gpu_hours = Int128{gpu_milli(job, placed.place)} * 1'000 * when.length().count_ns() / kHour.count_ns()};
-      standing.spent[job.account] += share_of(spend, when, month);
+      standing.spent[job.account] += share_of(spend, when, standing.month);
       const Spend kept = lesser(spend, left);
       left -= kept;
       standing.promised[job.account] -= kept;
@@ -161,11 +161,11 @@ bool Engine::Impl::governed() const {
 /// @return why somebody must approve it first; empty = nobody must. Claims what it asks for until the step is written.
 Result<std::string> Engine::Impl::admit_submit(const JobRequest& request, AdmissionRefusal* why) {
   if (!governed()) return std::string();
-  if (!standing_now) standing_now = standing();
+  if (!standing_now) standing_now = standing(shown_at());
   const sched::QueueId queue = queue_ids.find(request.queue)->second;
   AdmissionFacts facts;
   facts.client = client_of(queue);
-  facts.month = govern.spend.month();
+  facts.month = standing_now->month;
   facts.cost = most_cost_of(request);
   for (const BudgetRule* rule : all_budgets())
     if (pays(*rule, queue.index(), project_of(request))) {
@@ -325,7 +325,7 @@ void Engine::Impl::watch_budgets() {
   if (now < next_watch()) return;
   govern.changed = false;
   govern.watched = now;
-  const Standing at = standing();
+  const Standing at = standing(now);
   for (const BudgetRule* rule : all_budgets()) {
     const BudgetStanding budget = standing_of(*rule, at.spent, at.promised);
     const Int128 amount = rule->per_month.count_nanos();
@@ -355,7 +355,7 @@ void Engine::Impl::watch_budgets() {
 
 std::vector<BudgetView> Engine::budgets() const {
   const Impl& s = *impl_;
-  const Impl::Standing at = s.standing();
+  const Impl::Standing at = s.standing(s.shown_at());
   std::vector<BudgetView> views;
   const std::vector<const BudgetRule*> rules = s.all_budgets();
   for (size_t i = 0; i < rules.size(); ++i) {
@@ -369,7 +369,7 @@ std::vector<BudgetView> Engine::budgets() const {
     view.thresholds_percent = rule.thresholds_percent;
     view.at_limit = name_of(rule.at_limit);
     view.configured = i < s.fleet.govern.budgets.size();
-    view.month = s.govern.spend.month();
+    view.month = at.month;
     view.spent = money_of(budget.spent, s.currency());
     view.promised = money_of(budget.promised, s.currency());
     for (const int percent : rule.thresholds_percent)

@@ -104,6 +104,20 @@ TEST(EngineBudget, TellsOfThresholdsAndForecastOnceAMonth) {
   EXPECT_EQ(books(daemon.engine()), before);
 }
 
+TEST(EngineBudget, IsSpentBetweenSteps) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", governed(R"({"budgets":[{"name":"b","queue":"acme","per_month":"100000"}]})"));
+  daemon.submit(limited_job(8, Duration::hours(500), Duration::hours(500)));  // 16 an hour: 8,000 in all
+  daemon.engine().look(kDaemonStart + kHour);
+  EXPECT_EQ(daemon.engine().budgets()[0].spent, Money::units(16));
+  EXPECT_EQ(daemon.engine().budgets()[0].promised, Money::units(8'000 - 16));
+  // kDaemonStart is 2027-01-15T08:00Z: the month ends 400 hours later. An hour into the next.
+  daemon.engine().look(kDaemonStart + Duration::hours(401));
+  EXPECT_EQ(daemon.engine().budgets()[0].month, month_of(kDaemonStart + Duration::hours(401)));
+  EXPECT_EQ(daemon.engine().budgets()[0].spent, Money::units(16));
+  EXPECT_EQ(daemon.engine().budgets()[0].promised, Money::units(8'000 - 401 * 16));
+}
+
 TEST(EngineBudget, AMonthEndsAndTheBooksBeginAnew) {
   const ScratchDir dir;
   TestingDaemon daemon(dir / "log.db", governed(R"({"budgets":[{"name":"b","queue":"acme","per_month":"100000"}]})"));

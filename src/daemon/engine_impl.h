@@ -209,11 +209,12 @@ struct Engine::Impl {
   [[nodiscard]] bool pays(const BudgetRule& rule, uint32_t queue, std::string_view project) const;
   [[nodiscard]] BudgetStanding standing_of(const BudgetRule& rule, const std::vector<Spend>& spent,
                                            const std::vector<Spend>& promised) const;
-  /// Per account: this month, what runs included; and what may still come.
+  /// Per account: the month of an instant, what runs until then included; and what may still come.
   struct Standing {
+    Interval month;
     std::vector<Spend> spent, promised;
   };
-  [[nodiscard]] Standing standing() const;
+  [[nodiscard]] Standing standing(Instant at) const;
   [[nodiscard]] Instant next_watch() const;
   void watch_budgets();
 
@@ -224,8 +225,9 @@ struct Engine::Impl {
   [[nodiscard]] RunPosting posting_of(sched::JobId id, const PlacedTask& placed, Instant until) const;
   void post(sched::JobId id, PlacedTask& placed, Instant until);
   [[nodiscard]] std::vector<RunPosting> postings_of(const std::vector<Record>& records, Instant at) const;
-  [[nodiscard]] Money cost_of(const JobBook& job, sched::JobId id) const;
-  [[nodiscard]] int64_t micro_gpu_hours_of(const JobBook& job) const;
+  // What has been posted and what runs on unposted until `at`, which is not before the last step.
+  [[nodiscard]] Money cost_of(const JobBook& job, sched::JobId id, Instant at) const;
+  [[nodiscard]] int64_t micro_gpu_hours_of(const JobBook& job, Instant at) const;
   [[nodiscard]] Currency currency() const;
   [[nodiscard]] WaitingNames names(const MayName& may_name, int64_t subject) const;  ///< engine_views.cc
 
@@ -269,6 +271,8 @@ struct Engine::Impl {
   FleetConfig fleet;  ///< its nodes are those of `nodes` only in name: see there
   std::optional<sched::Scheduler> scheduler;
   Instant now;
+  Instant looked_at;  ///< no part of it: look()
+  [[nodiscard]] Instant shown_at() const { return std::max(now, looked_at); }
   int64_t step = 0;  ///< applied so far
   int64_t sequence = 0;
   std::vector<JobBook> jobs;  ///< in memory: by the scheduler's id, ascending by their own
@@ -301,7 +305,7 @@ struct Engine::Impl {
   uint32_t staged_jobs = 0;
   std::map<std::string, int64_t, std::less<>> staged_numbers;  ///< by client: jobs in it
   SpendBook staged_spend;                                      ///< claims of the submits in it
-  std::optional<Standing> standing_now;                        ///< as of the last step
+  std::optional<Standing> standing_now;                        ///< as of the last step or look()
 
   // Towards the backend.
   std::vector<Order> orders;

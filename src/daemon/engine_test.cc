@@ -52,6 +52,36 @@ TEST(Engine, CostOfARunningJobGrowsWithTime) {
   EXPECT_EQ(daemon.job(id).cost, Money::units(16));
 }
 
+/// Nothing happens for an hour and a half: what is shown grows all the same, and nothing is written for it.
+TEST(Engine, CostsAndGpuHoursGrowBetweenSteps) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db");
+  const int64_t id = daemon.submit(testing_job(4, Duration::hours(10)));
+  const EngineView before = daemon.engine().overview();
+  const Instant later = kDaemonStart + Duration::minutes(90);
+  daemon.engine().look(later);
+  // 4 of 8 GPUs of a machine at 16 an hour, for 1.5 hours.
+  EXPECT_EQ(daemon.job(id).cost, Money::units(12));
+  EXPECT_EQ(daemon.job(id).micro_gpu_hours, 6'000'000);
+  EXPECT_EQ(daemon.engine().jobs({}, std::nullopt, 10).jobs[0].cost, Money::units(12));
+  const std::vector<QueueView> queues = daemon.engine().queues();
+  for (const std::string_view path : {"acme", "acme/vision"}) {
+    const auto queue = std::ranges::find(queues, path, &QueueView::path);
+    EXPECT_EQ(queue->cost, Money::units(12)) << path;
+    EXPECT_EQ(queue->month_micro_gpu_hours, 6'000'000) << path;
+  }
+  EXPECT_EQ(daemon.engine().overview().now, later);
+  EXPECT_EQ(daemon.engine().overview().fingerprint, before.fingerprint);
+  EXPECT_EQ(daemon.engine().overview().last_sequence, before.last_sequence);
+  EXPECT_TRUE(postings_of(daemon.log()).empty());
+  daemon.engine().look(kDaemonStart - kHour);  // never before the last step
+  EXPECT_EQ(daemon.job(id).cost, Money::units(0));
+  // What was looked at is not paid twice.
+  daemon.engine().look(later);
+  daemon.pass(Duration::hours(11));
+  EXPECT_EQ(daemon.job(id).cost, Money::units(80));
+}
+
 TEST(Engine, TheSameKeyWithTheSameRequestIsOneJob) {
   const ScratchDir dir;
   TestingDaemon daemon(dir / "log.db");

@@ -52,7 +52,8 @@ std::vector<RunView> Engine::runs(Instant from, const std::function<bool(std::st
              .attempt = placed.attempt,
              .gpus = placed.place.gpus,
              .gpu_milli = s.gpu_milli(job, placed.place),
-             .started = placed.started});
+             .started = placed.started,
+             .unposted_from = placed.metered_from});
   }
   std::ranges::stable_sort(runs, {}, &RunView::started);
   return runs;

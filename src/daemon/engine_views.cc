@@ -122,8 +122,8 @@ std::optional<JobView> Engine::job(int64_t id) const {
   }
   const JobBook& job = s.jobs[found.index()];
   JobView view = s.view_of(job);
-  view.micro_gpu_hours = s.micro_gpu_hours_of(job);
-  view.cost = s.cost_of(job, found);
+  view.micro_gpu_hours = s.micro_gpu_hours_of(job, s.shown_at());
+  view.cost = s.cost_of(job, found, s.shown_at());
   view.burn = s.burn_of(found);
   return view;
 }
@@ -315,7 +315,7 @@ std::vector<QueueView> Engine::queues() const {
     view.limit_gpu_milli = spec.limit.gpu_milli;
     view.weight = spec.over_quota_weight;
     view.cost = Money::nanos(0, s.currency());
-    if (const auto budget = s.scheduler->budget_of(sched::QueueId(static_cast<uint32_t>(q)))) {
+    if (const auto budget = s.scheduler->budget_of(sched::QueueId(static_cast<uint32_t>(q)), s.shown_at())) {
       view.budget = budget->budget;
       view.budget_spent = budget->spent;
       view.budget_runs_out = budget->runs_out_at;
@@ -332,7 +332,7 @@ std::vector<QueueView> Engine::queues() const {
       view.running += s.queues[q].running;
       view.cost += s.queues[q].posted;
     });
-  const Impl::Standing standing = s.standing();
+  const Impl::Standing standing = s.standing(s.shown_at());
   for (size_t a = 0; a < standing.spent.size(); ++a)
     add(sched::QueueId(s.govern.spend.accounts()[a].queue),
         [&](QueueView& view) { view.month_micro_gpu_hours += static_cast<int64_t>(standing.spent[a].micro_gpu_hours); });
@@ -340,7 +340,7 @@ std::vector<QueueView> Engine::queues() const {
     for (const PlacedTask& placed : s.jobs[j].placed)
       add(s.jobs[j].queue, [&](QueueView& view) {
         view.held_gpu_milli += s.gpu_milli(s.jobs[j], placed.place);
-        if (!placed.ended) view.cost += s.posting_of(sched::JobId(j), placed, s.now).amount;
+        if (!placed.ended) view.cost += s.posting_of(sched::JobId(j), placed, s.shown_at()).amount;
       });
   return views;
 }
@@ -350,7 +350,7 @@ int64_t Engine::waiting_gpu_milli() const { return impl_->scheduler->waiting_gpu
 EngineView Engine::overview() const {
   const Impl& s = *impl_;
   EngineView view;
-  view.now = s.now;
+  view.now = s.shown_at();
   view.jobs = s.accepted;
   for (const QueueBook& queue : s.queues) {
     view.waiting += queue.waiting;

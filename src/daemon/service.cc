@@ -117,6 +117,7 @@ void Service::Impl::round() {
     commit(outcomes);
   else if (engine.writes_snapshot() && !engine.read_only())
     (void)engine.write_snapshot_part();
+  engine.look(clock.now());
   for (const Outcome& outcome : outcomes)
     outcome(engine, {});
   for (const auto& read : asked)

@@ -34,5 +34,27 @@ TEST(Service, WhoAsksWhileItStopsAndAfterIsAnswered) {
   }
 }
 
+TEST(Service, WhatRunsCostsMoreEachTimeItIsLookedAt) {
+  const ScratchDir dir;
+  SimulatedBackend backend;
+  std::optional<EventLog> log;
+  const std::unique_ptr<Service> service = testing_service(log, dir / "events.db", backend);
+  std::promise<int64_t> submitted;
+  service->submit(testing_job(8, Duration::hours(100)), {.actor = "ada", .idempotency_key = ""},
+                  [&](const Result<JobView>& job) { submitted.set_value(job->id); });
+  const int64_t id = submitted.get_future().get();
+  const auto cost = [&] { return service->get([id](const Engine& e) { return e.job(id)->cost; }).get(); };
+  const auto written = [&] { return service->get([](const Engine& e) { return e.overview().last_sequence; }).get(); };
+  const Money first = cost();
+  const int64_t sequence = written();
+  Money later = first;
+  for (int tries = 0; tries < 10'000 && later == first; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    later = cost();
+  }
+  EXPECT_GT(later, first);
+  EXPECT_EQ(written(), sequence) << "nothing happened";
+}
+
 }  // namespace
 }  // namespace stint

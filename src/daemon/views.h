@@ -176,6 +176,7 @@ struct RunView {
   std::optional<Instant> ended;  ///< none = it runs
   std::string end;               ///< "ok", "failed", or a word on how else it ended; empty while it runs
   Rate rate;                     ///< its part of the node's price as it is now
+  Instant unposted_from;         ///< of one that runs: what it cost before is posted
 };
 
 struct QueueView {
@@ -231,7 +232,7 @@ std::string public_id(const EventView& event);
 
 /// The daemon as a whole.
 struct EngineView {
-  Instant now;       ///< of the last step
+  Instant now;       ///< that all of it is of
   int64_t jobs = 0;  ///< ever accepted
   int64_t waiting = 0, running = 0;
   int64_t gpus = 0;

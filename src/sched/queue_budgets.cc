@@ -37,18 +37,18 @@ void QueueBudgets::add(const QueueSpec& spec) {
   next_renewal_ = std::min(next_renewal_, ends);
 }
 
-/// Into the period of now_: only what was burnt in it counts.
-void QueueBudgets::renew(Account& account) const {
-  account.ends = period_end(account.budget, now_);
+/// Into the period of `now`: only what was burnt in it counts.
+void QueueBudgets::renew(Account& account, Instant now) {
+  account.ends = period_end(account.budget, now);
   account.since = std::max(account.since, account.ends - account.budget.period);
-  account.area = account.burn * (now_ - account.since).count_ns();
-  account.since = now_;
+  account.area = account.burn * (now - account.since).count_ns();
+  account.since = now;
 }
 
 void QueueBudgets::change_burn(QueueId q, Wide by) {
   for (uint32_t a = account_of_[q.index()]; a != kNone; a = accounts_[a].above) {
     Account& account = accounts_[a];
-    account.area = area_now(account);
+    account.area = area_at(account, now_);
     account.since = now_;
     account.burn += by;
     CHECK(account.burn >= 0, "queue {} burns less than nothing", account.queue.index());
@@ -57,16 +57,17 @@ void QueueBudgets::change_burn(QueueId q, Wide by) {
 
 QueueId QueueBudgets::spent_above(QueueId q) const {
   for (uint32_t a = account_of_[q.index()]; a != kNone; a = accounts_[a].above)
-    if (area_now(accounts_[a]) >= accounts_[a].bound) return accounts_[a].queue;
+    if (area_at(accounts_[a], now_) >= accounts_[a].bound) return accounts_[a].queue;
   return {};
 }
 
-std::optional<BudgetStanding> QueueBudgets::standing(QueueId q) const {
+std::optional<BudgetStanding> QueueBudgets::standing(QueueId q, Instant at) const {
   const uint32_t a = account_of_[q.index()];
   if (a == kNone || accounts_[a].queue != q) return std::nullopt;
-  const Account& account = accounts_[a];
+  Account account = accounts_[a];
+  if (account.ends <= at) renew(account, at);
   const Currency currency = account.budget.amount.currency();
-  const Wide area = area_now(account);
+  const Wide area = area_at(account, at);
   BudgetStanding standing;
   standing.queue = q;
   standing.budget = account.budget.amount;
@@ -74,11 +75,11 @@ std::optional<BudgetStanding> QueueBudgets::standing(QueueId q) const {
   standing.burn = Rate::per_hour(Money::nanos(static_cast<int64_t>(account.burn / 1000), currency));
   if (account.ends != kNever) standing.renewed_at = account.ends;
   if (area >= account.bound) {
-    standing.runs_out_at = now_;
+    standing.runs_out_at = at;
   } else if (account.burn > 0) {
     const Wide lasts_ns = (account.bound - area + account.burn - 1) / account.burn;
-    if (lasts_ns < Wide{(account.ends - now_).count_ns()})
-      standing.runs_out_at = now_ + Duration::nanoseconds(static_cast<int64_t>(lasts_ns));
+    if (lasts_ns < Wide{(account.ends - at).count_ns()})
+      standing.runs_out_at = at + Duration::nanoseconds(static_cast<int64_t>(lasts_ns));
   }
   return standing;
 }

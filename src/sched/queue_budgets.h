@@ -34,7 +34,7 @@ class QueueBudgets {
     next_renewal_ = Instant::from_ns(INT64_MAX);
     for (Account& account : accounts_) {
       if (account.ends <= now) {
-        renew(account);
+        renew(account, now);
         renewed(account.queue);
       }
       next_renewal_ = std::min(next_renewal_, account.ends);
@@ -49,7 +49,8 @@ class QueueBudgets {
   /// The queue (this one or one above) whose budget is spent; not valid = none.
   [[nodiscard]] QueueId spent(QueueId q) const { return any() ? spent_above(q) : QueueId(); }
   /// Of a queue that has a budget itself.
-  [[nodiscard]] std::optional<BudgetStanding> standing(QueueId q) const;
+  /// @param at  as things stand then, when nothing happens before; not before the last advance().
+  [[nodiscard]] std::optional<BudgetStanding> standing(QueueId q, Instant at) const;
 
   /// Calls mix(number) with everything that can influence a later answer.
   template <typename Mix>
@@ -76,9 +77,9 @@ class QueueBudgets {
     Instant ends;  // of the period
   };
   [[nodiscard]] QueueId spent_above(QueueId q) const;
-  void renew(Account& account) const;
-  [[nodiscard]] Wide area_now(const Account& account) const {
-    return account.area + account.burn * (now_ - account.since).count_ns();
+  static void renew(Account& account, Instant now);
+  static Wide area_at(const Account& account, Instant at) {
+    return account.area + account.burn * (at - account.since).count_ns();
   }
 
   std::vector<Account> accounts_;     // those above before those below

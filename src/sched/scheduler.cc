@@ -199,7 +199,8 @@ uint64_t Scheduler::fingerprint() const {
   return hash;
 }
 
-std::optional<BudgetStanding> Scheduler::budget_of(QueueId queue) const { return impl_->budgets.standing(queue); }
+std::optional<BudgetStanding> Scheduler::budget_of(QueueId queue) const { return budget_of(queue, impl_->now); }
+std::optional<BudgetStanding> Scheduler::budget_of(QueueId queue, Instant at) const { return impl_->budgets.standing(queue, at); }
 const Cluster& Scheduler::cluster() const { return impl_->cluster; }
 std::span<const Task> Scheduler::tasks_of(JobId job) const { return impl_->tasks_of(job); }
 

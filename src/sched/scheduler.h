@@ -79,6 +79,8 @@ class Scheduler {
 
   /// What a queue has spent of its own budget, as of the last step(); none = it has none.
   [[nodiscard]] std::optional<BudgetStanding> budget_of(QueueId queue) const;
+  /// The same as of a later instant, should nothing happen before.
+  [[nodiscard]] std::optional<BudgetStanding> budget_of(QueueId queue, Instant at) const;
 
   /// Hash over everything that can influence a later decision.
   [[nodiscard]] uint64_t fingerprint() const;

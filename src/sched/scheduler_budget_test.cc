@@ -168,6 +168,18 @@ TEST(Budgets, ForecastsWhenItRunsOut) {
   EXPECT_FALSE(s.scheduler.budget_of(s.a)->runs_out_at.has_value());
 }
 
+TEST(Budgets, AreKnownForALaterInstantThanTheLastStep) {
+  Spenders s({}, units(20, Duration::hours(24)));
+  s.submit(at(0), s.a, 2);  // 4 an hour
+  EXPECT_EQ(s.scheduler.budget_of(s.a, at(kHourS / 2))->spent, Money::units(2));
+  EXPECT_EQ(s.scheduler.budget_of(s.a, at(kHourS / 2))->runs_out_at, at(5 * kHourS));
+  EXPECT_EQ(s.scheduler.budget_of(s.a, at(6 * kHourS))->spent, Money::units(24));
+  // Its next day has begun an hour ago, whether a step has noticed or not.
+  EXPECT_EQ(s.scheduler.budget_of(s.a, at(25 * kHourS))->spent, Money::units(4));
+  EXPECT_EQ(s.scheduler.budget_of(s.a, at(25 * kHourS))->renewed_at, at(48 * kHourS));
+  EXPECT_EQ(s.scheduler.budget_of(s.a)->spent, Money::units(0));
+}
+
 TEST(Budgets, AnotherPriceBurnsAnotherAmountFromThenOn) {
   Spenders s({}, units(1000));
   s.submit(at(0), s.a, 4);

@@ -150,7 +150,7 @@ class Explainer {
   void find_budget() {
     e_.obstacle = Obstacle::kBudget;
     for (QueueId at = s_.budgets.spent(r_.queue); at.valid();) {
-      const std::optional<BudgetStanding> standing = s_.budgets.standing(at);
+      const std::optional<BudgetStanding> standing = s_.budgets.standing(at, s_.now);
       const auto later = [](const BudgetStanding& a, const BudgetStanding& b) {
         return a.renewed_at.value_or(kNever) > b.renewed_at.value_or(kNever);
       };
