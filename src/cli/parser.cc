@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <deque>
+#include <set>
 
 #include "cli/cli.h"
 #include "cli/command_tree.h"
@@ -18,6 +19,8 @@ struct ParserStore {
   CLI::App program;
   std::deque<Command> commands;
   std::deque<Option> options;
+  std::set<const CLI::App*> ended_by_words;  ///< commands whose options end at the first word
+  bool word_ended_options = false;           ///< in the line that was parsed
 
   Command* keep(CLI::App* app) { return &commands.emplace_back(app, this); }
   Option* keep(CLI::Option* option) { return &options.emplace_back(option); }
@@ -49,6 +52,27 @@ void add_flag_beside(CLI::App& app, const std::string& beside, const std::string
     app.add_flag_callback(name, when_given, help);
   for (CLI::App* below : app.get_subcommands([](CLI::App*) { return true; }))
     add_flag_beside(*below, beside, name, when_given, help);
+}
+
+/// Where the first word lies that is neither an option nor its value, if it ends the options of its command.
+std::optional<size_t> first_word(CLI::App* command, const std::vector<std::string>& arguments,
+                                 const std::set<const CLI::App*>& words) {
+  for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    const std::string& argument = arguments[i];
+    if (argument.size() > 1 && argument[0] == '-') {
+      const CLI::Option* option = nullptr;
+      for (const CLI::App* at = command; at != nullptr && option == nullptr; at = at->get_parent())
+        option = at->get_option_no_throw(argument);
+      if (option != nullptr && option->get_items_expected_max() > 0) ++i;  // its value
+      continue;
+    }
+    const auto below = command->get_subcommands([&argument](const CLI::App* c) { return c->check_name(argument); });
+    if (!below.empty())
+      command = below.front();
+    else
+      return words.contains(command) ? std::optional(i) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -198,6 +222,12 @@ Command* Command::callback(std::function<void()> when_given) {
   return this;
 }
 
+Command* Command::first_word_ends_options() {
+  store_->ended_by_words.insert(app_);
+  return this;
+}
+bool Command::word_ended_options() const { return store_->word_ended_options; }
+
 std::string Command::chosen_subcommand() const {
   const auto chosen = app_->get_subcommands();
   return chosen.empty() ? "" : chosen.front()->get_name();
@@ -224,6 +254,9 @@ std::shared_ptr<Command> make_program(std::string_view name, std::string_view he
 
 std::optional<int> parse_line(Command& program, std::vector<std::string> arguments) {
   const std::vector<std::string> words = arguments;
+  const auto word = first_word(program.app_, arguments, program.store_->ended_by_words);
+  program.store_->word_ended_options = word.has_value();
+  if (word) arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(*word), "--");
   std::reverse(arguments.begin(), arguments.end());  // as the parser wants them
   try {
     program.parser().parse(std::move(arguments));

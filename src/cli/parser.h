@@ -22,6 +22,7 @@ namespace stint {
 
 class Command;
 struct ParserStore;
+std::optional<int> parse_line(Command& program, std::vector<std::string> arguments);
 
 /// A test that a value must pass.
 class ValueCheck {
@@ -109,6 +110,10 @@ class Command {
   Command* require_option(size_t exactly);
   /// Options it does not know are looked for in the command above.
   Command* fallthrough();
+  /// What follows the first argument that is neither an option nor an option's value belongs to that argument: `submit train.sh --lr 1`.
+  Command* first_word_ends_options();
+  /// Whether such a word ended them in the line that was parsed, and not "--".
+  [[nodiscard]] bool word_ended_options() const;
   /// "" hides it from help.
   Command* group(std::string_view name);
   Command* footer(std::string_view text);
@@ -128,6 +133,7 @@ class Command {
   [[nodiscard]] const CLI::App& parser() const { return *app_; }
 
  private:
+  friend std::optional<int> parse_line(Command& program, std::vector<std::string> arguments);
   CLI::App* app_;
   ParserStore* store_;
 };

@@ -32,9 +32,6 @@ Result<Json> request_of(const SubmitOptions& options) {
   JobValues of_script;
   std::string script;
   if (!options.is_command) {
-    if (options.words.size() > 1)
-      return invalid("'{}': a script takes no arguments here: give a command behind --, as in `stint submit -- {} …`",
-                     options.words[1], options.words[0]);
     TRY_ASSIGN(script, read_all(options.words[0]));
     TRY_ASSIGN(of_script, job_values_of_script(script, options.words[0]));
   }
@@ -43,6 +40,8 @@ Result<Json> request_of(const SubmitOptions& options) {
     request["command"] = options.words;
   else
     request["script"] = script;
+  if (!options.is_command && options.words.size() > 1)
+    request["arguments"] = std::vector<std::string>(options.words.begin() + 1, options.words.end());
   if (!options.is_command && !request.contains("name"))
     request["name"] = std::filesystem::path(options.words[0]).filename().string();
   std::error_code ignored;
@@ -80,7 +79,8 @@ Status run_submit(DaemonClient& client, const SubmitOptions& options) {
 
 void add_submit_command(Command& app, Action& action) {
   auto options = std::make_shared<SubmitOptions>();
-  Command* command = app.add_subcommand("submit", "Give the daemon a job: a command behind --, or a script with #STINT lines");
+  Command* command =
+      app.add_subcommand("submit", "Give the daemon a job: a command behind --, or a script with #STINT lines and its arguments");
   for (const JobFlag& flag : job_flags()) {
     std::vector<std::string>& values = options->values[std::string(flag.flag)];
     if (flag.kind == JobFlagKind::kTrue || flag.kind == JobFlagKind::kFalse)
@@ -91,11 +91,12 @@ void add_submit_command(Command& app, Action& action) {
   command->add_option("--idempotency-key", options->key, "sent twice with the same key it runs once; else one is made");
   add_client_action(*command, action, options->daemon, [options, command](DaemonClient& client) {
     const auto passed = command->remaining();
-    options->is_command = std::find(passed.begin(), passed.end(), "--") != passed.end();
+    options->is_command = !command->word_ended_options() && std::find(passed.begin(), passed.end(), "--") != passed.end();
     std::erase_if(options->values, [](const auto& given) { return given.second.empty(); });
     return run_submit(client, *options);
   });
-  command->add_option("what", options->words, "script, or -- and a command with its arguments");
+  command->add_option("what", options->words, "a script with its arguments, or -- and a command with its");
+  command->first_word_ends_options();
   command->footer("Example: stint submit --queue agency/vision --gpus 2 --time-limit 4h -- python train.py --epochs 10");
 }
 

@@ -30,6 +30,10 @@ std::vector<std::string> command_of(const JobRequest& request) {
   if (command.empty()) command.emplace_back("/bin/sh");
   command.emplace_back("-c");
   command.push_back(request.script);
+  if (request.arguments.empty()) return command;
+  // A shell's $0 comes first; Python's sys.argv begins with what stands behind the script.
+  if (command[command.size() - 3].find("python") == std::string::npos) command.push_back(name_shown(request));
+  command.insert(command.end(), request.arguments.begin(), request.arguments.end());
   return command;
 }
 

@@ -16,7 +16,7 @@ namespace stint {
 namespace {
 
 /// Of all that is packed here and in sched/scheduler_snapshot.cc: another number whenever one of them is laid out otherwise.
-constexpr int32_t kVersion = 3;
+constexpr int32_t kVersion = 4;
 
 struct EngineParts {
   template <typename T>
@@ -30,14 +30,14 @@ struct EngineParts {
   }
   template <typename A>
   static void of(A& a, JobRequest& v) {
-    auto& [name, queue, user, tags, command, script, folder, environment, output_path, error_path, gpus, gpu_milli, gpu_memory,
-           mig_profile, gpu_models, cpu_milli, memory, node_labels, tasks, min_tasks, priority, preemptible, on_hold, time_limit,
-           expected, min_runtime, not_before, deadline, deferrable, retries, checkpoint, grace, after, array, at_once, study,
-           rungs, simulated_duration] = v;
-    a(name, queue, user, tags, command, script, folder, environment, output_path, error_path, gpus, gpu_milli, gpu_memory,
-      mig_profile, gpu_models, cpu_milli, memory, node_labels, tasks, min_tasks, priority, preemptible, on_hold, time_limit,
-      expected, min_runtime, not_before, deadline, deferrable, retries, checkpoint, grace, after, array, at_once, study, rungs,
-      simulated_duration);
+    auto& [name, queue, user, tags, command, script, arguments, folder, environment, output_path, error_path, gpus, gpu_milli,
+           gpu_memory, mig_profile, gpu_models, cpu_milli, memory, node_labels, tasks, min_tasks, priority, preemptible, on_hold,
+           time_limit, expected, min_runtime, not_before, deadline, deferrable, retries, checkpoint, grace, after, array, at_once,
+           study, rungs, simulated_duration] = v;
+    a(name, queue, user, tags, command, script, arguments, folder, environment, output_path, error_path, gpus, gpu_milli,
+      gpu_memory, mig_profile, gpu_models, cpu_milli, memory, node_labels, tasks, min_tasks, priority, preemptible, on_hold,
+      time_limit, expected, min_runtime, not_before, deadline, deferrable, retries, checkpoint, grace, after, array, at_once,
+      study, rungs, simulated_duration);
   }
   template <typename A>
   static void of(A& a, EndView& v) {

@@ -12,7 +12,9 @@ namespace {
 constexpr size_t kCommandShown = 120;
 
 std::string one_line(const JobRequest& r) {
-  std::string line = r.command.empty() ? r.script : fmt::format("{}", fmt::join(r.command, " "));
+  std::string line = !r.arguments.empty() ? fmt::format("{} {}", name_shown(r), fmt::join(r.arguments, " "))
+                     : r.command.empty()  ? r.script
+                                          : fmt::format("{}", fmt::join(r.command, " "));
   if (const size_t end = line.find('\n'); end != std::string::npos) line.resize(end);
   return excerpt(line, kCommandShown);
 }

@@ -35,6 +35,8 @@ Status check_texts(const JobRequest& r) {
   if (r.queue.empty()) return invalid("field 'queue' is missing: name a queue of the configuration, such as \"agency/vision\"");
   if (r.command.empty() == r.script.empty()) return invalid("one of the fields 'command' and 'script' must be given");
   if (!r.command.empty() && r.command[0].empty()) return invalid("field 'command': its first word, the program, is empty");
+  if (r.script.empty() && !r.arguments.empty())
+    return invalid("field 'arguments' is for a script: those of a command stand in 'command'");
   if (r.script.size() > kLongestScript)
     return invalid("field 'script' has {} bytes; {} at most: put it into a file and run that", r.script.size(), kLongestScript);
   if (r.tags.size() > kMostTags) return invalid("field 'tags' has {} entries; {} at most", r.tags.size(), kMostTags);
@@ -49,6 +51,8 @@ Status check_texts(const JobRequest& r) {
       return invalid("field 'environment': '{}' is no name of a variable, or its value holds a NUL", excerpt(key));
   for (const std::string& word : r.command)
     if (word.find('\0') != std::string::npos) return invalid("field 'command' holds a NUL");
+  for (const std::string& word : r.arguments)
+    if (word.find('\0') != std::string::npos) return invalid("field 'arguments' holds a NUL");
   if (r.script.find('\0') != std::string::npos) return invalid("field 'script' holds a NUL");
   return {};
 }
@@ -121,6 +125,7 @@ std::string to_json(const JobRequest& r) {
   if (!r.tags.empty()) json["tags"] = text_object(r.tags);
   put("command", r.command, none.command);
   put("script", r.script, none.script);
+  put("arguments", r.arguments, none.arguments);
   put("folder", r.folder, none.folder);
   if (!r.environment.empty()) json["environment"] = text_object(r.environment);
   put("output_path", r.output_path, none.output_path);
@@ -200,6 +205,7 @@ Result<JobRequest> read_fields(simdjson::dom::element json, std::vector<std::str
   std::ranges::sort(r.tags);
   r.command = fields.texts("command");
   r.script = fields.text("script");
+  r.arguments = fields.texts("arguments");
   r.folder = fields.text("folder");
   r.environment = fields.pairs("environment");
   r.output_path = fields.text("output_path");

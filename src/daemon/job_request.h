@@ -28,7 +28,8 @@ struct JobRequest {
   std::vector<std::string> command;  ///< program and arguments
   /// Handed to the interpreter of its `#!` line with -c (sh, bash, zsh, python); to /bin/sh where it has none.
   std::string script;
-  std::string folder;  ///< to run in; empty = the user's home
+  std::vector<std::string> arguments;  ///< of the script
+  std::string folder;                  ///< to run in; empty = the user's home
   std::vector<std::pair<std::string, std::string>> environment;
   std::string output_path;  ///< empty = kept with the job
   std::string error_path;

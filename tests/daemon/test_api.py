@@ -62,7 +62,9 @@ class Api(unittest.TestCase):
     def test_a_script_says_what_it_needs(self):
         script = pathlib.Path(self.folder.name) / "train.sh"
         script.write_text("#!/bin/sh\n#STINT --queue acme --gpus 2 --tag project=x\necho hello\n")
-        job = self.daemon.json("submit", "--gpus", "3", "--hold", str(script))
+        made = self.daemon.stint("submit", "--gpus", "3", "--hold", str(script), "--epochs", "3", "a b", "--", "-x")
+        job = self.daemon.json("show", made.stdout.strip())
+        self.assertEqual(job["command"], "train.sh --epochs 3 a b -- -x")
         self.assertEqual((job["name"], job["gpus_per_task"], job["tags"], job["state"]), ("train.sh", 3, {"project": "x"}, "on-hold"))
         self.daemon.stint("release", job["id"])
         self.daemon.stint("cancel", job["id"])
