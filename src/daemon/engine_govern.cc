@@ -16,6 +16,7 @@ namespace {
 /// Budgets are looked at that often while something runs, and that soon after something changed.
 constexpr Duration kWatch = Duration::minutes(1);
 constexpr Duration kWatchChanged = Duration::seconds(1);
+constexpr const char* kApprovedByItself = "stint itself";  // in place of a person's name, none of which has a blank
 
 std::string_view project_of(const JobRequest& request) {
   const auto tag = std::ranges::find(request.tags, kProjectTag, [](const auto& t) { return std::string_view(t.first); });
@@ -158,9 +159,8 @@ bool Engine::Impl::governed() const {
   return fleet.govern.approval_above || !fleet.govern.clients.empty() || !fleet.govern.budgets.empty() || !govern.budgets.empty();
 }
 
-/// @return why somebody must approve it first; empty = nobody must. Claims what it asks for until the step is written.
-Result<std::string> Engine::Impl::admit_submit(const JobRequest& request, AdmissionRefusal* why) {
-  if (!governed()) return std::string();
+/// What a job is held against at the door: claims of what is staged included.
+AdmissionFacts Engine::Impl::facts_of(const JobRequest& request) {
   if (!standing_now) standing_now = standing(shown_at());
   const sched::QueueId queue = queue_ids.find(request.queue)->second;
   AdmissionFacts facts;
@@ -188,8 +188,16 @@ Result<std::string> Engine::Impl::admit_submit(const JobRequest& request, Admiss
     for (const Account& claimed : staged_spend.accounts())
       count(claimed, claimed.spent, claimed.promised);
   }
+  return facts;
+}
+
+/// @return why somebody must approve it first; empty = nobody must. Claims what it asks for until the step is written.
+Result<std::string> Engine::Impl::admit_submit(const JobRequest& request, AdmissionRefusal* why) {
+  if (!governed()) return std::string();
+  const AdmissionFacts facts = facts_of(request);
   TRY_ASSIGN(Verdict verdict, admit(request, facts, fleet.govern, why));
-  Account& claim = staged_spend[staged_spend.account(queue.index(), request.user, std::string(project_of(request)))];
+  const uint32_t queue = queue_ids.find(request.queue)->second.index();
+  Account& claim = staged_spend[staged_spend.account(queue, request.user, std::string(project_of(request)))];
   claim.gpu_milli += facts.cost.gpu_milli;
   claim.waiting += std::max(request.array, 1);
   if (verdict.needs_approval.empty()) claim.promised += facts.cost.spend;
@@ -239,6 +247,33 @@ Status Engine::stage_refuse(int64_t job, std::string reason, const CommandInfo& 
   return impl_->stage_decision(RecordKind::kRefuse, job, std::move(reason), by);
 }
 
+/// Jobs wait for approval for want of money: when a budget has room again, the oldest that would be let in now is. One at a time, as what
+/// it may cost is promised with it.
+void Engine::Impl::look_at_approvals(Instant at) {
+  if (read_only || at < approvals_looked_at + kWatchChanged || govern.approvals.empty()) return;
+  approvals_looked_at = at;
+  for (const auto& [first, approval] : govern.approvals) {
+    if (approval.decided || first_unapproved(first) == 0) continue;
+    const std::span<const JobBook> together = decided_with(first);
+    const JobRequest& request = *together.front().request;
+    AdmissionFacts facts = facts_of(request);
+    for (const JobBook& job : together)  // it asks for nothing beside what it has asked for already
+      for (QuotaUse* use : {&facts.client_use, &facts.user_use})
+        if (job.state == JobState::kNeedsApproval) {
+          use->gpu_milli -= job.claimed_milli;
+          --use->waiting;
+        }
+    const Result<Verdict> verdict = admit(request, facts, fleet.govern, nullptr);
+    if (!verdict.ok() || !verdict->needs_approval.empty()) continue;
+    Record record;
+    record.kind = RecordKind::kApprove;
+    record.actor = kApprovedByItself;
+    record.job = first;
+    staged.push_back(std::move(record));
+    return;
+  }
+}
+
 void Engine::Impl::decide_approval(const Record& record) {
   const auto approval = govern.approvals.find(record.job);
   if (approval == govern.approvals.end() || approval->second.decided) return;
@@ -259,7 +294,7 @@ void Engine::Impl::decide_approval(const Record& record) {
       continue;
     }
     promise(job);
-    note("job.approved", id, "", fmt::format("by {}", record.actor));
+    note("job.approved", id, "", fmt::format("by {}{}", record.actor, record.actor == kApprovedByItself ? ": it needs none any more" : ""));
     set_state(id, job.on_hold ? JobState::kOnHold : JobState::kWaiting);
     if (!job.on_hold) event_of(sched::EventKind::kRelease, id);
   }

@@ -104,6 +104,36 @@ TEST(EngineBudget, TellsOfThresholdsAndForecastOnceAMonth) {
   EXPECT_EQ(books(daemon.engine()), before);
 }
 
+/// Nobody need remember to approve what the budget has room for again.
+TEST(EngineBudget, JobsThatWaitForApprovalAreLetInWhenItHasRoomAgain) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", governed(R"({"approval_above":"90","budgets":[
+      {"name":"b","queue":"acme","per_month":"100","at_limit":"approve"}]})"));
+  const JobRequest job = limited_job(8, Duration::hours(3), Duration::hours(3));  // 48
+  const int64_t first = daemon.submit(job), second = daemon.submit(job), third = daemon.submit(job), fourth = daemon.submit(job);
+  const int64_t dear =
+      daemon.submit(limited_job(8, Duration::hours(6), Duration::hours(6)));  // 96: somebody must approve it anyway
+  EXPECT_EQ(daemon.job(second).state, JobState::kRunning);
+  daemon.pass(Duration::minutes(1));
+  for (const int64_t id : {third, fourth, dear})
+    EXPECT_EQ(daemon.job(id).state, JobState::kNeedsApproval) << id;
+  ASSERT_TRUE(daemon.engine().stage_cancel(first, {}).ok());
+  ASSERT_TRUE(daemon.commit().ok());
+  daemon.pass(Duration::minutes(1));
+  EXPECT_EQ(daemon.job(third).state, JobState::kRunning) << "the oldest";
+  EXPECT_EQ(daemon.job(third).approval->by, "stint itself");
+  EXPECT_EQ(daemon.job(fourth).state, JobState::kNeedsApproval) << "what it may cost is promised to the third now";
+  ASSERT_TRUE(daemon.engine().stage_cancel(second, {}).ok());
+  ASSERT_TRUE(daemon.engine().stage_cancel(third, {}).ok());
+  ASSERT_TRUE(daemon.commit().ok());
+  daemon.pass(Duration::minutes(1));
+  EXPECT_EQ(daemon.job(fourth).state, JobState::kRunning);
+  EXPECT_EQ(daemon.job(dear).state, JobState::kNeedsApproval);
+  const std::string before = books(daemon.engine());
+  daemon.restart();
+  EXPECT_EQ(books(daemon.engine()), before);
+}
+
 TEST(EngineBudget, IsSpentBetweenSteps) {
   const ScratchDir dir;
   TestingDaemon daemon(dir / "log.db", governed(R"({"budgets":[{"name":"b","queue":"acme","per_month":"100000"}]})"));

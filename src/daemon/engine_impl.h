@@ -188,6 +188,8 @@ struct Engine::Impl {
   // engine_govern.cc
   [[nodiscard]] bool governed() const;
   [[nodiscard]] MostCost most_cost_of(const JobRequest& request) const;
+  [[nodiscard]] AdmissionFacts facts_of(const JobRequest& request);
+  void look_at_approvals(Instant at);
   Result<std::string> admit_submit(const JobRequest& request, AdmissionRefusal* why);
   void open_account(sched::JobId id, const MostCost& cost, bool needs_approval);
   void promise(JobBook& job);
@@ -306,6 +308,8 @@ struct Engine::Impl {
   std::map<std::string, int64_t, std::less<>> staged_numbers;  ///< by client: jobs in it
   SpendBook staged_spend;                                      ///< claims of the submits in it
   std::optional<Standing> standing_now;                        ///< as of the last step or look()
+
+  Instant approvals_looked_at;
 
   // Towards the backend.
   std::vector<Order> orders;

@@ -144,6 +144,7 @@ void Engine::Impl::poll(Instant at) {
     std::erase_if(strangers, [&](const LaunchKey& key) { return !std::ranges::binary_search(running, key); });
   }
   carry_out(at);
+  look_at_approvals(at);
 }
 
 /// Stops first: what they free is what starts need.
