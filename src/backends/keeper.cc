@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "backends/output_order.h"
 #include "backends/process_tree.h"
 #include "backends/task_process.h"
 #include "base/text.h"
@@ -81,6 +82,11 @@ class TaskKeeper {
     TRY(cgroup_.create(plan_.launch.cpu_milli, plan_.launch.memory));
     TRY_ASSIGN(const pid_t leader, start_task_process(plan_, cgroup_, folder_.mark()));
     tree_.emplace(leader);
+    OutputFiles files = output_files(plan_.log_base);
+    if (!plan_.launch.output_path.empty()) files.output.clear();
+    if (!plan_.launch.error_path.empty()) files.error.clear();
+    order_.emplace(files);
+    order_->look();  // what it has printed before anybody watched
     const TaskStarted started{
         .at = now(), .pid = leader, .start_ticks = start_ticks_of(leader).value_or(0), .boot_id = boot_id()};
     const Status written = write_file_atomically(folder_.started_file(), to_json(started));
@@ -90,9 +96,12 @@ class TaskKeeper {
   }
 
   void wait_for_something() {
-    std::array<pollfd, 2> fds = {pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
-                                 pollfd{.fd = control_.get(), .events = POLLIN, .revents = 0}};
+    const bool pauses = Clock::now() < look_at_;  // output grows all the time: it is looked at now and then
+    std::array<pollfd, 3> fds = {pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = control_.get(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = pauses ? -1 : order_->descriptor(), .events = POLLIN, .revents = 0}};
     std::optional<Clock::time_point> next = kill_at_ ? kill_at_ : limit_at_;
+    if (pauses) next = next ? std::min(*next, look_at_) : look_at_;
     timespec pause = {};
     if (next) {
       const auto left = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*next - Clock::now())).count();
@@ -101,6 +110,10 @@ class TaskKeeper {
     if (::ppoll(fds.data(), fds.size(), next ? &pause : nullptr, nullptr) > 0) {
       if (fds[0].revents != 0) take_signals();
       if (fds[1].revents != 0) take_requests();
+      if (fds[2].revents != 0) {
+        order_->look();
+        look_at_ = after(OutputOrder::kPause);
+      }
     }
     const auto time = Clock::now();
     if (limit_at_ && !kill_at_ && time >= *limit_at_) ask_to_leave(plan_.launch.grace, EndCause::kTimeLimit);
@@ -154,6 +167,7 @@ class TaskKeeper {
 
   void end() {
     kill_everything();
+    order_->finish();
     TaskEnded ended{.at = now(), .status = status_, .cause = why_, .detail = "", .usage = usage_of_children()};
     if (const int64_t kills = cgroup_.out_of_memory_kills(); kills > 0) {
       ended.cause = EndCause::kOutOfMemory;
@@ -181,7 +195,9 @@ class TaskKeeper {
   Descriptor control_;
   Descriptor signals_;
   Descriptor end_file_;
-  std::optional<ProcessTree> tree_;  ///< once it has started
+  std::optional<ProcessTree> tree_;   ///< once it has started
+  std::optional<OutputOrder> order_;  ///< likewise
+  Clock::time_point look_at_;         ///< at its output, and not before
   ExitStatus status_;
   EndCause why_ = EndCause::kItself;
   std::string request_;

@@ -64,9 +64,7 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
   front.plain_beyond_loopback = arguments.plain_beyond_loopback;
   front.oidc = daemon.config().oidc;
   front.clients = clients_of(daemon);
-  front.log_path = [&daemon](const LaunchKey& key, LogStream stream) {
-    return daemon.log_base(key) + (stream == LogStream::kError ? ".err" : ".out");
-  };
+  front.log_base = [&daemon](const LaunchKey& key) { return daemon.log_base(key); };
   front.version = STINT_VERSION;
   front.findings = daemon.findings();
   front.audits = &daemon.audits();

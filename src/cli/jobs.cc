@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "report/table.h"
+#include "report/utf8.h"
 
 namespace stint {
 namespace {
@@ -141,6 +142,13 @@ std::string job_text(const Json& job) {
                               end["signal"].get<int>() != 0 ? fmt::format("signal {}", end["signal"].get<int>())
                                                             : fmt::format("exit code {}", end["exit_code"].get<int>()),
                               text_of(end["detail"]).empty() ? "" : ", ", text_of(end["detail"])));
+  if (job.contains("last_output")) {
+    out += fmt::format("  last output (`stint logs {}` has all)\n", text_of(job["id"]));
+    std::string lines = job["last_output"].get<std::string>();
+    if (lines.ends_with('\n')) lines.pop_back();
+    for (const std::string_view printed : split(lines, '\n'))
+      out += fmt::format("    {}\n", printable(printed));
+  }
   return out;
 }
 
@@ -186,7 +194,7 @@ struct LogOptions {
   std::string id;
   int task = 0;
   int attempt = -1;
-  bool error = false;
+  bool output = false, error = false;  ///< alone
   bool follow = false;
   int64_t tail = 0;
 };
@@ -196,7 +204,9 @@ Status show_logs(DaemonClient& client, const LogOptions& options) {
   std::string attempt = options.attempt < 0 ? "" : std::to_string(options.attempt);
   for (;;) {
     TRY_ASSIGN(const HttpResponse piece,
-               client.raw({.url = with_query(path_of(options.id, "logs"), {{"stream", options.error ? "error" : "output"},
+               client.raw({.url = with_query(path_of(options.id, "logs"), {{"stream", options.error    ? "error"
+                                                                                      : options.output ? "output"
+                                                                                                       : "both"},
                                                                            {"task", std::to_string(options.task)},
                                                                            {"attempt", attempt},
                                                                            {"offset", offset}})}));
@@ -250,7 +260,9 @@ void add_logs(Command& app, Action& action) {
   command->add_option("job", options->id, "job id")->required();
   command->add_option("--task", options->task, "of a gang; 0 = the first")->capture_default_str();
   command->add_option("--attempt", options->attempt, "else the newest");
-  command->add_flag("--error", options->error, "its errors, in place of its output");
+  Option* output =
+      command->add_flag("--stdout", options->output, "its output alone; else output and errors in the order in which they came");
+  command->add_flag("--stderr,--error", options->error, "its errors alone")->excludes(output);
   command->add_flag("-f,--follow", options->follow, "go on until the job ends");
   command->add_option("--tail-bytes", options->tail, "the last so many bytes")->check(positive_number());
   command->remove_option("--json");  // what a job prints is printed as it is

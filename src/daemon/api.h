@@ -26,11 +26,9 @@ class OffMachines;
 class PageSessions;
 class ReplicaKeeper;
 
-enum class LogStream { kOutput, kError };
-
 struct ApiOptions {
-  /// Where a task's own log file lies.
-  std::function<std::string(const LaunchKey&, LogStream)> log_path;
+  /// Where the files with a task's output lie, without their endings (backends/output_order.h).
+  std::function<std::string(const LaunchKey&)> log_base;
   std::function<Instant()> clock;  ///< for tokens and the audit log
   std::string version;             ///< of the program
   /// Who a token of the identity provider speaks of; empty = there is no provider.

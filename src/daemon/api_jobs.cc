@@ -1,13 +1,10 @@
 // Jobs: submitted, listed, shown, explained, cancelled, held, released; and what they print.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "backends/output_order.h"
 #include "base/text.h"
 #include "daemon/admission.h"
 #include "daemon/api_routes.h"
@@ -22,6 +19,8 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kLongestKey = 128;
 constexpr size_t kLongestReason = 500;
 constexpr int64_t kMostLogBytes = int64_t{1} << 20;
+constexpr int64_t kLastOutputBytes = 4'096;
+constexpr size_t kLastOutputLines = 20;
 
 /// What is said of a queue that is not there, or not for this user: alike.
 Error no_such_queue(std::string_view queue) {
@@ -222,29 +221,33 @@ std::optional<LaunchKey> launch_of(const JobView& job, int32_t task, int32_t att
   return found;
 }
 
-struct Piece {
-  std::string bytes;
-  int64_t offset = 0;  ///< of the first byte
-  int64_t size = 0;    ///< of the file, now
-};
+/// Whether that launch has.
+bool launch_ended(const JobView& job, const LaunchKey& key) {
+  return std::ranges::any_of(job.ends, [&](const EndView& e) { return e.task == key.task && e.attempt == key.attempt; });
+}
 
-/// @param offset  below 0: from so many bytes before the end. A file that is not there has printed nothing yet.
-Result<Piece> read_piece(const std::string& path, int64_t offset, int64_t limit) {
-  Piece piece;
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (file < 0) return piece;
-  struct stat status = {};
-  const bool regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
-  if (regular) {
-    piece.size = status.st_size;
-    piece.offset = std::clamp<int64_t>(offset < 0 ? piece.size + offset : offset, 0, piece.size);
-    piece.bytes.resize(static_cast<size_t>(std::min(limit, piece.size - piece.offset)));
-    const ssize_t got = pread(file, piece.bytes.data(), piece.bytes.size(), piece.offset);
-    piece.bytes.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
-  }
-  ::close(file);
-  if (!regular) return make_error(ErrorCode::kNotFound, "the log is no regular file");
-  return piece;
+/// What is kept of a launch's output: a path that a job names is read with the rights of its user, not with the daemon's.
+OutputFiles kept_files(const ApiContext& api, const LaunchKey& key, const JobRequest& request) {
+  OutputFiles files = output_files(api.options.log_base(key));
+  if (!request.output_path.empty()) files.output.clear();
+  if (!request.error_path.empty()) files.error.clear();
+  return files;
+}
+
+/// The last lines that a job printed before it failed; none = it did not, or left nothing.
+std::optional<std::string> last_output(const ApiContext& api, const JobView& job, const JobRequest& request) {
+  if (!has_ended(job.state) || job.state == JobState::kSucceeded || job.ends.empty()) return std::nullopt;
+  const auto failed = [](const EndView& e) { return e.exit_code != 0 || e.signal != 0; };
+  auto end = std::find_if(job.ends.rbegin(), job.ends.rend(), failed);
+  if (end == job.ends.rend()) end = job.ends.rbegin();
+  const LaunchKey key{.job = job.id, .attempt = end->attempt, .task = end->task};
+  const Result<LogPiece> piece = read_merged_log(kept_files(api, key, request), -kLastOutputBytes, kLastOutputBytes, true);
+  if (!piece.ok() || piece->bytes.empty()) return std::nullopt;
+  std::vector<std::string_view> lines = split(piece->bytes, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  if (piece->offset > 0 && lines.size() > 1) lines.erase(lines.begin());  // begins somewhere within
+  if (lines.size() > kLastOutputLines) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(kLastOutputLines));
+  return fmt::format("{}\n", fmt::join(lines, "\n"));
 }
 
 }  // namespace
@@ -346,8 +349,10 @@ void api_list_jobs(const ApiContext& api, const Call& call) {
 }
 
 void api_show_job(const ApiContext& api, const Call& call) {
-  with_job(api, call, [api, call](const Engine&, const JobView& job) {
+  with_job(api, call, [api, call](const Engine& engine, const JobView& job) {
     Json body = to_json(job);
+    if (const auto request = engine.request_of(job.id); request && call->who.may(Permission::kSeeLogs, job.client))
+      if (const auto last = last_output(api, job, *request)) body["last_output"] = *last;
     body["control"] = call->who.may(Permission::kControl, job.client, job.user);
     body["decide"] = may_decide(call->who, job);
     api.answer(call, 200, body);
@@ -436,25 +441,31 @@ void api_why(const ApiContext& api, const Call& call) {
 
 void api_logs(const ApiContext& api, const Call& call) {
   const std::string* stream = call->request.parts.parameter("stream");
-  if (stream != nullptr && *stream != "output" && *stream != "error")
-    return api.answer(call, invalid("parameter 'stream': give output or error"));
+  if (stream != nullptr && *stream != "output" && *stream != "error" && *stream != "both")
+    return api.answer(call, invalid("parameter 'stream': give output, error or both"));
   const auto task = integer_parameter(call, "task", 0, 0, kMostTasks);
   const auto attempt = integer_parameter(call, "attempt", -1, 0, INT32_MAX);
   const auto offset = integer_parameter(call, "offset", 0, INT64_MIN, INT64_MAX);
   const auto limit = integer_parameter(call, "limit", kMostLogBytes, 1, kMostLogBytes);
   for (const auto* wanted : {&task, &attempt, &offset, &limit})
     if (!wanted->ok()) return api.answer(call, wanted->error());
-  const LogStream wanted = stream != nullptr && *stream == "error" ? LogStream::kError : LogStream::kOutput;
+  const std::string wanted = stream == nullptr ? "output" : *stream;
   with_job(api, call, [=](const Engine& engine, const JobView& job) {
     if (!call->who.may(Permission::kSeeLogs, job.client))
       return api.answer(call, problem(403, "your role does not show what jobs print"));
     const auto request = engine.request_of(job.id);
-    const std::string& own = wanted == LogStream::kError ? request->error_path : request->output_path;
-    // A path that a job names is read with the rights of its user, not with the daemon's: not here.
-    if (!own.empty())
-      return api.answer(call, make_error(ErrorCode::kNotFound, "job {} writes to a file of its own: {}", public_id(job), own));
+    const bool has_output = request->output_path.empty() && wanted != "error";
+    const bool has_error = request->error_path.empty() && wanted != "output";
+    if (!has_output && !has_error)
+      return api.answer(call, make_error(ErrorCode::kNotFound, "job {} writes to a file of its own: {}", public_id(job),
+                                         wanted == "error" ? request->error_path : request->output_path));
     const auto key = launch_of(job, static_cast<int32_t>(*task), static_cast<int32_t>(*attempt));
-    Result<Piece> piece = key ? read_piece(api.options.log_path(*key, wanted), *offset, *limit) : Piece();
+    Result<LogPiece> piece = LogPiece();
+    if (key) {
+      const OutputFiles files = kept_files(api, *key, *request);
+      piece = wanted == "both" ? read_merged_log(files, *offset, *limit, launch_ended(job, *key))
+                               : read_log(has_error ? files.error : files.output, *offset, *limit);
+    }
     if (!piece.ok()) return api.answer(call, piece.error());
     HttpReply reply{200, "text/plain; charset=utf-8", {}, std::move(piece->bytes)};
     const auto next = piece->offset + static_cast<int64_t>(reply.body.size());

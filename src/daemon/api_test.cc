@@ -17,6 +17,7 @@ namespace stint {
 namespace {
 
 using nlohmann::json;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -467,9 +468,34 @@ TEST_F(ApiTest, LogsAreReadInPieces) {
   EXPECT_EQ(as("viewer@acme", "GET", path + "?offset=-2").body, "89");
   EXPECT_EQ(as("viewer@acme", "GET", path + "?offset=99").body, "");
   EXPECT_EQ(as("viewer@acme", "GET", path + "?stream=error").body, "");
-  EXPECT_EQ(as("viewer@acme", "GET", path + "?stream=both").status, 422);
+  EXPECT_EQ(as("viewer@acme", "GET", path + "?stream=all").status, 422);
+  put_file(dir_ / (format_key({1, attempt, 0}) + ".err"), "in the middle\n");
+  put_file(dir_ / (format_key({1, attempt, 0}) + ".order"),
+           "0000000000000004 0000000000000000\n0000000000000004 000000000000000e\n000000000000000a 000000000000000e\n");
+  EXPECT_EQ(as("viewer@acme", "GET", path + "?stream=both").body, "0123in the middle\n456789");
+  EXPECT_EQ(as("viewer@acme", "GET", path + "?stream=both&offset=2&limit=4").body, "23in");
   const std::string own_file = submit("submitter@acme", "acme", R"(,"output_path":"/etc/passwd")");
   EXPECT_EQ(as("operator", "GET", fmt::format("/v1/jobs/{}/logs", own_file)).status, 404);
+}
+
+TEST_F(ApiTest, AJobThatDidNotSucceedShowsItsLastLines) {
+  const std::string job = submit("submitter@acme", "acme");
+  const std::string path = fmt::format("/v1/jobs/{}", job);
+  for (int i = 0; i < 500 && as("operator", "GET", path).parsed()["placed"].empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  const int attempt = as("operator", "GET", path).parsed()["placed"][0]["attempt"].get<int>();
+  std::string lines;
+  for (int i = 1; i <= 30; ++i)
+    lines += fmt::format("line {}\n", i);
+  put_file(dir_ / (format_key({1, attempt, 0}) + ".out"), lines + "no end");
+  EXPECT_FALSE(as("viewer@acme", "GET", path).parsed().contains("last_output")) << "it runs";
+  EXPECT_EQ(as("submitter@acme", "POST", path + "/cancel").status, 200);
+  for (int i = 0; i < 500 && as("operator", "GET", path).parsed()["state"] != "cancelled"; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  const std::string shown = as("viewer@acme", "GET", path).parsed()["last_output"];
+  EXPECT_THAT(shown, StartsWith("line 12\nline 13\n"));  // 20 lines
+  EXPECT_THAT(shown, EndsWith("line 30\nno end\n"));
+  EXPECT_FALSE(as("auditor", "GET", path).body.find("last_output") != std::string::npos) << "whose role does not show logs";
 }
 
 TEST_F(ApiTest, TheAuditLogHoldsWhatWasDoneAndByWhom) {

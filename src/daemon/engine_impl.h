@@ -252,6 +252,8 @@ struct Engine::Impl {
   /// Not valid: never accepted, or no longer in memory.
   [[nodiscard]] sched::JobId find(int64_t id) const;
   [[nodiscard]] JobView view_of(const JobBook& job) const;  ///< engine_views.cc; what it costs and holds as of its last end
+  /// Which jobs it waited for in vain, and what became of them; empty = none is known.
+  [[nodiscard]] std::string failed_dependency_of(const JobBook& job) const;  ///< engine_views.cc
   [[nodiscard]] const std::string& queue_name(sched::QueueId q) const { return fleet.queues[q.index()].name; }
   [[nodiscard]] const std::string& client_of(sched::QueueId q) const;
   [[nodiscard]] int32_t min_tasks(const JobBook& job) const {

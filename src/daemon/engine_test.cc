@@ -82,6 +82,26 @@ TEST(Engine, CostsAndGpuHoursGrowBetweenSteps) {
   EXPECT_EQ(daemon.job(id).cost, Money::units(80));
 }
 
+TEST(Engine, AJobWhoseDependencyFailsSaysWhichAndHow) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db");
+  const int64_t cancelled = daemon.submit(testing_job(1, Duration::hours(10)));
+  const int64_t good = daemon.submit(testing_job(1, Duration::minutes(1)));
+  JobRequest behind = testing_job(1, kHour);
+  behind.after = {good, cancelled};
+  const int64_t waits = daemon.submit(behind);
+  JobRequest last = testing_job(1, kHour);
+  last.after = {waits};
+  const int64_t after_that = daemon.submit(last);
+  daemon.pass(Duration::minutes(2));
+  ASSERT_TRUE(daemon.engine().stage_cancel(cancelled, {}).ok());
+  ASSERT_TRUE(daemon.commit().ok());
+  daemon.pass(Duration::minutes(2));
+  EXPECT_EQ(daemon.job(waits).state, JobState::kDependencyFailed);
+  EXPECT_EQ(daemon.job(waits).reason, "job acme-1 was cancelled");
+  EXPECT_EQ(daemon.job(after_that).reason, "job acme-3 waited for a job that did not succeed");
+}
+
 TEST(Engine, TheSameKeyWithTheSameRequestIsOneJob) {
   const ScratchDir dir;
   TestingDaemon daemon(dir / "log.db");

@@ -132,6 +132,21 @@ std::optional<JobView> Engine::job(int64_t id) const {
 
 namespace {
 
+/// Of a job that others wait for in vain: "failed", "was cancelled".
+std::string_view ended_how(JobState state) {
+  switch (state) {
+    case JobState::kFailed: return "failed";
+    case JobState::kCancelled: return "was cancelled";
+    case JobState::kTimeLimit: return "ran into its time limit";
+    case JobState::kStopped: return "was stopped as a hopeless trial";
+    case JobState::kSkipped: return "was skipped";
+    case JobState::kNeverFits: return "fits no machine";
+    case JobState::kDependencyFailed: return "waited for a job that did not succeed";
+    case JobState::kRefused: return "was not approved";
+    default: return "did not succeed";
+  }
+}
+
 TrialView trial_of(const JobBook& job) {
   TrialView trial{.study = job.request->study, .rungs = {}, .reports = job.reports};
   const sched::Asha asha(job.request->rungs);
@@ -141,6 +156,20 @@ TrialView trial_of(const JobBook& job) {
 }
 
 }  // namespace
+
+std::string Engine::Impl::failed_dependency_of(const JobBook& job) const {
+  std::string named;
+  for (const int64_t after : job.request->after) {
+    std::optional<JobState> state;
+    if (const sched::JobId known = find(after); known.valid())
+      state = jobs[known.index()].state;
+    else if (const auto ended = log.ended_job(after); ended.ok() && *ended)
+      state = static_cast<JobState>((*ended)->state);
+    if (state && has_ended(*state) && *state != JobState::kSucceeded)
+      named += fmt::format("{}job {} {}", named.empty() ? "" : ", ", public_id_of(after), ended_how(*state));
+  }
+  return named;
+}
 
 JobView Engine::Impl::view_of(const JobBook& job) const {
   const Impl& s = *this;
@@ -155,6 +184,8 @@ JobView Engine::Impl::view_of(const JobBook& job) const {
   view.tags = r.tags;
   view.state = job.state;
   if (job.reason) view.reason = words_of(*job.reason);
+  if (job.state == JobState::kDependencyFailed)
+    if (const std::string culprit = s.failed_dependency_of(job); !culprit.empty()) view.reason = culprit;
   view.command = one_line(r);
   view.tasks = r.tasks;
   view.gpus_per_task = r.gpus;

@@ -60,7 +60,7 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
     };
   }
   front->api_ = std::make_unique<Api>(service, *front->governor_,
-                                      ApiOptions{.log_path = std::move(options.log_path),
+                                      ApiOptions{.log_base = std::move(options.log_base),
                                                  .clock = [] { return now(); },
                                                  .version = options.version,
                                                  .by_provider = std::move(by_provider),

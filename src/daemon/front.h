@@ -20,7 +20,7 @@ struct FrontOptions {
   bool plain_beyond_loopback = false;
   std::optional<OidcConfig> oidc;
   std::vector<std::string> clients;  ///< the tops of the configured queues: made known where they are not
-  std::function<std::string(const LaunchKey&, LogStream)> log_path;
+  std::function<std::string(const LaunchKey&)> log_base;
   std::string version;
   std::shared_ptr<FindingBook> findings;
   // These end after the doors are closed and before the service is stopped; nullptr = there is none.

@@ -53,9 +53,7 @@ class TestingApi {
     service_ = std::make_unique<Service>(std::move(*engine), backend_, EventClock(kNow));
     ApiOptions options;
     options.clock = [] { return kNow; };
-    options.log_path = [this](const LaunchKey& key, LogStream stream) {
-      return dir_ / (format_key(key) + (stream == LogStream::kError ? ".err" : ".out"));
-    };
+    options.log_base = [this](const LaunchKey& key) { return dir_ / format_key(key); };
     options.version = "1.2.3";
     auto findings = FindingBook::open(dir_ / ".");
     CHECK(findings.ok(), "{}", findings.error().message);

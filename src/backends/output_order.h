@@ -1,0 +1,69 @@
+// In which order a task's output and its errors came: each stream is a file that the task writes itself, so their order is noted beside
+// them while they grow.
+//
+// The keeper is woken by the kernel when a file grows, at most 50 times a second, and notes how long both are then. Lengths end with a
+// line where there is one, so that no line is torn when both are read as one. A task that writes to one stream alone has one note.
+// Between two notes output stands before errors. Without notes (no inotify, an older daemon's task) errors stand behind all output.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "host/descriptor.h"
+
+namespace stint {
+
+/// Lengths of both at one instant; neither is ever less than before.
+struct OutputLengths {
+  int64_t output = 0;
+  int64_t error = 0;
+  bool operator==(const OutputLengths&) const = default;
+};
+
+/// The files of one launch.
+struct OutputFiles {
+  std::string output, error;  ///< empty = the task names a file of its own: not kept here
+  std::string order;
+};
+/// Beside each other: BASE.out, BASE.err and BASE.order.
+OutputFiles output_files(const std::string& base);
+
+/// Notes the order while the task runs. One thread.
+class OutputOrder {
+ public:
+  static constexpr Duration kPause = Duration::milliseconds(20);  ///< between two looks
+
+  /// Both files are there. What cannot be opened is not noted: nothing that a task does depends on it.
+  explicit OutputOrder(const OutputFiles& files);
+  /// To be polled for reading; -1 = it cannot be told when they grow.
+  [[nodiscard]] int descriptor() const { return events_.get(); }
+  /// Notes how long both are, up to their last whole line.
+  void look();
+  /// The task has ended: notes them whole.
+  void finish();
+
+ private:
+  void note(const OutputLengths& now);
+  Descriptor events_, output_, error_, order_;
+  std::vector<OutputLengths> last_;  ///< the last two notes
+  int64_t notes_ = 0;
+};
+
+struct LogPiece {
+  std::string bytes;
+  int64_t offset = 0;  ///< of the first byte
+  int64_t size = 0;    ///< of all that there is now
+};
+
+/// A piece of one file. @param offset  below 0: from so many bytes before the end.
+/// @return nothing of a file that is not there: it has printed nothing yet. An error for what is no regular file.
+Result<LogPiece> read_log(const std::string& path, int64_t offset, int64_t limit);
+
+/// A piece of both streams in the order in which they came. What was read once stays as it was while they grow.
+/// @param ended  the task has: nothing more comes, and what has no note stands at the end.
+Result<LogPiece> read_merged_log(const OutputFiles& files, int64_t offset, int64_t limit, bool ended);
+
+}  // namespace stint

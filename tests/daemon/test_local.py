@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Real jobs on this machine, as a first user meets them: examples/one-machine.json, without a GPU.
+
+Usage: test_local.py STINT SOURCE_DIR.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from running_daemon import RunningDaemon  # noqa: E402
+
+STINT = sys.argv.pop(1) if len(sys.argv) > 1 else "stint"
+SOURCE = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ".").resolve()
+
+
+class Local(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.daemon = RunningDaemon(STINT, cls.folder, json.loads((SOURCE / "examples/one-machine.json").read_text()), simulate=False)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.stop()
+        cls.temporary.cleanup()
+
+    def submit(self, *arguments):
+        return self.daemon.stint("submit", "--queue", "agency", *arguments).stdout.strip()
+
+    def wait_for(self, job, *states, seconds=60):
+        end = time.monotonic() + seconds
+        while (shown := self.daemon.json("show", job))["state"] not in states:
+            assert time.monotonic() < end, shown
+            time.sleep(0.05)
+        return shown
+
+    def test_a_script_gets_its_arguments(self):
+        script = self.folder / "train.sh"
+        script.write_text('#!/bin/sh\n#STINT --cpu-milli 100\nfor a in "$0" "$@"; do echo "[$a]"; done\n')
+        job = self.submit(str(script), "--epochs", "3", "two words")
+        self.wait_for(job, "succeeded")
+        self.assertEqual(self.daemon.stint("logs", job).stdout, "[train.sh]\n[--epochs]\n[3]\n[two words]\n")
+        python = self.folder / "train.py"
+        python.write_text("#!/usr/bin/env python3\nimport sys\nprint(sys.argv[1:])\n")
+        job = self.submit(str(python), "--lr", "0.1")
+        self.wait_for(job, "succeeded")
+        self.assertEqual(self.daemon.stint("logs", job).stdout, "['--lr', '0.1']\n")
+
+    def test_output_and_errors_are_shown_in_the_order_in_which_they_came(self):
+        goes_on = self.folder / "goes-on"
+        job = self.submit("--", "sh", "-c", f"""
+            for i in 1 2 3; do echo out $i; sleep 0.2; echo err $i >&2; sleep 0.2; done
+            while [ ! -e {goes_on} ]; do sleep 0.05; done
+            printf 'no end'""")
+        whole = "".join(f"out {i}\nerr {i}\n" for i in (1, 2, 3))
+        end = time.monotonic() + 60
+        while self.daemon.stint("logs", job).stdout != whole:  # while it runs
+            assert time.monotonic() < end, self.daemon.stint("logs", job).stdout
+            time.sleep(0.1)
+        follower = subprocess.Popen([STINT, "logs", "-f", job], env=self.daemon.environment(), stdout=subprocess.PIPE, text=True)
+        goes_on.touch()
+        self.assertEqual(follower.communicate(timeout=60)[0], whole + "no end")
+        self.wait_for(job, "succeeded")
+        self.assertEqual(self.daemon.stint("logs", job).stdout, whole + "no end")
+        self.assertEqual(self.daemon.stint("logs", "--stdout", job).stdout, "out 1\nout 2\nout 3\nno end")
+        self.assertEqual(self.daemon.stint("logs", "--stderr", job).stdout, "err 1\nerr 2\nerr 3\n")
+
+    def test_a_failed_job_says_how_it_ended_and_what_it_printed_last(self):
+        fails = self.submit("--", "sh", "-c", "echo loading; echo 'no such file: data.bin' >&2; exit 3")
+        killed = self.submit("--", "sh", "-c", "echo here; kill -9 $$")
+        behind = self.submit("--after", fails, "--", "true")
+        self.wait_for(fails, "failed")
+        text = self.daemon.stint("show", fails).stdout
+        self.assertIn("exit code 3", text)
+        self.assertRegex(text, r"last output.*\n    loading\n    no such file: data.bin\n")
+        self.wait_for(killed, "failed")
+        text = self.daemon.stint("show", killed).stdout
+        self.assertIn("signal 9", text)
+        self.assertIn("    here\n", text)
+        self.assertEqual(self.wait_for(behind, "dependency-failed")["reason"], f"job {fails} failed")
+
+    def test_what_runs_costs_more_each_time_it_is_looked_at(self):
+        job = self.submit("--cpu-milli", "2000", "--", "sleep", "600")
+        self.wait_for(job, "running")
+
+        def shown():
+            queue = next(q for q in self.daemon.ask("GET", "/v1/queues")["queues"] if q["path"] == "agency")
+            return float(self.daemon.json("show", job)["cost"]["amount"]), float(queue["cost"]["amount"])
+        first = shown()
+        end = time.monotonic() + 60
+        while not all(now > before for now, before in zip(shown(), first)):
+            assert time.monotonic() < end, (first, shown())
+            time.sleep(0.1)
+        self.daemon.stint("cancel", job)
+
+
+class Refused(unittest.TestCase):
+    """What would start jobs where they do not belong."""
+
+    def start(self, config, *flags):
+        with tempfile.TemporaryDirectory() as folder:
+            return subprocess.run([STINT, "daemon", "--config", config, "--state", f"{folder}/state", *flags], capture_output=True, text=True,
+                                  timeout=60, check=False)
+
+    def test_several_machines(self):
+        done = self.start(str(SOURCE / "examples/fleet.json"))
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"2 machines \(gpu-0, gpu-1\)(.|\n)*Slurm(.|\n)*--simulate")
+
+    def test_a_standby(self):
+        done = self.start(str(SOURCE / "examples/one-machine.json"), "--standby")
+        self.assertEqual(done.returncode, 1)
+        self.assertTrue(re.search("--standby(.|\n)*second time", done.stderr), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
