@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Real jobs on this machine, as a first user meets them: examples/one-machine.json, without a GPU.
+"""Real jobs on this machine, as a first user meets them, without a GPU.
 
 Usage: test_local.py STINT SOURCE_DIR.
 """
-import json
 import pathlib
 import re
 import subprocess
@@ -19,12 +18,15 @@ STINT = sys.argv.pop(1) if len(sys.argv) > 1 else "stint"
 SOURCE = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ".").resolve()
 
 
+HERE = {"nodes": [{"name": "here", "cpu_milli": 2000, "memory": "4GiB", "per_hour": "0.20"}], "queues": [{"name": "agency"}]}
+
+
 class Local(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.folder = pathlib.Path(cls.temporary.name)
-        cls.daemon = RunningDaemon(STINT, cls.folder, json.loads((SOURCE / "examples/one-machine.json").read_text()), simulate=False)
+        cls.daemon = RunningDaemon(STINT, cls.folder, HERE, simulate=False)
 
     @classmethod
     def tearDownClass(cls):
