@@ -12,7 +12,7 @@ Policy usual(Order order) {
   p.order = order;
   if (order == Order::kStint) return p;
   p.backfill = Backfill::kNone;
-  p.consolidate = false;
+  p.consolidate = p.cheapest = false;
   p.ageing = Duration();
   if (order == Order::kFair) return p;
   p.preempt = p.reclaim = false;
@@ -36,6 +36,7 @@ Status set(Policy& p, std::string_view key, std::string_view value) {
   if (key == "preempt") return set_flag(p.preempt, key, value);
   if (key == "reclaim") return set_flag(p.reclaim, key, value);
   if (key == "consolidate") return set_flag(p.consolidate, key, value);
+  if (key == "cheapest") return set_flag(p.cheapest, key, value);
   if (key == "ageing") return set_duration(p.ageing, key, value);
   if (key == "usage-half-life") {
     if (queue_rule(p.order) != QueueRule::kByShare) return invalid("policy setting {}: only fair and stint share by queue", key);
@@ -56,8 +57,8 @@ Status set(Policy& p, std::string_view key, std::string_view value) {
     return {};
   }
   return invalid(
-      "unknown policy setting '{}': use backfill, placement, preempt, reclaim, consolidate, victims, "
-      "ageing or usage-half-life",
+      "unknown policy setting '{}': use backfill, placement, preempt, reclaim, consolidate, cheapest, "
+      "victims, ageing or usage-half-life",
       key);
 }
 
@@ -95,6 +96,7 @@ std::string to_text(const Policy& p) {
   flag("preempt", p.preempt, base.preempt);
   flag("reclaim", p.reclaim, base.reclaim);
   flag("consolidate", p.consolidate, base.consolidate);
+  flag("cheapest", p.cheapest, base.cheapest);
   if (p.victims != base.victims) add("victims", p.victims == VictimOrder::kPriorityYoungest ? "priority" : "least-lost-work");
   if (p.ageing != base.ageing) add("ageing", duration_text(p.ageing));
   if (p.usage_half_life != base.usage_half_life && queue_rule(p.order) == QueueRule::kByShare)

@@ -24,6 +24,7 @@ NodeId Scheduler::add_node(const ClusterNode& node) {
   impl_->queues.add_capacity(
       {.gpu_milli = int64_t{node.gpus} * kMilli, .cpu_milli = node.cpu_milli, .memory_bytes = node.memory.count()});
   impl_->gpu_rates.push_back(node.gpu_rate);
+  if (node.gpus > 0) impl_->price_tiers.set(id, node.gpu_rate);
   impl_->capacity.set(id, node.whole_gpus ? node.gpus : NodeBuckets::kNowhere);
   ++impl_->changes;
   ++impl_->fleet_changes;

@@ -251,6 +251,7 @@ void Scheduler::Impl::give_up_held(NodeId n) {
 
 void Scheduler::Impl::change_price(NodeId n, Rate gpu_rate) {
   gpu_rates[n.index()] = gpu_rate;
+  if (cluster.node(n).gpus > 0) price_tiers.set(n, gpu_rate);
   if (!budgets.any()) return;
   for (const JobId j : jobs_on(n))
     meter(j);

@@ -11,6 +11,7 @@
 #include "sched/pending.h"
 #include "sched/place_gang.h"
 #include "sched/placement_index.h"
+#include "sched/price_tiers.h"
 #include "sched/queue_budgets.h"
 #include "sched/queue_usage.h"
 #include "sched/running_order.h"
@@ -186,6 +187,7 @@ struct Scheduler::Impl {
   TermsTable terms;
   std::vector<JobRecord> jobs;
   std::vector<Rate> gpu_rates;                 ///< by node, of one GPU
+  PriceTiers price_tiers;                      ///< nodes with GPUs by gpu_rates
   std::vector<QueueBudgets::Wide> burns;       ///< by job, where there are budgets: nano-units per hour · thousandths of a GPU
   bool waits_for_budget = false;               ///< a job has been kept waiting by a budget
   std::vector<JobId> held;                     ///< jobs with promised room, in the order of the promises
@@ -300,6 +302,9 @@ struct Scheduler::Impl {
 
   // scheduler_place.cc
   PickPlace picker();
+  bool goes_by_price(const Request& request, int32_t tasks) const;
+  PickPlace cheapest_picker();
+  NodeId cheapest_open(int32_t gpus) const;
   std::optional<Place> pick_place(const Cluster& c, RequestId r, Room room, const Scope& scope);
   void observe(JobId j);
   Amounts place_tasks(JobId j, int32_t at_most);

@@ -19,6 +19,35 @@ std::optional<PlacementShape> placement_shape(const Cluster& cluster, RequestId 
 
 }  // namespace
 
+/// Does the job leave it to us which GPU it gets, and do they differ in price?
+bool Scheduler::Impl::goes_by_price(const Request& request, int32_t tasks) const {
+  return policy.cheapest && price_tiers.differ() && tasks == 1 && request.gpu_models.empty() &&
+         (request.gpus > 0 || request.milli > 0 || request.gpu_memory.count() > 0);
+}
+
+/// The cheapest nodes first; among those of one price by the rules.
+PickPlace Scheduler::Impl::cheapest_picker() {
+  return [this](const Cluster& c, RequestId r, Room room, const Scope& scope) -> std::optional<Place> {
+    for (const PriceTiers::Tier& tier : price_tiers.tiers()) {
+      std::vector<NodeId> nodes = tier.nodes;
+      if (!scope.everywhere)
+        std::erase_if(nodes, [&](NodeId n) { return !std::binary_search(scope.nodes.begin(), scope.nodes.end(), n); });
+      if (const auto place = pick_by_rules(c, r, room, {.everywhere = false, .nodes = nodes}, {})) return place;
+    }
+    return std::nullopt;
+  };
+}
+
+/// Of the nodes with `gpus` open GPUs the cheapest, of those the fullest, of those the smallest id. Not valid = none.
+NodeId Scheduler::Impl::cheapest_open(int32_t gpus) const {
+  NodeId best;
+  open.buckets().for_each_from(gpus, [&](NodeId n) {
+    if (!best.valid() || gpu_rates[n.index()].per_hour() < gpu_rates[best.index()].per_hour()) best = n;
+    return true;
+  });
+  return best;
+}
+
 PickPlace Scheduler::Impl::picker() {
   return [this](const Cluster& c, RequestId r, Room room, const Scope& scope) { return pick_place(c, r, room, scope); };
 }
@@ -48,9 +77,11 @@ std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j, int32_t at_most
   const Gang* gang = shapes.gang(spec.gang);
   Amounts placed;
   JobRecord& r = jobs[j.index()];
+  const PickPlace pick =
+      goes_by_price(cluster.request(cluster.task(first_task(j)).request), spec.tasks) ? cheapest_picker() : picker();
   while (r.running < at_most) {
     const std::vector<TaskId> next = next_tasks(cluster, first_task(j), spec.tasks, gang, spec.min_tasks);
-    if (next.empty() || !place_gang(cluster, next, gang, tasks_of(j), Room::kFree, picker(), now, unclaimed({}))) break;
+    if (next.empty() || !place_gang(cluster, next, gang, tasks_of(j), Room::kFree, pick, now, unclaimed({}))) break;
     for (const TaskId t : next) {
       add_place(cluster.task(t).place);
       add_to(placed, cluster.amounts(cluster.task(t).request));
@@ -104,7 +135,7 @@ Amounts Scheduler::Impl::place_tasks(JobId j, int32_t at_most) {
     const RequestId request = cluster.task(t).request;
     if (cluster.task(t).state != TaskState::kPending) continue;
     const int32_t gpus = cluster.request(request).gpus;
-    const NodeId n = open.best_fit(gpus);
+    const NodeId n = goes_by_price(cluster.request(request), shape.tasks) ? cheapest_open(gpus) : open.best_fit(gpus);
     if (!n.valid()) continue;
     Place place;
     place.task = t;

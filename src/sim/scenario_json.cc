@@ -178,6 +178,7 @@ std::string scenario_json(const Scenario& scenario) {
   policy.text("order", name_of(p.order)).text("backfill", name_of(p.backfill)).text("placement", name_of(p.placement));
   policy.text("victims", p.victims == sched::VictimOrder::kLeastLostWork ? "least-lost-work" : "priority-youngest");
   policy.flag("preempt", p.preempt, true).flag("reclaim", p.reclaim, true).flag("consolidate", p.consolidate, true);
+  policy.flag("cheapest", p.cheapest, true);
   policy.seconds("ageing_s", p.ageing, Duration::nanoseconds(-1))
       .seconds("half_life_s", p.usage_half_life, Duration::nanoseconds(-1));
   out.line("\"policy\": " + policy.object());
