@@ -132,7 +132,7 @@ struct SlurmWriter {
  private:
   /// Machines that are cut have a partition of their own: a job for a whole GPU would wait there for ever.
   static void add_partition(const ShareGpus& c, Instruction& gres, Instruction& nodes) {
-    gres.lines.emplace_back("# a Slurm built without NVML is told each instance: NodeName=NODE Name=gpu Type=PROFILE");
+    gres.lines.emplace_back("# a Slurm built without NVML needs a line for each instance: NodeName=NODE Name=gpu Type=PROFILE");
     gres.lines.emplace_back("#   MultipleFiles=/dev/nvidiaN,/dev/nvidia-caps/nvidia-capGI,/dev/nvidia-caps/nvidia-capCI");
     std::string list;
     for (const std::string& name : c.keep)

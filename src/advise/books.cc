@@ -219,7 +219,7 @@ Result<std::vector<Books::Outcome>> Books::outcome(const MoveRegion& c) const {
 
 Result<std::vector<Books::Outcome>> Books::outcome(const SwitchMarket& c) const {
   TRY_ASSIGN(auto nodes, open(c.nodes));
-  if (c.to != Market::kSpot) return invalid("only a switch to spot can be priced; commitments are a change of their own");
+  if (c.to != Market::kSpot) return invalid("only a switch to spot can be priced; a commitment is a separate change");
   for (Outcome& o : nodes) {
     PlanNode& node = o.after;
     if (node.market_changed || (node.market != Market::kOnDemand && node.market != Market::kUnknown))

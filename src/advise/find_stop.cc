@@ -38,7 +38,7 @@ Finding finding_for(const FleetView& fleet, const NodeGroup& group, bool held) {
   if (held) {
     f.confidence = at_most(f.confidence, Level::kMedium);
     f.risk = Level::kMedium;
-    f.caveats.push_back("somebody holds these machines, though nothing runs: ask them before stopping (last holder: " +
+    f.caveats.push_back("these machines are held, though nothing runs: ask before stopping (last holder: " +
                         (group.front()->workload.empty() ? "not named" : group.front()->workload) + ")");
   }
   f.caveats.push_back("local disks are lost when a machine is given back: copy what is needed first");

@@ -223,7 +223,7 @@ TEST(Prover, GivingBackAServiceThatRanIsNotProven) {
   fleet.machine("service", "p4d.24xlarge", WorkloadKind::kRealtimeInference);
   const Proof proof = fleet.prove(StopNodes{{"service"}});
   EXPECT_EQ(proof.verdict, ProofVerdict::kArithmetic);
-  EXPECT_THAT(proof.reason, HasSubstr("whether anybody waits for it is not known"));
+  EXPECT_THAT(proof.reason, HasSubstr("whether users wait for it is not known"));
   EXPECT_FALSE(Prover::create(fleet.history, fleet.facts, fleet.catalog, {.policy = "magic"}).ok());
 }
 

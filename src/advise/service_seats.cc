@@ -21,7 +21,7 @@ class Seater {
     TRY_ASSIGN(std::vector<ServiceSeat> seats, as_they_are(c.nodes));
     for (const ServiceSeat& seat : seats)
       if (std::ranges::any_of(seat.busy, [](float b) { return b > 0; }))
-        return invalid("something ran for {} now and then: whether anybody waits for it is not known", seat.service);
+        return invalid("something ran for {} now and then: whether users wait for it is not known", seat.service);
     return seats;
   }
 

@@ -70,7 +70,7 @@ std::string why_alone(const ShareService& s) {
   if (s.whole) return "was not measured";
   if (s.gpu->client.empty()) return "its owner is not known";
   if (s.gpu->mixed_clients) return "several clients hold it";
-  return "needs most of a GPU, or nobody it may share with fits beside it";
+  return "needs most of a GPU, or nothing it may share with fits beside it";
 }
 
 std::vector<SharedGpu> gpus_of(const std::vector<ShareCard>& cards, const ShareSeats& seats, const MigGeometry* geometry) {

@@ -38,7 +38,7 @@ Result<std::string> prove(const std::string& from, const Candidate& candidate, c
   const KnownCheckpoint* known = state.find(candidate.checkpoint);
   // Copies get their name once they are whole.
   if (known == nullptr && !candidate.checkpoint.has_list && !candidate.is_copy && unproven == Unproven::kRefused)
-    return invalid("{}/{}: nobody saw it complete, and it has no list of hashes", from, candidate.checkpoint.name);
+    return invalid("{}/{}: it was not seen complete, and it has no list of hashes", from, candidate.checkpoint.name);
   TRY_ASSIGN(std::string digest, digest_of(from, candidate.checkpoint));
   if (known != nullptr && known->digest != digest)
     return invalid("{}/{}: its bytes are not those that were proven good", from, candidate.checkpoint.name);

@@ -99,7 +99,7 @@ std::vector<SlurmOrder> SlurmMirror::pass(Instant now, const SlurmView& view) {
       orders.push_back({.kind = SlurmOrderKind::kRequeue,
                         .job = f.key,
                         .note = {.wants = f.note.wants},
-                        .why = left ? "has left after it was told to" : "its time to save is over"});
+                        .why = left ? "has left as it was asked to" : "its time to save is over"});
   }
   cancel_unseen(events);
   scheduler_->observe(now, events);

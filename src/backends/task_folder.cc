@@ -124,7 +124,7 @@ Result<Descriptor> TaskFolder::open_control() const {
 }
 
 Status TaskFolder::tell_keeper(std::string_view line) const {
-  if (!is_locked()) return make_error(ErrorCode::kNotFound, "{}: nobody keeps this task any more", path_);
+  if (!is_locked()) return make_error(ErrorCode::kNotFound, "{}: no keeper looks after this task any more", path_);
   TRY_ASSIGN(const Descriptor control, open_control());
   // So short a write goes in one piece or not at all.
   const ssize_t n = ::write(control.get(), line.data(), line.size());

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <array>
+#include <filesystem>
 #include <memory>
 
 #include "cli/cli.h"
@@ -107,7 +108,7 @@ Status run_daemon(DaemonArguments arguments) {
   fmt::print(stderr, "stint: {}\n", listening);
   if (!front->new_token_file().empty())
     fmt::print(stderr, "stint: made a token for the user admin, good for 90 days: export STINT_TOKEN_FILE={}\n",
-               front->new_token_file());
+               std::filesystem::absolute(front->new_token_file()).string());
   manager.ready(listening);
   for (;;) {
     if (signals.wait() != SIGHUP) break;

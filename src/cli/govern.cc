@@ -240,7 +240,7 @@ void add_token(Command& app, Action& action) {
   token->require_subcommand(1);
   add_client_command(*token, action, options, "list", "Yours; for an operator everybody's", list_tokens);
   Command* make = add_client_command(*token, action, options, "make", "Make one; its secret is shown this once", make_token_for);
-  make->add_option("--user", options->user, "for somebody else; for operators");
+  make->add_option("--user", options->user, "for another user; for operators");
   make->add_option("--scopes", options->scopes,
                    "all, or some of read,submit,control,manage,audit; else those of the token you use");
   make->add_option("--life", options->life, "such as 12h or 30d; 30d when not given, at most 366d");
@@ -271,14 +271,14 @@ void add_user(Command& app, Action& action) {
   Command* confirm = add_client_command(*totp, action, options, "confirm", "Show the first code", confirm_codes);
   confirm->add_option("code", options->name, "six digits")->required();
   Command* disable = add_client_command(*totp, action, options, "disable", "Ask for no more codes", disable_codes);
-  disable->add_option("--user", options->user, "of somebody who has lost theirs; for operators");
+  disable->add_option("--user", options->user, "of a user who has lost theirs; for operators");
   totp->footer("Example: stint user totp enable");
   user->footer("Example: stint user set ann --role submitter@agency --role viewer@studio");
 }
 
 void add_client(Command& app, Action& action) {
   auto options = std::make_shared<GovernOptions>();
-  Command* client = app.add_subcommand("client", "Clients: the tops of the queues' paths, each a namespace of its own");
+  Command* client = app.add_subcommand("client", "Clients: the tops of the queues' paths, each with its namespace");
   client->require_subcommand(1);
   add_client_command(*client, action, options, "list", "Those you see", list_clients);
   Command* set = add_client_command(*client, action, options, "set", "Make a client, or set its rules", set_client);

@@ -44,7 +44,7 @@ constexpr std::array kFlags = {
     JobFlag{"--checkpoint-interval", "checkpoint_interval", K::kText, "how often it saves: what it loses when stopped"},
     JobFlag{"--checkpoint-save", "checkpoint_save", K::kText, "how long saving takes"},
     JobFlag{"--checkpoint-restart", "checkpoint_restart", K::kText, "how long starting again takes"},
-    JobFlag{"--grace", "grace", K::kText, "between being told to leave and the end by force"},
+    JobFlag{"--grace", "grace", K::kText, "between the request to leave and the end by force"},
     JobFlag{"--after", "after", K::kTexts, "starts when these jobs have succeeded: agency-17,agency-18"},
     JobFlag{"--array", "array", K::kInteger, "so many jobs alike, told apart by STINT_ARRAY_INDEX"},
     JobFlag{"--at-once", "at_once", K::kInteger, "of an array: so many at a time"},

@@ -74,7 +74,7 @@ void add_plan_schedule_command(Command& plan, Action& action) {
       ->add_option("--restart", options->restart,
                    "what coming back costs in paid time: starting, warming up, and that habits break")
       ->capture_default_str();
-  command->add_option("--slack", options->slack, "how much later work that nobody waits for may end")->capture_default_str();
+  command->add_option("--slack", options->slack, "how much later work that can wait may end")->capture_default_str();
   command->add_option("--off-peak", options->off_peak, "a tariff: HOUR-HOUR=PERCENT off, UTC, such as 22-06=30");
   command->add_option("--data-gb", options->data_gb, "to be moved once with a group of machines")->check(non_negative_number());
   command->add_option("--transfer-per-gb", options->transfer, "price of moving it, in the bill's currency")

@@ -106,12 +106,12 @@ void print(const ProfiledRun& run) {
   for (const GpuSummary& s : run.profile.summaries()) {
     const auto utilization = s.utilization_pct ? fmt::format("{:.1f} / {:.0f} / {:.0f}", s.utilization_pct->mean,
                                                              s.utilization_pct->p50, s.utilization_pct->p95)
-                                               : std::string("not told");
+                                               : std::string("not known");
     const auto memory = s.memory_used_bytes
                             ? fmt::format("{:.1f} / {:.1f} / {}", gibi(s.memory_used_bytes->p95), gibi(s.memory_used_bytes->max),
                                           s.memory_total ? fmt::format("{:.1f}", s.memory_total->to_gibi()) : "?")
-                            : std::string("not told");
-    const auto power = s.power_w ? fmt::format("{:.0f} / {:.0f}", s.power_w->mean, s.power_w->max) : std::string("not told");
+                            : std::string("not known");
+    const auto power = s.power_w ? fmt::format("{:.0f} / {:.0f}", s.power_w->mean, s.power_w->max) : std::string("not known");
     tell("{:>3}  {:<26} {:>7} {:>20} {:>26} {:>14}\n", s.gpu.index, s.gpu.name, s.samples, utilization, memory, power);
     tell("     {}\n", advice_for(verdict_of(s)));
   }

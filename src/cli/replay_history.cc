@@ -275,7 +275,7 @@ void add_replay_history_options(Command& replay, Action& action) {
                     "MIN..MAX as the count is a pool that grows and shrinks by demand; or an openb node list (.csv, .csv.gz)");
   replay.add_option("--provisioning", options->input.provisioning, "how long a pool's node takes to be usable (default: 3m)");
   replay.add_option("--change", options->changes,
-                    "what is changed, in a column of its own, repeated: stop:NODES, schedule-off:NODES=20-7[+weekends], "
+                    "what is changed, in a separate column, repeated: stop:NODES, schedule-off:NODES=20-7[+weekends], "
                     "resize:NODES=2xTYPE, switch-market:NODES=spot, move-region:NODES=REGION, limit-reservation:JOB=4h, "
                     "move-off-gpu:NODES=TYPE, commit:2xTYPE=1y, savings-plan:PROVIDER=12.5,1y,TYPE:RATE, share:NODES=mps:0.5; "
                     "several ';'; or a "

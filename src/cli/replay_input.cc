@@ -106,8 +106,8 @@ Result<ReplayInput> input_from_trace(const ReplayInputOptions& options) {
     input.notes.push_back(
         fmt::format("{} jobs ask for GPU models that the fleet does not have: they take any", made.models_unknown));
   if (made.services > 0)
-    input.notes.push_back(fmt::format("{} jobs answer requests: nobody stops them for another", made.services));
-  input.notes.emplace_back("assumed: jobs save every hour and when told to leave (1 min), and take 5 min to restart");
+    input.notes.push_back(fmt::format("{} jobs answer requests: they are never stopped for another job", made.services));
+  input.notes.emplace_back("assumed: jobs save every hour and when asked to leave (1 min), and take 5 min to restart");
   return input;
 }
 

@@ -190,7 +190,7 @@ void add_serve_run_command(Command& serve, Action& action) {
       ->check(in_range(1, 100'000))
       ->capture_default_str();
   command->add_option("--tenant", options->tenants,
-                      "NAME=WEIGHT: share of a model where several wait; told by the header stint-tenant");
+                      "NAME=WEIGHT: share of a model where several wait; named by the header stint-tenant");
   command->add_option("--token-file", options->token_file, "who infers must show the token in this file");
   add_tls_options(*command, options->tls, options->plain_beyond_loopback);
   command->footer("Example: stint serve run --models repository --memory 2048");

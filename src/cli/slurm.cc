@@ -205,7 +205,7 @@ Json to_json(std::span<const SlurmChange> changes) {
 /// Pasted as a whole, only commands are run: lines of configuration are comments.
 void print_change(const SlurmChange& change) {
   say("# change {}\n", printable(change.proposal.title));
-  if (change.todo.empty()) say("# nothing that Slurm has to be told, or not of machines it has\n");
+  if (change.todo.empty()) say("# nothing to change in Slurm, or not of machines it has\n");
   for (Instruction instruction : change.todo) {
     if (instruction.syntax != Syntax::kShell)
       for (std::string& line : instruction.lines)
@@ -288,11 +288,11 @@ void add_slurm_command(Command& app, Action& action) {
   Command* say = command->add_subcommand(
       "advise", "The same decisions, and the order of jobs that Slurm places, as commands; nothing is changed");
   add_rules(*say, *arguments);
-  say->add_option("--as", arguments->as, "how jobs that Slurm places itself are told their places: priorities, nice or none")
+  say->add_option("--as", arguments->as, "how jobs that Slurm places itself get their places: priorities, nice or none")
       ->type_name("WAY")
       ->capture_default_str();
   say->add_option("--changes", arguments->changes,
-                  "file of changes (of a plan or an audit): says what Slurm is to be told of them");
+                  "file of changes (of a plan or an audit): prints what carries them out in Slurm");
   say->footer("Example: stint slurm advise --policy-file policy.json --as priorities");
   say->callback([arguments, finish, &action] { action = [arguments, finish] { return finish(advise(*arguments)); }; });
   add_slurm_power_commands(*command, action);

@@ -37,7 +37,7 @@ class GenaiRows final : public CsvImporter {
     const std::string_view container = trim(record.at(container_));
     if (!value) return reject(record, fmt::format("'{}' is no value", excerpt(record.at(value_))));
     if (!at) return reject(record, fmt::format("'{}' is no time in seconds since 1970", excerpt(record.at(time_))));
-    if (container.empty()) return reject(record, "container_ip is empty: the row belongs to nobody");
+    if (container.empty()) return reject(record, "container_ip is empty: the row has no owner");
     if (const Metric metric = metric_.value_or(Metric::kMemoryUsed); !is_plausible(metric, *value))
       return reject(record, implausible(metric, *value));
     const size_t index = container_index(container);

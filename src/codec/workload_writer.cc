@@ -19,7 +19,7 @@ Status check_writable_names(const std::vector<std::string>& names, std::string_v
   std::set<std::string_view> seen;
   for (const std::string& name : names)
     if (name.empty() || name[0] == '#' || !seen.insert(name).second)
-      return invalid("{} '{}': a workload file needs a name of its own for each, not beginning with #", kind, name);
+      return invalid("{} '{}': a workload file needs a different name for each, not beginning with #", kind, name);
   return {};
 }
 

@@ -25,7 +25,7 @@ void add_desk(std::string& out, const AlertDesk& desk) {
   each("stint_alert_deliveries_total", "counter", "Requests the receiver took.", &AlertReceiverState::delivered);
   each("stint_alert_failures_total", "counter", "Requests the receiver did not take.", &AlertReceiverState::failed);
   each("stint_alert_refused_total", "counter", "Alerts the receiver would not have.", &AlertReceiverState::refused);
-  each("stint_alerts_waiting", "gauge", "Alerts the receiver has to be told of now.", &AlertReceiverState::waiting);
+  each("stint_alerts_waiting", "gauge", "Alerts due to the receiver now.", &AlertReceiverState::waiting);
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ void decide(const ApiContext& api, const Call& call, std::function<void(int64_t)
     if (!call->who.may(Permission::kApprove, job.client))
       return api.answer(call, problem(403, fmt::format("an admin of client {} or an operator approves its jobs", job.client)));
     if (is_their_own(call->who, job) && !call->who.may_everywhere(Permission::kApprove))
-      return api.answer(call, problem(403, "nobody approves their own job: ask another admin of the client, or an operator"));
+      return api.answer(call, problem(403, "you cannot approve your own job: ask another admin of the client, or an operator"));
     then(job.id);
   });
 }
@@ -457,7 +457,7 @@ void api_logs(const ApiContext& api, const Call& call) {
     const bool has_output = request->output_path.empty() && wanted != "error";
     const bool has_error = request->error_path.empty() && wanted != "output";
     if (!has_output && !has_error)
-      return api.answer(call, make_error(ErrorCode::kNotFound, "job {} writes to a file of its own: {}", public_id(job),
+      return api.answer(call, make_error(ErrorCode::kNotFound, "job {} writes to a file it names: {}", public_id(job),
                                          wanted == "error" ? request->error_path : request->output_path));
     const auto key = launch_of(job, static_cast<int32_t>(*task), static_cast<int32_t>(*attempt));
     Result<LogPiece> piece = LogPiece();

@@ -138,14 +138,14 @@ std::string_view api_schemas() {
   "description": "mean part of what their promises allow that ready replicas use; null: none tells"}, "reason": {"type": "string"},
   "requests_per_second": {"anyOf": [{"type": "number"}, {"type": "null"}]}, "per_hour": {"anyOf": [{"$ref":
   "#/components/schemas/Money"}, {"type": "null"}], "description": "of what its replicas hold"}, "per_thousand_requests": {"anyOf":
-  [{"$ref": "#/components/schemas/Money"}, {"type": "null"}], "description": "at this load; null: nothing is asked, or nobody tells"},
+  [{"$ref": "#/components/schemas/Money"}, {"type": "null"}], "description": "at this load; null: no requests, or no figures of them"},
   "trouble": {"type": "string", "description": "the last; empty once all that are wanted are ready"}, "replicas": {"type": "array",
   "items": {"type": "object", "properties": {"job": {"type": "string"}, "listens": {"type": "string"}, "state": {"enum": ["waiting",
   "starting", "ready", "draining", "leaving"]}, "current": {"type": "boolean", "description": "as configured now"}},
   "required": ["job", "listens", "state", "current"]}}}, "required": ["name", "queue", "wanted", "ready", "min", "max",
   "utilization", "requests_per_second", "per_hour", "per_thousand_requests", "reason", "trouble", "replicas"]}}},
   "required": ["services"]},
-"Service": {"type": "object", "description": "an inference service as its servers told of it within the last minute",
+"Service": {"type": "object", "description": "an inference service as its servers reported it within the last minute",
   "properties": {"service": {"type": "string"}, "servers": {"type": "integer"}, "seen": {"type": "string", "format": "date-time"},
   "requests_per_second": {"anyOf": [{"type": "number"}, {"type": "null"}]}, "p99_ms": {"anyOf": [{"type": "number"}, {"type": "null"}]},
   "promise_headroom": {"anyOf": [{"type": "number"}, {"type": "null"}], "description": "part of the load up to which the promise is kept that is free; below 0 it breaks"}},

@@ -206,7 +206,7 @@ TEST(EngineApproval, AnExpensiveJobWaitsUntilItIsApproved) {
   const int64_t id = daemon.submit(limited_job(8, Duration::hours(1), Duration::hours(2)));  // 32 at most
   EXPECT_EQ(daemon.job(id).state, JobState::kNeedsApproval);
   EXPECT_THAT(daemon.job(id).approval->why, HasSubstr("above 30.00 USD"));
-  EXPECT_THAT(*daemon.engine().why(id), HasSubstr("stint approve acme-1"));
+  EXPECT_THAT(*daemon.engine().why(id), HasSubstr("stint approval approve acme-1"));
   daemon.restart();
   ASSERT_EQ(daemon.engine().approvals().size(), 1U);
   // Released is not approved.

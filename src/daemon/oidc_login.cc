@@ -98,7 +98,7 @@ Result<Principal> principal_of_login(std::string_view text, std::string_view use
   if (!userinfo.empty()) {
     const TokenJson more = TokenJson::parse(userinfo, nullptr, false);
     if (!more.is_object() || !more.contains("sub") || !claims.contains("sub") || more["sub"] != claims["sub"])
-      return invalid("what the identity provider's userinfo endpoint says is about somebody else (sub)");
+      return invalid("what the identity provider's userinfo endpoint says is about another person (sub)");
     for (const std::string& name : {config.user_claim, config.groups_claim})
       if (!claims.contains(name) && more.contains(name)) claims[name] = more[name];
   }

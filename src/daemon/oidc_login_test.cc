@@ -108,8 +108,8 @@ TEST_F(OidcClaims, MustBeMeantForThisLoginAndThisDaemon) {
 TEST_F(OidcClaims, AreFilledUpFromUserinfoOfTheSamePersonAlone) {
   const std::string userinfo = R"({"sub":"7","email":"ann@x","groups":["ml"]})";
   EXPECT_EQ(error_of(nonce_, userinfo), "");
-  EXPECT_THAT(error_of(nonce_, R"({"sub":"8","email":"ann@x","groups":["ml"]})"), HasSubstr("somebody else"));
-  EXPECT_THAT(error_of(nonce_, "no JSON"), HasSubstr("somebody else"));
+  EXPECT_THAT(error_of(nonce_, R"({"sub":"8","email":"ann@x","groups":["ml"]})"), HasSubstr("another person"));
+  EXPECT_THAT(error_of(nonce_, "no JSON"), HasSubstr("another person"));
   // What the signed token says stays.
   EXPECT_THAT(error_of(nonce_ + R"(,"email":"ann@x","groups":[])", userinfo), HasSubstr("none of your groups"));
   EXPECT_TRUE(wants_userinfo(R"({"email":"a"})", config()));

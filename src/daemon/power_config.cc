@@ -35,7 +35,7 @@ Result<PowerConfig> read_power_config(JsonFields& fields, const std::vector<std:
   PowerConfig config;
   config.program = fields.text("program");
   if (!config.program.starts_with('/'))
-    fields.wrong("program", "the whole path of a program that is told `up NODE` and `down NODE`");
+    fields.wrong("program", "the whole path of a program that takes `up NODE` and `down NODE`");
   config.every = fields.duration("every", config.every);
   if (config.every < Duration::seconds(1)) fields.wrong("every", "at least one second");
   config.timeout = fields.duration("timeout", config.timeout);

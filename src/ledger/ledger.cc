@@ -104,7 +104,7 @@ class Poster {
       std::string amounts;
       for (const auto& [currency, sum] : sums)
         amounts += (amounts.empty() ? "" : " and ") + sum.to_text();
-      return invalid("the bill is in more than one currency ({}): convert it, or bill each currency from a History of its own",
+      return invalid("the bill is in more than one currency ({}): convert it, or bill each currency from a separate History",
                      amounts);
     }
     if (!sums.empty()) currency_ = sums.begin()->first;

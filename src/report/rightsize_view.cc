@@ -47,7 +47,7 @@ std::string reasons(const RightsizeView& view, const RightsizeRow& row) {
     text += fmt::format(" {} does {} of a {} ({}).", t.type->gpu_model, range_text(t.throughput.low, t.throughput.high),
                         row.gpu_model, t.throughput.basis);
     if (row.services)
-      text += fmt::format(" {:.1f} GPUs of work × {:.2f} / {:.2f}, each service on GPUs of its own: {} machines of {}.",
+      text += fmt::format(" {:.1f} GPUs of work × {:.2f} / {:.2f}, each service on separate GPUs: {} machines of {}.",
                           row.busy_gpus, 1 + view.options.headroom, t.throughput.low, t.count, t.type->whole_gpus());
     if (row.p99_ms && t.throughput.low != 1)
       text += fmt::format(" p99 {:.0f} ms now, {:.0f} to {:.0f} there if all of it is spent on the GPU.", *row.p99_ms,

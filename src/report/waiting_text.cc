@@ -35,7 +35,7 @@ class Words {
   [[nodiscard]] std::string obstacle() const {
     switch (e_.obstacle) {
       case Obstacle::kNone: return "";
-      case Obstacle::kOnHold: return "it is on hold until somebody releases it";
+      case Obstacle::kOnHold: return "it is on hold until someone releases it";
       case Obstacle::kNotBefore: return "its own earliest start has not come";
       case Obstacle::kDeferred: return "it may wait for a cheaper hour, and does";
       case Obstacle::kDependency: return fmt::format("job {} must succeed first", job(e_.behind));

@@ -116,7 +116,7 @@ Result<Notes> apply_spot(Workload& w, const SwitchMarket& c, const ChangeSetting
   if (settings.spot_gap == SpotGap::kOnDemand) drawn = stand_in(w, nodes, before, drawn, model);
   std::ranges::move(drawn, std::back_inserter(w.outages));
   return Notes{
-      fmt::format("spot interruptions are drawn (seed {}): one per node every {} h on average, told {:.0f} s before, "
+      fmt::format("spot interruptions are drawn (seed {}): one per node every {} h on average, with {:.0f} s notice, "
                   "capacity back after {:.1f} h on average and {:.0f} min to start{}; {}assumptions, not measured here",
                   settings.seed,
                   shortest == longest ? fmt::format("{:.3g}", shortest.to_hours())

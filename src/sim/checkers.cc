@@ -235,7 +235,7 @@ void Checker::evict(const sched::Decision& d) {
     job.evictions.push_back(now_);
     if (options_.count_evictions && job.evictions.size() > kMaxEvictionsPerHour)
       fail("thrash", "job {} stopped {} times within an hour", d.job.index(), job.evictions.size());
-    if (!d.for_job.valid()) fail("promise", "job {} is stopped for others, but for nobody", d.job.index());
+    if (!d.for_job.valid()) fail("promise", "job {} is stopped for others, but for no job", d.job.index());
   }
   if (d.reason == sched::Reason::kHopelessTrial)
     if (const std::string problem = times_.problem_of_stopping(d.job); !problem.empty())
@@ -283,7 +283,7 @@ void Checker::skip(const sched::Decision& d) {
   JobBook& job = jobs_[d.job.index()];
   if (job.state != State::kWaiting)
     return fail("state", "job {} is skipped in state {}", d.job.index(), static_cast<int>(job.state));
-  if (!is_made(d.job)) fail("product", "job {} is skipped, but nobody has made what it makes", d.job.index());
+  if (!is_made(d.job)) fail("product", "job {} is skipped, but no job has made what it makes", d.job.index());
   job.state = State::kSucceeded;
 }
 

@@ -112,7 +112,8 @@ class Machine:
         slurm = running_cluster.cluster.Cluster(self.clone.parent / "slurm")
         self.ends.append(slurm.down)
         slurm.up(nodes=2, gpus=8, model="h200", accounting=True, cloud=0, lines=[])
-        self.environment = {**slurm.environment(), **self.environment, "PATH": slurm.environment().get("PATH", self.environment["PATH"])}
+        theirs = slurm.environment()
+        self.environment = {**theirs, **self.environment, "PATH": f"{self.environment['PATH']}:{theirs.get('PATH', '')}"}
         return None
 
     def end(self):
