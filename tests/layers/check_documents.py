@@ -80,6 +80,17 @@ def style_problems(source, path, text):
                 yield f"{where}:{number}: '{words}': say who does what"
 
 
+def spoken_problems(where, text):
+    """The same words in texts that the program prints or shows. Checks of the program's own state are for its makers."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if "CHECK(" in line:
+            continue
+        for literal in re.findall(r'"(?:[^"\\]|\\.)*"', line):
+            for words in STUMBLING:
+                if re.search(rf"\b{words}\b(?!'s)", literal, re.I):
+                    yield f"{where}:{number}: '{words}' in a text that people see: say who does what"
+
+
 def main(source):
     problems = [f"missing: {name}" for name in REQUIRED if not (source / name).exists()]
     problems += [f"missing: src/{folder.name}/README.md" for folder in sorted((source / "src").iterdir())
@@ -93,6 +104,8 @@ def main(source):
             problems += [f"{where}: link to {target}, which does not exist" for target in dead_links(path, text)]
             problems += [f"{where}: link to {target}, which has no such heading" for target in dead_anchors(path, text)]
             problems += style_problems(source, path, text)
+        if path.suffix in (".cc", ".js") and where.parts[0] in ("src", "page") and not re.search("_test|testing_", path.name):
+            problems += spoken_problems(where, text)
         if path.suffix in (".cc", ".h", ".py", ".md") and path.name != "check_documents.py":
             for number, line in enumerate(text.splitlines(), 1):
                 if re.search(r'(^|[\s"\'`(=])/(work|home|root)/', line):
