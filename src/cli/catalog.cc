@@ -5,11 +5,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/catalog_source.h"
 #include "cli/cli.h"
 #include "cli/json_text.h"
-#include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "host/clock.h"

@@ -3,9 +3,9 @@
 
 #include <memory>
 
+#include "base/nearest.h"
 #include "cli/app.h"
 #include "cli/help_page.h"
-#include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 

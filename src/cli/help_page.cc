@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/nearest.h"
 #include "base/text.h"
-#include "cli/nearest.h"
 #include "report/utf8.h"
 
 namespace stint {

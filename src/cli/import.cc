@@ -7,10 +7,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "cli/nearest.h"
 #include "cli/parser.h"
 #include "cli/progress.h"
 #include "collect/file_import.h"

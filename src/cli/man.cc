@@ -1,9 +1,9 @@
 // stint man: the manual pages of this program.
 #include <memory>
 
+#include "base/nearest.h"
 #include "cli/app.h"
 #include "cli/man_page.h"
-#include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 

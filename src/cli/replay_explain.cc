@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/nearest.h"
+#include "base/nearest.h"
 #include "sched/scheduler.h"
 #include "sim/replay.h"
 

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/all_cores.h"
-#include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/period_options.h"

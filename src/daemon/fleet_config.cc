@@ -1,4 +1,5 @@
 #include "daemon/fleet_config.h"
+#include "base/nearest.h"
 #include "base/text.h"
 
 #include <simdjson.h>
@@ -6,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "catalog/catalog.h"
 #include "codec/workload_row.h"
 #include "daemon/job_request.h"
 #include "daemon/json_fields.h"
@@ -200,6 +202,23 @@ Json queue_json(const sched::QueueSpec& q, const FleetConfig& fleet) {
 
 }  // namespace
 
+namespace {
+
+/// Models are names of the catalogue: a job that names one, MIG and prices go by them.
+Status check_models(const FleetConfig& fleet, std::string_view source) {
+  const Catalog& catalog = Catalog::built_in();
+  std::vector<std::string> known;
+  for (const GpuFacts& gpu : catalog.gpus())
+    known.push_back(gpu.model);
+  for (const sim::SimNode& node : fleet.nodes)
+    if (const std::string& model = node.node.gpu_model; !model.empty() && catalog.find_gpu(model) == nullptr)
+      return invalid("{}: node '{}': field 'gpu_model': the catalogue knows no GPU '{}'{}", source, node.node.name,
+                     excerpt(model), what_exists(model, known));
+  return {};
+}
+
+}  // namespace
+
 Result<DaemonConfig> parse_daemon_config(std::string_view json, std::string_view source) {
   JsonParser parser;
   TRY_ASSIGN(const simdjson::dom::element element, parser.parse(json, source));
@@ -220,6 +239,7 @@ Result<DaemonConfig> parse_daemon_config(std::string_view json, std::string_view
     TRY_ASSIGN(config.audit, read_audit_config(audit));
   }
   TRY_ASSIGN(config.fleet, read_fleet(fields));
+  TRY(check_models(config.fleet, source));
   if (fields.has("power")) {
     JsonFields power(fields.raw("power"), fmt::format("{}: power", source));
     TRY_ASSIGN(config.power, read_power_config(power, node_names(config.fleet)));

@@ -1,0 +1,35 @@
+#include "daemon/fleet_config.h"
+
+#include <gmock/gmock.h>
+
+namespace stint {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Result<DaemonConfig> config_with_model(const std::string& model) {
+  return parse_daemon_config(
+      R"({"nodes":[{"name":"n0","gpu_model":")" + model + R"(","gpus":8}],"queues":[{"name":"main"}]})", "fleet.json");
+}
+
+TEST(FleetConfig, AModelThatTheCatalogueDoesNotKnowIsRefusedWithTheNearestName) {
+  const auto wrong = config_with_model("A100-80G");
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_THAT(wrong.error().message, AllOf(HasSubstr("fleet.json: node 'n0'"), HasSubstr("did you mean 'A100-80GB'?")));
+}
+
+TEST(FleetConfig, NamesOfTheCatalogueAndTheirAliasesAreTaken) {
+  EXPECT_TRUE(config_with_model("A100-80GB").ok());
+  EXPECT_TRUE(config_with_model("NVIDIA A100-SXM4-80GB").ok());
+  EXPECT_TRUE(config_with_model("").ok());
+}
+
+TEST(FleetConfig, WhatALogKeepsIsReadWhateverTheCatalogueKnowsToday) {
+  const auto kept =
+      parse_fleet_config(R"({"nodes":[{"name":"n0","gpu_model":"Q1","gpus":8}],"queues":[{"name":"main"}]})", "log");
+  EXPECT_TRUE(kept.ok());
+}
+
+}  // namespace
+}  // namespace stint
