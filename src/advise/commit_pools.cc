@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "base/counted.h"
+
 namespace stint {
 namespace {
 
@@ -74,10 +76,10 @@ CommitPools commit_pools(const FleetFacts& facts, const Catalog& catalog, Commit
     if (made.type.on_demand.count_nanos() <= 0) continue;
     out.pools.push_back(std::move(made));
   }
-  if (committed > 0) out.notes.push_back(fmt::format("{} machines are spot, reserved or owned already", committed));
+  if (committed > 0) out.notes.push_back(counted(committed, "machine is", "machines are") + " spot, reserved or owned already");
   if (unnamed > 0)
-    out.notes.push_back(
-        fmt::format("{} machines have no provider, type or price: name them with stint import inventory", unnamed));
+    out.notes.push_back(counted(unnamed, "machine has", "machines have") +
+                        " no provider, type or price: give them with stint import inventory");
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "advise/finder_text.h"
+#include "base/counted.h"
 
 namespace stint {
 namespace {
@@ -120,8 +121,7 @@ Proposals find_limit(const FleetView& fleet) {
         longest = std::max(longest, block.used_h);
         ++times;
       }
-    f.evidence.push_back({"times the machines were taken",
-                          fmt::format("{} over {} machine{}", times, group.size(), group.size() == 1 ? "" : "s")});
+    f.evidence.push_back({"times the machines were taken", fmt::format("{} over {}", times, counted(group.size(), "machine"))});
     f.evidence.push_back({"reserved each time", fmt::format("{} h", limit.from_h)});
     f.evidence.push_back({"longest use, start to last activity", fmt::format("{:.0f} h", longest)});
     add_use(f, group);

@@ -12,6 +12,7 @@
 #include "advise/savings_plan.h"
 #include "advise/savings_plan_hours.h"
 #include "advise/thresholds.h"
+#include "base/counted.h"
 
 namespace stint {
 namespace {
@@ -69,7 +70,7 @@ void explain(Finding& f, const FleetView& fleet, const SavingsPlanOffer& offer, 
   const double worth = (before - beyond).to_double();
   const double break_even = worth > 0 ? 100 * committed.to_double() / worth : 100;
   f.evidence.push_back(
-      {"on demand now", fmt::format("{}/month on {} machines", months.monthly(before).to_text(), plan.nodes.size())});
+      {"on demand now", fmt::format("{}/month on {}", months.monthly(before).to_text(), counted(plan.nodes.size(), "machine"))});
   f.evidence.push_back({"rates", offer.discount_pct ? fmt::format("{} % below on-demand, as given", *offer.discount_pct)
                                                     : std::string("of each type, as given")});
   f.arithmetic.push_back(fmt::format("committed: {} an hour, {}/month, of which {} is used", plan.per_hour.to_text(3),

@@ -2,6 +2,7 @@
 #include "advise/finder_text.h"
 #include "advise/idle_windows.h"
 #include "advise/thresholds.h"
+#include "base/counted.h"
 
 namespace stint {
 namespace {
@@ -45,7 +46,7 @@ WeekHours off_hours(const FleetView& fleet, const NodeFacts& node) {
 Finding finding_for(const FleetView& fleet, const NodeGroup& group, const WeekHours& off) {
   Finding f;
   f.change = ScheduleOff{names_of(group), off};
-  f.title = fmt::format("Switch {} off for {} idle hours a week", title_of(group), off.count());
+  f.title = fmt::format("Switch {} off for {} a week", title_of(group), counted(off.count(), "idle hour"));
   f.confidence = confidence_of(fleet, group);
   f.risk = Level::kLow;
   f.effort = Level::kLow;
@@ -68,7 +69,7 @@ Finding finding_for(const FleetView& fleet, const NodeGroup& group, const WeekHo
   if (weeks < kSureWeeks) {
     f.confidence = at_most(f.confidence, Level::kMedium);
     f.caveats.push_back(
-        fmt::format("idle at these hours in all of {} weeks: a longer period would tell habit from chance", weeks));
+        fmt::format("idle at these hours in all of {}: a longer period would tell habit from chance", counted(weeks, "week")));
   }
   if (runs_jobs(group.front()->kind))
     f.caveats.push_back(

@@ -6,6 +6,7 @@
 
 #include "advise/share_fit.h"
 #include "advise/share_latency.h"
+#include "base/counted.h"
 
 namespace stint {
 namespace {
@@ -85,7 +86,7 @@ std::string layouts_text(const SharePacking& plan, const std::string& gpu_model)
   std::map<std::string, int> layouts;
   for (const PackedGpu& gpu : plan.gpus) {
     if (gpu.placements.empty()) {
-      ++layouts[gpu.items.size() == 1 ? "one service alone" : fmt::format("{} services side by side", gpu.items.size())];
+      ++layouts[gpu.items.size() == 1 ? "one service alone" : counted(gpu.items.size(), "service") + " side by side"];
       continue;
     }
     MigLayout layout = gpu.placements;
@@ -94,7 +95,7 @@ std::string layouts_text(const SharePacking& plan, const std::string& gpu_model)
   }
   std::string text;
   for (const auto& [layout, count] : layouts)
-    text += fmt::format("{}{} on {} GPU{}", text.empty() ? "" : "; ", layout, count, count == 1 ? "" : "s");
+    text += fmt::format("{}{} on {}", text.empty() ? "" : "; ", layout, counted(count, "GPU"));
   return text;
 }
 
@@ -103,11 +104,11 @@ Finding finding_for(const FleetView& fleet, const NodeGroup& pool, const std::ve
   Finding f;
   const int64_t per_node = pool.front()->gpu_count;
   f.change = change_for(plan, services, pool, kept(pool, needed));
-  f.title =
-      fmt::format("Pack {} services of {} × {} onto {} by {}", services.size(), pool.size(), pool.front()->instance_type, needed,
-                  plan.mode == SharingMode::kMig   ? "MIG"
-                  : plan.mode == SharingMode::kMps ? "MPS"
-                                                   : "time slicing");
+  f.title = fmt::format("Pack {} of {} × {} onto {} by {}", counted(services.size(), "service"), pool.size(),
+                        pool.front()->instance_type, needed,
+                        plan.mode == SharingMode::kMig   ? "MIG"
+                        : plan.mode == SharingMode::kMps ? "MPS"
+                                                         : "time slicing");
   f.confidence = at_most(confidence_of(fleet, pool), Level::kMedium);
   f.risk = Level::kMedium;
   f.effort = Level::kHigh;
@@ -125,8 +126,9 @@ Finding finding_for(const FleetView& fleet, const NodeGroup& pool, const std::ve
                 kShareMemoryMargin, kShareComputeMargin, kShareSlowest)
           : fmt::format("on each GPU memory peaks sum to ≤ {:.0f} % and busy p95 utilisation to ≤ {:.0f} %, one client only",
                         kSharedMemoryLimit * 100, kSharedComputeLimit * 100));
-  f.arithmetic.push_back(fmt::format("{} services on {} GPUs = {} of {} machines ({} GPUs each); {} given back", services.size(),
-                                     plan.gpus.size(), needed, pool.size(), per_node, pool.size() - needed));
+  f.arithmetic.push_back(fmt::format("{} on {} = {} of {} ({} each); {} given back", counted(services.size(), "service"),
+                                     counted(plan.gpus.size(), "GPU"), needed, counted(pool.size(), "machine"),
+                                     counted(per_node, "GPU"), pool.size() - needed));
   const LatencyRange latency = worst_of(latency_on_shares(std::get<ShareGpus>(f.change), fleet.facts));
   f.evidence.push_back(
       {"time of a request on its share, at most",

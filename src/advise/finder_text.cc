@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
+
 namespace stint {
 
 std::vector<std::string> names_of(const NodeGroup& group) {
@@ -96,8 +98,7 @@ void add_use(Finding& finding, const NodeGroup& group) {
 }
 
 std::string cost_line(const FleetView& fleet, const NodeGroup& group) {
-  return fmt::format("cost before this change: {} node{}, {}/month", group.size(), group.size() == 1 ? "" : "s",
-                     monthly_of(fleet, group).to_text());
+  return fmt::format("cost before this change: {}, {}/month", counted(group.size(), "node"), monthly_of(fleet, group).to_text());
 }
 
 }  // namespace stint

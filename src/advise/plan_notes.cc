@@ -4,6 +4,7 @@
 #include <set>
 
 #include "advise/finder_text.h"
+#include "base/counted.h"
 
 namespace stint {
 namespace {
@@ -120,9 +121,9 @@ std::vector<std::string> out_of_reach_for(const AuditReport& report, const Books
       ++busy;
     }
   if (busy > 0)
-    out.push_back(fmt::format(
-        "{}/month runs on {} node{} that {} used for half of the time or more: only cheaper capacity or less work lowers it",
-        running.to_text(), busy, busy == 1 ? "" : "s", busy == 1 ? "is" : "are"));
+    out.push_back(
+        fmt::format("{}/month runs on {} used for half of the time or more: only cheaper capacity or less work lowers it",
+                    running.to_text(), counted(busy, "node that is", "nodes that are")));
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include "advise/finder_text.h"
 #include "advise/gpu_load.h"
+#include "base/counted.h"
 #include "catalog/sizing.h"
 
 namespace stint {
@@ -261,15 +262,13 @@ Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const Usage& usage,
   std::stable_sort(plan.rows.begin(), plan.rows.end(),
                    [&](const RightsizeRow& a, const RightsizeRow& b) { return saved(a) > saved(b); });
   if (unseen > 0)
-    plan.notes.push_back(
-        fmt::format("{} nodes were left out: telemetry of utilisation and memory on every GPU, in half of the hours "
-                    "or more, is needed to say what a smaller machine must hold",
-                    unseen));
-  if (unpriced > 0)
-    plan.notes.push_back(fmt::format("{} nodes were left out: they cost nothing, or no price is known", unpriced));
+    plan.notes.push_back(counted(unseen, "node was", "nodes were") +
+                         " left out: telemetry of utilisation and memory on every GPU, in half of the hours or "
+                         "more, is needed to say what a smaller machine must hold");
+  if (unpriced > 0) plan.notes.push_back(counted(unpriced, "node was", "nodes were") + " left out: no cost, or no known price");
   if (committed > 0)
-    plan.notes.push_back(fmt::format(
-        "{} nodes were left out: they are owned or reserved and cost the same when another does their work", committed));
+    plan.notes.push_back(counted(committed, "node was", "nodes were") +
+                         " left out: owned or reserved, which costs the same when another does the work");
   return plan;
 }
 

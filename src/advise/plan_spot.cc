@@ -9,6 +9,7 @@
 #include "advise/run_groups.h"
 #include "advise/spot_math.h"
 #include "advise/spot_mix.h"
+#include "base/counted.h"
 
 namespace stint {
 namespace {
@@ -321,8 +322,8 @@ Result<SpotPlan> plan_spot(const FleetView& fleet, const SpotPlanOptions& option
     return g.node->market != Market::kOnDemand && g.node->market != Market::kUnknown && g.node->market != Market::kSpot;
   });
   if (runs.size() < all)
-    plan.notes.push_back(fmt::format(
-        "{} groups run on machines that are owned or reserved: they cost the same when spot takes the work", all - runs.size()));
+    plan.notes.push_back(counted(all - runs.size(), "group runs", "groups run") +
+                         " on machines that are owned or reserved: they cost the same when spot takes the work");
   const SpotPlanner planner(fleet, options);
   for (const RunGroup& group : runs) {
     plan.groups.push_back(planner.plan(group));

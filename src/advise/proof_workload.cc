@@ -4,6 +4,7 @@
 #include <set>
 
 #include "advise/thresholds.h"
+#include "base/counted.h"
 #include "sim/history_workload.h"
 
 namespace stint {
@@ -190,12 +191,14 @@ class Builder {
     for (const auto& [node, why] : out_.left_out)
       ++reasons[why];
     for (const auto& [why, count] : reasons)
-      out_.notes.push_back(fmt::format("not in the replay: {} machine{}: {}", count, count == 1 ? "" : "s", why));
+      out_.notes.push_back(fmt::format("not in the replay: {}: {}", counted(count, "machine"), why));
     if (out_.seen_stretches > 0)
-      out_.notes.push_back(
-          fmt::format("{} stretches of active hours of machines without job records are run again as jobs", out_.seen_stretches));
+      out_.notes.push_back(counted(out_.seen_stretches,
+                                   "stretch of active hours of machines without job records is run again as a job",
+                                   "stretches of active hours of machines without job records are run again as jobs"));
     if (without_price_ > 0)
-      out_.notes.push_back(fmt::format("{} machines have no known price and count as free", without_price_));
+      out_.notes.push_back(counted(without_price_, "machine has no known price and counts as free",
+                                   "machines have no known price and count as free"));
   }
 
   const History& history_;

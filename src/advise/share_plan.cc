@@ -7,6 +7,7 @@
 
 #include "advise/gpu_load.h"
 #include "advise/share_seats.h"
+#include "base/counted.h"
 
 namespace stint {
 namespace {
@@ -194,8 +195,8 @@ FleetSharePlan plan_sharing(const FleetView& fleet, const Usage& usage) {
     return std::tuple(b.saving_per_month, b.in_use - b.needed) < std::tuple(a.saving_per_month, a.in_use - a.needed);
   });
   if (unseen > 0)
-    plan.notes.push_back(
-        fmt::format("{} machines were left out: telemetry of every GPU, in half of the hours or more, is needed", unseen));
+    plan.notes.push_back(counted(unseen, "machine was", "machines were") +
+                         " left out: telemetry of every GPU, in half of the hours or more, is needed");
   return plan;
 }
 

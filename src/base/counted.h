@@ -23,4 +23,9 @@ std::string counted(std::integral auto n, std::string_view noun) {
   return n == 1 ? fmt::format("1 {}", noun) : fmt::format("{} {}", n, plural_of(noun));
 }
 
+/// Where a verb goes along: "1 machine has", "2 machines have".
+std::string counted(std::integral auto n, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", n, n == 1 ? one : many);
+}
+
 }  // namespace stint

@@ -11,6 +11,11 @@ TEST(Counted, OneStandsAlone) {
   EXPECT_EQ(counted(uint64_t{2}, "bill line"), "2 bill lines");
 }
 
+TEST(Counted, TakesAVerbAlong) {
+  EXPECT_EQ(counted(1, "machine has", "machines have"), "1 machine has");
+  EXPECT_EQ(counted(2, "machine has", "machines have"), "2 machines have");
+}
+
 TEST(Counted, FormsThePlural) {
   EXPECT_EQ(counted(3, "policy"), "3 policies");
   EXPECT_EQ(counted(3, "day"), "3 days");

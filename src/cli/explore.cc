@@ -1,5 +1,7 @@
 // stint explore: looks for scenarios in which the scheduler breaks a promise, and makes them small.
 #include "sim/explore.h"
+#include "base/counted.h"
+#include "cli/parser.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -177,8 +179,9 @@ std::string as_text(const ExploreOptions& options, const Report& report) {
                        f.told.what, f.seed, options.hours);
     if (!f.shrunk.empty()) out += fmt::format("  smallest found ({}: {}):\n{}", f.then.rule, f.then.what, f.shrunk);
   }
-  out += fmt::format("{} runs from seed {}, {} simulated hours, {} steps, {} decisions, fingerprint {:016x}: {}\n", report.runs,
-                     options.seed, report.simulated_s / 3600, report.steps, report.decisions, report.fingerprint,
+  out += fmt::format("{} from seed {}, {} simulated hours, {} steps, {} decisions, fingerprint {:016x}: {}\n",
+                     counted(report.runs, "run"), options.seed, report.simulated_s / 3600, report.steps, report.decisions,
+                     report.fingerprint,
                      report.failures.empty() ? "no violation" : fmt::format("{} failed", report.failures.size()));
   return out;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
@@ -219,7 +220,7 @@ Status verify_audit(DaemonClient& client, const GovernOptions& options) {
     return invalid("no record has the hash {}: records you once saw were removed or changed, or the hash is of another log",
                    options.head);
   if (options.daemon.json) return print_json({{"records", verifier.rows()}, {"head", verifier.head()}, {"sound", true}});
-  say("{} records, each follows from the one before\nhead {}\n", verifier.rows(), verifier.head());
+  say("{}, each follows from the one before\nhead {}\n", counted(verifier.rows(), "record"), verifier.head());
   return {};
 }
 

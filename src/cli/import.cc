@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -106,8 +107,8 @@ void print_outcome(const ImportOutcome& outcome) {
   }
   std::string line = fmt::format("{}: {} accepted, {} rejected", record.source, record.accepted, record.rejected);
   if (record.duplicates > 0) line += fmt::format(", {} already there", record.duplicates);
-  if (outcome.reach.nodes > 0) line += fmt::format("; {} nodes", outcome.reach.nodes);
-  if (outcome.reach.devices > 0) line += fmt::format(", {} devices", outcome.reach.devices);
+  if (outcome.reach.nodes > 0) line += "; " + counted(outcome.reach.nodes, "node");
+  if (outcome.reach.devices > 0) line += ", " + counted(outcome.reach.devices, "device");
   say("{}\n", line);
   for (const RejectedRow& row : outcome.first_rejections)
     tell("  {}{}: {}\n", row.source, row.line > 0 ? fmt::format(":{}", row.line) : "", row.reason);

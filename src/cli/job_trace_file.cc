@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "codec/job_trace_reader.h"
 #include "host/file.h"
@@ -14,7 +15,7 @@ constexpr size_t kLongestHeader = 64 << 10;
 std::vector<std::string> notes_of(const TraceCounts& counts) {
   std::vector<std::string> notes;
   const auto note = [&](uint64_t count, std::string_view what) {
-    if (count > 0) notes.push_back(fmt::format("{} rows {}", count, what));
+    if (count > 0) notes.push_back(fmt::format("{} {}", counted(count, "row"), what));
   };
   note(counts.cpu_only, "without GPUs skipped");
   note(counts.never_ran, "of jobs that never ran, or for no time, skipped");

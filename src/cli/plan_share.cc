@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "advise/mig_plan.h"
+#include "base/counted.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/parser.h"
@@ -157,8 +158,8 @@ std::string as_text(const SharePlan& p, Screen screen) {
     out += fmt::format("  {} moves from GPU {} slice {} to GPU {} slice {}\n", name_of(p, move.from), move.from_gpu,
                        move.from.start, move.to_gpu, move.to.start);
   if (!p.plan.moves.empty())
-    out += fmt::format("  {} slice{} of what runs must stop and start again{}.\n", p.plan.moved_slices,
-                       p.plan.moved_slices == 1 ? "" : "s", p.plan.least_moves ? "; no plan that places as much moves less" : "");
+    out += fmt::format("  {} of what runs must stop and start again{}.\n", counted(p.plan.moved_slices, "slice"),
+                       p.plan.least_moves ? "; no plan that places as much moves less" : "");
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/replay_input.h"
 
+#include "base/counted.h"
 #include "cli/accounts.h"
 #include "cli/job_trace_file.h"
 #include "codec/openb.h"
@@ -18,7 +19,8 @@ std::vector<std::string> notes_of(const sim::HistoryWorkload& made) {
     notes.push_back(fmt::format("left out: {} {}", count, reason));
   if (made.nodes_without_price > 0)
     notes.push_back(
-        fmt::format("{} nodes have no known price and count as free: the money is too low", made.nodes_without_price));
+        counted(made.nodes_without_price, "node has no known price and counts", "nodes have no known price and count") +
+        " as free: the money is too low");
   notes.emplace_back("work that only telemetry shows has no submission and no length: it is not replayed");
   notes.emplace_back(
       "assumed: jobs that can save do so every hour (1 min), restarting takes 5 min; serving and notebooks are not preempted");
@@ -66,7 +68,8 @@ Status move_to_fleet(ReplayInput& input, const ReplayInputOptions& options) {
   for (sched::Request& request : input.workload.requests)
     request.gpu_models.clear();
   if (!input.workload.outages.empty()) {
-    input.notes.push_back(fmt::format("left out: {} outages of the machines that were there", input.workload.outages.size()));
+    input.notes.push_back(
+        fmt::format("left out: {} of the machines that were there", counted(input.workload.outages.size(), "outage")));
     input.workload.outages.clear();
   }
   input.workload.prices.clear();
@@ -101,12 +104,12 @@ Result<ReplayInput> input_from_trace(const ReplayInputOptions& options) {
   TRY_ASSIGN(sim::TraceWorkload made, sim::workload_of(file.trace, std::move(fleet.nodes)));
   made.workload.pools = std::move(fleet.pools);
   ReplayInput input{.workload = std::move(made.workload), .source = options.jobs + ", on " + options.fleet, .notes = file.notes};
-  if (made.of_no_length > 0) input.notes.push_back(fmt::format("left out: {} jobs of no length", made.of_no_length));
+  if (made.of_no_length > 0) input.notes.push_back(fmt::format("left out: {} of no length", counted(made.of_no_length, "job")));
   if (made.models_unknown > 0)
-    input.notes.push_back(
-        fmt::format("{} jobs ask for GPU models that the fleet does not have: they take any", made.models_unknown));
+    input.notes.push_back(counted(made.models_unknown, "job asks", "jobs ask") +
+                          " for GPU models that the fleet does not have: any will do");
   if (made.services > 0)
-    input.notes.push_back(fmt::format("{} jobs answer requests: they are never stopped for another job", made.services));
+    input.notes.push_back(counted(made.services, "job answers", "jobs answer") + " requests: no other job stops them");
   input.notes.emplace_back("assumed: jobs save every hour and when asked to leave (1 min), and take 5 min to restart");
   return input;
 }

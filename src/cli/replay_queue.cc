@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "cli/all_cores.h"
 #include "cli/job_trace_file.h"
@@ -155,17 +156,17 @@ std::string as_text(const ReplayedQueue& replayed, const QueueReplayOptions& opt
   const sim::QueueSummary all = overall(replayed.pools);
   table.add_rule();
   row("all", nodes, all);
-  std::string text =
-      fmt::format("Policy {}, {} GPUs a node\n\n{}\n", options.policy, options.gpus_per_node, table.render(screen_of_stdout()));
+  std::string text = fmt::format("Policy {}, {} a node\n\n{}\n", options.policy, counted(options.gpus_per_node, "GPU"),
+                                 table.render(screen_of_stdout()));
   if (options.nodes == "auto")
     text += wrapped(fmt::format("Nodes: enough for the largest job and {} times the mean demand between the first and the last "
                                 "submission; --nodes-per-cluster says otherwise.",
                                 kAutoFactor),
-                    100);
+                    screen_of_stdout());
   if (all.evictions > 0 && options.policy != "srtf")
     text += wrapped(
         fmt::format("A job that was stopped keeps its work and holds its GPUs for {} s before it goes on.", options.restart_s),
-        100);
+        screen_of_stdout());
   return text + fmt::format("{:.0f} jobs replayed a second\n", jobs_per_second(replayed, all.jobs));
 }
 

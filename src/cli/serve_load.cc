@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/prng.h"
 #include "base/text.h"
 #include "cli/output.h"
@@ -67,7 +68,8 @@ std::string outcome_text(const Judged& judged) {
     return fmt::format("{}: p50 {:.3f} ms, p90 {:.3f}, p99 {:.3f}, p99.9 {:.3f}, longest {:.3f}\n", what, ms(0.5), ms(0.9),
                        ms(0.99), ms(0.999), h.longest().to_seconds() * 1e3);
   };
-  std::string text = fmt::format("{} requests, {} answered, {:.0f} a second\n", o.sent, o.answered, judged.answered_per_second);
+  std::string text =
+      fmt::format("{}, {} answered, {:.0f} a second\n", counted(o.sent, "request"), o.answered, judged.answered_per_second);
   for (const auto& [status, count] : o.refused)
     text +=
         status == 0 ? fmt::format("{} without an answer\n", count) : fmt::format("{} refused with status {}\n", count, status);
@@ -132,12 +134,11 @@ void add_serve_load_command(Command& serve, Action& action) {
   command->add_option("--ramp-to", options->shape.per_second_at_end, "the rate goes there in a straight line")
       ->check(in_range(0.001, 1e7));
   command->add_option("--seconds", options->seconds, "of load")->check(in_range(0.01, 86'400.0))->capture_default_str();
-  Option* arrivals =
-      command
-          ->add_option("--arrivals", options->arrivals,
-                       "poisson; bursty: two rates in turn; closed: each connection sends when it has its answer")
-          ->check(one_of({"poisson", "bursty", "closed"}))
-          ->capture_default_str();
+  Option* arrivals = command
+                         ->add_option("--arrivals", options->arrivals,
+                                      "poisson; bursty: two rates in turn; closed: each connection sends when it has its answer")
+                         ->check(one_of({"poisson", "bursty", "closed"}))
+                         ->capture_default_str();
   command->add_option("--trace", options->trace, "CSV with a column of arrival times: its gaps, stretched to the rate")
       ->excludes(arrivals);
   command->add_option("--items", options->items, "of each request")->check(in_range(1, 65'536))->capture_default_str();

@@ -54,8 +54,8 @@ std::string how_long(Duration d) {
 }
 
 std::string at_most(const MostCost& cost, Currency currency) {
-  return fmt::format("at most {} ({} GPUs for {}{})", plain(cost.spend.nanos, currency),
-                     static_cast<double>(cost.gpu_milli) / 1e3, how_long(cost.duration),
+  return fmt::format("at most {} ({} {} for {}{})", plain(cost.spend.nanos, currency), static_cast<double>(cost.gpu_milli) / 1e3,
+                     cost.gpu_milli == 1000 ? "GPU" : "GPUs", how_long(cost.duration),
                      cost.assumed ? ", assumed as no time limit is stated" : "");
 }
 

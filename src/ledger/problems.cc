@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
+
 namespace stint {
 namespace {
 
@@ -23,17 +25,17 @@ std::vector<std::string> Problems::texts() const {
     for (size_t i = 0; i < std::min(names.size(), kNamesShown); ++i)
       shown += (i == 0 ? "" : ", ") + names[i];
     if (names.size() > kNamesShown) shown += fmt::format(" and {} more", names.size() - kNamesShown);
-    out.push_back(fmt::format("{} node{} ({}): {}", names.size(), names.size() == 1 ? "" : "s", shown, what));
+    out.push_back(fmt::format("{} ({}): {}", counted(names.size(), "node"), shown, what));
   }
   std::vector<std::pair<std::string, Lines>> resources(lines_.begin(), lines_.end());
   std::stable_sort(resources.begin(), resources.end(),
                    [](const auto& a, const auto& b) { return a.second.amount > b.second.amount; });
   for (size_t i = 0; i < std::min(resources.size(), kResourcesShown); ++i) {
     const auto& [resource, lines] = resources[i];
-    out.push_back(fmt::format(
-        "{} of {} ({} bill line{}) is tied to no node and carries no tenant tags: import the telemetry or inventory of "
-        "that machine, with its resource_id as the bill writes it",
-        lines.amount.to_text(), resource, lines.count, lines.count == 1 ? "" : "s"));
+    out.push_back(
+        fmt::format("{} of {} ({}) is tied to no node and carries no tenant tags: import the telemetry or inventory of "
+                    "that machine, with its resource_id as the bill writes it",
+                    lines.amount.to_text(), resource, counted(lines.count, "bill line")));
   }
   if (resources.size() > kResourcesShown)
     out.push_back(fmt::format("{} more GPU resources of the bill are tied to no node", resources.size() - kResourcesShown));

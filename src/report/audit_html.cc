@@ -1,5 +1,6 @@
 #include "report/audit_html.h"
 
+#include "base/counted.h"
 #include "report/audit_sections.h"
 #include "report/cluster_view.h"
 #include "report/figures.h"
@@ -17,8 +18,7 @@ Html key_figures(const AuditReport& report) {
   const std::vector<Card> figures = {
       {"Bill a month", t.priced ? amount(t.bill_per_month) : "–", t.priced ? currency : "no bill and no price known",
        Tone::kPlain},
-      {"With the plan", t.priced ? amount(t.plan_per_month) : "–",
-       fmt::format("{} finding{}", report.findings.size(), report.findings.size() == 1 ? "" : "s"), Tone::kPlain},
+      {"With the plan", t.priced ? amount(t.plan_per_month) : "–", counted(report.findings.size(), "finding"), Tone::kPlain},
       {"Saving a month", t.priced ? amount(t.saving_per_month) : "–",
        t.priced ? shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1) + " of the bill" : "import a bill or prices",
        t.saving_per_month.count_nanos() > 0 ? Tone::kGood : Tone::kPlain},

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/counted.h"
 #include "report/figures.h"
 
 namespace stint {
@@ -32,7 +33,7 @@ std::optional<double> constant_level(const DemandSeries& series) {
   return high;
 }
 
-std::string count_of(double n, std::string_view unit) { return fmt::format("{:.0f} {}{}", n, unit, n == 1 ? "" : "s"); }
+std::string count_of(double n, std::string_view unit) { return counted(std::llround(n), unit); }
 
 }  // namespace
 

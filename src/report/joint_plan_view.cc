@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/counted.h"
 #include "report/audit_json.h"
 #include "report/figures.h"
 #include "report/goal_words.h"
@@ -59,8 +60,7 @@ std::string front_table(const JointPlan& plan, Screen screen) {
 }
 
 std::string search_line(const JointSearch& s) {
-  const std::string tried =
-      fmt::format("{} plans of {} independent part{} were tried: ", s.plans, s.parts, s.parts == 1 ? "" : "s");
+  const std::string tried = fmt::format("{} of {} tried: ", counted(s.plans, "plan"), counted(s.parts, "independent part"));
   return tried + (s.every_set ? std::string("by the books no set of these findings saves more")
                               : fmt::format("the best that steps found; no set of these findings saves more than {} a month",
                                             s.at_most.to_text()));

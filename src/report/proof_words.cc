@@ -1,5 +1,6 @@
 #include "report/proof_words.h"
 
+#include "base/counted.h"
 #include "report/replay_figures.h"
 
 namespace stint {
@@ -10,7 +11,7 @@ std::string range(Money low, Money high) { return fmt::format("{} to {}", low.to
 std::string change_in_pct(const ProofFigure& f) { return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", f.mean, f.p10, f.p90); }
 
 std::string drawn(const Proof& proof) {
-  std::string text = fmt::format("{} week{} drawn again", proof.weeks, proof.weeks == 1 ? "" : "s");
+  std::string text = counted(proof.weeks, "week") + " drawn again";
   if (proof.seeds > 1) text += fmt::format(", {} drawings of interruptions", proof.seeds);
   return text;
 }
@@ -31,8 +32,8 @@ void add_jobs(std::vector<std::string>& lines, const Proof& proof) {
 
 void add_services(std::vector<std::string>& lines, const Proof& proof) {
   lines.push_back(
-      fmt::format("latency: p99 is {:.0f} % of what it is now where it suffers most ({:.0f} to {:.0f}), of {} services on GPUs",
-                  proof.latency_pct.mean, proof.latency_pct.p10, proof.latency_pct.p90, proof.services));
+      fmt::format("latency: p99 is {:.0f} % of what it is now where it suffers most ({:.0f} to {:.0f}), of {} on GPUs",
+                  proof.latency_pct.mean, proof.latency_pct.p10, proof.latency_pct.p90, counted(proof.services, "service")));
   lines.push_back(fmt::format("throughput: {:.1f} % of the requests served in time now still are ({:.1f} to {:.1f})",
                               proof.throughput_pct.mean, proof.throughput_pct.p10, proof.throughput_pct.p90));
 }
@@ -70,8 +71,9 @@ std::vector<std::string> plan_proof_lines(const AuditReport& report) {
     lines.push_back("no job was replayed: " + all.reason);
     return lines;
   }
-  lines.push_back(fmt::format("the replayed changes together: {} jobs run again, {} a month saved ({}; the middle 80 %, {})",
-                              all.jobs, all.saving_per_month.to_text(), range(all.saving_p10, all.saving_p90), drawn(all)));
+  lines.push_back(fmt::format("the replayed changes together: {} run again, {} a month saved ({}; the middle 80 %, {})",
+                              counted(all.jobs, "job"), all.saving_per_month.to_text(), range(all.saving_p10, all.saving_p90),
+                              drawn(all)));
   add_jobs(lines, all);
   lines.insert(lines.end(), all.notes.begin(), all.notes.end());
   return lines;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/counted.h"
 #include "report/figures.h"
 
 namespace stint {
@@ -88,7 +89,7 @@ void add_sizes(Figures& figures, const ReplayView& view) {
     const int64_t count = view.runs.front().result.completion_by_size[c].count;
     if (count == 0) continue;
     figures.add(
-        fmt::format("{} ({} jobs)", sim::name_of(static_cast<sim::SizeClass>(c)), count), Better::kLess,
+        fmt::format("{} ({})", sim::name_of(static_cast<sim::SizeClass>(c)), counted(count, "job")), Better::kLess,
         [c](const ReplayResult& r) { return r.completion_by_size[c].mean_s; }, shown_seconds);
   }
 }
@@ -221,7 +222,7 @@ std::vector<std::vector<std::string>> replay_summary(const ReplayView& view) {
       const int64_t missing =
           ended(view.runs[group.runs.front()].result, JobEnding::kSucceeded) - ended(result, JobEnding::kSucceeded);
       if (missing > 0)
-        row[8] = fmt::format("{} job{} fewer", missing, missing == 1 ? "" : "s");
+        row[8] = counted(missing, "job") + " fewer";
       else if (r != group.runs.front() && before > 0)
         row[8] = fmt::format("{:+.1f} %", 100 * (cost / before - 1));
     }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "report/replay_figures.h"
 
 namespace stint {
@@ -59,7 +60,8 @@ std::string changes_said(const ReplayView& view, Screen screen) {
 
 std::string replay_text(const ReplayView& view, Screen screen) {
   std::string out = toned(fmt::format("Replay of {}", view.source), Tone::kStrong, screen) +
-                    fmt::format("\n  {} jobs on {} GPUs of {} nodes, seed {}\n\n", view.jobs, view.gpus, view.nodes, view.seed);
+                    fmt::format("\n  {} on {} of {}, seed {}\n\n", counted(view.jobs, "job"), counted(view.gpus, "GPU"),
+                                counted(view.nodes, "node"), view.seed);
   if (view.changes.size() > 1) out += changes_said(view, screen) + summary(view, screen);
   const std::vector<ReplayFigure> figures = replay_figures(view);
   for (const ReplayGroup& group : groups_of(view))

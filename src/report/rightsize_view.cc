@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "report/change_json.h"
 #include "report/figures.h"
 
@@ -31,14 +32,14 @@ std::string machines(size_t count, const std::string& type) { return fmt::format
 
 std::string work_text(const RightsizeRow& row) {
   if (!row.services) return row.category;
-  return fmt::format("{}: {} service{}", row.category, row.service_count, row.service_count == 1 ? "" : "s");
+  return fmt::format("{}: {}", row.category, counted(row.service_count, "service"));
 }
 
 /// Why, in figures that can be checked by hand.
 std::string reasons(const RightsizeView& view, const RightsizeRow& row) {
   std::string text = fmt::format("{} ({}):", machines(row.nodes.size(), row.instance_type), work_text(row));
-  text += fmt::format(" {:.1f} GiB a GPU with 10 % to spare, {} GPU{} in use at once, {:.0f} % busy at p95.",
-                      row.need.memory.to_gibi(), row.need.gpus, row.need.gpus == 1 ? "" : "s", row.need.p95_pct);
+  text += fmt::format(" {:.1f} GiB a GPU with 10 % to spare, {} in use at once, {:.0f} % busy at p95.", row.need.memory.to_gibi(),
+                      counted(row.need.gpus, "GPU"), row.need.p95_pct);
   if (row.too_small) text += " Too small: 90 % busy or full, or more.";
   if (!row.best) {
     text += " Nothing that does is cheaper.";
@@ -47,8 +48,9 @@ std::string reasons(const RightsizeView& view, const RightsizeRow& row) {
     text += fmt::format(" {} does {} of a {} ({}).", t.type->gpu_model, range_text(t.throughput.low, t.throughput.high),
                         row.gpu_model, t.throughput.basis);
     if (row.services)
-      text += fmt::format(" {:.1f} GPUs of work × {:.2f} / {:.2f}, each service on separate GPUs: {} machines of {}.",
-                          row.busy_gpus, 1 + view.options.headroom, t.throughput.low, t.count, t.type->whole_gpus());
+      text += fmt::format(" {:.1f} GPUs of work × {:.2f} / {:.2f}, each service on separate GPUs: {} with {}.", row.busy_gpus,
+                          1 + view.options.headroom, t.throughput.low, counted(t.count, "machine"),
+                          counted(t.type->whole_gpus(), "GPU"));
     if (row.p99_ms && t.throughput.low != 1)
       text += fmt::format(" p99 {:.0f} ms now, {:.0f} to {:.0f} there if all of it is spent on the GPU.", *row.p99_ms,
                           *row.p99_ms / t.throughput.high, *row.p99_ms / t.throughput.low);

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
+
 namespace stint {
 namespace {
 
@@ -69,13 +71,12 @@ std::string serving_text(const ServingView& view, Screen screen) {
     if (!device.answer)
       out += wrapped(fmt::format("{}: the promise cannot be made: {}.", name, device.reason), screen) + "\n";
     else if (device.neighbour)
-      out += fmt::format("{}: with {} replicas it is kept in {:.0f} % of {} simulated runs, with {} in {:.0f} %.\n", name,
-                         device.answer->replicas, device.answer->kept_share * 100, view.options.runs, device.neighbour->replicas,
-                         device.neighbour->kept_share * 100);
+      out += fmt::format("{}: with {} it is kept in {:.0f} % of {} simulated runs, with {} in {:.0f} %.\n", name,
+                         counted(device.answer->replicas, "replica"), device.answer->kept_share * 100, view.options.runs,
+                         device.neighbour->replicas, device.neighbour->kept_share * 100);
     else
       out += fmt::format("{}: with {} it is kept in {:.0f} % of {} simulated runs.\n", name,
-                         device.answer->replicas == 1 ? "one replica" : fmt::format("{} replicas", device.answer->replicas),
-                         device.answer->kept_share * 100, view.options.runs);
+                         counted(device.answer->replicas, "replica"), device.answer->kept_share * 100, view.options.runs);
   }
   return fitted(out, screen);
 }

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "report/figures.h"
 
 namespace stint {
@@ -27,9 +28,9 @@ std::string seats_text(const SharedGpu& gpu) {
 }
 
 std::string pool_text(const SharePool& pool, Screen screen) {
-  std::string out = fmt::format("{} in {} by {}: {} GPUs in use now, {} afterwards; {} restart{}", pool.gpu_model,
-                                pool.region.empty() ? pool.provider : pool.region, name_of(pool.mode), pool.in_use, pool.needed,
-                                pool.restarts, pool.restarts == 1 ? "" : "s");
+  std::string out = fmt::format("{} in {} by {}: {} in use now, {} afterwards; {}", pool.gpu_model,
+                                pool.region.empty() ? pool.provider : pool.region, name_of(pool.mode),
+                                counted(pool.in_use, "GPU"), pool.needed, counted(pool.restarts, "restart"));
   if (!pool.freed_nodes.empty())
     out += fmt::format("; {} free: {} a month", fmt::join(pool.freed_nodes, ", "), amount_text(pool.saving_per_month));
   Table table({{"node"}, {"GPU", Align::kRight}, {"do"}, {"what runs there then"}});

@@ -3,6 +3,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
+
 namespace stint {
 namespace {
 
@@ -120,8 +122,8 @@ std::string reconciliation(const Ledger& ledger) {
   Money sum = Money::nanos(0, ledger.total().currency());
   for (const Posting& p : ledger.postings)
     sum += p.amount;
-  return fmt::format("postings sum to the bill: {} = {} ({} postings, {} bill lines)", sum.to_text(9), ledger.total().to_text(9),
-                     ledger.postings.size(), ledger.lines.size());
+  return fmt::format("postings sum to the bill: {} = {} ({}, {})", sum.to_text(9), ledger.total().to_text(9),
+                     counted(ledger.postings.size(), "posting"), counted(ledger.lines.size(), "bill line"));
 }
 
 std::string statement_table(const CostStatement& s, const Ledger& ledger, Screen screen) {

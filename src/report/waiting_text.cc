@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "report/short_text.h"
 #include "report/waiting_line.h"
 
@@ -58,11 +59,10 @@ class Words {
   [[nodiscard]] std::string remedy(const Remedy& r) const {
     switch (r.kind) {
       case RemedyKind::kMoreGpus: {
-        std::string text = fmt::format("{} more free GPUs start it now", r.amount);
+        std::string text = counted(r.amount, "more free GPU starts", "more free GPUs start") + " it now";
         if (!r.per_hour) return text;
-        text +=
-            fmt::format("; {} more like {}: {} an hour", r.machines == 1 ? "one machine" : fmt::format("{} machines", r.machines),
-                        names_.node(r.like), r.per_hour->per_hour().to_text());
+        text += fmt::format("; {} more like {}: {} an hour", counted(r.machines, "machine"), names_.node(r.like),
+                            r.per_hour->per_hour().to_text());
         return text + (r.cost ? fmt::format(", at most {} for the job", r.cost->to_text()) : "");
       }
       case RemedyKind::kEvictLower: return fmt::format("stopping job {} (lower priority) starts it now; {}", job(r.job), loss(r));
