@@ -12,6 +12,7 @@
 #include "codec/prometheus_rules.h"
 #include "daemon/alert_config.h"
 #include "host/file.h"
+#include "report/short_text.h"
 #include "report/table.h"
 
 namespace stint {
@@ -29,13 +30,13 @@ std::string measured(const AlertRule& rule) {
 }
 
 std::string rules_text(std::span<const AlertRule> rules, Screen screen) {
-  Table table({{"Alert", Align::kLeft, 40},
-               {"Severity", Align::kLeft, 10},
-               {"For each", Align::kLeft, 10},
-               {"Measured", Align::kLeft, 40},
-               {"Fires", Align::kRight, 20},
-               {"Over", Align::kRight, 10},
-               {"Held for", Align::kRight, 10}});
+  Table table({{"alert", Align::kLeft, 40},
+               {"severity", Align::kLeft, 10, 1},
+               {"for each", Align::kLeft, 10, 3},
+               {"measured", Align::kLeft, 40},
+               {"fires", Align::kRight, 20},
+               {"over", Align::kRight, 10, 2},
+               {"held for", Align::kRight, 10, 2}});
   for (const AlertRule& rule : rules)
     table.add_row({rule.name, std::string(name_of(rule.severity)), std::string(name_of(rule.scope)), measured(rule),
                    condition_of(rule), promql_duration(rule.window.whole_seconds() / 60),
@@ -123,12 +124,17 @@ Status list_alerts(DaemonClient& client, const LiveOptions& options) {
   TRY_ASSIGN(const Json body,
              client.get(with_query("/v1/alerts", {{"state", options.all ? "all" : "firing"}, {"limit", "1000"}})));
   if (options.daemon.json) return print_json(body);
-  Table table(
-      {{"alert"}, {"severity"}, {"state"}, {"about", Align::kLeft, 50}, {"since"}, {"ended"}, {"what", Align::kLeft, 80}});
+  Table table({{"alert"},
+               {"severity", Align::kLeft, 0, 2},
+               {"state", Align::kLeft, 0, 1},
+               {"about", Align::kLeft, 50},
+               {"since", Align::kLeft, 0, 3},
+               {"ended", Align::kLeft, 0, 4},
+               {"what", Align::kLeft, 80}});
   for (const Json& alert : body["alerts"]) {
     const std::string state = field_or_nothing(alert, "state");
     table.add_row({field_or_nothing(alert, "rule"), field_or_nothing(alert, "severity"), state, about(alert["labels"]),
-                   field_or_nothing(alert, "since"), field_or_nothing(alert, "ended"),
+                   short_utc(field_or_nothing(alert, "since")), short_utc(field_or_nothing(alert, "ended")),
                    alert["annotations"].value("description", "")});
     if (state == "firing") table.tone_cell(1, field_or_nothing(alert, "severity") == "critical" ? Tone::kBad : Tone::kWarn);
   }
@@ -150,14 +156,19 @@ Status make_silence(DaemonClient& client, const LiveOptions& options) {
 Status list_silences(DaemonClient& client, const LiveOptions& options) {
   TRY_ASSIGN(const Json body, client.get("/v1/silences"));
   if (options.daemon.json) return print_json(body);
-  Table table(
-      {{"id", Align::kRight}, {"holds"}, {"matchers", Align::kLeft, 60}, {"until"}, {"by"}, {"comment", Align::kLeft, 60}});
+  Table table({{"id", Align::kRight},
+               {"holds"},
+               {"matchers", Align::kLeft, 60},
+               {"until"},
+               {"by", Align::kLeft, 0, 2},
+               {"comment", Align::kLeft, 60, 1}});
   for (const Json& silence : body["silences"]) {
     std::string matchers;
     for (const Json& matcher : silence["matchers"])
       matchers += (matchers.empty() ? "" : " ") + matcher.get<std::string>();
     table.add_row({silence["id"].dump(), silence["holds"].get<bool>() ? "yes" : "no", matchers,
-                   field_or_nothing(silence, "until"), field_or_nothing(silence, "by"), field_or_nothing(silence, "comment")});
+                   short_utc(field_or_nothing(silence, "until")), field_or_nothing(silence, "by"),
+                   field_or_nothing(silence, "comment")});
   }
   return write_output("", table.render(screen_of_stdout()));
 }

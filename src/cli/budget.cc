@@ -49,16 +49,16 @@ void add_budget_row(Table& table, const Json& budget) {
 
 Table budget_table() {
   return Table({{"budget"},
-                {"queue", Align::kLeft, 28},
-                {"project", Align::kLeft, 20},
-                {"month"},
+                {"queue", Align::kLeft, 28, 3},
+                {"project", Align::kLeft, 20, 5},
+                {"month", Align::kLeft, 0, 2},
                 {"per month", Align::kRight},
                 {"spent", Align::kRight},
                 {"%", Align::kRight},
-                {"promised", Align::kRight},
-                {"reached", Align::kRight},
+                {"promised", Align::kRight, 0, 1},
+                {"reached", Align::kRight, 0, 6},
                 {"forecast"},
-                {"at limit"}});
+                {"at limit", Align::kLeft, 0, 4}});
 }
 
 Status list_budgets(DaemonClient& client, const BudgetOptions& options) {
@@ -102,15 +102,14 @@ Status list_approvals(DaemonClient& client, const BudgetOptions& options) {
   if (options.daemon.json) return print_json(body);
   Table table({{"id"},
                {"name", Align::kLeft, 28},
-               {"queue", Align::kLeft, 28},
-               {"user", Align::kLeft, 16},
-               {"submitted (UTC)"},
+               {"queue", Align::kLeft, 28, 2},
+               {"user", Align::kLeft, 16, 1},
+               {"submitted (UTC)", Align::kLeft, 0, 3},
                {"at most", Align::kRight},
                {"why", Align::kLeft, 80}});
   for (const Json& job : body["jobs"])
     table.add_row({text_of(job["id"]), text_of(job["name"]), text_of(job["queue"]), text_of(job["user"]),
-                   text_of(job["submitted"]).substr(0, 19), money_of(job["approval"]["most_cost"]),
-                   text_of(job["approval"]["why"])});
+                   time_of(job["submitted"]), money_of(job["approval"]["most_cost"]), text_of(job["approval"]["why"])});
   return write_output("", table.empty() ? "nothing waits for approval\n" : table.render(screen_of_stdout()));
 }
 
@@ -138,12 +137,12 @@ Status show_shares(DaemonClient& client, const BudgetOptions& options) {
     if (text_of(queue["parent"]).empty()) held += queue["held_gpu_milli"].get<int64_t>();
   Table table({{"queue"},
                {"guaranteed", Align::kRight},
-               {"limit", Align::kRight},
-               {"weight", Align::kRight},
+               {"limit", Align::kRight, 0, 2},
+               {"weight", Align::kRight, 0, 3},
                {"GPUs held", Align::kRight},
-               {"% of those held", Align::kRight},
+               {"% of those held", Align::kRight, 0, 1},
                {"GPU-hours this month", Align::kRight},
-               {"waiting", Align::kRight}});
+               {"waiting", Align::kRight, 0, 1}});
   for (const Json& queue : body["queues"]) {
     const auto own = queue["held_gpu_milli"].get<int64_t>();
     table.add_row({text_of(queue["path"]), gpus_or_nothing(queue["deserved_gpu_milli"]),

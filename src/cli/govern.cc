@@ -14,6 +14,7 @@
 #include "cli/parser.h"
 #include "daemon/audit_log.h"
 #include "host/file.h"
+#include "report/short_text.h"
 #include "report/table.h"
 
 namespace stint {
@@ -49,12 +50,12 @@ Status print_list(DaemonClient& client, const GovernOptions& options, const std:
   if (options.daemon.json) return print_json(body);
   std::vector<Column> columns;
   for (const std::string& field : fields)
-    columns.push_back({field, Align::kLeft, 60});
+    columns.push_back({field, Align::kLeft, 60, static_cast<int>(columns.size())});
   Table table(columns);
   for (const Json& row : body[list]) {
     std::vector<std::string> cells;
     for (const std::string& field : fields)
-      cells.push_back(row.contains(field) ? field_text(row[field]) : "");
+      cells.push_back(row.contains(field) ? short_utc(field_text(row[field])) : "");
     table.add_row(std::move(cells));
   }
   return write_output("", table.render(screen_of_stdout()));
@@ -183,15 +184,15 @@ Status list_audit(DaemonClient& client, const GovernOptions& options) {
     return each_row(client, options.client, [](const AuditRow& row) { return write_output("", row.record + "\n"); });
   Table table({{"at (UTC)"},
                {"actor", Align::kLeft, 20},
-               {"from"},
-               {"status", Align::kRight},
+               {"from", Align::kLeft, 0, 2},
+               {"status", Align::kRight, 0, 1},
                {"what", Align::kLeft, 60},
-               {"detail", Align::kLeft, 50}});
+               {"detail", Align::kLeft, 50, 3}});
   TRY(each_row(client, options.client, [&table](const AuditRow& row) {
     const Json record = Json::parse(row.record, nullptr, false);
     if (!record.is_object()) return Status(invalid("audit record {} is no JSON: run `stint audit-log verify`", row.sequence));
     const auto text = [&record](const char* name) { return record.contains(name) ? field_text(record[name]) : std::string(); };
-    table.add_row({text("at").substr(0, 19), text("actor"), text("peer"), text("status"), text("method") + " " + text("target"),
+    table.add_row({short_utc(text("at")), text("actor"), text("peer"), text("status"), text("method") + " " + text("target"),
                    text("detail")});
     return Status();
   }));
