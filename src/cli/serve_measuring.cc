@@ -8,6 +8,7 @@
 #include "cli/parser.h"
 #include "cli/serve_client.h"
 #include "host/file.h"
+#include "report/short_text.h"
 #include "serve/load_generator.h"
 
 namespace stint {
@@ -68,7 +69,7 @@ Result<NamedDevice> device_of(const MeasureSource& source) {
   if (!cheapest)
     return invalid("--gpu {}: the catalogue has no on-demand price for it: give one with --price", excerpt(source.gpu));
   device.price = cheapest->rate;
-  tell("stint: {}: {}/h, the least on demand: {} {} in {}\n", gpu->model, device.price.per_hour().to_text(4),
+  tell("stint: {}: {}/h, the least on demand: {} {} in {}\n", gpu->model, short_money(device.price.per_hour()),
        cheapest->type->provider, cheapest->type->name, cheapest->region);
   return device;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/figures.h"
+#include "report/short_text.h"
 
 namespace stint {
 namespace {
@@ -40,11 +41,11 @@ std::string commit_fleet_text(const CommitFleetView& view, Screen screen) {
     const auto& risk = view.risks[i];
     const bool priced = !pool.type.offers.empty();
     table.add_row({pool.type.name, pool.region, fmt::format("{}–{}–{}", use.least, use.middle, use.most),
-                   pool.type.on_demand.to_text(4), fmt::format("{}", choice.count),
+                   short_money(pool.type.on_demand), fmt::format("{}", choice.count),
                    choice.offer ? pool.type.offers[*choice.offer].name
                    : priced     ? "none pays"
                                 : "no price known",
-                   choice.offer ? choice.per_hour.to_text(4) : "–",
+                   choice.offer ? short_money(choice.per_hour) : "–",
                    risk ? fmt::format("{} – {}", shown_percent(risk->saving_pct_p10), shown_percent(risk->saving_pct_p90)) : "–",
                    risk ? shown_percent(100 * risk->loss_probability) : "–"},
                   choice.count > 0 ? Tone::kGood : Tone::kPlain);
@@ -54,7 +55,7 @@ std::string commit_fleet_text(const CommitFleetView& view, Screen screen) {
                                  view.source, format_date(view.period.begin), format_date(view.period.end), table.render(screen));
   if (view.plan_discount_pct)
     text += fmt::format("Savings plan of {} % on every type: commit to {} an hour.\n", *view.plan_discount_pct,
-                        p.commitment.to_text(4));
+                        short_money(p.commitment));
   text += fmt::format(
       "On demand {} {} a month, with these commitments {} ({} reserved, {} savings plan, {} on demand): {} saved.\n",
       amount_text(months.monthly(p.all_on_demand)), p.total.currency().code(), amount_text(months.monthly(p.total)),

@@ -2,6 +2,7 @@
 
 #include "report/commit_view.h"
 #include "report/figures.h"
+#include "report/short_text.h"
 
 namespace stint {
 namespace {
@@ -132,8 +133,8 @@ std::string commit_text(const CommitView& view, Screen screen) {
   const CommitOffer& offer = view.market.offers.front();
   std::string text =
       fmt::format("{}: {} hours, {} on demand; a commitment of {} hours costs {} upfront and {} an hour{}\n\n", view.source,
-                  view.demand.size(), view.market.on_demand.to_text(4), offer.term_hours, offer.upfront.to_text(2),
-                  offer.hourly.to_text(4), view.market.fee == HourlyFee::kAlways ? ", used or not" : " in use");
+                  view.demand.size(), short_money(view.market.on_demand), offer.term_hours, offer.upfront.to_text(2),
+                  short_money(offer.hourly), view.market.fee == HourlyFee::kAlways ? ", used or not" : " in use");
   text += picture(view, screen);
   text += fmt::format("Cost ({})\n\n{}\n", view.market.on_demand.currency().code(), policies(view, screen));
   text += wrapped(

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/json_list.h"
+#include "report/short_text.h"
 #include "report/utf8.h"
 
 namespace stint {
@@ -67,7 +68,7 @@ std::string details(const TrackedSaving& t, Screen screen) {
     const RealisedSaving& r = *t.realised;
     const auto side = [](const char* name, Interval period, const CostAndWork& c, const std::optional<Money>& unit) {
       return fmt::format("{} {}: {} for {:.1f} GPU-hours{}\n", name, period_text(period), c.cost.to_text(), c.gpu_hours,
-                         unit ? fmt::format(" = {} each", unit->to_text(4)) : "");
+                         unit ? fmt::format(" = {} each", short_money(*unit)) : "");
     };
     add(side("before,", t.before_period, t.before, r.per_gpu_hour_before));
     add(side("after,", t.after_period, t.after, r.per_gpu_hour_after));

@@ -17,10 +17,9 @@ int decimals_for(int64_t nanos) {
   return decimals;
 }
 
-}  // namespace
-
-std::string short_amount(Money m) {
-  std::string text = m.to_text(decimals_for(m.count_nanos()));
+/// With so many decimals, but for zeros at the end beyond the second.
+std::string trimmed(Money m, int decimals) {
+  std::string text = m.to_text(decimals);
   text.erase(text.rfind(' '));
   const size_t least = text.find('.') + 3;
   while (text.size() > least && text.back() == '0')
@@ -28,7 +27,11 @@ std::string short_amount(Money m) {
   return text;
 }
 
+}  // namespace
+
+std::string short_amount(Money m) { return trimmed(m, decimals_for(m.count_nanos())); }
 std::string short_money(Money m) { return fmt::format("{} {}", short_amount(m), m.currency().code()); }
+std::string exact_money(Money m) { return fmt::format("{} {}", trimmed(m, 9), m.currency().code()); }
 
 std::string short_utc(Instant t) {
   std::string text = format_utc(Instant::from_seconds(t.seconds()));

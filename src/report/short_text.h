@@ -14,6 +14,8 @@ namespace stint {
 std::string short_amount(Money m);
 /// The same with the currency: "0.0113 USD".
 std::string short_money(Money m);
+/// Every decimal that matters, two at least: "30.000000001 USD", "47,000.00 USD".
+std::string exact_money(Money m);
 
 /// "2026-10-01 00:00:05", UTC, the second begun.
 std::string short_utc(Instant t);

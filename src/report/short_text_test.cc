@@ -31,6 +31,11 @@ TEST(ShortAmount, KeepsTwoDigitsOfVerySmallAmounts) {
 
 TEST(ShortMoney, NamesTheCurrency) { EXPECT_EQ(short_money(*Money::parse("3.5", *Currency::parse("EUR"))), "3.50 EUR"); }
 
+TEST(ExactMoney, KeepsWhatMatters) {
+  EXPECT_EQ(exact_money(*Money::parse("30.000000001")), "30.000000001 USD");
+  EXPECT_EQ(exact_money(*Money::parse("47000")), "47,000.00 USD");
+}
+
 TEST(ShortUtc, LeavesOutFractions) {
   EXPECT_EQ(short_utc(std::string_view("2026-10-01T00:00:05.123456789Z")), "2026-10-01 00:00:05");
   EXPECT_EQ(short_utc(*parse_instant("2026-10-01T00:00:05Z")), "2026-10-01 00:00:05");

@@ -6,6 +6,7 @@
 
 #include "report/change_json.h"
 #include "report/figures.h"
+#include "report/short_text.h"
 
 namespace stint {
 namespace {
@@ -23,7 +24,7 @@ std::string pools_text(const SpotGroup& g) {
   for (const SpotShare& s : g.pools) {
     const double mean_h = 1 / s.pool.rate.mean();
     std::string text = fmt::format("{} at {}/h, interrupted every {:.0f} h (5–95 %: {:.0f}–{:.0f}; seen {} in {:.0f} h)",
-                                   pool_name(s.pool), s.pool.spot.to_text(4), mean_h, 1 / s.pool.rate.quantile(0.95),
+                                   pool_name(s.pool), short_money(s.pool.spot), mean_h, 1 / s.pool.rate.quantile(0.95),
                                    1 / s.pool.rate.quantile(0.05), s.pool.interruptions, s.pool.watched_h);
     if (s.runs > 0)
       used += fmt::format("{}{} of {} in {}", used.empty() ? "" : "; ", s.runs, g.at_once, text);

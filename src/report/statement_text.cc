@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
+#include "report/figures.h"
+#include "report/short_text.h"
 
 namespace stint {
 namespace {
@@ -122,7 +124,7 @@ std::string reconciliation(const Ledger& ledger) {
   Money sum = Money::nanos(0, ledger.total().currency());
   for (const Posting& p : ledger.postings)
     sum += p.amount;
-  return fmt::format("postings sum to the bill: {} = {} ({}, {})", sum.to_text(9), ledger.total().to_text(9),
+  return fmt::format("postings sum to the bill: {} = {} ({}, {})", exact_money(sum), exact_money(ledger.total()),
                      counted(ledger.postings.size(), "posting"), counted(ledger.lines.size(), "bill line"));
 }
 

@@ -43,7 +43,7 @@ TEST(StatementTable, ShowsMoneyUseAndReconciliation) {
   EXPECT_THAT(text, HasSubstr("(not attributed)"));
   EXPECT_THAT(text, HasSubstr("unallocated"));
   EXPECT_THAT(text, HasSubstr("25.0"));  // active %
-  EXPECT_THAT(text, HasSubstr("postings sum to the bill: 30.000000001 USD = 30.000000001 USD (4 postings, 1 bill lines)"));
+  EXPECT_THAT(text, HasSubstr("postings sum to the bill: 30.000000001 USD = 30.000000001 USD (4 postings, 1 bill line)"));
   EXPECT_THAT(text, Not(HasSubstr("storage")));  // an empty column
 }
 
