@@ -49,7 +49,7 @@ ReplayView view() {
 TEST(ReplayReport, TextShowsPoliciesSideBySide) {
   const std::string text = replay_text(view(), Colour::kNo);
   for (const char* words :
-       {"fifo", "stint", "60.0 min", "30.0 min", "seed 7", "one row was left out", "2 jobs on 8 GPUs of 1 nodes"})
+       {"fifo", "stint", "60.0 min", "30.0 min", "seed 7", "one row was left out", "2 jobs on 8 GPUs of 1 node"})
     EXPECT_THAT(text, HasSubstr(words));
 }
 
