@@ -43,7 +43,7 @@ std::string sentence(std::string_view text) {
   return out;
 }
 
-std::string heading(const std::string& page, std::string_view version) {
+std::string man_heading(const std::string& page, std::string_view version) {
   std::string upper = page;
   for (char& c : upper)
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
@@ -124,7 +124,7 @@ std::string man_page_of_program(const CommandNode& root, std::string_view versio
     commands += fmt::format(".TP\n{}\n{}\n", bold(command.path), plain(sentence(command.help)));
     also += fmt::format("{}{}(1)", also.empty() ? "" : ",\n", bold(page_of(root, command)));
   }
-  return heading(root.name, version) + name_line(root.name, root.help) + section("SYNOPSIS", synopsis(root)) +
+  return man_heading(root.name, version) + name_line(root.name, root.help) + section("SYNOPSIS", synopsis(root)) +
          section("COMMANDS", commands) + section("OPTIONS", entries(root)) + section("NOTES", notes(root)) +
          section("SEE ALSO", also + "\n");
 }
@@ -134,7 +134,7 @@ std::string man_page_of_command(const CommandNode& root, const CommandNode& comm
   std::string below;
   for (const CommandNode& one : command.commands)
     below += subsection(one);
-  return heading(page, version) + name_line(page, command.help) + section("SYNOPSIS", synopsis(command)) +
+  return man_heading(page, version) + name_line(page, command.help) + section("SYNOPSIS", synopsis(command)) +
          section("OPTIONS", entries(command)) + section("COMMANDS", below) + section("NOTES", notes(command)) +
          section("SEE ALSO", bold(root.name) + "(1)\n");
 }
