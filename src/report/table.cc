@@ -27,8 +27,9 @@ std::string_view escape_of(Tone tone) {
   return "";
 }
 
-constexpr size_t kLeastKey = 16;
+constexpr size_t kLeastRoom = 16;
 constexpr size_t kLeastText = 16;
+constexpr size_t kLongestWord = 24;  // names up to here stay whole
 constexpr size_t kReadingWidth = 100;
 
 /// How many bytes of a word that is wider than a line go into it: up to a mark that parts names, if one is in its second half.
@@ -133,13 +134,14 @@ Table::Layout Table::natural_layout(bool limited) const {
   return layout;
 }
 
-/// Figures stay on one line; a text can be broken as long as lines of a few words are left, a heading wherever it has a blank.
+/// Figures and names stay on one line; a text can be broken as long as lines of a few words are left, a heading at its blanks.
 size_t Table::least_width(size_t column, size_t natural) const {
-  size_t least = column == 0 ? kLeastKey : kLeastText;
-  if (columns_[column].align == Align::kRight) {
-    least = 0;
-    for (const Row& row : rows_)
-      least = std::max(least, display_width(row.cells[column]));
+  const bool text = columns_[column].align == Align::kLeft;
+  size_t least = text ? kLeastText : 0;
+  for (const Row& row : rows_) {
+    if (!text) least = std::max(least, display_width(row.cells[column]));
+    for (const std::string_view word : split(std::string_view(row.cells[column]), ' '))
+      if (text) least = std::max(least, std::min(display_width(word), kLongestWord));
   }
   for (const std::string_view word : split(std::string_view(columns_[column].heading), ' '))
     least = std::max(least, display_width(word));
@@ -179,7 +181,7 @@ Table::Layout Table::fitted_layout(size_t width) const {
 
 std::string Table::render(Screen screen, size_t indent) const {
   const bool limited = screen.width > 0;
-  const size_t room = screen.width > indent + kLeastKey ? screen.width - indent : kLeastKey;
+  const size_t room = screen.width > indent + kLeastRoom ? screen.width - indent : kLeastRoom;
   const Layout layout = limited ? fitted_layout(room) : natural_layout(false);
 
   const std::string margin(indent, ' ');

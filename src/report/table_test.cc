@@ -54,6 +54,16 @@ TEST(Table, LeavesOutWhatCanBeSparedMostAndSaysSo) {
             "1 column left out (zone):\n--wide shows all\n");
 }
 
+TEST(Table, RatherLeavesOutAColumnThanBreaksAName) {
+  Table table({{"rule"}, {"what"}, {"over", Align::kRight, 0, 1}});
+  table.add_row({"GpuTemperatureCritical", "mean of temperature", "12 months"});
+  EXPECT_EQ(table.render({Colour::kNo, 50}),
+            "rule                    what\n"
+            "──────────────────────  ───────────────────\n"
+            "GpuTemperatureCritical  mean of temperature\n"
+            "1 column left out (over): --wide shows all\n");
+}
+
 TEST(Table, BreaksLongHeadingsOverFigures) {
   Table table({{"policy"}, {"rest on spot", Align::kRight}});
   table.add_row({"optimal", "0.61"});

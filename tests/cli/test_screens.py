@@ -74,10 +74,9 @@ DAEMON_CALLS = {
     "release": [["WAITING"]], "cancel": [["WAITING"]], "nodes": [[]], "nodes drain": [["a100-machine-with-a-long-name-1"]],
     "nodes up": [["a100-machine-with-a-long-name-1"]], "top": [["--once"]], "services": [[]], "share": [[]],
     "budget list": [[]], "budget show": [["vision"]], "budget set": [["language", "--queue", "agency/language", "--per-month", "5000"]],
-    "approvals": [[]], "approval list": [[]], "approve": [["WAITING"]], "refuse": [["WAITING"]],
-    "approval approve": [["WAITING"]], "approval refuse": [["WAITING"]],
+    "approval list": [[]], "approval approve": [["WAITING"]], "approval refuse": [["WAITING"]],
     "alerts list": [[], ["--all"]], "alerts silence": [["node=gpu-7", "--for", "2h", "--comment", "a new fan"]],
-    "silence list": [[]], "silence expire": [["1"]], "alerts silences": [[]], "alerts expire": [["1"]],
+    "alerts silence list": [[]], "alerts silence expire": [["1"]],
     "token list": [[]], "token revoke": [["no-such-token"]],
     "token whoami": [[]], "user list": [[]], "user set": [["ann", "--role", "submitter@agency"]], "client list": [[]],
     "client set": [["agency", "--mandatory-tag", "project"]], "audit-log list": [[]], "audit-log verify": [[]],
@@ -86,8 +85,8 @@ DAEMON_CALLS = {
     "backup": [["state.tar", "--state", "STATE", "--config", "CONFIG"]],
 }
 # About the program itself.
-PLAIN_CALLS = {"help": [[], ["bill"]], "version": [[]]}
-GROUPS_WITH_A_SCREEN = {"replay", "nodes"}
+PLAIN_CALLS = {"help": [[], ["plan", "commit"], ["connection"]], "version": [[]]}
+GROUPS_WITH_A_SCREEN = {"alerts silence", "nodes", "replay"}
 
 FLEET = {
     "nodes": [{"name": f"a100-machine-with-a-long-name-{i}", "gpu_model": "A100-80GB", "gpus": 8, "gpu_memory": "80GiB",
