@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/counted.h"
 #include "cli/app.h"
 #include "cli/backup_archive.h"
 #include "cli/output.h"
@@ -11,6 +12,7 @@
 #include "daemon/fleet_config.h"
 #include "host/clock.h"
 #include "host/file.h"
+#include "report/short_text.h"
 
 namespace stint {
 namespace {
@@ -32,14 +34,15 @@ std::string summary(const BackupManifest& manifest) {
   uint64_t bytes = 0;
   for (const BackupFile& file : manifest.files)
     bytes += file.bytes;
-  return fmt::format("{} files, {:.1f} MB, as of {}; audit log sound: {} records{}{}\n", manifest.files.size(),
-                     static_cast<double>(bytes) / 1e6, format_utc(manifest.made_at), manifest.audit_records,
-                     manifest.audit_head.empty() ? "" : ", head ", manifest.audit_head);
+  return fmt::format("{}, {:.1f} MB, as of {}; audit log sound: {}{}{}\n", counted(manifest.files.size(), "file"),
+                     static_cast<double>(bytes) / 1e6, short_utc(manifest.made_at) + " UTC",
+                     counted(manifest.audit_records, "record"), manifest.audit_head.empty() ? "" : ", head ",
+                     manifest.audit_head);
 }
 
 ExitCode finish(const Result<BackupManifest>& done, bool json, const std::string& next) {
   if (!done.ok()) return fail(done.error().message);
-  const Status printed = write_output("", json ? to_json(*done) : summary(*done));
+  const Status printed = json ? write_output("", to_json(*done)) : write_text(summary(*done));
   if (!printed.ok()) return fail(printed.error().message);
   if (!next.empty()) tell("{}\n", next);
   return ExitCode::kOk;

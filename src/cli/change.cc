@@ -140,7 +140,7 @@ Status run_show(const ChangeOptions& options) {
   for (const Objection& o : objections)
     text += fmt::format("# stands against it: {}: {}\n", o.what, o.remedy);
   if (options.from.empty()) text += "# to take it back:\n";
-  return write_output("", text + "\n" + instructions_text(todo));
+  return write_output("", fitted_commands(text + "\n" + instructions_text(todo), screen_of_stdout()));
 }
 
 Result<std::optional<Money>> amount_of(const std::string& text, const Proposal& proposal) {
@@ -173,7 +173,7 @@ Status run_apply(const ChangeOptions& options) {
   tell("recorded as change {} from {}; Stint runs nothing: what is to be done is printed\n", change.number,
        format_utc(change.applied_at));
   if (options.json) return write_output("", indented(json_of(change, objections, todo)) + "\n");
-  return write_output("", instructions_text(todo));
+  return write_output("", fitted_commands(instructions_text(todo), screen_of_stdout()));
 }
 
 Status run_undo(const ChangeOptions& options) {
@@ -195,7 +195,7 @@ Status run_undo(const ChangeOptions& options) {
   const std::vector<Instruction> todo = undo_instructions(change.undo);
   tell("change {} ended at {}; Stint runs nothing: what is to be done is printed\n", change.number, format_utc(at));
   if (options.json) return write_output("", indented(json_of(change, {}, todo)) + "\n");
-  return write_output("", instructions_text(todo));
+  return write_output("", fitted_commands(instructions_text(todo), screen_of_stdout()));
 }
 
 /// Every applied change is looked at, whichever is asked for: changes to the same nodes bound each other's time.

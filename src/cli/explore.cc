@@ -190,7 +190,7 @@ ExitCode run_explore(const ExploreOptions& options) {
   Result<Report> report = run_all(options);
   if (!report.ok()) return fail(report.error().message);
   shrink_some(options, *report);
-  const Status written = write_output("", options.json ? as_json(options, *report) : as_text(options, *report));
+  const Status written = options.json ? write_output("", as_json(options, *report)) : write_text(as_text(options, *report));
   if (!written.ok()) return fail(written.error().message);
   return report->failures.empty() ? ExitCode::kOk : ExitCode::kFailed;
 }

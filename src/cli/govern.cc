@@ -105,8 +105,8 @@ Status put_and_print(DaemonClient& client, const GovernOptions& options, const s
   if (options.daemon.json) return print_json(made);
   std::string line;
   for (const auto& [field, value] : made.items())
-    line += fmt::format("{}{}: {}", line.empty() ? "" : "; ", field, field_text(value));
-  return write_output("", line + "\n");
+    line += fmt::format("{}{}: {}", line.empty() ? "" : "; ", field, short_utc(field_text(value)));
+  return write_text(line + "\n");
 }
 
 Result<Json> disabled_or_not(const GovernOptions& options) {

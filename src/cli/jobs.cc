@@ -155,7 +155,7 @@ std::string job_text(const Json& job) {
 Status show_jobs(DaemonClient& client, const JobOptions& options) {
   for (const std::string& id : options.ids) {
     TRY_ASSIGN(const Json job, client.get(path_of(id)));
-    TRY(options.daemon.json ? print_json(job) : write_output("", job_text(job)));
+    TRY(options.daemon.json ? print_json(job) : write_text(job_text(job)));
   }
   return {};
 }
@@ -165,7 +165,7 @@ Status explain_jobs(DaemonClient& client, const JobOptions& options) {
     TRY_ASSIGN(const Json why, client.get(path_of(id, "why")));
     std::string text = text_of(why["text"]);
     if (!text.ends_with('\n')) text += '\n';
-    TRY(options.daemon.json ? print_json(why) : write_output("", text));
+    TRY(options.daemon.json ? print_json(why) : write_text(text));
   }
   return {};
 }

@@ -47,6 +47,7 @@ Screen screen_of_stdout() {
 }
 Screen screen_of_stderr() { return screen_of(STDERR_FILENO); }
 
+Status write_text(std::string_view text) { return write_output("", fitted(text, screen_of_stdout())); }
 void print_fitted(std::string_view text) { fmt::print("{}", fitted(text, screen_of(STDOUT_FILENO))); }
 void tell_fitted(std::string_view text) { fmt::print(stderr, "{}", fitted(text, screen_of_stderr())); }
 

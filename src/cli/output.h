@@ -24,7 +24,9 @@ void show_wide();
 /// @param path  empty = standard output. A file is written beside its place and renamed into it.
 Status write_output(const std::string& path, std::string_view text);
 
-/// Text for people on standard output or standard error, its lines no wider than the terminal.
+/// Text for people as a command's result on standard output, its lines no wider than the terminal.
+Status write_text(std::string_view text);
+/// The same in passing, on standard output or standard error, its lines no wider than the terminal.
 void print_fitted(std::string_view text);
 void tell_fitted(std::string_view text);
 template <typename... Args>

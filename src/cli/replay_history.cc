@@ -236,7 +236,7 @@ Status print_explanation(const HistoryReplayOptions& options) {
     data.push_back(waiting_json(found.why, names, found.job, found.at));
     data.back()["policy"] = sched::to_text(policy);
   }
-  return write_output("", options.json ? data.dump(2) + "\n" : text);
+  return options.json ? write_output("", data.dump(2) + "\n") : write_text(text);
 }
 
 Result<ExitCode> print_replay(const HistoryReplayOptions& options) {

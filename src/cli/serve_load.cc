@@ -115,7 +115,8 @@ Result<Judged> load(const LoadCommand& command) {
 ExitCode run_load(const LoadCommand& command) {
   const Result<Judged> judged = load(command);
   if (!judged.ok()) return fail(judged.error().message);
-  const Status written = write_output("", command.json ? outcome_json(*judged).dump(2) + "\n" : outcome_text(*judged));
+  const Status written =
+      command.json ? write_output("", outcome_json(*judged).dump(2) + "\n") : write_text(outcome_text(*judged));
   if (!written.ok()) return fail(written.error().message);
   return judged->kept ? ExitCode::kOk : ExitCode::kPartly;
 }

@@ -210,7 +210,7 @@ void print_change(const SlurmChange& change) {
     if (instruction.syntax != Syntax::kShell)
       for (std::string& line : instruction.lines)
         line.insert(0, "#   ");
-    fmt::print("{}", instructions_text({&instruction, 1}));
+    fmt::print("{}", fitted_commands(instructions_text({&instruction, 1}), screen_of_stdout()));
   }
 }
 

@@ -35,7 +35,7 @@ Status report_trial(DaemonClient& client, const TrialOptions& options) {
   TRY_ASSIGN(const Json job,
              client.send("POST", fmt::format("/v1/jobs/{}/trial", escape_url(id)), {{"rung", options.rung}, {"loss", *loss}}));
   if (options.daemon.json) return print_json(job);
-  return write_output("", fmt::format("job {}: {}\n", text_of(job["id"]), text_of(job["state"])));
+  return write_text(fmt::format("job {}: {}\n", text_of(job["id"]), text_of(job["state"])));
 }
 
 /// Of all pages.

@@ -149,9 +149,10 @@ std::string details(const Finding& f, Screen screen) {
   if (f.proof) out += heading("Proof", screen) + bullets(proof_lines(*f.proof), screen);
   if (!f.caveats.empty()) out += heading("Caveats", screen) + bullets(f.caveats, screen);
   if (!f.apply.empty()) out += heading("Apply", screen);
+  std::string commands;
   for (const std::string& command : f.apply)
-    out += printable_lines(command) + "\n";
-  return fitted(out, screen);
+    commands += printable_lines(command) + "\n";
+  return fitted(out, screen) + fitted_commands(commands, screen);
 }
 
 }  // namespace

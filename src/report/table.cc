@@ -329,6 +329,18 @@ std::string fitted_command(std::string_view line, size_t width) {
   return out;
 }
 
+std::string fitted_commands(std::string_view text, Screen screen) {
+  std::string out;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::string_view words = trim(line);
+    const bool shell = !words.empty() && words[0] >= 'a' && words[0] <= 'z' && words.find(" -") != std::string_view::npos;
+    out += shell ? fitted_command(line, screen.width) : words.starts_with('#') ? fitted(line, screen) : std::string(line);
+    out += '\n';
+  }
+  if (!text.empty()) out.pop_back();
+  return text.empty() ? "" : out;
+}
+
 std::vector<std::string> broken(std::string_view text, size_t width) {
   std::vector<std::string> lines;
   if (width == 0 || display_width(text) <= width) return {std::string(text)};

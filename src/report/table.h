@@ -84,6 +84,8 @@ std::string heading(std::string_view text, Screen screen);
 std::string fitted(std::string_view text, Screen screen);
 /// The same for a line of shell: broken between words, never within quotes, each line but the last ending in a backslash.
 std::string fitted_command(std::string_view line, size_t width);
+/// The same for a text of commands and comments: comments go on behind a `#`, what is no line of shell stays as it is.
+std::string fitted_commands(std::string_view text, Screen screen);
 /// `text` broken into lines of at most `width` columns, the words at blanks, words longer than a line after one of `/-_.,:=@` or
 /// wherever the line is full. Nothing is lost but blanks at the ends of lines.
 std::vector<std::string> broken(std::string_view text, size_t width);

@@ -138,5 +138,10 @@ TEST(FittedCommand, GoesOnAfterABackslashAndKeepsQuotesTogether) {
   EXPECT_EQ(fitted_command("short", 22), "short");
 }
 
+TEST(FittedCommands, LeavesConfigurationAsItIs) {
+  EXPECT_EQ(fitted_commands("# a comment of words\naws ec2 stop --id i-1\n  key: a long value\n", {Colour::kNo, 14}),
+            "# a comment of\n#   words\naws ec2 stop \\\n  --id i-1\n  key: a long value\n");
+}
+
 }  // namespace
 }  // namespace stint

@@ -94,7 +94,6 @@ FLEET = {
     + [{"name": "l4-0", "gpu_model": "L4", "gpus": 4, "gpu_memory": "24GiB", "cpu_milli": 48000, "memory": "192GiB", "per_hour": "2.80"}],
     "queues": [{"name": "agency", "deserved_gpus": 6}, {"name": "agency/vision", "deserved_gpus": 4},
                {"name": "agency/language", "deserved_gpus": 2}, {"name": "research", "deserved_gpus": 6, "budget": "500", "budget_period": "168h"}],
-    "budgets": [{"name": "vision", "queue": "agency/vision", "per_month": "1000", "at_limit": "approve"}],
     "services": [{"name": "rank", "ports": [8481, 8484], "min": 1, "every": "1s",
                   "job": {"queue": "research", "user": "ada", "command": ["serve"]}}],
 }
@@ -243,10 +242,11 @@ class OnADaemon(Screens):
         super().setUpClass()
         cls.daemon = RunningDaemon(STINT, cls.folder, FLEET)
         cls.addClassCleanup(cls.daemon.stop)
+        cls.daemon.stint("budget", "set", "vision", "--queue", "agency/vision", "--per-month", "1000", "--at-limit", "approve")
         submit = ["submit", "--queue", "agency/vision", "--name", "fine-tune-of-a-model-with-a-long-name", "--tag", "project=a-project"]
-        cls.job = cls.daemon.json(*submit, "--gpus", "2", "--time-limit", "2h", "--", "train", "--epochs", "30")["id"]
+        cls.job = cls.daemon.stint(*submit, "--gpus", "2", "--time-limit", "2h", "--", "train", "--epochs", "30").stdout.strip()
         for _ in range(12):
-            cls.waiting = cls.daemon.json(*submit, "--gpus", "8", "--time-limit", "8h", "--", "train", "--epochs", "30")["id"]
+            cls.waiting = cls.daemon.stint(*submit, "--gpus", "8", "--time-limit", "8h", "--", "train", "--epochs", "30").stdout.strip()
         (cls.folder / "pipeline.json").write_text(json.dumps(
             {"queue": "research", "jobs": [{"name": "prepare", "gpus": 1, "command": ["true"]}, {"name": "train", "after": ["prepare"], "gpus": 1, "command": ["true"]}]}))
         time.sleep(1)
