@@ -160,7 +160,7 @@ std::string as_text(const SharePlan& p, Screen screen) {
   if (!p.plan.moves.empty())
     out += fmt::format("  {} of what runs must stop and start again{}.\n", counted(p.plan.moved_slices, "slice"),
                        p.plan.least_moves ? "; no plan that places as much moves less" : "");
-  return out;
+  return fitted(out, screen);
 }
 
 }  // namespace

@@ -62,7 +62,8 @@ std::string proposals_json(std::span<const Proposal> proposals) {
 }
 
 std::string applied_text(std::span<const AppliedChange> changes, Screen screen) {
-  if (changes.empty()) return "No change has been applied: `stint change apply NUMBER AUDIT.json --history F` records one.\n";
+  if (changes.empty())
+    return fitted("No change has been applied: `stint change apply NUMBER AUDIT.json --history F` records one.\n", screen);
   Table table({{"number", Align::kRight},
                {"id", Align::kLeft, 0, 3},
                {"kind", Align::kLeft, 0, 2},

@@ -35,12 +35,13 @@ void add_columns(size_t count, size_t columns, std::vector<PictureColumn>& out, 
   }
 }
 
-std::vector<PictureColumn> columns_of(const ForecastRow& row) {
+std::vector<PictureColumn> columns_of(const ForecastRow& row, Screen screen) {
   const auto& values = row.series.values;
   const auto& points = row.forecast.points;
   // The past is shown three times as long as what is coming, as far as there is so much.
   const size_t past = std::min(values.size(), points.size() * 3);
-  const size_t width = std::min(kPictureWidth, past + points.size());
+  const size_t room = screen.width == 0 ? kPictureWidth : std::max<size_t>(screen.width, 40) - kLabelWidth - 1;
+  const size_t width = std::min({kPictureWidth, room, past + points.size()});
   const size_t coming = std::max<size_t>(1, width * points.size() / (past + points.size()));
   std::vector<PictureColumn> columns;
   add_columns(past, width - coming, columns, [&](size_t i, PictureColumn& column, double& sum, double& known) {
@@ -68,7 +69,7 @@ std::vector<PictureColumn> columns_of(const ForecastRow& row) {
 
 /// Past: a bar to the mean, a shade to the highest value. Coming: a shade over the 90 % interval, a dot at the expected.
 std::string picture(const ForecastRow& row, Screen screen) {
-  const std::vector<PictureColumn> columns = columns_of(row);
+  const std::vector<PictureColumn> columns = columns_of(row, screen);
   double top = 0;
   double bottom = 0;
   for (const PictureColumn& column : columns) {

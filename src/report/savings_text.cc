@@ -154,7 +154,8 @@ Json to_json(const TrackedSaving& t, std::span<const AppliedChange> applied) {
 }  // namespace
 
 std::string savings_text(std::span<const TrackedSaving> tracked, std::span<const AppliedChange> applied, Screen screen) {
-  if (tracked.empty()) return "No change has been applied: `stint change apply NUMBER AUDIT.json --history F` records one.\n";
+  if (tracked.empty())
+    return fitted("No change has been applied: `stint change apply NUMBER AUDIT.json --history F` records one.\n", screen);
   Table table({{"change"},
                {"title", Align::kLeft, 60},
                {"since", Align::kLeft, 0, 2},
