@@ -225,7 +225,7 @@ std::optional<JobView> Engine::Impl::view_of(const EndedJob& ended) const {
   job.queue = queue->second;
   job.state = static_cast<JobState>(ended.state);
   JobView view = view_of(job);
-  view.reason = std::move(decoded->reason);
+  if (view.reason.empty()) view.reason = std::move(decoded->reason);  // else it names the job it waited for in vain
   view.approval = std::move(decoded->approval);
   return view;
 }
