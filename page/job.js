@@ -9,7 +9,7 @@ import { live, may } from "./live.js";
 const LOG_SHOWN = 64 * 1024;
 const LOG_AGAIN_MS = 3_000;
 const AGAIN_MS = 20_000;
-const STREAMS = { output: "Output", error: "Errors" };
+const STREAMS = { both: "Both", output: "Output", error: "Errors" };
 const WENT_WRONG = ["failed", "time-limit", "dependency-failed"];
 
 export function mount(main, [id]) {

@@ -15,7 +15,7 @@ const MOST_RUNS = 2_000;
 const LARGE = 100;  // machines: then more runs are asked for, less often
 const COLOURS = 8;
 const PIECES = 96;  // of a strip
-const OPEN_MACHINES = 6;  // up to so many are open at first
+const OPEN_MACHINES = 8;  // up to so many are open at first
 const OPEN_GROUPS = 40;  // machines: up to so many, groups are
 
 export function mount(main) {
