@@ -32,6 +32,47 @@ std::optional<int64_t> held_milli(const JobRequest& r, const NodeKind& kind) {
   return 0;
 }
 
+/// How many tasks such a machine holds when nothing else runs there.
+int64_t tasks_on(const JobRequest& r, const NodeKind& kind) {
+  const auto held = held_milli(r, kind);
+  if (!held) return 0;
+  int64_t tasks = INT32_MAX;
+  if (*held > 0 && r.gpus > 0) tasks = kind.gpus / r.gpus;
+  if (*held > 0 && r.gpus == 0) tasks = kind.gpus * (kMilliGpu / *held);
+  if (r.cpu_milli > 0) tasks = std::min(tasks, kind.cpu_milli / r.cpu_milli);
+  if (r.memory.count() > 0) tasks = std::min(tasks, kind.memory.count() / r.memory.count());
+  return tasks;
+}
+
+std::string gibi_text(Bytes b) { return fmt::format("{:g} GiB", static_cast<double>(b.count()) / (int64_t{1} << 30)); }
+
+/// "2 GPUs", "25 % of a GPU", "a MIG device 1g.10gb"; "2 GPUs of model H100-80GB" where models are named.
+std::string gpus_asked(const JobRequest& r) {
+  std::string text = "no GPU";
+  if (r.gpus > 0) text = fmt::format("{} GPU{}", r.gpus, r.gpus == 1 ? "" : "s");
+  if (r.gpu_milli > 0) text = fmt::format("{:g} % of a GPU", static_cast<double>(r.gpu_milli) / 10);
+  if (r.gpu_memory.count() > 0) text = fmt::format("a GPU with {}", gibi_text(r.gpu_memory));
+  if (!r.mig_profile.empty()) text = fmt::format("a MIG device {}", r.mig_profile);
+  return r.gpu_models.empty() ? text : fmt::format("{} of model {}", text, fmt::join(r.gpu_models, " or "));
+}
+
+/// "12 machines with 8 × A100-80GB, 1 machine with 4 × L4"
+std::string what_exists(const std::vector<const NodeKind*>& kinds) {
+  std::vector<std::pair<std::string, int64_t>> counts;  // in the order of the configuration
+  for (const NodeKind* kind : kinds) {
+    std::string gpus = kind->gpus == 0 ? "no GPU" : fmt::format("{} × {}", kind->gpus, kind->gpu_model);
+    const auto known = std::ranges::find(counts, gpus, &std::pair<std::string, int64_t>::first);
+    if (known == counts.end())
+      counts.emplace_back(std::move(gpus), kind->machines);
+    else
+      known->second += kind->machines;
+  }
+  std::string text;
+  for (const auto& [gpus, machines] : counts)
+    text += fmt::format("{}{} machine{} with {}", text.empty() ? "" : ", ", machines, machines == 1 ? "" : "s", gpus);
+  return text;
+}
+
 /// Nano-units an hour for one task there.
 Int128 nanos_per_hour(const JobRequest& r, const NodeKind& kind, int64_t milli) {
   const int64_t capacity = kind.gpus > 0 ? kind.gpus * kMilliGpu : kind.cpu_milli;
@@ -146,9 +187,15 @@ NodeKind kind_of(const sim::SimNode& node, const GovernPolicy& policy) {
           .gpus = node.node.gpus,
           .gpu_memory = node.node.gpu_memory,
           .cpu_milli = node.node.cpu_milli,
+          .memory = node.node.memory,
           .region = node.region,
           .owner = std::string(policy.owner_of(node.node.name)),
           .rate = node.rate};
+}
+
+bool NodeKind::is_like(const NodeKind& other) const {
+  return gpu_model == other.gpu_model && gpus == other.gpus && gpu_memory == other.gpu_memory && cpu_milli == other.cpu_milli &&
+         memory == other.memory && region == other.region && owner == other.owner && rate == other.rate;
 }
 
 bool restricts(const GovernPolicy& policy, std::string_view client) {
@@ -163,6 +210,35 @@ bool may_use(const GovernPolicy& policy, std::string_view client, const NodeKind
   if (rules == nullptr) return true;
   if (rules->only_dedicated && kind.owner != client) return false;
   return rules->regions.empty() || is_among(kind.region, rules->regions);
+}
+
+Status check_possible(const JobRequest& request, const GovernPolicy& policy, std::string_view client,
+                      std::span<const NodeKind> kinds) {
+  std::vector<const NodeKind*> usable;
+  for (const NodeKind& kind : kinds)
+    if (may_use(policy, client, kind)) usable.push_back(&kind);
+  if (usable.empty()) return {};  // said by admit(), with the rule behind it
+  for (const std::string& model : request.gpu_models)
+    if (std::ranges::none_of(usable, [&](const NodeKind* kind) { return kind->gpu_model == model; }))
+      return invalid("no machine has a GPU of model {}: the fleet has {}", model, what_exists(usable));
+  int64_t tasks = 0;
+  bool has_gpus = false;
+  for (const NodeKind* kind : usable) {
+    if (!held_milli(request, *kind)) continue;
+    has_gpus = true;
+    tasks += tasks_on(request, *kind) * kind->machines;
+  }
+  if (!has_gpus) return invalid("no machine has {}: the fleet has {}", gpus_asked(request), what_exists(usable));
+  if (tasks == 0)
+    return invalid("no machine with {} has {} CPUs and {} of memory for a task: the largest has {} CPUs and {}",
+                   gpus_asked(request), static_cast<double>(request.cpu_milli) / 1e3, gibi_text(request.memory),
+                   static_cast<double>(std::ranges::max(usable, {}, &NodeKind::cpu_milli)->cpu_milli) / 1e3,
+                   gibi_text(std::ranges::max(usable, {}, &NodeKind::memory)->memory));
+  const int32_t at_once = request.min_tasks > 0 ? request.min_tasks : request.tasks;
+  if (tasks < at_once)
+    return invalid("the job starts {} tasks with {} each together: the whole fleet has room for {}; it has {}", at_once,
+                   gpus_asked(request), tasks, what_exists(usable));
+  return {};
 }
 
 MostCost most_cost(const JobRequest& request, const GovernPolicy& policy, std::string_view client,

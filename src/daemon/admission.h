@@ -23,10 +23,13 @@ struct NodeKind {
   int32_t gpus = 0;
   Bytes gpu_memory;
   int64_t cpu_milli = 0;
+  Bytes memory;  ///< of the host
   std::string region;
   std::string owner;  ///< the client it is dedicated to; empty = everybody's
   Rate rate;          ///< of the whole machine
-  bool operator==(const NodeKind&) const = default;
+  int32_t machines = 1;
+  /// Whatever their number.
+  [[nodiscard]] bool is_like(const NodeKind& other) const;
 };
 NodeKind kind_of(const sim::SimNode& node, const GovernPolicy& policy);
 
@@ -34,6 +37,11 @@ NodeKind kind_of(const sim::SimNode& node, const GovernPolicy& policy);
 bool may_use(const GovernPolicy& policy, std::string_view client, const NodeKind& kind);
 /// Is there any machine in a fleet that the client might not use? Else nothing need be asked.
 bool restricts(const GovernPolicy& policy, std::string_view client);
+
+/// Could the job run if nothing else did? Machines that are drained or switched off count.
+/// @return error that names what exists, as far as the client may use it
+Status check_possible(const JobRequest& request, const GovernPolicy& policy, std::string_view client,
+                      std::span<const NodeKind> kinds);
 
 /// What a request (with all jobs of its array) can cost at most.
 struct MostCost {

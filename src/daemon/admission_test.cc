@@ -257,5 +257,58 @@ TEST(GovernPolicy, SaysWhatIsWrongWithIt) {
   EXPECT_FALSE(check_policy(policy, {"agency"}, {"n1"}, "f").ok());
 }
 
+std::string impossible(const JobRequest& r, const GovernPolicy& policy = {}) {
+  std::vector<NodeKind> fleet = kinds();
+  fleet[0].machines = 2;
+  fleet[0].memory = fleet[1].memory = Bytes::gibi(int64_t{256});
+  const Status status = check_possible(r, policy, "agency", fleet);
+  return status.ok() ? "" : status.error().message;
+}
+
+TEST(Possible, WhatAMachineHasIs) {
+  EXPECT_EQ(impossible(job(8)), "");
+  EXPECT_EQ(impossible(job(0)), "");
+  JobRequest gang = job(8);
+  gang.tasks = 2;
+  EXPECT_EQ(impossible(gang), "");
+}
+
+TEST(Possible, MoreGpusThanAnyMachineHasAreNot) {
+  EXPECT_THAT(impossible(job(16)),
+              HasSubstr("no machine has 16 GPUs: the fleet has 2 machines with 8 × A100-80GB, 1 machine with 4 × L4"));
+  JobRequest l4 = job(8);
+  l4.gpu_models = {"L4"};
+  EXPECT_THAT(impossible(l4), HasSubstr("no machine has 8 GPUs of model L4"));
+}
+
+TEST(Possible, AModelThatIsNotThereIsNamedWithThoseThatAre) {
+  JobRequest r = job(1);
+  r.gpu_models = {"H200"};
+  EXPECT_THAT(impossible(r), HasSubstr("no machine has a GPU of model H200: the fleet has 2 machines with 8 × A100-80GB"));
+}
+
+TEST(Possible, AGangLargerThanTheFleetIsNot) {
+  JobRequest gang = job(8);
+  gang.tasks = 3;
+  EXPECT_THAT(impossible(gang), HasSubstr("3 tasks with 8 GPUs each together: the whole fleet has room for 2"));
+  gang.min_tasks = 2;  // elastic: two will do
+  EXPECT_EQ(impossible(gang), "");
+}
+
+TEST(Possible, MoreHostMemoryOrCpusThanAnyMachineHasAreNot) {
+  JobRequest r = job(1);
+  r.memory = Bytes::gibi(int64_t{512});
+  EXPECT_THAT(impossible(r), HasSubstr("the largest has 64 CPUs and 256 GiB"));
+  r.memory = {};
+  r.cpu_milli = 65'000;
+  EXPECT_THAT(impossible(r), HasSubstr("65 CPUs"));
+}
+
+TEST(Possible, MachinesOfOthersAreNotSpokenOf) {
+  GovernPolicy policy;
+  policy.clients = {{.client = "agency", .regions = {"us"}}};
+  EXPECT_THAT(impossible(job(8), policy), HasSubstr("the fleet has 1 machine with 4 × L4"));
+}
+
 }  // namespace
 }  // namespace stint

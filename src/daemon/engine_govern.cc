@@ -47,7 +47,11 @@ void Engine::Impl::set_kinds() {
   for (const NodeBook& node : nodes) {
     if (!node.named) continue;
     NodeKind kind = kind_of(node.node, fleet.govern);
-    if (std::ranges::find(govern.kinds, kind) == govern.kinds.end()) govern.kinds.push_back(std::move(kind));
+    const auto alike = std::ranges::find_if(govern.kinds, [&](const NodeKind& known) { return known.is_like(kind); });
+    if (alike == govern.kinds.end())
+      govern.kinds.push_back(std::move(kind));
+    else
+      ++alike->machines;
   }
 }
 
@@ -193,6 +197,7 @@ AdmissionFacts Engine::Impl::facts_of(const JobRequest& request) {
 
 /// @return why somebody must approve it first; empty = nobody must. Claims what it asks for until the step is written.
 Result<std::string> Engine::Impl::admit_submit(const JobRequest& request, AdmissionRefusal* why) {
+  TRY(check_possible(request, fleet.govern, client_of(queue_ids.find(request.queue)->second), govern.kinds));
   if (!governed()) return std::string();
   const AdmissionFacts facts = facts_of(request);
   TRY_ASSIGN(Verdict verdict, admit(request, facts, fleet.govern, why));
