@@ -32,11 +32,17 @@ std::optional<int64_t> held_milli(const JobRequest& r, const NodeKind& kind) {
   return 0;
 }
 
+/// Whole GPUs or parts of them: does the machine give what is asked for?
+bool may_hold(const JobRequest& r, const NodeKind& kind) {
+  if (r.gpus > 0) return kind.whole_gpus;
+  return (r.gpu_milli == 0 && r.gpu_memory.count() == 0) || kind.shared_gpus;
+}
+
 /// How many tasks such a machine holds when nothing else runs there.
 int64_t tasks_on(const JobRequest& r, const NodeKind& kind) {
   const auto held = held_milli(r, kind);
   if (!held) return 0;
-  int64_t tasks = INT32_MAX;
+  int64_t tasks = kind.max_tasks;
   if (*held > 0 && r.gpus > 0) tasks = kind.gpus / r.gpus;
   if (*held > 0 && r.gpus == 0) tasks = kind.gpus * (kMilliGpu / *held);
   if (r.cpu_milli > 0) tasks = std::min(tasks, kind.cpu_milli / r.cpu_milli);
@@ -57,7 +63,7 @@ std::string gpus_asked(const JobRequest& r) {
 }
 
 /// "12 machines with 8 × A100-80GB, 1 machine with 4 × L4"
-std::string what_exists(const std::vector<const NodeKind*>& kinds) {
+std::string machines_text(const std::vector<const NodeKind*>& kinds) {
   std::vector<std::pair<std::string, int64_t>> counts;  // in the order of the configuration
   for (const NodeKind* kind : kinds) {
     std::string gpus = kind->gpus == 0 ? "no GPU" : fmt::format("{} × {}", kind->gpus, kind->gpu_model);
@@ -190,12 +196,16 @@ NodeKind kind_of(const sim::SimNode& node, const GovernPolicy& policy) {
           .memory = node.node.memory,
           .region = node.region,
           .owner = std::string(policy.owner_of(node.node.name)),
-          .rate = node.rate};
+          .rate = node.rate,
+          .whole_gpus = node.node.whole_gpus,
+          .shared_gpus = node.node.shared_gpus,
+          .max_tasks = node.node.max_tasks};
 }
 
 bool NodeKind::is_like(const NodeKind& other) const {
   return gpu_model == other.gpu_model && gpus == other.gpus && gpu_memory == other.gpu_memory && cpu_milli == other.cpu_milli &&
-         memory == other.memory && region == other.region && owner == other.owner && rate == other.rate;
+         memory == other.memory && whole_gpus == other.whole_gpus && shared_gpus == other.shared_gpus &&
+         max_tasks == other.max_tasks && region == other.region && owner == other.owner && rate == other.rate;
 }
 
 bool restricts(const GovernPolicy& policy, std::string_view client) {
@@ -218,17 +228,20 @@ Status check_possible(const JobRequest& request, const GovernPolicy& policy, std
   for (const NodeKind& kind : kinds)
     if (may_use(policy, client, kind)) usable.push_back(&kind);
   if (usable.empty()) return {};  // said by admit(), with the rule behind it
-  for (const std::string& model : request.gpu_models)
-    if (std::ranges::none_of(usable, [&](const NodeKind* kind) { return kind->gpu_model == model; }))
-      return invalid("no machine has a GPU of model {}: the fleet has {}", model, what_exists(usable));
+  const bool has_model = request.gpu_models.empty() || std::ranges::any_of(usable, [&](const NodeKind* kind) {
+                           return is_among(kind->gpu_model, request.gpu_models);
+                         });
+  if (!has_model)
+    return invalid("no machine has a GPU of model {}: the fleet has {}", fmt::join(request.gpu_models, " or "),
+                   machines_text(usable));
   int64_t tasks = 0;
   bool has_gpus = false;
   for (const NodeKind* kind : usable) {
-    if (!held_milli(request, *kind)) continue;
+    if (!held_milli(request, *kind) || !may_hold(request, *kind)) continue;
     has_gpus = true;
     tasks += tasks_on(request, *kind) * kind->machines;
   }
-  if (!has_gpus) return invalid("no machine has {}: the fleet has {}", gpus_asked(request), what_exists(usable));
+  if (!has_gpus) return invalid("no machine has {}: the fleet has {}", gpus_asked(request), machines_text(usable));
   if (tasks == 0)
     return invalid("no machine with {} has {} CPUs and {} of memory for a task: the largest has {} CPUs and {}",
                    gpus_asked(request), static_cast<double>(request.cpu_milli) / 1e3, gibi_text(request.memory),
@@ -237,7 +250,7 @@ Status check_possible(const JobRequest& request, const GovernPolicy& policy, std
   const int32_t at_once = request.min_tasks > 0 ? request.min_tasks : request.tasks;
   if (tasks < at_once)
     return invalid("the job starts {} tasks with {} each together: the whole fleet has room for {}; it has {}", at_once,
-                   gpus_asked(request), tasks, what_exists(usable));
+                   gpus_asked(request), tasks, machines_text(usable));
   return {};
 }
 

@@ -25,8 +25,10 @@ struct NodeKind {
   int64_t cpu_milli = 0;
   Bytes memory;  ///< of the host
   std::string region;
-  std::string owner;  ///< the client it is dedicated to; empty = everybody's
-  Rate rate;          ///< of the whole machine
+  std::string owner;                           ///< the client it is dedicated to; empty = everybody's
+  Rate rate;                                   ///< of the whole machine
+  bool whole_gpus = true, shared_gpus = true;  ///< may jobs ask for whole GPUs of it, for parts of one?
+  int32_t max_tasks = INT32_MAX;
   int32_t machines = 1;
   /// Whatever their number.
   [[nodiscard]] bool is_like(const NodeKind& other) const;

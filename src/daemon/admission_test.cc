@@ -287,6 +287,21 @@ TEST(Possible, AModelThatIsNotThereIsNamedWithThoseThatAre) {
   EXPECT_THAT(impossible(r), HasSubstr("no machine has a GPU of model H200: the fleet has 2 machines with 8 × A100-80GB"));
 }
 
+TEST(Possible, OneOfTheNamedModelsWillDo) {
+  JobRequest r = job(1);
+  r.gpu_models = {"H200", "L4"};
+  EXPECT_EQ(impossible(r), "");
+}
+
+TEST(Possible, AMachineThatIsCutIntoPartsHasNoWholeGpu) {
+  std::vector<NodeKind> fleet = kinds();
+  fleet[0].whole_gpus = fleet[1].whole_gpus = false;
+  EXPECT_FALSE(check_possible(job(1), {}, "agency", fleet).ok());
+  JobRequest part = job(0);
+  part.gpu_milli = 250;
+  EXPECT_TRUE(check_possible(part, {}, "agency", fleet).ok());
+}
+
 TEST(Possible, AGangLargerThanTheFleetIsNot) {
   JobRequest gang = job(8);
   gang.tasks = 3;
