@@ -189,7 +189,8 @@ void on_call(Command& command, const std::shared_ptr<LiveOptions>& options, Stat
 /// Of what is silenced: list and expire.
 void add_silences(Command& parent, Action& action) {
   auto options = std::make_shared<LiveOptions>();
-  on_call(*parent.add_subcommand("list", "Silences that hold, and those over for less than a day"), options, list_silences, action);
+  on_call(*parent.add_subcommand("list", "Silences that hold, and those over for less than a day"), options, list_silences,
+          action);
   Command* expire = parent.add_subcommand("expire", "End one now");
   expire->add_option("id", options->silence, "its number")->required();
   on_call(*expire, options, expire_silence, action);

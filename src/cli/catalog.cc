@@ -104,7 +104,8 @@ ExitCode run_gpus(const CatalogArguments& a) {
   const auto opened = open_catalog({}, a.measured);
   if (!opened.ok()) return fail(opened.error().message);
   const Catalog& catalog = *opened;
-  if (const Status known = check_gpu(catalog, a.gpu, gpu_models(catalog), "such GPU"); !known.ok()) return fail(known.error().message);
+  if (const Status known = check_gpu(catalog, a.gpu, gpu_models(catalog), "such GPU"); !known.ok())
+    return fail(known.error().message);
   SortedJson rows = SortedJson::array();
   Table table({{"model"},
                {"memory GiB", Align::kRight},
@@ -137,7 +138,8 @@ ExitCode run_gpus(const CatalogArguments& a) {
 
 ExitCode run_instances(const CatalogArguments& a) {
   const Catalog& catalog = Catalog::built_in();
-  if (const Status known = check_gpu(catalog, a.gpu, gpu_models(catalog), "such GPU"); !known.ok()) return fail(known.error().message);
+  if (const Status known = check_gpu(catalog, a.gpu, gpu_models(catalog), "such GPU"); !known.ok())
+    return fail(known.error().message);
   SortedJson rows = SortedJson::array();
   Table table({{"provider"},
                {"instance type"},
@@ -184,7 +186,8 @@ ExitCode run_prices(const CatalogArguments& a) {
   }
   const auto catalog = open_catalog(a.history);
   if (!catalog.ok()) return fail(catalog.error().message);
-  if (const Status known = check_gpu(*catalog, a.gpu, gpu_models(*catalog), "such GPU"); !known.ok()) return fail(known.error().message);
+  if (const Status known = check_gpu(*catalog, a.gpu, gpu_models(*catalog), "such GPU"); !known.ok())
+    return fail(known.error().message);
   const Instant today = now();
   SortedJson rows = SortedJson::array();
   size_t stale = 0, shown = 0;

@@ -39,7 +39,8 @@ std::shared_ptr<Command> make_app(Action& action) {
   std::shared_ptr<Command> made = make_program("stint", "Manages GPU fleets and what they cost.", STINT_VERSION);
   Command& app = *made;
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 done; 1 failed, reason on stderr; 2 wrong usage; 3 done, but something was refused, is "
+  app.footer(
+      "Exit codes: 0 done; 1 failed, reason on stderr; 2 wrong usage; 3 done, but something was refused, is "
       "unsound, or misses its goal.");
   // In the order in which help shows them within their groups.
   add_import_command(app, action);

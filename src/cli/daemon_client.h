@@ -56,7 +56,7 @@ void add_client_action(Command& command, Action& action, ClientOptions& options,
 Command* add_subcommand_of(Command& parent, const char* name, const char* help);
 template <typename Options>
 Command* add_client_command(Command& parent, Action& action, const std::shared_ptr<Options>& options, const char* name,
-                             const char* help, Status (*run)(DaemonClient&, const Options&)) {
+                            const char* help, Status (*run)(DaemonClient&, const Options&)) {
   Command* command = add_subcommand_of(parent, name, help);
   add_client_action(*command, action, options->daemon, [options, run](DaemonClient& client) { return run(client, *options); });
   return command;

@@ -9,9 +9,10 @@ namespace stint {
 
 void add_goals_option(Command& command, std::string& file) {
   command
-      .add_option("--goals", file,
-                  "a file of goals, one a line (cost<=18000, training-throughput>=140%, p99<=100%): which hold, and why not; exit code 3 "
-                  "where one does not")
+      .add_option(
+          "--goals", file,
+          "a file of goals, one a line (cost<=18000, training-throughput>=140%, p99<=100%): which hold, and why not; exit code 3 "
+          "where one does not")
       ->check(existing_file());
 }
 
@@ -24,8 +25,9 @@ Result<std::vector<Goal>> load_goals(const std::string& file) {
 }
 
 ExitCode exit_code_of(const std::vector<GoalVerdict>& goals) {
-  return std::ranges::all_of(goals, [](const GoalVerdict& one) { return one.outcome == GoalOutcome::kHolds; }) ? ExitCode::kOk
-                                                                                                                : ExitCode::kPartly;
+  return std::ranges::all_of(goals, [](const GoalVerdict& one) { return one.outcome == GoalOutcome::kHolds; })
+             ? ExitCode::kOk
+             : ExitCode::kPartly;
 }
 
 }  // namespace stint

@@ -44,9 +44,8 @@ void add_help_commands(Command& app, Action& action) {
   help->callback([words, &app, &action] { action = [words, &app] { return run_help(command_tree(app), *words); }; });
 
   Command* version = app.add_subcommand("version", "Prints the version");
-  version->callback([&action] {
-    action = [] { return write_output("", STINT_VERSION "\n").ok() ? ExitCode::kOk : ExitCode::kFailed; };
-  });
+  version->callback(
+      [&action] { action = [] { return write_output("", STINT_VERSION "\n").ok() ? ExitCode::kOk : ExitCode::kFailed; }; });
 }
 
 }  // namespace stint

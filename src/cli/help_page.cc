@@ -12,8 +12,8 @@
 namespace stint {
 namespace {
 
-constexpr size_t kHelpColumns = 100;       // where nothing limits the width
-constexpr size_t kMostNameColumns = 28;    // a longer name has the line for itself
+constexpr size_t kHelpColumns = 100;     // where nothing limits the width
+constexpr size_t kMostNameColumns = 28;  // a longer name has the line for itself
 constexpr size_t kLeastTextColumns = 24;
 
 constexpr std::array<std::string_view, 6> kGroups = {"Understand", "Decide", "Run", "Govern", "Serve", "Tools"};
@@ -54,7 +54,8 @@ std::string two_columns(const std::vector<Entry>& entries, size_t width) {
 
 /// A help text that already names the choices says what each is.
 bool names_all(std::string_view help, const std::vector<std::string>& choices) {
-  return std::all_of(choices.begin(), choices.end(), [&](const std::string& choice) { return help.find(choice) != std::string_view::npos; });
+  return std::all_of(choices.begin(), choices.end(),
+                     [&](const std::string& choice) { return help.find(choice) != std::string_view::npos; });
 }
 
 Entry entry_of(const OptionInfo& option) {
@@ -99,7 +100,8 @@ std::string fitted_line(std::string_view line, size_t width) {
     const size_t gap = text.find("  ");
     const size_t second = gap == std::string_view::npos ? std::string_view::npos : text.find_first_not_of(' ', gap);
     if (second == std::string_view::npos || blanks + second + kLeastTextColumns > width) return wrapped(text, width, blanks);
-    return std::string(line.substr(0, blanks + second)) + wrapped(text.substr(second), width, blanks + second).substr(blanks + second);
+    return std::string(line.substr(0, blanks + second)) +
+           wrapped(text.substr(second), width, blanks + second).substr(blanks + second);
   }
   return fitted_command(line, width) + "\n";
 }
@@ -206,12 +208,17 @@ std::string connection_page(const CommandNode& root, Screen screen) {
   if (const CommandNode* queue = root.command("queue"); queue != nullptr)
     for (const OptionInfo& option : queue->options)
       if (option.group == kConnectionGroup) options.push_back(entry_of(option));
-  return wrapped("How commands find the daemon, and say who asks. Every command that talks to the daemon takes these options.", width) +
+  return wrapped("How commands find the daemon, and say who asks. Every command that talks to the daemon takes these options.",
+                 width) +
          "\nConnection options:\n" + two_columns(options, width);
 }
 
-std::string explain_unknown_name(const CommandNode& root, std::span<const std::string> words) { return read_names(root, words).problem; }
+std::string explain_unknown_name(const CommandNode& root, std::span<const std::string> words) {
+  return read_names(root, words).problem;
+}
 
-const CommandNode& command_named(const CommandNode& root, std::span<const std::string> words) { return *read_names(root, words).command; }
+const CommandNode& command_named(const CommandNode& root, std::span<const std::string> words) {
+  return *read_names(root, words).command;
+}
 
 }  // namespace stint

@@ -24,7 +24,8 @@ TEST(LiveValues, FindTheWordBehindAnOption) {
 TEST(LiveValues, AreWhatTheDaemonAnswers) {
   const Json jobs = Json::parse(R"({"jobs": [{"id": "agency-4", "name": "train", "state": "running"}, {"id": 7}]})");
   EXPECT_THAT(values_in_answer("JOB", jobs), ElementsAre(Candidate{"agency-4", "train, running"}));
-  EXPECT_THAT(values_in_answer("QUEUE", Json::parse(R"({"queues": [{"path": "agency"}]})")), ElementsAre(Candidate{"agency", ""}));
+  EXPECT_THAT(values_in_answer("QUEUE", Json::parse(R"({"queues": [{"path": "agency"}]})")),
+              ElementsAre(Candidate{"agency", ""}));
   EXPECT_THAT(values_in_answer("NODE", Json::parse(R"({"nodes": [{"name": "gpu-7"}]})")), ElementsAre(Candidate{"gpu-7", ""}));
   EXPECT_THAT(values_in_answer("NODE", Json::parse(R"({"status": 404})")), IsEmpty());
   EXPECT_THAT(values_in_answer("NODE", Json::parse("[]")), IsEmpty());

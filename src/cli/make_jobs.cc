@@ -49,9 +49,7 @@ void add_make_jobs_command(Command& replay, Action& action) {
   command->add_option("--jobs", trace.jobs, "how many")->check(in_range(1, 100'000'000))->capture_default_str();
   command->add_option("--clusters", trace.clusters, "independent pools")->check(in_range(1, 1000))->capture_default_str();
   command->add_option("--nodes", trace.nodes, "nodes of each cluster")->check(in_range(1, 100'000))->capture_default_str();
-  command->add_option("--gpus-per-node", trace.gpus_per_node, "of every cluster")
-      ->check(in_range(1, 16))
-      ->capture_default_str();
+  command->add_option("--gpus-per-node", trace.gpus_per_node, "of every cluster")->check(in_range(1, 16))->capture_default_str();
   command->add_option("--load", trace.load, "GPU time asked for, as a part of what there is")
       ->check(in_range(0.01, 10.0))
       ->capture_default_str();

@@ -269,9 +269,7 @@ std::optional<int> parse_line(Command& program, std::vector<std::string> argumen
     const std::string unknown = explain_unknown_name(root, words);
     const CommandNode& command = command_named(root, words);
     const bool lacks_command = !command.works_alone && std::string_view(error.what()) == CLI::RequiredError::Subcommand(1).what();
-    tell("stint: {}\n", !unknown.empty()  ? unknown
-                                      : lacks_command ? command_wanted(command)
-                                                      : std::string(error.what()));
+    tell("stint: {}\n", !unknown.empty() ? unknown : lacks_command ? command_wanted(command) : std::string(error.what()));
     tell("`{} --help` lists what there is.\n", command.path);
     return static_cast<int>(ExitCode::kUsage);
   }

@@ -2,7 +2,6 @@
 
 #include "cli/parser.h"
 
-
 namespace stint {
 
 void add_period_options(Command& command, PeriodOptions& options) {

@@ -131,9 +131,9 @@ void add_plan_commit_command(Command& plan, Action& action) {
   auto options = std::make_shared<DemandCommitOptions>();
   Command* command = plan.add_subcommand("commit", "When to buy how many commitments, tried on a demand by the hour");
   Option* demand = command->add_option("--demand", options->demand,
-                                            "CSV with columns hour and instances (or gpus, demand, count); may be .gz");
+                                       "CSV with columns hour and instances (or gpus, demand, count); may be .gz");
   Option* history = command->add_option("--history", options->fleet.history,
-                                             "a History instead: every type it has on demand, with the catalogue's commitments");
+                                        "a History instead: every type it has on demand, with the catalogue's commitments");
   history->excludes(demand);
   add_period_options(*command, options->fleet.period);
   command

@@ -1,6 +1,5 @@
 #include "cli/plan_fleet.h"
 
-
 #include "cli/catalog_source.h"
 #include "cli/parser.h"
 

@@ -101,9 +101,7 @@ void add_plan_parallelism_command(Command& plan, Action& action) {
   command->add_option("--sequence", options->sequence, "tokens of a sequence (default: the model's)")
       ->check(in_range(1, 10'000'000));
   command->add_option("--gpu", options->gpu, "GPU model: H100-80GB, A100-80GB, …")->required();
-  command->add_option("--gpus", options->gpus, "how many, over all machines")
-      ->check(in_range(1, 65'536))
-      ->capture_default_str();
+  command->add_option("--gpus", options->gpus, "how many, over all machines")->check(in_range(1, 65'536))->capture_default_str();
   command->add_option("--gpus-per-node", options->gpus_per_node, "how many are linked in one machine")
       ->check(in_range(1, 1024))
       ->capture_default_str();

@@ -49,8 +49,7 @@ Status print_plan(const SpotCommand& command) {
 
 void add_plan_spot_command(Command& plan, Action& action) {
   auto options = std::make_shared<SpotCommand>();
-  Command* command =
-      plan.add_subcommand("spot", "Which jobs suit spot: checkpoint interval, cost, finish, pools to spread over");
+  Command* command = plan.add_subcommand("spot", "Which jobs suit spot: checkpoint interval, cost, finish, pools to spread over");
   add_plan_fleet_options(*command, options->fleet, WithMeasured::kYes);
   command->add_option("--allow-region", options->fleet.allowed_regions,
                       "other regions the work may run in, as a glob (default: none)");

@@ -32,7 +32,8 @@ std::string progress_text(const std::string& what, int64_t done, int64_t total, 
   if (total > 0) {
     const int64_t filled = std::clamp<int64_t>(done * kWidth / total, 0, kWidth);
     text = fmt::format("[{}{}] {:3} % {}", std::string(static_cast<size_t>(filled), '#'),
-                       std::string(static_cast<size_t>(kWidth - filled), '.'), std::clamp<int64_t>(done * 100 / total, 0, 100), what);
+                       std::string(static_cast<size_t>(kWidth - filled), '.'), std::clamp<int64_t>(done * 100 / total, 0, 100),
+                       what);
   } else if (done > 0) {
     text = fmt::format("{:.1f} MB {}", static_cast<double>(done) / 1e6, what);
   } else {
@@ -42,7 +43,8 @@ std::string progress_text(const std::string& what, int64_t done, int64_t total, 
   return cut_to_width(printable(text), columns > 1 ? columns - 1 : kUsualProgressColumns);
 }
 
-ProgressLine::ProgressLine(std::string what) : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) != 0), begin_(Clock::now()) {
+ProgressLine::ProgressLine(std::string what)
+    : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) != 0), begin_(Clock::now()) {
   if (terminal_) drawer_ = std::thread([this] { draw_now_and_then(); });
 }
 

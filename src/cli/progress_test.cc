@@ -17,9 +17,7 @@ TEST(Progress, IsThereBeforeTheWorkSaysAnything) {
   EXPECT_EQ(progress_text("http://prometheus:9090", 0, 0, 7, 80), "7 s http://prometheus:9090");
 }
 
-TEST(Progress, StaysOnOneLineOfTheTerminal) {
-  EXPECT_LT(display_width(progress_text(std::string(300, 'x'), 1, 2, 5, 60)), 60U);
-}
+TEST(Progress, StaysOnOneLineOfTheTerminal) { EXPECT_LT(display_width(progress_text(std::string(300, 'x'), 1, 2, 5, 60)), 60U); }
 
 }  // namespace
 }  // namespace stint

@@ -3,7 +3,6 @@
 
 #include "cli/parser.h"
 
-
 namespace stint {
 
 void add_replay_command(Command& app, Action& action) {

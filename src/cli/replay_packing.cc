@@ -54,7 +54,7 @@ Result<std::vector<PodArrivals>> read_arrivals(const PackingOptions& options, si
 
 /// Orders are independent: one after the other on each core.
 std::vector<ReplayedOrder> replay_all(const sim::PackingTrace& trace, const std::vector<PodArrivals>& orders,
-                                 const PackingOptions& options, sched::Placement policy) {
+                                      const PackingOptions& options, sched::Placement policy) {
   std::vector<ReplayedOrder> results(orders.size());
   std::mutex drawing;
   ProgressLine progress("packing");
@@ -147,8 +147,7 @@ void add_replay_packing_command(Command& replay, Action& action) {
       ->required();
   command->add_option("--policy", options->policy, "which node")
       ->required()
-      ->check(
-          one_of({"first-fit", "best-fit", "spread", "dot-product", "packing", "clustering", "random", "fgd", "stint"}));
+      ->check(one_of({"first-fit", "best-fit", "spread", "dot-product", "packing", "clustering", "random", "fgd", "stint"}));
   Option* line = command->add_option("--seed-line", options->line, "only this line of the arrivals, counted from 1");
   command->add_option("--only", options->only, "only the line with this seed")->excludes(line);
   command->add_option("--threads", options->threads, "orders replayed at a time; 0 = as many as there are cores");

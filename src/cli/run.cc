@@ -10,7 +10,6 @@
 namespace stint {
 namespace {
 
-
 struct RunArguments {
   std::vector<std::string> command;
   std::string checkpoint_folder, copy_to, events, price;

@@ -50,8 +50,7 @@ Status measure(const MeasureCommand& command) {
 
 void add_serve_measure_command(Command& serve, Action& action) {
   auto options = std::make_shared<MeasureCommand>();
-  Command* command =
-      serve.add_subcommand("measure", "How long a model's batches take, by size: on this machine, or at a server");
+  Command* command = serve.add_subcommand("measure", "How long a model's batches take, by size: on this machine, or at a server");
   add_measure_source(*command, options->source)->required();
   command->add_option("--max-batch", options->source.options.most_batch, "sizes 1, 2, 4, … up to this")
       ->check(in_range(1, 65'536))

@@ -65,8 +65,8 @@ Result<serve::LabelledData> read_data(const QuantizeCommand& command) {
   return data;
 }
 
-Result<JudgedVariant> judge(const serve::OnnxRuntime& onnx, std::string method, std::string file, const serve::LabelledData& held_out,
-                     int64_t batch) {
+Result<JudgedVariant> judge(const serve::OnnxRuntime& onnx, std::string method, std::string file,
+                            const serve::LabelledData& held_out, int64_t batch) {
   JudgedVariant judged{std::move(method), std::move(file), 0, 0, 0, {}};
   TRY_ASSIGN(const std::unique_ptr<serve::Runtime> runtime, onnx.open(judged.file, judged.method));
   TRY_ASSIGN(const std::vector<int64_t> classes, serve::classes_of(*runtime, held_out.rows));

@@ -95,15 +95,12 @@ void add_serve_tune_command(Command& serve, Action& action) {
   add_measure_source(*command, options->source);
   command->add_option("--latency", options->latency,
                       "CSV of batches measured before, on one device or several: batch,ms[,device,price_per_hour,instances]");
-  command->add_option("--qps", options->qps, "requests per second, all replicas together")
-      ->required()
-      ->check(positive_number());
+  command->add_option("--qps", options->qps, "requests per second, all replicas together")->required()->check(positive_number());
   Option* p99 = command->add_option("--p99", options->p99, "99 % of requests within this: 50ms, 2s");
   command->add_option("--p95", options->p95, "or 95 % of them")->excludes(p99);
-  Option* arrivals =
-      command->add_option("--arrivals", options->arrivals, "poisson: evenly at random; bursty: two rates in turn")
-          ->check(one_of({"poisson", "bursty"}))
-          ->capture_default_str();
+  Option* arrivals = command->add_option("--arrivals", options->arrivals, "poisson: evenly at random; bursty: two rates in turn")
+                         ->check(one_of({"poisson", "bursty"}))
+                         ->capture_default_str();
   command->add_option("--trace", options->trace, "CSV with a column of arrival times: its gaps, stretched to the load")
       ->excludes(arrivals);
   command->add_option("--burst-factor", options->burst_factor, "rate in a burst ÷ mean rate")->capture_default_str();

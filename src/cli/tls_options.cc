@@ -2,7 +2,6 @@
 
 #include "cli/parser.h"
 
-
 namespace stint {
 
 void add_tls_options(Command& command, TlsOptions& tls, bool& plain_beyond_loopback) {

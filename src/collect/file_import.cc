@@ -109,7 +109,8 @@ Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import
   TRY(feeder.finish());
 
   // Every sample names its machine: without one nothing was known, or there was nothing. Not stored, so that it can be tried again.
-  const bool metrics = import.format->create == make_prometheus_text_importer || import.format->create == make_prometheus_range_importer;
+  const bool metrics =
+      import.format->create == make_prometheus_text_importer || import.format->create == make_prometheus_range_importer;
   if (metrics && transaction->reach().nodes == 0 && transaction->first_rejections().empty()) {
     ImportOutcome nothing;
     nothing.record.kind = import.format->name;

@@ -299,7 +299,8 @@ void Engine::Impl::decide_approval(const Record& record) {
       continue;
     }
     promise(job);
-    note("job.approved", id, "", fmt::format("by {}{}", record.actor, record.actor == kApprovedByItself ? ": it needs none any more" : ""));
+    note("job.approved", id, "",
+         fmt::format("by {}{}", record.actor, record.actor == kApprovedByItself ? ": it needs none any more" : ""));
     set_state(id, job.on_hold ? JobState::kOnHold : JobState::kWaiting);
     if (!job.on_hold) event_of(sched::EventKind::kRelease, id);
   }

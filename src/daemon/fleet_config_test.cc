@@ -9,8 +9,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 Result<DaemonConfig> config_with_model(const std::string& model) {
-  return parse_daemon_config(
-      R"({"nodes":[{"name":"n0","gpu_model":")" + model + R"(","gpus":8}],"queues":[{"name":"main"}]})", "fleet.json");
+  return parse_daemon_config(R"({"nodes":[{"name":"n0","gpu_model":")" + model + R"(","gpus":8}],"queues":[{"name":"main"}]})",
+                             "fleet.json");
 }
 
 TEST(FleetConfig, AModelThatTheCatalogueDoesNotKnowIsRefusedWithTheNearestName) {

@@ -403,7 +403,8 @@ std::string long_body(size_t bytes) {
 /// other over one connection.
 void expect_long_bodies_both_ways(const HttpServer& server, const HttpOptions& options, const std::set<std::string>& peers) {
   HttpClient client(options);
-  for (const size_t bytes : {1, 16'000, 16'384, 16'385, 40'000, 65'536, 1'048'577, 8'388'611, 3, 200'000}) {
+  for (const size_t bytes :
+       std::initializer_list<size_t>{1, 16'000, 16'384, 16'385, 40'000, 65'536, 1'048'577, 8'388'611, 3, 200'000}) {
     SCOPED_TRACE(bytes);
     const std::string body = long_body(bytes);
     const auto echoed = client.send({.method = "POST", .url = server.url() + "/echo", .body = body});
