@@ -16,6 +16,7 @@
 #include "cli/parser.h"
 #include "cli/period_options.h"
 #include "cli/proof_runs.h"
+#include "cli/risk_option.h"
 #include "host/clock.h"
 #include "host/file.h"
 #include "report/audit_html.h"
@@ -35,6 +36,7 @@ struct AuditOptions {
   std::string explain;
   std::vector<std::string> allowed_regions;
   std::string goals;
+  RiskOption risk;
   ProofRunOptions proof;
   CommitOptions commitments;
 };
@@ -54,7 +56,7 @@ Result<Audited> run_audit(const AuditOptions& options) {
   if (!options.proof.leave_out) input.proof = runs.options();
   TRY_ASSIGN(const Auditor auditor, Auditor::create(input));
   // The plan is that of `stint plan all`, so that both name one total; here what saves most comes first.
-  TRY_ASSIGN(JointPlan plan, joint_plan(auditor, {}));
+  TRY_ASSIGN(JointPlan plan, joint_plan(auditor, {.max_risk = options.risk.level()}));
   runs.clear();
   std::ranges::stable_sort(plan.report.findings, std::greater(), &Finding::saving_per_month);
   TRY_ASSIGN(const QueueHistory queue, read_queue_history(options.history));
@@ -96,6 +98,7 @@ void add_audit_command(Command& app, Action& action) {
   command->add_option("--allow-region", options->allowed_regions,
                       "regions work may move to, as a glob such as 'eu-*' (default: none)");
   add_goals_option(*command, options->goals);
+  add_risk_option(*command, options->risk);
   add_commit_options(*command, options->commitments);
   command->add_flag("--no-replay", options->proof.leave_out, "do not run the fleet's jobs again: findings stay arithmetic");
   add_proof_options(*command, options->proof);

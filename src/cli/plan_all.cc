@@ -11,6 +11,7 @@
 #include "cli/period_options.h"
 #include "cli/plan.h"
 #include "cli/proof_runs.h"
+#include "cli/risk_option.h"
 #include "host/clock.h"
 #include "host/file.h"
 #include "report/joint_plan_view.h"
@@ -22,7 +23,7 @@ struct PlanAllOptions {
   std::string history;
   PeriodOptions period;
   std::string budget;
-  std::string max_risk = "high";
+  RiskOption risk;
   bool json = false;
   std::string html;
   std::vector<std::string> allowed_regions;
@@ -30,10 +31,6 @@ struct PlanAllOptions {
   ProofRunOptions proof;
   CommitOptions commitments;
 };
-
-Level level_of(const std::string& name) {
-  return name == name_of(Level::kLow) ? Level::kLow : name == name_of(Level::kMedium) ? Level::kMedium : Level::kHigh;
-}
 
 Result<ExitCode> print_joint_plan(const PlanAllOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
@@ -44,7 +41,7 @@ Result<ExitCode> print_joint_plan(const PlanAllOptions& options) {
   ProofRuns runs(options.proof);
   if (!options.proof.leave_out) input.proof = runs.options();
   TRY_ASSIGN(const Auditor auditor, Auditor::create(input));
-  JointPlanOptions wanted{.max_risk = level_of(options.max_risk)};
+  JointPlanOptions wanted{.max_risk = options.risk.level()};
   if (!options.budget.empty()) {
     TRY_ASSIGN(const Money budget, Money::parse(options.budget, auditor.facts().currency));
     wanted.budget = budget;
@@ -69,8 +66,7 @@ void add_plan_all_command(Command& plan, Action& action) {
   add_period_options(*command, options->period);
   command->add_option("--budget", options->budget,
                       "what a month may cost, in the bill's currency: the quickest plan within it (default: the cheapest plan)");
-  command->add_option("--max-risk", options->max_risk, "nothing riskier than this (default: high)")
-      ->check(one_of({"low", "medium", "high"}));
+  add_risk_option(*command, options->risk);
   command->add_flag("--json", options->json, "print JSON (docs/formats.md)");
   command->add_option("--html", options->html, "also write the plan as one HTML file, with its front drawn");
   command->add_option("--allow-region", options->allowed_regions,

@@ -91,7 +91,7 @@ TEST(WaitingText, RemediesSayWhatTheyCost) {
   const std::string text = waiting_text(e, names, sched::JobId(1), Instant::from_seconds(0));
   EXPECT_THAT(text, HasSubstr("2.5 more GPUs would have to be free"));
   EXPECT_THAT(text, HasSubstr("stopping job train (lower priority) starts it now; 600 GPU-seconds of work are lost\n"));
-  EXPECT_THAT(text, HasSubstr("one machine more like box: 24.00 USD an hour, at most 48.00 USD for the job"));
+  EXPECT_THAT(text, HasSubstr("1 machine more like box: 24.00 USD an hour, at most 48.00 USD for the job"));
   const nlohmann::ordered_json data = waiting_json(e, names, sched::JobId(1), Instant::from_seconds(0));
   EXPECT_EQ(data["obstacle"], "no-room");
   EXPECT_EQ(data["missing_gpus"], 2.5);
