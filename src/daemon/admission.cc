@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "model/mig.h"
 #include "sched/ids.h"
@@ -43,19 +44,22 @@ int64_t tasks_on(const JobRequest& r, const NodeKind& kind) {
   const auto held = held_milli(r, kind);
   if (!held) return 0;
   int64_t tasks = kind.max_tasks;
-  if (*held > 0 && r.gpus > 0) tasks = kind.gpus / r.gpus;
-  if (*held > 0 && r.gpus == 0) tasks = kind.gpus * (kMilliGpu / *held);
+  if (r.gpus > 0)
+    tasks = std::min<int64_t>(tasks, kind.gpus / r.gpus);
+  else if (*held > 0)
+    tasks = std::min(tasks, kind.gpus * (kMilliGpu / *held));
   if (r.cpu_milli > 0) tasks = std::min(tasks, kind.cpu_milli / r.cpu_milli);
   if (r.memory.count() > 0) tasks = std::min(tasks, kind.memory.count() / r.memory.count());
   return tasks;
 }
 
-std::string gibi_text(Bytes b) { return fmt::format("{:g} GiB", static_cast<double>(b.count()) / (int64_t{1} << 30)); }
+std::string gibi_text(Bytes b) { return fmt::format("{:g} GiB", b.to_gibi()); }
 
-/// "2 GPUs", "25 % of a GPU", "a MIG device 1g.10gb"; "2 GPUs of model H100-80GB" where models are named.
-std::string gpus_asked(const JobRequest& r) {
-  std::string text = "no GPU";
-  if (r.gpus > 0) text = fmt::format("{} GPU{}", r.gpus, r.gpus == 1 ? "" : "s");
+/// What a task asks for: "2 GPUs", "25 % of a GPU", "a MIG device 1g.10gb", "4 CPUs and 8 GiB of memory"; "2 GPUs of model H100-80GB" where
+/// models are named.
+std::string asked_for(const JobRequest& r) {
+  std::string text = fmt::format("{:g} CPUs and {} of memory", static_cast<double>(r.cpu_milli) / 1e3, gibi_text(r.memory));
+  if (r.gpus > 0) text = counted(r.gpus, "GPU");
   if (r.gpu_milli > 0) text = fmt::format("{:g} % of a GPU", static_cast<double>(r.gpu_milli) / 10);
   if (r.gpu_memory.count() > 0) text = fmt::format("a GPU with {}", gibi_text(r.gpu_memory));
   if (!r.mig_profile.empty()) text = fmt::format("a MIG device {}", r.mig_profile);
@@ -75,7 +79,7 @@ std::string machines_text(const std::vector<const NodeKind*>& kinds) {
   }
   std::string text;
   for (const auto& [gpus, machines] : counts)
-    text += fmt::format("{}{} machine{} with {}", text.empty() ? "" : ", ", machines, machines == 1 ? "" : "s", gpus);
+    text += fmt::format("{}{} with {}", text.empty() ? "" : ", ", counted(machines, "machine"), gpus);
   return text;
 }
 
@@ -203,9 +207,9 @@ NodeKind kind_of(const sim::SimNode& node, const GovernPolicy& policy) {
 }
 
 bool NodeKind::is_like(const NodeKind& other) const {
-  return gpu_model == other.gpu_model && gpus == other.gpus && gpu_memory == other.gpu_memory && cpu_milli == other.cpu_milli &&
-         memory == other.memory && whole_gpus == other.whole_gpus && shared_gpus == other.shared_gpus &&
-         max_tasks == other.max_tasks && region == other.region && owner == other.owner && rate == other.rate;
+  NodeKind as_many = other;
+  as_many.machines = machines;
+  return *this == as_many;
 }
 
 bool restricts(const GovernPolicy& policy, std::string_view client) {
@@ -228,29 +232,28 @@ Status check_possible(const JobRequest& request, const GovernPolicy& policy, std
   for (const NodeKind& kind : kinds)
     if (may_use(policy, client, kind)) usable.push_back(&kind);
   if (usable.empty()) return {};  // said by admit(), with the rule behind it
+  const std::string exists = machines_text(usable);
   const bool has_model = request.gpu_models.empty() || std::ranges::any_of(usable, [&](const NodeKind* kind) {
                            return is_among(kind->gpu_model, request.gpu_models);
                          });
   if (!has_model)
-    return invalid("no machine has a GPU of model {}: the fleet has {}", fmt::join(request.gpu_models, " or "),
-                   machines_text(usable));
+    return invalid("no machine has a GPU of model {}: the fleet has {}", fmt::join(request.gpu_models, " or "), exists);
+  std::erase_if(usable, [&](const NodeKind* kind) { return !held_milli(request, *kind) || !may_hold(request, *kind); });
+  if (usable.empty())
+    return invalid("no machine has {}: the fleet has {}; ask for fewer a task and for more tasks", asked_for(request), exists);
   int64_t tasks = 0;
-  bool has_gpus = false;
-  for (const NodeKind* kind : usable) {
-    if (!held_milli(request, *kind) || !may_hold(request, *kind)) continue;
-    has_gpus = true;
+  for (const NodeKind* kind : usable)
     tasks += tasks_on(request, *kind) * kind->machines;
-  }
-  if (!has_gpus) return invalid("no machine has {}: the fleet has {}", gpus_asked(request), machines_text(usable));
   if (tasks == 0)
-    return invalid("no machine with {} has {} CPUs and {} of memory for a task: the largest has {} CPUs and {}",
-                   gpus_asked(request), static_cast<double>(request.cpu_milli) / 1e3, gibi_text(request.memory),
-                   static_cast<double>(std::ranges::max(usable, {}, &NodeKind::cpu_milli)->cpu_milli) / 1e3,
-                   gibi_text(std::ranges::max(usable, {}, &NodeKind::memory)->memory));
+    return invalid(
+        "no machine that could run it has {:g} CPUs and {} of memory for a task: they have up to {:g} CPUs, and up to {}",
+        static_cast<double>(request.cpu_milli) / 1e3, gibi_text(request.memory),
+        static_cast<double>(std::ranges::max(usable, {}, &NodeKind::cpu_milli)->cpu_milli) / 1e3,
+        gibi_text(std::ranges::max(usable, {}, &NodeKind::memory)->memory));
   const int32_t at_once = request.min_tasks > 0 ? request.min_tasks : request.tasks;
   if (tasks < at_once)
-    return invalid("the job starts {} tasks with {} each together: the whole fleet has room for {}; it has {}", at_once,
-                   gpus_asked(request), tasks, machines_text(usable));
+    return invalid("the job starts {} with {} each together: the whole fleet has room for {}; it has {}",
+                   counted(at_once, "task"), asked_for(request), tasks, exists);
   return {};
 }
 

@@ -30,7 +30,8 @@ struct NodeKind {
   bool whole_gpus = true, shared_gpus = true;  ///< may jobs ask for whole GPUs of it, for parts of one?
   int32_t max_tasks = INT32_MAX;
   int32_t machines = 1;
-  /// Whatever their number.
+  bool operator==(const NodeKind&) const = default;
+  /// Equal whatever the number of machines.
   [[nodiscard]] bool is_like(const NodeKind& other) const;
 };
 NodeKind kind_of(const sim::SimNode& node, const GovernPolicy& policy);

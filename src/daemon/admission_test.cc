@@ -302,6 +302,17 @@ TEST(Possible, AMachineThatIsCutIntoPartsHasNoWholeGpu) {
   EXPECT_TRUE(check_possible(part, {}, "agency", fleet).ok());
 }
 
+TEST(Possible, AMachineHoldsNoMoreTasksThanItIsConfiguredFor) {
+  std::vector<NodeKind> fleet = kinds();
+  fleet[0].max_tasks = 1;
+  JobRequest pair = job(4);
+  pair.gpu_models = {"A100-80GB"};
+  pair.tasks = 2;  // 2 × 4 GPUs on the one machine with 8
+  EXPECT_FALSE(check_possible(pair, {}, "agency", fleet).ok());
+  fleet[0].max_tasks = 2;
+  EXPECT_TRUE(check_possible(pair, {}, "agency", fleet).ok());
+}
+
 TEST(Possible, AGangLargerThanTheFleetIsNot) {
   JobRequest gang = job(8);
   gang.tasks = 3;
@@ -313,7 +324,7 @@ TEST(Possible, AGangLargerThanTheFleetIsNot) {
 TEST(Possible, MoreHostMemoryOrCpusThanAnyMachineHasAreNot) {
   JobRequest r = job(1);
   r.memory = Bytes::gibi(int64_t{512});
-  EXPECT_THAT(impossible(r), HasSubstr("the largest has 64 CPUs and 256 GiB"));
+  EXPECT_THAT(impossible(r), HasSubstr("512 GiB of memory for a task: they have up to 64 CPUs, and up to 256 GiB"));
   r.memory = {};
   r.cpu_milli = 65'000;
   EXPECT_THAT(impossible(r), HasSubstr("65 CPUs"));

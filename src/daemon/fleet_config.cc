@@ -213,7 +213,7 @@ Status check_models(const FleetConfig& fleet, std::string_view source) {
   for (const sim::SimNode& node : fleet.nodes)
     if (const std::string& model = node.node.gpu_model; !model.empty() && catalog.find_gpu(model) == nullptr)
       return invalid("{}: node '{}': field 'gpu_model': the catalogue knows no GPU '{}'{}", source, node.node.name,
-                     excerpt(model), stint::what_exists(model, known));
+                     excerpt(model), what_exists(model, known));
   return {};
 }
 

@@ -1,6 +1,7 @@
 // Where tasks go. Plain shapes are placed by counting whole GPUs, each task on the fullest node; what asks for more is placed
 // by the policy's scores, and what those do not know (MIG, affinity, room that is only coming) by looking at every node.
 #include <algorithm>
+#include <iterator>
 
 #include "sched/scheduler_impl.h"
 
@@ -28,11 +29,15 @@ bool Scheduler::Impl::goes_by_price(const Request& request, int32_t tasks) const
 /// The cheapest nodes first; among those of one price by the rules.
 PickPlace Scheduler::Impl::cheapest_picker() {
   return [this](const Cluster& c, RequestId r, Room room, const Scope& scope) -> std::optional<Place> {
+    std::vector<NodeId> both;
     for (const PriceTiers::Tier& tier : price_tiers.tiers()) {
-      std::vector<NodeId> nodes = tier.nodes;
-      if (!scope.everywhere)
-        std::erase_if(nodes, [&](NodeId n) { return !std::binary_search(scope.nodes.begin(), scope.nodes.end(), n); });
-      if (const auto place = pick_by_rules(c, r, room, {.everywhere = false, .nodes = nodes}, {})) return place;
+      Scope in_tier{.everywhere = false, .nodes = tier.nodes};
+      if (!scope.everywhere) {
+        both.clear();
+        std::ranges::set_intersection(tier.nodes, scope.nodes, std::back_inserter(both));
+        in_tier.nodes = both;
+      }
+      if (const auto place = pick_by_rules(c, r, room, in_tier, {})) return place;
     }
     return std::nullopt;
   };
@@ -40,10 +45,11 @@ PickPlace Scheduler::Impl::cheapest_picker() {
 
 /// Of the nodes with `gpus` open GPUs the cheapest, of those the fullest, of those the smallest id. Not valid = none.
 NodeId Scheduler::Impl::cheapest_open(int32_t gpus) const {
+  const int64_t least = price_tiers.tiers().front().nanos_per_hour;
   NodeId best;
   open.buckets().for_each_from(gpus, [&](NodeId n) {
     if (!best.valid() || gpu_rates[n.index()].per_hour() < gpu_rates[best.index()].per_hour()) best = n;
-    return true;
+    return gpu_rates[best.index()].per_hour().count_nanos() > least;  // nothing is cheaper, and fuller ones came before
   });
   return best;
 }
