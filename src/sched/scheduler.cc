@@ -104,6 +104,7 @@ void Scheduler::Impl::take_in(Instant at, std::span<const Event> happened) {
   decisions.clear();
   places.clear();
   places_end.clear();
+  taken_back.clear();
   const auto in_order = [](const Event& a, const Event& b) {
     return std::tuple(a.kind, a.job, a.node, a.task) < std::tuple(b.kind, b.job, b.node, b.task);
   };

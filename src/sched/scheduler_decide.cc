@@ -15,11 +15,12 @@ Amounts times(const Amounts& amounts, int64_t count) {
 }  // namespace
 
 void Scheduler::Impl::decide() {
-  start_held();
+  start_held(Reason::kHeld);
   open.catch_up(cluster);
   do
     start_all();
   while (consolidate() || preempt());
+  if (!taken_back.empty()) start_held(Reason::kFree);
   grow();
 }
 
@@ -105,7 +106,7 @@ void Scheduler::Impl::began(JobId j) {
   JobRecord& r = jobs[j.index()];
   r.phase = Phase::kRunning;
   r.ends_when_left = false;
-  r.admitted = false;
+  r.admitted = r.freed_for = false;
   r.started = r.saved = now;
   meter(j);
   ++r.starts;
@@ -125,12 +126,12 @@ bool Scheduler::Impl::is_neighbour(JobId j) const {
 }
 
 /// Starts those whose promised room is free now.
-void Scheduler::Impl::start_held() {
+void Scheduler::Impl::start_held(Reason reason) {
   give_up_unpaid();
   give_up_lonely();
   std::erase_if(held, [&](JobId j) {
     if (!can_start_held(j)) return false;
-    start_on_held_room(j);
+    start_on_held_room(j, reason);
     return true;
   });
 }
@@ -194,8 +195,8 @@ bool Scheduler::Impl::can_start_held(JobId j) {
   return all;
 }
 
-void Scheduler::Impl::start_on_held_room(JobId j) {
-  decide_on(DecisionKind::kStart, Reason::kHeld, j);
+void Scheduler::Impl::start_on_held_room(JobId j, Reason reason) {
+  decide_on(DecisionKind::kStart, reason, j);
   JobRecord& r = jobs[j.index()];
   for (TaskId t = first_task(j); t != end_task(j); t = next(t)) {
     if (cluster.task(t).state != TaskState::kNominated) continue;
@@ -204,6 +205,7 @@ void Scheduler::Impl::start_on_held_room(JobId j) {
   }
   r.running = std::exchange(r.held, 0);
   began(j);
+  r.freed_for = reason == Reason::kHeld;
 }
 
 void Scheduler::Impl::evict(JobId j, Reason reason, JobId for_job) {

@@ -48,6 +48,7 @@ struct alignas(64) JobRecord {
   bool ends_when_left = false;  ///< does not come back after its eviction
   bool on_hold = false;         ///< does not wait for room before it is released
   bool admitted = false;        ///< held: others leave for it, or it moves; it starts whatever its queue has spent
+  bool freed_for = false;       ///< others left for its last start
   uint8_t cut_short = 0;        ///< starts in a row that ended early because others were to have its room
   int32_t failures = 0;
   int32_t blockers = 0;              ///< jobs it waits for
@@ -233,6 +234,7 @@ struct Scheduler::Impl {
   std::vector<Decision> decisions;  ///< this step's
   std::vector<Place> places;        ///< of the decisions; spans are set when the step is over
   std::vector<size_t> places_end;   ///< by decision
+  std::vector<JobId> taken_back;    ///< scratch: jobs whose start this step has dropped again
   VictimSketch sketch;
   std::vector<NodeId> unclaimed_nodes;
 
@@ -287,12 +289,12 @@ struct Scheduler::Impl {
   bool close_if_limited(JobId j);
   bool start(JobId j, Reason reason);
   bool start_on_open(JobId j, Reason reason);
-  void start_held();
+  void start_held(Reason reason);
   void give_up(JobId j);
   void give_up_unpaid();
   void give_up_lonely();
   bool can_start_held(JobId j);
-  void start_on_held_room(JobId j);
+  void start_on_held_room(JobId j, Reason reason);
   void grow();
   bool grow_one(JobId j);
   bool grow_on_open(JobId j);
@@ -318,7 +320,8 @@ struct Scheduler::Impl {
   bool reclaims() const;
   bool other_grounds() const;
   bool preempt();
-  bool is_worth_a_search(ShapeId s) const;
+  bool is_worth_a_search(ShapeId s);
+  bool could_take_back_start(JobId j);
   bool stop_others_for(JobId j);
   Rank victim_bound(JobId j) const;
   Rank running_rank(JobId j) const;
@@ -338,6 +341,10 @@ struct Scheduler::Impl {
   bool choose_nodes(const Shape& shape);
   bool is_needed(JobId victim);
   void hold_room(JobId j);
+  void stop_victims_for(JobId j);
+  static constexpr size_t kNoDecision = SIZE_MAX;
+  size_t start_to_drop(JobId v) const;
+  bool take_back_start(JobId v);
   void begin_to_hold(JobId j);
   void finish_holding(JobId j);
   void add_victim(const Victim& victim);

@@ -11,6 +11,8 @@
 // room back, and so for ever). Taking turns is for jobs that can save their work: one that would lose everything is never
 // stopped by rank. Nor is one that holds more than all that wait could use: the rest of its room would stand idle, and the
 // large jobs would pay for the small ones.
+// One that would be stopped in the step that starts it is not started; once started, it runs for a minute before one that
+// waited then already stops it.
 // And nobody is stopped time and again before it gets anywhere: one that was to give way before it had run for an hour has a
 // term of two minutes after its next start, and twice that with every further time, up to 16 minutes. So a job gives way at
 // most seven times within an hour, however many come that rank before it or may claim its room, and a claim waits for minutes
@@ -33,6 +35,8 @@ constexpr size_t kMostVictimsInDetail = 64;           // each costs a trial
 constexpr Duration kLongEnough = Duration::hours(1);  // who ran for so long was not cut short
 constexpr Duration kFirstTerm = Duration::minutes(2);
 constexpr int kMostDoublings = 3;
+constexpr Duration kLeastTerm = Duration::minutes(1);  // of one that started while who stops it waited already
+constexpr int kMostTakenBack = 8;                      // starts of one job in one step, so that steps end; a further one stands
 
 /// Of ranks, which are INT64_MAX where nobody knows how long a job runs.
 int64_t capped_sum(int64_t rank, int64_t more) {
@@ -84,7 +88,8 @@ bool Scheduler::Impl::goes_first_again(JobId j, const Rank& rank) const {
 
 /// How long it runs after its start before others stop it.
 Duration Scheduler::Impl::term_of(JobId j) const {
-  const int cut_short = jobs[j.index()].cut_short;
+  const JobRecord& r = jobs[j.index()];
+  const int cut_short = std::max<int>(r.cut_short, r.freed_for ? 1 : 0);  // others were not stopped for nothing
   const Duration term = cut_short == 0 ? Duration() : kFirstTerm * (int64_t{1} << (cut_short - 1));
   return std::max(term, terms_of(j).min_runtime);
 }
@@ -102,8 +107,10 @@ std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, con
   const JobRecord& v = jobs[victim.index()];
   const JobTerms& spec = terms_of(victim);
   if (v.phase != Phase::kRunning || !spec.preemptible) return std::nullopt;
+  const bool is_older = policy.order != Order::kSrtf && r.submitted <= v.started;
   const auto after = [&](Duration runtime, Reason ground) {
-    if (now - v.started >= runtime) return std::optional(ground);
+    if (is_older) runtime = std::max(runtime, kLeastTerm);
+    if (now - v.started >= runtime || start_to_drop(victim) != kNoDecision) return std::optional(ground);
     ripens = std::min(ripens, v.started + runtime);
     return std::optional<Reason>();
   };
@@ -188,13 +195,23 @@ Instant Scheduler::Impl::search_again_at(const Attempted& last) const {
 }
 
 /// Were victims not just looked for in vain?
-bool Scheduler::Impl::is_worth_a_search(ShapeId s) const {
+bool Scheduler::Impl::is_worth_a_search(ShapeId s) {
   const Waiting* const head = pending.head(s);
   const Attempted& last = attempted[s.index()];
   if (head == nullptr || !last.job.valid()) return head != nullptr;
   // Nor would one that ranks behind a job that failed find more, unless its queue may claim something.
   const bool in_vain = last.job == head->job || (!queues.any_deserved() && !(head->rank < last.rank));
-  return !in_vain || search_again_at(last) <= now;
+  return !in_vain || search_again_at(last) <= now || could_take_back_start(head->job);
+}
+
+/// Could it stop one that is to start in this step? Then it looks for victims now: later, work would be lost.
+bool Scheduler::Impl::could_take_back_start(JobId j) {
+  if (!other_grounds()) return false;
+  if (queues.any_deserved()) sketch.taken.assign(queues.size(), Amounts());
+  const Rank bound = victim_bound(j);
+  return std::ranges::any_of(decisions, [&](const Decision& d) {
+    return d.kind == DecisionKind::kStart && start_to_drop(d.job) != kNoDecision && ground_to_stop(j, d.job, bound).has_value();
+  });
 }
 
 bool Scheduler::Impl::stop_others_for(JobId j) {
@@ -295,10 +312,49 @@ bool Scheduler::Impl::fits_without(JobId j, std::span<const Victim> victims) {
 
 void Scheduler::Impl::hold_detail(JobId j) {
   begin_to_hold(j);
-  for (const Victim& victim : sketch.victims)
-    evict(victim.job, victim.reason, j);
+  stop_victims_for(j);
   CHECK(nominate_in_detail(j), "job {} does not fit although others were stopped for it", j.index());
   finish_holding(j);
+}
+
+/// Those that run leave; those that were only to start in this step do not start.
+void Scheduler::Impl::stop_victims_for(JobId j) {
+  for (const Victim& victim : sketch.victims)
+    if (!take_back_start(victim.job)) evict(victim.job, victim.reason, j);
+}
+
+/// This step's decision to start `v`, where it may still be dropped: not for one that starts on room others have left for it,
+/// nor where another may have started to be beside it. kNoDecision = there is none.
+size_t Scheduler::Impl::start_to_drop(JobId v) const {
+  if (jobs[v.index()].started != now || std::ranges::count(taken_back, v) >= kMostTakenBack) return kNoDecision;
+  const auto wants_neighbours = [&](const Decision& d) {
+    return d.job != v && d.kind == DecisionKind::kStart &&
+           std::ranges::any_of(tasks_of(d.job), [&](const Task& t) { return !cluster.request(t.request).affinity.empty(); });
+  };
+  const auto is_start = [&](const Decision& d) { return d.kind == DecisionKind::kStart && d.job == v; };
+  const auto found = std::ranges::find_if(decisions, is_start);
+  if (found == decisions.end() || found->reason == Reason::kHeld) return kNoDecision;
+  if (is_neighbour(v) && std::ranges::any_of(decisions, wants_neighbours)) return kNoDecision;
+  return static_cast<size_t>(found - decisions.begin());
+}
+
+/// `v` does not start after all, and waits on as before. @return false when its start stands, or it runs for longer.
+bool Scheduler::Impl::take_back_start(JobId v) {
+  const size_t d = start_to_drop(v);
+  if (d == kNoDecision) return false;
+  const size_t begin = d == 0 ? 0 : places_end[d - 1];
+  const size_t count = places_end[d] - begin;
+  places.erase(places.begin() + static_cast<ptrdiff_t>(begin), places.begin() + static_cast<ptrdiff_t>(begin + count));
+  decisions.erase(decisions.begin() + static_cast<ptrdiff_t>(d));
+  places_end.erase(places_end.begin() + static_cast<ptrdiff_t>(d));
+  for (size_t later = d; later < places_end.size(); ++later)
+    places_end[later] -= count;
+  stop_serving(v);
+  release(v, TaskState::kPending);
+  std::erase(growing, v);
+  taken_back.push_back(v);
+  wait(v);
+  return true;
 }
 
 void Scheduler::Impl::begin_to_hold(JobId j) {
@@ -393,8 +449,7 @@ void Scheduler::Impl::hold_room(JobId j) {
   // Those that should give way last are looked at first: may they stay after all?
   std::reverse(sketch.victims.begin(), sketch.victims.end());
   std::erase_if(sketch.victims, [&](const Victim& victim) { return !is_needed(victim.job); });
-  for (const Victim& victim : sketch.victims)
-    evict(victim.job, victim.reason, j);
+  stop_victims_for(j);
   const Shape& shape = shapes[jobs[j.index()].shape];
   for (size_t i = 0; i < shape.order.size(); ++i) {
     const TaskId t = TaskId(first_task(j).index() + static_cast<uint32_t>(shape.order[i]));

@@ -10,6 +10,8 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
 using testing_world::at;
 using testing_world::event;
 using testing_world::plain;
@@ -102,6 +104,28 @@ TEST_P(LendingInLine, BeyondItsDueAQueueStandsInLineLikeOthers) {
     world.step(at(200), {event(EventKind::kFinished, second)});
     EXPECT_THAT(world.started(), ElementsAre(third));
   }
+}
+
+// A job of half the room started beside the running one, and both were stopped for the claimant in the same step.
+TEST_P(LendingInLine, WhatTheClaimantWouldTakeBackIsNotStarted) {
+  World world(plain(GetParam()), 2);
+  QueueSpec owner;
+  owner.deserved.gpu_milli = 16000;
+  JobSpec whole_fleet = world.job(8, 2);
+  whole_fleet.queue = world.scheduler.add_queue(owner);
+  JobSpec firm = world.job(8);
+  firm.preemptible = false;
+  const JobId blocker = world.submit(at(0), firm);
+  const JobId borrower = world.submit(at(1), world.job(8));
+  const JobId claim = world.submit(at(2), whole_fleet);
+  const JobId other = world.submit(at(3), world.job(8));
+  world.step(at(100), {event(EventKind::kFinished, blocker)});
+  EXPECT_THAT(world.started(), IsEmpty());
+  EXPECT_THAT(world.leaving, SizeIs(1));
+  world.let_go(at(110));
+  EXPECT_THAT(world.started(), ElementsAre(claim));
+  world.step(at(200), {event(EventKind::kFinished, claim)});
+  EXPECT_THAT(world.started(), UnorderedElementsAre(borrower, other));
 }
 
 INSTANTIATE_TEST_SUITE_P(Scheduler, LendingInLine, testing::Values(Order::kFifo, Order::kFifoSkip, Order::kSjfOracle));

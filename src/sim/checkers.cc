@@ -40,6 +40,7 @@ bool Checker::saw(Instant now, std::span<const sched::Event> events, std::span<c
   if (now < now_) fail("spin", "time went back from {} to {}", format_utc(now_), format_utc(now));
   steps_at_once_ = now == now_ ? steps_at_once_ + 1 : 0;
   now_ = now;
+  ++step_;
   if (steps_at_once_ > kMaxStepsAtOnce) fail("spin", "{} steps at this instant", steps_at_once_);
   for (const sched::Event& e : events)
     event(e);
@@ -67,15 +68,16 @@ int32_t Checker::min_tasks(sched::JobId job) const { return workload_->jobs[job.
 
 void Checker::event(const sched::Event& e) {
   switch (e.kind) {
-    case sched::EventKind::kNodeUp: return rooms_.set_up(e.node, true);
-    case sched::EventKind::kNodeDrain: return rooms_.close(e.node);
-    case sched::EventKind::kSpotNotice: return rooms_.close(e.node);
-    case sched::EventKind::kNodeDown: return node_lost(e.node);
+    case sched::EventKind::kNodeUp: last_change_ = step_; return rooms_.set_up(e.node, true);
+    case sched::EventKind::kNodeDrain: last_change_ = step_; return rooms_.close(e.node);
+    case sched::EventKind::kSpotNotice: last_change_ = step_; return rooms_.close(e.node);
+    case sched::EventKind::kNodeDown: last_change_ = step_; return node_lost(e.node);
     case sched::EventKind::kMetric: return times_.heard(e.job, e.rung, e.loss_micro);
     case sched::EventKind::kCheckpoint:
     case sched::EventKind::kTick: return;
     default: break;
   }
+  last_change_ = step_;
   JobBook& job = jobs_[e.job.index()];
   switch (e.kind) {
     case sched::EventKind::kFinished:
@@ -103,6 +105,7 @@ void Checker::event(const sched::Event& e) {
     case sched::EventKind::kSubmit:
       job.state = job.cancelled ? State::kEnded : State::kWaiting;  // taken back at the instant of submission
       job.waits_since = now_;
+      job.waits_since_in = step_;
       break;
     default: break;
   }
@@ -112,6 +115,7 @@ void Checker::emptied(sched::JobId id) {
   JobBook& job = jobs_[id.index()];
   job.state = job.ends_after_leaving || job.cancelled ? State::kEnded : State::kWaiting;
   job.waits_since = now_;
+  job.waits_since_in = step_;
 }
 
 void Checker::node_lost(NodeId node) {
@@ -162,6 +166,7 @@ void Checker::start(const sched::Decision& d) {
   job.admitted = false;
   job.state = State::kRunning;
   job.started = now_;
+  job.started_in = step_;
   add_tasks(d.job, d.places);
   if (staying(job) < min_tasks(d.job))
     fail("gang", "job {} starts with {} of at least {} tasks", d.job.index(), staying(job), min_tasks(d.job));
@@ -236,6 +241,9 @@ void Checker::evict(const sched::Decision& d) {
     if (options_.count_evictions && job.evictions.size() > kMaxEvictionsPerHour)
       fail("thrash", "job {} stopped {} times within an hour", d.job.index(), job.evictions.size());
     if (!d.for_job.valid()) fail("promise", "job {} is stopped for others, but for no job", d.job.index());
+    if (options_.count_evictions && d.for_job.valid() && should_not_have_started(job, d.for_job))
+      fail("taken-back", "job {} was started {} s ago and is stopped for job {}, which waited then already ({})", d.job.index(),
+           (now_ - job.started).to_seconds(), d.for_job.index(), d.reason == sched::Reason::kReclaim ? "reclaim" : "rank");
   }
   if (d.reason == sched::Reason::kHopelessTrial)
     if (const std::string problem = times_.problem_of_stopping(d.job); !problem.empty())
@@ -263,6 +271,20 @@ void Checker::evict(const sched::Decision& d) {
   promise->ready = now_;
   for (const sched::Place& place : d.places)
     promise->leaving.emplace_back(d.job, place.task);
+}
+
+/// Was it started moments ago though `by` waited already and nothing has happened since but that time went on? Time alone opens
+/// queues, renews budgets and brings on the hour of jobs that have one: whether it could do so is not judged.
+bool Checker::should_not_have_started(const JobBook& job, sched::JobId by) const {
+  if (now_ - job.started >= kTakenBackWithin || job.started_in < last_change_ ||
+      jobs_[by.index()].waits_since_in > job.started_in)
+    return false;
+  if (job.started_in == step_) return true;
+  const sched::JobSpec& spec = workload_->jobs[by.index()].spec;
+  if (spec.not_before > job.started || spec.deferrable || times_.is_closed(spec.queue, job.started)) return false;
+  for (sched::QueueId q = spec.queue; q.valid(); q = workload_->queues[q.index()].parent)
+    if (workload_->queues[q.index()].budget) return false;
+  return true;
 }
 
 void Checker::reject(const sched::Decision& d) {

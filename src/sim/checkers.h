@@ -15,6 +15,8 @@
 //   eviction    jobs that cannot be preempted are not told to leave for others; nor is anything before its minimum run time
 //   promise     what was freed for a job starts that job, at once when the last has left; no other is stopped for nothing
 //   thrash      a job is not stopped for others more than kMaxEvictionsPerHour times within an hour
+//   taken-back  a job is not stopped within kTakenBackWithin of its start for one that waited at that start already, unless
+//               something happened in between: it should not have been started
 //   limit       a queue and all above it stay within their limits
 //   budget      nothing starts in a queue that has spent its budget, or below one, but what room was being freed for before
 //   hours       nothing starts or grows in a queue that is closed, or below one, but what room was being freed for before
@@ -62,6 +64,7 @@ struct CheckOptions {
 
 inline constexpr int kMaxEvictionsPerHour = 10;
 inline constexpr int kMaxStepsAtOnce = 200;
+inline constexpr Duration kTakenBackWithin = Duration::minutes(1);
 
 class Checker final : public Watcher {
  public:
@@ -87,6 +90,8 @@ class Checker final : public Watcher {
     bool cancelled = false;
     bool admitted = false;  // room has been freed for it
     int32_t failures = 0;
+    int64_t started_in = 0;      // step
+    int64_t waits_since_in = 0;  // step
     Instant started, waits_since;
     std::vector<TaskBook> tasks;
     double gpu_hours = 0;
@@ -110,6 +115,7 @@ class Checker final : public Watcher {
   void start(const sched::Decision& decision);
   void grow(const sched::Decision& decision);
   void evict(const sched::Decision& decision);
+  [[nodiscard]] bool should_not_have_started(const JobBook& job, sched::JobId by) const;
   void reject(const sched::Decision& decision);
   void skip(const sched::Decision& decision);
   void check_array(sched::JobId job);
@@ -152,6 +158,8 @@ class Checker final : public Watcher {
   std::vector<sched::JobId> waiting_;
   Instant now_;
   int steps_at_once_ = 0;
+  int64_t step_ = 0;
+  int64_t last_change_ = 0;  // step in which something last happened that a decision may follow from
   Instant next_starved_check_;
   std::optional<Violation> violation_;
 };

@@ -208,6 +208,17 @@ TEST(Checkers, CatchAJobThatIsPassedForEver) {
   EXPECT_EQ(s.broken(Defect::kStarves, options), "starved");
 }
 
+TEST(Checkers, CatchAStartThatIsTakenBackAtOnce) {
+  Small s(5);
+  s.job(0).preemptible = s.job(1).preemptible = s.job(2).preemptible = false;
+  s.job(4).tasks = s.job(4).min_tasks = 2;
+  s.job(4).priority = 90;
+  s.job(4).submitted = s.job(3).submitted;
+  s.workload.jobs[0].run_time = Duration::hours(2);
+  EXPECT_EQ(s.broken(Defect::kNone), "") << s.what;
+  EXPECT_EQ(s.broken(Defect::kTakesBack), "taken-back");
+}
+
 TEST(Checkers, CatchJobsThatStopEachOther) { EXPECT_EQ(Small().broken(Defect::kSwaps), "thrash"); }
 
 // What the toy cannot give out is given out here by hand.

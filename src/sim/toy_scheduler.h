@@ -35,7 +35,8 @@ enum class Defect : uint8_t {
   kRejectsAll,         ///< says of everything that it never fits
   kSpins,              ///< wants to be woken at once, for ever
   kStarves,            ///< starts the first job only when all the others have come
-  kSwaps,              ///< stops whoever started last for whoever waits
+  kSwaps,              ///< stops, every minute, whoever started last for whoever waits
+  kTakesBack,          ///< stops what it has only just started
 };
 
 class ToyScheduler {
@@ -62,7 +63,7 @@ class ToyScheduler {
   }
   [[nodiscard]] Instant next_wakeup() const {
     if (defect_ == Defect::kSpins) return now_;
-    Instant next = sched::kNever;
+    Instant next = defect_ == Defect::kSwaps && !waiting_.empty() ? now_ + Duration::minutes(1) : sched::kNever;
     for (const sched::JobId j : waiting_)
       if (jobs_[j.index()].spec.not_before > now_) next = std::min(next, jobs_[j.index()].spec.not_before);
     return next;
@@ -249,6 +250,7 @@ class ToyScheduler {
       if (job.spec.priority >= jobs_[j.index()].spec.priority && defect_ != Defect::kSwaps) continue;
       if (!job.spec.preemptible && defect_ != Defect::kEvictsFirm) continue;
       if (now_ - job.started < job.spec.min_runtime && defect_ != Defect::kNoMinRuntime) continue;
+      if (now_ - job.started < Duration::minutes(1) && defect_ != Defect::kTakesBack) continue;
       if (!victim.valid() || job.started >= jobs_[victim.index()].started) victim = sched::JobId(v);
     }
     if (!victim.valid()) return;
