@@ -47,7 +47,8 @@ class Words {
       case Obstacle::kBudget: return budget(*e_.budget);
       case Obstacle::kGuarantee:
         return fmt::format("queue {} holds all that is guaranteed to it, and the job cannot be preempted", queue(e_.at_queue));
-      case Obstacle::kNoRoom: return fmt::format("{} more GPUs would have to be free", gpus(e_.missing_gpu_milli));
+      case Obstacle::kNoRoom:
+        return fmt::format("{} more {} would have to be free", gpus(e_.missing_gpu_milli), noun(e_.missing_gpu_milli));
       case Obstacle::kFragmented: return "enough GPUs are free, but not together";
       case Obstacle::kConstraint: return "no machine is of the kind it asks for";
       case Obstacle::kBehindGang: return fmt::format("room is kept for job {}", job(e_.behind));
@@ -70,7 +71,7 @@ class Words {
       case RemedyKind::kWait:
         return fmt::format("waiting costs nothing: it starts at {} as things stand", short_utc(r.at) + " UTC");
       case RemedyKind::kNotDeferred: return fmt::format("if it is not put off it starts now, for {} more", r.cost->to_text());
-      case RemedyKind::kRaiseLimit: return fmt::format("the limit must be raised by {} GPUs", gpus(r.amount));
+      case RemedyKind::kRaiseLimit: return fmt::format("the limit must be raised by {} {}", gpus(r.amount), noun(r.amount));
       case RemedyKind::kRaiseBudget: return fmt::format("the budget must be raised by more than {}", r.cost->to_text());
     }
     return "";
@@ -82,6 +83,7 @@ class Words {
   }
 
  private:
+  static const char* noun(int64_t gpu_milli) { return gpu_milli == 1'000 ? "GPU" : "GPUs"; }
   [[nodiscard]] std::string queue(sched::QueueId q) const { return names_.queue(q); }
 
   [[nodiscard]] std::string budget(const sched::BudgetStanding& b) const {

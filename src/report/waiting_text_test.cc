@@ -50,6 +50,9 @@ TEST(WaitingText, AListHasOneLineOfIt) {
   e.obstacle = sched::Obstacle::kNoRoom;
   e.missing_gpu_milli = 8'000;
   EXPECT_EQ(waiting_line(e, names), "8 more GPUs would have to be free");
+  e.missing_gpu_milli = 1'000;
+  EXPECT_EQ(waiting_line(e, names), "1 more GPU would have to be free");
+  e.missing_gpu_milli = 8'000;
   e.jobs_ahead = 1;
   EXPECT_EQ(waiting_line(e, names), "8 more GPUs would have to be free; 1 waiting job goes before it");
   e.standing = sched::Standing::kReserved;
