@@ -29,8 +29,10 @@ EventView notice_of(const BookedAlert& alert, const std::string& queue) {
   EventView notice;
   notice.kind = alert.firing() ? "alert.fired" : "alert.ended";
   notice.node = alert.who.node;
-  if (const auto job = parse_public_id(alert.who.name); job && alert.who.scope == AlertScope::kJob)
-    notice.job_number = job->number;
+  if (const auto job = parse_public_id(alert.who.name); job && alert.who.scope == AlertScope::kJob) {
+    notice.job_number = job->number + job->index.value_or(0);
+    notice.array_index = job->index;
+  }
   notice.queue = queue.empty() ? alert.client : queue;
   const auto summary = alert.message.annotations.find("summary");
   notice.detail = fmt::format("{}: {}", alert.rule, summary == alert.message.annotations.end() ? "" : summary->second);

@@ -96,8 +96,7 @@ void AlertFeed::take_event(const EventView& event) {
     ++counters_.failed_jobs[event.queue];
   }
   if (event.kind == "job.checkpoint")
-    if (const auto job = counters_.last_checkpoint.find(public_id(client_of_queue(event.queue), event.job_number));
-        job != counters_.last_checkpoint.end()) {
+    if (const auto job = counters_.last_checkpoint.find(public_id_of_job(event)); job != counters_.last_checkpoint.end()) {
       evaluator_.event(evaluator_.subject(job_called(job->first)), AlertEvent::kCheckpoint, event.at);
       job->second.second = std::max(job->second.second, event.at);
     }

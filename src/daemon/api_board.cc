@@ -29,35 +29,56 @@ Json job_line(const JobView& job, const Principal& who) {
   Json placed = Json::array();
   for (const TaskView& task : job.placed)
     placed.push_back({{"node", task.node}, {"gpus", task.gpus}});
-  return {{"id", public_id(job)},
-          {"name", job.name},
-          {"queue", job.queue},
-          {"user", job.user},
-          {"state", name_of(job.state)},
-          {"reason", job.reason},
-          {"gpu_milli", job.gpu_milli},
-          {"submitted", format_utc(job.submitted)},
-          {"started", job.started ? Json(format_utc(*job.started)) : Json()},
-          {"placed", std::move(placed)},
-          {"cost", {{"amount", job.cost.to_decimal()}, {"currency", job.cost.currency().code()}}},
-          {"control", who.may(Permission::kControl, job.client, job.user)},
-          {"decide", may_decide(who, job)}};
+  Json line = {{"id", public_id(job)},
+               {"name", job.name},
+               {"queue", job.queue},
+               {"user", job.user},
+               {"state", name_of(job.state)},
+               {"reason", job.reason},
+               {"gpu_milli", job.gpu_milli},
+               {"submitted", format_utc(job.submitted)},
+               {"started", job.started ? Json(format_utc(*job.started)) : Json()},
+               {"placed", std::move(placed)},
+               {"cost", {{"amount", job.cost.to_decimal()}, {"currency", job.cost.currency().code()}}},
+               {"control", who.may(Permission::kControl, job.client, job.user)},
+               {"decide", may_decide(who, job)}};
+  if (job.array > 0) line["array"] = array_json(job);
+  return line;
 }
 
 bool on_machines(JobState state) { return state == JobState::kRunning || state == JobState::kLeaving; }
 
-/// Jobs that have not ended, on machines or not: the newest `limit` of each state that the caller sees, together oldest first.
-std::vector<JobView> active_jobs(const Engine& engine, const Principal& who, bool (*wanted)(JobState), size_t limit, bool& more) {
+/// Jobs that run, each for itself, as each is somewhere; or those that wait, arrays as wholes. The newest `limit` of each state that the
+/// caller sees, together oldest first.
+std::vector<JobView> active_jobs(const Engine& engine, const Principal& who, bool running, size_t limit, bool& more) {
   std::vector<JobView> jobs;
   for (int s = 0; !has_ended(static_cast<JobState>(s)); ++s) {
     const auto state = static_cast<JobState>(s);
-    if (!wanted(state)) continue;
-    JobPage page = jobs_seen(engine, who, {.state = state}, INT64_MAX, limit);
+    if (on_machines(state) != running) continue;
+    JobPage page = jobs_seen(engine, who, {.state = state, .arrays_as_one = !running}, INT64_MAX, limit);
     std::ranges::move(page.jobs, std::back_inserter(jobs));
     more = more || page.next.has_value();
   }
   std::ranges::sort(jobs, {}, &JobView::id);
+  // An array may have jobs in several states.
+  const auto twice = std::ranges::unique(jobs, {}, &JobView::id);
+  jobs.erase(twice.begin(), twice.end());
   return jobs;
+}
+
+/// Of an array as a whole: as what of it waits, which is what the list is of.
+JobView part_that_waits(JobView array) {
+  int64_t active = 0, waiting = 0;
+  for (const auto& [state, jobs] : array.array_jobs) {
+    if (has_ended(state)) continue;
+    active += jobs;
+    if (on_machines(state)) continue;
+    waiting += jobs;
+    if (on_machines(array.state)) array.state = state;  // what waits for room comes before what waits for somebody
+  }
+  array.gpu_milli = active == 0 ? 0 : array.gpu_milli / active * waiting;
+  array.placed.clear();
+  return array;
 }
 
 /// Prices per hour: of the machines that are there, of what runs on them, and of the rest. Those who do not see all jobs learn what
@@ -89,7 +110,8 @@ void add_why(Json& line, const Engine& engine, const Principal& who, const JobVi
     line["starts_at"] = nullptr;
     return;
   }
-  const auto explanation = engine.explain(waits.id);
+  const auto next = waits.whole_array ? engine.next_of_array(waits.id) : std::nullopt;
+  const auto explanation = engine.explain(next ? next->id : waits.id);
   if (!explanation) return;
   const WaitingNames names = {.job =
                                   [&](sched::JobId other) {
@@ -119,7 +141,7 @@ Json me_of(const Principal& who) {
 }
 
 Json run_json(const RunView& run) {
-  return {{"job", public_id(run.client, run.number)},
+  return {{"job", public_id(run.client, run.number, run.array_index)},
           {"name", run.name},
           {"queue", run.queue},
           {"user", run.user},
@@ -172,12 +194,12 @@ void api_board(const ApiContext& api, const Call& call) {
       if (may_see_queue(who, queue)) body["queues"].push_back(to_json(queue));
     bool more_running = false;
     body["running"] = Json::array();
-    for (const JobView& job : active_jobs(engine, who, on_machines, kRunningShown, more_running))
+    for (const JobView& job : active_jobs(engine, who, true, kRunningShown, more_running))
       body["running"].push_back(job_line(job, who));
     bool more_waiting = false;
     body["waiting"] = Json::array();
-    for (const JobView& job : active_jobs(engine, who, [](JobState s) { return !on_machines(s); }, kWaitingShown, more_waiting)) {
-      Json line = job_line(job, who);
+    for (const JobView& job : active_jobs(engine, who, false, kWaitingShown, more_waiting)) {
+      Json line = job_line(job.whole_array ? part_that_waits(job) : job, who);
       if (body["waiting"].size() < whys) add_why(line, engine, who, job);
       body["waiting"].push_back(std::move(line));
     }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/output_order.h"
+#include "base/counted.h"
 #include "base/text.h"
 #include "daemon/admission.h"
 #include "daemon/api_routes.h"
@@ -70,13 +71,22 @@ std::string only_client(const Engine& engine, const Principal& who) {
   return clients.size() == 1 ? clients[0] : "";
 }
 
-/// The job a route is about, when the caller may see it. @param then  on the service's thread.
-void with_job(const ApiContext& api, const Call& call, std::function<void(const Engine&, JobView)> then) {
+/// The job, or the array as a whole, that a route is about, when the caller may see it. @param then  on the service's thread.
+void with_job_or_array(const ApiContext& api, const Call& call, std::function<void(const Engine&, JobView)> then) {
   api.service.ask([api, call, then = std::move(then)](const Engine& engine) {
     auto view = job_called(engine, call->who, call->names[0]);
     if (!view) return api.answer(call, no_such_job(engine, call->who, call->names[0]));
     call->client = view->client;
     then(engine, std::move(*view));
+  });
+}
+
+/// The same for what only a single job has.
+void with_job(const ApiContext& api, const Call& call, std::function<void(const Engine&, JobView)> then) {
+  with_job_or_array(api, call, [api, call, then = std::move(then)](const Engine& engine, JobView job) {
+    if (!job.whole_array) return then(engine, std::move(job));
+    api.answer(call, invalid("{} is an array of {}: name one of them, such as {}", public_id(job), counted(job.array_size, "job"),
+                             public_id(job.client, job.number, 0)));
   });
 }
 
@@ -91,14 +101,16 @@ bool is_their_own(const Principal& who, const JobView& job) {
   return job.user == who.user || (job.approval && job.approval->asked_by == who.user);
 }
 
-/// Approving or refusing: not by who asks. @param then  with the job's id.
+/// Approving or refusing: not by who asks. @param then  with the job's id; of an array that of one that waits, which stands for all.
 void decide(const ApiContext& api, const Call& call, std::function<void(int64_t)> then) {
-  with_job(api, call, [api, call, then = std::move(then)](const Engine&, const JobView& job) {
+  with_job_or_array(api, call, [api, call, then = std::move(then)](const Engine& engine, const JobView& job) {
     if (!call->who.may(Permission::kApprove, job.client))
       return api.answer(call, problem(403, fmt::format("an admin of client {} or an operator approves its jobs", job.client)));
     if (is_their_own(call->who, job) && !call->who.may_everywhere(Permission::kApprove))
       return api.answer(call, problem(403, "you cannot approve your own job: ask another admin of the client, or an operator"));
-    then(job.id);
+    if (!job.whole_array) return then(job.id);
+    const JobPage waiting = engine.jobs({.state = JobState::kNeedsApproval, .array = job.id}, std::nullopt, 1);
+    then(waiting.jobs.empty() ? job.id : waiting.jobs[0].id);
   });
 }
 
@@ -108,11 +120,36 @@ HttpReply not_theirs(const JobView& job) {
   return problem(403, fmt::format("job {} is {}'s: they or an admin of its client can do that", public_id(job), job.user));
 }
 
-void control(const ApiContext& api, const Call& call, ControlJob command) {
-  with_job(api, call, [api, call, command](const Engine&, const JobView& job) {
-    if (!call->who.may(Permission::kControl, job.client, job.user)) return api.answer(call, not_theirs(job));
-    (api.service.*command)(job.id, by_caller(call), answer_with_job(api, call));
+/// Ascending: "0-2,5".
+std::string ranges_of(const std::vector<int32_t>& places) {
+  std::string text;
+  for (size_t i = 0, end = 0; i < places.size(); i = end) {
+    for (end = i + 1; end < places.size() && places[end] == places[end - 1] + 1;)
+      ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", places[i]);
+    if (end - i > 1) text += fmt::format("-{}", places[end - 1]);
+  }
+  return text;
+}
+
+/// All jobs of an array are of one user and one queue: who may control one may control all.
+void control_array(const ApiContext& api, const Call& call, const JobView& array, JobControl what) {
+  using Controlled = Service::ControlledArray;
+  api.service.control_array(what, array.id, by_caller(call), [api, call](const Result<Controlled>& done) {
+    if (!done.ok()) return api.answer(call, done.error());
+    call->detail = fmt::format("{}: {}_{}", counted(done->jobs.size(), "job"), public_id(done->array), ranges_of(done->jobs));
+    api.answer(call, 200, to_json(done->array));
   });
+}
+
+/// @param of_array  none: it is done to single jobs only.
+void control(const ApiContext& api, const Call& call, ControlJob command, std::optional<JobControl> of_array) {
+  const auto then = [api, call, command, of_array](const Engine&, const JobView& job) {
+    if (!call->who.may(Permission::kControl, job.client, job.user)) return api.answer(call, not_theirs(job));
+    if (job.whole_array) return control_array(api, call, job, *of_array);
+    (api.service.*command)(job.id, by_caller(call), answer_with_job(api, call));
+  };
+  of_array ? with_job_or_array(api, call, then) : with_job(api, call, then);
 }
 
 /// Whose job it is, and what of it nobody but an admin may choose.
@@ -157,7 +194,7 @@ HttpReply refused(const Error& error, const AdmissionRefusal& why) {
 void submit(const ApiContext& api, const Call& call, JobRequest request, const CommandInfo& by) {
   api.service.submit(std::move(request), by, [api, call, why = by.refusal](Result<JobView> job) {
     if (!job.ok()) return api.answer(call, refused(job.error(), *why));
-    call->detail = fmt::format("job {}", public_id(*job));
+    call->detail = fmt::format("{} {}", job->whole_array ? "array" : "job", public_id(*job));
     api.answer(call, 201, to_json(*job));
   });
 }
@@ -180,7 +217,10 @@ Result<JobFilter> filter_of(const Call& call) {
       filter.name = value;
     } else if (name == "study") {
       filter.study = value;
-    } else if (name != "limit" && name != "cursor") {
+    } else if (name == "arrays") {
+      if (value != "apart" && value != "as-one") return invalid("parameter 'arrays': give apart or as-one");
+      filter.arrays_as_one = value == "as-one";
+    } else if (name != "limit" && name != "cursor" && name != "array") {
       return invalid("there is no parameter '{}' here", excerpt(name));
     }
   }
@@ -257,7 +297,8 @@ Error no_such_job(const Engine& engine, const Principal& who, std::string_view i
   std::vector<std::string> candidates;
   if (asked && asked->client.empty())
     for (const std::string& client : clients_seen(engine, who))
-      if (engine.find_job({client, asked->number})) candidates.push_back(fmt::format("{}-{}", client, asked->number));
+      if (engine.find_job({client, asked->number, asked->index}))
+        candidates.push_back(public_id(client, asked->number + asked->index.value_or(0), asked->index));
   if (!candidates.empty())
     return make_error(ErrorCode::kNotFound, "job {} of which client? There is {}", excerpt(id), fmt::join(candidates, " and "));
   return make_error(ErrorCode::kNotFound, "there is no job {}: `stint queue` lists those there are", excerpt(id));
@@ -270,7 +311,9 @@ std::optional<JobView> job_called(const Engine& engine, const Principal& who, st
   if (!id || !who.may(Permission::kSeeJobs, id->client)) return std::nullopt;
   const auto found = engine.find_job(*id);
   auto view = found ? engine.job(*found) : std::nullopt;
-  return view && view->client == id->client && view->number == id->number ? view : std::nullopt;
+  if (!view || view->client != id->client || view->number != id->number + id->index.value_or(0)) return std::nullopt;
+  // The number of an array's first is that of the array.
+  return view->array == view->id && !id->index ? engine.array(view->id) : view;
 }
 
 JobPage jobs_seen(const Engine& engine, const Principal& who, const JobFilter& filter, int64_t before, size_t limit) {
@@ -300,7 +343,8 @@ void api_submit(const ApiContext& api, const Call& call) {
     for (const std::string& name : after) {
       const auto job = job_called(engine, call->who, name);
       if (!job) return api.answer(call, invalid("field 'after': {}", no_such_job(engine, call->who, name).message));
-      request.after.push_back(job->id);
+      for (int64_t of = 0; of < (job->whole_array ? job->array_size : 1); ++of)
+        request.after.push_back(job->id + of);
     }
     submit(api, call, std::move(request), by);
   });
@@ -333,25 +377,36 @@ void api_list_jobs(const ApiContext& api, const Call& call) {
   const Result<int64_t> limit = integer_parameter(call, "limit", 100, 1, 1000);
   if (!limit.ok()) return api.answer(call, limit.error());
   const std::string* cursor = call->request.parts.parameter("cursor");
-  api.service.ask([api, call, cursor, filter = *filter, limit = static_cast<size_t>(*limit)](const Engine& engine) {
-    int64_t before = INT64_MAX;
-    if (cursor != nullptr) {
-      const auto job = job_called(engine, call->who, *cursor);
-      if (!job) return api.answer(call, invalid("parameter 'cursor': {}: give `next` of the page before", excerpt(*cursor)));
-      before = job->id;
-    }
-    const JobPage page = jobs_seen(engine, call->who, filter, before, limit);
-    Json jobs = Json::array();
-    for (const JobView& job : page.jobs)
-      jobs.push_back(to_json(job));
-    api.answer(call, 200, {{"jobs", std::move(jobs)}, {"next", page.next ? Json(public_id(page.jobs.back())) : Json()}});
-  });
+  const std::string* array = call->request.parts.parameter("array");
+  if (array != nullptr && filter->arrays_as_one)
+    return api.answer(call, invalid("parameter 'arrays': of one array all jobs are apart"));
+  api.service.ask(
+      [api, call, cursor, array, filter = *filter, limit = static_cast<size_t>(*limit)](const Engine& engine) mutable {
+        int64_t before = INT64_MAX;
+        if (array != nullptr) {
+          const auto whole = job_called(engine, call->who, *array);
+          if (!whole) return api.answer(call, invalid("parameter 'array': {}", no_such_job(engine, call->who, *array).message));
+          if (!whole->whole_array) return api.answer(call, invalid("parameter 'array': {} is no array", excerpt(*array)));
+          filter.array = whole->id;
+        }
+        if (cursor != nullptr) {
+          const auto job = job_called(engine, call->who, *cursor);
+          if (!job) return api.answer(call, invalid("parameter 'cursor': {}: give `next` of the page before", excerpt(*cursor)));
+          before = job->id;
+        }
+        const JobPage page = jobs_seen(engine, call->who, filter, before, limit);
+        Json jobs = Json::array();
+        for (const JobView& job : page.jobs)
+          jobs.push_back(to_json(job));
+        api.answer(call, 200, {{"jobs", std::move(jobs)}, {"next", page.next ? Json(public_id(page.jobs.back())) : Json()}});
+      });
 }
 
 void api_show_job(const ApiContext& api, const Call& call) {
-  with_job(api, call, [api, call](const Engine& engine, const JobView& job) {
+  with_job_or_array(api, call, [api, call](const Engine& engine, const JobView& job) {
     Json body = to_json(job);
-    if (const auto request = engine.request_of(job.id); request && call->who.may(Permission::kSeeLogs, job.client))
+    if (const auto request = engine.request_of(job.id);
+        request && !job.whole_array && call->who.may(Permission::kSeeLogs, job.client))
       if (const auto last = last_output(api, job, *request)) body["last_output"] = *last;
     body["control"] = call->who.may(Permission::kControl, job.client, job.user);
     body["decide"] = may_decide(call->who, job);
@@ -359,9 +414,10 @@ void api_show_job(const ApiContext& api, const Call& call) {
   });
 }
 
-/// What submits the same once more. What was about the one time only is left out: when, after which jobs, as part of which array or study.
+/// What submits the same once more. What was about the one time only is left out: when, after which jobs, of which study; of a single job of an
+/// array, also the array.
 void api_job_request(const ApiContext& api, const Call& call) {
-  with_job(api, call, [api, call](const Engine& engine, const JobView& job) {
+  with_job_or_array(api, call, [api, call](const Engine& engine, const JobView& job) {
     if (!call->who.may(Permission::kControl, job.client, job.user)) return api.answer(call, not_theirs(job));
     JobRequest request = *engine.request_of(job.id);
     if (request.user == call->who.user) request.user.clear();
@@ -372,18 +428,20 @@ void api_job_request(const ApiContext& api, const Call& call) {
     request.deadline = none.deadline;
     request.deferrable = none.deferrable;
     request.after.clear();
-    request.array = none.array;
-    request.at_once = none.at_once;
+    if (!job.whole_array) {
+      request.array = none.array;
+      request.at_once = none.at_once;
+    }
     request.study.clear();
     request.rungs = none.rungs;
     api.answer(call, 200, Json::parse(to_json(request)));
   });
 }
 
-void api_cancel_job(const ApiContext& api, const Call& call) { control(api, call, &Service::cancel); }
-void api_hold_job(const ApiContext& api, const Call& call) { control(api, call, &Service::hold); }
-void api_checkpoint_job(const ApiContext& api, const Call& call) { control(api, call, &Service::checkpoint); }
-void api_release_job(const ApiContext& api, const Call& call) { control(api, call, &Service::release); }
+void api_cancel_job(const ApiContext& api, const Call& call) { control(api, call, &Service::cancel, JobControl::kCancel); }
+void api_hold_job(const ApiContext& api, const Call& call) { control(api, call, &Service::hold, JobControl::kHold); }
+void api_checkpoint_job(const ApiContext& api, const Call& call) { control(api, call, &Service::checkpoint, std::nullopt); }
+void api_release_job(const ApiContext& api, const Call& call) { control(api, call, &Service::release, JobControl::kRelease); }
 
 void api_report_trial(const ApiContext& api, const Call& call) {
   constexpr std::array<std::string_view, 2> kFields = {"rung", "loss"};
@@ -422,18 +480,24 @@ void api_list_approvals(const ApiContext& api, const Call& call) {
   api.service.ask([api, call](const Engine& engine) {
     Json jobs = Json::array();
     for (const JobView& job : engine.approvals())
-      if (may_see(call->who, job)) jobs.push_back(to_json(job));
+      if (may_see(call->who, job)) jobs.push_back(to_json(engine.array_with(job.id).value_or(job)));
     api.answer(call, 200, {{"jobs", std::move(jobs)}});
   });
 }
 
 void api_why(const ApiContext& api, const Call& call) {
-  with_job(api, call, [api, call](const Engine& engine, const JobView& job) {
+  with_job_or_array(api, call, [api, call](const Engine& engine, const JobView& asked) {
+    const auto next = asked.whole_array ? engine.next_of_array(asked.id) : std::nullopt;
+    const JobView& job = next ? *next : asked;
     const auto may_name = [&engine, &who = call->who](int64_t other) {
       const auto view = engine.job(other);
       return view && may_see(who, *view);
     };
-    Json body = {{"job", public_id(job)}, {"state", name_of(job.state)}, {"text", *engine.why(job.id, may_name)}};
+    std::string text = asked.whole_array && !next ? "none of them waits\n" : *engine.why(job.id, may_name);
+    if (asked.whole_array)
+      text = fmt::format("array {}: {}\n{}{}", public_id(asked), text_of(asked.array_jobs),
+                         next ? fmt::format("next is job {}:\n", public_id(*next)) : "", text);
+    Json body = {{"job", public_id(asked)}, {"state", name_of(asked.state)}, {"text", std::move(text)}};
     body["explanation"] = Json::parse(*engine.why_json(job.id, may_name));
     api.answer(call, 200, body);
   });

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json holder_json(const LiveHolder& holder) {
-  return {{"job", public_id(holder.client, holder.number)},
+  return {{"job", public_id(holder.client, holder.number, holder.array_index)},
           {"attempt", holder.attempt},
           {"task", holder.task},
           {"gpu_milli", holder.gpu_milli},
@@ -31,7 +31,7 @@ Json holder_json(const LiveHolder& holder) {
 std::string job_name(const LiveSnapshot& live, int64_t job) {
   for (const LiveGpu& gpu : live.gpus)
     for (const LiveHolder& holder : gpu.holders)
-      if (holder.job == job) return public_id(holder.client, holder.number);
+      if (holder.job == job) return public_id(holder.client, holder.number, holder.array_index);
   return "unknown";  // it ends just now
 }
 

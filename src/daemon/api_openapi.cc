@@ -17,8 +17,9 @@ Json parameters_of(const ApiRoute& route) {
   Json parameters = Json::array();
   const bool about_job = route.path.starts_with("/v1/jobs/");
   const Json name = {{"type", "string"}};
-  const Json job_id = {
-      {"type", "string"}, {"pattern", "^([A-Za-z0-9][A-Za-z0-9._-]*-)?[1-9][0-9]{0,9}$"}, {"examples", {"agency-17", "17"}}};
+  const Json job_id = {{"type", "string"},
+                       {"pattern", "^([A-Za-z0-9][A-Za-z0-9._-]*-)?[1-9][0-9]{0,9}(_[0-9]{1,4})?$"},
+                       {"examples", {"agency-17", "agency-17_3", "17"}}};
   for (const std::string_view part : split(route.path, '/'))
     if (part.starts_with('{'))
       parameters.push_back(

@@ -69,6 +69,9 @@ struct Recovery {
   int64_t strangers_stopped = 0;  ///< ran and nobody knew them
 };
 
+/// What is done to all jobs of an array.
+enum class JobControl : uint8_t { kCancel, kHold, kRelease };
+
 class Engine {
  public:
   /// Reads the log, compares fingerprints at its marks, takes over `fleet` as it is now, and reconciles with the backend.
@@ -96,6 +99,9 @@ class Engine {
   /// Keeps it from starting until it is released; one that runs goes on, and does not start again.
   Status stage_hold(int64_t job, const CommandInfo& by);
   Status stage_release(int64_t job, const CommandInfo& by);
+  /// The same for all jobs of an array (by its first) that have not ended, in one step. @return their places in it. @return
+  /// kConflict: all have ended.
+  Result<std::vector<int32_t>> stage_array(JobControl what, int64_t first, const CommandInfo& by);
   /// Takes no new task; what runs there goes on.
   Status stage_drain(std::string_view node, const CommandInfo& by);
   /// Takes tasks again, after a drain or when it was down.
@@ -155,7 +161,13 @@ class Engine {
 
   // Views. As of the last step; what runs has cost, and held, until now().
   [[nodiscard]] std::optional<JobView> job(int64_t id) const;
-  /// The id of a job that is called so. none: no job has that number (or the one that has is another client's).
+  /// The array with that first job as a whole. none: that job begins no array.
+  [[nodiscard]] std::optional<JobView> array(int64_t first) const;
+  /// Of an array the job that is next: it explains what the others wait for as well. none: none of them waits.
+  [[nodiscard]] std::optional<JobView> next_of_array(int64_t first) const;
+  /// The array that a job is of.
+  [[nodiscard]] std::optional<JobView> array_with(int64_t job) const;
+  /// The id of a job that is called so; an array's id is that of its first. none: no job has that number (or the one that has is another client's).
   [[nodiscard]] std::optional<int64_t> find_job(const PublicId& name) const;
   /// Newest first, behind id `before` where it is given; at most `limit`.
   [[nodiscard]] JobPage jobs(const JobFilter& filter, std::optional<int64_t> before, size_t limit) const;

@@ -547,6 +547,7 @@ void Engine::Impl::note(std::string_view kind, sched::JobId job, std::string_vie
   note({.kind = std::string(kind),
         .job = job.valid() ? id_of(job) : 0,
         .job_number = job.valid() ? book(job).number : 0,
+        .array_index = job.valid() ? book(job).place_in_array() : std::nullopt,
         .queue = job.valid() ? queue_name(book(job).queue) : std::string(),
         .node = std::string(node),
         .detail = std::move(detail)});

@@ -233,29 +233,38 @@ std::optional<JobView> Engine::Impl::view_of(const EndedJob& ended) const {
 std::string Engine::Impl::public_id_of(int64_t id) const {
   if (const sched::JobId found = find(id); found.valid()) {
     const JobBook& job = jobs[found.index()];
-    return public_id(client_of(job.queue), job.number);
+    return public_id(client_of(job.queue), job.number, job.place_in_array());
   }
   const auto ended = log.ended_job(id);
   if (!ended.ok() || !*ended) return "unknown";
   const auto decoded = decode((*ended)->payload);
-  return public_id(client_of_queue((*ended)->queue), decoded.ok() && decoded->job.number > 0 ? decoded->job.number : id);
+  return public_id(client_of_queue((*ended)->queue), decoded.ok() && decoded->job.number > 0 ? decoded->job.number : id,
+                   decoded.ok() ? decoded->job.place_in_array() : std::nullopt);
 }
 
 std::optional<int64_t> Engine::find_job(const PublicId& name) const {
-  const Impl& s = *impl_;
-  if (name.number <= s.unnumbered) return name.number >= 1 ? std::optional(name.number) : std::nullopt;
-  const auto known = s.numbered.find(name.client);
-  if (known == s.numbered.end() || name.number > known->second) return std::nullopt;
+  const auto first = impl_->find_number(name.client, name.number);
+  if (!first || !name.index) return first;
+  const auto array = job(*first);
+  if (!array || array->array != *first || *name.index >= array->array_size) return std::nullopt;
+  return *first + *name.index;
+}
+
+std::optional<int64_t> Engine::Impl::find_number(const std::string& client, int64_t number) const {
+  const Impl& s = *this;
+  if (number <= s.unnumbered) return number >= 1 ? std::optional(number) : std::nullopt;
+  const auto known = s.numbered.find(client);
+  if (known == s.numbered.end() || number > known->second) return std::nullopt;
   std::optional<int64_t> id;
-  const Status read = s.log.read_side_rows(kNumberStream + name.client, name.number - s.unnumbered - 1, 1,
+  const Status read = s.log.read_side_rows(kNumberStream + client, number - s.unnumbered - 1, 1,
                                            [&](int64_t, std::string_view payload) -> Status {
                                              id = parse_int(payload);
                                              return {};
                                            });
   if (read.ok() && id) return id;
   // The log cannot be read just now: who is in memory can be found all the same.
-  const auto found = std::ranges::find_if(
-      s.jobs, [&](const JobBook& job) { return job.number == name.number && s.client_of(job.queue) == name.client; });
+  const auto found =
+      std::ranges::find_if(s.jobs, [&](const JobBook& job) { return job.number == number && s.client_of(job.queue) == client; });
   return found == s.jobs.end() ? std::nullopt : std::optional(found->id);
 }
 

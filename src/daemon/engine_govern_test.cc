@@ -347,7 +347,7 @@ TEST(EnginePipeline, IsTakenWholeOrNotAtAll) {
   EXPECT_THAT(*ids, ElementsAre(1, 3, 4));
   ASSERT_TRUE(daemon.commit().ok());
   EXPECT_THAT(*daemon.engine().stage_pipeline(stages, {.actor = "ada", .idempotency_key = "k"}), ElementsAre(1, 3, 4));
-  EXPECT_THAT(daemon.job(4).after, ElementsAre("acme-1", "acme-2", "acme-3"));
+  EXPECT_THAT(daemon.job(4).after, ElementsAre("acme-1_0", "acme-1_1", "acme-3"));
   EXPECT_EQ(daemon.job(1).state, JobState::kRunning);
   EXPECT_EQ(daemon.job(3).state, JobState::kWaiting);
   daemon.restart();

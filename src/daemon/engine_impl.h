@@ -64,6 +64,27 @@ struct JobBook {
   Spend promised;                    ///< may still cost at most
   int64_t claimed_milli = 0;         ///< of GPUs, counted in its account
   std::vector<TrialReport> reports;  ///< of a trial, ascending by rung
+
+  [[nodiscard]] ArrayIndex place_in_array() const { return array_first > 0 ? ArrayIndex(array_index) : std::nullopt; }
+};
+
+/// What the jobs of an array come to together.
+struct ArraySum {
+  std::map<JobState, int64_t> jobs;
+  int64_t gpu_milli = 0;  ///< asked for by those that have not ended
+  int64_t micro_gpu_hours = 0;
+  std::optional<Money> cost;
+  int32_t starts = 0, failures = 0;
+  std::optional<Instant> first_started, ended;  ///< the earliest start, the last end
+
+  void add(const JobView& job, Currency currency);
+  void add(const ArraySum& other);
+};
+
+/// Those jobs of an array that the log alone knows.
+struct ForgottenJobs {
+  std::vector<bool> counted;  ///< by place in the array
+  ArraySum sum;
 };
 
 /// A search, by the scheduler's id.
@@ -249,6 +270,10 @@ struct Engine::Impl {
   [[nodiscard]] int64_t next_number(std::string_view client) const;
   /// As users call it, whether it is in memory or not.
   [[nodiscard]] std::string public_id_of(int64_t id) const;
+  void add_forgotten(int64_t first, int32_t size, ArraySum& sum) const;
+  mutable std::map<int64_t, ForgottenJobs> forgotten_of_arrays;  ///< of those that were looked at; no part of the state
+  /// The id of the job with that number of the client's.
+  [[nodiscard]] std::optional<int64_t> find_number(const std::string& client, int64_t number) const;
   /// Not valid: never accepted, or no longer in memory.
   [[nodiscard]] sched::JobId find(int64_t id) const;
   [[nodiscard]] JobView view_of(const JobBook& job) const;  ///< engine_views.cc; what it costs and holds as of its last end

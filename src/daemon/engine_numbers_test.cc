@@ -29,11 +29,14 @@ TEST(JobNumbers, AreCountedWithinEachClient) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(id_of(daemon, first), "acme-1");
     EXPECT_EQ(id_of(daemon, other), "zoo-1");
-    EXPECT_EQ(id_of(daemon, many), "acme-2");
-    EXPECT_EQ(id_of(daemon, many + 2), "acme-4");
+    EXPECT_EQ(id_of(daemon, many), "acme-2_0");
+    EXPECT_EQ(id_of(daemon, many + 2), "acme-2_2");
     EXPECT_EQ(id_of(daemon, last), "zoo-2");
-    EXPECT_THAT(daemon.job(last).after, ElementsAre("acme-3", "zoo-1"));
+    EXPECT_THAT(daemon.job(last).after, ElementsAre("acme-2_1", "zoo-1"));
     EXPECT_EQ(find(daemon, "acme-4"), many + 2);
+    EXPECT_EQ(find(daemon, "acme-2_2"), many + 2);
+    EXPECT_EQ(find(daemon, "acme-2_3"), std::nullopt);
+    EXPECT_EQ(find(daemon, "acme-3_0"), std::nullopt);
     EXPECT_EQ(find(daemon, "zoo-2"), last);
     EXPECT_EQ(find(daemon, "zoo-3"), std::nullopt);
     EXPECT_EQ(find(daemon, "none-1"), std::nullopt);
@@ -50,6 +53,44 @@ TEST(JobNumbers, ThatWereNotGivenLeaveNoGap) {
   EXPECT_FALSE(daemon.engine().stage_pipeline({good, bad}, {.actor = "ada", .idempotency_key = ""}).ok());
   EXPECT_EQ(id_of(daemon, daemon.submit(good.request)), "acme-1");
   EXPECT_EQ(find(daemon, "acme-1"), 1);
+}
+
+TEST(JobNumbers, AnArrayIsCountedInFullWhenSomeOfItHaveLeftMemory) {
+  ScratchDir dir;
+  TestingDaemon daemon(dir / "events.db", testing_fleet(), {.ended_kept = 2});
+  JobRequest array = testing_job(1, Duration::hours(1));
+  array.array = 10;
+  array.at_once = 2;
+  const int64_t first = daemon.submit(array);
+  daemon.pass(Duration::minutes(210));  // three turns of two have ended, the fourth pair has half an hour behind it
+  for (int i = 0; i < 2; ++i) {
+    daemon.engine().look(daemon.now());
+    EXPECT_LT(daemon.engine().jobs_in_memory(), 10U);
+    const JobView all = *daemon.engine().array(first);
+    EXPECT_EQ(public_id(all), "acme-1");
+    EXPECT_EQ(text_of(all.array_jobs), "2 running, 2 waiting, 6 succeeded");
+    EXPECT_EQ(all.state, JobState::kRunning);
+    EXPECT_EQ(all.cost, Money::units(14));  // 7 GPU-hours at 2
+    EXPECT_EQ(all.micro_gpu_hours, 7'000'000);
+    EXPECT_EQ(all.first_started, kDaemonStart);
+    EXPECT_EQ(all.gpu_milli, 4'000);
+    EXPECT_EQ(find(daemon, "acme-1_9"), first + 9);
+    // A list that begins within it, in memory or in the log, has it once.
+    const JobPage one = daemon.engine().jobs({.arrays_as_one = true}, std::nullopt, 10);
+    ASSERT_EQ(one.jobs.size(), 1U);
+    EXPECT_EQ(one.jobs[0].array_jobs, all.array_jobs);
+    EXPECT_EQ(daemon.engine().jobs({.array = first}, std::nullopt, 20).jobs.size(), 10U);
+    daemon.restart();
+  }
+  daemon.pass(Duration::hours(2));
+  const JobView all = *daemon.engine().array(first);
+  EXPECT_EQ(text_of(all.array_jobs), "10 succeeded");
+  EXPECT_EQ(all.state, JobState::kSucceeded);
+  EXPECT_EQ(all.cost, Money::units(20));
+  EXPECT_EQ(all.gpu_milli, 10'000) << "what it asked for";
+  EXPECT_EQ(all.ended, kDaemonStart + Duration::hours(5));
+  EXPECT_EQ(daemon.engine().stage_array(JobControl::kHold, first, {}).error().code, ErrorCode::kConflict);
+  EXPECT_FALSE(daemon.engine().array(first + 1).has_value()) << "it is of one, and begins none";
 }
 
 TEST(JobNumbers, StayWhenTheJobHasLeftMemory) {

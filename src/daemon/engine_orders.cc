@@ -92,7 +92,7 @@ Launch Engine::Impl::launch_of(sched::JobId id, const PlacedTask& placed) const 
   launch.memory = r.memory;
   launch.command = command_of(r);
   launch.environment = r.environment;
-  launch.environment.emplace_back("STINT_JOB", public_id(client_of(job.queue), job.number));
+  launch.environment.emplace_back("STINT_JOB", public_id(client_of(job.queue), job.number, job.place_in_array()));
   launch.environment.emplace_back("STINT_JOB_NAME", r.name);
   if (job.array_first > 0) {
     launch.environment.emplace_back("STINT_ARRAY_ID", public_id(client_of(job.queue), job.number - job.array_index));

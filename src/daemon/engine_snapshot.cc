@@ -100,6 +100,7 @@ struct FlatEvent {
   int64_t number = 0, told = 0;
   Instant at;
   int64_t job = 0, job_number = 0;
+  int64_t array_index = -1;  ///< -1 = of none
   uint32_t kind = 0, queue = 0, node = 0, detail = 0;
 };
 
@@ -119,6 +120,7 @@ void save_events(PackedWriter<EngineParts>& out, const std::deque<EventView>& ev
                     .at = e.at,
                     .job = e.job,
                     .job_number = e.job_number,
+                    .array_index = e.array_index.value_or(-1),
                     .kind = number_of(e.kind),
                     .queue = number_of(e.queue),
                     .node = number_of(e.node),
@@ -138,6 +140,7 @@ bool load_events(PackedReader<EngineParts>& in, std::deque<EventView>& events) {
                       .kind = texts[e.kind],
                       .job = e.job,
                       .job_number = e.job_number,
+                      .array_index = e.array_index < 0 ? std::nullopt : ArrayIndex(static_cast<int32_t>(e.array_index)),
                       .queue = texts[e.queue],
                       .node = texts[e.node],
                       .detail = texts[e.detail]});

@@ -22,6 +22,7 @@ std::vector<RunView> Engine::runs(Instant from, const std::function<bool(std::st
     const sim::SimNode& place = s.nodes[node.index()].node;
     run.job = s.id_of(sched::JobId(j));
     run.number = job.number;
+    run.array_index = job.place_in_array();
     run.name = name_shown(*job.request);
     run.queue = s.queue_name(job.queue);
     run.client = s.client_of(job.queue);

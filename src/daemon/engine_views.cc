@@ -44,11 +44,22 @@ std::vector<int> gpu_indexes(uint64_t gpus) {
 
 std::string public_id(std::string_view client, int64_t number) { return fmt::format("{}-{}", client, number); }
 
+std::string public_id(std::string_view client, int64_t number, ArrayIndex index) {
+  return index ? fmt::format("{}-{}_{}", client, number - *index, *index) : public_id(client, number);
+}
+
 std::optional<PublicId> parse_public_id(std::string_view text) {
   const size_t dash = text.rfind('-');
-  const auto number = parse_int(dash == std::string_view::npos ? text : text.substr(dash + 1));
+  const std::string_view behind = dash == std::string_view::npos ? text : text.substr(dash + 1);
+  const size_t mark = behind.find('_');
+  const auto number = parse_int(behind.substr(0, mark));
   if (!number || *number < 1 || *number > UINT32_MAX || dash == 0) return std::nullopt;
-  return PublicId{.client = std::string(text.substr(0, dash == std::string_view::npos ? 0 : dash)), .number = *number};
+  PublicId id{.client = std::string(text.substr(0, dash == std::string_view::npos ? 0 : dash)), .number = *number, .index = {}};
+  if (mark == std::string_view::npos) return id;
+  const auto index = parse_int(behind.substr(mark + 1));
+  if (!index || *index < 0 || *index >= kMostOfArray) return std::nullopt;
+  id.index = static_cast<int32_t>(*index);
+  return id;
 }
 
 std::string_view client_of_queue(std::string_view queue) { return queue.substr(0, queue.find('/')); }
@@ -69,6 +80,17 @@ std::string_view audience_of_event(std::string_view public_id) {
 std::string public_id(const EventView& event) {
   const std::string_view audience = audience_of(event);
   return audience.ends_with('~') ? fmt::format("{}{}", audience, event.told) : public_id(audience, event.told);
+}
+
+std::string public_id_of_job(const EventView& event) {
+  return public_id(client_of_queue(event.queue), event.job_number, event.array_index);
+}
+
+std::string text_of(const StateCounts& counts) {
+  std::string text;
+  for (const auto& [state, jobs] : counts)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", jobs, name_of(state));
+  return text;
 }
 
 std::string_view name_of(JobState s) {
@@ -239,6 +261,12 @@ class EndedJobs {
     return at_ < page_.size() ? &page_[at_] : nullptr;
   }
   void pop() { ++at_; }
+  /// On to those with an id below `before`.
+  void skip_to(int64_t before) {
+    while (at_ < page_.size() && page_[at_].id >= before)
+      ++at_;
+    next_ = std::min(next_, before);
+  }
 
  private:
   void fill() {
@@ -269,10 +297,13 @@ JobPage Engine::jobs(const JobFilter& filter, std::optional<int64_t> before, siz
            (filter.user.empty() || job.request->user == filter.user) &&
            (filter.name.empty() || job.request->name == filter.name) &&
            (filter.study.empty() || job.request->study == filter.study) &&
+           (filter.array == 0 || job.array_first == filter.array) &&
            (filter.queue.empty() || is_below(filter.queue, s.fleet, job.queue));
   };
   JobPage page;
-  const int64_t end = std::min(before.value_or(INT64_MAX), s.accepted + 1);
+  int64_t end = std::min(before.value_or(INT64_MAX), s.accepted + 1);
+  if (filter.array > 0)
+    if (const auto all = array(filter.array)) end = std::min(end, filter.array + all->array_size);
   EndedJobs ended(s.log, filter, end);
   auto at = std::ranges::lower_bound(s.jobs, end, {}, &JobBook::id);
   for (;;) {
@@ -281,11 +312,19 @@ JobPage Engine::jobs(const JobFilter& filter, std::optional<int64_t> before, siz
     const JobBook* in_memory = at == s.jobs.begin() ? nullptr : &*std::prev(at);
     // With everything in memory the log is not asked.
     const EndedJob* in_log = s.accepted == std::ssize(s.jobs) ? nullptr : ended.first();
-    if (in_memory == nullptr && in_log == nullptr) return page;
+    const int64_t next = std::max(in_memory == nullptr ? 0 : in_memory->id, in_log == nullptr ? 0 : in_log->id);
+    if (next < std::max<int64_t>(filter.array, 1)) return page;
     if (page.jobs.size() == limit) {
       page.next = page.jobs.back().id;
       return page;
     }
+    if (filter.arrays_as_one)
+      if (auto whole = array_with(next)) {
+        at = std::ranges::lower_bound(s.jobs, whole->id, {}, &JobBook::id);
+        ended.skip_to(whole->id);
+        page.jobs.push_back(std::move(*whole));
+        continue;
+      }
     if (in_log == nullptr || (in_memory != nullptr && in_memory->id > in_log->id)) {
       page.jobs.push_back(*job(in_memory->id));
       --at;
@@ -326,7 +365,7 @@ std::vector<NodeView> Engine::nodes() const {
       const int64_t id = s.jobs[j].id;
       if (!view.jobs.empty() && view.jobs.back() == id) continue;
       view.jobs.push_back(id);
-      view.job_names.push_back(public_id(s.client_of(s.jobs[j].queue), s.jobs[j].number));
+      view.job_names.push_back(public_id(s.client_of(s.jobs[j].queue), s.jobs[j].number, s.jobs[j].place_in_array()));
     }
   for (size_t n = 0; n < views.size(); ++n)
     views[n].state = s.nodes[n].down         ? NodeState::kDown

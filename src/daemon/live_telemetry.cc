@@ -324,6 +324,7 @@ void LiveTelemetry::put_work(const LiveWork& work) {
         if (it == by_place_.end()) continue;
         gpus_[it->second].shown.holders.push_back({.job = job.id,
                                                    .number = job.number,
+                                                   .array_index = job.array > 0 ? ArrayIndex(job.array_index) : std::nullopt,
                                                    .attempt = task.attempt,
                                                    .task = task.task,
                                                    .gpu_milli = milli_of(task),

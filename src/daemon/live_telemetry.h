@@ -50,6 +50,7 @@ using LiveValues = std::array<std::optional<LiveValue>, kMetricCount>;  ///< by 
 struct LiveHolder {
   int64_t job = 0;
   int64_t number = 0;  ///< of the job within its client
+  ArrayIndex array_index;
   int32_t attempt = 0;
   int32_t task = 0;
   int32_t gpu_milli = 1000;

@@ -84,14 +84,13 @@ LogRecord encode(const Record& record) {
       out.payload += "\"request\":" + to_json(record.request) + "}";
       break;
     }
-    case RecordKind::kNotice:
-      out.payload = compact_text({{"kind", record.notice.kind},
-                                  {"job", record.notice.job},
-                                  {"number", record.notice.job_number},
-                                  {"queue", record.notice.queue},
-                                  {"node", record.notice.node},
-                                  {"detail", record.notice.detail}});
+    case RecordKind::kNotice: {
+      Json json = {{"kind", record.notice.kind},   {"job", record.notice.job},   {"number", record.notice.job_number},
+                   {"queue", record.notice.queue}, {"node", record.notice.node}, {"detail", record.notice.detail}};
+      if (record.notice.array_index) json["index"] = *record.notice.array_index;
+      out.payload = compact_text(json);
       break;
+    }
     case RecordKind::kTick: break;
   }
   return out;
@@ -138,6 +137,7 @@ Result<Record> decode(JsonParser& parser, int32_t kind, std::string_view payload
       record.notice.kind = fields.text("kind");
       record.notice.job = fields.integer("job", 0, kMostId, 0);
       record.notice.job_number = fields.integer("number", 0, kMostId, record.notice.job);
+      if (fields.has("index")) record.notice.array_index = static_cast<int32_t>(fields.integer("index", 0, kMostOfArray - 1, 0));
       record.notice.queue = fields.text("queue");
       record.notice.node = fields.text("node");
       record.notice.detail = fields.text("detail");

@@ -187,6 +187,18 @@ JobView job_of(const Engine& engine, int64_t id) {
   return engine.job(id).value_or(std::move(unread));
 }
 
+/// Of an array's first: the array.
+JobView submitted_of(const Engine& engine, int64_t id) {
+  auto array = engine.array(id);
+  return array ? std::move(*array) : job_of(engine, id);
+}
+
+/// Of an array all jobs are decided on together.
+JobView decided_of(const Engine& engine, int64_t id) {
+  auto array = engine.array_with(id);
+  return array ? std::move(*array) : job_of(engine, id);
+}
+
 NodeView node_of(const Engine& engine, const std::string& name) {
   const std::vector<NodeView> nodes = engine.nodes();
   return *std::ranges::find(nodes, name, &NodeView::name);
@@ -195,7 +207,7 @@ NodeView node_of(const Engine& engine, const std::string& name) {
 }  // namespace
 
 void Service::submit(JobRequest request, CommandInfo by, Answer<JobView> answer) {
-  impl_->put([request = std::move(request), by = std::move(by)](Engine& e) { return e.stage_submit(request, by); }, job_of,
+  impl_->put([request = std::move(request), by = std::move(by)](Engine& e) { return e.stage_submit(request, by); }, submitted_of,
              std::move(answer));
 }
 
@@ -211,14 +223,22 @@ void Service::release(int64_t job, CommandInfo by, Answer<JobView> answer) {
   impl_->put([job, by = std::move(by)](Engine& e) { return of(e.stage_release(job, by), job); }, job_of, std::move(answer));
 }
 
+void Service::control_array(JobControl what, int64_t first, CommandInfo by, Answer<ControlledArray> answer) {
+  impl_->put([=, by = std::move(by)](Engine& e) { return e.stage_array(what, first, by); },
+             [first](const Engine& e, const std::vector<int32_t>& jobs) {
+               return ControlledArray{.array = submitted_of(e, first), .jobs = jobs};
+             },
+             std::move(answer));
+}
+
 void Service::approve(int64_t job, CommandInfo by, Answer<JobView> answer) {
-  impl_->put([job, by = std::move(by)](Engine& e) { return of(e.stage_approve(job, by), job); }, job_of, std::move(answer));
+  impl_->put([job, by = std::move(by)](Engine& e) { return of(e.stage_approve(job, by), job); }, decided_of, std::move(answer));
 }
 
 void Service::refuse(int64_t job, std::string reason, CommandInfo by, Answer<JobView> answer) {
   impl_->put(
       [job, reason = std::move(reason), by = std::move(by)](Engine& e) { return of(e.stage_refuse(job, reason, by), job); },
-      job_of, std::move(answer));
+      decided_of, std::move(answer));
 }
 
 void Service::submit_pipeline(std::vector<PipelineStage> stages, CommandInfo by, Answer<std::vector<JobView>> answer) {
@@ -226,7 +246,7 @@ void Service::submit_pipeline(std::vector<PipelineStage> stages, CommandInfo by,
              [](const Engine& e, const std::vector<int64_t>& ids) {
                std::vector<JobView> jobs;
                for (const int64_t id : ids)
-                 jobs.push_back(job_of(e, id));
+                 jobs.push_back(submitted_of(e, id));
                return jobs;
              },
              std::move(answer));

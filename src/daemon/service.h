@@ -36,13 +36,19 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
+  /// The view of the job, or of the array as a whole.
   void submit(JobRequest request, CommandInfo by, Answer<JobView> answer);
   void cancel(int64_t job, CommandInfo by, Answer<JobView> answer);
   void hold(int64_t job, CommandInfo by, Answer<JobView> answer);
   void release(int64_t job, CommandInfo by, Answer<JobView> answer);
+  struct ControlledArray {
+    JobView array;
+    std::vector<int32_t> jobs;  ///< that had not ended, by their places in it
+  };
+  void control_array(JobControl what, int64_t first, CommandInfo by, Answer<ControlledArray> answer);
   void approve(int64_t job, CommandInfo by, Answer<JobView> answer);
   void refuse(int64_t job, std::string reason, CommandInfo by, Answer<JobView> answer);
-  /// All stages or none; the view of each stage's job (of an array its first).
+  /// All stages or none; the view of each stage's job, or array as a whole.
   void submit_pipeline(std::vector<PipelineStage> stages, CommandInfo by, Answer<std::vector<JobView>> answer);
   void set_budget(BudgetRule rule, CommandInfo by, Answer<BudgetView> answer);
   void remove_budget(std::string name, CommandInfo by, Answer<bool> answer);

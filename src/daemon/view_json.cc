@@ -54,6 +54,15 @@ Json money_json(const std::optional<Money>& amount) {
   return amount ? Json{{"amount", amount->to_decimal()}, {"currency", amount->currency().code()}} : Json();
 }
 
+Json array_json(const JobView& job) {
+  Json json = {{"id", public_id(job.client, job.number - job.array_index)}, {"size", job.array_size}};
+  if (!job.whole_array) json["index"] = job.array_index;
+  if (job.array_jobs.empty()) return json;
+  for (const auto& [state, jobs] : job.array_jobs)
+    json["jobs"][std::string(name_of(state))] = jobs;
+  return json;
+}
+
 Json to_json(const JobView& job) {
   Json json = {{"id", public_id(job)},
                {"name", job.name},
@@ -82,9 +91,7 @@ Json to_json(const JobView& job) {
                {"gpu_hours", static_cast<double>(job.micro_gpu_hours) / 1e6},
                {"cost", money_json(job.cost)},
                {"per_hour", money_json(job.burn.per_hour())}};
-  if (job.array > 0)
-    json["array"] = {
-        {"id", public_id(job.client, job.number - job.array_index)}, {"index", job.array_index}, {"size", job.array_size}};
+  if (job.array > 0) json["array"] = array_json(job);
   for (const TaskView& task : job.placed)
     json["placed"].push_back(task_json(task));
   for (const EndView& end : job.ends)
@@ -153,7 +160,7 @@ Json to_json(const BudgetView& budget) {
 
 Json to_json(const EventView& event) {
   Json json = {{"id", public_id(event)}, {"at", format_utc(event.at)}, {"kind", event.kind}};
-  if (event.job > 0) json["job"] = public_id(client_of_queue(event.queue), event.job_number);
+  if (event.job > 0) json["job"] = public_id_of_job(event);
   if (!event.queue.empty()) json["queue"] = event.queue;
   if (!event.node.empty()) json["node"] = event.node;
   if (!event.detail.empty()) json["detail"] = event.detail;

@@ -8,6 +8,8 @@
 
 namespace stint {
 
+/// Of a job of an array, or of a whole one: {"id", "size"}, its place `index`, and how many `jobs` of it are in each state where that was asked for.
+nlohmann::ordered_json array_json(const JobView& job);
 nlohmann::ordered_json to_json(const JobView& job);
 nlohmann::ordered_json to_json(const NodeView& node);
 nlohmann::ordered_json to_json(const QueueView& queue);

@@ -38,11 +38,16 @@ inline bool has_ended(JobState s) { return s >= JobState::kSucceeded; }
 /// What is called by a number within its client, as everybody outside of the daemon calls it: job "agency-17" is the seventeenth of
 /// agency. Inside there is one count over all clients, whose gaps would tell a client how much goes on at the others.
 std::string public_id(std::string_view client, int64_t number);
+/// Of a job of an array its place there, from 0; none: it is of no array.
+using ArrayIndex = std::optional<int32_t>;
+/// A job of an array is called by the array's id, which is the number of its first, and its place: "agency-17_3".
+std::string public_id(std::string_view client, int64_t number, ArrayIndex index);
 struct PublicId {
   std::string client;  ///< empty = just a number was given
   int64_t number = 0;  ///< from 1
+  ArrayIndex index;    ///< given behind it
 };
-/// "agency-17", or "17". none: neither.
+/// "agency-17", "agency-17_3", or the same without the client. none: neither.
 std::optional<PublicId> parse_public_id(std::string_view text);
 
 /// The client of a queue: the top of its path.
@@ -102,6 +107,12 @@ struct TrialView {
   std::vector<TrialReport> reports;  ///< ascending by rung
 };
 
+/// Jobs by their state, those that run first, then those that wait, then those that have ended; states without any are left out.
+using StateCounts = std::vector<std::pair<JobState, int64_t>>;
+/// "3 running, 5 waiting, 2 succeeded".
+std::string text_of(const StateCounts& counts);
+
+/// A job; or an array as a whole, which has the sums of its jobs and is called by the id of its first.
 struct JobView {
   int64_t id = 0;
   int64_t number = 0;  ///< within its client
@@ -121,6 +132,8 @@ struct JobView {
   int64_t array = 0;               ///< id of the first job of its array; 0 = none
   int32_t array_index = 0;         ///< 0 … array_size − 1
   int32_t array_size = 0;
+  bool whole_array = false;
+  StateCounts array_jobs;  ///< of an array as a whole
   Instant submitted;
   std::optional<Instant> first_started, started, ended;  ///< started: the current or last run
   std::optional<Instant> deadline;
@@ -136,7 +149,9 @@ struct JobView {
   std::optional<TrialView> trial;        ///< none = it is none
 };
 inline constexpr size_t kEndsKept = 16;
-inline std::string public_id(const JobView& job) { return public_id(job.client, job.number); }
+inline std::string public_id(const JobView& job) {
+  return public_id(job.client, job.number, job.array > 0 && !job.whole_array ? ArrayIndex(job.array_index) : std::nullopt);
+}
 
 /// kOff: drained and switched off. The engine knows of it as drained; whoever switches it (daemon/node_power) says so.
 enum class NodeState : uint8_t { kUp, kDraining, kDrained, kDown, kOff };
@@ -166,6 +181,7 @@ Rate rate_now(const NodeView& node);
 struct RunView {
   int64_t job = 0;
   int64_t number = 0;  ///< of the job within its client
+  ArrayIndex array_index;
   std::string name, queue, client, user;
   int32_t task = 0;
   int32_t attempt = 0;
@@ -216,7 +232,8 @@ struct EventView {
   std::string kind;        ///< "job.submitted", "job.started", "job.evicted", "job.ended", "node.draining", …
   int64_t job = 0;         ///< 0 = none
   int64_t job_number = 0;  ///< of it within its client
-  std::string queue;       ///< of the job
+  ArrayIndex array_index;
+  std::string queue;  ///< of the job
   std::string node;
   std::string detail;
 };
@@ -229,6 +246,8 @@ std::string_view audience_of(const EventView& event);
 std::string_view audience_of_event(std::string_view public_id);
 /// "agency-131", "machines~7": a count of its own for each audience, which tells nobody how much happens to others.
 std::string public_id(const EventView& event);
+/// Of the job that it is about.
+std::string public_id_of_job(const EventView& event);
 
 /// The daemon as a whole.
 struct EngineView {
@@ -252,6 +271,9 @@ struct JobFilter {
   std::string user;           ///< empty = all
   std::string name;           ///< empty = all
   std::string study;          ///< trials of it; empty = all
+  int64_t array = 0;          ///< jobs of the array with this first; 0 = all
+  /// An array one of whose jobs is wanted comes as a whole, in place of those.
+  bool arrays_as_one = false;
 };
 
 struct JobPage {
