@@ -192,7 +192,7 @@ void add_silences(Command& parent, Action& action) {
   on_call(*parent.add_subcommand("list", "Silences that hold, and those over for less than a day"), options, list_silences,
           action);
   Command* expire = parent.add_subcommand("expire", "End one now");
-  expire->add_option("id", options->silence, "its number")->required();
+  expire->add_option("id", options->silence, "its number")->required()->type_name("SILENCE");
   on_call(*expire, options, expire_silence, action);
 }
 

@@ -117,7 +117,9 @@ Status decide(DaemonClient& client, const BudgetOptions& options, const char* wh
   Json changed = Json::array();
   for (const std::string& id : options.jobs) {
     TRY_ASSIGN(Json job, client.send("POST", fmt::format("/v1/jobs/{}/{}", escape_url(id), what), body));
-    if (!options.daemon.json) say("job {}: {}\n", text_of(job["id"]), text_of(job["state"]));
+    if (!options.daemon.json)
+      say("{} {}: {}\n", job.contains("array") && !job["array"].contains("index") ? "array" : "job", text_of(job["id"]),
+          text_of(job["state"]));
     changed.push_back(std::move(job));
   }
   return options.daemon.json ? print_json({{"jobs", std::move(changed)}}) : Status();
@@ -171,10 +173,10 @@ void add_budget_commands(Command& app, Action& action) {
   budget->require_subcommand(1);
   add_client_command(*budget, action, options, "list", "Those you see", list_budgets);
   Command* show = add_client_command(*budget, action, options, "show", "One", show_budget);
-  show->add_option("name", options->name, "the budget")->required();
+  show->add_option("name", options->name, "the budget")->required()->type_name("BUDGET");
   Command* set = add_client_command(*budget, action, options, "set",
                                     "Make or change one that the configuration does not have; for operators", set_budget);
-  set->add_option("name", options->name, "the budget")->required();
+  set->add_option("name", options->name, "the budget")->required()->type_name("BUDGET");
   set->add_option("--per-month", options->per_month, "amount for each calendar month (UTC), in the currency of the machines");
   set->add_option("--queue", options->queue, "that pays for this queue and those below it; else for all");
   set->add_option("--project", options->project, "for jobs with this tag `project` alone");

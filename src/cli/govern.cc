@@ -259,7 +259,7 @@ void add_user(Command& app, Action& action) {
   user->require_subcommand(1);
   add_client_command(*user, action, options, "list", "Those you manage", list_users);
   Command* set = add_client_command(*user, action, options, "set", "Make a user, or set their roles", set_user);
-  set->add_option("name", options->name, "the user")->required();
+  set->add_option("name", options->name, "the user")->required()->type_name("USER");
   set->add_option("--role", options->roles,
                   "viewer, submitter, client-admin, operator or auditor, with @CLIENT for one client; repeatable")
       ->allow_extra_args(false);
@@ -284,7 +284,7 @@ void add_client(Command& app, Action& action) {
   client->require_subcommand(1);
   add_client_command(*client, action, options, "list", "Those you see", list_clients);
   Command* set = add_client_command(*client, action, options, "set", "Make a client, or set its rules", set_client);
-  set->add_option("name", options->name, "the client")->required();
+  set->add_option("name", options->name, "the client")->required()->type_name("CLIENT");
   set->add_option("--mandatory-tag", options->tags, "key that every new job must carry; repeatable")->allow_extra_args(false);
   set->add_flag("--no-mandatory-tags", options->no_tags, "none");
   set->add_flag("--disable", options->disable, "no new jobs");

@@ -40,6 +40,20 @@ std::string nodes_of(const Json& job) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
+/// Of an array as a whole how its jobs stand: "3 running, 5 waiting"; else the job's state.
+std::string state_of(const Json& job) {
+  if (!job.contains("array") || !job["array"].contains("jobs")) return text_of(job["state"]);
+  std::string text;
+  for (const auto& [state, jobs] : job["array"]["jobs"].items())
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", jobs.get<int64_t>(), state);
+  return text;
+}
+
+bool is_array(const Json& job) { return job.contains("array") && !job["array"].contains("index"); }
+
+/// "job agency-17", "array agency-17".
+std::string title_of(const Json& job) { return fmt::format("{} {}", is_array(job) ? "array" : "job", text_of(job["id"])); }
+
 Tone tone_of_state(const std::string& state) {
   if (state == "running" || state == "succeeded") return Tone::kGood;
   if (state == "waiting" || state == "on-hold" || state == "needs-approval" || state == "leaving") return Tone::kPlain;
@@ -48,10 +62,10 @@ Tone tone_of_state(const std::string& state) {
 
 struct QueueOptions {
   ClientOptions daemon;
-  std::string state = "active", queue, user, name;
+  std::string state, queue, user, name;
   int limit = 100;
-  std::string cursor;
-  bool queues = false;
+  std::string cursor, array;
+  bool queues = false, members = false;
 };
 
 Status show_queues(DaemonClient& client, const QueueOptions& options) {
@@ -76,25 +90,30 @@ Status show_queues(DaemonClient& client, const QueueOptions& options) {
 
 Status show_queue(DaemonClient& client, const QueueOptions& options) {
   if (options.queues) return show_queues(client, options);
-  TRY_ASSIGN(const Json body, client.get(with_query("/v1/jobs", {{"state", options.state == "all" ? "" : options.state},
-                                                                 {"queue", options.queue},
-                                                                 {"user", options.user},
-                                                                 {"name", options.name},
-                                                                 {"limit", std::to_string(options.limit)},
-                                                                 {"cursor", options.cursor}})));
+  TRY_ASSIGN(const Json body,
+             client.get(with_query("/v1/jobs", {{"state", options.state == "all"                             ? ""
+                                                          : !options.state.empty() || !options.array.empty() ? options.state
+                                                                                                             : "active"},
+                                                {"queue", options.queue},
+                                                {"user", options.user},
+                                                {"name", options.name},
+                                                {"array", options.array},
+                                                {"arrays", options.members || !options.array.empty() ? "" : "as-one"},
+                                                {"limit", std::to_string(options.limit)},
+                                                {"cursor", options.cursor}})));
   if (options.daemon.json) return print_json(body);
   Table table({{"id"},
                {"name", Align::kLeft, 28},
                {"queue", Align::kLeft, 28, 1},
                {"user", Align::kLeft, 16, 3},
-               {"state"},
+               {"state", Align::kLeft, 32},
                {"GPUs", Align::kRight},
                {"submitted (UTC)", Align::kLeft, 0, 4},
                {"on", Align::kLeft, 30, 2},
                {"cost", Align::kRight}});
   for (const Json& job : body["jobs"]) {
     const std::string state = text_of(job["state"]);
-    table.add_row({text_of(job["id"]), text_of(job["name"]), text_of(job["queue"]), text_of(job["user"]), state,
+    table.add_row({text_of(job["id"]), text_of(job["name"]), text_of(job["queue"]), text_of(job["user"]), state_of(job),
                    gpus_of(job["gpu_milli"].get<int64_t>()), time_of(job["submitted"]), nodes_of(job), money_of(job["cost"])});
     table.tone_cell(4, tone_of_state(state));
   }
@@ -112,15 +131,19 @@ std::string path_of(const std::string& id, std::string_view what = "") {
 }
 
 std::string job_text(const Json& job) {
-  std::string out = fmt::format("job {} {}: {}\n", text_of(job["id"]), text_of(job["name"]), text_of(job["state"]));
+  std::string out = fmt::format("{} {}: {}\n", title_of(job), text_of(job["name"]), state_of(job));
   const auto line = [&out](std::string_view name, const std::string& value) {
     if (!value.empty()) out += fmt::format("  {:<12} {}\n", name, value);
   };
   line("queue", text_of(job["queue"]));
   line("user", text_of(job["user"]));
   line("command", text_of(job["command"]));
-  line("asks for", fmt::format("{} in {}, priority {}", gpu_count(job["gpu_milli"].get<int64_t>()),
-                               counted(job["tasks"].get<int64_t>(), "task"), text_of(job["priority"])));
+  if (is_array(job))
+    line("jobs", fmt::format("{0}, from {1}_0 on: `stint queue --array {1}` lists them", text_of(job["array"]["size"]),
+                             text_of(job["id"])));
+  line(is_array(job) ? "still wants" : "asks for",
+       fmt::format("{} in {}, priority {}", gpu_count(job["gpu_milli"].get<int64_t>()),
+                   counted(job["tasks"].get<int64_t>(), "task") + (is_array(job) ? " each" : ""), text_of(job["priority"])));
   line("reason", text_of(job["reason"]));
   if (job.contains("approval")) {
     const Json& approval = job["approval"];
@@ -135,7 +158,8 @@ std::string job_text(const Json& job) {
   line("deadline", utc_of(job["deadline"]));
   line("cost", fmt::format("{} for {:.3f} GPU-hours, {}, {}", money_of(job["cost"]), job["gpu_hours"].get<double>(),
                            counted(job["starts"].get<int64_t>(), "start"), counted(job["failures"].get<int64_t>(), "failure")));
-  for (const Json& task : job["placed"])
+  if (is_array(job)) line("runs", job["placed"].empty() ? "" : "on " + nodes_of(job));
+  for (const Json& task : is_array(job) ? Json::array() : job["placed"])
     line("runs", fmt::format("task {} on {}, GPUs {}", text_of(task["task"]), text_of(task["node"]), task["gpus"].dump()));
   for (const Json& end : job["ends"])
     line("ended", fmt::format("task {} on {} at {}: {}{}{}", text_of(end["task"]), text_of(end["node"]), utc_of(end["ended"]),
@@ -183,7 +207,7 @@ ExitCode control_jobs(const JobOptions& options, const std::string& what) {
     } else if (options.daemon.json) {
       (void)print_json(*job).ok();
     } else {
-      say("job {}: {}\n", text_of((*job)["id"]), text_of((*job)["state"]));
+      say("{}: {}\n", title_of(*job), state_of(*job));
     }
   }
   return code;
@@ -224,18 +248,26 @@ void add_queue(Command& app, Action& action) {
   auto options = std::make_shared<QueueOptions>();
   Command* command =
       add_client_command(app, action, options, "queue", "The daemon's jobs: what waits and what runs; or its queues", show_queue);
-  command->add_option("--state", options->state, "active, ended, all, or one state such as failed")->capture_default_str();
+  command->add_option("--state", options->state,
+                      "active, ended, all, or one state such as failed; else active, of one array all");
   command->add_option("--queue", options->queue, "of this queue and those below");
   command->add_option("--user", options->user, "of this user");
   command->add_option("--name", options->name, "of this name");
   command->add_option("--limit", options->limit, "at most so many")->check(in_range(1, 1000))->capture_default_str();
   command->add_option("--cursor", options->cursor, "go on where the page before ended");
+  Option* array = command->add_option("--array", options->array, "jobs of this array")->type_name("JOB");
+  command->add_flag("--members", options->members, "each job of an array in a line; else one line says how they stand")
+      ->excludes(array);
   command->add_flag("--queues", options->queues, "queues with their use and their money, in place of jobs");
   command->footer("Example: stint queue --state failed --queue agency");
 }
 
 void add_ids(Command* command, JobOptions& options) {
-  command->add_option("job", options.ids, "ids of jobs: agency-17, or 17 where you see one client alone")->required();
+  command
+      ->add_option("job", options.ids,
+                   "ids of jobs: agency-17, or 17 where you see one client alone; an array's id for all of it, agency-17_3 for "
+                   "one of its jobs")
+      ->required();
 }
 
 void add_view(Command& app, Action& action, const char* name, const char* help, Status (*run)(DaemonClient&, const JobOptions&)) {

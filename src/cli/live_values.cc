@@ -1,5 +1,7 @@
 #include "cli/live_values.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -28,6 +30,39 @@ bool daemon_is_configured(const ClientOptions& options) {
   return home != nullptr && is_regular_file(std::string(home) + "/.config/stint/token");
 }
 
+/// Where the daemon's names of a kind are: in a list of objects, by a field that is their name, with others that say more.
+struct Source {
+  std::string_view kind;
+  const char* path;
+  const char* list;
+  const char* name;
+  std::array<const char*, 2> help;
+};
+constexpr std::array kSources = {
+    Source{"JOB", "/v1/jobs", "jobs", "id", {"name", "state"}},
+    Source{"QUEUE", "/v1/queues", "queues", "path", {}},
+    Source{"NODE", "/v1/nodes", "nodes", "name", {}},
+    Source{"BUDGET", "/v1/budgets", "budgets", "name", {"queue"}},
+    Source{"USER", "/v1/users", "users", "name", {}},
+    Source{"CLIENT", "/v1/clients", "clients", "name", {}},
+    Source{"SILENCE", "/v1/silences", "silences", "id", {"comment"}},
+};
+
+const Source* source_of(std::string_view kind) {
+  const auto found = std::ranges::find(kSources, kind, &Source::kind);
+  return found == kSources.end() ? nullptr : &*found;
+}
+
+/// Arrays by their id; the jobs of one once its id and the mark behind it are typed.
+std::string jobs_path(std::string_view typed) {
+  typed = typed.substr(typed.rfind('=') + 1);
+  const size_t mark = typed.rfind('_');
+  const bool of_array = mark != std::string_view::npos && typed.find('-') < mark;
+  return with_query("/v1/jobs", {{"limit", std::string(kMostOffered)},
+                                 {"array", of_array ? std::string(typed.substr(0, mark)) : ""},
+                                 {"arrays", of_array ? "" : "as-one"}});
+}
+
 std::vector<Candidate> ask_daemon(std::string_view kind, std::span<const std::string> words) {
   ClientOptions options;
   options.server = word_behind(words, "--server");
@@ -39,10 +74,8 @@ std::vector<Candidate> ask_daemon(std::string_view kind, std::span<const std::st
   if (!daemon_is_configured(options)) return {};
   Result<DaemonClient> client = DaemonClient::create(options);
   if (!client.ok()) return {};
-  const std::string path = kind == "JOB"     ? with_query("/v1/jobs", {{"limit", std::string(kMostOffered)}})
-                           : kind == "QUEUE" ? "/v1/queues"
-                                             : "/v1/nodes";
-  const auto answer = client->get(path);
+  const auto answer =
+      client->get(kind == "JOB" ? jobs_path(words.empty() ? "" : words.back()) : std::string(source_of(kind)->path));
   return answer.ok() ? values_in_answer(kind, *answer) : std::vector<Candidate>();
 }
 
@@ -75,24 +108,24 @@ std::string word_behind(std::span<const std::string> words, std::string_view opt
 }
 
 std::vector<Candidate> values_in_answer(std::string_view kind, const nlohmann::ordered_json& answer) {
-  const char* list = kind == "JOB" ? "jobs" : kind == "QUEUE" ? "queues" : "nodes";
-  const char* name = kind == "JOB" ? "id" : kind == "QUEUE" ? "path" : "name";
   std::vector<Candidate> out;
-  if (!answer.is_object() || !answer.contains(list) || !answer[list].is_array()) return out;
-  for (const auto& one : answer[list]) {
-    if (!one.is_object() || !one.contains(name) || !one[name].is_string()) continue;
+  const Source* source = source_of(kind);
+  if (source == nullptr || !answer.is_object() || !answer.contains(source->list) || !answer[source->list].is_array()) return out;
+  for (const auto& one : answer[source->list]) {
+    if (!one.is_object() || !one.contains(source->name) || one[source->name].is_null()) continue;
     std::string help;
-    if (kind == "JOB")
-      for (const char* field : {"name", "state"})
-        if (one.contains(field)) help += (help.empty() ? "" : ", ") + text_of(one[field]);
-    out.push_back({one[name].get<std::string>(), std::move(help)});
+    for (const char* field : source->help)
+      if (field != nullptr && one.contains(field) && !text_of(one[field]).empty())
+        help += (help.empty() ? "" : ", ") + text_of(one[field]);
+    if (one.contains("holds") && one["holds"] == false) continue;  // a silence that is over
+    out.push_back({text_of(one[source->name]), std::move(help)});
   }
   return out;
 }
 
 std::vector<Candidate> live_values(std::string_view kind, std::span<const std::string> words) {
   if (kind == "FINDING") return findings_of(word_behind(words, "--history"));
-  return kind == "JOB" || kind == "QUEUE" || kind == "NODE" ? ask_daemon(kind, words) : std::vector<Candidate>();
+  return source_of(kind) != nullptr ? ask_daemon(kind, words) : std::vector<Candidate>();
 }
 
 }  // namespace stint

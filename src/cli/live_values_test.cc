@@ -22,11 +22,20 @@ TEST(LiveValues, FindTheWordBehindAnOption) {
 }
 
 TEST(LiveValues, AreWhatTheDaemonAnswers) {
-  const Json jobs = Json::parse(R"({"jobs": [{"id": "agency-4", "name": "train", "state": "running"}, {"id": 7}]})");
+  const Json jobs = Json::parse(R"({"jobs": [{"id": "agency-4", "name": "train", "state": "running"}, {"id": null}]})");
   EXPECT_THAT(values_in_answer("JOB", jobs), ElementsAre(Candidate{"agency-4", "train, running"}));
   EXPECT_THAT(values_in_answer("QUEUE", Json::parse(R"({"queues": [{"path": "agency"}]})")),
               ElementsAre(Candidate{"agency", ""}));
   EXPECT_THAT(values_in_answer("NODE", Json::parse(R"({"nodes": [{"name": "gpu-7"}]})")), ElementsAre(Candidate{"gpu-7", ""}));
+  EXPECT_THAT(values_in_answer(
+                  "BUDGET", Json::parse(R"({"budgets": [{"name": "march", "queue": "agency"}, {"name": "all", "queue": ""}]})")),
+              ElementsAre(Candidate{"march", "agency"}, Candidate{"all", ""}));
+  EXPECT_THAT(values_in_answer("USER", Json::parse(R"({"users": [{"name": "ada"}]})")), ElementsAre(Candidate{"ada", ""}));
+  EXPECT_THAT(values_in_answer("CLIENT", Json::parse(R"({"clients": [{"name": "agency"}]})")),
+              ElementsAre(Candidate{"agency", ""}));
+  const Json silences =
+      Json::parse(R"({"silences": [{"id": 3, "comment": "repair", "holds": true}, {"id": 2, "holds": false}]})");
+  EXPECT_THAT(values_in_answer("SILENCE", silences), ElementsAre(Candidate{"3", "repair"})) << "one that is over cannot be ended";
   EXPECT_THAT(values_in_answer("NODE", Json::parse(R"({"status": 404})")), IsEmpty());
   EXPECT_THAT(values_in_answer("NODE", Json::parse("[]")), IsEmpty());
 }

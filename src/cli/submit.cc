@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/counted.h"
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
 #include "cli/job_options.h"
@@ -67,8 +68,8 @@ Status run_submit(DaemonClient& client, const SubmitOptions& options) {
   const auto id = job["id"].get<std::string>();
   fmt::print("{}\n", id);
   if (job.contains("array"))
-    fmt::print(stderr, "{} jobs from {} on in {}: `stint queue` lists them\n", job["array"]["size"].get<int64_t>(), id,
-               job["queue"].get<std::string>());
+    fmt::print(stderr, "array {0} in {1}: {2}, {0}_0 and on; `stint show {0}` sums them up\n", id,
+               job["queue"].get<std::string>(), counted(job["array"]["size"].get<int64_t>(), "job"));
   else
     fmt::print(stderr, "job {} in {}: `stint why {}` explains, `stint logs {}` shows what it prints\n", id,
                job["queue"].get<std::string>(), id, id);

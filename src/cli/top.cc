@@ -38,7 +38,7 @@ class TopReader {
     if (asked_ && !event.is_null() && event == event_ && at - *asked_ < kAskAllEvery) return {};
     TRY_ASSIGN(answers_.overview, client_.get("/v1"));
     TRY_ASSIGN(answers_.nodes, client_.get("/v1/nodes"));
-    TRY_ASSIGN(answers_.jobs, client_.get("/v1/jobs?state=active&limit=1000"));
+    TRY_ASSIGN(answers_.jobs, client_.get("/v1/jobs?state=active&arrays=as-one&limit=1000"));
     event_ = event;
     asked_ = at;
     return {};

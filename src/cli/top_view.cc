@@ -191,7 +191,7 @@ std::vector<std::string> gpu_rows(const TopAnswers& answers, const TopControls& 
 
 struct JobLine {
   std::string id;
-  std::string state, name, queue, user, currency;
+  std::string state, standing, name, queue, user, currency;
   double milli = 0, per_hour = 0, cost = 0;
   Duration lasts;
 };
@@ -199,7 +199,10 @@ struct JobLine {
 JobLine job_line(const Json& job, Instant now) {
   JobLine line;
   line.id = text_at(job, "id");
-  line.state = text_at(job, "state");
+  line.state = line.standing = text_at(job, "state");
+  // An array as a whole: how many of it run.
+  if (const Json array = job.value("array", Json::object()); line.state == "running" && array.contains("jobs"))
+    line.standing = fmt::format("{}/{} run", array["jobs"].value("running", 0), array.value("size", 0));
   line.name = text_at(job, "name");
   line.queue = text_at(job, "queue");
   line.user = text_at(job, "user");
@@ -228,7 +231,7 @@ std::string job_row(const JobLine& job, const Layout& l) {
   const size_t more = std::min<size_t>(spare(l) / 3, 20);
   const bool runs = job.state == "running";
   return row_of({{job.id, 11},
-                 {job.state, 8, Align::kLeft, runs ? Tone::kGood : Tone::kPlain},
+                 {job.standing, 8, Align::kLeft, runs ? Tone::kGood : Tone::kPlain},
                  {job.name, 14 + more},
                  {job.queue, 11 + more},
                  {gpus_text(job.milli), 5, Align::kRight},

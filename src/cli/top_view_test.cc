@@ -70,6 +70,14 @@ TEST(TopView, EveryFrameFitsItsScreen) {
         }
 }
 
+TEST(TopView, AnArrayIsOneLine) {
+  TopAnswers a = answers(2);
+  ordered_json sweep = job("agency-3", "sweep", "running", "4");
+  sweep["array"] = {{"id", "agency-3"}, {"size", 10}, {"jobs", {{"running", 2}, {"waiting", 8}}}};
+  a.jobs["jobs"] = ordered_json::array({sweep});
+  EXPECT_THAT(joined(draw_top(a, {}, {80, 24}, "", Colour::kNo)), HasSubstr("agency-3    2/10 run sweep"));
+}
+
 TEST(TopView, SaysWhatIsHeldBusyAndPaid) {
   const std::string text = joined(draw_top(answers(2), {}, {80, 24}, "", Colour::kNo));
   EXPECT_THAT(text, HasSubstr("2 GPUs, 1 held, 5 % busy │ 2 running, 1 waiting │ 4.05 of 16.20 USD/h runs"));

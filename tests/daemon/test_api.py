@@ -59,6 +59,27 @@ class Api(unittest.TestCase):
         self.assertIn("each follows from the one before", d.stint("audit-log", "verify").stdout)
         d.stint("cancel", runs)
 
+    def test_an_array_has_one_id(self):
+        d = self.daemon
+        array = self.submit("--queue", "acme", "--gpus", "1", "--array", "3", "--hold", "--", "train")
+        shown = d.json("show", array)
+        self.assertEqual((shown["id"], shown["array"]), (array, {"id": array, "size": 3, "jobs": {"on-hold": 3}}))
+        lines = d.stint("queue", "--queue", "acme").stdout
+        self.assertRegex(lines, rf"(?m)^{array} .* 3 on-hold ")
+        self.assertNotIn(f"{array}_", lines)
+        self.assertEqual([j["id"] for j in d.json("queue", "--array", array)["jobs"]], [f"{array}_{i}" for i in (2, 1, 0)])
+        self.assertIn(f"{array}_1 ", d.stint("queue", "--members").stdout)
+        self.assertEqual(d.stint("cancel", f"{array}_1").stdout, f"job {array}_1: cancelled\n")
+        self.assertIn(f"array {array} train: 2 on-hold, 1 cancelled\n", d.stint("show", array).stdout)
+        self.assertIn(f"next is job {array}_0:\n", d.stint("why", array).stdout)
+        self.assertEqual(d.stint("cancel", array).stdout, f"array {array}: 3 cancelled\n")
+        again = d.stint("cancel", array, check=False)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn(f"all jobs of array {array} have ended: 3 cancelled", again.stderr)
+        self.assertIn(f"name one of them, such as {array}_0", d.stint("logs", array, check=False).stderr)
+        self.assertEqual(d.stint("queue", "--array", f"{array}_1", check=False).returncode, 1)
+        self.assertEqual(len(d.json("queue", "--array", array)["jobs"]), 3, "of one array those that have ended, too")
+
     def test_a_script_says_what_it_needs(self):
         script = pathlib.Path(self.folder.name) / "train.sh"
         script.write_text("#!/bin/sh\n#STINT --queue acme --gpus 2 --tag project=x\necho hello\n")
