@@ -1,5 +1,6 @@
 // One job: how it stands, what it costs, why it waits, what it prints, and what its GPUs do.
 import { get, getRaw } from "./api.js";
+import { isArray, jobsOf, standing } from "./arrays.js";
 import { choice, curve } from "./chart.js";
 import { empty, fill, h, scroll, state, table } from "./dom.js";
 import { amount, count, fullTime, gpuWords, money, oneDecimal, percent, sentences, since, span, when } from "./format.js";
@@ -10,6 +11,7 @@ const LOG_SHOWN = 64 * 1024;
 const LOG_AGAIN_MS = 3_000;
 const AGAIN_MS = 20_000;
 const STREAMS = { both: "Both", output: "Output", error: "Errors" };
+const WAITS = ["waiting", "on-hold", "needs-approval"];
 const WENT_WRONG = ["failed", "time-limit", "dependency-failed"];
 
 export function mount(main, [id]) {
@@ -25,7 +27,8 @@ export function mount(main, [id]) {
   const history = h("section");
   const log = logView(id);
   const does = measured();
-  main.append(h("div", { class: "heading" }, title, doing), facts, reason, does.element, log.element, history);
+  const members = jobsOf(actions, places);
+  main.append(h("div", { class: "heading" }, title, doing), facts, reason, members.element, does.element, log.element, history);
 
   async function ask() {
     asked = Date.now();
@@ -35,27 +38,30 @@ export function mount(main, [id]) {
       gone = true;
       return main.replaceChildren(title, empty(error.message, h("p", {}, h("a", { href: "#/jobs" }, "All jobs"))));
     }
-    why = ["waiting", "on-hold", "needs-approval"].includes(job.state) ? await get(`/v1/jobs/${job.id}/why`) : null;
+    log.element.hidden = isArray(job);
+    why = (isArray(job) ? job.ended === null : WAITS.includes(job.state)) ? await get(`/v1/jobs/${job.id}/why`) : null;
     // What went wrong is read from what it printed last: that stands first.
     if (WENT_WRONG.includes(job.state) && job.first_started && facts.nextElementSibling !== log.element) facts.after(log.element);
     draw();
-    does.ask(job);
+    if (isArray(job)) members.ask(job, live.board.now);
+    else does.ask(job);
   }
 
   function draw() {
     const { board } = live;
-    const active = [...board.running, ...board.waiting].find((j) => j.id === job.id);
+    // Of an array the board lists what waits, apart from what runs.
+    const active = isArray(job) ? null : [...board.running, ...board.waiting].find((j) => j.id === job.id);
     const shown = active ? { ...job, ...active } : job;
     const ended = shown.ended !== null;
-    fill(title, `Job ${shown.id} `, h("span", { class: "soft" }, shown.name));
+    fill(title, `${isArray(shown) ? "Array" : "Job"} ${shown.id} `, h("span", { class: "soft" }, shown.name));
     fill(doing, h("span", { class: "actions" }, actions(shown), job.control && may("submitJob") && h("a", { class: "button", href: `#/submit?from=${encodeURIComponent(job.id)}` }, "Resubmit")));
     const fact = (name, value) => h("div", { key: name }, h("dt", {}, name), h("dd", {}, value));
     fill(facts, h("dl", {},
-      fact("State", [state(shown.state), shown.reason && h("span", { class: "soft" }, ` ${shown.reason}`)]),
+      isArray(shown) ? fact("Jobs", standing(shown)) : fact("State", [state(shown.state), shown.reason && h("span", { class: "soft" }, ` ${shown.reason}`)]),
       fact(ended ? "Cost" : "Cost so far", money(shown.cost)),
       !ended && shown.placed.length > 0 && fact("Cost per hour", money(job.per_hour)),
       fact("GPU-hours", shown.gpu_hours.toFixed(2)),
-      fact("Asks for", `${gpuWords(shown.gpu_milli)}${shown.tasks > 1 ? ` in ${shown.tasks} tasks` : ""}`),
+      fact(isArray(shown) && !ended ? "Still asks for" : "Asks for", `${gpuWords(shown.gpu_milli)}${shown.tasks > 1 ? ` in ${shown.tasks} tasks${isArray(shown) ? " each" : ""}` : ""}`),
       fact("Queue", h("a", { href: `#/jobs?queue=${encodeURIComponent(shown.queue)}` }, shown.queue)), fact("User", shown.user),
       fact("Submitted", time(shown.submitted)),
       fact(ended ? "Ended" : shown.started ? "Running since" : "Waiting for",
@@ -65,7 +71,7 @@ export function mount(main, [id]) {
       shown.placed.length > 0 && fact("On", places(shown)),
       shown.deadline && fact("Deadline", time(shown.deadline)),
       shown.time_limit_s && fact("Time limit", span(shown.time_limit_s)),
-      shown.array && fact("Array", [h("a", { href: `#/jobs/${shown.array.id}` }, shown.array.id), `, ${shown.array.index + 1} of ${shown.array.size}`]),
+      shown.array && !isArray(shown) && fact("Array", [h("a", { href: `#/jobs/${shown.array.id}` }, shown.array.id), `, ${shown.array.index + 1} of ${shown.array.size}`]),
       shown.trial && fact("Trial of", trialText(shown.trial)),
       shown.after.length > 0 && fact("After", shown.after.map((other, i) => [i > 0 && ", ", h("a", { href: `#/jobs/${other}` }, other)])),
       Object.keys(shown.tags).length > 0 && fact("Tags", Object.entries(shown.tags).map(([k, v]) => `${k}=${v}`).join(", ")),
@@ -80,7 +86,7 @@ export function mount(main, [id]) {
         { title: "Ended by", cell: (e) => (e.signal ? `signal ${e.signal}` : `exit code ${e.exit_code}`) },
         { title: "Detail", cell: (e) => e.detail || "–" },
       ], [...shown.ends].reverse(), (e) => `${e.task}.${e.attempt}`))]);
-    log.tell(shown);
+    if (!isArray(shown)) log.tell(shown);
   }
 
   /// Why it waits, and what would start it, each as a sentence.
@@ -88,18 +94,22 @@ export function mount(main, [id]) {
     if (shown.state === "needs-approval")
       return [h("h2", {}, "Why it waits"), h("p", {}, `It needs approval. ${sentences(job.approval?.why ?? "")}`),
         h("p", { class: "soft" }, `${job.approval?.most_cost ? `It can cost ${money(job.approval.most_cost)} at most. ` : ""}${shown.decide ? "Approve or refuse it above." : "An admin of its client or an operator decides."}`)];
-    const [first, ...rest] = why.text.split("\n").filter((line) => line.trim());
+    // Of an array the first two lines say how it stands and which job is next.
+    const lines = why.text.split("\n").filter((line) => line.trim());
+    const next = isArray(shown) ? lines[1].match(/^next is job (\S+):$/)?.[1] : null;
+    if (isArray(shown) && !next) return "";
+    const [first, ...rest] = isArray(shown) ? lines.slice(2) : lines;
     const ways = rest.filter((line) => /^\s+- /.test(line)).map((line) => line.replace(/^\s+- /, ""));
     const more = rest.filter((line) => !/^\s+- /.test(line));
-    return [h("h2", {}, "Why it waits"),
-      h("p", {}, sentences(first.replace(/^Job \S+ at \S+: (\w+)/, "it $1").replace(/^it waits: /, "")), " ", more.map(sentences).join(" ")),
+    return [h("h2", {}, next ? `Why its next job, ${next}, waits` : "Why it waits"),
+      h("p", {}, sentences(first.replace(/^Job \S+ at .*? UTC: (\w+)/, "it $1").replace(/^it waits: /, "")), " ", more.map(sentences).join(" ")),
       ways.length > 0 && [h("h3", {}, "What would start it"), h("ul", {}, ways.map((way) => h("li", {}, sentences(way))))]];
   }
 
   return {
     update() {
       if (gone) return;
-      const newest = live.events.find((e) => e.job === (job?.id ?? id))?.id;
+      const newest = live.events.find((e) => e.job === (job?.id ?? id) || e.job?.startsWith(`${job?.id ?? id}_`))?.id;
       const active = job && !job.ended;
       if (!job || newest !== seen || (active && Date.now() - asked > AGAIN_MS)) {
         seen = newest;

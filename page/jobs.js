@@ -1,6 +1,7 @@
 // What runs, what waits and why, and what has ended; with what may be done about it, one by one or many at once.
 import { get, post } from "./api.js";
-import { action, code, confirmed, empty, fill, h, say, state } from "./dom.js";
+import { asOne, called, isArray, jobsIn, stateCell } from "./arrays.js";
+import { action, code, confirmed, empty, fill, h, say } from "./dom.js";
 import { count, fullTime, gpus, money, sentences, since, span, things, when } from "./format.js";
 import { live, may, refresh } from "./live.js";
 import { inOrder, sortable } from "./tables.js";
@@ -10,6 +11,7 @@ const STATES = {
   "": "Active", waiting: "Waiting", "needs-approval": "Needs approval", "on-hold": "On hold", running: "Running", ended: "Ended",
   succeeded: "Succeeded", failed: "Failed", cancelled: "Cancelled",
 };
+const WAITING = ["waiting", "needs-approval", "on-hold"];
 const ENDED = ["ended", "succeeded", "failed", "cancelled"];
 const PAGE = 100;
 const WHYS = 20;
@@ -46,7 +48,7 @@ export function mount(main) {
     if (asked !== mine) ended = next = null;
     asked = mine;
     const queue = kept("queue");
-    const page = await get(`/v1/jobs?state=${kept("state")}&limit=${PAGE}${queue ? `&queue=${encodeURIComponent(queue)}` : ""}${next ? `&cursor=${next}` : ""}`);
+    const page = await get(`/v1/jobs?arrays=as-one&state=${kept("state")}&limit=${PAGE}${queue ? `&queue=${encodeURIComponent(queue)}` : ""}${next ? `&cursor=${next}` : ""}`);
     if (asked !== mine) return;
     ended = [...(ended ?? []), ...page.jobs];
     next = page.next;
@@ -73,8 +75,8 @@ export function mount(main) {
       showBulk([]);
       return fill(lists, endedList());
     }
-    const running = wanted === "" || wanted === "running" ? board.running.filter(matches) : [];
-    const waiting = wanted !== "running" ? board.waiting.filter((j) => matches(j) && (wanted === "" || j.state === wanted)) : [];
+    const running = wanted === "" || wanted === "running" ? asOne(board.running.filter(matches)) : [];
+    const waiting = wanted !== "running" ? board.waiting.filter((j) => matches(j) && (wanted === "" || jobsIn(j, wanted) > 0)).map((j) => (isArray(j) ? { ...j, listed: wanted ? jobsIn(j, wanted) : jobsIn(j, ...WAITING) } : j)) : [];
     showBulk([...waiting, ...running]);
     if (running.length + waiting.length === 0)
       return fill(lists, kept("q") || kept("queue") || wanted ? empty("No active job matches", h("p", {}, action("Show all active jobs", async () => {
@@ -83,13 +85,13 @@ export function mount(main) {
         update();
       }))) : empty("No job runs and none waits", h("p", {}, "Submit one here, or on the command line: ", code("stint submit --queue QUEUE --gpus 1 -- COMMAND"))));
     fill(lists,
-      waiting.length > 0 && h("section", { key: "waiting" }, h("h2", {}, `Waiting (${count(waiting.length)}${board.more_waiting ? ", the newest" : ""})`), jobTable("Waiting jobs", [
+      waiting.length > 0 && h("section", { key: "waiting" }, h("h2", {}, `Waiting (${count(listed(waiting))}${board.more_waiting ? ", the newest" : ""})`), jobTable("Waiting jobs", [
         ...who(),
         { title: "Waited", number: true, sort: (j) => -Date.parse(j.submitted), cell: (j) => since(j.submitted, board.now) },
         { title: "Why", class: "why", cell: whyCell },
         { title: "Actions", cell: actions },
       ], waiting), rest(waiting)),
-      running.length > 0 && h("section", { key: "running" }, h("h2", {}, `Running (${count(running.length)}${board.more_running ? ", the newest" : ""})`), jobTable("Running jobs", [
+      running.length > 0 && h("section", { key: "running" }, h("h2", {}, `Running (${count(listed(running))}${board.more_running ? ", the newest" : ""})`), jobTable("Running jobs", [
         ...who(),
         { title: "Ran for", number: true, sort: (j) => (j.started ? -Date.parse(j.started) : null), cell: (j) => (j.started ? since(j.started, board.now) : "–") },
         { title: "Where", class: "wide", sort: places, cell: places },
@@ -108,7 +110,7 @@ export function mount(main) {
     };
     const pick = {
       title: "", class: "pick",
-      cell: (j) => (verbsOf(j).length === 0 ? "" : h("input", { type: "checkbox", "aria-label": `Choose job ${j.id}`, props: { checked: chosen.has(j.id) }, onchange: (e) => tick([j], e.target.checked) })),
+      cell: (j) => (verbsOf(j).length === 0 ? "" : h("input", { type: "checkbox", "aria-label": `Choose ${called(j)}`, props: { checked: chosen.has(j.id) }, onchange: (e) => tick([j], e.target.checked) })),
     };
     const every = theirs.length > 0 && theirs.every((j) => chosen.has(j.id));
     return sortable(title, theirs.length > 0 ? [pick, ...columns] : columns, shown, (j) => j.id, update, {
@@ -117,7 +119,7 @@ export function mount(main) {
   }
 
   function showBulk(jobs) {
-    const picked = jobs.filter((j) => chosen.has(j.id));
+    const picked = [...new Map(jobs.map((j) => [j.id, j])).values()].filter((j) => chosen.has(j.id));  // an array can wait and run
     for (const id of chosen) if (!picked.some((j) => j.id === id)) chosen.delete(id);
     bulk.hidden = picked.length === 0;
     if (picked.length === 0) return fill(bulk);
@@ -159,7 +161,7 @@ export function mount(main) {
     if (list.length === 0) return empty(kept("q") ? "No job among these matches" : "No such job yet", next ? h("p", {}, action("Look further back", more)) : "");
     return [sortable("Ended jobs", [
       ...who(),
-      { title: "Ended", number: true, sort: (j) => Date.parse(j.ended), cell: (j) => h("time", { datetime: j.ended, title: fullTime(j.ended) }, when(j.ended)) },
+      { title: "Ended", number: true, sort: (j) => Date.parse(j.ended), cell: (j) => (j.ended ? h("time", { datetime: j.ended, title: fullTime(j.ended) }, when(j.ended)) : "–") },
       { title: "Ran for", number: true, sort: ranFor, cell: (j) => (ranFor(j) === null ? "–" : span(ranFor(j))) },
       { title: "GPU-hours", number: true, class: "wide", sort: (j) => j.gpu_hours, cell: (j) => j.gpu_hours.toFixed(2) },
       { title: "Cost", number: true, sort: (j) => Number(j.cost.amount), cell: (j) => money(j.cost) },
@@ -169,6 +171,9 @@ export function mount(main) {
 
   return { update };
 }
+
+/// Jobs in a list whose arrays are one line each.
+const listed = (list) => list.reduce((sum, j) => sum + (j.listed ?? 1), 0);
 
 const ranFor = (j) => (j.started && j.ended ? (Date.parse(j.ended) - Date.parse(j.started)) / 1000 : null);
 
@@ -183,7 +188,7 @@ function who() {
   return [
     { title: "Job", head: true, sort: (j) => j.id, cell: (j) => h("a", { href: `#/jobs/${j.id}` }, j.id) },
     { title: "Name", sort: (j) => j.name, cell: (j) => h("span", { class: "name" }, j.name) },
-    { title: "State", sort: (j) => j.state, cell: (j) => state(j.state) },
+    { title: "State", sort: (j) => j.state, cell: stateCell },
     { title: "Queue", class: "wide", sort: (j) => j.queue, cell: (j) => j.queue },
     { title: "User", class: "wide", sort: (j) => j.user, cell: (j) => j.user },
     { title: "GPUs", number: true, sort: (j) => j.gpu_milli, cell: (j) => gpus(j.gpu_milli) },
@@ -209,8 +214,8 @@ export function places(job) {
 const VERBS = [
   { path: "approve", label: "Approve", done: "approved", kind: "primary", when: (j) => j.decide },
   { path: "refuse", label: "Refuse", done: "refused", kind: "danger", when: (j) => j.decide, body: {}, ask: true },
-  { path: "hold", label: "Hold", done: "on hold", kind: "", when: (j) => j.control && j.state === "waiting" },
-  { path: "release", label: "Release", done: "released", kind: "", when: (j) => j.control && j.state === "on-hold" },
+  { path: "hold", label: "Hold", done: "on hold", kind: "", when: (j) => j.control && jobsIn(j, "waiting") > 0 },
+  { path: "release", label: "Release", done: "released", kind: "", when: (j) => j.control && jobsIn(j, "on-hold") > 0 },
   { path: "cancel", label: "Cancel", done: "being cancelled", kind: "danger", when: (j) => j.control && !j.ended && j.state !== "leaving", ask: true },
 ];
 const verbsOf = (job) => VERBS.filter((verb) => verb.when(job));
@@ -220,7 +225,7 @@ export function actions(job) {
   const verbs = verbsOf(job).filter((verb) => !(verb.path === "cancel" && job.decide));  // refusing ends it, too
   return verbs.length === 0 ? "" : h("span", { class: "actions" }, verbs.map((verb) => action(verb.label, async () => {
     await post(`/v1/jobs/${job.id}/${verb.path}`, verb.body);
-    say(`Job ${job.id} is ${verb.done}.`);
+    say(`${called(job).replace(/^./, (c) => c.toUpperCase())} is ${verb.done}.`);
     await refresh();
-  }, { kind: verb.kind, ask: verb.ask ? `${verb.label} job ${job.id}, ${job.name}?` : null })));
+  }, { kind: verb.kind, ask: verb.ask ? `${verb.label} ${isArray(job) ? `all that has not ended of ${called(job)}` : called(job)}, ${job.name}?` : null })));
 }

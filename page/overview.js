@@ -1,5 +1,6 @@
 // Money per hour now, what is paid for and not used, and how it went in the last hours.
 import { get } from "./api.js";
+import { jobsIn } from "./arrays.js";
 import { budgetCell, budgetsOf } from "./budgets.js";
 import { choice, curve } from "./chart.js";
 import { badge, code, empty, figure, fill, h, scroll, table } from "./dom.js";
@@ -68,15 +69,18 @@ export function mount(main) {
   };
 }
 
+/// Jobs in that state, an array's each.
+const jobsWaiting = (board, state) => board.waiting.reduce((sum, j) => sum + jobsIn(j, state), 0);
+
 function nowFigures(board) {
   // One that is off is paid for where it is owned or reserved, as the board's money has it.
   const up = board.nodes.filter((n) => n.state !== "down" && (n.state !== "off" || ["owned", "reserved"].includes(n.market)));
   const total = up.reduce((sum, n) => sum + n.gpus, 0);
   const held = up.every((n) => n.gpu_milli_held) ? up.reduce((sum, n) => sum + n.gpu_milli_held.reduce((a, b) => a + b, 0), 0) : null;
   const m = board.money;
-  const waiting = board.waiting.filter((j) => j.state === "waiting").length;
-  const approvals = board.waiting.filter((j) => j.state === "needs-approval").length;
-  const onHold = board.waiting.length - waiting - approvals;
+  const waiting = jobsWaiting(board, "waiting");
+  const approvals = jobsWaiting(board, "needs-approval");
+  const onHold = jobsWaiting(board, "on-hold");
   const idle = m.idle_per_hour === null ? null : Number(m.idle_per_hour);
   const leaving = board.running.filter((j) => j.state === "leaving").length;
   return [

@@ -1,7 +1,7 @@
 // The form that submits a job, empty or filled with what an earlier job asked for.
 import { get, post } from "./api.js";
 import { empty, fill, h, say } from "./dom.js";
-import { bytes, money } from "./format.js";
+import { bytes, money, things } from "./format.js";
 import { live, may, refresh } from "./live.js";
 import { kept } from "./url.js";
 
@@ -158,7 +158,7 @@ export function mount(main) {
         submit.disabled = true;
         try {
           const job = await post("/v1/jobs", request());
-          say(job.array ? `Jobs ${job.array.id} and after are submitted.` : `Job ${job.id} is submitted.`);
+          say(job.array ? `Array ${job.id} of ${things(job.array.size, "job")} is submitted.` : `Job ${job.id} is submitted.`);
           refresh();
           location.hash = `#/jobs/${job.id}`;
         } catch (error) {

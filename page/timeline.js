@@ -1,6 +1,7 @@
 // Who had which GPU when: a bar for each run in a row for each GPU; machines and groups of them fold to a strip that says how much
 // was held. And the queue before it, with the reasons.
 import { get } from "./api.js";
+import { isArray } from "./arrays.js";
 import { choice } from "./chart.js";
 import { empty, fill, h } from "./dom.js";
 import { exactTime, fullTime, gpuWords, percent, since, span, things, timeOfDay, when } from "./format.js";
@@ -156,7 +157,7 @@ export function mount(main) {
       if (Date.now() - asked > (isLarge() ? 6 * AGAIN_MS : AGAIN_MS)) ask();
       fill(waiting, h("h2", {}, "Waiting"), board.waiting.length === 0 ? h("p", { class: "soft" }, "No job waits.") :
         h("ul", { class: "plain" }, board.waiting.slice(0, 20).map((job) => h("li", { key: job.id },
-          h("a", { href: `#/jobs/${job.id}` }, `Job ${job.id}`), ` ${job.name}, ${gpuWords(job.gpu_milli)}, for ${since(job.submitted, board.now)}: `,
+          h("a", { href: `#/jobs/${job.id}` }, `${isArray(job) ? "Array" : "Job"} ${job.id}`), ` ${job.name}, ${gpuWords(job.gpu_milli)}, for ${since(job.submitted, board.now)}: `,
           h("span", { class: "soft" }, whyCell(job))))));
     },
   };

@@ -376,6 +376,41 @@ class Page(unittest.TestCase):
         self.browser.value(f"(i => {{ i.focus(); i.select?.(); }})(document.getElementById('{field}'))")
         self.browser.call("Input.insertText", text=text)
 
+    def test_an_array_is_one_line_and_its_page_lists_its_jobs(self):
+        b, d = self.browser, self.daemon
+        array = d.submit("grid", "research", 1, array=5, at_once=2, gpu_models=["L4"])
+        self.addCleanup(lambda: d.stint("cancel", array, check=False))
+        self.sign_in(view="jobs?q=grid")
+        row = f"[...document.querySelectorAll('#main tr')].filter((r) => r.querySelector('a[href=\"#/jobs/{array}\"]')).map((r) => r.innerText)"
+        b.wait_for(f"{row}.length === 2")
+        self.assertEqual(b.value(f"{row}.map((t) => t.match(/[0-9]+ of 5/)[0])"), ["3 of 5", "2 of 5"])
+        self.assertEqual(b.value(f"document.querySelectorAll('a[href^=\"#/jobs/{array}_\"]').length"), 0)
+        self.assertEqual(b.value("[...document.querySelectorAll('#main h2')].map((h) => h.textContent)"), ["Waiting (3)", "Running (2)"])
+        for screen, (width, scheme) in SCREENS.items():
+            b.screen(width, 900, scheme, mobile=width < 500)
+            self.go("jobs?q=grid")
+            self.picture(f"array-line-{screen}")
+            self.go(f"jobs/{array}")
+            b.wait_for(f"document.querySelectorAll('a[href^=\"#/jobs/{array}_\"]').length === 5")
+            self.picture(f"array-page-{screen}")
+            self.assertLessEqual(b.value("document.documentElement.scrollWidth"), width)
+        self.assertIn("2 running, 3 waiting", b.value("document.querySelector('.facts').innerText"))
+        why = b.value("[...document.querySelectorAll('#main section')].find((s) => s.textContent.startsWith('Why')).innerText")
+        self.assertEqual(why.split("\n")[0], f"Why its next job, {array}_2, waits")
+        self.assertIn("\nAs many jobs of its array as may be are there already.", why)
+        # One of them, then all.
+        b.value(f"document.querySelector('a[href=\"#/jobs/{array}_3\"]').closest('tr').querySelector('button.danger').click()")
+        b.wait_for("document.querySelector('dialog[open]')")
+        b.value("document.querySelector('dialog[open] .primary').click()")
+        b.wait_for("document.querySelector('.facts').innerText.includes('1 cancelled')")
+        self.press("Cancel", ".heading")
+        b.wait_for("document.querySelector('dialog[open]')")
+        self.assertIn(f"all that has not ended of array {array}", b.value("document.querySelector('dialog[open]').innerText"))
+        b.value("document.querySelector('dialog[open] .primary').click()")
+        b.wait_for("document.querySelector('.facts').innerText.includes('5 cancelled')")
+        self.assertEqual(d.ask("GET", f"/v1/jobs/{array}")["array"]["jobs"], {"cancelled": 5})
+        self.assertEqual(self.complaints(), [])
+
     def test_a_job_is_submitted_by_the_form_and_submitted_again(self):
         b = self.browser
         self.sign_in(view="jobs")
