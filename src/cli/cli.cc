@@ -20,7 +20,7 @@ void put_in_groups(Command& app) {
     }
   };
   put("Understand", {"import", "demo", "audit", "bill", "forecast", "profile", "history"});
-  put("Decide", {"plan", "pick", "catalog", "replay", "change"});
+  put("Decide", {"plan", "pick", "estimate", "catalog", "replay", "change"});
   put("Run", {"daemon", "submit", "queue", "show", "why", "logs", "cancel", "hold", "release", "checkpoint", "top", "nodes",
               "pipeline", "trial", "run", "slurm", "backup", "restore"});
   put("Govern", {"approval", "alerts", "budget", "share", "client", "user", "token", "audit-log"});
@@ -52,6 +52,7 @@ std::shared_ptr<Command> make_app(Action& action) {
   add_history_command(app, action);
   add_plan_command(app, action);
   add_pick_command(app, action);
+  add_estimate_command(app, action);
   add_catalog_command(app, action);
   add_replay_command(app, action);
   add_change_command(app, action);

@@ -27,6 +27,7 @@ void add_bill_command(Command& app, Action& action);
 void add_change_command(Command& app, Action& action);
 void add_catalog_command(Command& app, Action& action);
 void add_pick_command(Command& app, Action& action);
+void add_estimate_command(Command& app, Action& action);
 void add_profile_command(Command& app, Action& action);
 void add_bench_command(Command& app, Action& action);
 void add_demo_command(Command& app, Action& action);

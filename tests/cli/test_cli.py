@@ -49,7 +49,7 @@ class Scratch(unittest.TestCase):
 class Usage(Scratch):
     def test_help_names_every_command_and_exit_codes(self):
         out = stint("--help").stdout
-        for command in ("import", "audit", "bill", "pick", "catalog", "profile", "bench", "history", "demo", "forecast", "plan", "replay", "explore"):
+        for command in ("import", "audit", "bill", "pick", "estimate", "catalog", "profile", "bench", "history", "demo", "forecast", "plan", "replay", "explore"):
             self.assertIn(command, out)
         self.assertIn("Exit codes", out)
 
@@ -140,6 +140,28 @@ class Catalogue(Scratch):
         # The arithmetic itself is tested in catalog/; here: the command answers at all and names a type and a runner-up.
         out = stint("pick", "--serve", "bert-base", "--qps", "500", "--p99", "50ms").stdout
         self.assertRegex(out, r"(T4|L4)")
+
+
+class Estimates(Scratch):
+    PLAN = pathlib.Path(__file__).resolve().parents[2] / "examples" / "terraform-plan.json"
+
+    def test_a_plan_is_priced_to_the_cent_and_held_to_limits(self):
+        got = json.loads(stint("estimate", self.PLAN, "--json").stdout)
+        by_address = {r["address"]: r for r in got["resources"]}
+        # 730 hours of p4d.24xlarge at 21.957642.
+        self.assertEqual(by_address["aws_instance.train[1]"]["after"]["per_month"], "16029.07866")
+        self.assertEqual(by_address["module.serve.aws_autoscaling_group.replicas"]["after"]["count"], 4)
+        total = sum(Decimal(r["after"]["per_month"]) for r in got["resources"] if r["after"])
+        self.assertEqual(Decimal(got["after_per_month"]), total)
+        stint("estimate", self.PLAN, "--max-increase", "100", code=3)
+        stint("estimate", self.PLAN, "--quota", "A100-40GB=8", code=3)
+        stint("estimate", self.PLAN, "--quota", "A100-40GB=16", code=0)
+
+    def test_what_cannot_be_priced_is_named_and_the_code_says_so(self):
+        plan = self.dir / "plan.json"
+        plan.write_text(json.dumps({"format_version": "1.0", "resource_changes": [
+            {"address": "aws_instance.new", "type": "aws_instance", "change": {"actions": ["create"], "after": {"instance_type": "p9.48xlarge"}}}]}))
+        self.assertIn("p9.48xlarge is not in the catalogue", stint("estimate", plan, code=3).stdout)
 
 
 class Bills(Scratch):
