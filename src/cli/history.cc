@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/progress.h"
+#include "report/table.h"
 #include "store/history_file.h"
 
 namespace stint {
@@ -16,6 +17,7 @@ namespace {
 
 struct HistoryArguments {
   std::string path;
+  int64_t import_id = 0;
   bool json = false;
 };
 
@@ -89,6 +91,102 @@ ExitCode run_check(const HistoryArguments& arguments) {
   return problems->empty() ? ExitCode::kOk : ExitCode::kPartly;
 }
 
+std::string account_of(const ImportedBill& bill) {
+  return bill.billing_account.empty() ? bill.provider : fmt::format("{} {}", bill.provider, bill.billing_account);
+}
+
+/// "2026-10", or the dates of a billing period that is no month; with the last day where the bill ends before it.
+std::string period_of(const ImportedBill& bill) {
+  const Interval month = month_of(bill.billing.begin);
+  std::string text = month.begin == bill.billing.begin
+                         ? format_date(month.begin).substr(0, 7)
+                         : fmt::format("{} to {}", format_date(bill.billing.begin), format_date(bill.billing.end));
+  if (bill.charged.end < bill.billing.end && bill.charged.end > bill.billing.begin)
+    text += fmt::format(" to the {}", to_civil(bill.charged.end - Duration::nanoseconds(1)).day);
+  return text;
+}
+
+std::string imports_table(const std::vector<ImportListing>& imports) {
+  Table table({{"import", Align::kRight},
+               {"imported", Align::kLeft, 0, 2},
+               {"format"},
+               {"source", Align::kLeft, 40, 3},
+               {"rows", Align::kRight, 0, 1},
+               {"bill", Align::kLeft, 40},
+               {"period"},
+               {"billed", Align::kRight},
+               {"counts"}});
+  for (const ImportListing& import : imports) {
+    const std::string id = fmt::format("{}", import.id);
+    const std::string when = format_utc(import.record.imported_at).substr(0, 16);
+    if (import.bills.empty())
+      table.add_row(
+          {id, when, import.record.kind, import.record.source, fmt::format("{}", import.record.accepted), "", "", "", ""});
+    for (const ImportedBill& bill : import.bills)
+      table.add_row(
+          {id, when, import.record.kind, import.record.source, fmt::format("{}", bill.lines), account_of(bill), period_of(bill),
+           bill.billed.to_text(2), bill.superseded_by ? fmt::format("no: import {}", *bill.superseded_by) : "yes"},
+          bill.superseded_by ? Tone::kMuted : Tone::kPlain);
+  }
+  return table.render(screen_of_stdout());
+}
+
+nlohmann::json import_json(const ImportListing& import) {
+  auto bills = nlohmann::json::array();
+  for (const ImportedBill& bill : import.bills)
+    bills.push_back({{"provider", bill.provider},
+                     {"billing_account", bill.billing_account},
+                     {"billing", interval_json(bill.billing)},
+                     {"charged", interval_json(bill.charged)},
+                     {"lines", bill.lines},
+                     {"currency", bill.billed.currency().code()},
+                     {"billed", bill.billed.to_decimal()},
+                     {"effective", bill.effective.to_decimal()},
+                     {"superseded_by", bill.superseded_by ? nlohmann::json(*bill.superseded_by) : nlohmann::json()}});
+  return {{"id", import.id},
+          {"format", import.record.kind},
+          {"source", import.record.source},
+          {"imported_at", format_utc(import.record.imported_at)},
+          {"accepted", import.record.accepted},
+          {"rejected", import.record.rejected},
+          {"duplicates", import.record.duplicates},
+          {"bills", std::move(bills)}};
+}
+
+ExitCode run_imports(const HistoryArguments& arguments) {
+  auto file = HistoryFile::open(arguments.path, OpenMode::kReadOnly);
+  if (!file) return fail(file.error().message);
+  const auto imports = file->imports();
+  if (!imports) return fail(imports.error().message);
+  if (arguments.json) {
+    auto list = nlohmann::json::array();
+    for (const ImportListing& import : *imports)
+      list.push_back(import_json(import));
+    fmt::print("{}\n", indented(nlohmann::json{{"path", arguments.path}, {"imports", std::move(list)}}));
+  } else {
+    fmt::print("{}", imports_table(*imports));
+  }
+  return ExitCode::kOk;
+}
+
+ExitCode run_drop_import(const HistoryArguments& arguments) {
+  auto file = HistoryFile::open(arguments.path, OpenMode::kReadWrite);
+  if (!file) return fail(file.error().message);
+  const auto dropped = file->drop_import(arguments.import_id);
+  if (!dropped) return fail(dropped.error().message);
+  if (arguments.json) {
+    fmt::print("{}\n", indented(nlohmann::json{{"path", arguments.path},
+                                               {"dropped", arguments.import_id},
+                                               {"source", dropped->record.source},
+                                               {"brought_back", dropped->brought_back}}));
+    return ExitCode::kOk;
+  }
+  say("import {} ({}, {}) is gone\n", arguments.import_id, dropped->record.kind, dropped->record.source);
+  for (const int64_t id : dropped->brought_back)
+    say("import {} counts again\n", id);
+  return ExitCode::kOk;
+}
+
 }  // namespace
 
 void add_history_command(Command& app, Action& action) {
@@ -101,9 +199,14 @@ void add_history_command(Command& app, Action& action) {
     sub->add_option("file", arguments->path, "History file")->required();
     sub->add_flag("--json", arguments->json, "print JSON");
     sub->callback([arguments, run, &action] { action = [arguments, run] { return run(*arguments); }; });
+    return sub;
   };
   add("info", "Periods and counts", run_info);
   add("check", "Integrity of the database, of every reference and of every rollup; exit code 3 when unsound", run_check);
+  add("imports", "What was imported when; of bills the account, period and total, and which delivery counts", run_imports);
+  add("drop-import", "Takes a bill out again; the delivery in whose place it counted counts again", run_drop_import)
+      ->add_option("import", arguments->import_id, "number of the import, as `stint history imports` says")
+      ->required();
 }
 
 }  // namespace stint

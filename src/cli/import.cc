@@ -28,7 +28,8 @@ struct ImportArguments {
   std::vector<std::string> files;
   std::string history;
   std::string node, zone_offset, at;
-  std::string url, since = "7d", until = "now", step = "60s", token_file, user, slurm_programs;
+  std::string url, since = "7d", until = "now", step = "60s", token_file, user, slurm_programs, prefer;
+  bool part = false, replace = false;
   bool json = false;
 };
 
@@ -39,6 +40,16 @@ Result<ZonelessOffset> parse_zone_offset(const std::string& text) {
   if (!instant || std::string_view("+-Z").find(text[0]) == std::string_view::npos)
     return invalid("--zone-offset '{}': give hours and minutes ahead of UTC such as +02:00", excerpt(text));
   return ZonelessOffset{Instant::from_seconds(86'400) - *instant};
+}
+
+Result<DeliveryOptions> delivery_options(const ImportArguments& arguments) {
+  if (arguments.part && arguments.replace)
+    return invalid("--part counts a bill beside the others, --replace instead of them: give one");
+  DeliveryOptions delivery;
+  if (arguments.part) delivery.as = DeliveryAs::kPart;
+  if (arguments.replace) delivery.as = DeliveryAs::kReplace;
+  delivery.prefer = arguments.prefer;
+  return delivery;
 }
 
 /// An instant, `now`, or how long before `now`.
@@ -80,6 +91,14 @@ nlohmann::json outcome_json(const ImportOutcome& outcome) {
   auto rejections = nlohmann::json::array();
   for (const RejectedRow& row : outcome.first_rejections)
     rejections.push_back({{"source", row.source}, {"line", row.line}, {"reason", row.reason}});
+  auto replaced = nlohmann::json::array();
+  for (const ReplacedBill& bill : outcome.replaced)
+    replaced.push_back({{"import", bill.import_id},
+                        {"source", bill.source},
+                        {"provider", bill.provider},
+                        {"billing_account", bill.billing_account},
+                        {"billing_begin", format_utc(bill.billing_begin)},
+                        {"lines", bill.lines}});
   return {{"format", record.kind},
           {"source", record.source},
           {"fingerprint", record.fingerprint},
@@ -91,6 +110,7 @@ nlohmann::json outcome_json(const ImportOutcome& outcome) {
           {"duplicates", record.duplicates},
           {"nodes", outcome.reach.nodes},
           {"devices", outcome.reach.devices},
+          {"replaced", std::move(replaced)},
           {"first_rejections", std::move(rejections)}};
 }
 
@@ -110,6 +130,10 @@ void print_outcome(const ImportOutcome& outcome) {
   if (outcome.reach.nodes > 0) line += "; " + counted(outcome.reach.nodes, "node");
   if (outcome.reach.devices > 0) line += ", " + counted(outcome.reach.devices, "device");
   say("{}\n", line);
+  for (const ReplacedBill& bill : outcome.replaced)
+    say("  in the place of import {} ({}): {}{}, {}, {}; `stint history imports` lists both\n", bill.import_id, bill.source,
+        bill.provider, bill.billing_account.empty() ? "" : " " + bill.billing_account,
+        format_date(bill.billing_begin).substr(0, 7), counted(bill.lines, "line"));
   for (const RejectedRow& row : outcome.first_rejections)
     tell("  {}{}: {}\n", row.source, row.line > 0 ? fmt::format(":{}", row.line) : "", row.reason);
   if (record.rejected > outcome.first_rejections.size() && !outcome.first_rejections.empty())
@@ -158,11 +182,20 @@ Result<std::vector<ImportOutcome>> import_all(const ImportArguments& arguments) 
     TRY_ASSIGN(ImportOutcome outcome, import_cluster(history, arguments, now()));
     add(std::move(outcome));
   }
-  for (const std::string& path : arguments.files) {
+  TRY_ASSIGN(const DeliveryOptions delivery, delivery_options(arguments));
+  const ImportFormat* format = find_import_format(arguments.format);
+  std::vector<std::string> files = arguments.files;
+  // The files of a bill are parts of one delivery.
+  std::vector<std::string> parts;
+  if (is_bill(*format) && files.size() > 1) {
+    parts.assign(files.begin() + 1, files.end());
+    files.resize(1);
+  }
+  for (const std::string& path : files) {
     ProgressLine progress(path);
     TRY_ASSIGN(ImportOutcome outcome,
-               import_file(history, {.format = find_import_format(arguments.format), .path = path, .options = options}, now(),
-                           progress.callback()));
+               import_file(history, {.format = format, .path = path, .parts = parts, .delivery = delivery, .options = options},
+                           now(), progress.callback()));
     progress.clear();
     add(std::move(outcome));
   }
@@ -228,6 +261,8 @@ std::string format_help() {
          "--history fleet.db\n"
          "  stint import prometheus --url http://localhost:9090 --since 30d --history fleet.db\n"
          "  stint import slurm --since 30d --history fleet.db\n\n"
+         "A bill takes the place of the one before of its provider, account, month and format; the files of one command are one "
+         "bill.\n"
          "The same bytes twice change nothing. Exit code 3: something was refused, with its reason.";
 }
 
@@ -253,6 +288,12 @@ void add_import_command(Command& app, Action& action) {
   command->add_option("--step", arguments->step, "prometheus --url: time between samples, 1s to 1h")->capture_default_str();
   command->add_option("--token-file", arguments->token_file, "prometheus --url: file with a bearer token");
   command->add_option("--user", arguments->user, "prometheus --url: NAME:PASSWORD for basic authentication");
+  command->add_flag("--part", arguments->part, "bills: another part of a bill that is there, to be counted beside it");
+  command->add_flag("--replace", arguments->replace,
+                    "bills: in the place of what is there of the account and month, whatever it holds");
+  command->add_option("--prefer", arguments->prefer, "bills: of two exports of one account and month, the one that counts")
+      ->type_name("FORMAT")
+      ->check(one_of({"focus", "cur"}));
   command->add_flag("--json", arguments->json, "print the imports as JSON");
   command->callback([arguments, &action] { action = [arguments] { return run_import(*arguments); }; });
 }

@@ -1,5 +1,6 @@
 #include "collect/file_import.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -18,10 +19,26 @@ std::string full_fingerprint(const std::string& of_bytes, const ImportOptions& o
   return of_bytes + suffix;
 }
 
+/// Of all files of an import, in their order.
+std::string joined_fingerprint(const std::vector<std::string>& of_files) {
+  if (of_files.size() == 1) return of_files.front();
+  std::string all;
+  for (const std::string& one : of_files)
+    all += one + "\n";
+  return fingerprint_of_bytes(all);
+}
+
+ImportOutcome known_already(ImportRecord record) {
+  ImportOutcome outcome;
+  outcome.record = std::move(record);
+  outcome.already_there = true;
+  return outcome;
+}
+
 /// Gives the bytes of a file to one importer, or those of each file in a tar archive to one of its own.
 class Feeder {
  public:
-  Feeder(const ImportFormat& format, ImportOptions options, Sink& sink)
+  Feeder(const ImportFormat& format, ImportOptions options, HistoryFile::Import& sink)
       : format_(format),
         options_(std::move(options)),
         sink_(sink),
@@ -51,7 +68,10 @@ class Feeder {
 
   Status decide() {
     shape_ = is_tar(head_) ? Shape::kArchive : Shape::kPlain;
-    if (shape_ == Shape::kPlain) importer_ = format_.create(options_, sink_);
+    if (shape_ == Shape::kPlain) {
+      sink_.begin_file(options_.source);
+      importer_ = format_.create(options_, sink_);
+    }
     const std::string head = std::exchange(head_, {});
     return feed(head);
   }
@@ -62,6 +82,7 @@ class Feeder {
     ++members_;
     ImportOptions options = options_;
     options.source = fmt::format("{}:{}", options_.source, name);
+    sink_.begin_file(options.source);
     importer_ = format_.create(options, sink_);
     return {};
   }
@@ -75,7 +96,7 @@ class Feeder {
 
   const ImportFormat& format_;
   const ImportOptions options_;
-  Sink& sink_;
+  HistoryFile::Import& sink_;
   Shape shape_ = Shape::kNotSeen;
   std::string head_;
   std::unique_ptr<Importer> importer_;
@@ -85,28 +106,45 @@ class Feeder {
 
 }  // namespace
 
+bool is_bill(const ImportFormat& format) { return format.create == make_focus_importer || format.create == make_cur_importer; }
+
 Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import, Instant now, const ImportProgress& progress) {
   CHECK(import.format != nullptr, "no format for {}", import.path);
   ImportOptions options = import.options;
   if (options.source.empty()) options.source = import.path == "-" ? "standard input" : import.path;
+  std::vector<std::string> paths = {import.path};
+  paths.insert(paths.end(), import.parts.begin(), import.parts.end());
+  CHECK(paths.size() == 1 || is_bill(*import.format), "{} files of {} as one import", paths.size(), import.format->name);
 
   // Hashing costs little beside parsing: what is known already is found before any work.
-  if (is_regular_file(import.path)) {
-    TRY_ASSIGN(const std::string fingerprint, fingerprint_of_file(import.path));
-    TRY_ASSIGN(const auto known, history.find_import(import.format->name, full_fingerprint(fingerprint, options)));
-    if (known) return ImportOutcome{.record = *known, .already_there = true, .reach = {}, .first_rejections = {}};
+  std::vector<std::string> fingerprints;
+  if (std::ranges::all_of(paths, is_regular_file)) {
+    for (const std::string& path : paths) {
+      TRY_ASSIGN(std::string of_file, fingerprint_of_file(path));
+      fingerprints.push_back(std::move(of_file));
+    }
+    TRY_ASSIGN(auto known, history.find_import(import.format->name, full_fingerprint(joined_fingerprint(fingerprints), options)));
+    if (known) return known_already(std::move(*known));
+    fingerprints.clear();
   }
 
-  TRY_ASSIGN(InputFile file, InputFile::open(import.path));
-  TRY_ASSIGN(const auto transaction, history.begin_import(import.format->name, options.source, now));
-  Feeder feeder(*import.format, options, *transaction);
-  for (;;) {
-    TRY_ASSIGN(const std::string_view piece, file.read());
-    if (piece.empty()) break;
-    TRY(feeder.feed(piece));
-    if (progress) progress(file.consumed_bytes(), file.total_bytes());
+  std::string source = options.source;
+  if (paths.size() > 1) source += fmt::format(" and {} more", paths.size() - 1);
+  TRY_ASSIGN(const auto transaction, history.begin_import(import.format->name, source, now, import.delivery));
+  for (const std::string& path : paths) {
+    ImportOptions of_file = options;
+    if (path != import.path) of_file.source = path == "-" ? "standard input" : path;
+    TRY_ASSIGN(InputFile file, InputFile::open(path));
+    Feeder feeder(*import.format, of_file, *transaction);
+    for (;;) {
+      TRY_ASSIGN(const std::string_view piece, file.read());
+      if (piece.empty()) break;
+      TRY(feeder.feed(piece));
+      if (progress) progress(file.consumed_bytes(), file.total_bytes());
+    }
+    TRY(feeder.finish());
+    fingerprints.push_back(file.fingerprint());
   }
-  TRY(feeder.finish());
 
   // Every sample names its machine: without one nothing was known, or there was nothing. Not stored, so that it can be tried again.
   const bool metrics =
@@ -120,14 +158,15 @@ Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import
     return nothing;
   }
 
-  const std::string fingerprint = full_fingerprint(file.fingerprint(), options);
+  const std::string fingerprint = full_fingerprint(joined_fingerprint(fingerprints), options);
   // A pipe shows only now whether its bytes are known; leaving without a commit takes all back.
-  TRY_ASSIGN(const auto known, history.find_import(import.format->name, fingerprint));
-  if (known) return ImportOutcome{.record = *known, .already_there = true, .reach = {}, .first_rejections = {}};
+  TRY_ASSIGN(auto known, history.find_import(import.format->name, fingerprint));
+  if (known) return known_already(std::move(*known));
   ImportOutcome outcome;
   TRY_ASSIGN(outcome.record, transaction->commit(fingerprint));
   outcome.reach = transaction->reach();
   outcome.first_rejections = transaction->first_rejections();
+  outcome.replaced = transaction->replaced_bills();
   return outcome;
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "codec/importer.h"
@@ -14,7 +15,9 @@ namespace stint {
 struct FileImport {
   const ImportFormat* format = nullptr;
   std::string path;
-  ImportOptions options;  ///< `source` is filled in from `path` when empty
+  std::vector<std::string> parts;  ///< further files of the same delivery: all are one import; for bills
+  DeliveryOptions delivery;        ///< for bills
+  ImportOptions options;           ///< `source` is filled in from `path` when empty
 };
 
 struct ImportOutcome {
@@ -23,7 +26,11 @@ struct ImportOutcome {
   bool nothing_known = false;  ///< of metrics: none that Stint knows; nothing changed
   ImportReach reach;
   std::vector<RejectedRow> first_rejections;
+  std::vector<ReplacedBill> replaced;  ///< bills whose place this import took
 };
+
+/// A bill: several files of one command are one delivery of it.
+bool is_bill(const ImportFormat& format);
 
 /// Told now and then how far the import is. @param total_bytes  0 = not known.
 using ImportProgress = std::function<void(int64_t read_bytes, int64_t total_bytes)>;

@@ -70,7 +70,8 @@ TEST(AppliedChanges, AHistoryOfTheFirstVersionIsReadAndBroughtUpToDate) {
   const std::string path = dir / "old.db";
   (void)HistoryFile::open(path, OpenMode::kCreate).value();
   execute(path,
-          "DROP TABLE applied_change; DROP TABLE queue_record; DROP TABLE partition_node; DROP TABLE node_absence; "
+          "DROP TABLE applied_change; DROP TABLE queue_record; DROP TABLE partition_node; DROP TABLE node_absence; DROP TABLE "
+          "bill_delivery; DROP INDEX bill_line_import; "
           "UPDATE meta SET value = '1' WHERE key = 'schema_version'");
   {
     HistoryFile old = HistoryFile::open(path, OpenMode::kReadOnly).value();

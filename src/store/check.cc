@@ -87,6 +87,13 @@ Result<std::vector<std::string>> HistoryFile::check() {
     TRY(check_rows<QueueRecord>(database, problems));
     TRY(check_rows<PartitionNode>(database, problems));
   }
+  if (version >= kBillDeliveriesSince)
+    TRY(collect(
+        database,
+        "SELECT DISTINCT 'import ' || l.import_id || ': bill lines that no delivery tells of' FROM bill_line l WHERE NOT EXISTS "
+        "(SELECT 1 FROM bill_delivery d WHERE d.import_id = l.import_id AND d.provider = l.provider AND d.billing_account = "
+        "l.billing_account AND d.billing_begin = l.billing_begin)",
+        problems));
   if (version >= kAbsencesSince) TRY(check_rows<NodeAbsence>(database, problems));
   TRY(check_rows<BillLine>(database, problems));
   TRY(check_rows<PriceRow>(database, problems));

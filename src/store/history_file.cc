@@ -35,12 +35,12 @@ Result<HistoryFile> HistoryFile::open(const std::string& path, OpenMode mode, Du
 }
 
 Result<std::unique_ptr<HistoryFile::Import>> HistoryFile::begin_import(std::string_view kind, std::string_view source,
-                                                                       Instant now) {
+                                                                       Instant now, DeliveryOptions delivery) {
   if (impl_->mode == OpenMode::kReadOnly)
     return make_error(ErrorCode::kConflict, "{}: opened for reading only", impl_->database.path());
   if (impl_->importing)
     return make_error(ErrorCode::kConflict, "{}: an import is in progress: commit or drop it first", impl_->database.path());
-  return make_import(*impl_, kind, source, now);
+  return make_import(*impl_, kind, source, now, std::move(delivery));
 }
 
 Result<std::optional<ImportRecord>> HistoryFile::find_import(std::string_view kind, std::string_view fingerprint) {
@@ -65,10 +65,11 @@ Result<HistoryInfo> HistoryFile::info() {
   HistoryInfo info;
   TRY_ASSIGN(info.schema_version, schema_version(database));
   TRY_ASSIGN(info.telemetry, interval_of(database, "SELECT min(telemetry_begin), max(telemetry_end) FROM import"));
-  TRY_ASSIGN(info.billed, interval_of(database, "SELECT min(charge_begin), max(charge_end) FROM bill_line"));
+  TRY_ASSIGN(const std::string counted, lines_that_count(database));
+  TRY_ASSIGN(info.billed, interval_of(database, "SELECT min(charge_begin), max(charge_end) FROM bill_line WHERE true" + counted));
   struct Count {
     uint64_t& to;
-    std::string_view sql;
+    std::string sql;
   };
   const Count counts[] = {
       {info.nodes, "SELECT count(*) FROM node"},
@@ -76,7 +77,7 @@ Result<HistoryInfo> HistoryFile::info() {
       {info.series, "SELECT count(*) FROM series"},
       {info.rollup_days, "SELECT coalesce(sum(rollup_days), 0) FROM import"},  // counting the rows would read the whole file
       {info.runs, "SELECT count(*) FROM run"},
-      {info.bill_lines, "SELECT count(*) FROM bill_line"},
+      {info.bill_lines, "SELECT count(*) FROM bill_line WHERE true" + counted},
       {info.prices, "SELECT count(*) FROM price"},
       {info.imports, "SELECT count(*) FROM import"},
       {info.rejected, "SELECT coalesce(sum(rejected), 0) FROM import"},

@@ -14,6 +14,7 @@
 #include "codec/sink.h"
 #include "model/history.h"
 #include "model/proposal.h"
+#include "store/bill_delivery.h"
 #include "telemetry/usage.h"
 
 namespace stint {
@@ -46,19 +47,30 @@ class HistoryFile {
   /// An import in progress. Destroyed without commit() = rolled back.
   class Import : public Sink {
    public:
+    /// What follows comes from this file, of several that are one import.
+    virtual void begin_file(std::string_view name) = 0;
     /// @return the record as stored; accepted etc. are filled in here.
     virtual Result<ImportRecord> commit(std::string_view fingerprint) = 0;
     /// How many nodes and devices (the machines themselves not counted) were named so far.
     [[nodiscard]] virtual ImportReach reach() const = 0;
     /// The first rejections, at most kFirstRejections; all are counted in the record.
     [[nodiscard]] virtual const std::vector<RejectedRow>& first_rejections() const = 0;
+    /// After commit(): the bills whose place this one took.
+    [[nodiscard]] virtual const std::vector<ReplacedBill>& replaced_bills() const = 0;
   };
   /// @param now  written into the record; the caller owns the clock.
-  Result<std::unique_ptr<Import>> begin_import(std::string_view kind, std::string_view source, Instant now);
+  Result<std::unique_ptr<Import>> begin_import(std::string_view kind, std::string_view source, Instant now,
+                                               DeliveryOptions delivery = {});
   /// The record of an import of the same bytes, if there was one.
   Result<std::optional<ImportRecord>> find_import(std::string_view kind, std::string_view fingerprint);
 
-  /// Everything but telemetry. An empty interval = all there is. Bill lines and runs that touch the interval are included whole.
+  /// All imports, ascending by id, with the bills they brought.
+  Result<std::vector<ImportListing>> imports();
+  /// Takes the bills of an import out again; those in whose place they counted count again.
+  /// @return error when there is no such import, or it brought no bill.
+  Result<DroppedImport> drop_import(int64_t id);
+
+  /// Everything but telemetry and bills that a later delivery replaced. An empty interval = all there is. Bill lines and runs that touch the interval are included whole.
   Result<History> load(Interval period = {});
   /// Telemetry of `history.devices` over `history.period` (whole hours).
   Result<Usage> load_usage(const History& history);

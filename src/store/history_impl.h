@@ -68,6 +68,6 @@ inline Result<Interval> interval_of(Database& database, std::string_view sql) {
 
 /// Begins the transaction.
 Result<std::unique_ptr<HistoryFile::Import>> make_import(HistoryFile::Impl& impl, std::string_view kind, std::string_view source,
-                                                         Instant now);
+                                                         Instant now, DeliveryOptions delivery);
 
 }  // namespace stint

@@ -127,7 +127,12 @@ struct Statements {
     TRY_ASSIGN(s.queue_record, db.prepare(insert_sql<QueueRecord>("origin") + kKeepWaiting));
     TRY_ASSIGN(s.partition, db.prepare(insert_sql<PartitionNode>("") + " ON CONFLICT DO NOTHING"));
     TRY_ASSIGN(s.bill_line, db.prepare(insert_sql<BillLine>("import_id,digest")));
-    TRY_ASSIGN(s.find_bill_line, db.prepare("SELECT 1 FROM bill_line WHERE digest = ? AND import_id <> ?"));
+    TRY_ASSIGN(
+        s.find_bill_line,
+        db.prepare("SELECT 1 FROM bill_line l JOIN bill_delivery d ON d.import_id = l.import_id AND d.provider = l.provider AND "
+                   "d.billing_account = l.billing_account AND d.billing_begin = l.billing_begin WHERE l.digest = ? AND "
+                   "l.import_id <> ? AND d.superseded_by IS NULL AND "
+                   "(SELECT source FROM import WHERE id = l.import_id) <> ?"));
     TRY_ASSIGN(s.price, db.prepare(insert_sql<PriceRow>("import_id") +
                                    replace_clause<PriceRow>("provider, instance_type, region, market, term, payment") +
                                    " WHERE excluded.as_of >= as_of"));
@@ -139,8 +144,13 @@ struct Statements {
 
 class ImportTransaction final : public HistoryFile::Import {
  public:
-  ImportTransaction(HistoryFile::Impl& impl, Statements statements, int64_t import_id, ImportRecord record)
-      : impl_(impl), sql_(std::move(statements)), import_id_(import_id), record_(std::move(record)) {
+  ImportTransaction(HistoryFile::Impl& impl, Statements statements, int64_t import_id, ImportRecord record,
+                    DeliveryOptions delivery)
+      : impl_(impl),
+        sql_(std::move(statements)),
+        import_id_(import_id),
+        record_(std::move(record)),
+        deliveries_(import_id, record_.kind, record_.source, std::move(delivery)) {
     impl_.importing = true;
   }
 
@@ -191,23 +201,27 @@ class ImportTransaction final : public HistoryFile::Import {
 
   void partition(const PartitionNode& partition) override { put(sql_.partition, partition, 1); }
 
-  /// A line that an earlier import brought word for word is the same line: exports of a month in progress
-  /// repeat what they said before. Equal lines within one import are lines of their own.
+  /// Equal lines within one import are lines of their own. A part may repeat what another one said word for word: it is the same line.
   void bill_line(const BillLine& line) override {
     if (!failure_.ok()) return;
     const std::string digest = digest_of(line);
-    sql_.find_bill_line.bind_blob(1, digest);
-    sql_.find_bill_line.bind(2, import_id_);
-    const auto known = sql_.find_bill_line.step();
-    sql_.find_bill_line.reset();
-    if (!known) return note(known.error());
-    if (*known) {
-      ++record_.duplicates;
-      return;
+    if (deliveries_.options().as == DeliveryAs::kPart) {
+      const auto known = is_known(digest);
+      if (!known) return note(known.error());
+      if (*known) {
+        ++record_.duplicates;
+        return;
+      }
     }
+    deliveries_.add(line);
     sql_.bill_line.bind(1, import_id_);
     sql_.bill_line.bind_blob(2, digest);
     write(sql_.bill_line, line, 3);
+  }
+
+  void begin_file(std::string_view name) override {
+    file_ = name;
+    deliveries_.begin_file(name);
   }
 
   void price(const PriceRow& price) override {
@@ -221,11 +235,14 @@ class ImportTransaction final : public HistoryFile::Import {
   }
 
   void reject(uint64_t line, std::string_view reason) override {
-    if (first_rejections_.size() < kFirstRejections) first_rejections_.push_back({record_.source, line, std::string(reason)});
+    const bool named = !file_.empty() && file_ != record_.source;
+    if (first_rejections_.size() < kFirstRejections)
+      first_rejections_.push_back({named ? file_ : record_.source, line, std::string(reason)});
     if (++record_.rejected > kRejectionsKept || !failure_.ok()) return;
     sql_.rejection.bind(1, import_id_);
     sql_.rejection.bind(2, static_cast<int64_t>(line));
-    sql_.rejection.bind(3, reason);
+    const std::string in_file = named ? fmt::format("{}: {}", file_, reason) : std::string();
+    sql_.rejection.bind(3, named ? std::string_view(in_file) : reason);
     note(sql_.rejection.run());
   }
 
@@ -234,6 +251,7 @@ class ImportTransaction final : public HistoryFile::Import {
     builder_.flush();
     write_open_days();
     TRY(failure_);
+    TRY(deliveries_.settle(impl_.database));
     record_.fingerprint = fingerprint;
     record_.accepted = rows_ + builder_.accepted() - repeated_samples_ - misdated_samples_;
     record_.duplicates += builder_.duplicates() + repeated_samples_;
@@ -251,6 +269,7 @@ class ImportTransaction final : public HistoryFile::Import {
     return {nodes_.size(), static_cast<uint64_t>(std::count_if(devices_.begin(), devices_.end(), is_device))};
   }
   [[nodiscard]] const std::vector<RejectedRow>& first_rejections() const override { return first_rejections_; }
+  [[nodiscard]] const std::vector<ReplacedBill>& replaced_bills() const override { return deliveries_.replaced(); }
 
  private:
   struct OpenHour {
@@ -288,6 +307,16 @@ class ImportTransaction final : public HistoryFile::Import {
     BindColumns<Statement> bind{statement, first};
     RowFields<T>::visit(bind, row);
     note(statement.run());
+  }
+
+  /// In force word for word, from another import.
+  Result<bool> is_known(const std::string& digest) {
+    sql_.find_bill_line.bind_blob(1, digest);
+    sql_.find_bill_line.bind(2, import_id_);
+    sql_.find_bill_line.bind(3, record_.source);
+    const auto known = sql_.find_bill_line.step();
+    sql_.find_bill_line.reset();
+    return known;
   }
 
   /// Run ids are unique within it.
@@ -480,7 +509,9 @@ class ImportTransaction final : public HistoryFile::Import {
   Statements sql_;
   const int64_t import_id_;
   ImportRecord record_;
-  Status failure_;  ///< the first error of the database; nothing is written after it
+  DeliveryBook deliveries_;
+  std::string file_;  ///< of several, the one that rows come from now
+  Status failure_;    ///< the first error of the database; nothing is written after it
   bool committed_ = false;
 
   std::map<std::string, int64_t> nodes_;
@@ -516,7 +547,7 @@ Result<int64_t> add_import_row(Database& database, const ImportRecord& record) {
 }  // namespace
 
 Result<std::unique_ptr<HistoryFile::Import>> make_import(HistoryFile::Impl& impl, std::string_view kind, std::string_view source,
-                                                         Instant now) {
+                                                         Instant now, DeliveryOptions delivery) {
   TRY_ASSIGN(Statements statements, Statements::prepare(impl.database));
   // Takes the right to write at once, so that a second importer waits here and not after its work.
   TRY(impl.database.execute("BEGIN IMMEDIATE"));
@@ -527,7 +558,7 @@ Result<std::unique_ptr<HistoryFile::Import>> make_import(HistoryFile::Impl& impl
     return id.error();
   }
   return std::unique_ptr<HistoryFile::Import>(
-      std::make_unique<ImportTransaction>(impl, std::move(statements), *id, std::move(record)));
+      std::make_unique<ImportTransaction>(impl, std::move(statements), *id, std::move(record), std::move(delivery)));
 }
 
 }  // namespace stint

@@ -30,9 +30,11 @@ Interval hull(Interval a, Interval b) {
 /// All there is: what telemetry and bills cover; what runs cover where there is neither.
 Result<Interval> whole_period(Database& database) {
   TRY_ASSIGN(const Interval telemetry, interval_of(database, "SELECT min(telemetry_begin), max(telemetry_end) FROM import"));
+  TRY_ASSIGN(const std::string counted, lines_that_count(database));
   // A purchase may cover years: it says what was bought, not what the History is about.
-  TRY_ASSIGN(const Interval billed,
-             interval_of(database, "SELECT min(charge_begin), max(charge_end) FROM bill_line WHERE category <> 'Purchase'"));
+  TRY_ASSIGN(
+      const Interval billed,
+      interval_of(database, "SELECT min(charge_begin), max(charge_end) FROM bill_line WHERE category <> 'Purchase'" + counted));
   if (const Interval both = hull(telemetry, billed); !both.empty()) return whole_hours(both);
   TRY_ASSIGN(const Interval runs, interval_of(database, "SELECT min(started), max(coalesce(ended, started)) FROM run"));
   return whole_hours(runs);
@@ -197,11 +199,13 @@ Result<History> HistoryFile::load(Interval period) {
                         fmt::format("run {} ORDER BY started, run_id, restart, origin",
                                     bounded ? "WHERE (ended IS NULL OR ended > ?1) AND (started IS NULL OR started < ?2)" : "")),
                  bounded ? history.period : Interval{}));
-  TRY_ASSIGN(history.bill, read_rows<BillLine>(database,
-                                               select(column_list<BillLine>(),
-                                                      fmt::format("bill_line {} ORDER BY id",
-                                                                  bounded ? "WHERE charge_end > ?1 AND charge_begin < ?2" : "")),
-                                               bounded ? history.period : Interval{}));
+  TRY_ASSIGN(const std::string counted, lines_that_count(database));
+  TRY_ASSIGN(history.bill,
+             read_rows<BillLine>(database,
+                                 select(column_list<BillLine>(),
+                                        fmt::format("bill_line WHERE {}{} ORDER BY id",
+                                                    bounded ? "charge_end > ?1 AND charge_begin < ?2" : "true", counted)),
+                                 bounded ? history.period : Interval{}));
   TRY_ASSIGN(history.imports, read_imports(database));
   TRY_ASSIGN(history.rejected, read_rejected(database));
   TRY(load_devices(database, history));

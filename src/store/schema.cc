@@ -50,6 +50,20 @@ CREATE TABLE node_absence (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// Which bills an import brought, and which import counts in its place. A bill is told by provider, account and begin of its period.
+constexpr const char* kBillDeliveries = R"sql(
+CREATE TABLE bill_delivery (
+  import_id INTEGER NOT NULL REFERENCES import,
+  provider TEXT NOT NULL,
+  billing_account TEXT NOT NULL,
+  billing_begin INTEGER NOT NULL,
+  superseded_by INTEGER REFERENCES import,  -- NULL: it counts
+  PRIMARY KEY (import_id, provider, billing_account, billing_begin)
+) STRICT, WITHOUT ROWID;
+INSERT INTO bill_delivery SELECT DISTINCT import_id, provider, billing_account, billing_begin, NULL FROM bill_line;
+CREATE INDEX bill_line_import ON bill_line (import_id);
+)sql";
+
 // Instants and durations are nanoseconds, money is nano-units beside its currency, bytes are bytes. Where a
 // value is not known, text is '', a count is 0 and everything else NULL, as in the model.
 constexpr const char* kHistoryTables = R"sql(
@@ -229,7 +243,8 @@ struct Migration {
   int from;
   const char* sql;
 };
-constexpr std::array<Migration, 3> kMigrations = {{{1, kAppliedChanges}, {2, kQueueRecords}, {3, kAbsences}}};
+constexpr std::array<Migration, 4> kMigrations = {
+    {{1, kAppliedChanges}, {2, kQueueRecords}, {3, kAbsences}, {4, kBillDeliveries}}};
 static_assert(kMigrations.back().from + 1 == kSchemaVersion);
 
 Status create_tables(Database& database) {
@@ -243,6 +258,7 @@ Status create_tables(Database& database) {
   TRY(database.execute(kAppliedChanges));
   TRY(database.execute(kQueueRecords));
   TRY(database.execute(kAbsences));
+  TRY(database.execute(kBillDeliveries));
   TRY(database.execute(fmt::format("INSERT INTO meta VALUES ('schema_version', '{}'); PRAGMA application_id = {}; COMMIT",
                                    kSchemaVersion, kApplicationId)));
   return {};
