@@ -41,7 +41,7 @@ struct JudgedVariant {
   std::string verdict;
 };
 
-struct Comparison {
+struct OutputComparison {
   JudgedVariant given;
   std::vector<JudgedVariant> variants;
   std::optional<size_t> kept;  ///< of variants
@@ -96,7 +96,7 @@ bool is_better(const JudgedVariant& a, const JudgedVariant& b, const QuantizeCom
   return command.for_size ? a.file.size() < b.file.size() : a.items_per_s > b.items_per_s;
 }
 
-Result<Comparison> compare(const QuantizeCommand& command) {
+Result<OutputComparison> compare(const QuantizeCommand& command) {
   TRY_ASSIGN(const serve::OnnxRuntime onnx, open_onnxruntime(command.onnx, std::nullopt));
   TRY_ASSIGN(const std::string model, read_all(command.model));
   TRY_ASSIGN(const serve::OnnxGraph graph, serve::OnnxGraph::parse(model, command.model));
@@ -104,7 +104,7 @@ Result<Comparison> compare(const QuantizeCommand& command) {
   const int64_t half = data.count() / 2;
   const serve::LabelledData calibration = data.part(0, half);
   serve::LabelledData held_out = data.part(half, data.count());
-  Comparison compared{
+  OutputComparison compared{
       .calibrated_on = command.tries("static") ? half : 0, .judged_on = held_out.count(), .by_labels = !data.labels.empty()};
   if (!compared.by_labels) {
     TRY_ASSIGN(const std::unique_ptr<serve::Runtime> runtime, onnx.open(model, command.model));
@@ -151,7 +151,7 @@ nlohmann::ordered_json judged_json(const JudgedVariant& judged, const JudgedVari
   return json;
 }
 
-std::string text_of_comparison(const Comparison& compared, int64_t batch) {
+std::string text_of_comparison(const OutputComparison& compared, int64_t batch) {
   std::string text = compared.calibrated_on > 0
                          ? fmt::format("calibrated on {} rows, judged on {} others", compared.calibrated_on, compared.judged_on)
                          : fmt::format("judged on {} rows", compared.judged_on);
@@ -171,7 +171,7 @@ std::string text_of_comparison(const Comparison& compared, int64_t batch) {
 }
 
 ExitCode quantize(const QuantizeCommand& command) {
-  const Result<Comparison> compared = compare(command);
+  const Result<OutputComparison> compared = compare(command);
   if (!compared.ok()) return fail(compared.error().message);
   const JudgedVariant* kept = compared->kept ? &compared->variants[*compared->kept] : nullptr;
   std::string said;
