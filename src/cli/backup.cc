@@ -9,6 +9,7 @@
 #include "cli/backup_archive.h"
 #include "cli/output.h"
 #include "cli/parser.h"
+#include "cli/progress.h"
 #include "daemon/fleet_config.h"
 #include "host/clock.h"
 #include "host/file.h"
@@ -29,6 +30,13 @@ struct RestoreArguments {
   bool check = false;
   bool json = false;
 };
+
+/// With a line that says how long it takes.
+template <typename Work>
+Result<BackupManifest> at_work(std::string what, Work work) {
+  const ProgressLine progress(std::move(what));
+  return work();
+}
 
 std::string summary(const BackupManifest& manifest) {
   uint64_t bytes = 0;
@@ -67,7 +75,9 @@ std::string what_is_elsewhere(const BackupArguments& arguments) {
 }
 
 ExitCode run_backup(const BackupArguments& arguments) {
-  return finish(make_backup(arguments.backup, arguments.file, now()), arguments.json, what_is_elsewhere(arguments));
+  return finish(
+      at_work("saving " + arguments.backup.state_folder, [&] { return make_backup(arguments.backup, arguments.file, now()); }),
+      arguments.json, what_is_elsewhere(arguments));
 }
 
 std::string scratch_folder() {
@@ -77,9 +87,11 @@ std::string scratch_folder() {
 }
 
 ExitCode run_restore(const RestoreArguments& arguments) {
-  if (arguments.check) return finish(check_backup(arguments.file, scratch_folder()), arguments.json, "");
-  return finish(restore_backup(arguments.file, arguments.state_folder), arguments.json,
-                fmt::format("Next: stint daemon --config {0}/config.json --state {0}", arguments.state_folder));
+  if (arguments.check)
+    return finish(at_work("checking " + arguments.file, [&] { return check_backup(arguments.file, scratch_folder()); }),
+                  arguments.json, "");
+  return finish(at_work("restoring " + arguments.file, [&] { return restore_backup(arguments.file, arguments.state_folder); }),
+                arguments.json, fmt::format("Next: stint daemon --config {0}/config.json --state {0}", arguments.state_folder));
 }
 
 }  // namespace

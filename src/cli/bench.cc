@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/parser.h"
+#include "cli/progress.h"
 #include "host/clock.h"
 #include "host/cuda.h"
 #include "host/file.h"
@@ -43,6 +44,7 @@ std::string this_source() {
 Result<std::vector<MeasuredGpu>> measure_all(const BenchArguments& a) {
   TRY_ASSIGN(Cuda cuda, Cuda::load(a.cuda_library));
   std::vector<MeasuredGpu> all;
+  ProgressLine progress("measuring GPUs");
   for (size_t i = 0; i < cuda.gpus().size(); ++i) {
     const CudaGpu& gpu = cuda.gpus()[i];
     if (std::any_of(all.begin(), all.end(), [&](const MeasuredGpu& m) { return m.gpu.name == gpu.name; })) continue;
@@ -52,6 +54,7 @@ Result<std::vector<MeasuredGpu>> measure_all(const BenchArguments& a) {
     TRY_ASSIGN(BenchResult result, cuda.measure(i, options));
     const GpuFacts* known = Catalog::built_in().find_gpu(gpu.name, gpu.memory);
     all.push_back({gpu, known == nullptr ? "" : known->model, std::move(result)});
+    progress.show(static_cast<int64_t>(i) + 1, static_cast<int64_t>(cuda.gpus().size()));
   }
   return all;
 }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/parser.h"
+#include "cli/progress.h"
 #include "cli/serve.h"
 #include "cli/serve_client.h"
 #include "cli/serve_measuring.h"
@@ -49,6 +50,7 @@ Result<ServingView> tuned(const TuneCommand& command) {
   if (!command.source.model.empty()) {
     MeasureSource source = command.source;
     if (command.most_batch > 0) source.options.most_batch = command.most_batch;
+    const ProgressLine progress("measuring " + source.model);
     TRY_ASSIGN(MeasuredDevice measured, measure_device(source));
     view.profiles.push_back(std::move(measured.profile));
   }
@@ -68,6 +70,7 @@ Result<ServingView> tuned(const TuneCommand& command) {
   if (command.most_batch > 0) options.most_batch = command.most_batch;
   options.runs = command.runs;
   options.seed = command.seed;
+  const ProgressLine progress("simulating batches, waits and replicas");
   TRY_ASSIGN(view.tuning, batching::tune(view.profiles, options));
   return view;
 }

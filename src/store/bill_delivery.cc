@@ -18,8 +18,8 @@ uint64_t charge_digest(const BillLine& line) {
   number(line.charge_period.begin.ns());
   number(static_cast<int64_t>(line.category));
   number(line.commitment_unused ? 1 : 0);
-  for (const std::string* text : {&line.sub_account, &line.service, &line.resource_id, &line.resource_type, &line.sku, &line.region,
-                                  &line.instance_type})
+  for (const std::string* text :
+       {&line.sub_account, &line.service, &line.resource_id, &line.resource_type, &line.sku, &line.region, &line.instance_type})
     number(static_cast<int64_t>(text->size())), bytes.append(*text);
   return XXH3_64bits(bytes.data(), bytes.size());
 }
@@ -32,9 +32,12 @@ void sort_once(std::vector<uint64_t>& digests) {
 size_t count_shared(const std::vector<uint64_t>& a, const std::vector<uint64_t>& b) {
   size_t shared = 0;
   for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
-    if (*i == *j) ++shared, ++i, ++j;
-    else if (*i < *j) ++i;
-    else ++j;
+    if (*i == *j)
+      ++shared, ++i, ++j;
+    else if (*i < *j)
+      ++i;
+    else
+      ++j;
   }
   return shared;
 }
@@ -47,9 +50,8 @@ constexpr std::string_view kOfScope = "provider = ?1 AND billing_account = ?2 AN
 /// Digests of the charges of `imports` in the scope.
 Result<std::vector<uint64_t>> stored_charges(Database& database, const std::vector<int64_t>& imports, std::string_view provider,
                                              std::string_view account, int64_t billing_begin) {
-  TRY_ASSIGN(Statement statement,
-             database.prepare(fmt::format("SELECT {} FROM bill_line WHERE {} AND import_id IN ({})", column_list<BillLine>(), kOfScope,
-                                          fmt::join(imports, ", "))));
+  TRY_ASSIGN(Statement statement, database.prepare(fmt::format("SELECT {} FROM bill_line WHERE {} AND import_id IN ({})",
+                                                               column_list<BillLine>(), kOfScope, fmt::join(imports, ", "))));
   statement.bind(1, provider);
   statement.bind(2, account);
   statement.bind(3, billing_begin);
@@ -68,7 +70,8 @@ Result<std::vector<uint64_t>> stored_charges(Database& database, const std::vect
 constexpr const char* kForgetReplaced =
     "UPDATE import SET fingerprint = fingerprint || '#' || id WHERE id = ? AND instr(fingerprint, '#') = 0";
 constexpr const char* kKnowAgain =
-    "UPDATE OR IGNORE import SET fingerprint = substr(fingerprint, 1, instr(fingerprint, '#') - 1) WHERE instr(fingerprint, '#') > 0 "
+    "UPDATE OR IGNORE import SET fingerprint = substr(fingerprint, 1, instr(fingerprint, '#') - 1) WHERE instr(fingerprint, '#') "
+    "> 0 "
     "AND NOT EXISTS (SELECT 1 FROM bill_delivery d WHERE d.import_id = import.id AND d.superseded_by IS NOT NULL)";
 
 Status run_with(Database& database, std::string_view sql, std::initializer_list<int64_t> values) {
@@ -94,10 +97,11 @@ Status drop_within_transaction(Database& database, int64_t id, DroppedImport& ou
   const bool bills = found.integer(4) > 0;
   found.reset();
   if (!bills)
-    return make_error(ErrorCode::kConflict,
-                      "{}: import {} ({}, {}) brought no bill: only bills can be taken out again, other imports have merged with what was "
-                      "there: import into a new History without it",
-                      database.path(), id, out.record.kind, out.record.source);
+    return make_error(
+        ErrorCode::kConflict,
+        "{}: import {} ({}, {}) brought no bill: only bills can be taken out again, other imports have merged with what was "
+        "there: import into a new History without it",
+        database.path(), id, out.record.kind, out.record.source);
   TRY_ASSIGN(Statement waiting, database.prepare("SELECT DISTINCT import_id FROM bill_delivery WHERE superseded_by = ?"));
   waiting.bind(1, id);
   for (;;) {
@@ -107,11 +111,13 @@ Status drop_within_transaction(Database& database, int64_t id, DroppedImport& ou
   }
   waiting.reset();
   // Who replaced this one now replaces what this one had replaced.
-  TRY(run_with(database,
-               "UPDATE bill_delivery SET superseded_by = (SELECT max(own.superseded_by) FROM bill_delivery own WHERE own.import_id = ?1 "
-               "AND own.provider = bill_delivery.provider AND own.billing_begin = bill_delivery.billing_begin) WHERE superseded_by = ?1",
-               {id}));
-  TRY_ASSIGN(Statement counts, database.prepare("SELECT count(*) FROM bill_delivery WHERE import_id = ? AND superseded_by IS NULL"));
+  TRY(run_with(
+      database,
+      "UPDATE bill_delivery SET superseded_by = (SELECT max(own.superseded_by) FROM bill_delivery own WHERE own.import_id = ?1 "
+      "AND own.provider = bill_delivery.provider AND own.billing_begin = bill_delivery.billing_begin) WHERE superseded_by = ?1",
+      {id}));
+  TRY_ASSIGN(Statement counts,
+             database.prepare("SELECT count(*) FROM bill_delivery WHERE import_id = ? AND superseded_by IS NULL"));
   std::vector<int64_t> back;
   for (const int64_t candidate : out.brought_back) {
     counts.bind(1, candidate);
@@ -179,10 +185,11 @@ Status DeliveryBook::check_files(const Scope& scope, const Charges& charges) con
     for (size_t earlier = 0; earlier < file; ++earlier) {
       const size_t least = std::min(own.size(), charges.by_file[earlier].size());
       if (least == 0 || !is_same_bill(shared[earlier], own.size(), charges.by_file[earlier].size())) continue;
-      return make_error(ErrorCode::kConflict,
-                        "{} and {} hold the same charges of {} ({} of {}): they are two deliveries of one bill, not parts of one. "
-                        "Import them one after the other, the newest last",
-                        files_[earlier], files_[file], text_of(scope), shared[earlier], least);
+      return make_error(
+          ErrorCode::kConflict,
+          "{} and {} hold the same charges of {} ({} of {}): they are two deliveries of one bill, not parts of one. "
+          "Import them one after the other, the newest last",
+          files_[earlier], files_[file], text_of(scope), shared[earlier], least);
     }
   }
   return {};
@@ -190,19 +197,21 @@ Status DeliveryBook::check_files(const Scope& scope, const Charges& charges) con
 
 Status DeliveryBook::settle_scope(Database& database, const Scope& scope, const Charges& charges) {
   const auto& [provider, account, begin] = scope;
-  TRY_ASSIGN(Statement add,
-             database.prepare("INSERT INTO bill_delivery (provider, billing_account, billing_begin, import_id) VALUES (?, ?, ?, ?)"));
+  TRY_ASSIGN(
+      Statement add,
+      database.prepare("INSERT INTO bill_delivery (provider, billing_account, billing_begin, import_id) VALUES (?, ?, ?, ?)"));
   add.bind(1, provider);
   add.bind(2, account);
   add.bind(3, begin);
   add.bind(4, import_id_);
   TRY(add.run());
   // An export that names no account may be of any.
-  TRY_ASSIGN(Statement find,
-             database.prepare("SELECT d.import_id, i.kind, i.source, d.billing_account, d.superseded_by, coalesce(s.kind, '') "
-                              "FROM bill_delivery d JOIN import i ON i.id = d.import_id LEFT JOIN import s ON s.id = d.superseded_by "
-                              "WHERE d.provider = ?1 AND d.billing_begin = ?3 AND d.import_id <> ?4 AND "
-                              "(d.billing_account = ?2 OR d.billing_account = '' OR ?2 = '') ORDER BY d.import_id"));
+  TRY_ASSIGN(
+      Statement find,
+      database.prepare("SELECT d.import_id, i.kind, i.source, d.billing_account, d.superseded_by, coalesce(s.kind, '') "
+                       "FROM bill_delivery d JOIN import i ON i.id = d.import_id LEFT JOIN import s ON s.id = d.superseded_by "
+                       "WHERE d.provider = ?1 AND d.billing_begin = ?3 AND d.import_id <> ?4 AND "
+                       "(d.billing_account = ?2 OR d.billing_account = '' OR ?2 = '') ORDER BY d.import_id"));
   find.bind(1, provider);
   find.bind(2, account);
   find.bind(3, begin);
@@ -211,8 +220,8 @@ Status DeliveryBook::settle_scope(Database& database, const Scope& scope, const 
   for (;;) {
     TRY_ASSIGN(const bool row, find.step());
     if (!row) break;
-    Other other{find.integer(0), std::string(find.bytes(1)), std::string(find.bytes(2)), std::string(find.bytes(3)), std::nullopt,
-                std::string(find.bytes(5))};
+    Other other{find.integer(0), std::string(find.bytes(1)), std::string(find.bytes(2)), std::string(find.bytes(3)),
+                std::nullopt,    std::string(find.bytes(5))};
     if (!find.is_null(4)) other.superseded_by = find.integer(4);
     if (other.kind != kind_) {
       if (!other.superseded_by) other_kinds.push_back(std::move(other));
@@ -231,8 +240,7 @@ Status DeliveryBook::settle_same_kind(Database& database, const Scope& scope, co
   std::vector<const Other*> replaced;
   std::vector<int64_t> compared;
   for (const Other& other : others) {
-    if (options_.as != DeliveryAs::kPart || other.source == source_)
-      replaced.push_back(&other);
+    if (options_.as != DeliveryAs::kPart || other.source == source_) replaced.push_back(&other);
     if (options_.as == DeliveryAs::kSeen || (options_.as == DeliveryAs::kPart && other.source != source_))
       compared.push_back(other.import_id);
   }
@@ -246,16 +254,18 @@ Status DeliveryBook::settle_same_kind(Database& database, const Scope& scope, co
     const bool same = is_same_bill(shared, own.size(), stored.size());
     const Other& newest = *std::ranges::find(others, compared.back(), &Other::import_id);
     if (options_.as == DeliveryAs::kSeen && !same)
-      return make_error(ErrorCode::kConflict,
-                        "{}: holds {} of the {} charges of {} that import {} ({}) brought: it may be another part of that bill or a new "
-                        "delivery of it. Say --part to count it beside, or --replace to take it instead; all parts in one import are one "
-                        "delivery",
-                        source_, shared, stored.size(), text_of(scope), newest.import_id, newest.source);
+      return make_error(
+          ErrorCode::kConflict,
+          "{}: holds {} of the {} charges of {} that import {} ({}) brought: it may be another part of that bill or a new "
+          "delivery of it. Say --part to count it beside, or --replace to take it instead; all parts in one import are one "
+          "delivery",
+          source_, shared, stored.size(), text_of(scope), newest.import_id, newest.source);
     if (options_.as == DeliveryAs::kPart && same)
-      return make_error(ErrorCode::kConflict,
-                        "{}: no part beside import {} ({}): it holds {} of the same charges of {}, and they would count twice. Import it "
-                        "without --part, and it takes the place of that one",
-                        source_, newest.import_id, newest.source, shared, text_of(scope));
+      return make_error(
+          ErrorCode::kConflict,
+          "{}: no part beside import {} ({}): it holds {} of the same charges of {}, and they would count twice. Import it "
+          "without --part, and it takes the place of that one",
+          source_, newest.import_id, newest.source, shared, text_of(scope));
   }
   for (const Other* other : replaced)
     TRY(supersede(database, scope, *other));
@@ -267,8 +277,8 @@ Status DeliveryBook::settle_other_kinds(Database& database, const Scope& scope, 
     if (options_.prefer == kind_) {
       TRY(supersede(database, scope, other));
     } else if (options_.prefer == other.kind) {
-      TRY_ASSIGN(Statement mine, database.prepare(fmt::format("UPDATE bill_delivery SET superseded_by = ?4 WHERE {} AND import_id = ?5",
-                                                              kOfScope)));
+      TRY_ASSIGN(Statement mine, database.prepare(fmt::format(
+                                     "UPDATE bill_delivery SET superseded_by = ?4 WHERE {} AND import_id = ?5", kOfScope)));
       mine.bind(1, std::get<0>(scope));
       mine.bind(2, std::get<1>(scope));
       mine.bind(3, std::get<2>(scope));
@@ -276,10 +286,11 @@ Status DeliveryBook::settle_other_kinds(Database& database, const Scope& scope, 
       mine.bind(5, import_id_);
       TRY(mine.run());
     } else {
-      return make_error(ErrorCode::kConflict,
-                        "{}: the bill of {} is there already, as {} (import {}, {}): both exports would count the same money. `--prefer {}` "
-                        "takes this one instead, `--prefer {}` keeps it beside without counting it",
-                        source_, text_of(scope), other.kind, other.import_id, other.source, kind_, other.kind);
+      return make_error(
+          ErrorCode::kConflict,
+          "{}: the bill of {} is there already, as {} (import {}, {}): both exports would count the same money. `--prefer {}` "
+          "takes this one instead, `--prefer {}` keeps it beside without counting it",
+          source_, text_of(scope), other.kind, other.import_id, other.source, kind_, other.kind);
     }
   }
   return {};
@@ -293,13 +304,14 @@ Status DeliveryBook::supersede(Database& database, const Scope& scope, const Oth
     s.bind(3, begin);
     s.bind(4, other.import_id);
   };
-  TRY_ASSIGN(Statement mark, database.prepare(fmt::format("UPDATE bill_delivery SET superseded_by = ?5 WHERE {} AND import_id = ?4",
-                                                          kOfScope)));
+  TRY_ASSIGN(Statement mark,
+             database.prepare(fmt::format("UPDATE bill_delivery SET superseded_by = ?5 WHERE {} AND import_id = ?4", kOfScope)));
   bind(mark);
   mark.bind(5, import_id_);
   TRY(mark.run());
   TRY(run_with(database, kForgetReplaced, {other.import_id}));
-  TRY_ASSIGN(Statement count, database.prepare(fmt::format("SELECT count(*) FROM bill_line WHERE {} AND import_id = ?4", kOfScope)));
+  TRY_ASSIGN(Statement count,
+             database.prepare(fmt::format("SELECT count(*) FROM bill_line WHERE {} AND import_id = ?4", kOfScope)));
   bind(count);
   TRY(count.step());
   replaced_.push_back({other.import_id, other.source, provider, other.billing_account, Instant::from_ns(begin),
@@ -310,18 +322,22 @@ Status DeliveryBook::supersede(Database& database, const Scope& scope, const Oth
 Result<std::string> lines_that_count(Database& database) {
   TRY_ASSIGN(const int version, schema_version(database));
   if (version < kBillDeliveriesSince) return std::string();
-  TRY_ASSIGN(const int64_t superseded, database.integer("SELECT EXISTS (SELECT 1 FROM bill_delivery WHERE superseded_by IS NOT NULL)"));
+  TRY_ASSIGN(const int64_t superseded,
+             database.integer("SELECT EXISTS (SELECT 1 FROM bill_delivery WHERE superseded_by IS NOT NULL)"));
   if (superseded == 0) return std::string();
   return std::string(
-      " AND NOT EXISTS (SELECT 1 FROM bill_delivery d WHERE d.import_id = bill_line.import_id AND d.provider = bill_line.provider AND "
-      "d.billing_account = bill_line.billing_account AND d.billing_begin = bill_line.billing_begin AND d.superseded_by IS NOT NULL)");
+      " AND NOT EXISTS (SELECT 1 FROM bill_delivery d WHERE d.import_id = bill_line.import_id AND d.provider = "
+      "bill_line.provider AND "
+      "d.billing_account = bill_line.billing_account AND d.billing_begin = bill_line.billing_begin AND d.superseded_by IS NOT "
+      "NULL)");
 }
 
 Result<std::vector<ImportListing>> HistoryFile::imports() {
   Database& database = impl_->database;
   std::vector<ImportListing> out;
-  TRY_ASSIGN(Statement records, database.prepare("SELECT id, kind, source, fingerprint, imported_at, accepted, rejected, duplicates "
-                                                 "FROM import ORDER BY id"));
+  TRY_ASSIGN(Statement records,
+             database.prepare("SELECT id, kind, source, fingerprint, imported_at, accepted, rejected, duplicates "
+                              "FROM import ORDER BY id"));
   for (;;) {
     TRY_ASSIGN(const bool row, records.step());
     if (!row) break;
@@ -338,15 +354,16 @@ Result<std::vector<ImportListing>> HistoryFile::imports() {
   TRY_ASSIGN(const int version, schema_version(database));
   const bool kept = version >= kBillDeliveriesSince;
   // Money may have an amount of zero in no currency: such lines belong to the currency of the others.
-  TRY_ASSIGN(Statement bills,
-             database.prepare(fmt::format(
-                 "SELECT l.import_id, l.provider, l.billing_account, l.billing_begin, max(l.billing_end), min(l.charge_begin), "
-                 "max(l.charge_end), count(*), sum(l.billed), sum(l.effective), l.billed_currency, {} FROM bill_line l {} "
-                 "GROUP BY 1, 2, 3, 4, 11 ORDER BY 1, 2, 3, 4, 11",
-                 kept ? "d.superseded_by" : "NULL",
-                 kept ? "LEFT JOIN bill_delivery d ON d.import_id = l.import_id AND d.provider = l.provider AND d.billing_account = "
-                        "l.billing_account AND d.billing_begin = l.billing_begin"
-                      : "")));
+  TRY_ASSIGN(
+      Statement bills,
+      database.prepare(fmt::format(
+          "SELECT l.import_id, l.provider, l.billing_account, l.billing_begin, max(l.billing_end), min(l.charge_begin), "
+          "max(l.charge_end), count(*), sum(l.billed), sum(l.effective), l.billed_currency, {} FROM bill_line l {} "
+          "GROUP BY 1, 2, 3, 4, 11 ORDER BY 1, 2, 3, 4, 11",
+          kept ? "d.superseded_by" : "NULL",
+          kept ? "LEFT JOIN bill_delivery d ON d.import_id = l.import_id AND d.provider = l.provider AND d.billing_account = "
+                 "l.billing_account AND d.billing_begin = l.billing_begin"
+               : "")));
   for (;;) {
     TRY_ASSIGN(const bool row, bills.step());
     if (!row) return out;

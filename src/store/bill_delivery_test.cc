@@ -251,7 +251,8 @@ TEST_F(BillDelivery, RandomDeliveriesSplitsAndCurrenciesSumToTheInvoices) {
   std::map<std::pair<int, int>, Money> invoices;  // by account and period: what the last delivery said
   int deliveries = 0;
   for (int n = 0; deliveries < 10'000; ++n) {
-    std::vector<File> files = {{fmt::format("{}-0.csv", n), {}}, {fmt::format("{}-1.csv", n), {}}, {fmt::format("{}-2.csv", n), {}}};
+    std::vector<File> files = {
+        {fmt::format("{}-0.csv", n), {}}, {fmt::format("{}-1.csv", n), {}}, {fmt::format("{}-2.csv", n), {}}};
     for (int account = 0; account < 20; ++account)
       for (int period = 0; period < 12; ++period) {
         if (below(2) == 0) continue;

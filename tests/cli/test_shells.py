@@ -185,6 +185,27 @@ class Progress(unittest.TestCase):
             self.assertIn(url, said.decode())
 
 
+    def test_a_long_simulation_is_seen_to_go_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            latency = pathlib.Path(folder) / "latency.csv"
+            latency.write_text("batch,ms\n1,5\n2,6\n4,8\n8,12\n16,20\n32,36\n")
+            pid, fd = pty.fork()
+            if pid == 0:
+                os.execvp(STINT, [STINT, "serve", "tune", "--latency", str(latency), "--qps", "2000", "--p99", "60ms", "--runs", "10000"])
+            said = b""
+            end = time.monotonic() + 60
+            while b"simulating" not in said and time.monotonic() < end:
+                if select.select([fd], [], [], 0.5)[0]:
+                    try:
+                        said += os.read(fd, 4096)
+                    except OSError:
+                        break
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(fd)
+            self.assertIn("simulating batches, waits and replicas", said.decode())
+
+
 class Manual(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
