@@ -86,6 +86,7 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
   void watch(std::function<void()> gone) override {
     if (answered_) return;
     gone_ = std::move(gone);
+    if constexpr (kTls) return read_early();
     beast::get_lowest_layer(stream_).socket().async_wait(
         tcp::socket::wait_read, [self = this->shared_from_this()](Failure failure) {
           if (failure || !self->gone_) return;
@@ -108,7 +109,7 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
     unread_->fetch_add(kHead.size());
     events_.push_front(std::make_shared<const std::string>(kHead));
     write_next();
-    watch_for_end();
+    if (!reading_early_) watch_for_end();
   }
 
   /// What another thread posts may overtake what this one posted: an event may be here before its stream begins.
@@ -175,7 +176,7 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
 
   void stop_watching() {
     answered_ = true;
-    if (!std::exchange(gone_, nullptr)) return;
+    if (!std::exchange(gone_, nullptr) || kTls) return;  // a read through TLS goes on: see read_early()
     Failure ignored;
     beast::get_lowest_layer(stream_).socket().cancel(ignored);
   }
@@ -193,8 +194,35 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
     }
   }
 
+  /// Through TLS the goodbye looks like any other bytes until it is read. What else comes is the next request's beginning; so the read
+  /// is that request's as well, and whoever wants to read next takes it over: there is never a second one beside it.
+  void read_early() {
+    if (reading_early_ || buffer_.size() > 0) return;  // the next request is here: it is no longer watched
+    reading_early_ = true;
+    constexpr size_t kPiece = size_t{4} << 10;
+    stream_.async_read_some(buffer_.prepare(kPiece), [self = this->shared_from_this()](Failure failure, size_t read) {
+      self->reading_early_ = false;
+      if (!failure) self->buffer_.commit(read);
+      self->after_early_read(failure);
+    });
+  }
+
+  void after_early_read(const Failure& failure) {
+    const auto gone = std::exchange(gone_, nullptr);
+    if (closed_) return;
+    if (unread_) return failure ? close() : watch_for_end();
+    if (!failure) return std::exchange(head_awaited_, false) ? read_head() : void();
+    if (answered_ && !head_awaited_) return;  // its answer is being written
+    close();
+    if (gone) gone();
+  }
+
   void read_head() {
     answered_ = false;
+    if (reading_early_) {
+      head_awaited_ = true;
+      return deadline(options_.head_timeout);
+    }
     parser_.emplace();
     parser_->header_limit(options_.max_head_bytes);
     parser_->body_limit(options_.max_body_bytes);
@@ -339,6 +367,8 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
   uint64_t body_bytes_ = 0;  ///< counted in host_.bodies_bytes
   std::function<void()> gone_;
   bool answered_ = false;
+  bool reading_early_ = false;  ///< over TLS: a read is on its way while the request is at work
+  bool head_awaited_ = false;   ///< and the next request is what it brings
   std::string peer_;
   std::string tls_client_;
   unsigned version_ = 11;
