@@ -40,8 +40,8 @@ Costed cost_of(const Catalog& catalog, const MachineGroup& planned, const std::s
   if (type == nullptr || planned.accelerators > 0) {
     out.has_gpus = names_accelerators(planned);
     if (planned.accelerators > 0)
-      out.problem = fmt::format("{} with {} × {}: the catalogue has no price for attached GPUs; import one for the whole machine",
-                                planned.instance_type, planned.accelerators, planned.accelerator);
+      out.problem = fmt::format("{} with {} × {}: the catalogue has no prices of attached GPUs", planned.instance_type,
+                                planned.accelerators, planned.accelerator);
     else
       out.problem =
           fmt::format("{} is not in the catalogue; import its price (stint import --format prices)", planned.instance_type);

@@ -24,6 +24,8 @@ void add_import_command(Command& app, Action& action);
 void add_history_command(Command& app, Action& action);
 void add_audit_command(Command& app, Action& action);
 void add_bill_command(Command& app, Action& action);
+void add_statements_command(Command& app, Action& action);
+void add_margin_command(Command& app, Action& action);
 void add_change_command(Command& app, Action& action);
 void add_catalog_command(Command& app, Action& action);
 void add_pick_command(Command& app, Action& action);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
+#include "report/csv_text.h"
 #include "report/figures.h"
 #include "report/short_text.h"
 
@@ -83,18 +84,6 @@ Json row_json(const StatementRow& row) {
   put("per_gpu_hour", row.per_gpu_hour());
   put("per_useful_gpu_hour", row.per_useful_gpu_hour());
   return out;
-}
-
-/// Quoted where it must be; a leading `=`, `+`, `-` or `@` of a name gets an apostrophe, so that spreadsheets do
-/// not run it.
-std::string csv_text(std::string_view text) {
-  std::string out(text);
-  if (!out.empty() && std::string_view("=+-@").find(out.front()) != std::string_view::npos) out.insert(0, "'");
-  if (out.find_first_of(",\"\r\n") == std::string::npos) return out;
-  std::string quoted = "\"";
-  for (const char c : out)
-    quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + '"';
 }
 
 std::string csv_row(std::string_view kind, std::string_view name, const StatementRow& row) {

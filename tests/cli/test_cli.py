@@ -49,7 +49,7 @@ class Scratch(unittest.TestCase):
 class Usage(Scratch):
     def test_help_names_every_command_and_exit_codes(self):
         out = stint("--help").stdout
-        for command in ("import", "audit", "bill", "pick", "estimate", "catalog", "profile", "bench", "history", "demo", "forecast", "plan", "replay", "explore"):
+        for command in ("import", "audit", "bill", "statements", "margin", "pick", "estimate", "catalog", "profile", "bench", "history", "demo", "forecast", "plan", "replay", "explore"):
             self.assertIn(command, out)
         self.assertIn("Exit codes", out)
 
@@ -162,6 +162,23 @@ class Estimates(Scratch):
         plan.write_text(json.dumps({"format_version": "1.0", "resource_changes": [
             {"address": "aws_instance.new", "type": "aws_instance", "change": {"actions": ["create"], "after": {"instance_type": "p9.48xlarge"}}}]}))
         self.assertIn("p9.48xlarge is not in the catalogue", stint("estimate", plan, code=3).stdout)
+
+
+class Clients(Scratch):
+    def test_statements_hold_their_own_client_only_and_sum_to_the_bill(self):
+        stint("demo", "agency", "--history", self.db)
+        bill = stint_json("bill", "--history", self.db, "--month", "2026-10", "--idle", "spread")
+        out = stint("statements", "--history", self.db, "--month", "2026-10", "--idle", "spread", "--folder", self.dir / "pages").stdout
+        self.assertIn("47,000.00", out)
+        clients = [row["name"] for row in bill["rows"] if row["name"]]
+        self.assertEqual(sorted(p.stem for p in (self.dir / "pages").iterdir()), sorted(clients))
+        for client in clients:
+            page = (self.dir / "pages" / f"{client}.html").read_text()
+            for other in set(clients) - {client}:
+                self.assertNotIn(other, page)
+        margin = stint_json("margin", "--history", self.db, "--month", "2026-10", "--revenue", SOURCE + "/examples/revenue.csv")
+        self.assertEqual(margin["cost"], "47000")
+        self.assertEqual({r["client"]: r["cost"] for r in margin["rows"]}, {r["name"]: r["total"] for r in bill["rows"]})
 
 
 class Bills(Scratch):
