@@ -37,6 +37,7 @@ HELP_ONLY = {
     "user totp confirm": "needs a code", "user totp disable": "needs a code", "completion": "prints a script",
     "man": "prints a page for man", "alerts export": "writes a rule file", "dashboards export": "writes JSON",
     "audit-log export": "writes JSON lines", "logs": "shows what the job printed", "replay make-jobs": "writes a trace",
+    "history drop-import": "changes what other calls show",
     "replay spot": "needs recorded capacity", "token make": "prints a token to be kept",
 }
 
@@ -64,7 +65,7 @@ CALLS = {
     "change list": [["audit.json"], ["--history", "demo.db"]], "change show": [["1", "audit.json", "--history", "demo.db"]],
     "change apply": [["1", "audit.json", "--history", "changed.db", "--force", "--at", "2026-10-20T00:00:00Z"]],
     "change status": [["--history", "changed.db"]], "change undo": [["1", "--history", "changed.db", "--force"]],
-    "history info": [["demo.db"]], "history check": [["demo.db"]],
+    "history info": [["demo.db"]], "history check": [["demo.db"]], "history imports": [["demo.db"]],
     "import": [["inventory", "inventory.csv", "--history", "imported.db"], ["no-such-format", "x", "--history", "imported.db"]],
     "demo": [["agency", "--history", "again.db"]], "explore": [["--runs", "1", "--hours", "1"]],
     "serve tune": [["--latency", "latency.csv", "--qps", "200", "--p99", "50ms", "--runs", "2"]],
