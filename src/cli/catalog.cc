@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/nearest.h"
 #include "base/text.h"
@@ -46,6 +47,25 @@ Status check_gpu(const Catalog& catalog, const std::string& gpu, const std::vect
   return invalid("--gpu {}: no {}{}", excerpt(gpu), what, what_exists(gpu, models));
 }
 
+/// @param names  what the option filters, each once: it must let at least one of them through.
+Status check_filter(std::string_view option, const std::string& filter, const std::set<std::string>& names,
+                    std::string_view what) {
+  if (std::ranges::any_of(names, [&](const std::string& name) { return passes(filter, name); })) return {};
+  const std::vector<std::string> all(names.begin(), names.end());
+  return invalid("{} {}: no such {}{}", option, excerpt(filter), what, what_exists(filter, all));
+}
+
+/// Of rows with a provider and an instance type.
+Status check_types(const auto& rows, const CatalogArguments& a, const auto& type_of) {
+  std::set<std::string> providers, types;
+  for (const auto& row : rows) {
+    providers.insert(row.provider);
+    if (passes(a.provider, row.provider)) types.insert(type_of(row));
+  }
+  TRY(check_filter("--provider", a.provider, providers, "provider"));
+  return check_filter("--type", a.type, types, "instance type");
+}
+
 std::vector<std::string> gpu_models(const Catalog& catalog) {
   std::vector<std::string> models;
   for (const GpuFacts& g : catalog.gpus())
@@ -53,11 +73,12 @@ std::vector<std::string> gpu_models(const Catalog& catalog) {
   return models;
 }
 
-void print_table(const Table& table, const std::string& what) {
-  if (table.empty())
-    tell("stint: no {} in the catalogue passes the filters\n", what);
-  else
-    fmt::print("{}", table.render(screen_of_stdout()));
+/// Rows that pass each filter by itself may not pass all of them.
+ExitCode print_rows(const Table& table, const SortedJson& rows, bool json, const std::string& what) {
+  if (json ? rows.empty() : table.empty())
+    return fail(fmt::format("no {} in the catalogue passes all the filters together: leave one out", what));
+  fmt::print("{}", json ? indented(rows) + "\n" : table.render(screen_of_stdout()));
+  return ExitCode::kOk;
 }
 
 SortedJson measured_json(const MeasuredRates& m) {
@@ -129,16 +150,14 @@ ExitCode run_gpus(const CatalogArguments& a) {
                    g.mig ? "yes" : "no", g.source, format_date(g.as_of)});
     add_measured_row(table, g);
   }
-  if (a.json)
-    fmt::print("{}\n", indented(rows));
-  else
-    print_table(table, "GPU");
-  return ExitCode::kOk;
+  return print_rows(table, rows, a.json, "GPU");
 }
 
 ExitCode run_instances(const CatalogArguments& a) {
   const Catalog& catalog = Catalog::built_in();
   if (const Status known = check_gpu(catalog, a.gpu, gpu_models(catalog), "such GPU"); !known.ok())
+    return fail(known.error().message);
+  if (const Status known = check_types(catalog.instances(), a, [](const InstanceType& t) { return t.name; }); !known.ok())
     return fail(known.error().message);
   SortedJson rows = SortedJson::array();
   Table table({{"provider"},
@@ -170,11 +189,7 @@ ExitCode run_instances(const CatalogArguments& a) {
                    t.gpu_milli == 0 ? "–" : fmt::format("{:.4g}", t.gpu_memory.to_gibi()), std::to_string(t.vcpus),
                    fmt::format("{:.5g}", t.memory.to_gibi()), t.arch, t.best_for, format_date(t.as_of)});
   }
-  if (a.json)
-    fmt::print("{}\n", indented(rows));
-  else
-    print_table(table, "instance type");
-  return ExitCode::kOk;
+  return print_rows(table, rows, a.json, "instance type");
 }
 
 ExitCode run_prices(const CatalogArguments& a) {
@@ -188,6 +203,12 @@ ExitCode run_prices(const CatalogArguments& a) {
   if (!catalog.ok()) return fail(catalog.error().message);
   if (const Status known = check_gpu(*catalog, a.gpu, gpu_models(*catalog), "such GPU"); !known.ok())
     return fail(known.error().message);
+  if (const Status known = check_types(catalog->prices(), a, [](const PriceRow& p) { return p.instance_type; }); !known.ok())
+    return fail(known.error().message);
+  std::set<std::string> regions;
+  for (const PriceRow& p : catalog->prices())
+    if (passes(a.provider, p.provider)) regions.insert(p.region);
+  if (const Status known = check_filter("--region", a.region, regions, "region"); !known.ok()) return fail(known.error().message);
   const Instant today = now();
   SortedJson rows = SortedJson::array();
   size_t stale = 0, shown = 0;
@@ -230,12 +251,9 @@ ExitCode run_prices(const CatalogArguments& a) {
                    format_date(p.as_of), p.source},
                   is_stale(p, today) ? Tone::kMuted : Tone::kPlain);
   }
-  if (a.json)
-    fmt::print("{}\n", indented(rows));
-  else
-    print_table(table, "price");
+  const ExitCode code = print_rows(table, rows, a.json, "price");
   warn_of_stale_prices(stale, shown);
-  return ExitCode::kOk;
+  return code;
 }
 
 SortedJson profile_json(const MigGeometry& g, const MigProfile& p) {
@@ -298,11 +316,7 @@ ExitCode run_mig(const CatalogArguments& a) {
                         fmt::format("{}", fmt::join(p.starts, " ")), fmt::format("{}/{}", g.parts_of(p), g.total_parts())});
     }
   }
-  if (a.json)
-    fmt::print("{}\n", indented(rows));
-  else
-    print_table(a.layouts ? layouts : profiles, "MIG geometry");
-  return ExitCode::kOk;
+  return print_rows(a.layouts ? layouts : profiles, rows, a.json, "MIG geometry");
 }
 
 }  // namespace

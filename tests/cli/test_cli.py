@@ -73,6 +73,16 @@ class Usage(Scratch):
         self.assertIn("did you mean 'bill'?", stint("man", "bil", code=1).stderr)
         self.assertIn("did you mean 'dcgm'?", stint("import", "dgcm", "-", "--history", self.db, code=1).stderr)
 
+    def test_a_filter_of_the_catalogue_that_lets_nothing_through_says_what_there_is(self):
+        for command, option, wrong, has in (("instances", "--provider", "awz", "did you mean 'aws'?"), ("prices", "--provider", "nocloud", "there is aws"),
+                                            ("instances", "--type", "p9.giant", "there is "), ("prices", "--region", "mars", "there is ")):
+            done = stint("catalog", command, option, wrong, code=1)
+            self.assertIn(f"{option} {wrong}: no such ", done.stderr)
+            self.assertIn(has, done.stderr)
+            self.assertEqual(done.stdout, "")
+        together = stint("catalog", "prices", "--provider", "aws", "--type", "p5", "--gpu", "T4", code=1)
+        self.assertIn("no price in the catalogue passes all the filters together", together.stderr)
+
     def test_a_failed_import_leaves_no_empty_history(self):
         stint("import", "focus", self.dir / "absent.csv", "--history", self.db, code=1)
         self.assertEqual(list(self.dir.iterdir()), [])
