@@ -3,6 +3,7 @@
 
 #include "advise/apply_parts.h"
 #include "advise/cloud_command.h"
+#include "base/short_money.h"
 
 namespace stint {
 namespace {
@@ -99,7 +100,7 @@ class MachineWriter {
                       three ? "P3Y" : "P1Y", c.payment == PaymentOption::kAllUpfront ? "" : " --billing-plan P1M",
                       c.per_hour.to_decimal(), c.per_hour.currency().code())};
     return {fmt::format("# savings plan of {} an hour for {} at provider {}: bought in its billing console",
-                        c.per_hour.to_text(3), three ? "three years" : "a year", quoted(c.provider))};
+                        short_money(c.per_hour), three ? "three years" : "a year", quoted(c.provider))};
   }
 
   Lines operator()(const LimitReservation& c) const {

@@ -1,5 +1,7 @@
 #include "advise/commit_portfolio.h"
 
+#include "base/short_money.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -192,7 +194,7 @@ Result<Portfolio> plan_portfolio(std::span<const PortfolioType> types, std::span
   for (const OwnedSavingsPlan& plan : owned_plans)
     if (plan.commitment.count_nanos() < 0 || plan.commitment.currency() != types.front().on_demand.currency())
       return invalid("an owned savings plan of {} an hour: give 0 or more, in the currency of the prices",
-                     plan.commitment.to_text(4));
+                     short_money(plan.commitment));
   return PortfolioPlanner(types, owned_plans).run();
 }
 

@@ -10,6 +10,7 @@
 #include "advise/commit_pools.h"
 #include "advise/finder_text.h"
 #include "advise/thresholds.h"
+#include "base/short_money.h"
 
 namespace stint {
 namespace {
@@ -64,17 +65,16 @@ Finding without_price(const FleetView& fleet, const TypePool& pool, const NodeGr
 void explain(Finding& f, const FleetView& fleet, const NodeGroup& group, const PortfolioType& use,
              const PriceLookup::Quote& quote) {
   const Commit& commit = std::get<Commit>(f.change);
-  const double committed = quote.hourly.to_double();
-  const double on_demand = use.on_demand.to_double();
-  const double break_even = committed / on_demand;
+  const double break_even = quote.hourly.to_double() / use.on_demand.to_double();
   const bool three_years = commit.term == CommitmentTerm::kThreeYears;
   f.evidence.push_back({"instances on demand in this pool", fmt::format("{}", group.size())});
-  f.evidence.push_back({"committed price per hour", fmt::format("{} ({}, {}) against {:.4f} now", quote.hourly.to_text(4),
-                                                                name_of(commit.term), name_of(commit.payment), on_demand)});
+  f.evidence.push_back(
+      {"committed price per hour", fmt::format("{} ({}, {}) against {} now", short_money(quote.hourly), name_of(commit.term),
+                                               name_of(commit.payment), short_money(use.on_demand))});
   f.evidence.push_back({"source", fmt::format("{}, {}", quote.row.source, format_date(quote.row.as_of))});
   f.arithmetic.push_back(cost_line(fleet, group));
-  f.arithmetic.push_back(
-      fmt::format("break-even: {:.4f} / {:.4f} = {} of the hours", committed, on_demand, percent(100 * break_even)));
+  f.arithmetic.push_back(fmt::format("break-even: {} / {} = {} of the hours", short_amount(quote.hourly),
+                                     short_amount(use.on_demand), percent(100 * break_even)));
   f.arithmetic.push_back(fmt::format(
       "instance number {} is in use in {} of the hours{}", commit.count, percent(100 * share_of_hours(use.demand, commit.count)),
       commit.count < std::ssize(group)

@@ -4,6 +4,7 @@
 #include "advise/finder_text.h"
 
 #include "advise/thresholds.h"
+#include "base/short_money.h"
 
 namespace stint {
 namespace {
@@ -61,8 +62,8 @@ Proposals find_region(const FleetView& fleet) {
     const auto now = fleet.books.hourly(group.front()->id);
     const auto* quote = fleet.prices.find({plan.provider, plan.instance_type, key.second},
                                           plan.market == Market::kSpot ? Market::kSpot : Market::kOnDemand);
-    f.evidence.push_back({"price per hour",
-                          fmt::format("{} in {}, {} in {}", now->to_text(4), plan.region, quote->hourly.to_text(4), key.second)});
+    f.evidence.push_back({"price per hour", fmt::format("{} in {}, {} in {}", short_money(*now), plan.region,
+                                                        short_money(quote->hourly), key.second)});
     f.evidence.push_back({"source", fmt::format("{}, {}", quote->row.source, format_date(quote->row.as_of))});
     f.arithmetic.push_back(cost_line(fleet, group));
     f.caveats.push_back("data must move once and users are further away: neither transfer nor latency is in the figure");

@@ -4,6 +4,7 @@
 #include "advise/finder_text.h"
 #include "advise/resize_fit.h"
 #include "advise/thresholds.h"
+#include "base/short_money.h"
 
 namespace stint {
 namespace {
@@ -67,10 +68,10 @@ void describe_choice(Finding& f, const FleetView& fleet, const NodeGroup& group,
                     to.gpu_model, fits.front().throughput, node.gpu_model, fits.front().throughput, kResizeHeadroom,
                     fits.front().throughput * kResizeHeadroom, need.p95_pct / 100));
   const auto now = fleet.books.hourly(node.id);
-  f.arithmetic.push_back(fmt::format("price per hour: {} now, {} as {}", now ? now->to_text(4) : "not known",
-                                     fits.front().hourly.to_text(4), to.name));
+  f.arithmetic.push_back(fmt::format("price per hour: {} now, {} as {}", now ? short_money(*now) : "not known",
+                                     short_money(fits.front().hourly), to.name));
   if (fits.size() > 1)
-    f.evidence.push_back({"runner-up", fmt::format("{} at {}/h", fits[1].type->name, fits[1].hourly.to_text(4))});
+    f.evidence.push_back({"runner-up", fmt::format("{} at {}/h", fits[1].type->name, short_money(fits[1].hourly))});
 }
 
 }  // namespace

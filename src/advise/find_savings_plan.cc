@@ -13,6 +13,7 @@
 #include "advise/savings_plan_hours.h"
 #include "advise/thresholds.h"
 #include "base/counted.h"
+#include "base/short_money.h"
 
 namespace stint {
 namespace {
@@ -73,7 +74,7 @@ void explain(Finding& f, const FleetView& fleet, const SavingsPlanOffer& offer, 
       {"on demand now", fmt::format("{}/month on {}", months.monthly(before).to_text(), counted(plan.nodes.size(), "machine"))});
   f.evidence.push_back({"rates", offer.discount_pct ? fmt::format("{} % below on-demand, as given", *offer.discount_pct)
                                                     : std::string("of each type, as given")});
-  f.arithmetic.push_back(fmt::format("committed: {} an hour, {}/month, of which {} is used", plan.per_hour.to_text(3),
+  f.arithmetic.push_back(fmt::format("committed: {} an hour, {}/month, of which {} is used", short_money(plan.per_hour),
                                      months.monthly(committed).to_text(),
                                      percent(100 * used.to_double() / committed.to_double())));
   f.arithmetic.push_back(fmt::format("still on demand: {}/month", months.monthly(beyond).to_text()));
@@ -116,7 +117,7 @@ std::optional<Finding> plan_for(const FleetView& fleet, const SavingsPlanOffer& 
   const bool three_years = plan.term == CommitmentTerm::kThreeYears;
   const double days = fleet.facts.period.length().to_hours() / 24;
   Finding f;
-  f.title = fmt::format("Savings plan of {} an hour at {} for {}", plan.per_hour.to_text(3), plan.provider,
+  f.title = fmt::format("Savings plan of {} an hour at {} for {}", short_money(plan.per_hour), plan.provider,
                         three_years ? "three years" : "a year");
   f.confidence = days >= (three_years ? kEnoughDaysForYears : kEnoughDays) ? Level::kMedium : Level::kLow;
   f.risk = three_years ? Level::kHigh : Level::kMedium;

@@ -4,6 +4,7 @@
 
 #include "advise/commit_pools.h"
 #include "advise/finder_text.h"
+#include "base/short_money.h"
 
 namespace stint {
 namespace {
@@ -46,8 +47,8 @@ std::string renewal_note(const FleetView& fleet, const OwnedInstances& owned, In
   const Money hourly_saving = scale(planned->all_on_demand - planned->total, 1, std::ssize(use.demand));
   return fmt::format(
       "{}: renew {} of them ({}, {} an hour each) and let {} end; from then on that saves {} an hour against on demand", ends,
-      choice.count, ways[*choice.offer].offer.name, choice.per_hour.to_text(4), owned.count - choice.count,
-      hourly_saving.to_text(4));
+      choice.count, ways[*choice.offer].offer.name, short_money(choice.per_hour), owned.count - choice.count,
+      short_money(hourly_saving));
 }
 
 }  // namespace

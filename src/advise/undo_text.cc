@@ -3,6 +3,7 @@
 
 #include "advise/apply_parts.h"
 #include "advise/cloud_command.h"
+#include "base/short_money.h"
 
 namespace stint {
 namespace {
@@ -91,7 +92,7 @@ std::vector<Instruction> undo_instructions(const FleetUndo& undo) {
   }
   for (const SavingsPlan& plan : undo.bought_plans) {
     machines.lines.push_back(fmt::format(
-        "# the savings plan of {} an hour at {} runs and is paid until its term ends{}", plan.per_hour.to_text(3),
+        "# the savings plan of {} an hour at {} runs and is paid until its term ends{}", short_money(plan.per_hour),
         one_line(plan.provider), plan.provider == "aws" ? "; within days of buying it a small one may be returned:" : ""));
     if (plan.provider == "aws") machines.lines.emplace_back("aws savingsplans return-savings-plan --savings-plan-id ID");
   }
