@@ -47,7 +47,7 @@ std::string findings_table(const AuditReport& report, Screen screen) {
   const AmountText amount(report);
   const std::string currency(report.totals.bill_per_month.currency().code());
   Table table({{"finding"},
-               {"what", Align::kLeft, 50},
+               {.heading = "what", .max_width = 50, .least = 30},
                {fmt::format("{} a month", currency), Align::kRight},
                {"proof", Align::kLeft, 0, 1},
                {"confidence", Align::kLeft, 0, 3},

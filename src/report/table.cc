@@ -137,7 +137,7 @@ Table::Layout Table::natural_layout(bool limited) const {
 /// Figures and names stay on one line; a text can be broken as long as lines of a few words are left, a heading at its blanks.
 size_t Table::least_width(size_t column, size_t natural) const {
   const bool text = columns_[column].align == Align::kLeft;
-  size_t least = text ? kLeastText : 0;
+  size_t least = text ? std::max(kLeastText, columns_[column].least) : 0;
   for (const Row& row : rows_) {
     if (!text) least = std::max(least, display_width(row.cells[column]));
     for (const std::string_view word : split(std::string_view(row.cells[column]), ' '))

@@ -33,6 +33,7 @@ struct Column {
   Align align = Align::kLeft;
   size_t max_width = 0;  ///< on a screen of limited width, longer cells go on in the next line; 0 = as wide as needed
   int spare = 0;         ///< a screen too narrow for all columns leaves out those with the largest first, of alike ones the last
+  size_t least = 0;      ///< of a text: rather than break it narrower, columns are left out
 };
 
 class Table {

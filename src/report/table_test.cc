@@ -54,6 +54,17 @@ TEST(Table, LeavesOutWhatCanBeSparedMostAndSaysSo) {
             "1 column left out (zone):\n--wide shows all\n");
 }
 
+TEST(Table, RatherLeavesOutAColumnThanBreaksATextNarrowerThanAsked) {
+  const auto drawn = [](size_t least) {
+    Table table({{"id"}, {.heading = "what", .least = least}, {.heading = "effort", .spare = 1}});
+    table.add_row({"F-1", "switch it off at night", "low"});
+    return table.render({Colour::kNo, 30});
+  };
+  // 30 less id, effort and two gaps are 17.
+  EXPECT_THAT(drawn(0), ::testing::HasSubstr("F-1  switch it off at   low\n     night\n"));
+  EXPECT_THAT(drawn(20), ::testing::HasSubstr("F-1  switch it off at night\n1 column left out (effort)"));
+}
+
 TEST(Table, RatherLeavesOutAColumnThanBreaksAName) {
   Table table({{"rule"}, {"what"}, {"over", Align::kRight, 0, 1}});
   table.add_row({"GpuTemperatureCritical", "mean of temperature", "12 months"});
