@@ -29,7 +29,7 @@ TEST(Renewals, AreAsManyAsStillPay) {
   EXPECT_THAT(notes, ElementsAre(
                          // 2 × (3.06 − 1.82) = 2.48
                          testing::AllOf(HasSubstr("ends on 2026-08-30, in 60 days: renew 2 of them (1y no-upfront, 1.82 USD"),
-                                        HasSubstr("let 1 end"), HasSubstr("saves 2.4800")),
+                                        HasSubstr("let 1 end"), HasSubstr("saves 2.48 USD")),
                          HasSubstr("ended on 2026-06-01"), HasSubstr("no reserved price"), HasSubstr("let it end")));
 }
 
