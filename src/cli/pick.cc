@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/parser.h"
+#include "cli/pick_own.h"
 #include "host/clock.h"
 #include "report/short_text.h"
 #include "report/table.h"
@@ -27,6 +28,7 @@ struct PickArguments {
               measured;
   std::vector<std::string> gpus;
   double tokens = 0, items = 0, qps = 0, headroom = 20;
+  OwnArguments own;
   bool lora = false;
   bool json = false;
 };
@@ -208,6 +210,7 @@ void print_selection(const Work& work, const Selection& s) {
 }
 
 ExitCode run_pick(const PickArguments& a) {
+  if (!a.own.price.empty()) return run_pick_own(a.own, a.gpus, a.region, a.history, a.json);
   const auto catalog = open_catalog(a.history, a.measured);
   if (!catalog.ok()) return fail(catalog.error().message);
   const auto work = work_of(a);
@@ -234,10 +237,14 @@ void add_pick_command(Command& app, Action& action) {
   auto a = std::make_shared<PickArguments>();
   Command* command =
       app.add_subcommand("pick", "Picks the cheapest instances that do the work, with the runner-up and why cheaper ones do not");
-  command->footer("Example: stint pick --serve bert-base --qps 500 --p99 50ms --region eu");
+  command->footer(
+      "Example: stint pick --serve bert-base --qps 500 --p99 50ms --region eu\n"
+      "         stint pick --own 280000 --gpu H100-80GB --power-price 0.13 --own-monthly 2500 --use 60");
   Command* kind = command->add_option_group("work", "What is to be done; MODEL is a known name (bert-base) or parameters (7e9)");
   for (size_t i = 0; i < kKinds.size(); ++i)
     kind->add_option(kKinds[i].flag, a->models[i], kKinds[i].what)->type_name("MODEL");
+  kind->add_option("--own", a->own.price, "own or rent: a machine of this price, USD, with the GPUs of --gpu")
+      ->type_name("PRICE");
   kind->require_option(1);
   command->add_option("--precision", a->precision, "fp32, bf16, fp16, fp8 or int8")->capture_default_str();
   command->add_option("--deadline", a->deadline, "jobs: done within, such as 24h");
@@ -257,6 +264,7 @@ void add_pick_command(Command& app, Action& action) {
   command->add_option("--arch", a->arch, "of the host: x86_64, arm64 or any")->capture_default_str();
   command->add_option("--history", a->history, "lay this History's imported prices over the built-in ones");
   command->add_option("--measured", a->measured, "rates measured by stint bench, in place of data-sheet estimates");
+  add_own_options(*command, a->own);
   command->add_flag("--json", a->json, "print JSON");
   command->callback([a, &action] { action = [a] { return run_pick(*a); }; });
 }
