@@ -51,8 +51,8 @@ std::string commit_fleet_text(const CommitFleetView& view, Screen screen) {
                   choice.count > 0 ? Tone::kGood : Tone::kPlain);
   }
   const Portfolio& p = view.portfolio;
-  std::string text = fmt::format("{}, {} to {}: commitments for what runs on demand, if it goes on like this\n\n{}\n",
-                                 view.source, format_date(view.period.begin), format_date(view.period.end), table.render(screen));
+  std::string text = fmt::format("{}, {} to {}: commitments for what runs on demand, if it goes on like this\n\n", view.source,
+                                 format_date(view.period.begin), format_date(view.period.end));
   if (view.plan_discount_pct)
     text += fmt::format("Savings plan of {} % on every type: commit to {} an hour.\n", *view.plan_discount_pct,
                         short_money(p.commitment));
@@ -62,6 +62,7 @@ std::string commit_fleet_text(const CommitFleetView& view, Screen screen) {
       amount_text(months.monthly(p.reservations)), amount_text(months.monthly(p.committed)),
       amount_text(months.monthly(p.on_demand)), shown_percent(share_pct(p.all_on_demand - p.total, p.all_on_demand), 1));
   text += fmt::format("No plan of these offers costs less than {} a month.\n", amount_text(months.monthly(p.at_least)));
+  text += "\n" + table.render(screen) + "\n";
   std::string notes =
       "Right-size, share and switch off first (stint audit): what is committed to is paid for to the end of the term.";
   for (const std::string& note : view.pools.notes)

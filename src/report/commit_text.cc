@@ -1,6 +1,8 @@
+#include "report/commit_view.h"
+
 #include <algorithm>
 
-#include "report/commit_view.h"
+#include "base/counted.h"
 #include "report/figures.h"
 #include "report/short_text.h"
 
@@ -117,6 +119,20 @@ std::string risks(const CommitView& view, Screen screen) {
                      view.risk_options.draws, view.weeks_drawn_from, view.risk_options.seed, table.render(screen));
 }
 
+/// What the hours given say, before the tables.
+std::string commit_summary(const CommitView& view) {
+  const auto cheapest = std::ranges::min_element(view.runs, {}, [](const CommitRun& run) { return run.bill.total; });
+  const Money on_demand = cheapest->bill.all_on_demand;
+  int64_t bought = 0;
+  for (const CommitPurchase& p : cheapest->plan)
+    bought += p.count;
+  if (bought == 0 || cheapest->bill.total >= on_demand)
+    return fmt::format("No commitment of these pays on this demand: all of it on demand costs {}.", on_demand.to_text());
+  return fmt::format("{} costs least: {} with {}, {} less than {} on demand.", name_of(cheapest->policy),
+                     cheapest->bill.total.to_text(), counted(bought, "commitment"),
+                     shown_percent(100 - 100 * cheapest->bill.total.to_double() / on_demand.to_double(), 1), on_demand.to_text());
+}
+
 }  // namespace
 
 Money cost_with_spot(const CommitView& view, const CommitRun& run) {
@@ -135,6 +151,7 @@ std::string commit_text(const CommitView& view, Screen screen) {
       fmt::format("{}: {} hours, {} on demand; a commitment of {} hours costs {} upfront and {} an hour{}\n\n", view.source,
                   view.demand.size(), short_money(view.market.on_demand), offer.term_hours, offer.upfront.to_text(2),
                   short_money(offer.hourly), view.market.fee == HourlyFee::kAlways ? ", used or not" : " in use");
+  text += wrapped(commit_summary(view), screen) + "\n";
   text += picture(view, screen);
   text += fmt::format("Cost ({})\n\n{}\n", view.market.on_demand.currency().code(), policies(view, screen));
   text += wrapped(

@@ -57,6 +57,7 @@ std::string parallel_text(const ParallelView& view, Screen screen) {
   std::string out = fmt::format("{}, batch {}, on {} × {} ({:.1f} GiB usable of each)\n\n", view.job.model.name, view.job.batch,
                                 view.cluster.gpus, view.cluster.gpu.model, plan.usable_bytes / kGibi);
   if (!plan.options.empty()) {
+    out += wrapped(advice(view), screen) + "\n";
     Table table({{"data × tensor × pipeline"},
                  {"sharded", Align::kLeft, 0, 1},
                  {"recompute", Align::kLeft, 0, 2},
@@ -79,7 +80,7 @@ std::string parallel_text(const ParallelView& view, Screen screen) {
                      share_text(o.time.data, all), fmt::format("{:.0f} %", o.flops_used_pct)},
                     i == 0 ? Tone::kGood : Tone::kPlain);
     }
-    out += table.render(screen) + "\n" + wrapped(advice(view), screen) + "\n";
+    out += table.render(screen) + "\n";
     if (plan.options.size() > view.shown)
       out += fmt::format("{} more fit (--top shows them).\n\n", plan.options.size() - view.shown);
   } else {

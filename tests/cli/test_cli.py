@@ -604,6 +604,11 @@ class PlanCommit(Scratch):
         plan = stint_json("plan", "commit", "--demand", demand, *self.OFFER, "--policy", "optimal")
         self.assertEqual((plan["policy"], plan["cost"], plan["cost_ratio"], plan["ratio_to_optimal"]), ("optimal", 864, 0.6, 1))
         self.assertEqual(plan["purchases"], [{"hour": 0, "count": 2}])
+        summary, table = stint("plan", "commit", "--demand", demand, *self.OFFER, "--policy", "optimal").stdout.split("\n\n")[1:3]
+        self.assertEqual(" ".join(summary.split()), "optimal costs least: 864.00 USD with 2 commitments, 40.0 % less than 1,440.00 USD on demand.")
+        self.assertIn("Demand, and in which share", table)
+        dear = stint("plan", "commit", "--demand", demand, "--on-demand", "1", "--reserved-hourly", "2", "--term-hours", "720").stdout
+        self.assertIn("No commitment of these pays on this demand", dear.split("\n\n")[1])
 
     def test_every_policy_is_compared_and_no_policy_beats_the_optimum(self):
         demand = self.demand("hour,gpus\n" + "".join(f"{hour},{hour * 7 % 11}\n" for hour in range(1500)))
@@ -670,6 +675,8 @@ class PlanParallelism(Scratch):
 
     def test_usage(self):
         stint("plan", "parallelism", "--gpu", "L4", "--batch", 8, code=2)
+        text = stint("plan", "parallelism", "--model", "llama-3-70b", "--gpu", "H100-80GB", "--gpus", 64, "--batch", 512).stdout
+        self.assertTrue(text.split("\n\n")[1].startswith("Best: "), "what it says comes before its tables")
         self.assertIn("known are", stint("plan", "parallelism", "--model", "gpt-9", "--gpu", "L4", "--batch", 8, code=1).stderr)
         self.assertIn("Nothing fits", stint("plan", "parallelism", "--parameters", "70e9", "--gpu", "L4", "--gpus", 1, "--batch", 8).stdout)
 
