@@ -135,9 +135,10 @@ Status check_quota(const QuotaOf& of, const JobRequest& request, const Admission
   if (const auto& most = of.quota.gpus; most && of.use.gpu_milli + facts.cost.gpu_milli > *most * kMilliGpu) {
     refuse("max_gpus", *most, decimal(of.use.gpu_milli, kMilliGpu), decimal(facts.cost.gpu_milli, kMilliGpu), "GPUs");
     return invalid(
-        "{} may ask for {} GPUs at once: jobs that wait or run ask for {:g}, this one for {:g} more: wait until some have "
+        "{} may ask for {} at once: jobs that wait or run ask for {:g}, this one for {:g} more: wait until some have "
         "ended, ask for fewer, or have an operator raise max_gpus",
-        of.whose, *most, static_cast<double>(of.use.gpu_milli) / 1e3, static_cast<double>(facts.cost.gpu_milli) / 1e3);
+        of.whose, counted(*most, "GPU"), static_cast<double>(of.use.gpu_milli) / 1e3,
+        static_cast<double>(facts.cost.gpu_milli) / 1e3);
   }
   if (const auto& most = of.quota.gpu_hours_per_month) {
     const auto hours = [](Int128 micro) { return static_cast<double>(micro) / 1e6; };
@@ -145,9 +146,9 @@ Status check_quota(const QuotaOf& of, const JobRequest& request, const Admission
       refuse("gpu_hours_per_month", *most, decimal(of.use.micro_gpu_hours, 1'000'000),
              decimal(facts.cost.spend.micro_gpu_hours, 1'000'000), "GPU-hours");
       return invalid(
-          "{} has {} GPU-hours a month: {:.1f} of {} are used or promised to jobs that wait or run, this one may take {:.1f}"
+          "{} has {} a month: {:.1f} of {} are used or promised to jobs that wait or run, this one may take {:.1f}"
           " more{}: state a shorter time limit, wait until {}, or have an operator raise gpu_hours_per_month",
-          of.whose, *most, hours(of.use.micro_gpu_hours), format_date(facts.month.begin).substr(0, 7),
+          of.whose, counted(*most, "GPU-hour"), hours(of.use.micro_gpu_hours), format_date(facts.month.begin).substr(0, 7),
           hours(facts.cost.spend.micro_gpu_hours), facts.cost.assumed ? " (no time limit is stated)" : "",
           format_date(facts.month.end));
     }
@@ -155,9 +156,9 @@ Status check_quota(const QuotaOf& of, const JobRequest& request, const Admission
   if (const auto& most = of.quota.jobs_waiting; most && of.use.waiting + jobs > *most) {
     refuse("max_waiting", *most, std::to_string(of.use.waiting), std::to_string(jobs), "jobs");
     return invalid(
-        "{} may have {} jobs waiting: there are {}, this adds {}: wait until some have started, or have an operator raise "
+        "{} may have {} waiting: there {} {}, this adds {}: wait until some have started, or have an operator raise "
         "max_waiting",
-        of.whose, *most, of.use.waiting, jobs);
+        of.whose, counted(*most, "job"), of.use.waiting == 1 ? "is" : "are", of.use.waiting, jobs);
   }
   return {};
 }

@@ -190,7 +190,7 @@ TEST(Admit, QuotasNameLimitFigureAndRemedy) {
               ::testing::AllOf(HasSubstr("client agency"), HasSubstr("16"), HasSubstr("max_gpus")));
   EXPECT_THAT(refusal({.micro_gpu_hours = 80'000'001}, {}),
               ::testing::AllOf(HasSubstr("100 GPU-hours"), HasSubstr("20.0"), HasSubstr("2026-11-01")));
-  EXPECT_THAT(refusal({.waiting = 3}, {}), HasSubstr("max_waiting"));
+  EXPECT_THAT(refusal({.waiting = 3}, {}), HasSubstr("may have 3 jobs waiting: there are 3, this adds 1: "));
   EXPECT_THAT(refusal({}, {.gpu_milli = 4'001}), HasSubstr("user ann"));
 }
 

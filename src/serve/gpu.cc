@@ -2,13 +2,16 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
+
 namespace stint::serve {
 
 Result<std::shared_ptr<Gpu>> Gpu::open(const GpuOptions& options, const std::string& library) {
   TRY_ASSIGN(Cuda cuda, Cuda::load(library));
   const size_t count = cuda.gpus().size();
   if (std::cmp_greater_equal(options.number, count))
-    return make_error(ErrorCode::kUnavailable, "cuda:{}: this machine has {} GPUs, counted from 0", options.number, count);
+    return make_error(ErrorCode::kUnavailable, "cuda:{}: this machine has {}, counted from 0", options.number,
+                      counted(count, "GPU"));
   std::shared_ptr<Gpu> gpu(new Gpu(options, std::move(cuda)));
   TRY_ASSIGN(const MemoryUse use, gpu->memory({}));
   gpu->used_before_ = use.used;

@@ -163,7 +163,7 @@ class HistoryBuilder {
     const auto [it, is_new] = queue_ids_.emplace(name, sched::QueueId(static_cast<uint32_t>(out_.workload.queues.size())));
     if (is_new) {
       sched::QueueSpec queue;
-      queue.name = name.empty() ? "nobody's" : name;
+      queue.name = name.empty() ? "unowned" : name;
       queue.created = static_cast<int32_t>(out_.workload.queues.size());
       out_.workload.queues.push_back(queue);
     }

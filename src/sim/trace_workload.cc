@@ -21,7 +21,7 @@ class TraceBuilder {
       largest_ = std::max(largest_, node.node.gpus);
     for (const std::string& owner : trace.users.empty() ? trace.clusters : trace.users) {
       sched::QueueSpec queue;
-      queue.name = owner.empty() ? "nobody's" : owner;
+      queue.name = owner.empty() ? "unowned" : owner;
       queue.created = static_cast<int32_t>(w.queues.size());
       w.queues.push_back(queue);
     }
