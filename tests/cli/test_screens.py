@@ -75,7 +75,7 @@ CALLS = {
 }
 # On a simulated daemon.
 DAEMON_CALLS = {
-    "queue": [[], ["--queues"], ["--state", "all"]], "show": [["JOB"]], "checkpoint": [["JOB"]], "why": [["WAITING"]], "hold": [["WAITING"]],
+    "queue": [[], ["--queues"], ["--state", "all"], ["--members"]], "show": [["JOB"]], "checkpoint": [["JOB"]], "why": [["WAITING"]], "hold": [["WAITING"]],
     "release": [["WAITING"]], "cancel": [["WAITING"]], "nodes": [[]], "nodes drain": [["a100-machine-with-a-long-name-1"]],
     "nodes up": [["a100-machine-with-a-long-name-1"]], "top": [["--once"]], "services": [[]], "share": [[]],
     "budget list": [[]], "budget show": [["vision"]], "budget set": [["language", "--queue", "agency/language", "--per-month", "5000"]],
@@ -257,6 +257,7 @@ class OnADaemon(Screens):
         cls.job = cls.daemon.stint(*submit, "--gpus", "2", "--time-limit", "2h", "--", "train", "--epochs", "30").stdout.strip()
         for _ in range(12):
             cls.waiting = cls.daemon.stint(*submit, "--gpus", "8", "--time-limit", "8h", "--", "train", "--epochs", "30").stdout.strip()
+        cls.daemon.stint(*submit, "--gpus", "1", "--array", "4", "--", "train")
         (cls.folder / "pipeline.json").write_text(json.dumps(
             {"queue": "research", "jobs": [{"name": "prepare", "gpus": 1, "command": ["true"]}, {"name": "train", "after": ["prepare"], "gpus": 1, "command": ["true"]}]}))
         time.sleep(1)
