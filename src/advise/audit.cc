@@ -279,6 +279,7 @@ Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
   report.curve = curve_view(facts);
   report.heat = heat_view(facts);
   report.imports = history.imports;
+  report.contradictions = facts.contradictions;
   report.notes = notes_for({facts, attribution.summary, ledger, prices, input.now});
   if (auto note = holder_note(report.holders)) report.notes.push_back(std::move(*note));
   std::ranges::move(

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "advise/bill_facts.h"
 #include "advise/goals.h"
 #include "advise/proof.h"
 #include "base/money.h"
@@ -137,13 +138,14 @@ struct AuditTotals {
 struct AuditReport {
   Interval period;
   AuditTotals totals;
-  std::vector<Finding> findings;         ///< descending by saving
-  std::vector<Finding> rejected;         ///< considered and not advised; caveats say why
-  std::vector<NodeAudit> nodes;          ///< descending by cost
-  std::vector<HolderAudit> holders;      ///< descending by GPU-hours
-  std::vector<ClientSpend> clients;      ///< descending by total
-  std::vector<NamedAmount> idle_causes;  ///< per month; "active" is not among them
-  std::vector<NamedAmount> categories;   ///< spend per month by category
+  std::vector<BillContradiction> contradictions;  ///< of bill and inventory; the audit goes by the bill
+  std::vector<Finding> findings;                  ///< descending by saving
+  std::vector<Finding> rejected;                  ///< considered and not advised; caveats say why
+  std::vector<NodeAudit> nodes;                   ///< descending by cost
+  std::vector<HolderAudit> holders;               ///< descending by GPU-hours
+  std::vector<ClientSpend> clients;               ///< descending by total
+  std::vector<NamedAmount> idle_causes;           ///< per month; "active" is not among them
+  std::vector<NamedAmount> categories;            ///< spend per month by category
   std::vector<CurvePoint> curve;
   std::vector<HeatRow> heat;
   std::vector<ImportRecord> imports;

@@ -171,6 +171,71 @@ TEST(Audit, ACommittedMachineIsNotGivenBack) {
   EXPECT_THAT(report.out_of_reach, Contains(HasSubstr("reserved")));
 }
 
+/// June of one machine in 30 charges of a day each: `days` of them as `market`, the others on demand.
+void bill_days(World& world, Market market, int days) {
+  const Node& node = world.history.nodes.back();
+  for (int day = 0; day < 30; ++day) {
+    BillLine line;
+    line.provider = node.provider;
+    line.resource_id = node.name;
+    line.region = node.region;
+    line.instance_type = node.instance_type;
+    line.spend = SpendKind::kCompute;
+    line.market = day < days ? market : Market::kOnDemand;
+    line.charge_period = {kJune.begin + kHour * (24 * day), kJune.begin + kHour * (24 * (day + 1))};
+    line.billing_period = kJune;
+    line.billed = line.effective = usd("240");
+    line.pricing_unit = "Hours";
+    line.quantity = "24";
+    world.history.bill.push_back(line);
+  }
+}
+
+TEST(Audit, TheBillsMarketWinsOverTheInventorys) {
+  // An idle machine that the inventory calls on-demand and that a savings plan pays: giving it back saves nothing.
+  World world;
+  world.node("covered", "aws", "p3.8xlarge", WorkloadKind::kTraining);
+  for (int i = 0; i < 4; ++i)
+    world.gpu([](size_t) { return 0.0; }, 0);
+  bill_days(world, Market::kReserved, 30);
+  const AuditReport report = world.run();
+  EXPECT_THAT(report.findings, IsEmpty());
+  EXPECT_EQ(report.nodes.at(0).market, Market::kReserved);
+  ASSERT_THAT(report.contradictions, SizeIs(1));
+  EXPECT_EQ(report.contradictions[0].node, "covered");
+  EXPECT_EQ(report.contradictions[0].what, "market");
+  EXPECT_EQ(report.contradictions[0].inventory, "on-demand");
+  EXPECT_EQ(report.contradictions[0].bill, "reserved");
+  EXPECT_DOUBLE_EQ(report.contradictions[0].bill_hours_pct, 100);
+  EXPECT_THAT(report.notes, Contains(HasSubstr("covered (market: on-demand in the inventory, reserved on the bill)")));
+}
+
+TEST(Audit, MostOfTheHoursSayWhatTheBillSays) {
+  World world;
+  world.node("mixed", "aws", "p3.8xlarge", WorkloadKind::kTraining).market = Market::kReserved;
+  bill_days(world, Market::kReserved, 6);
+  const AuditReport report = world.run();
+  EXPECT_EQ(report.nodes.at(0).market, Market::kOnDemand);
+  ASSERT_THAT(report.contradictions, SizeIs(1));
+  EXPECT_DOUBLE_EQ(report.contradictions[0].bill_hours_pct, 80);
+}
+
+TEST(Audit, ARegionOnTheBillCountsWhereTheCatalogueKnowsIt) {
+  World world;
+  world.node("moved", "gcp", "a2-highgpu-1g", WorkloadKind::kTraining);
+  bill_days(world, Market::kOnDemand, 30);
+  for (BillLine& line : world.history.bill)
+    line.region = "europe-west4";
+  const AuditReport moved = world.run();
+  EXPECT_EQ(moved.nodes.at(0).region, "europe-west4");
+  ASSERT_THAT(moved.contradictions, SizeIs(1));
+  EXPECT_EQ(moved.contradictions[0].what, "region");
+  for (BillLine& line : world.history.bill)
+    line.region = "Netherlands, Eemshaven";
+  EXPECT_EQ(world.run().nodes.at(0).region, "us-central1");
+  EXPECT_THAT(world.run().contradictions, IsEmpty());
+}
+
 // GenAI serving: memory held around the clock, two thirds of the samples at 0.
 TEST(Audit, ShowsWhoHoldsMemoryWithoutWorking) {
   World world;

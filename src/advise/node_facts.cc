@@ -61,7 +61,7 @@ void add_money(FleetFacts& fleet, const Ledger& ledger) {
     fill(node.provider, line.provider);
     fill(node.region, line.region);
     fill(node.instance_type, line.instance_type);
-    if (node.market == Market::kUnknown) node.market = line.market;
+    if (node.market == Market::kUnknown) node.market = line.market;  // synthesised lines say it, too
     fill(node.environment, tenant_from_tags(line.tags).environment);
   }
 }
@@ -231,6 +231,7 @@ FleetFacts collect_facts(const History& history, const Usage& usage, const Occup
     node.timeline.resize(fleet.hour_count);
     describe_node(node, history.nodes[n]);
   }
+  fleet.contradictions = let_bill_decide(fleet, ledger, catalog);
   add_money(fleet, ledger);
   const std::vector<PhysicalGpu> gpus = physical_gpus(history.devices);
   const std::vector<bool> production_runs = mark_reservations(fleet, history);

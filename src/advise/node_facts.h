@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "advise/audit.h"
+#include "advise/bill_facts.h"
 #include "advise/billing_months.h"
 #include "advise/spot_belief.h"
 #include "model/physical_gpu.h"
@@ -83,6 +84,7 @@ struct FleetFacts {
   size_t hour_count = 0;
   std::vector<NodeFacts> nodes;  ///< by NodeId
   SpotBelief spot = {};
+  std::vector<BillContradiction> contradictions = {};  ///< of bill and inventory; nodes hold what the bill says
 };
 
 /// 0 = Monday 00:00–01:00 UTC … 167. @param hour_index  hours since 1970.

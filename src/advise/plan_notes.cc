@@ -61,6 +61,16 @@ void note_prices(std::vector<std::string>& notes, const NoteInput& input) {
                                 listed({stale.begin(), stale.end()})));
 }
 
+void note_contradictions(std::vector<std::string>& notes, const FleetFacts& facts) {
+  std::vector<std::string> said;
+  for (const BillContradiction& c : facts.contradictions)
+    said.push_back(fmt::format("{} ({}: {} in the inventory, {} on the bill{})", c.node, c.what, c.inventory, c.bill,
+                               c.bill_hours_pct > 99.5 ? "" : fmt::format(" in {} of its hours", percent(c.bill_hours_pct))));
+  if (!said.empty())
+    notes.push_back("inventory and bill contradict each other, and the bill counts: " + listed(said) +
+                    ". Correct the inventory; --json lists all under contradictions");
+}
+
 /// The reason of a rejected finding without what is particular to it, so that like ones are told once.
 std::string reason_of(const Finding& f) { return f.caveats.empty() ? "no saving" : f.caveats.front(); }
 
@@ -74,6 +84,7 @@ std::vector<std::string> notes_for(const NoteInput& input) {
         fmt::format("{:.1f} % of the active GPU-hours have no owner: import job records or tenant rules to say whose they are",
                     input.attribution.unattributed_pct));
   note_prices(notes, input);
+  note_contradictions(notes, input.facts);
   if (!input.facts.months.whole_months())
     notes.push_back(
         fmt::format("the period is no whole number of calendar months: figures per month are the period's scaled to {} hours",

@@ -9,13 +9,6 @@ namespace {
 
 constexpr int64_t kHourSeconds = 3600;
 
-/// Hours a line charges; none when its quantity is in another unit.
-std::optional<double> charged_hours(const BillLine& line) {
-  if (!contains_ignoring_case(line.pricing_unit, "hour") && !contains_ignoring_case(line.pricing_unit, "hrs"))
-    return std::nullopt;
-  return parse_number(line.quantity);
-}
-
 /// Part of a line that falls into one hour of the timeline.
 struct Part {
   size_t hour = 0;
@@ -61,6 +54,12 @@ void add_line(NodeFacts& node, const FleetFacts& fleet, const BillLine& line) {
 }
 
 }  // namespace
+
+std::optional<double> charged_hours(const BillLine& line) {
+  if (!contains_ignoring_case(line.pricing_unit, "hour") && !contains_ignoring_case(line.pricing_unit, "hrs"))
+    return std::nullopt;
+  return parse_number(line.quantity);
+}
 
 void add_presence(FleetFacts& fleet, const NodeHours& hours, const Ledger& ledger) {
   std::vector<bool> billed(fleet.nodes.size());

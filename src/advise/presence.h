@@ -6,6 +6,9 @@
 
 namespace stint {
 
+/// Hours a line charges; none when its quantity is in another unit.
+std::optional<double> charged_hours(const BillLine& line);
+
 /// Fills on_s of every node's timeline, and hours. A machine with usage lines was there while it was charged; where a
 /// line charges fewer hours than its period has, those with telemetry come first and the rest is spread evenly.
 /// @param fleet  with the telemetry part of the timelines filled.

@@ -102,6 +102,7 @@ class Builder {
     if (known == by_name_.end()) return;
     const NodeFacts& facts = *known->second;
     const std::optional<Money> hourly = facts.hourly();
+    node.market = facts.market;  // the bill's, where it says another than the inventory
     node.rate = Rate::per_hour(hourly ? *hourly : Money::nanos(0, facts_.currency));
     if (!hourly) ++without_price_;
     add_hours_away(NodeId(static_cast<uint32_t>(n)), facts);

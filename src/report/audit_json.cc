@@ -128,6 +128,14 @@ Json heat_row(const HeatRow& row) {
   return {{"node", printable(row.node)}, {"hours", hours}};
 }
 
+Json contradiction(const BillContradiction& c) {
+  return {{"node", printable(c.node)},
+          {"what", c.what},
+          {"inventory", printable(c.inventory)},
+          {"bill", printable(c.bill)},
+          {"bill_hours_pct", c.bill_hours_pct}};
+}
+
 }  // namespace
 
 std::string audit_json(const AuditReport& report, const ClusterAudit* cluster) {
@@ -146,6 +154,7 @@ std::string audit_json(const AuditReport& report, const ClusterAudit* cluster) {
       {"curve", array_of(report.curve, curve_point)},
       {"heat", array_of(report.heat, heat_row)},
       {"imports", array_of(report.imports, import_record)},
+      {"contradictions", array_of(report.contradictions, contradiction)},
       {"notes", texts(report.notes)},
       {"out_of_reach", texts(report.out_of_reach)},
       {"proof", to_json(report.proof)},
