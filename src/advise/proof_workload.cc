@@ -153,9 +153,10 @@ class Builder {
       job.spec.queue = queue_of(node.client);
       job.spec.preemptible = !is_interactive(node.kind);
       if (node.checkpointable == true)
-        job.spec.checkpoint = {.interval = kHour, .save = Duration::minutes(1), .restart = Duration::minutes(5)};
+        job.spec.checkpoint = sim::recorded_checkpoints();
       else
-        job.spec.checkpoint.restart = Duration::minutes(5);
+        job.spec.checkpoint.restart = sim::recorded_checkpoints().restart;
+      job.run_time = sim::work_within(job.run_time, job.spec.checkpoint);
       sched::Request request;
       request.gpus = std::min(gpus, static_cast<int32_t>(node.gpu_count));
       request.only_allowed_nodes = true;

@@ -119,6 +119,20 @@ TEST(ProofWorkload, FindsNoRoomThatNobodyHad) {
   EXPECT_THAT(made.workload.requests[stretch->spec.request.index()].allowed_nodes, ElementsAre("lab"));
 }
 
+TEST(Prover, AMachineThatWorksTwelveHoursADayCanBeOffForTheOthers) {
+  // Jobs that save, from midnight to noon: with their checkpoints counted once they end at noon, as they did.
+  ProvenFleet fleet = two_trainers();
+  for (stint::Run& run : fleet.history.runs)
+    run.checkpointable = true;
+  WeekHours afternoons;
+  for (size_t h = 0; h < afternoons.size(); ++h)
+    afternoons[h] = h % 24 >= 12;
+  const Proof proof = fleet.prove(ScheduleOff{{"busy"}, afternoons});
+  EXPECT_EQ(proof.verdict, ProofVerdict::kSurvives) << proof.reason;
+  EXPECT_EQ(proof.saving_per_month, usd("7920"));  // 22 × 360 h
+  EXPECT_NEAR(proof.completion_pct.mean, 0, 0.01);
+}
+
 TEST(Prover, AMachineNobodyNeedsSavesItsPrice) {
   ProvenFleet fleet = two_trainers();
   const Proof proof = fleet.prove(StopNodes{{"spare"}});

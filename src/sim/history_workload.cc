@@ -108,9 +108,10 @@ class HistoryBuilder {
     job.spec.preemptible = !is_interactive(run.kind);
     if (run.time_limit) job.spec.time_limit = std::max(*run.time_limit, job.run_time);
     if (run.checkpointable.value_or(false))
-      job.spec.checkpoint = {.interval = kCheckpointEvery, .save = kSaving, .restart = kRestarting};
+      job.spec.checkpoint = recorded_checkpoints();
     else
       job.spec.checkpoint.restart = kRestarting;
+    job.run_time = work_within(job.run_time, job.spec.checkpoint);
     out_.workload.jobs.push_back(std::move(job));
   }
 
@@ -179,6 +180,19 @@ class HistoryBuilder {
 };
 
 }  // namespace
+
+sched::CheckpointBehaviour recorded_checkpoints() {
+  return {.interval = kCheckpointEvery, .save = kSaving, .restart = kRestarting};
+}
+
+Duration work_within(Duration wall, const sched::CheckpointBehaviour& checkpoints) {
+  if (checkpoints.interval == sched::kUnlimited || checkpoints.interval <= Duration()) return wall;
+  // n checkpoints were taken when n intervals of work and their saving are behind, and some work is left: none is taken at the end.
+  const int64_t interval = checkpoints.interval.count_ns();
+  const int64_t save = checkpoints.save.count_ns();
+  const int64_t taken = (wall.count_ns() - 1) / (interval + save);
+  return Duration::nanoseconds(std::min(wall.count_ns() - taken * save, (taken + 1) * interval));
+}
 
 Result<HistoryWorkload> workload_of(const History& history, const PriceOfNode& price_of, WithoutJobs without_jobs) {
   return HistoryBuilder(history, price_of).build(without_jobs);

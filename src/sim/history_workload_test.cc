@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "sched/scheduler.h"
+#include "sim/replay.h"
+
 namespace stint::sim {
 namespace {
 
@@ -54,6 +57,29 @@ TEST(HistoryWorkload, KeepsWhatTheRecordsSay) {
   const sched::Request& request = made.workload.requests[job.spec.request.index()];
   EXPECT_EQ(request.gpus, 1);
   EXPECT_EQ(request.gpu_models, std::vector<std::string>{"L4"});
+}
+
+TEST(HistoryWorkload, CheckpointsArePartOfTheTimeThatAJobTook) {
+  History h = history();
+  h.runs = {run("7", 0, 720, {{"small", {0}, 1}})};  // twelve hours, saving every hour for a minute
+  h.runs[0].checkpointable = true;
+  const Workload w = workload_of(h, kNoPrice).value().workload;
+  EXPECT_EQ(w.jobs.at(0).run_time, Duration::minutes(720 - 11));
+  sched::Scheduler scheduler{sched::Policy{}};
+  const ReplayResult result = replay(scheduler, w, {});
+  EXPECT_EQ(result.jobs.at(0).ended - result.jobs.at(0).first_start, Duration::minutes(720));
+}
+
+TEST(HistoryWorkload, WorkAndItsCheckpointsAreTheTimeTaken) {
+  const sched::CheckpointBehaviour saves = {.interval = Duration::minutes(10), .save = Duration::minutes(1), .restart = {}};
+  const auto work = [&](int64_t minutes) { return work_within(Duration::minutes(minutes), saves); };
+  EXPECT_EQ(work(5), Duration::minutes(5));
+  EXPECT_EQ(work(10), Duration::minutes(10));  // it ends before it would save
+  EXPECT_EQ(work(11), Duration::minutes(10));  // no whole work takes eleven: the nearest below takes ten
+  EXPECT_EQ(work(12), Duration::minutes(11));
+  EXPECT_EQ(work(21), Duration::minutes(20));
+  EXPECT_EQ(work(120), Duration::minutes(110));  // ten checkpoints
+  EXPECT_EQ(work_within(Duration::hours(12), {}), Duration::hours(12));
 }
 
 TEST(HistoryWorkload, AMachineThatWasAbsentIsAway) {
