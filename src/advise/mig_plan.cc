@@ -169,9 +169,7 @@ MigPlan described(const MigGeometry& geometry, std::span<const MigLayout> runnin
   return plan;
 }
 
-}  // namespace
-
-MigPlan plan_mig(const MigGeometry& geometry, std::span<const MigLayout> running, std::span<const int> wanted) {
+MigPlan plan_on_all(const MigGeometry& geometry, std::span<const MigLayout> running, std::span<const int> wanted) {
   CHECK(wanted.size() == geometry.profiles.size() && wanted.size() <= kMostMigProfiles, "{} counts for {} profiles",
         wanted.size(), geometry.profiles.size());
   for (const MigLayout& layout : running) {
@@ -205,6 +203,54 @@ MigPlan plan_mig(const MigGeometry& geometry, std::span<const MigLayout> running
   plan.bound = bound;
   plan.least_moves = plan.moves.empty();
   return plan;
+}
+
+/// The plan with only the first `fresh` of the GPUs on which nothing runs; the others stay uncut.
+MigPlan plan_with_fresh(const MigGeometry& geometry, std::span<const MigLayout> running, std::span<const int> wanted,
+                        size_t fresh) {
+  std::vector<size_t> used;
+  std::vector<MigLayout> runs;
+  for (size_t g = 0; g < running.size(); ++g) {
+    if (running[g].empty() && fresh == 0) continue;
+    if (running[g].empty()) --fresh;
+    used.push_back(g);
+    runs.push_back(running[g]);
+  }
+  MigPlan plan = plan_on_all(geometry, runs, wanted);
+  std::vector<MigLayout> layouts(running.size());
+  for (size_t i = 0; i < used.size(); ++i)
+    layouts[used[i]] = std::move(plan.layouts[i]);
+  plan.layouts = std::move(layouts);
+  for (MigMove& move : plan.moves) {
+    move.from_gpu = used[move.from_gpu];
+    move.to_gpu = used[move.to_gpu];
+  }
+  return plan;
+}
+
+}  // namespace
+
+MigPlan plan_mig(const MigGeometry& geometry, std::span<const MigLayout> running, std::span<const int> wanted) {
+  MigPlan best = plan_on_all(geometry, running, wanted);
+  const auto is_empty = [](const MigLayout& layout) { return layout.empty(); };
+  auto most = static_cast<size_t>(std::ranges::count_if(running, is_empty));
+  if (most == 0 || most == running.size()) return best;
+  // Free slices of GPUs that are cut come before GPUs that are not: the fewest of these with which as much is placed, and no more moved.
+  const MigPlan all = best;
+  size_t least = 0;
+  while (least < most) {
+    const size_t fresh = least + (most - least) / 2;
+    MigPlan plan = plan_with_fresh(geometry, running, wanted, fresh);
+    if (plan.slices < all.slices || plan.moved_slices > all.moved_slices) {
+      least = fresh + 1;
+      continue;
+    }
+    most = fresh;
+    plan.bound = all.bound;
+    plan.least_moves = all.least_moves;
+    best = std::move(plan);
+  }
+  return best;
 }
 
 MigPlan first_fit_mig(const MigGeometry& geometry, std::span<const MigLayout> running, std::span<const int> requests) {

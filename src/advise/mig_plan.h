@@ -37,7 +37,8 @@ inline constexpr size_t kExactMigGpus = 3;
 
 /// @param running  one legal layout per GPU of this geometry; empty = nothing runs there.
 /// @param wanted   how many more instances of each profile, ≥ 0, by index into geometry.profiles.
-/// @return deterministic; of what places most slices, within what it can prove or find, what moves fewest.
+/// @return deterministic; of what places most slices, within what it can prove or find, what moves fewest; of that, what cuts fewest GPUs
+/// on which nothing runs.
 MigPlan plan_mig(const MigGeometry& geometry, std::span<const MigLayout> running, std::span<const int> wanted);
 
 /// What first fit places without moving anything: each request in order on the first GPU and lowest start that takes it.

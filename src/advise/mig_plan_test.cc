@@ -98,6 +98,23 @@ TEST(MigPlan, MovesLeastToMakeRoom) {
   EXPECT_TRUE(plan.least_moves);
 }
 
+TEST(MigPlan, FreeSlicesOfCutGpusComeBeforeFreshGpus) {
+  // Five slices are free: 2 + 3 beside what runs on GPUs 0 and 1. Three more GPUs are not cut, and stay so.
+  const std::vector<MigLayout> running = {
+      {at(a100(), "4g.40gb", 0), at(a100(), "1g.10gb", 4)}, {at(a100(), "4g.40gb", 0)}, {}, {}, {}};
+  const auto want = wanted(a100(), {{"1g.10gb", 5}});
+  const MigPlan plan = plan_mig(a100(), running, want);
+  expect_sound(a100(), running, want, plan);
+  EXPECT_EQ(plan.slices, 5);
+  EXPECT_THAT(plan.moves, IsEmpty());
+  for (size_t fresh = 2; fresh < running.size(); ++fresh)
+    EXPECT_THAT(plan.layouts[fresh], IsEmpty()) << fresh;
+  // Two more than are free: one GPU more is cut, and only one.
+  const MigPlan more = plan_mig(a100(), running, wanted(a100(), {{"1g.10gb", 7}}));
+  EXPECT_EQ(more.slices, 7);
+  EXPECT_EQ(std::ranges::count_if(more.layouts, [](const MigLayout& layout) { return layout.empty(); }), 2);
+}
+
 TEST(MigPlan, OnNoGpuPlacesNothing) {
   const MigPlan plan = plan_mig(a100(), {}, wanted(a100(), {{"1g.10gb", 5}}));
   EXPECT_EQ(plan.slices, 0);
