@@ -60,7 +60,8 @@ struct CurColumns {
   CurColumn type{"line_item_line_item_type"}, start{"line_item_usage_start_date"}, end{"line_item_usage_end_date"};
   CurColumn unblended{"line_item_unblended_cost"}, currency{"line_item_currency_code"};
   CurColumn billing_start{"bill_billing_period_start_date"}, billing_end{"bill_billing_period_end_date"};
-  CurColumn payer{"bill_payer_account_id"}, account{"line_item_usage_account_id"}, invoice{"bill_invoice_id"};
+  CurColumn entity{"bill_billing_entity"}, payer{"bill_payer_account_id"}, account{"line_item_usage_account_id"},
+      invoice{"bill_invoice_id"};
   CurColumn product_code{"line_item_product_code"}, usage_type{"line_item_usage_type"},
       description{"line_item_line_item_description"};
   CurColumn zone{"line_item_availability_zone"}, resource{"line_item_resource_id"}, quantity{"line_item_usage_amount"};
@@ -76,7 +77,7 @@ struct CurColumns {
   CurColumn plan_total{"savings_plan_total_commitment_to_date"}, plan_used{"savings_plan_used_commitment"};
   CurColumn tags{"resource_tags"}, split_parent{"split_line_item_parent_resource_id"};
 
-  std::array<CurColumn*, 36> all() {
+  std::array<CurColumn*, 37> all() {
     return {&type,
             &start,
             &end,
@@ -84,6 +85,7 @@ struct CurColumns {
             &currency,
             &billing_start,
             &billing_end,
+            &entity,
             &payer,
             &account,
             &invoice,
@@ -307,6 +309,7 @@ class CurImporter final : public CsvImporter {
     if (region.empty() && line_.zone.size() > 1) region = std::string_view(line_.zone).substr(0, line_.zone.size() - 1);
     line_.region = region;
     classifier_.classify(line_, product_text(r, columns_.instance_type, "instancetype"), line_.resource_type);
+    if (contains_ignoring_case(text(r, columns_.entity), "marketplace")) line_.spend = SpendKind::kOther;
   }
 
   void read_market(const CsvRecord& r, const LineType& type) {

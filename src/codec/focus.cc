@@ -32,7 +32,7 @@ struct FocusColumns {
   int billed, effective, list, contracted, list_unit_price, currency;
   int category, charge_class, start, end, billing_start, billing_end;
   int billing_account, sub_account, service, service_category, description, region_id, region_name, zone;
-  int resource_id, resource_name, resource_type, sku, invoice;
+  int resource_id, resource_name, resource_type, sku, invoice, publisher;
   int pricing_category, pricing_unit, pricing_quantity, consumed_unit, consumed_quantity;
   int commitment_id, commitment_status, commitment_type, tags, allocated_tags;
 };
@@ -61,6 +61,7 @@ FocusColumns columns_of(const CsvHeader& h) {
   c.region_id = h.find("RegionId"), c.region_name = h.find("RegionName"), c.zone = h.find("AvailabilityZone");
   c.resource_id = h.find("ResourceId"), c.resource_name = h.find("ResourceName"), c.resource_type = h.find("ResourceType");
   c.sku = h.find("SkuId"), c.invoice = h.find("InvoiceId");
+  c.publisher = h.find("PublisherName");
   c.pricing_category = h.find("PricingCategory"), c.pricing_unit = h.find("PricingUnit");
   c.pricing_quantity = h.find("PricingQuantity"), c.consumed_unit = h.find("ConsumedUnit");
   c.consumed_quantity = h.find("ConsumedQuantity");
@@ -202,6 +203,14 @@ class FocusImporter final : public CsvImporter {
     line_.sku = bill_field(r, columns_.sku);
     line_.invoice_id = bill_field(r, columns_.invoice);
     classifier_.classify(line_, first_of(r, columns_.stated), first_of(r, columns_.details));
+    if (is_sold_for_another(bill_field(r, columns_.publisher))) line_.spend = SpendKind::kOther;
+  }
+
+  /// Software that a cloud sells for its maker, who names the machine's type too.
+  [[nodiscard]] bool is_sold_for_another(std::string_view publisher) const {
+    constexpr std::array<std::string_view, 4> kClouds = {"aws", "azure", "gcp", "oci"};
+    return !publisher.empty() && std::ranges::find(kClouds, line_.provider) != kClouds.end() &&
+           std::ranges::find(kClouds, canonical_provider(publisher)) == kClouds.end();
   }
 
   void read_market(const CsvRecord& r) {

@@ -75,6 +75,18 @@ TEST(Focus, MarketFromPricingCategoryAndCommitment) {
   EXPECT_EQ(import_one(row + "Other,,,,,").market, Market::kUnknown);
 }
 
+TEST(Focus, SoftwareThatACloudSellsForAnotherIsNoCompute) {
+  const std::string header =
+      "ProviderName,PublisherName,BilledCost,EffectiveCost,BillingCurrency,ChargeCategory,ChargePeriodStart,ChargePeriodEnd,"
+      "ServiceCategory,ChargeDescription\n";
+  const std::string rest = ",1,1,USD,Usage,2026-10-01,2026-10-02,Compute,p4d.24xlarge per hour\n";
+  const TestingSink sink = import(header + "AWS,Amazon Web Services" + rest + "AWS,NVIDIA Corporation" + rest);
+  ASSERT_EQ(sink.bill.size(), 2U);
+  EXPECT_EQ(sink.bill[0].spend, SpendKind::kCompute);
+  EXPECT_EQ(sink.bill[1].spend, SpendKind::kOther);
+  EXPECT_EQ(sink.bill[1].instance_type, "p4d.24xlarge");
+}
+
 TEST(Focus, BadRowsAreRejectedWithColumnAndValueAndReadingGoesOn) {
   const TestingSink sink = import(std::string(kHeader) +
                                   "AWS,12x,1,USD,Usage,2024-09-01,2024-09-02,,,,,,\n"

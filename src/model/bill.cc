@@ -32,6 +32,8 @@ std::string_view name_of(SpendKind k) {
 }
 
 SpendKind classify_spend(const BillLine& line) {
+  // Software that runs on a machine names the machine's type, and costs the same however the machine is bought.
+  if (mentions(line, {"marketplace", "software licen", "software fee"})) return SpendKind::kOther;
   // Transfer first: providers bill it under the compute or storage service it leaves.
   if (mentions(line, {"data transfer", "datatransfer", "egress", "bandwidth", "nat gateway", "data processed"}))
     return SpendKind::kTransfer;

@@ -18,6 +18,13 @@ TEST(Spend, IsToldApartAsProvidersWriteIt) {
             SpendKind::kTransfer);
   EXPECT_EQ(classify_spend({.service = "Amazon Simple Storage Service", .service_category = "Storage"}), SpendKind::kStorage);
   EXPECT_EQ(classify_spend({.service = "Virtual Machines", .service_category = "Compute"}), SpendKind::kCompute);
+  EXPECT_EQ(classify_spend({.service = "AWS Marketplace", .service_category = "Compute", .instance_type = "p4d.24xlarge"}),
+            SpendKind::kOther);
+  EXPECT_EQ(classify_spend({.service = "NVIDIA AI Enterprise",
+                            .service_category = "Compute",
+                            .description = "AWS Marketplace software usage|us-east-1|p4d.24xlarge",
+                            .instance_type = "p4d.24xlarge"}),
+            SpendKind::kOther);
   EXPECT_EQ(classify_spend({.service = "AWS Support", .service_category = "Other"}), SpendKind::kOther);
 }
 
