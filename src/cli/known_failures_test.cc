@@ -120,7 +120,7 @@ TEST_F(KnownFailure, EfficiencyIsThatOfTheGpu) {
   const CostStatement s = statement();
   EXPECT_DOUBLE_EQ(s.rows[0].efficiency_pct().value(), 12.5);
   EXPECT_EQ(s.rows[0].per_gpu_hour(), Money::units(112));
-  EXPECT_EQ(s.rows[0].per_useful_gpu_hour(), Money::units(896));
+  EXPECT_EQ(s.rows[0].per_active_gpu_hour(), Money::units(896));
 }
 
 TEST_F(KnownFailure, DiscountsReachTheGpu) {

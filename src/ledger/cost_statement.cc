@@ -68,7 +68,7 @@ class StatementMaker {
     }
     std::stable_sort(out_.idle.begin(), out_.idle.end(),
                      [](const IdleAmount& a, const IdleAmount& b) { return a.amount > b.amount; });
-    out_.fleet_per_useful_gpu_hour = per_hour(fleet_compute_, out_.sum.active_gpu_hours);
+    out_.fleet_per_active_gpu_hour = per_hour(fleet_compute_, out_.sum.active_gpu_hours);
     CHECK(out_.sum.total + out_.idle_total == out_.total, "the statement sums to {} and {} idle where the ledger has {}",
           out_.sum.total.to_decimal(), out_.idle_total.to_decimal(), out_.total.to_decimal());
     return std::move(out_);
@@ -172,7 +172,7 @@ std::optional<double> StatementRow::efficiency_pct() const {
 
 std::optional<Money> StatementRow::per_gpu_hour() const { return per_hour(compute(), gpu_hours); }
 
-std::optional<Money> StatementRow::per_useful_gpu_hour() const {
+std::optional<Money> StatementRow::per_active_gpu_hour() const {
   return per_hour(compute() - activity_unknown, active_gpu_hours);
 }
 

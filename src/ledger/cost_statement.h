@@ -44,7 +44,7 @@ struct StatementRow {
   /// Compute money per GPU-hour held. none = nothing held.
   [[nodiscard]] std::optional<Money> per_gpu_hour() const;
   /// Compute money, without what is not known to be active or idle, per active GPU-hour. none = nothing active.
-  [[nodiscard]] std::optional<Money> per_useful_gpu_hour() const;
+  [[nodiscard]] std::optional<Money> per_active_gpu_hour() const;
 };
 
 struct IdleAmount {
@@ -63,7 +63,7 @@ struct CostStatement {
   Money idle_total;                ///< of `idle`
   Money total;                     ///< of the ledger = sum.total + idle_total
   /// All compute money, idle included, per active GPU-hour of the fleet: what useful work really costs.
-  std::optional<Money> fleet_per_useful_gpu_hour;
+  std::optional<Money> fleet_per_active_gpu_hour;
 };
 
 CostStatement make_statement(const Ledger& ledger, const StatementOptions& options);

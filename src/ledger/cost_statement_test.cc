@@ -61,12 +61,12 @@ TEST(CostStatement, KeyFiguresAreMoneyOverHours) {
   EXPECT_DOUBLE_EQ(blue.gpu_hours, 2);
   EXPECT_DOUBLE_EQ(blue.efficiency_pct().value(), 100);  // of the hour that is known
   EXPECT_EQ(blue.per_gpu_hour(), Money::units(100));
-  EXPECT_EQ(blue.per_useful_gpu_hour(), Money::units(100));
+  EXPECT_EQ(blue.per_active_gpu_hour(), Money::units(100));
   const StatementRow& red = s.rows[1];
   EXPECT_DOUBLE_EQ(red.efficiency_pct().value(), 50);
   EXPECT_EQ(red.per_gpu_hour(), Money::units(100));
-  EXPECT_EQ(red.per_useful_gpu_hour(), Money::units(200));
-  EXPECT_EQ(s.fleet_per_useful_gpu_hour, Money::estimate(400 / 1.5));
+  EXPECT_EQ(red.per_active_gpu_hour(), Money::units(200));
+  EXPECT_EQ(s.fleet_per_active_gpu_hour, Money::estimate(400 / 1.5));
 }
 
 TEST(CostStatement, SpreadIdleFollowsComputeMoney) {
@@ -105,7 +105,7 @@ TEST(CostStatement, EmptyLedgerGivesAnEmptyStatement) {
   const CostStatement s = make_statement(*ledger, {});
   EXPECT_THAT(s.rows, IsEmpty());
   EXPECT_EQ(s.total, Money());
-  EXPECT_FALSE(s.fleet_per_useful_gpu_hour.has_value());
+  EXPECT_FALSE(s.fleet_per_active_gpu_hour.has_value());
 }
 
 TEST(CostStatement, RowsAndIdleSumToTheTotalForEveryDimensionAndTreatment) {

@@ -35,7 +35,7 @@ Html what_for(const CostStatement& s, std::string_view id, std::string_view titl
                              Html::text(cents_text(row.total)),
                              Html::text(gpu_hours_text(row.gpu_hours)),
                              Html::text(percent_or_dash(row.efficiency_pct())),
-                             Html::text(or_dash(row.per_useful_gpu_hour()))};
+                             Html::text(or_dash(row.per_active_gpu_hour()))};
   };
   for (const StatementRow& row : s.rows)
     table.add_row(cells(row));
@@ -85,7 +85,7 @@ std::string client_statement_html(const ClientStatement& s) {
       {"Total", s.total.to_text(), std::string(describe(s.projects.basis)), Tone::kStrong},
       {"GPU-hours", gpu_hours_text(sum.gpu_hours), "held by this client's work", Tone::kPlain},
       {"Active", percent_or_dash(sum.efficiency_pct()), "of those with telemetry", Tone::kPlain},
-      {"Per active GPU-hour", or_dash(sum.per_useful_gpu_hour()), "machines only", Tone::kPlain},
+      {"Per active GPU-hour", or_dash(sum.per_active_gpu_hour()), "machines only", Tone::kPlain},
   };
   Html body = cards(figures);
   const bool named = s.projects.rows.size() > 1 || (s.projects.rows.size() == 1 && !s.projects.rows.front().name.empty());

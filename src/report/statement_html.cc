@@ -18,7 +18,7 @@ Html key_figures(const CostStatement& s) {
       {"Idle", s.idle_total.to_text(), "by cause below", s.idle_total.is_zero() ? Tone::kPlain : Tone::kWarn},
       {"Allocated, but idle", s.sum.inactive.to_text(), "within the rows", Tone::kPlain},
       {"GPUs active", percent_cell(s.sum.efficiency_pct()), "of the GPU-hours held with telemetry", Tone::kPlain},
-      {"Per active GPU-hour", money_cell(s.fleet_per_useful_gpu_hour), "all compute money, idle included", Tone::kPlain},
+      {"Per active GPU-hour", money_cell(s.fleet_per_active_gpu_hour), "all compute money, idle included", Tone::kPlain},
   };
   return cards(figures);
 }
@@ -56,7 +56,7 @@ Html use_section(const CostStatement& s) {
                              Html::text(percent_cell(row.efficiency_pct())),
                              Html::text(row.inactive.to_text()),
                              Html::text(money_cell(row.per_gpu_hour())),
-                             Html::text(money_cell(row.per_useful_gpu_hour()))};
+                             Html::text(money_cell(row.per_active_gpu_hour()))};
   };
   for (const StatementRow& row : s.rows)
     if (row.gpu_hours > 0) table.add_row(cells(row));

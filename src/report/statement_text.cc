@@ -53,7 +53,7 @@ void add_row(Table& table, const StatementRow& row, const std::vector<const Mone
   const bool has_gpus = row.gpu_hours > 0;
   cells.insert(cells.end(), {cents_text(row.total), cents_text(row.inactive), tenths_of_hours(row.gpu_hours),
                              has_gpus ? percent_figure(row.efficiency_pct()) : "", cents_or_blank(row.per_gpu_hour()),
-                             cents_or_blank(row.per_useful_gpu_hour())});
+                             cents_or_blank(row.per_active_gpu_hour())});
   table.add_row(std::move(cells), tone);
 }
 
@@ -82,7 +82,7 @@ Json row_json(const StatementRow& row) {
   };
   out["gpu_efficiency_pct"] = row.efficiency_pct() ? Json(*row.efficiency_pct()) : Json(nullptr);
   put("per_gpu_hour", row.per_gpu_hour());
-  put("per_useful_gpu_hour", row.per_useful_gpu_hour());
+  put("per_active_gpu_hour", row.per_active_gpu_hour());
   return out;
 }
 
@@ -95,7 +95,7 @@ std::string csv_row(std::string_view kind, std::string_view name, const Statemen
   return out + fmt::format(",{},{},{},{:.6f},{:.6f},{:.6f},{},{},{}\n", row.total.to_decimal(), row.inactive.to_decimal(),
                            row.activity_unknown.to_decimal(), row.gpu_hours, row.active_gpu_hours, row.unknown_gpu_hours,
                            efficiency ? fmt::format("{:.4f}", *efficiency) : "", optional(row.per_gpu_hour()),
-                           optional(row.per_useful_gpu_hour()));
+                           optional(row.per_active_gpu_hour()));
 }
 
 }  // namespace
@@ -138,9 +138,9 @@ std::string statement_table(const CostStatement& s, const Ledger& ledger, Screen
   out += toned(fmt::format("{} in total, of it {} idle", s.total.to_text(2), (by_cause + s.sum.inactive).to_text(2)),
                Tone::kStrong, screen);
   out += fmt::format(": {} by the causes below, {} allocated but not used.\n", by_cause.to_text(2), s.sum.inactive.to_text(2));
-  if (s.fleet_per_useful_gpu_hour)
+  if (s.fleet_per_active_gpu_hour)
     out +=
-        fmt::format("{} for each GPU-hour of work: all compute money, idle included.\n", s.fleet_per_useful_gpu_hour->to_text(2));
+        fmt::format("{} for each GPU-hour of work: all compute money, idle included.\n", s.fleet_per_active_gpu_hour->to_text(2));
   out += '\n' + table.render(screen);
   if (!s.idle.empty()) out += '\n' + idle_table(s, screen);
   return fitted(out + '\n' + reconciliation(ledger) + '\n', screen);
@@ -165,8 +165,8 @@ std::string statement_json(const CostStatement& s, const Ledger& ledger) {
   out["idle"] = Json::array();
   for (const IdleAmount& idle : s.idle)
     out["idle"].push_back({{"cause", name_of(idle.cause)}, {"amount", idle.amount.to_decimal()}, {"gpu_hours", idle.gpu_hours}});
-  out["fleet_per_useful_gpu_hour"] =
-      s.fleet_per_useful_gpu_hour ? Json(s.fleet_per_useful_gpu_hour->to_decimal()) : Json(nullptr);
+  out["fleet_per_active_gpu_hour"] =
+      s.fleet_per_active_gpu_hour ? Json(s.fleet_per_active_gpu_hour->to_decimal()) : Json(nullptr);
   out["postings"] = ledger.postings.size();
   out["bill_lines"] = ledger.lines.size();
   out["problems"] = ledger.problems;
@@ -179,7 +179,7 @@ std::string statement_csv(const CostStatement& s) {
   for (const MoneyColumn& c : kMoneyColumns)
     out += fmt::format(",{}", c.name);
   out +=
-      ",total,inactive,activity_unknown,gpu_hours,active_gpu_hours,unknown_gpu_hours,gpu_efficiency_pct,per_gpu_hour,per_useful_"
+      ",total,inactive,activity_unknown,gpu_hours,active_gpu_hours,unknown_gpu_hours,gpu_efficiency_pct,per_gpu_hour,per_active_"
       "gpu_hour\n";
   for (const StatementRow& row : s.rows)
     out += csv_row("tenant", row.name, row);
