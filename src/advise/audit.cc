@@ -92,10 +92,16 @@ void decide(Proposals proposals, const PlanChoice& choice, Books& books, const B
       }
       prover->keep();
     }
-    finding.saving_per_month = books.apply(finding.change).value();
+    finding.arithmetic.push_back(fmt::format("saving on the books: {}/month", saving->to_text()));
+    const bool replayed =
+        finding.proof && finding.proof->verdict == ProofVerdict::kSurvives && finding.proof->method == ProofMethod::kJobs;
+    finding.saving_per_month = replayed ? books.apply_as_replayed(finding.change, finding.proof->saving_per_month).value()
+                                        : books.apply(finding.change).value();
+    if (finding.saving_per_month != *saving)
+      finding.arithmetic.back() +=
+          fmt::format("; replayed {}/month, which is what the plan counts", finding.saving_per_month.to_text());
     if (!alone.ok())
       finding.caveats.push_back("not possible alone: it builds on the findings before it (" + alone.error().message + ")");
-    finding.arithmetic.push_back(fmt::format("saving on the books: {}/month", finding.saving_per_month.to_text()));
     finding.apply = apply_text(finding.change, books);
     finding.step = static_cast<int>(report.findings.size()) + 1;
     report.findings.push_back(std::move(finding));
@@ -179,8 +185,9 @@ AuditTotals totals_of(const FleetFacts& fleet, const Ledger& ledger, Money savin
   Money compute = Money::nanos(0, fleet.currency);
   for (const NodeFacts& node : fleet.nodes) {
     for (const GpuLoad& gpu : node.gpus) {
+      if (!gpu.mean_pct) continue;
       watched += gpu.covered_hours;
-      busy += gpu.covered_hours * gpu.mean_pct.value_or(0) / 100;
+      busy += gpu.covered_hours * *gpu.mean_pct / 100;
     }
     totals.gpu_hours +=
         node.hours * static_cast<double>(std::max<int64_t>(node.gpu_count, static_cast<int64_t>(node.gpus.size())));
@@ -188,7 +195,7 @@ AuditTotals totals_of(const FleetFacts& fleet, const Ledger& ledger, Money savin
   }
   if (watched > 0) totals.mean_utilization_pct = 100 * busy / watched;
   if (totals.gpu_hours > 0) totals.coverage_pct = std::min(100.0, 100 * watched / totals.gpu_hours);
-  const double useful = totals.gpu_hours * totals.mean_utilization_pct / 100;
+  const double useful = totals.gpu_hours * totals.mean_utilization_pct.value_or(0) / 100;
   if (useful > 0) totals.per_useful_gpu_hour = Money::estimate(compute.to_double() / useful, fleet.currency);
   return totals;
 }

@@ -124,11 +124,11 @@ struct HeatRow {
 };
 
 struct AuditTotals {
-  bool priced = true;               ///< false: no bill and no price in the period; the amounts then mean nothing
-  Money bill_per_month;             ///< whole bill: compute, storage, transfer, other
-  Money plan_per_month;             ///< after all findings
-  Money saving_per_month;           ///< bill − plan
-  double mean_utilization_pct = 0;  ///< over GPU-hours with telemetry; means nothing where coverage_pct is 0
+  bool priced = true;                          ///< false: no bill and no price in the period; the amounts then mean nothing
+  Money bill_per_month;                        ///< whole bill: compute, storage, transfer, other
+  Money plan_per_month;                        ///< after all findings
+  Money saving_per_month;                      ///< bill − plan
+  std::optional<double> mean_utilization_pct;  ///< over GPU-hours with telemetry; none = not measured
   double coverage_pct = 0;
   double gpu_hours = 0;
   Money per_useful_gpu_hour;  ///< compute money / (GPU-hours × utilisation)

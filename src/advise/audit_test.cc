@@ -102,7 +102,7 @@ TEST(Audit, PricesAFleetByHandCount) {
   const AuditReport report = world.run();
   EXPECT_EQ(report.totals.bill_per_month, usd("8812.8"));  // 12.24 × 720
   EXPECT_DOUBLE_EQ(report.totals.months, 1);
-  EXPECT_NEAR(report.totals.mean_utilization_pct, 10, 0.01);  // one of four GPUs, 40 %
+  EXPECT_NEAR(report.totals.mean_utilization_pct.value(), 10, 0.01);  // one of four GPUs, 40 %
   const Finding* resize = find(report, "resize");
   ASSERT_NE(resize, nullptr);
   EXPECT_EQ(resize->saving_per_month, usd("6609.6"));  // (12.24 − 3.06) × 720
@@ -130,6 +130,7 @@ TEST(Audit, WithoutTelemetryThereIsNoFindingThatRestsOnUse) {
   EXPECT_THAT(report.findings, IsEmpty());
   EXPECT_EQ(report.nodes.at(0).quality, TelemetryQuality::kNone);
   EXPECT_EQ(report.nodes.at(0).mean_utilization_pct, std::nullopt);
+  EXPECT_EQ(report.totals.mean_utilization_pct, std::nullopt);
   EXPECT_THAT(report.notes, Contains(HasSubstr("no telemetry: dark")));
 }
 

@@ -82,6 +82,23 @@ Result<Money> Books::apply(const Change& change) {
   return saving;
 }
 
+Result<Money> Books::apply_as_replayed(const Change& change, Money replayed) {
+  TRY_ASSIGN(const std::vector<Outcome> outcomes, outcome_of(change));
+  TRY_ASSIGN(const Money saving, apply(change));
+  Money left = Money::nanos(0, facts_.currency);
+  std::vector<int64_t> weights;
+  for (const Outcome& o : outcomes) {
+    weights.push_back(std::max<int64_t>(0, nodes_[o.node].monthly.count_nanos()));
+    left += nodes_[o.node].monthly;
+  }
+  const Money wanted = left + saving - replayed;
+  if (left.count_nanos() <= 0 || wanted.count_nanos() <= 0) return saving;
+  const std::vector<Money> parts = split_by_largest_remainder(wanted, weights);
+  for (size_t i = 0; i < outcomes.size(); ++i)
+    nodes_[outcomes[i].node].monthly = parts[i];
+  return replayed;
+}
+
 Result<std::vector<Books::Outcome>> Books::outcome_of(const Change& change) const {
   return std::visit([&](const auto& c) { return outcome(c); }, change);
 }
@@ -160,6 +177,7 @@ Result<std::vector<Books::Outcome>> Books::outcome(const ScheduleOff& c) const {
       if (c.off[hour_of_week(facts_.first_hour + static_cast<int64_t>(h))]) o.after.on_s[h] = 0;
     if (before > 0) o.after.monthly = scale(o.after.monthly, o.after.seconds(), before);
     o.after.hours_changed = true;
+    o.after.off |= c.off;
   }
   return nodes;
 }
@@ -228,12 +246,11 @@ Result<std::vector<Books::Outcome>> Books::outcome(const SwitchMarket& c) const 
     if (quote == nullptr)
       return make_error(ErrorCode::kNotFound, "no spot price known for {} in {}: import one with `stint import prices`",
                         node.instance_type, node.region);
-    const Money stays = scale(node.monthly, 100 - kSpotSharePct, 100);
+    const SpotTime time = spot_time(interruption_model(spot_rate(facts_.nodes[o.node].id).mean()).mean_between);
     // In millionths, so that the arithmetic of money stays whole.
-    const auto stretch =
-        static_cast<int64_t>(expected_stretch(interruption_model(spot_rate(facts_.nodes[o.node].id).mean())) * 1e6 + 0.5);
-    const Money spot = scale(monthly_at(quote->hourly, node), kSpotSharePct * stretch, 100'000'000);
-    node.monthly = stays + spot;
+    const auto millionths = [](double part) { return static_cast<int64_t>(part * 1e6 + 0.5); };
+    node.monthly = scale(monthly_at(quote->hourly, node), millionths(time.on_spot), 1'000'000) +
+                   scale(node.monthly, millionths(time.on_demand), 1'000'000);
     node.market = Market::kSpot;
     node.market_changed = true;
   }

@@ -12,12 +12,12 @@
 
 #include "advise/node_facts.h"
 #include "advise/price_lookup.h"
-#include "advise/spot_math.h"
 #include "model/change.h"
+#include "sim/spot_math.h"
 
 namespace stint {
 
-/// Part of interruptible work that goes to spot; the rest stays on demand so that it never stands still.
+/// Part of a pool's machines that goes to spot, in whole machines, rounded up; the rest stays on demand so that the work never stands still.
 inline constexpr int64_t kSpotSharePct = 85;
 
 /// One node under the plan.
@@ -37,6 +37,7 @@ struct PlanNode {
   bool market_changed = false;     ///< once per node
   bool in_savings_plan = false;    ///< once per node
   bool hours_changed = false;
+  WeekHours off = {};  ///< by a change
 
   [[nodiscard]] int64_t seconds() const;
   /// On demand, and what that costs: all of it where nothing was committed to.
@@ -68,6 +69,9 @@ class Books {
   [[nodiscard]] Result<Money> saving_of(const Change& change) const;
   /// Applies it. @return what it saves, as saving_of; on error the books are as before.
   Result<Money> apply(const Change& change);
+  /// Applies it, and its machines cost so much that it saves what a replay of it showed; where nothing of them is left to cost anything, the
+  /// books' own figure stands. @return what it saves on the books from now on.
+  Result<Money> apply_as_replayed(const Change& change, Money replayed);
 
  private:
   struct Outcome {

@@ -31,12 +31,20 @@ std::map<std::string, double> mean_run_hours(const FleetView& fleet) {
   return means;
 }
 
-Finding finding_for(const FleetView& fleet, const NodeGroup& group) {
+/// What moves is what the change names, the replay tries and the commands move: whole machines. The first ones stay.
+NodeGroup those_that_move(const NodeGroup& pool) {
+  const size_t stay = pool.size() * (100 - kSpotSharePct) / 100;
+  return {pool.begin() + static_cast<ptrdiff_t>(stay), pool.end()};
+}
+
+/// @param pool  of which `group` moves.
+Finding finding_for(const FleetView& fleet, const NodeGroup& pool, const NodeGroup& group) {
   const PlanNode& plan = fleet.books.of(group.front()->id);
   Finding f;
   f.change = SwitchMarket{names_of(group), Market::kSpot};
-  f.title = fmt::format("Run {} % of the {} on {} on spot", kSpotSharePct, group.front()->category,
-                        group.size() == 1 ? group.front()->name : fmt::format("{} × {}", group.size(), plan.instance_type));
+  const std::string some = group.size() < pool.size() ? fmt::format("{} of ", group.size()) : "";
+  f.title = fmt::format("Run the {} on {} on spot", group.front()->category,
+                        pool.size() == 1 ? group.front()->name : fmt::format("{}{} × {}", some, pool.size(), plan.instance_type));
   f.risk = Level::kMedium;
   f.effort = Level::kMedium;
   const bool known = std::all_of(group.begin(), group.end(), [](const NodeFacts* n) { return n->checkpointable == true; });
@@ -68,12 +76,15 @@ void price(const FleetView& fleet, const NodeGroup& group, Finding f, Proposals&
   f.evidence.push_back({"spot price per hour", fmt::format("{} ({} below the {} paid)", quote->hourly.to_text(4),
                                                            percent(100 * discount), now->to_text(4))});
   f.evidence.push_back({"source", fmt::format("{}, {}", quote->row.source, format_date(quote->row.as_of))});
+  const SpotTime time = spot_time(model.mean_between);
   f.arithmetic.push_back(fmt::format(
-      "{}, checkpoint {:.0f} min, restart {:.0f} min: best interval {:.2f} h, work takes {:.3f} × as long (Daly 2006)",
+      "{}, checkpoint {:.0f} min, restart {:.0f} min: best interval {:.2f} h, work that is never idle takes {:.3f} × as long "
+      "(Daly 2006)",
       belief_text(rate, fleet.facts.spot.seen(fleet.books.place_of(group.front()->id))), model.checkpoint.to_seconds() / 60,
       model.restart.to_seconds() / 60, best_checkpoint_interval_h(model), stretch));
-  f.arithmetic.push_back(
-      fmt::format("cost after = {} % × now + {} % × spot price × {:.3f} × hours", 100 - kSpotSharePct, kSpotSharePct, stretch));
+  f.arithmetic.push_back(fmt::format(
+      "cost after = {} of the hours × spot price + {} × now, on demand while spot is away; the rest is neither there nor paid",
+      percent(100 * time.on_spot, 2), percent(100 * time.on_demand, 2)));
   if ((1 - discount) * stretch >= 1) return reject(out, std::move(f), "after interruptions spot is not cheaper here");
   if (quote->row.estimated) {
     f.confidence = at_most(f.confidence, Level::kMedium);
@@ -81,7 +92,7 @@ void price(const FleetView& fleet, const NodeGroup& group, Finding f, Proposals&
         "the spot price is an estimate (on-demand × the advisor's discount), not a quote: import current spot prices");
   }
   f.caveats.push_back(
-      "spot capacity can be absent for hours: the share kept on demand goes on; spread the rest over zones and types");
+      "spot capacity can be absent for hours: a machine on demand stands in meanwhile; spread the rest over zones and types");
   out.advised.push_back(std::move(f));
 }
 
@@ -108,9 +119,10 @@ Proposals find_spot(const FleetView& fleet) {
   }
   Proposals out;
   for (const auto& [key, group] : groups) {
-    Finding f = finding_for(fleet, group);
+    const NodeGroup moving = those_that_move(group);
+    Finding f = finding_for(fleet, group, moving);
     if (key.second == Case::kMove) {
-      price(fleet, group, std::move(f), out);
+      price(fleet, moving, std::move(f), out);
       continue;
     }
     if (const auto saving = fleet.books.saving_of(f.change); saving.ok()) f.alone_per_month = *saving;

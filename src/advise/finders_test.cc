@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
-#include "advise/spot_math.h"
 #include "advise/testing_fleet.h"
+#include "sim/spot_math.h"
 
 namespace stint {
 namespace {
@@ -244,9 +244,20 @@ TEST(FindSpot, PricesTheMixAndTheInterruptions) {
   const Proposals found = fleet.propose(find_spot);
   ASSERT_THAT(found.advised, SizeIs(1));
   EXPECT_EQ(found.advised[0].confidence, Level::kHigh);
-  // 15 % of 22 × 720 stays; 85 % at 7 × 720, which takes 1.046 times as long.
-  const double after = 0.15 * 22 * 720 + 0.85 * 7 * 720 * 1.046;
-  EXPECT_NEAR(fleet.saving(found.advised[0].change)->to_double(), 22 * 720 - after, 3);
+  // 20 h on spot, one away with a machine on demand, six minutes in which neither is paid.
+  const double after = (20.0 * 7 + 1.0 * 22) / 21.1 * 720;
+  EXPECT_NEAR(fleet.saving(found.advised[0].change)->to_double(), 22 * 720 - after, 0.1);
+}
+
+TEST(FindSpot, TheChangeNamesTheMachinesThatMove) {
+  TestFleet fleet;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g"})
+    fleet.add(name, "aws", "p4d.24xlarge", WorkloadKind::kTraining, std::vector<Use>(8)).checkpointable = true;
+  const Proposals found = fleet.propose(find_spot);
+  ASSERT_THAT(found.advised, SizeIs(1));
+  // 15 % of seven are one whole machine: it stays on demand, and six move.
+  EXPECT_THAT(nodes_of(found.advised[0].change), ::testing::ElementsAre("b", "c", "d", "e", "f", "g"));
+  EXPECT_EQ(found.advised[0].title, "Run the training experiments on 6 of 7 × p4d.24xlarge on spot");
 }
 
 TEST(FindSpot, NotForServingShortRunsOrWorkThatCannotResume) {

@@ -256,12 +256,22 @@ class JointPlanner {
     return chosen;
   }
 
+  Status take_point(size_t at) {
+    if (out_.front[at].without.empty() && !options_.budget) return {};  // the report is of that plan already
+    PlanChoice choice = choice_;
+    const auto& without = out_.front[at].without;
+    choice.without.insert(choice.without.end(), without.begin(), without.end());
+    TRY_ASSIGN(out_.report, auditor_.plan(choice, Auditor::Prove::kYes));
+    return {};
+  }
+
   Result<JointPlan> done(std::optional<size_t> chosen) {
-    if (chosen && !out_.front[*chosen].without.empty()) {
-      PlanChoice choice = choice_;
-      const auto& without = out_.front[*chosen].without;
-      choice.without.insert(choice.without.end(), without.begin(), without.end());
-      TRY_ASSIGN(out_.report, auditor_.plan(choice, Auditor::Prove::kYes));
+    if (chosen) TRY(take_point(*chosen));
+    // The front is arithmetic, the plan is what was replayed: where that comes out dearer than the budget, the next cheaper point is taken.
+    while (options_.budget && chosen && *chosen > 0 && out_.report.totals.plan_per_month > *options_.budget) {
+      out_.front[*chosen].chosen = false;
+      out_.front[--*chosen].chosen = true;
+      TRY(take_point(*chosen));
     }
     if (options_.budget && out_.report.totals.plan_per_month > *options_.budget)
       out_.budget_missed = fmt::format("no plan costs {} a month or less: the cheapest found costs {}",

@@ -7,9 +7,9 @@
 
 #include "advise/resize_fit.h"
 #include "advise/run_groups.h"
-#include "advise/spot_math.h"
 #include "advise/spot_mix.h"
 #include "base/counted.h"
+#include "sim/spot_math.h"
 
 namespace stint {
 namespace {

@@ -26,35 +26,6 @@ bool is_billed(const Change& change) {
   return std::holds_alternative<Commit>(change) || std::holds_alternative<SavingsPlan>(change);
 }
 
-/// Interruptions per hour of machines by name.
-using SpotRates = std::map<std::string, double, std::less<>>;
-
-/// Jobs that ran on machines which move to spot, and of which nobody recorded that they save: they save as the finding assumes, at the
-/// interval that is best where any of their machines is lost. Their time limits fall: they were set for uninterrupted runs.
-/// @return how many jobs, with the shortest and the longest interval.
-struct AssumedSaving {
-  int64_t jobs = 0;
-  double shortest_h = 0, longest_h = 0;
-};
-AssumedSaving assume_checkpoints(sim::Workload& workload, const SpotRates& moved) {
-  AssumedSaving assumed;
-  for (sim::SimJob& job : workload.jobs) {
-    double per_hour = 0;
-    for (const std::string& node : job.ran_on)
-      if (const auto rate = moved.find(node); rate != moved.end()) per_hour += rate->second;
-    if (per_hour <= 0) continue;
-    job.spec.time_limit = sched::kUnlimited;
-    if (job.spec.checkpoint.interval != sched::kUnlimited) continue;
-    const InterruptionModel model = interruption_model(per_hour);
-    const double hours = best_checkpoint_interval_h(model);
-    job.spec.checkpoint = {.interval = Duration::from_seconds(3600 * hours), .save = model.checkpoint, .restart = model.restart};
-    assumed.shortest_h = assumed.jobs == 0 ? hours : std::min(assumed.shortest_h, hours);
-    assumed.longest_h = std::max(assumed.longest_h, hours);
-    ++assumed.jobs;
-  }
-  return assumed;
-}
-
 std::string shown_hours(double seconds) {
   return seconds < 5400 ? fmt::format("{:.0f} min", seconds / 60) : fmt::format("{:.1f} h", seconds / 3600);
 }
@@ -233,12 +204,22 @@ class Prover::Impl {
     size_t number = 0, of = 1;
   };
 
-  /// How often machines that move are interrupted: for each drawing another quantile of the belief, the same in all places, so that what is
-  /// not known of the rate widens the interval, and does not average out over places. Where there is one drawing it is the mean.
-  /// @return means, which is what work saves by.
-  SpotRates believe(const sim::Workload& workload, const std::vector<std::string>& nodes, const Draw& draw,
-                    sim::ChangeSettings& settings, std::vector<std::string>& notes) const {
-    SpotRates means;
+  /// Interruptions per hour of one drawing: another quantile of the belief for each, so that what is not known of the rate widens the
+  /// interval; the drawings' mean is the belief's, which is what the arithmetic takes.
+  static double drawn_rate(const InterruptionRate& rate, const Draw& draw) {
+    if (draw.of == 1) return rate.mean();
+    double own = 0, sum = 0;
+    for (size_t k = 0; k < draw.of; ++k) {
+      const double quantile = rate.quantile((static_cast<double>(k) + 0.5) / static_cast<double>(draw.of));
+      sum += quantile;
+      if (k == draw.number) own = quantile;
+    }
+    return own * rate.mean() * static_cast<double>(draw.of) / sum;
+  }
+
+  /// How often machines that move are interrupted: the same quantile in all places, so that it does not average out over places.
+  void believe(const sim::Workload& workload, const std::vector<std::string>& nodes, const Draw& draw,
+               sim::ChangeSettings& settings, std::vector<std::string>& notes) const {
     std::map<SpotPlace, double> drawn;
     const std::set<std::string_view> moved(nodes.begin(), nodes.end());
     for (const sim::SimNode& node : workload.nodes) {
@@ -249,37 +230,22 @@ class Prover::Impl {
       const InterruptionRate rate = facts_.spot.rate(place);
       const auto [at, is_new] = drawn.emplace(place, 0);
       if (is_new) {
-        at->second =
-            draw.of == 1 ? rate.mean() : rate.quantile((static_cast<double>(draw.number) + 0.5) / static_cast<double>(draw.of));
+        at->second = drawn_rate(rate, draw);
         notes.push_back(fmt::format("{}{}{}: {}", place.instance_type, place.zone.empty() ? "" : " in ", place.zone,
                                     belief_text(rate, facts_.spot.seen(place))));
       }
-      means[node.node.name] = rate.mean();
       settings.spot_between_of[node.node.name] = interruption_model(at->second).mean_between;
+      settings.spot_belief_of[node.node.name] = interruption_model(rate.mean()).mean_between;
     }
-    return means;
   }
 
   /// Changes one after another on a copy of the workload as it is.
   Result<std::vector<std::string>> apply(sim::Workload& workload, const std::vector<Change>& changes, const Draw& draw) const {
     std::vector<std::string> notes;
-    const InterruptionModel model;
     for (const Change& change : changes) {
       notes.clear();  // of the last one alone
-      sim::ChangeSettings settings{.catalog = &catalog_,
-                                   .seed = options_.seed + draw.number,
-                                   .spot_share_pct = kSpotSharePct,
-                                   .spot_gap = sim::SpotGap::kOnDemand,
-                                   .unsaved = sim::UnsavedJobs::kOffSpot};
-      if (draws_interruptions(change)) {
-        const AssumedSaving assumed = assume_checkpoints(workload, believe(workload, nodes_of(change), draw, settings, notes));
-        if (assumed.jobs > 0)
-          notes.push_back(fmt::format(
-              "{} jobs of which no record says that they save: assumed to save every {:.2g} to {:.2g} h (Daly), {:.0f} min each, "
-              "and to restart in {:.0f} min",
-              assumed.jobs, assumed.shortest_h, assumed.longest_h, model.checkpoint.to_seconds() / 60,
-              model.restart.to_seconds() / 60));
-      }
+      sim::ChangeSettings settings{.catalog = &catalog_, .seed = options_.seed + draw.number};
+      if (draws_interruptions(change)) believe(workload, nodes_of(change), draw, settings, notes);
       TRY_ASSIGN(std::vector<std::string> more, sim::apply_in_place(workload, change, settings));
       std::ranges::move(more, std::back_inserter(notes));
     }

@@ -44,8 +44,6 @@ InterruptionRate SpotBelief::rate(const SpotPlace& place, const InterruptionRate
   return prior.after(there.interruptions, there.hours);
 }
 
-InterruptionModel interruption_model(double per_hour) { return {.mean_between = Duration::from_seconds(3600 / per_hour)}; }
-
 std::string belief_text(const InterruptionRate& rate, const SpotSeen& seen) {
   const std::string basis = seen.hours > 0
                                 ? fmt::format("{} seen in {:.0f} instance-hours on spot there, and a prior of one in {:.0f} h",

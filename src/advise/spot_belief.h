@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "advise/spot_hazard.h"
-#include "advise/spot_math.h"
 #include "model/history.h"
+#include "sim/spot_math.h"
 
 namespace stint {
 
@@ -47,8 +47,6 @@ class SpotBelief {
   std::map<SpotPlace, SpotSeen> seen_;
 };
 
-/// As Daly's formula takes it; checkpoint and restart as assumed. @param per_hour  interruptions, > 0.
-InterruptionModel interruption_model(double per_hour);
 /// "an interruption every 20 h (12 to 41 h with 80 % probability; 7 seen in …)", for people.
 std::string belief_text(const InterruptionRate& rate, const SpotSeen& seen);
 

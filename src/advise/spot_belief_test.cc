@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "advise/prove.h"
-#include "advise/spot_math.h"
 #include "advise/testing_fleet.h"
+#include "sim/spot_math.h"
 
 namespace stint {
 namespace {
@@ -66,13 +66,14 @@ TEST(SpotBelief, WhatWasSeenInAPlaceMovesThatPlaceAlone) {
   EXPECT_THAT(belief_text(belief.rate(beside), belief.seen(beside)), HasSubstr("assumed"));
 }
 
-// By Daly's formula at that rate; 15 % of the hours stay on demand. 7 in place of 22 dollars an hour.
+// 7 in place of 22 dollars an hour while it is on spot; between two interruptions it is away for an hour with a machine on demand in its place,
+// and for six minutes with neither.
 TEST(SpotBelief, TheBooksPriceSpotByIt) {
   TestFleet fleet = interrupted_fleet();
   const SwitchMarket change{.nodes = {"moving"}, .to = Market::kSpot};
   const auto cost_of_a_dollar = [&](double per_hour) {
-    const double stretch = expected_stretch(interruption_model(per_hour));
-    return 0.15 + 0.85 * stretch * 7 / 22;
+    const double on_spot_h = 1 / per_hour;
+    return (on_spot_h * 7 / 22 + 1) / (on_spot_h + 1.1);
   };
   const double paid = fleet.facts.nodes[1].compute.to_double();
   EXPECT_NEAR(fleet.saving(change)->to_double(), paid * (1 - cost_of_a_dollar(0.05)), 1);

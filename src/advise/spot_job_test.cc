@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "advise/spot_math.h"
+#include "sim/spot_math.h"
 
 namespace stint {
 namespace {

@@ -153,6 +153,17 @@ Variant changed(const ReplayInput& input, const sim::ChangeList& list, const sim
   return variant;
 }
 
+/// A change of machines that the replay leaves out is refused for the reason they are.
+bool explain_left_out(const sim::ChangeList& list, const ReplayInput& input, std::string& refusal) {
+  for (const Change& change : list.changes)
+    for (const std::string& name : nodes_of(change))
+      if (const auto out = input.left_out.find(name); out != input.left_out.end()) {
+        refusal = fmt::format("'{}' is not in the replay: {}", name, out->second);
+        return true;
+      }
+  return false;
+}
+
 /// A change that names machines which are not there was mistyped: its refusal says what there is.
 /// @return whether that is why it was refused.
 bool explain_unknown_nodes(const sim::ChangeList& list, const sim::Workload& workload, std::string& refusal) {
@@ -168,8 +179,9 @@ bool explain_unknown_nodes(const sim::ChangeList& list, const sim::Workload& wor
   return false;
 }
 
-Result<sim::ChangeSettings> change_settings(const HistoryReplayOptions& options, const Catalog& catalog) {
-  sim::ChangeSettings settings{.catalog = &catalog, .seed = options.seed};
+Result<sim::ChangeSettings> change_settings(const HistoryReplayOptions& options, const ReplayInput& input) {
+  sim::ChangeSettings settings{.catalog = &input.catalog, .seed = options.seed};
+  if (options.spot_interrupted.empty()) settings.spot_between_of = input.spot_between_of;
   if (options.spot_interrupted == "never") {
     settings.spot_mean_between = sched::kUnlimited;
   } else if (!options.spot_interrupted.empty()) {
@@ -195,14 +207,17 @@ Status write_variant(const std::vector<Variant>& variants, const std::string& pa
 Result<ReplayView> replay_input(const HistoryReplayOptions& options, ExitCode& code) {
   TRY_ASSIGN(const std::vector<sched::Policy> policies, parse_policies(options));
   TRY_ASSIGN(const std::vector<sim::ChangeList> changes, read_change_options(options.changes));
-  TRY_ASSIGN(const ReplayInput input, read_replay_input(options.input));
+  ReplayInputOptions wanted = options.input;
+  wanted.only_recorded_jobs = !options.write_workload.empty();
+  TRY_ASSIGN(const ReplayInput input, read_replay_input(wanted));
   TRY(sim::check_workload(input.workload));
-  TRY_ASSIGN(const sim::ChangeSettings settings, change_settings(options, input.catalog));
+  TRY_ASSIGN(const sim::ChangeSettings settings, change_settings(options, input));
   std::vector<Variant> variants = {variant_of(input.workload, "as it is")};
   for (const sim::ChangeList& list : changes) {
     variants.push_back(changed(input, list, settings));
     std::string& refusal = variants.back().shown.refused;
-    if (!refusal.empty() && explain_unknown_nodes(list, input.workload, refusal)) code = ExitCode::kPartly;
+    if (!refusal.empty() && !explain_left_out(list, input, refusal) && explain_unknown_nodes(list, input.workload, refusal))
+      code = ExitCode::kPartly;
   }
   if (!options.write_workload.empty()) TRY(write_variant(variants, options.write_workload));
   ReplayView view;
@@ -281,7 +296,8 @@ void add_replay_history_options(Command& replay, Action& action) {
                     "several ';'; or a "
                     "file of them, an audit's JSON too (FILE, FILE#3, FILE#all)");
   replay.add_option("--spot-interrupted", options->spot_interrupted,
-                    "mean time between interruptions of a node that a change moves to spot, or never (default: 20h)");
+                    "mean time between interruptions of a node that a change moves to spot, or never (default: what the History "
+                    "shows, else 20h)");
   add_period_options(replay, options->input.period);
   replay.add_option("--policy", options->policies,
                     "a policy, repeated for a comparison: fifo, fifo-skip, sjf-oracle, srtf, fair or stint, and settings after a "

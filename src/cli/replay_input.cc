@@ -1,5 +1,8 @@
 #include "cli/replay_input.h"
 
+#include "advise/audit.h"
+#include "advise/node_facts.h"
+#include "advise/proof_workload.h"
 #include "base/counted.h"
 #include "cli/accounts.h"
 #include "cli/job_trace_file.h"
@@ -78,9 +81,21 @@ Status move_to_fleet(ReplayInput& input, const ReplayInputOptions& options) {
   return {};
 }
 
-Result<ReplayInput> input_from_history(const ReplayInputOptions& options) {
-  TRY_ASSIGN(const Interval period, parse_period(options.period));
-  TRY_ASSIGN(const Records records, load_records(options.history, period));
+/// What an audit proves its advice on, so that a change of its has the same answer here.
+Result<ReplayInput> input_as_audited(const Records& records) {
+  const AuditInput audited{records.history, records.usage, records.catalog, records.history.period.end, {}};
+  TRY_ASSIGN(const Auditor auditor, Auditor::create(audited));
+  const FleetFacts& facts = auditor.facts();
+  TRY_ASSIGN(ProofWorkload made, proof_workload(records.history, facts));
+  ReplayInput input{.workload = std::move(made.workload), .source = "", .notes = std::move(made.notes)};
+  input.left_out = std::move(made.left_out);
+  for (const NodeFacts& node : facts.nodes)
+    input.spot_between_of[node.name] =
+        interruption_model(facts.spot.rate({node.provider, node.region, node.zone, node.instance_type}).mean()).mean_between;
+  return input;
+}
+
+Result<ReplayInput> input_of_recorded_jobs(const Records& records) {
   const auto price_of = [&](const Node& node) -> std::optional<Rate> {
     const Market market = node.market == Market::kUnknown ? Market::kOnDemand : node.market;
     const Result<PriceRow> price = records.catalog.price(
@@ -89,7 +104,15 @@ Result<ReplayInput> input_from_history(const ReplayInputOptions& options) {
     return price->rate;
   };
   TRY_ASSIGN(sim::HistoryWorkload made, sim::workload_of(records.history, price_of));
-  ReplayInput input{.workload = std::move(made.workload), .source = "", .notes = notes_of(made)};
+  return ReplayInput{.workload = std::move(made.workload), .source = "", .notes = notes_of(made)};
+}
+
+Result<ReplayInput> input_from_history(const ReplayInputOptions& options) {
+  TRY_ASSIGN(const Interval period, parse_period(options.period));
+  TRY_ASSIGN(const Records records, load_records(options.history, period));
+  // On other machines what telemetry shows of these has no place to run.
+  const bool recorded_alone = options.only_recorded_jobs || !options.fleet.empty();
+  TRY_ASSIGN(ReplayInput input, recorded_alone ? input_of_recorded_jobs(records) : input_as_audited(records));
   input.source = fmt::format("{}, {} to {}", options.history, format_date(records.history.period.begin),
                              format_date(records.history.period.end));
   input.catalog = records.catalog;

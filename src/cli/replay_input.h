@@ -1,6 +1,7 @@
 // What `stint replay` runs again: a History's jobs, a trace on a fleet, or a workload file, and what is to be said about it.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct ReplayInputOptions {
   std::string fleet;         ///< for a trace, and instead of the machines of the others: in words, or an openb node list
   std::string provisioning;  ///< of its pools; empty = the usual time
   PeriodOptions period;
+  /// Of a History: its recorded jobs alone, as a workload file can hold them, and not the work that its telemetry shows.
+  bool only_recorded_jobs = false;
 };
 
 struct ReplayInput {
@@ -26,6 +29,9 @@ struct ReplayInput {
   std::string source;                     ///< in words
   std::vector<std::string> notes;         ///< what was left out or assumed
   Catalog catalog = Catalog::built_in();  ///< with the History's own prices, where it has any
+  /// What the History makes believe of spot interruptions, by machine; empty = nothing is known.
+  std::map<std::string, Duration> spot_between_of = {};
+  std::map<std::string, std::string> left_out = {};  ///< machine of the History → why no replay shows what happens to it
 };
 
 Result<ReplayInput> read_replay_input(const ReplayInputOptions& options);

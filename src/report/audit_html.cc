@@ -22,9 +22,9 @@ Html key_figures(const AuditReport& report) {
       {"Saving a month", t.priced ? amount(t.saving_per_month) : "–",
        t.priced ? shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1) + " of the bill" : "import a bill or prices",
        t.saving_per_month.count_nanos() > 0 ? Tone::kGood : Tone::kPlain},
-      {"Mean utilisation", t.coverage_pct > 0 ? shown_percent(t.mean_utilization_pct, 1) : "–",
+      {"Mean utilisation", t.mean_utilization_pct ? shown_percent(*t.mean_utilization_pct, 1) : "–",
        fmt::format("of {} GPU-hours", grouped(t.gpu_hours)),
-       t.coverage_pct > 0 && t.mean_utilization_pct < kListedBelowPct ? Tone::kBad : Tone::kPlain},
+       t.mean_utilization_pct && *t.mean_utilization_pct < kListedBelowPct ? Tone::kBad : Tone::kPlain},
       {"A useful GPU-hour", t.per_useful_gpu_hour.is_zero() ? "–" : useful.substr(0, useful.rfind(' ')),
        currency + ", compute only", Tone::kPlain},
       {"Telemetry covers", shown_percent(t.coverage_pct, 1), "of the GPU-hours",
@@ -44,10 +44,11 @@ PageText page_text(const AuditReport& report) {
                    ? fmt::format("{} {} a month", amount(t.bill_per_month), currency)
                    : fmt::format("From {} to {} {} a month", amount(t.bill_per_month), amount(t.plan_per_month), currency);
   text.subtitle = fmt::format("{}, UTC. ", describe(report.period));
-  text.subtitle += t.coverage_pct > 0 ? fmt::format("The GPUs were {} used.", shown_percent(t.mean_utilization_pct))
-                                      : "No telemetry says how much the GPUs were used.";
+  text.subtitle += t.mean_utilization_pct ? fmt::format("The GPUs were {} used.", shown_percent(*t.mean_utilization_pct))
+                                          : "No telemetry says how much the GPUs were used.";
   text.footer =
-      "Made by Stint from the sources named above. Savings are arithmetic on the fleet's own hours and the prices named with "
+      "Made by Stint from the sources named above. Savings are what a replay showed, else arithmetic on the fleet's own hours "
+      "and the prices named with "
       "each finding; amounts are a month.";
   return text;
 }

@@ -35,7 +35,7 @@ Json totals(const AuditReport& report) {
   return {{"bill_per_month", t.priced ? amount(t.bill_per_month) : Json(nullptr)},
           {"plan_per_month", t.priced ? amount(t.plan_per_month) : Json(nullptr)},
           {"saving_per_month", t.priced ? amount(t.saving_per_month) : Json(nullptr)},
-          {"mean_utilization_pct", t.coverage_pct > 0 ? Json(t.mean_utilization_pct) : Json(nullptr)},
+          {"mean_utilization_pct", or_null(t.mean_utilization_pct)},
           {"coverage_pct", t.coverage_pct},
           {"gpu_hours", t.gpu_hours},
           {"per_useful_gpu_hour", t.per_useful_gpu_hour.is_zero() ? Json(nullptr) : amount(t.per_useful_gpu_hour)},

@@ -23,7 +23,6 @@ Tone tone_of(Level risk) { return risk == Level::kLow ? Tone::kGood : risk == Le
 
 std::string headline(const AuditReport& report, Screen screen) {
   const AuditTotals& t = report.totals;
-  const bool watched = t.coverage_pct > 0;
   const auto row = [](std::string_view label, const std::string& value, std::string_view note) {
     return fmt::format("  {:<20} {:>20}{}{}\n", label, value, note.empty() ? "" : "  ", note);
   };
@@ -36,7 +35,7 @@ std::string headline(const AuditReport& report, Screen screen) {
                        shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
   else
     out += row("saving a month", "not known", "import a bill or prices");
-  out += row("mean utilisation", watched ? shown_percent(t.mean_utilization_pct, 1) : "not known",
+  out += row("mean utilisation", t.mean_utilization_pct ? shown_percent(*t.mean_utilization_pct, 1) : "not known",
              fmt::format("of {} GPU-hours; telemetry covers {}", grouped(t.gpu_hours), shown_percent(t.coverage_pct, 1)));
   out += row("a useful GPU-hour", t.per_useful_gpu_hour.is_zero() ? "not known" : t.per_useful_gpu_hour.to_text(),
              "compute money / (GPU-hours × utilisation)");

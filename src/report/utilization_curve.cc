@@ -78,7 +78,7 @@ Html utilization_curve(const AuditReport& report) {
   if (points.empty()) return {};
   const auto cheaper = [](const CurvePoint& a, const CurvePoint& b) { return a.per_useful_gpu_hour < b.per_useful_gpu_hour; };
   const auto [least, most] = std::minmax_element(points.begin(), points.end(), cheaper);
-  const double fleet_price = report.totals.per_useful_gpu_hour.to_double() * report.totals.mean_utilization_pct / 100;
+  const double fleet_price = report.totals.per_useful_gpu_hour.to_double() * report.totals.mean_utilization_pct.value_or(0) / 100;
   const double lowest =
       fleet_price > 0 ? std::min(least->per_useful_gpu_hour.to_double(), fleet_price) : least->per_useful_gpu_hour.to_double();
   const std::vector<double> ticks = logarithmic_ticks(lowest, most->per_useful_gpu_hour.to_double());

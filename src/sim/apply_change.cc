@@ -64,16 +64,13 @@ class Applier {
 
   Result<Notes> operator()(const SwitchMarket& c) {
     if (!is_rented(c.to)) return invalid("switch-market: {} is not a market one switches to", name_of(c.to));
-    SwitchMarket moved = c;
-    const auto stay = static_cast<ptrdiff_t>(c.nodes.size()) * (100 - settings_.spot_share_pct) / 100;
-    if (c.to == Market::kSpot) moved.nodes.erase(moved.nodes.begin(), moved.nodes.begin() + stay);
-    TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w_, moved.nodes));
+    TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w_, c.nodes));
     std::vector<Rate> before;
     for (const uint32_t node : nodes) {
       before.push_back(w_.nodes[node].rate);
       TRY(reprice(w_.nodes[node], w_.nodes[node].region, c.to));
     }
-    if (c.to == Market::kSpot) return apply_spot(w_, moved, settings_, before);
+    if (c.to == Market::kSpot) return apply_spot(w_, c, settings_, before);
     return Notes();
   }
 

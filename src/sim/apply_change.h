@@ -12,6 +12,7 @@
 
 #include "catalog/catalog.h"
 #include "model/change.h"
+#include "sim/spot_math.h"
 #include "sim/workload.h"
 
 namespace stint::sim {
@@ -21,17 +22,20 @@ enum class SpotGap : uint8_t {
   kAway,      ///< nothing, until capacity returns
   kOnDemand,  ///< the same machine on demand, at the price paid before; when capacity returns the work moves back
 };
-/// Jobs that save no checkpoints and never ran on the nodes that move to spot.
-enum class UnsavedJobs : uint8_t { kAnywhere, kOffSpot };
+/// Jobs of which nobody recorded that they save checkpoints. Where a change is advised, those that ran on nodes that move save from then on,
+/// at Daly's interval, and have no time limit: it was set for uninterrupted runs. Those that ran elsewhere are kept off spot.
+enum class UnsavedJobs : uint8_t { kAsTheyAre, kSaveOrKeepOff };
+
+/// The defaults are what an audit assumes, so that one change has one answer wherever it is replayed.
 
 struct ChangeSettings {
   const Catalog* catalog = nullptr;
-  uint64_t seed = 42;                                    ///< of the spot interruptions
-  Duration spot_mean_between = Duration::hours(20);      ///< interruptions of one spot node; kUnlimited = none are drawn
-  std::map<std::string, Duration> spot_between_of = {};  ///< of these nodes by name, in place of it
-  int64_t spot_share_pct = 100;                          ///< of the nodes named that move, rounded up; the first ones stay
-  SpotGap spot_gap = SpotGap::kAway;
-  UnsavedJobs unsaved = UnsavedJobs::kAnywhere;
+  uint64_t seed = 42;                                             ///< of the spot interruptions
+  Duration spot_mean_between = InterruptionModel().mean_between;  ///< interruptions of one spot node; kUnlimited = none are drawn
+  std::map<std::string, Duration> spot_between_of = {};           ///< of these nodes by name, in place of it: what is drawn
+  std::map<std::string, Duration> spot_belief_of = {};            ///< what work saves by, where that is not what is drawn
+  SpotGap spot_gap = SpotGap::kOnDemand;
+  UnsavedJobs unsaved = UnsavedJobs::kSaveOrKeepOff;
 };
 
 /// `workload` as it would be; it stays as it was on error. Nodes switched off are in maintenance until the last job could have

@@ -153,7 +153,7 @@ TEST(ApplyChange, OnDemandStandsInWhileSpotIsAway) {
     node.market = Market::kOnDemand;
   const Rate on_demand = w.nodes[0].rate;
   const SwitchMarket change{.nodes = {"a", "b"}, .to = Market::kSpot};
-  ChangeSettings settings{.catalog = &Catalog::built_in(), .spot_mean_between = Duration::hours(2)};
+  ChangeSettings settings{.catalog = &Catalog::built_in(), .spot_mean_between = Duration::hours(2), .spot_gap = SpotGap::kAway};
   Workload away = w;
   ASSERT_TRUE(apply_change(away, change, settings).ok());
   settings.spot_gap = SpotGap::kOnDemand;
@@ -192,25 +192,30 @@ TEST(ApplyChange, AnotherChangeLeavesTheLuckOfSpotNodesAsItIs) {
   EXPECT_EQ(interruptions("switch-market:b=spot"), alone);
 }
 
-TEST(ApplyChange, APartOfTheNodesStaysOnDemand) {
+TEST(ApplyChange, WorkThatRanOnMachinesThatMoveSavesFromThenOn) {
   Workload w = sample();
-  const SwitchMarket change{.nodes = {"a", "b", "c"}, .to = Market::kSpot};
-  const ChangeSettings settings{.catalog = &Catalog::built_in(), .spot_mean_between = sched::kUnlimited, .spot_share_pct = 60};
-  ASSERT_TRUE(apply_change(w, change, settings).ok());
-  EXPECT_NE(w.nodes[0].market, Market::kSpot);
-  EXPECT_EQ(w.nodes[1].market, Market::kSpot);
-  EXPECT_EQ(w.nodes[2].market, Market::kSpot);
+  w.jobs[0].ran_on = {"b"};
+  w.jobs[0].spec.time_limit = Duration::hours(5);
+  const SwitchMarket change{.nodes = {"b"}, .to = Market::kSpot};
+  const auto notes = apply_change(w, change, {.catalog = &Catalog::built_in()});
+  ASSERT_TRUE(notes.ok());
+  EXPECT_NE(notes->front().find("1 jobs of which no record says that they save"), std::string::npos) << notes->front();
+  // Daly: 20 h between interruptions, a minute to save.
+  const Duration interval = w.jobs[0].spec.checkpoint.interval;
+  EXPECT_NEAR(interval.to_hours(), best_checkpoint_interval_h({}), 1e-6);
+  EXPECT_EQ(w.jobs[0].spec.time_limit, sched::kUnlimited);
 }
 
 TEST(ApplyChange, WorkThatWouldLoseEverythingStaysOffSpotUnlessItRanThere) {
   Workload w = sample();
+  w.jobs[0].ran_on = {"a"};
   w.jobs.push_back(w.jobs[0]);
   w.jobs.push_back(w.jobs[0]);
   w.jobs[1].ran_on = {"b"};
   w.jobs[2].spec.checkpoint.interval = Duration::hours(1);
   const SwitchMarket change{.nodes = {"b"}, .to = Market::kSpot};
   const ChangeSettings settings{
-      .catalog = &Catalog::built_in(), .spot_mean_between = sched::kUnlimited, .unsaved = UnsavedJobs::kOffSpot};
+      .catalog = &Catalog::built_in(), .spot_mean_between = sched::kUnlimited, .unsaved = UnsavedJobs::kSaveOrKeepOff};
   ASSERT_TRUE(apply_change(w, change, settings).ok());
   const auto may_run_on = [&](size_t job, size_t node) {
     const auto& wanted = w.requests[w.jobs[job].spec.request.index()].node_labels;
@@ -228,7 +233,7 @@ TEST(ApplyChange, WorkThatIsSavedByNowMayGoToSpot) {
   Workload w = sample();
   w.jobs[0].ran_on = {"a"};
   const ChangeSettings settings{
-      .catalog = &Catalog::built_in(), .spot_mean_between = sched::kUnlimited, .unsaved = UnsavedJobs::kOffSpot};
+      .catalog = &Catalog::built_in(), .spot_mean_between = sched::kUnlimited, .unsaved = UnsavedJobs::kSaveOrKeepOff};
   const auto to_spot = [&](const char* node) {
     return apply_change(w, SwitchMarket{.nodes = {node}, .to = Market::kSpot}, settings);
   };

@@ -10,15 +10,14 @@
 namespace stint::sim {
 namespace {
 
-constexpr Duration kMoving = Duration::minutes(1);  // work goes from one machine to another, which runs already
-
 /// Those that do not meet an outage the same node has already, nor end just before one.
 std::vector<Outage> without_known(const Workload& w, std::vector<Outage> drawn) {
   std::vector<std::vector<Interval>> known(w.nodes.size());
   for (const Outage& o : w.outages)
     known[o.node.index()].push_back({o.notice, o.up});
   std::erase_if(drawn, [&](const Outage& o) {
-    return std::ranges::any_of(known[o.node.index()], [&](Interval k) { return k.begin < o.up + kMoving && o.notice < k.end; });
+    return std::ranges::any_of(known[o.node.index()],
+                               [&](Interval k) { return k.begin < o.up + kMovingBack && o.notice < k.end; });
   });
   return drawn;
 }
@@ -48,7 +47,7 @@ std::vector<Outage> stand_in(Workload& w, const std::vector<uint32_t>& nodes, st
                             .cause = OutageCause::kSpotInterruption,
                             .notice = o.up - model.spot_notice,
                             .down = o.up,
-                            .up = o.up + kMoving});
+                            .up = o.up + kMovingBack});
       series.points.push_back({.from = on_demand_from, .rate = before[i]});
       series.points.push_back({.from = o.up, .rate = node.rate});
     }
@@ -73,7 +72,9 @@ void keep_unsaved_jobs_off(Workload& w) {
   // A job that could not be saved when other nodes went to spot may be saved by now.
   std::map<std::pair<sched::RequestId, bool>, sched::RequestId> with_or_without;
   for (SimJob& job : w.jobs) {
-    const bool off = job.spec.checkpoint.interval == sched::kUnlimited && std::ranges::none_of(job.ran_on, named);
+    // Where it ran is not known of jobs of a trace: they run anywhere.
+    const bool off =
+        job.spec.checkpoint.interval == sched::kUnlimited && !job.ran_on.empty() && std::ranges::none_of(job.ran_on, named);
     const auto [at, is_new] = with_or_without.emplace(std::pair(job.spec.request, off), job.spec.request);
     if (is_new) {
       sched::Request request = w.requests[job.spec.request.index()];
@@ -85,11 +86,51 @@ void keep_unsaved_jobs_off(Workload& w) {
   }
 }
 
+/// Jobs that ran on the nodes that move, and of which nobody recorded that they save, do so at the interval that is best where any of their
+/// machines is lost.
+/// @return a sentence, or nothing when there are none.
+Notes assume_checkpoints(Workload& w, const SwitchMarket& c, const ChangeSettings& settings) {
+  const InterruptionModel assumed;
+  const std::set<std::string_view> moved(c.nodes.begin(), c.nodes.end());
+  const auto between = [&](const std::string& node) {
+    const auto believed = settings.spot_belief_of.find(node);
+    if (believed != settings.spot_belief_of.end()) return believed->second;
+    const auto own = settings.spot_between_of.find(node);
+    return own == settings.spot_between_of.end() ? settings.spot_mean_between : own->second;
+  };
+  int64_t jobs = 0;
+  double shortest_h = 0, longest_h = 0;
+  for (SimJob& job : w.jobs) {
+    double per_hour = 0;
+    for (const std::string& node : job.ran_on)
+      if (moved.contains(node) && between(node) != sched::kUnlimited) per_hour += 1 / between(node).to_hours();
+    if (per_hour <= 0) continue;
+    job.spec.time_limit = sched::kUnlimited;
+    if (job.spec.checkpoint.interval != sched::kUnlimited) continue;
+    const double hours = best_checkpoint_interval_h(interruption_model(per_hour));
+    job.spec.checkpoint = {
+        .interval = Duration::from_seconds(3600 * hours), .save = assumed.checkpoint, .restart = assumed.restart};
+    shortest_h = jobs == 0 ? hours : std::min(shortest_h, hours);
+    longest_h = std::max(longest_h, hours);
+    ++jobs;
+  }
+  if (jobs == 0) return {};
+  return {
+      fmt::format("{} jobs of which no record says that they save: assumed to save every {:.2g} to {:.2g} h (Daly), {:.0f} min "
+                  "each, and to restart "
+                  "in {:.0f} min",
+                  jobs, shortest_h, longest_h, assumed.checkpoint.to_seconds() / 60, assumed.restart.to_seconds() / 60)};
+}
+
 }  // namespace
 
 Result<Notes> apply_spot(Workload& w, const SwitchMarket& c, const ChangeSettings& settings, std::span<const Rate> before) {
   TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w, c.nodes));
-  if (settings.unsaved == UnsavedJobs::kOffSpot) keep_unsaved_jobs_off(w);
+  Notes notes;
+  if (settings.unsaved == UnsavedJobs::kSaveOrKeepOff) {
+    notes = assume_checkpoints(w, c, settings);
+    keep_unsaved_jobs_off(w);
+  }
   if (settings.spot_mean_between == sched::kUnlimited && settings.spot_between_of.empty())
     return Notes{"no spot interruptions are drawn: on the spot market more work would be lost than shown"};
   FaultModel model;
@@ -115,15 +156,21 @@ Result<Notes> apply_spot(Workload& w, const SwitchMarket& c, const ChangeSetting
   drawn = without_known(w, std::move(drawn));
   if (settings.spot_gap == SpotGap::kOnDemand) drawn = stand_in(w, nodes, before, drawn, model);
   std::ranges::move(drawn, std::back_inserter(w.outages));
-  return Notes{
-      fmt::format("spot interruptions are drawn (seed {}): one per node every {} h on average, with {:.0f} s notice, "
-                  "capacity back after {:.1f} h on average and {:.0f} min to start{}; {}assumptions, not measured here",
-                  settings.seed,
-                  shortest == longest ? fmt::format("{:.3g}", shortest.to_hours())
-                                      : fmt::format("{:.3g} to {:.3g}", shortest.to_hours(), longest.to_hours()),
-                  model.spot_notice.to_seconds(), model.spot_return_mean.to_hours(), model.provisioning.to_seconds() / 60,
-                  settings.spot_gap == SpotGap::kOnDemand ? ", the machine on demand meanwhile" : "",
-                  settings.spot_between_of.empty() ? "" : "but for how often they come, ")};
+  // How often they come is said with the belief it was drawn from.
+  const bool believed = !settings.spot_belief_of.empty();
+  const std::string often =
+      believed ? "as often as is believed of each place"
+               : fmt::format("one per node every {} h on average",
+                             shortest == longest ? fmt::format("{:.3g}", shortest.to_hours())
+                                                 : fmt::format("{:.3g} to {:.3g}", shortest.to_hours(), longest.to_hours()));
+  notes.push_back(fmt::format(
+      "spot interruptions are drawn (seed {}): {}, with {:.0f} s notice, capacity back after {:.1f} h on average and {:.0f} min "
+      "to "
+      "start{}; {}assumptions, not measured here",
+      settings.seed, often, model.spot_notice.to_seconds(), model.spot_return_mean.to_hours(),
+      model.provisioning.to_seconds() / 60, settings.spot_gap == SpotGap::kOnDemand ? ", the machine on demand meanwhile" : "",
+      believed ? "but for how often they come, " : ""));
+  return notes;
 }
 
 Result<Notes> apply_commit(Workload& w, const Commit& c, const ChangeSettings& settings) {

@@ -31,6 +31,9 @@ struct FaultModel {
   Duration provisioning = Duration::minutes(5);    ///< from then until the replacement is usable
 };
 
+/// From a machine that stands in back to spot: both run already.
+inline constexpr Duration kMovingBack = Duration::minutes(1);
+
 /// Outages that begin within `period`, by node, then time.
 std::vector<Outage> draw_outages(const FaultModel& model, std::span<const SimNode> nodes, Interval period, uint64_t seed);
 

@@ -334,6 +334,42 @@ class Stories(unittest.TestCase):
                 self.assertTrue(finding["evidence"], finding["id"])
                 self.assertTrue(finding["apply"], finding["id"])
 
+    def test_what_was_replayed_is_what_the_plan_counts(self):
+        for story, report in self.reports.items():
+            proof = report["proof"]
+            by_jobs = sum(f["saving_per_month"] for f in report["findings"]
+                          if f["proof"]["verdict"] == "survives" and f["proof"]["method"] == "jobs")
+            self.assertAlmostEqual(by_jobs, proof["by_jobs_per_month"], delta=0.01, msg=story)
+            together = proof["together"]
+            self.assertAlmostEqual(by_jobs, together["saving_per_month"], delta=0.01, msg=story)
+            self.assertLessEqual(together["saving_p10"], by_jobs, story)
+            self.assertLessEqual(by_jobs, together["saving_p90"], story)
+
+    def test_every_finding_has_one_answer_in_arithmetic_audit_and_replay(self):
+        for story, report in self.reports.items():
+            history = ("--history", self.dir / f"{story}.db", "--month", "2026-10")
+            file = self.dir / f"{story}-audit.json"
+            file.write_text(json.dumps(report))
+            replayed = stint_json("replay", *history, "--policy", "fifo:backfill=easy", "--change", file)
+            runs = {r["change"]: r for r in replayed["runs"]}
+            as_it_is = runs[""]
+            seen = 0
+            for finding in report["findings"]:
+                name = f"{story}: {finding['title']}"
+                by_sum = next(float(re.search(r"([\d,.]+) USD/month", line).group(1).replace(",", ""))
+                              for line in finding["arithmetic"] if line.startswith("saving on the books"))
+                # The same assumptions on both ways: what is left is chance, and hours in which jobs run late.
+                self.assertAlmostEqual(finding["saving_per_month"] / by_sum, 1, delta=0.05, msg=name)
+                run = runs[finding["title"]]
+                proof = finding["proof"]
+                self.assertEqual("refused" in run, proof["verdict"] == "arithmetic", name)
+                if proof["verdict"] != "survives" or proof["method"] != "jobs":
+                    continue
+                seen += 1
+                self.assertEqual(proof["after"]["unfinished"], 0, name)
+                self.assertEqual(run["jobs_by_ending"], as_it_is["jobs_by_ending"], name)
+            self.assertGreater(seen, 3, story)
+
     def test_audit_and_plan_name_one_total_on_every_screen(self):
         for story, report in self.reports.items():
             history = ("--history", self.dir / f"{story}.db", "--month", "2026-10")

@@ -1,4 +1,4 @@
-#include "advise/spot_math.h"
+#include "sim/spot_math.h"
 
 #include <gtest/gtest.h>
 
@@ -25,6 +25,13 @@ TEST(SpotMath, TheIntervalIsNearTheMinimumOfTheStretch) {
   for (double tau = 0.05; tau < 3; tau += 0.001)
     best = std::min(best, m * std::exp(r / m) * std::expm1((tau + d) / m) / tau);
   EXPECT_LT(expected_stretch(model) / best, 1.0001);
+}
+
+// Of 21.1 h: 20 on spot, one away with a machine on demand, five minutes in which that starts and one in which the work moves back.
+TEST(SpotMath, TimeIsOnSpotOnDemandOrNeither) {
+  const SpotTime time = spot_time(Duration::hours(20));
+  EXPECT_NEAR(time.on_spot, 20 / 21.1, 1e-9);
+  EXPECT_NEAR(time.on_demand, 1 / 21.1, 1e-9);
 }
 
 }  // namespace
