@@ -51,6 +51,8 @@ class MachineWriter {
     out.emplace_back("# when the work runs there:");
     const Lines stop = each(c.nodes, MachineAction::kGiveBack);
     out.insert(out.end(), stop.begin(), stop.end());
+    const Lines clock = clocks_of_the_new(c);
+    out.insert(out.end(), clock.begin(), clock.end());
     return out;
   }
 
@@ -141,6 +143,22 @@ class MachineWriter {
 
  private:
   const PlannedNode& node(const std::string& name) const { return *fleet_.find(name); }
+
+  /// Hours off that an earlier change gave a machine go on with the one that takes its place.
+  Lines clocks_of_the_new(const SwitchMarket& c) const {
+    FleetPlan after = fleet_;
+    if (!carry_out(after, Change(c)).ok()) return {};
+    Lines out;
+    for (const std::string& name : c.nodes) {
+      const WeekHours& off = node(name).off;
+      if (off.none()) continue;
+      out.push_back(
+          fmt::format("# {} is off by the clock: in the place of the crontab lines of the machine given back:", one_line(name)));
+      const Lines clock = crontab_lines(ScheduleOff{{name}, off}, after);
+      out.insert(out.end(), clock.begin() + 1, clock.end());
+    }
+    return out;
+  }
 
   Lines each(const std::vector<std::string>& nodes, MachineAction action) const {
     Lines out;

@@ -27,7 +27,7 @@ FleetPlan fleet_of(const Change& change, const Books& plan) {
                              .market = n.market,
                              .gpu_model = n.gpu_model,
                              .gpu_count = n.gpu_count,
-                             .off = {},
+                             .off = plan.of(n.id).off,
                              .sharing = {}});
   std::ranges::sort(fleet.nodes, {}, &PlannedNode::name);
   return fleet;

@@ -46,6 +46,46 @@ TEST(ApplyText, SchedulesOverTheEndOfTheWeek) {
                           "0 4 * * 1 aws ec2 start-instances --region us-east-1 --instance-ids i-0abc"));
 }
 
+// Two changes of one machine: whichever comes first, no clock stops the machine that was given back.
+TEST(ApplyText, TheClockGoesOnWithTheMachineThatTakesThePlace) {
+  WeekHours off;
+  for (size_t h = 0; h < 6; ++h)
+    off.set(h);
+  FleetPlan fleet;
+  fleet.nodes.push_back({.name = "one",
+                         .resource_id = "i-0abc",
+                         .provider = "aws",
+                         .region = "us-east-1",
+                         .zone = "",
+                         .instance_type = "p3.2xlarge",
+                         .market = Market::kOnDemand,
+                         .gpu_model = "",
+                         .gpu_count = 1,
+                         .off = {},
+                         .sharing = {}});
+  const Change to_spot = SwitchMarket{{"one"}, Market::kSpot};
+  const Change by_clock = ScheduleOff{{"one"}, off};
+  const auto lines_of = [](const Change& change, const FleetPlan& before) {
+    std::vector<std::string> lines;
+    const std::vector<Instruction> all = instructions(change, before).value();
+    for (const Instruction& i : all)
+      if (i.syntax == Syntax::kShell || i.syntax == Syntax::kCrontab) lines.insert(lines.end(), i.lines.begin(), i.lines.end());
+    return lines;
+  };
+  constexpr std::string_view kStop =
+      "0 0 * * 1 aws ec2 modify-fleet --region us-east-1 --fleet-id FLEET --target-capacity-specification TotalTargetCapacity=0";
+  FleetPlan spot_first = fleet;
+  const FleetUndo undo_spot = carry_out(spot_first, to_spot).value();
+  EXPECT_THAT(lines_of(by_clock, spot_first), Contains(HasSubstr(kStop)));
+  for (const std::string& line : lines_of(by_clock, spot_first))
+    EXPECT_EQ(line.find("i-0abc"), std::string::npos) << line;
+  FleetPlan clock_first = fleet;
+  ASSERT_TRUE(carry_out(clock_first, by_clock).ok());
+  EXPECT_THAT(lines_of(to_spot, clock_first), Contains(HasSubstr(kStop)));
+  ASSERT_TRUE(undo(spot_first, undo_spot).ok());
+  EXPECT_EQ(spot_first, fleet);
+}
+
 TEST(ApplyText, CutsAGpuAtThePlacementsOfThePlan) {
   const TestFleet fleet = two_machines();
   ShareGpus share{SharingMode::kMig, {"one", "two"}, {"two"}, {}};

@@ -27,6 +27,16 @@ std::string aws(const PlannedNode& node, MachineAction action, const std::string
       where, quoted(node.region), quoted(node.resource_id), quoted("Value=" + type));
 }
 
+/// A machine that a change moved to spot: a fleet of one, which would start another in place of one that is stopped.
+std::string aws_fleet(const PlannedNode& node, MachineAction action) {
+  if (action == MachineAction::kGiveBack)
+    return fmt::format("aws ec2 delete-fleets --region {} --fleet-ids FLEET --terminate-instances   # of {}", quoted(node.region),
+                       one_line(node.name));
+  return fmt::format(
+      "aws ec2 modify-fleet --region {} --fleet-id FLEET --target-capacity-specification TotalTargetCapacity={}   # of {}",
+      quoted(node.region), action == MachineAction::kStart ? 1 : 0, one_line(node.name));
+}
+
 std::string gcp(const PlannedNode& node, MachineAction action, const std::string& type) {
   const std::string name = operand(last_part(node.resource_id));
   const std::string zone = node.zone.empty() ? "ZONE" : quoted(node.zone);
@@ -71,7 +81,8 @@ std::string quoted(const std::string& text) {
 }
 
 std::string machine_command(const PlannedNode& node, MachineAction action, const std::string& to_instance_type) {
-  if (node.provider == "aws") return aws(node, action, to_instance_type);
+  const bool in_fleet = node.market == Market::kSpot && node.resource_id.ends_with("-spot") && action != MachineAction::kResize;
+  if (node.provider == "aws") return in_fleet ? aws_fleet(node, action) : aws(node, action, to_instance_type);
   if (node.provider == "gcp") return gcp(node, action, to_instance_type);
   if (node.provider == "azure") return azure(node, action, to_instance_type);
   constexpr std::array<std::string_view, 4> kVerbs = {"stop", "start", "give back", "replace"};

@@ -6,6 +6,19 @@
 namespace stint {
 namespace {
 
+/// A machine on spot is another one than that on demand: what stops and starts it later must not mean the one given back.
+constexpr std::string_view kOnSpot = "-spot";
+
+void buy_on(PlannedNode& node, Market to) {
+  // The same whichever way it came there: what two moves come to is what the last one says.
+  const bool named = node.resource_id.ends_with(kOnSpot);
+  if (to == Market::kSpot && !named)
+    node.resource_id += kOnSpot;
+  else if (to != Market::kSpot && named)
+    node.resource_id.resize(node.resource_id.size() - kOnSpot.size());
+  node.market = to;
+}
+
 auto kind_of_commitment(const Commit& c) { return std::tie(c.provider, c.region, c.instance_type, c.term, c.payment); }
 
 /// Whether `a` comes before `b` in a FleetPlan; neither before the other: they are one plan, whose commitments add up.
@@ -114,7 +127,7 @@ struct Applier {
   Status operator()(const SwitchMarket& c) const {
     TRY_ASSIGN(const auto places, places_of(fleet, c.nodes));
     for (const size_t place : places)
-      fleet.nodes[place].market = c.to;
+      buy_on(fleet.nodes[place], c.to);
     return {};
   }
 
@@ -239,6 +252,7 @@ Status put_back(FleetPlan& fleet, const FleetUndo::Altered<PlannedNode>& altered
   TRY(put_back(at->region, before.region, after.region, altered.name, "region"));
   TRY(put_back(at->zone, before.zone, after.zone, altered.name, "zone"));
   TRY(put_back(at->market, before.market, after.market, altered.name, "market"));
+  TRY(put_back(at->resource_id, before.resource_id, after.resource_id, altered.name, "machine"));
   TRY(put_back(at->off, before.off, after.off, altered.name, "hours"));
   return put_back(at->sharing, before.sharing, after.sharing, altered.name, "sharing");
 }
