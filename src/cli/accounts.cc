@@ -1,7 +1,9 @@
 #include "cli/accounts.h"
 
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "store/history_file.h"
+#include "telemetry/gpu_identity.h"
 
 namespace stint {
 
@@ -17,6 +19,8 @@ Result<Records> load_records(const std::string& path, Interval period) {
     return make_error(ErrorCode::kNotFound, "{} holds nothing{}: import something first, see stint import --help", path, when);
   }
   TRY_ASSIGN(out.usage, file.load_usage(history));
+  for (const std::string& note : join_names_of_one_machine(out.history, out.usage))
+    tell("note: {}\n", note);
   out.catalog = Catalog::built_in().with_prices(history.prices);
   return out;
 }
