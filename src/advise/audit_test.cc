@@ -211,6 +211,24 @@ TEST(Audit, TheBillsMarketWinsOverTheInventorys) {
   EXPECT_THAT(report.notes, Contains(HasSubstr("covered (market: on-demand in the inventory, reserved on the bill)")));
 }
 
+TEST(Audit, ComputeOfABillAloneIsNoStorage) {
+  World world;
+  for (const SpendKind spend : {SpendKind::kCompute, SpendKind::kStorage}) {
+    BillLine line;
+    line.provider = "aws";
+    line.region = "us-east-1";
+    line.spend = spend;
+    if (spend == SpendKind::kCompute) line.instance_type = "p4d.24xlarge";
+    line.charge_period = line.billing_period = kJune;
+    line.billed = line.effective = usd(spend == SpendKind::kCompute ? "15840" : "160");
+    world.history.bill.push_back(line);
+  }
+  const AuditReport report = world.run();
+  EXPECT_THAT(report.out_of_reach,
+              Contains(HasSubstr("15,840.00 USD/month of compute is on lines of the bill that name no machine")));
+  EXPECT_THAT(report.out_of_reach, Contains(HasSubstr("160.00 USD/month of storage, transfer, support")));
+}
+
 TEST(Audit, MostOfTheHoursSayWhatTheBillSays) {
   World world;
   world.node("mixed", "aws", "p3.8xlarge", WorkloadKind::kTraining).market = Market::kReserved;

@@ -120,7 +120,15 @@ std::vector<std::string> out_of_reach_for(const AuditReport& report, const Books
         f.alone_per_month.count_nanos() > 0 ? fmt::format(" (would be worth {}/month)", f.alone_per_month.to_text()) : "",
         reason_of(f)));
   const Money compute = plan.total();
-  const Money other = report.totals.plan_per_month - compute;
+  Money untied = Money::nanos(0, compute.currency());
+  for (const NamedAmount& category : report.categories)
+    if (category.name == "compute of unknown machines") untied += category.amount;
+  if (untied.count_nanos() > 0)
+    out.push_back(
+        fmt::format("{}/month of compute is on lines of the bill that name no machine known here: import an inventory with the "
+                    "resource_id that the bill writes, and telemetry, to say whether it is used",
+                    untied.to_text()));
+  const Money other = report.totals.plan_per_month - compute - untied;
   if (other.count_nanos() > 0)
     out.push_back(
         fmt::format("{}/month of storage, transfer, support and other charges: no finding here changes them", other.to_text()));

@@ -165,6 +165,8 @@ std::vector<NamedAmount> category_view(const FleetFacts& facts, const Ledger& le
       sums.add("other charges", posting.amount);
     } else if (node.valid() && (posting.kind == WorkloadKind::kUnknown || posting.kind == facts.nodes[node.index()].kind)) {
       sums.add(facts.nodes[node.index()].category, posting.amount);
+    } else if (!node.valid() && posting.kind == WorkloadKind::kUnknown) {
+      sums.add("compute of unknown machines", posting.amount);
     } else {
       sums.add(category_of(posting.kind, ledger.tenants[posting.tenant]), posting.amount);
     }
