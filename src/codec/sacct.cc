@@ -17,6 +17,9 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kSacctRequired = {"JobID", "State", "Start", "End"};
 
+/// Clocks are put forward and back by an hour; all of these times are whole seconds.
+bool is_clock_change(Duration d) { return d >= kHour - Duration::seconds(2) && d <= kHour + Duration::seconds(2); }
+
 struct SacctColumns {
   int id, raw_id, name, user, account, partition, comment, qos, state, submit, eligible, start, end, elapsed, limit, reason;
   int allocated, requested, nodes, memory;
@@ -104,7 +107,12 @@ class SacctImporter final : public CsvImporter {
     TRY(read_time("End", trim(r.at(columns_.end)), job.ended));
     TRY_ASSIGN(const RunState state, parse_slurm_state(job.state));
     const auto elapsed = parse_slurm_duration(trim(r.at(columns_.elapsed)));
-    if (job.started && !job.ended && has_ended(state) && elapsed) job.ended = *job.started + *elapsed;
+    if (!job.started || !elapsed) return {};
+    // Slurm counts Elapsed itself: local times jump when clocks change. One that was suspended ran shorter than from start to end.
+    const Duration off = job.ended ? *job.started + *elapsed - *job.ended : Duration();
+    const bool clock_changed = is_clock_change(off) || is_clock_change(Duration() - off);
+    const bool runs = state == RunState::kRunning && !options().at;  // until then is when it is known to have run
+    if (has_ended(state) ? !job.ended || clock_changed : runs && !job.ended) job.ended = *job.started + *elapsed;
     return {};
   }
 

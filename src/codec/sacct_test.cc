@@ -70,7 +70,7 @@ TEST(Sacct, ArraysKeepTheirIndexAndTheRawIdIsTheHolders) {
   ASSERT_EQ(sink.runs.size(), 2U);
   EXPECT_EQ(sink.runs[0].id, "12_3");
   EXPECT_EQ(sink.runs[0].holder.job, "15");
-  EXPECT_FALSE(sink.runs[0].ended.has_value());
+  EXPECT_EQ(format_utc(*sink.runs[0].ended), "2026-10-01T09:00:00Z");  // it runs still: Elapsed says until when that is known
   EXPECT_EQ(sink.runs[1].state, RunState::kPending);
   EXPECT_FALSE(sink.runs[1].started.has_value());
   EXPECT_TRUE(sink.runs[1].allocations.empty());
@@ -82,6 +82,23 @@ TEST(Sacct, LocalTimesAreTakenAtTheGivenOffset) {
       import("JobID|State|Start|End\n1|COMPLETED|2026-10-01T08:00:00|2026-10-01T09:00:00\n", {.zoneless = {Duration::hours(2)}});
   ASSERT_EQ(sink.runs.size(), 1U);
   EXPECT_EQ(format_utc(*sink.runs[0].started), "2026-10-01T06:00:00Z");
+}
+
+TEST(Sacct, AChangeOfTheClocksDoesNotChangeHowLongAJobRan) {
+  const std::string header = "JobID|State|Start|End|Elapsed\n";
+  // Berlin, 25 October 2026: 03:00 summer time is 02:00 winter time. Spring, 29 March: 02:00 is 03:00.
+  const TestingSink sink = import(header +
+                                      "1|COMPLETED|2026-10-25T01:30:00|2026-10-25T02:30:00|02:00:00\n"
+                                      "2|COMPLETED|2026-10-25T02:50:00|2026-10-25T02:10:00|00:20:00\n"
+                                      "3|COMPLETED|2026-03-29T01:30:00|2026-03-29T03:30:00|01:00:00\n"
+                                      // Suspended for ten minutes: it held its GPUs.
+                                      "4|COMPLETED|2026-10-01T01:00:00|2026-10-01T02:00:00|00:50:00\n",
+                                  {.zoneless = {Duration::hours(2)}});
+  ASSERT_TRUE(sink.rejected.empty()) << sink.rejected[0].second;
+  const std::vector<Duration> expected = {Duration::hours(2), Duration::minutes(20), Duration::hours(1), Duration::hours(1)};
+  ASSERT_EQ(sink.runs.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(*sink.runs[i].ended - *sink.runs[i].started, expected[i]) << i;
 }
 
 TEST(Sacct, MigAllocationsAreShares) {

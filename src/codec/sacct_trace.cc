@@ -30,7 +30,7 @@ class SacctTraceReader final : public JobTraceReader, private Sink {
       ++counts_.cpu_only;
       return;
     }
-    if (!run.started || !run.ended || *run.ended <= *run.started) {
+    if (!run.started || !run.ended || run.state == RunState::kRunning || *run.ended <= *run.started) {
       ++counts_.never_ran;
       return;
     }
