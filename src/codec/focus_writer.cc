@@ -141,17 +141,31 @@ class Writer {
       field(name);
     end_row();
     const std::span<const Posting> all = ledger_.postings;
-    for (size_t begin = 0; begin < all.size();) {
+    size_t begin = 0;
+    for (uint32_t line = 0; line < ledger_.lines.size(); ++line) {
       size_t end = begin;
-      while (end < all.size() && all[end].bill_line == all[begin].bill_line)
+      while (end < all.size() && all[end].bill_line == line)
         ++end;
-      write_line(all[begin].bill_line, all.subspan(begin, end - begin));
+      if (begin == end)
+        write_unallocated(line);
+      else
+        write_line(line, all.subspan(begin, end - begin));
       begin = end;
     }
     out_(text_);
   }
 
  private:
+  /// A line of no amount on the ledger's basis, such as a purchase that is amortised: it goes to nobody, and is a row all the same.
+  void write_unallocated(uint32_t index) {
+    const BillLine& line = ledger_.lines[index];
+    Posting whole;
+    whole.bill_line = index;
+    whole.spend = line.spend;
+    whole.amount = ledger_.line_amounts[index];
+    write_line(index, std::span(&whole, 1));
+  }
+
   void write_line(size_t index, std::span<const Posting> postings) {
     const BillLine& line = ledger_.lines[index];
     const Division division = divide(line, ledger_.basis, postings);
@@ -168,6 +182,11 @@ class Writer {
 
   // The three parts of a row, in the order of kFocusColumnNames.
   void write_allocation(const Posting& posting) {
+    if (!posting.tenant.valid()) {
+      for (int i = 0; i < 5; ++i)
+        field("");
+      return;
+    }
     const Tenant& tenant = ledger_.tenants[posting.tenant];
     const bool to_someone = !tenant.empty();
     std::string path;
@@ -219,7 +238,8 @@ class Writer {
   }
 
   void write_own(const BillLine& line, const Posting& posting, std::string_view gpu_model) {
-    const Tenant& tenant = ledger_.tenants[posting.tenant];
+    static const Tenant kNobody;
+    const Tenant& tenant = posting.tenant.valid() ? ledger_.tenants[posting.tenant] : kNobody;
     field(tenant.client);
     field(tenant.environment);
     field(gpu_model);

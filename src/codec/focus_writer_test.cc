@@ -80,6 +80,48 @@ TestingSink import(const std::string& text) {
   return sink;
 }
 
+/// The sum of a column of CSV text.
+Money sum_of_column(const std::string& csv, std::string_view name) {
+  Money sum = Money::nanos(0);
+  int column = -1;
+  CsvReader reader({});
+  for (std::string_view rest = csv; reader.next(rest).value();) {
+    const CsvRecord& record = reader.record();
+    if (column < 0)
+      column = CsvHeader::create(record, {}).value().find(name);
+    else
+      sum += Money::parse(record.at(column)).value();
+  }
+  return sum;
+}
+
+TEST(FocusWriter, LinesOfNoAmountOnTheBasisAreRowsToo) {
+  // An instance, a fee paid at once and amortised, and what a commitment covered: invoiced 20.52 in all, used 21.
+  const std::vector<BillLine> lines = {instance_line(*Money::parse("13.04"), *Money::parse("13.04")),
+                                       instance_line(*Money::parse("7.48"), Money::nanos(0)),
+                                       instance_line(Money::nanos(0), *Money::parse("7.96"))};
+  Ledger ledger;
+  const TenantId lab = ledger.tenants.intern({.client = "lab", .project = "", .team = "", .environment = "", .workload = ""});
+  for (const BillLine& line : lines) {
+    const auto index = static_cast<uint32_t>(ledger.lines.size());
+    ledger.lines.push_back(line);
+    ledger.synthesised.push_back(false);
+    ledger.line_amounts.push_back(line.effective);
+    ledger.line_nodes.push_back(NodeId(0));
+    // As the ledger posts: nothing for a line that is nothing on its basis.
+    if (line.effective.is_zero()) continue;
+    Posting posting;
+    posting.bill_line = index;
+    posting.tenant = lab;
+    posting.amount = line.effective;
+    ledger.postings.push_back(posting);
+  }
+  const std::string csv = written(ledger);
+  EXPECT_EQ(sum_of_column(csv, "BilledCost"), *Money::parse("20.52"));
+  EXPECT_EQ(sum_of_column(csv, "EffectiveCost"), *Money::parse("21"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4);
+}
+
 TEST(FocusWriter, RowsOfALineSumToItInEveryCostAndKeepItsDimensions) {
   const uint64_t seed = 77;
   SCOPED_TRACE(testing::Message() << "seed " << seed);
