@@ -105,18 +105,24 @@ void Engine::Impl::book_spend(JobBook& job, const RunPosting& posting) {
 }
 
 Engine::Impl::Standing Engine::Impl::standing(Instant at) const {
-  Standing standing{.month = month_of(at), .spent = {}, .promised = {}};
+  Standing standing{.month = month_of(at), .spent = {}, .promised = {}, .burning = {}, .unbounded = {}};
   const bool is_new_month = standing.month != govern.spend.month();
   for (const Account& account : govern.spend.accounts()) {
     standing.spent.push_back(is_new_month ? Spend() : account.spent);
     standing.promised.push_back(account.promised);
   }
+  standing.burning.resize(standing.spent.size());
+  standing.unbounded.resize(standing.spent.size());
+  const Int128 left_ns = (standing.month.end - at).count_ns();
   for (const uint32_t j : govern.on_nodes) {
     const JobBook& job = jobs[j];
     Spend left = job.promised;
+    Int128 burning = 0;
     for (const PlacedTask& placed : job.placed) {
+      if (placed.ended) continue;
+      burning += cost_over(job, placed, {at, at + kHour}).count_nanos();
       const Interval when{placed.metered_from, at};
-      if (placed.ended || when.empty()) continue;
+      if (when.empty()) continue;
       const Spend spend{
           .nanos = cost_over(job, placed, when).count_nanos(),
           .micro_gpu_hours = Int128{gpu_milli(job, placed.place)} * 1'000 * when.length().count_ns() / kHour.count_ns()};
@@ -125,8 +131,33 @@ Engine::Impl::Standing Engine::Impl::standing(Instant at) const {
       left -= kept;
       standing.promised[job.account] -= kept;
     }
+    standing.burning[job.account] += burning;
+    if (job.request->time_limit == sched::kUnlimited)
+      standing.unbounded[job.account] += std::max<Int128>(0, burning * left_ns / kHour.count_ns() - left.nanos);
   }
   return standing;
+}
+
+/// Work goes on at the rate of now, or all that is promised is spent, whichever is more.
+Engine::Impl::BudgetOutlook Engine::Impl::outlook_of(const BudgetRule& rule, const Standing& standing, Instant at) const {
+  const BudgetStanding budget = standing_of(rule, standing.spent, standing.promised);
+  BudgetOutlook outlook;
+  outlook.month_end = budget.spent + budget.promised;
+  for (size_t a = 0; a < standing.burning.size(); ++a) {
+    const Account& account = govern.spend.accounts()[a];
+    if (!pays(rule, account.queue, account.project)) continue;
+    outlook.burning += standing.burning[a];
+    outlook.month_end += standing.unbounded[a];
+  }
+  outlook.certain_over = outlook.month_end > rule.per_month.count_nanos();
+  outlook.month_end =
+      std::max(outlook.month_end, budget.spent + outlook.burning * (standing.month.end - at).count_ns() / kHour.count_ns());
+  const Int128 left = Int128{rule.per_month.count_nanos()} - budget.spent;
+  outlook.over = outlook.month_end > rule.per_month.count_nanos();
+  if (!outlook.over || outlook.burning <= 0) return outlook;
+  const Int128 lasts_ns = std::max<Int128>(0, left) * kHour.count_ns() / outlook.burning;
+  if (lasts_ns < (standing.month.end - at).count_ns()) outlook.runs_out = at + Duration::nanoseconds(static_cast<int64_t>(lasts_ns));
+  return outlook;
 }
 
 std::vector<const BudgetRule*> Engine::Impl::all_budgets() const {
@@ -386,7 +417,7 @@ void Engine::Impl::watch_budgets() {
       told.percent = reached;
       tell("budget.threshold", fmt::format("{} %", reached));
     }
-    const bool over = budget.spent + budget.promised > amount;
+    const bool over = outlook_of(*rule, at, now).certain_over;
     if (over && !told.forecast) tell("budget.forecast", "more than all");
     told.forecast = over;
   }
@@ -415,7 +446,11 @@ std::vector<BudgetView> Engine::budgets() const {
     view.promised = money_of(budget.promised, s.currency());
     for (const int percent : rule.thresholds_percent)
       if (budget.spent * 100 >= Int128{rule.per_month.count_nanos()} * percent) view.reached_percent = percent;
-    view.forecast_over = budget.spent + budget.promised > rule.per_month.count_nanos();
+    const Impl::BudgetOutlook outlook = s.outlook_of(rule, at, s.shown_at());
+    view.forecast_over = outlook.over;
+    view.burn_per_hour = money_of(outlook.burning, s.currency());
+    view.month_end = money_of(outlook.month_end, s.currency());
+    view.runs_out = outlook.runs_out;
   }
   return views;
 }

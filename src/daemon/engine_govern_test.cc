@@ -104,6 +104,38 @@ TEST(EngineBudget, TellsOfThresholdsAndForecastOnceAMonth) {
   EXPECT_EQ(books(daemon.engine()), before);
 }
 
+TEST(EngineBudget, TheForecastGoesOnAtTheRateOfNow) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", governed(R"({"budgets":[{"name":"b","queue":"acme","per_month":"200","at_limit":"warn"}]})"));
+  JobRequest job = limited_job(8, Duration::hours(2000), Duration::hours(3));
+  job.time_limit = sched::kUnlimited;
+  daemon.submit(job);  // 16 an hour, on and on
+  daemon.pass(Duration::hours(1));
+  ASSERT_TRUE(daemon.commit().ok());
+  const BudgetView budget = daemon.engine().budgets()[0];
+  EXPECT_EQ(budget.burn_per_hour, Money::units(16));
+  EXPECT_TRUE(budget.forecast_over);
+  EXPECT_GT(budget.month_end, Money::units(200));
+  ASSERT_TRUE(budget.runs_out.has_value());
+  // 184 are left: eleven and a half hours.
+  EXPECT_EQ(*budget.runs_out - daemon.now(), Duration::minutes(690));
+  EXPECT_EQ(told(daemon.engine(), "budget.forecast").size(), 1U);
+}
+
+TEST(EngineBudget, ABurnRateThatOutlastsTheBudgetIsNotWithinIt) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", governed(R"({"budgets":[{"name":"b","queue":"acme","per_month":"200"}]})"));
+  // 16 an hour for three hours at most: 48 are promised, but a month at this rate is far more.
+  daemon.submit(limited_job(8, Duration::hours(2), Duration::hours(3)));
+  daemon.pass(Duration::minutes(30));
+  ASSERT_TRUE(daemon.commit().ok());
+  const BudgetView budget = daemon.engine().budgets()[0];
+  EXPECT_TRUE(budget.forecast_over);
+  EXPECT_EQ(*budget.runs_out - daemon.now(), Duration::minutes(720));  // 192 left
+  // Nothing is promised that it cannot pay: no event.
+  EXPECT_TRUE(told(daemon.engine(), "budget.forecast").empty());
+}
+
 /// Nobody need remember to approve what the budget has room for again.
 TEST(EngineBudget, JobsThatWaitForApprovalAreLetInWhenItHasRoomAgain) {
   const ScratchDir dir;

@@ -236,7 +236,18 @@ struct Engine::Impl {
   struct Standing {
     Interval month;
     std::vector<Spend> spent, promised;
+    // Of what runs: nano-units an hour, and what it costs by the end of the month beyond what is promised, as jobs without a time
+    // limit go on and on.
+    std::vector<Int128> burning, unbounded;
   };
+  struct BudgetOutlook {
+    Int128 burning = 0;
+    Int128 month_end = 0;  ///< spent by then
+    bool over = false;
+    bool certain_over = false;  ///< by what is promised, and what runs without a time limit
+    std::optional<Instant> runs_out;  ///< within the month
+  };
+  [[nodiscard]] BudgetOutlook outlook_of(const BudgetRule& rule, const Standing& standing, Instant at) const;
   [[nodiscard]] Standing standing(Instant at) const;
   [[nodiscard]] Instant next_watch() const;
   void watch_budgets();

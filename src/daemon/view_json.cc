@@ -155,7 +155,10 @@ Json to_json(const BudgetView& budget) {
           {"spent", money_json(budget.spent)},
           {"promised", money_json(budget.promised)},
           {"reached_percent", budget.reached_percent},
-          {"forecast_over", budget.forecast_over}};
+          {"burn_per_hour", money_json(budget.burn_per_hour)},
+          {"month_end", money_json(budget.month_end)},
+          {"forecast_over", budget.forecast_over},
+          {"runs_out", time_or_null(budget.runs_out)}};
 }
 
 Json to_json(const EventView& event) {

@@ -221,7 +221,10 @@ struct BudgetView {
   Money spent;
   Money promised;              ///< what jobs that wait or run may still cost at most
   int reached_percent = 0;     ///< the highest threshold reached; 0 = none
-  bool forecast_over = false;  ///< spent and promised are more than it has
+  Money burn_per_hour;                 ///< of what runs now
+  Money month_end;                     ///< forecast: what is promised, or going on at the rate of now, whichever is more
+  bool forecast_over = false;          ///< that is more than it has
+  std::optional<Instant> runs_out;     ///< at the rate of now, where it is over; within the month
 };
 
 /// Something that happened, in the order in which it did. Numbers go on over restarts and have no gaps.
