@@ -14,6 +14,7 @@
 #include "advise/report_views.h"
 #include "base/check.h"
 #include "base/text.h"
+#include "ledger/cost_statement.h"
 
 namespace stint {
 namespace {
@@ -277,6 +278,7 @@ Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
 
   const Attribution& attribution = impl_->attribution;
   const Ledger& ledger = *impl_->ledger;
+  report.coverage = coverage_lines(ledger);
   report.totals = totals_of(facts, ledger, saving);
   add_nodes(report, facts, input.usage, input.catalog);
   report.holders = holder_view(history, input.usage);

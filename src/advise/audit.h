@@ -137,6 +137,7 @@ struct AuditTotals {
 
 struct AuditReport {
   Interval period;
+  std::vector<std::string> coverage;  ///< where the bill does not cover the period: what it covers, and what has no price
   AuditTotals totals;
   std::vector<BillContradiction> contradictions;  ///< of bill and inventory; the audit goes by the bill
   std::vector<Finding> findings;                  ///< descending by saving

@@ -125,6 +125,18 @@ TEST(Audit, PricesAFleetByHandCount) {
 TEST(Audit, WithoutTelemetryThereIsNoFindingThatRestsOnUse) {
   World world;
   world.node("dark", "aws", "p3.8xlarge", WorkloadKind::kRealtimeInference);
+  // Nothing says that it ran: no figure, and nothing to find.
+  const AuditReport unknown = world.run();
+  EXPECT_FALSE(unknown.totals.priced);
+  EXPECT_THAT(unknown.findings, IsEmpty());
+  BillLine line;
+  line.provider = "aws";
+  line.resource_id = "dark";
+  line.instance_type = "p3.8xlarge";
+  line.spend = SpendKind::kCompute;
+  line.charge_period = line.billing_period = kJune;
+  line.billed = line.effective = usd("8812.8");
+  world.history.bill.push_back(line);
   const AuditReport report = world.run();
   EXPECT_EQ(report.totals.bill_per_month, usd("8812.8"));
   EXPECT_THAT(report.findings, IsEmpty());

@@ -1,5 +1,7 @@
 #include "cli/accounts.h"
 
+#include <algorithm>
+
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "store/history_file.h"
@@ -7,7 +9,22 @@
 
 namespace stint {
 
-Result<Records> load_records(const std::string& path, Interval period) {
+namespace {
+
+bool says_anything(const Usage& usage) {
+  const auto has_hours = [](const auto& metrics) {
+    return std::ranges::any_of(metrics, [](const auto& metric) { return metric.second.count > 0; });
+  };
+  return std::ranges::any_of(usage.nodes, [&](const auto& node) { return has_hours(node.second); }) ||
+         std::ranges::any_of(usage.devices, [&](const DeviceUsage& device) {
+           return has_hours(device.metrics) ||
+                  std::ranges::any_of(device.holders, [&](const auto& held) { return has_hours(held.metrics); });
+         });
+}
+
+}  // namespace
+
+Result<Records> load_records(const std::string& path, Interval period, WithEstimates estimate) {
   TRY_ASSIGN(HistoryFile file, HistoryFile::open(path, OpenMode::kReadOnly));
   const ProgressLine progress("reading " + path);
   Records out;
@@ -18,9 +35,25 @@ Result<Records> load_records(const std::string& path, Interval period) {
         period.empty() ? "" : fmt::format(" between {} and {}", format_utc(period.begin), format_utc(period.end));
     return make_error(ErrorCode::kNotFound, "{} holds nothing{}: import something first, see stint import --help", path, when);
   }
+  out.estimate = estimate == WithEstimates::kYes;
+  if (out.estimate && !period.empty()) {
+    const Instant last = (period.end - Duration::nanoseconds(1)).hour_start();
+    out.history.period = {period.begin.hour_start(), last + kHour};
+  }
   TRY_ASSIGN(out.usage, file.load_usage(history));
   for (const std::string& note : join_names_of_one_machine(out.history, out.usage))
     tell("note: {}\n", note);
+  const bool ran = std::ranges::any_of(history.runs, [](const Run& run) { return run.started.has_value(); });
+  if (!period.empty() && !out.estimate && history.bill.empty() && !ran && !says_anything(out.usage))
+    return make_error(
+        ErrorCode::kNotFound,
+        "no data for {} to {}: neither a bill nor telemetry nor a job of that time is in {}{}; `stint bill --estimate` prices "
+        "what the inventory says was there",
+        format_date(period.begin), format_date(period.end - Duration::nanoseconds(1)), path,
+        history.happened.empty() ? ""
+                                 : fmt::format(", which knows {} to {}", format_date(history.happened.begin),
+                                               format_date(history.happened.end - Duration::nanoseconds(1))));
+  if (!period.empty()) out.period = out.estimate ? period : Interval{period.begin, std::min(period.end, history.period.end)};
   out.catalog = Catalog::built_in().with_prices(history.prices);
   return out;
 }
@@ -28,7 +61,10 @@ Result<Records> load_records(const std::string& path, Interval period) {
 Result<Accounts> keep_accounts(const Records& records, CostBasis basis) {
   Accounts out;
   out.attribution = attribute(records.history, records.usage);
-  TRY_ASSIGN(out.ledger, post(records.history, out.attribution.occupancy, records.catalog, {basis, records.history.period}));
+  TRY_ASSIGN(out.ledger, post(records.history, out.attribution.occupancy, records.catalog,
+                              {.basis = basis,
+                               .period = records.period.empty() ? records.history.period : records.period,
+                               .estimate = records.estimate}));
   TRY(check_conservation(out.ledger));
   return out;
 }

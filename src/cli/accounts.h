@@ -16,10 +16,14 @@ namespace stint {
 struct Records {
   History history;
   Usage usage;
+  Interval period;  ///< what was asked for, to the end of the hour of the last sign of anything; empty = all there is
+  bool estimate = false;
   Catalog catalog;  ///< with the History's prices laid over
 };
-/// @param period  empty = all there is. @return error when the file cannot be read or holds nothing for the period.
-Result<Records> load_records(const std::string& path, Interval period);
+enum class WithEstimates { kNo, kYes };
+/// @param period  empty = all there is. @param estimate  price also what only the inventory speaks of.
+/// @return error when the file cannot be read or, without an estimate, nothing is known of the period: neither bill nor telemetry nor job.
+Result<Records> load_records(const std::string& path, Interval period, WithEstimates estimate = WithEstimates::kNo);
 
 /// Who held what, and who pays what. Borrows from the Records, which must outlive it.
 struct Accounts {

@@ -24,6 +24,7 @@ struct BillOptions {
   std::string basis = "effective";
   std::string idle = "separate";
   std::string format = "table";
+  bool estimate = false;
   bool json = false;
   std::string output;
 };
@@ -43,13 +44,14 @@ Result<std::string> render(const BillOptions& options, const Ledger& ledger, con
   const CostStatement statement = make_statement(ledger, wanted);
   if (format == "json") return statement_json(statement, ledger);
   if (format == "html") return statement_html(statement, ledger);
-  if (format == "csv") return statement_csv(statement);
+  if (format == "csv") return statement_csv(statement, ledger);
   return statement_table(statement, ledger, options.output.empty() ? screen_of_stdout() : Screen());
 }
 
 Status run_bill(const BillOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
-  TRY_ASSIGN(const Records records, load_records(options.history, period));
+  TRY_ASSIGN(const Records records,
+             load_records(options.history, period, options.estimate ? WithEstimates::kYes : WithEstimates::kNo));
   TRY_ASSIGN(const Accounts accounts,
              keep_accounts(records, options.basis == "billed" ? CostBasis::kBilled : CostBasis::kEffective));
   TRY_ASSIGN(const std::string text, render(options, accounts.ledger, records.history));
@@ -78,6 +80,9 @@ void add_bill_command(Command& app, Action& action) {
   command->add_option("--format", options->format, "table, json, csv, html, or focus: FOCUS 1.3 rows with the tenants they go to")
       ->check(one_of({"table", "json", "csv", "html", "focus"}))
       ->capture_default_str();
+  command->add_flag(
+      "--estimate", options->estimate,
+      "price also what nothing but the inventory speaks of, and time that bills do not reach; such money is labelled");
   command->add_flag("--json", options->json, "the same as --format json");
   command->add_option("-o,--output", options->output, "write to this file");
   command->footer("Example: stint bill --history fleet.db --month 2026-10 --by project --idle spread");

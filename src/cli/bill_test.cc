@@ -107,6 +107,47 @@ TEST_F(Bill, FocusRowsSumToTheBill) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);  // heading, red, nobody
 }
 
+TEST_F(Bill, AMonthOfWhichNothingIsKnownHasNoBill) {
+  write_history();
+  EXPECT_EQ(run({"--history", path("fleet.db"), "--month", "2027-03", "-o", path("none.json")}), 1);
+  EXPECT_EQ(run({"--history", path("fleet.db"), "--month", "2026-09", "-o", path("none.json")}), 1);
+  EXPECT_FALSE(fs::exists(path("none.json")));
+}
+
+TEST_F(Bill, ABillEndsWithWhatHasHappened) {
+  write_history();
+  ASSERT_EQ(run({"--history", path("fleet.db"), "--month", "2026-10", "--json", "-o", path("bill.json")}), 0);
+  EXPECT_EQ(nlohmann::json::parse(read("bill.json"))["period"]["until"], "2026-10-11T00:00:00Z");
+}
+
+TEST_F(Bill, AJobThatRunsIsBilledToTheLastSignOfIt) {
+  auto file = HistoryFile::open(path("live.db"), OpenMode::kCreate);
+  const Instant noon = *parse_instant("2026-10-10T12:00:00Z");
+  auto import = (*file).begin_import("daemon", "daemon", noon + Duration::minutes(5));
+  Node node;
+  node.name = "gpu-1";
+  node.gpu_count = 1;
+  node.rate = Rate::per_hour(Money::units(12));
+  (*import)->node(node);
+  stint::Run run_now;
+  run_now.id = "1";
+  run_now.tenant.client = "red";
+  run_now.state = RunState::kRunning;
+  run_now.started = noon;
+  run_now.allocations.push_back({"gpu-1", {0}, 1});
+  (*import)->run(run_now);
+  ASSERT_TRUE((*import)->commit("x").ok());
+  ASSERT_EQ(run({"--history", path("live.db"), "--month", "2026-10", "--json", "-o", path("bill.json")}), 0);
+  const auto json = nlohmann::json::parse(read("bill.json"));
+  EXPECT_EQ(json["total"], "1");                               // 5 minutes at 12 an hour
+  EXPECT_EQ(json["period"]["until"], "2026-10-10T13:00:00Z");  // hours are whole
+  // --until is honoured to the second; within an hour, use counts as even.
+  ASSERT_EQ(run({"--history", path("live.db"), "--since", "2026-10-10", "--until", "2026-10-10T12:01:00Z", "--json", "-o",
+                 path("bill.json")}),
+            0);
+  EXPECT_EQ(nlohmann::json::parse(read("bill.json"))["total"], "0.016666666");
+}
+
 TEST_F(Bill, WrongUsageAndAbsentFiles) {
   EXPECT_EQ(run({}), 2);
   EXPECT_EQ(run({"--history", path("absent.db")}), 1);

@@ -43,8 +43,11 @@ void add_budget_row(Table& table, const Json& budget) {
   table.add_row({text_of(budget["name"]), text_of(budget["queue"]).empty() ? "(all)" : text_of(budget["queue"]),
                  text_of(budget["project"]), text_of(budget["month"]), money_of(budget["per_month"]), money_of(budget["spent"]),
                  percent_of(budget["spent"], budget["per_month"]), money_of(budget["promised"]),
-                 reached > 0 ? fmt::format("{} %", reached) : "", money_of(budget["burn_per_hour"]), money_of(budget["month_end"]),
-                 !over ? "within" : budget["runs_out"].is_null() ? "over" : "runs out " + time_of(budget["runs_out"]),
+                 reached > 0 ? fmt::format("{} %", reached) : "", money_of(budget["burn_per_hour"]),
+                 money_of(budget["month_end"]),
+                 !over                          ? "within"
+                 : budget["runs_out"].is_null() ? "over"
+                                                : "runs out " + time_of(budget["runs_out"]),
                  text_of(budget["at_limit"])});
   table.tone_cell(11, over ? Tone::kBad : Tone::kGood);
 }

@@ -156,7 +156,8 @@ Engine::Impl::BudgetOutlook Engine::Impl::outlook_of(const BudgetRule& rule, con
   outlook.over = outlook.month_end > rule.per_month.count_nanos();
   if (!outlook.over || outlook.burning <= 0) return outlook;
   const Int128 lasts_ns = std::max<Int128>(0, left) * kHour.count_ns() / outlook.burning;
-  if (lasts_ns < (standing.month.end - at).count_ns()) outlook.runs_out = at + Duration::nanoseconds(static_cast<int64_t>(lasts_ns));
+  if (lasts_ns < (standing.month.end - at).count_ns())
+    outlook.runs_out = at + Duration::nanoseconds(static_cast<int64_t>(lasts_ns));
   return outlook;
 }
 

@@ -106,7 +106,8 @@ TEST(EngineBudget, TellsOfThresholdsAndForecastOnceAMonth) {
 
 TEST(EngineBudget, TheForecastGoesOnAtTheRateOfNow) {
   const ScratchDir dir;
-  TestingDaemon daemon(dir / "log.db", governed(R"({"budgets":[{"name":"b","queue":"acme","per_month":"200","at_limit":"warn"}]})"));
+  TestingDaemon daemon(dir / "log.db",
+                       governed(R"({"budgets":[{"name":"b","queue":"acme","per_month":"200","at_limit":"warn"}]})"));
   JobRequest job = limited_job(8, Duration::hours(2000), Duration::hours(3));
   job.time_limit = sched::kUnlimited;
   daemon.submit(job);  // 16 an hour, on and on

@@ -244,7 +244,7 @@ struct Engine::Impl {
     Int128 burning = 0;
     Int128 month_end = 0;  ///< spent by then
     bool over = false;
-    bool certain_over = false;  ///< by what is promised, and what runs without a time limit
+    bool certain_over = false;        ///< by what is promised, and what runs without a time limit
     std::optional<Instant> runs_out;  ///< within the month
   };
   [[nodiscard]] BudgetOutlook outlook_of(const BudgetRule& rule, const Standing& standing, Instant at) const;

@@ -219,12 +219,12 @@ struct BudgetView {
   bool configured = false;  ///< in the configuration file: changed there
   Interval month;
   Money spent;
-  Money promised;              ///< what jobs that wait or run may still cost at most
-  int reached_percent = 0;     ///< the highest threshold reached; 0 = none
-  Money burn_per_hour;                 ///< of what runs now
-  Money month_end;                     ///< forecast: what is promised, or going on at the rate of now, whichever is more
-  bool forecast_over = false;          ///< that is more than it has
-  std::optional<Instant> runs_out;     ///< at the rate of now, where it is over; within the month
+  Money promised;                   ///< what jobs that wait or run may still cost at most
+  int reached_percent = 0;          ///< the highest threshold reached; 0 = none
+  Money burn_per_hour;              ///< of what runs now
+  Money month_end;                  ///< forecast: what is promised, or going on at the rate of now, whichever is more
+  bool forecast_over = false;       ///< that is more than it has
+  std::optional<Instant> runs_out;  ///< at the rate of now, where it is over; within the month
 };
 
 /// Something that happened, in the order in which it did. Numbers go on over restarts and have no gaps.

@@ -7,6 +7,9 @@
 namespace stint {
 namespace {
 
+/// A machine may be off in the first and last hours of what a bill covers.
+constexpr Duration kADay = Duration::hours(24);
+
 bool is_held(IdleCause cause) { return cause == IdleCause::kNone || cause == IdleCause::kInactive; }
 
 double gpu_hours_of(const GpuUse& use) { return static_cast<double>(use.micro_gpu_hours) / 1e6; }
@@ -174,6 +177,24 @@ std::optional<Money> StatementRow::per_gpu_hour() const { return per_hour(comput
 
 std::optional<Money> StatementRow::per_active_gpu_hour() const {
   return per_hour(compute() - activity_unknown, active_gpu_hours);
+}
+
+std::vector<std::string> coverage_lines(const Ledger& ledger) {
+  std::vector<std::string> out;
+  std::string covers;
+  for (const BillCoverage& c : ledger.coverage)
+    if (c.charged.begin - ledger.period.begin >= kADay || ledger.period.end - c.charged.end >= kADay)
+      covers += fmt::format(
+          "{}{}: {}", covers.empty() ? "" : "; ", c.provider,
+          fmt::format("{} to {}", format_date(c.charged.begin), format_date(c.charged.end - Duration::nanoseconds(1))));
+  if (!covers.empty()) out.push_back(fmt::format("The bill does not cover the whole period: {}.", covers));
+  if (ledger.unpriced_gpu_hours > 0)
+    out.push_back(fmt::format("{:.1f} GPU-hours that telemetry or jobs know outside of the bill are not priced.",
+                              ledger.unpriced_gpu_hours));
+  if (const Money estimated = ledger.estimated_total(); !estimated.is_zero())
+    out.push_back(fmt::format("Of the total, {} are an estimate from the inventory: no bill, telemetry or job says that it ran.",
+                              estimated.to_text(2)));
+  return out;
 }
 
 CostStatement make_statement(const Ledger& ledger, const StatementOptions& options) {

@@ -66,6 +66,10 @@ struct CostStatement {
   std::optional<Money> fleet_per_active_gpu_hour;
 };
 
+/// What a reader must know before any total: which days the bill covers where that is not all, hours without a price, money that is an
+/// estimate. Empty = nothing.
+std::vector<std::string> coverage_lines(const Ledger& ledger);
+
 CostStatement make_statement(const Ledger& ledger, const StatementOptions& options);
 
 }  // namespace stint

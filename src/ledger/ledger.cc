@@ -37,13 +37,16 @@ Interval period_of(const History& history, const LedgerOptions& options) {
 class Poster {
  public:
   Poster(const History& history, const Occupancy& occupancy, const Catalog& catalog, const LedgerOptions& options)
-      : history_(history), catalog_(catalog), matcher_(history) {
+      : history_(history), catalog_(catalog), matcher_(history), estimate_(options.estimate) {
     out_.period = period_of(history, options);
     out_.basis = options.basis;
     out_.tenants = occupancy.tenants;
     nobody_ = out_.tenants.intern({});
     hours_ = NodeHours::build(history, occupancy, nobody_);
     acc_.resize(hours_.keys().size());
+    for (const BillCoverage& c : history.bill_coverage)
+      if (const Interval within = intersect(c.charged, out_.period); !within.empty())
+        out_.coverage.push_back({c.provider, within});
   }
 
   Result<Ledger> run() {
@@ -118,6 +121,7 @@ class Poster {
     out_.line_amounts.push_back(amount_of(line, out_.basis));
     out_.line_nodes.push_back(node);
     out_.synthesised.push_back(synthesised);
+    out_.estimated.push_back(false);
     facts_.push_back({cut, line.spend, line.category, line.commitment_unused});
   }
 
@@ -127,47 +131,131 @@ class Poster {
         out_.line_nodes[i] = matcher_.by_type(out_.lines[i]);
   }
 
-  /// Lines for nodes without any; not where the bill has lines of that type that could be theirs.
-  void synthesise_missing() {
-    std::vector<bool> billed(history_.nodes.size());
-    std::set<std::string_view> untied_types;
+  /// Machines that a bill names, and types whose lines name no machine: at any time, not only in the period.
+  void find_billed() {
+    billed_.resize(history_.nodes.size());
     for (size_t i = 0; i < out_.lines.size(); ++i) {
       if (facts_[i].spend != SpendKind::kCompute) continue;
       if (out_.line_nodes[i].valid())
-        billed[out_.line_nodes[i].index()] = true;
+        billed_[out_.line_nodes[i].index()] = true;
       else if (facts_[i].category == ChargeCategory::kUsage)
-        untied_types.insert(out_.lines[i].instance_type);
+        untied_types_.insert(out_.lines[i].instance_type);
     }
+    BillLine named;
+    for (const BilledResource& r : history_.billed_resources) {
+      named.resource_id = r.resource_id;
+      named.resource_name = r.resource_name;
+      if (const NodeId node = matcher_.by_resource(named); node.valid())
+        billed_[node.index()] = true;
+      else if (!r.instance_type.empty())
+        untied_types_.insert(r.instance_type);
+    }
+  }
+
+  /// In the period: a run on the node, or telemetry that says what its GPUs did. A machine that is owned costs whether it runs or not.
+  [[nodiscard]] std::vector<bool> find_evidence() const {
+    std::vector<bool> seen(history_.nodes.size());
+    for (uint32_t n = 0; n < history_.nodes.size(); ++n) {
+      seen[n] = history_.nodes[n].market == Market::kOwned;
+      for (const NodeHours::Hour& hour : hours_.of(NodeId(n), out_.period))
+        for (const NodeHours::Bucket& b : hours_.buckets(hour))
+          seen[n] = seen[n] || is_evidence(hours_.keys()[b.key]);
+    }
+    for (const Run& run : history_.runs) {
+      if (!run.started || intersect({*run.started, run.ended.value_or(out_.period.end)}, out_.period).empty()) continue;
+      for (const RunAllocation& where : run.allocations)
+        if (const auto at = std::ranges::lower_bound(history_.nodes, where.node, {}, &Node::name);
+            at != history_.nodes.end() && at->name == where.node)
+          seen[static_cast<size_t>(at - history_.nodes.begin())] = true;
+    }
+    return seen;
+  }
+
+  static bool is_evidence(const NodeHours::Key& key) { return key.cause != IdleCause::kTelemetryMissing && key.activity_known; }
+
+  /// Lines for nodes without any; not where the bill has lines of that type that could be theirs.
+  void synthesise_missing() {
+    find_billed();
+    const std::vector<bool> evidence = find_evidence();
     for (uint32_t n = 0; n < history_.nodes.size(); ++n) {
       const Node& node = history_.nodes[n];
-      if (billed[n]) continue;
-      if (!node.instance_type.empty() && untied_types.count(node.instance_type) > 0) {
+      if (billed_[n]) {
+        price_beyond_bill(NodeId(n));
+      } else if (!node.instance_type.empty() && untied_types_.contains(node.instance_type)) {
         problems_.add_node(
             fmt::format("the bill has lines of type {} that name none of these nodes: give the nodes' resource_id in the "
                         "inventory as the bill writes it; until then they are not priced",
                         node.instance_type),
             node.name);
-        continue;
+      } else if (evidence[n] || estimate_) {
+        price_from_hours(NodeId(n), out_.period, !evidence[n]);
+      } else if (!intersect({node.present_from.value_or(out_.period.begin), node.present_until.value_or(out_.period.end)},
+                            out_.period)
+                      .empty()) {
+        problems_.add_node(
+            "neither a bill nor telemetry nor a job says that these ran: not priced; import one of them, or ask for --estimate",
+            node.name);
       }
-      auto line = synthesise(node, hours_.of(NodeId(n), out_.period), catalog_, out_.period);
-      if (!line.ok()) {
-        problems_.add_node("left out of the bill: " + line.error().message, node.name);
-        continue;
-      }
-      if (!*line) continue;
-      if (!out_.lines.empty() && (*line)->billed.currency() != currency_) {
-        problems_.add_node(fmt::format("left out: priced in {} where the bill is in {}: give the rate in {}",
-                                       (*line)->billed.currency().code(), currency_.code(), currency_.code()),
-                           node.name);
-        continue;
-      }
-      currency_ = (*line)->billed.currency();
-      if (!node.provider.empty() && providers_.count(node.provider) > 0)
-        problems_.add_node(fmt::format("priced from usage, because the bill of {} does not name them", node.provider), node.name);
-      const auto cut = cut_of(**line, out_.period);
-      out_.lines.push_back(std::move(**line));
-      add_line(*cut, NodeId(n), true);
     }
+    for (const NodeId id : unpriced_)
+      problems_.add_node(beyond_bill_text(), history_.nodes[id.index()].name);
+  }
+
+  /// Time that the bill of the node's provider does not reach.
+  void price_beyond_bill(NodeId id) {
+    const Node& node = history_.nodes[id.index()];
+    Interval covered;
+    for (const BillCoverage& c : history_.bill_coverage)
+      if (node.provider.empty() || c.provider.empty() || c.provider == node.provider)
+        covered = covered.empty() ? c.charged
+                                  : Interval{std::min(covered.begin, c.charged.begin), std::max(covered.end, c.charged.end)};
+    if (covered.empty()) return;
+    for (const Interval beyond : {Interval{out_.period.begin, std::min(out_.period.end, covered.begin)},
+                                  Interval{std::max(out_.period.begin, covered.end), out_.period.end}}) {
+      if (beyond.empty()) continue;
+      if (estimate_) {
+        price_from_hours(id, beyond, true);
+        continue;
+      }
+      int64_t weight = 0;
+      for (const NodeHours::Hour& hour : hours_.of(id, beyond))
+        for (const NodeHours::Bucket& b : hours_.buckets(hour))
+          if (hours_.keys()[b.key].cause != IdleCause::kTelemetryMissing)
+            weight += weight_within(b.weight, hour.hour_index, beyond);
+      out_.unpriced_gpu_hours += static_cast<double>(weight) / static_cast<double>(kGpuHourWeight);
+      if (weight > 0 && (unpriced_.empty() || unpriced_.back() != id)) unpriced_.push_back(id);
+    }
+  }
+
+  [[nodiscard]] std::string beyond_bill_text() const {
+    std::string covers;
+    for (const BillCoverage& c : out_.coverage)
+      covers += fmt::format("{}{} {} to {}", covers.empty() ? "" : ", ", c.provider, format_date(c.charged.begin),
+                            format_date(c.charged.end - Duration::nanoseconds(1)));
+    return fmt::format(
+        "the bill covers {}: {:.1f} GPU-hours that telemetry or jobs know outside of it are not priced: "
+        "import the rest of the bill, or ask for --estimate",
+        covers.empty() ? "nothing of this period" : covers, out_.unpriced_gpu_hours);
+  }
+
+  void price_from_hours(NodeId id, Interval when, bool estimated) {
+    const Node& node = history_.nodes[id.index()];
+    auto line = synthesise(node, hours_.of(id, when), catalog_, when);
+    if (!line.ok()) return problems_.add_node("left out of the bill: " + line.error().message, node.name);
+    if (!*line) return;
+    if (!out_.lines.empty() && (*line)->billed.currency() != currency_)
+      return problems_.add_node(fmt::format("left out: priced in {} where the bill is in {}: give the rate in {}",
+                                            (*line)->billed.currency().code(), currency_.code(), currency_.code()),
+                                node.name);
+    currency_ = (*line)->billed.currency();
+    if (estimated)
+      problems_.add_node("estimated from the inventory: neither a bill nor telemetry nor a job says that these ran", node.name);
+    else if (!node.provider.empty() && providers_.contains(node.provider))
+      problems_.add_node(fmt::format("priced from usage, because the bill of {} does not name them", node.provider), node.name);
+    const auto cut = cut_of(**line, out_.period);
+    out_.lines.push_back(std::move(**line));
+    add_line(*cut, id, true);
+    out_.estimated.back() = estimated;
   }
 
   void post_line(uint32_t i) {
@@ -406,6 +494,10 @@ class Poster {
   Ledger out_;
   TenantId nobody_;
   NodeHours hours_;
+  const bool estimate_;
+  std::vector<bool> billed_;            // by node: a bill names it, whenever
+  std::set<std::string> untied_types_;  // of lines that name no machine, whenever
+  std::vector<NodeId> unpriced_;        // known to have run outside of what the bill covers
   Currency currency_;
   std::vector<LineFacts> facts_;     // by line
   std::set<std::string> providers_;  // of the bill
@@ -436,6 +528,13 @@ Money Ledger::total() const {
   Money sum = Money::nanos(0, line_amounts.front().currency());
   for (const Money amount : line_amounts)
     sum += amount;
+  return sum;
+}
+
+Money Ledger::estimated_total() const {
+  Money sum = Money::nanos(0, total().currency());
+  for (size_t i = 0; i < line_amounts.size(); ++i)
+    if (i < estimated.size() && estimated[i]) sum += line_amounts[i];
   return sum;
 }
 

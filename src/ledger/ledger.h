@@ -59,7 +59,8 @@ enum class CostBasis { kEffective, kBilled };
 
 struct LedgerOptions {
   CostBasis basis = CostBasis::kEffective;
-  Interval period;  ///< lines are cut to it in proportion to time
+  Interval period;        ///< lines are cut to it in proportion to time
+  bool estimate = false;  ///< also prices what nothing but the inventory speaks of, and time that bills do not reach
 };
 
 /// The lines of a ledger. Whole lines are borrowed from the History, which is large: it must outlive the ledger
@@ -105,18 +106,24 @@ struct Ledger {
   Interval period;
   CostBasis basis = CostBasis::kEffective;
   TenantTable tenants;
-  LedgerLines lines;                  ///< as used: cut to the period; made from usage × price where `synthesised`
-  std::vector<bool> synthesised;      ///< per line
-  std::vector<Money> line_amounts;    ///< per line, on the basis, within the period
-  std::vector<NodeId> line_nodes;     ///< per line; invalid = not tied to a node
-  std::vector<Posting> postings;      ///< ascending by bill_line
-  std::vector<GpuUse> gpu_use;        ///< ascending by tenant, kind, cause, activity_known; at most one of each
-  std::vector<std::string> problems;  ///< what could not be priced or tied, each with its remedy
+  LedgerLines lines;                   ///< as used: cut to the period; made from usage × price where `synthesised`
+  std::vector<bool> synthesised;       ///< per line
+  std::vector<bool> estimated;         ///< per line: synthesised without evidence, on request (LedgerOptions::estimate)
+  std::vector<BillCoverage> coverage;  ///< what the bills of each provider cover of the period; empty = there is no bill
+  double unpriced_gpu_hours = 0;       ///< of machines that a bill names, outside what it covers; in no line
+  std::vector<Money> line_amounts;     ///< per line, on the basis, within the period
+  std::vector<NodeId> line_nodes;      ///< per line; invalid = not tied to a node
+  std::vector<Posting> postings;       ///< ascending by bill_line
+  std::vector<GpuUse> gpu_use;         ///< ascending by tenant, kind, cause, activity_known; at most one of each
+  std::vector<std::string> problems;   ///< what could not be priced or tied, each with its remedy
   [[nodiscard]] Money total() const;
+  [[nodiscard]] Money estimated_total() const;
 };
 
 /// A node without a bill line is priced from its hours: at its own rate, else at the catalogue's. One whose price
-/// nobody knows is left out with a problem that names its type: it never costs 0.
+/// nobody knows is left out with a problem that names its type: it never costs 0. What is priced needs evidence: a machine that
+/// neither a bill nor telemetry nor a run speaks of in the period is left out, and so is time that the bill of a machine does not reach.
+/// Any partition of a period gives ledgers that sum to that of the period, to the nano-unit.
 /// @param catalog  with imported prices laid over (Catalog::with_prices).
 /// @return error only when lines of the period are in more than one currency.
 Result<Ledger> post(const History& history, const Occupancy& occupancy, const Catalog& catalog, const LedgerOptions& options);

@@ -328,6 +328,115 @@ TEST(Ledger, NodesWithoutTelemetryGoByTheirInferredGpus) {
   EXPECT_EQ(of_cause(*ledger, IdleCause::kTelemetryMissing), Money::units(5));
 }
 
+// ── Evidence ──
+
+TEST(Ledger, WhatOnlyTheInventorySpeaksOfIsNotPriced) {
+  HandMade m(10);
+  const NodeId n = m.node("n", 1);
+  m.history.nodes[n.index()].rate = Rate::per_hour(Money::units(3));
+  const auto ledger = m.post();
+  ASSERT_TRUE(ledger.ok());
+  EXPECT_TRUE(ledger->total().is_zero());
+  EXPECT_THAT(ledger->problems, ::testing::ElementsAre(HasSubstr("--estimate")));
+  // On request, and labelled.
+  const auto estimate = m.post({CostBasis::kEffective, {}, true});
+  EXPECT_EQ(estimate->total(), Money::units(30));
+  EXPECT_EQ(estimate->estimated_total(), Money::units(30));
+}
+
+TEST(Ledger, ARunIsEvidenceAndSoIsOwning) {
+  HandMade m(10);
+  const NodeId run_on = m.node("a", 1), owned = m.node("b", 1);
+  for (const NodeId n : {run_on, owned})
+    m.history.nodes[n.index()].rate = Rate::per_hour(Money::units(3));
+  m.history.nodes[owned.index()].market = Market::kOwned;
+  stint::Run run;
+  run.id = "1";
+  run.started = kStart + kHour;
+  run.ended = kStart + kHour * 2;
+  run.allocations.push_back({"a", {}, 1});
+  m.history.runs.push_back(run);
+  const auto ledger = m.post();
+  EXPECT_EQ(ledger->total(), Money::units(60));
+  EXPECT_TRUE(ledger->estimated_total().is_zero());
+}
+
+TEST(Ledger, HoursThatTheBillDoesNotReachAreNamedAndNotPriced) {
+  HandMade m(20);
+  const NodeId n = m.node("n", 1);
+  m.history.nodes[n.index()].rate = Rate::per_hour(Money::units(3));
+  const DeviceId d = m.device(n, 0);
+  for (int64_t h = 0; h < 20; ++h)
+    m.hour(d, h, {{m.tenant("red"), {}, kWholeDevice, kWholeDevice, true}});
+  m.compute("n", Money::units(40), 0, 10);
+  m.history.bill_coverage = {{"aws", {kStart, kStart + kHour * 10}}};
+  const auto ledger = m.post();
+  EXPECT_EQ(ledger->total(), Money::units(40));
+  EXPECT_EQ(ledger->unpriced_gpu_hours, 10);
+  EXPECT_THAT(ledger->problems, ::testing::ElementsAre(HasSubstr("10.0 GPU-hours")));
+  const auto estimate = m.post({CostBasis::kEffective, {}, true});
+  EXPECT_EQ(estimate->total(), Money::units(70));  // 40 billed, 10 hours at 3
+  EXPECT_EQ(estimate->estimated_total(), Money::units(30));
+  EXPECT_EQ(estimate->unpriced_gpu_hours, 0);
+}
+
+/// A fleet whose machines are billed on some days only, priced from usage, or owned, over ten days.
+HandMade any_fleet(Prng& random) {
+  const auto below = [&](int64_t n) { return static_cast<int64_t>(random.below(static_cast<uint64_t>(n))); };
+  HandMade m(240);
+  for (int i = 0; i < 6; ++i) {
+    const NodeId id = m.node(fmt::format("n{}", i), 1);
+    Node& node = m.history.nodes[id.index()];
+    node.rate = Rate::per_hour(Money::nanos(1 + below(9'000'000'000)));
+    if (i >= 4) node.market = Market::kOwned;
+    if (below(2) == 0) node.absent = {{kStart + Duration::minutes(below(6000)), kStart + Duration::minutes(6001 + below(3000))}};
+    const DeviceId d = m.device(id, 0);
+    for (int64_t h = 0; h < 240; ++h) {
+      DeviceHour& hour = m.hour(d, h, {{m.tenant("red"), {}, kWholeDevice / 3, kWholeDevice / 7, true}});
+      if (const Interval when = {kStart + kHour * h, kStart + kHour * (h + 1)}; absent_within(node, when) > Duration())
+        hour.present -= kWholeDevice / 2;
+    }
+    // Two of the billed machines are not billed every day, and lines cross the cuts.
+    for (int64_t day = 0; day < 10 && i < 3; ++day)
+      if (i == 0 || below(3) > 0)
+        m.compute(node.name, Money::nanos(below(90'000'000'000) - 9'000'000'000), day * 24, day * 24 + 24);
+  }
+  m.other(SpendKind::kOther, Money::nanos(below(700'000'000'000)));
+  for (const BillLine& line : m.history.bill)
+    if (line.spend == SpendKind::kCompute) m.history.billed_resources.push_back({line.provider, line.resource_id, "", ""});
+  m.history.bill_coverage = {{"aws", m.history.period}};
+  return m;
+}
+
+TEST(Ledger, AnyPartitionOfAPeriodSumsToThePeriod) {
+  constexpr uint64_t kSeed = 31;
+  SCOPED_TRACE(fmt::format("seed {}", kSeed));
+  Prng random(kSeed);
+  for (int run = 0; run < 20; ++run) {
+    const HandMade m = any_fleet(random);
+    const auto whole = m.post();
+    ASSERT_TRUE(whole.ok());
+    std::vector<Instant> cuts = {m.history.period.begin, m.history.period.end};
+    for (uint64_t n = random.below(40); n > 0; --n)
+      cuts.push_back(kStart + Duration::nanoseconds(static_cast<int64_t>(random.below(240ULL * 3'600'000'000'000ULL))));
+    std::ranges::sort(cuts);
+    Money sum = Money::nanos(0);
+    for (size_t i = 1; i < cuts.size(); ++i) {
+      if (cuts[i] == cuts[i - 1]) continue;
+      // As it is loaded: with the lines that touch the part alone.
+      HandMade part = m;
+      part.history.period = {cuts[i - 1], cuts[i]};
+      std::erase_if(part.history.bill,
+                    [&](const BillLine& b) { return intersect(b.charge_period, part.history.period).empty(); });
+      const auto ledger = part.post();
+      ASSERT_TRUE(ledger.ok());
+      ASSERT_TRUE(check_conservation(*ledger).ok());
+      sum += ledger->total();
+    }
+    EXPECT_EQ(sum, whole->total()) << cuts.size() << " cuts";
+  }
+}
+
 TEST(Conservation, TheCheckFindsAPostingThatIsOff) {
   HandMade m(1);
   m.hour(m.device(m.node("n"), 0), 0);

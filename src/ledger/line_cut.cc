@@ -9,20 +9,27 @@ namespace stint {
 namespace {
 
 Money inside_of(Money amount, const LineCut& cut) {
-  return split_by_largest_remainder(amount, std::array{cut.inside, cut.outside}).front();
+  return share_between(amount, cut.before, cut.before + cut.inside, cut.inside + cut.outside);
 }
 
 }  // namespace
+
+Money share_between(Money amount, int64_t begin, int64_t end, int64_t whole) {
+  __extension__ typedef __int128 Int128;
+  const auto until = [&](int64_t at) { return static_cast<int64_t>(Int128{amount.count_nanos()} * at / whole); };
+  return Money::nanos(until(end) - until(begin), amount.currency());
+}
 
 std::optional<LineCut> cut_of(const BillLine& line, Interval period) {
   const Interval charge = line.charge_period;
   if (charge.empty()) {
     if (!period.contains(charge.begin)) return std::nullopt;
-    return LineCut{{charge.begin, charge.begin}, 1, 0};
+    return LineCut{{charge.begin, charge.begin}, 1, 0, 0};
   }
   const Interval within = intersect(charge, period);
   if (within.empty()) return std::nullopt;
-  return LineCut{within, within.length().count_ns(), (charge.length() - within.length()).count_ns()};
+  return LineCut{within, within.length().count_ns(), (charge.length() - within.length()).count_ns(),
+                 (within.begin - charge.begin).count_ns()};
 }
 
 BillLine cut_line(const BillLine& line, const LineCut& cut) {

@@ -11,10 +11,14 @@ namespace stint {
 
 int64_t weight_within(int64_t weight, int64_t hour_index, Interval period) {
   const Instant begin = Instant::from_hour_index(hour_index);
-  const int64_t part = std::max<int64_t>(0, intersect({begin, begin + kHour}, period).length().count_ns());
-  if (part == kHour.count_ns()) return weight;
+  const Interval common = intersect({begin, begin + kHour}, period);
+  if (common.empty()) return 0;
+  if (common.length() == kHour) return weight;
   __extension__ typedef __int128 Int128;
-  return static_cast<int64_t>(Int128{weight} * part / kHour.count_ns());
+  const auto until = [&](Instant at) {
+    return static_cast<int64_t>(Int128{weight} * (at - begin).count_ns() / kHour.count_ns());
+  };
+  return until(common.end) - until(common.begin);
 }
 
 std::span<const NodeHours::Hour> NodeHours::of(NodeId node) const {

@@ -60,7 +60,7 @@ class NodeHours {
   std::vector<int64_t> gpu_counts_;
 };
 
-/// `weight` × the part of hour `hour_index` that lies in `period`, rounded down.
+/// `weight` × the part of hour `hour_index` that lies in `period`; the parts of a partition sum to that of the whole.
 int64_t weight_within(int64_t weight, int64_t hour_index, Interval period);
 
 }  // namespace stint

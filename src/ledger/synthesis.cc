@@ -2,29 +2,59 @@
 
 #include <algorithm>
 
+#include "ledger/line_cut.h"
+
 namespace stint {
 namespace {
 
-/// What the rate is multiplied with: the parts of hours in which a GPU of the node was there; a node without
-/// GPUs by its dates, else all the time.
-struct Presence {
+/// What the rate is multiplied with, and what comes of it.
+struct PresenceCost {
   Interval span;
   Duration length;
+  Money amount;
 };
 
-Presence presence_of(const Node& node, std::span<const NodeHours::Hour> hours, Interval period) {
-  if (hours.empty()) {
-    const Interval span = intersect({node.present_from.value_or(period.begin), node.present_until.value_or(period.end)}, period);
-    return {span, span.empty() ? Duration() : span.length() - absent_within(node, span)};
+/// Whole hours are priced and cut, so that the parts of any partition sum to the period.
+class PresenceMeter {
+ public:
+  PresenceMeter(Rate rate, Interval period) : rate_(rate), period_(period) {
+    out_.amount = Money::nanos(0, rate.per_hour().currency());
   }
-  Presence out;
-  int64_t parts = 0;
+
+  /// @param there  how long the node was there in that hour.
+  void add(int64_t hour_index, Duration there) {
+    const Instant begin = Instant::from_hour_index(hour_index);
+    const Interval common = intersect({begin, begin + kHour}, period_);
+    if (common.empty() || there <= Duration()) return;
+    const int64_t from = (common.begin - begin).count_ns(), to = (common.end - begin).count_ns();
+    out_.amount += share_between(rate_.over(there), from, to, kHour.count_ns());
+    out_.length = out_.length + Duration::nanoseconds(weight_within(there.count_ns(), hour_index, period_));
+    out_.span = {out_.span.empty() ? common.begin : out_.span.begin, common.end};
+  }
+
+  [[nodiscard]] const PresenceCost& cost() const { return out_; }
+
+ private:
+  Rate rate_;
+  Interval period_;
+  PresenceCost out_;
+};
+
+/// The parts of hours in which a GPU of the node was there; a node without GPUs by its dates, else all the time.
+PresenceCost presence_of(const Node& node, std::span<const NodeHours::Hour> hours, Interval period, Rate rate) {
+  PresenceMeter meter(rate, period);
   for (const NodeHours::Hour& h : hours)
-    parts += weight_within(h.present, h.hour_index, period);
-  out.length = Duration::nanoseconds(parts * (kHour.count_ns() / kWholeDevice));
-  out.span = intersect(
-      {Instant::from_hour_index(hours.front().hour_index), Instant::from_hour_index(hours.back().hour_index) + kHour}, period);
-  return out;
+    meter.add(h.hour_index, Duration::nanoseconds(h.present * (kHour.count_ns() / kWholeDevice)));
+  if (!hours.empty()) return meter.cost();
+  const Interval span = intersect({node.present_from.value_or(period.begin), node.present_until.value_or(period.end)}, period);
+  if (span.empty()) return meter.cost();
+  for (int64_t h = span.begin.hour_index(); Instant::from_hour_index(h) < span.end; ++h) {
+    const Instant begin = Instant::from_hour_index(h);
+    const Interval in_hour =
+        intersect({node.present_from.value_or(begin), node.present_until.value_or(begin + kHour)}, {begin, begin + kHour});
+    meter.add(h, in_hour.length() - absent_within(node, in_hour));
+  }
+  return meter.cost();
 }
 
 Result<PriceRow> price_of(const Node& node, const Catalog& catalog) {
@@ -47,9 +77,12 @@ Result<PriceRow> price_of(const Node& node, const Catalog& catalog) {
 
 Result<std::optional<BillLine>> synthesise(const Node& node, std::span<const NodeHours::Hour> hours, const Catalog& catalog,
                                            Interval period) {
-  const Presence presence = presence_of(node, hours, period);
+  const auto nothing = [&] { return presence_of(node, hours, period, Rate()).length <= Duration(); };
+  const auto known = price_of(node, catalog);
+  if (!known.ok()) return nothing() ? Result<std::optional<BillLine>>(std::optional<BillLine>()) : known.error();
+  const PriceRow& price = *known;
+  const PresenceCost presence = presence_of(node, hours, period, price.rate);
   if (presence.length <= Duration()) return std::optional<BillLine>();
-  TRY_ASSIGN(const PriceRow price, price_of(node, catalog));
   BillLine line;
   line.provider = node.provider;
   line.service_category = "Compute";
@@ -64,7 +97,7 @@ Result<std::optional<BillLine>> synthesise(const Node& node, std::span<const Nod
   line.market = node.market;
   line.charge_period = presence.span;
   line.billing_period = period;
-  line.billed = price.rate.over(presence.length);
+  line.billed = presence.amount;
   line.effective = line.billed;
   line.pricing_unit = "Hours";
   line.quantity = fmt::format("{:.6f}", presence.length.to_hours());

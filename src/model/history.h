@@ -31,6 +31,20 @@ struct RejectedRow {
   std::string reason;
 };
 
+/// A resource whose compute a bill charges for, in the period or at any other time.
+struct BilledResource {
+  std::string provider;
+  std::string resource_id;
+  std::string resource_name;
+  std::string instance_type;
+};
+
+/// From the first to the last charge of a provider, in the period or at any other time.
+struct BillCoverage {
+  std::string provider;
+  Interval charged;
+};
+
 /// Ids are indexes: NodeId into nodes, DeviceId into devices, HolderId into holders.
 struct History {
   Interval period;              ///< what was asked for, or all there is
@@ -42,7 +56,11 @@ struct History {
   std::vector<BillLine> bill;    ///< in order of import
   std::vector<PriceRow> prices;  ///< imported prices; they take precedence over the catalogue
   std::vector<ImportRecord> imports;
-  std::vector<RejectedRow> rejected;  ///< the first thousand of each import
+  // Of the whole file, so that every part of a period is priced as the period is.
+  Interval happened;  ///< first to last sign of anything: telemetry, a run, a charge; empty = not known
+  std::vector<BilledResource> billed_resources;
+  std::vector<BillCoverage> bill_coverage;  ///< ascending by provider
+  std::vector<RejectedRow> rejected;        ///< the first thousand of each import
 };
 
 }  // namespace stint

@@ -46,6 +46,8 @@ PageText page_text(const AuditReport& report) {
   text.subtitle = fmt::format("{}, UTC. ", describe(report.period));
   text.subtitle += t.mean_utilization_pct ? fmt::format("The GPUs were {} used.", shown_percent(*t.mean_utilization_pct))
                                           : "No telemetry says how much the GPUs were used.";
+  for (const std::string& line : report.coverage)
+    text.subtitle += " " + line;
   text.footer =
       "Made by Stint from the sources named above. Savings are what a replay showed, else arithmetic on the fleet's own hours "
       "and the prices named with "

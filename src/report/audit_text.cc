@@ -27,6 +27,9 @@ std::string headline(const AuditReport& report, Screen screen) {
     return fmt::format("  {:<20} {:>20}{}{}\n", label, value, note.empty() ? "" : "  ", note);
   };
   std::string out = toned(fmt::format("GPU fleet audit, {} (UTC)", describe(report.period)), Tone::kStrong, screen) + "\n\n";
+  for (const std::string& line : report.coverage)
+    out += toned(line, Tone::kWarn, screen) + '\n';
+  if (!report.coverage.empty()) out += '\n';
   out += row("bill a month", t.priced ? t.bill_per_month.to_text() : "not known", "");
   out += row("with the plan", t.priced ? t.plan_per_month.to_text() : "not known", "");
   if (t.priced)

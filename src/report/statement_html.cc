@@ -79,7 +79,10 @@ Html idle_section(const CostStatement& s) {
 }  // namespace
 
 std::string statement_html(const CostStatement& s, const Ledger& ledger) {
-  Html body = key_figures(s) + money_section(s) + use_section(s);
+  Html body = key_figures(s);
+  if (const auto lines = coverage_lines(ledger); !lines.empty())
+    body += section("coverage", "What the bill covers", "Before you rely on the total.", bullet_list(lines));
+  body += money_section(s) + use_section(s);
   if (!s.idle.empty()) body += idle_section(s);
   if (!ledger.problems.empty())
     body += section("problems", "What could not be priced or tied", "Each with its remedy.", bullet_list(ledger.problems));

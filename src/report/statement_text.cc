@@ -138,6 +138,8 @@ std::string statement_table(const CostStatement& s, const Ledger& ledger, Screen
   out += toned(fmt::format("{} in total, of it {} idle", s.total.to_text(2), (by_cause + s.sum.inactive).to_text(2)),
                Tone::kStrong, screen);
   out += fmt::format(": {} by the causes below, {} allocated but not used.\n", by_cause.to_text(2), s.sum.inactive.to_text(2));
+  for (const std::string& line : coverage_lines(ledger))
+    out += toned(line, Tone::kWarn, screen) + '\n';
   if (s.fleet_per_active_gpu_hour)
     out +=
         fmt::format("{} for each GPU-hour of work: all compute money, idle included.\n", s.fleet_per_active_gpu_hour->to_text(2));
@@ -154,6 +156,12 @@ std::string statement_json(const CostStatement& s, const Ledger& ledger) {
   out["idle_treatment"] = s.options.idle == IdleTreatment::kSpread ? "spread" : "separate";
   out["currency"] = s.total.currency().code();
   out["total"] = s.total.to_decimal();
+  out["estimated"] = ledger.estimated_total().to_decimal();
+  out["unpriced_gpu_hours"] = ledger.unpriced_gpu_hours;
+  out["bill_covers"] = Json::array();
+  for (const BillCoverage& c : ledger.coverage)
+    out["bill_covers"].push_back(
+        {{"provider", c.provider}, {"since", format_utc(c.charged.begin)}, {"until", format_utc(c.charged.end)}});
   out["rows"] = Json::array();
   for (const StatementRow& row : s.rows) {
     Json named = {{"name", row.name}};
@@ -174,7 +182,7 @@ std::string statement_json(const CostStatement& s, const Ledger& ledger) {
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-std::string statement_csv(const CostStatement& s) {
+std::string statement_csv(const CostStatement& s, const Ledger& ledger) {
   std::string out = fmt::format("line,{}", name_of(s.options.by));
   for (const MoneyColumn& c : kMoneyColumns)
     out += fmt::format(",{}", c.name);
@@ -192,6 +200,14 @@ std::string statement_csv(const CostStatement& s) {
     row.total = idle.amount;
     row.gpu_hours = idle.gpu_hours;
     out += csv_row("idle", name_of(idle.cause), row);
+  }
+  if (const Money estimated = ledger.estimated_total(); !estimated.is_zero()) {
+    StatementRow row;
+    for (const MoneyColumn& c : kMoneyColumns)
+      row.*c.field = zero;
+    row.inactive = row.activity_unknown = zero;
+    row.total = estimated;
+    out += csv_row("estimated", "", row);
   }
   StatementRow total = s.sum;
   total.total = s.total;

@@ -18,8 +18,9 @@ std::string reconciliation(const Ledger& ledger);
 /// Amounts are decimal texts, exact to the nano-unit. Schema: docs/formats.md.
 std::string statement_json(const CostStatement& statement, const Ledger& ledger);
 
-/// One line per tenant, per idle cause and for the total, told apart by the column `line`. RFC 4180.
-std::string statement_csv(const CostStatement& statement);
+/// One line per tenant, per idle cause, for what of the total is an estimate, and for the total, told apart by the column `line`.
+/// RFC 4180.
+std::string statement_csv(const CostStatement& statement, const Ledger& ledger);
 
 /// What is stated: "effective (amortised) cost" or "billed cost".
 std::string_view describe(CostBasis basis);

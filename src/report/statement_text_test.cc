@@ -63,7 +63,7 @@ TEST(StatementJson, IsExactAndComplete) {
 
 TEST(StatementCsv, QuotesNamesAndDisarmsFormulas) {
   const Example e;
-  const std::string csv = statement_csv(e.statement);
+  const std::string csv = statement_csv(e.statement, e.ledger);
   const auto lines = split(csv, '\n');
   ASSERT_THAT(lines, SizeIs(6));  // heading, two tenants, one cause, total, and what follows the last line end
   EXPECT_THAT(lines[0], StartsWith("line,client,training"));

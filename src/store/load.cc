@@ -27,6 +27,9 @@ Interval hull(Interval a, Interval b) {
   return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
 }
 
+/// When a run ended; of one that runs still, when a source that watches last said so. Over run JOIN import.
+const std::string kRunUntil = "coalesce(run.ended, CASE WHEN import.kind IN ('daemon', 'slurm') THEN import.imported_at END)";
+
 /// All there is: what telemetry and bills cover; what runs cover where there is neither.
 Result<Interval> whole_period(Database& database) {
   TRY_ASSIGN(const Interval telemetry, interval_of(database, "SELECT min(telemetry_begin), max(telemetry_end) FROM import"));
@@ -38,6 +41,55 @@ Result<Interval> whole_period(Database& database) {
   if (const Interval both = hull(telemetry, billed); !both.empty()) return whole_hours(both);
   TRY_ASSIGN(const Interval runs, interval_of(database, "SELECT min(started), max(coalesce(ended, started)) FROM run"));
   return whole_hours(runs);
+}
+
+/// First to last sign of anything.
+Result<Interval> happened(Database& database) {
+  TRY_ASSIGN(const Interval telemetry, interval_of(database, "SELECT min(telemetry_begin), max(telemetry_end) FROM import"));
+  TRY_ASSIGN(const std::string counted, lines_that_count(database));
+  TRY_ASSIGN(
+      const Interval billed,
+      interval_of(database, "SELECT min(charge_begin), max(charge_end) FROM bill_line WHERE category <> 'Purchase'" + counted));
+  TRY_ASSIGN(const Interval runs, interval_of(database, "SELECT min(started), max(coalesce(" + kRunUntil +
+                                                            ", started)) FROM run JOIN import ON import.id = run.import_id"));
+  return hull(hull(telemetry, billed), runs);
+}
+
+/// Of one that still ran when it was last told of: a source that watches says until when that is known, by when it told.
+/// A file says it itself, or not at all: then it ran while there are other signs.
+void end_running(History& history, const std::vector<std::optional<Instant>>& known_until) {
+  for (size_t i = 0; i < history.runs.size(); ++i) {
+    Run& run = history.runs[i];
+    if (run.ended || !run.started) continue;
+    run.ended = std::max(*run.started, known_until[i].value_or(history.happened.end));
+  }
+  if (history.period.empty()) return;
+  std::erase_if(history.runs, [&](const Run& run) { return run.ended && run.started && *run.ended <= history.period.begin; });
+}
+
+Status load_billing(Database& database, History& history) {
+  TRY_ASSIGN(const std::string counted, lines_that_count(database));
+  TRY_ASSIGN(
+      Statement coverage,
+      database.prepare("SELECT provider, min(charge_begin), max(charge_end) FROM bill_line WHERE spend = 'compute' AND category "
+                       "<> 'Purchase'" +
+                       counted + " GROUP BY provider ORDER BY provider"));
+  for (;;) {
+    TRY_ASSIGN(const bool row, coverage.step());
+    if (!row) break;
+    history.bill_coverage.push_back(
+        {std::string(coverage.bytes(0)), {Instant::from_ns(coverage.integer(1)), Instant::from_ns(coverage.integer(2))}});
+  }
+  TRY_ASSIGN(Statement resources,
+             database.prepare("SELECT DISTINCT provider, resource_id, resource_name, CASE WHEN category = 'Usage' "
+                              "THEN instance_type ELSE '' END FROM bill_line WHERE spend = 'compute'" +
+                              counted + " ORDER BY 1, 2, 3, 4"));
+  for (;;) {
+    TRY_ASSIGN(const bool row, resources.step());
+    if (!row) return {};
+    history.billed_resources.push_back({std::string(resources.bytes(0)), std::string(resources.bytes(1)),
+                                        std::string(resources.bytes(2)), std::string(resources.bytes(3))});
+  }
 }
 
 /// What tells devices apart in a History: node name, UUID, index, MIG instance (-1 = whole).
@@ -175,13 +227,42 @@ Result<std::vector<RejectedRow>> read_rejected(Database& database) {
 
 }  // namespace
 
+namespace {
+
+std::string runs_within(bool bounded) {
+  return fmt::format("{} ORDER BY run.started, run.run_id, run.restart, run.origin",
+                     bounded ? "WHERE (run.ended IS NULL OR run.ended > ?1) AND (run.started IS NULL OR run.started < ?2)" : "");
+}
+
+/// Of the same runs in the same order, kRunUntil.
+Result<std::vector<std::optional<Instant>>> read_known_until(Database& database, Interval bound) {
+  TRY_ASSIGN(Statement statement, database.prepare(fmt::format("SELECT {} FROM run JOIN import ON import.id = run.import_id {}",
+                                                               kRunUntil, runs_within(!bound.empty()))));
+  if (!bound.empty()) {
+    statement.bind(1, bound.begin.ns());
+    statement.bind(2, bound.end.ns());
+  }
+  std::vector<std::optional<Instant>> out;
+  for (;;) {
+    TRY_ASSIGN(const bool row, statement.step());
+    if (!row) return out;
+    out.push_back(statement.is_null(0) ? std::nullopt : std::optional(Instant::from_ns(statement.integer(0))));
+  }
+}
+
+}  // namespace
+
 Result<History> HistoryFile::load(Interval period) {
   Database& database = impl_->database;
   History history;
+  TRY_ASSIGN(history.happened, happened(database));
   if (period.empty()) {
     TRY_ASSIGN(history.period, whole_period(database));
   } else {
     history.period = whole_hours(period);
+    // Nothing is known of what comes after the last sign: it is no part of the period.
+    const Instant last = whole_hours(history.happened).end;
+    if (last > history.period.begin) history.period.end = std::min(history.period.end, last);
   }
   const auto select = [](std::string_view columns, std::string_view rest) {
     return fmt::format("SELECT {} FROM {}", columns, rest);
@@ -192,13 +273,10 @@ Result<History> HistoryFile::load(Interval period) {
   TRY_ASSIGN(history.holders, read_rows<Holder>(database, select(column_list<Holder>(), "holder WHERE id <> 0 ORDER BY id")));
   TRY_ASSIGN(history.tenant_rules, read_rows<TenantRule>(database, select(column_list<TenantRule>(), "tenant_rule ORDER BY id")));
   TRY_ASSIGN(history.prices, read_rows<PriceRow>(database, select(column_list<PriceRow>(), "price ORDER BY id")));
-  TRY_ASSIGN(history.runs,
-             read_rows<Run>(
-                 database,
-                 select(column_list<Run>(),
-                        fmt::format("run {} ORDER BY started, run_id, restart, origin",
-                                    bounded ? "WHERE (ended IS NULL OR ended > ?1) AND (started IS NULL OR started < ?2)" : "")),
-                 bounded ? history.period : Interval{}));
+  TRY_ASSIGN(history.runs, read_rows<Run>(database, select(column_list<Run>(), "run " + runs_within(bounded)),
+                                          bounded ? history.period : Interval{}));
+  TRY_ASSIGN(const auto known_until, read_known_until(database, bounded ? history.period : Interval{}));
+  end_running(history, known_until);
   TRY_ASSIGN(const std::string counted, lines_that_count(database));
   TRY_ASSIGN(history.bill,
              read_rows<BillLine>(database,
@@ -208,6 +286,7 @@ Result<History> HistoryFile::load(Interval period) {
                                  bounded ? history.period : Interval{}));
   TRY_ASSIGN(history.imports, read_imports(database));
   TRY_ASSIGN(history.rejected, read_rejected(database));
+  TRY(load_billing(database, history));
   TRY(load_devices(database, history));
   complete_nodes(history);
   return history;
