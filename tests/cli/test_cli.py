@@ -186,6 +186,9 @@ class Clients(Scratch):
             page = (self.dir / "pages" / f"{client}.html").read_text()
             for other in set(clients) - {client}:
                 self.assertNotIn(other, page)
+        told = stint_json("statements", "--history", self.db, "--month", "2026-10", "--folder", self.dir / "pages", "--client", clients[0])
+        self.assertEqual([page["client"] for page in told["statements"]], [clients[0]])
+        self.assertEqual(sum(decimal.Decimal(told[part]) for part in ("all_clients", "unattributed", "idle_unattributed")), decimal.Decimal(told["bill"]))
         margin = stint_json("margin", "--history", self.db, "--month", "2026-10", "--revenue", SOURCE + "/examples/revenue.csv")
         self.assertEqual(margin["cost"], "47000")
         self.assertEqual({r["client"]: r["cost"] for r in margin["rows"]}, {r["name"]: r["total"] for r in bill["rows"]})
