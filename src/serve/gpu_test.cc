@@ -25,7 +25,8 @@ TEST(Gpu, TellsWhatIsUsedAndWhatHasComeSince) {
 }
 
 TEST(Gpu, OneThatIsNotThereIsSaid) {
-  EXPECT_THAT(Gpu::open({.number = 1}, STINT_FAKE_CUDA).error().message, HasSubstr("cuda:1: this machine has 1 GPU, counted from 0"));
+  EXPECT_THAT(Gpu::open({.number = 1}, STINT_FAKE_CUDA).error().message,
+              HasSubstr("cuda:1: this machine has 1 GPU, counted from 0"));
   EXPECT_EQ(Gpu::open({}, "/nowhere/libcuda.so.1").error().code, ErrorCode::kUnavailable);
 }
 

@@ -57,14 +57,14 @@ Result<Interval> happened(Database& database) {
 
 /// Of one that still ran when it was last told of: a source that watches says until when that is known, by when it told.
 /// A file says it itself, or not at all: then it ran while there are other signs.
-void end_running(History& history, const std::vector<std::optional<Instant>>& known_until) {
+/// @param from  a run that ended before it is left out; none = all stay.
+void end_running(History& history, const std::vector<std::optional<Instant>>& known_until, std::optional<Instant> from) {
   for (size_t i = 0; i < history.runs.size(); ++i) {
     Run& run = history.runs[i];
     if (run.ended || !run.started) continue;
     run.ended = std::max(*run.started, known_until[i].value_or(history.happened.end));
   }
-  if (history.period.empty()) return;
-  std::erase_if(history.runs, [&](const Run& run) { return run.ended && run.started && *run.ended <= history.period.begin; });
+  if (from) std::erase_if(history.runs, [&](const Run& run) { return run.ended && run.started && *run.ended <= *from; });
 }
 
 Status load_billing(Database& database, History& history) {
@@ -225,10 +225,6 @@ Result<std::vector<RejectedRow>> read_rejected(Database& database) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 std::string runs_within(bool bounded) {
   return fmt::format("{} ORDER BY run.started, run.run_id, run.restart, run.origin",
                      bounded ? "WHERE (run.ended IS NULL OR run.ended > ?1) AND (run.started IS NULL OR run.started < ?2)" : "");
@@ -276,7 +272,7 @@ Result<History> HistoryFile::load(Interval period) {
   TRY_ASSIGN(history.runs, read_rows<Run>(database, select(column_list<Run>(), "run " + runs_within(bounded)),
                                           bounded ? history.period : Interval{}));
   TRY_ASSIGN(const auto known_until, read_known_until(database, bounded ? history.period : Interval{}));
-  end_running(history, known_until);
+  end_running(history, known_until, bounded ? std::optional(history.period.begin) : std::nullopt);
   TRY_ASSIGN(const std::string counted, lines_that_count(database));
   TRY_ASSIGN(history.bill,
              read_rows<BillLine>(database,

@@ -120,8 +120,8 @@ def display_width(line):
 
 
 def has_a_long_word(line, columns):
-    """Names, addresses, quoted words of commands and lines of YAML are shown whole, so that they can be copied."""
-    return line.startswith("- {") or any(len(word) > columns / 2 and re.search(r"\w", word) for word in re.findall(r"'[^']*'|\"[^\"]*\"|[^\s'\"]+", line))
+    """Names, addresses, quoted words of commands, and lines of YAML and of a crontab are shown whole, so that they can be copied."""
+    return line.startswith("- {") or re.match(r"\d+ \d+ \S+ \S+ \S+ [a-z]", line) or any(len(word) > columns / 2 and re.search(r"\w", word) for word in re.findall(r"'[^']*'|\"[^\"]*\"|[^\s'\"]+", line))
 
 
 def plain(text):

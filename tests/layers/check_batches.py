@@ -45,7 +45,9 @@ def uses_across(batch, flags, source_folder):
             target = child.referenced if child.kind in kinds else None
             if target is not None and target.kind not in (clang.CursorKind.NAMESPACE, clang.CursorKind.TYPE_ALIAS_DECL):
                 declared = target.canonical.location.file  # a header, where there is one
-                if declared and declared.name.endswith(".cc") and os.path.realpath(declared.name) != here:
+                # A compiler's built-in is declared where it is first used.
+                own = not target.spelling.startswith("__builtin_")
+                if own and declared and declared.name.endswith(".cc") and os.path.realpath(declared.name) != here:
                     found[(here, child.location.line, target.spelling, os.path.realpath(declared.name))] = None
             look_at(child, here)
 
