@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/progress.h"
+#include "collect/delivery_folder.h"
 #include "collect/file_import.h"
 #include "collect/prometheus_client.h"
 #include "collect/slurm_client.h"
@@ -184,18 +185,30 @@ Result<std::vector<ImportOutcome>> import_all(const ImportArguments& arguments) 
   }
   TRY_ASSIGN(const DeliveryOptions delivery, delivery_options(arguments));
   const ImportFormat* format = find_import_format(arguments.format);
-  std::vector<std::string> files = arguments.files;
   // The files of a bill are parts of one delivery.
-  std::vector<std::string> parts;
+  std::vector<std::string> files, parts;
+  std::string name;
+  for (const std::string& path : arguments.files) {
+    std::error_code ignored;
+    if (!is_bill(*format) || !std::filesystem::is_directory(path, ignored)) {
+      files.push_back(path);
+      continue;
+    }
+    TRY_ASSIGN(const std::vector<std::string> in_folder, files_of_delivery(path));
+    files.insert(files.end(), in_folder.begin(), in_folder.end());
+    if (arguments.files.size() == 1) name = fmt::format("{} ({})", path, counted(in_folder.size(), "file"));
+  }
   if (is_bill(*format) && files.size() > 1) {
     parts.assign(files.begin() + 1, files.end());
     files.resize(1);
   }
   for (const std::string& path : files) {
     ProgressLine progress(path);
-    TRY_ASSIGN(ImportOutcome outcome,
-               import_file(history, {.format = format, .path = path, .parts = parts, .delivery = delivery, .options = options},
-                           now(), progress.callback()));
+    TRY_ASSIGN(
+        ImportOutcome outcome,
+        import_file(history,
+                    {.format = format, .path = path, .name = name, .parts = parts, .delivery = delivery, .options = options},
+                    now(), progress.callback()));
     progress.clear();
     add(std::move(outcome));
   }
@@ -273,7 +286,8 @@ void add_import_command(Command& app, Action& action) {
   Command* command = app.add_subcommand("import", "Takes telemetry, bills, jobs, inventory and prices into a History");
   command->footer(format_help());
   command->add_option("format", arguments->format, "what the files are; listed below")->required();
-  command->add_option("files", arguments->files, "files, plain, .gz or .tar.gz; - is standard input");
+  command->add_option("files", arguments->files,
+                      "files, plain, .gz, .zip or .tar.gz; of a bill also the folder it was delivered in; - is standard input");
   command->add_option("--history", arguments->history, "History file; made when it is not there")->required();
   command->add_option("--node", arguments->node, "the machine, where the files do not name it");
   command->add_option("--zone-offset", arguments->zone_offset, "what local times without a zone are ahead of UTC: +02:00");

@@ -44,6 +44,7 @@ struct ImportFormat {
   std::string_view what;  ///< one line for --help
   std::unique_ptr<Importer> (*create)(const ImportOptions&, Sink&);
   std::string_view runs_as = {};  ///< the format that tells of the same runs under the same ids; empty = none other does
+  bool bill = false;              ///< its files are parts of one delivery of a bill
 };
 
 // Telemetry.

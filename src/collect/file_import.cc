@@ -4,8 +4,11 @@
 #include <utility>
 
 #include "base/text.h"
+#include "collect/delivery_folder.h"
 #include "collect/tar.h"
+#include "collect/zip.h"
 #include "host/file.h"
+#include "host/inflate.h"
 
 namespace stint {
 namespace {
@@ -35,20 +38,31 @@ ImportOutcome known_already(ImportRecord record) {
   return outcome;
 }
 
-/// Gives the bytes of a file to one importer, or those of each file in a tar archive to one of its own.
+/// Beside the data of a delivery: attributes of Macs, lists of files, checksums, statements for other databases.
+bool is_beside_the_data(std::string_view name, bool bill) {
+  const std::string_view base = name.substr(name.rfind('/') + 1);
+  if (base.empty() || base.starts_with("._") || name.starts_with("__MACOSX/")) return true;
+  return bill && is_side_file(base);
+}
+
+/// Gives the bytes of a file to one importer, or those of each file in a tar or ZIP archive to one of its own. Files in an archive
+/// may be gzip.
 class Feeder {
  public:
   Feeder(const ImportFormat& format, ImportOptions options, HistoryFile::Import& sink)
       : format_(format),
         options_(std::move(options)),
         sink_(sink),
-        tar_(options_.source, {.begin = [this](const std::string& name) { return begin_member(name); },
-                               .data = [this](std::string_view bytes) { return importer_ ? importer_->feed(bytes) : Status(); },
-                               .end = [this] { return end_member(); }}) {}
+        tar_(options_.source, events()),
+        zip_(options_.source, events()) {}
 
   Status feed(std::string_view bytes) {
-    if (shape_ == Shape::kArchive) return tar_.feed(bytes);
-    if (shape_ == Shape::kPlain) return importer_->feed(bytes);
+    switch (shape_) {
+      case Shape::kPlain: return importer_->feed(bytes);
+      case Shape::kTar: return tar_.feed(bytes);
+      case Shape::kZip: return zip_.feed(bytes);
+      case Shape::kNotSeen: break;
+    }
     // The first block tells.
     head_.append(bytes);
     return head_.size() < kTarBlock ? Status() : decide();
@@ -57,17 +71,24 @@ class Feeder {
   Status finish() {
     if (shape_ == Shape::kNotSeen) TRY(decide());
     if (shape_ == Shape::kPlain) return importer_->finish();
-    TRY(tar_.finish());
-    if (members_ == 0) return invalid("{}: the tar archive holds no files", options_.source);
+    TRY(shape_ == Shape::kTar ? tar_.finish() : zip_.finish());
+    if (members_ == 0)
+      return invalid("{}: the {} archive holds no files", options_.source, shape_ == Shape::kTar ? "tar" : "ZIP");
     return {};
   }
 
  private:
-  enum class Shape { kNotSeen, kPlain, kArchive };
+  enum class Shape { kNotSeen, kPlain, kTar, kZip };
   static constexpr size_t kTarBlock = 512;
 
+  ArchiveEvents events() {
+    return {.begin = [this](const std::string& name) { return begin_member(name); },
+            .data = [this](std::string_view bytes) { return member_data(bytes); },
+            .end = [this] { return end_member(); }};
+  }
+
   Status decide() {
-    shape_ = is_tar(head_) ? Shape::kArchive : Shape::kPlain;
+    shape_ = is_tar(head_) ? Shape::kTar : is_zip(head_) ? Shape::kZip : Shape::kPlain;
     if (shape_ == Shape::kPlain) {
       sink_.begin_file(options_.source);
       importer_ = format_.create(options_, sink_);
@@ -77,36 +98,68 @@ class Feeder {
   }
 
   Status begin_member(const std::string& name) {
-    // Macs put attributes beside each file.
-    if (name.starts_with("._") || name.find("/._") != std::string::npos) return {};
+    if (is_beside_the_data(name, is_bill(format_))) return {};
     ++members_;
     ImportOptions options = options_;
     options.source = fmt::format("{}:{}", options_.source, name);
     sink_.begin_file(options.source);
     importer_ = format_.create(options, sink_);
+    member_ = options.source;
+    member_head_.clear();
+    member_coding_ = Coding::kNotSeen;
     return {};
+  }
+
+  Status member_data(std::string_view bytes) {
+    if (!importer_) return {};
+    if (member_coding_ == Coding::kPlain) return importer_->feed(bytes);
+    if (member_coding_ == Coding::kGzip) return unpack(bytes);
+    // Two bytes tell.
+    member_head_.append(bytes);
+    return member_head_.size() < 2 ? Status() : begin_content();
+  }
+
+  Status begin_content() {
+    const bool gzip = member_head_.starts_with("\x1f\x8b");
+    member_coding_ = gzip ? Coding::kGzip : Coding::kPlain;
+    if (gzip) inflater_ = std::make_unique<Inflater>(Inflater::Coding::kGzip, member_);
+    const std::string head = std::exchange(member_head_, {});
+    return member_data(head);
+  }
+
+  Status unpack(std::string_view bytes) {
+    const auto used = inflater_->feed(bytes, [this](std::string_view piece) { return importer_->feed(piece); });
+    return used.ok() ? Status() : Status(used.error());
   }
 
   Status end_member() {
     if (!importer_) return {};
+    if (member_coding_ == Coding::kNotSeen) TRY(begin_content());
+    if (inflater_ && !inflater_->ended()) return invalid("{}: gzip data end in the middle: fetch the file again", member_);
+    inflater_.reset();
     TRY(importer_->finish());
     importer_.reset();
     return {};
   }
 
+  enum class Coding { kNotSeen, kPlain, kGzip };
   const ImportFormat& format_;
   const ImportOptions options_;
   HistoryFile::Import& sink_;
   Shape shape_ = Shape::kNotSeen;
   std::string head_;
   std::unique_ptr<Importer> importer_;
+  std::string member_, member_head_;
+  Coding member_coding_ = Coding::kNotSeen;
+  std::unique_ptr<Inflater> inflater_;
   TarReader tar_;
+  ZipReader zip_;
   size_t members_ = 0;
 };
 
 }  // namespace
 
-bool is_bill(const ImportFormat& format) { return format.create == make_focus_importer || format.create == make_cur_importer; }
+bool is_bill(const ImportFormat& format) { return format.bill; }
 
 Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import, Instant now, const ImportProgress& progress) {
   CHECK(import.format != nullptr, "no format for {}", import.path);
@@ -128,8 +181,8 @@ Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import
     fingerprints.clear();
   }
 
-  std::string source = options.source;
-  if (paths.size() > 1) source += fmt::format(" and {} more", paths.size() - 1);
+  std::string source = import.name.empty() ? options.source : import.name;
+  if (import.name.empty() && paths.size() > 1) source += fmt::format(" and {} more", paths.size() - 1);
   TRY_ASSIGN(const auto transaction, history.begin_import(import.format->name, source, now, import.delivery));
   for (const std::string& path : paths) {
     ImportOptions of_file = options;

@@ -1,4 +1,4 @@
-// Import of a file (plain or gzip, a tar archive of such, or "-" for standard input) into a History through its
+// Import of a file (plain or gzip, a tar or ZIP archive of such, or "-" for standard input) into a History through its
 // format's importer.
 #pragma once
 
@@ -15,6 +15,7 @@ namespace stint {
 struct FileImport {
   const ImportFormat* format = nullptr;
   std::string path;
+  std::string name = {};           ///< what the History calls the import; empty = `options.source`, and how many more
   std::vector<std::string> parts;  ///< further files of the same delivery: all are one import; for bills
   DeliveryOptions delivery;        ///< for bills
   ImportOptions options;           ///< `source` is filled in from `path` when empty

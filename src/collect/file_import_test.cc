@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "collect/testing_zip.h"
 #include "host/file.h"
 #include "host/scratch_dir.h"
 #include "host/testing_files.h"
@@ -146,6 +147,20 @@ TEST_F(FileImportTest, ACutArchiveLeavesNothing) {
 TEST_F(FileImportTest, AbsentFilesAreNamed) {
   EXPECT_THAT(import(dir_ / "absent.csv").error().message, HasSubstr("absent.csv"));
   EXPECT_THAT(import(dir_ / "").error().message, HasSubstr("folder"));
+}
+
+TEST_F(FileImportTest, FilesInAZipArchiveAreReadLikePlainOnes) {
+  const auto outcome =
+      import(put("a.zip", zip({{"d/a.txt", "n1\n"}, {"b.txt.gz", gzip("n2\nn3\n")}, {"__MACOSX/._a", "?"}, {"d/", ""}})));
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  EXPECT_EQ(outcome->record.accepted, 3U);
+}
+
+TEST_F(FileImportTest, ABombChangesNothing) {
+  const std::string zeros(size_t{100} << 20, '0');
+  EXPECT_THAT(import(put("a.gz", gzip(zeros))).error().message, HasSubstr("unpacks to more than 250 times its size"));
+  EXPECT_THAT(import(put("a.zip", zip({{"a", zeros}}))).error().message, HasSubstr("unpacks to more than 250 times its size"));
+  EXPECT_EQ(nodes(), 0U);
 }
 
 }  // namespace

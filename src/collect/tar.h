@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "collect/archive.h"
 
 namespace stint {
 
@@ -19,13 +19,7 @@ bool is_tar(std::string_view bytes);
 
 class TarReader {
  public:
-  /// Told about regular files only: folders, links and devices are passed over.
-  struct Events {
-    std::function<Status(const std::string& name)> begin;
-    std::function<Status(std::string_view bytes)> data;
-    std::function<Status()> end;
-  };
-  TarReader(std::string source, Events events) : source_(std::move(source)), events_(std::move(events)) {}
+  TarReader(std::string source, ArchiveEvents events) : source_(std::move(source)), events_(std::move(events)) {}
 
   /// The next piece, cut anywhere. @return error of an event, or when the archive is damaged.
   Status feed(std::string_view bytes);
@@ -39,7 +33,7 @@ class TarReader {
   Status end_of_member();
 
   std::string source_;
-  Events events_;
+  ArchiveEvents events_;
   std::string block_;  ///< of a header, as far as it has come
   Member member_ = Member::kNone;
   uint64_t left_ = 0;      ///< bytes of the member still to come

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "host/descriptor.h"
+#include "host/inflate.h"
 
 namespace stint {
 namespace {
@@ -146,6 +147,8 @@ struct InputFile::Impl {
                        stream.msg == nullptr ? "no detail" : stream.msg);
       }
     }
+    unpacked_bytes += unpacked.size() - stream.avail_out;
+    TRY(check_unpacked(path, static_cast<uint64_t>(consumed), unpacked_bytes));
     return std::string_view(unpacked.data(), unpacked.size() - stream.avail_out);
   }
 
@@ -159,6 +162,7 @@ struct InputFile::Impl {
   bool member_ended = false;
   std::vector<char> raw;
   std::vector<char> unpacked;
+  uint64_t unpacked_bytes = 0;
   z_stream stream = {};
   Fingerprint fingerprint;
 };
