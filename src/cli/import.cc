@@ -307,7 +307,7 @@ void add_import_command(Command& app, Action& action) {
                     "bills: in the place of what is there of the account and month, whatever it holds");
   command->add_option("--prefer", arguments->prefer, "bills: of two exports of one account and month, the one that counts")
       ->type_name("FORMAT")
-      ->check(one_of({"focus", "cur"}));
+      ->check(one_of({"focus", "cur", "azure", "azure-actual", "gcp"}));
   command->add_flag("--json", arguments->json, "print the imports as JSON");
   command->callback([arguments, &action] { action = [arguments] { return run_import(*arguments); }; });
 }

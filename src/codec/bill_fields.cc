@@ -92,7 +92,10 @@ Result<Money> add_costs(std::string_view column, Money a, Money b) {
 Result<Instant> InstantField::parse(std::string_view column, std::string_view text, ZonelessOffset zoneless) {
   if (text == text_ && !text.empty()) return value_;
   if (text.empty()) return invalid("{}: no value where a time must stand", column);
-  const auto instant = parse_instant(text, zoneless);
+  // BigQuery writes the zone so.
+  constexpr std::string_view kUtc = " UTC";
+  const bool utc = text.ends_with(kUtc);
+  const auto instant = utc ? parse_instant(text.substr(0, text.size() - kUtc.size())) : parse_instant(text, zoneless);
   if (!instant.ok()) return in_column(column, invalid("'{}' is no time: write it as 2026-10-01T00:00:00Z", excerpt(text)));
   text_ = text;
   return value_ = instant.value();

@@ -26,6 +26,7 @@ struct CsvOptions {
   CsvQuotes quotes = CsvQuotes::kRfc4180;
   std::string source;  ///< file name, for messages
   size_t max_record_bytes = kMaxRecordBytes;
+  uint64_t first_line = 1;
 };
 
 /// One record. Views are valid until the next call of the reader, and no longer than the piece it was fed.
@@ -42,7 +43,7 @@ struct CsvRecord {
 
 class CsvReader {
  public:
-  explicit CsvReader(CsvOptions options) : options_(std::move(options)) {}
+  explicit CsvReader(CsvOptions options) : options_(std::move(options)), next_line_(options_.first_line) {}
 
   /// Takes one record off the front of `bytes`: `while (TRY next(bytes)) use(record())`.
   /// @return true: record() is ready and `bytes` is what follows it; false: all of `bytes` is taken in and no
@@ -82,7 +83,7 @@ class CsvReader {
   std::string carry_;  // the record so far, when it began in an earlier piece
   std::string unescaped_;
   std::vector<std::string_view> views_;
-  uint64_t next_line_ = 1;
+  uint64_t next_line_;
   int mark_bytes_ = 0;  // bytes of the byte order mark seen; −1 = past it
 };
 

@@ -1,17 +1,20 @@
 #include "codec/csv_importer.h"
 
+#include "codec/bill_guess.h"
+
 namespace stint {
 namespace {
 
-CsvOptions with_source(CsvOptions csv, const std::string& source) {
-  csv.source = source;
+CsvOptions with_source(CsvOptions csv, const ImportOptions& options) {
+  csv.source = options.source;
+  csv.first_line = options.header_line;
   return csv;
 }
 
 }  // namespace
 
 CsvImporter::CsvImporter(CsvOptions csv, const ImportOptions& options, Sink& sink)
-    : options_(options), sink_(sink), reader_(with_source(std::move(csv), options.source)) {}
+    : options_(options), sink_(sink), reader_(with_source(std::move(csv), options)) {}
 
 Status CsvImporter::take(const CsvRecord& record) {
   if (width_ == 0) {
@@ -31,10 +34,15 @@ Status CsvImporter::take(const CsvRecord& record) {
   } else {
     read_row(record);
   }
-  return {};
+  return given_up_;
 }
 
 Status CsvImporter::feed(std::string_view bytes) {
+  if (!seen_bytes_ && !bytes.empty()) {
+    seen_bytes_ = true;
+    if (const std::string_view kind = binary_kind(bytes); !kind.empty())
+      return invalid("{}: is {}, not CSV: export or save it as CSV in UTF-8, plain, .gz or .zip", options_.source, kind);
+  }
   for (;;) {
     TRY_ASSIGN(const bool ready, reader_.next(bytes));
     if (!ready) return {};

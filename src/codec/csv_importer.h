@@ -26,6 +26,8 @@ class CsvImporter : public Importer {
 
   /// Refuses the row on `record.line`.
   void reject(const CsvRecord& record, std::string_view reason) { sink_.reject(record.line, reason); }
+  /// Ends the import after this row: it is not of the format after all.
+  void give_up(Error error) { given_up_ = Error{error.code, options_.source + ": " + error.message}; }
   [[nodiscard]] const ImportOptions& options() const { return options_; }
   [[nodiscard]] Sink& sink() { return sink_; }
 
@@ -35,6 +37,8 @@ class CsvImporter : public Importer {
   ImportOptions options_;
   Sink& sink_;
   CsvReader reader_;
+  Status given_up_;
+  bool seen_bytes_ = false;
   size_t width_ = 0;  // fields of the header; 0 = not seen yet
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "codec/bill_fields.h"
+#include "codec/bill_guess.h"
 #include "codec/csv_importer.h"
 
 namespace stint {
@@ -150,9 +151,7 @@ class CurImporter final : public CsvImporter {
     std::string missing;
     for (const CurColumn* column : {&columns_.type, &columns_.start, &columns_.end, &columns_.unblended, &columns_.currency})
       if (column->index < 0) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", column->name);
-    if (!missing.empty())
-      return invalid("line {}: no Cost and Usage Report: {} not among its {} columns; export CUR 2.0 with these columns",
-                     record.line, missing, header.size());
+    if (!missing.empty()) return wrong_bill("cur", header, missing);
     for (size_t i = 0; i < header.size(); ++i) {
       const std::string& name = header.names()[i];
       for (const std::string_view prefix : {"resource_tags_", "resource_tags/", "resourceTags/"})

@@ -163,7 +163,7 @@ TEST(Cur, AnotherFormatIsRefused) {
   Status status;
   import("a,b\n1,2\n", &status);
   ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.error().message, HasSubstr("no Cost and Usage Report: line_item_line_item_type"));
+  EXPECT_THAT(status.error().message, HasSubstr("no AWS Cost and Usage Report: columns line_item_line_item_type"));
 }
 
 }  // namespace

@@ -7,7 +7,9 @@
 
 #include "base/text.h"
 #include "codec/bill_fields.h"
+#include "codec/bill_guess.h"
 #include "codec/csv_importer.h"
+#include "codec/json_table.h"
 
 namespace stint {
 namespace {
@@ -23,6 +25,59 @@ constexpr std::array<std::string_view, 4> kDetailsNames = {"SkuPriceDetails", "x
 // Owners that exports carry outside Tags; the part after x_ is the tag's key.
 constexpr std::array<std::string_view, 6> kOwnerNames = {"x_Client",      "x_Project",  "x_Team",
                                                          "x_Environment", "x_Workload", "x_CostCenter"};
+
+/// Every column that is read: what rows in JSON are looked through for.
+constexpr std::array<std::string_view, 51> kFocusRead = {"BilledCost",
+                                                         "EffectiveCost",
+                                                         "BillingCurrency",
+                                                         "ChargeCategory",
+                                                         "ChargePeriodStart",
+                                                         "ChargePeriodEnd",
+                                                         "ProviderName",
+                                                         "HostProviderName",
+                                                         "ServiceProviderName",
+                                                         "PublisherName",
+                                                         "x_InstanceType",
+                                                         "x_MachineSpec",
+                                                         "SkuPriceDetails",
+                                                         "x_SkuDetails",
+                                                         "SkuMeter",
+                                                         "x_SkuMeterName",
+                                                         "x_Client",
+                                                         "x_Project",
+                                                         "x_Team",
+                                                         "x_Environment",
+                                                         "x_Workload",
+                                                         "x_CostCenter",
+                                                         "ListCost",
+                                                         "ContractedCost",
+                                                         "ListUnitPrice",
+                                                         "ChargeClass",
+                                                         "BillingPeriodStart",
+                                                         "BillingPeriodEnd",
+                                                         "BillingAccountId",
+                                                         "SubAccountId",
+                                                         "ServiceName",
+                                                         "ServiceCategory",
+                                                         "ChargeDescription",
+                                                         "RegionId",
+                                                         "RegionName",
+                                                         "AvailabilityZone",
+                                                         "ResourceId",
+                                                         "ResourceName",
+                                                         "ResourceType",
+                                                         "SkuId",
+                                                         "InvoiceId",
+                                                         "PricingCategory",
+                                                         "PricingUnit",
+                                                         "PricingQuantity",
+                                                         "ConsumedUnit",
+                                                         "ConsumedQuantity",
+                                                         "CommitmentDiscountId",
+                                                         "CommitmentDiscountStatus",
+                                                         "CommitmentDiscountType",
+                                                         "Tags",
+                                                         "AllocatedTags"};
 
 struct FocusColumns {
   std::array<int, kProviderNames.size()> providers{};
@@ -84,7 +139,9 @@ class FocusImporter final : public CsvImporter {
 
  private:
   Status read_header(const CsvRecord& record) override {
-    TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, kFocusRequired));
+    TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, {}));
+    if (const std::string missing = missing_columns(header, kFocusRequired); !missing.empty())
+      return wrong_bill("focus", header, missing);
     if (header.find_any(kProviderNames) < 0)
       return invalid("line {}: none of ProviderName, HostProviderName, ServiceProviderName and PublisherName is there",
                      record.line);
@@ -240,7 +297,9 @@ class FocusImporter final : public CsvImporter {
 }  // namespace
 
 std::unique_ptr<Importer> make_focus_importer(const ImportOptions& options, Sink& sink) {
-  return std::make_unique<FocusImporter>(options, sink);
+  return make_csv_or_json_importer(
+      options, sink, {kFocusRead, kFocusRequired},
+      [](const ImportOptions& o, Sink& s) -> std::unique_ptr<Importer> { return std::make_unique<FocusImporter>(o, s); });
 }
 
 }  // namespace stint

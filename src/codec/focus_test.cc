@@ -114,7 +114,8 @@ TEST(Focus, MissingColumnsAreNamed) {
   Status status;
   import("ProviderName,BilledCost,BillingCurrency,ChargeCategory,ChargePeriodStart\n", &status);
   ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.error().message, HasSubstr("bill.csv: line 1: the header lacks the columns EffectiveCost, ChargePeriodEnd"));
+  EXPECT_THAT(status.error().message,
+              HasSubstr("bill.csv: no FOCUS bill: columns EffectiveCost, ChargePeriodEnd missing. Export it in AWS: "));
   import("BilledCost,EffectiveCost,BillingCurrency,ChargeCategory,ChargePeriodStart,ChargePeriodEnd\n", &status);
   EXPECT_THAT(status.error().message, HasSubstr("none of ProviderName"));
 }

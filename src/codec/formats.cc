@@ -6,12 +6,15 @@
 namespace stint {
 namespace {
 
-constexpr std::array<ImportFormat, 13> kFormats = {{
+constexpr std::array<ImportFormat, 16> kFormats = {{
     {"nvidia-smi", "nvidia-smi --query-gpu=… --format=csv, one or many samples", make_nvidia_smi_importer},
     {"dcgm", "DCGM exporter or any Prometheus text exposition", make_prometheus_text_importer},
     {"prometheus", "Prometheus query_range JSON from a file (a server: --url)", make_prometheus_range_importer},
-    {"focus", "FOCUS 1.0–1.3 bill, CSV", make_focus_importer, {}, true},
-    {"cur", "AWS Cost and Usage Report 2.0, CSV", make_cur_importer, {}, true},
+    {"focus", "FOCUS bill, CSV or JSON lines", make_focus_importer, {}, true},
+    {"cur", "AWS Cost and Usage Report, CSV", make_cur_importer, {}, true},
+    {"azure", "Azure cost export, amortized, CSV", make_azure_importer, {}, true},
+    {"azure-actual", "Azure cost export, actual, CSV", make_azure_actual_importer, {}, true},
+    {"gcp", "BigQuery export of a Google Cloud bill, JSON lines or CSV", make_gcp_importer, {}, true},
     {"sacct", "Slurm accounting, sacct -P with header", make_sacct_importer},
     {"slurm", "answers of squeue, sinfo, sacct --json and scontrol show -d (a live cluster: no file)", make_slurm_importer,
      "sacct"},

@@ -21,6 +21,7 @@ struct ImportOptions {
   std::string source;         ///< file name or address, for messages
   std::string node;           ///< the machine, where the format does not name it (nvidia-smi)
   ZonelessOffset zoneless;    ///< for local times without a zone
+  uint64_t header_line = 1;   ///< number of the first line, for messages
   std::optional<Instant> at;  ///< of samples without a timestamp; of what Slurm says: jobs that run ran until then
 };
 
@@ -55,6 +56,9 @@ std::unique_ptr<Importer> make_genai_importer(const ImportOptions&, Sink&);     
 // Bills and jobs.
 std::unique_ptr<Importer> make_focus_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_cur_importer(const ImportOptions&, Sink&);
+std::unique_ptr<Importer> make_azure_importer(const ImportOptions&, Sink&);         // amortized cost
+std::unique_ptr<Importer> make_azure_actual_importer(const ImportOptions&, Sink&);  // actual cost
+std::unique_ptr<Importer> make_gcp_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_sacct_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_slurm_importer(const ImportOptions&, Sink&);  // answers of squeue, sinfo, scontrol, sacct --json
 std::unique_ptr<Importer> make_opencost_importer(const ImportOptions&, Sink&);
