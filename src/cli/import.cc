@@ -276,6 +276,7 @@ std::string format_help() {
          "  stint import slurm --since 30d --history fleet.db\n\n"
          "A bill takes the place of the one before of its provider, account, month and format; the files of one command are one "
          "bill.\n"
+         "Parquet (cur, focus) is read by DuckDB's library: libduckdb.so, or what STINT_DUCKDB names.\n"
          "The same bytes twice change nothing. Exit code 3: something was refused, with its reason.";
 }
 

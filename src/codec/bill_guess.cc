@@ -69,7 +69,7 @@ Error wrong_bill(std::string_view format, const CsvHeader& header, std::string_v
 }
 
 std::string_view binary_kind(std::string_view bytes) {
-  if (bytes.starts_with("PAR1")) return "a Parquet file";
+  if (bytes.starts_with("PAR1")) return "a Parquet file in an archive or a pipe (give the file itself)";
   if (bytes.starts_with("%PDF")) return "a PDF document";
   if (bytes.starts_with("\xD0\xCF\x11\xE0")) return "an Excel workbook";
   if (bytes.starts_with("SQLite format 3")) return "a SQLite database";

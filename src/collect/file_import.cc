@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "collect/delivery_folder.h"
+#include "collect/parquet.h"
 #include "collect/tar.h"
 #include "collect/zip.h"
 #include "host/file.h"
@@ -157,6 +158,15 @@ class Feeder {
   size_t members_ = 0;
 };
 
+/// Rows of a Parquet file are read as the CSV they would have been.
+Status import_parquet(const ImportFormat& format, const ImportOptions& options, const std::string& path,
+                      HistoryFile::Import& sink) {
+  sink.begin_file(options.source);
+  const auto importer = format.create(options, sink);
+  TRY(read_parquet(path, [&](std::string_view csv) { return importer->feed(csv); }));
+  return importer->finish();
+}
+
 }  // namespace
 
 bool is_bill(const ImportFormat& format) { return format.bill; }
@@ -187,6 +197,12 @@ Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import
   for (const std::string& path : paths) {
     ImportOptions of_file = options;
     if (path != import.path) of_file.source = path == "-" ? "standard input" : path;
+    if (is_bill(*import.format) && is_parquet_file(path)) {
+      TRY(import_parquet(*import.format, of_file, path, *transaction));
+      TRY_ASSIGN(std::string of_parquet, fingerprint_of_file(path));
+      fingerprints.push_back(std::move(of_parquet));
+      continue;
+    }
     TRY_ASSIGN(InputFile file, InputFile::open(path));
     Feeder feeder(*import.format, of_file, *transaction);
     for (;;) {
