@@ -67,6 +67,15 @@ export const del = async (path) => (await send("DELETE", path)).json();
 /// The answer itself, for its headers.
 export const getRaw = (path) => send("GET", path);
 
+/// As a file of that name. A link of the page's own could not show who asks.
+export async function download(path, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await (await getRaw(path)).blob());
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
 /// Calls `onEvent({id, kind, data})` for each event behind the one of id `after` (else for the last `before` and those to come), comes
 /// back by itself when the line breaks, until `signal`.
 /// EventSource cannot send a token, so the stream is read by hand. `onLine(open)` says whether there is one.

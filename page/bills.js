@@ -1,5 +1,5 @@
 // Bills of a calendar month (UTC): what each client has to pay, line by line, and as a file.
-import { get, getRaw } from "./api.js";
+import { download, get } from "./api.js";
 import { action, fill, h, scroll, table } from "./dom.js";
 import { amount, count, money, oneDecimal } from "./format.js";
 import { may } from "./live.js";
@@ -46,15 +46,7 @@ export function bills() {
       { title: "GPU-hours", number: true, cell: (l) => oneDecimal(l.gpu_hours) },
       { title: `Amount, ${bill.total.currency}`, number: true, cell: (l) => amount(l.amount) },
     ], bill.lines, (l) => `${l.queue} ${l.node}`)),
-    action("Download as CSV", () => download(bill.client, answer.month)));
+    action("Download as CSV", () => download(`/v1/bills/${encodeURIComponent(bill.client)}/csv?month=${answer.month}`, `bill-${bill.client}-${answer.month}.csv`)));
 
   return { place, ask };
-}
-
-/// By hand, as a link could not show the token.
-async function download(client, month) {
-  const response = await getRaw(`/v1/bills/${encodeURIComponent(client)}/csv?month=${month}`);
-  const link = h("a", { href: URL.createObjectURL(await response.blob()), download: `bill-${client}-${month}.csv` });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

@@ -6,6 +6,7 @@ import { empty, fill, h, scroll, table } from "./dom.js";
 import { count, gpus, money, sentences, since } from "./format.js";
 import { actions } from "./jobs.js";
 import { live, may } from "./live.js";
+import { statements } from "./statements.js";
 
 const AGAIN_MS = 20_000;
 
@@ -16,11 +17,12 @@ export function mount(main) {
   let newest = -1;
   const list = h("div");
   const month = bills();
-  main.append(h("h1", { tabindex: "-1" }, "Clients"), list, month.place);
+  const pages = statements();
+  main.append(h("h1", { tabindex: "-1" }, "Clients"), list, month.place, pages.place);
 
   async function ask() {
     asked = Date.now();
-    const [b, a] = await Promise.all([may("listBudgets") ? get("/v1/budgets") : null, may("listApprovals") ? get("/v1/approvals") : null, month.ask()]);
+    const [b, a] = await Promise.all([may("listBudgets") ? get("/v1/budgets") : null, may("listApprovals") ? get("/v1/approvals") : null, month.ask(), pages.ask()]);
     budgets = b?.budgets ?? [];
     approvals = a?.jobs ?? [];
     draw();

@@ -69,6 +69,7 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
   front.version = STINT_VERSION;
   front.findings = daemon.findings();
   front.audits = &daemon.audits();
+  front.statements = &daemon.statements();
   front.bills = &daemon.bills();
   front.power = &daemon.power();
   front.off = &daemon.off_machines();

@@ -66,7 +66,7 @@ std::string file_name_of(std::string_view client, std::set<std::string>& taken) 
   return free;
 }
 
-/// Writes each wanted client's page. @return kInvalidArgument when a wanted client is not in the bill or the folder cannot be made.
+/// Writes each wanted client's page. @return kInvalidInput when a wanted client is not in the bill or the folder cannot be made.
 Result<WrittenStatements> write_statements(const StatementsOptions& o, const Ledger& ledger) {
   const auto statements = make_client_statements(ledger, o.idle == "spread" ? IdleTreatment::kSpread : IdleTreatment::kSeparate);
   for (const std::string& wanted : o.clients)

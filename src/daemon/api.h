@@ -25,6 +25,7 @@ class NodePower;
 class OffMachines;
 class PageSessions;
 class ReplicaKeeper;
+class StatementRunner;
 
 struct ApiOptions {
   /// Where the files with a task's output lie, without their endings (backends/output_order.h).
@@ -38,6 +39,7 @@ struct ApiOptions {
   std::shared_ptr<FindingBook> findings;
   // These end after the doors are closed and before the service is stopped; nullptr = there is none.
   AuditRunner* audits = nullptr;
+  StatementRunner* statements = nullptr;
   BillBook* bills = nullptr;
   NodePower* power = nullptr;
   const ReplicaKeeper* replicas = nullptr;  ///< none: there are no services

@@ -7,6 +7,7 @@
 #include "daemon/audit_runner.h"
 #include "daemon/finding_book.h"
 #include "daemon/problem.h"
+#include "daemon/view_json.h"
 
 namespace stint {
 namespace {
@@ -25,15 +26,6 @@ bool may_read_audit(const ApiContext& api, const Call& call) {
   if (call->who.may_everywhere(Permission::kSeeJobs)) return true;
   api.answer(call, problem(403, "findings are about all clients: a role in all of them shows them"));
   return false;
-}
-
-Json run_json(const AuditRunner::State& run) {
-  const auto when = [](const std::optional<Instant>& at) { return at ? Json(format_utc(*at)) : Json(); };
-  return {{"running_since", when(run.running_since)},
-          {"ended", when(run.ended)},
-          {"by", run.by},
-          {"error", run.error},
-          {"next", when(run.next)}};
 }
 
 struct Wish {
@@ -64,7 +56,7 @@ void api_findings(const ApiContext& api, const Call& call) {
   for (const auto& [finding, decision] : api.findings->decisions())
     decisions.push_back(decision_json(finding, decision));
   Json body = {{"written", nullptr}, {"audit", nullptr}, {"decisions", std::move(decisions)}};
-  body["run"] = api.options.audits != nullptr ? run_json(api.options.audits->state()) : Json();
+  body["run"] = api.options.audits != nullptr ? to_json(api.options.audits->state()) : Json();
   if (*audit != nullptr) {
     body["written"] = format_utc((*audit)->written);
     body["audit"] = Json::parse((*audit)->json);
@@ -83,7 +75,7 @@ void api_begin_audit(const ApiContext& api, const Call& call) {
   if (audits == nullptr) return api.answer(call, problem(503, "this daemon makes no audits: put one here"));
   const Status begun = audits->begin(call->who.user);
   if (!begun.ok()) return api.answer(call, begun.error());
-  api.answer(call, 202, run_json(audits->state()));
+  api.answer(call, 202, to_json(audits->state()));
 }
 
 // The record first, then the decision, then the answer: whoever has heard of a decision finds who took it.

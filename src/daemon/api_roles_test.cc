@@ -22,6 +22,7 @@ std::string path_for(const ApiRoute& route, const std::string& job) {
   if (path.starts_with("/v1/nodes")) replace("{name}", "n0");
   if (path.starts_with("/v1/users")) replace("{name}", "submitter@acme");
   replace("{name}", "acme");
+  replace("{month}", "2026-10");
   return path;
 }
 
@@ -34,6 +35,7 @@ std::string body_for(const ApiRoute& route) {
   if (route.request == "Audit")
     return R"({"schema":"stint-audit/1","findings":[{"id":"F-00000001","title":"Stop two idle machines"}]})";
   if (route.request == "TrialReport") return R"({"rung":0,"loss":0.5})";
+  if (route.request == "StatementWish") return R"({"month":"2026-10"})";
   if (route.request == "DecisionWish") return R"({"decision":"approved"})";
   return route.method == "GET" || route.request.empty() ? "" : "{}";
 }
@@ -84,6 +86,9 @@ const Expected kExpected[] = {
     {"beginAudit", 403, 403, 403, 202, 403, 403, 403, 403},
     {"getBills", 200, 200, 200, 200, 200, 200, 200, 200},
     {"getBillCsv", 200, 200, 200, 200, 200, 404, 404, 404},
+    {"listStatements", 200, 200, 200, 200, 200, 200, 200, 200},
+    {"writeStatements", 403, 403, 403, 202, 403, 403, 403, 403},
+    {"getStatement", 200, 200, 200, 200, 200, 404, 404, 404},
     {"listAlerts", 200, 200, 200, 200, 200, 200, 200, 200},
     {"listSilences", 200, 200, 200, 200, 200, 200, 200, 200},
     {"makeSilence", 403, 403, 403, 201, 403, 403, 403, 403},

@@ -250,14 +250,22 @@ std::string_view api_schemas() {
   "maxLength": 1000}}, "required": ["decision"], "additionalProperties": false},
 "Findings": {"type": "object", "properties": {"written": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]},
   "audit": {"anyOf": [{"$ref": "#/components/schemas/Audit"}, {"type": "null"}]}, "decisions": {"type": "array",
-  "items": {"$ref": "#/components/schemas/Decision"}}, "run": {"anyOf": [{"$ref": "#/components/schemas/AuditRun"}, {"type": "null"}]}},
+  "items": {"$ref": "#/components/schemas/Decision"}}, "run": {"anyOf": [{"$ref": "#/components/schemas/BackgroundRun"}, {"type": "null"}]}},
   "required": ["written", "audit", "decisions", "run"]},
-"AuditRun": {"type": "object", "description": "how the daemon's own audits go", "properties": {
+"BackgroundRun": {"type": "object", "description": "how what the daemon does in the background goes", "properties": {
   "running_since": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]},
   "ended": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}], "description": "the last one"},
   "by": {"type": "string"}, "error": {"type": "string", "description": "of the last one; empty = none"},
   "next": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}], "description": "null: on demand alone"}},
   "required": ["running_since", "ended", "by", "error", "next"]},
+"Statements": {"type": "object", "properties": {"months": {"type": "array", "description": "newest first; of clients the caller may see", "items":
+  {"type": "object", "properties": {"month": {"type": "string"}, "written": {"type": "string", "format": "date-time"},
+  "statements": {"type": "array", "items": {"type": "object", "properties": {"client": {"type": "string"},
+  "total": {"$ref": "#/components/schemas/Money"}}, "required": ["client", "total"]}}}, "required": ["month", "written", "statements"]}},
+  "run": {"anyOf": [{"$ref": "#/components/schemas/BackgroundRun"}, {"type": "null"}], "description": "null: for those who see all clients"}},
+  "required": ["months", "run"]},
+"StatementWish": {"type": "object", "properties": {"month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"}},
+  "required": ["month"], "additionalProperties": false},
 "Bills": {"type": "object", "properties": {"month": {"type": "string"}, "months": {"type": "array", "items": {"type": "string"},
   "description": "those with postings the caller may see, and this one; newest first"}, "bills": {"type": "array", "items": {"type": "object", "properties": {
   "client": {"type": "string"}, "lines": {"type": "array", "items": {"type": "object", "properties": {"queue": {"type": "string"},

@@ -38,6 +38,24 @@ TEST_F(ApiShownTest, FindingsAreDecidedOnAndTheRecordSaysByWhom) {
   EXPECT_TRUE(as("auditor", "GET", "/v1/findings").parsed()["decisions"].empty());
 }
 
+TEST_F(ApiShownTest, AClientSeesItsOwnStatementsAndNoOthers) {
+  const json mine = as("viewer@acme", "GET", "/v1/statements").parsed();
+  EXPECT_EQ(mine["months"], json::parse(R"([{"month":"2026-10","written":"2027-01-15T08:00:00Z","statements":)"
+                                        R"([{"client":"acme","total":{"amount":"12.50","currency":"USD"}}]}])"));
+  EXPECT_TRUE(mine["run"].is_null());
+  const json all = as("operator", "GET", "/v1/statements").parsed();
+  EXPECT_EQ(all["months"][0]["statements"].size(), 2u);
+  EXPECT_EQ(all["run"]["by"], "test");
+  const Answer page = as("viewer@acme", "GET", "/v1/statements/2026-10/acme");
+  EXPECT_EQ(page.body, "<html>acme only</html>\n");
+  EXPECT_EQ(as("viewer@acme", "GET", "/v1/statements/2026-10/zoo").status, 404);
+  EXPECT_EQ(as("viewer@acme", "GET", "/v1/statements/2026-09/acme").status, 404);
+  EXPECT_EQ(as("viewer@acme", "GET", "/v1/statements/..%2Facme/acme").status, 404);
+  EXPECT_EQ(as("operator", "POST", "/v1/statements", R"({"month":"2027-01"})").status, 422) << "it has not ended";
+  for (const char* bad : {"{}", R"({"month":10})", R"({"month":"2026-13"})", R"({"months":"2026-10"})"})
+    EXPECT_EQ(as("operator", "POST", "/v1/statements", bad).status, 422) << bad;
+}
+
 TEST_F(ApiShownTest, TheBoardSaysSinceWhenThereIsAnythingToShow) {
   put(Client{"older", false, {}, kNow - Duration::hours(5)});
   EXPECT_EQ(as("viewer@zoo", "GET", "/v1/board").parsed()["begins"], format_utc(kNow - Duration::hours(5)));

@@ -5,17 +5,15 @@
 // finds takes the place of the audit before (FindingBook).
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "base/result.h"
 #include "base/time.h"
 #include "daemon/audit_config.h"
+#include "daemon/background_work.h"
 
 namespace stint {
 
@@ -30,41 +28,26 @@ struct AuditRunnerOptions {
 
 class AuditRunner {
  public:
-  struct State {
-    std::optional<Instant> running_since;
-    std::optional<Instant> ended;  ///< of the last one
-    std::string by;                ///< who asked for that which runs, else for the last; "daemon" = nobody, it was due
-    std::string error;             ///< of the last one; empty = none
-    std::optional<Instant> next;   ///< when one is due
-  };
+  using State = BackgroundWork::State;
 
   AuditRunner(AuditConfig config, AuditRunnerOptions options);
-  /// Ends the one that runs.
-  ~AuditRunner();
-  AuditRunner(const AuditRunner&) = delete;
-  AuditRunner& operator=(const AuditRunner&) = delete;
 
   // From any thread.
 
   /// @return kConflict when one runs.
-  Status begin(std::string by);
+  Status begin(std::string by) { return work_.begin(std::move(by)); }
   void reconfigure(AuditConfig config);
-  [[nodiscard]] State state() const;
+  [[nodiscard]] State state() const { return work_.state(); }
 
  private:
-  void run();
-  Status audit(const AuditConfig& config);
-  [[nodiscard]] std::optional<Instant> due() const;
+  Status audit(const std::atomic<bool>& stopping);
+  [[nodiscard]] AuditConfig config() const;
 
   AuditRunnerOptions options_;
-  std::atomic<bool> stopping_ = false;
+  Instant made_;
   mutable std::mutex lock_;
-  std::condition_variable wake_;
-  AuditConfig config_;                 // guarded
-  State state_;                        // guarded
-  std::optional<Instant> last_begun_;  // guarded; of those that came by themselves or on demand
-  bool asked_ = false;                 // guarded
-  std::thread thread_;
+  AuditConfig config_;   // guarded
+  BackgroundWork work_;  // last: its thread uses all of the above
 };
 
 }  // namespace stint

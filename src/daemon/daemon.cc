@@ -128,11 +128,11 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   daemon->power_ = std::make_unique<NodePower>(*daemon->service_, daemon->off_machines_, daemon->config_.power, power_rows);
   daemon->keep_services();
   daemon->bills_ = std::make_unique<BillBook>(place);
-  TRY(daemon->begin_auditing());
+  TRY(daemon->begin_background_work());
   return daemon;
 }
 
-Status Daemon::begin_auditing() {
+Status Daemon::begin_background_work() {
   TRY_ASSIGN(findings_, FindingBook::open(options_.state_folder));
   // An audit.json that is none is said where it is asked for.
   const auto there = findings_->audit();
@@ -143,6 +143,11 @@ Status Daemon::begin_auditing() {
   options.take = [book = findings_](std::string_view json) { return book->put_audit(json); };
   if (there.ok() && *there != nullptr) options.last = (*there)->written;
   audits_ = std::make_unique<AuditRunner>(config_.audit, std::move(options));
+  statements_ = std::make_unique<StatementRunner>(config_.statements,
+                                                  StatementRunnerOptions{.program = options_.program,
+                                                                         .history = history_path(),
+                                                                         .folder = options_.state_folder + "/statements",
+                                                                         .clock = [] { return now(); }});
   return {};
 }
 
@@ -178,6 +183,7 @@ std::string Daemon::log_base(const LaunchKey& key) const { return LocalBackend::
 Daemon::~Daemon() { stop(); }
 
 void Daemon::stop() {
+  statements_.reset();
   audits_.reset();
   replicas_.reset();
   power_.reset();
@@ -199,6 +205,7 @@ Status Daemon::reload() {
   config_ = std::move(next);
   collect();
   audits_->reconfigure(config_.audit);
+  statements_->reconfigure(config_.statements);
   power_->reconfigure(config_.power);
   replicas_->configure(config_.services);
   return {};

@@ -19,6 +19,7 @@
 #include "daemon/off_machines.h"
 #include "daemon/replica_keeper.h"
 #include "daemon/service.h"
+#include "daemon/statement_runner.h"
 #include "host/lock_file.h"
 #include "store/event_log.h"
 
@@ -30,7 +31,7 @@ struct DaemonOptions {
   bool simulate = false;                   ///< nothing runs: tasks end after the times given for them
   std::string jobs_as;                     ///< name of the system's user that jobs run as; empty = the daemon's own
   std::string cgroup;                      ///< folder of the cgroup v2 tree that is ours to write; empty = none
-  std::string program = "/proc/self/exe";  ///< stint itself, which makes the audits
+  std::string program = "/proc/self/exe";  ///< stint itself, which makes audits and statements
   /// Where the log is a database: while another daemon is active follow it, and take over when it is gone. With `simulate` alone: what
   /// runs on another machine would be started again on this one.
   bool standby = false;
@@ -51,6 +52,7 @@ class Daemon {
   [[nodiscard]] AlertDesk& alerts() { return *alerts_; }
   [[nodiscard]] const std::shared_ptr<FindingBook>& findings() const { return findings_; }
   [[nodiscard]] AuditRunner& audits() { return *audits_; }
+  [[nodiscard]] StatementRunner& statements() { return *statements_; }
   [[nodiscard]] BillBook& bills() { return *bills_; }
   [[nodiscard]] NodePower& power() { return *power_; }
   [[nodiscard]] const OffMachines& off_machines() const { return off_machines_; }
@@ -76,7 +78,7 @@ class Daemon {
   Daemon(DaemonOptions options, LockFile lock) : options_(std::move(options)), lock_(std::move(lock)) {}
   void collect();
   void keep_services();
-  Status begin_auditing();
+  Status begin_background_work();
   [[nodiscard]] std::string history_path() const { return options_.state_folder + "/history.db"; }
 
   DaemonOptions options_;
@@ -94,6 +96,7 @@ class Daemon {
   std::unique_ptr<BillBook> bills_;
   std::shared_ptr<FindingBook> findings_;
   std::unique_ptr<AuditRunner> audits_;
+  std::unique_ptr<StatementRunner> statements_;
   std::unique_ptr<NodePower> power_;
   std::unique_ptr<ReplicaKeeper> replicas_;
 };

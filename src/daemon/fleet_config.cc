@@ -238,6 +238,10 @@ Result<DaemonConfig> parse_daemon_config(std::string_view json, std::string_view
     JsonFields audit(fields.raw("audit"), fmt::format("{}: audit", source));
     TRY_ASSIGN(config.audit, read_audit_config(audit));
   }
+  if (fields.has("statements")) {
+    JsonFields statements(fields.raw("statements"), fmt::format("{}: statements", source));
+    TRY_ASSIGN(config.statements, read_statement_config(statements));
+  }
   TRY_ASSIGN(config.fleet, read_fleet(fields));
   TRY(check_models(config.fleet, source));
   if (fields.has("power")) {

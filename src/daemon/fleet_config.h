@@ -16,6 +16,7 @@
 #include "daemon/oidc.h"
 #include "daemon/power_config.h"
 #include "daemon/service_config.h"
+#include "daemon/statement_config.h"
 #include "sched/queue.h"
 #include "sim/workload.h"
 
@@ -36,6 +37,7 @@ struct DaemonConfig {
   AlertConfig alerts;
   LiveConfig telemetry;
   AuditConfig audit;
+  StatementConfig statements;
   PowerConfig power;
   std::vector<ServiceConfig> services;
 };

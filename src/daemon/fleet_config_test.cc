@@ -25,6 +25,21 @@ TEST(FleetConfig, NamesOfTheCatalogueAndTheirAliasesAreTaken) {
   EXPECT_TRUE(config_with_model("").ok());
 }
 
+TEST(FleetConfig, StatementsHaveADayThatEveryMonthHas) {
+  const auto with = [](const std::string& statements) {
+    return parse_daemon_config(R"({"nodes":[{"name":"n0","gpus":8}],"queues":[{"name":"main"}],"statements":)" + statements + "}",
+                               "fleet.json");
+  };
+  const auto good = with(R"({"day":28,"idle":"spread"})");
+  ASSERT_TRUE(good.ok()) << good.error().message;
+  EXPECT_EQ(good->statements.day, 28);
+  EXPECT_EQ(good->statements.idle, "spread");
+  EXPECT_EQ(config_with_model("")->statements.day, 0);
+  EXPECT_THAT(with(R"({"day":29})").error().message, HasSubstr("fleet.json: statements: field 'day'"));
+  EXPECT_THAT(with(R"({"basis":"net"})").error().message, HasSubstr("effective or billed"));
+  EXPECT_FALSE(with(R"({"dya":1})").ok());
+}
+
 TEST(FleetConfig, WhatALogKeepsIsReadWhateverTheCatalogueKnowsToday) {
   const auto kept =
       parse_fleet_config(R"({"nodes":[{"name":"n0","gpu_model":"Q1","gpus":8}],"queues":[{"name":"main"}]})", "log");

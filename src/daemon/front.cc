@@ -68,6 +68,7 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
                                                  .sessions = front->sessions_.get(),
                                                  .findings = std::move(options.findings),
                                                  .audits = options.audits,
+                                                 .statements = options.statements,
                                                  .bills = options.bills,
                                                  .power = options.power,
                                                  .replicas = options.replicas,

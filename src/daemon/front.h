@@ -25,6 +25,7 @@ struct FrontOptions {
   std::shared_ptr<FindingBook> findings;
   // These end after the doors are closed and before the service is stopped; nullptr = there is none.
   AuditRunner* audits = nullptr;
+  StatementRunner* statements = nullptr;
   BillBook* bills = nullptr;
   NodePower* power = nullptr;
   const ReplicaKeeper* replicas = nullptr;

@@ -17,6 +17,7 @@
 #include "daemon/page_sessions.h"
 #include "daemon/testing_audit_runner.h"
 #include "daemon/testing_daemon.h"
+#include "daemon/testing_statement_runner.h"
 #include "host/http_client.h"
 #include "host/http_server.h"
 #include "host/testing_files.h"
@@ -66,6 +67,9 @@ class TestingApi {
     options.sessions = &sessions_;
     audits_ = std::make_unique<AuditRunner>(AuditConfig{.every = Duration()}, testing_audit_runner(dir_, options));
     options.audits = audits_.get();
+    statements_ = std::make_unique<StatementRunner>(StatementConfig{}, testing_statement_runner(dir_, options));
+    options.statements = statements_.get();
+    CHECK(statements_->begin("2026-10", "test").ok() && statements_written(*statements_), "no statements");
     bills_ = std::make_unique<BillBook>(dir_ / "events.db");
     options.bills = bills_.get();
     live_.put_work({.nodes = service_->get([](const Engine& e) { return e.nodes(); }).get()});
@@ -144,6 +148,7 @@ class TestingApi {
   LiveTelemetry live_;
   PageSessions sessions_{false};
   std::unique_ptr<AuditRunner> audits_;
+  std::unique_ptr<StatementRunner> statements_;
   std::unique_ptr<BillBook> bills_;
   std::unique_ptr<Api> api_;
   std::optional<HttpServer> server_;

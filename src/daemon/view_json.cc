@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "daemon/background_work.h"
 #include "daemon/json_values.h"
 
 namespace stint {
@@ -183,6 +184,14 @@ Json to_json(const EngineView& engine) {
           {"read_only", or_null(engine.read_only)},
           {"backend", engine.backend},
           {"notes", engine.notes}};
+}
+
+Json to_json(const BackgroundState& state) {
+  return {{"running_since", time_or_null(state.running_since)},
+          {"ended", time_or_null(state.ended)},
+          {"by", state.by},
+          {"error", state.error},
+          {"next", time_or_null(state.next)}};
 }
 
 }  // namespace stint

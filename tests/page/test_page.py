@@ -9,6 +9,7 @@ import base64
 import json
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 import time
@@ -209,6 +210,26 @@ class Page(unittest.TestCase):
         found = json.loads(b.value("axe.run(document, {resultTypes: ['violations']}).then(r => JSON.stringify(r.violations.map("
                                    "v => [v.id, v.help, v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + (n.any[0]?.message ?? ''))])))"))
         return found
+
+    def test_statements_are_written_and_what_stands_in_their_way_is_said(self):
+        b = self.browser
+        self.sign_in(view="clients")
+        b.wait_for("document.getElementById('statement-month')")
+        b.value("document.getElementById('statement-month').value = '2020-01'")
+        b.value("[...document.querySelectorAll('#main button')].find(x => x.textContent === 'Write statements').click()")
+        b.wait_for("document.querySelector('#main').textContent.includes('the statements of 2020-01 ended with 1')", 30)
+        pages = self.folder / "state/statements/2026-10"
+        pages.mkdir(parents=True)
+        (pages / "agency.html").write_text("<html>agency only</html>")
+        (pages / "index.json").write_text(json.dumps({"written": "2026-11-05T00:00:00Z", "currency": "USD", "statements": [
+            {"client": "agency", "amount": "1234.5", "page": "agency.html"}]}))
+        self.addCleanup(shutil.rmtree, pages)
+        self.go("jobs")
+        self.go("clients")
+        b.wait_for("document.querySelector('#main').textContent.includes('1,234.50 USD')")
+        self.picture("clients-statements")
+        self.sign_in(self.daemon.token_for("ren", ["viewer@research"]), "clients")
+        self.assertNotIn("Statements", b.value("document.querySelector('#main').textContent"))
 
     def test_a_wrong_token_is_refused_and_not_kept(self):
         b = self.browser
