@@ -1,10 +1,11 @@
-// FOCUS 1.0–1.3 bills in CSV: https://focus.finops.org, "Columns". Columns are found by name in any order; those
+// FOCUS 1.0–1.4 bills, the dataset Cost and Usage: https://focus.finops.org, "Columns". Columns are found by name in any order; those
 // Stint has no use for are ignored. Real exports write NULL for absent, mix quoted and bare values and leave T and
 // zone out of times: all of that is read.
 #include <algorithm>
 #include <array>
 #include <span>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "codec/bill_fields.h"
 #include "codec/bill_guess.h"
@@ -27,7 +28,10 @@ constexpr std::array<std::string_view, 6> kOwnerNames = {"x_Client",      "x_Pro
                                                          "x_Environment", "x_Workload", "x_CostCenter"};
 
 /// Every column that is read: what rows in JSON are looked through for.
-constexpr std::array<std::string_view, 51> kFocusRead = {"BilledCost",
+constexpr std::array<std::string_view, 54> kFocusRead = {"x_Assumed",
+                                                         "x_ServiceCategory",
+                                                         "x_SpendKind",
+                                                         "BilledCost",
                                                          "EffectiveCost",
                                                          "BillingCurrency",
                                                          "ChargeCategory",
@@ -79,6 +83,12 @@ constexpr std::array<std::string_view, 51> kFocusRead = {"BilledCost",
                                                          "Tags",
                                                          "AllocatedTags"};
 
+/// What FOCUS 1.3 and 1.4 deliver beside the charges: a column that only that dataset has, and its name.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOtherDatasets = {
+    {{"ContractCommitmentId", "Contract Commitment"},
+     {"InvoiceDetailId", "Invoice Detail"},
+     {"BillingPeriodStatus", "Billing Period"}}};
+
 struct FocusColumns {
   std::array<int, kProviderNames.size()> providers{};
   std::array<int, kStatedNames.size()> stated{};
@@ -90,6 +100,7 @@ struct FocusColumns {
   int resource_id, resource_name, resource_type, sku, invoice, publisher;
   int pricing_category, pricing_unit, pricing_quantity, consumed_unit, consumed_quantity;
   int commitment_id, commitment_status, commitment_type, tags, allocated_tags;
+  int assumed, own_category, own_spend;  // of rows that Stint wrote
 };
 
 template <size_t N>
@@ -123,6 +134,7 @@ FocusColumns columns_of(const CsvHeader& h) {
   c.commitment_id = h.find("CommitmentDiscountId"), c.commitment_status = h.find("CommitmentDiscountStatus");
   c.commitment_type = h.find("CommitmentDiscountType");
   c.tags = h.find("Tags"), c.allocated_tags = h.find("AllocatedTags");
+  c.assumed = h.find("x_Assumed"), c.own_category = h.find("x_ServiceCategory"), c.own_spend = h.find("x_SpendKind");
   return c;
 }
 
@@ -140,6 +152,9 @@ class FocusImporter final : public CsvImporter {
  private:
   Status read_header(const CsvRecord& record) override {
     TRY_ASSIGN(const CsvHeader header, CsvHeader::create(record, {}));
+    for (const auto& [sign, dataset] : kOtherDatasets)
+      if (header.find(sign) >= 0 && header.find("ChargePeriodStart") < 0) dataset_ = dataset;
+    if (!dataset_.empty()) return {};
     if (const std::string missing = missing_columns(header, kFocusRequired); !missing.empty())
       return wrong_bill("focus", header, missing);
     if (header.find_any(kProviderNames) < 0)
@@ -149,7 +164,14 @@ class FocusImporter final : public CsvImporter {
     return {};
   }
 
+  void end_rows() override {
+    if (!dataset_.empty())
+      sink().reject(0, fmt::format("{} of the FOCUS dataset {}: these are no charges; they are left out",
+                                   counted(other_rows_, "row"), dataset_));
+  }
+
   void read_row(const CsvRecord& record) override {
+    if (!dataset_.empty()) return void(++other_rows_);
     const Status done = read_line(record);
     if (done.ok())
       sink().bill_line(line_);
@@ -179,8 +201,8 @@ class FocusImporter final : public CsvImporter {
     }
     TRY_ASSIGN(line_.billed, parse_cost("BilledCost", bill_field(r, columns_.billed), currency_));
     TRY_ASSIGN(line_.effective, parse_cost("EffectiveCost", bill_field(r, columns_.effective), currency_));
-    TRY(read_optional("ListCost", bill_field(r, columns_.list), line_.list));
-    TRY(read_optional("ContractedCost", bill_field(r, columns_.contracted), line_.contracted));
+    TRY(read_optional("ListCost", given(r, "ListCost", columns_.list), line_.list));
+    TRY(read_optional("ContractedCost", given(r, "ContractedCost", columns_.contracted), line_.contracted));
     const bool by_quantity = columns_.pricing_quantity >= 0;
     line_.quantity = bill_field(r, by_quantity ? columns_.pricing_quantity : columns_.consumed_quantity);
     line_.pricing_unit = bill_field(r, by_quantity ? columns_.pricing_unit : columns_.consumed_unit);
@@ -190,6 +212,15 @@ class FocusImporter final : public CsvImporter {
     TRY(read_optional("ListUnitPrice", bill_field(r, columns_.list_unit_price), per_hour));
     if (per_hour) line_.list_unit_price = Rate::per_hour(*per_hour);
     return {};
+  }
+
+  /// Whether the row says that what stands in a column is not from a bill.
+  [[nodiscard]] bool is_assumed(const CsvRecord& r, std::string_view name) const {
+    const std::string_view assumed = bill_field(r, columns_.assumed);
+    return !assumed.empty() && std::ranges::count(split(assumed, ' '), name) > 0;
+  }
+  [[nodiscard]] std::string_view given(const CsvRecord& r, std::string_view name, int column) const {
+    return is_assumed(r, name) ? std::string_view() : bill_field(r, column);
   }
 
   Status read_optional(std::string_view column, std::string_view text, std::optional<Money>& out) {
@@ -240,16 +271,17 @@ class FocusImporter final : public CsvImporter {
   }
 
   void read_texts(const CsvRecord& r) {
-    const std::string_view provider = first_of(r, columns_.providers);
+    const std::string_view provider = is_assumed(r, "ProviderName") ? std::string_view() : first_of(r, columns_.providers);
     if (provider != provider_text_) {
       provider_text_ = provider;
       provider_ = canonical_provider(provider);
     }
     line_.provider = provider_;
-    line_.billing_account = bill_field(r, columns_.billing_account);
+    line_.billing_account = given(r, "BillingAccountId", columns_.billing_account);
     line_.sub_account = bill_field(r, columns_.sub_account);
-    line_.service = bill_field(r, columns_.service);
-    line_.service_category = bill_field(r, columns_.service_category);
+    line_.service = given(r, "ServiceName", columns_.service);
+    const std::string_view own_category = bill_field(r, columns_.own_category);
+    line_.service_category = own_category.empty() ? given(r, "ServiceCategory", columns_.service_category) : own_category;
     line_.description = bill_field(r, columns_.description);
     const std::string_view region = bill_field(r, columns_.region_id);
     line_.region = region.empty() ? bill_field(r, columns_.region_name) : region;
@@ -261,6 +293,8 @@ class FocusImporter final : public CsvImporter {
     line_.invoice_id = bill_field(r, columns_.invoice);
     classifier_.classify(line_, first_of(r, columns_.stated), first_of(r, columns_.details));
     if (is_sold_for_another(bill_field(r, columns_.publisher))) line_.spend = SpendKind::kOther;
+    for (const SpendKind kind : {SpendKind::kCompute, SpendKind::kStorage, SpendKind::kTransfer, SpendKind::kOther})
+      if (bill_field(r, columns_.own_spend) == name_of(kind)) line_.spend = kind;
   }
 
   /// Software that a cloud sells for its maker, who names the machine's type too.
@@ -285,6 +319,8 @@ class FocusImporter final : public CsvImporter {
       line_.market = Market::kUnknown;
   }
 
+  std::string_view dataset_;  // of another dataset than charges; "" = it is charges
+  uint64_t other_rows_ = 0;
   FocusColumns columns_{};
   BillLine line_;  // reused, so that its strings keep their room
   Currency currency_;

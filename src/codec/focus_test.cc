@@ -110,6 +110,38 @@ TEST(Focus, BadRowsAreRejectedWithColumnAndValueAndReadingGoesOn) {
   }
 }
 
+TEST(Focus, DatasetsThatAreNoChargesAreNamedCountedAndLeft) {
+  // FOCUS 1.3 and 1.4; the invoice's rows have a BilledCost, and must not count beside the charges.
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"ContractCommitmentId,ContractId,ContractCommitmentCost,BillingCurrency\nc1,k,5,USD\nc2,k,6,USD\n",
+       "2 rows of the FOCUS dataset Contract Commitment"},
+      {"InvoiceDetailId,InvoiceId,BilledCost,BillingCurrency,ChargeCategory,BillingPeriodStart\nd1,i,100,USD,Usage,2026-10-01\n",
+       "1 row of the FOCUS dataset Invoice Detail"},
+      {"BillingPeriodStart,BillingPeriodEnd,BillingPeriodStatus,InvoiceIssuerName\n2026-10-01,2026-11-01,Open,AWS\n",
+       "1 row of the FOCUS dataset Billing Period"},
+      {"{\"InvoiceDetailId\":\"d1\",\"BilledCost\":100}\n{\"InvoiceDetailId\":\"d2\",\"BilledCost\":1}\n",
+       "2 rows of the FOCUS dataset Invoice Detail"}};
+  for (const auto& [text, reason] : files) {
+    const TestingSink sink = import(text);
+    EXPECT_TRUE(sink.bill.empty());
+    ASSERT_EQ(sink.rejected.size(), 1U) << text;
+    EXPECT_THAT(sink.rejected[0].second, HasSubstr(reason));
+  }
+}
+
+TEST(Focus, ColumnsOfVersions13And14) {
+  // No ProviderName any more; who hosts and who sells stand apart, contracts and invoice details are named on the row.
+  const TestingSink sink = import(
+      "BilledCost,EffectiveCost,BillingCurrency,ChargeCategory,ChargePeriodStart,ChargePeriodEnd,HostProviderName,"
+      "ServiceProviderName,"
+      "InvoiceIssuerName,InvoiceDetailId,ContractApplied,AllocatedMethodId,AllocatedTags,CommitmentProgramEligibilityDetails\n"
+      "1,2,USD,Usage,2026-10-01T00:00:00Z,2026-10-01T01:00:00Z,AWS,Databricks,AWS,d1,"
+      "\"{\"\"Elements\"\":[{\"\"ContractId\"\":\"\"k\"\"}]}\",m1,\"{\"\"team\"\":\"\"nlp\"\"}\",{}\n");
+  ASSERT_EQ(sink.bill.size(), 1U);
+  EXPECT_EQ(sink.bill[0].provider, "aws");
+  EXPECT_EQ(sink.bill[0].tags, (std::vector<Tag>{{"team", "nlp"}}));
+}
+
 TEST(Focus, MissingColumnsAreNamed) {
   Status status;
   import("ProviderName,BilledCost,BillingCurrency,ChargeCategory,ChargePeriodStart\n", &status);

@@ -1,5 +1,6 @@
 #include "codec/focus_writer.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -8,7 +9,7 @@
 namespace stint {
 namespace {
 
-constexpr std::array<std::string_view, 48> kFocusColumnNames = {"AllocatedMethodDetails",
+constexpr std::array<std::string_view, 62> kFocusColumnNames = {"AllocatedMethodDetails",
                                                                 "AllocatedMethodId",
                                                                 "AllocatedResourceId",
                                                                 "AllocatedResourceName",
@@ -16,6 +17,7 @@ constexpr std::array<std::string_view, 48> kFocusColumnNames = {"AllocatedMethod
                                                                 "AvailabilityZone",
                                                                 "BilledCost",
                                                                 "BillingAccountId",
+                                                                "BillingAccountName",
                                                                 "BillingCurrency",
                                                                 "BillingPeriodEnd",
                                                                 "BillingPeriodStart",
@@ -24,19 +26,28 @@ constexpr std::array<std::string_view, 48> kFocusColumnNames = {"AllocatedMethod
                                                                 "ChargeDescription",
                                                                 "ChargePeriodEnd",
                                                                 "ChargePeriodStart",
+                                                                "CommitmentDiscountCategory",
                                                                 "CommitmentDiscountId",
+                                                                "CommitmentDiscountName",
                                                                 "CommitmentDiscountStatus",
+                                                                "CommitmentDiscountType",
+                                                                "ConsumedQuantity",
+                                                                "ConsumedUnit",
                                                                 "ContractedCost",
+                                                                "ContractedUnitPrice",
                                                                 "EffectiveCost",
                                                                 "HostProviderName",
                                                                 "InvoiceId",
+                                                                "InvoiceIssuerName",
                                                                 "ListCost",
                                                                 "ListUnitPrice",
                                                                 "PricingCategory",
                                                                 "PricingQuantity",
                                                                 "PricingUnit",
                                                                 "ProviderName",
+                                                                "PublisherName",
                                                                 "RegionId",
+                                                                "RegionName",
                                                                 "ResourceId",
                                                                 "ResourceName",
                                                                 "ResourceType",
@@ -44,14 +55,18 @@ constexpr std::array<std::string_view, 48> kFocusColumnNames = {"AllocatedMethod
                                                                 "ServiceName",
                                                                 "ServiceProviderName",
                                                                 "SkuId",
+                                                                "SkuPriceId",
                                                                 "SubAccountId",
+                                                                "SubAccountName",
                                                                 "Tags",
+                                                                "x_Assumed",
                                                                 "x_Client",
                                                                 "x_Environment",
                                                                 "x_GpuModel",
                                                                 "x_IdleCause",
                                                                 "x_InstanceType",
                                                                 "x_Project",
+                                                                "x_ServiceCategory",
                                                                 "x_SpendKind",
                                                                 "x_Team",
                                                                 "x_Workload",
@@ -75,6 +90,44 @@ std::string_view pricing_category(Market market) {
     case Market::kUnknown: return "";
   }
   CHECK(false, "market {}", static_cast<int>(market));
+}
+
+/// One of the categories that FOCUS allows: that of the bill, else by what the line bought.
+std::string_view focus_category(const BillLine& line) {
+  constexpr std::array<std::string_view, 19> kCategories = {"AI and Machine Learning",
+                                                            "Analytics",
+                                                            "Business Applications",
+                                                            "Compute",
+                                                            "Databases",
+                                                            "Developer Tools",
+                                                            "Multicloud",
+                                                            "Identity",
+                                                            "Integration",
+                                                            "Internet of Things",
+                                                            "Management and Governance",
+                                                            "Media",
+                                                            "Migration",
+                                                            "Mobile",
+                                                            "Networking",
+                                                            "Security",
+                                                            "Storage",
+                                                            "Web",
+                                                            "Other"};
+  if (std::ranges::find(kCategories, line.service_category) != kCategories.end()) return line.service_category;
+  switch (line.spend) {
+    case SpendKind::kCompute: return "Compute";
+    case SpendKind::kStorage: return "Storage";
+    case SpendKind::kTransfer: return "Networking";
+    case SpendKind::kOther: return "Other";
+  }
+  CHECK(false, "spend {}", static_cast<int>(line.spend));
+}
+
+/// Where the commitment's own name tells: a plan is of spend, a reservation of usage.
+std::string_view commitment_category(std::string_view id) {
+  if (contains_ignoring_case(id, "savingsplan") || contains_ignoring_case(id, "savings-plan")) return "Spend";
+  if (contains_ignoring_case(id, "reserved-instances") || contains_ignoring_case(id, "reservation")) return "Usage";
+  return "";
 }
 
 std::string json_text(const nlohmann::json& json) { return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
@@ -202,9 +255,11 @@ class Writer {
   }
 
   void write_charge(const BillLine& line, const Division& d, size_t i, std::string_view tags) {
+    assumed_.clear();
     field(line.zone);
     field(d.billed[i].to_decimal());
-    field(line.billing_account);
+    field(given_or("BillingAccountId", line.billing_account, "unknown"));
+    field("");  // BillingAccountName
     field(d.billed[i].currency().code());
     field(format_utc(line.billing_period.end));
     field(format_utc(line.billing_period.begin));
@@ -213,39 +268,68 @@ class Writer {
     field(line.description);
     field(format_utc(line.charge_period.end));
     field(format_utc(line.charge_period.begin));
+    field(commitment_category(line.commitment_id));
     field(line.commitment_id);
+    field("");  // CommitmentDiscountName
     field(line.commitment_unused ? "Unused" : line.commitment_id.empty() ? "" : "Used");
-    field(line.contracted ? d.contracted[i].to_decimal() : "");
+    field("");  // CommitmentDiscountType
+    field("");  // ConsumedQuantity
+    field("");  // ConsumedUnit
+    // FOCUS wants a list and a contracted cost on every row: where the bill has none, what was paid.
+    const Money paid = line.category == ChargeCategory::kUsage ? d.effective[i] : d.billed[i];
+    if (!line.contracted) assume("ContractedCost");
+    field((line.contracted ? d.contracted[i] : paid).to_decimal());
+    field("");  // ContractedUnitPrice
     field(d.effective[i].to_decimal());
-    field(provider_name(line.provider));
+    const std::string provider(provider_name(line.provider));
+    field(given_or("ProviderName", provider, "unknown"));
     field(line.invoice_id);
-    field(line.list ? d.list[i].to_decimal() : "");
+    field(given_or("", provider, "unknown"));
+    if (!line.list) assume("ListCost");
+    field((line.list ? d.list[i] : paid).to_decimal());
     field(line.list_unit_price ? line.list_unit_price->per_hour().to_decimal() : "");
     field(pricing_category(line.market));
     field(d.quantity[i]);
     field(line.pricing_unit);
-    field(provider_name(line.provider));
+    field(given_or("", provider, "unknown"));
+    field(given_or("", provider, "unknown"));
+    field(line.region);
     field(line.region);
     field(line.resource_id);
     field(line.resource_name);
     field(line.resource_type);
-    field(line.service_category);
-    field(line.service);
-    field(provider_name(line.provider));
+    if (line.service_category.empty()) assume("ServiceCategory");
+    field(focus_category(line));
+    field(given_or("ServiceName", line.service, "unknown"));
+    field(given_or("", provider, "unknown"));
     field(line.sku);
+    field("");  // SkuPriceId
     field(line.sub_account);
+    field("");  // SubAccountName
     field(tags);
+  }
+
+  /// Notes that a column holds what the bill did not give.
+  void assume(std::string_view column) { assumed_ += fmt::format("{}{}", assumed_.empty() ? "" : " ", column); }
+
+  /// For columns that must not be empty. @param column  "" = it is noted by another one.
+  std::string_view given_or(std::string_view column, std::string_view given, std::string_view otherwise) {
+    if (!given.empty()) return given;
+    if (!column.empty()) assume(column);
+    return otherwise;
   }
 
   void write_own(const BillLine& line, const Posting& posting, std::string_view gpu_model) {
     static const Tenant kNobody;
     const Tenant& tenant = posting.tenant.valid() ? ledger_.tenants[posting.tenant] : kNobody;
+    field(assumed_);
     field(tenant.client);
     field(tenant.environment);
     field(gpu_model);
     field(posting.cause == IdleCause::kNone ? "" : name_of(posting.cause));
     field(line.instance_type);
     field(tenant.project);
+    field(focus_category(line) == line.service_category ? "" : line.service_category);
     field(name_of(posting.spend));
     field(tenant.team);
     field(tenant.workload);
@@ -279,6 +363,7 @@ class Writer {
   std::span<const Node> nodes_;
   const std::function<void(std::string_view)>& out_;
   std::string text_;
+  std::string assumed_;  // columns of the row
   size_t fields_ = 0;
 };
 

@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "base/prng.h"
 #include "codec/csv.h"
 #include "codec/importer.h"
 #include "codec/testing_sink.h"
+#include "testing/places.h"
 
 namespace stint {
 namespace {
@@ -120,6 +124,82 @@ TEST(FocusWriter, LinesOfNoAmountOnTheBasisAreRowsToo) {
   EXPECT_EQ(sum_of_column(csv, "BilledCost"), *Money::parse("20.52"));
   EXPECT_EQ(sum_of_column(csv, "EffectiveCost"), *Money::parse("21"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4);
+}
+
+/// Every line of a file, as one posting each.
+Ledger ledger_of(const std::vector<BillLine>& lines) {
+  Ledger ledger;
+  const TenantId nobody = ledger.tenants.intern({});
+  for (const BillLine& line : lines) {
+    Posting posting;
+    posting.bill_line = static_cast<uint32_t>(ledger.lines.size());
+    posting.tenant = nobody;
+    posting.spend = line.spend;
+    posting.amount = line.effective;
+    ledger.postings.push_back(posting);
+    ledger.lines.push_back(line);
+    ledger.synthesised.push_back(false);
+    ledger.line_amounts.push_back(line.effective);
+    ledger.line_nodes.push_back(NodeId(0));
+  }
+  return ledger;
+}
+
+std::vector<Tag> in_order(std::vector<Tag> tags) {
+  std::ranges::sort(tags);
+  return tags;
+}
+
+TEST(FocusWriter, WhatABillSaidComesBackFromWhatWasWritten) {
+  size_t seen = 0;
+  for (const std::string format : {"focus", "cur", "azure", "azure-actual", "gcp"}) {
+    const auto folder = std::filesystem::path(STINT_SOURCE_DIR) / "fuzz" / "seeds" / format;
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      SCOPED_TRACE(file.path().string());
+      std::ifstream in(file.path(), std::ios::binary);
+      const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+      TestingSink bill;
+      const auto importer = find_import_format(format)->create({.source = "in"}, bill);
+      ASSERT_TRUE(importer->feed(bytes).ok());
+      ASSERT_TRUE(importer->finish().ok());
+      const TestingSink back = import(written(ledger_of(bill.bill)));
+      ASSERT_EQ(back.bill.size(), bill.bill.size());
+      for (size_t i = 0; i < bill.bill.size(); ++i) {
+        const BillLine &a = bill.bill[i], &b = back.bill[i];
+        ++seen;
+        const auto texts = [](const BillLine& l) {
+          return std::tie(l.provider, l.billing_account, l.sub_account, l.service, l.service_category, l.description, l.region,
+                          l.zone, l.resource_id, l.resource_name, l.resource_type, l.instance_type, l.sku, l.invoice_id,
+                          l.commitment_id, l.pricing_unit, l.quantity);
+        };
+        EXPECT_EQ(texts(a), texts(b));
+        EXPECT_EQ(a.billed, b.billed);
+        EXPECT_EQ(a.effective, b.effective);
+        EXPECT_EQ(a.list, b.list);
+        EXPECT_EQ(a.contracted, b.contracted);
+        EXPECT_EQ(a.list_unit_price.has_value(), b.list_unit_price.has_value());
+        EXPECT_EQ(a.category, b.category);
+        EXPECT_EQ(a.spend, b.spend);
+        EXPECT_EQ(a.market, b.market);
+        EXPECT_EQ(a.correction, b.correction);
+        EXPECT_EQ(a.commitment_unused, b.commitment_unused);
+        EXPECT_EQ(a.charge_period, b.charge_period);
+        EXPECT_EQ(a.billing_period, b.billing_period);
+        EXPECT_EQ(in_order(a.tags), in_order(b.tags));
+      }
+    }
+  }
+  EXPECT_GT(seen, 20U);
+}
+
+TEST(FocusWriter, WhatABillDidNotGiveIsMarkedAsAssumed) {
+  BillLine line = instance_line(*Money::parse("3"), *Money::parse("2"));
+  line.provider = line.billing_account = "";
+  line.list.reset();
+  const std::string csv = written(ledger_of({line}));
+  EXPECT_THAT(csv, testing::HasSubstr("BillingAccountId ContractedCost ProviderName ListCost"));
+  EXPECT_EQ(sum_of_column(csv, "ContractedCost"), *Money::parse("2"));
+  EXPECT_EQ(sum_of_column(csv, "ListCost"), *Money::parse("2"));
 }
 
 TEST(FocusWriter, RowsOfALineSumToItInEveryCostAndKeepItsDimensions) {

@@ -216,7 +216,9 @@ class GcpImporter final : public CsvImporter {
       line.quantity.clear();
       line.pricing_unit.clear();
       const std::string type = member("type"), full_name = member("full_name");
-      line.description = fmt::format("{}: {}", type.empty() ? "CREDIT" : type, full_name.empty() ? member("name") : full_name);
+      const std::string what = full_name.empty() ? member("name") : full_name;
+      line.description = type.empty() ? "CREDIT" : type;
+      if (!what.empty()) line.description += ": " + what;
       if (type.starts_with("COMMITTED_USAGE_DISCOUNT")) line.market = Market::kReserved, line.commitment_id = member("id");
       credits_.push_back(std::move(line));
     }
