@@ -11,6 +11,7 @@
 #include "codec/bill_fields.h"
 #include "codec/bill_guess.h"
 #include "codec/csv_importer.h"
+#include "ledger/split_cost.h"
 
 namespace stint {
 namespace {
@@ -77,8 +78,9 @@ struct CurColumns {
   CurColumn plan{"savings_plan_savings_plan_a_r_n"}, plan_cost{"savings_plan_savings_plan_effective_cost"};
   CurColumn plan_total{"savings_plan_total_commitment_to_date"}, plan_used{"savings_plan_used_commitment"};
   CurColumn tags{"resource_tags"}, split_parent{"split_line_item_parent_resource_id"};
+  CurColumn split_cost{"split_line_item_split_cost"}, split_unused{"split_line_item_unused_cost"};
 
-  std::array<CurColumn*, 37> all() {
+  std::array<CurColumn*, 39> all() {
     return {&type,
             &start,
             &end,
@@ -115,7 +117,9 @@ struct CurColumns {
             &plan_total,
             &plan_used,
             &tags,
-            &split_parent};
+            &split_parent,
+            &split_cost,
+            &split_unused};
   }
 };
 
@@ -196,7 +200,10 @@ class CurImporter final : public CsvImporter {
     if (!split) {
       TRY_ASSIGN(line_.billed, cost(r, columns_.unblended));
     }
-    TRY_ASSIGN(line_.effective, effective_cost(r, type));
+    line_.effective = line_.billed;
+    if (!split) {
+      TRY_ASSIGN(line_.effective, effective_cost(r, type));
+    }
     line_.list.reset();
     if (!text(r, columns_.list_cost).empty()) {
       TRY_ASSIGN(line_.list, cost(r, columns_.list_cost));
@@ -272,7 +279,17 @@ class CurImporter final : public CsvImporter {
       line_.tags.emplace_back(tag_key(tag.first), tag.second);
     for (const TagColumn& column : tag_columns_)
       if (const std::string_view value = bill_field(r, column.index); !value.empty()) line_.tags.emplace_back(column.key, value);
+    read_split(r);
     return {};
+  }
+
+  /// What the row says of its share in another one; the ledger divides that one by it.
+  void read_split(const CsvRecord& r) {
+    if (text(r, columns_.split_parent).empty()) return;
+    for (const auto& [key, column] :
+         {std::pair(kSplitParentTag, &columns_.split_parent), std::pair(kSplitCostTag, &columns_.split_cost),
+          std::pair(kSplitUnusedTag, &columns_.split_unused)})
+      if (const std::string_view value = text(r, *column); !value.empty()) line_.tags.emplace_back(key, value);
   }
 
   /// The `product` map of CUR 2.0; stays empty for reports with a column per attribute.

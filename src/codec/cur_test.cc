@@ -159,6 +159,24 @@ TEST(Cur, MissingColumnsOfARareLineTypeAreNamedOnItsRow) {
   EXPECT_THAT(sink.rejected[0].second, HasSubstr("reservation_effective_cost: this column is not in the report"));
 }
 
+TEST(Cur, SplitCostAllocationCostsNothingAndKeepsWhatItSays) {
+  const TestingSink sink = import(
+      "line_item_line_item_type,line_item_usage_start_date,line_item_usage_end_date,line_item_unblended_cost,line_item_currency_"
+      "code,"
+      "line_item_resource_id,split_line_item_parent_resource_id,split_line_item_split_cost,split_line_item_unused_cost,resource_"
+      "tags\n"
+      "Usage,2026-10-01T00:00:00Z,2026-10-01T01:00:00Z,32.77,USD,i-1,,,,\n"
+      "Usage,2026-10-01T00:00:00Z,2026-10-01T01:00:00Z,,USD,arn:aws:eks:us-east-1:1:pod/c/vision/p/u,i-1,20.5,1.25,"
+      "\"{\"\"aws_eks_namespace\"\":\"\"vision\"\"}\"\n");
+  ASSERT_EQ(sink.bill.size(), 2U);
+  EXPECT_EQ(totals(sink).billed, usd("32.77"));
+  EXPECT_EQ(totals(sink).effective, usd("32.77"));
+  EXPECT_THAT(sink.bill[1].tags, testing::ElementsAre(testing::Pair("aws_eks_namespace", "vision"),
+                                                      testing::Pair("split_line_item_parent_resource_id", "i-1"),
+                                                      testing::Pair("split_line_item_split_cost", "20.5"),
+                                                      testing::Pair("split_line_item_unused_cost", "1.25")));
+}
+
 TEST(Cur, AnotherFormatIsRefused) {
   Status status;
   import("a,b\n1,2\n", &status);

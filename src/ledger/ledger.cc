@@ -9,6 +9,7 @@
 #include "ledger/line_match.h"
 #include "ledger/node_hours.h"
 #include "ledger/problems.h"
+#include "ledger/split_cost.h"
 #include "ledger/synthesis.h"
 
 namespace stint {
@@ -37,7 +38,7 @@ Interval period_of(const History& history, const LedgerOptions& options) {
 class Poster {
  public:
   Poster(const History& history, const Occupancy& occupancy, const Catalog& catalog, const LedgerOptions& options)
-      : history_(history), catalog_(catalog), matcher_(history), estimate_(options.estimate) {
+      : history_(history), catalog_(catalog), matcher_(history), splits_(history.tenant_rules), estimate_(options.estimate) {
     out_.period = period_of(history, options);
     out_.basis = options.basis;
     out_.tenants = occupancy.tenants;
@@ -52,6 +53,7 @@ class Poster {
   Result<Ledger> run() {
     TRY(take_lines());
     tie_by_type();
+    if (!splits_.empty()) split_evidence_ = find_evidence();
     synthesise_missing();
     out_.postings.reserve(out_.lines.size() * 2);
     for (uint32_t i = 0; i < out_.lines.size(); ++i)
@@ -73,6 +75,7 @@ class Poster {
     SpendKind spend = SpendKind::kOther;
     ChargeCategory category = ChargeCategory::kUsage;
     bool commitment_unused = false;
+    Instant charged_from;  // before the line was cut
   };
   struct SharedLine {
     uint32_t line = 0;
@@ -100,6 +103,8 @@ class Poster {
       }
       if (last_provider == nullptr || *last_provider != line.provider) last_provider = &*providers_.insert(line.provider).first;
       add_line(*cut, node, false);
+      facts_.back().charged_from = line.charge_period.begin;
+      splits_.add(line);
       const Money amount = out_.line_amounts.back();
       if (!amount.is_zero()) sums.try_emplace(amount.currency(), Money::nanos(0, amount.currency())).first->second += amount;
     }
@@ -122,7 +127,7 @@ class Poster {
     out_.line_nodes.push_back(node);
     out_.synthesised.push_back(synthesised);
     out_.estimated.push_back(false);
-    facts_.push_back({cut, line.spend, line.category, line.commitment_unused});
+    facts_.push_back({cut, line.spend, line.category, line.commitment_unused, line.charge_period.begin});
   }
 
   void tie_by_type() {
@@ -273,6 +278,7 @@ class Poster {
 
   void post_compute(uint32_t i) {
     const NodeId node = out_.line_nodes[i];
+    if (post_by_pods(i, node)) return;
     if (node.valid() && hours_.gpu_count(node) > 0 && facts_[i].category != ChargeCategory::kTax) return spread(i, node);
     const BillLine& line = out_.lines[i];
     TenantId tenant = tenant_of_tags(i);
@@ -287,6 +293,26 @@ class Poster {
     if (!gpus || line.category == ChargeCategory::kPurchase) return shared_.push_back({i, IdleCause::kNone});
     post_whole(i, {nobody_, kind, IdleCause::kTelemetryMissing, true});
     problems_.add_line(fmt::format("{} {} {}", line.instance_type, line.region, line.resource_id), out_.line_amounts[i]);
+  }
+
+  /// Over the pods that the provider says held the machine, where no telemetry and no job tells better.
+  bool post_by_pods(uint32_t i, NodeId node) {
+    if (splits_.empty() || facts_[i].category != ChargeCategory::kUsage) return false;
+    if (node.valid() && split_evidence_[node.index()]) return false;
+    const BillLine& line = out_.lines[i];
+    const SplitCosts::Division* division = splits_.find(line.resource_id, facts_[i].charged_from);
+    if (division == nullptr) return false;
+    parts_.clear();
+    const bool active = !has_gpus(line);
+    for (const SplitCosts::Share& share : division->shares)
+      if (share.used_nanos > 0)
+        parts_.push_back(
+            {{out_.tenants.intern(share.tenant), WorkloadKind::kUnknown, IdleCause::kNone, active}, share.used_nanos});
+    if (division->unused_nanos > 0)
+      parts_.push_back({{nobody_, WorkloadKind::kUnknown, IdleCause::kUnallocated, true}, division->unused_nanos});
+    if (parts_.empty()) return false;
+    post_parts(i);
+    return true;
   }
 
   [[nodiscard]] bool has_gpus(const BillLine& line) {
@@ -396,7 +422,7 @@ class Poster {
     const BillLine& line = out_.lines[i];
     if (line.tags.empty()) return nobody_;
     const auto [it, fresh] = tag_tenants_.try_emplace(line.tags);
-    if (fresh) it->second = out_.tenants.intern(tenant_from_tags(line.tags));
+    if (fresh) it->second = out_.tenants.intern(tenant_of_pod_tags(line.tags, history_.tenant_rules));
     return it->second;
   }
 
@@ -491,6 +517,8 @@ class Poster {
   const History& history_;
   const Catalog& catalog_;
   LineMatcher matcher_;
+  SplitCosts splits_;
+  std::vector<bool> split_evidence_;  // by node; only where there are splits
   Ledger out_;
   TenantId nobody_;
   NodeHours hours_;

@@ -56,6 +56,55 @@ TEST(Ledger, HourlyLinesGoToTheTenantOfTheirHour) {
   EXPECT_EQ(of_client(*ledger, "blue"), Money::units(5));
 }
 
+/// A row of AWS' split cost allocation: what a pod of `ns` used of machine "i-1" in an hour.
+void add_pod_share(HandMade& m, const std::string& ns, const std::string& cost, const std::string& unused, int64_t hour = 0) {
+  BillLine& row = m.compute("arn:aws:eks:pod/" + ns, Money::nanos(0), hour, hour + 1);
+  row.tags = {{"aws:eks:namespace", ns},
+              {"split_line_item_parent_resource_id", "i-1"},
+              {"split_line_item_split_cost", cost},
+              {"split_line_item_unused_cost", unused}};
+}
+
+TEST(Ledger, AMachineIsDividedByTheProvidersSplitOverNamespaces) {
+  HandMade m(2);
+  // CPU and GPU of one pod are two rows.
+  add_pod_share(m, "vision", "2", "0.25");
+  add_pod_share(m, "vision", "4", "0.25");
+  add_pod_share(m, "chat", "3", "0.5");
+  m.compute("i-1", Money::units(20), 0, 1);
+  m.compute("i-1", Money::units(7), 1, 2);
+  m.history.tenant_rules = {
+      {"namespace/chat", {.client = "aurora", .project = "", .team = "", .environment = "", .workload = ""}}};
+  const auto ledger = m.post();
+  ASSERT_TRUE(ledger.ok());
+  // 6 : 3 : 1 of what the machine's own line says; the second hour has no rows and is common cost.
+  const auto own = [&](std::string_view client) {
+    return sum_of(*ledger, [&](const Posting& p) { return !p.shared && ledger->tenants[p.tenant].client == client; });
+  };
+  EXPECT_EQ(own("vision"), Money::units(12));
+  EXPECT_EQ(own("aurora"), Money::units(6));
+  EXPECT_EQ(of_cause(*ledger, IdleCause::kUnallocated), Money::units(2));
+  EXPECT_EQ(sum_of(*ledger, [](const Posting&) { return true; }), Money::units(27));
+  EXPECT_TRUE(check_conservation(*ledger).ok());
+}
+
+TEST(Ledger, TelemetryTellsBetterThanTheProvidersSplit) {
+  HandMade m(1);
+  NodeId n = m.node("i-1");
+  m.hour(m.device(n, 0), 0, {{m.tenant("red"), WorkloadKind::kTraining, kWholeDevice, kWholeDevice, true}});
+  add_pod_share(m, "vision", "2", "0");
+  m.compute("i-1", Money::units(20), 0, 1);
+  const auto ledger = m.post();
+  EXPECT_EQ(of_client(*ledger, "red"), Money::units(20));
+  EXPECT_EQ(of_client(*ledger, "vision"), Money::units(0));
+}
+
+TEST(Ledger, GooglesNamespaceLabelNamesAnOwner) {
+  HandMade m(1);
+  m.compute("pod-share", Money::units(5)).tags = {{"k8s-namespace", "vision"}};
+  EXPECT_EQ(of_client(*m.post(), "vision"), Money::units(5));
+}
+
 TEST(Ledger, LinesAreCutToThePeriodInProportionToTime) {
   HandMade m(4);
   const DeviceId d = m.device(m.node("n"), 0);
