@@ -180,24 +180,11 @@ AuditTotals totals_of(const FleetFacts& fleet, const Ledger& ledger, Money savin
   totals.bill_per_month = fleet.months.monthly(ledger.total());
   totals.saving_per_month = saving;
   totals.plan_per_month = totals.bill_per_month - saving;
-  totals.per_useful_gpu_hour = Money::nanos(0, fleet.currency);
-  double watched = 0;
-  double busy = 0;
-  Money compute = Money::nanos(0, fleet.currency);
-  for (const NodeFacts& node : fleet.nodes) {
-    for (const GpuLoad& gpu : node.gpus) {
-      if (!gpu.mean_pct) continue;
-      watched += gpu.covered_hours;
-      busy += gpu.covered_hours * *gpu.mean_pct / 100;
-    }
-    totals.gpu_hours +=
-        node.hours * static_cast<double>(std::max<int64_t>(node.gpu_count, static_cast<int64_t>(node.gpus.size())));
-    compute += node.compute;
-  }
-  if (watched > 0) totals.mean_utilization_pct = 100 * busy / watched;
-  if (totals.gpu_hours > 0) totals.coverage_pct = std::min(100.0, 100 * watched / totals.gpu_hours);
-  const double useful = totals.gpu_hours * totals.mean_utilization_pct.value_or(0) / 100;
-  if (useful > 0) totals.per_useful_gpu_hour = Money::estimate(compute.to_double() / useful, fleet.currency);
+  const FleetUse use = use_of(fleet);
+  totals.gpu_hours = use.gpu_hours;
+  totals.mean_utilization_pct = use.mean_pct;
+  totals.coverage_pct = use.coverage_pct;
+  totals.per_useful_gpu_hour = use.per_useful_gpu_hour.value_or(Money::nanos(0, fleet.currency));
   return totals;
 }
 

@@ -261,4 +261,24 @@ FleetFacts collect_facts(const History& history, const Usage& usage, const Occup
   return fleet;
 }
 
+FleetUse use_of(const FleetFacts& fleet) {
+  FleetUse out;
+  out.compute = Money::nanos(0, fleet.currency);
+  double watched = 0, busy = 0;
+  for (const NodeFacts& node : fleet.nodes) {
+    for (const GpuLoad& gpu : node.gpus) {
+      if (!gpu.mean_pct) continue;
+      watched += gpu.covered_hours;
+      busy += gpu.covered_hours * *gpu.mean_pct / 100;
+    }
+    out.gpu_hours += node.hours * static_cast<double>(std::max<int64_t>(node.gpu_count, static_cast<int64_t>(node.gpus.size())));
+    out.compute += node.compute;
+  }
+  if (watched > 0) out.mean_pct = 100 * busy / watched;
+  if (out.gpu_hours > 0) out.coverage_pct = std::min(100.0, 100 * watched / out.gpu_hours);
+  const double useful = out.gpu_hours * out.mean_pct.value_or(0) / 100;
+  if (useful > 0) out.per_useful_gpu_hour = Money::estimate(out.compute.to_double() / useful, fleet.currency);
+  return out;
+}
+
 }  // namespace stint

@@ -98,4 +98,14 @@ std::string category_of(WorkloadKind kind, const Tenant& tenant);
 FleetFacts collect_facts(const History& history, const Usage& usage, const Occupancy& occupancy, const Ledger& ledger,
                          const Catalog& catalog);
 
+/// How much of what is paid for was used.
+struct FleetUse {
+  double gpu_hours = 0;                      ///< there
+  Money compute;                             ///< of the instances
+  std::optional<double> mean_pct;            ///< mean utilisation over the GPU-hours with telemetry
+  double coverage_pct = 0;                   ///< GPU-hours with telemetry
+  std::optional<Money> per_useful_gpu_hour;  ///< compute / (gpu_hours × mean utilisation)
+};
+FleetUse use_of(const FleetFacts& fleet);
+
 }  // namespace stint

@@ -8,9 +8,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "advise/track_savings.h"
 #include "base/text.h"
 #include "cli/accounts.h"
+#include "cli/applied.h"
 #include "cli/json_text.h"
 #include "cli/output.h"
 #include "cli/parser.h"
@@ -201,19 +201,14 @@ Status run_undo(const ChangeOptions& options) {
 /// Every applied change is looked at, whichever is asked for: changes to the same nodes bound each other's time.
 Status run_status(const ChangeOptions& options) {
   TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, OpenMode::kReadOnly));
-  TRY_ASSIGN(const std::vector<AppliedChange> applied, file.applied_changes());
-  std::vector<TrackedSaving> tracked;
-  if (!applied.empty()) {
-    TRY_ASSIGN(const Records records, load_records(options.history, {}));
-    TRY_ASSIGN(const Accounts accounts, keep_accounts(records, CostBasis::kEffective));
-    tracked = track_savings({records.history, accounts.attribution.occupancy, accounts.ledger, applied});
-  }
+  TRY_ASSIGN(AppliedSavings savings, applied_savings(options.history));
   if (!options.which.empty()) {
     TRY_ASSIGN(const AppliedChange wanted, pick_applied(file, options));
-    std::erase_if(tracked,
+    std::erase_if(savings.tracked,
                   [&](const TrackedSaving& t) { return std::ranges::find(t.numbers, wanted.number) == t.numbers.end(); });
   }
-  return write_output("", options.json ? savings_json(tracked, applied) : savings_text(tracked, applied, screen_of_stdout()));
+  return write_output("", options.json ? savings_json(savings.tracked, savings.applied)
+                                       : savings_text(savings.tracked, savings.applied, screen_of_stdout()));
 }
 
 }  // namespace

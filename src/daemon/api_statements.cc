@@ -15,7 +15,8 @@ using Json = nlohmann::ordered_json;
 
 /// A page without scripts that brings its style along. What it names from elsewhere stays unloaded.
 std::vector<std::pair<std::string, std::string>> headers_of_statement() {
-  return {{"Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"},
+  return {{"Content-Security-Policy",
+           "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"},
           {"Referrer-Policy", "no-referrer"}};
 }
 
@@ -35,7 +36,8 @@ void api_statements(const ApiContext& api, const Call& call) {
     for (const KeptStatement& s : m.statements)
       if (call->who.may(Permission::kSeeJobs, s.client))
         list.push_back({{"client", s.client}, {"total", {{"amount", s.amount}, {"currency", m.currency}}}});
-    if (!list.empty()) months.push_back({{"month", m.month}, {"written", format_utc(m.written)}, {"statements", std::move(list)}});
+    if (!list.empty())
+      months.push_back({{"month", m.month}, {"written", format_utc(m.written)}, {"statements", std::move(list)}});
   }
   const bool all = call->who.may_everywhere(Permission::kSeeJobs);
   api.answer(call, 200, {{"months", std::move(months)}, {"run", all ? to_json(api.options.statements->state()) : Json()}});

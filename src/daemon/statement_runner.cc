@@ -83,8 +83,8 @@ Status StatementRunner::write(const std::string& month, const std::atomic<bool>&
   const std::string of = month.empty() ? month_text(last_close(options_.clock(), config.day).month.begin) : month;
   TRY_ASSIGN(const std::string folder, book_.begin(of));
   TRY_ASSIGN(const std::string json,
-             output_in_background({options_.program, "statements", "--history", options_.history, "--month", of, "--folder", folder,
-                                   "--basis", config.basis, "--idle", config.idle, "--json"},
+             output_in_background({options_.program, "statements", "--history", options_.history, "--month", of, "--folder",
+                                   folder, "--basis", config.basis, "--idle", config.idle, "--json"},
                                   "writing the statements of " + of, stopping));
   return book_.put(of, options_.clock(), json);
 }

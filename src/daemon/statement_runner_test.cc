@@ -20,10 +20,9 @@ class StatementRunnerTest : public ::testing::Test {
   StatementRunnerTest() { CHECK(HistoryFile::open(dir_ / "history.db", OpenMode::kCreate).ok(), "no History"); }
 
   StatementRunnerOptions options(const std::string& script = kStatementScript) {
-    return {.program = put_program(dir_, script),
-            .history = dir_ / "history.db",
-            .folder = dir_ / "statements",
-            .clock = [this] { return now_.load(); }};
+    return {.program = put_program(dir_, script), .history = dir_ / "history.db", .folder = dir_ / "statements", .clock = [this] {
+              return now_.load();
+            }};
   }
   /// When it has ended; of one that is due, once it has begun.
   static StatementRunner::State ended(const StatementRunner& statements) {
@@ -46,8 +45,8 @@ TEST_F(StatementRunnerTest, OnDemandWritesAMonthThatHasEnded) {
   const StatementRunner::State state = ended(statements);
   EXPECT_EQ(state.error, "");
   EXPECT_EQ(state.by, "ann");
-  EXPECT_THAT(read_all(dir_ / "asked").value(), HasSubstr("--month 2026-10 --folder " + (dir_ / "statements/.2026-10") +
-                                                          " --basis billed --idle spread --json"));
+  EXPECT_THAT(read_all(dir_ / "asked").value(),
+              HasSubstr("--month 2026-10 --folder " + (dir_ / "statements/.2026-10") + " --basis billed --idle spread --json"));
   const auto months = statements.book().months();
   ASSERT_THAT(months, SizeIs(1));
   EXPECT_EQ(months[0].month, "2026-10");

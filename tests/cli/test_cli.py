@@ -49,7 +49,7 @@ class Scratch(unittest.TestCase):
 class Usage(Scratch):
     def test_help_names_every_command_and_exit_codes(self):
         out = stint("--help").stdout
-        for command in ("import", "audit", "bill", "statements", "margin", "pick", "estimate", "catalog", "profile", "bench", "history", "demo", "forecast", "plan", "replay", "explore"):
+        for command in ("import", "audit", "bill", "statements", "margin", "kpi", "pick", "estimate", "catalog", "profile", "bench", "history", "demo", "forecast", "plan", "replay", "explore"):
             self.assertIn(command, out)
         self.assertIn("Exit codes", out)
 
@@ -192,6 +192,28 @@ class Clients(Scratch):
         margin = stint_json("margin", "--history", self.db, "--month", "2026-10", "--revenue", SOURCE + "/examples/revenue.csv")
         self.assertEqual(margin["cost"], "47000")
         self.assertEqual({r["client"]: r["cost"] for r in margin["rows"]}, {r["name"]: r["total"] for r in bill["rows"]})
+
+
+    def test_key_figures_are_those_of_bill_and_audit(self):
+        stint("demo", "agency", "--history", self.db)
+        kpi = stint_json("kpi", "--history", self.db, "--month", "2026-10", "--requests", "qa-server=4000000")
+        audit = stint_json("audit", "--history", self.db, "--month", "2026-10", "--no-replay")
+        self.assertEqual(kpi["total"], "47000")
+        self.assertAlmostEqual(float(kpi["per_useful_gpu_hour"]), audit["totals"]["per_useful_gpu_hour"], 6)
+        self.assertAlmostEqual(kpi["mean_utilization_pct"], audit["totals"]["mean_utilization_pct"], 6)
+        bill = stint_json("bill", "--history", self.db, "--month", "2026-10", "--by", "workload")
+        inference = {row["name"]: row["inference"] for row in bill["rows"]}
+        for service in kpi["services"]:
+            self.assertEqual(service["cost"], inference[service["service"]])
+        qa = next(s for s in kpi["services"] if s["service"] == "qa-server")
+        self.assertAlmostEqual(float(qa["per_thousand"]), float(qa["cost"]) / 4_000, 8)
+        # Half of the month is measured, at one request a second; the other half is taken to be alike.
+        (self.dir / "requests.csv").write_text("time,value\n" + "".join(f"2026-10-{d:02}T{h:02}:00:00Z,1\n" for d in range(1, 16) for h in range(24)))
+        half = stint_json("kpi", "--history", self.db, "--month", "2026-10", "--requests", f"qa-server={self.dir / 'requests.csv'}")
+        self.assertAlmostEqual(next(s for s in half["services"] if s["service"] == "qa-server")["requests"], 31 * 86_400, 0)
+        self.assertIn("Requests to qa-server are known for 48.4 % of the period", half["notes"][0])
+        for wrong in ("qa-server", "qa-server=-1", "=5", "qa-server=", "nothing=5"):
+            self.assertIn("--requests", stint("kpi", "--history", self.db, "--requests", wrong, code=1).stderr)
 
 
 class Bills(Scratch):

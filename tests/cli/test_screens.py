@@ -58,6 +58,7 @@ CALLS = {
     "replay cases": [["no-such-folder"]],
     "pick": [["--serve", "bert-base", "--qps", "500", "--p99", "50ms", "--region", "eu"], ["--train", "bert-base", "--deadline", "24h"],
              ["--own", "280000", "--gpu", "H100-80GB", "--power-price", "0.13", "--own-monthly", "2500", "--use", "60"]],
+    "kpi": [HISTORY, HISTORY + ["--month", "2026-10"]],
     "margin": [HISTORY + ["--revenue", "revenue.csv"], HISTORY + ["--revenue", "revenue.csv", "--by", "project"]],
     "statements": [HISTORY + ["--folder", "statements"]],
     "estimate": [["terraform-plan.json"], ["terraform-plan.json"] + HISTORY + ["--budget", "90000"]],

@@ -1,0 +1,117 @@
+#include "report/kpi_view.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/counted.h"
+#include "report/figures.h"
+#include "report/forecast_words.h"
+#include "report/json_list.h"
+
+namespace stint {
+namespace {
+
+std::string cents_if_known(const std::optional<Money>& m) { return m ? cents_text(*m) : "–"; }
+
+nlohmann::ordered_json decimal_or_null(const std::optional<Money>& m) {
+  return m ? nlohmann::ordered_json(m->to_decimal()) : nlohmann::ordered_json(nullptr);
+}
+
+/// Four decimals: 1,000 inferences cost cents.
+std::string per_thousand_text(const ServiceKpi& service) {
+  return service.per_thousand ? amount_text(*service.per_thousand, 4) : "–";
+}
+
+std::string jobs_table(const Kpis& k, Screen screen) {
+  Table table({{"jobs that ended", Align::kLeft, 24},
+               {"jobs", Align::kRight},
+               {"completed", Align::kRight, 0, 1},
+               {"GPU-hours", Align::kRight, 0, 2},
+               {"cost", Align::kRight},
+               {"each completed", Align::kRight},
+               {"median", Align::kRight, 0, 3},
+               {"90 % below", Align::kRight, 0, 4},
+               {"not completed", Align::kRight, 0, 1}});
+  for (const JobKpis& j : k.jobs)
+    table.add_row({j.kind, grouped(static_cast<double>(j.jobs)), grouped(static_cast<double>(j.completed)), grouped(j.gpu_hours),
+                   cents_text(j.cost), cents_if_known(j.per_completed_job), cents_if_known(j.median), cents_if_known(j.p90),
+                   cents_text(j.cost_unfinished)});
+  return table.render(screen);
+}
+
+std::string services_table(const Kpis& k, Screen screen) {
+  Table table({{"service", Align::kLeft, 40}, {"cost", Align::kRight}, {"requests", Align::kRight}, {"per 1,000", Align::kRight}});
+  for (const ServiceKpi& s : k.services)
+    table.add_row({s.service, cents_text(s.cost), s.requests ? grouped(*s.requests) : "not known", per_thousand_text(s)});
+  return table.render(screen);
+}
+
+}  // namespace
+
+std::string kpis_text(const Kpis& k, const FleetUse& use, const std::vector<std::string>& notes, Screen screen) {
+  const Currency currency = k.total.currency();
+  Table head({{"key figure", Align::kLeft, 32}, {std::string(currency.code()), Align::kRight}, {"", Align::kLeft, 60, 1}});
+  head.add_row({"bill", cents_text(k.total), k.basis == CostBasis::kBilled ? "as billed" : "effective: commitments spread over use"}, Tone::kStrong);
+  head.add_row({"a useful GPU-hour", cents_if_known(use.per_useful_gpu_hour), "all compute money by GPU-hours × utilisation"});
+  head.add_row({"an active GPU-hour", cents_if_known(k.per_active_gpu_hour), "all compute money by GPU-hours with any activity"});
+  head.add_row({"mean utilisation", percent_or_dash(use.mean_pct), fmt::format("telemetry covers {} of the GPU-hours", shown_percent(use.coverage_pct, 1))});
+  head.add_row({"GPU-hours held", percent_or_dash(k.held_pct), "of those there"});
+  head.add_row({"GPU-hours active", percent_or_dash(k.active_pct), "of those held with telemetry"});
+  std::string out = head.render(screen);
+  if (!k.jobs.empty()) out += '\n' + jobs_table(k, screen);
+  if (k.time)
+    out += '\n' + wrapped(fmt::format("From submission to result: half of {} within {}, nine of ten within {}. Of it waiting: half "
+                                      "up to {}, nine of ten up to {}.",
+                                      counted(k.time->jobs, "completed job"), shown_wait(k.time->median), shown_wait(k.time->p90),
+                                      shown_wait(k.time->median_wait), shown_wait(k.time->p90_wait)),
+                          screen);
+  if (!k.services.empty()) out += '\n' + services_table(k, screen);
+  for (const std::string& note : notes)
+    out += toned(wrapped(note, screen), Tone::kMuted, screen);
+  return out;
+}
+
+std::string kpis_json(const Kpis& k, const FleetUse& use, const std::vector<std::string>& notes, const std::string& changes) {
+  const Currency currency = k.total.currency();
+  const auto number = [](std::optional<double> n) { return n ? nlohmann::ordered_json(*n) : nlohmann::ordered_json(nullptr); };
+  nlohmann::ordered_json out;
+  out["period"] = {{"since", format_utc(k.period.begin)}, {"until", format_utc(k.period.end)}};
+  out["basis"] = k.basis == CostBasis::kBilled ? "billed" : "effective";
+  out["currency"] = currency.code();
+  out["total"] = k.total.to_decimal();
+  out["per_useful_gpu_hour"] = decimal_or_null(use.per_useful_gpu_hour);
+  out["mean_utilization_pct"] = number(use.mean_pct);
+  out["coverage_pct"] = use.coverage_pct;
+  out["per_active_gpu_hour"] = decimal_or_null(k.per_active_gpu_hour);
+  out["held_pct"] = number(k.held_pct);
+  out["active_pct"] = number(k.active_pct);
+  out["jobs"] = array_of(k.jobs, [](const JobKpis& j) -> nlohmann::ordered_json {
+    return {{"kind", j.kind},
+            {"jobs", j.jobs},
+            {"completed", j.completed},
+            {"unpriced", j.unpriced},
+            {"gpu_hours", j.gpu_hours},
+            {"cost", j.cost.to_decimal()},
+            {"cost_unfinished", j.cost_unfinished.to_decimal()},
+            {"per_completed_job", decimal_or_null(j.per_completed_job)},
+            {"median", decimal_or_null(j.median)},
+            {"p90", decimal_or_null(j.p90)}};
+  });
+  out["time_to_result"] = nullptr;
+  if (k.time)
+    out["time_to_result"] = {{"jobs", k.time->jobs},
+                             {"median_s", k.time->median.whole_seconds()},
+                             {"p90_s", k.time->p90.whole_seconds()},
+                             {"median_wait_s", k.time->median_wait.whole_seconds()},
+                             {"p90_wait_s", k.time->p90_wait.whole_seconds()}};
+  out["services"] = array_of(k.services, [&](const ServiceKpi& s) -> nlohmann::ordered_json {
+    return {{"service", s.service},
+            {"cost", s.cost.to_decimal()},
+            {"requests", number(s.requests)},
+            {"per_thousand", decimal_or_null(s.per_thousand)}};
+  });
+  out["changes"] = nlohmann::ordered_json::parse(changes)["savings"];
+  out["notes"] = notes;
+  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace stint
