@@ -9,10 +9,12 @@
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/period_options.h"
+#include "codec/focus_columns.h"
 #include "codec/focus_writer.h"
 #include "ledger/cost_statement.h"
 #include "report/statement_html.h"
 #include "report/statement_text.h"
+#include "store/history_file.h"
 
 namespace stint {
 namespace {
@@ -35,6 +37,17 @@ std::string focus_csv(const Ledger& ledger, const History& history) {
   return out;
 }
 
+/// What the bill said in columns that its lines have no place for.
+Status add_source_columns(History& history, const std::string& path, Interval period) {
+  TRY_ASSIGN(HistoryFile file, HistoryFile::open(path, OpenMode::kReadOnly));
+  TRY_ASSIGN(std::vector<std::string> columns, file.load_source_columns(period));
+  if (columns.size() != history.bill.size())
+    return make_error(ErrorCode::kConflict, "{}: was changed meanwhile: try again", path);
+  for (size_t i = 0; i < columns.size(); ++i)
+    if (!columns[i].empty()) history.bill[i].tags.emplace_back(kFocusColumnsTag, std::move(columns[i]));
+  return {};
+}
+
 Result<std::string> render(const BillOptions& options, const Ledger& ledger, const History& history) {
   const std::string format = options.json ? "json" : options.format;
   if (format == "focus") return focus_csv(ledger, history);
@@ -50,8 +63,8 @@ Result<std::string> render(const BillOptions& options, const Ledger& ledger, con
 
 Status run_bill(const BillOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
-  TRY_ASSIGN(const Records records,
-             load_records(options.history, period, options.estimate ? WithEstimates::kYes : WithEstimates::kNo));
+  TRY_ASSIGN(Records records, load_records(options.history, period, options.estimate ? WithEstimates::kYes : WithEstimates::kNo));
+  if (options.format == "focus" && !options.json) TRY(add_source_columns(records.history, options.history, period));
   TRY_ASSIGN(const Accounts accounts,
              keep_accounts(records, options.basis == "billed" ? CostBasis::kBilled : CostBasis::kEffective));
   TRY_ASSIGN(const std::string text, render(options, accounts.ledger, records.history));

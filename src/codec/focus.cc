@@ -10,6 +10,7 @@
 #include "codec/bill_fields.h"
 #include "codec/bill_guess.h"
 #include "codec/csv_importer.h"
+#include "codec/focus_columns.h"
 #include "codec/json_table.h"
 
 namespace stint {
@@ -28,7 +29,16 @@ constexpr std::array<std::string_view, 6> kOwnerNames = {"x_Client",      "x_Pro
                                                          "x_Environment", "x_Workload", "x_CostCenter"};
 
 /// Every column that is read: what rows in JSON are looked through for.
-constexpr std::array<std::string_view, 54> kFocusRead = {"x_Assumed",
+constexpr std::array<std::string_view, 63> kFocusRead = {"x_SourceColumns",
+                                                         "BillingAccountName",
+                                                         "SubAccountName",
+                                                         "SkuPriceId",
+                                                         "CommitmentDiscountCategory",
+                                                         "CommitmentDiscountName",
+                                                         "ContractedUnitPrice",
+                                                         "InvoiceIssuerName",
+                                                         "ChargeFrequency",
+                                                         "x_Assumed",
                                                          "x_ServiceCategory",
                                                          "x_SpendKind",
                                                          "BilledCost",
@@ -88,6 +98,70 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOtherDat
     {{"ContractCommitmentId", "Contract Commitment"},
      {"InvoiceDetailId", "Invoice Detail"},
      {"BillingPeriodStatus", "Billing Period"}}};
+
+/// Columns of which a line keeps everything, and those that Stint itself writes.
+constexpr std::array<std::string_view, 48> kFocusKept = {"BilledCost",
+                                                         "EffectiveCost",
+                                                         "ListCost",
+                                                         "ContractedCost",
+                                                         "BillingCurrency",
+                                                         "ChargeCategory",
+                                                         "ChargeClass",
+                                                         "ChargePeriodStart",
+                                                         "ChargePeriodEnd",
+                                                         "BillingPeriodStart",
+                                                         "BillingPeriodEnd",
+                                                         "BillingAccountId",
+                                                         "SubAccountId",
+                                                         "ServiceName",
+                                                         "ServiceCategory",
+                                                         "ChargeDescription",
+                                                         "RegionId",
+                                                         "AvailabilityZone",
+                                                         "ResourceId",
+                                                         "ResourceName",
+                                                         "ResourceType",
+                                                         "SkuId",
+                                                         "InvoiceId",
+                                                         "PricingUnit",
+                                                         "PricingQuantity",
+                                                         "CommitmentDiscountId",
+                                                         "CommitmentDiscountStatus",
+                                                         "Tags",
+                                                         "AllocatedMethodDetails",
+                                                         "AllocatedMethodId",
+                                                         "AllocatedResourceId",
+                                                         "AllocatedResourceName",
+                                                         "AllocatedTags",
+                                                         "x_Assumed",
+                                                         "x_Client",
+                                                         "x_Environment",
+                                                         "x_GpuModel",
+                                                         "x_IdleCause",
+                                                         "x_InstanceType",
+                                                         "x_Project",
+                                                         "x_ServiceCategory",
+                                                         "x_SourceColumns",
+                                                         "x_SpendKind",
+                                                         "x_Team",
+                                                         "x_Workload",
+                                                         "x_WorkloadKind",
+                                                         "x_CostCenter",
+                                                         "x_MachineSpec"};
+
+/// Appends `text` as a JSON string.
+void append_json(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      out += c;
+  }
+  out += '"';
+}
 
 struct FocusColumns {
   std::array<int, kProviderNames.size()> providers{};
@@ -161,6 +235,15 @@ class FocusImporter final : public CsvImporter {
       return invalid("line {}: none of ProviderName, HostProviderName, ServiceProviderName and PublisherName is there",
                      record.line);
     columns_ = columns_of(header);
+    own_source_ = header.find("x_SourceColumns");
+    for (size_t i = 0; i < header.size(); ++i) {
+      const std::string& name = header.names()[i];
+      const auto same = [&](std::string_view kept) { return equals_ignoring_case(kept, name); };
+      if (name.empty() || std::ranges::any_of(kFocusKept, same)) continue;
+      std::string key;
+      append_json(key, name);
+      others_.emplace_back(static_cast<int>(i), key + ":");
+    }
     return {};
   }
 
@@ -187,6 +270,7 @@ class FocusImporter final : public CsvImporter {
     if (!category.ok()) return in_column("ChargeCategory", category.error());
     line_.category = category.value();
     line_.correction = equals_ignoring_case(bill_field(r, columns_.charge_class), "Correction");
+    read_others(r);
     read_texts(r);
     read_market(r);
     return {};
@@ -270,6 +354,24 @@ class FocusImporter final : public CsvImporter {
     return {};
   }
 
+  /// What the line has no place for: of rows that Stint wrote, what it had kept of the bill.
+  void read_others(const CsvRecord& r) {
+    if (own_source_ >= 0) {
+      if (const std::string_view kept = bill_field(r, own_source_); !kept.empty())
+        line_.tags.emplace_back(kFocusColumnsTag, kept);
+      return;
+    }
+    others_text_.clear();
+    for (const auto& [index, name] : others_) {
+      const std::string_view value = bill_field(r, index);
+      if (value.empty()) continue;
+      others_text_ += others_text_.empty() ? '{' : ',';
+      others_text_ += name;
+      append_json(others_text_, value);
+    }
+    if (!others_text_.empty()) line_.tags.emplace_back(kFocusColumnsTag, others_text_ + "}");
+  }
+
   void read_texts(const CsvRecord& r) {
     const std::string_view provider = is_assumed(r, "ProviderName") ? std::string_view() : first_of(r, columns_.providers);
     if (provider != provider_text_) {
@@ -321,6 +423,9 @@ class FocusImporter final : public CsvImporter {
 
   std::string_view dataset_;  // of another dataset than charges; "" = it is charges
   uint64_t other_rows_ = 0;
+  std::vector<std::pair<int, std::string>> others_;  // columns that no line has a place for: `"Name":`
+  std::string others_text_;
+  int own_source_ = -1;
   FocusColumns columns_{};
   BillLine line_;  // reused, so that its strings keep their room
   Currency currency_;

@@ -5,11 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "codec/focus_columns.h"
 
 namespace stint {
 namespace {
 
-constexpr std::array<std::string_view, 62> kFocusColumnNames = {"AllocatedMethodDetails",
+constexpr std::array<std::string_view, 63> kFocusColumnNames = {"AllocatedMethodDetails",
                                                                 "AllocatedMethodId",
                                                                 "AllocatedResourceId",
                                                                 "AllocatedResourceName",
@@ -67,6 +68,7 @@ constexpr std::array<std::string_view, 62> kFocusColumnNames = {"AllocatedMethod
                                                                 "x_InstanceType",
                                                                 "x_Project",
                                                                 "x_ServiceCategory",
+                                                                "x_SourceColumns",
                                                                 "x_SpendKind",
                                                                 "x_Team",
                                                                 "x_Workload",
@@ -136,8 +138,8 @@ std::string json_of(const std::vector<Tag>& tags) {
   if (tags.empty()) return {};
   nlohmann::json object = nlohmann::json::object();
   for (const auto& [key, value] : tags)
-    object[key] = value;
-  return json_text(object);
+    if (key != kFocusColumnsTag) object[key] = value;
+  return object.empty() ? std::string() : json_text(object);
 }
 
 std::vector<Tag> tags_of(const Tenant& tenant) {
@@ -225,12 +227,38 @@ class Writer {
     const NodeId node = ledger_.line_nodes[index];
     const std::string_view gpu = node.valid() ? std::string_view(nodes_[node.index()].gpu_model) : std::string_view();
     const std::string tags = json_of(line.tags);
+    read_source(line, postings);
     for (size_t i = 0; i < postings.size(); ++i) {
       write_allocation(postings[i]);
       write_charge(line, division, i, tags);
       write_own(line, postings[i], gpu);
       end_row();
     }
+  }
+
+  /// What the bill said in columns that the line has no place for.
+  void read_source(const BillLine& line, std::span<const Posting> postings) {
+    source_text_ = {};
+    source_ = nlohmann::json();
+    consumed_.clear();
+    for (const Tag& tag : line.tags)
+      if (tag.first == kFocusColumnsTag) source_text_ = tag.second;
+    if (source_text_.empty()) return;
+    source_ = nlohmann::json::parse(source_text_.begin(), source_text_.end(), nullptr, false);
+    const auto quantity = Money::parse(source("ConsumedQuantity"));
+    if (postings.size() > 1 && quantity.ok())
+      for (const Money part : divided(*quantity, postings))
+        consumed_.push_back(part.to_decimal());
+  }
+  /// @return valid until the next line.
+  [[nodiscard]] std::string_view source(const char* column) const {
+    if (!source_.is_object()) return {};
+    const auto at = source_.find(column);
+    return at == source_.end() || !at->is_string() ? std::string_view() : std::string_view(at->get_ref<const std::string&>());
+  }
+  [[nodiscard]] std::string_view source_or(const char* column, std::string_view otherwise) const {
+    const std::string_view said = source(column);
+    return said.empty() ? otherwise : said;
   }
 
   // The three parts of a row, in the order of kFocusColumnNames.
@@ -259,7 +287,7 @@ class Writer {
     field(line.zone);
     field(d.billed[i].to_decimal());
     field(given_or("BillingAccountId", line.billing_account, "unknown"));
-    field("");  // BillingAccountName
+    field(source("BillingAccountName"));
     field(d.billed[i].currency().code());
     field(format_utc(line.billing_period.end));
     field(format_utc(line.billing_period.begin));
@@ -268,44 +296,44 @@ class Writer {
     field(line.description);
     field(format_utc(line.charge_period.end));
     field(format_utc(line.charge_period.begin));
-    field(commitment_category(line.commitment_id));
+    field(source_or("CommitmentDiscountCategory", commitment_category(line.commitment_id)));
     field(line.commitment_id);
-    field("");  // CommitmentDiscountName
+    field(source("CommitmentDiscountName"));
     field(line.commitment_unused ? "Unused" : line.commitment_id.empty() ? "" : "Used");
-    field("");  // CommitmentDiscountType
-    field("");  // ConsumedQuantity
-    field("");  // ConsumedUnit
+    field(source("CommitmentDiscountType"));
+    field(consumed_.empty() ? source("ConsumedQuantity") : consumed_[i]);
+    field(source("ConsumedUnit"));
     // FOCUS wants a list and a contracted cost on every row: where the bill has none, what was paid.
     const Money paid = line.category == ChargeCategory::kUsage ? d.effective[i] : d.billed[i];
     if (!line.contracted) assume("ContractedCost");
     field((line.contracted ? d.contracted[i] : paid).to_decimal());
-    field("");  // ContractedUnitPrice
+    field(source("ContractedUnitPrice"));
     field(d.effective[i].to_decimal());
     const std::string provider(provider_name(line.provider));
-    field(given_or("ProviderName", provider, "unknown"));
+    field(given_or("ProviderName", source_or("HostProviderName", provider), "unknown"));
     field(line.invoice_id);
-    field(given_or("", provider, "unknown"));
+    field(given_or("", source_or("InvoiceIssuerName", provider), "unknown"));
     if (!line.list) assume("ListCost");
     field((line.list ? d.list[i] : paid).to_decimal());
-    field(line.list_unit_price ? line.list_unit_price->per_hour().to_decimal() : "");
-    field(pricing_category(line.market));
+    field(source_or("ListUnitPrice", line.list_unit_price ? line.list_unit_price->per_hour().to_decimal() : std::string()));
+    field(source_or("PricingCategory", pricing_category(line.market)));
     field(d.quantity[i]);
     field(line.pricing_unit);
-    field(given_or("", provider, "unknown"));
-    field(given_or("", provider, "unknown"));
+    field(given_or("", source_or("ProviderName", provider), "unknown"));
+    field(given_or("", source_or("PublisherName", provider), "unknown"));
     field(line.region);
-    field(line.region);
+    field(source_or("RegionName", line.region));
     field(line.resource_id);
     field(line.resource_name);
     field(line.resource_type);
     if (line.service_category.empty()) assume("ServiceCategory");
     field(focus_category(line));
     field(given_or("ServiceName", line.service, "unknown"));
-    field(given_or("", provider, "unknown"));
+    field(given_or("", source_or("ServiceProviderName", provider), "unknown"));
     field(line.sku);
-    field("");  // SkuPriceId
+    field(source("SkuPriceId"));
     field(line.sub_account);
-    field("");  // SubAccountName
+    field(source("SubAccountName"));
     field(tags);
   }
 
@@ -330,6 +358,7 @@ class Writer {
     field(line.instance_type);
     field(tenant.project);
     field(focus_category(line) == line.service_category ? "" : line.service_category);
+    field(source_text_);
     field(name_of(posting.spend));
     field(tenant.team);
     field(tenant.workload);
@@ -364,6 +393,9 @@ class Writer {
   const std::function<void(std::string_view)>& out_;
   std::string text_;
   std::string assumed_;  // columns of the row
+  std::string_view source_text_;
+  nlohmann::json source_;
+  std::vector<std::string> consumed_;  // per posting
   size_t fields_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "codec/focus_columns.h"
 #include "codec/sink.h"
 
 namespace stint {
@@ -28,7 +29,16 @@ class TestingSink : public Sink {
   void run(const Run& r) override { runs.push_back(r); }
   void queue_record(const QueueRecord& r) override { queue_records.push_back(r); }
   void partition(const PartitionNode& p) override { partitions.push_back(p); }
-  void bill_line(const BillLine& b) override { bill.push_back(b); }
+  /// As the History does: what is no tag goes beside the line.
+  void bill_line(const BillLine& b) override {
+    bill.push_back(b);
+    source_columns.emplace_back();
+    std::erase_if(bill.back().tags, [this](const Tag& tag) {
+      if (tag.first != kFocusColumnsTag) return false;
+      source_columns.back() = tag.second;
+      return true;
+    });
+  }
   void price(const PriceRow& p) override { prices.push_back(p); }
   void tenant_rule(const TenantRule& r) override { rules.push_back(r); }
   void reject(uint64_t line, std::string_view reason) override { rejected.emplace_back(line, reason); }
@@ -49,6 +59,7 @@ class TestingSink : public Sink {
   std::vector<QueueRecord> queue_records;
   std::vector<PartitionNode> partitions;
   std::vector<BillLine> bill;
+  std::vector<std::string> source_columns;  ///< of each line: kFocusColumnsTag
   std::vector<PriceRow> prices;
   std::vector<TenantRule> rules;
   std::vector<std::pair<uint64_t, std::string>> rejected;

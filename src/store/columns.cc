@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "codec/focus_columns.h"
+
 namespace stint {
 namespace {
 
@@ -29,9 +31,21 @@ std::optional<std::vector<Tag>> Column<std::vector<Tag>>::read(const Statement& 
   if (!list.is_array()) return std::nullopt;
   for (const Json& pair : list) {
     if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string()) return std::nullopt;
-    tags.emplace_back(pair[0].get<std::string>(), pair[1].get<std::string>());
+    if (auto key = pair[0].get<std::string>(); key != kFocusColumnsTag)
+      tags.emplace_back(std::move(key), pair[1].get<std::string>());
   }
   return tags;
+}
+
+std::string Column<std::vector<Tag>>::source_columns(std::string_view stored) {
+  // Most lines have none.
+  if (stored.find(kFocusColumnsTag) == std::string_view::npos) return {};
+  const Json list = parse(stored);
+  if (!list.is_array()) return {};
+  for (const Json& pair : list)
+    if (pair.is_array() && pair.size() == 2 && pair[0] == kFocusColumnsTag && pair[1].is_string())
+      return pair[1].get<std::string>();
+  return {};
 }
 
 std::string Column<std::vector<RunAllocation>>::to_json(const std::vector<RunAllocation>& v) {

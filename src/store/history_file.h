@@ -72,6 +72,8 @@ class HistoryFile {
 
   /// Everything but telemetry and bills that a later delivery replaced. An empty interval = all there is. Bill lines and runs that touch the interval are included whole.
   Result<History> load(Interval period = {});
+  /// For each line of load(period).bill what its bill said in columns that the line has no place for (codec/focus_columns.h); "" = nothing.
+  Result<std::vector<std::string>> load_source_columns(Interval period = {});
   /// Telemetry of `history.devices` over `history.period` (whole hours).
   Result<Usage> load_usage(const History& history);
   Result<HistoryInfo> info();

@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "codec/focus_columns.h"
 #include "host/scratch_dir.h"
 #include "store/schema.h"
 #include "testing/places.h"
@@ -223,6 +224,32 @@ TEST(HistoryFile, OnlyTheAskedPeriodIsLoaded) {
   const auto usage = file.load_usage(*history);
   ASSERT_TRUE(usage.ok());
   EXPECT_EQ(usage->devices[0].find(Metric::kUtilization)->count, 180U);
+}
+
+TEST(HistoryFile, ColumnsThatALineHasNoPlaceForAreKeptBesideIt) {
+  const ScratchDir dir;
+  HistoryFile file = create(dir / "fleet.db");
+  import(file, "a", [&](Sink& sink) {
+    for (int h = 0; h < 4; ++h) {
+      BillLine line;
+      line.resource_id = fmt::format("{}", h);
+      line.charge_period = {kStart + kHour * h, kStart + kHour * (h + 1)};
+      line.tags = {{"team", "nlp"}};
+      if (h % 2 == 1) line.tags.emplace_back(kFocusColumnsTag, fmt::format(R"({{"SkuPriceId":"{}"}})", h));
+      sink.bill_line(line);
+    }
+  });
+  for (const Interval period : {Interval{}, Interval{kStart + kHour, kStart + kHour * 3}}) {
+    const auto history = file.load(period);
+    const auto columns = file.load_source_columns(period);
+    ASSERT_TRUE(history.ok() && columns.ok());
+    ASSERT_EQ(columns->size(), history->bill.size());
+    for (size_t i = 0; i < columns->size(); ++i) {
+      const std::string& hour = history->bill[i].resource_id;
+      EXPECT_EQ((*columns)[i], hour == "1" || hour == "3" ? R"({"SkuPriceId":")" + hour + R"("})" : "");
+      EXPECT_EQ(history->bill[i].tags, (std::vector<Tag>{{"team", "nlp"}}));
+    }
+  }
 }
 
 TEST(HistoryFile, SameBytesAreFoundAgain) {

@@ -246,7 +246,39 @@ Result<std::vector<std::optional<Instant>>> read_known_until(Database& database,
   }
 }
 
+/// Whole hours of what was asked for. Nothing is known of what comes after the last sign: it is no part of the period.
+Interval known_part(Interval asked, Interval happened) {
+  Interval period = whole_hours(asked);
+  const Instant last = whole_hours(happened).end;
+  if (last > period.begin) period.end = std::min(period.end, last);
+  return period;
+}
+
+/// The lines that count, in their order. @param bounded  those that touch the interval ?1 to ?2.
+Result<std::string> bill_rows(Database& database, bool bounded) {
+  TRY_ASSIGN(const std::string counted, lines_that_count(database));
+  return fmt::format("bill_line WHERE {}{} ORDER BY id", bounded ? "charge_end > ?1 AND charge_begin < ?2" : "true", counted);
+}
+
 }  // namespace
+
+Result<std::vector<std::string>> HistoryFile::load_source_columns(Interval period) {
+  Database& database = impl_->database;
+  TRY_ASSIGN(const Interval known, happened(database));
+  if (!period.empty()) period = known_part(period, known);
+  TRY_ASSIGN(const std::string which, bill_rows(database, !period.empty()));
+  TRY_ASSIGN(Statement statement, database.prepare("SELECT tags FROM " + which));
+  if (!period.empty()) {
+    statement.bind(1, period.begin.ns());
+    statement.bind(2, period.end.ns());
+  }
+  std::vector<std::string> out;
+  for (;;) {
+    TRY_ASSIGN(const bool row, statement.step());
+    if (!row) return out;
+    out.push_back(Column<std::vector<Tag>>::source_columns(statement.bytes(0)));
+  }
+}
 
 Result<History> HistoryFile::load(Interval period) {
   Database& database = impl_->database;
@@ -255,10 +287,7 @@ Result<History> HistoryFile::load(Interval period) {
   if (period.empty()) {
     TRY_ASSIGN(history.period, whole_period(database));
   } else {
-    history.period = whole_hours(period);
-    // Nothing is known of what comes after the last sign: it is no part of the period.
-    const Instant last = whole_hours(history.happened).end;
-    if (last > history.period.begin) history.period.end = std::min(history.period.end, last);
+    history.period = known_part(period, history.happened);
   }
   const auto select = [](std::string_view columns, std::string_view rest) {
     return fmt::format("SELECT {} FROM {}", columns, rest);
@@ -273,13 +302,9 @@ Result<History> HistoryFile::load(Interval period) {
                                           bounded ? history.period : Interval{}));
   TRY_ASSIGN(const auto known_until, read_known_until(database, bounded ? history.period : Interval{}));
   end_running(history, known_until, bounded ? std::optional(history.period.begin) : std::nullopt);
-  TRY_ASSIGN(const std::string counted, lines_that_count(database));
+  TRY_ASSIGN(const std::string which, bill_rows(database, bounded));
   TRY_ASSIGN(history.bill,
-             read_rows<BillLine>(database,
-                                 select(column_list<BillLine>(),
-                                        fmt::format("bill_line WHERE {}{} ORDER BY id",
-                                                    bounded ? "charge_end > ?1 AND charge_begin < ?2" : "true", counted)),
-                                 bounded ? history.period : Interval{}));
+             read_rows<BillLine>(database, select(column_list<BillLine>(), which), bounded ? history.period : Interval{}));
   TRY_ASSIGN(history.imports, read_imports(database));
   TRY_ASSIGN(history.rejected, read_rejected(database));
   TRY(load_billing(database, history));
