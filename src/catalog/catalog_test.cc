@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "catalog/price_doubt.h"
 #include "catalog/tables.h"
 #include "model/mig.h"
 
@@ -56,11 +57,53 @@ TEST(Catalog, SpotIsBelowOnDemandWhereBothAreKnown) {
 }
 
 TEST(Catalog, EstimatedPricesSayWhatTheyAreMadeOf) {
-  const auto spot = built_in().price({"aws", "p4d.24xlarge", "us-east-1", Market::kSpot});
+  const auto spot = built_in().price({"aws", "p4de.24xlarge", "us-east-1", Market::kSpot});
   ASSERT_TRUE(spot.ok());
   EXPECT_TRUE(spot->estimated);
   EXPECT_THAT(spot->source, HasSubstr("Spot Advisor"));
-  EXPECT_EQ(spot->rate.per_hour(), scale(usd("21.957642"), 33, 100));  // 67 % below on-demand
+  EXPECT_EQ(spot->rate.per_hour(), scale(usd("27.44705"), 35, 100));  // 65 % below on-demand
+}
+
+// Figures quoted of 2026-07-07, of a machine an hour.
+TEST(Catalog, SecondHandPricesSayThatTheyAre) {
+  const auto expect = [](std::string_view type, Market market, CommitmentTerm term, std::string_view decimal) {
+    const auto price = built_in().price({"aws", type, "us-east-1", market, term});
+    ASSERT_TRUE(price.ok()) << price.error().message;
+    EXPECT_EQ(price->rate.per_hour(), usd(decimal)) << type;
+    EXPECT_THAT(price->source, HasSubstr("secondary source: instances.vantage.sh"));
+    EXPECT_EQ(price->as_of, *parse_instant("2026-07-07"));
+    EXPECT_EQ(doubt_of(*price, *parse_instant("2026-10-01")), PriceDoubt::kSecondary);
+  };
+  expect("p4d.24xlarge", Market::kSpot, CommitmentTerm::kNone, "13.11");
+  expect("p4d.24xlarge", Market::kReserved, CommitmentTerm::kOneYear, "13.92");
+  expect("p5.48xlarge", Market::kSpot, CommitmentTerm::kNone, "19.65");
+  expect("p5.48xlarge", Market::kReserved, CommitmentTerm::kOneYear, "23.78");
+}
+
+// A price a year older than the newest of the list, or spot more than 80 % below on-demand, was no quote anybody can buy at.
+TEST(Catalog, NoImplausibleOrOldRowIsShippedAsAQuote) {
+  Instant newest;
+  for (const PriceRow& p : built_in().prices())
+    newest = std::max(newest, p.as_of);
+  for (const PriceRow& p : built_in().prices()) {
+    if (p.estimated) continue;
+    const std::string name = fmt::format("{} {} {} {}", p.provider, p.region, p.instance_type, name_of(p.market));
+    EXPECT_LE(newest - p.as_of, Duration::hours(365 * 24)) << name << " is old and says estimated=no";
+    const auto list = built_in().price({p.provider, p.instance_type, p.region});
+    if (p.market == Market::kSpot && list.ok()) {
+      EXPECT_GE(p.rate.per_hour(), scale(list->rate.per_hour(), 20, 100)) << name << " is implausible and says estimated=no";
+    }
+  }
+}
+
+TEST(Catalog, ADoubtNamesTheWorstReason) {
+  PriceRow row = *built_in().price({"aws", "p5.48xlarge", "us-east-1"});
+  row.as_of = *parse_instant("2026-04-01");
+  EXPECT_EQ(doubt_of(row, row.as_of + kPriceStaleAfter), PriceDoubt::kNone);
+  EXPECT_EQ(doubt_of(row, row.as_of + kPriceStaleAfter + Duration::hours(1)), PriceDoubt::kOld);
+  row.estimated = true;
+  EXPECT_EQ(doubt_of(row, row.as_of + kPriceStaleAfter + Duration::hours(1)), PriceDoubt::kEstimated);
+  EXPECT_EQ(name_of(PriceDoubt::kEstimated), "estimated");
 }
 
 TEST(Catalog, UnknownPriceIsAnErrorThatSaysWhereOneIsKnown) {
