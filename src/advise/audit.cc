@@ -7,6 +7,7 @@
 #include "advise/apply_text.h"
 #include "advise/diagnosis.h"
 #include "advise/finder.h"
+#include "advise/headline.h"
 #include "advise/judge_goals.h"
 #include "advise/plan_notes.h"
 #include "advise/prove.h"
@@ -64,13 +65,14 @@ std::string why_not_chosen(const Finding& finding, const PlanChoice& choice) {
 
 /// Books the proposals one by one; those that do not save on what is left, or do not survive their replay, are rejected with the
 /// reason. @param prover  null = no replay.
-void decide(Proposals proposals, const PlanChoice& choice, Books& books, const Books& fresh, Prover* prover,
+void decide(Proposals proposals, const PlanChoice& choice, Books& books, const Books& fresh, Prover* prover, Instant now,
             AuditReport& report) {
   const Money zero = Money::nanos(0, books.facts().currency);
   for (Finding& finding : proposals.advised) {
     finish(finding, zero);
     if (auto why = why_not_chosen(finding, choice); !why.empty()) {
       if (const auto alone = fresh.saving_of(finding.change); alone.ok()) finding.alone_per_month = *alone;
+      finding.remedy = finding.risk > choice.max_risk ? fmt::format("to allow a risk that is {}", name_of(finding.risk)) : "";
       reject(report, std::move(finding), std::move(why));
       continue;
     }
@@ -103,6 +105,9 @@ void decide(Proposals proposals, const PlanChoice& choice, Books& books, const B
           fmt::format("; replayed {}/month, which is what the plan counts", finding.saving_per_month.to_text());
     if (!alone.ok())
       finding.caveats.push_back("not possible alone: it builds on the findings before it (" + alone.error().message + ")");
+    finding.price_doubt = doubt_of_prices(finding.change, books, now);
+    if (finding.price_doubt == PriceDoubt::kSecondary)
+      finding.caveats.push_back("its price is quoted second-hand, not by the provider: ask for a quote before you rely on it");
     finding.apply = apply_text(finding.change, books);
     finding.step = static_cast<int>(report.findings.size()) + 1;
     report.findings.push_back(std::move(finding));
@@ -203,7 +208,7 @@ struct Auditor::Impl {
     const Books fresh = books;
     for (const auto finder : kFinders)
       decide(finder({*facts, books, prices, input.history, input.allowed_regions, input.longest_term, input.savings_plans}),
-             choice, books, fresh, prover, report);
+             choice, books, fresh, prover, input.now, report);
   }
 };
 
@@ -267,14 +272,20 @@ Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
   const Ledger& ledger = *impl_->ledger;
   report.coverage = coverage_lines(ledger);
   report.totals = totals_of(facts, ledger, saving);
+  report.totals.saving_by = saving_basis(report.findings, Money::nanos(0, facts.currency));
+  report.totals.plan_range = plan_range(report.findings, facts, input.catalog, report.totals.plan_per_month);
   add_nodes(report, facts, input.usage, input.catalog);
   report.holders = holder_view(history, input.usage);
   report.clients = client_view(facts, history, input.usage, attribution.occupancy, ledger);
   report.idle_causes = idle_view(facts, ledger);
+  report.totals.not_used_per_month = Money::nanos(0, facts.currency);
+  for (const NamedAmount& cause : report.idle_causes)
+    report.totals.not_used_per_month += cause.amount;
   report.categories = category_view(facts, ledger);
   report.curve = curve_view(facts);
   report.heat = heat_view(facts);
   report.imports = history.imports;
+  report.data = data_checks(report, ledger);
   report.contradictions = facts.contradictions;
   report.notes = notes_for({facts, attribution.summary, ledger, prices, input.now});
   if (auto note = holder_note(report.holders)) report.notes.push_back(std::move(*note));
@@ -282,6 +293,7 @@ Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
       renewal_notes({facts, books, prices, history, input.allowed_regions, input.longest_term}, input.owned, input.now),
       std::back_inserter(report.notes));
   report.out_of_reach = out_of_reach_for(report, books);
+  report.obstacles = obstacles_of(report.rejected, choice.without, books);
   report.goals = judge_goals(input.goals,
                              {report, facts, input.catalog, prover ? &*prover : nullptr, input.proof ? &*input.proof : nullptr});
   return report;

@@ -17,6 +17,7 @@
 #include "base/money.h"
 #include "base/time.h"
 #include "catalog/catalog.h"
+#include "catalog/price_doubt.h"
 #include "ledger/ledger.h"
 #include "model/change.h"
 #include "model/history.h"
@@ -47,9 +48,11 @@ struct Finding {
   std::vector<Evidence> evidence;
   std::vector<std::string> arithmetic;  ///< the sum, step by step, as text that can be checked by hand
   std::vector<std::string> caveats;
-  std::vector<std::string> apply;  ///< shell commands or configuration, ready to paste
-  std::optional<Proof> proof;      ///< none = no replay was asked for
-  int step = 0;                    ///< place in the order of application, from 1; 0 = not in the plan
+  std::vector<std::string> apply;              ///< shell commands or configuration, ready to paste
+  std::optional<Proof> proof;                  ///< none = no replay was asked for
+  int step = 0;                                ///< place in the order of application, from 1; 0 = not in the plan
+  PriceDoubt price_doubt = PriceDoubt::kNone;  ///< the worst, of the catalogue's prices that its saving rests on
+  std::string remedy = {};                     ///< of a rejected one: what would let it into the plan, where that is known
 };
 
 /// Verdict of the profiler on mean utilisation (mission row B3).
@@ -123,6 +126,28 @@ struct HeatRow {
   std::vector<float> hours;  ///< mean utilisation by hour of the week (168) or of the period; −1 = no telemetry
 };
 
+/// What a saving rests on. The three sum to it.
+struct SavingBasis {
+  Money replayed;        ///< run again or billed again, at prices without doubt
+  Money arithmetic;      ///< not replayed, at prices without doubt
+  Money doubtful_price;  ///< replayed or not, at an estimated or old price
+};
+/// The part that `finding` counts in.
+Money SavingBasis::* part_of_saving(const Finding& finding);
+
+/// What the plan would cost if prices of spot moved as far as they were seen to.
+struct PlanRange {
+  Money low, high;     ///< a month
+  std::string source;  ///< how far, and where that comes from
+};
+
+/// One line of "is the data complete?".
+struct DataCheck {
+  std::string_view what;  ///< "bill", "rows", "telemetry", "prices"
+  bool complete = false;
+  std::string says;
+};
+
 struct AuditTotals {
   bool priced = true;                          ///< false: no bill and no price in the period; the amounts then mean nothing
   Money bill_per_month;                        ///< whole bill: compute, storage, transfer, other
@@ -133,10 +158,14 @@ struct AuditTotals {
   double gpu_hours = 0;
   Money per_useful_gpu_hour;  ///< compute money / (GPU-hours × utilisation)
   double months = 0;          ///< length of the period in billing months
+  SavingBasis saving_by = {};
+  Money not_used_per_month = {};             ///< compute money of what no kernel used; the idle causes sum to it
+  std::optional<PlanRange> plan_range = {};  ///< none = no change of the plan rests on a price of spot
 };
 
 struct AuditReport {
   Interval period;
+  std::vector<DataCheck> data;        ///< is it complete?
   std::vector<std::string> coverage;  ///< where the bill does not cover the period: what it covers, and what has no price
   AuditTotals totals;
   std::vector<BillContradiction> contradictions;  ///< of bill and inventory; the audit goes by the bill
@@ -145,13 +174,14 @@ struct AuditReport {
   std::vector<NodeAudit> nodes;                   ///< descending by cost
   std::vector<HolderAudit> holders;               ///< descending by GPU-hours
   std::vector<ClientSpend> clients;               ///< descending by total
-  std::vector<NamedAmount> idle_causes;           ///< per month; "active" is not among them
+  std::vector<NamedAmount> idle_causes;           ///< of what is not used, per month; "active" is not among them
   std::vector<NamedAmount> categories;            ///< spend per month by category
   std::vector<CurvePoint> curve;
   std::vector<HeatRow> heat;
   std::vector<ImportRecord> imports;
   std::vector<std::string> notes;         ///< telemetry quality, stale prices, problems: each with its remedy
   std::vector<std::string> out_of_reach;  ///< what the plan cannot reach, and why
+  std::vector<Obstacle> obstacles;        ///< changes not advised, worth their amount one after another on what the plan leaves
   std::optional<PlanProof> proof;         ///< none = no replay was asked for
   std::vector<GoalVerdict> goals;         ///< in the order of the input
 };

@@ -114,6 +114,13 @@ TEST(Audit, PricesAFleetByHandCount) {
   EXPECT_EQ(report.totals.plan_per_month, usd("1310.4"));  // 1.82 × 720
   // 8,812.80 over 2,880 GPU-hours at 10 %.
   EXPECT_NEAR(report.totals.per_useful_gpu_hour.to_double(), 30.6, 0.01);
+  // The other 90 %, by cause: idle causes leave nothing unexplained.
+  EXPECT_NEAR(report.totals.not_used_per_month.to_double(), 7931.52, 0.9);
+  Money causes;
+  for (const NamedAmount& cause : report.idle_causes)
+    causes += cause.amount;
+  EXPECT_EQ(causes, report.totals.not_used_per_month);
+  EXPECT_THAT(report.idle_causes, Contains(::testing::Field(&NamedAmount::name, "partly-used")));
   ASSERT_THAT(report.nodes, SizeIs(1));
   EXPECT_EQ(report.nodes[0].verdict, UtilizationVerdict::kOverProvisioned);
   EXPECT_EQ(report.nodes[0].quality, TelemetryQuality::kGood);
@@ -348,6 +355,9 @@ TEST(Audit, SavingsSumToBillLessPlanOnRandomFleets) {
       categories += c.amount;
     EXPECT_EQ(clients, report.totals.bill_per_month);
     EXPECT_EQ(categories, report.totals.bill_per_month);
+    const SavingBasis& by = report.totals.saving_by;
+    EXPECT_EQ(by.replayed + by.arithmetic + by.doubtful_price, report.totals.saving_per_month);
+    EXPECT_LE(report.totals.not_used_per_month, report.totals.bill_per_month);
   }
 }
 

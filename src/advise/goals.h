@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/money.h"
 #include "base/result.h"
 
 namespace stint {
@@ -38,11 +39,19 @@ Result<std::vector<Goal>> parse_goals(std::string_view text);
 enum class GoalOutcome : uint8_t { kHolds, kFails, kNotShown };
 std::string_view name_of(GoalOutcome outcome);  // "holds", "fails", "not shown"
 
+/// What stands between a plan and a goal of cost.
+struct Obstacle {
+  std::string what;
+  Money amount;        ///< a month, that it keeps in the plan
+  std::string remedy;  ///< what would remove it
+};
+
 struct GoalVerdict {
   Goal goal;
   GoalOutcome outcome = GoalOutcome::kNotShown;
-  std::string figure;            ///< what was found: "17,913.00 USD a month"
-  std::vector<std::string> why;  ///< how it was found, and what stands in the way
+  std::string figure;              ///< what was found: "17,913.00 USD a month"
+  std::vector<std::string> why;    ///< how it was found, and what stands in the way
+  std::vector<Obstacle> gap = {};  ///< of a cost or saving that is missed: they sum to what is missing
 };
 
 }  // namespace stint

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "advise/finder_text.h"
+#include "advise/headline.h"
 #include "advise/proof_weeks.h"
 #include "advise/service_replay.h"
 
@@ -51,9 +52,9 @@ class Judge {
     decide(verdict, t.plan_per_month.to_double() <= verdict.goal.bound);
     add_what_it_rests_on(verdict);
     if (verdict.outcome == GoalOutcome::kHolds) return;
-    verdict.why.push_back(
-        fmt::format("{} a month too much",
-                    Money::estimate(t.plan_per_month.to_double() - verdict.goal.bound, t.plan_per_month.currency()).to_text()));
+    const Money missing = t.plan_per_month - Money::estimate(verdict.goal.bound, t.plan_per_month.currency());
+    verdict.why.push_back(fmt::format("{} a month too much", missing.to_text()));
+    verdict.gap = gap_of(plan_.report.obstacles, missing);
     add_obstacles(verdict);
   }
 
@@ -65,7 +66,11 @@ class Judge {
     verdict.figure = fmt::format("{:.1f} % of the bill", pct);
     decide(verdict, pct >= verdict.goal.bound);
     add_what_it_rests_on(verdict);
-    if (verdict.outcome == GoalOutcome::kFails) add_obstacles(verdict);
+    if (verdict.outcome == GoalOutcome::kHolds) return;
+    const Money most =
+        Money::estimate(t.bill_per_month.to_double() * (1 - verdict.goal.bound / 100), t.bill_per_month.currency());
+    verdict.gap = gap_of(plan_.report.obstacles, t.plan_per_month - most);
+    add_obstacles(verdict);
   }
 
   void add_what_it_rests_on(GoalVerdict& verdict) const {

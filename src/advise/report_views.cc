@@ -150,8 +150,25 @@ std::vector<ClientSpend> client_view(const FleetFacts& facts, const History& his
 
 std::vector<NamedAmount> idle_view(const FleetFacts& facts, const Ledger& ledger) {
   ViewSums sums(facts);
-  for (const Posting& posting : ledger.postings)
-    if (posting.cause != IdleCause::kNone) sums.add(std::string(name_of(posting.cause)), posting.amount);
+  const Money zero = Money::nanos(0, facts.currency);
+  std::vector<Money> active(facts.nodes.size(), zero);  // of the machine itself, in its active hours
+  for (const Posting& posting : ledger.postings) {
+    const NodeId node = ledger.line_nodes[posting.bill_line];
+    if (posting.cause != IdleCause::kNone)
+      sums.add(std::string(name_of(posting.cause)), posting.amount);
+    else if (posting.spend == SpendKind::kCompute && node.valid() && facts.nodes[node.index()].gpu_count > 0)
+      active[node.index()] += posting.amount;
+  }
+  for (const NodeFacts& node : facts.nodes) {
+    const Money held = active[node.id.index()];
+    if (held.count_nanos() <= 0) continue;
+    if (!node.mean_pct) {
+      sums.add(std::string(name_of(IdleCause::kTelemetryMissing)), held);
+      continue;
+    }
+    const Money used = std::min(held, Money::estimate(node.compute.to_double() * *node.mean_pct / 100, facts.currency));
+    if (used < held) sums.add(std::string(kPartlyUsed), held - used);
+  }
   return sums.monthly();
 }
 

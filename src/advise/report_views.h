@@ -9,7 +9,10 @@ namespace stint {
 /// @param occupancy  that the ledger was posted from; GPU-hours and use come from it.
 std::vector<ClientSpend> client_view(const FleetFacts& facts, const History& history, const Usage& usage,
                                      const Occupancy& occupancy, const Ledger& ledger);
-/// Compute money by cause, without the active part; descending.
+/// The idle cause of active hours in which kernels left the GPU partly unused.
+inline constexpr std::string_view kPartlyUsed = "partly-used";
+/// Compute money of what is not used, by cause, descending: hours in which nothing was active, and of active hours the part that mean
+/// utilisation leaves. The active hours of a machine without telemetry are not known.
 std::vector<NamedAmount> idle_view(const FleetFacts& facts, const Ledger& ledger);
 /// The whole bill: compute by category of the work, then "storage", "transfer", "other charges".
 std::vector<NamedAmount> category_view(const FleetFacts& facts, const Ledger& ledger);

@@ -117,29 +117,71 @@ Html heat_scale() {
 
 }  // namespace
 
+namespace {
+
+BarFill fill_of(const Finding& f) {
+  const Money SavingBasis::* part = part_of_saving(f);
+  if (part == &SavingBasis::replayed) return BarFill::kSolid;
+  return part == &SavingBasis::arithmetic ? BarFill::kNarrowStripes : BarFill::kWideStripes;
+}
+
+/// Of findings that share a bar: the least sure.
+BarFill fill_of_rest(const AuditReport& report, size_t first) {
+  BarFill fill = BarFill::kSolid;
+  for (size_t i = first; i < report.findings.size(); ++i)
+    fill = std::max(fill, fill_of(report.findings[i]));
+  return fill;
+}
+
+}  // namespace
+
 Html plan_waterfall(const AuditReport& report) {
   const AuditTotals& totals = report.totals;
   const AmountText amount(report);
   const double whole = std::max(totals.bill_per_month.to_double(), 1e-9);
   std::vector<BarRow> rows = {{"Bill now", {{0, 1, "whole", totals.bill_per_month.to_text()}}, amount(totals.bill_per_month)}};
   Money left = totals.bill_per_month;
-  const auto take_off = [&](std::string label, Money saving, std::string link) {
+  const auto take_off = [&](std::string label, Money saving, std::string link, BarFill fill) {
     const Money before = left;
     left -= saving;
     rows.push_back({std::move(label),
-                    {{left.to_double() / whole, before.to_double() / whole, "saving", saving.to_text()}},
+                    {{left.to_double() / whole, before.to_double() / whole, "saving", saving.to_text(), 1, fill}},
                     amount.minus(saving),
                     std::move(link)});
   };
   const size_t shown = report.findings.size() <= kMostBars + 1 ? report.findings.size() : kMostBars;
   for (size_t i = 0; i < shown; ++i)
-    take_off(report.findings[i].title, report.findings[i].saving_per_month, "#" + report.findings[i].id);
+    take_off(report.findings[i].title, report.findings[i].saving_per_month, "#" + report.findings[i].id,
+             fill_of(report.findings[i]));
   if (shown < report.findings.size())
-    take_off(fmt::format("{} smaller findings", report.findings.size() - shown), left - totals.plan_per_month, "#findings");
+    take_off(fmt::format("{} smaller findings", report.findings.size() - shown), left - totals.plan_per_month, "#findings",
+             fill_of_rest(report, shown));
   rows.push_back({"Plan",
                   {{0, totals.plan_per_month.to_double() / whole, "after", totals.plan_per_month.to_text()}},
                   amount(totals.plan_per_month)});
   return bar_rows(rows, "From the bill to the plan, finding by finding");
+}
+
+Html gap_waterfall(const AuditReport& report, const GoalVerdict& verdict) {
+  if (verdict.gap.empty()) return {};
+  const AmountText amount(report);
+  const Money plan = report.totals.plan_per_month;
+  const double whole = std::max(plan.to_double(), 1e-9);
+  std::vector<BarRow> rows = {{"Plan", {{0, 1, "after", plan.to_text()}}, amount(plan)}};
+  Money left = plan;
+  for (const Obstacle& o : verdict.gap) {
+    const Money before = left;
+    left -= o.amount;
+    rows.push_back(
+        {o.what,
+         {{left.to_double() / whole, before.to_double() / whole, "gap", o.amount.to_text(), 1, BarFill::kNarrowStripes}},
+         amount.minus(o.amount)});
+  }
+  rows.push_back({"Goal", {{0, left.to_double() / whole, "whole", left.to_text()}}, amount(left)});
+  std::vector<std::string> remedies;
+  for (const Obstacle& o : verdict.gap)
+    remedies.push_back(fmt::format("{}. Removed by: {}", o.what, o.remedy));
+  return bar_rows(rows, "From the plan to the goal " + verdict.goal.text + ", obstacle by obstacle") + bullet_list(remedies);
 }
 
 Html client_bars(const AuditReport& report) {

@@ -9,8 +9,11 @@
 
 namespace stint {
 
-/// From the bill to the plan, one step a finding; the smaller ones together when there are many.
+/// From the bill to the plan, one step a finding; the smaller ones together when there are many. What was not replayed has narrow stripes,
+/// what rests on an estimated or old price wide ones.
 Html plan_waterfall(const AuditReport& report);
+/// From the plan to a goal of cost that it misses, one step an obstacle with what would remove it. Empty when none is missing.
+Html gap_waterfall(const AuditReport& report, const GoalVerdict& verdict);
 /// One bar a client, by what the money was for; the smaller ones together when there are many.
 Html client_bars(const AuditReport& report);
 /// One bar an amount, with its share of the bill.

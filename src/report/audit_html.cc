@@ -33,6 +33,16 @@ Html key_figures(const AuditReport& report) {
   return cards(figures);
 }
 
+Html data_section(const AuditReport& report) {
+  if (report.data.empty()) return {};
+  std::vector<std::pair<std::string, Html>> lines;
+  for (const DataCheck& check : report.data)
+    lines.emplace_back(check.what,
+                       badge(check.complete ? "complete" : "not complete", check.complete ? Tone::kGood : Tone::kWarn) +
+                           element("span", ": " + check.says));
+  return section("data", "Is the data complete?", "", definitions(lines));
+}
+
 PageText page_text(const AuditReport& report) {
   const AuditTotals& t = report.totals;
   const AmountText amount(report);
@@ -59,9 +69,10 @@ PageText page_text(const AuditReport& report) {
 
 std::string audit_html(const AuditReport& report, const ClusterAudit* cluster) {
   PageSections page;
+  page.add("data", "Data", data_section(report));
   page.add("plan", "Plan", plan_section(report));
   page.add("findings", "Findings", findings_section(report));
-  page.add("goals", "Goals", goals_section(report.goals));
+  page.add("goals", "Goals", goals_section(report));
   page.add("proof", "Replay", proof_section(report));
   page.add("clients", "Clients", clients_section(report));
   page.add("idle", "Idle money", idle_section(report));

@@ -27,6 +27,16 @@ TEST(AuditHtml, HasASectionForEverythingInTheReport) {
     EXPECT_THAT(page, HasSubstr(words));
 }
 
+TEST(AuditHtml, WhatIsLessSureIsHatchedAndTheWayToAGoalIsDrawn) {
+  const std::string page = audit_html(testing::agency_report());
+  EXPECT_LT(page.find("Is the data complete?"), page.find("From the bill to the plan"));
+  EXPECT_EQ(occurrences(page, "class=\"saving stripes\""), 4U);  // all but the one that was billed again
+  EXPECT_EQ(occurrences(page, "class=\"gap stripes\""), 2U);
+  for (const char* words :
+       {"11,639 rests on an estimated or old price", "Removed by: jobs that may end later", "20,000 to 25,000"})
+    EXPECT_THAT(page, HasSubstr(words));
+}
+
 TEST(AuditHtml, ContentsAndWaterfallLeadToWhatIsThere) {
   const std::string page = audit_html(testing::agency_report());
   for (const char* id : {"plan", "findings", "clients", "sources", "F-00000001"}) {

@@ -39,7 +39,16 @@ Json totals(const AuditReport& report) {
           {"coverage_pct", t.coverage_pct},
           {"gpu_hours", t.gpu_hours},
           {"per_useful_gpu_hour", t.per_useful_gpu_hour.is_zero() ? Json(nullptr) : amount(t.per_useful_gpu_hour)},
-          {"months", t.months}};
+          {"months", t.months},
+          {"saving_by", t.priced ? Json{{"replayed", amount(t.saving_by.replayed)},
+                                        {"arithmetic", amount(t.saving_by.arithmetic)},
+                                        {"doubtful_price", amount(t.saving_by.doubtful_price)}}
+                                 : Json(nullptr)},
+          {"plan_range", or_null(t.plan_range,
+                                 [](const PlanRange& r) {
+                                   return Json{{"low", amount(r.low)}, {"high", amount(r.high)}, {"source", r.source}};
+                                 })},
+          {"not_used_per_month", t.priced ? amount(t.not_used_per_month) : Json(nullptr)}};
 }
 
 }  // namespace
@@ -60,7 +69,8 @@ Json finding_json(const Finding& f) {
           {"arithmetic", texts(f.arithmetic)},
           {"caveats", texts(f.caveats)},
           {"apply", texts(f.apply)},
-          {"proof", to_json(f.proof)}};
+          {"proof", to_json(f.proof)},
+          {"price_doubt", f.price_doubt == PriceDoubt::kNone ? Json(nullptr) : Json(name_of(f.price_doubt))}};
 }
 
 namespace {
@@ -143,6 +153,11 @@ std::string audit_json(const AuditReport& report, const ClusterAudit* cluster) {
       {"schema", "stint-audit/1"},
       {"currency", report.totals.bill_per_month.currency().code()},
       {"period", {{"begin", format_utc(report.period.begin)}, {"end", format_utc(report.period.end)}}},
+      {"data", array_of(report.data,
+                        [](const DataCheck& c) {
+                          return Json{{"what", c.what}, {"complete", c.complete}, {"says", printable(c.says)}};
+                        })},
+      {"coverage", texts(report.coverage)},
       {"totals", totals(report)},
       {"findings", array_of(report.findings, finding_json)},
       {"rejected", array_of(report.rejected, finding_json)},

@@ -38,11 +38,29 @@ std::string headline(const AuditReport& report, Screen screen) {
                        shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
   else
     out += row("saving a month", "not known", "import a bill or prices");
+  if (t.priced && !t.saving_per_month.is_zero()) {
+    out += row("  replayed", t.saving_by.replayed.to_text(), "run or billed again");
+    out += row("  arithmetic", t.saving_by.arithmetic.to_text(), "not replayed");
+    out += row("  doubtful price", t.saving_by.doubtful_price.to_text(), "rests on an estimated or old price");
+  }
+  if (t.plan_range)
+    out += wrapped(fmt::format("The plan costs {} to {} with {}.", t.plan_range->low.to_text(), t.plan_range->high.to_text(),
+                               t.plan_range->source),
+                   screen, 2);
   out += row("mean utilisation", t.mean_utilization_pct ? shown_percent(*t.mean_utilization_pct, 1) : "not known",
              fmt::format("of {} GPU-hours; telemetry covers {}", grouped(t.gpu_hours), shown_percent(t.coverage_pct, 1)));
   out += row("a useful GPU-hour", t.per_useful_gpu_hour.is_zero() ? "not known" : t.per_useful_gpu_hour.to_text(),
              "compute money / (GPU-hours × utilisation)");
   return out;
+}
+
+std::string data_table(const AuditReport& report, Screen screen) {
+  Table table({{"data"}, {"complete"}, {"", Align::kLeft, 0}});
+  for (const DataCheck& check : report.data) {
+    table.add_row({std::string(check.what), check.complete ? "yes" : "no", check.says});
+    table.tone_cell(1, check.complete ? Tone::kGood : Tone::kWarn);
+  }
+  return table.empty() ? "" : heading("Is the data complete?", screen) + table.render(screen, 2);
 }
 
 std::string findings_table(const AuditReport& report, Screen screen) {
@@ -160,16 +178,18 @@ std::string details(const Finding& f, Screen screen) {
 }  // namespace
 
 std::string audit_text(const AuditReport& report, Screen screen) {
-  std::string out = headline(report, screen);
+  std::string out = headline(report, screen) + data_table(report, screen);
   out += heading("What to change first", screen);
   out += report.findings.empty() ? "  Nothing found that saves money and can be shown from these data.\n"
                                  : findings_table(report, screen);
   if (!report.goals.empty())
-    out += heading("Goals", screen) + goals_table(report.goals, screen) + bullets(goal_lines(report.goals), screen);
+    out += heading("Goals", screen) + goals_table(report.goals, screen) + bullets(goal_lines(report.goals), screen) +
+           gap_tables(report.goals, screen);
   if (report.proof)
     out += heading("What a replay of the fleet's own work says", screen) + bullets(plan_proof_lines(report), screen);
   out += clients_table(report, screen);
-  out += amounts_table("Idle money by cause", report.idle_causes, report, screen);
+  out += amounts_table(fmt::format("What is not used, by cause: {} a month in all", report.totals.not_used_per_month.to_text()),
+                       report.idle_causes, report, screen);
   out += amounts_table("Spend by category", report.categories, report, screen);
   out += low_nodes_table(report, screen);
   out += holders_table(report, screen);

@@ -32,6 +32,19 @@ TEST(AuditText, SaysBillPlanAndSaving) {
     EXPECT_THAT(text, HasSubstr(words));
 }
 
+// 11,639.05 of the first finding at an estimated price, 947.22 billed again, the others arithmetic: 25,364.00 in all.
+TEST(AuditText, SaysWhatTheHeadlineRestsOn) {
+  const std::string text = audit_text(testing::agency_report(), Screen(Colour::kNo, 120));
+  for (const char* words :
+       {"replayed                     947.22 USD", "arithmetic                12,777.73 USD",
+        "doubtful price            11,639.05 USD",
+        "The plan costs 20,000.00 USD to 25,000.00 USD with spot prices between 26 % lower and 81 % higher.",
+        "Is the data complete?", "aws 2026-10-01 to 2026-10-10", "What is not used, by cause: 19,400.00 USD a month in all",
+        "From the plan to cost<=18000", "jobs that may end later", "3,000.00"})
+    EXPECT_THAT(text, HasSubstr(words));
+  EXPECT_LT(text.find("Is the data complete?"), text.find("What to change first"));
+}
+
 TEST(AuditText, FitsIn120Columns) {
   for (const AuditReport& report : {testing::agency_report(), testing::empty_report(), testing::large_report()})
     EXPECT_LE(widest_line(audit_text(report, Screen(Colour::kNo, 120))), 120U);

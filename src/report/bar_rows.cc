@@ -17,13 +17,24 @@ std::string position(double share) {
   return out;
 }
 
+/// Upright stripes of the part's own colour over a faint fill: they need no script and no pattern, and print.
+std::string stripes(const BarPart& part, double end) {
+  const double width = (part.fill == BarFill::kWideStripes ? 12 : 4) / kGrid;
+  std::string out;
+  for (double at = part.begin; at < end; at += 2 * width)
+    out += fmt::format("M{} 0h{}v1h-{}z", position(at), position(std::min(width, end - at)), position(std::min(width, end - at)));
+  return fmt::format("<path d=\"{}\" class=\"{} stripes\"/>", out, part.css_class);
+}
+
 std::string drawn(const BarPart& part) {
   // A part of anything at all stays visible.
   const double end = std::max(part.end, part.begin + 1 / kGrid);
   std::string out = fmt::format("<rect x=\"{}\" width=\"{}\" height=\"1\" class=\"{}\"", position(part.begin),
                                 position(end - part.begin), part.css_class);
-  if (part.opacity < 1) out += fmt::format(" fill-opacity=\"{:.2f}\"", part.opacity);
-  return out + (part.tip.empty() ? "/>" : '>' + element("title", part.tip).str() + "</rect>");
+  const double opacity = part.fill == BarFill::kSolid ? part.opacity : 0.3 * part.opacity;
+  if (opacity < 1) out += fmt::format(" fill-opacity=\"{:.2f}\"", opacity);
+  out += part.tip.empty() ? "/>" : '>' + element("title", part.tip).str() + "</rect>";
+  return part.fill == BarFill::kSolid ? out : out + stripes(part, end);
 }
 
 Html label_of(const BarRow& row) {

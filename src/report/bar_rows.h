@@ -3,6 +3,7 @@
 // and stretches to whatever room there is.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@
 
 namespace stint {
 
+/// How sure the figure behind a stretch is: what is less sure is hatched.
+enum class BarFill : uint8_t { kSolid, kNarrowStripes, kWideStripes };
+
 /// A filled stretch of the drawing.
 struct BarPart {
   double begin = 0;            ///< share of the whole width, 0–1
@@ -19,6 +23,7 @@ struct BarPart {
   std::string_view css_class;  ///< a fill of the page's style sheet
   std::string tip;             ///< shown on hover; may be empty
   double opacity = 1;          ///< 0–1
+  BarFill fill = BarFill::kSolid;
 };
 
 struct BarRow {

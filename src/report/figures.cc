@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "advise/report_views.h"
+
 namespace stint {
 
 AmountText::AmountText(const AuditReport& report) : decimals_(report.totals.bill_per_month.to_double() < 1000 ? 2 : 0) {}
@@ -40,6 +42,7 @@ double share_pct(Money part, Money whole) { return whole.is_zero() ? 0 : 100 * p
 std::string shown_client(std::string_view client) { return client.empty() ? "Idle or not attributed" : std::string(client); }
 
 std::string shown_cause(std::string_view cause) {
+  if (cause == kPartlyUsed) return "active, but not filled";
   constexpr std::array<std::pair<IdleCause, std::string_view>, 7> kWords = {{
       {IdleCause::kUnallocated, "not allocated"},
       {IdleCause::kInactive, "allocated, but idle"},

@@ -60,6 +60,22 @@ Html rejected_entry(const Finding& f, const AmountText& amount) {
   return disclosure(title + element("span", {{"class", "finding-amount muted"}}, Html::text(worth)), finding_body(f));
 }
 
+std::string saving_lead(const AuditReport& report) {
+  const AuditTotals& t = report.totals;
+  std::string lead = fmt::format("A month, in {}.", t.bill_per_month.currency().code());
+  if (t.saving_per_month.count_nanos() <= 0) return lead;
+  const AmountText amount(report);
+  lead += fmt::format(
+      " Of the saving, {} was replayed or billed again (solid), {} is arithmetic (narrow stripes), {} rests on an estimated or "
+      "old "
+      "price (wide stripes).",
+      amount(t.saving_by.replayed), amount(t.saving_by.arithmetic), amount(t.saving_by.doubtful_price));
+  if (t.plan_range)
+    lead += fmt::format(" The plan costs {} to {} with {}.", amount(t.plan_range->low), amount(t.plan_range->high),
+                        t.plan_range->source);
+  return lead;
+}
+
 /// Lines about findings that are listed by themselves below are not said twice.
 std::vector<std::string> not_of_findings(const AuditReport& report) {
   std::vector<std::string> lines = report.out_of_reach;
@@ -73,8 +89,7 @@ std::vector<std::string> not_of_findings(const AuditReport& report) {
 
 Html plan_section(const AuditReport& report) {
   if (report.totals.bill_per_month.is_zero() && report.findings.empty()) return {};
-  return section("plan", "From the bill to the plan",
-                 fmt::format("A month, in {}.", report.totals.bill_per_month.currency().code()), plan_waterfall(report));
+  return section("plan", "From the bill to the plan", saving_lead(report), plan_waterfall(report));
 }
 
 Html findings_section(const AuditReport& report) {

@@ -1,5 +1,7 @@
 #include "report/goal_words.h"
 
+#include "report/audit_charts.h"
+#include "report/figures.h"
 #include "report/json_list.h"
 #include "report/utf8.h"
 
@@ -24,7 +26,19 @@ std::string goals_table(const std::vector<GoalVerdict>& goals, Screen screen) {
   return table.empty() ? "" : table.render(screen, 2);
 }
 
-Html goals_section(const std::vector<GoalVerdict>& goals) {
+std::string gap_tables(const std::vector<GoalVerdict>& goals, Screen screen) {
+  std::string out;
+  for (const GoalVerdict& v : goals) {
+    Table table({{"what stands in the way", Align::kLeft, 36}, {"a month", Align::kRight}, {"removed by", Align::kLeft, 60}});
+    for (const Obstacle& o : v.gap)
+      table.add_row({printable(o.what), cents_text(o.amount), printable(o.remedy)});
+    if (!table.empty()) out += heading("From the plan to " + printable(v.goal.text), screen) + table.render(screen, 2);
+  }
+  return out;
+}
+
+Html goals_section(const AuditReport& report) {
+  const std::vector<GoalVerdict>& goals = report.goals;
   if (goals.empty()) return {};
   Html body;
   for (const GoalVerdict& v : goals) {
@@ -32,6 +46,7 @@ Html goals_section(const std::vector<GoalVerdict>& goals) {
     const Html meta =
         element("span", {{"class", "finding-meta"}}, badge(name_of(v.outcome), tone_of(v.outcome)) + element("span", v.figure));
     body += disclosure(element("span", title + meta), bullet_list(v.why));
+    body += gap_waterfall(report, v);
   }
   return section("goals", "Goals", "What the plan was to reach, and whether it does. Open one for how that was found.", body);
 }
@@ -42,7 +57,10 @@ nlohmann::ordered_json to_json(const std::vector<GoalVerdict>& goals) {
     return Json{{"goal", printable(v.goal.text)},
                 {"outcome", name_of(v.outcome)},
                 {"figure", printable(v.figure)},
-                {"why", array_of(v.why, [](const std::string& line) { return Json(printable(line)); })}};
+                {"why", array_of(v.why, [](const std::string& line) { return Json(printable(line)); })},
+                {"gap", array_of(v.gap, [](const Obstacle& o) {
+                   return Json{{"what", printable(o.what)}, {"per_month", o.amount.to_double()}, {"remedy", printable(o.remedy)}};
+                 })}};
   });
 }
 

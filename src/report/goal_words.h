@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "advise/goals.h"
+#include "advise/audit.h"
 #include "report/html.h"
 #include "report/table.h"
 
@@ -16,7 +16,9 @@ Tone tone_of(GoalOutcome outcome);
 std::vector<std::string> goal_lines(const std::vector<GoalVerdict>& goals);
 /// Empty without goals.
 std::string goals_table(const std::vector<GoalVerdict>& goals, Screen screen);
-Html goals_section(const std::vector<GoalVerdict>& goals);
+/// For each goal that is missed: what stands between, and what would remove it. Empty where there is none.
+std::string gap_tables(const std::vector<GoalVerdict>& goals, Screen screen);
+Html goals_section(const AuditReport& report);
 nlohmann::ordered_json to_json(const std::vector<GoalVerdict>& goals);
 
 }  // namespace stint

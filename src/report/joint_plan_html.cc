@@ -62,7 +62,7 @@ std::string joint_plan_html(const JointPlan& plan) {
   PageSections page;
   page.add("plan", "Plan", plan_section(plan.report));
   page.add("front", "Cost against time", front_section(plan));
-  page.add("goals", "Goals", goals_section(plan.report.goals));
+  page.add("goals", "Goals", goals_section(plan.report));
   page.add("findings", "Findings", findings_section(plan.report));
   page.add("proof", "Replay", proof_section(plan.report));
   page.add("gains", "Left out", gains_section(plan));

@@ -86,7 +86,8 @@ std::string joint_plan_text(const JointPlan& plan, Screen screen) {
   out += fmt::format("  {}\n", search_line(plan.search));
   if (!plan.budget_missed.empty()) out += "  " + toned(plan.budget_missed, Tone::kBad, screen) + "\n";
   if (!plan.report.goals.empty())
-    out += heading("Goals", screen) + goals_table(plan.report.goals, screen) + bullets(goal_lines(plan.report.goals), screen);
+    out += heading("Goals", screen) + goals_table(plan.report.goals, screen) + bullets(goal_lines(plan.report.goals), screen) +
+           gap_tables(plan.report.goals, screen);
   out += heading("Steps, each on what those before it left", screen);
   out += plan.report.findings.empty() ? "  Nothing found that saves money and survives.\n" : steps_table(plan, screen);
   out += front_table(plan, screen);

@@ -52,12 +52,15 @@ Html idle_section(const AuditReport& report) {
   if (report.idle_causes.empty() && report.categories.empty()) return {};
   Html body;
   if (!report.idle_causes.empty())
-    body += element("h3", "Idle money by cause") + amount_bars(report, report.idle_causes, "Idle money by cause");
+    body += element("h3",
+                    fmt::format("What is not used, by cause: {} in all", AmountText(report)(report.totals.not_used_per_month))) +
+            amount_bars(report, report.idle_causes, "What is not used, by cause");
   if (!report.categories.empty())
     body += element("h3", "Spend by category") + amount_bars(report, report.categories, "Spend by category");
   return section("idle", "Idle money, and what the money is for",
                  fmt::format("A month, in {}, with the share of the bill. Not allocated: no job had the GPU. Allocated, but "
-                             "idle: a job had it and no kernel ran. Stranded: free, but no job can get it.",
+                             "idle: a job had it and no kernel ran. Active, but not filled: kernels ran, and left the rest of "
+                             "the GPU unused. Stranded: free, but no job can get it.",
                              report.totals.bill_per_month.currency().code()),
                  body);
 }

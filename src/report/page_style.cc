@@ -68,7 +68,7 @@ svg text{fill:var(--ink)}svg .soft{fill:var(--soft)}svg .axis{stroke:var(--line)
 svg .goal{stroke:var(--good);stroke-width:1.5;stroke-dasharray:5 4}svg .goal-text{fill:var(--good)}
 svg .point{fill:var(--accent);fill-opacity:.62;stroke:var(--paper)}
 svg .curve{fill:none;stroke:var(--soft);stroke-width:1.2;stroke-dasharray:2 3}
-svg .saving{fill:var(--good)}svg .whole{fill:var(--c6)}svg .after{fill:var(--accent)}
+svg .saving{fill:var(--good)}svg .gap{fill:var(--c2)}svg .whole{fill:var(--c6)}svg .after{fill:var(--accent)}
 svg .s1{fill:var(--c1)}svg .s2{fill:var(--c2)}svg .s3{fill:var(--c3)}svg .s4{fill:var(--c4)}svg .s5{fill:var(--c5)}svg .s6{fill:var(--c6)}svg .s7{fill:var(--c7)}svg .s8{fill:var(--c8)}
 svg .l1,svg .l2,svg .l3,svg .l4,svg .l5,svg .l6{fill:none;stroke-width:1.6;stroke-linejoin:round}svg .w1{stroke-width:3.4}svg .w2{stroke-width:5.2}svg .w3{stroke-width:7}svg .w4{stroke-width:8.8}svg .l1{stroke:var(--c1)}svg .l2{stroke:var(--c8)}svg .l3{stroke:var(--c3)}
 svg .l4{stroke:var(--c4)}svg .l5{stroke:var(--c5)}svg .l6{stroke:var(--c6)}

@@ -419,6 +419,27 @@ class Stories(unittest.TestCase):
             self.assertGreater(len([c for c in report["clients"] if c["client"]]), 2, story)
             self.assertLessEqual(clients, report["totals"]["bill_per_month"] + 0.05)
 
+    def test_the_headline_is_the_sum_of_what_it_rests_on(self):
+        for story, report in self.reports.items():
+            totals = report["totals"]
+            self.assertAlmostEqual(sum(totals["saving_by"].values()), totals["saving_per_month"], 6, story)
+            self.assertAlmostEqual(sum(c["per_month"] for c in report["idle_causes"]), totals["not_used_per_month"], 6, story)
+            doubtful = sum(f["saving_per_month"] for f in report["findings"] if f["price_doubt"] in ("old", "estimated"))
+            self.assertAlmostEqual(doubtful, totals["saving_by"]["doubtful_price"], 6, story)
+            self.assertLess(totals["plan_range"]["low"], totals["plan_per_month"], story)
+            self.assertGreater(totals["plan_range"]["high"], totals["plan_per_month"], story)
+            self.assertEqual([d["what"] for d in report["data"]], ["bill", "rows", "telemetry", "prices"])
+
+    def test_the_way_to_a_missed_goal_is_whole(self):
+        for story in self.reports:
+            goals = pathlib.Path(SOURCE, f"examples/{story}.goals")
+            report = stint_json("audit", "--history", self.dir / f"{story}.db", "--month", "2026-10", "--goals", goals, code=3)
+            cost = next(g for g in report["goals"] if g["goal"].startswith("cost<="))
+            self.assertEqual(cost["outcome"], "fails")
+            missing = report["totals"]["plan_per_month"] - float(cost["goal"].removeprefix("cost<="))
+            self.assertAlmostEqual(sum(o["per_month"] for o in cost["gap"]), missing, 6, story)
+            self.assertTrue(all(o["remedy"] for o in cost["gap"]))
+
     def test_a_finding_explains_itself(self):
         first = self.reports["agency"]["findings"][0]
         out = stint("audit", "--history", self.dir / "agency.db", "--month", "2026-10", "--explain", first["id"]).stdout

@@ -54,6 +54,7 @@ def finding(number, title, saving, verdict):
                   "completion_pct": SPREAD if proven else None, "throughput_pct": SPREAD if proven else None,
                   "lost_gpu_hours": SPREAD if proven else None, "before": EFFECT if proven else None, "after": EFFECT if proven else None,
                   "weeks": 4 if proven else 0, "seeds": 5 if proven else 0, "notes": []},
+        "price_doubt": None,
     }
 
 
@@ -61,7 +62,9 @@ AUDIT = {
     "schema": "stint-audit/1", "currency": "USD", "goals": [],
     "period": {"begin": "2026-10-01T00:00:00Z", "end": "2026-11-01T00:00:00Z"},
     "totals": {"bill_per_month": 47_000, "plan_per_month": 38_000, "saving_per_month": 9_000, "mean_utilization_pct": 23,
-               "coverage_pct": 99, "gpu_hours": 13_352, "per_useful_gpu_hour": 14.2, "months": 1},
+               "coverage_pct": 99, "gpu_hours": 13_352, "per_useful_gpu_hour": 14.2, "months": 1, "plan_range": None,
+               "saving_by": {"replayed": 6_700, "arithmetic": 2_300, "doubtful_price": 0}, "not_used_per_month": 21_000},
+    "data": [], "coverage": [],
     "findings": [finding(1, "Run the training on spot", 6_700, "survives"), finding(2, "Pack 4 services onto 2 GPUs", 2_300, "arithmetic")],
     "rejected": [finding(3, "Commit to one machine for a year", 0, "rejected")],
     "clients": [], "idle_causes": [], "categories": [], "nodes": [], "holders": [], "curve": [], "heat": [], "imports": [], "contradictions": [],
