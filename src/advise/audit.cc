@@ -10,6 +10,7 @@
 #include "advise/headline.h"
 #include "advise/judge_goals.h"
 #include "advise/plan_notes.h"
+#include "advise/presence.h"
 #include "advise/prove.h"
 #include "advise/renewals.h"
 #include "advise/report_views.h"
@@ -196,8 +197,21 @@ AuditTotals totals_of(const FleetFacts& fleet, const Ledger& ledger, Money savin
 }  // namespace
 
 struct Auditor::Impl {
-  explicit Impl(const AuditInput& in) : input(in) {}
+  explicit Impl(const AuditInput& in)
+      : bill_alone(with_machines_of_bill(in.history, in.catalog)),
+        input{bill_alone ? *bill_alone : in.history,
+              in.usage,
+              in.catalog,
+              in.now,
+              in.allowed_regions,
+              in.proof,
+              in.choice,
+              in.goals,
+              in.longest_term,
+              in.savings_plans,
+              in.owned} {}
 
+  std::optional<History> bill_alone;  ///< its machines, where nothing else names any
   AuditInput input;
   Attribution attribution;
   std::optional<Ledger> ledger;
@@ -209,6 +223,12 @@ struct Auditor::Impl {
     for (const auto finder : kFinders)
       decide(finder({*facts, books, prices, input.history, input.allowed_regions, input.longest_term, input.savings_plans}),
              choice, books, fresh, prover, input.now, report);
+    if (bill_alone)
+      for (std::vector<Finding>* list : {&report.findings, &report.rejected})
+        for (Finding& f : *list) {
+          f.confidence = Level::kLow;
+          f.caveats.push_back("it rests on the bill alone: whether these machines were used is not known");
+        }
   }
 };
 
@@ -225,10 +245,11 @@ Result<Auditor> Auditor::create(const AuditInput& input) {
   CHECK(input.usage.devices.size() == history.devices.size(), "usage of {} devices for {}", input.usage.devices.size(),
         history.devices.size());
   auto impl = std::make_unique<Impl>(input);
-  impl->attribution = attribute(history, input.usage);
-  TRY_ASSIGN(impl->ledger, post(history, impl->attribution.occupancy, input.catalog,
-                                {.basis = CostBasis::kEffective, .period = history.period}));
-  impl->facts = collect_facts(history, input.usage, impl->attribution.occupancy, *impl->ledger, input.catalog);
+  const History& known = impl->input.history;
+  impl->attribution = attribute(known, input.usage);
+  TRY_ASSIGN(impl->ledger,
+             post(known, impl->attribution.occupancy, input.catalog, {.basis = CostBasis::kEffective, .period = history.period}));
+  impl->facts = collect_facts(known, input.usage, impl->attribution.occupancy, *impl->ledger, input.catalog);
   return Auditor(std::move(impl));
 }
 
@@ -288,6 +309,7 @@ Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
   report.data = data_checks(report, ledger);
   report.contradictions = facts.contradictions;
   report.notes = notes_for({facts, attribution.summary, ledger, prices, input.now});
+  if (impl_->bill_alone) report.notes.push_back(bill_alone_note(facts));
   if (auto note = holder_note(report.holders)) report.notes.push_back(std::move(*note));
   std::ranges::move(
       renewal_notes({facts, books, prices, history, input.allowed_regions, input.longest_term}, input.owned, input.now),

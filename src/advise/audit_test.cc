@@ -248,6 +248,30 @@ TEST(Audit, ComputeOfABillAloneIsNoStorage) {
   EXPECT_THAT(report.out_of_reach, Contains(HasSubstr("160.00 USD/month of storage, transfer, support")));
 }
 
+TEST(Audit, ABillAloneShowsCommitmentsAndWhatIsAlwaysOn) {
+  World world;
+  for (const char* id : {"arn:aws:ec2:us-east-1:1:instance/i-1", "arn:aws:ec2:us-east-1:1:instance/i-2"}) {
+    BillLine line;
+    line.provider = "aws";
+    line.region = "us-east-1";
+    line.resource_id = id;
+    line.instance_type = "p3.2xlarge";
+    line.market = Market::kOnDemand;
+    line.spend = SpendKind::kCompute;
+    line.charge_period = line.billing_period = kJune;
+    line.billed = line.effective = usd("2203.2");  // 3.06 × 720
+    world.history.bill.push_back(line);
+  }
+  const AuditReport report = world.run();
+  const Finding* commit = find(report, "commit");
+  ASSERT_NE(commit, nullptr);
+  EXPECT_EQ(commit->saving_per_month, usd("1785.6"));  // 2 × (3.06 − 1.82) × 720
+  EXPECT_EQ(commit->confidence, Level::kLow);
+  EXPECT_THAT(commit->caveats, Contains(HasSubstr("the bill alone")));
+  EXPECT_EQ(report.totals.gpu_hours, 1440);
+  EXPECT_THAT(report.notes, Contains(HasSubstr("charged in every hour, nights and weekends too: i-1, i-2, 4,406.40 USD/month")));
+}
+
 TEST(Audit, MostOfTheHoursSayWhatTheBillSays) {
   World world;
   world.node("mixed", "aws", "p3.8xlarge", WorkloadKind::kTraining).market = Market::kReserved;

@@ -93,6 +93,22 @@ std::vector<std::string> notes_for(const NoteInput& input) {
   return notes;
 }
 
+std::string bill_alone_note(const FleetFacts& facts) {
+  std::vector<std::string> always_on;
+  Money cost = Money::nanos(0, facts.currency);
+  for (const NodeFacts& node : facts.nodes) {
+    if (node.hours < 0.99 * facts.period.length().to_hours()) continue;
+    always_on.push_back(node.name);
+    cost += node.compute;
+  }
+  const std::string known =
+      fmt::format("the bill alone names {}", counted(facts.nodes.size(), "machine with GPUs", "machines with GPUs"));
+  if (always_on.empty()) return known + ": none is charged in every hour. Import telemetry to say whether they were used";
+  return fmt::format(
+      "{}; charged in every hour, nights and weekends too: {}, {}/month. Look for idle ones there first: import telemetry", known,
+      listed(always_on), facts.months.monthly(cost).to_text());
+}
+
 std::optional<std::string> holder_note(const std::vector<HolderAudit>& holders) {
   double hours = 0;
   double idle = 0;

@@ -16,6 +16,8 @@ struct NoteInput {
 /// Each with its remedy.
 std::vector<std::string> notes_for(const NoteInput& input);
 
+/// Which machines a bill alone shows as on in every hour of the period: idle ones may be among them.
+std::string bill_alone_note(const FleetFacts& facts);
 /// Memory that pods, containers and jobs hold while nothing runs; none when telemetry names no holder, or they work.
 std::optional<std::string> holder_note(const std::vector<HolderAudit>& holders);
 

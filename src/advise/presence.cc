@@ -1,6 +1,8 @@
 #include "advise/presence.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "base/text.h"
 
@@ -83,6 +85,45 @@ void add_presence(FleetFacts& fleet, const NodeHours& hours, const Ledger& ledge
       seconds += h.on_s;
     node.hours = static_cast<double>(seconds) / static_cast<double>(kHourSeconds);
   }
+}
+
+namespace {
+
+std::string last_part_of_resource(const std::string& resource_id) {
+  const size_t slash = resource_id.rfind('/');
+  return slash == std::string::npos || slash + 1 == resource_id.size() ? resource_id : resource_id.substr(slash + 1);
+}
+
+}  // namespace
+
+std::optional<History> with_machines_of_bill(const History& history, const Catalog& catalog) {
+  if (!history.nodes.empty()) return std::nullopt;
+  std::map<std::string, const BillLine*> machines;  // by resource id; the first line that names its type
+  for (const BillLine& line : history.bill) {
+    if (line.spend != SpendKind::kCompute || line.category != ChargeCategory::kUsage || line.commitment_unused) continue;
+    if (line.resource_id.empty() || line.instance_type.empty()) continue;
+    const InstanceType* type = catalog.find_instance(line.provider, line.instance_type);
+    if (type != nullptr && type->gpu_milli > 0) machines.try_emplace(line.resource_id, &line);
+  }
+  if (machines.empty()) return std::nullopt;
+  std::map<std::string, int> shorter;
+  for (const auto& [id, line] : machines)
+    ++shorter[last_part_of_resource(id)];
+  std::map<std::string, Node> by_name;
+  for (const auto& [id, line] : machines) {
+    Node node;
+    node.name = shorter[last_part_of_resource(id)] == 1 ? last_part_of_resource(id) : id;
+    node.resource_id = id;
+    node.provider = line->provider;
+    node.region = line->region;
+    node.instance_type = line->instance_type;
+    node.market = line->market;
+    by_name.emplace(node.name, std::move(node));
+  }
+  History completed = history;
+  for (auto& [name, node] : by_name)
+    completed.nodes.push_back(std::move(node));
+  return completed;
 }
 
 }  // namespace stint
