@@ -188,9 +188,15 @@ std::vector<std::string> coverage_lines(const Ledger& ledger) {
           "{}{}: {}", covers.empty() ? "" : "; ", c.provider,
           fmt::format("{} to {}", format_date(c.charged.begin), format_date(c.charged.end - Duration::nanoseconds(1))));
   if (!covers.empty()) out.push_back(fmt::format("The bill does not cover the whole period: {}.", covers));
-  if (ledger.unpriced_gpu_hours > 0)
-    out.push_back(fmt::format("{:.1f} GPU-hours that telemetry or jobs know outside of the bill are not priced.",
-                              ledger.unpriced_gpu_hours));
+  if (ledger.unpriced_gpu_hours > 0) {
+    double priced = 0;
+    for (const GpuUse& use : ledger.gpu_use)
+      priced += static_cast<double>(use.micro_gpu_hours) / 1e6;
+    out.push_back(fmt::format(
+        "{:.1f} GPU-hours that telemetry or jobs know outside of the bill are not priced: the bill covers {:.1f} % of "
+        "the GPU-hours.",
+        ledger.unpriced_gpu_hours, 100 * priced / (priced + ledger.unpriced_gpu_hours)));
+  }
   if (const Money estimated = ledger.estimated_total(); !estimated.is_zero())
     out.push_back(fmt::format("Of the total, {} are an estimate from the inventory: no bill, telemetry or job says that it ran.",
                               estimated.to_text(2)));

@@ -228,6 +228,7 @@ class Poster {
           if (hours_.keys()[b.key].cause != IdleCause::kTelemetryMissing)
             weight += weight_within(b.weight, hour.hour_index, beyond);
       out_.unpriced_gpu_hours += static_cast<double>(weight) / static_cast<double>(kGpuHourWeight);
+      beyond_[id].push_back(beyond);
       if (weight > 0 && (unpriced_.empty() || unpriced_.back() != id)) unpriced_.push_back(id);
     }
   }
@@ -470,13 +471,18 @@ class Poster {
         use[owner == nobody_ ? key : owned(key, owner)] += weight / kMicro;
       };
       int64_t known = 0;
+      // Hours that are in no line are in no row either: money and hours of a row are of the same time.
+      const auto outside = beyond_.find(NodeId(n));
       for (const NodeHours::Hour& hour : hours_.of(NodeId(n), out_.period))
         for (const NodeHours::Bucket& b : hours_.buckets(hour)) {
           if (hours_.keys()[b.key].cause == IdleCause::kTelemetryMissing) continue;
           if (acc_[b.key] == 0) touched_.push_back(b.key);
           const int64_t weight = weight_within(b.weight, hour.hour_index, out_.period);
-          acc_[b.key] += weight;
           known += weight;
+          acc_[b.key] += weight;
+          if (outside == beyond_.end()) continue;
+          for (const Interval unpriced : outside->second)
+            acc_[b.key] -= weight_within(b.weight, hour.hour_index, unpriced);
         }
       for (const uint32_t k : touched_)
         add(hours_.keys()[k], std::exchange(acc_[k], 0));
@@ -523,9 +529,10 @@ class Poster {
   TenantId nobody_;
   NodeHours hours_;
   const bool estimate_;
-  std::vector<bool> billed_;            // by node: a bill names it, whenever
-  std::set<std::string> untied_types_;  // of lines that name no machine, whenever
-  std::vector<NodeId> unpriced_;        // known to have run outside of what the bill covers
+  std::vector<bool> billed_;                        // by node: a bill names it, whenever
+  std::set<std::string> untied_types_;              // of lines that name no machine, whenever
+  std::vector<NodeId> unpriced_;                    // known to have run outside of what the bill covers
+  std::map<NodeId, std::vector<Interval>> beyond_;  // what of the period the bill of a node does not cover
   Currency currency_;
   std::vector<LineFacts> facts_;     // by line
   std::set<std::string> providers_;  // of the bill

@@ -46,7 +46,8 @@ struct Posting {
 };
 
 /// GPU-hours of the period that one tenant had, or that were idle for one cause, as the ledger counts them: a MIG
-/// slice as its share of the card. Of hours without telemetry and records those count that a bill line paid for.
+/// slice as its share of the card. Of hours without telemetry and records those count that a bill line paid for; hours outside of
+/// what the bill covers do not (Ledger::unpriced_gpu_hours).
 struct GpuUse {
   TenantId tenant;
   WorkloadKind kind = WorkloadKind::kUnknown;

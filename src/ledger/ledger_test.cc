@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/prng.h"
+#include "ledger/cost_statement.h"
 #include "ledger/testing_books.h"
 
 namespace stint {
@@ -422,6 +423,9 @@ TEST(Ledger, HoursThatTheBillDoesNotReachAreNamedAndNotPriced) {
   const auto ledger = m.post();
   EXPECT_EQ(ledger->total(), Money::units(40));
   EXPECT_EQ(ledger->unpriced_gpu_hours, 10);
+  ASSERT_THAT(ledger->gpu_use, ::testing::SizeIs(1));
+  EXPECT_EQ(ledger->gpu_use[0].micro_gpu_hours, 10'000'000);  // those that are paid for: 4 a GPU-hour, not 2
+  EXPECT_THAT(coverage_lines(*ledger), ::testing::Contains(HasSubstr("the bill covers 50.0 % of the GPU-hours")));
   EXPECT_THAT(ledger->problems, ::testing::ElementsAre(HasSubstr("10.0 GPU-hours")));
   const auto estimate = m.post({CostBasis::kEffective, {}, true});
   EXPECT_EQ(estimate->total(), Money::units(70));  // 40 billed, 10 hours at 3
