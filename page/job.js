@@ -61,7 +61,7 @@ export function mount(main, [id]) {
       fact(ended ? "Cost" : "Cost so far", money(shown.cost)),
       !ended && shown.placed.length > 0 && fact("Cost per hour", money(job.per_hour)),
       fact("GPU-hours", shown.gpu_hours.toFixed(2)),
-      fact(isArray(shown) && !ended ? "Still asks for" : "Asks for", `${gpuWords(shown.gpu_milli)}${shown.tasks > 1 ? ` in ${shown.tasks} tasks${isArray(shown) ? " each" : ""}` : ""}`),
+      fact(isArray(shown) && !ended ? "Still asks for" : "Asks for", `${shown.gpu_part || gpuWords(shown.gpu_milli)}${shown.tasks > 1 ? ` in ${shown.tasks} tasks${isArray(shown) ? " each" : ""}` : ""}`),
       fact("Queue", h("a", { href: `#/jobs?queue=${encodeURIComponent(shown.queue)}` }, shown.queue)), fact("User", shown.user),
       fact("Submitted", time(shown.submitted)),
       fact(ended ? "Ended" : shown.started ? "Running since" : "Waiting for",

@@ -191,7 +191,7 @@ function who() {
     { title: "State", sort: (j) => j.state, cell: stateCell },
     { title: "Queue", class: "wide", sort: (j) => j.queue, cell: (j) => j.queue },
     { title: "User", class: "wide", sort: (j) => j.user, cell: (j) => j.user },
-    { title: "GPUs", number: true, sort: (j) => j.gpu_milli, cell: (j) => gpus(j.gpu_milli) },
+    { title: "GPUs", number: true, sort: (j) => j.gpu_milli, cell: (j) => (j.gpu_milli === 0 && j.gpu_part ? j.gpu_part : gpus(j.gpu_milli)) },
   ];
 }
 

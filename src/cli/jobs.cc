@@ -29,6 +29,18 @@ std::string gpus_of(int64_t milli) {
 /// "1 GPU", "0.250 GPUs".
 std::string gpu_count(int64_t milli) { return gpus_of(milli) + (milli == 1000 ? " GPU" : " GPUs"); }
 
+/// For a column of GPUs: how many, else what part of one it waits for.
+std::string gpus_or_part(const Json& job) {
+  const auto milli = job["gpu_milli"].get<int64_t>();
+  return milli == 0 && !text_of(job["gpu_part"]).empty() ? text_of(job["gpu_part"]) : gpus_of(milli);
+}
+
+/// What it asks for: "2 GPUs", "18 GiB of a GPU".
+std::string asked_of(const Json& job) {
+  const std::string part = text_of(job["gpu_part"]);
+  return part.empty() ? gpu_count(job["gpu_milli"].get<int64_t>()) : part;
+}
+
 /// A time in a sentence.
 std::string utc_of(const Json& time) { return time.is_null() ? "" : time_of(time) + " UTC"; }
 
@@ -114,7 +126,7 @@ Status show_queue(DaemonClient& client, const QueueOptions& options) {
   for (const Json& job : body["jobs"]) {
     const std::string state = text_of(job["state"]);
     table.add_row({text_of(job["id"]), text_of(job["name"]), text_of(job["queue"]), text_of(job["user"]), state_of(job),
-                   gpus_of(job["gpu_milli"].get<int64_t>()), time_of(job["submitted"]), nodes_of(job), money_of(job["cost"])});
+                   gpus_or_part(job), time_of(job["submitted"]), nodes_of(job), money_of(job["cost"])});
     table.tone_cell(4, tone_of_state(state));
   }
   if (!body["next"].is_null()) tell("there are more: add --cursor {}, or --limit up to 1000\n", text_of(body["next"]));
@@ -142,7 +154,7 @@ std::string job_text(const Json& job) {
     line("jobs", fmt::format("{0}, from {1}_0 on: `stint queue --array {1}` lists them", text_of(job["array"]["size"]),
                              text_of(job["id"])));
   line(is_array(job) ? "still wants" : "asks for",
-       fmt::format("{} in {}, priority {}", gpu_count(job["gpu_milli"].get<int64_t>()),
+       fmt::format("{} in {}, priority {}", asked_of(job),
                    counted(job["tasks"].get<int64_t>(), "task") + (is_array(job) ? " each" : ""), text_of(job["priority"])));
   line("reason", text_of(job["reason"]));
   if (job.contains("approval")) {

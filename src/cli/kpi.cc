@@ -41,9 +41,11 @@ Result<double> requests_within(const DemandSeries& series, Interval period, cons
     known = known + step.length();
   }
   const double part = known.to_hours() / period.length().to_hours();
-  if (known <= Duration()) return invalid("nothing of it lies between {} and {}", format_utc(period.begin), format_utc(period.end));
+  if (known <= Duration())
+    return invalid("nothing of it lies between {} and {}", format_utc(period.begin), format_utc(period.end));
   if (part < 0.999)
-    notes.push_back(fmt::format("Requests to {} are known for {:.1f} % of the period; the rest is taken to be as that.", service, 100 * part));
+    notes.push_back(fmt::format("Requests to {} are known for {:.1f} % of the period; the rest is taken to be as that.", service,
+                                100 * part));
   return sum / part;
 }
 
@@ -80,10 +82,10 @@ Status run_kpi(const KpiOptions& o) {
   if (!kpis.ok()) return invalid("--requests: {}", kpis.error().message);
   for (const JobKpis& jobs : kpis->jobs)
     if (jobs.unpriced > 0)
-      notes.push_back(fmt::format("{} of {} {} jobs are in no amount: their machines' price or GPUs are not known.", jobs.unpriced,
-                                  jobs.jobs, jobs.kind));
-  const FleetUse use = use_of(
-      collect_facts(records.history, records.usage, accounts.attribution.occupancy, accounts.ledger, records.catalog));
+      notes.push_back(fmt::format("{} of {} {} jobs are in no amount: their machines' price or GPUs are not known.",
+                                  jobs.unpriced, jobs.jobs, jobs.kind));
+  const FleetUse use =
+      use_of(collect_facts(records.history, records.usage, accounts.attribution.occupancy, accounts.ledger, records.catalog));
   TRY_ASSIGN(const AppliedSavings changes, applied_savings(o.history));
   const Screen screen = o.output.empty() ? screen_of_stdout() : Screen();
   std::string text;
@@ -91,7 +93,8 @@ Status run_kpi(const KpiOptions& o) {
     text = kpis_json(*kpis, use, notes, savings_json(changes.tracked, changes.applied));
   } else {
     text = kpis_text(*kpis, use, notes, screen);
-    if (!changes.applied.empty()) text += "\nApplied changes, over all that is recorded:\n" + savings_text(changes.tracked, changes.applied, screen);
+    if (!changes.applied.empty())
+      text += "\nApplied changes, over all that is recorded:\n" + savings_text(changes.tracked, changes.applied, screen);
   }
   TRY(write_output(o.output, text));
   for (const std::string& problem : accounts.ledger.problems)
@@ -103,12 +106,14 @@ Status run_kpi(const KpiOptions& o) {
 
 void add_kpi_command(Command& app, Action& action) {
   auto o = std::make_shared<KpiOptions>();
-  Command* command = app.add_subcommand("kpi", "What a job and 1,000 inferences cost, how long results take, what changes returned");
+  Command* command =
+      app.add_subcommand("kpi", "What a job and 1,000 inferences cost, how long results take, what changes returned");
   command->add_option("--history", o->history, "History file")->required();
   add_period_options(*command, o->period);
-  command->add_option("--requests", o->requests,
-                      "SERVICE=COUNT, repeated: how many a service answered in the period, as its counter says; or SERVICE=FILE, a "
-                      "CSV of requests per second over time")
+  command
+      ->add_option("--requests", o->requests,
+                   "SERVICE=COUNT, repeated: how many a service answered in the period, as its counter says; or SERVICE=FILE, a "
+                   "CSV of requests per second over time")
       ->type_name("SERVICE=COUNT");
   command->add_option("--basis", o->basis, "effective or billed, as in stint bill")
       ->check(one_of({"effective", "billed"}))

@@ -224,7 +224,7 @@ bool may_use(const GovernPolicy& policy, std::string_view client, const NodeKind
   const ClientRules* rules = policy.rules_of(client);
   if (rules == nullptr) return true;
   if (rules->only_dedicated && kind.owner != client) return false;
-  return rules->regions.empty() || is_among(kind.region, rules->regions);
+  return rules->regions.empty() || is_in_regions(kind.region, rules->regions);
 }
 
 Status check_possible(const JobRequest& request, const GovernPolicy& policy, std::string_view client,

@@ -109,6 +109,9 @@ TEST(MayUse, ADedicatedMachineIsItsClientsAlone) {
   EXPECT_FALSE(may_use(policy, "agency", kinds()[0]));  // only its own
   EXPECT_TRUE(may_use(policy, "studio", kinds()[0]));
   EXPECT_FALSE(may_use(policy, "studio", kinds()[1]));  // in the US
+  policy.clients[1].regions = {"e*"};
+  EXPECT_TRUE(may_use(policy, "studio", kinds()[0]));
+  EXPECT_FALSE(may_use(policy, "studio", kinds()[1]));
   EXPECT_TRUE(may_use(policy, "other", kinds()[1]));
   EXPECT_TRUE(restricts(policy, "other"));  // n1 is not for it
   EXPECT_FALSE(restricts(GovernPolicy(), "other"));

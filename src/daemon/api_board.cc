@@ -36,6 +36,7 @@ Json job_line(const JobView& job, const Principal& who) {
                {"state", name_of(job.state)},
                {"reason", job.reason},
                {"gpu_milli", job.gpu_milli},
+               {"gpu_part", job.gpu_part},
                {"submitted", format_utc(job.submitted)},
                {"started", job.started ? Json(format_utc(*job.started)) : Json()},
                {"placed", std::move(placed)},

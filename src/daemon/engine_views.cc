@@ -29,6 +29,11 @@ int64_t asked_milli(const JobRequest& r) {
   return int64_t{r.tasks} * (r.gpus > 0 ? int64_t{r.gpus} * sched::kMilli : r.gpu_milli);
 }
 
+std::string asked_part(const JobRequest& r) {
+  if (r.gpu_memory.count() > 0) return fmt::format("{:.4g} GiB of a GPU", r.gpu_memory.to_gibi());
+  return r.mig_profile.empty() ? "" : "MIG " + r.mig_profile;
+}
+
 }  // namespace
 
 std::string name_shown(const JobRequest& request) {
@@ -212,6 +217,10 @@ JobView Engine::Impl::view_of(const JobBook& job) const {
   view.tasks = r.tasks;
   view.gpus_per_task = r.gpus;
   view.gpu_milli = asked_milli(r);
+  view.gpu_part = asked_part(r);
+  if (!view.gpu_part.empty())
+    for (const PlacedTask& placed : job.placed)
+      view.gpu_milli += s.gpu_milli(job, placed.place);
   view.priority = r.priority;
   for (const int64_t after : r.after)
     view.after.push_back(s.public_id_of(after));

@@ -205,6 +205,20 @@ Json queue_json(const sched::QueueSpec& q, const FleetConfig& fleet) {
 namespace {
 
 /// Models are names of the catalogue: a job that names one, MIG and prices go by them.
+/// A client whose regions no machine is in could never run anything.
+Status check_regions(const FleetConfig& fleet, std::string_view source) {
+  std::vector<std::string> there;
+  for (const sim::SimNode& node : fleet.nodes)
+    if (!node.region.empty() && !is_among(node.region, there)) there.push_back(node.region);
+  for (const ClientRules& rules : fleet.govern.clients)
+    if (!rules.regions.empty() &&
+        std::ranges::none_of(there, [&](const std::string& region) { return is_in_regions(region, rules.regions); }))
+      return invalid("{}: govern: client '{}': field 'regions': no machine is in {}; machines {}", source, rules.client,
+                     excerpt(fmt::format("{}", fmt::join(rules.regions, " or "))),
+                     there.empty() ? "name no region" : fmt::format("are in {}", fmt::join(there, ", ")));
+  return {};
+}
+
 Status check_models(const FleetConfig& fleet, std::string_view source) {
   const Catalog& catalog = Catalog::built_in();
   std::vector<std::string> known;
@@ -244,6 +258,7 @@ Result<DaemonConfig> parse_daemon_config(std::string_view json, std::string_view
   }
   TRY_ASSIGN(config.fleet, read_fleet(fields));
   TRY(check_models(config.fleet, source));
+  TRY(check_regions(config.fleet, source));
   if (fields.has("power")) {
     JsonFields power(fields.raw("power"), fmt::format("{}: power", source));
     TRY_ASSIGN(config.power, read_power_config(power, node_names(config.fleet)));

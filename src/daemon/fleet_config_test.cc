@@ -25,6 +25,19 @@ TEST(FleetConfig, NamesOfTheCatalogueAndTheirAliasesAreTaken) {
   EXPECT_TRUE(config_with_model("").ok());
 }
 
+TEST(FleetConfig, AClientsRegionsAreGlobsAndSomeMachineIsInThem) {
+  const auto with = [](const std::string& regions, const std::string& region = "eu-west-1") {
+    return parse_daemon_config(R"({"nodes":[{"name":"n0","gpus":8,"region":")" + region + R"("}],"queues":[{"name":"a"}],)" +
+                                   R"("govern":{"clients":[{"name":"a","regions":)" + regions + "}]}}",
+                               "fleet.json");
+  };
+  EXPECT_TRUE(with(R"(["eu-*"])").ok());
+  EXPECT_TRUE(with(R"(["us-*","eu-west-1"])").ok());
+  EXPECT_THAT(with(R"(["us-*"])").error().message,
+              HasSubstr("govern: client 'a': field 'regions': no machine is in us-*; machines are in eu-west-1"));
+  EXPECT_THAT(with(R"(["us-*"])", "").error().message, HasSubstr("machines name no region"));
+}
+
 TEST(FleetConfig, StatementsHaveADayThatEveryMonthHas) {
   const auto with = [](const std::string& statements) {
     return parse_daemon_config(R"({"nodes":[{"name":"n0","gpus":8}],"queues":[{"name":"main"}],"statements":)" + statements + "}",

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "daemon/json_fields.h"
 #include "model/identity.h"
+#include "model/tenant.h"
 
 namespace stint {
 namespace {
@@ -74,6 +75,10 @@ Json rules_json(const ClientRules& rules) {
 
 bool is_among(std::string_view name, const std::vector<std::string>& names) {
   return std::ranges::find(names, name) != names.end();
+}
+
+bool is_in_regions(std::string_view region, const std::vector<std::string>& globs) {
+  return std::ranges::any_of(globs, [region](const std::string& glob) { return glob_matches(glob, region); });
 }
 
 std::string_view name_of(AtLimit at) {

@@ -46,7 +46,7 @@ struct ClientRules {
   std::string client;                   ///< the top of its queues' paths
   std::optional<Money> approval_above;  ///< none = the policy's
   Quota quota, user_quota;
-  std::vector<std::string> regions;          ///< of machines its jobs may run on; empty = any
+  std::vector<std::string> regions;          ///< globs ("eu-*") of those of machines its jobs may run on; empty = any
   std::vector<std::string> dedicated_nodes;  ///< nobody else's jobs run there
   bool only_dedicated = false;               ///< and its own run nowhere else
 };
@@ -62,7 +62,9 @@ struct GovernPolicy {
   [[nodiscard]] std::string_view owner_of(std::string_view node) const;
 };
 
-/// Of queues, machines, regions, models.
+/// Whether one of the globs matches the region.
+bool is_in_regions(std::string_view region, const std::vector<std::string>& globs);
+/// Of queues, machines, models.
 bool is_among(std::string_view name, const std::vector<std::string>& names);
 
 /// The object "govern" of a configuration. What it names must be there: that is check_policy()'s.

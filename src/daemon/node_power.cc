@@ -102,9 +102,9 @@ void NodePower::run() {
     if (next) take_over(std::move(*next));
     hear(std::move(wishes));
     if (!config_.program.empty()) {
-      const World world = look();
       const Instant at = now();
-      settle(world, at);
+      settle(look(), at);
+      const World world = look();  // anew: what came up by that counts
       int64_t waiting = world.waiting_gpus;
       for (Pool& pool : pools_)
         scale(pool, world, at, waiting);

@@ -138,6 +138,22 @@ TEST_F(NodePowerTest, WhatNobodyNeedsIsDrainedAndSwitchedOffAndComesBackForWhatW
   EXPECT_EQ(nodes()[2].state, NodeState::kUp) << "is in no pool";
 }
 
+TEST_F(NodePowerTest, OneThatJustCameUpCountsSoThePoolNeverPassesItsMost) {
+  PowerPool pool{.name = "burst", .nodes = {"n0", "n1", "n2"}, .rules = {}};
+  pool.rules.min_nodes = 1;
+  pool.rules.max_nodes = 2;
+  pool.rules.up_cooldown = pool.rules.down_cooldown = pool.rules.idle_grace = Duration();
+  power_->reconfigure(PowerConfig{.program = program_, .every = Duration::milliseconds(20), .pools = {pool}});
+  wait_until([&] { return told().size() == 2; });  // n1 and n2 go
+  wait_until([&] { return off_.absences("n1", now()).size() == 1 && off_.absences("n2", now()).size() == 1; });
+  for (int i = 0; i < 4; ++i)
+    submit(8);
+  wait_until([&] { return service_->get([](const Engine& e) { return e.overview().running; }).get() == 2; });
+  const Instant since = now();
+  wait_until([&] { return now() - since > Duration::milliseconds(200); });  // ten looks
+  EXPECT_THAT(told(), SizeIs(3)) << "a third machine was switched on";
+}
+
 TEST_F(NodePowerTest, WhatIsOffIsShownSoAndUnlessItIsOwnedCostsNothing) {
   const auto shown_now = [&] {
     std::vector<NodeView> shown = nodes();

@@ -77,6 +77,7 @@ Json to_json(const JobView& job) {
                {"tasks", job.tasks},
                {"gpus_per_task", job.gpus_per_task},
                {"gpu_milli", job.gpu_milli},
+               {"gpu_part", job.gpu_part},
                {"priority", job.priority},
                {"after", job.after},
                {"submitted", format_utc(job.submitted)},

@@ -126,7 +126,9 @@ struct JobView {
   std::string command;  ///< as one line, shortened
   int32_t tasks = 1;
   int32_t gpus_per_task = 0;
-  int64_t gpu_milli = 0;  ///< of all tasks together
+  int64_t gpu_milli = 0;  ///< of all tasks together; of what is asked for as `gpu_part`, what is held
+  std::string
+      gpu_part;  ///< what each task asks for where that is no number of GPUs: "18 GiB of a GPU", "MIG 1g.10gb"; else empty
   int32_t priority = 0;
   std::vector<std::string> after;  ///< public ids
   int64_t array = 0;               ///< id of the first job of its array; 0 = none

@@ -41,7 +41,8 @@ std::map<std::string_view, double> gpu_hour_costs(const History& history, const 
   for (uint32_t n = 0; n < history.nodes.size(); ++n) {
     double there = 0;
     for (const NodeHours::Hour& hour : hours.of(NodeId(n), ledger.period))
-      there += static_cast<double>(weight_within(hour.present, hour.hour_index, ledger.period)) / static_cast<double>(kWholeDevice);
+      there +=
+          static_cast<double>(weight_within(hour.present, hour.hour_index, ledger.period)) / static_cast<double>(kWholeDevice);
     there *= static_cast<double>(hours.gpu_count(NodeId(n)));
     if (there > 0 && money[n] > 0) out[history.nodes[n].name] = money[n] / there;
   }

@@ -16,13 +16,13 @@ namespace stint {
 
 /// Jobs of one kind that ended within the period; a job that was started again is one.
 struct JobKpis {
-  std::string kind;        ///< "training" (with fine-tuning), "evaluation", "batch inference", "other"
+  std::string kind;  ///< "training" (with fine-tuning), "evaluation", "batch inference", "other"
   size_t jobs = 0;
-  size_t completed = 0;    ///< with success, as far as the source says
-  size_t unpriced = 0;     ///< on machines whose price or number of GPUs is not known; in no amount below
-  double gpu_hours = 0;    ///< held by all of them within the period
-  Money cost;              ///< GPU-hours held × what a GPU-hour of the machine cost in the period
-  Money cost_unfinished;   ///< of it, of jobs that did not complete
+  size_t completed = 0;                    ///< with success, as far as the source says
+  size_t unpriced = 0;                     ///< on machines whose price or number of GPUs is not known; in no amount below
+  double gpu_hours = 0;                    ///< held by all of them within the period
+  Money cost;                              ///< GPU-hours held × what a GPU-hour of the machine cost in the period
+  Money cost_unfinished;                   ///< of it, of jobs that did not complete
   std::optional<Money> per_completed_job;  ///< cost / completed: what failed is paid for by what did not
   std::optional<Money> median, p90;        ///< of the completed jobs' own cost
 };

@@ -7,8 +7,8 @@
 namespace stint {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::HandMade;
+using ::testing::HasSubstr;
 using testing::kStart;
 
 /// Two GPUs for ten hours at 40: a GPU-hour of the machine costs 2.
@@ -48,12 +48,12 @@ class KpisTest : public ::testing::Test {
 };
 
 TEST_F(KpisTest, AJobCostsItsGpuHoursAtThePriceOfItsMachine) {
-  run("a", 0, 1);                            // 2
-  run("b", 0, 3);                            // 6
-  run("c", 1, 2, RunState::kFailed);         // 2
-  run("d", 2, 6, RunState::kCompleted, 2);   // 16
-  run("later", 5, 12);                       // ends after the period
-  run("runs", 5, 9, RunState::kRunning);     // has no result yet
+  run("a", 0, 1);                           // 2
+  run("b", 0, 3);                           // 6
+  run("c", 1, 2, RunState::kFailed);        // 2
+  run("d", 2, 6, RunState::kCompleted, 2);  // 16
+  run("later", 5, 12);                      // ends after the period
+  run("runs", 5, 9, RunState::kRunning);    // has no result yet
   const Kpis k = kpis().value();
   ASSERT_EQ(k.jobs.size(), 1u);
   const JobKpis& training = k.jobs[0];
@@ -112,7 +112,8 @@ TEST_F(KpisTest, AThousandInferencesCostTheServicesMoneyByItsRequests) {
   EXPECT_EQ(k.services[0].cost, Money::units(20));  // 10 of the 20 GPU-hours
   EXPECT_EQ(k.services[0].per_thousand, *Money::parse("0.005"));
   EXPECT_EQ(kpis()->services[0].per_thousand, std::nullopt);
-  EXPECT_THAT(kpis({{"sreach", 1}}).error().message, HasSubstr("no service 'sreach' with inference cost in this period; there are search"));
+  EXPECT_THAT(kpis({{"sreach", 1}}).error().message,
+              HasSubstr("no service 'sreach' with inference cost in this period; there are search"));
   EXPECT_DOUBLE_EQ(*k.held_pct, 50);
   EXPECT_DOUBLE_EQ(*k.active_pct, 50);
   EXPECT_EQ(k.per_active_gpu_hour, Money::units(8));  // 40 for 5 active GPU-hours

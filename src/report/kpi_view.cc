@@ -39,7 +39,8 @@ std::string jobs_table(const Kpis& k, Screen screen) {
 }
 
 std::string services_table(const Kpis& k, Screen screen) {
-  Table table({{"service", Align::kLeft, 40}, {"cost", Align::kRight}, {"requests", Align::kRight}, {"per 1,000", Align::kRight}});
+  Table table(
+      {{"service", Align::kLeft, 40}, {"cost", Align::kRight}, {"requests", Align::kRight}, {"per 1,000", Align::kRight}});
   for (const ServiceKpi& s : k.services)
     table.add_row({s.service, cents_text(s.cost), s.requests ? grouped(*s.requests) : "not known", per_thousand_text(s)});
   return table.render(screen);
@@ -50,20 +51,24 @@ std::string services_table(const Kpis& k, Screen screen) {
 std::string kpis_text(const Kpis& k, const FleetUse& use, const std::vector<std::string>& notes, Screen screen) {
   const Currency currency = k.total.currency();
   Table head({{"key figure", Align::kLeft, 32}, {std::string(currency.code()), Align::kRight}, {"", Align::kLeft, 60, 1}});
-  head.add_row({"bill", cents_text(k.total), k.basis == CostBasis::kBilled ? "as billed" : "effective: commitments spread over use"}, Tone::kStrong);
+  head.add_row(
+      {"bill", cents_text(k.total), k.basis == CostBasis::kBilled ? "as billed" : "effective: commitments spread over use"},
+      Tone::kStrong);
   head.add_row({"a useful GPU-hour", cents_if_known(use.per_useful_gpu_hour), "all compute money by GPU-hours × utilisation"});
   head.add_row({"an active GPU-hour", cents_if_known(k.per_active_gpu_hour), "all compute money by GPU-hours with any activity"});
-  head.add_row({"mean utilisation", percent_or_dash(use.mean_pct), fmt::format("telemetry covers {} of the GPU-hours", shown_percent(use.coverage_pct, 1))});
+  head.add_row({"mean utilisation", percent_or_dash(use.mean_pct),
+                fmt::format("telemetry covers {} of the GPU-hours", shown_percent(use.coverage_pct, 1))});
   head.add_row({"GPU-hours held", percent_or_dash(k.held_pct), "of those there"});
   head.add_row({"GPU-hours active", percent_or_dash(k.active_pct), "of those held with telemetry"});
   std::string out = head.render(screen);
   if (!k.jobs.empty()) out += '\n' + jobs_table(k, screen);
   if (k.time)
-    out += '\n' + wrapped(fmt::format("From submission to result: half of {} within {}, nine of ten within {}. Of it waiting: half "
-                                      "up to {}, nine of ten up to {}.",
-                                      counted(k.time->jobs, "completed job"), shown_wait(k.time->median), shown_wait(k.time->p90),
-                                      shown_wait(k.time->median_wait), shown_wait(k.time->p90_wait)),
-                          screen);
+    out +=
+        '\n' + wrapped(fmt::format("From submission to result: half of {} within {}, nine of ten within {}. Of it waiting: half "
+                                   "up to {}, nine of ten up to {}.",
+                                   counted(k.time->jobs, "completed job"), shown_wait(k.time->median), shown_wait(k.time->p90),
+                                   shown_wait(k.time->median_wait), shown_wait(k.time->p90_wait)),
+                       screen);
   if (!k.services.empty()) out += '\n' + services_table(k, screen);
   for (const std::string& note : notes)
     out += toned(wrapped(note, screen), Tone::kMuted, screen);

@@ -59,6 +59,21 @@ class Api(unittest.TestCase):
         self.assertIn("each follows from the one before", d.stint("audit-log", "verify").stdout)
         d.stint("cancel", runs)
 
+    def test_a_part_of_a_gpu_is_shown_as_what_was_asked_and_what_is_held(self):
+        d = self.daemon
+        job = self.submit("--queue", "acme", "--gpu-memory", "20GiB", "--hold", "--", "train")
+        self.assertIn("asks for     20 GiB of a GPU in 1 task", d.stint("show", job).stdout)
+        self.assertRegex(d.stint("queue").stdout, rf"(?m)^{job} .* 20 GiB of a GPU ")
+        d.stint("release", job)
+        for _ in range(200):
+            shown = d.json("show", job)
+            if shown["state"] == "running":
+                break
+            time.sleep(0.05)
+        self.assertEqual((shown["gpu_part"], shown["gpu_milli"]), ("20 GiB of a GPU", 250))
+        self.assertRegex(d.stint("queue").stdout, rf"(?m)^{job} .* 0.250 ")
+        d.stint("cancel", job)
+
     def test_an_array_has_one_id(self):
         d = self.daemon
         array = self.submit("--queue", "acme", "--gpus", "1", "--array", "3", "--hold", "--", "train")
