@@ -19,7 +19,8 @@ void put_in_groups(Command& app) {
       command->group(group);
     }
   };
-  put("Understand", {"import", "demo", "audit", "bill", "statements", "margin", "kpi", "forecast", "profile", "history"});
+  put("Understand",
+      {"import", "demo", "audit", "bill", "reconcile", "statements", "margin", "kpi", "forecast", "profile", "history"});
   put("Decide", {"plan", "pick", "estimate", "catalog", "replay", "change"});
   put("Run", {"daemon", "submit", "queue", "show", "why", "logs", "cancel", "hold", "release", "checkpoint", "top", "nodes",
               "pipeline", "trial", "run", "slurm", "backup", "restore"});
@@ -47,6 +48,7 @@ std::shared_ptr<Command> make_app(Action& action) {
   add_demo_command(app, action);
   add_audit_command(app, action);
   add_bill_command(app, action);
+  add_reconcile_command(app, action);
   add_statements_command(app, action);
   add_margin_command(app, action);
   add_kpi_command(app, action);

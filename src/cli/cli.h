@@ -26,6 +26,7 @@ void add_audit_command(Command& app, Action& action);
 void add_bill_command(Command& app, Action& action);
 void add_statements_command(Command& app, Action& action);
 void add_margin_command(Command& app, Action& action);
+void add_reconcile_command(Command& app, Action& action);
 void add_kpi_command(Command& app, Action& action);
 void add_change_command(Command& app, Action& action);
 void add_catalog_command(Command& app, Action& action);

@@ -49,6 +49,7 @@ std::string_view kind_of_value(std::string_view option) {
       {"--history", "FILE"},
       {"--output", "FILE"},
       {"--html", "FILE"},
+      {"--invoices", "FILE"},
       {"--config", "FILE"},
       {"--token-file", "FILE"},
       {"--ca-file", "FILE"},

@@ -1,6 +1,9 @@
 // Bills as providers deliver them: again and again until final, in parts, in several exports.
 #include <gmock/gmock.h>
 
+#include <map>
+#include <tuple>
+
 #include "base/prng.h"
 #include "host/scratch_dir.h"
 #include "store/history_file.h"
@@ -285,6 +288,76 @@ TEST_F(BillDelivery, RandomDeliveriesSplitsAndCurrenciesSumToTheInvoices) {
   }
   EXPECT_EQ(counted, invoices);
   EXPECT_THAT(*file_.check(), IsEmpty());
+}
+
+TEST_F(BillDelivery, WhatIsBilledInAMonthHasItsCorrectionsOfOthers) {
+  const Interval november = month_of(kOctober + kHour * (24 * 31));
+  std::vector<BillLine> lines = {charge(0, 1, Money::units(10))};
+  lines.back().billing_period = november;
+  ASSERT_TRUE(deliver("october.csv", month(1, 31, Money::units(10))).ok());
+  ASSERT_TRUE(deliver("november.csv", lines).ok());
+  EXPECT_THAT(file_.load_billed_in(month_of(kOctober)).value(), SizeIs(124));
+  EXPECT_THAT(file_.load_billed_in(november).value(), SizeIs(1));
+  EXPECT_THAT(file_.load_billed_in({}).value(), SizeIs(125));
+  EXPECT_EQ(file_.load(november)->bill.size(), 0U);  // by charge it is October's
+}
+
+/// `total` as random charges that sum to it, on random machines and days of October.
+std::vector<BillLine> random_bill(Prng& random, Money total, const std::string& account, Interval billing) {
+  std::vector<BillLine> lines;
+  const uint64_t parts = 1 + random.below(6);
+  Money left = total;
+  for (uint64_t i = 1; i <= parts; ++i) {
+    const Money part =
+        i == parts ? left : Money::nanos(static_cast<int64_t>(random.below(100'000'000'001)) - 30'000'000'000, total.currency());
+    left -= part;
+    lines.push_back(charge(static_cast<int>(random.below(20)), 1 + static_cast<int>(random.below(31)), part, account));
+    lines.back().billing_period = billing;
+    lines.back().invoice_id = fmt::format("{}", random.below(3));
+  }
+  return lines;
+}
+
+// 10,000 deliveries of bills of two accounts, two currencies and two billing months, each split anew into files and lines: what counts
+// is the last delivery of each, to the nano-unit.
+TEST(BillDeliveryProperty, AnyReDeliverySumsToTheLastInvoices) {
+  constexpr uint64_t kSeed = 17;
+  SCOPED_TRACE(kSeed);
+  Prng random(kSeed);
+  using Invoice = std::tuple<std::string, int64_t>;
+  const std::map<std::string, Currency> accounts = {{"1111", Currency()}, {"2222", Currency::parse("EUR").value()}};
+  const Interval months[] = {month_of(kOctober), month_of(kOctober + kHour * (24 * 31))};
+  for (int history = 0; history < 200; ++history) {
+    ScratchDir dir;
+    HistoryFile file = HistoryFile::open(dir / "fleet.db", OpenMode::kCreate).value();
+    std::map<Invoice, Money> invoices;
+    for (int delivery = 0; delivery < 50; ++delivery) {
+      const auto import = file.begin_import("focus", "bill", kImported, {.as = DeliveryAs::kReplace, .prefer = ""}).value();
+      for (const auto& [account, currency] : accounts)
+        for (const Interval& billing : months) {
+          if (random.below(3) > 0) continue;
+          const Money total = Money::nanos(static_cast<int64_t>(random.below(1'000'000'000'001)), currency);
+          invoices.insert_or_assign({account, billing.begin.ns()}, total);
+          const std::vector<BillLine> lines = random_bill(random, total, account, billing);
+          for (const int part : {0, 1}) {  // machines of even and of odd numbers
+            import->begin_file(fmt::format("{}-{}-{}", account, billing.begin.ns(), part));
+            for (const BillLine& line : lines)
+              if (line.resource_id.back() % 2 == part) import->bill_line(line);
+          }
+        }
+      const auto done = import->commit(fmt::format("{}", delivery));
+      ASSERT_TRUE(done.ok()) << history << " " << delivery << ": " << done.error().message;
+      if (delivery % 10 != 9) continue;
+      std::map<Invoice, Money> counted;
+      for (const BillLine& line : file.load_billed_in({}).value()) {
+        const auto [at, fresh] = counted.try_emplace({line.billing_account, line.billing_period.begin.ns()}, line.billed);
+        if (!fresh) at->second += line.billed;
+      }
+      ASSERT_EQ(counted.size(), invoices.size()) << history << " " << delivery;
+      for (const auto& [invoice, total] : invoices)
+        ASSERT_EQ(counted.at(invoice), total) << history << " " << delivery;
+    }
+  }
 }
 
 }  // namespace

@@ -74,6 +74,9 @@ class HistoryFile {
   Result<History> load(Interval period = {});
   /// For each line of load(period).bill what its bill said in columns that the line has no place for (codec/focus_columns.h); "" = nothing.
   Result<std::vector<std::string>> load_source_columns(Interval period = {});
+  /// Bill lines that count and are billed in [begin, end) by the begin of their billing period (of their charge where they name
+  /// none), in order of import. An empty interval = all.
+  Result<std::vector<BillLine>> load_billed_in(Interval billing);
   /// Telemetry of `history.devices` over `history.period` (whole hours).
   Result<Usage> load_usage(const History& history);
   Result<HistoryInfo> info();

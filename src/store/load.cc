@@ -313,6 +313,16 @@ Result<History> HistoryFile::load(Interval period) {
   return history;
 }
 
+Result<std::vector<BillLine>> HistoryFile::load_billed_in(Interval billing) {
+  Database& database = impl_->database;
+  TRY_ASSIGN(const std::string counted, lines_that_count(database));
+  constexpr std::string_view kBilledAt = "CASE WHEN billing_end > billing_begin THEN billing_begin ELSE charge_begin END";
+  return read_rows<BillLine>(database,
+                             fmt::format("SELECT {} FROM bill_line WHERE {}{} ORDER BY id", column_list<BillLine>(),
+                                         billing.empty() ? "true" : fmt::format("{0} >= ?1 AND {0} < ?2", kBilledAt), counted),
+                             billing);
+}
+
 namespace {
 
 /// Where a stored series goes in Usage.

@@ -49,7 +49,7 @@ class Scratch(unittest.TestCase):
 class Usage(Scratch):
     def test_help_names_every_command_and_exit_codes(self):
         out = stint("--help").stdout
-        for command in ("import", "audit", "bill", "statements", "margin", "kpi", "pick", "estimate", "catalog", "profile", "bench", "history", "demo", "forecast", "plan", "replay", "explore"):
+        for command in ("import", "audit", "bill", "reconcile", "statements", "margin", "kpi", "pick", "estimate", "catalog", "profile", "bench", "history", "demo", "forecast", "plan", "replay", "explore"):
             self.assertIn(command, out)
         self.assertIn("Exit codes", out)
 
@@ -278,6 +278,19 @@ class Stories(unittest.TestCase):
     def test_the_bills_are_what_the_stories_say(self):
         self.assertEqual(Decimal(str(self.reports["agency"]["totals"]["bill_per_month"])), 47000)
         self.assertEqual(Decimal(str(self.reports["platform"]["totals"]["bill_per_month"])), 200000)
+
+    def test_imported_bills_reconcile_with_the_invoices_to_the_cent(self):
+        agency = stint_json("reconcile", "--history", self.dir / "agency.db", "--month", "2026-10", "--invoices", SOURCE + "/examples/invoices.csv")
+        self.assertEqual((agency["invoices"], agency["differing"], len(agency["rows"])), (3, 0, 3))
+        invoices = self.dir / "invoices.csv"
+        platform = stint_json("reconcile", "--history", self.dir / "platform.db", "--month", "2026-10")
+        self.assertEqual([row["provider"] for row in platform["rows"]], ["aws"])
+        for total, code in (("200000.00", 0), ("200000.01", 3)):
+            invoices.write_text(f"provider,account,month,total\nAWS,{platform['rows'][0]['account']},2026-10,{total}\n")
+            told = stint_json("reconcile", "--history", self.dir / "platform.db", "--month", "2026-10", "--invoices", invoices, code=code)
+            self.assertEqual(told["differing"], 1 if code else 0)
+            self.assertAlmostEqual(Decimal(told["rows"][0]["difference"]), 200000 - Decimal(total))
+        self.assertIn("do not match", stint("reconcile", "--history", self.dir / "agency.db", "--invoices", invoices, code=3).stdout.replace("does not", "do not"))
 
     def test_the_agency_is_busy_23_percent(self):
         self.assertAlmostEqual(self.reports["agency"]["totals"]["mean_utilization_pct"], 23, delta=0.5)
