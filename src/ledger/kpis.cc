@@ -32,17 +32,23 @@ T at_quantile(const std::vector<T>& sorted, double q) {
 /// What a GPU-hour of each node cost in the ledger's period, whoever held it; none = not known.
 std::map<std::string_view, double> gpu_hour_costs(const History& history, const Occupancy& occupancy, const Ledger& ledger) {
   std::vector<double> money(history.nodes.size());
-  for (size_t i = 0; i < ledger.lines.size(); ++i)
-    if (ledger.line_nodes[i].valid() && ledger.lines[i].spend == SpendKind::kCompute)
-      money[ledger.line_nodes[i].index()] += ledger.line_amounts[i].to_double();
+  std::vector<Interval> charged(history.nodes.size());  // first to last charge: hours beyond it have no price
+  for (size_t i = 0; i < ledger.lines.size(); ++i) {
+    if (!ledger.line_nodes[i].valid() || ledger.lines[i].spend != SpendKind::kCompute) continue;
+    const size_t node = ledger.line_nodes[i].index();
+    money[node] += ledger.line_amounts[i].to_double();
+    const Interval line = intersect(ledger.lines[i].charge_period, ledger.period);
+    if (line.empty()) continue;
+    charged[node] =
+        charged[node].empty() ? line : Interval{std::min(charged[node].begin, line.begin), std::max(charged[node].end, line.end)};
+  }
   TenantTable tenants = occupancy.tenants;
   const NodeHours hours = NodeHours::build(history, occupancy, tenants.intern({}));
   std::map<std::string_view, double> out;
   for (uint32_t n = 0; n < history.nodes.size(); ++n) {
     double there = 0;
-    for (const NodeHours::Hour& hour : hours.of(NodeId(n), ledger.period))
-      there +=
-          static_cast<double>(weight_within(hour.present, hour.hour_index, ledger.period)) / static_cast<double>(kWholeDevice);
+    for (const NodeHours::Hour& hour : hours.of(NodeId(n), charged[n]))
+      there += static_cast<double>(weight_within(hour.present, hour.hour_index, charged[n])) / static_cast<double>(kWholeDevice);
     there *= static_cast<double>(hours.gpu_count(NodeId(n)));
     if (there > 0 && money[n] > 0) out[history.nodes[n].name] = money[n] / there;
   }

@@ -68,6 +68,12 @@ TEST_F(KpisTest, AJobCostsItsGpuHoursAtThePriceOfItsMachine) {
   EXPECT_EQ(training.p90, Money::units(16));
 }
 
+TEST_F(KpisTest, HoursThatTheBillDoesNotReachMakeNoGpuHourCheaper) {
+  books_.history.bill[0].charge_period.end = kStart + kHour * 5;  // 40 for 10 GPU-hours
+  run("a", 0, 1);
+  EXPECT_EQ(kpis()->jobs[0].cost, Money::units(4));
+}
+
 TEST_F(KpisTest, AJobThatWasStartedAgainIsOneJobAndItsStateIsItsLast) {
   run("a", 0, 1, RunState::kPreempted);
   run("a", 2, 4).restart = 1;
