@@ -78,7 +78,7 @@ Status run_kpi(const KpiOptions& o) {
   std::vector<std::string> notes = coverage_lines(accounts.ledger);
   for (const std::string& text : o.requests)
     TRY(add_requests(text, accounts.ledger.period, requests, notes));
-  const auto kpis = make_kpis(records.history, accounts.attribution.occupancy, accounts.ledger, requests);
+  const auto kpis = make_kpis(records.history, accounts.attribution.occupancy, accounts.ledger, records.catalog, requests);
   if (!kpis.ok()) return invalid("--requests: {}", kpis.error().message);
   for (const JobKpis& jobs : kpis->jobs)
     if (jobs.unpriced > 0)

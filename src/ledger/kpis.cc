@@ -29,30 +29,143 @@ T at_quantile(const std::vector<T>& sorted, double q) {
   return sorted[std::clamp<size_t>(rank, 1, sorted.size()) - 1];
 }
 
-/// What a GPU-hour of each node cost in the ledger's period, whoever held it; none = not known.
-std::map<std::string_view, double> gpu_hour_costs(const History& history, const Occupancy& occupancy, const Ledger& ledger) {
-  std::vector<double> money(history.nodes.size());
-  std::vector<Interval> charged(history.nodes.size());  // first to last charge: hours beyond it have no price
+/// A node's charges within the ledger's period.
+struct ChargedNode {
+  Money cost;
+  double gpu_hours = 0;           ///< there while it was charged for: other hours have no price
+  double reserved_gpu_hours = 0;  ///< of them, paid for by a commitment
+};
+
+std::vector<Interval> merged(std::vector<Interval> intervals) {
+  std::ranges::sort(intervals, {}, [](const Interval& i) { return std::pair(i.begin, i.end); });
+  std::vector<Interval> out;
+  for (const Interval& i : intervals)
+    if (!out.empty() && i.begin <= out.back().end)
+      out.back().end = std::max(out.back().end, i.end);
+    else
+      out.push_back(i);
+  return out;
+}
+
+/// By NodeId.
+std::vector<ChargedNode> charged_nodes(const History& history, const Occupancy& occupancy, const Ledger& ledger) {
+  const Money zero = Money::nanos(0, ledger.total().currency());
+  std::vector<ChargedNode> out(history.nodes.size(), ChargedNode{.cost = zero});
+  std::vector<std::vector<Interval>> charges(history.nodes.size()), reserved(history.nodes.size());
   for (size_t i = 0; i < ledger.lines.size(); ++i) {
-    if (!ledger.line_nodes[i].valid() || ledger.lines[i].spend != SpendKind::kCompute) continue;
+    const BillLine& line = ledger.lines[i];
+    if (!ledger.line_nodes[i].valid() || line.spend != SpendKind::kCompute || line.commitment_unused) continue;
     const size_t node = ledger.line_nodes[i].index();
-    money[node] += ledger.line_amounts[i].to_double();
-    const Interval line = intersect(ledger.lines[i].charge_period, ledger.period);
-    if (line.empty()) continue;
-    charged[node] =
-        charged[node].empty() ? line : Interval{std::min(charged[node].begin, line.begin), std::max(charged[node].end, line.end)};
+    out[node].cost += ledger.line_amounts[i];
+    const Interval charged = intersect(line.charge_period, ledger.period);
+    if (charged.empty()) continue;
+    charges[node].push_back(charged);
+    if (line.market == Market::kReserved) reserved[node].push_back(charged);
   }
   TenantTable tenants = occupancy.tenants;
   const NodeHours hours = NodeHours::build(history, occupancy, tenants.intern({}));
-  std::map<std::string_view, double> out;
-  for (uint32_t n = 0; n < history.nodes.size(); ++n) {
+  const auto gpu_hours_within = [&](uint32_t node, Interval when) {
     double there = 0;
-    for (const NodeHours::Hour& hour : hours.of(NodeId(n), charged[n]))
-      there += static_cast<double>(weight_within(hour.present, hour.hour_index, charged[n])) / static_cast<double>(kWholeDevice);
-    there *= static_cast<double>(hours.gpu_count(NodeId(n)));
-    if (there > 0 && money[n] > 0) out[history.nodes[n].name] = money[n] / there;
+    for (const NodeHours::Hour& hour : hours.of(NodeId(node), when))
+      there += static_cast<double>(weight_within(hour.present, hour.hour_index, when)) / static_cast<double>(kWholeDevice);
+    return there * static_cast<double>(hours.gpu_count(NodeId(node)));
+  };
+  for (uint32_t n = 0; n < history.nodes.size(); ++n) {
+    for (const Interval& when : merged(std::move(charges[n])))
+      out[n].gpu_hours += gpu_hours_within(n, when);
+    for (const Interval& when : merged(std::move(reserved[n])))
+      out[n].reserved_gpu_hours += gpu_hours_within(n, when);
   }
   return out;
+}
+
+/// What a GPU-hour of each node cost in the ledger's period, whoever held it; none = not known.
+std::map<std::string_view, double> gpu_hour_costs(const History& history, const std::vector<ChargedNode>& charged) {
+  std::map<std::string_view, double> out;
+  for (size_t n = 0; n < charged.size(); ++n)
+    if (charged[n].gpu_hours > 0 && charged[n].cost.count_nanos() > 0)
+      out[history.nodes[n].name] = charged[n].cost.to_double() / charged[n].gpu_hours;
+  return out;
+}
+
+/// The catalogue's on-demand price of a GPU-hour of the node, in `currency`.
+std::optional<double> listed_gpu_hour(const Node& node, const Catalog& catalog, Currency currency) {
+  if (node.instance_type.empty() || node.gpu_count <= 0) return std::nullopt;
+  const auto price = catalog.price({node.provider, node.instance_type, node.region, Market::kOnDemand, CommitmentTerm::kNone});
+  if (!price.ok() || price->rate.per_hour().currency() != currency) return std::nullopt;
+  return price->rate.per_hour().to_double() / static_cast<double>(node.gpu_count);
+}
+
+/// Cost of machines whose on-demand price is known, and what it would be at that price.
+struct AgainstList {
+  double gpu_hours = 0, cost = 0, listed = 0;
+  [[nodiscard]] std::optional<double> below_pct() const {
+    return listed > 0 ? std::optional(100 * (1 - cost / listed)) : std::nullopt;
+  }
+};
+
+void add_prices(const History& history, const std::vector<ChargedNode>& charged, const Catalog& catalog, Kpis& out) {
+  const Currency currency = out.total.currency();
+  std::map<std::string_view, GpuPriceKpi> models;
+  std::map<std::string_view, AgainstList> lists;
+  AgainstList all;
+  for (size_t n = 0; n < charged.size(); ++n) {
+    const Node& node = history.nodes[n];
+    if (charged[n].gpu_hours <= 0) continue;
+    GpuPriceKpi& model =
+        models.try_emplace(node.gpu_model, GpuPriceKpi{.gpu_model = node.gpu_model, .cost = Money::nanos(0, currency)})
+            .first->second;
+    model.gpu_hours += charged[n].gpu_hours;
+    model.cost += charged[n].cost;
+    const auto listed = listed_gpu_hour(node, catalog, currency);
+    if (!listed) continue;
+    for (AgainstList* list : {&lists[node.gpu_model], &all}) {
+      list->gpu_hours += charged[n].gpu_hours;
+      list->cost += charged[n].cost.to_double();
+      list->listed += charged[n].gpu_hours * *listed;
+    }
+  }
+  for (auto& [name, model] : models) {
+    model.per_gpu_hour = Money::estimate(model.cost.to_double() / model.gpu_hours, currency);
+    if (const auto list = lists.find(name); list != lists.end()) {
+      model.listed_gpu_hours = list->second.gpu_hours;
+      model.listed = Money::estimate(list->second.listed / list->second.gpu_hours, currency);
+      model.below_list_pct = list->second.below_pct();
+    }
+    out.prices.push_back(std::move(model));
+  }
+  std::ranges::stable_sort(out.prices, std::ranges::greater(), &GpuPriceKpi::cost);
+  out.below_list_pct = all.below_pct();
+}
+
+std::optional<CommitmentKpi> commitments_of(const std::vector<ChargedNode>& charged, const Ledger& ledger) {
+  CommitmentKpi out{.unused = Money::nanos(0, ledger.total().currency())};
+  double all = 0, reserved = 0, used = 0;
+  for (const ChargedNode& node : charged) {
+    all += node.gpu_hours;
+    reserved += node.reserved_gpu_hours;
+  }
+  for (size_t i = 0; i < ledger.lines.size(); ++i) {
+    const BillLine& line = ledger.lines[i];
+    if (line.commitment_unused)
+      out.unused += ledger.line_amounts[i];
+    else if (line.spend == SpendKind::kCompute && line.market == Market::kReserved)
+      used += ledger.line_amounts[i].to_double();
+  }
+  const double committed = used + out.unused.to_double();
+  if (reserved <= 0 && committed <= 0) return std::nullopt;
+  out.coverage_pct = all > 0 ? 100 * reserved / all : 0;
+  out.utilization_pct = committed > 0 ? 100 * used / committed : 0;
+  return out;
+}
+
+double owned_pct(const Ledger& ledger, TenantDimension by) {
+  const double total = ledger.total().to_double();
+  if (total == 0) return 0;
+  double named = 0;
+  for (const StatementRow& row : make_statement(ledger, {.by = by, .idle = IdleTreatment::kSeparate}).rows)
+    if (!row.name.empty()) named += row.total.to_double();
+  return 100 * named / total;
 }
 
 /// All runs of a job: the first and those that began it again.
@@ -95,8 +208,8 @@ void add_run(JobOfRuns& job, const Run& run, const std::map<std::string_view, do
 
 using JobKey = std::pair<std::string_view, std::string_view>;  // id and name: ids are one source's
 
-std::map<JobKey, JobOfRuns> jobs_of_runs(const History& history, const Occupancy& occupancy, const Ledger& ledger) {
-  const auto prices = gpu_hour_costs(history, occupancy, ledger);
+std::map<JobKey, JobOfRuns> jobs_of_runs(const History& history, const std::vector<ChargedNode>& charged, const Ledger& ledger) {
+  const auto prices = gpu_hour_costs(history, charged);
   std::map<JobKey, JobOfRuns> jobs;
   for (const Run& run : history.runs)
     add_run(jobs[{run.id, run.name}], run, prices, ledger.period);
@@ -189,7 +302,7 @@ Result<std::vector<ServiceKpi>> kpis_of_services(const Ledger& ledger, const std
 
 }  // namespace
 
-Result<Kpis> make_kpis(const History& history, const Occupancy& occupancy, const Ledger& ledger,
+Result<Kpis> make_kpis(const History& history, const Occupancy& occupancy, const Ledger& ledger, const Catalog& catalog,
                        const std::map<std::string, double>& requests) {
   Kpis out;
   out.period = ledger.period;
@@ -203,7 +316,14 @@ Result<Kpis> make_kpis(const History& history, const Occupancy& occupancy, const
   for (const IdleAmount& cause : statement.idle)
     idle += cause.gpu_hours;
   if (const double there = statement.sum.gpu_hours + idle; there > 0) out.held_pct = 100 * statement.sum.gpu_hours / there;
-  const auto jobs = jobs_of_runs(history, occupancy, ledger);
+  const std::vector<ChargedNode> charged = charged_nodes(history, occupancy, ledger);
+  add_prices(history, charged, catalog, out);
+  out.commitments = commitments_of(charged, ledger);
+  out.owned = {.client = owned_pct(ledger, TenantDimension::kClient),
+               .project = owned_pct(ledger, TenantDimension::kProject),
+               .team = owned_pct(ledger, TenantDimension::kTeam),
+               .environment = owned_pct(ledger, TenantDimension::kEnvironment)};
+  const auto jobs = jobs_of_runs(history, charged, ledger);
   out.jobs = kpis_of_jobs(jobs, out.total.currency());
   out.time = time_to_result(jobs);
   return out;

@@ -41,6 +41,29 @@ struct ServiceKpi {
   std::optional<Money> per_thousand;
 };
 
+/// What GPU-hours of one model cost, beside the catalogue's on-demand price of the same machines.
+struct GpuPriceKpi {
+  std::string gpu_model;  ///< empty = not known
+  double gpu_hours = 0;   ///< there and charged
+  Money cost;             ///< compute money of their machines
+  Money per_gpu_hour;
+  double listed_gpu_hours = 0;           ///< of machines whose on-demand price the catalogue knows, in the bill's currency
+  std::optional<Money> listed;           ///< on-demand price of a GPU-hour of them
+  std::optional<double> below_list_pct;  ///< how far their cost lies below it: FinOps' effective savings rate
+};
+
+/// Commitments: reserved instances and savings plans, as the bill marks them. None of it where the bill marks nothing.
+struct CommitmentKpi {
+  double coverage_pct = 0;     ///< of the charged GPU-hours, those that a commitment paid for
+  double utilization_pct = 0;  ///< of the money committed, what machines used
+  Money unused;
+};
+
+/// Share of the bill that names an owner, by what it names; percent.
+struct OwnerShares {
+  double client = 0, project = 0, team = 0, environment = 0;
+};
+
 struct Kpis {
   Interval period;
   CostBasis basis = CostBasis::kEffective;
@@ -48,14 +71,18 @@ struct Kpis {
   std::optional<Money> per_active_gpu_hour;  ///< all compute money, idle included, by GPU-hours with any activity
   std::optional<double> held_pct;            ///< of the GPU-hours there, those that somebody held
   std::optional<double> active_pct;          ///< of those held with telemetry, those that were active
-  std::vector<JobKpis> jobs;                 ///< kinds that occur
+  std::optional<double> below_list_pct;      ///< over all machines with a known on-demand price
+  std::vector<GpuPriceKpi> prices;           ///< descending by cost, then by model
+  std::optional<CommitmentKpi> commitments;
+  OwnerShares owned;
+  std::vector<JobKpis> jobs;  ///< kinds that occur
   std::optional<TimeToResult> time;
   std::vector<ServiceKpi> services;  ///< descending by cost, then by name
 };
 
-/// @param ledger  posted from `occupancy`. @param requests  by service: how many it answered in the period.
+/// @param ledger  posted from `occupancy`. @param catalog  for on-demand prices. @param requests  by service: how many it answered in the period.
 /// @return error naming the services there are, when `requests` names another.
-Result<Kpis> make_kpis(const History& history, const Occupancy& occupancy, const Ledger& ledger,
+Result<Kpis> make_kpis(const History& history, const Occupancy& occupancy, const Ledger& ledger, const Catalog& catalog,
                        const std::map<std::string, double>& requests);
 
 }  // namespace stint

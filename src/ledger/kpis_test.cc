@@ -41,7 +41,7 @@ class KpisTest : public ::testing::Test {
   }
   Result<Kpis> kpis(const std::map<std::string, double>& requests = {}) {
     const auto ledger = books_.post();
-    return make_kpis(books_.history, books_.occupancy, *ledger, requests);
+    return make_kpis(books_.history, books_.occupancy, *ledger, Catalog::built_in(), requests);
   }
 
   HandMade books_;
@@ -109,6 +109,51 @@ TEST_F(KpisTest, TimeToResultCountsFromSubmission) {
   EXPECT_EQ(k.time->p90_wait, kHour * 3);
   EXPECT_EQ(k.time->median, kHour * 2);
   EXPECT_EQ(k.time->p90, kHour * 7);
+}
+
+TEST_F(KpisTest, PricesStandBesideTheCataloguesOnDemandPrice) {
+  Node& node = books_.history.nodes[0];
+  node.provider = "aws";
+  node.region = "us-east-1";
+  node.instance_type = "p4d.24xlarge";
+  node.gpu_model = "A100-40GB";
+  node.gpu_count = 8;  // the catalogue's; two of them are seen
+  const double listed = Catalog::built_in()
+                            .price({"aws", "p4d.24xlarge", "us-east-1", Market::kOnDemand, CommitmentTerm::kNone})
+                            ->rate.per_hour()
+                            .to_double() /
+                        8;
+  const Kpis k = kpis().value();
+  ASSERT_EQ(k.prices.size(), 1u);
+  const GpuPriceKpi& price = k.prices[0];
+  EXPECT_EQ(price.gpu_model, "A100-40GB");
+  EXPECT_EQ(price.cost, Money::units(40));
+  EXPECT_NEAR(price.per_gpu_hour.to_double(), 40 / price.gpu_hours, 1e-8);
+  EXPECT_NEAR(price.listed->to_double(), listed, 1e-8);
+  EXPECT_NEAR(*price.below_list_pct, 100 * (1 - 40 / (price.gpu_hours * listed)), 1e-6);
+  EXPECT_NEAR(*k.below_list_pct, *price.below_list_pct, 1e-9);
+  node.instance_type = "unheard-of";
+  EXPECT_EQ(kpis()->prices[0].listed, std::nullopt);
+  EXPECT_EQ(kpis()->below_list_pct, std::nullopt);
+}
+
+TEST_F(KpisTest, CommitmentsAreWhatTheBillMarksAsSuch) {
+  EXPECT_EQ(kpis()->commitments, std::nullopt);
+  books_.history.bill[0].charge_period.end = kStart + kHour * 4;
+  books_.history.bill[0].market = Market::kReserved;
+  books_.compute("n0", Money::units(60), 4);  // on demand for the other six hours
+  books_.compute("", Money::units(10), 4).commitment_unused = true;
+  const auto c = kpis()->commitments;
+  ASSERT_TRUE(c.has_value());
+  EXPECT_DOUBLE_EQ(c->coverage_pct, 40);
+  EXPECT_DOUBLE_EQ(c->utilization_pct, 80);  // 40 of 50
+  EXPECT_EQ(c->unused, Money::units(10));
+}
+
+TEST_F(KpisTest, TheShareWithAnOwnerIsThatOfRowsWithAName) {
+  const Kpis k = kpis().value();
+  EXPECT_DOUBLE_EQ(k.owned.client, 50);  // one of two GPUs is idle, of no client
+  EXPECT_DOUBLE_EQ(k.owned.project, 0);
 }
 
 TEST_F(KpisTest, AThousandInferencesCostTheServicesMoneyByItsRequests) {

@@ -21,6 +21,20 @@ std::string per_thousand_text(const ServiceKpi& service) {
   return service.per_thousand ? amount_text(*service.per_thousand, 4) : "–";
 }
 
+std::string prices_table(const Kpis& k, Screen screen) {
+  Table table({{"GPU", Align::kLeft, 24},
+               {"GPU-hours", Align::kRight, 0, 1},
+               {"cost", Align::kRight},
+               {"a GPU-hour", Align::kRight},
+               {"on demand", Align::kRight},
+               {"below it", Align::kRight}});
+  for (const GpuPriceKpi& p : k.prices)
+    table.add_row({p.gpu_model.empty() ? "not known" : p.gpu_model, grouped(p.gpu_hours), cents_text(p.cost),
+                   amount_text(p.per_gpu_hour, 3), p.listed ? amount_text(*p.listed, 3) : "not known",
+                   percent_or_dash(p.below_list_pct)});
+  return table.render(screen);
+}
+
 std::string jobs_table(const Kpis& k, Screen screen) {
   Table table({{"jobs that ended", Align::kLeft, 24},
                {"jobs", Align::kRight},
@@ -60,7 +74,18 @@ std::string kpis_text(const Kpis& k, const FleetUse& use, const std::vector<std:
                 fmt::format("telemetry covers {} of the GPU-hours", shown_percent(use.coverage_pct, 1))});
   head.add_row({"GPU-hours held", percent_or_dash(k.held_pct), "of those there"});
   head.add_row({"GPU-hours active", percent_or_dash(k.active_pct), "of those held with telemetry"});
+  head.add_row(
+      {"below on-demand prices", percent_or_dash(k.below_list_pct), "effective savings rate, where the catalogue has a price"});
+  if (k.commitments) {
+    head.add_row({"commitments cover", shown_percent(k.commitments->coverage_pct, 1), "of the charged GPU-hours"});
+    head.add_row({"commitments used", shown_percent(k.commitments->utilization_pct, 1),
+                  fmt::format("{} paid for nothing", k.commitments->unused.to_text(2))});
+  }
+  head.add_row({"cost with an owner", shown_percent(k.owned.client, 1),
+                fmt::format("by client; by project {}, team {}, environment {}", shown_percent(k.owned.project, 1),
+                            shown_percent(k.owned.team, 1), shown_percent(k.owned.environment, 1))});
   std::string out = head.render(screen);
+  if (!k.prices.empty()) out += '\n' + prices_table(k, screen);
   if (!k.jobs.empty()) out += '\n' + jobs_table(k, screen);
   if (k.time)
     out +=
@@ -89,6 +114,23 @@ std::string kpis_json(const Kpis& k, const FleetUse& use, const std::vector<std:
   out["per_active_gpu_hour"] = decimal_or_null(k.per_active_gpu_hour);
   out["held_pct"] = number(k.held_pct);
   out["active_pct"] = number(k.active_pct);
+  out["below_list_pct"] = number(k.below_list_pct);
+  out["commitments"] = nullptr;
+  if (k.commitments)
+    out["commitments"] = {{"coverage_pct", k.commitments->coverage_pct},
+                          {"utilization_pct", k.commitments->utilization_pct},
+                          {"unused", k.commitments->unused.to_decimal()}};
+  out["owned_pct"] = {
+      {"client", k.owned.client}, {"project", k.owned.project}, {"team", k.owned.team}, {"environment", k.owned.environment}};
+  out["prices"] = array_of(k.prices, [&](const GpuPriceKpi& p) -> nlohmann::ordered_json {
+    return {{"gpu_model", p.gpu_model},
+            {"gpu_hours", p.gpu_hours},
+            {"cost", p.cost.to_decimal()},
+            {"per_gpu_hour", p.per_gpu_hour.to_decimal()},
+            {"listed_gpu_hours", p.listed_gpu_hours},
+            {"listed", decimal_or_null(p.listed)},
+            {"below_list_pct", number(p.below_list_pct)}};
+  });
   out["jobs"] = array_of(k.jobs, [](const JobKpis& j) -> nlohmann::ordered_json {
     return {{"kind", j.kind},
             {"jobs", j.jobs},
