@@ -49,6 +49,7 @@ class Builder {
       std::string why = why_not(node.node.name);
       if (why.empty()) return false;
       out_.left_out[node.node.name] = std::move(why);
+      out_.left_out_nodes.push_back(node);
       return true;
     });
   }

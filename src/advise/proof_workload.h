@@ -22,6 +22,7 @@ struct ProofWorkload {
   int64_t recorded_jobs = 0;
   int64_t seen_stretches = 0;                   ///< of work known by telemetry alone
   std::map<std::string, std::string> left_out;  ///< machine → why nothing that happens to it can be replayed
+  std::vector<sim::SimNode> left_out_nodes;     ///< the same machines
   std::vector<std::string> notes;               ///< what was assumed
 };
 

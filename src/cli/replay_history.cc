@@ -129,12 +129,36 @@ Variant variant_of(sim::Workload workload, std::string name) {
   return variant;
 }
 
+/// A commitment pays for whatever machine of its type is there. Where some of those it would pay for are not in the replay, it would
+/// look unused: why, else empty.
+std::string paid_for_outside(const Change& change, const ReplayInput& input) {
+  const auto* commit = std::get_if<Commit>(&change);
+  const auto* plan = std::get_if<SavingsPlan>(&change);
+  if (commit == nullptr && plan == nullptr) return {};
+  const std::vector<std::string>& named = commit != nullptr ? commit->nodes : plan->nodes;
+  const auto is_paid = [&](const sim::SimNode& node) {
+    if (!named.empty()) return std::ranges::find(named, node.node.name) != named.end();
+    if (!sim::is_on_demand(node.market)) return false;
+    if (plan != nullptr) return node.provider == plan->provider && rate_of(*plan, node.region, node.instance_type) != nullptr;
+    return node.instance_type == commit->instance_type && (commit->provider.empty() || node.provider == commit->provider) &&
+           (commit->region.empty() || node.region == commit->region);
+  };
+  const auto inside = std::ranges::count_if(input.workload.nodes, is_paid);
+  const auto outside = std::ranges::count_if(input.left_out_nodes, is_paid);
+  if (outside == 0 || (commit != nullptr && commit->count <= inside)) return {};
+  const auto first = std::ranges::find_if(input.left_out_nodes, is_paid);
+  return fmt::format(
+      "of the machines that it pays for {} not in the replay ({}: {}); an audit bills the hours of all of them again",
+      outside == 1 ? "1 is" : fmt::format("{} are", outside), first->node.name, input.left_out.at(first->node.name));
+}
+
 /// The workload with all changes of the list, or with why one of them cannot be replayed.
 Variant changed(const ReplayInput& input, const sim::ChangeList& list, const sim::ChangeSettings& settings) {
   sim::Workload workload = input.workload;
   std::vector<std::string> notes;
   for (const Change& change : list.changes) {
-    const auto done = sim::apply_change(workload, change, settings);
+    const std::string outside = paid_for_outside(change, input);
+    const auto done = outside.empty() ? sim::apply_change(workload, change, settings) : invalid("{}", outside);
     if (!done.ok() && list.when_refused == sim::WhenRefused::kLeaveOut) {
       notes.push_back(fmt::format("left out, as it cannot be replayed: {}: {}", describe(change), done.error().message));
       continue;

@@ -89,6 +89,7 @@ Result<ReplayInput> input_as_audited(const Records& records) {
   TRY_ASSIGN(ProofWorkload made, proof_workload(records.history, facts));
   ReplayInput input{.workload = std::move(made.workload), .source = "", .notes = std::move(made.notes)};
   input.left_out = std::move(made.left_out);
+  input.left_out_nodes = std::move(made.left_out_nodes);
   for (const NodeFacts& node : facts.nodes)
     input.spot_between_of[node.name] =
         interruption_model(facts.spot.rate({node.provider, node.region, node.zone, node.instance_type}).mean()).mean_between;

@@ -32,6 +32,7 @@ struct ReplayInput {
   /// What the History makes believe of spot interruptions, by machine; empty = nothing is known.
   std::map<std::string, Duration> spot_between_of = {};
   std::map<std::string, std::string> left_out = {};  ///< machine of the History → why no replay shows what happens to it
+  std::vector<sim::SimNode> left_out_nodes = {};     ///< the same machines
 };
 
 Result<ReplayInput> read_replay_input(const ReplayInputOptions& options);

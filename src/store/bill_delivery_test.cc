@@ -349,7 +349,9 @@ TEST(BillDeliveryProperty, AnyReDeliverySumsToTheLastInvoices) {
       ASSERT_TRUE(done.ok()) << history << " " << delivery << ": " << done.error().message;
       if (delivery % 10 != 9) continue;
       std::map<Invoice, Money> counted;
-      for (const BillLine& line : file.load_billed_in({}).value()) {
+      const auto billed = file.load_billed_in({});
+      ASSERT_TRUE(billed.ok()) << billed.error().message;
+      for (const BillLine& line : *billed) {
         const auto [at, fresh] = counted.try_emplace({line.billing_account, line.billing_period.begin.ns()}, line.billed);
         if (!fresh) at->second += line.billed;
       }
