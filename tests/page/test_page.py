@@ -220,7 +220,7 @@ class Page(unittest.TestCase):
         b.wait_for("document.getElementById('statement-month')")
         b.value("document.getElementById('statement-month').value = '2020-01'")
         b.value("[...document.querySelectorAll('#main button')].find(x => x.textContent === 'Write statements').click()")
-        b.wait_for("document.querySelector('#main').textContent.includes('the statements of 2020-01 ended with 1')", 30)
+        b.wait_for("document.querySelector('#main').textContent.includes('the statements of 2020-01 ended with 1')", 180)  # it takes what others leave of the processors
         pages = self.folder / "state/statements/2026-10"
         pages.mkdir(parents=True)
         (pages / "agency.html").write_text("<html>agency only</html>")
