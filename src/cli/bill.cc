@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/accounts.h"
+#include "cli/basis_option.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/parser.h"
@@ -23,7 +24,7 @@ struct BillOptions {
   std::string history;
   PeriodOptions period;
   std::string by = "client";
-  std::string basis = "effective";
+  BasisOption basis;
   std::string idle = "separate";
   std::string format = "table";
   bool estimate = false;
@@ -65,8 +66,7 @@ Status run_bill(const BillOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
   TRY_ASSIGN(Records records, load_records(options.history, period, options.estimate ? WithEstimates::kYes : WithEstimates::kNo));
   if (options.format == "focus" && !options.json) TRY(add_source_columns(records.history, options.history, period));
-  TRY_ASSIGN(const Accounts accounts,
-             keep_accounts(records, options.basis == "billed" ? CostBasis::kBilled : CostBasis::kEffective));
+  TRY_ASSIGN(const Accounts accounts, keep_accounts(records, options.basis.value()));
   TRY_ASSIGN(const std::string text, render(options, accounts.ledger, records.history));
   TRY(write_output(options.output, text));
   for (const std::string& problem : accounts.ledger.problems)
@@ -84,9 +84,7 @@ void add_bill_command(Command& app, Action& action) {
   command->add_option("--by", options->by, "client, project, team, environment or workload")
       ->check(one_of({"client", "project", "team", "environment", "workload"}))
       ->capture_default_str();
-  command->add_option("--basis", options->basis, "effective: commitments spread over what they cover; billed: as invoiced")
-      ->check(one_of({"effective", "billed"}))
-      ->capture_default_str();
+  add_basis_option(*command, options->basis);
   command->add_option("--idle", options->idle, "separate: idle money beside the rows, by cause; spread: shared by compute money")
       ->check(one_of({"separate", "spread"}))
       ->capture_default_str();

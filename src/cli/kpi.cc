@@ -3,11 +3,13 @@
 
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "advise/node_facts.h"
 #include "base/text.h"
 #include "cli/accounts.h"
 #include "cli/applied.h"
+#include "cli/basis_option.h"
 #include "cli/cli.h"
 #include "cli/demand_file.h"
 #include "cli/output.h"
@@ -23,7 +25,7 @@ namespace {
 struct KpiOptions {
   std::string history;
   PeriodOptions period;
-  std::string basis = "effective";
+  BasisOption basis;
   std::vector<std::string> requests;
   bool json = false;
   std::string output;
@@ -73,7 +75,7 @@ Status add_requests(const std::string& text, Interval period, std::map<std::stri
 Status run_kpi(const KpiOptions& o) {
   TRY_ASSIGN(const Interval period, parse_period(o.period));
   TRY_ASSIGN(const Records records, load_records(o.history, period));
-  TRY_ASSIGN(const Accounts accounts, keep_accounts(records, o.basis == "billed" ? CostBasis::kBilled : CostBasis::kEffective));
+  TRY_ASSIGN(const Accounts accounts, keep_accounts(records, o.basis.value()));
   std::map<std::string, double> requests;
   std::vector<std::string> notes = coverage_lines(accounts.ledger);
   for (const std::string& text : o.requests)
@@ -90,7 +92,7 @@ Status run_kpi(const KpiOptions& o) {
   const Screen screen = o.output.empty() ? screen_of_stdout() : Screen();
   std::string text;
   if (o.json) {
-    text = kpis_json(*kpis, use, notes, savings_json(changes.tracked, changes.applied));
+    text = kpis_json(*kpis, use, notes, savings_list(changes.tracked, changes.applied));
   } else {
     text = kpis_text(*kpis, use, notes, screen);
     if (!changes.applied.empty())
@@ -115,9 +117,7 @@ void add_kpi_command(Command& app, Action& action) {
                    "SERVICE=COUNT, repeated: how many a service answered in the period, as its counter says; or SERVICE=FILE, a "
                    "CSV of requests per second over time")
       ->type_name("SERVICE=COUNT");
-  command->add_option("--basis", o->basis, "effective or billed, as in stint bill")
-      ->check(one_of({"effective", "billed"}))
-      ->capture_default_str();
+  add_basis_option(*command, o->basis);
   command->add_flag("--json", o->json, "print JSON");
   command->add_option("-o,--output", o->output, "write to this file");
   command->footer("Example: stint kpi --history fleet.db --month 2026-10 --requests search=12000000");

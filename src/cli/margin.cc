@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/accounts.h"
+#include "cli/basis_option.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/parser.h"
@@ -18,7 +19,7 @@ struct MarginOptions {
   std::string history, revenue;
   PeriodOptions period;
   std::string by = "client";
-  std::string basis = "effective";
+  BasisOption basis;
   std::string idle = "spread";
   std::string format = "table";
   bool json = false;
@@ -30,7 +31,7 @@ Status run_margin(const MarginOptions& o) {
   TRY_ASSIGN(const std::vector<RevenueRow> revenue, read_revenue(bytes, o.revenue));
   TRY_ASSIGN(const Interval period, parse_period(o.period));
   TRY_ASSIGN(const Records records, load_records(o.history, period));
-  TRY_ASSIGN(const Accounts accounts, keep_accounts(records, o.basis == "billed" ? CostBasis::kBilled : CostBasis::kEffective));
+  TRY_ASSIGN(const Accounts accounts, keep_accounts(records, o.basis.value()));
   TRY_ASSIGN(const TenantDimension by, parse_tenant_dimension(o.by));
   auto margin = make_margin(accounts.ledger, revenue, by, o.idle == "spread" ? IdleTreatment::kSpread : IdleTreatment::kSeparate);
   if (!margin.ok()) return invalid("{}, {}", o.revenue, margin.error().message);
@@ -55,9 +56,7 @@ void add_margin_command(Command& app, Action& action) {
       ->check(existing_file());
   add_period_options(*command, o->period);
   command->add_option("--by", o->by, "client or project")->check(one_of({"client", "project"}))->capture_default_str();
-  command->add_option("--basis", o->basis, "effective or billed, as in stint bill")
-      ->check(one_of({"effective", "billed"}))
-      ->capture_default_str();
+  add_basis_option(*command, o->basis);
   command->add_option("--idle", o->idle, "spread: clients pay idle money by their compute money; separate: beside the rows")
       ->check(one_of({"separate", "spread"}))
       ->capture_default_str();

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cli/accounts.h"
+#include "cli/basis_option.h"
 #include "cli/cli.h"
 #include "cli/json_text.h"
 #include "cli/output.h"
@@ -25,7 +26,7 @@ namespace {
 struct StatementsOptions {
   std::string history, folder;
   PeriodOptions period;
-  std::string basis = "effective";
+  BasisOption basis;
   std::string idle = "separate";
   std::vector<std::string> clients;
   bool json = false;
@@ -122,7 +123,7 @@ std::string written_json(const WrittenStatements& w) {
 Status run_statements(const StatementsOptions& o) {
   TRY_ASSIGN(const Interval period, parse_period(o.period));
   TRY_ASSIGN(const Records records, load_records(o.history, period));
-  TRY_ASSIGN(const Accounts accounts, keep_accounts(records, o.basis == "billed" ? CostBasis::kBilled : CostBasis::kEffective));
+  TRY_ASSIGN(const Accounts accounts, keep_accounts(records, o.basis.value()));
   TRY_ASSIGN(const WrittenStatements written, write_statements(o, accounts.ledger));
   if (o.json)
     fmt::print("{}\n", written_json(written));
@@ -141,9 +142,7 @@ void add_statements_command(Command& app, Action& action) {
   command->add_option("--folder", o->folder, "where the pages go, CLIENT.html each; made when it is not there")->required();
   add_period_options(*command, o->period);
   command->add_option("--client", o->clients, "only these clients; several by commas")->delimiter(',');
-  command->add_option("--basis", o->basis, "effective or billed, as in stint bill")
-      ->check(one_of({"effective", "billed"}))
-      ->capture_default_str();
+  add_basis_option(*command, o->basis);
   command->add_option("--idle", o->idle, "separate: idle money is charged to no client; spread: by their compute money")
       ->check(one_of({"separate", "spread"}))
       ->capture_default_str();

@@ -8,9 +8,8 @@
 #include <array>
 
 #include "base/text.h"
-#include "codec/bill_fields.h"
 #include "codec/bill_guess.h"
-#include "codec/csv_importer.h"
+#include "codec/bill_importer.h"
 
 namespace stint {
 namespace {
@@ -54,9 +53,9 @@ std::string azure_date(std::string_view text) {
   return fmt::format("{:0>4}-{:0>2}-{:0>2}", parts[2], parts[0], parts[1]);
 }
 
-class AzureImporter final : public CsvImporter {
+class AzureImporter final : public BillImporter {
  public:
-  AzureImporter(AzureCost kind, const ImportOptions& options, Sink& sink) : CsvImporter({}, options, sink), kind_(kind) {
+  AzureImporter(AzureCost kind, const ImportOptions& options, Sink& sink) : BillImporter({}, options, sink), kind_(kind) {
     line_.provider = "azure";
   }
 
@@ -78,17 +77,9 @@ class AzureImporter final : public CsvImporter {
     return {};
   }
 
-  void read_row(const CsvRecord& record) override {
-    const Status done = read_line(record);
-    if (done.ok())
-      sink().bill_line(line_);
-    else
-      reject(record, done.error().message);
-  }
-
   static std::string_view text(const CsvRecord& r, int column) { return bill_field(r, column); }
 
-  Status read_line(const CsvRecord& r) {
+  Status read_line(const CsvRecord& r) override {
     TRY(read_times(r));
     TRY(read_money(r));
     const auto tags = tags_.parse(text(r, columns_.tags));
@@ -210,7 +201,6 @@ class AzureImporter final : public CsvImporter {
 
   const AzureCost kind_;
   AzureColumns columns_{};
-  BillLine line_;  // reused, so that its strings keep their room
   Currency currency_;
   std::string day_text_;
   Instant day_;

@@ -8,9 +8,8 @@
 #include <array>
 
 #include "base/text.h"
-#include "codec/bill_fields.h"
 #include "codec/bill_guess.h"
-#include "codec/csv_importer.h"
+#include "codec/bill_importer.h"
 #include "ledger/split_cost.h"
 
 namespace stint {
@@ -130,9 +129,9 @@ std::string_view tag_key(std::string_view key) {
   return key;
 }
 
-class CurImporter final : public CsvImporter {
+class CurImporter final : public BillImporter {
  public:
-  CurImporter(const ImportOptions& options, Sink& sink) : CsvImporter({}, options, sink) { line_.provider = "aws"; }
+  CurImporter(const ImportOptions& options, Sink& sink) : BillImporter({}, options, sink) { line_.provider = "aws"; }
 
  private:
   struct TagColumn {
@@ -165,17 +164,9 @@ class CurImporter final : public CsvImporter {
     return {};
   }
 
-  void read_row(const CsvRecord& record) override {
-    const Status done = read_line(record);
-    if (done.ok())
-      sink().bill_line(line_);
-    else
-      reject(record, done.error().message);
-  }
-
   static std::string_view text(const CsvRecord& r, const CurColumn& column) { return bill_field(r, column.index); }
 
-  Status read_line(const CsvRecord& r) {
+  Status read_line(const CsvRecord& r) override {
     const std::string_view type = text(r, columns_.type);
     if (type.empty()) return invalid("{}: no value: Usage, Tax, … expected", columns_.type.name);
     const auto known = std::find_if(kLineTypes.begin(), kLineTypes.end(), [&](const LineType& t) { return t.name == type; });
@@ -347,7 +338,6 @@ class CurImporter final : public CsvImporter {
 
   CurColumns columns_;
   std::vector<TagColumn> tag_columns_;
-  BillLine line_;  // reused, so that its strings keep their room
   Currency currency_;
   InstantField start_, end_, billing_start_, billing_end_;
   TagsField tags_, products_;

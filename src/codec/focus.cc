@@ -3,13 +3,13 @@
 // zone out of times: all of that is read.
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/counted.h"
 #include "base/text.h"
-#include "codec/bill_fields.h"
 #include "codec/bill_guess.h"
-#include "codec/csv_importer.h"
+#include "codec/bill_importer.h"
 #include "codec/focus_columns.h"
 #include "codec/json_table.h"
 
@@ -149,18 +149,9 @@ constexpr std::array<std::string_view, 48> kFocusKept = {"BilledCost",
                                                          "x_CostCenter",
                                                          "x_MachineSpec"};
 
-/// Appends `text` as a JSON string.
-void append_json(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      (out += '\\') += c;
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      out += c;
-  }
-  out += '"';
+/// `text` as a JSON string.
+std::string json_text(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 struct FocusColumns {
@@ -219,9 +210,9 @@ std::string_view first_of(const CsvRecord& record, std::span<const int> columns)
   return {};
 }
 
-class FocusImporter final : public CsvImporter {
+class FocusImporter final : public BillImporter {
  public:
-  FocusImporter(const ImportOptions& options, Sink& sink) : CsvImporter({}, options, sink) {}
+  FocusImporter(const ImportOptions& options, Sink& sink) : BillImporter({}, options, sink) {}
 
  private:
   Status read_header(const CsvRecord& record) override {
@@ -240,9 +231,7 @@ class FocusImporter final : public CsvImporter {
       const std::string& name = header.names()[i];
       const auto same = [&](std::string_view kept) { return equals_ignoring_case(kept, name); };
       if (name.empty() || std::ranges::any_of(kFocusKept, same)) continue;
-      std::string key;
-      append_json(key, name);
-      others_.emplace_back(static_cast<int>(i), key + ":");
+      others_.emplace_back(static_cast<int>(i), json_text(name) + ":");
     }
     return {};
   }
@@ -255,14 +244,10 @@ class FocusImporter final : public CsvImporter {
 
   void read_row(const CsvRecord& record) override {
     if (!dataset_.empty()) return void(++other_rows_);
-    const Status done = read_line(record);
-    if (done.ok())
-      sink().bill_line(line_);
-    else
-      reject(record, done.error().message);
+    BillImporter::read_row(record);
   }
 
-  Status read_line(const CsvRecord& r) {
+  Status read_line(const CsvRecord& r) override {
     TRY(read_money(r));
     TRY(read_times(r));
     TRY(read_tags(r));
@@ -367,7 +352,7 @@ class FocusImporter final : public CsvImporter {
       if (value.empty()) continue;
       others_text_ += others_text_.empty() ? '{' : ',';
       others_text_ += name;
-      append_json(others_text_, value);
+      others_text_ += json_text(value);
     }
     if (!others_text_.empty()) line_.tags.emplace_back(kFocusColumnsTag, others_text_ + "}");
   }
@@ -427,7 +412,6 @@ class FocusImporter final : public CsvImporter {
   std::string others_text_;
   int own_source_ = -1;
   FocusColumns columns_{};
-  BillLine line_;  // reused, so that its strings keep their room
   Currency currency_;
   InstantField start_, end_, billing_start_, billing_end_;
   TagsField tags_;

@@ -558,6 +558,8 @@ std::string_view name_of(IdleCause c) {
   return kNames[static_cast<size_t>(c)];
 }
 
+std::string_view name_of(CostBasis b) { return b == CostBasis::kBilled ? "billed" : "effective"; }
+
 Money Ledger::total() const {
   if (line_amounts.empty()) return {};
   Money sum = Money::nanos(0, line_amounts.front().currency());

@@ -57,6 +57,7 @@ struct GpuUse {
 };
 
 enum class CostBasis { kEffective, kBilled };
+std::string_view name_of(CostBasis b);  // "effective", "billed"
 
 struct LedgerOptions {
   CostBasis basis = CostBasis::kEffective;

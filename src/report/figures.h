@@ -29,6 +29,8 @@ class AmountText {
 std::string amount_text(Money m, int decimals = 0);
 /// `1,234.50`, without the currency.
 inline std::string cents_text(Money m) { return amount_text(m, 2); }
+/// "–" where it is not known.
+inline std::string cents_or_dash(const std::optional<Money>& m) { return m ? cents_text(*m) : "–"; }
 
 /// "7 %", "7.2 %".
 std::string shown_percent(double value, int decimals = 0);

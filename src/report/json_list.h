@@ -23,4 +23,15 @@ inline nlohmann::ordered_json amount_json(const std::optional<Money>& m) {
   return m ? nlohmann::ordered_json(m->to_double()) : nlohmann::ordered_json(nullptr);
 }
 
+/// As it stands, or null.
+template <typename T>
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+/// An exact decimal as text; null where it is not known.
+inline nlohmann::ordered_json decimal_json(const std::optional<Money>& m) {
+  return m ? nlohmann::ordered_json(m->to_decimal()) : nlohmann::ordered_json(nullptr);
+}
+
 }  // namespace stint

@@ -10,12 +10,6 @@
 namespace stint {
 namespace {
 
-std::string cents_if_known(const std::optional<Money>& m) { return m ? cents_text(*m) : "–"; }
-
-nlohmann::ordered_json decimal_or_null(const std::optional<Money>& m) {
-  return m ? nlohmann::ordered_json(m->to_decimal()) : nlohmann::ordered_json(nullptr);
-}
-
 /// Four decimals: 1,000 inferences cost cents.
 std::string per_thousand_text(const ServiceKpi& service) {
   return service.per_thousand ? amount_text(*service.per_thousand, 4) : "–";
@@ -47,7 +41,7 @@ std::string jobs_table(const Kpis& k, Screen screen) {
                {"not completed", Align::kRight, 0, 1}});
   for (const JobKpis& j : k.jobs)
     table.add_row({j.kind, grouped(static_cast<double>(j.jobs)), grouped(static_cast<double>(j.completed)), grouped(j.gpu_hours),
-                   cents_text(j.cost), cents_if_known(j.per_completed_job), cents_if_known(j.median), cents_if_known(j.p90),
+                   cents_text(j.cost), cents_or_dash(j.per_completed_job), cents_or_dash(j.median), cents_or_dash(j.p90),
                    cents_text(j.cost_unfinished)});
   return table.render(screen);
 }
@@ -68,8 +62,8 @@ std::string kpis_text(const Kpis& k, const FleetUse& use, const std::vector<std:
   head.add_row(
       {"bill", cents_text(k.total), k.basis == CostBasis::kBilled ? "as billed" : "effective: commitments spread over use"},
       Tone::kStrong);
-  head.add_row({"a useful GPU-hour", cents_if_known(use.per_useful_gpu_hour), "all compute money by GPU-hours × utilisation"});
-  head.add_row({"an active GPU-hour", cents_if_known(k.per_active_gpu_hour), "all compute money by GPU-hours with any activity"});
+  head.add_row({"a useful GPU-hour", cents_or_dash(use.per_useful_gpu_hour), "all compute money by GPU-hours × utilisation"});
+  head.add_row({"an active GPU-hour", cents_or_dash(k.per_active_gpu_hour), "all compute money by GPU-hours with any activity"});
   head.add_row({"mean utilisation", percent_or_dash(use.mean_pct),
                 fmt::format("telemetry covers {} of the GPU-hours", shown_percent(use.coverage_pct, 1))});
   head.add_row({"GPU-hours held", percent_or_dash(k.held_pct), "of those there"});
@@ -100,21 +94,21 @@ std::string kpis_text(const Kpis& k, const FleetUse& use, const std::vector<std:
   return out;
 }
 
-std::string kpis_json(const Kpis& k, const FleetUse& use, const std::vector<std::string>& notes, const std::string& changes) {
+std::string kpis_json(const Kpis& k, const FleetUse& use, const std::vector<std::string>& notes,
+                      const nlohmann::ordered_json& changes) {
   const Currency currency = k.total.currency();
-  const auto number = [](std::optional<double> n) { return n ? nlohmann::ordered_json(*n) : nlohmann::ordered_json(nullptr); };
   nlohmann::ordered_json out;
   out["period"] = {{"since", format_utc(k.period.begin)}, {"until", format_utc(k.period.end)}};
-  out["basis"] = k.basis == CostBasis::kBilled ? "billed" : "effective";
+  out["basis"] = name_of(k.basis);
   out["currency"] = currency.code();
   out["total"] = k.total.to_decimal();
-  out["per_useful_gpu_hour"] = decimal_or_null(use.per_useful_gpu_hour);
-  out["mean_utilization_pct"] = number(use.mean_pct);
+  out["per_useful_gpu_hour"] = decimal_json(use.per_useful_gpu_hour);
+  out["mean_utilization_pct"] = or_null(use.mean_pct);
   out["coverage_pct"] = use.coverage_pct;
-  out["per_active_gpu_hour"] = decimal_or_null(k.per_active_gpu_hour);
-  out["held_pct"] = number(k.held_pct);
-  out["active_pct"] = number(k.active_pct);
-  out["below_list_pct"] = number(k.below_list_pct);
+  out["per_active_gpu_hour"] = decimal_json(k.per_active_gpu_hour);
+  out["held_pct"] = or_null(k.held_pct);
+  out["active_pct"] = or_null(k.active_pct);
+  out["below_list_pct"] = or_null(k.below_list_pct);
   out["commitments"] = nullptr;
   if (k.commitments)
     out["commitments"] = {{"coverage_pct", k.commitments->coverage_pct},
@@ -128,8 +122,8 @@ std::string kpis_json(const Kpis& k, const FleetUse& use, const std::vector<std:
             {"cost", p.cost.to_decimal()},
             {"per_gpu_hour", p.per_gpu_hour.to_decimal()},
             {"listed_gpu_hours", p.listed_gpu_hours},
-            {"listed", decimal_or_null(p.listed)},
-            {"below_list_pct", number(p.below_list_pct)}};
+            {"listed", decimal_json(p.listed)},
+            {"below_list_pct", or_null(p.below_list_pct)}};
   });
   out["jobs"] = array_of(k.jobs, [](const JobKpis& j) -> nlohmann::ordered_json {
     return {{"kind", j.kind},
@@ -139,9 +133,9 @@ std::string kpis_json(const Kpis& k, const FleetUse& use, const std::vector<std:
             {"gpu_hours", j.gpu_hours},
             {"cost", j.cost.to_decimal()},
             {"cost_unfinished", j.cost_unfinished.to_decimal()},
-            {"per_completed_job", decimal_or_null(j.per_completed_job)},
-            {"median", decimal_or_null(j.median)},
-            {"p90", decimal_or_null(j.p90)}};
+            {"per_completed_job", decimal_json(j.per_completed_job)},
+            {"median", decimal_json(j.median)},
+            {"p90", decimal_json(j.p90)}};
   });
   out["time_to_result"] = nullptr;
   if (k.time)
@@ -153,10 +147,10 @@ std::string kpis_json(const Kpis& k, const FleetUse& use, const std::vector<std:
   out["services"] = array_of(k.services, [&](const ServiceKpi& s) -> nlohmann::ordered_json {
     return {{"service", s.service},
             {"cost", s.cost.to_decimal()},
-            {"requests", number(s.requests)},
-            {"per_thousand", decimal_or_null(s.per_thousand)}};
+            {"requests", or_null(s.requests)},
+            {"per_thousand", decimal_json(s.per_thousand)}};
   });
-  out["changes"] = nlohmann::ordered_json::parse(changes)["savings"];
+  out["changes"] = changes;
   out["notes"] = notes;
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

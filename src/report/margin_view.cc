@@ -4,21 +4,14 @@
 
 #include "report/csv_text.h"
 #include "report/figures.h"
+#include "report/json_list.h"
 #include "report/statement_text.h"
 
 namespace stint {
 namespace {
 
-std::string cents_or_none(const std::optional<Money>& m) { return m ? cents_text(*m) : "–"; }
 std::string percent_or_none(std::optional<double> percent) { return percent ? fmt::format("{:.1f}", *percent) : "–"; }
 std::string client_of(const MarginRow& row) { return row.client.empty() ? "(not attributed)" : row.client; }
-
-nlohmann::ordered_json json_of(const std::optional<Money>& m) {
-  return m ? nlohmann::ordered_json(m->to_decimal()) : nlohmann::ordered_json(nullptr);
-}
-nlohmann::ordered_json json_of(std::optional<double> percent) {
-  return percent ? nlohmann::ordered_json(*percent) : nlohmann::ordered_json(nullptr);
-}
 
 }  // namespace
 
@@ -32,8 +25,8 @@ std::string margin_text(const Margin& m, Screen screen) {
   Table table(std::move(columns));
   const auto add = [&](std::vector<std::string> names, const MarginRow& row, Tone tone) {
     names.insert(names.end(),
-                 {cents_or_none(row.revenue), cents_text(row.cost), cents_or_none(row.profit()),
-                  percent_or_none(row.margin_pct()), cents_or_none(row.cost_budget), percent_or_none(row.budget_pct())});
+                 {cents_or_dash(row.revenue), cents_text(row.cost), cents_or_dash(row.profit()),
+                  percent_or_none(row.margin_pct()), cents_or_dash(row.cost_budget), percent_or_none(row.budget_pct())});
     table.add_row(std::move(names), tone);
   };
   for (const MarginRow& row : m.rows) {
@@ -66,7 +59,7 @@ std::string margin_json(const Margin& m) {
   nlohmann::ordered_json out;
   out["period"] = {{"since", format_utc(m.period.begin)}, {"until", format_utc(m.period.end)}};
   out["by"] = name_of(m.by);
-  out["basis"] = m.basis == CostBasis::kBilled ? "billed" : "effective";
+  out["basis"] = name_of(m.basis);
   out["currency"] = m.cost.currency().code();
   out["revenue"] = m.revenue.to_decimal();
   out["cost"] = m.cost.to_decimal();
@@ -76,12 +69,12 @@ std::string margin_json(const Margin& m) {
   for (const MarginRow& row : m.rows)
     out["rows"].push_back({{"client", row.client},
                            {"project", row.project},
-                           {"revenue", json_of(row.revenue)},
+                           {"revenue", decimal_json(row.revenue)},
                            {"cost", row.cost.to_decimal()},
-                           {"profit", json_of(row.profit())},
-                           {"margin_pct", json_of(row.margin_pct())},
-                           {"budget", json_of(row.cost_budget)},
-                           {"budget_pct", json_of(row.budget_pct())}});
+                           {"profit", decimal_json(row.profit())},
+                           {"margin_pct", or_null(row.margin_pct())},
+                           {"budget", decimal_json(row.cost_budget)},
+                           {"budget_pct", or_null(row.budget_pct())}});
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 

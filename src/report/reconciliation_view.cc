@@ -77,8 +77,8 @@ std::string reconciliation_text(const Reconciliation& r, Interval period, Screen
     for (const InvoiceAmount* amount : used) {
       cells.push_back(cents_text(row.*amount->field));
       if (amount->name == kInvoicedAfter) {
-        cells.push_back(row.invoiced ? cents_text(*row.invoiced) : "–");
-        cells.push_back(row.invoiced ? cents_text(*row.difference()) : "–");
+        cells.push_back(cents_or_dash(row.invoiced));
+        cells.push_back(cents_or_dash(row.difference()));
       }
     }
     table.add_row(std::move(cells), row.invoiced && !row.matches() ? Tone::kBad : Tone::kPlain);
@@ -101,8 +101,8 @@ std::string reconciliation_json(const Reconciliation& r) {
                                   {"lines", row.lines}};
     for (const InvoiceAmount& amount : kInvoiceAmounts)
       one[std::string(amount.name)] = (row.*amount.field).to_decimal();
-    one["invoiced"] = row.invoiced ? nlohmann::ordered_json(row.invoiced->to_decimal()) : nlohmann::ordered_json(nullptr);
-    one["difference"] = row.invoiced ? nlohmann::ordered_json(row.difference()->to_decimal()) : nlohmann::ordered_json(nullptr);
+    one["invoiced"] = decimal_json(row.invoiced);
+    one["difference"] = decimal_json(row.difference());
     one["matches"] = row.invoiced ? nlohmann::ordered_json(row.matches()) : nlohmann::ordered_json(nullptr);
     out["rows"].push_back(std::move(one));
   }

@@ -175,11 +175,17 @@ std::string savings_text(std::span<const TrackedSaving> tracked, std::span<const
   return fitted(out, screen);
 }
 
-std::string savings_json(std::span<const TrackedSaving> tracked, std::span<const AppliedChange> applied) {
+Json savings_list(std::span<const TrackedSaving> tracked, std::span<const AppliedChange> applied) {
   Json out = Json::array();
   for (const TrackedSaving& t : tracked)
     out.push_back(to_json(t, applied));
-  return Json{{"schema", "stint-savings/1"}, {"savings", out}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out;
+}
+
+std::string savings_json(std::span<const TrackedSaving> tracked, std::span<const AppliedChange> applied) {
+  return Json{{"schema", "stint-savings/1"}, {"savings", savings_list(tracked, applied)}}.dump(2, ' ', false,
+                                                                                               Json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace stint

@@ -152,7 +152,7 @@ std::string statement_json(const CostStatement& s, const Ledger& ledger) {
   Json out;
   out["period"] = {{"since", format_utc(s.period.begin)}, {"until", format_utc(s.period.end)}};
   out["by"] = name_of(s.options.by);
-  out["basis"] = s.basis == CostBasis::kBilled ? "billed" : "effective";
+  out["basis"] = name_of(s.basis);
   out["idle_treatment"] = s.options.idle == IdleTreatment::kSpread ? "spread" : "separate";
   out["currency"] = s.total.currency().code();
   out["total"] = s.total.to_decimal();
