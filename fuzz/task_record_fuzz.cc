@@ -1,10 +1,11 @@
-// Any bytes are a sound record of a task, of a supervisor or an error; what was read can be written and read back the same.
+// Any bytes are a sound record of a task, of a supervisor, of a clock or an error; what was read can be written and read back the same.
 #include <cstdint>
 
 #include "backends/restore_point.h"
 #include "backends/supervisor_state.h"
 #include "backends/task_record.h"
 #include "base/check.h"
+#include "host/event_clock.h"
 
 namespace {
 
@@ -27,5 +28,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check<stint::TaskEnded>(stint::parse_task_ended, input);
   check<stint::SupervisorState>(stint::parse_supervisor_state, input);
   check<stint::RestorePoint>([](std::string_view json, const std::string&) { return stint::parse_restore_point(json); }, input);
+  check<stint::ClockMark>([](std::string_view json, const std::string&) { return stint::parse_clock_mark(json); }, input);
   return 0;
 }

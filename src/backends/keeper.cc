@@ -51,7 +51,8 @@ class TaskKeeper {
     watch_signals();
     if (const Status started = start(); !started.ok()) {
       cgroup_.remove();
-      write_end({.at = now(), .status = {.code = 127}, .cause = EndCause::kNotStarted, .detail = started.error().message});
+      write_end(
+          {.when = this_moment(), .status = {.code = 127}, .cause = EndCause::kNotStarted, .detail = started.error().message});
       return 0;
     }
     if (plan_.launch.time_limit > Duration()) limit_at_ = after(plan_.launch.time_limit);
@@ -87,8 +88,7 @@ class TaskKeeper {
     if (!plan_.launch.error_path.empty()) files.error.clear();
     order_.emplace(files);
     order_->look();  // what it has printed before anybody watched
-    const TaskStarted started{
-        .at = now(), .pid = leader, .start_ticks = start_ticks_of(leader).value_or(0), .boot_id = boot_id()};
+    const TaskStarted started{.when = this_moment(), .pid = leader, .start_ticks = start_ticks_of(leader).value_or(0)};
     const Status written = write_file_atomically(folder_.started_file(), to_json(started));
     if (written.ok()) return {};
     kill_everything();
@@ -168,7 +168,7 @@ class TaskKeeper {
   void end() {
     kill_everything();
     order_->finish();
-    TaskEnded ended{.at = now(), .status = status_, .cause = why_, .detail = "", .usage = usage_of_children()};
+    TaskEnded ended{.when = this_moment(), .status = status_, .cause = why_, .detail = "", .usage = usage_of_children()};
     if (const int64_t kills = cgroup_.out_of_memory_kills(); kills > 0) {
       ended.cause = EndCause::kOutOfMemory;
       ended.detail = fmt::format("took more than its {} bytes of memory: {} processes ended by the kernel",
@@ -227,7 +227,8 @@ int run_keeper(const std::string& path) {
   if (!claimed.ok() || !*claimed) return 1;
   auto plan = read_plan(folder);
   if (plan.ok()) return TaskKeeper(folder, std::move(plan).value()).run();
-  const TaskEnded ended{.at = now(), .status = {.code = 127}, .cause = EndCause::kNotStarted, .detail = plan.error().message};
+  const TaskEnded ended{
+      .when = this_moment(), .status = {.code = 127}, .cause = EndCause::kNotStarted, .detail = plan.error().message};
   return write_file_atomically(folder.ended_file(), to_json(ended)).ok() ? 0 : 1;
 }
 

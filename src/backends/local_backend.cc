@@ -217,7 +217,7 @@ Status LocalBackend::signal(const LaunchKey& key, int signal) {
   return {};  // without a keeper there is nothing left to take it
 }
 
-Status LocalBackend::stop(const LaunchKey& key, Duration grace, Instant now) {
+Status LocalBackend::stop(const LaunchKey& key, Duration grace, Instant) {
   const auto found = tasks_.find(key);
   if (found == tasks_.end()) return never_started(key);
   const TaskFolder folder = folder_of(key);
@@ -229,7 +229,7 @@ Status LocalBackend::stop(const LaunchKey& key, Duration grace, Instant now) {
   TRY_ASSIGN(const bool ours, folder.claim());
   if (!ours) return {};
   found->second.keeper_expected = true;
-  return write_file_atomically(folder.ended_file(), to_json(TaskEnded{.at = now,
+  return write_file_atomically(folder.ended_file(), to_json(TaskEnded{.when = this_moment(),
                                                                       .status = {.code = 0, .signal = SIGTERM},
                                                                       .cause = EndCause::kStopped,
                                                                       .detail = "stopped before it began"}));
@@ -253,7 +253,7 @@ void LocalBackend::look_at(const LaunchKey& key, Task& task, Instant now, std::v
     const auto started = folder.started();
     if (started.ok() && *started) {
       task.told = Told::kStart;
-      reports.push_back({.kind = ReportKind::kStarted, .key = key, .at = (*started)->at});
+      reports.push_back({.kind = ReportKind::kStarted, .key = key, .at = on_clock((*started)->when, now)});
     }
   }
   if (kept || !task.keeper_expected) return;
@@ -263,7 +263,7 @@ void LocalBackend::look_at(const LaunchKey& key, Task& task, Instant now, std::v
     const TaskEnded& e = **ended;
     reports.push_back({.kind = ReportKind::kEnded,
                        .key = key,
-                       .at = e.at,
+                       .at = on_clock(e.when, now),
                        .status = e.status,
                        .cause = e.cause,
                        .detail = e.detail,

@@ -146,8 +146,6 @@ Result<std::optional<TaskEnded>> TaskFolder::ended() const {
   return std::optional(std::move(ended));
 }
 
-std::string boot_id() { return std::string(trim(read_kernel_file("/proc/sys/kernel/random/boot_id"))); }
-
 std::optional<int64_t> start_ticks_of(int64_t pid) {
   const auto fields = stat_fields(std::to_string(pid));
   return fields.size() > kStartTime ? parse_int(fields[kStartTime]) : std::nullopt;
@@ -169,7 +167,7 @@ std::vector<int64_t> children_of(int64_t parent) {
 
 std::vector<int64_t> processes_of(const TaskFolder& folder, const std::optional<TaskStarted>& started) {
   std::vector<int64_t> found;
-  if (started && started->boot_id != boot_id()) return found;
+  if (started && started->when.boot_id != boot_id()) return found;
   // While a session has members its number is given to no new process: if its leader is gone or is the one that was
   // recorded, the members are the task's.
   const std::optional<int64_t> leader = started ? start_ticks_of(started->pid) : std::nullopt;

@@ -51,8 +51,6 @@ class TaskFolder {
   std::string path_;
 };
 
-/// Of this boot of the machine.
-std::string boot_id();
 /// In clock ticks since boot. @return none when there is no such process.
 std::optional<int64_t> start_ticks_of(int64_t pid);
 /// Where a process stands. @return none when there is no such process.

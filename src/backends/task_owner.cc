@@ -30,7 +30,7 @@ void TaskOwners::read_leaders() {
     there.insert(name);
     if (known_.contains(name)) continue;
     const auto started = TaskFolder(it->path().string()).started();
-    if (!started.ok() || !*started || (*started)->boot_id != boot_id()) continue;
+    if (!started.ok() || !*started || (*started)->when.boot_id != boot_id()) continue;
     known_[name] = (*started)->pid;
     leaders_[(*started)->pid] = {*key, (*started)->start_ticks};
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "host/clock.h"
 
 namespace stint {
 namespace {
@@ -61,6 +62,16 @@ Launch launch_of(const Json& json) {
   return launch;
 }
 
+Json json_of(const std::optional<Duration>& d) { return d ? Json(d->count_ns()) : Json(); }
+
+TaskMoment moment_of(const Json& json) {
+  TaskMoment moment{
+      .at = Instant::from_ns(json.at("at_ns").get<int64_t>()), .since_boot = {}, .boot_id = json.value("boot_id", "")};
+  const auto since = json.find("since_boot_ns");
+  if (since != json.end() && !since->is_null()) moment.since_boot = Duration::nanoseconds(since->get<int64_t>());
+  return moment;
+}
+
 /// Runs `read` on the parsed record; what the library throws becomes an error that names the file.
 template <typename T, typename Read>
 Result<T> parse(std::string_view text, const std::string& where, Read read) {
@@ -76,6 +87,13 @@ Result<T> parse(std::string_view text, const std::string& where, Read read) {
 }
 
 }  // namespace
+
+TaskMoment this_moment() { return {.at = now(), .since_boot = since_boot(), .boot_id = boot_id()}; }
+
+Instant on_clock(const TaskMoment& moment, Instant now) {
+  if (!moment.since_boot || moment.boot_id != boot_id()) return moment.at;
+  return now - std::max(since_boot() - *moment.since_boot, Duration());
+}
 
 std::string to_json(const TaskPlan& plan) {
   const Launch& l = plan.launch;
@@ -108,15 +126,18 @@ std::string to_json(const TaskPlan& plan) {
 
 std::string to_json(const TaskStarted& started) {
   return dump({{"version", kRecordVersion},
-               {"at_ns", started.at.ns()},
+               {"at_ns", started.when.at.ns()},
+               {"since_boot_ns", json_of(started.when.since_boot)},
                {"pid", started.pid},
                {"start_ticks", started.start_ticks},
-               {"boot_id", started.boot_id}});
+               {"boot_id", started.when.boot_id}});
 }
 
 std::string to_json(const TaskEnded& ended) {
   return dump({{"version", kRecordVersion},
-               {"at_ns", ended.at.ns()},
+               {"at_ns", ended.when.at.ns()},
+               {"since_boot_ns", json_of(ended.when.since_boot)},
+               {"boot_id", ended.when.boot_id},
                {"code", ended.status.code},
                {"signal", ended.status.signal},
                {"cause", std::string(name_of(ended.cause))},
@@ -138,10 +159,8 @@ Result<TaskPlan> parse_task_plan(std::string_view text, const std::string& where
 
 Result<TaskStarted> parse_task_started(std::string_view text, const std::string& where) {
   return parse<TaskStarted>(text, where, [](const Json& json) -> Result<TaskStarted> {
-    return TaskStarted{.at = Instant::from_ns(json.at("at_ns").get<int64_t>()),
-                       .pid = json.at("pid").get<int64_t>(),
-                       .start_ticks = json.at("start_ticks").get<int64_t>(),
-                       .boot_id = json.at("boot_id").get<std::string>()};
+    return TaskStarted{
+        .when = moment_of(json), .pid = json.at("pid").get<int64_t>(), .start_ticks = json.at("start_ticks").get<int64_t>()};
   });
 }
 
@@ -150,7 +169,7 @@ Result<TaskEnded> parse_task_ended(std::string_view text, const std::string& whe
     const auto name = json.at("cause").get<std::string>();
     const auto cause = std::find_if(kCauses.begin(), kCauses.end(), [&](EndCause c) { return name_of(c) == name; });
     if (cause == kCauses.end()) return invalid("{}: is damaged: cause '{}'", where, excerpt(name));
-    return TaskEnded{.at = Instant::from_ns(json.at("at_ns").get<int64_t>()),
+    return TaskEnded{.when = moment_of(json),
                      .status = {.code = json.at("code").get<int>(), .signal = json.at("signal").get<int>()},
                      .cause = *cause,
                      .detail = json.at("detail").get<std::string>(),

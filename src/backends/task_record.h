@@ -3,6 +3,7 @@
 // One small file each, written once and renamed into place: a reader sees all of it or nothing. docs/formats.md draws them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,16 +18,26 @@ struct TaskPlan {
   std::string log_base;  ///< `.out` and `.err` appended: where output goes for which the launch names no file
 };
 
-struct TaskStarted {
+/// When something happened, by both clocks of the machine: somebody may have set the wall clock since.
+struct TaskMoment {
   Instant at;
-  int64_t pid = 0;  ///< of its first process, which leads a session of its own
-  /// Of that process, in clock ticks since boot, and of the boot: together with the pid never used again.
-  int64_t start_ticks = 0;
+  std::optional<Duration> since_boot;  ///< none: of a record that an older release wrote
   std::string boot_id;
+};
+/// Now.
+TaskMoment this_moment();
+/// The same on a clock that shows `now`. On another boot by the wall clock, which then is all there is.
+Instant on_clock(const TaskMoment& moment, Instant now);
+
+struct TaskStarted {
+  TaskMoment when;
+  int64_t pid = 0;  ///< of its first process, which leads a session of its own
+  /// Of that process, in clock ticks since boot: with the pid and the boot's id never used again.
+  int64_t start_ticks = 0;
 };
 
 struct TaskEnded {
-  Instant at;
+  TaskMoment when;
   ExitStatus status;
   EndCause cause = EndCause::kItself;
   std::string detail;

@@ -60,19 +60,41 @@ TEST(TaskRecord, APlanIsReadBackAsItWas) {
 }
 
 TEST(TaskRecord, AnEndIsReadBackAndFitsItsRoom) {
-  const TaskEnded ended{.at = Instant::from_ns(1'800'000'000'123'456'789),
-                        .status = {.code = 0, .signal = SIGKILL},
-                        .cause = EndCause::kOutOfMemory,
-                        .detail = std::string(100'000, '"'),
-                        .usage = {.cpu_time = Duration::nanoseconds(5), .peak_memory = Bytes::of(7)}};
+  const TaskEnded ended{
+      .when = {.at = Instant::from_ns(1'800'000'000'123'456'789), .since_boot = Duration::seconds(9), .boot_id = "b-1"},
+      .status = {.code = 0, .signal = SIGKILL},
+      .cause = EndCause::kOutOfMemory,
+      .detail = std::string(100'000, '"'),
+      .usage = {.cpu_time = Duration::nanoseconds(5), .peak_memory = Bytes::of(7)}};
   const std::string text = to_json(ended);
   EXPECT_LE(text.size(), kMostEndedBytes);
   const auto again = parse_task_ended(text, "ended.json");
   ASSERT_TRUE(again.ok()) << again.error().message;
-  EXPECT_EQ(again->at, ended.at);
+  EXPECT_EQ(again->when.at, ended.when.at);
+  EXPECT_EQ(again->when.since_boot, Duration::seconds(9));
+  EXPECT_EQ(again->when.boot_id, "b-1");
   EXPECT_EQ(again->status.signal, SIGKILL);
   EXPECT_EQ(again->cause, EndCause::kOutOfMemory);
   EXPECT_EQ(again->usage.peak_memory, Bytes::of(7));
+}
+
+TEST(TaskRecord, AnEndThatAnOlderReleaseWroteHasItsTimeByTheWallClock) {
+  const auto ended = parse_task_ended(
+      R"({"version":1,"at_ns":5,"code":0,"signal":0,"cause":"itself","detail":"","cpu_ns":1,"peak_memory_bytes":1})",
+      "ended.json");
+  ASSERT_TRUE(ended.ok()) << ended.error().message;
+  EXPECT_EQ(on_clock(ended->when, Instant::from_seconds(100)), Instant::from_ns(5));
+}
+
+TEST(TaskMoment, IsAsLongAgoOnAnyClockOfThisBoot) {
+  const Instant clock = Instant::from_seconds(1'800'000'000);
+  TaskMoment moment = this_moment();
+  moment.at = moment.at + Duration::hours(2);  // somebody has set the wall clock
+  *moment.since_boot = *moment.since_boot - Duration::seconds(30);
+  EXPECT_LE(on_clock(moment, clock), clock - Duration::seconds(30));
+  EXPECT_GT(on_clock(moment, clock), clock - Duration::seconds(60));
+  moment.boot_id = "another";
+  EXPECT_EQ(on_clock(moment, clock), moment.at);
 }
 
 TEST(TaskRecord, WhatIsCutOffOrForeignIsRefusedByName) {

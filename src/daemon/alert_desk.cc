@@ -50,7 +50,7 @@ struct AlertDesk::Impl {
     bool even_if_not_durable = false;
   };
   Impl(Service& the_service, AlertConfig the_config, Options the_options)
-      : service(the_service), options(the_options), clock(the_options.last_at), config(std::move(the_config)) {}
+      : service(the_service), options(the_options), clock(the_service.clock()), config(std::move(the_config)) {}
 
   void run();
   void follow(const Command& command);

@@ -26,7 +26,7 @@ void run_node(const ApiContext& api, const Call& call, RunNode command) {
   });
 }
 
-std::string overview_metrics(const EngineView& view, const std::string& version) {
+std::string overview_metrics(const EngineView& view, const std::string& version, Duration clock_ahead) {
   std::string out;
   MetricText(out, "stint_build_info", "gauge", "The program's version.")
       .add(fmt::format("version=\"{}\"", label_value(version)), 1);
@@ -41,6 +41,9 @@ std::string overview_metrics(const EngineView& view, const std::string& version)
       .add(fmt::format("currency=\"{}\"", burn.currency().code()), burn.to_decimal());
   MetricText(out, "stint_log_sequence", "gauge", "Number of the last record of the event log.").add("", view.last_sequence);
   MetricText(out, "stint_read_only", "gauge", "1 when nothing can be made durable.").add("", view.read_only ? 1 : 0);
+  MetricText(out, "stint_clock_ahead_seconds", "gauge",
+             "By how much the time of events is ahead of the machine's clock; below 0: behind.")
+      .add("", clock_ahead.to_seconds());
   return out;
 }
 
@@ -181,7 +184,8 @@ void api_metrics(const ApiContext& api, const Call& call) {
     for (const int64_t id : on_nodes)
       if (auto job = engine.job(id); job && may_see(call->who, *job)) running.push_back(std::move(*job));
     std::string text;
-    if (call->who.may_everywhere(Permission::kSeeJobs)) text = overview_metrics(engine.overview(), api.options.version);
+    if (call->who.may_everywhere(Permission::kSeeJobs))
+      text = overview_metrics(engine.overview(), api.options.version, api.service.clock().ahead_of_wall());
     text += queue_metrics(queues) + service_metrics(api, call->who);
     if (api.options.alerts != nullptr) text += alert_metrics(*api.options.alerts, queues, nodes, call->who);
     const LiveSnapshot live = api.options.telemetry == nullptr ? LiveSnapshot() : api.options.telemetry->snapshot();

@@ -116,7 +116,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(Engine engine, Engine::follow(*daemon->log_, *daemon->backend_, {}));
   if (options.standby) TRY(stand_by(*daemon->log_, engine, options.keep_waiting));
   const Instant last_at = daemon->log_->last_at();
-  EventClock clock(last_at);
+  EventClock clock = EventClock::kept_in(options.state_folder + "/clock.json", last_at);
   TRY(engine.take_over(daemon->config_.fleet, clock.now()));
   daemon->recovery_ = engine.recovery();
   TRY_ASSIGN(const std::vector<std::string> alert_rows, read_rows(*daemon->log_, kAlertStream));
@@ -139,15 +139,15 @@ Status Daemon::begin_background_work() {
   AuditRunnerOptions options;
   options.program = options_.program;
   options.history = history_path();
-  options.clock = [] { return now(); };
+  options.clock = [clock = service_->clock()]() mutable { return clock.now(); };
   options.take = [book = findings_](std::string_view json) { return book->put_audit(json); };
   if (there.ok() && *there != nullptr) options.last = (*there)->written;
   audits_ = std::make_unique<AuditRunner>(config_.audit, std::move(options));
-  statements_ = std::make_unique<StatementRunner>(config_.statements,
-                                                  StatementRunnerOptions{.program = options_.program,
-                                                                         .history = history_path(),
-                                                                         .folder = options_.state_folder + "/statements",
-                                                                         .clock = [] { return now(); }});
+  statements_ = std::make_unique<StatementRunner>(
+      config_.statements, StatementRunnerOptions{.program = options_.program,
+                                                 .history = history_path(),
+                                                 .folder = options_.state_folder + "/statements",
+                                                 .clock = [clock = service_->clock()]() mutable { return clock.now(); }});
   return {};
 }
 
@@ -163,12 +163,12 @@ void Daemon::collect() {
   options.off = &off_machines_;
   for (const sim::SimNode& node : config_.fleet.nodes)
     options.nodes.insert(node.node.name);
-  options.clock = [] { return now(); };
+  options.clock = [clock = service_->clock()]() mutable { return clock.now(); };
   collector_ = std::make_unique<LiveCollector>(*service_, telemetry_, std::move(options));
 }
 
 void Daemon::keep_services() {
-  ReplicaKeeper::Options options{.clock = [] { return now(); }, .ask = {}};
+  ReplicaKeeper::Options options{.clock = [clock = service_->clock()]() mutable { return clock.now(); }, .ask = {}};
   // On simulated machines nothing listens.
   if (options_.simulate)
     options.ask = [](const std::string&, Instant) {

@@ -175,6 +175,8 @@ class Engine {
   [[nodiscard]] std::vector<NodeView> nodes() const;
   [[nodiscard]] std::vector<QueueView> queues() const;
   [[nodiscard]] EngineView overview() const;
+  /// Whether a job holds GPUs or is leaving them: what it costs and when it ends is measured.
+  [[nodiscard]] bool runs_jobs() const;
   /// Thousandths of GPUs asked for by jobs that room is all they wait for.
   [[nodiscard]] int64_t waiting_gpu_milli() const;
   /// Those of the configuration first.

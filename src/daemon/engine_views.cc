@@ -428,6 +428,10 @@ std::vector<QueueView> Engine::queues() const {
 
 int64_t Engine::waiting_gpu_milli() const { return impl_->scheduler->waiting_gpu_milli(); }
 
+bool Engine::runs_jobs() const {
+  return std::ranges::any_of(impl_->queues, [](const QueueBook& queue) { return queue.running > 0; });
+}
+
 EngineView Engine::overview() const {
   const Impl& s = *impl_;
   EngineView view;

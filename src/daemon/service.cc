@@ -27,6 +27,7 @@ struct Service::Impl {
   void run();
   void round();
   void commit(std::vector<Outcome>& outcomes);
+  Instant time();
   [[nodiscard]] std::chrono::nanoseconds until_next();
   bool enter(Command command);
   template <typename Stage, typename View, typename T>
@@ -56,6 +57,8 @@ Service::Service(Engine engine, Backend& backend, EventClock clock, const Servic
   impl_->told_events = impl_->engine.last_event();
   impl_->thread = std::jthread([impl = impl_.get()] { impl->run(); });
 }
+
+EventClock Service::clock() const { return impl_->clock; }
 
 Service::~Service() { stop(); }
 
@@ -94,6 +97,12 @@ void Service::Impl::run() {
   }
 }
 
+/// While jobs run, what is added to the wall clock is not added to them.
+Instant Service::Impl::time() {
+  clock.may_step(!engine.runs_jobs());
+  return clock.now();
+}
+
 void Service::Impl::round() {
   std::deque<Command> taken;
   std::vector<std::function<void(const Engine&)>> asked;
@@ -107,7 +116,7 @@ void Service::Impl::round() {
   std::vector<Outcome> outcomes;
   for (const Command& command : taken)
     outcomes.push_back(command(engine));
-  const Instant now = clock.now();
+  const Instant now = time();
   if (engine.read_only() && now - tried >= kWriteAgainAfter) {
     tried = now;
     (void)engine.try_to_write();
@@ -117,7 +126,7 @@ void Service::Impl::round() {
     commit(outcomes);
   else if (engine.writes_snapshot() && !engine.read_only())
     (void)engine.write_snapshot_part();
-  engine.look(clock.now());
+  engine.look(time());
   for (const Outcome& outcome : outcomes)
     outcome(engine, {});
   for (const auto& read : asked)
@@ -128,7 +137,7 @@ void Service::Impl::round() {
 
 /// Answers those whose commands were in the step; what they staged follows from it, so nobody is answered before.
 void Service::Impl::commit(std::vector<Outcome>& outcomes) {
-  const Status committed = engine.commit(clock.now());
+  const Status committed = engine.commit(time());
   for (const Outcome& outcome : outcomes)
     outcome(engine, committed);
   outcomes.clear();
@@ -136,7 +145,7 @@ void Service::Impl::commit(std::vector<Outcome>& outcomes) {
 
 std::chrono::nanoseconds Service::Impl::until_next() {
   if (engine.writes_snapshot() && !engine.read_only()) return {};
-  const Instant now = clock.now();
+  const Instant now = time();
   Duration sleep = std::min(options.poll, kLongestServiceSleep);
   // A backend that says when it has news need not be asked before.
   if (const auto next = backend.next_report_at()) sleep = std::min(kLongestServiceSleep, *next - now);

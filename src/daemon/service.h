@@ -36,6 +36,9 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
+  /// The one that its events have their times from.
+  [[nodiscard]] EventClock clock() const;
+
   /// The view of the job, or of the array as a whole.
   void submit(JobRequest request, CommandInfo by, Answer<JobView> answer);
   void cancel(int64_t job, CommandInfo by, Answer<JobView> answer);

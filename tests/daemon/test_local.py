@@ -3,6 +3,7 @@
 
 Usage: test_local.py STINT SOURCE_DIR.
 """
+import datetime
 import pathlib
 import re
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from running_daemon import RunningDaemon  # noqa: E402
@@ -101,6 +103,67 @@ class Local(unittest.TestCase):
             assert time.monotonic() < end, (first, shown())
             time.sleep(0.1)
         self.daemon.stint("cancel", job)
+
+
+FAKETIME = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), None)
+
+
+@unittest.skipUnless(FAKETIME, "no libfaketime here (scripts/setup installs it)")
+class ClockSteps(unittest.TestCase):
+    """The machine's clock is set while a job runs. The time since boot goes on, as it does where that happens really."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        self.set_clock("+0")
+        # Without a cache, each reading of the clock looks at the file.
+        self.daemon = RunningDaemon(STINT, self.folder, HERE, simulate=False, environment={
+            "LD_PRELOAD": str(FAKETIME), "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_TIMESTAMP_FILE": str(self.folder / "clock")})
+        self.addCleanup(self.daemon.stop)
+
+    def set_clock(self, seconds):
+        new = self.folder / "clock.new"
+        new.write_text(f"{seconds}\n")
+        new.rename(self.folder / "clock")
+
+    def ahead(self):
+        """Of the machine's clock, in seconds."""
+        request = urllib.request.Request(self.daemon.url + "/metrics", headers={"Authorization": f"Bearer {self.daemon.token}"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return float(re.search(r"^stint_clock_ahead_seconds (\S+)$", answer.read().decode(), re.MULTILINE)[1])
+
+    def wait(self, ready):
+        end = time.monotonic() + 60
+        while not ready():
+            assert time.monotonic() < end, self.daemon.json("queue", "--state", "all")
+            time.sleep(0.05)
+
+    def test_a_job_runs_and_costs_as_long_as_it_runs(self):
+        goes_on = self.folder / "goes-on"
+        job = self.daemon.stint("submit", "--queue", "agency", "--cpu-milli", "2000", "--time-limit", "30m", "--", "sh", "-c",
+                                f"while [ ! -e {goes_on} ]; do sleep 0.05; done").stdout.strip()
+        state = lambda: self.daemon.json("show", job)["state"]  # noqa: E731
+        self.wait(lambda: state() == "running")
+        self.set_clock("+7200")
+        self.wait(lambda: self.ahead() < -7000)
+        self.daemon.stop()
+        self.daemon.start()
+        self.wait(lambda: self.ahead() < -7000)
+        self.assertEqual(state(), "running", "its limit of half an hour has not passed")
+        self.set_clock("-7200")
+        self.wait(lambda: self.ahead() > 7000)
+        goes_on.touch()
+        self.wait(lambda: state() == "succeeded")
+        shown = self.daemon.json("show", job)
+        begun, ended = (datetime.datetime.fromisoformat(shown[k][:19]) for k in ("started", "ended"))
+        self.assertLess(ended - begun, datetime.timedelta(minutes=30))
+        self.assertLess(float(shown["cost"]["amount"]), 0.10)
+        self.assertGreater(float(shown["cost"]["amount"]), 0)
+        # With nothing to measure, the time of events goes with a clock that is ahead.
+        self.set_clock("+7200")
+        self.wait(lambda: abs(self.ahead()) < 60)
 
 
 class Refused(unittest.TestCase):
