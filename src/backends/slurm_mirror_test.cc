@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "backends/slurm_orders.h"
 #include "sched/policy_text.h"
@@ -498,6 +499,80 @@ TEST(SlurmNotes, AreReadAsTheyAreWritten) {
   EXPECT_EQ(read.rests, note.rests);
   EXPECT_EQ(read.wants, note.wants);
   EXPECT_FALSE(parse_slurm_note("placed=1").placed) << "an operator's own words";
+}
+
+/// A slurmctld that was killed comes back with an older state, hears of machines later, runs again what it lost, holds, and loses count.
+class UnsteadySlurm {
+ public:
+  explicit UnsteadySlurm(uint32_t seed) : random_(seed), world_(4) {}
+
+  void run(int passes) {
+    for (int i = 0; i < passes; ++i) {
+      if (world_.view.entries.size() < 12) submit();
+      if (chance(5)) older_ = world_.view;
+      for (SlurmEntry& entry : world_.view.entries)
+        if (chance(4)) change(entry);
+      for (SlurmMachine& machine : world_.view.machines)
+        if (chance(10)) change(machine);
+      if (chance(15) && older_) world_.view = *older_;
+      if (chance(30)) std::erase_if(world_.view.entries, [&](const SlurmEntry&) { return chance(3); });
+      time_ += pick(20);
+      if (chance(40)) world_.restart(time_);
+      (void)world_.pass(time_, !chance(6));
+      for (SlurmEntry& entry : world_.view.entries)  // released, and does not begin yet
+        if (entry.state == RunState::kRunning && chance(3)) entry.state = RunState::kPending, entry.on_nodes.clear();
+    }
+  }
+
+ private:
+  int pick(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
+  bool chance(int one_in) { return pick(one_in) == 0; }
+  void submit() {
+    SlurmEntry& entry = world_.job(std::to_string(++jobs_), pick(9), 1 + pick(2));
+    entry.submitted = at(time_);
+    if (chance(4)) entry.admin_comment = to_text({.rests = at(time_ + pick(30))});
+    if (chance(4)) entry.time_limit = Duration::seconds(1 + pick(100));
+    if (chance(4)) entry.comment = "stint:checkpoint=1s,signal=USR1,grace=5s";
+    if (chance(5)) entry.qos = "urgent";
+  }
+  void change(SlurmEntry& entry) {
+    switch (pick(8)) {
+      case 0: entry.state = RunState::kCompleted; break;
+      case 1: entry.state = RunState::kFailed; break;
+      case 2: World::requeue(entry); break;
+      case 3:
+        World::requeue(entry);
+        entry.held = chance(2);
+        entry.begins = at(time_ + 120);
+        break;
+      case 4: entry.held = !entry.held; break;
+      case 5:
+        entry.state = RunState::kRunning;
+        entry.on_nodes = fmt::format("n{}", 1 + pick(5));
+        break;
+      case 6: entry.state = RunState::kPending; break;
+      case 7: entry.on_nodes.clear(); break;
+      default: break;
+    }
+  }
+  void change(SlurmMachine& machine) {
+    machine.takes_work = chance(2);
+    machine.gpus_used = pick(3) * 4;
+    machine.state = chance(3) ? "IDLE+COMPLETING" : "IDLE";
+  }
+
+  std::mt19937 random_;
+  World world_;
+  std::optional<SlurmView> older_;
+  int jobs_ = 0;
+  int64_t time_ = 1;
+};
+
+TEST(SlurmMirror, GoesOnWhateverSlurmSaysNext) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    UnsteadySlurm(seed).run(80);
+  }
 }
 
 }  // namespace
