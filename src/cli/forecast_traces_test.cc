@@ -6,7 +6,7 @@
 
 #include "cli/demand_file.h"
 #include "telemetry/forecast.h"
-#include "testing/places.h"
+#include "tests/needs_shared.h"
 
 namespace stint {
 namespace {
@@ -23,7 +23,7 @@ class ForecastTraces : public ::testing::TestWithParam<Trial> {};
 
 TEST_P(ForecastTraces, BeatSeasonalNaiveAndHoldNineOfTen) {
   const std::filesystem::path path = std::filesystem::path(STINT_SHARED_DIR) / "data" / GetParam().file;
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
+  STINT_NEEDS_SHARED(path);
   const auto all = read_demand(path.string(), {});
   ASSERT_TRUE(all.ok()) << all.error().message;
   bool met = false;

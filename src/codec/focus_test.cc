@@ -7,7 +7,7 @@
 
 #include "codec/importer.h"
 #include "codec/testing_import.h"
-#include "testing/places.h"
+#include "tests/needs_shared.h"
 
 namespace stint {
 namespace {
@@ -234,7 +234,7 @@ Int128 nanos_of(const std::string& decimal) {
 
 TEST(FocusSample, ImportsWholeAndSumsExactly) {
   const std::string path = STINT_SHARED_DIR "/data/focus-sample/focus_sample_1.0.csv.gz";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared data: " << path;
+  STINT_NEEDS_SHARED(path);
   const std::string text = gunzip(path);
   const TestingSink sink = import(text);
   const auto rows = split_plainly(text);

@@ -6,7 +6,7 @@
 
 #include "codec/importer.h"
 #include "codec/testing_sink.h"
-#include "testing/places.h"
+#include "tests/needs_shared.h"
 
 namespace stint {
 namespace {
@@ -103,7 +103,7 @@ std::string gunzip(const std::filesystem::path& path) {
 // The figures stand in the data's README: 157,417 rows, 143 pods, mean duty 7.0 %, 161,413 rows of memory.
 TEST(Genai, TheRealTraceSaysWhatItsReadmeSays) {
   const std::filesystem::path dir = std::filesystem::path(STINT_SHARED_DIR) / "data/alibaba-genai2026";
-  if (!std::filesystem::exists(dir / "pod_gpu_duty_cycle_anon.tar.gz")) GTEST_SKIP() << "no " << dir;
+  STINT_NEEDS_SHARED(dir / "pod_gpu_duty_cycle_anon.tar.gz");
   TestingSink duty;
   ASSERT_TRUE(import(gunzip(dir / "pod_gpu_duty_cycle_anon.tar.gz"), duty, "pod_gpu_duty_cycle_anon.tar.gz").ok());
   EXPECT_EQ(duty.sample_count(), 157'417U);

@@ -12,13 +12,14 @@ class ServiceManager {
   /// Reads NOTIFY_SOCKET and takes it out of the environment, so that what is started from here does not speak for us.
   /// Call it before there are threads.
   ServiceManager();
+  // Each says whether a manager has it. Where it has not, its own time limits deal with silence.
   /// @param status  one line for people, shown by `systemctl status`.
-  void ready(std::string_view status) const;
-  void reloading() const;
-  void stopping() const;
+  bool ready(std::string_view status) const;
+  bool reloading() const;
+  bool stopping() const;
 
  private:
-  void send(const std::string& state) const;
+  [[nodiscard]] bool send(const std::string& state) const;
   std::string socket_;  ///< path, or a name that begins with '@'; empty = none
 };
 

@@ -38,22 +38,22 @@ TEST(ServiceManager, IsToldBothByPathAndByAbstractName) {
     ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
     const ServiceManager us;
     EXPECT_EQ(std::getenv("NOTIFY_SOCKET"), nullptr) << "children do not speak for us";
-    us.ready("listening on 127.0.0.1:8470");
+    EXPECT_TRUE(us.ready("listening on 127.0.0.1:8470"));
     EXPECT_EQ(heard(manager), "READY=1\nSTATUS=listening on 127.0.0.1:8470");
-    us.reloading();
+    EXPECT_TRUE(us.reloading());
     EXPECT_EQ(heard(manager), "RELOADING=1");
-    us.stopping();
+    EXPECT_TRUE(us.stopping());
     EXPECT_EQ(heard(manager), "STOPPING=1");
   }
 }
 
 TEST(ServiceManager, WithoutOneNothingIsSaid) {
   ::unsetenv("NOTIFY_SOCKET");
-  ServiceManager().ready("x");
+  EXPECT_FALSE(ServiceManager().ready("x"));
   ::setenv("NOTIFY_SOCKET", "/no/such/socket", 1);
-  ServiceManager().ready("x");
+  EXPECT_FALSE(ServiceManager().ready("x"));
   ::setenv("NOTIFY_SOCKET", std::string(200, 'x').c_str(), 1);
-  ServiceManager().ready("x");
+  EXPECT_FALSE(ServiceManager().ready("x"));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "host/file.h"
 #include "host/process.h"
 #include "host/scratch_dir.h"
-#include "testing/places.h"
+#include "tests/needs_shared.h"
 
 namespace stint {
 namespace {
@@ -205,7 +205,7 @@ class OpenbDemand : public testing::Test {
  protected:
   void SetUp() override {
     const std::string path = std::string(STINT_SHARED_DIR) + "/data/openb/gpu_demand_hourly.csv.gz";
-    if (!std::filesystem::exists(path)) GTEST_SKIP() << "the demand is not there: " << path;
+    STINT_NEEDS_SHARED(path);
     auto all = read_all(path);
     ASSERT_TRUE(all.ok()) << all.error().message;
     auto demand = read_hourly_demand(*all, "demand");

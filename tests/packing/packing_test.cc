@@ -8,7 +8,7 @@
 #include "codec/openb.h"
 #include "host/file.h"
 #include "sim/packing_replay.h"
-#include "testing/places.h"
+#include "tests/needs_shared.h"
 
 namespace stint {
 namespace {
@@ -30,7 +30,7 @@ std::map<std::string, double> published(const std::string& trace) {
 class Packing : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(kFolder)) GTEST_SKIP() << "the openb traces are not there: " << kFolder;
+    STINT_NEEDS_SHARED(kFolder);
     const std::string name = GetParam();
     const auto nodes = read_openb_nodes(read_all(kFolder + "openb_node_list_gpu_node.csv.gz").value(), "nodes");
     ASSERT_TRUE(nodes.ok()) << nodes.error().message;

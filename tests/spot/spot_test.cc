@@ -8,7 +8,7 @@
 #include "sched/spot_stint_policy.h"
 #include "sim/spot_optimum.h"
 #include "sim/spot_replay.h"
-#include "testing/places.h"
+#include "tests/needs_shared.h"
 
 namespace stint {
 namespace {
@@ -31,7 +31,7 @@ struct Mean {
 class SpotOnPublicTraces : public testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(kFolder)) GTEST_SKIP() << "the spot traces are not there: " << kFolder;
+    STINT_NEEDS_SHARED(kFolder);
     for (const auto& entry : std::filesystem::directory_iterator(kFolder + "availability/1-node/aws-10-26-2022")) {
       auto trace = read_spot_trace(read_all(entry.path().string()).value(), entry.path().string());
       ASSERT_TRUE(trace.ok()) << trace.error().message;
