@@ -20,7 +20,7 @@ void put_in_groups(Command& app) {
     }
   };
   put("Understand",
-      {"import", "demo", "audit", "bill", "reconcile", "statements", "margin", "kpi", "forecast", "profile", "history"});
+      {"import", "demo", "audit", "bill", "reconcile", "statements", "margin", "kpi", "trend", "forecast", "profile", "history"});
   put("Decide", {"plan", "pick", "estimate", "catalog", "replay", "change"});
   put("Run", {"daemon", "submit", "queue", "show", "why", "logs", "cancel", "hold", "release", "checkpoint", "top", "nodes",
               "pipeline", "trial", "run", "slurm", "backup", "restore"});
@@ -52,6 +52,7 @@ std::shared_ptr<Command> make_app(Action& action) {
   add_statements_command(app, action);
   add_margin_command(app, action);
   add_kpi_command(app, action);
+  add_trend_command(app, action);
   add_forecast_command(app, action);
   add_profile_command(app, action);
   add_history_command(app, action);

@@ -28,6 +28,7 @@ void add_statements_command(Command& app, Action& action);
 void add_margin_command(Command& app, Action& action);
 void add_reconcile_command(Command& app, Action& action);
 void add_kpi_command(Command& app, Action& action);
+void add_trend_command(Command& app, Action& action);
 void add_change_command(Command& app, Action& action);
 void add_catalog_command(Command& app, Action& action);
 void add_pick_command(Command& app, Action& action);

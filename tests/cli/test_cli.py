@@ -49,7 +49,7 @@ class Scratch(unittest.TestCase):
 class Usage(Scratch):
     def test_help_names_every_command_and_exit_codes(self):
         out = stint("--help").stdout
-        for command in ("import", "audit", "bill", "reconcile", "statements", "margin", "kpi", "pick", "estimate", "catalog", "profile", "bench", "history", "demo", "forecast", "plan", "replay", "explore"):
+        for command in ("import", "audit", "bill", "reconcile", "statements", "margin", "kpi", "trend", "pick", "estimate", "catalog", "profile", "bench", "history", "demo", "forecast", "plan", "replay", "explore"):
             self.assertIn(command, out)
         self.assertIn("Exit codes", out)
 
@@ -193,6 +193,26 @@ class Clients(Scratch):
         self.assertEqual(margin["cost"], "47000")
         self.assertEqual({r["client"]: r["cost"] for r in margin["rows"]}, {r["name"]: r["total"] for r in bill["rows"]})
 
+
+    def test_a_months_difference_is_explained_to_the_last_nano_unit(self):
+        stint("demo", "agency", "--history", self.db)
+        stint("demo", "agency", "--history", self.db, "--month-after")
+        bills = [stint_json("bill", "--history", self.db, "--month", month) for month in ("2026-10", "2026-11")]
+        for by in ("client", "service"):
+            trend = stint_json("trend", "--history", self.db, "--month", "2026-11", "--by", by)
+            self.assertEqual([trend["before"], trend["after"]], [bill["total"] for bill in bills])
+            for row in [*trend["rows"], trend]:
+                self.assertEqual(sum(map(decimal.Decimal, row["reasons"].values())), decimal.Decimal(row["difference"]))
+            self.assertEqual(sum(decimal.Decimal(row["difference"]) for row in trend["rows"]), decimal.Decimal(trend["difference"]))
+        by_client = stint_json("trend", "--history", self.db, "--month", "2026-11")
+        self.assertEqual({r["name"]: r["after"] for r in by_client["rows"] if not r["idle"]}, {r["name"]: r["total"] for r in bills[1]["rows"]})
+        # Fjord's machine leaves: the demo's one change of fleet is its largest difference, all of it fewer hours, and an anomaly from the first day.
+        fjord = by_client["rows"][0]
+        self.assertEqual((fjord["name"], decimal.Decimal(fjord["reasons"]["price"])), ("fjord", 0))
+        self.assertIn(("fjord", "2026-11-01"), {(a["client"], a["first_day"]) for a in by_client["anomalies"]["found"]})
+        self.assertIn("which period", stint("trend", "--history", self.db, code=1).stderr)
+        self.assertIn("overlap", stint("trend", "--history", self.db, "--month", "2026-11", "--against", "2026-11", code=1).stderr)
+        self.assertIn("no data", stint("trend", "--history", self.db, "--month", "2026-10", code=1).stderr)
 
     def test_key_figures_are_those_of_bill_and_audit(self):
         stint("demo", "agency", "--history", self.db)

@@ -59,6 +59,7 @@ CALLS = {
     "pick": [["--serve", "bert-base", "--qps", "500", "--p99", "50ms", "--region", "eu"], ["--train", "bert-base", "--deadline", "24h"],
              ["--own", "280000", "--gpu", "H100-80GB", "--power-price", "0.13", "--own-monthly", "2500", "--use", "60"]],
     "kpi": [HISTORY, HISTORY + ["--month", "2026-10"]],
+    "trend": [["--history", "demo.db", "--since", "2026-10-15", "--until", "2026-10-29", "--by", by] for by in ("client", "service")],
     "margin": [HISTORY + ["--revenue", "revenue.csv"], HISTORY + ["--revenue", "revenue.csv", "--by", "project"]],
     "reconcile": [HISTORY, HISTORY + ["--invoices", "invoices.csv"]],
     "statements": [HISTORY + ["--folder", "statements"]],
