@@ -15,11 +15,11 @@
 namespace stint {
 
 struct AnomalyOptions {
-  double threshold = 3.5;                  ///< of robust standard deviations; > 0
-  Money least_amount = Money::units(10);   ///< of a day, that it is off by; its currency is not looked at
-  size_t weeks = 8;                        ///< looked back
-  size_t fewest_weeks = 4;                 ///< of them, with the same weekday known; a series without is not judged
-  double least_deviation = 0.05;           ///< of what is expected and of the mean day: steadier days are taken to vary as much
+  double threshold = 3.5;                 ///< of robust standard deviations; > 0
+  Money least_amount = Money::units(10);  ///< of a day, that it is off by; its currency is not looked at
+  size_t weeks = 8;                       ///< looked back
+  size_t fewest_weeks = 4;                ///< of them, with the same weekday known; a series without is not judged
+  double least_deviation = 0.05;          ///< of what is expected and of the mean day: steadier days are taken to vary as much
 };
 
 /// Days in a row that are off to the same side.
@@ -29,8 +29,8 @@ struct CostAnomaly {
   std::string provider, service;
   Instant first_day;
   size_t days = 1;
-  Money cost;      ///< of all of them
-  Money expected;  ///< sum of their weekdays' medians
+  Money cost;        ///< of all of them
+  Money expected;    ///< sum of their weekdays' medians
   double score = 0;  ///< largest, in robust standard deviations; negative where it cost less
   [[nodiscard]] Money excess() const { return cost - expected; }
 };

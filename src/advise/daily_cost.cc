@@ -14,9 +14,7 @@ bool of_no_client(IdleCause cause) { return cause != IdleCause::kNone && cause !
 
 }  // namespace
 
-Instant DailyCost::begin_of(size_t day) const {
-  return Instant() + kDayLength * (first_day + static_cast<int64_t>(day));
-}
+Instant DailyCost::begin_of(size_t day) const { return Instant() + kDayLength * (first_day + static_cast<int64_t>(day)); }
 
 DailyCost daily_cost(const Ledger& ledger) {
   const Currency currency = ledger.total().currency();

@@ -19,8 +19,8 @@ struct DailyKey {
 };
 
 struct DailyCost {
-  int64_t first_day = 0;  ///< days since 1970, UTC
-  size_t days = 0;        ///< whole days that the bill covers, from the first on
+  int64_t first_day = 0;                          ///< days since 1970, UTC
+  size_t days = 0;                                ///< whole days that the bill covers, from the first on
   std::map<DailyKey, std::vector<Money>> series;  ///< each has `days` amounts
   std::map<DailyKey, Money> undated;              ///< of lines longer than a day (25 h, for clocks that change)
   [[nodiscard]] Instant begin_of(size_t day) const;

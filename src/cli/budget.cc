@@ -176,7 +176,8 @@ std::array<Command*, 2> add_decisions(Command& parent, Action& action, const std
 
 void add_budget_commands(Command& app, Action& action) {
   auto options = std::make_shared<BudgetOptions>();
-  Command* budget = app.add_subcommand("budget", "Budgets of a month: what is spent, promised and left");
+  Command* budget = app.add_subcommand(
+      "budget", "Budgets of a month: what is spent, promised and left; the daemon's, and a file's against bills");
   budget->require_subcommand(1);
   add_client_command(*budget, action, options, "list", "Those you see", list_budgets);
   Command* show = add_client_command(*budget, action, options, "show", "One", show_budget);
@@ -193,6 +194,7 @@ void add_budget_commands(Command& app, Action& action) {
   set->add_option("--at-limit", options->at_limit, "what becomes of a job that would overrun it: refuse, approve or warn")
       ->check(one_of({"refuse", "approve", "warn"}));
   set->add_flag("--remove", options->remove, "it is no more");
+  add_budget_check_command(*budget, action);
   budget->footer("Example: stint budget set vision --queue agency/vision --per-month 5000 --at-limit approve");
   Command* approval = app.add_subcommand("approval", "Jobs that wait for approval: list, approve and refuse them");
   approval->require_subcommand(1);

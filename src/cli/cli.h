@@ -52,6 +52,7 @@ void add_job_commands(Command& app, Action& action);
 void add_nodes_command(Command& app, Action& action);
 void add_services_command(Command& app, Action& action);
 void add_budget_commands(Command& app, Action& action);
+void add_budget_check_command(Command& budget, Action& action);
 void add_pipeline_command(Command& app, Action& action);
 void add_govern_commands(Command& app, Action& action);
 void add_slurm_command(Command& app, Action& action);

@@ -58,8 +58,8 @@ std::vector<std::string> notes_of(const Ledger& before, const Ledger& after) {
       notes.push_back(fmt::format("{}: {}", format_date(ledger->period.begin).substr(0, 7), line));
   const double hours_before = before.period.length().to_hours(), hours_after = after.period.length().to_hours();
   if (hours_before != hours_after)
-    notes.push_back(fmt::format("{:.6g} days against {:.6g}: the same cost a day would change the total by {:+.1f} %.", hours_after / 24,
-                                hours_before / 24, 100 * (hours_after / hours_before - 1)));
+    notes.push_back(fmt::format("{:.6g} days against {:.6g}: the same cost a day would change the total by {:+.1f} %.",
+                                hours_after / 24, hours_before / 24, 100 * (hours_after / hours_before - 1)));
   return notes;
 }
 
@@ -97,7 +97,8 @@ Status run_trend(const TrendOptions& o) {
 
 void add_trend_command(Command& app, Action& action) {
   auto o = std::make_shared<TrendOptions>();
-  Command* command = app.add_subcommand("trend", "Why a month cost more or less than the one before, and which days were unusual");
+  Command* command =
+      app.add_subcommand("trend", "Why a month cost more or less than the one before, and which days were unusual");
   command->add_option("--history", o->history, "History file")->required();
   add_period_options(*command, o->period);
   command->add_option("--against", o->against, "UTC month to compare with; without it, the one before")->type_name("YYYY-MM");

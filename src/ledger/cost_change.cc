@@ -21,8 +21,9 @@ struct ChangeGroup {
   std::string unit;
   auto operator<=>(const ChangeGroup&) const = default;
 };
-using CellKey = std::tuple<ChangeGroup, std::string, std::string, std::string, std::string, Market>;  // provider, service, region, what, market
-using RowKey = std::pair<bool, std::string>;                                                        // idle, name
+using CellKey = std::tuple<ChangeGroup, std::string, std::string, std::string, std::string,
+                           Market>;           // provider, service, region, what, market
+using RowKey = std::pair<bool, std::string>;  // idle, name
 using RowCells = std::map<CellKey, CostCell>;
 
 /// A charge that the period may have cut: its quantity is that of the whole.
@@ -95,8 +96,9 @@ void add_books(const ComparedBooks& books, ChangeRowsBy by, Side side, std::map<
               .unit = quantity.unit,
               .before = zero,
               .after = zero};
-    const int64_t micro =
-        quantity.unit.empty() ? 0 : scale(Money::nanos(quantity.micro), p.amount.count_nanos(), whole.count_nanos()).count_nanos();
+    const int64_t micro = quantity.unit.empty()
+                              ? 0
+                              : scale(Money::nanos(quantity.micro), p.amount.count_nanos(), whole.count_nanos()).count_nanos();
     (side == Side::kBefore ? cell.before : cell.after) += p.amount;
     (side == Side::kBefore ? cell.micro_before : cell.micro_after) += micro;
   }
@@ -202,7 +204,12 @@ Result<CostChange> explain_change(const ComparedBooks& before, const ComparedBoo
   std::map<RowKey, RowCells> rows;
   add_books(before, by, Side::kBefore, rows);
   add_books(after, by, Side::kAfter, rows);
-  CostChange out{.before = before.ledger.period, .after = after.ledger.period, .basis = after.ledger.basis, .by = by, .rows = {}, .total = {}};
+  CostChange out{.before = before.ledger.period,
+                 .after = after.ledger.period,
+                 .basis = after.ledger.basis,
+                 .by = by,
+                 .rows = {},
+                 .total = {}};
   out.total = {.name = "total",
                .idle = false,
                .before = Money::nanos(0, currency),
@@ -220,8 +227,9 @@ Result<CostChange> explain_change(const ComparedBooks& before, const ComparedBoo
   }
   std::ranges::stable_sort(out.rows, std::ranges::greater(),
                            [](const CostChangeRow& r) { return std::abs((r.after - r.before).count_nanos()); });
-  CHECK(out.total.before == cost_before && out.total.after == cost_after, "the rows sum to {} and {} where the bills have {} and {}",
-        out.total.before.to_decimal(), out.total.after.to_decimal(), cost_before.to_decimal(), cost_after.to_decimal());
+  CHECK(out.total.before == cost_before && out.total.after == cost_after,
+        "the rows sum to {} and {} where the bills have {} and {}", out.total.before.to_decimal(), out.total.after.to_decimal(),
+        cost_before.to_decimal(), cost_after.to_decimal());
   CHECK(out.total.reasons.sum() == cost_after - cost_before, "the reasons sum to {} of {}", out.total.reasons.sum().to_decimal(),
         (cost_after - cost_before).to_decimal());
   return out;

@@ -16,7 +16,8 @@ const ChangeRowsBy kByClient{TenantDimension::kClient};
 const ChangeRowsBy kByService{};
 
 /// A machine of so many GPUs that a client holds for all hours at a price per GPU-hour.
-void rent(HandMade& m, const std::string& client, const std::string& type, int64_t gpus, int64_t hours, int64_t units_per_gpu_hour) {
+void rent(HandMade& m, const std::string& client, const std::string& type, int64_t gpus, int64_t hours,
+          int64_t units_per_gpu_hour) {
   const std::string name = client + "-" + type;
   const NodeId node = m.node(name, gpus);
   for (int g = 0; g < gpus; ++g) {

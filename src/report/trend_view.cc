@@ -114,7 +114,8 @@ std::string anomalies_text(const Trend& t, Screen screen) {
   std::string out = "\n" + toned("Anomalies", Tone::kStrong, screen) + "\n";
   const AnomalyOptions& o = t.judged_by;
   out += fmt::format(
-      "Days that cost {:.1f} robust standard deviations and {} {} more or less than the same weekday in the {} weeks before. Of {}, "
+      "Days that cost {:.1f} robust standard deviations and {} {} more or less than the same weekday in the {} weeks before. Of "
+      "{}, "
       "by client and service, {} had the {} weeks of past that this needs.\n",
       o.threshold, amount_text(o.least_amount, 2), t.change.total.after.currency().code(), o.weeks,
       counted(a.series, "daily series", "daily series"), a.judged, o.fewest_weeks);
@@ -129,9 +130,11 @@ std::string anomalies_text(const Trend& t, Screen screen) {
                {"deviations", Align::kRight, 0, 2}});
   for (size_t i = 0; i < std::min(a.anomalies.size(), kMostShownAnomalies); ++i) {
     const CostAnomaly& one = a.anomalies[i];
-    table.add_row({one.idle ? "idle, of no client" : one.client.empty() ? "(not attributed)" : one.client,
-                   fmt::format("{}: {}", one.provider, one.service), days_text(one), cents_text(one.cost), cents_text(one.expected),
-                   signed_cents(one.excess()), fmt::format("{:+.1f}", one.score)},
+    table.add_row({one.idle             ? "idle, of no client"
+                   : one.client.empty() ? "(not attributed)"
+                                        : one.client,
+                   fmt::format("{}: {}", one.provider, one.service), days_text(one), cents_text(one.cost),
+                   cents_text(one.expected), signed_cents(one.excess()), fmt::format("{:+.1f}", one.score)},
                   one.excess().count_nanos() > 0 ? Tone::kWarn : Tone::kPlain);
   }
   out += "\n" + table.render(screen);
@@ -185,8 +188,8 @@ nlohmann::ordered_json change_row_json(const CostChangeRow& row) {
 std::string trend_text(const Trend& t, Screen screen) {
   const CostChange& c = t.change;
   const Money difference = c.total.after - c.total.before;
-  std::string out = fmt::format("Cost by {}, {} against {}, {}, {}\n\n", dimension_name(c.by), describe(c.after), describe(c.before),
-                                describe(c.basis), c.total.after.currency().code());
+  std::string out = fmt::format("Cost by {}, {} against {}, {}, {}\n\n", dimension_name(c.by), describe(c.after),
+                                describe(c.before), describe(c.basis), c.total.after.currency().code());
   out += toned(difference.is_zero() ? "It cost as much"
                                     : fmt::format("{} {}", (difference.count_nanos() > 0 ? difference : -difference).to_text(),
                                                   difference.count_nanos() > 0 ? "more" : "less"),
@@ -197,7 +200,9 @@ std::string trend_text(const Trend& t, Screen screen) {
   if (!t.notes.empty()) out += "\n";
   out += change_table(c, screen);
   out += "\nprice: the same hours at another rate; use: more or fewer hours; mix: dearer or cheaper machines among them;\n";
-  out += "unmeasured: lines without a quantity, such as tax, credits and shares of common cost. The reasons sum to the difference.\n";
+  out +=
+      "unmeasured: lines without a quantity, such as tax, credits and shares of common cost. The reasons sum to the "
+      "difference.\n";
   out += cells_table(c, screen);
   out += anomalies_text(t, screen);
   return fitted(out, screen);

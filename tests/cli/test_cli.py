@@ -214,6 +214,23 @@ class Clients(Scratch):
         self.assertIn("overlap", stint("trend", "--history", self.db, "--month", "2026-11", "--against", "2026-11", code=1).stderr)
         self.assertIn("no data", stint("trend", "--history", self.db, "--month", "2026-10", code=1).stderr)
 
+    def test_budgets_are_held_against_bills_and_gate(self):
+        stint("demo", "agency", "--history", self.db)
+        bill = {r["name"]: r["total"] for r in stint_json("bill", "--history", self.db, "--month", "2026-10")["rows"]}
+        (self.dir / "b.csv").write_text("client,budget\n*,47000\nfjord,6000\ncobalt,8700\n")
+        call = ["budget", "check", "--history", self.db, "--month", "2026-10", "--budgets", self.dir / "b.csv"]
+        told = json.loads(stint(*call, "--json", code=3).stdout)
+        self.assertEqual({r["client"]: r["spent"] for r in told["rows"]}, {"*": "47000", "fjord": bill["fjord"], "cobalt": bill["cobalt"]})
+        self.assertEqual([r["verdict"] for r in told["rows"]], ["within", "exceeded", "within"])
+        # Half of the month: fjord holds the same machine all of it, so its forecast is what it will cost.
+        half = json.loads(stint(*call, "--until", "2026-10-16", "--json", code=3).stdout)
+        self.assertEqual(half["as_of"], "2026-10-16T00:00:00Z")
+        fjord = half["rows"][1]
+        self.assertEqual(fjord["verdict"], "will exceed")
+        self.assertAlmostEqual(float(fjord["month_end"]["expected"]) / float(bill["fjord"]), 1, 1)
+        (self.dir / "b.csv").write_text("client,budget\nfjord,0\n")
+        self.assertIn("b.csv:2", stint(*call, code=1).stderr)
+
     def test_key_figures_are_those_of_bill_and_audit(self):
         stint("demo", "agency", "--history", self.db)
         kpi = stint_json("kpi", "--history", self.db, "--month", "2026-10", "--requests", "qa-server=4000000")

@@ -59,6 +59,7 @@ CALLS = {
     "pick": [["--serve", "bert-base", "--qps", "500", "--p99", "50ms", "--region", "eu"], ["--train", "bert-base", "--deadline", "24h"],
              ["--own", "280000", "--gpu", "H100-80GB", "--power-price", "0.13", "--own-monthly", "2500", "--use", "60"]],
     "kpi": [HISTORY, HISTORY + ["--month", "2026-10"]],
+    "budget check": [HISTORY + ["--budgets", "budgets.csv"], HISTORY + ["--budgets", "budgets.csv", "--until", "2026-10-15"]],
     "trend": [["--history", "demo.db", "--since", "2026-10-15", "--until", "2026-10-29", "--by", by] for by in ("client", "service")],
     "margin": [HISTORY + ["--revenue", "revenue.csv"], HISTORY + ["--revenue", "revenue.csv", "--by", "project"]],
     "reconcile": [HISTORY, HISTORY + ["--invoices", "invoices.csv"]],
@@ -209,7 +210,7 @@ class OnTheDemo(Screens):
         audit = subprocess.run([STINT, "audit", "--no-replay", "--json", *HISTORY], check=True, capture_output=True, timeout=300, cwd=cls.folder).stdout
         (cls.folder / "audit.json").write_bytes(audit)
         cls.finding = json.loads(audit)["findings"][0]["id"]
-        for name in ("inventory.csv", "workload.csv", "terraform-plan.json", "revenue.csv", "invoices.csv"):
+        for name in ("inventory.csv", "workload.csv", "terraform-plan.json", "revenue.csv", "invoices.csv", "budgets.csv"):
             (cls.folder / name).write_bytes((SOURCE / "examples" / name).read_bytes())
         (cls.folder / "hourly.csv").write_text("hour,instances\n" + "".join(f"{h},{3 + (h % 24 > 8) * 4}\n" for h in range(24 * 28)))
         (cls.folder / "latency.csv").write_text("batch,ms\n" + "".join(f"{b},{2 + b * 0.4}\n" for b in (1, 2, 4, 8, 16, 32)))
