@@ -24,6 +24,7 @@ export function bills() {
       },
     }, answer.months.map((m) => h("option", { value: m, selected: m === answer.month }, m)));
     fill(place, h("div", { class: "heading" }, h("h2", {}, "Bills"), chooser),
+      answer.problems.map((problem) => h("p", { class: "bad", role: "alert" }, `These bills may be wrong: ${problem}.`)),
       answer.bills.length === 0 ? h("p", { class: "soft" }, `No run has been posted for ${answer.month}.`) : summary(),
       answer.bills.filter((b) => b.lines.length > 0).map(lines),
       h("p", { class: "soft" }, "A run is posted when it ends. Over a month's end it is paid in both, by its time in each."));

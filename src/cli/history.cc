@@ -4,12 +4,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "cli/cli.h"
 #include "cli/json_text.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/progress.h"
 #include "report/table.h"
+#include "store/event_log.h"
 #include "store/history_file.h"
 
 namespace stint {
@@ -71,7 +73,38 @@ ExitCode run_info(const HistoryArguments& arguments) {
   return ExitCode::kOk;
 }
 
+ExitCode show_check(const HistoryArguments& arguments, const std::vector<std::string>& problems, std::string_view more,
+                    std::string_view remedy) {
+  if (arguments.json) {
+    fmt::print("{}\n", indented(nlohmann::json{{"path", arguments.path}, {"sound", problems.empty()}, {"problems", problems}}));
+  } else if (problems.empty()) {
+    say("{}: sound{}\n", arguments.path, more);
+  } else {
+    for (const std::string& problem : problems)
+      say("{}: {}\n", arguments.path, problem);
+    tell("{}\n", remedy);
+  }
+  return problems.empty() ? ExitCode::kOk : ExitCode::kPartly;
+}
+
+/// A daemon's: what it has posted for bills.
+ExitCode run_check_postings(const HistoryArguments& arguments) {
+  const auto check = [&]() -> Result<PostingCheck> {
+    const ProgressLine progress("checking postings");
+    TRY_ASSIGN(EventLog log, EventLog::open(arguments.path, {.vfs = "", .follow = is_database_url(arguments.path)}));
+    return log.check_postings();
+  }();
+  if (!check) return fail(check.error().message);
+  const std::string more =
+      check->unchained > 0  ? fmt::format(" as far as can be told: {} have no hashes yet", counted(check->unchained, "posting"))
+      : check->head.empty() ? std::string(", without postings")
+                            : fmt::format(", {}, the last hash is {}", counted(check->postings, "posting"), check->head);
+  return show_check(arguments, check->problems, more,
+                    "Bills of these months are not what the daemon reckoned. Restore the log from a backup.");
+}
+
 ExitCode run_check(const HistoryArguments& arguments) {
+  if (is_database_url(arguments.path) || is_event_log(arguments.path)) return run_check_postings(arguments);
   auto file = HistoryFile::open(arguments.path, OpenMode::kReadOnly);
   if (!file) return fail(file.error().message);
   const auto problems = [&] {
@@ -79,16 +112,7 @@ ExitCode run_check(const HistoryArguments& arguments) {
     return file->check();
   }();
   if (!problems) return fail(problems.error().message);
-  if (arguments.json) {
-    fmt::print("{}\n", indented(nlohmann::json{{"path", arguments.path}, {"sound", problems->empty()}, {"problems", *problems}}));
-  } else if (problems->empty()) {
-    say("{}: sound\n", arguments.path);
-  } else {
-    for (const std::string& problem : *problems)
-      say("{}: {}\n", arguments.path, problem);
-    tell("Restore the file from a backup, or import the sources into a new one.\n");
-  }
-  return problems->empty() ? ExitCode::kOk : ExitCode::kPartly;
+  return show_check(arguments, *problems, "", "Restore the file from a backup, or import the sources into a new one.");
 }
 
 std::string account_of(const ImportedBill& bill) {
@@ -196,13 +220,18 @@ void add_history_command(Command& app, Action& action) {
   command->footer("Example: stint history check fleet.db");
   const auto add = [&](const char* name, const char* what, ExitCode (*run)(const HistoryArguments&)) {
     Command* sub = command->add_subcommand(name, what);
-    sub->add_option("file", arguments->path, "History file")->required();
+    sub->add_option("file", arguments->path, "History file; of check also a daemon's event log: a file or postgresql://…")
+        ->required();
     sub->add_flag("--json", arguments->json, "print JSON");
     sub->callback([arguments, run, &action] { action = [arguments, run] { return run(*arguments); }; });
     return sub;
   };
   add("info", "Periods and counts", run_info);
-  add("check", "Integrity of the database, of every reference and of every rollup; exit code 3 when unsound", run_check);
+  add("check",
+      "Integrity of the database, of every reference and of every rollup; of a daemon's events.db that postings are as they were "
+      "written; "
+      "exit code 3 when unsound",
+      run_check);
   add("imports", "What was imported when; of bills the account, period and total, and which delivery counts", run_imports);
   add("drop-import", "Takes a bill out again; the delivery in whose place it counted counts again", run_drop_import)
       ->add_option("import", arguments->import_id, "number of the import, as `stint history imports` says")

@@ -92,13 +92,15 @@ void api_bills(const ApiContext& api, const Call& call) {
     std::vector<Instant> months = (*sums)->months(mine);
     if (const Instant present = month_of(call->at).begin; months.empty() || months.front() < present)
       months.insert(months.begin(), present);
-    api.service.ask([api, call, month, bills = std::move(bills), months = std::move(months)](const Engine& engine) {
+    api.service.ask([api, call, month, bills = std::move(bills), months = std::move(months),
+                     problems = (*sums)->problems](const Engine& engine) {
       Json names = Json::array();
       for (const Instant m : months)
         names.push_back(month_name(m));
       const Currency currency = engine.overview().burn.per_hour().currency();
       api.answer(call, 200,
                  {{"month", month_name(month.begin)},
+                  {"problems", problems},
                   {"months", std::move(names)},
                   {"bills", bills_json(bills, still_running(engine, call->who, month), currency)}});
     });

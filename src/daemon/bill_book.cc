@@ -102,6 +102,8 @@ void BillBook::run() {
 Status BillBook::read_on() {
   if (!log_) {
     TRY_ASSIGN(EventLog log, EventLog::open(place_, {.vfs = "", .follow = is_database_url(place_)}));
+    TRY_ASSIGN(PostingCheck check, log.check_postings());
+    sums_.problems = std::move(check.problems);
     log_ = std::move(log);
   }
   return log_->read_postings(read_, [this](int64_t number, const RunPosting& posting) -> Status {

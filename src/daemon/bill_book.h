@@ -43,6 +43,8 @@ class BillSums {
   void add(const RunPosting& posting);
   /// Ascending by client. @param month  begins with a calendar month.
   [[nodiscard]] std::vector<ClientBill> of(Instant month) const;
+  /// What tells that postings are not as the daemon wrote them, a sentence each (EventLog::check_postings(), as the book was opened).
+  std::vector<std::string> problems;
   /// Those with postings of a client for which `wanted` is true, newest first.
   [[nodiscard]] std::vector<Instant> months(const std::function<bool(std::string_view)>& wanted) const;
 

@@ -3,6 +3,7 @@
 
 #include <xxhash.h>
 
+#include <limits>
 #include <utility>
 
 #include "store/event_log_impl.h"
@@ -19,6 +20,26 @@ Error about_log(const Error& error) {
 }
 
 }  // namespace
+
+Result<PostingLink> EventLog::Impl::next_link(const LogStep& step, int64_t number) {
+  std::string previous = chain_head.value_or("");
+  bool begins = false;
+  if (!chain_head) {
+    TRY_ASSIGN(const std::optional<std::string> last, last_side_row(kPostingChainStream));
+    begins = !last;
+    // A damaged one is for check_postings() to tell, and keeps nothing from being written.
+    if (const auto link = parse_posting_link(last.value_or("")); link.ok()) previous = link->hash;
+  }
+  PostingDigest digest(previous);
+  if (begins)
+    TRY(read_postings(0, [&](int64_t, int64_t at, const RunPosting& posting) -> Status {
+      digest.add(at, posting);
+      return {};
+    }));
+  for (const RunPosting& posting : step.postings)
+    digest.add(number, posting);
+  return PostingLink{number, digest.hash()};
+}
 
 EventLog::EventLog(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 EventLog::EventLog(EventLog&&) noexcept = default;
@@ -38,18 +59,29 @@ Result<int64_t> EventLog::append(const LogStep& step) {
   CHECK(!step.records.empty(), "a step without records");
   CHECK(step.at >= s.last_at, "time goes back in the log, from {} to {}", format_utc(s.last_at), format_utc(step.at));
   TRY(s.check_whole());
-  if (const Status written = s.write(step, s.last_step + 1, s.last_sequence); !written.ok()) {
+  LogStep chained;
+  std::optional<PostingLink> link;
+  if (!step.postings.empty()) {
+    const Result<PostingLink> next = s.next_link(step, s.last_step + 1);
+    if (!next.ok()) return about_log(next.error());
+    link = *next;
+    chained = step;
+    chained.side_rows.push_back({std::string(kPostingChainStream), to_text(*link)});
+  }
+  if (const Status written = s.write(link ? chained : step, s.last_step + 1, s.last_sequence); !written.ok()) {
     // A conflict is the caller's; anything else leaves open what is on disk.
     s.failed = written.error().code != ErrorCode::kConflict;
     if (!s.roll_back()) s.failed = true;
     return about_log(written.error());
   }
+  if (link) s.chain_head = link->hash;
   s.last_sequence += static_cast<int64_t>(step.records.size());
   s.last_at = step.at;
   return ++s.last_step;
 }
 
 Status EventLog::reopen() {
+  impl_->chain_head.reset();
   if (const Status connected = impl_->connect(); !connected.ok()) {
     impl_->failed = true;
     return about_log(connected.error());
@@ -59,7 +91,10 @@ Status EventLog::reopen() {
 }
 
 Status EventLog::refresh() { return impl_->refresh(); }
-Result<bool> EventLog::take_over() { return impl_->take_over(); }
+Result<bool> EventLog::take_over() {
+  impl_->chain_head.reset();  // another one has written
+  return impl_->take_over();
+}
 int64_t EventLog::last_step() const { return impl_->last_step; }
 int64_t EventLog::last_sequence() const { return impl_->last_sequence; }
 Instant EventLog::last_at() const { return impl_->last_at; }
@@ -111,7 +146,25 @@ Status EventLog::read_ended_jobs(const EndedJobFilter& filter, int64_t before,
   return impl_->read_ended_jobs(filter, before, visit);
 }
 Status EventLog::read_postings(int64_t after, const std::function<Status(int64_t, const RunPosting&)>& visit) {
-  return impl_->read_postings(after, visit);
+  return impl_->read_postings(after, [&](int64_t number, int64_t, const RunPosting& posting) { return visit(number, posting); });
+}
+Result<PostingCheck> EventLog::check_postings() {
+  PostingVerifier verifier;
+  int64_t links = 0;
+  const auto take = [&](int64_t number, std::string_view text) -> Status {
+    verifier.link(text);
+    links = number;
+    return {};
+  };
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  TRY(impl_->read_side_rows(kPostingChainStream, 0, kAll, take));
+  TRY(impl_->read_postings(0, [&](int64_t, int64_t step, const RunPosting& posting) -> Status {
+    verifier.posting(step, posting);
+    return {};
+  }));
+  verifier.postings_end();
+  TRY(impl_->read_side_rows(kPostingChainStream, links, kAll, take));
+  return verifier.finish();
 }
 Result<std::vector<PostingSum>> EventLog::sum_postings() { return impl_->sum_postings(); }
 Status EventLog::read_side_rows(std::string_view stream, int64_t after, int64_t limit,

@@ -118,6 +118,14 @@ struct PostingSum {
   Money amount;
 };
 
+/// What stands in the postings against what the daemon wrote (store/posting_chain.h).
+struct PostingCheck {
+  int64_t postings = 0;
+  int64_t unchained = 0;  ///< of a log that an older release wrote, and this one has not added to: nothing proves them
+  std::string head;       ///< the last hash: note it elsewhere, and later see that it is still there; "" = none
+  std::vector<std::string> problems;  ///< a sentence each; empty = as written
+};
+
 struct EventLogOptions {
   std::string vfs;   ///< SQLite's name of the file system to use; empty = the usual one
   bool sync = true;  ///< false, for simulations: a crash of the machine may take the last steps with it
@@ -129,6 +137,9 @@ struct EventLogOptions {
 inline bool is_database_url(std::string_view text) {
   return text.starts_with("postgresql://") || text.starts_with("postgres://");
 }
+
+/// Whether there is such a file and it is a daemon's event log.
+bool is_event_log(const std::string& path);
 
 /// For one thread at a time. One process writes: of a file the daemon's lock sees to that, of a database its own.
 class EventLog {
@@ -182,6 +193,8 @@ class EventLog {
 
   /// Calls visit(number, posting) for postings behind `after`, ascending.
   Status read_postings(int64_t after, const std::function<Status(int64_t, const RunPosting&)>& visit);
+  /// Whether postings are as they were written. May be asked for while another process goes on writing.
+  Result<PostingCheck> check_postings();
   /// By client, ascending; one currency each.
   Result<std::vector<PostingSum>> sum_postings();
   /// Calls visit(number, payload) for rows of a stream behind `after`, ascending, at most `limit`.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/event_log.h"
+#include "store/posting_chain.h"
 
 namespace stint {
 
@@ -43,17 +44,23 @@ struct EventLog::Impl {
   virtual Result<std::optional<EndedJob>> ended_job(int64_t id) = 0;
   virtual Status read_ended_jobs(const EndedJobFilter& filter, int64_t before,
                                  const std::function<bool(const EndedJob&)>& visit) = 0;
-  virtual Status read_postings(int64_t after, const std::function<Status(int64_t, const RunPosting&)>& visit) = 0;
+  /// visit(number, step, posting)
+  using VisitPosting = std::function<Status(int64_t, int64_t, const RunPosting&)>;
+  virtual Status read_postings(int64_t after, const VisitPosting& visit) = 0;
+  virtual Result<std::optional<std::string>> last_side_row(std::string_view stream) = 0;
   virtual Result<std::vector<PostingSum>> sum_postings() = 0;
   virtual Status read_side_rows(std::string_view stream, int64_t after, int64_t limit,
                                 const std::function<Status(int64_t, std::string_view)>& visit) = 0;
 
   [[nodiscard]] Status check_whole() const;
+  /// The link of the step's postings. A log without links: of all postings before as well.
+  Result<PostingLink> next_link(const LogStep& step, int64_t number);
 
   int64_t last_step = 0;
   int64_t last_sequence = 0;
   Instant last_at;
-  bool failed = false;  ///< the last append: what is there is not known
+  std::optional<std::string> chain_head;  ///< hash of the last link of postings; none = not known
+  bool failed = false;                    ///< the last append: what is there is not known
 };
 
 inline constexpr int64_t kMarksKept = 4;

@@ -10,7 +10,9 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "store/event_log_impl.h"
@@ -20,6 +22,8 @@ namespace {
 
 constexpr int64_t kPostgresVersion = 1;
 constexpr int64_t kLock = 0x5354'4c47;  // "STLG"; + 1 while tables are made
+constexpr int kTriesForLock = 20;
+constexpr std::chrono::milliseconds kBetweenTries(100);
 constexpr int kBinary = 1;
 constexpr Oid kBytea = 17, kText = 25, kInt8 = 20;
 
@@ -127,7 +131,8 @@ class PostgresLog final : public EventLog::Impl {
   Result<std::optional<EndedJob>> ended_job(int64_t id) override;
   Status read_ended_jobs(const EndedJobFilter& filter, int64_t before,
                          const std::function<bool(const EndedJob&)>& visit) override;
-  Status read_postings(int64_t after, const std::function<Status(int64_t, const RunPosting&)>& visit) override;
+  Status read_postings(int64_t after, const VisitPosting& visit) override;
+  Result<std::optional<std::string>> last_side_row(std::string_view stream) override;
   Result<std::vector<PostingSum>> sum_postings() override;
   Status read_side_rows(std::string_view stream, int64_t after, int64_t limit,
                         const std::function<Status(int64_t, std::string_view)>& visit) override;
@@ -200,7 +205,12 @@ Status PostgresLog::connect() {
   }
   TRY(make_tables());
   if (follows_) return refresh();
-  TRY_ASSIGN(const bool taken, take_over());
+  // The server gives back the lock of a daemon that has just ended a moment after its connection goes.
+  TRY_ASSIGN(bool taken, take_over());
+  for (int tried = 0; !taken && tried < kTriesForLock; ++tried) {
+    std::this_thread::sleep_for(kBetweenTries);
+    TRY_ASSIGN(taken, take_over());
+  }
   if (!taken)
     return make_error(ErrorCode::kUnavailable,
                       "PostgreSQL: another daemon is active on this log: stop it, or start this one with --standby");
@@ -424,24 +434,31 @@ Status PostgresLog::read_ended_jobs(const EndedJobFilter& filter, int64_t before
   }
 }
 
-Status PostgresLog::read_postings(int64_t after, const std::function<Status(int64_t, const RunPosting&)>& visit) {
+Result<std::optional<std::string>> PostgresLog::last_side_row(std::string_view stream) {
+  TRY_ASSIGN(const Rows rows,
+             query("SELECT payload FROM side_row WHERE stream = $1 ORDER BY number DESC LIMIT 1", Parameters().text(stream)));
+  return rows.count() > 0 ? std::optional(std::string(rows.bytes(0, 0))) : std::nullopt;
+}
+
+Status PostgresLog::read_postings(int64_t after, const VisitPosting& visit) {
   constexpr int64_t kPage = 5'000;
   for (;;) {
     TRY_ASSIGN(const Rows rows, query("SELECT number, job, attempt, task, client, queue, node, begin_ns, end_ns, gpu_milli, "
-                                      "amount_nanos, currency FROM posting WHERE number > $1 ORDER BY number LIMIT $2",
+                                      "amount_nanos, currency, step FROM posting WHERE number > $1 ORDER BY number LIMIT $2",
                                       Parameters().number(after).number(kPage)));
     for (int i = 0; i < rows.count(); ++i) {
       after = rows.integer(i, 0);
       TRY_ASSIGN(const Currency currency, Currency::parse(rows.bytes(i, 11)));
-      TRY(visit(after, {.job = rows.integer(i, 1),
-                        .attempt = static_cast<int32_t>(rows.integer(i, 2)),
-                        .task = static_cast<int32_t>(rows.integer(i, 3)),
-                        .client = std::string(rows.bytes(i, 4)),
-                        .queue = std::string(rows.bytes(i, 5)),
-                        .node = std::string(rows.bytes(i, 6)),
-                        .when = {Instant::from_ns(rows.integer(i, 7)), Instant::from_ns(rows.integer(i, 8))},
-                        .gpu_milli = rows.integer(i, 9),
-                        .amount = Money::nanos(rows.integer(i, 10), currency)}));
+      TRY(visit(after, rows.integer(i, 12),
+                {.job = rows.integer(i, 1),
+                 .attempt = static_cast<int32_t>(rows.integer(i, 2)),
+                 .task = static_cast<int32_t>(rows.integer(i, 3)),
+                 .client = std::string(rows.bytes(i, 4)),
+                 .queue = std::string(rows.bytes(i, 5)),
+                 .node = std::string(rows.bytes(i, 6)),
+                 .when = {Instant::from_ns(rows.integer(i, 7)), Instant::from_ns(rows.integer(i, 8))},
+                 .gpu_milli = rows.integer(i, 9),
+                 .amount = Money::nanos(rows.integer(i, 10), currency)}));
     }
     if (rows.count() < kPage) return {};
   }

@@ -82,7 +82,8 @@ class SqliteLog final : public EventLog::Impl {
   Result<std::optional<EndedJob>> ended_job(int64_t id) override;
   Status read_ended_jobs(const EndedJobFilter& filter, int64_t before,
                          const std::function<bool(const EndedJob&)>& visit) override;
-  Status read_postings(int64_t after, const std::function<Status(int64_t, const RunPosting&)>& visit) override;
+  Status read_postings(int64_t after, const VisitPosting& visit) override;
+  Result<std::optional<std::string>> last_side_row(std::string_view stream) override;
   Result<std::vector<PostingSum>> sum_postings() override;
   Status read_side_rows(std::string_view stream, int64_t after, int64_t limit,
                         const std::function<Status(int64_t, std::string_view)>& visit) override;
@@ -337,23 +338,31 @@ Status SqliteLog::read_ended_jobs(const EndedJobFilter& filter, int64_t before,
   }
 }
 
-Status SqliteLog::read_postings(int64_t after, const std::function<Status(int64_t, const RunPosting&)>& visit) {
+Result<std::optional<std::string>> SqliteLog::last_side_row(std::string_view stream) {
+  TRY_ASSIGN(Statement row, prepare("SELECT payload FROM side_row WHERE stream = ? ORDER BY number DESC LIMIT 1"));
+  row.bind(1, stream);
+  TRY_ASSIGN(const bool any, row.step());
+  return any ? std::optional(std::string(row.bytes(0))) : std::nullopt;
+}
+
+Status SqliteLog::read_postings(int64_t after, const VisitPosting& visit) {
   TRY_ASSIGN(Statement rows, prepare("SELECT number, job, attempt, task, client, queue, node, begin_ns, end_ns, gpu_milli, "
-                                     "amount_nanos, currency FROM posting WHERE number > ? ORDER BY number"));
+                                     "amount_nanos, currency, step FROM posting WHERE number > ? ORDER BY number"));
   rows.bind(1, after);
   for (;;) {
     TRY_ASSIGN(const bool more, rows.step());
     if (!more) return {};
     TRY_ASSIGN(const Currency currency, Currency::parse(rows.bytes(11)));
-    TRY(visit(rows.integer(0), {.job = rows.integer(1),
-                                .attempt = static_cast<int32_t>(rows.integer(2)),
-                                .task = static_cast<int32_t>(rows.integer(3)),
-                                .client = std::string(rows.bytes(4)),
-                                .queue = std::string(rows.bytes(5)),
-                                .node = std::string(rows.bytes(6)),
-                                .when = {Instant::from_ns(rows.integer(7)), Instant::from_ns(rows.integer(8))},
-                                .gpu_milli = rows.integer(9),
-                                .amount = Money::nanos(rows.integer(10), currency)}));
+    TRY(visit(rows.integer(0), rows.integer(12),
+              {.job = rows.integer(1),
+               .attempt = static_cast<int32_t>(rows.integer(2)),
+               .task = static_cast<int32_t>(rows.integer(3)),
+               .client = std::string(rows.bytes(4)),
+               .queue = std::string(rows.bytes(5)),
+               .node = std::string(rows.bytes(6)),
+               .when = {Instant::from_ns(rows.integer(7)), Instant::from_ns(rows.integer(8))},
+               .gpu_milli = rows.integer(9),
+               .amount = Money::nanos(rows.integer(10), currency)}));
   }
 }
 
@@ -384,6 +393,13 @@ Status SqliteLog::read_side_rows(std::string_view stream, int64_t after, int64_t
 }
 
 }  // namespace
+
+bool is_event_log(const std::string& path) {
+  auto db = Database::open(path, DatabaseAccess::kReadOnly, Duration::seconds(2));
+  if (!db) return false;
+  const auto application = db->integer("PRAGMA application_id");
+  return application.ok() && *application == kApplication;
+}
 
 std::unique_ptr<EventLog::Impl> make_sqlite_log(std::string path, const EventLogOptions& options) {
   return std::make_unique<SqliteLog>(std::move(path), options);

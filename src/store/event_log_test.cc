@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "host/scratch_dir.h"
+#include "host/testing_files.h"
 #include "store/sqlite.h"
 #include "store/testing_faulty_vfs.h"
 #include "store/testing_postgres.h"
@@ -310,6 +311,100 @@ TEST(EventLog, AFileOfTheFirstVersionIsTakenOver) {
   step.ended_jobs = {{.id = 1, .queue = "acme", .user = "ada", .name = "train", .state = 4, .payload = "text"}};
   ASSERT_TRUE(log.append(step).ok());
   EXPECT_EQ(**log.ended_job(1), step.ended_jobs[0]);
+}
+
+LogStep posting_step(int n) {
+  LogStep step = step_of(n);
+  for (const char* client : {"acme", "zoo"})
+    step.postings.push_back({.job = 10 * n + (client[0] == 'a'),
+                             .client = client,
+                             .queue = "q",
+                             .node = "n",
+                             .when = {kStart, kStart + kHour},
+                             .gpu_milli = 1000,
+                             .amount = Money::units(3)});
+  return step;
+}
+
+TEST_P(EveryEventLog, PostingsAreProvedAcrossStarts) {
+  {
+    EventLog log = open_log(place());
+    EXPECT_EQ(log.check_postings()->head, "");
+    ASSERT_TRUE(log.append(posting_step(1)).ok());
+    ASSERT_TRUE(log.append(step_of(2)).ok());
+    ASSERT_TRUE(log.append(posting_step(3)).ok());
+    EXPECT_FALSE(log.append(posting_step(3)).ok()) << "posted twice: what failed leaves no link";
+  }
+  EventLog log = open_log(place());
+  ASSERT_TRUE(log.append(posting_step(4)).ok());
+  const auto check = log.check_postings();
+  ASSERT_TRUE(check.ok()) << check.error().message;
+  EXPECT_THAT(check->problems, ElementsAre());
+  EXPECT_EQ(check->postings, 6);
+  EXPECT_EQ(check->unchained, 0);
+  EXPECT_EQ(check->head.size(), 64U);
+}
+
+/// What check_postings() finds when somebody has done this to a log of three steps with two postings each.
+std::vector<std::string> found_after(const char* sql) {
+  const ScratchDir dir;
+  {
+    EventLog log = open_log(dir / "log.db");
+    for (int n = 1; n <= 3; ++n)
+      CHECK(log.append(posting_step(n)).ok(), "step {}", n);
+  }
+  execute(dir / "log.db", sql);
+  EventLog log = open_log(dir / "log.db");
+  const auto check = log.check_postings();
+  CHECK(check.ok(), "{}", check.error().message);
+  // A log that was changed goes on.
+  CHECK(log.append(posting_step(4)).ok(), "step 4");
+  return check->problems;
+}
+
+TEST(EventLog, WhateverIsDoneToPostingsIsFound) {
+  using ::testing::HasSubstr;
+  EXPECT_THAT(found_after("SELECT 1"), ElementsAre());
+  for (const char* change :
+       {"amount_nanos = amount_nanos - 1", "client = 'ax'", "queue = 'p'", "node = 'm'", "gpu_milli = 1", "end_ns = end_ns + 1",
+        "begin_ns = begin_ns + 1", "currency = 'EUR'", "attempt = 7", "task = 7", "job = 77"})
+    EXPECT_THAT(found_after(fmt::format("UPDATE posting SET {} WHERE number = 3", change).c_str()),
+                ElementsAre(HasSubstr("step 2")))
+        << change;
+  EXPECT_THAT(found_after("UPDATE posting SET step = 3 WHERE number = 4"), ElementsAre(HasSubstr("step 2"), HasSubstr("step 3")));
+  EXPECT_THAT(found_after("DELETE FROM posting WHERE step = 1"), ElementsAre(HasSubstr("step 1")));
+  EXPECT_THAT(found_after("DELETE FROM posting WHERE number = 6"), ElementsAre(HasSubstr("step 3")));
+  EXPECT_THAT(found_after("INSERT INTO posting SELECT NULL, 2, 99, 0, 0, 'acme', 'q', 'n', 0, 1, 1, 1, 'USD'"),
+              ElementsAre(HasSubstr("step 3")))
+      << "it stands among those";
+  EXPECT_THAT(found_after("INSERT INTO posting SELECT NULL, 9, 99, 0, 0, 'acme', 'q', 'n', 0, 1, 1, 1, 'USD'"),
+              ElementsAre(HasSubstr("1 posting of steps from 9 on has no hash")));
+  EXPECT_THAT(found_after("DELETE FROM posting WHERE step = 2; DELETE FROM side_row WHERE number = 2"),
+              ElementsAre(HasSubstr("steps 2 to 3")));
+  EXPECT_THAT(found_after("UPDATE side_row SET payload = CAST('2 x' AS BLOB) WHERE number = 2"),
+              ElementsAre(HasSubstr("no link"), HasSubstr("steps 2 to 3")));
+}
+
+TEST(EventLog, PostingsOfAnOlderReleaseAreProvedFromTheNextOneOn) {
+  const ScratchDir dir;
+  ASSERT_TRUE(open_log(dir / "log.db").append(posting_step(1)).ok());
+  execute(dir / "log.db", "DELETE FROM side_row");
+  EventLog log = open_log(dir / "log.db");
+  EXPECT_EQ(log.check_postings()->unchained, 2);
+  ASSERT_TRUE(log.append(posting_step(2)).ok());
+  EXPECT_EQ(log.check_postings()->unchained, 0);
+  EXPECT_THAT(log.check_postings()->problems, ElementsAre());
+  execute(dir / "log.db", "UPDATE posting SET amount_nanos = 1 WHERE number = 1");
+  EXPECT_THAT(log.check_postings()->problems, ElementsAre(::testing::HasSubstr("steps 1 to 2")));
+}
+
+TEST(EventLog, IsKnownByItsHeader) {
+  const ScratchDir dir;
+  EXPECT_FALSE(is_event_log(dir / "log.db"));
+  (void)open_log(dir / "log.db");
+  EXPECT_TRUE(is_event_log(dir / "log.db"));
+  put_file(dir / "short", "STLG");
+  EXPECT_FALSE(is_event_log(dir / "short"));
 }
 
 TEST_P(EveryEventLog, ASnapshotIsWrittenInPartsWhileStepsGoOn) {

@@ -3,9 +3,12 @@
 
 Usage: test_local.py STINT SOURCE_DIR.
 """
+import contextlib
 import datetime
+import json
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -164,6 +167,35 @@ class ClockSteps(unittest.TestCase):
         # With nothing to measure, the time of events goes with a clock that is ahead.
         self.set_clock("+7200")
         self.wait(lambda: abs(self.ahead()) < 60)
+
+
+class Postings(unittest.TestCase):
+    """What bills are summed from, edited in the database."""
+
+    def check(self, folder):
+        done = subprocess.run([STINT, "history", "check", "--json", f"{folder}/state/events.db"], capture_output=True, text=True, timeout=60,
+                              check=False)
+        return done.returncode, json.loads(done.stdout)["problems"]
+
+    def test_an_edit_is_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            daemon = RunningDaemon(STINT, folder, HERE, simulate=False)
+            self.addCleanup(daemon.stop)
+            daemon.stint("submit", "--queue", "agency", "--", "true")
+            end = time.monotonic() + 60
+            while not any(b["runs"] for b in daemon.ask("GET", "/v1/bills")["bills"]):
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            self.assertEqual(self.check(folder), (0, []), "while the daemon runs")
+            self.assertEqual(daemon.ask("GET", "/v1/bills")["problems"], [])
+            daemon.stop()
+            with contextlib.closing(sqlite3.connect(f"{folder}/state/events.db")) as database:
+                database.execute("UPDATE posting SET amount_nanos = amount_nanos + 1000000000")
+                database.commit()
+            code, problems = self.check(folder)
+            self.assertEqual((code, len(problems)), (3, 1), problems)
+            daemon.start()
+            self.assertEqual(daemon.ask("GET", "/v1/bills")["problems"], problems)
 
 
 class Refused(unittest.TestCase):
