@@ -185,7 +185,8 @@ size_t BudgetOutlook::over() const {
   }));
 }
 
-Result<BudgetOutlook> look_ahead(Interval month, const Ledger& so_far, const Ledger& past, std::span<const ClientBudget> budgets) {
+Result<BudgetOutlook> look_ahead(Interval month, const Ledger& so_far, const Ledger& past,
+                                 std::span<const ClientBudget> budgets) {
   const Currency currency = so_far.total().currency();
   const std::vector<ClientBudget> wanted = budgets_of(month, budgets);
   if (wanted.empty()) return invalid("no budget is of {}", format_date(month.begin).substr(0, 7));

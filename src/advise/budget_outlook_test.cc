@@ -132,9 +132,10 @@ TEST(BudgetOutlook, TheWholeBillHasEveryClientAndWhatNoBudgetNamesIsSaid) {
 
 TEST(BudgetOutlook, AMonthsOwnBudgetGoesBeforeThatOfEveryMonth) {
   const Bill bill = steady(1, 10, 10);
-  std::vector<ClientBudget> budgets = {{.client = "blue", .month = {}, .budget = Money::units(1), .line = 2},
-                                       {.client = "blue", .month = kNovember, .budget = Money::units(900), .line = 3},
-                                       {.client = "blue", .month = *parse_month("2026-10"), .budget = Money::units(2), .line = 4}};
+  std::vector<ClientBudget> budgets = {
+      {.client = "blue", .month = {}, .budget = Money::units(1), .line = 2},
+      {.client = "blue", .month = kNovember, .budget = Money::units(900), .line = 3},
+      {.client = "blue", .month = *parse_month("2026-10"), .budget = Money::units(2), .line = 4}};
   const auto o = look_ahead(kNovember, bill.from(kNovember.begin), bill.from(november(-27)), budgets);
   ASSERT_THAT(o->rows, SizeIs(1));
   EXPECT_EQ(o->rows[0].budget, Money::units(900));

@@ -207,9 +207,9 @@ bool SlurmMirror::is_late(const Found& found, Instant now) const {
          (now - *found.note.placed > rules_.patience || has_run_since(found)) && is_driven(entry.partition);
 }
 
-/// Machines on which no job is, and GPUs count as used all the same for longer than a job may take to begin. A slurmctld that was killed can
-/// lose count (22.05: "dealloc of node bad node_offset"), and then starts nothing there until it is started anew.
-std::set<std::string, std::less<>> SlurmMirror::used_by_nobody(Instant now, const SlurmView& view) {
+/// Machines on which no job is, and GPUs count as used all the same; noted when that lasts longer than a job may take to begin. A slurmctld
+/// that was killed can lose count (22.05: "dealloc of node bad node_offset"), and then starts nothing there until it is restarted.
+std::set<std::string, std::less<>> SlurmMirror::used_without_job(Instant now, const SlurmView& view) {
   std::set<std::string, std::less<>> held, lost;
   for (const SlurmEntry& entry : view.entries)
     if (!has_ended(entry.state))
@@ -222,8 +222,8 @@ std::set<std::string, std::less<>> SlurmMirror::used_by_nobody(Instant now, cons
     const auto before = lost_count_.find(machine.name);
     const Instant first = before == lost_count_.end() ? now : before->second;
     since.emplace(machine.name, first);
-    if (now - first <= rules_.patience || !machine.takes_work) continue;
     lost.insert(machine.name);
+    if (now - first <= rules_.patience || !machine.takes_work) continue;
     notes_.push_back(
         fmt::format("machine {}: Slurm counts {} GPUs as used and no job is on it, so it starts nothing there: restart slurmctld",
                     machine.name, machine.gpus_used));
@@ -233,7 +233,7 @@ std::set<std::string, std::less<>> SlurmMirror::used_by_nobody(Instant now, cons
 }
 
 void SlurmMirror::take_in_machines(Instant now, const SlurmView& view, Events& events) {
-  const auto lost = used_by_nobody(now, view);
+  const auto lost = used_without_job(now, view);
   for (size_t n = 0; n < machines_.size(); ++n) {
     const bool takes_work = view.machines[n].takes_work && !lost.contains(machines_[n].name);
     if (machines_[n].takes_work == takes_work) continue;

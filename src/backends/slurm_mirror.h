@@ -172,7 +172,7 @@ class SlurmMirror {
   void cancel(std::string_view key, Events& events);
   void cancel_unseen(Events& events);
   void take_in_machines(Instant now, const SlurmView& view, Events& events);
-  [[nodiscard]] std::set<std::string, std::less<>> used_by_nobody(Instant now, const SlurmView& view);
+  [[nodiscard]] std::set<std::string, std::less<>> used_without_job(Instant now, const SlurmView& view);
   void take_up(std::vector<const Found*>& changed, Events& submits);
   void carry_out(const sched::Decision& decision, const Found& found, Instant now, Orders& orders);
   [[nodiscard]] std::string words(const sched::Decision& decision, const std::map<sched::JobId, const Found*>& jobs) const;
@@ -185,7 +185,7 @@ class SlurmMirror {
   std::map<std::string, NodeId, std::less<>> node_ids_;
   std::map<std::string, sched::QueueId, std::less<>> queue_ids_;
   std::map<std::string, Known, std::less<>> known_;
-  std::map<std::string, Instant, std::less<>> lost_count_;  ///< machines whose GPUs are in use by nobody, since when
+  std::map<std::string, Instant, std::less<>> lost_count_;  ///< machines whose GPUs count as used without a job, since when
   std::vector<std::string> notes_;
   size_t jobs_added_ = 0;
 };

@@ -111,12 +111,12 @@ TEST(SlurmMirror, HeldJobsArePlacedWhereRoomIsAndOthersWait) {
 TEST(SlurmMirror, AMachineWhoseGpusSlurmHasLostCountOfIsPassedOver) {
   World world(2);
   world.view.machines[0].gpus_used = 8;
-  world.pass(0);
-  EXPECT_TRUE(world.pass(60).empty());
-  EXPECT_TRUE(world.mirror->notes().empty()) << "somebody may be leaving";
   world.job("1", 8);
   world.job("2", 8);
-  EXPECT_EQ(World::placed(world.pass(61)), (Orders{"place 1 n2"}));
+  EXPECT_EQ(World::placed(world.pass(0)), (Orders{"place 1 n2"})) << "Slurm would not start it on n1";
+  EXPECT_TRUE(world.pass(60).empty());
+  EXPECT_TRUE(world.mirror->notes().empty()) << "a job may be leaving";
+  EXPECT_TRUE(world.pass(61).empty());
   ASSERT_EQ(world.mirror->notes().size(), 1U);
   EXPECT_EQ(world.mirror->notes()[0],
             "machine n1: Slurm counts 8 GPUs as used and no job is on it, so it starts nothing there: restart slurmctld");

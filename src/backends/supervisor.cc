@@ -19,7 +19,9 @@
 #include "backends/restore_point.h"
 #include "backends/supervised_command.h"
 #include "backends/supervisor_log.h"
+#include "backends/task_folder.h"
 #include "backends/worker_process.h"
+#include "base/counted.h"
 #include "host/clock.h"
 #include "host/file.h"
 
@@ -32,6 +34,9 @@ using Phase = SupervisorPolicy::Phase;
 constexpr std::array kPassedOn = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 constexpr std::string_view kStateName = ".stint-run.json";
 constexpr std::string_view kReadyName = ".stint-ready";
+/// Of all processes of the command: the folder it saves into.
+constexpr std::string_view kRunMark = "STINT_RUN";
+constexpr std::chrono::seconds kLeftoversEnd(10);
 // A worker's answer arrives without a signal of its own while its process lives on for a moment.
 constexpr Duration kWorkerPause = Duration::milliseconds(20);
 
@@ -96,6 +101,8 @@ class Supervisor {
     if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
       return make_error(ErrorCode::kConflict, "{}: another stint run looks after this folder: give each its own",
                         options_.checkpoint_folder);
+    mark_ = fs::weakly_canonical(options_.checkpoint_folder, failed).string();
+    TRY(end_leftovers());
     // What is known here, or, on a new machine, beside the copies.
     for (const std::string& folder : {options_.checkpoint_folder, options_.copy_to}) {
       const auto bytes = folder.empty() ? Result<std::string>(Error{}) : read_all(state_path(folder));
@@ -108,6 +115,28 @@ class Supervisor {
       }
       log_.tell(time_(), "note", state.error().message);
     }
+    return {};
+  }
+
+  /// The folder is ours alone now. Processes of a command that an earlier stint run began there, which was killed, would go on
+  /// beside the next one: only the command's first process ends with it.
+  Status end_leftovers() {
+    const auto left = [this] { return processes_with(kRunMark, mark_); };
+    std::vector<int64_t> found = left();
+    if (found.empty()) return {};
+    const size_t many = found.size();
+    const auto until = std::chrono::steady_clock::now() + kLeftoversEnd;
+    for (; !found.empty() && std::chrono::steady_clock::now() < until; found = left()) {
+      for (const int64_t pid : found)
+        ::kill(static_cast<pid_t>(pid), SIGKILL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    if (!found.empty())
+      return make_error(ErrorCode::kConflict, "{}: process {} of an earlier stint run is still at work here: end it first",
+                        options_.checkpoint_folder, found.front());
+    log_.tell(time_(), "ended_leftovers",
+              fmt::format("{} of an earlier run that was killed {} ended", counted(many, "process", "processes"),
+                          many == 1 ? "is" : "are"));
     return {};
   }
 
@@ -166,7 +195,8 @@ class Supervisor {
     std::error_code ignored;
     if (saves()) fs::remove(ready_file(), ignored);
     const auto leader =
-        start_supervised(options_.command, {{"STINT_CHECKPOINT_DIR", options_.checkpoint_folder},
+        start_supervised(options_.command, {{std::string(kRunMark), mark_},
+                                            {"STINT_CHECKPOINT_DIR", options_.checkpoint_folder},
                                             {"STINT_RESTORE_FROM", from},
                                             {"STINT_READY_FILE", saves() ? ready_file() : std::string()},
                                             {"STINT_START", std::to_string(policy_.starts())},
@@ -437,6 +467,7 @@ class Supervisor {
   bool state_failed_ = false;
   bool pointing_failed_ = false;
   Descriptor lock_;
+  std::string mark_;  // value of kRunMark: the folder, absolute
   sigset_t watched_ = {};
 
   std::optional<ProcessTree> tree_;

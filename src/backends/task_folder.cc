@@ -49,6 +49,14 @@ std::vector<int64_t> all_processes() {
   return pids;
 }
 
+/// @param setting  NAME=VALUE
+bool has_in_environment(int64_t pid, const std::string& setting) {
+  const std::string environment = read_kernel_file("/proc/" + std::to_string(pid) + "/environ");
+  for (const std::string_view one : split(environment, '\0'))
+    if (one == setting) return true;
+  return false;
+}
+
 struct flock whole_file(short kind) {
   struct flock lock = {};
   lock.l_type = kind;
@@ -165,6 +173,16 @@ std::vector<int64_t> children_of(int64_t parent) {
   return found;
 }
 
+std::vector<int64_t> processes_with(std::string_view variable, std::string_view value) {
+  std::vector<int64_t> found;
+  const std::string mark = fmt::format("{}={}", variable, value);
+  for (const int64_t pid : all_processes()) {
+    const auto fields = stat_fields(std::to_string(pid));
+    if (pid != ::getpid() && !fields.empty() && fields[0] != "Z" && has_in_environment(pid, mark)) found.push_back(pid);
+  }
+  return found;
+}
+
 std::vector<int64_t> processes_of(const TaskFolder& folder, const std::optional<TaskStarted>& started) {
   std::vector<int64_t> found;
   if (started && started->when.boot_id != boot_id()) return found;
@@ -173,15 +191,13 @@ std::vector<int64_t> processes_of(const TaskFolder& folder, const std::optional<
   const std::optional<int64_t> leader = started ? start_ticks_of(started->pid) : std::nullopt;
   const bool session_is_ours = started && (!leader || *leader == started->start_ticks);
   const std::string session = started ? std::to_string(started->pid) : "";
-  const std::string mark = std::string("STINT_LAUNCH=") + folder.mark() + '\0';
+  const std::string mark = "STINT_LAUNCH=" + folder.mark();
   for (const int64_t pid : all_processes()) {
     const std::string name = std::to_string(pid);
     const auto fields = stat_fields(name);
     if (fields.size() <= kStartTime || fields[0] == "Z") continue;
-    const std::string environment = read_kernel_file("/proc/" + name + "/environ");
-    const size_t at = environment.find(mark);
-    const bool marked = at != std::string::npos && (at == 0 || environment[at - 1] == '\0');
-    if (pid != ::getpid() && (marked || (session_is_ours && fields[kSession] == session))) found.push_back(pid);
+    if (pid != ::getpid() && ((session_is_ours && fields[kSession] == session) || has_in_environment(pid, mark)))
+      found.push_back(pid);
   }
   return found;
 }

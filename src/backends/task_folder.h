@@ -64,4 +64,7 @@ std::vector<int64_t> children_of(int64_t pid);
 /// Processes of a task whose keeper is gone: the session its first process led, and all that carry its mark.
 std::vector<int64_t> processes_of(const TaskFolder& folder, const std::optional<TaskStarted>& started);
 
+/// But this one: those whose environment had that variable with that value when they began. Those that have ended are left out.
+std::vector<int64_t> processes_with(std::string_view variable, std::string_view value);
+
 }  // namespace stint

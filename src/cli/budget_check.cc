@@ -55,7 +55,8 @@ void add_budget_check_command(Command& budget, Action& action) {
   auto o = std::make_shared<BudgetCheckOptions>();
   Command* command = budget.add_subcommand("check", "Clients' budgets against imported bills, and how the month will end");
   command->add_option("--history", o->history, "History file")->required();
-  command->add_option("--budgets", o->budgets, "CSV with client (* = the whole bill), budget; also month (empty: every), currency")
+  command
+      ->add_option("--budgets", o->budgets, "CSV with client (* = the whole bill), budget; also month (empty: every), currency")
       ->required()
       ->check(existing_file());
   command->add_option("--month", o->month, "UTC month, such as 2026-10")->required()->type_name("YYYY-MM");

@@ -24,7 +24,8 @@ Tone tone_of(BudgetVerdict v) {
 std::string outlook_verdict(const BudgetOutlook& o) {
   const size_t exceeded = static_cast<size_t>(std::ranges::count(o.rows, BudgetVerdict::kExceeded, &BudgetRow::verdict));
   if (o.over() == 0) return fmt::format("None of {} is exceeded or expected to be.", counted(o.rows.size(), "budget"));
-  return fmt::format("Of {}, {} exceeded and {} expected to be.", counted(o.rows.size(), "budget"), exceeded, o.over() - exceeded);
+  return fmt::format("Of {}, {} exceeded and {} expected to be.", counted(o.rows.size(), "budget"), exceeded,
+                     o.over() - exceeded);
 }
 
 std::string as_of_text(const BudgetOutlook& o) {
@@ -36,8 +37,8 @@ std::string as_of_text(const BudgetOutlook& o) {
 }  // namespace
 
 std::string budget_outlook_text(const BudgetOutlook& o, const std::vector<std::string>& notes, Screen screen) {
-  std::string out = fmt::format("Budgets, {}, {}, {}\n\n", describe(o.month), describe(o.basis),
-                                o.without_budget.currency().code());
+  std::string out =
+      fmt::format("Budgets, {}, {}, {}\n\n", describe(o.month), describe(o.basis), o.without_budget.currency().code());
   out += toned(outlook_verdict(o), o.over() > 0 ? Tone::kBad : Tone::kStrong, screen) + " " + as_of_text(o) + "\n\n";
   for (const std::string& note : notes)
     out += note + "\n";
@@ -53,14 +54,14 @@ std::string budget_outlook_text(const BudgetOutlook& o, const std::vector<std::s
                {"verdict", Align::kLeft}});
   for (const BudgetRow& row : o.rows) {
     table.add_row({row.client == kWholeBill ? "whole bill, with idle" : row.client, cents_text(row.budget), cents_text(row.spent),
-                   fmt::format("{:.1f}", row.used_pct()), cents_or_dash(row.per_day), row.end ? cents_text(row.end->expected) : "–",
+                   fmt::format("{:.1f}", row.used_pct()), cents_or_dash(row.per_day),
+                   row.end ? cents_text(row.end->expected) : "–",
                    row.end ? fmt::format("{} and {}", amount_text(row.end->low), amount_text(row.end->high)) : "–",
                    row.runs_out ? format_date(*row.runs_out) : "–", std::string(name_of(row.verdict))});
     table.tone_cell(8, tone_of(row.verdict));
   }
   out += table.render(screen);
-  if (!o.without_budget.is_zero() &&
-      std::ranges::none_of(o.rows, [](const BudgetRow& row) { return row.client == kWholeBill; }))
+  if (!o.without_budget.is_zero() && std::ranges::none_of(o.rows, [](const BudgetRow& row) { return row.client == kWholeBill; }))
     out += fmt::format("\n{} of clients without a budget, and of none, are in no row.\n", o.without_budget.to_text());
   return fitted(out, screen);
 }
@@ -82,9 +83,8 @@ std::string budget_outlook_json(const BudgetOutlook& o, const std::vector<std::s
                                   {"runs_out", nlohmann::ordered_json()},
                                   {"verdict", name_of(row.verdict)}};
     if (row.end)
-      one["month_end"] = {{"expected", row.end->expected.to_decimal()},
-                          {"low", row.end->low.to_decimal()},
-                          {"high", row.end->high.to_decimal()}};
+      one["month_end"] = {
+          {"expected", row.end->expected.to_decimal()}, {"low", row.end->low.to_decimal()}, {"high", row.end->high.to_decimal()}};
     if (row.runs_out) one["runs_out"] = format_date(*row.runs_out);
     return one;
   });

@@ -115,6 +115,19 @@ class Resuming(Run):
         self.assertEqual(out, f"{sum(i * i for i in range(1, 601))}\n")
         self.assertIn("step-", self.events("start")[1]["from"])
 
+    def test_what_a_killed_one_left_ends_before_the_next_begins(self):
+        helper, alone = self.dir / "helper", self.dir / "alone"
+        # Like a loader of data: a process in a session of its own, which the kernel ends with neither of them.
+        first = self.start(command=["sh", "-c", f"setsid sh -c 'echo $$ > {helper}; sleep 600' >/dev/null 2>&1 & wait"])
+        self.wait_for(lambda: helper.exists() and helper.read_text().strip())
+        pid = int(helper.read_text())
+        first.kill()
+        first.communicate(timeout=60)
+        self.assertTrue(pathlib.Path(f"/proc/{pid}").exists())
+        self.run_to_end(command=["sh", "-c", f"test -e /proc/{pid}/exe || touch {alone}"])
+        self.assertTrue(alone.exists(), "two runs were at work on the same checkpoints")
+        self.assertIn("1 process", self.events("ended_leftovers")[0]["text"])
+
     def test_a_notice_is_passed_on_and_the_next_machine_goes_on(self):
         copies = self.dir / "copies"
         process = self.start("--sync-to", copies, "--notice", "20s", command=self.train())
