@@ -464,6 +464,18 @@ TEST(EventLog, ASnapshotThatIsNotWhatWasWrittenIsPassedOver) {
   EXPECT_FALSE(*log.snapshot_before(INT64_MAX, 1));
 }
 
+TEST(EventLog, AFullDiskIsSaidOfTheLogAndNotOfAHistory) {
+  const ScratchDir dir;
+  EventLog log = open_log(dir / "log.db", {.vfs = FaultyVfs::name()});
+  FaultyVfs::fail(Fault::kDiskFull);
+  const auto appended = log.append(step_of(1));
+  FaultyVfs::heal();
+  ASSERT_FALSE(appended.ok());
+  EXPECT_THAT(appended.error().message, HasSubstr("event log"));
+  EXPECT_THAT(appended.error().message, HasSubstr("the disk is full"));
+  EXPECT_THAT(appended.error().message, testing::Not(HasSubstr("History")));
+}
+
 TEST(EventLog, RefusesWhatIsNone) {
   const ScratchDir dir;
   {

@@ -495,7 +495,7 @@ TEST(HistoryFile, SaysWhatIsWrongWithAFile) {
   std::filesystem::create_directory(dir / "folder");
   EXPECT_THAT(open_error(dir / "folder"), HasSubstr("is a folder"));
   std::ofstream(dir / "text.db") << std::string(10'000, 'x');
-  EXPECT_THAT(open_error(dir / "text.db", OpenMode::kCreate), HasSubstr("not a History file"));
+  EXPECT_THAT(open_error(dir / "text.db", OpenMode::kCreate), HasSubstr("no database: name a History file"));
   execute(dir / "foreign.db", "CREATE TABLE song (title TEXT)");
   EXPECT_THAT(open_error(dir / "foreign.db", OpenMode::kCreate), HasSubstr("another program"));
   std::ofstream(dir / "empty.db").close();

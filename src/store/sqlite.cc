@@ -14,23 +14,25 @@ Error last_error(sqlite3* connection, std::string_view path) {
   switch (extended & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return make_error(ErrorCode::kConflict, "{}: another process is writing this History: wait until it is done, then repeat",
-                        path);
+      return make_error(ErrorCode::kConflict, "{}: another process is writing to it: wait until it is done, then repeat", path);
     case SQLITE_FULL:
       return make_error(ErrorCode::kUnavailable,
-                        "{}: the disk is full: free some space and repeat; the History is as it was before", path);
+                        "{}: the disk is full: free some space; nothing of this write is stored, everything before is", path);
     case SQLITE_READONLY:
       return make_error(ErrorCode::kUnavailable, "{}: not writable: check the permissions of the file and its folder ({})", path,
                         detail);
     case SQLITE_CANTOPEN:
       return make_error(ErrorCode::kUnavailable, "{}: cannot be opened: check the path and the permissions of its folder ({})",
                         path, detail);
-    case SQLITE_NOTADB: return invalid("{}: not a History file: name the file that `stint import` wrote", path);
+    case SQLITE_NOTADB:
+      return invalid("{}: no database: name a History file that `stint import` wrote, or a daemon's events.db", path);
     case SQLITE_CORRUPT:
-      return invalid("{}: damaged ({}): restore it from a backup or import the sources into a new file", path, detail);
+      return invalid("{}: damaged ({}): restore it from a backup, or import the sources into a new file if it is a History", path,
+                     detail);
     case SQLITE_IOERR:
       return make_error(ErrorCode::kUnavailable,
-                        "{}: input/output error ({}; code {}): check the disk and its quota; the History is as it was before",
+                        "{}: input/output error ({}; code {}): check the disk and its quota; nothing of this write is stored, "
+                        "everything before is",
                         path, detail, extended);
     case SQLITE_CONSTRAINT: return make_error(ErrorCode::kConflict, "{}: contradicts what is stored ({})", path, detail);
     case SQLITE_NOMEM: return make_error(ErrorCode::kUnavailable, "{}: out of memory", path);
