@@ -51,7 +51,7 @@ Result<std::unique_ptr<PeriodBooks>> books_of(const TrendOptions& o, Interval pe
 }
 
 /// Days of both, where one has more: that alone explains a part of `use`.
-std::vector<std::string> notes_of(const Ledger& before, const Ledger& after) {
+std::vector<std::string> trend_notes(const Ledger& before, const Ledger& after) {
   std::vector<std::string> notes;
   for (const Ledger* ledger : {&before, &after})
     for (const std::string& line : coverage_lines(*ledger))
@@ -81,7 +81,7 @@ Status run_trend(const TrendOptions& o) {
     TRY_ASSIGN(const auto before, books_of(o, against));
     TRY_ASSIGN(const auto after, books_of(o, period));
     TRY_ASSIGN(trend.change, explain_change({before->ledger, before->gpus}, {after->ledger, after->gpus}, by));
-    trend.notes = notes_of(before->ledger, after->ledger);
+    trend.notes = trend_notes(before->ledger, after->ledger);
     for (const std::string& problem : after->ledger.problems)
       tell("stint: {}\n", problem);
   }
