@@ -41,7 +41,7 @@ int connect_to(int port) {
   to.sin_family = AF_INET;
   to.sin_port = htons(static_cast<uint16_t>(port));
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  CHECK(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0, "nobody listens on port {}", port);
+  CHECK(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0, "no server listens on port {}", port);
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   fcntl(fd, F_SETFL, O_NONBLOCK);

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CHECK(!keys->verifies(token->kid, token->algorithm, token->message, token->signature), "a token verifies by itself");
   (void)stint::read_discovery(input, config).ok();
   if (const auto who = stint::principal_of_claims(input, config, stint::Instant::from_seconds(1'800'000'000)); who.ok())
-    CHECK(!who->user.empty(), "nobody");
+    CHECK(!who->user.empty(), "an identity without a user");
   if (const auto bytes = stint::from_base64url(input))
     CHECK(stint::from_base64url(stint::to_base64url(*bytes)) == bytes, "{} is not read back", input.size());
   return 0;

@@ -63,7 +63,7 @@ class Auditing {
   }
 
  private:
-  /// The last thing that any run did: the period goes on to the end of its hour, which nobody knows anything of yet.
+  /// The last thing that any run did: the period goes on to the end of its hour, of which nothing is known yet.
   [[nodiscard]] Instant last_told() const {
     Instant last = history_.period.begin;
     for (const Run& run : history_.runs)
@@ -181,15 +181,15 @@ class Auditing {
     return out;
   }
 
-  /// The part of its GPU that would carry a run; empty: it needs it whole, or nobody knows.
+  /// The part of its GPU that would carry a run; empty: it needs it whole, or it is not known.
   [[nodiscard]] std::string smaller_part(const Measured& m) const {
     if (!m.watched() || !m.use->memory_peak || m.run->gpus_requested != 1 || m.run->share) return "";
-    const NodeFacts nobody;
+    const NodeFacts no_facts;
     GpuLoad load;
     load.busy_p95_pct = m.use->busiest_pct;
     load.memory_p95 = load.memory_peak = m.use->memory_peak;
     if (const MigGeometry* geometry = find_mig_geometry(m.use->gpu_model)) {
-      const auto profile = share_profile(*geometry, {&nobody, &load, false}, ShareRule::kFit);
+      const auto profile = share_profile(*geometry, {&no_facts, &load, false}, ShareRule::kFit);
       return profile ? "MIG " + geometry->profiles[static_cast<size_t>(*profile)].name : "";
     }
     const GpuFacts* gpu = catalog_.find_gpu(m.use->gpu_model);

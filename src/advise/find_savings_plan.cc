@@ -1,6 +1,6 @@
 // A savings plan, after commitments to instances: for what still runs on demand, whatever its type.
 //
-// Nobody's prices of savings plans are in the catalogue: rates are what the user says (SavingsPlanOffer). What the pools (a type in a
+// The catalogue has no prices of savings plans: rates are what the user says (SavingsPlanOffer). What the pools (a type in a
 // region) of a provider have on demand in each hour, as the changes before left it, goes to the sweep of savings_plan.h, which finds the
 // least cost exactly. Terms are alternatives, as with commitments: the longest comes first, at a higher risk.
 #include <algorithm>

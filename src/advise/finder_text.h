@@ -34,7 +34,7 @@ void add_use(Finding& finding, const NodeGroup& group);
 /// "cost now: 5 nodes, 45,532.80 USD/month"
 std::string cost_line(const FleetView& fleet, const NodeGroup& group);
 
-/// Telemetry of every GPU: one that nobody watches may be the busy one.
+/// Telemetry of every GPU: one without telemetry may be the busy one.
 bool sees_all_gpus(const NodeFacts& node);
 /// Hours with telemetry of the GPU watched longest.
 double watched_hours(const NodeFacts& node);

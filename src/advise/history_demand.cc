@@ -22,8 +22,8 @@ struct FleetHour {
 
 std::vector<FleetHour> fleet_hours(const History& history, const Occupancy& occupancy) {
   TenantTable tenants = occupancy.tenants;
-  const TenantId nobody = tenants.intern({});
-  const NodeHours hours = NodeHours::build(history, occupancy, nobody);
+  const TenantId unowned = tenants.intern({});
+  const NodeHours hours = NodeHours::build(history, occupancy, unowned);
   const int64_t first = history.period.begin.hour_index();
   std::vector<FleetHour> all(static_cast<size_t>(std::max<int64_t>(0, history.period.end.hour_index() - first)));
   for (uint32_t node = 0; node < history.nodes.size(); ++node)
@@ -38,7 +38,7 @@ std::vector<FleetHour> fleet_hours(const History& history, const Occupancy& occu
         if (key.cause != IdleCause::kNone && key.cause != IdleCause::kInactive) continue;
         fleet.held += gpus;
         if (key.cause == IdleCause::kNone && key.activity_known) fleet.active += gpus;
-        if (key.tenant != nobody) fleet.by_client[tenants[key.tenant].client] += gpus;
+        if (key.tenant != unowned) fleet.by_client[tenants[key.tenant].client] += gpus;
       }
     }
   return all;
@@ -90,7 +90,7 @@ DemandSeries cost_of(const History& history, const Ledger& ledger) {
       series.values[index] = series.values[index].value_or(0) + per_hour * part.length().to_hours();
     }
   }
-  // Between the first and the last charge an hour without any cost nothing; outside nobody sent a bill yet.
+  // Between the first and the last charge an hour without any cost nothing; outside no bill has come yet.
   for (size_t i = 0; i < series.values.size(); ++i)
     if (!series.values[i] && billed.contains(series.at(i))) series.values[i] = 0;
   return series;
@@ -119,7 +119,7 @@ std::vector<DemandSeries> runs_of(const History& history) {
   return all;
 }
 
-/// Hours at the ends that nobody knows of are not part of the series.
+/// Hours at the ends without any record are not part of the series.
 void trim_ends(DemandSeries& series) {
   while (!series.values.empty() && !series.values.back())
     series.values.pop_back();

@@ -52,7 +52,7 @@ WeekHours idle_hours(const NodeFacts& node, int64_t first_hour) {
     const NodeHour& hour = node.timeline[h];
     if (hour.on_s == 0) continue;
     const size_t slot = hour_of_week(first_hour + static_cast<int64_t>(h));
-    // An hour that nobody watched may have been busy.
+    // An hour without telemetry may have been busy.
     const bool watched = hour.seen_s >= kWatchedSeconds;
     ++seen[slot];
     busy[slot] += !watched || hour.active_gpus > 0 || hour.reserved ? 1 : 0;

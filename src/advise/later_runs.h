@@ -1,4 +1,4 @@
-// Runs that nobody waits for, each moved to where and when it costs least.
+// Runs that no person waits for, each moved to where and when it costs least.
 #pragma once
 
 #include <vector>

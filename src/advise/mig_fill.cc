@@ -129,7 +129,7 @@ class Filler {
     return false;
   }
 
-  /// Patterns become layouts; instances nobody asked for are left out.
+  /// Patterns become layouts; instances that were not asked for are left out.
   [[nodiscard]] std::vector<MigLayout> layouts() {
     MigCounts left = wanted_;
     for (const MigGroup& group : groups_) {

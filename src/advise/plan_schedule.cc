@@ -86,7 +86,7 @@ std::vector<PricedFinding> priced(const FleetView& fleet, std::vector<Finding> f
   return out;
 }
 
-/// The finders see only work that nobody waits for: people would notice the way.
+/// The finders see only work that no person waits for: people would notice the way.
 Proposals regions_for_deferrable(const FleetView& fleet) {
   FleetFacts facts = fleet.facts;
   std::erase_if(facts.nodes, [](const NodeFacts& node) { return !is_deferrable(node.kind); });

@@ -1,7 +1,7 @@
 // A schedule plan: when machines may be off, what work could run at a cheaper hour or place, and reservations that outlast their work.
 //
 // Windows: every machine's hours of the week that are idle by habit, less what starting again costs; exact (idle_windows.h).
-// Later: runs nobody waits for, each at the cheapest hour of a tariff or on a machine that is owned or reserved and idle, within its slack
+// Later: runs that no person waits for, each at the cheapest hour of a tariff or on a machine that is owned or reserved and idle, within its slack
 // (sched/time_price.h; exact for a run by itself, runs are placed in the order in which they began).
 // Elsewhere: the same type in a cheaper region where the data may be, less moving the data. Shorter, and off GPUs: as the audit finds them.
 // Parts are priced each by itself; together they are `stint audit`'s to combine.
@@ -18,7 +18,7 @@ namespace stint {
 
 struct SchedulePlanOptions {
   double restart_h = 1;          ///< what coming back costs: starting, warming up, and that habits break
-  Duration slack = kHour * 12;   ///< how much later a run that nobody waits for may end
+  Duration slack = kHour * 12;   ///< how much later a run that no person waits for may end
   WeekHours off_peak;            ///< cheaper hours of a tariff; none = every hour costs the same
   double off_peak_discount = 0;  ///< 0 … 1
   double data_gb = 0;            ///< of a group of machines, moved once to another region

@@ -1,7 +1,7 @@
 // The fleet's own work as a workload on which advice is proven: what is recorded of its jobs, on machines that were there when the
 // bill says so, at what they cost.
 //
-// A replay must not find room that nobody had. So a job runs where jobs of its cluster (provider and region) ran, and never on the
+// A replay must not find room that was not there. So a job runs where jobs of its cluster (provider and region) ran, and never on the
 // machine of a service. Work that only telemetry shows is run again where it is no service: each stretch of active hours of a machine
 // is a job of that length on that machine, which begins when the stretch began. Services answer requests that no record holds: they
 // are left out, and what is advised on them stays arithmetic.

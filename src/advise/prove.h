@@ -6,7 +6,7 @@
 // hours their machines were in use are billed again.
 //
 // Interruptions come as often as is believed of each place, drawn from that belief as well as in time (advise/spot_belief.h). Otherwise
-// spot is tried as the finding assumes it: the machines that it names, work that saves at Daly's interval where nobody recorded how it
+// spot is tried as the finding assumes it: the machines that it names, work that saves at Daly's interval where it is not recorded how it
 // saves, a machine on demand while spot is away; the notes of a proof say so.
 // Sources: Künsch 1989 (blocks); Daly 2006 (sim/spot_math.h).
 #pragma once

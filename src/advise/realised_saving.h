@@ -51,7 +51,7 @@ RealisedSaving realised_saving(const CostAndWork& before, const CostAndWork& aft
 enum class SavingVerdict { kKept, kPartly, kNone, kCostsMore };
 std::string_view name_of(SavingVerdict v);  // "kept", "partly", "none", "costs-more"
 
-/// Kept: at least `low`, or 90 % of what was promised where nobody gave a lower bound. Between −10 and 10 % of the promise: none.
+/// Kept: at least `low`, or 90 % of what was promised where no lower bound was given. Between −10 and 10 % of the promise: none.
 SavingVerdict verdict_of(Money realised, Money promised, std::optional<Money> low);
 
 /// What was earned on what carrying it out cost.

@@ -26,7 +26,7 @@ struct RunGroup {
   [[nodiscard]] int64_t at_once() const;
 };
 
-/// Work that nobody waits for: it may be put off, interrupted and moved. An unknown kind may not.
+/// Work that no person waits for: it may be put off, interrupted and moved. An unknown kind may not.
 bool is_deferrable(WorkloadKind kind);
 
 /// Runs that began, by client, name, kind and type; then machines without job records, by client, category and type.

@@ -76,7 +76,7 @@ void add_hold(const RunHold& hold, const Seen& seen, Interval period, RunUse& us
   use.gpus_idle += watched && !active ? 1 : 0;
 }
 
-/// GPU-hours held by what the run itself says: GPUs that nobody watches count, too.
+/// GPU-hours held by what the run itself says: GPUs without telemetry count, too.
 double held_hours(const Run& run, Interval period) {
   if (!run.started) return 0;
   const Interval when = intersect({*run.started, run.ended.value_or(period.end)}, period);

@@ -1,6 +1,6 @@
 // Services replayed: what a change does to the time their requests take, hour by hour of the History.
 //
-// Nobody records single requests, so none is run again. Measured is how long each GPU was busy in each hour and, where profiling metrics
+// Single requests are not recorded, so none is run again. Measured is how long each GPU was busy in each hour and, where profiling metrics
 // are there, how much of the GPU its work keeps busy while it runs (share_latency.h). Modelled is the rest: within an hour a service's GPU, or the
 // part it gets, is a queue M/M/1, in which a request that takes s by itself takes longer than t with chance e^{−t(1−ρ)/s}. A period mixes
 // its hours, weighted by their requests. A change alters s (a smaller share, another type) and ρ. What an hour cannot serve waits for the

@@ -19,7 +19,7 @@ struct ServiceSeat {
   std::vector<float> most;   ///< ≥ least
   double stretch_least = 1;  ///< a request by itself takes so many times as long
   double stretch_most = 1;   ///< ≥ stretch_least
-  std::vector<uint8_t> off;  ///< hours in which nobody serves; empty = none
+  std::vector<uint8_t> off;  ///< hours in which no replica serves; empty = none
   std::optional<double> p99_ms;
 };
 

@@ -1,4 +1,4 @@
-// What sharing a GPU does to the time a request takes: the difference between "it fits" and "nobody notices".
+// What sharing a GPU does to the time a request takes: the difference between "it fits" and "no user notices".
 //
 // A request that keeps a share w of the SMs busy while it runs takes w / f times as long on a MIG instance with a share f of them, and as
 // long as now where w ≤ f; the same of memory bandwidth. w is measured (SM and DRAM activity over utilisation); where it is not, a request

@@ -78,7 +78,7 @@ double SpotHazard::survival_of_one(double hours) const {
     case Kind::kExponential: return std::exp(-hours / scale_h_);
     case Kind::kWeibull: return std::exp(-std::pow(hours / scale_h_, shape_));
     case Kind::kBathtub:
-      // Nobody is gone at age 0: the late term is taken from there.
+      // None is gone at age 0: the late term is taken from there.
       return std::clamp(
           1 - shape_ * (1 - std::exp(-hours / scale_h_) + std::exp((hours - limit_h_) / late_h_) - std::exp(-limit_h_ / late_h_)),
           0.0, 1.0);

@@ -322,14 +322,14 @@ class Tracker {
     return out;
   }
 
-  /// Lines of the nodes; of a commitment, what of it nobody used as well.
+  /// Lines of the nodes; of a commitment, what of it was not used as well.
   bool is_about(const TrackedGroup& group, const NodeSet& nodes, size_t i) const {
     if (is_of_node(i)) return nodes.contains(static_cast<uint32_t>(in_.ledger.line_nodes[i].index()));
     const BillLine& line = in_.ledger.lines[i];
     if (!line.commitment_unused) return false;
     return std::ranges::any_of(group.changes, [&](const AppliedChange* change) {
       return std::ranges::any_of(change->proposal.changes, [&](const Change& c) {
-        // Nobody's use is in the line of what a savings plan did not cover, and so no type.
+        // No use is in the line of what a savings plan did not cover, and so no type.
         if (const auto* plan = std::get_if<SavingsPlan>(&c))
           return line.instance_type.empty() && (line.provider.empty() || line.provider == plan->provider);
         const auto* commit = std::get_if<Commit>(&c);
@@ -348,7 +348,7 @@ class Tracker {
     return scale(amount, common.length().whole_seconds(), std::max<int64_t>(1, whole.length().whole_seconds()));
   }
 
-  /// Ids into occupancy.tenants, without the one that is nobody.
+  /// Ids into occupancy.tenants, without the empty one.
   std::set<uint32_t> tenants_of(const NodeSet& nodes, Interval period) const {
     std::set<uint32_t> tenants;
     for (const uint32_t n : nodes)

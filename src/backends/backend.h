@@ -41,7 +41,7 @@ struct GrantedGpu {
 };
 
 enum class Tenancy : uint8_t {
-  kAlone,   ///< nobody else is on its GPUs: their memory must be clear before it starts
+  kAlone,   ///< no other is on its GPUs: their memory must be clear before it starts
   kShared,  ///< others may be on them
 };
 
@@ -94,7 +94,7 @@ struct Launch {
 enum class ReportKind : uint8_t {
   kStarted,  ///< it runs
   kEnded,    ///< with `status`
-  kLost,     ///< it is gone and nobody knows how it ended; nothing of it runs any more
+  kLost,     ///< it is gone and how it ended is not known; nothing of it runs any more
 };
 
 /// Why a task ended.

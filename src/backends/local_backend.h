@@ -23,7 +23,7 @@ class LocalBackend final : public Backend {
     std::vector<std::string> keeper = {"/proc/self/exe", "keeper"};
     std::string cgroup;  ///< folder of the cgroup v2 tree that is ours to write; "" = none
     GpuClearCheck::Options clear;
-    std::optional<RunAs> run_as;  ///< of launches that name nobody; none = the user this program runs as
+    std::optional<RunAs> run_as;  ///< of launches that name no user; none = the user this program runs as
   };
   /// @return error when the folder cannot be used. Limits that cannot be enforced are no error: notes() names them.
   static Result<std::unique_ptr<LocalBackend>> create(Options options);

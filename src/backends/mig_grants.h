@@ -20,7 +20,7 @@ bool asks_for_mig_device(const std::vector<GrantedGpu>& gpus);
 
 /// Puts a device in the place of each profile that `mig_uuid` names, one whose memory is clear.
 /// @param taken  UUIDs of devices that other tasks have. @param options  NVML's file, and what an idle device may have in use.
-/// @return kUnavailable when a GPU has no free device of the profile, none of them is clear, or nobody tells.
+/// @return kUnavailable when a GPU has no free device of the profile, none of them is clear, or it is not known.
 Status grant_mig_devices(std::vector<GrantedGpu>& gpus, std::set<std::string> taken, const GpuClearCheck::Options& options);
 
 }  // namespace stint

@@ -23,7 +23,7 @@ class ProcessTree {
 
   /// After each SIGCHLD. @param others  children of this process that have nothing to do with the tree.
   void look(const std::vector<pid_t>& others);
-  /// As of the last look(). It is not buried before kill_all(): so long its number goes to nobody else.
+  /// As of the last look(). It is not buried before kill_all(): so long its number goes to no other process.
   [[nodiscard]] bool leader_ended() const { return leader_ended_; }
   /// Has all of it ended?
   [[nodiscard]] bool all_ended(const std::vector<pid_t>& others) const;

@@ -9,7 +9,7 @@
 
 namespace stint {
 
-/// Checkpoints without a list of hashes that nobody saw complete.
+/// Checkpoints without a list of hashes that were not seen complete.
 enum class Unproven : uint8_t {
   kRefused,  ///< they may have been cut off by a crash
   kTaken,    ///< nothing is known of this folder yet: what lies there was put there by somebody

@@ -14,7 +14,7 @@ namespace {
 
 /// From here down priority/basic gives them out.
 constexpr int64_t kTopPriority = 0xffff'0000;
-/// Slurm cuts off here, 0 is held; so nobody knows how far below it one is.
+/// Slurm cuts off here, 0 is held; so it is not known how far below it one is.
 constexpr int64_t kLowestPriority = 1;
 /// What Slurm reckons moves with age and use: neighbours are told apart by more than 1.
 constexpr int64_t kNiceStep = 10;
@@ -69,7 +69,7 @@ SlurmStanding standing_of(const SlurmTurn& turn) {
   return {.priority = turn.entry->priority, .number = job_number(turn.entry->id)};
 }
 
-/// Its nice has taken off more than there was: what another would make of it nobody knows.
+/// Its nice has taken off more than there was: what another would make of it is not known.
 bool is_cut_off(const SlurmEntry& entry) { return entry.priority <= kLowestPriority && entry.nice > 0; }
 
 SlurmOrder order_for(SlurmOrderKind kind, const SlurmTurn& turn, std::string why) {

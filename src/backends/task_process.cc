@@ -152,7 +152,7 @@ void limit_data(Bytes memory, int report) {
   if (!p.cgroup->enter()) give_up(report, "cgroup");
   if (launch.memory > Bytes() && p.limits_data) limit_data(launch.memory, report);
   leave_privileges(p, report);
-  // After the change of user, which would undo it; and if the keeper was faster to die, nobody is there to do it.
+  // After the change of user, which would undo it; and if the keeper was faster to die, nothing is there to do it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != p.keeper) ::_exit(127);
   ::umask(022);

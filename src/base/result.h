@@ -19,7 +19,7 @@ enum class ErrorCode {
   kNotFound,      ///< no such file, type, price, column
   kUnavailable,   ///< the outside (server, device, library) is absent or does not answer
   kConflict,      ///< contradicts what is already stored
-  kInternal,      ///< the outside failed in a way nobody can act on but by reporting it
+  kInternal,      ///< the outside failed in a way that can only be reported
 };
 
 struct Error {

@@ -253,7 +253,7 @@ struct Batcher::Impl {
     for (int priority = 0; priority < kPriorities; ++priority) {
       for (uint32_t slot = lanes.next(bucket, priority); slot != kNoSlot; slot = lanes.next(bucket, priority)) {
         if (items + table[slot].request.items > room) {
-          // Nobody overtakes who does not fit. A first one larger than the preferred size goes alone, or the earliest deadline does.
+          // No request overtakes one that does not fit. A first one larger than the preferred size goes alone, or the earliest deadline does.
           if (items == 0) items += take(table[slot].request.items <= in_time || b.deadlines.empty() ? slot : b.deadlines.top());
           return launch(index, bucket, first, items, now);
         }

@@ -137,7 +137,7 @@ std::optional<LeakDetector::Leak> LeakDetector::observe(Instant now, Bytes measu
   }
   std::optional<Leak> found;
   if (open_) {
-    // A window nobody looked at breaks the row as much as one that did not rise.
+    // A window that was not looked at breaks the row as much as one that did not rise.
     if (!rising_.empty() && (open_->index != rising_.back().index + 1 || open_->least <= rising_.back().least)) rising_.clear();
     rising_.push_back(*open_);
     const Bytes grown = rising_.back().least - rising_.front().least;

@@ -58,7 +58,7 @@ std::string describe(const ReliefStep& step, std::string_view name);
 /// that may be given up is enough.
 std::vector<ReliefStep> plan_relief(const PressureOptions& options, Bytes used, std::span<const PressureModel> models);
 
-/// Finds memory that nobody accounts for and that keeps growing: the least excess of each window, rising window after window.
+/// Finds memory that no model accounts for and that keeps growing: the least excess of each window, rising window after window.
 /// The least, because a busy moment raises the others; window after window, because one step up is a cache that filled.
 class LeakDetector {
  public:

@@ -67,7 +67,7 @@ struct Tuning {
 /// @return none when a request alone breaks the promise
 std::optional<ServingSetup> best_setup(const DeviceProfile& profile, const TuneOptions& options);
 
-/// @return error for contradictory options; a promise nobody can keep is an answer, with its reasons.
+/// @return error for contradictory options; a promise that cannot be kept is an answer, with its reasons.
 Result<Tuning> tune(const std::vector<DeviceProfile>& profiles, const TuneOptions& options);
 
 }  // namespace stint::batching

@@ -78,7 +78,7 @@ struct ExportOptions {
   std::string config;
 };
 
-/// @param config  the daemon's configuration, whose rules hold; empty = those that hold where nobody says otherwise.
+/// @param config  the daemon's configuration, whose rules hold; empty = those that hold where the configuration has no others.
 Result<std::vector<AlertRule>> rules_of(const std::string& config) {
   if (config.empty()) return default_alert_rules();
   TRY_ASSIGN(const std::string text, read_all(config));

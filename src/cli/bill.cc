@@ -1,4 +1,4 @@
-// stint bill: who pays what of a month's bill, and what nobody used.
+// stint bill: who pays what of a month's bill, and what was not used.
 #include <fmt/format.h>
 
 #include <cstdio>

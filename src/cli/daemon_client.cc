@@ -45,7 +45,7 @@ bool wants_code(const HttpResponse& response) {
   return response.status == 403 && response.body.find("\"urn:stint:code-wanted\"") != std::string::npos;
 }
 
-/// By somebody at a terminal; empty = nobody is there.
+/// By somebody at a terminal; empty = no person is there.
 std::string code_typed() {
   if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return "";
   fmt::print(stderr, "one-time code: ");

@@ -32,7 +32,7 @@ class DaemonClient {
   static Result<DaemonClient> create(const ClientOptions& options);
 
   /// @param path  "/v1/jobs". @return the answer's JSON; an error with the daemon's own words when it says no, or with the next step
-  ///   when nobody answers.
+  ///   when no daemon answers.
   Result<nlohmann::ordered_json> get(const std::string& path);
   Result<nlohmann::ordered_json> send(const std::string& method, const std::string& path, const nlohmann::ordered_json& body,
                                       const std::vector<HttpField>& headers = {});

@@ -153,7 +153,7 @@ Understood read_names(const CommandNode& root, std::span<const std::string> word
           names.insert(names.end(), one.names.begin(), one.names.end());
         at.problem = fmt::format("`{}` has no option {}{}", at.command->path, name, did_you_mean(name, names));
       }
-      // The value of a name nobody knows cannot be told from an argument: what follows is not judged.
+      // The value of an unknown name cannot be told from an argument: what follows is not judged.
       if (option == nullptr && !number) return at;
       if (option != nullptr && option->takes_value() && word.size() == name.size()) ++i;
     } else if (const CommandNode* below = arguments ? nullptr : at.command->any_command(word); below != nullptr) {

@@ -22,7 +22,7 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-/// Whether somebody has said that there is a daemon: nobody else is made to wait for one.
+/// Whether somebody has said that there is a daemon: others are not made to wait for one.
 bool daemon_is_configured(const ClientOptions& options) {
   if (!options.server.empty() || !options.token_file.empty()) return true;
   if (is_set("STINT_SERVER") || is_set("STINT_TOKEN") || is_set("STINT_TOKEN_FILE")) return true;

@@ -211,7 +211,7 @@ class Writer {
   }
 
  private:
-  /// A line of no amount on the ledger's basis, such as a purchase that is amortised: it goes to nobody, and is a row all the same.
+  /// A line of no amount on the ledger's basis, such as a purchase that is amortised: it has no owner, and is a row all the same.
   void write_unallocated(uint32_t index) {
     const BillLine& line = ledger_.lines[index];
     Posting whole;

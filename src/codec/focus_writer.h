@@ -14,7 +14,7 @@
 namespace stint {
 
 /// The cost on the ledger's basis is each posting's amount; the other costs and the quantity are divided in the
-/// same proportions by largest remainder. A line of no amount on that basis is one row that is allocated to nobody, so every cost of
+/// same proportions by largest remainder. A line of no amount on that basis is one row without an owner, so every cost of
 /// the bill is in the rows. Absent values are empty fields; times are UTC.
 /// @param nodes  the History's, for x_GpuModel.
 /// @param out  called with the text in order, in pieces.

@@ -10,7 +10,7 @@ namespace stint {
 namespace {
 
 constexpr std::string_view kVersion = "stint-workload/1";
-// CPUs and memory that nobody names are not the question.
+// CPUs and memory that no job asks for are not the question.
 constexpr int64_t kPlenty = int64_t{1} << 40;
 constexpr int64_t kMostNodes = 100'000;
 constexpr int64_t kMostTasks = 1'000'000;

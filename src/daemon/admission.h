@@ -2,7 +2,7 @@
 //
 // A job counts with the most it can cost: its time limit (without one the policy's assumed duration, or the time it expects to
 // take where that is longer) on the dearest machine it may run on. So a budget that refuses cannot be overrun by jobs that
-// state a time limit, and nobody slips past an approval by promising to be quick.
+// state a time limit, and no job slips past an approval by promising to be quick.
 #pragma once
 
 #include <optional>
@@ -95,7 +95,7 @@ struct AdmissionRefusal {
   std::string unit;                  ///< "GPUs", "GPU-hours", "jobs" or a currency
 };
 
-/// @param why  the same as the error says, in parts; nullptr = nobody asks.
+/// @param why  the same as the error says, in parts; nullptr = not asked.
 /// @return error naming the limit, how far it is used, and what to do.
 Result<Verdict> admit(const JobRequest& request, const AdmissionFacts& facts, const GovernPolicy& policy,
                       AdmissionRefusal* why = nullptr);

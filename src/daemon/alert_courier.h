@@ -1,4 +1,4 @@
-// Tells one receiver what it has to be told, on a thread of its own: a slow receiver delays nobody else.
+// Tells one receiver what it has to be told, on a thread of its own: a slow receiver delays no other.
 //
 // There is no queue of messages: the book knows what the receiver has not been told, so nothing overflows and nothing is lost.
 // What cannot be delivered is tried again, after one second, then two, up to a minute. A webhook gets one alert per request

@@ -50,7 +50,7 @@ std::optional<double> budget_used_percent(const QueueView& queue);
 
 class AlertFeed {
  public:
-  /// @param live  what the GPUs do; nullptr = nobody measures them. Outlives the feed.
+  /// @param live  what the GPUs do; nullptr = not measured. Outlives the feed.
   AlertFeed(std::vector<AlertRule> rules, const LiveTelemetry* live);
 
   /// On the engine's thread. @param after  number of the last event seen before.

@@ -1,5 +1,5 @@
 // What alerts look like on /metrics: how many fire, how their receivers fare, and the gauges and counters that the exported
-// rules look at and nobody else has (codec/prometheus_rules.h).
+// rules look at and no other source has (codec/prometheus_rules.h).
 #pragma once
 
 #include <string>

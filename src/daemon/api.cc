@@ -102,7 +102,7 @@ Result<nlohmann::json> body_object(const Call& call, std::span<const std::string
 struct Api::Impl {
   ApiContext context;
 
-  // Refusals of those who are nobody: one record a second at most, so that they cannot fill the disk.
+  // Refusals of unknown callers: one record a second at most, so that they cannot fill the disk.
   std::mutex lock;
   Instant last_refused;
 
@@ -114,7 +114,7 @@ struct Api::Impl {
   std::shared_ptr<Shown> shown = std::make_shared<Shown>();
   int64_t refused_since = 0;
 
-  /// Who asks: by a token of ours or of the identity provider, by a session of the page, or by certificate. @return error: nobody who is known.
+  /// Who asks: by a token of ours or of the identity provider, by a session of the page, or by certificate. @return error: no known caller.
   Result<Principal> who_asks(const HttpRequest& request, Instant at) const;
   /// Asks for a one-time code where the route and the caller want one, then hands on. @return false: nothing is wanted.
   bool ask_for_code(const ApiRoute& route, const Call& call);

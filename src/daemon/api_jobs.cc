@@ -152,7 +152,7 @@ void control(const ApiContext& api, const Call& call, ControlJob command, std::o
   of_array ? with_job_or_array(api, call, then) : with_job(api, call, then);
 }
 
-/// Whose job it is, and what of it nobody but an admin may choose.
+/// Whose job it is, and what of it only an admin may choose.
 Result<JobRequest> own_request(const ApiContext& api, const Call& call, JobRequest request) {
   const std::string client(client_of_queue(request.queue));
   if (!call->who.may(Permission::kSubmit, client)) return no_such_queue(request.queue);

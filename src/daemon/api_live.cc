@@ -79,7 +79,7 @@ Json source_json(const LiveSource& source) {
           {"refusal", source.refusal}};
 }
 
-/// What nobody has told of for a minute is not of now.
+/// What has not been reported for a minute is not of now.
 Json services_json(const LiveSnapshot& live, Instant now) {
   auto list = Json::array();
   const auto number = [](std::optional<double> value) { return value ? Json(*value) : Json(); };

@@ -55,7 +55,7 @@ Json operation_of(const ApiRoute& route) {
     operation["requestBody"] = {{"required", true},
                                 {"content", json_content("application/json", schema_reference(route.request))}};
   operation["responses"] = answers_of(route);
-  if (!route.needs) operation["security"] = Json::array();  // nobody in particular
+  if (!route.needs) operation["security"] = Json::array();  // no user in particular
   return operation;
 }
 

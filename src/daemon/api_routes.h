@@ -21,7 +21,7 @@ namespace stint {
 struct ApiCall {
   HttpRequest request;
   Responder responder;
-  Principal who;                   ///< nobody on public routes
+  Principal who;                   ///< no one on public routes
   std::vector<std::string> names;  ///< what stands for the {…} of the path
   Instant at;
   std::string client;  ///< whose matter it is, once known: for the audit log

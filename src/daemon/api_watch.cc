@@ -72,7 +72,7 @@ Json node_for(const Principal& who, const NodeView& node, const Engine& engine) 
   Json json = to_json(node);
   if (who.may_everywhere(Permission::kSeeJobs)) return json;
   json["gpu_milli_held"] = Json();
-  // That it is empty tells that nobody else's jobs are on it.
+  // That it is empty tells that no other client's jobs are on it.
   if (node.state == NodeState::kDrained || node.state == NodeState::kOff) json["state"] = name_of(NodeState::kDraining);
   json["jobs"] = Json::array();
   for (const int64_t id : node.jobs)

@@ -21,12 +21,12 @@ inline constexpr Duration kRefusedRecordEvery = Duration::seconds(1);
 /// Somebody asked for something, and what came of it.
 struct AuditEntry {
   Instant at;
-  std::string actor;   ///< user; empty = nobody known
+  std::string actor;   ///< user; empty = not known
   std::string token;   ///< id of the token shown; empty = none
   std::string peer;    ///< network address
   std::string method;  ///< "POST"
   std::string target;  ///< "/v1/jobs/7/cancel", as sent, shortened
-  std::string client;  ///< whose matter it is; empty = nobody's in particular
+  std::string client;  ///< whose matter it is; empty = no client's in particular
   int status = 0;      ///< of the answer: 200, 404, …
   std::string detail;  ///< what a reader needs beside: "job 7", "3 more refused since 12:00:01"
 };

@@ -6,7 +6,7 @@
 // State is a pure function of the records: times are in them, and every wake-up of the scheduler is one. So recovery is
 // reading them again, from the newest snapshot of the state on. Jobs that have ended stay in memory until enough others have
 // ended after them; then they are rows of the log, and views read them there. After recovery the backend is told every launch
-// that should be there, which it starts only if it never has, and to stop what nobody knows. Nothing here knows a clock or a
+// that should be there, which it starts only if it never has, and to stop what the records do not know. Nothing here knows a clock or a
 // thread: one thread owns the engine and says what time it is.
 #pragma once
 
@@ -41,7 +41,7 @@ struct AdmissionRefusal;
 struct CommandInfo {
   std::string actor;            ///< user or token, for the audit log; may be empty inside tests
   std::string idempotency_key;  ///< empty = none: asked twice is done twice
-  /// Where it is told what kept a job out (daemon/admission.h); before the answer. null = nobody asks.
+  /// Where it is told what kept a job out (daemon/admission.h); before the answer. null = not asked.
   std::shared_ptr<AdmissionRefusal> refusal = {};
 };
 
@@ -66,7 +66,7 @@ struct Recovery {
   int64_t records = 0;
   int64_t marks_checked = 0;  ///< fingerprints compared
   int64_t launches_repeated = 0;
-  int64_t strangers_stopped = 0;  ///< ran and nobody knew them
+  int64_t strangers_stopped = 0;  ///< ran and were not in the records
 };
 
 /// What is done to all jobs of an array.

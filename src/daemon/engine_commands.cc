@@ -38,7 +38,7 @@ Status Engine::Impl::check_submit(const JobRequest& request) const {
   for (const int64_t after : request.after) {
     if (after < 1 || after > accepted + staged_jobs) return make_error(ErrorCode::kNotFound, "field 'after': no such job");
     if (after > accepted || find(after).valid()) continue;
-    // What waits for it is told now: once it is written, nobody remembers how that job ended.
+    // What waits for it is told now: once it is written, it is not remembered how that job ended.
     TRY_ASSIGN(const std::optional<EndedJob> ended, log.ended_job(after));
     if (!ended || static_cast<JobState>(ended->state) != JobState::kSucceeded)
       return make_error(ErrorCode::kConflict, "field 'after': job {} has ended without success: this job would never run",

@@ -129,7 +129,7 @@ Result<Decoded> decode(std::string_view payload) {
 }  // namespace
 
 /// Those that have ended, but for the last `keep`: who ended first goes first, of those the older. Of an array that waits for
-/// approval nobody goes before all do.
+/// approval none goes before all do.
 std::vector<bool> Engine::Impl::who_leaves(int64_t keep) const {
   std::vector<uint32_t> ended;
   for (uint32_t j = 0; j < jobs.size(); ++j)

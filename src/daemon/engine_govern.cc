@@ -89,7 +89,7 @@ void Engine::Impl::promise(JobBook& job) {
 void Engine::Impl::close_account(JobBook& job) {
   Account& account = govern.spend[job.account];
   account.gpu_milli -= std::exchange(job.claimed_milli, 0);
-  // What nobody approved was never promised.
+  // What was not approved was never promised.
   if (job.state != JobState::kNeedsApproval) account.promised -= job.promised;
   job.promised = {};
   govern.changed = true;
@@ -227,7 +227,7 @@ AdmissionFacts Engine::Impl::facts_of(const JobRequest& request) {
   return facts;
 }
 
-/// @return why somebody must approve it first; empty = nobody must. Claims what it asks for until the step is written.
+/// @return why somebody must approve it first; empty = no approval is needed. Claims what it asks for until the step is written.
 Result<std::string> Engine::Impl::admit_submit(const JobRequest& request, AdmissionRefusal* why) {
   TRY(check_possible(request, fleet.govern, client_of(queue_ids.find(request.queue)->second), govern.kinds));
   if (!governed()) return std::string();

@@ -12,7 +12,7 @@ namespace {
 
 /// A launch that cannot begin now, as on a GPU that is not clear, is tried for so long; then it counts as lost.
 constexpr Duration kOrderPatience = Duration::minutes(2);
-/// The scheduler stops jobs at their limit; the backend does it where nobody is there to tell it.
+/// The scheduler stops jobs at their limit; the backend does it where the scheduler does not run.
 constexpr Duration kLimitMargin = Duration::minutes(1);
 constexpr int kShellNotFound = 127;
 
@@ -125,7 +125,7 @@ bool Engine::Impl::concerns_us(const Report& report) const {
 void Engine::Impl::stage_report(const Report& report) {
   if (report.kind == ReportKind::kStarted) return;
   if (!concerns_us(report)) {
-    // Recorded before, and told again because nobody said so.
+    // Recorded before, and told again because it was not confirmed.
     if (find_placed(report.key) == nullptr || find_placed(report.key)->ended) (void)backend.forget(report.key);
     return;
   }

@@ -71,7 +71,7 @@ std::string_view client_of_queue(std::string_view queue) { return queue.substr(0
 
 std::string_view audience_of(const EventView& event) {
   if (!event.queue.empty()) return client_of_queue(event.queue);
-  // An alert about a GPU or a machine tells how it is used: by nobody's jobs, or by those of several clients. What is neither of a
+  // An alert about a GPU or a machine tells how it is used: by jobs without a client, or by those of several. What is neither of a
   // machine is of all clients together, such as a budget of them all.
   return !event.kind.starts_with("alert.") && event.job == 0 && !event.node.empty() ? kMachineAudience : kFleetAudience;
 }

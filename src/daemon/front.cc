@@ -94,7 +94,7 @@ void Front::make_known(const std::vector<std::string>& clients) { make_clients_k
 
 void Front::close_doors() { server_.reset(); }
 
-// In this order: no request comes in any more; the service has been stopped and calls nobody; the last records are written.
+// In this order: no request comes in any more; the service has been stopped and calls back no more; the last records are written.
 Front::~Front() {
   close_doors();
   api_.reset();

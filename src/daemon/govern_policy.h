@@ -47,7 +47,7 @@ struct ClientRules {
   std::optional<Money> approval_above;  ///< none = the policy's
   Quota quota, user_quota;
   std::vector<std::string> regions;          ///< globs ("eu-*") of those of machines its jobs may run on; empty = any
-  std::vector<std::string> dedicated_nodes;  ///< nobody else's jobs run there
+  std::vector<std::string> dedicated_nodes;  ///< jobs of others do not run there
   bool only_dedicated = false;               ///< and its own run nowhere else
 };
 

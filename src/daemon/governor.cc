@@ -324,7 +324,7 @@ Result<bool> ensure_operator(Governor& governor, const std::string& path, Instan
                          .status = 201,
                          .detail = fmt::format("token {}: no operator had a good one", made.token.id)};
   std::promise<Status> durable;
-  // Written first: a token nobody can read is of no use, a secret whose token is not there does no harm.
+  // Written first: a token that cannot be read is of no use, a secret whose token is not there does no harm.
   TRY(write_secret(path, made.secret + "\n"));
   governor.change(User{"admin", {{Role::kOperator, ""}, {Role::kAuditor, ""}}, false, now}, entry, nullptr);
   governor.change(made.token, entry, [&durable](Status status) { durable.set_value(std::move(status)); });

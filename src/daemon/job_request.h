@@ -71,7 +71,7 @@ struct JobRequest {
   bool operator==(const JobRequest&) const;
 };
 
-/// Tags that begin so say what a job is to the daemon: nobody else may give them.
+/// Tags that begin so say what a job is to the daemon: only the daemon may give them.
 inline constexpr std::string_view kOwnTags = "stint.";
 /// Bytes, and thousandths of CPUs.
 inline constexpr int64_t kMostAmount = int64_t{1} << 50;

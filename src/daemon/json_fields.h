@@ -1,4 +1,4 @@
-// The fields of a JSON object as values: each is asked for by name, the first wrong one is kept, and what nobody asked for
+// The fields of a JSON object as values: each is asked for by name, the first wrong one is kept, and what was not asked for
 // is an error, so that a misspelt field is never passed over.
 #pragma once
 
@@ -56,7 +56,7 @@ class JsonFields {
 
   void wrong(std::string_view name, std::string_view expected);
   [[nodiscard]] const std::string& where() const { return where_; }
-  /// The first thing that was wrong; a field nobody asked for is.
+  /// The first thing that was wrong; a field that was not asked for is.
   [[nodiscard]] Status finish() const;
 
  private:

@@ -168,7 +168,7 @@ std::set<int64_t> LiveCollector::Impl::jobs_to_write() {
   return ids;
 }
 
-/// A piece at a time: nobody waits long for the engine meanwhile.
+/// A piece at a time: others do not wait long for the engine meanwhile.
 void LiveCollector::Impl::tell_runs(const std::set<int64_t>& ids, const std::function<void(const Run&)>& take) {
   for (auto it = ids.begin(); it != ids.end();) {
     std::vector<int64_t> piece;

@@ -1,7 +1,7 @@
 // What the daemon saw, kept as a History (store/history_file.h): `stint audit --history STATE/history.db` works on it.
 //
 // Samples wait in memory and are written every few minutes as one import: a kill takes those minutes with it, a full disk keeps
-// them waiting, up to a bound, and stops nobody. Each write's samples speak up to the write, so that writes add up.
+// them waiting, up to a bound, and stops no other. Each write's samples speak up to the write, so that writes add up.
 #pragma once
 
 #include <deque>

@@ -14,7 +14,7 @@ constexpr Duration kLibraryAgainAfter = Duration::seconds(60);
 /// nvidia-smi is a program of its own and takes a good part of a second.
 constexpr Duration kShortestSmi = Duration::seconds(10);
 constexpr Duration kSmiPatience = Duration::seconds(10);
-/// A process may have been looked at before it became the program it is, and one that was nobody's before its task was known.
+/// A process may have been looked at before it became the program it is, and one that had no task before its task was known.
 constexpr Duration kLookAgain = Duration::seconds(10);
 
 SeriesKey key_of(const std::string& node, const GpuIdentity& gpu, Metric metric) {

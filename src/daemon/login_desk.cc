@@ -207,7 +207,7 @@ void LoginDesk::Impl::finish(const Arrival& arrival) {
   });
 }
 
-/// The person is told; the audit log, too, but at most once a second: whoever is nobody must not fill the disk.
+/// The person is told; the audit log, too, but at most once a second: unknown callers must not fill the disk.
 void LoginDesk::Impl::refuse(const Responder& responder, const std::string& peer, const Error& why) {
   HttpReply reply = not_logged_in(why);
   const int status = reply.status;

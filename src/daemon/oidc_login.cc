@@ -38,7 +38,7 @@ std::optional<LoginTicket> LoginTickets::of_cookie(std::string_view cookie, Inst
   const auto ends = parse_int(cookie.substr(0, cookie.find('.')));
   if (!ends || cookie.size() > 100) return std::nullopt;
   const int64_t left_s = *ends - now.seconds();
-  // The cookie may be made up: then nobody knows the state that follows from it.
+  // The cookie may be made up: then no login knows the state that follows from it.
   if (left_s <= 0 || left_s > kLoginLasts.whole_seconds()) return std::nullopt;
   return derive(std::string(cookie));
 }

@@ -1,7 +1,7 @@
 // The steps of a login through an identity provider, as values: authorization code flow with PKCE, state and nonce.
 //
 // What a login that has begun must remember is not kept here: the browser holds a cookie, and state, nonce and PKCE verifier follow
-// from it and a key of this process. So nobody can fill the memory with logins that are never ended, a callback without the cookie of
+// from it and a key of this process. So the memory cannot be filled with logins that are never ended, a callback without the cookie of
 // the browser that began is refused, and the verifier is never seen outside.
 // Sources: RFC 6749 section 4.1, RFC 7636 (PKCE), RFC 9207 (iss), RFC 9700 (best practice), OpenID Connect Core 1.0 sections 3.1 and 5.3.
 #pragma once

@@ -110,7 +110,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// What every answer of the page allows a browser: its own files and the daemon, nobody else's.
+/// What every answer of the page allows a browser: its own files and the daemon, nothing else.
 std::vector<std::pair<std::string, std::string>> safe_headers() {
   return {{"Content-Security-Policy",
            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

@@ -2,7 +2,7 @@
 //
 // `/` is the page itself, asked again each time (ETag). All it loads lies under /page/FINGERPRINT/, where the fingerprint is that of
 // all files together: kept by browsers for a year, and never mixed with those of another version. Sent gzipped to who takes that.
-// A Content-Security-Policy lets the page run its own files alone and talk to nobody but the daemon.
+// A Content-Security-Policy lets the page run its own files alone and talk to the daemon only.
 #pragma once
 
 #include <optional>

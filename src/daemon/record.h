@@ -26,7 +26,7 @@ enum class RecordKind : int32_t {
   kNodeDrain = 11,   ///< takes no new task
   kNodeDown = 12,    ///< its tasks are lost
   kEnded = 20,       ///< a task has ended
-  kLost = 21,        ///< a task is gone, nobody knows how
+  kLost = 21,        ///< a task is gone, how is not known
   kCheckpoint = 30,  ///< a job has saved its work
   kTrial = 31,       ///< a trial has told how good it is
   kCancel = 40,
@@ -51,7 +51,7 @@ struct Record {
   std::string fleet;       ///< kFleet: its JSON
   Report report;           ///< kEnded, kLost
   std::string budget;      ///< kBudget: its JSON; kBudgetGone: its name
-  std::string reason;      ///< kRefuse: why; kSubmit: why somebody must approve it first, empty = nobody must
+  std::string reason;      ///< kRefuse: why; kSubmit: why somebody must approve it first, empty = no approval is needed
   int32_t rung = 0;        ///< kTrial
   int64_t loss_micro = 0;  ///< kTrial
   EventView notice;        ///< kNotice; its number and time are given when it is applied

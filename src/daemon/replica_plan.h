@@ -15,7 +15,7 @@ enum class ReplicaPhase : uint8_t {
   kWaiting,   ///< its job does not run
   kStarting,  ///< runs, not ready
   kReady,
-  kDraining,  ///< still answers, named to nobody any more
+  kDraining,  ///< still answers, not named any more
   kLeaving,   ///< told to stop
 };
 inline constexpr std::array kReplicaPhases = {ReplicaPhase::kWaiting, ReplicaPhase::kStarting, ReplicaPhase::kReady,
@@ -33,7 +33,7 @@ struct Replica {
 struct ReplicaPlan {
   std::vector<std::string> begin;  ///< places for new ones
   std::vector<int64_t> drain;      ///< jobs of ready ones that go
-  std::vector<int64_t> stop;       ///< jobs that nobody is sent to
+  std::vector<int64_t> stop;       ///< jobs that get no requests
   bool operator==(const ReplicaPlan&) const = default;
 };
 

@@ -102,7 +102,7 @@ Duration ReplicaSet::look(Instant at) {
     memories_[job].draining_since = now;
   for (Replica& replica : shown_.replicas)
     if (std::ranges::find(plan.drain, replica.job) != plan.drain.end()) replica.phase = ReplicaPhase::kDraining;
-  // Nobody is sent to one that goes, before it is told to.
+  // No request is sent to one that goes, before it is told to.
   name_ready();
   for (const int64_t job : plan.stop)
     stop(job);
@@ -192,7 +192,7 @@ ReplicaPhase ReplicaSet::phase_of(const JobView& job, const std::string& place, 
   return ReplicaPhase::kLeaving;
 }
 
-/// Those that have ended, although nobody told them to.
+/// Those that have ended, without being told to.
 void ReplicaSet::note_lost(Instant now) {
   for (auto it = memories_.begin(); it != memories_.end();) {
     const auto& [job, memory] = *it;

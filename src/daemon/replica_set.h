@@ -39,7 +39,7 @@ struct ReplicaSetView {
   std::string name, queue;
   int32_t wanted = 0, least = 0, most = 0;
   std::optional<double> utilization;  ///< mean part of what the promises allow; none = no ready one tells
-  std::optional<double> per_second;   ///< requests, of all that are asked; none = nobody tells
+  std::optional<double> per_second;   ///< requests, of all that are asked; none = not reported
   std::optional<Money> per_hour;      ///< of what replicas hold, ready or not; none = they hold nothing
   std::string reason;                 ///< of the last decision
   std::string trouble;                ///< the last; stays until all that are wanted are ready

@@ -135,7 +135,7 @@ void Service::Impl::round() {
   told_events = engine.last_event();
 }
 
-/// Answers those whose commands were in the step; what they staged follows from it, so nobody is answered before.
+/// Answers those whose commands were in the step; what they staged follows from it, so none is answered before.
 void Service::Impl::commit(std::vector<Outcome>& outcomes) {
   const Status committed = engine.commit(time());
   for (const Outcome& outcome : outcomes)

@@ -55,7 +55,7 @@ class Service {
   void submit_pipeline(std::vector<PipelineStage> stages, CommandInfo by, Answer<std::vector<JobView>> answer);
   void set_budget(BudgetRule rule, CommandInfo by, Answer<BudgetView> answer);
   void remove_budget(std::string name, CommandInfo by, Answer<bool> answer);
-  /// It has saved its work: less is lost when it is stopped, and nobody is alarmed.
+  /// It has saved its work: less is lost when it is stopped, and no alert is raised.
   void checkpoint(int64_t job, CommandInfo by, Answer<JobView> answer);
   /// A trial has reached a rung of its study.
   void report_trial(int64_t job, int32_t rung, int64_t loss_micro, CommandInfo by, Answer<JobView> answer);

@@ -53,12 +53,12 @@ std::optional<PublicId> parse_public_id(std::string_view text);
 /// The client of a queue: the top of its path.
 std::string_view client_of_queue(std::string_view queue);
 
-/// Of a job that nobody may run before it is approved.
+/// Of a job that may not run before it is approved.
 struct ApprovalView {
   std::string why;                 ///< it needs approval
   std::string asked_by;            ///< who submitted it, on whoever's behalf
   Money most_cost;                 ///< it can come to
-  std::string by;                  ///< who decided; empty = nobody yet
+  std::string by;                  ///< who decided; empty = not decided yet
   std::optional<Instant> decided;  ///< none = it waits
   bool approved = false;
   std::string reason;  ///< of a refusal
@@ -202,7 +202,7 @@ struct QueueView {
   std::string parent;                         ///< empty = top level
   std::optional<int64_t> deserved_gpu_milli;  ///< guaranteed
   std::optional<int64_t> limit_gpu_milli;     ///< none = unlimited
-  double weight = 1;                          ///< by which what nobody is guaranteed is divided among siblings
+  double weight = 1;                          ///< by which what is not guaranteed is divided among siblings
   int64_t held_gpu_milli = 0;                 ///< by its own jobs and those of queues below it
   int64_t waiting = 0;                        ///< jobs, likewise; on hold not counted
   int64_t running = 0;
@@ -249,7 +249,7 @@ inline constexpr std::string_view kFleetAudience = "fleet~";
 std::string_view audience_of(const EventView& event);
 /// Of the event with that public id; empty = it is none.
 std::string_view audience_of_event(std::string_view public_id);
-/// "agency-131", "machines~7": a count of its own for each audience, which tells nobody how much happens to others.
+/// "agency-131", "machines~7": a count of its own for each audience, which does not tell how much happens to others.
 std::string public_id(const EventView& event);
 /// Of the job that it is about.
 std::string public_id_of_job(const EventView& event);

@@ -1,4 +1,4 @@
-// The wall clock. Below host/ nobody asks for the time: it is handed down as a value.
+// The wall clock. Below host/ no code asks for the time: it is handed down as a value.
 #pragma once
 
 #include <string>

@@ -48,7 +48,7 @@ class Mailbox {
     constexpr uint64_t kOne = 1;
     (void)!::write(bell_.native_handle(), &kOne, sizeof kOne);
   }
-  /// As dispatch(), but nobody is woken: done half a second later at most.
+  /// As dispatch(), but no thread is woken: done half a second later at most.
   template <std::invocable Now>
   void dispatch_quietly(Now call) {
     if (io_.get_executor().running_in_this_thread()) return call();

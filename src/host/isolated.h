@@ -1,4 +1,4 @@
-// Functions run in forked copies of this process: one that aborts, runs for ever or eats all memory harms nobody else.
+// Functions run in forked copies of this process: one that aborts, runs for ever or eats all memory harms no other.
 //
 // For exploration and shrinking, where the failure looked for may be an abort. Not for use while other threads run.
 #pragma once

@@ -50,7 +50,7 @@ struct CommandOutput {
 /// or runs longer than `timeout`; it is then killed.
 Result<CommandOutput> run_command(const std::vector<std::string>& command, Duration timeout,
                                   size_t most_bytes = size_t{16} << 20);
-/// The same for a long one that is to disturb nobody: it gets what processors others leave, reads nothing, and ends with the thread
+/// The same for a long one that is to disturb nothing else: it gets what processors others leave, reads nothing, and ends with the thread
 /// that called. @param stop  looked at several times a second: true ends it, and is an error.
 Result<CommandOutput> run_in_background(const std::vector<std::string>& command, Duration timeout, size_t most_bytes,
                                         const std::atomic<bool>& stop);

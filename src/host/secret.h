@@ -1,4 +1,4 @@
-// Secrets: random numbers nobody can guess, and the hash under which they are kept.
+// Secrets: random numbers that cannot be guessed, and the hash under which they are kept.
 #pragma once
 
 #include <string>

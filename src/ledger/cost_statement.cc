@@ -121,7 +121,7 @@ class StatementMaker {
       row.active_gpu_hours += gpu_hours_of(use);
   }
 
-  /// Nobody has compute money: idle money stays where it is.
+  /// No tenant has compute money: idle money stays where it is.
   void spread_idle() {
     std::vector<StatementRow*> rows;
     std::vector<int64_t> weights;

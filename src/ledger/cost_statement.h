@@ -58,7 +58,7 @@ struct CostStatement {
   CostBasis basis = CostBasis::kEffective;
   StatementOptions options;
   std::vector<StatementRow> rows;  ///< descending by total, then by name
-  std::vector<IdleAmount> idle;    ///< nobody's money by cause, descending; amounts are 0 when spread. Only causes that occur
+  std::vector<IdleAmount> idle;    ///< idle money by cause, descending; amounts are 0 when spread. Only causes that occur
   StatementRow sum;                ///< of the rows; name "total"
   Money idle_total;                ///< of `idle`
   Money total;                     ///< of the ledger = sum.total + idle_total

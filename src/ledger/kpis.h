@@ -36,7 +36,7 @@ struct TimeToResult {
 
 struct ServiceKpi {
   std::string service;             ///< the workload's name
-  Money cost;                      ///< its inference money, idle money of nobody not included
+  Money cost;                      ///< its inference money, idle money not included
   std::optional<double> requests;  ///< answered in the period; none = not known
   std::optional<Money> per_thousand;
 };

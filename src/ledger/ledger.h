@@ -3,7 +3,7 @@
 //
 // A compute line is tied to a node; its money is spread over the node's GPU-hours in its charge period, and
 // each GPU-hour over who held it and why the rest was idle (model/occupancy.h). One rounding per line, by
-// largest remainder over all its buckets. Storage and transfer keep apart; what belongs to nobody in
+// largest remainder over all its buckets. Storage and transfer keep apart; what has no owner in
 // particular (support, tax, unused commitments, untagged services) is shared in proportion to GPU money.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace stint {
 
 enum class IdleCause {
   kNone,              ///< held and active
-  kUnallocated,       ///< nobody held it
+  kUnallocated,       ///< not held
   kInactive,          ///< held, but idle
   kStrandedMig,       ///< cannot be given out under the MIG layout
   kStrandedHost,      ///< free, but the node's CPUs or memory are taken
@@ -36,7 +36,7 @@ std::string_view name_of(IdleCause c);  // "active", "unallocated", "inactive", 
 
 struct Posting {
   uint32_t bill_line = 0;  ///< index into Ledger::lines
-  TenantId tenant;         ///< into Ledger::tenants; the empty tenant = nobody (idle) or not attributed
+  TenantId tenant;         ///< into Ledger::tenants; the empty tenant = idle or not attributed
   WorkloadKind kind = WorkloadKind::kUnknown;
   SpendKind spend = SpendKind::kCompute;
   IdleCause cause = IdleCause::kNone;
@@ -123,7 +123,7 @@ struct Ledger {
 };
 
 /// A node without a bill line is priced from its hours: at its own rate, else at the catalogue's. One whose price
-/// nobody knows is left out with a problem that names its type: it never costs 0. What is priced needs evidence: a machine that
+/// is not known is left out with a problem that names its type: it never costs 0. What is priced needs evidence: a machine that
 /// neither a bill nor telemetry nor a run speaks of in the period is left out, and so is time that the bill of a machine does not reach.
 /// Any partition of a period gives ledgers that sum to that of the period, to the nano-unit.
 /// @param catalog  with imported prices laid over (Catalog::with_prices).

@@ -42,8 +42,8 @@ std::span<const NodeHours::Hour> NodeHours::of(NodeId node, Interval period) con
 /// Walks the devices of a node side by side, hour by hour.
 class NodeHoursBuilder {
  public:
-  NodeHoursBuilder(const History& history, const Occupancy& occupancy, TenantId nobody)
-      : history_(history), occupancy_(occupancy), nobody_(nobody), load_(history) {}
+  NodeHoursBuilder(const History& history, const Occupancy& occupancy, TenantId unowned)
+      : history_(history), occupancy_(occupancy), unowned_(unowned), load_(history) {}
 
   NodeHours build() {
     out_.gpu_counts_.resize(history_.nodes.size());
@@ -126,9 +126,9 @@ class NodeHoursBuilder {
       left -= t.held;
     }
     CHECK(left >= 0, "device {} hour {} is held {} parts over", hour.device.index(), hour.hour_index, -left);
-    put({nobody_, WorkloadKind::kUnknown, IdleCause::kUnhealthy, true}, hour.unhealthy * parts);
-    put({nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, hour.missing * parts);
-    put({nobody_, WorkloadKind::kUnknown, free_cause_, true}, left * parts);
+    put({unowned_, WorkloadKind::kUnknown, IdleCause::kUnhealthy, true}, hour.unhealthy * parts);
+    put({unowned_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, hour.missing * parts);
+    put({unowned_, WorkloadKind::kUnknown, free_cause_, true}, left * parts);
     if (!stream.instance) return;
     Card& card = cards_[static_cast<size_t>(stream.gpu)];
     card.weight += hour.present * parts;
@@ -146,8 +146,8 @@ class NodeHoursBuilder {
           card.geometry == nullptr ? CardRemainder::Parts{0, kSliceParts} : remainder_.of(*card.geometry, card.profiles);
       const int64_t parts = rest.available + rest.stranded;
       const int64_t available = parts == 0 ? 0 : left / parts * rest.available + left % parts * rest.available / parts;
-      put({nobody_, WorkloadKind::kUnknown, free_cause_, true}, available);
-      put({nobody_, WorkloadKind::kUnknown, IdleCause::kStrandedMig, true}, left - available);
+      put({unowned_, WorkloadKind::kUnknown, free_cause_, true}, available);
+      put({unowned_, WorkloadKind::kUnknown, IdleCause::kStrandedMig, true}, left - available);
     }
     current_.count = static_cast<uint32_t>(out_.buckets_.size()) - current_.first;
     out_.hours_.push_back(current_);
@@ -174,7 +174,7 @@ class NodeHoursBuilder {
 
   const History& history_;
   const Occupancy& occupancy_;
-  TenantId nobody_;
+  TenantId unowned_;
   HostLoad load_;
   NodeHours out_;
   std::vector<std::vector<Stream>> streams_;  // by node
@@ -185,8 +185,8 @@ class NodeHoursBuilder {
   CardRemainder remainder_;
 };
 
-NodeHours NodeHours::build(const History& history, const Occupancy& occupancy, TenantId nobody) {
-  return NodeHoursBuilder(history, occupancy, nobody).build();
+NodeHours NodeHours::build(const History& history, const Occupancy& occupancy, TenantId unowned) {
+  return NodeHoursBuilder(history, occupancy, unowned).build();
 }
 
 }  // namespace stint

@@ -37,8 +37,8 @@ class NodeHours {
     uint32_t count = 0;
   };
 
-  /// @param nobody  the empty tenant's id in the table that the occupancy's ids belong to.
-  static NodeHours build(const History& history, const Occupancy& occupancy, TenantId nobody);
+  /// @param unowned  the empty tenant's id in the table that the occupancy's ids belong to.
+  static NodeHours build(const History& history, const Occupancy& occupancy, TenantId unowned);
 
   /// Ascending by hour; empty for nodes without GPUs.
   [[nodiscard]] std::span<const Hour> of(NodeId node) const;

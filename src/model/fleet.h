@@ -18,7 +18,7 @@ namespace stint {
 enum class Market { kUnknown, kOnDemand, kSpot, kReserved, kOwned };
 std::string_view name_of(Market m);  // "unknown", "on-demand", "spot", "reserved", "owned"
 Result<Market> parse_market(std::string_view text);
-/// An owned or reserved machine costs the same while nobody uses it, any other nothing while it is off.
+/// An owned or reserved machine costs the same while it is idle, any other nothing while it is off.
 bool is_paid_while_off(Market m);
 
 using NodeId = Id<struct NodeTag>;

@@ -218,7 +218,7 @@ std::vector<FleetUndo::Altered<T>> altered(const std::vector<Item>& before, cons
   return out;
 }
 
-/// One property goes back, if the change altered it and nobody else did since.
+/// One property goes back, if the change altered it and no other change did since.
 template <typename T>
 Status put_back(T& now, const T& before, const T& after, const std::string& node, std::string_view property) {
   if (before == after) return {};

@@ -17,7 +17,7 @@ struct TraceShape {
   int64_t cpu_milli = 0;                ///< of all its tasks together; 0 = not said
   Bytes memory;                         ///< the same
   std::vector<std::string> gpu_models;  ///< any of these; empty = any
-  bool is_service = false;              ///< answers requests: nobody stops it for another, it saves nothing
+  bool is_service = false;              ///< answers requests: it is not stopped for another, it saves nothing
   bool operator==(const TraceShape&) const = default;
 };
 
@@ -26,7 +26,7 @@ struct TraceJob {
   Duration duration;     ///< of running, ≥ 0
   int32_t gpus = 0;      ///< ≥ 1
   uint32_t cluster = 0;  ///< index into JobTrace::clusters
-  uint32_t user = 0;     ///< index into JobTrace::users; 0 when the trace names nobody
+  uint32_t user = 0;     ///< index into JobTrace::users; 0 when the trace names no users
   uint32_t shape = 0;    ///< index into JobTrace::shapes; 0 when the trace says no more than GPUs
 };
 

@@ -3,7 +3,7 @@
 // A GPU has compute slices (7; A30: 4) and memory slices (8; A30: 4). A profile takes some of both and may
 // start only at certain memory slices; that table, not the arithmetic of slices, decides what is legal: two
 // 3g instances use all eight memory slices although a compute slice is left, and seven 1g instances leave
-// memory slice 7 to nobody.
+// memory slice 7 to none.
 // Source: NVIDIA Multi-Instance GPU User Guide, "Supported MIG Profiles", and the placements that
 // `nvidia-smi mig -lgipp` prints.
 #pragma once

@@ -1,4 +1,4 @@
-// Consolidate: running jobs move closer together so that a waiting one fits. Nobody loses.
+// Consolidate: running jobs move closer together so that a waiting one fits. All keep running.
 #pragma once
 
 #include <optional>

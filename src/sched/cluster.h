@@ -1,7 +1,7 @@
 // The cluster as the scheduler sees it: nodes, what is free, which tasks hold what, and what is promised to whom.
 //
 // Rooms. A task that was told to leave (releasing) still holds its room. A task may be nominated to room that leaving
-// tasks still hold; when they have left, the room is its. `free()` is what nobody holds now; `coming()` counts leaving
+// tasks still hold; when they have left, the room is its. `free()` is what no task holds now; `coming()` counts leaving
 // tasks' room as free and nominated tasks' room as taken. A task can run (Room::kFree) where both have room for it, and be
 // nominated (Room::kComing) where the second has.
 //
@@ -60,7 +60,7 @@ struct ClusterNode {
   bool shared_gpus = true;
   /// Instances that exist and stay as they are (profile, how many).
   std::vector<MigAsk> static_mig;
-  /// GPUs nobody uses are cut into instances as needed; takes effect where the model's MIG geometry is known.
+  /// Unused GPUs are cut into instances as needed; takes effect where the model's MIG geometry is known.
   bool repartition = false;
 };
 

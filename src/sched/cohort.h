@@ -65,10 +65,10 @@ class QuotaTree {
   [[nodiscard]] int64_t kept(QuotaNodeId n, CellId c) const;
   /// How much more the node could use now. May be negative where quotas were lowered under use.
   [[nodiscard]] int64_t available(QuotaNodeId n, CellId c) const { return available(n, c.index()); }
-  /// How much the node could use if nobody else used anything.
+  /// How much the node could use if no other node used anything.
   [[nodiscard]] int64_t most_available(QuotaNodeId n, CellId c) const { return most_available(n, c.index()); }
   [[nodiscard]] bool within_nominal(QuotaNodeId n, std::span<const CellId> cells) const;
-  /// A root borrows from nobody.
+  /// A root does not borrow.
   [[nodiscard]] BorrowedShare share(QuotaNodeId n) const;
 
  private:

@@ -1,6 +1,6 @@
 // CpuReach: how much of a node's idle GPU its idle CPU can feed.
 //
-// Nodes run out of CPU before they run out of GPU, and then idle GPUs serve nobody. So the worth of a node's idle
+// Nodes run out of CPU before they run out of GPU, and then idle GPUs are of no use. So the worth of a node's idle
 // amounts is taken to be what the usual mix of work would get out of them: requests may be cut into parts, none may
 // exceed its own part of the mix, and where CPU does not suffice those that ask for little CPU per GPU go first. Per
 // model of GPU this is a fractional knapsack. Its value is concave: plenty of CPU has no price, and the scarcer CPU is

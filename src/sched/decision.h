@@ -17,7 +17,7 @@ enum class EventKind : uint8_t {
   kNodeUp,      ///< `node` can be used (again)
   kFinished,    ///< `job` succeeded
   kFailed,      ///< `job` failed by itself: retried while it has retries
-  kLost,        ///< `task` of `job` is gone and nobody knows how; its node can be used on
+  kLost,        ///< `task` of `job` is gone and how is not known; its node can be used on
   kEvicted,     ///< a task of `job` that was told to leave has left; its resources are free now
   kCheckpoint,  ///< `job` has saved its work
   kMetric,      ///< `job`, a trial, has reached `rung` with `loss_micro`
@@ -83,7 +83,7 @@ struct Decision {
   DecisionKind kind = DecisionKind::kStart;
   Reason reason = Reason::kFree;
   JobId job;
-  JobId for_job;  ///< kEvict: who gets the room; not valid = nobody
+  JobId for_job;  ///< kEvict: who gets the room; not valid = none
   std::span<const Place> places;
 };
 

@@ -2,7 +2,7 @@
 //
 //   1. Each gets what it deserves, as far as it wants it.
 //   2. The rest, by queue priority, in proportion to over-quota weight, less for those that used much in the past. Portions
-//      are rounded down to whole units, because a third of a GPU nobody can place helps nobody.
+//      are rounded down to whole units, because a third of a GPU that cannot be placed is of no use.
 //   3. What rounding left over goes out in single units, to whom rounding took most.
 //
 // Whole-number arithmetic throughout: the same claims give the same shares on every machine.
@@ -39,7 +39,7 @@ struct ShareDivision {
 
 struct ShareResult {
   std::vector<int64_t> share;  ///< by claim
-  int64_t remaining = 0;       ///< nobody wanted it, or nobody who may have it
+  int64_t remaining = 0;       ///< not wanted, or only by those who may not have it
 };
 
 /// @return shares, in the order of `claims`. Their sum may exceed `total` where guarantees do; `remaining` is 0 then.

@@ -1,7 +1,7 @@
 // MIG instances of nodes: who can get one, and where on the GPU.
 //
 // Static nodes have a fixed number of instances of each profile. On nodes that may be repartitioned an instance is made
-// where the request needs it: instances nobody holds are given up, those that run stay where they are, and the new one goes
+// where the request needs it: unused instances are given up, those that run stay where they are, and the new one goes
 // to a start the geometry allows (model/mig.h). A GPU is either cut or given out whole and in fractions, never both.
 #pragma once
 
@@ -71,7 +71,7 @@ bool stock_has(const MigNode& node, std::span<const MigWant> wants, Room room);
 void take_stock(MigNode& node, std::span<const MigWant> wants, Room room, int32_t sign);
 
 /// Where one instance of `profile` can go: a GPU already cut before a whole one, then the start that leaves the most other
-/// placements, then the lowest. @param whole  by Room: GPUs of the node nobody holds anything of, as a mask.
+/// placements, then the lowest. @param whole  by Room: wholly free GPUs of the node, as a mask.
 std::optional<MigSpot> find_spot(const MigNode& node, int profile, Room room, const std::array<uint64_t, 2>& whole);
 /// The instance can be made there in `room`. @param whole  as above.
 bool spot_fits(const MigNode& node, const MigSpot& spot, Room room, const std::array<uint64_t, 2>& whole);

@@ -22,7 +22,7 @@ struct NodeRecord {
   int64_t cpu_free = 0;
   int64_t memory_bytes = 0;
   int64_t memory_free = 0;
-  std::array<int16_t, kMaxGpusPerNode> gpu_free{};  ///< milli of each GPU nobody holds; those beyond `gpus` are 0
+  std::array<int16_t, kMaxGpusPerNode> gpu_free{};  ///< milli of each GPU that no task holds; those beyond `gpus` are 0
   int16_t gpus = 0;
   int16_t whole_free = 0;  ///< GPUs with all kMilli free
   uint16_t whole = 0;      ///< a bit for each of those; NodeTable::add sets it

@@ -5,7 +5,7 @@
 namespace stint::sched {
 namespace {
 
-/// Bit per GPU that is wholly free and promised to nobody.
+/// Bit per GPU that is wholly free and not promised.
 uint64_t open_gpus(const Cluster& cluster, NodeId n) {
   const NodeRecord& free = cluster.free()[n];
   const NodeRecord& coming = cluster.coming()[n];

@@ -1,4 +1,4 @@
-// What may be taken right now: GPUs that are free and promised to nobody, per node and by bucket, kept up to date from
+// What may be taken right now: GPUs that are free and not promised, per node and by bucket, kept up to date from
 // the change logs of the cluster's tables. Answers for plain shapes without looking at nodes.
 #pragma once
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr Duration kFirstLevel = Duration::minutes(8);
 constexpr int64_t kStretch = 4;
-/// What nobody knows takes longest of all; and an instant that much later is still an instant.
+/// What is not known takes longest of all; and an instant that much later is still an instant.
 constexpr Duration kLongest = Duration::hours(24 * 365 * 100);
 
 /// Instants as ranks; priority classes as time, or compared before it.

@@ -7,7 +7,7 @@
 //   fair              when it was submitted, inside its queue
 //   stint             when it was submitted, plus kStretch times the service it has had, that rounded up to the end of its
 //                     level; levels double. New jobs overtake those that have had much; a job that has waited kStretch
-//                     times as long as it has run is overtaken by nobody younger, so nobody starves.
+//                     times as long as it has run is overtaken by no younger job, so none starves.
 //
 // Priority is compared first under the first four. Under fair and stint waiting makes up for priority: `Policy::ageing` of
 // waiting is worth one priority class (kPriorityClass points); ageing 0 = priority is compared first there too.

@@ -133,7 +133,7 @@ size_t gainful_gpu(const Fragmentation& fragmentation, const NodeRecord& node, c
   return static_cast<size_t>(std::find(by_gpu.begin(), by_gpu.begin() + node.gpus, best) - by_gpu.begin());
 }
 
-/// Our own. What the placement costs in GPU that nobody can use afterwards: what CPU can no longer feed (CpuReach), less
+/// Our own. What the placement costs in GPU that no job can use afterwards: what CPU can no longer feed (CpuReach), less
 /// half of what fragmentation gains; the half keeps the two, which partly count the same GPU, in balance. In steps of
 /// 1/25 GPU, about FGD's near 0: within one the first node is filled up, which keeps the others open for anything.
 int32_t stint_score(const Fragmentation& fragmentation, const CpuReach& reach, const NodeRecord& node,

@@ -21,7 +21,7 @@ bool exceeds(const Amounts& held, const Amounts& wanted, const QueueAmounts& bou
          exceeds(held.memory_bytes, wanted.memory_bytes, bound.memory_bytes);
 }
 
-/// The largest share: above it nobody can tell the difference.
+/// The largest share: above it no difference can be told.
 constexpr int64_t kMostShare = int64_t{1} << 60;
 
 /// Calls use(part, bound) for each resource the queue deserves something of.

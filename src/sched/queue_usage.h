@@ -3,9 +3,9 @@
 //
 // Share. A queue counts as holding the largest of its parts of the fleet's GPUs, CPUs and memory (dominant resource), in
 // GPU-equivalents: half of all CPUs of a fleet of 8 GPUs are 4. Past usage is the decayed average of that (usage_decay.h).
-// What it deserves is counted in the resources it deserves something of; nobody loses a guarantee by having used it: only
+// What it deserves is counted in the resources it deserves something of; no queue loses a guarantee by having used it: only
 // what was used beyond it counts, beside what is held beyond it now. Equal sums mean that the averages will be equal one
-// half-life from now if all goes on as it is, so queues even out within about a half-life and nobody stands still for it.
+// half-life from now if all goes on as it is, so queues even out within about a half-life and none stands still for it.
 // Sources: Ghodsi et al. 2011 (dominant resource); usage beside weight in the over-quota share as in NVIDIA KAI-Scheduler,
 // half-life as in Slurm's multifactor plugin. The sum is our own.
 #pragma once

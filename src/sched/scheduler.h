@@ -58,7 +58,7 @@ class Scheduler {
   std::span<const Decision> step(Instant now, std::span<const Event> events);
 
   /// For a world that goes on by itself, as a Slurm does: applies what happened without deciding anything on it. What this
-  /// stops (the rest of a gang that lost a task, say) is told to nobody: that world has its own ways.
+  /// stops (the rest of a gang that lost a task, say) is not reported: that world has its own ways.
   void observe(Instant now, std::span<const Event> events);
   /// `job`, which does not run, is found running since the last step's or observation's instant: task i on `nodes[i]`. It takes
   /// room that was promised to others. @return false: there is no room for it; it is then where it was, or waits again.

@@ -1,4 +1,4 @@
-// A world that goes on by itself: what it does is taken over into the books, decided by nobody here.
+// A world that goes on by itself: what it does is taken over into the books, not decided here.
 #include "sched/scheduler_impl.h"
 
 namespace stint::sched {

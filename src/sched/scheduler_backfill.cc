@@ -8,7 +8,7 @@
 // late side, and a reserved job that fits earlier starts earlier. For plain shapes all that is counting; what asks for more
 // (CPU, memory, parts of GPUs, labels, neighbours, topology) is tried on the cluster, and the nodes it claims are closed to
 // others of its kind that would still be there, whatever they would leave. That neighbours it refuses come near is not prevented.
-// A job that would not fit the usable nodes even if nothing ran there waits for a node: nobody can delay it, so all others
+// A job that would not fit the usable nodes even if nothing ran there waits for a node: no other can delay it, so all others
 // pass. Under orders that block at the head any other job without a reservation blocks: what passes it might delay it.
 // Sources: Lifka 1995 (EASY); Mu'alem and Feitelson 2001 (conservative).
 #include <algorithm>

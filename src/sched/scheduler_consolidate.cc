@@ -6,7 +6,7 @@
 // takes their places. Its queue goes on paying for it meanwhile.
 // Who moves: the cheapest, by work since the last checkpoint plus restart, in GPU-seconds; of whole GPUs the cheapest set of a
 // node exactly. Only jobs that save their work, and none that has started lately or has its minimum run time before it: so
-// nobody is moved to and fro, and most of everybody's time is work.
+// no job is moved to and fro, and most of a job's time is work.
 // What it may cost: not more than the waiting job has lost by waiting, nor than it would still lose where its start is known.
 // As when to buy skis one could go on renting: what is paid is at most twice what knowing the future would have paid.
 // Source for the rule: Karlin et al. 1988, competitive snoopy caching (rent or buy).
@@ -19,7 +19,7 @@ namespace stint::sched {
 namespace {
 
 constexpr Duration kConsolidatePause = Duration::minutes(5);  // between two searches for one shape, whatever changes
-constexpr Duration kSettled = Duration::minutes(10);          // nobody moves sooner after a start …
+constexpr Duration kSettled = Duration::minutes(10);          // no job moves sooner after a start …
 constexpr int64_t kSettledPerRestart = 5;                     // … nor before so many restarts' worth of work
 constexpr size_t kMostNodesSearched = 64;                     // looked at per task to be placed, the emptiest first
 constexpr size_t kMostNodesInDetail = 24;
@@ -96,7 +96,7 @@ bool Scheduler::Impl::is_scattered(ShapeId s) const {
   return !fits(s) && shapes[s].total.gpu_milli > 0 && (!shapes[s].plain || has_parts_of_gpus || is_enough_open(s));
 }
 
-/// Are so many GPUs free and promised to nobody, on all nodes together? Parts of GPUs only count for those who ask for them.
+/// Are so many GPUs free and not promised, on all nodes together? Parts of GPUs only count for those who ask for them.
 bool Scheduler::Impl::is_enough_open(ShapeId s) const {
   int64_t milli = 0;
   if (!shapes[s].plain || has_parts_of_gpus) {
@@ -183,7 +183,7 @@ bool Scheduler::Impl::find_movers(JobId j, std::span<const JobId> refused) {
   return !sketch.victims.empty();
 }
 
-/// A node with so many GPUs that nobody holds or claims, or that those found so far will leave; the fullest first.
+/// A node with so many GPUs neither held nor claimed, or that those found so far will leave; the fullest first.
 NodeId Scheduler::Impl::open_node_for(int32_t gpus) {
   NodeId found;
   open.buckets().for_each_from(gpus, [&](NodeId n) {
@@ -394,7 +394,7 @@ void Scheduler::Impl::give_back_stand_ins(std::span<const TaskId> stand_ins) {
   }
 }
 
-/// On room that is free now, promised to nobody and reserved by nobody. @return false when there is none for one of them.
+/// On room that is free now, neither promised nor reserved. @return false when there is none for one of them.
 bool Scheduler::Impl::place_stand_ins(std::span<const TaskId> stand_ins) {
   for (const TaskId t : stand_ins) {
     const RequestId request = cluster.task(t).request;
@@ -438,7 +438,7 @@ void Scheduler::Impl::drop_move(JobId v) {
   moves.erase(move);
 }
 
-/// The node takes nobody: those who were to move there wait like others when they have left.
+/// The node takes no job: those who were to move there wait like others when they have left.
 void Scheduler::Impl::drop_moves_to(NodeId n) {
   const auto goes_there = [&](const Move& move) {
     return std::ranges::any_of(move.stand_ins, [&](TaskId t) { return cluster.task(t).place.node == n; });

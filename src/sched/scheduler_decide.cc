@@ -226,7 +226,7 @@ void Scheduler::Impl::evict(JobId j, Reason reason, JobId for_job) {
   charge(j, given_back, -1);
 }
 
-/// Elastic jobs take what nobody waits for.
+/// Elastic jobs take what no job waits for.
 void Scheduler::Impl::grow() {
   std::erase_if(growing, [&](JobId j) {
     const JobRecord& r = jobs[j.index()];

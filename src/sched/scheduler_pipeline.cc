@@ -1,6 +1,6 @@
 // Jobs that wait for jobs: dependencies, arrays of which some run at once, and stages whose result another job has made.
 //
-// A submitted job passes three gates in turn: what it depends on has succeeded; nobody else makes, or has made, what it
+// A submitted job passes three gates in turn: what it depends on has succeeded; no other job makes, or has made, what it
 // makes; its array has a place. A job that ends opens gates for others. Followers of a job that ends within the look at
 // those of another are taken up after them, so that a long chain needs no deep stack.
 #include <algorithm>

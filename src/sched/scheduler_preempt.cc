@@ -13,7 +13,7 @@
 // large jobs would pay for the small ones.
 // One that would be stopped in the step that starts it is not started; once started, it runs for a minute before one that
 // waited then already stops it.
-// And nobody is stopped time and again before it gets anywhere: one that was to give way before it had run for an hour has a
+// And no job is stopped time and again before it gets anywhere: one that was to give way before it had run for an hour has a
 // term of two minutes after its next start, and twice that with every further time, up to 16 minutes. So a job gives way at
 // most seven times within an hour, however many come that rank before it or may claim its room, and a claim waits for minutes
 // at most.
@@ -38,7 +38,7 @@ constexpr int kMostDoublings = 3;
 constexpr Duration kLeastTerm = Duration::minutes(1);  // of one that started while who stops it waited already
 constexpr int kMostTakenBack = 8;                      // starts of one job in one step, so that steps end; a further one stands
 
-/// Of ranks, which are INT64_MAX where nobody knows how long a job runs.
+/// Of ranks, which are INT64_MAX where it is not known how long a job runs.
 int64_t capped_sum(int64_t rank, int64_t more) {
   int64_t sum = 0;
   return __builtin_add_overflow(rank, more, &sum) ? INT64_MAX : sum;
@@ -401,7 +401,7 @@ int32_t Scheduler::Impl::gpus_left_by(const Task& task) {
   return ++gone == others ? 1 : 0;
 }
 
-/// GPUs of the node nobody would hold or claim.
+/// GPUs of the node that would be neither held nor claimed.
 int32_t Scheduler::Impl::room_then(NodeId n) const { return open.buckets().at(n) + sketch.leaves(n) - sketch.claimed(n); }
 
 /// The same as an index of buckets.

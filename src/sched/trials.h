@@ -2,7 +2,7 @@
 //
 // A trial reports its loss when it reaches a rung (a resource such as epochs, growing by the reduction factor). It goes on
 // when it is among the best 1/η of all that have reached that rung so far, else it pauses; a paused one is promoted when
-// later results make it one of the best. Nobody waits for stragglers.
+// later results make it one of the best. No trial waits for stragglers.
 // Source: Li et al. 2020, "A System for Massively Parallel Hyperparameter Tuning" (ASHA), algorithm 2.
 #pragma once
 

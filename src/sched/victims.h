@@ -2,7 +2,7 @@
 //
 // Who can be asked. Preemptible jobs that run, and those that only have a promise: they lose nothing but that.
 //
-// Chunks. What stops together: surplus tasks of an elastic job one by one, then the rest of the job at once, so that nobody is
+// Chunks. What stops together: surplus tasks of an elastic job one by one, then the rest of the job at once, so that no job is
 // left with part of a gang. `VictimLine` hands them out in the order in which they give way.
 //
 // Search. The waiting gang is enlarged task by task. For each further task the chunks are gone through in order; each time,
@@ -59,7 +59,7 @@ class VictimLine {
 
 /// Under which rules room may be made.
 struct RoomRules {
-  bool everybody_placed = false;  ///< nobody may lose: all are placed again
+  bool everybody_placed = false;  ///< none may lose its place: all are placed again
   /// May these stop so that `job` gets `need`? Asked with the accounts as they are before anything is stopped.
   std::function<bool(State&, JobId job, const Amounts& need, std::span<const VictimChunk> victims)> allowed;
   /// When the room is given out in turn (allocate) among the victims, the job and those `ahead`, no victim may get it before

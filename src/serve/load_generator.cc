@@ -220,7 +220,7 @@ class Generator {
     connection.got.clear();
     connection.unsent = {};
     if (!open(connection).ok()) {
-      if (was_busy) ++ended_;  // nobody there: this connection is out of use
+      if (was_busy) ++ended_;  // no server there: this connection is out of use
       connection.busy = false;
       return;
     }

@@ -43,12 +43,12 @@ struct LoadOutcome {
   Duration took;                         ///< from the first due to the last answer
 };
 
-/// Sends each request when it is due. @param patience  after the last one is due. @return kUnavailable when nobody listens
+/// Sends each request when it is due. @param patience  after the last one is due. @return kUnavailable when no server listens
 Result<LoadOutcome> run_open_load(const LoadTarget& target, const std::vector<Duration>& due, Duration patience);
 /// Every connection sends its next request when it has its answer: how much a server can do, not how long clients wait.
 Result<LoadOutcome> run_closed_load(const LoadTarget& target, Duration length);
 
-/// Sends the target's first request and waits for its answer, each time it is called, on one connection. @return error when nobody
+/// Sends the target's first request and waits for its answer, each time it is called, on one connection. @return error when no server
 ///   listens; the call's when the answer is no success
 Result<std::function<Status()>> one_by_one(LoadTarget target);
 

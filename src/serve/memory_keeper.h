@@ -94,7 +94,7 @@ class MemoryKeeper {
     int64_t loads = 0, evictions = 0;
     std::optional<MemoryUse> device;                                   ///< as it was seen last
     std::array<int64_t, batching::ReliefStep::kKinds> relief_steps{};  ///< taken so far, by kind
-    Bytes leaked;                                                      ///< growth that nobody accounts for, so far
+    Bytes leaked;                                                      ///< growth that no model accounts for, so far
     Bytes on_host;                                                     ///< what models moved there take
   };
   [[nodiscard]] Figures figures() const;

@@ -117,7 +117,7 @@ class Rewriter {
     return name;
   }
   void keep(OnnxNode node) { made_.nodes.push_back(std::move(node)); }
-  /// The graph, without constants that nobody uses any more.
+  /// The graph, without constants that are not used any more.
   OnnxGraph finish() {
     std::set<std::string> used(made_.outputs.begin(), made_.outputs.end());
     for (const OnnxNode& node : made_.nodes)

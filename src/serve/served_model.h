@@ -69,7 +69,7 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   ~ServedModel() override;
 
   batching::RequestId submit(std::unique_ptr<InferCall> call, const CallTerms& terms);
-  /// Nobody waits for the answer any more. One that runs, or has been answered, is passed over.
+  /// The client does not wait for the answer any more. One that runs, or has been answered, is passed over.
   void cancel(batching::RequestId id);
   void preload() { tools_.memory.need(memory_id_); }
 

@@ -22,7 +22,7 @@ enum class SpotGap : uint8_t {
   kAway,      ///< nothing, until capacity returns
   kOnDemand,  ///< the same machine on demand, at the price paid before; when capacity returns the work moves back
 };
-/// Jobs of which nobody recorded that they save checkpoints. Where a change is advised, those that ran on nodes that move save from then on,
+/// Jobs of which it is not recorded that they save checkpoints. Where a change is advised, those that ran on nodes that move save from then on,
 /// at Daly's interval, and have no time limit: it was set for uninterrupted runs. Those that ran elsewhere are kept off spot.
 enum class UnsavedJobs : uint8_t { kAsTheyAre, kSaveOrKeepOff };
 

@@ -58,7 +58,7 @@ std::vector<Outage> stand_in(Workload& w, const std::vector<uint32_t>& nodes, st
   return short_ones;
 }
 
-/// Jobs that would lose everything, and never ran on nodes that are spot now, stay on nodes that nobody interrupts.
+/// Jobs that would lose everything, and never ran on nodes that are spot now, stay on nodes that are not interrupted.
 void keep_unsaved_jobs_off(Workload& w) {
   const sched::Label stays = {.key = "stint/interrupted", .value = "no"};
   std::set<std::string> spot;
@@ -86,7 +86,7 @@ void keep_unsaved_jobs_off(Workload& w) {
   }
 }
 
-/// Jobs that ran on the nodes that move, and of which nobody recorded that they save, do so at the interval that is best where any of their
+/// Jobs that ran on the nodes that move, and of which it is not recorded that they save, do so at the interval that is best where any of their
 /// machines is lost.
 /// @return a sentence, or nothing when there are none.
 Notes assume_checkpoints(Workload& w, const SwitchMarket& c, const ChangeSettings& settings) {
@@ -151,7 +151,7 @@ Result<Notes> apply_spot(Workload& w, const SwitchMarket& c, const ChangeSetting
     std::ranges::move(draw_interruptions(model, NodeId(n), w.nodes[n].node.name, there, settings.seed),
                       std::back_inserter(drawn));
   }
-  // Nobody is interrupted where the machine is no longer.
+  // No job is interrupted where the machine is no longer.
   std::erase_if(drawn, [&](const Outage& o) { return o.notice >= w.nodes[o.node.index()].present_until; });
   drawn = without_known(w, std::move(drawn));
   if (settings.spot_gap == SpotGap::kOnDemand) drawn = stand_in(w, nodes, before, drawn, model);

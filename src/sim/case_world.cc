@@ -143,7 +143,7 @@ class Seating {
     return {};
   }
 
-  /// The GPU of its label, or one that nobody uses yet.
+  /// The GPU of its label, or one that is not used yet.
   Status choose_gpu(const CaseTask& task, NodeId node, Place& place) {
     const auto label = std::pair(node, task.gpu_group);
     if (const auto it = gpu_of_.find(label); it != gpu_of_.end() && !task.gpu_group.empty()) {

@@ -45,7 +45,7 @@ class CheckedRooms {
     int32_t tasks = 0;
     std::array<int32_t, sched::kMaxGpusPerNode> gpu_milli{};  // free
     std::array<MigLayout, sched::kMaxGpusPerNode> instances;  // cut out of it
-    std::vector<int32_t> stock;                               // by ClusterNode::static_mig: instances nobody has
+    std::vector<int32_t> stock;                               // by ClusterNode::static_mig: unused instances
     std::vector<const sched::Request*> there;                 // of tasks that neighbours may mind
   };
   [[nodiscard]] std::string take_gpus(Room& room, const sched::ClusterNode& node, const sched::Place& place,

@@ -56,7 +56,7 @@ struct CheckOptions {
   /// A waiting job that would fit the usable fleet alone, within its queue's limits and with its dependencies done, starts
   /// within this time, counted from when it last began to wait or from when such a state began. kUnlimited: not checked.
   Duration starved_after = sched::kUnlimited;
-  /// The policy lets nobody pass the first in line: one that cannot run on the nodes that are left holds up all others.
+  /// The policy lets no job pass the first in line: one that cannot run on the nodes that are left holds up all others.
   bool strict_order = false;
   /// The rule `thrash` holds. Under shortest remaining time first it does not: every shorter newcomer stops a longer job.
   bool count_evictions = true;

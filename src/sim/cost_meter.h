@@ -1,7 +1,7 @@
 // The meter on every machine: what it has cost so far, and whose money that was.
 //
 // A machine's cost runs while it is paid for, at the rate of the hour. It is split over the tasks on it by the GPU they
-// hold (on machines without GPUs: by CPU); what nobody holds is idle money. Roundings never add up: each stretch at one rate
+// hold (on machines without GPUs: by CPU); what no job holds is idle money. Roundings never add up: each stretch at one rate
 // is priced as a whole and what has been handed out before is taken off, so the parts are the bill to the nano-unit.
 // A commitment is a meter too: it runs while nothing it covers does, as idle money; a node that is covered runs at the committed rate.
 // So is a savings plan: a node it pays for runs at its rate, one it pays for in part at a mixture.
@@ -74,7 +74,7 @@ class CostMeter {
     };
     Money committed;
     std::vector<Use> uses;
-    Meter unused;  // what nobody uses of it
+    Meter unused;  // what is not used of it
   };
   void add_commitments();
   void add_spend_plans();

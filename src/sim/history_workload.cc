@@ -10,7 +10,7 @@ namespace {
 constexpr Duration kCheckpointEvery = Duration::hours(1);
 constexpr Duration kSaving = Duration::minutes(1);
 constexpr Duration kRestarting = Duration::minutes(5);
-// A node whose CPUs or memory nobody states does not limit its jobs by them.
+// A node whose CPUs or memory are not stated does not limit its jobs by them.
 constexpr int64_t kUnknownRoom = int64_t{1} << 40;
 
 int32_t priority_of(WorkloadKind kind) {

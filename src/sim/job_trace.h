@@ -20,7 +20,7 @@ struct JobTraceOptions {
   int32_t gpus_per_node = 8;
   double load = 0.9;  ///< GPU time asked for ÷ GPU time there is, between the first and the last submission
   int32_t max_gpus = 128;
-  int64_t users = 0;  ///< per cluster; 0 = the trace names nobody
+  int64_t users = 0;  ///< per cluster; 0 = the trace names no users
 };
 
 /// Jobs by submission; every cluster meets `load` exactly (to the rounding of seconds), by the length of its arrival period.

@@ -1,5 +1,5 @@
 // The agency: machine learning for six clients on three providers, 47,000.00 USD in October 2026 (744 hours), and
-// nobody can say which client uses what. Everything runs on on-demand A100s: training, serving, batch and notebooks.
+// it is not recorded which client uses what. Everything runs on on-demand A100s: training, serving, batch and notebooks.
 //
 //   | machines          | type                             | n | hours | USD/hour  |          USD |
 //   |-------------------|----------------------------------|---|-------|-----------|--------------|
@@ -88,7 +88,7 @@ void add_agency_training(Story& story, Prng& prng) {
   schedule(story, {{node}, {0, 1, 2, 3}, {ranking, dialog, dialog}, 8, 26, 5, 10, true}, prng.fork(101));
   schedule(story, {{node}, {4, 5}, {layout, frames, speech}, 5, 18, 5, 12, true}, prng.fork(102));
   schedule(story, {{node}, {6}, {frames, speech, ranking}, 4, 14, 6, 15, true}, prng.fork(103));
-  // The last GPU is used over ssh, beside the queue: active, and nobody's as far as the records go.
+  // The last GPU is used over ssh, beside the queue: active, and without an owner as far as the records go.
   StoryWork beside;
   beside.kind = WorkloadKind::kTraining;
   beside.busy_pct = 50;
@@ -109,7 +109,7 @@ void add_google(Story& story, Prng& prng) {
     story.nodes[node].node.kind = WorkloadKind::kRealtimeInference;
     hold_all_month(story, node, 0, add_work(story, services[i]), prng);
     if (i == 0) story.nodes[node].bill_tags = {{"client", "aurora"}, {"env", "production"}};
-    // One exporter was dead for nine hours and nobody noticed.
+    // One exporter was dead for nine hours unnoticed.
     if (i == 2) story.nodes[node].silent = {story.period.begin + kHour * 311, story.period.begin + kHour * 320};
   }
 

@@ -42,7 +42,7 @@ HolderLabels labels_of(const Story& story, const StoryGpu& gpu, int32_t hold_ind
 /// The label sets under which a GPU appears in Prometheus: one series each, however often a holder comes back.
 struct GpuSeries {
   std::vector<HolderLabels> labels;
-  std::vector<size_t> of_hold;  ///< by hold; the last entry is for steps nobody held it
+  std::vector<size_t> of_hold;  ///< by hold; the last entry is for steps in which it was not held
   [[nodiscard]] size_t of(const StoryReading& reading) const {
     return reading.hold < 0 ? of_hold.back() : of_hold[static_cast<size_t>(reading.hold)];
   }

@@ -12,7 +12,7 @@ namespace stint {
 /// One GPU in one step. Where `present` is false nothing was recorded; the rest then means nothing.
 struct StoryReading {
   int32_t memory_mib = 0;
-  int32_t hold = -1;        ///< into StoryGpu::holds; −1 = nobody held it
+  int32_t hold = -1;        ///< into StoryGpu::holds; −1 = not held
   uint16_t noise = 0;       ///< what the derived metrics jitter with
   uint8_t utilization = 0;  ///< %
   uint8_t heat = 0;         ///< % smoothed over time: temperature and power follow it

@@ -12,7 +12,7 @@ struct TraceWorkload {
   Workload workload;
   int64_t of_no_length = 0;    ///< jobs left out
   int64_t models_unknown = 0;  ///< jobs that ask for GPU models none of the fleet has: they take any
-  int64_t services = 0;        ///< jobs that nobody stops for another
+  int64_t services = 0;        ///< jobs that are not stopped for another
 };
 
 /// Jobs that fit on one node of the fleet's largest kind ask for it; larger ones for whole such nodes and, with GPUs left over, for

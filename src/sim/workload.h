@@ -129,7 +129,7 @@ struct Workload {
   std::vector<SpendPlan> spend_plans = {};
 };
 
-/// Whether a commitment may cover it: on demand, or nobody said otherwise.
+/// Whether a commitment may cover it: on demand, or not said otherwise.
 inline bool is_on_demand(Market m) { return m == Market::kOnDemand || m == Market::kUnknown; }
 /// First and last instant at which anything is submitted; empty for no jobs.
 Interval submissions_of(const Workload& workload);

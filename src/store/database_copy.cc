@@ -24,7 +24,7 @@ Result<std::vector<Database>> connect_all(const std::vector<std::string>& paths,
   return out;
 }
 
-/// Connections whose snapshots are all of the same moment. No writer of ours holds two databases: nobody waits for each other.
+/// Connections whose snapshots are all of the same moment. No writer of ours holds two databases: none waits for another.
 Result<std::vector<Database>> take_snapshots(const std::vector<std::string>& paths) {
   TRY_ASSIGN(const std::vector<Database> locks, connect_all(paths, DatabaseAccess::kReadWrite, "BEGIN IMMEDIATE"));
   return connect_all(paths, DatabaseAccess::kReadOnly, "BEGIN; SELECT count(*) FROM sqlite_schema");

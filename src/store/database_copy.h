@@ -1,7 +1,7 @@
 // Copies databases while others write to them.
 //
 // All are copied as of one moment: each is locked against writers, a reader's snapshot taken of each, and the locks let go, which
-// takes no longer than writers in progress do. The copying itself reads the snapshots and keeps nobody waiting.
+// takes no longer than writers in progress do. The copying itself reads the snapshots and keeps no writer waiting.
 // Source: https://www.sqlite.org/backup.html and https://www.sqlite.org/isolation.html
 #pragma once
 

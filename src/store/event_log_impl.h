@@ -25,7 +25,7 @@ struct EventLog::Impl {
   /// For messages.
   [[nodiscard]] virtual std::string name() const = 0;
 
-  /// As EventLog's. A store that nobody can follow is always its one daemon's.
+  /// As EventLog's. A store that cannot be followed is always its one daemon's.
   virtual Status refresh() { return {}; }
   virtual Result<bool> take_over() { return true; }
   [[nodiscard]] virtual bool follows() const { return false; }

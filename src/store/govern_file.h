@@ -19,7 +19,7 @@ namespace stint {
 /// One line of the audit log as stored.
 struct AuditRow {
   int64_t sequence = 0;  ///< from 1, without gaps
-  std::string client;    ///< whose matter it is; empty = nobody's in particular
+  std::string client;    ///< whose matter it is; empty = no client's in particular
   std::string record;    ///< a JSON object
   std::string hash;      ///< of the row before and this record: see daemon/audit_log.h
   bool operator==(const AuditRow&) const = default;

@@ -48,7 +48,7 @@ struct BookedAlert {
   double value = 0;  ///< when it fired; at its end the last that was measured
   Instant fired;
   AlertMessage message;                   ///< ends_at: it has ended
-  bool ended_silenced = false;            ///< nobody who does not know of it needs to hear of it any more
+  bool ended_silenced = false;            ///< only those who know of it hear that it has ended
   std::map<std::string, AlertTold> told;  ///< by receiver
   [[nodiscard]] bool firing() const { return !message.ends_at; }
   bool operator==(const BookedAlert&) const = default;

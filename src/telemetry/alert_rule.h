@@ -86,7 +86,7 @@ inline constexpr double kLeastCoverage = 0.8;
 /// The unit that follows from what a rule measures.
 std::string_view unit_for(const AlertRule& rule);
 
-/// The rules that hold where nobody says otherwise. 83 °C is the slowdown target of data-centre boards.
+/// The rules that hold where the configuration has no others. 83 °C is the slowdown target of data-centre boards.
 const std::vector<AlertRule>& default_alert_rules();
 
 /// @return error that names the rule and what about it makes no sense.

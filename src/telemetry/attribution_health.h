@@ -19,7 +19,7 @@ class HealthTracker {
  public:
   explicit HealthTracker(const DeviceUsage& usage);
   /// Hours in ascending order. @param active  the device did work in that hour.
-  /// @return true when it could not be used in what nobody held of the hour.
+  /// @return true when it could not be used in the unallocated part of the hour.
   bool unhealthy(size_t hour, bool active);
 
  private:

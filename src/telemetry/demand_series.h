@@ -9,7 +9,7 @@
 
 namespace stint {
 
-/// One value per step; none = nobody measured it, which is not zero.
+/// One value per step; none = not measured, which is not zero.
 struct DemandSeries {
   std::string name;  ///< what is counted, in words: "GPUs in use"
   std::string unit;  ///< of the values: "GPUs", "requests/s"

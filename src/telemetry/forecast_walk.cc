@@ -115,7 +115,7 @@ void ForecastWalk::learn(const Said& said, size_t first, size_t last) {
   if (count == 0) return;
   batch.below /= count;
   batch.above /= count;
-  // Before a distance has any experience its intervals were nobody's claim: they teach the tails nothing.
+  // Before a distance has any experience its intervals were no claim: they teach the tails nothing.
   if (!experience.pool.trusted()) batch.below = batch.above = ErrorPool::kTail;
   experience.pool.learn(batch);
   const double old = experience.weight * kForgetErrors;

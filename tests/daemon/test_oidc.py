@@ -115,7 +115,7 @@ def run(url, provider):
                                                    "x" * 32, "HS256", headers={"kid": "r1"}),
                         "cut short": provider_rsa[:-4]}.items():
         check(what, ask(url + "/v1/me", token)[0], 401)
-    # A new key is fetched when a token names it, but nobody makes us ask all the time.
+    # A new key is fetched when a token names it, but we do not ask all the time.
     before = provider.asked
     provider.add("r2", "RS256")
     rotated = provider.token("r2")

@@ -39,7 +39,7 @@ def request(model, head, data=b"", length=None, said_head=None, more=""):
 
 
 def hostile_bytes(rng):
-    """One request nobody should send."""
+    """One request that no client should send."""
     model = rng.choice(MODELS)
     values = [rng.uniform(-1, 1) for _ in range(4)]
     kind = rng.randrange(12)

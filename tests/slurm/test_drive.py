@@ -116,7 +116,7 @@ class Drive(RunningCluster):
         low = self.submit(script, f"-N{self.NODES}", "--gres=gpu:8", "-t", "5", "--comment=stint:checkpoint=1s,signal=USR1,grace=1s")
         self.start_driver("--qos", "urgent=100")
         self.wait("it runs", lambda: self.state(low) == "RUNNING")
-        time.sleep(2)  # nobody is stopped who has just begun
+        time.sleep(2)  # a job that has just begun is not stopped
         high = self.submit("sleep 1", "--gres=gpu:8", "-t", "5", "--qos=urgent")
         self.wait("the urgent job has run", lambda: self.state(high) in ("COMPLETED", "GONE"))
         self.wait("the other one has come back", lambda: self.jobs()[low][0::2] == ("RUNNING", 1))

@@ -111,7 +111,7 @@ class Import(RunningCluster):
         self.assertIn("Held and idle", text)
 
     def check_bill(self):
-        """What the accounts pay and what nobody used is what the cluster costs, to the last digit."""
+        """What the accounts pay and what was not used is what the cluster costs, to the last digit."""
         bill = json.loads(self.stint("bill", "--history", self.history, "--json"))
         rows = {row["name"]: row for row in bill["rows"]}
         self.assertEqual(set(rows), {"acme", "zoo"})
