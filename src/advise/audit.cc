@@ -292,6 +292,7 @@ Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
   const Attribution& attribution = impl_->attribution;
   const Ledger& ledger = *impl_->ledger;
   report.coverage = coverage_lines(ledger);
+  report.covers_period = covers_period(ledger);
   report.totals = totals_of(facts, ledger, saving);
   report.totals.saving_by = saving_basis(report.findings, Money::nanos(0, facts.currency));
   report.totals.plan_range = plan_range(report.findings, facts, input.catalog, report.totals.plan_per_month);

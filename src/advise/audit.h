@@ -166,6 +166,7 @@ struct AuditTotals {
 struct AuditReport {
   Interval period;
   std::vector<DataCheck> data;        ///< is it complete?
+  bool covers_period = true;          ///< false: amounts "a month" are of the part of it that has a bill
   std::vector<std::string> coverage;  ///< where the bill does not cover the period: what it covers, and what has no price
   AuditTotals totals;
   std::vector<BillContradiction> contradictions;  ///< of bill and inventory; the audit goes by the bill

@@ -165,6 +165,11 @@ class StatementMaker {
   Money fleet_compute_;
 };
 
+/// But for a part of a day at either end, as time zones have it.
+bool covers(const BillCoverage& c, Interval period) {
+  return c.charged.begin - period.begin < kADay && period.end - c.charged.end < kADay;
+}
+
 }  // namespace
 
 std::optional<double> StatementRow::efficiency_pct() const {
@@ -179,15 +184,20 @@ std::optional<Money> StatementRow::per_active_gpu_hour() const {
   return per_hour(compute() - activity_unknown, active_gpu_hours);
 }
 
+bool covers_period(const Ledger& ledger) {
+  return ledger.unpriced_gpu_hours == 0 &&
+         std::ranges::all_of(ledger.coverage, [&](const BillCoverage& c) { return covers(c, ledger.period); });
+}
+
 std::vector<std::string> coverage_lines(const Ledger& ledger) {
   std::vector<std::string> out;
-  std::string covers;
+  std::string covered;
   for (const BillCoverage& c : ledger.coverage)
-    if (c.charged.begin - ledger.period.begin >= kADay || ledger.period.end - c.charged.end >= kADay)
-      covers += fmt::format(
-          "{}{}: {}", covers.empty() ? "" : "; ", c.provider,
+    if (!covers(c, ledger.period))
+      covered += fmt::format(
+          "{}{}: {}", covered.empty() ? "" : "; ", c.provider,
           fmt::format("{} to {}", format_date(c.charged.begin), format_date(c.charged.end - Duration::nanoseconds(1))));
-  if (!covers.empty()) out.push_back(fmt::format("The bill does not cover the whole period: {}.", covers));
+  if (!covered.empty()) out.push_back(fmt::format("The bill does not cover the whole period: {}.", covered));
   if (ledger.unpriced_gpu_hours > 0) {
     double priced = 0;
     for (const GpuUse& use : ledger.gpu_use)

@@ -69,6 +69,8 @@ struct CostStatement {
 /// What a reader must know before any total: which days the bill covers where that is not all, hours without a price, money that is an
 /// estimate. Empty = nothing.
 std::vector<std::string> coverage_lines(const Ledger& ledger);
+/// Whether the total is that of the whole period: bills cover it, and no hour that is known of is without a price.
+bool covers_period(const Ledger& ledger);
 
 CostStatement make_statement(const Ledger& ledger, const StatementOptions& options);
 

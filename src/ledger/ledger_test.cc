@@ -426,6 +426,7 @@ TEST(Ledger, HoursThatTheBillDoesNotReachAreNamedAndNotPriced) {
   ASSERT_THAT(ledger->gpu_use, ::testing::SizeIs(1));
   EXPECT_EQ(ledger->gpu_use[0].micro_gpu_hours, 10'000'000);  // those that are paid for: 4 a GPU-hour, not 2
   EXPECT_THAT(coverage_lines(*ledger), ::testing::Contains(HasSubstr("the bill covers 50.0 % of the GPU-hours")));
+  EXPECT_FALSE(covers_period(*ledger));
   EXPECT_THAT(ledger->problems, ::testing::ElementsAre(HasSubstr("10.0 GPU-hours")));
   const auto estimate = m.post({CostBasis::kEffective, {}, true});
   EXPECT_EQ(estimate->total(), Money::units(70));  // 40 billed, 10 hours at 3

@@ -15,11 +15,12 @@ Html key_figures(const AuditReport& report) {
   const AmountText amount(report);
   const std::string currency(t.bill_per_month.currency().code());
   const std::string useful = t.per_useful_gpu_hour.to_text(2);
+  const std::string_view when = report.covers_period ? " a month" : ", billed days";
   const std::vector<Card> figures = {
-      {"Bill a month", t.priced ? amount(t.bill_per_month) : "–", t.priced ? currency : "no bill and no price known",
+      {fmt::format("Bill{}", when), t.priced ? amount(t.bill_per_month) : "–", t.priced ? currency : "no bill and no price known",
        Tone::kPlain},
       {"With the plan", t.priced ? amount(t.plan_per_month) : "–", counted(report.findings.size(), "finding"), Tone::kPlain},
-      {"Saving a month", t.priced ? amount(t.saving_per_month) : "–",
+      {fmt::format("Saving{}", when), t.priced ? amount(t.saving_per_month) : "–",
        t.priced ? shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1) + " of the bill" : "import a bill or prices",
        t.saving_per_month.count_nanos() > 0 ? Tone::kGood : Tone::kPlain},
       {"Mean utilisation", t.mean_utilization_pct ? shown_percent(*t.mean_utilization_pct, 1) : "–",
@@ -47,12 +48,13 @@ PageText page_text(const AuditReport& report) {
   const AuditTotals& t = report.totals;
   const AmountText amount(report);
   const std::string currency(t.bill_per_month.currency().code());
+  const std::string_view when = report.covers_period ? "a month" : "in the billed days";
   PageText text;
   text.kicker = "GPU fleet audit";
   text.title = !t.priced ? "A fleet without a price"
                : report.findings.empty()
-                   ? fmt::format("{} {} a month", amount(t.bill_per_month), currency)
-                   : fmt::format("From {} to {} {} a month", amount(t.bill_per_month), amount(t.plan_per_month), currency);
+                   ? fmt::format("{} {} {}", amount(t.bill_per_month), currency, when)
+                   : fmt::format("From {} to {} {} {}", amount(t.bill_per_month), amount(t.plan_per_month), currency, when);
   text.subtitle = fmt::format("{}, UTC. ", describe(report.period));
   text.subtitle += t.mean_utilization_pct ? fmt::format("The GPUs were {} used.", shown_percent(*t.mean_utilization_pct))
                                           : "No telemetry says how much the GPUs were used.";

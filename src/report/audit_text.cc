@@ -30,14 +30,15 @@ std::string headline(const AuditReport& report, Screen screen) {
   for (const std::string& line : report.coverage)
     out += toned(line, Tone::kWarn, screen) + '\n';
   if (!report.coverage.empty()) out += '\n';
-  out += row("bill a month", t.priced ? t.bill_per_month.to_text() : "not known", "");
+  const std::string_view when = report.covers_period ? " a month" : ", billed days";
+  out += row(fmt::format("bill{}", when), t.priced ? t.bill_per_month.to_text() : "not known", "");
   out += row("with the plan", t.priced ? t.plan_per_month.to_text() : "not known", "");
   if (t.priced)
-    out += fmt::format("  {:<20} {}  {} of the bill\n", "saving a month",
+    out += fmt::format("  {:<20} {}  {} of the bill\n", fmt::format("saving{}", when),
                        toned(fmt::format("{:>20}", t.saving_per_month.to_text()), Tone::kGood, screen),
                        shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
   else
-    out += row("saving a month", "not known", "import a bill or prices");
+    out += row(fmt::format("saving{}", when), "not known", "import a bill or prices");
   if (t.priced && !t.saving_per_month.is_zero()) {
     out += row("  replayed", t.saving_by.replayed.to_text(), "run or billed again");
     out += row("  arithmetic", t.saving_by.arithmetic.to_text(), "not replayed");

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/audit_html.h"
 #include "report/audit_json.h"
 #include "report/figures.h"
 #include "report/testing_report.h"
@@ -73,6 +74,16 @@ TEST(AuditText, WithoutTelemetryNothingIsSaidAboutUse) {
   const std::string text = audit_text(testing::empty_report(), Colour::kNo);
   EXPECT_THAT(text, HasSubstr("mean utilisation                not known"));
   EXPECT_THAT(text, HasSubstr("Nothing found"));
+}
+
+TEST(AuditText, ABillOfTenDaysIsNoBillOfAMonth) {
+  AuditReport report = testing::agency_report();
+  report.covers_period = false;
+  const std::string text = audit_text(report, Colour::kNo);
+  EXPECT_THAT(text, HasSubstr("bill, billed days           47,000.00 USD"));
+  EXPECT_THAT(text, HasSubstr("saving, billed days         25,364.00 USD"));
+  EXPECT_THAT(text, Not(HasSubstr("bill a month")));
+  EXPECT_THAT(audit_html(report), HasSubstr("From 47,000 to 21,636 USD in the billed days"));
 }
 
 TEST(AuditText, WithoutAnyPriceNoAmountIsSaid) {
