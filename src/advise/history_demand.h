@@ -11,7 +11,7 @@
 namespace stint {
 
 /// In this order: "GPUs held", "GPUs active", "cost", "runs begun" of each kind, "GPUs held by" the clients that held most (five
-/// at most). A demand there is no record of is left out. An hour in which more than half of the GPUs are not known of is missing.
+/// at most). A demand there is no record of is left out. An hour without a record of more than half of the GPUs is missing.
 /// MIG instances count as their share of the card. @param ledger  posted from `occupancy` over history.period.
 std::vector<DemandSeries> demands_of(const History& history, const Occupancy& occupancy, const Ledger& ledger);
 

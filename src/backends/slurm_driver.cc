@@ -7,7 +7,7 @@
 namespace stint {
 namespace {
 
-/// The books grow with every job: from so many on they are begun anew.
+/// The books grow with every job: from so many on they are started again.
 constexpr size_t kMostJobsKept = 50'000;
 /// … and after so long: between two passes the books reckon, accounting knows to the second what each job held.
 constexpr Duration kBooksLast = Duration::hours(1);

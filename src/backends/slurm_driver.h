@@ -29,7 +29,7 @@ struct SlurmPass {
   std::vector<SlurmMachine> machines;  ///< as Slurm told
   size_t waiting = 0, running = 0;
   std::map<std::string, sched::BudgetStanding> budgets;  ///< by account, of those that have one
-  bool began = false;                                    ///< the books were begun anew, from accounting
+  bool began = false;                                    ///< the books were started again, from accounting
   Duration reading, deciding, telling;
 };
 

@@ -10,8 +10,8 @@
 
 namespace stint {
 
-/// The body of POST /api/v2/alerts. @param firing_until  those that fire are believed until then when no later body repeats them; none =
-///   for as long as Alertmanager is configured to. @param link  where a person can look; empty = none.
+/// The body of POST /api/v2/alerts. @param firing_until  those that fire are believed until then unless a later body repeats them;
+///   none = for as long as Alertmanager is configured to. @param link  where a person can look; empty = none.
 std::string alertmanager_json(std::span<const AlertMessage> messages, std::optional<Instant> firing_until,
                               const std::string& link);
 

@@ -22,7 +22,7 @@ bool may_see_alert(const Principal& who, const BookedAlert& alert) {
   return alert.client.empty() ? who.may_everywhere(Permission::kSeeJobs) : who.may(Permission::kSeeJobs, alert.client);
 }
 
-/// One that names a client of theirs and of no other: its other matchers may say what is only known to operators.
+/// One that names a client of theirs, and no other: its other matchers may say what is only known to operators.
 bool may_see_silence(const Principal& who, const Silence& silence) {
   if (who.may_everywhere(Permission::kSeeJobs)) return true;
   return std::ranges::any_of(silence.matchers, [&](const AlertMatcher& m) {

@@ -6,7 +6,7 @@
 // State is a pure function of the records: times are in them, and every wake-up of the scheduler is one. So recovery is
 // reading them again, from the newest snapshot of the state on. Jobs that have ended stay in memory until enough others have
 // ended after them; then they are rows of the log, and views read them there. After recovery the backend is told every launch
-// that should be there, which it starts only if it never has, and to stop what the records do not know. Nothing here knows a clock or a
+// that should be there, which it starts only if it never has, and to stop what is in no record. Nothing here knows a clock or a
 // thread: one thread owns the engine and says what time it is.
 #pragma once
 

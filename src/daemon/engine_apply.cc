@@ -373,7 +373,7 @@ void Engine::Impl::apply_report(const Report& report) {
     return;
   }
   if (report.cause == EndCause::kTimeLimit && !job.cancelled) {
-    // The backend's own limit, which is later than the scheduler's, came first: the daemon did not run.
+    // The backend's own limit, which is later than the scheduler's, came first: the daemon was not there to look.
     job.leaves_as = JobState::kTimeLimit;
     event_of(sched::EventKind::kCancel, id);
   }

@@ -351,7 +351,7 @@ struct Engine::Impl {
 
   // Towards the backend.
   std::vector<Order> orders;
-  std::vector<LaunchKey> strangers;  ///< run, are in no record, and are to stop: nothing starts before they are gone
+  std::vector<LaunchKey> strangers;  ///< run, are in no record, and were told to stop: nothing starts before they are gone
   std::vector<LaunchKey> to_forget;  ///< ends that are recorded with the next step
   std::optional<std::string> read_only;
   int64_t marked_at = 0;

@@ -1,4 +1,4 @@
-// Consolidate: running jobs move closer together so that a waiting one fits. All keep running.
+// Consolidate: running jobs move closer together so that a waiting one fits. Every job that moves has a place.
 #pragma once
 
 #include <optional>

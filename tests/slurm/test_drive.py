@@ -180,9 +180,9 @@ class Drive(RunningCluster):
         return told.returncode == 0 and not told.stdout
 
     def wait_as_operator(self, what, ready, progress, seconds):
-        """Slurmctld is begun anew when stint says so, or nothing has happened for 150 s: one that was killed and came back (22.05) can
+        """Slurmctld is restarted when stint says so, or nothing has happened for 150 s: one that was killed and came back (22.05) can
         lose count of the GPUs in use ("dealloc of node bad node_offset"), even twice in a row, and then leaves machines idle. Not without
-        a word of stint's and sooner: it waits 100 s for the machines to register, and begins to count again when it is begun anew."""
+        a word of stint's and sooner: it waits 100 s for the machines to register, and begins to count again when it is restarted."""
         def asked():
             return (self.folder / "drive.log").read_text().count("restart slurmctld")
         seen, since, followed = progress(), time.monotonic(), asked()
@@ -195,7 +195,7 @@ class Drive(RunningCluster):
             if progress() != seen:
                 seen, since = progress(), time.monotonic()
             elif time.monotonic() - since > 150 or asked() > followed:
-                print("slurmctld is begun anew", file=sys.stderr)
+                print("slurmctld is restarted", file=sys.stderr)
                 self.slurm.stop("slurmctld")
                 self.slurm.start_again("slurmctld")
                 since, followed = time.monotonic(), asked()
