@@ -569,7 +569,7 @@ class UnsteadySlurm {
 };
 
 TEST(SlurmMirror, GoesOnWhateverSlurmSaysNext) {
-  for (uint32_t seed = 0; seed < 300; ++seed) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
     UnsteadySlurm(seed).run(80);
   }
