@@ -50,7 +50,9 @@ class Certificate:
 class RunningDaemon:
     """In `folder`: fleet.json, state/ (unless named) and daemon.log, what it says on standard error."""
 
-    def __init__(self, stint, folder, config, state=None, simulate=True, environment=None, certificate=None):
+    def __init__(self, stint, folder, config, state=None, simulate=True, environment=None, certificate=None,
+                 flags=None):
+        """@param flags  of its command line, in place of those that let local jobs have the daemon's account."""
         self.program = stint
         self.folder = pathlib.Path(folder)
         self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{free_port()}"
@@ -58,7 +60,8 @@ class RunningDaemon:
         self.config = self.folder / "fleet.json"
         self.state = pathlib.Path(state or self.folder / "state")
         self.log = self.folder / "daemon.log"
-        self._flags = (["--simulate"] if simulate else []) + (certificate.flags if certificate else [])
+        local = ["--insecure-shared-user"] if flags is None else list(flags)
+        self._flags = (["--simulate"] if simulate else local) + (certificate.flags if certificate else [])
         self._trust = certificate.trust() if certificate else None
         self._environment = dict(os.environ, **(environment or {}))
         self.configure(config)

@@ -92,8 +92,12 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::create(Options options) {
 
 std::vector<std::string> LocalBackend::notes() const {
   std::vector<std::string> notes;
-  if (::geteuid() == 0 && (!options_.run_as || options_.run_as->uid == 0))
-    notes.push_back("Tasks run as root: name another user for them, with --jobs-as.");
+  if (const uint32_t own = ::geteuid(); !options_.run_as || options_.run_as->uid == own || options_.run_as->uid == 0)
+    notes.push_back(fmt::format(
+        "Jobs run as {} (--insecure-shared-user): whoever submits one can read the daemon's tokens, act as operator, and "
+        "read and end the jobs of all others.",
+        !options_.run_as || options_.run_as->uid == own ? (own == 0 ? "root, as the daemon does" : "the daemon's own user")
+                                                        : "root"));
   if (!cgroups_)
     notes.push_back(
         fmt::format("No cgroups ({}): memory is limited for each process by itself and not for a task as a whole, "

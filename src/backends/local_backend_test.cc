@@ -179,13 +179,13 @@ TEST_F(LocalBackendTest, RunsAsAnotherUserWithoutItsOwnRights) {
 
 TEST_F(LocalBackendTest, RunsTasksAsTheUserOfItsSettingsWhereTheyNameNobody) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can run tasks as another user";
-  EXPECT_THAT(backend_->notes(), Contains(HasSubstr("run as root")));
+  EXPECT_THAT(backend_->notes(), Contains(HasSubstr("--insecure-shared-user")));
   backend_.reset();
   auto made =
       LocalBackend::create({.state_folder = dir_ / "state", .keeper = {STINT_TEST_KEEPER}, .run_as = RunAs{kNobody, kNobody}});
   ASSERT_TRUE(made.ok()) << made.error().message;
   backend_ = std::move(made).value();
-  EXPECT_THAT(backend_->notes(), Not(Contains(HasSubstr("run as root"))));
+  EXPECT_THAT(backend_->notes(), Not(Contains(HasSubstr("--insecure-shared-user"))));
   run(shell(1, "id -u"));
   EXPECT_EQ(printed(1), "65534\n");
 }

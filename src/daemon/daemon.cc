@@ -1,6 +1,7 @@
 #include "daemon/daemon.h"
 
 #include <pwd.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <limits>
@@ -28,15 +29,40 @@ Result<RunAs> find_user(const std::string& name) {
   return RunAs{entry.pw_uid, entry.pw_gid};
 }
 
-Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, const LiveConfig& telemetry) {
+/// A job that has the daemon's account reads its state: the first operator's token, the environment of all jobs. One that is root
+/// does all that this machine allows.
+Status check_account(const DaemonOptions& options, const std::optional<RunAs>& account) {
+  if (options.insecure_shared_user) return {};
+  constexpr std::string_view kInstead =
+      "Give jobs an account (--jobs-as USER; the daemon must be root for that), run nothing (--simulate), or say "
+      "--insecure-shared-user where everybody who may submit may have the daemon's rights";
+  const uint32_t own = ::geteuid();
+  if (account && account->uid == 0) return invalid("--jobs-as {}: jobs would run as root. {}", options.jobs_as, kInstead);
+  if (account && account->uid != own) return {};
+  return invalid(
+      "jobs would run as the daemon's own user ({}): each could read the tokens in {} and so do all that an operator may. {}",
+      own == 0 ? "root" : fmt::format("uid {}", own), options.state_folder, kInstead);
+}
+
+/// none = the daemon's own, or nothing runs.
+Result<std::optional<RunAs>> account_of_jobs(const DaemonOptions& options) {
+  std::optional<RunAs> account;
+  if (options.simulate) return account;
+  if (!options.jobs_as.empty()) {
+    TRY_ASSIGN(account, find_user(options.jobs_as));
+  }
+  TRY(check_account(options, account));
+  return account;
+}
+
+Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, std::optional<RunAs> account,
+                                              const LiveConfig& telemetry) {
   if (options.simulate) return std::unique_ptr<Backend>(std::make_unique<SimulatedBackend>());
   LocalBackend::Options local;
   local.state_folder = backend_folder(options);
   local.cgroup = options.cgroup;
+  local.run_as = account;
   if (!telemetry.nvml_library.empty()) local.clear.nvml_library = telemetry.nvml_library;
-  if (!options.jobs_as.empty()) {
-    TRY_ASSIGN(local.run_as, find_user(options.jobs_as));
-  }
   TRY_ASSIGN(std::unique_ptr<LocalBackend> backend, LocalBackend::create(std::move(local)));
   return std::unique_ptr<Backend>(std::move(backend));
 }
@@ -101,6 +127,7 @@ Status stand_by(EventLog& log, Engine& engine, const std::function<bool(const st
 Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(DaemonConfig config, read_config(options.config_file));
   TRY(check_local(options, config.fleet));
+  TRY_ASSIGN(const std::optional<RunAs> account, account_of_jobs(options));
   std::error_code error;
   std::filesystem::create_directories(options.state_folder, error);
   if (error) return make_error(ErrorCode::kUnavailable, "{}: cannot be made: {}", options.state_folder, error.message());
@@ -108,7 +135,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(LockFile lock, LockFile::take(options.state_folder + "/lock"));
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(lock)));
   daemon->config_ = std::move(config);
-  TRY_ASSIGN(daemon->backend_, make_backend(options, daemon->config_.telemetry));
+  TRY_ASSIGN(daemon->backend_, make_backend(options, account, daemon->config_.telemetry));
   daemon->notes_ = daemon->backend_->notes();
   const std::string place = daemon->config_.log.empty() ? options.state_folder + "/events.db" : daemon->config_.log;
   TRY_ASSIGN(EventLog log, EventLog::open(place, {.follow = options.standby}));

@@ -26,10 +26,12 @@
 namespace stint {
 
 struct DaemonOptions {
-  std::string config_file;                 ///< JSON, docs/formats.md
-  std::string state_folder;                ///< made where it is missing
-  bool simulate = false;                   ///< nothing runs: tasks end after the times given for them
-  std::string jobs_as;                     ///< name of the system's user that jobs run as; empty = the daemon's own
+  std::string config_file;   ///< JSON, docs/formats.md
+  std::string state_folder;  ///< made where it is missing
+  bool simulate = false;     ///< nothing runs: tasks end after the times given for them
+  std::string jobs_as;       ///< name of the system's user that all jobs run as; empty = none
+  /// Jobs run as the daemon's own user, or as root: whoever submits can read its tokens. Refused at the start where it is not said.
+  bool insecure_shared_user = false;
   std::string cgroup;                      ///< folder of the cgroup v2 tree that is ours to write; empty = none
   std::string program = "/proc/self/exe";  ///< stint itself, which makes audits and statements
   /// Where the log is a database: while another daemon is active follow it, and take over when it is gone. With `simulate` alone: what

@@ -22,7 +22,7 @@ class StartedDaemon : public testing::Test {
  protected:
   void configure(std::string_view json) { std::ofstream(options_.config_file) << json; }
   ScratchDir dir_;
-  DaemonOptions options_{.config_file = dir_ / "fleet.json", .state_folder = dir_ / "state"};
+  DaemonOptions options_{.config_file = dir_ / "fleet.json", .state_folder = dir_ / "state", .insecure_shared_user = true};
 };
 
 /// All of their tasks would run here, on GPUs of the same numbers, and be billed as two machines'.
@@ -49,6 +49,25 @@ TEST_F(StartedDaemon, DoesNotTakeOverASecondMachineEither) {
   EXPECT_EQ((*daemon)->config().fleet.nodes.size(), 1u);
   configure(kOne);
   EXPECT_TRUE((*daemon)->reload().ok());
+}
+
+TEST_F(StartedDaemon, RefusesJobsThatWouldHaveItsOwnAccount) {
+  configure(kOne);
+  options_.insecure_shared_user = false;
+  const auto refused = Daemon::start(options_);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("the daemon's own user"), HasSubstr("--jobs-as"), HasSubstr("--insecure-shared-user")));
+  options_.jobs_as = "root";
+  const auto as_root = Daemon::start(options_);
+  ASSERT_FALSE(as_root.ok());
+  EXPECT_THAT(as_root.error().message, HasSubstr("root"));
+  EXPECT_FALSE(std::ifstream(dir_ / "state/events.db").good()) << "nothing is begun";
+  options_.jobs_as.clear();
+  options_.insecure_shared_user = true;
+  const auto shared = Daemon::start(options_);
+  ASSERT_TRUE(shared.ok()) << shared.error().message;
+  EXPECT_THAT((*shared)->notes(), testing::Contains(HasSubstr("--insecure-shared-user")));
 }
 
 TEST_F(StartedDaemon, RefusesToStandByWhereTasksRunHere) {
