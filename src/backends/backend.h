@@ -85,6 +85,7 @@ struct Launch {
   std::string output_path;  ///< appended to; "" = the backend's own file
   std::string error_path;   ///< likewise; the same path as output_path joins the two
   std::optional<RunAs> run_as;
+  std::string owner;  ///< "CLIENT/USER": whose account of the machine it has where each has one; "" = the backend's default
   std::optional<GangPlace> gang;
   Duration time_limit;                     ///< 0 = none; then it is stopped with `grace`
   Duration grace = Duration::seconds(30);  ///< between the request to leave and the end by force

@@ -16,6 +16,7 @@
 #include "backends/output_order.h"
 #include "backends/process_tree.h"
 #include "backends/task_process.h"
+#include "backends/task_room.h"
 #include "base/text.h"
 #include "host/clock.h"
 #include "host/file.h"
@@ -51,6 +52,7 @@ class TaskKeeper {
     watch_signals();
     if (const Status started = start(); !started.ok()) {
       cgroup_.remove();
+      leave_room(plan_.room);
       write_end(
           {.when = this_moment(), .status = {.code = 127}, .cause = EndCause::kNotStarted, .detail = started.error().message});
       return 0;
@@ -175,6 +177,7 @@ class TaskKeeper {
                                  plan_.launch.memory.count(), kills);
     }
     cgroup_.remove();
+    leave_room(plan_.room);
     write_end(ended);
   }
 

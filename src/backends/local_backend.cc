@@ -78,6 +78,7 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::create(Options options) {
     else
       backend->why_no_cgroups_ = tree.error().message;
   }
+  TRY(backend->give_accounts());
   fs::directory_iterator it(o.state_folder + "/tasks", failed);
   for (const fs::directory_iterator end; !failed && it != end; it.increment(failed)) {
     const std::string name = it->path().filename().string();
@@ -90,14 +91,39 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::create(Options options) {
   return backend;
 }
 
+bool LocalBackend::keeps_apart() const {
+  return accounts_ || (options_.run_as && options_.run_as->uid != ::geteuid() && options_.run_as->uid != 0);
+}
+
+Status LocalBackend::give_accounts() {
+  if (options_.accounts) {
+    TRY_ASSIGN(AccountBook book, AccountBook::open(options_.accounts->book, options_.accounts->range));
+    accounts_ = std::move(book);
+  }
+  if (!keeps_apart()) return {};
+  means_ = find_room_means(accounts_ ? options_.accounts->range.first : options_.run_as->uid);
+  homes_ = options_.homes.empty() ? options_.state_folder + "-jobs" : options_.homes;
+  if (!accounts_ && !means_.mounts) return {};  // no folder is needed
+  TRY(make_folder(homes_, 0711));
+  TRY(make_folder(homes_ + "/.tmp", 0700));
+  return accounts_ ? check_reachable(homes_, means_) : Status();
+}
+
 std::vector<std::string> LocalBackend::notes() const {
   std::vector<std::string> notes;
-  if (const uint32_t own = ::geteuid(); !options_.run_as || options_.run_as->uid == own || options_.run_as->uid == 0)
+  if (!accounts_ && keeps_apart())
+    notes.push_back(
+        fmt::format("Jobs of all users run as user {} (--jobs-as): they can read each other's environment and files, share a "
+                    "home, and can end each other's processes. --jobs-as-range gives each user an account.",
+                    options_.run_as->uid));
+  if (keeps_apart()) means_.tell(accounts_.has_value(), notes);
+  if (const uint32_t own = ::geteuid(); !keeps_apart())
     notes.push_back(fmt::format(
         "Jobs run as {} (--insecure-shared-user): whoever submits one can read the daemon's tokens, act as operator, and "
         "read and end the jobs of all others.",
-        !options_.run_as || options_.run_as->uid == own ? (own == 0 ? "root, as the daemon does" : "the daemon's own user")
-                                                        : "root"));
+        own == 0                                       ? "root, as the daemon does"
+        : options_.run_as && options_.run_as->uid == 0 ? "root"
+                                                       : "the daemon's own user"));
   if (!cgroups_)
     notes.push_back(
         fmt::format("No cgroups ({}): memory is limited for each process by itself and not for a task as a whole, "
@@ -125,11 +151,16 @@ std::string LocalBackend::log_base(const std::string& state_folder, const Launch
 
 TaskPlan LocalBackend::plan_of(const Launch& launch) const {
   const std::string name = format_key(launch.key);
-  Launch whole = launch;
-  if (!whole.run_as) whole.run_as = options_.run_as;
-  return {.launch = std::move(whole),
-          .cgroup = cgroups_ ? fmt::format("{}/task-{}", cgroups_->folder, name) : "",
-          .log_base = log_base(options_.state_folder, launch.key)};
+  TaskPlan plan{.launch = launch,
+                .cgroup = cgroups_ ? fmt::format("{}/task-{}", cgroups_->folder, name) : "",
+                .log_base = log_base(options_.state_folder, launch.key),
+                .room = {}};
+  if (!plan.launch.run_as) plan.launch.run_as = options_.run_as;
+  if (!keeps_apart()) return plan;
+  if (accounts_) plan.room.home = fmt::format("{}/{}", homes_, plan.launch.run_as->uid);
+  if (means_.mounts) plan.room.temporary = fmt::format("{}/.tmp/{}", homes_, name);
+  plan.room.hides_processes = means_.hides;
+  return plan;
 }
 
 /// By tasks that have not ended: what they were granted is in their folders, also after a restart.
@@ -167,6 +198,9 @@ Status LocalBackend::start(const Launch& launch, Instant) {
   TRY(check_can_run(launch));
   if (known == tasks_.end()) {
     Launch granted = launch;
+    if (accounts_ && !granted.run_as) {
+      TRY_ASSIGN(granted.run_as, accounts_->account_of(granted.owner));
+    }
     if (asks_for_mig_device(granted.gpus)) TRY(grant_mig_devices(granted.gpus, mig_devices_taken(), options_.clear));
     TRY(folder.create(plan_of(granted)));
   }
@@ -310,6 +344,8 @@ Status LocalBackend::forget(const LaunchKey& key) {
   const TaskFolder folder = folder_of(key);
   const std::string waste = fmt::format("{}/tasks/.gone-{}", options_.state_folder, format_key(key));
   std::error_code failed;
+  // Its keeper has taken it away, unless that was killed.
+  if (means_.mounts) fs::remove_all(fmt::format("{}/.tmp/{}", homes_, format_key(key)), failed);
   fs::remove_all(waste, failed);
   fs::rename(folder.path(), waste, failed);
   if (failed) return make_error(ErrorCode::kUnavailable, "{}: cannot be taken away: {}", folder.path(), failed.message());

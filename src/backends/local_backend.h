@@ -9,9 +9,11 @@
 #include <set>
 #include <string>
 
+#include "backends/account_book.h"
 #include "backends/cgroup.h"
 #include "backends/gpu_clear.h"
 #include "backends/task_folder.h"
+#include "backends/task_room.h"
 
 namespace stint {
 
@@ -24,6 +26,12 @@ class LocalBackend final : public Backend {
     std::string cgroup;  ///< folder of the cgroup v2 tree that is ours to write; "" = none
     GpuClearCheck::Options clear;
     std::optional<RunAs> run_as;  ///< of launches that name no user; none = the user this program runs as
+    struct Accounts {
+      UidRange range;
+      std::string book;  ///< file that says whose they are
+    };
+    std::optional<Accounts> accounts;  ///< each owner has one for ever; in place of `run_as`
+    std::string homes;  ///< folder for what jobs of other accounts have for themselves; "" = beside the state folder
   };
   /// @return error when the folder cannot be used. Limits that cannot be enforced are no error: notes() names them.
   static Result<std::unique_ptr<LocalBackend>> create(Options options);
@@ -57,6 +65,9 @@ class LocalBackend final : public Backend {
   explicit LocalBackend(Options options);
   [[nodiscard]] TaskFolder folder_of(const LaunchKey& key) const;
   [[nodiscard]] TaskPlan plan_of(const Launch& launch) const;
+  Status give_accounts();
+  /// Do jobs have other accounts than this program?
+  [[nodiscard]] bool keeps_apart() const;
   [[nodiscard]] Status check_can_run(const Launch& launch);
   [[nodiscard]] std::set<std::string> mig_devices_taken() const;
   Status start_keeper(const TaskFolder& folder);
@@ -67,6 +78,9 @@ class LocalBackend final : public Backend {
   Options options_;
   std::optional<CgroupTree> cgroups_;
   std::string why_no_cgroups_;
+  std::optional<AccountBook> accounts_;
+  RoomMeans means_;
+  std::string homes_;
   GpuClearCheck clear_;
   std::map<LaunchKey, Task> tasks_;
   std::vector<int> keepers_;  ///< pids of those this object started and has not waited for

@@ -17,6 +17,7 @@
 
 #include "backends/system_error.h"
 #include "backends/task_environment.h"
+#include "backends/task_room.h"
 #include "host/descriptor.h"
 
 namespace stint {
@@ -95,6 +96,8 @@ Result<Prepared> prepare(const TaskPlan& plan, const TaskCgroup& cgroup, const s
   p.cgroup = &cgroup;
   p.keeper = ::getpid();
   look_up_user(launch.run_as.value_or(RunAs{::geteuid(), ::getegid()}), p);
+  if (!plan.room.home.empty()) p.user.home = plan.room.home;
+  TRY(make_room(plan));
   p.environment = environment_of(launch, p.user, mark);
   if (launch.output_path.empty()) {
     TRY_ASSIGN(p.output, open_own_log(plan.log_base + ".out", launch.run_as));
@@ -150,6 +153,7 @@ void limit_data(Bytes memory, int report) {
   for (const int signal : {SIGPIPE, SIGCHLD, SIGHUP, SIGINT, SIGTERM})
     ::signal(signal, SIG_DFL);
   if (!p.cgroup->enter()) give_up(report, "cgroup");
+  if (const char* failed = enter_room(p.plan->room, p.user.home)) give_up(report, failed);
   if (launch.memory > Bytes() && p.limits_data) limit_data(launch.memory, report);
   leave_privileges(p, report);
   // After the change of user, which would undo it; and if the keeper was faster to die, nothing is there to do it.

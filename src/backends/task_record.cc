@@ -103,25 +103,27 @@ std::string to_json(const TaskPlan& plan) {
   Json environment = Json::array();
   for (const auto& [name, value] : l.environment)
     environment.push_back(Json::array({name, value}));
-  return dump({{"version", kRecordVersion},
-               {"key", format_key(l.key)},
-               {"node", l.node},
-               {"gpus", std::move(gpus)},
-               {"shares_gpus", l.tenancy == Tenancy::kShared},
-               {"cpu_milli", l.cpu_milli},
-               {"memory_bytes", l.memory.count()},
-               {"command", l.command},
-               {"script", l.script},
-               {"environment", std::move(environment)},
-               {"folder", l.folder},
-               {"output_path", l.output_path},
-               {"error_path", l.error_path},
-               {"run_as", l.run_as ? Json{{"uid", l.run_as->uid}, {"gid", l.run_as->gid}} : Json()},
-               {"gang", l.gang ? json_of(*l.gang) : Json()},
-               {"time_limit_ns", l.time_limit.count_ns()},
-               {"grace_ns", l.grace.count_ns()},
-               {"cgroup", plan.cgroup},
-               {"log_base", plan.log_base}});
+  return dump(
+      {{"version", kRecordVersion},
+       {"key", format_key(l.key)},
+       {"node", l.node},
+       {"gpus", std::move(gpus)},
+       {"shares_gpus", l.tenancy == Tenancy::kShared},
+       {"cpu_milli", l.cpu_milli},
+       {"memory_bytes", l.memory.count()},
+       {"command", l.command},
+       {"script", l.script},
+       {"environment", std::move(environment)},
+       {"folder", l.folder},
+       {"output_path", l.output_path},
+       {"error_path", l.error_path},
+       {"run_as", l.run_as ? Json{{"uid", l.run_as->uid}, {"gid", l.run_as->gid}} : Json()},
+       {"gang", l.gang ? json_of(*l.gang) : Json()},
+       {"time_limit_ns", l.time_limit.count_ns()},
+       {"grace_ns", l.grace.count_ns()},
+       {"cgroup", plan.cgroup},
+       {"log_base", plan.log_base},
+       {"room", {{"home", plan.room.home}, {"temporary", plan.room.temporary}, {"hides_processes", plan.room.hides_processes}}}});
 }
 
 std::string to_json(const TaskStarted& started) {
@@ -152,6 +154,11 @@ Result<TaskPlan> parse_task_plan(std::string_view text, const std::string& where
     plan.launch = launch_of(json);
     plan.cgroup = json.at("cgroup").get<std::string>();
     plan.log_base = json.at("log_base").get<std::string>();
+    // Older releases gave tasks no room.
+    if (const auto room = json.find("room"); room != json.end())
+      plan.room = {.home = room->at("home").get<std::string>(),
+                   .temporary = room->at("temporary").get<std::string>(),
+                   .hides_processes = room->at("hides_processes").get<bool>()};
     TRY(check_launch(plan.launch));
     return plan;
   });

@@ -11,11 +11,19 @@
 
 namespace stint {
 
+/// What of the machine a task has for itself. Folders lie where only root can pass, but for the home.
+struct TaskRoom {
+  std::string home;              ///< made for its user where it is missing; "" = the account's
+  std::string temporary;         ///< folder whose `tmp` and `var` it sees as /tmp and /var/tmp, gone after it; "" = the machine's
+  bool hides_processes = false;  ///< it sees its user's processes alone
+};
+
 /// What a keeper is told to do.
 struct TaskPlan {
   Launch launch;
   std::string cgroup;    ///< folder to make for the task in the cgroup v2 tree; "" = none
   std::string log_base;  ///< `.out` and `.err` appended: where output goes for which the launch names no file
+  TaskRoom room;
 };
 
 /// When something happened, by both clocks of the machine: somebody may have set the wall clock since.

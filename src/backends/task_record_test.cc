@@ -31,6 +31,7 @@ TaskPlan full_plan() {
   l.grace = Duration::seconds(7);
   plan.cgroup = "/sys/fs/cgroup/stint/task";
   plan.log_base = "/l/5";
+  plan.room = {.home = "/h/5", .temporary = "/h/.tmp/5", .hides_processes = true};
   return plan;
 }
 
@@ -56,7 +57,20 @@ TEST(TaskRecord, APlanIsReadBackAsItWas) {
   EXPECT_EQ(l.time_limit, Duration::hours(3));
   EXPECT_EQ(l.grace, Duration::seconds(7));
   EXPECT_EQ(again->cgroup, plan.cgroup);
+  EXPECT_EQ(again->room.home, "/h/5");
+  EXPECT_EQ(again->room.temporary, "/h/.tmp/5");
+  EXPECT_TRUE(again->room.hides_processes);
   EXPECT_EQ(to_json(*again), to_json(plan));
+}
+
+TEST(TaskRecord, APlanOfAnOlderReleaseHasNothingForItself) {
+  std::string text = to_json(full_plan());
+  const size_t at = text.rfind(",\n \"room\"");
+  ASSERT_NE(at, std::string::npos);
+  const auto older = parse_task_plan(text.substr(0, at) + "}", "launch.json");
+  ASSERT_TRUE(older.ok()) << older.error().message;
+  EXPECT_EQ(older->room.home, "");
+  EXPECT_FALSE(older->room.hides_processes);
 }
 
 TEST(TaskRecord, AnEndIsReadBackAndFitsItsRoom) {

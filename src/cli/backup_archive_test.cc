@@ -43,6 +43,7 @@ class BackupTest : public ::testing::Test {
     write(dir_ / "config.json", R"({"nodes": []})");
     write(state() + "/admin.token", "secret");
     write(state() + "/decisions.json", R"({"F-1":{"decision":"approved"}})");
+    write(state() + "/accounts.json", R"({"version":1,"accounts":{"acme/ann":70000}})");
     write(state() + "/" + "work/logs/17.0.0.out", "hello\n");
   }
   static void write(const std::string& path, std::string_view text) { std::ofstream(path, std::ios::binary) << text; }
@@ -84,6 +85,7 @@ TEST_F(BackupTest, WhatIsRestoredIsWhatWasThere) {
   EXPECT_EQ(*read_all(dir_ / "new/config.json"), R"({"nodes": []})");
   EXPECT_EQ(*read_all(dir_ / "new/work/logs/17.0.0.out"), "hello\n");
   EXPECT_EQ(*read_all(dir_ / "new/decisions.json"), R"({"F-1":{"decision":"approved"}})");
+  EXPECT_EQ(*read_all(dir_ / "new/accounts.json"), R"({"version":1,"accounts":{"acme/ann":70000}})");
   EXPECT_FALSE(std::filesystem::exists(dir_ / "new/admin.token")) << "a secret";
   EXPECT_EQ(GovernFile::open(dir_ / "new/govern.db")->last_audit()->hash, head_);
   EXPECT_THAT(beside(), UnorderedElementsAre("state", "config.json", "backup.tar", "new")) << "nothing is left lying about";
@@ -94,7 +96,7 @@ TEST_F(BackupTest, TarReadsIt) {
   ASSERT_TRUE(back_up().ok());
   const std::string command = "tar -tf '" + file() + "' > '" + (dir_ / "list") + "'";
   ASSERT_EQ(std::system(command.c_str()), 0);
-  EXPECT_EQ(*read_all(dir_ / "list"), "manifest.json\nconfig.json\ngovern.db\nother.db\ndecisions.json\n");
+  EXPECT_EQ(*read_all(dir_ / "list"), "manifest.json\nconfig.json\ngovern.db\nother.db\ndecisions.json\naccounts.json\n");
 }
 
 TEST_F(BackupTest, NothingIsOverwritten) {

@@ -76,6 +76,8 @@ std::string_view kind_of_value(std::string_view option) {
       {"--queue", "QUEUE"},
       {"--user", "USER"},
       {"--jobs-as", "USER"},
+      {"--jobs-as-range", "FIRST-LAST"},
+      {"--jobs-home", "FOLDER"},
       {"--client", "CLIENT"},
       {"--role", "ROLE"},
       {"--tag", "KEY=VALUE"},

@@ -138,14 +138,19 @@ void add_daemon_command(Command& app, Action& action) {
                     "with --simulate, where the log is a database: follow the daemon that is active, take over when it is gone");
   command->add_flag("--simulate", options->daemon.simulate, "run nothing: tasks end after the times given for them");
   command->add_option("--jobs-as", options->daemon.jobs_as,
-                      "the system's user that jobs run as; the daemon must be root for that");
+                      "the system's user that all jobs run as; the daemon must be root for that");
+  command->add_option(
+      "--jobs-as-range", options->daemon.jobs_as_range,
+      "user ids such as 70000-79999: each user of a client has one for ever, with a home, a /tmp and processes that others "
+      "do not see; the daemon must be root for that");
+  command->add_option("--jobs-home", options->daemon.jobs_home, "with --jobs-as-range: folder for their homes; else STATE-jobs");
   command->add_flag("--insecure-shared-user", options->daemon.insecure_shared_user,
                     "jobs run as the daemon's own user: whoever submits can read its tokens and act as operator");
   command->add_option("--cgroup", options->daemon.cgroup,
                       "folder of the cgroup v2 tree for limits of CPU and memory; made when it is missing");
   command->add_option("--listen", options->listen, "IP address and port of the API, such as 127.0.0.1:8470; else as configured");
   add_tls_options(*command, options->tls, options->plain_beyond_loopback);
-  command->footer("Example: stint daemon --config fleet.json --state /var/lib/stint --jobs-as stint-jobs");
+  command->footer("Example: stint daemon --config fleet.json --state /var/lib/stint --jobs-as-range 70000-79999");
   command->callback([options, &action] {
     action = [options] {
       const Status done = run_daemon(*options);

@@ -29,12 +29,20 @@ Result<RunAs> find_user(const std::string& name) {
   return RunAs{entry.pw_uid, entry.pw_gid};
 }
 
+/// What jobs run as.
+struct JobAccounts {
+  std::optional<RunAs> one;  ///< for all; none = the daemon's own, unless there is a range
+  std::optional<UidRange> range;
+};
+
 /// A job that has the daemon's account reads its state: the first operator's token, the environment of all jobs. One that is root
 /// does all that this machine allows.
 Status check_account(const DaemonOptions& options, const std::optional<RunAs>& account) {
   if (options.insecure_shared_user) return {};
   constexpr std::string_view kInstead =
-      "Give jobs an account (--jobs-as USER; the daemon must be root for that), run nothing (--simulate), or say "
+      "Give jobs accounts (--jobs-as-range 70000-79999, or --jobs-as USER for all; the daemon must be root for both), run "
+      "nothing "
+      "(--simulate), or say "
       "--insecure-shared-user where everybody who may submit may have the daemon's rights";
   const uint32_t own = ::geteuid();
   if (account && account->uid == 0) return invalid("--jobs-as {}: jobs would run as root. {}", options.jobs_as, kInstead);
@@ -44,24 +52,32 @@ Status check_account(const DaemonOptions& options, const std::optional<RunAs>& a
       own == 0 ? "root" : fmt::format("uid {}", own), options.state_folder, kInstead);
 }
 
-/// none = the daemon's own, or nothing runs.
-Result<std::optional<RunAs>> account_of_jobs(const DaemonOptions& options) {
-  std::optional<RunAs> account;
-  if (options.simulate) return account;
-  if (!options.jobs_as.empty()) {
-    TRY_ASSIGN(account, find_user(options.jobs_as));
+Result<JobAccounts> accounts_of_jobs(const DaemonOptions& options) {
+  JobAccounts accounts;
+  if (options.simulate) return accounts;
+  if (!options.jobs_as_range.empty()) {
+    if (!options.jobs_as.empty()) return invalid("--jobs-as and --jobs-as-range: name one account for all jobs, or a range");
+    if (::geteuid() != 0) return invalid("--jobs-as-range: to give jobs other accounts the daemon would have to be root");
+    TRY_ASSIGN(accounts.range, parse_uid_range(options.jobs_as_range));
+    return accounts;
   }
-  TRY(check_account(options, account));
-  return account;
+  if (!options.jobs_as.empty()) {
+    TRY_ASSIGN(accounts.one, find_user(options.jobs_as));
+  }
+  TRY(check_account(options, accounts.one));
+  return accounts;
 }
 
-Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, std::optional<RunAs> account,
+Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, const JobAccounts& accounts,
                                               const LiveConfig& telemetry) {
   if (options.simulate) return std::unique_ptr<Backend>(std::make_unique<SimulatedBackend>());
   LocalBackend::Options local;
   local.state_folder = backend_folder(options);
   local.cgroup = options.cgroup;
-  local.run_as = account;
+  local.run_as = accounts.one;
+  if (accounts.range) local.accounts = {.range = *accounts.range, .book = options.state_folder + "/accounts.json"};
+  const std::string homes = options.jobs_home.empty() ? options.state_folder + "-jobs" : options.jobs_home;
+  local.homes = std::filesystem::absolute(homes).lexically_normal().string();
   if (!telemetry.nvml_library.empty()) local.clear.nvml_library = telemetry.nvml_library;
   TRY_ASSIGN(std::unique_ptr<LocalBackend> backend, LocalBackend::create(std::move(local)));
   return std::unique_ptr<Backend>(std::move(backend));
@@ -127,7 +143,7 @@ Status stand_by(EventLog& log, Engine& engine, const std::function<bool(const st
 Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(DaemonConfig config, read_config(options.config_file));
   TRY(check_local(options, config.fleet));
-  TRY_ASSIGN(const std::optional<RunAs> account, account_of_jobs(options));
+  TRY_ASSIGN(const JobAccounts accounts, accounts_of_jobs(options));
   std::error_code error;
   std::filesystem::create_directories(options.state_folder, error);
   if (error) return make_error(ErrorCode::kUnavailable, "{}: cannot be made: {}", options.state_folder, error.message());
@@ -135,7 +151,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(LockFile lock, LockFile::take(options.state_folder + "/lock"));
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(lock)));
   daemon->config_ = std::move(config);
-  TRY_ASSIGN(daemon->backend_, make_backend(options, account, daemon->config_.telemetry));
+  TRY_ASSIGN(daemon->backend_, make_backend(options, accounts, daemon->config_.telemetry));
   daemon->notes_ = daemon->backend_->notes();
   const std::string place = daemon->config_.log.empty() ? options.state_folder + "/events.db" : daemon->config_.log;
   TRY_ASSIGN(EventLog log, EventLog::open(place, {.follow = options.standby}));

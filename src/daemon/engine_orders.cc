@@ -98,6 +98,7 @@ Launch Engine::Impl::launch_of(sched::JobId id, const PlacedTask& placed) const 
     launch.environment.emplace_back("STINT_ARRAY_ID", public_id(client_of(job.queue), job.number - job.array_index));
     launch.environment.emplace_back("STINT_ARRAY_INDEX", std::to_string(job.array_index));
   }
+  launch.owner = fmt::format("{}/{}", client_of(job.queue), r.user);
   launch.folder = r.folder;
   launch.output_path = r.output_path;
   launch.error_path = r.error_path;

@@ -34,7 +34,7 @@ class Attack(unittest.TestCase):
 
     def token_of(self, user, role):
         """A new user's."""
-        self.daemon.stint("user", "set", user, "--role", role)
+        self.daemon.stint("user", "set", user, *(word for one in role.split(",") for word in ("--role", one)))
         return self.daemon.stint("token", "make", "--user", user, "--life", "1d").stdout.strip()
 
     def submit(self, token, client, script, *options):

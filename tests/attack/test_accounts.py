@@ -52,7 +52,8 @@ class AnAccountOfTheirOwn(Attack):
         token = self.token_of("eve", "submitter@acme")
         printed = self.run_job(token, "acme", f"id -u; cat {self.daemon.state}/admin.token {self.daemon.state}/govern.db")
         self.assertNotIn(self.daemon.token, printed)
-        self.assertIn("Permission denied", printed)
+        # Where the test's folder below /tmp is hidden from jobs, it is not even found.
+        self.assertRegex(printed, "admin.token: (Permission denied|No such file)")
         self.assertNotEqual(printed.splitlines()[0], "0")
         with self.assertRaises(urllib.error.HTTPError) as refused:
             self.daemon.ask("POST", "/v1/tokens", {"user": "admin"}, token=token)
