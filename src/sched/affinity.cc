@@ -36,6 +36,11 @@ void AffinityBook::add_node(NodeId node, std::span<const Label> labels) {
   }
 }
 
+void AffinityBook::remove_node(NodeId node) {
+  for (Term& term : terms_)
+    term.domains.remove_node(node);
+}
+
 bool AffinityBook::matches(int32_t term, const Request& request) const {
   const std::vector<Label>& wanted = terms_[static_cast<size_t>(term)].term.labels;
   return std::all_of(wanted.begin(), wanted.end(), [&](const Label& l) { return carries(request.labels, l); });

@@ -30,6 +30,7 @@ class AffinityBook {
   /// Interns a term. Domains of nodes already known are taken from `node_labels` (one entry per node).
   int32_t intern(const AffinityTerm& term, std::span<const std::vector<Label>> node_labels);
   void add_node(NodeId node, std::span<const Label> labels);
+  void remove_node(NodeId node);  ///< one without tasks
   [[nodiscard]] AffinityFacts facts_of(const Request& request, std::span<const std::vector<Label>> node_labels);
   /// Terms interned so far; requests interned earlier may match later ones, see Cluster::intern.
   [[nodiscard]] size_t term_count() const { return terms_.size(); }

@@ -114,7 +114,10 @@ struct Amounts {
 class Cluster {
  public:
   // Set-up, also while running; not inside a trial.
+  /// It gets the lowest id of those that were removed, else the next.
   NodeId add_node(const ClusterNode& node);
+  /// One that no task is on. Its id stands for a node without anything, which is never usable, until another gets it.
+  void remove_node(NodeId n);
   RequestId intern(const Request& request);
   TaskId add_task(JobId job, RequestId request, int32_t group = -1, int32_t priority = 0);
   void reserve_tasks(size_t count) { tasks_.reserve(count); }
@@ -212,6 +215,7 @@ class Cluster {
   void find_instances(Facts& facts) const;
   void count_earlier_tasks(int32_t term, RequestId newest);
   int32_t intern_profile(const std::string& name);
+  [[nodiscard]] NodeRecord record_of(const ClusterNode& node);
   [[nodiscard]] int32_t share_on(const Facts& facts, NodeId n) const;
   [[nodiscard]] Misfit check(const Facts& facts, NodeId n, Room room, SharedGpu shared, Place& place) const;
   [[nodiscard]] int dynamic_profile(const Facts& facts, NodeId n) const;
@@ -243,6 +247,7 @@ class Cluster {
   std::vector<std::string> models_;                      // interned GPU models
   std::vector<std::string> profiles_;                    // interned MIG profile names
   std::vector<MigNode> mig_;                             // per node
+  std::vector<NodeId> removed_;                          // ids of no node; descending
   AffinityBook affinity_;
   std::deque<Domains> domains_;  // references stay
 };

@@ -1,6 +1,7 @@
 // Cluster: what it is made of. Nodes, requests and terms of affinity are interned here; nothing of it is on a hot path.
 #include <algorithm>
 #include <charconv>
+#include <functional>
 
 #include "base/check.h"
 #include "base/has_element.h"
@@ -42,15 +43,8 @@ uint64_t hash_of(const Request& r) {
 
 }  // namespace
 
-NodeId Cluster::add_node(const ClusterNode& node) {
-  CHECK(open_trials_ == 0, "node '{}' added inside a trial", node.name);
-  const NodeId id(static_cast<uint32_t>(nodes_.size()));
-  nodes_.push_back(node);
-  const int64_t gpu_memory = node.gpu_memory.count();
-  if (gpu_memory > 0 && (smallest_gpu_memory_ == 0 || gpu_memory < smallest_gpu_memory_)) smallest_gpu_memory_ = gpu_memory;
-  labels_.push_back(node.labels);
-  if (find_label(node.labels, "node") == nullptr) labels_.back().push_back({"node", node.name});
-
+/// All of it free.
+NodeRecord Cluster::record_of(const ClusterNode& node) {
   NodeRecord record;
   record.cpu_milli = record.cpu_free = node.cpu_milli;
   record.memory_bytes = record.memory_free = node.memory.count();
@@ -64,23 +58,64 @@ NodeId Cluster::add_node(const ClusterNode& node) {
     record.milli_free = node.gpus * kMilli;
     std::fill_n(record.gpu_free.begin(), node.gpus, static_cast<int16_t>(kMilli));
   }
-  free_.add(record);
-  coming_.add(record);
-  first_on_.emplace_back();
+  return record;
+}
 
-  MigNode& mig = mig_.emplace_back();
+NodeId Cluster::add_node(const ClusterNode& node) {
+  CHECK(open_trials_ == 0, "node '{}' added inside a trial", node.name);
+  NodeId id(static_cast<uint32_t>(nodes_.size()));
+  if (removed_.empty()) {
+    nodes_.emplace_back();
+    labels_.emplace_back();
+    mig_.emplace_back();
+    first_on_.emplace_back();
+    free_.add({});
+    coming_.add({});
+  } else {
+    id = removed_.back();
+    removed_.pop_back();
+  }
+  nodes_[id.index()] = node;
+  const int64_t gpu_memory = node.gpu_memory.count();
+  if (gpu_memory > 0 && (smallest_gpu_memory_ == 0 || gpu_memory < smallest_gpu_memory_)) smallest_gpu_memory_ = gpu_memory;
+  std::vector<Label>& labels = labels_[id.index()] = node.labels;
+  if (find_label(node.labels, "node") == nullptr) labels.push_back({"node", node.name});
+
+  const NodeRecord record = record_of(node);
+  free_.replace(id, record);
+  coming_.replace(id, record);
+
+  MigNode& mig = mig_[id.index()] = {};
   mig.whole_gpus = node.whole_gpus;
   for (const MigAsk& ask : node.static_mig)
     mig.stock.push_back({intern_profile(ask.profile), ask.count, {ask.count, ask.count}});
   if (node.repartition && node.static_mig.empty()) mig.geometry = find_mig_geometry(node.gpu_model);
   if (mig.geometry != nullptr) mig.gpus.resize(static_cast<size_t>(node.gpus));
 
-  affinity_.add_node(id, labels_.back());
+  affinity_.add_node(id, labels);
   for (Domains& domains : domains_)
-    domains.add_node(id, labels_.back());
+    domains.add_node(id, labels);
   for (uint32_t r = 0; r < requests_.size(); ++r)
     note_eligible(RequestId(r), id);
   return id;
+}
+
+void Cluster::remove_node(NodeId n) {
+  CHECK(open_trials_ == 0, "node '{}' removed inside a trial", nodes_[n.index()].name);
+  CHECK(!first_on_[n.index()].valid(), "node '{}' removed with tasks on it", nodes_[n.index()].name);
+  nodes_[n.index()] = {};
+  labels_[n.index()].clear();
+  mig_[n.index()] = {};
+  NodeRecord nothing;
+  nothing.usable = false;
+  free_.replace(n, nothing);
+  coming_.replace(n, nothing);
+  affinity_.remove_node(n);
+  for (Domains& domains : domains_)
+    domains.remove_node(n);
+  for (Facts& facts : facts_)
+    facts.eligible[n.index() / 64] &= ~(uint64_t{1} << (n.index() % 64));
+  removed_.insert(std::ranges::lower_bound(removed_, n, std::greater()), n);
 }
 
 RequestId Cluster::intern(const Request& request) {

@@ -24,6 +24,7 @@ enum class EventKind : uint8_t {
   kNodeDrain,   ///< `node` takes no new tasks; what runs there goes on
   kSpotNotice,  ///< `node` will be gone at `until`; its tasks should save and leave
   kNodeDown,    ///< `node` is gone: its tasks ended as lost, but for work that ended at the same instant
+  kNodeGone,    ///< likewise, and for good: the next node that is added gets its id
   kCancel,      ///< `job` is taken back, whatever its state
   kHold,        ///< `job` does not start before it is released; running, it goes on
   kRelease,     ///< `job` may start again

@@ -10,14 +10,19 @@ constexpr size_t kLogLimit = size_t{1} << 16;
 }  // namespace
 
 NodeId NodeTable::add(const NodeRecord& node) {
-  CHECK(node.gpus >= 0 && node.gpus <= kMaxGpusPerNode, "{} GPUs on one node", node.gpus);
   const NodeId id(static_cast<uint32_t>(nodes_.size()));
-  NodeRecord& added = nodes_.emplace_back(node);
-  added.whole = 0;
-  for (size_t g = 0; g < added.gpu_free.size(); ++g)
-    if (added.gpu_free[g] == kMilli) added.whole |= static_cast<uint16_t>(1U << g);
-  touch(id);
+  nodes_.emplace_back();
+  replace(id, node);
   return id;
+}
+
+void NodeTable::replace(NodeId n, const NodeRecord& node) {
+  CHECK(node.gpus >= 0 && node.gpus <= kMaxGpusPerNode, "{} GPUs on one node", node.gpus);
+  NodeRecord& record = nodes_[n.index()] = node;
+  record.whole = 0;
+  for (size_t g = 0; g < record.gpu_free.size(); ++g)
+    if (record.gpu_free[g] == kMilli) record.whole |= static_cast<uint16_t>(1U << g);
+  touch(n);
 }
 
 void NodeTable::take(NodeId n, const Take& t) {

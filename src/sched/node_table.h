@@ -47,6 +47,8 @@ struct Take {
 class NodeTable {
  public:
   NodeId add(const NodeRecord& node);
+  /// Another node in place of one that no task is on.
+  void replace(NodeId n, const NodeRecord& node);
   [[nodiscard]] size_t size() const { return nodes_.size(); }
   [[nodiscard]] const NodeRecord& operator[](NodeId n) const { return nodes_[n.index()]; }
   [[nodiscard]] std::span<const NodeRecord> all() const { return nodes_; }

@@ -18,6 +18,7 @@ class PriceTiers {
 
   /// @param gpu_rate  of one GPU; 0 = it costs nothing more to use, or its price is not known
   void set(NodeId n, Rate gpu_rate);
+  void remove(NodeId n);
   /// Is there a choice to make?
   [[nodiscard]] bool differ() const { return tiers_.size() > 1; }
   /// Ascending by price.

@@ -23,13 +23,16 @@ NodeId Scheduler::add_node(const ClusterNode& node) {
     impl_->scores.forget(RequestId(r));  // it may be allowed on the new node
   impl_->queues.add_capacity(
       {.gpu_milli = int64_t{node.gpus} * kMilli, .cpu_milli = node.cpu_milli, .memory_bytes = node.memory.count()});
-  impl_->gpu_rates.push_back(node.gpu_rate);
+  if (id.index() == impl_->gpu_rates.size()) impl_->gpu_rates.emplace_back();
+  impl_->gpu_rates[id.index()] = node.gpu_rate;
   if (node.gpus > 0) impl_->price_tiers.set(id, node.gpu_rate);
   impl_->capacity.set(id, node.whole_gpus ? node.gpus : NodeBuckets::kNowhere);
   ++impl_->changes;
   ++impl_->fleet_changes;
   return id;
 }
+
+void Scheduler::expect_machines() { impl_->machines_may_come = true; }
 
 QueueId Scheduler::add_queue(const QueueSpec& queue) {
   const QueueId id = impl_->queues.add(queue);
@@ -128,7 +131,9 @@ void Scheduler::Impl::take_in(Instant at, std::span<const Event> happened) {
 std::span<const Decision> Scheduler::step(Instant now, std::span<const Event> events) {
   Impl& s = *impl_;
   s.take_in(now, events);
-  const auto is_loss = [](const Event& e) { return e.kind == EventKind::kNodeDown || e.kind == EventKind::kLost; };
+  const auto is_loss = [](const Event& e) {
+    return e.kind == EventKind::kNodeDown || e.kind == EventKind::kNodeGone || e.kind == EventKind::kLost;
+  };
   if (std::ranges::any_of(events, is_loss)) s.take_back_orders_to_the_gone();
   s.fire_timers();
   if (s.any_hours) s.open_queues();

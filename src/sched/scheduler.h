@@ -32,6 +32,7 @@ class Scheduler {
   ~Scheduler();
 
   // Set-up; nodes and queues may also be added while running.
+  /// Its id is that of a node that is gone (EventKind::kNodeGone), where there is one, else the next.
   NodeId add_node(const ClusterNode& node);
   QueueId add_queue(const QueueSpec& queue);
   /// Other limits, guarantees, weight, priority or hours of a queue that is there; its parent, age and budget stay. What runs goes on,
@@ -48,6 +49,9 @@ class Scheduler {
 
   /// Makes room for so many more jobs with so many tasks in all: saves time where their number is known.
   void reserve(size_t jobs, size_t tasks);
+
+  /// Machines may come that are not known yet: a job that is larger than all that are known waits for one, where it would be rejected.
+  void expect_machines();
 
   /// What GPU-hours cost when and where, as far as known; replaces what was known. Deferrable jobs begin in the cheapest slot.
   /// A node is in one market at most.

@@ -12,6 +12,7 @@ void Scheduler::Impl::apply(const Event& e) {
     case EventKind::kNodeUp: ++room_made, ++changes, ++fleet_changes; return cluster.set_usable(e.node, true);
     case EventKind::kNodeDrain: return drain(e.node);
     case EventKind::kNodeDown: return lose_node(e.node);
+    case EventKind::kNodeGone: return remove_node(e.node);
     case EventKind::kSpotNotice: return clear_node(e.node);
     case EventKind::kFinished: return finished(e.job);
     case EventKind::kFailed: return failed(e.job);
@@ -170,6 +171,26 @@ void Scheduler::Impl::lose_node(NodeId n) {
     meter(j);
     after_loss(j);
   }
+}
+
+/// Nothing here knows of it any more. What was thought of its id is thought anew: `changes` grows.
+void Scheduler::Impl::remove_node(NodeId n) {
+  lose_node(n);
+  const ClusterNode& node = cluster.node(n);
+  queues.add_capacity(
+      {.gpu_milli = -int64_t{node.gpus} * kMilli, .cpu_milli = -node.cpu_milli, .memory_bytes = -node.memory.count()});
+  gpu_rates[n.index()] = {};
+  price_tiers.remove(n);
+  capacity.set(n, NodeBuckets::kNowhere);
+  for (MarketPrices& market : prices)
+    std::erase(market.nodes, n);
+  std::erase_if(reservations, [&](const Reservation& r) {
+    return std::ranges::any_of(r.claims, [&](const Claim& claim) { return claim.node == n; });
+  });
+  for (uint32_t r = 0; r < cluster.request_count(); ++r)
+    scores.forget(RequestId(r));
+  cluster.remove_node(n);
+  ++changes;
 }
 
 /// What runs there goes on; whoever was promised room there, or moves there, waits for other room.

@@ -218,6 +218,7 @@ struct Scheduler::Impl {
   std::vector<Asha> studies;
   std::vector<MarketPrices> prices;
   std::vector<Instant> opens;           ///< by queue: when jobs that wait for its hours may start; kNever = none does
+  bool machines_may_come = false;       ///< see Scheduler::expect_machines
   bool any_hours = false;               ///< has a queue ever been added that is closed at times?
   bool any_movable = false;             ///< has a job ever been added that could be moved?
   bool has_parts_of_gpus = false;       ///< and one that asks for less than a whole GPU?
@@ -250,6 +251,7 @@ struct Scheduler::Impl {
   void cancel(JobId j);
   void drain(NodeId n);
   void lose_node(NodeId n);
+  void remove_node(NodeId n);
   void take_back_orders_to_the_gone();
   void lose_task(TaskId t);
   void lose(TaskId t, Amounts& lost);

@@ -72,7 +72,7 @@ void Scheduler::Impl::come_into_play(JobId j) {
   }
   const Shape& shape = shapes[r.shape];
   if (!shape.plain) observe(j);
-  const bool fits = shape.plain ? OpenNodes::fits(shape, capacity.counts()) : fits_idle_fleet(j);
+  const bool fits = machines_may_come || (shape.plain ? OpenNodes::fits(shape, capacity.counts()) : fits_idle_fleet(j));
   if (!fits) return reject(j, Reason::kNeverFits);
   if (spec.not_before > now) return set_timer(timers, spec.not_before, j, TimerKind::kBegin);
   if (!spec.deferrable || !defer(j)) wait(j);

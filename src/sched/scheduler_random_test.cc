@@ -31,6 +31,10 @@ class RandomLife {
       if (random_.below(30) == 0)
         events.push_back(event(EventKind::kCancel, JobId(static_cast<uint32_t>(random_.below(jobs_.size() + 1)))));
       if (random_.below(25) == 0) events.push_back(event(EventKind::kNodeDown, NodeId(static_cast<uint32_t>(random_.below(6)))));
+      if (world_.scheduler.cluster().node(NodeId(5)).name.empty())
+        world_.scheduler.add_node(World::node("another", 1 + static_cast<int>(random_.below(8))));
+      else if (random_.below(40) == 0)
+        events.push_back(event(EventKind::kNodeGone, NodeId(5)));
       if (random_.below(20) == 0)
         events.push_back(event(EventKind::kSpotNotice, NodeId(static_cast<uint32_t>(random_.below(6)))));
       if (random_.below(4) == 0) events.push_back(event(EventKind::kNodeUp, NodeId(static_cast<uint32_t>(random_.below(6)))));

@@ -104,9 +104,9 @@ struct SnapshotParts {
   // The cluster.
   template <typename A>
   static void of(A& a, Domains& v) {
-    auto& [levels, by_path, members, of_node] = v;
+    auto& [levels, by_path, members, of_node, unused] = v;
     std::vector<std::pair<std::vector<std::string>, int32_t>> paths(by_path.begin(), by_path.end());
-    a(levels, paths, members, of_node);
+    a(levels, paths, members, of_node, unused);
     by_path = {paths.begin(), paths.end()};
   }
   template <typename A>
@@ -159,9 +159,9 @@ struct SnapshotParts {
   template <typename A>
   static void of(A& a, Cluster& v) {
     auto& [free, coming, tasks, first_on, facts, undo, open_trials, nodes, smallest_gpu_memory, labels, requests, by_hash, models,
-           profiles, mig, affinity, domains] = v;
+           profiles, mig, removed, affinity, domains] = v;
     CHECK(open_trials == 0, "a snapshot inside a trial");
-    a(free, coming, tasks, first_on, facts, nodes, smallest_gpu_memory, labels, requests, by_hash, models, profiles, mig,
+    a(free, coming, tasks, first_on, facts, nodes, smallest_gpu_memory, labels, requests, by_hash, models, profiles, mig, removed,
       affinity, domains);
     if constexpr (A::kReads) {
       undo.clear();
@@ -298,15 +298,15 @@ struct SnapshotParts {
     auto& [policy, cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, gpu_rates, price_tiers, burns,
            waits_for_budget, held, dependents, arrays, products, present, growing, timers, level_timers, running, ends,
            reservations, line, slots, passed, pass, fleet_changes, fits_fleet, failed_at, room_made, attempted, reserved_for,
-           moved_for, moves, idle_stand_ins, studies, prices, opens, any_hours, any_movable, has_parts_of_gpus, changes, ripens,
-           too_large, waiting_gpu_milli, lowest_priority, highest_priority, now, events, ended, decisions, places, places_end,
-           taken_back, sketch, unclaimed_nodes] = v;
+           moved_for, moves, idle_stand_ins, studies, prices, opens, machines_may_come, any_hours, any_movable, has_parts_of_gpus,
+           changes, ripens, too_large, waiting_gpu_milli, lowest_priority, highest_priority, now, events, ended, decisions,
+           places, places_end, taken_back, sketch, unclaimed_nodes] = v;
     CHECK(ended.empty(), "a snapshot inside a step");
     a(cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, gpu_rates, price_tiers, burns,
       waits_for_budget, held, dependents, arrays, products, present, growing, timers, level_timers, running, ends, reservations,
       passed, pass, fleet_changes, fits_fleet, failed_at, room_made, attempted, reserved_for, moved_for, moves, idle_stand_ins,
-      studies, prices, opens, any_hours, any_movable, has_parts_of_gpus, changes, ripens, too_large, waiting_gpu_milli,
-      lowest_priority, highest_priority, now);
+      studies, prices, opens, machines_may_come, any_hours, any_movable, has_parts_of_gpus, changes, ripens, too_large,
+      waiting_gpu_milli, lowest_priority, highest_priority, now);
   }
 };
 

@@ -115,6 +115,7 @@ class TwoLives {
       events.push_back(event(EventKind::kCancel, twin_.known[random_.below(twin_.known.size())]));
     const auto node = [&] { return NodeId(static_cast<uint32_t>(random_.below(6))); };
     if (random_.below(25) == 0) events.push_back(event(EventKind::kNodeDown, node()));
+    replace_node(events);
     if (random_.below(20) == 0) events.push_back(event(EventKind::kSpotNotice, node()));
     if (random_.below(4) == 0) events.push_back(event(EventKind::kNodeUp, node()));
     for (const TaskId t : std::exchange(world_.leaving, {})) {
@@ -125,6 +126,19 @@ class TwoLives {
         world_.leaving.push_back(t);
     }
     return events;
+  }
+
+  /// The last machine goes for good, and later another comes in its place.
+  void replace_node(std::vector<Event>& events) {
+    const NodeId last(5);
+    if (world_.scheduler.cluster().node(last).name.empty()) {
+      if (random_.below(5) != 0) return;
+      const int gpus = 1 + static_cast<int>(random_.below(8));
+      for (Scheduler* s : {&world_.scheduler, &twin_.scheduler})
+        EXPECT_EQ(s->add_node(World::node("another", gpus)), last);
+    } else if (random_.below(30) == 0) {
+      events.push_back(event(EventKind::kNodeGone, last));
+    }
   }
 
   void add_jobs(std::vector<Event>& events) {

@@ -126,6 +126,59 @@ TEST(Scheduler, LostNodeSendsTheWholeGangBack) {
     EXPECT_NE(place.node, NodeId(0));
 }
 
+TEST(Scheduler, AMachineThatIsGoneGivesItsIdToTheNext) {
+  World world(plain(Order::kFifo), 2, 4);
+  const JobId first = world.submit(at(0), world.job(4));
+  const JobId second = world.submit(at(0), world.job(4));
+  world.step(at(10), {event(EventKind::kNodeGone, NodeId(0))});
+  EXPECT_THAT(world.last, IsEmpty());
+  EXPECT_EQ(world.scheduler.explain(first).standing, Standing::kWaiting);
+  EXPECT_TRUE(world.runs(second));
+  EXPECT_EQ(world.scheduler.add_node(World::node("larger", 8)), NodeId(0));
+  world.step(at(20), {});
+  EXPECT_THAT(world.started(), ElementsAre(first));
+  const JobId large = world.submit(at(21), world.job(8));
+  world.step(at(30), {event(EventKind::kFinished, first)});
+  EXPECT_THAT(world.started(), ElementsAre(large));
+  EXPECT_EQ(world.scheduler.add_node(World::node("third", 1)), NodeId(2));
+}
+
+TEST(Scheduler, DoesNotGrowWithMachinesThatCameAndWent) {
+  World world(plain(Order::kStint), 4, 4);
+  Request together;
+  together.gpus = 1;
+  together.labels = {{"app", "db"}};
+  together.anti_affinity = {{{{"app", "db"}}, "node"}};
+  JobSpec spec = world.job(1);
+  spec.request = world.scheduler.intern(together);
+  const auto come_and_go = [&](int from, int to) {
+    for (int i = from; i < to; ++i) {
+      const NodeId n(static_cast<uint32_t>(i % 3));
+      const JobId job = world.submit(at(i * 10), spec);
+      EXPECT_FALSE(world.started().empty());
+      world.step(at(i * 10 + 1), {event(EventKind::kFinished, job)});
+      world.step(at(i * 10 + 2), {event(EventKind::kNodeGone, n)});
+      EXPECT_EQ(world.scheduler.add_node(World::node(fmt::format("machine-{:06}", i), 4)), n);
+      world.scheduler.forget(std::vector<bool>(1, true));
+    }
+    return world.scheduler.save().size();
+  };
+  const size_t early = come_and_go(0, 100);
+  EXPECT_LE(come_and_go(100, 3'000), early + 64);
+}
+
+TEST(Scheduler, WhatIsTooLargeWaitsWhereMachinesMayCome) {
+  World world(plain(Order::kStint), 1, 4);
+  world.scheduler.expect_machines();
+  const JobId large = world.submit(at(0), world.job(8));
+  EXPECT_EQ(world.scheduler.explain(large).standing, Standing::kWaiting);
+  const JobId small = world.submit(at(1), world.job(4));
+  EXPECT_THAT(world.started(), ElementsAre(small));
+  world.scheduler.add_node(World::node("larger", 8));
+  world.step(at(2), {});
+  EXPECT_THAT(world.started(), ElementsAre(large));
+}
+
 // Two of three nodes of a gang go at the same instant: the first loss tells the other two tasks to leave, one of which is
 // lost as well then. With all three gone nobody is told anything.
 TEST(Scheduler, WhatIsLostAtTheSameInstantIsNotToldToLeave) {

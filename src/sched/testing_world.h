@@ -18,17 +18,20 @@ inline Event event(EventKind kind, NodeId node) { return {.kind = kind, .job = {
 class World {
  public:
   World(Policy policy, int nodes, int gpus = 8) : scheduler(policy) {
-    ClusterNode node;
-    node.gpus = gpus;
-    node.cpu_milli = 1'000'000;
-    node.memory = Bytes::gibi(int64_t{1000});
-    for (int n = 0; n < nodes; ++n) {
-      node.name = fmt::format("n{}", n);
-      scheduler.add_node(node);
-    }
+    for (int n = 0; n < nodes; ++n)
+      scheduler.add_node(node(fmt::format("n{}", n), gpus));
     QueueSpec spec;
     spec.name = "all";
     queue = scheduler.add_queue(spec);
+  }
+
+  static ClusterNode node(std::string name, int gpus) {
+    ClusterNode node;
+    node.name = std::move(name);
+    node.gpus = gpus;
+    node.cpu_milli = 1'000'000;
+    node.memory = Bytes::gibi(int64_t{1000});
+    return node;
   }
 
   JobSpec job(int gpus, int tasks = 1) {

@@ -18,14 +18,16 @@ namespace stint::sched {
 /// Value of label `key`; nullptr when the node has none.
 const std::string* find_label(std::span<const Label> labels, std::string_view key);
 
-/// The domains of one level, numbered in the order in which their first nodes were added.
+/// The domains of one level, numbered in the order in which their first nodes were added, as long as no node is removed.
 class Domains {
  public:
   /// @param levels  node labels from widest to narrowest; one for a plain label.
   explicit Domains(std::vector<std::string> levels) : levels_(std::move(levels)) {}
 
-  /// To be called once for each node in order of their ids.
+  /// To be called once for each node in order of their ids, and for one in place of another that was removed.
   void add_node(NodeId node, std::span<const Label> labels);
+  /// A domain that loses its last node is forgotten, and its number given to the next new one.
+  void remove_node(NodeId node);
 
   [[nodiscard]] std::span<const std::string> levels() const { return levels_; }
   [[nodiscard]] size_t count() const { return members_.size(); }
@@ -40,6 +42,7 @@ class Domains {
   std::map<std::vector<std::string>, int32_t> by_path_;
   std::vector<std::vector<NodeId>> members_;
   std::vector<int32_t> of_node_;
+  std::vector<int32_t> unused_;  // numbers of domains without nodes
 };
 
 }  // namespace stint::sched
