@@ -17,7 +17,7 @@ constexpr uint32_t kNodes = 1000;
 Cluster make_cluster(uint32_t nodes) {
   Cluster cluster;
   for (uint32_t n = 0; n < nodes; ++n) {
-    ClusterNode node;
+    NodeSpec node;
     node.name = fmt::format("n{}", n);
     node.gpu_model = "A100-80GB";
     node.gpus = 8;

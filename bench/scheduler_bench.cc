@@ -37,7 +37,7 @@ struct Timing {
 class BusyFleet {
  public:
   BusyFleet(int64_t nodes, int64_t queued) : scheduler_(policy()), random_(1) {
-    ClusterNode node;
+    NodeSpec node;
     node.gpus = 8;
     for (int64_t n = 0; n < nodes; ++n)
       scheduler_.add_node(node);
@@ -143,7 +143,7 @@ void KueueShape(benchmark::State& state) {
     policy.order = Order::kFair;
     policy.backfill = Backfill::kNone;
     Scheduler scheduler(policy);
-    ClusterNode node;  // quotas decide, not nodes: one task for each unit
+    NodeSpec node;  // quotas decide, not nodes: one task for each unit
     node.gpus = 16;
     for (int n = 0; n < kCohorts * kQueuesPerCohort * 20 / 16; ++n)
       scheduler.add_node(node);

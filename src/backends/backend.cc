@@ -42,4 +42,14 @@ std::string_view name_of(EndCause cause) {
   CHECK(false, "cause {}", static_cast<int>(cause));
 }
 
+std::string_view name_of(MachineCause cause) {
+  switch (cause) {
+    case MachineCause::kOther: return "other";
+    case MachineCause::kSpot: return "spot";
+    case MachineCause::kMaintenance: return "maintenance";
+    case MachineCause::kBroken: return "broken";
+  }
+  CHECK(false, "cause {} of a machine", static_cast<int>(cause));
+}
+
 }  // namespace stint

@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "base/units.h"
 #include "host/process.h"
+#include "model/machine.h"
 
 namespace stint {
 
@@ -124,6 +125,30 @@ struct Report {
   std::optional<TaskUsage> usage;
 };
 
+/// What became of a machine.
+enum class MachineNews : uint8_t {
+  kThere,     ///< it can be used: it has come, or is back, or costs something else
+  kDraining,  ///< it takes no new task; what runs there goes on, until `until` at most
+  kLost,      ///< it does not answer and may come back; its tasks are lost
+  kGone,      ///< for good: likewise, and it is forgotten
+};
+
+enum class MachineCause : uint8_t {
+  kOther,
+  kSpot,         ///< its owner wants it back
+  kMaintenance,  ///< of its owner
+  kBroken,       ///< a GPU or more of it cannot be used
+};
+std::string_view name_of(MachineCause cause);  // "other", "spot", "maintenance", "broken"
+
+struct MachineReport {
+  MachineNews news = MachineNews::kThere;
+  Machine machine;  ///< its name says all but for kThere
+  MachineCause cause = MachineCause::kOther;
+  std::optional<Instant> until;  ///< kDraining: it will be gone then; none = not known to end
+  std::string detail;            ///< for a person; "" = nothing to add
+};
+
 /// Owned and called by one thread. Nothing here waits for a task.
 class Backend {
  public:
@@ -151,7 +176,14 @@ class Backend {
   /// What happened up to `now` and was not told by this object before, ordered by time, then key, then kind.
   virtual std::vector<Report> poll(Instant now) = 0;
 
-  /// When poll() will have something to tell, where that is known; none = call it regularly.
+  /// The machines that it found by itself, and those of the caller's configuration that cannot be used just now, each as of the last
+  /// poll_machines(). Whoever restarts asks this first: a machine of the first kind that is not among them is gone, one of the
+  /// second is there. None, where a backend knows the caller's configuration and nothing else.
+  [[nodiscard]] virtual std::vector<MachineReport> machines() const { return {}; }
+  /// What became of machines up to `now` and was not told by this object before, in the order in which it happened.
+  virtual std::vector<MachineReport> poll_machines(Instant /*now*/) { return {}; }
+
+  /// When poll() or poll_machines() will have something to tell, where that is known; none = call it regularly.
   [[nodiscard]] virtual std::optional<Instant> next_report_at() const = 0;
 
   /// Launches that have begun and not ended as of the last call of poll(), in order of their keys.

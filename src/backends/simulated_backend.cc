@@ -77,7 +77,35 @@ std::vector<Report> SimulatedBackend::poll(Instant now) {
 }
 
 std::optional<Instant> SimulatedBackend::next_report_at() const {
-  return due_.empty() ? std::nullopt : std::optional(due_.begin()->first);
+  std::optional<Instant> next;
+  if (!due_.empty()) next = due_.begin()->first;
+  if (!planned_.empty() && (!next || planned_.begin()->first < *next)) next = planned_.begin()->first;
+  return next;
+}
+
+void SimulatedBackend::plan(std::vector<PlannedNews> news) {
+  for (PlannedNews& each : news)
+    planned_.emplace(each.at, std::move(each.report));
+}
+
+std::vector<MachineReport> SimulatedBackend::machines() const {
+  std::vector<MachineReport> all;
+  for (const auto& [name, report] : told_of_)
+    all.push_back(report);
+  return all;
+}
+
+std::vector<MachineReport> SimulatedBackend::poll_machines(Instant now) {
+  std::vector<MachineReport> reports;
+  while (!planned_.empty() && planned_.begin()->first <= now) {
+    MachineReport report = std::move(planned_.extract(planned_.begin()).mapped());
+    if (report.news == MachineNews::kGone)
+      told_of_.erase(report.machine.node.name);
+    else
+      told_of_.insert_or_assign(report.machine.node.name, report);
+    reports.push_back(std::move(report));
+  }
+  return reports;
 }
 
 std::vector<LaunchKey> SimulatedBackend::running() const {

@@ -4,7 +4,9 @@
 
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "backends/backend.h"
 
@@ -25,6 +27,16 @@ class SimulatedBackend final : public Backend {
   [[nodiscard]] std::vector<LaunchKey> running() const override;
   Status forget(const LaunchKey& key) override;
 
+  /// Something that will become of a machine.
+  struct PlannedNews {
+    Instant at;
+    MachineReport report;
+  };
+  /// Beside what was planned before.
+  void plan(std::vector<PlannedNews> news);
+  [[nodiscard]] std::vector<MachineReport> machines() const override;
+  std::vector<MachineReport> poll_machines(Instant now) override;
+
  private:
   enum class Told : uint8_t { kNothing, kStart, kEnd };
   struct Task {
@@ -41,7 +53,9 @@ class SimulatedBackend final : public Backend {
 
   Tasks tasks_;
   std::set<std::pair<Instant, LaunchKey>> due_;  ///< the next report of every task that has one
-  Instant looked_at_;                            ///< of the latest poll(): a signal has no time of its own
+  std::multimap<Instant, MachineReport> planned_;
+  std::map<std::string, MachineReport> told_of_;  ///< by machine: the last, but for those that are gone
+  Instant looked_at_;                             ///< of the latest poll(): a signal has no time of its own
 };
 
 }  // namespace stint

@@ -182,7 +182,7 @@ class PlaceKeeper {
     };
     Machines machines;
     for (const SlurmMachine& machine : machines_) {
-      const sched::ClusterNode node = node_of(machine);
+      const NodeSpec node = node_of(machine);
       if (node.gpus >= std::max(1, request.gpus) &&
           (!request.only_allowed_nodes || is_among(request.allowed_nodes, machine.name)) &&
           (request.gpu_models.empty() || is_among(request.gpu_models, node.gpu_model)))
@@ -229,7 +229,7 @@ class PlaceKeeper {
   }
 
   [[nodiscard]] Rate gpu_rate(const SlurmMachine& machine) const {
-    return sim::gpu_rate_of({.node = node_of(machine)}, rules_.rates.find(machine.name)->second);
+    return gpu_rate_of(node_of(machine), rules_.rates.find(machine.name)->second);
   }
 
   /// One task a machine. @return whether there was room for all.

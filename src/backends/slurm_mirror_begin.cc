@@ -16,11 +16,10 @@ void SlurmMirror::begin(Instant now, const SlurmView& view, std::span<const Run>
   notes_.clear();
   jobs_added_ = 0;
   for (const SlurmMachine& machine : machines_) {
-    sim::SimNode node;
-    node.node = stint::node_of(machine);
+    NodeSpec node = stint::node_of(machine);
     const auto rate = rules_.rates.find(machine.name);
-    if (rate != rules_.rates.end()) node.node.gpu_rate = sim::gpu_rate_of(node, rate->second);
-    node_ids_[machine.name] = scheduler_->add_node(node.node);
+    if (rate != rules_.rates.end()) node.gpu_rate = gpu_rate_of(node, rate->second);
+    node_ids_[machine.name] = scheduler_->add_node(node);
   }
   for (const sched::QueueSpec& queue : rules_.queues)
     queue_ids_[queue.name] = scheduler_->add_queue(queue);

@@ -136,7 +136,7 @@ void simplify(std::span<const SlurmMachine> machines, sched::Request& request) {
   bool cpus_bind = false;
   bool memory_binds = false;
   for (const SlurmMachine& machine : machines) {
-    const sched::ClusterNode node = node_of(machine);
+    const NodeSpec node = node_of(machine);
     if (node.gpus == 0) continue;
     one_model = one_model && request.gpu_models == std::vector{node.gpu_model};
     cpus_bind = cpus_bind || request.cpu_milli * node.gpus > node.cpu_milli * request.gpus;
@@ -275,8 +275,8 @@ SlurmWish held_by(const SlurmEntry& entry, size_t nodes, std::span<const SlurmMa
   return held;
 }
 
-sched::ClusterNode node_of(const SlurmMachine& machine) {
-  sched::ClusterNode node;
+NodeSpec node_of(const SlurmMachine& machine) {
+  NodeSpec node;
   node.name = machine.name;
   node.cpu_milli = machine.cpus * 1000;
   node.memory = machine.memory;

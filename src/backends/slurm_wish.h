@@ -62,6 +62,6 @@ Result<SlurmWish> wish_of(const SlurmEntry& entry, std::string_view required_nod
 SlurmWish held_by(const SlurmEntry& entry, size_t nodes, std::span<const SlurmMachine> machines);
 
 /// A machine as the scheduler knows it.
-sched::ClusterNode node_of(const SlurmMachine& machine);
+NodeSpec node_of(const SlurmMachine& machine);
 
 }  // namespace stint

@@ -44,6 +44,7 @@ class Signals {
 struct DaemonArguments {
   DaemonOptions daemon;
   std::string listen;  ///< empty = as configured
+  std::string faults;  ///< a duration; empty = none
   TlsOptions tls;
   bool plain_beyond_loopback = false;
 };
@@ -87,6 +88,13 @@ void give_large_blocks_back() {
 }
 
 Status run_daemon(DaemonArguments arguments) {
+  if (!arguments.faults.empty()) {
+    if (!arguments.daemon.simulate) return invalid("--simulated-faults: give --simulate, too: real machines fail by themselves");
+    const Result<Duration> faults = parse_duration(arguments.faults);
+    if (!faults.ok() || *faults <= Duration())
+      return invalid("--simulated-faults '{}': expected a time above 0, such as 8h", excerpt(arguments.faults));
+    arguments.daemon.simulated_faults = *faults;
+  }
   give_large_blocks_back();
   const ServiceManager manager;
   const Signals signals;
@@ -137,6 +145,10 @@ void add_daemon_command(Command& app, Action& action) {
   command->add_flag("--standby", options->daemon.standby,
                     "with --simulate, where the log is a database: follow the daemon that is active, take over when it is gone");
   command->add_flag("--simulate", options->daemon.simulate, "run nothing: tasks end after the times given for them");
+  command
+      ->add_option("--simulated-faults", options->faults,
+                   "with --simulate: each machine fails, or spot takes it back, after so long on average, such as 8h")
+      ->type_name("DURATION");
   command->add_option("--jobs-as", options->daemon.jobs_as,
                       "the system's user that all jobs run as; the daemon must be root for that");
   command->add_option(

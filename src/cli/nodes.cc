@@ -21,6 +21,13 @@ struct NodeOptions {
   std::string name;
 };
 
+/// "taken back, gone at 12:03": of one that does not take work by itself.
+std::string why_of(const Json& node) {
+  std::string why = node.value("detail", "");
+  if (!node["until"].is_null()) why += fmt::format("{}gone at {}", why.empty() ? "" : ", ", node["until"].get<std::string>());
+  return why;
+}
+
 Status list_nodes(DaemonClient& client, const NodeOptions& options) {
   TRY_ASSIGN(const Json body, client.get("/v1/nodes"));
   TRY_ASSIGN(const Json overview, client.get("/v1"));
@@ -33,7 +40,8 @@ Status list_nodes(DaemonClient& client, const NodeOptions& options) {
                {"jobs", Align::kRight, 0, 1},
                {"market", Align::kLeft, 0, 2},
                {"region", Align::kLeft, 0, 3},
-               {"per hour", Align::kRight}});
+               {"per hour", Align::kRight},
+               {"why", Align::kLeft, 0, 4}});
   for (const Json& node : body["nodes"]) {
     int64_t held = 0;
     for (const Json& milli : node["gpu_milli_held"])
@@ -41,7 +49,8 @@ Status list_nodes(DaemonClient& client, const NodeOptions& options) {
     const auto text = [&node](const char* name) { return node[name].get<std::string>(); };
     table.add_row({text("name"), text("state"), text("gpu_model"), node["gpus"].dump(),
                    node["gpu_milli_held"].is_null() ? "" : fmt::format("{:g}", static_cast<double>(held) / 1e3),
-                   std::to_string(node["jobs"].size()), text("market"), text("region"), money_of(node["per_hour"])});
+                   std::to_string(node["jobs"].size()), text("market"), text("region"), money_of(node["per_hour"]),
+                   why_of(node)});
     table.tone_cell(1, text("state") == "up" ? Tone::kGood : Tone::kWarn);
   }
   for (const Json& note : overview["notes"])

@@ -43,7 +43,7 @@ Status read_policy_file(const std::string& path, DriveRules& rules, std::string&
   TRY_ASSIGN(FleetConfig fleet, parse_fleet_config(text, path));
   policy = fleet.policy;
   rules.queues = std::move(fleet.queues);
-  for (const sim::SimNode& node : fleet.nodes) {
+  for (const Machine& node : fleet.nodes) {
     const auto names = expand_hostlist(node.node.name);
     if (!names.ok()) return invalid("{}: node '{}': {}", path, excerpt(node.node.name), names.error().message);
     for (const std::string& name : *names)

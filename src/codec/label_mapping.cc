@@ -94,18 +94,18 @@ std::optional<MetricName> find_metric(std::string_view name) {
   return std::nullopt;
 }
 
-std::string_view find(std::span<const Label> labels, std::string_view name) {
-  for (const Label& label : labels)
+std::string_view find(std::span<const SeriesLabel> labels, std::string_view name) {
+  for (const SeriesLabel& label : labels)
     if (label.name == name) return label.value;
   return {};
 }
 
-bool has(std::span<const Label> labels, std::string_view name) {
-  return std::any_of(labels.begin(), labels.end(), [&](const Label& l) { return l.name == name; });
+bool has(std::span<const SeriesLabel> labels, std::string_view name) {
+  return std::any_of(labels.begin(), labels.end(), [&](const SeriesLabel& l) { return l.name == name; });
 }
 
 /// The first of `names` that says something.
-std::string_view find_any(std::span<const Label> labels, std::initializer_list<std::string_view> names) {
+std::string_view find_any(std::span<const SeriesLabel> labels, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names)
     if (const std::string_view value = find(labels, name); !value.empty()) return value;
   return {};
@@ -121,13 +121,13 @@ std::string_view without_port(std::string_view instance) {
   return bare_ipv6 ? instance : host;
 }
 
-std::string_view node_label(std::span<const Label> labels, const ImportOptions& options) {
+std::string_view node_label(std::span<const SeriesLabel> labels, const ImportOptions& options) {
   if (const auto name = find_any(labels, {"Hostname", "hostname", "node", "kubernetes_node"}); !name.empty()) return name;
   if (const auto instance = find(labels, "instance"); !instance.empty()) return without_port(instance);
   return options.node;
 }
 
-DeviceKey device_of(std::span<const Label> labels, const MetricName& metric) {
+DeviceKey device_of(std::span<const SeriesLabel> labels, const MetricName& metric) {
   DeviceKey device;
   device.uuid = find_any(labels, {"UUID", "uuid"});
   // nvidia_gpu_exporter strips the prefix every other tool prints.
@@ -151,7 +151,7 @@ bool is_exporter(std::string_view pod) {
 
 /// Who holds the device. Where Prometheus moved the workload's labels to exported_*, the plain ones are those of
 /// the exporter's own pod (dcgm-exporter#340); on an idle device they then stand alone.
-Holder holder_of(std::span<const Label> labels) {
+Holder holder_of(std::span<const SeriesLabel> labels) {
   Holder holder;
   if (has(labels, "exported_pod") || has(labels, "exported_container") || has(labels, "exported_namespace")) {
     holder.pod = find(labels, "exported_pod");
@@ -169,14 +169,14 @@ Holder holder_of(std::span<const Label> labels) {
 }
 
 /// Of the service itself, on whatever GPUs: codec/service_figures.h reads that.
-bool is_of_a_service(const MetricName& known, std::span<const Label> labels) {
+bool is_of_a_service(const MetricName& known, std::span<const SeriesLabel> labels) {
   return known.metric == Metric::kLatencyP99 && has(labels, "service") &&
          find_any(labels, {"UUID", "uuid", "gpu", "index"}).empty();
 }
 
 }  // namespace
 
-Result<std::optional<MappedSeries>> map_series(std::string_view metric, std::span<const Label> labels,
+Result<std::optional<MappedSeries>> map_series(std::string_view metric, std::span<const SeriesLabel> labels,
                                                const ImportOptions& options) {
   const auto known = find_metric(metric);
   if (!known) return std::optional<MappedSeries>();

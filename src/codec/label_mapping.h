@@ -16,7 +16,7 @@
 
 namespace stint {
 
-struct Label {
+struct SeriesLabel {
   std::string_view name;
   std::string_view value;
 };
@@ -28,7 +28,7 @@ struct MappedSeries {
 };
 
 /// @return none: not a metric Stint keeps. Error: one it keeps, but the labels do not say of which device.
-Result<std::optional<MappedSeries>> map_series(std::string_view metric, std::span<const Label> labels,
+Result<std::optional<MappedSeries>> map_series(std::string_view metric, std::span<const SeriesLabel> labels,
                                                const ImportOptions& options);
 
 /// DCGM's "not supported", "not found", "not permissioned" and "blank" (dcgm_structs.h, DCGM_*_BLANK), for

@@ -6,7 +6,7 @@
 namespace stint {
 namespace {
 
-using Labels = std::vector<Label>;
+using Labels = std::vector<SeriesLabel>;
 
 MappedSeries mapped(std::string_view name, const Labels& labels) {
   const auto series = map_series(name, labels, {});

@@ -244,7 +244,7 @@ class PrometheusRangeImporter final : public Importer {
     metric_seen_ = true;
     kept_ = false;
     id_ = SeriesId();
-    std::vector<Label> labels;
+    std::vector<SeriesLabel> labels;
     std::string_view name;
     for (const auto& [label, value] : members) {
       if (label == "__name__")

@@ -70,7 +70,7 @@ Result<size_t> PrometheusSeriesText::parse(std::string_view line) {
     skip_blanks(line, at);
     if (skip_past(line, at, '}')) break;
     const bool quoted_name = at < line.size() && line[at] == '"';
-    Label label;
+    SeriesLabel label;
     if (quoted_name) {
       TRY_ASSIGN(label.name, quoted(line, at));
     } else {

@@ -18,12 +18,12 @@ class PrometheusSeriesText {
   /// @return its length. name() and labels() hold until the next call and as long as `line`.
   Result<size_t> parse(std::string_view line);
   [[nodiscard]] std::string_view name() const { return name_; }
-  [[nodiscard]] std::span<const Label> labels() const { return labels_; }
+  [[nodiscard]] std::span<const SeriesLabel> labels() const { return labels_; }
 
  private:
   Result<std::string_view> quoted(std::string_view line, size_t& at);
   std::string_view name_;
-  std::vector<Label> labels_;
+  std::vector<SeriesLabel> labels_;
   std::string unescaped_;
 };
 

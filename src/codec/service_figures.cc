@@ -44,7 +44,7 @@ std::vector<ServiceFigures> read_service_figures(std::string_view exposition) {
     if (told == kTold.end()) continue;
     const Result<size_t> length = series.parse(line);
     if (!length.ok()) continue;
-    const auto service = std::ranges::find(series.labels(), told->label, &Label::name);
+    const auto service = std::ranges::find(series.labels(), told->label, &SeriesLabel::name);
     if (service == series.labels().end() || service->value.empty()) continue;
     const std::string_view rest = trim(line.substr(*length));
     const std::optional<double> value = parse_any_number(rest.substr(0, rest.find_first_of(" \t")));

@@ -92,11 +92,11 @@ Result<std::optional<sched::Budget>> budget_of(WorkloadRow& row) {
   return std::optional(budget);
 }
 
-Result<std::vector<sched::MigAsk>> mig_of(std::string_view cell) {
-  std::vector<sched::MigAsk> asks;
+Result<std::vector<MigAsk>> mig_of(std::string_view cell) {
+  std::vector<MigAsk> asks;
   if (trim(cell).empty()) return asks;
   for (const std::string_view part : split(trim(cell), ' ')) {
-    sched::MigAsk ask;
+    MigAsk ask;
     const size_t x = part.find('x');
     const auto count = x == std::string_view::npos ? std::optional<int64_t>(1) : parse_int(part.substr(0, x));
     ask.profile = x == std::string_view::npos ? part : part.substr(x + 1);

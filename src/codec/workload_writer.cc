@@ -40,9 +40,9 @@ Status check_writable_names(const sim::Workload& w) {
 }
 
 /// Whether a row can hold all there is to say about the node.
-bool is_plain(const sched::ClusterNode& n) {
+bool is_plain(const NodeSpec& n) {
   return n.labels.empty() && n.static_mig.empty() && !n.repartition && n.whole_gpus && n.shared_gpus &&
-         n.max_tasks == sched::ClusterNode().max_tasks;
+         n.max_tasks == NodeSpec().max_tasks;
 }
 
 bool is_plain(const sched::Request& r) {
@@ -103,7 +103,7 @@ Status write_nodes(std::string& out, const sim::Workload& w) {
 
 std::string request_cells(const sched::Request& r) {
   std::string mig;
-  for (const sched::MigAsk& ask : r.mig)
+  for (const MigAsk& ask : r.mig)
     mig += fmt::format("{}{}x{}", mig.empty() ? "" : " ", ask.count, ask.profile);
   return fmt::format("{},{},{},{},{},{},{}", r.gpus, r.milli > 0 ? format_scaled(r.milli, 3) : "", size_cell(r.gpu_memory),
                      csv_cell(mig), format_scaled(r.cpu_milli, 3), size_cell(r.memory),

@@ -193,7 +193,7 @@ AdmissionRefusal refusal_by(const BudgetStanding& budget, const AdmissionFacts& 
 
 }  // namespace
 
-NodeKind kind_of(const sim::SimNode& node, const GovernPolicy& policy) {
+NodeKind kind_of(const Machine& node, const GovernPolicy& policy) {
   return {.gpu_model = node.node.gpu_model,
           .gpus = node.node.gpus,
           .gpu_memory = node.node.gpu_memory,

@@ -34,7 +34,7 @@ struct NodeKind {
   /// Equal whatever the number of machines.
   [[nodiscard]] bool is_like(const NodeKind& other) const;
 };
-NodeKind kind_of(const sim::SimNode& node, const GovernPolicy& policy);
+NodeKind kind_of(const Machine& node, const GovernPolicy& policy);
 
 /// May jobs of the client run on such a machine?
 bool may_use(const GovernPolicy& policy, std::string_view client, const NodeKind& kind);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <set>
 
 #include "base/text.h"
 #include "daemon/event_hub.h"
@@ -118,8 +119,23 @@ void AlertFeed::take_jobs(const std::vector<SavingJob>& saving) {
     if (!counters_.last_checkpoint.contains(job)) evaluator_.drop(evaluator_.subject(job_called(job)));
 }
 
+/// Machines that are gone for good leave nothing behind, an alert included.
+void AlertFeed::forget_machines_but(const std::vector<NodeView>& nodes) {
+  std::set<std::string_view> there;
+  for (const NodeView& node : nodes)
+    there.insert(node.name);
+  std::erase_if(spot_, [&](const auto& known) {
+    if (there.contains(known.first)) return false;
+    evaluator_.drop(evaluator_.subject(node_named(known.first)));
+    for (const WorkloadKind kind : kAllKinds)
+      counters_.out_of_memory.erase({known.first, kind});
+    return true;
+  });
+}
+
 void AlertFeed::take(const AlertWorld& world) {
   evaluator_.set_fact(evaluator_.subject(fleet()), AlertFact::kReadOnly, world.read_only ? 1 : 0);
+  forget_machines_but(world.nodes);
   for (const NodeView& node : world.nodes) {
     const SubjectId id = evaluator_.subject(node_named(node.name));
     evaluator_.set_fact(id, AlertFact::kNodeDown, node.state == NodeState::kDown ? 1 : 0);

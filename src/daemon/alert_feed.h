@@ -69,6 +69,7 @@ class AlertFeed {
  private:
   void take_event(const EventView& event);
   void take_jobs(const std::vector<SavingJob>& saving);
+  void forget_machines_but(const std::vector<NodeView>& nodes);
   SubjectId gpu_subject(const LiveGpu& gpu);
 
   AlertEvaluator evaluator_;

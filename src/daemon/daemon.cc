@@ -11,11 +11,15 @@
 #include "backends/local_backend.h"
 #include "backends/simulated_backend.h"
 #include "daemon/alert_journal.h"
+#include "daemon/simulated_faults.h"
 #include "host/clock.h"
 #include "host/file.h"
 
 namespace stint {
 namespace {
+
+/// Of simulated machines, from the start on.
+constexpr Duration kFaultsDrawn = Duration::hours(24 * 90);
 
 /// Of the local backend, in the daemon's.
 std::string backend_folder(const DaemonOptions& options) { return options.state_folder + "/work"; }
@@ -69,8 +73,13 @@ Result<JobAccounts> accounts_of_jobs(const DaemonOptions& options) {
 }
 
 Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, const JobAccounts& accounts,
-                                              const LiveConfig& telemetry) {
-  if (options.simulate) return std::unique_ptr<Backend>(std::make_unique<SimulatedBackend>());
+                                              const DaemonConfig& config) {
+  if (options.simulate) {
+    auto simulated = std::make_unique<SimulatedBackend>();
+    if (options.simulated_faults > Duration())
+      simulated->plan(simulated_faults(config.fleet, options.simulated_faults, {now(), now() + kFaultsDrawn}));
+    return std::unique_ptr<Backend>(std::move(simulated));
+  }
   LocalBackend::Options local;
   local.state_folder = backend_folder(options);
   local.cgroup = options.cgroup;
@@ -78,7 +87,7 @@ Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, cons
   if (accounts.range) local.accounts = {.range = *accounts.range, .book = options.state_folder + "/accounts.json"};
   const std::string homes = options.jobs_home.empty() ? options.state_folder + "-jobs" : options.jobs_home;
   local.homes = std::filesystem::absolute(homes).lexically_normal().string();
-  if (!telemetry.nvml_library.empty()) local.clear.nvml_library = telemetry.nvml_library;
+  if (!config.telemetry.nvml_library.empty()) local.clear.nvml_library = config.telemetry.nvml_library;
   TRY_ASSIGN(std::unique_ptr<LocalBackend> backend, LocalBackend::create(std::move(local)));
   return std::unique_ptr<Backend>(std::move(backend));
 }
@@ -151,7 +160,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(LockFile lock, LockFile::take(options.state_folder + "/lock"));
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(lock)));
   daemon->config_ = std::move(config);
-  TRY_ASSIGN(daemon->backend_, make_backend(options, accounts, daemon->config_.telemetry));
+  TRY_ASSIGN(daemon->backend_, make_backend(options, accounts, daemon->config_));
   daemon->notes_ = daemon->backend_->notes();
   const std::string place = daemon->config_.log.empty() ? options.state_folder + "/events.db" : daemon->config_.log;
   TRY_ASSIGN(EventLog log, EventLog::open(place, {.follow = options.standby}));
@@ -204,7 +213,7 @@ void Daemon::collect() {
   options.tasks_folder = backend_folder(options_);
   options.history_path = history_path();
   options.off = &off_machines_;
-  for (const sim::SimNode& node : config_.fleet.nodes)
+  for (const Machine& node : config_.fleet.nodes)
     options.nodes.insert(node.node.name);
   options.clock = [clock = service_->clock()]() mutable { return clock.now(); };
   collector_ = std::make_unique<LiveCollector>(*service_, telemetry_, std::move(options));

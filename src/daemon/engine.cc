@@ -7,6 +7,15 @@
 #include "daemon/engine_impl.h"
 
 namespace stint {
+namespace {
+
+/// Told by the backend, which does not tell it twice: not taken back because it could not be written.
+bool has_happened(const Record& record) {
+  return record.kind == RecordKind::kEnded || record.kind == RecordKind::kLost || record.kind == RecordKind::kMachine ||
+         record.cause.has_value();
+}
+
+}  // namespace
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::Engine(Engine&&) noexcept = default;
@@ -129,7 +138,7 @@ Status Engine::commit(Instant now) {
     s.staged_keys.clear();
     s.staged_rows.clear();
     s.staged_renewals.clear();
-    std::erase_if(s.staged, [](const Record& r) { return r.kind != RecordKind::kEnded && r.kind != RecordKind::kLost; });
+    std::erase_if(s.staged, [](const Record& r) { return !has_happened(r); });
     s.staged_jobs = 0;
     s.staged_numbers.clear();
     s.staged_spend = {};
@@ -182,7 +191,7 @@ Status Engine::Impl::append(Instant at) {
   if (!written.ok()) {
     read_only = fmt::format("no command is taken, what runs goes on: {}", written.error().message);
     // What happened has happened: it is written when that is possible again.
-    std::erase_if(staged, [](const Record& r) { return r.kind != RecordKind::kEnded && r.kind != RecordKind::kLost; });
+    std::erase_if(staged, [](const Record& r) { return !has_happened(r); });
     return make_error(written.error().code, "{}", *read_only);
   }
   // Read back from what was written, as recovery will: what cannot be told by the records cannot get into the state.
@@ -219,8 +228,12 @@ Status Engine::Impl::catch_up() {
   orders.clear();
   reconcile(now);
   std::vector<Record> happened = std::exchange(staged, {});
-  for (const Record& record : happened)
-    stage_report(record.report);
+  for (Record& record : happened) {
+    if (record.kind == RecordKind::kEnded || record.kind == RecordKind::kLost)
+      stage_report(record.report);
+    else if (record.kind == RecordKind::kMachine || node_ids.contains(record.node))
+      staged.push_back(std::move(record));
+  }
   return {};
 }
 

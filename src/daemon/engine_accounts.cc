@@ -16,7 +16,7 @@ int64_t micro_gpu_hours(int64_t gpu_milli, Duration d) {
 
 }  // namespace
 
-Currency Engine::Impl::currency() const { return nodes.empty() ? Currency() : nodes.front().node.rate.per_hour().currency(); }
+Currency Engine::Impl::currency() const { return fleet.currency; }
 
 const std::string& Engine::Impl::client_of(sched::QueueId q) const {
   while (fleet.queues[q.index()].parent.valid())
@@ -28,15 +28,15 @@ const std::string& Engine::Impl::client_of(sched::QueueId q) const {
 int64_t Engine::Impl::gpu_milli(const JobBook& job, const sched::Place& place) const {
   const std::string& profile = job.request->mig_profile;
   if (profile.empty() || place.mig_profile >= 0) return scheduler->cluster().gpu_milli(place);
-  return compute_milli(nodes[place.node.index()].node.node.gpu_model, profile);
+  return compute_milli(nodes[place.node.index()].machine.node.gpu_model, profile);
 }
 
 Money Engine::Impl::cost_over(const JobBook& job, const PlacedTask& placed, Interval when) const {
   const NodeBook& node = nodes[placed.place.node.index()];
-  const bool by_gpu = node.node.node.gpus > 0;
-  const int64_t capacity = by_gpu ? int64_t{node.node.node.gpus} * sched::kMilli : node.node.node.cpu_milli;
+  const bool by_gpu = node.machine.node.gpus > 0;
+  const int64_t capacity = by_gpu ? int64_t{node.machine.node.gpus} * sched::kMilli : node.machine.node.cpu_milli;
   const int64_t held = std::min(by_gpu ? gpu_milli(job, placed.place) : job.request->cpu_milli, capacity);
-  return cost_of_run(node.node.rate, held, capacity, when.length());
+  return cost_of_run(node.machine.rate, held, capacity, when.length());
 }
 
 RunPosting Engine::Impl::posting_of(sched::JobId id, const PlacedTask& placed, Instant until) const {
@@ -47,7 +47,7 @@ RunPosting Engine::Impl::posting_of(sched::JobId id, const PlacedTask& placed, I
           .task = placed.task,
           .client = client_of(job.queue),
           .queue = queue_name(job.queue),
-          .node = nodes[placed.place.node.index()].node.node.name,
+          .node = nodes[placed.place.node.index()].machine.node.name,
           .when = when,
           .gpu_milli = gpu_milli(job, placed.place),
           .amount = cost_over(job, placed, when)};
@@ -86,19 +86,26 @@ std::vector<RunPosting> Engine::Impl::postings_of(const std::vector<Record>& rec
       for (const PlacedTask& placed : jobs[j].placed)
         if (placed.place.node == node) add(sched::JobId(j), placed, at);
   };
+  const auto add_if_repriced = [&](const Machine& machine) {
+    if (const auto known = node_ids.find(machine.node.name);
+        known != node_ids.end() && nodes[known->second.index()].machine.rate != machine.rate)
+      add_all_on(known->second);
+  };
   for (const Record& record : records) {
     if (record.kind == RecordKind::kEnded || record.kind == RecordKind::kLost) {
       if (const PlacedTask* placed = find_placed(record.report.key); placed != nullptr)
         add(find(record.report.key.job), *placed, std::clamp(record.report.at, placed->metered_from, at));
-    } else if (record.kind == RecordKind::kNodeDown) {
+    } else if (record.kind == RecordKind::kNodeDown || record.kind == RecordKind::kNodeGone) {
       add_all_on(node_ids.find(record.node)->second);
+    } else if (record.kind == RecordKind::kMachine) {
+      const Result<Machine> machine = parse_machine(record.machine, "machine", fleet.currency);
+      CHECK(machine.ok(), "a machine that was accepted: {}", machine.error().message);
+      add_if_repriced(*machine);
     } else if (record.kind == RecordKind::kFleet) {
       const Result<FleetConfig> next = parse_fleet_config(record.fleet, "fleet");
       CHECK(next.ok(), "a fleet that was accepted: {}", next.error().message);
-      for (const sim::SimNode& node : next->nodes)
-        if (const auto known = node_ids.find(node.node.name);
-            known != node_ids.end() && nodes[known->second.index()].node.rate != node.rate)
-          add_all_on(known->second);
+      for (const Machine& machine : next->nodes)
+        add_if_repriced(machine);
     }
   }
   return postings;

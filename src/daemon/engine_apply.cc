@@ -8,7 +8,6 @@
 #include "daemon/engine_impl.h"
 #include "sched/policy_text.h"
 #include "sched/reason_words.h"
-#include "sim/workload.h"
 
 namespace stint {
 namespace {
@@ -35,12 +34,12 @@ Status Engine::Impl::apply(const Record& record) {
       if (scheduler) forget(record.keep);
       return {};
     case RecordKind::kSubmit: return apply_submit(record);
+    case RecordKind::kMachine: return apply_machine(record.machine);
     case RecordKind::kNodeUp:
     case RecordKind::kNodeDrain:
+    case RecordKind::kNodeClear:
     case RecordKind::kNodeDown:
-      if (!node_ids.contains(record.node)) return invalid("no node '{}'", record.node);
-      apply_node(record);
-      return {};
+    case RecordKind::kNodeGone: return apply_node(record);
     case RecordKind::kEnded:
     case RecordKind::kLost: apply_report(record.report); return {};
     case RecordKind::kNotice: note(record.notice); return {};
@@ -111,18 +110,19 @@ Status Engine::Impl::apply_fleet(const std::string& json) {
   for (size_t q = fleet.queues.size(); q < next.queues.size(); ++q) {
     const sched::QueueId id = scheduler->add_queue(next.queues[q]);
     queue_ids.emplace(next.queues[q].name, id);
-    queues.emplace_back().posted = Money::nanos(0, sim::currency_of({.name = "", .nodes = next.nodes}));
+    queues.emplace_back().posted = Money::nanos(0, next.currency);
     fleet.queues.push_back(next.queues[q]);
   }
   for (NodeBook& known : nodes)
     known.named = false;
-  for (const sim::SimNode& node : next.nodes)
-    TRY(add_node(node));
+  fleet.currency = next.currency;
+  for (const Machine& machine : next.nodes)
+    put_machine(machine).named = true;
   for (NodeBook& known : nodes) {
-    if (known.named || known.draining) continue;
+    if (!known.is_machine() || known.named || known.reported || known.draining) continue;
     known.draining = true;
-    event_of(sched::EventKind::kNodeDrain, node_ids.find(known.node.node.name)->second);
-    note("node.draining", {}, known.node.node.name, "no longer in the configuration");
+    event_of(sched::EventKind::kNodeDrain, node_ids.find(known.machine.node.name)->second);
+    note("node.draining", {}, known.machine.node.name, "no longer in the configuration");
   }
   fleet.nodes = std::move(next.nodes);
   for (const BudgetRule& rule : next.govern.budgets) {
@@ -135,28 +135,6 @@ Status Engine::Impl::apply_fleet(const std::string& json) {
   fleet.govern = std::move(next.govern);
   set_kinds();
   govern.changed = true;
-  return {};
-}
-
-/// A new node, or one that is there already and may have another price.
-Status Engine::Impl::add_node(const sim::SimNode& node) {
-  const auto known = node_ids.find(node.node.name);
-  if (known == node_ids.end()) {
-    sched::ClusterNode added = node.node;
-    added.gpu_rate = sim::gpu_rate_of(node, node.rate);
-    node_ids.emplace(node.node.name, scheduler->add_node(added));
-    nodes.push_back({.node = node});
-    return {};
-  }
-  NodeBook& book = nodes[known->second.index()];
-  book.named = true;
-  if (book.node.rate == node.rate) return {};
-  for (uint32_t j = 0; j < jobs.size(); ++j)
-    for (PlacedTask& placed : jobs[j].placed)
-      if (placed.place.node == known->second && !placed.ended) post(sched::JobId(j), placed, now);
-  book.node.rate = node.rate;
-  event_of(sched::EventKind::kPrice, known->second);
-  events.back().price = sim::gpu_rate_of(node, node.rate);
   return {};
 }
 
@@ -268,38 +246,6 @@ void Engine::Impl::apply_trial(sched::JobId id, const Record& record) {
   note("job.trial", id, "", fmt::format("rung {}: loss {:g}", record.rung, static_cast<double>(record.loss_micro) / 1e6));
 }
 
-void Engine::Impl::apply_node(const Record& record) {
-  const NodeId id = node_ids.find(record.node)->second;
-  NodeBook& node = nodes[id.index()];
-  switch (record.kind) {
-    case RecordKind::kNodeUp:
-      node.down = node.draining = false;
-      event_of(sched::EventKind::kNodeUp, id);
-      note("node.up", {}, record.node, "");
-      return;
-    case RecordKind::kNodeDrain:
-      node.draining = true;
-      event_of(sched::EventKind::kNodeDrain, id);
-      note("node.draining", {}, record.node, "");
-      return;
-    default: break;
-  }
-  node.down = true;
-  event_of(sched::EventKind::kNodeDown, id);
-  note("node.down", {}, record.node, "");
-  for (uint32_t j = 0; j < jobs.size(); ++j) {
-    bool hit = false;
-    for (size_t i = jobs[j].placed.size(); i-- > 0;)
-      if (jobs[j].placed[i].place.node == id) {
-        hit = true;
-        if (!jobs[j].placed[i].ended && live)
-          orders.push_back({.kind = Order::Kind::kKill, .key = key_of(sched::JobId(j), jobs[j].placed[i])});
-        lose(sched::JobId(j), i, "lost with its node");
-      }
-    if (hit) after_loss(sched::JobId(j));
-  }
-}
-
 /// Its task is no longer there.
 void Engine::Impl::lose(sched::JobId id, size_t at, std::string_view detail) {
   JobBook& job = book(id);
@@ -308,7 +254,7 @@ void Engine::Impl::lose(sched::JobId id, size_t at, std::string_view detail) {
     post(id, placed, now);
     job.ends.push_back({.task = placed.task,
                         .attempt = placed.attempt,
-                        .node = nodes[placed.place.node.index()].node.node.name,
+                        .node = nodes[placed.place.node.index()].machine.node.name,
                         .started = placed.started,
                         .ended = now,
                         .exit_code = 0,
@@ -340,7 +286,7 @@ void Engine::Impl::apply_report(const Report& report) {
   const bool lost = report.kind == ReportKind::kLost;
   job.ends.push_back({.task = placed.task,
                       .attempt = placed.attempt,
-                      .node = nodes[placed.place.node.index()].node.node.name,
+                      .node = nodes[placed.place.node.index()].machine.node.name,
                       .started = placed.started,
                       .ended = ended,
                       .exit_code = report.status.code,
@@ -446,7 +392,8 @@ void Engine::Impl::decided(const sched::Decision& decision) {
       job.started = now;
       place(id, decision);
       set_state(id, JobState::kRunning);
-      note("job.started", id, nodes[decision.places.front().node.index()].node.node.name, std::string(words_of(decision.reason)));
+      note("job.started", id, nodes[decision.places.front().node.index()].machine.node.name,
+           std::string(words_of(decision.reason)));
       return;
     case sched::DecisionKind::kGrow:
       CHECK(job.state == JobState::kRunning, "job {} grows but does not run", id_of(id));

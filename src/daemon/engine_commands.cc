@@ -10,12 +10,9 @@
 namespace stint {
 namespace {
 
-bool same_but_price(const sim::SimNode& a, const sim::SimNode& b) {
-  FleetConfig left, right;
-  left.nodes = {a};
-  right.nodes = {b};
-  right.nodes[0].rate = a.rate;
-  return to_json(left) == to_json(right);
+bool same_but_price(const Machine& a, Machine b) {
+  b.rate = a.rate;
+  return to_json(a) == to_json(b);
 }
 
 }  // namespace
@@ -180,8 +177,12 @@ Status Engine::Impl::stage_for_node(RecordKind kind, std::string_view node, cons
   TRY(check_writable());
   const auto known = node_ids.find(node);
   if (known == node_ids.end()) return make_error(ErrorCode::kNotFound, "no node '{}'", excerpt(node));
-  if (kind == RecordKind::kNodeUp && !nodes[known->second.index()].named)
+  if (kind == RecordKind::kNodeUp && !nodes[known->second.index()].counts())
     return make_error(ErrorCode::kConflict, "node '{}' is no longer in the configuration: put it back there", node);
+  if (kind == RecordKind::kNodeUp && nodes[known->second.index()].lost)
+    return make_error(ErrorCode::kConflict,
+                      "node '{}' is lost: work starts there again once the machine is back, which the daemon sees by itself",
+                      node);
   Record record;
   record.kind = kind;
   record.actor = by.actor;
@@ -273,9 +274,12 @@ Status Engine::Impl::check_fleet(const FleetConfig& next) const {
                         "budget set`",
                         fleet.queues[q].name);
   }
-  for (const sim::SimNode& node : next.nodes) {
+  if (scheduler && next.currency != fleet.currency)
+    return make_error(ErrorCode::kConflict, "currency {}: what has run was posted in {}; begin a new state folder to change it",
+                      next.currency.code(), fleet.currency.code());
+  for (const Machine& node : next.nodes) {
     const auto known = node_ids.find(node.node.name);
-    if (known != node_ids.end() && !same_but_price(node, nodes[known->second.index()].node))
+    if (known != node_ids.end() && !same_but_price(node, nodes[known->second.index()].machine))
       return make_error(ErrorCode::kConflict,
                         "node '{}': a machine that is known can change its price only; give the new one a new name",
                         node.node.name);

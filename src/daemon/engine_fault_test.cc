@@ -49,6 +49,25 @@ TEST(EngineFault, WhatHappenedMeanwhileIsWrittenWhenThatIsPossibleAgain) {
   EXPECT_EQ(daemon.job(id).state, JobState::kSucceeded);
 }
 
+TEST(EngineFault, AMachineThatWentMeanwhileIsWrittenDownWhenThatIsPossibleAgain) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", testing_fleet(), {}, {.vfs = FaultyVfs::name()});
+  const int64_t id = daemon.submit(testing_job(8, kHour * 2));
+  const std::string place = daemon.job(id).placed.front().node;
+  MachineReport lost{.news = MachineNews::kLost};
+  lost.machine.node.name = place;
+  daemon.backend().plan({{daemon.now(), lost}});
+  FaultyVfs::fail(Fault::kDiskFull);
+  daemon.engine().poll_backend(daemon.now());
+  EXPECT_FALSE(daemon.commit().ok());
+  EXPECT_EQ(daemon.job(id).placed.front().node, place);
+  daemon.engine().poll_backend(daemon.now());
+  FaultyVfs::heal();
+  ASSERT_TRUE(daemon.engine().try_to_write().ok());
+  ASSERT_TRUE(daemon.commit().ok());
+  EXPECT_NE(daemon.job(id).placed.front().node, place);
+}
+
 TEST(EngineFault, AFailedSyncIsSettledByLookingAgain) {
   for (int after = 0; after < 3; ++after) {
     const ScratchDir dir;

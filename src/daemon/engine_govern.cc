@@ -45,8 +45,8 @@ Spend part_of(const Spend& all, int64_t jobs) {
 void Engine::Impl::set_kinds() {
   govern.kinds.clear();
   for (const NodeBook& node : nodes) {
-    if (!node.named) continue;
-    NodeKind kind = kind_of(node.node, fleet.govern);
+    if (!node.counts()) continue;
+    NodeKind kind = kind_of(node.machine, fleet.govern);
     const auto alike = std::ranges::find_if(govern.kinds, [&](const NodeKind& known) { return known.is_like(kind); });
     if (alike == govern.kinds.end())
       govern.kinds.push_back(std::move(kind));
@@ -58,7 +58,8 @@ void Engine::Impl::set_kinds() {
 std::vector<std::string> Engine::Impl::allowed_nodes(std::string_view client) const {
   std::vector<std::string> names;
   for (const NodeBook& node : nodes)
-    if (node.named && may_use(fleet.govern, client, kind_of(node.node, fleet.govern))) names.push_back(node.node.node.name);
+    if (node.counts() && may_use(fleet.govern, client, kind_of(node.machine, fleet.govern)))
+      names.push_back(node.machine.node.name);
   return names;
 }
 
@@ -229,7 +230,8 @@ AdmissionFacts Engine::Impl::facts_of(const JobRequest& request) {
 
 /// @return why somebody must approve it first; empty = no approval is needed. Claims what it asks for until the step is written.
 Result<std::string> Engine::Impl::admit_submit(const JobRequest& request, AdmissionRefusal* why) {
-  TRY(check_possible(request, fleet.govern, client_of(queue_ids.find(request.queue)->second), govern.kinds));
+  // Where machines may come, it waits for one that it fits.
+  if (!machines_come) TRY(check_possible(request, fleet.govern, client_of(queue_ids.find(request.queue)->second), govern.kinds));
   if (!governed()) return std::string();
   const AdmissionFacts facts = facts_of(request);
   TRY_ASSIGN(Verdict verdict, admit(request, facts, fleet.govern, why));

@@ -1,6 +1,6 @@
 // The engine's state, shared by its parts: engine.cc (recovery, the step), engine_commands.cc (what may come in),
-// engine_apply.cc (records → events → decisions → books), engine_govern.cc (budgets and approvals), engine_orders.cc (what the
-// backend is told), engine_snapshot.cc and engine_forget.cc (what keeps recovery short and memory flat), engine_views.cc.
+// engine_apply.cc (records → events → decisions → books), engine_govern.cc (budgets and approvals), engine_machines.cc (machines
+// that come and go), engine_orders.cc (what the backend is told), engine_snapshot.cc and engine_forget.cc (what keeps recovery short and memory flat), engine_views.cc.
 #pragma once
 
 #include <deque>
@@ -110,11 +110,23 @@ struct GovernBook {
   std::vector<NodeKind> kinds;  ///< of machines, each once
 };
 
+/// A machine, by the scheduler's id; without a name: none, its id waits for the next machine.
 struct NodeBook {
-  sim::SimNode node;
+  Machine machine;
   bool down = false;
-  bool draining = false;
-  bool named = true;  ///< by the configuration, as it is now
+  bool draining = false;  ///< by command, or because the configuration does not name it any more
+  bool named = true;      ///< by the configuration, as it is now
+  // Told by the backend.
+  bool reported = false;         ///< it found the machine by itself
+  bool leaving = false;          ///< takes no new task
+  bool lost = false;             ///< is down by that
+  std::optional<Instant> until;  ///< it will be gone then
+  bool cleared = false;          ///< what ran there was told to leave before that
+  std::string detail;            ///< why it is down or leaving
+
+  [[nodiscard]] bool is_machine() const { return !machine.node.name.empty(); }
+  [[nodiscard]] bool is_usable() const { return !down && !draining && !leaving; }
+  [[nodiscard]] bool counts() const { return is_machine() && (named || reported); }
 };
 
 struct QueueBook {
@@ -182,11 +194,9 @@ struct Engine::Impl {
   // engine_apply.cc
   Status apply(const Record& record);
   Status apply_fleet(const std::string& json);
-  Status add_node(const sim::SimNode& node);
   Status apply_submit(const Record& record);
   sched::StudyId study_of(std::string_view client, const JobRequest& request);
   void apply_trial(sched::JobId id, const Record& record);
-  void apply_node(const Record& record);
   void apply_report(const Report& report);
   void apply_cancel(sched::JobId id);
   void apply_hold(sched::JobId id, bool on);
@@ -205,6 +215,19 @@ struct Engine::Impl {
   void note(std::string_view kind, sched::JobId job, std::string_view node, std::string detail);
   void note_of_queue(std::string_view kind, std::string_view queue, std::string detail);
   void place(sched::JobId id, const sched::Decision& decision);
+
+  // engine_machines.cc
+  Status apply_node(const Record& record);
+  Status apply_machine(const std::string& json);
+  NodeBook& put_machine(const Machine& machine);
+  void lose_tasks_on(NodeId node, std::string_view detail);
+  void note_machine(std::string_view kind, const NodeBook& node, std::string_view cause);
+  void hear_of_machines(Instant at, bool first);
+  void stage_machine(MachineReport report);
+  [[nodiscard]] bool is_staged(RecordKind kind, std::string_view node) const;
+  void stage_node(RecordKind kind, std::string_view node, const MachineReport& report);
+  void clear_those_that_go(Instant at);
+  void retire_unnamed();
 
   // engine_govern.cc
   [[nodiscard]] bool governed() const;
@@ -270,6 +293,7 @@ struct Engine::Impl {
   [[nodiscard]] const PlacedTask* find_placed(const LaunchKey& key) const;
   [[nodiscard]] bool concerns_us(const Report& report) const;
   void carry_out(Instant at);
+  [[nodiscard]] Duration grace_of(const LaunchKey& key, const PlacedTask& placed, Instant at) const;
   bool start(Order& order, Instant at);
   void reconcile(Instant at);
   void poll(Instant at);
@@ -319,7 +343,8 @@ struct Engine::Impl {
   int64_t accepted = 0;       ///< jobs ever; the last id
   int64_t ended_in_memory = 0;
   std::map<std::string, Instant, std::less<>> forgotten_until;  ///< by client: no job of it that ended later has left memory
-  std::vector<NodeBook> nodes;
+  std::vector<NodeBook> nodes;                                  ///< by the scheduler's id
+  bool machines_come = false;                                   ///< the backend has told of one that it found by itself
   std::vector<QueueBook> queues;
   std::map<std::string, NodeId, std::less<>> node_ids;
   std::map<std::string, sched::QueueId, std::less<>> queue_ids;
@@ -351,8 +376,9 @@ struct Engine::Impl {
 
   // Towards the backend.
   std::vector<Order> orders;
-  std::vector<LaunchKey> strangers;  ///< run, are in no record, and were told to stop: nothing starts before they are gone
-  std::vector<LaunchKey> to_forget;  ///< ends that are recorded with the next step
+  std::vector<LaunchKey> strangers;        ///< run, are in no record, and were told to stop: nothing starts before they are gone
+  std::vector<LaunchKey> to_forget;        ///< ends that are recorded with the next step
+  std::vector<MachineReport> heard_later;  ///< of machines whose names others bear until the step is over
   std::optional<std::string> read_only;
   int64_t marked_at = 0;
   int64_t could_not_leave = 0;  ///< jobs beyond those to be kept, when last some were forgotten

@@ -80,7 +80,7 @@ Launch Engine::Impl::launch_of(sched::JobId id, const PlacedTask& placed) const 
   const JobRequest& r = *job.request;
   Launch launch;
   launch.key = key_of(id, placed);
-  launch.node = nodes[placed.place.node.index()].node.node.name;
+  launch.node = nodes[placed.place.node.index()].machine.node.name;
   for (int gpu = 0; gpu < sched::kMaxGpusPerNode; ++gpu)
     if ((placed.place.gpus >> gpu & 1) != 0)
       launch.gpus.push_back({.index = gpu, .uuid = "", .mig_uuid = placed.place.mig_profile >= 0 ? r.mig_profile : ""});
@@ -104,7 +104,7 @@ Launch Engine::Impl::launch_of(sched::JobId id, const PlacedTask& placed) const 
   launch.error_path = r.error_path;
   if (r.tasks > 1) {
     const auto master = std::ranges::find(job.placed, placed.attempt, &PlacedTask::attempt);
-    launch.gang = gang_place_of(job, client_of(job.queue), placed, nodes[master->place.node.index()].node.node.name);
+    launch.gang = gang_place_of(job, client_of(job.queue), placed, nodes[master->place.node.index()].machine.node.name);
   }
   if (r.time_limit != sched::kUnlimited) launch.time_limit = r.time_limit + r.grace + kLimitMargin;
   launch.grace = r.grace;
@@ -140,12 +140,20 @@ void Engine::Impl::poll(Instant at) {
   if (!options.carry_out) return;
   for (const Report& report : backend.poll(at))
     stage_report(report);
+  hear_of_machines(at, false);
   if (!strangers.empty()) {
     const std::vector<LaunchKey> running = backend.running();
     std::erase_if(strangers, [&](const LaunchKey& key) { return !std::ranges::binary_search(running, key); });
   }
   carry_out(at);
   look_at_approvals(at);
+}
+
+/// As long as it was promised, but not beyond the end of its machine.
+Duration Engine::Impl::grace_of(const LaunchKey& key, const PlacedTask& placed, Instant at) const {
+  const Duration promised = jobs[find(key.job).index()].request->grace;
+  const std::optional<Instant> until = nodes[placed.place.node.index()].until;
+  return until ? std::clamp(*until - at, Duration(), promised) : promised;
 }
 
 /// Stops first: what they free is what starts need.
@@ -157,8 +165,7 @@ void Engine::Impl::carry_out(Instant at) {
   std::erase_if(orders, [&](const Order& order) {
     if (order.kind == Order::Kind::kStart) return false;
     const PlacedTask* placed = find_placed(order.key);
-    const Duration grace =
-        order.kind == Order::Kind::kKill || placed == nullptr ? Duration() : book(find(order.key.job)).request->grace;
+    const Duration grace = order.kind == Order::Kind::kKill || placed == nullptr ? Duration() : grace_of(order.key, *placed, at);
     const Status told = backend.stop(order.key, grace, at);
     // Never started: it has left as soon as it is told to. Its own start may still wait in `orders`.
     if (!told.ok() && told.error().code == ErrorCode::kNotFound && placed != nullptr) {
@@ -195,6 +202,7 @@ void Engine::Impl::reconcile(Instant at) {
   if (!options.carry_out) return;
   for (const Report& report : backend.poll(at))
     stage_report(report);
+  hear_of_machines(at, true);
   for (const LaunchKey& key : backend.running())
     if (const PlacedTask* placed = find_placed(key); placed == nullptr || placed->ended) {
       strangers.push_back(key);

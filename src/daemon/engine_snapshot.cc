@@ -16,7 +16,7 @@ namespace stint {
 namespace {
 
 /// Of all that is packed here and in sched/scheduler_snapshot.cc: another number whenever one of them is laid out otherwise.
-constexpr int32_t kVersion = 5;
+constexpr int32_t kVersion = 6;
 
 struct EngineParts {
   template <typename T>
@@ -24,7 +24,7 @@ struct EngineParts {
     return T();
   }
   template <typename A>
-  static void of(A& a, sched::Label& v) {
+  static void of(A& a, Label& v) {
     auto& [key, value] = v;
     a(key, value);
   }
@@ -92,7 +92,8 @@ struct EngineParts {
 
 /// A node beside its description.
 struct NodeFlags {
-  bool down = false, draining = false, named = true;
+  bool is_machine = false, down = false, draining = false, named = true, reported = false, leaving = false, lost = false,
+       cleared = false;
 };
 
 /// An event with its texts as numbers of a table: few are told apart.
@@ -155,12 +156,17 @@ std::string Engine::Impl::save() const {
   FleetConfig all = fleet;  // with the machines that are no longer named, each at its price
   all.nodes.clear();
   std::vector<NodeFlags> states;
+  std::vector<std::optional<Instant>> untils;
+  std::vector<std::string> details;
   for (const NodeBook& node : nodes) {
-    all.nodes.push_back(node.node);
-    states.push_back({node.down, node.draining, node.named});
+    if (node.is_machine()) all.nodes.push_back(node.machine);
+    states.push_back(
+        {node.is_machine(), node.down, node.draining, node.named, node.reported, node.leaving, node.lost, node.cleared});
+    untils.push_back(node.until);
+    details.push_back(node.detail);
   }
-  out(to_json(fleet), to_json(all), states, scheduler->save(), now, step, sequence, queues, accepted, ended_in_memory,
-      forgotten_until, arrays, studies, unnumbered, numbered, event_counts, owed, last_event, govern);
+  out(to_json(fleet), to_json(all), states, untils, details, machines_come, scheduler->save(), now, step, sequence, queues,
+      accepted, ended_in_memory, forgotten_until, arrays, studies, unnumbered, numbered, event_counts, owed, last_event, govern);
   std::vector<const JobRequest*> requests;
   std::vector<uint32_t> request_of_job;
   std::map<const JobRequest*, uint32_t> known;
@@ -182,8 +188,10 @@ bool Engine::Impl::load(std::string_view saved) {
   PackedReader<EngineParts> in(saved);
   std::string fleet_json, all_json, scheduler_bytes;
   std::vector<NodeFlags> states;
-  in(fleet_json, all_json, states, scheduler_bytes, now, step, sequence, queues, accepted, ended_in_memory, forgotten_until,
-     arrays, studies, unnumbered, numbered, event_counts, owed, last_event, govern);
+  std::vector<std::optional<Instant>> untils;
+  std::vector<std::string> details;
+  in(fleet_json, all_json, states, untils, details, machines_come, scheduler_bytes, now, step, sequence, queues, accepted,
+     ended_in_memory, forgotten_until, arrays, studies, unnumbered, numbered, event_counts, owed, last_event, govern);
   size_t request_count = 0;
   in(request_count);
   std::vector<std::shared_ptr<const JobRequest>> requests;
@@ -197,16 +205,31 @@ bool Engine::Impl::load(std::string_view saved) {
   if (!load_events(in, event_views)) return false;
   Result<FleetConfig> named = parse_fleet_config(fleet_json, "fleet");
   Result<FleetConfig> all = parse_fleet_config(all_json, "fleet");
-  if (!named.ok() || !all.ok() || all->nodes.size() != states.size() || request_of_job.size() != jobs.size()) return false;
+  if (!named.ok() || !all.ok() || untils.size() != states.size() || details.size() != states.size() ||
+      std::ranges::count(states, true, &NodeFlags::is_machine) != std::ssize(all->nodes) || request_of_job.size() != jobs.size())
+    return false;
   const Result<sched::Policy> policy = sched::parse_policy(named->policy);
   if (!policy.ok()) return false;
   scheduler = sched::Scheduler::load(*policy, scheduler_bytes);
   if (!scheduler) return false;
   fleet = std::move(*named);
+  auto machine = all->nodes.begin();
   for (uint32_t n = 0; n < states.size(); ++n) {
-    node_ids.emplace(all->nodes[n].node.name, NodeId(n));
-    nodes.push_back(
-        {.node = std::move(all->nodes[n]), .down = states[n].down, .draining = states[n].draining, .named = states[n].named});
+    const NodeFlags& is = states[n];
+    NodeBook& node = nodes.emplace_back();
+    node = {.machine = {},
+            .down = is.down,
+            .draining = is.draining,
+            .named = is.named,
+            .reported = is.reported,
+            .leaving = is.leaving,
+            .lost = is.lost,
+            .until = untils[n],
+            .cleared = is.cleared,
+            .detail = std::move(details[n])};
+    if (!is.is_machine) continue;
+    node.machine = std::move(*machine++);
+    node_ids.emplace(node.machine.node.name, NodeId(n));
   }
   for (uint32_t q = 0; q < fleet.queues.size(); ++q)
     queue_ids.emplace(fleet.queues[q].name, sched::QueueId(q));

@@ -282,7 +282,7 @@ TEST(Engine, APriceThatChangesCountsFromThenOn) {
   const int64_t id = daemon.submit(testing_job(8, Duration::hours(2)));
   daemon.pass(kHour);
   FleetConfig dearer = testing_fleet();
-  for (sim::SimNode& node : dearer.nodes)
+  for (Machine& node : dearer.nodes)
     node.rate = Rate::per_hour(Money::units(20));
   ASSERT_TRUE(daemon.engine().stage_fleet(dearer, {}).ok());
   ASSERT_TRUE(daemon.commit().ok());

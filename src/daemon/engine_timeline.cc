@@ -19,7 +19,7 @@ std::vector<RunView> Engine::runs(Instant from, const std::function<bool(std::st
   std::vector<RunView> runs;
   const auto add = [&](uint32_t j, NodeId node, RunView run) {
     const JobBook& job = s.jobs[j];
-    const sim::SimNode& place = s.nodes[node.index()].node;
+    const Machine& place = s.nodes[node.index()].machine;
     run.job = s.id_of(sched::JobId(j));
     run.number = job.number;
     run.array_index = job.place_in_array();

@@ -238,7 +238,7 @@ JobView Engine::Impl::view_of(const JobBook& job) const {
   for (const PlacedTask& placed : job.placed)
     view.placed.push_back({.task = placed.task,
                            .attempt = placed.attempt,
-                           .node = s.nodes[placed.place.node.index()].node.node.name,
+                           .node = s.nodes[placed.place.node.index()].machine.node.name,
                            .gpus = gpu_indexes(placed.place.gpus),
                            .gpu_milli = placed.place.milli,
                            .mig_profile = r.mig_profile,
@@ -349,20 +349,22 @@ std::vector<NodeView> Engine::nodes() const {
   std::vector<NodeView> views;
   for (const NodeBook& node : s.nodes) {
     NodeView& view = views.emplace_back();
-    view.name = node.node.node.name;
-    view.gpu_model = node.node.node.gpu_model;
-    view.gpus = node.node.node.gpus;
-    view.gpu_memory = node.node.node.gpu_memory;
-    view.cpu_milli = node.node.node.cpu_milli;
-    view.memory = node.node.node.memory;
-    view.market = node.node.market;
-    view.provider = node.node.provider;
-    view.region = node.node.region;
-    view.instance_type = node.node.instance_type;
-    for (const sched::Label& label : node.node.node.labels)
+    view.name = node.machine.node.name;
+    view.gpu_model = node.machine.node.gpu_model;
+    view.gpus = node.machine.node.gpus;
+    view.gpu_memory = node.machine.node.gpu_memory;
+    view.cpu_milli = node.machine.node.cpu_milli;
+    view.memory = node.machine.node.memory;
+    view.market = node.machine.market;
+    view.provider = node.machine.provider;
+    view.region = node.machine.region;
+    view.instance_type = node.machine.instance_type;
+    for (const Label& label : node.machine.node.labels)
       view.labels.emplace_back(label.key, label.value);
-    view.rate = node.node.rate;
-    view.gpu_milli_held.assign(static_cast<size_t>(node.node.node.gpus), 0);
+    view.rate = node.machine.rate;
+    view.until = node.until;
+    view.detail = node.detail;
+    view.gpu_milli_held.assign(static_cast<size_t>(node.machine.node.gpus), 0);
   }
   for (size_t j = 0; j < s.jobs.size(); ++j)
     for (const PlacedTask& placed : s.jobs[j].placed) {
@@ -377,10 +379,11 @@ std::vector<NodeView> Engine::nodes() const {
       view.job_names.push_back(public_id(s.client_of(s.jobs[j].queue), s.jobs[j].number, s.jobs[j].place_in_array()));
     }
   for (size_t n = 0; n < views.size(); ++n)
-    views[n].state = s.nodes[n].down         ? NodeState::kDown
-                     : !s.nodes[n].draining  ? NodeState::kUp
-                     : views[n].jobs.empty() ? NodeState::kDrained
-                                             : NodeState::kDraining;
+    views[n].state = s.nodes[n].down          ? NodeState::kDown
+                     : s.nodes[n].is_usable() ? NodeState::kUp
+                     : views[n].jobs.empty()  ? NodeState::kDrained
+                                              : NodeState::kDraining;
+  std::erase_if(views, [](const NodeView& view) { return view.name.empty(); });
   return views;
 }
 
@@ -442,7 +445,7 @@ EngineView Engine::overview() const {
     view.running += queue.running;
   }
   for (const NodeBook& node : s.nodes)
-    if (!node.down) view.gpus += node.node.node.gpus;
+    if (!node.down) view.gpus += node.machine.node.gpus;
   Money burn = Money::nanos(0, s.currency());
   for (uint32_t j = 0; j < s.jobs.size(); ++j) {
     if (s.jobs[j].placed.empty()) continue;
@@ -496,7 +499,7 @@ WaitingNames Engine::Impl::names(const MayName& may_name, int64_t subject) const
                 return !may_name || may_name(id) ? public_id_of(id) : "of another client";
               },
           .queue = [this](sched::QueueId id) { return queue_name(id); },
-          .node = [this](NodeId id) { return nodes[id.index()].node.node.name; }};
+          .node = [this](NodeId id) { return nodes[id.index()].machine.node.name; }};
 }
 
 std::vector<EventView> Engine::events_since(int64_t number, size_t limit) const {

@@ -24,10 +24,10 @@ std::optional<int64_t> gpus_milli(JsonFields& fields, std::string_view name) {
   return static_cast<int64_t>(fields.number(name, 0, 1e9, 0) * 1000 + 0.5);
 }
 
-Result<sim::SimNode> read_node(simdjson::dom::element json, const std::string& where, Currency currency) {
+Result<Machine> read_node(simdjson::dom::element json, const std::string& where, Currency currency) {
   JsonFields fields(json, where);
-  sim::SimNode node;
-  sched::ClusterNode& n = node.node;
+  Machine node;
+  NodeSpec& n = node.node;
   n.name = fields.text("name");
   if (n.name.empty()) fields.wrong("name", "the machine's name");
   n.gpu_model = fields.text("gpu_model");
@@ -115,7 +115,7 @@ std::vector<std::string> queue_names(const FleetConfig& fleet) {
 
 std::vector<std::string> node_names(const FleetConfig& fleet) {
   std::vector<std::string> names;
-  for (const sim::SimNode& node : fleet.nodes)
+  for (const Machine& node : fleet.nodes)
     names.push_back(node.node.name);
   return names;
 }
@@ -127,9 +127,10 @@ Result<FleetConfig> read_fleet(JsonFields& fields) {
     return invalid("{}: field 'policy': {}", fields.where(), policy.error().message);
   const Result<Currency> currency = Currency::parse(fields.text("currency", "USD"));
   if (!currency.ok()) return invalid("{}: field 'currency' must be three letters such as USD", fields.where());
+  fleet.currency = *currency;
   std::map<std::string, uint32_t, std::less<>> names;
   const Status nodes = fields.each_object("nodes", [&](simdjson::dom::element element, const std::string& where) -> Status {
-    TRY_ASSIGN(sim::SimNode node, read_node(element, where, *currency));
+    TRY_ASSIGN(Machine node, read_node(element, where, *currency));
     if (!names.emplace(node.node.name, 0).second) return invalid("{}: node '{}' stands twice", where, node.node.name);
     fleet.nodes.push_back(std::move(node));
     return {};
@@ -155,8 +156,8 @@ Result<FleetConfig> read_fleet(JsonFields& fields) {
 
 double gpus_of(int64_t milli) { return static_cast<double>(milli) / 1000; }
 
-Json node_json(const sim::SimNode& node) {
-  const sched::ClusterNode& n = node.node;
+Json node_json(const Machine& node) {
+  const NodeSpec& n = node.node;
   Json json = {{"name", n.name},
                {"gpu_model", n.gpu_model},
                {"gpus", n.gpus},
@@ -165,13 +166,13 @@ Json node_json(const sim::SimNode& node) {
                {"memory", n.memory.count()},
                {"market", name_of(node.market)},
                {"per_hour", node.rate.per_hour().to_decimal()}};
-  if (n.max_tasks != sched::ClusterNode().max_tasks) json["max_tasks"] = n.max_tasks;
-  for (const sched::Label& label : n.labels)
+  if (n.max_tasks != NodeSpec().max_tasks) json["max_tasks"] = n.max_tasks;
+  for (const Label& label : n.labels)
     json["labels"][label.key] = label.value;
   if (!n.whole_gpus) json["whole_gpus"] = false;
   if (!n.shared_gpus) json["shared_gpus"] = false;
   if (n.repartition) json["repartition"] = true;
-  for (const sched::MigAsk& mig : n.static_mig)
+  for (const MigAsk& mig : n.static_mig)
     json["mig"][mig.profile] = fmt::format("{}", mig.count);
   const auto text = [&](const char* name, const std::string& value) {
     if (!value.empty()) json[name] = value;
@@ -208,7 +209,7 @@ namespace {
 /// A client whose regions no machine is in could never run anything.
 Status check_regions(const FleetConfig& fleet, std::string_view source) {
   std::vector<std::string> there;
-  for (const sim::SimNode& node : fleet.nodes)
+  for (const Machine& node : fleet.nodes)
     if (!node.region.empty() && !is_among(node.region, there)) there.push_back(node.region);
   for (const ClientRules& rules : fleet.govern.clients)
     if (!rules.regions.empty() &&
@@ -224,7 +225,7 @@ Status check_models(const FleetConfig& fleet, std::string_view source) {
   std::vector<std::string> known;
   for (const GpuFacts& gpu : catalog.gpus())
     known.push_back(gpu.model);
-  for (const sim::SimNode& node : fleet.nodes)
+  for (const Machine& node : fleet.nodes)
     if (const std::string& model = node.node.gpu_model; !model.empty() && catalog.find_gpu(model) == nullptr)
       return invalid("{}: node '{}': field 'gpu_model': the catalogue knows no GPU '{}'{}", source, node.node.name,
                      excerpt(model), what_exists(model, known));
@@ -280,14 +281,22 @@ Result<FleetConfig> parse_fleet_config(std::string_view json, std::string_view s
 }
 
 std::string to_json(const FleetConfig& fleet) {
-  const Currency currency = fleet.nodes.empty() ? Currency() : fleet.nodes.front().rate.per_hour().currency();
-  Json json = {{"policy", fleet.policy}, {"currency", currency.code()}, {"nodes", Json::array()}, {"queues", Json::array()}};
-  for (const sim::SimNode& node : fleet.nodes)
+  Json json = {
+      {"policy", fleet.policy}, {"currency", fleet.currency.code()}, {"nodes", Json::array()}, {"queues", Json::array()}};
+  for (const Machine& node : fleet.nodes)
     json["nodes"].push_back(node_json(node));
   for (const sched::QueueSpec& queue : fleet.queues)
     json["queues"].push_back(queue_json(queue, fleet));
   if (Json govern = to_json(fleet.govern); !govern.empty()) json["govern"] = std::move(govern);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string to_json(const Machine& machine) { return compact_text(node_json(machine)); }
+
+Result<Machine> parse_machine(std::string_view json, std::string_view source, Currency currency) {
+  JsonParser parser;
+  TRY_ASSIGN(const simdjson::dom::element element, parser.parse(json, source));
+  return read_node(element, std::string(source), currency);
 }
 
 }  // namespace stint

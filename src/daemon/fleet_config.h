@@ -17,14 +17,15 @@
 #include "daemon/power_config.h"
 #include "daemon/service_config.h"
 #include "daemon/statement_config.h"
+#include "model/machine.h"
 #include "sched/queue.h"
-#include "sim/workload.h"
 
 namespace stint {
 
 struct FleetConfig {
   std::string policy = "stint";          ///< as sched::parse_policy reads it
-  std::vector<sim::SimNode> nodes;       ///< names differ; one currency
+  Currency currency;                     ///< of all that has a price
+  std::vector<Machine> nodes;            ///< names differ
   std::vector<sched::QueueSpec> queues;  ///< names are paths: "agency", "agency/vision"; parents before children
   GovernPolicy govern;                   ///< what is allowed whom
 };
@@ -48,5 +49,10 @@ Result<DaemonConfig> parse_daemon_config(std::string_view json, std::string_view
 /// The fleet as one line of JSON that parse_fleet_config() reads back.
 std::string to_json(const FleetConfig& fleet);
 Result<FleetConfig> parse_fleet_config(std::string_view json, std::string_view source);
+
+/// One machine, likewise.
+std::string to_json(const Machine& machine);
+/// @return error, too, where its price is in another currency.
+Result<Machine> parse_machine(std::string_view json, std::string_view source, Currency currency);
 
 }  // namespace stint

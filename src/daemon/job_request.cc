@@ -87,8 +87,8 @@ Status check_numbers(const JobRequest& r) {
   return {};
 }
 
-Result<std::vector<sched::Label>> labels_of(JsonFields& fields) {
-  std::vector<sched::Label> labels;
+Result<std::vector<Label>> labels_of(JsonFields& fields) {
+  std::vector<Label> labels;
   for (auto& [key, value] : fields.pairs("node_labels"))
     labels.push_back({key, value});
   return labels;
@@ -137,7 +137,7 @@ std::string to_json(const JobRequest& r) {
   put("gpu_models", r.gpu_models, none.gpu_models);
   put("cpu_milli", r.cpu_milli, none.cpu_milli);
   put("memory", r.memory.count(), none.memory.count());
-  for (const sched::Label& label : r.node_labels)
+  for (const Label& label : r.node_labels)
     json["node_labels"][label.key] = label.value;
   put("tasks", r.tasks, none.tasks);
   put("min_tasks", r.min_tasks, none.min_tasks);

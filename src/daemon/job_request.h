@@ -42,7 +42,7 @@ struct JobRequest {
   std::vector<std::string> gpu_models;  ///< any of these; empty = any
   int64_t cpu_milli = 0;
   Bytes memory;
-  std::vector<sched::Label> node_labels;  ///< the node carries all of these
+  std::vector<Label> node_labels;  ///< the node carries all of these
 
   // When and how often.
   int32_t tasks = 1;      ///< started together

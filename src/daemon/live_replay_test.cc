@@ -239,7 +239,7 @@ void expect_live_is_replay(const std::string& policy, int restart_every) {
   LiveWorld live(workload, dir / "log.db");
   FleetConfig fleet;
   fleet.policy = policy;
-  fleet.nodes = workload.nodes;
+  fleet.nodes.assign(workload.nodes.begin(), workload.nodes.end());
   fleet.queues = workload.queues;
   const sim::ReplayResult result = live.run(fleet, restart_every);
   EXPECT_EQ(result.fingerprint, replayed.fingerprint) << policy << ", seed " << seed;

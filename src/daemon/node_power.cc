@@ -8,6 +8,7 @@
 #include "daemon/service_answer.h"
 #include "host/clock.h"
 #include "host/process.h"
+#include "sched/node_table.h"
 
 namespace stint {
 namespace {
@@ -142,7 +143,7 @@ NodePower::World NodePower::look() {
 void NodePower::settle(const World& world, Instant now) {
   for (auto at = machines_.begin(); at != machines_.end();) {
     const std::string name = at->first;
-    Machine& machine = at->second;
+    Switched& machine = at->second;
     std::string failure;
     bool has_ended = false;
     {
@@ -228,7 +229,7 @@ int32_t NodePower::switch_on(const Pool& pool, const World& world, int32_t count
     for (const std::string& name : pool.config.nodes) {
       const auto found = machines_.find(name);
       if (coming == count || found == machines_.end() || !world.nodes.contains(name)) continue;
-      Machine& machine = found->second;
+      Switched& machine = found->second;
       if (machine.doing != Doing::kNothing || machine.is_off != off || machine.not_before > now) continue;
       if (off) {
         begin(name, machine, Doing::kUp);
@@ -258,7 +259,7 @@ void NodePower::switch_off(const Pool& pool, const World& world, int32_t count) 
   ended_ = true;  // those drained at once need not wait for the next look
 }
 
-void NodePower::begin(const std::string& node, Machine& machine, Doing what) {
+void NodePower::begin(const std::string& node, Switched& machine, Doing what) {
   machine.doing = what;
   {
     const std::lock_guard guard(lock_);

@@ -44,7 +44,7 @@ class NodePower {
  private:
   enum class Doing : uint8_t { kNothing, kUp, kDown };
   /// One that is not on by our own doing.
-  struct Machine {
+  struct Switched {
     Doing doing = Doing::kNothing;
     bool is_off = false;     ///< its "down" ended well
     bool wanted = false;     ///< whatever the pool needs
@@ -77,16 +77,16 @@ class NodePower {
   void scale(Pool& pool, const World& world, Instant now, int64_t& waiting);
   int32_t switch_on(const Pool& pool, const World& world, int32_t count, Instant now);
   void switch_off(const Pool& pool, const World& world, int32_t count);
-  void begin(const std::string& node, Machine& machine, Doing what);
+  void begin(const std::string& node, Switched& machine, Doing what);
   bool give_back(const std::string& node);
   Status note(const std::string& node, std::string_view state, std::string_view kind, std::string detail);
 
   Service& service_;
   OffMachines& off_;
-  std::vector<Pool> pools_;                  // the thread's own
-  std::map<std::string, Machine> machines_;  // guarded where programs end: has_ended, failure
-  PowerConfig config_;                       // the thread's own
-  size_t rows_there_ = 0;                    // of the stream
+  std::vector<Pool> pools_;                   // the thread's own
+  std::map<std::string, Switched> machines_;  // guarded where programs end: has_ended, failure
+  PowerConfig config_;                        // the thread's own
+  size_t rows_there_ = 0;                     // of the stream
   std::atomic<bool> stopping_ = false;
   std::mutex lock_;
   std::condition_variable wake_;

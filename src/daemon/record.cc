@@ -16,6 +16,9 @@ constexpr int64_t kMostId = UINT32_MAX;
 constexpr std::array kCauses = {EndCause::kItself, EndCause::kStopped, EndCause::kTimeLimit, EndCause::kOutOfMemory,
                                 EndCause::kNotStarted};
 
+constexpr std::array kMachineCauses = {MachineCause::kOther, MachineCause::kSpot, MachineCause::kMaintenance,
+                                       MachineCause::kBroken};
+
 std::string encode_report(const Report& report) {
   Json json = {{"job", report.key.job},
                {"attempt", report.key.attempt},
@@ -47,6 +50,19 @@ Report decode_report(JsonFields& fields, RecordKind kind) {
   return report;
 }
 
+void decode_node(JsonFields& fields, Record& record) {
+  record.node = fields.text("node");
+  record.detail = fields.text("detail");
+  if (fields.has("until_ns")) record.until = Instant::from_ns(fields.integer("until_ns", INT64_MIN, INT64_MAX, 0));
+  if (!fields.has("cause")) return;
+  const std::string cause = fields.text("cause");
+  const auto known = std::ranges::find(kMachineCauses, cause, [](MachineCause c) { return name_of(c); });
+  if (known == kMachineCauses.end())
+    fields.wrong("cause", "why a machine goes");
+  else
+    record.cause = *known;
+}
+
 }  // namespace
 
 LogRecord encode(const Record& record) {
@@ -60,9 +76,19 @@ LogRecord encode(const Record& record) {
     case RecordKind::kBudget:
     case RecordKind::kBudgetGone: out.payload = actor({{"budget", record.budget}}); break;
     case RecordKind::kForget: out.payload = actor({{"keep", record.keep}}); break;
+    case RecordKind::kMachine: out.payload = actor({{"machine", record.machine}}); break;
     case RecordKind::kNodeUp:
     case RecordKind::kNodeDrain:
-    case RecordKind::kNodeDown: out.payload = actor({{"node", record.node}}); break;
+    case RecordKind::kNodeClear:
+    case RecordKind::kNodeDown:
+    case RecordKind::kNodeGone: {
+      Json json = {{"node", record.node}};
+      if (record.cause) json["cause"] = name_of(*record.cause);
+      if (record.until) json["until_ns"] = record.until->ns();
+      if (!record.detail.empty()) json["detail"] = record.detail;
+      out.payload = actor(std::move(json));
+      break;
+    }
     case RecordKind::kEnded:
     case RecordKind::kLost: out.payload = encode_report(record.report); break;
     case RecordKind::kCheckpoint:
@@ -107,9 +133,12 @@ Result<Record> decode(JsonParser& parser, int32_t kind, std::string_view payload
     case RecordKind::kBudget:
     case RecordKind::kBudgetGone: record.budget = fields.text("budget"); break;
     case RecordKind::kForget: record.keep = fields.integer("keep", 0, kMostId, 0); break;
+    case RecordKind::kMachine: record.machine = fields.text("machine"); break;
     case RecordKind::kNodeUp:
     case RecordKind::kNodeDrain:
-    case RecordKind::kNodeDown: record.node = fields.text("node"); break;
+    case RecordKind::kNodeClear:
+    case RecordKind::kNodeDown:
+    case RecordKind::kNodeGone: decode_node(fields, record); break;
     case RecordKind::kEnded:
     case RecordKind::kLost: record.report = decode_report(fields, record.kind); break;
     case RecordKind::kCheckpoint:

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,9 +23,12 @@ enum class RecordKind : int32_t {
   kBudget = 2,       ///< a budget from now on, in place of the one of its name
   kBudgetGone = 3,   ///< no longer
   kForget = 5,       ///< of the jobs that have ended, all but the last so many leave memory
+  kMachine = 9,      ///< the backend has found a machine, or one that was away is back, or costs something else
   kNodeUp = 10,      ///< takes tasks (again)
   kNodeDrain = 11,   ///< takes no new task
   kNodeDown = 12,    ///< its tasks are lost
+  kNodeClear = 13,   ///< will be gone soon: what runs there is told to leave
+  kNodeGone = 14,    ///< likewise, and for good: it is forgotten
   kEnded = 20,       ///< a task has ended
   kLost = 21,        ///< a task is gone, how is not known
   kCheckpoint = 30,  ///< a job has saved its work
@@ -43,18 +47,23 @@ enum class RecordKind : int32_t {
 struct Record {
   RecordKind kind = RecordKind::kTick;
   std::string actor;
-  int64_t job = 0;         ///< of kSubmit: the id it (the first of an array) gets
-  int64_t number = 0;      ///< kSubmit: likewise within its client; 0 = its id, as it was before clients had counts of their own
-  int64_t keep = 0;        ///< kForget
-  JobRequest request;      ///< kSubmit
-  std::string node;        ///< kNode…
-  std::string fleet;       ///< kFleet: its JSON
-  Report report;           ///< kEnded, kLost
-  std::string budget;      ///< kBudget: its JSON; kBudgetGone: its name
-  std::string reason;      ///< kRefuse: why; kSubmit: why somebody must approve it first, empty = no approval is needed
-  int32_t rung = 0;        ///< kTrial
-  int64_t loss_micro = 0;  ///< kTrial
-  EventView notice;        ///< kNotice; its number and time are given when it is applied
+  int64_t job = 0;      ///< of kSubmit: the id it (the first of an array) gets
+  int64_t number = 0;   ///< kSubmit: likewise within its client; 0 = its id, as it was before clients had counts of their own
+  int64_t keep = 0;     ///< kForget
+  JobRequest request;   ///< kSubmit
+  std::string node;     ///< kNode…
+  std::string machine;  ///< kMachine: its JSON
+  /// kNodeDrain, kNodeDown, kNodeGone: told by the backend, with the cause and what else it says; none = by command.
+  std::optional<MachineCause> cause;
+  std::string detail;
+  std::optional<Instant> until;  ///< kNodeDrain, of those: it will be gone then
+  std::string fleet;             ///< kFleet: its JSON
+  Report report;                 ///< kEnded, kLost
+  std::string budget;            ///< kBudget: its JSON; kBudgetGone: its name
+  std::string reason;            ///< kRefuse: why; kSubmit: why somebody must approve it first, empty = no approval is needed
+  int32_t rung = 0;              ///< kTrial
+  int64_t loss_micro = 0;        ///< kTrial
+  EventView notice;              ///< kNotice; its number and time are given when it is applied
 };
 
 LogRecord encode(const Record& record);

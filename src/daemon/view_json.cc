@@ -124,6 +124,8 @@ Json to_json(const NodeView& node) {
           {"instance_type", node.instance_type},
           {"labels", text_object(node.labels)},
           {"per_hour", money_json(node.rate.per_hour())},
+          {"until", time_or_null(node.until)},
+          {"detail", node.detail},
           {"gpu_milli_held", node.gpu_milli_held},
           {"jobs", node.job_names}};
 }

@@ -171,6 +171,8 @@ struct NodeView {
   std::string provider, region, instance_type;
   std::vector<std::pair<std::string, std::string>> labels;  ///< as configured: "rack", …
   Rate rate;                                                ///< of the whole node
+  std::optional<Instant> until;                             ///< it will be gone then
+  std::string detail;                                       ///< why it is down or leaving, where that was told
   std::vector<int64_t> gpu_milli_held;                      ///< per GPU, 0 … 1000
   std::vector<int64_t> jobs;                                ///< on it, ascending, each once
   std::vector<std::string> job_names;                       ///< their public ids, in the same order

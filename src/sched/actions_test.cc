@@ -31,7 +31,7 @@ class World {
 
   void nodes(int count, int32_t gpus) {
     for (int i = 0; i < count; ++i) {
-      ClusterNode node;
+      NodeSpec node;
       node.name = "n" + std::to_string(state.cluster().node_count());
       node.gpus = gpus;
       node.cpu_milli = 1'000'000;

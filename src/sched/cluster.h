@@ -34,6 +34,7 @@
 
 #include "base/money.h"
 #include "base/time.h"
+#include "model/machine.h"
 #include "model/mig.h"
 #include "sched/affinity.h"
 #include "sched/decision.h"
@@ -44,25 +45,6 @@
 #include "sched/topology.h"
 
 namespace stint::sched {
-
-struct ClusterNode {
-  std::string name;
-  std::string gpu_model;
-  int32_t gpus = 0;
-  Bytes gpu_memory;  ///< of one GPU; 0 = not known: requests by GPU memory do not fit
-  int64_t cpu_milli = 0;
-  Bytes memory;
-  int32_t max_tasks = 1 << 20;
-  Rate gpu_rate;              ///< of one of its GPUs for an hour; 0 = costs nothing or not known
-  std::vector<Label> labels;  ///< label "node" is the node's name unless given
-  bool whole_gpus = true;     ///< false: GPUs are given out as MIG instances only
-  /// false: no fractions and no shares of GPU memory, as where what looks like a GPU is itself a MIG instance.
-  bool shared_gpus = true;
-  /// Instances that exist and stay as they are (profile, how many).
-  std::vector<MigAsk> static_mig;
-  /// Unused GPUs are cut into instances as needed; takes effect where the model's MIG geometry is known.
-  bool repartition = false;
-};
 
 enum class TaskState : uint8_t { kPending, kNominated, kRunning, kReleasing, kFailed, kDone };
 
@@ -115,7 +97,7 @@ class Cluster {
  public:
   // Set-up, also while running; not inside a trial.
   /// It gets the lowest id of those that were removed, else the next.
-  NodeId add_node(const ClusterNode& node);
+  NodeId add_node(const NodeSpec& node);
   /// One that no task is on. Its id stands for a node without anything, which is never usable, until another gets it.
   void remove_node(NodeId n);
   RequestId intern(const Request& request);
@@ -123,7 +105,7 @@ class Cluster {
   void reserve_tasks(size_t count) { tasks_.reserve(count); }
 
   [[nodiscard]] size_t node_count() const { return nodes_.size(); }
-  [[nodiscard]] const ClusterNode& node(NodeId n) const { return nodes_[n.index()]; }
+  [[nodiscard]] const NodeSpec& node(NodeId n) const { return nodes_[n.index()]; }
   /// Thousandths of GPUs that a place is: of MIG instances by their part of the compute slices. MIG devices that stay as they are (a
   /// node's static_mig) are not told by the place.
   [[nodiscard]] int64_t gpu_milli(const Place& place) const;
@@ -215,7 +197,7 @@ class Cluster {
   void find_instances(Facts& facts) const;
   void count_earlier_tasks(int32_t term, RequestId newest);
   int32_t intern_profile(const std::string& name);
-  [[nodiscard]] NodeRecord record_of(const ClusterNode& node);
+  [[nodiscard]] NodeRecord record_of(const NodeSpec& node);
   [[nodiscard]] int32_t share_on(const Facts& facts, NodeId n) const;
   [[nodiscard]] Misfit check(const Facts& facts, NodeId n, Room room, SharedGpu shared, Place& place) const;
   [[nodiscard]] int dynamic_profile(const Facts& facts, NodeId n) const;
@@ -239,7 +221,7 @@ class Cluster {
   size_t open_trials_ = 0;
 
   // Read when something is added, or by tasks that need it.
-  std::vector<ClusterNode> nodes_;
+  std::vector<NodeSpec> nodes_;
   int64_t smallest_gpu_memory_ = 0;         // bytes; 0 = none known
   std::vector<std::vector<Label>> labels_;  // per node, with "node"
   std::vector<Request> requests_;

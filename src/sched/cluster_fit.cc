@@ -26,7 +26,7 @@ void Cluster::note_eligible(RequestId r, NodeId n) {
 }
 
 bool Cluster::could_ever_fit(const Facts& facts, const Request& request, NodeId n) const {
-  const ClusterNode& node = nodes_[n.index()];
+  const NodeSpec& node = nodes_[n.index()];
   const std::vector<Label>& labels = labels_[n.index()];
   if (request.only_allowed_nodes && !has_element(request.allowed_nodes, node.name)) return false;
   if (!request.gpu_models.empty() && !has_element(request.gpu_models, node.gpu_model)) return false;

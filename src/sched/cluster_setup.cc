@@ -44,7 +44,7 @@ uint64_t hash_of(const Request& r) {
 }  // namespace
 
 /// All of it free.
-NodeRecord Cluster::record_of(const ClusterNode& node) {
+NodeRecord Cluster::record_of(const NodeSpec& node) {
   NodeRecord record;
   record.cpu_milli = record.cpu_free = node.cpu_milli;
   record.memory_bytes = record.memory_free = node.memory.count();
@@ -61,7 +61,7 @@ NodeRecord Cluster::record_of(const ClusterNode& node) {
   return record;
 }
 
-NodeId Cluster::add_node(const ClusterNode& node) {
+NodeId Cluster::add_node(const NodeSpec& node) {
   CHECK(open_trials_ == 0, "node '{}' added inside a trial", node.name);
   NodeId id(static_cast<uint32_t>(nodes_.size()));
   if (removed_.empty()) {

@@ -10,8 +10,8 @@
 namespace stint::sched {
 namespace {
 
-ClusterNode machine(std::string name, int gpus, std::vector<Label> labels = {}) {
-  ClusterNode n;
+NodeSpec machine(std::string name, int gpus, std::vector<Label> labels = {}) {
+  NodeSpec n;
   n.name = std::move(name);
   n.gpu_model = "A100-40GB";
   n.gpus = gpus;
@@ -129,7 +129,7 @@ TEST(Cluster, GpuMemoryIsAShareOfTheNodesGpuRoundedUp) {
 
 TEST(Cluster, SaysWhyARequestDoesNotFit) {
   Bench b;
-  ClusterNode small = machine("n", 1, {{"zone", "east"}});
+  NodeSpec small = machine("n", 1, {{"zone", "east"}});
   small.max_tasks = 2;
   small.cpu_milli = 4000;
   const NodeId n = b.cluster.add_node(small);
@@ -154,7 +154,7 @@ TEST(Cluster, SaysWhyARequestDoesNotFit) {
 
 TEST(Cluster, ANodeMayRefuseSharesOfItsGpus) {
   Bench b;
-  ClusterNode node = machine("n", 2);
+  NodeSpec node = machine("n", 2);
   node.shared_gpus = false;
   const NodeId n = b.cluster.add_node(node);
   EXPECT_EQ(b.cluster.why_not(b.cluster.intern(fraction(100)), n, Room::kFree), Misfit::kConstraint);
@@ -163,7 +163,7 @@ TEST(Cluster, ANodeMayRefuseSharesOfItsGpus) {
 
 TEST(Cluster, StaticMigInstancesAreCounted) {
   Bench b;
-  ClusterNode node = machine("n", 1);
+  NodeSpec node = machine("n", 1);
   node.whole_gpus = false;
   node.static_mig = {{"1g.5gb", 2}, {"3g.20gb", 1}};
   const NodeId n = b.cluster.add_node(node);
@@ -180,7 +180,7 @@ TEST(Cluster, StaticMigInstancesAreCounted) {
 
 TEST(Cluster, AGpuIsCutOrWholeNeverBoth) {
   Bench b;
-  ClusterNode node = machine("n", 2);
+  NodeSpec node = machine("n", 2);
   node.repartition = true;
   const NodeId n = b.cluster.add_node(node);
   const TaskId cut = b.task(slice("3g.20gb"));
@@ -352,7 +352,7 @@ TEST(Cluster, CountsNoFewerThanFit) {
     Prng prng(seed);
     Bench b;
     for (int n = 0; n < 3; ++n) {
-      ClusterNode node = machine("n" + std::to_string(n), 2 + n);
+      NodeSpec node = machine("n" + std::to_string(n), 2 + n);
       node.repartition = n == 0;
       if (n == 2) node.static_mig = {{"1g.5gb", 3}};
       b.cluster.add_node(node);
@@ -385,7 +385,7 @@ TEST(Cluster, RandomChangesNeverDoubleBookAndUndoRestoresTheState) {
     Prng prng(seed);
     Bench b;
     for (int n = 0; n < 4; ++n) {
-      ClusterNode node = machine("n" + std::to_string(n), 2 + n, {{"zone", n < 2 ? "east" : "west"}});
+      NodeSpec node = machine("n" + std::to_string(n), 2 + n, {{"zone", n < 2 ? "east" : "west"}});
       node.repartition = n % 2 == 0;
       if (n == 3) node.static_mig = {{"1g.5gb", 3}};
       b.cluster.add_node(node);

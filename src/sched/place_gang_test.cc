@@ -30,7 +30,7 @@ struct Bench {
   PlaceRules rules;
 
   NodeId node(int gpus, std::vector<Label> labels = {}) {
-    ClusterNode n;
+    NodeSpec n;
     n.name = "n" + std::to_string(cluster.node_count());
     n.gpus = gpus;
     n.gpu_memory = Bytes::mebi(100);

@@ -20,7 +20,7 @@ struct QueueAmounts {
   std::optional<int64_t> memory_bytes;
 };
 
-/// Money a queue and all below it may spend on GPU time, at the rates of the nodes (ClusterNode::gpu_rate). What is spent
+/// Money a queue and all below it may spend on GPU time, at the rates of the nodes (NodeSpec::gpu_rate). What is spent
 /// keeps its jobs from starting, not from going on.
 struct Budget {
   Money amount;     ///< ≥ 0; for each period

@@ -7,21 +7,9 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/machine.h"
 
 namespace stint::sched {
-
-struct MigAsk {
-  std::string profile;  ///< "1g.10gb"
-  int32_t count = 1;
-  bool operator==(const MigAsk&) const = default;
-};
-
-/// A label and its value, on a node or on a task.
-struct Label {
-  std::string key;
-  std::string value;
-  auto operator<=>(const Label&) const = default;
-};
 
 /// The task must (or must not) be in the same domain of node label `topology_key` as a task carrying all `labels`.
 struct AffinityTerm {

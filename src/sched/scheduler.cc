@@ -17,7 +17,7 @@ Scheduler::Scheduler(Scheduler&&) noexcept = default;
 Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
 Scheduler::~Scheduler() = default;
 
-NodeId Scheduler::add_node(const ClusterNode& node) {
+NodeId Scheduler::add_node(const NodeSpec& node) {
   const NodeId id = impl_->cluster.add_node(node);
   for (uint32_t r = 0; r < impl_->cluster.request_count(); ++r)
     impl_->scores.forget(RequestId(r));  // it may be allowed on the new node
@@ -28,6 +28,7 @@ NodeId Scheduler::add_node(const ClusterNode& node) {
   if (node.gpus > 0) impl_->price_tiers.set(id, node.gpu_rate);
   impl_->capacity.set(id, node.whole_gpus ? node.gpus : NodeBuckets::kNowhere);
   ++impl_->changes;
+  ++impl_->room_made;
   ++impl_->fleet_changes;
   return id;
 }

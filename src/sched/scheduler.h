@@ -33,7 +33,7 @@ class Scheduler {
 
   // Set-up; nodes and queues may also be added while running.
   /// Its id is that of a node that is gone (EventKind::kNodeGone), where there is one, else the next.
-  NodeId add_node(const ClusterNode& node);
+  NodeId add_node(const NodeSpec& node);
   QueueId add_queue(const QueueSpec& queue);
   /// Other limits, guarantees, weight, priority or hours of a queue that is there; its parent, age and budget stay. What runs goes on,
   /// also beyond a lower limit; the next step() decides by the new terms.

@@ -13,7 +13,7 @@ using testing_world::World;
 
 World racked_world(int nodes) {
   World world(plain(Order::kFifoSkip), 0);
-  ClusterNode node;
+  NodeSpec node;
   node.gpus = 8;
   node.labels = {{"rack", "r0"}};
   for (int n = 0; n < nodes; ++n) {

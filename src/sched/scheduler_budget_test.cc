@@ -14,7 +14,7 @@ constexpr int64_t kHourS = 3600;
 class Spenders {
  public:
   explicit Spenders(std::optional<Budget> department, std::optional<Budget> team_a) : scheduler(policy()) {
-    ClusterNode node;
+    NodeSpec node;
     node.gpus = 8;
     node.gpu_rate = Rate::per_hour(Money::units(2));
     scheduler.add_node(node);
@@ -65,7 +65,7 @@ Budget units(int64_t amount, Duration period = {}) { return {.amount = Money::un
 
 TEST(Budgets, MigDevicesThatStayAsTheyAreCostTheirSlices) {
   Spenders s({}, units(6));
-  ClusterNode node;
+  NodeSpec node;
   node.gpu_model = "A100-80GB";
   node.gpus = 1;
   node.whole_gpus = false;
@@ -232,7 +232,7 @@ TEST(Remedies, CostWhatTheMachinesOrTheLostWorkCost) {
   Policy policy = plain(Order::kFifo);
   policy.preempt = false;
   Scheduler scheduler(policy);
-  ClusterNode node;
+  NodeSpec node;
   node.gpus = 8;
   node.gpu_rate = Rate::per_hour(Money::units(3));
   scheduler.add_node(node);
@@ -292,7 +292,7 @@ TEST(Budgets, RoomThatOthersLeaveAnywayIsForThoseWhoseQueueCanStillPay) {
     policy.order = Order::kFifoSkip;
     policy.backfill = Backfill::kNone;
     Scheduler scheduler(policy);
-    ClusterNode node;
+    NodeSpec node;
     node.gpus = 8;
     node.cpu_milli = 8000;
     node.gpu_rate = Rate::per_hour(Money::units(2));

@@ -176,7 +176,7 @@ void Scheduler::Impl::lose_node(NodeId n) {
 /// Nothing here knows of it any more. What was thought of its id is thought anew: `changes` grows.
 void Scheduler::Impl::remove_node(NodeId n) {
   lose_node(n);
-  const ClusterNode& node = cluster.node(n);
+  const NodeSpec& node = cluster.node(n);
   queues.add_capacity(
       {.gpu_milli = -int64_t{node.gpus} * kMilli, .cpu_milli = -node.cpu_milli, .memory_bytes = -node.memory.count()});
   gpu_rates[n.index()] = {};

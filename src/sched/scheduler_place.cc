@@ -109,7 +109,7 @@ bool Scheduler::Impl::fits_idle_fleet(JobId j) const {
   int64_t fitting = 0;
   for (uint32_t n = 0; n < cluster.node_count() && fitting < spec.min_tasks; ++n) {
     if (!cluster.is_eligible(cluster.task(first_task(j)).request, NodeId(n))) continue;
-    const ClusterNode& node = cluster.node(NodeId(n));
+    const NodeSpec& node = cluster.node(NodeId(n));
     int64_t here = node.max_tasks;
     if (request.cpu_milli > 0) here = std::min(here, node.cpu_milli / request.cpu_milli);
     if (request.memory.count() > 0) here = std::min(here, node.memory.count() / request.memory.count());

@@ -17,7 +17,7 @@ class TwoPrices : public ::testing::Test {
   }
 
   NodeId add_node(const char* name, const char* model, int64_t nanos_per_hour) {
-    ClusterNode node;
+    NodeSpec node;
     node.name = name;
     node.gpu_model = model;
     node.gpus = 2;

@@ -16,7 +16,7 @@ Instant at(int64_t hours) { return Instant::from_seconds(1'800'000'000) + Durati
 class Fleet {
  public:
   Fleet(const Policy& policy, int nodes, int64_t cpus_per_node = 0) : scheduler(policy) {
-    ClusterNode node;
+    NodeSpec node;
     node.gpus = 8;
     node.cpu_milli = cpus_per_node * 1000;
     for (int n = 0; n < nodes; ++n)

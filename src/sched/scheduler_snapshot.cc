@@ -41,7 +41,7 @@ struct SnapshotParts {
       affinity, anti_affinity);
   }
   template <typename A>
-  static void of(A& a, ClusterNode& v) {
+  static void of(A& a, NodeSpec& v) {
     auto& [name, gpu_model, gpus, gpu_memory, cpu_milli, memory, max_tasks, gpu_rate, labels, whole_gpus, shared_gpus, static_mig,
            repartition] = v;
     a(name, gpu_model, gpus, gpu_memory, cpu_milli, memory, max_tasks, gpu_rate, labels, whole_gpus, shared_gpus, static_mig,

@@ -167,6 +167,20 @@ TEST(Scheduler, DoesNotGrowWithMachinesThatCameAndWent) {
   EXPECT_LE(come_and_go(100, 3'000), early + 64);
 }
 
+TEST(Scheduler, WorkThatWaitedInVainIsTriedOnANewMachine) {
+  World world(plain(Order::kStint), 1, 4);
+  Request fed;
+  fed.gpus = 4;
+  fed.cpu_milli = 8'000;
+  JobSpec spec = world.job(4);
+  spec.request = world.scheduler.intern(fed);
+  world.submit(at(0), spec);
+  const JobId waits = world.submit(at(1), spec);
+  world.scheduler.add_node(World::node("second", 4));
+  world.step(at(2), {});
+  EXPECT_THAT(world.started(), ElementsAre(waits));
+}
+
 TEST(Scheduler, WhatIsTooLargeWaitsWhereMachinesMayCome) {
   World world(plain(Order::kStint), 1, 4);
   world.scheduler.expect_machines();

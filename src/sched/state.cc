@@ -9,7 +9,7 @@ namespace stint::sched {
 namespace {
 
 /// What a node has, as queues count it: a node whose GPUs are given out as MIG instances has their compute slices.
-Amounts capacity(const ClusterNode& node) {
+Amounts capacity(const NodeSpec& node) {
   Amounts all{0, node.cpu_milli, node.memory.count()};
   if (node.whole_gpus) all.gpu_milli = int64_t{node.gpus} * kMilli;
   if (node.whole_gpus) return all;

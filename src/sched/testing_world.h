@@ -25,8 +25,8 @@ class World {
     queue = scheduler.add_queue(spec);
   }
 
-  static ClusterNode node(std::string name, int gpus) {
-    ClusterNode node;
+  static NodeSpec node(std::string name, int gpus) {
+    NodeSpec node;
     node.name = std::move(name);
     node.gpus = gpus;
     node.cpu_milli = 1'000'000;

@@ -60,7 +60,7 @@ std::vector<Outage> stand_in(Workload& w, const std::vector<uint32_t>& nodes, st
 
 /// Jobs that would lose everything, and never ran on nodes that are spot now, stay on nodes that are not interrupted.
 void keep_unsaved_jobs_off(Workload& w) {
-  const sched::Label stays = {.key = "stint/interrupted", .value = "no"};
+  const Label stays = {.key = "stint/interrupted", .value = "no"};
   std::set<std::string> spot;
   for (const SimNode& node : w.nodes)
     if (node.market == Market::kSpot) spot.insert(node.node.name);

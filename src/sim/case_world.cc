@@ -28,7 +28,7 @@ StateRules rules_of(const ClusterCase& c, VictimOrder victims) {
 Status add_nodes(const ClusterCase& c, CaseWorld& world) {
   for (const CaseNode& n : c.nodes) {
     if (n.gpus > kMaxGpusPerNode) return invalid("node {} has {} GPUs; at most {} are possible", n.name, n.gpus, kMaxGpusPerNode);
-    ClusterNode node;
+    NodeSpec node;
     node.name = n.name;
     node.gpus = n.gpus;
     node.gpu_memory = Bytes::mebi(n.gpu_memory_mib);

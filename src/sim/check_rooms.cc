@@ -8,7 +8,7 @@
 namespace stint::sim {
 namespace {
 
-int32_t milli_of(const sched::Request& request, const sched::ClusterNode& node) {
+int32_t milli_of(const sched::Request& request, const NodeSpec& node) {
   if (request.milli > 0) return request.milli;
   const int64_t whole = node.gpu_memory.count();
   if (request.gpu_memory.count() == 0) return 0;
@@ -16,26 +16,26 @@ int32_t milli_of(const sched::Request& request, const sched::ClusterNode& node) 
   return static_cast<int32_t>((request.gpu_memory.count() * sched::kMilli + whole - 1) / whole);
 }
 
-const std::string* value_of(const sched::ClusterNode& node, std::string_view label) {
-  const auto at = std::ranges::find(node.labels, label, &sched::Label::key);
+const std::string* value_of(const NodeSpec& node, std::string_view label) {
+  const auto at = std::ranges::find(node.labels, label, &Label::key);
   if (at != node.labels.end()) return &at->value;
   return label == "node" ? &node.name : nullptr;
 }
 
-bool carries_all(const sched::Request& request, const std::vector<sched::Label>& labels) {
+bool carries_all(const sched::Request& request, const std::vector<Label>& labels) {
   return std::ranges::all_of(labels,
-                             [&](const sched::Label& l) { return std::ranges::find(request.labels, l) != request.labels.end(); });
+                             [&](const Label& l) { return std::ranges::find(request.labels, l) != request.labels.end(); });
 }
 
 }  // namespace
 
-bool node_matches(const sched::Request& request, const sched::ClusterNode& node) {
+bool node_matches(const sched::Request& request, const NodeSpec& node) {
   const auto& models = request.gpu_models;
   if (!models.empty() && std::ranges::find(models, node.gpu_model) == models.end()) return false;
   const auto& allowed = request.allowed_nodes;
   if (request.only_allowed_nodes && std::ranges::find(allowed, node.name) == allowed.end()) return false;
-  return std::ranges::all_of(request.node_labels, [&](const sched::Label& wanted) {
-    const auto at = std::ranges::find(node.labels, wanted.key, &sched::Label::key);
+  return std::ranges::all_of(request.node_labels, [&](const Label& wanted) {
+    const auto at = std::ranges::find(node.labels, wanted.key, &Label::key);
     if (at != node.labels.end()) return at->value == wanted.value;
     return wanted.key == "node" && wanted.value == node.name;
   });
@@ -48,14 +48,14 @@ CheckedRooms::CheckedRooms(const Workload& workload) : workload_(&workload) {
     neighbours_matter_ = neighbours_matter_ || !request.affinity.empty() || !request.anti_affinity.empty();
 }
 
-CheckedRooms::Room CheckedRooms::empty_room(const sched::ClusterNode& node) {
+CheckedRooms::Room CheckedRooms::empty_room(const NodeSpec& node) {
   Room room;
   room.cpu_milli = node.cpu_milli;
   room.memory_bytes = node.memory.count();
   room.tasks = node.max_tasks;
   for (int g = 0; g < node.gpus; ++g)
     room.gpu_milli[static_cast<size_t>(g)] = sched::kMilli;
-  for (const sched::MigAsk& instances : node.static_mig)
+  for (const MigAsk& instances : node.static_mig)
     room.stock.push_back(instances.count);
   return room;
 }
@@ -105,7 +105,7 @@ void CheckedRooms::close(NodeId node) { nodes_[node.index()].open = false; }
 
 std::string CheckedRooms::take(const sched::Place& place, const sched::Request& request) {
   if (!place.node.valid() || place.node.index() >= nodes_.size()) return "a place on no node";
-  const sched::ClusterNode& node = workload_->nodes[place.node.index()].node;
+  const NodeSpec& node = workload_->nodes[place.node.index()].node;
   Room& room = nodes_[place.node.index()];
   if (!room.up) return fmt::format("node '{}' is down", node.name);
   if (!room.open) return fmt::format("node '{}' is draining or announced to be lost", node.name);
@@ -120,8 +120,7 @@ std::string CheckedRooms::take(const sched::Place& place, const sched::Request& 
   return take_gpus(room, node, place, request);
 }
 
-std::string CheckedRooms::take_gpus(Room& room, const sched::ClusterNode& node, const sched::Place& place,
-                                    const sched::Request& request) {
+std::string CheckedRooms::take_gpus(Room& room, const NodeSpec& node, const sched::Place& place, const sched::Request& request) {
   if (place.gpus >> node.gpus != 0) return fmt::format("node '{}' has {} GPUs; mask {:x}", node.name, node.gpus, place.gpus);
   const int32_t milli = milli_of(request, node);
   const int count = std::popcount(place.gpus);
@@ -144,11 +143,11 @@ std::string CheckedRooms::take_gpus(Room& room, const sched::ClusterNode& node, 
   return {};
 }
 
-std::string CheckedRooms::take_instances(Room& room, const sched::ClusterNode& node, const sched::Place& place,
+std::string CheckedRooms::take_instances(Room& room, const NodeSpec& node, const sched::Place& place,
                                          const sched::Request& request) {
   if (place.mig_profile < 0) {  // of those that exist and stay as they are: they have no GPU of their own
-    for (const sched::MigAsk& ask : request.mig) {
-      const auto at = std::ranges::find(node.static_mig, ask.profile, &sched::MigAsk::profile);
+    for (const MigAsk& ask : request.mig) {
+      const auto at = std::ranges::find(node.static_mig, ask.profile, &MigAsk::profile);
       if (at == node.static_mig.end()) return fmt::format("node '{}' has no instances {}", node.name, ask.profile);
       int32_t& left = room.stock[static_cast<size_t>(at - node.static_mig.begin())];
       left -= ask.count;
@@ -177,8 +176,8 @@ void CheckedRooms::give_back(const sched::Place& place, const sched::Request& re
   if (const auto at = std::ranges::find(room.there, &request); at != room.there.end()) room.there.erase(at);
   if (!request.mig.empty() && place.mig_profile < 0) {
     const auto& kinds = workload_->nodes[place.node.index()].node.static_mig;
-    for (const sched::MigAsk& ask : request.mig)
-      if (const auto at = std::ranges::find(kinds, ask.profile, &sched::MigAsk::profile); at != kinds.end())
+    for (const MigAsk& ask : request.mig)
+      if (const auto at = std::ranges::find(kinds, ask.profile, &MigAsk::profile); at != kinds.end())
         room.stock[static_cast<size_t>(at - kinds.begin())] += ask.count;
   }
   room.cpu_milli += request.cpu_milli;
@@ -196,7 +195,7 @@ void CheckedRooms::give_back(const sched::Place& place, const sched::Request& re
   }
 }
 
-int64_t CheckedRooms::fitting(const sched::Request& request, const sched::ClusterNode& node, const Room& room) const {
+int64_t CheckedRooms::fitting(const sched::Request& request, const NodeSpec& node, const Room& room) const {
   int64_t fit = room.tasks;
   if (request.cpu_milli > 0) fit = std::min(fit, room.cpu_milli / request.cpu_milli);
   if (request.memory.count() > 0) fit = std::min(fit, room.memory_bytes / request.memory.count());
@@ -215,7 +214,7 @@ int64_t CheckedRooms::capacity_for(const sched::Request& request, int64_t enough
   if (!request.mig.empty() || !request.affinity.empty() || !request.anti_affinity.empty()) return -1;
   int64_t sum = 0;
   for (size_t n = 0; n < nodes_.size() && sum < enough; ++n) {
-    const sched::ClusterNode& node = workload_->nodes[n].node;
+    const NodeSpec& node = workload_->nodes[n].node;
     if (nodes_[n].up && nodes_[n].open && node_matches(request, node)) sum += fitting(request, node, empty_room(node));
   }
   return std::min(sum, enough);
@@ -225,7 +224,7 @@ int64_t CheckedRooms::free_for(const sched::Request& request, int64_t enough) co
   if (!request.mig.empty() || !request.affinity.empty() || !request.anti_affinity.empty()) return -1;
   int64_t sum = 0;
   for (size_t n = 0; n < nodes_.size() && sum < enough; ++n) {
-    const sched::ClusterNode& node = workload_->nodes[n].node;
+    const NodeSpec& node = workload_->nodes[n].node;
     if (nodes_[n].up && nodes_[n].open && node_matches(request, node)) sum += fitting(request, node, nodes_[n]);
   }
   return std::min(sum, enough);

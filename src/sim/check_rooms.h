@@ -45,16 +45,15 @@ class CheckedRooms {
     int32_t tasks = 0;
     std::array<int32_t, sched::kMaxGpusPerNode> gpu_milli{};  // free
     std::array<MigLayout, sched::kMaxGpusPerNode> instances;  // cut out of it
-    std::vector<int32_t> stock;                               // by ClusterNode::static_mig: unused instances
+    std::vector<int32_t> stock;                               // by NodeSpec::static_mig: unused instances
     std::vector<const sched::Request*> there;                 // of tasks that neighbours may mind
   };
-  [[nodiscard]] std::string take_gpus(Room& room, const sched::ClusterNode& node, const sched::Place& place,
-                                      const sched::Request& request);
-  [[nodiscard]] static std::string take_instances(Room& room, const sched::ClusterNode& node, const sched::Place& place,
+  [[nodiscard]] std::string take_gpus(Room& room, const NodeSpec& node, const sched::Place& place, const sched::Request& request);
+  [[nodiscard]] static std::string take_instances(Room& room, const NodeSpec& node, const sched::Place& place,
                                                   const sched::Request& request);
   [[nodiscard]] bool any_in_domain(NodeId node, const sched::AffinityTerm& term) const;
-  [[nodiscard]] int64_t fitting(const sched::Request& request, const sched::ClusterNode& node, const Room& room) const;
-  [[nodiscard]] static Room empty_room(const sched::ClusterNode& node);
+  [[nodiscard]] int64_t fitting(const sched::Request& request, const NodeSpec& node, const Room& room) const;
+  [[nodiscard]] static Room empty_room(const NodeSpec& node);
 
   const Workload* workload_;
   bool neighbours_matter_ = false;
@@ -62,6 +61,6 @@ class CheckedRooms {
 };
 
 /// Model, labels and names of the node are what the request wants.
-bool node_matches(const sched::Request& request, const sched::ClusterNode& node);
+bool node_matches(const sched::Request& request, const NodeSpec& node);
 
 }  // namespace stint::sim

@@ -75,7 +75,7 @@ class Maker {
   }
 
   // GPUs that are cut as needed, or instances that stay as they are beside or instead of whole GPUs.
-  void instances(sched::ClusterNode& node) {
+  void instances(NodeSpec& node) {
     node.gpu_model = "A100-40GB";
     if (!one_in(4)) {
       node.repartition = true;
@@ -132,7 +132,7 @@ class Maker {
       if (constraints && one_in(2)) r.gpu_models = {mig_ ? "A100-40GB" : one_in(2) ? "A100" : "T4"};
       if (constraints && one_in(4)) r.node_labels = {{"rack", "r0"}};
       if (neighbours) {
-        const auto apps = [&] { return std::vector<sched::Label>{{"app", one_in(2) ? "a" : "b"}}; };
+        const auto apps = [&] { return std::vector<Label>{{"app", one_in(2) ? "a" : "b"}}; };
         const auto level = [&] { return std::string(one_in(2) ? "rack" : "node"); };
         if (one_in(2)) r.labels = apps();
         if (one_in(4)) r.affinity = {{apps(), level()}};

@@ -78,7 +78,7 @@ class Replay {
 
  private:
   void add_nodes() {
-    sched::ClusterNode node;
+    NodeSpec node;
     node.gpus = options_.gpus_per_node;
     for (int64_t n = 0; n < options_.nodes; ++n)
       scheduler_.add_node(node);

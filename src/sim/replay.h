@@ -17,17 +17,16 @@
 namespace stint::sim {
 
 template <typename S>
-concept SchedulerLike =
-    requires(S s, const sched::ClusterNode& node, const sched::QueueSpec& queue, const sched::Request& request,
-             const sched::Gang& gang, const sched::JobSpec& job, Instant t, std::span<const sched::Event> e) {
-      { s.add_node(node) } -> std::same_as<NodeId>;
-      { s.add_queue(queue) } -> std::same_as<sched::QueueId>;
-      { s.intern(request) } -> std::same_as<sched::RequestId>;
-      { s.intern(gang) } -> std::same_as<sched::GangId>;
-      { s.add(job) } -> std::same_as<sched::JobId>;
-      { s.step(t, e) } -> std::same_as<std::span<const sched::Decision>>;
-      { s.next_wakeup() } -> std::same_as<Instant>;
-    };
+concept SchedulerLike = requires(S s, const NodeSpec& node, const sched::QueueSpec& queue, const sched::Request& request,
+                                 const sched::Gang& gang, const sched::JobSpec& job, Instant t, std::span<const sched::Event> e) {
+  { s.add_node(node) } -> std::same_as<NodeId>;
+  { s.add_queue(queue) } -> std::same_as<sched::QueueId>;
+  { s.intern(request) } -> std::same_as<sched::RequestId>;
+  { s.intern(gang) } -> std::same_as<sched::GangId>;
+  { s.add(job) } -> std::same_as<sched::JobId>;
+  { s.step(t, e) } -> std::same_as<std::span<const sched::Decision>>;
+  { s.next_wakeup() } -> std::same_as<Instant>;
+};
 
 /// Sees every step before the world carries it out. Checkers, progress bars and recorders are watchers.
 class Watcher {
@@ -41,8 +40,8 @@ class Watcher {
 template <SchedulerLike S>
 void load(S& scheduler, const Workload& workload) {
   for (size_t n = 0; n < workload.nodes.size(); ++n) {
-    sched::ClusterNode node = workload.nodes[n].node;
-    node.gpu_rate = gpu_rate_of(workload.nodes[n], workload.nodes[n].rate);
+    NodeSpec node = workload.nodes[n].node;
+    node.gpu_rate = gpu_rate_of(workload.nodes[n].node, workload.nodes[n].rate);
     CHECK(scheduler.add_node(node) == NodeId(static_cast<uint32_t>(n)), "node {} has another id", n);
   }
   for (size_t q = 0; q < workload.queues.size(); ++q)

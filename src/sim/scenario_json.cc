@@ -83,16 +83,16 @@ void amounts(Fields& fields, std::string_view name, const sched::QueueAmounts& a
 
 std::string list(const std::vector<std::string>& items) { return fmt::format("[{}]", fmt::join(items, ", ")); }
 
-std::string labels(const std::vector<sched::Label>& all) {
+std::string labels(const std::vector<Label>& all) {
   Fields fields;
-  for (const sched::Label& label : all)
+  for (const Label& label : all)
     fields.text(label.key, label.value);
   return fields.object();
 }
 
-std::string instances(const std::vector<sched::MigAsk>& all) {
+std::string instances(const std::vector<MigAsk>& all) {
   std::vector<std::string> items;
-  for (const sched::MigAsk& ask : all)
+  for (const MigAsk& ask : all)
     items.push_back(fmt::format("[{}, {}]", Lines::quote(ask.profile), ask.count));
   return list(items);
 }

@@ -43,7 +43,7 @@ class ToyScheduler {
  public:
   explicit ToyScheduler(Defect defect = Defect::kNone) : defect_(defect) {}
 
-  NodeId add_node(const sched::ClusterNode& node) {
+  NodeId add_node(const NodeSpec& node) {
     nodes_.push_back({node.gpus, (uint64_t{1} << node.gpus) - 1, true});
     return NodeId(static_cast<uint32_t>(nodes_.size() - 1));
   }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kMostCommitted = 100'000;
 
-int64_t mig_milli(const sched::MigAsk& ask) {
+int64_t mig_milli(const MigAsk& ask) {
   // "3g.40gb": three of the GPU's seven compute slices.
   const int64_t slices = ask.profile.empty() ? 0 : ask.profile.front() - '0';
   return (slices * ask.count * sched::kMilli + 6) / 7;
@@ -36,7 +36,7 @@ int64_t request_milli(const Workload& workload, const sched::Request& request) {
     return sched::kMilli;
   }
   int64_t milli = 0;
-  for (const sched::MigAsk& ask : request.mig)
+  for (const MigAsk& ask : request.mig)
     milli += mig_milli(ask);
   return milli;
 }
@@ -210,7 +210,7 @@ std::vector<sched::MarketPrices> market_prices(const Workload& workload) {
     market.nodes.emplace_back(n);
     if (!market.windows.empty()) continue;
     const auto add = [&](Instant from, Instant until, Rate rate) {
-      if (from < until) market.windows.push_back({.when = {from, until}, .rate = gpu_rate_of(node, rate)});
+      if (from < until) market.windows.push_back({.when = {from, until}, .rate = gpu_rate_of(node.node, rate)});
     };
     const std::vector<PricePoint> none;
     const auto& points = node.prices < 0 ? none : workload.prices[static_cast<size_t>(node.prices)].points;
@@ -226,11 +226,6 @@ std::vector<sched::MarketPrices> market_prices(const Workload& workload) {
 
 Currency currency_of(const Workload& workload) {
   return workload.nodes.empty() ? Currency() : workload.nodes.front().rate.per_hour().currency();
-}
-
-Rate gpu_rate_of(const SimNode& node, Rate whole) {
-  return node.node.gpus > 0 ? Rate::per_hour(scale(whole.per_hour(), 1, node.node.gpus))
-                            : Rate::per_hour(Money::nanos(0, whole.per_hour().currency()));
 }
 
 bool has_budgets(const Workload& workload) {

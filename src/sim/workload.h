@@ -11,6 +11,7 @@
 #include "base/money.h"
 #include "base/time.h"
 #include "model/fleet.h"
+#include "model/machine.h"
 #include "sched/cluster.h"
 #include "sched/decision.h"
 #include "sched/job.h"
@@ -32,14 +33,8 @@ struct PriceSeries {
   std::vector<PricePoint> points;
 };
 
-struct SimNode {
-  sched::ClusterNode node;
-  std::string provider;
-  std::string region;
-  std::string zone;
-  std::string instance_type;
-  Market market = Market::kOwned;
-  Rate rate;                              ///< of the whole node, where `prices` is −1 and before the series' first point
+/// A machine of a replay. `rate` holds where `prices` is −1, and before the series' first point.
+struct SimNode : Machine {
   int32_t prices = -1;                    ///< into Workload::prices
   Instant present_from;                   ///< paid for and usable from here …
   Instant present_until = sched::kNever;  ///< … to here; the past = from the beginning
@@ -140,8 +135,6 @@ int64_t gpu_milli_of(const Workload& workload, const SimJob& job);
 std::vector<sched::MarketPrices> market_prices(const Workload& workload);
 /// Of all its rates and budgets.
 Currency currency_of(const Workload& workload);
-/// What the scheduler is told one GPU of the node costs, at a rate of the whole node; to the nano-unit.
-Rate gpu_rate_of(const SimNode& node, Rate whole);
 /// Has any queue a budget: do prices matter to decisions?
 bool has_budgets(const Workload& workload);
 /// Indexes in range, times in order, numbers positive, outages not

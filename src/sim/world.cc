@@ -153,7 +153,7 @@ void World::handle(Kind kind, const Payload& payload) {
       sched::Event event;
       event.kind = sched::EventKind::kPrice;
       event.node = NodeId(payload.index);
-      event.price = gpu_rate_of(priced, price.rate);
+      event.price = gpu_rate_of(priced.node, price.rate);
       events_.push_back(event);
       return schedule_price(payload.index, payload.generation + size_t{1});
     }

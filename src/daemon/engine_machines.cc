@@ -1,0 +1,272 @@
+// Machines that come and go: what the backend tells of them, what of that is written, and what follows.
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "base/check.h"
+#include "daemon/engine_impl.h"
+
+namespace stint {
+namespace {
+
+/// Told to leave so long before the machine goes, beside the time that they were promised for it.
+constexpr Duration kClearedBefore = Duration::minutes(1);
+
+bool is_same_but_price(const Machine& a, Machine b) {
+  b.rate = a.rate;
+  b.node.gpu_rate = a.node.gpu_rate;
+  return a == b;
+}
+
+}  // namespace
+
+/// A new machine, or one that is there already and may have another price.
+NodeBook& Engine::Impl::put_machine(const Machine& machine) {
+  const auto known = node_ids.find(machine.node.name);
+  if (known == node_ids.end()) {
+    NodeSpec added = machine.node;
+    added.gpu_rate = gpu_rate_of(machine.node, machine.rate);
+    const NodeId id = scheduler->add_node(added);
+    node_ids.emplace(machine.node.name, id);
+    if (id.index() == nodes.size()) nodes.emplace_back();
+    CHECK(!nodes[id.index()].is_machine(), "machine '{}' in place of '{}'", machine.node.name,
+          nodes[id.index()].machine.node.name);
+    nodes[id.index()].machine = machine;
+    nodes[id.index()].named = false;
+    return nodes[id.index()];
+  }
+  NodeBook& book = nodes[known->second.index()];
+  if (book.machine.rate == machine.rate) return book;
+  for (uint32_t j = 0; j < jobs.size(); ++j)
+    for (PlacedTask& placed : jobs[j].placed)
+      if (placed.place.node == known->second && !placed.ended) post(sched::JobId(j), placed, now);
+  book.machine.rate = machine.rate;
+  event_of(sched::EventKind::kPrice, known->second);
+  events.back().price = gpu_rate_of(machine.node, machine.rate);
+  return book;
+}
+
+Status Engine::Impl::apply_machine(const std::string& json) {
+  TRY_ASSIGN(const Machine machine, parse_machine(json, "machine", fleet.currency));
+  if (!scheduler) return invalid("a machine before the first configuration");
+  if (!machines_come) scheduler->expect_machines();
+  machines_come = true;
+  const bool is_new = !node_ids.contains(machine.node.name);
+  NodeBook& book = put_machine(machine);
+  book.reported |= is_new;
+  const bool was_away = book.down || book.leaving;
+  book.down = book.lost = book.leaving = book.cleared = false;
+  book.until.reset();
+  book.detail.clear();
+  if (was_away && book.is_usable()) event_of(sched::EventKind::kNodeUp, node_ids.find(machine.node.name)->second);
+  if (is_new || was_away) note(is_new ? "node.added" : "node.up", {}, machine.node.name, "");
+  set_kinds();
+  return {};
+}
+
+Status Engine::Impl::apply_node(const Record& record) {
+  const auto known = node_ids.find(record.node);
+  if (known == node_ids.end()) return invalid("no node '{}'", record.node);
+  const NodeId id = known->second;
+  NodeBook& node = nodes[id.index()];
+  const std::string_view cause = record.cause ? name_of(*record.cause) : "";
+  if (record.cause) node.detail = record.detail;
+  switch (record.kind) {
+    case RecordKind::kNodeUp:
+      node.down = node.lost = node.draining = node.leaving = node.cleared = false;
+      node.until.reset();
+      node.detail.clear();
+      event_of(sched::EventKind::kNodeUp, id);
+      note_machine("node.up", node, cause);
+      break;
+    case RecordKind::kNodeDrain:
+      (record.cause ? node.leaving : node.draining) = true;
+      if (record.cause) node.until = record.until;
+      event_of(record.cause == MachineCause::kSpot && record.until ? sched::EventKind::kSpotNotice : sched::EventKind::kNodeDrain,
+               id);
+      events.back().until = record.until.value_or(Instant());
+      node.cleared = record.cause == MachineCause::kSpot && record.until;
+      note_machine("node.draining", node, cause);
+      break;
+    case RecordKind::kNodeClear:
+      node.cleared = true;
+      event_of(sched::EventKind::kSpotNotice, id);
+      events.back().until = node.until.value_or(now);
+      break;
+    case RecordKind::kNodeDown:
+      node.down = true;
+      node.lost = record.cause.has_value();
+      event_of(sched::EventKind::kNodeDown, id);
+      note_machine("node.down", node, cause);
+      lose_tasks_on(id, "lost with its node");
+      break;
+    case RecordKind::kNodeGone:
+      if (node.named) break;  // by a configuration of this very step
+      event_of(sched::EventKind::kNodeGone, id);
+      note_machine("node.gone", node, cause);
+      lose_tasks_on(id, "lost with its node");
+      node_ids.erase(known);
+      nodes[id.index()] = {};
+      nodes[id.index()].named = false;
+      set_kinds();
+      break;
+    default: CHECK(false, "record {} of a machine", static_cast<int>(record.kind));
+  }
+  return {};
+}
+
+/// "spot: taken back at 12:03": what the backend said of it.
+void Engine::Impl::note_machine(std::string_view kind, const NodeBook& node, std::string_view cause) {
+  std::string detail(cause == name_of(MachineCause::kOther) ? "" : cause);
+  const auto add = [&](const std::string& text) {
+    if (!text.empty()) detail += (detail.empty() ? "" : ": ") + text;
+  };
+  if (!cause.empty()) add(node.detail);
+  if (node.until && kind == "node.draining") add(fmt::format("will be gone at {}", format_utc(*node.until)));
+  note(kind, {}, node.machine.node.name, detail);
+}
+
+void Engine::Impl::lose_tasks_on(NodeId node, std::string_view detail) {
+  for (uint32_t j = 0; j < jobs.size(); ++j) {
+    bool hit = false;
+    for (size_t i = jobs[j].placed.size(); i-- > 0;)
+      if (jobs[j].placed[i].place.node == node) {
+        hit = true;
+        if (!jobs[j].placed[i].ended && live)
+          orders.push_back({.kind = Order::Kind::kKill, .key = key_of(sched::JobId(j), jobs[j].placed[i])});
+        lose(sched::JobId(j), i, detail);
+      }
+    if (hit) after_loss(sched::JobId(j));
+  }
+}
+
+/// @param first  since this engine opened: what the backend does not name then is gone, or is as the configuration says.
+void Engine::Impl::hear_of_machines(Instant at, bool first) {
+  std::vector<MachineReport> heard = std::exchange(heard_later, {});
+  if (first) {
+    heard = backend.machines();
+    std::set<std::string_view> named;
+    for (const MachineReport& report : heard)
+      named.insert(report.machine.node.name);
+    std::vector<MachineReport> missing;
+    for (const NodeBook& node : nodes) {
+      if (!node.is_machine() || named.contains(node.machine.node.name)) continue;
+      if (node.reported)
+        missing.push_back({.news = MachineNews::kGone, .machine = node.machine, .detail = "no longer there after a restart"});
+      else if (node.lost || node.leaving)
+        missing.push_back({.news = MachineNews::kThere, .machine = node.machine});
+    }
+    std::ranges::move(missing, std::back_inserter(heard));
+  }
+  for (MachineReport& report : backend.poll_machines(at))
+    heard.push_back(std::move(report));
+  for (MachineReport& report : heard)
+    stage_machine(std::move(report));
+  clear_those_that_go(at);
+  retire_unnamed();
+}
+
+bool Engine::Impl::is_staged(RecordKind kind, std::string_view node) const {
+  return std::ranges::any_of(staged, [&](const Record& r) { return r.kind == kind && r.node == node; });
+}
+
+void Engine::Impl::stage_node(RecordKind kind, std::string_view node, const MachineReport& report) {
+  if (is_staged(kind, node)) return;
+  Record record;
+  record.kind = kind;
+  record.actor = backend.name();
+  record.node = node;
+  record.cause = report.cause;
+  record.detail = report.detail;
+  if (kind == RecordKind::kNodeDrain) record.until = report.until;
+  staged.push_back(std::move(record));
+}
+
+/// What is news to the books becomes a record; what would depend on one of this step waits for the next.
+void Engine::Impl::stage_machine(MachineReport report) {
+  const std::string& name = report.machine.node.name;
+  if (std::ranges::any_of(staged, [&](const Record& r) { return !r.node.empty() && r.node == name; }))
+    return heard_later.push_back(std::move(report));
+  const auto known = node_ids.find(name);
+  const NodeBook* book = known == node_ids.end() ? nullptr : &nodes[known->second.index()];
+  switch (report.news) {
+    case MachineNews::kThere: {
+      const bool is_another = book != nullptr && !is_same_but_price(book->machine, report.machine);
+      // A machine of the configuration is what that says.
+      if (is_another && book->reported) {
+        stage_node(RecordKind::kNodeGone, name, {.detail = "another machine bears its name now"});
+        return heard_later.push_back(std::move(report));
+      }
+      if (is_another) report.machine = book->machine;
+      if (book != nullptr && !book->down && !book->leaving && book->machine.rate == report.machine.rate) return;
+      Record record;
+      record.kind = RecordKind::kMachine;
+      record.actor = backend.name();
+      record.node = name;  // for is_staged(): the payload has it in its JSON
+      record.machine = to_json(report.machine);
+      // As it will be read again.
+      if (const Result<Machine> read = parse_machine(record.machine, "machine", fleet.currency); !read.ok()) {
+        EventView refused{.kind = "node.refused"};
+        refused.node = name;
+        refused.detail = read.error().message;
+        Record notice;
+        notice.kind = RecordKind::kNotice;
+        notice.notice = std::move(refused);
+        staged.push_back(std::move(notice));
+        return;
+      }
+      staged.push_back(std::move(record));
+      return;
+    }
+    case MachineNews::kDraining:
+      if (book == nullptr || (book->leaving && book->until == report.until)) return;
+      stage_node(RecordKind::kNodeDrain, name, report);
+      return;
+    case MachineNews::kLost:
+      if (book != nullptr && !book->down) stage_node(RecordKind::kNodeDown, name, report);
+      return;
+    case MachineNews::kGone:
+      if (book == nullptr) return;
+      // It may be back one day under its name in the configuration.
+      stage_node(book->named ? RecordKind::kNodeDown : RecordKind::kNodeGone, name, report);
+      return;
+  }
+}
+
+/// Work on a machine that will be taken back leaves at once, and saves what it has; before a maintenance as late as that can be.
+void Engine::Impl::clear_those_that_go(Instant at) {
+  std::vector<Duration> longest(nodes.size());
+  const bool any = std::ranges::any_of(nodes, [](const NodeBook& n) { return n.leaving && n.until && !n.cleared && !n.down; });
+  if (!any) return;
+  for (const JobBook& job : jobs)
+    for (const PlacedTask& placed : job.placed)
+      longest[placed.place.node.index()] = std::max(longest[placed.place.node.index()], job.request->grace);
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    const NodeBook& node = nodes[n];
+    if (!node.leaving || !node.until || node.cleared || node.down) continue;
+    if (at + longest[n] + kClearedBefore < *node.until) continue;
+    if (is_staged(RecordKind::kNodeClear, node.machine.node.name)) continue;
+    Record record;
+    record.kind = RecordKind::kNodeClear;
+    record.node = node.machine.node.name;
+    staged.push_back(std::move(record));
+  }
+}
+
+/// Machines that the configuration no longer names are forgotten once they are empty.
+void Engine::Impl::retire_unnamed() {
+  std::vector<bool> used;
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    const NodeBook& node = nodes[n];
+    if (!node.is_machine() || node.counts()) continue;
+    if (used.empty()) {
+      used.resize(nodes.size());
+      for (const JobBook& job : jobs)
+        for (const PlacedTask& placed : job.placed)
+          used[placed.place.node.index()] = true;
+    }
+    if (!used[n]) stage_node(RecordKind::kNodeGone, node.machine.node.name, {.detail = "no longer in the configuration"});
+  }
+}
+
+}  // namespace stint
