@@ -24,7 +24,7 @@ struct NodeOptions {
 /// "taken back, gone at 12:03": of one that does not take work by itself.
 std::string why_of(const Json& node) {
   std::string why = node.value("detail", "");
-  if (!node["until"].is_null()) why += fmt::format("{}gone at {}", why.empty() ? "" : ", ", node["until"].get<std::string>());
+  if (!node["until"].is_null()) why += fmt::format("{}gone at {}", why.empty() ? "" : ", ", time_of(node["until"]));
   return why;
 }
 

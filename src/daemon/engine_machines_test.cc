@@ -170,7 +170,9 @@ TEST_F(EngineMachines, ARestartKnowsThemAndForgetsThoseThatWentMeanwhile) {
   daemon_.submit(testing_job(8, kHour * 10));
   daemon_.submit(testing_job(8, kHour * 10));
   for (const bool marked : {false, true}) {
-    if (marked) ASSERT_TRUE(daemon_.engine().mark().ok());
+    if (marked) {
+      ASSERT_TRUE(daemon_.engine().mark().ok());
+    }
     const uint64_t before = daemon_.engine().fingerprint();
     daemon_.restart();
     EXPECT_EQ(daemon_.engine().fingerprint(), before);
