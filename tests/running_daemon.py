@@ -61,7 +61,8 @@ class RunningDaemon:
         self.state = pathlib.Path(state or self.folder / "state")
         self.log = self.folder / "daemon.log"
         local = ["--insecure-shared-user"] if flags is None else list(flags)
-        self._flags = (["--simulate"] if simulate else local) + (certificate.flags if certificate else [])
+        # No GPU is needed for what they show.
+        self._flags = (["--simulate"] if simulate else [*local, "--allow-missing-gpus"]) + (certificate.flags if certificate else [])
         self._trust = certificate.trust() if certificate else None
         self._environment = dict(os.environ, **(environment or {}))
         self.configure(config)

@@ -144,6 +144,8 @@ void add_daemon_command(Command& app, Action& action) {
   command->add_option("--state", options->daemon.state_folder, "folder for the event log and what runs")->required();
   command->add_flag("--standby", options->daemon.standby,
                     "with --simulate, where the log is a database: follow the daemon that is active, take over when it is gone");
+  command->add_flag("--allow-missing-gpus", options->daemon.allow_missing_gpus,
+                    "start although this machine has other GPUs than configured, or none: for trying it out");
   command->add_flag("--simulate", options->daemon.simulate, "run nothing: tasks end after the times given for them");
   command
       ->add_option("--simulated-faults", options->faults,

@@ -10,6 +10,9 @@
 
 #include "backends/local_backend.h"
 #include "backends/simulated_backend.h"
+#include "base/counted.h"
+#include "catalog/catalog.h"
+#include "collect/gpu_sampler.h"
 #include "daemon/alert_journal.h"
 #include "daemon/simulated_faults.h"
 #include "host/clock.h"
@@ -126,6 +129,33 @@ Status check_local(const DaemonOptions& options, const FleetConfig& fleet) {
   return {};
 }
 
+/// Work that was started on GPUs that are not there would fail, and be billed.
+Status check_gpus(const DaemonOptions& options, const DaemonConfig& config) {
+  if (options.simulate || options.allow_missing_gpus) return {};
+  for (const Machine& machine : config.fleet.nodes) {
+    const NodeSpec& node = machine.node;
+    if (node.gpus == 0) continue;
+    GpuSampler::Options look;
+    if (!config.telemetry.nvml_library.empty()) look.nvml_library = config.telemetry.nvml_library;
+    const auto sampler = GpuSampler::open(look);
+    const auto refuse = [&](const std::string& what) {
+      return invalid(
+          "{}: node '{}' has {} of {}, but {}. Configure the machine as it is, or try it out with --allow-missing-gpus",
+          options.config_file, node.name, counted(node.gpus, "GPU"),
+          node.gpu_model.empty() ? "a model that is not named" : node.gpu_model, what);
+    };
+    if (!sampler.ok()) return refuse(fmt::format("none can be seen here: {}", sampler.error().message));
+    const std::vector<GpuIdentity>& here = (*sampler)->gpus();
+    if (std::ssize(here) < node.gpus)
+      return refuse(fmt::format("this machine has {}{}", counted(std::ssize(here), "GPU"),
+                                here.empty() ? "" : fmt::format(", {}", here.front().name)));
+    const GpuFacts* facts = here.empty() ? nullptr : Catalog::built_in().find_gpu(here.front().name, node.gpu_memory);
+    if (facts != nullptr && !node.gpu_model.empty() && facts->model != node.gpu_model)
+      return refuse(fmt::format("this machine's are {}", here.front().name));
+  }
+  return {};
+}
+
 /// Reads what the active daemon writes until that is gone. Then all of it is read and the log is this one's.
 Status stand_by(EventLog& log, Engine& engine, const std::function<bool(const std::string&)>& keep_waiting) {
   std::string said;
@@ -152,6 +182,7 @@ Status stand_by(EventLog& log, Engine& engine, const std::function<bool(const st
 Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(DaemonConfig config, read_config(options.config_file));
   TRY(check_local(options, config.fleet));
+  TRY(check_gpus(options, config));
   TRY_ASSIGN(const JobAccounts accounts, accounts_of_jobs(options));
   std::error_code error;
   std::filesystem::create_directories(options.state_folder, error);
@@ -248,6 +279,7 @@ void Daemon::stop() {
 Status Daemon::reload() {
   TRY_ASSIGN(DaemonConfig next, read_config(options_.config_file));
   TRY(check_local(options_, next.fleet));
+  TRY(check_gpus(options_, next));
   std::promise<Status> done;
   service_->change_fleet(next.fleet, {.actor = "configuration", .idempotency_key = ""}, [&](const Result<EngineView>& answer) {
     done.set_value(answer.ok() ? Status() : Status(answer.error()));

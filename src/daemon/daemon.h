@@ -26,13 +26,14 @@
 namespace stint {
 
 struct DaemonOptions {
-  std::string config_file;    ///< JSON, docs/formats.md
-  std::string state_folder;   ///< made where it is missing
-  bool simulate = false;      ///< nothing runs: tasks end after the times given for them
-  Duration simulated_faults;  ///< with `simulate`: mean time between failures of a machine; 0 = none fails
-  std::string jobs_as;        ///< name of the system's user that all jobs run as; empty = none
-  std::string jobs_as_range;  ///< "20000-29999": each of a client's users has one of these accounts; empty = none
-  std::string jobs_home;      ///< folder for the homes of those accounts; empty = beside the state folder
+  std::string config_file;          ///< JSON, docs/formats.md
+  std::string state_folder;         ///< made where it is missing
+  bool simulate = false;            ///< nothing runs: tasks end after the times given for them
+  bool allow_missing_gpus = false;  ///< the configured GPUs need not be there: for trying it out
+  Duration simulated_faults;        ///< with `simulate`: mean time between failures of a machine; 0 = none fails
+  std::string jobs_as;              ///< name of the system's user that all jobs run as; empty = none
+  std::string jobs_as_range;        ///< "20000-29999": each of a client's users has one of these accounts; empty = none
+  std::string jobs_home;            ///< folder for the homes of those accounts; empty = beside the state folder
   /// Jobs run as the daemon's own user, or as root: whoever submits can read its tokens. Refused at the start where it is not said.
   bool insecure_shared_user = false;
   std::string cgroup;                      ///< folder of the cgroup v2 tree that is ours to write; empty = none

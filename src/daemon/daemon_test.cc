@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <fmt/format.h>
+#include <chrono>
+#include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include "host/scratch_dir.h"
 
@@ -22,7 +26,10 @@ class StartedDaemon : public testing::Test {
  protected:
   void configure(std::string_view json) { std::ofstream(options_.config_file) << json; }
   ScratchDir dir_;
-  DaemonOptions options_{.config_file = dir_ / "fleet.json", .state_folder = dir_ / "state", .insecure_shared_user = true};
+  DaemonOptions options_{.config_file = dir_ / "fleet.json",
+                         .state_folder = dir_ / "state",
+                         .allow_missing_gpus = true,
+                         .insecure_shared_user = true};
 };
 
 /// All of their tasks would run here, on GPUs of the same numbers, and be billed as two machines'.
@@ -68,6 +75,60 @@ TEST_F(StartedDaemon, RefusesJobsThatWouldHaveItsOwnAccount) {
   const auto shared = Daemon::start(options_);
   ASSERT_TRUE(shared.ok()) << shared.error().message;
   EXPECT_THAT((*shared)->notes(), testing::Contains(HasSubstr("--insecure-shared-user")));
+}
+
+/// Work that was given GPUs that are not there would fail, and cost money.
+TEST_F(StartedDaemon, RefusesGpusThatThisMachineDoesNotHave) {
+  options_.allow_missing_gpus = false;
+  const auto configure_gpus = [&](int gpus, std::string_view model, std::string_view library) {
+    configure(fmt::format(
+        R"({{"nodes": [{{"name": "box", "gpu_model": "{}", "gpus": {}, "per_hour": "2"}}], "queues": [{{"name": "a"}}],
+                              "telemetry": {{"nvml_library": "{}"}}}})",
+        model, gpus, library));
+  };
+  const auto refusal = [&] {
+    const auto started = Daemon::start(options_);
+    return started.ok() ? std::string("started") : started.error().message;
+  };
+  configure_gpus(2, "A100-80GB", "/no/such/library");
+  EXPECT_THAT(refusal(),
+              AllOf(HasSubstr("2 GPUs of A100-80GB"), HasSubstr("none can be seen"), HasSubstr("--allow-missing-gpus")));
+  configure_gpus(4, "A100-80GB", STINT_FAKE_NVML);
+  EXPECT_THAT(refusal(), HasSubstr("this machine has 2 GPUs, NVIDIA A100-SXM4-80GB"));
+  configure_gpus(2, "H100-80GB", STINT_FAKE_NVML);
+  EXPECT_THAT(refusal(), HasSubstr("this machine's are NVIDIA A100-SXM4-80GB"));
+  EXPECT_FALSE(std::ifstream(dir_ / "state/events.db").good()) << "nothing is begun";
+  configure_gpus(2, "A100-80GB", STINT_FAKE_NVML);
+  EXPECT_EQ(refusal(), "started");
+  configure_gpus(4, "H100-80GB", "/no/such/library");
+  options_.allow_missing_gpus = true;
+  options_.state_folder = dir_ / "another";
+  EXPECT_EQ(refusal(), "started");
+}
+
+/// The driver says that a GPU is lost, and later that it is back.
+TEST_F(StartedDaemon, GivesNoWorkToAMachineWhoseGpuDoesNotAnswer) {
+  configure(fmt::format(R"({{"nodes": [{{"name": "box", "gpu_model": "A100-80GB", "gpus": 2, "per_hour": "2"}}],
+                            "queues": [{{"name": "a"}}], "telemetry": {{"nvml_library": "{}", "every": 0.1}}}})",
+                        STINT_FAKE_NVML));
+  const auto daemon = Daemon::start(options_);
+  ASSERT_TRUE(daemon.ok()) << daemon.error().message;
+  const auto node = [&] { return (*daemon)->service().get([](const Engine& e) { return e.nodes().front(); }).get(); };
+  const auto wait_for = [&](NodeState state) {
+    for (int i = 0; i < 600 && node().state != state; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return node();
+  };
+  const auto has_answered = [&] { return !(*daemon)->telemetry().snapshot().gpus.empty(); };
+  for (int i = 0; i < 600 && !has_answered(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  setenv("FAKE_NVML_FAIL", "lost", 1);
+  const NodeView broken = wait_for(NodeState::kDrained);
+  unsetenv("FAKE_NVML_FAIL");
+  EXPECT_EQ(broken.state, NodeState::kDrained);
+  EXPECT_THAT(broken.detail, HasSubstr("GPU"));
+  EXPECT_EQ(wait_for(NodeState::kUp).state, NodeState::kUp);
 }
 
 TEST_F(StartedDaemon, RefusesToStandByWhereTasksRunHere) {

@@ -108,6 +108,9 @@ class Engine {
   Status stage_up(std::string_view node, const CommandInfo& by);
   /// It is gone: its tasks are lost.
   Status stage_down(std::string_view node, const CommandInfo& by);
+  /// Some of its GPUs do not answer (`failure` says what they do), or all of them do again (empty). Of a machine that is not known:
+  /// nothing.
+  void stage_health(std::string_view node, std::string failure);
   /// Machines, queues and prices as they are from now on. Machines that are no longer named are drained.
   Status stage_fleet(const FleetConfig& fleet, const CommandInfo& by);
   /// Jobs that wait for each other, all or none. @return the id of each stage (the first of its array).

@@ -233,6 +233,15 @@ void Engine::Impl::stage_machine(MachineReport report) {
   }
 }
 
+void Engine::stage_health(std::string_view node, std::string failure) {
+  const auto known = impl_->node_ids.find(node);
+  if (known == impl_->node_ids.end()) return;
+  impl_->stage_machine({.news = failure.empty() ? MachineNews::kThere : MachineNews::kDraining,
+                        .machine = impl_->nodes[known->second.index()].machine,
+                        .cause = MachineCause::kBroken,
+                        .detail = std::move(failure)});
+}
+
 /// Work on a machine that will be taken back leaves at once, and saves what it has; before a maintenance as late as that can be.
 void Engine::Impl::clear_those_that_go(Instant at) {
   std::vector<Duration> longest(nodes.size());

@@ -4,6 +4,7 @@
 // A failure is the source's state, not an error of the daemon's.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -74,8 +75,11 @@ class LiveInput {
 /// GPUs of this machine, through NVML or nvidia-smi, with the processes on them and whose they are.
 class LocalGpuInput final : public LiveInput {
  public:
-  /// @param tasks_folder  of the local backend.
-  LocalGpuInput(const LiveTarget& target, const LiveConfig& config, std::string node, const std::string& tasks_folder);
+  /// Called when a GPU no longer answers, with what it says, and with an empty text when all of them do again.
+  using TellHealth = std::function<void(const std::string& failure)>;
+  /// @param tasks_folder  of the local backend. @param tell_health  may be none.
+  LocalGpuInput(const LiveTarget& target, const LiveConfig& config, std::string node, const std::string& tasks_folder,
+                TellHealth tell_health = {});
   Duration look(Instant now) override;
 
  private:
@@ -95,8 +99,12 @@ class LocalGpuInput final : public LiveInput {
   const Part& part_of(const MigDevice& device);
   LiveProcess named(const GpuProcess& process, Instant now);
 
+  void tell_health(const std::string& failure);
+
   const LiveTarget& target_;
   const LiveConfig& config_;
+  TellHealth tell_health_;
+  std::optional<std::string> told_health_;  ///< none = they have never answered
   std::string node_;
   size_t source_;
   LiveSink sink_;

@@ -24,9 +24,10 @@ SeriesKey key_of(const std::string& node, const GpuIdentity& gpu, Metric metric)
 }  // namespace
 
 LocalGpuInput::LocalGpuInput(const LiveTarget& target, const LiveConfig& config, std::string node,
-                             const std::string& tasks_folder)
+                             const std::string& tasks_folder, TellHealth tell_health)
     : target_(target),
       config_(config),
+      tell_health_(std::move(tell_health)),
       node_(std::move(node)),
       source_(target.telemetry.add_source(LiveSourceKind::kNvml, "GPUs of this machine")),
       sink_(target, source_),
@@ -57,6 +58,7 @@ Duration LocalGpuInput::look(Instant now) {
   const auto looks = sampler_->look();
   if (!looks.ok()) {
     target_.telemetry.source_failed(source_, now, looks.error().message);
+    tell_health(looks.error().message);
     sampler_.reset();
     return kLibraryAgainAfter;
   }
@@ -65,6 +67,7 @@ Duration LocalGpuInput::look(Instant now) {
     if (!(*looks)[i].reading.ok()) failure = (*looks)[i].reading.error().message;
     put(i, (*looks)[i], now);
   }
+  tell_health(failure);
   put_parts(*looks, now);
   std::erase_if(processes_, [now](const auto& process) { return now - process.second.looked_at > kLibraryAgainAfter; });
   if (failure.empty())
@@ -72,6 +75,13 @@ Duration LocalGpuInput::look(Instant now) {
   else
     target_.telemetry.source_failed(source_, now, failure);
   return by_program ? std::max(config_.every, kShortestSmi) : config_.every;
+}
+
+/// A driver that was never there is no failure of GPUs.
+void LocalGpuInput::tell_health(const std::string& failure) {
+  if (!told_health_ && !failure.empty()) return;
+  if (told_health_ != failure && (told_health_ || !failure.empty()) && tell_health_) tell_health_(failure);
+  told_health_ = failure;
 }
 
 void LocalGpuInput::put(size_t position, const GpuLook& look, Instant now) {

@@ -294,6 +294,12 @@ void Service::node_up(std::string node, CommandInfo by, Answer<NodeView> answer)
   impl_->put([node, by = std::move(by)](Engine& e) { return of(e.stage_up(node, by), node); }, node_of, std::move(answer));
 }
 
+void Service::tell_health(std::string node, std::string failure) {
+  impl_->put([node = std::move(node),
+              failure = std::move(failure)](Engine& e) { return e.stage_health(node, failure), Result<bool>(true); },
+             [](const Engine&, bool) { return true; }, Answer<bool>([](const Result<bool>&) {}));
+}
+
 void Service::change_fleet(FleetConfig fleet, CommandInfo by, Answer<EngineView> answer) {
   impl_->put([fleet = std::move(fleet), by = std::move(by)](Engine& e) { return of(e.stage_fleet(fleet, by), true); },
              [](const Engine& e, bool) { return e.overview(); }, std::move(answer));

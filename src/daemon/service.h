@@ -61,6 +61,8 @@ class Service {
   void report_trial(int64_t job, int32_t rung, int64_t loss_micro, CommandInfo by, Answer<JobView> answer);
   void drain_node(std::string node, CommandInfo by, Answer<NodeView> answer);
   void node_up(std::string node, CommandInfo by, Answer<NodeView> answer);
+  /// A machine whose GPUs do not all answer gets no new work, until they do. @param failure  what one of them says; empty = all answer.
+  void tell_health(std::string node, std::string failure);
   void change_fleet(FleetConfig fleet, CommandInfo by, Answer<EngineView> answer);
   /// Rows for side streams of the log, and what goes into the stream of events with them; answered when they are durable.
   void append(std::vector<SideRow> rows, std::vector<EventView> notices, Answer<bool> answer);
