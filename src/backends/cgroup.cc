@@ -61,10 +61,13 @@ Result<CgroupTree> CgroupTree::open(const std::string& folder) {
     for (const std::string_view controller : {"+cpu", "+memory", "+pids"})
       (void)write_control(level + "/cgroup.subtree_control", controller);
   const std::string handed_down = read_kernel_file(folder + "/cgroup.subtree_control");
-  return CgroupTree{.folder = folder, .limits_cpu = lists(handed_down, "cpu"), .limits_memory = lists(handed_down, "memory")};
+  return CgroupTree{.folder = folder,
+                    .limits_cpu = lists(handed_down, "cpu"),
+                    .limits_memory = lists(handed_down, "memory"),
+                    .limits_processes = lists(handed_down, "pids")};
 }
 
-Status TaskCgroup::create(int64_t cpu_milli, Bytes memory) const {
+Status TaskCgroup::create(int64_t cpu_milli, Bytes memory, int64_t processes) const {
   if (!present()) return {};
   if (::mkdir(folder_.c_str(), 0755) != 0 && errno != EEXIST)
     return make_error(ErrorCode::kUnavailable, "{}: cannot be made: {}", folder_, std::strerror(errno));
@@ -80,10 +83,13 @@ Status TaskCgroup::create(int64_t cpu_milli, Bytes memory) const {
     TRY(set("memory.swap.max", "0"));
     TRY(set("memory.oom.group", "1"));
   }
+  if (processes > 0) TRY(set("pids.max", std::to_string(processes)));
   return {};
 }
 
 bool TaskCgroup::limits_memory() const { return present() && ::access((folder_ + "/memory.max").c_str(), F_OK) == 0; }
+
+bool TaskCgroup::limits_processes() const { return present() && ::access((folder_ + "/pids.max").c_str(), F_OK) == 0; }
 
 bool TaskCgroup::enter() const { return !present() || write_control(folder_ + "/cgroup.procs", "0"); }
 

@@ -17,6 +17,7 @@ struct CgroupTree {
   std::string folder;
   bool limits_cpu = false;
   bool limits_memory = false;
+  bool limits_processes = false;
 
   /// Makes the folder where it is missing and hands its controllers down, as far as this user may. When this process is in the
   /// folder above, as a service that systemd delegates to is, it moves to `daemon` there: groups with processes hand nothing down.
@@ -31,9 +32,10 @@ class TaskCgroup {
   [[nodiscard]] bool present() const { return !folder_.empty(); }
 
   /// Limits of 0 are not set; those the tree has no controller for are passed over.
-  Status create(int64_t cpu_milli, Bytes memory) const;
+  Status create(int64_t cpu_milli, Bytes memory, int64_t processes) const;
   /// Has it a memory controller? Then create() has set the limit.
   [[nodiscard]] bool limits_memory() const;
+  [[nodiscard]] bool limits_processes() const;
   /// The calling process, and what it starts from then on, belongs to it.
   [[nodiscard]] bool enter() const;
   void kill_all() const;

@@ -82,13 +82,14 @@ class TaskKeeper {
   }
 
   Status start() {
-    TRY(cgroup_.create(plan_.launch.cpu_milli, plan_.launch.memory));
+    TRY(cgroup_.create(plan_.launch.cpu_milli, plan_.launch.memory, plan_.most_processes));
     TRY_ASSIGN(const pid_t leader, start_task_process(plan_, cgroup_, folder_.mark()));
     tree_.emplace(leader);
     OutputFiles files = output_files(plan_.log_base);
     if (!plan_.launch.output_path.empty()) files.output.clear();
     if (!plan_.launch.error_path.empty()) files.error.clear();
     order_.emplace(files);
+    cap_.emplace(files, plan_.most_log);
     order_->look();  // what it has printed before anybody watched
     const TaskStarted started{.when = this_moment(), .pid = leader, .start_ticks = start_ticks_of(leader).value_or(0)};
     const Status written = write_file_atomically(folder_.started_file(), to_json(started));
@@ -103,7 +104,8 @@ class TaskKeeper {
                                  pollfd{.fd = control_.get(), .events = POLLIN, .revents = 0},
                                  pollfd{.fd = pauses ? -1 : order_->descriptor(), .events = POLLIN, .revents = 0}};
     std::optional<Clock::time_point> next = kill_at_ ? kill_at_ : limit_at_;
-    if (pauses) next = next ? std::min(*next, look_at_) : look_at_;
+    if (order_->descriptor() < 0) look_at_ = after(OutputOrder::kPause);
+    if (pauses || order_->descriptor() < 0) next = next ? std::min(*next, look_at_) : look_at_;
     timespec pause = {};
     if (next) {
       const auto left = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*next - Clock::now())).count();
@@ -114,9 +116,11 @@ class TaskKeeper {
       if (fds[1].revents != 0) take_requests();
       if (fds[2].revents != 0) {
         order_->look();
+        cap_->hold();
         look_at_ = after(OutputOrder::kPause);
       }
     }
+    if (order_->descriptor() < 0) cap_->hold();  // nothing tells when they grow
     const auto time = Clock::now();
     if (limit_at_ && !kill_at_ && time >= *limit_at_) ask_to_leave(plan_.launch.grace, EndCause::kTimeLimit);
   }
@@ -170,6 +174,7 @@ class TaskKeeper {
   void end() {
     kill_everything();
     order_->finish();
+    cap_->hold();
     TaskEnded ended{.when = this_moment(), .status = status_, .cause = why_, .detail = "", .usage = usage_of_children()};
     if (const int64_t kills = cgroup_.out_of_memory_kills(); kills > 0) {
       ended.cause = EndCause::kOutOfMemory;
@@ -200,6 +205,7 @@ class TaskKeeper {
   Descriptor end_file_;
   std::optional<ProcessTree> tree_;   ///< once it has started
   std::optional<OutputOrder> order_;  ///< likewise
+  std::optional<OutputCap> cap_;      ///< likewise
   Clock::time_point look_at_;         ///< at its output, and not before
   ExitStatus status_;
   EndCause why_ = EndCause::kItself;

@@ -136,6 +136,14 @@ std::vector<std::string> LocalBackend::notes() const {
                     cgroups_->folder));
   if (cgroups_ && !cgroups_->limits_cpu)
     notes.push_back(fmt::format("{}: without a cpu controller: CPU is not limited.", cgroups_->folder));
+  if (options_.most_processes > 0 && !(cgroups_ && cgroups_->limits_processes))
+    notes.push_back(
+        keeps_apart()
+            ? fmt::format("No pids controller: the limit of {} processes holds for all of {} together, not for each task.",
+                          options_.most_processes,
+                          accounts_ ? "a user's tasks" : fmt::format("the processes of user {}", options_.run_as->uid))
+            : std::string("No pids controller: the number of processes is not limited, and one job can take all that "
+                          "the machine has."));
   if (!clear_.why_not().empty())
     notes.push_back(fmt::format("GPU memory is not checked between tenants ({}).", clear_.why_not()));
   return notes;
@@ -154,7 +162,9 @@ TaskPlan LocalBackend::plan_of(const Launch& launch) const {
   TaskPlan plan{.launch = launch,
                 .cgroup = cgroups_ ? fmt::format("{}/task-{}", cgroups_->folder, name) : "",
                 .log_base = log_base(options_.state_folder, launch.key),
-                .room = {}};
+                .room = {},
+                .most_processes = options_.most_processes,
+                .most_log = options_.most_log};
   if (!plan.launch.run_as) plan.launch.run_as = options_.run_as;
   if (!keeps_apart()) return plan;
   if (accounts_) plan.room.home = fmt::format("{}/{}", homes_, plan.launch.run_as->uid);

@@ -25,6 +25,8 @@ class LocalBackend final : public Backend {
     std::vector<std::string> keeper = {"/proc/self/exe", "keeper"};
     std::string cgroup;  ///< folder of the cgroup v2 tree that is ours to write; "" = none
     GpuClearCheck::Options clear;
+    int64_t most_processes = 0;   ///< of a task, threads included; 0 = not limited
+    Bytes most_log;               ///< of each stream of a task; 0 = not limited
     std::optional<RunAs> run_as;  ///< of launches that name no user; none = the user this program runs as
     struct Accounts {
       UidRange range;

@@ -136,6 +136,28 @@ void OutputOrder::note(const OutputLengths& now) {
   (void)!::pwrite(order_.get(), line.data(), line.size(), (notes_ - 1) * static_cast<int64_t>(kNoteBytes));
 }
 
+OutputCap::OutputCap(const OutputFiles& files, Bytes most) : most_(most.count()) {
+  if (most_ == 0) return;
+  const auto open = [](const std::string& path) {
+    return path.empty() ? Descriptor() : Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  };
+  output_ = open(files.output);
+  error_ = open(files.error);
+}
+
+void OutputCap::hold() const {
+  constexpr int64_t kBlock = 4096;         // of file systems: only whole ones are given back
+  constexpr int64_t kBytesOfStatus = 512;  // stat(2): unit of st_blocks
+  for (const Descriptor* file : {&output_, &error_}) {
+    struct stat status = {};
+    if (!file->valid() || ::fstat(file->get(), &status) != 0 || status.st_blocks * kBytesOfStatus <= most_) continue;
+    const int64_t front = (status.st_size - most_ / 2) / kBlock * kBlock;
+    if (front <= 0) continue;
+    // A file system without holes: all goes.
+    if (::fallocate(file->get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, front) != 0) (void)!::ftruncate(file->get(), 0);
+  }
+}
+
 Result<LogPiece> read_log(const std::string& path, int64_t offset, int64_t limit) {
   LogPiece piece;
   const Descriptor file = open_for_reading(path);
@@ -145,6 +167,8 @@ Result<LogPiece> read_log(const std::string& path, int64_t offset, int64_t limit
     return make_error(ErrorCode::kNotFound, "the log is no regular file");
   piece.size = status.st_size;
   piece.offset = std::clamp<int64_t>(offset < 0 ? piece.size + offset : offset, 0, piece.size);
+  if (const off_t first = ::lseek(file.get(), 0, SEEK_DATA); first > piece.offset)
+    piece.offset = std::min<int64_t>(first, piece.size);
   piece.bytes.resize(static_cast<size_t>(std::min(limit, piece.size - piece.offset)));
   const ssize_t got = ::pread(file.get(), piece.bytes.data(), piece.bytes.size(), piece.offset);
   piece.bytes.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
@@ -163,10 +187,15 @@ Result<LogPiece> read_merged_log(const OutputFiles& files, int64_t offset, int64
   for (const Stretch& stretch : all) {
     const int64_t have = piece.offset + static_cast<int64_t>(piece.bytes.size());
     const int64_t end = begin + stretch.to - stretch.from;
-    const int64_t want = std::min(end - have, limit - static_cast<int64_t>(piece.bytes.size()));
+    int64_t want = std::min(end - have, limit - static_cast<int64_t>(piece.bytes.size()));
     if (have >= begin && want > 0) {
       TRY_ASSIGN(const LogPiece part, read_log(*stretch.file, stretch.from + have - begin, want));
-      piece.bytes += part.bytes;
+      if (const int64_t gone = std::min(part.offset - (stretch.from + have - begin), end - have); gone > 0) {
+        if (!piece.bytes.empty()) break;  // the next piece begins behind it
+        piece.offset += gone;
+        want = std::min(want, end - piece.offset);
+      }
+      piece.bytes += part.bytes.substr(0, static_cast<size_t>(want));
       if (static_cast<int64_t>(part.bytes.size()) < want) break;
     }
     begin = end;

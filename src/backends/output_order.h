@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "base/units.h"
 #include "host/descriptor.h"
 
 namespace stint {
@@ -52,13 +53,27 @@ class OutputOrder {
   int64_t notes_ = 0;
 };
 
+/// Keeps each file within a limit: when it takes more of the disk, its older half is taken away, and what is left stays where it is in
+/// the file. What a task writes between two looks comes on top.
+class OutputCap {
+ public:
+  /// Both files are there. @param most  of each; 0 = no limit.
+  OutputCap(const OutputFiles& files, Bytes most);
+  void hold() const;
+
+ private:
+  Descriptor output_, error_;
+  int64_t most_;
+};
+
 struct LogPiece {
   std::string bytes;
   int64_t offset = 0;  ///< of the first byte
   int64_t size = 0;    ///< of all that there is now
 };
 
-/// A piece of one file. @param offset  below 0: from so many bytes before the end.
+/// A piece of one file. @param offset  below 0: from so many bytes before the end. Where the front was taken away, what is left begins
+/// behind it.
 /// @return nothing of a file that is not there: it has printed nothing yet. An error for what is no regular file.
 Result<LogPiece> read_log(const std::string& path, int64_t offset, int64_t limit);
 

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -44,6 +46,39 @@ TEST_F(Output, IsReadInTheOrderInWhichItCame) {
   EXPECT_EQ(merged(false), "one\ntwo\nthree\nfour\n");
   order.finish();
   EXPECT_EQ(merged(true), "one\ntwo\nthree\nfour\n");
+}
+
+TEST_F(Output, BeyondALimitTheOldestGoesAndWhatIsLeftStaysWhereItIs) {
+  OutputOrder order(files_);
+  const OutputCap cap(files_, Bytes::mebi(1));
+  std::string lines;
+  while (lines.size() < (3U << 20))
+    lines += fmt::format("line {}\n", lines.size());
+  print(lines);
+  complain("error\n");
+  order.look();
+  cap.hold();
+  struct stat status = {};
+  ASSERT_EQ(stat(files_.output.c_str(), &status), 0);
+  EXPECT_EQ(status.st_size, static_cast<off_t>(lines.size()));
+  EXPECT_LE(status.st_blocks * 512, 1 << 20);
+  const auto left = read_log(files_.output, 0, 10 << 20);
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(left->size, static_cast<int64_t>(lines.size()));
+  EXPECT_GE(left->bytes.size(), size_t{1} << 19) << "half of the limit is kept";
+  EXPECT_EQ(left->bytes, lines.substr(static_cast<size_t>(left->offset)));
+  order.finish();
+  // Merged: what is gone of one stream is passed over, the other is whole; in pieces of any size.
+  EXPECT_EQ(merged(true, 0, 10 << 20), left->bytes + "error\n");
+  std::string pieces;
+  for (int64_t at = 0;;) {
+    const auto piece = read_merged_log(files_, at, 100'000, true);
+    ASSERT_TRUE(piece.ok());
+    pieces += piece->bytes;
+    at = piece->offset + static_cast<int64_t>(piece->bytes.size());
+    if (at >= piece->size) break;
+  }
+  EXPECT_EQ(pieces, left->bytes + "error\n");
 }
 
 TEST_F(Output, LinesAreNotTorn) {

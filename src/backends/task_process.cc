@@ -34,6 +34,7 @@ struct Prepared {
   Descriptor error;
   Descriptor script;
   bool limits_data = false;
+  bool limits_processes = false;
   pid_t keeper = -1;
 };
 
@@ -144,6 +145,12 @@ void limit_data(Bytes memory, int report) {
   if (::setrlimit(RLIMIT_DATA, &limit) != 0) give_up(report, "memory limit");
 }
 
+/// Of its user, over all tasks. Root is not held to it, and the daemon's own user would be, too.
+void limit_processes(int64_t most, int report) {
+  const rlimit limit = {static_cast<rlim_t>(most), static_cast<rlim_t>(most)};
+  if (::setrlimit(RLIMIT_NPROC, &limit) != 0) give_up(report, "process limit");
+}
+
 [[noreturn]] void become(const Prepared& p, int report) {
   const Launch& launch = p.plan->launch;
   ::setsid();
@@ -155,6 +162,7 @@ void limit_data(Bytes memory, int report) {
   if (!p.cgroup->enter()) give_up(report, "cgroup");
   if (const char* failed = enter_room(p.plan->room, p.user.home)) give_up(report, failed);
   if (launch.memory > Bytes() && p.limits_data) limit_data(launch.memory, report);
+  if (p.limits_processes) limit_processes(p.plan->most_processes, report);
   leave_privileges(p, report);
   // After the change of user, which would undo it; and if the keeper was faster to die, nothing is there to do it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -196,6 +204,9 @@ Error failure_of(const Failure& failure, const Launch& launch) {
 Result<pid_t> start_task_process(const TaskPlan& plan, const TaskCgroup& cgroup, const std::string& mark) {
   TRY_ASSIGN(Prepared prepared, prepare(plan, cgroup, mark));
   prepared.limits_data = !cgroup.limits_memory();
+  const auto& user = plan.launch.run_as;
+  prepared.limits_processes =
+      plan.most_processes > 0 && !cgroup.limits_processes() && user && user->uid != 0 && user->uid != ::geteuid();
   std::array<int, 2> ends = {};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", "cannot be made");
   const Descriptor from(ends[0]);

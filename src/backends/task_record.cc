@@ -123,7 +123,9 @@ std::string to_json(const TaskPlan& plan) {
        {"grace_ns", l.grace.count_ns()},
        {"cgroup", plan.cgroup},
        {"log_base", plan.log_base},
-       {"room", {{"home", plan.room.home}, {"temporary", plan.room.temporary}, {"hides_processes", plan.room.hides_processes}}}});
+       {"room", {{"home", plan.room.home}, {"temporary", plan.room.temporary}, {"hides_processes", plan.room.hides_processes}}},
+       {"most_processes", plan.most_processes},
+       {"most_log_bytes", plan.most_log.count()}});
 }
 
 std::string to_json(const TaskStarted& started) {
@@ -154,6 +156,8 @@ Result<TaskPlan> parse_task_plan(std::string_view text, const std::string& where
     plan.launch = launch_of(json);
     plan.cgroup = json.at("cgroup").get<std::string>();
     plan.log_base = json.at("log_base").get<std::string>();
+    plan.most_processes = json.value("most_processes", int64_t{0});
+    plan.most_log = Bytes::of(json.value("most_log_bytes", int64_t{0}));
     // Older releases gave tasks no room.
     if (const auto room = json.find("room"); room != json.end())
       plan.room = {.home = room->at("home").get<std::string>(),

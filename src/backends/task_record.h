@@ -24,6 +24,8 @@ struct TaskPlan {
   std::string cgroup;    ///< folder to make for the task in the cgroup v2 tree; "" = none
   std::string log_base;  ///< `.out` and `.err` appended: where output goes for which the launch names no file
   TaskRoom room;
+  int64_t most_processes = 0;  ///< threads count; 0 = not limited
+  Bytes most_log;              ///< each of `.out` and `.err`; of more the newest half is kept; 0 = not limited
 };
 
 /// When something happened, by both clocks of the machine: somebody may have set the wall clock since.

@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/parser.h"
 #include "cli/tls_options.h"
+#include "codec/workload_row.h"
 #include "daemon/daemon.h"
 #include "daemon/front.h"
 #include "host/service_manager.h"
@@ -47,6 +48,7 @@ struct DaemonArguments {
   std::string faults;  ///< a duration; empty = none
   TlsOptions tls;
   bool plain_beyond_loopback = false;
+  std::string log_limit;
 };
 
 /// The tops of its queues.
@@ -96,6 +98,13 @@ Status run_daemon(DaemonArguments arguments) {
     arguments.daemon.simulated_faults = *faults;
   }
   give_large_blocks_back();
+  if (arguments.daemon.job_processes < 0) return invalid("--job-processes: give a number above 0");
+  if (!arguments.log_limit.empty()) {
+    const auto limit = parse_size(arguments.log_limit);
+    if (!limit || *limit < Bytes())
+      return invalid("--job-log-limit {}: give a size, such as 256MiB", excerpt(arguments.log_limit));
+    arguments.daemon.job_log_limit = *limit;
+  }
   const ServiceManager manager;
   const Signals signals;
   arguments.daemon.keep_waiting = [&](const std::string& news) {
@@ -158,6 +167,11 @@ void add_daemon_command(Command& app, Action& action) {
       "user ids such as 70000-79999: each user of a client has one for ever, with a home, a /tmp and processes that others "
       "do not see; the daemon must be root for that");
   command->add_option("--jobs-home", options->daemon.jobs_home, "with --jobs-as-range: folder for their homes; else STATE-jobs");
+  command->add_option("--job-processes", options->daemon.job_processes,
+                      "processes and threads that each task of a job may have; else 16384, at most a quarter of the machine's");
+  command->add_option(
+      "--job-log-limit", options->log_limit,
+      "bytes such as 256MiB (the default) that a task's output, and its errors, may take; the oldest go first. 0 = no limit");
   command->add_flag("--insecure-shared-user", options->daemon.insecure_shared_user,
                     "jobs run as the daemon's own user: whoever submits can read its tokens and act as operator");
   command->add_option("--cgroup", options->daemon.cgroup,

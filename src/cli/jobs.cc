@@ -246,6 +246,11 @@ Status show_logs(DaemonClient& client, const LogOptions& options) {
                                                                            {"task", std::to_string(options.task)},
                                                                            {"attempt", attempt},
                                                                            {"offset", offset}})}));
+    const std::string* from = piece.header("stint-log-offset");
+    const int64_t begins = from == nullptr ? 0 : parse_int(*from).value_or(0), asked = parse_int(offset).value_or(0);
+    if (asked >= 0 && begins > asked && !piece.body.empty())
+      fmt::print(stderr, "stint: {} bytes before this are gone: the daemon keeps the newest of a log (--job-log-limit)\n",
+                 begins - asked);
     TRY(write_output("", piece.body));
     const std::string* next = piece.header("stint-log-next");
     const std::string* complete = piece.header("stint-log-complete");

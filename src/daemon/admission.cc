@@ -227,6 +227,32 @@ bool may_use(const GovernPolicy& policy, std::string_view client, const NodeKind
   return rules->regions.empty() || is_in_regions(kind.region, rules->regions);
 }
 
+Status check_backlog(const JobRequest& request, std::string_view client, int64_t of_user, int64_t of_client,
+                     const ClientRules* rules, AdmissionRefusal* why) {
+  const int64_t jobs = std::max(request.array, 1);
+  const auto check = [&](const char* of, std::string name, std::string_view whose, int64_t limit, int64_t used,
+                         const char* field) -> Status {
+    if (used + jobs <= limit) return {};
+    if (why != nullptr)
+      *why = {.by = "max_waiting",
+              .of = of,
+              .name = std::move(name),
+              .limit = std::to_string(limit),
+              .used = std::to_string(used),
+              .asked = std::to_string(jobs),
+              .unit = "jobs"};
+    return invalid(
+        "{} may have {} waiting: there {} {}, this adds {}: wait until some have started, or have an operator raise {}", whose,
+        counted(limit, "job"), used == 1 ? "is" : "are", used, jobs, field);
+  };
+  if (rules == nullptr || !rules->user_quota.jobs_waiting)
+    TRY(check("user", request.user, fmt::format("user {} in client {}", request.user, client), kMostWaitingOfUser, of_user,
+              "user_max_waiting"));
+  if (rules == nullptr || !rules->quota.jobs_waiting)
+    TRY(check("client", std::string(client), fmt::format("client {}", client), kMostWaitingOfClient, of_client, "max_waiting"));
+  return {};
+}
+
 Status check_possible(const JobRequest& request, const GovernPolicy& policy, std::string_view client,
                       std::span<const NodeKind> kinds) {
   std::vector<const NodeKind*> usable;

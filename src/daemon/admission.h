@@ -72,6 +72,10 @@ struct QuotaUse {
   int64_t waiting = 0;
 };
 
+/// Jobs that do not run yet, where the configuration sets no max_waiting: each is memory, rows of the log and work at every decision.
+inline constexpr int64_t kMostWaitingOfUser = 20'000;
+inline constexpr int64_t kMostWaitingOfClient = 50'000;
+
 struct AdmissionFacts {
   std::string client;
   Interval month;
@@ -94,6 +98,10 @@ struct AdmissionRefusal {
   std::string asked;                 ///< what this job would add
   std::string unit;                  ///< "GPUs", "GPU-hours", "jobs" or a currency
 };
+
+/// Held to the limits above, by what waits already. @param rules  of the client, null = none: what they limit is left to admit().
+Status check_backlog(const JobRequest& request, std::string_view client, int64_t of_user, int64_t of_client,
+                     const ClientRules* rules, AdmissionRefusal* why);
 
 /// @param why  the same as the error says, in parts; nullptr = not asked.
 /// @return error naming the limit, how far it is used, and what to do.

@@ -197,6 +197,29 @@ TEST(Admit, QuotasNameLimitFigureAndRemedy) {
   EXPECT_THAT(refusal({}, {.gpu_milli = 4'001}), HasSubstr("user ann"));
 }
 
+TEST(Backlog, IsLimitedWhereTheConfigurationSetsNoLimit) {
+  JobRequest job;
+  job.user = "eve";
+  AdmissionRefusal why;
+  EXPECT_TRUE(check_backlog(job, "acme", kMostWaitingOfUser - 1, kMostWaitingOfClient - 1, nullptr, &why).ok());
+  const Status user = check_backlog(job, "acme", kMostWaitingOfUser, 20'000, nullptr, &why);
+  ASSERT_FALSE(user.ok());
+  EXPECT_THAT(user.error().message,
+              AllOf(HasSubstr("user eve in client acme may have 20000 jobs waiting"), HasSubstr("user_max_waiting")));
+  EXPECT_EQ(why.of, "user");
+  job.array = 10'000;
+  const Status client = check_backlog(job, "acme", 0, 40'001, nullptr, &why);
+  ASSERT_FALSE(client.ok());
+  EXPECT_THAT(client.error().message, HasSubstr("client acme may have 50000 jobs waiting: there are 40001, this adds 10000"));
+  EXPECT_EQ(why.of, "client");
+  ClientRules rules;
+  rules.user_quota.jobs_waiting = 1'000'000;
+  EXPECT_TRUE(check_backlog(job, "acme", 39'000, 40'000, &rules, nullptr).ok())
+      << "admit() holds it to what the configuration says";
+  rules.quota.jobs_waiting = 1'000'000;
+  EXPECT_TRUE(check_backlog(job, "acme", 500'000, 500'000, &rules, nullptr).ok());
+}
+
 TEST(Admit, AClientWithoutAMachineForTheJobIsTold) {
   GovernPolicy policy;
   policy.clients = {{.client = "agency", .regions = {"eu"}}};

@@ -180,7 +180,8 @@ Result<CommandInfo> submitter_of(const Call& call) {
 HttpReply refused(const Error& error, const AdmissionRefusal& why) {
   if (why.by.empty()) return problem(error);
   const auto or_null = [](const std::optional<std::string>& text) { return text ? Json(*text) : Json(); };
-  return problem(422, error.message, "urn:stint:refused",
+  // What is over by itself, once some have started.
+  return problem(why.by == "max_waiting" ? 429 : 422, error.message, "urn:stint:refused",
                  {{"refusal",
                    {{"by", why.by},
                     {"of", why.of},

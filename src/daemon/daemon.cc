@@ -11,6 +11,7 @@
 #include "backends/local_backend.h"
 #include "backends/simulated_backend.h"
 #include "base/counted.h"
+#include "base/text.h"
 #include "catalog/catalog.h"
 #include "collect/gpu_sampler.h"
 #include "daemon/alert_journal.h"
@@ -75,6 +76,13 @@ Result<JobAccounts> accounts_of_jobs(const DaemonOptions& options) {
   return accounts;
 }
 
+/// A fork bomb must leave the machine, and others' jobs, numbers for their processes.
+int64_t usual_process_limit() {
+  constexpr int64_t kUsual = 16'384;
+  const auto most = parse_int(trim(read_kernel_file("/proc/sys/kernel/pid_max")));
+  return most ? std::max<int64_t>(std::min(kUsual, *most / 4), 1) : kUsual;
+}
+
 Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, const JobAccounts& accounts,
                                               const DaemonConfig& config) {
   if (options.simulate) {
@@ -87,6 +95,8 @@ Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, cons
   local.state_folder = backend_folder(options);
   local.cgroup = options.cgroup;
   local.run_as = accounts.one;
+  local.most_processes = options.job_processes > 0 ? options.job_processes : usual_process_limit();
+  local.most_log = options.job_log_limit;
   if (accounts.range) local.accounts = {.range = *accounts.range, .book = options.state_folder + "/accounts.json"};
   const std::string homes = options.jobs_home.empty() ? options.state_folder + "-jobs" : options.jobs_home;
   local.homes = std::filesystem::absolute(homes).lexically_normal().string();

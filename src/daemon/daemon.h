@@ -36,6 +36,8 @@ struct DaemonOptions {
   std::string jobs_home;            ///< folder for the homes of those accounts; empty = beside the state folder
   /// Jobs run as the daemon's own user, or as root: whoever submits can read its tokens. Refused at the start where it is not said.
   bool insecure_shared_user = false;
+  int64_t job_processes = 0;  ///< that a job's task may have, threads included; 0 = 16,384, at most a quarter of the machine's
+  Bytes job_log_limit = Bytes::mebi(256);  ///< of each stream of a task; 0 = none
   std::string cgroup;                      ///< folder of the cgroup v2 tree that is ours to write; empty = none
   std::string program = "/proc/self/exe";  ///< stint itself, which makes audits and statements
   /// Where the log is a database: while another daemon is active follow it, and take over when it is gone. With `simulate` alone: what

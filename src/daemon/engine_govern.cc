@@ -228,14 +228,32 @@ AdmissionFacts Engine::Impl::facts_of(const JobRequest& request) {
   return facts;
 }
 
+/// Held to what waits of its user and client, staged jobs included.
+Status Engine::Impl::check_backlog_of(const JobRequest& request, AdmissionRefusal* why) const {
+  const std::string& client = client_of(queue_ids.find(request.queue)->second);
+  int64_t of_user = 0, of_client = 0;
+  for (const SpendBook* book : {&govern.spend, &staged_spend})
+    for (const Account& account : book->accounts()) {
+      if (account.waiting == 0 || client_of(sched::QueueId(account.queue)) != client) continue;
+      of_client += account.waiting;
+      if (account.user == request.user) of_user += account.waiting;
+    }
+  return check_backlog(request, client, of_user, of_client, fleet.govern.rules_of(client), why);
+}
+
 /// @return why somebody must approve it first; empty = no approval is needed. Claims what it asks for until the step is written.
 Result<std::string> Engine::Impl::admit_submit(const JobRequest& request, AdmissionRefusal* why) {
   // Where machines may come, it waits for one that it fits.
   if (!machines_come) TRY(check_possible(request, fleet.govern, client_of(queue_ids.find(request.queue)->second), govern.kinds));
-  if (!governed()) return std::string();
+  const uint32_t queue = queue_ids.find(request.queue)->second.index();
+  TRY(check_backlog_of(request, why));
+  if (!governed()) {
+    staged_spend[staged_spend.account(queue, request.user, std::string(project_of(request)))].waiting +=
+        std::max(request.array, 1);
+    return std::string();
+  }
   const AdmissionFacts facts = facts_of(request);
   TRY_ASSIGN(Verdict verdict, admit(request, facts, fleet.govern, why));
-  const uint32_t queue = queue_ids.find(request.queue)->second.index();
   Account& claim = staged_spend[staged_spend.account(queue, request.user, std::string(project_of(request)))];
   claim.gpu_milli += facts.cost.gpu_milli;
   claim.waiting += std::max(request.array, 1);

@@ -234,6 +234,7 @@ struct Engine::Impl {
   [[nodiscard]] MostCost most_cost_of(const JobRequest& request) const;
   [[nodiscard]] AdmissionFacts facts_of(const JobRequest& request);
   void look_at_approvals(Instant at);
+  [[nodiscard]] Status check_backlog_of(const JobRequest& request, AdmissionRefusal* why) const;
   Result<std::string> admit_submit(const JobRequest& request, AdmissionRefusal* why);
   void open_account(sched::JobId id, const MostCost& cost, bool needs_approval);
   void promise(JobBook& job);
