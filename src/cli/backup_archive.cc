@@ -188,8 +188,12 @@ Result<std::vector<std::string>> gather(const BackupOptions& options, const std:
   TRY_ASSIGN(const std::string config, read_all(options.config_file));
   TRY(write_file_atomically(folder + "/" + kConfigName, config));
   std::vector<std::string> names = {kConfigName};
-  for (const std::string& path : databases)
+  for (const std::string& path : databases) {
     names.push_back(fs::path(path).filename().string());
+    // SQLite makes files that the umask alone keeps from others.
+    const std::string copy = folder + "/" + names.back();
+    if (::chmod(copy.c_str(), 0600) != 0) return cannot(copy, "kept from others");
+  }
   for (const std::string name : kOtherFiles) {
     const std::string path = options.state_folder + "/" + name;
     if (!is_regular_file(path)) continue;

@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "host/file.h"
+#include "host/secret.h"
 
 namespace stint {
 namespace {
@@ -27,6 +28,7 @@ std::string chosen(const std::string& said, const char* variable, const std::str
 }
 
 Result<std::string> token_in(const std::string& path) {
+  TRY(check_secret_file(path));
   TRY_ASSIGN(const std::string text, read_all(path));
   return std::string(trim(text));
 }

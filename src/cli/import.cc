@@ -20,6 +20,7 @@
 #include "collect/slurm_client.h"
 #include "host/clock.h"
 #include "host/file.h"
+#include "host/secret.h"
 
 namespace stint {
 namespace {
@@ -77,6 +78,7 @@ Result<ImportOptions> import_options(const ImportArguments& arguments) {
 Result<HttpOptions> http_options(const ImportArguments& arguments) {
   HttpOptions http;
   if (!arguments.token_file.empty()) {
+    TRY(check_secret_file(arguments.token_file));
     TRY_ASSIGN(InputFile file, InputFile::open(arguments.token_file));
     TRY_ASSIGN(const std::string_view token, file.read());
     http.credentials.bearer_token = std::string(trim(token));

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -114,6 +116,9 @@ TEST_F(AlertCourierTest, AMissingSecretIsSaidBeforeAnythingIsSent) {
   receiver.secret_file = dir / "none";
   EXPECT_FALSE(AlertCourier::create(receiver, "", {}).ok());
   put_file(dir / "empty", "\n");
+  receiver.secret_file = dir / "empty";
+  EXPECT_THAT(AlertCourier::create(receiver, "", {}).error().message, HasSubstr("others than its owner may read it"));
+  std::filesystem::permissions(dir / "empty", std::filesystem::perms::owner_read);
   receiver.secret_file = dir / "empty";
   const auto empty = AlertCourier::create(receiver, "", {});
   ASSERT_FALSE(empty.ok());

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "daemon/page.h"
 #include "host/clock.h"
+#include "host/secret.h"
 
 namespace stint {
 namespace {
@@ -43,6 +44,7 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
   TRY_ASSIGN(front->governor_, Governor::open(options.state_folder + "/govern.db"));
   front->make_known(options.clients);
   const std::string token_file = options.state_folder + "/admin.token";
+  TRY(check_secret_file(token_file));
   TRY_ASSIGN(const bool made, ensure_operator(*front->governor_, token_file, now()));
   if (made) front->new_token_file_ = token_file;
   const bool by_https = !options.tls.certificate_file.empty() ||

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "host/descriptor.h"
 #include "host/inflate.h"
+#include "host/secret.h"
 
 namespace stint {
 namespace {
@@ -214,6 +215,7 @@ bool is_regular_file(const std::string& path) {
 
 Result<std::string> read_secret_file(const std::string& path) {
   if (path.empty()) return std::string();
+  TRY(check_secret_file(path));
   TRY_ASSIGN(const std::string text, read_all(path));
   std::string secret(trim(text));
   if (secret.empty()) return invalid("{}: is empty: put the secret there", path);

@@ -109,6 +109,9 @@ TEST(SecretFile, HoldsOneSecretWithoutTheSpaceAroundIt) {
   const ScratchDir dir;
   put_file(dir / "token", "  abc\n");
   put_file(dir / "empty", " \n");
+  EXPECT_THAT(read_secret_file(dir / "token").error().message, HasSubstr("chmod 600"));
+  for (const char* name : {"token", "empty"})
+    std::filesystem::permissions(dir / name, std::filesystem::perms::owner_read);
   EXPECT_EQ(read_secret_file(dir / "token").value(), "abc");
   EXPECT_EQ(read_secret_file("").value(), "");
   EXPECT_EQ(read_secret_file(dir / "empty").error().message, (dir / "empty") + ": is empty: put the secret there");

@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "host/http_connection.h"
+#include "host/secret.h"
 
 namespace stint {
 namespace {
@@ -210,6 +211,7 @@ Status HttpServer::Core::load_tls() {
   tls->set_options(ssl::context::no_compression | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   if (tls->use_certificate_chain_file(wanted.certificate_file, failure))
     return invalid("{}: no certificate chain in PEM form: {}", wanted.certificate_file, failure.message());
+  TRY(check_secret_file(wanted.key_file, SecretReaders::kOwnerAndGroup));
   if (tls->use_private_key_file(wanted.key_file, ssl::context::pem, failure))
     return invalid("{}: no unencrypted private key in PEM form, or not that of {}: {}", wanted.key_file, wanted.certificate_file,
                    failure.message());

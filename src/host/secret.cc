@@ -1,5 +1,7 @@
 #include "host/secret.h"
 
+#include <sys/stat.h>
+
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <sys/random.h>
@@ -58,6 +60,18 @@ std::string bytes_of_hex(std::string_view digits) {
   for (size_t i = 0; i + 1 < digits.size(); i += 2)
     bytes += static_cast<char>(value(digits[i]) << 4U | value(digits[i + 1]));
   return bytes;
+}
+
+Status check_secret_file(const std::string& path, SecretReaders readers) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  const mode_t others = readers == SecretReaders::kOwner ? S_IRWXG | S_IRWXO : S_IWGRP | S_IRWXO;
+  if ((status.st_mode & others) == 0) return {};
+  return invalid(
+      "{}: holds a secret, and others than its owner may {} it (mode {:04o}): chmod {} it, and change the secret if others were "
+      "here",
+      path, (status.st_mode & others & (S_IRGRP | S_IROTH)) != 0 ? "read" : "write", status.st_mode & 07777,
+      readers == SecretReaders::kOwner ? "600" : "640");
 }
 
 }  // namespace stint

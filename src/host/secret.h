@@ -1,8 +1,11 @@
 // Secrets: random numbers that cannot be guessed, and the hash under which they are kept.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "base/result.h"
 
 namespace stint {
 
@@ -17,5 +20,13 @@ std::string random_hex(size_t bytes);
 
 /// The bytes that such digits stand for.
 std::string bytes_of_hex(std::string_view digits);
+
+enum class SecretReaders : uint8_t {
+  kOwner,
+  kOwnerAndGroup,  ///< for keys that a group of programs shares, as Debian's ssl-cert does
+};
+/// Is a file that holds a secret kept from others? What is no regular file (a pipe) and what is not there is for its reader to judge.
+/// @return error with the remedy when others may read or write it.
+Status check_secret_file(const std::string& path, SecretReaders readers = SecretReaders::kOwner);
 
 }  // namespace stint

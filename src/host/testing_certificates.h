@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -60,6 +61,8 @@ inline std::string write_key(const std::string& path, EVP_PKEY* key) {
   std::FILE* file = std::fopen(path.c_str(), "w");
   CHECK(file != nullptr && PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr) == 1, "cannot write {}", path);
   std::fclose(file);
+  CHECK(chmod(path.c_str(), 0600) == 0, "cannot keep {} from others", path);
+  ::chmod(path.c_str(), 0600);
   return path;
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "host/secret.h"
 #include "host/totp.h"
 
 namespace stint {
@@ -94,6 +95,7 @@ Result<GovernFile> GovernFile::open(const std::string& path) {
   // SQLite would make it readable to all that the umask lets; its companions take over the file's own mode.
   const int file = ::open(path.c_str(), O_CREAT | O_CLOEXEC | O_RDWR, 0600);
   if (file >= 0) ::close(file);
+  TRY(check_secret_file(path));
   TRY_ASSIGN(Database database, Database::open(path, DatabaseAccess::kCreate));
   GovernFile opened(std::move(database));
   TRY(opened.prepare());

@@ -107,6 +107,7 @@ class Delivery(unittest.TestCase):
         self.hook = Webhook()
         self.addCleanup(self.hook.close)
         (self.folder / "secret").write_text(SECRET + "\n")
+        (self.folder / "secret").chmod(0o600)
 
     def daemon(self, *receivers):
         alerts = {"every": "1s", "rules": RULES, "receivers": list(receivers)}

@@ -320,6 +320,7 @@ class AnotherProvider(unittest.TestCase):
 
 def daemon_with(folder, issuer, secret, client_id):
     (folder / "secret").write_text(secret + "\n")
+    (folder / "secret").chmod(0o600)
     daemon = RunningDaemon(STINT, folder, FLEET)
     daemon.stop()  # its address is known now
     daemon.configure(dict(FLEET, oidc={

@@ -498,6 +498,7 @@ class Ending(unittest.TestCase):
             self.assertIn("without TLS", refused.stderr)
             token = pathlib.Path(scratch) / "token"
             token.write_text("secret\n")
+            token.chmod(0o600)
             server = RunningServer(STINT, pathlib.Path(scratch) / "m", {"echo": {1: synthetic()}}, arguments=("--token-file", str(token)))
             try:
                 self.assertEqual(server.ask("GET", "/v2/health/live")[0], 200)

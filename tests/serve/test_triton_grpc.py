@@ -86,6 +86,7 @@ def speak(stint):
             typed_server.stop()
         token = pathlib.Path(scratch) / "token"
         token.write_text("open-sesame\n")
+        token.chmod(0o600)
         models = {"echo": {1: synthetic()}, "wide": {1: synthetic(shape=(3, 5))}, "slow": {1: synthetic(base_us=300_000)}}
         server = RunningServer(stint, pathlib.Path(scratch) / "m", models, {"slow": {"max_batch": 1}},
                                ["--grpc", "127.0.0.1:0", "--token-file", str(token)])
