@@ -19,7 +19,7 @@ MIB = 1 << 20
 @needs_root
 class Processes(Attack):
     def test_a_fork_bomb_is_held(self):
-        self.start("--jobs-as-range", "61000-61009", "--job-processes", "40")
+        self.start("--jobs-as-range", "61500-61509", "--job-processes", "40")
         eve, vera = self.token_of("eve", "submitter@acme"), self.token_of("vera", "submitter@zoo")
         # Each tries to start 100 that stay; how many there are is counted outside.
         bomb = self.submit(eve, "acme", """exec /usr/bin/python3 -c '
@@ -31,7 +31,7 @@ for i in range(100):
     except OSError:
         pass
 time.sleep(300)'""")
-        mine = lambda: [p for p in os.listdir("/proc") if p.isdigit() and self.uid(p) == 61000]  # noqa: E731
+        mine = lambda: [p for p in os.listdir("/proc") if p.isdigit() and self.uid(p) == 61500]  # noqa: E731
         most, end = 0, time.monotonic() + 3
         while time.monotonic() < end:
             most = max(most, len(mine()))
@@ -51,7 +51,7 @@ time.sleep(300)'""")
             return None
 
     def test_there_is_a_limit_where_none_is_named(self):
-        self.start("--jobs-as-range", "61000-61009")
+        self.start("--jobs-as-range", "61500-61509")
         limit = self.run_job(self.token_of("eve", "submitter@acme"), "acme", "grep processes /proc/self/limits").split()[2]
         machine = int(pathlib.Path("/proc/sys/kernel/pid_max").read_text())
         self.assertEqual(int(limit), min(16384, machine // 4))
