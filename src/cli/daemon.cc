@@ -135,6 +135,8 @@ Status run_daemon(DaemonArguments arguments) {
     if (reloaded.ok()) front->make_known(clients_of(*daemon));
     fmt::print(stderr, "stint: {}\n",
                reloaded.ok() ? "configuration taken over" : "configuration not taken over: " + reloaded.error().message);
+    if (const Status renewed = front->reload_certificates(); !renewed.ok())
+      fmt::print(stderr, "stint: certificates not taken over: {}\n", renewed.error().message);
     manager.ready(listening);
   }
   manager.stopping();

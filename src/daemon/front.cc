@@ -94,6 +94,8 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
 
 void Front::make_known(const std::vector<std::string>& clients) { make_clients_known(*governor_, clients); }
 
+Status Front::reload_certificates() { return server_ ? server_->reload_certificates() : Status(); }
+
 void Front::close_doors() { server_.reset(); }
 
 // In this order: no request comes in any more; the service has been stopped and calls back no more; the last records are written.

@@ -40,6 +40,8 @@ class Front {
   static Result<std::unique_ptr<Front>> open(Service& service, FrontOptions options);
   /// Tops of queues that a reload has brought: clients from here on.
   void make_known(const std::vector<std::string>& clients);
+  /// Certificates that were renewed hold for connections from now on. @return error naming the file: then the old ones stay.
+  Status reload_certificates();
   /// No more requests; those being worked on are answered by a service that still runs.
   void close_doors();
   ~Front();

@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "host/certificate_name.h"
 
 namespace stint {
 namespace {
@@ -160,6 +161,8 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
                    answer.body.size());
     for (const auto& [name, value] : answer.headers)
       fmt::format_to(std::back_inserter(reply_head_), FMT_COMPILE("{}: {}\r\n"), name, value);
+    // RFC 6797, for a year: whoever came over TLS once is not led to plain HTTP.
+    if (kTls) reply_head_ += "Strict-Transport-Security: max-age=31536000\r\n";
     if (!keep_alive_) reply_head_ += "Connection: close\r\n";
     if (keep_alive_ && version_ < 11) reply_head_ += "Connection: keep-alive\r\n";
     reply_head_ += "\r\n";
@@ -187,9 +190,7 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
     if constexpr (kTls) {
       X509* certificate = SSL_get_peer_certificate(stream_.native_handle());
       if (certificate == nullptr) return;
-      char name[256] = {};
-      X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name, sizeof name);
-      tls_client_ = name;
+      tls_client_ = name_in_certificate(certificate);
       X509_free(certificate);
     }
   }

@@ -106,7 +106,6 @@ struct HttpServer::Core {
   uint16_t port = 0;  ///< as given by the system
   std::thread thread;
 
-  Status load_tls();
   Status listen();
   void accept(const std::shared_ptr<Core>& self);
   void take(HttpSocket socket);
@@ -193,6 +192,24 @@ bool EventStream::send_text(std::shared_ptr<const std::string> text) {
   return true;
 }
 
+Result<ssl::context> read_certificates(const TlsOptions& wanted) {
+  Failure failure;
+  ssl::context tls(ssl::context::tls_server);
+  SSL_CTX_set_min_proto_version(tls.native_handle(), TLS1_2_VERSION);
+  tls.set_options(ssl::context::no_compression | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  if (tls.use_certificate_chain_file(wanted.certificate_file, failure))
+    return invalid("{}: no certificate chain in PEM form: {}", wanted.certificate_file, failure.message());
+  TRY(check_secret_file(wanted.key_file, SecretReaders::kOwnerAndGroup));
+  if (tls.use_private_key_file(wanted.key_file, ssl::context::pem, failure))
+    return invalid("{}: no unencrypted private key in PEM form, or not that of {}: {}", wanted.key_file, wanted.certificate_file,
+                   failure.message());
+  if (wanted.client_ca_file.empty()) return tls;
+  if (tls.load_verify_file(wanted.client_ca_file, failure))
+    return invalid("{}: no certificates in PEM form: {}", wanted.client_ca_file, failure.message());
+  tls.set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert);
+  return tls;
+}
+
 Status check_listening(const std::string& address, const TlsOptions& tls, bool plain_beyond_loopback) {
   Failure failure;
   const auto parsed = asio::ip::make_address(address, failure);
@@ -203,30 +220,13 @@ Status check_listening(const std::string& address, const TlsOptions& tls, bool p
   return {};
 }
 
-Status HttpServer::Core::load_tls() {
-  const TlsOptions& wanted = host.options.tls;
-  Failure failure;
-  tls.emplace(ssl::context::tls_server);
-  SSL_CTX_set_min_proto_version(tls->native_handle(), TLS1_2_VERSION);
-  tls->set_options(ssl::context::no_compression | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  if (tls->use_certificate_chain_file(wanted.certificate_file, failure))
-    return invalid("{}: no certificate chain in PEM form: {}", wanted.certificate_file, failure.message());
-  TRY(check_secret_file(wanted.key_file, SecretReaders::kOwnerAndGroup));
-  if (tls->use_private_key_file(wanted.key_file, ssl::context::pem, failure))
-    return invalid("{}: no unencrypted private key in PEM form, or not that of {}: {}", wanted.key_file, wanted.certificate_file,
-                   failure.message());
-  if (wanted.client_ca_file.empty()) return {};
-  if (tls->load_verify_file(wanted.client_ca_file, failure))
-    return invalid("{}: no certificates in PEM form: {}", wanted.client_ca_file, failure.message());
-  tls->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert);
-  return {};
-}
-
 Status HttpServer::Core::listen() {
   Failure failure;
   TRY(check_listening(host.options.address, host.options.tls, host.options.plain_beyond_loopback));
   const auto address = asio::ip::make_address(host.options.address);
-  if (!host.options.tls.certificate_file.empty()) TRY(load_tls());
+  if (!host.options.tls.certificate_file.empty()) {
+    TRY_ASSIGN(tls, read_certificates(host.options.tls));
+  }
   const tcp::endpoint endpoint(address, host.options.port);
   acceptor.open(endpoint.protocol(), failure);
   if (!failure) acceptor.set_option(asio::socket_base::reuse_address(true), failure);
@@ -326,6 +326,15 @@ HttpServer::~HttpServer() {
 }
 
 uint16_t HttpServer::port() const { return core_->port; }
+
+Status HttpServer::reload_certificates() {
+  if (!core_->tls) return {};
+  TRY_ASSIGN(ssl::context read, read_certificates(core_->host.options.tls));
+  // What a connection has of the one before is its own.
+  core_->mailbox.put(
+      [core = core_.get(), next = std::make_shared<ssl::context>(std::move(read))] { core->tls = std::move(*next); });
+  return {};
+}
 
 std::string HttpServer::url() const {
   const bool six = core_->host.options.address.find(':') != std::string::npos;

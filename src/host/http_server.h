@@ -25,8 +25,9 @@ struct HttpRequest {
   HttpTarget parts;
   std::vector<std::pair<std::string, std::string>> headers;  ///< names in lower case, in order
   std::string body;
-  std::string peer;        ///< `127.0.0.1:40112`
-  std::string tls_client;  ///< common name in the verified client certificate; empty = none was asked for or given
+  std::string peer;  ///< `127.0.0.1:40112`
+  std::string
+      tls_client;  ///< whom the verified client certificate names (certificate_name.h); empty = none was asked for or given
 
   /// @param name  in lower case. @return the first header of that name.
   [[nodiscard]] const std::string* header(std::string_view name) const;
@@ -119,6 +120,9 @@ class HttpServer {
   ~HttpServer();
 
   [[nodiscard]] uint16_t port() const;
+  /// Reads the certificates again, for connections that come from now on; without TLS it does nothing. @return error naming the file:
+  ///   then those that were read before stay.
+  Status reload_certificates();
   /// `http://127.0.0.1:8470`
   [[nodiscard]] std::string url() const;
 

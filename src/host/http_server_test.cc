@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -440,6 +442,33 @@ TEST(HttpServer, LongBodiesGoBothWays) {
         options);
     expect_long_bodies_both_ways(server, known, peers);
   }
+}
+
+TEST(HttpServer, ARenewedCertificateHoldsForNewConnections) {
+  const ScratchDir dir, renewed_dir;
+  const TestingCertificates files = write_certificates(dir), renewed = write_certificates(renewed_dir);
+  HttpServerOptions options;
+  options.tls = {files.server_certificate, files.server_key, ""};
+  HttpServer server = start(echo, options);
+  HttpOptions old_authority, new_authority;
+  old_authority.ca_file = files.authority;
+  new_authority.ca_file = renewed.authority;
+  HttpClient stays(old_authority);
+  const auto first = stays.get(server.url() + "/");
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  EXPECT_NE(first->header("strict-transport-security"), nullptr);
+  std::ofstream(files.server_key) << "no key";
+  const Status half = server.reload_certificates();
+  ASSERT_FALSE(half.ok());
+  EXPECT_THAT(half.error().message, HasSubstr(files.server_key));
+  EXPECT_TRUE(HttpClient(old_authority).get(server.url() + "/").ok()) << "what was read before stays";
+  std::filesystem::copy_file(renewed.server_certificate, files.server_certificate,
+                             std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file(renewed.server_key, files.server_key, std::filesystem::copy_options::overwrite_existing);
+  ASSERT_TRUE(server.reload_certificates().ok());
+  EXPECT_TRUE(stays.get(server.url() + "/").ok()) << "a connection goes on";
+  EXPECT_TRUE(HttpClient(new_authority).get(server.url() + "/").ok());
+  EXPECT_FALSE(HttpClient(old_authority).get(server.url() + "/").ok());
 }
 
 TEST(HttpServer, TlsBelow12IsRefused) {

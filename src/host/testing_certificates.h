@@ -40,7 +40,8 @@ inline Certificate make_certificate(const std::string& name, EVP_PKEY* key, X509
   X509_gmtime_adj(X509_getm_notAfter(made.get()), 3600);
   X509_set_pubkey(made.get(), key);
   X509_NAME* subject = X509_get_subject_name(made.get());
-  X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
+  X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(name.c_str()),
+                             static_cast<int>(name.size()), -1, 0);
   X509_set_issuer_name(made.get(), issuer == nullptr ? subject : X509_get_subject_name(issuer));
   X509_EXTENSION* added = X509V3_EXT_conf_nid(nullptr, nullptr, nid, extension);
   CHECK(added != nullptr, "no extension {}", extension);
