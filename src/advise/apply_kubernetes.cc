@@ -7,6 +7,7 @@
 
 #include "advise/apply_parts.h"
 #include "advise/cloud_command.h"
+#include "base/quoting.h"
 
 namespace stint {
 namespace {
@@ -19,14 +20,14 @@ Instruction pods(Lines lines) { return {"Kubernetes, in the pods' specification"
 Lines kubernetes_drained(const std::vector<std::string>& nodes) {
   Lines out;
   for (const std::string& name : nodes)
-    out.push_back(fmt::format("kubectl drain {} {}", kDrain, operand(name)));
+    out.push_back(fmt::format("kubectl drain {} {}", kDrain, shell_operand(name)));
   return out;
 }
 
 std::vector<Instruction> kubernetes_given_up(const std::vector<std::string>& nodes) {
   Lines lines = kubernetes_drained(nodes);
   for (const std::string& name : nodes)
-    lines.push_back("kubectl delete node " + operand(name));
+    lines.push_back("kubectl delete node " + shell_operand(name));
   if (lines.empty()) return {};
   return {kubernetes_shell(std::move(lines))};
 }
@@ -52,9 +53,7 @@ struct KubernetesWriter {
     Instruction out{"Kubernetes, crontab beside the machines' own", Syntax::kCrontab, {"CRON_TZ=UTC"}};
     for (const auto& [from, to] : spans_of(c.off))
       for (const std::string& name : c.nodes) {
-        std::string node = operand(name);
-        for (size_t at = 0; (at = node.find('%', at)) != std::string::npos; at += 2)
-          node.insert(at, "\\");
+        const std::string node = crontab_command(shell_operand(name));
         out.lines.push_back(fmt::format("{} kubectl drain {} {}", cron_time(from), kDrain, node));
         out.lines.push_back(fmt::format("{} kubectl uncordon {}", cron_time(to), node));
       }
@@ -71,7 +70,8 @@ struct KubernetesWriter {
     Lines labels;
     const std::string_view label = c.mode == SharingMode::kMig ? "nvidia.com/mig.config" : "nvidia.com/device-plugin.config";
     for (size_t i = 0; i < c.keep.size(); ++i)
-      labels.push_back(fmt::format("kubectl label --overwrite node {} {}={}", operand(c.keep[i]), label, config_name(c, i)));
+      labels.push_back(
+          fmt::format("kubectl label --overwrite node {} {}={}", shell_operand(c.keep[i]), label, config_name(c, i)));
     out.push_back(kubernetes_shell(std::move(labels)));
     if (c.mode == SharingMode::kMig)
       out.push_back({"Kubernetes, values of the NVIDIA device plugin; pods then ask for nvidia.com/mig-PROFILE: 1",

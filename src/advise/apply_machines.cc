@@ -3,6 +3,7 @@
 
 #include "advise/apply_parts.h"
 #include "advise/cloud_command.h"
+#include "base/quoting.h"
 #include "base/short_money.h"
 
 namespace stint {
@@ -63,24 +64,26 @@ class MachineWriter {
       return {fmt::format(
                   "aws ec2 describe-reserved-instances-offerings --region {} --instance-type {} --product-description Linux/UNIX "
                   "--min-duration {} --max-duration {} --offering-class standard{}",
-                  quoted(c.region), quoted(c.instance_type), seconds, seconds, payment_option("offering-type", c.payment)),
+                  shell_quoted(c.region), shell_quoted(c.instance_type), seconds, seconds,
+                  payment_option("offering-type", c.payment)),
               fmt::format("aws ec2 purchase-reserved-instances-offering --region {} --instance-count {} "
                           "--reserved-instances-offering-id OFFERING",
-                          quoted(c.region), c.count)};
+                          shell_quoted(c.region), c.count)};
     if (c.provider == "gcp")
       return {fmt::format("# machines covered: {} × {}; vCPUs, memory and GPUs are committed to separately", c.count,
                           one_line(c.instance_type)),
               fmt::format("gcloud compute commitments create {} --region {} --plan {} --resources vcpu=VCPUS,memory=MEMORY "
                           "--resources-accelerator count=GPUS,type=GPU_TYPE",
-                          quoted(c.instance_type + (three ? "-3y" : "-1y")), quoted(c.region), three ? "36-month" : "12-month")};
+                          shell_quoted(c.instance_type + (three ? "-3y" : "-1y")), shell_quoted(c.region),
+                          three ? "36-month" : "12-month")};
     if (c.provider == "azure")
       return {fmt::format(
           "az reservations reservation-order calculate --sku {} --location {} --quantity {} --term {} --reserved-resource-type "
           "VirtualMachines --applied-scope-type Shared --billing-plan {} --billing-scope SUBSCRIPTION --display-name stint",
-          quoted(c.instance_type), quoted(c.region), c.count, three ? "P3Y" : "P1Y",
+          shell_quoted(c.instance_type), shell_quoted(c.region), c.count, three ? "P3Y" : "P1Y",
           c.payment == PaymentOption::kAllUpfront ? "Upfront" : "Monthly")};
-    return {fmt::format("# commit to {} × {} for {} at provider {}", c.count, quoted(c.instance_type),
-                        three ? "three years" : "a year", quoted(c.provider))};
+    return {fmt::format("# commit to {} × {} for {} at provider {}", c.count, shell_quoted(c.instance_type),
+                        three ? "three years" : "a year", shell_quoted(c.provider))};
   }
 
   Lines operator()(const SavingsPlan& c) const {
@@ -89,7 +92,7 @@ class MachineWriter {
       return {
           fmt::format("aws savingsplans describe-savings-plans-offerings --product-type EC2 --plan-types Compute --currencies {} "
                       "--durations {}{}",
-                      quoted(std::string(c.per_hour.currency().code())), (three ? 3 : 1) * 365 * 86400,
+                      shell_quoted(std::string(c.per_hour.currency().code())), (three ? 3 : 1) * 365 * 86400,
                       payment_option("payment-options", c.payment)),
           fmt::format("aws savingsplans create-savings-plan --savings-plan-offering-id OFFERING --commitment {}{}",
                       c.per_hour.to_decimal(),
@@ -102,7 +105,7 @@ class MachineWriter {
                       three ? "P3Y" : "P1Y", c.payment == PaymentOption::kAllUpfront ? "" : " --billing-plan P1M",
                       c.per_hour.to_decimal(), c.per_hour.currency().code())};
     return {fmt::format("# savings plan of {} an hour for {} at provider {}: bought in its billing console",
-                        short_money(c.per_hour), three ? "three years" : "a year", quoted(c.provider))};
+                        short_money(c.per_hour), three ? "three years" : "a year", shell_quoted(c.provider))};
   }
 
   Lines operator()(const LimitReservation& c) const {
@@ -155,7 +158,9 @@ class MachineWriter {
       out.push_back(
           fmt::format("# {} is off by the clock: in the place of the crontab lines of the machine given back:", one_line(name)));
       const Lines clock = crontab_lines(ScheduleOff{{name}, off}, after);
-      out.insert(out.end(), clock.begin() + 1, clock.end());
+      // Lines of a crontab are no commands of a shell.
+      for (const std::string& line : Lines(clock.begin() + 1, clock.end()))
+        out.push_back("#   " + line);
     }
     return out;
   }
@@ -195,9 +200,9 @@ class MachineWriter {
         if (p->memory_start >= 0) instances += fmt::format(":{}", p->memory_start);
       }
       if (instances.empty()) continue;
-      const std::string remote =
-          fmt::format("nvidia-smi -i {} -mig 1 && nvidia-smi mig -i {} -cgi {} -C", gpu.second, gpu.second, quoted(instances));
-      out.push_back(fmt::format("ssh {} {}   # {}", operand(gpu.first), quoted(remote), work_of(placements)));
+      const std::string remote = fmt::format("nvidia-smi -i {} -mig 1 && nvidia-smi mig -i {} -cgi {} -C", gpu.second, gpu.second,
+                                             shell_quoted(instances));
+      out.push_back(fmt::format("ssh {} {}   # {}", shell_operand(gpu.first), shell_quoted(remote), work_of(placements)));
     }
     return out;
   }
@@ -209,7 +214,7 @@ class MachineWriter {
       if (c.mode == SharingMode::kMps)
         out.push_back(fmt::format(
             "ssh {} 'nvidia-smi -i {} -c EXCLUSIVE_PROCESS && CUDA_VISIBLE_DEVICES={} nvidia-cuda-mps-control -d'   # {}",
-            operand(gpu.first), gpu.second, gpu.second, work_of(placements)));
+            shell_operand(gpu.first), gpu.second, gpu.second, work_of(placements)));
       else
         out.push_back(fmt::format("# {}: GPU {}: CUDA_VISIBLE_DEVICES={} for {}", one_line(gpu.first), gpu.second, gpu.second,
                                   work_of(placements)));
@@ -228,13 +233,10 @@ Lines crontab_lines(const Change& change, const FleetPlan& fleet) {
   const auto* schedule = std::get_if<ScheduleOff>(&change);
   if (schedule == nullptr) return {};
   Lines out = {"# crontab of a machine that stays on (CRON_TZ=UTC); off and on again:", "CRON_TZ=UTC"};
-  // cron reads an unescaped % as the end of the command.
   const auto line = [&](size_t hour, const PlannedNode& node, MachineAction action) {
-    std::string command = machine_command(node, action);
+    const std::string command = machine_command(node, action);
     if (command.starts_with('#')) return command;
-    for (size_t at = 0; (at = command.find('%', at)) != std::string::npos; at += 2)
-      command.insert(at, "\\");
-    return cron_time(hour) + " " + command;
+    return cron_time(hour) + " " + crontab_command(command);
   };
   for (const auto& [from, to] : spans_of(schedule->off))
     for (const std::string& name : schedule->nodes) {

@@ -6,6 +6,7 @@
 
 #include "advise/apply_parts.h"
 #include "advise/cloud_command.h"
+#include "base/quoting.h"
 
 namespace stint {
 namespace {
@@ -26,7 +27,7 @@ Instruction slurm_shell(Lines lines) { return {"Slurm", Syntax::kShell, std::mov
 
 /// NodeName= is part of the word that is quoted.
 std::string update(const std::string& node, std::string_view what) {
-  return fmt::format("scontrol update {} {}", quoted("NodeName=" + node), what);
+  return fmt::format("scontrol update {} {}", shell_quoted("NodeName=" + node), what);
 }
 
 std::vector<Instruction> slurm_drained(const std::vector<std::string>& nodes, std::string_view reason, std::string_view then) {
@@ -66,7 +67,7 @@ struct SlurmWriter {
         lines.push_back(
             fmt::format("scontrol create reservation ReservationName=stint-off-{} {} StartTime=START Duration={} "
                         "Flags=MAINT,WEEKLY,IGNORE_JOBS Users=root",
-                        ++number, quoted("Nodes=" + name), hours * 60));
+                        ++number, shell_quoted("Nodes=" + name), hours * 60));
     }
     return {slurm_shell(std::move(lines))};
   }

@@ -7,19 +7,10 @@
 
 #include "advise/apply_parts.h"
 #include "advise/cloud_command.h"
+#include "base/quoting.h"
 
 namespace stint {
 namespace {
-
-/// Terraform reads ${ and %{ in strings as templates.
-std::string hcl(const std::string& text) {
-  std::string out;
-  for (const char c : json_quoted(text)) {
-    if (c == '{' && !out.empty() && (out.back() == '$' || out.back() == '%')) out.insert(out.size() - 1, 1, out.back());
-    out += c;
-  }
-  return out;
-}
 
 /// Names of blocks: letters, digits, _ and -, and no digit first.
 std::string block_name(const std::string& text) {
@@ -83,8 +74,8 @@ class TerraformWriter {
   Lines operator()(const Commit& c) {
     if (c.provider != "gcp") return {"# no resource of Terraform buys this commitment: use the command"};
     return {fmt::format("resource \"google_compute_region_commitment\" \"{}\" {{", block_name(c.instance_type)),
-            "  name   = " + hcl("stint-" + c.instance_type),
-            "  region = " + hcl(c.region),
+            "  name   = " + hcl_quoted("stint-" + c.instance_type),
+            "  region = " + hcl_quoted(c.region),
             fmt::format("  plan   = {}", c.term == CommitmentTerm::kThreeYears ? "\"THIRTY_SIX_MONTH\"" : "\"TWELVE_MONTH\""),
             "  type   = \"ACCELERATOR_OPTIMIZED\"",
             fmt::format("  # vCPUs and memory of {} × {}", c.count, one_line(c.instance_type)),
@@ -108,11 +99,12 @@ class TerraformWriter {
     for (const std::string& name : c.nodes) {
       const PlannedNode& n = node(name);
       if (n.provider == "gcp")
-        set(n, {"zone = " + hcl(c.to_region + "-a") + "  # any zone of the region that has the type"});
+        set(n, {"zone = " + hcl_quoted(c.to_region + "-a") + "  # any zone of the region that has the type"});
       else if (n.provider == "azure")
-        set(n, {"location = " + hcl(c.to_region)});
+        set(n, {"location = " + hcl_quoted(c.to_region)});
       else
-        set(n, {"provider = aws.TO_REGION  # a provider block with this alias and region = " + one_line(hcl(c.to_region))});
+        set(n,
+            {"provider = aws.TO_REGION  # a provider block with this alias and region = " + one_line(hcl_quoted(c.to_region))});
     }
     return std::move(out_);
   }
@@ -142,9 +134,9 @@ class TerraformWriter {
   }
 
   static Lines type_argument(const PlannedNode& n, const std::string& type) {
-    if (n.provider == "aws") return {"instance_type = " + hcl(type)};
-    if (n.provider == "gcp") return {"machine_type = " + hcl(type), "allow_stopping_for_update = true"};
-    return {"size = " + hcl(type)};
+    if (n.provider == "aws") return {"instance_type = " + hcl_quoted(type)};
+    if (n.provider == "gcp") return {"machine_type = " + hcl_quoted(type), "allow_stopping_for_update = true"};
+    return {"size = " + hcl_quoted(type)};
   }
 
   static Lines market_arguments(const PlannedNode& n, Market to) {
@@ -170,8 +162,8 @@ class TerraformWriter {
       scheduler(n, "start", to, number);
     } else if (n.provider == "gcp") {
       out_.push_back(fmt::format("resource \"google_compute_resource_policy\" \"{}_off_{}\" {{", block_name(n.name), number));
-      out_.push_back(fmt::format("  name   = {}", hcl(fmt::format("stint-off-{}", number))));
-      out_.push_back("  region = " + hcl(n.region));
+      out_.push_back(fmt::format("  name   = {}", hcl_quoted(fmt::format("stint-off-{}", number))));
+      out_.push_back("  region = " + hcl_quoted(n.region));
       out_.emplace_back("  instance_schedule_policy {");
       out_.emplace_back("    time_zone = \"UTC\"");
       out_.emplace_back("    vm_stop_schedule {");
@@ -197,7 +189,7 @@ class TerraformWriter {
     out_.emplace_back("  target {");
     out_.push_back(fmt::format("    arn      = \"arn:aws:scheduler:::aws-sdk:ec2:{}Instances\"", action));
     out_.emplace_back("    role_arn = \"ROLE_ARN\"");
-    out_.push_back("    input    = jsonencode({ InstanceIds = [" + hcl(n.resource_id) + "] })");
+    out_.push_back("    input    = jsonencode({ InstanceIds = [" + hcl_quoted(n.resource_id) + "] })");
     out_.emplace_back("  }");
     out_.emplace_back("}");
   }

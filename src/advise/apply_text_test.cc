@@ -5,6 +5,7 @@
 
 #include "advise/cloud_command.h"
 #include "advise/testing_fleet.h"
+#include "base/quoting.h"
 #include "model/testing_changes.h"
 
 namespace stint {
@@ -216,11 +217,11 @@ TEST(Instructions, TheWayBackStartsWhatWasGivenBack) {
 }
 
 TEST(ApplyText, NamesFromOutsideCannotRunAsCommands) {
-  EXPECT_EQ(quoted("plain-1.2"), "plain-1.2");
-  EXPECT_EQ(quoted("a; rm -rf /"), "'a; rm -rf /'");
-  EXPECT_EQ(quoted("it's"), "'it'\\''s'");
-  EXPECT_EQ(quoted("two\nlines"), "'two lines'");
-  EXPECT_EQ(quoted(""), "''");
+  EXPECT_EQ(shell_quoted("plain-1.2"), "plain-1.2");
+  EXPECT_EQ(shell_quoted("a; rm -rf /"), "'a; rm -rf /'");
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quoted("two\nlines"), "'two lines'");
+  EXPECT_EQ(shell_quoted(""), "''");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "advise/cloud_command.h"
+#include "base/quoting.h"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +14,8 @@ std::string last_part(const std::string& path) {
 }
 
 std::string aws(const PlannedNode& node, MachineAction action, const std::string& type) {
-  const std::string where = fmt::format("--region {} --instance-ids {}", quoted(node.region), quoted(node.resource_id));
+  const std::string where =
+      fmt::format("--region {} --instance-ids {}", shell_quoted(node.region), shell_quoted(node.resource_id));
   switch (action) {
     case MachineAction::kStop: return "aws ec2 stop-instances " + where;
     case MachineAction::kStart: return "aws ec2 start-instances " + where;
@@ -24,22 +26,22 @@ std::string aws(const PlannedNode& node, MachineAction action, const std::string
       "aws ec2 stop-instances {0} && aws ec2 wait instance-stopped {0} && aws ec2 modify-instance-attribute --region {1} "
       "--instance-id {2} "
       "--instance-type {3} && aws ec2 start-instances {0}",
-      where, quoted(node.region), quoted(node.resource_id), quoted("Value=" + type));
+      where, shell_quoted(node.region), shell_quoted(node.resource_id), shell_quoted("Value=" + type));
 }
 
 /// A machine that a change moved to spot: a fleet of one, which would start another in place of one that is stopped.
 std::string aws_fleet(const PlannedNode& node, MachineAction action) {
   if (action == MachineAction::kGiveBack)
-    return fmt::format("aws ec2 delete-fleets --region {} --fleet-ids FLEET --terminate-instances   # of {}", quoted(node.region),
-                       one_line(node.name));
+    return fmt::format("aws ec2 delete-fleets --region {} --fleet-ids FLEET --terminate-instances   # of {}",
+                       shell_quoted(node.region), one_line(node.name));
   return fmt::format(
       "aws ec2 modify-fleet --region {} --fleet-id FLEET --target-capacity-specification TotalTargetCapacity={}   # of {}",
-      quoted(node.region), action == MachineAction::kStart ? 1 : 0, one_line(node.name));
+      shell_quoted(node.region), action == MachineAction::kStart ? 1 : 0, one_line(node.name));
 }
 
 std::string gcp(const PlannedNode& node, MachineAction action, const std::string& type) {
-  const std::string name = operand(last_part(node.resource_id));
-  const std::string zone = node.zone.empty() ? "ZONE" : quoted(node.zone);
+  const std::string name = shell_operand(last_part(node.resource_id));
+  const std::string zone = node.zone.empty() ? "ZONE" : shell_quoted(node.zone);
   switch (action) {
     case MachineAction::kStop: return fmt::format("gcloud compute instances stop {} --zone {}", name, zone);
     case MachineAction::kStart: return fmt::format("gcloud compute instances start {} --zone {}", name, zone);
@@ -50,35 +52,23 @@ std::string gcp(const PlannedNode& node, MachineAction action, const std::string
       "gcloud compute instances stop {0} --zone {1} && gcloud compute instances set-machine-type {0} --zone {1} --machine-type "
       "{2} && "
       "gcloud compute instances start {0} --zone {1}",
-      name, zone, quoted(type));
+      name, zone, shell_quoted(type));
 }
 
 std::string azure(const PlannedNode& node, MachineAction action, const std::string& type) {
   const std::string which = node.resource_id.starts_with("/subscriptions/")
-                                ? "--ids " + quoted(node.resource_id)
-                                : "--resource-group GROUP --name " + quoted(node.name);
+                                ? "--ids " + shell_quoted(node.resource_id)
+                                : "--resource-group GROUP --name " + shell_quoted(node.name);
   switch (action) {
     case MachineAction::kStop: return "az vm deallocate " + which;
     case MachineAction::kStart: return "az vm start " + which;
     case MachineAction::kGiveBack: return "az vm delete --yes " + which;
     case MachineAction::kResize: break;
   }
-  return fmt::format("az vm deallocate {0} && az vm resize {0} --size {1} && az vm start {0}", which, quoted(type));
+  return fmt::format("az vm deallocate {0} && az vm resize {0} --size {1} && az vm start {0}", which, shell_quoted(type));
 }
 
 }  // namespace
-
-std::string quoted(const std::string& text) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("-_./:=@,+").find(c) != std::string_view::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
-  std::string out = "'";
-  for (const char c : text)
-    out += c == '\'' ? std::string("'\\''") : c < ' ' ? std::string(" ") : std::string(1, c);
-  return out + "'";
-}
 
 std::string machine_command(const PlannedNode& node, MachineAction action, const std::string& to_instance_type) {
   const bool in_fleet = node.market == Market::kSpot && node.resource_id.ends_with("-spot") && action != MachineAction::kResize;
@@ -86,8 +76,9 @@ std::string machine_command(const PlannedNode& node, MachineAction action, const
   if (node.provider == "gcp") return gcp(node, action, to_instance_type);
   if (node.provider == "azure") return azure(node, action, to_instance_type);
   constexpr std::array<std::string_view, 4> kVerbs = {"stop", "start", "give back", "replace"};
-  return fmt::format("# {} {}{}: no command known for provider '{}'", kVerbs[static_cast<size_t>(action)], quoted(node.name),
-                     to_instance_type.empty() ? "" : " by " + quoted(to_instance_type), quoted(node.provider));
+  return fmt::format("# {} {}{}: no command known for provider '{}'", kVerbs[static_cast<size_t>(action)],
+                     shell_quoted(node.name), to_instance_type.empty() ? "" : " by " + shell_quoted(to_instance_type),
+                     shell_quoted(node.provider));
 }
 
 std::string spot_command(const PlannedNode& node) {
@@ -95,20 +86,25 @@ std::string spot_command(const PlannedNode& node) {
     return fmt::format(
         "aws ec2 create-fleet --region {} --type maintain --target-capacity-specification "
         "TotalTargetCapacity=1,DefaultTargetCapacityType=spot --spot-options AllocationStrategy=price-capacity-optimized "
-        "--launch-template-configs 'LaunchTemplateSpecification={{LaunchTemplateName=TEMPLATE,Version=$Latest}},"
-        "Overrides=[{{InstanceType={}}}]'",
-        quoted(node.region), quoted(node.instance_type));
+        "--launch-template-configs {}",
+        shell_quoted(node.region),
+        // JSON, as the shorthand of aws has no quotes of its own for a name with a comma or a bracket.
+        shell_quoted(fmt::format(R"([{{"LaunchTemplateSpecification":{{"LaunchTemplateName":"TEMPLATE","Version":"$Latest"}},)"
+                                 R"("Overrides":[{{"InstanceType":{}}}]}}])",
+                                 json_quoted(node.instance_type))));
   if (node.provider == "gcp")
     return fmt::format(
         "gcloud compute instances create {}-spot --zone {} --machine-type {} --provisioning-model SPOT "
         "--instance-termination-action STOP --source-instance-template TEMPLATE",
-        quoted(last_part(node.resource_id)), node.zone.empty() ? "ZONE" : quoted(node.zone), quoted(node.instance_type));
+        shell_quoted(last_part(node.resource_id)), node.zone.empty() ? "ZONE" : shell_quoted(node.zone),
+        shell_quoted(node.instance_type));
   if (node.provider == "azure")
     return fmt::format(
         "az vm create --resource-group GROUP --name {}-spot --size {} --location {} --priority Spot --eviction-policy Deallocate "
         "--max-price -1 --image IMAGE",
-        quoted(node.name), quoted(node.instance_type), quoted(node.region));
-  return fmt::format("# buy {} on spot: no command known for provider '{}'", quoted(node.name), quoted(node.provider));
+        shell_quoted(node.name), shell_quoted(node.instance_type), shell_quoted(node.region));
+  return fmt::format("# buy {} on spot: no command known for provider '{}'", shell_quoted(node.name),
+                     shell_quoted(node.provider));
 }
 
 std::string create_command(const PlannedNode& node) {
@@ -116,39 +112,18 @@ std::string create_command(const PlannedNode& node) {
     return fmt::format(
         "aws ec2 run-instances --region {} --instance-type {} --count 1 --launch-template LaunchTemplateName=TEMPLATE "
         "--tag-specifications {}",
-        quoted(node.region), quoted(node.instance_type),
-        quoted(fmt::format(R"([{{"ResourceType":"instance","Tags":[{{"Key":"Name","Value":{}}}]}}])", json_quoted(node.name))));
+        shell_quoted(node.region), shell_quoted(node.instance_type),
+        shell_quoted(
+            fmt::format(R"([{{"ResourceType":"instance","Tags":[{{"Key":"Name","Value":{}}}]}}])", json_quoted(node.name))));
   if (node.provider == "gcp")
     return fmt::format("gcloud compute instances create {} --zone {} --machine-type {} --source-instance-template TEMPLATE",
-                       quoted(last_part(node.resource_id)), node.zone.empty() ? "ZONE" : quoted(node.zone),
-                       quoted(node.instance_type));
+                       shell_quoted(last_part(node.resource_id)), node.zone.empty() ? "ZONE" : shell_quoted(node.zone),
+                       shell_quoted(node.instance_type));
   if (node.provider == "azure")
-    return fmt::format("az vm create --resource-group GROUP --name {} --size {} --location {} --image IMAGE", quoted(node.name),
-                       quoted(node.instance_type), quoted(node.region));
-  return fmt::format("# start {} again, a {}: no command known for provider '{}'", quoted(node.name), quoted(node.instance_type),
-                     quoted(node.provider));
-}
-
-std::string operand(const std::string& name) { return (name.starts_with('-') ? "-- " : "") + quoted(name); }
-
-std::string one_line(const std::string& text) {
-  std::string out = text;
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
-  return out;
-}
-
-std::string json_quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += std::string("\\") + c;
-    else if (static_cast<unsigned char>(c) < ' ')
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    else
-      out += c;
-  }
-  return out + "\"";
+    return fmt::format("az vm create --resource-group GROUP --name {} --size {} --location {} --image IMAGE",
+                       shell_quoted(node.name), shell_quoted(node.instance_type), shell_quoted(node.region));
+  return fmt::format("# start {} again, a {}: no command known for provider '{}'", shell_quoted(node.name),
+                     shell_quoted(node.instance_type), shell_quoted(node.provider));
 }
 
 }  // namespace stint

@@ -3,6 +3,7 @@
 
 #include "advise/apply_parts.h"
 #include "advise/cloud_command.h"
+#include "base/quoting.h"
 #include "base/short_money.h"
 
 namespace stint {
@@ -14,10 +15,10 @@ Lines sharing_lines(const PlannedNode& before, const PlannedNode& after) {
     if (std::ranges::find(before.sharing, gpu) != before.sharing.end()) continue;
     if (gpu.mode == SharingMode::kMig)
       out.push_back(fmt::format("ssh {} 'nvidia-smi mig -i {} -dci && nvidia-smi mig -i {} -dgi && nvidia-smi -i {} -mig 0'",
-                                operand(after.name), gpu.gpu, gpu.gpu, gpu.gpu));
+                                shell_operand(after.name), gpu.gpu, gpu.gpu, gpu.gpu));
     else if (gpu.mode == SharingMode::kMps)
       out.push_back(fmt::format("ssh {} 'echo quit | nvidia-cuda-mps-control && nvidia-smi -i {} -c DEFAULT'",
-                                operand(after.name), gpu.gpu));
+                                shell_operand(after.name), gpu.gpu));
     else
       out.push_back(fmt::format("# {}: GPU {} goes to one workload again", one_line(after.name), gpu.gpu));
   }
@@ -51,10 +52,10 @@ Lines node_lines(const PlannedNode& before, const PlannedNode& after) {
 }
 
 std::string kubernetes_line(const FleetUndo::Altered<PlannedNode>& node) {
-  if (!node.before) return fmt::format("kubectl drain --ignore-daemonsets --delete-emptydir-data {}", operand(node.name));
+  if (!node.before) return fmt::format("kubectl drain --ignore-daemonsets --delete-emptydir-data {}", shell_operand(node.name));
   if (node.after && node.before->sharing != node.after->sharing)
-    return fmt::format("kubectl label node {} nvidia.com/mig.config- nvidia.com/device-plugin.config-", operand(node.name));
-  return "kubectl uncordon " + operand(node.name);
+    return fmt::format("kubectl label node {} nvidia.com/mig.config- nvidia.com/device-plugin.config-", shell_operand(node.name));
+  return "kubectl uncordon " + shell_operand(node.name);
 }
 
 }  // namespace
@@ -73,7 +74,7 @@ std::vector<Instruction> undo_instructions(const FleetUndo& undo) {
       lines = node_lines(*node.before, *node.after);
     machines.lines.insert(machines.lines.end(), lines.begin(), lines.end());
     kubernetes.lines.push_back(kubernetes_line(node));
-    slurm.lines.push_back(fmt::format("scontrol update {} State={}", quoted("NodeName=" + node.name),
+    slurm.lines.push_back(fmt::format("scontrol update {} State={}", shell_quoted("NodeName=" + node.name),
                                       node.before ? "RESUME" : "DRAIN Reason='stint: undone'"));
   }
   for (const auto& limit : undo.limits)
@@ -88,7 +89,7 @@ std::vector<Instruction> undo_instructions(const FleetUndo& undo) {
       machines.lines.push_back(
           fmt::format("aws ec2 create-reserved-instances-listing --region {} --reserved-instances-id ID "
                       "--instance-count {} --price-schedules PRICES --client-token TOKEN",
-                      quoted(bought.region), bought.count));
+                      shell_quoted(bought.region), bought.count));
   }
   for (const SavingsPlan& plan : undo.bought_plans) {
     machines.lines.push_back(fmt::format(

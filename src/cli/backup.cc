@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/counted.h"
+#include "base/quoting.h"
 #include "cli/app.h"
 #include "cli/backup_archive.h"
 #include "cli/output.h"
@@ -70,8 +71,8 @@ std::string what_is_elsewhere(const BackupArguments& arguments) {
   if (!config.ok() || config->log.empty()) return "";
   return fmt::format(
       "The event log is in PostgreSQL and not in this file. Save it after this, so that it knows all that is in here:\n"
-      "  pg_dump --format=custom --schema=stint_log --file={}.pgdump '{}'",
-      arguments.file, without_password(config->log));
+      "  pg_dump --format=custom --schema=stint_log --file={} {}",
+      shell_quoted(arguments.file + ".pgdump"), shell_quoted(without_password(config->log)));
 }
 
 ExitCode run_backup(const BackupArguments& arguments) {

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "report/utf8.h"
 
 namespace stint {
 namespace {
@@ -47,9 +48,9 @@ Screen screen_of_stdout() {
 }
 Screen screen_of_stderr() { return screen_of(STDERR_FILENO); }
 
-Status write_text(std::string_view text) { return write_output("", fitted(text, screen_of_stdout())); }
+Status write_text(std::string_view text) { return write_output("", fitted(printable_lines(text), screen_of_stdout())); }
 void print_fitted(std::string_view text) { fmt::print("{}", fitted(text, screen_of(STDOUT_FILENO))); }
-void tell_fitted(std::string_view text) { fmt::print(stderr, "{}", fitted(text, screen_of_stderr())); }
+void tell_fitted(std::string_view text) { fmt::print(stderr, "{}", fitted(printable_lines(text), screen_of_stderr())); }
 
 void show_wide() { wide_wanted = true; }
 

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/quoting.h"
 #include "base/text.h"
 #include "host/descriptor.h"
 
@@ -65,17 +66,9 @@ Result<DuckDb> load_duckdb() {
   return make_error(ErrorCode::kUnavailable, "{}: is no DuckDB library of version 1.0 or later", library_name());
 }
 
-/// `a"b` → `"a""b"`.
-std::string in_quotes(std::string_view name, char quote) {
-  std::string out(1, quote);
-  for (const char c : name)
-    out.append(c == quote ? 2 : 1, c);
-  return out + quote;
-}
-
 /// How a column becomes text that importers read.
 std::string as_text(const std::string& name, std::string_view type) {
-  const std::string column = in_quotes(name, '"');
+  const std::string column = sql_name(name);
   std::string value = column;
   if (type.starts_with("TIMESTAMP"))
     value = fmt::format("strftime(make_timestamp(epoch_us({})), '%Y-%m-%dT%H:%M:%SZ')", column);
