@@ -24,8 +24,8 @@ std::string between(char quote, std::string_view text) {
 
 /// YAML 1.2, production 1 (c-printable), less what ends a line there.
 bool is_printed_by_yaml(char32_t code) {
-  return (code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code <= 0xfffd && code != 0xfeff && code != 0x2028 && code != 0x2029) ||
-         code >= 0x10000;
+  return (code >= 0x20 && code < 0x7f) ||
+         (code >= 0xa0 && code <= 0xfffd && code != 0xfeff && code != 0x2028 && code != 0x2029) || code >= 0x10000;
 }
 
 /// What is no printed character is a blank: line ends, escapes of terminals, bytes that are no UTF-8.

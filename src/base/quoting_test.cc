@@ -21,7 +21,9 @@ TEST(JsonQuoted, IsJsonAndYaml) {
   EXPECT_EQ(json_quoted("a\"b\\c"), R"("a\"b\\c")");
   EXPECT_EQ(json_quoted("a\nb\x7f"), R"("a\u000ab\u007f")");
   EXPECT_EQ(json_quoted("\xc2\x9b"), R"("\u009b")") << "one of the C1 controls, which begins an escape of terminals";
-  EXPECT_EQ(json_quoted("\xff" "x"), R"("\ufffdx")");
+  EXPECT_EQ(json_quoted("\xff"
+                        "x"),
+            R"("\ufffdx")");
   EXPECT_EQ(json_quoted("größe 😀"), "\"größe 😀\"");
 }
 

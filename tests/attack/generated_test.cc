@@ -17,28 +17,53 @@ namespace stint {
 namespace {
 
 const std::vector<std::string>& hostile_pieces() {
-  static const std::vector<std::string> pieces = {
-      "g5.xlarge", ";touch ESCAPED;", "$(touch ESCAPED)", "`touch ESCAPED`", "'", "\"", "\n", "touch ESCAPED", "&&", "|", "#", "\\", "%", "{", "}",
-      "${", "%{", "-o", "--", ": ", "- ", "[", "]", ",", "\x1b[31m", "\xc2\x9b", "\xff", "\r", "\t", "ü", " ", "=", "*", "!", "\x7f", "NodeName=", ">ESCAPED", "<"};
+  static const std::vector<std::string> pieces = {"g5.xlarge",
+                                                  ";touch ESCAPED;",
+                                                  "$(touch ESCAPED)",
+                                                  "`touch ESCAPED`",
+                                                  "'",
+                                                  "\"",
+                                                  "\n",
+                                                  "touch ESCAPED",
+                                                  "&&",
+                                                  "|",
+                                                  "#",
+                                                  "\\",
+                                                  "%",
+                                                  "{",
+                                                  "}",
+                                                  "${",
+                                                  "%{",
+                                                  "-o",
+                                                  "--",
+                                                  ": ",
+                                                  "- ",
+                                                  "[",
+                                                  "]",
+                                                  ",",
+                                                  "\x1b[31m",
+                                                  "\xc2\x9b",
+                                                  "\xff",
+                                                  "\r",
+                                                  "\t",
+                                                  "ü",
+                                                  " ",
+                                                  "=",
+                                                  "*",
+                                                  "!",
+                                                  "\x7f",
+                                                  "NodeName=",
+                                                  ">ESCAPED",
+                                                  "<"};
   return pieces;
 }
 
 std::vector<std::string> hostile_names() {
-  std::vector<std::string> names = {"g5.xlarge;touch ESCAPED",
-                                    "$(touch ESCAPED)",
-                                    "`touch ESCAPED`",
-                                    "'; touch ESCAPED; '",
-                                    "'';touch ESCAPED;''",
-                                    "\"; touch ESCAPED; \"",
-                                    "a\ntouch ESCAPED\n",
-                                    "x' && touch ESCAPED #",
-                                    "\\'; touch ESCAPED; \\'",
-                                    "a%touch ESCAPED%",
-                                    "'%\ntouch ESCAPED",
-                                    "-oProxyCommand=touch ESCAPED",
-                                    "${file(\"/etc/passwd\")}",
-                                    "a: b\n- injected: 1",
-                                    "x\x1b]0;title\x07"};
+  std::vector<std::string> names = {"g5.xlarge;touch ESCAPED",  "$(touch ESCAPED)",      "`touch ESCAPED`",
+                                    "'; touch ESCAPED; '",      "'';touch ESCAPED;''",   "\"; touch ESCAPED; \"",
+                                    "a\ntouch ESCAPED\n",       "x' && touch ESCAPED #", "\\'; touch ESCAPED; \\'",
+                                    "a%touch ESCAPED%",         "'%\ntouch ESCAPED",     "-oProxyCommand=touch ESCAPED",
+                                    "${file(\"/etc/passwd\")}", "a: b\n- injected: 1",   "x\x1b]0;title\x07"};
   Prng random(20261123);
   for (int i = 0; i < 60; ++i) {
     std::string name;
@@ -53,16 +78,25 @@ FleetPlan fleet_named(const std::string& name, const std::string& provider) {
   WeekHours off;
   off.set(3);
   FleetPlan fleet;
-  fleet.nodes.push_back({.name = name, .resource_id = name, .provider = provider, .region = name, .zone = name, .instance_type = name,
-                         .market = Market::kOnDemand, .gpu_model = name, .gpu_count = 2, .off = off, .sharing = {}});
+  fleet.nodes.push_back({.name = name,
+                         .resource_id = name,
+                         .provider = provider,
+                         .region = name,
+                         .zone = name,
+                         .instance_type = name,
+                         .market = Market::kOnDemand,
+                         .gpu_model = name,
+                         .gpu_count = 2,
+                         .off = off,
+                         .sharing = {}});
   return fleet;
 }
 
 std::vector<Change> changes_of(const std::string& name, const std::string& provider) {
   WeekHours off;
   off.set(5);
-  std::vector<Change> changes = {StopNodes{{name}}, ScheduleOff{{name}, off}, ResizeNodes{{name}, name, "", 3}, SwitchMarket{{name}, Market::kSpot},
-                                 SwitchMarket{{name}, Market::kOnDemand}};
+  std::vector<Change> changes = {StopNodes{{name}}, ScheduleOff{{name}, off}, ResizeNodes{{name}, name, "", 3},
+                                 SwitchMarket{{name}, Market::kSpot}, SwitchMarket{{name}, Market::kOnDemand}};
   for (const SharingMode mode : {SharingMode::kMig, SharingMode::kMps, SharingMode::kTimeSlice}) {
     ShareGpus share{mode, {name}, {name}, {}};
     share.placements = {{name, name, 0, name, 0, name, 4, 1}, {name, name, 1, name, 0, name, 0, 1}};
@@ -108,7 +142,8 @@ class Generated : public testing::Test {
   static constexpr const char* kStubs =
       "set -u\n"
       "aws() { :; }; gcloud() { :; }; az() { :; }; kubectl() { :; }; scontrol() { :; }\n"
-      "ssh() { case $1 in --) shift ;; -*) : >ESCAPED ;; esac; shift; command sh -c \"nvidia_smi() { :; }; $(printf %s \"$*\" | sed "
+      "ssh() { case $1 in --) shift ;; -*) : >ESCAPED ;; esac; shift; command sh -c \"nvidia_smi() { :; }; $(printf %s \"$*\" | "
+      "sed "
       "'s/nvidia-smi/nvidia_smi/g; s/nvidia-cuda-mps-control/:/g')\"; }\n";
 
   void run_in_a_shell(const std::vector<std::string>& lines, const std::string& about) {
@@ -166,12 +201,14 @@ TEST_F(Generated, NoLineHasAControlCharacter) {
         ASSERT_TRUE(all.ok());
         for (const Instruction& i : *all)
           for (const std::string& line : i.lines)
-            ASSERT_TRUE(std::ranges::none_of(line, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; })) << line;
+            ASSERT_TRUE(std::ranges::none_of(line, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }))
+                << line;
       }
 }
 
 TEST_F(Generated, YamlHoldsTheNamesAsTheyAre) {
-  if (const auto there = run_command({"python3", "-c", "import yaml"}, Duration::seconds(60)); !there.ok() || there->status.shell_code() != 0)
+  if (const auto there = run_command({"python3", "-c", "import yaml"}, Duration::seconds(60));
+      !there.ok() || there->status.shell_code() != 0)
     GTEST_SKIP() << "no PyYAML here";
   std::ofstream documents(dir_ / "all.yaml", std::ios::binary);
   for (const std::string& name : hostile_names())
@@ -187,17 +224,18 @@ TEST_F(Generated, YamlHoldsTheNamesAsTheyAre) {
     }
   documents.close();
   std::ofstream program(dir_ / "read.py");
-  program << "import sys, yaml\n"
-             "known = {'nodeSelector', 'tolerations', 'version', 'mig-configs', 'sharing', 'migStrategy', 'activeDeadlineSeconds'}\n"
-             "n = 0\n"
-             "text = open(sys.argv[1], encoding='utf-8').read()\n"
-             "for document in yaml.safe_load_all(text):\n"
-             "    if document is None:\n"
-             "        continue\n"
-             "    n += 1\n"
-             "    assert set(document) <= known, document\n"
-             "    assert all(len(v) == 1 for k, v in document.items() if k == 'nodeSelector'), document\n"
-             "print('read', n)\n";
+  program
+      << "import sys, yaml\n"
+         "known = {'nodeSelector', 'tolerations', 'version', 'mig-configs', 'sharing', 'migStrategy', 'activeDeadlineSeconds'}\n"
+         "n = 0\n"
+         "text = open(sys.argv[1], encoding='utf-8').read()\n"
+         "for document in yaml.safe_load_all(text):\n"
+         "    if document is None:\n"
+         "        continue\n"
+         "    n += 1\n"
+         "    assert set(document) <= known, document\n"
+         "    assert all(len(v) == 1 for k, v in document.items() if k == 'nodeSelector'), document\n"
+         "print('read', n)\n";
   program.close();
   const auto done = run_command({"python3", dir_ / "read.py", dir_ / "all.yaml"}, Duration::seconds(120));
   ASSERT_TRUE(done.ok()) << done.error().message;
@@ -213,7 +251,8 @@ TEST_F(Generated, SlurmsConfigurationNamesNothingElse) {
         if (i.syntax != Syntax::kConf) continue;
         for (const std::string& line : i.lines)
           EXPECT_TRUE(line.starts_with('#') || line.starts_with("GresTypes=") || line.starts_with("NodeName=g5.xlarge ") ||
-                      line.starts_with("PartitionName=mig Nodes=g5.xlarge ") || name.find_first_of("; \n'\"$`\\%") == std::string::npos)
+                      line.starts_with("PartitionName=mig Nodes=g5.xlarge ") ||
+                      name.find_first_of("; \n'\"$`\\%") == std::string::npos)
               << line;
       }
     }
