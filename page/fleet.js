@@ -2,7 +2,7 @@
 import { post } from "./api.js";
 import { choice } from "./chart.js";
 import { action, empty, fill, h, say, scroll, state, table } from "./dom.js";
-import { bytes, count, finePrice, gpus, money, percent, things } from "./format.js";
+import { bytes, count, finePrice, gpus, money, percent, things, when } from "./format.js";
 import { groupChooser, groupNodes, groupedBy, rackOf, sortGroups } from "./groups.js";
 import { live, may, refresh } from "./live.js";
 import { inOrder, sortable } from "./tables.js";
@@ -131,7 +131,7 @@ export function mount(main) {
     const rack = rackOf(node);
     if (index === "") {
       const list = Array.from({ length: node.gpus }, (_, gpu) => gpu);
-      return fill(panel, h("h2", {}, node.name), h("dl", {}, fact("GPUs", `${node.gpus} × ${node.gpu_model}`), fact("State", state(node.state)), rack && fact("Rack", rack),
+      return fill(panel, h("h2", {}, node.name), h("dl", {}, fact("GPUs", `${node.gpus} × ${node.gpu_model}`), fact("State", stateWithReason(node)), rack && fact("Rack", rack),
         fact(MODES[mode], readingOf(node, list).words), fact("Price", `${money(node.per_hour)}/h`)), links, jobs.length > links.length && h("p", { key: "more" }, `and ${jobs.length - links.length} more`));
     }
     const gpu = Number(index);
@@ -140,7 +140,7 @@ export function mount(main) {
     fill(panel, h("h2", {}, `${node.name}, GPU ${gpu}`),
       h("dl", {},
         fact("Model", node.gpu_model),
-        fact("Machine", state(node.state)),
+        fact("Machine", stateWithReason(node)),
         rack && fact("Rack", rack),
         fact("Held", held === undefined ? "not shown to you" : held === 0 ? "idle" : percent(held / 1000)),
         fact("Busy", sample?.busy == null ? "not measured" : percent(sample.busy)),
@@ -234,7 +234,7 @@ export function mount(main) {
     if (list.length === 0) return empty("No machine matches", "Search for a part of its name, model or state.");
     const columns = [
       { title: "Machine", sort: (n) => n.name, cell: (n) => n.name },
-      { title: "State", sort: (n) => n.state, cell: (n) => [state(n.state), stillRuns(n) && h("div", { class: "soft" }, stillRuns(n))] },
+      { title: "State", sort: (n) => n.state, cell: (n) => [stateWithReason(n), stillRuns(n) && h("div", { class: "soft" }, stillRuns(n))] },
       { title: "GPUs", number: true, sort: (n) => n.gpus, cell: (n) => n.gpus },
       { title: "Model", sort: (n) => n.gpu_model, cell: (n) => n.gpu_model || "–" },
       board.nodes.some((n) => rackOf(n) !== null) && { title: "Rack", sort: rackOf, cell: (n) => rackOf(n) ?? "–" },
@@ -259,6 +259,12 @@ export function mount(main) {
 const fact = (name, value) => [h("dt", {}, name), h("dd", {}, value)];
 
 const heldMilli = (n) => (n.gpu_milli_held ? n.gpu_milli_held.reduce((a, b) => a + b, 0) : null);
+
+/// Why it takes no work, and until when it is there.
+const stateWithReason = (n) => {
+  const why = [n.detail, n.until && `gone ${when(n.until)}`].filter(Boolean).join(", ");
+  return [state(n.state), why && h("div", { class: "soft" }, why)];
+};
 
 /// What is still on a machine that takes no more.
 const stillRuns = (n) => n.state === "draining" && n.jobs.length > 0 && `${things(n.jobs.length, "job")} still ${n.jobs.length === 1 ? "runs" : "run"}`;
