@@ -71,7 +71,8 @@ void Checker::event(const sched::Event& e) {
     case sched::EventKind::kNodeUp: last_change_ = step_; return rooms_.set_up(e.node, true);
     case sched::EventKind::kNodeDrain: last_change_ = step_; return rooms_.close(e.node);
     case sched::EventKind::kSpotNotice: last_change_ = step_; return rooms_.close(e.node);
-    case sched::EventKind::kNodeDown: last_change_ = step_; return node_lost(e.node);
+    case sched::EventKind::kNodeDown:
+    case sched::EventKind::kNodeGone: last_change_ = step_; return node_lost(e.node);
     case sched::EventKind::kMetric: return times_.heard(e.job, e.rung, e.loss_micro);
     case sched::EventKind::kCheckpoint:
     case sched::EventKind::kTick: return;

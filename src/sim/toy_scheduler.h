@@ -111,7 +111,8 @@ class ToyScheduler {
     using sched::EventKind;
     switch (e.kind) {
       case EventKind::kNodeUp: nodes_[e.node.index()] = {nodes_[e.node.index()].gpus, mask(e.node), true}; break;
-      case EventKind::kNodeDown: lose(e.node); break;
+      case EventKind::kNodeDown:
+      case EventKind::kNodeGone: lose(e.node); break;
       case EventKind::kNodeDrain:
       case EventKind::kSpotNotice: nodes_[e.node.index()].usable = defect_ == Defect::kDownNode; break;
       case EventKind::kFinished:
