@@ -1,7 +1,9 @@
 #include "store/govern_file.h"
 
 #include <gmock/gmock.h>
+
 #include <sys/stat.h>
+#include <filesystem>
 
 #include "host/scratch_dir.h"
 #include "host/testing_files.h"
@@ -131,6 +133,8 @@ TEST(GovernFile, RefusesOtherFilesAndOtherVersions) {
     auto other = Database::open(dir / "other.db", DatabaseAccess::kCreate);
     ASSERT_TRUE(other->execute("CREATE TABLE a (b)").ok());
   }
+  EXPECT_THAT(GovernFile::open(dir / "other.db").error().message, HasSubstr("others than its owner may read it"));
+  std::filesystem::permissions(dir / "other.db", std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   EXPECT_THAT(GovernFile::open(dir / "other.db").error().message, HasSubstr("not a file of users"));
   ASSERT_TRUE(GovernFile::open(dir / "new.db").ok());
   {
