@@ -55,6 +55,7 @@ struct SharedWorld {
   std::atomic<size_t> launches;
   std::atomic<int64_t> double_booked;
   bool has_visitors;
+  std::atomic<int64_t> recoveries;                  ///< starts that came to take work
   std::atomic<size_t> asked;                        ///< submissions begun
   std::array<std::atomic<int64_t>, kMostJobs> ids;  ///< by submission: what it was answered with; 0 = not answered
   std::array<SharedLaunch, kMostLaunches> launch;
@@ -168,6 +169,7 @@ JobRequest job_number(size_t n) {
   JobRequest job =
       testing_job(n % 3 == 0 ? 1 : static_cast<int>(n % 8) + 1, Duration::milliseconds(1 + static_cast<int64_t>(n % 7)));
   job.name = fmt::format("j{}", n);
+  if (n % 13 == 0) job.simulated_duration = Duration::milliseconds(40);
   if (n % 11 == 0) job.tasks = 2;
   return job;
 }
@@ -213,6 +215,7 @@ void submit(Service& service, SharedWorld& world, size_t n) {
 /// Asks again for what was never answered, then for more and more, until it is killed.
 [[noreturn]] void live(const std::string& path, SharedWorld& world) {
   const Running running = start(path, world);
+  ++world.recoveries;
   for (size_t n = 0; n < world.asked; ++n)
     if (world.ids[n] == 0) submit(*running.service, world, n);
   for (;;) {
@@ -228,6 +231,11 @@ void submit(Service& service, SharedWorld& world, size_t n) {
 
 class DaemonCrash : public ::testing::TestWithParam<bool> {};
 
+int64_t lost_with_machines(const SharedWorld& world) {
+  return std::count_if(world.launch.begin(), world.launch.begin() + static_cast<std::ptrdiff_t>(world.launches),
+                       [](const SharedLaunch& launch) { return launch.is_lost(); });
+}
+
 TEST_P(DaemonCrash, KilledAtRandomInstantsItLosesNothingAndRunsNothingTwice) {
   const char* const asked_for = std::getenv("STINT_CRASHES");
   const int64_t crashes = asked_for == nullptr ? 60 : parse_int(asked_for).value_or(60);
@@ -242,18 +250,27 @@ TEST_P(DaemonCrash, KilledAtRandomInstantsItLosesNothingAndRunsNothingTwice) {
   for (int64_t crash = 0; crash < crashes; ++crash) {
     const pid_t child = fork();
     if (child == 0) live(path, world);
+    // Half of them while it reads what was, however long that takes; the others while it works.
+    const int64_t before = world.recoveries;
+    for (int waited = 0; crash % 2 == 1 && world.recoveries == before && waited < 20'000; ++waited)
+      usleep(500);
     usleep(static_cast<useconds_t>(prng.below(60'000)));
     kill(child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);
     ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "crash " << crash << ": ended by itself";
   }
-  // The last start is let live: everything that was asked for is asked for once more, and ends.
-  const size_t asked = world.asked;
   std::map<size_t, int64_t> accepted;
-  for (size_t n = 0; n < asked; ++n)
+  for (size_t n = 0; n < world.asked; ++n)
     if (world.ids[n] != 0) accepted.emplace(n, world.ids[n]);
+  // The last start is let live: everything that was asked for is asked for once more, and ends.
   Running last = start(path, world);
+  // A slow machine has not come far before each kill.
+  for (int round = 0; world.has_visitors && lost_with_machines(world) == 0 && round < 1'000; ++round) {
+    submit(*last.service, world, world.asked++);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const size_t asked = world.asked;
   for (size_t n = 0; n < asked; ++n)
     submit(*last.service, world, n);
   for (int i = 0; i < 20'000; ++i) {
@@ -310,9 +327,7 @@ TEST_P(DaemonCrash, KilledAtRandomInstantsItLosesNothingAndRunsNothingTwice) {
   EXPECT_EQ(sum, of_jobs);
   EXPECT_EQ(world.double_booked, 0);
   RecordProperty("jobs", static_cast<int>(asked));
-  int64_t lost = 0;
-  for (size_t i = 0; i < world.launches; ++i)
-    lost += world.launch[i].is_lost() ? 1 : 0;
+  const int64_t lost = lost_with_machines(world);
   EXPECT_EQ(lost > 0, world.has_visitors);
   fmt::print("{} crashes, {} jobs, {} answered before the crash, {} tasks lost with their machines\n", crashes, asked,
              accepted.size(), lost);
