@@ -51,8 +51,8 @@ class RunningDaemon:
     """In `folder`: fleet.json, state/ (unless named) and daemon.log, what it says on standard error."""
 
     def __init__(self, stint, folder, config, state=None, simulate=True, environment=None, certificate=None,
-                 flags=None):
-        """@param flags  of its command line, in place of those that let local jobs have the daemon's account."""
+                 flags=None, more=()):
+        """@param flags  of its command line, in place of those that let local jobs have the daemon's account. @param more  flags, besides"""
         self.program = stint
         self.folder = pathlib.Path(folder)
         self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{free_port()}"
@@ -62,7 +62,7 @@ class RunningDaemon:
         self.log = self.folder / "daemon.log"
         local = ["--insecure-shared-user"] if flags is None else list(flags)
         # No GPU is needed for what they show.
-        self._flags = (["--simulate"] if simulate else [*local, "--allow-missing-gpus"]) + (certificate.flags if certificate else [])
+        self._flags = (["--simulate"] if simulate else [*local, "--allow-missing-gpus"]) + (certificate.flags if certificate else []) + list(more)
         self._trust = certificate.trust() if certificate else None
         self._environment = dict(os.environ, **(environment or {}))
         self.configure(config)

@@ -159,8 +159,9 @@ void add_daemon_command(Command& app, Action& action) {
                     "start although this machine has other GPUs than configured, or none: for trying it out");
   command->add_flag("--simulate", options->daemon.simulate, "run nothing: tasks end after the times given for them");
   command
-      ->add_option("--simulated-faults", options->faults,
-                   "with --simulate: each machine fails, or spot takes it back, after so long on average, such as 8h")
+      ->add_option(
+          "--simulated-faults", options->faults,
+          "with --simulate: each machine fails, or spot takes it back, after so long on average, such as 8h, for a tenth of that")
       ->type_name("DURATION");
   command->add_option("--jobs-as", options->daemon.jobs_as,
                       "the system's user that all jobs run as; the daemon must be root for that");

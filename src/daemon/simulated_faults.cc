@@ -8,6 +8,7 @@ namespace stint {
 namespace {
 
 constexpr uint64_t kFaultSeed = 1;
+constexpr int64_t kAwayPart = 10;
 
 MachineCause cause_of(sim::OutageCause cause) {
   switch (cause) {
@@ -28,6 +29,10 @@ std::vector<SimulatedBackend::PlannedNews> simulated_faults(const FleetConfig& f
   sim::FaultModel model;
   model.node_mtbf = between;
   model.spot_per_hour = kHour.to_seconds() / between.to_seconds();
+  const Duration away = Duration::nanoseconds(between.count_ns() / kAwayPart);
+  model.repair_mean = model.spot_return_mean = away;
+  model.provisioning = std::min(model.provisioning, away);
+  model.spot_notice = std::min(model.spot_notice, away);
   std::vector<SimulatedBackend::PlannedNews> news;
   for (const sim::Outage& outage : sim::draw_outages(model, nodes, when, kFaultSeed)) {
     MachineReport report{.machine = fleet.nodes[outage.node.index()], .cause = cause_of(outage.cause)};

@@ -6,6 +6,7 @@ seconds; after the warm-up (a quarter of the time) it may not grow by more than 
 medians of the first and the last third of what follows the warm-up.
 
   tests/daemon/soak.py build/release/stint --minutes 30
+  tests/daemon/soak.py build/release/stint --minutes 30 --faults 10m   # machines fail and come back, spot is taken back
 """
 import argparse
 import http.client
@@ -25,7 +26,7 @@ def fleet(rate):
     """Machines for all that is submitted, two thirds of them in use: a job is 5.3 GPU-seconds, arrays counted."""
     return {
         "policy": "stint",
-        "nodes": [{"name": f"n{n}", "gpu_model": "A100-80GB", "gpus": 8, "per_hour": "16"} for n in range(max(2, round(rate)))],
+        "nodes": [{"name": f"n{n}", "gpu_model": "A100-80GB", "gpus": 8, "per_hour": "16", "market": "spot" if n % 2 else "owned"} for n in range(max(2, round(rate)))],
         "queues": [{"name": "acme", "deserved_gpus": 4 * rate}, {"name": "acme/vision"}, {"name": "zoo", "deserved_gpus": 4 * rate}],
     }
 
@@ -84,11 +85,13 @@ def main():
     arguments.add_argument("stint", help="the program")
     arguments.add_argument("--minutes", type=float, default=30)
     arguments.add_argument("--rate", type=float, default=40, help="submissions a second")
+    arguments.add_argument("--faults", help="mean time until a machine fails or is taken back, such as 3m; without: all stay")
     arguments.add_argument("--listeners", type=int, default=4)
     arguments.add_argument("--growth", type=float, default=5, help="percent of resident memory that may be added")
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        daemon = RunningDaemon(options.stint, name, fleet(options.rate))
+        daemon = RunningDaemon(options.stint, name, fleet(options.rate),
+                               more=["--simulated-faults", options.faults] if options.faults else [])
         port, token = int(daemon.url.rsplit(":", 1)[1]), daemon.token
         try:
             begin = time.monotonic()
