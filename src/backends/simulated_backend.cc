@@ -80,12 +80,19 @@ std::optional<Instant> SimulatedBackend::next_report_at() const {
   std::optional<Instant> next;
   if (!due_.empty()) next = due_.begin()->first;
   if (!planned_.empty() && (!next || planned_.begin()->first < *next)) next = planned_.begin()->first;
+  if (planner_ && (!next || planned_until_ < *next)) next = planned_until_;
   return next;
 }
 
 void SimulatedBackend::plan(std::vector<PlannedNews> news) {
   for (PlannedNews& each : news)
     planned_.emplace(each.at, std::move(each.report));
+}
+
+void SimulatedBackend::plan_by(Planner planner, Instant from, Duration ahead) {
+  planner_ = std::move(planner);
+  planned_until_ = from;
+  plan_ahead_ = ahead;
 }
 
 std::vector<MachineReport> SimulatedBackend::machines() const {
@@ -97,6 +104,11 @@ std::vector<MachineReport> SimulatedBackend::machines() const {
 
 std::vector<MachineReport> SimulatedBackend::poll_machines(Instant now) {
   std::vector<MachineReport> reports;
+  while (planner_ && planned_until_ <= now) {
+    const Interval next{planned_until_, planned_until_ + plan_ahead_};
+    plan(planner_(next));
+    planned_until_ = next.end;
+  }
   while (!planned_.empty() && planned_.begin()->first <= now) {
     MachineReport report = std::move(planned_.extract(planned_.begin()).mapped());
     if (report.news == MachineNews::kGone)

@@ -2,6 +2,7 @@
 // there are no GPUs. Nothing is kept: after a restart the caller's repeated launches bring it to where it was.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -34,6 +35,9 @@ class SimulatedBackend final : public Backend {
   };
   /// Beside what was planned before.
   void plan(std::vector<PlannedNews> news);
+  /// Says what will become of machines within a time; asked for one `ahead` after the other.
+  using Planner = std::function<std::vector<PlannedNews>(Interval when)>;
+  void plan_by(Planner planner, Instant from, Duration ahead);
   [[nodiscard]] std::vector<MachineReport> machines() const override;
   std::vector<MachineReport> poll_machines(Instant now) override;
 
@@ -54,6 +58,9 @@ class SimulatedBackend final : public Backend {
   Tasks tasks_;
   std::set<std::pair<Instant, LaunchKey>> due_;  ///< the next report of every task that has one
   std::multimap<Instant, MachineReport> planned_;
+  Planner planner_;  ///< may be none
+  Instant planned_until_;
+  Duration plan_ahead_;
   std::map<std::string, MachineReport> told_of_;  ///< by machine: the last, but for those that are gone
   Instant looked_at_;                             ///< of the latest poll(): a signal has no time of its own
 };

@@ -22,8 +22,8 @@
 namespace stint {
 namespace {
 
-/// Of simulated machines, from the start on.
-constexpr Duration kFaultsDrawn = Duration::hours(24 * 90);
+/// Of each simulated machine, drawn together.
+constexpr int64_t kFaultsAhead = 20;
 
 /// Of the local backend, in the daemon's.
 std::string backend_folder(const DaemonOptions& options) { return options.state_folder + "/work"; }
@@ -88,7 +88,9 @@ Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, cons
   if (options.simulate) {
     auto simulated = std::make_unique<SimulatedBackend>();
     if (options.simulated_faults > Duration())
-      simulated->plan(simulated_faults(config.fleet, options.simulated_faults, {now(), now() + kFaultsDrawn}));
+      simulated->plan_by([fleet = config.fleet,
+                          between = options.simulated_faults](Interval when) { return simulated_faults(fleet, between, when); },
+                         now(), Duration::nanoseconds(options.simulated_faults.count_ns() * kFaultsAhead));
     return std::unique_ptr<Backend>(std::move(simulated));
   }
   LocalBackend::Options local;

@@ -250,6 +250,29 @@ TEST_F(EngineMachines, StateDoesNotGrowWithThoseThatEverWere) {
   EXPECT_EQ(daemon_.engine().fingerprint(), before);
 }
 
+TEST(SimulatedFaults, AreDrawnAgainAndAgain) {
+  const FleetConfig fleet = testing_fleet(1);
+  SimulatedBackend backend;
+  std::vector<Instant> asked;
+  backend.plan_by(
+      [&](Interval when) {
+        asked.push_back(when.begin);
+        return simulated_faults(fleet, kHour, when);
+      },
+      kDaemonStart, kHour * 20);
+  int64_t lost = 0;
+  Instant at = kDaemonStart;
+  while (at < kDaemonStart + kHour * 200) {
+    for (const MachineReport& report : backend.poll_machines(at))
+      lost += report.news == MachineNews::kLost ? 1 : 0;
+    ASSERT_GT(*backend.next_report_at(), at);
+    at = *backend.next_report_at();
+  }
+  EXPECT_EQ(asked.size(), 10U);
+  // One in 66 minutes; three standard deviations.
+  EXPECT_NEAR(static_cast<double>(lost), 200 / 1.1, 40);
+}
+
 TEST(SimulatedFaults, SpotIsTakenBackWithNoticeOthersWithout) {
   FleetConfig fleet = testing_fleet(2);
   fleet.nodes[1].market = Market::kSpot;

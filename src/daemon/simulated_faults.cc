@@ -7,7 +7,6 @@
 namespace stint {
 namespace {
 
-constexpr uint64_t kFaultSeed = 1;
 constexpr int64_t kAwayPart = 10;
 
 MachineCause cause_of(sim::OutageCause cause) {
@@ -34,8 +33,9 @@ std::vector<SimulatedBackend::PlannedNews> simulated_faults(const FleetConfig& f
   model.provisioning = std::min(model.provisioning, away);
   model.spot_notice = std::min(model.spot_notice, away);
   std::vector<SimulatedBackend::PlannedNews> news;
-  for (const sim::Outage& outage : sim::draw_outages(model, nodes, when, kFaultSeed)) {
-    MachineReport report{.machine = fleet.nodes[outage.node.index()], .cause = cause_of(outage.cause)};
+  for (const sim::Outage& outage : sim::draw_outages(model, nodes, when, static_cast<uint64_t>(when.begin.ns()))) {
+    MachineReport report{.cause = cause_of(outage.cause)};
+    report.machine.node.name = fleet.nodes[outage.node.index()].node.name;  // the configuration says the rest
     const bool is_spot = report.cause == MachineCause::kSpot;
     if (outage.notice < outage.down) {
       report.news = MachineNews::kDraining;

@@ -9,7 +9,7 @@
 namespace stint {
 
 /// Machines on spot are taken back with two minutes of notice, others fail without one; each is away for a tenth of `between` on
-/// average, and a notice is no longer than that. The same machines have the same fate each time. Within `when`, in order of time.
+/// average, and a notice is no longer than that. Another time, another fate; the same time, the same. Within `when`, in order of time.
 /// @param between  mean time until a machine fails, after it was repaired or has come back; > 0.
 std::vector<SimulatedBackend::PlannedNews> simulated_faults(const FleetConfig& fleet, Duration between, Interval when);
 
