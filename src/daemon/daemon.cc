@@ -49,9 +49,7 @@ Status check_account(const DaemonOptions& options, const std::optional<RunAs>& a
   if (options.insecure_shared_user) return {};
   constexpr std::string_view kInstead =
       "Give jobs accounts (--jobs-as-range 70000-79999, or --jobs-as USER for all; the daemon must be root for both), run "
-      "nothing "
-      "(--simulate), or say "
-      "--insecure-shared-user where everybody who may submit may have the daemon's rights";
+      "nothing (--simulate), or say --insecure-shared-user where everybody who may submit may have the daemon's rights";
   const uint32_t own = ::geteuid();
   if (account && account->uid == 0) return invalid("--jobs-as {}: jobs would run as root. {}", options.jobs_as, kInstead);
   if (account && account->uid != own) return {};

@@ -8,15 +8,6 @@
 #include "sched/policy_text.h"
 
 namespace stint {
-namespace {
-
-bool same_but_price(const Machine& a, Machine b) {
-  b.rate = a.rate;
-  return to_json(a) == to_json(b);
-}
-
-}  // namespace
-
 Status Engine::Impl::check_writable() const {
   if (read_only) return make_error(ErrorCode::kUnavailable, "{}", *read_only);
   return {};
@@ -279,7 +270,7 @@ Status Engine::Impl::check_fleet(const FleetConfig& next) const {
                       next.currency.code(), fleet.currency.code());
   for (const Machine& node : next.nodes) {
     const auto known = node_ids.find(node.node.name);
-    if (known != node_ids.end() && !same_but_price(node, nodes[known->second.index()].machine))
+    if (known != node_ids.end() && !is_same_but_price(node, nodes[known->second.index()].machine))
       return make_error(ErrorCode::kConflict,
                         "node '{}': a machine that is known can change its price only; give the new one a new name",
                         node.node.name);

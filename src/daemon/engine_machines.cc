@@ -12,12 +12,6 @@ namespace {
 /// Told to leave so long before the machine goes, beside the time that they were promised for it.
 constexpr Duration kClearedBefore = Duration::minutes(1);
 
-bool is_same_but_price(const Machine& a, Machine b) {
-  b.rate = a.rate;
-  b.node.gpu_rate = a.node.gpu_rate;
-  return a == b;
-}
-
 }  // namespace
 
 /// A new machine, or one that is there already and may have another price.
@@ -49,9 +43,9 @@ NodeBook& Engine::Impl::put_machine(const Machine& machine) {
 Status Engine::Impl::apply_machine(const std::string& json) {
   TRY_ASSIGN(const Machine machine, parse_machine(json, "machine", fleet.currency));
   if (!scheduler) return invalid("a machine before the first configuration");
-  if (!machines_come) scheduler->expect_machines();
-  machines_come = true;
   const bool is_new = !node_ids.contains(machine.node.name);
+  if (is_new && !machines_come) scheduler->expect_machines();
+  machines_come |= is_new;
   NodeBook& book = put_machine(machine);
   book.reported |= is_new;
   const bool was_away = book.down || book.leaving;
@@ -244,16 +238,15 @@ void Engine::stage_health(std::string_view node, std::string failure) {
 
 /// Work on a machine that will be taken back leaves at once, and saves what it has; before a maintenance as late as that can be.
 void Engine::Impl::clear_those_that_go(Instant at) {
+  const auto goes = [](const NodeBook& n) { return n.leaving && n.until && !n.cleared && !n.down; };
+  if (std::ranges::none_of(nodes, goes)) return;
   std::vector<Duration> longest(nodes.size());
-  const bool any = std::ranges::any_of(nodes, [](const NodeBook& n) { return n.leaving && n.until && !n.cleared && !n.down; });
-  if (!any) return;
   for (const JobBook& job : jobs)
     for (const PlacedTask& placed : job.placed)
       longest[placed.place.node.index()] = std::max(longest[placed.place.node.index()], job.request->grace);
   for (size_t n = 0; n < nodes.size(); ++n) {
     const NodeBook& node = nodes[n];
-    if (!node.leaving || !node.until || node.cleared || node.down) continue;
-    if (at + longest[n] + kClearedBefore < *node.until) continue;
+    if (!goes(node) || at + longest[n] + kClearedBefore < *node.until) continue;
     if (is_staged(RecordKind::kNodeClear, node.machine.node.name)) continue;
     Record record;
     record.kind = RecordKind::kNodeClear;

@@ -89,6 +89,15 @@ TEST_F(EngineMachines, WhatIsTooLargeForAllWaitsForOneThatIsLargeEnough) {
   EXPECT_EQ(place_of(id), "wide");
 }
 
+TEST_F(EngineMachines, AConfiguredOneThatIsBackIsNoNewOne) {
+  now({.news = MachineNews::kLost, .machine = machine("n0")});
+  now({.news = MachineNews::kThere, .machine = machine("n0")});
+  EXPECT_EQ(node("n0").state, NodeState::kUp);
+  JobRequest large = testing_job(8, kHour);
+  large.cpu_milli = 500'000;
+  EXPECT_FALSE(daemon_.engine().stage_submit(large, {}).ok()) << "the fleet is still what the configuration says";
+}
+
 TEST_F(EngineMachines, WhatRanOnALostOneGoesOnElsewhere) {
   now({.news = MachineNews::kThere, .machine = machine("spot-1")});
   const int64_t first = daemon_.submit(testing_job(8, kHour * 10)), second = daemon_.submit(testing_job(8, kHour * 10));

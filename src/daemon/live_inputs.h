@@ -75,7 +75,7 @@ class LiveInput {
 /// GPUs of this machine, through NVML or nvidia-smi, with the processes on them and whose they are.
 class LocalGpuInput final : public LiveInput {
  public:
-  /// Called when a GPU no longer answers, with what it says, and with an empty text when all of them do again.
+  /// Called with an empty text when all GPUs answer for the first time, or do again, and with what one says when it no longer answers.
   using TellHealth = std::function<void(const std::string& failure)>;
   /// @param tasks_folder  of the local backend. @param tell_health  may be none.
   LocalGpuInput(const LiveTarget& target, const LiveConfig& config, std::string node, const std::string& tasks_folder,

@@ -77,10 +77,11 @@ Duration LocalGpuInput::look(Instant now) {
   return by_program ? std::max(config_.every, kShortestSmi) : config_.every;
 }
 
-/// A driver that was never there is no failure of GPUs.
+/// A driver that was never there is no failure of GPUs. That all answer is told at first, too: an input before this one may have told of
+/// a failure.
 void LocalGpuInput::tell_health(const std::string& failure) {
-  if (!told_health_ && !failure.empty()) return;
-  if (told_health_ != failure && (told_health_ || !failure.empty()) && tell_health_) tell_health_(failure);
+  if (told_health_ == failure || (!told_health_ && !failure.empty())) return;
+  if (tell_health_) tell_health_(failure);
   told_health_ = failure;
 }
 

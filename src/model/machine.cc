@@ -7,4 +7,10 @@ Rate gpu_rate_of(const NodeSpec& node, Rate whole) {
                        : Rate::per_hour(Money::nanos(0, whole.per_hour().currency()));
 }
 
+bool is_same_but_price(const Machine& a, Machine b) {
+  b.rate = a.rate;
+  b.node.gpu_rate = a.node.gpu_rate;
+  return a == b;
+}
+
 }  // namespace stint

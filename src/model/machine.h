@@ -58,5 +58,6 @@ struct Machine {
   Rate rate;  ///< of the whole machine
   bool operator==(const Machine&) const = default;
 };
+bool is_same_but_price(const Machine& a, Machine b);
 
 }  // namespace stint
