@@ -165,6 +165,13 @@ Money scale(Money amount, int64_t numerator, int64_t denominator) {
   return Money::nanos(narrow(divide_half_even(product, denominator)), amount.currency());
 }
 
+std::optional<Money> exchanged(Money amount, Currency to, int64_t numerator, int64_t denominator) {
+  CHECK(denominator > 0, "denominator {}", denominator);
+  const Int128 product = divide_half_even(static_cast<Int128>(amount.count_nanos()) * numerator, denominator);
+  if (product > kMax || product < -kMax) return std::nullopt;
+  return Money::nanos(static_cast<int64_t>(product), to);
+}
+
 std::vector<Money> split_by_largest_remainder(Money whole, std::span<const int64_t> weights) {
   Int128 total = 0;
   for (const int64_t w : weights) {

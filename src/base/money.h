@@ -8,6 +8,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,6 +70,10 @@ class Money {
 /// amount × numerator / denominator, rounded half to even; 128-bit inside.
 /// @param denominator  > 0.
 Money scale(Money amount, int64_t numerator, int64_t denominator);
+
+/// The same into another currency.
+/// @return none when it does not fit: a million dollars are 16 billion rupiahs, and 64 bits of nano-units hold nine.
+std::optional<Money> exchanged(Money amount, Currency to, int64_t numerator, int64_t denominator);
 
 /// Splits `whole` in proportion to `weights` by largest remainder (ties: lower index first).
 /// @param weights  each ≥ 0, at least one > 0.

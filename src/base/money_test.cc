@@ -103,6 +103,15 @@ TEST(Rate, TheYearOfAP32xlarge) {
   EXPECT_EQ(reserved.over(Duration::hours(kHoursPerYear)), usd("15943.20"));
 }
 
+TEST(Exchanged, RoundsOnceAndSaysWhenItDoesNotFit) {
+  const Currency rupiah = Currency::parse("IDR").value();
+  EXPECT_EQ(exchanged(usd("100"), rupiah, 16'000, 1), Money::units(1'600'000, rupiah));
+  EXPECT_EQ(exchanged(Money::nanos(5), rupiah, 1, 2), Money::nanos(2, rupiah));
+  EXPECT_EQ(exchanged(Money::nanos(-7), rupiah, 1, 2), Money::nanos(-4, rupiah));
+  EXPECT_EQ(exchanged(usd("1000000"), rupiah, 16'000, 1), std::nullopt);
+  EXPECT_EQ(exchanged(usd("-1000000"), rupiah, 16'000, 1), std::nullopt);
+}
+
 TEST(Scale, RoundsHalfToEven) {
   EXPECT_EQ(scale(Money::nanos(5), 1, 2).count_nanos(), 2);
   EXPECT_EQ(scale(Money::nanos(7), 1, 2).count_nanos(), 4);

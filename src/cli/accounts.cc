@@ -4,6 +4,7 @@
 
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "ledger/one_currency.h"
 #include "store/history_file.h"
 #include "telemetry/gpu_identity.h"
 
@@ -20,6 +21,34 @@ bool says_anything(const Usage& usage) {
            return has_hours(device.metrics) ||
                   std::ranges::any_of(device.holders, [&](const auto& held) { return has_hours(held.metrics); });
          });
+}
+
+/// Exchange rates that anything of `history` may need: of the last year for prices, and of each line's day.
+Interval days_of_rates(const History& history) {
+  Instant first = history.happened.end - kHour * (366 * 24);
+  for (const BillLine& line : history.bill)
+    first = std::min(first, line.charge_period.begin);
+  return {first - kOldestExchangeRate, std::max(history.happened.end, first) + kHour * 24};
+}
+
+/// All amounts in the currency that was chosen for the History, else in that of its bill.
+Status show_in_one_currency(HistoryFile& file, Records& records) {
+  History& history = records.history;
+  TRY_ASSIGN(std::optional<Currency> currency, file.shown_currency());
+  if (!currency) {
+    TRY_ASSIGN(currency, currency_of(history.bill));
+  }
+  TRY_ASSIGN(const std::vector<ExchangeRate> rates, file.load_exchange_rates(days_of_rates(history)));
+  records.exchange = ExchangeRates(rates);
+  if (!currency) return {};
+  std::set<Currency> without_rate;
+  TRY(convert(history, *currency, records.exchange, without_rate));
+  records.catalog = records.catalog.with_prices(
+      converted_prices(records.catalog.prices(), *currency, history.happened.end, records.exchange, without_rate));
+  for (const Currency other : without_rate)
+    tell("note: prices in {} are not used, because there is no exchange rate to {}: see stint import exchange-rates --help\n",
+         other.code(), currency->code());
+  return {};
 }
 
 }  // namespace
@@ -55,6 +84,7 @@ Result<Records> load_records(const std::string& path, Interval period, WithEstim
                                                format_date(history.happened.end - Duration::nanoseconds(1))));
   if (!period.empty()) out.period = out.estimate ? period : Interval{period.begin, std::min(period.end, history.period.end)};
   out.catalog = Catalog::built_in().with_prices(history.prices);
+  TRY(show_in_one_currency(file, out));
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "catalog/catalog.h"
+#include "ledger/exchange_rates.h"
 #include "ledger/ledger.h"
 #include "model/history.h"
 #include "telemetry/attribution.h"
@@ -19,10 +20,12 @@ struct Records {
   Interval period;  ///< what was asked for, to the end of the hour of the last sign of anything; empty = all there is
   bool estimate = false;
   Catalog catalog;  ///< with the History's prices laid over
+  ExchangeRates exchange;
 };
 enum class WithEstimates { kNo, kYes };
 /// @param period  empty = all there is. @param estimate  price also what only the inventory speaks of.
-/// @return error when the file cannot be read or, without an estimate, nothing is known of the period: neither bill nor telemetry nor job.
+/// Amounts are in one currency: the one chosen for the History, else that of its bill.
+/// @return error when the file cannot be read, when an amount cannot be converted or, without an estimate, nothing is known of the period: neither bill nor telemetry nor job.
 Result<Records> load_records(const std::string& path, Interval period, WithEstimates estimate = WithEstimates::kNo);
 
 /// Who held what, and who pays what. Borrows from the Records, which must outlive it.

@@ -13,6 +13,7 @@
 #include "codec/focus_columns.h"
 #include "codec/focus_writer.h"
 #include "ledger/cost_statement.h"
+#include "ledger/one_currency.h"
 #include "report/statement_html.h"
 #include "report/statement_text.h"
 #include "store/history_file.h"
@@ -38,14 +39,26 @@ std::string focus_csv(const Ledger& ledger, const History& history) {
   return out;
 }
 
+Error changed_meanwhile(const std::string& path) {
+  return make_error(ErrorCode::kConflict, "{}: was changed meanwhile: try again", path);
+}
+
 /// What the bill said in columns that its lines have no place for.
 Status add_source_columns(History& history, const std::string& path, Interval period) {
   TRY_ASSIGN(HistoryFile file, HistoryFile::open(path, OpenMode::kReadOnly));
   TRY_ASSIGN(std::vector<std::string> columns, file.load_source_columns(period));
-  if (columns.size() != history.bill.size())
-    return make_error(ErrorCode::kConflict, "{}: was changed meanwhile: try again", path);
+  if (columns.size() != history.bill.size()) return changed_meanwhile(path);
   for (size_t i = 0; i < columns.size(); ++i)
     if (!columns[i].empty()) history.bill[i].tags.emplace_back(kFocusColumnsTag, std::move(columns[i]));
+  return {};
+}
+
+/// FOCUS rows are in the currency that the bill is in.
+Status undo_conversion(Ledger& ledger, const History& history, const std::string& path, Interval period) {
+  TRY_ASSIGN(HistoryFile file, HistoryFile::open(path, OpenMode::kReadOnly));
+  TRY_ASSIGN(const History as_billed, file.load(period));
+  if (as_billed.bill.size() != history.bill.size()) return changed_meanwhile(path);
+  show_as_billed(ledger, history, as_billed.bill);
   return {};
 }
 
@@ -65,8 +78,11 @@ Result<std::string> render(const BillOptions& options, const Ledger& ledger, con
 Status run_bill(const BillOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
   TRY_ASSIGN(Records records, load_records(options.history, period, options.estimate ? WithEstimates::kYes : WithEstimates::kNo));
-  if (options.format == "focus" && !options.json) TRY(add_source_columns(records.history, options.history, period));
-  TRY_ASSIGN(const Accounts accounts, keep_accounts(records, options.basis.value()));
+  const bool focus = options.format == "focus" && !options.json;
+  if (focus) TRY(add_source_columns(records.history, options.history, period));
+  TRY_ASSIGN(Accounts accounts, keep_accounts(records, options.basis.value()));
+  if (focus && !records.history.converted.empty())
+    TRY(undo_conversion(accounts.ledger, records.history, options.history, period));
   TRY_ASSIGN(const std::string text, render(options, accounts.ledger, records.history));
   TRY(write_output(options.output, text));
   for (const std::string& problem : accounts.ledger.problems)

@@ -79,6 +79,40 @@ class Bill : public ::testing::Test {
   fs::path folder_;
 };
 
+TEST_F(Bill, BillsInTwoCurrenciesAreShownInTheOneChosen) {
+  write_history();  // 96 USD
+  {
+    auto file = HistoryFile::open(path("fleet.db"), OpenMode::kReadWrite);
+    auto import = (*file).begin_import("test", "euros", Instant());
+    BillLine line;
+    line.provider = "azure";
+    line.spend = SpendKind::kStorage;
+    line.charge_period = *parse_month("2026-10");
+    line.billing_period = line.charge_period;
+    line.billed = line.effective = *Money::parse("10", *Currency::parse("EUR"));
+    (*import)->bill_line(line);
+    ASSERT_TRUE((*import)->commit("euros").ok());
+  }
+  EXPECT_EQ(run({"--history", path("fleet.db"), "-o", path("bill.json")}), 1) << "which one?";
+  {
+    auto file = HistoryFile::open(path("fleet.db"), OpenMode::kReadWrite);
+    ASSERT_TRUE((*file).show_in(*Currency::parse("EUR")).ok());
+    EXPECT_EQ(run({"--history", path("fleet.db"), "-o", path("bill.json")}), 1) << "without exchange rates";
+    auto import = (*file).begin_import("test", "rates", Instant());
+    (*import)->exchange_rate({*parse_instant("2026-10-09"), *Currency::parse("EUR"), *Money::parse("1.2")});
+    ASSERT_TRUE((*import)->commit("rates").ok());
+  }
+  ASSERT_EQ(run({"--history", path("fleet.db"), "--json", "-o", path("bill.json")}), 0);
+  const auto json = nlohmann::json::parse(read("bill.json"));
+  EXPECT_EQ(json["currency"], "EUR");
+  EXPECT_EQ(json["total"], "90");  // 96 / 1.2 + 10
+  ASSERT_EQ(run({"--history", path("fleet.db"), "--format", "focus", "-o", path("focus.csv")}), 0);
+  EXPECT_THAT(read("focus.csv"), HasSubstr(",USD,"));
+  EXPECT_THAT(read("focus.csv"), HasSubstr(",EUR,"));
+  ASSERT_EQ(run({"--history", path("fleet.db"), "-o", path("bill.txt")}), 0);
+  EXPECT_THAT(read("bill.txt"), HasSubstr("1 line of the bill came in USD: shown in EUR"));
+}
+
 TEST_F(Bill, FromHistoryToStatement) {
   write_history();
   ASSERT_EQ(run({"--history", path("fleet.db"), "--month", "2026-10", "--json", "-o", path("bill.json")}), 0);

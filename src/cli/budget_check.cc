@@ -10,6 +10,7 @@
 #include "codec/budget_csv.h"
 #include "host/file.h"
 #include "ledger/cost_statement.h"
+#include "ledger/one_currency.h"
 #include "report/budget_outlook_view.h"
 
 namespace stint {
@@ -34,9 +35,11 @@ Result<ExitCode> run_budget_check(const BudgetCheckOptions& o) {
   TRY_ASSIGN(const Interval month, parse_month(o.month));
   TRY_ASSIGN(const Instant until, end_of_look(o, month));
   TRY_ASSIGN(const std::string bytes, read_all(o.budgets));
-  TRY_ASSIGN(const std::vector<ClientBudget> budgets, read_budgets(bytes, o.budgets));
+  TRY_ASSIGN(std::vector<ClientBudget> budgets, read_budgets(bytes, o.budgets));
   TRY_ASSIGN(const Records records, load_records(o.history, {month.begin, until}));
   TRY_ASSIGN(const Accounts accounts, keep_accounts(records, o.basis.value()));
+  if (const Status in_one = convert(budgets, month, accounts.ledger.total().currency(), records.exchange); !in_one.ok())
+    return invalid("{}: {}", o.budgets, in_one.error().message);
   TRY_ASSIGN(const Records before, load_records(o.history, {month.begin - kOutlookPast, until}));
   TRY_ASSIGN(const Accounts past, keep_accounts(before, o.basis.value()));
   const auto outlook = look_ahead(month, accounts.ledger, past.ledger, budgets);

@@ -20,6 +20,7 @@ namespace {
 struct HistoryArguments {
   std::string path;
   int64_t import_id = 0;
+  std::string currency;
   bool json = false;
 };
 
@@ -34,14 +35,15 @@ std::string to_text(Interval interval) {
 
 void print_info(const std::string& path, const HistoryInfo& info) {
   say("{}: schema {}, {:.1f} MB\n", path, info.schema_version, static_cast<double>(info.file_bytes) / 1e6);
-  say("  telemetry   {}\n", to_text(info.telemetry));
-  say("  billed      {}\n", to_text(info.billed));
-  const std::pair<const char*, uint64_t> counts[] = {
-      {"nodes", info.nodes},      {"devices", info.devices},       {"series", info.series}, {"series-days", info.rollup_days},
-      {"runs", info.runs},        {"bill lines", info.bill_lines}, {"prices", info.prices}, {"imports", info.imports},
-      {"rejected", info.rejected}};
+  say("  telemetry      {}\n", to_text(info.telemetry));
+  say("  billed         {}\n", to_text(info.billed));
+  const std::pair<const char*, uint64_t> counts[] = {{"nodes", info.nodes},     {"devices", info.devices},
+                                                     {"series", info.series},   {"series-days", info.rollup_days},
+                                                     {"runs", info.runs},       {"bill lines", info.bill_lines},
+                                                     {"prices", info.prices},   {"exchange rates", info.exchange_rates},
+                                                     {"imports", info.imports}, {"rejected", info.rejected}};
   for (const auto& [name, count] : counts)
-    say("  {:<11} {}\n", name, count);
+    say("  {:<14} {}\n", name, count);
 }
 
 nlohmann::json info_json(const std::string& path, const HistoryInfo& info) {
@@ -56,6 +58,7 @@ nlohmann::json info_json(const std::string& path, const HistoryInfo& info) {
           {"runs", info.runs},
           {"bill_lines", info.bill_lines},
           {"prices", info.prices},
+          {"exchange_rates", info.exchange_rates},
           {"imports", info.imports},
           {"rejected", info.rejected},
           {"file_bytes", info.file_bytes}};
@@ -211,6 +214,28 @@ ExitCode run_drop_import(const HistoryArguments& arguments) {
   return ExitCode::kOk;
 }
 
+ExitCode run_currency(const HistoryArguments& arguments) {
+  const bool sets = !arguments.currency.empty();
+  auto file = HistoryFile::open(arguments.path, sets ? OpenMode::kReadWrite : OpenMode::kReadOnly);
+  if (!file) return fail(file.error().message);
+  if (sets) {
+    const auto currency = Currency::parse(arguments.currency);
+    if (!currency) return fail(currency.error().message);
+    if (const Status shown = file->show_in(*currency); !shown.ok()) return fail(shown.error().message);
+  }
+  const auto currency = file->shown_currency();
+  if (!currency) return fail(currency.error().message);
+  const std::string code(*currency ? (*currency)->code() : std::string_view());
+  if (arguments.json)
+    fmt::print("{}\n",
+               indented(nlohmann::json{{"path", arguments.path}, {"currency", *currency ? nlohmann::json(code) : nullptr}}));
+  else if (*currency)
+    say("{}: amounts are shown in {}\n", arguments.path, code);
+  else
+    say("{}: amounts are shown in the currency of the bills\n", arguments.path);
+  return ExitCode::kOk;
+}
+
 }  // namespace
 
 void add_history_command(Command& app, Action& action) {
@@ -236,6 +261,8 @@ void add_history_command(Command& app, Action& action) {
   add("drop-import", "Takes a bill out again; the delivery in whose place it counted counts again", run_drop_import)
       ->add_option("import", arguments->import_id, "number of the import, as `stint history imports` says")
       ->required();
+  add("currency", "The currency in which every command shows amounts of this History; bills stay as they are", run_currency)
+      ->add_option("code", arguments->currency, "ISO 4217 code, such as EUR; without it: which one it is");
 }
 
 }  // namespace stint

@@ -10,6 +10,7 @@
 #include "codec/revenue_csv.h"
 #include "host/file.h"
 #include "ledger/margin.h"
+#include "ledger/one_currency.h"
 #include "report/margin_view.h"
 
 namespace stint {
@@ -28,10 +29,12 @@ struct MarginOptions {
 
 Status run_margin(const MarginOptions& o) {
   TRY_ASSIGN(const std::string bytes, read_all(o.revenue));
-  TRY_ASSIGN(const std::vector<RevenueRow> revenue, read_revenue(bytes, o.revenue));
+  TRY_ASSIGN(std::vector<RevenueRow> revenue, read_revenue(bytes, o.revenue));
   TRY_ASSIGN(const Interval period, parse_period(o.period));
   TRY_ASSIGN(const Records records, load_records(o.history, period));
   TRY_ASSIGN(const Accounts accounts, keep_accounts(records, o.basis.value()));
+  if (const Status in_one = convert(revenue, accounts.ledger.total().currency(), records.exchange); !in_one.ok())
+    return invalid("{}, {}", o.revenue, in_one.error().message);
   TRY_ASSIGN(const TenantDimension by, parse_tenant_dimension(o.by));
   auto margin = make_margin(accounts.ledger, revenue, by, o.idle == "spread" ? IdleTreatment::kSpread : IdleTreatment::kSeparate);
   if (!margin.ok()) return invalid("{}, {}", o.revenue, margin.error().message);

@@ -173,8 +173,12 @@ Division divide(const BillLine& line, CostBasis basis, std::span<const Posting> 
   std::vector<Money> own;
   for (const Posting& posting : postings)
     own.push_back(posting.amount);
-  d.billed = basis == CostBasis::kBilled ? own : divided(line.billed, postings);
-  d.effective = basis == CostBasis::kEffective ? own : divided(line.effective, postings);
+  // Postings may be in another currency than the bill.
+  const auto cost = [&](CostBasis of, Money whole) {
+    return basis == of && whole.currency() == own.front().currency() ? own : divided(whole, postings);
+  };
+  d.billed = cost(CostBasis::kBilled, line.billed);
+  d.effective = cost(CostBasis::kEffective, line.effective);
   if (line.list) d.list = divided(*line.list, postings);
   if (line.contracted) d.contracted = divided(*line.contracted, postings);
   const auto quantity = Money::parse(line.quantity);

@@ -126,6 +126,27 @@ TEST(FocusWriter, LinesOfNoAmountOnTheBasisAreRowsToo) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4);
 }
 
+TEST(FocusWriter, CostsAreThoseOfTheBillWherePostingsAreInAnotherCurrency) {
+  const Currency euro = Currency::parse("EUR").value();
+  Ledger ledger;
+  const TenantId lab = ledger.tenants.intern({.client = "lab", .project = "", .team = "", .environment = "", .workload = ""});
+  ledger.lines.push_back(instance_line(*Money::parse("13.05"), *Money::parse("13.05")));
+  ledger.synthesised.push_back(false);
+  ledger.line_amounts.push_back(*Money::parse("12", euro));
+  ledger.line_nodes.push_back(NodeId(0));
+  for (const std::string_view part : {"4", "8"}) {
+    Posting posting;
+    posting.tenant = lab;
+    posting.amount = *Money::parse(part, euro);
+    ledger.postings.push_back(posting);
+  }
+  const TestingSink out = import(written(ledger));
+  ASSERT_EQ(out.bill.size(), 2U);
+  EXPECT_EQ(out.bill[0].effective, *Money::parse("4.35"));
+  EXPECT_EQ(out.bill[1].effective, *Money::parse("8.7"));
+  EXPECT_EQ(out.bill[0].billed + out.bill[1].billed, *Money::parse("13.05"));
+}
+
 /// Every line of a file, as one posting each.
 Ledger ledger_of(const TestingSink& sink) {
   std::vector<BillLine> lines = sink.bill;

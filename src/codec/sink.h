@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "model/bill.h"
+#include "model/exchange_rate.h"
 #include "model/fleet.h"
 #include "model/price.h"
 #include "model/queue_record.h"
@@ -34,6 +35,8 @@ class Sink {
   virtual void partition(const PartitionNode&) {}
   virtual void bill_line(const BillLine& line) = 0;
   virtual void price(const PriceRow& price) = 0;
+  /// Of two of one day and pair of currencies the later import wins.
+  virtual void exchange_rate(const ExchangeRate&) {}
   virtual void tenant_rule(const TenantRule& rule) = 0;
 
   /// One row or sample is refused. @param line  1-based, 0 = not tied to a line. @param reason  says what to do.

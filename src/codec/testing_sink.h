@@ -40,6 +40,7 @@ class TestingSink : public Sink {
     });
   }
   void price(const PriceRow& p) override { prices.push_back(p); }
+  void exchange_rate(const ExchangeRate& r) override { exchange_rates.push_back(r); }
   void tenant_rule(const TenantRule& r) override { rules.push_back(r); }
   void reject(uint64_t line, std::string_view reason) override { rejected.emplace_back(line, reason); }
 
@@ -61,6 +62,7 @@ class TestingSink : public Sink {
   std::vector<BillLine> bill;
   std::vector<std::string> source_columns;  ///< of each line: kFocusColumnsTag
   std::vector<PriceRow> prices;
+  std::vector<ExchangeRate> exchange_rates;
   std::vector<TenantRule> rules;
   std::vector<std::pair<uint64_t, std::string>> rejected;
 };

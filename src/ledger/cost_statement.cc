@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 
+#include "base/counted.h"
+
 namespace stint {
 namespace {
 
@@ -198,6 +200,10 @@ std::vector<std::string> coverage_lines(const Ledger& ledger) {
           "{}{}: {}", covered.empty() ? "" : "; ", c.provider,
           fmt::format("{} to {}", format_date(c.charged.begin), format_date(c.charged.end - Duration::nanoseconds(1))));
   if (!covered.empty()) out.push_back(fmt::format("The bill does not cover the whole period: {}.", covered));
+  for (const auto& [currency, lines] : ledger.converted)
+    out.push_back(
+        fmt::format("{} of the bill came in {}: shown in {}, at the exchange rate of the day on which {} charge begins.",
+                    counted(lines, "line"), currency.code(), ledger.total().currency().code(), lines == 1 ? "its" : "each"));
   if (ledger.unpriced_gpu_hours > 0) {
     double priced = 0;
     for (const GpuUse& use : ledger.gpu_use)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -16,6 +18,9 @@ namespace stint {
 namespace {
 
 __extension__ typedef __int128 Int128;
+
+/// Half of what Money holds: sums over all lines, and what is made of them, stay within it.
+constexpr double kMostUnits = static_cast<double>(std::numeric_limits<int64_t>::max()) / 2e9;
 
 /// Above this many postings of common cost, tenants are told apart by client only.
 constexpr size_t kMostSharedPostings = 2'000'000;
@@ -41,6 +46,7 @@ class Poster {
       : history_(history), catalog_(catalog), matcher_(history), splits_(history.tenant_rules), estimate_(options.estimate) {
     out_.period = period_of(history, options);
     out_.basis = options.basis;
+    out_.converted = history.converted;
     out_.tenants = occupancy.tenants;
     nobody_ = out_.tenants.intern({});
     hours_ = NodeHours::build(history, occupancy, nobody_);
@@ -83,7 +89,8 @@ class Poster {
   };
 
   Status take_lines() {
-    std::map<Currency, Money> sums;
+    std::set<Currency> currencies;
+    double units = 0;
     const std::string* last_provider = nullptr;
     out_.lines.reserve(history_.bill.size());
     facts_.reserve(history_.bill.size());
@@ -106,16 +113,18 @@ class Poster {
       facts_.back().charged_from = line.charge_period.begin;
       splits_.add(line);
       const Money amount = out_.line_amounts.back();
-      if (!amount.is_zero()) sums.try_emplace(amount.currency(), Money::nanos(0, amount.currency())).first->second += amount;
+      if (!amount.is_zero()) currencies.insert(amount.currency());
+      units += std::abs(amount.to_double());
     }
-    if (sums.size() > 1) {
-      std::string amounts;
-      for (const auto& [currency, sum] : sums)
-        amounts += (amounts.empty() ? "" : " and ") + sum.to_text();
-      return invalid("the bill is in more than one currency ({}): convert it, or bill each currency from a separate History",
-                     amounts);
-    }
-    if (!sums.empty()) currency_ = sums.begin()->first;
+    if (currencies.size() > 1)
+      return invalid("lines of the bill are in {} and {}: convert them first", currencies.begin()->code(),
+                     std::next(currencies.begin())->code());
+    if (!currencies.empty()) currency_ = *currencies.begin();
+    if (units > kMostUnits)
+      return invalid(
+          "the bill does not fit in {}: at most {:.1f} billion units are kept; show it in a currency with larger units "
+          "(stint history currency)",
+          currency_.code(), kMostUnits / 1e9);
     for (Money& amount : out_.line_amounts)
       if (amount.is_zero()) amount = Money::nanos(0, currency_);
     return {};
@@ -250,9 +259,10 @@ class Poster {
     if (!line.ok()) return problems_.add_node("left out of the bill: " + line.error().message, node.name);
     if (!*line) return;
     if (!out_.lines.empty() && (*line)->billed.currency() != currency_)
-      return problems_.add_node(fmt::format("left out: priced in {} where the bill is in {}: give the rate in {}",
-                                            (*line)->billed.currency().code(), currency_.code(), currency_.code()),
-                                node.name);
+      return problems_.add_node(
+          fmt::format("left out: priced in {} where the bill is in {}: give the rate in {}, or import exchange rates",
+                      (*line)->billed.currency().code(), currency_.code(), currency_.code()),
+          node.name);
     currency_ = (*line)->billed.currency();
     if (estimated)
       problems_.add_node("estimated from the inventory: neither a bill nor telemetry nor a job says that these ran", node.name);

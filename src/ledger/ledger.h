@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -108,16 +109,17 @@ struct Ledger {
   Interval period;
   CostBasis basis = CostBasis::kEffective;
   TenantTable tenants;
-  LedgerLines lines;                   ///< as used: cut to the period; made from usage × price where `synthesised`
-  std::vector<bool> synthesised;       ///< per line
-  std::vector<bool> estimated;         ///< per line: synthesised without evidence, on request (LedgerOptions::estimate)
-  std::vector<BillCoverage> coverage;  ///< what the bills of each provider cover of the period; empty = there is no bill
-  double unpriced_gpu_hours = 0;       ///< of machines that a bill names, outside what it covers; in no line
-  std::vector<Money> line_amounts;     ///< per line, on the basis, within the period
-  std::vector<NodeId> line_nodes;      ///< per line; invalid = not tied to a node
-  std::vector<Posting> postings;       ///< ascending by bill_line
-  std::vector<GpuUse> gpu_use;         ///< ascending by tenant, kind, cause, activity_known; at most one of each
-  std::vector<std::string> problems;   ///< what could not be priced or tied, each with its remedy
+  LedgerLines lines;                     ///< as used: cut to the period; made from usage × price where `synthesised`
+  std::vector<bool> synthesised;         ///< per line
+  std::vector<bool> estimated;           ///< per line: synthesised without evidence, on request (LedgerOptions::estimate)
+  std::vector<BillCoverage> coverage;    ///< what the bills of each provider cover of the period; empty = there is no bill
+  std::map<Currency, size_t> converted;  ///< History::converted
+  double unpriced_gpu_hours = 0;         ///< of machines that a bill names, outside what it covers; in no line
+  std::vector<Money> line_amounts;       ///< per line, on the basis, within the period
+  std::vector<NodeId> line_nodes;        ///< per line; invalid = not tied to a node
+  std::vector<Posting> postings;         ///< ascending by bill_line
+  std::vector<GpuUse> gpu_use;           ///< ascending by tenant, kind, cause, activity_known; at most one of each
+  std::vector<std::string> problems;     ///< what could not be priced or tied, each with its remedy
   [[nodiscard]] Money total() const;
   [[nodiscard]] Money estimated_total() const;
 };
@@ -127,7 +129,7 @@ struct Ledger {
 /// neither a bill nor telemetry nor a run speaks of in the period is left out, and so is time that the bill of a machine does not reach.
 /// Any partition of a period gives ledgers that sum to that of the period, to the nano-unit.
 /// @param catalog  with imported prices laid over (Catalog::with_prices).
-/// @return error only when lines of the period are in more than one currency.
+/// @return error only when lines of the period are in more than one currency (ledger/one_currency.h), or too large to add up.
 Result<Ledger> post(const History& history, const Occupancy& occupancy, const Catalog& catalog, const LedgerOptions& options);
 
 /// Independent check: per line, postings sum to the line. @return the first line that does not.

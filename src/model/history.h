@@ -2,6 +2,7 @@
 // the advisor works on it. Telemetry rides beside it (telemetry/usage.h) because it is large.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -52,9 +53,10 @@ struct History {
   std::vector<Device> devices;  ///< ascending by node, index, uuid, MIG instance
   std::vector<Holder> holders;
   std::vector<TenantRule> tenant_rules;
-  std::vector<Run> runs;         ///< ascending by start, then id
-  std::vector<BillLine> bill;    ///< in order of import
-  std::vector<PriceRow> prices;  ///< imported prices; they take precedence over the catalogue
+  std::vector<Run> runs;                 ///< ascending by start, then id
+  std::vector<BillLine> bill;            ///< in order of import
+  std::map<Currency, size_t> converted;  ///< lines of the bill that came in other currencies, by these (ledger/one_currency.h)
+  std::vector<PriceRow> prices;          ///< imported prices; they take precedence over the catalogue
   std::vector<ImportRecord> imports;
   // Of the whole file, so that every part of a period is priced as the period is.
   Interval happened;  ///< first to last sign of anything: telemetry, a run, a charge; empty = not known

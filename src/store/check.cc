@@ -97,6 +97,7 @@ Result<std::vector<std::string>> HistoryFile::check() {
   if (version >= kAbsencesSince) TRY(check_rows<NodeAbsence>(database, problems));
   TRY(check_rows<BillLine>(database, problems));
   TRY(check_rows<PriceRow>(database, problems));
+  if (version >= kExchangeRatesSince) TRY(check_rows<ExchangeRate>(database, problems));
   TRY(check_rows<TenantRule>(database, problems));
   TRY(check_rollups(database, problems));
   if (const auto changes = applied_changes(); !changes.ok()) problems.push_back(changes.error().message);

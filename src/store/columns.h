@@ -101,6 +101,18 @@ struct Column<Duration> : OneColumn {
 };
 
 template <>
+struct Column<Currency> : OneColumn {
+  template <typename S>
+  static void bind(S& s, int i, Currency v) {
+    s.bind(i, v.code());
+  }
+  static std::optional<Currency> read(const Statement& s, int i) {
+    const auto currency = Currency::parse(s.bytes(i));
+    return currency ? std::optional(*currency) : std::nullopt;
+  }
+};
+
+template <>
 struct Column<Money> {
   static constexpr int width = 2;
   static constexpr std::string_view second_suffix = "_currency";

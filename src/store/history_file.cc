@@ -60,6 +60,25 @@ Result<std::optional<ImportRecord>> HistoryFile::find_import(std::string_view ki
                                     .duplicates = static_cast<uint64_t>(statement.integer(4))});
 }
 
+Result<std::optional<Currency>> HistoryFile::shown_currency() {
+  Database& database = impl_->database;
+  TRY_ASSIGN(Statement statement, database.prepare("SELECT value FROM meta WHERE key = 'currency'"));
+  TRY_ASSIGN(const bool row, statement.step());
+  if (!row) return std::optional<Currency>();
+  const auto currency = Currency::parse(statement.bytes(0));
+  if (!currency) return invalid("{}: damaged: amounts are to be shown in {}", database.path(), currency.error().message);
+  return std::optional(*currency);
+}
+
+Status HistoryFile::show_in(Currency currency) {
+  Database& database = impl_->database;
+  TRY_ASSIGN(Statement statement,
+             database.prepare("INSERT INTO meta VALUES ('currency', ?) ON CONFLICT (key) DO UPDATE SET value "
+                              "= excluded.value"));
+  statement.bind(1, currency.code());
+  return statement.run();
+}
+
 Result<HistoryInfo> HistoryFile::info() {
   Database& database = impl_->database;
   HistoryInfo info;
@@ -79,6 +98,7 @@ Result<HistoryInfo> HistoryFile::info() {
       {info.runs, "SELECT count(*) FROM run"},
       {info.bill_lines, "SELECT count(*) FROM bill_line WHERE true" + counted},
       {info.prices, "SELECT count(*) FROM price"},
+      {info.exchange_rates, info.schema_version < kExchangeRatesSince ? "SELECT 0" : "SELECT count(*) FROM exchange_rate"},
       {info.imports, "SELECT count(*) FROM import"},
       {info.rejected, "SELECT coalesce(sum(rejected), 0) FROM import"},
   };

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "codec/sink.h"
+#include "model/exchange_rate.h"
 #include "model/history.h"
 #include "model/proposal.h"
 #include "store/bill_delivery.h"
@@ -25,7 +26,8 @@ struct HistoryInfo {
   int schema_version = 0;
   Interval telemetry;  ///< first to last hour with a rollup
   Interval billed;     ///< charge periods
-  uint64_t nodes = 0, devices = 0, series = 0, rollup_days = 0, runs = 0, bill_lines = 0, prices = 0, imports = 0, rejected = 0;
+  uint64_t nodes = 0, devices = 0, series = 0, rollup_days = 0, runs = 0, bill_lines = 0, prices = 0, exchange_rates = 0,
+           imports = 0, rejected = 0;
   int64_t file_bytes = 0;
 };
 
@@ -79,6 +81,11 @@ class HistoryFile {
   Result<std::vector<BillLine>> load_billed_in(Interval billing);
   /// Telemetry of `history.devices` over `history.period` (whole hours).
   Result<Usage> load_usage(const History& history);
+  /// Exchange rates of days that touch the interval, ascending by day.
+  Result<std::vector<ExchangeRate>> load_exchange_rates(Interval days);
+  /// The currency in which amounts are shown; none = that of the bill.
+  Result<std::optional<Currency>> shown_currency();
+  Status show_in(Currency currency);
   Result<HistoryInfo> info();
 
   /// Changes that took effect, ascending by number; undone ones too.

@@ -439,6 +439,34 @@ TEST(HistoryFile, DroppedImportLeavesNothing) {
   EXPECT_THAT(*file.check(), IsEmpty());
 }
 
+TEST(HistoryFile, ExchangeRatesAreThoseOfTheDaysAskedForAndALaterImportWins) {
+  const ScratchDir dir;
+  HistoryFile file = create(dir / "fleet.db");
+  const Currency euro = Currency::parse("EUR").value();
+  const auto rate = [&](int64_t day, int64_t units) {
+    return ExchangeRate{kStart + kHour * (24 * day), euro, Money::units(units)};
+  };
+  import(file, "a", [&](Sink& sink) {
+    for (int64_t day = 0; day < 4; ++day)
+      sink.exchange_rate(rate(day, day + 1));
+  });
+  import(file, "b", [&](Sink& sink) { sink.exchange_rate(rate(2, 30)); });
+  EXPECT_EQ(*file.load_exchange_rates({kStart + kHour * 24, kStart + kHour * 72}), (std::vector{rate(1, 2), rate(2, 30)}));
+  EXPECT_EQ(file.info()->exchange_rates, 4U);
+  EXPECT_THAT(*file.check(), IsEmpty());
+}
+
+TEST(HistoryFile, TheCurrencyToShowIsKept) {
+  const ScratchDir dir;
+  {
+    HistoryFile file = create(dir / "fleet.db");
+    EXPECT_EQ(*file.shown_currency(), std::nullopt);
+    ASSERT_TRUE(file.show_in(Currency::parse("EUR").value()).ok());
+    ASSERT_TRUE(file.show_in(Currency::parse("JPY").value()).ok());
+  }
+  EXPECT_EQ(*HistoryFile::open(dir / "fleet.db", OpenMode::kReadOnly)->shown_currency(), Currency::parse("JPY").value());
+}
+
 TEST(HistoryFile, InfoCountsWhatIsThere) {
   const ScratchDir dir;
   HistoryFile file = create(dir / "fleet.db");
@@ -501,8 +529,8 @@ TEST(HistoryFile, SaysWhatIsWrongWithAFile) {
   std::ofstream(dir / "empty.db").close();
   EXPECT_THAT(open_error(dir / "empty.db"), HasSubstr("empty"));
   create(dir / "newer.db");
-  execute(dir / "newer.db", "UPDATE meta SET value = '6'");
-  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 6, this one knows up to 5)"));
+  execute(dir / "newer.db", "UPDATE meta SET value = '7'");
+  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 7, this one knows up to 6)"));
 }
 
 // ── An older version ──

@@ -93,7 +93,7 @@ std::string digest_of(const BillLine& line) {
 struct Statements {
   Statement node, find_device, find_device_by_index, find_device_without_uuid, add_device, complete_device, find_holder,
       add_holder, find_series, add_series, read_day, write_day, run, absence, queue_record, partition, bill_line, find_bill_line,
-      price, tenant_rule, rejection;
+      price, exchange_rate, tenant_rule, rejection;
 
   static Result<Statements> prepare(Database& db) {
     Statements s;
@@ -136,6 +136,8 @@ struct Statements {
     TRY_ASSIGN(s.price, db.prepare(insert_sql<PriceRow>("import_id") +
                                    replace_clause<PriceRow>("provider, instance_type, region, market, term, payment") +
                                    " WHERE excluded.as_of >= as_of"));
+    TRY_ASSIGN(s.exchange_rate,
+               db.prepare(insert_sql<ExchangeRate>("import_id") + replace_clause<ExchangeRate>("day, base, price_currency")));
     TRY_ASSIGN(s.tenant_rule, db.prepare(insert_sql<TenantRule>("import_id") + replace_clause<TenantRule>("pattern")));
     TRY_ASSIGN(s.rejection, db.prepare("INSERT INTO rejection (import_id, line, reason) VALUES (?, ?, ?)"));
     return s;
@@ -227,6 +229,11 @@ class ImportTransaction final : public HistoryFile::Import {
   void price(const PriceRow& price) override {
     sql_.price.bind(1, import_id_);
     write(sql_.price, price, 2);
+  }
+
+  void exchange_rate(const ExchangeRate& rate) override {
+    sql_.exchange_rate.bind(1, import_id_);
+    write(sql_.exchange_rate, rate, 2);
   }
 
   void tenant_rule(const TenantRule& rule) override {

@@ -323,6 +323,16 @@ Result<std::vector<BillLine>> HistoryFile::load_billed_in(Interval billing) {
                              billing);
 }
 
+Result<std::vector<ExchangeRate>> HistoryFile::load_exchange_rates(Interval days) {
+  Database& database = impl_->database;
+  TRY_ASSIGN(const int version, schema_version(database));
+  if (version < kExchangeRatesSince || days.empty()) return std::vector<ExchangeRate>();
+  return read_rows<ExchangeRate>(
+      database,
+      fmt::format("SELECT {} FROM exchange_rate WHERE day >= ?1 AND day < ?2 ORDER BY day, base", column_list<ExchangeRate>()),
+      days);
+}
+
 namespace {
 
 /// Where a stored series goes in Usage.

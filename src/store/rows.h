@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "model/exchange_rate.h"
 #include "model/history.h"
 #include "model/queue_record.h"
 
@@ -188,6 +189,17 @@ struct RowFields<PriceRow> {
     visit("estimated", p.estimated);
     visit("source", p.source);
     visit("as_of", p.as_of);
+  }
+};
+
+template <>
+struct RowFields<ExchangeRate> {
+  static constexpr std::string_view table = "exchange_rate";
+  template <typename Visit, typename T>
+  static void visit(Visit& visit, T& r) {
+    visit("day", r.day);
+    visit("base", r.base);
+    visit("price", r.price);
   }
 };
 

@@ -64,6 +64,17 @@ INSERT INTO bill_delivery SELECT DISTINCT import_id, provider, billing_account, 
 CREATE INDEX bill_line_import ON bill_line (import_id);
 )sql";
 
+// Of one unit of `base`. By day first: a period is a range.
+constexpr const char* kExchangeRateTable = R"sql(
+CREATE TABLE exchange_rate (
+  day INTEGER NOT NULL,
+  base TEXT NOT NULL,
+  price INTEGER NOT NULL, price_currency TEXT NOT NULL,
+  import_id INTEGER NOT NULL REFERENCES import,
+  PRIMARY KEY (day, base, price_currency)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // Instants and durations are nanoseconds, money is nano-units beside its currency, bytes are bytes. Where a
 // value is not known, text is '', a count is 0 and everything else NULL, as in the model.
 constexpr const char* kHistoryTables = R"sql(
@@ -243,8 +254,8 @@ struct Migration {
   int from;
   const char* sql;
 };
-constexpr std::array<Migration, 4> kMigrations = {
-    {{1, kAppliedChanges}, {2, kQueueRecords}, {3, kAbsences}, {4, kBillDeliveries}}};
+constexpr std::array<Migration, 5> kMigrations = {
+    {{1, kAppliedChanges}, {2, kQueueRecords}, {3, kAbsences}, {4, kBillDeliveries}, {5, kExchangeRateTable}}};
 static_assert(kMigrations.back().from + 1 == kSchemaVersion);
 
 Status create_tables(Database& database) {
@@ -259,6 +270,7 @@ Status create_tables(Database& database) {
   TRY(database.execute(kQueueRecords));
   TRY(database.execute(kAbsences));
   TRY(database.execute(kBillDeliveries));
+  TRY(database.execute(kExchangeRateTable));
   TRY(database.execute(fmt::format("INSERT INTO meta VALUES ('schema_version', '{}'); PRAGMA application_id = {}; COMMIT",
                                    kSchemaVersion, kApplicationId)));
   return {};

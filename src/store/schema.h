@@ -5,7 +5,7 @@
 
 namespace stint {
 
-inline constexpr int kSchemaVersion = 5;
+inline constexpr int kSchemaVersion = 6;
 /// What came since adds tables only: a History of this version is read as it is, without what they would hold.
 inline constexpr int kOldestReadable = 1;
 /// The version that brought queue_record and partition_node.
@@ -14,6 +14,8 @@ inline constexpr int kQueueRecordsSince = 3;
 inline constexpr int kAbsencesSince = 4;
 /// The version that brought bill_delivery: an older one counts all bill lines.
 inline constexpr int kBillDeliveriesSince = 5;
+/// The version that brought exchange_rate.
+inline constexpr int kExchangeRatesSince = 6;
 /// "STNT" in SQLite's header tells a History from other databases.
 inline constexpr int64_t kApplicationId = 0x53544e54;
 

@@ -66,6 +66,7 @@ CALLS = {
     "statements": [HISTORY + ["--folder", "statements"]],
     "estimate": [["terraform-plan.json"], ["terraform-plan.json"] + HISTORY + ["--budget", "90000"]],
     "catalog gpus": [[]], "catalog instances": [[], ["--provider", "aws"]], "catalog prices": [["--gpu", "A100-80GB"]],
+    "history currency": [["demo.db"]],
     "catalog mig": [["--gpu", "A100-80GB"]],
     "change list": [["audit.json"], ["--history", "demo.db"]], "change show": [["1", "audit.json", "--history", "demo.db"]],
     "change apply": [["1", "audit.json", "--history", "changed.db", "--force", "--at", "2026-10-20T00:00:00Z"]],
