@@ -1,5 +1,7 @@
 # The two commands a newcomer needs are `make demo` and `make test`; everything else is for working on Stint.
 JOBS ?= $(shell nproc)
+# Many tests wait: for a real Slurm, for a daemon, for time to go by.
+TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 STORY ?= agency
 HISTORY ?= demo/$(STORY).db
 
@@ -19,7 +21,7 @@ demo-serve: build  ## train a model, make it INT8, tune it to a promise, serve i
 test: setup  ## every test
 	cmake --preset dev
 	cmake --build --preset dev -j $(JOBS)
-	ctest --preset dev -j $(JOBS)
+	ctest --preset dev -j $(TEST_JOBS)
 
 build: setup  ## the optimised binary, build/release/stint
 	cmake --preset release -DSTINT_TESTS=OFF -DSTINT_BENCH=OFF
