@@ -71,7 +71,7 @@ TEST(AppliedChanges, AHistoryOfTheFirstVersionIsReadAndBroughtUpToDate) {
   (void)HistoryFile::open(path, OpenMode::kCreate).value();
   execute(path,
           "DROP TABLE applied_change; DROP TABLE queue_record; DROP TABLE partition_node; DROP TABLE node_absence; DROP TABLE "
-          "bill_delivery; DROP INDEX bill_line_import; DROP TABLE exchange_rate; "
+          "bill_delivery; DROP INDEX bill_line_delivery; DROP TABLE exchange_rate; DROP TABLE bill_extent; "
           "UPDATE meta SET value = '1' WHERE key = 'schema_version'");
   {
     HistoryFile old = HistoryFile::open(path, OpenMode::kReadOnly).value();

@@ -126,7 +126,7 @@ Status drop_within_transaction(Database& database, int64_t id, DroppedImport& ou
     counts.reset();
   }
   out.brought_back = std::move(back);
-  for (const std::string_view table : {"bill_delivery", "bill_line", "rejection"})
+  for (const std::string_view table : {"bill_delivery", "bill_extent", "bill_line", "rejection"})
     TRY(run_with(database, fmt::format("DELETE FROM {} WHERE import_id = ?", table), {id}));
   TRY(run_with(database, "DELETE FROM import WHERE id = ?", {id}));
   return run_with(database, kKnowAgain, {});
@@ -160,7 +160,10 @@ Status DeliveryBook::settle(Database& database) {
     TRY(check_files(scope, charges));
     TRY(settle_scope(database, scope, charges));
   }
-  return {};
+  if (scopes_.empty()) return {};
+  return run_with(database,
+                  fmt::format("INSERT INTO bill_extent {} WHERE import_id = ? GROUP BY {}", kExtentsOfLines, kExtentKey),
+                  {import_id_});
 }
 
 /// Parts of one delivery share next to nothing; two deliveries of one bill do.
@@ -319,17 +322,22 @@ Status DeliveryBook::supersede(Database& database, const Scope& scope, const Oth
   return {};
 }
 
-Result<std::string> lines_that_count(Database& database) {
+Result<std::string> lines_that_count(Database& database, std::string_view table) {
   TRY_ASSIGN(const int version, schema_version(database));
   if (version < kBillDeliveriesSince) return std::string();
   TRY_ASSIGN(const int64_t superseded,
              database.integer("SELECT EXISTS (SELECT 1 FROM bill_delivery WHERE superseded_by IS NOT NULL)"));
   if (superseded == 0) return std::string();
-  return std::string(
-      " AND NOT EXISTS (SELECT 1 FROM bill_delivery d WHERE d.import_id = bill_line.import_id AND d.provider = "
-      "bill_line.provider AND "
-      "d.billing_account = bill_line.billing_account AND d.billing_begin = bill_line.billing_begin AND d.superseded_by IS NOT "
-      "NULL)");
+  return fmt::format(
+      " AND NOT EXISTS (SELECT 1 FROM bill_delivery d WHERE d.import_id = {0}.import_id AND d.provider = {0}.provider AND "
+      "d.billing_account = {0}.billing_account AND d.billing_begin = {0}.billing_begin AND d.superseded_by IS NOT NULL)",
+      table);
+}
+
+Result<std::string> bill_extents(Database& database) {
+  TRY_ASSIGN(const int version, schema_version(database));
+  if (version >= kBillExtentsSince) return std::string("bill_extent");
+  return fmt::format("({} GROUP BY {}) AS bill_extent", kExtentsOfLines, kExtentKey);
 }
 
 Result<std::vector<ImportListing>> HistoryFile::imports() {

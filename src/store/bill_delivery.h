@@ -110,7 +110,9 @@ class DeliveryBook {
   std::vector<ReplacedBill> replaced_;
 };
 
-/// ` AND …` for a WHERE over bill_line: lines that count. Empty where all do.
-Result<std::string> lines_that_count(Database& database);
+/// ` AND …` for a WHERE over bill_line, or another table with the columns of a delivery: rows of deliveries that count. Empty where all do.
+Result<std::string> lines_that_count(Database& database, std::string_view table = "bill_line");
+/// What to select bill_extent's columns from, as `bill_extent`: the table, or the lines of an older version.
+Result<std::string> bill_extents(Database& database);
 
 }  // namespace stint

@@ -302,6 +302,55 @@ TEST_F(BillDelivery, WhatIsBilledInAMonthHasItsCorrectionsOfOthers) {
   EXPECT_EQ(file_.load(november)->bill.size(), 0U);  // by charge it is October's
 }
 
+TEST_F(BillDelivery, APeriodHoldsTheLinesThatTouchItHoweverTheyWereDelivered) {
+  Prng random(20261123);
+  const auto hours = [&](int n) { return kHour * static_cast<int64_t>(random.below(static_cast<uint64_t>(n))); };
+  for (int n = 0; n < 40; ++n) {
+    std::vector<BillLine> lines;
+    for (int i = 0; i < 8; ++i) {
+      BillLine line = charge(static_cast<int>(random.below(5)), 1, Money::units(1), fmt::format("{}", random.below(3)));
+      line.charge_period.begin = kOctober + hours(24 * 200);
+      line.charge_period.end = line.charge_period.begin + hours(24 * 60);  // some are an instant
+      line.billing_period = random.below(4) == 0 ? Interval{} : month_of(line.charge_period.begin);
+      line.category = random.below(5) == 0 ? ChargeCategory::kPurchase : ChargeCategory::kUsage;
+      line.spend = random.below(3) == 0 ? SpendKind::kStorage : SpendKind::kCompute;
+      lines.push_back(std::move(line));
+    }
+    (void)deliver(fmt::format("{}.csv", n), lines, "focus", {.as = DeliveryAs::kReplace}).value();
+  }
+  const std::vector<BillLine> all = file_.load()->bill;
+  ASSERT_GT(all.size(), 20U);
+  const auto begins = [](const std::vector<BillLine>& of) {
+    std::vector<std::pair<int64_t, int64_t>> out;
+    for (const BillLine& line : of)
+      out.emplace_back(line.charge_period.begin.ns(), line.charge_period.end.ns());
+    return out;
+  };
+  for (int turn = 0; turn < 100; ++turn) {
+    const Interval asked = {kOctober + hours(24 * 100), kOctober + kHour * (24 * 100 + 1) + hours(24 * 100)};
+    std::vector<BillLine> touching, billed_in;
+    for (const BillLine& line : all) {
+      if (line.charge_period.end > asked.begin && line.charge_period.begin < asked.end) touching.push_back(line);
+      const Instant billed = line.billing_period.empty() ? line.charge_period.begin : line.billing_period.begin;
+      if (billed >= asked.begin && billed < asked.end) billed_in.push_back(line);
+    }
+    ASSERT_EQ(begins(file_.load(asked)->bill), begins(touching));
+    ASSERT_EQ(begins(file_.load_billed_in(asked).value()), begins(billed_in));
+  }
+  EXPECT_THAT(*file_.check(), IsEmpty());
+}
+
+TEST_F(BillDelivery, WhatIsDroppedLeavesNoTimesBehind) {
+  ASSERT_TRUE(deliver("a.csv", month(1, 10, Money::units(10))).ok());
+  ASSERT_TRUE(deliver("b.csv", month(1, 31, Money::units(10))).ok());
+  EXPECT_EQ(file_.load()->happened, month_of(kOctober));
+  ASSERT_TRUE(file_.drop_import(2).ok());
+  EXPECT_EQ(file_.load()->happened, (Interval{kOctober, kOctober + kHour * 240}));
+  EXPECT_THAT(file_.load()->bill_coverage, SizeIs(1));
+  EXPECT_THAT(file_.load()->billed_resources, SizeIs(4));
+  EXPECT_THAT(*file_.check(), IsEmpty());
+}
+
 /// `total` as random charges that sum to it, on random machines and days of October.
 std::vector<BillLine> random_bill(Prng& random, Money total, const std::string& account, Interval billing) {
   std::vector<BillLine> lines;

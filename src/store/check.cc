@@ -94,6 +94,16 @@ Result<std::vector<std::string>> HistoryFile::check() {
         "(SELECT 1 FROM bill_delivery d WHERE d.import_id = l.import_id AND d.provider = l.provider AND d.billing_account = "
         "l.billing_account AND d.billing_begin = l.billing_begin)",
         problems));
+  if (version >= kBillExtentsSince) {
+    const std::string lines = fmt::format("{} GROUP BY {}", kExtentsOfLines, kExtentKey);
+    TRY(collect(
+        database,
+        fmt::format("SELECT DISTINCT 'import ' || import_id || ': what is kept of the times that its bill charges for is not "
+                    "what its lines say' FROM (SELECT * FROM (SELECT * FROM bill_extent EXCEPT {0}) UNION SELECT * FROM ({0} "
+                    "EXCEPT SELECT * FROM bill_extent))",
+                    lines),
+        problems));
+  }
   if (version >= kAbsencesSince) TRY(check_rows<NodeAbsence>(database, problems));
   TRY(check_rows<BillLine>(database, problems));
   TRY(check_rows<PriceRow>(database, problems));

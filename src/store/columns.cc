@@ -14,6 +14,13 @@ std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 
 Json parse(std::string_view text) { return Json::parse(text, nullptr, /*allow_exceptions=*/false); }
 
+/// Most lines of a FOCUS bill have no tag beside their source's columns: those need no parsing. Within a string a quote is escaped, so
+/// that what stands between two pairs tells whether there is a second one.
+bool has_source_columns_only(std::string_view stored) {
+  static const std::string kBegin = fmt::format(R"([["{}",")", kFocusColumnsTag);
+  return stored.starts_with(kBegin) && stored.ends_with(R"("]])") && stored.find(R"("],[")") == std::string_view::npos;
+}
+
 }  // namespace
 
 std::string Column<std::vector<Tag>>::to_json(const std::vector<Tag>& v) {
@@ -26,7 +33,7 @@ std::string Column<std::vector<Tag>>::to_json(const std::vector<Tag>& v) {
 
 std::optional<std::vector<Tag>> Column<std::vector<Tag>>::read(const Statement& s, int i) {
   std::vector<Tag> tags;
-  if (s.bytes(i) == "[]") return tags;
+  if (s.bytes(i) == "[]" || has_source_columns_only(s.bytes(i))) return tags;
   const Json list = parse(s.bytes(i));
   if (!list.is_array()) return std::nullopt;
   for (const Json& pair : list) {

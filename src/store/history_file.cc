@@ -85,7 +85,10 @@ Result<HistoryInfo> HistoryFile::info() {
   TRY_ASSIGN(info.schema_version, schema_version(database));
   TRY_ASSIGN(info.telemetry, interval_of(database, "SELECT min(telemetry_begin), max(telemetry_end) FROM import"));
   TRY_ASSIGN(const std::string counted, lines_that_count(database));
-  TRY_ASSIGN(info.billed, interval_of(database, "SELECT min(charge_begin), max(charge_end) FROM bill_line WHERE true" + counted));
+  TRY_ASSIGN(const std::string extents, bill_extents(database));
+  TRY_ASSIGN(const std::string counted_extents, lines_that_count(database, "bill_extent"));
+  TRY_ASSIGN(info.billed, interval_of(database, fmt::format("SELECT min(charged_from), max(charged_until) FROM {} WHERE true{}",
+                                                            extents, counted_extents)));
   struct Count {
     uint64_t& to;
     std::string sql;

@@ -252,6 +252,26 @@ TEST(HistoryFile, ColumnsThatALineHasNoPlaceForAreKeptBesideIt) {
   }
 }
 
+TEST(HistoryFile, TagsBesideSuchColumnsAreFoundWhereverTheyStand) {
+  const ScratchDir dir;
+  HistoryFile file = create(dir / "fleet.db");
+  const Tag columns(kFocusColumnsTag, R"({"a":"\"],[\"","b":"]]"})"), team("team", R"("],["]])");
+  const std::vector<std::vector<Tag>> told = {{columns}, {columns, team}, {team, columns}, {team}, {}};
+  import(file, "a", [&](Sink& sink) {
+    for (size_t i = 0; i < told.size(); ++i) {
+      BillLine line;
+      line.resource_id = fmt::format("{}", i);
+      line.charge_period = {kStart, kStart + kHour};
+      line.tags = told[i];
+      sink.bill_line(line);
+    }
+  });
+  const auto history = file.load();
+  ASSERT_EQ(history->bill.size(), told.size());
+  for (size_t i = 0; i < told.size(); ++i)
+    EXPECT_EQ(history->bill[i].tags, std::ranges::count(told[i], team) > 0 ? std::vector<Tag>{team} : std::vector<Tag>{}) << i;
+}
+
 TEST(HistoryFile, SameBytesAreFoundAgain) {
   const ScratchDir dir;
   HistoryFile file = create(dir / "fleet.db");
@@ -529,8 +549,8 @@ TEST(HistoryFile, SaysWhatIsWrongWithAFile) {
   std::ofstream(dir / "empty.db").close();
   EXPECT_THAT(open_error(dir / "empty.db"), HasSubstr("empty"));
   create(dir / "newer.db");
-  execute(dir / "newer.db", "UPDATE meta SET value = '7'");
-  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 7, this one knows up to 6)"));
+  execute(dir / "newer.db", "UPDATE meta SET value = '8'");
+  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 8, this one knows up to 7)"));
 }
 
 // ── An older version ──

@@ -30,14 +30,18 @@ Interval hull(Interval a, Interval b) {
 /// When a run ended; of one that runs still, when a source that watches last said so. Over run JOIN import.
 const std::string kRunUntil = "coalesce(run.ended, CASE WHEN import.kind IN ('daemon', 'slurm') THEN import.imported_at END)";
 
+/// A purchase may cover years: it says what was bought, not what the History is about.
+Result<Interval> billed_times(Database& database) {
+  TRY_ASSIGN(const std::string extents, bill_extents(database));
+  TRY_ASSIGN(const std::string counted, lines_that_count(database, "bill_extent"));
+  return interval_of(database,
+                     fmt::format("SELECT min(charged_from), max(charged_until) FROM {} WHERE NOT purchase{}", extents, counted));
+}
+
 /// All there is: what telemetry and bills cover; what runs cover where there is neither.
 Result<Interval> whole_period(Database& database) {
   TRY_ASSIGN(const Interval telemetry, interval_of(database, "SELECT min(telemetry_begin), max(telemetry_end) FROM import"));
-  TRY_ASSIGN(const std::string counted, lines_that_count(database));
-  // A purchase may cover years: it says what was bought, not what the History is about.
-  TRY_ASSIGN(
-      const Interval billed,
-      interval_of(database, "SELECT min(charge_begin), max(charge_end) FROM bill_line WHERE category <> 'Purchase'" + counted));
+  TRY_ASSIGN(const Interval billed, billed_times(database));
   if (const Interval both = hull(telemetry, billed); !both.empty()) return whole_hours(both);
   TRY_ASSIGN(const Interval runs, interval_of(database, "SELECT min(started), max(coalesce(ended, started)) FROM run"));
   return whole_hours(runs);
@@ -46,10 +50,7 @@ Result<Interval> whole_period(Database& database) {
 /// First to last sign of anything.
 Result<Interval> happened(Database& database) {
   TRY_ASSIGN(const Interval telemetry, interval_of(database, "SELECT min(telemetry_begin), max(telemetry_end) FROM import"));
-  TRY_ASSIGN(const std::string counted, lines_that_count(database));
-  TRY_ASSIGN(
-      const Interval billed,
-      interval_of(database, "SELECT min(charge_begin), max(charge_end) FROM bill_line WHERE category <> 'Purchase'" + counted));
+  TRY_ASSIGN(const Interval billed, billed_times(database));
   TRY_ASSIGN(const Interval runs, interval_of(database, "SELECT min(started), max(coalesce(" + kRunUntil +
                                                             ", started)) FROM run JOIN import ON import.id = run.import_id"));
   return hull(hull(telemetry, billed), runs);
@@ -68,12 +69,12 @@ void end_running(History& history, const std::vector<std::optional<Instant>>& kn
 }
 
 Status load_billing(Database& database, History& history) {
-  TRY_ASSIGN(const std::string counted, lines_that_count(database));
-  TRY_ASSIGN(
-      Statement coverage,
-      database.prepare("SELECT provider, min(charge_begin), max(charge_end) FROM bill_line WHERE spend = 'compute' AND category "
-                       "<> 'Purchase'" +
-                       counted + " GROUP BY provider ORDER BY provider"));
+  TRY_ASSIGN(const std::string extents, bill_extents(database));
+  TRY_ASSIGN(const std::string counted, lines_that_count(database, "bill_extent"));
+  TRY_ASSIGN(Statement coverage,
+             database.prepare(fmt::format("SELECT provider, min(charged_from), max(charged_until) FROM {} WHERE compute AND NOT "
+                                          "purchase{} GROUP BY provider ORDER BY provider",
+                                          extents, counted)));
   for (;;) {
     TRY_ASSIGN(const bool row, coverage.step());
     if (!row) break;
@@ -81,9 +82,9 @@ Status load_billing(Database& database, History& history) {
         {std::string(coverage.bytes(0)), {Instant::from_ns(coverage.integer(1)), Instant::from_ns(coverage.integer(2))}});
   }
   TRY_ASSIGN(Statement resources,
-             database.prepare("SELECT DISTINCT provider, resource_id, resource_name, CASE WHEN category = 'Usage' "
-                              "THEN instance_type ELSE '' END FROM bill_line WHERE spend = 'compute'" +
-                              counted + " ORDER BY 1, 2, 3, 4"));
+             database.prepare(fmt::format("SELECT DISTINCT provider, resource_id, resource_name, instance_type FROM {} WHERE "
+                                          "compute{} ORDER BY 1, 2, 3, 4",
+                                          extents, counted)));
   for (;;) {
     TRY_ASSIGN(const bool row, resources.step());
     if (!row) return {};
@@ -246,6 +247,13 @@ Result<std::vector<std::optional<Instant>>> read_known_until(Database& database,
   }
 }
 
+/// ` AND …` for a WHERE over bill_line: only lines of deliveries one of whose extents holds `condition`, which spares reading the others.
+Result<std::string> deliveries_with(Database& database, std::string_view condition) {
+  TRY_ASSIGN(const int version, schema_version(database));
+  if (version < kBillExtentsSince) return std::string();
+  return fmt::format(" AND (import_id, billing_begin) IN (SELECT import_id, billing_begin FROM bill_extent WHERE {})", condition);
+}
+
 /// Whole hours of what was asked for. Nothing is known of what comes after the last sign: it is no part of the period.
 Interval known_part(Interval asked, Interval happened) {
   Interval period = whole_hours(asked);
@@ -257,7 +265,9 @@ Interval known_part(Interval asked, Interval happened) {
 /// The lines that count, in their order. @param bounded  those that touch the interval ?1 to ?2.
 Result<std::string> bill_rows(Database& database, bool bounded) {
   TRY_ASSIGN(const std::string counted, lines_that_count(database));
-  return fmt::format("bill_line WHERE {}{} ORDER BY id", bounded ? "charge_end > ?1 AND charge_begin < ?2" : "true", counted);
+  if (!bounded) return fmt::format("bill_line WHERE true{} ORDER BY id", counted);
+  TRY_ASSIGN(const std::string within, deliveries_with(database, "charged_until > ?1 AND charged_from < ?2"));
+  return fmt::format("bill_line WHERE charge_end > ?1 AND charge_begin < ?2{}{} ORDER BY id", within, counted);
 }
 
 }  // namespace
@@ -317,10 +327,15 @@ Result<std::vector<BillLine>> HistoryFile::load_billed_in(Interval billing) {
   Database& database = impl_->database;
   TRY_ASSIGN(const std::string counted, lines_that_count(database));
   constexpr std::string_view kBilledAt = "CASE WHEN billing_end > billing_begin THEN billing_begin ELSE charge_begin END";
-  return read_rows<BillLine>(database,
-                             fmt::format("SELECT {} FROM bill_line WHERE {}{} ORDER BY id", column_list<BillLine>(),
-                                         billing.empty() ? "true" : fmt::format("{0} >= ?1 AND {0} < ?2", kBilledAt), counted),
-                             billing);
+  std::string when = "true";
+  if (!billing.empty()) {
+    TRY_ASSIGN(
+        const std::string within,
+        deliveries_with(database, "(billing_begin >= ?1 AND billing_begin < ?2) OR (charged_until >= ?1 AND charged_from < ?2)"));
+    when = fmt::format("{0} >= ?1 AND {0} < ?2{1}", kBilledAt, within);
+  }
+  return read_rows<BillLine>(
+      database, fmt::format("SELECT {} FROM bill_line WHERE {}{} ORDER BY id", column_list<BillLine>(), when, counted), billing);
 }
 
 Result<std::vector<ExchangeRate>> HistoryFile::load_exchange_rates(Interval days) {

@@ -64,6 +64,27 @@ INSERT INTO bill_delivery SELECT DISTINCT import_id, provider, billing_account, 
 CREATE INDEX bill_line_import ON bill_line (import_id);
 )sql";
 
+// What each delivered bill charges for, from when until when, so that no question of that kind reads all lines. Compute by resource;
+// all else together.
+constexpr const char* kBillExtentTable = R"sql(
+CREATE TABLE bill_extent (
+  import_id INTEGER NOT NULL REFERENCES import,
+  provider TEXT NOT NULL,
+  billing_account TEXT NOT NULL,
+  billing_begin INTEGER NOT NULL,
+  purchase INTEGER NOT NULL,      -- 1: a purchase, which may cover years
+  compute INTEGER NOT NULL,
+  resource_id TEXT NOT NULL,
+  resource_name TEXT NOT NULL,
+  instance_type TEXT NOT NULL,    -- of usage
+  charged_from INTEGER NOT NULL,
+  charged_until INTEGER NOT NULL,
+  PRIMARY KEY (import_id, provider, billing_account, billing_begin, purchase, compute, resource_id, resource_name, instance_type)
+) STRICT, WITHOUT ROWID;
+DROP INDEX bill_line_import;
+CREATE INDEX bill_line_delivery ON bill_line (import_id, billing_begin);
+)sql";
+
 // Of one unit of `base`. By day first: a period is a range.
 constexpr const char* kExchangeRateTable = R"sql(
 CREATE TABLE exchange_rate (
@@ -254,8 +275,12 @@ struct Migration {
   int from;
   const char* sql;
 };
-constexpr std::array<Migration, 5> kMigrations = {
-    {{1, kAppliedChanges}, {2, kQueueRecords}, {3, kAbsences}, {4, kBillDeliveries}, {5, kExchangeRateTable}}};
+constexpr std::array<Migration, 6> kMigrations = {{{1, kAppliedChanges},
+                                                   {2, kQueueRecords},
+                                                   {3, kAbsences},
+                                                   {4, kBillDeliveries},
+                                                   {5, kExchangeRateTable},
+                                                   {6, kBillExtentTable}}};
 static_assert(kMigrations.back().from + 1 == kSchemaVersion);
 
 Status create_tables(Database& database) {
@@ -266,11 +291,8 @@ Status create_tables(Database& database) {
   TRY_ASSIGN(const int64_t tables, database.integer("SELECT count(*) FROM sqlite_schema"));
   if (tables > 0) return database.execute("ROLLBACK");
   TRY(database.execute(kHistoryTables));
-  TRY(database.execute(kAppliedChanges));
-  TRY(database.execute(kQueueRecords));
-  TRY(database.execute(kAbsences));
-  TRY(database.execute(kBillDeliveries));
-  TRY(database.execute(kExchangeRateTable));
+  for (const Migration& step : kMigrations)
+    TRY(database.execute(step.sql));
   TRY(database.execute(fmt::format("INSERT INTO meta VALUES ('schema_version', '{}'); PRAGMA application_id = {}; COMMIT",
                                    kSchemaVersion, kApplicationId)));
   return {};
@@ -296,6 +318,8 @@ Status upgrade_from(Database& database, int version) {
   TRY(keep_copy(database.path(), version));
   for (const Migration& step : kMigrations)
     if (step.from >= version) TRY(database.execute(step.sql));
+  if (version < kBillExtentsSince)
+    TRY(database.execute(fmt::format("INSERT INTO bill_extent {} GROUP BY {}", kExtentsOfLines, kExtentKey)));
   return database.execute(fmt::format("UPDATE meta SET value = '{}' WHERE key = 'schema_version'; COMMIT", kSchemaVersion));
 }
 

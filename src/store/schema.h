@@ -5,7 +5,7 @@
 
 namespace stint {
 
-inline constexpr int kSchemaVersion = 6;
+inline constexpr int kSchemaVersion = 7;
 /// What came since adds tables only: a History of this version is read as it is, without what they would hold.
 inline constexpr int kOldestReadable = 1;
 /// The version that brought queue_record and partition_node.
@@ -16,6 +16,17 @@ inline constexpr int kAbsencesSince = 4;
 inline constexpr int kBillDeliveriesSince = 5;
 /// The version that brought exchange_rate.
 inline constexpr int kExchangeRatesSince = 6;
+/// The version that brought bill_extent.
+inline constexpr int kBillExtentsSince = 7;
+/// What bill_extent says of bill lines, by kExtentKey.
+inline constexpr std::string_view kExtentsOfLines =
+    "SELECT import_id, provider, billing_account, billing_begin, category = 'Purchase' AS purchase, spend = 'compute' AS "
+    "compute, "
+    "CASE WHEN spend = 'compute' THEN resource_id ELSE '' END AS resource_id, "
+    "CASE WHEN spend = 'compute' THEN resource_name ELSE '' END AS resource_name, "
+    "CASE WHEN spend = 'compute' AND category = 'Usage' THEN instance_type ELSE '' END AS instance_type, "
+    "min(charge_begin) AS charged_from, max(charge_end) AS charged_until FROM bill_line";
+inline constexpr std::string_view kExtentKey = "1, 2, 3, 4, 5, 6, 7, 8, 9";
 /// "STNT" in SQLite's header tells a History from other databases.
 inline constexpr int64_t kApplicationId = 0x53544e54;
 
