@@ -48,6 +48,8 @@ struct DaemonArguments {
   std::string faults;  ///< a duration; empty = none
   TlsOptions tls;
   bool plain_beyond_loopback = false;
+  AuditHeadsOptions audit_heads;
+  std::string audit_heads_every = "1h";
   std::string log_limit;
 };
 
@@ -68,6 +70,7 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
   front.plain_beyond_loopback = arguments.plain_beyond_loopback;
   front.oidc = daemon.config().oidc;
   front.clients = clients_of(daemon);
+  front.audit_heads = arguments.audit_heads;
   front.log_base = [&daemon](const LaunchKey& key) { return daemon.log_base(key); };
   front.version = STINT_VERSION;
   front.findings = daemon.findings();
@@ -97,6 +100,10 @@ Status run_daemon(DaemonArguments arguments) {
       return invalid("--simulated-faults '{}': expected a time above 0, such as 8h", excerpt(arguments.faults));
     arguments.daemon.simulated_faults = *faults;
   }
+  const Result<Duration> heads_every = parse_duration(arguments.audit_heads_every);
+  if (!heads_every.ok() || *heads_every < Duration::seconds(1))
+    return invalid("--audit-heads-every '{}': expected a second or more, such as 1h", excerpt(arguments.audit_heads_every));
+  arguments.audit_heads.every = *heads_every;
   give_large_blocks_back();
   if (arguments.daemon.job_processes < 0) return invalid("--job-processes: give a number above 0");
   if (!arguments.log_limit.empty()) {
@@ -127,6 +134,8 @@ Status run_daemon(DaemonArguments arguments) {
   if (!front->new_token_file().empty())
     fmt::print(stderr, "stint: made a token for the user admin, good for 90 days: export STINT_TOKEN_FILE={}\n",
                std::filesystem::absolute(front->new_token_file()).string());
+  if (!front->audit_problem().empty())
+    fmt::print(stderr, "stint: the audit log is not what its signed heads say: {}\n", front->audit_problem());
   manager.ready(listening);
   for (;;) {
     if (signals.wait() != SIGHUP) break;
@@ -177,6 +186,14 @@ void add_daemon_command(Command& app, Action& action) {
       "bytes such as 256MiB (the default) that a task's output, and its errors, may take; the oldest go first. 0 = no limit");
   command->add_flag("--insecure-shared-user", options->daemon.insecure_shared_user,
                     "jobs run as the daemon's own user: whoever submits can read its tokens and act as operator");
+  command->add_option(
+      "--audit-heads", options->audit_heads.file,
+      "file that signed heads of the audit log are added to: best where others keep it; else STATE/audit-heads.jsonl");
+  command->add_option("--audit-key", options->audit_heads.key_file, "file with the key that signs them; else STATE/audit.key");
+  command->add_option("--audit-heads-every", options->audit_heads_every, "how often, while there are new records")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  command->add_flag("--audit-syslog", options->audit_heads.syslog, "send each head to syslog, too, as a notice of facility auth");
   command->add_option("--cgroup", options->daemon.cgroup,
                       "folder of the cgroup v2 tree for limits of CPU and memory; made when it is missing");
   command->add_option("--listen", options->listen, "IP address and port of the API, such as 127.0.0.1:8470; else as configured");

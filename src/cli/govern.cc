@@ -12,8 +12,10 @@
 #include "cli/daemon_client.h"
 #include "cli/output.h"
 #include "cli/parser.h"
+#include "daemon/audit_heads.h"
 #include "daemon/audit_log.h"
 #include "host/file.h"
+#include "host/secret.h"
 #include "report/short_text.h"
 #include "report/table.h"
 
@@ -28,7 +30,7 @@ struct GovernOptions {
   std::string user, scopes, life, note;
   std::vector<std::string> roles, tags;
   bool disable = false, enable = false, no_roles = false, no_tags = false;
-  std::string client, file, output, head;
+  std::string client, file, output, head, heads, key;
 };
 
 std::string field_text(const Json& value) {
@@ -199,13 +201,36 @@ Status list_audit(DaemonClient& client, const GovernOptions& options) {
   return write_output("", table.render(screen_of_stdout()));
 }
 
+/// Those of a file, with its key; else, of a daemon's log, those that it has.
+Result<std::vector<AuditHead>> heads_to_hold(DaemonClient& client, const GovernOptions& options) {
+  if (options.heads.empty() != options.key.empty()) return invalid("--heads and --heads-key go together");
+  if (!options.heads.empty()) {
+    TRY(check_secret_file(options.key));
+    TRY_ASSIGN(const std::string key, read_secret_file(options.key));
+    TRY_ASSIGN(const std::string text, read_all(options.heads));
+    return read_signed_heads(text, bytes_of_hex(key), options.heads);
+  }
+  std::vector<AuditHead> heads;
+  if (!options.file.empty()) return heads;
+  TRY_ASSIGN(const Json answer, client.get("/v1/audit-log/heads"));
+  for (const Json& head : answer["heads"]) {
+    TRY_ASSIGN(const Instant at, parse_instant(head["at"].get<std::string>()));
+    heads.push_back({at, head["records"].get<int64_t>(), head["head"].get<std::string>()});
+  }
+  return heads;
+}
+
 /// The chain is followed here, so that the daemon need not be believed.
 Status verify_audit(DaemonClient& client, const GovernOptions& options) {
+  // Before the records: those that come meanwhile have no head yet.
+  TRY_ASSIGN(std::vector<AuditHead> heads, heads_to_hold(client, options));
+  const size_t held_to = heads.size();
+  HeadCheck head_check(std::move(heads));
   AuditVerifier verifier;
   bool head_seen = options.head.empty();
   const auto check = [&](const Status& checked) {
     head_seen = head_seen || verifier.head() == options.head;
-    return checked;
+    return checked.ok() ? head_check.record(verifier.rows(), verifier.head()) : checked;
   };
   if (options.file.empty()) {
     TRY(each_row(client, "", [&](const AuditRow& row) { return check(verifier.check(row)); }));
@@ -220,8 +245,13 @@ Status verify_audit(DaemonClient& client, const GovernOptions& options) {
   if (!head_seen)
     return invalid("no record has the hash {}: records you once saw were removed or changed, or the hash is of another log",
                    options.head);
-  if (options.daemon.json) return print_json({{"records", verifier.rows()}, {"head", verifier.head()}, {"sound", true}});
-  say("{}, each follows from the one before\nhead {}\n", counted(verifier.rows(), "record"), verifier.head());
+  TRY(head_check.finish(verifier.rows()));
+  if (options.daemon.json)
+    return print_json({{"records", verifier.rows()}, {"head", verifier.head()}, {"signed_heads", held_to}, {"sound", true}});
+  say("{}, each follows from the one before\n", counted(verifier.rows(), "record"));
+  if (held_to > 0)
+    say("they are what {} kept outside of the log {}\n", counted(held_to, "signed head"), held_to == 1 ? "says" : "say");
+  say("head {}\n", verifier.head());
   return {};
 }
 
@@ -301,6 +331,8 @@ void add_audit_log(Command& app, Action& action) {
   Command* verify = add_client_command(*audit, action, options, "verify", "Follow the chain from its beginning", verify_audit);
   verify->add_option("--file", options->file, "an export, in place of the daemon's");
   verify->add_option("--head", options->head, "a hash you noted: it must be that of one of the records");
+  verify->add_option("--heads", options->heads, "file of signed heads, in place of those that the daemon tells");
+  verify->add_option("--heads-key", options->key, "file with the key that they are signed with");
   Command* out =
       add_client_command(*audit, action, options, "export", "All of it as JSON lines, which verify reads", export_audit);
   out->add_option("-o,--output", options->output, "write to this file");

@@ -281,4 +281,13 @@ void api_audit_log(const ApiContext& api, const Call& call) {
                           });
 }
 
+void api_audit_heads(const ApiContext& api, const Call& call) {
+  if (!call->who.may_everywhere(Permission::kSeeAudit))
+    return api.answer(call, problem(403, "your role shows the audit log of your clients: heads are of the whole log"));
+  Json heads = Json::array();
+  for (const AuditHead& head : api.governor.audit_heads())
+    heads.push_back({{"at", format_utc(head.at)}, {"records", head.records}, {"head", head.hash}});
+  api.answer(call, 200, {{"heads", std::move(heads)}});
+}
+
 }  // namespace stint

@@ -505,6 +505,13 @@ std::vector<ApiRoute> make_routes() {
        .response = "AuditPage",
        .handler = api_audit_log});
   add({.method = "GET",
+       .path = "/v1/audit-log/heads",
+       .name = "listAuditHeads",
+       .summary = "What signed heads, kept outside of the log, say it was",
+       .needs = P::kSeeAudit,
+       .response = "AuditHeads",
+       .handler = api_audit_heads});
+  add({.method = "GET",
        .path = "/metrics",
        .name = "metrics",
        .summary = "Prometheus' text format",

@@ -142,6 +142,7 @@ void api_statements(const ApiContext& api, const Call& call);
 void api_statement_page(const ApiContext& api, const Call& call);
 void api_write_statements(const ApiContext& api, const Call& call);
 void api_decide_finding(const ApiContext& api, const Call& call);
+void api_audit_heads(const ApiContext& api, const Call& call);
 void api_begin_audit(const ApiContext& api, const Call& call);
 void api_bills(const ApiContext& api, const Call& call);
 void api_bills_csv(const ApiContext& api, const Call& call);

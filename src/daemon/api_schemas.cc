@@ -374,6 +374,9 @@ std::string_view api_schemas() {
 "AuditPage": {"type": "object", "properties": {"records": {"type": "array", "items": {"type": "object",
   "properties": {"sequence": {"type": "integer"}, "hash": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "record": {"type": "string"}},
   "required": ["sequence", "hash", "record"]}}, "next": {"type": "integer"}}, "required": ["records", "next"]},
+"AuditHeads": {"type": "object", "properties": {"heads": {"type": "array", "items": {"type": "object",
+  "properties": {"at": {"type": "string", "format": "date-time"}, "records": {"type": "integer"}, "head": {"type": "string"}},
+  "required": ["at", "records", "head"]}}}, "required": ["heads"]},
 "Contract": {"type": "object"}
 })json";
 }

@@ -41,7 +41,10 @@ Result<ListenAddress> parse_listen_address(std::string_view text) {
 Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions options) {
   TRY_ASSIGN(const ListenAddress listen, parse_listen_address(options.listen));
   std::unique_ptr<Front> front(new Front());
-  TRY_ASSIGN(front->governor_, Governor::open(options.state_folder + "/govern.db"));
+  AuditHeadsOptions heads = options.audit_heads;
+  if (heads.file.empty()) heads.file = options.state_folder + "/audit-heads.jsonl";
+  if (heads.key_file.empty()) heads.key_file = options.state_folder + "/audit.key";
+  TRY_ASSIGN(front->governor_, Governor::open(options.state_folder + "/govern.db", std::move(heads)));
   front->make_known(options.clients);
   const std::string token_file = options.state_folder + "/admin.token";
   TRY(check_secret_file(token_file));

@@ -19,6 +19,7 @@ struct FrontOptions {
   TlsOptions tls;
   bool plain_beyond_loopback = false;
   std::optional<OidcConfig> oidc;
+  AuditHeadsOptions audit_heads;     ///< files left empty are audit-heads.jsonl and audit.key of the state folder
   std::vector<std::string> clients;  ///< the tops of the configured queues: made known where they are not
   std::function<std::string(const LaunchKey&)> log_base;
   std::string version;
@@ -42,6 +43,8 @@ class Front {
   void make_known(const std::vector<std::string>& clients);
   /// Certificates that were renewed hold for connections from now on. @return error naming the file: then the old ones stay.
   Status reload_certificates();
+  /// What is wrong with the audit log, as far as its signed heads tell; empty = nothing.
+  [[nodiscard]] const std::string& audit_problem() const { return governor_->audit_problem(); }
   /// No more requests; those being worked on are answered by a service that still runs.
   void close_doors();
   ~Front();

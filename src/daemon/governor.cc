@@ -1,17 +1,15 @@
 #include "daemon/governor.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <future>
 #include <mutex>
 #include <thread>
 
 #include "daemon/second_factor.h"
+#include "host/clock.h"
 #include "host/secret.h"
 
 namespace stint {
@@ -53,20 +51,6 @@ void take_over(GovernState& state, const GovernChange& change) {
 
 bool is_good(const Token& token, Instant now) { return !token.revoked && now < token.expires; }
 
-/// A file for its owner alone, whole or not at all.
-Status write_secret(const std::string& path, std::string_view text) {
-  const std::string part = path + ".part";
-  ::unlink(part.c_str());
-  const int file = ::open(part.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
-  const bool written =
-      file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(file) == 0;
-  if (file >= 0) ::close(file);
-  if (!written || ::rename(part.c_str(), path.c_str()) != 0)
-    return make_error(ErrorCode::kUnavailable, "cannot write {}: {}: check its folder and the space left", path,
-                      std::strerror(errno));
-  return {};
-}
-
 }  // namespace
 
 NewToken make_token(const std::string& user, Scopes scopes, Instant now, Duration life, std::string note) {
@@ -96,10 +80,14 @@ struct Governor::Impl {
   // Of the thread.
   GovernFile file;
   AuditRow last;
+  std::optional<AuditHeadsFile> heads;
+  std::chrono::steady_clock::time_point next_head;
+  std::string audit_problem;  ///< not changed once open
 
   mutable std::mutex lock;  ///< guards what follows
   GovernState state;
   std::vector<std::pair<std::string, std::string>> ids_by_hash;  ///< ascending
+  std::vector<AuditHead> known_heads;
   std::deque<Work> waiting;
   bool stopping = false;
   std::condition_variable more;
@@ -110,6 +98,8 @@ struct Governor::Impl {
   void put_in(Work work);
   void run();
   Status write(const std::deque<Work>& works);
+  Status open_heads(AuditHeadsOptions options);
+  void add_head();
   [[nodiscard]] std::optional<Principal> principal_of(std::string_view user, const Token* token) const;
 };
 
@@ -155,14 +145,47 @@ Status Governor::Impl::write(const std::deque<Work>& works) {
   return file.commit();
 }
 
+Status Governor::Impl::open_heads(AuditHeadsOptions options) {
+  TRY_ASSIGN(heads, AuditHeadsFile::open(std::move(options)));
+  known_heads = heads->heads();
+  HeadCheck check(known_heads);
+  Status checked;
+  for (const AuditHead& head : known_heads)
+    TRY(file.read_audit(head.records - 1, 1, "", [&](const AuditRow& row) {
+      if (checked.ok()) checked = check.record(row.sequence, row.hash);
+      return Status();
+    }));
+  if (checked.ok()) checked = check.finish(last.sequence);
+  if (!checked.ok()) audit_problem = checked.error().message;
+  return {};
+}
+
+/// One that cannot be written is tried again at the next time: the log goes on.
+void Governor::Impl::add_head() {
+  if (!heads) return;
+  next_head = std::chrono::steady_clock::now() + std::chrono::nanoseconds(heads->every().count_ns());
+  if (last.sequence == 0 || (!heads->heads().empty() && heads->heads().back().hash == last.hash)) return;
+  if (const Status added = heads->add({now(), last.sequence, last.hash}); !added.ok()) {
+    fmt::print(stderr, "stint: {}\n", added.error().message);
+    return;
+  }
+  const std::lock_guard guard(lock);
+  known_heads = heads->heads();
+}
+
 void Governor::Impl::run() {
+  add_head();
   for (;;) {
     std::deque<Work> works;
     {
       std::unique_lock guard(lock);
-      more.wait(guard, [this] { return stopping || !waiting.empty(); });
-      if (waiting.empty()) return;
+      const auto wanted = [this] { return stopping || !waiting.empty(); };
+      if (!heads)
+        more.wait(guard, wanted);
+      else
+        more.wait_until(guard, next_head, wanted);
       works.swap(waiting);
+      if (works.empty() && stopping) break;
     }
     Status written;
     if (std::any_of(works.begin(), works.end(), [](const Work& work) { return !work.read; })) {
@@ -179,7 +202,9 @@ void Governor::Impl::run() {
       else if (work.done)
         work.done(written);
     }
+    if (heads && (heads->heads().empty() || std::chrono::steady_clock::now() >= next_head)) add_head();
   }
+  add_head();
 }
 
 std::optional<Principal> Governor::Impl::principal_of(std::string_view user, const Token* token) const {
@@ -202,10 +227,11 @@ Governor::~Governor() {
   impl_->thread.join();
 }
 
-Result<std::unique_ptr<Governor>> Governor::open(const std::string& path) {
+Result<std::unique_ptr<Governor>> Governor::open(const std::string& path, std::optional<AuditHeadsOptions> heads) {
   TRY_ASSIGN(GovernFile file, GovernFile::open(path));
   auto impl = std::make_unique<Impl>(std::move(file));
   TRY(impl->reload());
+  if (heads) TRY(impl->open_heads(std::move(*heads)));
   return std::unique_ptr<Governor>(new Governor(std::move(impl)));
 }
 
@@ -280,6 +306,13 @@ void Governor::show_code(std::string_view code, AuditEntry entry, Done done) {
   }
   impl_->more.notify_one();
 }
+
+std::vector<AuditHead> Governor::audit_heads() const {
+  const std::lock_guard guard(impl_->lock);
+  return impl_->known_heads;
+}
+
+const std::string& Governor::audit_problem() const { return impl_->audit_problem; }
 
 GovernState Governor::state() const {
   const std::lock_guard guard(impl_->lock);

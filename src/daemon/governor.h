@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "daemon/access.h"
+#include "daemon/audit_heads.h"
 #include "daemon/audit_log.h"
 #include "store/govern_file.h"
 
@@ -36,7 +37,8 @@ class Governor {
   using Done = std::function<void(Status)>;
 
   /// @param path  of the file, made when absent.
-  static Result<std::unique_ptr<Governor>> open(const std::string& path);
+  /// @param heads  where signed heads of the audit log go: now, then every so often, and at the end; none = nowhere.
+  static Result<std::unique_ptr<Governor>> open(const std::string& path, std::optional<AuditHeadsOptions> heads = std::nullopt);
   /// Writes what is waiting, then ends.
   ~Governor();
   Governor(const Governor&) = delete;
@@ -62,6 +64,10 @@ class Governor {
   void show_code(std::string_view code, AuditEntry entry, Done done);
   /// As GovernFile::read_audit() does.
   void read_audit(int64_t after, int64_t limit, std::string client, std::function<void(Result<std::vector<AuditRow>>)> done);
+  /// Signed heads of the audit log, ascending.
+  [[nodiscard]] std::vector<AuditHead> audit_heads() const;
+  /// Is the log what its heads say? Told at open(); empty = as far as they tell.
+  [[nodiscard]] const std::string& audit_problem() const;
 
  private:
   struct Impl;

@@ -1,13 +1,15 @@
 #include "host/secret.h"
 
-#include <sys/stat.h>
-
+#include <fcntl.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <span>
 
 #include "base/check.h"
@@ -72,6 +74,19 @@ Status check_secret_file(const std::string& path, SecretReaders readers) {
       "here",
       path, (status.st_mode & others & (S_IRGRP | S_IROTH)) != 0 ? "read" : "write", status.st_mode & 07777,
       readers == SecretReaders::kOwner ? "600" : "640");
+}
+
+Status write_secret(const std::string& path, std::string_view text) {
+  const std::string part = path + ".part";
+  ::unlink(part.c_str());
+  const int file = ::open(part.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const bool written =
+      file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(file) == 0;
+  if (file >= 0) ::close(file);
+  if (!written || ::rename(part.c_str(), path.c_str()) != 0)
+    return make_error(ErrorCode::kUnavailable, "cannot write {}: {}: check its folder and the space left", path,
+                      std::strerror(errno));
+  return {};
 }
 
 }  // namespace stint

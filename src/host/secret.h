@@ -21,6 +21,9 @@ std::string random_hex(size_t bytes);
 /// The bytes that such digits stand for.
 std::string bytes_of_hex(std::string_view digits);
 
+/// A file for its owner alone, whole or not at all.
+Status write_secret(const std::string& path, std::string_view text);
+
 enum class SecretReaders : uint8_t {
   kOwner,
   kOwnerAndGroup,  ///< for keys that a group of programs shares, as Debian's ssl-cert does
