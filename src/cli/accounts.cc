@@ -25,10 +25,12 @@ bool says_anything(const Usage& usage) {
 
 /// Exchange rates that anything of `history` may need: of the last year for prices, and of each line's day.
 Interval days_of_rates(const History& history) {
-  Instant first = history.happened.end - kHour * (366 * 24);
-  for (const BillLine& line : history.bill)
+  Instant first = history.happened.end - kHour * (366 * 24), last = history.happened.end;
+  for (const BillLine& line : history.bill) {
     first = std::min(first, line.charge_period.begin);
-  return {first - kOldestExchangeRate, std::max(history.happened.end, first) + kHour * 24};
+    last = std::max(last, line.charge_period.begin);
+  }
+  return {first - kOldestExchangeRate, last + kHour * 24};
 }
 
 /// All amounts in the currency that was chosen for the History, else in that of its bill.

@@ -33,7 +33,8 @@ Status run_margin(const MarginOptions& o) {
   TRY_ASSIGN(const Interval period, parse_period(o.period));
   TRY_ASSIGN(const Records records, load_records(o.history, period));
   TRY_ASSIGN(const Accounts accounts, keep_accounts(records, o.basis.value()));
-  if (const Status in_one = convert(revenue, accounts.ledger.total().currency(), records.exchange); !in_one.ok())
+  if (const Status in_one = convert(revenue, accounts.ledger.period, accounts.ledger.total().currency(), records.exchange);
+      !in_one.ok())
     return invalid("{}, {}", o.revenue, in_one.error().message);
   TRY_ASSIGN(const TenantDimension by, parse_tenant_dimension(o.by));
   auto margin = make_margin(accounts.ledger, revenue, by, o.idle == "spread" ? IdleTreatment::kSpread : IdleTreatment::kSeparate);

@@ -67,10 +67,10 @@ Result<Margin> make_margin(const Ledger& ledger, std::span<const RevenueRow> rev
   }
   out.unallocated = out.cost - allocated;
   for (const RevenueRow& r : revenue) {
+    if (intersect(r.month, ledger.period).empty()) continue;
     if (r.revenue.currency() != zero.currency())
       return invalid("line {}: revenue in {}, the bill is in {}", r.line, r.revenue.currency().code(), zero.currency().code());
     const Money own = part_within(r.revenue, r.month, ledger.period);
-    if (r.month.end <= ledger.period.begin || r.month.begin >= ledger.period.end) continue;
     MarginRow& row = row_of(r.client, r.project);
     add_up(row.revenue, own);
     if (r.cost_budget) add_up(row.cost_budget, part_within(*r.cost_budget, r.month, ledger.period));

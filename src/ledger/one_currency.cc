@@ -104,8 +104,9 @@ std::vector<PriceRow> converted_prices(std::span<const PriceRow> prices, Currenc
   return out;
 }
 
-Status convert(std::vector<RevenueRow>& revenue, Currency to, const ExchangeRates& rates) {
+Status convert(std::vector<RevenueRow>& revenue, Interval period, Currency to, const ExchangeRates& rates) {
   for (RevenueRow& row : revenue) {
+    if (intersect(row.month, period).empty()) continue;
     const auto converted = rates.convert(row.revenue, to, row.month.begin);
     if (!converted.ok()) return invalid("line {}: {}", row.line, converted.error().message);
     row.revenue = *converted;
@@ -119,6 +120,7 @@ Status convert(std::vector<RevenueRow>& revenue, Currency to, const ExchangeRate
 
 Status convert(std::vector<ClientBudget>& budgets, Interval month, Currency to, const ExchangeRates& rates) {
   for (ClientBudget& row : budgets) {
+    if (row.month && row.month->begin != month.begin) continue;
     const auto converted = rates.convert(row.budget, to, row.month.value_or(month).begin);
     if (!converted.ok()) return invalid("line {}: {}", row.line, converted.error().message);
     row.budget = *converted;

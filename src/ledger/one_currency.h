@@ -30,9 +30,10 @@ Status convert(History& history, Currency to, const ExchangeRates& rates, std::s
 std::vector<PriceRow> converted_prices(std::span<const PriceRow> prices, Currency to, Instant happened_until,
                                        const ExchangeRates& rates, std::set<Currency>& without_rate);
 
-/// What was agreed for a month, at the rate of its first day. @return error naming the line.
-Status convert(std::vector<RevenueRow>& revenue, Currency to, const ExchangeRates& rates);
-/// The same; budgets of every month at the rate of the first day of `month`.
+/// What was agreed for a month that touches `period`, at the rate of the month's first day; other months stay as they are.
+/// @return error naming the line.
+Status convert(std::vector<RevenueRow>& revenue, Interval period, Currency to, const ExchangeRates& rates);
+/// The same of budgets that hold in `month`.
 Status convert(std::vector<ClientBudget>& budgets, Interval month, Currency to, const ExchangeRates& rates);
 
 /// Gives the ledger's lines the amounts that the bills say. Postings stay as they are.

@@ -93,22 +93,26 @@ TEST(OneCurrency, PricesWithoutARateStayAndAreTold) {
 }
 
 TEST(OneCurrency, RevenueAndBudgetsAtTheRateOfTheMonthsFirstDay) {
-  std::vector<RevenueRow> revenue(1);
+  const Interval both_days = {kStart, kStart + kHour * 48};
+  std::vector<RevenueRow> revenue(2);
+  revenue[1].month = {kStart - kHour * 9'000, kStart - kHour * 8'300};
+  revenue[1].revenue = amount("1", "GBP");
   revenue[0].month = {kStart, kStart + kHour * 24};
   revenue[0].revenue = amount("125", "USD");
   revenue[0].cost_budget = amount("12.5", "USD");
   revenue[0].line = 2;
-  ASSERT_TRUE(convert(revenue, coin("EUR"), two_days()).ok());
+  ASSERT_TRUE(convert(revenue, both_days, coin("EUR"), two_days()).ok());
   EXPECT_EQ(revenue[0].revenue, amount("100", "EUR"));
   EXPECT_EQ(revenue[0].cost_budget, amount("10", "EUR"));
+  EXPECT_EQ(revenue[1].revenue, amount("1", "GBP")) << "of another time";
 
   std::vector<ClientBudget> budgets(2);
   budgets[0].budget = budgets[1].budget = amount("124", "USD");
-  budgets[1].month = Interval{kStart, kStart + kHour * 24};
   const Interval second_day = {kStart + kHour * 24, kStart + kHour * 48};
+  budgets[1].month = Interval{kStart, kStart + kHour * 24};
   ASSERT_TRUE(convert(budgets, second_day, coin("EUR"), two_days()).ok());
   EXPECT_EQ(budgets[0].budget, amount("100", "EUR"));
-  EXPECT_EQ(budgets[1].budget, amount("99.2", "EUR"));
+  EXPECT_EQ(budgets[1].budget, amount("124", "USD")) << "of another month";
   budgets[0].budget = amount("1", "GBP");
   budgets[0].line = 7;
   EXPECT_THAT(convert(budgets, second_day, coin("EUR"), two_days()).error().message, HasSubstr("line 7: no exchange rate"));
