@@ -39,13 +39,18 @@ std::optional<int64_t> ExchangeRates::price(Currency base, Currency other, int64
 }
 
 Error ExchangeRates::no_rate(Currency from, Currency to, Instant at) const {
-  std::optional<int64_t> last;
-  for (const auto& [pair, days] : by_pair_) {
-    const bool speaks_of_them = pair.first == from || pair.second == from || pair.first == to || pair.second == to;
-    if (speaks_of_them && days.front().day <= day_of(at)) last = std::max(last.value_or(days.front().day), days.back().day);
-  }
-  const std::string known =
-      last ? fmt::format(" (the last one is of {})", format_date(Instant::from_hour_index(24 * *last))) : "";
+  const auto last_of = [this](Currency c) {
+    std::optional<int64_t> last;
+    for (const auto& [pair, days] : by_pair_)
+      if (pair.first == c || pair.second == c) last = std::max(last.value_or(days.back().day), days.back().day);
+    return last;
+  };
+  std::string known;
+  for (const Currency c : {from, to})
+    if (!last_of(c)) known = fmt::format(" (there is none of {} at all)", c.code());
+  if (known.empty())
+    if (const int64_t last = std::min(*last_of(from), *last_of(to)); last < day_of(at))
+      known = fmt::format(" (the last one is of {})", format_date(Instant::from_hour_index(24 * last)));
   return {ErrorCode::kNotFound,
           fmt::format("no exchange rate from {} to {} for {}{}: `stint import exchange-rates` takes the European Central Bank's "
                       "eurofxref-hist.zip, or a CSV with date, base, currency, rate",

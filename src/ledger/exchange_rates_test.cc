@@ -51,7 +51,10 @@ TEST(ExchangeRates, ADayWithoutOneHasThatBefore) {
   ASSERT_FALSE(late.ok());
   EXPECT_THAT(late.error().message, HasSubstr("no exchange rate from EUR to USD for 2026-10-17 (the last one is of 2026-10-09)"));
   EXPECT_THAT(late.error().message, HasSubstr("stint import exchange-rates"));
-  EXPECT_FALSE(rates.convert(amount("1", "EUR"), coin("USD"), day("2026-10-01")).ok()) << "before the first";
+  EXPECT_THAT(rates.convert(amount("1", "EUR"), coin("USD"), day("2026-10-01")).error().message, HasSubstr("for 2026-10-01: "))
+      << "before the first";
+  EXPECT_THAT(rates.convert(amount("1", "GBP"), coin("USD"), day("2026-10-09")).error().message,
+              HasSubstr("(there is none of GBP at all)"));
   EXPECT_TRUE(rates.convert(amount("1", "EUR"), coin("USD"), day("2027-03-01"), Duration::hours(200 * 24)).ok());
 }
 
