@@ -106,7 +106,8 @@ void decide(Proposals proposals, const PlanChoice& choice, Books& books, const B
           fmt::format("; replayed {}/month, which is what the plan counts", finding.saving_per_month.to_text());
     if (!alone.ok())
       finding.caveats.push_back("not possible alone: it builds on the findings before it (" + alone.error().message + ")");
-    finding.price_doubt = doubt_of_prices(finding.change, books, now);
+    finding.prices = prices_behind(finding.change, books);
+    finding.price_doubt = worst_doubt(finding.prices, now);
     if (finding.price_doubt == PriceDoubt::kSecondary)
       finding.caveats.push_back("its price is quoted second-hand, not by the provider: ask for a quote before you rely on it");
     finding.apply = apply_text(finding.change, books);
@@ -307,9 +308,10 @@ Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
   report.curve = curve_view(facts);
   report.heat = heat_view(facts);
   report.imports = history.imports;
+  report.prices = prices_used(report.findings, ledger, impl_->input.history, input.catalog, input.now);
   report.data = data_checks(report, ledger);
   report.contradictions = facts.contradictions;
-  report.notes = notes_for({facts, attribution.summary, ledger, prices, input.now});
+  report.notes = notes_for({facts, attribution.summary, ledger, report.prices});
   if (impl_->bill_alone) report.notes.push_back(bill_alone_note(facts));
   if (auto note = holder_note(report.holders)) report.notes.push_back(std::move(*note));
   std::ranges::move(

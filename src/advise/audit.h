@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "advise/bill_facts.h"
+#include "advise/cost_anomalies.h"
 #include "advise/goals.h"
 #include "advise/proof.h"
 #include "base/money.h"
@@ -51,7 +52,8 @@ struct Finding {
   std::vector<std::string> apply;              ///< shell commands or configuration, ready to paste
   std::optional<Proof> proof;                  ///< none = no replay was asked for
   int step = 0;                                ///< place in the order of application, from 1; 0 = not in the plan
-  PriceDoubt price_doubt = PriceDoubt::kNone;  ///< the worst, of the catalogue's prices that its saving rests on
+  std::vector<PriceRow> prices = {};           ///< of the catalogue, that its saving rests on
+  PriceDoubt price_doubt = PriceDoubt::kNone;  ///< the worst of them
   std::string remedy = {};                     ///< of a rejected one: what would let it into the plan, where that is known
 };
 
@@ -148,6 +150,13 @@ struct DataCheck {
   std::string says;
 };
 
+/// A price of the catalogue that the bill (of what no provider billed) or a finding of the plan rests on.
+struct UsedPrice {
+  PriceRow row;
+  PriceDoubt doubt = PriceDoubt::kNone;
+  bool stale = false;  ///< older than kPriceStaleAfter, whatever else is doubtful about it
+};
+
 struct AuditTotals {
   bool priced = true;                          ///< false: no bill and no price in the period; the amounts then mean nothing
   Money bill_per_month;                        ///< whole bill: compute, storage, transfer, other
@@ -175,6 +184,8 @@ struct AuditReport {
   std::vector<NodeAudit> nodes;                   ///< descending by cost
   std::vector<HolderAudit> holders;               ///< descending by GPU-hours
   std::vector<ClientSpend> clients;               ///< descending by total
+  std::vector<UsedPrice> prices;                  ///< oldest first
+  std::optional<CostAnomalies> anomalies;         ///< unusual days; none = not looked for: the weeks before the period are needed
   std::vector<NamedAmount> idle_causes;           ///< of what is not used, per month; "active" is not among them
   std::vector<NamedAmount> categories;            ///< spend per month by category
   std::vector<CurvePoint> curve;

@@ -54,8 +54,10 @@ std::optional<DayJudgement> judge_day(std::span<const double> costs, size_t day,
   return out;
 }
 
+Instant end_of(const CostAnomaly& a) { return a.first_day + kHour * (24 * static_cast<int64_t>(a.days)); }
+
 bool goes_on(const CostAnomaly& last, Instant day, double score) {
-  return last.first_day + kHour * (24 * static_cast<int64_t>(last.days)) == day && (last.score > 0) == (score > 0);
+  return end_of(last) == day && (last.score > 0) == (score > 0);
 }
 
 }  // namespace
@@ -65,12 +67,14 @@ Duration lookback(const AnomalyOptions& options) { return kHour * (24 * 7 * stat
 CostAnomalies find_cost_anomalies(const Ledger& ledger, Interval period, const AnomalyOptions& options) {
   const DailyCost daily = daily_cost(ledger);
   const Currency currency = ledger.total().currency();
-  CostAnomalies out;
+  CostAnomalies out{.judged_by = options};
   out.undated = Money::nanos(0, currency);
   for (const Posting& p : ledger.postings) {
     const BillLine& line = ledger.lines[p.bill_line];
     if (line.charge_period.length() > kHour * 25 && period.contains(line.charge_period.begin)) out.undated += p.amount;
   }
+  for (size_t day = 0; day < daily.days; ++day)
+    if (period.contains(daily.begin_of(day))) out.until = daily.begin_of(day + 1);
   for (const auto& [key, amounts] : daily.series) {
     const auto begins = std::ranges::find_if(amounts, [](Money m) { return !m.is_zero(); });
     const auto start = static_cast<size_t>(begins - amounts.begin());
@@ -111,6 +115,8 @@ CostAnomalies find_cost_anomalies(const Ledger& ledger, Interval period, const A
     out.judged += judged;
     out.anomalies.insert(out.anomalies.end(), found.begin(), found.end());
   }
+  for (CostAnomaly& a : out.anomalies)
+    a.recent = end_of(a) > *out.until - kHour * (24 * kRecentDays);
   std::ranges::stable_sort(out.anomalies, std::ranges::greater(),
                            [](const CostAnomaly& a) { return std::abs(a.excess().count_nanos()); });
   return out;

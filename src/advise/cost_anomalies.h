@@ -7,12 +7,16 @@
 // "How to Detect and Handle Outliers", 1993) and by a least amount. Anomalies on up to a tenth of past days do not hide the next one.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ledger/ledger.h"
 
 namespace stint {
+
+/// So many days back an anomaly is news: bills come a day or two late, and a weekend may lie between.
+inline constexpr int64_t kRecentDays = 3;
 
 struct AnomalyOptions {
   double threshold = 3.5;                 ///< of robust standard deviations; > 0
@@ -29,14 +33,17 @@ struct CostAnomaly {
   std::string provider, service;
   Instant first_day;
   size_t days = 1;
-  Money cost;        ///< of all of them
-  Money expected;    ///< sum of their weekdays' medians
-  double score = 0;  ///< largest, in robust standard deviations; negative where it cost less
+  bool recent = false;  ///< it reaches into the last kRecentDays that were looked at
+  Money cost;           ///< of all of them
+  Money expected;       ///< sum of their weekdays' medians
+  double score = 0;     ///< largest, in robust standard deviations; negative where it cost less
   [[nodiscard]] Money excess() const { return cost - expected; }
 };
 
 struct CostAnomalies {
+  AnomalyOptions judged_by;
   std::vector<CostAnomaly> anomalies;  ///< descending by how much they are off
+  std::optional<Instant> until;        ///< end of the last day looked at; none = the bill names no day of the period
   size_t series = 0;                   ///< clients × services with a cost in the period
   size_t judged = 0;                   ///< of them, with enough past for any day
   Money undated;                       ///< in the period, of lines longer than a day: no day of theirs is known

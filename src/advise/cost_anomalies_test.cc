@@ -98,6 +98,18 @@ TEST(CostAnomalies, BurstsAreNotUnusualWhereTheyAreUsual) {
   EXPECT_THAT(found_in(days, 42).anomalies, SizeIs(1));
 }
 
+// 35 days: those from the 33rd on are the last three.
+TEST(CostAnomalies, WhatReachesIntoTheLastThreeDaysIsRecent) {
+  std::vector<int64_t> days = weeks(5);
+  days[31] = 500;
+  EXPECT_FALSE(found_in(days, 28).anomalies.at(0).recent);
+  EXPECT_EQ(found_in(days, 28).until, day(35));
+  days[32] = 500;  // goes on: one of two days
+  ASSERT_THAT(found_in(days, 28).anomalies, SizeIs(1));
+  EXPECT_TRUE(found_in(days, 28).anomalies[0].recent);
+  EXPECT_EQ(found_in({}, 0).until, std::nullopt);
+}
+
 TEST(CostAnomalies, LessThanTheLeastAmountIsNone) {
   std::vector<int64_t> days(35, 2);
   days[30] = 11;  // far off, by 9

@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "advise/finder_text.h"
 #include "base/counted.h"
+#include "ledger/synthesis.h"
 
 namespace stint {
 namespace {
 
-PriceDoubt doubt_at(const PriceLookup::Quote* quote, Instant now) {
-  return quote == nullptr ? PriceDoubt::kNone : doubt_of(quote->row, now);
+auto key_of_price(const PriceRow& p) { return std::tie(p.provider, p.instance_type, p.region, p.market, p.term, p.payment); }
+
+void add_once(std::vector<PriceRow>& rows, const PriceRow& row) {
+  const auto same = [&](const PriceRow& other) { return key_of_price(other) == key_of_price(row); };
+  if (std::ranges::none_of(rows, same)) rows.push_back(row);
 }
 
 /// Does the catalogue say what the machines cost after it?
@@ -59,22 +64,48 @@ Money SavingBasis::* part_of_saving(const Finding& finding) {
   return replayed ? &SavingBasis::replayed : &SavingBasis::arithmetic;
 }
 
-PriceDoubt doubt_of_prices(const Change& change, const Books& after, Instant now) {
+std::vector<PriceRow> prices_behind(const Change& change, const Books& after) {
   const PriceLookup& prices = after.prices();
+  std::vector<PriceRow> rows;
+  const auto add = [&](const PriceLookup::Quote* quote) {
+    if (quote != nullptr) add_once(rows, quote->row);
+  };
   if (const auto* commit = std::get_if<Commit>(&change))
-    return doubt_at(
-        prices.find({commit->provider, commit->instance_type, commit->region}, Market::kReserved, commit->term, commit->payment),
-        now);
-  PriceDoubt worst = PriceDoubt::kNone;
-  if (!is_priced_anew(change)) return worst;
+    add(prices.find({commit->provider, commit->instance_type, commit->region}, Market::kReserved, commit->term, commit->payment));
+  if (!is_priced_anew(change)) return rows;
   const std::vector<std::string> names = nodes_of(change);
   for (const NodeFacts& node : after.facts().nodes) {
     const PlanNode& plan = after.of(node.id);
     if (plan.gone || std::ranges::find(names, node.name) == names.end()) continue;
     const Market market = plan.market == Market::kSpot ? Market::kSpot : Market::kOnDemand;
-    worst = std::max(worst, doubt_at(prices.find({plan.provider, plan.instance_type, plan.region}, market), now));
+    add(prices.find({plan.provider, plan.instance_type, plan.region}, market));
   }
+  return rows;
+}
+
+PriceDoubt worst_doubt(std::span<const PriceRow> prices, Instant now) {
+  PriceDoubt worst = PriceDoubt::kNone;
+  for (const PriceRow& row : prices)
+    worst = std::max(worst, doubt_of(row, now));
   return worst;
+}
+
+std::vector<UsedPrice> prices_used(std::span<const Finding> findings, const Ledger& ledger, const History& history,
+                                   const Catalog& catalog, Instant now) {
+  std::vector<PriceRow> rows;
+  for (const Finding& f : findings)
+    for (const PriceRow& row : f.prices)
+      add_once(rows, row);
+  for (size_t i = 0; i < ledger.lines.size(); ++i)
+    if (ledger.synthesised[i] && ledger.line_nodes[i].valid())
+      if (const auto row = catalogue_price_of(history.nodes[ledger.line_nodes[i].index()], catalog)) add_once(rows, *row);
+  std::ranges::stable_sort(rows, [](const PriceRow& a, const PriceRow& b) {
+    return std::tie(a.as_of, a.provider, a.instance_type, a.region) < std::tie(b.as_of, b.provider, b.instance_type, b.region);
+  });
+  std::vector<UsedPrice> used;
+  for (const PriceRow& row : rows)
+    used.push_back({row, doubt_of(row, now), is_stale(row, now)});
+  return used;
 }
 
 SavingBasis saving_basis(std::span<const Finding> findings, Money zero) {
@@ -138,10 +169,16 @@ std::vector<DataCheck> data_checks(const AuditReport& report, const Ledger& ledg
     if (const Money part = by_doubt[static_cast<size_t>(doubt)]; !part.is_zero())
       prices += fmt::format("{}{} on {} prices", prices.empty() ? "of the saving, " : ", ", part.to_text(),
                             doubt == PriceDoubt::kSecondary ? "second-hand" : name_of(doubt));
+  if (prices.empty()) prices = "no saving rests on an estimated, old or second-hand price";
+  const auto stale = std::ranges::count_if(report.prices, &UsedPrice::stale);
+  if (stale > 0)
+    prices += fmt::format("; {} of {} used are older than {:.0f} days, the oldest of {}", stale,
+                          counted(report.prices.size(), "price of the catalogue", "prices of the catalogue"),
+                          kPriceStaleAfter.to_hours() / 24, format_date(report.prices.front().row.as_of));
   checks.push_back({"prices",
                     by_doubt[static_cast<size_t>(PriceDoubt::kEstimated)].is_zero() &&
-                        by_doubt[static_cast<size_t>(PriceDoubt::kOld)].is_zero(),
-                    prices.empty() ? "no saving rests on an estimated, old or second-hand price" : prices});
+                        by_doubt[static_cast<size_t>(PriceDoubt::kOld)].is_zero() && stale == 0,
+                    prices});
   return checks;
 }
 

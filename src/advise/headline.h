@@ -10,8 +10,13 @@
 
 namespace stint {
 
-/// The worst of the catalogue's prices that `change` was priced with. @param after  books with the change applied.
-PriceDoubt doubt_of_prices(const Change& change, const Books& after, Instant now);
+/// Of the catalogue, what `change` was priced with, each once. @param after  books with the change applied.
+std::vector<PriceRow> prices_behind(const Change& change, const Books& after);
+PriceDoubt worst_doubt(std::span<const PriceRow> prices, Instant now);
+
+/// What the plan's findings and the lines made from hours rest on, each once, oldest first. @param history  of the ledger.
+std::vector<UsedPrice> prices_used(std::span<const Finding> findings, const Ledger& ledger, const History& history,
+                                   const Catalog& catalog, Instant now);
 
 SavingBasis saving_basis(std::span<const Finding> findings, Money zero);
 

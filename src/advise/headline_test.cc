@@ -48,12 +48,52 @@ TEST(Headline, AChangeRestsOnThePricesOfWhatItMovesTo) {
   const auto doubt_after = [&](const Change& change, Instant now) {
     Books books(fleet.facts, prices);
     EXPECT_TRUE(books.apply(change).ok());
-    return doubt_of_prices(change, books, now);
+    return worst_doubt(prices_behind(change, books), now);
   };
   EXPECT_EQ(doubt_after(SwitchMarket{{"a"}, Market::kSpot}, kSoonAfter), PriceDoubt::kEstimated);
   EXPECT_EQ(doubt_after(ResizeNodes{{"a"}, "p3.8xlarge", "", 1}, kSoonAfter), PriceDoubt::kNone);
   EXPECT_EQ(doubt_after(ResizeNodes{{"a"}, "p3.8xlarge", "", 1}, *parse_instant("2026-12-01")), PriceDoubt::kOld);
   EXPECT_EQ(doubt_after(StopNodes{{"a"}}, *parse_instant("2026-12-01")), PriceDoubt::kNone);  // what the bill says
+}
+
+TEST(Headline, PricesUsedAreThoseOfFindingsAndOfHoursWithoutABill) {
+  TestFleet fleet;
+  const PriceRow spot = *fleet.catalog.price({"aws", "p4d.24xlarge", "us-east-1", Market::kSpot});
+  PriceRow small = *fleet.catalog.price({"aws", "p3.8xlarge", "us-east-1"});
+  small.as_of = spot.as_of - kHour * 24;
+  fleet.catalog = fleet.catalog.with_prices(std::vector{small});
+  std::vector findings = {saving_of_kind(SwitchMarket{{"a"}, Market::kSpot}, "1", 1),
+                          saving_of_kind(SwitchMarket{{"b"}, Market::kSpot}, "1", 2)};
+  findings[0].prices = findings[1].prices = {spot};
+  History history;
+  for (const char* name : {"priced", "own-rate", "billed"}) {
+    Node& node = history.nodes.emplace_back();
+    node.name = name;
+    node.provider = "aws";
+    node.instance_type = "p3.8xlarge";
+    node.region = "us-east-1";
+  }
+  history.nodes[1].rate = Rate::per_hour(usd("3"));
+  Ledger ledger;
+  for (uint32_t n = 0; n < 3; ++n) {
+    ledger.lines.push_back({});
+    ledger.synthesised.push_back(n < 2);
+    ledger.line_nodes.push_back(NodeId(n));
+  }
+  const auto used = prices_used(findings, ledger, history, fleet.catalog, spot.as_of + kPriceStaleAfter);
+  ASSERT_THAT(used, SizeIs(2));
+  EXPECT_EQ(used[0].row.instance_type, "p3.8xlarge");
+  EXPECT_TRUE(used[0].stale);
+  EXPECT_EQ(used[0].doubt, PriceDoubt::kOld);
+  EXPECT_EQ(used[1].row.market, Market::kSpot);
+  EXPECT_FALSE(used[1].stale);
+
+  AuditReport report;
+  report.prices = used;
+  const auto checks = data_checks(report, ledger);
+  EXPECT_FALSE(checks[3].complete);
+  EXPECT_THAT(checks[3].says, HasSubstr("1 of 2 prices of the catalogue used are older than 180 days, the oldest of " +
+                                        format_date(small.as_of)));
 }
 
 TEST(Headline, ThePlansRangeFollowsSpotAndStopsAtOnDemand) {

@@ -52,13 +52,13 @@ void note_telemetry(std::vector<std::string>& notes, const FleetFacts& facts) {
 
 void note_prices(std::vector<std::string>& notes, const NoteInput& input) {
   std::set<std::string> stale;
-  for (const PriceRow* row : input.prices.used())
-    if (is_stale(*row, input.now))
-      stale.insert(fmt::format("{} {} {} ({})", row->instance_type, row->region, name_of(row->market), format_date(row->as_of)));
+  for (const auto& [row, doubt, old] : input.prices)
+    if (old)
+      stale.insert(fmt::format("{} {} {} ({})", row.instance_type, row.region, name_of(row.market), format_date(row.as_of)));
   if (!stale.empty())
-    notes.push_back(fmt::format("{} older than 180 days: {}. Import current prices with `stint import prices`",
+    notes.push_back(fmt::format("{} older than {:.0f} days: {}. Import current prices with `stint import prices`",
                                 stale.size() == 1 ? "1 price used is" : fmt::format("{} prices used are", stale.size()),
-                                listed({stale.begin(), stale.end()})));
+                                kPriceStaleAfter.to_hours() / 24, listed({stale.begin(), stale.end()})));
 }
 
 void note_contradictions(std::vector<std::string>& notes, const FleetFacts& facts) {

@@ -9,8 +9,7 @@ struct NoteInput {
   const FleetFacts& facts;
   const AttributionSummary& attribution;
   const Ledger& ledger;
-  const PriceLookup& prices;
-  Instant now;
+  const std::vector<UsedPrice>& prices;
 };
 
 /// Each with its remedy.

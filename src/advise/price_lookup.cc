@@ -24,11 +24,4 @@ Result<PriceRow> PriceLookup::commitment(const Where& where, CommitmentTerm term
                     where.region);
 }
 
-std::vector<const PriceRow*> PriceLookup::used() const {
-  std::vector<const PriceRow*> rows;
-  for (const auto& [key, quote] : quotes_)
-    if (quote) rows.push_back(&quote->row);
-  return rows;
-}
-
 }  // namespace stint

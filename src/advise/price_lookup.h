@@ -33,8 +33,6 @@ class PriceLookup {
                     PaymentOption payment = PaymentOption::kNone) const;
   [[nodiscard]] const Catalog& catalog() const { return catalog_; }
   [[nodiscard]] Currency currency() const { return currency_; }
-  /// Rows that were asked for and found, in order of key: their age is worth a note.
-  [[nodiscard]] std::vector<const PriceRow*> used() const;
 
  private:
   [[nodiscard]] Result<PriceRow> commitment(const Where& where, CommitmentTerm term, PaymentOption payment) const;

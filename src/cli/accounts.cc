@@ -34,7 +34,7 @@ Interval days_of_rates(const History& history) {
 }
 
 /// All amounts in the currency that was chosen for the History, else in that of its bill.
-Status show_in_one_currency(HistoryFile& file, Records& records) {
+Status show_in_one_currency(HistoryFile& file, Records& records, HistoryNotes notes) {
   History& history = records.history;
   TRY_ASSIGN(std::optional<Currency> currency, file.shown_currency());
   if (!currency) {
@@ -47,6 +47,7 @@ Status show_in_one_currency(HistoryFile& file, Records& records) {
   TRY(convert(history, *currency, records.exchange, without_rate));
   records.catalog = records.catalog.with_prices(
       converted_prices(records.catalog.prices(), *currency, history.happened.end, records.exchange, without_rate));
+  if (notes == HistoryNotes::kLeaveOut) return {};
   for (const Currency other : without_rate)
     tell("note: prices in {} are not used, because there is no exchange rate to {}: see stint import exchange-rates --help\n",
          other.code(), currency->code());
@@ -55,7 +56,7 @@ Status show_in_one_currency(HistoryFile& file, Records& records) {
 
 }  // namespace
 
-Result<Records> load_records(const std::string& path, Interval period, WithEstimates estimate) {
+Result<Records> load_records(const std::string& path, Interval period, WithEstimates estimate, HistoryNotes notes) {
   TRY_ASSIGN(HistoryFile file, HistoryFile::open(path, OpenMode::kReadOnly));
   const ProgressLine progress("reading " + path);
   Records out;
@@ -73,7 +74,7 @@ Result<Records> load_records(const std::string& path, Interval period, WithEstim
   }
   TRY_ASSIGN(out.usage, file.load_usage(history));
   for (const std::string& note : join_names_of_one_machine(out.history, out.usage))
-    tell("note: {}\n", note);
+    if (notes == HistoryNotes::kTell) tell("note: {}\n", note);
   const bool ran = std::ranges::any_of(history.runs, [](const Run& run) { return run.started.has_value(); });
   if (!period.empty() && !out.estimate && history.bill.empty() && !ran && !says_anything(out.usage))
     return make_error(
@@ -86,7 +87,7 @@ Result<Records> load_records(const std::string& path, Interval period, WithEstim
                                                format_date(history.happened.end - Duration::nanoseconds(1))));
   if (!period.empty()) out.period = out.estimate ? period : Interval{period.begin, std::min(period.end, history.period.end)};
   out.catalog = Catalog::built_in().with_prices(history.prices);
-  TRY(show_in_one_currency(file, out));
+  TRY(show_in_one_currency(file, out, notes));
   return out;
 }
 

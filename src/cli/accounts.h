@@ -23,10 +23,13 @@ struct Records {
   ExchangeRates exchange;
 };
 enum class WithEstimates { kNo, kYes };
+/// What a reader must know of how the History was read, on stderr; left out where the same was read and told before.
+enum class HistoryNotes { kTell, kLeaveOut };
 /// @param period  empty = all there is. @param estimate  price also what only the inventory speaks of.
 /// Amounts are in one currency: the one chosen for the History, else that of its bill.
 /// @return error when the file cannot be read, when an amount cannot be converted or, without an estimate, nothing is known of the period: neither bill nor telemetry nor job.
-Result<Records> load_records(const std::string& path, Interval period, WithEstimates estimate = WithEstimates::kNo);
+Result<Records> load_records(const std::string& path, Interval period, WithEstimates estimate = WithEstimates::kNo,
+                             HistoryNotes notes = HistoryNotes::kTell);
 
 /// Who held what, and who pays what. Borrows from the Records, which must outlive it.
 struct Accounts {

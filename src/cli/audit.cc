@@ -7,6 +7,7 @@
 
 #include "advise/cluster_audit.h"
 #include "cli/advice.h"
+#include "cli/anomalies.h"
 #include "cli/cli.h"
 #include "cli/goals_option.h"
 #include "cli/output.h"
@@ -35,13 +36,19 @@ struct Audited {
 /// The plan of `stint plan all`; here what saves most comes first.
 Result<Audited> run_audit(const AuditOptions& options) {
   Audited audited;
-  const auto look_at_queue = [&](const Records& records, const Auditor& auditor) -> Status {
+  bool billed = false;
+  const auto look_at_records = [&](const Records& records, const Auditor& auditor) -> Status {
     TRY_ASSIGN(const QueueHistory queue, read_queue_history(options.advice.history));
     audited.cluster = audit_cluster(records.history, queue, records.usage, auditor.facts(), records.catalog);
+    billed = !records.history.bill.empty();
     return {};
   };
-  TRY_ASSIGN(JointPlan plan, advised_plan(options.advice, "", look_at_queue));
+  TRY_ASSIGN(JointPlan plan, advised_plan(options.advice, "", look_at_records));
   audited.report = std::move(plan.report);
+  if (billed) {
+    TRY_ASSIGN(audited.report.anomalies,
+               anomalies_in(options.advice.history, audited.report.period, CostBasis::kEffective, AnomalyOptions()));
+  }
   std::ranges::stable_sort(audited.report.findings, std::greater(), &Finding::saving_per_month);
   return audited;
 }

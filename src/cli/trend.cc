@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/accounts.h"
+#include "cli/anomalies.h"
 #include "cli/basis_option.h"
 #include "cli/cli.h"
 #include "cli/output.h"
@@ -71,8 +72,9 @@ Status run_trend(const TrendOptions& o) {
   Trend trend;
   const auto least = Money::parse(o.least_amount);
   if (!least.ok() || least->count_nanos() < 0) return invalid("--min-amount '{}' is no amount of zero or more", o.least_amount);
-  trend.judged_by.least_amount = *least;
-  trend.judged_by.threshold = o.threshold;
+  AnomalyOptions judged_by;
+  judged_by.least_amount = *least;
+  judged_by.threshold = o.threshold;
   ChangeRowsBy by;
   if (o.by != "service") {
     TRY_ASSIGN(by.tenant, parse_tenant_dimension(o.by));
@@ -85,8 +87,7 @@ Status run_trend(const TrendOptions& o) {
     for (const std::string& problem : after->ledger.problems)
       tell("stint: {}\n", problem);
   }
-  TRY_ASSIGN(const auto weeks, books_of(o, {period.begin - lookback(trend.judged_by), period.end}));
-  trend.anomalies = find_cost_anomalies(weeks->ledger, period, trend.judged_by);
+  TRY_ASSIGN(trend.anomalies, anomalies_in(o.history, period, o.basis.value(), judged_by));
   const std::string format = o.json ? "json" : o.format;
   return write_output(o.output, format == "json"  ? trend_json(trend)
                                 : format == "csv" ? trend_csv(trend)

@@ -75,6 +75,12 @@ Result<PriceRow> price_of(const Node& node, const Catalog& catalog) {
 
 }  // namespace
 
+std::optional<PriceRow> catalogue_price_of(const Node& node, const Catalog& catalog) {
+  if (node.rate) return std::nullopt;
+  auto price = price_of(node, catalog);
+  return price.ok() ? std::optional(std::move(*price)) : std::nullopt;
+}
+
 Result<std::optional<BillLine>> synthesise(const Node& node, std::span<const NodeHours::Hour> hours, const Catalog& catalog,
                                            Interval period) {
   const auto nothing = [&] { return presence_of(node, hours, period, Rate()).length <= Duration(); };

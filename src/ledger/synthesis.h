@@ -16,4 +16,7 @@ namespace stint {
 Result<std::optional<BillLine>> synthesise(const Node& node, std::span<const NodeHours::Hour> hours, const Catalog& catalog,
                                            Interval period);
 
+/// The catalogue's price that such a line rests on. @return none for a node with a rate, and where no price is known.
+std::optional<PriceRow> catalogue_price_of(const Node& node, const Catalog& catalog);
+
 }  // namespace stint

@@ -1,6 +1,7 @@
 #include "report/audit_html.h"
 
 #include "base/counted.h"
+#include "report/anomalies_view.h"
 #include "report/audit_sections.h"
 #include "report/cluster_view.h"
 #include "report/figures.h"
@@ -77,6 +78,7 @@ std::string audit_html(const AuditReport& report, const ClusterAudit* cluster) {
   page.add("goals", "Goals", goals_section(report));
   page.add("proof", "Replay", proof_section(report));
   page.add("clients", "Clients", clients_section(report));
+  page.add("anomalies", "Unusual days", anomalies_section(report));
   page.add("idle", "Idle money", idle_section(report));
   if (cluster != nullptr) page.add("cluster", "Queue", cluster_section(*cluster, report));
   page.add("curve", "Cost against use", curve_section(report));

@@ -27,6 +27,20 @@ TEST(AuditHtml, HasASectionForEverythingInTheReport) {
     EXPECT_THAT(page, HasSubstr(words));
 }
 
+TEST(AuditHtml, UnusualDaysAndOldPricesAreShownWhereThereAreAny) {
+  const std::string page = audit_html(testing::agency_report());
+  EXPECT_THAT(page, HasSubstr("<td>2026-10-30 to 2026-10-31</td><td class=\"r\">900.00</td><td class=\"r\">300.00</td>"
+                              "<td class=\"r\">+600.00</td><td class=\"r\">+6.2</td>"));
+  EXPECT_THAT(page, HasSubstr("Of 12 daily series, by client and service, 11 had"));
+  EXPECT_THAT(page, HasSubstr("Doubtful prices"));
+  EXPECT_THAT(page, HasSubstr("<td>2025-01-01</td>"));
+  AuditReport usual = testing::agency_report();
+  usual.anomalies->anomalies.clear();
+  usual.prices.clear();
+  EXPECT_THAT(audit_html(usual), Not(HasSubstr("Unusual days")));
+  EXPECT_THAT(audit_html(usual), Not(HasSubstr("Doubtful prices")));
+}
+
 TEST(AuditHtml, WhatIsLessSureIsHatchedAndTheWayToAGoalIsDrawn) {
   const std::string page = audit_html(testing::agency_report());
   EXPECT_LT(page.find("Is the data complete?"), page.find("From the bill to the plan"));

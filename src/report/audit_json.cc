@@ -138,6 +138,47 @@ Json heat_row(const HeatRow& row) {
   return {{"node", printable(row.node)}, {"hours", hours}};
 }
 
+Json used_price(const UsedPrice& p) {
+  const PriceRow& row = p.row;
+  return {{"provider", printable(row.provider)},
+          {"region", printable(row.region)},
+          {"instance_type", printable(row.instance_type)},
+          {"market", name_of(row.market)},
+          {"term", name_of(row.term)},
+          {"payment", name_of(row.payment)},
+          {"per_hour", amount(row.rate.per_hour())},
+          {"as_of", format_date(row.as_of)},
+          {"stale", p.stale},
+          {"doubt", p.doubt == PriceDoubt::kNone ? Json(nullptr) : Json(name_of(p.doubt))},
+          {"source", printable(row.source)}};
+}
+
+Json anomaly(const CostAnomaly& a) {
+  return {{"client", printable(a.client)},
+          {"idle", a.idle},
+          {"provider", printable(a.provider)},
+          {"service", printable(a.service)},
+          {"first_day", format_date(a.first_day)},
+          {"days", a.days},
+          {"cost", amount(a.cost)},
+          {"expected", amount(a.expected)},
+          {"excess", amount(a.excess())},
+          {"deviations", a.score},
+          {"recent", a.recent}};
+}
+
+Json anomalies(const CostAnomalies& a) {
+  return {{"threshold", a.judged_by.threshold},
+          {"least_amount", amount(a.judged_by.least_amount)},
+          {"weeks", a.judged_by.weeks},
+          {"fewest_weeks", a.judged_by.fewest_weeks},
+          {"until", or_null(a.until, [](Instant t) { return format_utc(t); })},
+          {"series", a.series},
+          {"judged", a.judged},
+          {"undated", amount(a.undated)},
+          {"found", array_of(a.anomalies, anomaly)}};
+}
+
 Json contradiction(const BillContradiction& c) {
   return {{"node", printable(c.node)},
           {"what", c.what},
@@ -170,6 +211,8 @@ std::string audit_json(const AuditReport& report, const ClusterAudit* cluster) {
       {"heat", array_of(report.heat, heat_row)},
       {"imports", array_of(report.imports, import_record)},
       {"contradictions", array_of(report.contradictions, contradiction)},
+      {"prices", array_of(report.prices, used_price)},
+      {"anomalies", or_null(report.anomalies, anomalies)},
       {"notes", texts(report.notes)},
       {"out_of_reach", texts(report.out_of_reach)},
       {"proof", to_json(report.proof)},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/anomalies_view.h"
 #include "report/figures.h"
 #include "report/goal_words.h"
 #include "report/proof_words.h"
@@ -189,6 +190,8 @@ std::string audit_text(const AuditReport& report, Screen screen) {
   if (report.proof)
     out += heading("What a replay of the fleet's own work says", screen) + bullets(plan_proof_lines(report), screen);
   out += clients_table(report, screen);
+  if (report.anomalies && !report.anomalies->anomalies.empty())
+    out += heading("Unusual days", screen) + anomalies_text(*report.anomalies, report.totals.bill_per_month.currency(), screen);
   out += amounts_table(fmt::format("What is not used, by cause: {} a month in all", report.totals.not_used_per_month.to_text()),
                        report.idle_causes, report, screen);
   out += amounts_table("Spend by category", report.categories, report, screen);

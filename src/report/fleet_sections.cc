@@ -114,6 +114,22 @@ Html quality_table(const AuditReport& report) {
   return table.empty() ? Html() : element("h3", "Telemetry quality") + table.render("Telemetry quality");
 }
 
+/// Of the catalogue's prices that bill and plan rest on, the doubtful ones.
+Html doubtful_prices_table(const AuditReport& report) {
+  HtmlTable table(
+      {{"instance type"}, {"region"}, {"market"}, {"an hour", Align::kRight}, {"of", Align::kLeft}, {"doubt"}, {"source"}});
+  for (const auto& [row, doubt, stale] : report.prices) {
+    if (doubt == PriceDoubt::kNone) continue;
+    std::string why(doubt == PriceDoubt::kSecondary ? "second-hand" : name_of(doubt));
+    if (stale && doubt != PriceDoubt::kOld) why += ", old";
+    table.add_row({Html::text(fmt::format("{} {}", row.provider, row.instance_type)), Html::text(row.region),
+                   Html::text(fmt::format("{} {}", name_of(row.market), name_of(row.term))),
+                   Html::text(row.rate.per_hour().to_text(4)), Html::text(format_date(row.as_of)),
+                   badge(why, doubt == PriceDoubt::kSecondary ? Tone::kPlain : Tone::kWarn), Html::text(row.source)});
+  }
+  return table.empty() ? Html() : element("h3", "Doubtful prices that bill or plan rest on") + table.render("Doubtful prices");
+}
+
 Html imports_table(const AuditReport& report) {
   if (report.imports.empty()) return {};
   HtmlTable table({{"source"},
@@ -184,7 +200,7 @@ Html holders_section(const AuditReport& report) {
 
 Html sources_section(const AuditReport& report) {
   Html body = report.notes.empty() ? Html() : bullet_list(report.notes);
-  body += quality_table(report) + imports_table(report);
+  body += quality_table(report) + doubtful_prices_table(report) + imports_table(report);
   return body.empty() ? Html() : section("sources", "Where the numbers come from", "", body);
 }
 

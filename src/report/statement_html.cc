@@ -3,6 +3,7 @@
 #include <array>
 #include <vector>
 
+#include "report/figures.h"
 #include "report/html.h"
 #include "report/statement_text.h"
 

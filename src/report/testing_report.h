@@ -163,6 +163,19 @@ inline AuditReport agency_report() {
   r.out_of_reach = {"2,750.00 USD/month of storage and transfer: no finding here changes them",
                     "11,020.00 USD/month runs on 7 nodes that are used for half of the time or more: only cheaper capacity or "
                     "less work lowers it"};
+  PriceRow spot{.provider = "aws", .region = "us-east-1", .instance_type = "p4d.24xlarge", .market = Market::kSpot};
+  spot.rate = Rate::per_hour(cents(1311));
+  spot.source = "a quote";
+  spot.as_of = from_civil({.year = 2025, .month = 1});
+  r.prices = {{spot, PriceDoubt::kOld, true}};
+  CostAnomaly jump{.client = "Blåbær & Söhne", .provider = "aws", .service = "AmazonEC2"};
+  jump.first_day = from_civil({.year = 2026, .month = 10, .day = 30});
+  jump.days = 2;
+  jump.recent = true;
+  jump.cost = cents(90'000);
+  jump.expected = cents(30'000);
+  jump.score = 6.2;
+  r.anomalies = CostAnomalies{.anomalies = {jump}, .until = r.period.end, .series = 12, .judged = 11};
   Money saving;
   for (const Finding& f : r.findings)
     saving += f.saving_per_month;

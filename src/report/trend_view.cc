@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
+#include "report/anomalies_view.h"
 #include "report/csv_text.h"
 #include "report/figures.h"
 #include "report/json_list.h"
@@ -25,9 +26,8 @@ constexpr std::array<ShownReason, 6> kShownReasons = {{{"price", "price", &CostR
                                                        {"gone", "gone", &CostReasons::gone},
                                                        {"unmeasured", "unmeasured", &CostReasons::unmeasured}}};
 
-/// Rows, cells and anomalies beyond these are in the JSON.
+/// Cells beyond these are in the JSON.
 constexpr size_t kMostShownCells = 10;
-constexpr size_t kMostShownAnomalies = 15;
 
 /// Less than half a cent is rounding of the rates.
 constexpr int64_t kHalfACent = 5'000'000;
@@ -103,46 +103,6 @@ std::string cells_table(const CostChange& c, Screen screen) {
   return "\n" + table.render(screen);
 }
 
-std::string days_text(const CostAnomaly& a) {
-  const std::string first = format_date(a.first_day);
-  if (a.days == 1) return first;
-  return fmt::format("{} to {}", first, format_date(a.first_day + kHour * (24 * static_cast<int64_t>(a.days - 1))));
-}
-
-std::string anomalies_text(const Trend& t, Screen screen) {
-  const CostAnomalies& a = t.anomalies;
-  std::string out = "\n" + toned("Anomalies", Tone::kStrong, screen) + "\n";
-  const AnomalyOptions& o = t.judged_by;
-  out += fmt::format(
-      "Days that cost {:.1f} robust standard deviations and {} {} more or less than the same weekday in the {} weeks before. Of "
-      "{}, "
-      "by client and service, {} had the {} weeks of past that this needs.\n",
-      o.threshold, amount_text(o.least_amount, 2), t.change.total.after.currency().code(), o.weeks,
-      counted(a.series, "daily series", "daily series"), a.judged, o.fewest_weeks);
-  if (!a.undated.is_zero()) out += fmt::format("{} of lines longer than a day are in none.\n", a.undated.to_text());
-  if (a.anomalies.empty()) return out + (a.judged > 0 ? "None.\n" : "");
-  Table table({{"client", Align::kLeft, 24},
-               {"service", Align::kLeft, 32},
-               {"days", Align::kLeft},
-               {"cost", Align::kRight},
-               {"expected", Align::kRight, 0, 1},
-               {"off by", Align::kRight},
-               {"deviations", Align::kRight, 0, 2}});
-  for (size_t i = 0; i < std::min(a.anomalies.size(), kMostShownAnomalies); ++i) {
-    const CostAnomaly& one = a.anomalies[i];
-    table.add_row({one.idle             ? "idle, of no client"
-                   : one.client.empty() ? "(not attributed)"
-                                        : one.client,
-                   fmt::format("{}: {}", one.provider, one.service), days_text(one), cents_text(one.cost),
-                   cents_text(one.expected), signed_cents(one.excess()), fmt::format("{:+.1f}", one.score)},
-                  one.excess().count_nanos() > 0 ? Tone::kWarn : Tone::kPlain);
-  }
-  out += "\n" + table.render(screen);
-  if (a.anomalies.size() > kMostShownAnomalies)
-    out += fmt::format("{} more are in --json.\n", a.anomalies.size() - kMostShownAnomalies);
-  return out;
-}
-
 nlohmann::ordered_json reasons_json(const CostReasons& reasons) {
   nlohmann::ordered_json out;
   for (const ShownReason& reason : kShownReasons)
@@ -204,7 +164,7 @@ std::string trend_text(const Trend& t, Screen screen) {
       "unmeasured: lines without a quantity, such as tax, credits and shares of common cost. The reasons sum to the "
       "difference.\n";
   out += cells_table(c, screen);
-  out += anomalies_text(t, screen);
+  out += "\n" + toned("Anomalies", Tone::kStrong, screen) + "\n" + anomalies_text(t.anomalies, c.total.after.currency(), screen);
   return fitted(out, screen);
 }
 
@@ -221,10 +181,10 @@ std::string trend_json(const Trend& t) {
   out["difference"] = (c.total.after - c.total.before).to_decimal();
   out["reasons"] = reasons_json(c.total.reasons);
   out["rows"] = array_of(c.rows, change_row_json);
-  out["anomalies"] = {{"threshold", t.judged_by.threshold},
-                      {"least_amount", t.judged_by.least_amount.to_decimal()},
-                      {"weeks", t.judged_by.weeks},
-                      {"fewest_weeks", t.judged_by.fewest_weeks},
+  out["anomalies"] = {{"threshold", t.anomalies.judged_by.threshold},
+                      {"least_amount", t.anomalies.judged_by.least_amount.to_decimal()},
+                      {"weeks", t.anomalies.judged_by.weeks},
+                      {"fewest_weeks", t.anomalies.judged_by.fewest_weeks},
                       {"series", t.anomalies.series},
                       {"judged", t.anomalies.judged},
                       {"undated", t.anomalies.undated.to_decimal()}};

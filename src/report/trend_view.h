@@ -13,8 +13,7 @@ namespace stint {
 /// Everything one view shows.
 struct Trend {
   CostChange change;
-  CostAnomalies anomalies;  ///< of the later period
-  AnomalyOptions judged_by;
+  CostAnomalies anomalies;         ///< of the later period
   std::vector<std::string> notes;  ///< what a reader must know of the figures
 };
 

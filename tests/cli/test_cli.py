@@ -210,6 +210,15 @@ class Clients(Scratch):
         fjord = by_client["rows"][0]
         self.assertEqual((fjord["name"], decimal.Decimal(fjord["reasons"]["price"])), ("fjord", 0))
         self.assertIn(("fjord", "2026-11-01"), {(a["client"], a["first_day"]) for a in by_client["anomalies"]["found"]})
+        # The audit of that month shows the same unusual days, on its page too.
+        audit = stint_json("audit", "--history", self.db, "--month", "2026-11", "--no-replay")
+        days = lambda found: [(a["client"], a["idle"], a["service"], a["first_day"], a["days"], float(a["excess"])) for a in found]
+        self.assertEqual(days(audit["anomalies"]["found"]), days(by_client["anomalies"]["found"]))
+        stint("audit", "--history", self.db, "--month", "2026-11", "--no-replay", "--html", self.dir / "audit.html")
+        self.assertIn("Unusual days", (self.dir / "audit.html").read_text())
+        # Its plan rests on a price of 2025 among others, and says so.
+        self.assertIn("older than 180 days", next(c["says"] for c in audit["data"] if c["what"] == "prices"))
+        self.assertTrue(audit["prices"][0]["stale"])
         self.assertIn("which period", stint("trend", "--history", self.db, code=1).stderr)
         self.assertIn("overlap", stint("trend", "--history", self.db, "--month", "2026-11", "--against", "2026-11", code=1).stderr)
         self.assertIn("no data", stint("trend", "--history", self.db, "--month", "2026-10", code=1).stderr)

@@ -68,6 +68,7 @@ AUDIT = {
     "findings": [finding(1, "Run the training on spot", 6_700, "survives"), finding(2, "Pack 4 services onto 2 GPUs", 2_300, "arithmetic")],
     "rejected": [finding(3, "Commit to one machine for a year", 0, "rejected")],
     "clients": [], "idle_causes": [], "categories": [], "nodes": [], "holders": [], "curve": [], "heat": [], "imports": [], "contradictions": [],
+    "prices": [], "anomalies": None,
     "cluster": None, "notes": ["6 % of the GPU-hours have no owner"], "out_of_reach": [],
     "proof": {"by_jobs_per_month": 6_700, "by_requests_per_month": 0, "by_bill_per_month": 0, "by_arithmetic_per_month": 2_300,
               "together": finding(0, "", 6_700, "survives")["proof"]},
