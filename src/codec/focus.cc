@@ -150,7 +150,7 @@ constexpr std::array<std::string_view, 48> kFocusKept = {"BilledCost",
                                                          "x_MachineSpec"};
 
 /// `text` as a JSON string.
-std::string json_text(std::string_view text) {
+std::string quoted_json(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -231,7 +231,7 @@ class FocusImporter final : public BillImporter {
       const std::string& name = header.names()[i];
       const auto same = [&](std::string_view kept) { return equals_ignoring_case(kept, name); };
       if (name.empty() || std::ranges::any_of(kFocusKept, same)) continue;
-      others_.emplace_back(static_cast<int>(i), json_text(name) + ":");
+      others_.emplace_back(static_cast<int>(i), quoted_json(name) + ":");
     }
     return {};
   }
@@ -352,7 +352,7 @@ class FocusImporter final : public BillImporter {
       if (value.empty()) continue;
       others_text_ += others_text_.empty() ? '{' : ',';
       others_text_ += name;
-      others_text_ += json_text(value);
+      others_text_ += quoted_json(value);
     }
     if (!others_text_.empty()) line_.tags.emplace_back(kFocusColumnsTag, others_text_ + "}");
   }

@@ -132,14 +132,16 @@ std::string_view commitment_category(std::string_view id) {
   return "";
 }
 
-std::string json_text(const nlohmann::json& json) { return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+std::string written_json(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 std::string json_of(const std::vector<Tag>& tags) {
   if (tags.empty()) return {};
   nlohmann::json object = nlohmann::json::object();
   for (const auto& [key, value] : tags)
     if (key != kFocusColumnsTag) object[key] = value;
-  return object.empty() ? std::string() : json_text(object);
+  return object.empty() ? std::string() : written_json(object);
 }
 
 std::vector<Tag> tags_of(const Tenant& tenant) {
@@ -278,8 +280,8 @@ class Writer {
     for (const TenantDimension d : kTenantDimensions)
       if (!get(tenant, d).empty()) path += (path.empty() ? "" : "/") + get(tenant, d);
     const std::string_view method = posting.shared ? "stint-share-of-gpu-cost" : "stint-gpu-hours";
-    field(json_text({{"basis", ledger_.basis == CostBasis::kEffective ? "EffectiveCost" : "BilledCost"},
-                     {"idleCause", name_of(posting.cause)}}));
+    field(written_json({{"basis", ledger_.basis == CostBasis::kEffective ? "EffectiveCost" : "BilledCost"},
+                        {"idleCause", name_of(posting.cause)}}));
     field(method);
     field(path);
     field(to_someone ? (tenant.workload.empty() ? path : tenant.workload) : "");
