@@ -56,7 +56,7 @@ void note_prices(std::vector<std::string>& notes, const NoteInput& input) {
     if (old)
       stale.insert(fmt::format("{} {} {} ({})", row.instance_type, row.region, name_of(row.market), format_date(row.as_of)));
   if (!stale.empty())
-    notes.push_back(fmt::format("{} older than {:.0f} days: {}. Import current prices with `stint import prices`",
+    notes.push_back(fmt::format("{} older than {:.0f} days: {}. Take current ones with `stint catalog refresh`",
                                 stale.size() == 1 ? "1 price used is" : fmt::format("{} prices used are", stale.size()),
                                 kPriceStaleAfter.to_hours() / 24, listed({stale.begin(), stale.end()})));
 }

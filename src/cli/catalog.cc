@@ -348,6 +348,7 @@ void add_catalog_command(Command& app, Action& action) {
   }
   prices->add_option("--region", a->region, "only regions whose name contains this");
   prices->add_option("--market", a->market, "on-demand, spot or reserved");
+  add_catalog_refresh_command(*command, action);
   prices->add_option("--history", a->history, "lay this History's imported prices over the built-in ones");
 }
 

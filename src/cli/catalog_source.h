@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "catalog/catalog.h"
+#include "cli/cli.h"
 
 namespace stint {
 
@@ -16,6 +17,9 @@ Result<Catalog> open_catalog(const std::string& history_path, const std::string&
 
 /// The whole of a file of measurements. @return error with file:line.
 Result<std::vector<GpuMeasurement>> read_measurements(const std::string& path);
+
+/// Below `catalog`.
+void add_catalog_refresh_command(Command& catalog, Action& action);
 
 /// Says on stderr how many of the shown prices are older than kPriceStaleAfter; silent when none is.
 void warn_of_stale_prices(size_t stale, size_t shown);

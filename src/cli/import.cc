@@ -11,6 +11,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/import_outcome.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/progress.h"
@@ -87,60 +88,6 @@ Result<HttpOptions> http_options(const ImportArguments& arguments) {
   http.credentials.user = arguments.user.substr(0, colon);
   if (colon != std::string::npos) http.credentials.password = arguments.user.substr(colon + 1);
   return http;
-}
-
-nlohmann::json outcome_json(const ImportOutcome& outcome) {
-  const ImportRecord& record = outcome.record;
-  auto rejections = nlohmann::json::array();
-  for (const RejectedRow& row : outcome.first_rejections)
-    rejections.push_back({{"source", row.source}, {"line", row.line}, {"reason", row.reason}});
-  auto replaced = nlohmann::json::array();
-  for (const ReplacedBill& bill : outcome.replaced)
-    replaced.push_back({{"import", bill.import_id},
-                        {"source", bill.source},
-                        {"provider", bill.provider},
-                        {"billing_account", bill.billing_account},
-                        {"billing_begin", format_utc(bill.billing_begin)},
-                        {"lines", bill.lines}});
-  return {{"format", record.kind},
-          {"source", record.source},
-          {"fingerprint", record.fingerprint},
-          {"imported_at", format_utc(record.imported_at)},
-          {"already_there", outcome.already_there},
-          {"nothing_known", outcome.nothing_known},
-          {"accepted", record.accepted},
-          {"rejected", record.rejected},
-          {"duplicates", record.duplicates},
-          {"nodes", outcome.reach.nodes},
-          {"devices", outcome.reach.devices},
-          {"replaced", std::move(replaced)},
-          {"first_rejections", std::move(rejections)}};
-}
-
-/// A line per import, and the first refused rows with their place and reason.
-void print_outcome(const ImportOutcome& outcome) {
-  const ImportRecord& record = outcome.record;
-  if (outcome.already_there) {
-    say("{}: already imported on {}; nothing changed\n", record.source, format_utc(record.imported_at));
-    return;
-  }
-  if (outcome.nothing_known) {
-    say("{}: holds no metric that Stint knows\n", record.source);
-    return;
-  }
-  std::string line = fmt::format("{}: {} accepted, {} rejected", record.source, record.accepted, record.rejected);
-  if (record.duplicates > 0) line += fmt::format(", {} already there", record.duplicates);
-  if (outcome.reach.nodes > 0) line += "; " + counted(outcome.reach.nodes, "node");
-  if (outcome.reach.devices > 0) line += ", " + counted(outcome.reach.devices, "device");
-  say("{}\n", line);
-  for (const ReplacedBill& bill : outcome.replaced)
-    say("  in the place of import {} ({}): {}{}, {}, {}; `stint history imports` lists both\n", bill.import_id, bill.source,
-        bill.provider, bill.billing_account.empty() ? "" : " " + bill.billing_account,
-        format_date(bill.billing_begin).substr(0, 7), counted(bill.lines, "line"));
-  for (const RejectedRow& row : outcome.first_rejections)
-    tell("  {}{}: {}\n", row.source, row.line > 0 ? fmt::format(":{}", row.line) : "", row.reason);
-  if (record.rejected > outcome.first_rejections.size() && !outcome.first_rejections.empty())
-    tell("  … {} rejected in all; the History keeps the first 1000 with their reasons\n", record.rejected);
 }
 
 Result<ImportOutcome> import_server(HistoryFile& history, const ImportArguments& arguments, const ImportOptions& options,

@@ -66,6 +66,9 @@ std::unique_ptr<Importer> make_opencost_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_inventory_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_skypilot_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_prices_importer(const ImportOptions&, Sink&);
+std::unique_ptr<Importer> make_aws_prices_importer(const ImportOptions&, Sink&);
+std::unique_ptr<Importer> make_aws_spot_prices_importer(const ImportOptions&, Sink&);
+std::unique_ptr<Importer> make_azure_prices_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_exchange_rates_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_tenants_importer(const ImportOptions&, Sink&);
 

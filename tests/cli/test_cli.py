@@ -146,6 +146,31 @@ class Catalogue(Scratch):
         self.assertTrue(all(r["source"] and r["as_of"] for r in rows), "each row has source and date")
         self.assertTrue(all(float(r["per_hour"]) > 0 for r in rows), "no price is 0")
 
+    def test_a_providers_prices_are_laid_over_and_what_changed_is_shown(self):
+        row = {"AvailabilityZone": "us-east-1a", "InstanceType": "p4d.24xlarge", "ProductDescription": "Linux/UNIX", "SpotPrice": "14.421",
+               "Timestamp": "2026-11-20T08:00:00+00:00"}
+        (self.dir / "spot.json").write_text(json.dumps({"SpotPriceHistory": [row, {**row, "SpotPrice": "free"},
+                                                                             {**row, "InstanceType": "p9.new", "SpotPrice": "2"}]}))
+        told = json.loads(stint("catalog", "refresh", self.dir / "spot.json", "--history", self.db, "--json", code=3).stdout)
+        self.assertEqual((told["imports"][0]["format"], told["imports"][0]["accepted"], told["imports"][0]["rejected"]), ("aws-spot-prices", 2, 1))
+        # Before, 13.11 of a secondary source: 14.421 is 10 % more.
+        known = next(c for c in told["changes"] if c["instance_type"] == "p4d.24xlarge")
+        self.assertEqual((known["before"], known["after"], known["as_of_before"], known["as_of"], known["older"]),
+                         ("13.11", "14.421", "2026-07-07", "2026-11-20", False))
+        self.assertAlmostEqual(known["change_pct"], 10, 9)
+        self.assertIsNone(next(c for c in told["changes"] if c["instance_type"] == "p9.new")["before"])
+        prices = stint_json("catalog", "prices", "--history", self.db, "--type", "p4d.24xlarge", "--market", "spot")
+        self.assertEqual([p["per_hour"] for p in prices], ["14.421"])
+        # A price older than the History's is not taken; one older than the built-in is, and said to be. The same price of another day is confirmed.
+        header = "provider,region,instance_type,market,per_hour,as_of\n"
+        (self.dir / "list.csv").write_text(header + "aws,us-east-1,p4d.24xlarge,spot,13.2,2026-10-01\naws,us-east-1,p5.48xlarge,spot,20,2026-07-01\naws,us-east-1,p9.new,spot,2,2026-11-22\n")
+        shown = stint("catalog", "refresh", self.dir / "list.csv", "--history", self.db).stdout
+        self.assertIn("1 price changed or new, 1 confirmed", shown)
+        self.assertIn("2026-07-01 (older)", shown)
+        self.assertNotIn("13.2", shown)
+        (self.dir / "what.json").write_text("{}")
+        self.assertIn("--format", stint("catalog", "refresh", self.dir / "what.json", "--history", self.db, code=1).stderr)
+
     def test_500_qps_at_200_each_with_headroom_is_4(self):
         # The arithmetic itself is tested in catalog/; here: the command answers at all and names a type and a runner-up.
         out = stint("pick", "--serve", "bert-base", "--qps", "500", "--p99", "50ms").stdout

@@ -66,6 +66,7 @@ CALLS = {
     "statements": [HISTORY + ["--folder", "statements"]],
     "estimate": [["terraform-plan.json"], ["terraform-plan.json"] + HISTORY + ["--budget", "90000"]],
     "catalog gpus": [[]], "catalog instances": [[], ["--provider", "aws"]], "catalog prices": [["--gpu", "A100-80GB"]],
+    "catalog refresh": [["prices.csv", "--history", "refreshed.db"]],
     "history currency": [["demo.db"]],
     "catalog mig": [["--gpu", "A100-80GB"]],
     "change list": [["audit.json"], ["--history", "demo.db"]], "change show": [["1", "audit.json", "--history", "demo.db"]],
@@ -211,7 +212,7 @@ class OnTheDemo(Screens):
         audit = subprocess.run([STINT, "audit", "--no-replay", "--json", *HISTORY], check=True, capture_output=True, timeout=300, cwd=cls.folder).stdout
         (cls.folder / "audit.json").write_bytes(audit)
         cls.finding = json.loads(audit)["findings"][0]["id"]
-        for name in ("inventory.csv", "workload.csv", "terraform-plan.json", "revenue.csv", "invoices.csv", "budgets.csv"):
+        for name in ("inventory.csv", "workload.csv", "terraform-plan.json", "revenue.csv", "invoices.csv", "budgets.csv", "prices.csv"):
             (cls.folder / name).write_bytes((SOURCE / "examples" / name).read_bytes())
         (cls.folder / "hourly.csv").write_text("hour,instances\n" + "".join(f"{h},{3 + (h % 24 > 8) * 4}\n" for h in range(24 * 28)))
         (cls.folder / "latency.csv").write_text("batch,ms\n" + "".join(f"{b},{2 + b * 0.4}\n" for b in (1, 2, 4, 8, 16, 32)))
