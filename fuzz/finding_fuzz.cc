@@ -6,7 +6,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  (void)stint::audit_titles(text, "fuzz");
+  (void)stint::read_audit(text, "fuzz");
   const auto decisions = stint::parse_decisions(text, "fuzz");
   if (!decisions.ok()) return 0;
   const std::string written = stint::format_decisions(*decisions);

@@ -78,6 +78,8 @@ std::string_view prometheus_name(AlertFact f) {
     case AlertFact::kJobsWaiting: return "stint_queue_jobs_waiting";
     case AlertFact::kNodeDown: return "stint_node_down";
     case AlertFact::kReadOnly: return "stint_read_only";
+    case AlertFact::kSpendOff: return "stint_spend_off_deviations";
+    case AlertFact::kPriceAge: return "stint_oldest_price_age";
   }
   return "";
 }

@@ -40,13 +40,14 @@ void read_kinds(JsonFields& fields, AlertRule& rule) {
 Result<AlertRule> read_rule(JsonFields& fields, AlertRule rule) {
   const auto metric = [](const std::string& text) { return metric_from_name(text); };
   read_name(fields, "severity", rule.severity, parse_severity, "warning or critical");
-  read_name(fields, "scope", rule.scope, parse_alert_scope, "gpu, node, service, job, queue or fleet");
+  read_name(fields, "scope", rule.scope, parse_alert_scope, "gpu, node, service, job, queue, spend or fleet");
   read_name(fields, "measure", rule.measure, parse_measure,
             "mean, share, times-baseline, rise, events, event-share, silence or fact");
   read_name(fields, "metric", rule.metric, metric, "a metric such as \"utilization\"");
   read_name(fields, "of", rule.of, metric, "a metric such as \"memory_total\"");
   read_name(fields, "event", rule.event, parse_alert_event, "out-of-memory, spot-interruption, checkpoint or job-failed");
-  read_name(fields, "fact", rule.fact, parse_alert_fact, "budget-used, jobs-waiting, node-down or read-only");
+  read_name(fields, "fact", rule.fact, parse_alert_fact,
+            "budget-used, jobs-waiting, node-down, read-only, spend-off or price-age");
   read_name(fields, "comparison", rule.comparison, parse_comparison, R"(">", "<", "<=" or ">=")");
   if (rule.fact && !fields.has("scope")) rule.scope = scope_of(*rule.fact);
   read_kinds(fields, rule);

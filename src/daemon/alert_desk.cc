@@ -300,6 +300,10 @@ void AlertDesk::Impl::look() {
   looked = now;
   feed->take(world);
   feed->take_minutes(now);
+  if (options.findings != nullptr) {
+    const auto audit = options.findings->audit();  // one that is none is told where it is asked for
+    feed->take_audit(audit.ok() ? audit->get() : nullptr, now);
+  }
   const std::vector<AlertChange> changes = feed->evaluator().evaluate(now);
   (void)write(book.entries_for(feed->evaluator(), changes, [this](const AlertSubject& who) { return feed->client_of(who); }),
               true);

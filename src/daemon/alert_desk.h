@@ -27,8 +27,9 @@ struct AlertView {
 class AlertDesk {
  public:
   struct Options {
-    const LiveTelemetry* live = nullptr;  ///< what the GPUs do; outlives the desk
-    Instant last_at;                      ///< of the event log, before this start
+    const LiveTelemetry* live = nullptr;    ///< what the GPUs do; outlives the desk
+    std::shared_ptr<FindingBook> findings;  ///< the last audit
+    Instant last_at;                        ///< of the event log, before this start
     AlertCourierOptions couriers;
     size_t rows_at_least = 1'000;  ///< of the stream, before they are written anew with what is still needed of them
   };

@@ -36,7 +36,8 @@ class DeskTest : public ::testing::Test {
     auto engine = Engine::open(*log_, backend_, testing_fleet(), {}, std::max(now(), last_at));
     CHECK(engine.ok(), "{}", engine.error().message);
     service_ = std::make_unique<Service>(std::move(*engine), backend_, EventClock(last_at));
-    auto desk = AlertDesk::open(*service_, {}, rows, {.live = nullptr, .last_at = last_at, .couriers = {}, .rows_at_least = 40});
+    auto desk = AlertDesk::open(*service_, {}, rows,
+                                {.live = nullptr, .findings = nullptr, .last_at = last_at, .couriers = {}, .rows_at_least = 40});
     CHECK(desk.ok(), "{}", desk.error().message);
     desk_ = std::move(*desk);
   }

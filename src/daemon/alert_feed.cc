@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "daemon/event_hub.h"
@@ -22,6 +23,7 @@ AlertSubject job_called(const std::string& id) { return {.scope = AlertScope::kJ
 AlertSubject service_named(const std::string& name) {
   return {.scope = AlertScope::kService, .node = {}, .gpu = {}, .name = name};
 }
+AlertSubject spend_called(const std::string& name) { return {.scope = AlertScope::kSpend, .node = {}, .gpu = {}, .name = name}; }
 AlertSubject fleet() { return {.scope = AlertScope::kFleet, .node = {}, .gpu = {}, .name = {}}; }
 
 Duration longest_gpu_window(const std::vector<AlertRule>& rules) {
@@ -159,6 +161,18 @@ void AlertFeed::take(const AlertWorld& world) {
   }
 }
 
+void AlertFeed::take_audit(const AuditContents* audit, Instant now) {
+  const std::vector<UnusualSpend> before = std::exchange(counters_.unusual_spend, audit ? audit->unusual : decltype(before){});
+  for (const UnusualSpend& spend : counters_.unusual_spend)
+    evaluator_.set_fact(evaluator_.subject(spend_called(spend.name)), AlertFact::kSpendOff, spend.deviations);
+  for (const UnusualSpend& spend : before)
+    if (std::ranges::find(counters_.unusual_spend, spend.name, &UnusualSpend::name) == counters_.unusual_spend.end())
+      evaluator_.drop(evaluator_.subject(spend_called(spend.name)));
+  counters_.price_age_days.reset();
+  if (audit != nullptr) counters_.price_age_days = audit->oldest_price ? (now - *audit->oldest_price).to_hours() / 24 : 0;
+  evaluator_.set_fact(evaluator_.subject(fleet()), AlertFact::kPriceAge, counters_.price_age_days);
+}
+
 SubjectId AlertFeed::gpu_subject(const LiveGpu& gpu) {
   const std::string name = id_of(gpu.device);
   const SubjectId id = evaluator_.subject({.scope = AlertScope::kGpu, .node = gpu.device.node, .gpu = name, .name = {}});
@@ -192,6 +206,10 @@ std::string AlertFeed::queue_of(const AlertSubject& who) const {
 }
 
 std::string AlertFeed::client_of(const AlertSubject& who) const {
+  if (who.scope == AlertScope::kSpend) {
+    const auto at = std::ranges::find(counters_.unusual_spend, who.name, &UnusualSpend::name);
+    return at == counters_.unusual_spend.end() ? "" : at->client;
+  }
   if (who.scope == AlertScope::kGpu) {
     const auto at = gpu_clients_.find(who.gpu);
     return at == gpu_clients_.end() ? "" : at->second;

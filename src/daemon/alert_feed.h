@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/engine.h"
+#include "daemon/finding_book.h"
 #include "daemon/live_telemetry.h"
 #include "telemetry/alert_evaluator.h"
 
@@ -42,7 +43,9 @@ struct AlertCounters {
   std::map<std::string, int64_t> failed_jobs;                             ///< by queue
   std::map<std::pair<std::string, WorkloadKind>, int64_t> out_of_memory;  ///< by node and kind of work
   std::map<std::string, std::pair<std::string, Instant>>
-      last_checkpoint;  ///< of jobs that save: queue, and when (or their start)
+      last_checkpoint;                      ///< of jobs that save: queue, and when (or their start)
+  std::vector<UnusualSpend> unusual_spend;  ///< by the last audit
+  std::optional<double> price_age_days;     ///< of the oldest price that it rests on
 };
 
 /// Of this period's; none without a budget.
@@ -58,6 +61,8 @@ class AlertFeed {
   void take(const AlertWorld& world);
   /// The minutes of GPUs and services that are over and have not been fed yet.
   void take_minutes(Instant now);
+  /// Takes the place of the audit taken before. @param audit  nullptr = there is none.
+  void take_audit(const AuditContents* audit, Instant now);
 
   [[nodiscard]] AlertEvaluator& evaluator() { return evaluator_; }
   /// Whose matter it is now: the client of a queue or job, or the one that holds the GPU alone; empty = the operators'.

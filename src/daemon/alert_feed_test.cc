@@ -114,6 +114,23 @@ TEST_F(AlertFeedTest, MinutesOfGpusAreFedOnceAndBelongToWhoHoldsThem) {
   EXPECT_EQ(feed_.client_of(gpu(held == "n0" ? "n1" : "n0", held == "n0" ? "n1:0" : "n0:0")), "");
 }
 
+TEST_F(AlertFeedTest, UnusualDaysAndOldPricesOfTheLastAuditAreAlertsUntilAnotherSaysOtherwise) {
+  AuditContents audit;
+  audit.unusual = {{.client = "acme", .name = "acme: aws AmazonEC2", .deviations = 6.2},
+                   {.client = "zoo", .name = "zoo: aws AmazonEC2", .deviations = -8}};
+  audit.oldest_price = daemon_.now() - kHour * (24 * 180);
+  feed_.take_audit(&audit, daemon_.now());
+  EXPECT_THAT(look(), UnorderedElementsAre("SpendUnusual acme: aws AmazonEC2"));
+  const AlertSubject spend{.scope = AlertScope::kSpend, .node = {}, .gpu = {}, .name = "acme: aws AmazonEC2"};
+  EXPECT_EQ(feed_.client_of(spend), "acme");
+  feed_.take_audit(&audit, daemon_.now() + kHour);  // now it is older than 180 days
+  EXPECT_THAT(look(), UnorderedElementsAre("SpendUnusual acme: aws AmazonEC2", "PricesOld "));
+  EXPECT_NEAR(*feed_.counters().price_age_days, 180 + 1.0 / 24, 1e-9);
+  AuditContents later;
+  feed_.take_audit(&later, daemon_.now());
+  EXPECT_THAT(look(), UnorderedElementsAre());
+}
+
 TEST_F(AlertFeedTest, AServiceIsHeldAgainstItsOwnLatency) {
   const size_t source = live_.add_source(LiveSourceKind::kExporter, "test");
   const auto serve = [&](int minutes, double p99_ms) {

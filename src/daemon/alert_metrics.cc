@@ -45,7 +45,15 @@ std::string alert_metrics(const AlertDesk& desk, const std::vector<QueueView>& q
   for (const auto& [job, last] : counters.last_checkpoint)
     if (who.may(Permission::kSeeJobs, client_of_queue(last.first)))
       saved.add(labels_text({{"job", job}, {"queue", last.first}}), last.second.seconds());
+  MetricText spend(out, prometheus_name(AlertFact::kSpendOff), "gauge",
+                   "Robust standard deviations that a recent day of a client's service cost more or less than usual.");
+  for (const UnusualSpend& one : counters.unusual_spend)
+    if (one.client.empty() ? who.may_everywhere(Permission::kSeeJobs) : who.may(Permission::kSeeJobs, one.client))
+      spend.add(labels_text({{"spend", one.name}, {"client", one.client}}), one.deviations);
   if (!who.may_everywhere(Permission::kSeeJobs)) return out;
+  MetricText age(out, prometheus_name(AlertFact::kPriceAge), "gauge",
+                 "Days since the oldest catalogue price that the last audit rests on.");
+  if (counters.price_age_days) age.add("", *counters.price_age_days);
   MetricText down(out, prometheus_name(AlertFact::kNodeDown), "gauge", "1 when the machine is gone.");
   for (const NodeView& node : nodes)
     down.add(labels_text({{"node", node.name}}), node.state == NodeState::kDown ? 1 : 0);

@@ -286,7 +286,7 @@ std::string_view api_schemas() {
   "next": {"type": "string", "description": "for `after`; empty = nothing was there"}}, "required": ["events", "next"]},
 "Alert": {"type": "object", "properties": {"id": {"type": "string"}, "rule": {"type": "string"},
   "state": {"enum": ["firing", "silenced", "ended"]}, "severity": {"enum": ["warning", "critical"]},
-  "scope": {"enum": ["gpu", "node", "service", "job", "queue", "fleet"]}, "labels": {"type": "object",
+  "scope": {"enum": ["gpu", "node", "service", "job", "queue", "spend", "fleet"]}, "labels": {"type": "object",
   "additionalProperties": {"type": "string"}}, "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
   "value": {"type": "number"}, "since": {"type": "string", "format": "date-time"}, "fired": {"type": "string",
   "format": "date-time"}, "ended": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]},

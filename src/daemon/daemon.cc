@@ -215,8 +215,10 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(const std::vector<std::string> alert_rows, read_rows(*daemon->log_, kAlertStream));
   TRY_ASSIGN(const std::vector<std::string> power_rows, read_rows(*daemon->log_, kPowerStream));
   daemon->service_ = std::make_unique<Service>(std::move(engine), *daemon->backend_, clock);
-  TRY_ASSIGN(daemon->alerts_, AlertDesk::open(*daemon->service_, daemon->config_.alerts, alert_rows,
-                                              {.live = &daemon->telemetry_, .last_at = last_at, .couriers = {}}));
+  TRY_ASSIGN(daemon->findings_, FindingBook::open(options.state_folder));
+  TRY_ASSIGN(daemon->alerts_,
+             AlertDesk::open(*daemon->service_, daemon->config_.alerts, alert_rows,
+                             {.live = &daemon->telemetry_, .findings = daemon->findings_, .last_at = last_at, .couriers = {}}));
   daemon->collect();
   daemon->power_ = std::make_unique<NodePower>(*daemon->service_, daemon->off_machines_, daemon->config_.power, power_rows);
   daemon->keep_services();
@@ -226,7 +228,6 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
 }
 
 Status Daemon::begin_background_work() {
-  TRY_ASSIGN(findings_, FindingBook::open(options_.state_folder));
   // An audit.json that is none is said where it is asked for.
   const auto there = findings_->audit();
   AuditRunnerOptions options;

@@ -40,7 +40,7 @@ Result<std::shared_ptr<const FindingBook::Audit>> FindingBook::audit() {
   if (audit_ && audit_->written == written && audit_size_ == status.st_size) return audit_;
   auto audit = std::make_shared<Audit>();
   TRY_ASSIGN(audit->json, read_all(path));
-  TRY_ASSIGN(audit->titles, audit_titles(audit->json, path));
+  TRY_ASSIGN(static_cast<AuditContents&>(*audit), read_audit(audit->json, path));
   audit->written = written;
   audit_ = std::move(audit);
   audit_size_ = status.st_size;
@@ -48,7 +48,7 @@ Result<std::shared_ptr<const FindingBook::Audit>> FindingBook::audit() {
 }
 
 Status FindingBook::put_audit(std::string_view json) {
-  TRY(audit_titles(json, "the audit"));
+  TRY(read_audit(json, "the audit"));
   return write_file_atomically(folder_ + "/audit.json", json);
 }
 

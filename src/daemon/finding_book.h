@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -30,12 +31,26 @@ struct FindingDecision {
   std::string title;  ///< of the finding as it was then
 };
 
+/// How far what a client pays for a service was from usual on one of the last days.
+struct UnusualSpend {
+  std::string client;     ///< "" = not attributed, or idle and of no client
+  std::string name;       ///< "CLIENT: PROVIDER SERVICE", of no other
+  double deviations = 0;  ///< robust standard deviations; negative where it cost less
+  bool operator==(const UnusualSpend&) const = default;
+};
+
+/// What is read of an audit.
+struct AuditContents {
+  std::map<std::string, std::string> titles;  ///< of its findings, by id
+  std::vector<UnusualSpend> unusual;          ///< recent days; one for each name, the one that is off most
+  std::optional<Instant> oldest_price;        ///< day of the oldest catalogue price that it rests on; none = it rests on none
+};
+
 class FindingBook {
  public:
-  struct Audit {
-    std::string json;                           ///< as `stint audit --json` writes it
-    Instant written;                            ///< when the file was
-    std::map<std::string, std::string> titles;  ///< of its findings, by id
+  struct Audit : AuditContents {
+    std::string json;  ///< as `stint audit --json` writes it
+    Instant written;   ///< when the file was
   };
 
   /// @param folder  where both files lie. @return error when decisions.json is there and cannot be read.

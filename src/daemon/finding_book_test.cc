@@ -1,5 +1,6 @@
 #include "daemon/finding_book.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "host/scratch_dir.h"
@@ -30,6 +31,29 @@ TEST(FindingBook, ShowsTheAuditThatWasPutThereLast) {
   // By somebody else, while the daemon runs.
   put_file(dir / "audit.json", R"({"schema":"stint-audit/1","findings":[]})");
   EXPECT_TRUE((*book->audit())->titles.empty());
+}
+
+TEST(FindingBook, ReadsRecentUnusualDaysAndTheOldestPrice) {
+  const ScratchDir dir;
+  const auto book = book_in(dir);
+  const auto day = [](const char* client, bool idle, double deviations, bool recent) {
+    return fmt::format(R"({{"client":"{}","idle":{},"provider":"aws","service":"EC2","deviations":{},"recent":{}}})", client,
+                       idle, deviations, recent);
+  };
+  ASSERT_TRUE(book->put_audit(fmt::format(R"({{"schema":"stint-audit/1","findings":[],"anomalies":{{"found":[{},{},{},{},{}]}},)"
+                                          R"("prices":[{{"as_of":"2026-07-07"}},{{"as_of":"2025-01-01"}}]}})",
+                                          day("red", false, 4, true), day("red", false, -9.5, true),
+                                          day("blue", false, 20, false), day("", true, 5, true), day("", false, 6, true)))
+                  .ok());
+  const auto audit = *book->audit();
+  EXPECT_THAT(audit->unusual,
+              ElementsAre(UnusualSpend{"", "idle, of no client: aws EC2", 5}, UnusualSpend{"", "not attributed: aws EC2", 6},
+                          UnusualSpend{"red", "red: aws EC2", -9.5}));
+  EXPECT_EQ(audit->oldest_price, parse_instant("2025-01-01").value());
+  // One of before says nothing of either.
+  ASSERT_TRUE(book->put_audit(kAudit).ok());
+  EXPECT_THAT((*book->audit())->unusual, ElementsAre());
+  EXPECT_EQ((*book->audit())->oldest_price, std::nullopt);
 }
 
 TEST(FindingBook, TakesNothingThatIsNoAudit) {

@@ -1,6 +1,8 @@
 #include "daemon/finding_json.h"
 
 #include <simdjson.h>
+
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -13,9 +15,46 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kAuditSchema = "stint-audit/1";
 
+std::string audit_text_of(const simdjson::dom::element& object, std::string_view key) {
+  std::string_view text;
+  return object[key].get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
+}
+
+std::vector<UnusualSpend> unusual_spend(const simdjson::dom::element& root) {
+  std::map<std::string, UnusualSpend> by_name;
+  simdjson::dom::array found;
+  if (root["anomalies"]["found"].get(found) != simdjson::SUCCESS) return {};
+  for (const simdjson::dom::element one : found) {
+    bool recent = false, idle = false;
+    double deviations = 0;
+    if (one["recent"].get(recent) != simdjson::SUCCESS || !recent || one["idle"].get(idle) != simdjson::SUCCESS ||
+        one["deviations"].get(deviations) != simdjson::SUCCESS)
+      continue;
+    const std::string client = audit_text_of(one, "client");
+    const std::string shown = idle ? "idle, of no client" : client.empty() ? "not attributed" : client;
+    std::string name = fmt::format("{}: {} {}", shown, audit_text_of(one, "provider"), audit_text_of(one, "service"));
+    UnusualSpend& spend = by_name[name];
+    if (spend.name.empty() || std::abs(deviations) > std::abs(spend.deviations))
+      spend = {.client = client, .name = std::move(name), .deviations = deviations};
+  }
+  std::vector<UnusualSpend> out;
+  for (auto& [name, spend] : by_name)
+    out.push_back(std::move(spend));
+  return out;
+}
+
+std::optional<Instant> oldest_price(const simdjson::dom::element& root) {
+  std::optional<Instant> oldest;
+  simdjson::dom::array prices;
+  if (root["prices"].get(prices) != simdjson::SUCCESS) return oldest;
+  for (const simdjson::dom::element price : prices)
+    if (const auto day = parse_instant(audit_text_of(price, "as_of")); day.ok()) oldest = std::min(oldest.value_or(*day), *day);
+  return oldest;
+}
+
 }  // namespace
 
-Result<std::map<std::string, std::string>> audit_titles(std::string_view json, const std::string& source) {
+Result<AuditContents> read_audit(std::string_view json, const std::string& source) {
   simdjson::dom::parser parser;
   simdjson::dom::element root;
   std::string_view schema;
@@ -23,15 +62,17 @@ Result<std::map<std::string, std::string>> audit_titles(std::string_view json, c
   if (parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS || root["schema"].get(schema) != simdjson::SUCCESS ||
       schema != kAuditSchema || root["findings"].get(findings) != simdjson::SUCCESS)
     return invalid("{}: not what `stint audit --json` writes ({})", source, kAuditSchema);
-  std::map<std::string, std::string> titles;
+  AuditContents out;
   for (const simdjson::dom::element finding : findings) {
     std::string_view id;
     std::string_view title;
     if (finding["id"].get(id) != simdjson::SUCCESS || finding["title"].get(title) != simdjson::SUCCESS)
       return invalid("{}: a finding without id or title", source);
-    titles.emplace(id, title);
+    out.titles.emplace(id, title);
   }
-  return titles;
+  out.unusual = unusual_spend(root);
+  out.oldest_price = oldest_price(root);
+  return out;
 }
 
 Result<std::map<std::string, FindingDecision>> parse_decisions(const std::string& json, const std::string& source) {

@@ -10,9 +10,9 @@
 
 namespace stint {
 
-/// Titles by id of the findings in what `stint audit --json` writes; the rest of it is not looked at.
+/// Of what `stint audit --json` writes; the rest of it is not looked at. An older audit says nothing of days and prices.
 /// @param source  for messages.
-Result<std::map<std::string, std::string>> audit_titles(std::string_view json, const std::string& source);
+Result<AuditContents> read_audit(std::string_view json, const std::string& source);
 /// decisions.json. @return error naming the finding that is wrong.
 Result<std::map<std::string, FindingDecision>> parse_decisions(const std::string& json, const std::string& source);
 std::string format_decisions(const std::map<std::string, FindingDecision>& decisions);

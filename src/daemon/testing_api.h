@@ -59,7 +59,8 @@ class TestingApi {
     auto findings = FindingBook::open(dir_ / ".");
     CHECK(findings.ok(), "{}", findings.error().message);
     options.findings = std::move(*findings);
-    auto desk = AlertDesk::open(*service_, testing_alerts(backlog), {}, {.live = nullptr, .last_at = {}, .couriers = {}});
+    auto desk = AlertDesk::open(*service_, testing_alerts(backlog), {},
+                                {.live = nullptr, .findings = nullptr, .last_at = {}, .couriers = {}});
     CHECK(desk.ok(), "{}", desk.error().message);
     desk_ = std::move(*desk);
     options.alerts = desk_.get();

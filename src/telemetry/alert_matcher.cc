@@ -9,8 +9,8 @@
 namespace stint {
 namespace {
 
-constexpr std::array<std::string_view, 9> kLabels = {"alertname", "severity", "scope",   "client", "node",
-                                                     "gpu",       "job",      "service", "queue"};
+constexpr std::array<std::string_view, 10> kLabels = {"alertname", "severity", "scope",   "client", "node",
+                                                      "gpu",       "job",      "service", "queue",  "spend"};
 constexpr size_t kLongestPattern = 200;
 
 /// The classic greedy walk: the last star is tried again one character later; O(pattern × text), no recursion.

@@ -13,6 +13,7 @@ std::string_view name_of(AlertScope s) {
     case AlertScope::kService: return "service";
     case AlertScope::kJob: return "job";
     case AlertScope::kQueue: return "queue";
+    case AlertScope::kSpend: return "spend";
     case AlertScope::kFleet: return "fleet";
   }
   return "";
@@ -34,6 +35,8 @@ std::string_view name_of(AlertFact f) {
     case AlertFact::kJobsWaiting: return "jobs-waiting";
     case AlertFact::kNodeDown: return "node-down";
     case AlertFact::kReadOnly: return "read-only";
+    case AlertFact::kSpendOff: return "spend-off";
+    case AlertFact::kPriceAge: return "price-age";
   }
   return "";
 }
@@ -44,6 +47,8 @@ std::string_view unit_of(AlertFact f) {
     case AlertFact::kJobsWaiting: return "jobs";
     case AlertFact::kNodeDown:
     case AlertFact::kReadOnly: return "(1 = yes)";
+    case AlertFact::kSpendOff: return "deviations";
+    case AlertFact::kPriceAge: return "days";
   }
   return "";
 }
@@ -53,7 +58,9 @@ AlertScope scope_of(AlertFact f) {
     case AlertFact::kBudgetUsed:
     case AlertFact::kJobsWaiting: return AlertScope::kQueue;
     case AlertFact::kNodeDown: return AlertScope::kNode;
-    case AlertFact::kReadOnly: return AlertScope::kFleet;
+    case AlertFact::kSpendOff: return AlertScope::kSpend;
+    case AlertFact::kReadOnly:
+    case AlertFact::kPriceAge: return AlertScope::kFleet;
   }
   return AlertScope::kFleet;
 }
@@ -101,7 +108,7 @@ std::optional<Enum> find_by_name(std::string_view text, Enum last) {
 std::optional<Severity> parse_severity(std::string_view text) { return find_by_name(text, Severity::kCritical); }
 std::optional<AlertScope> parse_alert_scope(std::string_view text) { return find_by_name(text, AlertScope::kFleet); }
 std::optional<AlertEvent> parse_alert_event(std::string_view text) { return find_by_name(text, AlertEvent::kJobFailed); }
-std::optional<AlertFact> parse_alert_fact(std::string_view text) { return find_by_name(text, AlertFact::kReadOnly); }
+std::optional<AlertFact> parse_alert_fact(std::string_view text) { return find_by_name(text, AlertFact::kPriceAge); }
 std::optional<Measure> parse_measure(std::string_view text) { return find_by_name(text, Measure::kFact); }
 std::optional<Comparison> parse_comparison(std::string_view symbol) {
   return find_by_name(symbol, Comparison::kAtLeast, symbol_of);
@@ -278,12 +285,24 @@ std::vector<AlertRule> daemon_rules() {
   return rules;
 }
 
+/// About what the last audit found. An audit lists days from 3.5 deviations on, so a lower threshold finds no more.
+std::vector<AlertRule> audit_rules() {
+  std::vector<AlertRule> rules;
+  rules.push_back(said(fact_rule("SpendUnusual", AlertFact::kSpendOff, Comparison::kAbove, 3.5), Severity::kWarning,
+                       "A client's service cost far more on one of the last days than that weekday usually costs.",
+                       "stint trend shows the days and amounts, stint bill --by workload what they went to."));
+  rules.push_back(said(fact_rule("PricesOld", AlertFact::kPriceAge, Comparison::kAbove, 180), Severity::kWarning,
+                       "A catalogue price that the last audit rests on is older than 180 days.",
+                       "stint audit names it; take current prices with stint catalog refresh."));
+  return rules;
+}
+
 }  // namespace
 
 const std::vector<AlertRule>& default_alert_rules() {
   static const std::vector<AlertRule> rules = [] {
     std::vector<AlertRule> all = critical_rules();
-    for (auto more : {use_rules(), health_rules(), daemon_rules()})
+    for (auto more : {use_rules(), health_rules(), daemon_rules(), audit_rules()})
       all.insert(all.end(), more.begin(), more.end());
     return all;
   }();

@@ -20,7 +20,7 @@ std::string_view name_of(Severity s);
 std::optional<Severity> parse_severity(std::string_view text);
 
 /// What a rule speaks about: one alert for each of these.
-enum class AlertScope : uint8_t { kGpu, kNode, kService, kJob, kQueue, kFleet };
+enum class AlertScope : uint8_t { kGpu, kNode, kService, kJob, kQueue, kSpend, kFleet };
 std::string_view name_of(AlertScope s);
 std::optional<AlertScope> parse_alert_scope(std::string_view text);
 
@@ -35,8 +35,10 @@ enum class AlertFact : uint8_t {
   kJobsWaiting,  ///< of a queue and those below it
   kNodeDown,     ///< 1 or 0
   kReadOnly,     ///< of the fleet: 1 while the daemon can make nothing durable
+  kSpendOff,     ///< of what a client pays for a service: robust standard deviations a recent day cost more or less than usual
+  kPriceAge,     ///< of the fleet: days since the oldest catalogue price that the last audit rests on
 };
-inline constexpr size_t kAlertFacts = 4;
+inline constexpr size_t kAlertFacts = 6;
 std::string_view name_of(AlertFact f);
 std::optional<AlertFact> parse_alert_fact(std::string_view text);
 std::string_view unit_of(AlertFact f);
