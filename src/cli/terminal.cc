@@ -18,7 +18,7 @@ constexpr std::string_view kGiveBack = "\x1b[?25h\x1b[?1049l";
 /// A lone Escape is one when nothing follows it for so long.
 constexpr int kEscapeMilliseconds = 50;
 
-termios before = {};
+termios before_taken = {};
 struct sigaction old_term = {}, old_hangup = {}, old_resize = {};
 volatile sig_atomic_t leave = 0;
 
@@ -40,9 +40,9 @@ void write_all(std::string_view text) {
 }  // namespace
 
 Result<Terminal> Terminal::take() {
-  if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0 || tcgetattr(STDIN_FILENO, &before) != 0)
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0 || tcgetattr(STDIN_FILENO, &before_taken) != 0)
     return make_error(ErrorCode::kUnavailable, "standard input and output are no terminal: --once prints it a single time");
-  termios raw = before;
+  termios raw = before_taken;
   raw.c_lflag &= static_cast<tcflag_t>(~(ICANON | ECHO | ISIG | IEXTEN));
   raw.c_iflag &= static_cast<tcflag_t>(~(IXON | ICRNL));
   raw.c_cc[VMIN] = 0;
@@ -70,7 +70,7 @@ Terminal::Terminal(Terminal&& other) noexcept
 Terminal::~Terminal() {
   if (!taken_) return;
   write_all(kGiveBack);
-  tcsetattr(STDIN_FILENO, TCSANOW, &before);
+  tcsetattr(STDIN_FILENO, TCSANOW, &before_taken);
   sigaction(SIGTERM, &old_term, nullptr);
   sigaction(SIGHUP, &old_hangup, nullptr);
   sigaction(SIGWINCH, &old_resize, nullptr);
