@@ -62,8 +62,8 @@ class PriceAnswerImporter : public Importer {
 
   /// Of several of one key the cheapest counts.
   void keep(PriceRow row) {
-    const auto [at, is_new] =
-        rows_.try_emplace({row.instance_type, row.region, row.market, row.term, row.payment, row.rate.per_hour().currency()}, row);
+    const auto [at, is_new] = rows_.try_emplace(
+        {row.instance_type, row.region, row.market, row.term, row.payment, row.rate.per_hour().currency()}, row);
     if (!is_new && row.rate < at->second.rate) at->second = std::move(row);
   }
   void reject(std::string_view what, const Error& why) { sink_.reject(0, fmt::format("{}: {}", excerpt(what), why.message)); }
@@ -176,8 +176,7 @@ class AwsPricesImporter final : public PriceAnswerImporter {
     std::optional<Money> sum;
     for (const auto& [id, dimension] : dimensions) {
       dom::object prices;
-      if (dimension["pricePerUnit"].get(prices) != simdjson::SUCCESS || prices.size() == 0)
-        return invalid("pricePerUnit: none");
+      if (dimension["pricePerUnit"].get(prices) != simdjson::SUCCESS || prices.size() == 0) return invalid("pricePerUnit: none");
       const auto first = *prices.begin();
       std::string_view decimal;
       if (first.value.get(decimal) != simdjson::SUCCESS) return invalid("pricePerUnit: no text");

@@ -92,14 +92,14 @@ TEST(AwsSpotPrices, TheCheapestZoneNowIsTheRegionsPrice) {
                         "SpotPrice": "{}", "Timestamp": "{}"}})",
                        zone, what, price, at);
   };
-  const Answered a = answered(make_aws_spot_prices_importer,
-                              fmt::format(R"({{"SpotPriceHistory": [{},{},{},{},{},{}]}})",
-                                          row("us-east-1a", "12.5", "2026-11-20T08:00:00+00:00"),
-                                          row("us-east-1a", "9.1", "2026-11-19T08:00:00+00:00"),  // no longer
-                                          row("us-east-1b", "13.1", "2026-11-21T08:00:00+00:00"),
-                                          row("us-east-1-bos-1a", "1", "2026-11-20T08:00:00+00:00"),
-                                          row("us-east-1c", "2", "2026-11-20T08:00:00+00:00", "Windows"),
-                                          row("us-east-1d", "none", "2026-11-20T08:00:00+00:00")));
+  const Answered a =
+      answered(make_aws_spot_prices_importer, fmt::format(R"({{"SpotPriceHistory": [{},{},{},{},{},{}]}})",
+                                                          row("us-east-1a", "12.5", "2026-11-20T08:00:00+00:00"),
+                                                          row("us-east-1a", "9.1", "2026-11-19T08:00:00+00:00"),  // no longer
+                                                          row("us-east-1b", "13.1", "2026-11-21T08:00:00+00:00"),
+                                                          row("us-east-1-bos-1a", "1", "2026-11-20T08:00:00+00:00"),
+                                                          row("us-east-1c", "2", "2026-11-20T08:00:00+00:00", "Windows"),
+                                                          row("us-east-1d", "none", "2026-11-20T08:00:00+00:00")));
   ASSERT_TRUE(a.status.ok()) << a.status.error().message;
   ASSERT_THAT(a.sink.prices, SizeIs(1));
   EXPECT_EQ(per_hour(a.sink.prices[0]), "12.5");

@@ -56,8 +56,8 @@ Outcome run(const Seed& seed, std::string_view bytes, size_t piece) {
   for (size_t at = 0; at < bytes.size() && out.ok; at += piece)
     out.ok = importer->feed(bytes.substr(at, piece)).ok();
   if (out.ok) out.ok = importer->finish().ok();
-  out.values =
-      sink.sample_count() + sink.nodes.size() + sink.runs.size() + sink.bill.size() + sink.prices.size() + sink.rules.size();
+  out.values = sink.sample_count() + sink.nodes.size() + sink.runs.size() + sink.bill.size() + sink.prices.size() +
+               sink.rules.size() + sink.exchange_rates.size();
   out.rejected = sink.rejected.size();
   return out;
 }
