@@ -46,8 +46,12 @@ Result<Audited> run_audit(const AuditOptions& options) {
   TRY_ASSIGN(JointPlan plan, advised_plan(options.advice, "", look_at_records));
   audited.report = std::move(plan.report);
   if (billed) {
-    TRY_ASSIGN(audited.report.anomalies,
-               anomalies_in(options.advice.history, audited.report.period, CostBasis::kEffective, AnomalyOptions()));
+    // The weeks before may be without a rate of exchange: no reason to audit nothing.
+    auto found = anomalies_in(options.advice.history, audited.report.period, CostBasis::kEffective, AnomalyOptions());
+    if (found.ok())
+      audited.report.anomalies = std::move(*found);
+    else
+      audited.report.notes.push_back("unusual days were not looked for: " + found.error().message);
   }
   std::ranges::stable_sort(audited.report.findings, std::greater(), &Finding::saving_per_month);
   return audited;
