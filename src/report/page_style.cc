@@ -109,7 +109,7 @@ ul,ol{font-size:8.5pt;margin:2pt 0;padding-left:14pt}li{margin:0}h3{margin:6pt 0
 details>summary{padding:3pt 0}details .inside{padding-bottom:4pt}#goals details,#clients details{border:0}#goals .inside{padding-left:0}#clients summary{display:none}#clients .inside{padding:0}
 #clients{break-inside:avoid}#idle{columns:2;column-gap:16pt}#idle>h2,#idle>.lead{column-span:all}#idle>h3,#idle>.bars{break-inside:avoid}#idle .bars{grid-template-columns:minmax(0,1fr) 34% max-content}
 dl{font-size:8.5pt;gap:0 14pt}.bars svg{height:9pt}.bar-label a{text-decoration:none}
-.annex{display:block;order:1;break-before:page;font-size:16pt;margin:0 0 10pt}#findings{order:2}#cluster,#fleet,#instances,#holders,#limits,#sources{order:3}footer{order:4}}
+.annex{display:block;order:1;break-before:page;font-size:16pt;margin:0 0 10pt}#findings{order:2}#anomalies,#cluster,#fleet,#instances,#holders,#limits,#sources{order:3}footer{order:4}}
 )css";
 }
 

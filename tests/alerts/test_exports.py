@@ -185,6 +185,8 @@ class AgainstPrometheus(unittest.TestCase):
             with urllib.request.urlopen(f"http://127.0.0.1:{cls.port}/api/v1/query?{query}", timeout=10) as answer:
                 return json.load(answer)["data"]["result"]
         except urllib.error.HTTPError as error:
+            if error.code == 503:  # it is not ready yet
+                return []
             raise AssertionError(f"{expression}: {error.read().decode()}") from error
         except OSError:
             return []
