@@ -91,6 +91,11 @@ struct Victim {
   JobId job;
   Reason reason = Reason::kPriority;
 };
+/// A running job that may be stopped for the one that waits, under orders that choose among all of those.
+struct MayLeave {
+  Rank rank;  ///< see Impl::leaving_rank
+  Victim victim;
+};
 /// The cheapest slot of a deferrable job whose turn it is, which it may be several times at one instant.
 struct KnownSlot {
   JobId job;
@@ -117,7 +122,8 @@ struct VictimSketch {
   std::vector<NodeSketch> nodes;
   std::vector<std::array<uint16_t, kMaxGpusPerNode>> sharers;  ///< by node and GPU: tasks that would leave a part of it
   std::vector<NodeId> touched;                                 ///< nodes that differ from nothing, as they were found
-  std::vector<Victim> victims;                                 ///< first to give way first
+  std::vector<MayLeave> may_leave;
+  std::vector<Victim> victims;                     ///< first to give way first
   std::vector<Amounts> taken;                      ///< by queue: what victims of it, and of those below, would give back
   std::vector<std::pair<NodeId, int32_t>> chosen;  ///< node and GPUs per task, in placing order
 
@@ -126,6 +132,7 @@ struct VictimSketch {
       nodes[n.index()] = {};
     sharers.clear();
     touched.clear();
+    may_leave.clear();
     victims.clear();
     chosen.clear();
     nodes.resize(node_count);
@@ -327,12 +334,16 @@ struct Scheduler::Impl {
   bool stop_others_for(JobId j);
   Rank victim_bound(JobId j) const;
   Rank running_rank(JobId j) const;
+  Rank leaving_rank(JobId j) const;
+  Instant work_kept_at(JobId j) const;
   std::optional<Reason> ground_to_stop(JobId j, JobId victim, const Rank& bound);
   bool goes_first_again(JobId j, const Rank& rank) const;
   Duration term_of(JobId j) const;
   void note_cut_short(JobId j);
   int64_t gpu_milli_waiting() const;
   Instant search_again_at(const Attempted& last) const;
+  template <typename MayStop, typename Enough>
+  bool choose_victims(JobId j, size_t most, MayStop&& may_stop, Enough&& enough);
   bool find_victims(JobId j, NodeBuckets::Counts& counts);
   bool find_victims_in_detail(JobId j);
   void hold_detail(JobId j);

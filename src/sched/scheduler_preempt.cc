@@ -3,9 +3,10 @@
 // On three grounds: a job of its own queue with lower priority that its age does not make up for; a queue that holds more
 // than it deserves while its own stays within what it deserves (reclaim); under preemptive orders, a job that ranks behind
 // it because it has had more.
-// Running jobs are looked at from the one that should give way first; each adds the room it would leave, until the waiting
-// job fits. Then only those on the chosen nodes are stopped, without those that turn out not to be needed. The freed room is
-// promised to the waiting job; it starts when the last of them has left.
+// Running jobs are looked at from the one that should give way first: lowest priority, then least work lost (or youngest:
+// Policy::victims). Each adds the room it would leave, until the waiting job fits. Then only those on the chosen nodes are
+// stopped, without those that turn out not to be needed. The freed room is promised to the waiting job; it starts when the last
+// of them has left. Under `stint` a job's rank says whether it may be stopped, under `srtf` it also says who is.
 // No A↔B loops: priority and what is deserved order jobs strictly; whom a job may stop by rank ranks behind it by more than
 // a margin, has run for a quantum since its last start, and does not run on what its queue is guaranteed (else it takes its
 // room back, and so for ever). Taking turns is for jobs that can save their work: one that would lose everything is never
@@ -18,6 +19,7 @@
 // most seven times within an hour, however many come that rank before it or may claim its room, and a claim waits for minutes
 // at most.
 #include <algorithm>
+#include <functional>
 
 #include "sched/scheduler_impl.h"
 
@@ -31,7 +33,8 @@ constexpr Duration kPreemptPause = Duration::minutes(1);  // between two searche
 // A search is given up after so many running jobs: then those that should give way first are not the ones to stop.
 constexpr size_t kMostLookedAt = 256;
 constexpr size_t kMostLookedAtPerTask = 256;
-constexpr size_t kMostVictimsInDetail = 64;           // each costs a trial
+constexpr size_t kMostVictimsInDetail = 64;  // each costs a trial
+constexpr size_t kComparedVictims = 32;
 constexpr Duration kLongEnough = Duration::hours(1);  // who ran for so long was not cut short
 constexpr Duration kFirstTerm = Duration::minutes(2);
 constexpr int kMostDoublings = 3;
@@ -54,15 +57,28 @@ Rank Scheduler::Impl::victim_bound(JobId j) const {
   return {.major = rank.major, .minor = capped_sum(rank.minor, kMargin.count_ns())};
 }
 
-/// Where a running job stands among those that may have to give way: the last gives way first. Orders without ranks of
-/// their own put lower priority last, and then who started last, or who saved its work last and so loses least.
-Rank Scheduler::Impl::running_rank(JobId j) const {
+/// Since when its work would be lost if it were stopped now. A job that has never saved is taken at its word: it saves at
+/// least once in its interval.
+Instant Scheduler::Impl::work_kept_at(JobId j) const {
   const JobRecord& r = jobs[j.index()];
+  const Duration interval = terms_of(j).checkpoint.interval;
+  return r.saved > r.started || interval == kUnlimited ? r.saved : std::max(r.saved, now - interval);
+}
+
+/// Among running jobs the last gives way first: lowest priority, then who loses least of each GPU's time (work since the last
+/// checkpoint plus restart), or who started last.
+Rank Scheduler::Impl::leaving_rank(JobId j) const {
   const JobTerms& spec = terms_of(j);
-  if (!is_preemptive(policy.order)) {
-    const Instant since = policy.victims == VictimOrder::kLeastLostWork ? r.saved : r.started;
-    return {.major = -spec.priority, .minor = since.ns()};
-  }
+  const Instant since =
+      policy.victims == VictimOrder::kLeastLostWork ? work_kept_at(j) - spec.checkpoint.restart : jobs[j.index()].started;
+  return {.major = -spec.priority, .minor = since.ns()};
+}
+
+/// Where a running job stands in `running`: those behind a waiting job may have to give way to it. Orders without ranks of
+/// their own keep the order in which they give way.
+Rank Scheduler::Impl::running_rank(JobId j) const {
+  if (!is_preemptive(policy.order)) return leaving_rank(j);
+  const JobRecord& r = jobs[j.index()];
   Rank rank = rank_after(j, r.served + (now - r.started));
   if (policy.order == Order::kSrtf) rank.minor = capped_sum(rank.minor, now.ns());
   return rank;
@@ -232,30 +248,59 @@ bool Scheduler::Impl::stop_others_for(JobId j) {
   return true;
 }
 
-/// Collects victims until a plain job fits. @param counts  nodes by what is open on them.
-bool Scheduler::Impl::find_victims(JobId j, NodeBuckets::Counts& counts) {
-  const Shape& shape = shapes[jobs[j.index()].shape];
+/// Hands running jobs to `enough`, the one that should give way first before the others, until it says that they are.
+/// Under `stint` so many that rank last are compared at a time. @param most  looked at. @param may_stop  whether its
+/// leaving would help.
+template <typename MayStop, typename Enough>
+bool Scheduler::Impl::choose_victims(JobId j, size_t most, MayStop&& may_stop, Enough&& enough) {
   const Rank bound = victim_bound(j);
   const bool by_rank_only = !other_grounds();
-  bool fits_then = false;
+  const size_t compared = policy.order == Order::kStint ? kComparedVictims : 1;
+  bool found = false;
   size_t looked_at = 0;
-  const size_t most = kMostLookedAt + kMostLookedAtPerTask * static_cast<size_t>(shape.tasks);
+  std::vector<MayLeave>& batch = sketch.may_leave;
+  const auto take_batch = [&] {
+    std::ranges::stable_sort(batch, std::greater(), &MayLeave::rank);
+    for (size_t v = 0; v < batch.size() && !found; ++v) {
+      Victim& victim = batch[v].victim;
+      if (!sketch.taken.empty() && v > 0) {  // those before it may have met the claim
+        const std::optional<Reason> ground = ground_to_stop(j, victim.job, bound);
+        if (!ground) continue;
+        victim.reason = *ground;
+      }
+      found = enough(victim);
+    }
+    batch.clear();
+    return !found;
+  };
   const auto look_at = [&](const Waiting& candidate) {
     if ((by_rank_only && candidate.rank <= bound) || ++looked_at > most) return false;
     const JobId v = candidate.job;
     const std::optional<Reason> ground = ground_to_stop(j, v, bound);
-    if (!ground || !shapes[jobs[v.index()].shape].plain) return true;
-    add_victim({.job = v, .reason = *ground});
-    add_room_of(v, counts);
-    fits_then = OpenNodes::fits(shape, counts);
-    return !fits_then;
+    if (!ground || !may_stop(v)) return true;
+    batch.push_back({.rank = leaving_rank(v), .victim = {.job = v, .reason = *ground}});
+    return batch.size() < compared || take_batch();
   };
   running.for_each_from_last(look_at, [&](const Waiting& soon) {  // what it will read is far apart in memory
     const char* const record = reinterpret_cast<const char*>(&jobs[soon.job.index()]);
     __builtin_prefetch(record);
     __builtin_prefetch(record + 64);
   });
-  return fits_then;
+  take_batch();
+  return found;
+}
+
+/// Collects victims until a plain job fits. @param counts  nodes by what is open on them.
+bool Scheduler::Impl::find_victims(JobId j, NodeBuckets::Counts& counts) {
+  const Shape& shape = shapes[jobs[j.index()].shape];
+  const size_t most = kMostLookedAt + kMostLookedAtPerTask * static_cast<size_t>(shape.tasks);
+  return choose_victims(
+      j, most, [&](JobId v) { return shapes[jobs[v.index()].shape].plain; },
+      [&](const Victim& victim) {
+        add_victim(victim);
+        add_room_of(victim.job, counts);
+        return OpenNodes::fits(shape, counts);
+      });
 }
 
 void Scheduler::Impl::add_victim(const Victim& victim) {
@@ -268,19 +313,18 @@ void Scheduler::Impl::add_victim(const Victim& victim) {
 
 /// The same for a job that asks for more than whole GPUs: by trying it on the cluster with the victims gone.
 bool Scheduler::Impl::find_victims_in_detail(JobId j) {
-  const Rank bound = victim_bound(j);
   bool fits_then = false;
   {
     const Attempt all_gone(cluster);
-    running.for_each_from_last([&](const Waiting& candidate) {
-      const std::optional<Reason> ground = ground_to_stop(j, candidate.job, bound);
-      if (!ground || !could_make_room(candidate.job, j)) return true;
-      add_victim({.job = candidate.job, .reason = *ground});
-      leave(candidate.job);
-      const Attempt trial(cluster);
-      fits_then = nominate_in_detail(j);
-      return !fits_then && sketch.victims.size() < kMostVictimsInDetail;
-    });
+    choose_victims(
+        j, SIZE_MAX, [&](JobId v) { return could_make_room(v, j); },
+        [&](const Victim& victim) {
+          add_victim(victim);
+          leave(victim.job);
+          const Attempt trial(cluster);
+          fits_then = nominate_in_detail(j);
+          return fits_then || sketch.victims.size() >= kMostVictimsInDetail;
+        });
   }
   if (!fits_then) return false;
   // Those that should give way last may stay if the job fits without their leaving.

@@ -123,19 +123,66 @@ TEST(Preemption, RankTakesNothingThatIsGuaranteed) {
 }
 
 TEST(Preemption, StopsWhoeverLosesLeastOrStartedLast) {
-  for (const VictimOrder victims : {VictimOrder::kLeastLostWork, VictimOrder::kPriorityYoungest}) {
-    Policy policy = plain(Order::kFifo);
-    policy.victims = victims;
-    World world(policy, 2);
+  for (const Order order : {Order::kFifo, Order::kFair, Order::kStint}) {
+    for (const VictimOrder victims : {VictimOrder::kLeastLostWork, VictimOrder::kPriorityYoungest}) {
+      for (const bool whole_gpus : {true, false}) {
+        Policy policy = plain(order);
+        policy.victims = victims;
+        World world(policy, 2);
+        JobSpec low = world.job(8);
+        if (!whole_gpus) {
+          Request request;
+          request.gpus = 8;
+          request.cpu_milli = 1'000;
+          low.request = world.scheduler.intern(request);
+        }
+        low.priority = 10;
+        const JobId first = world.submit(at(0), low);
+        const JobId second = world.submit(at(100), low);
+        world.step(at(500), {event(EventKind::kCheckpoint, first)});
+        low.priority = 50;
+        world.submit(at(600), low);
+        ASSERT_EQ(world.last.size(), 1U);
+        EXPECT_EQ(world.last[0].job, victims == VictimOrder::kLeastLostWork ? first : second) << name_of(order);
+      }
+    }
+  }
+}
+
+// Both saved at the same time; one takes half an hour to start again.
+TEST(Preemption, ALongRestartIsLostWorkToo) {
+  for (const Order order : {Order::kFifo, Order::kStint}) {
+    World world(plain(order), 2);
     JobSpec low = world.job(8);
     low.priority = 10;
-    const JobId first = world.submit(at(0), low);
-    const JobId second = world.submit(at(100), low);
-    world.step(at(500), {event(EventKind::kCheckpoint, first)});
+    const JobId quick = world.submit(at(0), low);
+    low.checkpoint.restart = Duration::minutes(30);
+    const JobId slow = world.submit(at(1), low);
+    world.step(at(500), {event(EventKind::kCheckpoint, quick), event(EventKind::kCheckpoint, slow)});
     world.submit(at(600), world.job(8));
     ASSERT_EQ(world.last.size(), 1U);
-    EXPECT_EQ(world.last[0].job, victims == VictimOrder::kLeastLostWork ? first : second);
+    EXPECT_EQ(world.last[0].job, quick) << name_of(order);
   }
+}
+
+// What a queue takes back costs its holder as little as possible, whichever of them has run for longer.
+TEST(Preemption, AClaimStopsWhoeverLosesLeast) {
+  World world(plain(Order::kStint), 2);
+  QueueSpec spec;
+  spec.name = "owner";
+  spec.deserved.gpu_milli = 8000;
+  const QueueId owner = world.scheduler.add_queue(spec);
+  const JobId saves = world.submit(at(0), world.job(8));
+  JobSpec never = world.job(8);
+  never.checkpoint = {};
+  const JobId loses_all = world.submit(at(60), never);
+  world.step(at(7'000), {event(EventKind::kCheckpoint, saves)});
+  JobSpec own = world.job(8);
+  own.queue = owner;
+  world.submit(at(7'200), own);
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(world.last[0].job, saves);
+  EXPECT_NE(world.last[0].job, loses_all);
 }
 
 TEST(Preemption, StopsOthersForSharesOfGpusToo) {
