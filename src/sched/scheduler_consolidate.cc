@@ -145,9 +145,7 @@ int64_t Scheduler::Impl::worth_of_moving(JobId j) const {
 }
 
 int64_t Scheduler::Impl::loss_by_moving(JobId v) const {
-  const JobRecord& r = jobs[v.index()];
-  const Duration lost = now - r.saved + terms_of(v).checkpoint.restart;
-  return cluster.amounts(terms_of(v).request).gpu_milli * r.running * lost.whole_seconds() / kMilli;
+  return cluster.amounts(terms_of(v).request).gpu_milli * jobs[v.index()].running * lost_if_stopped(v).whole_seconds() / kMilli;
 }
 
 /// One that only has to run for longer first is noted in `ripens`.

@@ -21,13 +21,20 @@ Policy moving() {
   return policy;
 }
 
+/// A job that promises little: stopped, it may lose a day.
+JobSpec saves_daily(World& world, int gpus) {
+  JobSpec spec = world.job(gpus);
+  spec.checkpoint.interval = Duration::hours(24);
+  return spec;
+}
+
 /// Two nodes of 8: 5 GPUs held on each, by jobs of 5, or of 1 and 4.
 struct Scattered {
   explicit Scattered(const Policy& policy = moving()) : world(policy, 2) {
-    const JobId filler = world.submit(at(0), world.job(3));
-    large = world.submit(at(0), world.job(5));
-    four = world.submit(at(0), world.job(4));
-    one = world.submit(at(0), world.job(1));
+    const JobId filler = world.submit(at(0), saves_daily(world, 3));
+    large = world.submit(at(0), saves_daily(world, 5));
+    four = world.submit(at(0), saves_daily(world, 4));
+    one = world.submit(at(0), saves_daily(world, 1));
     world.step(at(0), {event(EventKind::kFinished, filler)});
   }
   World world;
@@ -84,10 +91,10 @@ TEST(Consolidation, NotBeforeTheMoverHasSettled) {
 TEST(Consolidation, OneThatHasJustSavedMovesRatherThanOneThatHasNot) {
   for (const bool first_saves : {true, false}) {
     World world(moving(), 2);
-    const JobId filler = world.submit(at(0), world.job(4));
-    const JobId one = world.submit(at(0), world.job(2));
-    const JobId other = world.submit(at(0), world.job(2));  // 4 + 2 + 2
-    world.submit(at(0), world.job(4));
+    const JobId filler = world.submit(at(0), saves_daily(world, 4));
+    const JobId one = world.submit(at(0), saves_daily(world, 2));
+    const JobId other = world.submit(at(0), saves_daily(world, 2));  // 4 + 2 + 2
+    world.submit(at(0), saves_daily(world, 4));
     world.step(at(1), {event(EventKind::kFinished, filler)});
     const JobId saves = first_saves ? one : other;
     world.submit(at(2), world.job(6));  // 4 free on each node: one of the jobs of 2 moves

@@ -53,7 +53,9 @@ void Scheduler::Impl::saved_work(JobId j) {
   JobRecord& r = jobs[j.index()];
   if (r.phase != Phase::kRunning) return;
   r.saved = now;
-  if (!ranks_running() || is_preemptive(policy.order)) return;
+  if (!ranks_running()) return;
+  ++changes;  // it may be stopped at little cost now
+  if (is_preemptive(policy.order)) return;
   running.erase({.rank = r.rank, .job = j});
   rank_running(j);
 }

@@ -257,7 +257,7 @@ class Explainer {
     int64_t milli_seconds = 0;
     Money cost = Money::nanos(0, currency());
     for (const JobId v : victims) {
-      const Duration again = s_.now - s_.jobs[v.index()].saved + s_.terms_of(v).checkpoint.restart;
+      const Duration again = s_.lost_if_stopped(v);
       for (const Task& task : s_.tasks_of(v)) {
         if (task.state != TaskState::kRunning) continue;
         const int64_t milli = s_.cluster.gpu_milli(task);

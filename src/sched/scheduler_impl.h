@@ -336,6 +336,7 @@ struct Scheduler::Impl {
   Rank running_rank(JobId j) const;
   Rank leaving_rank(JobId j) const;
   Instant work_kept_at(JobId j) const;
+  Duration lost_if_stopped(JobId j) const;
   std::optional<Reason> ground_to_stop(JobId j, JobId victim, const Rank& bound);
   bool goes_first_again(JobId j, const Rank& rank) const;
   Duration term_of(JobId j) const;

@@ -28,7 +28,7 @@ namespace {
 
 constexpr Duration kMargin = Duration::minutes(10);
 constexpr Duration kShortestQuantum = Duration::minutes(2);
-constexpr int64_t kQuantumPerRestart = 5;                 // at most a sixth of the time goes into restarts
+constexpr int64_t kQuantumPerLoss = 5;                    // at most a sixth of the time is lost by taking turns
 constexpr Duration kPreemptPause = Duration::minutes(1);  // between two searches for one shape, whatever changes
 // A search is given up after so many running jobs: then those that should give way first are not the ones to stop.
 constexpr size_t kMostLookedAt = 256;
@@ -64,6 +64,9 @@ Instant Scheduler::Impl::work_kept_at(JobId j) const {
   const Duration interval = terms_of(j).checkpoint.interval;
   return r.saved > r.started || interval == kUnlimited ? r.saved : std::max(r.saved, now - interval);
 }
+
+/// Of the time of each of its GPUs: the work since it last saved, and its restart.
+Duration Scheduler::Impl::lost_if_stopped(JobId j) const { return now - work_kept_at(j) + terms_of(j).checkpoint.restart; }
 
 /// Among running jobs the last gives way first: lowest priority, then who loses least of each GPU's time (work since the last
 /// checkpoint plus restart), or who started last.
@@ -145,7 +148,7 @@ std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, con
     too_large = std::min(too_large, size);
     return std::nullopt;
   }
-  const Duration quantum = std::max(kShortestQuantum, spec.checkpoint.restart * kQuantumPerRestart);
+  const Duration quantum = std::max(kShortestQuantum, lost_if_stopped(victim) * kQuantumPerLoss);
   return after(std::max(quantum, term_of(victim)), Reason::kPriority);
 }
 

@@ -146,7 +146,7 @@ class Replay {
     spec.tasks = spec.min_tasks = ask.tasks;
     spec.submitted = job.submitted;
     // The protocol's jobs go on where they were stopped.
-    spec.checkpoint = {.interval = Duration::minutes(1), .save = Duration(), .restart = options_.restart};
+    spec.checkpoint = {.interval = Duration(), .save = Duration(), .restart = options_.restart};
     if (options_.limit_factor > 0)
       spec.time_limit = Duration::from_seconds(job.duration.to_seconds() * options_.limit_factor + 600);
     // Only the oracles are told.
