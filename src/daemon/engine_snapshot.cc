@@ -16,7 +16,7 @@ namespace stint {
 namespace {
 
 /// Of all that is packed here and in sched/scheduler_snapshot.cc: another number whenever one of them is laid out otherwise.
-constexpr int32_t kVersion = 6;
+constexpr int32_t kVersion = 7;
 
 struct EngineParts {
   template <typename T>

@@ -78,6 +78,13 @@ uint64_t OpenNodes::first_gpus(const Cluster& cluster, NodeId n, int32_t gpus) {
   return taken;
 }
 
+bool OpenNodes::fits_whole(const Shape& shape, const NodeBuckets::Counts& counts) {
+  if (shape.min_tasks == shape.tasks) return fits(shape, counts);
+  Shape whole = shape;
+  whole.min_tasks = whole.tasks;
+  return fits(whole, counts);
+}
+
 bool OpenNodes::fits(const Shape& shape, const NodeBuckets::Counts& counts) {
   const bool alike = shape.parts.size() == 1;
   if (alike || shape.min_tasks == shape.tasks) {

@@ -21,6 +21,8 @@ class OpenNodes {
   }
   /// The same on given counts of nodes by free GPUs.
   [[nodiscard]] static bool fits(const Shape& shape, const NodeBuckets::Counts& counts);
+  /// Would all of its tasks?
+  [[nodiscard]] static bool fits_whole(const Shape& shape, const NodeBuckets::Counts& counts);
   /// The fullest node with `gpus` open GPUs, of those the smallest id. Not valid = none.
   [[nodiscard]] NodeId best_fit(int32_t gpus) const { return buckets_.best_fit(gpus); }
   /// The node's open GPUs with the smallest indexes. @param gpus  not more than are open.

@@ -52,7 +52,7 @@ struct Policy {
   VictimOrder victims = VictimOrder::kLeastLostWork;
   bool preempt = true;                    ///< within a queue, by priority
   bool reclaim = true;                    ///< between queues, by share
-  bool cheapest = true;                   ///< a job of one task that names no GPU model gets the cheapest GPU that fits
+  bool cheapest = true;                   ///< who names no GPU model gets the cheapest that fits; a gang, GPUs of one model
   bool consolidate = true;                ///< move running jobs so that one fits for which enough is free, but scattered
   Duration ageing = Duration::hours(24);  ///< waiting this long is worth one step of priority class; 0 = no ageing
   Duration usage_half_life = Duration::hours(168);  ///< of past usage under fair and stint; 0 = only what is held now counts

@@ -25,7 +25,10 @@ NodeId Scheduler::add_node(const NodeSpec& node) {
       {.gpu_milli = int64_t{node.gpus} * kMilli, .cpu_milli = node.cpu_milli, .memory_bytes = node.memory.count()});
   if (id.index() == impl_->gpu_rates.size()) impl_->gpu_rates.emplace_back();
   impl_->gpu_rates[id.index()] = node.gpu_rate;
-  if (node.gpus > 0) impl_->price_tiers.set(id, node.gpu_rate);
+  if (node.gpus > 0) {
+    impl_->price_tiers.set(id, node.gpu_rate);
+    impl_->gpu_models.add(id, node.gpu_model);
+  }
   impl_->capacity.set(id, node.whole_gpus ? node.gpus : NodeBuckets::kNowhere);
   ++impl_->changes;
   ++impl_->room_made;

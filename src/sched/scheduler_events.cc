@@ -183,6 +183,7 @@ void Scheduler::Impl::remove_node(NodeId n) {
       {.gpu_milli = -int64_t{node.gpus} * kMilli, .cpu_milli = -node.cpu_milli, .memory_bytes = -node.memory.count()});
   gpu_rates[n.index()] = {};
   price_tiers.remove(n);
+  gpu_models.remove(n);
   capacity.set(n, NodeBuckets::kNowhere);
   for (MarketPrices& market : prices)
     std::erase(market.nodes, n);

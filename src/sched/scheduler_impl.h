@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "sched/gpu_models.h"
 #include "sched/open_nodes.h"
 #include "sched/order.h"
 #include "sched/pending.h"
@@ -194,8 +195,9 @@ struct Scheduler::Impl {
 
   TermsTable terms;
   std::vector<JobRecord> jobs;
-  std::vector<Rate> gpu_rates;                 ///< by node, of one GPU
-  PriceTiers price_tiers;                      ///< nodes with GPUs by gpu_rates
+  std::vector<Rate> gpu_rates;  ///< by node, of one GPU
+  PriceTiers price_tiers;       ///< nodes with GPUs by gpu_rates
+  GpuModels gpu_models;
   std::vector<QueueBudgets::Wide> burns;       ///< by job, where there are budgets: nano-units per hour · thousandths of a GPU
   bool waits_for_budget = false;               ///< a job has been kept waiting by a budget
   std::vector<JobId> held;                     ///< jobs with promised room, in the order of the promises
@@ -313,9 +315,11 @@ struct Scheduler::Impl {
 
   // scheduler_place.cc
   PickPlace picker();
-  bool goes_by_price(const Request& request, int32_t tasks) const;
+  bool goes_by_price(const Request& request) const;
+  std::vector<int32_t> models_for(JobId j) const;
+  int32_t model_for_all(JobId j) const;
   PickPlace cheapest_picker();
-  NodeId cheapest_open(int32_t gpus) const;
+  NodeId open_node(int32_t gpus, bool by_price, int32_t model) const;
   std::optional<Place> pick_place(const Cluster& c, RequestId r, Room room, const Scope& scope);
   void observe(JobId j);
   Amounts place_tasks(JobId j, int32_t at_most);

@@ -18,12 +18,46 @@ std::optional<PlacementShape> placement_shape(const Cluster& cluster, RequestId 
                         .milli = static_cast<int16_t>(request.milli)};
 }
 
+/// Does it leave it to us which GPUs it gets?
+bool takes_any_gpu(const Request& request) {
+  return request.gpu_models.empty() && (request.gpus > 0 || request.milli > 0 || request.gpu_memory.count() > 0);
+}
+
 }  // namespace
 
-/// Does the job leave it to us which GPU it gets, and do they differ in price?
-bool Scheduler::Impl::goes_by_price(const Request& request, int32_t tasks) const {
-  return policy.cheapest && price_tiers.differ() && tasks == 1 && request.gpu_models.empty() &&
-         (request.gpus > 0 || request.milli > 0 || request.gpu_memory.count() > 0);
+/// Does the task leave it to us which GPUs it gets, and do they differ in price?
+bool Scheduler::Impl::goes_by_price(const Request& request) const {
+  return policy.cheapest && price_tiers.differ() && takes_any_gpu(request);
+}
+
+/// Tasks of a gang wait for each other, so they go on GPUs of one model where they fit. @return the models to try in turn,
+/// the one with the cheapest machine first; of a gang with tasks on nodes only theirs; empty where there is no choice.
+std::vector<int32_t> Scheduler::Impl::models_for(JobId j) const {
+  const std::span<const Task> tasks = tasks_of(j);
+  if (!policy.cheapest || tasks.size() == 1 || gpu_models.in_use() < 2) return {};
+  if (!std::ranges::all_of(tasks, [&](const Task& t) { return takes_any_gpu(cluster.request(t.request)); })) return {};
+  if (const auto mate = std::ranges::find_if(tasks, &Task::on_node); mate != tasks.end())
+    return {gpu_models.of(mate->place.node)};
+  std::vector<int32_t> models;
+  for (const PriceTiers::Tier& tier : price_tiers.tiers())
+    for (const NodeId n : tier.nodes) {
+      if (models.size() == gpu_models.in_use()) return models;
+      if (std::ranges::find(models, gpu_models.of(n)) == models.end()) models.push_back(gpu_models.of(n));
+    }
+  return models;
+}
+
+/// The first of models_for that takes all tasks of a plain job; kNone = there is no choice, or none does.
+int32_t Scheduler::Impl::model_for_all(JobId j) const {
+  const std::vector<int32_t> models = models_for(j);
+  if (models.size() == 1) return models.front();
+  for (const int32_t model : models) {
+    NodeBuckets::Counts counts{};
+    for (const NodeId n : gpu_models.nodes(model))
+      if (const int count = open.buckets().at(n); count != NodeBuckets::kNowhere) ++counts[static_cast<size_t>(count)];
+    if (OpenNodes::fits_whole(shapes[jobs[j.index()].shape], counts)) return model;
+  }
+  return GpuModels::kNone;
 }
 
 /// The cheapest nodes first; among those of one price by the rules.
@@ -43,11 +77,14 @@ PickPlace Scheduler::Impl::cheapest_picker() {
   };
 }
 
-/// Of the nodes with `gpus` open GPUs the cheapest, of those the fullest, of those the smallest id. Not valid = none.
-NodeId Scheduler::Impl::cheapest_open(int32_t gpus) const {
-  const int64_t least = price_tiers.tiers().front().nanos_per_hour;
+/// Of the nodes with `gpus` open GPUs of the model (kNone = of any) the cheapest where that counts, of those the fullest, of
+/// those the smallest id. Not valid = none.
+NodeId Scheduler::Impl::open_node(int32_t gpus, bool by_price, int32_t model) const {
+  if (!by_price && model == GpuModels::kNone) return open.best_fit(gpus);
+  const int64_t least = by_price ? price_tiers.tiers().front().nanos_per_hour : INT64_MAX;
   NodeId best;
   open.buckets().for_each_from(gpus, [&](NodeId n) {
+    if (model != GpuModels::kNone && gpu_models.of(n) != model) return true;
     if (!best.valid() || gpu_rates[n.index()].per_hour() < gpu_rates[best.index()].per_hour()) best = n;
     return gpu_rates[best.index()].per_hour().count_nanos() > least;  // nothing is cheaper, and fuller ones came before
   });
@@ -83,11 +120,17 @@ std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j, int32_t at_most
   const Gang* gang = shapes.gang(spec.gang);
   Amounts placed;
   JobRecord& r = jobs[j.index()];
-  const PickPlace pick =
-      goes_by_price(cluster.request(cluster.task(first_task(j)).request), spec.tasks) ? cheapest_picker() : picker();
+  const PickPlace pick = goes_by_price(cluster.request(cluster.task(first_task(j)).request)) ? cheapest_picker() : picker();
+  const auto place = [&](std::span<const TaskId> together, const Scope& scope) {
+    return place_gang(cluster, together, gang, tasks_of(j), Room::kFree, pick, now, unclaimed(scope));
+  };
+  const auto place_on_one_model = [&](std::span<const TaskId> together) {
+    return std::ranges::any_of(
+        models_for(j), [&](int32_t model) { return place(together, {.everywhere = false, .nodes = gpu_models.nodes(model)}); });
+  };
   while (r.running < at_most) {
     const std::vector<TaskId> next = next_tasks(cluster, first_task(j), spec.tasks, gang, spec.min_tasks);
-    if (next.empty() || !place_gang(cluster, next, gang, tasks_of(j), Room::kFree, pick, now, unclaimed({}))) break;
+    if (next.empty() || !(place_on_one_model(next) || place(next, {}))) break;
     for (const TaskId t : next) {
       add_place(cluster.task(t).place);
       add_to(placed, cluster.amounts(cluster.task(t).request));
@@ -135,13 +178,16 @@ Amounts Scheduler::Impl::place_tasks(JobId j, int32_t at_most) {
   JobRecord& r = jobs[j.index()];
   const Shape& shape = shapes[r.shape];
   Amounts placed;
+  const int32_t model = model_for_all(j);
   for (const int32_t offset : shape.order) {
     if (at_most == 0) break;
     const TaskId t(r.first_task + static_cast<uint32_t>(offset));
     const RequestId request = cluster.task(t).request;
     if (cluster.task(t).state != TaskState::kPending) continue;
     const int32_t gpus = cluster.request(request).gpus;
-    const NodeId n = goes_by_price(cluster.request(request), shape.tasks) ? cheapest_open(gpus) : open.best_fit(gpus);
+    const bool by_price = goes_by_price(cluster.request(request));
+    NodeId n = open_node(gpus, by_price, model);
+    if (!n.valid()) n = open_node(gpus, by_price, GpuModels::kNone);
     if (!n.valid()) continue;
     Place place;
     place.task = t;
