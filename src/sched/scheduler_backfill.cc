@@ -8,10 +8,14 @@
 // late side, and a reserved job that fits earlier starts earlier. For plain shapes all that is counting; what asks for more
 // (CPU, memory, parts of GPUs, labels, neighbours, topology) is tried on the cluster, and the nodes it claims are closed to
 // others of its kind that would still be there, whatever they would leave. That neighbours it refuses come near is not prevented.
+// A job that has waited four hours for its first start is not passed without end by jobs whose end is not known: they are
+// thought to run for as long again as they have, and room is kept for it where it fits soonest, if it need not be kept for
+// longer than the job has waited already.
 // A job that would not fit the usable nodes even if nothing ran there waits for a node: no other can delay it, so all others
 // pass. Under orders that block at the head any other job without a reservation blocks: what passes it might delay it.
 // Sources: Lifka 1995 (EASY); Mu'alem and Feitelson 2001 (conservative).
 #include <algorithm>
+#include <tuple>
 
 #include "sched/scheduler_impl.h"
 
@@ -19,6 +23,8 @@ namespace stint::sched {
 
 namespace {
 constexpr size_t kMostReservations = 32;
+constexpr Duration kOverdue = Duration::hours(4);
+constexpr Duration kLeastExpected = Duration::minutes(10);
 constexpr Duration kBackfillPause = Duration::minutes(1);  // between two searches in detail for the same job
 }  // namespace
 
@@ -28,6 +34,30 @@ Instant Scheduler::Impl::latest_end(JobId j) const {
   const Duration longest = r.longest_run();
   if (longest == kUnlimited) return kNever;
   return std::max(now, (r.phase == Phase::kRunning ? r.started : now) + longest);
+}
+
+Duration Scheduler::Impl::waited(JobId j) const {
+  const JobRecord& r = jobs[j.index()];
+  return now - r.submitted - r.served;
+}
+
+/// Has it waited for so long that room is kept for it on a guess? Not one that has had a turn: it was stopped for others.
+bool Scheduler::Impl::is_overdue(JobId j) const { return jobs[j.index()].starts == 0 && waited(j) >= kOverdue; }
+
+/// All that runs, first to end first: at its latest end, or, where none is known or that is later, when it has run for as long
+/// again. (Run times of jobs are heavy-tailed: the longer one has run, the longer it still will.)
+std::vector<Ending> Scheduler::Impl::guessed_ends() const {
+  std::vector<Ending> endings;
+  for (const JobId j : present) {
+    const JobRecord& r = jobs[j.index()];
+    if (r.phase != Phase::kRunning) continue;
+    endings.push_back({.at = std::min(r.latest_end, now + std::max(kLeastExpected, now - r.started)), .job = j});
+  }
+  std::ranges::sort(endings, {}, [&](const Ending& e) {
+    const JobRecord& r = jobs[e.job.index()];
+    return std::tuple(e.at, r.started, r.submitted, e.job);
+  });
+  return endings;
 }
 
 /// Starts jobs in order; keeps the reservations of those that do not fit, and lets others pass beside them.
@@ -50,7 +80,7 @@ void Scheduler::Impl::start_with_reservations() {
       const bool minded_later = reservations.size() > confirmed;
       reservations.resize(confirmed);  // another order now: the later promises fall
       if (minded_later && start_beside(j, confirmed, false)) return Tried::kStarted;
-      if (!is_worth_reserving(j) || !reserve(j)) {
+      if (!is_worth_reserving(j) || !(reserve(j, false) || (is_overdue(j) && reserve(j, true)))) {
         if (!fits_usable_fleet(j)) return Tried::kInVain;
         if (blocks_at_head(policy.order)) return Tried::kEnough;
         ++tried;
@@ -74,24 +104,31 @@ void Scheduler::Impl::drop_stale_reservations() {
   reservations.erase(first, reservations.end());
 }
 
-/// Finds the earliest instant at which the job fits, and claims the nodes. @return false when that cannot be said.
-bool Scheduler::Impl::reserve(JobId j) {
+/// Finds the earliest instant at which the job fits, and claims the nodes. @param guess  when jobs end, see guessed_ends().
+/// @return false when it cannot be said, or is guessed to be later than it has waited already.
+bool Scheduler::Impl::reserve(JobId j, bool guess) {
   const Shape& shape = shapes[jobs[j.index()].shape];
-  if (ends.size() == 0) return false;
-  if (!shape.plain) return reserve_in_detail(j);
+  if (!guess && ends.size() == 0) return false;
+  if (!shape.plain) return reserve_in_detail(j, guess);
   sketch.begin(cluster.node_count());
   NodeBuckets::Counts counts = open.buckets().counts();
   for (const Reservation& earlier : reservations)
     for (const Claim& claim : earlier.claims)
       claim_room(claim.node, claim.gpus, counts);
   Instant at = kNever;
-  ends.for_each_from_first([&](const Waiting& running_job) {
-    add_room_of(running_job.job, counts);
-    if (OpenNodes::fits(shape, counts)) at = std::max(now, Instant::from_ns(running_job.rank.minor));
+  const auto end_then = [&](JobId v, Instant end) {
+    add_room_of(v, counts);
+    if (OpenNodes::fits(shape, counts)) at = std::max(now, end);
     return at == kNever;
-  });
-  if (at == kNever || !choose_nodes(shape)) return false;
-  Reservation& made = reservations.emplace_back(Reservation{.job = j, .at = at, .claims = {}});
+  };
+  if (guess) {
+    for (const Ending& e : guessed_ends())
+      if (!end_then(e.job, e.at)) break;
+  } else {
+    ends.for_each_from_first([&](const Waiting& e) { return end_then(e.job, Instant::from_ns(e.rank.minor)); });
+  }
+  if (at == kNever || (guess && at - now > waited(j)) || !choose_nodes(shape)) return false;
+  Reservation& made = reservations.emplace_back(Reservation{.job = j, .at = at, .guessed = guess, .claims = {}});
   for (const auto& [node, gpus] : sketch.chosen) {
     const auto known = std::find_if(made.claims.begin(), made.claims.end(), [n = node](const Claim& c) { return c.node == n; });
     if (known == made.claims.end())
@@ -114,12 +151,16 @@ bool Scheduler::Impl::is_worth_reserving(JobId j) {
 }
 
 /// The same for a job that asks for more than whole GPUs, by trying it on the cluster with those gone that will have ended.
-bool Scheduler::Impl::reserve_in_detail(JobId j) {
-  std::vector<JobId> by_end;
-  ends.for_each_from_first([&](const Waiting& running_job) {
-    by_end.push_back(running_job.job);
-    return true;
-  });
+bool Scheduler::Impl::reserve_in_detail(JobId j, bool guess) {
+  std::vector<Ending> by_end;
+  if (guess)
+    by_end = guessed_ends();
+  else
+    ends.for_each_from_first([&](const Waiting& e) {
+      by_end.push_back({.at = Instant::from_ns(e.rank.minor), .job = e.job});
+      return true;
+    });
+  if (by_end.empty()) return false;
   for (const Reservation& earlier : reservations)
     for (const Claim& claim : earlier.claims)
       open.close(cluster, claim.node);
@@ -141,11 +182,12 @@ bool Scheduler::Impl::reserve_in_detail(JobId j) {
     const size_t middle = (too_few + enough) / 2;
     (fits_after(middle) ? enough : too_few) = middle;
   }
+  const Instant at = std::max(now, by_end[enough - 1].at);
+  fits_then = fits_then && !(guess && at - now > waited(j));
   if (fits_then) {
-    const Instant at = std::max(now, jobs[by_end[enough - 1].index()].latest_end);
     const Attempt trial(cluster);
     end_on_paper(std::span(by_end).first(enough));
-    reservations.push_back({.job = j, .at = at, .claims = claims_then(j)});
+    reservations.push_back({.job = j, .at = at, .guessed = guess, .claims = claims_then(j)});
   }
   open.release(cluster);
   open.catch_up(cluster);
@@ -153,9 +195,9 @@ bool Scheduler::Impl::reserve_in_detail(JobId j) {
 }
 
 /// In a trial: they have ended.
-void Scheduler::Impl::end_on_paper(std::span<const JobId> those) {
-  for (const JobId v : those)
-    for (TaskId t = first_task(v); t != end_task(v); t = next(t))
+void Scheduler::Impl::end_on_paper(std::span<const Ending> those) {
+  for (const Ending& e : those)
+    for (TaskId t = first_task(e.job); t != end_task(e.job); t = next(t))
       if (cluster.task(t).on_node()) cluster.gone(t, TaskState::kPending);
 }
 

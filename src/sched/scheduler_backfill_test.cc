@@ -2,6 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "base/prng.h"
 #include "sched/testing_world.h"
@@ -298,6 +302,80 @@ TEST(Backfill, ASharedGpuIsFreeWhenTheLastOfItsSharersHasLeft) {
   EXPECT_EQ(why.standing, Standing::kReserved);
   EXPECT_EQ(why.starts_at, at(200));
 }
+
+/// Two nodes of eight are full of jobs of one GPU that run for two hours each, and 22 come in an hour where 8 can end. None says
+/// how long it runs, none can save its work. A gang of two nodes comes after an hour, in a queue in which nothing runs.
+class EndlessStream : public ::testing::TestWithParam<std::tuple<Order, bool>> {
+ protected:
+  EndlessStream() : world_(policy(), 2) {
+    QueueSpec own;
+    own.name = "own";
+    JobSpec gang = one(8);
+    gang.tasks = gang.min_tasks = 2;
+    gang.queue = world_.scheduler.add_queue(own);
+    gang_ = world_.scheduler.add(gang);
+  }
+  static Policy policy() {
+    Policy p;
+    p.order = std::get<0>(GetParam());
+    return p;
+  }
+  JobSpec one(int gpus) {
+    JobSpec spec = world_.job(gpus);
+    Request request;
+    request.gpus = gpus;
+    request.cpu_milli = std::get<1>(GetParam()) ? 1'000 : 0;
+    spec.request = world_.scheduler.intern(request);
+    spec.checkpoint = {};
+    return spec;
+  }
+  /// Minute by minute. @return hours that the gang has waited when it starts; none = longer than a day.
+  std::optional<double> wait_of_gang(Duration run_time) {
+    std::vector<std::pair<Instant, JobId>> ends;
+    for (int64_t minute = 0; minute < 26 * 60; ++minute) {
+      const Instant now = at(60 * minute);
+      std::vector<Event> events;
+      std::erase_if(ends, [&](const auto& e) {
+        if (e.first > now) return false;
+        events.push_back(event(EventKind::kFinished, e.second));
+        return true;
+      });
+      if (minute == 60) events.push_back(event(EventKind::kSubmit, gang_));
+      if (minute % 5 == 0) events.push_back(event(EventKind::kSubmit, world_.scheduler.add(one(1))));
+      if (minute % 6 == 0) events.push_back(event(EventKind::kSubmit, world_.scheduler.add(one(1))));
+      world_.step(now, std::move(events));
+      for (const JobId j : world_.started()) {
+        if (j == gang_) return static_cast<double>(minute - 60) / 60;
+        ends.emplace_back(now + run_time, j);
+      }
+    }
+    return std::nullopt;
+  }
+  World world_;
+  JobId gang_;
+};
+
+TEST_P(EndlessStream, DoesNotPassAGangForLong) {
+  const std::optional<double> waited = wait_of_gang(Duration::hours(2));
+  ASSERT_TRUE(waited);
+  EXPECT_GT(*waited, 4);  // as long others pass
+  EXPECT_LT(*waited, 8);  // then room is kept, for those two hours and what the guesses miss
+}
+
+// Room is not kept for longer than the gang has waited: what runs for days may leave the GPUs beside it idle for days.
+TEST_P(EndlessStream, PassesAsLongAsItsEndIsFar) {
+  std::vector<JobId> started;
+  for (int i = 0; i < 15; ++i)
+    world_.submit(at(0), one(1));
+  const Instant ten_days = at(10 * 24 * 3600);
+  world_.step(ten_days, {event(EventKind::kSubmit, gang_)});
+  world_.step(ten_days + Duration::hours(5), {});
+  const JobId passes = world_.submit(ten_days + Duration::hours(6), one(1));
+  EXPECT_TRUE(world_.runs(passes));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backfilling, EndlessStream,
+                         ::testing::Combine(::testing::Values(Order::kFair, Order::kStint, Order::kFifoSkip), ::testing::Bool()));
 
 }  // namespace
 }  // namespace stint::sched

@@ -138,7 +138,7 @@ bool Scheduler::Impl::move_others_for(JobId j) {
 /// In GPU-seconds: what waiting has cost the job so far, or what it still would, where that is known and less.
 int64_t Scheduler::Impl::worth_of_moving(JobId j) const {
   const JobRecord& r = jobs[j.index()];
-  Duration waits = now - r.submitted - r.served;
+  Duration waits = waited(j);
   for (const Reservation& reserved : reservations)
     if (reserved.job == j) waits = std::min(waits, reserved.at - now);
   return shapes[r.shape].total.gpu_milli * waits.whole_seconds() / kMilli;

@@ -107,11 +107,11 @@ class Explainer {
         std::find_if(s_.reservations.begin(), s_.reservations.end(), [&](const Reservation& r) { return r.job == j_; });
     if (reserved != s_.reservations.end()) {
       e_.standing = Standing::kReserved;
-      e_.starts_at = reserved->at;
+      if (!reserved->guessed) e_.starts_at = reserved->at;
       return;
     }
     const size_t before = s_.reservations.size();
-    if (!s_.reserve(j_)) return;
+    if (!s_.reserve(j_, false)) return;
     e_.starts_at = s_.reservations.back().at;
     s_.reservations.resize(before);
   }

@@ -161,6 +161,11 @@ struct FleetFit {
   bool fits = false;
 };
 
+/// When a running job ends, or is thought to.
+struct Ending {
+  Instant at;
+  JobId job;
+};
 /// Room kept for a waiting job from `at` on.
 struct Claim {
   NodeId node;
@@ -170,6 +175,7 @@ struct Claim {
 struct Reservation {
   JobId job;
   Instant at;
+  bool guessed = false;  ///< `at` rests on guesses of when jobs end
   std::vector<Claim> claims;
 };
 
@@ -412,13 +418,16 @@ struct Scheduler::Impl {
   // scheduler_backfill.cc
   void start_with_reservations();
   void drop_stale_reservations();
-  bool reserve(JobId j);
+  bool is_overdue(JobId j) const;
+  Duration waited(JobId j) const;
+  std::vector<Ending> guessed_ends() const;
+  bool reserve(JobId j, bool guess);
   bool fits_usable_fleet(JobId j);
   void claim_room(NodeId n, int32_t gpus, NodeBuckets::Counts& counts);
   bool start_beside(JobId j, size_t index, bool reserved);
   bool is_worth_reserving(JobId j);
-  bool reserve_in_detail(JobId j);
-  void end_on_paper(std::span<const JobId> those);
+  bool reserve_in_detail(JobId j, bool guess);
+  void end_on_paper(std::span<const Ending> those);
   std::vector<Claim> claims_then(JobId j);
   int32_t gpus_touched(JobId j) const;
   void withhold(const Reservation& reservation, int32_t touched);

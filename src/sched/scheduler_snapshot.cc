@@ -263,8 +263,8 @@ struct SnapshotParts {
   }
   template <typename A>
   static void of(A& a, Reservation& v) {
-    auto& [job, at, claims] = v;
-    a(job, at, claims);
+    auto& [job, at, guessed, claims] = v;
+    a(job, at, guessed, claims);
   }
   template <typename A>
   static void of(A& a, Move& v) {
@@ -305,12 +305,12 @@ struct SnapshotParts {
   template <typename A>
   static void of(A& a, Scheduler::Impl& v) {
     // Scratch: line, slots, events, ended, decisions, places, places_end, taken_back, sketch, unclaimed_nodes. Given beside it: the policy.
-    auto& [policy, cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, gpu_rates, price_tiers, gpu_models, burns,
-           waits_for_budget, held, dependents, arrays, products, present, growing, timers, level_timers, running, ends,
-           reservations, line, slots, passed, pass, fleet_changes, fits_fleet, failed_at, room_made, attempted, reserved_for,
-           moved_for, moves, idle_stand_ins, studies, prices, opens, machines_may_come, any_hours, any_movable, has_parts_of_gpus,
-           changes, ripens, too_large, waiting_gpu_milli, lowest_priority, highest_priority, now, events, ended, decisions,
-           places, places_end, taken_back, sketch, unclaimed_nodes] = v;
+    auto& [policy, cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, gpu_rates, price_tiers,
+           gpu_models, burns, waits_for_budget, held, dependents, arrays, products, present, growing, timers, level_timers,
+           running, ends, reservations, line, slots, passed, pass, fleet_changes, fits_fleet, failed_at, room_made, attempted,
+           reserved_for, moved_for, moves, idle_stand_ins, studies, prices, opens, machines_may_come, any_hours, any_movable,
+           has_parts_of_gpus, changes, ripens, too_large, waiting_gpu_milli, lowest_priority, highest_priority, now, events,
+           ended, decisions, places, places_end, taken_back, sketch, unclaimed_nodes] = v;
     CHECK(ended.empty(), "a snapshot inside a step");
     a(cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, gpu_rates, price_tiers, gpu_models, burns,
       waits_for_budget, held, dependents, arrays, products, present, growing, timers, level_timers, running, ends, reservations,
