@@ -39,6 +39,7 @@ Json remedy_json(const sched::Remedy& r, const WaitingNames& names) {
   if (r.kind == RemedyKind::kRaiseLimit) out["gpus"] = static_cast<double>(r.amount) / 1000;
   if (r.kind == RemedyKind::kHigherPriority) out["priority"] = r.amount;
   if (r.kind == RemedyKind::kEvictLower) out["job"] = names.job(r.job);
+  if (r.other_queue.valid()) out["other_queue"] = names.queue(r.other_queue);
   if (r.kind == RemedyKind::kEvictLower || r.kind == RemedyKind::kHigherPriority) out["lost_gpu_seconds"] = r.lost_gpu_seconds;
   if (r.kind == RemedyKind::kWait) out["at"] = format_utc(r.at);
   if (r.like.valid()) out["like"] = names.node(r.like);

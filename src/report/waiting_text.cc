@@ -66,7 +66,12 @@ class Words {
                             r.per_hour->per_hour().to_text());
         return text + (r.cost ? fmt::format(", at most {} for the job", r.cost->to_text()) : "");
       }
-      case RemedyKind::kEvictLower: return fmt::format("stopping job {} (lower priority) starts it now; {}", job(r.job), loss(r));
+      case RemedyKind::kEvictLower: {
+        const std::string whose = r.other_queue.valid()
+                                      ? fmt::format(" of queue {}, but priority counts inside a queue only", queue(r.other_queue))
+                                      : "";
+        return fmt::format("stopping job {} (lower priority{}) starts it now; {}", job(r.job), whose, loss(r));
+      }
       case RemedyKind::kHigherPriority: return fmt::format("at priority {} it starts now; {}", r.amount, loss(r));
       case RemedyKind::kWait:
         return fmt::format("waiting costs nothing: it starts at {} as things stand", short_utc(r.at) + " UTC");

@@ -100,8 +100,16 @@ TEST(WaitingText, RemediesSayWhatTheyCost) {
   EXPECT_EQ(data["missing_gpus"], 2.5);
   EXPECT_EQ(data["remedies"][0]["job"], "train");
   EXPECT_EQ(data["remedies"][0]["lost_gpu_seconds"], 600);
+  EXPECT_FALSE(data["remedies"][0].contains("other_queue"));
   EXPECT_EQ(data["remedies"][1]["like"], "box");
   EXPECT_EQ(data["remedies"][1]["cost"]["amount"], 48);
+
+  e.remedies.front().other_queue = sched::QueueId(0);
+  EXPECT_THAT(
+      waiting_text(e, names, sched::JobId(1), Instant::from_seconds(0)),
+      HasSubstr(
+          "stopping job train (lower priority of queue research, but priority counts inside a queue only) starts it now; "));
+  EXPECT_EQ(waiting_json(e, names, sched::JobId(1), Instant::from_seconds(0))["remedies"][0]["other_queue"], "research");
 }
 
 }  // namespace

@@ -35,9 +35,9 @@ std::string_view name_of(Obstacle o);
 
 enum class RemedyKind : uint8_t {
   kMoreGpus,        ///< `amount` more free GPUs on one node (or one more node) start it now
-  kEvictLower,      ///< stopping `job` (lower priority) starts it now
+  kEvictLower,      ///< stopping `job` (lower priority) starts it now; where it is of `other_queue` only a person does that
   kWait,            ///< at `at` it starts as things stand
-  kHigherPriority,  ///< at priority `amount` it starts now
+  kHigherPriority,  ///< at priority `amount` it starts now: jobs of its own queue give way
   kNotDeferred,     ///< not put off to a cheaper hour it starts now
   kRaiseLimit,      ///< its queue's limit must be raised by `amount` milli-GPU
   kRaiseBudget,     ///< the budget must be raised by more than `cost`: what it is overdrawn by, and this job where known
@@ -48,6 +48,7 @@ struct Remedy {
   RemedyKind kind = RemedyKind::kWait;
   int64_t amount = 0;
   JobId job;
+  QueueId other_queue;  ///< kEvictLower: that of `job`, where it is another: priority counts inside a queue
   Instant at;
   /// kMoreGpus: for as long as the job runs at the longest; kEvictLower, kHigherPriority: of the lost work; kWait: nothing;
   /// kNotDeferred: by how much it is dearer, for the longest it may run.

@@ -206,21 +206,25 @@ class Explainer {
     for (const JobId victim : lower) {
       if (!fits_with([&] { leave(victim); })) continue;
       Remedy remedy = {.kind = RemedyKind::kEvictLower, .job = victim};
+      if (const QueueId theirs = s_.jobs[victim.index()].queue; theirs != r_.queue) remedy.other_queue = theirs;
       add_loss(remedy, {&victim, 1});
       return add(remedy);
     }
   }
 
-  /// The lowest priority at which stopping all below it would do.
+  /// The lowest priority at which all below it in its queue, who then give way, leave enough.
   void try_priorities() {
+    if (!s_.policy.preempt) return;
+    const auto is_of_another_queue = [&](JobId v) { return s_.jobs[v.index()].queue != r_.queue; };
     std::vector<int32_t> priorities;
     for (const JobId v : s_.present)
-      priorities.push_back(s_.terms_of(v).priority);
+      if (!is_of_another_queue(v)) priorities.push_back(s_.terms_of(v).priority);
     std::sort(priorities.begin(), priorities.end());
     priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
     for (const int32_t p : priorities) {
       if (p < spec_.priority) continue;
       std::vector<JobId> victims = lower_than(p + 1);
+      std::erase_if(victims, is_of_another_queue);
       if (!fits_without(victims)) continue;
       keep_needed(victims);
       Remedy remedy = {.kind = RemedyKind::kHigherPriority, .amount = p + 1};

@@ -375,6 +375,34 @@ TEST(Scheduler, ExplainsWhatWouldStartAJob) {
   EXPECT_EQ(why.remedies[1].amount, 3);
 }
 
+// Priority counts inside a queue: a thousand of it does not start a job where another queue's has the room, and `why` says so.
+TEST(Scheduler, ExplainsThatPriorityCountsInsideAQueue) {
+  for (const bool same_queue : {true, false}) {
+    World world(plain(Order::kStint), 1);
+    JobSpec low = world.job(8);
+    low.priority = 10;
+    low.checkpoint = {};
+    low.min_runtime = Duration::hours(1);
+    const JobId running = world.submit(at(0), low);
+    JobSpec high = world.job(8);
+    QueueSpec other;
+    other.name = "other";
+    if (!same_queue) high.queue = world.scheduler.add_queue(other);
+    high.priority = 5;
+    const Explanation lower = world.scheduler.explain(world.submit(at(1), high));
+    const auto is_priority = [](const Remedy& r) { return r.kind == RemedyKind::kHigherPriority; };
+    EXPECT_EQ(std::ranges::count_if(lower.remedies, is_priority), same_queue ? 1 : 0);
+    high.priority = 1'000;
+    const Explanation why = world.scheduler.explain(world.submit(at(2), high));
+    const auto stop = std::ranges::find(why.remedies, RemedyKind::kEvictLower, &Remedy::kind);
+    ASSERT_NE(stop, why.remedies.end());
+    EXPECT_EQ(stop->job, running);
+    EXPECT_EQ(stop->other_queue.valid(), !same_queue);
+    world.step(at(7'200), {});
+    EXPECT_EQ(world.leaving.empty(), !same_queue);
+  }
+}
+
 TEST(Order, WhatWaitedBeforeItWasSubmittedHereHasWaitedSince) {
   World world(testing_world::plain(Order::kStint), 1);
   world.submit(at(0), world.job(8));
