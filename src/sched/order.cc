@@ -16,6 +16,12 @@ Rank by_age(const Policy& policy, const RankFacts& job, int64_t ns) {
   return {.major = 0, .minor = ns - policy.ageing.count_ns() / kPriorityClass * job.priority};
 }
 
+/// When it would have been submitted if a deadline that is near were waiting.
+Instant waits_since(const RankFacts& job) {
+  if (job.latest_start == kNever) return job.submitted;
+  return job.submitted - std::clamp(kDeadlineNear - (job.latest_start - job.submitted), Duration(), kDeadlineNear);
+}
+
 }  // namespace
 
 Rank rank_of(const Policy& policy, const RankFacts& job) {
@@ -24,12 +30,12 @@ Rank rank_of(const Policy& policy, const RankFacts& job) {
     case Order::kFifoSkip: return {.major = -job.priority, .minor = job.submitted.ns()};
     case Order::kSjfOracle: return {.major = -job.priority, .minor = job.expected.count_ns()};
     case Order::kSrtf: return {.major = -job.priority, .minor = (std::min(job.expected, kLongest) - job.served).count_ns()};
-    case Order::kFair: return by_age(policy, job, job.submitted.ns());
+    case Order::kFair: return by_age(policy, job, waits_since(job).ns());
     case Order::kStint: break;
   }
   const int level = level_of(job.served);
   const Duration counted = level == 0 ? Duration() : end_of_level(level - 1) * 2;
-  return by_age(policy, job, (job.submitted + counted * kStretch).ns());
+  return by_age(policy, job, (waits_since(job) + counted * kStretch).ns());
 }
 
 int level_of(Duration served) {

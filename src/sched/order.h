@@ -11,6 +11,8 @@
 //
 // Priority is compared first under the first four. Under fair and stint waiting makes up for priority: `Policy::ageing` of
 // waiting is worth one priority class (kPriorityClass points); ageing 0 = priority is compared first there too.
+// Under fair and stint a deadline counts as waiting, too: a job that must start within a day to meet it has waited as much longer
+// as a day is longer than that, so that of two such jobs the one with less time to spare goes first.
 // Before all that: under fair and stint the queue furthest below its share goes first, and under the others, where room is
 // taken back for queues that deserve it (Policy::reclaim), a job whose queue could claim its room goes ahead of one it could be
 // claimed from.
@@ -26,13 +28,15 @@ namespace stint::sched {
 
 inline constexpr int64_t kPriorityClass = 25;
 inline constexpr int kLevels = 16;
+inline constexpr Duration kDeadlineNear = Duration::hours(24);
 
 /// What a job's rank comes from.
 struct RankFacts {
   int32_t priority = 0;
-  Duration expected;  ///< as in JobSpec
-  Instant submitted;  ///< first time
-  Duration served;    ///< running time of all its starts
+  Duration expected;              ///< as in JobSpec
+  Instant submitted;              ///< first time
+  Duration served;                ///< running time of all its starts
+  Instant latest_start = kNever;  ///< to end by its deadline, as far as is known how long it runs
 };
 
 Rank rank_of(const Policy& policy, const RankFacts& job);

@@ -218,7 +218,13 @@ std::span<const Task> Scheduler::tasks_of(JobId job) const { return impl_->tasks
 /// Where it stands when its earlier starts have served it so long.
 Rank Scheduler::Impl::rank_after(JobId j, Duration served) const {
   const JobRecord& r = jobs[j.index()];
-  return rank_of(policy, {.priority = terms_of(j).priority, .expected = r.expected, .submitted = r.submitted, .served = served});
+  const JobTerms& spec = terms_of(j);
+  RankFacts facts = {.priority = spec.priority, .expected = r.expected, .submitted = r.submitted, .served = served};
+  if (spec.deadline != kNever) {
+    const Duration longest = r.longest_run() == kUnlimited ? Duration() : r.longest_run();
+    facts.latest_start = spec.deadline - std::min(longest, spec.deadline - r.submitted);
+  }
+  return rank_of(policy, facts);
 }
 
 void Scheduler::Impl::charge(JobId j, const Amounts& amounts, int sign) {
