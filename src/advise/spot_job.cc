@@ -64,8 +64,6 @@ Status SpotJob::check() const {
   return {};
 }
 
-double young_interval_h(double checkpoint_h, double mean_between_h) { return std::sqrt(2 * checkpoint_h * mean_between_h); }
-
 std::optional<double> expected_paid_h(const SpotJob& job, const SpotHazard& hazard, double interval_h) {
   CHECK(interval_h > 0, "an interval of {} h", interval_h);
   return paid_with(job, hazard, segments_of(job.work_h, interval_h));

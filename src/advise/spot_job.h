@@ -22,9 +22,6 @@ struct SpotJob {
   [[nodiscard]] Status check() const;
 };
 
-/// √(2δM): the first order. @param mean_between_h  above 0.
-double young_interval_h(double checkpoint_h, double mean_between_h);
-
 /// Mean hours paid until the work is done, checkpointing after every `interval_h` of work. Exact for every hazard: summed
 /// over how many segments a life completes. O(segments²) time, at most 20,000 segments (the interval is lengthened to that).
 /// nullopt when no life completes a segment.

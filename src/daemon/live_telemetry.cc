@@ -95,14 +95,6 @@ std::vector<LiveServiceMinute> LiveTelemetry::service_minutes_since(Instant from
   return minutes;
 }
 
-std::vector<LiveMinute> LiveTelemetry::minutes_since(Instant from, Instant now) const {
-  const std::lock_guard lock(mutex_);
-  std::vector<LiveMinute> minutes;
-  for (size_t i = 0; i < gpus_.size(); ++i)
-    minutes_of(gpus_[i], i, from, now, minutes);
-  return minutes;
-}
-
 std::vector<LiveMinute> LiveTelemetry::minutes_of(size_t gpu, Instant from, Instant now) const {
   const std::lock_guard lock(mutex_);
   std::vector<LiveMinute> minutes;

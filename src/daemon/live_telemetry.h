@@ -170,9 +170,8 @@ class LiveTelemetry {
 
   // For those who look. From any thread; O(GPUs).
   [[nodiscard]] LiveSnapshot snapshot() const;
-  /// Minutes that begin at or after `from` and are over at `now`, by GPU, metric, time.
-  [[nodiscard]] std::vector<LiveMinute> minutes_since(Instant from, Instant now) const;
-  /// The same of one GPU. Empty for a position that is not given out.
+  /// The GPU's minutes that begin at or after `from` and are over at `now`, by metric, time. Empty for a position that is not
+  /// given out.
   [[nodiscard]] std::vector<LiveMinute> minutes_of(size_t gpu, Instant from, Instant now) const;
 
   /// Of all services, ascending by name and time.

@@ -18,8 +18,8 @@ TEST(LiveTelemetry, AMinuteIsTheMeanAndTheLargestOfItsSamplesOnceItIsOver) {
   const size_t gpu = *live.gpu({.node = "n0", .uuid = "GPU-1", .index = 0});
   for (int s = 0; s < 60; ++s)
     live.put(source, gpu, Metric::kUtilization, after(s), s < 30 ? 20 : 80);
-  EXPECT_THAT(live.minutes_since(kStart, after(59)), IsEmpty());
-  const auto minutes = live.minutes_since(kStart, after(60));
+  EXPECT_THAT(live.minutes_of(gpu, kStart, after(59)), IsEmpty());
+  const auto minutes = live.minutes_of(gpu, kStart, after(60));
   ASSERT_THAT(minutes, SizeIs(1));
   EXPECT_EQ(minutes[0].gpu, gpu);
   EXPECT_EQ(minutes[0].begin, kStart);
@@ -84,7 +84,7 @@ TEST(LiveTelemetry, WhatIsKeptIsBounded) {
   EXPECT_FALSE(live.gpu({.node = "n0", .index = 1}));
   for (int m = 0; m < 100; ++m)
     live.put(source, gpu, Metric::kPower, after(m * 60), m);
-  const auto minutes = live.minutes_since(kStart, after(100 * 60));
+  const auto minutes = live.minutes_of(gpu, kStart, after(100 * 60));
   ASSERT_THAT(minutes, SizeIs(6));  // five closed ones and the last
   EXPECT_DOUBLE_EQ(minutes.front().mean, 94);
   EXPECT_DOUBLE_EQ(minutes.back().mean, 99);

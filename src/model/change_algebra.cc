@@ -10,11 +10,6 @@ using Names = std::vector<std::string>;
 
 bool is_among(const Names& names, const std::string& name) { return std::ranges::find(names, name) != names.end(); }
 
-Names without(Names from, const Names& names) {
-  std::erase_if(from, [&](const std::string& name) { return is_among(names, name); });
-  return from;
-}
-
 /// The change is about to give the node back, make it another machine, or find it gone the second time.
 bool alters_presence(const Change& c, const std::string& node) {
   if (const auto* share = std::get_if<ShareGpus>(&c)) return !is_among(share->keep, node);
@@ -56,112 +51,6 @@ bool brings_nodes(const Change& c) {
 bool alters_what_commitments_cover(const Change& c) {
   return touch_of(c).purchase == Access::kWrites ||
          std::ranges::any_of(nodes_of(c), [&](const std::string& n) { return alters_presence(c, n); });
-}
-
-/// Merges `c` into `into` when both say the same, of the same or of other nodes. @return whether it did.
-struct Merger {
-  Change& into;
-
-  bool operator()(const StopNodes& c) const {
-    return join<StopNodes>(c, [](const auto&, const auto&) { return true; });
-  }
-  bool operator()(const ScheduleOff& c) const {
-    return join<ScheduleOff>(c, [](const auto& a, const auto& b) { return a.off == b.off; });
-  }
-  bool operator()(const SwitchMarket& c) const {
-    return join<SwitchMarket>(c, [](const auto& a, const auto& b) { return a.to == b.to; });
-  }
-  bool operator()(const MoveRegion& c) const {
-    return join<MoveRegion>(c, [](const auto& a, const auto& b) { return a.to_region == b.to_region; });
-  }
-  bool operator()(const MoveOffGpu& c) const {
-    return join<MoveOffGpu>(c, [](const auto& a, const auto& b) { return a.to_instance_type == b.to_instance_type; });
-  }
-  bool operator()(const LimitReservation& c) const {
-    auto* old = std::get_if<LimitReservation>(&into);
-    if (old == nullptr || old->workload != c.workload) return false;
-    old->to = std::min(old->to, c.to);
-    old->from = std::max(old->from, c.from);
-    add_nodes(old->nodes, c.nodes);
-    return true;
-  }
-  bool operator()(const Commit& c) const {
-    auto* old = std::get_if<Commit>(&into);
-    if (old == nullptr) return false;
-    Commit same = c;
-    same.count = old->count;
-    same.nodes = old->nodes;
-    if (!(same == *old) || old->nodes.empty() != c.nodes.empty()) return false;
-    old->count += c.count;
-    add_nodes(old->nodes, c.nodes);
-    return true;
-  }
-  bool operator()(const SavingsPlan& c) const {
-    auto* old = std::get_if<SavingsPlan>(&into);
-    if (old == nullptr || old->per_hour.currency() != c.per_hour.currency()) return false;
-    SavingsPlan same = c;
-    same.per_hour = old->per_hour;
-    same.nodes = old->nodes;
-    if (!(same == *old) || old->nodes.empty() != c.nodes.empty()) return false;
-    old->per_hour += c.per_hour;
-    add_nodes(old->nodes, c.nodes);
-    return true;
-  }
-  bool operator()(const ResizeNodes&) const { return false; }
-  bool operator()(const ShareGpus&) const { return false; }
-
- private:
-  template <typename T, typename Same>
-  bool join(const T& c, Same same) const {
-    T* old = std::get_if<T>(&into);
-    if (old == nullptr || !same(*old, c)) return false;
-    add_nodes(old->nodes, c.nodes);
-    return true;
-  }
-  static void add_nodes(Names& to, const Names& names) {
-    for (const std::string& name : names)
-      if (!is_among(to, name)) to.push_back(name);
-  }
-};
-
-/// Takes from `earlier` the nodes of which `later` makes it pointless. @return whether nothing of it is left.
-bool drop_overruled(Change& earlier, const Change& later, const std::vector<const Change*>& between) {
-  const bool same_kind = (std::holds_alternative<SwitchMarket>(earlier) && std::holds_alternative<SwitchMarket>(later)) ||
-                         (std::holds_alternative<MoveRegion>(earlier) && std::holds_alternative<MoveRegion>(later));
-  const bool ended = std::holds_alternative<StopNodes>(later) &&
-                     (std::holds_alternative<SwitchMarket>(earlier) || std::holds_alternative<MoveRegion>(earlier) ||
-                      std::holds_alternative<ScheduleOff>(earlier));
-  // A second move of the region does not bring the zone back that the first one forgot.
-  const bool overrules = ended || (same_kind && std::holds_alternative<SwitchMarket>(later));
-  if (!overrules) return false;
-  Names gone;
-  for (const std::string& name : nodes_of(later))
-    if (std::ranges::none_of(between, [&](const Change* c) { return is_among(nodes_of(*c), name) || depends_on_all(*c); }))
-      gone.push_back(name);
-  return std::visit(
-      [&](auto& c) {
-        c.nodes = without(std::move(c.nodes), gone);
-        return c.nodes.empty();
-      },
-      earlier);
-}
-
-void drop_overruled_by(const Change& change, std::vector<Change>& plan) {
-  for (size_t i = plan.size(); i-- > 0;) {
-    std::vector<const Change*> between;
-    for (size_t later = i + 1; later < plan.size(); ++later)
-      between.push_back(&plan[later]);
-    if (drop_overruled(plan[i], change, between)) plan.erase(plan.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-}
-
-/// Joins it with one of the plan that says the same, if it commutes with all after that one.
-bool merged_into(std::vector<Change>& plan, const Change& change) {
-  for (size_t i = plan.size(); i-- > 0;) {
-    if (std::visit(Merger{plan[i]}, change)) return true;
-    if (!commute(plan[i], change)) return false;
-  }
-  return false;
 }
 
 /// "" when the two do not contradict each other on the node they share.
@@ -210,20 +99,6 @@ bool commute(const Change& a, const Change& b) {
     if (!is_among(nodes_of(b), node)) return false;
     return alters_presence(a, node) || alters_presence(b, node) || (properties_collide && !(a == b));
   });
-}
-
-std::vector<Change> composed(std::span<const Change> changes) {
-  std::vector<Change> plan(changes.begin(), changes.end());
-  // What one pass leaves out may let others join in the next; every pass but the last makes the plan smaller.
-  for (;;) {
-    std::vector<Change> next;
-    for (const Change& change : plan) {
-      drop_overruled_by(change, next);
-      if (!merged_into(next, change)) next.push_back(change);
-    }
-    if (next == plan) return plan;
-    plan = std::move(next);
-  }
 }
 
 std::vector<Contradiction> contradictions(std::span<const Change> changes) {

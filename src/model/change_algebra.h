@@ -18,10 +18,6 @@ namespace stint {
 /// are there: then the second finds them gone.
 bool commute(const Change& a, const Change& b);
 
-/// One plan: changes that say the same of several nodes become one, and what a later change of the same kind or a stop overrules is
-/// left out. On any fleet the sequence can be applied to, the result gives the same fleet; it is never longer.
-std::vector<Change> composed(std::span<const Change> changes);
-
 /// Two changes of which the second cannot be meant after the first, or takes it back.
 struct Contradiction {
   size_t first = 0, second = 0;  ///< indexes, first < second

@@ -98,43 +98,6 @@ TEST(ChangeAlgebra, SaysNoWhereTheOrderMatters) {
   EXPECT_TRUE(commute(spot, ScheduleOff{{"n0"}, night}));
 }
 
-TEST(ChangeAlgebra, TheComposedPlanGivesTheSameFleet) {
-  size_t shorter = 0;
-  for (uint64_t seed = 1; seed <= 4000; ++seed) {
-    SCOPED_TRACE(fmt::format("seed {}", seed));
-    Prng prng(seed);
-    const FleetPlan fleet = random_fleet(prng, kNames.size());
-    std::vector<Change> changes;
-    std::optional<FleetPlan> expected = fleet;
-    for (int tries = 0; tries < 8; ++tries) {
-      // Mostly the kinds that join.
-      constexpr size_t kJoining[] = {0, 1, 4, 4, 4, 5, 6, 8, 8};
-      const auto kind = prng.below(3) == 0 ? static_cast<size_t>(prng.below(kChangeKinds))
-                                           : kJoining[static_cast<size_t>(prng.below(std::size(kJoining)))];
-      changes.push_back(random_change(prng, kind, kNames));
-      const auto longer = after(fleet, changes);
-      if (longer)
-        expected = longer;
-      else
-        changes.pop_back();
-    }
-    const std::vector<Change> plan = composed(changes);
-    ASSERT_LE(plan.size(), changes.size());
-    shorter += plan.size() < changes.size() ? 1U : 0U;
-    ASSERT_EQ(after(fleet, plan), expected) << describe(changes.front());
-    ASSERT_EQ(composed(plan).size(), plan.size()) << "composing twice changes nothing";
-  }
-  EXPECT_GT(shorter, 500U);
-}
-
-TEST(ChangeAlgebra, JoinsWhatSaysTheSameAndDropsWhatIsOverruled) {
-  const std::vector<Change> plan = composed(std::vector<Change>{SwitchMarket{{"n0"}, Market::kSpot}, StopNodes{{"n3"}},
-                                                                SwitchMarket{{"n1"}, Market::kSpot}, StopNodes{{"n0"}}});
-  ASSERT_EQ(plan.size(), 2U);
-  EXPECT_EQ(plan[0], Change(SwitchMarket{{"n1"}, Market::kSpot}));
-  EXPECT_EQ(plan[1], Change(StopNodes{{"n3", "n0"}}));
-}
-
 TEST(ChangeAlgebra, ContradictionsNameTheNode) {
   const std::vector<Change> changes = {
       SwitchMarket{{"n0", "n1"}, Market::kSpot}, SwitchMarket{{"n1"}, Market::kOnDemand}, StopNodes{{"n2"}},

@@ -98,31 +98,4 @@ std::vector<Outage> draw_interruptions(const FaultModel& model, NodeId node, std
   return outages;
 }
 
-std::vector<Outage> outages_from(const Availability& availability, std::span<const NodeId> nodes, Duration notice,
-                                 Duration provisioning) {
-  std::vector<Outage> outages;
-  const auto& instances = availability.instances;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const auto is_there = [&](size_t tick) { return instances[tick] > static_cast<int32_t>(i); };
-    for (size_t tick = 0; tick < instances.size(); ++tick) {
-      if (is_there(tick)) continue;
-      Outage outage;
-      outage.node = nodes[i];
-      outage.cause = OutageCause::kSpotInterruption;
-      outage.down = availability.begin + availability.tick * static_cast<int64_t>(tick);
-      outage.notice = std::max(outage.down - notice,
-                               outages.empty() || outages.back().node != nodes[i] ? availability.begin : outages.back().up);
-      while (tick < instances.size() && !is_there(tick))
-        ++tick;
-      if (tick < instances.size()) outage.up = availability.begin + availability.tick * static_cast<int64_t>(tick) + provisioning;
-      // Gone again before the replacement was usable: one outage.
-      if (!outages.empty() && outages.back().node == nodes[i] && outage.down <= outages.back().up)
-        outages.back().up = outage.up;
-      else
-        outages.push_back(outage);
-    }
-  }
-  return outages;
-}
-
 }  // namespace stint::sim

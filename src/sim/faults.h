@@ -44,17 +44,6 @@ std::vector<Outage> draw_outages(const FaultModel& model, std::span<const SimNod
 std::vector<Outage> draw_interruptions(const FaultModel& model, NodeId node, std::string_view identity, Interval period,
                                        uint64_t seed);
 
-/// Availability as public traces give it: the number of instances that could be had in each tick.
-struct Availability {
-  Instant begin;
-  Duration tick;
-  std::vector<int32_t> instances;
-};
-/// The i-th of `nodes` is there while more than i instances are. `notice` before it goes it is told, `provisioning` after
-/// capacity is back it is usable. After the last tick nothing is known: what is away stays away.
-std::vector<Outage> outages_from(const Availability& availability, std::span<const NodeId> nodes, Duration notice,
-                                 Duration provisioning);
-
 /// > 0, with that mean. @param mean  > 0.
 Duration draw_exponential(Prng& prng, Duration mean);
 /// > 0, with that mean. @param shape  > 0.

@@ -113,20 +113,6 @@ TEST(Faults, AnInterruptionHitsItsNodeWheneverThePlanBeginsAndWhateverTheNodesNu
   EXPECT_NE(draw_interruptions(model, NodeId(3), "spot-a", {kBegin, end}, 10).front().notice, early.front().notice);
 }
 
-TEST(Faults, AvailabilityOfTheTraceDecidesWhichNodesAreThere) {
-  const Availability availability{kBegin, Duration::minutes(10), {2, 1, 0, 0, 2, 2, 1}};
-  const std::vector<NodeId> ids = {NodeId(0), NodeId(1)};
-  const auto outages = outages_from(availability, ids, Duration::seconds(30), Duration::minutes(3));
-  ASSERT_EQ(outages.size(), 3u);
-  EXPECT_EQ(outages[0].node, NodeId(0));
-  EXPECT_EQ(outages[0].down, kBegin + Duration::minutes(20));
-  EXPECT_EQ(outages[0].notice, kBegin + Duration::minutes(20) - Duration::seconds(30));
-  EXPECT_EQ(outages[0].up, kBegin + Duration::minutes(43));
-  EXPECT_EQ(outages[1].down, kBegin + Duration::minutes(10));
-  EXPECT_EQ(outages[2].down, kBegin + Duration::minutes(60));
-  EXPECT_EQ(outages[2].up, sched::kNever);
-}
-
 TEST(Market, PricesStayBetweenFloorAndOnDemandAndReturnToTheirMean) {
   SpotMarket market;
   market.on_demand = Rate::per_hour(Money::units(10));
@@ -142,19 +128,6 @@ TEST(Market, PricesStayBetweenFloorAndOnDemandAndReturnToTheirMean) {
   }
   // Mean of the logarithm is that of 4; its spread is 0.05 / sqrt(1 − 0.95²) = 0.16, which lifts the mean by 1.3 %.
   EXPECT_NEAR(sum / 8'760, 4.05, 0.25);
-}
-
-TEST(Market, HistoriesAreSortedAndRepeatsLeftOut) {
-  const auto usd = [](int64_t n) { return Rate::per_hour(Money::units(n)); };
-  const auto minute = [](int64_t m) { return kBegin + Duration::minutes(m); };
-  const PriceSeries series =
-      prices_from({{minute(30), usd(2)}, {minute(0), usd(1)}, {minute(10), usd(1)}, {minute(30), usd(3)}}, "x");
-  ASSERT_EQ(series.points.size(), 2u);
-  EXPECT_EQ(series.points[1].from, minute(30));
-  EXPECT_EQ(series.points[1].rate, usd(3));
-  const auto windows = cheap_windows(series, {minute(5), minute(60)}, usd(1));
-  ASSERT_EQ(windows.size(), 1u);
-  EXPECT_EQ(windows[0], (Interval{minute(5), minute(30)}));
 }
 
 }  // namespace

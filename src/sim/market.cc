@@ -27,30 +27,4 @@ PriceSeries draw_prices(const SpotMarket& market, Interval period, uint64_t seed
   return series;
 }
 
-PriceSeries prices_from(std::vector<PricePoint> observed, std::string name) {
-  std::ranges::stable_sort(observed, {}, &PricePoint::from);
-  PriceSeries series{std::move(name), {}};
-  for (size_t i = 0; i < observed.size(); ++i) {
-    if (i + 1 < observed.size() && observed[i + 1].from == observed[i].from) continue;
-    if (!series.points.empty() && series.points.back().rate == observed[i].rate) continue;
-    series.points.push_back(observed[i]);
-  }
-  return series;
-}
-
-std::vector<Interval> cheap_windows(const PriceSeries& series, Interval period, Rate most) {
-  std::vector<Interval> windows;
-  for (size_t i = 0; i < series.points.size(); ++i) {
-    if (series.points[i].rate > most) continue;
-    const Instant end = i + 1 < series.points.size() ? series.points[i + 1].from : period.end;
-    const Interval window = intersect({series.points[i].from, end}, period);
-    if (window.empty()) continue;
-    if (!windows.empty() && windows.back().end == window.begin)
-      windows.back().end = window.end;
-    else
-      windows.push_back(window);
-  }
-  return windows;
-}
-
 }  // namespace stint::sim

@@ -1,4 +1,4 @@
-// Spot prices over time: a seeded process for simulated markets, and price histories brought into the form a replay wants.
+// Spot prices over time: a seeded process for simulated markets.
 //
 // The process: the logarithm of the price wanders and is drawn back to its mean (an Ornstein–Uhlenbeck process, sampled
 // every step), within a floor and the on-demand price, as AWS has set spot prices since 2017: smoothed, changed rarely, and
@@ -27,11 +27,5 @@ struct SpotMarket {
 };
 /// One point per step in which the price changed by at least a hundredth.
 PriceSeries draw_prices(const SpotMarket& market, Interval period, uint64_t seed, std::string name);
-
-/// A history as observed: sorted by time, the last of several at one instant counts, repeats of the same price left out.
-PriceSeries prices_from(std::vector<PricePoint> observed, std::string name);
-
-/// From when until when it costs at most `most`, within `period`; for what may wait for a low price.
-std::vector<Interval> cheap_windows(const PriceSeries& series, Interval period, Rate most);
 
 }  // namespace stint::sim

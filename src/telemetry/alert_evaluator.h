@@ -53,7 +53,6 @@ class AlertEvaluator {
   void set_spot(SubjectId node, bool spot) { subjects_[node.index()].spot = spot; }
   /// A job begins at that instant (silence counts from there), or has ended.
   void job_began(SubjectId job, Instant at) { subjects_[job.index()].began = at; }
-  void job_ended(SubjectId job) { subjects_[job.index()].began.reset(); }
 
   void sample(SubjectId id, Metric metric, Instant at, double value);
   /// @param kind  of the work it happened to: rules for certain kinds count theirs alone.

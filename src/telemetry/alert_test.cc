@@ -177,10 +177,6 @@ TEST(Alerts, NoCheckpointCountsFromTheLastOrTheBeginning) {
   evaluator.event(job, AlertEvent::kCheckpoint, at(119));
   EXPECT_TRUE(evaluator.evaluate(at(239)).empty());
   EXPECT_EQ(evaluator.evaluate(at(240)).size(), 1U);
-  evaluator.job_ended(job);
-  const auto ended = evaluator.evaluate(at(241));
-  ASSERT_EQ(ended.size(), 1U);
-  EXPECT_FALSE(ended[0].firing);
 }
 
 TEST(Alerts, FactsFireAtOnceAndEndWhenTheyAreOtherwise) {
