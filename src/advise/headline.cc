@@ -172,9 +172,10 @@ std::vector<DataCheck> data_checks(const AuditReport& report, const Ledger& ledg
   if (prices.empty()) prices = "no saving rests on an estimated, old or second-hand price";
   const auto stale = std::ranges::count_if(report.prices, &UsedPrice::stale);
   if (stale > 0)
-    prices += fmt::format("; {} of {} used are older than {:.0f} days, the oldest of {}", stale,
-                          counted(report.prices.size(), "price of the catalogue", "prices of the catalogue"),
-                          kPriceStaleAfter.to_hours() / 24, format_date(report.prices.front().row.as_of));
+    prices +=
+        fmt::format("; {} of {} used {} older than {:.0f} days, the oldest of {}", stale,
+                    counted(report.prices.size(), "price of the catalogue", "prices of the catalogue"), stale == 1 ? "is" : "are",
+                    kPriceStaleAfter.to_hours() / 24, format_date(report.prices.front().row.as_of));
   checks.push_back({"prices",
                     by_doubt[static_cast<size_t>(PriceDoubt::kEstimated)].is_zero() &&
                         by_doubt[static_cast<size_t>(PriceDoubt::kOld)].is_zero() && stale == 0,

@@ -92,8 +92,10 @@ TEST(Headline, PricesUsedAreThoseOfFindingsAndOfHoursWithoutABill) {
   report.prices = used;
   const auto checks = data_checks(report, ledger);
   EXPECT_FALSE(checks[3].complete);
-  EXPECT_THAT(checks[3].says, HasSubstr("1 of 2 prices of the catalogue used are older than 180 days, the oldest of " +
-                                        format_date(small.as_of)));
+  EXPECT_THAT(checks[3].says,
+              HasSubstr("1 of 2 prices of the catalogue used is older than 180 days, the oldest of " + format_date(small.as_of)));
+  report.prices[1].stale = true;
+  EXPECT_THAT(data_checks(report, ledger)[3].says, HasSubstr("2 of 2 prices of the catalogue used are older"));
 }
 
 TEST(Headline, ThePlansRangeFollowsSpotAndStopsAtOnDemand) {

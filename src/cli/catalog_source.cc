@@ -35,8 +35,8 @@ Result<Catalog> open_catalog(const std::string& history_path, const std::string&
 
 void warn_of_stale_prices(size_t stale, size_t shown) {
   if (stale > 0)
-    tell("stint: {} of {} prices are older than {:.0f} days; take newer ones: stint catalog refresh FILE --history DB\n", stale,
-         shown, kPriceStaleAfter.to_hours() / 24);
+    tell("stint: {} of {} prices {} older than {:.0f} days; take newer ones: stint catalog refresh FILE --history DB\n", stale,
+         shown, stale == 1 ? "is" : "are", kPriceStaleAfter.to_hours() / 24);
 }
 
 }  // namespace stint
