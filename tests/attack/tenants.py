@@ -38,7 +38,7 @@ class Attack(unittest.TestCase):
         return self.daemon.stint("token", "make", "--user", user, "--life", "1d").stdout.strip()
 
     def submit(self, token, client, script, *options):
-        return self.daemon.stint("submit", "--queue", client, "--cpu-milli", "500", *options, "--", "sh", "-c", script, token=token).stdout.strip()
+        return self.daemon.stint("submit", "--queue", client, "--cpu-milli", "500", "--folder", "/", *options, "--", "sh", "-c", script, token=token).stdout.strip()
 
     def state_of(self, job):
         return self.daemon.json("show", job)["state"]
