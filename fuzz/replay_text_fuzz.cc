@@ -44,7 +44,7 @@ void carry_out_and_undo(const std::vector<stint::Change>& changes) {
   }
   const stint::FleetPlan before = fleet;
   (void)stint::check_changes(changes, fleet, {});
-  (void)stint::composed(changes);
+  (void)stint::contradictions(changes);
   const auto undo = stint::carry_out(fleet, changes);
   if (!undo.ok()) return;
   const auto read = stint::read_undo(stint::write_undo(*undo), "fuzz");
