@@ -106,6 +106,7 @@ Status run(const RunCommand& command) {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: only sigwait below sees them
 
   TRY_ASSIGN(const ListenAddress listen, parse_listen_address(command.listen));
@@ -132,14 +133,19 @@ Status run(const RunCommand& command) {
   http.plain_beyond_loopback = command.plain_beyond_loopback;
   http.max_body_bytes = static_cast<uint64_t>(command.max_body_mib) << 20;
   http.max_connections = static_cast<size_t>(command.max_connections);
-  TRY_ASSIGN(const HttpServer server, HttpServer::start(http, [&api](HttpRequest request, const Responder& responder) {
+  TRY_ASSIGN(HttpServer server, HttpServer::start(http, [&api](HttpRequest request, const Responder& responder) {
                api.handle(std::move(request), responder);
              }));
   const std::string listening = fmt::format("serving {} model versions on {}", store->served().size(), server.url());
   fmt::print(stderr, "stint: {}\n", listening);
   manager.ready(listening);
-  int signal = 0;
-  sigwait(&signals, &signal);
+  for (int signal = 0; sigwait(&signals, &signal) == 0 && signal == SIGHUP;) {
+    manager.reloading();
+    const Status renewed = server.reload_certificates();
+    fmt::print(stderr, "stint: {}\n",
+               renewed.ok() ? "certificates taken over" : "certificates not taken over: " + renewed.error().message);
+    manager.ready(listening);
+  }
   manager.stopping();
   api.close_doors();
 #if STINT_GRPC

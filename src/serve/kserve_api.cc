@@ -75,6 +75,22 @@ Result<std::optional<std::string>> config_in(const std::string& body) {
   return std::optional(config.get<std::string>());
 }
 
+/// Does a page of another site ask? Browsers say whose page it is, and send a POST that looks like a form's without asking first.
+bool is_from_another_site(const HttpRequest& request) {
+  const std::string* origin = request.header("origin");
+  if (origin == nullptr) return false;
+  const std::string* host = request.header("host");
+  const size_t scheme = origin->find("://");
+  return host == nullptr || scheme == std::string::npos || std::string_view(*origin).substr(scheme + 3) != *host;
+}
+
+/// `localhost` or an address, with or without a port: no name that another could point here.
+bool is_localhost_or_address(std::string_view host) {
+  if (host.starts_with('[')) return true;
+  host = host.substr(0, host.find(':'));
+  return host == "localhost" || (!host.empty() && host.find_first_not_of("0123456789.") == std::string_view::npos);
+}
+
 }  // namespace
 
 bool ApiOptions::admits(std::optional<std::string_view> authorization) const {
@@ -97,6 +113,8 @@ void KserveApi::handle(HttpRequest request, const Responder& responder) {
   const bool is_health = path.size() == 3 && path[0] == "v2" && path[1] == "health";
   if (!is_health && !options_.admits(header_of(request, "authorization")))
     return responder.reply(infer_error(401, "a token is needed: Authorization: Bearer TOKEN"));
+  if (options_.token.empty() && is_from_another_site(request))
+    return responder.reply(infer_error(403, "pages of other sites do not ask a server without a token: give it --token-file"));
   if (path.size() >= 3 && path[0] == "v2" && path[1] == "models") return model(request, responder);
   if (path.size() >= 3 && path[0] == "v2" && path[1] == "repository") return repository(request, responder);
   if (request.method != "GET") return responder.reply(infer_error(405, "only GET is possible here"));
@@ -153,6 +171,10 @@ void KserveApi::infer(HttpRequest& request, const Responder& responder, const Se
 void KserveApi::repository(const HttpRequest& request, const Responder& responder) {
   const auto& path = request.parts.segments;
   if (request.method != "POST") return responder.reply(infer_error(405, "the repository is asked by POST"));
+  const std::string* host = request.header("host");
+  if (options_.token.empty() && request.tls_client.empty() && (host == nullptr || !is_localhost_or_address(*host)))
+    return responder.reply(
+        infer_error(403, "without a token models are controlled by localhost or an address alone: give it --token-file"));
   if (path.size() == 3 && path[2] == "index") {
     auto list = Json::array();
     for (const ModelStore::Row& row : store_.index())

@@ -9,6 +9,8 @@ import http.client
 import json
 import pathlib
 import re
+import signal
+import ssl
 import struct
 import sys
 import tempfile
@@ -125,6 +127,26 @@ class Inference(unittest.TestCase):
                 self.assertEqual(answer[-len(packed):], packed)
                 answer = json.loads(connection.ask("POST", "/v2/models/echo/infer", json.dumps({"inputs": [{**tensor, "data": values}]})))
                 self.assertEqual(answer["outputs"][0]["data"], values)
+
+    def test_renewed_certificates_are_taken_over_without_a_restart(self):
+        with tempfile.TemporaryDirectory() as folder:
+            certificate = Certificate(folder)
+            server = RunningServer(STINT, pathlib.Path(folder) / "models", {"echo": {1: synthetic()}}, arguments=certificate.flags)
+            self.addCleanup(server.stop)
+            shown = lambda: ssl.get_server_certificate(("127.0.0.1", server.port))  # noqa: E731
+            self.assertEqual(shown(), pathlib.Path(certificate.certificate).read_text())
+            old = Connection(server.url, certificate)
+            self.addCleanup(old.close)
+            old.ask("GET", "/v2")
+            renewed = Certificate(folder)
+            server.process.send_signal(signal.SIGHUP)
+            self.assertIn("certificates taken over", server.process.stderr.readline())
+            server.wait_for(lambda: shown() == pathlib.Path(renewed.certificate).read_text())
+            old.ask("GET", "/v2")  # what is open goes on
+            pathlib.Path(renewed.key).write_text("no key")
+            server.process.send_signal(signal.SIGHUP)
+            self.assertIn("certificates not taken over", server.process.stderr.readline())
+            self.assertEqual(shown(), pathlib.Path(renewed.certificate).read_text())
 
 
 if __name__ == "__main__":
