@@ -235,7 +235,18 @@ struct LogOptions {
   int64_t tail = 0;
 };
 
+/// A task that could not be started prints nothing: its end says why.
+void say_why_nothing_was_printed(DaemonClient& client, const LogOptions& options) {
+  const Result<Json> job = client.get(path_of(options.id));
+  if (!job.ok()) return;
+  std::string why;
+  for (const Json& end : (*job)["ends"])
+    if (end["task"] == options.task && (options.attempt < 0 || end["attempt"] == options.attempt)) why = text_of(end["detail"]);
+  if (!why.empty()) fmt::print(stderr, "stint: nothing was printed: {}\n", printable(why));
+}
+
 Status show_logs(DaemonClient& client, const LogOptions& options) {
+  bool printed = false;
   std::string offset = options.tail > 0 ? std::to_string(-options.tail) : "0";
   std::string attempt = options.attempt < 0 ? "" : std::to_string(options.attempt);
   for (;;) {
@@ -252,9 +263,11 @@ Status show_logs(DaemonClient& client, const LogOptions& options) {
       fmt::print(stderr, "stint: {} bytes before this are gone: the daemon keeps the newest of a log (--job-log-limit)\n",
                  begins - asked);
     TRY(write_output("", piece.body));
+    printed = printed || !piece.body.empty() || begins > 0;
     const std::string* next = piece.header("stint-log-next");
     const std::string* complete = piece.header("stint-log-complete");
     if (next == nullptr || complete == nullptr) return invalid("the server's answer is no log: is it a Stint daemon?");
+    if (*complete == "true" && !printed) say_why_nothing_was_printed(client, options);
     if (*complete == "true" || (piece.body.empty() && !options.follow)) return {};
     offset = *next;
     if (piece.body.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(500));

@@ -79,6 +79,17 @@ class Local(unittest.TestCase):
         self.assertEqual(self.daemon.stint("logs", "--stdout", job).stdout, "out 1\nout 2\nout 3\nno end")
         self.assertEqual(self.daemon.stint("logs", "--stderr", job).stdout, "err 1\nerr 2\nerr 3\n")
 
+    def test_the_log_of_a_job_that_could_not_be_started_says_why(self):
+        job = self.submit("--folder", "/does/not/exist", "--", "true")
+        self.wait_for(job, "failed")
+        logs = self.daemon.stint("logs", job)
+        self.assertEqual(logs.stdout, "")
+        self.assertIn("nothing was printed: ", logs.stderr)
+        self.assertIn("/does/not/exist", logs.stderr)
+        job = self.submit("--", "true")
+        self.wait_for(job, "succeeded")
+        self.assertEqual(self.daemon.stint("logs", job).stderr, "")
+
     def test_a_failed_job_says_how_it_ended_and_what_it_printed_last(self):
         fails = self.submit("--", "sh", "-c", "echo loading; echo 'no such file: data.bin' >&2; exit 3")
         killed = self.submit("--", "sh", "-c", "echo here; kill -9 $$")
