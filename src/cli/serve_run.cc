@@ -142,8 +142,10 @@ Status run(const RunCommand& command) {
   for (int signal = 0; sigwait(&signals, &signal) == 0 && signal == SIGHUP;) {
     manager.reloading();
     const Status renewed = server.reload_certificates();
-    fmt::print(stderr, "stint: {}\n",
-               renewed.ok() ? "certificates taken over" : "certificates not taken over: " + renewed.error().message);
+    if (!renewed.ok())
+      fmt::print(stderr, "stint: certificates not taken over: {}\n", renewed.error().message);
+    else if (!command.tls.certificate_file.empty())
+      fmt::print(stderr, "stint: certificates taken over\n");
     manager.ready(listening);
   }
   manager.stopping();

@@ -11,8 +11,9 @@
 //
 // Priority is compared first under the first four. Under fair and stint waiting makes up for priority: `Policy::ageing` of
 // waiting is worth one priority class (kPriorityClass points); ageing 0 = priority is compared first there too.
-// Under fair and stint a deadline counts as waiting, too: a job that must start within a day to meet it has waited as much longer
-// as a day is longer than that, so that of two such jobs the one with less time to spare goes first.
+// Under fair and stint a deadline counts as waiting, too: a job that must start within h hours of its submission to meet it, h
+// below 24, ranks as if it had been submitted 24 − h hours earlier (24 where it is too late). Of two such jobs the one with less
+// time to spare goes first.
 // Before all that: under fair and stint the queue furthest below its share goes first, and under the others, where room is
 // taken back for queues that deserve it (Policy::reclaim), a job whose queue could claim its room goes ahead of one it could be
 // claimed from.

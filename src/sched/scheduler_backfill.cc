@@ -23,6 +23,8 @@ namespace stint::sched {
 
 namespace {
 constexpr size_t kMostReservations = 32;
+// Of 800 jobs that never save, on four seeds, against no bound: at 4 h the longest wait falls by 10 to 50 % and mean completion
+// rises by 8 to 18 %; at 12 h by 0 to 11 % and 0 to 7 %.
 constexpr Duration kOverdue = Duration::hours(4);
 constexpr Duration kLeastExpected = Duration::minutes(10);
 constexpr Duration kBackfillPause = Duration::minutes(1);  // between two searches in detail for the same job

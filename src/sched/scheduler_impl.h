@@ -123,8 +123,8 @@ struct VictimSketch {
   std::vector<NodeSketch> nodes;
   std::vector<std::array<uint16_t, kMaxGpusPerNode>> sharers;  ///< by node and GPU: tasks that would leave a part of it
   std::vector<NodeId> touched;                                 ///< nodes that differ from nothing, as they were found
-  std::vector<MayLeave> may_leave;
-  std::vector<Victim> victims;                     ///< first to give way first
+  std::vector<MayLeave> may_leave;                             ///< those that are being compared
+  std::vector<Victim> victims;                                 ///< first to give way first
   std::vector<Amounts> taken;                      ///< by queue: what victims of it, and of those below, would give back
   std::vector<std::pair<NodeId, int32_t>> chosen;  ///< node and GPUs per task, in placing order
 
@@ -201,9 +201,9 @@ struct Scheduler::Impl {
 
   TermsTable terms;
   std::vector<JobRecord> jobs;
-  std::vector<Rate> gpu_rates;  ///< by node, of one GPU
-  PriceTiers price_tiers;       ///< nodes with GPUs by gpu_rates
-  GpuModels gpu_models;
+  std::vector<Rate> gpu_rates;                 ///< by node, of one GPU
+  PriceTiers price_tiers;                      ///< nodes with GPUs by gpu_rates
+  GpuModels gpu_models;                        ///< nodes with GPUs by their model
   std::vector<QueueBudgets::Wide> burns;       ///< by job, where there are budgets: nano-units per hour · thousandths of a GPU
   bool waits_for_budget = false;               ///< a job has been kept waiting by a budget
   std::vector<JobId> held;                     ///< jobs with promised room, in the order of the promises
