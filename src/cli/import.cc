@@ -31,6 +31,7 @@ struct ImportArguments {
   std::vector<std::string> files;
   std::string history;
   std::string node, zone_offset, at;
+  std::string client_label;
   std::string url, since = "7d", until = "now", step = "60s", token_file, user, slurm_programs, prefer;
   bool part = false, replace = false;
   bool json = false;
@@ -69,6 +70,7 @@ Result<Instant> parse_moment(const std::string& option, const std::string& text,
 Result<ImportOptions> import_options(const ImportArguments& arguments) {
   ImportOptions options;
   options.node = arguments.node;
+  options.client_label = arguments.client_label;
   TRY_ASSIGN(options.zoneless, parse_zone_offset(arguments.zone_offset));
   if (!arguments.at.empty()) {
     TRY_ASSIGN(options.at, parse_instant(arguments.at, options.zoneless));
@@ -222,7 +224,9 @@ std::string format_help() {
          "$(hostname) "
          "--history fleet.db\n"
          "  stint import prometheus --url http://localhost:9090 --since 30d --history fleet.db\n"
-         "  stint import slurm --since 30d --history fleet.db\n\n"
+         "  stint import slurm --since 30d --history fleet.db\n"
+         "  kubectl get nodes,pods,namespaces,replicasets,jobs,resourcequotas -A -o json | stint import kubernetes - --history "
+         "fleet.db\n\n"
          "A bill takes the place of the one before of its provider, account, month and format; the files of one command are one "
          "bill.\n"
          "Parquet (cur, focus) is read by DuckDB's library: libduckdb.so, or what STINT_DUCKDB names.\n"
@@ -249,6 +253,10 @@ void add_import_command(Command& app, Action& action) {
       ->capture_default_str();
   command->add_option("--slurm-programs", arguments->slurm_programs, "slurm: folder of scontrol, squeue and sacct")
       ->type_name("DIR");
+  command
+      ->add_option("--client-label", arguments->client_label,
+                   "kubernetes: label of pods or namespaces that names the client; without, the namespace does")
+      ->type_name("LABEL");
   command->add_option("--step", arguments->step, "prometheus --url: time between samples, 1s to 1h")->capture_default_str();
   command->add_option("--token-file", arguments->token_file, "prometheus --url: file with a bearer token");
   command->add_option("--user", arguments->user, "prometheus --url: NAME:PASSWORD for basic authentication");

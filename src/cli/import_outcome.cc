@@ -34,6 +34,7 @@ nlohmann::json outcome_json(const ImportOutcome& outcome) {
           {"nodes", outcome.reach.nodes},
           {"devices", outcome.reach.devices},
           {"replaced", std::move(replaced)},
+          {"notes", outcome.notes},
           {"first_rejections", std::move(rejections)}};
 }
 
@@ -56,6 +57,8 @@ void print_outcome(const ImportOutcome& outcome) {
     say("  in the place of import {} ({}): {}{}, {}, {}; `stint history imports` lists both\n", bill.import_id, bill.source,
         bill.provider, bill.billing_account.empty() ? "" : " " + bill.billing_account,
         format_date(bill.billing_begin).substr(0, 7), counted(bill.lines, "line"));
+  for (const std::string& note : outcome.notes)
+    tell("  {}\n", note);
   for (const RejectedRow& row : outcome.first_rejections)
     tell("  {}{}: {}\n", row.source, row.line > 0 ? fmt::format(":{}", row.line) : "", row.reason);
   if (record.rejected > outcome.first_rejections.size() && !outcome.first_rejections.empty())

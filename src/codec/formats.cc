@@ -6,7 +6,7 @@
 namespace stint {
 namespace {
 
-constexpr std::array<ImportFormat, 20> kFormats = {{
+constexpr std::array<ImportFormat, 21> kFormats = {{
     {"nvidia-smi", "nvidia-smi --query-gpu=… --format=csv, one or many samples", make_nvidia_smi_importer},
     {"dcgm", "DCGM exporter or any Prometheus text exposition", make_prometheus_text_importer},
     {"prometheus", "Prometheus query_range JSON from a file (a server: --url)", make_prometheus_range_importer},
@@ -18,6 +18,7 @@ constexpr std::array<ImportFormat, 20> kFormats = {{
     {"sacct", "Slurm accounting, sacct -P with header", make_sacct_importer},
     {"slurm", "answers of squeue, sinfo, sacct --json and scontrol show -d (a live cluster: no file)", make_slurm_importer,
      "sacct"},
+    {"kubernetes", "objects of its API: kubectl get nodes,pods,… -A -o json", make_kubernetes_importer},
     {"opencost", "OpenCost allocation JSON", make_opencost_importer},
     {"inventory", "nodes, their types, markets and owners, CSV (docs/formats.md)", make_inventory_importer},
     {"tenants", "rules from namespaces, accounts and users to clients, CSV (docs/formats.md)", make_tenants_importer},

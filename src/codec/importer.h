@@ -18,11 +18,12 @@ inline constexpr double kMebibyte = 1 << 20;
 
 /// What the bytes themselves do not say.
 struct ImportOptions {
-  std::string source;         ///< file name or address, for messages
-  std::string node;           ///< the machine, where the format does not name it (nvidia-smi)
-  ZonelessOffset zoneless;    ///< for local times without a zone
-  uint64_t header_line = 1;   ///< number of the first line, for messages
-  std::optional<Instant> at;  ///< of samples without a timestamp; of what Slurm says: jobs that run ran until then
+  std::string source;             ///< file name or address, for messages
+  std::string node;               ///< the machine, where the format does not name it (nvidia-smi)
+  ZonelessOffset zoneless;        ///< for local times without a zone
+  uint64_t header_line = 1;       ///< number of the first line, for messages
+  std::optional<Instant> at;      ///< of samples without a timestamp; of what Slurm says: jobs that run ran until then
+  std::string client_label = {};  ///< kubernetes: the label of pod or namespace that names the client; empty = the namespace does
 };
 
 class Importer {
@@ -62,6 +63,7 @@ std::unique_ptr<Importer> make_gcp_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_sacct_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_slurm_importer(const ImportOptions&, Sink&);  // answers of squeue, sinfo, scontrol, sacct --json
 std::unique_ptr<Importer> make_opencost_importer(const ImportOptions&, Sink&);
+std::unique_ptr<Importer> make_kubernetes_importer(const ImportOptions&, Sink&);  // objects of its API
 // Fleet, prices, tenants.
 std::unique_ptr<Importer> make_inventory_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_skypilot_importer(const ImportOptions&, Sink&);

@@ -39,6 +39,9 @@ class Sink {
   virtual void exchange_rate(const ExchangeRate&) {}
   virtual void tenant_rule(const TenantRule& rule) = 0;
 
+  /// What was read and left out, or what a reader should know of the whole: one sentence, shown after the import.
+  virtual void note(std::string_view) {}
+
   /// One row or sample is refused. @param line  1-based, 0 = not tied to a line. @param reason  says what to do.
   virtual void reject(uint64_t line, std::string_view reason) = 0;
 };

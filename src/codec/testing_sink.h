@@ -42,6 +42,7 @@ class TestingSink : public Sink {
   void price(const PriceRow& p) override { prices.push_back(p); }
   void exchange_rate(const ExchangeRate& r) override { exchange_rates.push_back(r); }
   void tenant_rule(const TenantRule& r) override { rules.push_back(r); }
+  void note(std::string_view text) override { notes.emplace_back(text); }
   void reject(uint64_t line, std::string_view reason) override { rejected.emplace_back(line, reason); }
 
   [[nodiscard]] size_t sample_count() const {
@@ -64,6 +65,7 @@ class TestingSink : public Sink {
   std::vector<PriceRow> prices;
   std::vector<ExchangeRate> exchange_rates;
   std::vector<TenantRule> rules;
+  std::vector<std::string> notes;
   std::vector<std::pair<uint64_t, std::string>> rejected;
 };
 

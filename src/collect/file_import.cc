@@ -19,6 +19,7 @@ std::string full_fingerprint(const std::string& of_bytes, const ImportOptions& o
   std::string suffix;
   if (!options.node.empty()) suffix += ":node=" + options.node;
   if (options.zoneless.east_of_utc != Duration()) suffix += fmt::format(":zone={}", options.zoneless.east_of_utc.whole_seconds());
+  if (!options.client_label.empty()) suffix += ":client-label=" + options.client_label;
   if (options.at) suffix += ":at=" + format_utc(*options.at);
   return of_bytes + suffix;
 }
@@ -235,6 +236,7 @@ Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import
   TRY_ASSIGN(outcome.record, transaction->commit(fingerprint));
   outcome.reach = transaction->reach();
   outcome.first_rejections = transaction->first_rejections();
+  outcome.notes = transaction->notes();
   outcome.replaced = transaction->replaced_bills();
   return outcome;
 }

@@ -27,7 +27,8 @@ struct ImportOutcome {
   bool nothing_known = false;  ///< of metrics: none that Stint knows; nothing changed
   ImportReach reach;
   std::vector<RejectedRow> first_rejections;
-  std::vector<ReplacedBill> replaced;  ///< bills whose place this import took
+  std::vector<std::string> notes = {};  ///< what was left out, and what a reader should know
+  std::vector<ReplacedBill> replaced;   ///< bills whose place this import took
 };
 
 /// A bill: several files of one command are one delivery of it.

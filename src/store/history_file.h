@@ -57,6 +57,8 @@ class HistoryFile {
     [[nodiscard]] virtual ImportReach reach() const = 0;
     /// The first rejections, at most kFirstRejections; all are counted in the record.
     [[nodiscard]] virtual const std::vector<RejectedRow>& first_rejections() const = 0;
+    /// What the importer noted, in order (Sink::note).
+    [[nodiscard]] virtual const std::vector<std::string>& notes() const = 0;
     /// After commit(): the bills whose place this one took.
     [[nodiscard]] virtual const std::vector<ReplacedBill>& replaced_bills() const = 0;
   };

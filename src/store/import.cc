@@ -241,6 +241,8 @@ class ImportTransaction final : public HistoryFile::Import {
     write(sql_.tenant_rule, rule, 2);
   }
 
+  void note(std::string_view text) override { notes_.emplace_back(text); }
+
   void reject(uint64_t line, std::string_view reason) override {
     const bool named = !file_.empty() && file_ != record_.source;
     if (first_rejections_.size() < kFirstRejections)
@@ -276,6 +278,7 @@ class ImportTransaction final : public HistoryFile::Import {
     return {nodes_.size(), static_cast<uint64_t>(std::count_if(devices_.begin(), devices_.end(), is_device))};
   }
   [[nodiscard]] const std::vector<RejectedRow>& first_rejections() const override { return first_rejections_; }
+  [[nodiscard]] const std::vector<std::string>& notes() const override { return notes_; }
   [[nodiscard]] const std::vector<ReplacedBill>& replaced_bills() const override { return deliveries_.replaced(); }
 
  private:
@@ -531,6 +534,7 @@ class ImportTransaction final : public HistoryFile::Import {
   size_t open_hours_ = 0;
 
   std::vector<RejectedRow> first_rejections_;
+  std::vector<std::string> notes_;
   uint64_t rows_ = 0;
   uint64_t repeated_samples_ = 0;
   uint64_t misdated_samples_ = 0;
