@@ -104,6 +104,20 @@ struct HttpClient::Impl {
     }
   }
 
+  void set_transfer(CURL* curl) const {
+    if (options.proxy == HttpProxy::kNever) curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    if (options.bytes == HttpBytes::kVerbatim)
+      curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+    else
+      curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
+    if (options.send_bytes_per_second > 0)
+      curl_easy_setopt(curl, CURLOPT_MAX_SEND_SPEED_LARGE, static_cast<curl_off_t>(options.send_bytes_per_second));
+    if (options.stall_timeout > Duration()) {
+      curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+      curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.stall_timeout.whole_seconds()));
+    }
+  }
+
   /// @param take  nullptr = the body is collected.
   Result<HttpResponse> request(const HttpCall& call, const std::function<bool(std::string_view)>* take = nullptr) {
     CURL* curl = handle.get();
@@ -127,7 +141,6 @@ struct HttpClient::Impl {
       curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
       curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.timeout.whole_seconds()));
     }
-    curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "stint");
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail.data());
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
@@ -136,8 +149,12 @@ struct HttpClient::Impl {
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, receive_header);
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, &received);
     set_identity(curl);
-    if (call.method != "GET" || !call.body.empty()) {
-      curl_slist_append(headers.get(), fmt::format("Content-Type: {}", call.content_type).c_str());
+    set_transfer(curl);
+    if (call.method == "HEAD") {
+      curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+    } else if (call.method != "GET" || !call.body.empty()) {
+      curl_slist_append(headers.get(),
+                        fmt::format("Content-Type:{}{}", call.content_type.empty() ? "" : " ", call.content_type).c_str());
       curl_easy_setopt(curl, CURLOPT_POST, 1L);
       curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call.method.c_str());
       curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.body.size()));

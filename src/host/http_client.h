@@ -19,14 +19,27 @@ struct HttpCredentials {
   std::string password;
 };
 
+enum class HttpProxy : uint8_t {
+  kFromEnvironment,  ///< as http_proxy, https_proxy, all_proxy and no_proxy say
+  kNever,            ///< for addresses that mean this machine or its hypervisor
+};
+enum class HttpBytes : uint8_t {
+  kConvenient,  ///< packed answers are unpacked, `/../` in a path is resolved
+  kVerbatim,    ///< what is sent and received stays as it is: for objects and signed paths
+};
+
 struct HttpOptions {
   HttpCredentials credentials;
   Duration connect_timeout = Duration::seconds(10);
-  Duration timeout = Duration::seconds(120);  ///< of the whole request
+  Duration timeout = Duration::seconds(120);  ///< of the whole request; 0 = none
+  Duration stall_timeout;                     ///< of a transfer that stands still; 0 = `timeout` alone counts
   size_t max_body_bytes = size_t{256} << 20;
   std::string ca_file;           ///< PEM: whose signature on the server's certificate is believed; empty = the system's
   std::string certificate_file;  ///< PEM: shown to servers that ask who is there; empty = none
   std::string key_file;          ///< PEM: of that certificate
+  HttpProxy proxy = HttpProxy::kFromEnvironment;
+  HttpBytes bytes = HttpBytes::kConvenient;
+  int64_t send_bytes_per_second = 0;  ///< 0 = as fast as it goes
 };
 
 /// One form field, query parameter (values are escaped here) or header.
@@ -47,7 +60,7 @@ struct HttpCall {
   std::string url;
   std::vector<HttpField> headers;
   std::string body;
-  std::string content_type = "application/json";  ///< sent when there is a body
+  std::string content_type = "application/json";  ///< sent when there is a body; "" = none is sent
 };
 
 /// Keeps its connection between requests. For one thread at a time.

@@ -132,5 +132,34 @@ TEST(HttpClient, NobodyThereAndNoHttpAreErrorsWithARemedy) {
   EXPECT_THAT(client.get("file:///etc/passwd").error().message, HasSubstr("such as http://"));
 }
 
+TEST(HttpClient, VerbatimKeepsPathsAndPackedBodies) {
+  OneAnswerServer server("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc");
+  HttpClient client({.bytes = HttpBytes::kVerbatim});
+  const auto response = client.send({.method = "PUT", .url = server.url("/a/../b"), .body = "x", .content_type = ""});
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->body, "abc");
+  EXPECT_THAT(server.request(), HasSubstr("PUT /a/../b HTTP/1.1"));
+  EXPECT_THAT(server.request(), ::testing::Not(HasSubstr("Content-Type")));
+  EXPECT_THAT(server.request(), ::testing::Not(HasSubstr("Accept-Encoding")));
+}
+
+TEST(HttpClient, TheAnswerToHeadHasNoBody) {
+  OneAnswerServer server("HTTP/1.1 200 OK\r\nContent-Length: 5000000\r\nX-Note: n\r\n\r\n");
+  HttpClient client({.timeout = Duration::seconds(20)});
+  const auto response = client.send({.method = "HEAD", .url = server.url("/k")});
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(*response->header("x-note"), "n");
+  EXPECT_EQ(*response->header("content-length"), "5000000");
+}
+
+TEST(HttpClient, NoProxyWhereThereMustBeNone) {
+  OneAnswerServer server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  ::setenv("http_proxy", "http://127.0.0.1:9", 1);
+  HttpClient client({.proxy = HttpProxy::kNever});
+  const auto response = client.get(server.url("/k"));
+  ::unsetenv("http_proxy");
+  EXPECT_TRUE(response.ok() && response->body == "ok");
+}
+
 }  // namespace
 }  // namespace stint
