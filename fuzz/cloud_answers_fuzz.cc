@@ -1,0 +1,25 @@
+// Any bytes are an answer of a cloud or its files, or an error; the first byte says of what.
+#include <cstdint>
+
+#include "clouds/aws_credentials.h"
+#include "clouds/object_url.h"
+#include "clouds/s3_answers.h"
+#include "clouds/xml.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view input(reinterpret_cast<const char*>(data) + 1, size - 1);
+  switch (data[0]) {
+    case 'c': (void)stint::parse_aws_profiles(input, stint::AwsFileKind::kConfig, "fuzz"); break;
+    case 'k': (void)stint::parse_aws_profiles(input, stint::AwsFileKind::kCredentials, "fuzz"); break;
+    case 'j': (void)stint::parse_aws_credentials_json(input, "fuzz"); break;
+    case 's': (void)stint::parse_sts_credentials(input, "AssumeRoleResult", "fuzz"); break;
+    case 'e': (void)stint::parse_aws_error(503, input); break;
+    case 'l': (void)stint::parse_s3_listing(input); break;
+    case 'u': (void)stint::parse_s3_uploads(input); break;
+    case 'p': (void)stint::parse_s3_parts(input); break;
+    case 'o': (void)stint::parse_object_url(input); break;
+    default: (void)stint::parse_xml(input); break;
+  }
+  return 0;
+}

@@ -1,0 +1,196 @@
+"""The clouds' stand-ins that scripts/setup-cloud-peers fetched, started on loopback: moto (S3, STS), Azurite, fake-gcs-server.
+
+Only processes started here are signalled. `need(SOURCE_DIR, NAME)` exits with 77 (skipped) where a stand-in is not there.
+"""
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ACCOUNT = "devstoreaccount1"
+ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # Azurite's published one
+
+
+def folder(source):
+    return pathlib.Path(os.environ.get("STINT_CLOUD_PEERS") or pathlib.Path(source) / "build/cloud-peers").resolve()
+
+
+def need(source, *names):
+    where = {"moto": "python/bin/moto_server", "azurite": "azurite/node_modules/azurite/package.json", "gcs": "bin/fake-gcs-server"}
+    missing = [name for name in names if not (folder(source) / where[name]).exists()]
+    if missing:
+        print(f"skipped: {', '.join(missing)} not in {folder(source)}: run scripts/setup-cloud-peers")
+        sys.exit(77)
+
+
+def run_in_their_python(source):
+    """Starts this program again in the virtual environment with boto3."""
+    python = folder(source) / "python/bin/python"
+    if python.exists() and pathlib.Path(sys.prefix).resolve() != folder(source) / "python":
+        os.execv(python, [str(python), *sys.argv])
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Peer:
+    """A server process with a folder for what it writes."""
+
+    def __init__(self, command, ready, env=None):
+        self.dir = tempfile.mkdtemp(prefix="stint-peer-")
+        self.log = open(os.path.join(self.dir, "log"), "w+")
+        self.process = subprocess.Popen(command, cwd=self.dir, stdout=self.log, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})})
+        end = time.monotonic() + 60
+        while not self.answers(ready):
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.log.seek(0)
+                text = self.log.read()
+                self.stop()
+                raise RuntimeError(f"{command[0]} does not come up: {text[-2000:]}")
+            time.sleep(0.05)
+
+    @staticmethod
+    def answers(url):
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            return False
+        return True
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Moto(Peer):
+    """S3. What comes in by `env`'s address is checked first: signature and hash of the body, by botocore from the bytes on the wire. (moto's
+    check takes paths and queries apart and refuses what botocore itself signs, where they hold escapes.)"""
+    KEY, SECRET = "AKIDSTINTTEST", "secret/of+a=test"
+
+    def __init__(self, source):
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        super().__init__([folder(source) / "python/bin/moto_server", "-H", "127.0.0.1", "-p", str(self.port)], self.url + "/moto-api/")
+        import boto3
+        self.s3 = boto3.client("s3", endpoint_url=self.url, region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
+        self.s3.create_bucket(Bucket="bucket")
+        self.front = Through(self.port, verify=self.verify)
+        self.env = {"AWS_ACCESS_KEY_ID": self.KEY, "AWS_SECRET_ACCESS_KEY": self.SECRET, "AWS_REGION": "us-east-1",
+                    "AWS_ENDPOINT_URL_S3": self.front.url, "AWS_EC2_METADATA_DISABLED": "true"}
+
+    def stop(self):
+        self.front.stop()
+        super().stop()
+
+    def verify(self, method, path, headers, body):
+        """None, or the refusal that S3 would answer."""
+        from botocore.auth import S3SigV4Auth
+        from botocore.awsrequest import AWSRequest
+        from botocore.credentials import Credentials
+
+        def refuse(status, code):
+            return status, [], f"<Error><Code>{code}</Code><Message>refused by the test</Message></Error>".encode()
+        signed = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/\d{8}/([^/]+)/s3/aws4_request, SignedHeaders=([^,]+), "
+                              r"Signature=(\w+)", headers.get("Authorization") or "")
+        if not signed:
+            return refuse(403, "AccessDenied")
+        if signed[1] != self.KEY:
+            return refuse(403, "InvalidAccessKeyId")
+        if hashlib.sha256(body).hexdigest() != headers["X-Amz-Content-Sha256"]:
+            return refuse(400, "XAmzContentSHA256Mismatch")
+        request = AWSRequest(method=method, url=f"http://{headers['Host']}{path}", data=body,
+                             headers={name: headers[name] for name in signed[3].split(";")})
+        request.context["timestamp"] = headers["X-Amz-Date"]
+        auth = S3SigV4Auth(Credentials(self.KEY, self.SECRET), "s3", signed[2])
+        expected = auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request)
+        return None if expected == signed[4] else refuse(403, "SignatureDoesNotMatch")
+
+
+class Through:
+    """A proxy on loopback before a peer, whose `act(method, path, number)` may answer by itself: (status, headers, body), `cut` = the
+    connection ends, `lose` = the peer does it and the answer is lost; None = passed on."""
+
+    def __init__(self, to_port, act=None, verify=None):
+        import http.client
+        import http.server
+        import threading
+        through = self
+        self.requests = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *args):
+                pass
+
+            def handle_one(self):
+                length = int(self.headers.get("Content-Length") or 0)
+                body = self.rfile.read(length)
+                with through.lock:
+                    through.requests.append((self.command, self.path))
+                    number = len(through.requests)
+                verdict = act(self.command, self.path, number) if act else None
+                if verify and verdict in (None, "lose"):
+                    verdict = verify(self.command, self.path, self.headers, body) or verdict
+                if verdict == "cut":
+                    self.close_connection = True
+                    return
+                if verdict is None or verdict == "lose":
+                    connection = http.client.HTTPConnection("127.0.0.1", to_port, timeout=60)
+                    connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+                    for name, value in self.headers.items():
+                        connection.putheader(name, value)
+                    connection.endheaders(body)
+                    answer = connection.getresponse()
+                    text = answer.read()
+                    verdict = verdict or (answer.status, answer.getheaders(), text)
+                    connection.close()
+                    if verdict == "lose":
+                        self.close_connection = True
+                        return
+                status, headers, text = verdict
+                self.send_response_only(status)
+                has_length = False
+                for name, value in headers:
+                    if name.lower() in ("transfer-encoding", "connection"):
+                        continue
+                    has_length |= name.lower() == "content-length"
+                    self.send_header(name, value)
+                if not has_length:
+                    self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(text)
+
+            do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = handle_one
+
+        self.lock = threading.Lock()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Object stores against their stand-ins: moto (signatures checked), Azurite, fake-gcs-server.
+
+Usage: test_stores.py OBJECT_TOOL SOURCE_DIR SUITE. Exit 77 (skipped) without what scripts/setup-cloud-peers fetches.
+"""
+import hashlib
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import peers
+
+TOOL = SOURCE = None
+MIB = 1 << 20
+
+
+class Store(unittest.TestCase):
+    """What every store must do; suites below set `peer`, `env` and `base`."""
+    env, base = {}, None
+
+    def setUp(self):
+        self._dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self._dir.cleanup)
+        self.dir = pathlib.Path(self._dir.name)
+
+    def tool(self, *words, env=None, **options):
+        return subprocess.run([TOOL, *map(str, words)], capture_output=True, text=True, timeout=300,
+                              env={"PATH": os.environ["PATH"], "HOME": str(self.dir), **self.env, **(env or {})}, **options)
+
+    def ok(self, *words, env=None):
+        done = self.tool(*words, env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def file(self, name, size, seed=1):
+        path = self.dir / name
+        path.write_bytes(random.Random(seed).randbytes(size))
+        return path
+
+    @staticmethod
+    def sha(path):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def url(self, key):
+        return self.base + f"{self._testMethodName}/" + key
+
+    def comes_back(self, url, path):
+        target = self.dir / "back"
+        self.ok("get", url, target, self.sha(path), path.stat().st_size)
+        self.assertEqual(target.read_bytes(), path.read_bytes())
+
+    def test_what_is_put_comes_back(self):
+        for size in (0, 1, 3 * MIB):
+            path = self.file("f", size)
+            self.ok("put", self.url("a b/f"), path)
+            self.comes_back(self.url("a b/f"), path)
+            self.assertEqual(self.ok("head", self.url("a b/f")).split()[:2], [str(size), self.sha(path)])
+
+    def test_odd_characters_in_keys(self):
+        path = self.file("f", 10)
+        for key in ("plus+and space", "q?x=1&y#z", "ümlaut/日本", "a%2Fb%", "quote'\"()*!~", "=:@;,$"):
+            with self.subTest(key=key):
+                self.ok("put", self.url(key), path)
+                self.comes_back(self.url(key), path)
+                self.assertIn(key, self.ok("list", self.url("")))
+
+    def test_a_large_file_goes_in_parts(self):
+        path = self.file("f", 70 * MIB + 12_345)
+        self.ok("put", self.url("big"), path)
+        self.comes_back(self.url("big"), path)
+
+    def test_listings_go_over_pages(self):
+        path = self.file("f", 1)
+        for i in range(12):
+            self.ok("put", self.url(f"n/{i:03}"), path)
+        self.ok("put", self.url("o"), path)
+        names = [line.split(" ", 1)[1] for line in self.ok("list", self.url("n/")).splitlines()]
+        self.assertEqual(names, [f"{self._testMethodName}/n/{i:03}" for i in range(12)])
+
+    def test_of_two_writers_one_wins(self):
+        first, second = self.file("1", 100, 1), self.file("2", 100, 2)
+        writers = [subprocess.Popen([TOOL, "put-new", self.url("k"), path], stderr=subprocess.PIPE, text=True,
+                                    env={"PATH": os.environ["PATH"], "HOME": str(self.dir), **self.env}) for path in (first, second)]
+        codes = []
+        for writer in writers:
+            writer.communicate(timeout=60)
+            codes.append(writer.returncode)
+        self.assertEqual(sorted(codes), [0, 2])
+        self.comes_back(self.url("k"), first if codes[0] == 0 else second)
+        self.assertEqual(self.tool("put-new", self.url("k"), second).returncode, 2)
+
+    def test_what_is_not_there(self):
+        self.assertEqual(self.tool("head", self.url("none")).returncode, 3)
+        self.assertEqual(self.ok("list", self.url("none")), "")
+        self.ok("rm", self.url("none"))
+        path = self.file("f", 1)
+        self.ok("put", self.url("k"), path)
+        self.ok("rm", self.url("k"))
+        self.assertEqual(self.tool("head", self.url("k")).returncode, 3)
+
+    def test_other_bytes_are_refused(self):
+        path, other = self.file("f", 5000, 1), self.file("g", 5000, 2)
+        self.ok("put", self.url("k"), path)
+        target = self.dir / "back"
+        done = self.tool("get", self.url("k"), target, self.sha(other), 5000)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("its bytes are not those that were saved", done.stderr)
+        self.assertFalse(target.exists())
+        done = self.tool("get", self.url("k"), target, self.sha(path), 6000)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("cut off", done.stderr)
+
+    def test_a_killed_upload_leaves_nothing_and_the_next_one_is_whole(self):
+        path = self.file("f", 40 * MIB)
+        process = subprocess.Popen([TOOL, "put", self.url("big"), path], stderr=subprocess.PIPE, text=True,
+                                   env={"PATH": os.environ["PATH"], "HOME": str(self.dir), **self.env, "PART_BYTES": str(5 * MIB),
+                                        "RATE": str(4 * MIB)})
+        time.sleep(3)
+        self.assertIsNone(process.poll(), "it was to be in the middle")
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        self.assertEqual(self.tool("head", self.url("big")).returncode, 3)
+        self.ok("put", self.url("big"), path, env={"PART_BYTES": str(5 * MIB)})
+        self.comes_back(self.url("big"), path)
+
+
+class S3(Store):
+    base = "s3://bucket/"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.peer = peers.Moto(SOURCE)
+        cls.env = cls.peer.env
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.peer.stop()
+
+    def through(self, act):
+        proxy = peers.Through(self.peer.port, act, self.peer.verify)
+        self.addCleanup(proxy.stop)
+        return proxy, {"AWS_ENDPOINT_URL_S3": proxy.url}
+
+    def test_wrong_keys_are_named(self):
+        path = self.file("f", 1)
+        done = self.tool("put", self.url("k"), path, env={"AWS_SECRET_ACCESS_KEY": "wrong"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("credentials are not accepted (SignatureDoesNotMatch", done.stderr)
+        self.assertIn("the keys come from the environment", done.stderr)
+        done = self.tool("list", self.url(""), env={"AWS_ACCESS_KEY_ID": "AKIANONE"})
+        self.assertIn("credentials are not accepted (Invalid", done.stderr)
+        done = self.tool("list", self.url(""), env={"AWS_ACCESS_KEY_ID": ""})
+        self.assertIn("no AWS credentials", done.stderr)
+        self.assertNotIn(self.env["AWS_SECRET_ACCESS_KEY"], done.stderr)
+
+    def test_a_bucket_that_does_not_exist(self):
+        done = self.tool("list", "s3://no-such-bucket/x")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("NoSuchBucket", done.stderr)
+
+    def test_throttling_and_lost_answers_are_gone_over(self):
+        slow = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+
+        def act(method, path, number):
+            return {1: (503, [], slow), 2: (500, [], b"<html>"), 3: "cut", 4: "lose"}.get(number)
+        proxy, env = self.through(act)
+        path = self.file("f", 1000)
+        self.ok("put", self.url("k"), path, env=env)
+        self.assertEqual(len(proxy.requests), 5)
+        self.comes_back(self.url("k"), path)
+
+    def test_throttling_without_end_is_told(self):
+        slow = b"<Error><Code>SlowDown</Code><Message>Please reduce.</Message></Error>"
+        proxy, env = self.through(lambda *_: (503, [("Retry-After", "0")], slow))
+        done = self.tool("list", self.url(""), env={**env, "TRIES": "3"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("throttled (SlowDown: Please reduce.), after 3 tries", done.stderr)
+        self.assertEqual(len(proxy.requests), 3)
+
+    def test_parts_that_are_there_are_not_sent_again(self):
+        path = self.file("f", 21 * MIB)
+        seen = []
+
+        def stop_after_three(method, target, number):
+            seen.append(target)
+            parts = sum("partNumber" in t for t in seen)
+            return (403, [], b"<Error><Code>AccessDenied</Code></Error>") if parts > 3 and "partNumber" in target else None
+        _, env = self.through(stop_after_three)
+        self.assertEqual(self.tool("put", self.url("k"), path, env={**env, "PART_BYTES": str(5 * MIB)}).returncode, 1)
+        proxy, env = self.through(lambda *_: None)
+        self.ok("put", self.url("k"), path, env={**env, "PART_BYTES": str(5 * MIB)})
+        sent = [target for method, target in proxy.requests if method == "PUT"]
+        self.assertEqual(len(sent), 2, sent)
+        self.comes_back(self.url("k"), path)
+
+    def test_an_answer_to_completion_that_is_lost(self):
+        path = self.file("f", 11 * MIB)
+        lost = []
+
+        def act(method, target, number):
+            if method == "POST" and "uploadId" in target and not lost:
+                lost.append(target)
+                return "lose"
+            return None
+        _, env = self.through(act)
+        self.ok("put", self.url("k"), path, env={**env, "PART_BYTES": str(5 * MIB)})
+        self.assertEqual(len(lost), 1)
+        self.comes_back(self.url("k"), path)
+
+    def test_a_bucket_of_another_region_is_found(self):
+        moved = b"<Error><Code>AuthorizationHeaderMalformed</Code><Message>wrong region</Message><Region>eu-north-1</Region></Error>"
+        proxy, env = self.through(lambda method, path, number: (400, [], moved) if number == 1 else None)
+        self.ok("list", self.url(""), env=env)
+        self.assertEqual(len(proxy.requests), 2)
+
+
+if __name__ == "__main__":
+    TOOL, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+    suite = sys.argv[3]
+    peers.need(SOURCE, {"S3": "moto", "Google": "gcs", "Azure": "azurite"}[suite], "moto")
+    peers.run_in_their_python(SOURCE)
+    unittest.main(argv=[sys.argv[0], *([suite] if len(sys.argv) == 4 else [f"{suite}.{name}" for name in sys.argv[4:]])], verbosity=2)
