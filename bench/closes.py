@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """How long does a year of monthly closes take on 1,000 GPUs?
 
-Usage: bench/closes.py STINT [--gpus 1000] [--months 12] [--line-hours 24|1] [--processes 1] [--history FILE]. Writes a synthetic year
+Usage: bench/closes.py STINT [--gpus 1000] [--months 12] [--line-hours 24|1] [--history FILE]. Writes a synthetic year
 (125 machines of eight GPUs: a bill in FOCUS with a line for each machine and day or hour, 500 Slurm jobs a day of 20 clients, hourly
-telemetry in four metrics of each GPU) and imports it, which is not timed. Then each month is closed as finance would: `stint bill`,
-`stint reconcile` against the month's invoice, `stint statements`. Prints wall and processor time of the closes of all months, and of a
+telemetry in four metrics of each GPU) and imports it, which is not timed. Then `stint close` closes all months against their invoices, and
+the single commands `stint bill`, `reconcile` and `statements` do each month by themselves. Prints wall and processor time of the year and of a
 command; three turns, median. A second run with --history FILE uses what the first wrote.
 """
 import argparse
-import concurrent.futures
 import datetime
 import json
 import pathlib
@@ -122,17 +121,32 @@ def make_year(folder, history):
     pathlib.Path(f"{history}.invoices.csv").write_text("".join(invoices))
 
 
-def close(history, folder, month):
-    """@return seconds by command. Each must succeed: reconcile exits 3 where the invoice differs by a cent."""
-    period, took = ("--history", history, "--month", f"{YEAR}-{month:02}"), {}
-    for command in (("bill", "--json", "-o", folder / "bill.json"), ("reconcile", "--invoices", f"{history}.invoices.csv", "--json"),
-                    ("statements", "--folder", folder / f"{month:02}")):
-        began = time.monotonic()
-        stint(command[0], *period, *command[1:])
-        took[command[0]] = time.monotonic() - began
-    if len(list((folder / f"{month:02}").iterdir())) != CLIENTS:
-        sys.exit("not every client has its statement")
+def timed(command):
+    """@return its wall and processor seconds. It must succeed: a month that differs from its invoice by a cent ends it with 3."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    stint(*command)
+    wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def close_year(history, folder):
+    took = timed(("close", "--history", history, "--month", f"{YEAR}-01", "--through", f"{YEAR}-{ARGS.months:02}", "--invoices", f"{history}.invoices.csv",
+                  "--folder", folder / "books", "--again"))
+    for month in range(1, ARGS.months + 1):
+        if len(list((folder / "books" / f"{YEAR}-{month:02}" / "statements").iterdir())) != CLIENTS:
+            sys.exit("not every client has its statement")
     return took
+
+
+def single_commands(history, folder, month):
+    period = ("--history", history, "--month", f"{YEAR}-{month:02}")
+    return {command[0]: timed((command[0], *period, *command[1:])) for command in (
+        ("bill", "--json", "-o", folder / "bill.json"), ("reconcile", "--invoices", f"{history}.invoices.csv", "--json"),
+        ("statements", "--folder", folder / f"{month:02}"))}
+
+
+def medians(times):
+    return {"wall_s": round(statistics.median(wall for wall, _ in times), 3), "processor_s": round(statistics.median(cpu for _, cpu in times), 3)}
 
 
 def main():
@@ -141,20 +155,15 @@ def main():
         history = pathlib.Path(ARGS.history or folder / "year.db")
         if not history.exists():
             make_year(folder, history)
-        walls, processor, by_command = [], [], {}
+        years, single = [], {}
         for _ in range(TURNS):
-            before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-            with concurrent.futures.ThreadPoolExecutor(ARGS.processes) as at_once:
-                for took in at_once.map(lambda month: close(history, folder, month), range(1, ARGS.months + 1)):
-                    for command, seconds in took.items():
-                        by_command.setdefault(command, []).append(seconds)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            walls.append(time.monotonic() - began)
-            processor.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        print(json.dumps({"gpus": ARGS.gpus, "months": ARGS.months, "line_hours": ARGS.line_hours, "processes": ARGS.processes, "history_mb": round(history.stat().st_size / 1e6),
-                          "wall_s": [round(w, 2) for w in walls], "wall_median_s": round(statistics.median(walls), 2),
-                          "processor_median_s": round(statistics.median(processor), 2),
-                          "command_median_s": {c: round(statistics.median(s), 3) for c, s in by_command.items()}}, indent=2))
+            years.append(close_year(history, folder))
+            for month in range(1, ARGS.months + 1):
+                for command, took in single_commands(history, folder, month).items():
+                    single.setdefault(command, []).append(took)
+        print(json.dumps({"gpus": ARGS.gpus, "months": ARGS.months, "line_hours": ARGS.line_hours, "history_mb": round(history.stat().st_size / 1e6),
+                          "close_of_all_months": medians(years), "turns": [[round(wall, 2), round(cpu, 2)] for wall, cpu in years],
+                          "single_command_of_a_month": {command: medians(times) for command, times in single.items()}}, indent=2))
 
 
 parser = argparse.ArgumentParser()
@@ -162,7 +171,6 @@ parser.add_argument("stint")
 parser.add_argument("--gpus", type=int, default=1000)
 parser.add_argument("--months", type=int, default=12)
 parser.add_argument("--line-hours", type=int, default=24, choices=(1, 24), help="a bill line is of so many hours")
-parser.add_argument("--processes", type=int, default=1, help="so many months are closed at once")
 parser.add_argument("--history")
 ARGS = parser.parse_args()
 main()

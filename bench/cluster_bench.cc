@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "sched/place_gang.h"
+#include "sched/place/place_gang.h"
 
 namespace stint::sched {
 namespace {

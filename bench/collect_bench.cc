@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "backends/simulated_backend.h"
-#include "daemon/live_collector.h"
-#include "daemon/live_inputs.h"
+#include "daemon/live/live_collector.h"
+#include "daemon/live/live_inputs.h"
 #include "host/clock.h"
 #include "host/scratch_dir.h"
 

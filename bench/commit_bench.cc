@@ -1,8 +1,8 @@
 // How long it takes to plan commitments for a year of 200 instance types.
 #include <benchmark/benchmark.h>
 
-#include "advise/commit_policy.h"
-#include "advise/commit_portfolio.h"
+#include "advise/commit/commit_policy.h"
+#include "advise/commit/commit_portfolio.h"
 #include "base/prng.h"
 
 namespace stint {

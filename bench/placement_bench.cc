@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "base/prng.h"
-#include "sched/placement_index.h"
+#include "sched/place/placement_index.h"
 
 namespace stint::sched {
 namespace {

@@ -10,8 +10,8 @@
 #include <cmath>
 #include <thread>
 
-#include "advise/joint_plan.h"
-#include "advise/prove.h"
+#include "advise/plan/joint_plan.h"
+#include "advise/prove/prove.h"
 #include "base/prng.h"
 
 namespace stint {
@@ -109,7 +109,7 @@ struct Quarter {
     }
   }
 
-  /// By hour: whether anything runs. Experiments and notebooks keep office hours of their own, evaluations take eight hours.
+  /// By hour: whether anything runs. Experiments and notebooks keep their own office hours, evaluations take eight hours.
   [[nodiscard]] std::vector<uint8_t> hours_of_work(const Pool& pool, size_t n, Prng& prng) const {
     std::vector<uint8_t> works(kHours, 1);
     const size_t first = 6 + n % 5;

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "backends/simulated_backend.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "host/scratch_dir.h"
 
 namespace stint {

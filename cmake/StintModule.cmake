@@ -1,6 +1,6 @@
 # stint_module(NAME DEPS a b c [LIBS x y])
 #
-# One folder of src/ is one static library `stint_NAME` and, when it has *_test.cc files, one test
+# One folder of src/, with its sub-folders, is one static library `stint_NAME` and, when it has *_test.cc files, one test
 # program `stint_NAME_test`. DEPS are the modules this one may link and include; the layer check
 # (tests/layers) reads the same list, so the arrow in ARCHITECTURE.md is the arrow in the build.
 #
@@ -41,8 +41,10 @@ endfunction()
 function(stint_module name)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS;TEST_LIBS" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${name})
-  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cc ${dir}/*.S)
-  file(GLOB tests CONFIGURE_DEPENDS ${dir}/*_test.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc ${dir}/*.S)
+  list(FILTER sources EXCLUDE REGEX "/serve/grpc/")  # stint_serve_grpc (StintGrpc.cmake)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(TRANSFORM ARG_DEPS PREPEND stint_ OUTPUT_VARIABLE deps)
   if(NOT sources)  # headers only

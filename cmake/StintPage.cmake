@@ -1,7 +1,7 @@
 # stint_embed_page(TARGET)
 #
 # The page's files (page/, and uPlot's of third_party) as one assembler file with a table of them: `stint_page_files`, read by
-# src/daemon/page.cc. A file that is put into page/ is served; there is no other list.
+# src/daemon/api/page.cc. A file that is put into page/ is served; there is no other list.
 function(stint_embed_page target)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/page/*.html ${CMAKE_SOURCE_DIR}/page/*.css ${CMAKE_SOURCE_DIR}/page/*.js
        ${CMAKE_SOURCE_DIR}/page/*.svg ${CMAKE_SOURCE_DIR}/third_party/uplot/*.js ${CMAKE_SOURCE_DIR}/third_party/uplot/*.css)

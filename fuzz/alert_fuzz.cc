@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "daemon/alert_config.h"
-#include "daemon/alert_journal.h"
+#include "daemon/alerts/alert_config.h"
+#include "daemon/alerts/alert_journal.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "codec/delivery_manifest.h"
+#include "codec/bills/delivery_manifest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto manifest = stint::parse_delivery_manifest({reinterpret_cast<const char*>(data), size});

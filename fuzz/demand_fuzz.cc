@@ -3,8 +3,9 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "codec/demand_csv.h"
-#include "codec/known_changes.h"
+#include "codec/changes/known_changes.h"
+#include "codec/traces/demand_csv.h"
+#include "codec/traces/request_counter.h"
 #include "telemetry/forecast.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -20,6 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         CHECK(!change.until || change.from < *change.until || input.find("..") != std::string_view::npos,
               "a change that ends first");
   }
+  constexpr stint::Interval kDay = {stint::Instant::from_seconds(36'000), stint::Instant::from_seconds(122'400)};
+  if (const auto counted = stint::read_counter_increase(input, kDay, "fuzz"); counted.ok())
+    CHECK(counted->increase >= 0 && counted->known <= kDay.length(), "{} in {} ns", counted->increase, counted->known.count_ns());
   stint::DemandCsvReader reader("fuzz");
   for (size_t at = 0; at < input.size(); at += piece)
     if (!reader.feed(input.substr(at, piece)).ok()) return 0;

@@ -1,9 +1,9 @@
 // Any bytes are a demand of sound numbers or an error that names the file; and any demand can be planned and billed.
 #include <cstdint>
 
-#include "advise/commit_policy.h"
+#include "advise/commit/commit_policy.h"
 #include "base/check.h"
-#include "codec/hourly_demand.h"
+#include "codec/metrics/hourly_demand.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "codec/infer_wire.h"
+#include "codec/serving/infer_wire.h"
 
 namespace {
 

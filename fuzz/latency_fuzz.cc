@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "codec/latency_csv.h"
+#include "documents/latency_csv.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto profiles = stint::read_latencies({reinterpret_cast<const char*>(data), size}, "fuzz");

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "cli/terminal.h"
-#include "codec/service_figures.h"
+#include "codec/metrics/service_figures.h"
 #include "collect/gpu_sampler.h"
 #include "report/utf8.h"
 

@@ -3,10 +3,11 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "codec/change_file.h"
-#include "codec/change_json.h"
+#include "codec/changes/change_file.h"
+#include "codec/changes/change_json.h"
 #include "model/change_algebra.h"
 #include "model/change_check.h"
+#include "model/change_text.h"
 #include "sched/policy_text.h"
 #include "sim/apply_change.h"
 #include "sim/fleet_text.h"
@@ -76,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     case 1: (void)stint::sim::parse_fleet(text, stint::Catalog::built_in()).ok(); break;
     case 2:
-      if (const auto list = stint::sim::parse_changes(text); list.ok()) apply_all(list->changes);
+      if (const auto list = stint::parse_changes(text); list.ok()) apply_all(list->changes);
       break;
     default:
       if (const auto proposals = stint::read_proposals(text, "fuzz"); proposals.ok()) {

@@ -1,9 +1,9 @@
 // Any bytes are a list of revenue, of invoice totals, of budgets, or an error.
 #include <cstdint>
 
-#include "codec/budget_csv.h"
-#include "codec/invoice_csv.h"
-#include "codec/revenue_csv.h"
+#include "codec/bills/budget_csv.h"
+#include "codec/bills/invoice_csv.h"
+#include "codec/bills/revenue_csv.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

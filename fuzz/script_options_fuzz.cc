@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "codec/script_options.h"
+#include "codec/slurm/script_options.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto words = stint::read_script_options({reinterpret_cast<const char*>(data), size}, "fuzz");

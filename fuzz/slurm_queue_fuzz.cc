@@ -1,7 +1,7 @@
 // Any bytes as an answer of Slurm, a comment of a job, a note of ours: values or an error; a note that was written is read back.
 #include <cstdint>
 
-#include "backends/slurm_wish.h"
+#include "backends/slurm/slurm_wish.h"
 #include "base/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "codec/spot_trace.h"
+#include "codec/traces/spot_trace.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);

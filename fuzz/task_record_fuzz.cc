@@ -1,9 +1,9 @@
 // Any bytes are a sound record of a task, of a supervisor, of a clock or an error; what was read can be written and read back the same.
 #include <cstdint>
 
-#include "backends/restore_point.h"
-#include "backends/supervisor_state.h"
-#include "backends/task_record.h"
+#include "backends/local/task_record.h"
+#include "backends/supervise/restore_point.h"
+#include "backends/supervise/supervisor_state.h"
 #include "base/check.h"
 #include "host/event_clock.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "catalog/estimate.h"
-#include "codec/terraform_plan.h"
+#include "codec/bills/terraform_plan.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "codec/workload_file.h"
+#include "documents/workload_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;

@@ -1,4 +1,4 @@
-// Arrays: many jobs under one id, in a list one line, and their jobs on a page of their own.
+// Arrays: many jobs under one id, in a list one line, and their jobs on a separate page.
 import { get } from "./api.js";
 import { action, fill, h, state } from "./dom.js";
 import { count, gpus, money, since, span, things, when } from "./format.js";

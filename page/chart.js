@@ -26,7 +26,7 @@ export function curve(label, { height = 180, max = null, stepped = false } = {})
     const length = data[0].at(-1) - data[0][0];
     const clock = length > 86_400 ? when : length < 600 ? exactTime : timeOfDay;
     chart = new window.uPlot({
-      width: box.clientWidth, height, padding: [8, 20, 0, 0],
+      width: box.clientWidth, height, padding: [8, 40, 0, 0],  // half of the widest mark at the axis
       legend: { show: false },
       cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
       scales: { x: { time: true }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), max ?? Math.max(high ?? 0, 1e-6) * 1.08] } },

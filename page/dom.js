@@ -121,6 +121,9 @@ export function code(text) {
   return h("code", {}, text);
 }
 
+/// A text whose commands stand between backticks.
+export const withCode = (text) => text.split("`").map((part, i) => (i % 2 === 1 ? code(part) : part));
+
 /// A state as a dot and a word.
 export function badge(word, kind) {
   return h("span", { class: `badge ${kind}` }, word);

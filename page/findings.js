@@ -1,12 +1,14 @@
 // What the last audit advises, how far the replay bears it out, the commands that apply it, and what was decided on it.
 import { get, post, put } from "./api.js";
-import { action, badge, code, empty, figure, fill, h, say, table } from "./dom.js";
-import { amount, count, fullTime, oneDecimal, span, when } from "./format.js";
+import { action, badge, code, empty, figure, fill, h, say, table, withCode } from "./dom.js";
+import { amount, fullTime, oneDecimal, span, things, when } from "./format.js";
 import { may } from "./live.js";
+import { unusualDays } from "./unusual.js";
 
 const ASK_AGAIN_MS = 3_000;
 
-const VERDICTS = { survives: ["proven by replay", "good"], arithmetic: ["arithmetic only", "warn"], rejected: ["rejected by replay", "bad"] };
+const VERDICTS = { survives: ["replayed", "good"], arithmetic: ["arithmetic only", "warn"], rejected: ["rejected by replay", "bad"] };
+const verdictOf = (proof) => (proof?.verdict === "survives" && proof.method === "bill" ? ["billed again", "good"] : VERDICTS[proof?.verdict] ?? ["not replayed", "soft"]);
 const DECISIONS = { approved: "good", dismissed: "soft" };
 const LEVELS = {
   confidence: { high: "good", medium: "warn", low: "bad" }, risk: { low: "good", medium: "warn", high: "bad" }, effort: { low: "good", medium: "warn", high: "bad" },
@@ -17,6 +19,7 @@ export function mount(main) {
   let asked = false;
   let failed = null;
   let timer = null;
+  let allDays = false;
   const list = h("div");
   const tools = h("div");
   main.append(h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, "Findings"), tools), list);
@@ -47,7 +50,11 @@ export function mount(main) {
     fill(list, state(answer.run), head(audit, answer.written),
       h("section", { key: "findings" }, audit.findings.map((f) => finding(f, decided.get(f.id), audit.currency, decides))),
       audit.rejected.length > 0 && h("section", { key: "rejected" }, h("h2", {}, "Looked at and not advised"), audit.rejected.map((f) => finding(f, decided.get(f.id), audit.currency, false))),
-      audit.notes.length > 0 && h("section", { key: "notes" }, h("h2", {}, "To know"), h("ul", {}, audit.notes.map((n) => h("li", {}, n)))));
+      unusualDays(audit.anomalies, audit.currency, allDays, draw, () => {
+        allDays = true;
+        draw();
+      }),
+      audit.notes.length > 0 && h("section", { key: "notes" }, h("h2", {}, "To know"), h("ul", {}, audit.notes.map((n) => h("li", {}, withCode(n))))));
   }
 
   async function begin() {
@@ -73,7 +80,7 @@ export function mount(main) {
     return h("section", { key: "head" }, h("p", { class: "soft" }, `Of ${audit.period.begin.slice(0, 10)} to ${audit.period.end.slice(0, 10)}, written ${when(written)}.`),
       h("div", { class: "figures" },
         figure("Bill a month", totals.bill_per_month === null ? "not known" : amount(totals.bill_per_month), audit.currency, totals.mean_utilization_pct === null ? "use not measured" : `${oneDecimal(totals.mean_utilization_pct)} % used on average`),
-        figure("With the plan", totals.plan_per_month === null ? "not known" : amount(totals.plan_per_month), audit.currency, `${audit.findings.length} findings`),
+        figure("With the plan", totals.plan_per_month === null ? "not known" : amount(totals.plan_per_month), audit.currency, things(audit.findings.length, "finding")),
         figure("Saving a month", totals.saving_per_month === null ? "not known" : amount(totals.saving_per_month), audit.currency,
           totals.bill_per_month ? `${oneDecimal((totals.saving_per_month / totals.bill_per_month) * 100)} % of the bill` : "", "good"),
         figure("Replayed together", replayed?.saving_per_month == null ? "not replayed" : amount(replayed.saving_per_month), replayed?.saving_per_month == null ? "" : audit.currency,
@@ -81,7 +88,7 @@ export function mount(main) {
   }
 
   function finding(f, decision, currency, decides) {
-    const [word, kind] = VERDICTS[f.proof?.verdict] ?? ["not replayed", "soft"];
+    const [word, kind] = verdictOf(f.proof);
     return h("details", { class: "finding", key: f.id },
       h("summary", {},
         h("span", { class: "finding-title" }, f.title),
@@ -147,13 +154,13 @@ export function mount(main) {
 
 const fact = (name, value) => [h("dt", {}, name), h("dd", {}, value)];
 
-const texts = (title, list) => list.length > 0 && [h("h3", {}, title), h("ul", {}, list.map((t) => h("li", {}, t)))];
+const texts = (title, list) => list.length > 0 && [h("h3", {}, title), h("ul", {}, list.map((t) => h("li", {}, withCode(t))))];
 
 /// What the change does to the work, in the replay without and with it.
 function effect(proof) {
   if (proof?.latency_pct) {
     const range = (f) => `${oneDecimal(f.mean)} % (${oneDecimal(f.p10)} to ${oneDecimal(f.p90)} %)`;
-    return [h("h3", {}, `What it does to requests (${count(proof.services)} services, ${proof.weeks} weeks)`), h("dl", {},
+    return [h("h3", {}, `What it does to requests (${things(proof.services, "service")}, ${things(proof.weeks, "week")})`), h("dl", {},
       fact("p99, of what it is without, where it suffers most", range(proof.latency_pct)),
       fact("Answered in time, of those that are without", range(proof.throughput_pct)))];
   }
@@ -164,7 +171,7 @@ function effect(proof) {
     ["19 of 20 end within", span(proof.before.completion_p95_s), span(proof.after.completion_p95_s)],
     ["GPU-hours done twice", oneDecimal(proof.before.lost_gpu_hours), oneDecimal(proof.after.lost_gpu_hours)],
   ];
-  return [h("h3", {}, `What it does to the work (${count(proof.jobs)} jobs, ${proof.weeks} weeks, ${proof.seeds} drawings)`), table("Effect on the work", [
+  return [h("h3", {}, `What it does to the work (${things(proof.jobs, "job")}, ${things(proof.weeks, "week")}, ${things(proof.seeds, "drawing")})`), table("Effect on the work", [
     { title: "In the replay", cell: (r) => r[0] },
     { title: "without", number: true, cell: (r) => r[1] },
     { title: "with", number: true, cell: (r) => r[2] },

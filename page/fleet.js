@@ -118,7 +118,7 @@ export function mount(main) {
     const known = list.map((gpu) => reading(node, gpu)).filter((r) => r.share !== null);
     if (known.length === 0) return reading(node, list[0]);
     const share = mode === "heat" ? Math.max(...known.map((r) => r.share)) : known.reduce((sum, r) => sum + r.share, 0) / known.length;
-    const words = mode === "held" ? `${gpus(list.reduce((sum, gpu) => sum + node.gpu_milli_held[gpu], 0))} of ${list.length} GPUs held` : mode === "heat" ? `at most ${Math.round(30 + share * 60)} °C` : percent(share);
+    const words = mode === "held" ? `${gpus(list.reduce((sum, gpu) => sum + node.gpu_milli_held[gpu], 0))} of ${things(list.length, "GPU")} held` : mode === "heat" ? `at most ${Math.round(30 + share * 60)} °C` : percent(share);
     return { share, words };
   }
 

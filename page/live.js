@@ -103,7 +103,7 @@ export async function refresh() {
   tell();
 }
 
-/// Asks soon: however much happens, not again at once, and not while nobody looks.
+/// Asks soon: however much happens, not again at once, and not while the page is hidden.
 export function soon() {
   clearTimeout(timer);
   timer = setTimeout(refresh, Math.max(150, asked + LEAST_PAUSE_MS - Date.now()));

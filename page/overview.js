@@ -87,7 +87,7 @@ function nowFigures(board) {
     figure(board.me.sees_all ? "Running jobs cost" : "Your jobs cost", amount(m.jobs_per_hour), `${m.currency}/h`,
       m.fleet_per_hour !== null ? `of ${amount(m.fleet_per_hour)} the fleet costs` : "at the prices of their machines"),
     idle !== null && figure("Idle", amount(idle), `${m.currency}/h`,
-      idle > 0 ? `${gpuWords(total * 1000 - held)} free; ${count(idle * 730)} a month` : "every GPU is held", idle > 0 ? "warn" : "good"),
+      idle > 0 ? `${gpuWords(total * 1000 - held)} free; ${count(idle * 730)} ${m.currency} a month` : "every GPU is held", idle > 0 ? "warn" : "good"),
     heldButIdle(board),
     figure("GPUs held", held === null ? "–" : gpus(held), `of ${count(total)}`, held === null ? "other clients' use is not shown" : total ? percent(held / 1000 / total) : "no machine is up"),
     figure("Running", count(board.running.length) + (board.more_running ? "+" : ""), board.running.length === 1 ? "job" : "jobs", leaving > 0 ? `${leaving} stopping` : ""),
@@ -119,7 +119,7 @@ function heldButIdle(board) {
   if (!board.me.sees_all) return null;
   if (measured === 0) return figure("Held but idle", "–", "", "GPU load is not measured");
   return figure("Held but idle", amount(perHour), `${board.money.currency}/h`,
-    `${count(idle)} of ${count(measured)} GPUs below ${percent(IDLE_BELOW)}${simulated ? ", simulated" : ""}`, idle > 0 ? "warn" : "good");
+    `${count(idle)} of ${things(measured, "GPU")} below ${percent(IDLE_BELOW)}${simulated ? ", simulated" : ""}`, idle > 0 ? "warn" : "good");
 }
 
 function queueTable(board, budgets) {

@@ -95,6 +95,12 @@ export function mount(main) {
       folder: text("folder", base.folder),
       after: text("after", "", { placeholder: "agency-17, agency-18" }),
       deadline: h("input", { type: "datetime-local", id: "deadline" }),
+      deferrable: h("input", { type: "checkbox", id: "deferrable" }),
+      together: text("together", base.required_topology, { placeholder: "rack", "aria-describedby": "together-help" }),
+      near: text("near", base.affinity?.join(" "), { placeholder: "app=cache@rack", "aria-describedby": "near-help" }),
+      apart: text("apart", base.anti_affinity?.join(" "), { placeholder: "app=train@node" }),
+      labels: text("labels", pairs(base.labels).replaceAll("\n", " "), { placeholder: "app=train" }),
+      makes: text("makes", base.makes, { maxlength: 200, placeholder: "features-v1", "aria-describedby": "makes-help" }),
       retries: h("input", { type: "number", id: "retries", min: 0, max: 1000, props: { value: String(base.retries ?? "") } }),
       tags: h("textarea", { id: "tags", rows: 3, spellcheck: "false", placeholder: "project=vision", props: { value: pairs(base.tags) } }),
       environment: h("textarea", { id: "environment", rows: 3, spellcheck: "false", placeholder: "SEED=7", props: { value: pairs(base.environment) } }),
@@ -143,6 +149,13 @@ export function mount(main) {
       put("folder", inputs.folder.value.trim(), !inputs.folder.value.trim());
       put("after", inputs.after.value.split(/[\s,]+/).filter(Boolean), !inputs.after.value.trim());
       put("deadline", inputs.deadline.value && new Date(inputs.deadline.value).toISOString(), !inputs.deadline.value);
+      put("deferrable", true, !inputs.deferrable.checked);
+      put("required_topology", inputs.together.value.trim(), !inputs.together.value.trim());
+      const words = (input) => input.value.split(/\s+/).filter(Boolean);
+      put("affinity", words(inputs.near), words(inputs.near).length === 0);
+      put("anti_affinity", words(inputs.apart), words(inputs.apart).length === 0);
+      put("labels", objectOf(words(inputs.labels).join("\n"), "Labels"), words(inputs.labels).length === 0);
+      put("makes", inputs.makes.value.trim(), !inputs.makes.value.trim());
       put("tags", objectOf(inputs.tags.value, "Tags"), !inputs.tags.value.trim());
       put("environment", objectOf(inputs.environment.value, "Environment"), !inputs.environment.value.trim());
       put("simulated_duration", inputs.lasts.value.trim(), !simulated || !inputs.lasts.value.trim());
@@ -174,10 +187,16 @@ export function mount(main) {
       field("limit", "Time limit", inputs.limit, "Such as 90m or 12h. It is stopped then.")),
     simulated && field("lasts", "Simulated run time", inputs.lasts, "This daemon simulates its machines: the job ends after this time."),
     price,
-    h("details", { class: "more" }, h("summary", {}, "More: priority, tags, environment, order"),
+    h("details", { class: "more" }, h("summary", {}, "More: priority, tags, environment, order, neighbours"),
       h("div", { class: "field-row" }, field("priority", "Priority, 0 to 1000", inputs.priority), field("retries", "Retries", inputs.retries),
         field("after", "After jobs", inputs.after), field("deadline", "Deadline", inputs.deadline)),
       h("div", { class: "field-row" }, field("tags", "Tags", inputs.tags), field("environment", "Environment", inputs.environment)),
+      h("p", {}, h("label", { class: "tick" }, inputs.deferrable, " It may wait for cheaper hours as long as it can end by its deadline; needs a time limit")),
+      h("div", { class: "field-row" }, field("together", "All tasks in one", inputs.together, "A label of machines such as rack, zone or gpu_model."),
+        field("labels", "Labels of its tasks", inputs.labels)),
+      h("div", { class: "field-row" }, field("near", "Only beside", inputs.near, "Tasks of your client with these labels, and where: KEY=VALUE@LABEL."),
+        field("apart", "Never beside", inputs.apart)),
+      field("makes", "Makes", inputs.makes, "What it leaves, in a word: skipped when a job with the same word has succeeded."),
       field("folder", "Folder it runs in", inputs.folder)),
     h("p", {}, h("label", { class: "tick" }, inputs.preemptible, " Preemptible: it may be stopped for jobs that are guaranteed the GPUs, and starts again later")),
     h("p", {}, h("label", { class: "tick" }, inputs.hold, " Hold: it starts once it is released")),

@@ -2,9 +2,10 @@
 // was held. And the queue before it, with the reasons.
 import { get } from "./api.js";
 import { isArray } from "./arrays.js";
+import { axis } from "./axis.js";
 import { choice } from "./chart.js";
 import { empty, fill, h } from "./dom.js";
-import { exactTime, fullTime, gpuWords, percent, since, span, things, timeOfDay, when } from "./format.js";
+import { fullTime, gpuWords, percent, since, span, things } from "./format.js";
 import { groupChooser, groupNodes, groupedBy } from "./groups.js";
 import { whyCell } from "./jobs.js";
 import { live } from "./live.js";
@@ -59,7 +60,7 @@ export function mount(main) {
     const by = groupedBy(machines, {});
     const frame = { from, to, colours, byNode };
     const groups = groupNodes(machines, by);
-    fill(chart, axis(from, to), groups.map(([name, members]) => {
+    fill(chart, axis(from, to, chart), groups.map(([name, members]) => {
       const open = by === "none" || (machines.length <= OPEN_GROUPS) !== turned.has(`group ${name}`);
       const lanes = open ? members.map((node) => lane(node, (machines.length <= OPEN_MACHINES) !== turned.has(node.name), frame)) : null;
       if (by === "none" || groups.length === 1) return open ? lanes : [header(name, members, open, frame)];
@@ -174,15 +175,4 @@ function stretches(list) {
     else out.push([gpu, 1]);
   }
   return out;
-}
-
-function axis(from, to) {
-  const steps = [0.25, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440].map((m) => m * 60_000);
-  const step = steps.find((s) => (to - from) / s <= 8) ?? steps.at(-1);
-  const marks = [];
-  const zone = new Date(to).getTimezoneOffset() * 60_000;
-  for (let t = Math.ceil((from - zone) / step) * step + zone; t < to; t += step) marks.push(t);
-  const words = (t) => (step >= 1440 * 60_000 || to - from > 86_400_000 ? when(t) : step < 60_000 ? exactTime(t) : timeOfDay(t));
-  return h("div", { class: "lane axis", key: "axis", "aria-hidden": "true" }, h("div", { class: "lane-name" }),
-    h("div", { class: "lane-rows" }, marks.map((t) => h("span", { key: t, class: (t - from) / (to - from) > 0.88 ? "late" : null, style: { left: `${((t - from) / (to - from)) * 100}%` } }, words(t)))));
 }

@@ -1,32 +1,14 @@
-"""A real daemon for tests: on a free port of loopback, with a folder of its own; asked, killed, started again."""
+"""A real daemon for tests: on a free port of loopback, with its own folder; asked, killed, started again."""
 import json
 import os
 import pathlib
 import signal
-import socket
 import ssl
 import subprocess
 import time
 import urllib.request
 
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def free_ports(count):
-    """The first of so many in a row."""
-    while True:
-        first = free_port()
-        try:
-            for port in range(first, first + count):
-                with socket.socket() as s:
-                    s.bind(("127.0.0.1", port))
-            return first
-        except (OSError, OverflowError):
-            continue
+from free_ports import free_port
 
 
 class Certificate:

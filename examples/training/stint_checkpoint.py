@@ -24,7 +24,7 @@ LIST = "SHA256SUMS"
 
 class Checkpoints:
     def __init__(self, folder=None, keep=3, signals=(signal.SIGTERM, signal.SIGUSR1)):
-        """folder: STINT_CHECKPOINT_DIR by default. keep: how many of its own stay there. From here on the signals only
+        """folder: STINT_CHECKPOINT_DIR by default. keep: how many of these stay there. From here on the signals only
         set `stop_requested`: what is being computed goes on until the program asks."""
         self.folder = pathlib.Path(folder or os.environ.get("STINT_CHECKPOINT_DIR") or "checkpoints")
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -4,15 +4,15 @@
 #include <array>
 #include <map>
 
-#include "advise/apply_text.h"
-#include "advise/diagnosis.h"
-#include "advise/finder.h"
+#include "advise/apply/apply_text.h"
+#include "advise/commit/renewals.h"
+#include "advise/find/diagnosis.h"
+#include "advise/find/finder.h"
 #include "advise/headline.h"
 #include "advise/judge_goals.h"
-#include "advise/plan_notes.h"
+#include "advise/plan/plan_notes.h"
 #include "advise/presence.h"
-#include "advise/prove.h"
-#include "advise/renewals.h"
+#include "advise/prove/prove.h"
 #include "advise/report_views.h"
 #include "base/check.h"
 #include "base/text.h"

@@ -153,7 +153,7 @@ TEST(Audit, WithoutTelemetryThereIsNoFindingThatRestsOnUse) {
   EXPECT_THAT(report.notes, Contains(HasSubstr("no telemetry: dark")));
 }
 
-TEST(Audit, TheCostOfAMachineNobodyPricesIsNotKnown) {
+TEST(Audit, TheCostOfAMachineWithoutAPriceIsNotKnown) {
   World world;
   world.node("dark", "aws", "p3.8xlarge", WorkloadKind::kRealtimeInference).instance_type = "p99.huge";
   const AuditReport report = world.run();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "advise/savings_plan_hours.h"
+#include "advise/commit/savings_plan_hours.h"
 
 namespace stint {
 int64_t PlanNode::seconds() const { return std::accumulate(on_s.begin(), on_s.end(), int64_t{0}); }

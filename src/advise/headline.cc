@@ -4,7 +4,7 @@
 #include <array>
 #include <tuple>
 
-#include "advise/finder_text.h"
+#include "advise/find/finder_text.h"
 #include "base/counted.h"
 #include "ledger/synthesis.h"
 
@@ -157,9 +157,8 @@ std::vector<DataCheck> data_checks(const AuditReport& report, const Ledger& ledg
   checks.push_back({"rows", rejected + duplicates == 0,
                     fmt::format("{} refused, {} that were there already left out, of {}", counted(rejected, "row"),
                                 counted(duplicates, "row"), counted(report.imports.size(), "import"))});
-  checks.push_back(
-      {"telemetry", report.totals.coverage_pct >= 90,
-       fmt::format("covers {} of {:.0f} GPU-hours", percent(report.totals.coverage_pct, 1), report.totals.gpu_hours)});
+  checks.push_back({"telemetry", report.totals.coverage_pct >= 90,
+                    fmt::format("covers {} of the GPU-hours", percent(report.totals.coverage_pct, 1))});
   const Money zero = Money::nanos(0, report.totals.bill_per_month.currency());
   std::array<Money, 4> by_doubt{zero, zero, zero, zero};
   for (const Finding& f : report.findings)

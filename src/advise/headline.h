@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "advise/audit.h"
+#include "advise/audit_report.h"
 #include "advise/books.h"
 
 namespace stint {

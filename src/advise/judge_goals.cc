@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "advise/finder_text.h"
+#include "advise/find/finder_text.h"
 #include "advise/headline.h"
-#include "advise/proof_weeks.h"
-#include "advise/service_replay.h"
+#include "advise/prove/proof_weeks.h"
+#include "advise/prove/service_replay.h"
 
 namespace stint {
 namespace {

@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "advise/audit.h"
+#include "advise/audit_report.h"
 #include "advise/goals.h"
 #include "advise/node_facts.h"
-#include "advise/prove.h"
+#include "advise/prove/prove.h"
 
 namespace stint {
 

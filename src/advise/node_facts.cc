@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "advise/gpu_load.h"
+#include "advise/find/gpu_load.h"
 #include "advise/presence.h"
 #include "base/text.h"
 #include "ledger/node_hours.h"

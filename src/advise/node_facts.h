@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "advise/audit.h"
-#include "advise/bill_facts.h"
+#include "advise/audit_input.h"
+#include "advise/audit_report.h"
 #include "advise/billing_months.h"
-#include "advise/spot_belief.h"
+#include "advise/find/bill_facts.h"
+#include "advise/prove/spot_belief.h"
 #include "model/physical_gpu.h"
 
 namespace stint {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "advise/finder.h"
+#include "advise/find/finder.h"
 
 namespace stint {
 
@@ -14,7 +14,7 @@ inline Catalog test_catalog() {
   constexpr std::string_view kGpus =
       "model,aliases,vendor,architecture,memory_gib,memory_bandwidth_gb_s,fp32_tflops,tf32_tflops,fp16_tflops,bf16_tflops,fp8_"
       "tflops,int8_tops,tdp_w,"
-      "nvlink_gb_s,mig,source,as_of\n"
+      "link_gb_s,mig,source,as_of\n"
       "V100-16GB,,NVIDIA,Volta,16,900,15.7,,125,,,,300,300,no,data sheet,2020-01-01\n"
       "A100-40GB,,NVIDIA,Ampere,40,1555,19.5,156,312,312,,624,400,600,yes,data sheet,2020-01-01\n"
       "L4,,NVIDIA,Ada Lovelace,24,300,30.3,60,121,121,242,242,72,,no,data sheet,2023-01-01\n";

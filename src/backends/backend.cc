@@ -42,6 +42,17 @@ std::string_view name_of(EndCause cause) {
   CHECK(false, "cause {}", static_cast<int>(cause));
 }
 
+std::string_view name_of(OrderKind kind) {
+  switch (kind) {
+    case OrderKind::kStart: return "start";
+    case OrderKind::kSignal: return "signal";
+    case OrderKind::kStop: return "stop";
+    case OrderKind::kForget: return "forget";
+    case OrderKind::kDismiss: return "dismiss";
+  }
+  CHECK(false, "order {}", static_cast<int>(kind));
+}
+
 std::string_view name_of(MachineCause cause) {
   switch (cause) {
     case MachineCause::kOther: return "other";

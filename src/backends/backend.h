@@ -1,17 +1,21 @@
-// What carries out a decision: starts, signals and stops the tasks of jobs, and tells what became of them.
+// What carries out decisions: takes orders for the tasks of jobs, and tells what became of them, of machines, and of what it printed.
 //
-// A backend decides nothing and forgets nothing: every command names its launch by a key, a command that comes twice is
-// carried out once, and a task's end is told again after a restart until the caller says that it has recorded it.
+// A backend decides nothing and forgets nothing. Orders come in batches and their caller does not wait; what follows from them is told as
+// events. Every order names its launch by a key: one that comes twice is carried out once and answered again, so whoever has no answer
+// asks again. A task's end is told again after a restart until the caller says that it has recorded it.
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "backends/log_piece.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "base/units.h"
@@ -76,7 +80,8 @@ struct Launch {
   std::vector<GrantedGpu> gpus;
   Tenancy tenancy = Tenancy::kAlone;
   int64_t cpu_milli = 0;  ///< thousandths of a core; 0 = not limited
-  Bytes memory;           ///< of the host; 0 = not limited
+  Bytes memory;           ///< of the host; 0 = none was named
+  Bytes memory_share;     ///< of its machine's: as much as its GPUs or CPUs are of the machine's; 0 = not known
   /// Program (searched in PATH) and its arguments, at least one; with `script`, the script's name and its arguments.
   std::vector<std::string> command;
   std::string script;  ///< text that begins with #! and is run in place of a program; "" = none
@@ -86,11 +91,14 @@ struct Launch {
   std::string output_path;  ///< appended to; "" = the backend's own file
   std::string error_path;   ///< likewise; the same path as output_path joins the two
   std::optional<RunAs> run_as;
+  std::string queue;  ///< whole name; for clusters that keep accounts of their own
   std::string owner;  ///< "CLIENT/USER": whose account of the machine it has where each has one; "" = the backend's default
   std::optional<GangPlace> gang;
   Duration time_limit;                     ///< 0 = none; then it is stopped with `grace`
   Duration grace = Duration::seconds(30);  ///< between the request to leave and the end by force
   std::optional<SimulatedRun> simulated;   ///< needed by the simulated backend, ignored by others
+  /// The job of others that this is, by its name there; "" = one of the caller's own. All tasks of an attempt are one such job.
+  std::string others_job;
 };
 
 enum class ReportKind : uint8_t {
@@ -149,49 +157,132 @@ struct MachineReport {
   std::string detail;            ///< for a person; "" = nothing to add
 };
 
-/// Owned and called by one thread. Nothing here waits for a task.
+enum class OrderKind : uint8_t {
+  kStart,   ///< `launch`; does nothing when that key was started before, also before a crash, and after its end
+  kSignal,  ///< to all processes of a task
+  kStop,  ///< asks a task to leave (SIGTERM) and ends it by force (SIGKILL) after `grace`; a second one can only shorten the grace
+  kForget,   ///< the end is recorded: it is not told again after a restart; the key must not be used any more
+  kDismiss,  ///< a job of others that waits has ended for the caller: it is taken back there
+};
+std::string_view name_of(OrderKind kind);  // "start", "signal", "stop", "forget"
+
+struct Order {
+  OrderKind kind = OrderKind::kStart;
+  LaunchKey key;
+  /// When it was decided; of a start that is repeated: of its first time.
+  Instant at;
+  std::optional<Launch> launch;  ///< kStart: with the same key
+  std::string others_job = {};   ///< kDismiss
+  int signal = 0;                ///< kSignal
+  Duration grace;                ///< kStop
+};
+
+/// Why an order was not carried out.
+enum class RefusalKind : uint8_t {
+  kNotNow,    ///< kStart: nothing of it is left behind, it may be tried again (a GPU is not clear)
+  kNotSo,     ///< kStart: likewise, and it will not do better another time
+  kNotKnown,  ///< kSignal, kForget: no such launch
+  kRuns,      ///< kForget: it has not ended
+};
+
+struct Refusal {
+  OrderKind order = OrderKind::kStart;
+  RefusalKind kind = RefusalKind::kNotNow;
+  LaunchKey key;
+  Instant at;
+  std::string detail;  ///< for a person
+};
+
+/// A job that somebody gave to the cluster by its own tools, as of now.
+struct OthersJob {
+  enum class State : uint8_t {
+    kWaits,   ///< for the caller to start it: Launch::others_job
+    kOnHold,  ///< likewise, but not now: somebody else has to let it go
+    kRuns,    ///< on `machines`, whoever started it
+    kEnded,   ///< or is no longer the caller's to start
+  };
+  std::string name;   ///< what the cluster calls it: "17_3"
+  Instant submitted;  ///< with it no two jobs have a name
+  State state = State::kWaits;
+  std::string queue;  ///< of the caller's
+  std::string user;
+  std::string title;  ///< as its owner called it
+  // Of each of its tasks.
+  int32_t gpus = 0;
+  std::vector<std::string> gpu_models;  ///< any of these; empty = any
+  int64_t cpu_milli = 0;
+  Bytes memory;
+  std::vector<std::string> only_on;  ///< machines that it may run on; empty = any
+  int32_t tasks = 1;                 ///< each on a machine of its own
+  int32_t priority = 50;
+  bool preemptible = false;
+  std::optional<Duration> time_limit;
+  std::optional<Instant> deadline;
+  Duration saves_every, saving, restarting;  ///< of its checkpoints; 0 = it has none
+  Duration grace;
+  std::vector<std::string> machines;  ///< kRuns: one for each task
+  int restarts = 0;                   ///< how often its cluster has run it again
+};
+
+/// Something that a person must know, and is told once.
+struct BackendNote {
+  std::string text;
+};
+
+/// What is told of tasks, of orders, of machines, and of jobs of others.
+using BackendEvent = std::variant<Report, Refusal, MachineReport, OthersJob, BackendNote>;
+
+/// Which of a task's streams, and what of it.
+struct LogQuery {
+  LaunchKey key;
+  bool output = true,
+       error = true;   ///< those that the backend keeps: a stream that the task writes to a file of its own it does not
+  int64_t offset = 0;  ///< below 0: from so many bytes before the end
+  int64_t limit = 0;   ///< bytes
+  bool ended = false;  ///< the task has: nothing more comes
+};
+
+/// Used by one thread, but for read_log(). Nothing here waits for a task, a machine or another program, but for read_log().
+///
+/// Answers to orders for a launch, by what is known of it:
+///   kStart   not known: starts it and tells kStarted, or a Refusal; else tells again what was told of it last
+///   kStop    not known: tells kEnded (kStopped), and the key is not started any more; runs: its end is told; has ended: told again
+///   kSignal  not known: a Refusal; one that has ended takes it silently
+///   kForget  not known, or has not ended: a Refusal
+/// After a restart the caller repeats every launch that it knows of and has not recorded the end of.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// "local", "simulated".
+  /// "local", "simulated", "slurm".
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// What a person must know about it, one sentence each: that nothing runs really, that a limit cannot be enforced here.
   [[nodiscard]] virtual std::vector<std::string> notes() const = 0;
 
-  /// Starts it, or does nothing when that key was started before: also before a crash, and after its end. After a
-  /// restart the caller repeats every launch it knows of and has not recorded the end of, with the time of its first start.
-  /// @param now  when it was decided.
-  /// @return error when it cannot be started and nothing of it is left behind: it may be tried again.
-  ///   kUnavailable: not now (a GPU is not clear); anything else: not like this.
-  virtual Status start(const Launch& launch, Instant now) = 0;
+  /// Whether running() and machines() say all there is. After a start one that asks others may have to look first; orders may
+  /// be given before that.
+  [[nodiscard]] virtual bool is_ready() const { return true; }
 
-  /// Sends a signal to all processes of a task. A task that has ended takes it silently. @return kNotFound: no such launch.
-  virtual Status signal(const LaunchKey& key, int signal) = 0;
+  /// In the order to carry them out. Those for one launch are carried out in this order.
+  virtual void submit(std::vector<Order> orders) = 0;
+  /// What happened up to `now` and was not told by this object before; what is told of tasks is ordered by time, then key, then kind.
+  virtual std::vector<BackendEvent> drain(Instant now) = 0;
+  /// When drain() will have something to tell, where that is known; none = call it regularly.
+  [[nodiscard]] virtual std::optional<Instant> next_event_at() const = 0;
+  /// Called, maybe by another thread, when drain() has something to tell that next_event_at() did not foresee. {} = none.
+  virtual void on_events(std::function<void()> /*listener*/) {}
 
-  /// Asks a task to leave (SIGTERM) and ends it by force (SIGKILL) after `grace`. A second call can only shorten the grace.
-  /// @return kNotFound: no such launch.
-  virtual Status stop(const LaunchKey& key, Duration grace, Instant now) = 0;
-
-  /// What happened up to `now` and was not told by this object before, ordered by time, then key, then kind.
-  virtual std::vector<Report> poll(Instant now) = 0;
-
-  /// The machines that it found by itself, and those of the caller's configuration that cannot be used just now, each as of the last
-  /// poll_machines(). Whoever restarts asks this first: a machine of the first kind that is not among them is gone, one of the
-  /// second is there. None, where a backend knows the caller's configuration and nothing else.
-  [[nodiscard]] virtual std::vector<MachineReport> machines() const { return {}; }
-  /// What became of machines up to `now` and was not told by this object before, in the order in which it happened.
-  virtual std::vector<MachineReport> poll_machines(Instant /*now*/) { return {}; }
-
-  /// When poll() or poll_machines() will have something to tell, where that is known; none = call it regularly.
-  [[nodiscard]] virtual std::optional<Instant> next_report_at() const = 0;
-
-  /// Launches that have begun and not ended as of the last call of poll(), in order of their keys.
+  /// Launches that have begun and not ended as of the last drain(), in order of their keys.
   [[nodiscard]] virtual std::vector<LaunchKey> running() const = 0;
+  /// The machines that it found by itself, and those of the caller's configuration that cannot be used just now, each as of the last
+  /// drain(). Whoever restarts asks this first: a machine of the first kind that is not among them is gone, one of the second is
+  /// there. None, where a backend knows the caller's configuration and nothing else.
+  [[nodiscard]] virtual std::vector<MachineReport> machines() const { return {}; }
 
-  /// The end of this launch is recorded: it is not told again after a restart. Its key must not be used any more.
-  /// @return kConflict while it has not ended, kNotFound: no such launch.
-  virtual Status forget(const LaunchKey& key) = 0;
+  /// A piece of what a task printed; both streams in the order in which they came, where both are asked for. By any thread, at any time
+  /// until the backend goes; may wait for a disk or another program.
+  /// @return nothing where it has printed nothing yet; kNotFound where the backend keeps none.
+  [[nodiscard]] virtual Result<LogPiece> read_log(const LogQuery& query) const = 0;
 };
 
 }  // namespace stint

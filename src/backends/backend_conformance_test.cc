@@ -7,8 +7,10 @@
 #include <functional>
 #include <memory>
 
-#include "backends/local_backend.h"
+#include "backends/backend_thread.h"
+#include "backends/local/local_backend.h"
 #include "backends/simulated_backend.h"
+#include "backends/slurm/testing_fake_slurm.h"
 #include "host/clock.h"
 #include "host/scratch_dir.h"
 
@@ -61,15 +63,17 @@ class SimulatedBench final : public Bench {
 
 class LocalBench final : public Bench {
  public:
-  LocalBench() { restarted(); }
   Backend& restarted() override {
     backend_.reset();
-    auto made = LocalBackend::create({.state_folder = dir_ / "state", .keeper = {STINT_TEST_KEEPER}, .cgroup = "", .clear = {}});
-    CHECK(made.ok(), "{}", made.error().message);
-    backend_ = std::move(made).value();
+    backend_ = make();
     return *backend_;
   }
-  Backend& backend() override { return *backend_; }
+  std::unique_ptr<Backend> make() {
+    auto made = LocalBackend::create({.state_folder = dir_ / "state", .keeper = {STINT_TEST_KEEPER}, .cgroup = "", .clear = {}});
+    CHECK(made.ok(), "{}", made.error().message);
+    return std::move(made).value();
+  }
+  Backend& backend() override { return backend_ ? *backend_ : restarted(); }
   Instant wait() override {
     usleep(5000);
     return now();
@@ -86,7 +90,57 @@ class LocalBench final : public Bench {
     return l;
   }
   ScratchDir dir_;
-  std::unique_ptr<LocalBackend> backend_;
+  std::unique_ptr<Backend> backend_;
+};
+
+/// The same on a thread of its own.
+class ThreadBench final : public Bench {
+ public:
+  ThreadBench() { ThreadBench::restarted(); }
+  Backend& restarted() override {
+    backend_.reset();
+    backend_ = std::make_unique<BackendThread>(local_.make(), now());
+    return *backend_;
+  }
+  Backend& backend() override { return *backend_; }
+  Instant wait() override { return local_.wait(); }
+  Instant time() override { return now(); }
+  Launch ends(int64_t job, int code) override { return local_.ends(job, code); }
+  Launch runs(int64_t job) override { return local_.runs(job); }
+
+ private:
+  LocalBench local_;
+  std::unique_ptr<BackendThread> backend_;
+};
+
+/// A Slurm that pretends and runs what it is given as processes (tests/slurm/fake_slurm).
+class SlurmBench final : public Bench {
+ public:
+  Backend& restarted() override {
+    backend_.reset();
+    backend_ = slurm_.backend();
+    return *backend_;
+  }
+  Backend& backend() override { return backend_ ? *backend_ : restarted(); }
+  Instant wait() override {
+    usleep(20'000);
+    return now();
+  }
+  Instant time() override { return now(); }
+  Launch ends(int64_t job, int code) override { return launch(job, {"sh", "-c", "exit " + std::to_string(code)}); }
+  Launch runs(int64_t job) override { return launch(job, {"sleep", "1000"}); }
+
+ private:
+  static Launch launch(int64_t job, std::vector<std::string> command) {
+    Launch l;
+    l.key = {.job = job, .attempt = 0, .task = 0};
+    l.command = std::move(command);
+    l.node = "n1";
+    l.queue = "acme";
+    return l;
+  }
+  FakeSlurm slurm_{STINT_TEST_FAKE_SLURM};
+  std::unique_ptr<SlurmBackend> backend_;
 };
 
 struct Kind {
@@ -96,22 +150,57 @@ struct Kind {
 
 class BackendConformance : public ::testing::TestWithParam<Kind> {
  protected:
-  /// Collects reports until there are `count`, or patience is at its end.
+  /// Collects what is told of tasks until there are `count`, or patience is at its end; what was refused goes into `refusals_`.
   std::vector<Report> reports(size_t count) {
     std::vector<Report> all;
     for (int i = 0; i < 2000 && all.size() < count; ++i) {
-      for (Report& r : bench_->backend().poll(bench_->time()))
-        all.push_back(std::move(r));
+      for (Report& report : told())
+        all.push_back(std::move(report));
       if (all.size() < count) bench_->wait();
     }
     return all;
   }
-  Status start(const Launch& launch) { return bench_->backend().start(launch, bench_->time()); }
+  std::vector<Report> told() {
+    std::vector<Report> all;
+    for (BackendEvent& event : bench_->backend().drain(bench_->time())) {
+      if (auto* report = std::get_if<Report>(&event)) all.push_back(std::move(*report));
+      if (auto* refusal = std::get_if<Refusal>(&event)) refusals_.push_back(std::move(*refusal));
+    }
+    return all;
+  }
+  /// What follows within a while.
+  std::vector<Report> told_later() {
+    std::vector<Report> all;
+    for (int i = 0; i < 20; ++i) {
+      bench_->wait();
+      for (Report& report : told())
+        all.push_back(std::move(report));
+    }
+    return all;
+  }
+  Refusal refusal() {
+    for (int i = 0; i < 2000 && refusals_.empty(); ++i) {
+      EXPECT_THAT(told(), IsEmpty());
+      if (refusals_.empty()) bench_->wait();
+    }
+    EXPECT_EQ(refusals_.size(), 1U);
+    Refusal one = refusals_.empty() ? Refusal() : refusals_.front();
+    refusals_.clear();
+    return one;
+  }
+  void order(OrderKind kind, const LaunchKey& key, Duration grace = {}, int signal = 0) {
+    bench_->backend().submit({{.kind = kind, .key = key, .at = bench_->time(), .launch = {}, .signal = signal, .grace = grace}});
+  }
+  void start(const Launch& launch) { start(launch, bench_->time()); }
+  void start(const Launch& launch, Instant at) {
+    bench_->backend().submit({{.kind = OrderKind::kStart, .key = launch.key, .at = at, .launch = launch, .grace = {}}});
+  }
   std::unique_ptr<Bench> bench_ = GetParam().make();
+  std::vector<Refusal> refusals_;
 };
 
 TEST_P(BackendConformance, TellsTheStartAndTheEnd) {
-  ASSERT_TRUE(start(bench_->ends(1, 7)).ok());
+  start(bench_->ends(1, 7));
   const auto told = reports(2);
   ASSERT_EQ(told.size(), 2U);
   EXPECT_EQ(told[0].kind, ReportKind::kStarted);
@@ -120,42 +209,57 @@ TEST_P(BackendConformance, TellsTheStartAndTheEnd) {
   EXPECT_EQ(told[1].cause, EndCause::kItself);
   EXPECT_LE(told[0].at, told[1].at);
   EXPECT_LE(told[1].at, bench_->time());
-  EXPECT_THAT(bench_->backend().poll(bench_->wait()), IsEmpty()) << "nothing is told twice";
+  EXPECT_THAT(told_later(), IsEmpty()) << "nothing is told twice that is not asked for";
 }
 
-TEST_P(BackendConformance, StartsAKeyOnce) {
-  const Launch launch = bench_->ends(1, 0);
-  ASSERT_TRUE(start(launch).ok());
-  ASSERT_TRUE(start(launch).ok());
+TEST_P(BackendConformance, StartsAKeyOnceAndTellsWhoAsksAgainWhatBecameOfIt) {
+  const Launch launch = bench_->ends(1, 7);
+  start(launch);
+  const Instant ended = reports(2).back().at;
+  start(launch);
+  const auto again = reports(1);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].kind, ReportKind::kEnded);
+  EXPECT_EQ(again[0].status.code, 7);
+  EXPECT_EQ(again[0].at, ended) << "the end that it had";
+  EXPECT_THAT(told_later(), IsEmpty());
+}
+
+TEST_P(BackendConformance, ABatchIsCarriedOutInItsOrder) {
+  std::vector<Order> orders;
+  for (const int64_t job : {3, 1, 2}) {
+    const Launch launch = bench_->runs(job);
+    orders.push_back({.kind = OrderKind::kStart, .key = launch.key, .at = bench_->time(), .launch = launch, .grace = {}});
+  }
+  orders.push_back({.kind = OrderKind::kStop, .key = {3, 0, 0}, .at = bench_->time(), .launch = {}, .grace = {}});
+  bench_->backend().submit(std::move(orders));
+  std::vector<Report> told = reports(4);
+  EXPECT_EQ(std::count_if(told.begin(), told.end(),
+                          [](const Report& r) { return r.kind == ReportKind::kEnded && r.key == LaunchKey{3, 0, 0}; }),
+            1);
+  EXPECT_THAT(bench_->backend().running(), ElementsAre(LaunchKey{1, 0, 0}, LaunchKey{2, 0, 0})) << "in order of their keys";
+  for (const int64_t job : {1, 2})
+    order(OrderKind::kStop, {job, 0, 0});
   EXPECT_EQ(reports(2).size(), 2U);
-  ASSERT_TRUE(start(launch).ok()) << "also after its end";
-  EXPECT_THAT(bench_->backend().poll(bench_->wait()), IsEmpty());
-}
-
-TEST_P(BackendConformance, KnowsWhatRunsInOrderOfKeys) {
-  for (const int64_t job : {3, 1, 2})
-    ASSERT_TRUE(start(bench_->runs(job)).ok());
-  EXPECT_EQ(reports(3).size(), 3U);
-  EXPECT_THAT(bench_->backend().running(), ElementsAre(LaunchKey{1, 0, 0}, LaunchKey{2, 0, 0}, LaunchKey{3, 0, 0}));
-  for (const int64_t job : {1, 2, 3})
-    ASSERT_TRUE(bench_->backend().stop({job, 0, 0}, Duration(), bench_->time()).ok());
-  EXPECT_EQ(reports(3).size(), 3U);
   EXPECT_THAT(bench_->backend().running(), IsEmpty());
 }
 
 TEST_P(BackendConformance, StopsOnRequestAndByForce) {
-  ASSERT_TRUE(start(bench_->runs(1)).ok());
+  start(bench_->runs(1));
   ASSERT_EQ(reports(1).size(), 1U);
-  ASSERT_TRUE(bench_->backend().stop({1, 0, 0}, Duration::hours(1), bench_->time()).ok());
+  order(OrderKind::kStop, {1, 0, 0}, Duration::hours(1));
   const auto left = reports(1);
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0].cause, EndCause::kStopped);
   EXPECT_EQ(left[0].status.signal, SIGTERM);
-  ASSERT_TRUE(bench_->backend().stop({1, 0, 0}, Duration(), bench_->time()).ok()) << "one that has ended needs no stop";
+  order(OrderKind::kStop, {1, 0, 0});
+  const auto again = reports(1);
+  ASSERT_EQ(again.size(), 1U) << "one that has ended is told again";
+  EXPECT_EQ(again[0].at, left[0].at);
 
-  ASSERT_TRUE(start(bench_->runs(2)).ok());
+  start(bench_->runs(2));
   ASSERT_EQ(reports(1).size(), 1U);
-  ASSERT_TRUE(bench_->backend().signal({2, 0, 0}, SIGKILL).ok());
+  order(OrderKind::kSignal, {2, 0, 0}, {}, SIGKILL);
   const auto killed = reports(1);
   ASSERT_EQ(killed.size(), 1U);
   EXPECT_EQ(killed[0].status.signal, SIGKILL);
@@ -163,14 +267,34 @@ TEST_P(BackendConformance, StopsOnRequestAndByForce) {
 
 TEST_P(BackendConformance, RefusesWhatItDoesNotKnow) {
   const LaunchKey stranger{99, 0, 0};
-  EXPECT_EQ(bench_->backend().stop(stranger, Duration(), bench_->time()).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(bench_->backend().signal(stranger, SIGTERM).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(bench_->backend().forget(stranger).error().code, ErrorCode::kNotFound);
+  order(OrderKind::kSignal, stranger, {}, SIGTERM);
+  EXPECT_EQ(refusal().kind, RefusalKind::kNotKnown);
+  order(OrderKind::kForget, stranger);
+  EXPECT_EQ(refusal().kind, RefusalKind::kNotKnown);
   Launch empty = bench_->ends(1, 0);
   empty.command.clear();
-  EXPECT_EQ(start(empty).error().code, ErrorCode::kInvalidInput);
-  EXPECT_THAT(bench_->backend().poll(bench_->wait()), IsEmpty()) << "nothing of it is left behind";
-  EXPECT_EQ(bench_->backend().forget(empty.key).error().code, ErrorCode::kNotFound);
+  start(empty);
+  EXPECT_EQ(refusal().kind, RefusalKind::kNotSo);
+  EXPECT_THAT(told_later(), IsEmpty()) << "nothing of it is left behind";
+  order(OrderKind::kForget, empty.key);
+  EXPECT_EQ(refusal().kind, RefusalKind::kNotKnown);
+}
+
+TEST_P(BackendConformance, WhatIsStoppedBeforeItIsKnownDoesNotBegin) {
+  const Launch launch = bench_->runs(1);
+  order(OrderKind::kStop, launch.key);
+  const auto told = reports(1);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].kind, ReportKind::kEnded);
+  EXPECT_EQ(told[0].cause, EndCause::kStopped);
+  start(launch);
+  const auto again = reports(1);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].kind, ReportKind::kEnded);
+  EXPECT_THAT(bench_->backend().running(), IsEmpty());
+  order(OrderKind::kForget, launch.key);
+  EXPECT_THAT(told_later(), IsEmpty());
+  EXPECT_THAT(refusals_, IsEmpty());
 }
 
 TEST_P(BackendConformance, AfterARestartTellsAgainWhatIsNotForgotten) {
@@ -179,14 +303,18 @@ TEST_P(BackendConformance, AfterARestartTellsAgainWhatIsNotForgotten) {
   const Launch done = bench_->ends(3, 0);
   const Instant began = bench_->time();
   for (const Launch* launch : {&ends, &runs, &done})
-    ASSERT_TRUE(start(*launch).ok());
+    start(*launch);
   ASSERT_EQ(reports(5).size(), 5U);
-  EXPECT_EQ(bench_->backend().forget(runs.key).error().code, ErrorCode::kConflict) << "it runs";
-  ASSERT_TRUE(bench_->backend().forget(done.key).ok());
+  order(OrderKind::kForget, runs.key);
+  EXPECT_EQ(refusal().kind, RefusalKind::kRuns);
+  order(OrderKind::kForget, done.key);
+  EXPECT_THAT(told_later(), IsEmpty());
+  EXPECT_THAT(refusals_, IsEmpty());
 
   bench_->restarted();
+  ASSERT_TRUE(bench_->backend().is_ready());
   for (const Launch* launch : {&ends, &runs})
-    ASSERT_TRUE(bench_->backend().start(*launch, began).ok());
+    start(*launch, began);
   const auto told = reports(3);
   ASSERT_EQ(told.size(), 3U);
   EXPECT_EQ(std::count_if(told.begin(), told.end(), [&](const Report& r) { return r.key == done.key; }), 0);
@@ -195,13 +323,26 @@ TEST_P(BackendConformance, AfterARestartTellsAgainWhatIsNotForgotten) {
   EXPECT_EQ(end->key, ends.key);
   EXPECT_EQ(end->status.code, 5);
   EXPECT_THAT(bench_->backend().running(), ElementsAre(runs.key));
-  ASSERT_TRUE(bench_->backend().stop(runs.key, Duration(), bench_->time()).ok());
+  order(OrderKind::kStop, runs.key);
+  std::vector<Report> stopped = told_later();
+  EXPECT_TRUE(std::ranges::any_of(stopped, [&](const Report& r) { return r.key == runs.key && r.kind == ReportKind::kEnded; }));
+}
+
+TEST_P(BackendConformance, AnEmptyLogIsNoError) {
+  start(bench_->runs(1));
+  ASSERT_EQ(reports(1).size(), 1U);
+  const auto piece = bench_->backend().read_log({.key = {1, 0, 0}, .limit = 100});
+  EXPECT_EQ(piece.ok() ? piece->bytes : "", "");
+  EXPECT_TRUE(piece.ok() || piece.error().code == ErrorCode::kNotFound);
+  order(OrderKind::kStop, {1, 0, 0});
   EXPECT_EQ(reports(1).size(), 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(, BackendConformance,
                          ::testing::Values(Kind{"simulated", [] { return std::make_unique<SimulatedBench>(); }},
-                                           Kind{"local", [] { return std::make_unique<LocalBench>(); }}),
+                                           Kind{"local", [] { return std::make_unique<LocalBench>(); }},
+                                           Kind{"thread", [] { return std::make_unique<ThreadBench>(); }},
+                                           Kind{"slurm", [] { return std::make_unique<SlurmBench>(); }}),
                          [](const auto& kind) { return kind.param.name; });
 
 }  // namespace

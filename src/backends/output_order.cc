@@ -10,6 +10,9 @@
 #include <array>
 #include <cerrno>
 #include <limits>
+#include "backends/backend.h"
+
+#include "host/disk_room.h"
 
 namespace stint {
 namespace {
@@ -136,8 +139,8 @@ void OutputOrder::note(const OutputLengths& now) {
   (void)!::pwrite(order_.get(), line.data(), line.size(), (notes_ - 1) * static_cast<int64_t>(kNoteBytes));
 }
 
-OutputCap::OutputCap(const OutputFiles& files, Bytes most) : most_(most.count()) {
-  if (most_ == 0) return;
+OutputCap::OutputCap(const OutputFiles& files, Bytes most, Bytes keep_free) : most_(most.count()), keep_free_(keep_free) {
+  if (most_ == 0 && keep_free_ == Bytes()) return;
   const auto open = [](const std::string& path) {
     return path.empty() ? Descriptor() : Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   };
@@ -149,9 +152,13 @@ void OutputCap::hold() const {
   constexpr int64_t kBlock = 4096;         // of file systems: only whole ones are given back
   constexpr int64_t kBytesOfStatus = 512;  // stat(2): unit of st_blocks
   for (const Descriptor* file : {&output_, &error_}) {
+    if (!file->valid()) continue;
+    int64_t most = most_ == 0 ? INT64_MAX : most_;
+    if (keep_free_ > Bytes())
+      if (const auto room = disk_room(file->get()); room && room->free < keep_free_) most = std::min(most, kScarce.count());
     struct stat status = {};
-    if (!file->valid() || ::fstat(file->get(), &status) != 0 || status.st_blocks * kBytesOfStatus <= most_) continue;
-    const int64_t front = (status.st_size - most_ / 2) / kBlock * kBlock;
+    if (::fstat(file->get(), &status) != 0 || status.st_blocks * kBytesOfStatus <= most) continue;
+    const int64_t front = (status.st_size - most / 2) / kBlock * kBlock;
     if (front <= 0) continue;
     // A file system without holes: all goes.
     if (::fallocate(file->get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, front) != 0) (void)!::ftruncate(file->get(), 0);
@@ -201,6 +208,11 @@ Result<LogPiece> read_merged_log(const OutputFiles& files, int64_t offset, int64
     begin = end;
   }
   return piece;
+}
+
+Result<LogPiece> read_log(const OutputFiles& files, const LogQuery& query) {
+  if (query.output && query.error) return read_merged_log(files, query.offset, query.limit, query.ended);
+  return read_log(query.output ? files.output : files.error, query.offset, query.limit);
 }
 
 }  // namespace stint

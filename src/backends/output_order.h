@@ -10,12 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "backends/log_piece.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "base/units.h"
 #include "host/descriptor.h"
 
 namespace stint {
+
+struct LogQuery;  // backends/backend.h
 
 /// Lengths of both at one instant; neither is ever less than before.
 struct OutputLengths {
@@ -26,7 +29,7 @@ struct OutputLengths {
 
 /// The files of one launch.
 struct OutputFiles {
-  std::string output, error;  ///< empty = the task names a file of its own: not kept here
+  std::string output, error;  ///< empty = the task names its own file: not kept here
   std::string order;
 };
 /// Beside each other: BASE.out, BASE.err and BASE.order.
@@ -54,22 +57,18 @@ class OutputOrder {
 };
 
 /// Keeps each file within a limit: when it takes more of the disk, its older half is taken away, and what is left stays where it is in
-/// the file. What a task writes between two looks comes on top.
+/// the file. What a task writes between two looks comes on top. While the disk has less room than it must keep, the limit is kScarce.
 class OutputCap {
  public:
-  /// Both files are there. @param most  of each; 0 = no limit.
-  OutputCap(const OutputFiles& files, Bytes most);
+  static constexpr Bytes kScarce = Bytes::of(64 << 10);
+  /// Both files are there. @param most  of each; 0 = no limit. @param keep_free  of the disk, for those who cannot do without; 0 = nothing
+  OutputCap(const OutputFiles& files, Bytes most, Bytes keep_free = Bytes());
   void hold() const;
 
  private:
   Descriptor output_, error_;
   int64_t most_;
-};
-
-struct LogPiece {
-  std::string bytes;
-  int64_t offset = 0;  ///< of the first byte
-  int64_t size = 0;    ///< of all that there is now
+  Bytes keep_free_;
 };
 
 /// A piece of one file. @param offset  below 0: from so many bytes before the end. Where the front was taken away, what is left begins
@@ -80,5 +79,7 @@ Result<LogPiece> read_log(const std::string& path, int64_t offset, int64_t limit
 /// A piece of both streams in the order in which they came. What was read once stays as it was while they grow.
 /// @param ended  the task has: nothing more comes, and what has no note stands at the end.
 Result<LogPiece> read_merged_log(const OutputFiles& files, int64_t offset, int64_t limit, bool ended);
+/// What is asked for of a launch whose files these are.
+Result<LogPiece> read_log(const OutputFiles& files, const LogQuery& query);
 
 }  // namespace stint

@@ -136,4 +136,8 @@ Status SimulatedBackend::forget(const LaunchKey& key) {
   return {};
 }
 
+Result<LogPiece> SimulatedBackend::read_log(const LogQuery& query) const {
+  return make_error(ErrorCode::kNotFound, "launch {}: simulated tasks print nothing", format_key(query.key));
+}
+
 }  // namespace stint

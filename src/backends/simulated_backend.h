@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "backends/backend.h"
+#include "backends/direct_backend.h"
 
 namespace stint {
 
-class SimulatedBackend final : public Backend {
+class SimulatedBackend final : public DirectBackend {
  public:
   [[nodiscard]] std::string_view name() const override { return "simulated"; }
   [[nodiscard]] std::vector<std::string> notes() const override;
@@ -27,6 +27,8 @@ class SimulatedBackend final : public Backend {
   [[nodiscard]] std::optional<Instant> next_report_at() const override;
   [[nodiscard]] std::vector<LaunchKey> running() const override;
   Status forget(const LaunchKey& key) override;
+  /// @return kNotFound: nothing is printed.
+  [[nodiscard]] Result<LogPiece> read_log(const LogQuery& query) const override;
 
   /// Something that will become of a machine.
   struct PlannedNews {
@@ -62,7 +64,7 @@ class SimulatedBackend final : public Backend {
   Instant planned_until_;
   Duration plan_ahead_;
   std::map<std::string, MachineReport> told_of_;  ///< by machine: the last, but for those that are gone
-  Instant looked_at_;                             ///< of the latest poll(): a signal has no time of its own
+  Instant looked_at_;                             ///< of the latest poll(): a signal carries no time
 };
 
 }  // namespace stint

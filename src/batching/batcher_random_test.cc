@@ -1,5 +1,5 @@
-// Random lives of a batcher under books of its own that know nothing of queues: every request has one end, batches are sound,
-// nobody waits longer than max wait beside a free instance, and no member of a batch is expected late.
+// Random lives of a batcher under separate books that know nothing of queues: every request has one end, batches are sound,
+// no request waits longer than max wait beside a free instance, and no member of a batch is expected late.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -46,7 +46,7 @@ class RandomLife {
   BatchPolicy random_policy();
   Request random_request();
   void check_dispatch(const Dispatch& dispatch);
-  void check_nobody_forgotten(Instant wake);
+  void check_none_forgotten(Instant wake);
 
   Prng prng_;
   Instant now_;
@@ -104,7 +104,7 @@ void RandomLife::check_dispatch(const Dispatch& dispatch) {
   running_[dispatch.batch] = {dispatch.model.index(), std::max(now_, dispatch.expected_end + off)};
 }
 
-void RandomLife::check_nobody_forgotten(Instant wake) {
+void RandomLife::check_none_forgotten(Instant wake) {
   std::vector<int64_t> busy(policies_.size());
   for (const auto& [batch, model_and_end] : running_)
     ++busy[model_and_end.first];
@@ -156,7 +156,7 @@ void RandomLife::run() {
           << ") and does not wait";
     for (const Dispatch& dispatch : out.dispatches)
       ASSERT_NO_FATAL_FAILURE(check_dispatch(dispatch));
-    ASSERT_NO_FATAL_FAILURE(check_nobody_forgotten(out.wake));
+    ASSERT_NO_FATAL_FAILURE(check_none_forgotten(out.wake));
     ASSERT_GT(out.wake, now_);
     wake = out.wake;
   }
@@ -167,7 +167,7 @@ void RandomLife::run() {
   EXPECT_EQ(left, 0);
 }
 
-TEST(Batcher, EveryRequestHasOneEndAndNobodyIsForgotten) {
+TEST(Batcher, EveryRequestHasOneEndAndNoneIsForgotten) {
   for (uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     RandomLife(seed).run();

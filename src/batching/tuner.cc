@@ -1,4 +1,5 @@
 #include "batching/tuner.h"
+#include "base/counted.h"
 
 #include <fmt/format.h>
 
@@ -183,15 +184,16 @@ class DeviceTuner {
     const int64_t least = fewest_by_capacity();
     if (least > options_.most_replicas)
       return fmt::format(
-          "a replica answers at most {:.4g} requests/s (batches of {}, {:.3g} ms each), so {:.6g}/s need {} replicas even if "
-          "they never rest; {} are allowed",
+          "a replica answers at most {:.4g} requests/s (batches of {}, {:.3g} ms each), so {:.6g}/s need {} even if "
+          "they never rest; {} allowed",
           capacity(profile_, fastest.max_batch), fastest.max_batch, to_ms(profile_.latency.mean(fastest.max_batch)),
-          options_.per_second, least, options_.most_replicas);
+          options_.per_second, counted(least, "replica"), counted(options_.most_replicas, "is", "are"));
     const Duration alone = profile_.latency.quantile(1, quantile());
     return fmt::format(
-        "{} replicas could bear the load, but not in time: one request alone takes {:.3g} ms at that quantile, which leaves "
-        "{:.3g} ms for waiting and company, and at {} replicas no batch and no wait is within the promise",
-        least, to_ms(alone), to_ms(options_.promise.limit - alone), options_.most_replicas);
+        "{} could bear the load, but not in time: one request alone takes {:.3g} ms at that quantile, which leaves "
+        "{:.3g} ms for waiting and company, and with {} no batch and no wait is within the promise",
+        counted(least, "replica"), to_ms(alone), to_ms(options_.promise.limit - alone),
+        counted(options_.most_replicas, "replica"));
   }
 
   void price(DeviceTuning& tuning) const {

@@ -59,7 +59,7 @@ TEST(Tuner, OneReplicaGetsTheBestItCan) {
   const DeviceProfile gpu = device("gpu", ms(10), ms(1), 16);
   // 8 in 18 ms are 444/s.
   EXPECT_EQ(best_setup(gpu, asking(500, ms(100)))->max_batch, 16);
-  EXPECT_EQ(best_setup(gpu, asking(1e6, ms(100)))->max_batch, 16) << "nobody can: it answers what it can";
+  EXPECT_EQ(best_setup(gpu, asking(1e6, ms(100)))->max_batch, 16) << "no set-up can: it answers what it can";
   EXPECT_FALSE(best_setup(gpu, asking(5, ms(11)))) << "one alone is late";
 }
 
@@ -107,7 +107,7 @@ TEST(Tuner, RefusesContradictoryOptions) {
   EXPECT_THAT(tune({gpu}, rare).error().message, HasSubstr("too few to see a promise"));
 }
 
-// The claim of the answer, checked with seeds of its own: kept there in at least 95 % of runs, broken at the neighbour in at least
+// The claim of the answer, checked with other seeds: kept there in at least 95 % of runs, broken at the neighbour in at least
 // 90 %. bench/tuner_bench does the same with more cases and longer runs.
 TEST(Tuner, PromiseIsKeptAtItsAnswerAndBrokenAtTheRefusedNeighbour) {
   Prng prng(2026);

@@ -36,7 +36,8 @@ struct GpuFacts {
   std::optional<double> fp8_tflops;
   std::optional<double> int8_tops;
   double tdp_w = 0;
-  std::optional<double> nvlink_gb_s;  ///< total per GPU, both directions
+  std::optional<double>
+      link_gb_s;  ///< to GPUs of its machine (NVLink, Infinity Fabric), total of a GPU, both directions; none: PCIe
   bool mig = false;
   std::string source;
   Instant as_of;

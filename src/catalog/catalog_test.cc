@@ -181,6 +181,11 @@ TEST(Catalog, MigGeometryIsKnownWhereTheFactsClaimMig) {
   }
 }
 
+TEST(Catalog, WhatCanBeCutHasAGeometry) {
+  for (const GpuFacts& facts : built_in().gpus())
+    EXPECT_EQ(facts.mig, find_mig_geometry(facts.model) != nullptr) << facts.model;
+}
+
 // Data sheets: a tensor rate halves when the operand doubles.
 TEST(Catalog, RatesOfTensorCoresFollowTheOperandWidth) {
   for (const char* name : {"A100-80GB", "H100-80GB", "H200", "B200", "L40S"}) {
@@ -193,7 +198,7 @@ TEST(Catalog, RatesOfTensorCoresFollowTheOperandWidth) {
 constexpr std::string_view kGpus =
     "model,aliases,vendor,architecture,memory_gib,memory_bandwidth_gb_s,fp32_tflops,tf32_tflops,fp16_tflops,bf16_tflops,fp8_"
     "tflops,"
-    "int8_tops,tdp_w,nvlink_gb_s,mig,source,as_of\nL4,NVIDIA L4,NVIDIA,Ada,24,300,30.3,60,121,121,,,72,,no,data "
+    "int8_tops,tdp_w,link_gb_s,mig,source,as_of\nL4,NVIDIA L4,NVIDIA,Ada,24,300,30.3,60,121,121,,,72,,no,data "
     "sheet,2023-03-01\n";
 constexpr std::string_view kInstances =
     "provider,instance_type,gpu_model,gpu_milli,gpu_memory_gib,vcpus,memory_gib,arch,best_for,source,as_of\n"

@@ -13,17 +13,17 @@ constexpr Duration kStartup = Duration::minutes(10);
 constexpr int64_t kMaxInstances = 128;
 /// Decode and resize of a 224 × 224 training image on one vCPU takes about 8 ms.
 constexpr double kImagesPerVcpu = 125;
-/// One GPU's link: PCIe 4.0 ×16 as measured, NVLink at half its two-way figure. Between machines 400 Gbit/s for eight
-/// A100 (AWS p4d), 3,200 for eight H100 and later (AWS p5, Azure ND H100 v5), told apart by NVLink's generation.
+/// One GPU's link: PCIe 4.0 ×16 as measured, NVLink or Infinity Fabric at half the two-way figure. Between machines 400 Gbit/s
+/// for eight A100 (AWS p4d), 3,200 for eight H100 or MI300X and later (AWS p5, Azure ND H100 v5 and MI300X v5), told apart by the link.
 constexpr double kPcieBytesPerSecond = 25e9;
 constexpr double kNetworkBytesPerSecond = 400e9 / 8 / 8;
 constexpr double kFastNetworkBytesPerSecond = 3200e9 / 8 / 8;
-constexpr double kFastNetworkFromNvlink = 900;
+constexpr double kFastNetworkFromLink = 896;
 /// Tokens one GPU works on between exchanges of gradients and weights.
 constexpr double kTokensPerStep = 8192;
 constexpr double kItemsPerStep = 32;
 /// Share of n GPUs' speed that one model split over them keeps.
-constexpr double kSplitNvlink = 0.85;
+constexpr double kSplitLinked = 0.85;
 constexpr double kSplitPcie = 0.6;
 
 bool is_service(WorkloadKind k) { return k == WorkloadKind::kRealtimeInference; }
@@ -32,12 +32,24 @@ bool is_job(WorkloadKind k) { return !is_service(k) && k != WorkloadKind::kNoteb
 
 double gib(double bytes) { return bytes / (1024.0 * 1024.0 * 1024.0); }
 
+/// What an instance has of a GPU that it shares: arithmetic and bandwidth in proportion.
+GpuFacts part_of(GpuFacts gpu, int64_t gpu_milli) {
+  if (gpu_milli >= 1000) return gpu;
+  const double part = static_cast<double>(gpu_milli) / 1000;
+  gpu.memory_bandwidth_gb_s *= part;
+  for (std::optional<double>* rate :
+       {&gpu.fp32_tflops, &gpu.tf32_tflops, &gpu.fp16_tflops, &gpu.bf16_tflops, &gpu.fp8_tflops, &gpu.int8_tops,
+        &gpu.measured.fp32_tflops, &gpu.measured.tf32_tflops, &gpu.measured.half_tflops, &gpu.measured.memory_gb_s})
+    if (*rate) **rate *= part;
+  return gpu;
+}
+
 /// One instance type under trial.
 struct Trial {
   const Work& work;
   const Limits& limits;
   const InstanceType& type;
-  const GpuFacts& gpu;
+  const GpuFacts gpu;  ///< the part of it that the instance has
   Choice choice;
   std::string reason;  // why it does not do
 
@@ -76,11 +88,10 @@ double exchange_seconds(const Trial& t, int64_t instances, bool machine_holds_st
   const double trained = t.work.tuning == Tuning::kLora ? 0.01 : 1.0;
   const double state = t.work.model.parameters * bytes_per_value(t.work.precision) * trained;
   const auto each = static_cast<double>(t.gpus_each());
-  const bool nvlink = t.gpu.nvlink_gb_s.has_value();
-  const Exchange inside{3.0 * state * (each - 1) / each, nvlink ? *t.gpu.nvlink_gb_s * 1e9 / 2 : kPcieBytesPerSecond};
+  const bool linked = t.gpu.link_gb_s.has_value();
+  const Exchange inside{3.0 * state * (each - 1) / each, linked ? *t.gpu.link_gb_s * 1e9 / 2 : kPcieBytesPerSecond};
   if (instances == 1) return inside.seconds();
-  const double network =
-      nvlink && *t.gpu.nvlink_gb_s >= kFastNetworkFromNvlink ? kFastNetworkBytesPerSecond : kNetworkBytesPerSecond;
+  const double network = linked && *t.gpu.link_gb_s >= kFastNetworkFromLink ? kFastNetworkBytesPerSecond : kNetworkBytesPerSecond;
   const Exchange between{machine_holds_state ? 2.0 * state / each : 3.0 * state, network};
   return std::max(inside.seconds(), between.seconds());
 }
@@ -109,7 +120,7 @@ bool time_job(Trial& t, int64_t instances, double rate) {
 }
 
 /// Several machines train one model only with eight linked GPUs each and a network built for it.
-bool trains_across_machines(const Trial& t) { return t.gpus_each() >= 8 && t.gpu.nvlink_gb_s.has_value(); }
+bool trains_across_machines(const Trial& t) { return t.gpus_each() >= 8 && t.gpu.link_gb_s.has_value(); }
 
 bool try_training(Trial& t) {
   const MemoryNeed need = training_memory(t.work.model, t.work.precision, t.work.tuning, items_per_step(t.work.model));
@@ -125,7 +136,7 @@ bool try_training(Trial& t) {
 /// One model replica over `split` GPUs of one machine.
 double split_speed(const Trial& t, int64_t split) {
   if (split == 1) return 1;
-  return static_cast<double>(split) * (t.gpu.nvlink_gb_s ? kSplitNvlink : kSplitPcie);
+  return static_cast<double>(split) * (t.gpu.link_gb_s ? kSplitLinked : kSplitPcie);
 }
 
 struct Replica {
@@ -252,7 +263,7 @@ const PriceRow* cheapest(const Catalog& catalog, const InstanceType& type, const
 }
 
 bool considered(const InstanceType& type, const GpuFacts* gpu, const Limits& limits) {
-  if (gpu == nullptr || type.gpu_milli < 1000) return false;  // a fraction of a GPU promises no speed
+  if (gpu == nullptr) return false;
   if (!limits.arch.empty() && limits.arch != "any" && type.arch != limits.arch) return false;
   if (!limits.provider.empty() && type.provider != limits.provider) return false;
   return limits.gpu_models.empty() ||
@@ -319,12 +330,16 @@ Result<Selection> select_instances(const Catalog& catalog, const Work& work, con
   Selection out;
   std::vector<Dropped> dropped;
   std::vector<Dropped> over_budget;
+  int64_t unpriced = 0;
   for (const InstanceType& type : catalog.instances()) {
     const GpuFacts* gpu = type.gpu_model.empty() ? nullptr : catalog.find_gpu(type.gpu_model);
     if (!considered(type, gpu, limits)) continue;
     const PriceRow* price = cheapest(catalog, type, limits);
-    if (price == nullptr) continue;
-    Trial t{work, limits, type, *gpu, {}, {}};
+    if (price == nullptr) {
+      ++unpriced;
+      continue;
+    }
+    Trial t{work, limits, type, part_of(*gpu, type.gpu_milli), {}, {}};
     t.choice.type = &type;
     t.choice.price = *price;
     t.choice.basis = basis_of(*gpu, work.precision);
@@ -344,8 +359,15 @@ Result<Selection> select_instances(const Catalog& catalog, const Work& work, con
   std::copy_if(dropped.begin(), dropped.end(), std::back_inserter(out.dropped),
                [&](const Dropped& d) { return d.per_hour < best; });
   out.notes = notes_on(work, limits);
+  if (std::ranges::any_of(out.choices, [](const Choice& c) { return c.type->gpu_milli < 1000; }))
+    out.notes.emplace_back(
+        "an instance with a part of a GPU is taken to have that part of its speed; neighbours may take more, or leave more");
+  if (unpriced > 0)
+    out.notes.push_back(fmt::format("{} instance types without a price within these limits are left out", unpriced));
   return out;
 }
+
+double Choice::gpus_held() const { return static_cast<double>(instances * type->gpu_milli) / 1000; }
 
 std::optional<GpuPrice> cheapest_gpu(const Catalog& catalog, const GpuFacts& gpu) {
   std::optional<GpuPrice> best;

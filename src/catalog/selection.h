@@ -52,7 +52,7 @@ struct Choice {
   const InstanceType* type = nullptr;  ///< points into the catalogue
   PriceRow price;                      ///< of one instance
   int64_t instances = 1;
-  int64_t gpus = 1;
+  int64_t gpus = 1;                  ///< that one sees; parts of GPUs count as one each
   Money per_hour;                    ///< of all instances
   std::optional<Duration> duration;  ///< jobs: start-up included
   std::optional<Money> total;        ///< jobs: per_hour × duration
@@ -61,6 +61,9 @@ struct Choice {
   double rate = 0;                   ///< items, requests or images per second of all instances
   std::string_view basis;            ///< of the rate: "measured", "partly measured" or "estimated"
   std::optional<double> latency_ms;  ///< serving: expected worst case; decoders: of one token
+
+  /// GPUs in all, such as 0.125.
+  [[nodiscard]] double gpus_held() const;
 };
 
 /// An offer that was cheaper per hour than the choice and does not do.

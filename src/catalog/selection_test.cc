@@ -79,9 +79,16 @@ TEST(Selection, TrainingBillionsTakesManyLinkedGpus) {
 }
 
 TEST(Selection, BatchImagesTakeT4AndRealTimeImagesL4) {
-  EXPECT_EQ(gpu_of(pick(default_work(WorkloadKind::kBatchInference, model("resnet50")))), "T4");
-  EXPECT_EQ(gpu_of(pick(serving("vit-base", 500, 50))), "L4");
+  // Images are decoded on the host: a quarter of an L4 (g6f.2xlarge) comes with more processors for the money than a whole T4.
+  const Selection batch = pick(default_work(WorkloadKind::kBatchInference, model("resnet50")));
+  EXPECT_THAT(gpu_of(batch), AnyOf("T4", "L4"));
+  EXPECT_EQ(std::ranges::find(batch.choices, 1, &Choice::gpus_held)->type->gpu_model, "T4") << "of whole GPUs";
   EXPECT_EQ(gpu_of(pick(serving("vit-base", 500, 50), on("aws"))), "L4");
+  // Elsewhere a part of a larger GPU may be cheaper, never dearer.
+  Limits l4;
+  l4.gpu_models = {"L4"};
+  const Selection any = pick(serving("vit-base", 500, 50));
+  EXPECT_LE(any.choices.front().per_hour, pick(serving("vit-base", 500, 50), l4).choices.front().per_hour);
 }
 
 TEST(Selection, EveryChoiceKeepsTheLimits) {
@@ -128,6 +135,30 @@ TEST(Selection, NothingFitsIsAnErrorWithTheNearestMisses) {
   EXPECT_THAT(select_instances(Catalog::built_in(), serving("bert-base", 500, 50), limits).error().message, HasSubstr("in mars"));
 }
 
+// 0.202 USD an hour: an eighth of an L4 with 2.8 GiB.
+TEST(Selection, ASmallServiceTakesAPartOfAGpu) {
+  Limits cheap;
+  cheap.budget_per_hour = Money::nanos(300'000'000);
+  const Selection s = pick(serving("bert-base", 5, 100), cheap);
+  EXPECT_EQ(s.choices.front().type->name, "g6f.large");
+  EXPECT_EQ(s.choices.front().gpus_held(), 0.125);
+  EXPECT_THAT(s.notes, testing::Contains(HasSubstr("a part of a GPU")));
+}
+
+// An eighth of the arithmetic, an eighth of the requests.
+TEST(Selection, APartOfAGpuHasThatPartOfItsSpeed) {
+  Limits l4 = on("aws");
+  l4.gpu_models = {"L4"};
+  const Selection s = pick(serving("bert-base", 5, 1000), l4);
+  const auto rate = [&s](std::string_view type) {
+    const auto found = std::ranges::find(s.choices, type, [](const Choice& c) { return c.type->name; });
+    CHECK(found != s.choices.end() && found->instances == 1, "{}", type);
+    return found->rate;
+  };
+  EXPECT_NEAR(rate("g6f.4xlarge") / rate("g6f.2xlarge"), 2, 0.1);
+  EXPECT_LT(rate("g6f.large"), rate("g6.xlarge") / 7);
+}
+
 TEST(Selection, SeventyBillionIsSplitOverGpus) {
   const Selection s = pick(serving("llama-3-70b", 0.5, 50));
   EXPECT_GT(static_cast<double>(s.choices.front().gpus) * s.choices.front().type->gpu_memory.to_gibi(),
@@ -138,7 +169,7 @@ TEST(Selection, TheLeastPriceOfAGpuIsItsPartOfTheCheapestInstance) {
   const auto catalog = Catalog::parse(
       "model,aliases,vendor,architecture,memory_gib,memory_bandwidth_gb_s,fp32_tflops,tf32_tflops,fp16_tflops,bf16_tflops,fp8_"
       "tflops,"
-      "int8_tops,tdp_w,nvlink_gb_s,mig,source,as_of\n"
+      "int8_tops,tdp_w,link_gb_s,mig,source,as_of\n"
       "L4,,NVIDIA,Ada,24,300,30,,,,,,72,,no,test,2026-01-01\nT4,,NVIDIA,Turing,16,300,8,,,,,,70,,no,test,2026-01-01\n",
       "provider,instance_type,gpu_model,gpu_milli,gpu_memory_gib,vcpus,memory_gib,arch,best_for,source,as_of\n"
       "a,four,L4,4000,24,8,32,x86_64,,test,2026-01-01\na,half,L4,500,24,8,32,x86_64,,test,2026-01-01\n"

@@ -18,7 +18,7 @@ namespace {
 constexpr std::array<std::string_view, 17> kGpuColumns = {
     "model",       "aliases",     "vendor",      "architecture", "memory_gib", "memory_bandwidth_gb_s",
     "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops",  "fp8_tflops", "int8_tops",
-    "tdp_w",       "nvlink_gb_s", "mig",         "source",       "as_of"};
+    "tdp_w",       "link_gb_s",   "mig",         "source",       "as_of"};
 constexpr std::array<std::string_view, 11> kInstanceColumns = {"provider",       "instance_type", "gpu_model",  "gpu_milli",
                                                                "gpu_memory_gib", "vcpus",         "memory_gib", "arch",
                                                                "best_for",       "source",        "as_of"};
@@ -95,7 +95,7 @@ Result<GpuFacts> parse_gpu(const Fields& f) {
   TRY_ASSIGN(g.fp8_tflops, optional_positive("fp8_tflops", f[10]));
   TRY_ASSIGN(g.int8_tops, optional_positive("int8_tops", f[11]));
   TRY_ASSIGN(g.tdp_w, positive("tdp_w", f[12]));
-  TRY_ASSIGN(g.nvlink_gb_s, optional_positive("nvlink_gb_s", f[13]));
+  TRY_ASSIGN(g.link_gb_s, optional_positive("link_gb_s", f[13]));
   if (f[14] != "yes" && f[14] != "no") return invalid("mig '{}': write yes or no", excerpt(f[14]));
   g.mig = f[14] == "yes";
   TRY_ASSIGN(g.source, required("source", f[15]));

@@ -5,7 +5,7 @@
 #include "cli/command_tree.h"
 #include "cli/output.h"
 #include "cli/parser.h"
-#include "cli/top.h"
+#include "cli/run/top.h"
 
 namespace stint {
 namespace {
@@ -19,11 +19,11 @@ void put_in_groups(Command& app) {
       command->group(group);
     }
   };
-  put("Understand",
-      {"import", "demo", "audit", "bill", "reconcile", "statements", "margin", "kpi", "trend", "forecast", "profile", "history"});
+  put("Understand", {"import", "demo", "audit", "bill", "reconcile", "statements", "close", "margin", "kpi", "trend", "forecast",
+                     "profile", "history"});
   put("Decide", {"plan", "pick", "estimate", "catalog", "replay", "change"});
   put("Run", {"daemon", "submit", "queue", "show", "why", "logs", "cancel", "hold", "release", "checkpoint", "top", "nodes",
-              "pipeline", "trial", "run", "slurm", "backup", "restore"});
+              "cloud", "pipeline", "trial", "run", "slurm", "backup", "restore"});
   put("Govern", {"approval", "alerts", "budget", "share", "client", "user", "token", "audit-log"});
   put("Serve", {"serve", "services"});
   put("Tools", {"help", "version", "man", "completion", "bench", "dashboards", "explore"});
@@ -50,6 +50,7 @@ std::shared_ptr<Command> make_app(Action& action) {
   add_bill_command(app, action);
   add_reconcile_command(app, action);
   add_statements_command(app, action);
+  add_close_command(app, action);
   add_margin_command(app, action);
   add_kpi_command(app, action);
   add_trend_command(app, action);
@@ -68,6 +69,7 @@ std::shared_ptr<Command> make_app(Action& action) {
   add_job_commands(app, action);
   add_top_command(app, action);
   add_nodes_command(app, action);
+  add_cloud_command(app, action);
   add_pipeline_command(app, action);
   add_trial_command(app, action);
   add_run_command(app, action);

@@ -78,6 +78,8 @@ std::string_view kind_of_value(std::string_view option) {
       {"--jobs-as", "USER"},
       {"--jobs-as-range", "FIRST-LAST"},
       {"--jobs-home", "FOLDER"},
+      {"--disk-reserve", "SIZE"},
+      {"--job-device", "PATH"},
       {"--job-processes", "NUMBER"},
       {"--job-log-limit", "SIZE"},
       {"--client", "CLIENT"},

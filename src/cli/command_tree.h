@@ -1,5 +1,5 @@
 // The commands and their options as plain values, taken from the parser itself: what help, completion and manual pages are made of,
-// so that none of them says anything of its own.
+// so that none of them says anything else.
 #pragma once
 
 #include <string>

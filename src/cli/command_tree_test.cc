@@ -8,9 +8,9 @@
 #include <set>
 
 #include "cli/app.h"
-#include "cli/help_page.h"
-#include "cli/man_page.h"
 #include "cli/parser.h"
+#include "cli/tools/help_page.h"
+#include "cli/tools/man_page.h"
 
 namespace stint {
 namespace {
@@ -34,7 +34,7 @@ std::vector<CommandNode> leaves() {
 }
 
 TEST(CommandTree, EveryCommandThatTellsSomethingTellsItAsJson) {
-  // These print no facts of their own: other formats, other programs' output, or nothing.
+  // These print no facts themselves: other formats, other programs' output, or nothing.
   const std::map<std::string, std::string> without = {
       {"stint alerts export", "a file of Prometheus's"},
       {"stint completion", "a shell's script"},

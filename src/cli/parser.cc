@@ -9,8 +9,8 @@
 
 #include "cli/cli.h"
 #include "cli/command_tree.h"
-#include "cli/help_page.h"
 #include "cli/output.h"
+#include "cli/tools/help_page.h"
 
 namespace stint {
 

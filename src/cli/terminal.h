@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "cli/top_view.h"
+#include "cli/run/top_view.h"
 
 namespace stint {
 

@@ -23,6 +23,7 @@ struct ObjectInfo {
   int64_t size = 0;
   Instant modified;
   std::string sha256;  ///< as its writer noted it; "" = not noted, and in listings
+  std::string tag;     ///< changes with its content: the ETag, without quotes; "" = not told
 };
 
 enum class IfThere : uint8_t {

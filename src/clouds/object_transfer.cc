@@ -149,23 +149,28 @@ int streams_for(const ObjectStore& store, int64_t size, int64_t part_bytes, cons
   return static_cast<int>(std::clamp<int64_t>((size + part_bytes - 1) / part_bytes, 1, std::max(1, options.streams)));
 }
 
-Status fetch_bytes(ObjectStore& store, const std::string& key, const std::string& path, const FileContent& content,
+Status fetch_bytes(ObjectStore& store, const std::string& key, const std::string& path, int64_t size,
                    const TransferOptions& options) {
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file.valid()) return file_error(path, "cannot be written");
   std::atomic<int64_t> next = 0;
   const auto fetch_next = [&]() -> Result<bool> {
     const int64_t offset = next.fetch_add(options.part_bytes);
-    if (offset >= content.size) return false;
-    const int64_t wanted = std::min(options.part_bytes, content.size - offset);
+    if (offset >= size) return false;
+    const int64_t wanted = std::min(options.part_bytes, size - offset);
     TRY_ASSIGN(const std::string bytes, store.get(key, offset, wanted));
     if (static_cast<int64_t>(bytes.size()) != wanted)
-      return invalid("{}{}: is cut off: it is to have {} bytes", store.name(), key, content.size);
+      return invalid("{}{}: is cut off: it is to have {} bytes", store.name(), key, size);
     TRY(write_at(file.get(), bytes, offset, path));
     return true;
   };
-  TRY(Crew().run(streams_for(store, content.size, options.part_bytes, options), fetch_next));
-  if (::fsync(file.get()) != 0) return file_error(path, "cannot be synced");
+  TRY(Crew().run(streams_for(store, size, options.part_bytes, options), fetch_next));
+  return ::fsync(file.get()) == 0 ? Status() : Status(file_error(path, "cannot be synced"));
+}
+
+Status fetch_proven(ObjectStore& store, const std::string& key, const std::string& path, const FileContent& content,
+                    const TransferOptions& options) {
+  TRY(fetch_bytes(store, key, path, content.size, options));
   TRY_ASSIGN(const std::string sha256, sha256_of_file(path));
   if (sha256 != content.sha256)
     return invalid("{}{}: its bytes are not those that were saved (SHA-256 {}… instead of {}…)", store.name(), key,
@@ -208,9 +213,19 @@ Status send_file(ObjectStore& store, const std::string& path, const std::string&
 
 Status fetch_file(ObjectStore& store, const std::string& key, const std::string& path, const FileContent& content,
                   const TransferOptions& options) {
-  const Status fetched = fetch_bytes(store, key, path, content, options);
+  const Status fetched = fetch_proven(store, key, path, content, options);
   if (!fetched.ok()) ::unlink(path.c_str());
   return fetched;
+}
+
+Status fetch_listed(ObjectStore& store, const ObjectInfo& info, const std::string& path, const TransferOptions& options) {
+  const Status fetched = fetch_bytes(store, info.key, path, info.size, options);
+  const auto now = store.head(info.key);
+  if (now.ok() && (now->tag != info.tag || now->size != info.size))
+    return make_error(ErrorCode::kConflict, "{}{}: another one took its place while it was fetched: try again", store.name(),
+                      info.key);
+  TRY(fetched);
+  return now.ok() ? Status() : Status(now.error());
 }
 
 }  // namespace stint

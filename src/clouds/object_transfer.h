@@ -32,4 +32,8 @@ Status send_file(ObjectStore& store, const std::string& path, const std::string&
 Status fetch_file(ObjectStore& store, const std::string& key, const std::string& path, const FileContent& content,
                   const TransferOptions& options = {});
 
+/// The same of an object whose writer noted no hash, into a file that may be there. @param info  as the store listed it.
+/// @return kConflict when another object took its place meanwhile.
+Status fetch_listed(ObjectStore& store, const ObjectInfo& info, const std::string& path, const TransferOptions& options = {});
+
 }  // namespace stint

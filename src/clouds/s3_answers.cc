@@ -20,11 +20,6 @@ Result<int64_t> s3_number(const XmlElement& element, std::string_view name) {
   return *number;
 }
 
-std::string without_quotes(std::string text) {
-  std::erase(text, '"');
-  return text;
-}
-
 /// S3 writes a blank in an encoded key as `+`.
 std::string decoded_key(const XmlElement& element, bool encoded) {
   std::string key = element.find("Key") == nullptr ? "" : element.find("Key")->text;
@@ -36,13 +31,18 @@ std::string decoded_key(const XmlElement& element, bool encoded) {
 
 }  // namespace
 
+std::string without_quotes(std::string text) {
+  std::erase(text, '"');
+  return text;
+}
+
 Result<S3Listing> parse_s3_listing(std::string_view text) {
   TRY_ASSIGN(const XmlElement xml, s3_document(text, "ListBucketResult"));
   const bool encoded = xml.text_of("EncodingType") == "url";
   S3Listing listing;
   for (const XmlElement& e : xml.children) {
     if (e.name != "Contents") continue;
-    ObjectInfo info{.key = decoded_key(e, encoded)};
+    ObjectInfo info{.key = decoded_key(e, encoded), .tag = without_quotes(e.text_of("ETag"))};
     TRY_ASSIGN(info.size, s3_number(e, "Size"));
     TRY_ASSIGN(info.modified, parse_instant(e.text_of("LastModified")));
     listing.objects.push_back(std::move(info));

@@ -31,6 +31,9 @@ Result<S3Parts> parse_s3_parts(std::string_view xml);
 /// The body of CompleteMultipartUpload.
 std::string s3_completion(const std::vector<ObjectPart>& parts);
 
+/// An ETag as headers and documents write it.
+std::string without_quotes(std::string text);
+
 /// The region that an error says the bucket is in; "" = it says none.
 std::string s3_region_of_error(std::string_view xml);
 

@@ -62,6 +62,7 @@ class S3Store final : public ObjectStore {
     if (const std::string* size = response.header("content-length")) info.size = parse_int(*size).value_or(0);
     if (const std::string* time = response.header("last-modified")) info.modified = parse_http_date(*time).value_or(Instant());
     if (const std::string* sha = response.header(kShaNote)) info.sha256 = *sha;
+    if (const std::string* tag = response.header("etag")) info.tag = without_quotes(*tag);
     return info;
   }
 

@@ -1,6 +1,6 @@
 #include "codec/csv_importer.h"
 
-#include "codec/bill_guess.h"
+#include "codec/bills/bill_guess.h"
 
 namespace stint {
 namespace {

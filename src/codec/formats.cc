@@ -6,7 +6,7 @@
 namespace stint {
 namespace {
 
-constexpr std::array<ImportFormat, 21> kFormats = {{
+constexpr std::array<ImportFormat, 22> kFormats = {{
     {"nvidia-smi", "nvidia-smi --query-gpu=… --format=csv, one or many samples", make_nvidia_smi_importer},
     {"dcgm", "DCGM exporter or any Prometheus text exposition", make_prometheus_text_importer},
     {"prometheus", "Prometheus query_range JSON from a file (a server: --url)", make_prometheus_range_importer},
@@ -24,9 +24,10 @@ constexpr std::array<ImportFormat, 21> kFormats = {{
     {"tenants", "rules from namespaces, accounts and users to clients, CSV (docs/formats.md)", make_tenants_importer},
     {"skypilot", "SkyPilot catalogue vms.csv", make_skypilot_importer},
     {"prices", "price list, CSV (docs/formats.md)", make_prices_importer},
-    {"aws-prices", "AWS Price List, JSON: offer file of AmazonEC2, or aws pricing get-products", make_aws_prices_importer},
+    {"aws-prices", "AWS Price List: offer file of AmazonEC2, CSV or JSON, or aws pricing get-products", make_aws_prices_importer},
     {"aws-spot-prices", "aws ec2 describe-spot-price-history, JSON", make_aws_spot_prices_importer},
     {"azure-prices", "Azure Retail Prices, JSON", make_azure_prices_importer},
+    {"google-skus", "SKUs of Compute Engine as the Cloud Billing Catalog API lists them, JSON", make_google_skus_importer},
     {"exchange-rates", "exchange rates, CSV: the European Central Bank's eurofxref, or date,base,currency,rate",
      make_exchange_rates_importer},
     {"genai", "Alibaba GenAI serving trace: pod duty cycle or memory, CSV", make_genai_importer},

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/local_zone.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "codec/sink.h"
@@ -20,7 +21,7 @@ inline constexpr double kMebibyte = 1 << 20;
 struct ImportOptions {
   std::string source;             ///< file name or address, for messages
   std::string node;               ///< the machine, where the format does not name it (nvidia-smi)
-  ZonelessOffset zoneless;        ///< for local times without a zone
+  LocalZone zoneless;             ///< for local times without a zone
   uint64_t header_line = 1;       ///< number of the first line, for messages
   std::optional<Instant> at;      ///< of samples without a timestamp; of what Slurm says: jobs that run ran until then
   std::string client_label = {};  ///< kubernetes: the label of pod or namespace that names the client; empty = the namespace does
@@ -71,6 +72,7 @@ std::unique_ptr<Importer> make_prices_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_aws_prices_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_aws_spot_prices_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_azure_prices_importer(const ImportOptions&, Sink&);
+std::unique_ptr<Importer> make_google_skus_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_exchange_rates_importer(const ImportOptions&, Sink&);
 std::unique_ptr<Importer> make_tenants_importer(const ImportOptions&, Sink&);
 

@@ -1,7 +1,8 @@
 #include "codec/json_fields.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "codec/json_mistake.h"
 
 namespace stint::json_fields {
 namespace {
@@ -103,11 +104,9 @@ Status use_document(std::string_view bytes, const std::string& source, const std
   } catch (const Malformed& e) {
     return invalid("{}:{}: {}", source, e.line, e.what());
   } catch (const Json::parse_error& e) {
-    const size_t at = std::min(e.byte, bytes.size());
-    const auto line = 1 + std::count(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-    return invalid("{}:{}: no JSON: {}", source, line, e.what());
+    return invalid("{}: not valid JSON: {}", source, json_mistake_or(bytes, json_complaint(e.what())));
   } catch (const Json::exception& e) {
-    return invalid("{}: {}", source, e.what());
+    return invalid("{}: {}", source, json_complaint(e.what()));
   }
 }
 

@@ -51,6 +51,8 @@ std::string json_mistake(std::string_view text) {
   return placed.substr(0, colon) + ": " + excerpt(what, kLongestMistake);
 }
 
+std::string json_complaint(std::string_view what) { return excerpt(after(std::string(what), "] "), kLongestMistake); }
+
 std::string json_mistake_or(std::string_view text, std::string_view otherwise) {
   std::string mistake = json_mistake(text);
   return mistake.empty() ? std::string(otherwise) : mistake;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "codec/focus_columns.h"
+#include "codec/bills/source_columns.h"
 #include "codec/sink.h"
 
 namespace stint {
@@ -34,7 +34,7 @@ class TestingSink : public Sink {
     bill.push_back(b);
     source_columns.emplace_back();
     std::erase_if(bill.back().tags, [this](const Tag& tag) {
-      if (tag.first != kFocusColumnsTag) return false;
+      if (tag.first != kSourceColumnsTag) return false;
       source_columns.back() = tag.second;
       return true;
     });
@@ -61,7 +61,7 @@ class TestingSink : public Sink {
   std::vector<QueueRecord> queue_records;
   std::vector<PartitionNode> partitions;
   std::vector<BillLine> bill;
-  std::vector<std::string> source_columns;  ///< of each line: kFocusColumnsTag
+  std::vector<std::string> source_columns;  ///< of each line: kSourceColumnsTag
   std::vector<PriceRow> prices;
   std::vector<ExchangeRate> exchange_rates;
   std::vector<TenantRule> rules;

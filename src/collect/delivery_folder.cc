@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "codec/delivery_manifest.h"
+#include "codec/bills/delivery_manifest.h"
 #include "host/file.h"
 
 namespace stint {
@@ -17,16 +17,8 @@ namespace {
 constexpr size_t kMaxManifestBytes = size_t{16} << 20;
 constexpr size_t kMaxFiles = 100'000;
 
-bool is_manifest_name(std::string_view base) {
-  return contains_ignoring_case(base, "manifest") && to_lower(base).ends_with(".json");
-}
-
-struct FolderFiles {
-  std::vector<std::string> data, manifests;
-};
-
-Result<FolderFiles> files_in(const std::string& folder) {
-  FolderFiles files;
+Result<DeliveryFiles> files_in(const std::string& folder) {
+  DeliveryFiles files;
   std::error_code error;
   auto at = std::filesystem::recursive_directory_iterator(folder, error);
   for (; !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error)) {
@@ -37,10 +29,7 @@ Result<FolderFiles> files_in(const std::string& folder) {
       continue;
     }
     if (!at->is_regular_file(ignored)) continue;
-    if (is_manifest_name(base))
-      files.manifests.push_back(at->path().string());
-    else if (!is_side_file(base))
-      files.data.push_back(at->path().string());
+    add_to_delivery(files, at->path().string());
     if (files.data.size() + files.manifests.size() > kMaxFiles)
       return invalid("{}: more than {} files: name the folder of one delivery", folder, kMaxFiles);
   }
@@ -62,6 +51,13 @@ size_t common_tail(std::string_view a, std::string_view b) {
   }
 }
 
+/// `BILLING_PERIOD=2026-10` of a path; "" = it lies in no such folder.
+std::string billing_folder(std::string_view path) {
+  for (const std::string_view part : split(path.substr(0, path.rfind('/') + 1), '/'))
+    if (to_lower(part).starts_with("billing_period=")) return std::string(part);
+  return {};
+}
+
 /// The file that the manifest means: that whose path agrees with `name` in the most parts.
 Result<std::string> find_listed(const std::vector<std::string>& data, const std::string& name, const std::string& manifest) {
   size_t best = 0;
@@ -80,19 +76,31 @@ Result<std::string> find_listed(const std::vector<std::string>& data, const std:
 bool is_side_file(std::string_view base_name) {
   constexpr std::array<std::string_view, 8> kEndings = {".sql", ".md5", ".sha256", ".crc", ".md", ".txt", ".yml", ".yaml"};
   const std::string lower = to_lower(base_name);
-  return base_name.starts_with('.') || base_name.starts_with("_SUCCESS") || is_manifest_name(base_name) ||
+  return base_name.starts_with('.') || base_name.starts_with("_SUCCESS") || is_delivery_manifest(base_name) ||
          std::ranges::any_of(kEndings, [&](std::string_view ending) { return lower.ends_with(ending); });
 }
 
-Result<std::vector<std::string>> files_of_delivery(const std::string& folder) {
-  TRY_ASSIGN(const FolderFiles there, files_in(folder));
+bool is_delivery_manifest(std::string_view base_name) {
+  return contains_ignoring_case(base_name, "manifest") && to_lower(base_name).ends_with(".json");
+}
+
+void add_to_delivery(DeliveryFiles& files, const std::string& path) {
+  const std::string_view base = std::string_view(path).substr(path.rfind('/') + 1);
+  if (is_delivery_manifest(base))
+    files.manifests.push_back(path);
+  else if (!base.empty() && !is_side_file(base))
+    files.data.push_back(path);
+}
+
+Result<std::vector<Delivery>> deliveries_of(const DeliveryFiles& there, const std::string& folder,
+                                            const std::function<Result<std::string>(const std::string& path)>& read_manifest) {
   struct Listed {
     std::string path;
     DeliveryManifest manifest;
   };
   std::map<std::string, Listed> newest;  // by period
   for (const std::string& path : there.manifests) {
-    TRY_ASSIGN(const std::string text, read_all(path));
+    TRY_ASSIGN(const std::string text, read_manifest(path));
     if (text.size() > kMaxManifestBytes) continue;
     auto manifest = parse_delivery_manifest(text);
     if (!manifest) continue;
@@ -102,19 +110,34 @@ Result<std::vector<std::string>> files_of_delivery(const std::string& folder) {
     const auto [at, added] = newest.try_emplace(listed.manifest.period, listed);
     if (!added && order(at->second) < order(listed)) at->second = std::move(listed);
   }
-  std::vector<std::string> files;
+  std::vector<Delivery> deliveries;
   if (newest.empty()) {
-    files = there.data;
+    std::map<std::string, std::vector<std::string>> by_folder;
+    for (const std::string& path : there.data)
+      by_folder[billing_folder(path)].push_back(path);
+    for (auto& [period, files] : by_folder)
+      deliveries.push_back({period, std::move(files)});
   } else {
     std::set<std::string> once;
     for (const auto& [period, listed] : newest) {
+      Delivery delivery{period, {}};
       for (const std::string& name : listed.manifest.files) {
         TRY_ASSIGN(std::string path, find_listed(there.data, name, listed.path));
-        if (once.insert(path).second) files.push_back(std::move(path));
+        if (once.insert(path).second) delivery.files.push_back(std::move(path));
       }
+      if (!delivery.files.empty()) deliveries.push_back(std::move(delivery));
     }
   }
-  if (files.empty()) return invalid("{}: holds no files of a bill", folder);
+  if (deliveries.empty()) return invalid("{}: holds no files of a bill", folder);
+  return deliveries;
+}
+
+Result<std::vector<std::string>> files_of_delivery(const std::string& folder) {
+  TRY_ASSIGN(const DeliveryFiles there, files_in(folder));
+  TRY_ASSIGN(const std::vector<Delivery> deliveries, deliveries_of(there, folder, read_all));
+  std::vector<std::string> files;
+  for (const Delivery& delivery : deliveries)
+    files.insert(files.end(), delivery.files.begin(), delivery.files.end());
   return files;
 }
 

@@ -4,10 +4,9 @@
 #include <utility>
 
 #include "base/text.h"
+#include "collect/archive.h"
 #include "collect/delivery_folder.h"
 #include "collect/parquet.h"
-#include "collect/tar.h"
-#include "collect/zip.h"
 #include "host/file.h"
 #include "host/inflate.h"
 
@@ -18,7 +17,7 @@ namespace {
 std::string full_fingerprint(const std::string& of_bytes, const ImportOptions& options) {
   std::string suffix;
   if (!options.node.empty()) suffix += ":node=" + options.node;
-  if (options.zoneless.east_of_utc != Duration()) suffix += fmt::format(":zone={}", options.zoneless.east_of_utc.whole_seconds());
+  if (const std::string zone = options.zoneless.name(); zone != LocalZone().name()) suffix += ":zone=" + zone;
   if (!options.client_label.empty()) suffix += ":client-label=" + options.client_label;
   if (options.at) suffix += ":at=" + format_utc(*options.at);
   return of_bytes + suffix;
@@ -47,56 +46,46 @@ bool is_beside_the_data(std::string_view name, bool bill) {
   return bill && is_side_file(base);
 }
 
-/// Gives the bytes of a file to one importer, or those of each file in a tar or ZIP archive to one of its own. Files in an archive
+/// Gives the bytes of a file to one importer, or those of each file in a tar or ZIP archive to a separate one. Files in an archive
 /// may be gzip.
 class Feeder {
  public:
   Feeder(const ImportFormat& format, ImportOptions options, HistoryFile::Import& sink)
-      : format_(format),
-        options_(std::move(options)),
-        sink_(sink),
-        tar_(options_.source, events()),
-        zip_(options_.source, events()) {}
+      : format_(format), options_(std::move(options)), sink_(sink) {}
 
-  Status feed(std::string_view bytes) {
-    switch (shape_) {
-      case Shape::kPlain: return importer_->feed(bytes);
-      case Shape::kTar: return tar_.feed(bytes);
-      case Shape::kZip: return zip_.feed(bytes);
-      case Shape::kNotSeen: break;
-    }
+  Status read(const ArchiveBytes& next) {
     // The first block tells.
-    head_.append(bytes);
-    return head_.size() < kTarBlock ? Status() : decide();
-  }
-
-  Status finish() {
-    if (shape_ == Shape::kNotSeen) TRY(decide());
-    if (shape_ == Shape::kPlain) return importer_->finish();
-    TRY(shape_ == Shape::kTar ? tar_.finish() : zip_.finish());
+    std::string head;
+    while (head.size() < kArchiveHead) {
+      TRY_ASSIGN(const std::string_view piece, next());
+      if (piece.empty()) break;
+      head += piece;
+    }
+    const ArchiveKind kind = archive_kind(head);
+    if (kind == ArchiveKind::kNone) return read_plain(head, next);
+    bool begun = false;
+    TRY(read_archive(options_.source, kind,
+                     [&]() -> Result<std::string_view> {
+                       if (std::exchange(begun, true)) return next();
+                       return std::string_view(head);
+                     },
+                     {.begin = [this](const std::string& name) { return begin_member(name); },
+                      .data = [this](std::string_view bytes) { return member_data(bytes); },
+                      .end = [this] { return end_member(); }}));
     if (members_ == 0)
-      return invalid("{}: the {} archive holds no files", options_.source, shape_ == Shape::kTar ? "tar" : "ZIP");
+      return invalid("{}: the {} archive holds no files", options_.source, kind == ArchiveKind::kTar ? "tar" : "ZIP");
     return {};
   }
 
  private:
-  enum class Shape { kNotSeen, kPlain, kTar, kZip };
-  static constexpr size_t kTarBlock = 512;
-
-  ArchiveEvents events() {
-    return {.begin = [this](const std::string& name) { return begin_member(name); },
-            .data = [this](std::string_view bytes) { return member_data(bytes); },
-            .end = [this] { return end_member(); }};
-  }
-
-  Status decide() {
-    shape_ = is_tar(head_) ? Shape::kTar : is_zip(head_) ? Shape::kZip : Shape::kPlain;
-    if (shape_ == Shape::kPlain) {
-      sink_.begin_file(options_.source);
-      importer_ = format_.create(options_, sink_);
+  Status read_plain(std::string_view head, const ArchiveBytes& next) {
+    sink_.begin_file(options_.source);
+    importer_ = format_.create(options_, sink_);
+    for (std::string_view piece = head; !piece.empty();) {
+      TRY(importer_->feed(piece));
+      TRY_ASSIGN(piece, next());
     }
-    const std::string head = std::exchange(head_, {});
-    return feed(head);
+    return importer_->finish();
   }
 
   Status begin_member(const std::string& name) {
@@ -148,14 +137,10 @@ class Feeder {
   const ImportFormat& format_;
   const ImportOptions options_;
   HistoryFile::Import& sink_;
-  Shape shape_ = Shape::kNotSeen;
-  std::string head_;
   std::unique_ptr<Importer> importer_;
   std::string member_, member_head_;
   Coding member_coding_ = Coding::kNotSeen;
   std::unique_ptr<Inflater> inflater_;
-  TarReader tar_;
-  ZipReader zip_;
   size_t members_ = 0;
 };
 
@@ -182,11 +167,16 @@ Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import
 
   // Hashing costs little beside parsing: what is known already is found before any work.
   std::vector<std::string> fingerprints;
-  if (std::ranges::all_of(paths, is_regular_file)) {
+  if (import.fetch) {
+    CHECK(!import.fingerprint.empty(), "{} is fetched and nothing tells its bytes", import.path);
+    fingerprints.push_back(import.fingerprint);
+  } else if (std::ranges::all_of(paths, is_regular_file)) {
     for (const std::string& path : paths) {
       TRY_ASSIGN(std::string of_file, fingerprint_of_file(path));
       fingerprints.push_back(std::move(of_file));
     }
+  }
+  if (!fingerprints.empty()) {
     TRY_ASSIGN(auto known, history.find_import(import.format->name, full_fingerprint(joined_fingerprint(fingerprints), options)));
     if (known) return known_already(std::move(*known));
     fingerprints.clear();
@@ -198,21 +188,18 @@ Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import
   for (const std::string& path : paths) {
     ImportOptions of_file = options;
     if (path != import.path) of_file.source = path == "-" ? "standard input" : path;
-    if (is_bill(*import.format) && is_parquet_file(path)) {
-      TRY(import_parquet(*import.format, of_file, path, *transaction));
-      TRY_ASSIGN(std::string of_parquet, fingerprint_of_file(path));
+    TRY_ASSIGN(const LocalFile local, import.fetch ? import.fetch(path) : Result<LocalFile>(LocalFile(path)));
+    if (is_bill(*import.format) && is_parquet_file(local.path())) {
+      TRY(import_parquet(*import.format, of_file, local.path(), *transaction));
+      TRY_ASSIGN(std::string of_parquet, fingerprint_of_file(local.path()));
       fingerprints.push_back(std::move(of_parquet));
       continue;
     }
-    TRY_ASSIGN(InputFile file, InputFile::open(path));
-    Feeder feeder(*import.format, of_file, *transaction);
-    for (;;) {
-      TRY_ASSIGN(const std::string_view piece, file.read());
-      if (piece.empty()) break;
-      TRY(feeder.feed(piece));
-      if (progress) progress(file.consumed_bytes(), file.total_bytes());
-    }
-    TRY(feeder.finish());
+    TRY_ASSIGN(InputFile file, InputFile::open(local.path()));
+    TRY(Feeder(*import.format, of_file, *transaction).read([&]() -> Result<std::string_view> {
+      if (progress && file.consumed_bytes() > 0) progress(file.consumed_bytes(), file.total_bytes());
+      return file.read();
+    }));
     fingerprints.push_back(file.fingerprint());
   }
 
@@ -228,7 +215,7 @@ Result<ImportOutcome> import_file(HistoryFile& history, const FileImport& import
     return nothing;
   }
 
-  const std::string fingerprint = full_fingerprint(joined_fingerprint(fingerprints), options);
+  const std::string fingerprint = full_fingerprint(import.fetch ? import.fingerprint : joined_fingerprint(fingerprints), options);
   // A pipe shows only now whether its bytes are known; leaving without a commit takes all back.
   TRY_ASSIGN(auto known, history.find_import(import.format->name, fingerprint));
   if (known) return known_already(std::move(*known));

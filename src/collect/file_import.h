@@ -3,14 +3,29 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "codec/importer.h"
+#include "host/temporary_file.h"
 #include "store/history_file.h"
 
 namespace stint {
+
+/// Where the bytes of a file lie for as long as it lives.
+class LocalFile {
+ public:
+  explicit LocalFile(std::string path) : path_(std::move(path)) {}
+  explicit LocalFile(TemporaryFile fetched) : path_(fetched.path()), fetched_(std::move(fetched)) {}
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::optional<TemporaryFile> fetched_;
+};
 
 struct FileImport {
   const ImportFormat* format = nullptr;
@@ -19,6 +34,9 @@ struct FileImport {
   std::vector<std::string> parts;  ///< further files of the same delivery: all are one import; for bills
   DeliveryOptions delivery;        ///< for bills
   ImportOptions options;           ///< `source` is filled in from `path` when empty
+  /// Of files that lie elsewhere: brings one here. They are fetched one after another, each when it is read.
+  std::function<Result<LocalFile>(const std::string& path)> fetch = {};
+  std::string fingerprint = {};  ///< tells the bytes of such files without fetching them
 };
 
 struct ImportOutcome {

@@ -136,7 +136,7 @@ TEST_F(FileImportTest, ACutArchiveLeavesNothing) {
   const std::string bytes(*whole->read());
   const auto cut = import(put("cut.tar", std::string_view(bytes).substr(0, 513)));
   ASSERT_FALSE(cut.ok());
-  EXPECT_THAT(cut.error().message, HasSubstr("cut off"));
+  EXPECT_THAT(cut.error().message, HasSubstr("Truncated"));
   std::string damaged = bytes;
   damaged[700] = 'x';
   damaged.replace(512 + 512, 512, std::string(512, 'y'));

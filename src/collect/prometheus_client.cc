@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/text.h"
-#include "codec/label_mapping.h"
+#include "codec/metrics/label_mapping.h"
 #include "host/file.h"
 
 namespace stint {

@@ -175,9 +175,9 @@ TEST_F(PrometheusServer, SaysWhatIsWrong) {
   PrometheusImport elsewhere = request(kAll);
   elsewhere.url = url_ + "/no/such/prefix";
   EXPECT_THAT(error_of(elsewhere), HasSubstr("path prefix"));
-  PrometheusImport nobody = request(kAll);
-  nobody.url = "http://127.0.0.1:1";
-  EXPECT_THAT(error_of(nobody), HasSubstr("check that the server runs"));
+  PrometheusImport unanswered = request(kAll);
+  unanswered.url = "http://127.0.0.1:1";
+  EXPECT_THAT(error_of(unanswered), HasSubstr("check that the server runs"));
   PrometheusImport odd = request(kAll);
   odd.step = Duration::milliseconds(1500);
   EXPECT_THAT(error_of(odd), HasSubstr("whole seconds"));

@@ -1,6 +1,6 @@
 #include "collect/slurm_client.h"
 
-#include "codec/slurm_job.h"
+#include "codec/slurm/slurm_job.h"
 #include "host/file.h"
 #include "host/slurm_programs.h"
 

@@ -1,6 +1,6 @@
 // Audits what the daemon itself has recorded: on demand, and once in a while by itself.
 //
-// The audit is a process of its own, `stint audit` on the state folder's history.db, with what processors others leave: whatever it
+// The audit is a separate process, `stint audit` on the state folder's history.db, with what processors others leave: whatever it
 // reads, replays or runs out of, jobs are scheduled as ever. Bills that were imported into that History are part of it. What it
 // finds takes the place of the audit before (FindingBook).
 #pragma once
@@ -12,8 +12,8 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "daemon/audit_config.h"
 #include "daemon/background_work.h"
+#include "daemon/identity/audit_config.h"
 
 namespace stint {
 

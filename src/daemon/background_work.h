@@ -1,4 +1,4 @@
-// Work that the daemon does in the background: on demand, and when it is due. One at a time, on a thread of its own.
+// Work that the daemon does in the background: on demand, and when it is due. One at a time, on its own thread.
 #pragma once
 
 #include <atomic>
@@ -63,7 +63,7 @@ class BackgroundWork {
   std::thread thread_;
 };
 
-/// The output of a stint of its own at the lowest priority. @param command  program and arguments. @param name  "the audit"
+/// The output of another stint at the lowest priority. @param command  program and arguments. @param name  "the audit"
 /// @return kUnavailable with the last line that it printed as an error, when it ends with another code than 0.
 Result<std::string> output_in_background(const std::vector<std::string>& command, const std::string& name,
                                          const std::atomic<bool>& stopping);

@@ -1,4 +1,4 @@
-// The daemon killed at random instants under load, in a process of its own, again and again on one state. What really runs is
+// The daemon killed at random instants under load, in its own process, again and again on one state. What really runs is
 // in memory shared with the test, and goes on: no accepted job is lost, none runs twice, every run is posted once, and no GPU is
 // held twice; also while machines come and go. STINT_CRASHES says how many times; a thousand is `STINT_CRASHES=1000`.
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ struct SharedWorld {
 };
 
 /// A backend on that memory.
-class SharedBackend final : public Backend {
+class SharedBackend final : public DirectBackend {
  public:
   explicit SharedBackend(SharedWorld& world) : world_(world) {
     for (size_t i = 0; i < world_.launches; ++i)
@@ -127,6 +127,7 @@ class SharedBackend final : public Backend {
     return keys;
   }
   Status forget(const LaunchKey&) override { return {}; }
+  [[nodiscard]] Result<LogPiece> read_log(const LogQuery&) const override { return LogPiece(); }
 
   [[nodiscard]] std::vector<MachineReport> machines() const override {
     std::vector<MachineReport> there;
@@ -176,7 +177,7 @@ JobRequest job_number(size_t n) {
 
 FleetConfig fleet_in_order() {
   FleetConfig fleet = testing_fleet(3);
-  fleet.policy = "fifo-skip";  // nobody is stopped for others: each job starts once
+  fleet.policy = "fifo-skip";  // no job is stopped for others: each job starts once
   return fleet;
 }
 

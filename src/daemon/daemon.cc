@@ -5,21 +5,36 @@
 
 #include <filesystem>
 #include <limits>
+#include <set>
 #include <system_error>
 #include <utility>
 
-#include "backends/local_backend.h"
+#include "backends/backend_thread.h"
+#include "backends/local/local_backend.h"
 #include "backends/simulated_backend.h"
+#include "backends/slurm/slurm_backend.h"
 #include "base/counted.h"
 #include "base/text.h"
 #include "catalog/catalog.h"
 #include "collect/gpu_sampler.h"
-#include "daemon/alert_journal.h"
-#include "daemon/simulated_faults.h"
+#include "daemon/alerts/alert_journal.h"
+#include "daemon/engine/simulated_faults.h"
+#include "daemon/identity/job_token.h"
+#include "daemon/standby.h"
+#include "daemon/task_host.h"
 #include "host/clock.h"
 #include "host/file.h"
+#include "sim/run_durations.h"
+#include "store/history_file.h"
 
 namespace stint {
+
+/// What jobs run as.
+struct JobAccounts {
+  std::optional<RunAs> one;  ///< for all; none = the daemon's own, unless there is a range
+  std::optional<UidRange> range;
+};
+
 namespace {
 
 /// Of each simulated machine, drawn together.
@@ -36,12 +51,6 @@ Result<RunAs> find_user(const std::string& name) {
     return make_error(ErrorCode::kNotFound, "no user '{}' on this machine to run jobs as: make one, or name another", name);
   return RunAs{entry.pw_uid, entry.pw_gid};
 }
-
-/// What jobs run as.
-struct JobAccounts {
-  std::optional<RunAs> one;  ///< for all; none = the daemon's own, unless there is a range
-  std::optional<UidRange> range;
-};
 
 /// A job that has the daemon's account reads its state: the first operator's token, the environment of all jobs. One that is root
 /// does all that this machine allows.
@@ -81,6 +90,33 @@ int64_t usual_process_limit() {
   return most ? std::max<int64_t>(std::min(kUsual, *most / 4), 1) : kUsual;
 }
 
+Result<std::unique_ptr<Backend>> make_slurm_backend(const DaemonOptions& options, const DaemonConfig& config) {
+  const SlurmEngineConfig& slurm = *config.engine.slurm;
+  SlurmBackendRules rules;
+  rules.programs.folder = slurm.programs;
+  rules.state_folder = options.state_folder + "/slurm";
+  rules.log_folder = slurm.logs.empty() ? rules.state_folder + "/logs" : slurm.logs;
+  rules.others = {.queues = slurm.accounts, .known_queues = {}, .partitions = slurm.partitions, .qos = slurm.qos};
+  for (const sched::QueueSpec& queue : config.fleet.queues)
+    rules.others.known_queues.insert(queue.name);
+  if (!slurm.partitions.empty()) rules.partition = slurm.partitions.front();
+  for (const auto& [user, account] : slurm.users) {
+    TRY_ASSIGN(const RunAs run_as, find_user(account));
+    if (run_as.uid != ::geteuid() && ::geteuid() != 0)
+      return invalid("{}: engine: slurm: users: to run '{}' as {} the daemon would have to be root", options.config_file,
+                     excerpt(user), account);
+    if (run_as.uid != ::geteuid() && slurm.logs.empty())
+      return invalid("{}: engine: slurm: logs: name a folder that all machines see: jobs of {} cannot write into {}",
+                     options.config_file, account, options.state_folder);
+    rules.users.emplace(user, run_as);
+  }
+  rules.machines = slurm.machines;
+  rules.every = slurm.every;
+  rules.patience = slurm.patience;
+  TRY_ASSIGN(std::unique_ptr<SlurmBackend> backend, SlurmBackend::create(std::move(rules), now()));
+  return std::unique_ptr<Backend>(std::make_unique<BackendThread>(std::move(backend), now()));
+}
+
 Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, const JobAccounts& accounts,
                                               const DaemonConfig& config) {
   if (options.simulate) {
@@ -91,18 +127,30 @@ Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, cons
                          now(), Duration::nanoseconds(options.simulated_faults.count_ns() * kFaultsAhead));
     return std::unique_ptr<Backend>(std::move(simulated));
   }
+  if (config.engine.slurm) return make_slurm_backend(options, config);
   LocalBackend::Options local;
   local.state_folder = backend_folder(options);
   local.cgroup = options.cgroup;
   local.run_as = accounts.one;
+  local.more_devices = options.job_devices;
+  local.keep_free = options.disk_reserve + Bytes::of(options.disk_reserve.count() / 2);  // what jobs print gives way first
   local.most_processes = options.job_processes > 0 ? options.job_processes : usual_process_limit();
   local.most_log = options.job_log_limit;
+  local.usual_memory = options.job_memory;
   if (accounts.range) local.accounts = {.range = *accounts.range, .book = options.state_folder + "/accounts.json"};
   const std::string homes = options.jobs_home.empty() ? options.state_folder + "-jobs" : options.jobs_home;
   local.homes = std::filesystem::absolute(homes).lexically_normal().string();
   if (!config.telemetry.nvml_library.empty()) local.clear.nvml_library = config.telemetry.nvml_library;
   TRY_ASSIGN(std::unique_ptr<LocalBackend> backend, LocalBackend::create(std::move(local)));
-  return std::unique_ptr<Backend>(std::move(backend));
+  return std::unique_ptr<Backend>(std::make_unique<BackendThread>(std::move(backend), now()));
+}
+
+/// Where the tasks of this machine reach the API. @return empty where the port is not known beforehand
+std::string server_of_tasks(std::string listen) {
+  if (listen.ends_with(":0")) return "";
+  for (const auto& [any, own] : {std::pair("0.0.0.0:", "127.0.0.1:"), std::pair("[::]:", "[::1]:")})
+    if (listen.starts_with(any)) listen = own + listen.substr(std::string_view(any).size());
+  return "http://" + listen;
 }
 
 Result<DaemonConfig> read_config(const std::string& path) {
@@ -119,9 +167,18 @@ Result<std::vector<std::string>> read_rows(EventLog& log, std::string_view strea
   return rows;
 }
 
-/// Tasks run on the machine that the daemon runs on, and the log does not say on which machine that was.
-Status check_local(const DaemonOptions& options, const FleetConfig& fleet) {
+/// Tasks run on the machine that the daemon runs on.
+Status check_local(const DaemonOptions& options, const DaemonConfig& config) {
+  if (config.engine.slurm && options.simulate)
+    return invalid("{}: engine: slurm: with --simulate nothing runs: leave one of them out", options.config_file);
   if (options.simulate) return {};
+  const FleetConfig& fleet = config.fleet;
+  if (config.power.makes_machines() || config.power.cloud)
+    return invalid(
+        "{}: power: pools that make machines need --simulate: the daemon starts every task on the machine that it runs on. Name "
+        "machines of the configuration (`nodes`), or have Slurm's machines made by `stint slurm resume` (docs/slurm.md)",
+        options.config_file);
+  if (config.engine.slurm) return {};
   if (fleet.nodes.size() > 1)
     return invalid(
         "{}: {} machines ({}, {}{}), but the daemon starts every task on the machine that it runs on: configure that one alone "
@@ -130,18 +187,19 @@ Status check_local(const DaemonOptions& options, const FleetConfig& fleet) {
         "a fleet without running anything",
         options.config_file, fleet.nodes.size(), fleet.nodes[0].node.name, fleet.nodes[1].node.name,
         fleet.nodes.size() > 2 ? ", …" : "");
-  if (options.standby)
-    return invalid(
-        "--standby: a standby that takes over would start every running job a second time, on its own machine: the log does not "
-        "yet "
-        "say on which machine a task runs. Run one daemon, which its service manager starts again on the machine of its jobs "
-        "(packaging/stint.service); a daemon with --simulate may have a standby");
+  for (const Machine& machine : fleet.nodes)
+    if (machine.node.repartition)
+      return invalid(
+          "{}: machine '{}': field 'repartition': the daemon hands out the MIG devices that its machine has and cuts no GPU: cut "
+          "it with "
+          "nvidia-smi mig and name what is there (`mig`); --simulate tries machines that are cut as needed",
+          options.config_file, machine.node.name);
   return {};
 }
 
 /// Work that was started on GPUs that are not there would fail, and be billed.
 Status check_gpus(const DaemonOptions& options, const DaemonConfig& config) {
-  if (options.simulate || options.allow_missing_gpus) return {};
+  if (options.simulate || options.allow_missing_gpus || config.engine.slurm) return {};
   for (const Machine& machine : config.fleet.nodes) {
     const NodeSpec& node = machine.node;
     if (node.gpus == 0) continue;
@@ -166,55 +224,66 @@ Status check_gpus(const DaemonOptions& options, const DaemonConfig& config) {
   return {};
 }
 
-/// Reads what the active daemon writes until that is gone. Then all of it is read and the log is this one's.
-Status stand_by(EventLog& log, Engine& engine, const std::function<bool(const std::string&)>& keep_waiting) {
-  std::string said;
-  bool reached = true;
-  for (;;) {
-    const Status looked = reached ? log.refresh() : log.reopen();
-    reached = looked.ok();
-    std::string news = looked.ok() ? "standing by: another daemon is active" : looked.error().message;
-    if (looked.ok()) {
-      TRY(engine.read_on());
-      const Result<bool> taken = log.take_over();
-      if (taken.ok() && *taken) return {};
-      reached = taken.ok();
-    }
-    const bool is_news = news != said;
-    said = news;
-    if (keep_waiting && !keep_waiting(is_news ? news : std::string()))
-      return make_error(ErrorCode::kUnavailable, "stopped while standing by");
-  }
+/// @return what has come of it, in words.
+Result<std::string> learn_from(const std::string& path, Engine& engine, Instant now) {
+  TRY_ASSIGN(HistoryFile file, HistoryFile::open(path, OpenMode::kReadOnly));
+  TRY_ASSIGN(const History history, file.load());
+  TRY_ASSIGN(const int64_t taken, engine.stage_learn(sim::lengths_of(history.runs, history.period.end)));
+  if (taken == 0)
+    return fmt::format("{}: nothing learnt from it: jobs have ended here already, or it has no runs with GPUs", path);
+  TRY(engine.commit(now));
+  return fmt::format("{}: how long jobs run is learnt from {}", path, counted(taken, "run"));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(DaemonConfig config, read_config(options.config_file));
-  TRY(check_local(options, config.fleet));
+  TRY(check_local(options, config));
   TRY(check_gpus(options, config));
-  TRY_ASSIGN(const JobAccounts accounts, accounts_of_jobs(options));
+  TRY_ASSIGN(const JobAccounts accounts, config.engine.slurm ? Result<JobAccounts>(JobAccounts()) : accounts_of_jobs(options));
   std::error_code error;
   std::filesystem::create_directories(options.state_folder, error);
   if (error) return make_error(ErrorCode::kUnavailable, "{}: cannot be made: {}", options.state_folder, error.message());
   std::filesystem::permissions(options.state_folder, std::filesystem::perms::owner_all, error);
-  TRY_ASSIGN(LockFile lock, LockFile::take(options.state_folder + "/lock"));
-  std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(lock)));
+  const bool has_run = std::filesystem::exists(backend_folder(options) + "/tasks");
+  std::unique_ptr<Daemon> daemon(new Daemon(options));
   daemon->config_ = std::move(config);
-  TRY_ASSIGN(daemon->backend_, make_backend(options, accounts, daemon->config_));
-  daemon->notes_ = daemon->backend_->notes();
+  daemon->has_run_ = has_run;
   const std::string place = daemon->config_.log.empty() ? options.state_folder + "/events.db" : daemon->config_.log;
-  TRY_ASSIGN(EventLog log, EventLog::open(place, {.follow = options.standby}));
+  // Of the daemon that it waits for, where both have one state folder.
+  const bool may_wait = options.standby && daemon->has_tasks_here();
+  if (const Status held = daemon->hold_folder(accounts); !held.ok() && (daemon->lock_ || !may_wait)) return held.error();
+  TRY_ASSIGN(EventLog log, EventLog::open(place, {.follow = options.standby, .yields = daemon->has_tasks_here()}));
   daemon->log_ = std::make_unique<EventLog>(std::move(log));
-  TRY_ASSIGN(Engine engine, Engine::follow(*daemon->log_, *daemon->backend_, {}));
-  if (options.standby) TRY(stand_by(*daemon->log_, engine, options.keep_waiting));
+  EngineOptions engine_options;
+  if (!options.simulate) {
+    const std::string server =
+        options.by_tls ? "" : server_of_tasks(options.listen.empty() ? daemon->config_.listen : options.listen);
+    engine_options.launch_environment = [&key = daemon->job_key_, server](const LaunchKey& launch) {
+      std::vector<std::pair<std::string, std::string>> variables = {{std::string(kJobToken), job_token(key, launch)}};
+      if (!server.empty()) variables.emplace_back("STINT_SERVER", server);
+      return variables;
+    };
+  }
+  TRY_ASSIGN(Engine engine, Engine::follow(*daemon->log_, engine_options));
+  TRY(daemon->take_log(engine, accounts));
+  TRY_ASSIGN(const std::vector<std::string> power_rows, read_rows(*daemon->log_, kPowerStream));
+  TRY_ASSIGN(std::set<std::string> made, machines_in_power_rows(power_rows));
+  engine.keep_machines(std::move(made));
   const Instant last_at = daemon->log_->last_at();
   EventClock clock = EventClock::kept_in(options.state_folder + "/clock.json", last_at);
-  TRY(engine.take_over(daemon->config_.fleet, clock.now()));
+  TRY(engine.take_over(daemon->config_.fleet, *daemon->backend_, clock.now()));
   daemon->recovery_ = engine.recovery();
+  if (!options.learn_from.empty()) {
+    TRY_ASSIGN(const std::string note, learn_from(options.learn_from, engine, clock.now()));
+    daemon->notes_.push_back(note);
+  }
   TRY_ASSIGN(const std::vector<std::string> alert_rows, read_rows(*daemon->log_, kAlertStream));
-  TRY_ASSIGN(const std::vector<std::string> power_rows, read_rows(*daemon->log_, kPowerStream));
-  daemon->service_ = std::make_unique<Service>(std::move(engine), *daemon->backend_, clock);
+  daemon->service_ = std::make_unique<Service>(
+      std::move(engine), *daemon->backend_, clock,
+      ServiceOptions{.on_superseded =
+                         daemon->has_tasks_here() ? options.on_superseded : std::function<void(const std::string&)>()});
   TRY_ASSIGN(daemon->findings_, FindingBook::open(options.state_folder));
   TRY_ASSIGN(daemon->alerts_,
              AlertDesk::open(*daemon->service_, daemon->config_.alerts, alert_rows,
@@ -225,6 +294,45 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   daemon->bills_ = std::make_unique<BillBook>(place);
   TRY(daemon->begin_background_work());
   return daemon;
+}
+
+bool Daemon::has_tasks_here() const { return !options_.simulate && !config_.engine.slurm && !config_.log.empty(); }
+
+Status Daemon::hold_folder(const JobAccounts& accounts) {
+  if (backend_) return {};
+  if (!lock_) {
+    TRY_ASSIGN(LockFile lock, LockFile::take(options_.state_folder + "/lock"));
+    lock_.emplace(std::move(lock));
+  }
+  if (!options_.simulate) {
+    TRY_ASSIGN(job_key_, own_key(options_.state_folder + "/job.key"));
+  }
+  TRY_ASSIGN(backend_, make_backend(options_, accounts, config_));
+  notes_ = backend_->notes();
+  return {};
+}
+
+/// Comes back when the log is this daemon's, and says in it where its tasks run from now on.
+Status Daemon::take_log(Engine& engine, const JobAccounts& accounts) {
+  StandbyRules rules{.here = {},
+                     .has_run = has_run_,
+                     .fence = options_.fence,
+                     .hold_folder = [&] { return hold_folder(accounts); },
+                     .keep_waiting = options_.keep_waiting};
+  if (has_tasks_here()) {
+    TRY_ASSIGN(rules.here, task_host_here(options_.state_folder, options_.host_id));
+  }
+  if (options_.fence_after) rules.patience = *options_.fence_after;
+  TRY_ASSIGN(const std::optional<TaskHost> recorded, task_host_of(*log_));
+  if (rules.here && backend_ && recorded && sight_of(recorded, *rules.here) == TaskSight::kOtherMachine)
+    TRY(end_leftovers(*backend_, options_.keep_waiting));
+  TRY_ASSIGN(const std::string lost, options_.standby ? stand_by(*log_, engine, rules) : find_tasks(*log_, engine, rules));
+  if (!lost.empty()) engine.stage_lost_machines(lost);
+  TRY_ASSIGN(const std::optional<TaskHost> before, task_host_of(*log_));
+  if (!rules.here || before == rules.here) return {};
+  engine.stage_side_renewal(std::string(kTaskHostStream));
+  engine.stage_side_row({.stream = std::string(kTaskHostStream), .payload = to_json(*rules.here)});
+  return {};
 }
 
 Status Daemon::begin_background_work() {
@@ -251,8 +359,10 @@ void Daemon::collect() {
   telemetry_.retire_sources();
   LiveCollectorOptions options;
   options.config = config_.telemetry;
+  if (config_.engine.slurm) options.config.local = false;  // jobs run on other machines
   options.simulated = options_.simulate;
   options.tasks_folder = backend_folder(options_);
+  if (!options_.jobs_as_range.empty()) options.accounts_file = options_.state_folder + "/accounts.json";
   options.history_path = history_path();
   options.off = &off_machines_;
   for (const Machine& node : config_.fleet.nodes)
@@ -262,7 +372,9 @@ void Daemon::collect() {
 }
 
 void Daemon::keep_services() {
-  ReplicaKeeper::Options options{.clock = [clock = service_->clock()]() mutable { return clock.now(); }, .ask = {}};
+  ReplicaKeeper::Options options{.clock = [clock = service_->clock()]() mutable { return clock.now(); },
+                                 .key_file = options_.state_folder + "/replica.key",
+                                 .ask = {}};
   // On simulated machines nothing listens.
   if (options_.simulate)
     options.ask = [](const std::string&, Instant) {
@@ -271,8 +383,6 @@ void Daemon::keep_services() {
   replicas_ = std::make_unique<ReplicaKeeper>(*service_, telemetry_, std::move(options));
   replicas_->configure(config_.services);
 }
-
-std::string Daemon::log_base(const LaunchKey& key) const { return LocalBackend::log_base(backend_folder(options_), key); }
 
 Daemon::~Daemon() { stop(); }
 
@@ -289,7 +399,7 @@ void Daemon::stop() {
 
 Status Daemon::reload() {
   TRY_ASSIGN(DaemonConfig next, read_config(options_.config_file));
-  TRY(check_local(options_, next.fleet));
+  TRY(check_local(options_, next));
   TRY(check_gpus(options_, next));
   std::promise<Status> done;
   service_->change_fleet(next.fleet, {.actor = "configuration", .idempotency_key = ""}, [&](const Result<EngineView>& answer) {

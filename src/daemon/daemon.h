@@ -9,15 +9,15 @@
 #include <string>
 
 #include "backends/backend.h"
-#include "daemon/alert_desk.h"
+#include "daemon/alerts/alert_desk.h"
 #include "daemon/audit_runner.h"
 #include "daemon/bill_book.h"
 #include "daemon/finding_book.h"
 #include "daemon/fleet_config.h"
-#include "daemon/live_collector.h"
-#include "daemon/node_power.h"
-#include "daemon/off_machines.h"
-#include "daemon/replica_keeper.h"
+#include "daemon/live/live_collector.h"
+#include "daemon/power/node_power.h"
+#include "daemon/power/off_machines.h"
+#include "daemon/replicas/replica_keeper.h"
 #include "daemon/service.h"
 #include "daemon/statement_runner.h"
 #include "host/lock_file.h"
@@ -25,24 +25,36 @@
 
 namespace stint {
 
+struct JobAccounts;
+
 struct DaemonOptions {
   std::string config_file;          ///< JSON, docs/formats.md
   std::string state_folder;         ///< made where it is missing
   bool simulate = false;            ///< nothing runs: tasks end after the times given for them
   bool allow_missing_gpus = false;  ///< the configured GPUs need not be there: for trying it out
-  Duration simulated_faults;        ///< with `simulate`: mean time between failures of a machine; 0 = none fails
-  std::string jobs_as;              ///< name of the system's user that all jobs run as; empty = none
-  std::string jobs_as_range;        ///< "20000-29999": each of a client's users has one of these accounts; empty = none
-  std::string jobs_home;            ///< folder for the homes of those accounts; empty = beside the state folder
+  std::string learn_from;     ///< a History whose runs say how long jobs run, for a daemon that has seen none end; empty = none
+  Duration simulated_faults;  ///< with `simulate`: mean time between failures of a machine; 0 = none fails
+  std::string jobs_as;        ///< name of the system's user that all jobs run as; empty = none
+  std::string jobs_as_range;  ///< "20000-29999": each of a client's users has one of these accounts; empty = none
+  std::string jobs_home;      ///< folder for the homes of those accounts; empty = beside the state folder
   /// Jobs run as the daemon's own user, or as root: whoever submits can read its tokens. Refused at the start where it is not said.
   bool insecure_shared_user = false;
+  Bytes disk_reserve;                    ///< of the disk with the state folder, kept for the daemon's own records
+  std::vector<std::string> job_devices;  ///< below /dev, that jobs of other accounts find beside the usual ones and their GPUs
   int64_t job_processes = 0;  ///< that a job's task may have, threads included; 0 = 16,384, at most a quarter of the machine's
+  std::string listen;         ///< of the API, for tasks that tell it something; empty = as configured
+  bool by_tls = false;        ///< its certificate speaks of a name that is not known here: then tasks are not told where it is
+  std::optional<Bytes> job_memory;         ///< of a task that names none; 0 = not limited; none = its share of the machine
   Bytes job_log_limit = Bytes::mebi(256);  ///< of each stream of a task; 0 = none
   std::string cgroup;                      ///< folder of the cgroup v2 tree that is ours to write; empty = none
   std::string program = "/proc/self/exe";  ///< stint itself, which makes audits and statements
-  /// Where the log is a database: while another daemon is active follow it, and take over when it is gone. With `simulate` alone: what
-  /// runs on another machine would be started again on this one.
+  /// Where the log is a database: while another daemon is active follow it, and take over when it is gone.
   bool standby = false;
+  std::string host_id;  ///< tells this machine from others in such a log; empty = /etc/machine-id does
+  std::string fence;    ///< program that makes certain that no task runs on another machine any more (standby.h); empty = none
+  std::optional<Duration> fence_after;  ///< another machine's daemon must be away so long before; none = 30 s
+  /// Of such a log: another daemon has taken it over, and this one is to end. On the service's thread.
+  std::function<void(const std::string& why)> on_superseded;
   /// Standing by: called a few times a second, with what there is to say when that is something new; false = give up.
   std::function<bool(const std::string& news)> keep_waiting;
 };
@@ -69,8 +81,10 @@ class Daemon {
   [[nodiscard]] LiveTelemetry& telemetry() { return telemetry_; }
   [[nodiscard]] const DaemonConfig& config() const { return config_; }
   [[nodiscard]] const std::string& state_folder() const { return options_.state_folder; }
-  /// Where a launch's output goes when it names no file of its own, without the ending .out or .err.
-  [[nodiscard]] std::string log_base(const LaunchKey& key) const;
+  /// Of the tokens of tasks (identity/job_token.h); empty = nothing runs.
+  [[nodiscard]] const std::string& job_key() const { return job_key_; }
+  /// For its logs; everything else of it is the service's.
+  [[nodiscard]] const Backend& backend() const { return *backend_; }
   /// Of the start.
   [[nodiscard]] const Recovery& recovery() const { return recovery_; }
   /// What a person must know about the backend.
@@ -83,17 +97,23 @@ class Daemon {
   void stop();
 
  private:
-  Daemon(DaemonOptions options, LockFile lock) : options_(std::move(options)), lock_(std::move(lock)) {}
+  explicit Daemon(DaemonOptions options) : options_(std::move(options)) {}
+  /// Are tasks processes of this machine, and the log one that daemons of several machines can write?
+  [[nodiscard]] bool has_tasks_here() const;
+  Status hold_folder(const JobAccounts& accounts);
+  Status take_log(Engine& engine, const JobAccounts& accounts);
   void collect();
   void keep_services();
   Status begin_background_work();
   [[nodiscard]] std::string history_path() const { return options_.state_folder + "/history.db"; }
 
   DaemonOptions options_;
-  LockFile lock_;
+  std::optional<LockFile> lock_;  ///< none = standing by for the daemon that has it
+  bool has_run_ = false;          ///< tasks have been started in the state folder before
   DaemonConfig config_;
   Recovery recovery_;
   std::vector<std::string> notes_;
+  std::string job_key_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<EventLog> log_;
   LiveTelemetry telemetry_;

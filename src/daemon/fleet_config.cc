@@ -8,9 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "catalog/catalog.h"
-#include "codec/workload_row.h"
-#include "daemon/job_request.h"
+#include "daemon/api/job_request.h"
 #include "daemon/json_fields.h"
+#include "daemon/json_values.h"
+#include "daemon/price_config.h"
+#include "documents/workload_row.h"
+#include "model/tenant.h"
+#include "sched/place/node_table.h"
 #include "sched/policy_text.h"
 #include "store/event_log.h"
 
@@ -26,10 +30,19 @@ std::optional<int64_t> gpus_milli(JsonFields& fields, std::string_view name) {
 
 Result<Machine> read_node(simdjson::dom::element json, const std::string& where, Currency currency) {
   JsonFields fields(json, where);
+  const std::string name = fields.text("name");
+  if (name.empty()) fields.wrong("name", "the machine's name");
+  Machine node = read_machine_fields(fields, currency);
+  node.node.name = name;
+  TRY(fields.finish());
+  return node;
+}
+
+}  // namespace
+
+Machine read_machine_fields(JsonFields& fields, Currency currency) {
   Machine node;
   NodeSpec& n = node.node;
-  n.name = fields.text("name");
-  if (n.name.empty()) fields.wrong("name", "the machine's name");
   n.gpu_model = fields.text("gpu_model");
   n.gpus = static_cast<int32_t>(fields.integer("gpus", 0, sched::kMaxGpusPerNode, 0));
   n.gpu_memory = fields.size("gpu_memory", Bytes());
@@ -57,9 +70,10 @@ Result<Machine> read_node(simdjson::dom::element json, const std::string& where,
   else
     node.market = *market;
   node.rate = Rate::per_hour(fields.money("per_hour", currency));
-  TRY(fields.finish());
   return node;
 }
+
+namespace {
 
 std::optional<sched::Budget> read_budget(JsonFields& fields, Currency currency) {
   if (!fields.has("budget")) return std::nullopt;
@@ -150,6 +164,13 @@ Result<FleetConfig> read_fleet(JsonFields& fields) {
     TRY_ASSIGN(fleet.govern, read_policy(fields.raw("govern"), where, *currency));
   }
   TRY(check_policy(fleet.govern, queue_names(fleet), node_names(fleet), fields.where()));
+  TRY_ASSIGN(fleet.prices, read_price_rules(fields, *currency));
+  fleet.topology = fields.texts("topology");
+  for (size_t i = 0; i < fleet.topology.size(); ++i)
+    if (fleet.topology[i].empty() ||
+        std::ranges::find(fleet.topology, fleet.topology[i]) != fleet.topology.begin() + static_cast<std::ptrdiff_t>(i))
+      return invalid("{}: field 'topology': labels of machines, each once, widest first, such as [\"zone\", \"rack\"]",
+                     fields.where());
   if (fleet.queues.empty()) return invalid("{}: no queues: jobs need one, such as {{\"name\": \"main\"}}", fields.where());
   return fleet;
 }
@@ -205,12 +226,26 @@ Json queue_json(const sched::QueueSpec& q, const FleetConfig& fleet) {
 
 namespace {
 
-/// Models are names of the catalogue: a job that names one, MIG and prices go by them.
+/// A rule whose machines are not there is a mistake in a name.
+Status check_prices(const FleetConfig& fleet, std::string_view source) {
+  if (fleet.machines_come) return {};
+  for (size_t r = 0; r < fleet.prices.size(); ++r)
+    for (const std::string& glob : fleet.prices[r].machines)
+      if (std::ranges::none_of(fleet.nodes, [&](const Machine& node) { return glob_matches(glob, node.node.name); }))
+        return invalid("{}: prices {}: field 'machines': no machine is called '{}'", source, r + 1, excerpt(glob));
+  return {};
+}
+
 /// A client whose regions no machine is in could never run anything.
-Status check_regions(const FleetConfig& fleet, std::string_view source) {
+Status check_regions(const FleetConfig& fleet, const PowerConfig& power, std::string_view source) {
   std::vector<std::string> there;
-  for (const Machine& node : fleet.nodes)
-    if (!node.region.empty() && !is_among(node.region, there)) there.push_back(node.region);
+  const auto add = [&](const Machine& machine) {
+    if (!machine.region.empty() && !is_among(machine.region, there)) there.push_back(machine.region);
+  };
+  std::ranges::for_each(fleet.nodes, add);
+  for (const PowerPool& pool : power.pools)
+    for (const CapacityPool& kind : pool.kinds)
+      add(kind.machine);
   for (const ClientRules& rules : fleet.govern.clients)
     if (!rules.regions.empty() &&
         std::ranges::none_of(there, [&](const std::string& region) { return is_in_regions(region, rules.regions); }))
@@ -220,7 +255,8 @@ Status check_regions(const FleetConfig& fleet, std::string_view source) {
   return {};
 }
 
-Status check_models(const FleetConfig& fleet, std::string_view source) {
+/// Models are names of the catalogue: a job that names one, MIG and prices go by them.
+Status check_models(const FleetConfig& fleet, const PowerConfig& power, std::string_view source) {
   const Catalog& catalog = Catalog::built_in();
   std::vector<std::string> known;
   for (const GpuFacts& gpu : catalog.gpus())
@@ -229,6 +265,11 @@ Status check_models(const FleetConfig& fleet, std::string_view source) {
     if (const std::string& model = node.node.gpu_model; !model.empty() && catalog.find_gpu(model) == nullptr)
       return invalid("{}: node '{}': field 'gpu_model': the catalogue knows no GPU '{}'{}", source, node.node.name,
                      excerpt(model), what_exists(model, known));
+  for (const PowerPool& group : power.pools)
+    for (const CapacityPool& pool : group.kinds)
+      if (const std::string& model = pool.machine.node.gpu_model; !model.empty() && catalog.find_gpu(model) == nullptr)
+        return invalid("{}: power: pool '{}': field 'gpu_model': the catalogue knows no GPU '{}'{}", source, pool.name,
+                       excerpt(model), what_exists(model, known));
   return {};
 }
 
@@ -253,17 +294,25 @@ Result<DaemonConfig> parse_daemon_config(std::string_view json, std::string_view
     JsonFields audit(fields.raw("audit"), fmt::format("{}: audit", source));
     TRY_ASSIGN(config.audit, read_audit_config(audit));
   }
+  if (fields.has("audit_log")) {
+    JsonFields audit_log(fields.raw("audit_log"), fmt::format("{}: audit_log", source));
+    TRY_ASSIGN(config.audit_log, read_audit_policy(audit_log));
+  }
   if (fields.has("statements")) {
     JsonFields statements(fields.raw("statements"), fmt::format("{}: statements", source));
     TRY_ASSIGN(config.statements, read_statement_config(statements));
   }
   TRY_ASSIGN(config.fleet, read_fleet(fields));
-  TRY(check_models(config.fleet, source));
-  TRY(check_regions(config.fleet, source));
   if (fields.has("power")) {
     JsonFields power(fields.raw("power"), fmt::format("{}: power", source));
-    TRY_ASSIGN(config.power, read_power_config(power, node_names(config.fleet)));
+    TRY_ASSIGN(config.power, read_power_config(power, config.fleet));
+    config.fleet.machines_come = config.power.makes_machines();
   }
+  TRY(check_models(config.fleet, config.power, source));
+  TRY(check_regions(config.fleet, config.power, source));
+  TRY_ASSIGN(config.engine, read_engine_config(fields, config.fleet.nodes));
+  if (config.engine.slurm) config.fleet.machines_come = true;
+  TRY(check_prices(config.fleet, source));
   TRY_ASSIGN(config.services, read_service_configs(fields));
   fields.raw("alerts");
   TRY(fields.finish());
@@ -276,6 +325,9 @@ Result<FleetConfig> parse_fleet_config(std::string_view json, std::string_view s
   TRY_ASSIGN(const simdjson::dom::element element, parser.parse(json, source));
   JsonFields fields(element, std::string(source));
   TRY_ASSIGN(FleetConfig fleet, read_fleet(fields));
+  fleet.machines_come = fields.flag("machines_come", false);
+  // Records from before the rule say nothing of it: they go on as they were decided.
+  if (!fields.flag("parts_apart", false)) fleet.govern.share_across_clients = true;
   TRY(fields.finish());
   return fleet;
 }
@@ -288,6 +340,10 @@ std::string to_json(const FleetConfig& fleet) {
   for (const sched::QueueSpec& queue : fleet.queues)
     json["queues"].push_back(queue_json(queue, fleet));
   if (Json govern = to_json(fleet.govern); !govern.empty()) json["govern"] = std::move(govern);
+  if (!fleet.prices.empty()) json["prices"] = to_json(fleet.prices);
+  if (!fleet.topology.empty()) json["topology"] = fleet.topology;
+  if (fleet.machines_come) json["machines_come"] = true;
+  if (!fleet.govern.share_across_clients) json["parts_apart"] = true;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

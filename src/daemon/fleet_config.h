@@ -9,16 +9,19 @@
 #include <vector>
 
 #include "base/result.h"
-#include "daemon/alert_config.h"
-#include "daemon/audit_config.h"
-#include "daemon/govern_policy.h"
-#include "daemon/live_config.h"
-#include "daemon/oidc.h"
-#include "daemon/power_config.h"
-#include "daemon/service_config.h"
+#include "daemon/alerts/alert_config.h"
+#include "daemon/engine/govern_policy.h"
+#include "daemon/engine_config.h"
+#include "daemon/identity/audit_config.h"
+#include "daemon/identity/audit_policy.h"
+#include "daemon/identity/oidc.h"
+#include "daemon/live/live_config.h"
+#include "daemon/power/power_config.h"
+#include "daemon/replicas/service_config.h"
 #include "daemon/statement_config.h"
 #include "model/machine.h"
-#include "sched/queue.h"
+#include "model/price_rule.h"
+#include "sched/queues/queue.h"
 
 namespace stint {
 
@@ -28,16 +31,21 @@ struct FleetConfig {
   std::vector<Machine> nodes;            ///< names differ
   std::vector<sched::QueueSpec> queues;  ///< names are paths: "agency", "agency/vision"; parents before children
   GovernPolicy govern;                   ///< what is allowed whom
+  std::vector<PriceRule> prices;         ///< that change with time
+  std::vector<std::string> topology;     ///< labels of machines, widest first: a rack of one zone is none of another's
+  bool machines_come = false;            ///< there may be machines that are not named here
 };
 
 struct DaemonConfig {
   FleetConfig fleet;
+  EngineConfig engine;                    ///< read at the start alone
   std::string listen = "127.0.0.1:8470";  ///< address and port of the API
   std::string log;                        ///< URL of the database with the event log; empty = a file in the state folder
   std::optional<OidcConfig> oidc;         ///< whose tokens are believed, too; read at the start alone
   AlertConfig alerts;
   LiveConfig telemetry;
   AuditConfig audit;
+  AuditPolicy audit_log;
   StatementConfig statements;
   PowerConfig power;
   std::vector<ServiceConfig> services;
@@ -46,9 +54,14 @@ struct DaemonConfig {
 /// The file. @return error naming file and field: unknown, missing, of the wrong type, a name that stands twice, …
 Result<DaemonConfig> parse_daemon_config(std::string_view json, std::string_view source);
 
-/// The fleet as one line of JSON that parse_fleet_config() reads back.
+/// The fleet as one line of JSON that parse_fleet_config() reads back: what records of the log hold, and "parts_apart" where clients
+/// share no GPU.
 std::string to_json(const FleetConfig& fleet);
 Result<FleetConfig> parse_fleet_config(std::string_view json, std::string_view source);
+
+class JsonFields;
+/// A machine's fields but for its name. What is wrong is said by fields.finish().
+Machine read_machine_fields(JsonFields& fields, Currency currency);
 
 /// One machine, likewise.
 std::string to_json(const Machine& machine);

@@ -59,5 +59,42 @@ TEST(FleetConfig, WhatALogKeepsIsReadWhateverTheCatalogueKnowsToday) {
   EXPECT_TRUE(kept.ok());
 }
 
+Result<DaemonConfig> config_with_power(const std::string& power) {
+  return parse_daemon_config(
+      R"({"nodes":[{"name":"burst-0","gpus":8},{"name":"n1"}],"queues":[{"name":"main"}],"power":)" + power + "}", "fleet.json");
+}
+
+TEST(FleetConfig, APoolSwitchesMachinesOrMakesThem) {
+  const auto switched = config_with_power(R"({"program":"/bin/p","pools":[{"name":"a","nodes":["n1"]}]})");
+  ASSERT_TRUE(switched.ok()) << switched.error().message;
+  EXPECT_FALSE(switched->fleet.machines_come);
+  const auto made = config_with_power(
+      R"({"simulated_cloud":{"quota":4},"most_per_hour":"90","pools":[{"name":"c","max":3,"machines":)"
+      R"([{"gpus":8,"instance_type":"x","zone":"z","market":"spot","per_hour":"30","limit_per_hour":"40"}]}]})");
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_TRUE(made->fleet.machines_come);
+  const CapacityPool& kind = made->power.pools.front().kinds.front();
+  EXPECT_EQ(kind.name, "c/x/z/spot");
+  EXPECT_EQ(kind.limit, Rate::per_hour(Money::units(40)));
+  // What the log keeps of it says so, too.
+  EXPECT_TRUE(parse_fleet_config(to_json(made->fleet), "log")->machines_come);
+}
+
+TEST(FleetConfig, APoolThatCannotBeIsRefusedWithTheReason) {
+  const auto why = [](const std::string& power) { return config_with_power(power).error().message; };
+  const std::string kind = R"("machines":[{"gpus":8,"instance_type":"x"}])";
+  EXPECT_THAT(why(R"({"pools":[]})"), HasSubstr("one of `program`"));
+  EXPECT_THAT(why(R"({"program":"/p","simulated_cloud":{},"pools":[]})"), HasSubstr("one of `program`"));
+  EXPECT_THAT(why(R"({"simulated_cloud":{},"pools":[{"name":"c",)" + kind + "}]}"), HasSubstr("how many machines there may be"));
+  EXPECT_THAT(why(R"({"simulated_cloud":{},"pools":[{"name":"burst","max":1,)" + kind + "}]}"),
+              HasSubstr("machine 'burst-0' of the configuration is called as those that this pool makes"));
+  EXPECT_THAT(why(R"({"program":"/p","pools":[{"name":"c","max":1,)" + kind + "}]}"), HasSubstr("`provider` in its place"));
+  EXPECT_THAT(why(R"({"simulated_cloud":{},"pools":[{"name":"c","max":1,"nodes":["n1"],)" + kind + "}]}"),
+              HasSubstr("field 'nodes'"));
+  EXPECT_THAT(why(R"({"simulated_cloud":{},"pools":[{"name":"c","max":1,"machines":[{"gpus":8,"gpu_model":"H1000"}]}]})"),
+              HasSubstr("the catalogue knows no GPU 'H1000'"));
+  EXPECT_THAT(why(R"({"simulated_cloud":{"stockot":1},"pools":[]})"), HasSubstr("stockot"));
+}
+
 }  // namespace
 }  // namespace stint

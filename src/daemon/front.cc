@@ -1,12 +1,22 @@
 #include "daemon/front.h"
 
 #include "base/text.h"
-#include "daemon/page.h"
+#include "daemon/api/page.h"
 #include "host/clock.h"
+#include "host/disk_room.h"
 #include "host/secret.h"
 
 namespace stint {
 namespace {
+
+// Of a server of 1024 connections and bodies of 4 MiB at most. Programs of one machine share its address.
+constexpr size_t kMostConnectionsOfAddress = 512;
+constexpr size_t kMostRequestsOfUser = 256;
+constexpr size_t kMostStreamsOfUser = 64;
+constexpr uint64_t kMostBodyBytes = uint64_t{256} << 20;
+constexpr uint64_t kMostBodyBytesOfUser = uint64_t{64} << 20;
+/// Larger bodies are read on a thread beside: one of 4 MiB takes as long as thousands of requests.
+constexpr size_t kReadOnServersThread = size_t{16} << 10;
 
 /// Queues are configured in a file, clients governed here: each top of a queue's path is one, from the first start on.
 void make_clients_known(Governor& governor, const std::vector<std::string>& clients) {
@@ -22,6 +32,20 @@ void make_clients_known(Governor& governor, const std::vector<std::string>& clie
                      .detail = "named by the configuration"},
                     nullptr);
   }
+}
+
+/// Refuses while the disk has less room than the daemon's own records may need.
+std::function<Status()> room_check(const std::string& folder, Bytes reserve) {
+  if (reserve == Bytes()) return {};
+  return [folder, reserve]() -> Status {
+    const auto room = disk_room(folder);
+    if (!room || room->free >= reserve) return {};
+    return make_error(
+        ErrorCode::kUnavailable,
+        "the disk of the daemon's records is nearly full: {} MiB are free, {} MiB are kept for them (--disk-reserve): no new "
+        "job comes in until there is room; what runs goes on",
+        room->free.count() >> 20, reserve.count() >> 20);
+  };
 }
 
 }  // namespace
@@ -44,8 +68,8 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
   AuditHeadsOptions heads = options.audit_heads;
   if (heads.file.empty()) heads.file = options.state_folder + "/audit-heads.jsonl";
   if (heads.key_file.empty()) heads.key_file = options.state_folder + "/audit.key";
-  TRY_ASSIGN(front->governor_, Governor::open(options.state_folder + "/govern.db", std::move(heads)));
-  front->make_known(options.clients);
+  TRY_ASSIGN(front->governor_, Governor::open(options.state_folder + "/govern.db", std::move(heads), options.secrets_key));
+  front->reconfigure(options.clients, options.audit_policy);
   const std::string token_file = options.state_folder + "/admin.token";
   TRY(check_secret_file(token_file));
   TRY_ASSIGN(const bool made, ensure_operator(*front->governor_, token_file, now()));
@@ -64,46 +88,70 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
       return provider->by_token(token, at);
     };
   }
-  front->api_ = std::make_unique<Api>(service, *front->governor_,
-                                      ApiOptions{.log_base = std::move(options.log_base),
-                                                 .clock = [] { return now(); },
-                                                 .version = options.version,
-                                                 .by_provider = std::move(by_provider),
-                                                 .login = front->login_.get(),
-                                                 .sessions = front->sessions_.get(),
-                                                 .findings = std::move(options.findings),
-                                                 .audits = options.audits,
-                                                 .statements = options.statements,
-                                                 .bills = options.bills,
-                                                 .power = options.power,
-                                                 .replicas = options.replicas,
-                                                 .alerts = options.alerts,
-                                                 .telemetry = options.telemetry,
-                                                 .off = options.off});
+  front->logs_ = std::make_unique<LogReader>(options.backend);
+  front->api_ = std::make_unique<Api>(
+      service, *front->governor_,
+      ApiOptions{.read_log = [logs = front->logs_.get()](const LogQuery& query,
+                                                         LogReader::Answer answer) { logs->read(query, std::move(answer)); },
+                 .clock = [] { return now(); },
+                 .room_for_work = room_check(options.state_folder, options.disk_reserve),
+                 .version = options.version,
+                 .by_provider = std::move(by_provider),
+                 .job_key = options.job_key,
+                 .provider_shows_factor = options.oidc && options.oidc->second_factor,
+                 .login = front->login_.get(),
+                 .sessions = front->sessions_.get(),
+                 .findings = std::move(options.findings),
+                 .audits = options.audits,
+                 .statements = options.statements,
+                 .bills = options.bills,
+                 .power = options.power,
+                 .replicas = options.replicas,
+                 .alerts = options.alerts,
+                 .telemetry = options.telemetry,
+                 .off = options.off});
   HttpServerOptions http;
   http.address = listen.address;
   http.port = listen.port;
   http.tls = std::move(options.tls);
   http.plain_beyond_loopback = options.plain_beyond_loopback;
-  TRY_ASSIGN(HttpServer server, HttpServer::start(std::move(http), [api = front->api_.get(), login = front->login_.get()](
-                                                                       HttpRequest request, Responder responder) {
+  http.max_peer_connections = kMostConnectionsOfAddress;
+  http.max_user_requests = kMostRequestsOfUser;
+  http.max_user_streams = kMostStreamsOfUser;
+  http.bodies = ByteBudget::of(kMostBodyBytes);
+  http.max_user_body_bytes = kMostBodyBytesOfUser;
+  http.gate = [api = front->api_.get()](const HttpRequest& head) { return api->admit(head); };
+  front->readers_ = std::make_unique<WorkerPool>(1);
+  TRY_ASSIGN(HttpServer server,
+             HttpServer::start(std::move(http), [api = front->api_.get(), login = front->login_.get(),
+                                                 readers = front->readers_.get()](HttpRequest request, Responder responder) {
                if (auto page = page_reply(request)) return responder.reply(std::move(*page));
                if (login != nullptr && login->take(request, responder)) return;
-               api->handle(std::move(request), std::move(responder));
+               if (request.body.size() <= kReadOnServersThread) return api->handle(std::move(request), std::move(responder));
+               readers->submit([api, held = std::make_shared<HttpRequest>(std::move(request)), responder] {
+                 api->handle(std::move(*held), responder);
+               });
              }));
   front->server_ = std::make_unique<HttpServer>(std::move(server));
   return front;
 }
 
-void Front::make_known(const std::vector<std::string>& clients) { make_clients_known(*governor_, clients); }
+void Front::reconfigure(const std::vector<std::string>& clients, const AuditPolicy& audit_policy) {
+  governor_->set_policy(audit_policy);
+  make_clients_known(*governor_, clients);
+}
 
 Status Front::reload_certificates() { return server_ ? server_->reload_certificates() : Status(); }
 
-void Front::close_doors() { server_.reset(); }
+void Front::close_doors() {
+  server_.reset();
+  readers_.reset();
+}
 
 // In this order: no request comes in any more; the service has been stopped and calls back no more; the last records are written.
 Front::~Front() {
   close_doors();
+  logs_.reset();
   api_.reset();
   login_.reset();
   sessions_.reset();

@@ -7,21 +7,27 @@
 #include <string>
 #include <vector>
 
-#include "daemon/api.h"
-#include "daemon/login_desk.h"
-#include "daemon/page_sessions.h"
+#include "daemon/api/api.h"
+#include "daemon/api/page_sessions.h"
+#include "daemon/identity/login_desk.h"
+#include "daemon/log_reader.h"
+#include "host/worker_pool.h"
 
 namespace stint {
 
 struct FrontOptions {
-  std::string state_folder;               ///< holds govern.db and, where the daemon had to make one, admin.token
+  std::string secrets_key;   ///< file with the key that secrets of one-time codes are encrypted with; empty = they are not
+  std::string job_key;       ///< of the tokens of tasks; empty = there are none
+  Bytes disk_reserve;        ///< of the disk with it: no new work comes in while less is free; 0 = no such bound
+  std::string state_folder;  ///< holds govern.db and, where the daemon had to make one, admin.token
   std::string listen = "127.0.0.1:8470";  ///< IP address and port; `[::1]:8470`; port 0 = any free one
   TlsOptions tls;
   bool plain_beyond_loopback = false;
   std::optional<OidcConfig> oidc;
+  AuditPolicy audit_policy;
   AuditHeadsOptions audit_heads;     ///< files left empty are audit-heads.jsonl and audit.key of the state folder
   std::vector<std::string> clients;  ///< the tops of the configured queues: made known where they are not
-  std::function<std::string(const LaunchKey&)> log_base;
+  const Backend* backend = nullptr;  ///< outlives the front: reads what tasks printed
   std::string version;
   std::shared_ptr<FindingBook> findings;
   // These end after the doors are closed and before the service is stopped; nullptr = there is none.
@@ -39,8 +45,8 @@ class Front {
  public:
   /// Opens the doors. @param service  outlives the front, and is stopped before the front goes.
   static Result<std::unique_ptr<Front>> open(Service& service, FrontOptions options);
-  /// Tops of queues that a reload has brought: clients from here on.
-  void make_known(const std::vector<std::string>& clients);
+  /// What a reload has brought. @param clients  tops of queues: clients from here on
+  void reconfigure(const std::vector<std::string>& clients, const AuditPolicy& audit_policy);
   /// Certificates that were renewed hold for connections from now on. @return error naming the file: then the old ones stay.
   Status reload_certificates();
   /// What is wrong with the audit log, as far as its signed heads tell; empty = nothing.
@@ -61,7 +67,9 @@ class Front {
   std::unique_ptr<IdentityProvider> provider_;  ///< none: there is none
   std::unique_ptr<PageSessions> sessions_;
   std::unique_ptr<LoginDesk> login_;  ///< none: there is no login through the provider
+  std::unique_ptr<LogReader> logs_;
   std::unique_ptr<Api> api_;
+  std::unique_ptr<WorkerPool> readers_;  ///< of large bodies
   std::unique_ptr<HttpServer> server_;
   std::string new_token_file_;
 };

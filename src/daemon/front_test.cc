@@ -33,7 +33,6 @@ TEST(Front, TheFirstTokenLetsItsOwnerInAlsoAfterARestart) {
     ASSERT_TRUE(engine.ok()) << engine.error().message;
     Service service(std::move(*engine), backend, EventClock(now()));
     FrontOptions options{.state_folder = dir / "", .listen = "127.0.0.1:0", .clients = {"acme", "zoo"}};
-    options.log_base = [](const LaunchKey&) { return std::string(); };
     auto front = Front::open(service, options);
     ASSERT_TRUE(front.ok()) << front.error().message;
     EXPECT_EQ((*front)->new_token_file().empty(), !first);

@@ -1,11 +1,11 @@
 // A user of one client learns nothing of another: what acme's users are answered, byte by byte, is the same whether zoo's users are
 // busy meanwhile or not. Only times, what follows from them (money spent so far), and random ids of tokens are left out; zoo's jobs
-// run on a machine that acme's have no use for, so that nobody waits because of them.
+// run on a machine that acme's have no use for, so that no job waits because of them.
 #include <gmock/gmock.h>
 
 #include <regex>
 
-#include "daemon/testing_api.h"
+#include "daemon/api/testing_api.h"
 
 namespace stint {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "codec/json_mistake.h"
-#include "codec/workload_row.h"
+#include "documents/workload_row.h"
 
 namespace stint {
 namespace {
@@ -207,6 +207,23 @@ Status JsonFields::finish() const {
   for (const Field& field : fields_)
     if (!field.asked) return invalid("{}: unknown field '{}'", where_, excerpt(field.name));
   return {};
+}
+
+bool nested_deeper_than(std::string_view json, int depth) {
+  int open = 0;
+  bool in_text = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') in_text = !in_text;
+    if (in_text) {
+      if (c == '\\') ++i;
+      continue;
+    }
+    if (c == '[' || c == '{') ++open;
+    if (c == ']' || c == '}') --open;
+    if (open > depth) return true;
+  }
+  return false;
 }
 
 JsonParser::JsonParser() : parser_(std::make_unique<simdjson::dom::parser>()) {}

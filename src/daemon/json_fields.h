@@ -14,12 +14,15 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "base/units.h"
-#include "daemon/simdjson_fwd.h"
+#include "daemon/api/simdjson_fwd.h"
 
 namespace stint {
 
 /// Nesting is the parser's stack.
 inline constexpr int kDeepestJson = 64;
+
+/// Before it is parsed: a text of brackets alone would cost a parser much, and this next to nothing.
+bool nested_deeper_than(std::string_view json, int depth);
 
 class JsonFields {
  public:

@@ -6,6 +6,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace stint {
@@ -46,6 +47,7 @@ struct Service::Impl {
   std::deque<Command> commands;                           // guarded
   std::vector<std::function<void(const Engine&)>> reads;  // guarded
   std::function<void(int64_t)> listener;                  // guarded
+  bool news = false;                                      // guarded: the backend has something to tell
   bool stopping = false;                                  // guarded
   bool ended = false;                                     // guarded: the thread touches the engine no more
   std::recursive_mutex reading;                           // who asks then; a read may ask
@@ -55,6 +57,13 @@ struct Service::Impl {
 Service::Service(Engine engine, Backend& backend, EventClock clock, const ServiceOptions& options)
     : impl_(std::make_unique<Impl>(std::move(engine), backend, clock, options)) {
   impl_->told_events = impl_->engine.last_event();
+  backend.on_events([impl = impl_.get()] {
+    {
+      const std::lock_guard lock(impl->mutex);
+      impl->news = true;
+    }
+    impl->wake.notify_one();
+  });
   impl_->thread = std::jthread([impl = impl_.get()] { impl->run(); });
 }
 
@@ -69,6 +78,7 @@ void Service::stop() {
   }
   impl_->wake.notify_all();
   if (impl_->thread.joinable()) impl_->thread.join();
+  impl_->backend.on_events({});
 }
 
 void Service::Impl::run() {
@@ -76,11 +86,11 @@ void Service::Impl::run() {
     round();
     std::unique_lock lock(mutex);
     if (stopping && commands.empty() && reads.empty()) break;
-    if (!commands.empty() || !reads.empty()) continue;
+    if (!commands.empty() || !reads.empty() || news) continue;
     lock.unlock();
     const auto sleep = until_next();
     lock.lock();
-    wake.wait_for(lock, sleep, [&] { return stopping || !commands.empty() || !reads.empty(); });
+    wake.wait_for(lock, sleep, [&] { return stopping || news || !commands.empty() || !reads.empty(); });
   }
   // Without a mark the next start compares less; nothing else is lost.
   (void)engine.mark();
@@ -112,6 +122,7 @@ void Service::Impl::round() {
     taken.swap(commands);
     asked.swap(reads);
     told = listener;
+    news = false;
   }
   std::vector<Outcome> outcomes;
   for (const Command& command : taken)
@@ -119,7 +130,9 @@ void Service::Impl::round() {
   const Instant now = time();
   if (engine.read_only() && now - tried >= kWriteAgainAfter) {
     tried = now;
-    (void)engine.try_to_write();
+    const Status tried_again = engine.try_to_write();
+    if (!tried_again.ok() && tried_again.error().code == ErrorCode::kConflict && options.on_superseded)
+      std::exchange(options.on_superseded, {})(tried_again.error().message);
   }
   engine.poll_backend(now);
   if (engine.has_staged() || (!engine.read_only() && engine.next_wakeup() <= now))
@@ -148,7 +161,7 @@ std::chrono::nanoseconds Service::Impl::until_next() {
   const Instant now = time();
   Duration sleep = std::min(options.poll, kLongestServiceSleep);
   // A backend that says when it has news need not be asked before.
-  if (const auto next = backend.next_report_at()) sleep = std::min(kLongestServiceSleep, *next - now);
+  if (const auto next = backend.next_event_at()) sleep = std::min(kLongestServiceSleep, *next - now);
   if (engine.read_only())
     sleep = std::min(sleep, kWriteAgainAfter);
   else if (const Instant next = engine.next_wakeup(); next != sched::kNever)
@@ -298,6 +311,16 @@ void Service::tell_health(std::string node, std::string failure) {
   impl_->put([node = std::move(node),
               failure = std::move(failure)](Engine& e) { return e.stage_health(node, failure), Result<bool>(true); },
              [](const Engine&, bool) { return true; }, Answer<bool>([](const Result<bool>&) {}));
+}
+
+void Service::report_machines(std::vector<MachineReport> reports) {
+  impl_->put(
+      [reports = std::move(reports)](Engine& e) {
+        for (const MachineReport& report : reports)
+          e.stage_machine(report);
+        return Result<bool>(true);
+      },
+      [](const Engine&, bool) { return true; }, Answer<bool>([](const Result<bool>&) {}));
 }
 
 void Service::change_fleet(FleetConfig fleet, CommandInfo by, Answer<EngineView> answer) {

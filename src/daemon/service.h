@@ -1,4 +1,4 @@
-// The thread-safe door to the engine. Anybody may knock; one thread of its own does everything.
+// The thread-safe door to the engine. Anybody may knock; one thread does everything.
 //
 // Commands that come while a step is being made durable go into the next one together: under load a thousand submits cost as
 // many syncs as fit into a second, not a thousand. Answers come on the service's thread, after the step is durable: they must
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "host/event_clock.h"
 
 namespace stint {
@@ -22,6 +22,8 @@ namespace stint {
 struct ServiceOptions {
   Duration poll = Duration::milliseconds(50);  ///< how often a backend that does not say when it has news is asked
   size_t most_waiting = 100'000;               ///< commands not yet answered; more are refused as kUnavailable
+  /// Called on the service's thread, once: another daemon has taken over the log. {} = nothing; once that one is gone, this one goes on.
+  std::function<void(const std::string& why)> on_superseded = {};
 };
 
 class Service {
@@ -63,6 +65,8 @@ class Service {
   void node_up(std::string node, CommandInfo by, Answer<NodeView> answer);
   /// A machine whose GPUs do not all answer gets no new work, until they do. @param failure  what one of them says; empty = all answer.
   void tell_health(std::string node, std::string failure);
+  /// What became of machines that a Capacity makes, in order.
+  void report_machines(std::vector<MachineReport> reports);
   void change_fleet(FleetConfig fleet, CommandInfo by, Answer<EngineView> answer);
   /// Rows for side streams of the log, and what goes into the stream of events with them; answered when they are durable.
   void append(std::vector<SideRow> rows, std::vector<EventView> notices, Answer<bool> answer);

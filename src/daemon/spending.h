@@ -7,7 +7,7 @@
 
 #include "base/money.h"
 #include "base/time.h"
-#include "daemon/views.h"
+#include "daemon/engine/views.h"
 
 namespace stint {
 

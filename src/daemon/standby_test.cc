@@ -25,7 +25,7 @@ TEST_F(Standby, TakesOverWhereTheOtherStopped) {
   auto log = EventLog::open(server_->url(), {.follow = true});
   ASSERT_TRUE(log.ok());
   SimulatedBackend backend;
-  auto standby = Engine::follow(*log, backend, {});
+  auto standby = Engine::follow(*log, {});
   ASSERT_TRUE(standby.ok());
   const int64_t first = active->submit(testing_job(8, kHour), "key");
   active->pass(Duration::minutes(10));
@@ -46,7 +46,7 @@ TEST_F(Standby, TakesOverWhereTheOtherStopped) {
   ASSERT_TRUE(taken);
   ASSERT_TRUE(standby->read_on().ok());
   EXPECT_EQ(standby->fingerprint(), last);
-  ASSERT_TRUE(standby->take_over(testing_fleet(), now).ok());
+  ASSERT_TRUE(standby->take_over(testing_fleet(), backend, now).ok());
   EXPECT_EQ(standby->job(first)->state, JobState::kRunning);
   EXPECT_EQ(standby->job(second)->state, JobState::kRunning);
   // What was asked of the other is not done again.

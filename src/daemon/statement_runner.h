@@ -1,6 +1,6 @@
 // Writes each client's statement of a month: on demand, and by itself on the configured day of the month after.
 //
-// Like an audit it is a process of its own, `stint statements` on the state folder's history.db. A daemon that did not run on that
+// Like an audit it is a separate process, `stint statements` on the state folder's history.db. A daemon that did not run on that
 // day writes them when it does. What fails is tried again after six hours.
 #pragma once
 

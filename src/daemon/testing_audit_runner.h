@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "daemon/api.h"
+#include "daemon/api/api.h"
 #include "daemon/audit_runner.h"
 #include "host/scratch_dir.h"
 #include "host/testing_files.h"

@@ -1,4 +1,4 @@
-// A small daemon for tests: a fleet, an engine on a log of its own, a simulated backend, and time that tests move.
+// A small daemon for tests: a fleet, an engine on its own log, a simulated backend, and time that tests move.
 #pragma once
 
 #include <memory>
@@ -48,7 +48,7 @@ inline JobRequest testing_job(int gpus, Duration run_time, std::string queue = "
   return job;
 }
 
-/// A service on a log of its own, in the time of the wall clock. @param log  made in `path`; outlives it, as the backend does
+/// A service on its own log, in the time of the wall clock. @param log  made in `path`; outlives it, as the backend does
 inline std::unique_ptr<Service> testing_service(std::optional<EventLog>& log, const std::string& path, Backend& backend) {
   auto opened = EventLog::open(path);
   CHECK(opened.ok(), "{}", opened.error().message);
@@ -97,7 +97,7 @@ class TestingDaemon {
     const Instant until = now_ + d;
     for (;;) {
       Instant next = engine_->next_wakeup();
-      if (const auto report = backend_.next_report_at()) next = std::min(next, *report);
+      if (const auto report = backend_.next_event_at()) next = std::min(next, *report);
       if (next > until) break;
       now_ = std::max(now_, next);
       engine_->poll_backend(now_);

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "daemon/api.h"
+#include "daemon/api/api.h"
 #include "daemon/statement_runner.h"
 #include "daemon/testing_audit_runner.h"
 

@@ -125,7 +125,7 @@ struct Cuda::Impl {
         return made.error();
       }
     }
-    // Others on this thread have contexts of their own.
+    // Others on this thread have their own contexts.
     TRY(check(context_push(context), "a GPU's context"));
     size_t free = 0, total = 0;
     const Status told = check(memory_info(&free, &total), "a GPU's memory");

@@ -126,7 +126,7 @@ TEST(HttpClient, SilenceEndsInAnErrorWithTheAddress) {
   EXPECT_THAT(response.error().message, HasSubstr("/slow"));
 }
 
-TEST(HttpClient, NobodyThereAndNoHttpAreErrorsWithARemedy) {
+TEST(HttpClient, NoServerAndNoHttpAreErrorsWithARemedy) {
   HttpClient client;
   EXPECT_THAT(client.get("http://127.0.0.1:1/").error().message, HasSubstr("check that the server runs"));
   EXPECT_THAT(client.get("file:///etc/passwd").error().message, HasSubstr("such as http://"));

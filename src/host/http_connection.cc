@@ -40,18 +40,22 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
         buffer_(size_t{host.options.max_head_bytes} + (size_t{64} << 10)) {
     Failure ignored;
     const auto peer = beast::get_lowest_layer(stream_).socket().remote_endpoint(ignored);
-    if (!ignored) peer_ = fmt::format("{}:{}", peer.address().to_string(), peer.port());
+    if (!ignored) {
+      peer_ = fmt::format("{}:{}", peer.address().to_string(), peer.port());
+      peer_group_ = group_of(peer.address());
+    }
     beast::get_lowest_layer(stream_).socket().set_option(tcp::no_delay(true), ignored);
   }
   ~StreamConnection() override {
     if (unread_) unread_->store(kStreamGone);
-    give_back_body();
+    leave();
     host_.connections.erase(this);
   }
 
   void begin() override {
     if constexpr (kTls) {
       deadline(options_.head_timeout);
+      idle_since_ = Clock::now();
       stream_.async_handshake(ssl::stream_base::server, [self = this->shared_from_this()](Failure failure) {
         if (failure) return;
         self->read_client_name();
@@ -62,9 +66,18 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
     }
   }
 
+  void refuse_newcomer() override {
+    constexpr std::string_view kFull =
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    (void)::send(beast::get_lowest_layer(stream_).socket().native_handle(), kFull.data(), kFull.size(),
+                 MSG_DONTWAIT | MSG_NOSIGNAL);
+    close();
+  }
+
   void reply(HttpReply answer) override {
     stop_watching();
     write_head(answer);
+    reply_held_ = std::move(answer.held);
     reply_body_ = head_only_ ? std::string() : std::move(answer.body);
     deadline(options_.write_timeout);
     if constexpr (kTls) {
@@ -103,6 +116,11 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
 
   void begin_stream(std::shared_ptr<std::atomic<size_t>> unread) override {
     stop_watching();
+    if (!may_stream()) {
+      unread->store(kStreamGone);
+      ending_ = true;
+      return reply(http_problem(429, "too many event streams of yours: close one"));
+    }
     unread_ = std::move(unread);
     constexpr std::string_view kHead =
         "HTTP/1.1 200 OK\r\nServer: stint\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n"
@@ -115,7 +133,7 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
 
   /// What another thread posts may overtake what this one posted: an event may be here before its stream begins.
   void write_event(std::shared_ptr<const std::string> text) override {
-    if (closed_) return;
+    if (closed_ || (ending_ && !unread_)) return;
     events_.push_back(std::move(text));
     if (unread_ && events_.size() == 1) write_next();
   }
@@ -135,6 +153,10 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
   void check_deadline(Clock::time_point now) override {
     if (now > deadline_) close();
   }
+  const std::string& peer_group() const override { return peer_group_; }
+  bool proven() const override { return proven_; }
+  bool closed() const override { return closed_; }
+  std::optional<Clock::time_point> idle_since() const override { return closed_ ? std::nullopt : idle_since_; }
 
   void close() override {
     closed_ = true;
@@ -169,7 +191,8 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
   }
 
   void after_reply(const Failure& failure) {
-    give_back_body();
+    reply_held_ = nullptr;
+    leave();
     if (failure) return;
     if (keep_alive_)
       read_head();
@@ -184,7 +207,41 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
     beast::get_lowest_layer(stream_).socket().cancel(ignored);
   }
 
-  void give_back_body() { host_.bodies_bytes -= std::exchange(body_bytes_, 0); }
+  /// Counts the request to whoever asks. @return false: they have too many
+  bool enter(const std::string& user) {
+    user_ = user.empty() ? peer_group_ : user;
+    proven_ = proven_ || !user.empty();
+    HttpUse& use = host_.uses[user_];
+    ++use.requests;
+    in_stream_ = false;
+    return options_.max_user_requests == 0 || use.requests <= options_.max_user_requests;
+  }
+  bool may_stream() {
+    const auto use = host_.uses.find(user_);
+    if (use == host_.uses.end() || in_stream_) return true;
+    if (options_.max_user_streams != 0 && use->second.streams >= options_.max_user_streams) return false;
+    --use->second.requests;
+    ++use->second.streams;
+    in_stream_ = true;
+    return true;
+  }
+  void leave() {
+    const auto use = user_.empty() ? host_.uses.end() : host_.uses.find(user_);
+    user_.clear();
+    if (use == host_.uses.end()) return;
+    --(in_stream_ ? use->second.streams : use->second.requests);
+    use->second.body_bytes -= std::exchange(body_bytes_, 0);
+    if (use->second.requests == 0 && use->second.streams == 0) host_.uses.erase(use);
+  }
+
+  /// A /64 of IPv6 is one customer's; IPv4 in IPv6's form is IPv4.
+  static std::string group_of(const asio::ip::address& address) {
+    if (address.is_v4()) return address.to_string();
+    asio::ip::address_v6::bytes_type bytes = address.to_v6().to_bytes();
+    if (address.to_v6().is_v4_mapped()) return fmt::format("{}.{}.{}.{}", bytes[12], bytes[13], bytes[14], bytes[15]);
+    std::fill(bytes.begin() + 8, bytes.end(), 0);
+    return asio::ip::address_v6(bytes).to_string() + "/64";
+  }
 
   void read_client_name() {
     if constexpr (kTls) {
@@ -220,6 +277,7 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
 
   void read_head() {
     answered_ = false;
+    idle_since_ = Clock::now();
     if (reading_early_) {
       head_awaited_ = true;
       return deadline(options_.head_timeout);
@@ -235,9 +293,30 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
   }
 
   void read_body() {
+    idle_since_ = std::nullopt;
     const auto& head = parser_->get();
     version_ = head.version();
     head_only_ = head.method() == http::verb::head;
+    keep_alive_ = head.keep_alive();
+    // What came with the head is there already; else a refusal leaves what comes after it unread.
+    const bool has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
+    if (!take_head()) return turn_away(http_problem(400, "the request's target is malformed"), has_body);
+    HttpAdmission admission;
+    if (options_.gate) admission = options_.gate(request_);
+    if (!enter(admission.user))
+      return turn_away(http_problem(429, "too many requests of yours at a time: wait for their answers"), has_body);
+    if (admission.refusal) return turn_away(std::move(*admission.refusal), has_body);
+    if (has_body) {
+      // A body of unknown length may become as long as is allowed.
+      const uint64_t bytes = parser_->content_length().value_or(options_.max_body_bytes);
+      HttpUse& use = host_.uses[user_];
+      if (options_.max_user_body_bytes != 0 && use.body_bytes + bytes > options_.max_user_body_bytes)
+        return turn_away(http_problem(429, "too many large requests of yours at a time"), has_body);
+      request_.held = host_.bodies->take(bytes);
+      if (!request_.held) return turn_away(http_problem(503, "too many large requests at a time"), has_body);
+      body_bytes_ = bytes;
+      use.body_bytes += bytes;
+    }
     if (beast::iequals(head[http::field::expect], "100-continue")) {
       constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
       deadline(options_.body_timeout);
@@ -250,6 +329,30 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
     read_rest();
   }
 
+  void turn_away(HttpReply answer, bool body_unread) {
+    if (body_unread) keep_alive_ = false;
+    request_ = {};
+    reply(std::move(answer));
+  }
+
+  /// @return false: the target is malformed
+  bool take_head() {
+    const auto& head = parser_->get();
+    request_ = {};
+    request_.method = head_only_ ? "GET" : std::string(head.method_string());
+    request_.target = std::string(head.target());
+    request_.headers.reserve(kUsualHeaders);
+    for (const auto& field : head)
+      request_.headers.emplace_back(to_lower({field.name_string().data(), field.name_string().size()}),
+                                    std::string(field.value()));
+    request_.peer = peer_;
+    request_.tls_client = tls_client_;
+    auto parts = parse_http_target(request_.target);
+    if (!parts.ok()) return false;
+    request_.parts = std::move(*parts);
+    return true;
+  }
+
   void read_rest() {
     // What came with the head needs no more waiting.
     while (!parser_->is_done() && buffer_.size() > 0) {
@@ -260,13 +363,6 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
       if (failure) return refuse(failure);
     }
     if (parser_->is_done()) return hand_over();
-    // A body of unknown length may become as long as is allowed.
-    body_bytes_ = parser_->content_length().value_or(options_.max_body_bytes);
-    host_.bodies_bytes += body_bytes_;
-    if (host_.bodies_bytes > options_.max_bodies_bytes) {
-      keep_alive_ = false;
-      return reply(http_problem(503, "too many large requests at a time"));
-    }
     // Else it comes in pieces of what the head has left room for, 512 bytes and a system call each. Given back with the body's end.
     buffer_.reserve(static_cast<size_t>(std::min(body_bytes_, uint64_t{64} << 10)));
     deadline(options_.body_timeout);
@@ -278,24 +374,10 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
   }
 
   void hand_over() {
-    http::request<http::string_body> message = parser_->release();
+    request_.body = std::move(parser_->get().body());
     parser_.reset();
-    keep_alive_ = message.keep_alive();
-    HttpRequest request;
-    request.method = head_only_ ? "GET" : std::string(message.method_string());
-    request.target = std::string(message.target());
-    request.headers.reserve(kUsualHeaders);
-    for (const auto& field : message)
-      request.headers.emplace_back(to_lower({field.name_string().data(), field.name_string().size()}),
-                                   std::string(field.value()));
-    request.body = std::move(message.body());
-    request.peer = peer_;
-    request.tls_client = tls_client_;
-    auto parts = parse_http_target(request.target);
-    if (!parts.ok()) return reply(http_problem(400, "the request's target is malformed"));
-    request.parts = std::move(*parts);
     no_deadline();
-    host_.dispatch(std::move(request), this->shared_from_this());
+    host_.dispatch(std::exchange(request_, {}), this->shared_from_this());
   }
 
   /// Says why, where there is something to say, and closes: after a request that was not understood nothing can be.
@@ -363,14 +445,21 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
   const HttpServerOptions& options_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
+  HttpRequest request_;  ///< being read
   std::string reply_head_, reply_body_;
+  std::shared_ptr<const void> reply_held_;
   Clock::time_point deadline_ = Clock::time_point::max();
-  uint64_t body_bytes_ = 0;  ///< counted in host_.bodies_bytes
+  std::string user_;         ///< in host_.uses, while a request is read or worked on
+  uint64_t body_bytes_ = 0;  ///< counted there
+  bool in_stream_ = false;   ///< counted there as a stream
+  bool proven_ = false;
+  std::optional<Clock::time_point> idle_since_;
   std::function<void()> gone_;
   bool answered_ = false;
   bool reading_early_ = false;  ///< over TLS: a read is on its way while the request is at work
   bool head_awaited_ = false;   ///< and the next request is what it brings
   std::string peer_;
+  std::string peer_group_ = "unknown";
   std::string tls_client_;
   unsigned version_ = 11;
   bool keep_alive_ = false;

@@ -8,7 +8,9 @@
 #include <boost/asio/ssl/context.hpp>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -28,6 +30,8 @@ class HttpConnection {
  public:
   virtual ~HttpConnection() = default;
   virtual void begin() = 0;
+  /// Says that there is no room, and closes; in place of begin().
+  virtual void refuse_newcomer() = 0;
   virtual void reply(HttpReply reply) = 0;
   /// @param gone  called once if the client goes before its answer.
   virtual void watch(std::function<void()> gone) = 0;
@@ -40,13 +44,28 @@ class HttpConnection {
   /// Closes it when it has kept the server waiting for too long.
   virtual void check_deadline(std::chrono::steady_clock::time_point now) = 0;
   virtual void close() = 0;
+  /// Whose it is, as far as its address tells.
+  [[nodiscard]] virtual const std::string& peer_group() const = 0;
+  /// Somebody known has asked by it.
+  [[nodiscard]] virtual bool proven() const = 0;
+  [[nodiscard]] virtual bool closed() const = 0;
+  /// Since when it waits for a request's head; none: it has one, or is closed.
+  [[nodiscard]] virtual std::optional<std::chrono::steady_clock::time_point> idle_since() const = 0;
+};
+
+/// What one user, or one address, has of the server now.
+struct HttpUse {
+  size_t requests = 0;
+  size_t streams = 0;
+  uint64_t body_bytes = 0;
 };
 
 /// What connections share; it outlives them.
 struct HttpConnectionHost {
   HttpServerOptions options;
   std::set<HttpConnection*> connections;  ///< each takes itself out when it ends
-  uint64_t bodies_bytes = 0;              ///< what bodies being read take together, of options.max_bodies_bytes
+  std::map<std::string, HttpUse> uses;    ///< of those who ask now
+  std::shared_ptr<ByteBudget> bodies;     ///< what all bodies take
   /// Takes a whole request.
   std::function<void(HttpRequest, std::shared_ptr<HttpConnection>)> dispatch;
 };

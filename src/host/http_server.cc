@@ -4,13 +4,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <concepts>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <tuple>
 
 #include "base/text.h"
 #include "host/http_connection.h"
@@ -109,6 +112,9 @@ struct HttpServer::Core {
   Status listen();
   void accept(const std::shared_ptr<Core>& self);
   void take(HttpSocket socket);
+  /// @return false: there is no room for it, and no connection gives way
+  bool make_way(const HttpConnection& newcomer);
+  [[nodiscard]] HttpConnection* idlest(const std::string* of) const;
   void beat();
   void check_deadlines();
 };
@@ -257,16 +263,43 @@ void HttpServer::Core::accept(const std::shared_ptr<Core>& self) {
   });
 }
 
-void HttpServer::Core::take(HttpSocket socket) {
-  if (host.connections.size() >= host.options.max_connections) {
-    constexpr std::string_view kFull =
-        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    Failure ignored;
-    socket.non_blocking(true, ignored);
-    if (!tls) socket.write_some(asio::buffer(kFull.data(), kFull.size()), ignored);
-    return;
+/// Whoever waits longest without asking: strangers before those who have proven who they are, within them of the address with the most.
+/// @param of  only of this address; null: of any
+HttpConnection* HttpServer::Core::idlest(const std::string* of) const {
+  std::map<std::string_view, size_t> counts;
+  for (const HttpConnection* connection : host.connections)
+    ++counts[connection->peer_group()];
+  const auto rank = [&counts](const HttpConnection* connection) {
+    return std::tuple(connection->proven(), SIZE_MAX - counts[connection->peer_group()], *connection->idle_since());
+  };
+  HttpConnection* found = nullptr;
+  for (HttpConnection* connection : host.connections)
+    if ((of == nullptr || connection->peer_group() == *of) && connection->idle_since() &&
+        (found == nullptr || rank(connection) < rank(found)))
+      found = connection;
+  return found;
+}
+
+bool HttpServer::Core::make_way(const HttpConnection& newcomer) {
+  const HttpServerOptions& options = host.options;
+  if (host.connections.size() <= options.max_connections && options.max_peer_connections == 0) return true;
+  const std::string& group = newcomer.peer_group();
+  size_t open = 0, of_group = 0;
+  for (const HttpConnection* connection : host.connections) {
+    open += connection->closed() ? 0U : 1U;
+    of_group += !connection->closed() && connection->peer_group() == group ? 1U : 0U;
   }
-  make_http_connection(std::move(socket), tls ? &*tls : nullptr, host)->begin();
+  const bool group_full = options.max_peer_connections != 0 && of_group > options.max_peer_connections;
+  if (!group_full && open <= options.max_connections) return true;
+  HttpConnection* const gives_way = idlest(group_full ? &group : nullptr);
+  if (gives_way != nullptr) gives_way->close();
+  return gives_way != nullptr;
+}
+
+void HttpServer::Core::take(HttpSocket socket) {
+  const auto connection = make_http_connection(std::move(socket), tls ? &*tls : nullptr, host);
+  if (make_way(*connection)) return connection->begin();
+  if (!tls) connection->refuse_newcomer();
 }
 
 void HttpServer::Core::beat() {
@@ -298,7 +331,9 @@ HttpServer::HttpServer(HttpServer&&) noexcept = default;
 
 Result<HttpServer> HttpServer::start(HttpServerOptions options, HttpHandler handler) {
   auto core = std::make_shared<Core>();
+  constexpr uint64_t kMostBodies = uint64_t{4} << 30;
   core->host.options = std::move(options);
+  core->host.bodies = core->host.options.bodies ? core->host.options.bodies : ByteBudget::of(kMostBodies);
   core->handler = std::move(handler);
   core->host.dispatch = [weak = std::weak_ptr<Core>(core)](HttpRequest request, std::shared_ptr<HttpConnection> connection) {
     if (const auto alive = weak.lock())

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "host/byte_budget.h"
 #include "host/http_target.h"
 
 namespace stint {
@@ -28,6 +30,7 @@ struct HttpRequest {
   std::string peer;  ///< `127.0.0.1:40112`
   std::string
       tls_client;  ///< whom the verified client certificate names (certificate_name.h); empty = none was asked for or given
+  std::shared_ptr<const void> held;  ///< what its body takes of the server's budget
 
   /// @param name  in lower case. @return the first header of that name.
   [[nodiscard]] const std::string* header(std::string_view name) const;
@@ -38,6 +41,7 @@ struct HttpReply {
   std::string content_type = "application/json";
   std::vector<std::pair<std::string, std::string>> headers;  ///< beside those every reply has
   std::string body;
+  std::shared_ptr<const void> held = nullptr;  ///< let go of once it is written
 };
 
 /// A stream of server-sent events to one client. Copies are the same stream; it ends with the last of them. Any thread.
@@ -83,6 +87,14 @@ class Responder {
 
 using HttpHandler = std::function<void(HttpRequest, Responder)>;
 
+/// What a request's head says of who asks.
+struct HttpAdmission {
+  std::optional<HttpReply> refusal;  ///< what it is answered, its body unread; none: it may come in
+  std::string user;                  ///< who asks, proven; empty: not known
+};
+/// Looks at a request by its head, before any of its body is read; on the server's thread, must not block.
+using HttpGate = std::function<HttpAdmission(const HttpRequest& head)>;
+
 struct TlsOptions {
   std::string certificate_file;  ///< PEM, with its chain
   std::string key_file;          ///< PEM, not encrypted
@@ -97,10 +109,18 @@ struct HttpServerOptions {
   uint16_t port = 0;                   ///< 0 = any free one
   TlsOptions tls;                      ///< TLS 1.2 or later when a certificate is given
   bool plain_beyond_loopback = false;  ///< without TLS, tokens and job scripts cross the network readable for all
+  /// Beyond it whoever has waited longest without asking gives way, strangers first; where all ask, the newcomer gets status 503.
   size_t max_connections = 1024;
+  size_t max_peer_connections = 0;  ///< of one address (IPv6: of one /64), as above; 0 = no limit of its own
+  HttpGate gate;                    ///< none: all come in, unknown
+  // Of one user, or of one address where users are not known; beyond them status 429. 0 = no limit.
+  size_t max_user_requests = 0;
+  size_t max_user_streams = 0;
+  uint64_t max_user_body_bytes = 0;  ///< of bodies that are read or worked on
   uint32_t max_head_bytes = 16U << 10;
   uint64_t max_body_bytes = uint64_t{4} << 20;
-  uint64_t max_bodies_bytes = uint64_t{4} << 30;  ///< of all requests that are read or worked on; beyond it status 503
+  /// Of the bodies of all requests that are read or worked on; beyond it status 503. null: 4 GiB
+  std::shared_ptr<ByteBudget> bodies;
   Duration head_timeout = Duration::seconds(30);  ///< from the connection's being ready for a request to the end of its head
   Duration body_timeout = Duration::seconds(30);
   Duration write_timeout = Duration::seconds(30);     ///< of one reply, or of one event

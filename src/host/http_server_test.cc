@@ -276,26 +276,189 @@ TEST(HttpServer, SlowClientsAreCutOff) {
   EXPECT_EQ(HttpClient().get(server.url() + "/")->status, 200);
 }
 
+constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+/// Keeps those who ask for /wait waiting.
+class Waiting {
+ public:
+  HttpHandler handler() {
+    return [this](const HttpRequest& request, const Responder& responder) {
+      if (request.target != "/wait") return echo(request, responder);
+      const std::lock_guard guard(lock_);
+      waiting_.push_back(responder);
+    };
+  }
+  void until(size_t count) {
+    for (int i = 0; i < 5000 && waiting() < count; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ASSERT_EQ(waiting(), count);
+  }
+
+ private:
+  size_t waiting() {
+    const std::lock_guard guard(lock_);
+    return waiting_.size();
+  }
+  std::mutex lock_;
+  std::vector<Responder> waiting_;
+};
+constexpr std::string_view kWait = "GET /wait HTTP/1.1\r\nHost: a\r\n\r\n";
+
 TEST(HttpServer, ConnectionsAreBounded) {
+  Waiting waiting;
   HttpServerOptions options;
   options.max_connections = 2;
+  const HttpServer server = start(waiting.handler(), options);
+  const RawClient one(server);
+  const RawClient two(server);
+  one.send(kWait);
+  two.send(kWait);
+  waiting.until(2);
+  EXPECT_THAT(RawClient(server).receive(), StartsWith("HTTP/1.1 503"));
+}
+
+/// Idle sockets shut no newcomer out.
+TEST(HttpServer, WhoDoesNotAskGivesWay) {
+  Waiting waiting;
+  HttpServerOptions options;
+  options.max_connections = 3;
+  const HttpServer server = start(waiting.handler(), options);
+  const RawClient asks(server);
+  asks.send(kWait);
+  waiting.until(1);
+  std::vector<std::unique_ptr<RawClient>> idle;
+  for (int i = 0; i < 20; ++i) {
+    idle.push_back(std::make_unique<RawClient>(server));
+    const RawClient newcomer(server);
+    newcomer.send(kGet);
+    EXPECT_THAT(newcomer.receive_until("\r\n\r\n"), StartsWith("HTTP/1.1 200")) << i;
+  }
+  EXPECT_EQ(idle.front()->receive(), "");  // closed, not silent
+}
+
+HttpAdmission by_name(const HttpRequest& head) {
+  const std::string* name = head.header("name");
+  if (name == nullptr) return {.refusal = HttpReply{401, "text/plain", {}, "who are you?"}, .user = ""};
+  return {.refusal = std::nullopt, .user = *name};
+}
+
+TEST(HttpServer, StrangersGiveWayBeforeUsers) {
+  HttpServerOptions options;
+  options.max_connections = 2;
+  options.gate = by_name;
   const HttpServer server = start(echo, options);
+  constexpr std::string_view kKnown = "GET / HTTP/1.1\r\nHost: a\r\nName: ann\r\n\r\n";
+  const RawClient known(server);
+  known.send(kKnown);
+  EXPECT_THAT(known.receive_until("] "), StartsWith("HTTP/1.1 200"));
+  std::vector<std::unique_ptr<RawClient>> strangers;
+  for (int i = 0; i < 20; ++i) {
+    strangers.push_back(std::make_unique<RawClient>(server));
+    strangers.back()->send(kGet);
+    EXPECT_THAT(strangers.back()->receive_until("\r\n\r\n"), StartsWith("HTTP/1.1 401"));
+  }
+  known.send(kKnown);
+  EXPECT_THAT(known.receive_until("\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpServer, OneAddressHasItsPart) {
+  HttpServerOptions options;
+  options.max_peer_connections = 2;
+  const HttpServer server = start(echo, options);
+  const RawClient first(server);
+  const RawClient second(server);
+  const RawClient third(server);
+  third.send(kGet);
+  EXPECT_THAT(third.receive_until("\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(first.receive(), "");
+}
+
+/// The answer is there although not one byte of the body was sent.
+TEST(HttpServer, StrangersAreTurnedAwayBeforeTheirBodyIsRead) {
+  std::atomic<int> handled = 0;
+  HttpServerOptions options;
+  options.gate = by_name;
+  const HttpServer server = start(
+      [&](const HttpRequest& request, const Responder& responder) {
+        ++handled;
+        echo(request, responder);
+      },
+      options);
+  const RawClient stranger(server);
+  stranger.send("POST /jobs HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\n\r\n");
+  const std::string answer = stranger.receive_until("you?");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(answer, HasSubstr("Connection: close"));
+  const RawClient expects(server);
+  expects.send("POST /jobs HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_THAT(expects.receive_until("\r\n"), StartsWith("HTTP/1.1 401"));
+  EXPECT_EQ(handled, 0);
+  EXPECT_THAT(answer_to(server, "POST /jobs HTTP/1.1\r\nHost: a\r\nName: ann\r\nContent-Length: 2\r\n\r\nhi"), HasSubstr("[hi]"));
+}
+
+TEST(HttpServer, OneUserHasItsPartOfRequests) {
+  Waiting waiting;
+  HttpServerOptions options;
+  options.gate = by_name;
+  options.max_user_requests = 2;
+  const HttpServer server = start(waiting.handler(), options);
+  const auto ask = [](const RawClient& client, std::string_view name) {
+    client.send(fmt::format("GET /wait HTTP/1.1\r\nHost: a\r\nName: {}\r\n\r\n", name));
+  };
   {
-    const RawClient one(server);
-    const RawClient two(server);
-    one.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    two.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    EXPECT_THAT(one.receive_until("\r\n\r\n"), StartsWith("HTTP/1.1 200"));
-    EXPECT_THAT(two.receive_until("\r\n\r\n"), StartsWith("HTTP/1.1 200"));
-    EXPECT_THAT(RawClient(server).receive(), StartsWith("HTTP/1.1 503"));
+    const RawClient one(server), two(server), three(server), other(server);
+    ask(one, "ann");
+    ask(two, "ann");
+    waiting.until(2);
+    ask(three, "ann");
+    EXPECT_THAT(three.receive_until("\r\n\r\n"), StartsWith("HTTP/1.1 429"));
+    ask(other, "bob");
+    waiting.until(3);
   }
-  int status = 0;
-  for (int i = 0; i < 500 && status != 200; ++i) {  // the server notices that they are gone
-    const auto response = HttpClient().get(server.url() + "/");
-    status = response.ok() ? response->status : 0;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  EXPECT_EQ(status, 200);
+}
+
+TEST(HttpServer, OneUserHasItsPartOfBodies) {
+  HttpServerOptions options;
+  options.gate = by_name;
+  options.max_user_body_bytes = 1000;
+  const HttpServer server = start(echo, options);
+  const auto begin = [](const RawClient& client, std::string_view name) {
+    client.send(
+        fmt::format("POST / HTTP/1.1\r\nHost: a\r\nName: {}\r\nContent-Length: 600\r\nExpect: 100-continue\r\n\r\n", name));
+    return client.receive_until("\r\n");
+  };
+  const RawClient one(server), two(server), other(server), later(server);
+  EXPECT_THAT(begin(one, "ann"), HasSubstr(" 100 "));
+  EXPECT_THAT(begin(two, "ann"), HasSubstr(" 429 "));
+  EXPECT_THAT(begin(other, "bob"), HasSubstr(" 100 "));
+  one.send(std::string(600, 'x'));
+  EXPECT_THAT(one.receive_until("x] "), HasSubstr(" 200 "));
+  EXPECT_THAT(begin(later, "ann"), HasSubstr(" 100 "));
+}
+
+TEST(HttpServer, OneUserHasItsPartOfStreams) {
+  std::mutex lock;
+  std::vector<EventStream> streams;
+  HttpServerOptions options;
+  options.gate = by_name;
+  options.max_user_streams = 1;
+  options.max_user_requests = 1;  // a stream is none
+  const HttpServer server = start(
+      [&](const HttpRequest&, const Responder& responder) {
+        const std::lock_guard guard(lock);
+        streams.push_back(responder.stream());
+        streams.back().send("hello", "", "there");
+      },
+      options);
+  const auto ask = [](const RawClient& client, std::string_view name) {
+    client.send(fmt::format("GET / HTTP/1.1\r\nHost: a\r\nName: {}\r\n\r\n", name));
+    return client.receive_until("\r\n");
+  };
+  const RawClient one(server), two(server), other(server);
+  EXPECT_THAT(ask(one, "ann"), HasSubstr(" 200 "));
+  EXPECT_THAT(one.receive_until("data: there"), HasSubstr("hello"));
+  EXPECT_THAT(ask(two, "ann"), HasSubstr(" 429 "));
+  EXPECT_THAT(ask(other, "bob"), HasSubstr(" 200 "));
 }
 
 TEST(HttpServer, StreamsEvents) {
@@ -377,7 +540,7 @@ TEST(HttpServer, ServesTlsAndKnowsWhoShowsACertificate) {
   EXPECT_THAT(server.url(), StartsWith("https://"));
   HttpOptions known;
   known.ca_file = files.authority;
-  EXPECT_FALSE(HttpClient(known).get(server.url() + "/").ok());  // nobody known
+  EXPECT_FALSE(HttpClient(known).get(server.url() + "/").ok());  // no certificate known
   known.certificate_file = files.client_certificate;
   known.key_file = files.client_key;
   HttpClient client(known);
@@ -531,7 +694,7 @@ TEST(HttpServer, TellsWhenAClientGoesBeforeItsAnswer) {
 
 TEST(HttpServer, BodiesOfAllRequestsTogetherAreBounded) {
   HttpServerOptions options;
-  options.max_bodies_bytes = 1 << 20;
+  options.bodies = ByteBudget::of(1 << 20);
   const HttpServer server = start(echo, options);
   const RawClient large(server);
   EXPECT_TRUE(large.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1048576\r\nExpect: 100-continue\r\n\r\n"));

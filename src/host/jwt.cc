@@ -217,6 +217,12 @@ Result<Jwt> parse_jwt(std::string_view token) {
   if (head.contains("crit")) return invalid("token: its header asks for what is not known here (crit)");
   Jwt jwt{.algorithm = text_of(head, "alg"), .kid = text_of(head, "kid")};
   if (jwt.algorithm != "RS256" && jwt.algorithm != "ES256") return invalid("token: signed with neither RS256 nor ES256");
+  if (head.contains("typ")) {
+    // RFC 7515, 4.1.9: a media type, of which "application/" may be left out; compared without regard to case.
+    jwt.type = to_lower(text_of(head, "typ"));
+    if (jwt.type.starts_with("application/")) jwt.type.erase(0, std::string_view("application/").size());
+    if (jwt.type.empty()) return invalid("token: its header's type is no text (typ)");
+  }
   jwt.claims = *claims;
   jwt.message = std::string(token.substr(0, token.rfind('.')));
   jwt.signature = *signature;

@@ -41,6 +41,7 @@ class KeySet {
 /// A token taken apart; nothing of it is believed before its signature holds.
 struct Jwt {
   std::string algorithm, kid;
+  std::string type;       ///< of its header, lower-case, without "application/": "jwt", "at+jwt"; "" = it names none
   std::string claims;     ///< JSON object
   std::string message;    ///< what is signed
   std::string signature;  ///< bytes

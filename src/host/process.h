@@ -1,4 +1,4 @@
-// Child processes in groups of their own, so that a signal reaches all they started.
+// Child processes in their own groups, so that a signal reaches all they started.
 #pragma once
 
 #include <atomic>

@@ -66,7 +66,7 @@ TEST(ChildProcess, IsEndedWithItsOwner) {
     auto child = ChildProcess::start({"sleep", "1000"});
     pid = child->pid();
   }
-  EXPECT_NE(kill(pid, 0), 0) << "nobody has this id any more";
+  EXPECT_NE(kill(pid, 0), 0) << "no process has this id any more";
 }
 
 TEST(RunCommand, GivesWhatItPrintsAndItsCode) {

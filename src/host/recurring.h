@@ -1,4 +1,4 @@
-// Work that comes again and again, on threads of its own. One that takes long keeps a thread, and no other waiting as long
+// Work that comes again and again, on separate threads. One that takes long keeps a thread, and no other waiting as long
 // as there are more threads than such.
 #pragma once
 

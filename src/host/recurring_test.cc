@@ -34,7 +34,7 @@ TEST(Recurring, CallsEachAgainAndAgainAndNeverAfterItsEnd) {
   EXPECT_EQ(first, seen);
 }
 
-TEST(Recurring, OneThatTakesLongKeepsNobodyWaitingWhereThereIsAnotherThread) {
+TEST(Recurring, OneThatTakesLongKeepsNoOtherWaitingWhereThereIsAnotherThread) {
   std::atomic<int> quick = 0;
   std::latch release(1);
   {

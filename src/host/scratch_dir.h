@@ -1,4 +1,4 @@
-// A folder of its own for each test, gone when the test is.
+// A separate folder for each test, gone when the test is.
 #pragma once
 
 #include <stdlib.h>  // mkdtemp

@@ -14,6 +14,8 @@
 
 #include "base/check.h"
 
+#include "host/file.h"
+
 namespace stint {
 namespace {
 
@@ -87,6 +89,11 @@ Status write_secret(const std::string& path, std::string_view text) {
     return make_error(ErrorCode::kUnavailable, "cannot write {}: {}: check its folder and the space left", path,
                       std::strerror(errno));
   return {};
+}
+
+Result<std::string> own_key(const std::string& path) {
+  if (::access(path.c_str(), F_OK) != 0) TRY(write_secret(path, random_hex(32) + "\n"));
+  return read_secret_file(path);
 }
 
 }  // namespace stint

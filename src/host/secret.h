@@ -24,6 +24,10 @@ std::string bytes_of_hex(std::string_view digits);
 /// A file for its owner alone, whole or not at all.
 Status write_secret(const std::string& path, std::string_view text);
 
+/// The key that a program keeps in a file of its own: 64 hexadecimal digits, made where it is absent.
+/// @return error when the file cannot be written or read, is empty, or is not its owner's alone.
+Result<std::string> own_key(const std::string& path);
+
 enum class SecretReaders : uint8_t {
   kOwner,
   kOwnerAndGroup,  ///< for keys that a group of programs shares, as Debian's ssl-cert does

@@ -1,5 +1,7 @@
 #include "host/slurm_programs.h"
 
+#include <cstdlib>
+
 #include "host/fed_command.h"
 
 namespace stint {
@@ -11,9 +13,25 @@ constexpr size_t kMostBytes = size_t{256} << 20;
 
 Result<std::string> SlurmPrograms::ask(const std::string& program, const std::vector<std::string>& arguments,
                                        std::optional<std::string_view> standard_input) const {
-  const std::string path = folder.empty() ? program : folder + "/" + program;
   // Without the last, lists of an array's tasks are cut short.
-  std::vector<std::string> command = {"env", "TZ=UTC", "SLURM_TIME_FORMAT=standard", "SLURM_BITSTR_LEN=0", path};
+  return run({"TZ=UTC", "SLURM_TIME_FORMAT=standard", "SLURM_BITSTR_LEN=0"}, program, arguments, standard_input);
+}
+
+Result<std::string> SlurmPrograms::ask_bare(const std::string& program, const std::vector<std::string>& arguments,
+                                            std::string_view standard_input) const {
+  std::vector<std::string> environment = {"-i"};
+  for (const char* name : {"PATH", "SLURM_CONF"})
+    if (const char* value = std::getenv(name); value != nullptr) environment.push_back(fmt::format("{}={}", name, value));
+  return run(std::move(environment), program, arguments, standard_input);
+}
+
+Result<std::string> SlurmPrograms::run(std::vector<std::string> environment, const std::string& program,
+                                       const std::vector<std::string>& arguments,
+                                       std::optional<std::string_view> standard_input) const {
+  const std::string path = folder.empty() ? program : folder + "/" + program;
+  std::vector<std::string> command = {"env"};
+  command.insert(command.end(), environment.begin(), environment.end());
+  command.push_back(path);
   command.insert(command.end(), arguments.begin(), arguments.end());
   TRY_ASSIGN(CommandOutput output, standard_input ? run_fed_command(command, *standard_input, patience, kMostBytes)
                                                   : run_command(command, patience, kMostBytes));

@@ -19,6 +19,14 @@ struct SlurmPrograms {
   /// @param standard_input  what it reads; none = the caller's.
   [[nodiscard]] Result<std::string> ask(const std::string& program, const std::vector<std::string>& arguments,
                                         std::optional<std::string_view> standard_input = {}) const;
+  /// The same for sbatch, with none of the caller's environment but what Slurm itself needs: a job gets what its sbatch has.
+  [[nodiscard]] Result<std::string> ask_bare(const std::string& program, const std::vector<std::string>& arguments,
+                                             std::string_view standard_input) const;
+
+ private:
+  [[nodiscard]] Result<std::string> run(std::vector<std::string> environment, const std::string& program,
+                                        const std::vector<std::string>& arguments,
+                                        std::optional<std::string_view> standard_input) const;
 };
 
 }  // namespace stint

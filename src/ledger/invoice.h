@@ -61,7 +61,7 @@ struct Reconciliation {
 Interval invoice_month(const BillLine& line);
 
 /// @param lines   of the billing months wanted, in any currencies.
-/// @param totals  of the same months. One without a line is a row of its own.
+/// @param totals  of the same months. One without a line is a separate row.
 /// @return error when two totals are for the same, when an account has totals both with and without an invoice number in a month, or
 /// when a line's billed and effective cost are in two currencies.
 Result<Reconciliation> reconcile(std::span<const BillLine> lines, std::span<const InvoiceTotal> totals);

@@ -104,7 +104,8 @@ struct AgainstList {
   }
 };
 
-void add_prices(const History& history, const std::vector<ChargedNode>& charged, const Catalog& catalog, Kpis& out) {
+void add_prices(const History& history, const std::vector<ChargedNode>& charged, const Ledger& ledger, const Catalog& catalog,
+                Kpis& out) {
   const Currency currency = out.total.currency();
   std::map<std::string_view, GpuPriceKpi> models;
   std::map<std::string_view, AgainstList> lists;
@@ -136,6 +137,9 @@ void add_prices(const History& history, const std::vector<ChargedNode>& charged,
   }
   std::ranges::stable_sort(out.prices, std::ranges::greater(), &GpuPriceKpi::cost);
   out.below_list_pct = all.below_pct();
+  for (size_t i = 0; i < ledger.lines.size(); ++i)
+    if (ledger.lines[i].commitment_unused) all.cost += ledger.line_amounts[i].to_double();
+  out.effective_savings_pct = all.below_pct();
 }
 
 std::optional<CommitmentKpi> commitments_of(const std::vector<ChargedNode>& charged, const Ledger& ledger) {
@@ -317,7 +321,7 @@ Result<Kpis> make_kpis(const History& history, const Occupancy& occupancy, const
     idle += cause.gpu_hours;
   if (const double there = statement.sum.gpu_hours + idle; there > 0) out.held_pct = 100 * statement.sum.gpu_hours / there;
   const std::vector<ChargedNode> charged = charged_nodes(history, occupancy, ledger);
-  add_prices(history, charged, catalog, out);
+  add_prices(history, charged, ledger, catalog, out);
   out.commitments = commitments_of(charged, ledger);
   out.owned = {.client = owned_pct(ledger, TenantDimension::kClient),
                .project = owned_pct(ledger, TenantDimension::kProject),

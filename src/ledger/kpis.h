@@ -49,7 +49,7 @@ struct GpuPriceKpi {
   Money per_gpu_hour;
   double listed_gpu_hours = 0;           ///< of machines whose on-demand price the catalogue knows, in the bill's currency
   std::optional<Money> listed;           ///< on-demand price of a GPU-hour of them
-  std::optional<double> below_list_pct;  ///< how far their cost lies below it: FinOps' effective savings rate
+  std::optional<double> below_list_pct;  ///< how far their cost lies below it
 };
 
 /// Commitments: reserved instances and savings plans, as the bill marks them. None of it where the bill marks nothing.
@@ -72,7 +72,9 @@ struct Kpis {
   std::optional<double> held_pct;            ///< of the GPU-hours there, those that somebody held
   std::optional<double> active_pct;          ///< of those held with telemetry, those that were active
   std::optional<double> below_list_pct;      ///< over all machines with a known on-demand price
-  std::vector<GpuPriceKpi> prices;           ///< descending by cost, then by model
+  /// The same with what commitments cost unused: FinOps' effective savings rate. Below 0: commitments cost more than they save.
+  std::optional<double> effective_savings_pct;
+  std::vector<GpuPriceKpi> prices;  ///< descending by cost, then by model
   std::optional<CommitmentKpi> commitments;
   OwnerShares owned;
   std::vector<JobKpis> jobs;  ///< kinds that occur

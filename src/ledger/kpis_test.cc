@@ -102,7 +102,7 @@ TEST_F(KpisTest, TimeToResultCountsFromSubmission) {
   run("a", 1, 2).submitted = kStart;
   run("b", 3, 7).submitted = kStart;
   run("c", 1, 2, RunState::kFailed).submitted = kStart;
-  run("d", 1, 2);  // nobody knows when it was submitted
+  run("d", 1, 2);  // it is not known when it was submitted
   const Kpis k = kpis().value();
   EXPECT_EQ(k.time->jobs, 2u);
   EXPECT_EQ(k.time->median_wait, kHour);
@@ -148,6 +148,24 @@ TEST_F(KpisTest, CommitmentsAreWhatTheBillMarksAsSuch) {
   EXPECT_DOUBLE_EQ(c->coverage_pct, 40);
   EXPECT_DOUBLE_EQ(c->utilization_pct, 80);  // 40 of 50
   EXPECT_EQ(c->unused, Money::units(10));
+}
+
+// The FinOps Foundation's: 1 − what is paid ÷ what it would cost on demand, and what is paid holds what nothing used.
+TEST_F(KpisTest, TheEffectiveSavingsRateHoldsWhatCommitmentsCostUnused) {
+  Node& node = books_.history.nodes[0];
+  node.provider = "aws";
+  node.region = "us-east-1";
+  node.instance_type = "p4d.24xlarge";
+  node.gpu_count = 8;
+  const Kpis all_used = kpis().value();
+  ASSERT_TRUE(all_used.effective_savings_pct.has_value());
+  EXPECT_DOUBLE_EQ(*all_used.effective_savings_pct, *all_used.below_list_pct);
+  books_.compute("", Money::units(10), 4).commitment_unused = true;
+  const Kpis k = kpis().value();
+  EXPECT_DOUBLE_EQ(*k.below_list_pct, *all_used.below_list_pct) << "the price of hours that were used";
+  EXPECT_NEAR(100 - *k.effective_savings_pct, (100 - *k.below_list_pct) * 50 / 40, 1e-9);  // 40 paid for hours, 10 for none
+  node.instance_type = "unheard-of";
+  EXPECT_EQ(kpis()->effective_savings_pct, std::nullopt);
 }
 
 TEST_F(KpisTest, TheShareWithAnOwnerIsThatOfRowsWithAName) {

@@ -48,8 +48,8 @@ class Poster {
     out_.basis = options.basis;
     out_.converted = history.converted;
     out_.tenants = occupancy.tenants;
-    nobody_ = out_.tenants.intern({});
-    hours_ = NodeHours::build(history, occupancy, nobody_);
+    no_tenant_ = out_.tenants.intern({});
+    hours_ = NodeHours::build(history, occupancy, no_tenant_);
     acc_.resize(hours_.keys().size());
     for (const BillCoverage& c : history.bill_coverage)
       if (const Interval within = intersect(c.charged, out_.period); !within.empty())
@@ -281,9 +281,9 @@ class Poster {
     if (facts.spend == SpendKind::kCompute) return post_compute(i);
     TenantId tenant = tenant_of_tags(i);
     const NodeId node = out_.line_nodes[i];
-    if (tenant == nobody_ && node.valid() && facts.spend != SpendKind::kOther)
+    if (tenant == no_tenant_ && node.valid() && facts.spend != SpendKind::kOther)
       tenant = out_.tenants.intern(tenant_of(history_.nodes[node.index()], history_.tenant_rules));
-    if (tenant == nobody_) return shared_.push_back({i, IdleCause::kNone});
+    if (tenant == no_tenant_) return shared_.push_back({i, IdleCause::kNone});
     post_whole(i, {tenant, WorkloadKind::kUnknown, IdleCause::kNone, true});
   }
 
@@ -300,9 +300,9 @@ class Poster {
       kind = history_.nodes[node.index()].kind;
     }
     const bool gpus = has_gpus(line);
-    if (tenant != nobody_) return post_whole(i, {tenant, kind, IdleCause::kNone, !gpus});
+    if (tenant != no_tenant_) return post_whole(i, {tenant, kind, IdleCause::kNone, !gpus});
     if (!gpus || line.category == ChargeCategory::kPurchase) return shared_.push_back({i, IdleCause::kNone});
-    post_whole(i, {nobody_, kind, IdleCause::kTelemetryMissing, true});
+    post_whole(i, {no_tenant_, kind, IdleCause::kTelemetryMissing, true});
     problems_.add_line(fmt::format("{} {} {}", line.instance_type, line.region, line.resource_id), out_.line_amounts[i]);
   }
 
@@ -320,7 +320,7 @@ class Poster {
         parts_.push_back(
             {{out_.tenants.intern(share.tenant), WorkloadKind::kUnknown, IdleCause::kNone, active}, share.used_nanos});
     if (division->unused_nanos > 0)
-      parts_.push_back({{nobody_, WorkloadKind::kUnknown, IdleCause::kUnallocated, true}, division->unused_nanos});
+      parts_.push_back({{no_tenant_, WorkloadKind::kUnknown, IdleCause::kUnallocated, true}, division->unused_nanos});
     if (parts_.empty()) return false;
     post_parts(i);
     return true;
@@ -360,9 +360,9 @@ class Poster {
       parts_.push_back({hours_.keys()[key], std::exchange(acc_[key], 0)});
     touched_.clear();
     const int64_t unseen = missing_weight(i, when, total, missing);
-    if (unseen > 0) parts_.push_back({{nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, unseen});
+    if (unseen > 0) parts_.push_back({{no_tenant_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, unseen});
     if (unseen > 0 && facts_[i].category == ChargeCategory::kUsage) unseen_[node] += unseen;
-    if (parts_.empty()) parts_.push_back({{nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, 1});
+    if (parts_.empty()) parts_.push_back({{no_tenant_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, 1});
     give_to_owner(i);
     post_parts(i);
   }
@@ -384,18 +384,18 @@ class Poster {
 
   /// A bill's own tags say whose the node is where nothing nearer does.
   void give_to_owner(uint32_t i) {
-    const auto [first, fresh] = owners_.try_emplace(out_.line_nodes[i], nobody_);
-    const bool nobodys = std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return p.key.tenant == nobody_; });
-    if (!fresh && !nobodys) return;
+    const auto [first, fresh] = owners_.try_emplace(out_.line_nodes[i], no_tenant_);
+    const bool unowned = std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return p.key.tenant == no_tenant_; });
+    if (!fresh && !unowned) return;
     const TenantId owner = tenant_of_tags(i);
     if (fresh) first->second = owner;
-    if (owner == nobody_) return;
+    if (owner == no_tenant_) return;
     for (Part& p : parts_)
       p.key = owned(p.key, owner);
   }
 
   [[nodiscard]] NodeHours::Key owned(const NodeHours::Key& key, TenantId owner) const {
-    if (key.tenant != nobody_) return key;
+    if (key.tenant != no_tenant_) return key;
     if (key.cause == IdleCause::kNone || key.cause == IdleCause::kInactive)
       return {owner, key.kind, key.cause, key.activity_known};
     if (!can_be_billed(out_.tenants[owner])) return key;
@@ -431,7 +431,7 @@ class Poster {
 
   TenantId tenant_of_tags(uint32_t i) {
     const BillLine& line = out_.lines[i];
-    if (line.tags.empty()) return nobody_;
+    if (line.tags.empty()) return no_tenant_;
     const auto [it, fresh] = tag_tenants_.try_emplace(line.tags);
     if (fresh) it->second = out_.tenants.intern(tenant_of_pod_tags(line.tags, history_.tenant_rules));
     return it->second;
@@ -454,7 +454,7 @@ class Poster {
       tenants.push_back(tenant);
       weights_.push_back(weight);
     }
-    if (tenants.empty()) tenants.push_back(nobody_), weights_.push_back(1);
+    if (tenants.empty()) tenants.push_back(no_tenant_), weights_.push_back(1);
     const auto direct = static_cast<std::ptrdiff_t>(out_.postings.size());
     for (const SharedLine& s : shared_) {
       const std::vector<Money> amounts = split_by_largest_remainder(out_.line_amounts[s.line], weights_);
@@ -475,10 +475,10 @@ class Poster {
     std::map<NodeHours::Key, int64_t> use;
     for (uint32_t n = 0; n < history_.nodes.size(); ++n) {
       const auto found = owners_.find(NodeId(n));
-      const TenantId owner = found == owners_.end() ? nobody_ : found->second;
+      const TenantId owner = found == owners_.end() ? no_tenant_ : found->second;
       const auto add = [&](const NodeHours::Key& key, int64_t weight) {
         constexpr int64_t kMicro = kGpuHourWeight / 1'000'000;
-        use[owner == nobody_ ? key : owned(key, owner)] += weight / kMicro;
+        use[owner == no_tenant_ ? key : owned(key, owner)] += weight / kMicro;
       };
       int64_t known = 0;
       // Hours that are in no line are in no row either: money and hours of a row are of the same time.
@@ -501,7 +501,8 @@ class Poster {
       if (const auto unseen = unseen_.find(NodeId(n)); unseen != unseen_.end()) {
         const Duration there = out_.period.length() - absent_within(history_.nodes[n], out_.period);
         const int64_t rest = node_weight(NodeId(n), there) - known;
-        add({nobody_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true}, std::clamp<int64_t>(rest, 0, unseen->second));
+        add({no_tenant_, WorkloadKind::kUnknown, IdleCause::kTelemetryMissing, true},
+            std::clamp<int64_t>(rest, 0, unseen->second));
       }
     }
     for (const auto& [key, hours] : use)
@@ -536,7 +537,7 @@ class Poster {
   SplitCosts splits_;
   std::vector<bool> split_evidence_;  // by node; only where there are splits
   Ledger out_;
-  TenantId nobody_;
+  TenantId no_tenant_;
   NodeHours hours_;
   const bool estimate_;
   std::vector<bool> billed_;                        // by node: a bill names it, whenever

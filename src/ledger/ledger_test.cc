@@ -179,7 +179,7 @@ TEST(Ledger, CommonCostFollowsGpuMoney) {
                              [](const Posting& a, const Posting& b) { return a.bill_line < b.bill_line; }));
 }
 
-TEST(Ledger, CommonCostWithoutAnyGpuIsNobodys) {
+TEST(Ledger, CommonCostWithoutAnyGpuBelongsToNoTenant) {
   HandMade m(1);
   m.other(SpendKind::kStorage, Money::units(3));
   const auto ledger = m.post();
@@ -200,7 +200,7 @@ TEST(Ledger, StorageAndTransferFollowTagsThenTheNode) {
   EXPECT_EQ(of_client(*ledger, "owner"), Money::units(4));
 }
 
-TEST(Ledger, TagsOfTheLineNameTheOwnerOfWhatNobodyHeld) {
+TEST(Ledger, TagsOfTheLineNameTheOwnerOfWhatNoRunHeld) {
   HandMade m(1);
   const NodeId n = m.node("n");
   m.hour(m.device(n, 0), 0, {{m.tenant("red"), {}, kHalf, kHalf, true}});

@@ -15,7 +15,7 @@ inline constexpr const char* kWholeBill = "*";
 
 struct ClientBudget {
   std::string client;
-  std::optional<Interval> month;  ///< one UTC calendar month; none = each that has no row of its own
+  std::optional<Interval> month;  ///< one UTC calendar month; none = each that has no row
   Money budget;                   ///< > 0
   uint64_t line = 0;              ///< of the file, for messages
 };

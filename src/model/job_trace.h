@@ -27,12 +27,14 @@ struct TraceJob {
   int32_t gpus = 0;      ///< ≥ 1
   uint32_t cluster = 0;  ///< index into JobTrace::clusters
   uint32_t user = 0;     ///< index into JobTrace::users; 0 when the trace names no users
+  uint32_t name = 0;     ///< index into JobTrace::names; 0 when the trace names no jobs
   uint32_t shape = 0;    ///< index into JobTrace::shapes; 0 when the trace says no more than GPUs
 };
 
 struct JobTrace {
   std::vector<std::string> clusters;  ///< in order of first appearance
   std::vector<std::string> users;     ///< the same; empty when the trace has no such column
+  std::vector<std::string> names;     ///< of jobs, the same
   std::vector<TraceShape> shapes;     ///< empty when the trace says no more than GPUs
   std::vector<TraceJob> jobs;         ///< in file order
 };

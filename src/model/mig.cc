@@ -12,14 +12,16 @@ namespace {
 
 /// Names and usable memory of one GPU's profiles. The shapes are the same for all GPUs with 7 + 8 slices.
 /// Memory in MiB is what `nvidia-smi mig -lgip` prints for the smallest of the drivers seen; where only the
-/// 1g value is published (A30, H200, B200), its multiple by memory slices is a lower bound.
+/// 1g value is published (A30, H200, B200), its multiple by memory slices is a lower bound. Of GB200 and B300 no value is published:
+/// the part of the GPU's memory that instances of a B200 have, the least of all, rounded down. Their names: NVIDIA GPU Operator,
+/// release notes of 25.3 and 25.10.
 struct EightSliceNames {
   std::string_view gpu_model;
   std::string_view one, one_double, two, three, four, seven;
   int64_t mib_one, mib_two, mib_half, mib_full;  // memory of 1, 2, 4 and 8 memory slices
 };
 
-constexpr std::array<EightSliceNames, 7> kEightSlice = {{
+constexpr std::array<EightSliceNames, 9> kEightSlice = {{
     {"A100-40GB", "1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb", 4864, 9856, 19968, 40192},
     {"A100-80GB", "1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb", 9728, 19968, 40192, 80384},
     {"H100-80GB", "1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb", 9984, 20090, 40448, 81152},
@@ -27,6 +29,8 @@ constexpr std::array<EightSliceNames, 7> kEightSlice = {{
     {"GH200", "1g.12gb", "1g.24gb", "2g.24gb", "3g.48gb", "4g.48gb", "7g.96gb", 11264, 23552, 47616, 95232},
     {"H200", "1g.18gb", "1g.35gb", "2g.35gb", "3g.71gb", "4g.71gb", "7g.141gb", 16384, 32768, 65536, 131072},
     {"B200", "1g.23gb", "1g.45gb", "2g.45gb", "3g.90gb", "4g.90gb", "7g.180gb", 20992, 41984, 83968, 167936},
+    {"GB200", "1g.23gb", "1g.47gb", "2g.47gb", "3g.93gb", "4g.93gb", "7g.186gb", 21504, 43008, 86016, 172032},
+    {"B300", "1g.34gb", "1g.67gb", "2g.67gb", "3g.135gb", "4g.135gb", "7g.269gb", 31232, 62464, 124928, 249856},
 }};
 
 /// Other canonical names with the geometry of one above.
@@ -53,6 +57,17 @@ MigGeometry a30_geometry() {
       {"1g.6gb", 1, 1, Bytes::mebi(5836), false, 4, {0, 1, 2, 3}}, {"1g.6gb+me", 1, 1, Bytes::mebi(5836), true, 1, {0, 1, 2, 3}},
       {"2g.12gb", 2, 2, Bytes::mebi(11672), false, 2, {0, 2}},     {"2g.12gb+me", 2, 2, Bytes::mebi(11672), true, 1, {0, 2}},
       {"4g.24gb", 4, 4, Bytes::mebi(23344), false, 1, {0}},
+  };
+  return g;
+}
+
+/// As nvidia-smi names them (NVIDIA MIG user guide); memory: 22 GiB for each fourth, below what any driver gives.
+MigGeometry rtx_pro_6000_geometry() {
+  MigGeometry g{"RTX PRO 6000", 4, 4, {}};
+  g.profiles = {
+      {"1g.24gb", 1, 1, Bytes::gibi(int64_t{22}), false, 4, {0, 1, 2, 3}},
+      {"2g.48gb", 2, 2, Bytes::gibi(int64_t{44}), false, 2, {0, 2}},
+      {"4g.96gb", 4, 4, Bytes::gibi(int64_t{88}), false, 1, {0}},
   };
   return g;
 }
@@ -153,7 +168,7 @@ int MigGeometry::index_of(const MigProfile& profile) const {
 
 std::span<const MigGeometry> mig_geometries() {
   static const std::vector<MigGeometry> kGeometries = [] {
-    std::vector<MigGeometry> all = {a30_geometry()};
+    std::vector<MigGeometry> all = {a30_geometry(), rtx_pro_6000_geometry()};
     for (const EightSliceNames& names : kEightSlice)
       all.push_back(eight_slice_geometry(names));
     return all;

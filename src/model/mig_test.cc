@@ -152,7 +152,7 @@ TEST(Mig, ShareIsTheMeanOfComputeAndMemoryShare) {
   EXPECT_EQ(a30.parts_of(*a30.find_profile("2g.12gb")), 4);
 }
 
-TEST(Mig, StrandedIsWhatNobodyCanHave) {
+TEST(Mig, StrandedIsWhatNoInstanceCanUse) {
   const MigGeometry& g = geometry("A100-80GB");
   MigLayout seven;
   for (int s = 0; s < 7; ++s)

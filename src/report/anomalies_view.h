@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "advise/audit.h"
+#include "advise/audit_report.h"
 #include "report/html.h"
 
 namespace stint {

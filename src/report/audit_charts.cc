@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/counted.h"
 #include "report/bar_rows.h"
 #include "report/figures.h"
 
@@ -59,7 +60,7 @@ std::vector<HeatRow> heat_by_group(const AuditReport& report) {
   groups.resize(std::min(groups.size(), kMostHeatRows));
   std::vector<HeatRow> rows;
   for (const auto& [name, sum] : groups) {
-    HeatRow row{fmt::format("{} nodes: {}", sum.nodes, name), std::vector<float>(kHoursOfWeek, -1.0F)};
+    HeatRow row{fmt::format("{}: {}", counted(sum.nodes, "node"), name), std::vector<float>(kHoursOfWeek, -1.0F)};
     for (size_t h = 0; h < kHoursOfWeek; ++h)
       if (sum.seen[h] > 0) row.hours[h] = static_cast<float>(sum.value[h] / sum.seen[h]);
     rows.push_back(std::move(row));

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "advise/audit.h"
+#include "advise/audit_report.h"
 #include "report/html.h"
 
 namespace stint {

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "advise/audit.h"
-#include "advise/cluster_audit.h"
+#include "advise/audit_report.h"
+#include "advise/find/cluster_audit.h"
 
 namespace stint {
 

@@ -1,7 +1,7 @@
 // The sections of the audit page. Each is empty when the report has nothing for it.
 #pragma once
 
-#include "advise/audit.h"
+#include "advise/audit_report.h"
 #include "report/html.h"
 
 namespace stint {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "advise/audit.h"
+#include "advise/audit_report.h"
 #include "report/table.h"
 
 namespace stint {

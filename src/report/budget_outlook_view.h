@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "advise/budget_outlook.h"
+#include "advise/track/budget_outlook.h"
 #include "report/table.h"
 
 namespace stint {

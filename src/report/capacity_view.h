@@ -1,7 +1,7 @@
 // What `stint plan capacity` shows: months to come, their demand, the chance of a shortage, and what to do.
 #pragma once
 
-#include "advise/plan_capacity.h"
+#include "advise/plan/plan_capacity.h"
 #include "report/table.h"
 
 namespace stint {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "codec/change_json.h"
+#include "codec/changes/change_json.h"
 #include "report/utf8.h"
 
 namespace stint {

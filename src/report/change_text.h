@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "advise/apply_text.h"
+#include "advise/apply/apply_text.h"
 #include "model/change_check.h"
 #include "model/proposal.h"
 #include "report/table.h"

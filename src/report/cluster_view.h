@@ -4,8 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "advise/audit.h"
-#include "advise/cluster_audit.h"
+#include "advise/audit_report.h"
+#include "advise/find/cluster_audit.h"
 #include "report/html.h"
 #include "report/table.h"
 

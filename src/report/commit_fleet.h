@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "advise/billing_months.h"
-#include "advise/commit_pools.h"
+#include "advise/commit/commit_pools.h"
 #include "report/table.h"
 
 namespace stint {

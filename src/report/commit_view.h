@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "advise/commit_policy.h"
-#include "advise/commit_risk.h"
+#include "advise/commit/commit_policy.h"
+#include "advise/commit/commit_risk.h"
 #include "report/table.h"
 
 namespace stint {

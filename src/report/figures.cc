@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "advise/report_views.h"
+#include "base/counted.h"
 
 namespace stint {
 
@@ -31,6 +32,10 @@ std::string grouped(double value) {
   for (size_t i = digits.size(); i > 3; i -= 3)
     digits.insert(i - 3, 1, ',');
   return (value < 0 && digits != "0" ? "−" : "") + digits;
+}
+
+std::string grouped_count(int64_t n, std::string_view noun) {
+  return fmt::format("{} {}", grouped(static_cast<double>(n)), n == 1 ? std::string(noun) : plural_of(noun));
 }
 
 std::string gigabytes(const std::optional<Bytes>& bytes) {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "advise/audit.h"
+#include "advise/audit_report.h"
 
 namespace stint {
 
@@ -38,6 +38,8 @@ std::string shown_percent(double value, int decimals = 0);
 std::string percent_or_dash(const std::optional<double>& value, int decimals = 1);
 /// "18,600": nearest whole number.
 std::string grouped(double value);
+/// "1 job", "18,600 jobs".
+std::string grouped_count(int64_t n, std::string_view noun);
 /// In 10⁹ bytes with one decimal; "–" where it is not known.
 std::string gigabytes(const std::optional<Bytes>& bytes);
 /// part / whole in percent; 0 when the whole is 0.

@@ -54,7 +54,8 @@ Html finding_entry(const Finding& f, const AmountText& amount) {
 }
 
 Html rejected_entry(const Finding& f, const AmountText& amount) {
-  const Html why = element("span", {{"class", "finding-meta"}}, Html::text(f.caveats.empty() ? f.id : f.caveats.front()));
+  const Html why =
+      element("span", {{"class", "finding-meta"}}, element("span", with_code(f.caveats.empty() ? f.id : f.caveats.front())));
   const Html title = element("span", element("span", {{"class", "finding-title"}}, Html::text(f.title)) + why);
   const std::string worth = f.alone_per_month.count_nanos() > 0 ? amount(f.alone_per_month) + " alone" : "";
   return disclosure(title + element("span", {{"class", "finding-amount muted"}}, Html::text(worth)), finding_body(f));

@@ -8,12 +8,7 @@
 namespace stint {
 namespace {
 
-Html sentences(const std::vector<std::string>& all) {
-  Html list;
-  for (const std::string& sentence : all)
-    list += element("li", sentence);
-  return element("ul", list);
-}
+Html sentences(const std::vector<std::string>& all) { return bullet_list(all); }
 
 TimelineCurve curve_of(const Forecast& forecast, std::string name, std::string_view css_class, double ForecastPoint::* value) {
   TimelineCurve curve{std::move(name), css_class, {}};
@@ -53,6 +48,18 @@ Html table_of(const ForecastRow& row) {
   return table.render(row.series.name);
 }
 
+/// A line for each series, before their pictures and tables.
+Html summary_of(const ForecastView& view) {
+  const std::vector<std::vector<std::string>> rows = forecast_summary(view);
+  std::vector<Column> columns;
+  for (size_t c = 0; c < rows[0].size(); ++c)
+    columns.push_back({rows[0][c], c < 2 || c + 1 == rows[0].size() ? Align::kLeft : Align::kRight});
+  HtmlTable table(columns);
+  for (size_t r = 1; r < rows.size(); ++r)
+    table.add_text_row(rows[r]);
+  return table.render("Summary");
+}
+
 Html methods_table(const ForecastRow& row) {
   if (row.forecast.score.compared == 0) return {};
   HtmlTable table({{"method"}, {"MASE", Align::kRight}});
@@ -67,23 +74,28 @@ Html methods_table(const ForecastRow& row) {
 }  // namespace
 
 std::string forecast_html(const ForecastView& view) {
-  Html body;
+  PageSections page;
+  page.add("summary", "Summary",
+           section("summary", "Summary", "What comes in " + forecast_horizon(view) + ".", summary_of(view)));
   size_t number = 0;
   for (const ForecastRow& row : view.rows) {
     Html content = chart(row);
     for (const CapacityOutlook& outlook : row.outlooks)
       content += sentences(outlook_sentences(row, outlook));
     content += table_of(row) + sentences(forecast_record(row)) + methods_table(row);
-    body += section(fmt::format("series-{}", ++number), row.series.name,
-                    fmt::format("{}, each {}, UTC.", row.series.unit, shown_step(row.forecast.step)), content);
+    const std::string id = fmt::format("series-{}", ++number);
+    page.add(
+        id, row.series.name,
+        section(id, row.series.name, fmt::format("{}, each {}, UTC.", row.series.unit, shown_step(row.forecast.step)), content));
   }
-  if (!view.notes.empty()) body += section("notes", "What was left out or assumed", "", sentences(view.notes));
+  if (!view.notes.empty())
+    page.add("notes", "Left out or assumed", section("notes", "What was left out or assumed", "", sentences(view.notes)));
   PageText text;
   text.title = "Forecast";
   text.kicker = "Stint";
   text.subtitle = view.source;
   text.footer = "Made by Stint. Each forecast was first tried on the past it comes from.";
-  return html_page(text, body);
+  return html_page(text, page.render());
 }
 
 }  // namespace stint

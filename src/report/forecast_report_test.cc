@@ -49,6 +49,15 @@ TEST(ForecastReport, BeginsWithALineForEachSeries) {
   EXPECT_THAT(text, HasSubstr("capacity of 45 may run out in "));
 }
 
+TEST(ForecastReport, ThePageBeginsWithTheSameLines) {
+  const ForecastView view = view_of(600, 48);
+  const std::string page = forecast_html(view);
+  const size_t summary = page.find("What comes in the next 2 days.");
+  ASSERT_NE(summary, std::string::npos);
+  EXPECT_LT(summary, page.find("id=\"series-1\""));
+  EXPECT_THAT(page, HasSubstr("capacity of 45 may run out in "));
+}
+
 TEST(ForecastReport, AConstantIsSaidToBeOneAndHasNoScore) {
   // Two GPUs in all hours, but for what adding up thirds leaves.
   DemandSeries series{"GPUs held", "GPUs", *parse_instant("2026-09-07"), kHour, {}};

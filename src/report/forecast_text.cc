@@ -117,43 +117,19 @@ std::string table_of(const ForecastRow& row, Screen screen) {
   return table.render(screen, 2);
 }
 
-/// When the demand outgrows what there is; "–" where there is nothing to hold it against.
-std::string shown_shortage(const ForecastRow& row) {
-  for (const CapacityOutlook& o : row.outlooks) {
-    if (o.limit.kind != CapacityLimit::Kind::kCapacity) continue;
-    const std::string limit = fmt::format("capacity of {}", shown_amount(o.limit.amount));
-    if (!o.short_p90) return limit + " is enough";
-    return fmt::format("{} may run out {}", limit, *o.short_p90 <= Duration() ? "now" : "in " + shown_wait(*o.short_p90));
-  }
-  return "–";
-}
-
 /// A line for each series, before their pictures and tables.
 std::string summary_table(const ForecastView& view, Screen screen) {
-  Table table({{"series"},
-               {"unit", Align::kLeft, 0, 3},
-               {"mean so far", Align::kRight},
-               {"mean coming", Align::kRight},
-               {"p90 peak", Align::kRight},
-               {"mean error", Align::kRight, 0, 2},
-               {"outlook", Align::kLeft, 40, 1}});
-  for (const ForecastRow& row : view.rows) {
-    double past = 0, known = 0, coming = 0, peak = row.forecast.points.front().p90;
-    for (const std::optional<double>& value : row.series.values)
-      if (value) past += *value, known += 1;
-    for (const ForecastPoint& p : row.forecast.points) {
-      coming += p.expected;
-      peak = std::max(peak, p.p90);
-    }
-    const ForecastScore& score = row.forecast.score;
-    table.add_row({row.series.name, row.series.unit, known > 0 ? shown_amount(past / known) : "–",
-                   shown_amount(coming / static_cast<double>(row.forecast.points.size())), shown_amount(peak),
-                   score.compared > 0 ? "± " + shown_amount(score.mean_error) : "–", shown_shortage(row)});
-  }
-  const Forecast& first = view.rows.front().forecast;
-  return heading(fmt::format("Summary: the next {}", shown_wait(first.step * static_cast<int64_t>(first.points.size()))),
-                 screen) +
-         table.render(screen, 2) + "\n";
+  const std::vector<std::vector<std::string>> rows = forecast_summary(view);
+  Table table({{rows[0][0]},
+               {rows[0][1], Align::kLeft, 0, 3},
+               {rows[0][2], Align::kRight},
+               {rows[0][3], Align::kRight},
+               {rows[0][4], Align::kRight},
+               {rows[0][5], Align::kRight, 0, 2},
+               {rows[0][6], Align::kLeft, 40, 1}});
+  for (size_t r = 1; r < rows.size(); ++r)
+    table.add_row(rows[r]);
+  return heading("Summary: " + forecast_horizon(view), screen) + table.render(screen, 2) + "\n";
 }
 
 std::string row_text(const ForecastRow& row, Screen screen) {

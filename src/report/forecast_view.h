@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "advise/capacity_outlook.h"
+#include "advise/plan/capacity_outlook.h"
 #include "report/table.h"
 #include "telemetry/demand_series.h"
 #include "telemetry/forecast.h"

@@ -35,6 +35,17 @@ std::optional<double> constant_level(const DemandSeries& series) {
 
 std::string count_of(double n, std::string_view unit) { return counted(std::llround(n), unit); }
 
+/// When the demand outgrows what there is; "–" where there is nothing to hold it against.
+std::string shown_shortage(const ForecastRow& row) {
+  for (const CapacityOutlook& o : row.outlooks) {
+    if (o.limit.kind != CapacityLimit::Kind::kCapacity) continue;
+    const std::string limit = fmt::format("capacity of {}", shown_amount(o.limit.amount));
+    if (!o.short_p90) return limit + " is enough";
+    return fmt::format("{} may run out {}", limit, *o.short_p90 <= Duration() ? "now" : "in " + shown_wait(*o.short_p90));
+  }
+  return "–";
+}
+
 }  // namespace
 
 std::string shown_amount(double value) {
@@ -144,6 +155,30 @@ std::vector<std::string> outlook_sentences(const ForecastRow& row, const Capacit
     out.push_back(fmt::format("{} {} are {}: they could be released.", shown_amount(o.to_release), unit,
                               capacity ? "above even the p95 peak" : "above the expected peak"));
   return out;
+}
+
+std::string forecast_horizon(const ForecastView& view) {
+  const Forecast& first = view.rows.front().forecast;
+  return "the next " + shown_wait(first.step * static_cast<int64_t>(first.points.size()));
+}
+
+std::vector<std::vector<std::string>> forecast_summary(const ForecastView& view) {
+  std::vector<std::vector<std::string>> rows = {
+      {"series", "unit", "mean so far", "mean coming", "p90 peak", "mean error", "outlook"}};
+  for (const ForecastRow& row : view.rows) {
+    double past = 0, known = 0, coming = 0, peak = row.forecast.points.front().p90;
+    for (const std::optional<double>& value : row.series.values)
+      if (value) past += *value, known += 1;
+    for (const ForecastPoint& p : row.forecast.points) {
+      coming += p.expected;
+      peak = std::max(peak, p.p90);
+    }
+    const ForecastScore& score = row.forecast.score;
+    rows.push_back({row.series.name, row.series.unit, known > 0 ? shown_amount(past / known) : "–",
+                    shown_amount(coming / static_cast<double>(row.forecast.points.size())), shown_amount(peak),
+                    score.compared > 0 ? "± " + shown_amount(score.mean_error) : "–", shown_shortage(row)});
+  }
+  return rows;
 }
 
 }  // namespace stint

@@ -17,6 +17,10 @@ std::string shown_wait(Duration wait);
 
 /// The horizon in about ten equal parts. The first row is headings.
 std::vector<std::vector<std::string>> forecast_parts(const ForecastRow& row);
+/// "the next 3 days".
+std::string forecast_horizon(const ForecastView& view);
+/// A row for each series: what was, what comes, when capacity runs out. The first row is headings.
+std::vector<std::vector<std::string>> forecast_summary(const ForecastView& view);
 /// What the past says about the error, a sentence each.
 std::vector<std::string> forecast_record(const ForecastRow& row);
 /// What it means for a capacity or commitment, a sentence each.

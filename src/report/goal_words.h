@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "advise/audit.h"
+#include "advise/audit_report.h"
 #include "report/html.h"
 #include "report/table.h"
 

@@ -39,7 +39,7 @@ std::string_view class_of(Tone tone) {
 Html list_of(std::string_view tag, std::span<const std::string> lines) {
   Html items;
   for (const std::string& line : lines)
-    items += element("li", line);
+    items += element("li", with_code(line));
   return element(tag, items);
 }
 
@@ -77,7 +77,7 @@ std::string html_page(const PageText& text, const Html& body) {
 
 Html section(std::string_view id, std::string_view title, std::string_view lead, const Html& body) {
   Html out = element("h2", title);
-  if (!lead.empty()) out += element("p", {{"class", "lead"}}, Html::text(lead));
+  if (!lead.empty()) out += element("p", {{"class", "lead"}}, with_code(lead));
   return element("section", {{"id", std::string(id)}}, out + body);
 }
 
@@ -152,6 +152,18 @@ Html definitions(std::span<const std::pair<std::string, Html>> entries) {
   for (const auto& [label, value] : entries)
     out += element("dt", label) + element("dd", value);
   return element("dl", out);
+}
+
+Html with_code(std::string_view text) {
+  Html out;
+  while (true) {
+    const size_t begin = text.find('`');
+    const size_t end = begin == std::string_view::npos ? begin : text.find('`', begin + 1);
+    if (end == std::string_view::npos) return out += Html::text(text);
+    out += Html::text(text.substr(0, begin));
+    out += element("code", Html::text(text.substr(begin + 1, end - begin - 1)));
+    text.remove_prefix(end + 1);
+  }
 }
 
 Html code_block(std::string_view text) { return element("pre", Html::markup(escaped(printable_lines(text)))); }

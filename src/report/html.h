@@ -69,7 +69,10 @@ class PageSections {
   int sections_ = 0;
 };
 
-/// Begins what is printed on pages of its own; not shown on a screen.
+/// A text whose commands stand between backticks: they are shown as such.
+Html with_code(std::string_view text);
+
+/// Begins what is printed on separate pages; not shown on a screen.
 Html annex(std::string_view title);
 
 /// A key figure.

@@ -17,6 +17,12 @@ TEST(Html, TextIsEscapedInContentAndAttributes) {
             "<p title=\"&quot;&gt;&lt;script&gt;\">a\uFFFD</p>");
 }
 
+TEST(Html, CommandsInATextAreShownAsSuch) {
+  EXPECT_EQ(with_code("take `stint <x>`, or `a`.").str(), "take <code>stint &lt;x&gt;</code>, or <code>a</code>.");
+  EXPECT_EQ(with_code("`a` and a lone `").str(), "<code>a</code> and a lone `");
+  EXPECT_EQ(bullet_list(std::vector<std::string>{"say `b`"}).str(), "<ul><li>say <code>b</code></li></ul>");
+}
+
 TEST(Html, AnEmptyAttributeIsLeftOut) { EXPECT_EQ(element("p", {{"class", ""}}, Html()).str(), "<p></p>"); }
 
 TEST(HtmlPage, IsOneWholeDocumentWithoutOutsideReferences) {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "advise/joint_plan.h"
+#include "advise/plan/joint_plan.h"
 #include "report/table.h"
 
 namespace stint {

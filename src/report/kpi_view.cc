@@ -69,7 +69,9 @@ std::string kpis_text(const Kpis& k, const FleetUse& use, const std::vector<std:
   head.add_row({"GPU-hours held", percent_or_dash(k.held_pct), "of those there"});
   head.add_row({"GPU-hours active", percent_or_dash(k.active_pct), "of those held with telemetry"});
   head.add_row(
-      {"below on-demand prices", percent_or_dash(k.below_list_pct), "effective savings rate, where the catalogue has a price"});
+      {"below on-demand prices", percent_or_dash(k.below_list_pct), "what charged hours cost, where the catalogue has a price"});
+  head.add_row(
+      {"effective savings rate", percent_or_dash(k.effective_savings_pct), "the same with what commitments cost unused"});
   if (k.commitments) {
     head.add_row({"commitments cover", shown_percent(k.commitments->coverage_pct, 1), "of the charged GPU-hours"});
     head.add_row({"commitments used", shown_percent(k.commitments->utilization_pct, 1),
@@ -109,6 +111,7 @@ std::string kpis_json(const Kpis& k, const FleetUse& use, const std::vector<std:
   out["held_pct"] = or_null(k.held_pct);
   out["active_pct"] = or_null(k.active_pct);
   out["below_list_pct"] = or_null(k.below_list_pct);
+  out["effective_savings_pct"] = or_null(k.effective_savings_pct);
   out["commitments"] = nullptr;
   if (k.commitments)
     out["commitments"] = {{"coverage_pct", k.commitments->coverage_pct},

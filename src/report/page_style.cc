@@ -63,6 +63,7 @@ ul,ol{margin:0;padding-left:20px;font-size:13.5px}
 li{margin:2px 0;overflow-wrap:anywhere}
 pre{background:var(--panel);border-left:3px solid var(--accent);padding:10px 14px;margin:0 0 8px;font:12.5px/1.5 "JetBrains Mono",ui-monospace,
 "DejaVu Sans Mono",Consolas,monospace;white-space:pre-wrap;overflow-wrap:anywhere}
+code{font:.92em "JetBrains Mono",ui-monospace,"DejaVu Sans Mono",Consolas,monospace;overflow-wrap:anywhere}
 svg{display:block;width:100%;height:auto;font-size:12px;overflow:visible}
 svg text{fill:var(--ink)}svg .soft{fill:var(--soft)}svg .axis{stroke:var(--line);stroke-width:1}svg .frame{stroke:var(--ink);stroke-width:1;fill:none}
 svg .goal{stroke:var(--good);stroke-width:1.5;stroke-dasharray:5 4}svg .goal-text{fill:var(--good)}

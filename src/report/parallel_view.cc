@@ -1,4 +1,5 @@
 #include "report/parallel_view.h"
+#include "base/counted.h"
 
 #include <fmt/format.h>
 
@@ -39,15 +40,15 @@ std::string advice(const ParallelView& view) {
 
 std::string notes(const ParallelView& view) {
   return fmt::format(
-      "All {} factorisations of {} GPUs were looked at, {} settings tried. Rates are {}; links {:.0f} GB/s within a machine of "
+      "{} of {} looked at, {} tried. Rates are {}; links {:.0f} GB/s within a machine of "
       "{} "
       "GPUs, {:.1f} GB/s a GPU between machines, 80 % of either reached. Not in the figures: kernels that slow down as tensor "
       "parallelism "
       "makes them thin, embeddings that make the first and last stage larger, stragglers. Measure the first two before a long "
       "run.",
-      view.plan.options.size() + view.plan.refusals.size(), view.cluster.gpus, view.plan.settings_tried,
-      basis_of(view.cluster.gpu, view.job.precision), view.cluster.link_gb_s, view.cluster.gpus_per_node,
-      view.cluster.network_gb_s);
+      counted(view.plan.options.size() + view.plan.refusals.size(), "factorisation"), counted(view.cluster.gpus, "GPU"),
+      counted(view.plan.settings_tried, "setting"), basis_of(view.cluster.gpu, view.job.precision), view.cluster.link_gb_s,
+      view.cluster.gpus_per_node, view.cluster.network_gb_s);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // What `stint plan parallelism` shows: the ways to spread a training run over GPUs, best first, and why others do not do.
 #pragma once
 
-#include "advise/parallelism.h"
+#include "advise/plan/parallelism.h"
 #include "report/table.h"
 
 namespace stint {

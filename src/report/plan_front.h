@@ -1,7 +1,7 @@
 // The front of a joint plan, drawn: what a month costs against how long jobs take.
 #pragma once
 
-#include "advise/joint_plan.h"
+#include "advise/plan/joint_plan.h"
 #include "report/html.h"
 
 namespace stint {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "advise/audit.h"
+#include "advise/audit_report.h"
 
 namespace stint {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "advise/audit.h"
+#include "advise/audit_report.h"
 
 namespace stint {
 

@@ -236,9 +236,8 @@ std::string replay_html(const ReplayView& view) {
   PageText text;
   text.kicker = "Replay";
   text.title = title_of(view);
-  text.subtitle =
-      fmt::format("{}: {} jobs on {} GPUs of {} nodes, seed {}.", view.source, grouped(static_cast<double>(view.jobs)),
-                  grouped(static_cast<double>(view.gpus)), grouped(static_cast<double>(view.nodes)), view.seed);
+  text.subtitle = fmt::format("{}: {} on {} of {}, seed {}.", view.source, grouped_count(view.jobs, "job"),
+                              grouped_count(view.gpus, "GPU"), grouped_count(view.nodes, "node"), view.seed);
   text.footer = "Made by Stint. The same work, seed and policy give the same fingerprint on every machine.";
   PageSections page;
   page.add("completion", "Completion", key_figures(view));

@@ -1,7 +1,7 @@
 // What `stint plan rightsize` shows: per group of machines what it is, what would do, and what that saves.
 #pragma once
 
-#include "advise/plan_rightsize.h"
+#include "advise/plan/plan_rightsize.h"
 #include "report/table.h"
 
 namespace stint {

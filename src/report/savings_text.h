@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "advise/track_savings.h"
+#include "advise/track/track_savings.h"
 #include "report/table.h"
 
 namespace stint {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "advise/idle_windows.h"
+#include "advise/find/idle_windows.h"
 #include "report/change_json.h"
 #include "report/figures.h"
 

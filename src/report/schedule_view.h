@@ -1,7 +1,7 @@
 // What `stint plan schedule` shows: hours to be off, runs that could be later, shorter reservations, other regions, work off GPUs.
 #pragma once
 
-#include "advise/plan_schedule.h"
+#include "advise/plan/plan_schedule.h"
 #include "report/table.h"
 
 namespace stint {

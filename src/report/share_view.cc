@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "advise/share/interference.h"
 #include "base/counted.h"
 #include "report/figures.h"
 
@@ -83,9 +84,11 @@ std::string share_text(const ShareView& view, Screen screen) {
       "and category alone, memory peaks to {:.0f} %, busy p95 to {:.0f} %; time slices for people's sessions, else MPS. "
       "Different owners "
       "share nothing but by MIG. Cutting a GPU needs it empty: one machine at a time. Measure latency at peak before a machine "
-      "goes.",
+      "goes: under MPS one neighbour made one job in a hundred {:.1f} times slower, of pairs that were measured, so the audit "
+      "does "
+      "not count what that saves.",
       view.currency.code(), kShareMemoryMargin, kShareComputeMargin, kShareSlowest, 100 * kSharedMemoryLimit,
-      100 * kSharedComputeLimit);
+      100 * kSharedComputeLimit, kMostSlowedByNeighbour);
   for (const std::string& note : view.plan.notes)
     notes += " Note: " + note + ".";
   return fitted(out + wrapped(notes, screen), screen);

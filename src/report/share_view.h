@@ -1,7 +1,7 @@
 // What `stint plan share --history` shows: pool by pool who sits where afterwards, and the way there.
 #pragma once
 
-#include "advise/share_plan.h"
+#include "advise/share/share_plan.h"
 #include "report/table.h"
 
 namespace stint {

@@ -1,7 +1,7 @@
 // What `stint plan spot` shows: per group of runs whether spot suits it, how to run it there, and what that costs.
 #pragma once
 
-#include "advise/plan_spot.h"
+#include "advise/plan/plan_spot.h"
 #include "report/table.h"
 
 namespace stint {

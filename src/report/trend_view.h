@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "advise/cost_anomalies.h"
+#include "advise/find/cost_anomalies.h"
 #include "ledger/cost_change.h"
 #include "report/table.h"
 

@@ -1,5 +1,7 @@
 #include "report/utf8.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -28,24 +30,7 @@ bool is_unsafe(char32_t code) {
   return contains(kUnsafe, code);
 }
 
-size_t width_of(char32_t code) {
-  // The blocks of Unicode's EastAsianWidth.txt that are W or F, and the combining marks that occur in names.
-  constexpr std::array<Range, 6> kZero = {
-      {{0x0300, 0x036F}, {0x0483, 0x0489}, {0x1AB0, 0x1AFF}, {0x200B, 0x200D}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}}};
-  constexpr std::array<Range, 10> kWide = {{{0x1100, 0x115F},
-                                            {0x2E80, 0x303E},
-                                            {0x3041, 0xA4CF},
-                                            {0xAC00, 0xD7A3},
-                                            {0xF900, 0xFAFF},
-                                            {0xFE30, 0xFE6F},
-                                            {0xFF00, 0xFF60},
-                                            {0xFFE0, 0xFFE6},
-                                            {0x1F300, 0x1FAFF},
-                                            {0x20000, 0x3FFFD}}};
-  if (code < 0x300) return 1;
-  if (contains(kZero, code)) return 0;
-  return contains(kWide, code) ? 2 : 1;
-}
+size_t width_of(char32_t code) { return static_cast<size_t>(utf8proc_charwidth(static_cast<utf8proc_int32_t>(code))); }
 
 enum class LineEnds { kBlank, kKeep };
 

@@ -57,9 +57,25 @@ Json waiting_json(const sched::Explanation& e, const WaitingNames& names, sched:
   if (e.at_queue.valid()) out["queue"] = names.queue(e.at_queue);
   if (e.behind.valid()) out["behind"] = names.job(e.behind);
   if (e.budget) out["budget"] = budget_json(*e.budget, names);
+  if (e.deferral) {
+    out["deferral"] = {{"latest_start", format_utc(e.deferral->latest_start)}, {"cost", money(e.deferral->cost)}};
+    if (e.deferral->cost_now) out["deferral"]["cost_now"] = money(*e.deferral->cost_now);
+  }
   if (e.missing_gpu_milli > 0) out["missing_gpus"] = static_cast<double>(e.missing_gpu_milli) / 1000;
   out["jobs_ahead"] = e.jobs_ahead;
   if (e.starts_at) out["starts_at"] = format_utc(*e.starts_at);
+  if (e.expected) {
+    Json& expected = out["expected"] = {{"seconds", e.expected->typical.whole_seconds()}};
+    if (e.expected->like > 0)
+      expected.update({{"low_seconds", e.expected->low.whole_seconds()},
+                       {"high_seconds", e.expected->high.whole_seconds()},
+                       {"like", e.expected->like},
+                       {"same", std::string(sched::name_of(e.expected->likeness))}});
+  }
+  if (e.likely_start)
+    out["likely_start"] = {{"at", format_utc(e.likely_start->at)},
+                           {"earliest", format_utc(e.likely_start->earliest)},
+                           {"latest", format_utc(e.likely_start->latest)}};
   out["remedies"] = Json::array();
   for (const sched::Remedy& remedy : e.remedies)
     out["remedies"].push_back(remedy_json(remedy, names));

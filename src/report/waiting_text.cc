@@ -17,6 +17,15 @@ using sched::Standing;
 
 std::string gpus(int64_t milli) { return fmt::format("{:.10g}", static_cast<double>(milli) / 1000); }
 
+/// "2 h 10", "12 min": with the care that a guess deserves.
+std::string about(Duration d) {
+  const int64_t s = d.whole_seconds();
+  if (s < 60) return fmt::format("{} s", s);
+  if (s < 3600) return fmt::format("{} min", s / 60);
+  if (s < 2 * 86'400) return s % 3600 < 60 ? fmt::format("{} h", s / 3600) : fmt::format("{} h {:02}", s / 3600, s % 3600 / 60);
+  return s % 86'400 < 3600 ? fmt::format("{} days", s / 86'400) : fmt::format("{} days {} h", s / 86'400, s % 86'400 / 3600);
+}
+
 class Words {
  public:
   Words(const Explanation& explanation, const WaitingNames& names) : e_(explanation), names_(names) {}
@@ -38,7 +47,7 @@ class Words {
       case Obstacle::kNone: return "";
       case Obstacle::kOnHold: return "it is on hold until someone releases it";
       case Obstacle::kNotBefore: return "its own earliest start has not come";
-      case Obstacle::kDeferred: return "it may wait for a cheaper hour, and does";
+      case Obstacle::kDeferred: return deferred();
       case Obstacle::kDependency: return fmt::format("job {} must succeed first", job(e_.behind));
       case Obstacle::kBeingMade: return fmt::format("job {} is making what it makes", job(e_.behind));
       case Obstacle::kArray: return "as many jobs of its array as may be are there already";
@@ -50,6 +59,8 @@ class Words {
       case Obstacle::kNoRoom:
         return fmt::format("{} more {} would have to be free", gpus(e_.missing_gpu_milli), noun(e_.missing_gpu_milli));
       case Obstacle::kFragmented: return "enough GPUs are free, but not together";
+      case Obstacle::kOthersShares:
+        return "GPUs have that part left, but another client's jobs share them, and clients share no GPU";
       case Obstacle::kConstraint: return "no machine is of the kind it asks for";
       case Obstacle::kBehindGang: return fmt::format("room is kept for job {}", job(e_.behind));
       case Obstacle::kBehindOrder: return "others go first";
@@ -87,6 +98,22 @@ class Words {
     return fmt::format("{} waiting {} before it", e_.jobs_ahead, e_.jobs_ahead == 1 ? "job goes" : "jobs go");
   }
 
+  /// Lines, each with what is before it and after it; none where nothing is learnt.
+  [[nodiscard]] std::string expectations() const {
+    std::string lines;
+    if (e_.expected && e_.expected->like > 0)
+      lines += fmt::format("  expected to run {} (from {} of the same {}; 80 %: {} to {})\n", about(e_.expected->typical),
+                           counted(e_.expected->like, "job"), sched::name_of(e_.expected->likeness), about(e_.expected->low),
+                           about(e_.expected->high));
+    else if (e_.expected)
+      lines += fmt::format("  expected to run {}, as it says itself\n", about(e_.expected->typical));
+    if (e_.likely_start)
+      lines +=
+          fmt::format("  likely to start at {} UTC ({} to {}, as jobs before it run short or long): a guess, no promise\n",
+                      short_utc(e_.likely_start->at), short_utc(e_.likely_start->earliest), short_utc(e_.likely_start->latest));
+    return lines;
+  }
+
  private:
   static const char* noun(int64_t gpu_milli) { return gpu_milli == 1'000 ? "GPU" : "GPUs"; }
   [[nodiscard]] std::string queue(sched::QueueId q) const { return names_.queue(q); }
@@ -95,6 +122,15 @@ class Words {
     return fmt::format("queue {} has spent {} of its budget of {}, burns {} an hour now, and {}", queue(b.queue),
                        b.spent.to_text(), b.budget.to_text(), b.burn.per_hour().to_text(),
                        b.renewed_at ? fmt::format("gets a new one at {}", short_utc(*b.renewed_at) + " UTC") : "gets no other");
+  }
+
+  [[nodiscard]] std::string deferred() const {
+    std::string text = "it may wait for a cheaper hour, and does";
+    if (e_.starts_at) text += fmt::format(", until {} UTC", short_utc(*e_.starts_at));
+    if (!e_.deferral) return text;
+    text += fmt::format(": its GPUs cost {} from then on", e_.deferral->cost.to_text());
+    if (e_.deferral->cost_now) text += fmt::format(", {} from now on", e_.deferral->cost_now->to_text());
+    return text + fmt::format("; to meet its deadline it must start by {} UTC", short_utc(e_.deferral->latest_start));
   }
 
   static std::string loss(const Remedy& r) {
@@ -120,6 +156,7 @@ std::string waiting_text(const Explanation& explanation, const WaitingNames& nam
   if (const std::string obstacle = words.obstacle(); !obstacle.empty()) text += ": " + obstacle;
   text += "\n";
   if (const int64_t ahead = explanation.jobs_ahead; ahead > 0) text += fmt::format("  {}\n", words.ahead());
+  text += words.expectations();
   for (const Remedy& remedy : explanation.remedies)
     text += "  - " + words.remedy(remedy) + "\n";
   return text;

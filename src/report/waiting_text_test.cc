@@ -44,6 +44,30 @@ TEST(WaitingText, ASpentBudgetIsNamedWithItsFigures) {
   EXPECT_THAT(text, HasSubstr("raised by more than 4.00 USD"));
 }
 
+TEST(WaitingText, WhatIsLearntIsSaidWithItsIntervalAndIsNoPromise) {
+  sched::Explanation e;
+  e.standing = sched::Standing::kWaiting;
+  e.obstacle = sched::Obstacle::kBehindOrder;
+  e.expected = sched::ExpectedRun{.typical = Duration::minutes(130),
+                                  .low = Duration::hours(1),
+                                  .high = Duration::hours(76),
+                                  .like = 31,
+                                  .likeness = sched::Likeness::kNameSize};
+  e.likely_start = sched::LikelyStart{
+      .at = Instant::from_seconds(7200), .earliest = Instant::from_seconds(3600), .latest = Instant::from_seconds(10'800)};
+  const std::string text = waiting_text(e, names, sched::JobId(1), Instant::from_seconds(0));
+  EXPECT_THAT(text, HasSubstr("  expected to run 2 h 10 (from 31 jobs of the same name and size; 80 %: 1 h to 3 days 4 h)\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("  likely to start at 1970-01-01 02:00:00 UTC (1970-01-01 01:00:00 to 1970-01-01 03:00:00, as jobs before it "
+                "run short or long): a guess, no promise\n"));
+  const auto json = waiting_json(e, names, sched::JobId(1), Instant::from_seconds(0));
+  EXPECT_EQ(json["expected"]["seconds"], 7800);
+  EXPECT_EQ(json["expected"]["like"], 31);
+  EXPECT_EQ(json["likely_start"]["at"], "1970-01-01T02:00:00Z");
+  EXPECT_FALSE(json.contains("starts_at"));
+}
+
 TEST(WaitingText, AListHasOneLineOfIt) {
   sched::Explanation e;
   e.standing = sched::Standing::kWaiting;
@@ -71,6 +95,12 @@ TEST(WaitingText, ACheaperHourAndAClosedQueueAreReasons) {
   const std::string text = waiting_text(deferred, names, sched::JobId(1), Instant::from_seconds(0));
   EXPECT_THAT(text, HasSubstr("waits: it may wait for a cheaper hour, and does"));
   EXPECT_THAT(text, HasSubstr("it starts now, for 48.00 USD more"));
+  deferred.starts_at = Instant::from_seconds(36'000);
+  deferred.deferral =
+      sched::Deferral{.latest_start = Instant::from_seconds(64'800), .cost = Money::units(16), .cost_now = Money::units(64)};
+  EXPECT_THAT(waiting_text(deferred, names, sched::JobId(1), Instant::from_seconds(0)),
+              HasSubstr("until 1970-01-01 10:00:00 UTC: its GPUs cost 16.00 USD from then on, 64.00 USD from now on; to meet its "
+                        "deadline it must start by 1970-01-01 18:00:00 UTC"));
   sched::Explanation closed;
   closed.standing = sched::Standing::kWaiting;
   closed.obstacle = sched::Obstacle::kClosed;

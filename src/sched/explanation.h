@@ -7,6 +7,7 @@
 
 #include "base/money.h"
 #include "base/time.h"
+#include "sched/durations/run_forecast.h"
 #include "sched/ids.h"
 
 namespace stint::sched {
@@ -15,21 +16,22 @@ enum class Standing : uint8_t { kUnknown, kWaiting, kReserved, kNominated, kRunn
 
 enum class Obstacle : uint8_t {
   kNone,
-  kOnHold,       ///< somebody keeps it from starting
-  kNotBefore,    ///< its own not_before has not come
-  kDeferred,     ///< it may wait for a cheaper hour, and does
-  kDependency,   ///< waits for another job
-  kBeingMade,    ///< another job is making what it makes
-  kArray,        ///< as many jobs of its array as may be are waiting or running
-  kClosed,       ///< its queue, or one above it, starts nothing at this hour
-  kQueueLimit,   ///< its queue, or one above it, is at its limit
-  kBudget,       ///< its queue, or one above it, has spent its budget: `budget`
-  kGuarantee,    ///< a non-preemptible job of a queue that holds all it deserves
-  kNoRoom,       ///< too little is free: `missing_gpu_milli`
-  kFragmented,   ///< enough is free in sum, but on no set of nodes that fits
-  kConstraint,   ///< no node matches its model, labels, affinity or topology at all
-  kBehindGang,   ///< room is kept for a reservation it would delay
-  kBehindOrder,  ///< others go first and take the room
+  kOnHold,        ///< somebody keeps it from starting
+  kNotBefore,     ///< its own not_before has not come
+  kDeferred,      ///< it may wait for a cheaper hour, and does
+  kDependency,    ///< waits for another job
+  kBeingMade,     ///< another job is making what it makes
+  kArray,         ///< as many jobs of its array as may be are waiting or running
+  kClosed,        ///< its queue, or one above it, starts nothing at this hour
+  kQueueLimit,    ///< its queue, or one above it, is at its limit
+  kBudget,        ///< its queue, or one above it, has spent its budget: `budget`
+  kGuarantee,     ///< a non-preemptible job of a queue that holds all it deserves
+  kNoRoom,        ///< too little is free: `missing_gpu_milli`
+  kFragmented,    ///< enough is free in sum, but on no set of nodes that fits
+  kOthersShares,  ///< GPUs have that part left, but others with whom it does not share hold parts of them
+  kConstraint,    ///< no node matches its model, labels, affinity or topology at all
+  kBehindGang,    ///< room is kept for a reservation it would delay
+  kBehindOrder,   ///< others go first and take the room
 };
 std::string_view name_of(Obstacle o);
 
@@ -71,16 +73,41 @@ struct BudgetStanding {
   std::optional<Instant> renewed_at;   ///< none = never
 };
 
+/// How long a job is thought to run in all.
+struct ExpectedRun {
+  Duration typical;  ///< half of those like it end by then
+  Duration low;      ///< eight in ten lie between these
+  Duration high;
+  int64_t like = 0;  ///< jobs it rests on; 0 = the job says so itself
+  Likeness likeness = Likeness::kAny;
+};
+/// When it is thought to start: a guess, that jobs which come later, or end sooner, may change.
+struct LikelyStart {
+  Instant at;        ///< if all before it run as half of those like them do
+  Instant earliest;  ///< if as short as the shortest quarter
+  Instant latest;    ///< if as long as the longest quarter
+};
+
+/// It may start now and is put off: what that saves.
+struct Deferral {
+  Instant latest_start;           ///< later it could miss its deadline
+  Money cost;                     ///< of its GPUs from the start it waits for, for the longest it may run
+  std::optional<Money> cost_now;  ///< of those begun now; none = not known
+};
+
 struct Explanation {
   Standing standing = Standing::kUnknown;
   Obstacle obstacle = Obstacle::kNone;
   QueueId at_queue;                      ///< kClosed, kQueueLimit, kBudget, kGuarantee
   std::optional<BudgetStanding> budget;  ///< kBudget
+  std::optional<Deferral> deferral;      ///< kDeferred
   JobId behind;                          ///< kDependency, kBeingMade, kBehindGang, kBehindOrder
   int64_t missing_gpu_milli = 0;         ///< kNoRoom
   int64_t jobs_ahead = 0;                ///< waiting jobs that go before it
-  std::optional<Instant> starts_at;      ///< as things stand, if running jobs end at their limits; none = cannot be said
-  std::vector<Remedy> remedies;          ///< cheapest first; those whose cost is not known last
+  std::optional<ExpectedRun> expected;
+  std::optional<LikelyStart> likely_start;  ///< by what is learnt of all that run or go before it; none = cannot be said
+  std::optional<Instant> starts_at;         ///< as things stand, if running jobs end at their limits; none = cannot be said
+  std::vector<Remedy> remedies;             ///< cheapest first; those whose cost is not known last
 };
 
 }  // namespace stint::sched

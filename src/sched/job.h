@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "base/time.h"
+#include "sched/durations/duration_book.h"
 #include "sched/ids.h"
-#include "sched/request.h"
+#include "sched/rounds/request.h"
 
 namespace stint::sched {
 
@@ -83,7 +84,8 @@ struct JobSpec : JobTerms {
   QueueId queue;
   Instant submitted;                 ///< when it began to wait, where that was before its kSubmit; the epoch = then
   Duration time_limit = kUnlimited;  ///< of running; backfill relies on it
-  Duration expected = kUnlimited;    ///< how long it will run, where somebody knows (an oracle, a predictor)
+  Duration expected = kUnlimited;    ///< how long it will run, where somebody knows (an oracle, whoever submits it)
+  Kin kin;                           ///< whose jobs it is like; its end is learnt from where that is known
 };
 
 }  // namespace stint::sched

@@ -1,5 +1,5 @@
 // What a change of the input must do to the result, whatever the result is: ids decide nothing where nothing ties, time that runs
-// at another scale yields the same life at that scale, and a machine more makes nobody end later where jobs ask for one GPU each.
+// at another scale yields the same life at that scale, and a machine more makes no job end later where jobs ask for one GPU each.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -162,7 +162,7 @@ TEST(ScaledTime, ScalesTheResult) {
   constexpr int64_t kScale = 3;
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     std::vector<Submission> jobs = random_submissions(seed);
-    for (Submission& job : jobs) {  // nobody is stopped: how long that takes, and how soon it may be, are times of their own
+    for (Submission& job : jobs) {  // none is stopped: how long that takes, and how soon it may be, are further times
       job.priority = 0;
       job.other_queue = false;
     }
@@ -171,7 +171,7 @@ TEST(ScaledTime, ScalesTheResult) {
       job.at = testing_world::at(0) + (job.at - testing_world::at(0)) * kScale;
       job.run_time = job.run_time * kScale;
     }
-    for (const Order order : {Order::kFifo, Order::kFifoSkip, Order::kSjfOracle}) {  // orders without times of their own
+    for (const Order order : {Order::kFifo, Order::kFifoSkip, Order::kSjfOracle}) {  // orders with no times besides
       for (const Backfill backfill : {Backfill::kNone, Backfill::kEasy, Backfill::kConservative}) {
         SCOPED_TRACE(testing::Message() << name_of(order) << ", " << name_of(backfill) << ", seed " << seed);
         Policy policy;

@@ -45,16 +45,31 @@ enum class VictimOrder : uint8_t {
   kLeastLostWork,     ///< least work lost since the last checkpoint plus restart, in GPU-seconds
 };
 
+/// What is known of how long jobs run, beside their own `expected` and time limits, which go first.
+enum class Durations : uint8_t {
+  kGiven,   ///< no more than that
+  kLearnt,  ///< what like jobs took that have ended (durations/duration_book.h): for `stint`, guessed reservations, deadlines
+};
+
+/// What a queue may claim from others.
+enum class ShareRule : uint8_t {
+  kDeserved,  ///< what it deserves; what is over goes in turn
+  kFair,      ///< what it deserves and, by weight and wish, its part of what is over (fair_share.h)
+};
+
 struct Policy {
   Order order = Order::kStint;
+  Durations durations = Durations::kGiven;
   Backfill backfill = Backfill::kEasy;
   Placement placement = Placement::kStint;
   VictimOrder victims = VictimOrder::kLeastLostWork;
-  bool preempt = true;                    ///< within a queue, by priority
-  bool reclaim = true;                    ///< between queues, by share
-  bool cheapest = true;                   ///< who names no GPU model gets the cheapest that fits; a gang, GPUs of one model
-  bool consolidate = true;                ///< move running jobs so that one fits for which enough is free, but scattered
-  Duration ageing = Duration::hours(24);  ///< waiting this long is worth one step of priority class; 0 = no ageing
+  bool preempt = true;  ///< within a queue, by priority
+  bool reclaim = true;  ///< between queues, by share
+  ShareRule shares = ShareRule::kDeserved;
+  bool cheapest = true;     ///< who names no GPU model gets the cheapest that fits; a gang, GPUs of one model
+  bool consolidate = true;  ///< move running jobs so that one fits for which enough is free, but scattered
+  Duration gang_grace;      ///< a gang that lost tasks may wait so long for others in their place; 0 = leaves at once
+  Duration ageing = Duration::hours(24);            ///< waiting this long is worth one step of priority class; 0 = no ageing
   Duration usage_half_life = Duration::hours(168);  ///< of past usage under fair and stint; 0 = only what is held now counts
   uint64_t seed = 0;                                ///< Placement::kRandom
 };

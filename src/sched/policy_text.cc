@@ -1,7 +1,7 @@
 #include "sched/policy_text.h"
 
 #include "base/text.h"
-#include "sched/order.h"
+#include "sched/queues/order.h"
 
 namespace stint::sched {
 
@@ -37,6 +37,11 @@ Status set(Policy& p, std::string_view key, std::string_view value) {
   if (key == "reclaim") return set_flag(p.reclaim, key, value);
   if (key == "consolidate") return set_flag(p.consolidate, key, value);
   if (key == "cheapest") return set_flag(p.cheapest, key, value);
+  if (key == "shares") {
+    if (value != "deserved" && value != "fair") return invalid("policy setting shares={}: use deserved or fair", value);
+    p.shares = value == "fair" ? ShareRule::kFair : ShareRule::kDeserved;
+    return {};
+  }
   if (key == "ageing") return set_duration(p.ageing, key, value);
   if (key == "usage-half-life") {
     if (queue_rule(p.order) != QueueRule::kByShare) return invalid("policy setting {}: only fair and stint share by queue", key);
@@ -50,6 +55,11 @@ Status set(Policy& p, std::string_view key, std::string_view value) {
     TRY_ASSIGN(p.placement, parse_placement(value));
     return {};
   }
+  if (key == "durations") {
+    if (value != "given" && value != "learnt") return invalid("policy setting durations={}: use given or learnt", value);
+    p.durations = value == "given" ? Durations::kGiven : Durations::kLearnt;
+    return {};
+  }
   if (key == "victims") {
     if (value != "priority" && value != "least-lost-work")
       return invalid("policy setting victims={}: use priority or least-lost-work", value);
@@ -58,7 +68,7 @@ Status set(Policy& p, std::string_view key, std::string_view value) {
   }
   return invalid(
       "unknown policy setting '{}': use backfill, placement, preempt, reclaim, consolidate, cheapest, "
-      "victims, ageing or usage-half-life",
+      "victims, durations, shares, ageing or usage-half-life",
       key);
 }
 
@@ -98,6 +108,8 @@ std::string to_text(const Policy& p) {
   flag("consolidate", p.consolidate, base.consolidate);
   flag("cheapest", p.cheapest, base.cheapest);
   if (p.victims != base.victims) add("victims", p.victims == VictimOrder::kPriorityYoungest ? "priority" : "least-lost-work");
+  if (p.durations != base.durations) add("durations", "learnt");
+  if (p.shares != base.shares) add("shares", p.shares == ShareRule::kFair ? "fair" : "deserved");
   if (p.ageing != base.ageing) add("ageing", duration_text(p.ageing));
   if (p.usage_half_life != base.usage_half_life && queue_rule(p.order) == QueueRule::kByShare)
     add("usage-half-life", duration_text(p.usage_half_life));

@@ -23,9 +23,9 @@ TEST(PolicyText, SettingsChangeWhatTheyNameAndNothingElse) {
 }
 
 TEST(PolicyText, TextAndPolicyAreEachOther) {
-  for (const char* text :
-       {"fifo", "fifo-skip", "sjf-oracle", "srtf", "fair", "stint", "fair:backfill=easy",
-        "stint:placement=best-fit,preempt=no,victims=priority,ageing=90s", "fair:usage-half-life=0", "stint:usage-half-life=24h"})
+  for (const char* text : {"fifo", "fifo-skip", "sjf-oracle", "srtf", "fair", "stint", "fair:backfill=easy",
+                           "stint:placement=best-fit,preempt=no,victims=priority,ageing=90s", "fair:usage-half-life=0",
+                           "stint:usage-half-life=24h", "stint:durations=learnt"})
     EXPECT_EQ(to_text(parse_policy(text).value()), text);
 }
 
@@ -34,6 +34,7 @@ TEST(PolicyText, ErrorsSayWhatMayBeWritten) {
   EXPECT_NE(parse_policy("fifo:speed=9").error().message.find("backfill"), std::string::npos);
   EXPECT_FALSE(parse_policy("fifo:preempt=maybe").ok());
   EXPECT_FALSE(parse_policy("fifo:preempt").ok());
+  EXPECT_FALSE(parse_policy("stint:durations=guessed").ok());
   EXPECT_FALSE(parse_policy("fifo:ageing=soon").ok());
   EXPECT_FALSE(parse_policy("fifo:usage-half-life=24h").ok());  // it would have no effect
 }

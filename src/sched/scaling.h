@@ -2,7 +2,7 @@
 //
 // Each signal asks for a number of nodes; the largest wins, because too few hurts users and too many only costs money.
 // Utilisation has a dead band around its target (up above 1.2 ×, down below 0.5 ×), so that a pool at its target stays as it
-// is. Growing and shrinking have cooldowns of their own; shrinking waits until demand has been lower for a while, and
+// is. Growing and shrinking have their own cooldowns; shrinking waits until demand has been lower for a while, and
 // never goes below what the last measurements of that time asked for.
 #pragma once
 

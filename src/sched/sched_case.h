@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "sched/job.h"
-#include "sched/queue.h"
-#include "sched/request.h"
+#include "sched/queues/queue.h"
+#include "sched/rounds/request.h"
 
 namespace stint::sched {
 

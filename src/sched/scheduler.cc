@@ -89,6 +89,10 @@ JobId Scheduler::add(const JobSpec& job) {
   record.submitted = job.submitted;
   record.time_limit = job.time_limit;
   record.expected = job.expected;
+  if (job.kin.known()) {
+    s.kins.resize(id.index() + size_t{1});
+    s.kins.back() = job.kin;
+  }
   record.first_task = static_cast<uint32_t>(s.cluster.tasks().size());
   const Gang* gang = s.shapes.gang(job.gang);
   for (int32_t t = 0; t < job.tasks; ++t) {
@@ -162,6 +166,8 @@ Instant Scheduler::next_wakeup() const {
     if (shape.index() >= s.moved_for.size() || !s.moved_for[shape.index()].job.valid()) continue;
     if (const Instant again = s.move_again_at(s.moved_for[shape.index()]); again > s.now) next = std::min(next, again);
   }
+  if (s.pending.count() > 0 && s.pending.any_closed() && s.other_grounds() && s.limits_tried.changes != s.changes)
+    if (const Instant again = s.limits_tried.at + Scheduler::Impl::kPreemptPause; again > s.now) next = std::min(next, again);
   for (const ShapeId shape : s.pending.shapes()) {
     if (shape.index() >= s.attempted.size() || !s.attempted[shape.index()].job.valid()) continue;
     const Attempted& last = s.attempted[shape.index()];
@@ -205,6 +211,7 @@ uint64_t Scheduler::fingerprint() const {
   for (uint32_t q = 0; q < s.queues.size(); ++q)
     s.queues.mix_into(QueueId(q), mix);
   s.budgets.mix_into(mix);
+  if (s.policy.durations == Durations::kLearnt) mix(s.durations.learnt());
   for (const Reservation& r : s.reservations)
     mix(r.at.ns());
   return hash;
@@ -212,6 +219,8 @@ uint64_t Scheduler::fingerprint() const {
 
 std::optional<BudgetStanding> Scheduler::budget_of(QueueId queue) const { return budget_of(queue, impl_->now); }
 std::optional<BudgetStanding> Scheduler::budget_of(QueueId queue, Instant at) const { return impl_->budgets.standing(queue, at); }
+const DurationBook& Scheduler::durations() const { return impl_->durations; }
+void Scheduler::learn(const DurationBook& known) { impl_->durations.merge(known); }
 const Cluster& Scheduler::cluster() const { return impl_->cluster; }
 std::span<const Task> Scheduler::tasks_of(JobId job) const { return impl_->tasks_of(job); }
 
@@ -220,8 +229,10 @@ Rank Scheduler::Impl::rank_after(JobId j, Duration served) const {
   const JobRecord& r = jobs[j.index()];
   const JobTerms& spec = terms_of(j);
   RankFacts facts = {.priority = spec.priority, .expected = r.expected, .submitted = r.submitted, .served = served};
+  if (policy.durations == Durations::kLearnt && policy.order == Order::kStint) facts.cost_of_an_end = cost_of_an_end(j, served);
   if (spec.deadline != kNever) {
-    const Duration longest = r.longest_run() == kUnlimited ? Duration() : r.longest_run();
+    const Duration thinkable = longest_thinkable(j);
+    const Duration longest = thinkable == kUnlimited ? Duration() : thinkable;
     facts.latest_start = spec.deadline - std::min(longest, spec.deadline - r.submitted);
   }
   return rank_of(policy, facts);

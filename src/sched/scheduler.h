@@ -11,16 +11,24 @@
 #include <string_view>
 #include <vector>
 
-#include "sched/cluster.h"
 #include "sched/decision.h"
 #include "sched/explanation.h"
 #include "sched/job.h"
+#include "sched/place/cluster.h"
 #include "sched/policy.h"
-#include "sched/queue.h"
+#include "sched/queues/queue.h"
 #include "sched/time_price.h"
 #include "sched/trials.h"
 
 namespace stint::sched {
+
+/// A task that is found on a node, see Scheduler::adopt.
+struct FoundTask {
+  TaskId task;
+  NodeId node;
+  uint64_t gpus = 0;     ///< the GPUs of the node, as in Place; 0 = any that are free, or none
+  bool leaving = false;  ///< it was told to leave, and still holds its room
+};
 
 class Scheduler {
  public:
@@ -53,6 +61,11 @@ class Scheduler {
   /// Machines may come that are not known yet: a job that is larger than all that are known waits for one, where it would be rejected.
   void expect_machines();
 
+  /// What is known of how long jobs run, by those that have ended here and what learn() was given.
+  [[nodiscard]] const DurationBook& durations() const;
+  /// Takes in what others know, of a History say. Jobs that wait keep their rank until they wait again.
+  void learn(const DurationBook& known);
+
   /// What GPU-hours cost when and where, as far as known; replaces what was known. Deferrable jobs begin in the cheapest slot.
   /// A node is in one market at most.
   void set_prices(std::vector<MarketPrices> markets);
@@ -67,6 +80,8 @@ class Scheduler {
   /// `job`, which does not run, is found running since the last step's or observation's instant: task i on `nodes[i]`. It takes
   /// room that was promised to others. @return false: there is no room for it; it is then where it was, or waits again.
   bool adopt(JobId job, std::span<const NodeId> nodes);
+  /// The same of some of its tasks only: the others wait. Of an elastic job, or of a gang that is broken.
+  bool adopt(JobId job, std::span<const FoundTask> found);
 
   /// When something will have to be decided although nothing happens: a time limit, a reservation, the end of a grace
   /// period, an hour with another price. kNever = nothing.

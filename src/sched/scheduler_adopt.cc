@@ -1,4 +1,6 @@
 // A world that goes on by itself: what it does is taken over into the books, not decided here.
+#include <algorithm>
+
 #include "sched/scheduler_impl.h"
 
 namespace stint::sched {
@@ -10,41 +12,59 @@ void Scheduler::observe(Instant now, std::span<const Event> events) {
   impl_->places_end.clear();
 }
 
-bool Scheduler::adopt(JobId job, std::span<const NodeId> nodes) { return impl_->adopt(job, nodes); }
+bool Scheduler::adopt(JobId job, std::span<const NodeId> nodes) {
+  const size_t tasks = impl_->tasks_of(job).size();
+  CHECK(nodes.size() == tasks, "{} nodes for {} tasks", nodes.size(), tasks);
+  std::vector<FoundTask> found;
+  for (const NodeId n : nodes)
+    found.push_back({.task = TaskId(impl_->first_task(job).index() + static_cast<uint32_t>(found.size())), .node = n});
+  return impl_->adopt(job, found);
+}
 
-bool Scheduler::Impl::adopt(JobId j, std::span<const NodeId> nodes) {
+bool Scheduler::adopt(JobId job, std::span<const FoundTask> found) { return impl_->adopt(job, found); }
+
+bool Scheduler::Impl::adopt(JobId j, std::span<const FoundTask> found) {
   JobRecord& r = jobs[j.index()];
-  CHECK(nodes.size() == static_cast<size_t>(shapes[r.shape].tasks), "{} nodes for {} tasks", nodes.size(), shapes[r.shape].tasks);
   if (r.phase == Phase::kRunning || r.phase == Phase::kLeaving || r.phase == Phase::kEnded) return false;
   if (r.phase == Phase::kHeld) give_up(j);
-  for (const NodeId n : nodes) {
-    give_up_held(n);
-    drop_moves_to(n);
+  for (const FoundTask& f : found) {
+    give_up_held(f.node);
+    drop_moves_to(f.node);
   }
   Attempt attempt(cluster);
   Amounts taken;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const TaskId t(r.first_task + static_cast<uint32_t>(i));
-    const bool usable = cluster.free()[nodes[i]].usable;
-    if (!usable) cluster.set_usable(nodes[i], true);  // what ran there before it was drained goes on
-    const std::optional<Place> place = cluster.fit(cluster.task(t).request, nodes[i], Room::kFree);
+  for (const FoundTask& f : found) {
+    const bool usable = cluster.free()[f.node].usable;
+    if (!usable) cluster.set_usable(f.node, true);  // what ran there before it was drained goes on
+    std::optional<Place> place = cluster.fit(cluster.task(f.task).request, f.node, Room::kFree);
     if (place) {
-      Place mine = *place;
-      mine.task = t;
-      cluster.run(t, mine, now);
-      add_to(taken, cluster.amounts(cluster.task(t).request));
+      if (f.gpus != 0) place->gpus = f.gpus;
+      place->task = f.task;
+      cluster.run(f.task, *place, now);
+      if (f.leaving)
+        cluster.leave(f.task);
+      else
+        add_to(taken, cluster.amounts(cluster.task(f.task).request));
     }
-    if (!usable) cluster.set_usable(nodes[i], false);
+    if (!usable) cluster.set_usable(f.node, false);
     if (!place) return false;
   }
   attempt.keep();
   open.catch_up(cluster);
   if (r.phase == Phase::kWaiting) pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
   if (r.phase == Phase::kKnown && r.submitted == Instant()) r.submitted = now;
-  r.running = static_cast<int32_t>(nodes.size());
+  const auto leaving = std::ranges::count_if(found, &FoundTask::leaving);
+  r.leaving = static_cast<int32_t>(leaving);
+  r.running = static_cast<int32_t>(found.size()) - r.leaving;
   charge(j, taken, 1);
   arrive(j);
   began(j);
+  if (r.running == 0) {
+    stop_serving(j);
+    r.phase = Phase::kLeaving;
+  } else if (!could_go_on_without(j, {})) {
+    allow_grace(j);
+  }
   return true;
 }
 

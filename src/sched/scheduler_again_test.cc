@@ -1,6 +1,7 @@
 // Jobs that did not fit are tried again as soon as they may: what can make room is more than others' leaving.
 #include <gtest/gtest.h>
 
+#include "sched/policy_text.h"
 #include "sched/testing_world.h"
 
 namespace stint::sched {
@@ -61,6 +62,32 @@ TEST(TriedAgain, WhenAWantedNeighbourStarts) {
   EXPECT_TRUE(world.runs(waits));
 }
 
+// Under orders that look at each queue once, too, and where the neighbour refuses others like itself.
+TEST(TriedAgain, WhenAWantedNeighbourStartsWhoRefusesItsLike) {
+  for (const std::string_view policy : {"stint", "fair", "fifo-skip", "fifo-skip:backfill=easy"}) {
+    World world(*parse_policy(policy), 0);
+    NodeSpec node;
+    node.gpus = 8;
+    for (int n = 0; n < 4; ++n) {
+      node.name = fmt::format("n{}", n);
+      node.labels = {{"rack", n < 2 ? "r0" : "r1"}};
+      world.scheduler.add_node(node);
+    }
+    Request near;
+    near.gpus = 1;
+    near.affinity = {{{{"app", "b"}}, "rack"}};
+    const JobId waits = world.submit(at(0), asking(world, near));
+    ASSERT_FALSE(world.runs(waits));
+    Request b;
+    b.gpus = 1;
+    b.labels = {{"app", "b"}};
+    b.anti_affinity = {{b.labels, "rack"}};
+    const JobId wanted = world.submit(at(0), asking(world, b));
+    EXPECT_TRUE(world.runs(wanted)) << policy;
+    EXPECT_TRUE(world.runs(waits)) << policy;
+  }
+}
+
 TEST(TriedAgain, WhenARefusedNeighbourIsLostWithItsNode) {
   World world = racked_world(2);
   Request a;
@@ -77,7 +104,7 @@ TEST(TriedAgain, WhenARefusedNeighbourIsLostWithItsNode) {
   EXPECT_TRUE(world.runs(waits));
 }
 
-// It is promised the room of one that leaves; then the node takes nobody any more.
+// It is promised the room of one that leaves; then the node takes no more jobs.
 TEST(TriedAgain, WhenTheNodeOfAPromiseIsDrained) {
   Policy policy = plain(Order::kFifoSkip);
   World world(policy, 2);

@@ -21,7 +21,7 @@ using testing_world::event;
 using testing_world::plain;
 using testing_world::World;
 
-// With a reservation nobody else could delay it; what waits for a node is delayed by nobody.
+// With a reservation no other job could delay it; none delays what waits for a node.
 TEST(Backfilling, AHeadThatWaitsForANodeIsPassedWithBackfill) {
   for (const Order order : {Order::kFifo, Order::kSjfOracle}) {
     for (const Backfill backfill : {Backfill::kNone, Backfill::kEasy, Backfill::kConservative}) {
@@ -150,7 +150,7 @@ TEST(Backfilling, AClaimOfCpuLeavesTheGpus) {
   EXPECT_THAT(world.started(), ElementsAre(beside));
 }
 
-// Explore seed 301599: nobody would have been tried again, although nothing ran any more.
+// Explore seed 301599: no job would have been tried again, although nothing ran any more.
 TEST(Backfilling, WhoNowGoesFirstDoesNotMindLaterPromises) {
   Policy policy = plain(Order::kFifoSkip);
   policy.backfill = Backfill::kEasy;

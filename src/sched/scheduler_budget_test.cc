@@ -257,7 +257,7 @@ TEST(Remedies, CostWhatTheMachinesOrTheLostWorkCost) {
   scheduler.step(at(kHourS + 20 * 60), {});
   const Explanation why = scheduler.explain(job);
   ASSERT_EQ(why.obstacle, Obstacle::kNoRoom);
-  ASSERT_EQ(why.remedies.size(), 2U);  // under this policy nobody keeps count of when running jobs end
+  ASSERT_EQ(why.remedies.size(), 2U);  // this policy keeps no count of when running jobs end
   // Six GPUs have worked for 20 minutes since the checkpoint and would need 10 to restart: 3 GPU-hours.
   EXPECT_EQ(why.remedies[0].kind, RemedyKind::kEvictLower);
   EXPECT_EQ(why.remedies[0].lost_gpu_seconds, 3 * kHourS);

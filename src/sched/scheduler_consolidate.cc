@@ -71,7 +71,8 @@ bool Scheduler::Impl::consolidate() {
                  const JobId j = pending.head(s)->job;
                  if (close_if_limited(j)) return Tried::kClosed;
                  ripens = kNever;
-                 found = tasks_within_limits(j) >= terms_of(j).tasks && move_others_for(j);
+                 const bool plain = shapes[s].plain;
+                 found = tasks_within_limits(j) >= (plain ? terms_of(j).tasks : 1) && move_others_for(j);
                  if (found) return Tried::kEnough;
                  moved_for[s.index()] = {.job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens};
                  return first_only ? Tried::kEnough : Tried::kInVain;
@@ -93,11 +94,12 @@ bool Scheduler::Impl::is_scattered(ShapeId s) const {
   const Attempted& last = moved_for[s.index()];
   const bool in_vain = last.job == head->job || !(head->rank < last.rank);
   if (last.job.valid() && in_vain && move_again_at(last) > now) return false;
-  return !fits(s) && shapes[s].total.gpu_milli > 0 && (!shapes[s].plain || has_parts_of_gpus || is_enough_open(s));
+  return !fits(s) && shapes[s].total.gpu_milli > 0 && (!shapes[s].plain || has_parts_of_gpus || is_enough_open(head->job));
 }
 
 /// Are so many GPUs free and not promised, on all nodes together? Parts of GPUs only count for those who ask for them.
-bool Scheduler::Impl::is_enough_open(ShapeId s) const {
+bool Scheduler::Impl::is_enough_open(JobId j) const {
+  const ShapeId s = jobs[j.index()].shape;
   int64_t milli = 0;
   if (!shapes[s].plain || has_parts_of_gpus) {
     for (uint32_t n = 0; n < cluster.node_count(); ++n)
@@ -108,25 +110,25 @@ bool Scheduler::Impl::is_enough_open(ShapeId s) const {
     for (size_t c = 0; c < counts.size(); ++c)
       milli += int64_t{kMilli} * static_cast<int64_t>(c) * counts[c];
   }
-  return milli >= shapes[s].total.gpu_milli;
+  return milli >= (shapes[s].plain ? shapes[s].total : least_amounts(j)).gpu_milli;
 }
 
 bool Scheduler::Impl::move_others_for(JobId j) {
-  if (!is_enough_open(jobs[j.index()].shape)) return false;
+  if (!is_enough_open(j)) return false;
+  if (!shapes[jobs[j.index()].shape].plain || has_parts_of_gpus) return move_in_detail(j);
   const int64_t most = worth_of_moving(j);
   std::vector<JobId> refused;
   for (int attempt = 0; attempt < kMostRefusals; ++attempt) {
     sketch.begin(cluster.node_count());
-    const bool plain = shapes[jobs[j.index()].shape].plain && find_movers(j, refused);
-    if (!plain && !find_movers_in_detail(j, refused)) return false;
+    if (!find_movers(j, refused)) return move_in_detail(j);
     int64_t loss = 0;
     for (const Victim& v : sketch.victims)
       loss += loss_by_moving(v.job);
     if (loss > most) ripens = now;  // the longer it waits, the more it may cost
     if (loss > most || sketch.victims.size() > kMostMoves) return false;
-    const std::optional<JobId> homeless = without_new_room(j, plain);
+    const std::optional<JobId> homeless = without_new_room(j);
     if (!homeless) {
-      carry_out_moves(j, plain);
+      carry_out_moves(j);
       return true;
     }
     if (!homeless->valid()) return false;
@@ -152,8 +154,7 @@ int64_t Scheduler::Impl::loss_by_moving(JobId v) const {
 bool Scheduler::Impl::is_movable(JobId v) {
   const JobTerms& spec = terms_of(v);
   const JobRecord& r = jobs[v.index()];
-  if (r.phase != Phase::kRunning || !spec.preemptible || spec.gang.valid() || spec.checkpoint.interval == kUnlimited)
-    return false;
+  if (r.phase != Phase::kRunning || !spec.preemptible || spec.checkpoint.interval == kUnlimited) return false;
   const Instant settled = r.started + std::max({spec.min_runtime, kSettled, spec.checkpoint.restart * kSettledPerRestart});
   if (settled > now) ripens = std::min(ripens, settled);
   return settled <= now;
@@ -240,56 +241,41 @@ std::vector<JobId> Scheduler::Impl::movable_on(NodeId n, std::span<const JobId> 
   return found;
 }
 
-/// Parts of GPUs, CPU, memory, MIG, topology: by trying it on the cluster. A single task looks for the node that is cleared
-/// most cheaply; several clear one node after the other until all of them fit.
-bool Scheduler::Impl::find_movers_in_detail(JobId j, std::span<const JobId> refused) {
-  sketch.begin(cluster.node_count());
-  const JobTerms& spec = terms_of(j);
-  const RequestId request = cluster.task(first_task(j)).request;
-  const bool single = spec.tasks == 1;
+/// Parts of GPUs, CPU, memory, MIG, groups, topology: by trying it on the cluster, with those that may move on the emptiest nodes.
+bool Scheduler::Impl::move_in_detail(JobId j) {
+  std::vector<Victim> movable;
+  for (const NodeId n : emptiest_nodes(j))
+    for (const JobId v : jobs_on(n))
+      if (v != j && is_movable(v) && std::ranges::find(movable, v, &Victim::job) == movable.end())
+        movable.push_back({.job = v, .reason = Reason::kConsolidation});
+  const int64_t most = worth_of_moving(j);
+  RoomRules rules;
+  rules.everybody_placed = true;
   withhold_for_others(j);
-  std::vector<Victim> best, so_far;
-  int64_t best_loss = 0;
-  for (const NodeId n : emptiest_nodes(request)) {
-    if (open.is_closed(n)) continue;
-    std::vector<JobId> movers = movable_on(n, refused);
-    std::ranges::stable_sort(movers, {}, [&](JobId v) { return loss_by_moving(v); });
-    if (single) so_far.clear();
-    int64_t loss = 0;
-    bool fits_then = false;
-    const Attempt trial(cluster);
-    for (const JobId v : movers) {
-      if (fits_then) break;
-      if (std::ranges::find(so_far, v, &Victim::job) != so_far.end()) continue;
-      so_far.push_back({.job = v, .reason = Reason::kConsolidation});
-      loss += loss_by_moving(v);
-      if (!single) continue;
-      leave(v);
-      fits_then = cluster.fit(request, n, Room::kComing).has_value();
-    }
-    if (!single) fits_then = !so_far.empty() && fits_without(j, so_far);
-    if (!fits_then || (!best.empty() && best_loss <= loss)) continue;
-    best = so_far;
-    best_loss = loss;
-    if (!single) break;
-  }
-  // The dearest may stay if the job fits without their leaving.
-  std::ranges::stable_sort(best, {}, [&](const Victim& v) { return loss_by_moving(v.job); });
-  for (size_t v = best.size(); v-- > 0;) {
-    std::vector<Victim> fewer = best;
-    fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(v));
-    if (fits_without(j, fewer)) best = std::move(fewer);
-  }
+  const std::optional<RoomPlan> plan = plan_room(j, movable, rules);
   open.release(cluster);
-  sketch.victims = std::move(best);
-  return !sketch.victims.empty();
+  if (!plan) return false;
+  std::vector<JobId> moved;
+  for (const TaskId t : plan->moved)
+    if (const JobId v = cluster.task(t).job; std::ranges::find(moved, v) == moved.end()) moved.push_back(v);
+  int64_t loss = 0;
+  for (const JobId v : moved)
+    loss += loss_by_moving(v);
+  if (loss > most) ripens = now;  // the longer it waits, the more it may cost
+  if (loss > most || moved.size() > kMostMoves) return false;
+  carry_out(j, *plan, movable);
+  return true;
 }
 
-/// Nodes the request could run on, those with most GPU time free first; a bounded number.
-std::vector<NodeId> Scheduler::Impl::emptiest_nodes(RequestId r) const {
+/// Nodes that a task of it could run on, those with most GPU time free first; a bounded number.
+std::vector<NodeId> Scheduler::Impl::emptiest_nodes(JobId j) const {
+  const std::span<const Task> tasks = tasks_of(j);
+  const auto could_run = [&](NodeId n) {
+    return std::ranges::any_of(tasks, [&](const Task& t) { return cluster.is_eligible(t.request, n); });
+  };
   std::vector<NodeId> nodes;
   for (uint32_t n = 0; n < cluster.node_count(); ++n)
-    if (cluster.coming()[NodeId(n)].usable && cluster.is_eligible(r, NodeId(n))) nodes.push_back(NodeId(n));
+    if (cluster.coming()[NodeId(n)].usable && could_run(NodeId(n))) nodes.push_back(NodeId(n));
   const auto by_free = [&](NodeId a, NodeId b) {
     return std::tuple(-cluster.coming()[a].milli_free, a) < std::tuple(-cluster.coming()[b].milli_free, b);
   };
@@ -312,16 +298,16 @@ void Scheduler::Impl::leave(JobId v) {
 
 /// Tries it all on the cluster. @return none when each of those that move has new room; the first that has none; or no job,
 /// when the waiting one does not fit.
-std::optional<JobId> Scheduler::Impl::without_new_room(JobId j, bool plain) {
+std::optional<JobId> Scheduler::Impl::without_new_room(JobId j) {
   std::vector<std::vector<TaskId>> stand_in;  // made before the trial: it cannot take back what is added
   for (const Victim& v : sketch.victims)
-    stand_in.push_back(take_stand_ins(v.job));
+    stand_in.push_back(take_stand_ins(running_tasks(v.job)));
   std::optional<JobId> homeless;
   {
     const Attempt trial(cluster);
     for (const Victim& v : sketch.victims)
       leave(v.job);
-    if (!promise_room(j, plain)) homeless = JobId();
+    if (!promise_room(j)) homeless = JobId();
     withhold_for_others(j);
     for (size_t v = 0; v < stand_in.size() && !homeless; ++v)
       if (!place_stand_ins(stand_in[v])) homeless = sketch.victims[v].job;
@@ -334,37 +320,35 @@ std::optional<JobId> Scheduler::Impl::without_new_room(JobId j, bool plain) {
 }
 
 /// The same in earnest.
-void Scheduler::Impl::carry_out_moves(JobId j, bool plain) {
+void Scheduler::Impl::carry_out_moves(JobId j) {
   begin_to_hold(j);
-  for (const Victim& v : sketch.victims)
+  std::vector<std::vector<TaskId>> tasks;
+  for (const Victim& v : sketch.victims) {
+    tasks.push_back(running_tasks(v.job));
     evict(v.job, v.reason, j);
-  CHECK(promise_room(j, plain), "job {} does not fit although others move for it", j.index());
+  }
+  CHECK(promise_room(j), "job {} does not fit although others move for it", j.index());
   finish_holding(j);
   withhold_for_others(j);
-  for (const Victim& v : sketch.victims) {
-    Move& move = moves.emplace_back(Move{.job = v.job, .stand_ins = take_stand_ins(v.job), .amounts = {}});
-    CHECK(place_stand_ins(move.stand_ins), "job {} moves and has nowhere to go", v.job.index());
-    add_to(move.amounts, cluster.amounts(terms_of(v.job).request), static_cast<int64_t>(move.stand_ins.size()));
-    charge(v.job, move.amounts, 1);
+  for (size_t v = 0; v < sketch.victims.size(); ++v) {
+    const JobId moving = sketch.victims[v].job;
+    Move& move = moves.emplace_back(Move{.job = moving, .tasks = tasks[v], .stand_ins = take_stand_ins(tasks[v]), .amounts = {}});
+    CHECK(place_stand_ins(move.stand_ins), "job {} moves and has nowhere to go", moving.index());
+    move.amounts = amounts_of(move.tasks);
+    charge(moving, move.amounts, 1);
   }
   open.release(cluster);
 }
 
-/// Nominates the tasks of `j`: a plain job where the search on paper has put them.
-bool Scheduler::Impl::promise_room(JobId j, bool plain) {
+/// Nominates the tasks of a plain job where the search on paper has put them.
+bool Scheduler::Impl::promise_room(JobId j) {
   bool fits_then = true;
-  if (plain) {
-    const Shape& shape = shapes[jobs[j.index()].shape];
-    for (size_t i = 0; i < shape.order.size() && fits_then; ++i) {
-      const TaskId t(first_task(j).index() + static_cast<uint32_t>(shape.order[i]));
-      const std::optional<Place> place = cluster.fit(cluster.task(t).request, sketch.chosen[i].first, Room::kComing);
-      fits_then = place.has_value();
-      if (fits_then) cluster.nominate(t, *place);
-    }
-  } else {
-    withhold_for_others(j);
-    fits_then = nominate_in_detail(j);
-    open.release(cluster);
+  const Shape& shape = shapes[jobs[j.index()].shape];
+  for (size_t i = 0; i < shape.order.size() && fits_then; ++i) {
+    const TaskId t(first_task(j).index() + static_cast<uint32_t>(shape.order[i]));
+    const std::optional<Place> place = cluster.fit(cluster.task(t).request, sketch.chosen[i].first, Room::kComing);
+    fits_then = place.has_value();
+    if (fits_then) cluster.nominate(t, *place);
   }
   open.catch_up(cluster);
   return fits_then;
@@ -372,13 +356,20 @@ bool Scheduler::Impl::promise_room(JobId j, bool plain) {
 
 // ---- stand-ins -------------------------------------------------------------------------------------------------------
 
-/// As many tasks of no job as `v` has running (or leaving) ones, asking for the same.
-std::vector<TaskId> Scheduler::Impl::take_stand_ins(JobId v) {
-  const RequestId request = terms_of(v).request;
-  if (idle_stand_ins.size() <= request.index()) idle_stand_ins.resize(request.index() + size_t{1});
-  std::vector<TaskId>& idle = idle_stand_ins[request.index()];
+std::vector<TaskId> Scheduler::Impl::running_tasks(JobId v) const {
+  std::vector<TaskId> tasks;
+  for (TaskId t = first_task(v); t != end_task(v); t = next(t))
+    if (cluster.task(t).state == TaskState::kRunning) tasks.push_back(t);
+  return tasks;
+}
+
+/// As many tasks of no job, each asking for the same as one of these.
+std::vector<TaskId> Scheduler::Impl::take_stand_ins(std::span<const TaskId> tasks) {
   std::vector<TaskId> taken;
-  for (int32_t i = jobs[v.index()].running + jobs[v.index()].leaving; i > 0; --i) {
+  for (const TaskId t : tasks) {
+    const RequestId request = cluster.task(t).request;
+    if (idle_stand_ins.size() <= request.index()) idle_stand_ins.resize(request.index() + size_t{1});
+    std::vector<TaskId>& idle = idle_stand_ins[request.index()];
     taken.push_back(idle.empty() ? cluster.add_task(JobId(), request) : idle.back());
     if (!idle.empty()) idle.pop_back();
   }
@@ -412,18 +403,42 @@ bool Scheduler::Impl::take_kept_room(JobId v) {
   r.phase = Phase::kHeld;
   r.admitted = true;
   arrive(v);
-  TaskId t = first_task(v);
-  for (const TaskId stand_in : move->stand_ins) {
-    const Place place = cluster.task(stand_in).place;
-    cluster.gone(stand_in, TaskState::kPending);
-    cluster.nominate(t, place);
-    t = next(t);
+  for (size_t i = 0; i < move->tasks.size(); ++i) {
+    const Place place = cluster.task(move->stand_ins[i]).place;
+    cluster.gone(move->stand_ins[i], TaskState::kPending);
+    cluster.nominate(move->tasks[i], place);
     ++r.held;
   }
   held.push_back(v);
   give_back_stand_ins(move->stand_ins);
   moves.erase(move);
   return true;
+}
+
+/// A task of a job that runs on has left for other room: it joins the rest from there, if that room is free already.
+void Scheduler::Impl::join_at_kept_room(JobId v, TaskId t) {
+  const auto move = std::ranges::find(moves, v, &Move::job);
+  if (move == moves.end()) return;
+  const auto at = std::ranges::find(move->tasks, t);
+  if (at == move->tasks.end()) return;
+  const auto i = at - move->tasks.begin();
+  const TaskId stand_in = move->stand_ins[static_cast<size_t>(i)];
+  Place place = cluster.task(stand_in).place;
+  place.task = t;
+  const bool is_free = cluster.can_run_nominated(stand_in);
+  give_back_stand_ins({&stand_in, 1});
+  const Amounts amounts = cluster.amounts(cluster.task(t).request);
+  add_to(move->amounts, amounts, -1);
+  move->tasks.erase(at);
+  move->stand_ins.erase(move->stand_ins.begin() + i);
+  if (move->tasks.empty()) moves.erase(move);
+  if (!is_free) return charge(v, amounts, -1);
+  cluster.run(t, place, now);
+  open.catch_up(cluster);
+  ++jobs[v.index()].running;
+  decide_on(DecisionKind::kGrow, Reason::kConsolidation, v);
+  add_place(place);
+  meter(v);
 }
 
 /// No room is kept for it any longer, if any was.

@@ -104,7 +104,7 @@ TEST(Consolidation, OneThatHasJustSavedMovesRatherThanOneThatHasNot) {
   }
 }
 
-TEST(Consolidation, NobodyLeavesWhoWouldHaveNowhereToGo) {
+TEST(Consolidation, NoJobLeavesThatWouldHaveNowhereToGo) {
   World world(moving(), 2);
   const JobId a = world.submit(at(0), world.job(5));
   const JobId b = world.submit(at(0), world.job(5));

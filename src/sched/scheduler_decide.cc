@@ -17,11 +17,48 @@ Amounts times(const Amounts& amounts, int64_t count) {
 void Scheduler::Impl::decide() {
   start_held(Reason::kHeld);
   open.catch_up(cluster);
-  do
-    start_all();
-  while (consolidate() || preempt());
+  if (policy.shares == ShareRule::kFair) divide_shares();
+  start_with_neighbours();
+  if (policy.backfill == Backfill::kNone) promise_leaving_room();
+  while (free_room())
+    start_with_neighbours();
   if (!taken_back.empty()) start_held(Reason::kFree);
   grow();
+}
+
+/// Moves or stops others for one that waits. @return whether any leave. By fair shares who goes first decides whether a claim or a
+/// move comes first: what a move gave to another would be claimed back.
+bool Scheduler::Impl::free_room() {
+  if (policy.shares == ShareRule::kDeserved) return consolidate() || preempt();
+  return stop_others_if_any(Ground::kReclaim) || stop_others_if_any(Ground::kPriority);
+}
+
+/// Room that is being left goes to the first in line that fit there, where no reservations are kept: else they would have others
+/// stopped for what is free in a moment.
+void Scheduler::Impl::promise_leaving_room() {
+  const auto may_try = [&](ShapeId s) { return !shapes[s].plain && !fits(s); };
+  const auto waits = [&](ShapeId s) { return pending.head(s) != nullptr && may_try(s); };
+  if (std::ranges::none_of(pending.shapes(), waits)) return;
+  if (std::ranges::none_of(present, [&](JobId j) { return jobs[j.index()].leaving > 0; })) return;
+  try_in_order(may_try, [&](ShapeId s) {
+    const JobId j = pending.head(s)->job;
+    if (close_if_limited(j)) return Tried::kClosed;
+    const bool fits_then = nominate_in_detail(j);
+    open.catch_up(cluster);
+    if (!fits_then) return blocks_at_head(policy.order) ? Tried::kEnough : Tried::kInVain;
+    begin_to_hold(j);
+    finish_holding(j);
+    return Tried::kStarted;
+  });
+}
+
+/// Starts jobs, and once more where some have started beside whom others want to be.
+void Scheduler::Impl::start_with_neighbours() {
+  for (bool again = true; again;) {
+    const auto before = std::pair(room_made, decisions.size());
+    start_all();
+    again = room_made != before.first && decisions.size() != before.second;
+  }
 }
 
 /// Starts jobs in order until the next one does not fit (or none of them does, where others may pass).
@@ -49,10 +86,16 @@ int32_t Scheduler::Impl::tasks_within_limits(JobId j) const {
   if (budgets.spent(r.queue).valid()) return 0;
   const Shape& shape = shapes[r.shape];
   if (!queues.limiting(r.queue, shape.total, shape.preemptible).valid()) return shape.tasks;
-  if (shape.gang.valid()) return 0;  // its tasks may differ
+  if (shape.gang.valid()) return queues.limiting(r.queue, least_amounts(j), shape.preemptible).valid() ? 0 : shape.min_tasks;
   for (int32_t tasks = shape.tasks - 1; tasks >= shape.min_tasks; --tasks)
     if (!queues.limiting(r.queue, times(cluster.amounts(shape.request), tasks), shape.preemptible).valid()) return tasks;
   return 0;
+}
+
+/// What it needs to start: of its tasks those that must run together.
+Amounts Scheduler::Impl::least_amounts(JobId j) const {
+  const Shape& shape = shapes[jobs[j.index()].shape];
+  return shape.gang.valid() ? amounts_of(tasks_to_place(j)) : times(cluster.amounts(shape.request), shape.min_tasks);
 }
 
 /// Jobs of this queue and shape wait until their queue, or one above it, gives something back.
@@ -61,10 +104,9 @@ bool Scheduler::Impl::close_if_limited(JobId j) {
   if (tasks_within_limits(j) > 0) return false;
   const JobRecord& r = jobs[j.index()];
   const Shape& shape = shapes[r.shape];
-  const Amounts least = shape.gang.valid() ? shape.total : times(cluster.amounts(shape.request), shape.min_tasks);
   const QueueId spent = budgets.spent(r.queue);
   waits_for_budget = waits_for_budget || spent.valid();
-  const QueueId limited = spent.valid() ? spent : queues.limiting(r.queue, least, shape.preemptible);
+  const QueueId limited = spent.valid() ? spent : queues.limiting(r.queue, least_amounts(j), shape.preemptible);
   pending.close(queues, r.queue, r.shape, limited);
   return true;
 }
@@ -82,10 +124,10 @@ bool Scheduler::Impl::start(JobId j, Reason reason) {
 bool Scheduler::Impl::start_on_open(JobId j, Reason reason) {
   JobRecord& r = jobs[j.index()];
   if (!fits(r.shape)) return false;
-  const int32_t at_most = tasks_within_limits(j);
+  if (budgets.spent(r.queue).valid()) return false;
   decide_on(DecisionKind::kStart, reason, j);
   const std::optional<Amounts> placed =
-      shapes[r.shape].plain ? std::optional(place_tasks(j, at_most)) : place_in_detail(j, at_most);
+      shapes[r.shape].plain ? std::optional(place_tasks(j, tasks_within_limits(j))) : place_in_detail(j);
   if (!placed) {
     decisions.pop_back();
     places_end.pop_back();
@@ -213,6 +255,7 @@ void Scheduler::Impl::evict(JobId j, Reason reason, JobId for_job) {
   decide_on(DecisionKind::kEvict, reason, j).for_job = for_job;
   if (for_job.valid()) jobs[for_job.index()].admitted = true;
   if (reason == Reason::kPriority || reason == Reason::kReclaim) note_cut_short(j);
+  drop_move(j);  // of some of its tasks: now all of it leaves
   Amounts given_back;
   for (TaskId t = first_task(j); t != end_task(j); t = next(t)) {
     if (cluster.task(t).state != TaskState::kRunning) continue;
@@ -239,12 +282,14 @@ void Scheduler::Impl::grow() {
 
 bool Scheduler::Impl::grow_one(JobId j) {
   const JobRecord& r = jobs[j.index()];
-  const Shape& shape = shapes[r.shape];
   if (any_hours && opens_at(r.queue) > now) return false;
-  if (!shape.plain || r.running == shape.tasks) return false;
+  if (r.running + r.leaving == shapes[r.shape].tasks || budgets.spent(r.queue).valid()) return false;  // none waits
   for (const Reservation& reserved : reservations)
     for (const Claim& claim : reserved.claims)
-      if (r.latest_end > reserved.at) open.withhold(cluster, claim.node, kMaxGpusPerNode);
+      if (r.latest_end > reserved.at) {
+        open.withhold(cluster, claim.node, kMaxGpusPerNode);
+        if (!shapes[r.shape].plain) open.close(cluster, claim.node);
+      }
   const bool grown = grow_on_open(j);
   open.release(cluster);
   return grown;
@@ -253,12 +298,32 @@ bool Scheduler::Impl::grow_one(JobId j) {
 bool Scheduler::Impl::grow_on_open(JobId j) {
   const JobRecord& r = jobs[j.index()];
   const Shape& shape = shapes[r.shape];
+  if (!shape.plain) return grow_in_detail(j);
   if (!open.buckets().any_from(shape.parts.back().gpus)) return false;
   const Amounts one = cluster.amounts(shape.request);
-  if (budgets.spent(r.queue).valid() || queues.limiting(r.queue, one, shape.preemptible).valid()) return false;
+  if (queues.limiting(r.queue, one, shape.preemptible).valid()) return false;
   decide_on(DecisionKind::kGrow, Reason::kFree, j);
   charge(j, place_tasks(j, 1), 1);
   meter(j);
+  return true;
+}
+
+/// What is missing of its minimum, else one task more.
+bool Scheduler::Impl::grow_in_detail(JobId j) {
+  const ShapeId s = jobs[j.index()].shape;
+  grow_failed_at.resize(shapes.size());
+  if (grow_failed_at[s.index()] == room_made) return false;
+  decide_on(DecisionKind::kGrow, Reason::kFree, j);
+  const std::optional<Amounts> grown = place_in_detail(j);
+  if (!grown) {
+    decisions.pop_back();
+    places_end.pop_back();
+    if (!open.withholds()) grow_failed_at[s.index()] = room_made;
+    return false;
+  }
+  charge(j, *grown, 1);
+  meter(j);
+  ++changes;
   return true;
 }
 

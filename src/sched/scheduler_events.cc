@@ -45,7 +45,8 @@ void Scheduler::Impl::wait(JobId j) {
   }
   r.phase = Phase::kWaiting;
   r.rank = rank_after(j, r.served);
-  pending.push(queues, r.queue, r.shape, shapes[r.shape].total, {.rank = r.rank, .job = j});
+  pending.push(queues, r.queue, r.shape, policy.shares == ShareRule::kFair ? least_amounts(j) : shapes[r.shape].total,
+               shapes[r.shape].preemptible, {.rank = r.rank, .job = j});
 }
 
 /// Less would be lost if it were stopped: its place among the running changes.
@@ -106,7 +107,8 @@ void Scheduler::Impl::task_left(TaskId t) {
   ++changes;
   --r.leaving;
   meter(j);
-  if (r.leaving + r.running == 0) came_off(j);
+  if (r.leaving + r.running == 0) return came_off(j);
+  if (r.phase == Phase::kRunning) join_at_kept_room(j, t);
 }
 
 /// The last of its tasks is gone: it waits, unless it ends here or has room elsewhere.
@@ -249,12 +251,18 @@ void Scheduler::Impl::lose(TaskId t, Amounts& lost) {
 /// Some tasks of `j` are gone: it goes on with enough of them, else the rest leaves and it waits again.
 void Scheduler::Impl::after_loss(JobId j) {
   JobRecord& r = jobs[j.index()];
-  if (r.phase == Phase::kRunning && r.running < terms_of(j).min_tasks) {
-    if (r.running > 0) return evict(j, Reason::kStaleGang, {});
+  if (r.phase == Phase::kRunning && !could_go_on_without(j, {})) {
+    if (r.running > 0) return policy.gang_grace > Duration() ? allow_grace(j) : evict(j, Reason::kStaleGang, {});
     stop_serving(j);
     r.phase = Phase::kLeaving;
   }
   if (r.phase == Phase::kLeaving && r.leaving == 0) came_off(j);
+}
+
+/// Its gang is broken: it leaves unless it is whole again by then.
+void Scheduler::Impl::allow_grace(JobId j) {
+  if (std::ranges::find(growing, j) == growing.end()) growing.push_back(j);
+  if (policy.gang_grace != kUnlimited) set_timer(timers, now + policy.gang_grace, j, TimerKind::kBroken);
 }
 
 /// The node will be taken away: its jobs save their work and leave, nothing new comes.
@@ -300,6 +308,8 @@ void Scheduler::Impl::fire_timers() {
     if (timer.kind == TimerKind::kBegin && r.phase == Phase::kNotYet && r.blockers == 0 &&
         terms_of(timer.job).not_before <= now && !defer(timer.job))
       wait(timer.job);
+    if (timer.kind == TimerKind::kBroken && r.phase == Phase::kRunning && !could_go_on_without(timer.job, {}))
+      evict(timer.job, Reason::kStaleGang, {});
     if (timer.kind == TimerKind::kLimit && r.phase == Phase::kRunning) {
       evict(timer.job, Reason::kTimeLimit, {});
       r.ends_when_left = true;

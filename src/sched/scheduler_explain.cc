@@ -8,6 +8,7 @@ namespace stint::sched {
 namespace {
 
 constexpr size_t kMostVictimsTried = 256;
+constexpr int64_t kMostAheadCounted = 10'000;
 
 class Explainer {
  public:
@@ -16,6 +17,7 @@ class Explainer {
       : s_(state), j_(j), r_(state.jobs[j.index()]), spec_(state.terms_of(j)), shape_(state.shapes[r_.shape]) {}
 
   Explanation run() {
+    if (r_.phase != Phase::kEnded) e_.expected = s_.expected_run(j_);
     switch (r_.phase) {
       case Phase::kKnown: return e_;
       case Phase::kEnded: e_.standing = Standing::kEnded; return e_;
@@ -40,6 +42,7 @@ class Explainer {
     count_ahead();
     find_start();
     find_obstacle();
+    find_likely_start();
     find_remedies();
   }
 
@@ -73,8 +76,10 @@ class Explainer {
     e_.obstacle = Obstacle::kDeferred;
     e_.starts_at = slot->start;
     const std::optional<Slot> now = s_.slot_before(j_, s_.now + r_.longest_run());
-    if (now && fits_with([] {}))
-      add({.kind = RemedyKind::kNotDeferred, .cost = scale(now->cost - slot->cost, shape_.total.gpu_milli, kMilli)});
+    const auto of_all = [&](Money of_one_gpu) { return scale(of_one_gpu, shape_.total.gpu_milli, kMilli); };
+    e_.deferral = Deferral{.latest_start = spec_.deadline - r_.longest_run(), .cost = of_all(slot->cost), .cost_now = {}};
+    if (now) e_.deferral->cost_now = of_all(now->cost);
+    if (now && fits_with([] {})) add({.kind = RemedyKind::kNotDeferred, .cost = of_all(now->cost - slot->cost)});
     wait_costs_nothing();
   }
 
@@ -116,6 +121,59 @@ class Explainer {
     s_.reservations.resize(before);
   }
 
+  /// Where room is all it waits for: GPUs are counted as those that run end and those before it start, one after the other.
+  void find_likely_start() {
+    if (!waits_for_room() && e_.obstacle != Obstacle::kBehindGang && e_.obstacle != Obstacle::kBehindOrder) return;
+    if (e_.jobs_ahead > kMostAheadCounted) return;
+    std::vector<Waiting> ahead;
+    s_.pending.for_each([&](QueueId, ShapeId, const Waiting& w) {
+      const JobRecord& r = s_.jobs[w.job.index()];
+      if (r.phase == Phase::kWaiting && r.rank == w.rank && goes_before(w, {.rank = r_.rank, .job = j_})) ahead.push_back(w);
+    });
+    std::ranges::sort(ahead, [&](const Waiting& a, const Waiting& b) { return goes_before(a, b); });
+    const std::optional<Instant> at = start_after(ahead, 500);
+    const std::optional<Instant> earliest = start_after(ahead, 250);
+    const std::optional<Instant> latest = start_after(ahead, 750);
+    if (at && earliest && latest)
+      e_.likely_start = LikelyStart{.at = *at, .earliest = std::min(*earliest, *at), .latest = std::max(*latest, *at)};
+  }
+
+  [[nodiscard]] std::optional<Instant> start_after(std::span<const Waiting> ahead, int per_mille) const {
+    struct End {
+      Instant at;
+      int64_t gpu_milli = 0;
+      bool operator<(const End& o) const { return at > o.at; }  // a heap of those that end first
+    };
+    std::vector<End> ends;
+    for (const JobId v : s_.present)
+      ends.push_back({.at = s_.jobs[v.index()].phase == Phase::kRunning ? s_.likely_end(v, per_mille) : s_.now,
+                      .gpu_milli = s_.shapes[s_.jobs[v.index()].shape].total.gpu_milli});
+    std::make_heap(ends.begin(), ends.end());
+    int64_t free = open_milli();
+    Instant at = s_.now;
+    const auto wait_for = [&](int64_t gpu_milli) {
+      while (free < gpu_milli && !ends.empty() && ends.front().at != kNever) {
+        at = std::max(at, ends.front().at);
+        free += ends.front().gpu_milli;
+        std::pop_heap(ends.begin(), ends.end());
+        ends.pop_back();
+      }
+      return free >= gpu_milli;
+    };
+    for (const Waiting& w : ahead) {
+      const int64_t need = s_.shapes[s_.jobs[w.job.index()].shape].total.gpu_milli;
+      if (!wait_for(need)) return std::nullopt;
+      const Instant end = s_.likely_end(w.job, per_mille);
+      free -= need;
+      ends.push_back({.at = end == kNever ? kNever : at + (end - s_.now), .gpu_milli = need});
+      std::push_heap(ends.begin(), ends.end());
+    }
+    // It waits for something: if it were only counted, it would run.
+    if (!wait_for(shape_.total.gpu_milli)) return std::nullopt;
+    if (at == s_.now && !ends.empty() && ends.front().at != kNever) at = std::max(at, ends.front().at);
+    return at;
+  }
+
   void find_obstacle() {
     const QueueId limited = s_.queues.limiting(r_.queue, shape_.total, shape_.preemptible);
     if (const Instant opens = s_.opens_at(r_.queue); opens > s_.now) {
@@ -133,8 +191,22 @@ class Explainer {
       e_.obstacle = Obstacle::kConstraint;
     } else {
       e_.missing_gpu_milli = std::max<int64_t>(0, shape_.total.gpu_milli - open_milli());
-      e_.obstacle = e_.missing_gpu_milli > 0 ? Obstacle::kNoRoom : Obstacle::kFragmented;
+      e_.obstacle = e_.missing_gpu_milli > 0 ? Obstacle::kNoRoom : kept_apart() ? Obstacle::kOthersShares : Obstacle::kFragmented;
     }
+  }
+
+  /// Would a task of it fit somewhere if it shared GPUs with everybody?
+  [[nodiscard]] bool kept_apart() const {
+    return std::ranges::any_of(s_.tasks_of(j_), [&](const Task& task) {
+      for (uint32_t n = 0; n < s_.cluster.node_count(); ++n)
+        if (s_.cluster.why_not(task.request, NodeId(n), Room::kComing) == Misfit::kOthersShares) return true;
+      return false;
+    });
+  }
+
+  /// Waits for nothing but room that those who run hold.
+  [[nodiscard]] bool waits_for_room() const {
+    return e_.obstacle == Obstacle::kNoRoom || e_.obstacle == Obstacle::kFragmented || e_.obstacle == Obstacle::kOthersShares;
   }
 
   /// Those of its queue and of all above it; the lowest that is closed now is named.
@@ -177,7 +249,7 @@ class Explainer {
       const int64_t missing = s_.queues.missing_gpu_milli(e_.at_queue, shape_.total, shape_.preemptible);
       if (missing > 0) add({.kind = RemedyKind::kRaiseLimit, .amount = missing});
     }
-    if (e_.obstacle == Obstacle::kNoRoom || e_.obstacle == Obstacle::kFragmented) {
+    if (waits_for_room()) {
       try_one_victim();
       try_priorities();
       try_more_gpus();

@@ -151,6 +151,7 @@ uint32_t Scheduler::forget(const std::vector<bool>& gone) {
   job.rows(s.jobs);
   ForgetParts::terms(s.terms, s.jobs);
   job.rows(s.burns);
+  job.rows(s.kins);
   job.rows(s.dependents);
   for (JobRecord& record : s.jobs)
     record.first_task = task(TaskId(record.first_task)).index();
@@ -197,6 +198,7 @@ uint32_t Scheduler::forget(const std::vector<bool>& gone) {
         search.job = job(search.job);
   for (Move& move : s.moves) {
     move.job = job(move.job);
+    task(move.tasks);
     task(move.stand_ins);
   }
   for (std::vector<TaskId>& idle : s.idle_stand_ins)

@@ -6,19 +6,20 @@
 #include <array>
 #include <vector>
 
-#include "sched/gpu_models.h"
-#include "sched/open_nodes.h"
-#include "sched/order.h"
-#include "sched/pending.h"
-#include "sched/place_gang.h"
-#include "sched/placement_index.h"
-#include "sched/price_tiers.h"
-#include "sched/queue_budgets.h"
-#include "sched/queue_usage.h"
-#include "sched/running_order.h"
+#include "sched/place/gpu_models.h"
+#include "sched/place/open_nodes.h"
+#include "sched/place/place_gang.h"
+#include "sched/place/placement_index.h"
+#include "sched/place/price_tiers.h"
+#include "sched/queues/order.h"
+#include "sched/queues/pending.h"
+#include "sched/queues/queue_budgets.h"
+#include "sched/queues/queue_usage.h"
+#include "sched/queues/running_order.h"
+#include "sched/queues/terms_table.h"
+#include "sched/rounds/shape.h"
+#include "sched/rounds/victims.h"
 #include "sched/scheduler.h"
-#include "sched/shape.h"
-#include "sched/terms_table.h"
 #include "sched/timer_heap.h"
 
 namespace stint::sched {
@@ -112,10 +113,12 @@ struct Attempted {
   uint64_t changes = 0;           ///< Impl::changes then
   Instant ripens = kNever;        ///< when the first of those looked at has run for long enough to be stopped
   int64_t too_large = INT64_MAX;  ///< milli-GPU of the smallest that was passed over because too little waits to fill its room
+  Instant others_at = Instant::from_ns(INT64_MIN);  ///< when the heads of further queues were last tried, too
 };
 /// A job that is told to leave for another and has new room already: tasks of no job keep it until it has left.
 struct Move {
   JobId job;
+  std::vector<TaskId> tasks;  ///< those that have a place to go to
   std::vector<TaskId> stand_ins;
   Amounts amounts;  ///< of all of them; its queue pays for it
 };
@@ -184,8 +187,8 @@ inline TaskId next(TaskId t) { return TaskId(t.index() + 1); }
 struct Scheduler::Impl {
   explicit Impl(const Policy& p)
       : policy(p),
-        shapes(counts_only(p.placement)),
-        queues(queue_rule(p.order) == QueueRule::kByShare, p.usage_half_life),
+        shapes(counts_only(p.placement) && p.shares == ShareRule::kDeserved),
+        queues(queue_rule(p.order) == QueueRule::kByShare, p.usage_half_life, p.shares == ShareRule::kFair),
         pending(line_rule(p)),
         scores(p.placement, p.seed) {}
 
@@ -201,6 +204,8 @@ struct Scheduler::Impl {
 
   TermsTable terms;
   std::vector<JobRecord> jobs;
+  DurationBook durations;                      ///< of jobs that have ended
+  std::vector<Kin> kins;                       ///< by job; as long as the last job whose kin is known
   std::vector<Rate> gpu_rates;                 ///< by node, of one GPU
   PriceTiers price_tiers;                      ///< nodes with GPUs by gpu_rates
   GpuModels gpu_models;                        ///< nodes with GPUs by their model
@@ -224,8 +229,10 @@ struct Scheduler::Impl {
   uint64_t fleet_changes = 1;                       ///< grows when a node comes, goes or is drained
   std::vector<FleetFit> fits_fleet;                 ///< by shape
   std::vector<uint64_t> failed_at;                  ///< by shape: `room_made` when its tasks were last tried in vain
+  std::vector<uint64_t> grow_failed_at;             ///< the same of elastic jobs that wanted a task more
   uint64_t room_made = 1;                           ///< grows with all that may let a task be placed: one leaves, a node comes
   std::vector<Attempted> attempted;                 ///< by shape: the last vain search for victims
+  Attempted limits_tried;                           ///< the last time that jobs whose queues' limits keep them were tried
   std::vector<Attempted> reserved_for;              ///< by shape that is not plain: the last search for a reservation
   std::vector<Attempted> moved_for;                 ///< by shape: the last vain search for jobs to move
   std::vector<Move> moves;                          ///< in the order they were decided
@@ -245,12 +252,13 @@ struct Scheduler::Impl {
   int32_t highest_priority = INT32_MIN;
   Instant now;
 
-  std::vector<Event> events;        ///< scratch: this step's in order, where they came in another
-  std::vector<JobId> ended;         ///< scratch: those whose followers have not been looked at
-  std::vector<Decision> decisions;  ///< this step's
-  std::vector<Place> places;        ///< of the decisions; spans are set when the step is over
-  std::vector<size_t> places_end;   ///< by decision
-  std::vector<JobId> taken_back;    ///< scratch: jobs whose start this step has dropped again
+  std::vector<Event> events;           ///< scratch: this step's in order, where they came in another
+  std::vector<JobId> ended;            ///< scratch: those whose followers have not been looked at
+  std::vector<Decision> decisions;     ///< this step's
+  std::vector<Place> places;           ///< of the decisions; spans are set when the step is over
+  std::vector<size_t> places_end;      ///< by decision
+  std::vector<JobId> claimed_in_vain;  ///< scratch: jobs that could reclaim nothing in this round of searches
+  std::vector<JobId> taken_back;       ///< scratch: jobs whose start this step has dropped again
   VictimSketch sketch;
   std::vector<NodeId> unclaimed_nodes;
 
@@ -273,6 +281,7 @@ struct Scheduler::Impl {
   void hold(JobId j);
   void let_start(JobId j);
   void after_loss(JobId j);
+  void allow_grace(JobId j);
   void came_off(JobId j);
   void clear_node(NodeId n);
   void give_up_held(NodeId n);
@@ -281,12 +290,13 @@ struct Scheduler::Impl {
   void fire_timers();
 
   // scheduler_adopt.cc
-  bool adopt(JobId j, std::span<const NodeId> nodes);
+  bool adopt(JobId j, std::span<const FoundTask> found);
 
   // scheduler_pipeline.cc
   void wait_for_others(JobId j);
   void become_ready(JobId j);
   bool is_its_turn(JobId j);
+  [[nodiscard]] bool is_past_gates(JobId j) const;
   bool is_to_make(JobId j);
   void come_into_play(JobId j);
   void end(JobId j, bool success);
@@ -298,11 +308,15 @@ struct Scheduler::Impl {
 
   // scheduler_decide.cc
   void decide();
+  bool free_room();
+  void promise_leaving_room();
   void start_all();
+  void start_with_neighbours();
   template <typename MayTry, typename TryHead>
   void try_in_order(MayTry&& may_try, TryHead&& try_head);
   bool fits(ShapeId s) const;
   int32_t tasks_within_limits(JobId j) const;
+  Amounts least_amounts(JobId j) const;
   bool close_if_limited(JobId j);
   bool start(JobId j, Reason reason);
   bool start_on_open(JobId j, Reason reason);
@@ -315,6 +329,7 @@ struct Scheduler::Impl {
   void grow();
   bool grow_one(JobId j);
   bool grow_on_open(JobId j);
+  bool grow_in_detail(JobId j);
   void evict(JobId j, Reason reason, JobId for_job);
   void began(JobId j);
   bool is_neighbour(JobId j) const;
@@ -329,7 +344,7 @@ struct Scheduler::Impl {
   std::optional<Place> pick_place(const Cluster& c, RequestId r, Room room, const Scope& scope);
   void observe(JobId j);
   Amounts place_tasks(JobId j, int32_t at_most);
-  std::optional<Amounts> place_in_detail(JobId j, int32_t at_most);
+  std::optional<Amounts> place_in_detail(JobId j);
   bool fits_idle_fleet(JobId j) const;
   bool nominate_in_detail(JobId j);
   Scope unclaimed(const Scope& scope);
@@ -339,9 +354,16 @@ struct Scheduler::Impl {
   bool reclaims() const;
   bool other_grounds() const;
   bool preempt();
+  enum class Ground : uint8_t { kAny, kReclaim, kPriority };
+  bool limit_may_give(JobId j) const;
+  bool stop_others(Ground ground);
+  bool stop_others_if_any(Ground ground);
+  void open_limited();
+  void divide_shares();
+  bool may_claim_fairly(JobId j) const;
   bool is_worth_a_search(ShapeId s);
   bool could_take_back_start(JobId j);
-  bool stop_others_for(JobId j);
+  bool stop_others_for(JobId j, Ground ground);
   Rank victim_bound(JobId j) const;
   Rank running_rank(JobId j) const;
   Rank leaving_rank(JobId j) const;
@@ -356,16 +378,14 @@ struct Scheduler::Impl {
   template <typename MayStop, typename Enough>
   bool choose_victims(JobId j, size_t most, MayStop&& may_stop, Enough&& enough);
   bool find_victims(JobId j, NodeBuckets::Counts& counts);
-  bool find_victims_in_detail(JobId j);
-  void hold_detail(JobId j);
   bool could_make_room(JobId victim, JobId j) const;
-  bool fits_without(JobId j, std::span<const Victim> victims);
   void add_room_of(JobId victim, NodeBuckets::Counts& counts);
   int32_t gpus_left_by(const Task& task);
   bool choose_nodes(const Shape& shape);
   bool is_needed(JobId victim);
   void hold_room(JobId j);
   void stop_victims_for(JobId j);
+  static constexpr Duration kPreemptPause = Duration::minutes(1);  // between two searches for one shape, whatever changes
   static constexpr size_t kNoDecision = SIZE_MAX;
   size_t start_to_drop(JobId v) const;
   bool take_back_start(JobId v);
@@ -377,10 +397,27 @@ struct Scheduler::Impl {
   void rank_running(JobId j);
   void fire_level_timers();
 
+  // scheduler_room.cc
+  std::vector<TaskId> tasks_to_place(JobId j) const;
+  Amounts amounts_of(std::span<const TaskId> tasks) const;
+  bool place_together(JobId j, std::span<const TaskId> tasks, Room room);
+  JobRun run_of(JobId j) const;
+  State state_of_search(JobId j, std::span<const Victim> others);
+  bool could_fit_without(JobId j, std::span<const Victim> others);
+  std::optional<RoomPlan> plan_room(JobId j, std::span<const Victim> others, const RoomRules& rules);
+  std::vector<Victim> those_to_stop(JobId j);
+  bool make_room_in_detail(JobId j, Ground ground);
+  std::optional<RoomPlan> plan_reclaim(JobId j, std::span<const Victim> others);
+  bool may_take_by_due(JobId j, const Amounts& need, std::span<const Victim> grounds, std::span<const VictimChunk> chunks) const;
+  void carry_out(JobId j, const RoomPlan& plan, std::span<const Victim> grounds);
+  void stop_tasks(JobId v, std::span<const TaskId> tasks, Reason reason, JobId for_job);
+  bool could_go_on_without(JobId v, std::span<const TaskId> tasks) const;
+  void keep_room(JobId v, std::span<const TaskId> tasks, std::span<const Place> new_places);
+
   // scheduler_consolidate.cc
   bool consolidate();
   bool is_scattered(ShapeId s) const;
-  bool is_enough_open(ShapeId s) const;
+  bool is_enough_open(JobId j) const;
   bool move_others_for(JobId j);
   int64_t worth_of_moving(JobId j) const;
   int64_t loss_by_moving(JobId v) const;
@@ -390,17 +427,19 @@ struct Scheduler::Impl {
   NodeId open_node_for(int32_t gpus);
   NodeId node_to_clear(int32_t gpus, std::span<const JobId> refused);
   std::vector<JobId> movable_on(NodeId n, std::span<const JobId> refused);
-  bool find_movers_in_detail(JobId j, std::span<const JobId> refused);
-  std::vector<NodeId> emptiest_nodes(RequestId r) const;
   void withhold_for_others(JobId j);
   void leave(JobId v);
-  std::optional<JobId> without_new_room(JobId j, bool plain);
-  void carry_out_moves(JobId j, bool plain);
-  bool promise_room(JobId j, bool plain);
-  std::vector<TaskId> take_stand_ins(JobId v);
+  bool move_in_detail(JobId j);
+  std::vector<NodeId> emptiest_nodes(JobId j) const;
+  std::optional<JobId> without_new_room(JobId j);
+  void carry_out_moves(JobId j);
+  bool promise_room(JobId j);
+  std::vector<TaskId> take_stand_ins(std::span<const TaskId> tasks);
+  std::vector<TaskId> running_tasks(JobId v) const;
   void give_back_stand_ins(std::span<const TaskId> stand_ins);
   bool place_stand_ins(std::span<const TaskId> stand_ins);
   bool take_kept_room(JobId v);
+  void join_at_kept_room(JobId v, TaskId t);
   void drop_move(JobId v);
   void drop_moves_to(NodeId n);
 
@@ -414,6 +453,15 @@ struct Scheduler::Impl {
   bool is_closed(QueueId q, Instant at) const;
   Instant opens_at(QueueId q) const;
   void open_queues();
+
+  // scheduler_durations.cc
+  void learn_from(JobId j);
+  Kin kin(JobId j) const { return j.index() < kins.size() ? kins[j.index()] : Kin(); }
+  std::optional<RunForecast> forecast(JobId j) const;
+  std::optional<Duration> cost_of_an_end(JobId j, Duration served) const;
+  Duration longest_thinkable(JobId j) const;
+  Instant likely_end(JobId j, int per_mille) const;
+  std::optional<ExpectedRun> expected_run(JobId j) const;
 
   // scheduler_backfill.cc
   void start_with_reservations();

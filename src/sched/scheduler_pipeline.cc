@@ -62,6 +62,14 @@ bool Scheduler::Impl::is_its_turn(JobId j) {
   return false;
 }
 
+/// Does it wait for no other job?
+bool Scheduler::Impl::is_past_gates(JobId j) const {
+  const JobTerms& spec = terms_of(j);
+  const JobRecord& r = jobs[j.index()];
+  const bool makes_it = !spec.makes.valid() || (spec.makes.index() < products.size() && products[spec.makes.index()].maker == j);
+  return r.blockers == 0 && makes_it && (!spec.array.valid() || r.in_play);
+}
+
 /// All gates are open: it waits for room, when its time has come.
 void Scheduler::Impl::come_into_play(JobId j) {
   const JobTerms& spec = terms_of(j);
@@ -83,6 +91,7 @@ void Scheduler::Impl::end(JobId j, bool success) {
   JobRecord& r = jobs[j.index()];
   r.phase = Phase::kEnded;
   r.succeeded = success;
+  learn_from(j);
   ended.push_back(j);
   if (ended.size() > 1) return;  // the loop below, further up, comes to it
   for (size_t i = 0; i < ended.size(); ++i) {

@@ -1,6 +1,7 @@
 // Where tasks go. Plain shapes are placed by counting whole GPUs, each task on the fullest node; what asks for more is placed
 // by the policy's scores, and what those do not know (MIG, affinity, room that is only coming) by looking at every node.
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 #include "sched/scheduler_impl.h"
@@ -16,6 +17,14 @@ std::optional<PlacementShape> placement_shape(const Cluster& cluster, RequestId 
                         .memory_bytes = request.memory.count(),
                         .gpus = static_cast<int16_t>(request.gpus),
                         .milli = static_cast<int16_t>(request.milli)};
+}
+
+/// Is one of these GPUs, free as they are, promised to another task? Also in a search, whose promises are on paper only.
+/// @param milli  wanted of each; 0 = all of it.
+bool is_promised(const NodeRecord& then, uint64_t gpus, int32_t milli) {
+  for (; gpus != 0; gpus &= gpus - 1)
+    if (then.gpu_free[static_cast<size_t>(std::countr_zero(gpus))] < (milli == 0 ? kMilli : milli)) return true;
+  return false;
 }
 
 /// Does it leave it to us which GPUs it gets?
@@ -100,8 +109,13 @@ std::optional<Place> Scheduler::Impl::pick_place(const Cluster& c, RequestId r, 
   if (shape && room == Room::kFree && scope.everywhere) {
     const auto spot = scores.best(c.free(), r, *shape, c.eligible(r));
     std::optional<Place> place = spot ? c.fit(r, spot->node, room) : std::nullopt;
-    // Where room is promised to others, the scores' GPUs may be theirs.
-    if (place && held.empty() && moves.empty()) place->gpus = spot->gpus;
+    if (place && !is_promised(c.coming()[spot->node], spot->gpus, shape->milli)) {
+      // The scores do not know who shares with whom: where they chose another's GPU, every node is looked at.
+      if (c.may_share(r, spot->node, spot->gpus, room))
+        place->gpus = spot->gpus;
+      else
+        place.reset();
+    }
     if (place) return place;
   }
   return pick_by_rules(c, r, room, scope, {});
@@ -113,32 +127,21 @@ void Scheduler::Impl::observe(JobId j) {
     if (const auto shape = placement_shape(cluster, task.request)) scores.observe(*shape);
 }
 
-/// Places a job that asks for more than whole GPUs: the tasks it needs to run together, then, elastic, the others one by one.
-/// @param at_most  tasks, not fewer than need to run together.
-std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j, int32_t at_most) {
-  const JobTerms& spec = terms_of(j);
-  const Gang* gang = shapes.gang(spec.gang);
-  Amounts placed;
+/// Places what comes next of a job that asks for more than whole GPUs: the tasks it needs to run together, or one more. Within
+/// the limits of its queues.
+std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j) {
   JobRecord& r = jobs[j.index()];
-  const PickPlace pick = goes_by_price(cluster.request(cluster.task(first_task(j)).request)) ? cheapest_picker() : picker();
-  const auto place = [&](std::span<const TaskId> together, const Scope& scope) {
-    return place_gang(cluster, together, gang, tasks_of(j), Room::kFree, pick, now, unclaimed(scope));
-  };
-  const auto place_on_one_model = [&](std::span<const TaskId> together) {
-    return std::ranges::any_of(
-        models_for(j), [&](int32_t model) { return place(together, {.everywhere = false, .nodes = gpu_models.nodes(model)}); });
-  };
-  while (r.running < at_most) {
-    const std::vector<TaskId> next = next_tasks(cluster, first_task(j), spec.tasks, gang, spec.min_tasks);
-    if (next.empty() || !(place_on_one_model(next) || place(next, {}))) break;
-    for (const TaskId t : next) {
-      add_place(cluster.task(t).place);
-      add_to(placed, cluster.amounts(cluster.task(t).request));
-      ++r.running;
-    }
-  }
+  const std::vector<TaskId> together = tasks_to_place(j);
+  if (together.empty()) return std::nullopt;
+  const Amounts wanted = amounts_of(together);
+  const bool limited = queues.limiting(r.queue, wanted, shapes[r.shape].preemptible).valid();
+  const bool placed = !limited && place_together(j, together, Room::kFree);
   open.catch_up(cluster);
-  return r.running > 0 ? std::optional(placed) : std::nullopt;
+  if (!placed) return std::nullopt;
+  for (const TaskId t : together)
+    add_place(cluster.task(t).place);
+  r.running += static_cast<int32_t>(together.size());
+  return wanted;
 }
 
 /// Could as many tasks as it needs run if nothing else did? Says yes where counting is not enough to know.
@@ -205,10 +208,8 @@ Amounts Scheduler::Impl::place_tasks(JobId j, int32_t at_most) {
 
 /// Promises room that is coming to the tasks that must run together. @return false: it does not fit.
 bool Scheduler::Impl::nominate_in_detail(JobId j) {
-  const JobTerms& spec = terms_of(j);
-  const Gang* gang = shapes.gang(spec.gang);
-  const std::vector<TaskId> tasks = next_tasks(cluster, first_task(j), spec.tasks, gang, spec.min_tasks);
-  return !tasks.empty() && place_gang(cluster, tasks, gang, tasks_of(j), Room::kComing, picker(), {}, unclaimed({}));
+  const std::vector<TaskId> tasks = tasks_to_place(j);
+  return !tasks.empty() && place_together(j, tasks, Room::kComing);
 }
 
 }  // namespace stint::sched

@@ -28,12 +28,12 @@ namespace {
 
 constexpr Duration kMargin = Duration::minutes(10);
 constexpr Duration kShortestQuantum = Duration::minutes(2);
-constexpr int64_t kQuantumPerLoss = 5;                    // at most a sixth of the time is lost by taking turns
-constexpr Duration kPreemptPause = Duration::minutes(1);  // between two searches for one shape, whatever changes
+constexpr int64_t kQuantumPerLoss = 5;  // at most a sixth of the time is lost by taking turns
 // A search is given up after so many running jobs: then those that should give way first are not the ones to stop.
 constexpr size_t kMostLookedAt = 256;
 constexpr size_t kMostLookedAtPerTask = 256;
-constexpr size_t kMostVictimsInDetail = 64;  // each costs a trial
+constexpr size_t kMostSetAside = 16;     // searches for further queues of one shape, in one step
+constexpr size_t kMostLimited = 8;       // searches for jobs that their queues' limits keep waiting, at one instant
 constexpr size_t kComparedVictims = 32;  // as good as 64 in the figures of docs/benchmarks.md ("Who waits how long"), and cheaper
 constexpr Duration kLongEnough = Duration::hours(1);  // who ran for so long was not cut short
 constexpr Duration kFirstTerm = Duration::minutes(2);
@@ -90,7 +90,7 @@ Rank Scheduler::Impl::running_rank(JobId j) const {
 /// Does it take back what other queues hold above their due? Not where remaining time alone decides, over all queues: what
 /// is taken back by share would be taken again by rank, for ever.
 bool Scheduler::Impl::reclaims() const {
-  return policy.reclaim && queues.any_deserved() &&
+  return policy.reclaim && (queues.any_deserved() || policy.shares == ShareRule::kFair) &&
          (queue_rule(policy.order) == QueueRule::kByShare || !is_preemptive(policy.order));
 }
 
@@ -135,8 +135,11 @@ std::optional<Reason> Scheduler::Impl::ground_to_stop(JobId j, JobId victim, con
   };
   if (policy.preempt && r.queue == v.queue && spec.priority < terms_of(j).priority && !goes_first_again(victim, r.rank))
     return after(term_of(victim), Reason::kPriority);
-  if (reclaims() && queues.may_reclaim(r.queue, shapes[r.shape].total, v.queue, sketch.taken))
+  if (policy.shares == ShareRule::kFair) {
+    if (reclaims() && r.queue != v.queue && may_claim_fairly(j)) return after(term_of(victim), Reason::kReclaim);
+  } else if (reclaims() && queues.may_reclaim(r.queue, shapes[r.shape].total, v.queue, sketch.taken)) {
     return after(term_of(victim), Reason::kReclaim);
+  }
   if (!is_preemptive(policy.order) || !policy.preempt || v.rank <= bound) return std::nullopt;
   const bool its_turn =
       r.queue == v.queue || queue_rule(policy.order) == QueueRule::kOneLine || queues.compare(r.queue, v.queue) < 0;
@@ -175,26 +178,88 @@ void Scheduler::Impl::fire_level_timers() {
   }
 }
 
-/// Tries the heads of the shapes that do not fit, first in order first. @return whether others leave for one.
-bool Scheduler::Impl::preempt() {
-  if (pending.count() == 0 || !ranks_running() || (!is_preemptive(policy.order) && !other_grounds())) return false;
+/// Stops others for one that waits. @return whether others leave for one.
+bool Scheduler::Impl::preempt() { return stop_others_if_any(Ground::kAny); }
+
+bool Scheduler::Impl::stop_others_if_any(Ground ground) {
+  const bool moves_too = policy.shares == ShareRule::kFair && policy.consolidate && ground == Ground::kReclaim;
+  const bool has_grounds = ranks_running() && (is_preemptive(policy.order) || other_grounds());
+  if (pending.count() == 0 || !(has_grounds || moves_too)) return false;
   attempted.resize(shapes.size());
+  moved_for.resize(shapes.size());
   if (policy.order == Order::kStint) waiting_gpu_milli = gpu_milli_waiting();
+  open_limited();
+  return stop_others(ground);
+}
+
+/// Those whose queues' limits keep them waiting may be tried, too: who gives way for them leaves room within the limit.
+void Scheduler::Impl::open_limited() {
+  if (!pending.any_closed() || !other_grounds()) return;
+  const bool again = limits_tried.at == now || (limits_tried.changes != changes && limits_tried.at + kPreemptPause <= now);
+  if (!again) return;
+  limits_tried = {.job = {}, .rank = {}, .at = now, .changes = changes};
+  pending.open_all(queues);
+}
+
+/// Could stopping others leave room within the limit that keeps `j` waiting?
+bool Scheduler::Impl::limit_may_give(JobId j) const {
+  const JobRecord& r = jobs[j.index()];
+  const QueueId at = queues.limiting(r.queue, least_amounts(j), shapes[r.shape].preemptible);
+  const bool of_its_own_queue = policy.preempt && lowest_priority < terms_of(j).priority;
+  return of_its_own_queue || (reclaims() && at != r.queue);
+}
+
+/// Tries the heads of the shapes that do not fit, first in order first; where queues may have grounds of their own, the first of
+/// each queue.
+bool Scheduler::Impl::stop_others(Ground ground) {
   bool found = false;
+  size_t set_aside = 0;
+  size_t limited_tried = 0;
+  claimed_in_vain.clear();
+  std::vector<std::pair<ShapeId, Attempted>> in_vain;
   try_in_order(
       [&](ShapeId s) { return is_worth_a_search(s); },
       [&](ShapeId s) {
         const JobId j = pending.head(s)->job;
-        if (close_if_limited(j)) return Tried::kClosed;
+        if (put_off(j)) return Tried::kClosed;
+        const bool limited = tasks_within_limits(j) == 0;
+        const bool limit_stays = limited && (limits_tried.at != now || !limit_may_give(j) || ++limited_tried > kMostLimited);
+        if (budgets.spent(jobs[j.index()].queue).valid() || limit_stays) {
+          close_if_limited(j);
+          return Tried::kClosed;
+        }
         ripens = kNever;
         too_large = INT64_MAX;
-        // Others are stopped for whole jobs only.
-        found = tasks_within_limits(j) >= terms_of(j).tasks && stop_others_for(j);
+        found = stop_others_for(j, ground);
         if (found) return Tried::kEnough;
-        attempted[s.index()] = {
+        claimed_in_vain.push_back(j);
+        if (limited && ground != Ground::kReclaim) {
+          close_if_limited(j);
+          return Tried::kClosed;
+        }
+        const Attempted search = {
             .job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens, .too_large = too_large};
-        return Tried::kInVain;
+        const auto known = std::ranges::find(in_vain, s, &std::pair<ShapeId, Attempted>::first);
+        if (known == in_vain.end()) {
+          in_vain.emplace_back(s, search);
+        } else {  // of another queue, which has grounds of its own
+          known->second.ripens = std::min(known->second.ripens, ripens);
+          known->second.too_large = std::min(known->second.too_large, too_large);
+        }
+        Attempted& last = attempted[s.index()];
+        const bool others_too = last.others_at == now || last.others_at + kPreemptPause <= now;
+        if (!other_grounds() || !others_too || ++set_aside > kMostSetAside) return Tried::kInVain;
+        last.others_at = now;
+        pending.set_aside(queues, jobs[j.index()].queue, s);
+        return Tried::kClosed;
       });
+  pending.bring_back(queues);
+  claimed_in_vain.clear();
+  if (ground != Ground::kReclaim)
+    for (auto& [s, search] : in_vain) {
+      search.others_at = attempted[s.index()].others_at;
+      attempted[s.index()] = search;
+    }
   return found;
 }
 
@@ -233,15 +298,18 @@ bool Scheduler::Impl::could_take_back_start(JobId j) {
   });
 }
 
-bool Scheduler::Impl::stop_others_for(JobId j) {
+bool Scheduler::Impl::stop_others_for(JobId j, Ground ground) {
   const Shape& shape = shapes[jobs[j.index()].shape];
+  const int32_t within = tasks_within_limits(j);
+  if (const ShapeId s = jobs[j.index()].shape;
+      ground == Ground::kReclaim && within > 0 && policy.consolidate && any_movable && is_scattered(s)) {
+    if (move_others_for(j)) return true;
+    moved_for[s.index()] = {.job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens};
+  }
+  if (!shape.plain || within == 0) return make_room_in_detail(j, ground);
+  if (within < shape.tasks) return false;  // others are stopped for whole jobs only
   sketch.begin(cluster.node_count());
   if (queues.any_deserved()) sketch.taken.assign(queues.size(), Amounts());
-  if (!shape.plain) {
-    if (!find_victims_in_detail(j)) return false;
-    hold_detail(j);
-    return true;
-  }
   NodeBuckets::Counts counts = open.buckets().counts();
   for (const Reservation& other : reservations)
     for (const Claim& claim : other.claims)
@@ -314,31 +382,6 @@ void Scheduler::Impl::add_victim(const Victim& victim) {
     add_to(sketch.taken[at.index()], shapes[v.shape].total);
 }
 
-/// The same for a job that asks for more than whole GPUs: by trying it on the cluster with the victims gone.
-bool Scheduler::Impl::find_victims_in_detail(JobId j) {
-  bool fits_then = false;
-  {
-    const Attempt all_gone(cluster);
-    choose_victims(
-        j, SIZE_MAX, [&](JobId v) { return could_make_room(v, j); },
-        [&](const Victim& victim) {
-          add_victim(victim);
-          leave(victim.job);
-          const Attempt trial(cluster);
-          fits_then = nominate_in_detail(j);
-          return fits_then || sketch.victims.size() >= kMostVictimsInDetail;
-        });
-  }
-  if (!fits_then) return false;
-  // Those that should give way last may stay if the job fits without their leaving.
-  for (size_t v = sketch.victims.size(); v-- > 0;) {
-    std::vector<Victim> fewer = sketch.victims;
-    fewer.erase(fewer.begin() + static_cast<ptrdiff_t>(v));
-    if (fits_without(j, fewer)) sketch.victims = std::move(fewer);
-  }
-  return true;
-}
-
 /// Does the victim run where a task of `j` could? One that minds its neighbours may have to do with anybody.
 bool Scheduler::Impl::could_make_room(JobId victim, JobId j) const {
   const std::span<const Task> tasks = tasks_of(j);
@@ -347,21 +390,6 @@ bool Scheduler::Impl::could_make_room(JobId victim, JobId j) const {
              return cluster.minds_neighbours(task.request) || cluster.is_eligible(task.request, theirs.place.node);
            });
   });
-}
-
-/// Would the job fit if these left? Asked by doing it and taking it back.
-bool Scheduler::Impl::fits_without(JobId j, std::span<const Victim> victims) {
-  const Attempt trial(cluster);
-  for (const Victim& victim : victims)
-    leave(victim.job);
-  return nominate_in_detail(j);
-}
-
-void Scheduler::Impl::hold_detail(JobId j) {
-  begin_to_hold(j);
-  stop_victims_for(j);
-  CHECK(nominate_in_detail(j), "job {} does not fit although others were stopped for it", j.index());
-  finish_holding(j);
 }
 
 /// Those that run leave; those that were only to start in this step do not start.

@@ -77,6 +77,30 @@ TEST(Preemption, HigherPriorityStopsLowerOfItsQueueOnly) {
   EXPECT_FALSE(world.runs(mine));  // equal room would do for it only when the other ends; it does not stop it in turn
 }
 
+TEST(Preemption, WakesForTheSecondQueueWithJobsOfTheSameShape) {
+  World world(plain(Order::kFifo), 1);
+  QueueSpec other;
+  other.name = "other";
+  JobSpec spec = world.job(8);
+  spec.queue = world.scheduler.add_queue(other);
+  spec.priority = 10;
+  spec.min_runtime = Duration::minutes(10);
+  const JobId runs = world.submit(at(0), spec);
+  spec.priority = 50;
+  spec.min_runtime = Duration();
+  spec.queue = world.queue;
+  const JobId without_ground = world.scheduler.add(spec);  // to stop what another queue runs
+  spec.queue = QueueId(1);
+  const JobId urgent = world.scheduler.add(spec);
+  world.step(at(60), {event(EventKind::kSubmit, without_ground), event(EventKind::kSubmit, urgent)});
+  ASSERT_THAT(world.last, IsEmpty());
+  EXPECT_EQ(world.scheduler.next_wakeup(), at(600));
+  world.step(at(600), {});
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(world.last[0].job, runs);
+  EXPECT_EQ(world.last[0].for_job, urgent);
+}
+
 TEST(Preemption, AQueueTakesBackWhatItDeserves) {
   World world(plain(Order::kFair), 1);
   QueueSpec spec;
@@ -94,7 +118,7 @@ TEST(Preemption, AQueueTakesBackWhatItDeserves) {
   world.let_go(at(3));
   EXPECT_TRUE(world.runs(claimant));
   EXPECT_TRUE(world.runs(lent1));
-  // With 3 of its 4 GPUs held, 2 more would be over what it deserves: nobody is stopped for that.
+  // With 3 of its 4 GPUs held, 2 more would be over what it deserves: no job is stopped for that.
   own = world.job(2);
   own.queue = owner;
   world.submit(at(4), own);
@@ -118,7 +142,7 @@ TEST(Preemption, RankTakesNothingThatIsGuaranteed) {
     world.submit(at(0), job);
     job.queue = other;
     world.submit(at(3600), job);
-    EXPECT_EQ(world.leaving.empty(), reclaim) << "a guarantee that nobody may reclaim is none";
+    EXPECT_EQ(world.leaving.empty(), reclaim) << "a guarantee that no queue may reclaim is none";
   }
 }
 

@@ -36,9 +36,9 @@ struct SnapshotParts {
   template <typename A>
   static void of(A& a, Request& v) {
     auto& [gpus, milli, gpu_memory, mig, cpu_milli, memory, gpu_models, node_labels, only_allowed_nodes, allowed_nodes, labels,
-           affinity, anti_affinity] = v;
+           affinity, anti_affinity, shares_with] = v;
     a(gpus, milli, gpu_memory, mig, cpu_milli, memory, gpu_models, node_labels, only_allowed_nodes, allowed_nodes, labels,
-      affinity, anti_affinity);
+      affinity, anti_affinity, shares_with);
   }
   template <typename A>
   static void of(A& a, NodeSpec& v) {
@@ -101,6 +101,14 @@ struct SnapshotParts {
     }
   }
 
+  // What is learnt.
+  template <typename A>
+  static void of(A& a, DurationBook& v) {
+    auto& [learnt, sketches, recents, sketch_at, recent_at] = v;
+    a(learnt, sketches, recents);
+    if constexpr (A::kReads) v.reindex();
+  }
+
   // The cluster.
   template <typename A>
   static void of(A& a, Domains& v) {
@@ -153,16 +161,16 @@ struct SnapshotParts {
   }
   template <typename A>
   static void of(A& a, Cluster::Facts& v) {
-    auto& [cpu_milli, memory_bytes, gpus, milli, gpu_memory, plain, mig, instance_of, affinity, eligible] = v;
-    a(cpu_milli, memory_bytes, gpus, milli, gpu_memory, plain, mig, affinity, eligible);
+    auto& [cpu_milli, memory_bytes, gpus, milli, gpu_memory, sharer, plain, mig, instance_of, affinity, eligible] = v;
+    a(cpu_milli, memory_bytes, gpus, milli, gpu_memory, sharer, plain, mig, affinity, eligible);
   }
   template <typename A>
   static void of(A& a, Cluster& v) {
     auto& [free, coming, tasks, first_on, facts, undo, open_trials, nodes, smallest_gpu_memory, labels, requests, by_hash, models,
-           profiles, mig, removed, affinity, domains] = v;
+           profiles, sharers, mig, removed, affinity, domains] = v;
     CHECK(open_trials == 0, "a snapshot inside a trial");
-    a(free, coming, tasks, first_on, facts, nodes, smallest_gpu_memory, labels, requests, by_hash, models, profiles, mig, removed,
-      affinity, domains);
+    a(free, coming, tasks, first_on, facts, nodes, smallest_gpu_memory, labels, requests, by_hash, models, profiles, sharers, mig,
+      removed, affinity, domains);
     if constexpr (A::kReads) {
       undo.clear();
       for (Cluster::Facts& each : facts)
@@ -178,8 +186,20 @@ struct SnapshotParts {
   }
   template <typename A>
   static void of(A& a, QueueUsage& v) {
-    auto& [queues, sides, leaves, any_deserved, any_limits, compared, clock, capacity, capacity_changed, now, tick] = v;
-    a(queues, sides, leaves, any_deserved, any_limits, compared, clock, capacity, capacity_changed, now, tick);
+    auto& [queues, sides, leaves, any_deserved, any_limits, compared, fair, tree, clock, capacity, capacity_changed, now, tick] =
+        v;
+    a(queues, sides, leaves, any_deserved, any_limits, compared, fair, tree, clock, capacity, capacity_changed, now, tick);
+  }
+  template <typename A>
+  static void of(A& a, QueueTree::Queue& v) {
+    auto& [spec, children, depth, deserved, limit, held, held_firm, request, share] = v;
+    a(spec, children, depth, deserved, limit, held, held_firm, request, share);
+  }
+  template <typename A>
+  static void of(A& a, QueueTree& v) {
+    auto& [queues, roots, log, total] = v;
+    CHECK(log.empty(), "a snapshot inside a search");
+    a(queues, roots, total);
   }
   template <typename A>
   static void of(A& a, QueueBudgets& v) {
@@ -188,8 +208,8 @@ struct SnapshotParts {
   }
   template <typename A>
   static void of(A& a, Pending::Group& v) {
-    auto& [queue, shape, amounts, heap, gone, closed] = v;
-    a(queue, shape, amounts, heap, gone, closed);
+    auto& [queue, shape, amounts, preemptible, heap, gone, closed] = v;
+    a(queue, shape, amounts, preemptible, heap, gone, closed);
   }
   template <typename A>
   static void of(A& a, Pending::Line& v) {
@@ -198,7 +218,8 @@ struct SnapshotParts {
   }
   template <typename A>
   static void of(A& a, Pending& v) {
-    auto& [rule, groups, lines, active, closed_at, closed, count] = v;
+    auto& [rule, groups, lines, active, closed_at, closed, aside, count] = v;
+    CHECK(aside.empty(), "a snapshot inside a search");
     a(rule, groups, lines, active, closed_at, closed, count);
   }
 
@@ -268,8 +289,8 @@ struct SnapshotParts {
   }
   template <typename A>
   static void of(A& a, Move& v) {
-    auto& [job, stand_ins, amounts] = v;
-    a(job, stand_ins, amounts);
+    auto& [job, tasks, stand_ins, amounts] = v;
+    a(job, tasks, stand_ins, amounts);
   }
   template <typename A>
   static void of(A& a, Asha& v) {
@@ -304,19 +325,20 @@ struct SnapshotParts {
 
   template <typename A>
   static void of(A& a, Scheduler::Impl& v) {
-    // Scratch: line, slots, events, ended, decisions, places, places_end, taken_back, sketch, unclaimed_nodes. Given beside it: the policy.
-    auto& [policy, cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, gpu_rates, price_tiers,
-           gpu_models, burns, waits_for_budget, held, dependents, arrays, products, present, growing, timers, level_timers,
-           running, ends, reservations, line, slots, passed, pass, fleet_changes, fits_fleet, failed_at, room_made, attempted,
-           reserved_for, moved_for, moves, idle_stand_ins, studies, prices, opens, machines_may_come, any_hours, any_movable,
-           has_parts_of_gpus, changes, ripens, too_large, waiting_gpu_milli, lowest_priority, highest_priority, now, events,
-           ended, decisions, places, places_end, taken_back, sketch, unclaimed_nodes] = v;
+    // Scratch: line, slots, events, ended, decisions, places, places_end, claimed_in_vain, taken_back, sketch, unclaimed_nodes. Given beside it: the policy.
+    auto& [policy, cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, durations, kins, gpu_rates,
+           price_tiers, gpu_models, burns, waits_for_budget, held, dependents, arrays, products, present, growing, timers,
+           level_timers, running, ends, reservations, line, slots, passed, pass, fleet_changes, fits_fleet, failed_at,
+           grow_failed_at, room_made, attempted, limits_tried, reserved_for, moved_for, moves, idle_stand_ins, studies, prices,
+           opens, machines_may_come, any_hours, any_movable, has_parts_of_gpus, changes, ripens, too_large, waiting_gpu_milli,
+           lowest_priority, highest_priority, now, events, ended, decisions, places, places_end, claimed_in_vain, taken_back,
+           sketch, unclaimed_nodes] = v;
     CHECK(ended.empty(), "a snapshot inside a step");
-    a(cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, gpu_rates, price_tiers, gpu_models, burns,
-      waits_for_budget, held, dependents, arrays, products, present, growing, timers, level_timers, running, ends, reservations,
-      passed, pass, fleet_changes, fits_fleet, failed_at, room_made, attempted, reserved_for, moved_for, moves, idle_stand_ins,
-      studies, prices, opens, machines_may_come, any_hours, any_movable, has_parts_of_gpus, changes, ripens, too_large,
-      waiting_gpu_milli, lowest_priority, highest_priority, now);
+    a(cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, durations, kins, gpu_rates, price_tiers,
+      gpu_models, burns, waits_for_budget, held, dependents, arrays, products, present, growing, timers, level_timers, running,
+      ends, reservations, passed, pass, fleet_changes, fits_fleet, failed_at, grow_failed_at, room_made, attempted, limits_tried,
+      reserved_for, moved_for, moves, idle_stand_ins, studies, prices, opens, machines_may_come, any_hours, any_movable,
+      has_parts_of_gpus, changes, ripens, too_large, waiting_gpu_milli, lowest_priority, highest_priority, now);
   }
 };
 

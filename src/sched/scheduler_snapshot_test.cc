@@ -156,6 +156,7 @@ class TwoLives {
     if (random_.below(6) == 0) spec.tasks += 2;
     spec.queue = queues_[random_.below(2)];
     spec.priority = random_.below(5) == 0 ? 100 : 50;
+    if (random_.below(3) > 0) spec.kin = {.user = 1 + random_.below(2), .name = 1 + random_.below(3), .script = random_.below(2)};
     spec.retries = static_cast<int32_t>(random_.below(2));
     spec.submitted = now_;
     if (random_.below(2) == 0) spec.checkpoint = {Duration::minutes(20), Duration::seconds(10), Duration::seconds(30)};
@@ -202,6 +203,7 @@ std::vector<Policy> policies() {
                          : backfill == Backfill::kNone ? Placement::kFgd
                                                        : Placement::kRandom;
       policy.preempt = policy.reclaim = policy.consolidate = order != Order::kFair;
+      if (backfill == Backfill::kEasy) policy.durations = Durations::kLearnt;
       all.push_back(policy);
     }
   return all;

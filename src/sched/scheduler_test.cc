@@ -194,7 +194,7 @@ TEST(Scheduler, WhatIsTooLargeWaitsWhereMachinesMayCome) {
 }
 
 // Two of three nodes of a gang go at the same instant: the first loss tells the other two tasks to leave, one of which is
-// lost as well then. With all three gone nobody is told anything.
+// lost as well then. With all three gone no job is told anything.
 TEST(Scheduler, WhatIsLostAtTheSameInstantIsNotToldToLeave) {
   for (const uint32_t lost : {2U, 3U}) {
     World world(plain(Order::kFifo), 3);
@@ -254,7 +254,7 @@ TEST(Scheduler, CancelledJobLeavesAndDoesNotComeBack) {
   EXPECT_THAT(world.started(), ElementsAre(last));
 }
 
-TEST(Scheduler, ElasticJobGrowsIntoWhatNobodyWaitsFor) {
+TEST(Scheduler, ElasticJobGrowsIntoWhatNoJobWaitsFor) {
   World world(plain(Order::kFifoSkip), 1);
   const JobId other = world.submit(at(0), world.job(4));
   JobSpec elastic = world.job(2, 4);

@@ -19,7 +19,7 @@ void Scheduler::set_prices(std::vector<MarketPrices> markets) {
   s.slots.clear();
   // Whoever waits for a slot of the old prices looks again.
   for (uint32_t j = 0; j < s.jobs.size(); ++j)
-    if (s.terms_of(JobId(j)).deferrable && s.jobs[j].phase == Phase::kNotYet && s.jobs[j].blockers == 0)
+    if (s.terms_of(JobId(j)).deferrable && s.jobs[j].phase == Phase::kNotYet && s.is_past_gates(JobId(j)))
       s.set_timer(s.timers, s.now, JobId(j), TimerKind::kBegin);
 }
 

@@ -46,10 +46,35 @@ TEST(Deferral, IsTheReasonAndSaysWhatStartingNowWouldCost) {
   const Explanation why = world.scheduler.explain(j);
   EXPECT_EQ(why.obstacle, Obstacle::kDeferred);
   EXPECT_EQ(why.starts_at, hour(10));
+  ASSERT_TRUE(why.deferral.has_value());
+  EXPECT_EQ(why.deferral->latest_start, hour(18));
+  EXPECT_EQ(why.deferral->cost, Money::units(16));
+  EXPECT_EQ(why.deferral->cost_now, Money::units(64));
   ASSERT_EQ(why.remedies.size(), 2U);
   EXPECT_EQ(why.remedies[0].kind, RemedyKind::kWait);
   EXPECT_EQ(why.remedies[1].kind, RemedyKind::kNotDeferred);
   EXPECT_EQ(why.remedies[1].cost, Money::units(48));
+}
+
+// Two of one array, one at a time, and two of one product: in each pair the first waits for the hour, the second for the first.
+TEST(Deferral, OtherPricesOpenNoOtherGate) {
+  World world(plain(Order::kFifo), 2);
+  const std::vector<NodeId> nodes = {NodeId(0), NodeId(1)};
+  world.scheduler.set_prices({{cheap_between(10, 14), nodes}});
+  JobSpec of_array = deferrable(world, 20);
+  of_array.array = ArrayId(0);
+  of_array.at_once = 1;
+  JobSpec maker = deferrable(world, 20);
+  maker.makes = ProductId(0);
+  const JobId first = world.submit(hour(1), of_array);
+  const JobId second = world.submit(hour(1), of_array);
+  const JobId making = world.submit(hour(1), maker);
+  const JobId other = world.submit(hour(1), maker);
+  world.scheduler.set_prices({{cheap_between(2, 14), nodes}});
+  world.step(hour(2), {});
+  EXPECT_THAT(world.started(), ElementsAre(first, making));
+  EXPECT_EQ(world.scheduler.explain(second).obstacle, Obstacle::kArray);
+  EXPECT_EQ(world.scheduler.explain(other).obstacle, Obstacle::kBeingMade);
 }
 
 TEST(Deferral, OthersAreNotHeldUpByIt) {
@@ -216,7 +241,7 @@ TEST(Trials, TheWorstOfARungAreStopped) {
   EXPECT_THAT(world.last, IsEmpty()) << "the best so far";
   world.step(at(15), {metric(trials[0], 0, 900)});
   EXPECT_THAT(world.last, IsEmpty()) << "told before";
-  // At the last rung nobody is stopped.
+  // At the last rung no trial is stopped.
   for (const JobId j : {trials[0], trials[1], trials[3]})
     world.step(at(20), {metric(j, 2, 100 + j.index())});
   EXPECT_THAT(world.last, IsEmpty());

@@ -11,7 +11,7 @@
 
 namespace stint::sched {
 
-enum class TimerKind : uint8_t { kBegin, kLimit, kLevel };
+enum class TimerKind : uint8_t { kBegin, kLimit, kLevel, kBroken };
 struct Timer {
   Instant at;
   JobId job;

@@ -19,11 +19,11 @@ TEST(Asha, RungsGrowByTheReductionUpToTheTop) {
   EXPECT_EQ(Asha({.first_rung = 5, .most = 5, .reduction = 2}).rungs(), 1);
 }
 
-TEST(Asha, PromotesTheBestThirdAndNobodyTwice) {
+TEST(Asha, PromotesTheBestThirdAndNoneTwice) {
   Asha a({.first_rung = 1, .most = 9, .reduction = 3});
   a.report(0, {.trial = 0, .loss_micro = 50});
   a.report(0, {.trial = 1, .loss_micro = 20});
-  EXPECT_FALSE(a.promote());  // of two nobody is the best third
+  EXPECT_FALSE(a.promote());  // of two none is the best third
   a.report(0, {.trial = 2, .loss_micro = 90});
   EXPECT_EQ(a.promote()->trial, 1U);
   EXPECT_FALSE(a.promote());

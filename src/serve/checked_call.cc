@@ -14,14 +14,46 @@ int level_of(int64_t priority) {
 
 }  // namespace
 
-Status CheckedCall::check(InferRequest request, CallTerms& terms) {
+Result<std::shared_ptr<const void>> book(ByteBudget& memory, uint64_t bytes) {
+  if (bytes > memory.room())
+    return invalid(
+        "the request takes up to {} bytes of memory, {} are for all requests: send fewer items, or start the server with more "
+        "--request-memory",
+        bytes, memory.room());
+  if (auto held = memory.take(bytes)) return held;
+  return make_error(ErrorCode::kUnavailable, "no memory for another request now ({} of {} bytes are taken): try again later",
+                    memory.used(), memory.room());
+}
+
+Status CheckedCall::check(InferRequest request, CallTerms& terms, ByteBudget& memory) {
   request_ = std::move(request);
   TRY(check_inputs());
   TRY(check_outputs());
+  TRY_ASSIGN(held_, book(memory, bytes_taken()));
   terms.items = items_;
   terms.timeout = request_.timeout;
   terms.priority = level_of(request_.priority);
   return {};
+}
+
+/// A batch has rows of each input and output, and once more where it runs in pieces, appended to each other, which may double them. An
+/// output that is asked for twice is answered twice.
+uint64_t CheckedCall::bytes_taken() const {
+  constexpr uint64_t kCopiesIn = 2, kCopiesOut = 3, kHead = 1024;
+  const auto items = static_cast<uint64_t>(items_);
+  uint64_t bytes = kHead;
+  for (const InferTensor& input : request_.inputs)
+    bytes += input.own.size();
+  for (const TensorSpec& spec : measured_.inputs)
+    bytes += kCopiesIn * items * spec.item_bytes();
+  for (const TensorSpec& spec : measured_.outputs)
+    bytes += kCopiesOut * items * spec.item_bytes();
+  for (const WantedOutput& wanted : request_.outputs) {
+    const auto spec = std::ranges::find(measured_.outputs, wanted.name, &TensorSpec::name);
+    const uint64_t answer = items * spec->item_bytes();
+    bytes += kHead + (wanted.binary ? 2 * answer : answer / size_of(spec->type) * (longest_text(spec->type) + 1));
+  }
+  return bytes;
 }
 
 Status CheckedCall::check_inputs() {

@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "codec/infer_wire.h"
+#include "codec/serving/infer_wire.h"
+#include "host/byte_budget.h"
 #include "serve/served_model.h"
 
 namespace stint::serve {
@@ -15,6 +16,9 @@ struct VersionName {
   std::string_view model;
   int64_t version = 0;
 };
+
+/// So many bytes of what requests may take together. @return error, with what to do, when there is no room
+Result<std::shared_ptr<const void>> book(ByteBudget& memory, uint64_t bytes);
 
 class CheckedCall : public InferCall {
  public:
@@ -27,7 +31,8 @@ class CheckedCall : public InferCall {
   /// Takes the request over. @param terms  what it says of itself is put there.
   /// @return error when it does not fit the model, or holds NaN or infinity: one such value could spoil a whole batch where a model
   ///   scales by the batch's largest.
-  Status check(InferRequest request, CallTerms& terms);
+  ///   Also when there is no room in `memory` for what it takes until it is let go of: its tensors, its rows in batches, its answer.
+  Status check(InferRequest request, CallTerms& terms, ByteBudget& memory);
 
   /// An output that was asked for: its shape begins with the batch.
   struct Answered {
@@ -42,8 +47,10 @@ class CheckedCall : public InferCall {
   const std::string model_;
   const int64_t version_;
   InferRequest request_;
+  std::shared_ptr<const void> held_;  ///< of the budget
 
  private:
+  [[nodiscard]] uint64_t bytes_taken() const;
   Status check_inputs();
   Status check_outputs();
 

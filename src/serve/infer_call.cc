@@ -49,15 +49,19 @@ HttpReply infer_error(int status, std::string_view message) {
 
 HttpReply infer_error(const Error& error) { return infer_error(status_of(error.code), error.message); }
 
-HttpInferCall::HttpInferCall(std::string body, VersionName name, const MeasuredModel& measured, Responder responder)
-    : CheckedCall(name, measured), body_(std::move(body)), responder_(std::move(responder)) {}
+HttpInferCall::HttpInferCall(HttpRequest& request, VersionName name, const MeasuredModel& measured, Responder responder)
+    : CheckedCall(name, measured),
+      body_(std::move(request.body)),
+      body_held_(std::move(request.held)),
+      responder_(std::move(responder)) {}
 
 Result<std::unique_ptr<HttpInferCall>> HttpInferCall::read(HttpRequest& request, VersionName name, const MeasuredModel& measured,
-                                                           InferParser& parser, const Responder& responder, CallTerms& terms) {
+                                                           CallReader reader, const Responder& responder, CallTerms& terms) {
   TRY_ASSIGN(const std::optional<size_t> head, head_bytes_of(request));
-  std::unique_ptr<HttpInferCall> call(new HttpInferCall(std::move(request.body), name, measured, responder));
-  TRY_ASSIGN(InferRequest parsed, parser.parse(call->body_, head));
-  TRY(call->check(std::move(parsed), terms));
+  std::unique_ptr<HttpInferCall> call(new HttpInferCall(request, name, measured, responder));
+  TRY_ASSIGN(const auto reading, book(reader.memory, InferParser::most_bytes(head.value_or(call->body_.size()))));
+  TRY_ASSIGN(InferRequest parsed, reader.parser.parse(call->body_, head));
+  TRY(call->check(std::move(parsed), terms, reader.memory));
   return call;
 }
 
@@ -68,7 +72,7 @@ void HttpInferCall::answer(std::span<const std::span<const std::byte>> outputs) 
     parts.push_back({one.wanted.name, one.type, one.shape, one.values, one.wanted.binary});
   Result<InferMessage> message = write_infer_answer(model_, version_, request_.id, parts);
   if (!message.ok()) return responder_.reply(infer_error(500, message.error().message));
-  HttpReply reply{200, "application/json", {}, std::move(message->body)};
+  HttpReply reply{200, "application/json", {}, std::move(message->body), held_};
   if (message->head_bytes) {
     reply.content_type = "application/octet-stream";
     reply.headers.emplace_back("Inference-Header-Content-Length", std::to_string(*message->head_bytes));

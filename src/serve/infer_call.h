@@ -14,20 +14,27 @@ namespace stint::serve {
 HttpReply infer_error(int status, std::string_view message);
 HttpReply infer_error(const Error& error);
 
+/// What reading a call takes.
+struct CallReader {
+  InferParser& parser;
+  ByteBudget& memory;  ///< of all requests
+};
+
 class HttpInferCall final : public CheckedCall {
  public:
   /// Reads and checks it; takes the body.
   static Result<std::unique_ptr<HttpInferCall>> read(HttpRequest& request, VersionName name, const MeasuredModel& measured,
-                                                     InferParser& parser, const Responder& responder, CallTerms& terms);
+                                                     CallReader reader, const Responder& responder, CallTerms& terms);
 
   void answer(std::span<const std::span<const std::byte>> outputs) override;
   void refuse(batching::RefusalReason reason) override;
   void fail(const Error& error) override { responder_.reply(infer_error(error)); }
 
  private:
-  HttpInferCall(std::string body, VersionName name, const MeasuredModel& measured, Responder responder);
+  HttpInferCall(HttpRequest& request, VersionName name, const MeasuredModel& measured, Responder responder);
 
   const std::string body_;  ///< tensors point into it
+  const std::shared_ptr<const void> body_held_;
   Responder responder_;
 };
 

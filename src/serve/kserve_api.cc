@@ -1,11 +1,12 @@
 #include "serve/kserve_api.h"
 
-#include <openssl/crypto.h>
-
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "host/replica_proof.h"
 #include "serve/infer_call.h"
+#include "serve/leaver.h"
 
 namespace stint::serve {
 namespace {
@@ -91,42 +92,68 @@ bool is_localhost_or_address(std::string_view host) {
   return host == "localhost" || (!host.empty() && host.find_first_not_of("0123456789.") == std::string_view::npos);
 }
 
+/// Bodies up to this are read on the server's thread: a hand-over costs more.
+constexpr size_t kReadInPlace = size_t{256} << 10;
+
+/// What the address takes.
+Right right_for(const std::vector<std::string>& path) {
+  if (path.size() == 3 && path[0] == "v2" && path[1] == "health") return Right::kNone;
+  if (path.size() == 1 && path[0] == "metrics") return Right::kMetrics;
+  if (path.size() > 3 && path[0] == "v2" && path[1] == "repository") return Right::kControl;
+  return !path.empty() && path.back() == "infer" ? Right::kInfer : Right::kLook;
+}
+
 }  // namespace
-
-bool ApiOptions::admits(std::optional<std::string_view> authorization) const {
-  constexpr std::string_view kScheme = "Bearer ";
-  if (token.empty()) return true;
-  return authorization && authorization->starts_with(kScheme) && authorization->size() == kScheme.size() + token.size() &&
-         CRYPTO_memcmp(authorization->data() + kScheme.size(), token.data(), token.size()) == 0;
-}
-
-batching::TenantId ApiOptions::tenant(std::optional<std::string_view> name) const {
-  const auto known = name ? tenants.find(std::string(*name)) : tenants.end();
-  return batching::TenantId(known == tenants.end() ? 0 : known->second);
-}
 
 KserveApi::KserveApi(ModelStore& store, ApiOptions options) : store_(store), options_(std::move(options)) {}
 KserveApi::~KserveApi() = default;
 
+HttpAdmission KserveApi::admit(const HttpRequest& head) const {
+  const auto& path = head.parts.segments;
+  const Right right = right_for(path);
+  const ServeAccess& access = options_.access;
+  const ServeAccess::Caller caller = access.who(header_of(head, "authorization"), std::nullopt);
+  const auto refused = [](int status, std::string_view why) { return HttpAdmission{infer_error(status, why), ""}; };
+  if (!access.may(caller, right)) {
+    if (caller.token != nullptr) return refused(403, "this token is not good for that");
+    if (right == Right::kControl)
+      return refused(401,
+                     "models are controlled by a token alone: start the server with --control-token-file and show that token");
+    return refused(401, "a token is needed: Authorization: Bearer TOKEN");
+  }
+  if (access.asks_for_token(right)) return {std::nullopt, fmt::format("token {}", caller.tenant.index())};
+  if (is_from_another_site(head))
+    return refused(403, "pages of other sites do not ask a server without a token: give it --token-file");
+  const std::string* host = head.header("host");
+  if (path.size() == 3 && path[1] == "repository" && head.tls_client.empty() &&
+      (host == nullptr || !is_localhost_or_address(*host)))
+    return refused(403, "without a token the repository answers to localhost or an address alone: give it --token-file");
+  return {};
+}
+
 void KserveApi::handle(HttpRequest request, const Responder& responder) {
   const auto& path = request.parts.segments;
   const bool is_health = path.size() == 3 && path[0] == "v2" && path[1] == "health";
-  if (!is_health && !options_.admits(header_of(request, "authorization")))
-    return responder.reply(infer_error(401, "a token is needed: Authorization: Bearer TOKEN"));
-  if (options_.token.empty() && is_from_another_site(request))
-    return responder.reply(infer_error(403, "pages of other sites do not ask a server without a token: give it --token-file"));
   if (path.size() >= 3 && path[0] == "v2" && path[1] == "models") return model(request, responder);
   if (path.size() >= 3 && path[0] == "v2" && path[1] == "repository") return repository(request, responder);
   if (request.method != "GET") return responder.reply(infer_error(405, "only GET is possible here"));
   if (path.size() == 1 && path[0] == "metrics")
-    return responder.reply({200, "text/plain; version=0.0.4", {}, serve_metrics(store_)});
+    return responder.reply({200, "text/plain; version=0.0.4", {}, serve_metrics(store_, *options_.memory)});
   if (path.size() == 1 && path[0] == "v2")
     return responder.reply(json_reply({{"name", "stint"},
                                        {"version", options_.version},
                                        {"extensions", {"binary_tensor_data", "model_repository", "model_configuration"}}}));
   if (is_health && path[2] == "live") return responder.reply({200, "application/json", {}, ""});
-  if (is_health && path[2] == "ready") return responder.reply({closing_ ? 503 : 200, "application/json", {}, ""});
+  if (is_health && path[2] == "ready") return ready(request, responder);
   responder.reply(infer_error(404, "no such address: see /v2"));
+}
+
+void KserveApi::ready(const HttpRequest& request, const Responder& responder) const {
+  HttpReply reply{closing_ ? 503 : 200, "application/json", {}, ""};
+  const std::string* challenge = request.header(kChallengeHeader);
+  if (challenge != nullptr && challenge->size() <= kLongestChallenge && !options_.replica_secret.empty())
+    reply.headers.emplace_back(kProofHeader, replica_proof(options_.replica_secret, options_.place, *challenge));
+  responder.reply(std::move(reply));
 }
 
 void KserveApi::model(HttpRequest& request, const Responder& responder) {
@@ -156,25 +183,37 @@ void KserveApi::infer(HttpRequest& request, const Responder& responder, const Se
   if (closing_) return responder.reply(infer_error(503, "the server is being stopped"));
   const std::string* encoding = request.header("content-encoding");
   if (encoding != nullptr && *encoding != "identity") return responder.reply(infer_error(415, "compressed bodies are not read"));
+  if (request.body.size() <= kReadInPlace) {
+    const std::optional<batching::RequestId> id = begin(request, responder, served, parser_);
+    if (id && !responder.answered())
+      responder.on_gone([weak = std::weak_ptr<ServedModel>(served.model), id = *id] {
+        if (const auto model = weak.lock()) model->cancel(id);
+      });
+    return;
+  }
+  const auto leaver = std::make_shared<Leaver>();
+  responder.on_gone([leaver] { leaver->gone(); });
+  reader_.submit([this, held = std::make_shared<HttpRequest>(std::move(request)), responder, served, leaver] {
+    const std::optional<batching::RequestId> id = begin(*held, responder, served, large_parser_);
+    if (id) leaver->submitted(served.model, *id);
+  });
+}
+
+std::optional<batching::RequestId> KserveApi::begin(HttpRequest& request, const Responder& responder, const ServedVersion& served,
+                                                    InferParser& parser) const {
   CallTerms terms;
-  terms.tenant = options_.tenant(header_of(request, "stint-tenant"));
-  Result<std::unique_ptr<HttpInferCall>> call = HttpInferCall::read(request, {request.parts.segments[2], served.version},
-                                                                    served.model->measured(), parser_, responder, terms);
-  if (!call.ok()) return responder.reply(infer_error(400, call.error().message));
-  const batching::RequestId id = served.model->submit(std::move(*call), terms);
-  if (!responder.answered())
-    responder.on_gone([weak = std::weak_ptr<ServedModel>(served.model), id] {
-      if (const auto model = weak.lock()) model->cancel(id);
-    });
+  terms.tenant = options_.access.who(header_of(request, "authorization"), header_of(request, "stint-tenant")).tenant;
+  Result<std::unique_ptr<HttpInferCall>> call =
+      HttpInferCall::read(request, {request.parts.segments[2], served.version}, served.model->measured(),
+                          {parser, *options_.memory}, responder, terms);
+  if (call.ok()) return served.model->submit(std::move(*call), terms);
+  responder.reply(infer_error(call.error()));
+  return std::nullopt;
 }
 
 void KserveApi::repository(const HttpRequest& request, const Responder& responder) {
   const auto& path = request.parts.segments;
   if (request.method != "POST") return responder.reply(infer_error(405, "the repository is asked by POST"));
-  const std::string* host = request.header("host");
-  if (options_.token.empty() && request.tls_client.empty() && (host == nullptr || !is_localhost_or_address(*host)))
-    return responder.reply(
-        infer_error(403, "without a token models are controlled by localhost or an address alone: give it --token-file"));
   if (path.size() == 3 && path[2] == "index") {
     auto list = Json::array();
     for (const ModelStore::Row& row : store_.index())

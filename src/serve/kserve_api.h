@@ -1,30 +1,31 @@
 // The Open Inference Protocol ("KServe v2") over HTTP, on top of a model store: health, metadata, inference with tensors as JSON or
 // binary, the repository, and /metrics.
 //
+// admit() decides by a request's head, before its body is read; handle() takes what was admitted.
+//
 // Source: Open Inference Protocol, version 2, REST; Triton's extensions for binary tensors, model repository and model configuration.
 #pragma once
 
 #include <atomic>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
-#include "codec/infer_wire.h"
+#include "codec/serving/infer_wire.h"
+#include "host/byte_budget.h"
 #include "host/http_server.h"
 #include "serve/model_store.h"
+#include "serve/serve_access.h"
 
 namespace stint::serve {
 
-/// Who may ask, over whichever transport.
+/// What every transport goes by.
 struct ApiOptions {
-  std::string version;                      ///< the program's
-  std::map<std::string, uint32_t> tenants;  ///< by the header `stint-tenant`; who is none of them is tenant 0
-  std::string token;                        ///< asked for as `Authorization: Bearer …` when not empty
-
-  /// @param authorization  what was sent under that name; none: nothing. In constant time for the token's length.
-  [[nodiscard]] bool admits(std::optional<std::string_view> authorization) const;
-  /// @param name  what was sent as `stint-tenant`; none: nothing.
-  [[nodiscard]] batching::TenantId tenant(std::optional<std::string_view> name) const;
+  std::string version;  ///< the program's
+  ServeAccess access;
+  std::shared_ptr<ByteBudget> memory;  ///< of all requests together: bodies, tensors, answers
+  std::string replica_secret = {};     ///< with which it proves that it is the server meant at `place`; empty = it proves nothing
+  std::string place = {};
 };
 
 class KserveApi {
@@ -36,7 +37,9 @@ class KserveApi {
   /// Waits for what it does to the repository.
   ~KserveApi();
 
-  /// On one thread; answers then or later.
+  /// Whether a request may come in.
+  [[nodiscard]] HttpAdmission admit(const HttpRequest& head) const;
+  /// On one thread, what was admitted; answers then or later.
   void handle(HttpRequest request, const Responder& responder);
   /// From now on not ready, and nothing new is inferred. Any thread.
   void close_doors() { closing_ = true; }
@@ -45,16 +48,22 @@ class KserveApi {
   void model(HttpRequest& request, const Responder& responder);
   /// Takes the request's body.
   void infer(HttpRequest& request, const Responder& responder, const ServedVersion& served);
+  /// Reads the call and submits it. @return none: it was refused
+  std::optional<batching::RequestId> begin(HttpRequest& request, const Responder& responder, const ServedVersion& served,
+                                           InferParser& parser) const;
   void repository(const HttpRequest& request, const Responder& responder);
+  void ready(const HttpRequest& request, const Responder& responder) const;
 
   ModelStore& store_;
   const ApiOptions options_;
   InferParser parser_;
   std::atomic<bool> closing_ = false;
+  InferParser large_parser_;
+  WorkerPool reader_{1};  // large bodies take long to read; large_parser_ is its
   WorkerPool chores_{1};  // loads take seconds
 };
 
-/// All that is served, in Prometheus' text format.
-std::string serve_metrics(const ModelStore& store);
+/// All that is served, in Prometheus' text format. @param requests  what requests take of memory
+std::string serve_metrics(const ModelStore& store, const ByteBudget& requests);
 
 }  // namespace stint::serve

@@ -42,7 +42,7 @@ TEST(LoadGenerator, ARampMayFallToAlmostNothing) {
   EXPECT_NEAR(static_cast<double>(due.size()), 5'000, 5 * std::sqrt(5'000));
 }
 
-TEST(LoadGenerator, SaysWhenNobodyListens) {
+TEST(LoadGenerator, SaysWhenNoServerListens) {
   LoadTarget target{"127.0.0.1", 1, {"GET / HTTP/1.1\r\n\r\n"}, 1};
   EXPECT_FALSE(run_open_load(target, {Duration()}, Duration::seconds(1)).ok());
   target.address = "localhost";

@@ -1,4 +1,4 @@
-// The memory budget at work: which models are loaded, by a thread of its own that loads and unloads, and who may run a batch now.
+// The memory budget at work: which models are loaded, by a thread that loads and unloads, and who may run a batch now.
 //
 // batching/memory_budget decides; this keeps its books under one lock and does what it says. A model that is needed and not there
 // is loaded once there is room; until then its batches wait where they are.

@@ -7,7 +7,7 @@
 
 #include "batching/latency_profile.h"
 #include "batching/memory_facts.h"
-#include "codec/served_model_file.h"
+#include "codec/serving/served_model_file.h"
 #include "serve/onnx_runtime.h"
 #include "serve/runtime.h"
 

@@ -83,7 +83,7 @@ ModelStore::ModelStore(StoreOptions options, std::unique_ptr<MemoryKeeper> memor
   watch_models();
 }
 
-/// Those that hand jobs to the pool from threads of their own end before it does.
+/// Those that hand jobs to the pool from their own threads end before it does.
 ModelStore::~ModelStore() {
   memory_->stop();
   timer_.stop();

@@ -13,7 +13,7 @@
 
 namespace stint::serve {
 
-/// The loaded library and its environment. Never closed: ONNX Runtime keeps threads and statics of its own until the process ends.
+/// The loaded library and its environment. Never closed: ONNX Runtime keeps its threads and statics until the process ends.
 struct OnnxRuntime::Library {
   const void* const* api = nullptr;
   const char* version = "";

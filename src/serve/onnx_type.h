@@ -3,7 +3,7 @@
 // Source: onnx.proto3 of the ONNX project, TensorProto.DataType; ONNX Runtime's ONNXTensorElementDataType has the same numbers.
 #pragma once
 
-#include "codec/tensor_values.h"
+#include "codec/serving/tensor_values.h"
 
 namespace stint::serve {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "batching/latency_profile.h"
-#include "codec/served_model_file.h"
+#include "codec/serving/served_model_file.h"
 
 namespace stint::serve {
 

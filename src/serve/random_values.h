@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/prng.h"
-#include "codec/tensor_values.h"
+#include "codec/serving/tensor_values.h"
 
 namespace stint::serve {
 

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "codec/tensor_values.h"
+#include "codec/serving/tensor_values.h"
 
 namespace stint::serve {
 

@@ -1,7 +1,7 @@
 // What is told at /metrics. docs/serving.md lists it.
 #include <fmt/format.h>
 
-#include "codec/metrics_text.h"
+#include "codec/metrics/metrics_text.h"
 #include "serve/kserve_api.h"
 
 namespace stint::serve {
@@ -109,7 +109,7 @@ void add_pressure(std::string& out, const MemoryKeeper::Figures& memory) {
 
 }  // namespace
 
-std::string serve_metrics(const ModelStore& store) {
+std::string serve_metrics(const ModelStore& store, const ByteBudget& requests) {
   std::string out;
   const std::vector<Told> all = told_of(store);
   add_requests(out, all);
@@ -137,6 +137,8 @@ std::string serve_metrics(const ModelStore& store) {
   const MemoryKeeper::Figures memory = store.memory().figures();
   MetricText(out, "stint_serve_memory_room_bytes", "gauge", "What models may take together").add("", memory.room.count());
   MetricText(out, "stint_serve_memory_booked_bytes", "gauge", "Weights and activations booked").add("", memory.used.count());
+  MetricText(out, "stint_serve_request_room_bytes", "gauge", "What requests may take together").add("", requests.room());
+  MetricText(out, "stint_serve_request_bytes", "gauge", "Booked for requests: bodies, tensors, answers").add("", requests.used());
   MetricText(out, "stint_serve_loaded_bytes_total", "counter", "Weights brought in by loads").add("", memory.loaded.count());
   MetricText(out, "stint_serve_loads_total", "counter", "Models loaded").add("", memory.loads);
   MetricText(out, "stint_serve_evictions_total", "counter", "Models unloaded to make room").add("", memory.evictions);

@@ -28,6 +28,14 @@ bool all_are_quick(const ServedVariants& variants, int64_t max_batch) {
       variants, [&](const auto& variant) { return !variant || variant->measured.latency.quantile(max_batch, 0.5) < kHandOver; });
 }
 
+/// As policy_of() has it, and where there are several tenants, none fills the queue alone.
+batching::BatchPolicy policy_among(const ServeTools& tools, const ServedModelConfig& config,
+                                   const batching::LatencyProfile& latency, double per_second) {
+  batching::BatchPolicy policy = policy_of(config, latency, per_second);
+  if (tools.tenant_weights.size() > 1) policy.tenant_limit = std::max<int64_t>(1, policy.queue_limit / 2);
+  return policy;
+}
+
 StandIns stand_ins_of(const ServedVariants& variants, int64_t instances) {
   StandIns all;
   if (const auto& small = variants[static_cast<size_t>(Variant::kSmall)]) all.small = small->measured.memory.weights;
@@ -43,7 +51,7 @@ StandIns stand_ins_of(const ServedVariants& variants, int64_t instances) {
 Result<std::shared_ptr<ServedModel>> ServedModel::create(std::string name, ServedVariants variants,
                                                          const ServedModelConfig& config, ServeTools& tools) {
   std::vector<batching::BatchPolicy> policies;
-  batching::BatchPolicy policy = policy_of(config, variants.front()->measured.latency, 0);
+  batching::BatchPolicy policy = policy_among(tools, config, variants.front()->measured.latency, 0);
   policies.push_back(policy);
   TRY_ASSIGN(batching::Batcher batcher, batching::Batcher::create(std::move(policies), tools.tenant_weights));
   const StandIns stand_ins = stand_ins_of(variants, config.instances);
@@ -322,7 +330,7 @@ std::optional<std::string> ServedModel::retune() {
 }
 
 void ServedModel::go_by(const batching::LatencyProfile& latency, double per_second) {
-  batching::BatchPolicy policy = policy_of(config_, latency, per_second);
+  batching::BatchPolicy policy = policy_among(tools_, config_, latency, per_second);
   const double most = config_.promise ? most_within_promise(latency, policy, *config_.promise) : 0;
   Todo todo;
   {

@@ -16,11 +16,12 @@
 
 #include "batching/batcher.h"
 #include "batching/latency_watch.h"
+#include "host/worker_pool.h"
 #include "serve/memory_keeper.h"
 #include "serve/model_source.h"
 #include "serve/serve_figures.h"
 #include "serve/steady.h"
-#include "serve/worker_pool.h"
+#include "serve/wake_timer.h"
 
 namespace stint::serve {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "codec/served_model_file.h"
+#include "codec/serving/served_model_file.h"
 #include "serve/runtime.h"
 
 namespace stint::serve {

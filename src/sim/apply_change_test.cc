@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/change_text.h"
 #include "sim/fleet_text.h"
 
 namespace stint::sim {
@@ -199,7 +200,7 @@ TEST(ApplyChange, WorkThatRanOnMachinesThatMoveSavesFromThenOn) {
   const SwitchMarket change{.nodes = {"b"}, .to = Market::kSpot};
   const auto notes = apply_change(w, change, {.catalog = &Catalog::built_in()});
   ASSERT_TRUE(notes.ok());
-  EXPECT_NE(notes->front().find("1 jobs of which no record says that they save"), std::string::npos) << notes->front();
+  EXPECT_NE(notes->front().find("1 job of which no record says that they save"), std::string::npos) << notes->front();
   // Daly: 20 h between interruptions, a minute to save.
   const Duration interval = w.jobs[0].spec.checkpoint.interval;
   EXPECT_NEAR(interval.to_hours(), best_checkpoint_interval_h({}), 1e-6);

@@ -4,6 +4,8 @@
 #include <set>
 #include <tuple>
 
+#include "base/counted.h"
+#include "catalog/providers/provider.h"
 #include "sim/apply_change_parts.h"
 #include "sim/faults.h"
 
@@ -115,11 +117,11 @@ Notes assume_checkpoints(Workload& w, const SwitchMarket& c, const ChangeSetting
     ++jobs;
   }
   if (jobs == 0) return {};
-  return {
-      fmt::format("{} jobs of which no record says that they save: assumed to save every {:.2g} to {:.2g} h (Daly), {:.0f} min "
-                  "each, and to restart "
-                  "in {:.0f} min",
-                  jobs, shortest_h, longest_h, assumed.checkpoint.to_seconds() / 60, assumed.restart.to_seconds() / 60)};
+  return {fmt::format(
+      "{} of which no record says that they save: assumed to save every {:.2g} to {:.2g} h (Daly), {:.0f} min "
+      "each, and to restart "
+      "in {:.0f} min",
+      counted(jobs, "job"), shortest_h, longest_h, assumed.checkpoint.to_seconds() / 60, assumed.restart.to_seconds() / 60)};
 }
 
 }  // namespace
@@ -134,9 +136,7 @@ Result<Notes> apply_spot(Workload& w, const SwitchMarket& c, const ChangeSetting
   if (settings.spot_mean_between == sched::kUnlimited && settings.spot_between_of.empty())
     return Notes{"no spot interruptions are drawn: on the spot market more work would be lost than shown"};
   FaultModel model;
-  // The notice that providers give (sim/faults.h).
-  const std::string& provider = w.nodes[nodes.front()].provider;
-  if (provider == "gcp" || provider == "azure") model.spot_notice = Duration::seconds(30);
+  model.spot_notice = provider_of(w.nodes[nodes.front()].provider).facts().spot_notice;
   const Interval period = {submissions_of(w).begin, horizon_of(w)};
   std::vector<Outage> drawn;
   Duration shortest = sched::kUnlimited;

@@ -1,6 +1,7 @@
 // Work that shares GPUs, and work that leaves them: which jobs a change speaks of is known by where they ran.
 #include <algorithm>
 
+#include "base/counted.h"
 #include "model/mig.h"
 #include "sim/apply_change_parts.h"
 #include "sim/fleet_text.h"
@@ -37,7 +38,15 @@ const ShareGpus::Placement* placement_of(const ShareGpus& c, const SimJob& job, 
   return largest;
 }
 
-/// As one who asks for a part; none = it keeps its whole GPU.
+/// Whose the job is, where queues are clients' (workload_of makes them so): the top of its queue's path.
+const std::string& client_of(const Workload& w, const SimJob& job) {
+  sched::QueueId at = job.spec.queue;
+  while (w.queues[at.index()].parent.valid())
+    at = w.queues[at.index()].parent;
+  return w.queues[at.index()].name;
+}
+
+/// As one who asks for a part, beside jobs of its client alone unless MIG keeps them apart; none = it keeps its whole GPU.
 std::optional<sched::Request> shared_request(sched::Request request, const ShareGpus::Placement& p, SharingMode mode) {
   if (mode == SharingMode::kMig ? p.mig_profile.empty() : p.parts >= kWholeDevice) return std::nullopt;
   request.gpus = 0;
@@ -80,7 +89,8 @@ Result<Notes> apply_share(Workload& w, const ShareGpus& c) {
     if (request.gpus != 1 || job.spec.tasks != 1 || job.spec.gang.valid()) continue;
     const ShareGpus::Placement* placement = placement_of(c, job, job.ran_on[0]);
     if (placement == nullptr) continue;
-    if (const auto smaller = shared_request(request, *placement, c.mode)) {
+    if (auto smaller = shared_request(request, *placement, c.mode)) {
+      if (c.mode != SharingMode::kMig) smaller->shares_with = client_of(w, job);
       job.spec.request = intern_request(w, *smaller);
       ++shared;
     }
@@ -96,8 +106,8 @@ Result<Notes> apply_share(Workload& w, const ShareGpus& c) {
   for (const std::string& name : c.nodes)
     if (!is_among(c.keep, name)) gone.push_back(name);
   if (!gone.empty()) TRY(remove_nodes(w, gone, WhenEmpty::kError));
-  return Notes{
-      fmt::format("{} jobs ask for a part of a GPU by {}; they are taken to run as fast as alone", shared, name_of(c.mode))};
+  return Notes{fmt::format("{} for a part of a GPU by {}; taken to run as fast as alone", counted(shared, "job asks", "jobs ask"),
+                           name_of(c.mode))};
 }
 
 Result<Notes> apply_move_off(Workload& w, const MoveOffGpu& c, const ChangeSettings& settings) {
@@ -134,8 +144,8 @@ Result<Notes> apply_move_off(Workload& w, const MoveOffGpu& c, const ChangeSetti
   }
   TRY(remove_nodes(w, c.nodes, WhenEmpty::kAllowed));
   std::ranges::move(fresh, std::back_inserter(w.nodes));
-  return Notes{fmt::format("{} jobs run on {} × {} as fast as before, each on as much of a machine as it held", moved,
-                           c.nodes.size(), c.to_instance_type)};
+  return Notes{fmt::format("{} on {} × {} as fast as before, each on as much of a machine as it held",
+                           counted(moved, "job runs", "jobs run"), c.nodes.size(), c.to_instance_type)};
 }
 
 }  // namespace stint::sim

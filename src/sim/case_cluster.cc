@@ -8,21 +8,13 @@
 #include <set>
 #include <tuple>
 
-#include "sched/round.h"
+#include "sim/case_engine.h"
 #include "sim/case_world.h"
 
 namespace stint {
 namespace {
 
 using namespace sched;
-
-Step step_of(const std::string& name) {
-  if (name == "consolidation") return Step::kConsolidate;
-  if (name == "reclaim") return Step::kReclaim;
-  if (name == "preempt") return Step::kPreempt;
-  if (name == "stale_gang") return Step::kStaleGang;
-  return Step::kAllocate;
-}
 
 std::string_view name_of(TaskState state) {
   switch (state) {
@@ -39,14 +31,14 @@ std::string_view name_of(TaskState state) {
 /// Runs a case and collects what differs.
 class ClusterRun {
  public:
-  ClusterRun(const ClusterCase& c, CaseWorld world)
-      : case_(c),
-        world_(std::move(world)),
-        initial_(world_.state.cluster().tasks().begin(), world_.state.cluster().tasks().end()) {
-    for (const std::string& name : c.steps)
-      steps_.push_back(step_of(name));
-    for (uint32_t t = 0; t < initial_.size(); ++t)
+  ClusterRun(const ClusterCase& c, const CaseSeats& seats, CaseEngine& engine)
+      : case_(c), names_(seats.names), engine_(engine), initial_(engine.tasks()), now_(initial_) {
+    for (uint32_t t = 0; t < initial_.size(); ++t) {
+      initial_[t].state = seats.cluster.task(TaskId(t)).state;
+      initial_[t].place = seats.cluster.task(TaskId(t)).place;
       class_of_.push_back({initial_[t].job, initial_[t].group, initial_[t].state, initial_[t].request, initial_[t].priority});
+    }
+    now_ = initial_;
   }
 
   CaseVerdict run() {
@@ -54,7 +46,7 @@ class ClusterRun {
       round(fmt::format("round {}", r + 1));
       if (!case_.single_step) settle();
     }
-    if (!case_.single_step) before_ = current();
+    if (!case_.single_step) before_ = now_;
     check_strict("");
     check_nodes();
     check_tie_break();
@@ -75,12 +67,8 @@ class ClusterRun {
   /// What makes tasks interchangeable.
   using Class = std::tuple<JobId, int32_t, TaskState, RequestId, int32_t>;
 
-  std::vector<Task> current() const {
-    const std::span<const Task> tasks = world_.state.cluster().tasks();
-    return {tasks.begin(), tasks.end()};
-  }
-  const Task& task(TaskId t) const { return world_.state.cluster().task(t); }
-  const std::string& id_of(uint32_t t) const { return world_.tasks[t]->id; }
+  const Task& task(TaskId t) const { return now_[t.index()]; }
+  const std::string& id_of(uint32_t t) const { return names_.tasks[t]->id; }
 
   /// Of a task since the last round began.
   std::string_view state_of(uint32_t t) const {
@@ -88,10 +76,17 @@ class ClusterRun {
     if (now == TaskState::kRunning && before_[t].state != TaskState::kRunning) return "bound";
     return name_of(now);
   }
+  /// A start on free room where a case speaks of a promise is more than the promise.
+  bool is_in(uint32_t t, std::string_view state) const {
+    const std::string_view now = state_of(t);
+    const bool only_allocates = case_.steps == std::vector<std::string>{"allocate"};
+    return now == state || (now == "bound" && state == "nominated" && !only_allocates && engine_.starts_in_any_step());
+  }
 
   void round(const std::string& name) {
-    before_ = current();
-    run_round(world_.state, steps_);
+    before_ = now_;
+    engine_.round();
+    now_ = engine_.tasks();
     int64_t binds = 0;
     int64_t evictions = 0;
     int64_t nominations = 0;
@@ -114,12 +109,8 @@ class ClusterRun {
 
   /// What time brings after a round: promises lapse, those who were told to leave have left.
   void settle() {
-    for (uint32_t t = 0; t < before_.size(); ++t) {
-      const TaskState state = task(TaskId(t)).state;
-      const bool stays = world_.jobs[task(TaskId(t)).job.index()]->deleted_when_evicted;
-      if (state == TaskState::kNominated || (state == TaskState::kReleasing && !stays))
-        world_.state.gone(TaskId(t), TaskState::kPending);
-    }
+    engine_.settle();
+    now_ = engine_.tasks();
   }
 
   void check_strict(const std::string& when) {
@@ -130,20 +121,21 @@ class ClusterRun {
   }
 
   void check_job(const std::string& when, const std::string& name, const CaseExpectation& expected) {
-    const auto it = world_.job_ids.find(name);
-    if (it == world_.job_ids.end()) return strict_.push_back(when + "no job " + name);
-    const JobRun& run = world_.state.job(it->second);
+    const auto it = names_.job_ids.find(name);
+    if (it == names_.job_ids.end()) return strict_.push_back(when + "no job " + name);
+    const uint32_t first = names_.first_task[it->second.index()].index();
+    const auto tasks = static_cast<uint32_t>(names_.jobs[it->second.index()]->tasks.size());
     int64_t asked = 0;
     int64_t granted = 0;
-    for (uint32_t t = run.first.index(); t < run.first.index() + static_cast<uint32_t>(run.spec.tasks); ++t) {
-      if (state_of(t) != expected.state)
+    for (uint32_t t = first; t < first + tasks; ++t) {
+      if (!is_in(t, expected.state))
         strict_.push_back(fmt::format("{}task {} is {}, expected {}", when, id_of(t), state_of(t), expected.state));
-      const Request& request = world_.tasks[t]->request;
+      const Request& request = names_.tasks[t]->request;
       asked += int64_t{request.gpus} * kMilli + request.milli;
-      if (task(TaskId(t)).active()) granted += world_.state.cluster().amounts(task(TaskId(t)).request).gpu_milli;
+      if (task(TaskId(t)).active()) granted += engine_.cluster().amounts(task(TaskId(t)).request).gpu_milli;
     }
-    if (expected.tasks && *expected.tasks != run.spec.tasks)
-      strict_.push_back(fmt::format("{}job {} has {} tasks, expected {}", when, name, run.spec.tasks, *expected.tasks));
+    if (expected.tasks && *expected.tasks != tasks)
+      strict_.push_back(fmt::format("{}job {} has {} tasks, expected {}", when, name, tasks, *expected.tasks));
     if (expected.gpu_milli && *expected.gpu_milli != asked)
       strict_.push_back(fmt::format("{}job {} asks for {} milli-GPU, expected {}", when, name, asked, *expected.gpu_milli));
     if (expected.gpu_milli_granted && *expected.gpu_milli_granted != granted)
@@ -155,8 +147,8 @@ class ClusterRun {
   void check_tasks(const std::string& when) {
     std::map<std::pair<Class, std::string>, std::vector<std::string>> wanted;
     for (const auto& [name, expected] : case_.expect.tasks) {
-      const auto it = world_.task_ids.find(name);
-      if (it == world_.task_ids.end())
+      const auto it = names_.task_ids.find(name);
+      if (it == names_.task_ids.end())
         strict_.push_back(when + "no task " + name);
       else
         wanted[{class_of_[it->second.index()], expected.state}].push_back(name);
@@ -164,11 +156,11 @@ class ClusterRun {
     for (const auto& [key, names] : wanted) {
       size_t found = 0;
       for (uint32_t t = 0; t < class_of_.size(); ++t)
-        if (class_of_[t] == key.first && state_of(t) == key.second) ++found;
+        if (class_of_[t] == key.first && is_in(t, key.second)) ++found;
       if (found >= names.size()) continue;
       std::vector<std::string> now;
       for (const std::string& name : names)
-        now.push_back(fmt::format("{} is {}", name, state_of(world_.task_ids.at(name).index())));
+        now.push_back(fmt::format("{} is {}", name, state_of(names_.task_ids.at(name).index())));
       strict_.push_back(fmt::format("{}{} of {} tasks {}: {}", when, found, names.size(), key.second, fmt::join(now, ", ")));
     }
   }
@@ -177,7 +169,7 @@ class ClusterRun {
     if (!case_.expect.victims) return;
     std::map<Class, int64_t> balance;
     for (const std::string& name : *case_.expect.victims)
-      if (const auto it = world_.task_ids.find(name); it != world_.task_ids.end()) ++balance[class_of_[it->second.index()]];
+      if (const auto it = names_.task_ids.find(name); it != names_.task_ids.end()) ++balance[class_of_[it->second.index()]];
     std::vector<std::string> victims;
     for (uint32_t t = 0; t < initial_.size(); ++t) {
       const TaskState is = task(TaskId(t)).state;
@@ -192,10 +184,10 @@ class ClusterRun {
 
   void check_nodes() {
     for (const auto& [name, expected] : case_.expect.nodes) {
-      const auto it = world_.node_ids.find(name);
-      if (it == world_.node_ids.end()) continue;
-      const int64_t idle = world_.state.cluster().free()[it->second].whole_free;
-      const int64_t coming = world_.state.cluster().coming()[it->second].whole_free;
+      const auto it = names_.node_ids.find(name);
+      if (it == names_.node_ids.end()) continue;
+      const int64_t idle = engine_.cluster().free()[it->second].whole_free;
+      const int64_t coming = engine_.cluster().coming()[it->second].whole_free;
       if (expected.idle_gpus && *expected.idle_gpus != idle)
         strict_.push_back(fmt::format("node {} has {} idle GPUs, expected {}", name, idle, *expected.idle_gpus));
       if (expected.releasing_gpus && *expected.releasing_gpus != coming - idle)
@@ -207,13 +199,13 @@ class ClusterRun {
   void check_tie_break() {
     std::map<uint32_t, CaseExpectation> expected;
     for (const auto& [name, e] : case_.expect.tie_break_jobs)
-      if (const auto it = world_.job_ids.find(name); it != world_.job_ids.end()) {
-        const JobRun& run = world_.state.job(it->second);
-        for (int32_t i = 0; i < run.spec.tasks; ++i)
-          expected[run.first.index() + static_cast<uint32_t>(i)] = e;
+      if (const auto it = names_.job_ids.find(name); it != names_.job_ids.end()) {
+        const uint32_t first = names_.first_task[it->second.index()].index();
+        for (uint32_t t = first; t < first + names_.jobs[it->second.index()]->tasks.size(); ++t)
+          expected[t] = e;
       }
     for (const auto& [name, e] : case_.expect.tie_break_tasks)
-      if (const auto it = world_.task_ids.find(name); it != world_.task_ids.end()) expected[it->second.index()] = e;
+      if (const auto it = names_.task_ids.find(name); it != names_.task_ids.end()) expected[it->second.index()] = e;
     for (const auto& [t, e] : expected)
       if (!e.node.empty()) {
         const std::string node = place_of(t);
@@ -226,8 +218,8 @@ class ClusterRun {
   /// Name of its node; of a failed task, the node it failed on.
   std::string place_of(uint32_t t) const {
     const Task& is = task(TaskId(t));
-    if (is.on_node()) return world_.state.cluster().node(is.place.node).name;
-    return is.state == TaskState::kFailed && !world_.tasks[t]->node.empty() ? world_.tasks[t]->node : "nowhere";
+    if (is.on_node()) return engine_.cluster().node(is.place.node).name;
+    return is.state == TaskState::kFailed && !names_.tasks[t]->node.empty() ? names_.tasks[t]->node : "nowhere";
   }
 
   /// The labels mean nothing but who shares with whom.
@@ -259,27 +251,38 @@ class ClusterRun {
   }
 
   const ClusterCase& case_;
-  CaseWorld world_;
+  const CaseNames& names_;
+  CaseEngine& engine_;
   std::vector<Task> initial_;
+  std::vector<Task> now_;
   std::vector<Task> before_;  // the last round
   std::vector<Class> class_of_;
-  std::vector<Step> steps_;
   std::vector<std::string> strict_;
   std::vector<std::string> ties_;
 };
 
 }  // namespace
 
-CaseVerdict run_cluster_case(const ClusterCase& c, VictimOrder victims) {
-  Result<CaseWorld> world = build_case_world(c, victims);
-  if (!world) {
+CaseVerdict run_cluster_case(const ClusterCase& c,
+                             const std::function<Result<std::unique_ptr<CaseEngine>>(const CaseSeats&)>& engine_of,
+                             const std::function<std::string(const ClusterCase&, const CaseSeats&)>& foreign) {
+  const auto not_run = [&](const Error& error) {
     CaseVerdict verdict;
-    verdict.strict = "not run: " + world.error().message;
+    verdict.strict = "not run: " + error.message;
     verdict.has_tie_break = c.expect.has_tie_break;
     verdict.tie_break = c.expect.has_tie_break ? verdict.strict : "";
     return verdict;
+  };
+  const Result<CaseSeats> seats = seat_case(c);
+  if (!seats) return not_run(seats.error());
+  if (foreign) {
+    CaseVerdict verdict;
+    verdict.not_applicable = foreign(c, *seats);
+    if (!verdict.not_applicable.empty()) return verdict;
   }
-  return ClusterRun(c, std::move(world).value()).run();
+  const Result<std::unique_ptr<CaseEngine>> engine = engine_of(*seats);
+  if (!engine) return not_run(engine.error());
+  return ClusterRun(c, *seats, **engine).run();
 }
 
 }  // namespace stint

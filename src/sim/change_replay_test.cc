@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/change_text.h"
 #include "sched/scheduler.h"
 #include "sim/apply_change.h"
 #include "sim/fleet_text.h"
@@ -128,7 +129,7 @@ TEST(ChangeReplay, ASavingsPlanPaysAsFarAsItReaches) {
   EXPECT_EQ(after.completion.mean_s, before.completion.mean_s);
 }
 
-TEST(ChangeReplay, WhatNobodyUsesOfASavingsPlanIsPaid) {
+TEST(ChangeReplay, TheUnusedPartOfASavingsPlanIsPaid) {
   Workload w = two_machines();
   add_job(w, 8, Duration::hours(10));
   change(w, "savings-plan:aws=30,1y,no-upfront,p4d.24xlarge:12");
@@ -216,7 +217,7 @@ TEST(ChangeReplay, AServiceGetsThePartOfItsOwnPlacement) {
       {.workload = "other", .from_node = "b", .to_node = "a", .mig_profile = "", .parts = kWholeDevice / 2});
   ASSERT_TRUE(apply_change(w, share, {.catalog = &catalog()}).ok());
   const auto milli_of = [&](size_t job) { return w.requests[w.jobs[job].spec.request.index()].milli; };
-  EXPECT_EQ(milli_of(0), 500) << "nobody names it: the largest part of its node";
+  EXPECT_EQ(milli_of(0), 500) << "it is not named: the largest part of its node";
   EXPECT_EQ(milli_of(1), 250);
 }
 

@@ -139,13 +139,18 @@ std::string CheckedRooms::take_gpus(Room& room, const NodeSpec& node, const sche
     int32_t& free = room.gpu_milli[static_cast<size_t>(g)];
     free -= milli > 0 ? milli : sched::kMilli;
     if (free < 0) return fmt::format("GPU {} of node '{}' is booked twice: {} milli too many", g, node.name, -free);
+    if (place.milli == 0) continue;
+    for (const auto& [gpu, sharer] : room.parts)
+      if (gpu == g && sharer != request.shares_with)
+        return fmt::format("GPU {} of node '{}' is shared by '{}' and '{}'", g, node.name, sharer, request.shares_with);
+    room.parts.emplace_back(g, request.shares_with);
   }
   return {};
 }
 
 std::string CheckedRooms::take_instances(Room& room, const NodeSpec& node, const sched::Place& place,
                                          const sched::Request& request) {
-  if (place.mig_profile < 0) {  // of those that exist and stay as they are: they have no GPU of their own
+  if (place.mig_profile < 0) {  // of those that exist and stay as they are: they have no whole GPU
     for (const MigAsk& ask : request.mig) {
       const auto at = std::ranges::find(node.static_mig, ask.profile, &MigAsk::profile);
       if (at == node.static_mig.end()) return fmt::format("node '{}' has no instances {}", node.name, ask.profile);
@@ -191,6 +196,8 @@ void CheckedRooms::give_back(const sched::Place& place, const sched::Request& re
       if (room.instances[g].empty()) room.gpu_milli[g] = sched::kMilli;
     } else {
       room.gpu_milli[g] += place.milli > 0 ? place.milli : sched::kMilli;
+      const auto part = std::ranges::find(room.parts, std::pair(static_cast<int>(g), request.shares_with));
+      if (place.milli > 0 && part != room.parts.end()) room.parts.erase(part);
     }
   }
 }
@@ -221,7 +228,8 @@ int64_t CheckedRooms::capacity_for(const sched::Request& request, int64_t enough
 }
 
 int64_t CheckedRooms::free_for(const sched::Request& request, int64_t enough) const {
-  if (!request.mig.empty() || !request.affinity.empty() || !request.anti_affinity.empty()) return -1;
+  if (!request.mig.empty() || !request.affinity.empty() || !request.anti_affinity.empty() || !request.shares_with.empty())
+    return -1;
   int64_t sum = 0;
   for (size_t n = 0; n < nodes_.size() && sum < enough; ++n) {
     const NodeSpec& node = workload_->nodes[n].node;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/mig.h"
@@ -31,7 +32,8 @@ class CheckedRooms {
   [[nodiscard]] bool same_domain(NodeId a, NodeId b, std::string_view label) const;
 
   /// How many tasks of this kind would fit on the nodes that are usable if nothing ran there, at most `enough`. By
-  /// amounts, models, labels and names; −1 when the request asks for what this count does not know (MIG, affinity).
+  /// amounts, models, labels and names; −1 when the request asks for what this count does not know (MIG, affinity; and,
+  /// with what runs there now, who shares with whom).
   [[nodiscard]] int64_t capacity_for(const sched::Request& request, int64_t enough) const;
   /// The same with what runs there now.
   [[nodiscard]] int64_t free_for(const sched::Request& request, int64_t enough) const;
@@ -47,6 +49,7 @@ class CheckedRooms {
     std::array<MigLayout, sched::kMaxGpusPerNode> instances;  // cut out of it
     std::vector<int32_t> stock;                               // by NodeSpec::static_mig: unused instances
     std::vector<const sched::Request*> there;                 // of tasks that neighbours may mind
+    std::vector<std::pair<int, std::string>> parts;           // GPU, and with whom who holds a part of it shares
   };
   [[nodiscard]] std::string take_gpus(Room& room, const NodeSpec& node, const sched::Place& place, const sched::Request& request);
   [[nodiscard]] static std::string take_instances(Room& room, const NodeSpec& node, const sched::Place& place,

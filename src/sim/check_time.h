@@ -1,5 +1,5 @@
 // Checks of what the hour and the results of a search have to say: queues that are closed at times, trials that are stopped.
-// Books of their own, for the Checker.
+// The Checker's own books.
 #pragma once
 
 #include <string>

@@ -178,10 +178,11 @@ void Checker::start(const sched::Decision& d) {
 void Checker::grow(const sched::Decision& d) {
   JobBook& job = jobs_[d.job.index()];
   if (job.state != State::kRunning) return fail("state", "job {} grows in state {}", d.job.index(), static_cast<int>(job.state));
-  if (const std::string problem = budgets_.problem_of(workload_->jobs[d.job.index()].spec.queue, now_); !problem.empty())
+  const bool only_moves = d.reason == sched::Reason::kConsolidation && job.admitted;  // some of its tasks left for other room
+  const sched::QueueId queue = workload_->jobs[d.job.index()].spec.queue;
+  if (const std::string problem = budgets_.problem_of(queue, now_); !problem.empty() && !only_moves)
     fail("budget", "job {} grows, but {}", d.job.index(), problem);
-  if (times_.is_closed(workload_->jobs[d.job.index()].spec.queue, now_))
-    fail("hours", "job {} grows while its queue is closed", d.job.index());
+  if (times_.is_closed(queue, now_) && !only_moves) fail("hours", "job {} grows while its queue is closed", d.job.index());
   add_tasks(d.job, d.places);
   check_groups(d.job);
   std::erase_if(promises_, [&](const Promise& p) { return p.to == d.job; });
@@ -422,7 +423,7 @@ void Checker::check_promises() {
 
 bool Checker::could_run_alone(sched::JobId id) const {
   const sched::JobSpec& spec = workload_->jobs[id.index()].spec;
-  // Topology and sub-groups need a placer of their own: such jobs are not judged.
+  // Topology and sub-groups need another placer: such jobs are not judged.
   if (spec.gang.valid()) return false;
   if (now_ < spec.not_before || !times_.ever_opens(spec.queue)) return false;
   for (const sched::JobId after : spec.after)

@@ -306,12 +306,26 @@ TEST(Checkers, CatchNeighboursThatAreNotWantedOrMissing) {
   EXPECT_EQ(hand.broken({whole_gpu(0, 0), whole_gpu(0, 1)}), "affinity");
   hand.request(0) = {.gpus = 1};
   hand.request(0).affinity = {{{{"app", "x"}}, "rack"}};
-  EXPECT_EQ(hand.broken({whole_gpu(0, 0)}), "affinity");  // nobody is there yet
+  EXPECT_EQ(hand.broken({whole_gpu(0, 0)}), "affinity");  // no task is there yet
   hand.request(0).labels = {{"app", "x"}};
   EXPECT_EQ(hand.broken({whole_gpu(0, 0)}), "");  // the first of its kind
   hand.request(1) = hand.request(0);
   EXPECT_EQ(hand.broken({whole_gpu(0, 0), whole_gpu(0, 1)}), "");
   EXPECT_EQ(hand.broken({whole_gpu(0, 0), whole_gpu(1, 0)}), "affinity");
+}
+
+TEST(Checkers, CatchPartsOfOneGpuOfThoseWhoDoNotShare) {
+  ByHand hand;
+  for (size_t job = 0; job < 2; ++job) {
+    hand.request(job) = {.milli = 300};
+    hand.request(job).shares_with = "acme";
+  }
+  const sched::Place part{.task = {}, .node = NodeId(0), .gpus = 1, .milli = 300};
+  const sched::Place beside{.task = {}, .node = NodeId(0), .gpus = 2, .milli = 300};
+  EXPECT_EQ(hand.broken({part, part}), "");
+  hand.request(1).shares_with = "zoo";
+  EXPECT_EQ(hand.broken({part, part}), "room");
+  EXPECT_EQ(hand.broken({part, beside}), "");
 }
 
 TEST(Checkers, CatchAGangThatIsSpreadOverDomains) {

@@ -24,6 +24,7 @@ class Maker {
     nodes();
     queues();
     requests();
+    keep_owners_apart();
     jobs();
     pipelines();
     budgets();
@@ -142,6 +143,14 @@ class Maker {
     }
   }
 
+  /// Parts of GPUs of two owners, in every other scenario. With numbers of its own: the rest is drawn as without.
+  void keep_owners_apart() {
+    Prng prng(made_.seed ^ 0x6f776e657273ULL);
+    if (prng.below(2) == 0) return;
+    for (sched::Request& r : made_.workload.requests)
+      if (r.milli > 0 || r.gpu_memory.count() > 0) r.shares_with = prng.below(2) == 0 ? "a" : "b";
+  }
+
   Duration run_time() {
     // Heavy-tailed: each further factor of four in one job of three.
     int64_t most_s = between(60, 3'600);
@@ -172,6 +181,7 @@ class Maker {
       SimJob job;
       job.name = fmt::format("j{}", i);
       job.spec.queue = leaves_[prng_.below(leaves_.size())];
+      job.spec.kin = {.user = job.spec.queue.index() + uint64_t{1}, .name = static_cast<uint64_t>(i % 7)};
       job.spec.request = sched::RequestId(static_cast<uint32_t>(prng_.below(w.requests.size())));
       if (gangs && one_in(3)) job.spec.tasks = static_cast<int32_t>(between(2, one_in(4) ? 16 : 4));
       job.spec.min_tasks = job.spec.tasks;
@@ -274,6 +284,7 @@ class Maker {
     p.ageing = one_in(4) ? Duration() : Duration::hours(between(1, 24));
     p.usage_half_life = one_in(4) ? Duration() : Duration::hours(between(1, 168));
     p.seed = prng_.next();
+    if (p.seed % 2 == 0) p.durations = sched::Durations::kLearnt;
   }
 
   // How long the whole fleet would need for all the work if nothing stood idle.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/run_durations.h"
+
 namespace stint::sim {
 
 namespace {
@@ -103,6 +105,7 @@ class HistoryBuilder {
       job.ran_on.push_back(a.node);
     job.spec.submitted = run.submitted ? std::min(*run.submitted, *run.started) : *run.started;
     job.spec.queue = queue_of(run);
+    job.spec.kin = kin_of_run(run);
     set_size(job.spec, run, gpus);
     job.spec.priority = priority_of(run.kind);
     job.spec.preemptible = !is_interactive(run.kind);
@@ -132,6 +135,7 @@ class HistoryBuilder {
     if (run.share) {
       request.milli = static_cast<int32_t>(std::clamp<int64_t>(
           (run.share->parts() * sched::kMilli + run.share->total() - 1) / run.share->total(), 1, sched::kMilli - 1));
+      request.shares_with = tenant_of_run(run).client;
     } else if (even) {
       spec.tasks = static_cast<int32_t>(parts.size());
       request.gpus = static_cast<int32_t>(parts[0].gpu_count);
@@ -157,9 +161,13 @@ class HistoryBuilder {
     return id;
   }
 
+  [[nodiscard]] Tenant tenant_of_run(const Run& run) const {
+    return merged(run.tenant, tenant_of(run.holder, history_.tenant_rules));
+  }
+
   /// One queue per client; without one, per project or team. A History states no quotas, so there are none.
   sched::QueueId queue_of(const Run& run) {
-    const Tenant tenant = merged(run.tenant, tenant_of(run.holder, history_.tenant_rules));
+    const Tenant tenant = tenant_of_run(run);
     const std::string& name = !tenant.client.empty() ? tenant.client : !tenant.project.empty() ? tenant.project : tenant.team;
     const auto [it, is_new] = queue_ids_.emplace(name, sched::QueueId(static_cast<uint32_t>(out_.workload.queues.size())));
     if (is_new) {

@@ -78,12 +78,93 @@ std::vector<int64_t> draw_arrivals(Prng& random, size_t count, double span_s) {
   return seconds;
 }
 
+constexpr double kOfAKind = 0.75;
+constexpr double kOtherSize = 0.15;  // of the jobs of a kind
+constexpr double kFailsEarly = 1.0 / 12;
+constexpr double kLeastSigma = 0.15;
+constexpr double kMostSigma = 0.9;
+constexpr double kChanges = 0.5;
+
+/// What a user runs again and again.
+struct JobKind {
+  uint32_t name = 0;
+  int32_t gpus = 0;
+  double sigma = 0;
+  int64_t typical_s = 0;
+  double changes_at = 2;  // part of the trace; 2 = never
+  int64_t typical_s_then = 0;
+};
+
+/// Gives jobs names, and lengths that go with them.
+class Kinds {
+ public:
+  Kinds(JobTrace& trace, Prng random, int32_t max_gpus, int64_t per_user)
+      : trace_(trace), random_(random), max_gpus_(max_gpus), per_user_(per_user) {}
+
+  /// @param at  part of the trace that lies before the job.
+  void settle(TraceJob& job, double at) {
+    if (random_.uniform() < kOfAKind) {
+      const JobKind& kind = kind_of(job.user);
+      job.name = kind.name;
+      if (random_.uniform() >= kOtherSize) job.gpus = kind.gpus;
+      const auto typical = static_cast<double>(at < kind.changes_at ? kind.typical_s : kind.typical_s_then);
+      const double s = typical * std::exp(kind.sigma * random_.normal());
+      job.duration = Duration::seconds(std::max<int64_t>(1, std::llround(std::min(s, kLongestS))));
+    } else {
+      job.name = static_cast<uint32_t>(trace_.names.size());
+      trace_.names.push_back(fmt::format("once-{}", letters(trace_.names.size())));
+    }
+    if (random_.uniform() < kFailsEarly)
+      job.duration = Duration::seconds(std::max<int64_t>(1, std::llround(job.duration.to_seconds() * random_.uniform() * 0.2)));
+  }
+
+ private:
+  /// Names that differ in more than their numbers.
+  static std::string letters(size_t number) {
+    std::string text;
+    for (; number > 0 || text.empty(); number /= 26)
+      text += static_cast<char>('a' + number % 26);
+    return text;
+  }
+
+  const JobKind& kind_of(uint32_t user) {
+    if (user >= of_user_.size()) of_user_.resize(user + size_t{1});
+    std::vector<JobKind>& kinds = of_user_[user];
+    while (static_cast<int64_t>(kinds.size()) < per_user_)
+      kinds.push_back(make_kind(user, kinds.size()));
+    // The product of two draws: few kinds are run often.
+    return kinds[static_cast<size_t>(static_cast<double>(per_user_) * random_.uniform() * random_.uniform())];
+  }
+
+  JobKind make_kind(uint32_t user, size_t number) {
+    JobKind kind;
+    kind.name = static_cast<uint32_t>(trace_.names.size());
+    trace_.names.push_back(fmt::format("{}-{}", trace_.users[user], letters(number)));
+    kind.gpus = draw_gpus(random_, max_gpus_);
+    kind.sigma = kLeastSigma + (kMostSigma - kLeastSigma) * random_.uniform();
+    kind.typical_s = draw_duration_s(random_);
+    if (random_.uniform() < kChanges) {
+      kind.changes_at = random_.uniform();
+      kind.typical_s_then = draw_duration_s(random_);
+    }
+    return kind;
+  }
+
+  JobTrace& trace_;
+  Prng random_;
+  int32_t max_gpus_;
+  int64_t per_user_;
+  std::vector<std::vector<JobKind>> of_user_;
+};
+
 void add_cluster(JobTrace& trace, uint32_t cluster, size_t count, Prng random, const JobTraceOptions& options) {
   std::vector<TraceJob> jobs(count);
+  const int32_t max_gpus = std::min(options.max_gpus, static_cast<int32_t>(options.nodes) * options.gpus_per_node);
+  Kinds kinds(trace, random.fork(1), max_gpus, options.kinds);
   double gpu_seconds = 0;
   for (TraceJob& job : jobs) {
     job.cluster = cluster;
-    job.gpus = draw_gpus(random, std::min(options.max_gpus, static_cast<int32_t>(options.nodes) * options.gpus_per_node));
+    job.gpus = draw_gpus(random, max_gpus);
     job.duration = Duration::seconds(draw_duration_s(random));
     if (options.users > 0) {
       // The product of two draws: few users submit much.
@@ -91,6 +172,8 @@ void add_cluster(JobTrace& trace, uint32_t cluster, size_t count, Prng random, c
       const auto user = static_cast<uint32_t>(users * random.uniform() * random.uniform());
       job.user = cluster * static_cast<uint32_t>(options.users) + user;
     }
+    if (options.kinds > 0)
+      kinds.settle(job, static_cast<double>(&job - jobs.data()) / static_cast<double>(std::max<size_t>(count, 1)));
     gpu_seconds += job.duration.to_seconds() * job.gpus;
   }
   const double span_s = gpu_seconds / (options.load * static_cast<double>(options.nodes * options.gpus_per_node));

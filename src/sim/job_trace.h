@@ -4,6 +4,11 @@
 // seconds to weeks, most are short, most of the GPU time is in few long ones; more arrives by day than by night and less at
 // the weekend. Sources: Jeon et al. 2019 (Philly), Hu et al. 2021 (Helios), Weng et al. 2022 (PAI). The figures below are
 // round numbers in their range, not fitted to any one of them.
+//
+// With kinds, three jobs in four are one of their user's kinds (Weng et al. 2022: two in three have run five times and more):
+// they share a name, mostly a size, and a length of their own that the single job misses by a factor (lognormal, σ of the kind 0.15
+// to 0.9). Half of the kinds change their length for good at some time. The others have a name of their own and are drawn as
+// without kinds. One job in twelve fails early.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +26,7 @@ struct JobTraceOptions {
   double load = 0.9;  ///< GPU time asked for ÷ GPU time there is, between the first and the last submission
   int32_t max_gpus = 128;
   int64_t users = 0;  ///< per cluster; 0 = the trace names no users
+  int64_t kinds = 0;  ///< of jobs that each user runs again and again, under one name; 0 = the trace names no jobs
 };
 
 /// Jobs by submission; every cluster meets `load` exactly (to the rounding of seconds), by the length of its arrival period.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace stint::sim {
 namespace {
@@ -68,6 +69,37 @@ TEST(JobTrace, MoreArrivesByDay) {
     if (hour < 5) ++night;
   }
   EXPECT_GT(day, 2 * night);
+}
+
+TEST(JobTrace, JobsOfAKindAreAlikeAndMostAreOfOne) {
+  JobTraceOptions options = small();
+  options.users = 20;
+  options.kinds = 8;
+  const JobTrace trace = make_job_trace(options);
+  std::vector<std::vector<double>> logs(trace.names.size());
+  std::vector<uint32_t> user(trace.names.size());
+  for (const TraceJob& job : trace.jobs) {
+    if (!logs[job.name].empty()) {
+      EXPECT_EQ(user[job.name], job.user) << "names are their users'";
+    }
+    user[job.name] = job.user;
+    logs[job.name].push_back(std::log(job.duration.to_seconds()));
+  }
+  const auto median = [](std::vector<double> values) {
+    std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+    return values[values.size() / 2];
+  };
+  size_t recurring = 0;
+  size_t near = 0;
+  for (const std::vector<double>& of_name : logs) {
+    if (of_name.size() < 5) continue;
+    recurring += of_name.size();
+    for (const double d : of_name)
+      near += std::abs(d - median(of_name)) < std::log(4) ? 1U : 0U;
+  }
+  EXPECT_NEAR(static_cast<double>(recurring) / 20'000, 0.75, 0.05);
+  EXPECT_GT(near, recurring * 2 / 3) << "within a factor of four, though half of the kinds change";
+  EXPECT_LT(near, recurring) << "and some fail early";
 }
 
 TEST(JobTrace, SameSeedSameTrace) {

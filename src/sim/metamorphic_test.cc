@@ -75,7 +75,7 @@ TEST(Metamorphic, ThreeTimesAsSlowTakesThreeTimesAsLong) {
   }
 }
 
-// Jobs of one GPU each, first come, first served, nobody stopped: every job starts when the k-th oldest GPU is free, so with
+// Jobs of one GPU each, first come, first served, none stopped: every job starts when the k-th oldest GPU is free, so with
 // more GPUs none starts later. With gangs, dependencies or other orders theory promises no such thing (Graham 1969).
 TEST(Metamorphic, AnotherMachineMakesNoJobOfOneGpuLater) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {

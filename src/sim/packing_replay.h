@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "model/pod_trace.h"
-#include "sched/placement_index.h"
+#include "sched/place/placement_index.h"
 
 namespace stint::sim {
 

@@ -26,7 +26,7 @@ TEST(PackingReplay, DropsWhatFitsNowhereAndGoesOn) {
   const std::vector<PodTracePod> pods = {pod(2, 1000), pod(1, 500), pod(1, 1000, {"B"}), pod(1, 1000, {"C"})};
   const auto trace = PackingTrace::create({node("a", 2, "A"), node("b", 1, "B")}, pods);
   ASSERT_TRUE(trace.ok());
-  // Two GPUs on a; half of b's; b has no whole GPU left; nobody has C; the other half of b's.
+  // Two GPUs on a; half of b's; b has no whole GPU left; no user has C; the other half of b's.
   const std::vector<uint32_t> arrivals = {0, 1, 2, 3, 1};
   const PackingResult result = replay_packing(*trace, arrivals, sched::Placement::kFirstFit, 1);
   EXPECT_EQ(result.pods, 5);

@@ -70,8 +70,10 @@ class Replay {
     }
     for (size_t j = 0; j < order_.size(); ++j) {
       const QueueProgress& p = progress_[j];
-      outcome_.jobs[order_[j]] = {
-          .completion = p.since - trace_[order_[j]].submitted, .queue = p.queue, .evictions = static_cast<int32_t>(p.starts) - 1};
+      outcome_.jobs[order_[j]] = {.gpus = trace_[order_[j]].gpus,
+                                  .completion = p.since - trace_[order_[j]].submitted,
+                                  .queue = p.queue,
+                                  .evictions = static_cast<int32_t>(p.starts) - 1};
     }
     return std::move(outcome_);
   }
@@ -85,7 +87,8 @@ class Replay {
   }
 
   void add_queues(size_t users) {
-    const bool by_user = options_.policy.order == Order::kFair || options_.policy.order == Order::kStint;
+    const bool by_user =
+        options_.users_share && (options_.policy.order == Order::kFair || options_.policy.order == Order::kStint);
     const size_t count = by_user ? std::max<size_t>(users, 1) : 1;
     for (size_t q = 0; q < count; ++q)
       scheduler_.add_queue({});
@@ -149,6 +152,8 @@ class Replay {
     spec.checkpoint = {.interval = Duration(), .save = Duration(), .restart = options_.restart};
     if (options_.limit_factor > 0)
       spec.time_limit = Duration::from_seconds(job.duration.to_seconds() * options_.limit_factor + 600);
+    if (options_.policy.durations == sched::Durations::kLearnt)
+      spec.kin = {.user = job.user + uint64_t{1}, .name = job.name + uint64_t{1}};
     // Only the oracles are told.
     if (options_.policy.order == Order::kSjfOracle || options_.policy.order == Order::kSrtf) spec.expected = job.duration;
     return spec;
@@ -280,10 +285,15 @@ QueueSummary summarise(std::span<const QueuedJob> jobs) {
   s.queue_s_mean = mean_seconds(jobs, &QueuedJob::queue);
   std::vector<Duration> sorted;
   sorted.reserve(jobs.size());
+  int64_t large = 0;
   for (const QueuedJob& job : jobs) {
     sorted.push_back(job.completion);
     s.evictions += job.evictions;
+    if (job.gpus < kLargeGpus) continue;
+    s.large_completion_s_mean += job.completion.to_seconds();
+    ++large;
   }
+  if (large > 0) s.large_completion_s_mean /= static_cast<double>(large);
   const size_t rank = (sorted.size() * 99 + 99) / 100 - 1;  // ⌈0.99 n⌉, counted from 1
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<ptrdiff_t>(rank), sorted.end());
   s.completion_s_p99 = sorted[rank].to_seconds();

@@ -20,11 +20,13 @@ struct QueueReplayOptions {
   int32_t gpus_per_node = 8;
   int64_t nodes = 1;
   double limit_factor = 0;                   ///< time limits given with the jobs: so many times the true duration; 0 = none
+  bool users_share = true;                   ///< under fair and stint: a queue for each user; else one for all
   Duration restart = Duration::seconds(60);  ///< srtf, the oracle of theory, restarts for nothing
 };
 
 /// What became of one job.
 struct QueuedJob {
+  int32_t gpus = 0;
   Duration completion;  ///< end − submission
   Duration queue;       ///< all the time it waited
   int32_t evictions = 0;
@@ -46,12 +48,15 @@ int64_t nodes_of_largest(std::span<const TraceJob> jobs, int32_t gpus_per_node);
 /// from the first submission to the last (at least the longest job, so that a burst does not count as endless demand).
 int64_t nodes_for(std::span<const TraceJob> jobs, int32_t gpus_per_node, double factor);
 
+inline constexpr int32_t kLargeGpus = 32;
+
 /// Means over jobs, and the 99th percentile by nearest rank.
 struct QueueSummary {
   int64_t jobs = 0;
   double completion_s_mean = 0;
   double queue_s_mean = 0;
   double completion_s_p99 = 0;
+  double large_completion_s_mean = 0;  ///< of jobs of kLargeGpus and more; 0 = there are none
   int64_t evictions = 0;
 };
 QueueSummary summarise(std::span<const QueuedJob> jobs);

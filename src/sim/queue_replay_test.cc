@@ -295,7 +295,7 @@ double mean_of_largest(const std::vector<TraceJob>& jobs, const PoolOutcome& out
   return sum / count;
 }
 
-TEST(QueueReplay, StintClosesTheGapBetweenFifoAndTheOracleAtNobodysCost) {
+TEST(QueueReplay, StintClosesTheGapBetweenFifoAndTheOracleAtNoJobsCost) {
   for (const double load : {0.8, 0.95}) {
     for (uint64_t seed = 11; seed <= 13; ++seed) {
       SCOPED_TRACE(testing::Message() << "load " << load << ", seed " << seed);
@@ -316,6 +316,66 @@ TEST(QueueReplay, StintClosesTheGapBetweenFifoAndTheOracleAtNobodysCost) {
       EXPECT_GT(s.evictions, 0);
     }
   }
+}
+
+/// Users and names, a quarter to a half of the machines that the jobs would need.
+JobTraceOptions scarce(uint64_t seed, int64_t nodes) {
+  JobTraceOptions options;
+  options.seed = seed;
+  options.jobs = 12'000;
+  options.clusters = 1;
+  options.nodes = nodes;
+  options.load = 0.9 * 40 / static_cast<double>(nodes);
+  options.max_gpus = 64;
+  options.users = 40;
+  options.kinds = 10;
+  return options;
+}
+
+TEST(QueueReplay, LearntDurationsCloseMostOfTheGapAtNoJobsCost) {
+  for (const int64_t nodes : {10, 20})
+    for (uint64_t seed = 11; seed <= 13; ++seed) {
+      SCOPED_TRACE(testing::Message() << nodes << " nodes, seed " << seed);
+      const JobTrace trace = make_job_trace(scarce(seed, nodes));
+      const std::vector<TraceJob>& jobs = trace.jobs;
+      QueueReplayOptions options = on_nodes(Order::kStint, nodes);
+      options.users_share = false;
+      const QueueSummary without = summarise(replay_queue(jobs, trace.users.size(), options).jobs);
+      options.policy.durations = sched::Durations::kLearnt;
+      const QueueSummary learnt = summarise(replay_queue(jobs, trace.users.size(), options).jobs);
+      const QueueSummary fifo = summarise(replay_queue(jobs, 0, on_nodes(Order::kFifo, nodes)).jobs);
+      const QueueSummary oracle = summarise(replay_queue(jobs, 0, on_nodes(Order::kSjfOracle, nodes)).jobs);
+      EXPECT_GE(fifo.completion_s_mean - learnt.completion_s_mean, 0.95 * (fifo.completion_s_mean - oracle.completion_s_mean));
+      EXPECT_LT(learnt.completion_s_mean, without.completion_s_mean);
+      EXPECT_LE(learnt.completion_s_p99, fifo.completion_s_p99);
+      EXPECT_LE(learnt.large_completion_s_mean, fifo.large_completion_s_mean);
+    }
+}
+
+/// All that ends by the middle of the replay ends at the same instant whatever is to come: how long a job runs is learnt when it has
+/// ended. The oracle, which is told, is the control.
+TEST(QueueReplay, NothingIsLearntBeforeItHasHappened) {
+  const JobTrace trace = make_job_trace(scarce(21, 20));
+  QueueReplayOptions options = on_nodes(Order::kStint, 20);
+  options.policy.durations = sched::Durations::kLearnt;
+  const auto differs_before = [&](const QueueReplayOptions& with) {
+    const PoolOutcome first = replay_queue(trace.jobs, trace.users.size(), with);
+    std::vector<Instant> ends;
+    for (size_t j = 0; j < trace.jobs.size(); ++j)
+      ends.push_back(trace.jobs[j].submitted + first.jobs[j].completion);
+    std::vector<Instant> sorted = ends;
+    std::ranges::sort(sorted);
+    const Instant middle = sorted[sorted.size() / 2];
+    std::vector<TraceJob> others = trace.jobs;
+    for (size_t j = 0; j < others.size(); ++j)
+      if (ends[j] > middle) others[j].duration = others[j].duration * (1 + static_cast<int64_t>(j * 7919 % 50));
+    const PoolOutcome second = replay_queue(others, trace.users.size(), with);
+    for (size_t j = 0; j < others.size(); ++j)
+      if (ends[j] <= middle && second.jobs[j].completion != first.jobs[j].completion) return true;
+    return false;
+  };
+  EXPECT_FALSE(differs_before(options));
+  EXPECT_TRUE(differs_before(on_nodes(Order::kSjfOracle, 20)));
 }
 
 TEST(QueueReplay, EvictionsCostTheirRestart) {

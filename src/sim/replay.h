@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "model/machine_labels.h"
 #include "sim/replay_result.h"
 #include "sim/workload.h"
 #include "sim/world.h"
@@ -40,7 +41,7 @@ class Watcher {
 template <SchedulerLike S>
 void load(S& scheduler, const Workload& workload) {
   for (size_t n = 0; n < workload.nodes.size(); ++n) {
-    NodeSpec node = workload.nodes[n].node;
+    NodeSpec node = labelled(workload.nodes[n]);
     node.gpu_rate = gpu_rate_of(workload.nodes[n].node, workload.nodes[n].rate);
     CHECK(scheduler.add_node(node) == NodeId(static_cast<uint32_t>(n)), "node {} has another id", n);
   }

@@ -50,7 +50,7 @@ TEST(Replay, CountsWaitingCompletionUseAndMoney) {
   EXPECT_EQ(r.occupancy[1].when, (Interval{at(60), at(120)}));
 }
 
-TEST(Replay, IdleMoneyIsWhatNobodyHolds) {
+TEST(Replay, IdleMoneyIsWhatNoJobHolds) {
   // 2 of 4 GPUs for 30 minutes at 8 an hour: 2 to the job, 2 idle.
   const ReplayResult r = run(workload({node("a", 4, 8)}, {job(0, 30, 2)}));
   EXPECT_EQ(r.money.jobs, Money::units(2));

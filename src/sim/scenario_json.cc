@@ -131,6 +131,7 @@ std::string request_json(const sched::Request& r) {
   if (!r.affinity.empty()) f.add("affinity", terms(r.affinity));
   if (!r.anti_affinity.empty()) f.add("anti_affinity", terms(r.anti_affinity));
   if (!r.node_labels.empty()) f.add("node_labels", labels(r.node_labels));
+  f.text("shares_with", r.shares_with);
   return f.object();
 }
 
@@ -151,6 +152,7 @@ std::string job_json(const Workload& w, size_t j) {
   f.flag("preemptible", spec.preemptible, true).instant("submitted", spec.submitted, Instant());
   f.seconds("run_s", job.run_time, Duration()).instant("not_before", spec.not_before, plain.not_before);
   f.instant("deadline", spec.deadline, plain.deadline).seconds("time_limit_s", spec.time_limit, plain.time_limit);
+  f.number("kin_user", static_cast<int64_t>(spec.kin.user), 0).number("kin_name", static_cast<int64_t>(spec.kin.name), 0);
   f.seconds("expected_s", spec.expected, plain.expected).seconds("min_runtime_s", spec.min_runtime, plain.min_runtime);
   f.number("retries", spec.retries, 0).number("failures", job.failures, 0);
   if (job.failures > 0) f.seconds("fails_after_s", job.fails_after, Duration());
@@ -179,6 +181,7 @@ std::string scenario_json(const Scenario& scenario) {
   policy.text("victims", p.victims == sched::VictimOrder::kLeastLostWork ? "least-lost-work" : "priority-youngest");
   policy.flag("preempt", p.preempt, true).flag("reclaim", p.reclaim, true).flag("consolidate", p.consolidate, true);
   policy.flag("cheapest", p.cheapest, true);
+  policy.flag("durations_learnt", p.durations == sched::Durations::kLearnt, false);
   policy.seconds("ageing_s", p.ageing, Duration::nanoseconds(-1))
       .seconds("half_life_s", p.usage_half_life, Duration::nanoseconds(-1));
   out.line("\"policy\": " + policy.object());

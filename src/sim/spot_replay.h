@@ -1,6 +1,6 @@
 // A task with a deadline replayed on a recorded stretch of spot capacity.
 //
-// The world of sched/spot_policy.h: it lets ticks pass, counts what is paid, and shows the policy no more than the tick that
+// The world of sched/spot/spot_policy.h: it lets ticks pass, counts what is paid, and shows the policy no more than the tick that
 // begins. Whole ticks are paid, the last one too. A template, because 50 million decisions a second leave no room for a
 // virtual call each.
 #pragma once
@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "base/money.h"
-#include "sched/spot_policy.h"
+#include "sched/spot/spot_policy.h"
 
 namespace stint::sim {
 

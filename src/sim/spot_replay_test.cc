@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/prng.h"
-#include "sched/spot_stint_policy.h"
+#include "sched/spot/spot_stint_policy.h"
 #include "sim/spot_optimum.h"
 
 namespace stint::sim {

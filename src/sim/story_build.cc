@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "catalog/providers/provider.h"
 
 namespace stint {
 namespace {
@@ -90,7 +91,7 @@ size_t add_node(Story& story, const StoryType& type, const std::string& name, St
   made.node.resource_id = make_resource_id(type, name, prng);
   made.node.provider = type.provider;
   made.node.region = type.region;
-  made.node.zone = type.provider == "aws" ? type.region + "a" : type.provider == "gcp" ? type.region + "-a" : type.region + "-1";
+  made.node.zone = type.region + std::string(provider_of(type.provider).facts().first_zone);
   made.node.instance_type = type.instance_type;
   made.node.market = Market::kOnDemand;
   made.node.gpu_model = type.gpu_model;

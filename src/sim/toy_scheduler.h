@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "sched/cluster.h"
 #include "sched/decision.h"
 #include "sched/job.h"
-#include "sched/queue.h"
+#include "sched/place/cluster.h"
+#include "sched/queues/queue.h"
 
 namespace stint::sim {
 

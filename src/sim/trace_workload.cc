@@ -57,6 +57,9 @@ class TraceBuilder {
     sim.run_time = job.duration;
     sim.spec.submitted = job.submitted;
     sim.spec.queue = sched::QueueId(trace_.users.empty() ? job.cluster : job.user);
+    if (!trace_.users.empty() || !trace_.names.empty())
+      sim.spec.kin =
+          sched::kin_of(trace_.users.empty() ? "" : trace_.users[job.user], trace_.names.empty() ? "" : trace_.names[job.name]);
     const bool whole_nodes = job.gpus % largest_ == 0;
     const int32_t per_task = job.gpus <= largest_ ? job.gpus : whole_nodes ? largest_ : 1;
     sim.spec.tasks = sim.spec.min_tasks = job.gpus / per_task;

@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "sched/markets.h"
+
 namespace stint::sim {
 
 std::optional<Rate> plan_rate(const SpendPlan& plan, const SimNode& node) {
@@ -203,25 +205,24 @@ int64_t gpu_milli_of(const Workload& workload, const SimJob& job) {
 }
 
 std::vector<sched::MarketPrices> market_prices(const Workload& workload) {
-  std::map<std::tuple<int32_t, int32_t, Money>, sched::MarketPrices> markets;  // by series, GPUs and rate
-  for (uint32_t n = 0; n < workload.nodes.size(); ++n) {
+  const auto key_of = [&](uint32_t n) {
     const SimNode& node = workload.nodes[n];
-    sched::MarketPrices& market = markets[{node.prices, node.node.gpus, node.rate.per_hour()}];
-    market.nodes.emplace_back(n);
-    if (!market.windows.empty()) continue;
+    return std::optional(std::tuple(node.prices, node.node.gpus, node.rate.per_hour()));
+  };
+  const auto windows_of = [&](uint32_t n) {
+    const SimNode& node = workload.nodes[n];
+    std::vector<sched::PriceWindow> windows;
     const auto add = [&](Instant from, Instant until, Rate rate) {
-      if (from < until) market.windows.push_back({.when = {from, until}, .rate = gpu_rate_of(node.node, rate)});
+      if (from < until) windows.push_back({.when = {from, until}, .rate = gpu_rate_of(node.node, rate)});
     };
     const std::vector<PricePoint> none;
     const auto& points = node.prices < 0 ? none : workload.prices[static_cast<size_t>(node.prices)].points;
     add(Instant(), points.empty() ? sched::kNever : points.front().from, node.rate);
     for (size_t p = 0; p < points.size(); ++p)
       add(points[p].from, p + 1 < points.size() ? points[p + 1].from : sched::kNever, points[p].rate);
-  }
-  std::vector<sched::MarketPrices> all;
-  for (auto& [key, market] : markets)
-    all.push_back(std::move(market));
-  return all;
+    return windows;
+  };
+  return sched::markets_by(static_cast<uint32_t>(workload.nodes.size()), key_of, windows_of);
 }
 
 Currency currency_of(const Workload& workload) {

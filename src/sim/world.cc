@@ -63,7 +63,9 @@ World::World(const Workload& workload, const ReplayOptions& options)
 
 void World::schedule_nodes() {
   meter_.begin(begin_);
-  const bool prices_matter = has_budgets(*workload_);
+  // Where jobs wait for cheap hours the present price decides on machines, too.
+  const bool prices_matter =
+      has_budgets(*workload_) || std::ranges::any_of(workload_->jobs, [](const SimJob& job) { return job.spec.deferrable; });
   for (uint32_t n = 0; n < nodes_.size(); ++n) {
     const SimNode& node = workload_->nodes[n];
     if (prices_matter && node.prices >= 0) schedule_price(n, 0);

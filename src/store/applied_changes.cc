@@ -1,6 +1,6 @@
 // The changes a History says took effect: what was promised, since when, until when, and how to take it back.
-#include "codec/change_file.h"
-#include "codec/change_json.h"
+#include "codec/changes/change_file.h"
+#include "codec/changes/change_json.h"
 #include "store/history_impl.h"
 #include "store/schema.h"
 

@@ -69,10 +69,11 @@ TEST(AppliedChanges, AHistoryOfTheFirstVersionIsReadAndBroughtUpToDate) {
   const ScratchDir dir;
   const std::string path = dir / "old.db";
   (void)HistoryFile::open(path, OpenMode::kCreate).value();
-  execute(path,
-          "DROP TABLE applied_change; DROP TABLE queue_record; DROP TABLE partition_node; DROP TABLE node_absence; DROP TABLE "
-          "bill_delivery; DROP INDEX bill_line_delivery; DROP TABLE exchange_rate; DROP TABLE bill_extent; "
-          "UPDATE meta SET value = '1' WHERE key = 'schema_version'");
+  execute(
+      path,
+      "DROP TABLE applied_change; DROP TABLE queue_record; DROP TABLE partition_node; DROP TABLE node_absence; DROP TABLE "
+      "bill_delivery; DROP INDEX bill_line_delivery; DROP TABLE exchange_rate; DROP TABLE bill_extent; DROP TABLE bill_source; "
+      "UPDATE meta SET value = '1' WHERE key = 'schema_version'");
   {
     HistoryFile old = HistoryFile::open(path, OpenMode::kReadOnly).value();
     EXPECT_EQ(old.info().value().schema_version, 1);

@@ -74,6 +74,37 @@ constexpr const char* kKnowAgain =
     "> 0 "
     "AND NOT EXISTS (SELECT 1 FROM bill_delivery d WHERE d.import_id = import.id AND d.superseded_by IS NOT NULL)";
 
+constexpr std::string_view kAzureAmortised = "azure", kAzureActual = "azure-actual";
+
+bool are_azure_views(std::string_view a, std::string_view b) {
+  return (a == kAzureAmortised && b == kAzureActual) || (a == kAzureActual && b == kAzureAmortised);
+}
+
+/// Over a row of `{0}`: another delivery counts in its place.
+constexpr std::string_view kSuperseded =
+    "EXISTS (SELECT 1 FROM bill_delivery d WHERE d.import_id = {0}.import_id AND d.provider = {0}.provider AND "
+    "d.billing_account = {0}.billing_account AND d.billing_begin = {0}.billing_begin AND d.superseded_by IS NOT NULL)";
+/// Over a row of `{0}`: it is of Azure's actual cost, and the amortised cost of its bill counts.
+constexpr std::string_view kBesideAmortised =
+    "EXISTS (SELECT 1 FROM bill_delivery d JOIN import own ON own.id = d.import_id AND own.kind = 'azure-actual' JOIN import "
+    "winner "
+    "ON winner.id = d.superseded_by AND winner.kind = 'azure' WHERE d.import_id = {0}.import_id AND d.provider = {0}.provider "
+    "AND "
+    "d.billing_account = {0}.billing_account AND d.billing_begin = {0}.billing_begin AND EXISTS (SELECT 1 FROM bill_delivery a "
+    "JOIN import i ON i.id = a.import_id AND i.kind = 'azure' WHERE a.provider = d.provider AND a.billing_account = "
+    "d.billing_account AND a.billing_begin = d.billing_begin AND a.superseded_by IS NULL))";
+/// What only the actual export holds.
+constexpr std::string_view kBuysCommitment = "commitment_id <> '' AND category IN ('Purchase', 'Adjustment')";
+
+/// Is there a bill of which both views were delivered?
+Result<bool> has_azure_views(Database& database) {
+  TRY_ASSIGN(
+      const int64_t some,
+      database.integer("SELECT EXISTS (SELECT 1 FROM bill_delivery d JOIN import own ON own.id = d.import_id AND own.kind = "
+                       "'azure-actual' JOIN import winner ON winner.id = d.superseded_by AND winner.kind = 'azure')"));
+  return some != 0;
+}
+
 Status run_with(Database& database, std::string_view sql, std::initializer_list<int64_t> values) {
   TRY_ASSIGN(Statement statement, database.prepare(sql));
   int index = 0;
@@ -126,7 +157,7 @@ Status drop_within_transaction(Database& database, int64_t id, DroppedImport& ou
     counts.reset();
   }
   out.brought_back = std::move(back);
-  for (const std::string_view table : {"bill_delivery", "bill_extent", "bill_line", "rejection"})
+  for (const std::string_view table : {"bill_delivery", "bill_extent", "bill_source", "bill_line", "rejection"})
     TRY(run_with(database, fmt::format("DELETE FROM {} WHERE import_id = ?", table), {id}));
   TRY(run_with(database, "DELETE FROM import WHERE id = ?", {id}));
   return run_with(database, kKnowAgain, {});
@@ -280,14 +311,9 @@ Status DeliveryBook::settle_other_kinds(Database& database, const Scope& scope, 
     if (options_.prefer == kind_) {
       TRY(supersede(database, scope, other));
     } else if (options_.prefer == other.kind) {
-      TRY_ASSIGN(Statement mine, database.prepare(fmt::format(
-                                     "UPDATE bill_delivery SET superseded_by = ?4 WHERE {} AND import_id = ?5", kOfScope)));
-      mine.bind(1, std::get<0>(scope));
-      mine.bind(2, std::get<1>(scope));
-      mine.bind(3, std::get<2>(scope));
-      mine.bind(4, other.import_id);
-      mine.bind(5, import_id_);
-      TRY(mine.run());
+      TRY(stand_behind(database, scope, other));
+    } else if (options_.prefer.empty() && are_azure_views(kind_, other.kind)) {
+      TRY(join_azure_views(database, scope, other));
     } else {
       return make_error(
           ErrorCode::kConflict,
@@ -296,6 +322,46 @@ Status DeliveryBook::settle_other_kinds(Database& database, const Scope& scope, 
           source_, text_of(scope), other.kind, other.import_id, other.source, kind_, other.kind);
     }
   }
+  return {};
+}
+
+/// This one is kept; the other counts.
+Status DeliveryBook::stand_behind(Database& database, const Scope& scope, const Other& other) {
+  TRY_ASSIGN(Statement mine,
+             database.prepare(fmt::format("UPDATE bill_delivery SET superseded_by = ?4 WHERE {} AND import_id = ?5", kOfScope)));
+  mine.bind(1, std::get<0>(scope));
+  mine.bind(2, std::get<1>(scope));
+  mine.bind(3, std::get<2>(scope));
+  mine.bind(4, other.import_id);
+  mine.bind(5, import_id_);
+  return mine.run();
+}
+
+/// The amortised view counts, the other one in its purchases of commitments. What no commitment covers must be the same in both.
+Status DeliveryBook::join_azure_views(Database& database, const Scope& scope, const Other& other) {
+  if (kind_ == kAzureActual) {
+    TRY(stand_behind(database, scope, other));
+  } else {
+    TRY(supersede(database, scope, other));
+  }
+  notes_.push_back(fmt::format(
+      "{} has both exports now (imports {} and {}): the amortised one counts, and of the actual one what bought commitments",
+      text_of(scope), other.import_id, import_id_));
+  TRY_ASSIGN(Statement sums, database.prepare(fmt::format(
+                                 "SELECT coalesce(sum(billed) FILTER (WHERE import_id = ?4), 0) - coalesce(sum(billed) FILTER "
+                                 "(WHERE import_id = ?5), 0), max(billed_currency) FROM bill_line WHERE {} AND "
+                                 "commitment_id = '' AND import_id IN (?4, ?5)",
+                                 kOfScope)));
+  sums.bind(1, std::get<0>(scope));
+  sums.bind(2, std::get<1>(scope));
+  sums.bind(3, std::get<2>(scope));
+  sums.bind(4, import_id_);
+  sums.bind(5, other.import_id);
+  TRY(sums.step());
+  const auto currency = Currency::parse(sums.bytes(1));
+  if (sums.integer(0) != 0 && currency.ok())
+    notes_.push_back(fmt::format("what no commitment covers differs by {} between the two: export both anew, of the same days",
+                                 Money::nanos(sums.integer(0), *currency).to_text(2)));
   return {};
 }
 
@@ -312,13 +378,14 @@ Status DeliveryBook::supersede(Database& database, const Scope& scope, const Oth
   bind(mark);
   mark.bind(5, import_id_);
   TRY(mark.run());
-  TRY(run_with(database, kForgetReplaced, {other.import_id}));
+  const bool purchases_count = kind_ == kAzureAmortised && other.kind == kAzureActual;
+  if (!purchases_count) TRY(run_with(database, kForgetReplaced, {other.import_id}));
   TRY_ASSIGN(Statement count,
              database.prepare(fmt::format("SELECT count(*) FROM bill_line WHERE {} AND import_id = ?4", kOfScope)));
   bind(count);
   TRY(count.step());
   replaced_.push_back({other.import_id, other.source, provider, other.billing_account, Instant::from_ns(begin),
-                       static_cast<uint64_t>(count.integer(0)), other.kind != kind_});
+                       static_cast<uint64_t>(count.integer(0)), other.kind != kind_, purchases_count});
   return {};
 }
 
@@ -328,10 +395,25 @@ Result<std::string> lines_that_count(Database& database, std::string_view table)
   TRY_ASSIGN(const int64_t superseded,
              database.integer("SELECT EXISTS (SELECT 1 FROM bill_delivery WHERE superseded_by IS NOT NULL)"));
   if (superseded == 0) return std::string();
-  return fmt::format(
-      " AND NOT EXISTS (SELECT 1 FROM bill_delivery d WHERE d.import_id = {0}.import_id AND d.provider = {0}.provider AND "
-      "d.billing_account = {0}.billing_account AND d.billing_begin = {0}.billing_begin AND d.superseded_by IS NOT NULL)",
-      table);
+  const std::string counts = fmt::format("NOT {}", fmt::format(fmt::runtime(kSuperseded), table));
+  TRY_ASSIGN(const bool views, has_azure_views(database));
+  if (!views) return " AND " + counts;
+  const std::string_view bought = table == "bill_line" ? kBuysCommitment : "purchase";
+  return fmt::format(" AND ({} OR ({} AND {}))", counts, bought, fmt::format(fmt::runtime(kBesideAmortised), table));
+}
+
+Result<std::string> counted_line_columns(Database& database) {
+  std::string columns = column_list<BillLine>();
+  TRY_ASSIGN(const int version, schema_version(database));
+  if (version < kBillDeliveriesSince) return columns;
+  TRY_ASSIGN(const bool views, has_azure_views(database));
+  if (!views) return columns;
+  constexpr std::string_view kColumn = ", effective, ";
+  const size_t at = columns.find(kColumn);
+  CHECK(at != std::string::npos, "no column `effective` among {}", columns);
+  return columns.replace(
+      at, kColumn.size(),
+      fmt::format(", CASE WHEN {} THEN 0 ELSE effective END, ", fmt::format(fmt::runtime(kSuperseded), "bill_line")));
 }
 
 Result<std::string> bill_extents(Database& database) {
@@ -374,7 +456,7 @@ Result<std::vector<ImportListing>> HistoryFile::imports() {
                : "")));
   for (;;) {
     TRY_ASSIGN(const bool row, bills.step());
-    if (!row) return out;
+    if (!row) break;
     const auto at = std::ranges::lower_bound(out, bills.integer(0), {}, &ImportListing::id);
     const auto currency = Currency::parse(bills.bytes(10));
     if (at == out.end() || at->id != bills.integer(0) || !currency.ok())
@@ -389,6 +471,13 @@ Result<std::vector<ImportListing>> HistoryFile::imports() {
     bill.effective = Money::nanos(bills.integer(9), *currency);
     if (!bills.is_null(11)) bill.superseded_by = bills.integer(11);
   }
+  for (ImportListing& import : out)
+    for (ImportedBill& bill : import.bills) {
+      if (!bill.superseded_by || import.record.kind != kAzureActual) continue;
+      const auto by = std::ranges::find(out, *bill.superseded_by, &ImportListing::id);
+      bill.purchases_count = by != out.end() && by->record.kind == kAzureAmortised;
+    }
+  return out;
 }
 
 Result<DroppedImport> HistoryFile::drop_import(int64_t id) {

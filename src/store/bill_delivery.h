@@ -1,5 +1,8 @@
 // Bills come again and again until they are final: a delivery takes the place of the one before of the same provider, billing account,
 // billing period and kind of export. What was replaced is kept, not counted (table bill_delivery; docs/formats.md).
+//
+// Azure's amortised and actual exports of one month are two views of one bill. Both stay: the amortised one (azure) counts, and of the
+// actual one (azure-actual, superseded by it) the purchases and refunds of commitments, which alone are not in the other.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +44,7 @@ struct ImportedBill {
   uint64_t lines = 0;
   Money billed, effective;
   std::optional<int64_t> superseded_by;  ///< the import that counts instead
+  bool purchases_count = false;  ///< Azure's actual cost beside the amortised: what bought commitments counts all the same
 };
 
 /// An import as `stint history imports` lists it.
@@ -58,6 +62,7 @@ struct ReplacedBill {
   Instant billing_begin;
   uint64_t lines = 0;
   bool of_another_kind = false;
+  bool purchases_count = false;  ///< Azure's actual cost beside the amortised: what bought commitments still counts
 };
 
 struct DroppedImport {
@@ -77,6 +82,8 @@ class DeliveryBook {
   /// Within the import's transaction. @return error saying what to do when two deliveries would count at once, or one may be a part.
   Status settle(Database& database);
   [[nodiscard]] const std::vector<ReplacedBill>& replaced() const { return replaced_; }
+  /// What a reader should know of it, after settle().
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const DeliveryOptions& options() const { return options_; }
 
  private:
@@ -99,6 +106,8 @@ class DeliveryBook {
   Status settle_same_kind(Database& database, const Scope& scope, const Charges& charges, const std::vector<Other>& others);
   Status settle_other_kinds(Database& database, const Scope& scope, const std::vector<Other>& others);
   Status supersede(Database& database, const Scope& scope, const Other& other);
+  Status stand_behind(Database& database, const Scope& scope, const Other& other);
+  Status join_azure_views(Database& database, const Scope& scope, const Other& other);
   [[nodiscard]] static std::string text_of(const Scope& scope);
 
   const int64_t import_id_;
@@ -108,10 +117,14 @@ class DeliveryBook {
   std::map<Scope, Charges> scopes_;
   std::pair<const Scope, Charges>* last_ = nullptr;  // of the line before: mostly that of the next, too
   std::vector<ReplacedBill> replaced_;
+  std::vector<std::string> notes_;
 };
 
 /// ` AND …` for a WHERE over bill_line, or another table with the columns of a delivery: rows of deliveries that count. Empty where all do.
 Result<std::string> lines_that_count(Database& database, std::string_view table = "bill_line");
+/// The columns of bill lines, for a SELECT of lines that count. Of Azure's actual cost beside the amortised only purchases of commitments
+/// count, and their effective cost is 0: the amortised export has spread it.
+Result<std::string> counted_line_columns(Database& database);
 /// What to select bill_extent's columns from, as `bill_extent`: the table, or the lines of an older version.
 Result<std::string> bill_extents(Database& database);
 

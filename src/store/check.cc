@@ -1,5 +1,6 @@
 // Is the file sound? SQLite's own checks, then ours: every reference, every rollup, every count.
 #include "store/history_impl.h"
+#include "store/kept_columns.h"
 #include "store/schema.h"
 
 namespace stint {
@@ -103,6 +104,15 @@ Result<std::vector<std::string>> HistoryFile::check() {
                     "EXCEPT SELECT * FROM bill_extent))",
                     lines),
         problems));
+  }
+  if (version >= kBillSourcesSince) {
+    TRY(collect(
+        database,
+        "SELECT 'columns are kept of bill lines ' || first_line || ' to ' || last_line || ', which are not of import ' || "
+        "import_id FROM bill_source s WHERE NOT EXISTS (SELECT 1 FROM bill_line l WHERE l.id = s.first_line AND l.import_id "
+        "= s.import_id) OR NOT EXISTS (SELECT 1 FROM bill_line l WHERE l.id = s.last_line AND l.import_id = s.import_id)",
+        problems));
+    if (const Status read = check_kept_columns(database); !read.ok()) problems.push_back(read.error().message);
   }
   if (version >= kAbsencesSince) TRY(check_rows<NodeAbsence>(database, problems));
   TRY(check_rows<BillLine>(database, problems));

@@ -214,7 +214,7 @@ struct Column<std::vector<Tag>> : OneColumn {
   static void bind(S& s, int i, const std::vector<Tag>& v) {
     s.bind(i, std::string_view(to_json(v)));
   }
-  /// Without what is no tag of the bill: kFocusColumnsTag.
+  /// Without what is no tag of the bill: kSourceColumnsTag.
   static std::optional<std::vector<Tag>> read(const Statement& s, int i);
   /// That one, out of the stored text.
   static std::string source_columns(std::string_view stored);

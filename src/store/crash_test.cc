@@ -37,7 +37,7 @@ void import_step(Sink& sink, std::string_view import_name, int step) {
     samples.push_back({kStart + kHour * (step / 50) + Duration::minutes(m), static_cast<double>(step % 100)});
   sink.samples(sink.series(key), samples);
   BillLine line;
-  line.billing_account = import_name;  // each brings the bill of an account of its own
+  line.billing_account = import_name;  // each brings the bill of another account
   line.resource_id = node.name;
   // Long enough for pages to spill out of the cache into the log before the commit.
   line.description = std::string(20'000, 'd');

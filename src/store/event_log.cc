@@ -95,6 +95,8 @@ Result<bool> EventLog::take_over() {
   impl_->chain_head.reset();  // another one has written
   return impl_->take_over();
 }
+Result<bool> EventLog::is_led() { return impl_->is_led(); }
+Status EventLog::let_go() { return impl_->let_go(); }
 int64_t EventLog::last_step() const { return impl_->last_step; }
 int64_t EventLog::last_sequence() const { return impl_->last_sequence; }
 Instant EventLog::last_at() const { return impl_->last_at; }

@@ -131,6 +131,8 @@ struct EventLogOptions {
   bool sync = true;  ///< false, for simulations: a crash of the machine may take the last steps with it
   /// PostgreSQL: only reads what the active daemon writes, until take_over().
   bool follow = false;
+  /// PostgreSQL: once another daemon has taken over, reopen() does not take the log back, and says kConflict.
+  bool yields = false;
 };
 
 /// "postgresql://…": a log in PostgreSQL; anything else is the path of a file.
@@ -146,7 +148,7 @@ class EventLog {
  public:
   /// @param place  a path, made when it is absent, or the URL of a database.
   /// @return error for a log of a newer version, or what is no event log; kUnavailable: cannot be reached, or another daemon is
-  /// active on it.
+  /// active on it; kConflict: another one is that has taken it over from this object.
   static Result<EventLog> open(const std::string& place, const EventLogOptions& options = {});
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;
@@ -160,8 +162,12 @@ class EventLog {
 
   /// Of one that follows: looks how far the active one has written. What fails may be tried again after reopen().
   Status refresh();
+  /// Is there an active one? Of one that is itself: true.
+  Result<bool> is_led();
   /// Becomes the active one. @return false: another one is.
   Result<bool> take_over();
+  /// Follows again, so that another one can become the active one.
+  Status let_go();
 
   // As of the last append, open, reopen or refresh.
   [[nodiscard]] int64_t last_step() const;

@@ -27,7 +27,9 @@ struct EventLog::Impl {
 
   /// As EventLog's. A store that cannot be followed is always its one daemon's.
   virtual Status refresh() { return {}; }
+  virtual Result<bool> is_led() { return true; }
   virtual Result<bool> take_over() { return true; }
+  virtual Status let_go() { return {}; }
   [[nodiscard]] virtual bool follows() const { return false; }
 
   // As EventLog's; in what writes nothing has failed before.

@@ -112,14 +112,17 @@ class Rows {
 
 class PostgresLog final : public EventLog::Impl {
  public:
-  PostgresLog(std::string url, const EventLogOptions& options) : url_(std::move(url)), follows_(options.follow) {}
+  PostgresLog(std::string url, const EventLogOptions& options)
+      : url_(std::move(url)), follows_(options.follow), yields_(options.yields) {}
 
   Status connect() override;
   Status write(const LogStep& what, int64_t step, int64_t sequence) override;
   bool roll_back() override { return connection_ && PQtransactionStatus(connection_.get()) == PQTRANS_IDLE; }
   [[nodiscard]] std::string name() const override { return "PostgreSQL"; }
   Status refresh() override;
+  Result<bool> is_led() override;
   Result<bool> take_over() override;
+  Status let_go() override;
   [[nodiscard]] bool follows() const override { return follows_; }
   Status read(int64_t after, const std::function<Status(const LoggedRecord&)>& visit) override;
   Result<std::optional<LogKey>> find_key(std::string_view key) override;
@@ -160,7 +163,7 @@ class PostgresLog final : public EventLog::Impl {
   }
 
   std::string url_;
-  bool follows_;
+  bool follows_, yields_;
   int64_t epoch_ = 0;  ///< ours while we hold the lock
   std::unique_ptr<PGconn, Close> connection_;
 };
@@ -181,7 +184,10 @@ Result<Rows> PostgresLog::query(const char* sql, const Parameters& parameters) {
 }
 
 Status PostgresLog::make_tables() {
-  TRY(execute("SET client_min_messages TO warning; SET search_path TO stint_log; SET synchronous_commit TO on"));
+  // The lock of a machine that has lost its power or its network is given back within seconds, not hours.
+  TRY(
+      execute("SET client_min_messages TO warning; SET search_path TO stint_log; SET synchronous_commit TO on; "
+              "SET tcp_keepalives_idle TO 5; SET tcp_keepalives_interval TO 2; SET tcp_keepalives_count TO 3"));
   TRY(execute("BEGIN"));
   TRY(query("SELECT pg_advisory_xact_lock($1)", Parameters().number(kLock + 1)));
   TRY(execute(kPostgresSchema));
@@ -206,15 +212,35 @@ Status PostgresLog::connect() {
   TRY(make_tables());
   if (follows_) return refresh();
   // The server gives back the lock of a daemon that has just ended a moment after its connection goes.
+  const int64_t before = epoch_;
   TRY_ASSIGN(bool taken, take_over());
   for (int tried = 0; !taken && tried < kTriesForLock; ++tried) {
     std::this_thread::sleep_for(kBetweenTries);
     TRY_ASSIGN(taken, take_over());
   }
-  if (!taken)
-    return make_error(ErrorCode::kUnavailable,
-                      "PostgreSQL: another daemon is active on this log: stop it, or start this one with --standby");
-  return {};
+  TRY_ASSIGN(const Rows about, query("SELECT epoch FROM about"));
+  if (before > 0 && about.integer(0, 0) != before + (taken ? 1 : 0) && (yields_ || !taken)) {
+    connection_.reset();
+    epoch_ = before;
+    return make_error(ErrorCode::kConflict, "PostgreSQL: another daemon has taken over this log");
+  }
+  if (taken) return {};
+  return make_error(ErrorCode::kUnavailable,
+                    "PostgreSQL: another daemon is active on this log: stop it, or start this one with --standby");
+}
+
+Result<bool> PostgresLog::is_led() {
+  // A lock of one 64-bit key: its halves, and 1 (pg_locks).
+  TRY_ASSIGN(const Rows held, query("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND "
+                                    "classid = 0 AND objid::bigint = $1 AND "
+                                    "database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+                                    Parameters().number(kLock)));
+  return held.integer(0, 0) > 0;
+}
+
+Status PostgresLog::let_go() {
+  follows_ = true;
+  return execute("SELECT pg_advisory_unlock_all()");
 }
 
 Result<bool> PostgresLog::take_over() {

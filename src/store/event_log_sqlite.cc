@@ -34,7 +34,7 @@ CREATE TABLE ended_job_text(id INTEGER PRIMARY KEY, payload BLOB NOT NULL);
 )";
 
 /// What of a snapshot's payload comes before that in its row. Without it an older program passes such a snapshot over, which does
-/// no harm: its checksum is of the whole. So it needs no version of its own.
+/// no harm: its checksum is of the whole. So it needs no version.
 constexpr const char* kParts = R"(
 CREATE TABLE IF NOT EXISTS snapshot_part(step INTEGER NOT NULL, at INTEGER NOT NULL, payload BLOB NOT NULL, UNIQUE(step, at));
 )";

@@ -77,7 +77,6 @@ Result<SecondFactor> read_factor(const Statement& row) {
                       .used_step = static_cast<uint64_t>(row.integer(3)),
                       .failures = static_cast<int>(row.integer(4)),
                       .created = Instant::from_ns(row.integer(7))};
-  TRY_ASSIGN(factor.secret, from_base32(row.bytes(1)));
   if (!row.is_null(5)) factor.locked_until = Instant::from_ns(row.integer(5));
   if (row.bytes(6).empty()) return factor;
   for (const std::string_view hash : split(row.bytes(6), ','))
@@ -85,19 +84,22 @@ Result<SecondFactor> read_factor(const Statement& row) {
   return factor;
 }
 
+/// What a secret is encrypted for: in another user's row it is none.
+std::string purpose_of(const std::string& user) { return "one-time codes of " + user; }
+
 AuditRow read_row(const Statement& row) {
   return {row.integer(0), std::string(row.bytes(1)), std::string(row.bytes(2)), std::string(row.bytes(3))};
 }
 
 }  // namespace
 
-Result<GovernFile> GovernFile::open(const std::string& path) {
+Result<GovernFile> GovernFile::open(const std::string& path, std::optional<SealKey> key) {
   // SQLite would make it readable to all that the umask lets; its companions take over the file's own mode.
   const int file = ::open(path.c_str(), O_CREAT | O_CLOEXEC | O_RDWR, 0600);
   if (file >= 0) ::close(file);
   TRY(check_secret_file(path));
   TRY_ASSIGN(Database database, Database::open(path, DatabaseAccess::kCreate));
-  GovernFile opened(std::move(database));
+  GovernFile opened(std::move(database), std::move(key));
   TRY(opened.prepare());
   return opened;
 }
@@ -128,7 +130,29 @@ Status GovernFile::prepare() {
   TRY_ASSIGN(put_factor_, database_.prepare("INSERT OR REPLACE INTO second_factor VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"));
   TRY_ASSIGN(remove_factor_, database_.prepare("DELETE FROM second_factor WHERE user = ?1"));
   TRY_ASSIGN(append_, database_.prepare("INSERT INTO audit VALUES (?1, ?2, ?3, ?4)"));
+  TRY_ASSIGN(forget_, database_.prepare("DELETE FROM audit WHERE sequence >= ?1 AND sequence < ?2"));
+  TRY_ASSIGN(blank_, database_.prepare("UPDATE audit SET client = '', record = '' WHERE sequence = ?1"));
   return {};
+}
+
+Result<std::string> GovernFile::opened_secret(const std::string& user, std::string_view text) const {
+  if (!is_sealed(text)) return from_base32(text);
+  if (!key_)
+    return invalid("{}: secrets of one-time codes are encrypted: name the file with their key (stint daemon --secrets-key)",
+                   database_.path());
+  const Result<std::string> secret = key_->unseal(text, purpose_of(user));
+  if (!secret.ok()) return invalid("{}: the secret of {}'s one-time codes {}", database_.path(), user, secret.error().message);
+  return *secret;
+}
+
+/// What was there in the open leaves no trace in free pages, nor in the log beside the file.
+Status GovernFile::seal_all(const std::vector<SecondFactor>& factors) {
+  TRY(database_.execute("PRAGMA secure_delete = ON"));
+  TRY(begin());
+  for (const SecondFactor& factor : factors)
+    TRY(put(factor));
+  TRY(commit());
+  return database_.execute("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
 Result<GovernState> GovernFile::load() {
@@ -154,6 +178,7 @@ Result<GovernState> GovernFile::load() {
     TRY_ASSIGN(Token token, read_token(tokens));
     state.tokens.push_back(std::move(token));
   }
+  bool in_the_open = false;
   TRY_ASSIGN(Statement factors,
              database_.prepare("SELECT user, secret, confirmed, used_step, failures, locked_until_ns, recovery, "
                                "created_ns FROM second_factor ORDER BY user"));
@@ -161,8 +186,11 @@ Result<GovernState> GovernFile::load() {
     TRY_ASSIGN(const bool more, factors.step());
     if (!more) break;
     TRY_ASSIGN(SecondFactor factor, read_factor(factors));
+    TRY_ASSIGN(factor.secret, opened_secret(factor.user, factors.bytes(1)));
+    in_the_open = in_the_open || !is_sealed(factors.bytes(1));
     state.second_factors.push_back(std::move(factor));
   }
+  if (key_ && in_the_open) TRY(seal_all(state.second_factors));
   return state;
 }
 
@@ -236,7 +264,7 @@ Status GovernFile::put(const SecondFactor& factor) {
     return remove_factor_.run();
   }
   put_factor_.bind(1, factor.user);
-  put_factor_.bind(2, to_base32(factor.secret));
+  put_factor_.bind(2, key_ ? key_->seal(factor.secret, purpose_of(factor.user)) : to_base32(factor.secret));
   put_factor_.bind(3, int64_t{factor.confirmed});
   put_factor_.bind(4, static_cast<int64_t>(factor.used_step));
   put_factor_.bind(5, int64_t{factor.failures});
@@ -255,6 +283,18 @@ Status GovernFile::append(const AuditRow& row) {
   append_.bind(3, row.record);
   append_.bind(4, row.hash);
   return append_.run();
+}
+
+Status GovernFile::take_out(int64_t first, int64_t last) {
+  forget_.bind(1, first);
+  forget_.bind(2, last);
+  TRY(forget_.run());
+  blank_.bind(1, last);
+  return blank_.run();
+}
+
+Result<int64_t> GovernFile::taken_out_up_to() {
+  return database_.integer("SELECT coalesce(max(sequence), 0) FROM audit WHERE client = '' AND record = ''");
 }
 
 }  // namespace stint

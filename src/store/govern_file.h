@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "host/sealed.h"
 #include "model/identity.h"
 #include "store/sqlite.h"
 
@@ -18,14 +19,14 @@ namespace stint {
 
 /// One line of the audit log as stored.
 struct AuditRow {
-  int64_t sequence = 0;  ///< from 1, without gaps
+  int64_t sequence = 0;  ///< from 1, without gaps but those of take_out()
   std::string client;    ///< whose matter it is; empty = no client's in particular
-  std::string record;    ///< a JSON object
-  std::string hash;      ///< of the row before and this record: see daemon/audit_log.h
+  std::string record;    ///< a JSON object; empty = taken out, with those before it
+  std::string hash;      ///< of the row before and this record: see daemon/identity/audit_log.h
   bool operator==(const AuditRow&) const = default;
 };
 
-/// The one-time codes somebody is asked for beside a token (daemon/second_factor.h).
+/// The one-time codes somebody is asked for beside a token (daemon/identity/second_factor.h).
 struct SecondFactor {
   std::string user;
   std::string secret;                   ///< its bytes; empty = there is none any more
@@ -48,9 +49,11 @@ struct GovernState {
 class GovernFile {
  public:
   /// @param path  made, readable to its owner alone, when it is absent.
+  /// @param key  that secrets of one-time codes are encrypted with, on their way in; none = they lie there as they are
   /// @return error for a file of a newer version, or one that is none.
-  static Result<GovernFile> open(const std::string& path);
+  static Result<GovernFile> open(const std::string& path, std::optional<SealKey> key = std::nullopt);
 
+  /// With a key, secrets that are not encrypted yet are from here on. @return error where the key is missing or another one
   Result<GovernState> load();
   /// The last row of the audit log; sequence 0 when there is none.
   Result<AuditRow> last_audit();
@@ -67,12 +70,19 @@ class GovernFile {
   Status put(const Token& token);          ///< likewise, by id
   Status put(const SecondFactor& factor);  ///< likewise, by user; one without a secret is removed
   Status append(const AuditRow& row);
+  /// Takes records out, both ends included: the last keeps its row and hash, without client and record.
+  Status take_out(int64_t first, int64_t last);
+  /// Up to where records were taken out; 0 = none were.
+  Result<int64_t> taken_out_up_to();
 
  private:
-  explicit GovernFile(Database database) : database_(std::move(database)) {}
+  GovernFile(Database database, std::optional<SealKey> key) : database_(std::move(database)), key_(std::move(key)) {}
   Status prepare();
+  [[nodiscard]] Result<std::string> opened_secret(const std::string& user, std::string_view text) const;
+  Status seal_all(const std::vector<SecondFactor>& factors);
   Database database_;
-  Statement put_user_, put_client_, put_token_, put_factor_, remove_factor_, append_;
+  std::optional<SealKey> key_;
+  Statement put_user_, put_client_, put_token_, put_factor_, remove_factor_, append_, forget_, blank_;
 };
 
 }  // namespace stint

@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <filesystem>
 
+#include "host/file.h"
 #include "host/scratch_dir.h"
 #include "host/testing_files.h"
+#include "host/totp.h"
 #include "store/testing_faulty_vfs.h"
 
 namespace stint {
@@ -127,7 +129,7 @@ TEST(GovernFile, IsItsOwnersAlone) {
 
 TEST(GovernFile, RefusesOtherFilesAndOtherVersions) {
   const ScratchDir dir;
-  put_file(dir / "text", "this is no database, but it is long enough to be taken for one if nobody looked at its head");
+  put_file(dir / "text", "this is no database, but it is long enough to be taken for one by its length");
   EXPECT_FALSE(GovernFile::open(dir / "text").ok());
   {
     auto other = Database::open(dir / "other.db", DatabaseAccess::kCreate);
@@ -178,6 +180,64 @@ TEST(GovernFile, KeepsSecondFactorsAlsoInAFileOfVersion1) {
   auto file = GovernFile::open(path);
   ASSERT_TRUE(file->put(SecondFactor{.user = kAnn.name}).ok());
   EXPECT_TRUE(file->load()->second_factors.empty());
+}
+
+/// Bytes of the file and of what SQLite keeps beside it.
+bool holds(const std::string& path, std::string_view text) {
+  for (const char* end : {"", "-wal"})
+    if (const auto bytes = read_all(path + end); bytes.ok() && bytes->find(text) != std::string::npos) return true;
+  return false;
+}
+
+TEST(GovernFile, EncryptsSecretsOfCodesWithAKeyThatLiesElsewhere) {
+  const ScratchDir dir;
+  const std::string path = dir / "govern.db";
+  const SealKey key = SealKey::of(std::string(32, 'k'));
+  SecondFactor ann{.user = kAnn.name,
+                   .secret = "0123456789abcdefghij",
+                   .confirmed = true,
+                   .used_step = 7,
+                   .failures = 0,
+                   .locked_until = {},
+                   .recovery = {},
+                   .created = Instant::from_seconds(1'790'000'000)};
+  {
+    auto file = GovernFile::open(path);
+    ASSERT_TRUE(file.ok() && file->begin().ok() && file->put(kAnn).ok() && file->put(ann).ok() && file->commit().ok());
+  }
+  const std::string in_the_open = to_base32(ann.secret);
+  EXPECT_TRUE(holds(path, in_the_open));
+  {
+    auto file = GovernFile::open(path, key);
+    const auto state = file->load();
+    ASSERT_TRUE(state.ok()) << state.error().message;
+    EXPECT_EQ(state->second_factors.front(), ann);
+  }
+  EXPECT_FALSE(holds(path, in_the_open)) << "those that were there are encrypted, and leave no trace";
+  {
+    auto file = GovernFile::open(path, key);
+    ann.used_step = 8;
+    ASSERT_TRUE(file->begin().ok() && file->put(ann).ok() && file->commit().ok());
+    EXPECT_EQ(file->load()->second_factors.front(), ann);
+  }
+  EXPECT_FALSE(holds(path, in_the_open));
+  const auto error = [&](std::optional<SealKey> with) {
+    auto file = GovernFile::open(path, std::move(with));
+    const auto state = file->load();
+    return state.ok() ? std::string() : state.error().message;
+  };
+  EXPECT_THAT(error(std::nullopt), ::testing::HasSubstr("--secrets-key"));
+  EXPECT_THAT(error(SealKey::of(std::string(32, 'x'))), ::testing::HasSubstr("another key"));
+  // A secret of one's own, put in another's row, opens nothing.
+  {
+    auto database = Database::open(path, DatabaseAccess::kReadWrite);
+    ASSERT_TRUE(database->execute("UPDATE second_factor SET user = 'eve'").ok() ||
+                database
+                    ->execute("INSERT INTO user SELECT 'eve', grants, disabled, created_ns FROM user LIMIT 1; "
+                              "UPDATE second_factor SET user = 'eve'")
+                    .ok());
+  }
+  EXPECT_THAT(error(key), ::testing::HasSubstr("eve's one-time codes"));
 }
 
 }  // namespace

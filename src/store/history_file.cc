@@ -1,5 +1,6 @@
 #include "store/history_file.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "store/history_impl.h"
@@ -68,6 +69,26 @@ Result<std::optional<Currency>> HistoryFile::shown_currency() {
   const auto currency = Currency::parse(statement.bytes(0));
   if (!currency) return invalid("{}: damaged: amounts are to be shown in {}", database.path(), currency.error().message);
   return std::optional(*currency);
+}
+
+Result<std::vector<Currency>> HistoryFile::billed_currencies() {
+  Database& database = impl_->database;
+  TRY_ASSIGN(const int version, schema_version(database));
+  std::vector<Currency> out;
+  if (version < kBillExtentsSince) return out;
+  // By the index of deliveries: no question of all lines.
+  TRY_ASSIGN(Statement statement,
+             database.prepare("SELECT DISTINCT (SELECT billed_currency FROM bill_line l WHERE l.import_id = d.import_id AND "
+                              "l.billing_begin = d.billing_begin AND l.billed <> 0 LIMIT 1) FROM bill_delivery d WHERE "
+                              "d.superseded_by IS NULL"));
+  for (;;) {
+    TRY_ASSIGN(const bool row, statement.step());
+    if (!row) break;
+    if (const auto currency = Currency::parse(statement.bytes(0)); !statement.is_null(0) && currency.ok())
+      out.push_back(*currency);
+  }
+  std::ranges::sort(out);
+  return out;
 }
 
 Status HistoryFile::show_in(Currency currency) {

@@ -76,7 +76,7 @@ class HistoryFile {
 
   /// Everything but telemetry and bills that a later delivery replaced. An empty interval = all there is. Bill lines and runs that touch the interval are included whole.
   Result<History> load(Interval period = {});
-  /// For each line of load(period).bill what its bill said in columns that the line has no place for (codec/focus_columns.h); "" = nothing.
+  /// For each line of load(period).bill what its bill said in columns that the line has no place for (codec/bills/source_columns.h); "" = nothing.
   Result<std::vector<std::string>> load_source_columns(Interval period = {});
   /// Bill lines that count and are billed in [begin, end) by the begin of their billing period (of their charge where they name
   /// none), in order of import. An empty interval = all.
@@ -88,6 +88,8 @@ class HistoryFile {
   /// The currency in which amounts are shown; none = that of the bill.
   Result<std::optional<Currency>> shown_currency();
   Status show_in(Currency currency);
+  /// Of bills that count, as far as the first line of each tells; ascending.
+  Result<std::vector<Currency>> billed_currencies();
   Result<HistoryInfo> info();
 
   /// Changes that took effect, ascending by number; undone ones too.

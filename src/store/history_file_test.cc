@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "codec/focus_columns.h"
+#include "codec/bills/source_columns.h"
 #include "host/scratch_dir.h"
 #include "store/schema.h"
 #include "testing/places.h"
@@ -235,7 +235,7 @@ TEST(HistoryFile, ColumnsThatALineHasNoPlaceForAreKeptBesideIt) {
       line.resource_id = fmt::format("{}", h);
       line.charge_period = {kStart + kHour * h, kStart + kHour * (h + 1)};
       line.tags = {{"team", "nlp"}};
-      if (h % 2 == 1) line.tags.emplace_back(kFocusColumnsTag, fmt::format(R"({{"SkuPriceId":"{}"}})", h));
+      if (h % 2 == 1) line.tags.emplace_back(kSourceColumnsTag, fmt::format(R"({{"SkuPriceId":"{}"}})", h));
       sink.bill_line(line);
     }
   });
@@ -255,7 +255,7 @@ TEST(HistoryFile, ColumnsThatALineHasNoPlaceForAreKeptBesideIt) {
 TEST(HistoryFile, TagsBesideSuchColumnsAreFoundWhereverTheyStand) {
   const ScratchDir dir;
   HistoryFile file = create(dir / "fleet.db");
-  const Tag columns(kFocusColumnsTag, R"({"a":"\"],[\"","b":"]]"})"), team("team", R"("],["]])");
+  const Tag columns(kSourceColumnsTag, R"({"a":"\"],[\"","b":"]]"})"), team("team", R"("],["]])");
   const std::vector<std::vector<Tag>> told = {{columns}, {columns, team}, {team, columns}, {team}, {}};
   import(file, "a", [&](Sink& sink) {
     for (size_t i = 0; i < told.size(); ++i) {
@@ -549,8 +549,8 @@ TEST(HistoryFile, SaysWhatIsWrongWithAFile) {
   std::ofstream(dir / "empty.db").close();
   EXPECT_THAT(open_error(dir / "empty.db"), HasSubstr("empty"));
   create(dir / "newer.db");
-  execute(dir / "newer.db", "UPDATE meta SET value = '8'");
-  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 8, this one knows up to 7)"));
+  execute(dir / "newer.db", "UPDATE meta SET value = '9'");
+  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 9, this one knows up to 8)"));
 }
 
 // ── An older version ──
@@ -641,7 +641,7 @@ TEST(HistoryFile, CheckFindsDamage) {
   EXPECT_THAT(problems_after("UPDATE import SET accepted = 0"), HasSubstr("more bill lines stored"));
 }
 
-TEST(HistoryFile, AFolderNobodyMayWriteToCanBeRead) {
+TEST(HistoryFile, AReadOnlyFolderCanBeRead) {
   const ScratchDir dir;
   std::filesystem::create_directory(dir / "archive");
   const std::string path = dir / "archive/fleet.db";

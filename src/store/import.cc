@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <map>
 
+#include "base/counted.h"
 #include "base/text.h"
+#include "codec/bills/source_columns.h"
 #include "codec/importer.h"
 #include "store/history_impl.h"
+#include "store/kept_columns.h"
 #include "store/schema.h"
 #include "telemetry/rollup_builder.h"
 
@@ -93,7 +96,7 @@ std::string digest_of(const BillLine& line) {
 struct Statements {
   Statement node, find_device, find_device_by_index, find_device_without_uuid, add_device, complete_device, find_holder,
       add_holder, find_series, add_series, read_day, write_day, run, absence, queue_record, partition, bill_line, find_bill_line,
-      price, exchange_rate, tenant_rule, rejection;
+      kept_columns, price, exchange_rate, tenant_rule, rejection;
 
   static Result<Statements> prepare(Database& db) {
     Statements s;
@@ -127,6 +130,7 @@ struct Statements {
     TRY_ASSIGN(s.queue_record, db.prepare(insert_sql<QueueRecord>("origin") + kKeepWaiting));
     TRY_ASSIGN(s.partition, db.prepare(insert_sql<PartitionNode>("") + " ON CONFLICT DO NOTHING"));
     TRY_ASSIGN(s.bill_line, db.prepare(insert_sql<BillLine>("import_id,digest")));
+    TRY_ASSIGN(s.kept_columns, KeptColumnsWriter::prepare(db));
     TRY_ASSIGN(
         s.find_bill_line,
         db.prepare("SELECT 1 FROM bill_line l JOIN bill_delivery d ON d.import_id = l.import_id AND d.provider = l.provider AND "
@@ -151,6 +155,7 @@ class ImportTransaction final : public HistoryFile::Import {
       : impl_(impl),
         sql_(std::move(statements)),
         import_id_(import_id),
+        kept_columns_(std::move(sql_.kept_columns), import_id),
         record_(std::move(record)),
         deliveries_(import_id, record_.kind, record_.source, std::move(delivery)) {
     impl_.importing = true;
@@ -203,7 +208,7 @@ class ImportTransaction final : public HistoryFile::Import {
 
   void partition(const PartitionNode& partition) override { put(sql_.partition, partition, 1); }
 
-  /// Equal lines within one import are lines of their own. A part may repeat what another one said word for word: it is the same line.
+  /// Equal lines within one import are separate lines. A part may repeat what another one said word for word: it is the same line.
   void bill_line(const BillLine& line) override {
     if (!failure_.ok()) return;
     const std::string digest = digest_of(line);
@@ -218,7 +223,12 @@ class ImportTransaction final : public HistoryFile::Import {
     deliveries_.add(line);
     sql_.bill_line.bind(1, import_id_);
     sql_.bill_line.bind_blob(2, digest);
-    write(sql_.bill_line, line, 3);
+    const auto kept = std::ranges::find(line.tags, kSourceColumnsTag, &Tag::first);
+    if (kept == line.tags.end()) return write(sql_.bill_line, line, 3);
+    without_columns_ = line;
+    without_columns_.tags.erase(without_columns_.tags.begin() + (kept - line.tags.begin()));
+    write(sql_.bill_line, without_columns_, 3);
+    if (failure_.ok()) note(kept_columns_.add(impl_.database.last_insert_id(), kept->second));
   }
 
   void begin_file(std::string_view name) override {
@@ -260,7 +270,9 @@ class ImportTransaction final : public HistoryFile::Import {
     builder_.flush();
     write_open_days();
     TRY(failure_);
+    TRY(kept_columns_.flush());
     TRY(deliveries_.settle(impl_.database));
+    notes_.insert(notes_.end(), deliveries_.notes().begin(), deliveries_.notes().end());
     record_.fingerprint = fingerprint;
     record_.accepted = rows_ + builder_.accepted() - repeated_samples_ - misdated_samples_;
     record_.duplicates += builder_.duplicates() + repeated_samples_;
@@ -310,7 +322,7 @@ class ImportTransaction final : public HistoryFile::Import {
     ++rows_;
   }
 
-  /// The same for what comes with a row and is none of its own.
+  /// The same for what comes with a row and is none itself.
   template <typename T>
   void put(Statement& statement, const T& row, int first) {
     if (!failure_.ok()) return;
@@ -428,7 +440,8 @@ class ImportTransaction final : public HistoryFile::Import {
     const int64_t day = hour_index >= 0 ? hour_index / 24 : -1;
     if (day < 0 || day > kLastDay) {
       misdated_samples_ += rollup.count;
-      reject(0, fmt::format("{} samples dated {}: correct the clock of the source", rollup.count, format_utc(rollup.first)));
+      reject(0, fmt::format("{} dated {}: correct the clock of the source", counted(rollup.count, "sample"),
+                            format_utc(rollup.first)));
       record_.rejected += rollup.count - 1;
       return;
     }
@@ -518,6 +531,8 @@ class ImportTransaction final : public HistoryFile::Import {
   HistoryFile::Impl& impl_;
   Statements sql_;
   const int64_t import_id_;
+  KeptColumnsWriter kept_columns_;
+  BillLine without_columns_;  ///< here for its memory: see bill_line()
   ImportRecord record_;
   DeliveryBook deliveries_;
   std::string file_;  ///< of several, the one that rows come from now

@@ -7,6 +7,7 @@
 #include "catalog/catalog.h"
 #include "model/physical_gpu.h"
 #include "store/history_impl.h"
+#include "store/kept_columns.h"
 #include "store/schema.h"
 
 namespace stint {
@@ -47,12 +48,27 @@ Result<Interval> whole_period(Database& database) {
   return whole_hours(runs);
 }
 
+/// First to last sign of runs. Those that still run, which are few or none, are looked up in their imports.
+Result<Interval> ran(Database& database) {
+  TRY_ASSIGN(Statement all, database.prepare("SELECT min(started), max(ended), count(*) > count(ended) FROM run"));
+  TRY_ASSIGN(const bool row, all.step());
+  if (!row || all.is_null(0)) return Interval{};
+  const Instant begin = Instant::from_ns(all.integer(0));
+  const Instant end = all.is_null(1) ? begin : Instant::from_ns(all.integer(1));
+  if (all.integer(2) == 0) return Interval{begin, end};
+  TRY_ASSIGN(Statement running,
+             database.prepare("SELECT max(coalesce(" + kRunUntil +
+                              ", started)) FROM run JOIN import ON import.id = run.import_id WHERE ended IS NULL"));
+  TRY_ASSIGN(const bool some, running.step());
+  if (!some || running.is_null(0)) return Interval{begin, end};
+  return Interval{begin, std::max(end, Instant::from_ns(running.integer(0)))};
+}
+
 /// First to last sign of anything.
 Result<Interval> happened(Database& database) {
   TRY_ASSIGN(const Interval telemetry, interval_of(database, "SELECT min(telemetry_begin), max(telemetry_end) FROM import"));
   TRY_ASSIGN(const Interval billed, billed_times(database));
-  TRY_ASSIGN(const Interval runs, interval_of(database, "SELECT min(started), max(coalesce(" + kRunUntil +
-                                                            ", started)) FROM run JOIN import ON import.id = run.import_id"));
+  TRY_ASSIGN(const Interval runs, ran(database));
   return hull(hull(telemetry, billed), runs);
 }
 
@@ -277,16 +293,24 @@ Result<std::vector<std::string>> HistoryFile::load_source_columns(Interval perio
   TRY_ASSIGN(const Interval known, happened(database));
   if (!period.empty()) period = known_part(period, known);
   TRY_ASSIGN(const std::string which, bill_rows(database, !period.empty()));
-  TRY_ASSIGN(Statement statement, database.prepare("SELECT tags FROM " + which));
+  TRY_ASSIGN(Statement statement, database.prepare("SELECT id, tags FROM " + which));
   if (!period.empty()) {
     statement.bind(1, period.begin.ns());
     statement.bind(2, period.end.ns());
+  }
+  TRY_ASSIGN(const int version, schema_version(database));
+  std::optional<KeptColumnsReader> blocks;
+  if (version >= kBillSourcesSince) {
+    TRY_ASSIGN(blocks, KeptColumnsReader::prepare(database));
   }
   std::vector<std::string> out;
   for (;;) {
     TRY_ASSIGN(const bool row, statement.step());
     if (!row) return out;
-    out.push_back(Column<std::vector<Tag>>::source_columns(statement.bytes(0)));
+    out.push_back(Column<std::vector<Tag>>::source_columns(statement.bytes(1)));  // of lines from before there were blocks
+    if (blocks && out.back().empty()) {
+      TRY_ASSIGN(out.back(), blocks->of_line(statement.integer(0)));
+    }
   }
 }
 
@@ -310,11 +334,14 @@ Result<History> HistoryFile::load(Interval period) {
   TRY_ASSIGN(history.prices, read_rows<PriceRow>(database, select(column_list<PriceRow>(), "price ORDER BY id")));
   TRY_ASSIGN(history.runs, read_rows<Run>(database, select(column_list<Run>(), "run " + runs_within(bounded)),
                                           bounded ? history.period : Interval{}));
-  TRY_ASSIGN(const auto known_until, read_known_until(database, bounded ? history.period : Interval{}));
+  std::vector<std::optional<Instant>> known_until;
+  if (std::ranges::any_of(history.runs, [](const Run& run) { return run.started && !run.ended; })) {
+    TRY_ASSIGN(known_until, read_known_until(database, bounded ? history.period : Interval{}));
+  }
   end_running(history, known_until, bounded ? std::optional(history.period.begin) : std::nullopt);
   TRY_ASSIGN(const std::string which, bill_rows(database, bounded));
-  TRY_ASSIGN(history.bill,
-             read_rows<BillLine>(database, select(column_list<BillLine>(), which), bounded ? history.period : Interval{}));
+  TRY_ASSIGN(const std::string line_columns, counted_line_columns(database));
+  TRY_ASSIGN(history.bill, read_rows<BillLine>(database, select(line_columns, which), bounded ? history.period : Interval{}));
   TRY_ASSIGN(history.imports, read_imports(database));
   TRY_ASSIGN(history.rejected, read_rejected(database));
   TRY(load_billing(database, history));
@@ -334,8 +361,9 @@ Result<std::vector<BillLine>> HistoryFile::load_billed_in(Interval billing) {
         deliveries_with(database, "(billing_begin >= ?1 AND billing_begin < ?2) OR (charged_until >= ?1 AND charged_from < ?2)"));
     when = fmt::format("{0} >= ?1 AND {0} < ?2{1}", kBilledAt, within);
   }
-  return read_rows<BillLine>(
-      database, fmt::format("SELECT {} FROM bill_line WHERE {}{} ORDER BY id", column_list<BillLine>(), when, counted), billing);
+  TRY_ASSIGN(const std::string columns, counted_line_columns(database));
+  return read_rows<BillLine>(database, fmt::format("SELECT {} FROM bill_line WHERE {}{} ORDER BY id", columns, when, counted),
+                             billing);
 }
 
 Result<std::vector<ExchangeRate>> HistoryFile::load_exchange_rates(Interval days) {

@@ -85,6 +85,18 @@ DROP INDEX bill_line_import;
 CREATE INDEX bill_line_delivery ON bill_line (import_id, billing_begin);
 )sql";
 
+// Columns of bills that bill_line has no place for, of the lines first_line to last_line that have any: kept_columns.h.
+constexpr const char* kBillSourceTable = R"sql(
+CREATE TABLE bill_source (
+  first_line INTEGER PRIMARY KEY, -- bill_line.id
+  last_line INTEGER NOT NULL,
+  import_id INTEGER NOT NULL REFERENCES import,
+  bytes INTEGER NOT NULL,         -- unpacked
+  texts BLOB NOT NULL
+) STRICT;
+CREATE INDEX bill_source_import ON bill_source (import_id);
+)sql";
+
 // Of one unit of `base`. By day first: a period is a range.
 constexpr const char* kExchangeRateTable = R"sql(
 CREATE TABLE exchange_rate (
@@ -275,12 +287,13 @@ struct Migration {
   int from;
   const char* sql;
 };
-constexpr std::array<Migration, 6> kMigrations = {{{1, kAppliedChanges},
+constexpr std::array<Migration, 7> kMigrations = {{{1, kAppliedChanges},
                                                    {2, kQueueRecords},
                                                    {3, kAbsences},
                                                    {4, kBillDeliveries},
                                                    {5, kExchangeRateTable},
-                                                   {6, kBillExtentTable}}};
+                                                   {6, kBillExtentTable},
+                                                   {7, kBillSourceTable}}};
 static_assert(kMigrations.back().from + 1 == kSchemaVersion);
 
 Status create_tables(Database& database) {

@@ -172,16 +172,16 @@ TEST(AlertMatcher, StarsStandForAnyText) {
 }
 
 TEST_F(AlertBookTest, WhatHasEndedIsKeptForAsLongAsIsSaid) {
-  const std::vector<AlertAudience> nobody;
+  const std::vector<AlertAudience> no_audience;
   for (int64_t m = 0; m < 10; ++m) {
     set("n1", true, at(60 * m));
     set("n1", false, at(60 * m + 30));
   }
   set("n2", true, at(0));
   // Ends at 30, 90, … 570 minutes; an age of 180 minutes at 600 leaves those after 420.
-  book_.prune(nobody, at(600), {.age = Duration::minutes(180), .count = 500});
+  book_.prune(no_audience, at(600), {.age = Duration::minutes(180), .count = 500});
   EXPECT_EQ(book_.alerts().size(), 3U + 1U) << "and the one that fires";
-  book_.prune(nobody, at(600), {.age = Duration::minutes(180), .count = 1});
+  book_.prune(no_audience, at(600), {.age = Duration::minutes(180), .count = 1});
   EXPECT_EQ(book_.alerts().size(), 1U + 1U);
 }
 

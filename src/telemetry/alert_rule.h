@@ -1,5 +1,5 @@
 // Alert rules as data: what is looked at, over how long, against what, and what to do about it. The same rules are evaluated
-// live (alert_evaluator.h) and exported to Prometheus (codec/prometheus_rules.h).
+// live (alert_evaluator.h) and exported to Prometheus (codec/metrics/prometheus_rules.h).
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,9 @@ enum class AlertFact : uint8_t {
   kReadOnly,     ///< of the fleet: 1 while the daemon can make nothing durable
   kSpendOff,     ///< of what a client pays for a service: robust standard deviations a recent day cost more or less than usual
   kPriceAge,     ///< of the fleet: days since the oldest catalogue price that the last audit rests on
+  kForeignProcesses,  ///< of a GPU: processes that compute on it and that no job started which holds it
 };
-inline constexpr size_t kAlertFacts = 6;
+inline constexpr size_t kAlertFacts = 7;
 std::string_view name_of(AlertFact f);
 std::optional<AlertFact> parse_alert_fact(std::string_view text);
 std::string_view unit_of(AlertFact f);

@@ -86,6 +86,7 @@ class Attributor {
     list_slots();
     find_presence();
     const auto holds = place_runs(history_, slots_, period_);
+    reserve_hours();
     // Hours are listed by device; slots may be in another order.
     std::vector<size_t> order(slots_.size());
     for (size_t s = 0; s < order.size(); ++s)
@@ -193,6 +194,19 @@ class Attributor {
     return own.empty() ? node : intersect(own, node);
   }
 
+  /// A month of a thousand GPUs is most of what there is in memory: without growing, half of it is never touched.
+  void reserve_hours() {
+    const auto inferred = static_cast<size_t>(std::ranges::count_if(slots_, &GpuSlot::inferred));
+    out_.occupancy.hours.reserve((slots_.size() - inferred) * hours_);
+    out_.occupancy.inferred_hours.reserve(inferred * hours_);
+  }
+
+  /// A hold and whose it is, asked in the first hour that counts.
+  struct NamedHold {
+    RunHold hold;
+    std::optional<TenantResolver::Who> who;
+  };
+
   void attribute_slot(const GpuSlot& slot, const std::vector<RunHold>& holds) {
     const Interval present = presence_of(slot);
     if (present.empty()) return;
@@ -204,13 +218,13 @@ class Attributor {
           cut[h] = cut[h] || !intersect(own, hour(h)).empty();
       }
     HealthTracker health(usage_of(slot));
-    std::vector<RunHold> current;
+    std::vector<NamedHold> current;
     size_t next = 0;
     for (size_t h = 0; h < hours_; ++h) {
       const Interval when = intersect(hour(h), present);
       for (; next < holds.size() && holds[next].when.begin < hour(h).end; ++next)
-        current.push_back(holds[next]);
-      std::erase_if(current, [&](const RunHold& hold) { return hold.when.end <= hour(h).begin; });
+        current.push_back({holds[next], std::nullopt});
+      std::erase_if(current, [&](const NamedHold& named) { return named.hold.when.end <= hour(h).begin; });
       if (when.empty() || cut[h]) continue;
       const Duration there = when.length() - absent_within(history_.nodes[slot.node.index()], when);
       if (there > Duration()) attribute_hour(slot, h, parts_in_hour(kWholeDevice, there), current, health);
@@ -222,21 +236,24 @@ class Attributor {
     return {begin, begin + kHour};
   }
 
-  void attribute_hour(const GpuSlot& slot, size_t h, DeviceParts present, const std::vector<RunHold>& runs,
-                      HealthTracker& health) {
+  void attribute_hour(const GpuSlot& slot, size_t h, DeviceParts present, std::vector<NamedHold>& runs, HealthTracker& health) {
     const DeviceUsage& usage = usage_of(slot);
     const auto* device = sampled(usage.utilization(), h);
     const DeviceParts covered = slot.inferred ? 0 : std::min(present, parts_of_seconds(covered_[slot.device][h]));
     const DeviceParts device_active =
         device == nullptr ? 0 : parts_of_seconds(device->covered_s) / 1000 * (1000 - device->idle_permille);
 
-    std::vector<Claim> claims = claims_of_runs(slot, h, runs, usage, device);
+    std::vector<Claim>& claims = claims_;
+    claims.clear();
+    add_claims_of_runs(slot, h, runs, usage, device, claims);
     share_out(claims, present);
     DeviceParts held = sum_held(claims);
-    std::vector<Claim> holders = claims_of_holders(slot, h, runs, usage, device);
-    share_out(holders, present - held);
-    claims.insert(claims.end(), holders.begin(), holders.end());
-    held = sum_held(claims);
+    if (!usage.holders.empty()) {
+      std::vector<Claim> holders = claims_of_holders(slot, h, runs, usage, device);
+      share_out(holders, present - held);
+      claims.insert(claims.end(), holders.begin(), holders.end());
+      held = sum_held(claims);
+    }
 
     DeviceHour out;
     out.device = DeviceId(slot.device);
@@ -270,27 +287,25 @@ class Attributor {
     claims.push_back({who.tenant, who.kind, held - busy, known, 1000, 0});
   }
 
-  std::vector<Claim> claims_of_runs(const GpuSlot& slot, size_t h, const std::vector<RunHold>& runs, const DeviceUsage& usage,
-                                    const HourlySeries::Hour* device) {
-    std::vector<Claim> claims;
-    for (const RunHold& hold : runs) {
-      const auto [tenant, kind] = tenants_.of_run(hold.run, slot.node);
+  void add_claims_of_runs(const GpuSlot& slot, size_t h, std::vector<NamedHold>& runs, const DeviceUsage& usage,
+                          const HourlySeries::Hour* device, std::vector<Claim>& claims) {
+    for (auto& [hold, who] : runs) {
+      if (!who) who = tenants_.of_run(hold.run, slot.node);
       const HourlySeries::Hour* own = device;
       for (const auto& held : usage.holders)
         if (same_work(history_.runs[hold.run], history_.holders[held.holder.index()]))
           if (const auto* hour_of = sampled(utilization_of(held), h)) own = hour_of;
-      claims.push_back(claim({tenant, kind}, parts_in_hour(hold.share, intersect(hold.when, hour(h)).length()), own));
+      claims.push_back(claim(*who, parts_in_hour(hold.share, intersect(hold.when, hour(h)).length()), own));
     }
-    return claims;
   }
 
   /// Holders that telemetry names, but for those that are the telemetry of a run counted already.
-  std::vector<Claim> claims_of_holders(const GpuSlot& slot, size_t h, const std::vector<RunHold>& runs, const DeviceUsage& usage,
-                                       const HourlySeries::Hour* device) {
+  std::vector<Claim> claims_of_holders(const GpuSlot& slot, size_t h, const std::vector<NamedHold>& runs,
+                                       const DeviceUsage& usage, const HourlySeries::Hour* device) {
     std::vector<Claim> claims;
     for (const auto& held : usage.holders) {
       const Holder& holder = history_.holders[held.holder.index()];
-      if (std::any_of(runs.begin(), runs.end(), [&](const RunHold& r) { return same_work(history_.runs[r.run], holder); }))
+      if (std::any_of(runs.begin(), runs.end(), [&](const NamedHold& r) { return same_work(history_.runs[r.hold.run], holder); }))
         continue;
       uint16_t covered = 0;
       for (const auto& [metric, series] : held.metrics)
@@ -353,6 +368,7 @@ class Attributor {
   size_t hours_ = 0;
   std::vector<std::vector<uint16_t>> covered_;  // seconds, by device and hour
   std::vector<GpuSlot> slots_;
+  std::vector<Claim> claims_;                               // of the hour
   std::map<uint32_t, std::vector<uint32_t>> instances_of_;  // whole device → its MIG instances
   std::vector<Interval> presence_;                          // by node
 };

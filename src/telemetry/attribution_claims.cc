@@ -11,7 +11,7 @@ __extension__ typedef __int128 Int128;
 /// Utilisations closer than this are the same number that took two ways.
 constexpr double kSamePercent = 0.01;
 
-/// True when each claim has a utilisation of its own: all known, and not all the same.
+/// True when each claim has its own utilisation: all known, and not all the same.
 bool told_apart(const std::vector<Claim>& claims) {
   const auto known = [](const Claim& c) { return c.activity_known; };
   if (!std::all_of(claims.begin(), claims.end(), known)) return false;

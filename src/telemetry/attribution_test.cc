@@ -206,7 +206,7 @@ TEST(Attribution, EnvironmentAloneOwnsNothing) {
   EXPECT_THAT(attribute(f.history, f.usage).occupancy.tenures, IsEmpty());
 }
 
-TEST(Attribution, MemoryInUseIsAHoldByNobodyKnown) {
+TEST(Attribution, MemoryInUseIsAHoldByAnUnknownTenant) {
   Fleet f(2);
   const uint32_t d = f.device(f.node("n"), 0);
   for (const size_t h : {size_t{0}, size_t{1}})
@@ -334,7 +334,7 @@ TEST(Claims, IdlePodsShareWhatTheBusyOneLeaves) {
   EXPECT_EQ(claims[2].held, kWholeDevice / 8 * 3);
 }
 
-TEST(Claims, SharingFillsTheDeviceAndGrowsNobody) {
+TEST(Claims, SharingFillsTheDeviceAndGrowsNoClaim) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   Prng prng(seed);

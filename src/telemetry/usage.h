@@ -78,9 +78,9 @@ class HourlySeriesBuilder {
   SketchAccumulator sketch_;
 };
 
-/// Where a device has no series of its own for a metric but its holders do, makes one. In each hour holders that
+/// Where a device has no series for a metric but its holders do, makes one. In each hour holders that
 /// show the same value (time slicing, MPS: every pod repeats the device's) count once; holders that fit into the
-/// hour one after another are averaged by coverage; of holders that overlap the largest is taken. A series of its own
+/// hour one after another are averaged by coverage; of holders that overlap the largest is taken. A separate series
 /// that stops while somebody holds the device is completed in the same way; one that runs beside the holders' stands.
 void fill_device_series_from_holders(DeviceUsage& device);
 

@@ -21,7 +21,8 @@ import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from running_daemon import RunningDaemon, free_port  # noqa: E402
+from free_ports import free_port  # noqa: E402
+from running_daemon import RunningDaemon  # noqa: E402
 
 STINT = sys.argv.pop(1) if len(sys.argv) > 1 else "stint"
 ALERTMANAGER = shutil.which("prometheus-alertmanager")

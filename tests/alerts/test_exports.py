@@ -6,7 +6,6 @@ import json
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,9 @@ import time
 import unittest
 import urllib.parse
 import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from free_ports import free_port  # noqa: E402
 
 STINT = sys.argv.pop(1)
 
@@ -92,12 +94,6 @@ class Dashboard(unittest.TestCase):
             self.assertFalse(cells & mine, panel["title"])
             cells |= mine
         self.assertEqual(len({p["id"] for p in self.dashboard["panels"]}), len(self.dashboard["panels"]))
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 # One machine each whose two GPUs were busy 40 and 60 %: DCGM exporter alone; a GPU that MIG cuts in two, which reports 0 % as a whole;

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "advise/apply_text.h"
+#include "advise/apply/apply_text.h"
 #include "base/prng.h"
 #include "host/process.h"
 #include "host/scratch_dir.h"

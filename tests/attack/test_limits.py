@@ -6,12 +6,13 @@ Usage: test_limits.py STINT SOURCE_DIR [SUITE]
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import threading
 import time
 import urllib.error
 
-from tenants import Attack, main, needs_root
+from tenants import HERE, Attack, main, needs_root
 
 MIB = 1 << 20
 
@@ -55,6 +56,20 @@ time.sleep(300)'""")
         limit = self.run_job(self.token_of("eve", "submitter@acme"), "acme", "grep processes /proc/self/limits").split()[2]
         machine = int(pathlib.Path("/proc/sys/kernel/pid_max").read_text())
         self.assertEqual(int(limit), min(16384, machine // 4))
+
+
+class Memory(Attack):
+    TAKE = """/usr/bin/python3 -c 'taken = bytearray(300 << 20); taken[::4096] = b"x" * len(taken[::4096]); print("took it")' 2>&1"""
+
+    def test_a_job_that_names_no_memory_has_a_limit(self):
+        self.start("--insecure-shared-user", "--job-memory", "128MiB")
+        token = self.token_of("eve", "submitter@acme")
+        self.assertIn("MemoryError", self.run_job(token, "acme", self.TAKE))
+        self.assertEqual(self.run_job(token, "acme", self.TAKE, "--memory", "2GiB"), "took it\n", "what names more has more")
+
+    def test_what_has_no_limit_is_told_at_the_start(self):
+        notes = self.start("--insecure-shared-user").ask("GET", "/v1")["notes"]
+        self.assertTrue(any("--job-memory sets one" in note for note in notes), notes)
 
 
 class Logs(Attack):
@@ -101,6 +116,50 @@ class Logs(Attack):
         self.assertLess(len(merged), 2 * MIB + MIB // 2)
 
 
+@needs_root
+class Disk(Attack):
+    """Of 96 MiB, 24 kept for the daemon's records."""
+    RESERVE, SIZE = 24 * MIB, 96 * MIB
+
+    def setUp(self):
+        super().setUp()
+        self.disk = self.folder / "disk"
+        self.disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={self.SIZE}", "tmpfs", self.disk], check=False).returncode != 0:
+            self.skipTest("needs CAP_SYS_ADMIN")
+        self.addCleanup(lambda: subprocess.run(["umount", "-l", self.disk], check=False))
+        self.start("--insecure-shared-user", "--disk-reserve", "24MiB", "--job-log-limit", "1GiB", state=self.disk / "state")
+        self.token = self.token_of("eve", "submitter@acme")
+
+    def free(self):
+        told = os.statvfs(self.disk)
+        return told.f_bavail * told.f_frsize
+
+    def test_what_jobs_print_gives_way(self):
+        job = self.submit(self.token, "acme", "i=0; while [ $i -lt 100 ]; do head -c 2097152 /dev/zero | tr '\\0' x; echo; sleep 0.04; i=$((i+1)); done; echo the end")
+        least = self.free()
+        while self.state_of(job) not in ("succeeded", "failed"):
+            least = min(least, self.free())
+            time.sleep(0.02)
+        self.assertEqual(self.state_of(job), "succeeded")
+        self.assertLess(least, self.SIZE // 2, "it printed 200 MiB")
+        self.assertGreater(least, self.RESERVE)
+        self.assertTrue(self.logs(job, self.token).endswith("the end\n"), "its end is kept")
+
+    def test_no_work_comes_in_while_the_reserve_is_used(self):
+        runs = self.submit(self.token, "acme", "sleep 300")
+        with open(self.disk / "filler", "wb") as filler:
+            os.posix_fallocate(filler.fileno(), 0, self.free() - 10 * MIB)
+        refused = subprocess.run([self.STINT, "submit", "--queue", "acme", "--cpu-milli", "500", "--", "true"], capture_output=True, text=True,
+                                 env=dict(self.daemon.environment(), STINT_TOKEN=self.token), timeout=60, check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("24 MiB are kept", refused.stderr)
+        self.daemon.stint("cancel", runs)
+        self.assertEqual(self.wait(runs)["state"], "cancelled", "the daemon goes on writing its records")
+        (self.disk / "filler").unlink()
+        self.assertEqual(self.run_job(self.token, "acme", "echo again"), "again\n")
+
+
 class HeldJobs(Attack):
     def submit_array(self, token, client, count):
         body = {"queue": client, "command": ["true"], "array": count, "on_hold": True, "cpu_milli": 1}
@@ -127,6 +186,51 @@ class HeldJobs(Attack):
         self.assertEqual(self.submit_array(eve, "acme", 1)[0], 429, "and not one more")
         self.assertEqual(self.submit_array(vera, "acme", 10)[0], 201, "a colleague is not shut out")
         self.assertEqual(self.submit_array(self.token_of("zoe", "submitter@zoo"), "zoo", 10)[0], 201)
+
+
+class Records(Attack):
+    """What stays in the event log and the audit log for good."""
+    CONFIG = dict(HERE, govern={"clients": [{"name": "acme", "user_records_per_day": 30, "user_mebibytes_per_day": 1}]})
+
+    def post(self, token, path, body=None):
+        try:
+            return 200, self.daemon.ask("POST", path, body, token=token)
+        except urllib.error.HTTPError as refused:
+            return refused.code, json.load(refused)
+
+    def audited(self):
+        return len(self.daemon.ask("GET", "/v1/audit-log?limit=1000")["records"])
+
+    def test_holding_and_releasing_for_ever_is_refused(self):
+        self.start("--insecure-shared-user")
+        eve, vera = self.token_of("eve", "submitter@acme"), self.token_of("vera", "submitter@acme")
+        job = self.submit(eve, "acme", "true", "--hold", "--not-before", "2099-01-01T00:00:00Z")
+        codes = [self.post(eve, f"/v1/jobs/{job}/{what}")[0] for _ in range(20) for what in ("release", "hold")]
+        self.assertEqual(codes, [200] * 29 + [422] * 11)
+        detail = self.post(eve, f"/v1/jobs/{job}/release")[1]["detail"]
+        self.assertIn("user eve in client acme may put 30 records a day into the event log", detail)
+        self.assertIn("raise user_records_per_day", detail)
+        code, problem = self.post(eve, "/v1/jobs", {"queue": "acme", "command": ["true"], "cpu_milli": 1})
+        self.assertEqual((code, problem["refusal"]["by"], problem["refusal"]["of"]), (429, "records_per_day", "user"))
+        self.assertEqual(self.post(vera, "/v1/jobs", {"queue": "acme", "command": ["true"], "cpu_milli": 1})[0], 200, "a colleague goes on")
+        self.daemon.stint("cancel", job, token=eve)
+        self.assertEqual(self.state_of(job), "cancelled", "what ends a job is taken")
+
+    def test_large_scripts_are_refused(self):
+        self.start("--insecure-shared-user")
+        eve = self.token_of("eve", "submitter@acme")
+        body = {"queue": "acme", "script": "#!/bin/sh\n# " + "x" * 90_000, "on_hold": True, "cpu_milli": 1}
+        answers = [self.post(eve, "/v1/jobs", body) for _ in range(12)]
+        self.assertEqual([code for code, _ in answers], [200] * 11 + [429])
+        self.assertEqual(answers[-1][1]["refusal"]["by"], "mebibytes_per_day")
+
+    def test_what_is_refused_again_and_again_does_not_fill_the_audit_log(self):
+        self.start("--insecure-shared-user")
+        eve = self.token_of("eve", "submitter@acme")
+        for _ in range(700):
+            self.assertEqual(self.post(eve, "/v1/jobs", {"queue": "zoo", "command": ["true"]})[0], 422)
+        # A burst of five minutes' worth and what a minute or two add; the others are counted.
+        self.assertLess(self.audited(), 600)
 
 
 if __name__ == "__main__":

@@ -82,5 +82,48 @@ class LooseFiles(Attack):
         self.assertIn("holds a secret", done.stderr)
 
 
+class AtRest(Attack):
+    """Who gets the disk, or a backup, and no key."""
+
+    def key(self, name):
+        path = self.folder / name
+        path.write_text(os.urandom(32).hex() + "\n")
+        path.chmod(0o600)
+        return path
+
+    def test_secrets_of_one_time_codes_need_the_key(self):
+        key = self.key("elsewhere.key")
+        self.start("--insecure-shared-user")
+        secret = self.daemon.ask("POST", "/v1/codes")["secret"]
+        files = lambda: b"".join(path.read_bytes() for path in self.daemon.state.glob("govern.db*"))  # noqa: E731
+        self.assertIn(secret.encode(), files())
+        self.daemon.stop()
+        self.daemon._flags += ["--secrets-key", str(key)]
+        self.daemon.start()
+        self.daemon.stop()
+        self.assertNotIn(secret.encode(), files(), "also what was there before")
+        for flags, said in (([], "name the file with their key"), (["--secrets-key", self.key("another.key")], "another key")):
+            done = subprocess.run([self.STINT, "daemon", "--config", self.daemon.config, "--state", self.daemon.state, "--insecure-shared-user",
+                                   "--allow-missing-gpus", *flags], capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(said, done.stderr)
+
+    def test_a_backup_needs_the_key(self):
+        key, other = self.key("backup.key"), self.key("other.key")
+        self.start("--insecure-shared-user")
+        self.submit(self.token_of("eve", "submitter@acme"), "acme", "true", "--hold", "--name", "a-name-to-look-for")
+        archive = self.folder / "backup"
+        self.daemon.stint("backup", "--state", str(self.daemon.state), "--config", str(self.daemon.config), "--key", str(key), str(archive))
+        stored = archive.read_bytes()
+        for text in (b"a-name-to-look-for", b"SQLite format", b"manifest"):
+            self.assertNotIn(text, stored)
+        for flags, said in (((), "is encrypted"), (("--key", str(other)), "another key")):
+            refused = self.daemon.stint("restore", str(archive), "--check", *flags, check=False)
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn(said, refused.stderr)
+        self.daemon.stint("restore", str(archive), "--state", str(self.folder / "again"), "--key", str(key))
+        self.assertIn(b"a-name-to-look-for", b"".join(path.read_bytes() for path in (self.folder / "again").glob("events.db*")))
+
+
 if __name__ == "__main__":
     main(sys.modules[__name__])

@@ -177,6 +177,31 @@ class Catalogue(Scratch):
         self.assertRegex(out, r"(T4|L4)")
 
 
+class Machines(Scratch):
+    def test_who_started_a_machine_stands_in_the_clouds_log(self):
+        rows = self.dir / "nodes.csv"
+        rows.write_text("node,resource_id,provider\ngpu-1,i-0a,aws\ngpu-2,/subscriptions/s/virtualMachines/vm-2,azure\n")
+        stint("import", "inventory", rows, "--history", self.db)
+        aws = self.dir / "trail.json.gz"
+        asked = {"eventSource": "ec2.amazonaws.com", "eventName": "RunInstances", "eventTime": "2026-10-01T08:00:00Z",
+                 "userIdentity": {"type": "IAMUser", "userName": "mary\x1b[31m"}, "sourceIPAddress": "192.0.2.7",
+                 "responseElements": {"instancesSet": {"items": [{"instanceId": "i-0a"}, {"instanceId": "i-0b"}]}}}
+        aws.write_bytes(gzip.compress(json.dumps({"Records": [asked]}).encode()))
+        azure = self.dir / "activity.json"
+        azure.write_text(json.dumps([{"operationName": {"value": "Microsoft.Compute/virtualMachines/start/action"}, "status": {"value": "Succeeded"},
+                                      "eventTimestamp": "2026-10-02T08:00:00Z", "caller": "ann@example.org", "resourceId": "/X/VIRTUALMACHINES/VM-2"}]))
+        logs = ["--cloudtrail", aws, "--azure-activity", azure]
+        told = stint_json("history", "machine", self.db, "gpu-1", *logs)
+        self.assertEqual(told["acts"], [{"at": "2026-10-01T08:00:00Z", "act": "made", "who": "mary\x1b[31m", "from": "192.0.2.7", "by": None, "failed": None}])
+        self.assertEqual([act["who"] for act in stint_json("history", "machine", self.db, "gpu-2", *logs)["acts"]], ["ann@example.org"])
+        shown = stint("history", "machine", self.db, "i-0b", *logs).stdout
+        self.assertIn("mary", shown)
+        self.assertNotIn("\x1b", shown, "names are shown, not sent to the terminal")
+        self.assertIn("do not speak of machine gpu-9", stint("history", "machine", self.db, "gpu-9", *logs).stderr)
+        self.assertIn("no entry of Google's audit logs", stint("history", "machine", self.db, "gpu-1", "--gcp-audit", azure, code=1).stderr)
+        self.assertIn("--cloudtrail", stint("history", "machine", self.db, "gpu-1", code=1).stderr)
+
+
 class Estimates(Scratch):
     PLAN = pathlib.Path(__file__).resolve().parents[2] / "examples" / "terraform-plan.json"
 
@@ -218,6 +243,66 @@ class Clients(Scratch):
         self.assertEqual(margin["cost"], "47000")
         self.assertEqual({r["client"]: r["cost"] for r in margin["rows"]}, {r["name"]: r["total"] for r in bill["rows"]})
 
+
+    def close(self, *options, month="2026-10", code=0):
+        return stint("close", "--history", self.db, "--month", month, "--folder", self.dir / "books", *options, code=code)
+
+    def test_a_closed_month_holds_what_the_single_commands_say(self):
+        stint("demo", "agency", "--history", self.db)
+        invoices = SOURCE + "/examples/invoices.csv"
+        told = json.loads(self.close("--invoices", invoices, "--json").stdout)["months"]
+        self.assertEqual([(m["month"], m["closed"], m["open"], m["bill"], m["invoices"]) for m in told],
+                         [("2026-10", True, [], "47000", {"rows": 3, "given": 3, "differing": 0})])
+        self.assertEqual(sum(Decimal(told[0][part]) for part in ("all_clients", "unattributed", "idle_unattributed")), 47000)
+        books, period = self.dir / "books" / "2026-10", ("--history", self.db, "--month", "2026-10")
+        for name, command in (("bill.json", ("bill", "--json")), ("bill.csv", ("bill", "--format", "csv")), ("bill.html", ("bill", "--format", "html")),
+                              ("reconciliation.csv", ("reconcile", "--invoices", invoices, "--format", "csv"))):
+            self.assertEqual((books / name).read_text(), stint(command[0], *period, *command[1:]).stdout, name)
+        stint("statements", *period, "--folder", self.dir / "pages")
+        pages = sorted((self.dir / "pages").iterdir())
+        self.assertEqual(len(pages), told[0]["statements"])
+        self.assertEqual([p.name for p in pages], sorted(p.name for p in (books / "statements").iterdir()))
+        for page in pages:
+            self.assertEqual(page.read_bytes(), (books / "statements" / page.name).read_bytes())
+
+    def test_a_closed_month_is_replaced_on_request_only(self):
+        stint("demo", "agency", "--history", self.db)
+        self.close()
+        stale = self.dir / "books" / "2026-10" / "statements" / "who-left.html"
+        stale.write_text("a page of a delivery before")
+        self.assertIn("--again", self.close(code=1).stderr)
+        self.assertTrue(stale.exists())
+        self.close("--again")
+        self.assertFalse(stale.exists())
+        self.assertEqual([p.name for p in (self.dir / "books").iterdir()], ["2026-10"])
+
+    def test_a_month_stays_open_while_an_invoice_differs_or_is_missing(self):
+        stint("demo", "agency", "--history", self.db)
+        header, *rows = (pathlib.Path(SOURCE) / "examples" / "invoices.csv").read_text().splitlines()
+        october = [row for row in rows if "2026-10" in row]
+        cells = october[0].split(",")
+        total = header.split(",").index("total")
+        cells[total] = str(Decimal(cells[total]) + Decimal("0.01"))
+        invoices = self.dir / "invoices.csv"
+        invoices.write_text("\n".join([header, ",".join(cells), *october[1:-1], ""]))
+        (month,) = json.loads(self.close("--invoices", invoices, "--json", code=3).stdout)["months"]
+        self.assertEqual((month["closed"], len(month["open"]), month["invoices"]), (False, 2, {"rows": 3, "given": 2, "differing": 1}))
+        self.assertTrue(any("the invoice says" in why for why in month["open"]), month["open"])
+        self.assertTrue(any("no invoice is given" in why for why in month["open"]), month["open"])
+
+    def test_a_month_whose_bill_ends_early_stays_open(self):
+        bill = self.dir / "bill.csv"
+        bill.write_text("BilledCost,EffectiveCost,BillingCurrency,BillingAccountId,BillingPeriodStart,BillingPeriodEnd,ChargePeriodStart,ChargePeriodEnd,ChargeCategory,"
+                        "ProviderName,ServiceCategory,ServiceName\n" + "".join(
+                            f"10,10,USD,1,2026-{m}-01T00:00:00Z,2026-{m + 1:02}-01T00:00:00Z,2026-{m}-01T00:00:00Z,{end}T00:00:00Z,Usage,AWS,Storage,Amazon S3\n"
+                            for m, end in ((10, "2026-11-01"), (11, "2026-11-11"))))
+        stint("import", "focus", bill, "--history", self.db)
+        october, november = json.loads(self.close("--through", "2026-11", "--json", code=3).stdout)["months"]
+        self.assertEqual((october["closed"], november["closed"]), (True, False))
+        self.assertIn("2026-11-11", november["open"][0])
+        said = self.close("--through", "2026-12", "--again", code=1)
+        self.assertIn("2026-12 is not closed: ", said.stderr)
+        self.assertIn("2026-10", said.stdout)
 
     def test_a_months_difference_is_explained_to_the_last_nano_unit(self):
         stint("demo", "agency", "--history", self.db)
@@ -418,9 +503,12 @@ class Stories(unittest.TestCase):
         calendar.write_text("soon:+40\n")
         self.assertIn("calendar.txt:1", stint("plan", "capacity", "--history", self.dir / "platform.db", "--changes", calendar, code=1).stderr)
 
-    def test_sharing_frees_the_machines_that_the_audit_says(self):
+    def test_sharing_frees_the_machines_that_the_audit_says_but_is_not_counted_unmeasured(self):
         pools = self.plan("platform", "share")["pools"]
-        found = [f for f in self.reports["platform"]["findings"] if f["change"]["kind"] == "share"]
+        found = [f for f in self.reports["platform"]["rejected"] if f["change"]["kind"] == "share" and f["change"]["mode"] == "mps"]
+        self.assertIn("what neighbours under MPS do to each other was not measured", found[0]["proof"]["reason"])
+        self.assertEqual([f for f in self.reports["platform"]["findings"] if f["change"]["kind"] == "share"], [])
+        self.assertEqual(self.reports["platform"]["totals"]["saving_by"]["arithmetic"], 0)
         self.assertEqual(len(pools), 1)
         # 16 services fit two to a GPU beside their own kind: 8 GPUs, one machine. Slices would free two, but requests would
         # take longer on them.

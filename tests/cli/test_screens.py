@@ -37,8 +37,10 @@ HELP_ONLY = {
     "user totp confirm": "needs a code", "user totp disable": "needs a code", "completion": "prints a script",
     "man": "prints a page for man", "alerts export": "writes a rule file", "dashboards export": "writes JSON",
     "audit-log export": "writes JSON lines", "logs": "shows what the job printed", "replay make-jobs": "writes a trace",
-    "history drop-import": "changes what other calls show",
-    "replay spot": "needs recorded capacity", "token make": "prints a token to be kept",
+    "history drop-import": "changes what other calls show", "close": "writes a folder of files",
+    "history machine": "needs a cloud's audit log",
+    "cloud ls": "needs a daemon whose pools make machines", "cloud sweep": "likewise",
+    "replay spot": "needs recorded capacity", "replay spot-regions": "needs recorded capacity", "token make": "prints a token to be kept",
 }
 
 HISTORY = ["--history", "demo.db", "--month", "2026-10"]

@@ -29,7 +29,7 @@ def need(test, program):
 
 
 class Terminal:
-    """An interactive shell on a terminal of its own."""
+    """An interactive shell on its own terminal."""
 
     def __init__(self, command, folder):
         environment = dict(os.environ, PATH=f"{pathlib.Path(STINT).parent}:{os.environ['PATH']}", PS1="READY> ", TERM="dumb",

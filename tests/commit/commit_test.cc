@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "advise/commit_policy.h"
-#include "advise/commit_portfolio.h"
+#include "advise/commit/commit_policy.h"
+#include "advise/commit/commit_portfolio.h"
 #include "base/prng.h"
 #include "base/text.h"
-#include "codec/hourly_demand.h"
+#include "codec/metrics/hourly_demand.h"
 #include "host/file.h"
 #include "host/process.h"
 #include "host/scratch_dir.h"

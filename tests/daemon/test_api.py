@@ -114,7 +114,7 @@ class Api(unittest.TestCase):
         self.assertEqual(d.stint("show", hidden, token=token, check=False).returncode, 1)
         self.assertEqual(d.stint("token", "list", token="wrong", check=False).returncode, 1)
 
-    def test_nobody_there_says_the_next_step(self):
+    def test_no_daemon_says_the_next_step(self):
         done = subprocess.run([STINT, "queue", "--server", "http://127.0.0.1:1"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("stint daemon", done.stderr)

@@ -53,7 +53,7 @@ def main():
                                                 "simulated_duration": "90h"})
             # What a caller may not do is refused with its own words, not with the framework's: those checks are held by the table of
             # routes and roles. An event stream has no end.
-            # What could take the token's own rights away comes last, and in a run of its own.
+            # What could take the token's own rights away comes last, and in a separate run.
             alone = ["revokeToken", "putUser"]
             failed = 0
             for choice in (["--exclude-operation-id"], ["--include-operation-id"]):

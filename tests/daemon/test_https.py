@@ -24,7 +24,8 @@ from running_server import RunningServer, synthetic  # noqa: E402
 
 STINT = sys.argv.pop(1) if len(sys.argv) > 1 else "stint"
 SOURCE = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ".").resolve()
-FLEET = {"nodes": [{"name": "n0", "gpu_model": "L4", "gpus": 1, "cpu_milli": 8000, "per_hour": "1"}], "queues": [{"name": "acme"}]}
+FLEET = {"nodes": [{"name": "n0", "gpu_model": "L4", "gpus": 1, "cpu_milli": 8000, "per_hour": "1"}], "queues": [{"name": "acme"}],
+         "audit_log": {"reads_per_minute": 0}}  # each read has its record: what is tested is that all of many arrive
 
 
 class Connection:

@@ -227,10 +227,10 @@ class Refused(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"2 machines \(gpu-0, gpu-1\)(.|\n)*Slurm(.|\n)*--simulate")
 
-    def test_a_standby(self):
-        done = self.start(str(SOURCE / "examples/one-machine.json"), "--standby")
+    def test_a_standby_without_a_shared_log(self):
+        done = self.start(str(SOURCE / "examples/one-machine.json"), "--standby", "--allow-missing-gpus", "--insecure-shared-user")
         self.assertEqual(done.returncode, 1)
-        self.assertTrue(re.search("--standby(.|\n)*second time", done.stderr), done.stderr)
+        self.assertIn("a standby follows a log in PostgreSQL", done.stderr)
 
 
 if __name__ == "__main__":

@@ -173,7 +173,7 @@ class Login(unittest.TestCase):
         self.assertNotIn("Secure", ann.set_cookies["stint-session"])  # on loopback without TLS it would never come back
         self.assertNotIn("stint-login", ann.cookies)
         me = json.loads(ann.me()[2])
-        self.assertEqual((me["user"], me["roles"]), ("ann@example.org", ["submitter@acme"]))
+        self.assertEqual((me["user"], me["roles"]), ("oidc:ann@example.org", ["submitter@acme"]))
         # Other sites can send the cookie, but not the header.
         self.assertEqual(ann.me(page=False)[0], 401)
         job = json.dumps({"queue": "acme", "command": ["true"]})
@@ -240,14 +240,14 @@ class Login(unittest.TestCase):
 
     def test_who_is_disabled_here_stays_out(self):
         self.assertEqual(self.person.log_in()[0], 303)
-        self.daemon.ask("PUT", "/v1/users/ann@example.org", {"disabled": True})
+        self.daemon.ask("PUT", "/v1/users/oidc:ann@example.org", {"disabled": True})
         try:
             self.assertEqual(self.person.me()[0], 401)
             other = Person(self.daemon.url)
             self.person, kept = other, self.person
             self.refused(other.log_in(), "disabled")
         finally:
-            self.daemon.ask("PUT", "/v1/users/ann@example.org", {"disabled": False})
+            self.daemon.ask("PUT", "/v1/users/oidc:ann@example.org", {"disabled": False})
         self.assertEqual(kept.me()[0], 200)
 
     @unittest.skipUnless(CHROMIUM, "no chromium here")
@@ -267,13 +267,13 @@ class Login(unittest.TestCase):
         b.open(self.daemon.url + "/#/jobs")
         b.wait_for("document.querySelector('a[href=\"/login\"]')")
         b.value("document.querySelector('a[href=\"/login\"]').click()")
-        b.wait_for("document.querySelector('footer')?.innerText.includes('ann@example.org')")
+        b.wait_for("document.querySelector('footer')?.innerText.includes('oidc:ann@example.org')")
         b.wait_for("document.querySelector('footer .good')")  # the stream of events knows the session, too
         self.assertEqual(b.value("location.hash"), "#/jobs")
         self.assertIsNone(b.value("sessionStorage.getItem('stint-token')"))
         self.assertEqual(b.value("document.cookie"), "")  # out of reach of scripts
         b.open(self.daemon.url + "/?again")
-        b.wait_for("document.querySelector('footer')?.innerText.includes('ann@example.org')")
+        b.wait_for("document.querySelector('footer')?.innerText.includes('oidc:ann@example.org')")
         b.value("[...document.querySelectorAll('.tools button')].find(x => x.textContent === 'Sign out').click()")
         b.wait_for("document.getElementById('token')")
         b.open(self.daemon.url + "/?later")
@@ -314,7 +314,7 @@ class AnotherProvider(unittest.TestCase):
                 back = connection.getresponse().headers["Location"].removeprefix(daemon.url)
             status, _, text = person.ask(back)
             self.assertEqual(status, 303, text)
-            self.assertEqual(json.loads(person.me()[2])["user"], "ann@example.org")
+            self.assertEqual(json.loads(person.me()[2])["user"], "oidc:ann@example.org")
             daemon.stop()
 
 

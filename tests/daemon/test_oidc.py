@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bearer tokens of an identity provider: a small one of its own (PyJWT and cryptography), with discovery and keys that change.
+"""Bearer tokens of an identity provider: a small one of the test (PyJWT and cryptography), with discovery and keys that change.
 
 Usage: test_oidc.py STINT. Skipped where PyJWT or cryptography are not installed (apt install python3-jwt python3-cryptography).
 """
@@ -97,10 +97,10 @@ def run(url, provider):
         time.sleep(0.05)
     for name, token in ("RS256", provider_rsa), ("ES256", provider_ec):
         status, answer = ask(url + "/v1/me", token)
-        check(name, (status, answer.get("user"), answer.get("roles")), (200, "ann@example.org", ["submitter@acme"]))
+        check(name, (status, answer.get("user"), answer.get("roles")), (200, "oidc:ann@example.org", ["submitter@acme"]))
     job = {"queue": "acme", "command": ["true"]}
     status, answer = ask(url + "/v1/jobs", provider_rsa, "POST", job)
-    check("a job of its client", (status, answer.get("user")), (201, "ann@example.org"))
+    check("a job of its client", (status, answer.get("user")), (201, "oidc:ann@example.org"))
     check("a job of another", ask(url + "/v1/jobs", provider_rsa, "POST", dict(job, queue="zoo"))[0], 422)
     check("no token of ours", ask(url + "/v1/tokens", provider_rsa, "POST", {})[0], 403)
     check("no group", ask(url + "/v1/jobs", provider.token("r1", groups=["chess"]))[0], 403)

@@ -17,7 +17,8 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "serve"))
-from running_daemon import RunningDaemon, free_ports  # noqa: E402
+from free_ports import free_ports  # noqa: E402
+from running_daemon import RunningDaemon  # noqa: E402
 from running_server import synthetic  # noqa: E402
 
 BODY = json.dumps({"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}]}).encode()
@@ -42,7 +43,7 @@ class Callers:
         while not self._ending.wait(self.pause):
             targets = targets_in(self.endpoints)
             if not targets:
-                self.failures.append("nobody is named")
+                self.failures.append("no replica is named")
                 continue
             target = targets[next(self._turn) % len(targets)]
             try:
@@ -79,9 +80,9 @@ def main():
         (models / "1/model.synthetic.json").write_text(json.dumps(synthetic(base_us=20_000)))
         (models / "model.json").write_text(json.dumps({"max_batch": 1, "promise_p99_ms": 100}))
         endpoints = folder / "endpoints.json"
-        first = free_ports(4)
+        first = free_ports(6)
         service = {
-            "name": "echo", "ports": [first, first + 3], "max": 3, "every": "1s", "drain": "5s", "endpoints": str(endpoints),
+            "name": "echo", "ports": [first, first + 5], "max": 3, "every": "1s", "drain": "5s", "endpoints": str(endpoints),
             "up_cooldown": "2s", "down_cooldown": "4s", "idle_grace": "1h",
             "job": {"queue": "acme", "user": "ada", "cpu_milli": 100, "command": [stint, "serve", "run", "--models", str(folder / "models")]}}
         config = {"nodes": [{"name": "here", "cpu_milli": 8000, "memory": "8GiB", "per_hour": "1"}], "queues": [{"name": "acme"}],
@@ -143,6 +144,9 @@ def main():
             daemon.configure(dict(config, services=[]))
             daemon.process.send_signal(signal.SIGHUP)
             wait_for("the end of the service", lambda: not daemon.ask("GET", "/v1/jobs?state=active")["jobs"])
+        except AssertionError:
+            print(json.dumps(seen(), indent=1), (folder / "daemon.log").read_text()[-4000:])
+            raise
         finally:
             if callers:
                 callers.end()

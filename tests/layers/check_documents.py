@@ -91,6 +91,14 @@ def spoken_problems(where, text):
                     yield f"{where}:{number}: '{words}' in a text that people see: say who does what"
 
 
+def comment_problems(where, text):
+    """"nobody" in comments: whoever reads code wants to know which job, client or program it is."""
+    for number, line in enumerate(text.splitlines(), 1):
+        comment = re.search(r"(?://|^\s*#)(.*)", line)
+        if comment and re.search(r"\bnobody\b", comment[1], re.I):
+            yield f"{where}:{number}: 'nobody' in a comment: say who"
+
+
 def main(source):
     problems = [f"missing: {name}" for name in REQUIRED if not (source / name).exists()]
     problems += [f"missing: src/{folder.name}/README.md" for folder in sorted((source / "src").iterdir())
@@ -106,6 +114,8 @@ def main(source):
             problems += style_problems(source, path, text)
         if path.suffix in (".cc", ".js") and where.parts[0] in ("src", "page") and not re.search("_test|testing_", path.name):
             problems += spoken_problems(where, text)
+        if path.suffix in (".cc", ".h", ".js", ".py") and path.name != "check_documents.py":
+            problems += comment_problems(where, text)
         if path.suffix in (".cc", ".h", ".py", ".md") and path.name != "check_documents.py":
             for number, line in enumerate(text.splitlines(), 1):
                 if re.search(r'(^|[\s"\'`(=])/(work|home|root)/', line):

@@ -14,7 +14,7 @@ import unittest
 
 STINT = SOURCE = None
 
-# What runs inside: prints a section per step. The daemon speaks on a port of its own.
+# What runs inside: prints a section per step. The daemon speaks on its own port.
 INSTALL = r"""
 set -e
 mount -t tmpfs tmpfs "$1"
@@ -33,12 +33,23 @@ echo "version $(stint --version)"
 man -w stint-daemon
 systemd-analyze verify /lib/systemd/system/stint.service 2>&1 | sed 's/^/verify /' || true
 sed 's/"listen": "127.0.0.1:8470"/"listen": "127.0.0.1:0"/' /usr/share/doc/stint/examples/stint.json > /etc/stint/stint.json
-setpriv --no-new-privs --bounding-set=-all,+setuid,+setgid,+kill,+chown,+dac_override,+fowner,+sys_ptrace,+sys_admin \
-  stint daemon --config /etc/stint/stint.json --state /var/lib/stint --jobs-as-range 70000-79999 --allow-missing-gpus 2>/tmp/err &
+# As the unit has it started: ProtectSystem=strict, what is writable, and few capabilities.
+said() { sed -n "s/^$1=[+]*//p" /lib/systemd/system/stint.service; }
+test "$(said ProtectSystem)" = strict
+mkdir -p -m 700 "/var/lib/$(said StateDirectory)"
+$(said ExecStartPre)
+cat > /tmp/start <<'START'
+for folder in /var/lib/stint $(echo " $1" | sed 's/ -/ /g') /dev /proc; do if [ -d "$folder" ]; then mount --rbind "$folder" "$folder"; fi; done
+mount -o remount,bind,ro /
+if touch /usr/writable 2>/dev/null; then echo "not strict" >&2; exit 1; fi
+exec setpriv --no-new-privs --bounding-set=-all,+setuid,+setgid,+kill,+chown,+dac_override,+fowner,+sys_ptrace,+sys_admin \
+  stint daemon --config /etc/stint/stint.json --state /var/lib/stint --jobs-as-range 70000-79999 --allow-missing-gpus
+START
+unshare -m sh -e /tmp/start "$(said ReadWritePaths)" 2>/tmp/err &
 pid=$!
 for i in $(seq 600); do grep -q "listening on" /tmp/err && break; sleep 0.1; done
 export STINT_SERVER=$(sed -n 's/.*listening on //p' /tmp/err) STINT_TOKEN_FILE=/var/lib/stint/admin.token
-job=$(stint submit --queue agency --cpu-milli 500 -- sh -c 'echo "i am $(id -u) in $HOME"; cat /var/lib/stint/admin.token')
+job=$(stint submit --queue agency --cpu-milli 500 --folder /srv -- sh -c 'echo "i am $(id -u) in $HOME"; cat /var/lib/stint/admin.token')
 for i in $(seq 600); do stint show --json $job | grep -q '"state": "\(succeeded\|failed\)"' && break; sleep 0.1; done
 stint logs $job; stint logs --error $job
 sed "s/^/said /" /tmp/err
@@ -112,7 +123,7 @@ class Package(unittest.TestCase):
         if probe.returncode != 0:
             self.skipTest("no overlay can be mounted here")
         done = subprocess.run(["unshare", "-m", "-p", "-f", "--kill-child", "bash", "-c", INSTALL, "bash", scratch, self.deb], text=True,
-                              capture_output=True, timeout=250, check=False)
+                              capture_output=True, timeout=500, check=False)
         out = done.stdout
         self.assertEqual(done.returncode, 0, out + done.stderr)
         self.assertIn("i am 70000 in /var/lib/stint-jobs/70000", out)

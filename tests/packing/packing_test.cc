@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "codec/openb.h"
+#include "codec/traces/openb.h"
 #include "host/file.h"
 #include "sim/packing_replay.h"
 #include "tests/needs_shared.h"

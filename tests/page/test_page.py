@@ -58,6 +58,15 @@ def finding(number, title, saving, verdict):
     }
 
 
+def unusual_day(client, first_day, excess, days=1, idle=False, recent=False):
+    return {"client": client, "idle": idle, "provider": "aws", "service": "Amazon S3", "first_day": first_day, "days": days, "cost": 100 + excess, "expected": 100,
+            "excess": excess, "deviations": excess / 10, "recent": recent}
+
+
+def unusual_days(*found):
+    return {"threshold": 4, "least_amount": 5, "weeks": 8, "fewest_weeks": 3, "until": "2026-11-01T00:00:00Z", "series": 30, "judged": 12, "undated": 0, "found": list(found)}
+
+
 AUDIT = {
     "schema": "stint-audit/1", "currency": "USD", "goals": [],
     "period": {"begin": "2026-10-01T00:00:00Z", "end": "2026-11-01T00:00:00Z"},
@@ -68,8 +77,8 @@ AUDIT = {
     "findings": [finding(1, "Run the training on spot", 6_700, "survives"), finding(2, "Pack 4 services onto 2 GPUs", 2_300, "arithmetic")],
     "rejected": [finding(3, "Commit to one machine for a year", 0, "rejected")],
     "clients": [], "idle_causes": [], "categories": [], "nodes": [], "holders": [], "curve": [], "heat": [], "imports": [], "contradictions": [],
-    "prices": [], "anomalies": None,
-    "cluster": None, "notes": ["6 % of the GPU-hours have no owner"], "out_of_reach": [],
+    "prices": [], "anomalies": unusual_days(unusual_day("retail", "2026-10-20", 250, days=3, recent=True), unusual_day("", "2026-10-07", -80), unusual_day("", "2026-10-11", 60, idle=True)),
+    "cluster": None, "notes": ["6 % of the GPU-hours have no owner: `stint import tenants` names owners"], "out_of_reach": [],
     "proof": {"by_jobs_per_month": 6_700, "by_requests_per_month": 0, "by_bill_per_month": 0, "by_arithmetic_per_month": 2_300,
               "together": finding(0, "", 6_700, "survives")["proof"]},
 }
@@ -542,6 +551,48 @@ class Page(unittest.TestCase):
         self.assertEqual(b.value("document.querySelectorAll('.lane:not(.axis)').length"), lanes)
         self.assertEqual(self.complaints(), [])
 
+    def test_the_marks_of_the_timeline_keep_apart_on_a_phone(self):
+        b = self.browser
+        self.sign_in(view="timeline")
+        b.wait_for("document.querySelector('.run')")
+        try:
+            for width in (1280, 390, 320):
+                b.screen(width, 900, "light", mobile=width < 500)
+                self.go("overview")
+                self.go("timeline")
+                boxes = b.wait_for("(() => { const boxes = [...document.querySelectorAll('.axis span')].map(x => x.getBoundingClientRect())"
+                                   ".map(r => [r.left, r.right]); return boxes.length ? boxes : null; })()")
+                self.assertLessEqual(boxes[-1][1], width, "the last one is whole")
+                for (_, right), (left, _) in zip(boxes, boxes[1:]):
+                    self.assertLessEqual(right, left + 0.5, (width, boxes))
+        finally:
+            b.screen(1280, 900, "light")
+
+    def test_marks_have_room_in_every_span_of_time_and_every_width(self):
+        # What one sees depends on the second at which one looks: here every span from a minute to three weeks, at odd seconds.
+        self.sign_in(view="timeline")
+        found = self.browser.value("""import(document.querySelector('link[href$="/axis.js"]').href).then(({ marks }) => {
+          const canvas = document.createElement('canvas').getContext('2d');
+          canvas.font = '12px system-ui';
+          const measure = (text) => canvas.measureText(text).width;
+          const bad = [];
+          let fewest = 99;
+          for (const width of [200, 230, 254, 300, 700, 1100])
+            for (let span = 60e3; span < 21 * 864e5; span *= 1.07)
+              for (let i = 0; i < 8; ++i) {
+                const to = Date.now() - i * 7919e3;
+                const list = marks(to - span, to, width, measure);
+                fewest = Math.min(fewest, list.length);
+                list.forEach((m, j) => {
+                  const end = m.left + measure(m.text) + 5;  // its line and the gap after it
+                  if (m.left < 0 || end > (list[j + 1]?.left ?? width)) bad.push([width, span, m.text]);
+                });
+              }
+          return { bad: bad.slice(0, 5), fewest };
+        })""")
+        self.assertEqual(found["bad"], [])
+        self.assertGreaterEqual(found["fewest"], 1)
+
     def test_charts_begin_when_the_daemon_did(self):
         b = self.browser
         begins = self.daemon.ask("GET", "/v1/board")["begins"]
@@ -573,6 +624,7 @@ class Page(unittest.TestCase):
         b.wait_for("document.querySelectorAll('details.finding').length === 3")
         self.assertIn("6,700.00 USD", b.value("document.querySelector('details.finding').innerText"))
         b.value("document.querySelector('details.finding summary').click()")
+        self.assertNotIn("`", b.value("document.querySelector('main').innerText"), "commands are set apart, not quoted")
         self.assertIn("terminate-instances", b.value("document.querySelector('details.finding pre').textContent"))
         b.value("document.getElementById('note-F-00000001').focus()")
         b.call("Input.insertText", text="from Monday on")
@@ -591,6 +643,52 @@ class Page(unittest.TestCase):
         b.wait_for("!document.querySelector('details.finding summary').innerText.includes('approved')")
         self.assertEqual(self.daemon.ask("GET", "/v1/findings")["decisions"], [])
         self.assertEqual(self.complaints(), [])
+
+    def test_a_finding_says_how_it_was_proven(self):
+        b = self.browser
+        self.sign_in(view="findings")
+        try:
+            for method, word in (("jobs", "replayed"), ("bill", "billed again")):
+                first = dict(AUDIT["findings"][0], proof=dict(AUDIT["findings"][0]["proof"], method=method))
+                self.daemon.ask("PUT", "/v1/findings", dict(AUDIT, findings=[first, *AUDIT["findings"][1:]]))
+                self.go("overview")
+                self.go("findings")
+                b.wait_for(f"document.querySelector('details.finding .badge')?.textContent === '{word}'")
+        finally:
+            self.daemon.ask("PUT", "/v1/findings", AUDIT)
+
+    def test_unusual_days_are_listed_by_what_they_are_off_by(self):
+        b = self.browser
+        self.sign_in(view="findings")
+        rows = "[...document.querySelectorAll('[aria-label=\"Unusual days\"] tbody tr')]"
+        b.wait_for(f"{rows}.length === 3")
+        cells = b.value(f"{rows}.map(row => [...row.children].map(cell => cell.innerText.trim()))")
+        self.assertEqual(cells[0], ["retail", "aws: Amazon S3", "2026-10-20 to 2026-10-22 recent", "350.00", "100.00", "+250.00", "+25"])
+        self.assertEqual(cells[1], ["(not attributed)", "aws: Amazon S3", "2026-10-07", "20.00", "100.00", "-80.00", "-8"])
+        self.assertEqual(cells[2][0], "idle, of no client")
+        said = b.value("document.querySelector('#main').innerText")
+        self.assertIn("Of 30 daily series, by client and service, 12 had the 3 weeks of past that this needs.", said)
+        self.picture("findings-unusual")
+        b.value("[...document.querySelectorAll('[aria-label=\"Unusual days\"] th button')].find(x => x.textContent.startsWith('Off by')).click()")
+        b.wait_for(f"{rows}[1].children[0].innerText === 'idle, of no client'")
+        self.assertEqual(self.complaints(), [])
+
+    def test_many_unusual_days_are_shown_on_request_and_none_is_said(self):
+        b = self.browser
+        rows = "document.querySelectorAll('[aria-label=\"Unusual days\"] tbody tr').length"
+        try:
+            self.daemon.ask("PUT", "/v1/findings", dict(AUDIT, anomalies=unusual_days(*(unusual_day(f"client-{i}", "2026-10-20", 100 - i) for i in range(20)))))
+            self.sign_in(view="findings")
+            b.wait_for(f"{rows} === 15")
+            b.value("[...document.querySelectorAll('#main button')].find(x => x.textContent === 'Show all 20').click()")
+            b.wait_for(f"{rows} === 20")
+            self.daemon.ask("PUT", "/v1/findings", dict(AUDIT, anomalies=unusual_days()))
+            self.go("overview")
+            self.go("findings")
+            b.wait_for("document.getElementById('main').innerText.includes('No day was unusual.')")
+            self.assertEqual(self.complaints(), [])
+        finally:
+            self.daemon.ask("PUT", "/v1/findings", AUDIT)
 
     def test_a_months_bill_is_shown_and_is_what_was_posted(self):
         b = self.browser
@@ -625,7 +723,7 @@ class Page(unittest.TestCase):
         self.daemon.ask("PUT", "/v1/findings", AUDIT)  # what the other tests look at
         self.assertEqual(self.complaints(), [])
 
-    def test_nobody_is_shown_what_they_may_not_do(self):
+    def test_no_role_is_shown_what_it_may_not_do(self):
         b = self.browser
         viewer = self.daemon.token_for("vera", ["viewer@agency"])
         self.sign_in(viewer)

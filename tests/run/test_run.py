@@ -117,7 +117,7 @@ class Resuming(Run):
 
     def test_what_a_killed_one_left_ends_before_the_next_begins(self):
         helper, alone = self.dir / "helper", self.dir / "alone"
-        # Like a loader of data: a process in a session of its own, which the kernel ends with neither of them.
+        # Like a loader of data: a process in its own session, which the kernel ends with neither of them.
         first = self.start(command=["sh", "-c", f"setsid sh -c 'echo $$ > {helper}; sleep 600' >/dev/null 2>&1 & wait"])
         self.wait_for(lambda: helper.exists() and helper.read_text().strip())
         pid = int(helper.read_text())

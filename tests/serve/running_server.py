@@ -1,4 +1,4 @@
-"""A real `stint serve run` for tests: on a free port of loopback, with a repository of its own."""
+"""A real `stint serve run` for tests: on a free port of loopback, with its own repository."""
 import json
 import pathlib
 import re
@@ -25,10 +25,17 @@ def one_of_every_type(shape=(4,)):
 
 class RunningServer:
     """Of `models`: {name: {version: synthetic model}}; `settings`: {name: model.json}."""
+    CONTROL = {"Authorization": "Bearer controls-models"}
 
-    def __init__(self, stint, folder, models=None, settings=None, arguments=(), environment=None, prefix=()):
+    def __init__(self, stint, folder, models=None, settings=None, arguments=(), environment=None, prefix=(), controlled=False):
+        """@param controlled  models are loaded and unloaded, by who shows CONTROL"""
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
+        if controlled:
+            token = self.folder.with_suffix(".control")
+            token.write_text("controls-models\n")
+            token.chmod(0o600)
+            arguments = (*arguments, "--control-token-file", str(token))
         for name, versions in (models or {}).items():
             for version, model in versions.items():
                 self.add(name, version, model)

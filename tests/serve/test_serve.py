@@ -19,12 +19,13 @@ STINT = sys.argv[1] if len(sys.argv) > 1 else "build/dev/stint"
 
 class ServerCase(unittest.TestCase):
     """One server for all tests of a class."""
-    models, settings, arguments = {}, {}, ()
+    models, settings, arguments, controlled = {}, {}, (), False
 
     @classmethod
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
-        cls.server = RunningServer(STINT, pathlib.Path(cls.scratch.name) / "models", cls.models, cls.settings, cls.arguments)
+        cls.server = RunningServer(STINT, pathlib.Path(cls.scratch.name) / "models", cls.models, cls.settings, cls.arguments,
+                                   controlled=cls.controlled)
 
     @classmethod
     def tearDownClass(cls):
@@ -86,7 +87,7 @@ class Protocol(ServerCase):
             client.sendall(b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-Length: 17825792\r\n\r\nx")
             self.assertIn(b" 413 ", client.recv(4096))
 
-    def test_one_client_s_nan_spoils_nobody_s_batch(self):
+    def test_one_client_s_nan_spoils_no_other_s_batch(self):
         head = json.dumps({"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32",
                                        "parameters": {"binary_data_size": 16}}]}).encode()
         status, body = self.server.ask("POST", "/v2/models/echo/infer", head + struct.pack("<4f", 1, float("nan"), 3, 4),
@@ -372,13 +373,14 @@ class StandInGpu(unittest.TestCase):
 
 class Repository(ServerCase):
     models = {"echo": {1: synthetic(), 2: synthetic(shape=(2,))}}
+    controlled = True
 
     def states(self):
         return {(row["name"], row["version"]): row["state"] for row in json.loads(self.server.ask("POST", "/v2/repository/index")[1])}
 
     def load(self, name, config=None):
         body = None if config is None else {"parameters": {"config": json.dumps(config)}}
-        return self.server.ask("POST", f"/v2/repository/models/{name}/load", body if body else b"")
+        return self.server.ask("POST", f"/v2/repository/models/{name}/load", body if body else b"", RunningServer.CONTROL)
 
     def test_models_come_and_go(self):
         self.server.add("late", 1, synthetic())
@@ -387,7 +389,7 @@ class Repository(ServerCase):
         self.assertEqual(self.load("late")[0], 200)
         self.assertEqual(self.states()[("late", "1")], "READY")
         self.assertEqual(self.server.infer("late", [[1, 2, 3, 4]])[0], 200)
-        self.assertEqual(self.server.ask("POST", "/v2/repository/models/late/unload", b"")[0], 200)
+        self.assertEqual(self.server.ask("POST", "/v2/repository/models/late/unload", b"", RunningServer.CONTROL)[0], 200)
         self.assertEqual(self.server.infer("late", [[1, 2, 3, 4]])[0], 404)
         self.assertEqual(self.load("../echo")[0], 404)
         self.assertEqual(self.load("nothing")[0], 404)
@@ -419,7 +421,7 @@ class Memory(ServerCase):
     """Six models of 100 MiB in room for two."""
     models = {name: {1: synthetic(weights_mib=100, activation_mib=1)} for name in ("m0", "m1", "m2", "m3", "m4", "m5", "tight")}
     settings = {name: {"max_batch": 8} for name in models} | {"tight": {"max_batch": 8, "budget_mib": 103}}
-    arguments = ("--memory", "220")
+    arguments = ("--memory", "228", "--request-memory", "8")
 
     def test_all_are_served_within_the_room(self):
         for round_ in range(3):

@@ -48,7 +48,8 @@ def speak(stint):
             speak_of_types(http.InferenceServerClient(typed.url.removeprefix("http://")))
         finally:
             typed.stop()
-        server = RunningServer(stint, pathlib.Path(scratch) / "m", {"echo": {1: synthetic()}, "wide": {1: synthetic(shape=(3, 5))}})
+        server = RunningServer(stint, pathlib.Path(scratch) / "m", {"echo": {1: synthetic()}, "wide": {1: synthetic(shape=(3, 5))}},
+                               controlled=True)
         try:
             client = http.InferenceServerClient(server.url.removeprefix("http://"), concurrency=8)
             assert client.is_server_live() and client.is_server_ready() and client.is_model_ready("echo")
@@ -68,9 +69,9 @@ def speak(stint):
                         assert numpy.array_equal(client.infer(name, [tensor]).as_numpy("y"), x)
             together = [client.async_infer("wide", [tensor]) for _ in range(50)]
             assert all(numpy.array_equal(one.get_result().as_numpy("y"), x) for one in together)
-            client.unload_model("echo")
+            client.unload_model("echo", headers=RunningServer.CONTROL)
             assert not client.is_model_ready("echo")
-            client.load_model("echo", config='{"max_batch": 4}')
+            client.load_model("echo", config='{"max_batch": 4}', headers=RunningServer.CONTROL)
             assert client.get_model_config("echo")["max_batch_size"] == 4
             assert {row["name"]: row["state"] for row in client.get_model_repository_index()} == {"echo": "READY", "wide": "READY"}
             try:

@@ -89,7 +89,7 @@ def speak(stint):
         token.chmod(0o600)
         models = {"echo": {1: synthetic()}, "wide": {1: synthetic(shape=(3, 5))}, "slow": {1: synthetic(base_us=300_000)}}
         server = RunningServer(stint, pathlib.Path(scratch) / "m", models, {"slow": {"max_batch": 1}},
-                               ["--grpc", "127.0.0.1:0", "--token-file", str(token)])
+                               ["--grpc", "127.0.0.1:0", "--token-file", str(token)], controlled=True)
         headers = {"authorization": "Bearer open-sesame"}
         try:
             client = triton.InferenceServerClient(server.grpc)
@@ -144,11 +144,13 @@ def speak(stint):
             # The repository.
             assert {row.name: row.state for row in client.get_model_repository_index(headers=headers).models} == {
                 "echo": "READY", "slow": "READY", "wide": "READY"}
-            client.unload_model("echo", headers=headers)
+            refused(lambda: client.unload_model("echo", headers=headers), "PERMISSION_DENIED")
+            control = {"authorization": RunningServer.CONTROL["Authorization"]}
+            client.unload_model("echo", headers=control)
             assert not client.is_model_ready("echo", headers=headers)
-            client.load_model("echo", config='{"max_batch": 4}', headers=headers)
+            client.load_model("echo", config='{"max_batch": 4}', headers=control)
             assert client.get_model_config("echo", headers=headers).config.max_batch_size == 4
-            refused(lambda: client.load_model("nothing", headers=headers), "NOT_FOUND")
+            refused(lambda: client.load_model("nothing", headers=control), "NOT_FOUND")
             client.close()
         finally:
             server.stop()

@@ -59,7 +59,7 @@ class RunningCluster(unittest.TestCase):
         return self.slurm.run("sbatch", "--parsable", "--output=/dev/null", *arguments, "--wrap", script,
                               cwd=self.folder).stdout.strip()
 
-    def wait(self, what, ready, seconds=60):
+    def wait(self, what, ready, seconds=120):
         end = time.monotonic() + seconds
         while not ready():
             if time.monotonic() > end:

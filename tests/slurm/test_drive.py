@@ -148,7 +148,7 @@ class Drive(RunningCluster):
         self.slurm.start_again("slurmctld")
         # What ended while it was away it may only hear of when the machines register again: every 20 pings, 100 s here.
         wait_for(15, seconds=900)  # twice in a row slurmctld may lose count
-        self.slurm.kill("slurmd-n2")  # its jobs go on, their keepers are processes of their own
+        self.slurm.kill("slurmd-n2")  # its jobs go on, their keepers are separate processes
         self.slurm.start_again("slurmd-n2")
         wait_for(20, seconds=900)  # may wait for that, too
         self.resume_drained()

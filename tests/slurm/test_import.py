@@ -68,7 +68,7 @@ class Import(RunningCluster):
                   .stdout.count("\n") == 2)
         self.stint("import", "slurm", "--history", self.history)
         after = self.runs()
-        self.assertEqual({restart for job, restart in after if job == gang}, {0, 1}, "a requeue is a run of its own")
+        self.assertEqual({restart for job, restart in after if job == gang}, {0, 1}, "a requeue is a separate run")
         self.assertEqual(json.loads(after[f"{array}_1", 0]["allocations"]), json.loads(runs[f"{array}_1", 0]["allocations"]),
                          "accounting does not know which GPUs; what squeue said stays")
         for job in (gang, small):

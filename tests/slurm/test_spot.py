@@ -74,7 +74,7 @@ class Spot(RunningCluster):
         done = subprocess.run([STINT, "import", "slurm", "--history", history], env=self.slurm.environment(), text=True, capture_output=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         for job, machines in machines_of.items():
-            # A machine that Slurm gave the job and lost before anything began there is a run of its own.
+            # A machine that Slurm gave the job and lost before anything began there is a separate run.
             rows = sqlite3.connect(history).execute("select restart, state, allocations from run where run_id = ? order by restart", (job,)).fetchall()
             states = ["node-fail"] * (len(rows) - 1) + ["completed"]
             self.assertEqual([row[:2] for row in rows], list(enumerate(states)))

@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-#include "codec/spot_trace.h"
+#include "codec/traces/spot_trace.h"
 #include "host/file.h"
-#include "sched/spot_stint_policy.h"
+#include "sched/spot/spot_stint_policy.h"
 #include "sim/spot_optimum.h"
 #include "sim/spot_replay.h"
 #include "tests/needs_shared.h"

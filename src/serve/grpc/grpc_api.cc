@@ -4,12 +4,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <mutex>
 
 #include "base/text.h"
 #include "host/file.h"
 #include "open_inference.grpc.pb.h"
 #include "serve/checked_call.h"
+#include "serve/leaver.h"
 
 namespace stint::serve {
 namespace {
@@ -18,6 +18,8 @@ using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 using grpc::StatusCode;
 using Service = inference::GRPCInferenceService::CallbackService;
+
+constexpr size_t kLeastQuota = size_t{16} << 20;  // below it connections are refused
 
 constexpr auto kLongestEnd = std::chrono::seconds(1);
 
@@ -142,26 +144,14 @@ Result<InferRequest> read_request(const inference::ModelInferRequest& from) {
 class InferReactor final : public ServerUnaryReactor {
  public:
   void OnDone() override { delete this; }
-  void OnCancel() override {
-    const std::lock_guard lock(mutex_);
-    cancelled_ = true;
-    if (id_) take_out();
-  }
-  void submitted(std::weak_ptr<ServedModel> model, batching::RequestId id) {
-    const std::lock_guard lock(mutex_);
-    model_ = std::move(model);
-    id_ = id;
-    if (cancelled_) take_out();
-  }
+  void OnCancel() override { leaver_.gone(); }
+  Leaver& leaver() { return leaver_; }
+  /// Until the answer has been sent.
+  void hold(std::shared_ptr<const void> held) { held_ = std::move(held); }
 
  private:
-  void take_out() {
-    if (const auto model = model_.lock()) model->cancel(*id_);
-  }
-  std::mutex mutex_;
-  bool cancelled_ = false;
-  std::weak_ptr<ServedModel> model_;
-  std::optional<batching::RequestId> id_;
+  Leaver leaver_;
+  std::shared_ptr<const void> held_;
 };
 
 inference::DataType data_type_of(DataType type) {
@@ -174,11 +164,17 @@ class GrpcInferCall final : public CheckedCall {
  public:
   /// @param from, to  hold until the reactor is finished.
   static Result<std::unique_ptr<GrpcInferCall>> read(const inference::ModelInferRequest& from, inference::ModelInferResponse& to,
-                                                     const ServedVersion& served, InferReactor& reactor, CallTerms& terms) {
+                                                     const ServedVersion& served, InferReactor& reactor, CallTerms& terms,
+                                                     ByteBudget& memory) {
+    // The message is there already; its typed values become a list and that a tensor.
+    constexpr uint64_t kCopies = 5;
+    TRY_ASSIGN(auto reading, book(memory, kCopies * from.ByteSizeLong()));
     TRY_ASSIGN(InferRequest request, read_request(from));
     std::unique_ptr<GrpcInferCall> call(new GrpcInferCall({from.model_name(), served.version}, served.model->measured(), to));
-    TRY(call->check(std::move(request), terms));
+    TRY(call->check(std::move(request), terms, memory));
     call->reactor_ = &reactor;
+    reactor.hold(
+        std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(std::move(reading), call->held_));
     return call;
   }
   /// Without an answer: it was cancelled.
@@ -229,7 +225,7 @@ class GrpcService final : public Service {
   }
   ServerUnaryReactor* ServerMetadata(CallbackServerContext* context, const inference::ServerMetadataRequest* /*request*/,
                                      inference::ServerMetadataResponse* response) override {
-    if (!knows(*context)) return end(context, no_token());
+    if (const auto why = refusal(*context, Right::kLook)) return end(context, *why);
     response->set_name("stint");
     response->set_version(options_.version);
     for (const char* extension : {"model_repository", "model_configuration"})
@@ -238,13 +234,13 @@ class GrpcService final : public Service {
   }
   ServerUnaryReactor* ModelReady(CallbackServerContext* context, const inference::ModelReadyRequest* request,
                                  inference::ModelReadyResponse* response) override {
-    if (!knows(*context)) return end(context, no_token());
+    if (const auto why = refusal(*context, Right::kLook)) return end(context, *why);
     response->set_ready(!closing_ && find(request->name(), request->version()).ok());
     return end(context, grpc::Status::OK);
   }
   ServerUnaryReactor* ModelMetadata(CallbackServerContext* context, const inference::ModelMetadataRequest* request,
                                     inference::ModelMetadataResponse* response) override {
-    if (!knows(*context)) return end(context, no_token());
+    if (const auto why = refusal(*context, Right::kLook)) return end(context, *why);
     const Result<ServedVersion> served = find(request->name(), request->version());
     if (!served.ok()) return end(context, status_of(served.error()));
     response->set_name(request->name());
@@ -266,7 +262,7 @@ class GrpcService final : public Service {
   }
   ServerUnaryReactor* ModelConfig(CallbackServerContext* context, const inference::ModelConfigRequest* request,
                                   inference::ModelConfigResponse* response) override {
-    if (!knows(*context)) return end(context, no_token());
+    if (const auto why = refusal(*context, Right::kLook)) return end(context, *why);
     const Result<ServedVersion> served = find(request->name(), request->version());
     if (!served.ok()) return end(context, status_of(served.error()));
     const ServedModelConfig& from = served->model->config();
@@ -291,14 +287,15 @@ class GrpcService final : public Service {
   }
   ServerUnaryReactor* ModelInfer(CallbackServerContext* context, const inference::ModelInferRequest* request,
                                  inference::ModelInferResponse* response) override {
-    if (!knows(*context)) return end(context, no_token());
+    if (const auto why = refusal(*context, Right::kInfer)) return end(context, *why);
     if (closing_) return end(context, said(StatusCode::UNAVAILABLE, "the server is being stopped"));
     const Result<ServedVersion> served = find(request->model_name(), request->model_version());
     if (!served.ok()) return end(context, status_of(served.error()));
     CallTerms terms;
-    terms.tenant = options_.tenant(metadata(*context, "stint-tenant"));
+    terms.tenant = options_.access.who(metadata(*context, "authorization"), metadata(*context, "stint-tenant")).tenant;
     auto* reactor = new InferReactor();  // deletes itself
-    Result<std::unique_ptr<GrpcInferCall>> call = GrpcInferCall::read(*request, *response, *served, *reactor, terms);
+    Result<std::unique_ptr<GrpcInferCall>> call =
+        GrpcInferCall::read(*request, *response, *served, *reactor, terms, *options_.memory);
     if (!call.ok()) {
       reactor->Finish(status_of(call.error()));
       return reactor;
@@ -309,12 +306,12 @@ class GrpcService final : public Service {
           std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - std::chrono::system_clock::now()).count());
       terms.timeout = std::min(terms.timeout.value_or(left), std::max(left, Duration::nanoseconds(1)));
     }
-    reactor->submitted(served->model, served->model->submit(std::move(*call), terms));
+    reactor->leaver().submitted(served->model, served->model->submit(std::move(*call), terms));
     return reactor;
   }
   ServerUnaryReactor* RepositoryIndex(CallbackServerContext* context, const inference::RepositoryIndexRequest* request,
                                       inference::RepositoryIndexResponse* response) override {
-    if (!knows(*context)) return end(context, no_token());
+    if (const auto why = refusal(*context, Right::kLook)) return end(context, *why);
     for (const ModelStore::Row& row : store_.index()) {
       if (request->ready() && !row.ready) continue;
       auto* model = response->add_models();
@@ -327,7 +324,7 @@ class GrpcService final : public Service {
   }
   ServerUnaryReactor* RepositoryModelLoad(CallbackServerContext* context, const inference::RepositoryModelLoadRequest* request,
                                           inference::RepositoryModelLoadResponse* /*response*/) override {
-    if (!knows(*context)) return end(context, no_token());
+    if (const auto why = refusal(*context, Right::kControl)) return end(context, *why);
     std::optional<std::string> config;
     if (const auto given = request->parameters().find("config"); given != request->parameters().end())
       config = given->second.string_param();
@@ -341,7 +338,7 @@ class GrpcService final : public Service {
   ServerUnaryReactor* RepositoryModelUnload(CallbackServerContext* context,
                                             const inference::RepositoryModelUnloadRequest* request,
                                             inference::RepositoryModelUnloadResponse* /*response*/) override {
-    if (!knows(*context)) return end(context, no_token());
+    if (const auto why = refusal(*context, Right::kControl)) return end(context, *why);
     const Status done = store_.unload(request->model_name());
     return end(context, done.ok() ? grpc::Status::OK : status_of(done.error()));
   }
@@ -352,9 +349,15 @@ class GrpcService final : public Service {
     reactor->Finish(status);
     return reactor;
   }
-  static grpc::Status no_token() { return said(StatusCode::UNAUTHENTICATED, "a token is needed: authorization: Bearer TOKEN"); }
-  [[nodiscard]] bool knows(const CallbackServerContext& context) const {
-    return options_.admits(metadata(context, "authorization"));
+  /// None: the caller may.
+  [[nodiscard]] std::optional<grpc::Status> refusal(const CallbackServerContext& context, Right right) const {
+    const ServeAccess::Caller caller = options_.access.who(metadata(context, "authorization"), std::nullopt);
+    if (options_.access.may(caller, right)) return std::nullopt;
+    if (caller.token != nullptr) return said(StatusCode::PERMISSION_DENIED, "this token is not good for that");
+    if (right == Right::kControl)
+      return said(StatusCode::UNAUTHENTICATED,
+                  "models are controlled by a token alone: start the server with --control-token-file");
+    return said(StatusCode::UNAUTHENTICATED, "a token is needed: authorization: Bearer TOKEN");
   }
   /// @param version  empty: by the model's traffic parts.
   [[nodiscard]] Result<ServedVersion> find(const std::string& name, const std::string& version) const {
@@ -404,6 +407,7 @@ Result<std::unique_ptr<GrpcApi>> GrpcApi::start(ModelStore& store, GrpcOptions o
   const bool six = options.address.find(':') != std::string::npos;
   TRY(check_listening(options.address, options.tls, options.plain_beyond_loopback));
   TRY_ASSIGN(const std::shared_ptr<grpc::ServerCredentials> credentials, credentials_of(options.tls));
+  const auto memory_room = static_cast<size_t>(options.api.memory->room());
   auto impl = std::make_unique<Impl>(store, std::move(options.api));
   grpc::ServerBuilder builder;
   int port = 0;
@@ -411,6 +415,9 @@ Result<std::unique_ptr<GrpcApi>> GrpcApi::start(ModelStore& store, GrpcOptions o
   builder.AddListeningPort(fmt::format("{}:{}", host, options.port), credentials, &port);
   builder.RegisterService(&impl->service);
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
+  grpc::ResourceQuota quota("requests");
+  quota.Resize(std::max(memory_room, kLeastQuota));
+  builder.SetResourceQuota(quota);
   impl->server = builder.BuildAndStart();
   if (!impl->server || port == 0)
     return make_error(ErrorCode::kUnavailable, "cannot listen for gRPC on {} port {}: is another server running?",

@@ -18,7 +18,7 @@ struct GrpcOptions {
   TlsOptions tls;     ///< none: plain
   bool plain_beyond_loopback = false;
   int max_message_bytes = 16 << 20;
-  ApiOptions api;  ///< the token and the tenant are metadata here, under the same names
+  ApiOptions api;  ///< the token, and a gateway's tenant, are metadata here, under the same names
 };
 
 class GrpcApi {

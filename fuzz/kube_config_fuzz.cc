@@ -1,0 +1,16 @@
+// kubeconfig files (YAML), what credential plugins print, and lines of a watch.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "codec/kubernetes/kube_config.h"
+#include "codec/kubernetes/kubernetes_state.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  (void)stint::parse_kube_config(text, "config", "");
+  (void)stint::parse_exec_credential(text, "plugin");
+  stint::KubernetesState state;
+  (void)state.event(text, "Pod", stint::Instant());
+  return 0;
+}

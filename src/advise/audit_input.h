@@ -1,0 +1,58 @@
+// What an audit is asked: of which History, at which prices, and what its plan may hold.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "advise/finding.h"
+#include "advise/goals.h"
+#include "advise/prove/proof.h"
+#include "base/time.h"
+#include "catalog/catalog.h"
+#include "ledger/ledger.h"
+#include "model/change.h"
+#include "model/history.h"
+#include "telemetry/attribution.h"
+#include "telemetry/usage.h"
+
+namespace stint {
+
+/// A commitment bought before.
+struct OwnedInstances {
+  std::string instance_type;
+  std::string region;  ///< "": any
+  int64_t count = 0;
+  Instant until;
+};
+
+/// A savings plan that may be bought, as the user knows its prices.
+struct SavingsPlanOffer {
+  std::string provider;
+  CommitmentTerm term = CommitmentTerm::kOneYear;
+  PaymentOption payment = PaymentOption::kNoUpfront;
+  std::optional<int64_t> discount_pct;       ///< below on-demand, of every type that `rates` do not name; 1 to 99
+  std::vector<SavingsPlan::TypeRate> rates;  ///< in the bill's currency
+};
+
+/// What a plan may hold.
+struct PlanChoice {
+  Level max_risk = Level::kHigh;
+  std::vector<std::string> without;  ///< ids of findings that are left out
+};
+
+struct AuditInput {
+  const History& history;
+  const Usage& usage;
+  const Catalog& catalog;                    ///< with imported prices laid over
+  Instant now;                               ///< for stale prices only
+  std::vector<std::string> allowed_regions;  ///< globs; empty = the region each node is in
+  std::optional<ProofOptions> proof = {};    ///< none = findings stay arithmetic
+  PlanChoice choice = {};
+  std::vector<Goal> goals = {};
+  CommitmentTerm longest_term = CommitmentTerm::kOneYear;  ///< that may be committed to
+  std::vector<SavingsPlanOffer> savings_plans = {};        ///< that may be bought
+  std::vector<OwnedInstances> owned = {};                  ///< commitments bought before, of which it is known when they end
+};
+
+}  // namespace stint

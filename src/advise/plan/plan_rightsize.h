@@ -1,0 +1,80 @@
+// Right-sizing a fleet: for every group of like machines the cheapest type and count that still does the work.
+//
+// Jobs keep a machine each: of every type that holds the fullest GPU's memory and whose GPUs do the busiest 5 % with room to spare the
+// cheapest is taken. Services are replicas of a model, so their count is free: each service needs
+//   more than (its busy GPUs, p95) × (1 + headroom) / (throughput relative to now)
+// GPUs, and at least two replicas where there are two now; the machines are as many as hold them all, at least two where there are. Every type of the provider in the region is tried, so the result is the cheapest
+// of them under these rules. The lower end of the throughput decides; the upper end says what it would be if it holds.
+// A service's GPU that is ≥ 90 % busy or full is too small: then a type may cost more.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "advise/find/finder.h"
+#include "advise/find/resize_fit.h"
+
+namespace stint {
+
+/// A service's demand as its owner knows it: 500 requests/s, 200 on one of the present GPUs.
+struct ServiceDemand {
+  double per_second = 0;
+  double per_gpu = 1;  ///< > 0
+};
+
+struct RightsizeOptions {
+  double headroom = 0.2;                         ///< of services
+  double slowest = 2;                            ///< times as long as now that a request may take; ≥ 1
+  double least_saving = 0.05;                    ///< of the cost now: less is not worth a move
+  std::map<std::string, ServiceDemand> demands;  ///< by service; the others' is what telemetry shows
+};
+
+/// Another type for a group.
+struct RightsizeTarget {
+  const InstanceType* type = nullptr;
+  Money hourly;            ///< of one
+  int64_t count = 0;       ///< at the lower throughput
+  int64_t count_best = 0;  ///< at the higher
+  RelativeThroughput throughput;
+  Money saving_per_month;  ///< with `count`; negative: it costs more
+  Money saving_best;       ///< with `count_best`
+};
+
+struct RightsizeDropped {
+  const InstanceType* type = nullptr;
+  std::string reason;
+};
+
+struct RightsizeRow {
+  std::vector<std::string> nodes;  ///< ascending
+  std::string provider, region, instance_type, gpu_model, category;
+  bool services = false;  ///< replicas, whose count is free
+  int64_t service_count = 0;
+  int64_t gpus = 0;      ///< of all machines
+  double busy_gpus = 0;  ///< services: sum of busy p95; demands that were given in their place
+  ResizeNeed need;
+  bool too_small = false;
+  std::optional<double> p99_ms;  ///< of requests, the worst hour's device; × 1/throughput on another type
+  Money monthly;
+  std::optional<RightsizeTarget> best;       ///< none: the present one is
+  std::optional<RightsizeTarget> runner_up;  ///< the next cheapest that does
+  std::vector<RightsizeDropped> dropped;     ///< cheaper ones with GPUs enough that do not do, cheapest first, three at most
+};
+
+struct RightsizePlan {
+  std::vector<RightsizeRow> rows;  ///< descending by saving, then by first node
+  std::vector<std::string> notes;  ///< what was left out
+  Money monthly;                   ///< of the groups looked at
+  Money saving_per_month;
+  Money saving_best;
+};
+
+/// @param usage  of the same History. @return error when a demand names no service of the fleet.
+Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const Usage& usage, const RightsizeOptions& options);
+
+/// What applies a row; one with `best`.
+Change change_of(const RightsizeRow& row);
+
+}  // namespace stint

@@ -1,0 +1,52 @@
+// Services replayed: what a change does to the time their requests take, hour by hour of the History.
+//
+// Single requests are not recorded, so none is run again. Measured is how long each GPU was busy in each hour and, where profiling metrics
+// are there, how much of the GPU its work keeps busy while it runs (share_latency.h). Modelled is the rest: within an hour a service's GPU, or the
+// part it gets, is a queue M/M/1, in which a request that takes s by itself takes longer than t with chance e^{−t(1−ρ)/s}. A period mixes
+// its hours, weighted by their requests. A change alters s (a smaller share, another type) and ρ. What an hour cannot serve waits for the
+// next; requests of such hours are late, and so are those of hours in which the machines would be off.
+// What is told are ratios to the fleet as it is: they need neither the rate of requests nor the time that one takes.
+// Where it is not known how much of a GPU a request keeps busy there are two answers, with the least and the most that is possible.
+// Source: Kleinrock 1975, "Queueing Systems" I, section 3.2 (time in an M/M/1 queue); the tests hold it against requests drawn one by one.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "advise/node_facts.h"
+#include "advise/prove/proof.h"
+#include "catalog/catalog.h"
+#include "model/change.h"
+
+namespace stint {
+
+struct ServiceOutlook {
+  int64_t seats = 0;  ///< services × GPUs that the change touches
+  bool busy = false;  ///< some request was seen there
+  std::string worst;  ///< the service whose p99 suffers most
+  /// p99 of that service, percent of as it is; above kCannotKeepUpPct: it waits for hours.
+  double p99_least_pct = 100;
+  ProofFigure p99_pct;                    ///< the most that is possible
+  double in_time_most_pct = 100;          ///< requests of all services, of those in time as it is
+  ProofFigure in_time_pct;                ///< the least that is possible
+  std::optional<double> p99_now_ms = {};  ///< as measured, of that service
+  bool measured = true;                   ///< how much of the GPU requests keep busy
+  bool beside_others = false;             ///< some run under MPS beside others: what they do to each other was not measured
+};
+inline constexpr double kCannotKeepUpPct = 1e5;
+
+struct ServiceDraws {
+  std::span<const Instant> marks;  ///< blocks that are drawn again (proof_weeks.h)
+  int draws = 100;
+  uint64_t seed = 42;
+};
+
+/// @param catalog  for a change of type. @return error saying what is not known of the change.
+Result<ServiceOutlook> replay_services(const Change& change, const FleetFacts& facts, const Catalog& catalog,
+                                       const ServiceDraws& draws);
+
+/// Does it touch a machine of a service?
+bool touches_services(const Change& change, const FleetFacts& facts);
+
+}  // namespace stint

@@ -1,0 +1,178 @@
+#include "advise/prove/service_seats.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "advise/find/resize_fit.h"
+#include "advise/share/share_latency.h"
+
+namespace stint {
+namespace {
+
+class Seater {
+ public:
+  Seater(const FleetFacts& facts, const Catalog& catalog) : facts_(facts), catalog_(catalog) {
+    for (const NodeFacts& node : facts.nodes)
+      by_name_[node.name] = &node;
+  }
+
+  Result<std::vector<ServiceSeat>> operator()(const StopNodes& c) const {
+    TRY_ASSIGN(std::vector<ServiceSeat> seats, as_they_are(c.nodes));
+    for (const ServiceSeat& seat : seats)
+      if (std::ranges::any_of(seat.busy, [](float b) { return b > 0; }))
+        return invalid("something ran for {} now and then: whether users wait for it is not known", seat.service);
+    return seats;
+  }
+
+  Result<std::vector<ServiceSeat>> operator()(const ScheduleOff& c) const {
+    TRY_ASSIGN(std::vector<ServiceSeat> seats, as_they_are(c.nodes));
+    std::vector<uint8_t> off(facts_.hour_count);
+    for (size_t h = 0; h < off.size(); ++h)
+      off[h] = c.off[hour_of_week(facts_.first_hour + static_cast<int64_t>(h))] ? 1 : 0;
+    for (ServiceSeat& seat : seats)
+      seat.off = off;
+    return seats;
+  }
+
+  /// What all GPUs do is spread evenly over the new ones.
+  Result<std::vector<ServiceSeat>> operator()(const ResizeNodes& c) const {
+    TRY_ASSIGN(std::vector<ServiceSeat> seats, as_they_are(c.nodes));
+    if (seats.empty()) return seats;
+    const NodeFacts* first = find_service(c.nodes);
+    const InstanceType* type = catalog_.find_instance(first->provider, c.to_instance_type);
+    const GpuFacts* now = catalog_.find_gpu(first->gpu_model);
+    const GpuFacts* then = type == nullptr ? nullptr : catalog_.find_gpu(type->gpu_model, type->gpu_memory);
+    const auto speed = now == nullptr || then == nullptr ? std::nullopt : relative_throughput(*then, *now);
+    if (!speed || speed->low <= 0) return invalid("how fast requests are on a {} is not known", c.to_instance_type);
+    const double gpus = static_cast<double>(type->whole_gpus() * c.to_count);
+    std::vector<float> all(facts_.hour_count);
+    for (const ServiceSeat& seat : seats)
+      for (size_t h = 0; h < all.size(); ++h)
+        all[h] += std::max(0.0F, seat.busy[h]);
+    for (ServiceSeat& seat : seats) {
+      seat.stretch_least = 1 / speed->high;
+      seat.stretch_most = 1 / speed->low;
+      for (size_t h = 0; h < all.size(); ++h) {
+        seat.least[h] = static_cast<float>(all[h] * seat.stretch_least / gpus);
+        seat.most[h] = static_cast<float>(all[h] * seat.stretch_most / gpus);
+      }
+    }
+    return seats;
+  }
+
+  Result<std::vector<ServiceSeat>> operator()(const ShareGpus& c) const {
+    const std::vector<ShareLatency> latency = latency_on_shares(c, facts_);
+    std::map<std::pair<std::string, int>, std::vector<float>> together;  // by target
+    for (const ShareGpus::Placement& p : c.placements) {
+      std::vector<float>& sum = together.try_emplace({p.to_node, p.to_gpu}, std::vector<float>(facts_.hour_count)).first->second;
+      const std::vector<float> own = busy_of(p.from_node, p.from_gpu);
+      for (size_t h = 0; h < own.size(); ++h)
+        sum[h] += std::max(0.0F, own[h]);
+    }
+    std::vector<ServiceSeat> seats;
+    for (size_t i = 0; i < c.placements.size(); ++i) {
+      const ShareGpus::Placement& p = c.placements[i];
+      const auto node = by_name_.find(p.from_node);
+      if (node == by_name_.end() || node->second->kind != WorkloadKind::kRealtimeInference) continue;
+      ServiceSeat seat = seat_of(*node->second, p.from_gpu);
+      seat.service = p.workload;
+      if (c.mode == SharingMode::kMig && !p.mig_profile.empty()) {
+        seat.stretch_least = latency[i].least;
+        seat.stretch_most = latency[i].most;
+        for (size_t h = 0; h < seat.busy.size(); ++h) {
+          seat.least[h] = static_cast<float>(seat.busy[h] * seat.stretch_least);
+          seat.most[h] = static_cast<float>(seat.busy[h] * seat.stretch_most);
+        }
+      } else {
+        // Slices of time are shared with all. Under MPS kernels may run side by side without harm, or slow each other more than turns would.
+        const std::vector<float>& all = together.at({p.to_node, p.to_gpu});
+        seat.most = seat.least = all;
+        if (c.mode != SharingMode::kTimeSlice) {
+          seat.least = seat.busy;
+          seat.stretch_most = latency[i].most;
+          for (size_t h = 0; h < seat.busy.size(); ++h)
+            seat.most[h] = std::max(all[h], static_cast<float>(seat.busy[h] * seat.stretch_most));
+          seat.beside_others = latency[i].most > 1;
+        }
+      }
+      seats.push_back(std::move(seat));
+    }
+    return seats;
+  }
+
+  Result<std::vector<ServiceSeat>> operator()(const Commit&) const { return std::vector<ServiceSeat>(); }
+  Result<std::vector<ServiceSeat>> operator()(const SavingsPlan&) const { return std::vector<ServiceSeat>(); }
+  Result<std::vector<ServiceSeat>> operator()(const LimitReservation& c) const { return as_they_are(c.nodes); }
+  Result<std::vector<ServiceSeat>> operator()(const SwitchMarket& c) const {
+    TRY_ASSIGN(std::vector<ServiceSeat> seats, as_they_are(c.nodes));
+    if (!seats.empty() && c.to == Market::kSpot)
+      return invalid("what becomes of requests while spot capacity is away is not known");
+    return seats;
+  }
+  Result<std::vector<ServiceSeat>> operator()(const MoveOffGpu& c) const {
+    return invalid("how fast requests are on a {} is not known", c.to_instance_type.empty() ? "CPU" : c.to_instance_type);
+  }
+  Result<std::vector<ServiceSeat>> operator()(const MoveRegion& c) const {
+    return invalid("how far {} is from those who ask is not known", c.to_region);
+  }
+
+ private:
+  const NodeFacts* find_service(const std::vector<std::string>& nodes) const {
+    for (const std::string& name : nodes)
+      if (const auto node = by_name_.find(name); node != by_name_.end() && node->second->kind == WorkloadKind::kRealtimeInference)
+        return node->second;
+    return nullptr;
+  }
+
+  std::vector<float> busy_of(const std::string& name, int gpu) const {
+    const auto node = by_name_.find(name);
+    return node == by_name_.end() ? std::vector<float>(facts_.hour_count) : seat_of(*node->second, gpu).busy;
+  }
+
+  /// Where no hours were kept (work that is no service) its mean stands for each.
+  ServiceSeat seat_of(const NodeFacts& node, int index) const {
+    ServiceSeat seat{.service = node.workload.empty() ? node.name : node.workload,
+                     .busy = std::vector<float>(facts_.hour_count, -1.0F),
+                     .least = {},
+                     .most = {},
+                     .off = {},
+                     .p99_ms = {}};
+    const auto gpu = std::ranges::find(node.gpus, index, &GpuLoad::index);
+    if (gpu != node.gpus.end()) {
+      if (!gpu->workload.empty()) seat.service = gpu->workload;
+      seat.p99_ms = gpu->p99_ms;
+      for (size_t h = 0; h < seat.busy.size(); ++h) {
+        if (h < gpu->hourly_pct.size())
+          seat.busy[h] = gpu->hourly_pct[h] < 0 ? -1.0F : std::min(gpu->hourly_pct[h] / 100, 1.0F);
+        else if (gpu->mean_pct && h < node.timeline.size() && node.timeline[h].on_s > 0)
+          seat.busy[h] = static_cast<float>(*gpu->mean_pct / 100);
+      }
+    }
+    seat.least = seat.most = seat.busy;
+    return seat;
+  }
+
+  Result<std::vector<ServiceSeat>> as_they_are(const std::vector<std::string>& nodes) const {
+    std::vector<ServiceSeat> seats;
+    for (const std::string& name : nodes) {
+      const auto node = by_name_.find(name);
+      if (node == by_name_.end() || node->second->kind != WorkloadKind::kRealtimeInference) continue;
+      for (const GpuLoad& gpu : node->second->gpus)
+        seats.push_back(seat_of(*node->second, gpu.index));
+    }
+    return seats;
+  }
+
+  const FleetFacts& facts_;
+  const Catalog& catalog_;
+  std::map<std::string_view, const NodeFacts*> by_name_;
+};
+
+}  // namespace
+
+Result<std::vector<ServiceSeat>> service_seats(const Change& change, const FleetFacts& facts, const Catalog& catalog) {
+  return std::visit(Seater(facts, catalog), change);
+}
+
+}  // namespace stint

@@ -1,0 +1,278 @@
+// stint change: records which advice took effect and when, and prints the commands that carry it out or take it back.
+// Stint runs none of them.
+#include "cli/cli.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "cli/decide/applied.h"
+#include "cli/decide/proposals.h"
+#include "cli/govern/accounts.h"
+#include "cli/json_text.h"
+#include "cli/output.h"
+#include "cli/parser.h"
+#include "host/clock.h"
+#include "host/file.h"
+#include "ledger/line_match.h"
+#include "model/change_algebra.h"
+#include "report/change_text.h"
+#include "report/savings_text.h"
+#include "store/history_file.h"
+
+namespace stint {
+namespace {
+
+struct ChangeOptions {
+  std::string history;
+  std::string which;  ///< number or id
+  std::string from;   ///< file of proposals, or a change in words
+  std::string at;
+  std::string cost;
+  std::string saving;
+  std::vector<std::string> allowed_regions;
+  bool force = false;
+  bool json = false;
+};
+
+/// By number, or by the id its source gave it.
+Result<Proposal> pick_proposal(const ChangeOptions& options) {
+  TRY_ASSIGN(std::vector<Proposal> proposals, load_proposals(options.from));
+  if (const auto number = parse_int(options.which); number && *number >= 1 && *number <= static_cast<int64_t>(proposals.size()))
+    return std::move(proposals[static_cast<size_t>(*number - 1)]);
+  for (Proposal& p : proposals)
+    if (!p.id.empty() && p.id == options.which) return std::move(p);
+  return make_error(ErrorCode::kNotFound, "{} holds no change '{}': it has numbers 1 to {}; `stint change list {}` shows them",
+                    options.from, excerpt(options.which), proposals.size(), options.from);
+}
+
+Result<AppliedChange> pick_applied(HistoryFile& file, const ChangeOptions& options) {
+  TRY_ASSIGN(const std::vector<AppliedChange> changes, file.applied_changes());
+  const auto number = parse_int(options.which);
+  const AppliedChange* found = nullptr;
+  for (const AppliedChange& c : changes)
+    if ((number && c.number == *number) || (!c.proposal.id.empty() && c.proposal.id == options.which)) found = &c;
+  if (found != nullptr) return *found;
+  return make_error(ErrorCode::kNotFound,
+                    "{}: no change '{}' was applied: `stint change list --history {}` shows those that were", options.history,
+                    excerpt(options.which), options.history);
+}
+
+Result<Instant> time_asked(const ChangeOptions& options) {
+  if (options.at.empty()) return now();
+  return parse_instant(options.at);
+}
+
+/// The fleet as recorded, and what was done to it since.
+struct Fleet {
+  FleetPlan inventory;
+  std::vector<AppliedChange> applied;
+};
+
+/// Bill lines know what the inventory may not say.
+void complete_from_bill(History& history) {
+  const LineMatcher matcher(history);
+  const auto fill = [](std::string& to, const std::string& from) {
+    if (to.empty()) to = from;
+  };
+  for (const BillLine& line : history.bill) {
+    if (line.spend != SpendKind::kCompute) continue;
+    const NodeId id = matcher.by_resource(line);
+    if (!id.valid()) continue;
+    Node& node = history.nodes[id.index()];
+    fill(node.provider, line.provider);
+    fill(node.region, line.region);
+    fill(node.zone, line.zone);
+    fill(node.instance_type, line.instance_type);
+    if (node.market == Market::kUnknown) node.market = line.market;
+  }
+}
+
+Result<Fleet> load_fleet(HistoryFile& file, Instant at) {
+  TRY_ASSIGN(History history, file.load());
+  complete_from_bill(history);
+  TRY_ASSIGN(std::vector<AppliedChange> applied, file.applied_changes());
+  return Fleet{fleet_plan(history.nodes, at), std::move(applied)};
+}
+
+nlohmann::ordered_json json_of(const AppliedChange& change, std::span<const Objection> objections,
+                               std::span<const Instruction> todo) {
+  nlohmann::ordered_json out = to_json(change);
+  out["objections"] = objections_json(objections);
+  out["instructions"] = instructions_json(todo);
+  return out;
+}
+
+Status run_list(const ChangeOptions& options) {
+  if (options.from.empty() && options.history.empty()) return invalid("name a History with --history, or a file of changes");
+  if (!options.from.empty()) {
+    TRY_ASSIGN(const std::vector<Proposal> proposals, load_proposals(options.from));
+    return write_output("", options.json ? proposals_json(proposals) : proposals_text(proposals, screen_of_stdout()));
+  }
+  TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, OpenMode::kReadOnly));
+  TRY_ASSIGN(const std::vector<AppliedChange> applied, file.applied_changes());
+  return write_output("", options.json ? applied_json(applied) : applied_text(applied, screen_of_stdout()));
+}
+
+/// One proposal with what stands against it, or one applied change with the way back.
+Status run_show(const ChangeOptions& options) {
+  TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, OpenMode::kReadOnly));
+  AppliedChange shown;
+  std::vector<Objection> objections;
+  std::vector<Instruction> todo;
+  if (options.from.empty()) {
+    TRY_ASSIGN(shown, pick_applied(file, options));
+    todo = undo_instructions(shown.undo);
+  } else {
+    TRY_ASSIGN(shown.proposal, pick_proposal(options));
+    TRY_ASSIGN(shown.applied_at, time_asked(options));
+    TRY_ASSIGN(const Fleet fleet, load_fleet(file, shown.applied_at));
+    objections = check_proposal(shown.proposal, fleet.applied, fleet.inventory, {options.allowed_regions});
+    todo = all_instructions(shown.proposal, with_applied(fleet.inventory, fleet.applied));
+  }
+  if (options.json) return write_output("", indented(json_of(shown, objections, todo)) + "\n");
+  std::string text = "# " + shown.proposal.title + "\n";
+  for (const Change& change : shown.proposal.changes)
+    text += fmt::format("#   {}\n", describe(change));
+  for (const Objection& o : objections)
+    text += fmt::format("# stands against it: {}: {}\n", o.what, o.remedy);
+  if (options.from.empty()) text += "# to take it back:\n";
+  return write_output("", fitted_commands(text + "\n" + instructions_text(todo), screen_of_stdout()));
+}
+
+Result<std::optional<Money>> amount_of(const std::string& text, const Proposal& proposal) {
+  if (text.empty()) return std::optional<Money>();
+  TRY_ASSIGN(const Money amount,
+             Money::parse(text, proposal.saving_per_month ? proposal.saving_per_month->currency() : Currency()));
+  return std::optional(amount);
+}
+
+Status run_apply(const ChangeOptions& options) {
+  AppliedChange change;
+  TRY_ASSIGN(change.proposal, pick_proposal(options));
+  TRY_ASSIGN(change.applied_at, time_asked(options));
+  TRY_ASSIGN(change.cost, amount_of(options.cost, change.proposal));
+  TRY_ASSIGN(const std::optional<Money> saving, amount_of(options.saving, change.proposal));
+  if (saving) {
+    change.proposal.saving_per_month = saving;
+    change.proposal.saving_low = change.proposal.saving_high = std::nullopt;
+  }
+  change.source = options.from;
+  TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, OpenMode::kReadWrite));
+  TRY_ASSIGN(const Fleet fleet, load_fleet(file, change.applied_at));
+  const auto objections = check_proposal(change.proposal, fleet.applied, fleet.inventory, {options.allowed_regions});
+  if (!objections.empty() && !options.force)
+    return make_error(ErrorCode::kConflict, "{}\nNothing was recorded. --force records it all the same.", to_text(objections));
+  FleetPlan plan = with_applied(fleet.inventory, fleet.applied);
+  const std::vector<Instruction> todo = all_instructions(change.proposal, plan);
+  TRY_ASSIGN(change.undo, carry_out(plan, change.proposal.changes));
+  TRY_ASSIGN(change.number, file.record_change(change));
+  tell("recorded as change {} from {}; Stint runs nothing: what is to be done is printed\n", change.number,
+       format_utc(change.applied_at));
+  if (options.json) return write_output("", indented(json_of(change, objections, todo)) + "\n");
+  return write_output("", fitted_commands(instructions_text(todo), screen_of_stdout()));
+}
+
+Status run_undo(const ChangeOptions& options) {
+  TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, OpenMode::kReadWrite));
+  TRY_ASSIGN(AppliedChange change, pick_applied(file, options));
+  TRY_ASSIGN(const Instant at, time_asked(options));
+  TRY_ASSIGN(const std::vector<AppliedChange> applied, file.applied_changes());
+  // What others did to the same nodes since would be lost.
+  for (const AppliedChange& later : applied) {
+    if (later.number <= change.number || later.undone_at || options.force) continue;
+    for (const Change& one : change.proposal.changes)
+      for (const Change& other : later.proposal.changes)
+        if (!commute(one, other))
+          return make_error(ErrorCode::kConflict, "change {} builds on it ({}): undo that one first, or give --force",
+                            later.number, later.proposal.title);
+  }
+  TRY(file.record_undo(change.number, at));
+  change.undone_at = at;
+  const std::vector<Instruction> todo = undo_instructions(change.undo);
+  tell("change {} ended at {}; Stint runs nothing: what is to be done is printed\n", change.number, format_utc(at));
+  if (options.json) return write_output("", indented(json_of(change, {}, todo)) + "\n");
+  return write_output("", fitted_commands(instructions_text(todo), screen_of_stdout()));
+}
+
+/// Every applied change is looked at, whichever is asked for: changes to the same nodes bound each other's time.
+Status run_status(const ChangeOptions& options) {
+  TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, OpenMode::kReadOnly));
+  TRY_ASSIGN(AppliedSavings savings, applied_savings(options.history));
+  if (!options.which.empty()) {
+    TRY_ASSIGN(const AppliedChange wanted, pick_applied(file, options));
+    std::erase_if(savings.tracked,
+                  [&](const TrackedSaving& t) { return std::ranges::find(t.numbers, wanted.number) == t.numbers.end(); });
+  }
+  return write_output("", options.json ? savings_json(savings.tracked, savings.applied)
+                                       : savings_text(savings.tracked, savings.applied, screen_of_stdout()));
+}
+
+}  // namespace
+
+void add_change_command(Command& app, Action& action) {
+  Command* change = app.add_subcommand("change", "Records which advice took effect, and holds it to its promise");
+  change->require_subcommand(1);
+  change->footer(
+      "Example:\n  stint audit --history fleet.db --json > audit.json\n  stint change list audit.json\n"
+      "  stint change apply 1 audit.json --history fleet.db\n  stint change status --history fleet.db");
+  auto options = std::make_shared<ChangeOptions>();
+  const auto add = [&](const char* name, const char* what, Status (*run)(const ChangeOptions&)) {
+    Command* command = change->add_subcommand(name, what);
+    command->add_flag("--json", options->json, "print JSON");
+    command->callback([options, run, &action] {
+      action = [options, run] {
+        const Status done = run(*options);
+        return done.ok() ? ExitCode::kOk : fail(done.error().message);
+      };
+    });
+    return command;
+  };
+  const auto add_which = [&](Command* command, const char* what) {
+    command->add_option("which", options->which, what)->required();
+  };
+  const char* from = "an audit's JSON or a file of changes (docs/formats.md), or one change in words, such as stop:node-1";
+  const auto add_history = [&](Command* command) {
+    return command->add_option("--history", options->history, "the History file");
+  };
+  const auto add_regions = [&](Command* command) {
+    command->add_option("--allow-region", options->allowed_regions, "regions work may move to, as a glob such as 'eu-*'");
+  };
+
+  Command* list = add("list", "Changes that were applied; with a file: those it proposes, with their numbers", run_list);
+  list->add_option("file", options->from, from);
+  add_history(list);
+
+  Command* show =
+      add("show", "What one change comes to, what stands against it and how to carry it out or take it back", run_show);
+  add_which(show, "number or id in the file; without a file: of an applied change");
+  show->add_option("file", options->from, from);
+  add_history(show)->required();
+  show->add_option("--at", options->at, "when it would take effect (default: now)");
+  add_regions(show);
+
+  Command* apply = add("apply", "Records that a change takes effect and prints what to run", run_apply);
+  add_which(apply, "number or id in the file");
+  apply->add_option("file", options->from, from)->required();
+  add_history(apply)->required();
+  apply->add_option("--at", options->at, "when it took effect (default: now)");
+  apply->add_option("--cost", options->cost, "what carrying it out costs once, for the return on it");
+  apply->add_option("--saving", options->saving, "what it promises per month, where the file does not say");
+  apply->add_flag("--force", options->force, "record it although something stands against it");
+  add_regions(apply);
+
+  Command* undo = add("undo", "Records the end of a change and prints the way back", run_undo);
+  add_which(undo, "number or id of an applied change");
+  add_history(undo)->required();
+  undo->add_option("--at", options->at, "when it ended (default: now)");
+  undo->add_flag("--force", options->force, "although a later change builds on it");
+
+  Command* status = add("status", "Holds what was promised against what later bills show, at equal work and prices", run_status);
+  status->add_option("which", options->which, "number or id of one applied change (default: all)");
+  add_history(status)->required();
+}
+
+}  // namespace stint

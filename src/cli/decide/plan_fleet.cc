@@ -1,0 +1,36 @@
+#include "cli/decide/plan_fleet.h"
+
+#include "cli/decide/catalog_source.h"
+#include "cli/parser.h"
+
+namespace stint {
+
+void add_plan_fleet_options(Command& command, PlanFleetOptions& options, WithMeasured measured) {
+  command.add_option("--history", options.history, "the History file")->required();
+  add_period_options(command, options.period);
+  if (measured == WithMeasured::kYes)
+    command.add_option("--measured", options.measured, "rates measured by stint bench in place of data sheets");
+}
+
+PlanFleet::PlanFleet(std::unique_ptr<Records> records, Accounts accounts, std::vector<std::string> allowed_regions)
+    : records_(std::move(records)),
+      accounts_(std::move(accounts)),
+      facts_(collect_facts(records_->history, records_->usage, accounts_.attribution.occupancy, accounts_.ledger,
+                           records_->catalog)),
+      prices_(records_->catalog, facts_.currency),
+      books_(facts_, prices_),
+      allowed_regions_(std::move(allowed_regions)) {}
+
+Result<std::unique_ptr<PlanFleet>> PlanFleet::open(const PlanFleetOptions& options) {
+  TRY_ASSIGN(const Interval period, parse_period(options.period));
+  TRY_ASSIGN(Records loaded, load_records(options.history, period));
+  auto records = std::make_unique<Records>(std::move(loaded));
+  if (!options.measured.empty()) {
+    TRY_ASSIGN(const auto rows, read_measurements(options.measured));
+    TRY_ASSIGN(records->catalog, records->catalog.with_measurements(rows));
+  }
+  TRY_ASSIGN(Accounts accounts, keep_accounts(*records, CostBasis::kEffective));
+  return std::unique_ptr<PlanFleet>(new PlanFleet(std::move(records), std::move(accounts), options.allowed_regions));
+}
+
+}  // namespace stint

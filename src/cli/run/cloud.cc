@@ -1,0 +1,82 @@
+// stint cloud: machines that the daemon's pools make and end.
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "cli/json_text.h"
+#include "cli/output.h"
+#include "cli/parser.h"
+#include "cli/run/daemon_client.h"
+#include "report/table.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// What cannot be had, and which pools are left alone for now.
+void tell_of_lack(const Json& body) {
+  for (const Json& lack : body["missing"])
+    tell("{}: {} more wanted: {}\n", lack["pool"].get<std::string>(), lack["machines"].dump(), lack["why"].get<std::string>());
+  for (const Json& pool : body["left_alone"])
+    tell("{}: left alone until {}: {}\n", pool["pool"].get<std::string>(), time_of(pool["until"]),
+         pool["why"].get<std::string>());
+}
+
+Status list_capacity(DaemonClient& client, const ClientOptions& options) {
+  TRY_ASSIGN(const Json body, client.get("/v1/capacity"));
+  if (options.json) return print_json(body);
+  const auto by = body["by"].get<std::string>();
+  if (by.empty()) {
+    say("No machines are made or switched here: see `power` of the configuration.\n");
+    return {};
+  }
+  Table table({{"machine"},
+               {"state"},
+               {"pool"},
+               {"per hour", Align::kRight},
+               {"since", Align::kLeft, 0, 1},
+               {"cost so far", Align::kRight},
+               {"id", Align::kLeft, 0, 3},
+               {"why", Align::kLeft, 0, 2}});
+  for (const Json& made : body["machines"]) {
+    const auto text = [&made](const char* name) { return made[name].get<std::string>(); };
+    std::string why = text("detail");
+    if (!made["until"].is_null()) why += fmt::format("{}gone at {}", why.empty() ? "" : ", ", time_of(made["until"]));
+    table.add_row({text("name"), text("state"), text("pool"), money_of(made["per_hour"]),
+                   made["since"].is_null() ? "" : time_of(made["since"]), made["cost"].is_null() ? "" : money_of(made["cost"]),
+                   text("id"), std::move(why)});
+    table.tone_cell(1, text("state") == "ready" ? Tone::kGood : Tone::kWarn);
+  }
+  tell_of_lack(body);
+  return write_output("", table.render(screen_of_stdout()));
+}
+
+Status sweep_capacity(DaemonClient& client, const ClientOptions& options) {
+  TRY_ASSIGN(const Json before, client.get("/v1/capacity"));
+  TRY_ASSIGN(const Json body, client.send("POST", "/v1/capacity/sweep", nullptr));
+  if (options.json) return print_json(body);
+  const int64_t swept = body["swept"].get<int64_t>() - before["swept"].get<int64_t>();
+  say("{} listed: {} known, {} ended that the daemon did not know.\n", body["by"].get<std::string>(), body["machines"].size(),
+      swept);
+  return {};
+}
+
+}  // namespace
+
+void add_cloud_command(Command& app, Action& action) {
+  auto options = std::make_shared<ClientOptions>();
+  Command* command = app.add_subcommand("cloud", "Machines that the daemon's pools make: what there is and costs, and the sweep");
+  command->require_subcommand(1, 1);
+  Command* list = command->add_subcommand("ls", "What was made, what it costs, and what cannot be had");
+  list->footer("Example: stint cloud ls");
+  add_client_action(*list, action, *options, [options](DaemonClient& client) { return list_capacity(client, *options); });
+  Command* sweep = command->add_subcommand("sweep", "List all there is now, and end what bears the daemon's mark and is unknown");
+  sweep->footer("Example: stint cloud sweep");
+  add_client_action(*sweep, action, *options, [options](DaemonClient& client) { return sweep_capacity(client, *options); });
+}
+
+}  // namespace stint

@@ -1,0 +1,47 @@
+#include "cli/run/job_options.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+namespace stint {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(JobOptions, AScriptSaysWhatFlagsWouldAndFlagsOverride) {
+  const auto script = job_values_of_script(
+      "#!/bin/sh\n#STINT --gpus 2 --queue=agency/vision --hold\n#STINT --tag team=blue --tag 'project=a=b' --after a-3,4 --after "
+      "5\n",
+      "job.sh");
+  ASSERT_TRUE(script.ok()) << script.error().message;
+  const auto request = job_request_json(*script, {{"--gpus", {"4"}}, {"--not-preemptible", {""}}});
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  EXPECT_EQ(*request, nlohmann::ordered_json::parse(R"({"queue":"agency/vision","tags":{"team":"blue","project":"a=b"},"gpus":4,
+      "preemptible":false,"on_hold":true,"after":["a-3","4","5"]})"));
+}
+
+TEST(JobOptions, NeighboursMayHoldCommas) {
+  const auto request = job_request_json({{"--label", {"app=train"}},
+                                         {"--affinity", {"app=cache,tier=hot@rack"}},
+                                         {"--anti-affinity", {"app=a@node", "app=b"}},
+                                         {"--required-topology", {"rack"}},
+                                         {"--makes", {"features"}}},
+                                        {});
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  EXPECT_EQ(*request, nlohmann::ordered_json::parse(R"({"labels":{"app":"train"},"affinity":["app=cache,tier=hot@rack"],
+      "anti_affinity":["app=a@node","app=b"],"required_topology":"rack","makes":"features"})"));
+}
+
+TEST(JobOptions, WhatIsWrongIsNamedWithItsLine) {
+  const auto error = [](std::string_view script) { return job_values_of_script(script, "job.sh").error().message; };
+  EXPECT_THAT(error("#STINT --gpu 2"), HasSubstr("job.sh:1: '--gpu'"));
+  EXPECT_THAT(error("#!\n#STINT --gpus"), HasSubstr("job.sh:2: --gpus lacks"));
+  EXPECT_THAT(error("#STINT --hold=yes"), HasSubstr("--hold takes no value"));
+  EXPECT_THAT(error("#STINT 2"), HasSubstr("'2'"));
+  EXPECT_THAT(job_request_json({}, {{"--gpus", {"two"}}}).error().message, HasSubstr("--gpus: 'two'"));
+  EXPECT_THAT(job_request_json({}, {{"--tag", {"=x"}}}).error().message, HasSubstr("KEY=VALUE"));
+}
+
+}  // namespace
+}  // namespace stint

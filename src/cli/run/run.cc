@@ -1,0 +1,85 @@
+// stint run: brings a command to its end, over crashes and interruptions, with its checkpoints looked after.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "backends/supervise/supervisor.h"
+#include "cli/cli.h"
+#include "cli/parser.h"
+
+namespace stint {
+namespace {
+
+struct RunArguments {
+  std::vector<std::string> command;
+  std::string checkpoint_folder, copy_to, events, price;
+  std::string notice = "120s", alert_after = "2h", settled_after = "10s", look_every = "1s";
+  std::string first_pause = "5s", longest_pause = "5m";
+  int retries = 3;
+  double copy_mib_per_second = 0;
+};
+
+Result<SupervisorOptions> options_of(const RunArguments& a) {
+  SupervisorOptions o;
+  o.command = a.command;
+  o.checkpoint_folder = a.checkpoint_folder;
+  o.copy_to = a.copy_to;
+  o.events_file = a.events;
+  o.copy_bytes_per_second = static_cast<int64_t>(a.copy_mib_per_second * 1048576);
+  o.limits.retries = a.retries;
+  TRY_ASSIGN(o.limits.notice, parse_duration(a.notice));
+  TRY_ASSIGN(o.limits.alert_after, parse_duration(a.alert_after));
+  TRY_ASSIGN(o.limits.first_pause, parse_duration(a.first_pause));
+  TRY_ASSIGN(o.limits.longest_pause, parse_duration(a.longest_pause));
+  TRY_ASSIGN(o.settled_after, parse_duration(a.settled_after));
+  TRY_ASSIGN(o.look_every, parse_duration(a.look_every));
+  if (!a.price.empty()) {
+    TRY_ASSIGN(o.price, Rate::parse_per_hour(a.price));
+  }
+  if (!o.copy_to.empty() && o.checkpoint_folder.empty()) return invalid("--sync-to needs --checkpoint-dir: what is to be copied");
+  return o;
+}
+
+/// Exits with what the command ended with, as `stint profile` does.
+ExitCode run_run(const RunArguments& a) {
+  const auto options = options_of(a);
+  if (!options.ok()) return fail(options.error().message);
+  const auto ended = supervise(*options);
+  if (ended.ok()) return static_cast<ExitCode>(ended->shell_code());
+  (void)fail(ended.error().message);
+  return static_cast<ExitCode>(ended.error().code == ErrorCode::kNotFound ? kShellNotFound : static_cast<int>(ExitCode::kFailed));
+}
+
+}  // namespace
+
+void add_run_command(Command& app, Action& action) {
+  auto a = std::make_shared<RunArguments>();
+  Command* command = app.add_subcommand(
+      "run", "Runs a command to its end: looks after its checkpoints, starts it again, passes the notice of an interruption on");
+  command->footer(
+      "Example: stint run --checkpoint-dir ck --sync-to /mnt/durable/ck --notice 120s -- python train.py\n"
+      "The command finds STINT_CHECKPOINT_DIR, STINT_RESTORE_FROM (the newest good checkpoint; empty: from the beginning)\n"
+      "and STINT_NOTICE_SECONDS in its environment. Exit code: the command's; 127 when there is no such program.");
+  command->add_option("COMMAND", a->command, "program and its arguments, after --")->required();
+  command->add_option("--checkpoint-dir", a->checkpoint_folder,
+                      "where the command saves: each file or folder in it is a checkpoint");
+  command->add_option("--sync-to", a->copy_to, "copy good checkpoints to this folder, and start from there on a new machine");
+  command->add_option("--sync-rate", a->copy_mib_per_second, "at most so many MiB per second while the command runs; 0: no limit")
+      ->check(non_negative_number());
+  command->add_option("--notice", a->notice, "from the signal to the end of the machine")->capture_default_str();
+  command->add_option("--retries", a->retries, "starts again so often in a row without a new good checkpoint")
+      ->capture_default_str()
+      ->check(non_negative_number());
+  command->add_option("--pause", a->first_pause, "before the first start again; doubles each time")->capture_default_str();
+  command->add_option("--longest-pause", a->longest_pause, "where that ends")->capture_default_str();
+  command->add_option("--alert-after", a->alert_after, "without a good checkpoint: an alert; 0s: none")->capture_default_str();
+  command
+      ->add_option("--settled-after", a->settled_after, "a checkpoint without SHA256SUMS is complete when unchanged for so long")
+      ->capture_default_str();
+  command->add_option("--look-every", a->look_every, "at the checkpoints")->capture_default_str();
+  command->add_option("--price", a->price, "of the machine in USD per hour: tells what it cost");
+  command->add_option("--events", a->events, "append what happens to this file, a JSON object a line");
+  command->callback([a, &action] { action = [a] { return run_run(*a); }; });
+}
+
+}  // namespace stint

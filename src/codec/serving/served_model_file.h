@@ -1,0 +1,50 @@
+// The small JSON files of a model repository: how a model is to be served, and models that only pretend (synthetic).
+// docs/formats.md describes both.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "base/units.h"
+#include "codec/serving/tensor_values.h"
+
+namespace stint {
+
+/// How a model is served: `model.json` beside its versions. Every field may be left out.
+struct ServedModelConfig {
+  int64_t max_batch = 32;  ///< items
+  Duration max_wait;       ///< for company while an instance is free
+  std::vector<int64_t> preferred;
+  int64_t instances = 1;  ///< batches at the same time
+  int64_t queue_limit = 1024;
+  std::optional<Duration> timeout;     ///< of requests that name none
+  std::optional<Duration> promise;     ///< at p99: what the headroom is told of
+  bool tune = false;                   ///< max_wait and preferred follow the load, so that the promise is kept; needs one
+  bool pinned = false;                 ///< never evicted
+  std::optional<Bytes> budget;         ///< weights and activations together
+  std::map<int64_t, int64_t> traffic;  ///< parts of the requests without a version, by version; none: the highest has all
+};
+/// @param source  for messages.
+Result<ServedModelConfig> read_served_model(std::string_view bytes, const std::string& source);
+
+/// A model without a network: its outputs repeat its first input, a batch takes base + item × items.
+struct SyntheticModel {
+  struct Tensor {
+    std::string name;
+    DataType type = DataType::kFp32;
+    std::vector<int64_t> item_shape;
+  };
+  std::vector<Tensor> inputs, outputs;  ///< outputs are of the first input's type
+  Duration base, item;
+  Bytes weights = Bytes::mebi(1);
+  Bytes activation;  ///< of an item
+};
+Result<SyntheticModel> read_synthetic_model(std::string_view bytes, const std::string& source);
+
+}  // namespace stint

@@ -1,0 +1,68 @@
+#include "codec/serving/served_model_file.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stint {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+TEST(ServedModelFile, SaysHowAModelIsServed) {
+  const auto read = read_served_model(
+      R"({"max_batch": 16, "max_wait_ms": 2.5, "preferred": [4, 8], "instances": 2, "queue": 64, "timeout_ms": 50,
+          "promise_p99_ms": 40, "pinned": true, "budget_mib": 512, "traffic": {"1": 90, "2": 10}})",
+      "model.json");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->max_batch, 16);
+  EXPECT_EQ(read->max_wait, Duration::nanoseconds(2'500'000));
+  EXPECT_THAT(read->preferred, ElementsAre(4, 8));
+  EXPECT_EQ(read->timeout, Duration::milliseconds(50));
+  EXPECT_EQ(read->promise, Duration::milliseconds(40));
+  EXPECT_TRUE(read->pinned);
+  EXPECT_EQ(read->budget, Bytes::mebi(512));
+  EXPECT_THAT(read->traffic, ElementsAre(Pair(1, 90), Pair(2, 10)));
+  EXPECT_TRUE(read_served_model("{}", "model.json").ok());
+}
+
+TEST(ServedModelFile, RefusesWhatIsMisspeltOrOutOfRange) {
+  const auto error_of = [](const char* text) {
+    const auto read = read_served_model(text, "model.json");
+    return read.ok() ? "accepted" : read.error().message;
+  };
+  EXPECT_THAT(error_of(R"({"max_bach": 1})"), HasSubstr("max_bach"));
+  EXPECT_THAT(error_of("{\n\"max_batch\": 0}"), HasSubstr("model.json:"));
+  EXPECT_THAT(error_of(R"({"timeout_ms": 0})"), HasSubstr("of 0"));
+  EXPECT_THAT(error_of(R"({"traffic": {"1": 0}})"), HasSubstr("no version gets"));
+  EXPECT_THAT(error_of(R"({"traffic": {"latest": 1}})"), HasSubstr("no version"));
+  EXPECT_THAT(error_of(R"({"tune": true})"), HasSubstr("promise_p99_ms"));
+  EXPECT_THAT(error_of(R"({"pinned": "yes"})"), HasSubstr("pinned must be true or false"));
+  EXPECT_THAT(error_of("7"), HasSubstr("object"));
+}
+
+TEST(ServedModelFile, DescribesASyntheticModel) {
+  const auto read = read_synthetic_model(
+      R"({"inputs": [{"name": "x", "shape": [3, 4]}], "outputs": [{"name": "y", "shape": [2]}], "base_us": 100, "item_us": 2.5})",
+      "m");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_THAT(read->inputs[0].item_shape, ElementsAre(3, 4));
+  EXPECT_EQ(read->item, Duration::nanoseconds(2500));
+  EXPECT_EQ(read->inputs[0].type, DataType::kFp32);
+  const auto typed = [](const std::string& in, const std::string& out) {
+    return read_synthetic_model(fmt::format(R"({{"inputs": [{{"name": "x", "datatype": "{}", "shape": [3]}}],
+                                                "outputs": [{{"name": "y", "datatype": "{}", "shape": [2]}}]}})",
+                                            in, out),
+                                "m");
+  };
+  EXPECT_EQ(typed("INT64", "INT64").value().outputs[0].type, DataType::kInt64);
+  EXPECT_THAT(typed("INT64", "BOOL").error().message, HasSubstr("y is BOOL; it repeats the first input, which is INT64"));
+  EXPECT_THAT(typed("BYTES", "BYTES").error().message, HasSubstr("BYTES"));
+  EXPECT_FALSE(read_synthetic_model(R"({"inputs": [], "outputs": []})", "m").ok());
+  EXPECT_FALSE(read_synthetic_model(R"({"inputs": [{"name": "x", "shape": [0]}], "outputs": []})", "m").ok());
+}
+
+}  // namespace
+}  // namespace stint

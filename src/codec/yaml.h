@@ -1,0 +1,17 @@
+// YAML as JSON values, for configuration files of others. By libyaml.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace stint {
+
+/// One document; JSON is YAML. Scalars stay text: `01234` is no number here, for a token may look like one. Plain `null`, `~` and nothing are
+/// null, plain `true` and `false` are themselves. Of two values of one name the file is refused, as are documents of more than 100,000
+/// values once aliases are followed, or nested deeper than 64.
+/// @return error naming the line.
+Result<nlohmann::json> parse_yaml(std::string_view text);
+
+}  // namespace stint

@@ -1,0 +1,103 @@
+// What a job request asks of machines and neighbours, in the scheduler's terms.
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/has_element.h"
+#include "base/nearest.h"
+#include "base/text.h"
+#include "daemon/engine/engine_impl.h"
+#include "model/machine_labels.h"
+
+namespace stint {
+namespace {
+
+/// Neighbours are of the job's own client: labels of another client's jobs tell nothing, and keep no job away.
+const std::string kClientLabel = std::string(kOwnTags) + "client";
+
+std::vector<sched::AffinityTerm> terms_of(const std::vector<std::string>& texts, std::string_view client) {
+  std::vector<sched::AffinityTerm> terms;
+  for (const std::string& text : texts) {
+    Result<sched::AffinityTerm> term = parse_neighbour(text);
+    CHECK(term.ok(), "neighbours that were accepted: {}", term.error().message);
+    term->labels.push_back({kClientLabel, std::string(client)});
+    terms.push_back(std::move(*term));
+  }
+  return terms;
+}
+
+}  // namespace
+
+sched::Request Engine::Impl::request_of(std::string_view client, const JobRequest& r) const {
+  sched::Request each;
+  each.gpus = r.gpus;
+  each.milli = r.gpu_milli;
+  each.gpu_memory = r.gpu_memory;
+  if (!r.mig_profile.empty()) each.mig = {{r.mig_profile, 1}};
+  if (!fleet.govern.share_across_clients && (r.gpu_milli > 0 || r.gpu_memory.count() > 0)) each.shares_with = client;
+  each.cpu_milli = r.cpu_milli;
+  each.memory = r.memory;
+  each.gpu_models = r.gpu_models;
+  each.node_labels = r.node_labels;
+  each.affinity = terms_of(r.affinity, client);
+  each.anti_affinity = terms_of(r.anti_affinity, client);
+  each.labels = r.labels;
+  if (!r.labels.empty()) each.labels.push_back({kClientLabel, std::string(client)});
+  if (restricts(fleet.govern, client)) {
+    each.only_allowed_nodes = true;
+    each.allowed_nodes = allowed_nodes(client);
+  }
+  if (!r.machines.empty()) {
+    std::erase_if(each.allowed_nodes,
+                  [&](const std::string& name) { return std::ranges::find(r.machines, name) == r.machines.end(); });
+    if (!each.only_allowed_nodes) each.allowed_nodes = r.machines;
+    each.only_allowed_nodes = true;
+  }
+  return each;
+}
+
+/// A domain by a label that no machine has would be waited for in vain.
+Status Engine::Impl::check_domains(const JobRequest& r) const {
+  if (machines_come) return {};
+  std::vector<std::string> known = {"node"};
+  for (const NodeBook& node : nodes)
+    if (node.is_machine())
+      for (const Label& label : labelled(node.machine).labels)
+        if (!has_element(known, label.key)) known.push_back(label.key);
+  std::ranges::sort(known);
+  const auto check = [&](std::string_view field, const std::string& label) -> Status {
+    if (label.empty() || has_element(known, label)) return {};
+    return invalid("field '{}': no machine has a label '{}'{}", field, excerpt(label), what_exists(label, known));
+  };
+  TRY(check("required_topology", r.required_topology));
+  TRY(check("preferred_topology", r.preferred_topology));
+  for (const auto& [field, terms] : {std::pair("affinity", &r.affinity), std::pair("anti_affinity", &r.anti_affinity)})
+    for (const std::string& text : *terms) {
+      TRY_ASSIGN(const sched::AffinityTerm term, parse_neighbour(text));
+      TRY(check(field, term.topology_key));
+    }
+  return {};
+}
+
+/// The levels of the configuration where they are meant, else the labels that are named.
+std::optional<sched::Gang> Engine::Impl::gang_of(const JobRequest& r) const {
+  if (r.required_topology.empty() && r.preferred_topology.empty()) return std::nullopt;
+  sched::Gang gang;
+  gang.topology.required_level = r.required_topology;
+  gang.topology.preferred_level = r.preferred_topology;
+  bool configured = true;
+  for (const std::string* level : {&r.required_topology, &r.preferred_topology}) {
+    if (level->empty() || has_element(gang.topology.levels, *level)) continue;
+    gang.topology.levels.push_back(*level);
+    configured &= has_element(fleet.topology, *level);
+  }
+  if (configured) gang.topology.levels = fleet.topology;
+  return gang;
+}
+
+/// Numbered when it is first heard of.
+sched::ProductId Engine::Impl::product_of(std::string_view client, const std::string& makes) {
+  const auto next = static_cast<int64_t>(products.size());
+  return sched::ProductId(static_cast<uint32_t>(products.try_emplace(fmt::format("{}\n{}", client, makes), next).first->second));
+}
+
+}  // namespace stint

@@ -1,0 +1,222 @@
+// Where a job's tasks stand: neighbours, racks, models, parts of GPUs; and stages whose result is there.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "daemon/testing_daemon.h"
+
+namespace stint {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+/// Two racks of two zones with two machines each, "n0" … "n3"; the last is of another model.
+FleetConfig racks() {
+  nlohmann::json json = nlohmann::json::parse(to_json(testing_fleet(4)));
+  for (size_t n = 0; n < 4; ++n) {
+    json["nodes"][n]["labels"] = {{"rack", n < 2 ? "r0" : "r1"}};
+    json["nodes"][n]["zone"] = n < 2 ? "a" : "b";
+  }
+  json["nodes"][3]["gpu_model"] = "H100-80GB";
+  json["topology"] = {"zone", "rack"};
+  auto fleet = parse_fleet_config(json.dump(), "racks");
+  CHECK(fleet.ok(), "{}", fleet.error().message);
+  return *fleet;
+}
+
+std::vector<std::string> nodes_of(const JobView& job) {
+  std::vector<std::string> nodes;
+  for (const TaskView& task : job.placed)
+    nodes.push_back(task.node);
+  return nodes;
+}
+
+JobRequest gang(int tasks, std::string required, std::string preferred = "") {
+  JobRequest job = testing_job(8, Duration::hours(1));
+  job.tasks = tasks;
+  job.required_topology = std::move(required);
+  job.preferred_topology = std::move(preferred);
+  return job;
+}
+
+JobRequest pinned(std::string machine) {
+  JobRequest job = testing_job(8, Duration::hours(1));
+  job.machines = {std::move(machine)};
+  return job;
+}
+
+TEST(EngineAsks, AGangThatRequiresARackWaitsForOne) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", racks());
+  daemon.submit(pinned("n0"));
+  daemon.submit(pinned("n2"));
+  const int64_t loose = daemon.submit(gang(2, "", "rack"));
+  EXPECT_THAT(nodes_of(daemon.job(loose)), UnorderedElementsAre("n1", "n3")) << "a wish, as no rack is free";
+  const int64_t strict = daemon.submit(gang(2, "rack"));
+  EXPECT_EQ(daemon.job(strict).state, JobState::kWaiting);
+  daemon.pass(Duration::hours(2));
+  EXPECT_EQ(daemon.job(strict).state, JobState::kSucceeded);
+  EXPECT_THAT(std::set<std::string>({daemon.job(strict).ends[0].node, daemon.job(strict).ends[1].node}),
+              testing::AnyOf(std::set<std::string>({"n0", "n1"}), std::set<std::string>({"n2", "n3"})));
+}
+
+TEST(EngineAsks, AGangOfOneModelIsNotMixed) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", racks());
+  daemon.submit(pinned("n0"));
+  daemon.submit(pinned("n1"));
+  const int64_t one_model = daemon.submit(gang(2, "gpu_model"));
+  EXPECT_EQ(daemon.job(one_model).state, JobState::kWaiting) << "an A100 machine and an H100 machine are free";
+  JobRequest any = gang(2, "");
+  EXPECT_EQ(daemon.job(daemon.submit(any)).state, JobState::kRunning);
+}
+
+TEST(EngineAsks, ALabelThatNoMachineHasIsRefused) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", racks());
+  const auto refused = daemon.engine().stage_submit(gang(2, "rakc"), {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("field 'required_topology': no machine has a label 'rakc'; did you mean 'rack'?"));
+  JobRequest beside = testing_job(1, Duration::hours(1));
+  beside.affinity = {"app=cache@rwo"};
+  EXPECT_FALSE(daemon.engine().stage_submit(beside, {}).ok());
+  beside.affinity = {"app=cache"};
+  EXPECT_TRUE(daemon.engine().stage_submit(beside, {}).ok());
+}
+
+JobRequest labelled_job(std::string app, std::vector<std::string> near, std::vector<std::string> apart,
+                        std::string queue = "acme/vision") {
+  JobRequest job = testing_job(1, Duration::hours(1), std::move(queue));
+  if (!app.empty()) job.labels = {{"app", std::move(app)}};
+  job.affinity = std::move(near);
+  job.anti_affinity = std::move(apart);
+  return job;
+}
+
+TEST(EngineAsks, NeighboursAreWaitedForAndKeptOff) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", racks());
+  const int64_t follower = daemon.submit(labelled_job("", {"app=cache@rack"}, {}));
+  EXPECT_EQ(daemon.job(follower).state, JobState::kWaiting);
+  JobRequest cache = labelled_job("cache", {}, {"app=cache@rack"});
+  cache.machines = {"n2"};
+  daemon.submit(cache);
+  ASSERT_EQ(daemon.job(follower).state, JobState::kRunning);
+  EXPECT_THAT(nodes_of(daemon.job(follower)).at(0), testing::AnyOf("n2", "n3"));
+  cache.machines = {"n3"};
+  const int64_t second = daemon.submit(cache);
+  EXPECT_EQ(daemon.job(second).state, JobState::kWaiting) << "one is in that rack already";
+  cache.machines = {"n0"};
+  EXPECT_EQ(daemon.job(daemon.submit(cache)).state, JobState::kRunning);
+}
+
+TEST(EngineAsks, LabelsOfOtherClientsJobsAreNobodysNeighbours) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", racks());
+  daemon.submit(labelled_job("cache", {}, {"app=train@zone"}));
+  // Neither kept off by acme's refusal, nor beside acme's cache.
+  EXPECT_EQ(daemon.job(daemon.submit(labelled_job("train", {}, {"app=cache@zone"}, "zoo"))).state, JobState::kRunning);
+  EXPECT_EQ(daemon.job(daemon.submit(labelled_job("train", {}, {"app=cache@zone"}, "zoo"))).state, JobState::kRunning);
+  EXPECT_EQ(daemon.job(daemon.submit(labelled_job("", {"app=cache@zone"}, {}, "zoo"))).state, JobState::kWaiting);
+}
+
+TEST(EngineAsks, WhatIsMadeIsNotMadeAgain) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", testing_fleet(), {.ended_kept = 0});
+  JobRequest features = testing_job(1, Duration::hours(1));
+  features.makes = "features-v1";
+  const int64_t first = daemon.submit(features);
+  const int64_t second = daemon.submit(features);
+  EXPECT_EQ(daemon.job(first).state, JobState::kRunning);
+  EXPECT_EQ(daemon.job(second).state, JobState::kWaiting);
+  EXPECT_THAT(*daemon.engine().why(second, [](int64_t) { return true; }), HasSubstr("is making what it makes"));
+  JobRequest train = testing_job(1, Duration::minutes(1));
+  train.after = {second};
+  const int64_t trained = daemon.submit(train);
+  daemon.pass(Duration::hours(2));
+  EXPECT_EQ(daemon.job(second).state, JobState::kSkipped);
+  EXPECT_EQ(daemon.job(trained).state, JobState::kSucceeded);
+  daemon.restart();
+  // Long after, and of jobs that memory knows no more.
+  for (int i = 0; i < 3; ++i)
+    daemon.submit(testing_job(1, Duration::minutes(1)));
+  daemon.pass(Duration::hours(200));
+  const int64_t third = daemon.submit(features);
+  EXPECT_EQ(daemon.job(third).state, JobState::kSkipped);
+  train.after = {second};
+  const auto after_skipped = daemon.engine().stage_submit(train, {});
+  EXPECT_TRUE(after_skipped.ok()) << after_skipped.error().message;
+  features.queue = "zoo";
+  EXPECT_EQ(daemon.job(daemon.submit(features)).state, JobState::kRunning) << "another client's word means nothing";
+}
+
+TEST(EngineAsks, WhoFailsToMakeItLeavesItToTheNext) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db");
+  JobRequest features = testing_job(1, Duration::hours(1));
+  features.makes = "features";
+  const int64_t first = daemon.submit(features);
+  const int64_t second = daemon.submit(features);
+  ASSERT_TRUE(daemon.engine().stage_cancel(first, {}).ok());
+  ASSERT_TRUE(daemon.commit().ok());
+  daemon.pass(Duration::minutes(1));
+  EXPECT_EQ(daemon.job(second).state, JobState::kRunning);
+}
+
+// One GPU: two halves of it, then all of it once both are gone.
+TEST(EngineAsks, AnUnusedGpuIsCutIntoMigInstancesAsNeeded) {
+  const auto fleet = parse_fleet_config(R"({"nodes":[{"name":"n0","gpu_model":"A100-80GB","gpus":1,"per_hour":"7",
+      "repartition":true}],"queues":[{"name":"acme"}]})",
+                                        "one GPU");
+  ASSERT_TRUE(fleet.ok()) << fleet.error().message;
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", *fleet);
+  JobRequest half = testing_job(0, Duration::hours(1), "acme");
+  half.mig_profile = "3g.40gb";
+  const int64_t first = daemon.submit(half);
+  const int64_t second = daemon.submit(half);
+  const int64_t third = daemon.submit(half);
+  const int64_t whole = daemon.submit(testing_job(1, Duration::hours(1), "acme"));
+  EXPECT_EQ(daemon.job(first).state, JobState::kRunning);
+  EXPECT_EQ(daemon.job(second).state, JobState::kRunning);
+  EXPECT_EQ(daemon.job(third).state, JobState::kWaiting);
+  EXPECT_EQ(daemon.job(whole).state, JobState::kWaiting);
+  daemon.restart();
+  daemon.pass(Duration::hours(3));
+  EXPECT_EQ(daemon.job(third).state, JobState::kSucceeded);
+  EXPECT_EQ(daemon.job(whole).state, JobState::kSucceeded);
+}
+
+TEST(EngineAsks, WishesThatCannotBeReadAreRefused) {
+  const auto error = [](auto change) {
+    JobRequest job = testing_job(1, Duration::hours(1));
+    change(job);
+    const Status checked = check_request(job);
+    return checked.ok() ? std::string() : checked.error().message;
+  };
+  EXPECT_THAT(error([](JobRequest& r) { r.affinity = {"cache@rack"}; }), HasSubstr("field 'affinity': 'cache@rack'"));
+  EXPECT_THAT(error([](JobRequest& r) { r.anti_affinity = {"app=a@"}; }), HasSubstr("behind @"));
+  EXPECT_THAT(error([](JobRequest& r) { r.affinity = {"stint.client=zoo"}; }), HasSubstr("field 'affinity'"));
+  EXPECT_THAT(error([](JobRequest& r) { r.labels = {{"stint.client", "zoo"}}; }), HasSubstr("field 'labels'"));
+  EXPECT_THAT(error([](JobRequest& r) { r.makes = "a\nb"; }), HasSubstr("field 'makes'"));
+  EXPECT_THAT(error([](JobRequest& r) {
+                r.makes = "a";
+                r.array = 2;
+              }),
+              HasSubstr("of one job"));
+  EXPECT_THAT(error([](JobRequest& r) {
+                r.deferrable = true;
+                r.deadline = kDaemonStart;
+              }),
+              HasSubstr("'time_limit'"));
+  EXPECT_EQ(error([](JobRequest& r) {
+              r.labels = {{"app", "a"}};
+              r.affinity = {"app=cache,tier=hot@rack", "app=a"};
+            }),
+            "");
+}
+
+}  // namespace
+}  // namespace stint

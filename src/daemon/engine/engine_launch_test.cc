@@ -1,0 +1,94 @@
+// What the engine tells the backend of a task that it starts.
+#include <gmock/gmock.h>
+
+#include "daemon/testing_daemon.h"
+
+namespace stint {
+namespace {
+
+/// Keeps what it is told to start.
+class NotingBackend final : public Backend {
+ public:
+  [[nodiscard]] std::string_view name() const override { return below_.name(); }
+  [[nodiscard]] std::vector<std::string> notes() const override { return {}; }
+  void submit(std::vector<Order> orders) override {
+    for (const Order& order : orders)
+      if (order.launch) launches.push_back(*order.launch);
+    below_.submit(std::move(orders));
+  }
+  std::vector<BackendEvent> drain(Instant now) override { return below_.drain(now); }
+  [[nodiscard]] std::optional<Instant> next_event_at() const override { return below_.next_event_at(); }
+  [[nodiscard]] std::vector<LaunchKey> running() const override { return below_.running(); }
+  [[nodiscard]] std::vector<MachineReport> machines() const override { return below_.machines(); }
+  [[nodiscard]] Result<LogPiece> read_log(const LogQuery& query) const override { return below_.read_log(query); }
+
+  std::vector<Launch> launches;
+
+ private:
+  SimulatedBackend below_;
+};
+
+/// Of its one task, on a machine of 8 GPUs, 128 CPUs and 1,024 GiB.
+Launch launch_of_task(const JobRequest& job, const EngineOptions& options = {}) {
+  const ScratchDir dir;
+  NotingBackend backend;
+  auto log = EventLog::open(dir / "log.db");
+  CHECK(log.ok(), "{}", log.error().message);
+  auto engine = Engine::open(*log, backend, testing_fleet(1), options, kDaemonStart);
+  CHECK(engine.ok(), "{}", engine.error().message);
+  CHECK(engine->stage_submit(job, {}).ok() && engine->commit(kDaemonStart).ok(), "not taken");
+  engine->poll_backend(kDaemonStart);
+  CHECK(backend.launches.size() == 1, "{} launches", backend.launches.size());
+  return backend.launches.front();
+}
+
+TEST(EngineLaunch, TellsTheShareOfTheMachinesMemoryThatATaskMayTakeForIts) {
+  EXPECT_EQ(launch_of_task(testing_job(2, Duration::hours(1))).memory_share, Bytes::gibi(int64_t{256})) << "2 of 8 GPUs";
+  JobRequest job = testing_job(2, Duration::hours(1));
+  job.cpu_milli = 64'000;
+  EXPECT_EQ(launch_of_task(job).memory_share, Bytes::gibi(int64_t{512})) << "half of the CPUs is more";
+  job = testing_job(0, Duration::hours(1));
+  EXPECT_EQ(launch_of_task(job).memory_share, Bytes::gibi(int64_t{8})) << "one CPU at the least";
+  job.gpu_milli = 500;
+  EXPECT_EQ(launch_of_task(job).memory_share, Bytes::gibi(int64_t{64})) << "half a GPU";
+  job.memory = Bytes::gibi(int64_t{3});
+  EXPECT_EQ(launch_of_task(job).memory, Bytes::gibi(int64_t{3}));
+}
+
+TEST(EngineLaunch, HoldsATaskOnAPartOfAGpuToItByMps) {
+  const auto limits = [](const JobRequest& job) {
+    std::map<std::string, std::string> found;
+    for (const auto& [name, value] : launch_of_task(job).environment)
+      if (name.starts_with("CUDA_MPS")) found[name] = value;
+    return found;
+  };
+  using Limits = std::map<std::string, std::string>;
+  JobRequest job = testing_job(0, Duration::hours(1));
+  job.environment = {{"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "100"}};
+  job.gpu_milli = 250;
+  EXPECT_EQ(limits(job), (Limits{{"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "25"}, {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=20480M"}}))
+      << "a quarter of 80 GiB, whatever the job says itself";
+  job.gpu_milli = 0;
+  job.gpu_memory = Bytes::gibi(int64_t{8});
+  EXPECT_EQ(limits(job), (Limits{{"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "10"}, {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=8192M"}}));
+  job = testing_job(1, Duration::hours(1));
+  EXPECT_EQ(limits(job), Limits());
+}
+
+TEST(EngineLaunch, GivesATaskWhatIsOfItsLaunchAloneWhereItsJobSaysNothingElse) {
+  EngineOptions options;
+  options.launch_environment = [](const LaunchKey& key) {
+    return std::vector<std::pair<std::string, std::string>>{{"STINT_JOB_TOKEN", "of " + format_key(key)},
+                                                            {"STINT_SERVER", "here"}};
+  };
+  JobRequest job = testing_job(1, Duration::hours(1));
+  job.environment = {{"STINT_SERVER", "there"}};
+  std::map<std::string, std::vector<std::string>> found;
+  for (const auto& [name, value] : launch_of_task(job, options).environment)
+    found[name].push_back(value);
+  EXPECT_THAT(found["STINT_JOB_TOKEN"], ::testing::ElementsAre("of 1.0.0"));
+  EXPECT_THAT(found["STINT_SERVER"], ::testing::ElementsAre("there"));
+}
+
+}  // namespace
+}  // namespace stint

@@ -1,0 +1,37 @@
+// What runs the daemon's jobs, as the operator configures it: field `engine`. Without it: the machine that the daemon runs on.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "model/machine.h"
+
+namespace stint {
+
+class JsonFields;
+
+struct SlurmEngineConfig {
+  std::map<std::string, std::string, std::less<>> accounts;  ///< queue by Slurm account, where it is not called as the account is
+  std::vector<std::string> partitions;                       ///< whose held jobs are the daemon's; empty = all
+  std::map<std::string, int32_t, std::less<>> qos;           ///< priority by QOS; others have 50
+  std::string programs;                                      ///< folder of Slurm's client programs; empty = searched in PATH
+  std::string logs;  ///< folder that all machines see, for output of jobs that name no file; empty = in the state folder
+  std::map<std::string, std::string, std::less<>> users;  ///< account to run as, by "CLIENT/USER"; "*" = all that are not named
+  Duration every = Duration::seconds(2);
+  Duration patience = Duration::seconds(60);
+  std::map<std::string, Machine, std::less<>>
+      machines;  ///< prices and places: the configuration's machines, their hostlists expanded
+};
+
+struct EngineConfig {
+  std::optional<SlurmEngineConfig> slurm;
+};
+
+/// @param nodes  of the configuration: what Slurm has is told by Slurm, so they are taken over as prices and places, and none is left.
+Result<EngineConfig> read_engine_config(JsonFields& fields, std::vector<Machine>& nodes);
+
+}  // namespace stint

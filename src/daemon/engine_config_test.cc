@@ -1,0 +1,46 @@
+#include "daemon/engine_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/fleet_config.h"
+
+namespace stint {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(EngineConfig, NodesAreThePricesOfSlurmsMachines) {
+  const auto config = parse_daemon_config(
+      R"({"nodes": [{"name": "n[1-2,7]", "per_hour": "16", "market": "spot"}], "queues": [{"name": "acme"}],
+          "engine": {"slurm": {"accounts": {"lab": "acme"}, "qos": {"high": "100"}, "users": {"acme/ada": "ada"}, "every": "3s"}}})",
+      "fleet.json");
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_THAT(config->fleet.nodes, IsEmpty()) << "Slurm says which there are";
+  EXPECT_TRUE(config->fleet.machines_come);
+  ASSERT_TRUE(config->engine.slurm);
+  const SlurmEngineConfig& slurm = *config->engine.slurm;
+  EXPECT_EQ(slurm.machines.size(), 3U);
+  EXPECT_EQ(slurm.machines.at("n7").rate, Rate::per_hour(Money::units(16)));
+  EXPECT_EQ(slurm.machines.at("n7").market, Market::kSpot);
+  EXPECT_EQ(slurm.accounts.at("lab"), "acme");
+  EXPECT_EQ(slurm.qos.at("high"), 100);
+  EXPECT_EQ(slurm.users.at("acme/ada"), "ada");
+  EXPECT_EQ(slurm.every, Duration::seconds(3));
+}
+
+TEST(EngineConfig, WhatIsNoEngineIsSaidWithItsPlace) {
+  const auto error_of = [](const std::string& engine) {
+    const auto config =
+        parse_daemon_config(R"({"nodes": [], "queues": [{"name": "acme"}], "engine": )" + engine + "}", "fleet.json");
+    return config.ok() ? std::string() : config.error().message;
+  };
+  EXPECT_THAT(error_of("{}"), HasSubstr("slurm"));
+  EXPECT_THAT(error_of(R"({"slurm": {"qos": {"high": "much"}}})"), HasSubstr("qos"));
+  EXPECT_THAT(error_of(R"({"slurm": {"every": "1ms"}})"), HasSubstr("100ms or more"));
+  EXPECT_THAT(error_of(R"({"slurm": {"acounts": {}}})"), HasSubstr("acounts"));
+}
+
+}  // namespace
+}  // namespace stint

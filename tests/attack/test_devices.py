@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""A job uses GPUs that it was not given: the variable says which ones a program looks at, and any program can be told otherwise.
+
+GPUs here are device files alone, as in the tests of Slurm: what a job finds in /dev is what it could open.
+Usage: test_devices.py STINT SOURCE_DIR [SUITE]
+"""
+import os
+import pathlib
+import sys
+
+from tenants import HERE, Attack, RunningDaemon, main, needs_root
+
+GPUS = {"nodes": [dict(HERE["nodes"][0], gpus=2, gpu_model="L4", gpu_memory="24GiB")], "queues": HERE["queues"]}
+
+# A machine with two GPUs, seen by the daemon alone. Their major has no driver here: opening one fails either way, and how tells.
+MACHINE = """#!/bin/sh
+exec unshare -m sh -c '
+mount --bind /dev/pts /mnt && mount -t tmpfs -o mode=755 dev /dev && mkdir /dev/pts /dev/shm && mount --move /mnt /dev/pts || exit 90
+mount -t tmpfs -o mode=1777 shm /dev/shm
+( IFS=:; for n in null:1:3 zero:1:5 full:1:7 random:1:8 urandom:1:9 tty:5:0 ptmx:5:2 nvidia0:195:0 nvidia1:195:1 nvidiactl:195:255 kvm:10:232; do
+  set -- $n ; mknod -m 666 /dev/$1 c $2 $3 || exit 91
+done ) || exit 91
+ln -s /proc/self/fd /dev/fd; ln -s /proc/self/fd/0 /dev/stdin; ln -s /proc/self/fd/1 /dev/stdout; ln -s /proc/self/fd/2 /dev/stderr
+exec "$0" "$@"' @STINT@ "$@"
+"""
+
+
+@needs_root
+class Gpus(Attack):
+    CONFIG = GPUS
+    LOOK = "for f in /dev/nvidia*; do [ -e $f ] && echo $f; done; true"
+
+    def start(self, *flags):
+        machine = self.folder / "machine"
+        machine.write_text(MACHINE.replace("@STINT@", str(pathlib.Path(self.STINT).resolve())))
+        machine.chmod(0o755)
+        self.daemon = RunningDaemon(str(machine), self.folder, self.CONFIG, simulate=False, flags=flags)
+        self.daemon.program = self.STINT  # of commands
+        self.addCleanup(self.daemon.stop)
+        self.eve = self.token_of("eve", "submitter@acme")
+
+    def test_only_what_was_given_is_there(self):
+        for accounts in (("--jobs-as-range", "61500-61509"), ("--jobs-as", "nobody")):
+            with self.subTest(accounts=accounts):
+                self.start(*accounts)
+                self.assertEqual(self.run_job(self.eve, "acme", self.LOOK), "")
+                one = self.run_job(self.eve, "acme", self.LOOK, "--gpus", "1").split()
+                self.assertEqual(len(one), 2, one)
+                self.assertIn("/dev/nvidiactl", one)
+                self.assertEqual(self.run_job(self.eve, "acme", self.LOOK, "--gpus", "2").split(), ["/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"])
+                told = self.run_job(self.eve, "acme", "export CUDA_VISIBLE_DEVICES=0,1; " + self.LOOK, "--gpus", "1").split()
+                self.assertEqual(told, one, "the variable opens nothing")
+                self.daemon.stop()
+
+    def test_it_cannot_be_made_again_and_the_rest_is_usable(self):
+        self.start("--jobs-as-range", "61500-61509")
+        script = ("touch /dev/nvidia1 2>&1 | grep -o 'Permission denied\\|Read-only file system'; echo x > /dev/null && head -c 1 /dev/urandom | wc -c; "
+                  "echo ours > /dev/shm/stint-attack && cat /dev/shm/stint-attack && rm /dev/shm/stint-attack; echo fine > /dev/stderr; ls /dev/kvm 2>&1 | wc -w")
+        lines = self.run_job(self.eve, "acme", script).splitlines()
+        self.assertIn(lines[0], ("Permission denied", "Read-only file system"))
+        self.assertEqual(lines[1:3], ["1", "ours"])
+        self.assertIn("fine", lines)
+        self.daemon.stop()
+        self.start("--jobs-as-range", "61500-61509", "--job-device", "/dev/kvm")
+        self.assertEqual(self.run_job(self.eve, "acme", "ls /dev/kvm"), "/dev/kvm\n")
+
+    def test_a_file_made_elsewhere_opens_nothing(self):
+        tree = next((t for t in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified") if os.path.exists(t + "/cgroup.controllers")), None)
+        if tree is None:
+            self.skipTest("needs a cgroup v2 tree")
+        group = f"{tree}/stint-attack-{os.getpid()}"
+        os.mkdir(group)
+        self.addCleanup(lambda: [os.rmdir(g) for g in (f"{group}/tasks", group) if os.path.isdir(g)])
+        self.start("--jobs-as-range", "61500-61509", "--cgroup", f"{group}/tasks")
+        if "No device filter" in (self.folder / "daemon.log").read_text():
+            self.skipTest("the kernel takes no device filter here")
+        elsewhere = pathlib.Path("/srv") / f"stint-attack-{os.getpid()}"
+        elsewhere.mkdir(mode=0o755)
+        self.addCleanup(elsewhere.rmdir)
+        for number in (0, 1):
+            node = elsewhere / f"gpu{number}"
+            os.mknod(node, 0o20666, os.makedev(195, number))
+            node.chmod(0o666)
+            self.addCleanup(node.unlink)
+        look = f"for n in 0 1; do cat {elsewhere}/gpu$n 2>&1 | grep -o 'not permitted\\|No such device'; done"
+        self.assertEqual(self.run_job(self.eve, "acme", look).splitlines(), ["not permitted"] * 2)
+        self.assertEqual(sorted(self.run_job(self.eve, "acme", look, "--gpus", "1").splitlines()), ["No such device", "not permitted"])
+
+
+if __name__ == "__main__":
+    main(sys.modules[__name__])

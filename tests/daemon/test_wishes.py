@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""What a job asks of hours, places and neighbours, as its users meet it: flags, script lines, files, API, why and show.
+
+Usage: test_wishes.py STINT. Nothing here waits for time to pass: prices and deadlines lie hours away.
+"""
+import datetime
+import json
+import pathlib
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from running_daemon import RunningDaemon  # noqa: E402
+
+STINT = sys.argv.pop(1) if len(sys.argv) > 1 else "stint"
+NOW = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+
+
+def hours(n):
+    return (NOW + datetime.timedelta(hours=n)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def machine(name, rack):
+    return {"name": name, "gpu_model": "A100-80GB", "gpus": 8, "gpu_memory": "80GiB", "cpu_milli": 64000, "memory": "512GiB",
+            "per_hour": "16", "labels": {"rack": rack}}
+
+
+# From five hours from now until nine: a quarter of the price.
+FLEET = {"nodes": [machine("n0", "r0"), machine("n1", "r0"), machine("n2", "r1")], "queues": [{"name": "acme"}], "topology": ["rack"],
+         "prices": [{"machines": ["n*"], "from": [{"at": hours(5), "per_hour": "4"}, {"at": hours(9), "per_hour": "16"}]}]}
+
+
+class Wishes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.daemon = RunningDaemon(STINT, cls.folder.name, FLEET)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.stop()
+        cls.folder.cleanup()
+
+    def submit(self, *arguments):
+        return self.daemon.stint("submit", "--queue", "acme", "--simulated-duration", "9h", *arguments).stdout.strip()
+
+    def await_state(self, job, *states):
+        end = time.monotonic() + 120
+        while (shown := self.daemon.json("show", job))["state"] not in states:
+            self.assertLess(time.monotonic(), end, shown)
+            time.sleep(0.05)
+        return shown
+
+    def test_a_deferrable_job_says_until_when_it_waits_and_why(self):
+        d = self.daemon
+        script = pathlib.Path(self.folder.name) / "night.sh"
+        script.write_text(f"#!/bin/sh\n#STINT --gpus 8 --deferrable --time-limit 2h --deadline {hours(12)}\ntrue\n")
+        job = self.submit(str(script))
+        why = d.json("why", job)
+        self.assertEqual((why["state"], why["explanation"]["obstacle"]), ("waiting", "deferred"))
+        self.assertEqual(why["explanation"]["starts_at"], hours(5))
+        self.assertEqual(why["explanation"]["deferral"], {"latest_start": hours(10), "cost": {"amount": 8.0, "currency": "USD"},
+                                                          "cost_now": {"amount": 32.0, "currency": "USD"}})
+        self.assertIn(f"until {hours(5)[:-1].replace('T', ' ')} UTC", d.stint("why", job).stdout)
+        self.assertIs(d.json("show", job)["deferrable"], True)
+        # Its deadline comes before the cheap hours: it starts at once. A restart changes neither.
+        soon = self.submit("--gpus", "8", "--deferrable", "--time-limit", "2h", "--deadline", hours(4), "--", "train")
+        self.await_state(soon, "running")
+        d.kill()
+        d.start()
+        self.assertEqual(d.json("why", job)["explanation"]["starts_at"], hours(5))
+        refused = d.stint("submit", "--queue", "acme", "--deferrable", "--deadline", hours(4), "--", "train", check=False)
+        self.assertIn("'time_limit'", refused.stderr)
+        for each in (job, soon):
+            d.stint("cancel", each)
+            self.await_state(each, "cancelled")
+
+    def test_racks_and_neighbours_decide_where_tasks_stand(self):
+        d = self.daemon
+        gang = self.submit("--gpus", "8", "--tasks", "2", "--required-topology", "rack", "--", "train")
+        shown = self.await_state(gang, "running")
+        self.assertEqual({task["node"] for task in shown["placed"]}, {"n0", "n1"})
+        self.assertEqual(shown["required_topology"], "rack")
+        d.stint("cancel", gang)
+        self.await_state(gang, "cancelled")
+        cache = d.ask("POST", "/v1/jobs", {"queue": "acme", "command": ["cache"], "gpus": 1, "machines": ["n2"], "labels": {"app": "cache"},
+                                           "simulated_duration": "9h"})["id"]
+        beside = self.submit("--gpus", "1", "--affinity", "app=cache@rack", "--", "train")
+        apart = self.submit("--gpus", "1", "--anti-affinity", "app=cache@rack", "--", "train")
+        self.assertEqual(self.await_state(beside, "running")["placed"][0]["node"], "n2")
+        self.assertIn(self.await_state(apart, "running")["placed"][0]["node"], ("n0", "n1"))
+        self.assertEqual(d.json("show", beside)["affinity"], ["app=cache@rack"])
+        for each in (cache, beside, apart):
+            d.stint("cancel", each)
+            self.await_state(each, "cancelled")
+
+    def test_a_stage_whose_result_is_there_is_not_run_again(self):
+        d = self.daemon
+        file = pathlib.Path(self.folder.name) / "nightly.json"
+        file.write_text(json.dumps({"queue": "acme", "jobs": [
+            {"name": "features", "command": ["clean"], "makes": "features-v1", "simulated_duration": "1s"},
+            {"name": "train", "command": ["train"], "after": ["features"], "simulated_duration": "1s"}]}))
+        first = [job["id"] for job in d.json("pipeline", "submit", str(file))["jobs"]]
+        self.assertEqual([self.await_state(job, "succeeded", "skipped")["state"] for job in first], ["succeeded", "succeeded"])
+        second = [job["id"] for job in d.json("pipeline", "submit", str(file))["jobs"]]
+        states = [self.await_state(job, "succeeded", "skipped") for job in second]
+        self.assertEqual([job["state"] for job in states], ["skipped", "succeeded"])
+        self.assertEqual((states[0]["starts"], states[0]["makes"]), (0, "features-v1"))
+
+
+if __name__ == "__main__":
+    unittest.main()
