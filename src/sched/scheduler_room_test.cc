@@ -56,6 +56,42 @@ TEST(Room, AnElasticJobThatWouldFallBelowItsMinimumLeavesAsAWhole) {
   EXPECT_EQ(leaving, 4U);
 }
 
+/// A search goes task by task. For the first task it is enough to move the victim's least tasks, which leaves its surplus task
+/// where it is; for the second those have nowhere to go, and the surplus task must not stay behind alone.
+TEST(Room, WhenAVictimHasNowhereToGoItsSurplusTasksLeaveToo) {
+  World world(plain(Order::kFifo), 0);
+  const auto add_node = [&](const char* name, int gpus, int64_t cpu_milli) {
+    NodeSpec node = World::node(name, gpus);
+    node.cpu_milli = cpu_milli;
+    world.scheduler.add_node(node);
+  };
+  add_node("large", 2, 100'000);
+  add_node("small-1", 1, 1'000);  // too few CPUs for the urgent job
+  add_node("small-2", 1, 1'000);
+  const JobId on_large = world.submit(at(0), with_cpu(world, 2));
+  const JobId on_small_1 = world.submit(at(1), with_cpu(world, 1));
+  const JobId on_small_2 = world.submit(at(2), with_cpu(world, 1));
+  world.step(at(3), {event(EventKind::kFinished, on_large)});
+  JobSpec elastic = with_cpu(world, 1, 3);
+  elastic.min_tasks = 2;
+  elastic.priority = 10;
+  const JobId victim = world.submit(at(4), elastic);
+  world.step(at(60), {event(EventKind::kFinished, on_small_1)});
+  ASSERT_EQ(world.last.at(0).kind, DecisionKind::kGrow) << "its third task";
+  world.step(at(120), {event(EventKind::kFinished, on_small_2)});
+
+  JobSpec urgent = world.job(1, 2);
+  Request request;
+  request.gpus = 1;
+  request.cpu_milli = 4'000;
+  urgent.request = world.scheduler.intern(request);
+  world.submit(at(180), urgent);
+  size_t leaving = 0;
+  for (const auto& d : world.last)
+    if (d.kind == DecisionKind::kEvict && d.job == victim) leaving += d.places.size();
+  EXPECT_EQ(leaving, 3U);
+}
+
 TEST(Room, WhatGaveWayGrowsBackWhenThereIsRoomAgain) {
   World world(plain(Order::kFifo), 1, 4);
   JobSpec elastic = with_cpu(world, 1, 4);

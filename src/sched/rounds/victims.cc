@@ -32,11 +32,11 @@ class RoomSearch {
   std::optional<RoomPlan> run() {
     if (tasks_.empty()) return std::nullopt;
     std::optional<Outcome> found;
-    std::vector<size_t> recorded;
+    std::vector<size_t> used;
     for (size_t k = 1; k <= tasks_.size(); ++k) {
-      found = solve(k, recorded);
+      found = solve(k, used);
       if (!found) break;
-      recorded = found->used;
+      used = found->used;
     }
     if (!found) found = solve_with_all();
     if (!found) return std::nullopt;
@@ -44,7 +44,7 @@ class RoomSearch {
   }
 
  private:
-  std::optional<Outcome> solve(size_t k, const std::vector<size_t>& recorded);
+  std::optional<Outcome> solve(size_t k, const std::vector<size_t>& used);
   std::optional<Outcome> solve_with_all();
   std::optional<Outcome> attempt(size_t k, const std::vector<size_t>& chunks);
   const VictimChunk* chunk_at(size_t i) { return i < rules_.most_chunks ? line_.at(i) : nullptr; }
@@ -77,7 +77,8 @@ std::vector<size_t> RoomSearch::close(std::vector<size_t> chunks) const {
   return chunks;
 }
 
-std::optional<Outcome> RoomSearch::solve(size_t k, const std::vector<size_t>& recorded) {
+std::optional<Outcome> RoomSearch::solve(size_t k, const std::vector<size_t>& used) {
+  const std::vector<size_t> recorded = close(used);  // one that only moved until now may have to leave
   if (auto found = attempt(k, recorded)) return found;
   for (size_t newest = 0;; ++newest) {
     if (newest == seen_.size()) {
