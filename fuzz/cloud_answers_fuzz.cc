@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "clouds/aws_credentials.h"
+#include "clouds/ec2_answers.h"
 #include "clouds/object_url.h"
 #include "clouds/s3_answers.h"
 #include "clouds/xml.h"
@@ -18,6 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 'l': (void)stint::parse_s3_listing(input); break;
     case 'u': (void)stint::parse_s3_uploads(input); break;
     case 'p': (void)stint::parse_s3_parts(input); break;
+    case 'r': (void)stint::parse_ec2_launched(input); break;
+    case 'i': (void)stint::parse_ec2_instances(input); break;
+    case 'h': (void)stint::parse_ec2_spot_prices(input); break;
+    case 't': (void)stint::parse_ec2_spot_ends(input); break;
     case 'o': (void)stint::parse_object_url(input); break;
     default: (void)stint::parse_xml(input); break;
   }

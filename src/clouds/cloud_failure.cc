@@ -13,12 +13,15 @@ struct KnownCode {
   CloudFailure failure;
 };
 
-// AWS: S3 API reference "Error responses", STS and EC2 "Common errors". Azure: "Blob service error codes". Google: "HTTP status and error codes".
+// AWS: S3 API reference "Error responses", STS "Common errors", EC2 "Error codes for the Amazon EC2 API". Azure: "Blob service error codes". Google: "HTTP status and error codes".
 constexpr std::array kKnownCodes = {
     KnownCode{"SlowDown", CloudFailure::kThrottled},
     KnownCode{"Throttling", CloudFailure::kThrottled},
     KnownCode{"ThrottlingException", CloudFailure::kThrottled},
     KnownCode{"RequestLimitExceeded", CloudFailure::kThrottled},
+    KnownCode{"RequestThrottled", CloudFailure::kThrottled},
+    KnownCode{"RequestThrottledException", CloudFailure::kThrottled},
+    KnownCode{"EC2ThrottledException", CloudFailure::kThrottled},
     KnownCode{"TooManyRequests", CloudFailure::kThrottled},
     KnownCode{"rateLimitExceeded", CloudFailure::kThrottled},
     KnownCode{"userRateLimitExceeded", CloudFailure::kThrottled},
@@ -35,6 +38,7 @@ constexpr std::array kKnownCodes = {
     KnownCode{"Md5Mismatch", CloudFailure::kNetwork},
     KnownCode{"XAmzContentSHA256Mismatch", CloudFailure::kNetwork},
     KnownCode{"RequestTimeTooSkewed", CloudFailure::kClock},
+    KnownCode{"RequestExpired", CloudFailure::kClock},
     KnownCode{"InvalidAccessKeyId", CloudFailure::kCredential},
     KnownCode{"InvalidClientTokenId", CloudFailure::kCredential},
     KnownCode{"UnrecognizedClientException", CloudFailure::kCredential},
@@ -54,11 +58,32 @@ constexpr std::array kKnownCodes = {
     KnownCode{"AccessDenied", CloudFailure::kForbidden},
     KnownCode{"UnauthorizedOperation", CloudFailure::kForbidden},
     KnownCode{"AuthorizationPermissionMismatch", CloudFailure::kForbidden},
+    KnownCode{"Blocked", CloudFailure::kForbidden},
+    KnownCode{"OptInRequired", CloudFailure::kForbidden},
     KnownCode{"PermanentRedirect", CloudFailure::kPlace},
     KnownCode{"TemporaryRedirect", CloudFailure::kPlace},
     KnownCode{"AuthorizationHeaderMalformed", CloudFailure::kPlace},  // "the region 'a' is wrong; expecting 'b'"
     KnownCode{"IllegalLocationConstraintException", CloudFailure::kPlace},
     KnownCode{"QuotaExceeded", CloudFailure::kQuota},
+    KnownCode{"VcpuLimitExceeded", CloudFailure::kQuota},
+    KnownCode{"InstanceLimitExceeded", CloudFailure::kQuota},
+    KnownCode{"MaxSpotInstanceCountExceeded", CloudFailure::kQuota},
+    KnownCode{"VolumeLimitExceeded", CloudFailure::kQuota},
+    KnownCode{"NetworkInterfaceLimitExceeded", CloudFailure::kQuota},
+    KnownCode{"PendingVerification", CloudFailure::kQuota},
+    // EC2 answers some of these with the status 500.
+    KnownCode{"InsufficientInstanceCapacity", CloudFailure::kStockout},
+    KnownCode{"InsufficientHostCapacity", CloudFailure::kStockout},
+    KnownCode{"InsufficientCapacity", CloudFailure::kStockout},
+    KnownCode{"InsufficientVolumeCapacity", CloudFailure::kStockout},
+    KnownCode{"InsufficientFreeAddressesInSubnet", CloudFailure::kStockout},
+    KnownCode{"ReservationCapacityExceeded", CloudFailure::kStockout},
+    KnownCode{"UnfulfillableCapacity", CloudFailure::kStockout},
+    KnownCode{"SpotMaxPriceTooLow", CloudFailure::kStockout},
+    KnownCode{"InvalidInstanceID.NotFound", CloudFailure::kNotFound},
+    // The token of an order was used before: for another order, or for a machine that has ended.
+    KnownCode{"IdempotentParameterMismatch", CloudFailure::kConflict},
+    KnownCode{"IdempotentInstanceTerminated", CloudFailure::kConflict},
     KnownCode{"PreconditionFailed", CloudFailure::kConflict},
     KnownCode{"conditionNotMet", CloudFailure::kConflict},
     KnownCode{"BlobAlreadyExists", CloudFailure::kConflict},
@@ -81,6 +106,7 @@ std::string_view name_of(CloudFailure failure) {
     case CloudFailure::kNotFound: return "there is no such thing";
     case CloudFailure::kConflict: return "it is there already, or has changed";
     case CloudFailure::kQuota: return "the quota is used up";
+    case CloudFailure::kStockout: return "out of stock";
     case CloudFailure::kRequest: return "the request is refused";
   }
   return "";

@@ -22,6 +22,7 @@ enum class CloudFailure : uint8_t {
   kNotFound,
   kConflict,  ///< a condition does not hold: it is there already, or changed
   kQuota,     ///< no more of it is allowed
+  kStockout,  ///< the place has none at present, whatever is allowed
   kRequest,   ///< the request makes no sense
 };
 

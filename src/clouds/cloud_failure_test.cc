@@ -23,6 +23,17 @@ TEST(CloudFailures, ByCodeBeforeStatus) {
   EXPECT_EQ(classify_failure(429, ""), CloudFailure::kThrottled);
 }
 
+TEST(CloudFailures, AStockoutIsNeitherTroubleNorAQuota) {
+  EXPECT_EQ(classify_failure(500, "InsufficientInstanceCapacity"), CloudFailure::kStockout);
+  EXPECT_EQ(classify_failure(400, "SpotMaxPriceTooLow"), CloudFailure::kStockout);
+  EXPECT_EQ(classify_failure(400, "VcpuLimitExceeded"), CloudFailure::kQuota);
+  EXPECT_EQ(classify_failure(400, "MaxSpotInstanceCountExceeded"), CloudFailure::kQuota);
+  EXPECT_EQ(classify_failure(503, "RequestLimitExceeded"), CloudFailure::kThrottled);
+  EXPECT_EQ(classify_failure(400, "InvalidInstanceID.NotFound"), CloudFailure::kNotFound);
+  EXPECT_EQ(classify_failure(400, "InvalidAMIID.NotFound"), CloudFailure::kRequest);
+  EXPECT_FALSE(worth_repeating(CloudFailure::kStockout));
+}
+
 TEST(CloudFailures, OnlyWhatMayPassIsRepeated) {
   EXPECT_TRUE(worth_repeating(CloudFailure::kThrottled));
   EXPECT_TRUE(worth_repeating(CloudFailure::kNetwork));
