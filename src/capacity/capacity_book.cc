@@ -24,6 +24,24 @@ Duration doubled(Duration first, int32_t times, Duration most) {
   return std::min(wait, std::max(first, most));
 }
 
+enum class Alike : uint8_t {
+  kInStock,  ///< they are out of stock together: one type in one zone on one market, whatever the pool is called
+  kInQuota,  ///< one quota holds for them: likewise, in all zones of the region
+};
+/// The other pools of machines that are made.
+std::vector<const CapacityPool*> pools_like(const CapacityPool& pool, const std::vector<CapacityPool>& all, Alike alike) {
+  std::vector<const CapacityPool*> others;
+  const Machine& one = pool.machine;
+  if (!pool.names.empty() || one.instance_type.empty()) return others;
+  for (const CapacityPool& each : all) {
+    const Machine& other = each.machine;
+    if (&each != &pool && each.names.empty() && other.provider == one.provider && other.instance_type == one.instance_type &&
+        other.market == one.market && other.region == one.region && (alike == Alike::kInQuota || other.zone == one.zone))
+      others.push_back(&each);
+  }
+  return others;
+}
+
 std::string said(CapacityOutcome outcome, const std::string& detail) {
   return detail.empty() ? std::string(name_of(outcome)) : fmt::format("{}: {}", name_of(outcome), detail);
 }
@@ -166,6 +184,14 @@ void CapacityBook::take_unmade(Made machine, const CapacityAnswer& answer, Capac
     shut_pool(key, rules_.stockout_for, why, out);
   } else if (answer.outcome == CapacityOutcome::kQuota || answer.outcome == CapacityOutcome::kRefused) {
     shut_pool(key, rules_.quota_for, why, out);
+  }
+  if (const CapacityPool* pool = pool_of(machine->second.pool)) {
+    if (answer.outcome == CapacityOutcome::kStockout)
+      for (const CapacityPool* other : pools_like(*pool, rules_.pools, Alike::kInStock))
+        shut_pool(other->name, rules_.stockout_for, why, out);
+    if (answer.outcome == CapacityOutcome::kQuota)
+      for (const CapacityPool* other : pools_like(*pool, rules_.pools, Alike::kInQuota))
+        shut_pool(other->name, rules_.quota_for, why, out);
   }
   if (machine->second.tries > 1 || machine->second.state == MadeState::kComing)  // it may be there by an earlier order, or is
     begin_end(machine, why);

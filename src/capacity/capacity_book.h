@@ -6,8 +6,8 @@
 //   - An intention is a row before its order is given. After a crash what was intended and is not known to have happened is *unsure*:
 //     it counts as if it were there, and is looked for by its name before it is asked for again, under the same name.
 //   - What bears our mark and is not in the book, and what bears a name twice, is ended (the sweep).
-//   - A pool without stock is left alone for minutes and the next tried in the same step. A quota is no stockout: longer, and it says
-//     so. A provider that throttles or does not know us is not asked at all for a while, whatever the pool.
+//   - A pool without stock is left alone for minutes, with all others of its type, zone and market, and the next tried in the same
+//     step. A quota is no stockout: longer, for all zones of the region, and it says so. A provider that throttles or does not know us is not asked at all for a while, whatever the pool.
 //   - A list that shows a machine is as good as the answer to its only order: nothing waits for an answer that was lost.
 //   - A machine whose end is seen is told gone at once. Its name is kept, and counts, while an order to make it may come true.
 //   - "Not found" after an answer that it was made means wait, until it had its time to get ready; then it is ended, and counted.
@@ -226,6 +226,7 @@ class CapacityBook {
   void take_unmade(Made machine, const CapacityAnswer& answer, CapacityStep& out);
   void take_list(const CapacityList& list, CapacityStep& out);
   void take_listed(const ListedMachine& listed, CapacityStep& out);
+  void take_stillborn(Made machine, CapacityStep& out);
   void take_shown(const std::string& name, MadeMachine& made);
   void take_missing(Made machine, Instant as_of, bool is_asked_for, CapacityStep& out);
   void take_notice(const CapacityNotice& notice, CapacityStep& out);

@@ -194,6 +194,71 @@ TEST(CapacityBook, APoolWithoutStockIsLeftAloneAndTheNextTriedAtOnce) {
   }
 }
 
+/// What a first order of one machine is told, and who is asked after it.
+class AfterARefusal {
+ public:
+  explicit AfterARefusal(std::vector<CapacityPool> pools) : book_(testing_rules(std::move(pools))) {}
+  std::vector<std::string> asked(CapacityOutcome outcome) {
+    std::vector<std::string> pools;
+    CapacityStep step = book_.step(now_, {.wishes = {wish_for(1)}}, {});
+    while (!step.creates.empty()) {
+      const CreateOrder order = step.creates.front();
+      pools.push_back(order.pool);
+      CapacityHeard heard;
+      heard.answers = {{.call = order.call, .name = order.names.front(), .outcome = outcome, .detail = {}}};
+      now_ = now_ + Duration::seconds(1);
+      step = book_.step(now_, {.wishes = {wish_for(1)}}, heard);
+    }
+    return pools;
+  }
+  static CapacityPool pool(const std::string& name, int per_hour, const std::string& zone, Market market = Market::kSpot) {
+    CapacityPool pool = testing_pool(name, per_hour, market);
+    pool.machine.instance_type = "p5.48xlarge";
+    pool.machine.region = "us-east-1";
+    pool.machine.zone = "us-east-1" + zone;
+    return pool;
+  }
+
+ private:
+  CapacityBook book_;
+  Instant now_ = Instant::from_seconds(1'800'000'000);
+};
+
+TEST(CapacityBook, AStockoutIsOfATypeInAZoneOnAMarketWhateverThePool) {
+  const std::vector<CapacityPool> pools = {AfterARefusal::pool("burst/a", 10, "a"), AfterARefusal::pool("eval/a", 11, "a"),
+                                           AfterARefusal::pool("eval/b", 12, "b"),
+                                           AfterARefusal::pool("eval/a/on-demand", 90, "a", Market::kOnDemand)};
+  EXPECT_THAT(AfterARefusal(pools).asked(CapacityOutcome::kStockout), ElementsAre("burst/a", "eval/b", "eval/a/on-demand"));
+}
+
+TEST(CapacityBook, AQuotaIsOfATypeInARegionOnAMarket) {
+  std::vector<CapacityPool> pools = {AfterARefusal::pool("a", 10, "a"), AfterARefusal::pool("b", 11, "b"),
+                                     AfterARefusal::pool("on-demand", 90, "a", Market::kOnDemand)};
+  CapacityPool elsewhere = AfterARefusal::pool("elsewhere", 13, "a");
+  elsewhere.machine.region = "eu-north-1";
+  pools.push_back(elsewhere);
+  EXPECT_THAT(AfterARefusal(pools).asked(CapacityOutcome::kQuota), ElementsAre("a", "elsewhere", "on-demand"));
+  EXPECT_THAT(AfterARefusal(pools).asked(CapacityOutcome::kRefused), ElementsAre("a", "b", "elsewhere", "on-demand"))
+      << "another order may be right";
+}
+
+TEST(CapacityBook, AMachineThatEndsBeforeItIsReadyIsNotWaitedForNorBoughtAgainAtOnce) {
+  CapacityBook book(testing_rules({testing_pool("a", 10), testing_pool("b", 20)}));
+  Instant now = Instant::from_seconds(1'800'000'000);
+  const CapacityStep asked = book.step(now, {.wishes = {wish_for(1)}}, {});
+  CapacityHeard heard;
+  heard.answers = {{.call = asked.creates.front().call, .name = "burst-1", .outcome = CapacityOutcome::kMade, .detail = {}}};
+  heard.lists.push_back({.call = *asked.list,
+                         .complete = true,
+                         .machines = {{.id = "i-1", .name = "burst-1", .owner = "stint-test", .state = ListedState::kGoing}}});
+  now = now + Duration::seconds(2);
+  const CapacityStep next = book.step(now, {.wishes = {wish_for(1)}}, heard);
+  EXPECT_FALSE(book.machines().contains("burst-1"));
+  ASSERT_THAT(next.creates, SizeIs(1)) << "at once";
+  EXPECT_EQ(next.creates.front().pool, "b");
+  EXPECT_THAT(book.shut().at("a").why, HasSubstr("before it was ready"));
+}
+
 TEST(CapacityBook, StockoutsInARowAreWaitedForLongerUpToABound) {
   CapacityWorld world(testing_rules({testing_pool("a", 32)}), with_stock({{"a", 0}}));
   world.wishes = {wish_for(1)};

@@ -37,6 +37,8 @@ void CapacityBook::take_listed(const ListedMachine& listed, CapacityStep& out) {
   if (listed.state == ListedState::kGoing) {
     if (is_it && made.was_ready && made.state != MadeState::kEnding)
       remove(found, out, made.until ? CapacityEvent::kGone : CapacityEvent::kLost, "its provider ended it");
+    else if (is_it && !listed.id.empty() && made.state == MadeState::kComing && made.tries <= 1)
+      take_stillborn(found, out);
     return;
   }
   if (!is_it) return sweep(listed.name, listed.id, out);  // twice there
@@ -59,6 +61,16 @@ void CapacityBook::take_listed(const ListedMachine& listed, CapacityStep& out) {
     made.answered = true;
     changed_.machines.insert(listed.name);
   }
+}
+
+/// It was made, and ended before it could be used: by a broken image, or taken back. The next one may fare no better.
+void CapacityBook::take_stillborn(Made machine, CapacityStep& out) {
+  const std::string name = machine->first;
+  const int64_t gang = machine->second.gang;
+  const std::string why = "its provider ended it before it was ready";
+  shut_pool(shut_key(machine->second, name), rules_.stockout_for, why, out);
+  remove(machine, out, CapacityEvent::kFailed, why);
+  break_gang(gang, name, why);
 }
 
 /// The only order to make it has been carried out: it need not be waited for.
