@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -79,7 +80,7 @@ class Peer:
 
 
 class Moto(Peer):
-    """S3. What comes in by `env`'s address is checked first: signature and hash of the body, by botocore from the bytes on the wire. (moto's
+    """S3 and EC2. What comes in by `env`'s address is checked first: signature and hash of the body, by botocore from the bytes on the wire. (moto's
     check takes paths and queries apart and refuses what botocore itself signs, where they hold escapes.)"""
     KEY, SECRET = "AKIDSTINTTEST", "secret/of+a=test"
 
@@ -92,41 +93,42 @@ class Moto(Peer):
         self.s3.create_bucket(Bucket="bucket")
         self.front = Through(self.port, verify=self.verify)
         self.env = {"AWS_ACCESS_KEY_ID": self.KEY, "AWS_SECRET_ACCESS_KEY": self.SECRET, "AWS_REGION": "us-east-1",
-                    "AWS_ENDPOINT_URL_S3": self.front.url, "AWS_EC2_METADATA_DISABLED": "true"}
+                    "AWS_ENDPOINT_URL_S3": self.front.url, "AWS_ENDPOINT_URL_EC2": self.front.url, "AWS_EC2_METADATA_DISABLED": "true"}
 
     def stop(self):
         self.front.stop()
         super().stop()
 
     def verify(self, method, path, headers, body):
-        """None, or the refusal that S3 would answer."""
-        from botocore.auth import S3SigV4Auth
+        """None, or the refusal that S3 or EC2 would answer."""
+        from botocore.auth import S3SigV4Auth, SigV4Auth
         from botocore.awsrequest import AWSRequest
         from botocore.credentials import Credentials
 
         def refuse(status, code):
             return status, [], f"<Error><Code>{code}</Code><Message>refused by the test</Message></Error>".encode()
-        signed = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/\d{8}/([^/]+)/s3/aws4_request, SignedHeaders=([^,]+), "
+        signed = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/\d{8}/([^/]+)/(s3|ec2)/aws4_request, SignedHeaders=([^,]+), "
                               r"Signature=(\w+)", headers.get("Authorization") or "")
         if not signed:
             return refuse(403, "AccessDenied")
         if signed[1] != self.KEY:
             return refuse(403, "InvalidAccessKeyId")
-        if hashlib.sha256(body).hexdigest() != headers["X-Amz-Content-Sha256"]:
+        if signed[3] == "s3" and hashlib.sha256(body).hexdigest() != headers["X-Amz-Content-Sha256"]:
             return refuse(400, "XAmzContentSHA256Mismatch")
         request = AWSRequest(method=method, url=f"http://{headers['Host']}{path}", data=body,
-                             headers={name: headers[name] for name in signed[3].split(";")})
+                             headers={name: headers[name] for name in signed[4].split(";")})
         request.context["timestamp"] = headers["X-Amz-Date"]
-        auth = S3SigV4Auth(Credentials(self.KEY, self.SECRET), "s3", signed[2])
+        auth = (S3SigV4Auth if signed[3] == "s3" else SigV4Auth)(Credentials(self.KEY, self.SECRET), signed[3], signed[2])
         expected = auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request)
-        return None if expected == signed[4] else refuse(403, "SignatureDoesNotMatch")
+        return None if expected == signed[5] else refuse(403, "SignatureDoesNotMatch")
 
 
 class Through:
     """A proxy on loopback before a peer, whose `act(method, path, number)` may answer by itself: (status, headers, body), `cut` = the
-    connection ends, `lose` = the peer does it and the answer is lost; None = passed on."""
+    connection ends, `lose` = the peer does it and the answer is lost; None = passed on. `see(form)` is the same for EC2's forms, and
+    `seen(form, status, text)` is told what the peer answered, before that is passed on."""
 
-    def __init__(self, to_port, act=None, verify=None):
+    def __init__(self, to_port, act=None, verify=None, see=None, seen=None):
         import http.client
         import http.server
         import threading
@@ -146,6 +148,9 @@ class Through:
                     through.requests.append((self.command, self.path))
                     number = len(through.requests)
                 verdict = act(self.command, self.path, number) if act else None
+                form = dict(urllib.parse.parse_qsl(body.decode("latin-1"))) if self.command == "POST" and (see or seen) else {}
+                if see and verdict is None:
+                    verdict = see(form)
                 if verify and verdict in (None, "lose"):
                     verdict = verify(self.command, self.path, self.headers, body) or verdict
                 if verdict == "cut":
@@ -159,6 +164,8 @@ class Through:
                     connection.endheaders(body)
                     answer = connection.getresponse()
                     text = answer.read()
+                    if seen:
+                        seen(form, answer.status, text)
                     verdict = verdict or (answer.status, answer.getheaders(), text)
                     connection.close()
                     if verdict == "lose":

@@ -6,6 +6,7 @@
 
 #include "backends/local/task_folder.h"
 #include "base/text.h"
+#include "host/clock.h"
 #include "host/file.h"
 
 namespace stint {
