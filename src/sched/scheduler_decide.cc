@@ -22,6 +22,7 @@ void Scheduler::Impl::decide() {
   if (policy.backfill == Backfill::kNone) promise_leaving_room();
   while (free_room())
     start_with_neighbours();
+  newcomers.clear();
   if (!taken_back.empty()) start_held(Reason::kFree);
   grow();
 }

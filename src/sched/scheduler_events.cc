@@ -47,6 +47,7 @@ void Scheduler::Impl::wait(JobId j) {
   r.rank = rank_after(j, r.served);
   pending.push(queues, r.queue, r.shape, policy.shares == ShareRule::kFair ? least_amounts(j) : shapes[r.shape].total,
                shapes[r.shape].preemptible, {.rank = r.rank, .job = j});
+  note_newcomer(j);
 }
 
 /// Less would be lost if it were stopped: its place among the running changes.

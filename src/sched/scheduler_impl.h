@@ -258,6 +258,7 @@ struct Scheduler::Impl {
   std::vector<Place> places;           ///< of the decisions; spans are set when the step is over
   std::vector<size_t> places_end;      ///< by decision
   std::vector<JobId> claimed_in_vain;  ///< scratch: jobs that could reclaim nothing in this round of searches
+  std::vector<JobId> newcomers;        ///< scratch: first of their queue and shape since this step
   std::vector<JobId> taken_back;       ///< scratch: jobs whose start this step has dropped again
   VictimSketch sketch;
   std::vector<NodeId> unclaimed_nodes;
@@ -357,6 +358,20 @@ struct Scheduler::Impl {
   enum class Ground : uint8_t { kAny, kReclaim, kPriority };
   bool limit_may_give(JobId j) const;
   bool stop_others(Ground ground);
+  /// Searches, one after the other, until one finds somebody to stop.
+  struct SearchRound {
+    Ground ground = Ground::kAny;
+    bool found = false;
+    size_t set_aside = 0;
+    size_t limited_tried = 0;
+    std::vector<std::pair<ShapeId, Attempted>> in_vain;
+  };
+  Tried stop_others_in_round(JobId j, SearchRound& round);
+  Tried on_to_the_next_queue(JobId j, SearchRound& round);
+  void note_newcomer(JobId j);
+  bool leads_its_queue(JobId j) const;
+  bool was_tried(JobId j) const;
+  void try_newcomers(SearchRound& round);
   bool stop_others_if_any(Ground ground);
   void open_limited();
   void divide_shares();

@@ -212,55 +212,110 @@ bool Scheduler::Impl::limit_may_give(JobId j) const {
 /// Tries the heads of the shapes that do not fit, first in order first; where queues may have grounds of their own, the first of
 /// each queue.
 bool Scheduler::Impl::stop_others(Ground ground) {
-  bool found = false;
-  size_t set_aside = 0;
-  size_t limited_tried = 0;
+  SearchRound round{.ground = ground};
   claimed_in_vain.clear();
-  std::vector<std::pair<ShapeId, Attempted>> in_vain;
-  try_in_order(
-      [&](ShapeId s) { return is_worth_a_search(s); },
-      [&](ShapeId s) {
-        const JobId j = pending.head(s)->job;
-        if (put_off(j)) return Tried::kClosed;
-        const bool limited = tasks_within_limits(j) == 0;
-        const bool limit_stays = limited && (limits_tried.at != now || !limit_may_give(j) || ++limited_tried > kMostLimited);
-        if (budgets.spent(jobs[j.index()].queue).valid() || limit_stays) {
-          close_if_limited(j);
-          return Tried::kClosed;
-        }
-        ripens = kNever;
-        too_large = INT64_MAX;
-        found = stop_others_for(j, ground);
-        if (found) return Tried::kEnough;
-        claimed_in_vain.push_back(j);
-        if (limited && ground != Ground::kReclaim) {
-          close_if_limited(j);
-          return Tried::kClosed;
-        }
-        const Attempted search = {
-            .job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens, .too_large = too_large};
-        const auto known = std::ranges::find(in_vain, s, &std::pair<ShapeId, Attempted>::first);
-        if (known == in_vain.end()) {
-          in_vain.emplace_back(s, search);
-        } else {  // of another queue, which has grounds of its own
-          known->second.ripens = std::min(known->second.ripens, ripens);
-          known->second.too_large = std::min(known->second.too_large, too_large);
-        }
-        Attempted& last = attempted[s.index()];
-        const bool others_too = last.others_at == now || last.others_at + kPreemptPause <= now;
-        if (!other_grounds() || !others_too || ++set_aside > kMostSetAside) return Tried::kInVain;
-        last.others_at = now;
-        pending.set_aside(queues, jobs[j.index()].queue, s);
-        return Tried::kClosed;
-      });
+  try_in_order([&](ShapeId s) { return is_worth_a_search(s); },
+               [&](ShapeId s) {
+                 const JobId j = pending.head(s)->job;
+                 const Tried tried = stop_others_in_round(j, round);
+                 return tried == Tried::kInVain ? on_to_the_next_queue(j, round) : tried;
+               });
   pending.bring_back(queues);
-  claimed_in_vain.clear();
-  if (ground != Ground::kReclaim)
-    for (auto& [s, search] : in_vain) {
+  if (!round.found) try_newcomers(round);
+  if (ground != Ground::kReclaim) {
+    std::erase_if(newcomers, [this](JobId j) { return was_tried(j); });
+    for (auto& [s, search] : round.in_vain) {
       search.others_at = attempted[s.index()].others_at;
       attempted[s.index()] = search;
     }
-  return found;
+  }
+  claimed_in_vain.clear();
+  return round.found;
+}
+
+Tried Scheduler::Impl::stop_others_in_round(JobId j, SearchRound& round) {
+  if (put_off(j)) return Tried::kClosed;
+  const bool limited = tasks_within_limits(j) == 0;
+  const bool limit_stays = limited && (limits_tried.at != now || !limit_may_give(j) || ++round.limited_tried > kMostLimited);
+  if (budgets.spent(jobs[j.index()].queue).valid() || limit_stays) {
+    close_if_limited(j);
+    return Tried::kClosed;
+  }
+  ripens = kNever;
+  too_large = INT64_MAX;
+  round.found = stop_others_for(j, round.ground);
+  if (round.found) return Tried::kEnough;
+  claimed_in_vain.push_back(j);
+  if (limited && round.ground != Ground::kReclaim) {
+    close_if_limited(j);
+    return Tried::kClosed;
+  }
+  const ShapeId s = jobs[j.index()].shape;
+  const auto known = std::ranges::find(round.in_vain, s, &std::pair<ShapeId, Attempted>::first);
+  if (known == round.in_vain.end()) {
+    round.in_vain.emplace_back(
+        s, Attempted{
+               .job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens, .too_large = too_large});
+  } else {  // of another queue, which has grounds of its own
+    known->second.ripens = std::min(known->second.ripens, ripens);
+    known->second.too_large = std::min(known->second.too_large, too_large);
+  }
+  return Tried::kInVain;
+}
+
+/// The shape's head, `j`, found none to stop: lets the first of another queue be its head, now or when it was not tried just before.
+Tried Scheduler::Impl::on_to_the_next_queue(JobId j, SearchRound& round) {
+  if (!other_grounds()) return Tried::kInVain;
+  const ShapeId s = jobs[j.index()].shape;
+  Attempted& last = attempted[s.index()];
+  const Instant others_again = last.others_at + kPreemptPause;
+  if (last.others_at != now && others_again > now) {
+    Attempted& search = std::ranges::find(round.in_vain, s, &std::pair<ShapeId, Attempted>::first)->second;
+    search.ripens = std::min(search.ripens, others_again);
+    return Tried::kInVain;
+  }
+  if (++round.set_aside > kMostSetAside) return Tried::kInVain;
+  last.others_at = now;
+  pending.set_aside(queues, jobs[j.index()].queue, s);
+  return Tried::kClosed;
+}
+
+/// It waits from now on. What was in vain for its shape's head need not be for it, when that is of another queue.
+void Scheduler::Impl::note_newcomer(JobId j) {
+  const bool by_priority = policy.preempt && lowest_priority < terms_of(j).priority;
+  if ((by_priority || reclaims()) && leads_its_queue(j)) newcomers.push_back(j);
+}
+
+/// Is it the first of its queue and shape, and may that queue start jobs?
+bool Scheduler::Impl::leads_its_queue(JobId j) const {
+  const JobRecord& r = jobs[j.index()];
+  return r.phase == Phase::kWaiting && pending.leads(queues, r.queue, r.shape, j);
+}
+
+/// In vain, in this round.
+bool Scheduler::Impl::was_tried(JobId j) const { return std::ranges::find(claimed_in_vain, j) != claimed_in_vain.end(); }
+
+/// Tries those that have become the first of their queue and shape in this step, and were not their shape's head when it was tried.
+void Scheduler::Impl::try_newcomers(SearchRound& round) {
+  std::ranges::sort(newcomers);
+  newcomers.erase(std::ranges::unique(newcomers).begin(), newcomers.end());
+  std::vector<JobId> heads;
+  for (const JobId j : newcomers)
+    if (leads_its_queue(j) && !was_tried(j)) heads.push_back(j);
+  const auto later = [&](JobId a, JobId b) {
+    const JobRecord& x = jobs[a.index()];
+    const JobRecord& y = jobs[b.index()];
+    return pending.before(queues, y.queue, y.shape, x.queue, x.shape);
+  };
+  std::ranges::make_heap(heads, later);
+  for (; !heads.empty() && !round.found; heads.pop_back()) {
+    std::ranges::pop_heap(heads, later);
+    const JobId j = heads.back();
+    const ShapeId s = jobs[j.index()].shape;
+    const bool alone = std::ranges::find(round.in_vain, s, &std::pair<ShapeId, Attempted>::first) == round.in_vain.end();
+    if (alone && attempted[s.index()].job.valid()) round.in_vain.emplace_back(s, attempted[s.index()]);  // which still holds
+    (void)stop_others_in_round(j, round);
+  }
 }
 
 int64_t Scheduler::Impl::gpu_milli_waiting() const {

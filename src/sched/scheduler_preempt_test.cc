@@ -101,6 +101,57 @@ TEST(Preemption, WakesForTheSecondQueueWithJobsOfTheSameShape) {
   EXPECT_EQ(world.last[0].for_job, urgent);
 }
 
+TEST(Preemption, ALaterJobOfAnotherQueueIsSearchedForThoughOneOfItsShapeWasInVain) {
+  for (const Order order : {Order::kFifo, Order::kFair, Order::kStint}) {
+    World world(plain(order), 1);
+    QueueSpec other;
+    other.name = "other";
+    JobSpec spec = world.job(8);
+    spec.checkpoint.interval = kUnlimited;  // no rank stops it
+    spec.queue = world.scheduler.add_queue(other);
+    spec.priority = 10;
+    const JobId runs = world.submit(at(0), spec);
+    spec.priority = 50;
+    spec.queue = world.queue;
+    world.submit(at(600), spec);  // no ground to stop what another queue runs
+    ASSERT_THAT(world.last, IsEmpty());
+    spec.queue = QueueId(1);
+    const JobId urgent = world.submit(at(610), spec);
+    ASSERT_EQ(world.last.size(), 1U) << static_cast<int>(order);
+    EXPECT_EQ(world.last[0].job, runs);
+    EXPECT_EQ(world.last[0].for_job, urgent);
+    EXPECT_EQ(world.last[0].reason, Reason::kPriority);
+  }
+}
+
+TEST(Preemption, QueuesPassedOverForThePauseAreTriedWhenItIsOver) {
+  World world(plain(Order::kFifo), 2);
+  QueueSpec other;
+  other.name = "other";
+  JobSpec in_other = world.job(8);
+  in_other.queue = world.scheduler.add_queue(other);
+  in_other.priority = 60;
+  world.submit(at(0), in_other);
+  in_other.priority = 10;
+  const JobId low = world.submit(at(0), in_other);
+  ASSERT_TRUE(world.runs(low));
+  world.step(at(10), {event(EventKind::kNodeDrain, NodeId(1))});  // what it runs would leave no room
+  JobSpec without_ground = world.job(8);                          // to stop what another queue runs
+  without_ground.priority = 70;
+  world.submit(at(100), without_ground);
+  in_other.priority = 50;
+  const JobId urgent = world.submit(at(100), in_other);
+  world.step(at(110), {event(EventKind::kNodeUp, NodeId(1))});
+  without_ground.priority = 80;
+  world.submit(at(120), without_ground);  // tried at once, and those of the other queue so soon no more
+  ASSERT_THAT(world.last, IsEmpty());
+  ASSERT_EQ(world.scheduler.next_wakeup(), at(180));
+  world.step(at(180), {});
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(world.last[0].job, low);
+  EXPECT_EQ(world.last[0].for_job, urgent);
+}
+
 TEST(Preemption, AQueueTakesBackWhatItDeserves) {
   World world(plain(Order::kFair), 1);
   QueueSpec spec;

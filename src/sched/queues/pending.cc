@@ -83,6 +83,17 @@ bool Pending::head_before(const QueueUsage& queues, ShapeId a, ShapeId b) const 
   return better(queues, x, lines_[b.index()].first()) == x;
 }
 
+bool Pending::leads(const QueueUsage& queues, QueueId queue, ShapeId shape, JobId job) const {
+  const Group& g = groups_[lines_[shape.index()].group_at[queues.slots(queue).first]];
+  return plays(g) && g.heap.front().job == job;
+}
+
+bool Pending::before(const QueueUsage& queues, QueueId queue_a, ShapeId a, QueueId queue_b, ShapeId b) const {
+  const uint32_t x = lines_[a.index()].group_at[queues.slots(queue_a).first];
+  const uint32_t y = lines_[b.index()].group_at[queues.slots(queue_b).first];
+  return x != y && better(queues, x, y) == x;
+}
+
 int64_t Pending::count(ShapeId shape) const { return shape.index() < lines_.size() ? lines_[shape.index()].count : 0; }
 
 bool Pending::queues_matter(const QueueUsage& queues) const {

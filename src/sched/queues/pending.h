@@ -51,6 +51,10 @@ class Pending {
     if (shape.index() >= lines_.size() || lines_[shape.index()].first() == kNone) return nullptr;
     return &groups_[lines_[shape.index()].first()].heap.front();
   }
+  /// Is it the first of its group, which is open?
+  [[nodiscard]] bool leads(const QueueUsage& queues, QueueId queue, ShapeId shape, JobId job) const;
+  /// Does the first of one group go before the first of another? Both exist.
+  [[nodiscard]] bool before(const QueueUsage& queues, QueueId queue_a, ShapeId a, QueueId queue_b, ShapeId b) const;
   /// Does the head of `a` go before the head of `b`? Both exist.
   [[nodiscard]] bool head_before(const QueueUsage& queues, ShapeId a, ShapeId b) const;
   /// Shapes with waiting jobs, ascending by first use.
