@@ -61,6 +61,17 @@ TEST(TenantOf, TheFirstMatchingRuleWinsAndTheSourceFillsTheRest) {
   EXPECT_EQ(tenant_of({.job = "17", .user = "eve", .account = "physics"}, rules).client, "physics");
 }
 
+TEST(TenantOf, ReplicasOfOneOwnerAreOneWorkload) {
+  const auto workload = [](const char* pod) { return tenant_of({.ns = "shared", .pod = pod}, {}).workload; };
+  for (const char* pod : {"vllm-0", "vllm-7", "vllm-12"})
+    EXPECT_EQ(workload(pod), "vllm") << "a StatefulSet numbers its pods";
+  for (const char* pod : {"bert-7d4f9c6b5-x2x9k", "bert-7d4f9c6b5-zzz4d"})
+    EXPECT_EQ(workload(pod), "bert") << "a Deployment gives them the suffixes of its ReplicaSet and their own";
+  EXPECT_EQ(workload("qwen-2-7d4f9c6b5-x2x9k"), "qwen-2") << "one suffix is the pod's, the number is the Deployment's";
+  EXPECT_EQ(workload("eval-007"), "eval-007") << "no ordinal has leading zeros";
+  EXPECT_EQ(workload("run-20260714"), "run-20260714") << "a date";
+}
+
 TEST(WorkloadKind, IsGuessedFromNamesOnlyWhenTheySay) {
   EXPECT_EQ(guess_workload_kind("acme-LoRA-7b"), WorkloadKind::kFineTuning);
   EXPECT_EQ(guess_workload_kind("weekly-eval"), WorkloadKind::kEvaluation);

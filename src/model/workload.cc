@@ -64,6 +64,22 @@ std::string_view without_generated_suffix(std::string_view pod) {
   return name;
 }
 
+/// `vllm-3` → `vllm`: the ordinal that a StatefulSet gives its pods, which is written without leading zeros.
+std::string_view without_ordinal(std::string_view pod) {
+  constexpr size_t kMostDigits = 4;
+  const size_t dash = pod.rfind('-');
+  if (dash == std::string_view::npos || dash == 0) return pod;
+  const std::string_view ordinal = pod.substr(dash + 1);
+  const bool digits = !ordinal.empty() && ordinal.find_first_not_of("0123456789") == std::string_view::npos;
+  return digits && ordinal.size() <= kMostDigits && (ordinal.size() == 1 || ordinal[0] != '0') ? pod.substr(0, dash) : pod;
+}
+
+/// What owns the pod, as far as its name tells: a Deployment's suffixes go, or else a StatefulSet's ordinal.
+std::string_view owner_of(std::string_view pod) {
+  const std::string_view name = without_generated_suffix(pod);
+  return name.size() < pod.size() ? name : without_ordinal(pod);
+}
+
 }  // namespace
 
 std::string_view name_of(WorkloadKind k) { return kKindNames[static_cast<size_t>(k)].second; }
@@ -102,7 +118,7 @@ Tenant tenant_of(const Holder& holder, const std::vector<TenantRule>& rules) {
   derived.client = !holder.ns.empty() ? holder.ns : holder.account;
   derived.team = holder.user;
   if (!holder.pod.empty())
-    derived.workload = without_generated_suffix(holder.pod);
+    derived.workload = owner_of(holder.pod);
   else if (!holder.job.empty())
     derived.workload = holder.job;
   for (const TenantRule& rule : rules)

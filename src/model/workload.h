@@ -46,7 +46,7 @@ struct Holder {
 using HolderId = Id<struct HolderTag>;
 
 /// The tenant of a holder: the first rule whose pattern matches, else namespace or account as the client,
-/// pod (without its generated suffix), job as the workload.
+/// pod (without its generated suffix or ordinal: replicas are one workload), job as the workload.
 Tenant tenant_of(const Holder& holder, const std::vector<TenantRule>& rules);
 
 enum class RunState { kUnknown, kPending, kRunning, kCompleted, kFailed, kCancelled, kTimeout, kPreempted, kNodeFail };
