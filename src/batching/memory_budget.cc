@@ -5,7 +5,8 @@
 namespace stint::batching {
 namespace {
 
-Bytes smallest_load(const ModelMemory& facts) { return facts.weights + facts.activation.front(); }
+Bytes arena_at_load(const ModelMemory& facts) { return std::max(facts.activation.front(), facts.loading); }
+Bytes smallest_load(const ModelMemory& facts) { return facts.weights + arena_at_load(facts); }
 
 }  // namespace
 
@@ -26,8 +27,9 @@ Status check_memory(const MemoryOptions& options, const std::vector<ModelMemory>
     const Bytes least = smallest_load(model);
     if (least > options.room || least > model.budget)
       return invalid(
-          "model {} takes {} bytes with a batch of 1, more than {} allows ({} bytes): use a smaller variant or another device", m,
-          least.count(), least > options.room ? "the device" : "its budget", std::min(options.room, model.budget).count());
+          "model {} takes {} bytes while it is loaded or with a batch of 1, more than {} allows ({} bytes): use a smaller "
+          "variant or another device",
+          m, least.count(), least > options.room ? "the device" : "its budget", std::min(options.room, model.budget).count());
     if (model.pinned) pinned = pinned + least;
     if (pinned > options.room) return invalid("the pinned models up to {} do not fit together: unpin one", m);
   }
@@ -127,11 +129,11 @@ std::vector<uint32_t> MemoryBudget::evictable(ModelId but, Instant now) const {
   return order;
 }
 
-LoadPlan MemoryBudget::plan_load(ModelId model, Instant now) const {
+LoadPlan MemoryBudget::plan_load(ModelId model, Instant now, Bytes device_room) const {
   const State& coming = state_of(model);
   if (coming.resident) return {};
   const Bytes needed = smallest_load(coming.facts);
-  Bytes free = options_.room - used_;
+  Bytes free = std::min(options_.room - used_, device_room);
   std::vector<uint32_t> evict;
   for (const uint32_t m : evictable(model, now)) {
     if (free >= needed) break;
@@ -170,7 +172,7 @@ void MemoryBudget::commit_load(ModelId model, const LoadPlan& plan) {
   CHECK(!state.resident, "model {} is there already", model.index());
   state.resident = true;
   state.wanted = false;
-  state.arena = state.facts.activation.front();
+  state.arena = arena_at_load(state.facts);
   used_ = used_ + held(model);
   loaded_ = loaded_ + state.facts.weights;
   CHECK(used_ <= options_.room, "{} bytes used of {}", used_.count(), options_.room.count());

@@ -1,6 +1,7 @@
 // Which models are on a device, and how large their batches may be, so that what they take never passes the room.
 //
-// Every byte is reserved before it is used: a load takes its weights and a batch of one, a batch its measured peak. Runtimes keep
+// Every byte is reserved before it is used: a load takes its weights, what reading them takes beside that, and a batch of one; a batch
+// its measured peak. Runtimes keep
 // the peak of past batches in an arena, so a model's activations count by their high-water mark until the arena is trimmed.
 // Who goes when room is needed: the models whose absence costs least per byte, reload time × request rate ÷ bytes freed, fewest
 // bytes of them; never one that is pinned or has batches in flight. A model that is worth less than what it would displace waits
@@ -45,8 +46,9 @@ class MemoryBudget {
 
   /// A request for the model came: counts towards its rate, and from the first one on it wants to be loaded.
   void want(ModelId model, Instant now);
-  [[nodiscard]] LoadPlan plan_load(ModelId model, Instant now) const;
-  /// Books a plan of kind kLoad made at the same instant.
+  /// @param device_room  that the device has beside what is on it now, where that is less than the books say; below 0: it is overfull.
+  [[nodiscard]] LoadPlan plan_load(ModelId model, Instant now, Bytes device_room = Bytes::of(INT64_MAX)) const;
+  /// Books a plan of kind kLoad made at the same instant. What the load itself takes stays booked until trim().
   void commit_load(ModelId model, const LoadPlan& plan);
   /// Weights as they were measured when the load was done; the difference is booked. @return error when they do not fit: unload it.
   Status measured(ModelId model, Bytes weights);
@@ -64,7 +66,7 @@ class MemoryBudget {
   [[nodiscard]] Bytes used() const { return used_; }
   [[nodiscard]] bool resident(ModelId model) const { return state_of(model).resident; }
   [[nodiscard]] int64_t in_flight(ModelId model) const { return state_of(model).in_flight; }
-  /// What its load takes: weights and a batch of one.
+  /// What its load takes: weights, and a batch of one or what reading them takes.
   [[nodiscard]] Bytes least(ModelId model) const;
   /// Of a model on the device, its largest batch as measured, no other variant. `activation` holds until models come or go.
   [[nodiscard]] PressureModel pressure(ModelId model, Instant now) const;

@@ -239,6 +239,31 @@ TEST(MemoryBudget, LoadsFortyPercentLessThanLruAndNeverPassesTheRoom) {
   }
 }
 
+TEST(MemoryBudget, WhatALoadTakesIsBookedUntilItIsDone) {
+  ModelMemory heavy = model(50);
+  heavy.loading = Bytes::mebi(45);
+  MemoryBudget budget = budget_of(100, {heavy, model(10)});
+  load(budget, 0, kStart);
+  EXPECT_EQ(budget.used(), Bytes::mebi(95));
+  EXPECT_EQ(budget.plan_load(ModelId(1), kStart).evict, std::vector{ModelId(0)});
+  budget.trim(ModelId(0));
+  EXPECT_EQ(budget.used(), Bytes::mebi(51));
+  load(budget, 1, kStart);
+  EXPECT_EQ(budget.used(), Bytes::mebi(62));
+  heavy.loading = Bytes::mebi(51);
+  EXPECT_FALSE(budget.add(heavy).ok());
+}
+
+TEST(MemoryBudget, AFullDeviceIsMadeRoomOnThoughTheBooksHaveSome) {
+  MemoryBudget budget = budget_of(100, {model(20), model(20), model(20)});
+  load(budget, 0, kStart);
+  load(budget, 1, kStart);
+  budget.want(ModelId(1), kStart);
+  EXPECT_THAT(budget.plan_load(ModelId(2), kStart, Bytes::mebi(21)).evict, IsEmpty());
+  EXPECT_EQ(budget.plan_load(ModelId(2), kStart, Bytes::mebi(20)).evict, std::vector{ModelId(0)});
+  EXPECT_EQ(budget.plan_load(ModelId(2), kStart, Bytes::mebi(-22)).kind, Kind::kBlocked);
+}
+
 TEST(MemoryBudget, ModelsComeAndGo) {
   MemoryBudget budget = budget_of(100, {});
   const ModelId first = budget.add(model(50)).value();

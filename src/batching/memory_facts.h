@@ -16,6 +16,7 @@ struct ModelMemory {
   Duration reload;                ///< how long a load takes, > 0: with the request rate, what an eviction costs
   bool pinned = false;            ///< never evicted
   Bytes budget = Bytes::of(INT64_MAX);  ///< weights and activations together may not pass it
+  Bytes loading = {};                   ///< beside the weights while it is loaded, where that is more than a batch of one
 };
 
 struct MemoryOptions {

@@ -1,5 +1,6 @@
 #include "host/memory_use.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -56,6 +57,21 @@ Result<MemoryUse> memory_use(std::optional<Bytes> limit, const std::string& proc
   if (!total || !available)
     return make_error(ErrorCode::kUnavailable, "{}/meminfo: does not tell MemTotal and MemAvailable", proc);
   return MemoryUse{Bytes::of(*total << 10), Bytes::of((*total - *available) << 10), own};
+}
+
+Result<OwnMemory> own_memory(const std::string& proc) {
+  const std::string status = read_kernel_file(proc + "/self/status");
+  const auto anonymous = number_of(status, "RssAnon"), resident = number_of(status, "VmRSS"), peak = number_of(status, "VmHWM");
+  if (!anonymous || !resident || !peak)
+    return make_error(ErrorCode::kUnavailable, "{}/self/status: does not tell RssAnon, VmRSS and VmHWM", proc);
+  return OwnMemory{Bytes::of(*anonymous << 10), Bytes::of(*resident << 10), Bytes::of(*peak << 10)};
+}
+
+void reset_own_peak() {
+  const int file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  (void)!write(file, "5", 1);
+  close(file);
 }
 
 }  // namespace stint

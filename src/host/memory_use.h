@@ -21,4 +21,14 @@ struct MemoryUse {
 Result<MemoryUse> memory_use(std::optional<Bytes> limit, const std::string& proc = "/proc",
                              const std::string& cgroups = "/sys/fs/cgroup");
 
+/// What this process takes of memory.
+struct OwnMemory {
+  Bytes anonymous;  ///< resident, but for what lies in files and can be read again
+  Bytes resident;
+  Bytes peak;  ///< resident at most, since reset_own_peak() or the start
+};
+Result<OwnMemory> own_memory(const std::string& proc = "/proc");
+/// Where the kernel allows that.
+void reset_own_peak();
+
 }  // namespace stint

@@ -1,5 +1,7 @@
 #include "serve/memory_keeper.h"
 
+#include <malloc.h>
+
 #include "serve/steady.h"
 
 namespace stint::serve {
@@ -133,16 +135,15 @@ Instant MemoryKeeper::serve_needs(std::unique_lock<std::mutex>& lock) {
       load_on_host(lock, id);
       continue;
     }
-    const LoadPlan plan = budget_.plan_load(id, steady_now());
-    switch (plan.kind) {
+    const std::optional<LoadPlan> plan = plan_load(id, steady_now());
+    if (!plan) {
+      settle(lock, id, make_error(ErrorCode::kUnavailable, "the device's memory is full"));
+      continue;
+    }
+    switch (plan->kind) {
       case LoadPlan::Kind::kResident: settle(lock, id, {}); break;
-      case LoadPlan::Kind::kLoad:
-        if (device_full_for(id, plan))
-          settle(lock, id, make_error(ErrorCode::kUnavailable, "the device's memory is full"));
-        else
-          load(lock, id, plan);
-        break;
-      case LoadPlan::Kind::kGather: again = std::min(again, plan.until); break;
+      case LoadPlan::Kind::kLoad: load(lock, id, *plan); break;
+      case LoadPlan::Kind::kGather: again = std::min(again, plan->until); break;
       case LoadPlan::Kind::kBlocked: blocked_ = true; break;
     }
   }
@@ -169,13 +170,19 @@ void MemoryKeeper::load(std::unique_lock<std::mutex>& lock, ModelId id, const Lo
   lock.unlock();
   for (const auto& other : evicted)
     other->unload();
+  if (!evicted.empty()) malloc_trim(0);  // else the heap keeps what the budget takes for free
   evicted.clear();
   const Status loaded = model->load(variant);
+  malloc_trim(0);
   lock.lock();
-  if (loaded.ok())
+  const Bytes during = budget_.used();
+  if (loaded.ok()) {
     known_[id.index()].ready = true;
-  else
+    budget_.trim(id);
+  } else {
     budget_.unload(id);
+  }
+  booked_since(during);
   settle(lock, id, loaded);
   release(lock, model);
 }

@@ -133,10 +133,13 @@ class MemoryKeeper {
   [[nodiscard]] batching::PressureOptions pressure() const;
   /// Until the next look the device is taken to hold as much more, or less, as the books.
   void booked_since(Bytes before);
-  /// The load would bring the device into pressure.
-  [[nodiscard]] bool device_full_for(batching::ModelId id, const batching::LoadPlan& plan) const;
   /// Of the device, once the model is loaded so.
   [[nodiscard]] Bytes used_after(batching::ModelId id, const batching::LoadPlan& plan) const;
+  /// Up to where loads may fill the device.
+  [[nodiscard]] Bytes device_room() const;
+  /// As the budget has it, but that the device must not come into pressure: others leave it for that, too.
+  /// @return none: there is no room and none that could be made
+  [[nodiscard]] std::optional<batching::LoadPlan> plan_load(batching::ModelId id, Instant now) const;
 
   const Bytes room_;
   const WatchOptions watch_;

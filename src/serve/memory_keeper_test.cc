@@ -151,6 +151,31 @@ TEST_F(MemoryKeeperUnderPressure, WhatWasUnloadedComesBackOnlyWhenThereIsRoom) {
   EXPECT_EQ(run(model, 1), 1);
 }
 
+TEST_F(MemoryKeeperUnderPressure, TheLeastAskedForLeavesAFullDeviceForAnother) {
+  start(Duration::hours(1));
+  std::vector<std::shared_ptr<FakeModel>> models;
+  std::vector<ModelId> ids;
+  for (const char* name : {"hot", "cold", "new"}) {
+    models.push_back(std::make_shared<FakeModel>(name, done_));
+    ids.push_back(*keeper_->add(memory_of(10), models.back(), {}));
+  }
+  const Instant now = Instant::from_seconds(1000);
+  for (int i = 0; i < 5; ++i)
+    keeper_->want(ids[0], now);
+  keeper_->want(ids[1], now);
+  keeper_->need(ids[0]);
+  EXPECT_EQ(done_.next(), "hot loaded");
+  keeper_->need(ids[1]);
+  EXPECT_EQ(done_.next(), "cold loaded");
+  others_mebi_ = 610;  // 830 with both: a third would make 940, 900 are allowed; the books have room for nine
+  while (keeper_->figures().device->used < Bytes::mebi(830))
+    std::this_thread::yield();
+  keeper_->want(ids[2], now);
+  keeper_->need(ids[2]);
+  EXPECT_EQ(done_.next(), "cold unloaded");
+  EXPECT_EQ(done_.next(), "new loaded");
+}
+
 TEST_F(MemoryKeeperUnderPressure, TheSmallerVariantStandsInUntilTheOtherFits) {
   start(Duration::milliseconds(1));
   const ModelId model = load(memory_of(10), {.small = Bytes::mebi(25), .host = {}});

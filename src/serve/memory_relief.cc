@@ -108,6 +108,7 @@ void MemoryKeeper::unload(std::unique_lock<std::mutex>& lock, ModelId id, Reside
   }
   lock.unlock();
   model.unload();
+  malloc_trim(0);
   lock.lock();
 }
 
@@ -178,15 +179,24 @@ void MemoryKeeper::booked_since(Bytes before) {
   if (device_) device_->used = device_->used + budget_.used() - before;
 }
 
-bool MemoryKeeper::device_full_for(ModelId id, const batching::LoadPlan& plan) const {
-  return device_ && used_after(id, plan) > percent_of(device_->limit, pressure().high_percent);
-}
-
 Bytes MemoryKeeper::used_after(ModelId id, const batching::LoadPlan& plan) const {
   Bytes after = device_->used + budget_.least(id);
   for (const ModelId gone : plan.evict)
     after = after - budget_.held(gone);
   return after;
+}
+
+Bytes MemoryKeeper::device_room() const {
+  return device_ ? percent_of(device_->limit, pressure().high_percent) - device_->used : Bytes::of(INT64_MAX);
+}
+
+std::optional<batching::LoadPlan> MemoryKeeper::plan_load(ModelId id, Instant now) const {
+  batching::LoadPlan plan = budget_.plan_load(id, now, device_room());
+  if (plan.kind != batching::LoadPlan::Kind::kBlocked) return plan;
+  // A batch that ends may let its model leave; with none, waiting would be for ever.
+  for (uint32_t m = 0; m < known_.size(); ++m)
+    if (known_[m].ready && known_[m].variant != Variant::kHost && budget_.in_flight(ModelId(m)) > 0) return plan;
+  return std::nullopt;
 }
 
 }  // namespace stint::serve

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "host/file.h"
+#include "host/memory_use.h"
 #include "serve/measure.h"
 #include "serve/steady.h"
 #include "serve/synthetic_runtime.h"
@@ -22,8 +23,16 @@ Result<Bytes> memory_in_use(const ModelSource& source) {
     TRY_ASSIGN(const MemoryUse use, gpu->memory({}));
     return use.used;
   }
-  const struct mallinfo2 info = mallinfo2();
-  return Bytes::of(static_cast<int64_t>(info.uordblks + info.hblkhd));
+  malloc_trim(0);  // the heap keeps what was freed, to be used again
+  TRY_ASSIGN(const OwnMemory own, own_memory());
+  return own.anonymous;
+}
+
+/// Of this process, at most since its peak was reset.
+Result<Bytes> peak_of(const ModelSource& source) {
+  if (source.gpu() != nullptr) return Bytes();
+  TRY_ASSIGN(const OwnMemory own, own_memory());
+  return own.peak;
 }
 
 Bytes bytes_of(const std::vector<TensorSpec>& tensors, int64_t items) {
@@ -77,41 +86,66 @@ std::optional<ModelSource> ModelSource::on_host() const {
 }
 
 Result<std::unique_ptr<Runtime>> ModelSource::open() const {
+  if (onnx_) return onnx_->open_file(file_);
   TRY_ASSIGN(const std::string bytes, read_all(file_));
-  if (onnx_) return onnx_->open(bytes, file_);
   TRY_ASSIGN(SyntheticModel model, read_synthetic_model(bytes, file_));
   return make_synthetic(std::move(model));
 }
 
-Result<MeasuredModel> measure_model(const ModelSource& source, const ServedModelConfig& config) {
+ModelSource onnx_source(std::string file, std::shared_ptr<const OnnxRuntime> onnx) {
+  ModelSource source;
+  source.file_ = std::move(file);
+  source.onnx_ = std::move(onnx);
+  return source;
+}
+
+Result<Measurement> run_and_measure(const ModelSource& source, int64_t most_batch) {
   TRY_ASSIGN(const Bytes before, memory_in_use(source));
+  reset_own_peak();
+  TRY_ASSIGN(const Bytes resident, peak_of(source));
   const Instant begin = steady_now();
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, source.open());
-  const Duration reload = std::max(Duration::nanoseconds(1), steady_now() - begin);
+  Measurement told;
+  told.reload = std::max(Duration::nanoseconds(1), steady_now() - begin);
+  TRY_ASSIGN(const Bytes peak, peak_of(source));
   TRY_ASSIGN(const Bytes loaded, memory_in_use(source));
   std::error_code ignored;
   const auto file_bytes = static_cast<int64_t>(std::filesystem::file_size(source.file(), ignored));
-  batching::ModelMemory memory;
-  memory.weights = runtime->footprint(1) ? runtime->footprint(1)->weights : std::max(loaded - before, Bytes::of(file_bytes));
-  memory.reload = reload;
-  memory.pinned = config.pinned;
-  memory.budget = config.budget.value_or(memory.budget);
-  std::vector<std::pair<int64_t, Bytes>> peaks;
+  const std::optional<Footprint> known = runtime->footprint(1);
+  told.weights = known ? known->weights : std::max(loaded - before, Bytes::of(file_bytes));
+  if (!known) told.loading = std::max(Bytes(), peak - resident - told.weights);
   Status looked;
   const MeasureOptions options{
-      .most_batch = config.max_batch, .warm_up = 2, .runs = kRuns, .longest = kLongestOfASize, .after_size = [&](int64_t size) {
-        const std::optional<Footprint> told = runtime->footprint(size);
+      .most_batch = most_batch, .warm_up = 2, .runs = kRuns, .longest = kLongestOfASize, .after_size = [&](int64_t size) {
+        const std::optional<Footprint> footprint = runtime->footprint(size);
         // Never less than what goes in and comes out.
         const Bytes least = bytes_of(runtime->inputs(), size) + bytes_of(runtime->outputs(), size);
         const Result<Bytes> now = memory_in_use(source);
         if (!now.ok()) looked = now.error();
-        peaks.emplace_back(size, told ? told->activation : std::max(now.ok() ? *now - loaded : least, least));
+        told.peaks.emplace_back(size, footprint ? footprint->activation : std::max(now.ok() ? *now - loaded : least, least));
       }};
-  TRY_ASSIGN(std::vector<batching::MeasuredBatch> measured, measure_latencies(*runtime, options));
+  TRY_ASSIGN(told.batches, measure_latencies(*runtime, options));
   if (!looked.ok()) return looked.error();
-  TRY_ASSIGN(batching::LatencyProfile latency, batching::LatencyProfile::create(std::move(measured)));
-  memory.activation = filled_up(peaks);
-  return MeasuredModel{runtime->inputs(), runtime->outputs(), std::move(memory), std::move(latency)};
+  told.inputs = runtime->inputs();
+  told.outputs = runtime->outputs();
+  return told;
+}
+
+Result<MeasuredModel> facts_of(Measurement measured, const ServedModelConfig& config) {
+  TRY_ASSIGN(batching::LatencyProfile latency, batching::LatencyProfile::create(std::move(measured.batches)));
+  batching::ModelMemory memory;
+  memory.weights = measured.weights;
+  memory.loading = measured.loading;
+  memory.activation = filled_up(measured.peaks);
+  memory.reload = measured.reload;
+  memory.pinned = config.pinned;
+  memory.budget = config.budget.value_or(memory.budget);
+  return MeasuredModel{std::move(measured.inputs), std::move(measured.outputs), std::move(memory), std::move(latency)};
+}
+
+Result<MeasuredModel> measure_model(const ModelSource& source, const ServedModelConfig& config) {
+  TRY_ASSIGN(Measurement measured, run_and_measure(source, config.max_batch));
+  return facts_of(std::move(measured), config);
 }
 
 }  // namespace stint::serve

@@ -27,12 +27,25 @@ class ModelSource {
   /// `onnxruntime` or `synthetic`
   [[nodiscard]] std::string_view platform() const { return onnx_ ? "onnxruntime" : "synthetic"; }
   [[nodiscard]] const std::string& file() const { return file_; }
+  /// That runs it; null: it is synthetic.
+  [[nodiscard]] const OnnxRuntime* onnx() const { return onnx_.get(); }
   /// Where it runs; null: on the processor.
   [[nodiscard]] const Gpu* gpu() const { return onnx_ ? onnx_->gpu().get() : nullptr; }
 
  private:
+  friend ModelSource onnx_source(std::string file, std::shared_ptr<const OnnxRuntime> onnx);
   std::string file_;
   std::shared_ptr<const OnnxRuntime> onnx_;  ///< null: synthetic
+};
+
+/// What running a model told of it.
+struct Measurement {
+  std::vector<TensorSpec> inputs, outputs;
+  Bytes weights;
+  Bytes loading;                                 ///< beside them, at most, while it was loaded
+  std::vector<std::pair<int64_t, Bytes>> peaks;  ///< beside the weights once batches of that many items had run, ascending
+  Duration reload;
+  std::vector<batching::MeasuredBatch> batches;
 };
 
 struct MeasuredModel {
@@ -41,8 +54,14 @@ struct MeasuredModel {
   batching::LatencyProfile latency;
 };
 
-/// Opens it, runs batches up to the configuration's largest, and closes it again. Memory is what the heap, or the GPU's memory in use, grew by
-/// where the runtime does not know: measured best while nothing else runs.
+/// A file that is an ONNX model, wherever it lies.
+ModelSource onnx_source(std::string file, std::shared_ptr<const OnnxRuntime> onnx);
+
+/// Opens it, runs batches up to `most_batch`, and closes it again. Memory is what this process, or the GPU's memory in use, grew by where
+/// the runtime does not know: true where nothing else runs in this process, or on the GPU (see ModelMeasurer).
+Result<Measurement> run_and_measure(const ModelSource& source, int64_t most_batch);
+Result<MeasuredModel> facts_of(Measurement measured, const ServedModelConfig& config);
+/// Both, in this process.
 Result<MeasuredModel> measure_model(const ModelSource& source, const ServedModelConfig& config);
 
 }  // namespace stint::serve

@@ -50,16 +50,17 @@ Result<ServedModelConfig> config_of(const std::string& folder, const std::option
   return read_served_model(bytes, file);
 }
 
-Result<ServedVariant> measured(ModelSource source, const ServedModelConfig& config) {
-  TRY_ASSIGN(MeasuredModel facts, measure_model(source, config));
+Result<ServedVariant> measured(ModelMeasurer& measurer, ModelSource source, const ServedModelConfig& config) {
+  TRY_ASSIGN(MeasuredModel facts, measurer.measure(source, config));
   return ServedVariant{std::move(source), std::move(facts)};
 }
 
 /// @return error when there is a smaller variant that cannot stand in for the model.
-Result<std::optional<ServedVariant>> small_of(const ServedVariant& whole, const ServedModelConfig& config) {
+Result<std::optional<ServedVariant>> small_of(ModelMeasurer& measurer, const ServedVariant& whole,
+                                              const ServedModelConfig& config) {
   std::optional<ModelSource> source = whole.source.small_variant();
   if (!source) return std::optional<ServedVariant>();
-  TRY_ASSIGN(ServedVariant small, measured(std::move(*source), config));
+  TRY_ASSIGN(ServedVariant small, measured(measurer, std::move(*source), config));
   if (small.measured.inputs != whole.measured.inputs || small.measured.outputs != whole.measured.outputs)
     return invalid("{}: takes or gives other tensors than {}: take it away or make it anew", small.source.file(),
                    whole.source.file());
@@ -79,6 +80,7 @@ ModelStore::ModelStore(StoreOptions options, std::unique_ptr<MemoryKeeper> memor
     : options_(std::move(options)),
       memory_(std::move(memory)),
       tools_{pool_, timer_, *memory_, options_.tenant_weights},
+      measurer_(options_.measure_command),
       pool_(options_.threads) {
   watch_models();
 }
@@ -136,12 +138,12 @@ Result<ModelStore::Entry> ModelStore::make(const std::string& name, const std::o
   return entry;
 }
 
-Result<ServedVariants> ModelStore::variants_of(ModelSource source, const ServedModelConfig& config) const {
-  TRY_ASSIGN(ServedVariant whole, measured(std::move(source), config));
+Result<ServedVariants> ModelStore::variants_of(ModelSource source, const ServedModelConfig& config) {
+  TRY_ASSIGN(ServedVariant whole, measured(measurer_, std::move(source), config));
   ServedVariants all;
-  TRY_ASSIGN(all[static_cast<size_t>(Variant::kSmall)], small_of(whole, config));
+  TRY_ASSIGN(all[static_cast<size_t>(Variant::kSmall)], small_of(measurer_, whole, config));
   if (std::optional<ModelSource> on_host = whole.source.on_host(); on_host && options_.watch.host_room > Bytes()) {
-    Result<ServedVariant> host = measured(std::move(*on_host), config);
+    Result<ServedVariant> host = measured(measurer_, std::move(*on_host), config);
     if (host.ok())
       all[static_cast<size_t>(Variant::kHost)] = std::move(*host);
     else

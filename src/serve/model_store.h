@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "serve/model_measurer.h"
 #include "serve/served_model.h"
 
 namespace stint::serve {
@@ -26,6 +27,7 @@ struct StoreOptions {
   WatchOptions watch;
   int threads = 1;  ///< that run batches
   std::vector<int64_t> tenant_weights = {1};
+  std::vector<std::string> measure_command;  ///< as ModelMeasurer has it
 };
 
 struct ServedVersion {
@@ -76,7 +78,7 @@ class ModelStore {
   };
   explicit ModelStore(StoreOptions options, std::unique_ptr<MemoryKeeper> memory);
   Result<Entry> make(const std::string& name, const std::optional<std::string>& config);
-  [[nodiscard]] Result<ServedVariants> variants_of(ModelSource source, const ServedModelConfig& config) const;
+  Result<ServedVariants> variants_of(ModelSource source, const ServedModelConfig& config);
   void retire(std::vector<ServedVersion> versions);
   /// Every few seconds: models follow what their batches take and what load they get.
   void watch_models();
@@ -86,6 +88,7 @@ class ModelStore {
   std::unique_ptr<MemoryKeeper> memory_;
   ServeTools tools_;
   std::mutex loading_;  // one load at a time: they are measured
+  ModelMeasurer measurer_;
   mutable std::mutex mutex_;
   std::map<std::string, Entry, std::less<>> models_;
   std::vector<std::shared_ptr<ServedModel>> retired_;  // have requests to answer, perhaps

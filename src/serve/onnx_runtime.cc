@@ -17,6 +17,7 @@ namespace stint::serve {
 struct OnnxRuntime::Library {
   const void* const* api = nullptr;
   const char* version = "";
+  std::string file;
   ort::Env* env = nullptr;
 
   Library() = default;
@@ -71,17 +72,15 @@ class OnnxModel : public Runtime {
         memory_(*library_, ort::kReleaseMemoryInfo) {}
 
   Status start(std::string_view model) {
-    Held<ort::SessionOptions> options(*library_, ort::kReleaseSessionOptions);
-    TRY(call(ort::kCreateSessionOptions, options.out()));
-    TRY(call(ort::kSetOptimizationLevel, options.get(), ort::kOptimizeAll));
-    TRY(call(ort::kSetIntraOpThreads, options.get(), 1));
-    if (gpu_) TRY(use_gpu(options.get()));
-    TRY(call(ort::kCreateSessionFromArray, static_cast<const ort::Env*>(library_->env), static_cast<const void*>(model.data()),
-             model.size(), static_cast<const ort::SessionOptions*>(options.get()), session_.out()));
-    TRY(call(ort::kCreateCpuMemoryInfo, ort::kArenaAllocator, ort::kDefaultMemory, memory_.out()));
-    TRY_ASSIGN(inputs_, specs(ort::kInputCount, ort::kInputName, ort::kInputTypeInfo));
-    TRY_ASSIGN(outputs_, specs(ort::kOutputCount, ort::kOutputName, ort::kOutputTypeInfo));
-    return {};
+    return start_session([&](const ort::SessionOptions* options) {
+      return call(ort::kCreateSessionFromArray, static_cast<const ort::Env*>(library_->env),
+                  static_cast<const void*>(model.data()), model.size(), options, session_.out());
+    });
+  }
+  Status start_file(const std::string& file) {
+    return start_session([&](const ort::SessionOptions* options) {
+      return call(ort::kCreateSession, static_cast<const ort::Env*>(library_->env), file.c_str(), options, session_.out());
+    });
   }
 
   [[nodiscard]] const std::vector<TensorSpec>& inputs() const override { return inputs_; }
@@ -129,6 +128,31 @@ class OnnxModel : public Runtime {
   }
 
  private:
+  template <typename Create>
+  Status start_session(Create create) {
+    Held<ort::SessionOptions> options(*library_, ort::kReleaseSessionOptions);
+    TRY(call(ort::kCreateSessionOptions, options.out()));
+    TRY(call(ort::kSetOptimizationLevel, options.get(), ort::kOptimizeAll));
+    TRY(call(ort::kSetIntraOpThreads, options.get(), 1));
+    // Else weights lie in the arena, which keeps the room of those that were packed anew: up to twice what the model needs.
+    TRY(call(ort::kAddSessionConfigEntry, options.get(), "session.use_device_allocator_for_initializers", "1"));
+    if (gpu_) TRY(use_gpu(options.get()));
+    TRY(create(static_cast<const ort::SessionOptions*>(options.get())));
+    TRY(call(ort::kCreateCpuMemoryInfo, ort::kArenaAllocator, ort::kDefaultMemory, memory_.out()));
+    TRY_ASSIGN(inputs_, specs(ort::kInputCount, ort::kInputName, ort::kInputTypeInfo));
+    TRY_ASSIGN(outputs_, specs(ort::kOutputCount, ort::kOutputName, ort::kOutputTypeInfo));
+    if (!gpu_) warm_up();
+    return {};
+  }
+
+  /// An arena never gives the first of its regions back: it is to be that of one item, not of whatever batch comes first.
+  void warm_up() {
+    std::vector<Values> zeros;
+    for (const TensorSpec& spec : inputs_)
+      zeros.emplace_back(spec.item_bytes());
+    (void)run(1, zeros);  // a model that cannot run says so when it is measured
+  }
+
   template <typename Function, typename... Args>
   Status call(ort::Slot<Function> slot, Args... args) const {
     return library_->call(name_, slot, args...);
@@ -254,6 +278,7 @@ Result<OnnxRuntime> OnnxRuntime::load(const std::string& library) {
   auto loaded = std::make_shared<Library>();
   loaded->api = base->get_api(ort::kApiVersion);
   loaded->version = base->version();
+  loaded->file = library;
   if (loaded->api == nullptr) return unavailable(fmt::format("version {} is older than 1.20", loaded->version));
   TRY(loaded->call("ONNX Runtime", ort::kCreateEnv, ort::kLogErrors, "stint", &loaded->env));
   return OnnxRuntime(std::move(loaded));
@@ -292,7 +317,6 @@ Result<OnnxRuntime> OnnxRuntime::on_gpu(const GpuOptions& options) const {
   return made;
 }
 
-/// With the smallest model there is: a provider may load and yet not compute.
 Status OnnxRuntime::try_out() const {
   OnnxWriter writer("trial");
   writer.input("x", std::array<int64_t, 1>{1});
@@ -304,10 +328,17 @@ Status OnnxRuntime::try_out() const {
 }
 
 std::string OnnxRuntime::version() const { return library_->version; }
+const std::string& OnnxRuntime::library() const { return library_->file; }
 
 Result<std::unique_ptr<Runtime>> OnnxRuntime::open(std::string_view model, const std::string& name) const {
   auto opened = std::make_unique<OnnxModel>(library_, gpu_, name);
   TRY(opened->start(model));
+  return std::unique_ptr<Runtime>(std::move(opened));
+}
+
+Result<std::unique_ptr<Runtime>> OnnxRuntime::open_file(const std::string& file) const {
+  auto opened = std::make_unique<OnnxModel>(library_, gpu_, file);
+  TRY(opened->start_file(file));
   return std::unique_ptr<Runtime>(std::move(opened));
 }
 

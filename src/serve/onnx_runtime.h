@@ -24,8 +24,12 @@ class OnnxRuntime {
   [[nodiscard]] Result<OnnxRuntime> on_gpu(const GpuOptions& options) const;
   /// The same library for models on the processor.
   [[nodiscard]] OnnxRuntime on_processor() const { return OnnxRuntime(library_); }
+  /// Runs the smallest model there is: a provider may load and yet not compute.
+  [[nodiscard]] Status try_out() const;
   /// `1.20.1`
   [[nodiscard]] std::string version() const;
+  /// As it was given to load().
+  [[nodiscard]] const std::string& library() const;
   /// Where models run; null: on the processor.
   [[nodiscard]] const std::shared_ptr<const Gpu>& gpu() const { return gpu_; }
   /// `CPUExecutionProvider` …, those that the library was built with.
@@ -34,11 +38,13 @@ class OnnxRuntime {
   /// @param name  for messages. The runtime made may outlive this object.
   Result<std::unique_ptr<Runtime>> open(std::string_view model, const std::string& name) const;
 
+  /// The same from a file. Weights that lie in files beside it are found there.
+  [[nodiscard]] Result<std::unique_ptr<Runtime>> open_file(const std::string& file) const;
+
   struct Library;
 
  private:
   explicit OnnxRuntime(std::shared_ptr<const Library> library) : library_(std::move(library)) {}
-  [[nodiscard]] Status try_out() const;
 
   std::shared_ptr<const Library> library_;  // shared with the sessions, which call into it
   std::shared_ptr<const Gpu> gpu_;

@@ -45,6 +45,7 @@ Function* at(const void* const* api, Slot<Function> slot) {
 using Name = char*;
 inline constexpr Slot<const char*(const Status*)> kGetErrorMessage{2};
 inline constexpr Slot<Status*(int, const char*, Env**)> kCreateEnv{3};
+inline constexpr Slot<Status*(const Env*, const char*, const SessionOptions*, Session**)> kCreateSession{7};
 inline constexpr Slot<Status*(const Env*, const void*, size_t, const SessionOptions*, Session**)> kCreateSessionFromArray{8};
 inline constexpr Slot<Status*(Session*, const RunOptions*, const char* const*, const Value* const*, size_t, const char* const*,
                               size_t, Value**)>
@@ -81,6 +82,7 @@ inline constexpr Slot<void(TensorInfo*)> kReleaseTensorInfo{99};
 inline constexpr Slot<void(SessionOptions*)> kReleaseSessionOptions{100};
 inline constexpr Slot<Status*(Name**, int*)> kAvailableProviders{125};
 inline constexpr Slot<Status*(Name*, int)> kReleaseProviders{126};
+inline constexpr Slot<Status*(SessionOptions*, const char*, const char*)> kAddSessionConfigEntry{130};
 inline constexpr Slot<Status*(RunOptions*, const char*, const char*)> kAddRunConfigEntry{165};
 inline constexpr Slot<Status*(SessionOptions*, const CudaOptions*)> kAppendCuda{204};
 inline constexpr Slot<Status*(CudaOptions**)> kCreateCudaOptions{205};

@@ -261,6 +261,7 @@ Result<std::vector<Values>> ServedModel::compute(int64_t items, const std::vecto
       }
     }
     Result<std::vector<Values>> ran = runtime->run(*granted, whole ? in : piece);
+    runtime.reset();  // before the keeper may let it go
     tools_.memory.end(memory_id_, *granted);
     if (!ran.ok() || whole) return ran;
     for (size_t o = 0; o < out.size(); ++o)

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import socket
 import struct
 import subprocess
@@ -437,6 +438,49 @@ class Memory(ServerCase):
         status, answer = self.server.infer("tight", rows)
         self.assertEqual(status, 200, answer)
         self.assertEqual(answer["outputs"][0]["data"], [value for row in rows for value in row])
+
+
+class MeasuredMemory(unittest.TestCase):
+    """Twelve copies of an ONNX model where five fit."""
+
+    def test_each_is_booked_as_its_size_and_none_is_refused(self):
+        if not os.environ.get("STINT_ONNXRUNTIME"):
+            self.skipTest("no ONNX Runtime in STINT_ONNXRUNTIME")
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch) / "models"
+            first = folder / "m00" / "1" / "model.onnx"
+            first.parent.mkdir(parents=True)
+            subprocess.run([STINT, "serve", "example", "mlp", "-o", str(first)], check=True, timeout=60)
+            names = [f"m{n:02}" for n in range(12)]
+            for name in names[1:]:
+                shutil.copytree(folder / "m00", folder / name)
+            size = first.stat().st_size
+            room = 5 * size * 5 // 4 >> 20
+            server = RunningServer(STINT, folder, arguments=("--memory", str(room + 8), "--request-memory", "8"))
+            try:
+                self.assertIn("serving 12 model versions", server.said)
+                booked = [server.metric("stint_serve_model_weight_bytes", model=name) for name in names]
+                self.assertEqual(len(set(booked)), 1, booked)
+                self.assertGreaterEqual(booked[0], size)
+                self.assertLess(booked[0] - size, max(size // 10, 2 << 20), "a session itself takes about one MiB")
+                for name in names * 2:
+                    status, answer = server.infer(name, [[0.5] * 512])
+                    self.assertEqual(status, 200, answer)
+                    self.assertLessEqual(server.metric("stint_serve_memory_booked_bytes"), room << 20)
+                self.assertGreaterEqual(sum(server.metric("stint_serve_model_resident", model=name) for name in names), 4)
+            finally:
+                server.stop()
+
+    def test_a_model_that_is_none_says_so(self):
+        if not os.environ.get("STINT_ONNXRUNTIME"):
+            self.skipTest("no ONNX Runtime in STINT_ONNXRUNTIME")
+        with tempfile.TemporaryDirectory() as scratch:
+            bad = pathlib.Path(scratch) / "models" / "bad" / "1" / "model.onnx"
+            bad.parent.mkdir(parents=True)
+            bad.write_text("this is no protobuf")
+            server = RunningServer(STINT, bad.parents[2])
+            server.stop()
+            self.assertIn(f"stint: not served: {bad}: ", server.said)
 
 
 class Load(ServerCase):

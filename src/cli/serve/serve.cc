@@ -14,6 +14,7 @@ void add_serve_command(Command& app, Action& action) {
   add_serve_tune_command(*serve, action);
   add_serve_example_command(*serve, action);
   add_serve_quantize_command(*serve, action);
+  add_serve_weigh_command(*serve, action);
 }
 
 }  // namespace stint

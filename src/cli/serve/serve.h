@@ -5,6 +5,7 @@
 
 namespace stint {
 
+void add_serve_weigh_command(Command& serve, Action& action);
 void add_serve_run_command(Command& serve, Action& action);
 void add_serve_load_command(Command& serve, Action& action);
 void add_serve_tune_command(Command& serve, Action& action);

@@ -132,6 +132,7 @@ Result<serve::StoreOptions> store_options(const RunCommand& command) {
     const Result<MemoryUse> use = look();
     return use.ok() ? std::optional(*use) : std::nullopt;
   };
+  options.measure_command = {"/proc/self/exe", "serve", "weigh"};
   options.watch.host_room = Bytes::mebi(command.host_mib);
   options.watch.tell = [](const std::string& line) { fmt::print(stderr, "stint: {}\n", line); };
   return options;
