@@ -15,8 +15,23 @@ class Applier {
   Applier(Workload& workload, const ChangeSettings& settings) : w_(workload), settings_(settings), catalog_(*settings.catalog) {}
 
   Result<Notes> operator()(const StopNodes& c) {
-    TRY(remove_nodes(w_, c.nodes, WhenEmpty::kError));
-    return Notes();
+    std::vector<std::string> at_once;
+    Notes notes;
+    for (const std::string& name : c.nodes) {
+      const auto at = settings_.stopped_at.find(name);
+      if (at == settings_.stopped_at.end()) {
+        at_once.push_back(name);
+        continue;
+      }
+      TRY_ASSIGN(const std::vector<uint32_t> node, find_nodes(w_, {name}));
+      const Interval after[] = {{at->second, std::max(at->second, horizon_of(w_))}};
+      add_maintenance(w_, NodeId(node.front()), after);
+      notes.push_back(
+          fmt::format("{} is given back on {}, when its last work had ended: the replay saves what it cost after that", name,
+                      format_date(at->second)));
+    }
+    if (!at_once.empty() || c.nodes.empty()) TRY(remove_nodes(w_, at_once, WhenEmpty::kError));
+    return notes;
   }
 
   Result<Notes> operator()(const ScheduleOff& c) {

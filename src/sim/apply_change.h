@@ -33,6 +33,7 @@ struct ChangeSettings {
   Duration spot_mean_between = InterruptionModel().mean_between;  ///< interruptions of one spot node; kUnlimited = none are drawn
   std::map<std::string, Duration> spot_between_of = {};           ///< of these nodes by name, in place of it: what is drawn
   std::map<std::string, Duration> spot_belief_of = {};            ///< what work saves by, where that is not what is drawn
+  std::map<std::string, Instant> stopped_at = {};                 ///< nodes that a stop gives back then, and not before all work
   SpotGap spot_gap = SpotGap::kOnDemand;
   UnsavedJobs unsaved = UnsavedJobs::kSaveOrKeepOff;
 };

@@ -56,6 +56,32 @@ TEST(FindStop, AsksWhoHoldsAnIdleMachineAndLeavesServicesToTheirOwner) {
   EXPECT_EQ(found.rejected[0].alone_per_month, usd("2203.2"));
 }
 
+// Work of 12 hours a day until the 14th, then none.
+TEST(FindStop, StopsWhatIsIdleSinceTheFourteenth) {
+  const auto fleet_idle_from = [](size_t last_work) {
+    TestFleet fleet;
+    NodeFacts& node = fleet.add("left", "aws", "p4d.24xlarge", WorkloadKind::kTraining, std::vector<Use>(8));
+    node.checkpointable = true;
+    for (size_t h = 0; h < kJuneHours; ++h)
+      node.timeline[h].active_gpus = node.timeline[h].used_gpus = h < last_work && h % 24 < 12 ? 8 : 0;
+    return fleet;
+  };
+  const Proposals found = fleet_idle_from(13 * 24).propose(find_stop);
+  ASSERT_THAT(found.advised, SizeIs(1));
+  EXPECT_EQ(found.advised[0].title, "Stop left: idle since 2026-06-13");  // from noon
+  EXPECT_EQ(found.advised[0].confidence, Level::kMedium);
+  EXPECT_EQ(fleet_idle_from(13 * 24).saving(found.advised[0].change).value(), usd("15840"));  // 22 × 720
+  EXPECT_THAT(fleet_idle_from(24 * 24).propose(find_stop).advised, IsEmpty()) << "six days are no sign";
+
+  TestFleet dark = fleet_idle_from(13 * 24);
+  dark.facts.nodes[0].timeline[400].seen_s = 0;
+  EXPECT_THAT(dark.propose(find_stop).advised, IsEmpty()) << "it may have worked in that hour";
+  TestFleet monthly = fleet_idle_from(13 * 24);
+  for (size_t h = 24; h < 12 * 24; ++h)
+    monthly.facts.nodes[0].timeline[h].active_gpus = 0;
+  EXPECT_THAT(monthly.propose(find_stop).advised, IsEmpty()) << "it has rested for eleven days before and worked again";
+}
+
 // A batch machine that works 22:00–06:00 UTC every day: 8 of 24 hours.
 TEST(FindSchedule, SwitchesOffTheHoursThatAreIdleEveryWeek) {
   TestFleet fleet;

@@ -1,5 +1,6 @@
 #include "advise/find/idle_windows.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
@@ -61,6 +62,28 @@ WeekHours idle_hours(const NodeFacts& node, int64_t first_hour) {
   for (size_t slot = 0; slot < kWeek; ++slot)
     off[slot] = seen[slot] >= kFewestWeeks && busy[slot] <= seen[slot] * (1 - kIdleWeeksShare);
   return off;
+}
+
+std::optional<size_t> idle_since(const NodeFacts& node) {
+  const std::vector<NodeHour>& hours = node.timeline;
+  size_t since = hours.size();
+  while (since > 0 && hours[since - 1].active_gpus == 0)
+    --since;
+  if (since == 0) return std::nullopt;
+  size_t idle = 0;
+  for (size_t h = since; h < hours.size(); ++h) {
+    if (hours[h].on_s == 0) continue;
+    if (hours[h].seen_s < kWatchedSeconds) return std::nullopt;
+    ++idle;
+  }
+  size_t longest_rest = 0;
+  for (size_t h = 0, rest = 0; h < since; ++h) {
+    rest = hours[h].active_gpus > 0 ? 0 : rest + 1;
+    longest_rest = std::max(longest_rest, rest);
+  }
+  const bool there = std::any_of(hours.end() - std::min<ptrdiff_t>(24, std::ssize(hours)), hours.end(),
+                                 [](const NodeHour& hour) { return hour.on_s > 0; });
+  return there && static_cast<double>(idle) >= kShortestHours && idle > 2 * longest_rest ? std::optional(since) : std::nullopt;
 }
 
 std::string week_text(const WeekHours& hours) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@ namespace stint {
 /// Hours of the week that were idle in nearly all weeks seen, watched, and not held by a run.
 /// @param first_hour  hour index of timeline[0].
 WeekHours idle_hours(const NodeFacts& node, int64_t first_hour);
+
+/// The hour of the timeline since which a machine that worked before has been idle up to the end: measured throughout, for a week or more
+/// (kShortestHours), and more than twice as long as it ever rested before. None: it works, it never did, or it is not there at the end.
+std::optional<size_t> idle_since(const NodeFacts& node);
 
 /// "Mon 00–08 20–24, Tue 00–08"
 std::string week_text(const WeekHours& hours);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "advise/commit/savings_plan_hours.h"
+#include "advise/find/idle_windows.h"
 #include "advise/prove/proof_weeks.h"
 #include "advise/prove/service_proof.h"
 #include "advise/prove/service_replay.h"
@@ -239,12 +240,22 @@ class Prover::Impl {
     }
   }
 
+  /// A machine that is idle since some day did the work before that day.
+  void keep_until_last_work(const std::vector<std::string>& nodes, sim::ChangeSettings& settings) const {
+    for (const std::string& name : nodes) {
+      const auto facts = facts_of_.find(name);
+      const auto since = facts == facts_of_.end() ? std::nullopt : idle_since(*facts->second);
+      if (since) settings.stopped_at[name] = Instant::from_hour_index(facts_.first_hour + static_cast<int64_t>(*since));
+    }
+  }
+
   /// Changes one after another on a copy of the workload as it is.
   Result<std::vector<std::string>> apply(sim::Workload& workload, const std::vector<Change>& changes, const Draw& draw) const {
     std::vector<std::string> notes;
     for (const Change& change : changes) {
       notes.clear();  // of the last one alone
       sim::ChangeSettings settings{.catalog = &catalog_, .seed = options_.seed + draw.number};
+      if (std::holds_alternative<StopNodes>(change)) keep_until_last_work(nodes_of(change), settings);
       if (draws_interruptions(change)) believe(workload, nodes_of(change), draw, settings, notes);
       TRY_ASSIGN(std::vector<std::string> more, sim::apply_in_place(workload, change, settings));
       std::ranges::move(more, std::back_inserter(notes));

@@ -144,6 +144,20 @@ TEST(Prover, AnUnneededMachineSavesItsPrice) {
   EXPECT_EQ(proof.seeds, 1);
 }
 
+TEST(Prover, AMachineIdleSinceTheFourteenthIsStoppedAfterItsWork) {
+  ProvenFleet fleet = two_trainers();
+  for (int64_t day = 0; day < 13; ++day)
+    fleet.run("spare", 8, 24 * day, 24 * day + 12);
+  NodeFacts& spare = fleet.facts.nodes[1];
+  for (size_t h = 0; h < kJuneHours; ++h)
+    spare.timeline[h].active_gpus = h < size_t{12} * 24 + 12 && h % 24 < 12 ? 8 : 0;
+  const Proof proof = fleet.prove(StopNodes{{"spare"}});
+  EXPECT_EQ(proof.verdict, ProofVerdict::kSurvives) << proof.reason;
+  EXPECT_EQ(proof.saving_per_month, usd("9240"));  // 22 × (720 − 300) h: what the month holds of it
+  EXPECT_NEAR(proof.completion_pct.mean, 0, 0.01);
+  EXPECT_THAT(proof.notes, Contains(HasSubstr("when its last work had ended")));
+}
+
 TEST(Prover, ADelayOfFewDoesNotDrownInTheMeanOfAll) {
   // The job of the spare machine would wait from hour 1 to hour 12, where the mean of all 31 grows by a few minutes only.
   ProvenFleet fleet = two_trainers();
