@@ -1,4 +1,7 @@
 // Region: the same type where it is cheaper, within the regions the data may be in.
+//
+// A move is shown outside the plan: no source says how much data must follow, and whether users feel the distance. `stint plan schedule`
+// prices the transfer of as much as it is told.
 #include <algorithm>
 
 #include "advise/find/finder_text.h"
@@ -66,14 +69,12 @@ Proposals find_region(const FleetView& fleet) {
                                                         short_money(quote->hourly), key.second)});
     f.evidence.push_back({"source", fmt::format("{}, {}", quote->row.source, format_date(quote->row.as_of))});
     f.arithmetic.push_back(cost_line(fleet, group));
-    f.caveats.push_back("data must move once and users are further away: neither transfer nor latency is in the figure");
-    if (!fleet.allowed_regions.empty()) {
-      out.advised.push_back(std::move(f));
-      continue;
-    }
     if (const auto saving = fleet.books.saving_of(f.change); saving.ok()) f.alone_per_month = *saving;
-    f.caveats.insert(f.caveats.begin(),
-                     "residency not known: name the regions the data may be in (--region) to have moves considered");
+    if (fleet.allowed_regions.empty())
+      f.caveats.push_back("residency not known: name the regions the data may be in (--allow-region) to have moves considered");
+    f.caveats.emplace_back(
+        "neither the transfer of the data nor the distance to users is in the figure, so it is no part of the plan: "
+        "`stint plan schedule --data-gb N` prices the transfer");
     out.rejected.push_back(std::move(f));
   }
   return out;

@@ -246,7 +246,8 @@ TEST(FindShare, LeavesGangsAloneAndTrainingOut) {
   EXPECT_THAT(fleet.propose(find_share).advised, IsEmpty());
 }
 
-TEST(FindRegion, NeedsToKnowWhereTheDataMayBe) {
+// What the data's transfer and the distance cost is not known, so no move counts as a saving.
+TEST(FindRegion, ShowsMovesOutsideThePlanWhereTheDataMayBe) {
   TestFleet fleet;
   fleet.add("node", "gcp", "a2-highgpu-1g", WorkloadKind::kTraining, {Use{}});
   const Proposals unknown = fleet.propose(find_region);
@@ -257,11 +258,14 @@ TEST(FindRegion, NeedsToKnowWhereTheDataMayBe) {
 
   fleet.allowed_regions = {"europe-*"};
   const Proposals allowed = fleet.propose(find_region);
-  ASSERT_THAT(allowed.advised, SizeIs(1));
-  EXPECT_EQ(std::get<MoveRegion>(allowed.advised[0].change).to_region, "europe-west4");
+  EXPECT_THAT(allowed.advised, IsEmpty());
+  ASSERT_THAT(allowed.rejected, SizeIs(1));
+  EXPECT_EQ(std::get<MoveRegion>(allowed.rejected[0].change).to_region, "europe-west4");
+  EXPECT_EQ(allowed.rejected[0].alone_per_month, usd("504"));
+  EXPECT_THAT(allowed.rejected[0].caveats.front(), HasSubstr("neither the transfer of the data nor the distance"));
 
   fleet.allowed_regions = {"asia-*"};
-  EXPECT_THAT(fleet.propose(find_region).advised, IsEmpty());
+  EXPECT_THAT(fleet.propose(find_region).rejected, IsEmpty());
 }
 
 TEST(FindSpot, PricesTheMixAndTheInterruptions) {

@@ -90,7 +90,14 @@ std::vector<PricedFinding> priced(const FleetView& fleet, std::vector<Finding> f
 Proposals regions_for_deferrable(const FleetView& fleet) {
   FleetFacts facts = fleet.facts;
   std::erase_if(facts.nodes, [](const NodeFacts& node) { return !is_deferrable(node.kind); });
-  return find_region({facts, fleet.books, fleet.prices, fleet.history, fleet.allowed_regions});
+  Proposals found = find_region({facts, fleet.books, fleet.prices, fleet.history, fleet.allowed_regions});
+  // The audit leaves moves out for want of the price of the way, which is known here.
+  if (!fleet.allowed_regions.empty()) {
+    for (Finding& f : found.rejected)
+      f.caveats.clear();
+    std::swap(found.advised, found.rejected);
+  }
+  return found;
 }
 
 Status check(const SchedulePlanOptions& o, Currency currency) {
