@@ -13,6 +13,7 @@
 #include "advise/plan/plan_notes.h"
 #include "advise/presence.h"
 #include "advise/prove/prove.h"
+#include "advise/prove/service_replay.h"
 #include "advise/report_views.h"
 #include "base/check.h"
 #include "base/text.h"
@@ -50,11 +51,6 @@ void finish(Finding& finding, Money zero) {
   if (finding.alone_per_month.is_zero()) finding.alone_per_month = zero;
 }
 
-void reject(AuditReport& report, Finding finding, std::string why) {
-  finding.caveats.insert(finding.caveats.begin(), std::move(why));
-  report.rejected.push_back(std::move(finding));
-}
-
 /// Empty when it may be in the plan.
 std::string why_not_chosen(const Finding& finding, const PlanChoice& choice) {
   if (finding.risk > choice.max_risk)
@@ -64,61 +60,115 @@ std::string why_not_chosen(const Finding& finding, const PlanChoice& choice) {
   return {};
 }
 
-/// Books the proposals one by one; those that do not save on what is left, or do not survive their replay, are rejected with the
-/// reason. @param prover  null = no replay.
-void decide(Proposals proposals, const PlanChoice& choice, Books& books, const Books& fresh, Prover* prover, Instant now,
-            AuditReport& report) {
-  const Money zero = Money::nanos(0, books.facts().currency);
-  for (Finding& finding : proposals.advised) {
-    finish(finding, zero);
-    if (auto why = why_not_chosen(finding, choice); !why.empty()) {
-      if (const auto alone = fresh.saving_of(finding.change); alone.ok()) finding.alone_per_month = *alone;
-      finding.remedy = finding.risk > choice.max_risk ? fmt::format("to allow a risk that is {}", name_of(finding.risk)) : "";
-      reject(report, std::move(finding), std::move(why));
-      continue;
+/// Books proposals one by one. What does not save on what is left, or does not survive its replay, is rejected with the reason, and the
+/// next best on the same machines is tried in its place.
+class Decider {
+ public:
+  /// @param prover  null = no replay.
+  Decider(const PlanChoice& choice, Books& books, const Books& fresh, Prover* prover, Instant now, AuditReport& report)
+      : choice_(choice),
+        books_(books),
+        fresh_(fresh),
+        prover_(prover),
+        now_(now),
+        report_(report),
+        zero_(Money::nanos(0, books.facts().currency)) {}
+
+  void decide(Proposals proposals) {
+    for (Finding& finding : proposals.advised) {
+      std::vector<Finding> tries = std::move(finding.instead);
+      finding.instead.clear();
+      finish(finding, zero_);
+      const std::string id = finding.id;
+      tries.insert(tries.begin(), std::move(finding));
+      for (size_t i = 0; i < tries.size(); ++i) {
+        finish(tries[i], zero_);
+        if (i > 0) tries[i].id = fmt::format("{}-{}", id, i + 1);  // of the same machines and kind
+        if (take(std::move(tries[i])) != Verdict::kFailed) break;
+      }
     }
-    const auto saving = books.saving_of(finding.change);
-    const auto alone = fresh.saving_of(finding.change);
-    finding.alone_per_month = alone.ok() ? *alone : zero;
+    for (Finding& finding : proposals.rejected) {
+      finish(finding, zero_);
+      report_.rejected.push_back(std::move(finding));
+    }
+  }
+
+ private:
+  enum class Verdict : uint8_t { kTaken, kNotWanted, kFailed };
+
+  static bool is_among(const std::string& id, const std::vector<std::string>& ids) {
+    return std::ranges::find(ids, id) != ids.end();
+  }
+
+  void reject(Finding finding, std::string why) {
+    finding.caveats.insert(finding.caveats.begin(), std::move(why));
+    report_.rejected.push_back(std::move(finding));
+  }
+
+  Verdict take(Finding finding) {
+    if (auto why = why_not_chosen(finding, choice_); !why.empty()) {
+      if (const auto alone = fresh_.saving_of(finding.change); alone.ok()) finding.alone_per_month = *alone;
+      finding.remedy = finding.risk > choice_.max_risk ? fmt::format("to allow a risk that is {}", name_of(finding.risk)) : "";
+      reject(std::move(finding), std::move(why));
+      return Verdict::kNotWanted;
+    }
+    const auto saving = books_.saving_of(finding.change);
+    const auto alone = fresh_.saving_of(finding.change);
+    finding.alone_per_month = alone.ok() ? *alone : zero_;
+    if (is_among(finding.id, choice_.disproven)) {
+      reject(std::move(finding), "it did not survive its replay");
+      return Verdict::kFailed;
+    }
     if (!saving.ok() || saving->count_nanos() <= 0) {
-      std::string why = !saving.ok()
-                            ? saving.error().message
-                            : fmt::format("saves nothing on what the other findings leave ({}/month)", saving->to_text());
-      reject(report, std::move(finding), std::move(why));
-      continue;
+      reject(std::move(finding),
+             !saving.ok() ? saving.error().message
+                          : fmt::format("saves nothing on what the other findings leave ({}/month)", saving->to_text()));
+      return Verdict::kFailed;
     }
-    if (prover != nullptr) {
-      finding.proof = prover->try_change(finding.change, books);
+    if (prover_ != nullptr) {
+      finding.proof = prover_->try_change(finding.change, books_);
       if (finding.proof->verdict == ProofVerdict::kRejected) {
         std::string why = finding.proof->reason;
-        reject(report, std::move(finding), std::move(why));
-        continue;
+        reject(std::move(finding), std::move(why));
+        return Verdict::kFailed;
       }
-      prover->keep();
+      prover_->keep();
     }
-    finding.arithmetic.push_back(fmt::format("saving on the books: {}/month", saving->to_text()));
+    book(std::move(finding), *saving, alone.ok() ? "" : alone.error().message);
+    return Verdict::kTaken;
+  }
+
+  /// @param not_alone  why it is not possible by itself; empty = it is.
+  void book(Finding finding, Money saving, const std::string& not_alone) {
+    finding.arithmetic.push_back(fmt::format("saving on the books: {}/month", saving.to_text()));
+    // Which machines become another type is told from what they are before.
+    if (std::holds_alternative<ResizeNodes>(finding.change)) finding.apply = apply_text(finding.change, books_);
     const bool replayed =
         finding.proof && finding.proof->verdict == ProofVerdict::kSurvives && finding.proof->method == ProofMethod::kJobs;
-    finding.saving_per_month = replayed ? books.apply_as_replayed(finding.change, finding.proof->saving_per_month).value()
-                                        : books.apply(finding.change).value();
-    if (finding.saving_per_month != *saving)
+    finding.saving_per_month = replayed ? books_.apply_as_replayed(finding.change, finding.proof->saving_per_month).value()
+                                        : books_.apply(finding.change).value();
+    if (finding.saving_per_month != saving)
       finding.arithmetic.back() +=
           fmt::format("; replayed {}/month, which is what the plan counts", finding.saving_per_month.to_text());
-    if (!alone.ok())
-      finding.caveats.push_back("not possible alone: it builds on the findings before it (" + alone.error().message + ")");
-    finding.prices = prices_behind(finding.change, books);
-    finding.price_doubt = worst_doubt(finding.prices, now);
+    if (!not_alone.empty())
+      finding.caveats.push_back("not possible alone: it builds on the findings before it (" + not_alone + ")");
+    finding.prices = prices_behind(finding.change, books_);
+    finding.price_doubt = worst_doubt(finding.prices, now_);
     if (finding.price_doubt == PriceDoubt::kSecondary)
       finding.caveats.push_back("its price is quoted second-hand, not by the provider: ask for a quote before you rely on it");
-    finding.apply = apply_text(finding.change, books);
-    finding.step = static_cast<int>(report.findings.size()) + 1;
-    report.findings.push_back(std::move(finding));
+    if (finding.apply.empty()) finding.apply = apply_text(finding.change, books_);
+    finding.step = static_cast<int>(report_.findings.size()) + 1;
+    report_.findings.push_back(std::move(finding));
   }
-  for (Finding& finding : proposals.rejected) {
-    finish(finding, zero);
-    report.rejected.push_back(std::move(finding));
-  }
-}
+
+  const PlanChoice& choice_;
+  Books& books_;
+  const Books& fresh_;
+  Prover* prover_;
+  Instant now_;
+  AuditReport& report_;
+  Money zero_;
+};
 
 PlanProof proof_of_plan(const Prover& prover, const std::vector<Finding>& findings, Money zero) {
   PlanProof proof{.together = prover.whole(), .by_jobs = zero, .by_requests = zero, .by_bill = zero, .by_sum = zero};
@@ -217,13 +267,15 @@ struct Auditor::Impl {
   Attribution attribution;
   std::optional<Ledger> ledger;
   std::optional<FleetFacts> facts;
+  mutable ServiceMemo service_memo;  ///< of `facts`: searches try the same changes again and again
 
   /// Findings and rejected of `report`, on `books`.
   void find(AuditReport& report, Books& books, const PriceLookup& prices, const PlanChoice& choice, Prover* prover) const {
     const Books fresh = books;
+    Decider decider(choice, books, fresh, prover, input.now, report);
     for (const auto finder : kFinders)
-      decide(finder({*facts, books, prices, input.history, input.allowed_regions, input.longest_term, input.savings_plans}),
-             choice, books, fresh, prover, input.now, report);
+      decider.decide(finder(
+          {*facts, books, prices, input.history, input.allowed_regions, input.longest_term, input.savings_plans, &service_memo}));
     if (bill_alone)
       for (std::vector<Finding>* list : {&report.findings, &report.rejected})
         for (Finding& f : *list) {

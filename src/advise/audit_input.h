@@ -39,6 +39,8 @@ struct SavingsPlanOffer {
 struct PlanChoice {
   Level max_risk = Level::kHigh;
   std::vector<std::string> without;  ///< ids of findings that are left out
+  std::vector<std::string> disproven =
+      {};  ///< ids of findings that did not survive their replay: the next best takes their place
 };
 
 struct AuditInput {

@@ -209,8 +209,11 @@ Result<std::vector<Books::Outcome>> Books::outcome(const ResizeNodes& c) const {
       give_back(node);
       continue;
     }
+    const std::string& region = c.to_region.empty() ? node.region : c.to_region;
+    // One that stays as it is costs what it costs, whatever the list says.
+    if (node.instance_type == c.to_instance_type && node.region == region) continue;
     node.instance_type = c.to_instance_type;
-    if (!c.to_region.empty()) node.region = c.to_region;
+    node.region = region;
     TRY(reprice(node));
   }
   return nodes;

@@ -40,6 +40,7 @@ struct Finding {
   std::vector<PriceRow> prices = {};           ///< of the catalogue, that its saving rests on
   PriceDoubt price_doubt = PriceDoubt::kNone;  ///< the worst of them
   std::string remedy = {};                     ///< of a rejected one: what would let it into the plan, where that is known
+  std::vector<Finding> instead = {};  ///< of a proposal: what is tried in its place where it saves nothing or does not survive
 };
 
 }  // namespace stint

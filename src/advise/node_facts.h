@@ -17,6 +17,12 @@
 
 namespace stint {
 
+/// What ran in one MIG instance of a GPU.
+struct InstanceLoad {
+  std::optional<Bytes> memory_peak;
+  double busy_p95 = 0;  ///< of the whole GPU, 0 … 1
+};
+
 /// One physical GPU over the period. Percentages are of the time with telemetry; absent = no telemetry.
 struct GpuLoad {
   int index = -1;
@@ -36,8 +42,9 @@ struct GpuLoad {
   bool mixed_clients = false;  ///< others held it too
   /// Of the time in which something ran: share of the SMs and of the memory bandwidth in use, 0 … 1. None: not measured, or cut by MIG.
   std::optional<double> sm_while_busy, memory_while_busy;
-  std::vector<float> hourly_pct;  ///< of services: mean by hour of the period; −1 = no telemetry
-  std::optional<double> p99_ms;   ///< of requests: exceeded in 5 % of the samples
+  std::vector<float> hourly_pct;             ///< of services: mean by hour of the period; −1 = no telemetry
+  std::optional<double> p99_ms;              ///< of requests: exceeded in 5 % of the samples
+  std::vector<InstanceLoad> instances = {};  ///< of a GPU cut by MIG: those in which something ran or held memory
 };
 
 /// One hour of one node.

@@ -53,6 +53,10 @@ struct KubernetesWriter {
   }
 
   std::vector<Instruction> operator()(const ResizeNodes& c) const {
+    if (is_of_type(c.nodes, c.to_instance_type) && c.to_region.empty()) {
+      const auto kept = std::min<ptrdiff_t>(c.to_count, std::ssize(c.nodes));
+      return kubernetes_given_up({c.nodes.begin() + kept, c.nodes.end()});
+    }
     Lines lines = selector("node.kubernetes.io/instance-type", c.to_instance_type);
     return {kubernetes_shell(kubernetes_drained(c.nodes)), pods(std::move(lines))};
   }
@@ -120,6 +124,13 @@ struct KubernetesWriter {
   }
 
  private:
+  bool is_of_type(const std::vector<std::string>& nodes, const std::string& type) const {
+    return std::ranges::all_of(nodes, [&](const std::string& name) {
+      const PlannedNode* node = fleet.find(name);
+      return node != nullptr && node->instance_type == type;
+    });
+  }
+
   /// MIG differs from node to node; replicas are one configuration for all.
   static std::string config_name(const ShareGpus& c, size_t kept) {
     return c.mode == SharingMode::kMig ? fmt::format("stint-{}", kept + 1) : "stint";

@@ -17,10 +17,12 @@ class MachineWriter {
 
   Lines operator()(const ResizeNodes& c) const {
     Lines out;
-    for (size_t i = 0; i < c.nodes.size(); ++i)
-      out.push_back(static_cast<int64_t>(i) < c.to_count
-                        ? machine_command(node(c.nodes[i]), MachineAction::kResize, c.to_instance_type)
-                        : machine_command(node(c.nodes[i]), MachineAction::kGiveBack));
+    for (size_t i = 0; i < c.nodes.size(); ++i) {
+      const bool stays = static_cast<int64_t>(i) < c.to_count;
+      if (stays && c.to_region.empty() && node(c.nodes[i]).instance_type == c.to_instance_type) continue;
+      out.push_back(stays ? machine_command(node(c.nodes[i]), MachineAction::kResize, c.to_instance_type)
+                          : machine_command(node(c.nodes[i]), MachineAction::kGiveBack));
+    }
     for (auto i = static_cast<int64_t>(c.nodes.size()); i < c.to_count; ++i) {
       PlannedNode more = node(c.nodes.front());
       more.name = fmt::format("{}-{}", more.name, i + 1);

@@ -78,6 +78,11 @@ struct SlurmWriter {
       go.assign(stay.begin() + c.to_count, stay.end());
       stay.resize(static_cast<size_t>(c.to_count));
     }
+    std::erase_if(stay, [&](const std::string& name) {
+      const PlannedNode* node = fleet.find(name);
+      return node != nullptr && node->instance_type == c.to_instance_type && c.to_region.empty();
+    });
+    if (stay.empty()) return slurm_given_up(go);
     std::vector<Instruction> out = slurm_drained(stay, "becomes another type", "RESUME");
     for (Instruction& i : slurm_given_up(go))
       out.push_back(std::move(i));

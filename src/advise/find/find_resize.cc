@@ -1,126 +1,121 @@
-// Right-size: the cheapest type whose GPUs hold the work's memory and do its busiest 5 % with room to spare.
+// Right-size: what `plan_rightsize` finds, as findings: the cheapest type and count that does the work of machines and keeps the promise
+// of services.
 #include <algorithm>
 
 #include "advise/find/finder_text.h"
-#include "advise/find/resize_fit.h"
+#include "advise/plan/plan_rightsize.h"
 #include "advise/thresholds.h"
+#include "base/counted.h"
 #include "base/short_money.h"
 
 namespace stint {
 namespace {
 
-struct Candidate {
-  const InstanceType* type = nullptr;
-  Money hourly;
-  double throughput = 1;  // per GPU, relative to now
-};
-
-std::optional<Candidate> check(const FleetView& fleet, const PlanNode& plan, const InstanceType& type, const GpuFacts& now,
-                               const ResizeNeed& need) {
-  if (type.provider != plan.provider || type.name == plan.instance_type || resize_misfit(type, need)) return std::nullopt;
-  const GpuFacts* gpu = fleet.prices.catalog().find_gpu(type.gpu_model, type.gpu_memory);
-  if (gpu == nullptr) return std::nullopt;
-  double throughput = 1;
-  // The same GPU does the same work in the same time; another one must have room.
-  if (gpu->model != now.model) {
-    const auto relative = relative_throughput(*gpu, now);
-    if (!relative || relative->low * kResizeHeadroom < need.p95_pct / 100) return std::nullopt;
-    throughput = relative->low;
-  }
-  const Market market = plan.market == Market::kSpot ? Market::kSpot : Market::kOnDemand;
-  const auto* quote = fleet.prices.find({type.provider, type.name, plan.region}, market);
-  if (quote == nullptr) return std::nullopt;
-  return Candidate{&type, quote->hourly, throughput};
+NodeGroup nodes_named(const FleetView& fleet, const std::vector<std::string>& names) {
+  NodeGroup group;
+  for (const NodeFacts& node : fleet.facts.nodes)
+    if (std::ranges::find(names, node.name) != names.end()) group.push_back(&node);
+  return group;
 }
 
-/// The cheapest two that fit.
-std::vector<Candidate> candidates_for(const FleetView& fleet, const NodeFacts& node, const ResizeNeed& need) {
-  const PlanNode& plan = fleet.books.of(node.id);
-  const GpuFacts* now = fleet.prices.catalog().find_gpu(node.gpu_model);
-  const auto hourly = fleet.books.hourly(node.id);
-  std::vector<Candidate> fits;
-  if (now == nullptr || !hourly) return fits;
-  for (const InstanceType& type : fleet.prices.catalog().instances())
-    if (auto c = check(fleet, plan, type, *now, need); c && c->hourly.to_double() <= hourly->to_double() * (1 - kSmallestSaving))
-      fits.push_back(*c);
-  std::sort(fits.begin(), fits.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tie(a.hourly, a.type->name) < std::tie(b.hourly, b.type->name);
-  });
-  if (fits.size() > 2) fits.resize(2);
-  return fits;
+bool is_fewer_of_the_same(const RightsizeRow& row, const RightsizeTarget& to) { return to.type->name == row.instance_type; }
+
+std::string resize_title(const RightsizeRow& row, const RightsizeTarget& to, const NodeGroup& group) {
+  if (is_fewer_of_the_same(row, to))
+    return fmt::format("Keep {} of {}: fewer replicas of {}", to.count, title_of(group),
+                       row.service_names.size() == 1 ? row.service_names.front() : counted(row.service_count, "service"));
+  if (to.count == std::ssize(row.nodes)) return fmt::format("Replace {} by {}", title_of(group), to.type->name);
+  return fmt::format("Replace {} by {} × {}", title_of(group), to.count, to.type->name);
 }
 
-void describe_choice(Finding& f, const FleetView& fleet, const NodeGroup& group, const std::vector<Candidate>& fits,
-                     const ResizeNeed& need) {
+void describe_target(Finding& f, const FleetView& fleet, const RightsizeRow& row, const RightsizeTarget& to,
+                     const NodeGroup& group) {
   const NodeFacts& node = *group.front();
-  const InstanceType& to = *fits.front().type;
-  f.evidence.push_back({"GPUs in use at once, at most", fmt::format("{} of {}", need.gpus, node.gpu_count)});
+  const bool same_gpu = to.type->gpu_model == row.gpu_model;
+  f.evidence.push_back({"GPUs in use at once, at most", fmt::format("{} of {}", row.need.gpus, node.gpu_count)});
   f.arithmetic.push_back(cost_line(fleet, group));
-  f.arithmetic.push_back(fmt::format("memory: {} peak × {:.1f} = {} ≤ {} ({})", gibibytes(node.memory_peak), kResizeMemoryMargin,
-                                     gibibytes(need.memory), gibibytes(to.gpu_memory), to.gpu_model));
-  if (fits.front().throughput == 1 && to.gpu_model == node.gpu_model)
+  f.arithmetic.push_back(fmt::format("memory: peak × {:.1f} = {} ≤ {} ({})", kResizeMemoryMargin, gibibytes(row.need.memory),
+                                     gibibytes(to.type->gpu_memory), to.type->gpu_model));
+  if (row.services)
+    f.arithmetic.push_back(
+        fmt::format("{:.2f} GPUs of work in the busiest 5 % of working time on {} now; {} on {} then, at {:.2f} of the speed of "
+                    "a {} ({}): their "
+                    "hours, replayed, keep p99 within {:.2f} × what it is",
+                    row.busy_gpus, counted(row.gpus, "GPU"), counted(row.service_count, "service"),
+                    counted(to.count * to.type->whole_gpus(), "GPU"), to.throughput.low, row.gpu_model, to.throughput.basis,
+                    RightsizeOptions().slowest));
+  else if (same_gpu)
     f.arithmetic.push_back(fmt::format("the same GPU ({}), {} in place of {}: each piece of work runs as fast as now",
-                                       to.gpu_model, to.whole_gpus(), node.gpu_count));
+                                       to.type->gpu_model, to.type->whole_gpus(), node.gpu_count));
   else
     f.arithmetic.push_back(
         fmt::format("throughput: {} does {:.2f} of a {} (roofline); {:.2f} × {:.2f} headroom = {:.2f} ≥ {:.2f} needed in the "
                     "busiest 5 % of working time",
-                    to.gpu_model, fits.front().throughput, node.gpu_model, fits.front().throughput, kResizeHeadroom,
-                    fits.front().throughput * kResizeHeadroom, need.p95_pct / 100));
+                    to.type->gpu_model, to.throughput.low, row.gpu_model, to.throughput.low, kResizeHeadroom,
+                    to.throughput.low * kResizeHeadroom, row.need.p95_pct / 100));
   const auto now = fleet.books.hourly(node.id);
   f.arithmetic.push_back(fmt::format("price per hour: {} now, {} as {}", now ? short_money(*now) : "not known",
-                                     short_money(fits.front().hourly), to.name));
-  if (fits.size() > 1)
-    f.evidence.push_back({"runner-up", fmt::format("{} at {}/h", fits[1].type->name, short_money(fits[1].hourly))});
+                                     short_money(is_fewer_of_the_same(row, to) && now ? *now : to.hourly), to.type->name));
+  if (!row.need.instances.empty())
+    f.caveats.push_back("the new GPUs must be cut into MIG instances for what is apart now, before the work moves");
+  if (!same_gpu) {
+    f.confidence = at_most(f.confidence, Level::kMedium);
+    f.caveats.push_back(
+        "throughput is a roofline estimate from data sheets: measure the workload on the new GPU before moving everything");
+  }
+  if (!is_fewer_of_the_same(row, to) &&
+      std::ranges::any_of(group, [](const NodeFacts* n) { return !n->host_cpu_pct.has_value(); }))
+    f.caveats.push_back("host CPU and memory use were not measured; the new type has at least half the CPUs per GPU");
+  if (row.need.gpus > 1)
+    f.caveats.push_back("work that spans several GPUs also depends on the links between them: check NVLink on the new type");
+  if (row.services && to.count < std::ssize(row.nodes))
+    f.caveats.push_back("every replica that is left serves more requests: watch p99 at peak before the machines go");
+}
+
+Finding resize_finding(const FleetView& fleet, const RightsizeRow& row, const RightsizeTarget& to) {
+  const NodeGroup group = nodes_named(fleet, row.nodes);
+  Finding f;
+  f.change = ResizeNodes{row.nodes, to.type->name, "", to.count};
+  f.title = resize_title(row, to, group);
+  f.confidence = confidence_of(fleet, group);
+  f.risk = to.type->gpu_model == row.gpu_model && to.count == std::ssize(row.nodes) ? Level::kLow : Level::kMedium;
+  f.effort = Level::kMedium;
+  add_use(f, group);
+  describe_target(f, fleet, row, to, group);
+  return f;
+}
+
+bool can_be_booked(const RightsizeRow& row, const RightsizeTarget& to) {
+  return to.saving_per_month.count_nanos() > 0 && to.count <= std::ssize(row.nodes);
 }
 
 }  // namespace
 
 Proposals find_resize(const FleetView& fleet) {
-  std::map<std::pair<std::string, std::string>, NodeGroup> groups;
-  for (const NodeFacts& node : fleet.facts.nodes) {
-    const PlanNode& plan = fleet.books.of(node.id);
-    const bool seen = node.quality >= TelemetryQuality::kFair && sees_all_gpus(node);
-    if (plan.gone || plan.structure_changed || !seen || node.mean_pct.value_or(100) >= kLowUtilizationPct) continue;
-    const auto need = resize_need(node, fleet.prices.catalog());
-    if (!need) continue;
-    const auto fits = candidates_for(fleet, node, *need);
-    if (fits.empty()) continue;
-    const std::string pool = plan.provider + '\t' + plan.region + '\t' + plan.instance_type + '\t' + node.category;
-    groups[{pool, fits.front().type->name}].push_back(&node);
-  }
   Proposals out;
-  for (const auto& [key, group] : groups) {
-    // The most demanding node speaks for the group.
-    ResizeNeed need = resize_need(*group.front(), fleet.prices.catalog()).value();
-    const NodeFacts* hardest = group.front();
-    for (const NodeFacts* node : group)
-      if (const ResizeNeed other = resize_need(*node, fleet.prices.catalog()).value(); other.p95_pct > need.p95_pct) {
-        need = other;
-        hardest = node;
+  const auto plan = plan_rightsize(fleet, {});
+  if (!plan.ok()) return out;  // without demands nothing can be wrong with them
+  for (const RightsizeRow& row : plan->rows) {
+    if (row.best && can_be_booked(row, *row.best)) {
+      out.advised.push_back(resize_finding(fleet, row, *row.best));
+      if (row.runner_up && can_be_booked(row, *row.runner_up)) {
+        out.advised.back().evidence.push_back(
+            {"runner-up", fmt::format("{} × {} at {}/h", row.runner_up->count, row.runner_up->type->name,
+                                      short_money(row.runner_up->hourly))});
+        out.advised.back().instead.push_back(resize_finding(fleet, row, *row.runner_up));
       }
-    const auto fits = candidates_for(fleet, *hardest, need);
-    Finding f;
-    f.change = ResizeNodes{names_of(group), key.second, "", static_cast<int64_t>(group.size())};
-    f.title = fmt::format("Replace {} by {}", title_of(group), key.second);
-    f.confidence = confidence_of(fleet, group);
-    const bool same_gpu = fits.front().type->gpu_model == hardest->gpu_model;
-    f.risk = same_gpu ? Level::kLow : Level::kMedium;
-    f.effort = Level::kMedium;
-    add_use(f, group);
-    NodeGroup speaker = group;
-    std::iter_swap(speaker.begin(), std::find(speaker.begin(), speaker.end(), hardest));
-    describe_choice(f, fleet, speaker, fits, need);
-    if (!same_gpu) {
-      f.confidence = at_most(f.confidence, Level::kMedium);
-      f.caveats.push_back(
-          "throughput is a roofline estimate from data sheets: measure the workload on the new GPU before moving everything");
+      continue;
     }
-    if (!hardest->host_cpu_pct)
-      f.caveats.push_back("host CPU and memory use were not measured; the new type has at least half the CPUs per GPU");
-    if (need.gpus > 1)
-      f.caveats.push_back("work that spans several GPUs also depends on the links between them: check NVLink on the new type");
-    out.advised.push_back(std::move(f));
+    // Instances that must stay apart: what looks cheaper is named, with what forbids it.
+    if (row.need.instances.empty() || row.best || row.dropped.empty()) continue;
+    const NodeGroup group = nodes_named(fleet, row.nodes);
+    const RightsizeDropped& cheaper = row.dropped.front();
+    Finding f;
+    f.change = ResizeNodes{row.nodes, cheaper.type->name, "", std::ssize(row.nodes)};
+    f.title = fmt::format("Replace {} by {}", title_of(group), cheaper.type->name);
+    if (const auto saving = fleet.books.saving_of(f.change); saving.ok()) f.alone_per_month = *saving;
+    f.caveats.push_back(cheaper.reason);
+    out.rejected.push_back(std::move(f));
   }
   return out;
 }

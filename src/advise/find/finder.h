@@ -11,6 +11,8 @@
 
 namespace stint {
 
+struct ServiceMemo;
+
 /// What a finder may read. Everything must outlive the call.
 struct FleetView {
   const FleetFacts& facts;
@@ -20,6 +22,7 @@ struct FleetView {
   const std::vector<std::string>& allowed_regions;
   CommitmentTerm longest_term = CommitmentTerm::kOneYear;  ///< of commitments
   std::span<const SavingsPlanOffer> savings_plans = {};
+  ServiceMemo* memo = nullptr;  ///< of these facts and prices; null = nothing is remembered
 };
 
 struct Proposals {

@@ -120,6 +120,13 @@ std::optional<double> width_of(const HourlySeries* part, const HourlySeries* bus
   return ran > 0 ? std::optional(std::min(used / ran, 1.0)) : std::nullopt;
 }
 
+void add_instance(GpuLoad& gpu, const DeviceUsage& usage, double busy_p95) {
+  const HourlySeries* used = usage.find(Metric::kMemoryUsed);
+  const bool held = used != nullptr && used->max > static_cast<double>(kHeldMemoryBytes);
+  if (!held && busy_p95 <= 0) return;
+  gpu.instances.push_back({used == nullptr ? std::nullopt : bytes_of(used->max), busy_p95});
+}
+
 void add_gpu(NodeFacts& node, GpuLoad& gpu, const History& history, const Usage& usage, std::vector<WeightedMean>& hourly,
              NodeMeans& all) {
   const std::vector<double> weights = weights_of(gpu, history);
@@ -138,6 +145,7 @@ void add_gpu(NodeFacts& node, GpuLoad& gpu, const History& history, const Usage&
     // Of the time in which it works: a notebook that sleeps all night needs as much GPU by day as one that does not.
     const double idle_share = sketch.fraction_at_most(*all.source, kIdleBelowPercent / 2);
     const double p95 = sketch.quantile(*all.source, idle_share + 0.95 * (1 - idle_share)).value_or(0) * scale;
+    if (gpu.cut_by_mig) add_instance(gpu, device, p95 / 100);
     gpu.busy_p95_pct = gpu.cut_by_mig ? gpu.busy_p95_pct.value_or(0) + p95 : std::max(gpu.busy_p95_pct.value_or(0), p95);
   }
   if (!gpu.cut_by_mig && gpu.devices.size() == 1) {

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 
+#include "advise/share/gpu_packing.h"
+#include "advise/share/share_fit.h"
+
 namespace stint {
 namespace {
 
 std::optional<double> ratio(const std::optional<double>& to, const std::optional<double>& from) {
   return to && from && *from > 0 ? std::optional(*to / *from) : std::nullopt;
 }
+
+Bytes with_margin(Bytes peak) { return Bytes::of(static_cast<int64_t>(static_cast<double>(peak.count()) * kResizeMemoryMargin)); }
 
 std::optional<double> sheet_arithmetic(const GpuFacts& to, const GpuFacts& from) {
   auto arithmetic = ratio(to.bf16_tflops, from.bf16_tflops);
@@ -25,7 +30,11 @@ std::optional<ResizeNeed> resize_need(const NodeFacts& node, const Catalog& cata
     need.gpus = std::max<int64_t>(need.gpus, hour.used_gpus);
   for (const GpuLoad& gpu : node.gpus)
     need.p95_pct = std::max(need.p95_pct, gpu.busy_p95_pct.value_or(0));
-  need.memory = Bytes::of(static_cast<int64_t>(static_cast<double>(node.memory_peak->count()) * kResizeMemoryMargin));
+  need.memory = with_margin(*node.memory_peak);
+  for (const GpuLoad& gpu : node.gpus)
+    for (const InstanceLoad& instance : gpu.instances)
+      need.instances.push_back({with_margin(instance.memory_peak.value_or(Bytes())), instance.busy_p95 * kShareComputeMargin});
+  if (need.instances.size() < 2) need.instances.clear();  // alone it is apart on a whole GPU
   // What the CPUs do is rarely measured; half of the present share per GPU is the least that is offered.
   const double present = static_cast<double>(node.vcpus);
   const double share = static_cast<double>(need.gpus) / static_cast<double>(std::max<int64_t>(1, node.gpu_count));
@@ -36,8 +45,12 @@ std::optional<ResizeNeed> resize_need(const NodeFacts& node, const Catalog& cata
 }
 
 ResizeNeed harder_of(const ResizeNeed& a, const ResizeNeed& b) {
-  return {std::max(a.gpus, b.gpus), std::max(a.p95_pct, b.p95_pct), std::max(a.memory, b.memory), std::max(a.vcpus, b.vcpus),
-          a.arch};
+  return {std::max(a.gpus, b.gpus),
+          std::max(a.p95_pct, b.p95_pct),
+          std::max(a.memory, b.memory),
+          std::max(a.vcpus, b.vcpus),
+          a.arch,
+          a.instances.size() >= b.instances.size() ? a.instances : b.instances};
 }
 
 std::optional<RelativeThroughput> relative_throughput(const GpuFacts& to, const GpuFacts& from) {
@@ -61,6 +74,27 @@ std::optional<std::string> resize_misfit(const InstanceType& type, const ResizeN
   if (type.vcpus < need.vcpus) return fmt::format("{} CPUs, {} needed", type.vcpus, need.vcpus);
   if (type.arch != need.arch) return fmt::format("{} machines, programs are for {}", type.arch, need.arch);
   return std::nullopt;
+}
+
+std::optional<std::string> slices_misfit(const InstanceType& type, const ResizeNeed& need, double throughput) {
+  if (need.instances.empty()) return std::nullopt;
+  const MigGeometry* geometry = find_mig_geometry(type.gpu_model);
+  if (geometry == nullptr) return fmt::format("no MIG: the {} instances in use would no longer be apart", need.instances.size());
+  std::vector<int> profiles;
+  for (const InstanceNeed& instance : need.instances) {
+    const auto profile = smallest_profile(*geometry, instance.memory, instance.compute / throughput);
+    if (!profile)
+      return fmt::format("no MIG instance of it holds {:.1f} GiB and {:.2f} of its compute", instance.memory.to_gibi(),
+                         instance.compute / throughput);
+    profiles.push_back(*profile);
+  }
+  const auto gpus = std::ssize(pack_mig(*geometry, profiles));
+  if (gpus <= type.whole_gpus()) return std::nullopt;
+  MigLayout wanted;
+  for (const int profile : profiles)
+    wanted.push_back({0, profile});
+  return fmt::format("the MIG instances in use would be {} there: {} GPUs, not {}", describe(*geometry, wanted), gpus,
+                     type.whole_gpus());
 }
 
 }  // namespace stint

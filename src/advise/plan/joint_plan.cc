@@ -22,20 +22,55 @@ class JointPlanner {
 
   Result<JointPlan> plan() {
     choice_.max_risk = options_.max_risk;
-    exchange();
-    // What does not survive its replay makes room too: the proven plan is what the front starts from.
-    TRY_ASSIGN(out_.report, auditor_.plan(choice_, Auditor::Prove::kYes));
+    TRY(search_and_prove());
     if (!out_.report.proof || out_.report.proof->together.verdict == ProofVerdict::kArithmetic) return done(std::nullopt);
     TRY(give_second_chances());
     out_.as_is_completion_s = out_.report.proof->together.before.completion_mean_s;
     out_.as_is_waiting_s = out_.report.proof->together.before.waiting_mean_s;
     for (const Finding& f : out_.report.rejected)
-      if (f.proof && f.proof->verdict == ProofVerdict::kRejected) choice_.without.push_back(f.id);
+      if (f.proof && f.proof->verdict == ProofVerdict::kRejected) choice_.disproven.push_back(f.id);
     TRY(walk_the_front());
     return done(pick());
   }
 
  private:
+  /// What does not survive its replay makes room too, and what was left out for its sake comes back: the search is made again without it.
+  Status search_and_prove() {
+    std::vector<Finding> failed;
+    std::optional<JointPlan> best;
+    PlanChoice best_choice;
+    for (int round = 0; round < kMostRounds; ++round) {
+      out_ = JointPlan();
+      choice_.without.clear();
+      exchange();
+      TRY_ASSIGN(out_.report, auditor_.plan(choice_, Auditor::Prove::kYes));
+      std::vector<std::string> disproven;
+      for (const Finding& f : out_.report.rejected)
+        if (f.proof && f.proof->verdict == ProofVerdict::kRejected) {
+          disproven.push_back(f.id);
+          failed.push_back(f);
+        }
+      const bool made_room = !choice_.without.empty();
+      if (!best || out_.report.totals.saving_per_month > best->report.totals.saving_per_month) {
+        best = std::move(out_);
+        best_choice = choice_;
+      }
+      if (disproven.empty() || !made_room) break;
+      choice_.disproven.insert(choice_.disproven.end(), disproven.begin(), disproven.end());
+    }
+    out_ = std::move(*best);
+    choice_ = std::move(best_choice);
+    // Why is known from the round in which it was replayed.
+    for (Finding& why : failed) {
+      const auto known = std::ranges::find(out_.report.rejected, why.id, &Finding::id);
+      if (known == out_.report.rejected.end())
+        out_.report.rejected.push_back(std::move(why));
+      else if (!known->proof)
+        *known = std::move(why);
+    }
+    return {};
+  }
+
   /// Takes out what stands in the way of more, part by part: the best of all sets where they are few, else step by step.
   void exchange() {
     const Auditor::Draft all = draft(choice_.without);
@@ -58,7 +93,7 @@ class JointPlanner {
 
   Auditor::Draft draft(const std::vector<std::string>& without) {
     ++out_.search.plans;
-    return auditor_.draft({.max_risk = choice_.max_risk, .without = without});
+    return auditor_.draft({.max_risk = choice_.max_risk, .without = without, .disproven = choice_.disproven});
   }
 
   /// What the machines of a part still cost: no plan saves more than that beyond this one.
@@ -111,7 +146,7 @@ class JointPlanner {
 
   /// @param draft  with nothing left out.
   void explain_gains(Auditor::Draft draft) {
-    PlanChoice choice{.max_risk = choice_.max_risk, .without = {}};
+    PlanChoice choice{.max_risk = choice_.max_risk, .without = {}, .disproven = choice_.disproven};
     for (const std::string& id : choice_.without) {
       const auto out = std::ranges::find(draft.findings, id, &Finding::id);
       const std::string title = out == draft.findings.end() ? id : fmt::format("\"{}\" ({})", out->title, id);

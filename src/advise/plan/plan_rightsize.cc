@@ -1,202 +1,167 @@
 #include "advise/plan/plan_rightsize.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
-#include "advise/find/finder_text.h"
-#include "advise/find/gpu_load.h"
+#include "advise/plan/rightsize_target.h"
+#include "advise/prove/service_replay.h"
 #include "base/counted.h"
-#include "catalog/sizing.h"
 
 namespace stint {
 namespace {
 
-constexpr double kTooFullPct = 90;
-constexpr size_t kMostDropped = 3;
-constexpr int64_t kLeastReplicas = 2;
-
-bool is_service(const NodeFacts& node) { return node.kind == WorkloadKind::kRealtimeInference; }
-
-std::string service_of(const NodeFacts& node, const GpuLoad& gpu) {
-  return gpu.workload.empty() ? (node.workload.empty() ? node.name : node.workload) : gpu.workload;
+bool is_pooled(const NodeFacts& node) {
+  const bool cut = std::ranges::any_of(node.gpus, [](const GpuLoad& gpu) { return gpu.instances.size() > 1; });
+  return node.kind == WorkloadKind::kRealtimeInference && !cut;
 }
 
-/// One service: its GPUs now and how busy they are.
-struct Service {
-  int64_t gpus = 0;
-  double busy = 0;       // GPUs of now
-  int64_t together = 1;  // GPUs that a replica spans
-};
-
-std::map<std::string, Service> services_of(const NodeGroup& group, const RightsizeOptions& options) {
-  std::map<std::string, Service> services;
-  for (const NodeFacts* node : group) {
-    std::map<std::string, int64_t> gang;
-    for (const GpuLoad& gpu : node->gpus) {
+/// Machines that have to be decided together: those with replicas of the same services, joined; jobs' machines each for themselves.
+std::vector<NodeGroup> rightsize_units(const NodeGroup& group) {
+  std::vector<size_t> root(group.size());
+  std::iota(root.begin(), root.end(), size_t{0});
+  const auto find = [&](size_t i) {
+    while (root[i] != i)
+      i = root[i] = root[root[i]];
+    return i;
+  };
+  std::map<std::string, size_t> first;
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (!is_pooled(*group[i])) continue;
+    for (const GpuLoad& gpu : group[i]->gpus) {
       if (!gpu.in_use) continue;
-      Service& s = services[service_of(*node, gpu)];
-      ++s.gpus;
-      s.busy += gpu.busy_p95_pct.value_or(100) / 100;
-      if (gpu.in_gang) s.together = std::max(s.together, ++gang[service_of(*node, gpu)]);
+      const size_t a = find(first.try_emplace(service_name(*group[i], gpu), i).first->second);
+      const size_t b = find(i);
+      root[std::max(a, b)] = std::min(a, b);
     }
   }
-  for (auto& [name, s] : services)
-    if (const auto known = options.demands.find(name); known != options.demands.end())
-      s.busy = known->second.per_second / known->second.per_gpu;
-  return services;
+  std::map<size_t, NodeGroup> units;
+  for (size_t i = 0; i < group.size(); ++i)
+    units[find(i)].push_back(group[i]);
+  std::vector<NodeGroup> out;
+  for (auto& [i, unit] : units)
+    out.push_back(std::move(unit));
+  return out;
 }
 
-/// GPUs for all services; each has its own.
-int64_t gpus_for(const std::map<std::string, Service>& services, double throughput, double headroom) {
-  int64_t sum = 0;
-  for (const auto& [name, s] : services) {
-    // What stands on two replicas now does not fall with one later.
-    const int64_t needed =
-        std::max(gpus_for_demand(s.busy, throughput, headroom), std::min(kLeastReplicas, s.gpus / s.together) * s.together);
-    sum += (needed + s.together - 1) / s.together * s.together;
-  }
-  return sum;
-}
-
-struct RightsizeGroup {
+NodeGroup joined(const std::vector<const RightsizeGroup*>& units) {
   NodeGroup nodes;
-  RightsizeRow row;
-  std::map<std::string, Service> services;
-  const GpuFacts* gpu = nullptr;
-  Money hourly;  // of all nodes
-};
-
-std::optional<double> worst_p99(const NodeGroup& group, const Usage& usage) {
-  std::optional<double> worst;
-  for (const NodeFacts* node : group)
-    for (const GpuLoad& gpu : node->gpus)
-      if (const auto p99 = request_p99_ms(gpu, usage)) worst = std::max(worst.value_or(0), *p99);
-  return worst;
+  for (const RightsizeGroup* unit : units)
+    nodes.insert(nodes.end(), unit->nodes.begin(), unit->nodes.end());
+  std::ranges::sort(nodes, {}, &NodeFacts::id);
+  return nodes;
 }
 
-/// none: telemetry or price is missing.
-std::optional<RightsizeGroup> group_of(const FleetView& fleet, const Usage& usage, const NodeGroup& nodes,
-                                       const RightsizeOptions& options) {
-  RightsizeGroup out{
-      nodes, {}, {}, fleet.prices.catalog().find_gpu(nodes.front()->gpu_model), Money::nanos(0, fleet.facts.currency)};
-  RightsizeRow& row = out.row;
-  if (out.gpu == nullptr) return std::nullopt;
-  for (const NodeFacts* node : nodes) {
-    const auto need = resize_need(*node, fleet.prices.catalog());
-    const auto hourly = fleet.books.hourly(node->id);
-    if (!need || !hourly) return std::nullopt;
-    row.need = node == nodes.front() ? *need : harder_of(row.need, *need);
-    out.hourly += *hourly;
-    row.gpus += node->gpu_count;
-    const double full =
-        node->memory_total && node->memory_total->count() > 0
-            ? 100 * static_cast<double>(node->memory_peak->count()) / static_cast<double>(node->memory_total->count())
-            : 0;
-    // A job that fills its GPU is well placed; a service that does makes requests wait, or fails with the next.
-    row.too_small |= is_service(*node) && (full >= kTooFullPct || need->p95_pct >= kTooFullPct);
-  }
-  const NodeFacts& first = *nodes.front();
-  row.nodes = names_of(nodes);
-  row.provider = first.provider;
-  row.region = first.region;
-  row.instance_type = first.instance_type;
-  row.gpu_model = first.gpu_model;
-  row.category = first.category;
-  row.monthly = monthly_of(fleet, nodes);
-  row.services = is_service(first);
-  if (row.services) {
-    out.services = services_of(nodes, options);
-    row.service_count = std::ssize(out.services);
-    row.p99_ms = worst_p99(nodes, usage);
-    row.need.gpus = 1;
-    for (const auto& [name, s] : out.services) {
-      row.busy_gpus += s.busy;
-      row.need.gpus = std::max(row.need.gpus, s.together);
+/// Decides one pool of like machines.
+class PoolRightsizer {
+ public:
+  PoolRightsizer(const FleetView& fleet, const RightsizeOptions& options, ServiceMemo& memo)
+      : fleet_(fleet), options_(options), targets_(fleet, options, memo) {}
+
+  /// @param unseen  counts machines that nothing can be said of.
+  std::vector<RightsizeRow> rows(const NodeGroup& pool, int64_t& unseen) {
+    std::vector<RightsizeGroup> units;
+    for (const NodeGroup& nodes : rightsize_units(pool)) {
+      auto unit = rightsize_group(fleet_, nodes, options_);
+      if (!unit) {
+        unseen += std::ssize(nodes);
+        continue;
+      }
+      targets_.choose(*unit);
+      units.push_back(std::move(*unit));
     }
-    // CPUs follow the GPUs: what one machine needs is decided by how many replicas it gets.
-    row.need.vcpus = 0;
+    std::vector<RightsizeRow> best = each_by_itself(units);
+    if (units.size() < 2 || !is_pooled(*pool.front())) return best;
+    Money most = saved(best);
+    for (const InstanceType& type : fleet_.prices.catalog().instances()) {
+      if (type.provider != units.front().row.provider || type.whole_gpus() < 2) continue;
+      std::vector<RightsizeRow> tried = together_on(units, type);
+      if (tried.empty() || saved(tried) <= most) continue;
+      most = saved(tried);
+      best = std::move(tried);
+    }
+    return best;
   }
-  return out;
-}
 
-Money saving_with(const FleetView& fleet, const RightsizeGroup& g, const InstanceType& type, Money hourly, int64_t count) {
-  if (count <= std::ssize(g.nodes)) {
-    const auto saving = fleet.books.saving_of(ResizeNodes{g.row.nodes, type.name, "", count});
-    if (saving.ok()) return *saving;
+ private:
+  [[nodiscard]] Money saved(const std::vector<RightsizeRow>& rows) const {
+    Money sum = Money::nanos(0, fleet_.facts.currency);
+    for (const RightsizeRow& row : rows)
+      if (row.best) sum += row.best->saving_per_month;
+    return sum;
   }
-  // More machines than now: as many hours each as the present ones run.
-  double seconds = 0;
-  for (const NodeFacts* node : g.nodes)
-    seconds += static_cast<double>(fleet.books.of(node->id).seconds());
-  const double hours = seconds / 3600 / static_cast<double>(g.nodes.size()) / fleet.facts.months.count();
-  return g.row.monthly - Money::estimate(hourly.to_double() * hours * static_cast<double>(count), fleet.facts.currency);
-}
 
-/// The group on that type, or why not.
-Result<RightsizeTarget> target_for(const FleetView& fleet, const RightsizeGroup& g, const InstanceType& type,
-                                   const PriceLookup::Quote& quote, const RightsizeOptions& options) {
-  const bool present = type.name == g.row.instance_type;
-  if (auto misfit = resize_misfit(type, g.row.need)) return invalid("{}", *misfit);
-  const GpuFacts* gpu = fleet.prices.catalog().find_gpu(type.gpu_model, type.gpu_memory);
-  const auto relative = gpu == nullptr ? std::nullopt : relative_throughput(*gpu, *g.gpu);
-  if (!relative) return invalid("its throughput is not known");
-  RightsizeTarget out{&type, quote.hourly, std::ssize(g.nodes), std::ssize(g.nodes), *relative, {}, {}};
-  if (g.row.services) {
-    if (relative->low * options.slowest < 1) return invalid("a request could take {:.1f} × as long", 1 / relative->low);
-    // Replicas of several GPUs stay within a machine.
-    const int64_t per_machine = type.gpu_milli / 1000 / g.row.need.gpus * g.row.need.gpus;
-    if (per_machine == 0) return invalid("less than a GPU");
-    const auto machines = [&](double throughput) {
-      const int64_t gpus = gpus_for(g.services, throughput, options.headroom);
-      return std::max((gpus + per_machine - 1) / per_machine, std::min(kLeastReplicas, std::ssize(g.nodes)));
-    };
-    out.count = machines(relative->low);
-    out.count_best = machines(relative->high);
-  } else if (gpu->model != g.gpu->model && relative->low * kResizeHeadroom < g.row.need.p95_pct / 100) {
-    return invalid("does {:.2f} of a {}, {:.2f} needed", relative->low, g.gpu->model, g.row.need.p95_pct / 100 / kResizeHeadroom);
+  /// Units with the same answer are one row.
+  std::vector<RightsizeRow> each_by_itself(const std::vector<RightsizeGroup>& units) const {
+    std::map<std::pair<std::string, bool>, std::vector<const RightsizeGroup*>> by_answer;
+    for (const RightsizeGroup& unit : units)
+      by_answer[{unit.row.best ? unit.row.best->type->name : "", unit.row.too_small}].push_back(&unit);
+    std::vector<RightsizeRow> rows;
+    for (const auto& [answer, alike] : by_answer) {
+      if (alike.size() == 1) {
+        rows.push_back(alike.front()->row);
+        continue;
+      }
+      auto row = row_of(alike, alike.front()->row.best ? alike.front()->row.best->type : nullptr);
+      if (row)
+        rows.push_back(std::move(*row));
+      else
+        for (const RightsizeGroup* unit : alike)
+          rows.push_back(unit->row);
+    }
+    return rows;
   }
-  if (present && out.count == std::ssize(g.nodes)) return invalid("the present one");
-  out.saving_per_month = saving_with(fleet, g, type, quote.hourly, out.count);
-  out.saving_best =
-      out.count_best == out.count ? out.saving_per_month : saving_with(fleet, g, type, quote.hourly, out.count_best);
-  return out;
-}
 
-void choose(const FleetView& fleet, RightsizeGroup& g, const RightsizeOptions& options) {
-  const PlanNode& plan = fleet.books.of(g.nodes.front()->id);
-  const Market market = plan.market == Market::kSpot ? Market::kSpot : Market::kOnDemand;
-  std::vector<RightsizeTarget> fits;
-  std::vector<std::pair<Money, RightsizeDropped>> dropped;
-  for (const InstanceType& type : fleet.prices.catalog().instances()) {
-    if (type.provider != plan.provider || type.gpu_milli == 0) continue;
-    const auto* quote = fleet.prices.find({type.provider, type.name, plan.region}, market);
-    if (quote == nullptr) continue;
-    auto made = target_for(fleet, g, type, *quote, options);
-    if (made.ok())
-      fits.push_back(*made);
-    else if (type.name != plan.instance_type && type.gpu_milli >= g.row.need.gpus * 1000)
-      dropped.push_back({quote->hourly, {&type, made.error().message}});
+  /// Units as one row on that type; none where they do not fit it together. @param type  null = as they are.
+  std::optional<RightsizeRow> row_of(const std::vector<const RightsizeGroup*>& units, const InstanceType* type) const {
+    auto all = rightsize_group(fleet_, joined(units), options_);
+    if (!all) return std::nullopt;
+    RightsizeRow row = std::move(all->row);
+    all->row = row;
+    if (type != nullptr) {
+      auto target = targets_.on(*all, *type);
+      if (!target.ok()) return std::nullopt;
+      row.best = *target;
+    }
+    row.runner_up = units.front()->row.runner_up;
+    row.dropped = units.front()->row.dropped;
+    if (row.runner_up && units.size() > 1) {
+      const auto next = targets_.on(*all, *row.runner_up->type);
+      row.runner_up = next.ok() ? std::optional(*next) : std::nullopt;
+    }
+    return row;
   }
-  std::sort(fits.begin(), fits.end(), [](const RightsizeTarget& a, const RightsizeTarget& b) {
-    return std::tie(b.saving_per_month, a.type->name) < std::tie(a.saving_per_month, b.type->name);
-  });
-  const double least = g.row.monthly.to_double() * options.least_saving;
-  std::erase_if(fits, [&](const RightsizeTarget& t) { return !g.row.too_small && t.saving_per_month.to_double() < least; });
-  if (!fits.empty()) g.row.best = fits[0];
-  if (fits.size() > 1) g.row.runner_up = fits[1];
-  std::stable_sort(dropped.begin(), dropped.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  const Money per_machine = scale(g.hourly, 1, std::ssize(g.nodes));
-  const Money limit = g.row.best ? std::min(g.row.best->hourly, per_machine) : per_machine;
-  for (const auto& [hourly, d] : dropped)
-    if (hourly < limit && g.row.dropped.size() < kMostDropped) g.row.dropped.push_back(d);
-}
+
+  /// All that fit that type on it together, the others each by itself. Empty: fewer than two fit, or they do not fit together.
+  std::vector<RightsizeRow> together_on(const std::vector<RightsizeGroup>& units, const InstanceType& type) const {
+    std::vector<const RightsizeGroup*> fit;
+    std::vector<RightsizeGroup> others;
+    for (const RightsizeGroup& unit : units) {
+      if (type.name == unit.row.instance_type || targets_.on(unit, type).ok())
+        fit.push_back(&unit);
+      else
+        others.push_back(unit);
+    }
+    if (fit.size() < 2) return {};
+    auto row = row_of(fit, &type);
+    if (!row || (!row->too_small && row->best->saving_per_month.to_double() < row->monthly.to_double() * options_.least_saving))
+      return {};
+    std::vector<RightsizeRow> rows = each_by_itself(others);
+    rows.push_back(std::move(*row));
+    return rows;
+  }
+
+  const FleetView& fleet_;
+  const RightsizeOptions& options_;
+  RightsizeTargets targets_;
+};
 
 Status check_demands(const FleetView& fleet, const RightsizeOptions& options) {
   std::set<std::string> known;
   for (const NodeFacts& node : fleet.facts.nodes)
-    if (is_service(node))
+    if (is_pooled(node))
       for (const GpuLoad& gpu : node.gpus)
-        if (gpu.in_use) known.insert(service_of(node, gpu));
+        if (gpu.in_use) known.insert(service_name(node, gpu));
   for (const auto& [name, demand] : options.demands) {
     if (!known.contains(name)) {
       std::string names;
@@ -210,64 +175,66 @@ Status check_demands(const FleetView& fleet, const RightsizeOptions& options) {
   return {};
 }
 
-}  // namespace
-
-Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const Usage& usage, const RightsizeOptions& options) {
-  TRY(check_demands(fleet, options));
-  RightsizePlan plan;
-  plan.monthly = plan.saving_per_month = plan.saving_best = Money::nanos(0, fleet.facts.currency);
-  NodeGroups groups;
+/// Machines by what they are and what they do.
+struct RightsizePools {
+  NodeGroups pools;
   int64_t unseen = 0;
   int64_t unpriced = 0;
   int64_t committed = 0;
+};
+
+RightsizePools rightsize_pools(const FleetView& fleet) {
+  RightsizePools out;
   for (const NodeFacts& node : fleet.facts.nodes) {
     const PlanNode& now = fleet.books.of(node.id);
-    if (now.gone || node.gpu_count == 0) continue;
+    if (now.gone || now.structure_changed || node.gpu_count == 0) continue;
     if (now.market == Market::kOwned || now.market == Market::kReserved) {
-      ++committed;
-      continue;
+      ++out.committed;
+    } else if (!fleet.books.hourly(node.id)) {
+      ++out.unpriced;
+    } else if (node.quality < TelemetryQuality::kFair || !sees_all_gpus(node) || !resize_need(node, fleet.prices.catalog())) {
+      ++out.unseen;
+    } else {
+      out.pools[fmt::format("{}\t{}\t{}\t{}\t{}\t{}", now.provider, now.region, now.instance_type, name_of(now.market),
+                            node.category, is_pooled(node) ? "" : "apart")]
+          .push_back(&node);
     }
-    if (!fleet.books.hourly(node.id)) {
-      ++unpriced;
-      continue;
-    }
-    if (node.quality < TelemetryQuality::kFair || !sees_all_gpus(node) || !resize_need(node, fleet.prices.catalog())) {
-      ++unseen;
-      continue;
-    }
-    // Nodes of jobs that need different things of a machine are separate groups.
-    const auto need = resize_need(node, fleet.prices.catalog());
-    const std::string size = is_service(node) ? "" : fmt::format("{:03}", need->gpus);
-    groups[fmt::format("{}\t{}\t{}\t{}\t{}\t{}", now.provider, now.region, now.instance_type, name_of(now.market), node.category,
-                       size)]
-        .push_back(&node);
   }
-  for (const auto& [key, nodes] : groups) {
-    auto group = group_of(fleet, usage, nodes, options);
-    if (!group) {
-      unseen += std::ssize(nodes);
-      continue;
+  return out;
+}
+
+}  // namespace
+
+Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const RightsizeOptions& options) {
+  TRY(check_demands(fleet, options));
+  RightsizePlan plan;
+  plan.monthly = plan.saving_per_month = plan.saving_best = Money::nanos(0, fleet.facts.currency);
+  RightsizePools found = rightsize_pools(fleet);
+  ServiceMemo own_memo;
+  PoolRightsizer rightsizer(fleet, options, fleet.memo != nullptr ? *fleet.memo : own_memo);
+  for (const auto& [key, nodes] : found.pools)
+    for (RightsizeRow& row : rightsizer.rows(nodes, found.unseen)) {
+      plan.monthly += row.monthly;
+      if (row.best) {
+        plan.saving_per_month += row.best->saving_per_month;
+        plan.saving_best += row.best->saving_best;
+      }
+      plan.rows.push_back(std::move(row));
     }
-    choose(fleet, *group, options);
-    plan.monthly += group->row.monthly;
-    if (group->row.best) {
-      plan.saving_per_month += group->row.best->saving_per_month;
-      plan.saving_best += group->row.best->saving_best;
-    }
-    plan.rows.push_back(std::move(group->row));
-  }
   const auto saved = [&](const RightsizeRow& r) {
     return r.best ? r.best->saving_per_month : Money::nanos(0, fleet.facts.currency);
   };
-  std::stable_sort(plan.rows.begin(), plan.rows.end(),
-                   [&](const RightsizeRow& a, const RightsizeRow& b) { return saved(a) > saved(b); });
-  if (unseen > 0)
-    plan.notes.push_back(counted(unseen, "node was", "nodes were") +
+  std::stable_sort(plan.rows.begin(), plan.rows.end(), [&](const RightsizeRow& a, const RightsizeRow& b) {
+    return saved(a) != saved(b) ? saved(a) > saved(b) : a.nodes < b.nodes;
+  });
+  if (found.unseen > 0)
+    plan.notes.push_back(counted(found.unseen, "node was", "nodes were") +
                          " left out: telemetry of utilisation and memory on every GPU, in half of the hours or "
                          "more, is needed to say what a smaller machine must hold");
-  if (unpriced > 0) plan.notes.push_back(counted(unpriced, "node was", "nodes were") + " left out: no cost, or no known price");
-  if (committed > 0)
-    plan.notes.push_back(counted(committed, "node was", "nodes were") +
+  if (found.unpriced > 0)
+    plan.notes.push_back(counted(found.unpriced, "node was", "nodes were") + " left out: no cost, or no known price");
+  if (found.committed > 0)
+    plan.notes.push_back(counted(found.committed, "node was", "nodes were") +
                          " left out: owned or reserved, which costs the same when another does the work");
   return plan;
 }

@@ -1,10 +1,13 @@
-// Right-sizing a fleet: for every group of like machines the cheapest type and count that still does the work.
+// Right-sizing a fleet: for each service and each job's machine the cheapest type and count that still does the work.
 //
 // Jobs keep a machine each: of every type that holds the fullest GPU's memory and whose GPUs do the busiest 5 % with room to spare the
 // cheapest is taken. Services are replicas of a model, so their count is free: each service needs
 //   more than (its busy GPUs, p95) × (1 + headroom) / (throughput relative to now)
-// GPUs, and at least two replicas where there are two now; the machines are as many as hold them all, at least two where there are. Every type of the provider in the region is tried, so the result is the cheapest
-// of them under these rules. The lower end of the throughput decides; the upper end says what it would be if it holds.
+// GPUs, and at least two replicas where there are two now; and its recorded hours, replayed on as many (prove/service_replay.h), keep p99
+// within `slowest`. Machines that hold replicas of the same services are decided together, others each for themselves: no group's busiest
+// service speaks for another. Then every type of several GPUs is tried for all that fit it at once, since they may fill fewer machines
+// together. The lower end of the throughput decides; the upper end says what it would be if it holds.
+// Work in MIG instances needs a GPU whose instances hold it and keep it apart.
 // A service's GPU that is ≥ 90 % busy or full is too small: then a type may cost more.
 #pragma once
 
@@ -26,7 +29,7 @@ struct ServiceDemand {
 
 struct RightsizeOptions {
   double headroom = 0.2;                         ///< of services
-  double slowest = 2;                            ///< times as long as now that a request may take; ≥ 1
+  double slowest = 1.25;                         ///< times as long as now that p99 of requests may take; ≥ 1
   double least_saving = 0.05;                    ///< of the cost now: less is not worth a move
   std::map<std::string, ServiceDemand> demands;  ///< by service; the others' is what telemetry shows
 };
@@ -52,8 +55,9 @@ struct RightsizeRow {
   std::string provider, region, instance_type, gpu_model, category;
   bool services = false;  ///< replicas, whose count is free
   int64_t service_count = 0;
-  int64_t gpus = 0;      ///< of all machines
-  double busy_gpus = 0;  ///< services: sum of busy p95; demands that were given in their place
+  std::vector<std::string> service_names;  ///< ascending
+  int64_t gpus = 0;                        ///< of all machines
+  double busy_gpus = 0;                    ///< services: sum of busy p95; demands that were given in their place
   ResizeNeed need;
   bool too_small = false;
   std::optional<double> p99_ms;  ///< of requests, the worst hour's device; × 1/throughput on another type
@@ -71,8 +75,8 @@ struct RightsizePlan {
   Money saving_best;
 };
 
-/// @param usage  of the same History. @return error when a demand names no service of the fleet.
-Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const Usage& usage, const RightsizeOptions& options);
+/// @return error when a demand names no service of the fleet.
+Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const RightsizeOptions& options);
 
 /// What applies a row; one with `best`.
 Change change_of(const RightsizeRow& row);

@@ -159,6 +159,7 @@ class SpotPlanner {
     need->vcpus = node.vcpus * runs.gpus_per_machine / std::max<int64_t>(1, node.gpu_count) / 2;
     const auto relative = relative_throughput(*then, *now);
     if (resize_misfit(type, *need) || !relative || relative->low < kSlowestGpu) return std::nullopt;
+    if (slices_misfit(type, *need, relative->low)) return std::nullopt;
     return relative->low;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "advise/find/resize_fit.h"
@@ -35,7 +36,7 @@ class Seater {
     return seats;
   }
 
-  /// What all GPUs do is spread evenly over the new ones.
+  /// What all replicas of a service do is spread evenly over its new GPUs; every service has its own, as busy as the others' where that can be.
   Result<std::vector<ServiceSeat>> operator()(const ResizeNodes& c) const {
     TRY_ASSIGN(std::vector<ServiceSeat> seats, as_they_are(c.nodes));
     if (seats.empty()) return seats;
@@ -45,17 +46,20 @@ class Seater {
     const GpuFacts* then = type == nullptr ? nullptr : catalog_.find_gpu(type->gpu_model, type->gpu_memory);
     const auto speed = now == nullptr || then == nullptr ? std::nullopt : relative_throughput(*then, *now);
     if (!speed || speed->low <= 0) return invalid("how fast requests are on a {} is not known", c.to_instance_type);
-    const double gpus = static_cast<double>(type->whole_gpus() * c.to_count);
-    std::vector<float> all(facts_.hour_count);
-    for (const ServiceSeat& seat : seats)
-      for (size_t h = 0; h < all.size(); ++h)
-        all[h] += std::max(0.0F, seat.busy[h]);
+    std::map<std::string, std::vector<float>> all;  // by service
+    for (const ServiceSeat& seat : seats) {
+      std::vector<float>& sum = all.try_emplace(seat.service, std::vector<float>(facts_.hour_count)).first->second;
+      for (size_t h = 0; h < sum.size(); ++h)
+        sum[h] += std::max(0.0F, seat.busy[h]);
+    }
+    const std::map<std::string, double> gpus = deal(all, type->whole_gpus() * c.to_count);
     for (ServiceSeat& seat : seats) {
       seat.stretch_least = 1 / speed->high;
       seat.stretch_most = 1 / speed->low;
-      for (size_t h = 0; h < all.size(); ++h) {
-        seat.least[h] = static_cast<float>(all[h] * seat.stretch_least / gpus);
-        seat.most[h] = static_cast<float>(all[h] * seat.stretch_most / gpus);
+      const std::vector<float>& sum = all.at(seat.service);
+      for (size_t h = 0; h < sum.size(); ++h) {
+        seat.least[h] = static_cast<float>(sum[h] * seat.stretch_least / gpus.at(seat.service));
+        seat.most[h] = static_cast<float>(sum[h] * seat.stretch_most / gpus.at(seat.service));
       }
     }
     return seats;
@@ -118,6 +122,32 @@ class Seater {
   }
 
  private:
+  /// GPUs per service: one each, then each to the service whose GPUs are busiest; ties by name. Fewer GPUs than services are shared by all.
+  static std::map<std::string, double> deal(const std::map<std::string, std::vector<float>>& busy, int64_t gpus) {
+    struct Dealt {
+      std::string service;
+      double work = 0;
+      double gpus = 1;
+    };
+    std::vector<Dealt> dealt;
+    double work = 0;
+    for (const auto& [service, hours] : busy) {
+      dealt.push_back({service, std::accumulate(hours.begin(), hours.end(), 0.0)});
+      work += dealt.back().work;
+    }
+    std::map<std::string, double> out;
+    if (gpus < std::ssize(dealt)) {
+      for (const Dealt& d : dealt)
+        out[d.service] = work > 0 ? std::max(d.work / work, 1e-9) * static_cast<double>(gpus) : 1;
+      return out;
+    }
+    for (int64_t left = gpus - std::ssize(dealt); left > 0; --left)
+      ++std::ranges::max_element(dealt, {}, [](const Dealt& d) { return d.work / d.gpus; })->gpus;
+    for (const Dealt& d : dealt)
+      out[d.service] = d.gpus;
+    return out;
+  }
+
   const NodeFacts* find_service(const std::vector<std::string>& nodes) const {
     for (const std::string& name : nodes)
       if (const auto node = by_name_.find(name); node != by_name_.end() && node->second->kind == WorkloadKind::kRealtimeInference)

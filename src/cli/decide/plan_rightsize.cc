@@ -14,7 +14,7 @@ namespace {
 struct RightsizeCommand {
   PlanFleetOptions fleet;
   double headroom_pct = 20;
-  double slowest = 2;
+  double slowest = 1.25;
   std::vector<std::string> demands;
   bool json = false;
 };
@@ -43,7 +43,7 @@ Status print_plan(const RightsizeCommand& command) {
   TRY_ASSIGN(const auto fleet, PlanFleet::open(command.fleet));
   view.source = command.fleet.history;
   view.period = fleet->facts().period;
-  TRY_ASSIGN(view.plan, plan_rightsize(fleet->view(), fleet->records().usage, view.options));
+  TRY_ASSIGN(view.plan, plan_rightsize(fleet->view(), view.options));
   return write_output("", command.json ? rightsize_json(view) : rightsize_text(view, screen_of_stdout()));
 }
 
@@ -56,7 +56,7 @@ void add_plan_rightsize_command(Command& plan, Action& action) {
   command->add_option("--headroom", options->headroom_pct, "of services, percent above their busiest 5 %")
       ->check(in_range(0.0, 1000.0))
       ->capture_default_str();
-  command->add_option("--slowest", options->slowest, "times as long as now that a request may take on another GPU")
+  command->add_option("--slowest", options->slowest, "times as long as now that p99 of requests may take")
       ->check(in_range(1.0, 100.0))
       ->capture_default_str();
   command->add_option("--demand", options->demands,
