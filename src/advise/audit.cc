@@ -11,9 +11,9 @@
 #include "advise/headline.h"
 #include "advise/judge_goals.h"
 #include "advise/plan/plan_notes.h"
+#include "advise/plan/plan_rightsize.h"
 #include "advise/presence.h"
 #include "advise/prove/prove.h"
-#include "advise/prove/service_replay.h"
 #include "advise/report_views.h"
 #include "base/check.h"
 #include "base/text.h"
@@ -267,15 +267,15 @@ struct Auditor::Impl {
   Attribution attribution;
   std::optional<Ledger> ledger;
   std::optional<FleetFacts> facts;
-  mutable ServiceMemo service_memo;  ///< of `facts`: searches try the same changes again and again
+  mutable RightsizeMemo rightsize_memo;  ///< of `facts`: searches try the same changes again and again
 
   /// Findings and rejected of `report`, on `books`.
   void find(AuditReport& report, Books& books, const PriceLookup& prices, const PlanChoice& choice, Prover* prover) const {
     const Books fresh = books;
     Decider decider(choice, books, fresh, prover, input.now, report);
     for (const auto finder : kFinders)
-      decider.decide(finder(
-          {*facts, books, prices, input.history, input.allowed_regions, input.longest_term, input.savings_plans, &service_memo}));
+      decider.decide(finder({*facts, books, prices, input.history, input.allowed_regions, input.longest_term, input.savings_plans,
+                             &rightsize_memo}));
     if (bill_alone)
       for (std::vector<Finding>* list : {&report.findings, &report.rejected})
         for (Finding& f : *list) {

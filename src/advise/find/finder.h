@@ -11,7 +11,7 @@
 
 namespace stint {
 
-struct ServiceMemo;
+struct RightsizeMemo;
 
 /// What a finder may read. Everything must outlive the call.
 struct FleetView {
@@ -22,7 +22,7 @@ struct FleetView {
   const std::vector<std::string>& allowed_regions;
   CommitmentTerm longest_term = CommitmentTerm::kOneYear;  ///< of commitments
   std::span<const SavingsPlanOffer> savings_plans = {};
-  ServiceMemo* memo = nullptr;  ///< of these facts and prices; null = nothing is remembered
+  RightsizeMemo* memo = nullptr;  ///< of these facts and prices; null = nothing is remembered
 };
 
 struct Proposals {

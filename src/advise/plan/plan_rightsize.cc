@@ -5,7 +5,6 @@
 #include <set>
 
 #include "advise/plan/rightsize_target.h"
-#include "advise/prove/service_replay.h"
 #include "base/counted.h"
 
 namespace stint {
@@ -55,9 +54,16 @@ NodeGroup joined(const std::vector<const RightsizeGroup*>& units) {
 /// Decides one pool of like machines.
 class PoolRightsizer {
  public:
-  PoolRightsizer(const FleetView& fleet, const RightsizeOptions& options, ServiceMemo& memo)
+  PoolRightsizer(const FleetView& fleet, const RightsizeOptions& options, RightsizeMemo& memo)
       : fleet_(fleet), options_(options), targets_(fleet, options, memo) {}
 
+  RightsizeMemo::Pool decide(const NodeGroup& pool) {
+    RightsizeMemo::Pool out;
+    out.rows = rows(pool, out.unseen);
+    return out;
+  }
+
+ private:
   /// @param unseen  counts machines that nothing can be said of.
   std::vector<RightsizeRow> rows(const NodeGroup& pool, int64_t& unseen) {
     std::vector<RightsizeGroup> units;
@@ -83,7 +89,6 @@ class PoolRightsizer {
     return best;
   }
 
- private:
   [[nodiscard]] Money saved(const std::vector<RightsizeRow>& rows) const {
     Money sum = Money::nanos(0, fleet_.facts.currency);
     for (const RightsizeRow& row : rows)
@@ -203,6 +208,16 @@ RightsizePools rightsize_pools(const FleetView& fleet) {
   return out;
 }
 
+/// All that the books may say differently of these machines next time.
+std::string pool_state(const FleetView& fleet, const std::string& pool, const NodeGroup& nodes) {
+  std::string state = pool;
+  for (const NodeFacts* node : nodes) {
+    const PlanNode& plan = fleet.books.of(node->id);
+    fmt::format_to(std::back_inserter(state), "\n{} {} {}", node->id.index(), plan.monthly.count_nanos(), plan.seconds());
+  }
+  return state;
+}
+
 }  // namespace
 
 Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const RightsizeOptions& options) {
@@ -210,17 +225,23 @@ Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const RightsizeOpti
   RightsizePlan plan;
   plan.monthly = plan.saving_per_month = plan.saving_best = Money::nanos(0, fleet.facts.currency);
   RightsizePools found = rightsize_pools(fleet);
-  ServiceMemo own_memo;
-  PoolRightsizer rightsizer(fleet, options, fleet.memo != nullptr ? *fleet.memo : own_memo);
-  for (const auto& [key, nodes] : found.pools)
-    for (RightsizeRow& row : rightsizer.rows(nodes, found.unseen)) {
+  RightsizeMemo own_memo;
+  RightsizeMemo& memo = fleet.memo != nullptr ? *fleet.memo : own_memo;
+  PoolRightsizer rightsizer(fleet, options, memo);
+  for (const auto& [key, nodes] : found.pools) {
+    std::string state = pool_state(fleet, key, nodes);
+    auto known = memo.pools.find(state);
+    if (known == memo.pools.end()) known = memo.pools.emplace(std::move(state), rightsizer.decide(nodes)).first;
+    found.unseen += known->second.unseen;
+    for (const RightsizeRow& row : known->second.rows) {
       plan.monthly += row.monthly;
       if (row.best) {
         plan.saving_per_month += row.best->saving_per_month;
         plan.saving_best += row.best->saving_best;
       }
-      plan.rows.push_back(std::move(row));
+      plan.rows.push_back(row);
     }
+  }
   const auto saved = [&](const RightsizeRow& r) {
     return r.best ? r.best->saving_per_month : Money::nanos(0, fleet.facts.currency);
   };

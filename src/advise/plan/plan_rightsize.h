@@ -18,6 +18,7 @@
 
 #include "advise/find/finder.h"
 #include "advise/find/resize_fit.h"
+#include "advise/prove/service_replay.h"
 
 namespace stint {
 
@@ -73,6 +74,16 @@ struct RightsizePlan {
   Money monthly;                   ///< of the groups looked at
   Money saving_per_month;
   Money saving_best;
+};
+
+/// Answers worked out before, of one fleet, its prices and the same options: a search of plans asks for the same pools again and again.
+struct RightsizeMemo {
+  struct Pool {
+    std::vector<RightsizeRow> rows;
+    int64_t unseen = 0;  ///< machines that nothing can be said of
+  };
+  std::map<std::string, Pool> pools;               ///< by what the books say of their machines
+  std::map<std::string, ServiceOutlook> outlooks;  ///< by change
 };
 
 /// @return error when a demand names no service of the fleet.

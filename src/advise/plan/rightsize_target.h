@@ -38,7 +38,7 @@ std::optional<RightsizeGroup> rightsize_group(const FleetView& fleet, const Node
 class RightsizeTargets {
  public:
   /// All must outlive it.
-  RightsizeTargets(const FleetView& fleet, const RightsizeOptions& options, ServiceMemo& memo)
+  RightsizeTargets(const FleetView& fleet, const RightsizeOptions& options, RightsizeMemo& memo)
       : fleet_(fleet), options_(options), memo_(memo) {}
 
   /// The group on that type, its services replayed, or why not.
@@ -62,7 +62,7 @@ class RightsizeTargets {
 
   const FleetView& fleet_;
   const RightsizeOptions& options_;
-  ServiceMemo& memo_;
+  RightsizeMemo& memo_;
 };
 
 }  // namespace stint

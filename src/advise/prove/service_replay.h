@@ -10,7 +10,6 @@
 // Source: Kleinrock 1975, "Queueing Systems" I, section 3.2 (time in an M/M/1 queue); the tests hold it against requests drawn one by one.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,11 +35,6 @@ struct ServiceOutlook {
   bool beside_others = false;             ///< some run under MPS beside others: what they do to each other was not measured
 };
 inline constexpr double kCannotKeepUpPct = 1e5;
-
-/// Outlooks worked out before, of one fleet and catalogue: a search asks for the same change again and again.
-struct ServiceMemo {
-  std::map<std::string, ServiceOutlook> outlooks;  ///< by what was asked
-};
 
 struct ServiceDraws {
   std::span<const Instant> marks;  ///< blocks that are drawn again (proof_weeks.h)
