@@ -6,8 +6,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
-  if (const auto config = stint::read_served_model(input, "fuzz"); config.ok())
+  if (const auto config = stint::read_served_model(input, "fuzz"); config.ok()) {
     CHECK(config->max_batch >= 1 && config->queue_limit >= 1, "batch {}, queue {}", config->max_batch, config->queue_limit);
+    for (const auto& [name, dimension] : config->dimensions)
+      CHECK(dimension.largest.value_or(1) >= 1, "{} up to {}", name, *dimension.largest);
+  }
   if (const auto model = stint::read_synthetic_model(input, "fuzz"); model.ok())
     CHECK(!model->inputs.empty() && !model->outputs.empty(), "a model without tensors");
   return 0;

@@ -44,19 +44,48 @@ uint64_t CheckedCall::bytes_taken() const {
   uint64_t bytes = kHead;
   for (const InferTensor& input : request_.inputs)
     bytes += input.own.size();
+  const Sizes sizes = measured_.padding.filled_up(sizes_in(measured_.inputs, shapes_));
+  const auto item_bytes = [&](const TensorSpec& spec, const Shape* most) {
+    Shape shape = spec.shape_with(sizes);
+    for (size_t d = 0; most != nullptr && d < shape.size(); ++d)
+      if (shape[d] < 0) shape[d] = (*most)[d];
+    return static_cast<uint64_t>(count_of(shape)) * size_of(spec.type);
+  };
+  std::vector<uint64_t> answers;
   for (const TensorSpec& spec : measured_.inputs)
-    bytes += kCopiesIn * items * spec.item_bytes();
-  for (const TensorSpec& spec : measured_.outputs)
-    bytes += kCopiesOut * items * spec.item_bytes();
+    bytes += kCopiesIn * items * item_bytes(spec, nullptr);
+  for (size_t o = 0; o < measured_.outputs.size(); ++o) {
+    answers.push_back(items *
+                      item_bytes(measured_.outputs[o], measured_.output_shapes.empty() ? nullptr : &measured_.output_shapes[o]));
+    bytes += kCopiesOut * answers.back();
+  }
   for (const WantedOutput& wanted : request_.outputs) {
     const auto spec = std::ranges::find(measured_.outputs, wanted.name, &TensorSpec::name);
-    const uint64_t answer = items * spec->item_bytes();
+    const uint64_t answer = answers[static_cast<size_t>(spec - measured_.outputs.begin())];
     bytes += kHead + (wanted.binary ? 2 * answer : answer / size_of(spec->type) * (longest_text(spec->type) + 1));
   }
   return bytes;
 }
 
+Status CheckedCall::check_shape(const TensorSpec& spec, const Shape& shape, Sizes& sizes) const {
+  const auto fits = [](int64_t has, int64_t wants) { return wants < 0 ? has > 0 : has == wants; };
+  if (shape.size() != spec.item_shape.size() + 1 || shape[0] < 1 ||
+      !std::equal(shape.begin() + 1, shape.end(), spec.item_shape.begin(), fits))
+    return invalid("input {} has the shape [{}]; [N,{}] is expected, N{} from 1", spec.name, fmt::join(shape, ","),
+                   fmt::join(spec.item_shape, ","), spec.free.empty() ? "" : " and what is -1");
+  const Shape item(shape.begin() + 1, shape.end());
+  for (const auto& [name, size] : sizes_in({spec}, std::span(&item, 1))) {
+    if (size > measured_.largest.at(name))
+      return invalid("input {}: {} is {}; the largest that is served is {} (model.json: dimensions, largest)", spec.name, name,
+                     size, measured_.largest.at(name));
+    if (const auto [known, fresh] = sizes.try_emplace(name, size); !fresh && known->second != size)
+      return invalid("input {}: {} is {}, of another input {}", spec.name, name, size, known->second);
+  }
+  return {};
+}
+
 Status CheckedCall::check_inputs() {
+  Sizes sizes;
   if (request_.inputs.size() != measured_.inputs.size())
     return invalid("{} inputs; the model takes {}", request_.inputs.size(), measured_.inputs.size());
   for (const TensorSpec& spec : measured_.inputs) {
@@ -65,9 +94,8 @@ Status CheckedCall::check_inputs() {
     if (found->type != spec.type)
       return invalid("input {} is {}; the model takes {}", spec.name, name_of(found->type), name_of(spec.type));
     const std::vector<int64_t>& shape = found->shape;
-    if (shape.empty() || shape[0] < 1 || !std::ranges::equal(std::span(shape).subspan(1), spec.item_shape))
-      return invalid("input {} has the shape [{}]; [N,{}] is expected, N from 1", spec.name, fmt::join(shape, ","),
-                     fmt::join(spec.item_shape, ","));
+    TRY(check_shape(spec, shape, sizes));
+    if (!measured_.largest.empty()) shapes_.emplace_back(shape.begin() + 1, shape.end());
     if (items_ != 0 && shape[0] != items_) return invalid("input {} has {} items, another {}", spec.name, shape[0], items_);
     if (const Status fit = check_values(spec.type, found->values()); !fit.ok())
       return invalid("input {} {}", spec.name, fit.error().message);
@@ -87,13 +115,14 @@ Status CheckedCall::check_outputs() {
   return {};
 }
 
-std::vector<CheckedCall::Answered> CheckedCall::answered(std::span<const std::span<const std::byte>> outputs) const {
+std::vector<CheckedCall::Answered> CheckedCall::answered(std::span<const OutputRows> outputs) const {
   std::vector<Answered> all;
   for (const WantedOutput& wanted : request_.outputs) {
     const auto spec = std::ranges::find(measured_.outputs, wanted.name, &TensorSpec::name);
+    const OutputRows& rows = outputs[static_cast<size_t>(spec - measured_.outputs.begin())];
     std::vector<int64_t> shape(1, items_);
-    shape.insert(shape.end(), spec->item_shape.begin(), spec->item_shape.end());
-    all.push_back({wanted, spec->type, std::move(shape), outputs[static_cast<size_t>(spec - measured_.outputs.begin())]});
+    shape.insert(shape.end(), rows.item_shape.begin(), rows.item_shape.end());
+    all.push_back({wanted, spec->type, std::move(shape), rows.values});
   }
   return all;
 }

@@ -22,6 +22,7 @@ Result<std::shared_ptr<const void>> book(ByteBudget& memory, uint64_t bytes);
 
 class CheckedCall : public InferCall {
  public:
+  [[nodiscard]] std::span<const Shape> shapes() const override { return shapes_; }
   void write_input(size_t input, std::span<std::byte> to) const override { request_.inputs[order_[input]].copy_to(to); }
 
  protected:
@@ -42,7 +43,7 @@ class CheckedCall : public InferCall {
     std::span<const std::byte> values;
   };
   /// @param outputs  as InferCall::answer() has them.
-  [[nodiscard]] std::vector<Answered> answered(std::span<const std::span<const std::byte>> outputs) const;
+  [[nodiscard]] std::vector<Answered> answered(std::span<const OutputRows> outputs) const;
 
   const std::string model_;
   const int64_t version_;
@@ -52,10 +53,12 @@ class CheckedCall : public InferCall {
  private:
   [[nodiscard]] uint64_t bytes_taken() const;
   Status check_inputs();
+  Status check_shape(const TensorSpec& spec, const Shape& shape, Sizes& sizes) const;
   Status check_outputs();
 
   const MeasuredModel& measured_;
   std::vector<size_t> order_;  ///< the model's inputs in the request's
+  std::vector<Shape> shapes_;  ///< of an item of each input, where dimensions are free
   int64_t items_ = 0;
 };
 

@@ -65,7 +65,7 @@ Result<std::unique_ptr<HttpInferCall>> HttpInferCall::read(HttpRequest& request,
   return call;
 }
 
-void HttpInferCall::answer(std::span<const std::span<const std::byte>> outputs) {
+void HttpInferCall::answer(std::span<const OutputRows> outputs) {
   const std::vector<Answered> all = answered(outputs);
   std::vector<InferPart> parts;
   for (const Answered& one : all)

@@ -26,7 +26,7 @@ class HttpInferCall final : public CheckedCall {
   static Result<std::unique_ptr<HttpInferCall>> read(HttpRequest& request, VersionName name, const MeasuredModel& measured,
                                                      CallReader reader, const Responder& responder, CallTerms& terms);
 
-  void answer(std::span<const std::span<const std::byte>> outputs) override;
+  void answer(std::span<const OutputRows> outputs) override;
   void refuse(batching::RefusalReason reason) override;
   void fail(const Error& error) override { responder_.reply(infer_error(error)); }
 

@@ -10,14 +10,6 @@ namespace {
 
 constexpr int64_t kFewestRuns = 10;
 
-std::vector<Values> random_inputs(const Runtime& runtime, int64_t items) {
-  Prng prng(1);
-  std::vector<Values> inputs;
-  for (const TensorSpec& spec : runtime.inputs())
-    inputs.push_back(random_values(spec.type, static_cast<size_t>(items * spec.item_size()), prng));
-  return inputs;
-}
-
 Result<Duration> time_one(const std::function<Status()>& run) {
   const auto begin = std::chrono::steady_clock::now();
   TRY(run());
@@ -52,11 +44,31 @@ Result<std::vector<batching::MeasuredBatch>> measure_sizes(const std::function<R
   return measured;
 }
 
+std::vector<Values> random_inputs(const Runtime& runtime, int64_t items, std::span<const Shape> shapes) {
+  Prng prng(1);
+  std::vector<Values> inputs;
+  for (size_t i = 0; i < shapes.size(); ++i)
+    inputs.push_back(random_values(runtime.inputs()[i].type, static_cast<size_t>(items * count_of(shapes[i])), prng));
+  return inputs;
+}
+
+Result<std::vector<Shape>> input_shapes(const Runtime& runtime, const Sizes& sizes) {
+  std::vector<Shape> shapes;
+  for (const TensorSpec& spec : runtime.inputs()) {
+    shapes.push_back(spec.shape_with(sizes));
+    for (const std::string& name : spec.free)
+      if (!sizes.contains(name))
+        return invalid("input {} has a free dimension, {}: only `stint serve run` takes such a model", spec.name, name);
+  }
+  return shapes;
+}
+
 Result<std::vector<batching::MeasuredBatch>> measure_latencies(Runtime& runtime, const MeasureOptions& options) {
+  TRY_ASSIGN(const std::vector<Shape> shapes, input_shapes(runtime, options.sizes));
   return measure_sizes(
-      [&runtime](int64_t size) -> Result<std::function<Status()>> {
-        return std::function<Status()>([&runtime, size, inputs = random_inputs(runtime, size)]() -> Status {
-          TRY(runtime.run(size, inputs));
+      [&](int64_t size) -> Result<std::function<Status()>> {
+        return std::function<Status()>([&runtime, &shapes, size, inputs = random_inputs(runtime, size, shapes)]() -> Status {
+          TRY(runtime.run_shaped(size, inputs, shapes));
           return {};
         });
       },

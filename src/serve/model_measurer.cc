@@ -16,7 +16,7 @@ constexpr size_t kMostKnown = 1024;
 nlohmann::json specs_json(const std::vector<TensorSpec>& specs) {
   auto list = nlohmann::json::array();
   for (const TensorSpec& spec : specs)
-    list.push_back({{"name", spec.name}, {"datatype", name_of(spec.type)}, {"shape", spec.item_shape}});
+    list.push_back({{"name", spec.name}, {"datatype", name_of(spec.type)}, {"shape", spec.item_shape}, {"free", spec.free}});
   return list;
 }
 
@@ -25,7 +25,8 @@ std::vector<TensorSpec> specs_of(const nlohmann::json& list) {
   for (const nlohmann::json& object : list) {
     const Result<DataType> type = read_data_type(object.at("datatype").get<std::string>());
     if (!type.ok()) throw std::runtime_error(type.error().message);
-    specs.push_back({object.at("name").get<std::string>(), *type, object.at("shape").get<std::vector<int64_t>>()});
+    specs.push_back({object.at("name").get<std::string>(), *type, object.at("shape").get<Shape>(),
+                     object.at("free").get<std::vector<std::string>>()});
   }
   return specs;
 }
@@ -40,6 +41,10 @@ Result<Measurement> measurement_of(const nlohmann::json& json) {
   told.weights = Bytes::of(json.at("weights").get<int64_t>());
   told.loading = Bytes::of(json.at("loading").get<int64_t>());
   told.reload = Duration::nanoseconds(json.at("reload_ns").get<int64_t>());
+  for (const auto& [name, size] : json.at("largest").items())
+    told.largest[name] = size.get<int64_t>();
+  told.output_shapes = json.at("output_shapes").get<std::vector<Shape>>();
+  told.masked = json.at("masked").get<std::vector<std::string>>();
   for (const nlohmann::json& size : json.at("sizes")) {
     batching::MeasuredBatch batch{size.at("items").get<int64_t>(), {}};
     for (const int64_t ns : size.at("times_ns").get<std::vector<int64_t>>())
@@ -64,9 +69,18 @@ std::string write_measurement(const Result<Measurement>& measured) {
     sizes.push_back(
         {{"items", measured->batches[s].batch}, {"peak", measured->peaks[s].second.count()}, {"times_ns", std::move(times)}});
   }
-  const nlohmann::json json = {{"inputs", specs_json(measured->inputs)},   {"outputs", specs_json(measured->outputs)},
-                               {"weights", measured->weights.count()},     {"loading", measured->loading.count()},
-                               {"reload_ns", measured->reload.count_ns()}, {"sizes", std::move(sizes)}};
+  auto largest = nlohmann::json::object();
+  for (const auto& [name, size] : measured->largest)
+    largest[name] = size;
+  const nlohmann::json json = {{"inputs", specs_json(measured->inputs)},
+                               {"outputs", specs_json(measured->outputs)},
+                               {"weights", measured->weights.count()},
+                               {"loading", measured->loading.count()},
+                               {"reload_ns", measured->reload.count_ns()},
+                               {"largest", std::move(largest)},
+                               {"output_shapes", measured->output_shapes},
+                               {"masked", measured->masked},
+                               {"sizes", std::move(sizes)}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -82,26 +96,28 @@ Result<Measurement> read_measurement(std::string_view json, const std::string& s
 Result<MeasuredModel> ModelMeasurer::measure(const ModelSource& source, const ServedModelConfig& config) {
   if (command_.empty() || source.onnx() == nullptr || source.gpu() != nullptr) return measure_model(source, config);
   TRY_ASSIGN(std::string hash, sha256_of_file(source.file()));
-  const Key key(std::move(hash), source.onnx()->version(), config.max_batch);
+  const Key key(std::move(hash), source.onnx()->version(), config.max_batch, largest_in(config));
   auto known = known_.find(key);
   if (known == known_.end()) {
-    TRY_ASSIGN(Measurement measured, measure_apart(source, config.max_batch));
+    TRY_ASSIGN(Measurement measured, measure_apart(source, config));
     if (known_.size() >= kMostKnown) known_.clear();
     known = known_.emplace(key, std::move(measured)).first;
   }
   return facts_of(known->second, config);
 }
 
-Result<Measurement> ModelMeasurer::measure_apart(const ModelSource& source, int64_t most_batch) const {
+Result<Measurement> ModelMeasurer::measure_apart(const ModelSource& source, const ServedModelConfig& config) const {
   std::vector<std::string> command = command_;
-  command.insert(command.end(), {"--model", source.file(), "--max-batch", std::to_string(most_batch), "--onnxruntime",
+  command.insert(command.end(), {"--model", source.file(), "--max-batch", std::to_string(config.max_batch), "--onnxruntime",
                                  source.onnx()->library()});
+  for (const auto& [name, size] : largest_in(config))
+    command.insert(command.end(), {"--dimension", fmt::format("{}={}", name, size)});
   TRY_ASSIGN(const CommandOutput out, run_command(command, kLongest));
   if (out.status.signal != 0)
     return make_error(ErrorCode::kUnavailable,
                       "{}: signal {} ended the process that measured it: there was not enough memory for batches of {}, perhaps: "
                       "give a smaller max_batch",
-                      source.file(), out.status.signal, most_batch);
+                      source.file(), out.status.signal, config.max_batch);
   return read_measurement(out.standard_output, source.file());
 }
 

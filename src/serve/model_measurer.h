@@ -17,15 +17,16 @@ namespace stint::serve {
 
 class ModelMeasurer {
  public:
-  /// @param command  that measures a model on the processor: `--model FILE --max-batch N --onnxruntime FILE` is put behind it, and it prints
+  /// @param command  that measures a model on the processor: `--model FILE --max-batch N --onnxruntime FILE` and `--dimension NAME=LARGEST` is put behind it, and it prints
   ///   what write_measurement() gives; empty: all are measured in this process.
   explicit ModelMeasurer(std::vector<std::string> command) : command_(std::move(command)) {}
   /// One thread at a time. Models on a GPU and synthetic ones are measured in this process, as often as they are asked for.
   Result<MeasuredModel> measure(const ModelSource& source, const ServedModelConfig& config);
 
  private:
-  using Key = std::tuple<std::string, std::string, int64_t>;  // SHA-256 of the model, the runtime's version, the largest batch
-  [[nodiscard]] Result<Measurement> measure_apart(const ModelSource& source, int64_t most_batch) const;
+  using Key =
+      std::tuple<std::string, std::string, int64_t, Sizes>;  // SHA-256 of the model, the runtime's version, the largest batch
+  [[nodiscard]] Result<Measurement> measure_apart(const ModelSource& source, const ServedModelConfig& config) const;
 
   const std::vector<std::string> command_;
   std::map<Key, Measurement> known_;

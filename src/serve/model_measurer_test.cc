@@ -20,11 +20,14 @@ using testing::Pair;
 
 Measurement some_measurement() {
   Measurement told;
-  told.inputs = {{"ids \"x\"", DataType::kInt64, {3, 2}}};
+  told.inputs = {{"ids \"x\"", DataType::kInt64, {-1, 2}, {"s"}}};
   told.outputs = {{"y", DataType::kFp32, {}}};
   told.weights = Bytes::mebi(41);
   told.loading = Bytes::mebi(7);
   told.reload = Duration::milliseconds(12);
+  told.largest = {{"s", 64}};
+  told.output_shapes = {{}};
+  told.masked = {"s"};
   told.peaks = {{1, Bytes::of(100)}, {2, Bytes::of(250)}};
   told.batches = {{1, {Duration::nanoseconds(5)}}, {2, {Duration::nanoseconds(7)}}};
   return told;
@@ -39,6 +42,9 @@ TEST(Measurement, IsReadAsItWasWritten) {
   EXPECT_EQ(read->weights, told.weights);
   EXPECT_EQ(read->loading, told.loading);
   EXPECT_EQ(read->reload, told.reload);
+  EXPECT_EQ(read->largest, told.largest);
+  EXPECT_EQ(read->output_shapes, told.output_shapes);
+  EXPECT_EQ(read->masked, told.masked);
   EXPECT_EQ(read->peaks, told.peaks);
   ASSERT_EQ(read->batches.size(), 2U);
   EXPECT_EQ(read->batches[1].batch, 2);

@@ -35,11 +35,43 @@ Result<Bytes> peak_of(const ModelSource& source) {
   return own.peak;
 }
 
-Bytes bytes_of(const std::vector<TensorSpec>& tensors, int64_t items) {
+Bytes bytes_of(const std::vector<TensorSpec>& tensors, std::span<const Shape> shapes, int64_t items) {
   int64_t bytes = 0;
-  for (const TensorSpec& spec : tensors)
-    bytes += static_cast<int64_t>(spec.item_bytes()) * items;
+  for (size_t t = 0; t < tensors.size(); ++t)
+    bytes += count_of(shapes[t]) * static_cast<int64_t>(size_of(tensors[t].type)) * items;
   return Bytes::of(bytes);
+}
+
+/// Runs one item. @return the outputs' shapes
+Result<std::vector<Shape>> try_sizes(Runtime& runtime, const Sizes& sizes) {
+  TRY_ASSIGN(const std::vector<Shape> shapes, input_shapes(runtime, sizes));
+  TRY_ASSIGN(const std::vector<ShapedValues> out, runtime.run_shaped(1, random_inputs(runtime, 1, shapes), shapes));
+  std::vector<Shape> given;
+  for (const ShapedValues& one : out)
+    given.push_back(one.item_shape);
+  return given;
+}
+
+/// Completes `told.largest`, by trying where nothing is said.
+Status find_largest(Runtime& runtime, const Sizes& said, Measurement& told) {
+  constexpr int64_t kLargestTried = 512;
+  std::vector<std::string> open;
+  for (const TensorSpec& spec : runtime.inputs())
+    for (const std::string& name : spec.free)
+      if (const auto found = said.find(name); found != said.end())
+        told.largest[name] = found->second;
+      else
+        open.push_back(name);
+  for (int64_t size = open.empty() ? 1 : kLargestTried;; size /= 2) {
+    for (const std::string& name : open)
+      told.largest[name] = size;
+    Result<std::vector<Shape>> ran = try_sizes(runtime, told.largest);
+    if (ran.ok()) {
+      told.output_shapes = std::move(*ran);
+      return {};
+    }
+    if (size == 1) return ran.error();
+  }
 }
 
 /// For every size up to the largest, that of the next measured one.
@@ -92,6 +124,13 @@ Result<std::unique_ptr<Runtime>> ModelSource::open() const {
   return make_synthetic(std::move(model));
 }
 
+Sizes largest_in(const ServedModelConfig& config) {
+  Sizes sizes;
+  for (const auto& [name, dimension] : config.dimensions)
+    if (dimension.largest) sizes[name] = *dimension.largest;
+  return sizes;
+}
+
 ModelSource onnx_source(std::string file, std::shared_ptr<const OnnxRuntime> onnx) {
   ModelSource source;
   source.file_ = std::move(file);
@@ -99,7 +138,7 @@ ModelSource onnx_source(std::string file, std::shared_ptr<const OnnxRuntime> onn
   return source;
 }
 
-Result<Measurement> run_and_measure(const ModelSource& source, int64_t most_batch) {
+Result<Measurement> run_and_measure(const ModelSource& source, int64_t most_batch, const Sizes& largest) {
   TRY_ASSIGN(const Bytes before, memory_in_use(source));
   reset_own_peak();
   TRY_ASSIGN(const Bytes resident, peak_of(source));
@@ -114,12 +153,21 @@ Result<Measurement> run_and_measure(const ModelSource& source, int64_t most_batc
   const std::optional<Footprint> known = runtime->footprint(1);
   told.weights = known ? known->weights : std::max(loaded - before, Bytes::of(file_bytes));
   if (!known) told.loading = std::max(Bytes(), peak - resident - told.weights);
+  TRY(find_largest(*runtime, largest, told));
+  TRY_ASSIGN(told.masked, try_mask(*runtime, told.largest));
+  runtime->trim();
+  TRY_ASSIGN(const std::vector<Shape> in_shapes, input_shapes(*runtime, told.largest));
   Status looked;
   const MeasureOptions options{
-      .most_batch = most_batch, .warm_up = 2, .runs = kRuns, .longest = kLongestOfASize, .after_size = [&](int64_t size) {
+      .most_batch = most_batch,
+      .warm_up = 2,
+      .runs = kRuns,
+      .longest = kLongestOfASize,
+      .sizes = told.largest,
+      .after_size = [&](int64_t size) {
         const std::optional<Footprint> footprint = runtime->footprint(size);
         // Never less than what goes in and comes out.
-        const Bytes least = bytes_of(runtime->inputs(), size) + bytes_of(runtime->outputs(), size);
+        const Bytes least = bytes_of(runtime->inputs(), in_shapes, size) + bytes_of(runtime->outputs(), told.output_shapes, size);
         const Result<Bytes> now = memory_in_use(source);
         if (!now.ok()) looked = now.error();
         told.peaks.emplace_back(size, footprint ? footprint->activation : std::max(now.ok() ? *now - loaded : least, least));
@@ -140,11 +188,13 @@ Result<MeasuredModel> facts_of(Measurement measured, const ServedModelConfig& co
   memory.reload = measured.reload;
   memory.pinned = config.pinned;
   memory.budget = config.budget.value_or(memory.budget);
-  return MeasuredModel{std::move(measured.inputs), std::move(measured.outputs), std::move(memory), std::move(latency)};
+  TRY_ASSIGN(Padding padding, Padding::create(measured.inputs, measured.outputs, measured.largest, measured.masked, config));
+  return MeasuredModel{std::move(measured.inputs),  std::move(measured.outputs),       std::move(memory), std::move(latency),
+                       std::move(measured.largest), std::move(measured.output_shapes), std::move(padding)};
 }
 
 Result<MeasuredModel> measure_model(const ModelSource& source, const ServedModelConfig& config) {
-  TRY_ASSIGN(Measurement measured, run_and_measure(source, config.max_batch));
+  TRY_ASSIGN(Measurement measured, run_and_measure(source, config.max_batch, largest_in(config)));
   return facts_of(std::move(measured), config);
 }
 

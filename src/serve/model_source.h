@@ -9,6 +9,7 @@
 #include "batching/memory_facts.h"
 #include "codec/serving/served_model_file.h"
 #include "serve/onnx_runtime.h"
+#include "serve/padding.h"
 #include "serve/runtime.h"
 
 namespace stint::serve {
@@ -46,20 +47,30 @@ struct Measurement {
   std::vector<std::pair<int64_t, Bytes>> peaks;  ///< beside the weights once batches of that many items had run, ascending
   Duration reload;
   std::vector<batching::MeasuredBatch> batches;
+  Sizes largest;                     ///< of the inputs' free dimensions: what was run
+  std::vector<Shape> output_shapes;  ///< of an item, then
+  std::vector<std::string> masked;   ///< as try_mask() has it
 };
 
 struct MeasuredModel {
   std::vector<TensorSpec> inputs, outputs;
   batching::ModelMemory memory;
   batching::LatencyProfile latency;
+  Sizes largest = {};                     ///< of the inputs' free dimensions; empty: none is free
+  std::vector<Shape> output_shapes = {};  ///< of an item, with the largest
+  Padding padding = {};
 };
 
 /// A file that is an ONNX model, wherever it lies.
 ModelSource onnx_source(std::string file, std::shared_ptr<const OnnxRuntime> onnx);
 
+/// Those that the configuration names.
+Sizes largest_in(const ServedModelConfig& config);
+
 /// Opens it, runs batches up to `most_batch`, and closes it again. Memory is what this process, or the GPU's memory in use, grew by where
 /// the runtime does not know: true where nothing else runs in this process, or on the GPU (see ModelMeasurer).
-Result<Measurement> run_and_measure(const ModelSource& source, int64_t most_batch);
+/// @param largest  of free dimensions; those that are not named are as large as the model runs, at most 512
+Result<Measurement> run_and_measure(const ModelSource& source, int64_t most_batch, const Sizes& largest = {});
 Result<MeasuredModel> facts_of(Measurement measured, const ServedModelConfig& config);
 /// Both, in this process.
 Result<MeasuredModel> measure_model(const ModelSource& source, const ServedModelConfig& config);

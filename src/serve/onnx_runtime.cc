@@ -89,13 +89,23 @@ class OnnxModel : public Runtime {
   void trim() override { trim_ = true; }
 
   Result<std::vector<Values>> run(int64_t items, std::span<const Values> in) override {
-    TRY(check_inputs(*this, items, in));
+    TRY(check_fixed(*this));
+    TRY_ASSIGN(std::vector<ShapedValues> shaped, run_shaped(items, in, fixed_shapes(inputs_)));
+    std::vector<Values> out;
+    for (ShapedValues& one : shaped)
+      out.push_back(std::move(one.values));
+    return out;
+  }
+
+  Result<std::vector<ShapedValues>> run_shaped(int64_t items, std::span<const Values> in,
+                                               std::span<const Shape> shapes) override {
+    TRY(check_inputs(*this, items, in, shapes));
     std::vector<std::unique_ptr<Held<ort::Value>>> holders;
     std::vector<const ort::Value*> tensors;
     std::vector<const char*> input_names, output_names;
     for (size_t i = 0; i < in.size(); ++i) {
       holders.push_back(std::make_unique<Held<ort::Value>>(*library_, ort::kReleaseValue));
-      TRY_ASSIGN(const ort::Value* const tensor, wrap(*holders.back(), items, inputs_[i], in[i]));
+      TRY_ASSIGN(const ort::Value* const tensor, wrap(*holders.back(), items, inputs_[i].type, shapes[i], in[i]));
       tensors.push_back(tensor);
       input_names.push_back(inputs_[i].name.c_str());
     }
@@ -111,13 +121,13 @@ class OnnxModel : public Runtime {
         call(ort::kRun, session_.get(), static_cast<const ort::RunOptions*>(options.get()),
              static_cast<const char* const*>(input_names.data()), static_cast<const ort::Value* const*>(tensors.data()),
              tensors.size(), static_cast<const char* const*>(output_names.data()), output_names.size(), results.data());
-    std::vector<Values> out;
+    std::vector<ShapedValues> out;
     Status read = ran;
     for (size_t i = 0; i < results.size(); ++i) {
       Held<ort::Value> result(*library_, ort::kReleaseValue);
       *result.out() = results[i];
       if (!read.ok()) continue;
-      Result<Values> values = values_of(result.get(), items, outputs_[i]);
+      Result<ShapedValues> values = values_of(result.get(), items, outputs_[i]);
       if (values.ok())
         out.push_back(std::move(*values));
       else
@@ -148,6 +158,7 @@ class OnnxModel : public Runtime {
   /// An arena never gives the first of its regions back: it is to be that of one item, not of whatever batch comes first.
   void warm_up() {
     std::vector<Values> zeros;
+    if (!check_fixed(*this).ok()) return;
     for (const TensorSpec& spec : inputs_)
       zeros.emplace_back(spec.item_bytes());
     (void)run(1, zeros);  // a model that cannot run says so when it is measured
@@ -176,27 +187,36 @@ class OnnxModel : public Runtime {
   [[nodiscard]] std::string arenas() const { return gpu_ ? fmt::format("cpu:0;gpu:{}", gpu_->options().number) : "cpu:0"; }
 
   /// A tensor over the caller's values: nothing is copied, and ONNX Runtime does not write to inputs.
-  Result<const ort::Value*> wrap(Held<ort::Value>& holder, int64_t items, const TensorSpec& spec, const Values& values) const {
+  Result<const ort::Value*> wrap(Held<ort::Value>& holder, int64_t items, DataType type, const Shape& item_shape,
+                                 const Values& values) const {
     std::vector<int64_t> shape = {items};
-    shape.insert(shape.end(), spec.item_shape.begin(), spec.item_shape.end());
+    shape.insert(shape.end(), item_shape.begin(), item_shape.end());
     TRY(call(ort::kCreateTensorOverData, static_cast<const ort::MemoryInfo*>(memory_.get()),
              static_cast<void*>(const_cast<std::byte*>(values.data())), values.size(), static_cast<const int64_t*>(shape.data()),
-             shape.size(), static_cast<int>(onnx_type_of(spec.type)), holder.out()));
+             shape.size(), static_cast<int>(onnx_type_of(type)), holder.out()));
     return static_cast<const ort::Value*>(holder.get());
   }
 
-  Result<Values> values_of(ort::Value* tensor, int64_t items, const TensorSpec& spec) const {
+  Result<ShapedValues> values_of(ort::Value* tensor, int64_t items, const TensorSpec& spec) const {
     Held<ort::TensorInfo> info(*library_, ort::kReleaseTensorInfo);
     TRY(call(ort::kTypeAndShape, static_cast<const ort::Value*>(tensor), info.out()));
     size_t count = 0;
     TRY(call(ort::kElementCount, static_cast<const ort::TensorInfo*>(info.get()), &count));
-    if (std::cmp_not_equal(count, items * spec.item_size()))
-      return invalid("{}: output {} has {} values; {} items of {} were expected", name_, spec.name, count, items,
-                     spec.item_size());
+    size_t rank = 0;
+    TRY(call(ort::kDimensionCount, static_cast<const ort::TensorInfo*>(info.get()), &rank));
+    Shape shape(rank);
+    TRY(call(ort::kDimensions, static_cast<const ort::TensorInfo*>(info.get()), shape.data(), rank));
+    const bool fits = rank == spec.item_shape.size() + 1 && shape.front() == items &&
+                      std::equal(shape.begin() + 1, shape.end(), spec.item_shape.begin(),
+                                 [](int64_t has, int64_t wants) { return has == wants || wants < 0; });
+    if (!fits)
+      return invalid("{}: output {} has the shape [{}]; {} items of [{}] were expected", name_, spec.name, fmt::join(shape, ","),
+                     items, fmt::join(spec.item_shape, ","));
+    shape.erase(shape.begin());
     void* data = nullptr;
     TRY(call(ort::kTensorData, tensor, &data));
     const auto* first = static_cast<const std::byte*>(data);
-    return Values(first, first + count * size_of(spec.type));
+    return ShapedValues{Values(first, first + count * size_of(spec.type)), std::move(shape)};
   }
 
   Result<std::vector<TensorSpec>> specs(
@@ -234,22 +254,25 @@ class OnnxModel : public Runtime {
     if (!data_type.ok())
       return invalid("{}: {}: {}: export the model with numbers in and out", name_, spec.name, data_type.error().message);
     spec.type = *data_type;
-    TRY_ASSIGN(spec.item_shape, item_shape(info, spec.name));
-    return {};
+    return read_shape(info, spec);
   }
 
-  Result<std::vector<int64_t>> item_shape(const ort::TensorInfo* info, const std::string& tensor) const {
+  Status read_shape(const ort::TensorInfo* info, TensorSpec& spec) const {
     size_t rank = 0;
     TRY(call(ort::kDimensionCount, info, &rank));
-    std::vector<int64_t> shape(rank);
+    Shape shape(rank);
     TRY(call(ort::kDimensions, info, shape.data(), rank));
+    std::vector<const char*> names(rank);  // belong to `info`
+    TRY(call(ort::kDimensionNames, info, names.data(), rank));
     if (shape.empty() || shape.front() > 0)
-      return invalid("{}: the first dimension of {} is not free: export the model with a dynamic batch", name_, tensor);
-    shape.erase(shape.begin());
-    for (const int64_t dimension : shape)
-      if (dimension < 1)
-        return invalid("{}: {} has a free dimension beside the batch: export the model with fixed ones", name_, tensor);
-    return shape;
+      return invalid("{}: the first dimension of {} is not free: export the model with a dynamic batch", name_, spec.name);
+    for (size_t d = 1; d < rank; ++d) {
+      spec.item_shape.push_back(shape[d] < 1 ? -1 : shape[d]);
+      if (shape[d] >= 1) continue;
+      const bool named = names[d] != nullptr && *names[d] != '\0';
+      spec.free.push_back(named ? std::string(names[d]) : fmt::format("{}.{}", spec.name, d));
+    }
+    return {};
   }
 
   std::shared_ptr<const OnnxRuntime::Library> library_;

@@ -22,7 +22,10 @@ std::string value_info(std::string_view name, std::span<const int64_t> item_shap
   put_bytes(shape, 1, dimension);
   for (const int64_t size : item_shape) {
     dimension.clear();
-    put_number(dimension, 1, size);  // dim_value
+    if (size < 0)
+      put_bytes(dimension, 2, OnnxWriter::kFree);  // dim_param
+    else
+      put_number(dimension, 1, size);  // dim_value
     put_bytes(shape, 1, dimension);
   }
   std::string tensor, type, info;

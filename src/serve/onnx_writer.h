@@ -17,6 +17,7 @@ namespace stint::serve {
 class OnnxWriter {
  public:
   explicit OnnxWriter(std::string_view graph_name);
+  static constexpr const char* kFree = "length";  ///< name of the dimensions given as -1
   /// The batch comes before `item_shape` and is free.
   void input(std::string_view name, std::span<const int64_t> item_shape, OnnxType type = OnnxType::kFloat);
   void output(std::string_view name, std::span<const int64_t> item_shape, OnnxType type = OnnxType::kFloat);

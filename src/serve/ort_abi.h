@@ -66,6 +66,7 @@ inline constexpr Slot<Status*(const TypeInfo*, const TensorInfo**)> kCastToTenso
 inline constexpr Slot<Status*(const TensorInfo*, int*)> kElementType{60};
 inline constexpr Slot<Status*(const TensorInfo*, size_t*)> kDimensionCount{61};
 inline constexpr Slot<Status*(const TensorInfo*, int64_t*, size_t)> kDimensions{62};
+inline constexpr Slot<Status*(const TensorInfo*, const char**, size_t)> kDimensionNames{63};
 inline constexpr Slot<Status*(const TensorInfo*, size_t*)> kElementCount{64};
 inline constexpr Slot<Status*(const Value*, TensorInfo**)> kTypeAndShape{65};
 inline constexpr Slot<Status*(int, int, MemoryInfo**)> kCreateCpuMemoryInfo{69};

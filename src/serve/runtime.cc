@@ -2,22 +2,62 @@
 
 namespace stint::serve {
 
-int64_t TensorSpec::item_size() const {
+int64_t count_of(std::span<const int64_t> item_shape) {
   int64_t size = 1;
   for (const int64_t dimension : item_shape)
     size *= dimension;
   return size;
 }
 
-Status check_inputs(const Runtime& runtime, int64_t items, std::span<const Values> in) {
+int64_t TensorSpec::item_size() const {
+  CHECK(free.empty(), "{} has a free dimension {}: it has no size", name, free.front());
+  return count_of(item_shape);
+}
+
+Shape TensorSpec::shape_with(const Sizes& sizes) const {
+  Shape shape = item_shape;
+  auto named = free.begin();
+  for (int64_t& dimension : shape) {
+    if (dimension >= 0) continue;
+    const auto found = sizes.find(*named++);
+    if (found != sizes.end()) dimension = found->second;
+  }
+  return shape;
+}
+
+std::vector<Shape> fixed_shapes(const std::vector<TensorSpec>& specs) {
+  std::vector<Shape> shapes;
+  for (const TensorSpec& spec : specs)
+    shapes.push_back(spec.item_shape);
+  return shapes;
+}
+
+Status check_fixed(const Runtime& runtime) {
+  for (const auto* specs : {&runtime.inputs(), &runtime.outputs()})
+    for (const TensorSpec& spec : *specs)
+      if (!spec.free.empty())
+        return invalid("{} has a free dimension, {}: only `stint serve run` takes such a model", spec.name, spec.free.front());
+  return {};
+}
+
+Result<std::vector<ShapedValues>> Runtime::run_shaped(int64_t items, std::span<const Values> in,
+                                                      std::span<const Shape> /*shapes*/) {
+  TRY_ASSIGN(std::vector<Values> out, run(items, in));
+  std::vector<ShapedValues> shaped;
+  for (size_t o = 0; o < out.size(); ++o)
+    shaped.push_back({std::move(out[o]), outputs()[o].item_shape});
+  return shaped;
+}
+
+Status check_inputs(const Runtime& runtime, int64_t items, std::span<const Values> in, std::span<const Shape> shapes) {
   if (items < 1) return invalid("a batch of {} items", items);
-  if (in.size() != runtime.inputs().size())
+  if (in.size() != runtime.inputs().size() || shapes.size() != in.size())
     return invalid("{} inputs are given; the model takes {}", in.size(), runtime.inputs().size());
   for (size_t i = 0; i < in.size(); ++i) {
     const TensorSpec& spec = runtime.inputs()[i];
-    if (in[i].size() != static_cast<size_t>(items) * spec.item_bytes())
+    if (std::cmp_not_equal(in[i].size(), static_cast<uint64_t>(items * count_of(shapes[i])) * size_of(spec.type)))
       return invalid("input {} has {} values; {} items of {} are expected", spec.name, in[i].size() / size_of(spec.type), items,
-                     spec.item_size());
+                     count_of(shapes[i]));
   }
   return {};
 }

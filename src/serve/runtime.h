@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,18 +14,35 @@
 
 namespace stint::serve {
 
-/// A tensor of a model. The first dimension is the batch; the others are fixed.
+using Shape = std::vector<int64_t>;
+/// Of free dimensions, by name.
+using Sizes = std::map<std::string, int64_t, std::less<>>;
+
+/// A tensor of a model. The first dimension is the batch; others may be free too: each request sets them, for all of its items.
 struct TensorSpec {
   std::string name;
   DataType type = DataType::kFp32;
-  std::vector<int64_t> item_shape;  ///< without the batch
+  Shape item_shape;                    ///< without the batch; −1: free
+  std::vector<std::string> free = {};  ///< names of the free ones, in order: those of one name have one size in a request
+  /// Values of an item. No dimension is free.
   [[nodiscard]] int64_t item_size() const;
   [[nodiscard]] size_t item_bytes() const { return static_cast<size_t>(item_size()) * size_of(type); }
+  /// With these sizes for the free ones; −1 where there is none.
+  [[nodiscard]] Shape shape_with(const Sizes& sizes) const;
   bool operator==(const TensorSpec&) const = default;
 };
 
+/// Values of an item of this shape.
+int64_t count_of(std::span<const int64_t> item_shape);
+
 /// Values of one tensor for a whole batch, item after item, each as its type lies in memory.
 using Values = std::vector<std::byte>;
+
+/// An output of a batch.
+struct ShapedValues {
+  Values values;
+  Shape item_shape;
+};
 
 /// What a model takes of its device.
 struct Footprint {
@@ -41,6 +59,9 @@ class Runtime {
   /// @param items  ≥ 1. @param in  one per input, items × its item_bytes(). @return one per output, the same way.
   /// Several threads may run batches at the same time.
   virtual Result<std::vector<Values>> run(int64_t items, std::span<const Values> in) = 0;
+  /// The same for batches whose free dimensions have sizes.
+  /// @param shapes  of an item, one per input. This here is for models without free dimensions.
+  virtual Result<std::vector<ShapedValues>> run_shaped(int64_t items, std::span<const Values> in, std::span<const Shape> shapes);
   /// The next batch hands back what its arena holds beyond what it needs. Any thread.
   virtual void trim() {}
   /// With a batch of that many items, where the runtime knows; none: it is to be measured.
@@ -51,6 +72,10 @@ class Runtime {
 };
 
 /// Ok, or which input has the wrong number of values.
-Status check_inputs(const Runtime& runtime, int64_t items, std::span<const Values> in);
+Status check_inputs(const Runtime& runtime, int64_t items, std::span<const Values> in, std::span<const Shape> shapes);
+/// Of the inputs, of a model without free dimensions.
+std::vector<Shape> fixed_shapes(const std::vector<TensorSpec>& specs);
+/// @return error naming the first free dimension, when there is one
+Status check_fixed(const Runtime& runtime);
 
 }  // namespace stint::serve

@@ -201,46 +201,86 @@ ServedModel::Todo ServedModel::finished(const Batch& batch) {
 }
 
 bool ServedModel::execute(Batch& batch) {
+  std::span<Member> rest = batch.members;
+  while (!rest.empty()) {
+    const std::vector<Shape> shapes = run_shapes(*rest.front().call);
+    auto end = rest.end();
+    if (!measured().largest.empty())
+      end = std::ranges::stable_partition(rest, [&](const Member& member) { return run_shapes(*member.call) == shapes; }).begin();
+    const std::span<Member> alike(rest.begin(), end);
+    if (!execute(alike, shapes)) {
+      batch.members.erase(batch.members.begin(), batch.members.end() - std::ssize(rest));
+      {
+        const std::lock_guard lock(mutex_);
+        parked_.push_back(std::move(batch));
+      }
+      tools_.memory.need(memory_id_);
+      return false;
+    }
+    rest = rest.subspan(alike.size());
+  }
+  return true;
+}
+
+std::vector<Shape> ServedModel::run_shapes(const InferCall& call) const {
+  if (measured().largest.empty()) return fixed_shapes(measured().inputs);
+  const Sizes sizes = measured().padding.filled_up(sizes_in(measured().inputs, call.shapes()));
+  std::vector<Shape> shapes;
+  for (const TensorSpec& spec : measured().inputs)
+    shapes.push_back(spec.shape_with(sizes));
+  return shapes;
+}
+
+void ServedModel::write_input(const Member& member, size_t input, const Shape& shape, std::span<std::byte> to) const {
+  if (measured().largest.empty() || member.call->shapes()[input] == shape) return member.call->write_input(input, to);
+  const Shape& own = member.call->shapes()[input];
+  const auto items = static_cast<size_t>(member.items);
+  const size_t own_size = static_cast<size_t>(count_of(own)) * size_of(measured().inputs[input].type), size = to.size() / items;
+  Values rows(items * own_size);
+  member.call->write_input(input, rows);
+  fill_with(to, measured().padding.value(input));
+  for (size_t item = 0; item < items; ++item)
+    copy_corner(std::span(rows).subspan(item * own_size, own_size), own, to.subspan(item * size, size), shape);
+}
+
+bool ServedModel::execute(std::span<Member> members, const std::vector<Shape>& shapes) {
   const Instant begin = steady_now();
+  int64_t items = 0;
+  for (const Member& member : members)
+    items += member.items;
   std::vector<Values> in;
   for (size_t i = 0; i < measured().inputs.size(); ++i) {
-    const size_t size = measured().inputs[i].item_bytes();
-    Values values(static_cast<size_t>(batch.items) * size);
+    const size_t size = static_cast<size_t>(count_of(shapes[i])) * size_of(measured().inputs[i].type);
+    Values values(static_cast<size_t>(items) * size);
     size_t at = 0;
-    for (const Member& member : batch.members) {
+    for (const Member& member : members) {
       const size_t count = static_cast<size_t>(member.items) * size;
-      member.call->write_input(i, std::span(values).subspan(at, count));
+      write_input(member, i, shapes[i], std::span(values).subspan(at, count));
       at += count;
     }
     in.push_back(std::move(values));
   }
   bool absent = false;
-  const Result<std::vector<Values>> out = compute(batch.items, in, absent);
-  if (absent) {
-    {
-      const std::lock_guard lock(mutex_);
-      parked_.push_back(std::move(batch));
-    }
-    tools_.memory.need(memory_id_);
-    return false;
-  }
+  const Result<std::vector<ShapedValues>> out = compute(items, in, shapes, absent);
+  if (absent) return false;
   const Duration took = steady_now() - begin;
   {
     const std::lock_guard lock(mutex_);
     ServeFigures& counts = figures_.counts();
     ++counts.batches;
-    counts.items += batch.items;
+    counts.items += items;
     counts.batch_time.add(took);
-    if (took > watch_.profile().quantile(batch.items, 0.5) * 2) ++counts.late_batches;
-    if (out.ok()) watch_.add(batch.items, took);
+    if (took > watch_.profile().quantile(items, 0.5) * 2) ++counts.late_batches;
+    if (out.ok()) watch_.add(items, took);
   }
-  answer(batch, out);
+  answer(members, out);
   return true;
 }
 
 /// In as many pieces as memory allows: the items of a batch do not depend on each other.
-Result<std::vector<Values>> ServedModel::compute(int64_t items, const std::vector<Values>& in, bool& absent) {
-  std::vector<Values> out(measured().outputs.size());
+Result<std::vector<ShapedValues>> ServedModel::compute(int64_t items, const std::vector<Values>& in,
+                                                       const std::vector<Shape>& shapes, bool& absent) {
+  std::vector<ShapedValues> out;
   for (int64_t done = 0; done < items;) {
     const std::optional<int64_t> granted = tools_.memory.begin(memory_id_, items - done);
     if (!granted) {
@@ -255,32 +295,38 @@ Result<std::vector<Values>> ServedModel::compute(int64_t items, const std::vecto
     const bool whole = *granted == items;
     std::vector<Values> piece;
     if (!whole) {
-      for (size_t i = 0; i < in.size(); ++i) {
-        const auto size = static_cast<int64_t>(measured().inputs[i].item_bytes());
-        piece.emplace_back(in[i].begin() + done * size, in[i].begin() + (done + *granted) * size);
+      for (const Values& all : in) {
+        const auto size = std::ssize(all) / items;
+        piece.emplace_back(all.begin() + done * size, all.begin() + (done + *granted) * size);
       }
     }
-    Result<std::vector<Values>> ran = runtime->run(*granted, whole ? in : piece);
+    Result<std::vector<ShapedValues>> ran = runtime->run_shaped(*granted, whole ? in : piece, shapes);
     runtime.reset();  // before the keeper may let it go
     tools_.memory.end(memory_id_, *granted);
     if (!ran.ok() || whole) return ran;
-    for (size_t o = 0; o < out.size(); ++o)
-      out[o].insert(out[o].end(), (*ran)[o].begin(), (*ran)[o].end());
+    if (done == 0) out.resize(ran->size());
+    for (size_t o = 0; o < out.size(); ++o) {
+      if (done > 0 && out[o].item_shape != (*ran)[o].item_shape)
+        return invalid("output {} has items of several shapes: they depend on each other", measured().outputs[o].name);
+      out[o].item_shape = std::move((*ran)[o].item_shape);
+      out[o].values.insert(out[o].values.end(), (*ran)[o].values.begin(), (*ran)[o].values.end());
+    }
     done += *granted;
   }
   return out;
 }
 
-void ServedModel::answer(Batch& batch, const Result<std::vector<Values>>& out) {
-  std::vector<std::span<const std::byte>> rows(measured().outputs.size());
+void ServedModel::answer(std::span<Member> members, const Result<std::vector<ShapedValues>>& out) {
+  std::vector<OutputRows> rows(measured().outputs.size());
   size_t at = 0;
-  for (Member& member : batch.members) {
+  for (Member& member : members) {
     if (out.ok()) {
       for (size_t o = 0; o < rows.size(); ++o) {
-        const size_t size = measured().outputs[o].item_bytes();
-        rows[o] = std::span((*out)[o]).subspan(at * size, static_cast<size_t>(member.items) * size);
+        const ShapedValues& all = (*out)[o];
+        const size_t size = static_cast<size_t>(count_of(all.item_shape)) * size_of(measured().outputs[o].type);
+        rows[o] = {std::span(all.values).subspan(at * size, static_cast<size_t>(member.items) * size), all.item_shape};
       }
-      member.call->answer(rows);
+      answer(member, rows);
     } else {
       member.call->fail(out.error());
     }
@@ -290,9 +336,31 @@ void ServedModel::answer(Batch& batch, const Result<std::vector<Values>>& out) {
   const Instant now = steady_now();
   const std::lock_guard lock(mutex_);
   ServeFigures& counts = figures_.counts();
-  (out.ok() ? counts.answered : counts.failed) += std::ssize(batch.members);
-  for (const Member& member : batch.members)
+  (out.ok() ? counts.answered : counts.failed) += std::ssize(members);
+  for (const Member& member : members)
     figures_.ended(now, now - member.since);
+}
+
+/// Cut back to the request's own sizes where it was filled up.
+void ServedModel::answer(Member& member, std::vector<OutputRows>& rows) const {
+  std::vector<Values> cut(rows.size());
+  std::vector<Shape> shapes(rows.size());
+  if (!measured().padding.none()) {
+    const Sizes own = sizes_in(measured().inputs, member.call->shapes());
+    for (size_t o = 0; o < rows.size(); ++o) {
+      shapes[o] = measured().outputs[o].shape_with(own);
+      const Shape full(rows[o].item_shape.begin(), rows[o].item_shape.end());
+      if (shapes[o] == full || std::ranges::any_of(shapes[o], [](int64_t size) { return size < 0; })) continue;
+      const auto items = static_cast<size_t>(member.items);
+      const size_t from = rows[o].values.size() / items;
+      const size_t to = static_cast<size_t>(count_of(shapes[o])) * size_of(measured().outputs[o].type);
+      cut[o].resize(items * to);
+      for (size_t item = 0; item < items; ++item)
+        copy_corner(rows[o].values.subspan(item * from, from), full, std::span(cut[o]).subspan(item * to, to), shapes[o]);
+      rows[o] = {cut[o], shapes[o]};
+    }
+  }
+  member.call->answer(rows);
 }
 
 ServeFigures ServedModel::figures() const {
@@ -389,7 +457,8 @@ void ServedModel::settled(const Status& status) {
   for (Batch& batch : parked) {
     tools_.pool.submit([self = shared_from_this(), held = std::make_shared<Batch>(std::move(batch)), status] {
       if (status.ok()) return self->work_off(self->run(*held));
-      self->answer(*held, make_error(ErrorCode::kUnavailable, "the model could not be loaded: {}", status.error().message));
+      self->answer(held->members,
+                   make_error(ErrorCode::kUnavailable, "the model could not be loaded: {}", status.error().message));
       self->work_off(self->finished(*held));
     });
   }

@@ -25,15 +25,23 @@
 
 namespace stint::serve {
 
+/// What is answered of one output.
+struct OutputRows {
+  std::span<const std::byte> values;
+  std::span<const int64_t> item_shape;
+};
+
 /// A request as the model sees it. Exactly one of answer(), refuse() and fail() is called, once, from any thread; none of them when it
 /// was cancelled.
 class InferCall {
  public:
   virtual ~InferCall() = default;
-  /// Its rows of the model's input number `input`. @param to  items × item_bytes().
+  /// Of an item of each input, where the model has free dimensions; else empty.
+  [[nodiscard]] virtual std::span<const Shape> shapes() const { return {}; }
+  /// Its rows of the model's input number `input`. @param to  its items, as large as shapes() or the model says.
   virtual void write_input(size_t input, std::span<std::byte> to) const = 0;
   /// @param outputs  its rows of each output; they hold until it returns.
-  virtual void answer(std::span<const std::span<const std::byte>> outputs) = 0;
+  virtual void answer(std::span<const OutputRows> outputs) = 0;
   virtual void refuse(batching::RefusalReason reason) = 0;
   virtual void fail(const Error& error) = 0;
 };
@@ -125,10 +133,17 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   void work_off(Todo todo);
   /// Runs it and reports it. @return what that makes due
   Todo run(Batch& batch);
-  /// @return false: the model is not loaded, the batch waits in parked_
+  /// @return false: the model is not loaded, what is not answered of the batch waits in parked_
   bool execute(Batch& batch);
-  Result<std::vector<Values>> compute(int64_t items, const std::vector<Values>& in, bool& absent);
-  void answer(Batch& batch, const Result<std::vector<Values>>& out);
+  /// Those that run with these shapes, as a batch of their own. @return false: the model is not loaded, nothing was done
+  bool execute(std::span<Member> members, const std::vector<Shape>& shapes);
+  /// With which the request runs.
+  [[nodiscard]] std::vector<Shape> run_shapes(const InferCall& call) const;
+  void write_input(const Member& member, size_t input, const Shape& shape, std::span<std::byte> to) const;
+  Result<std::vector<ShapedValues>> compute(int64_t items, const std::vector<Values>& in, const std::vector<Shape>& shapes,
+                                            bool& absent);
+  void answer(std::span<Member> members, const Result<std::vector<ShapedValues>>& out);
+  void answer(Member& member, std::vector<OutputRows>& rows) const;
   Todo finished(const Batch& batch);
   /// The batcher, and what the promise allows, go by these times and this load from now on. Under tuning_.
   void go_by(const batching::LatencyProfile& latency, double per_second);

@@ -19,7 +19,7 @@ class OneCall : public InferCall {
  public:
   explicit OneCall(std::promise<bool>& answered) : answered_(answered) {}
   void write_input(size_t /*input*/, std::span<std::byte> to) const override { std::ranges::fill(to, std::byte{0}); }
-  void answer(std::span<const std::span<const std::byte>> /*outputs*/) override { answered_.set_value(true); }
+  void answer(std::span<const OutputRows> /*outputs*/) override { answered_.set_value(true); }
   void refuse(batching::RefusalReason /*reason*/) override { answered_.set_value(false); }
   void fail(const Error& /*error*/) override { answered_.set_value(false); }
 

@@ -35,7 +35,7 @@ class SyntheticRuntime : public Runtime {
   Result<std::vector<Values>> run(int64_t items, std::span<const Values> in) override {
     const Duration takes = model_.base + model_.item * items;
     const auto end = Clock::now() + std::chrono::nanoseconds(takes.count_ns());
-    TRY(check_inputs(*this, items, in));
+    TRY(check_inputs(*this, items, in, fixed_shapes(inputs_)));
     std::vector<Values> out;
     for (const TensorSpec& spec : outputs_)
       out.push_back(repeated(static_cast<size_t>(items), in.front(), spec.item_bytes()));

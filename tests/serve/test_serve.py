@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """stint serve run as its clients meet it. Usage: test_serve.py STINT [SUITE]."""
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -13,6 +14,7 @@ import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import onnx_file  # noqa: E402
 from running_server import DATATYPES, RunningServer, one_of_every_type, synthetic  # noqa: E402
 
 STINT = sys.argv[1] if len(sys.argv) > 1 else "build/dev/stint"
@@ -481,6 +483,83 @@ class MeasuredMemory(unittest.TestCase):
             server = RunningServer(STINT, bad.parents[2])
             server.stop()
             self.assertIn(f"stint: not served: {bad}: ", server.said)
+
+
+class FreeShapes(unittest.TestCase):
+    """Models whose tensors have a dimension that each request sets: x × mask, then Relu (places alone) or Softmax (all places)."""
+    shape = {"x": ("s",), "attention_mask": ("s",)}
+
+    @classmethod
+    def setUpClass(cls):
+        if not os.environ.get("STINT_ONNXRUNTIME"):
+            raise unittest.SkipTest("no ONNX Runtime in STINT_ONNXRUNTIME")
+        cls.scratch = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(cls.scratch.name) / "models"
+        for name, last in (("relu", "Relu"), ("softmax", "Softmax")):
+            (folder / name / "1").mkdir(parents=True)
+            (folder / name / "1" / "model.onnx").write_bytes(
+                onnx_file.model(cls.shape, {"y": ("s",)}, [("Mul", ["x", "attention_mask"], "z"), (last, ["z"], "y")]))
+            (folder / name / "model.json").write_text(json.dumps({"max_wait_ms": 300, "dimensions": {"s": {"largest": 40}}}))
+        cls.server = RunningServer(STINT, folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        cls.scratch.cleanup()
+
+    def infer(self, model, rows, mask=None):
+        tensors = {"x": rows, "attention_mask": mask or [[1] * len(row) for row in rows]}
+        status, body = self.server.ask("POST", f"/v2/models/{model}/infer", {"inputs": [
+            {"name": name, "shape": [len(data), len(data[0])], "datatype": "FP32", "data": data} for name, data in tensors.items()]})
+        return status, json.loads(body)
+
+    def at_once(self, model, lengths):
+        """Answers by length, of requests that wait for company together."""
+        answers = {}
+        def ask(length):
+            answers[length] = self.infer(model, [[1.0 + n for n in range(length)]])
+        threads = [threading.Thread(target=ask, args=(length,)) for length in lengths]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for length, (status, answer) in answers.items():
+            self.assertEqual(status, 200, answer)
+            self.assertEqual(answer["outputs"][0]["shape"], [1, length])
+        return {length: answer["outputs"][0]["data"] for length, (_, answer) in answers.items()}
+
+    def test_metadata_says_what_is_free(self):
+        about = json.loads(self.server.ask("GET", "/v2/models/relu")[1])
+        self.assertEqual(about["inputs"][0], {"name": "x", "datatype": "FP32", "shape": [-1, -1]})
+
+    def test_lengths_share_a_batch_where_the_mask_makes_that_right(self):
+        before = self.server.metric("stint_serve_batches_total", model="relu")
+        answers = self.at_once("relu", range(1, 17))
+        for length, data in answers.items():
+            self.assertEqual(data, [1.0 + n for n in range(length)])
+        self.assertLess(self.server.metric("stint_serve_batches_total", model="relu") - before, 16)
+
+    def test_lengths_are_run_apart_where_it_would_be_wrong(self):
+        for length, data in self.at_once("softmax", (1, 2, 5, 16, 17)).items():
+            powers = [math.exp(n) for n in range(length)]
+            for got, power in zip(data, powers):
+                self.assertAlmostEqual(got, power / sum(powers), places=4)
+
+    def test_shapes_that_do_not_fit_are_refused(self):
+        status, answer = self.infer("relu", [[1.0] * 41])
+        self.assertEqual(status, 400, answer)
+        self.assertIn("s is 41; the largest that is served is 40", answer["error"])
+        status, answer = self.infer("relu", [[1.0] * 3], [[1.0] * 4])
+        self.assertEqual(status, 400, answer)
+        self.assertIn("s is 4, of another input 3", answer["error"])
+        self.assertEqual(self.infer("relu", [[]])[0], 400)
+
+    def test_load_sends_such_requests(self):
+        done = subprocess.run([STINT, "serve", "load", "--server", f"127.0.0.1:{self.server.port}", "--model", "relu", "--rate", "50",
+                               "--seconds", "1", "--json"], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = json.loads(done.stdout)
+        self.assertEqual(told["sent"], told["answered"])
 
 
 class Load(ServerCase):

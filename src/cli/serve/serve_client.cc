@@ -15,6 +15,9 @@
 namespace stint {
 namespace {
 
+/// Of a dimension that requests set.
+constexpr int64_t kFreeSize = 16;
+
 /// Seconds since any fixed moment.
 std::optional<double> time_in(std::string_view text) {
   const std::string_view plain = trim(text);
@@ -95,9 +98,9 @@ Result<ServedTensors> ServeClient::tensors_of(const std::string& model) const {
       if (!type.ok()) return invalid("{}: input {}: {}", model, read.name, type.error().message);
       read.type = *type;
       const auto shape = input.at("shape").get<std::vector<int64_t>>();
-      if (shape.empty() || shape[0] != -1 || std::ranges::any_of(shape.begin() + 1, shape.end(), [](int64_t n) { return n < 1; }))
-        return invalid("{}: input {}: a free batch and fixed other dimensions are expected", model, read.name);
-      read.item_shape.assign(shape.begin() + 1, shape.end());
+      if (shape.empty() || shape[0] != -1) return invalid("{}: input {}: a free batch is expected", model, read.name);
+      for (const int64_t size : std::span(shape).subspan(1))
+        read.item_shape.push_back(size < 1 ? kFreeSize : size);
       tensors.inputs.push_back(std::move(read));
     }
   } catch (const nlohmann::json::exception& e) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/parser.h"
 #include "cli/serve/onnx_options.h"
@@ -17,13 +18,21 @@ namespace {
 struct WeighCommand {
   std::string model, library;
   int64_t max_batch = 1;
+  std::vector<std::string> dimensions;
 };
 
 Result<serve::Measurement> weigh(const WeighCommand& command) {
   TRY_ASSIGN(serve::OnnxRuntime onnx, serve::load_onnxruntime(command.library));
   TRY(onnx.try_out());  // what the library takes for itself is not the model's
+  serve::Sizes largest;
+  for (const std::string& text : command.dimensions) {
+    const size_t equals = text.rfind('=');
+    const std::optional<int64_t> size = equals == std::string::npos ? std::nullopt : parse_int(text.substr(equals + 1));
+    if (!size || *size < 1) return invalid("--dimension {}: expected NAME=SIZE", excerpt(text));
+    largest[text.substr(0, equals)] = *size;
+  }
   return serve::run_and_measure(serve::onnx_source(command.model, std::make_shared<const serve::OnnxRuntime>(std::move(onnx))),
-                                command.max_batch);
+                                command.max_batch, largest);
 }
 
 }  // namespace
@@ -33,6 +42,7 @@ void add_serve_weigh_command(Command& serve, Action& action) {
   Command* command = serve.add_subcommand("weigh", "Measures one model for the server that starts it")->group("");
   command->add_option("--model", options->model, "an .onnx file")->required();
   command->add_option("--max-batch", options->max_batch, "items")->check(in_range(int64_t{1}, int64_t{65'536}))->required();
+  command->add_option("--dimension", options->dimensions, "NAME=SIZE: the largest of a free one");
   add_onnxruntime_option(*command, options->library);
   command->callback([options, &action] {
     action = [options] {

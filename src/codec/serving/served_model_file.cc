@@ -52,9 +52,37 @@ std::map<int64_t, int64_t> traffic_of(const Json& object) {
   return traffic;
 }
 
+ServedDimension dimension_of(const Json& object) {
+  constexpr int64_t kMostSize = 1 << 20;
+  check_members(object, {"largest", "pad", "sizes"});
+  ServedDimension dimension;
+  if (object.contains("largest")) dimension.largest = integer_of(object, "largest", 1, kMostSize);
+  if (object.contains("pad")) {
+    const Json& pad = object["pad"];
+    if (pad.is_boolean() && !pad.get<bool>())
+      dimension.never_padded = true;
+    else if (!pad.is_object())
+      throw Malformed(object, "pad: expected the value for each input, {\"input_ids\": 0}, or false");
+    else
+      dimension.pad.emplace();
+    if (pad.is_object())
+      for (const auto& [input, value] : pad.items())
+        if (input != kLine) (*dimension.pad)[input] = number_of(pad, input.c_str(), -1e9, 1e9);
+  }
+  if (object.contains("sizes")) {
+    for (const Json& size : array_of(object, "sizes")) {
+      const int64_t n = size.is_number_integer() ? size.get<int64_t>() : 0;
+      if (n < 1 || n > kMostSize || (!dimension.sizes.empty() && n <= dimension.sizes.back()))
+        throw Malformed(object, "sizes: whole numbers above 0 are expected, ascending");
+      dimension.sizes.push_back(n);
+    }
+  }
+  return dimension;
+}
+
 ServedModelConfig config_of(const Json& document) {
   check_members(document, {"max_batch", "max_wait_ms", "preferred", "instances", "queue", "timeout_ms", "promise_p99_ms", "tune",
-                           "pinned", "budget_mib", "traffic"});
+                           "pinned", "budget_mib", "traffic", "dimensions"});
   ServedModelConfig config;
   if (document.contains("max_batch")) config.max_batch = integer_of(document, "max_batch", 1, kMostBatch);
   if (document.contains("max_wait_ms")) config.max_wait = milliseconds_of(document, "max_wait_ms");
@@ -74,6 +102,11 @@ ServedModelConfig config_of(const Json& document) {
   config.pinned = flag_of(document, "pinned");
   if (document.contains("budget_mib")) config.budget = Bytes::mebi(integer_of(document, "budget_mib", 1, kMostMebi));
   if (document.contains("traffic")) config.traffic = traffic_of(document["traffic"]);
+  if (document.contains("dimensions")) {
+    if (!document["dimensions"].is_object()) throw Malformed(document, "dimensions: expected an object");
+    for (const auto& [name, object] : document["dimensions"].items())
+      if (name != kLine) config.dimensions[name] = dimension_of(object);
+  }
   return config;
 }
 

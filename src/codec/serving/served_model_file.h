@@ -16,6 +16,15 @@
 
 namespace stint {
 
+/// A dimension beside the batch that each request sets.
+struct ServedDimension {
+  std::optional<int64_t> largest;  ///< none: as large as the model runs, at most 512
+  std::optional<std::map<std::string, double>>
+      pad;  ///< filled up with these values, by input, 0 where an input is not named; none: not said
+  bool never_padded = false;
+  std::vector<int64_t> sizes;  ///< to which it is filled up, ascending; none: powers of two
+};
+
 /// How a model is served: `model.json` beside its versions. Every field may be left out.
 struct ServedModelConfig {
   int64_t max_batch = 32;  ///< items
@@ -23,11 +32,12 @@ struct ServedModelConfig {
   std::vector<int64_t> preferred;
   int64_t instances = 1;  ///< batches at the same time
   int64_t queue_limit = 1024;
-  std::optional<Duration> timeout;     ///< of requests that name none
-  std::optional<Duration> promise;     ///< at p99: what the headroom is told of
-  bool tune = false;                   ///< max_wait and preferred follow the load, so that the promise is kept; needs one
-  bool pinned = false;                 ///< never evicted
-  std::optional<Bytes> budget;         ///< weights and activations together
+  std::optional<Duration> timeout;  ///< of requests that name none
+  std::optional<Duration> promise;  ///< at p99: what the headroom is told of
+  bool tune = false;                ///< max_wait and preferred follow the load, so that the promise is kept; needs one
+  bool pinned = false;              ///< never evicted
+  std::optional<Bytes> budget;      ///< weights and activations together
+  std::map<std::string, ServedDimension> dimensions;  ///< by their names in the model
   std::map<int64_t, int64_t> traffic;  ///< parts of the requests without a version, by version; none: the highest has all
 };
 /// @param source  for messages.

@@ -43,6 +43,23 @@ TEST(ServedModelFile, RefusesWhatIsMisspeltOrOutOfRange) {
   EXPECT_THAT(error_of("7"), HasSubstr("object"));
 }
 
+TEST(ServedModelFile, SaysHowFreeDimensionsAreServed) {
+  const auto read = read_served_model(
+      R"({"dimensions": {"sequence": {"largest": 384, "pad": {"input_ids": 1}, "sizes": [64, 128]}, "width": {"pad": false}}})",
+      "model.json");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const ServedDimension& sequence = read->dimensions.at("sequence");
+  EXPECT_EQ(sequence.largest, 384);
+  EXPECT_THAT(sequence.pad.value(), ElementsAre(Pair("input_ids", 1)));
+  EXPECT_THAT(sequence.sizes, ElementsAre(64, 128));
+  EXPECT_FALSE(sequence.never_padded);
+  EXPECT_TRUE(read->dimensions.at("width").never_padded);
+  EXPECT_FALSE(read->dimensions.at("width").largest);
+  for (const char* wrong : {R"({"largest": 0})", R"({"pad": true})", R"({"pad": {"x": "zero"}})", R"({"sizes": [64, 64]})",
+                            R"({"sizes": [0]})", R"({"smallest": 1})", "7"})
+    EXPECT_FALSE(read_served_model(fmt::format(R"({{"dimensions": {{"s": {}}}}})", wrong), "model.json").ok()) << wrong;
+}
+
 TEST(ServedModelFile, DescribesASyntheticModel) {
   const auto read = read_synthetic_model(
       R"({"inputs": [{"name": "x", "shape": [3, 4]}], "outputs": [{"name": "y", "shape": [2]}], "base_us": 100, "item_us": 2.5})",

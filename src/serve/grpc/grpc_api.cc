@@ -180,7 +180,7 @@ class GrpcInferCall final : public CheckedCall {
   /// Without an answer: it was cancelled.
   ~GrpcInferCall() override { finish(grpc::Status::CANCELLED); }
 
-  void answer(std::span<const std::span<const std::byte>> outputs) override {
+  void answer(std::span<const OutputRows> outputs) override {
     to_.set_model_name(model_);
     to_.set_model_version(std::to_string(version_));
     to_.set_id(request_.id);
