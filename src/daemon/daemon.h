@@ -81,6 +81,8 @@ class Daemon {
   [[nodiscard]] LiveTelemetry& telemetry() { return telemetry_; }
   [[nodiscard]] const DaemonConfig& config() const { return config_; }
   [[nodiscard]] const std::string& state_folder() const { return options_.state_folder; }
+  /// Of a log in a database; nullptr for a file.
+  [[nodiscard]] std::shared_ptr<const std::atomic<int64_t>> log_epoch() const { return log_->epoch(); }
   /// Of the tokens of tasks (identity/job_token.h); empty = nothing runs.
   [[nodiscard]] const std::string& job_key() const { return job_key_; }
   /// For its logs; everything else of it is the service's.

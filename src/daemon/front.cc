@@ -5,6 +5,7 @@
 #include "host/clock.h"
 #include "host/disk_room.h"
 #include "host/secret.h"
+#include "store/govern_postgres.h"
 
 namespace stint {
 namespace {
@@ -66,9 +67,22 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
   TRY_ASSIGN(const ListenAddress listen, parse_listen_address(options.listen));
   std::unique_ptr<Front> front(new Front());
   AuditHeadsOptions heads = options.audit_heads;
+  // What is taken out of the log must stand in heads that the daemon of another machine has, too.
+  front->keeps_all_reads_ = !options.log.empty() && heads.file.empty();
+  if (front->keeps_all_reads_ && options.audit_policy.keep_reads != Duration())
+    front->news_.emplace_back(
+        "audit_log.keep_reads is not followed: with the log in PostgreSQL name a file of signed heads that all its daemons can "
+        "write (--audit-heads, --audit-key)");
   if (heads.file.empty()) heads.file = options.state_folder + "/audit-heads.jsonl";
   if (heads.key_file.empty()) heads.key_file = options.state_folder + "/audit.key";
-  TRY_ASSIGN(front->governor_, Governor::open(options.state_folder + "/govern.db", std::move(heads), options.secrets_key));
+  std::optional<SealKey> key;
+  if (!options.secrets_key.empty()) {
+    TRY_ASSIGN(key, SealKey::read(options.secrets_key));
+  }
+  TRY_ASSIGN(OpenedGovernance governance,
+             open_governance({options.state_folder, options.log, options.log_epoch}, std::move(key)));
+  if (!governance.news.empty()) front->news_.push_back(std::move(governance.news));
+  TRY_ASSIGN(front->governor_, Governor::open(std::move(governance.store), std::move(heads)));
   front->reconfigure(options.clients, options.audit_policy);
   const std::string token_file = options.state_folder + "/admin.token";
   TRY(check_secret_file(token_file));
@@ -137,7 +151,9 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
 }
 
 void Front::reconfigure(const std::vector<std::string>& clients, const AuditPolicy& audit_policy) {
-  governor_->set_policy(audit_policy);
+  AuditPolicy policy = audit_policy;
+  if (keeps_all_reads_) policy.keep_reads = Duration();
+  governor_->set_policy(policy);
   make_clients_known(*governor_, clients);
 }
 

@@ -1,6 +1,7 @@
 // The daemon's front: who may come in, what they may ask, and the server they ask through, put together in the right order.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,11 +17,15 @@
 namespace stint {
 
 struct FrontOptions {
-  std::string secrets_key;   ///< file with the key that secrets of one-time codes are encrypted with; empty = they are not
-  std::string job_key;       ///< of the tokens of tasks; empty = there are none
-  Bytes disk_reserve;        ///< of the disk with it: no new work comes in while less is free; 0 = no such bound
-  std::string state_folder;  ///< holds govern.db and, where the daemon had to make one, admin.token
-  std::string listen = "127.0.0.1:8470";  ///< IP address and port; `[::1]:8470`; port 0 = any free one
+  std::string secrets_key;  ///< file with the key that secrets of one-time codes are encrypted with; empty = they are not
+  std::string job_key;      ///< of the tokens of tasks; empty = there are none
+  Bytes disk_reserve;       ///< of the disk with it: no new work comes in while less is free; 0 = no such bound
+  std::string
+      state_folder;  ///< holds govern.db (unless the log's database does) and, where the daemon had to make one, admin.token
+  std::string
+      log;  ///< URL of the event log in a database, which users, tokens and the audit log are then in, too; empty = a file
+  std::shared_ptr<const std::atomic<int64_t>> log_epoch = nullptr;  ///< of such a log (EventLog::epoch())
+  std::string listen = "127.0.0.1:8470";                            ///< IP address and port; `[::1]:8470`; port 0 = any free one
   TlsOptions tls;
   bool plain_beyond_loopback = false;
   std::optional<OidcConfig> oidc;
@@ -49,6 +54,8 @@ class Front {
   void reconfigure(const std::vector<std::string>& clients, const AuditPolicy& audit_policy);
   /// Certificates that were renewed hold for connections from now on. @return error naming the file: then the old ones stay.
   Status reload_certificates();
+  /// What an operator must know of the start.
+  [[nodiscard]] const std::vector<std::string>& news() const { return news_; }
   /// What is wrong with the audit log, as far as its signed heads tell; empty = nothing.
   [[nodiscard]] const std::string& audit_problem() const { return governor_->audit_problem(); }
   /// No more requests; those being worked on are answered by a service that still runs.
@@ -72,6 +79,8 @@ class Front {
   std::unique_ptr<WorkerPool> readers_;  ///< of large bodies
   std::unique_ptr<HttpServer> server_;
   std::string new_token_file_;
+  std::vector<std::string> news_;
+  bool keeps_all_reads_ = false;  ///< of the audit log, whatever its policy
 };
 
 /// "127.0.0.1:8470" or "[::1]:8470" taken apart. @return error for anything else.

@@ -97,6 +97,7 @@ Result<bool> EventLog::take_over() {
 }
 Result<bool> EventLog::is_led() { return impl_->is_led(); }
 Status EventLog::let_go() { return impl_->let_go(); }
+std::shared_ptr<const std::atomic<int64_t>> EventLog::epoch() const { return impl_->epoch(); }
 int64_t EventLog::last_step() const { return impl_->last_step; }
 int64_t EventLog::last_sequence() const { return impl_->last_sequence; }
 Instant EventLog::last_at() const { return impl_->last_at; }

@@ -9,6 +9,7 @@
 // failed sync may have kept it. Source: https://www.sqlite.org/wal.html and https://www.sqlite.org/lockingv3.html
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -168,6 +169,9 @@ class EventLog {
   Result<bool> take_over();
   /// Follows again, so that another one can become the active one.
   Status let_go();
+  /// PostgreSQL: the number of this daemon's turn, for what else it writes there (store/govern_postgres.h). May be read by any
+  /// thread, and outlives the log; nullptr for a file.
+  [[nodiscard]] std::shared_ptr<const std::atomic<int64_t>> epoch() const;
 
   // As of the last append, open, reopen or refresh.
   [[nodiscard]] int64_t last_step() const;

@@ -1,6 +1,7 @@
 // What a store of the event log must do: SQLite in event_log_sqlite.cc, PostgreSQL in event_log_postgres.cc.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -31,6 +32,7 @@ struct EventLog::Impl {
   virtual Result<bool> take_over() { return true; }
   virtual Status let_go() { return {}; }
   [[nodiscard]] virtual bool follows() const { return false; }
+  [[nodiscard]] virtual std::shared_ptr<const std::atomic<int64_t>> epoch() const { return nullptr; }
 
   // As EventLog's; in what writes nothing has failed before.
   virtual Status read(int64_t after, const std::function<Status(const LoggedRecord&)>& visit) = 0;

@@ -1,31 +1,18 @@
-// The event log in PostgreSQL: one connection, each step one pipeline, which is one transaction and one journey.
-//
-// Who may write. The active daemon holds a session's advisory lock, which the server takes back when the connection dies. A
-// daemon that was cut off and does not know it yet is kept out by the epoch: whoever takes the lock raises it, and every
-// transaction begins by looking whether it is still its own; a row lock on it makes taker and writer wait for each other.
-// Sources: PostgreSQL 15 documentation, 13.3.5 (advisory locks), 13.2.1 (read committed: a locked row is looked at again),
-// 34.5 (pipeline mode: everything up to a synchronization point is one transaction).
-#include <endian.h>
-#include <libpq-fe.h>
-
-#include <array>
-#include <charconv>
+// The event log in PostgreSQL: one connection, each step one pipeline, which is one transaction and one journey (store/postgres.h).
+#include <atomic>
 #include <chrono>
-#include <cstring>
 #include <thread>
 #include <utility>
 
 #include "store/event_log_impl.h"
+#include "store/postgres.h"
 
 namespace stint {
 namespace {
 
-constexpr int64_t kPostgresVersion = 1;
-constexpr int64_t kLock = 0x5354'4c47;  // "STLG"; + 1 while tables are made
+constexpr int64_t kPostgresVersion = 2;  // from 2 on users, tokens and the audit log are beside it (govern_postgres.cc)
 constexpr int kTriesForLock = 20;
 constexpr std::chrono::milliseconds kBetweenTries(100);
-constexpr int kBinary = 1;
-constexpr Oid kBytea = 17, kText = 25, kInt8 = 20;
 
 constexpr const char* kPostgresSchema = R"(
 CREATE SCHEMA IF NOT EXISTS stint_log;
@@ -50,65 +37,8 @@ CREATE TABLE IF NOT EXISTS ended_job(id bigint PRIMARY KEY, queue text COLLATE "
                                      name text NOT NULL, state bigint NOT NULL, payload bytea NOT NULL);
 )";
 
-/// Parameters of a statement: numbers, texts and bytes, all in PostgreSQL's binary form.
-class Parameters {
- public:
-  Parameters& number(int64_t value) {
-    uint64_t big = htobe64(static_cast<uint64_t>(value));
-    return add(std::string(reinterpret_cast<const char*>(&big), sizeof big), kInt8);
-  }
-  Parameters& text(std::string_view value) { return add(std::string(value), kText); }
-  Parameters& bytes(std::string_view value) { return add(std::string(value), kBytea); }
-
-  template <typename Send>
-  auto send(Send&& send) const {
-    std::vector<const char*> values;
-    std::vector<int> lengths, formats(values_.size(), kBinary);
-    for (const std::string& value : values_) {
-      values.push_back(value.data());
-      lengths.push_back(static_cast<int>(value.size()));
-    }
-    return send(static_cast<int>(values.size()), types_.data(), values.data(), lengths.data(), formats.data());
-  }
-
- private:
-  Parameters& add(std::string value, Oid type) {
-    values_.push_back(std::move(value));
-    types_.push_back(type);
-    return *this;
-  }
-  std::vector<std::string> values_;
-  std::vector<Oid> types_;
-};
-
-/// An answer; columns are bigint, text or bytea.
-class Rows {
- public:
-  explicit Rows(PGresult* result) : result_(result) {}
-  [[nodiscard]] int count() const { return PQntuples(result_.get()); }
-  [[nodiscard]] int64_t integer(int row, int column) const {
-    uint64_t big = 0;
-    std::memcpy(&big, PQgetvalue(result_.get(), row, column), sizeof big);
-    return static_cast<int64_t>(be64toh(big));
-  }
-  [[nodiscard]] std::string_view bytes(int row, int column) const {
-    return {PQgetvalue(result_.get(), row, column), static_cast<size_t>(PQgetlength(result_.get(), row, column))};
-  }
-  [[nodiscard]] bool good() const {
-    const ExecStatusType status = PQresultStatus(result_.get());
-    return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK || status == PGRES_PIPELINE_SYNC;
-  }
-  [[nodiscard]] std::string_view field(int code) const {
-    const char* text = PQresultErrorField(result_.get(), code);
-    return text == nullptr ? "" : text;
-  }
-
- private:
-  struct Clear {
-    void operator()(PGresult* result) const { PQclear(result); }
-  };
-  std::unique_ptr<PGresult, Clear> result_;
-};
+using Parameters = PostgresValues;
+using Rows = PostgresRows;
 
 class PostgresLog final : public EventLog::Impl {
  public:
@@ -117,13 +47,14 @@ class PostgresLog final : public EventLog::Impl {
 
   Status connect() override;
   Status write(const LogStep& what, int64_t step, int64_t sequence) override;
-  bool roll_back() override { return connection_ && PQtransactionStatus(connection_.get()) == PQTRANS_IDLE; }
+  bool roll_back() override { return connection_.idle(); }
   [[nodiscard]] std::string name() const override { return "PostgreSQL"; }
   Status refresh() override;
   Result<bool> is_led() override;
   Result<bool> take_over() override;
   Status let_go() override;
   [[nodiscard]] bool follows() const override { return follows_; }
+  [[nodiscard]] std::shared_ptr<const std::atomic<int64_t>> epoch() const override { return epoch_; }
   Status read(int64_t after, const std::function<Status(const LoggedRecord&)>& visit) override;
   Result<std::optional<LogKey>> find_key(std::string_view key) override;
   Status put_mark(const LogMark& mark) override;
@@ -141,57 +72,23 @@ class PostgresLog final : public EventLog::Impl {
                         const std::function<Status(int64_t, std::string_view)>& visit) override;
 
  private:
-  struct Close {
-    void operator()(PGconn* connection) const { PQfinish(connection); }
-  };
-  struct Statement {
-    std::string sql;
-    Parameters parameters;
-  };
-  Status execute(const char* sql);
-  Result<Rows> query(const char* sql, const Parameters& parameters = {});
+  Result<Rows> query(const char* sql, const Parameters& parameters = {}) { return connection_.query(sql, parameters); }
   Status make_tables();
   /// All of it, or nothing, and only while the epoch is ours.
-  Status transaction(const std::vector<Statement>& statements);
-  Status collect(size_t statements);
-  [[nodiscard]] Error lost() const { return make_error(ErrorCode::kUnavailable, "PostgreSQL: {}", message()); }
-  [[nodiscard]] std::string message() const {
-    std::string text = connection_ ? PQerrorMessage(connection_.get()) : "not connected";
-    while (!text.empty() && text.back() == '\n')
-      text.pop_back();
-    return text;
-  }
+  Status transaction(const std::vector<PostgresStatement>& statements);
 
   std::string url_;
   bool follows_, yields_;
-  int64_t epoch_ = 0;  ///< ours while we hold the lock
-  std::unique_ptr<PGconn, Close> connection_;
+  /// Ours while we hold the lock.
+  std::shared_ptr<std::atomic<int64_t>> epoch_ = std::make_shared<std::atomic<int64_t>>(0);
+  PostgresConnection connection_;
 };
 
-Status PostgresLog::execute(const char* sql) {
-  if (!connection_) return lost();
-  const Rows done(PQexec(connection_.get(), sql));
-  return done.good() ? Status() : Status(lost());
-}
-
-Result<Rows> PostgresLog::query(const char* sql, const Parameters& parameters) {
-  if (!connection_) return lost();
-  Rows rows(parameters.send([&](int count, const Oid* types, const char* const* values, const int* lengths, const int* formats) {
-    return PQexecParams(connection_.get(), sql, count, types, values, lengths, formats, kBinary);
-  }));
-  if (!rows.good()) return lost();
-  return rows;
-}
-
 Status PostgresLog::make_tables() {
-  // The lock of a machine that has lost its power or its network is given back within seconds, not hours.
-  TRY(
-      execute("SET client_min_messages TO warning; SET search_path TO stint_log; SET synchronous_commit TO on; "
-              "SET tcp_keepalives_idle TO 5; SET tcp_keepalives_interval TO 2; SET tcp_keepalives_count TO 3"));
-  TRY(execute("BEGIN"));
-  TRY(query("SELECT pg_advisory_xact_lock($1)", Parameters().number(kLock + 1)));
-  TRY(execute(kPostgresSchema));
-  TRY(execute("COMMIT"));
+  TRY(connection_.execute("BEGIN"));
+  TRY(query("SELECT pg_advisory_xact_lock($1)", Parameters().number(kPostgresTablesLock)));
+  TRY(connection_.execute(kPostgresSchema));
+  TRY(connection_.execute("COMMIT"));
   TRY_ASSIGN(const Rows about, query("SELECT version FROM about"));
   if (about.count() != 1 || about.integer(0, 0) > kPostgresVersion)
     return invalid("PostgreSQL: the log is of a newer Stint (version {}, this one knows {}): use that",
@@ -200,19 +97,11 @@ Status PostgresLog::make_tables() {
 }
 
 Status PostgresLog::connect() {
-  connection_.reset();  // with its lock, if it has one
-  const std::array<const char*, 5> keys = {"dbname", "connect_timeout", "tcp_user_timeout", "fallback_application_name", nullptr};
-  const std::array<const char*, 5> values = {url_.c_str(), "3", "5000", "stint", nullptr};
-  connection_.reset(PQconnectdbParams(keys.data(), values.data(), 1));
-  if (PQstatus(connection_.get()) != CONNECTION_OK) {
-    const Error error = lost();
-    connection_.reset();
-    return error;
-  }
+  TRY(connection_.connect(url_));
   TRY(make_tables());
   if (follows_) return refresh();
   // The server gives back the lock of a daemon that has just ended a moment after its connection goes.
-  const int64_t before = epoch_;
+  const int64_t before = *epoch_;
   TRY_ASSIGN(bool taken, take_over());
   for (int tried = 0; !taken && tried < kTriesForLock; ++tried) {
     std::this_thread::sleep_for(kBetweenTries);
@@ -220,8 +109,8 @@ Status PostgresLog::connect() {
   }
   TRY_ASSIGN(const Rows about, query("SELECT epoch FROM about"));
   if (before > 0 && about.integer(0, 0) != before + (taken ? 1 : 0) && (yields_ || !taken)) {
-    connection_.reset();
-    epoch_ = before;
+    connection_.close();
+    *epoch_ = before;
     return make_error(ErrorCode::kConflict, "PostgreSQL: another daemon has taken over this log");
   }
   if (taken) return {};
@@ -234,20 +123,20 @@ Result<bool> PostgresLog::is_led() {
   TRY_ASSIGN(const Rows held, query("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND "
                                     "classid = 0 AND objid::bigint = $1 AND "
                                     "database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-                                    Parameters().number(kLock)));
+                                    Parameters().number(kPostgresLock)));
   return held.integer(0, 0) > 0;
 }
 
 Status PostgresLog::let_go() {
   follows_ = true;
-  return execute("SELECT pg_advisory_unlock_all()");
+  return connection_.execute("SELECT pg_advisory_unlock_all()");
 }
 
 Result<bool> PostgresLog::take_over() {
-  TRY_ASSIGN(const Rows locked, query("SELECT pg_try_advisory_lock($1)::int::bigint", Parameters().number(kLock)));
+  TRY_ASSIGN(const Rows locked, query("SELECT pg_try_advisory_lock($1)::int::bigint", Parameters().number(kPostgresLock)));
   if (locked.integer(0, 0) == 0) return false;
   TRY_ASSIGN(const Rows raised, query("UPDATE about SET epoch = epoch + 1 RETURNING epoch"));
-  epoch_ = raised.integer(0, 0);
+  *epoch_ = raised.integer(0, 0);
   TRY(refresh());
   follows_ = false;
   return true;
@@ -262,51 +151,15 @@ Status PostgresLog::refresh() {
   return {};
 }
 
-Status PostgresLog::transaction(const std::vector<Statement>& statements) {
-  if (!connection_) return lost();
-  PGconn* to = connection_.get();
-  if (PQenterPipelineMode(to) == 0) return lost();
-  const auto send = [&](const char* sql, const Parameters& parameters) {
-    return parameters.send([&](int count, const Oid* types, const char* const* values, const int* lengths, const int* formats) {
-      return PQsendQueryParams(to, sql, count, types, values, lengths, formats, kBinary);
-    });
-  };
-  // Fails, and everything behind it, when somebody else's epoch has begun.
-  bool sent = send("WITH held AS (SELECT 1 FROM about WHERE epoch = $1 FOR SHARE) SELECT 1 / (SELECT count(*) FROM held)",
-                   Parameters().number(epoch_)) == 1;
-  for (const Statement& statement : statements)
-    sent = sent && send(statement.sql.c_str(), statement.parameters) == 1;
-  sent = sent && PQpipelineSync(to) == 1;
-  const Status done = sent ? collect(statements.size() + 1) : Status(lost());
-  if (PQexitPipelineMode(to) == 0 && done.ok()) return lost();
-  return done;
-}
-
-Status PostgresLog::collect(size_t statements) {
-  PGconn* from = connection_.get();
-  Status first;
-  for (size_t i = 0; i <= statements; ++i) {  // the last is the synchronization point
-    PGresult* raw = PQgetResult(from);
-    if (raw == nullptr) return lost();
-    const Rows rows(raw);
-    if (!rows.good() && first.ok()) {
-      const std::string_view code = rows.field(PG_DIAG_SQLSTATE);
-      if (code == "22012")
-        first = make_error(ErrorCode::kUnavailable, "PostgreSQL: another daemon has taken over this log");
-      else if (code == "23505" && rows.field(PG_DIAG_TABLE_NAME) != "record")
-        first = make_error(ErrorCode::kConflict, "event log: {}", rows.field(PG_DIAG_MESSAGE_DETAIL));
-      else
-        first = make_error(ErrorCode::kUnavailable, "PostgreSQL: {}",
-                           code.empty() ? message() : std::string(rows.field(PG_DIAG_MESSAGE_PRIMARY)));
-    }
-    if (PQresultStatus(raw) == PGRES_PIPELINE_SYNC) break;
-    if (i < statements && PQgetResult(from) != nullptr) return lost();  // the end of this statement's answer
-  }
-  return first;
+Status PostgresLog::transaction(const std::vector<PostgresStatement>& statements) {
+  return connection_.transaction(*epoch_, statements, [](const Rows& refused) -> std::optional<Error> {
+    if (refused.field(PG_DIAG_SQLSTATE) != "23505" || refused.field(PG_DIAG_TABLE_NAME) == "record") return std::nullopt;
+    return make_error(ErrorCode::kConflict, "event log: {}", refused.field(PG_DIAG_MESSAGE_DETAIL));
+  });
 }
 
 Status PostgresLog::write(const LogStep& what, int64_t step, int64_t sequence) {
-  std::vector<Statement> all;
+  std::vector<PostgresStatement> all;
   for (const LogRecord& r : what.records)
     all.push_back({"INSERT INTO record VALUES($1, $2, $3, $4, $5)",
                    Parameters().number(++sequence).number(step).number(what.at.ns()).number(r.kind).bytes(r.payload)});

@@ -3,9 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "host/secret.h"
-#include "host/totp.h"
+#include "store/govern_rows.h"
 
 namespace stint {
 namespace {
@@ -31,34 +30,6 @@ CREATE TABLE second_factor (user TEXT PRIMARY KEY REFERENCES user (name), secret
                             created_ns INTEGER NOT NULL) STRICT;
 )sql";
 
-template <typename Parts, typename Format>
-std::string join(const Parts& parts, Format format) {
-  std::string out;
-  for (const auto& part : parts)
-    out += fmt::format("{}{}", out.empty() ? "" : ",", format(part));
-  return out;
-}
-
-std::string plain(const std::string& text) { return text; }
-
-Result<User> read_user(const Statement& row) {
-  User user{.name = std::string(row.bytes(0)), .disabled = row.integer(2) != 0, .created = Instant::from_ns(row.integer(3))};
-  if (row.bytes(1).empty()) return user;
-  for (const std::string_view part : split(row.bytes(1), ',')) {
-    TRY_ASSIGN(Grant grant, parse_grant(part));
-    user.grants.push_back(std::move(grant));
-  }
-  return user;
-}
-
-Client read_client(const Statement& row) {
-  Client client{.name = std::string(row.bytes(0)), .disabled = row.integer(1) != 0, .created = Instant::from_ns(row.integer(3))};
-  if (row.bytes(2).empty()) return client;
-  for (const std::string_view tag : split(row.bytes(2), ','))
-    client.mandatory_tags.emplace_back(tag);
-  return client;
-}
-
 Result<Token> read_token(const Statement& row) {
   Token token{.id = std::string(row.bytes(0)),
               .hash = std::string(row.bytes(1)),
@@ -76,16 +47,11 @@ Result<SecondFactor> read_factor(const Statement& row) {
                       .confirmed = row.integer(2) != 0,
                       .used_step = static_cast<uint64_t>(row.integer(3)),
                       .failures = static_cast<int>(row.integer(4)),
+                      .recovery = parted(row.bytes(6)),
                       .created = Instant::from_ns(row.integer(7))};
   if (!row.is_null(5)) factor.locked_until = Instant::from_ns(row.integer(5));
-  if (row.bytes(6).empty()) return factor;
-  for (const std::string_view hash : split(row.bytes(6), ','))
-    factor.recovery.emplace_back(hash);
   return factor;
 }
-
-/// What a secret is encrypted for: in another user's row it is none.
-std::string purpose_of(const std::string& user) { return "one-time codes of " + user; }
 
 AuditRow read_row(const Statement& row) {
   return {row.integer(0), std::string(row.bytes(1)), std::string(row.bytes(2)), std::string(row.bytes(3))};
@@ -94,12 +60,16 @@ AuditRow read_row(const Statement& row) {
 }  // namespace
 
 Result<GovernFile> GovernFile::open(const std::string& path, std::optional<SealKey> key) {
+  return open(path, GovernSecrets{.key = std::move(key)});
+}
+
+Result<GovernFile> GovernFile::open(const std::string& path, GovernSecrets secrets) {
   // SQLite would make it readable to all that the umask lets; its companions take over the file's own mode.
   const int file = ::open(path.c_str(), O_CREAT | O_CLOEXEC | O_RDWR, 0600);
   if (file >= 0) ::close(file);
   TRY(check_secret_file(path));
   TRY_ASSIGN(Database database, Database::open(path, DatabaseAccess::kCreate));
-  GovernFile opened(std::move(database), std::move(key));
+  GovernFile opened(std::move(database), std::move(secrets));
   TRY(opened.prepare());
   return opened;
 }
@@ -135,16 +105,6 @@ Status GovernFile::prepare() {
   return {};
 }
 
-Result<std::string> GovernFile::opened_secret(const std::string& user, std::string_view text) const {
-  if (!is_sealed(text)) return from_base32(text);
-  if (!key_)
-    return invalid("{}: secrets of one-time codes are encrypted: name the file with their key (stint daemon --secrets-key)",
-                   database_.path());
-  const Result<std::string> secret = key_->unseal(text, purpose_of(user));
-  if (!secret.ok()) return invalid("{}: the secret of {}'s one-time codes {}", database_.path(), user, secret.error().message);
-  return *secret;
-}
-
 /// What was there in the open leaves no trace in free pages, nor in the log beside the file.
 Status GovernFile::seal_all(const std::vector<SecondFactor>& factors) {
   TRY(database_.execute("PRAGMA secure_delete = ON"));
@@ -161,14 +121,14 @@ Result<GovernState> GovernFile::load() {
   for (;;) {
     TRY_ASSIGN(const bool more, users.step());
     if (!more) break;
-    TRY_ASSIGN(User user, read_user(users));
+    TRY_ASSIGN(User user, user_of(users.bytes(0), users.bytes(1), users.integer(2) != 0, users.integer(3)));
     state.users.push_back(std::move(user));
   }
   TRY_ASSIGN(Statement clients, database_.prepare("SELECT name, disabled, mandatory_tags, created_ns FROM client ORDER BY name"));
   for (;;) {
     TRY_ASSIGN(const bool more, clients.step());
     if (!more) break;
-    state.clients.push_back(read_client(clients));
+    state.clients.push_back(client_of(clients.bytes(0), clients.integer(1) != 0, clients.bytes(2), clients.integer(3)));
   }
   TRY_ASSIGN(Statement tokens, database_.prepare("SELECT id, hash, user, scopes, note, created_ns, expires_ns, revoked_ns "
                                                  "FROM token ORDER BY id"));
@@ -186,11 +146,11 @@ Result<GovernState> GovernFile::load() {
     TRY_ASSIGN(const bool more, factors.step());
     if (!more) break;
     TRY_ASSIGN(SecondFactor factor, read_factor(factors));
-    TRY_ASSIGN(factor.secret, opened_secret(factor.user, factors.bytes(1)));
-    in_the_open = in_the_open || !is_sealed(factors.bytes(1));
+    TRY_ASSIGN(factor.secret, opened_secret(secrets_, factor.user, factors.bytes(1), database_.path()));
+    in_the_open = in_the_open || is_to_be_sealed(secrets_, factors.bytes(1));
     state.second_factors.push_back(std::move(factor));
   }
-  if (key_ && in_the_open) TRY(seal_all(state.second_factors));
+  if (in_the_open) TRY(seal_all(state.second_factors));
   return state;
 }
 
@@ -229,7 +189,7 @@ void GovernFile::roll_back() {
 
 Status GovernFile::put(const User& user) {
   put_user_.bind(1, user.name);
-  put_user_.bind(2, join(user.grants, format_grant));
+  put_user_.bind(2, grants_text(user.grants));
   put_user_.bind(3, int64_t{user.disabled});
   put_user_.bind(4, user.created.ns());
   return put_user_.run();
@@ -238,7 +198,7 @@ Status GovernFile::put(const User& user) {
 Status GovernFile::put(const Client& client) {
   put_client_.bind(1, client.name);
   put_client_.bind(2, int64_t{client.disabled});
-  put_client_.bind(3, join(client.mandatory_tags, plain));
+  put_client_.bind(3, joined(client.mandatory_tags));
   put_client_.bind(4, client.created.ns());
   return put_client_.run();
 }
@@ -264,7 +224,7 @@ Status GovernFile::put(const SecondFactor& factor) {
     return remove_factor_.run();
   }
   put_factor_.bind(1, factor.user);
-  put_factor_.bind(2, key_ ? key_->seal(factor.secret, purpose_of(factor.user)) : to_base32(factor.secret));
+  put_factor_.bind(2, closed_secret(secrets_, factor));
   put_factor_.bind(3, int64_t{factor.confirmed});
   put_factor_.bind(4, static_cast<int64_t>(factor.used_step));
   put_factor_.bind(5, int64_t{factor.failures});
@@ -272,7 +232,7 @@ Status GovernFile::put(const SecondFactor& factor) {
     put_factor_.bind(6, factor.locked_until->ns());
   else
     put_factor_.bind_null(6);
-  put_factor_.bind(7, join(factor.recovery, plain));
+  put_factor_.bind(7, joined(factor.recovery));
   put_factor_.bind(8, factor.created.ns());
   return put_factor_.run();
 }

@@ -21,54 +21,6 @@ const User kAnn{.name = "ann@example.com",
                 .grants = {{Role::kSubmitter, "agency"}, {Role::kAuditor, ""}},
                 .created = Instant::from_seconds(1'700'000'000)};
 const Client kAgency{.name = "agency", .mandatory_tags = {"project", "team"}, .created = Instant::from_seconds(5)};
-const Token kToken{.id = "1f",
-                   .hash = "abc",
-                   .user = kAnn.name,
-                   .scopes = *parse_scopes("read,submit"),
-                   .note = "laptop, at home",
-                   .created = Instant::from_seconds(6),
-                   .expires = Instant::from_seconds(7)};
-
-std::vector<AuditRow> audit_of(GovernFile& file, int64_t after, int64_t limit, std::string_view client) {
-  std::vector<AuditRow> rows;
-  const Status read = file.read_audit(after, limit, client, [&](const AuditRow& row) {
-    rows.push_back(row);
-    return Status();
-  });
-  CHECK(read.ok(), "{}", read.error().message);
-  return rows;
-}
-
-TEST(GovernFile, KeepsWhatIsCommitted) {
-  const ScratchDir dir;
-  const std::string path = dir / "govern.db";
-  {
-    auto file = GovernFile::open(path);
-    ASSERT_TRUE(file.ok()) << file.error().message;
-    EXPECT_EQ(file->last_audit()->sequence, 0);
-    ASSERT_TRUE(file->begin().ok());
-    ASSERT_TRUE(file->put(kAnn).ok());
-    ASSERT_TRUE(file->put(kAgency).ok());
-    ASSERT_TRUE(file->put(kToken).ok());
-    ASSERT_TRUE(file->append({1, "agency", "{}", "h1"}).ok());
-    ASSERT_TRUE(file->append({2, "", "{\"a\":1}", "h2"}).ok());
-    ASSERT_TRUE(file->append({3, "agency", "{}", "h3"}).ok());
-    ASSERT_TRUE(file->commit().ok());
-    ASSERT_TRUE(file->begin().ok());
-    ASSERT_TRUE(file->append({4, "", "{}", "h4"}).ok());
-    file->roll_back();
-  }
-  auto file = GovernFile::open(path);
-  const auto state = file->load();
-  ASSERT_TRUE(state.ok()) << state.error().message;
-  EXPECT_THAT(state->users, ElementsAre(kAnn));
-  EXPECT_THAT(state->clients, ElementsAre(kAgency));
-  EXPECT_THAT(state->tokens, ElementsAre(kToken));
-  EXPECT_EQ(*file->last_audit(), (AuditRow{3, "agency", "{}", "h3"}));
-  EXPECT_THAT(audit_of(*file, 0, 2, ""), ElementsAre(AuditRow{1, "agency", "{}", "h1"}, AuditRow{2, "", "{\"a\":1}", "h2"}));
-  EXPECT_THAT(audit_of(*file, 1, 9, "agency"), ElementsAre(AuditRow{2, "agency", "{}", "h3"}));
-}
-
 TEST(GovernFile, WhateverFailsAChangeAndItsAuditRecordAreThereTogetherOrNotAtAll) {
   const FaultyVfs::AsUsual faulty;
   for (const Fault fault : {Fault::kDiskFull, Fault::kWriteError, Fault::kShortWrite, Fault::kSyncError})
@@ -99,22 +51,6 @@ TEST(GovernFile, WhateverFailsAChangeAndItsAuditRecordAreThereTogetherOrNotAtAll
         EXPECT_EQ(last, kept ? 2 : 1) << static_cast<int>(fault) << " after " << after;
       }
     }
-}
-
-TEST(GovernFile, ChangesWhatHasTheSameName) {
-  const ScratchDir dir;
-  auto file = GovernFile::open(dir / "govern.db");
-  User ann = kAnn;
-  Token token = kToken;
-  ASSERT_TRUE(file->put(ann).ok());
-  ASSERT_TRUE(file->put(token).ok());
-  ann.grants.clear();
-  ann.disabled = true;
-  token.revoked = Instant::from_seconds(8);
-  ASSERT_TRUE(file->put(ann).ok());
-  ASSERT_TRUE(file->put(token).ok());
-  EXPECT_THAT(file->load()->users, ElementsAre(ann));
-  EXPECT_THAT(file->load()->tokens, ElementsAre(token));
 }
 
 TEST(GovernFile, IsItsOwnersAlone) {

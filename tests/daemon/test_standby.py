@@ -5,6 +5,7 @@ Usage: test_standby.py STINT [--times N]. N takeovers of one daemon after the ot
 given); `tests/daemon/test_standby.py build/release/stint --times 200` is the long run.
 """
 import collections
+import json
 import os
 import pathlib
 import random
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -50,7 +52,14 @@ def wait_until(holds, what):
 
 
 class Waiting(RunningDaemon):
-    """One that may have to stand by: it is not waited for at its start."""
+    """One that may have to stand by: it is not waited for at its start. Users and tokens are in the database: `states` are the folders
+    of all its daemons, of which the first active one has the first operator's token."""
+
+    states = ()
+
+    @property
+    def token(self):
+        return next(path.read_text().strip() for path in (state / "admin.token" for state in (self.state, *self.states)) if path.exists())
 
     def start(self, seconds=PATIENCE):
         with open(self.log, "ab") as log:
@@ -79,6 +88,7 @@ class Standby(unittest.TestCase):
         self.folder.chmod(0o755)
         self.server = running_postgres.RunningPostgres(self.folder / "postgres")
         self.addCleanup(self.server.stop)
+        self.states = []
         self.beats = self.folder / "beats"
         self.beats.touch()
         self.script, self.goes_on = self.folder / "job.sh", self.folder / "goes-on"
@@ -89,6 +99,8 @@ class Standby(unittest.TestCase):
         config = {"log": self.server.url, "nodes": [{"name": config_name, "cpu_milli": 8000, "memory": "4GiB", "per_hour": "0.20"}],
                   "queues": [{"name": "agency"}]}
         daemon = Waiting(STINT, folder, config, state=state, simulate=False, more=["--standby", *more])
+        self.states.append(daemon.state)
+        daemon.states = self.states
         self.addCleanup(daemon.stop)
         return daemon
 
@@ -238,6 +250,71 @@ while found := list(left()):
         self.goes_on.touch()
         self.assertEqual(self.wait_for(two, job, "succeeded", "failed")["state"], "succeeded")
         self.assertEqual([run[2] for run in self.runs()[job]], [False, True])
+
+    def test_tokens_and_the_audit_log_go_with_the_log_to_another_machine(self):
+        daemons = [self.daemon(name, more=["--host-id", name, "--fence-after", "0s"]) for name in ("host-one", "host-two")]
+        wait_until(lambda: any(d.answers() for d in daemons), "one is active")
+        one, two = daemons if daemons[0].answers() else daemons[::-1]
+
+        def make(daemon, note):
+            return daemon.stint("token", "make", "--user", "admin", "--life", "1d", "--note", note).stdout.strip()
+
+        kept, revoked = make(one, "kept"), make(one, "revoked")
+        one.stint("user", "set", "ann", "--role", "submitter@agency")
+        before = len(one.stint("audit-log", "export", token=kept).stdout.splitlines())
+        one.kill()
+        two.wait_until_active()
+        self.assertFalse((two.state / "admin.token").exists(), "an operator has a good token already")
+        two.ask("GET", "/v1/nodes", token=kept)
+        listed = two.ask("GET", "/v1/tokens", token=kept)["tokens"]
+        two.stint("token", "revoke", next(each["id"] for each in listed if each["note"] == "revoked"), token=kept)
+        self.assertIn("ann", two.stint("user", "list", token=kept).stdout)
+        two.stint("audit-log", "verify", token=kept)
+        export = self.folder / "export.jsonl"
+        two.stint("audit-log", "export", "-o", str(export), token=kept)
+        self.assertGreater(len(export.read_text().splitlines()), before)
+        two.stint("audit-log", "verify", "--file", str(export), token=kept)
+        one.start()
+        wait_until(lambda: "another daemon is active" in one.log.read_text(), one.log.read_text)
+        two.kill()
+        one.wait_until_active()
+        one.ask("GET", "/v1/nodes", token=kept)
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            one.ask("GET", "/v1/nodes", token=revoked)
+        self.assertEqual(refused.exception.code, 401)
+        one.stint("audit-log", "verify", token=kept)
+        self.assertNotIn("not what its signed heads say", one.log.read_text())
+
+    def test_users_of_a_file_move_into_the_database_and_into_its_backup(self):
+        folder = self.folder / "alone"
+        folder.mkdir()
+        config = {"nodes": [{"name": "gpu-1", "cpu_milli": 8000, "memory": "4GiB"}], "queues": [{"name": "agency"}]}
+        daemon = RunningDaemon(STINT, folder, config)
+        self.addCleanup(daemon.stop)
+        token = daemon.stint("token", "make", "--user", "admin", "--life", "1d").stdout.strip()
+        daemon.stop()
+        daemon.configure(dict(config, log=self.server.url))
+        for _ in range(2):
+            daemon.start()
+            daemon.ask("GET", "/v1/nodes", token=token)
+            daemon.stint("audit-log", "verify", token=token)
+            daemon.kill()
+        self.assertEqual(daemon.log.read_text().count("taken over into PostgreSQL"), 1)
+        self.assertTrue((daemon.state / "govern.db.taken").exists())
+        archive, restored = self.folder / "backup.tar", self.folder / "restored"
+        made = subprocess.run([STINT, "backup", "--json", "--state", str(daemon.state), "--config", str(daemon.config), str(archive)],
+                              capture_output=True, text=True, timeout=PATIENCE, check=True)
+        self.assertIn("users, tokens and the audit log are in both", made.stderr)
+        self.assertGreater(json.loads(made.stdout)["audit"]["records"], 4)
+        done = subprocess.run([STINT, "restore", str(archive), "--state", str(restored)], capture_output=True, text=True, timeout=PATIENCE,
+                              check=True)
+        self.assertIn("pg_restore", done.stderr)
+        # The database is lost: what the backup holds counts.
+        self.server.ask("DROP SCHEMA stint_log CASCADE")
+        daemon.state = restored
+        daemon.start()
+        daemon.ask("GET", "/v1/nodes", token=token)
+        daemon.stint("audit-log", "verify", token=token)
 
     def test_another_state_folder_of_the_machine_is_refused_by_name(self):
         one = self.daemon("one")

@@ -65,18 +65,37 @@ std::string without_password(const std::string& url) {
   return at == std::string::npos || colon > at ? url : url.substr(0, colon) + url.substr(at);
 }
 
-/// What of the daemon's state this archive does not hold; empty = it holds all.
-std::string what_is_elsewhere(const BackupArguments& arguments) {
-  const auto text = read_all(arguments.backup.config_file);
-  const auto config = text.ok() ? parse_daemon_config(*text, arguments.backup.config_file) : Result<DaemonConfig>(text.error());
-  if (!config.ok() || config->log.empty()) return "";
-  return fmt::format(
-      "The event log is in PostgreSQL and not in this file. Save it after this, so that it knows all that is in here:\n"
-      "  pg_dump --format=custom --schema=stint_log --file={} {}",
-      shell_quoted(arguments.file + ".pgdump"), shell_quoted(without_password(config->log)));
+/// Of the event log; empty = a file, or not known.
+std::string log_url(const std::string& config_file) {
+  const auto text = read_all(config_file);
+  const auto config = text.ok() ? parse_daemon_config(*text, config_file) : Result<DaemonConfig>(text.error());
+  return config.ok() ? config->log : "";
 }
 
-ExitCode run_backup(const BackupArguments& arguments) {
+/// What of the daemon's state this archive does not hold; empty = it holds all.
+std::string what_is_elsewhere(const BackupArguments& arguments) {
+  if (arguments.backup.database.empty()) return "";
+  return fmt::format(
+      "The event log is in PostgreSQL and not in this file; users, tokens and the audit log are in both. Save it after this, so "
+      "that it knows all that is in here:\n"
+      "  pg_dump --format=custom --schema=stint_log --file={} {}",
+      shell_quoted(arguments.file + ".pgdump"), shell_quoted(without_password(arguments.backup.database)));
+}
+
+/// What to do after it was restored.
+std::string next_step(const RestoreArguments& arguments) {
+  const std::string start = fmt::format("stint daemon --config {0}/config.json --state {0}", arguments.state_folder);
+  const std::string url = log_url(arguments.state_folder + "/config.json");
+  if (url.empty()) return "Next: " + start;
+  return fmt::format(
+      "Next, where its database is lost, too, restore that: pg_restore --dbname={} DUMP\n"
+      "Without its dump the event log begins anew; users, tokens and the audit log are then taken from this backup.\n"
+      "Then: {}",
+      shell_quoted(without_password(url)), start);
+}
+
+ExitCode run_backup(BackupArguments arguments) {
+  arguments.backup.database = log_url(arguments.backup.config_file);
   return finish(
       at_work("saving " + arguments.backup.state_folder, [&] { return make_backup(arguments.backup, arguments.file, now()); }),
       arguments.json, what_is_elsewhere(arguments));
@@ -93,9 +112,9 @@ ExitCode run_restore(const RestoreArguments& arguments) {
     return finish(
         at_work("checking " + arguments.file, [&] { return check_backup(arguments.file, scratch_folder(), arguments.key_file); }),
         arguments.json, "");
-  return finish(at_work("restoring " + arguments.file,
-                        [&] { return restore_backup(arguments.file, arguments.state_folder, arguments.key_file); }),
-                arguments.json, fmt::format("Next: stint daemon --config {0}/config.json --state {0}", arguments.state_folder));
+  const Result<BackupManifest> restored = at_work(
+      "restoring " + arguments.file, [&] { return restore_backup(arguments.file, arguments.state_folder, arguments.key_file); });
+  return finish(restored, arguments.json, restored.ok() ? next_step(arguments) : "");
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "host/sha256.h"
 #include "store/database_copy.h"
 #include "store/govern_file.h"
+#include "store/govern_postgres.h"
 
 namespace stint {
 namespace {
@@ -134,13 +135,13 @@ Result<int64_t> schema_version_of(const std::string& path) {
 
 // ── Making one ──
 
-Result<std::vector<std::string>> databases_in(const std::string& folder) {
+Result<std::vector<std::string>> databases_in(const std::string& folder, bool may_be_none) {
   std::vector<std::string> paths;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
     if (entry.is_regular_file(error) && is_database(entry.path().string())) paths.push_back(entry.path().string());
   if (error) return make_error(ErrorCode::kNotFound, "{}: cannot be read: {}", folder, error.message());
-  if (paths.empty())
+  if (paths.empty() && !may_be_none)
     return make_error(ErrorCode::kNotFound, "{}: no databases there: name the folder of `stint daemon --state`", folder);
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -181,10 +182,27 @@ Status copy_logs(const std::string& state_folder, const std::string& folder, std
   return {};
 }
 
+/// Users, tokens and the audit log that the log's database holds, as the file they would otherwise be. @return whether it holds any
+Result<bool> copy_governance_of(const std::string& database, const std::string& path) {
+  TRY_ASSIGN(const std::unique_ptr<GovernPostgres> from, GovernPostgres::open_to_read(database));
+  if (!from) return false;
+  TRY_ASSIGN(GovernFile to, GovernFile::open(path, GovernSecrets{.untouched = true}));
+  TRY(copy_governance(*from, to));
+  return true;
+}
+
 /// Copies all that belongs to a backup into `folder`. @return their names, in the order in which they are archived.
 Result<std::vector<std::string>> gather(const BackupOptions& options, const std::string& folder) {
-  TRY_ASSIGN(const std::vector<std::string> databases, databases_in(options.state_folder));
-  TRY(copy_databases(databases, folder));
+  TRY_ASSIGN(std::vector<std::string> databases, databases_in(options.state_folder, !options.database.empty()));
+  const std::string govern = options.state_folder + "/govern.db";
+  if (!options.database.empty()) {
+    TRY_ASSIGN(const bool copied, copy_governance_of(options.database, folder + "/govern.db"));
+    if (copied) std::erase(databases, govern);  // which then counts for nothing
+    TRY(copy_databases(databases, folder));
+    if (copied) databases.push_back(govern);
+  } else {
+    TRY(copy_databases(databases, folder));
+  }
   TRY_ASSIGN(const std::string config, read_all(options.config_file));
   TRY(write_file_atomically(folder + "/" + kConfigName, config));
   std::vector<std::string> names = {kConfigName};

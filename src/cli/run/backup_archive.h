@@ -35,8 +35,10 @@ std::string to_json(const BackupManifest& manifest);
 struct BackupOptions {
   std::string state_folder;
   std::string config_file;  ///< goes with it as config.json
-  bool logs = false;        ///< what jobs printed, too
-  std::string key_file;     ///< of the key that it is encrypted with (host/sealed.h); "" = it is not
+  std::string
+      database;       ///< URL of an event log in PostgreSQL, with users, tokens and the audit log; empty = all is in the folder
+  bool logs = false;  ///< what jobs printed, too
+  std::string key_file;  ///< of the key that it is encrypted with (host/sealed.h); "" = it is not
   std::string stint_version;
 };
 

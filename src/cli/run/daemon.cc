@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/parser.h"
 #include "cli/tls_options.h"
@@ -73,6 +74,8 @@ std::vector<std::string> clients_of(const Daemon& daemon) {
 Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments& arguments) {
   FrontOptions front;
   front.state_folder = daemon.state_folder();
+  front.log = daemon.config().log;
+  front.log_epoch = daemon.log_epoch();
   front.disk_reserve = arguments.daemon.disk_reserve;
   front.job_key = daemon.job_key();
   front.secrets_key = arguments.secrets_key;
@@ -184,6 +187,8 @@ Status run_daemon(DaemonArguments arguments) {
   for (const std::string& note : daemon->notes())
     fmt::print(stderr, "stint: {}\n", note);
   TRY_ASSIGN(const std::unique_ptr<Front> front, open_front(*daemon, arguments));
+  for (const std::string& one : front->news())
+    fmt::print(stderr, "stint: {}\n", one);
   const std::string listening = "listening on " + front->url();
   fmt::print(stderr, "stint: {}\n", listening);
   if (!front->new_token_file().empty())

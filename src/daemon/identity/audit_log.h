@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "store/govern_file.h"
+#include "store/govern_store.h"
 
 namespace stint {
 

@@ -11,6 +11,7 @@
 #include "daemon/identity/second_factor.h"
 #include "host/clock.h"
 #include "host/secret.h"
+#include "store/govern_file.h"
 
 namespace stint {
 namespace {
@@ -72,13 +73,15 @@ struct Governor::Impl {
     std::optional<GovernChange> change;
     AuditEntry entry;
     Done done;
-    std::function<void(GovernFile&)> read;  ///< in place of all the above
+    std::function<void(GovernStore&)> read;  ///< in place of all the above
   };
 
-  explicit Impl(GovernFile opened) : file(std::move(opened)) {}
+  explicit Impl(std::unique_ptr<GovernStore> opened) : store(std::move(opened)) {}
 
   // Of the thread.
-  GovernFile file;
+  std::unique_ptr<GovernStore> store;
+  GovernState durable;     ///< as far as is known
+  bool is_unsure = false;  ///< a write has failed, and what is durable could not be read since: nothing is written before
   AuditRow last;
   std::optional<AuditHeadsFile> heads;
   std::chrono::steady_clock::time_point next_head;
@@ -98,6 +101,7 @@ struct Governor::Impl {
   std::thread thread;
 
   Status reload();
+  void go_back();
   void index_tokens();
   void put_in(Work work);
   void run();
@@ -110,14 +114,20 @@ struct Governor::Impl {
 };
 
 Status Governor::Impl::reload() {
-  TRY_ASSIGN(GovernState loaded, file.load());
-  TRY_ASSIGN(last, file.last_audit());
+  TRY_ASSIGN(GovernState loaded, store->load());
+  TRY_ASSIGN(last, store->last_audit());
+  durable = std::move(loaded);
+  go_back();
+  return {};
+}
+
+/// What is not durable is believed no longer, but for what is still to be written.
+void Governor::Impl::go_back() {
   const std::lock_guard guard(lock);
-  state = std::move(loaded);
+  state = durable;
   for (const Work& work : waiting)
     if (work.change) take_over(state, *work.change);
   index_tokens();
-  return {};
 }
 
 void Governor::Impl::index_tokens() {
@@ -140,25 +150,27 @@ void Governor::Impl::put_in(Work work) {
 }
 
 Status Governor::Impl::write(const std::deque<Work>& works) {
-  TRY(file.begin());
+  if (is_unsure)
+    return make_error(ErrorCode::kUnavailable, "what of the last change is durable cannot be told yet: ask again in a moment");
+  TRY(store->begin());
   for (const Work& work : works) {
     if (work.read) continue;
-    if (work.change) TRY(std::visit([this](const auto& value) { return file.put(value); }, *work.change));
+    if (work.change) TRY(std::visit([this](const auto& value) { return store->put(value); }, *work.change));
     AuditRow next = chain(last, work.entry);
-    TRY(file.append(next));
+    TRY(store->append(next));
     last = std::move(next);
   }
-  return file.commit();
+  return store->commit();
 }
 
 Status Governor::Impl::open_heads(AuditHeadsOptions options) {
   TRY_ASSIGN(heads, AuditHeadsFile::open(std::move(options)));
   known_heads = heads->heads();
-  TRY_ASSIGN(thinned_to, file.taken_out_up_to());
+  TRY_ASSIGN(thinned_to, store->taken_out_up_to());
   HeadCheck check(known_heads);
   Status checked;
   for (const AuditHead& head : known_heads)
-    TRY(file.read_audit(head.records - 1, 1, "", [&](const AuditRow& row) {
+    TRY(store->read_audit(head.records - 1, 1, "", [&](const AuditRow& row) {
       if (checked.ok()) checked = check.record(row.sequence, row.hash);
       return Status();
     }));
@@ -187,7 +199,7 @@ Result<bool> Governor::Impl::thin_some(Instant before) {
   std::vector<AuditGap> gaps;
   AuditRow end;
   bool over = false;
-  TRY(file.read_audit(thinned_to, kAtATime, "", [&](const AuditRow& row) {
+  TRY(store->read_audit(thinned_to, kAtATime, "", [&](const AuditRow& row) {
     const std::optional<RecordFacts> facts = facts_of(row.record);
     over = over || (facts && facts->at >= before);
     if (over) return Status();
@@ -201,10 +213,10 @@ Result<bool> Governor::Impl::thin_some(Instant before) {
   }));
   if (!gaps.empty()) {
     TRY(heads->add({now(), end.sequence, end.hash, gaps_hash(gaps, thinned_to, end.sequence), thinned_to}));
-    TRY(file.begin());
+    TRY(store->begin());
     for (const AuditGap& gap : gaps)
-      TRY(file.take_out(gap.first, gap.last));
-    TRY(file.commit());
+      TRY(store->take_out(gap.first, gap.last));
+    TRY(store->commit());
   }
   const bool full = end.sequence - thinned_to >= kAtATime;
   thinned_to = std::max(thinned_to, end.sequence);
@@ -230,7 +242,7 @@ void Governor::Impl::thin() {
     known_heads = heads->heads();
     return;
   }
-  file.roll_back();
+  store->roll_back();
   fmt::print(stderr, "stint: reads of the audit log past their time are still there: {}\n", more_there.error().message);
 }
 
@@ -245,6 +257,10 @@ void Governor::Impl::run() {
       if (heads) wake = std::min(wake, next_head);
       if (heads && keep_reads != Duration()) wake = std::min(wake, next_thinning);
       more.wait_until(guard, wake, wanted);
+    }
+    if (is_unsure) is_unsure = !reload().ok();
+    {
+      const std::lock_guard guard(lock);
       works.swap(waiting);
       if (reads.counts())
         for (AuditEntry& entry : reads.due(now(), stopping))
@@ -255,14 +271,17 @@ void Governor::Impl::run() {
     if (std::any_of(works.begin(), works.end(), [](const Work& work) { return !work.read; })) {
       written = write(works);
       if (!written.ok()) {
-        file.roll_back();
-        // What is in memory and not on disk must not be believed. Where even reading fails, the next success will set it right.
-        (void)reload().ok();
+        store->roll_back();
+        // Nor may a record follow one that is perhaps not there.
+        is_unsure = !reload().ok();
+        if (is_unsure) go_back();
       }
+      for (const Work& work : works)
+        if (written.ok() && work.change) take_over(durable, *work.change);
     }
     for (const Work& work : works) {
       if (work.read)
-        work.read(file);
+        work.read(*store);
       else if (work.done)
         work.done(written);
     }
@@ -299,7 +318,11 @@ Result<std::unique_ptr<Governor>> Governor::open(const std::string& path, std::o
     TRY_ASSIGN(key, SealKey::read(secrets_key));
   }
   TRY_ASSIGN(GovernFile file, GovernFile::open(path, std::move(key)));
-  auto impl = std::make_unique<Impl>(std::move(file));
+  return open(std::make_unique<GovernFile>(std::move(file)), std::move(heads));
+}
+
+Result<std::unique_ptr<Governor>> Governor::open(std::unique_ptr<GovernStore> store, std::optional<AuditHeadsOptions> heads) {
+  auto impl = std::make_unique<Impl>(std::move(store));
   TRY(impl->reload());
   if (heads) TRY(impl->open_heads(std::move(*heads)));
   return std::unique_ptr<Governor>(new Governor(std::move(impl)));
@@ -415,9 +438,9 @@ void Governor::set_policy(const AuditPolicy& policy) {
 
 void Governor::read_audit(int64_t after, int64_t limit, std::string client,
                           std::function<void(Result<std::vector<AuditRow>>)> done) {
-  impl_->put_in({std::nullopt, {}, nullptr, [=](GovernFile& file) {
+  impl_->put_in({std::nullopt, {}, nullptr, [=](GovernStore& store) {
                    std::vector<AuditRow> rows;
-                   const Status read = file.read_audit(after, limit, client, [&rows](const AuditRow& row) {
+                   const Status read = store.read_audit(after, limit, client, [&rows](const AuditRow& row) {
                      rows.push_back(row);
                      return Status();
                    });

@@ -17,7 +17,7 @@
 #include "daemon/identity/audit_heads.h"
 #include "daemon/identity/audit_log.h"
 #include "daemon/identity/audit_policy.h"
-#include "store/govern_file.h"
+#include "store/govern_store.h"
 
 namespace stint {
 
@@ -42,6 +42,7 @@ class Governor {
   /// @param heads  where signed heads of the audit log go: now, then every so often, and at the end; none = nowhere.
   static Result<std::unique_ptr<Governor>> open(const std::string& path, std::optional<AuditHeadsOptions> heads = std::nullopt,
                                                 const std::string& secrets_key = "");
+  static Result<std::unique_ptr<Governor>> open(std::unique_ptr<GovernStore> store, std::optional<AuditHeadsOptions> heads);
   /// Writes what is waiting, then ends.
   ~Governor();
   Governor(const Governor&) = delete;
@@ -69,7 +70,7 @@ class Governor {
   /// A one-time code of the entry's actor: looked at and used up at once, so that two requests cannot show the same. `done` hears
   /// whether it is good; both are on record.
   void show_code(std::string_view code, AuditEntry entry, Done done);
-  /// As GovernFile::read_audit() does.
+  /// As GovernStore::read_audit() does.
   void read_audit(int64_t after, int64_t limit, std::string client, std::function<void(Result<std::vector<AuditRow>>)> done);
   /// Signed heads of the audit log, ascending.
   [[nodiscard]] std::vector<AuditHead> audit_heads() const;

@@ -7,6 +7,8 @@
 
 #include "host/file.h"
 #include "host/scratch_dir.h"
+#include "store/govern_postgres.h"
+#include "store/testing_postgres.h"
 
 namespace stint {
 namespace {
@@ -75,6 +77,35 @@ TEST(Governor, ATokenIsGoodUntilItExpiresIsRevokedOrItsUserIsDisabled) {
   made.token.revoked = kNow;
   ASSERT_TRUE(change_and_wait(*governor, made.token).ok());
   EXPECT_FALSE(governor->by_token(made.secret, kNow));
+}
+
+TEST(Governor, InADatabaseThatIsAwayNothingHoldsThatIsNotThereAndItGoesOnAfterwards) {
+  if (TestingPostgres::programs().empty()) GTEST_SKIP() << "PostgreSQL is not installed (Debian: postgresql)";
+  const ScratchDir dir;
+  TestingPostgres server;
+  const auto log = EventLog::open(server.url());
+  ASSERT_TRUE(log.ok()) << log.error().message;
+  auto opened = open_governance({dir / "", server.url(), log->epoch()}, std::nullopt);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  auto made = Governor::open(std::move(opened->store), std::nullopt);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  Governor& governor = **made;
+  const User ann{"ann", {{Role::kViewer, "agency"}}, false, kNow};
+  ASSERT_TRUE(change_and_wait(governor, ann).ok());
+  server.stop();
+  User more = ann;
+  more.grants.push_back({Role::kOperator, ""});
+  EXPECT_FALSE(change_and_wait(governor, more).ok());
+  EXPECT_EQ(governor.user("ann")->grants, ann.grants);
+  EXPECT_FALSE(change_and_wait(governor, User{"bob", {}, false, kNow}).ok());
+  EXPECT_FALSE(governor.user("bob"));
+  server.start();
+  ASSERT_TRUE(change_and_wait(governor, more).ok());
+  EXPECT_EQ(governor.user("ann")->grants, more.grants);
+  AuditVerifier verifier;
+  for (const AuditRow& row : audit(governor))
+    EXPECT_TRUE(verifier.check(row).ok()) << row.sequence;
+  EXPECT_EQ(verifier.rows(), 2);
 }
 
 TEST(Governor, WhatWasAnsweredIsThereAfterARestart) {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/govern_file.h"
+#include "store/govern_store.h"
 
 namespace stint {
 
