@@ -7,14 +7,12 @@ import json
 import pathlib
 import subprocess
 import sys
-import tempfile
-import time
 import unittest
 import urllib.error
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from running_daemon import RunningDaemon  # noqa: E402
+from daemon_case import DaemonCase  # noqa: E402
 
 STINT = sys.argv.pop(1) if len(sys.argv) > 1 else "stint"
 FLEET = {
@@ -24,28 +22,14 @@ FLEET = {
 }
 
 
-class Api(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.daemon = RunningDaemon(STINT, cls.folder.name, FLEET)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.daemon.stop()
-        cls.folder.cleanup()
-
-    def submit(self, *arguments):
-        return self.daemon.stint("submit", *arguments).stdout.strip()
+class Api(DaemonCase):
+    program, fleet = STINT, FLEET
 
     def test_a_job_from_submit_to_cancel_survives_a_kill(self):
         d = self.daemon
         runs = self.submit("--queue", "acme", "--gpus", "8", "--time-limit", "10h", "--simulated-duration", "9h", "--", "train", "--fast")
         waits = self.submit("--queue", "zoo", "--gpus", "8", "--time-limit", "1h", "--priority", "0", "--", "train")
-        for _ in range(200):
-            if d.json("show", runs)["state"] == "running":
-                break
-            time.sleep(0.02)
+        self.await_state(runs, "running")
         self.assertIn(waits, d.stint("why", waits).stdout)
         before = d.json("queue", "--state", "all")
         d.kill()
@@ -65,11 +49,7 @@ class Api(unittest.TestCase):
         self.assertIn("asks for     20 GiB of a GPU in 1 task", d.stint("show", job).stdout)
         self.assertRegex(d.stint("queue").stdout, rf"(?m)^{job} .* 20 GiB of a GPU ")
         d.stint("release", job)
-        for _ in range(200):
-            shown = d.json("show", job)
-            if shown["state"] == "running":
-                break
-            time.sleep(0.05)
+        shown = self.await_state(job, "running")
         self.assertEqual((shown["gpu_part"], shown["gpu_milli"]), ("20 GiB of a GPU", 250))
         self.assertRegex(d.stint("queue").stdout, rf"(?m)^{job} .* 0.250 ")
         d.stint("cancel", job)
@@ -96,7 +76,7 @@ class Api(unittest.TestCase):
         self.assertEqual(len(d.json("queue", "--array", array)["jobs"]), 3, "of one array those that have ended, too")
 
     def test_a_script_says_what_it_needs(self):
-        script = pathlib.Path(self.folder.name) / "train.sh"
+        script = pathlib.Path(self.folder) / "train.sh"
         script.write_text("#!/bin/sh\n#STINT --queue acme --gpus 2 --tag project=x\necho hello\n")
         made = self.daemon.stint("submit", "--gpus", "3", "--hold", str(script), "--epochs", "3", "a b", "--", "-x")
         job = self.daemon.json("show", made.stdout.strip())

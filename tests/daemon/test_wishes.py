@@ -7,12 +7,10 @@ import datetime
 import json
 import pathlib
 import sys
-import tempfile
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from running_daemon import RunningDaemon  # noqa: E402
+from daemon_case import DaemonCase  # noqa: E402
 
 STINT = sys.argv.pop(1) if len(sys.argv) > 1 else "stint"
 NOW = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
@@ -32,30 +30,15 @@ FLEET = {"nodes": [machine("n0", "r0"), machine("n1", "r0"), machine("n2", "r1")
          "prices": [{"machines": ["n*"], "from": [{"at": hours(5), "per_hour": "4"}, {"at": hours(9), "per_hour": "16"}]}]}
 
 
-class Wishes(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.daemon = RunningDaemon(STINT, cls.folder.name, FLEET)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.daemon.stop()
-        cls.folder.cleanup()
+class Wishes(DaemonCase):
+    program, fleet = STINT, FLEET
 
     def submit(self, *arguments):
-        return self.daemon.stint("submit", "--queue", "acme", "--simulated-duration", "9h", *arguments).stdout.strip()
-
-    def await_state(self, job, *states):
-        end = time.monotonic() + 120
-        while (shown := self.daemon.json("show", job))["state"] not in states:
-            self.assertLess(time.monotonic(), end, shown)
-            time.sleep(0.05)
-        return shown
+        return super().submit("--queue", "acme", "--simulated-duration", "9h", *arguments)
 
     def test_a_deferrable_job_says_until_when_it_waits_and_why(self):
         d = self.daemon
-        script = pathlib.Path(self.folder.name) / "night.sh"
+        script = pathlib.Path(self.folder) / "night.sh"
         script.write_text(f"#!/bin/sh\n#STINT --gpus 8 --deferrable --time-limit 2h --deadline {hours(12)}\ntrue\n")
         job = self.submit(str(script))
         why = d.json("why", job)
@@ -98,7 +81,7 @@ class Wishes(unittest.TestCase):
 
     def test_a_stage_whose_result_is_there_is_not_run_again(self):
         d = self.daemon
-        file = pathlib.Path(self.folder.name) / "nightly.json"
+        file = pathlib.Path(self.folder) / "nightly.json"
         file.write_text(json.dumps({"queue": "acme", "jobs": [
             {"name": "features", "command": ["clean"], "makes": "features-v1", "simulated_duration": "1s"},
             {"name": "train", "command": ["train"], "after": ["features"], "simulated_duration": "1s"}]}))
