@@ -10,10 +10,12 @@ import json
 import os
 import pathlib
 import pty
+import pwd
 import re
 import select
 import shutil
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -179,6 +181,11 @@ class Live(unittest.TestCase):
         self.stint("history", "check", history)
         report = json.loads(self.stint("audit", "--history", history, "--json"))
         self.assertIn("n0", json.dumps(report))
+        # The process of no job, on the GPU beside the job's: this one, which the test has put there.
+        account = pwd.getpwuid(os.getuid()).pw_name
+        runs = sqlite3.connect(history).execute("SELECT user, ended - started FROM run WHERE id LIKE 'foreign-n0:%'").fetchall()
+        self.assertEqual([user for user, _ in runs], [account])
+        self.assertGreater(runs[0][1], 0)
 
 
 class Parts(unittest.TestCase):

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 
+#include "daemon/live/foreign_use.h"
 #include "daemon/live/live_inputs.h"
 #include "daemon/live/live_runs.h"
 #include "host/recurring.h"
@@ -15,6 +16,7 @@ namespace stint {
 namespace {
 
 constexpr Duration kFollowEvery = Duration::seconds(1);
+constexpr Duration kLookForForeignEvery = Duration::seconds(5);
 constexpr size_t kEventsCollected = 10'000;
 constexpr size_t kJobsAtOnce = 500;
 constexpr size_t kLocalThreads = 2;  // one may be writing the history
@@ -75,6 +77,7 @@ struct LiveCollector::Impl {
 
   void make_inputs();
   Duration follow_jobs();
+  Duration look_for_foreign();
   Duration write_history();
   std::set<int64_t> jobs_to_write();
   void tell_runs(const std::set<int64_t>& ids, const std::function<void(const Run&)>& take);
@@ -90,9 +93,10 @@ struct LiveCollector::Impl {
 
   // Of the thread that follows the jobs.
   int64_t seen_event = 0;
-  int64_t born = -1;  ///< the newest event at the start; −1 = not known yet
-  std::mutex mutex;
-  std::set<int64_t> touched;  ///< jobs whose runs are to be written; guarded
+  int64_t born = -1;          ///< the newest event at the start; −1 = not known yet
+  std::mutex mutex;           // of the rest
+  std::set<int64_t> touched;  ///< jobs whose runs are to be written
+  ForeignUse foreign;
 
   std::unique_ptr<Recurring> local_threads, scrape_threads;
 };
@@ -129,7 +133,10 @@ LiveCollector::LiveCollector(Service& service, LiveTelemetry& telemetry, LiveCol
   std::vector<Recurring::Work> works = {[&s] { return s.follow_jobs(); }};
   for (const auto& input : s.local)
     works.push_back(s.looking(*input));
-  if (s.history) works.push_back([&s] { return s.write_history(); });
+  if (s.history) {
+    works.push_back([&s] { return s.look_for_foreign(); });
+    works.push_back([&s] { return s.write_history(); });
+  }
   s.local_threads = std::make_unique<Recurring>(std::move(works), kLocalThreads);
   works.clear();
   for (const auto& input : s.scraped)
@@ -190,7 +197,15 @@ void LiveCollector::Impl::tell_runs(const std::set<int64_t>& ids, const std::fun
   }
 }
 
+Duration LiveCollector::Impl::look_for_foreign() {
+  const LiveSnapshot snapshot = target.telemetry.snapshot();
+  const std::lock_guard lock(mutex);
+  foreign.look(snapshot);
+  return kLookForForeignEvery;
+}
+
 Duration LiveCollector::Impl::write_history() {
+  look_for_foreign();
   std::vector<Node> nodes;
   const Instant now = options.clock();
   for (const NodeView& node : service.get([](const Engine& engine) { return engine.nodes(); }).get()) {
@@ -198,11 +213,21 @@ Duration LiveCollector::Impl::write_history() {
     if (options.off != nullptr && !is_paid_while_off(node.market)) nodes.back().absent = options.off->absences(node.name, now);
   }
   const std::set<int64_t> jobs = jobs_to_write();
-  history->write(nodes, [this, &jobs](const auto& take) { tell_runs(jobs, take); }, now);
+  std::vector<Run> foreign_runs;
+  {
+    const std::lock_guard lock(mutex);
+    foreign_runs = foreign.take();
+  }
+  const auto tell = [&](const auto& take) {
+    tell_runs(jobs, take);
+    std::ranges::for_each(foreign_runs, take);
+  };
+  history->write(nodes, tell, now);
   LiveHistoryState state = history->state();
   if (state.failed == now) {
     const std::lock_guard lock(mutex);
     touched.insert(jobs.begin(), jobs.end());
+    foreign.put_back(std::move(foreign_runs));
   }
   target.telemetry.put_history(std::move(state));
   return options.config.history_every;

@@ -330,12 +330,14 @@ void LiveTelemetry::put_work(const LiveWork& work) {
       }
 }
 
+bool is_uninvited(const LiveGpu& gpu, const LiveProcess& process) {
+  if (process.job == 0) return true;
+  // A job that takes any MIG device of its machine holds none by name.
+  return gpu.device.mig_instance < 0 && std::ranges::find(gpu.holders, process.job, &LiveHolder::job) == gpu.holders.end();
+}
+
 int64_t uninvited_processes(const LiveGpu& gpu) {
-  return std::ranges::count_if(gpu.processes, [&](const LiveProcess& process) {
-    if (process.job == 0) return true;
-    // A job that takes any MIG device of its machine holds none by name.
-    return gpu.device.mig_instance < 0 && std::ranges::find(gpu.holders, process.job, &LiveHolder::job) == gpu.holders.end();
-  });
+  return std::ranges::count_if(gpu.processes, [&](const LiveProcess& process) { return is_uninvited(gpu, process); });
 }
 
 }  // namespace stint

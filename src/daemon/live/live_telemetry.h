@@ -89,7 +89,9 @@ struct LiveGpu {
   }
 };
 
-/// How many of the processes on it no job started that holds it: foreign ones, and those of jobs that were given other GPUs.
+/// Did no job that holds the GPU start the process? It is foreign, or of a job that was given other GPUs.
+bool is_uninvited(const LiveGpu& gpu, const LiveProcess& process);
+/// How many of the processes on it are.
 int64_t uninvited_processes(const LiveGpu& gpu);
 
 /// A machine's own metrics (host CPU); what it costs is in NodeView.
