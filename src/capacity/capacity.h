@@ -28,6 +28,7 @@ struct CapacityPool {
   std::optional<Rate> limit;  ///< no more is paid for one
   /// They exist, and are switched on and off by these names, in this order. Empty = they are made as needed, and have new names.
   std::vector<std::string> names;
+  bool operator==(const CapacityPool&) const = default;
 };
 
 /// Makes these machines.

@@ -173,7 +173,7 @@ Status check_local(const DaemonOptions& options, const DaemonConfig& config) {
     return invalid("{}: engine: slurm: with --simulate nothing runs: leave one of them out", options.config_file);
   if (options.simulate) return {};
   const FleetConfig& fleet = config.fleet;
-  if (config.power.makes_machines() || config.power.cloud)
+  if (config.power.makes_machines() || config.power.cloud || config.power.aws)
     return invalid(
         "{}: power: pools that make machines need --simulate: the daemon starts every task on the machine that it runs on. Name "
         "machines of the configuration (`nodes`), or have Slurm's machines made by `stint slurm resume` (docs/slurm.md)",

@@ -80,6 +80,53 @@ TEST(FleetConfig, APoolSwitchesMachinesOrMakesThem) {
   EXPECT_TRUE(parse_fleet_config(to_json(made->fleet), "log")->machines_come);
 }
 
+TEST(FleetConfig, MachinesOfAwsAreCompletedByTheirZone) {
+  const auto made = config_with_power(
+      R"({"aws":{"regions":[{"region":"us-east-1","image":"ami-1"},{"region":"eu-north-1","launch_template":"lt-1"}],"lifetime":"48h"},)"
+      R"("pools":[{"name":"c","max":3,"machines":[{"gpus":8,"instance_type":"p5.48xlarge","zone":"eu-north-1a","market":"spot"}]}]})");
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_TRUE(made->power.is_on());
+  EXPECT_EQ(made->power.aws->lifetime, kHour * 48);
+  const Machine& machine = made->power.pools.front().kinds.front().machine;
+  EXPECT_EQ(machine.region, "eu-north-1");
+  EXPECT_EQ(machine.provider, "aws");
+  EXPECT_FALSE(
+      config_with_power(R"({"aws":{"regions":[{"region":"r","image":"ami-1"}],"lifetime":0},"pools":[]})")->power.aws->lifetime);
+}
+
+TEST(FleetConfig, WhatAwsCannotMakeIsRefusedWithTheReason) {
+  const auto why = [](const std::string& aws,
+                      const std::string& kind = R"({"gpus":8,"instance_type":"x","zone":"us-east-1a","market":"spot"})") {
+    return config_with_power(R"({"aws":)" + aws + R"(,"pools":[{"name":"c","max":1,"machines":[)" + kind + "]}]}")
+        .error()
+        .message;
+  };
+  const std::string good = R"({"regions":[{"region":"us-east-1","image":"ami-1"}]})";
+  EXPECT_THAT(why("{}"), HasSubstr("field 'regions'"));
+  EXPECT_THAT(why(R"({"regions":[{"region":"us-east-1"}]})"), HasSubstr("field 'image'"));
+  EXPECT_THAT(why(R"({"regions":[{"region":"us-east-1","image":"debian"}]})"), HasSubstr("begins with ami-"));
+  EXPECT_THAT(why(R"({"regions":[{"region":"us-east-1","image":"ami-1","imag":1}]})"), HasSubstr("imag"));
+  EXPECT_THAT(why(R"({"regions":[{"region":"us-east-1","image":"ami-1","subnets":{"eu-north-1a":"subnet-1"}}]})"),
+              HasSubstr("field 'subnets'"));
+  EXPECT_THAT(why(R"({"regions":[{"region":"us-east-1","image":"ami-1"}],"tags":{"stint:fleet":"x"}})"),
+              HasSubstr("field 'tags'"));
+  EXPECT_THAT(why(R"({"regions":[{"region":"us-east-1","image":"ami-1"}],"lifetime":"1m"})"), HasSubstr("field 'lifetime'"));
+  EXPECT_THAT(why(R"({"regions":[{"region":"us-east-1","image":"ami-1"}],"user_data":"slurmd"})"),
+              HasSubstr("field 'user_data'"));
+  EXPECT_THAT(why(good, R"({"gpus":8,"zone":"us-east-1a","market":"spot"})"), HasSubstr("`instance_type`"));
+  EXPECT_THAT(why(good, R"({"gpus":8,"instance_type":"x","zone":"us-east-1a"})"), HasSubstr("`market`"));
+  EXPECT_THAT(why(good, R"({"gpus":8,"instance_type":"x","zone":"eu-north-1a","market":"spot"})"),
+              HasSubstr("`region` 'eu-north-1' is none of `aws`: us-east-1"));
+  EXPECT_THAT(why(good, R"({"gpus":8,"instance_type":"x","region":"us-east-1","zone":"us-west-2a","market":"spot"})"),
+              HasSubstr("`zone` 'us-west-2a' is not in the region us-east-1"));
+  EXPECT_THAT(why(good, R"({"gpus":8,"instance_type":"x","provider":"gcp","zone":"us-east-1a","market":"spot"})"),
+              HasSubstr("`provider`"));
+  EXPECT_THAT(config_with_power(R"({"aws":)" + good + R"(,"pools":[{"name":"c","nodes":["n1"]}]})").error().message,
+              HasSubstr("switches none that exist"));
+  EXPECT_THAT(config_with_power(R"({"aws":)" + good + R"(,"simulated_cloud":{},"pools":[]})").error().message,
+              HasSubstr("one of `program`"));
+}
+
 TEST(FleetConfig, APoolThatCannotBeIsRefusedWithTheReason) {
   const auto why = [](const std::string& power) { return config_with_power(power).error().message; };
   const std::string kind = R"("machines":[{"gpus":8,"instance_type":"x"}])";

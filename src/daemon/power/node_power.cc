@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "backends/capacity/ec2_capacity.h"
 #include "backends/capacity/program_capacity.h"
 #include "base/counted.h"
 #include "daemon/power/power_rows.h"
@@ -27,11 +28,15 @@ bool comes(const MadeMachine& made) {
 CapacityRules rules_of(const PowerConfig& config, const std::string& owner) {
   CapacityRules rules;
   rules.owner = owner;
-  rules.lists = config.cloud || config.provider_lists;
-  if (!config.cloud) rules.offer_every = Duration();
-  rules.answer_within =
-      config.cloud ? rules.answer_within : config.timeout + Duration::minutes(1);  // the program's own comes first
+  const bool is_cloud = config.cloud || config.aws;
+  rules.lists = is_cloud || config.provider_lists;
+  if (!is_cloud) rules.offer_every = Duration();
+  rules.answer_within = is_cloud ? rules.answer_within : config.timeout + Duration::minutes(1);  // the program's own comes first
   if (config.cloud) rules.settle = std::max(config.cloud->list_lag + Duration::seconds(1), Duration::seconds(2));
+  if (config.aws) {
+    rules.settle = config.aws->list_lag;
+    rules.lifetime = config.aws->lifetime;
+  }
   rules.ready_within = config.ready_within;
   rules.most_burn = config.most_burn;
   rules.spread = config.spread;
@@ -44,6 +49,11 @@ CapacityRules rules_of(const PowerConfig& config, const std::string& owner) {
     switched.names = pool.nodes;
   }
   return rules;
+}
+
+bool has_same_kinds(const PowerConfig& a, const PowerConfig& b) {
+  const auto same = [](const PowerPool& one, const PowerPool& other) { return one.kinds == other.kinds; };
+  return std::ranges::equal(a.pools, b.pools, same);
 }
 
 }  // namespace
@@ -142,7 +152,8 @@ void NodePower::hear(std::vector<Wish> wishes) {
 void NodePower::take_over(PowerConfig config) {
   const bool is_another = !capacity_ || config.program != config_.program || config.provider != config_.provider ||
                           config.provider_lists != config_.provider_lists || config.timeout != config_.timeout ||
-                          config.cloud.has_value() != config_.cloud.has_value();
+                          config.cloud.has_value() != config_.cloud.has_value() || config.aws != config_.aws ||
+                          (config.aws && !has_same_kinds(config, config_));
   const bool is_first = !capacity_;
   config_ = std::move(config);
   CapacityRules rules = rules_of(config_, owner_);
@@ -181,6 +192,8 @@ void NodePower::make_capacity(const PowerConfig& config) {
       if (made.was_ready || made.state == MadeState::kComing)
         cloud->restore(name, made.pool, book_.rules().owner, made.id, made.begun);
     capacity_ = std::move(cloud);
+  } else if (config.aws) {
+    capacity_ = std::make_unique<Ec2Capacity>(*config.aws, book_.rules().pools, book_.rules().owner, [this] { wake_up(); });
   } else if (config.is_on()) {
     CapacityProgram program{.command = config.provider, .lists = config.provider_lists, .patience = config.timeout};
     if (config.provider.empty())

@@ -1,5 +1,5 @@
 // Machines by demand: how many a pool is to have is decided by sched/scaling, which they are by a CapacityBook, and they are switched,
-// or made, by a Capacity: a program of the operator's, or a simulated cloud.
+// or made, by a Capacity: a program of the operator's, AWS, or a simulated cloud.
 //
 // Machines of the configuration are switched by their names. Those that are made are told to the engine as they come, are taken back
 // and are gone. A machine is drained before it goes, so no work is lost, and takes work only when it can be used. The book's rows are

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/capacity/ec2_settings.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "capacity/capacity.h"
@@ -26,10 +27,11 @@ struct PowerPool {
 struct PowerConfig {
   /// Told "up NODE" and "down NODE"; exits with 0 when the machine can be used, or is off.
   std::string program;
-  /// The same as `start NAME…` and `stop NAME…` (backends/capacity/program_capacity.h). One of the three; none = nothing is switched.
+  /// The same as `start NAME…` and `stop NAME…` (backends/capacity/program_capacity.h). One of the four; none = nothing is switched.
   std::vector<std::string> provider;
   bool provider_lists = false;
   std::optional<SimulatedCloudOptions> cloud;
+  std::optional<Ec2Settings> aws;
   Duration every = Duration::seconds(30);  ///< pools are looked at that often
   Duration timeout = Duration::minutes(10);
   Duration ready_within = Duration::minutes(15);  ///< a machine that is made, from its order
@@ -39,7 +41,7 @@ struct PowerConfig {
   std::vector<PowerPool> pools;
 
   /// Something is switched or made.
-  [[nodiscard]] bool is_on() const { return !program.empty() || !provider.empty() || cloud; }
+  [[nodiscard]] bool is_on() const { return !program.empty() || !provider.empty() || cloud || aws; }
   /// Machines may come that the configuration does not name.
   [[nodiscard]] bool makes_machines() const;
 };
