@@ -279,6 +279,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
     TRY_ASSIGN(const std::string note, learn_from(options.learn_from, engine, clock.now()));
     daemon->notes_.push_back(note);
   }
+  if (daemon->config_.power.aws)
+    daemon->notes_.emplace_back(
+        "power: machines are bought of AWS and cost money from their first minute; no job runs on them (--simulate)");
   TRY_ASSIGN(const std::vector<std::string> alert_rows, read_rows(*daemon->log_, kAlertStream));
   daemon->service_ = std::make_unique<Service>(
       std::move(engine), *daemon->backend_, clock,

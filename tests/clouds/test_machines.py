@@ -222,6 +222,7 @@ class Daemon(WithMoto):
 
     def test_a_job_that_waits_buys_a_machine_and_gives_it_back(self):
         self.start([kind("a")])
+        self.assertIn("machines are bought of AWS and cost money", self.daemon.log.read_text())
         job = self.submit(10)
         wait_until(lambda: self.names(), self.shown)
         [machine] = self.instances()
