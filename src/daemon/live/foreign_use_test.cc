@@ -35,14 +35,14 @@ TEST(ForeignUse, IsChargedFromTheFirstSightToTheLastUnderOneId) {
   use.look(seen({gpu(at(0), {process(7, "root")})}));
   EXPECT_THAT(use.take(), IsEmpty()) << "no time is known yet";
   use.look(seen({gpu(at(30), {process(7, "root"), process(8, "root")})}));
-  const std::vector<Run> first = use.take();
+  const auto first = use.take();
   ASSERT_THAT(first, SizeIs(1)) << "one holding, however many processes";
   EXPECT_EQ(first[0].holder.user, "root");
   EXPECT_EQ(first[0].started, at(0));
   EXPECT_EQ(first[0].ended, at(30));
   EXPECT_THAT(use.take(), IsEmpty()) << "nothing new";
   use.look(seen({gpu(at(60), {process(8, "root")})}));
-  const std::vector<Run> second = use.take();
+  const auto second = use.take();
   ASSERT_THAT(second, SizeIs(1));
   EXPECT_EQ(second[0].id, first[0].id);
   EXPECT_EQ(second[0].started, at(0));
@@ -53,7 +53,7 @@ TEST(ForeignUse, AfterAGapItIsAnotherRunAndTheGapIsNotCharged) {
   ForeignUse use;
   for (const int64_t second : {0, 60, 600, 660})
     use.look(seen({gpu(at(second), {process(7, "root")})}));
-  const std::vector<Run> runs = use.take();
+  const auto runs = use.take();
   ASSERT_THAT(runs, SizeIs(2));
   EXPECT_EQ(runs[0].ended, at(60));
   EXPECT_EQ(runs[1].started, at(600));
@@ -69,7 +69,7 @@ TEST(ForeignUse, AJobsProcessCountsOnlyWhereTheJobHoldsNothing) {
   };
   look(0);
   look(30);
-  const std::vector<Run> runs = use.take();
+  const auto runs = use.take();
   ASSERT_THAT(runs, SizeIs(1));
   EXPECT_EQ(runs[0].tenant.client, "acme");
   EXPECT_EQ(runs[0].holder.user, "anna");
@@ -85,7 +85,7 @@ TEST(ForeignUse, OnAMigDeviceItIsThatPartOfTheGpu) {
     part.device.mig_profile = "2g.20gb";
     use.look(seen({gpu(at(second), {process(7, "root")}), part}));
   }
-  const std::vector<Run> runs = use.take();
+  const auto runs = use.take();
   ASSERT_THAT(runs, SizeIs(1)) << "the whole GPU tells the same process";
   EXPECT_EQ(runs[0].share, GpuShare::milli(285)) << "two of seven slices";
 }
@@ -96,7 +96,7 @@ TEST(ForeignUse, WhatCouldNotBeWrittenIsToldAgain) {
   use.look(seen({gpu(at(30), {process(7, "")})}));
   use.put_back(use.take());
   use.look(seen({gpu(at(600), {})}));
-  const std::vector<Run> runs = use.take();
+  const auto runs = use.take();
   ASSERT_THAT(runs, SizeIs(1));
   EXPECT_EQ(runs[0].holder.user, "unknown");
 }
