@@ -4,6 +4,7 @@ promtool, the history under an audit, and `stint top` in a terminal.
 
 Usage: test_live.py STINT FAKE_NVML
 """
+import contextlib
 import fcntl
 import http.server
 import json
@@ -176,14 +177,19 @@ class Live(unittest.TestCase):
 
     def test_5_what_was_seen_is_a_history(self):
         wait_until(lambda: (self.gpus()["history"] or {}).get("written"))
-        self.daemon.stop()
         history = str(self.state / "history.db")
+
+        def foreign():
+            with contextlib.closing(sqlite3.connect(history)) as file:
+                return file.execute("SELECT user, ended - started FROM run WHERE run_id LIKE 'foreign-n0:%'").fetchall()
+        wait_until(foreign)
+        self.daemon.stop()
         self.stint("history", "check", history)
         report = json.loads(self.stint("audit", "--history", history, "--json"))
         self.assertIn("n0", json.dumps(report))
         # The process of no job, on the GPU beside the job's: this one, which the test has put there.
         account = pwd.getpwuid(os.getuid()).pw_name
-        runs = sqlite3.connect(history).execute("SELECT user, ended - started FROM run WHERE id LIKE 'foreign-n0:%'").fetchall()
+        runs = foreign()
         self.assertEqual([user for user, _ in runs], [account])
         self.assertGreater(runs[0][1], 0)
 
