@@ -97,6 +97,7 @@ CapacityStep CapacityBook::step(Instant now, const CapacityAsk& ask, const Capac
   order_ends(out);
   order_list(out);
   std::erase_if(swept_, [&](const auto& each) { return each.second + kSweptKept < now_; });
+  std::erase_if(ended_, [&](const auto& each) { return each.second.at + kSweptKept < now_; });
   write_rows(out);
   find_wake(out);
   return out;
@@ -375,6 +376,7 @@ void CapacityBook::remove(Made machine, CapacityStep& out, CapacityEvent event, 
   out.news.push_back(news_of(event, machine->first, machine->second));
   out.news.back().detail = std::move(detail);
   changed_.machines.insert(machine->first);
+  ended_[machine->first] = {.id = machine->second.id, .at = now_};
   missing_since_.erase(machine->first);
   end_ordered_.erase(machine->first);
   const CapacityPool* pool = pool_of(machine->second.pool);

@@ -225,7 +225,7 @@ class CapacityBook {
   void take_answer(const CapacityAnswer& answer, CapacityStep& out);
   void take_unmade(Made machine, const CapacityAnswer& answer, CapacityStep& out);
   void take_list(const CapacityList& list, CapacityStep& out);
-  void take_listed(const ListedMachine& listed, CapacityStep& out);
+  void take_listed(const ListedMachine& listed, Instant as_of, CapacityStep& out);
   void take_stillborn(Made machine, CapacityStep& out);
   void take_shown(const std::string& name, MadeMachine& made);
   void take_missing(Made machine, Instant as_of, bool is_asked_for, CapacityStep& out);
@@ -243,6 +243,7 @@ class CapacityBook {
   void order_list(CapacityStep& out);
   void order_ends(CapacityStep& out);
   void sweep(const std::string& name, const std::string& id, CapacityStep& out);
+  [[nodiscard]] bool is_old_news(const ListedMachine& listed, Instant as_of) const;
 
   [[nodiscard]] const CapacityPool* pool_of(std::string_view name) const;
   [[nodiscard]] std::string shut_key(const MadeMachine& machine, const std::string& name) const;
@@ -271,6 +272,10 @@ class CapacityBook {
   std::map<std::string, Shut> shut_;
   int64_t number_ = 0;  ///< of the last new name and the last gang: never used again
   Counts counts_;
+  struct Ended {
+    std::string id;  ///< the provider's; empty = it has none
+    Instant at;
+  };
   // Not in the rows:
   Instant now_;
   int64_t call_ = 0;
@@ -278,6 +283,7 @@ class CapacityBook {
   std::map<std::string, Pause> paused_;           ///< by provider
   std::map<std::string, CapacityOffer> offers_;   ///< by pool
   std::map<std::string, Instant> swept_;          ///< by id or name, when its end was ordered
+  std::map<std::string, Ended> ended_;            ///< by name: taken out of the book
   std::map<std::string, Instant> missing_since_;  ///< ready, and not in a list
   std::map<std::string, Instant> end_ordered_;    ///< the last order to end it
   std::set<std::string> absent_;                  ///< unsure, and not in this step's list, which is new enough

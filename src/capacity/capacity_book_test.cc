@@ -506,6 +506,41 @@ TEST(CapacityBook, WhatBearsOurMarkAndIsUnknownIsEndedAndOthersAreLeftAlone) {
   EXPECT_EQ(world.heard_of(CapacityEvent::kSwept), 1);
 }
 
+/// The list was read while the machine was there, and arrives when its end has been confirmed.
+TEST(CapacityBook, AListFromBeforeAMachineEndedDoesNotMakeItUnknown) {
+  CapacityBook book(testing_rules({testing_pool("a", 10)}));
+  Instant now = Instant::from_seconds(1'800'000'000);
+  const std::vector<ListedMachine> machines = {
+      {.id = "i-1", .name = "burst-1", .owner = "stint-test", .state = ListedState::kReady}};
+  const CapacityStep made = book.step(now, {.wishes = {wish_for(1)}}, {});
+  CapacityHeard ready;
+  ready.answers = {{.call = made.creates.front().call, .name = "burst-1", .outcome = CapacityOutcome::kReady, .detail = {}}};
+  CapacityStep ended = book.step(now, {.wishes = {wish_for(1)}}, ready);
+  for (int second = 0; second < 30 && ended.destroys.empty(); ++second) {
+    now = now + Duration::seconds(1);
+    ended = book.step(now, {.wishes = {}, .released = {"burst-1"}}, {});
+  }
+  ASSERT_THAT(ended.destroys, SizeIs(1));
+  CapacityHeard gone;
+  gone.answers = {{.call = ended.destroys.front().call, .name = "burst-1", .outcome = CapacityOutcome::kGone, .detail = {}}};
+  book.step(now, {.wishes = {}}, gone);
+  ASSERT_FALSE(book.machines().contains("burst-1"));
+  CapacityHeard old;
+  old.lists = {{.call = *made.list, .complete = true, .machines = machines}};
+  EXPECT_THAT(book.step(now, {.wishes = {}}, old).destroys, IsEmpty());
+  EXPECT_EQ(book.counts().swept, 0);
+  CapacityStep later;
+  now = now + testing_rules({}).settle;
+  for (int minute = 0; minute < 120 && !later.list; ++minute) {
+    now = now + Duration::minutes(1);
+    later = book.step(now, {.wishes = {}}, {});
+  }
+  ASSERT_TRUE(later.list);
+  CapacityHeard fresh;
+  fresh.lists = {{.call = *later.list, .complete = true, .machines = machines}};
+  EXPECT_THAT(book.step(now, {.wishes = {}}, fresh).destroys, SizeIs(1)) << "it is still there";
+}
+
 TEST(CapacityBook, AMachineThatIsThereTwiceIsThereOnceAfterOneSweep) {
   SimulatedCloudOptions options = quiet_cloud();
   options.twice = 1;

@@ -16,7 +16,7 @@ void CapacityBook::take_list(const CapacityList& list, CapacityStep& out) {
   for (const ListedMachine& listed : list.machines) {
     if (listed.owner != rules_.owner || listed.name.empty()) continue;
     if (listed.state != ListedState::kGoing) seen.insert(listed.name);
-    take_listed(listed, out);
+    take_listed(listed, as_of, out);
   }
   if (!list.complete) return;
   const std::set<std::string> asked_for = ordered(Pending::Kind::kCreate);
@@ -26,10 +26,10 @@ void CapacityBook::take_list(const CapacityList& list, CapacityStep& out) {
   }
 }
 
-void CapacityBook::take_listed(const ListedMachine& listed, CapacityStep& out) {
+void CapacityBook::take_listed(const ListedMachine& listed, Instant as_of, CapacityStep& out) {
   const auto found = machines_.find(listed.name);
   if (found == machines_.end()) {
-    if (listed.state != ListedState::kGoing) sweep(listed.name, listed.id, out);
+    if (listed.state != ListedState::kGoing && !is_old_news(listed, as_of)) sweep(listed.name, listed.id, out);
     return;
   }
   MadeMachine& made = found->second;
@@ -48,7 +48,7 @@ void CapacityBook::take_listed(const ListedMachine& listed, CapacityStep& out) {
     changed_.machines.insert(listed.name);
   }
   if (made.state == MadeState::kOff) {
-    sweep(listed.name, listed.id, out);
+    if (!is_old_news(listed, as_of)) sweep(listed.name, listed.id, out);
     return;
   }
   if (made.tries <= 1) take_shown(listed.name, made);
@@ -61,6 +61,14 @@ void CapacityBook::take_listed(const ListedMachine& listed, CapacityStep& out) {
     made.answered = true;
     changed_.machines.insert(listed.name);
   }
+}
+
+/// The list was asked for before the machine had ended, or so soon after that it may be behind. A later one tells whether it has.
+bool CapacityBook::is_old_news(const ListedMachine& listed, Instant as_of) const {
+  const auto ended = ended_.find(listed.name);
+  if (ended == ended_.end()) return false;
+  const auto& [id, at] = ended->second;
+  return (id.empty() || listed.id.empty() || id == listed.id) && as_of < at + rules_.settle;
 }
 
 /// It was made, and ended before it could be used: by a broken image, or taken back. The next one may fare no better.
