@@ -1,7 +1,8 @@
-// Any bytes are a sound record of a task, of a supervisor, of a clock or an error; what was read can be written and read back the same.
+// Any bytes are a sound record of a task, of a supervisor, of its copies, of a clock or an error; what was read can be written and read back the same.
 #include <cstdint>
 
 #include "backends/local/task_record.h"
+#include "backends/supervise/copy_record.h"
 #include "backends/supervise/restore_point.h"
 #include "backends/supervise/supervisor_state.h"
 #include "base/check.h"
@@ -27,6 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check<stint::TaskStarted>(stint::parse_task_started, input);
   check<stint::TaskEnded>(stint::parse_task_ended, input);
   check<stint::SupervisorState>(stint::parse_supervisor_state, input);
+  check<stint::CopyRecord>(stint::parse_copy_record, input);
+  (void)stint::parse_copy_answer(input);
   check<stint::RestorePoint>([](std::string_view json, const std::string&) { return stint::parse_restore_point(json); }, input);
   check<stint::ClockMark>([](std::string_view json, const std::string&) { return stint::parse_clock_mark(json); }, input);
   return 0;

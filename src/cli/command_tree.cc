@@ -68,6 +68,7 @@ std::string_view kind_of_value(std::string_view option) {
       {"--folder", "FOLDER"},
       {"--checkpoint-dir", "FOLDER"},
       {"--sync-to", "FOLDER"},
+      {"--sync-kms-key", "KEY"},
       {"--cgroup", "FOLDER"},
       {"--out", "FOLDER"},
       {"--server", "URL"},

@@ -44,6 +44,11 @@ struct ObjectPart {
   std::string digest;  ///< of its bytes, as digest_of_part() of the store gives it; "" = not known
 };
 
+/// One that was begun and neither completed nor given up: its parts are paid for and show nowhere.
+struct UnfinishedUpload {
+  std::string key, id;
+};
+
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
@@ -53,6 +58,8 @@ class ObjectStore {
 
   /// `s3://bucket/`, for messages.
   [[nodiscard]] virtual std::string name() const = 0;
+  /// Why a call failed last; kServer before any did. Of calls side by side, one of them.
+  [[nodiscard]] virtual CloudFailure last_failure() const = 0;
   virtual Status put(const std::string& key, std::string bytes, const PutOptions& options) = 0;
   /// @param length  of the range; −1 = all behind `offset`.
   virtual Result<std::string> get(const std::string& key, int64_t offset, int64_t length) = 0;
@@ -84,6 +91,8 @@ class ObjectStore {
   virtual Status complete_upload(const std::string& key, const std::string& upload, const std::vector<ObjectPart>& parts,
                                  const PutOptions& options) = 0;
   virtual void abort_upload(const std::string& key, const std::string& upload) = 0;
+  /// Of keys that begin with the prefix, as far as the store shows them; the latest of a key is the last.
+  virtual Result<std::vector<UnfinishedUpload>> unfinished_uploads(const std::string& prefix) = 0;
 };
 
 struct ObjectStoreOptions {

@@ -61,10 +61,10 @@ Result<std::string> parse_s3_upload_id(std::string_view text) {
   return id;
 }
 
-Result<std::vector<S3Upload>> parse_s3_uploads(std::string_view text) {
+Result<std::vector<UnfinishedUpload>> parse_s3_uploads(std::string_view text) {
   TRY_ASSIGN(const XmlElement xml, s3_document(text, "ListMultipartUploadsResult"));
   const bool encoded = xml.text_of("EncodingType") == "url";
-  std::vector<S3Upload> uploads;
+  std::vector<UnfinishedUpload> uploads;
   for (const XmlElement& e : xml.children)
     if (e.name == "Upload") uploads.push_back({.key = decoded_key(e, encoded), .id = e.text_of("UploadId")});
   return uploads;

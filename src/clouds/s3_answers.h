@@ -16,13 +16,10 @@ struct S3Listing {
 /// ListObjectsV2 with `encoding-type=url`.
 Result<S3Listing> parse_s3_listing(std::string_view xml);
 
-struct S3Upload {
-  std::string key, id;
-};
 /// InitiateMultipartUploadResult.
 Result<std::string> parse_s3_upload_id(std::string_view xml);
 /// ListMultipartUploads with `encoding-type=url`, in their order: the latest of a key is the last.
-Result<std::vector<S3Upload>> parse_s3_uploads(std::string_view xml);
+Result<std::vector<UnfinishedUpload>> parse_s3_uploads(std::string_view xml);
 struct S3Parts {
   std::vector<ObjectPart> parts;
   int next = 0;  ///< the number to ask for parts behind; 0 = there are no more

@@ -1,6 +1,7 @@
 #include "clouds/s3_store.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 #include "base/text.h"
@@ -38,6 +39,7 @@ class S3Store final : public ObjectStore {
         http_({.http = s3_http_options(options), .tries = options.tries, .sleep = options.sleep}) {}
 
   [[nodiscard]] std::string name() const override { return url_.base(); }
+  [[nodiscard]] CloudFailure last_failure() const override { return last_failure_; }
   [[nodiscard]] Parts parts() const override { return Parts::kInAnyOrder; }
   [[nodiscard]] std::string digest_of_part(std::string_view bytes) const override { return to_hex(md5_bytes(bytes)); }
 
@@ -88,10 +90,9 @@ class S3Store final : public ObjectStore {
   Result<std::string> begin_upload(const std::string& key, const PutOptions& options) override {
     // One that was cut off goes on. Not every store shows them, and of encrypted parts S3 tells no digest: then all are sent again.
     if (!options_.encryption_key.empty()) return begin_anew(key, options);
-    if (const auto listed = send({.query = {{"uploads", ""}, {"prefix", key}, {"encoding-type", "url"}}}); listed.ok())
-      if (const auto uploads = parse_s3_uploads(listed->body); uploads.ok())
-        for (auto it = uploads->rbegin(); it != uploads->rend(); ++it)
-          if (it->key == key && !it->id.empty()) return it->id;
+    if (const auto uploads = unfinished_uploads(key); uploads.ok())
+      for (auto it = uploads->rbegin(); it != uploads->rend(); ++it)
+        if (it->key == key && !it->id.empty()) return it->id;
     return begin_anew(key, options);
   }
 
@@ -147,6 +148,11 @@ class S3Store final : public ObjectStore {
     (void)send({.method = "DELETE", .key = key, .query = {{"uploadId", upload}}});
   }
 
+  Result<std::vector<UnfinishedUpload>> unfinished_uploads(const std::string& prefix) override {
+    TRY_ASSIGN(const HttpResponse listed, send({.query = {{"uploads", ""}, {"prefix", prefix}, {"encoding-type", "url"}}}));
+    return parse_s3_uploads(listed.body);
+  }
+
  private:
   struct S3Call {
     std::string method = "GET";
@@ -184,7 +190,11 @@ class S3Store final : public ObjectStore {
           return signed_call(call, sent_body, body_sha256, key, attempt.now);
         },
         .judge = [&](const HttpResponse& r) { return judge(call, r); },
-        .remedy = [&](CloudFailure failure) { return remedy(failure, source); },
+        .remedy =
+            [&](CloudFailure failure) {
+              last_failure_ = failure;
+              return remedy(failure, source);
+            },
         .move = [&](const HttpResponse& r) { return move_to_region(r); }};
     return http_.send(request);
   }
@@ -262,6 +272,7 @@ class S3Store final : public ObjectStore {
   std::string region_;
   AwsCredentialChain chain_;
   CloudHttp http_;
+  std::atomic<CloudFailure> last_failure_ = CloudFailure::kServer;
 };
 
 }  // namespace

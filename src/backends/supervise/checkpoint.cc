@@ -28,10 +28,6 @@ constexpr std::string_view kBesideList = ".sha256";
 constexpr std::string_view kLatest = "latest";
 constexpr size_t kPieceBytes = size_t{4} << 20;
 
-bool can_be_a_checkpoint(std::string_view name) {
-  return !name.starts_with('.') && !name.ends_with(".tmp") && !name.ends_with(".partial") && !name.ends_with(kBesideList);
-}
-
 Instant instant_of(const statx_timestamp& t) { return Instant::from_ns(t.tv_sec * 1'000'000'000 + t.tv_nsec); }
 
 /// Adds a regular file to the checkpoint; others are passed over, and so is one that goes away meanwhile.
@@ -61,7 +57,7 @@ Checkpoint look_at(const std::string& folder, const fs::directory_entry& entry) 
   if (fs::is_regular_file(status)) {
     add_file(folder, c.name, c);
     const size_t before = c.files.size();
-    if (before > 0) add_file(folder, c.name + std::string(kBesideList), c);
+    if (before > 0) add_file(folder, beside_list_of(c.name), c);
     c.has_list = c.files.size() > before;
   } else if (fs::is_directory(status)) {
     c.is_folder = true;
@@ -76,8 +72,7 @@ Checkpoint look_at(const std::string& folder, const fs::directory_entry& entry) 
 
 /// Compares the hashes with the list's. `HASH  NAME` or `HASH *NAME`, a line each.
 Status check_list(const std::string& folder, const Checkpoint& checkpoint, const std::map<std::string, std::string>& hashes) {
-  const std::string list =
-      checkpoint.is_folder ? checkpoint.name + "/" + std::string(kList) : checkpoint.name + std::string(kBesideList);
+  const std::string list = checkpoint.is_folder ? checkpoint.name + "/" + std::string(kList) : beside_list_of(checkpoint.name);
   const std::string base = checkpoint.is_folder ? checkpoint.name + "/" : "";
   TRY_ASSIGN(const std::string text, read_all(folder + "/" + list));
   int lines = 0;
@@ -98,13 +93,6 @@ Status check_list(const std::string& folder, const Checkpoint& checkpoint, const
   }
   if (lines == 0) return invalid("{}/{}: names no file", folder, list);
   return {};
-}
-
-std::string digest_of_hashes(const std::map<std::string, std::string>& hashes) {
-  Sha256 all;
-  for (const auto& [name, hash] : hashes)
-    all.update(fmt::format("{}  {}\n", hash, name));
-  return all.digest();
 }
 
 Status sync_folder(const std::string& path) {
@@ -180,6 +168,19 @@ Status replace(const fs::path& draft, const fs::path& target) {
 }
 
 }  // namespace
+
+bool can_be_a_checkpoint(std::string_view name) {
+  return !name.starts_with('.') && !name.ends_with(".tmp") && !name.ends_with(".partial") && !name.ends_with(kBesideList);
+}
+
+std::string beside_list_of(std::string_view name) { return std::string(name) + std::string(kBesideList); }
+
+std::string digest_of_hashes(const std::map<std::string, std::string>& hashes) {
+  Sha256 all;
+  for (const auto& [name, hash] : hashes)
+    all.update(fmt::format("{}  {}\n", hash, name));
+  return all.digest();
+}
 
 std::string Checkpoint::signature() const {
   std::string text;
@@ -264,11 +265,38 @@ Status set_aside(const std::string& folder, const std::string& name) {
   return {};
 }
 
+std::string draft_of(const std::string& to, const std::string& name) { return to + "/.partial-" + name; }
+
+Status install_draft(const std::string& to, const Checkpoint& checkpoint) {
+  const fs::path draft = draft_of(to, checkpoint.name);
+  std::error_code failed;
+  for (fs::recursive_directory_iterator it(draft, failed), end; !failed && it != end; it.increment(failed))
+    if (it->is_directory()) TRY(sync_folder(it->path().string()));
+  // The list first: a checkpoint that waits for its list is none yet, one that lacks it would be taken as it is.
+  const std::string list = beside_list_of(checkpoint.name);
+  if (!checkpoint.is_folder && checkpoint.has_list) TRY(replace(draft / list, fs::path(to) / list));
+  TRY(replace(draft / checkpoint.name, fs::path(to) / checkpoint.name));
+  fs::remove_all(draft, failed);
+  return sync_folder(to);
+}
+
+Status remove_checkpoint(const std::string& folder, const std::string& name) {
+  const std::string draft = draft_of(folder, name);
+  std::error_code failed;
+  fs::remove_all(draft, failed);
+  if (::rename((folder + "/" + name).c_str(), draft.c_str()) != 0 && errno != ENOENT)
+    return system_error(folder + "/" + name, "cannot be taken away");
+  fs::remove(folder + "/" + beside_list_of(name), failed);
+  fs::remove_all(draft, failed);
+  if (failed) return make_error(ErrorCode::kUnavailable, "{}: cannot be taken away: {}", draft, failed.message());
+  return {};
+}
+
 Status copy_checkpoint(const std::string& from, const Checkpoint& checkpoint, const std::string& digest, const std::string& to,
                        const CopyOptions& options) {
   std::error_code failed;
   fs::create_directories(to, failed);
-  const fs::path draft = fs::path(to) / (".partial-" + checkpoint.name);
+  const fs::path draft = draft_of(to, checkpoint.name);
   fs::remove_all(draft, failed);
   std::map<std::string, std::string> hashes;
   Pace pace(options);
@@ -278,21 +306,10 @@ Status copy_checkpoint(const std::string& from, const Checkpoint& checkpoint, co
     fs::create_directories(target.parent_path(), failed);
     TRY_ASSIGN(hashes[file.name], copy_file(from + "/" + file.name, target.string(), pace));
   }
-  const auto give_up = [&](const Error& error) {
-    fs::remove_all(draft, failed);
-    return error;
-  };
-  if (digest_of_hashes(hashes) != digest) return give_up(invalid("{}/{}: changed while it was copied", from, checkpoint.name));
-  for (fs::recursive_directory_iterator it(draft, failed), end; !failed && it != end; it.increment(failed))
-    if (it->is_directory()) TRY(sync_folder(it->path().string()));
-  // The list first: a checkpoint that waits for its list is none yet, one that lacks it would be taken as it is.
-  const std::string list = checkpoint.name + std::string(kBesideList);
-  if (!checkpoint.is_folder && checkpoint.has_list)
-    if (const Status moved = replace(draft / list, fs::path(to) / list); !moved.ok()) return give_up(moved.error());
-  if (const Status moved = replace(draft / checkpoint.name, fs::path(to) / checkpoint.name); !moved.ok())
-    return give_up(moved.error());
-  fs::remove_all(draft, failed);
-  return sync_folder(to);
+  Status done = digest_of_hashes(hashes) == digest ? install_draft(to, checkpoint)
+                                                   : Status(invalid("{}/{}: changed while it was copied", from, checkpoint.name));
+  if (!done.ok()) fs::remove_all(draft, failed);
+  return done;
 }
 
 }  // namespace stint

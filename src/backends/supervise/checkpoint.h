@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,12 +36,20 @@ struct Checkpoint {
   [[nodiscard]] std::string signature() const;
 };
 
+/// Not drafts, hidden files and lists of hashes.
+bool can_be_a_checkpoint(std::string_view name);
+/// `step-7.pt.sha256`
+std::string beside_list_of(std::string_view name);
+
 /// Newest first: by time of modification, then by name with its numbers as numbers. Empty when there is no such folder.
 Result<std::vector<Checkpoint>> list_checkpoints(const std::string& folder);
 
 /// Reads all of it. @return its digest (of all its files' names and hashes);
 ///   kInvalidInput when its list names a file that is missing or differs, kUnavailable when it cannot be read.
 Result<std::string> digest_of(const std::string& folder, const Checkpoint& checkpoint);
+
+/// The same of hashes by names.
+std::string digest_of_hashes(const std::map<std::string, std::string>& hashes);
 
 /// Makes the link `latest` in the folder point at the entry, in one step. @return kConflict when something else has that name.
 Status point_latest_at(const std::string& folder, const std::string& name);
@@ -55,6 +64,13 @@ struct CopyOptions {
 /// proven to have the digest, then renamed. @return kInvalidInput when what arrived is not what was to be copied.
 Status copy_checkpoint(const std::string& from, const Checkpoint& checkpoint, const std::string& digest, const std::string& to,
                        const CopyOptions& options);
+
+/// Where a checkpoint is put together before it gets its place: its files keep their names below it.
+std::string draft_of(const std::string& to, const std::string& name);
+/// Syncs the folders of a whole draft, whose files are synced, and puts it in the place of what has its name. The draft is gone then.
+Status install_draft(const std::string& to, const Checkpoint& checkpoint);
+/// Takes it away, so that it is no checkpoint at any instant on the way. No error when it is not there.
+Status remove_checkpoint(const std::string& folder, const std::string& name);
 
 /// `step-9` before `step-10`.
 bool natural_less(std::string_view a, std::string_view b);

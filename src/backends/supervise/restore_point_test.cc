@@ -31,7 +31,7 @@ class RestorePointTest : public ::testing::Test {
         state_.add({.name = name, .signature = c.signature(), .digest = digest_of(folder_, c).value(), .saved_at = c.modified});
   }
   RestorePoint choose(Unproven unproven = Unproven::kRefused) const {
-    return choose_restore_point(folder_, copies_, state_, unproven);
+    return choose_restore_point(folder_, {.to = copies_}, {}, state_, unproven);
   }
   ScratchDir dir_;
   std::string folder_ = dir_ / "ck";

@@ -16,14 +16,16 @@
 #include <utility>
 
 #include "backends/local/process_tree.h"
-#include "backends/local/task_folder.h"
+#include "backends/supervise/leftovers.h"
+#include "backends/supervise/notice_fit.h"
 #include "backends/supervise/restore_point.h"
+#include "backends/supervise/steady_time.h"
 #include "backends/supervise/supervised_command.h"
 #include "backends/supervise/supervisor_log.h"
 #include "backends/supervise/worker_process.h"
 #include "base/counted.h"
-#include "host/clock.h"
 #include "host/file.h"
+#include "host/secret.h"
 
 namespace stint {
 namespace {
@@ -32,25 +34,9 @@ namespace fs = std::filesystem;
 using Phase = SupervisorPolicy::Phase;
 
 constexpr std::array kPassedOn = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-constexpr std::string_view kStateName = ".stint-run.json";
 constexpr std::string_view kReadyName = ".stint-ready";
-/// Of all processes of the command: the folder it saves into.
-constexpr std::string_view kRunMark = "STINT_RUN";
-constexpr std::chrono::seconds kLeftoversEnd(10);
 // A worker's answer arrives without its own signal while its process lives on for a moment.
 constexpr Duration kWorkerPause = Duration::milliseconds(20);
-
-/// The wall clock at the start and what has passed since: a clock that is set back or forth changes no pause.
-class SteadyTime {
- public:
-  [[nodiscard]] Instant operator()() const {
-    return wall_ + Duration::nanoseconds(std::chrono::nanoseconds(std::chrono::steady_clock::now() - steady_).count());
-  }
-
- private:
-  Instant wall_ = now();
-  std::chrono::steady_clock::time_point steady_ = std::chrono::steady_clock::now();
-};
 
 std::string seconds(Duration d) { return fmt::format("{:.1f}", d.to_seconds()); }
 
@@ -80,7 +66,6 @@ class Supervisor {
 
  private:
   [[nodiscard]] bool saves() const { return !options_.checkpoint_folder.empty(); }
-  [[nodiscard]] std::string state_path(const std::string& folder) const { return folder + "/" + std::string(kStateName); }
 
   void watch_signals() {
     sigemptyset(&watched_);
@@ -104,45 +89,46 @@ class Supervisor {
     mark_ = fs::weakly_canonical(options_.checkpoint_folder, failed).string();
     TRY(end_leftovers());
     // What is known here, or, on a new machine, beside the copies.
-    for (const std::string& folder : {options_.checkpoint_folder, options_.copy_to}) {
-      const auto bytes = folder.empty() ? Result<std::string>(Error{}) : read_all(state_path(folder));
-      if (!bytes.ok()) continue;
-      anything_known_ = true;
-      auto state = parse_supervisor_state(*bytes, state_path(folder));
-      if (state.ok()) {
-        state_ = std::move(state).value();
-        break;
-      }
-      log_.tell(time_(), "note", state.error().message);
+    for (const std::string& folder : {options_.checkpoint_folder, options_.copies.is_store() ? "" : options_.copies.to}) {
+      const auto bytes = folder.empty() ? Result<std::string>(Error{}) : read_all(state_path_in(folder));
+      if (bytes.ok() && take_state(*bytes, state_path_in(folder))) break;
     }
+    if (state_.copies.to != options_.copies.to) forget_copies();
+    hold_.position = state_.copies;
+    hold_.run = random_hex(8);
     return {};
   }
 
-  /// The folder is ours alone now. Processes of a command that an earlier stint run began there, which was killed, would go on
-  /// beside the next one: only the command's first process ends with it.
+  bool take_state(const std::string& json, const std::string& where) {
+    anything_known_ = true;
+    auto state = parse_supervisor_state(json, where);
+    if (state.ok())
+      state_ = std::move(state).value();
+    else
+      log_.tell(time_(), "note", state.error().message);
+    return state.ok();
+  }
+
+  /// They are elsewhere: nothing is known of those here. A record of an earlier release does not say where they are.
+  void forget_copies() {
+    if (!state_.copies.to.empty() || options_.copies.is_store())
+      for (KnownCheckpoint& k : state_.checkpoints)
+        k.copied = false;
+    state_.copies = {.to = options_.copies.to};
+  }
+
   Status end_leftovers() {
-    const auto left = [this] { return processes_with(kRunMark, mark_); };
-    std::vector<int64_t> found = left();
-    if (found.empty()) return {};
-    const size_t many = found.size();
-    const auto until = std::chrono::steady_clock::now() + kLeftoversEnd;
-    for (; !found.empty() && std::chrono::steady_clock::now() < until; found = left()) {
-      for (const int64_t pid : found)
-        ::kill(static_cast<pid_t>(pid), SIGKILL);
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    if (!found.empty())
-      return make_error(ErrorCode::kConflict, "{}: process {} of an earlier stint run is still at work here: end it first",
-                        options_.checkpoint_folder, found.front());
-    log_.tell(time_(), "ended_leftovers",
-              fmt::format("{} of an earlier run that was killed {} ended", counted(many, "process", "processes"),
-                          many == 1 ? "is" : "are"));
+    TRY_ASSIGN(const size_t many, end_leftovers_of(mark_, options_.checkpoint_folder));
+    if (many > 0)
+      log_.tell(time_(), "ended_leftovers",
+                fmt::format("{} of an earlier run that was killed {} ended", counted(many, "process", "processes"),
+                            many == 1 ? "is" : "are"));
     return {};
   }
 
   void save_state() {
     if (!saves()) return;
-    const Status written = write_file_atomically(state_path(options_.checkpoint_folder), to_json(state_));
+    const Status written = write_file_atomically(state_path_in(options_.checkpoint_folder), to_json(state_));
     if (!written.ok() && !state_failed_) log_.tell(time_(), "note", written.error().message);
     state_failed_ = !written.ok();
   }
@@ -151,10 +137,11 @@ class Supervisor {
 
   /// Chooses where to go on from while the pause lasts, then starts.
   Status prepare_start() {
-    if (saves() && !chosen_ && !chooser_) {
+    if (saves() && !chosen_ && !chooser_ && time_() >= next_choice_) {
+      if (!is_claimed()) copier_.reset();
       const Unproven unproven = anything_known_ ? Unproven::kRefused : Unproven::kTaken;
       TRY_ASSIGN(auto worker, WorkerProcess::start([this, unproven] {
-                   return to_json(choose_restore_point(options_.checkpoint_folder, options_.copy_to, state_, unproven));
+                   return to_json(choose_restore_point(options_.checkpoint_folder, options_.copies, hold_, state_, unproven));
                  }));
       chooser_.emplace(std::move(worker));
     }
@@ -162,30 +149,86 @@ class Supervisor {
       if (auto answer = chooser_->poll()) {
         chooser_.reset();
         TRY_ASSIGN(const std::string json, std::move(*answer));
-        TRY_ASSIGN(chosen_, parse_restore_point(json));
-        take_choice();
+        TRY_ASSIGN(RestorePoint point, parse_restore_point(json));
+        TRY_ASSIGN(const bool is_final, judge_copies(point));
+        if (is_final) {
+          chosen_ = std::move(point);
+          take_choice();
+        }
       }
     if (time_() < policy_.restart_at() || (saves() && !chosen_)) return {};
     return start();
   }
 
+  /// @return false = it is to be chosen again after a pause: the copies cannot be reached, and there is none here to go on from.
+  Result<bool> judge_copies(const RestorePoint& point) {
+    take_hold(point.hold, point.notes);
+    if (point.unreachable.empty()) return true;
+    // A mistake of the command line is told before it costs anything.
+    if (point.hopeless && policy_.starts() == 0) return invalid("{}", point.unreachable);
+    const Instant time = time_();
+    if (!unreachable_since_) unreachable_since_ = time;
+    if (!point.chosen && options_.copies.is_store() && time - *unreachable_since_ < options_.limits.longest_pause) {
+      next_choice_ = time + options_.limits.first_pause;
+      log_.tell(time, "copies_unreachable",
+                fmt::format("{}; tried again in {} s, until {} s have passed: where to go on from is not known",
+                            point.unreachable, seconds(options_.limits.first_pause), seconds(options_.limits.longest_pause)));
+      return false;
+    }
+    log_.tell(
+        time, "copies_unreachable",
+        fmt::format("{}; goes on {}", point.unreachable, point.chosen ? "with what is here" : "WITHOUT knowing what is there"));
+    return true;
+  }
+
+  /// Is a place in a store ours? Two workers must not claim it side by side, as two runs do.
+  [[nodiscard]] bool is_claimed() const { return !options_.copies.is_store() || hold_.claimed; }
+
+  /// Of two workers that were at work side by side the later answer may know less.
+  void take_hold(const CheckpointCopies::Hold& hold, const std::vector<std::string>& notes) {
+    if (hold.position.last >= hold_.position.last) {
+      hold_.position = hold.position;
+      hold_.unread = hold.unread;
+    }
+    hold_.claimed |= hold.claimed;
+    hold_.lost |= hold.lost;
+    state_.copies = hold_.position;
+    if (!options_.copies.is_store()) state_.copies.to = options_.copies.to;
+    for (const std::string& note : notes)
+      log_.tell(time_(), "note", note);
+  }
+
   void take_choice() {
+    if (!anything_known_ && !chosen_->state.empty()) {
+      (void)take_state(chosen_->state, options_.copies.to);
+      state_.copies = hold_.position;
+    }
     anything_known_ = true;
+    const auto tell_passed_over = [this](const std::string& name, const std::string& why) {
+      log_.tell(time_(), "passed_over", fmt::format("{} is passed over: {}", name, why), {{"checkpoint", name}});
+    };
     for (const auto& [name, why] : chosen_->passed_over) {
       state_.remove(name);
-      log_.tell(time_(), "passed_over", fmt::format("{} is passed over: {}", name, why), {{"checkpoint", name}});
+      tell_passed_over(name, why);
     }
+    // Of copies that are not needed only our own disk is asked.
+    if (chosen_->fetched || !chosen_->chosen)
+      for (const auto& [name, why] : chosen_->copies_passed_over)
+        tell_passed_over(name, why);
     if (failed_at_) {
       const Instant saved_at = chosen_->chosen ? std::max(chosen_->chosen->saved_at, started_at_) : started_at_;
       state_.lost.add(std::max(Duration(), *failed_at_ - saved_at));
       failed_at_.reset();
     }
+    if (chosen_->chosen) state_.add(*chosen_->chosen);
+    if (options_.copies.is_store() && chosen_->listed)
+      for (KnownCheckpoint& k : state_.checkpoints)
+        k.copied = std::find(chosen_->digests.begin(), chosen_->digests.end(), k.digest) != chosen_->digests.end();
     if (!chosen_->chosen) return;
-    state_.add(*chosen_->chosen);
     last_good_at_.reset();
     point_at(chosen_->chosen->name);
     if (chosen_->fetched)
-      log_.tell(time_(), "fetched", fmt::format("{} is copied back from {}", chosen_->chosen->name, options_.copy_to),
+      log_.tell(time_(), "fetched", fmt::format("{} is copied back from {}", chosen_->chosen->name, options_.copies.to),
                 {{"checkpoint", chosen_->chosen->name}});
   }
 
@@ -249,11 +292,34 @@ class Supervisor {
   void notice(int signal) {
     const bool first = policy_.phase() == Phase::kRunning;
     if (tree_) tree_->signal(signal);
-    policy_.notice(time_(), options_.copy_to.empty() ? Duration() : state_.copying.mean() * 2);
+    policy_.notice(time_(), options_.copies.exists() ? state_.copying.mean() * 2 : Duration());
     if (!first) return;
     log_.tell(time_(), "notice",
               fmt::format("signal {}: passed on; {} s to save and end", signal, seconds(policy_.kill_at() - time_())),
               {{"signal", std::to_string(signal)}});
+    if (!options_.copies.exists() || hold_.lost || state_.checkpoints.empty()) return;
+    if (last_size_.count() > 0) tell_notice_fit(last_size_, last_name_);
+    // With the end of the machine in sight a rate would only lose the copy. What is there of it is not sent again.
+    if (copier_ && options_.copies.is_store() && options_.copy_bytes_per_second > 0) {
+      copier_.reset();
+      next_copy_ = Instant();
+    }
+  }
+
+  void tell_notice_fit(Bytes size, const std::string& name) {
+    const NoticeQuestion question{.notice = options_.limits.notice,
+                                  .size = size,
+                                  .bytes_per_second = state_.copied_bytes_per_second,
+                                  .at_a_bound = state_.copied_at_a_bound,
+                                  .saving = state_.saving.mean()};
+    const NoticeFit fit = judge_notice(question);
+    if (fit == NoticeFit::kUnknown || (fit == told_fit_ && policy_.phase() != Phase::kLeaving)) return;
+    told_fit_ = fit;
+    log_.tell(time_(), "notice_fit", notice_text(question, name),
+              {{"fit", std::string(word_of(fit))},
+               {"needed_seconds", seconds(notice_needed(question))},
+               {"bytes", std::to_string(size.count())},
+               {"bytes_per_second", std::to_string(question.bytes_per_second)}});
   }
 
   void command_ended() {
@@ -341,9 +407,10 @@ class Supervisor {
     if (copier_)
       if (auto answer = copier_->poll()) {
         copier_.reset();
-        copied(answer->ok() ? **answer : answer->error().message);
+        auto told = answer->ok() ? parse_copy_answer(**answer) : Result<CopyAnswer>(answer->error());
+        copied(told.ok() ? *told : CopyAnswer{.failure = told.error().message, .hold = hold_});
       }
-    if (!copier_ && !options_.copy_to.empty()) start_copy();
+    if (!copier_) start_copy();
   }
 
   void found_good(const std::string& digest) {
@@ -358,6 +425,8 @@ class Supervisor {
     state_.add({.name = examined_.name, .signature = examined_.signature(), .digest = digest, .saved_at = examined_.modified});
     if (is_new) policy_.good_checkpoint(time);
     point_at(examined_.name);
+    last_size_ = examined_.size;
+    last_name_ = examined_.name;
     log_.tell(time, "checkpoint", fmt::format("{} is good: {} bytes", examined_.name, examined_.size.count()),
               {{"checkpoint", examined_.name}, {"sha256", digest}});
     save_state();
@@ -381,47 +450,75 @@ class Supervisor {
 
   /// The newest good one, if it is not there yet; older ones are passed over.
   void start_copy() {
-    if (!saves() || state_.checkpoints.empty() || state_.checkpoints.back().copied || time_() < next_copy_) return;
+    if (!saves() || !copies_are_due() || time_() < next_copy_) return;
+    if (!is_claimed() && (chooser_ || policy_.starts() == 0)) return;
     const auto listed = list_checkpoints(options_.checkpoint_folder);
     if (!listed.ok()) return;
     const KnownCheckpoint& newest = state_.checkpoints.back();
     const auto found = std::find_if(listed->begin(), listed->end(), [&](const Checkpoint& c) { return c.name == newest.name; });
     if (found == listed->end() || found->signature() != newest.signature) return;
     copied_ = newest;
+    copied_size_ = found->size;
     copy_began_ = time_();
+    // With the end of the machine in sight a rate would only lose the copy.
+    copy_rate_ = policy_.phase() == Phase::kRunning ? options_.copy_bytes_per_second : 0;
     SupervisorState then = state_;
     then.checkpoints.back().copied = true;
     auto worker = WorkerProcess::start([this, what = *found, then] {
-      CopyOptions copy;
-      // With the end of the machine in sight a rate would only lose the copy.
-      if (policy_.phase() == Phase::kRunning) copy.bytes_per_second = options_.copy_bytes_per_second;
-      copy.sleep = [](Duration d) { std::this_thread::sleep_for(std::chrono::nanoseconds(d.count_ns())); };
-      if (const Status done = copy_checkpoint(options_.checkpoint_folder, what, copied_.digest, options_.copy_to, copy);
-          !done.ok())
-        return done.error().message;
-      if (const Status done = point_latest_at(options_.copy_to, what.name); !done.ok()) return done.error().message;
-      const Status done = write_file_atomically(state_path(options_.copy_to), to_json(then));
-      return done.ok() ? std::string() : done.error().message;
+      const CopyOptions how{.bytes_per_second = copy_rate_,
+                            .sleep = [](Duration d) { std::this_thread::sleep_for(std::chrono::nanoseconds(d.count_ns())); }};
+      return copy_and_tell(options_.checkpoint_folder, what, copied_.digest, options_.copies, hold_, then, how);
     });
     if (worker.ok()) copier_.emplace(std::move(worker).value());
   }
 
-  void copied(const std::string& failure) {
+  /// Is there one to copy, and somewhere to copy it to?
+  [[nodiscard]] bool copies_are_due() const {
+    return options_.copies.exists() && !hold_.lost && !state_.checkpoints.empty() && !state_.checkpoints.back().copied;
+  }
+
+  void copied(const CopyAnswer& answer) {
     const Instant time = time_();
-    if (!failure.empty()) {
+    take_hold(answer.hold, answer.notes);
+    if (hold_.lost) {
+      ++state_.alerts;
+      log_.tell(time, "copies_lost", "ALERT: " + answer.failure, {{"checkpoint", copied_.name}});
+      save_state();
+      return;
+    }
+    if (!answer.failure.empty()) {
+      next_copy_ = time + pause_before_copying_again();
       ++copy_failures_;
-      next_copy_ = time + std::max(options_.look_every, options_.limits.first_pause);
-      log_.tell(time, "copy_failed", fmt::format("{} is not copied: {}", copied_.name, failure), {{"checkpoint", copied_.name}});
+      log_.tell(time, "copy_failed", fmt::format("{} is not copied: {}", copied_.name, answer.failure),
+                {{"checkpoint", copied_.name}});
+      save_state();
       return;
     }
     copy_failures_ = 0;
     state_.copying.add(time - copy_began_);
+    measure_way(answer.bytes, time - copy_began_);
     for (KnownCheckpoint& k : state_.checkpoints)
       if (k.name == copied_.name && k.signature == copied_.signature) k.copied = true;
     log_.tell(time, "copied",
-              fmt::format("{} is copied to {} in {} s", copied_.name, options_.copy_to, seconds(time - copy_began_)),
-              {{"checkpoint", copied_.name}});
+              fmt::format("{} is copied to {} in {} s", copied_.name, options_.copies.to, seconds(time - copy_began_)),
+              {{"checkpoint", copied_.name}, {"bytes_sent", std::to_string(answer.bytes)}});
+    tell_notice_fit(copied_size_, copied_.name);
     save_state();
+  }
+
+  /// Doubles with each failure, as the pauses of the command; near the end of the machine there is no time for that.
+  [[nodiscard]] Duration pause_before_copying_again() const {
+    Duration pause = std::max(options_.look_every, options_.limits.first_pause);
+    for (int i = 0; i < copy_failures_ && policy_.phase() == Phase::kRunning && pause < options_.limits.longest_pause; ++i)
+      pause = pause * 2;
+    return std::min(pause, std::max(options_.limits.longest_pause, options_.look_every));
+  }
+
+  /// One of which much was there already tells nothing.
+  void measure_way(int64_t bytes, Duration took) {
+    if (bytes <= 0 || bytes * 2 < copied_size_.count() || took <= Duration()) return;
+    state_.copied_bytes_per_second = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(bytes) / took.to_seconds()));
+    state_.copied_at_a_bound = copy_rate_ > 0;
   }
 
   // ---- the end ------------------------------------------------------------------------------------------------------
@@ -434,7 +531,7 @@ class Supervisor {
     // What was cut short by its being written then may be whole now.
     if (!std::exchange(last_looked_, true)) rejected_.clear();
     if (look_for_checkpoint() || copier_) return false;
-    if (options_.copy_to.empty() || state_.checkpoints.empty() || state_.checkpoints.back().copied) return true;
+    if (!copies_are_due()) return true;
     constexpr int kPatience = 3;
     if (copy_failures_ >= kPatience) return true;
     start_copy();
@@ -476,6 +573,9 @@ class Supervisor {
   bool waits_for_ready_ = false;
   bool left_in_order_ = false;  ///< what it saved last is complete, as far as it is up to the command
 
+  CheckpointCopies::Hold hold_;
+  std::optional<Instant> unreachable_since_;  ///< the copies, when the command was to start
+  Instant next_choice_;
   std::optional<WorkerProcess> chooser_;
   std::optional<RestorePoint> chosen_;
 
@@ -488,6 +588,11 @@ class Supervisor {
 
   std::optional<WorkerProcess> copier_;
   KnownCheckpoint copied_;
+  Bytes copied_size_;
+  int64_t copy_rate_ = 0;
+  Bytes last_size_;  ///< of the newest good one
+  std::string last_name_;
+  NoticeFit told_fit_ = NoticeFit::kUnknown;
   Instant copy_began_;
   Instant next_copy_;
   int copy_failures_ = 0;

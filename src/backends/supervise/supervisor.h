@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/supervise/checkpoint_copies.h"
 #include "backends/supervise/supervisor_policy.h"
 #include "base/money.h"
 #include "base/result.h"
@@ -18,7 +19,7 @@ namespace stint {
 struct SupervisorOptions {
   std::vector<std::string> command;   ///< program (searched in PATH) and its arguments
   std::string checkpoint_folder;      ///< made where it is missing; "" = the command saves nothing
-  std::string copy_to;                ///< folder that outlives the machine; "" = none
+  CopyTarget copies;                  ///< what outlives the machine
   int64_t copy_bytes_per_second = 0;  ///< 0 = as fast as it goes
   Duration look_every = Duration::seconds(1);
   /// A checkpoint without a list of hashes that has not changed for so long is taken for complete.

@@ -39,6 +39,14 @@ SupervisorState state_of(const Json& json) {
   state.starts = json.at("starts").get<int64_t>();
   state.alerts = json.at("alerts").get<int64_t>();
   state.supervised = Duration::nanoseconds(json.at("supervised_ns").get<int64_t>());
+  // Not in the records of earlier releases.
+  if (const auto copies = json.find("copies"); copies != json.end()) {
+    state.copies = {.to = copies->at("to").get<std::string>(),
+                    .writer = copies->at("writer").get<std::string>(),
+                    .last = copies->at("last").get<int64_t>()};
+    state.copied_bytes_per_second = copies->at("bytes_per_second").get<int64_t>();
+    state.copied_at_a_bound = copies->at("at_a_bound").get<bool>();
+  }
   return state;
 }
 
@@ -68,6 +76,8 @@ void SupervisorState::remove(std::string_view name) {
   std::erase_if(checkpoints, [&](const KnownCheckpoint& k) { return k.name == name; });
 }
 
+std::string state_path_in(const std::string& folder) { return folder + "/.stint-run.json"; }
+
 std::string to_json(const SupervisorState& state) {
   Json known = Json::array();
   for (const KnownCheckpoint& k : state.checkpoints)
@@ -86,7 +96,13 @@ std::string to_json(const SupervisorState& state) {
                        {"lost", json_of(state.lost)}}},
                      {"starts", state.starts},
                      {"alerts", state.alerts},
-                     {"supervised_ns", state.supervised.count_ns()}};
+                     {"supervised_ns", state.supervised.count_ns()},
+                     {"copies",
+                      {{"to", state.copies.to},
+                       {"writer", state.copies.writer},
+                       {"last", state.copies.last},
+                       {"bytes_per_second", state.copied_bytes_per_second},
+                       {"at_a_bound", state.copied_at_a_bound}}}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -6,24 +6,43 @@
 #include "backends/supervise/supervisor.h"
 #include "cli/cli.h"
 #include "cli/parser.h"
+#include "clouds/object_url.h"
 
 namespace stint {
 namespace {
 
 struct RunArguments {
   std::vector<std::string> command;
-  std::string checkpoint_folder, copy_to, events, price;
+  std::string checkpoint_folder, events, price;
+  CopyTarget copies;
   std::string notice = "120s", alert_after = "2h", settled_after = "10s", look_every = "1s";
   std::string first_pause = "5s", longest_pause = "5m";
   int retries = 3;
   double copy_mib_per_second = 0;
 };
 
+Status check_copies(const SupervisorOptions& o) {
+  if (o.copies.exists() && o.checkpoint_folder.empty()) return invalid("--sync-to needs --checkpoint-dir: what is to be copied");
+  if (!o.copies.exists() && o.copies.keep > 0) return invalid("--sync-keep needs --sync-to: where the copies are");
+  if (o.copies.is_store()) {
+    TRY_ASSIGN(const ObjectUrl url, parse_object_url(o.copies.to));
+    if (url.provider != CloudProvider::kAws)
+      return invalid(
+          "--sync-to {}: copies go to s3:// (Amazon S3, and with AWS_ENDPOINT_URL_S3 what speaks like it) or to a folder",
+          o.copies.to);
+  } else if (o.copies.to.find("://") != std::string::npos) {
+    return invalid("--sync-to {}: give a folder or s3://bucket/prefix", o.copies.to);
+  } else if (!o.copies.encryption_key.empty()) {
+    return invalid("--sync-kms-key is for copies in s3://: --sync-to '{}' is none", o.copies.to);
+  }
+  return {};
+}
+
 Result<SupervisorOptions> options_of(const RunArguments& a) {
   SupervisorOptions o;
   o.command = a.command;
   o.checkpoint_folder = a.checkpoint_folder;
-  o.copy_to = a.copy_to;
+  o.copies = a.copies;
   o.events_file = a.events;
   o.copy_bytes_per_second = static_cast<int64_t>(a.copy_mib_per_second * 1048576);
   o.limits.retries = a.retries;
@@ -36,7 +55,7 @@ Result<SupervisorOptions> options_of(const RunArguments& a) {
   if (!a.price.empty()) {
     TRY_ASSIGN(o.price, Rate::parse_per_hour(a.price));
   }
-  if (!o.copy_to.empty() && o.checkpoint_folder.empty()) return invalid("--sync-to needs --checkpoint-dir: what is to be copied");
+  TRY(check_copies(o));
   return o;
 }
 
@@ -58,12 +77,19 @@ void add_run_command(Command& app, Action& action) {
       "run", "Runs a command to its end: looks after its checkpoints, starts it again, passes the notice of an interruption on");
   command->footer(
       "Example: stint run --checkpoint-dir ck --sync-to /mnt/durable/ck --notice 120s -- python train.py\n"
+      "         stint run --checkpoint-dir ck --sync-to s3://bucket/job-7 --sync-keep 3 -- python train.py\n"
       "The command finds STINT_CHECKPOINT_DIR, STINT_RESTORE_FROM (the newest good checkpoint; empty: from the beginning)\n"
       "and STINT_NOTICE_SECONDS in its environment. Exit code: the command's; 127 when there is no such program.");
   command->add_option("COMMAND", a->command, "program and its arguments, after --")->required();
   command->add_option("--checkpoint-dir", a->checkpoint_folder,
                       "where the command saves: each file or folder in it is a checkpoint");
-  command->add_option("--sync-to", a->copy_to, "copy good checkpoints to this folder, and start from there on a new machine");
+  command->add_option("--sync-to", a->copies.to,
+                      "copy good checkpoints to this folder or s3://bucket/prefix, and start from there on a new machine");
+  command->add_option("--sync-keep", a->copies.keep, "keep the newest so many copies; 0: all")
+      ->capture_default_str()
+      ->check(non_negative_number());
+  command->add_option("--sync-kms-key", a->copies.encryption_key,
+                      "id or ARN of the AWS KMS key that encrypts copies in s3://; else as the bucket is set up");
   command->add_option("--sync-rate", a->copy_mib_per_second, "at most so many MiB per second while the command runs; 0: no limit")
       ->check(non_negative_number());
   command->add_option("--notice", a->notice, "from the signal to the end of the machine")->capture_default_str();
