@@ -69,6 +69,7 @@ std::string_view kind_of_value(std::string_view option) {
       {"--checkpoint-dir", "FOLDER"},
       {"--sync-to", "FOLDER"},
       {"--sync-kms-key", "KEY"},
+      {"--kms-key", "KEY"},
       {"--cgroup", "FOLDER"},
       {"--out", "FOLDER"},
       {"--server", "URL"},

@@ -11,6 +11,8 @@
 #include "cli/parser.h"
 #include "cli/progress.h"
 #include "cli/run/backup_archive.h"
+#include "cli/run/backup_object.h"
+#include "clouds/object_url.h"
 #include "daemon/fleet_config.h"
 #include "host/clock.h"
 #include "host/file.h"
@@ -21,7 +23,7 @@ namespace {
 
 struct BackupArguments {
   BackupOptions backup;
-  std::string file;
+  std::string file, kms_key;
   bool json = false;
 };
 
@@ -96,9 +98,14 @@ std::string next_step(const RestoreArguments& arguments) {
 
 ExitCode run_backup(BackupArguments arguments) {
   arguments.backup.database = log_url(arguments.backup.config_file);
-  return finish(
-      at_work("saving " + arguments.backup.state_folder, [&] { return make_backup(arguments.backup, arguments.file, now()); }),
-      arguments.json, what_is_elsewhere(arguments));
+  const bool is_object = is_object_url(arguments.file);
+  if (!is_object && !arguments.kms_key.empty()) return fail("--kms-key is for backups in s3://; --key FILE encrypts any");
+  return finish(at_work("saving " + arguments.backup.state_folder,
+                        [&] {
+                          return is_object ? make_backup_object(arguments.backup, arguments.file, arguments.kms_key, now())
+                                           : make_backup(arguments.backup, arguments.file, now());
+                        }),
+                arguments.json, what_is_elsewhere(arguments));
 }
 
 std::string scratch_folder() {
@@ -107,13 +114,22 @@ std::string scratch_folder() {
   return error ? "." : folder.string();
 }
 
+/// @param use  is given the archive's path on this machine.
+Result<BackupManifest> with_backup(const std::string& file, const std::string& beside,
+                                   const std::function<Result<BackupManifest>(const std::string&)>& use) {
+  return is_object_url(file) ? with_fetched_backup(file, beside, use) : use(file);
+}
+
 ExitCode run_restore(const RestoreArguments& arguments) {
-  if (arguments.check)
+  if (arguments.check) {
+    const auto check = [&](const std::string& file) { return check_backup(file, scratch_folder(), arguments.key_file); };
     return finish(
-        at_work("checking " + arguments.file, [&] { return check_backup(arguments.file, scratch_folder(), arguments.key_file); }),
+        at_work("checking " + arguments.file, [&] { return with_backup(arguments.file, scratch_folder() + "/stint", check); }),
         arguments.json, "");
-  const Result<BackupManifest> restored = at_work(
-      "restoring " + arguments.file, [&] { return restore_backup(arguments.file, arguments.state_folder, arguments.key_file); });
+  }
+  const auto restore = [&](const std::string& file) { return restore_backup(file, arguments.state_folder, arguments.key_file); };
+  const Result<BackupManifest> restored =
+      at_work("restoring " + arguments.file, [&] { return with_backup(arguments.file, arguments.state_folder, restore); });
   return finish(restored, arguments.json, restored.ok() ? next_step(arguments) : "");
 }
 
@@ -123,12 +139,14 @@ void add_backup_commands(Command& app, Action& action) {
   auto backup = std::make_shared<BackupArguments>();
   backup->backup.stint_version = STINT_VERSION;
   Command* make = app.add_subcommand("backup", "Saves a daemon's state into one file, while the daemon runs");
-  make->add_option("file", backup->file, "to write: a tar archive, for its owner alone to read")->required();
+  make->add_option("file", backup->file, "to write: a tar archive, for its owner alone to read; or s3://bucket/name.tar")
+      ->required();
   make->add_option("--state", backup->backup.state_folder, "the daemon's folder")->required();
   make->add_option("--config", backup->backup.config_file, "the daemon's configuration, which goes with it")->required();
   make->add_flag("--logs", backup->backup.logs, "also what jobs printed");
   make->add_option("--key", backup->backup.key_file,
                    "file with 64 hexadecimal digits (openssl rand -hex 32): the archive is encrypted with it (AES-256-GCM)");
+  make->add_option("--kms-key", backup->kms_key, "id or ARN of the AWS KMS key that encrypts it in s3://");
   make->add_flag("--json", backup->json, "print its manifest as JSON");
   make->footer(
       "Example: stint backup --state /var/lib/stint --config /etc/stint/stint.json stint-$(date +%F).tar\n"
@@ -138,7 +156,7 @@ void add_backup_commands(Command& app, Action& action) {
 
   auto restore = std::make_shared<RestoreArguments>();
   Command* back = app.add_subcommand("restore", "Makes a daemon's state folder of a backup, checked, whole or not at all");
-  back->add_option("file", restore->file, "that `stint backup` wrote")->required();
+  back->add_option("file", restore->file, "that `stint backup` wrote, or s3://bucket/name.tar")->required();
   Option* state = back->add_option("--state", restore->state_folder, "folder to make; not there yet, or empty");
   Option* check = back->add_flag("--check", restore->check, "only say whether the backup is sound")->excludes(state);
   back->add_option("--key", restore->key_file, "file with the key that it was encrypted with");
