@@ -10,6 +10,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 import urllib.parse
 
@@ -92,6 +94,44 @@ class Bills(unittest.TestCase):
         self.assertEqual(len(again[1]["replaced"]), 1)
         self.assertEqual([key for key in self.gets() if key.startswith("data/")], ["data/BILLING_PERIOD=2026-10/1.csv.gz"])
         self.assertEqual((self.billed("2026-09"), self.billed("2026-10")), (140, 77))
+
+    def test_what_comes_later_is_imported_too(self):
+        self.export(9, {"1.csv.gz": cur(9, [1], 10)})
+        down = threading.Event()
+        denied = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+        proxy = peers.Through(self.peer.port, lambda *_: (403, [], denied) if down.is_set() else None, self.peer.verify)
+        self.addCleanup(proxy.stop)
+        with open(self.dir / "log", "w") as log:
+            process = subprocess.Popen([STINT, "import", "cur", f"s3://bucket/{self.base}", "--history", self.dir / "fleet.db", "--watch",
+                                        "--every", "1s"], stdout=log, stderr=subprocess.STDOUT,
+                                       env={"PATH": os.environ["PATH"], "HOME": str(self.dir), **self.peer.env,
+                                            "AWS_ENDPOINT_URL_S3": proxy.url})
+        try:
+            self.wait_for(process, lambda text: "7 accepted" in text)
+            self.export(10, {"1.csv.gz": cur(10, [1], 10)})
+            self.wait_for(process, lambda text: text.count("7 accepted") == 2)
+            down.set()  # what goes wrong is told, and does not end it
+            self.wait_for(process, lambda text: "tried again in 1s" in text)
+            down.clear()
+            self.export(10, {"1.csv.gz": cur(10, [1], 11)})
+            self.wait_for(process, lambda text: "in the place of import" in text)
+        finally:
+            process.terminate()
+            self.assertEqual(process.wait(120), 0)
+        self.assertNotIn("already imported", (self.dir / "log").read_text())
+        self.assertEqual((self.billed("2026-09"), self.billed("2026-10")), (70, 77))
+
+    def wait_for(self, process, condition):
+        end = time.monotonic() + 120
+        while not condition((self.dir / "log").read_text()):
+            self.assertIsNone(process.poll(), (self.dir / "log").read_text())
+            self.assertLess(time.monotonic(), end, (self.dir / "log").read_text())
+            time.sleep(0.05)
+
+    def test_watching_needs_a_store(self):
+        done = self.stint("import", "cur", "bill.csv", "--history", self.dir / "none.db", "--watch")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--watch is for a cluster", done.stderr)
 
     def test_a_manifest_names_its_files(self):
         self.export(10, {"1.csv.gz": cur(10, [1], 10), "2.csv.gz": cur(10, [2], 10)})

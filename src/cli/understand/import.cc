@@ -134,16 +134,37 @@ KubernetesImport kubernetes_import(const ImportArguments& arguments) {
   return request;
 }
 
-/// Imports now and again, until SIGINT or SIGTERM; then once more. An import that fails is told and tried again.
-Status follow_kubernetes(HistoryFile& history, const ImportArguments& arguments, const std::function<void(ImportOutcome)>& add) {
+/// Waits between imports until somebody ends them.
+class UntilTheEnd {
+ public:
+  /// Before there are threads, so that none of them takes a signal.
+  UntilTheEnd() {
+    sigemptyset(&ends_);
+    sigaddset(&ends_, SIGTERM);
+    sigaddset(&ends_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &ends_, nullptr);
+  }
+  /// @return whether SIGINT or SIGTERM came.
+  bool after(Duration every) {
+    std::fflush(stdout);
+    const timespec pause = {every.whole_seconds(), every.count_ns() % 1'000'000'000};
+    return sigtimedwait(&ends_, nullptr, &pause) > 0;
+  }
+
+ private:
+  sigset_t ends_ = {};
+};
+
+Result<Duration> every_of(const ImportArguments& arguments) {
   TRY_ASSIGN(const Duration every, parse_duration(arguments.every));
   if (every < Duration::seconds(1)) return invalid("--every {}: give 1s or more", arguments.every);
-  // Before there are threads, so that none of them takes a signal.
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGTERM);
-  sigaddset(&ends, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  return every;
+}
+
+/// Imports now and again, until SIGINT or SIGTERM; then once more. An import that fails is told and tried again.
+Status follow_kubernetes(HistoryFile& history, const ImportArguments& arguments, const std::function<void(ImportOutcome)>& add) {
+  TRY_ASSIGN(const Duration every, every_of(arguments));
+  UntilTheEnd end;
   TRY_ASSIGN(KubernetesFollower follower, KubernetesFollower::start(kubernetes_import(arguments)));
   for (bool last = false;;) {
     auto outcome = follower.import(history, now());
@@ -153,10 +174,8 @@ Status follow_kubernetes(HistoryFile& history, const ImportArguments& arguments,
       return outcome.error();
     else
       tell("kubernetes: {}\n", outcome.error().message);
-    std::fflush(stdout);
     if (last) return {};
-    const timespec pause = {every.whole_seconds(), every.count_ns() % 1'000'000'000};
-    last = sigtimedwait(&ends, nullptr, &pause) > 0;
+    last = end.after(every);
   }
 }
 
@@ -189,6 +208,37 @@ Result<std::vector<FileImport>> files_to_import(const ImportArguments& arguments
   return wanted;
 }
 
+/// What the command line names, once.
+Status import_files(HistoryFile& history, const ImportArguments& arguments, const std::function<void(ImportOutcome)>& add) {
+  TRY_ASSIGN(const ImportOptions options, import_options(arguments));
+  TRY_ASSIGN(const DeliveryOptions delivery, delivery_options(arguments));
+  TRY_ASSIGN(std::vector<FileImport> wanted, files_to_import(arguments));
+  for (FileImport& one : wanted) {
+    one.delivery = delivery;
+    one.options = options;
+    ProgressLine progress(one.path);
+    TRY_ASSIGN(ImportOutcome outcome, import_file(history, one, now(), progress.callback()));
+    progress.clear();
+    add(std::move(outcome));
+  }
+  return {};
+}
+
+/// The same again and again, until SIGINT or SIGTERM; of later times only what is new counts. The first that fails ends it: the
+/// command line may be wrong.
+Status follow_objects(HistoryFile& history, const ImportArguments& arguments, const std::function<void(ImportOutcome)>& add) {
+  TRY_ASSIGN(const Duration every, every_of(arguments));
+  UntilTheEnd end;
+  TRY(import_files(history, arguments, add));
+  while (!end.after(every)) {
+    const Status done = import_files(history, arguments, [&](ImportOutcome outcome) {
+      if (!outcome.already_there) add(std::move(outcome));
+    });
+    if (!done.ok()) tell("{}; tried again in {}\n", done.error().message, arguments.every);
+  }
+  return {};
+}
+
 Result<std::vector<ImportOutcome>> import_all(const ImportArguments& arguments) {
   TRY_ASSIGN(const ImportOptions options, import_options(arguments));
   TRY_ASSIGN(HistoryFile history, HistoryFile::open(arguments.history, OpenMode::kCreate));
@@ -215,16 +265,8 @@ Result<std::vector<ImportOutcome>> import_all(const ImportArguments& arguments) 
       add(std::move(outcome));
     }
   }
-  TRY_ASSIGN(const DeliveryOptions delivery, delivery_options(arguments));
-  TRY_ASSIGN(std::vector<FileImport> wanted, files_to_import(arguments));
-  for (FileImport& one : wanted) {
-    one.delivery = delivery;
-    one.options = options;
-    ProgressLine progress(one.path);
-    TRY_ASSIGN(ImportOutcome outcome, import_file(history, one, now(), progress.callback()));
-    progress.clear();
-    add(std::move(outcome));
-  }
+  TRY(arguments.watch && !arguments.files.empty() ? follow_objects(history, arguments, add)
+                                                  : import_files(history, arguments, add));
   return outcomes;
 }
 
@@ -252,9 +294,11 @@ ExitCode run_import(const ImportArguments& arguments) {
   if (find_import_format(arguments.format) == nullptr)
     return fail(fmt::format("there is no format '{}'{}", arguments.format, what_exists(arguments.format, format_names())));
   if (!arguments.url.empty() && arguments.format != "prometheus") return fail("--url is for `stint import prometheus`");
-  const bool of_cluster = !arguments.kubeconfig.empty() || !arguments.context.empty() || arguments.watch;
-  if (of_cluster && arguments.format != "kubernetes")
-    return fail("--kubeconfig, --context and --watch are for `stint import kubernetes`");
+  const bool of_cluster = !arguments.kubeconfig.empty() || !arguments.context.empty();
+  if (of_cluster && arguments.format != "kubernetes") return fail("--kubeconfig and --context are for `stint import kubernetes`");
+  const bool of_stores = !arguments.files.empty() && std::ranges::all_of(arguments.files, is_object_url);
+  if (arguments.watch && !of_stores && (arguments.format != "kubernetes" || !arguments.files.empty()))
+    return fail("--watch is for a cluster (`stint import kubernetes` without files) and for files in a store (s3://bucket/key)");
   if (of_cluster && !arguments.files.empty()) return fail("give a cluster, or files of one: not both");
   if (arguments.url.empty() && arguments.files.empty() && arguments.format != "slurm" && arguments.format != "kubernetes")
     return fail(arguments.format == "prometheus" ? "name a file, or a server with --url"
@@ -292,7 +336,7 @@ std::string format_help() {
          "  stint import prometheus --url http://localhost:9090 --since 30d --history fleet.db\n"
          "  stint import slurm --since 30d --history fleet.db\n"
          "  stint import kubernetes --kubeconfig ~/.kube/config --history fleet.db\n"
-         "  stint import cur s3://billing/exports/cur2 --history fleet.db\n"
+         "  stint import cur s3://billing/exports/cur2 --history fleet.db --watch --every 6h\n"
          "  kubectl get nodes,pods,namespaces,replicasets,jobs,resourcequotas -A -o json | stint import kubernetes - --history "
          "fleet.db\n\n"
          "A bill takes the place of the one before of its provider, account, month and format; the files of one command are one "
@@ -338,8 +382,8 @@ void add_import_command(Command& app, Action& action) {
       ->type_name("FILE");
   command->add_option("--context", arguments->context, "kubernetes without files: of the kubeconfig; else the current one");
   command->add_flag("--watch", arguments->watch,
-                    "kubernetes without files: go on, and import what changed, until SIGINT or SIGTERM");
-  command->add_option("--every", arguments->every, "kubernetes --watch: time between imports")->capture_default_str();
+                    "kubernetes without files, or files in a store: go on, and import what changed, until SIGINT or SIGTERM");
+  command->add_option("--every", arguments->every, "--watch: time between imports")->capture_default_str();
   command->add_option("--step", arguments->step, "prometheus --url: time between samples, 1s to 1h")->capture_default_str();
   command->add_option("--token-file", arguments->token_file, "prometheus --url: file with a bearer token");
   command->add_option("--user", arguments->user, "prometheus --url: NAME:PASSWORD for basic authentication");
