@@ -220,8 +220,10 @@ class ObjectCopies final : public CheckpointCopies {
     if (put.ok()) return true;
     if (put.error().code != ErrorCode::kConflict) return with_remedy(put.error());
     // The answer to an earlier try may have been lost.
-    TRY_ASSIGN(const std::string there, store_->get(at));
-    return there == text;
+    const auto there = store_->get(at);
+    if (!there.ok() && there.error().code == ErrorCode::kNotFound) return false;
+    if (!there.ok()) return there.error();
+    return *there == text;
   }
 
   // ---- whose place it is --------------------------------------------------------------------------------------------

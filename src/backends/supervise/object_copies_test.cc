@@ -183,6 +183,22 @@ TEST(ObjectCopies, ALostAnswerToTheRecordIsNoLoss) {
   EXPECT_EQ(Machine(bucket).start().chosen->name, "step-1");
 }
 
+TEST(ObjectCopies, ANumberWhoseRecordIsGoneAgainIsTriedAgain) {
+  TestingBucket bucket;
+  Machine machine(bucket);
+  bucket.answers_lost = 1;
+  // As another run takes a claim away that it has followed on.
+  bucket.before_get = [&](const std::string& key) {
+    const std::scoped_lock lock(bucket.mutex);
+    bucket.objects.erase(key);
+    return Status();
+  };
+  const RestorePoint point = machine.start();
+  EXPECT_EQ(point.unreachable, "");
+  EXPECT_TRUE(machine.hold_.claimed);
+  EXPECT_EQ(machine.hold_.position.last, 1);
+}
+
 TEST(ObjectCopies, AWorkerThatWasKilledBehindItsRecordIsNoOtherRun) {
   TestingBucket bucket;
   Machine machine(bucket);
