@@ -303,6 +303,7 @@ Result<Auditor> Auditor::create(const AuditInput& input) {
   TRY_ASSIGN(impl->ledger,
              post(known, impl->attribution.occupancy, input.catalog, {.basis = CostBasis::kEffective, .period = history.period}));
   impl->facts = collect_facts(known, input.usage, impl->attribution.occupancy, *impl->ledger, input.catalog);
+  impl->facts->promises_ms = promises_of(input.goals);
   return Auditor(std::move(impl));
 }
 

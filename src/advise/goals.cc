@@ -13,16 +13,17 @@ struct Known {
   std::string_view name;
   GoalMeasure measure;
   bool at_most;
-  bool percent;
+  std::string_view unit;  ///< behind the number
 };
 constexpr std::array kKnown = {
-    Known{"cost", GoalMeasure::kCost, true, false},
-    Known{"saving", GoalMeasure::kSaving, false, true},
-    Known{"throughput", GoalMeasure::kThroughput, false, true},
-    Known{"training-throughput", GoalMeasure::kTrainingThroughput, false, true},
-    Known{"p99", GoalMeasure::kLatencyP99, true, true},
+    Known{"cost", GoalMeasure::kCost, true, ""},
+    Known{"saving", GoalMeasure::kSaving, false, "%"},
+    Known{"throughput", GoalMeasure::kThroughput, false, "%"},
+    Known{"training-throughput", GoalMeasure::kTrainingThroughput, false, "%"},
+    Known{"p99", GoalMeasure::kLatencyP99, true, "%"},
 };
 constexpr std::string_view kSavingOfPrefix = "saving-of:";
+constexpr std::string_view kPromisePrefix = "p99:";
 constexpr double kLargest = 1e12;
 
 template <size_t... kIndex>
@@ -32,8 +33,8 @@ bool is_change_kind(std::string_view name, std::index_sequence<kIndex...>) {
 
 Error expected(std::string_view text) {
   return invalid(
-      "'{}' is no goal: expected cost<=AMOUNT, saving>=N%, throughput>=N%, training-throughput>=N%, p99<=N% or "
-      "saving-of:KIND>=N%",
+      "'{}' is no goal: expected cost<=AMOUNT, saving>=N%, throughput>=N%, training-throughput>=N%, p99<=N%, "
+      "p99:SERVICE<=Nms or saving-of:KIND>=N%",
       excerpt(text));
 }
 
@@ -58,10 +59,14 @@ Result<Goal> parse_goal(std::string_view text) {
   std::string_view number = line.substr(at + 2);
   Known known{};
   if (name.starts_with(kSavingOfPrefix)) {
-    known = {name, GoalMeasure::kSavingOf, false, true};
+    known = {name, GoalMeasure::kSavingOf, false, "%"};
     goal.change_kind = name.substr(kSavingOfPrefix.size());
     if (!is_change_kind(goal.change_kind, std::make_index_sequence<std::variant_size_v<Change>>()))
       return invalid("'{}' is no kind of change: see docs/formats.md", excerpt(goal.change_kind));
+  } else if (name.starts_with(kPromisePrefix)) {
+    known = {name, GoalMeasure::kServiceP99, true, "ms"};
+    goal.service = name.substr(kPromisePrefix.size());
+    if (goal.service.empty()) return invalid("'{}': expected a service, such as p99:search<=80ms", excerpt(text));
   } else {
     const auto it = std::ranges::find(kKnown, name, &Known::name);
     if (it == kKnown.end()) return expected(text);
@@ -69,9 +74,12 @@ Result<Goal> parse_goal(std::string_view text) {
   }
   if ((line[at] == '<') != known.at_most)
     return invalid("'{}': {} is a goal with {}", excerpt(text), excerpt(name), known.at_most ? "<=" : ">=");
-  if (number.ends_with('%') != known.percent)
-    return invalid("'{}': expected {}", excerpt(text), known.percent ? "a percentage, such as 140%" : "an amount, such as 18000");
-  if (known.percent) number.remove_suffix(1);
+  if (!number.ends_with(known.unit) || (known.unit.empty() && number.ends_with('%')))
+    return invalid("'{}': expected {}", excerpt(text),
+                   known.unit == "%"    ? "a percentage, such as 140%"
+                   : known.unit == "ms" ? "milliseconds, such as 80ms"
+                                        : "an amount, such as 18000");
+  number.remove_suffix(known.unit.size());
   const auto bound = parse_number(number);
   if (!bound || *bound <= 0 || *bound > kLargest) return expected(text);
   goal.measure = known.measure;
@@ -91,6 +99,16 @@ Result<std::vector<Goal>> parse_goals(std::string_view text) {
     goals.push_back(std::move(*goal));
   }
   return goals;
+}
+
+std::map<std::string, double> promises_of(const std::vector<Goal>& goals) {
+  std::map<std::string, double> promises;
+  for (const Goal& goal : goals)
+    if (goal.measure == GoalMeasure::kServiceP99) {
+      const auto [it, first] = promises.try_emplace(goal.service, goal.bound);
+      if (!first) it->second = std::min(it->second, goal.bound);
+    }
+  return promises;
 }
 
 }  // namespace stint

@@ -5,6 +5,7 @@
 //   throughput>=100%            of the work of the period: more of the same jobs, replayed on the plan's machines
 //   training-throughput>=140%   the same of training and fine-tuning alone
 //   p99<=100%                   of the time a request of a service takes now
+//   p99:search<=80ms            of one service: its requests' p99 in milliseconds, which advice keeps to (a promise)
 //   saving-of:switch-market>=70%  by changes of one kind alone, of what their machines cost now
 //
 // A throughput counts as reached when that much work ends on the plan's machines without jobs taking much longer than they do now (the rule
@@ -13,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,12 +24,13 @@
 
 namespace stint {
 
-enum class GoalMeasure : uint8_t { kCost, kSaving, kThroughput, kTrainingThroughput, kLatencyP99, kSavingOf };
+enum class GoalMeasure : uint8_t { kCost, kSaving, kThroughput, kTrainingThroughput, kLatencyP99, kServiceP99, kSavingOf };
 
 struct Goal {
   GoalMeasure measure = GoalMeasure::kCost;
-  double bound = 0;         ///< money a month, or percent; > 0
+  double bound = 0;         ///< money a month, percent or milliseconds; > 0
   std::string change_kind;  ///< of kSavingOf, as kind_of(Change)
+  std::string service;      ///< of kServiceP99
   std::string text;         ///< as it was written, without blanks
 };
 
@@ -35,6 +38,9 @@ struct Goal {
 Result<Goal> parse_goal(std::string_view text);
 /// One goal a line; empty lines and those that begin with # are none. @return error naming the line.
 Result<std::vector<Goal>> parse_goals(std::string_view text);
+
+/// What is promised of services: p99 in milliseconds, by service; the strictest where several are.
+std::map<std::string, double> promises_of(const std::vector<Goal>& goals);
 
 enum class GoalOutcome : uint8_t { kHolds, kFails, kNotShown };
 std::string_view name_of(GoalOutcome outcome);  // "holds", "fails", "not shown"

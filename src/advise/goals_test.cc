@@ -21,6 +21,22 @@ TEST(Goals, AreOneALineWithTheirDirection) {
   EXPECT_EQ(goals[2].measure, GoalMeasure::kLatencyP99);
 }
 
+TEST(Goals, PromisesAreOfOneServiceInMilliseconds) {
+  const auto goals = parse_goals("p99:search<=80ms\np99:team/rank <= 12.5ms\np99:search<=60ms").value();
+  ASSERT_EQ(goals.size(), 3U);
+  EXPECT_EQ(goals[0].measure, GoalMeasure::kServiceP99);
+  EXPECT_EQ(goals[0].service, "search");
+  EXPECT_DOUBLE_EQ(goals[1].bound, 12.5);
+  const auto promises = promises_of(goals);
+  ASSERT_EQ(promises.size(), 2U);
+  EXPECT_DOUBLE_EQ(promises.at("search"), 60) << "the strictest";
+  EXPECT_THAT(parse_goal("p99:search<=80").error().message, HasSubstr("milliseconds, such as 80ms"));
+  EXPECT_THAT(parse_goal("p99:search<=80%").error().message, HasSubstr("milliseconds"));
+  EXPECT_THAT(parse_goal("p99:<=80ms").error().message, HasSubstr("expected a service"));
+  EXPECT_THAT(parse_goal("p99:search>=80ms").error().message, HasSubstr("a goal with <="));
+  EXPECT_THAT(parse_goal("cost<=80ms").error().message, HasSubstr("no goal"));
+}
+
 TEST(Goals, WhatIsNoGoalIsSaidWithItsLine) {
   EXPECT_THAT(parse_goals("cost<=1\ncost>=2").error().message, HasSubstr("line 2: 'cost>=2': cost is a goal with <="));
   EXPECT_THAT(parse_goal("saving>=58").error().message, HasSubstr("expected a percentage"));

@@ -37,6 +37,7 @@ class Judge {
       case GoalMeasure::kThroughput: throughput(verdict, {}); break;
       case GoalMeasure::kTrainingThroughput: throughput(verdict, {WorkloadKind::kTraining, WorkloadKind::kFineTuning}); break;
       case GoalMeasure::kLatencyP99: latency(verdict); break;
+      case GoalMeasure::kServiceP99: promise(verdict); break;
       case GoalMeasure::kSavingOf: saving_of(verdict); break;
     }
     return verdict;
@@ -189,15 +190,56 @@ class Judge {
         "a request that keeps more of the SMs or of the memory bandwidth busy than its part holds takes that much longer, and "
         "queues form "
         "sooner");
-    verdict.why.push_back(fmt::format(
-        "without sharing (`stint plan all` names the findings) services stay as they are and the plan costs {} a month more",
-        saved_by_sharing().to_text()));
+    verdict.why.push_back(
+        fmt::format("without sharing and fewer replicas (`stint plan all` names the findings) services stay as they are and the "
+                    "plan costs up to {} "
+                    "a month more",
+                    saved_on_services().to_text()));
   }
 
-  [[nodiscard]] Money saved_by_sharing() const {
+  /// p99 of one service in milliseconds: as measured, times what the plan's changes do to it.
+  void promise(GoalVerdict& verdict) const {
+    const std::string& name = verdict.goal.service;
+    bool known = false;
+    std::optional<double> now_ms;
+    for (const NodeFacts& node : plan_.facts.nodes)
+      for (const GpuLoad& gpu : node.gpus) {
+        if (node.kind != WorkloadKind::kRealtimeInference || service_name(node, gpu) != name) continue;
+        known = true;
+        if (gpu.p99_ms) now_ms = std::max(now_ms.value_or(0), *gpu.p99_ms);
+      }
+    if (!known) return verdict.why.push_back(fmt::format("no service '{}' in this fleet", name));
+    if (!now_ms)
+      return verdict.why.push_back(
+          "p99 of its requests was not measured: import latency_p99 in milliseconds; the plan keeps to p99 as it is, in percent");
+    const std::vector<Instant> marks = week_marks(plan_.facts.period);
+    std::optional<ServiceP99> worst;
+    for (const Change& change : changes_) {
+      if (!touches_services(change, plan_.facts)) continue;
+      const auto outlook = replay_services(change, plan_.facts, plan_.catalog, {.marks = marks, .draws = 1});
+      if (!outlook.ok()) return verdict.why.push_back(fmt::format("{}: {}", describe(change), outlook.error().message));
+      const auto p99 = std::ranges::find(outlook->each, name, &ServiceP99::service);
+      if (p99 != outlook->each.end() && (!worst || p99->most_pct > worst->most_pct)) worst = *p99;
+    }
+    const double least_pct = worst ? worst->least_pct : 100;
+    const double most_pct = worst ? worst->most_pct : 100;
+    verdict.figure = least_pct == most_pct
+                         ? fmt::format("{:.1f} ms", *now_ms * most_pct / 100)
+                         : fmt::format("{:.1f} to {:.1f} ms", *now_ms * least_pct / 100, *now_ms * most_pct / 100);
+    if (*now_ms * most_pct / 100 <= verdict.goal.bound)
+      decide(verdict, true);
+    else if (*now_ms * least_pct / 100 > verdict.goal.bound)
+      decide(verdict, false);
+    verdict.why.push_back(
+        fmt::format("{:.1f} ms as measured now, {:.0f} % of that on the plan's machines, replayed", *now_ms, most_pct));
+  }
+
+  [[nodiscard]] Money saved_on_services() const {
     Money sum = Money::nanos(0, plan_.facts.currency);
     for (const Finding& f : plan_.report.findings)
-      if (std::holds_alternative<ShareGpus>(f.change)) sum += f.saving_per_month;
+      if ((std::holds_alternative<ShareGpus>(f.change) || std::holds_alternative<ResizeNodes>(f.change)) &&
+          touches_services(f.change, plan_.facts))
+        sum += f.saving_per_month;
     return sum;
   }
 

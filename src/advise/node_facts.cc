@@ -183,6 +183,10 @@ void mark_telemetry_holders(NodeFacts& node, std::span<const PhysicalGpu> gpus, 
 
 }  // namespace
 
+std::string service_name(const NodeFacts& node, const GpuLoad& gpu) {
+  return gpu.workload.empty() ? (node.workload.empty() ? node.name : node.workload) : gpu.workload;
+}
+
 size_t hour_of_week(int64_t hour_index) {
   const int64_t since_monday = hour_index + 3 * 24;  // 1970-01-01 was a Thursday
   return static_cast<size_t>(((since_monday % 168) + 168) % 168);

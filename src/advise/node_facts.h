@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,7 @@ struct GpuLoad {
   /// Of the time in which something ran: share of the SMs and of the memory bandwidth in use, 0 … 1. None: not measured, or cut by MIG.
   std::optional<double> sm_while_busy, memory_while_busy;
   std::vector<float> hourly_pct;             ///< of services: mean by hour of the period; −1 = no telemetry
+  std::vector<float> hourly_peak_pct = {};   ///< of services: the busiest sample likewise
   std::optional<double> p99_ms;              ///< of requests: exceeded in 5 % of the samples
   std::vector<InstanceLoad> instances = {};  ///< of a GPU cut by MIG: those in which something ran or held memory
 };
@@ -92,8 +94,12 @@ struct FleetFacts {
   size_t hour_count = 0;
   std::vector<NodeFacts> nodes;  ///< by NodeId
   SpotBelief spot = {};
+  std::map<std::string, double> promises_ms = {};      ///< of p99, by service (goals.h)
   std::vector<BillContradiction> contradictions = {};  ///< of bill and inventory; nodes hold what the bill says
 };
+
+/// By its GPU's workload, else its machine's, else the machine's name.
+std::string service_name(const NodeFacts& node, const GpuLoad& gpu);
 
 /// 0 = Monday 00:00–01:00 UTC … 167. @param hour_index  hours since 1970.
 size_t hour_of_week(int64_t hour_index);

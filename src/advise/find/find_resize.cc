@@ -40,7 +40,7 @@ void describe_target(Finding& f, const FleetView& fleet, const RightsizeRow& row
     f.arithmetic.push_back(
         fmt::format("{:.2f} GPUs of work in the busiest 5 % of working time on {} now; {} on {} then, at {:.2f} of the speed of "
                     "a {} ({}): their "
-                    "hours, replayed, keep p99 within {:.2f} × what it is",
+                    "hours, replayed, keep p99 within {:.2f} × what it is, or what is promised of it",
                     row.busy_gpus, counted(row.gpus, "GPU"), counted(row.service_count, "service"),
                     counted(to.count * to.type->whole_gpus(), "GPU"), to.throughput.low, row.gpu_model, to.throughput.basis,
                     RightsizeOptions().slowest));

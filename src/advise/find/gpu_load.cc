@@ -75,6 +75,7 @@ void add_memory(GpuLoad& gpu, const DeviceUsage& usage, const Device& device) {
 /// What one hour of a GPU adds to the node's.
 struct GpuHour {
   double mean = 0;
+  double peak = 0;  ///< no less than at any instant: the busiest samples of its instances
   double idle_permille = 0;
   double covered_s = 0;
   bool active = false;
@@ -88,6 +89,7 @@ GpuHour hour_of(const GpuLoad& gpu, const std::vector<double>& weights, const st
   for (size_t i = 0; i < gpu.devices.size(); ++i) {
     if (const Hour* u = sampled(utilization[i], h)) {
       out.mean += u->mean * weights[i];
+      out.peak += u->max * weights[i];
       out.idle_permille += u->idle_permille * weights[i];
       out.covered_s = std::max<double>(out.covered_s, u->covered_s);
       out.active |= u->idle_permille < kIdleHourPermille;
@@ -241,9 +243,13 @@ void add_service_hours(NodeFacts& node, const History& history, const Usage& usa
     }
     gpu.p99_ms = request_p99_ms(gpu, usage);
     gpu.hourly_pct.assign(node.timeline.size(), -1.0F);
-    for (size_t h = 0; h < gpu.hourly_pct.size(); ++h)
-      if (const GpuHour hour = hour_of(gpu, weights, utilization, memory, h); hour.covered_s > 0)
-        gpu.hourly_pct[h] = static_cast<float>(hour.mean);
+    gpu.hourly_peak_pct = gpu.hourly_pct;
+    for (size_t h = 0; h < gpu.hourly_pct.size(); ++h) {
+      const GpuHour hour = hour_of(gpu, weights, utilization, memory, h);
+      if (hour.covered_s <= 0) continue;
+      gpu.hourly_pct[h] = static_cast<float>(hour.mean);
+      gpu.hourly_peak_pct[h] = static_cast<float>(std::max(hour.peak, hour.mean));
+    }
   }
 }
 

@@ -3,8 +3,8 @@
 // Jobs keep a machine each: of every type that holds the fullest GPU's memory and whose GPUs do the busiest 5 % with room to spare the
 // cheapest is taken. Services are replicas of a model, so their count is free: each service needs
 //   more than (its busy GPUs, p95) × (1 + headroom) / (throughput relative to now)
-// GPUs, and at least two replicas where there are two now; and its recorded hours, replayed on as many (prove/service_replay.h), keep p99
-// within `slowest`. Machines that hold replicas of the same services are decided together, others each for themselves: no group's busiest
+// GPUs, and at least two replicas where there are two now; and its recorded hours, replayed on as many (prove/service_pools.h), keep p99
+// within its promise (FleetFacts::promises_ms), or `slowest`. Machines that hold replicas of the same services are decided together, others each for themselves: no group's busiest
 // service speaks for another. Then every type of several GPUs is tried for all that fit it at once, since they may fill fewer machines
 // together. The lower end of the throughput decides; the upper end says what it would be if it holds.
 // Work in MIG instances needs a GPU whose instances hold it and keep it apart.

@@ -49,8 +49,8 @@ TEST(PlanRightsize, CountFollowsTheDemandThatIsKnown) {
   EXPECT_EQ(plan.rows[0].best->type->name, "g6.xlarge");
   EXPECT_EQ(plan.rows[0].best->count, 4);
   EXPECT_EQ(plan.saving_per_month, usd("2304"));  // 4 × 0.8 × 720
-  // Without it: 8 × 0.6 × 1.2 = 5.76, so six by room. Replayed, six are busy for 0.67 in place of 0.50 and p99 grows by 0.50/0.33; on seven,
-  // busy for 0.57, by 0.50/0.43, which is less than a quarter.
+  // Without it: 8 × 0.6 × 1.2 = 5.76, so six by room. Replayed, 4 of them are busy: on eight one request in seventeen finds none free (Erlang's
+  // C), on seven one in seven, on six more than one in four, and p99 grows by more than a quarter.
   EXPECT_EQ(plan_of(fleet).rows[0].best->count, 7);
 }
 
@@ -69,7 +69,7 @@ TEST(PlanRightsize, UncertainThroughputIsAnInterval) {
   EXPECT_NEAR(best.throughput.low, 300.0 / 900, 1e-12);
   EXPECT_NEAR(best.throughput.high, 121.0 / 125, 1e-12);
   EXPECT_EQ(best.throughput.basis, "estimated");
-  // Room is on three; replayed, they are busy for 0.4 in place of 0.1 and p99 takes 3 × 0.9/0.6 as long: four are wanted.
+  // Room is on three; replayed, 1.2 of them are busy and p99 takes more than 4 × as long as now: four are wanted.
   EXPECT_EQ(best.count, 4);
   EXPECT_EQ(best.count_best, 2);                    // one would do, two keep it up when a machine fails
   EXPECT_EQ(best.saving_per_month, usd("6508.8"));  // (4 × 3.06 − 4 × 0.8) × 720
@@ -78,7 +78,8 @@ TEST(PlanRightsize, UncertainThroughputIsAnInterval) {
   const RightsizePlan strict = plan_of(fleet);
   ASSERT_TRUE(strict.rows[0].best);
   EXPECT_EQ(strict.rows[0].best->type->name, "p3.2xlarge");
-  EXPECT_EQ(strict.rows[0].best->count, 2);  // busy for 0.2 in place of 0.1: p99 × 0.9/0.8
+  // 0.4 busy: on three one request in 116 finds none free (Erlang's C), on two one in fifteen, and p99 is 1 + (1 − √(0.01/0.067)) = 1.6 of it.
+  EXPECT_EQ(strict.rows[0].best->count, 3);
   ASSERT_THAT(strict.rows[0].dropped, SizeIs(1));
   EXPECT_EQ(strict.rows[0].dropped[0].reason, "a request could take 3.0 × as long");
 }
@@ -107,7 +108,7 @@ TEST(PlanRightsize, MeasuredRatesTakeThePlaceOfDataSheets) {
                     .as_of = {}});
   }
   fleet.catalog = fleet.catalog.with_measurements(rows).value();
-  const RightsizePlan plan = plan_of(fleet, {.slowest = 5});
+  const RightsizePlan plan = plan_of(fleet, {.slowest = 6});
   ASSERT_TRUE(plan.rows[0].best);
   EXPECT_EQ(plan.rows[0].best->throughput.basis, "measured");
   EXPECT_NEAR(plan.rows[0].best->throughput.low, 0.3, 1e-12);
@@ -195,7 +196,8 @@ TEST(PlanRightsize, ATypeThatIsTooSlowHasASecondBest) {
   EXPECT_EQ(fleet.saving(found.advised[0].change).value(), plan.saving_per_month);
 }
 
-// Eight replicas busy for 0.3 of the time: on six it is 0.4 and p99 grows by 0.7/0.6; on five, 0.48, it would by 0.7/0.52.
+// Eight replicas busy for 0.3 of the time, so 2.4. On six 4.0 % of the requests find none free (Erlang's C), and the time that one in a hundred
+// exceeds is 1 + (1 − (0.01/0.040)^(1/6)) = 1.21 × that of the work alone, for equal requests; on five, with 11.4 %, 1.38.
 TEST(PlanRightsize, ReplicasOfOneServiceBecomeFewer) {
   TestFleet fleet;
   for (int i = 0; i < 8; ++i)

@@ -73,10 +73,6 @@ void add_services(RightsizeGroup& g, const RightsizeOptions& options) {
 
 }  // namespace
 
-std::string service_name(const NodeFacts& node, const GpuLoad& gpu) {
-  return gpu.workload.empty() ? (node.workload.empty() ? node.name : node.workload) : gpu.workload;
-}
-
 std::optional<RightsizeGroup> rightsize_group(const FleetView& fleet, const NodeGroup& nodes, const RightsizeOptions& options) {
   RightsizeGroup out;
   out.nodes = nodes;
@@ -144,6 +140,11 @@ int64_t machines_at_least(const RightsizeGroup& g, const InstanceType& type, dou
 
 }  // namespace
 
+bool RightsizeTargets::all_promised(const RightsizeGroup& g) const {
+  return std::ranges::all_of(g.row.service_names,
+                             [&](const std::string& name) { return fleet_.facts.promises_ms.contains(name); });
+}
+
 Result<RightsizeTarget> RightsizeTargets::at_best(const RightsizeGroup& g, const InstanceType& type, Money hourly) const {
   if (auto misfit = resize_misfit(type, g.row.need)) return invalid("{}", *misfit);
   const GpuFacts* gpu = fleet_.prices.catalog().find_gpu(type.gpu_model, type.gpu_memory);
@@ -152,7 +153,8 @@ Result<RightsizeTarget> RightsizeTargets::at_best(const RightsizeGroup& g, const
   if (auto misfit = slices_misfit(type, g.row.need, relative->low)) return invalid("{}", *misfit);
   RightsizeTarget out{&type, hourly, std::ssize(g.nodes), std::ssize(g.nodes), *relative, {}, {}};
   if (g.row.services) {
-    if (relative->low * options_.slowest < 1) return invalid("a request could take {:.1f} × as long", 1 / relative->low);
+    if (relative->low * options_.slowest < 1 && !all_promised(g))
+      return invalid("a request could take {:.1f} × as long", 1 / relative->low);
     if (gpus_per_machine(g, type) == 0) return invalid("less than a GPU");
     const double cpus = g.vcpus_per_gpu * static_cast<double>(type.gpu_milli) / 1000;
     if (static_cast<double>(type.vcpus) < cpus) return invalid("{} CPUs, {:.0f} needed", type.vcpus, cpus);
@@ -173,7 +175,8 @@ std::string RightsizeTargets::broken_promise(const RightsizeGroup& g, const Inst
   auto known = memo_.outlooks.find(key);
   if (known == memo_.outlooks.end()) {
     const std::array<Instant, 2> whole = {fleet_.facts.period.begin, fleet_.facts.period.end};
-    const auto outlook = replay_services(change, fleet_.facts, fleet_.prices.catalog(), {.marks = whole, .draws = 1});
+    const auto outlook = replay_services(change, fleet_.facts, fleet_.prices.catalog(),
+                                         {.marks = whole, .draws = 1, .allowed_pct = 100 * options_.slowest});
     if (!outlook.ok()) return outlook.error().message;
     known = memo_.outlooks.emplace(std::move(key), *outlook).first;
   }
@@ -181,7 +184,7 @@ std::string RightsizeTargets::broken_promise(const RightsizeGroup& g, const Inst
   const bool slow = end == SpeedEnd::kSlow;
   const double p99_pct = slow ? o.p99_pct.mean : o.p99_least_pct;
   const double in_time_pct = slow ? o.in_time_pct.mean : o.in_time_most_pct;
-  if (p99_pct > 100 * options_.slowest)
+  if (p99_pct > o.allowed_pct)
     return p99_pct >= kCannotKeepUpPct ? fmt::format("{} would not keep up", o.worst)
                                        : fmt::format("p99 of {} would be {:.0f} % of what it is now", o.worst, p99_pct);
   return in_time_pct < kServedInTimePct ? fmt::format("{:.1f} % of the requests served in time now still would be", in_time_pct)

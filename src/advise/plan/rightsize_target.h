@@ -28,9 +28,6 @@ struct RightsizeGroup {
   bool demand_known = false;  ///< of some service: its owner's word stands against telemetry
 };
 
-/// By its GPU's workload, else its machine's, else the machine's name.
-std::string service_name(const NodeFacts& node, const GpuLoad& gpu);
-
 /// none: telemetry or price is missing.
 std::optional<RightsizeGroup> rightsize_group(const FleetView& fleet, const NodeGroup& nodes, const RightsizeOptions& options);
 
@@ -47,6 +44,8 @@ class RightsizeTargets {
   void choose(RightsizeGroup& group) const;
 
  private:
+  /// Does what is said of each service in milliseconds decide, and no ratio?
+  [[nodiscard]] bool all_promised(const RightsizeGroup& group) const;
   /// As few machines as the arithmetic allows: what is left is for the replay to say.
   [[nodiscard]] Result<RightsizeTarget> at_best(const RightsizeGroup& group, const InstanceType& type, Money hourly) const;
   /// As many as the replay asks for.

@@ -99,6 +99,11 @@ ProofJobs jobs_of(const ProofGround& ground, std::span<const ReplayTally> tallie
 
 }  // namespace
 
+size_t proof_block(std::span<const Instant> marks, Instant at) {
+  const auto next = std::ranges::upper_bound(marks, at) - marks.begin();
+  return static_cast<size_t>(std::clamp<ptrdiff_t>(next - 1, 0, static_cast<ptrdiff_t>(marks.size()) - 2));
+}
+
 ProofFigure figure_of(double mean, std::vector<double> drawn) {
   std::ranges::sort(drawn);
   const auto rank = [&](size_t pct) { return drawn[std::max<size_t>((pct * drawn.size() + 99) / 100, 1) - 1]; };

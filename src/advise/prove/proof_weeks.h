@@ -15,6 +15,9 @@ namespace stint {
 /// The period in weeks from its beginning; what is left over is a separate block from half a week on, else part of the last.
 std::vector<Instant> week_marks(Interval period);
 
+/// The block between two marks in which that instant lies, or the nearest. @param marks  two at least.
+size_t proof_block(std::span<const Instant> marks, Instant at);
+
 /// The middle 80 % of what was drawn. @param drawn  not empty.
 ProofFigure figure_of(double mean, std::vector<double> drawn);
 

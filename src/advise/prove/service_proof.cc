@@ -51,16 +51,34 @@ std::string range_text(const ServiceOutlook& outlook) {
                           : fmt::format("{} to {}", shown_pct(outlook.p99_least_pct), shown_pct(outlook.p99_pct.mean));
 }
 
+bool has_promise(const ServiceOutlook& outlook) {
+  const auto worst = std::ranges::find(outlook.each, outlook.worst, &ServiceP99::service);
+  return worst != outlook.each.end() && worst->promise_ms && worst->now_ms;
+}
+
+std::string how_replayed(const ServiceOutlook& outlook) {
+  if (!outlook.busy) return "no request was seen there";
+  if (!outlook.pooled)
+    return fmt::format(
+        "requests were not recorded one by one: measured is how long each GPU was busy in each hour{}, modelled is the queue "
+        "before it (M/M/1)",
+        outlook.measured ? " and how much of it that takes" : "");
+  return "requests were not recorded one by one: measured is how busy each replica was in each hour and at its busiest sample, "
+         "modelled is one queue before all replicas of a service (M/D/c or M/M/c, whichever suffers more), in the busiest 5 % of "
+         "the hours, of which a twelfth is a burst at the sum of the busiest samples";
+}
+
 void judge(Proof& proof, const ServiceOutlook& outlook, const ProofOptions& options) {
-  const double most_pct = 100 + options.most_longer_pct;
+  const double most_pct = outlook.allowed_pct;
   proof.verdict = ProofVerdict::kRejected;
   if (outlook.in_time_most_pct < options.least_work_pct) {
     proof.reason = fmt::format("replayed, {:.1f} % of the requests served in time now still are", outlook.in_time_most_pct);
     return;
   }
   if (outlook.p99_least_pct > most_pct) {
-    proof.reason = fmt::format("replayed, p99 of {} is {} % of what it is now (at most {:.0f} % is taken for harmless)",
-                               outlook.worst, range_text(outlook), most_pct);
+    proof.reason =
+        fmt::format("replayed, p99 of {} is {} % of what it is now (at most {:.0f} % {})", outlook.worst, range_text(outlook),
+                    most_pct, has_promise(outlook) ? "keeps its promise" : "is taken for harmless");
     return;
   }
   proof.verdict = ProofVerdict::kSurvives;
@@ -88,7 +106,9 @@ Proof prove_by_requests(const Change& change, const Books& books, const Catalog&
                         const ProofOptions& options) {
   Proof proof;
   proof.method = ProofMethod::kRequests;
-  const auto outlook = replay_services(change, books.facts(), catalog, {.marks = marks, .draws = kDraws, .seed = options.seed});
+  const auto outlook =
+      replay_services(change, books.facts(), catalog,
+                      {.marks = marks, .draws = kDraws, .seed = options.seed, .allowed_pct = 100 + options.most_longer_pct});
   const auto saving = books.saving_of(change);
   if (!outlook.ok() || !saving.ok()) {
     proof.reason = outlook.ok() ? saving.error().message : outlook.error().message;
@@ -101,13 +121,7 @@ Proof prove_by_requests(const Change& change, const Books& books, const Catalog&
   proof.weeks = static_cast<int>(marks.size()) - 1;
   proof.seeds = 1;
   judge(proof, *outlook, options);
-  proof.notes.push_back(
-      outlook->busy
-          ? fmt::format(
-                "requests were not recorded one by one: measured is how long each GPU was busy in each hour{}, modelled is the "
-                "queue before it (M/M/1)",
-                outlook->measured ? " and how much of it that takes" : "")
-          : "no request was seen there");
+  proof.notes.push_back(how_replayed(*outlook));
   if (outlook->p99_now_ms)
     proof.notes.push_back(fmt::format("p99 of {} as measured: {:.0f} ms now, so {:.0f} ms", outlook->worst, *outlook->p99_now_ms,
                                       *outlook->p99_now_ms * outlook->p99_pct.mean / 100));

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "advise/prove/proof_weeks.h"
+#include "advise/prove/service_pools.h"
 #include "advise/prove/service_seats.h"
 #include "base/prng.h"
 
@@ -85,13 +86,9 @@ struct ServiceTimes {
 
 class Replay {
  public:
-  Replay(const FleetFacts& facts, const ServiceDraws& draws) : draws_(draws) {
-    block_of_.resize(facts.hour_count);
-    for (size_t h = 0; h < block_of_.size(); ++h) {
-      const Instant at = Instant::from_hour_index(facts.first_hour + static_cast<int64_t>(h));
-      const auto next = std::ranges::upper_bound(draws.marks, at) - draws.marks.begin();
-      block_of_[h] = static_cast<size_t>(std::clamp<ptrdiff_t>(next - 1, 0, static_cast<ptrdiff_t>(draws.marks.size()) - 2));
-    }
+  Replay(const FleetFacts& facts, const ServiceDraws& draws) : facts_(facts), draws_(draws) {
+    for (size_t h = 0; h < facts.hour_count; ++h)
+      block_of_.push_back(proof_block(draws.marks, Instant::from_hour_index(facts.first_hour + static_cast<int64_t>(h))));
   }
 
   void add(const ServiceSeat& seat) {
@@ -117,11 +114,16 @@ class Replay {
       add_blocks(now, service.now);
       add_blocks(least, service.least);
       add_blocks(most, service.most);
-      const double pct = p99_pct(as_is, sum_of(service.most));
-      if (pct <= largest) continue;
-      largest = pct;
+      const auto promise = facts_.promises_ms.find(name);
+      const ServiceP99 p99{name, p99_pct(as_is, sum_of(service.least)), p99_pct(as_is, sum_of(service.most)), service.p99_ms,
+                           promise == facts_.promises_ms.end() ? std::nullopt : std::optional(promise->second)};
+      out.each.push_back(p99);
+      const double allowed = p99.allowed_pct(draws_.allowed_pct);
+      if (p99.most_pct / allowed <= largest) continue;
+      largest = p99.most_pct / allowed;
       worst = &service;
       out.worst = name;
+      out.allowed_pct = allowed;
     }
     if (worst == nullptr) {
       out.p99_pct = out.in_time_pct = {100, 100, 100};
@@ -179,6 +181,7 @@ class Replay {
     return figure_of(ratio(sum_of(now), sum_of(then)), std::move(drawn));
   }
 
+  const FleetFacts& facts_;
   const ServiceDraws& draws_;
   std::vector<size_t> block_of_;
   std::map<std::string, ServiceTimes> services_;
@@ -188,7 +191,8 @@ class Replay {
 
 Result<ServiceOutlook> replay_services(const Change& change, const FleetFacts& facts, const Catalog& catalog,
                                        const ServiceDraws& draws) {
-  TRY_ASSIGN(const std::vector<ServiceSeat> seats, service_seats(change, facts, catalog));
+  if (const auto* resize = std::get_if<ResizeNodes>(&change)) return replay_pools(*resize, facts, catalog, draws);
+  TRY_ASSIGN(const std::vector<ServiceSeat> seats, service_seats(change, facts));
   Replay replay(facts, draws);
   bool measured = true, beside_others = false;
   for (const ServiceSeat& seat : seats) {

@@ -1,5 +1,6 @@
 // Services replayed: what a change does to the time their requests take, hour by hour of the History.
 //
+// On other machines, or on fewer, a service is a pool of replicas: service_pools.h. What follows is of GPUs that are shared.
 // Single requests are not recorded, so none is run again. Measured is how long each GPU was busy in each hour and, where profiling metrics
 // are there, how much of the GPU its work keeps busy while it runs (share_latency.h). Modelled is the rest: within an hour a service's GPU, or the
 // part it gets, is a queue M/M/1, in which a request that takes s by itself takes longer than t with chance e^{−t(1−ρ)/s}. A period mixes
@@ -13,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "advise/node_facts.h"
 #include "advise/prove/proof.h"
@@ -21,17 +23,34 @@
 
 namespace stint {
 
+/// Of one service.
+struct ServiceP99 {
+  std::string service;
+  double least_pct = 100;            ///< p99, percent of as it is
+  double most_pct = 100;             ///< ≥ least_pct
+  std::optional<double> now_ms;      ///< as measured
+  std::optional<double> promise_ms;  ///< which its owner gave (FleetFacts::promises_ms)
+
+  /// What its p99 may be at most, percent of as it is: its promise where that and p99 now are known in milliseconds.
+  [[nodiscard]] double allowed_pct(double otherwise_pct) const {
+    return promise_ms && now_ms && *now_ms > 0 ? 100 * *promise_ms / *now_ms : otherwise_pct;
+  }
+};
+
 struct ServiceOutlook {
   int64_t seats = 0;  ///< services × GPUs that the change touches
   bool busy = false;  ///< some request was seen there
-  std::string worst;  ///< the service whose p99 suffers most
+  std::string worst;  ///< the service whose p99 suffers most, against what it may be
   /// p99 of that service, percent of as it is; above kCannotKeepUpPct: it waits for hours.
   double p99_least_pct = 100;
   ProofFigure p99_pct;                    ///< the most that is possible
   double in_time_most_pct = 100;          ///< requests of all services, of those in time as it is
   ProofFigure in_time_pct;                ///< the least that is possible
   std::optional<double> p99_now_ms = {};  ///< as measured, of that service
+  double allowed_pct = 100;               ///< what its p99 may be at most
+  std::vector<ServiceP99> each = {};      ///< by name, those of which a request was seen
   bool measured = true;                   ///< how much of the GPU requests keep busy
+  bool pooled = false;                    ///< replicas behind a balancer (service_pools.h)
   bool beside_others = false;             ///< some run under MPS beside others: what they do to each other was not measured
 };
 inline constexpr double kCannotKeepUpPct = 1e5;
@@ -40,6 +59,7 @@ struct ServiceDraws {
   std::span<const Instant> marks;  ///< blocks that are drawn again (proof_weeks.h)
   int draws = 100;
   uint64_t seed = 42;
+  double allowed_pct = 125;  ///< p99 of a service of which nothing is promised, percent of as it is
 };
 
 /// @param catalog  for a change of type. @return error saying what is not known of the change.

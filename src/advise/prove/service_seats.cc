@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 
-#include "advise/find/resize_fit.h"
 #include "advise/share/share_latency.h"
+#include "base/check.h"
 
 namespace stint {
 namespace {
 
 class Seater {
  public:
-  Seater(const FleetFacts& facts, const Catalog& catalog) : facts_(facts), catalog_(catalog) {
+  explicit Seater(const FleetFacts& facts) : facts_(facts) {
     for (const NodeFacts& node : facts.nodes)
       by_name_[node.name] = &node;
   }
@@ -36,34 +35,7 @@ class Seater {
     return seats;
   }
 
-  /// What all replicas of a service do is spread evenly over its new GPUs; every service has its own, as busy as the others' where that can be.
-  Result<std::vector<ServiceSeat>> operator()(const ResizeNodes& c) const {
-    TRY_ASSIGN(std::vector<ServiceSeat> seats, as_they_are(c.nodes));
-    if (seats.empty()) return seats;
-    const NodeFacts* first = find_service(c.nodes);
-    const InstanceType* type = catalog_.find_instance(first->provider, c.to_instance_type);
-    const GpuFacts* now = catalog_.find_gpu(first->gpu_model);
-    const GpuFacts* then = type == nullptr ? nullptr : catalog_.find_gpu(type->gpu_model, type->gpu_memory);
-    const auto speed = now == nullptr || then == nullptr ? std::nullopt : relative_throughput(*then, *now);
-    if (!speed || speed->low <= 0) return invalid("how fast requests are on a {} is not known", c.to_instance_type);
-    std::map<std::string, std::vector<float>> all;  // by service
-    for (const ServiceSeat& seat : seats) {
-      std::vector<float>& sum = all.try_emplace(seat.service, std::vector<float>(facts_.hour_count)).first->second;
-      for (size_t h = 0; h < sum.size(); ++h)
-        sum[h] += std::max(0.0F, seat.busy[h]);
-    }
-    const std::map<std::string, double> gpus = deal(all, type->whole_gpus() * c.to_count);
-    for (ServiceSeat& seat : seats) {
-      seat.stretch_least = 1 / speed->high;
-      seat.stretch_most = 1 / speed->low;
-      const std::vector<float>& sum = all.at(seat.service);
-      for (size_t h = 0; h < sum.size(); ++h) {
-        seat.least[h] = static_cast<float>(sum[h] * seat.stretch_least / gpus.at(seat.service));
-        seat.most[h] = static_cast<float>(sum[h] * seat.stretch_most / gpus.at(seat.service));
-      }
-    }
-    return seats;
-  }
+  Result<std::vector<ServiceSeat>> operator()(const ResizeNodes&) const { CHECK(false, "replicas on other machines are pools"); }
 
   Result<std::vector<ServiceSeat>> operator()(const ShareGpus& c) const {
     const std::vector<ShareLatency> latency = latency_on_shares(c, facts_);
@@ -122,39 +94,6 @@ class Seater {
   }
 
  private:
-  /// GPUs per service: one each, then each to the service whose GPUs are busiest; ties by name. Fewer GPUs than services are shared by all.
-  static std::map<std::string, double> deal(const std::map<std::string, std::vector<float>>& busy, int64_t gpus) {
-    struct Dealt {
-      std::string service;
-      double work = 0;
-      double gpus = 1;
-    };
-    std::vector<Dealt> dealt;
-    double work = 0;
-    for (const auto& [service, hours] : busy) {
-      dealt.push_back({service, std::accumulate(hours.begin(), hours.end(), 0.0)});
-      work += dealt.back().work;
-    }
-    std::map<std::string, double> out;
-    if (gpus < std::ssize(dealt)) {
-      for (const Dealt& d : dealt)
-        out[d.service] = work > 0 ? std::max(d.work / work, 1e-9) * static_cast<double>(gpus) : 1;
-      return out;
-    }
-    for (int64_t left = gpus - std::ssize(dealt); left > 0; --left)
-      ++std::ranges::max_element(dealt, {}, [](const Dealt& d) { return d.work / d.gpus; })->gpus;
-    for (const Dealt& d : dealt)
-      out[d.service] = d.gpus;
-    return out;
-  }
-
-  const NodeFacts* find_service(const std::vector<std::string>& nodes) const {
-    for (const std::string& name : nodes)
-      if (const auto node = by_name_.find(name); node != by_name_.end() && node->second->kind == WorkloadKind::kRealtimeInference)
-        return node->second;
-    return nullptr;
-  }
-
   std::vector<float> busy_of(const std::string& name, int gpu) const {
     const auto node = by_name_.find(name);
     return node == by_name_.end() ? std::vector<float>(facts_.hour_count) : seat_of(*node->second, gpu).busy;
@@ -195,14 +134,13 @@ class Seater {
   }
 
   const FleetFacts& facts_;
-  const Catalog& catalog_;
   std::map<std::string_view, const NodeFacts*> by_name_;
 };
 
 }  // namespace
 
-Result<std::vector<ServiceSeat>> service_seats(const Change& change, const FleetFacts& facts, const Catalog& catalog) {
-  return std::visit(Seater(facts, catalog), change);
+Result<std::vector<ServiceSeat>> service_seats(const Change& change, const FleetFacts& facts) {
+  return std::visit(Seater(facts), change);
 }
 
 }  // namespace stint

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "advise/node_facts.h"
-#include "catalog/catalog.h"
 #include "model/change.h"
 
 namespace stint {
@@ -24,7 +23,7 @@ struct ServiceSeat {
   std::optional<double> p99_ms;
 };
 
-/// Of the services that the change touches. @return error saying what is not known.
-Result<std::vector<ServiceSeat>> service_seats(const Change& change, const FleetFacts& facts, const Catalog& catalog);
+/// Of the services that the change touches. @param change  no ResizeNodes (service_pools.h). @return error saying what is not known.
+Result<std::vector<ServiceSeat>> service_seats(const Change& change, const FleetFacts& facts);
 
 }  // namespace stint
