@@ -5,6 +5,7 @@
 #include <map>
 
 #include "advise/apply/apply_text.h"
+#include "advise/bound/plan_bound.h"
 #include "advise/commit/renewals.h"
 #include "advise/find/diagnosis.h"
 #include "advise/find/finder.h"
@@ -267,7 +268,24 @@ struct Auditor::Impl {
   Attribution attribution;
   std::optional<Ledger> ledger;
   std::optional<FleetFacts> facts;
-  mutable RightsizeMemo rightsize_memo;  ///< of `facts`: searches try the same changes again and again
+  mutable RightsizeMemo rightsize_memo;        ///< of `facts`: searches try the same changes again and again
+  mutable std::map<Level, FleetBound> bounds;  ///< by the greatest risk: all plans of a fleet have the same
+
+  const FleetBound& bound_for(Level max_risk) const {
+    auto known = bounds.find(max_risk);
+    if (known == bounds.end()) {
+      const PriceLookup prices(input.catalog, facts->currency);
+      known = bounds
+                  .emplace(max_risk, fleet_bound({.facts = *facts,
+                                                  .prices = prices,
+                                                  .allowed_regions = input.allowed_regions,
+                                                  .longest_term = input.longest_term,
+                                                  .savings_plans = input.savings_plans,
+                                                  .max_risk = max_risk}))
+                  .first;
+    }
+    return known->second;
+  }
 
   /// Findings and rejected of `report`, on `books`.
   void find(AuditReport& report, Books& books, const PriceLookup& prices, const PlanChoice& choice, Prover* prover) const {
@@ -350,6 +368,7 @@ Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
   report.totals = totals_of(facts, ledger, saving);
   report.totals.saving_by = saving_basis(report.findings, Money::nanos(0, facts.currency));
   report.totals.plan_range = plan_range(report.findings, facts, input.catalog, report.totals.plan_per_month);
+  if (report.totals.priced) report.bound = bound_of_plan(impl_->bound_for(choice.max_risk), books, report.totals);
   add_nodes(report, facts, input.usage, input.catalog);
   report.holders = holder_view(history, input.usage);
   report.clients = client_view(facts, history, input.usage, attribution.occupancy, ledger);

@@ -98,6 +98,14 @@ struct SavingBasis {
 /// The part that `finding` counts in.
 Money SavingBasis::* part_of_saving(const Finding& finding);
 
+/// What no plan can beat (advise/bound/plan_bound.h).
+struct PlanBound {
+  Money per_month;                   ///< no plan costs less
+  Money gap;                         ///< of the plan above it
+  std::vector<NamedAmount> reasons;  ///< largest first; they sum to the gap
+  bool holds = true;                 ///< false: the plan is cheaper, so this bound leaves out a lever and means nothing
+};
+
 /// What the plan would cost if prices of spot moved as far as they were seen to.
 struct PlanRange {
   Money low, high;     ///< a month
@@ -156,6 +164,7 @@ struct AuditReport {
   std::vector<std::string> out_of_reach;  ///< what the plan cannot reach, and why
   std::vector<Obstacle> obstacles;        ///< changes not advised, worth their amount one after another on what the plan leaves
   std::optional<PlanProof> proof;         ///< none = no replay was asked for
+  std::optional<PlanBound> bound;         ///< none = nothing says what the fleet costs
   std::vector<GoalVerdict> goals;         ///< in the order of the input
 };
 

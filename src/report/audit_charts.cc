@@ -179,6 +179,11 @@ Html gap_waterfall(const AuditReport& report, const GoalVerdict& verdict) {
          amount.minus(o.amount)});
   }
   rows.push_back({"Goal", {{0, left.to_double() / whole, "whole", left.to_text()}}, amount(left)});
+  if (report.bound && report.bound->holds) {
+    const Money least = report.bound->per_month;
+    rows.push_back(
+        {"No plan costs less", {{0, std::max(0.0, least.to_double() / whole), "whole", least.to_text()}}, amount(least)});
+  }
   std::vector<std::string> remedies;
   for (const Obstacle& o : verdict.gap)
     remedies.push_back(fmt::format("{}. Removed by: {}", o.what, o.remedy));

@@ -3,6 +3,7 @@
 
 #include "report/audit_charts.h"
 #include "report/audit_sections.h"
+#include "report/bound_view.h"
 #include "report/figures.h"
 #include "report/proof_words.h"
 
@@ -90,7 +91,7 @@ std::vector<std::string> not_of_findings(const AuditReport& report) {
 
 Html plan_section(const AuditReport& report) {
   if (report.totals.bill_per_month.is_zero() && report.findings.empty()) return {};
-  return section("plan", "From the bill to the plan", saving_lead(report), plan_waterfall(report));
+  return section("plan", "From the bill to the plan", saving_lead(report), plan_waterfall(report) + bound_waterfall(report));
 }
 
 Html findings_section(const AuditReport& report) {

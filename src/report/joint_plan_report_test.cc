@@ -59,5 +59,39 @@ TEST(JointPlanReport, GoalsAreInTextAndJson) {
   EXPECT_THAT(joint_plan_json(sample()), HasSubstr("\"outcome\": \"not shown\""));
 }
 
+JointPlan with_bound() {
+  JointPlan plan = sample();
+  const Money cost = plan.report.totals.plan_per_month;
+  plan.report.bound =
+      PlanBound{.per_month = cost - Money::units(636),
+                .gap = Money::units(636),
+                .reasons = {{"serving: room on shared GPUs", Money::units(600)}, {"training: the least price", Money::units(36)}},
+                .holds = true};
+  return plan;
+}
+
+TEST(JointPlanReport, SaysWhatNoPlanCanBeat) {
+  const std::string text = joint_plan_text(with_bound(), Colour::kNo);
+  EXPECT_THAT(text, HasSubstr("costs less than 21,000.00 USD a month: this one is 636.00 USD above, 2.9 % of it"));
+  EXPECT_THAT(text, HasSubstr("serving: room on shared GPUs"));
+  const std::string json = joint_plan_json(with_bound());
+  EXPECT_THAT(json, HasSubstr("\"bound_per_month\": 21000.0"));
+  EXPECT_THAT(json, HasSubstr("\"gap_per_month\": 636.0"));
+  const std::string page = joint_plan_html(with_bound());
+  EXPECT_THAT(page, HasSubstr("From the plan to what no plan can beat"));
+  EXPECT_THAT(page, HasSubstr("No plan costs less"));
+}
+
+TEST(JointPlanReport, WithoutABoundThereIsNone) {
+  EXPECT_THAT(joint_plan_json(sample()), HasSubstr("\"bound_per_month\": null"));
+  EXPECT_THAT(joint_plan_text(sample(), Colour::kNo), Not(HasSubstr("costs less than")));
+  JointPlan beaten = with_bound();
+  beaten.report.bound->holds = false;
+  beaten.report.bound->gap = Money::units(-5);
+  EXPECT_THAT(joint_plan_text(beaten, Colour::kNo), HasSubstr("no bound: this plan is 5.00 USD a month cheaper"));
+  EXPECT_THAT(joint_plan_json(beaten), HasSubstr("\"bound_per_month\": null"));
+  EXPECT_THAT(joint_plan_html(beaten), Not(HasSubstr("No plan costs less")));
+}
+
 }  // namespace
 }  // namespace stint

@@ -4,6 +4,7 @@
 
 #include "base/counted.h"
 #include "report/audit_json.h"
+#include "report/bound_view.h"
 #include "report/figures.h"
 #include "report/goal_words.h"
 #include "report/json_list.h"
@@ -84,12 +85,14 @@ std::string joint_plan_text(const JointPlan& plan, Screen screen) {
                      t.plan_per_month.to_text(), t.saving_per_month.to_text(),
                      shown_percent(share_pct(t.saving_per_month, t.bill_per_month), 1));
   out += fmt::format("  {}\n", search_line(plan.search));
+  if (const std::string line = bound_line(plan.report); !line.empty()) out += fmt::format("  {}\n", line);
   if (!plan.budget_missed.empty()) out += "  " + toned(plan.budget_missed, Tone::kBad, screen) + "\n";
   if (!plan.report.goals.empty())
     out += heading("Goals", screen) + goals_table(plan.report.goals, screen) + bullets(goal_lines(plan.report.goals), screen) +
            gap_tables(plan.report.goals, screen);
   out += heading("Steps, each on what those before it left", screen);
   out += plan.report.findings.empty() ? "  Nothing found that saves money and survives.\n" : steps_table(plan, screen);
+  out += bound_text(plan.report, screen);
   out += front_table(plan, screen);
   if (plan.report.proof)
     out += heading("What a replay of the fleet's own work says", screen) + bullets(plan_proof_lines(plan.report), screen);
@@ -109,6 +112,8 @@ std::string joint_plan_json(const JointPlan& plan) {
       {"bill_per_month", r.totals.bill_per_month.to_double()},
       {"plan_per_month", r.totals.plan_per_month.to_double()},
       {"saving_per_month", r.totals.saving_per_month.to_double()},
+      {"bound_per_month", bound_per_month(r)},
+      {"bound", bound_json(r)},
       {"search",
        {{"plans", plan.search.plans},
         {"parts", plan.search.parts},
