@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "advise/judge_goals.h"
 #include "advise/prove/proof_weeks.h"
 #include "advise/prove/prove.h"
 #include "advise/testing_fleet.h"
@@ -152,6 +153,26 @@ TEST(ServicePools, APromiseInMillisecondsTakesThePlaceOfTheRatio) {
   // A promise that is broken already allows no change that makes requests slower.
   fleet.facts.promises_ms = {{"search", 30}};
   EXPECT_EQ(proof_of(fleet, 7).verdict, ProofVerdict::kRejected);
+}
+
+TEST(ServicePools, AGoalInMillisecondsIsJudgedByTheSameReplay) {
+  TestFleet fleet = searching(8, 45);
+  AuditReport report;
+  Finding finding;
+  finding.change = fewer(fleet, 5);
+  report.findings.push_back(finding);
+  const auto verdict_of = [&](const std::string& goal) {
+    const std::vector<Goal> goals = {parse_goal(goal).value()};
+    return judge_goals(goals, {.report = report, .facts = fleet.facts, .catalog = fleet.catalog}).front();
+  };
+  EXPECT_EQ(verdict_of("p99:search<=80ms").outcome, GoalOutcome::kNotShown) << "nothing says how long requests take now";
+  for (NodeFacts& node : fleet.facts.nodes)
+    node.gpus[0].p99_ms = 40;
+  const double ms = 40 * outlook_of(fleet, 5).p99_pct.mean / 100;
+  EXPECT_EQ(verdict_of(fmt::format("p99:search<={:.0f}ms", ms + 1)).outcome, GoalOutcome::kHolds);
+  EXPECT_EQ(verdict_of(fmt::format("p99:search<={:.0f}ms", ms - 1)).outcome, GoalOutcome::kFails);
+  EXPECT_EQ(verdict_of("p99:search<=80ms").figure, fmt::format("{:.1f} ms", ms));
+  EXPECT_THAT(verdict_of("p99:elsewhere<=80ms").why, testing::Contains(HasSubstr("no service 'elsewhere'")));
 }
 
 }  // namespace
