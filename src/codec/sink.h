@@ -10,6 +10,7 @@
 #include "model/fleet.h"
 #include "model/price.h"
 #include "model/queue_record.h"
+#include "model/run_owner.h"
 #include "model/workload.h"
 #include "telemetry/rollup.h"
 #include "telemetry/series.h"
@@ -44,6 +45,9 @@ class Sink {
 
   /// One row or sample is refused. @param line  1-based, 0 = not tied to a line. @param reason  says what to do.
   virtual void reject(uint64_t line, std::string_view reason) = 0;
+
+  /// What a run of Kubernetes belongs to, and its labels; given after the run.
+  virtual void run_owner(const RunOwner&) {}
 };
 
 }  // namespace stint

@@ -28,6 +28,7 @@ class TestingSink : public Sink {
   void node(const Node& n) override { nodes.push_back(n); }
   void run(const Run& r) override { runs.push_back(r); }
   void queue_record(const QueueRecord& r) override { queue_records.push_back(r); }
+  void run_owner(const RunOwner& o) override { run_owners.push_back(o); }
   void partition(const PartitionNode& p) override { partitions.push_back(p); }
   /// As the History does: what is no tag goes beside the line.
   void bill_line(const BillLine& b) override {
@@ -59,6 +60,7 @@ class TestingSink : public Sink {
   std::vector<Node> nodes;
   std::vector<Run> runs;
   std::vector<QueueRecord> queue_records;
+  std::vector<RunOwner> run_owners;
   std::vector<PartitionNode> partitions;
   std::vector<BillLine> bill;
   std::vector<std::string> source_columns;  ///< of each line: kSourceColumnsTag

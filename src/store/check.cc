@@ -84,6 +84,7 @@ Result<std::vector<std::string>> HistoryFile::check() {
   TRY(check_rows<Holder>(database, problems));
   TRY(check_rows<Run>(database, problems));
   TRY_ASSIGN(const int version, schema_version(database));
+  if (version >= kRunOwnersSince) TRY(check_rows<RunOwner>(database, problems));
   if (version >= kQueueRecordsSince) {
     TRY(check_rows<QueueRecord>(database, problems));
     TRY(check_rows<PartitionNode>(database, problems));

@@ -8,6 +8,7 @@
 
 #include "codec/bills/source_columns.h"
 #include "host/scratch_dir.h"
+#include "store/run_owners.h"
 #include "store/schema.h"
 #include "testing/places.h"
 
@@ -107,6 +108,7 @@ TEST(HistoryFile, KeepsEveryFieldOfEveryRow) {
   run.submitted = kStart, run.started = kStart + kHour, run.ended = kStart + kHour * 3, run.time_limit = kHour * 2;
   run.gpus_requested = 4, run.share = GpuShare::of(3, 7), run.cpus = 12, run.memory = Bytes::mebi(5);
   run.allocations = {{"n1", {0, 3}, 2}, {"n2", {}, 2}}, run.checkpointable = false;
+  const RunOwner owner = {.run_id = "77", .restart = 2, .kind = "PyTorchJob", .labels = {{"app", "x \"y\""}, {"tier", ""}}};
   PriceRow price;
   price.provider = "gcp", price.region = "eu", price.instance_type = "a2", price.market = Market::kReserved;
   price.term = CommitmentTerm::kThreeYears, price.payment = PaymentOption::kAllUpfront,
@@ -116,6 +118,7 @@ TEST(HistoryFile, KeepsEveryFieldOfEveryRow) {
     sink.node(node);
     sink.bill_line(line);
     sink.run(run);
+    sink.run_owner(owner);
     sink.price(price);
     sink.tenant_rule({"namespace/a*", {"acme", "p", "t", "e", "w"}});
     sink.reject(12, "no price");
@@ -158,6 +161,10 @@ TEST(HistoryFile, KeepsEveryFieldOfEveryRow) {
                      run.ended));
   EXPECT_EQ(std::tie(r.time_limit, r.gpus_requested, r.share, r.cpus, r.memory, r.checkpointable),
             std::tie(run.time_limit, run.gpus_requested, run.share, run.cpus, run.memory, run.checkpointable));
+  const auto owners = read_run_owners(dir / "fleet.db");
+  ASSERT_TRUE(owners.ok()) << owners.error().message;
+  EXPECT_EQ(owners->at({"77", 2}).kind, owner.kind);
+  EXPECT_EQ(owners->at({"77", 2}).labels, owner.labels);
   ASSERT_THAT(r.allocations, SizeIs(2));
   EXPECT_EQ(r.allocations[0].gpu_indexes, (std::vector<int>{0, 3}));
   EXPECT_EQ(r.allocations[1].gpu_count, 2);
@@ -549,8 +556,8 @@ TEST(HistoryFile, SaysWhatIsWrongWithAFile) {
   std::ofstream(dir / "empty.db").close();
   EXPECT_THAT(open_error(dir / "empty.db"), HasSubstr("empty"));
   create(dir / "newer.db");
-  execute(dir / "newer.db", "UPDATE meta SET value = '9'");
-  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 9, this one knows up to 8)"));
+  execute(dir / "newer.db", "UPDATE meta SET value = '10'");
+  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 10, this one knows up to 9)"));
 }
 
 // ── An older version ──
@@ -562,6 +569,24 @@ std::string old_history(const ScratchDir& dir) {
   CHECK(!sql.empty(), "the fixture is not there");
   execute(dir / "old.db", sql.c_str());
   return dir / "old.db";
+}
+
+TEST(HistoryFile, OfOwnersTheLaterImportCountsAndAnOlderFileHasNone) {
+  const ScratchDir dir;
+  HistoryFile file = create(dir / "fleet.db");
+  EXPECT_THAT(*read_run_owners(dir / "fleet.db"), IsEmpty());
+  for (const char* kind : {"Job", "CronJob"})
+    import(file, kind,
+           [&](Sink& sink) { sink.run_owner({.run_id = "1", .restart = 0, .kind = kind, .labels = {{"app", kind}}}); });
+  const auto owners = read_run_owners(dir / "fleet.db");
+  ASSERT_THAT(*owners, SizeIs(1));
+  EXPECT_EQ(owners->at({"1", 0}).kind, "CronJob");
+  EXPECT_EQ(owners->at({"1", 0}).labels[0].second, "CronJob");
+  EXPECT_THAT(*file.check(), IsEmpty());
+  execute(dir / "fleet.db", "UPDATE run_owner SET labels = 'x'");
+  EXPECT_FALSE(read_run_owners(dir / "fleet.db").ok());
+  EXPECT_THAT(*file.check(), SizeIs(1));
+  EXPECT_THAT(*read_run_owners(old_history(dir)), IsEmpty());
 }
 
 TEST(HistoryFile, AnOlderVersionIsReadAsItIs) {

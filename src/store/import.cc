@@ -95,8 +95,8 @@ std::string digest_of(const BillLine& line) {
 
 struct Statements {
   Statement node, find_device, find_device_by_index, find_device_without_uuid, add_device, complete_device, find_holder,
-      add_holder, find_series, add_series, read_day, write_day, run, absence, queue_record, partition, bill_line, find_bill_line,
-      kept_columns, price, exchange_rate, tenant_rule, rejection;
+      add_holder, find_series, add_series, read_day, write_day, run, run_owner, absence, queue_record, partition, bill_line,
+      find_bill_line, kept_columns, price, exchange_rate, tenant_rule, rejection;
 
   static Result<Statements> prepare(Database& db) {
     Statements s;
@@ -124,6 +124,9 @@ struct Statements {
     TRY_ASSIGN(s.write_day, db.prepare("INSERT INTO rollup_day (key, data) VALUES (?, ?) "
                                        "ON CONFLICT (key) DO UPDATE SET data = excluded.data"));
     TRY_ASSIGN(s.run, db.prepare(insert_sql<Run>("import_id,origin") + replace_clause<Run>("origin, run_id, restart")));
+    TRY_ASSIGN(s.run_owner, db.prepare(insert_sql<RunOwner>("origin") +
+                                       " ON CONFLICT (origin, run_id, restart) DO UPDATE SET owner_kind = excluded.owner_kind, "
+                                       "labels = excluded.labels"));
     TRY_ASSIGN(s.absence, db.prepare(insert_sql<NodeAbsence>("") +
                                      " ON CONFLICT (node, absent_from) DO UPDATE SET absent_until = max(absent_until, "
                                      "excluded.absent_until)"));
@@ -199,6 +202,11 @@ class ImportTransaction final : public HistoryFile::Import {
   void run(const Run& run) override {
     bind_two(sql_.run, origin());
     write(sql_.run, run, 3);
+  }
+
+  void run_owner(const RunOwner& owner) override {
+    sql_.run_owner.bind(1, origin());
+    put(sql_.run_owner, owner, 2);
   }
 
   void queue_record(const QueueRecord& record) override {

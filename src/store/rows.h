@@ -7,6 +7,7 @@
 #include "model/exchange_rate.h"
 #include "model/history.h"
 #include "model/queue_record.h"
+#include "model/run_owner.h"
 
 namespace stint {
 
@@ -107,6 +108,18 @@ struct RowFields<Run> {
     visit("memory", r.memory);
     visit("allocations", r.allocations);
     visit("checkpointable", r.checkpointable);
+  }
+};
+
+template <>
+struct RowFields<RunOwner> {
+  static constexpr std::string_view table = "run_owner";
+  template <typename Visit, typename T>
+  static void visit(Visit& visit, T& o) {
+    visit("run_id", o.run_id);
+    visit("restart", o.restart);
+    visit("owner_kind", o.kind);
+    visit("labels", o.labels);
   }
 };
 

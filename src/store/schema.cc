@@ -108,6 +108,18 @@ CREATE TABLE exchange_rate (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// What a run of Kubernetes belongs to, and its labels.
+constexpr const char* kRunOwnerTable = R"sql(
+CREATE TABLE run_owner (
+  origin TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  restart INTEGER NOT NULL,
+  owner_kind TEXT NOT NULL,
+  labels TEXT NOT NULL,           -- JSON: [["key","value"]]
+  PRIMARY KEY (origin, run_id, restart)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // Instants and durations are nanoseconds, money is nano-units beside its currency, bytes are bytes. Where a
 // value is not known, text is '', a count is 0 and everything else NULL, as in the model.
 constexpr const char* kHistoryTables = R"sql(
@@ -287,13 +299,14 @@ struct Migration {
   int from;
   const char* sql;
 };
-constexpr std::array<Migration, 7> kMigrations = {{{1, kAppliedChanges},
+constexpr std::array<Migration, 8> kMigrations = {{{1, kAppliedChanges},
                                                    {2, kQueueRecords},
                                                    {3, kAbsences},
                                                    {4, kBillDeliveries},
                                                    {5, kExchangeRateTable},
                                                    {6, kBillExtentTable},
-                                                   {7, kBillSourceTable}}};
+                                                   {7, kBillSourceTable},
+                                                   {8, kRunOwnerTable}}};
 static_assert(kMigrations.back().from + 1 == kSchemaVersion);
 
 Status create_tables(Database& database) {

@@ -8,6 +8,7 @@
 // quarters each. `__idle__` and its like are not anyone's and are passed over.
 #include <simdjson.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -101,9 +102,14 @@ class OpencostImporter final : public Importer {
       return sink_.reject(0, fmt::format("allocation '{}': no object", excerpt(name)));
     const auto run = read(name, allocation);
     if (run.ok())
-      sink_.run(run.value());
+      give(run.value());
     else
       sink_.reject(0, fmt::format("allocation '{}': {}", excerpt(name), run.error().message));
+  }
+
+  void give(const Run& run) {
+    sink_.run(run);
+    if (!owner_.kind.empty() || !owner_.labels.empty()) sink_.run_owner(owner_);
   }
 
   Result<Instant> instant(const dom::object& allocation, std::string_view key) const {
@@ -116,8 +122,10 @@ class OpencostImporter final : public Importer {
     return parsed;
   }
 
-  Result<Run> read(std::string_view name, const dom::object& allocation) const {
+  /// Also what owner_ is.
+  Result<Run> read(std::string_view name, const dom::object& allocation) {
     Run run;
+    owner_ = {};
     run.name = name;
     TRY_ASSIGN(run.started, instant(allocation, "start"));
     TRY_ASSIGN(run.ended, instant(allocation, "end"));
@@ -133,7 +141,9 @@ class OpencostImporter final : public Importer {
       run.holder.container = text_of(properties, "container");
       node = text_of(properties, "node");
       run.kind = guess_kind(properties, run);
-      run.tenant = tenant_from_tags(labels_of(properties));
+      owner_ = {.run_id = run.id, .restart = 0, .kind = text_of(properties, "controllerKind"), .labels = labels_of(properties)};
+      std::ranges::sort(owner_.labels);
+      run.tenant = tenant_from_tags(owner_.labels);
     }
 
     const auto minutes = double_of(allocation, "minutes");
@@ -172,6 +182,7 @@ class OpencostImporter final : public Importer {
   ImportOptions options_;
   Sink& sink_;
   std::string document_;
+  RunOwner owner_;
 };
 
 }  // namespace

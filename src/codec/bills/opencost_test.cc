@@ -15,7 +15,7 @@ TestingSink import(std::string_view text, Status* status = nullptr) {
 
 std::string allocation(std::string_view more) {
   return std::string(R"({"start":"2026-10-01T00:00:00Z","end":"2026-10-02T00:00:00Z","minutes":1440,)") +
-         R"("properties":{"cluster":"c","node":"n1","namespace":"acme","pod":"bert-serving-0","container":"m","labels":{"team":"nlp"}},)" +
+         R"("properties":{"cluster":"c","node":"n1","namespace":"acme","pod":"bert-serving-0","container":"m","controllerKind":"StatefulSet","labels":{"team":"nlp"}},)" +
          std::string(more) + "}";
 }
 
@@ -28,6 +28,10 @@ TEST(Opencost, WholeGpusOfAPod) {
   EXPECT_EQ(run.holder.ns, "acme");
   EXPECT_EQ(run.holder.pod, "bert-serving-0");
   EXPECT_EQ(run.tenant.team, "nlp");
+  ASSERT_EQ(sink.run_owners.size(), 1U);
+  EXPECT_EQ(sink.run_owners[0].run_id, run.id);
+  EXPECT_EQ(sink.run_owners[0].kind, "StatefulSet");
+  EXPECT_THAT(sink.run_owners[0].labels, testing::ElementsAre(Tag("team", "nlp")));
   EXPECT_EQ(run.kind, WorkloadKind::kRealtimeInference);
   EXPECT_EQ(run.gpus_requested, 2);
   EXPECT_FALSE(run.share.has_value());

@@ -322,8 +322,15 @@ void KubernetesSnapshot::give_pods(Sink& sink) {
       sink.reject(0, fmt::format("pod {}/{}: phase '{}' is none of Pending, Running, Succeeded, Failed", excerpt(pod.meta.ns),
                                  excerpt(pod.meta.name), excerpt(pod.phase)));
     else
-      sink.run(*run);
+      give_run(pod, *run, sink);
   }
+}
+
+void KubernetesSnapshot::give_run(const KubernetesPod& pod, const Run& run, Sink& sink) const {
+  sink.run(run);
+  RunOwner owner{.run_id = run.id, .restart = run.restart, .kind = top_owner(pod).kind, .labels = pod.meta.labels};
+  std::ranges::sort(owner.labels);
+  sink.run_owner(owner);
 }
 
 void KubernetesSnapshot::give_quotas(Sink& sink) const {

@@ -34,6 +34,7 @@ class KubernetesSnapshot {
   void give_nodes(Sink& sink);
   void give_node_doubts(Sink& sink) const;
   void give_pods(Sink& sink);
+  void give_run(const KubernetesPod& pod, const Run& run, Sink& sink) const;
   void give_quotas(Sink& sink) const;
   void give_idle_machines(Sink& sink) const;
   void give_warnings(Sink& sink) const;

@@ -239,6 +239,15 @@ TEST(Kubernetes, RunsAreNamedAfterTheTopmostOwner) {
   EXPECT_THAT(sink.notes, Contains(HasSubstr("2 pods on machines that are not in the input")));
 }
 
+TEST(Kubernetes, LabelsAndTheKindOfTheOwnerAreKept) {
+  const TestingSink sink = import(list_of({pod("w-0", "n", R"("nvidia.com/gpu":"1")",
+                                               R"(,"labels":{"tier":"front","app":"w"})" + owned_by("PyTorchJob", "w", "pt"))}));
+  ASSERT_EQ(sink.run_owners.size(), 1U);
+  EXPECT_EQ(sink.run_owners[0].run_id, only_run(sink).id);
+  EXPECT_EQ(sink.run_owners[0].kind, "PyTorchJob");
+  EXPECT_THAT(sink.run_owners[0].labels, ElementsAre(Tag("app", "w"), Tag("tier", "front")));
+}
+
 TEST(Kubernetes, OwnersThatAreNotInTheInputAreToldByTheirNames) {
   // 2026-09-10T10:00Z is minute 29817240 since 1970.
   const TestingSink sink =
