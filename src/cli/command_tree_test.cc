@@ -119,7 +119,8 @@ TEST(CommandTree, TakesNamesChoicesRangesAndDefaultsFromTheParser) {
   ASSERT_NE(bill, nullptr);
   const OptionInfo* by = bill->option("--by");
   ASSERT_NE(by, nullptr);
-  EXPECT_THAT(by->choices, ::testing::ElementsAre("client", "project", "team", "environment", "workload"));
+  EXPECT_THAT(by->choices, ::testing::ElementsAre("client", "project", "team", "environment", "workload", "namespace",
+                                                  "controller", "pod", "node"));
   EXPECT_EQ(by->standard, "client");
   EXPECT_EQ(bill->option("-o"), bill->option("--output"));
   EXPECT_FALSE(bill->option("--json")->takes_value());
@@ -129,7 +130,7 @@ TEST(CommandTree, TakesNamesChoicesRangesAndDefaultsFromTheParser) {
   EXPECT_TRUE(root.command("show")->arguments.at(0).repeatable);
   EXPECT_FALSE(root.command("show")->arguments.at(0).takes_path()) << "job numbers";
   EXPECT_EQ(bill->option("--history")->placeholder, "FILE") << "what is called alike is of one kind";
-  EXPECT_EQ(bill->option("--idle")->choices.size(), 2U);
+  EXPECT_EQ(bill->option("--idle")->choices.size(), 3U);
 }
 
 TEST(ManPage, NothingInATextIsTakenForMarkup) {

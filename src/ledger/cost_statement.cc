@@ -51,10 +51,11 @@ constexpr std::array kColumns = {&StatementRow::training,      &StatementRow::in
 class StatementMaker {
  public:
   StatementMaker(const Ledger& ledger, const StatementOptions& options)
-      : ledger_(ledger), zero_(Money::nanos(0, ledger.total().currency())) {
+      : ledger_(ledger), options_(options), zero_(Money::nanos(0, ledger.total().currency())) {
     out_.period = ledger.period;
     out_.basis = ledger.basis;
-    out_.options = options;
+    out_.idle_treatment = options.idle;
+    out_.heading = options.row_names.empty() ? std::string(name_of(options.by)) : options.heading;
     out_.total = ledger.total();
     out_.sum = empty_row("total");
     out_.idle_total = fleet_compute_ = zero_;
@@ -65,7 +66,7 @@ class StatementMaker {
       take(p);
     for (const GpuUse& use : ledger_.gpu_use)
       take(use);
-    if (out_.options.idle == IdleTreatment::kSpread) spread_idle();
+    if (options_.idle == IdleTreatment::kSpread) spread_idle();
     finish_rows();
     for (auto& [cause, idle] : idle_) {
       out_.idle_total += idle.amount;
@@ -90,7 +91,8 @@ class StatementMaker {
   }
 
   StatementRow& row_of(TenantId tenant) {
-    const std::string& name = get(ledger_.tenants[tenant], out_.options.by);
+    const std::string& name =
+        options_.row_names.empty() ? get(ledger_.tenants[tenant], options_.by) : options_.row_names[tenant.index()];
     const auto it = rows_.find(name);
     return it != rows_.end() ? it->second : rows_.emplace(name, empty_row(name)).first->second;
   }
@@ -160,6 +162,7 @@ class StatementMaker {
   }
 
   const Ledger& ledger_;
+  const StatementOptions& options_;
   Money zero_;
   CostStatement out_;
   std::map<std::string, StatementRow> rows_;

@@ -19,6 +19,9 @@ enum class IdleTreatment {
 struct StatementOptions {
   TenantDimension by = TenantDimension::kClient;
   IdleTreatment idle = IdleTreatment::kSeparate;
+  /// Names of rows by tenant (ledger/allocation.h: namespaces, controllers), with their heading, in place of `by`. Empty = by `by`.
+  std::vector<std::string> row_names = {};
+  std::string heading = {};
 };
 
 struct StatementRow {
@@ -56,7 +59,8 @@ struct IdleAmount {
 struct CostStatement {
   Interval period;
   CostBasis basis = CostBasis::kEffective;
-  StatementOptions options;
+  IdleTreatment idle_treatment = IdleTreatment::kSeparate;
+  std::string heading;             ///< of the rows: "client", "namespace"
   std::vector<StatementRow> rows;  ///< descending by total, then by name
   std::vector<IdleAmount> idle;    ///< idle money by cause, descending; amounts are 0 when spread. Only causes that occur
   StatementRow sum;                ///< of the rows; name "total"

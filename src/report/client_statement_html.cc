@@ -15,7 +15,7 @@ std::string gpu_hours_text(double hours) { return amount_text(Money::estimate(ho
 std::string cents_or_dash(Money m) { return m.is_zero() ? "–" : cents_text(m); }
 
 Html what_for(const CostStatement& s, std::string_view id, std::string_view title) {
-  HtmlTable table({{std::string(name_of(s.options.by)), Align::kLeft},
+  HtmlTable table({{s.heading, Align::kLeft},
                    {"training", Align::kRight},
                    {"inference", Align::kRight},
                    {"other compute", Align::kRight},

@@ -25,7 +25,7 @@ Html key_figures(const CostStatement& s) {
 }
 
 Html money_section(const CostStatement& s) {
-  std::vector<Column> columns = {{std::string(name_of(s.options.by)), Align::kLeft}};
+  std::vector<Column> columns = {{s.heading, Align::kLeft}};
   for (const char* heading :
        {"training", "inference", "evaluation", "other compute", "storage", "transfer", "other", "shared", "idle share", "total"})
     columns.push_back({heading, Align::kRight});
@@ -45,7 +45,7 @@ Html money_section(const CostStatement& s) {
 }
 
 Html use_section(const CostStatement& s) {
-  HtmlTable table({{std::string(name_of(s.options.by)), Align::kLeft},
+  HtmlTable table({{s.heading, Align::kLeft},
                    {"GPU-hours held", Align::kRight},
                    {"active", Align::kRight},
                    {"allocated, but idle", Align::kRight},
@@ -71,7 +71,7 @@ Html idle_section(const CostStatement& s) {
   for (const IdleAmount& idle : s.idle)
     table.add_text_row({std::string(name_of(idle.cause)), idle.amount.to_text(), fmt::format("{:.1f}", idle.gpu_hours)});
   table.add_total_row({Html::text("idle"), Html::text(s.idle_total.to_text()), Html()});
-  const bool spread = s.options.idle == IdleTreatment::kSpread;
+  const bool spread = s.idle_treatment == IdleTreatment::kSpread;
   return section("idle", "Idle money",
                  spread ? "Spread over the rows above in proportion to their compute money." : "Paid for, but not used.",
                  table.render("Idle money by cause"));
@@ -87,7 +87,7 @@ std::string statement_html(const CostStatement& s, const Ledger& ledger) {
   if (!s.idle.empty()) body += idle_section(s);
   if (!ledger.problems.empty())
     body += section("problems", "What could not be priced or tied", "Each with its remedy.", bullet_list(ledger.problems));
-  return html_page({fmt::format("GPU bill by {}", name_of(s.options.by)), "Statement",
+  return html_page({fmt::format("GPU bill by {}", s.heading), "Statement",
                     fmt::format("{}, {}", describe(s.period), describe(s.basis)), reconciliation(ledger)},
                    body);
 }

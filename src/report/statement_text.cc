@@ -58,8 +58,9 @@ void add_row(Table& table, const StatementRow& row, const std::vector<const Mone
 }
 
 std::string idle_table(const CostStatement& s, Screen screen) {
-  Table table(
-      {{"idle cause"}, {s.options.idle == IdleTreatment::kSpread ? "left" : "amount", Align::kRight}, {"GPU-h", Align::kRight}});
+  Table table({{"idle cause"},
+               {s.idle_treatment == IdleTreatment::kSpread ? "left" : "amount", Align::kRight},
+               {"GPU-h", Align::kRight}});
   for (const IdleAmount& idle : s.idle)
     table.add_row({std::string(name_of(idle.cause)), cents_text(idle.amount), tenths_of_hours(idle.gpu_hours)});
   table.add_rule();
@@ -119,7 +120,7 @@ std::string reconciliation(const Ledger& ledger) {
 
 std::string statement_table(const CostStatement& s, const Ledger& ledger, Screen screen) {
   const auto columns = used_columns(s);
-  std::vector<Column> headings = {{std::string(name_of(s.options.by)), Align::kLeft, 40}};
+  std::vector<Column> headings = {{s.heading, Align::kLeft, 40}};
   for (const MoneyColumn* c : columns)
     headings.push_back({std::string(c->heading), Align::kRight, 0, 4});
   const std::vector<Column> sums = {
@@ -132,8 +133,8 @@ std::string statement_table(const CostStatement& s, const Ledger& ledger, Screen
   table.add_rule();
   add_row(table, s.sum, columns, Tone::kStrong);
 
-  std::string out = fmt::format("Bill by {}, {}, {}, {}\n\n", name_of(s.options.by), describe(s.period), describe(s.basis),
-                                s.total.currency().code());
+  std::string out =
+      fmt::format("Bill by {}, {}, {}, {}\n\n", s.heading, describe(s.period), describe(s.basis), s.total.currency().code());
   const Money by_cause = s.idle_total + s.sum.idle;
   out += toned(fmt::format("{} in total, of it {} idle", s.total.to_text(2), (by_cause + s.sum.inactive).to_text(2)),
                Tone::kStrong, screen);
@@ -151,9 +152,9 @@ std::string statement_table(const CostStatement& s, const Ledger& ledger, Screen
 std::string statement_json(const CostStatement& s, const Ledger& ledger) {
   Json out;
   out["period"] = {{"since", format_utc(s.period.begin)}, {"until", format_utc(s.period.end)}};
-  out["by"] = name_of(s.options.by);
+  out["by"] = s.heading;
   out["basis"] = name_of(s.basis);
-  out["idle_treatment"] = s.options.idle == IdleTreatment::kSpread ? "spread" : "separate";
+  out["idle_treatment"] = s.idle_treatment == IdleTreatment::kSpread ? "spread" : "separate";
   out["currency"] = s.total.currency().code();
   out["total"] = s.total.to_decimal();
   out["estimated"] = ledger.estimated_total().to_decimal();
@@ -183,7 +184,7 @@ std::string statement_json(const CostStatement& s, const Ledger& ledger) {
 }
 
 std::string statement_csv(const CostStatement& s, const Ledger& ledger) {
-  std::string out = fmt::format("line,{}", name_of(s.options.by));
+  std::string out = fmt::format("line,{}", s.heading);
   for (const MoneyColumn& c : kMoneyColumns)
     out += fmt::format(",{}", c.name);
   out +=

@@ -8,6 +8,7 @@
 #include "telemetry/attribution_health.h"
 #include "telemetry/attribution_runs.h"
 #include "telemetry/attribution_tenants.h"
+#include "telemetry/hold_attribution.h"
 
 namespace stint {
 namespace {
@@ -71,11 +72,12 @@ bool same_work(const Run& run, const Holder& holder) {
 
 class Attributor {
  public:
-  Attributor(const History& history, const Usage& usage)
+  /// @param holds  takes what is told apart; null = nothing is.
+  Attributor(const History& history, const Usage& usage, HoldTable* holds)
       : history_(history),
         usage_(usage),
         period_(whole_hours(usage.period.empty() ? history.period : usage.period)),
-        tenants_(history, out_.occupancy.tenants) {
+        tenants_(history, out_.occupancy.tenants, holds) {
     out_.occupancy.tenants.intern({});
     hours_ = static_cast<size_t>(period_.length().count_ns() / kHour.count_ns());
   }
@@ -375,6 +377,12 @@ class Attributor {
 
 }  // namespace
 
-Attribution attribute(const History& history, const Usage& usage) { return Attributor(history, usage).run(); }
+Attribution attribute(const History& history, const Usage& usage) { return Attributor(history, usage, nullptr).run(); }
+
+HoldAttribution attribute_holds(const History& history, const Usage& usage) {
+  HoldAttribution out;
+  out.attribution = Attributor(history, usage, &out.holds).run();
+  return out;
+}
 
 }  // namespace stint

@@ -1,6 +1,9 @@
 #include "telemetry/attribution_tenants.h"
 
+#include <fmt/format.h>
+
 #include <initializer_list>
+#include <utility>
 
 namespace stint {
 namespace {
@@ -13,7 +16,8 @@ WorkloadKind first_guess(std::initializer_list<std::string_view> names) {
 
 }  // namespace
 
-TenantResolver::TenantResolver(const History& history, TenantTable& tenants) : history_(history), tenants_(tenants) {
+TenantResolver::TenantResolver(const History& history, TenantTable& tenants, HoldTable* holds)
+    : history_(history), tenants_(tenants), holds_(holds) {
   for (const Node& node : history.nodes)
     node_tenants_.push_back(tenant_of(node, history.tenant_rules));
 }
@@ -32,6 +36,16 @@ Tenant TenantResolver::resolve(const Tenant& said, const Holder& holder, const T
   return merged(out, node);
 }
 
+TenantId TenantResolver::intern(Hold hold) {
+  if (holds_ == nullptr) return tenants_.intern(hold.tenant);
+  // A workload of its own: no name has that character in it.
+  Tenant own = hold.tenant;
+  own.workload += fmt::format("\x1f{}", holds_->size());
+  const TenantId id = tenants_.intern(own);
+  holds_->emplace(id, std::move(hold));
+  return id;
+}
+
 TenantResolver::Who TenantResolver::of_run(uint32_t index, NodeId node) {
   const auto [it, fresh] = runs_.try_emplace({index, node});
   if (!fresh) return it->second;
@@ -39,7 +53,7 @@ TenantResolver::Who TenantResolver::of_run(uint32_t index, NodeId node) {
   Tenant said = run.tenant;
   if (said.workload.empty()) said.workload = run.name;
   Who& who = it->second;
-  who.tenant = tenants_.intern(resolve(said, run.holder, node_tenant(node)));
+  who.tenant = intern({.run = index, .holder = {}, .node = node, .tenant = resolve(said, run.holder, node_tenant(node))});
   who.kind = run.kind;
   if (who.kind == WorkloadKind::kUnknown) who.kind = history_.nodes[node.index()].kind;
   if (who.kind == WorkloadKind::kUnknown) who.kind = first_guess({run.name, run.holder.pod, run.holder.ns, run.holder.account});
@@ -51,7 +65,7 @@ TenantResolver::Who TenantResolver::of_holder(HolderId id, NodeId node) {
   if (!fresh) return it->second;
   const Holder& holder = history_.holders[id.index()];
   Who& who = it->second;
-  who.tenant = tenants_.intern(resolve({}, holder, node_tenant(node)));
+  who.tenant = intern({.run = std::nullopt, .holder = id, .node = node, .tenant = resolve({}, holder, node_tenant(node))});
   who.kind = history_.nodes[node.index()].kind;
   if (who.kind == WorkloadKind::kUnknown)
     who.kind = first_guess({holder.pod, holder.container, holder.job, holder.process, holder.ns});

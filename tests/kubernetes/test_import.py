@@ -5,6 +5,7 @@ Usage: test_import.py STINT. Skipped where scripts/setup-kubernetes finds no pro
 """
 import json
 import unittest
+from decimal import Decimal
 
 from running_kubernetes import RunningKubernetes, pod
 
@@ -86,6 +87,21 @@ class Import(RunningKubernetes):
         self.assertIn("FailedScheduling", said)
         machines = self.rows("node", "name")
         self.assertEqual({name: row["gpu_count"] for name, row in machines.items()}, {f"gpu-{i}": 8 for i in range(4)})
+
+        # What each costs, by what Kubernetes calls them: all of it sums to what the machines cost.
+        rates = self.scratch / "rates.csv"
+        rates.write_text("node,rate_per_hour\n" + "".join(f"gpu-{i},31.20\n" for i in range(4)))
+        self.stint("import", "inventory", rates, "--history", self.history)
+        answer = self.scratch / "bill.json"
+        self.stint("bill", "--history", self.history, "--by", "namespace,controllerKind,controller", "--json", "-o", answer)
+        bill = json.loads(answer.read_text())
+        self.assertEqual({row["name"] for row in bill["rows"]},
+                         {"acme/Deployment/llm", "acme/StatefulSet/cache", "zoo/Job/tune", "zoo/PyTorchJob/bert", "zoo/RayJob/sweep",
+                          "zoo/CronWorkflow/nightly", "zoo/Notebook/eda"})
+        self.stint("bill", "--history", self.history, "--by", "label:app", "--format", "opencost", "-o", answer)
+        told = json.loads(answer.read_text(), parse_float=Decimal)
+        self.assertLessEqual({"llm", "cache", "__idle__", "__unallocated__"}, set(told["data"][0]))
+        self.assertEqual(sum(Decimal(row["totalCost"]) for row in told["data"][0].values()), Decimal(bill["total"]))
 
         # An independent client of the same server, and the file way in.
         kinds = "namespaces,nodes,replicasets,jobs,resourcequotas,pytorchjobs,rayjobs,rayclusters,workflows,cronworkflows,notebooks,pods"

@@ -124,6 +124,48 @@ TEST_F(Bill, FromHistoryToStatement) {
   EXPECT_EQ(json["idle"][0]["amount"], "72");
 }
 
+TEST_F(Bill, ByPodAndAsOpencostAnswers) {
+  write_history();
+  ASSERT_EQ(
+      run({"--history", path("fleet.db"), "--month", "2026-10", "--by", "namespace,pod", "--json", "-o", path("bill.json")}), 0);
+  const auto bill = nlohmann::json::parse(read("bill.json"));
+  EXPECT_EQ(bill["by"], "namespace,pod");
+  EXPECT_EQ(bill["rows"][0]["name"], "red/1") << "a job is its client's";
+  EXPECT_EQ(bill["rows"][0]["total"], "24");
+  EXPECT_EQ(bill["total"], "96");
+  const auto data = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"--history", path("fleet.db"), "--since", "2026-10-10",
+                                          "--until",   "2026-10-11",     "--by",    "controller",
+                                          "--format",  "opencost",       "-o",      path("answer.json")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    EXPECT_EQ(run(arguments), 0);
+    return nlohmann::json::parse(read("answer.json"))["data"];
+  };
+  const auto whole = data({});
+  ASSERT_EQ(whole.size(), 1U);
+  EXPECT_EQ(whole[0]["train-bert"]["totalCost"], 24);
+  EXPECT_EQ(whole[0]["__idle__"]["totalCost"], 72);
+  EXPECT_EQ(data({"--idle", "left-out"})[0].size(), 1U);
+  EXPECT_EQ(data({"--idle", "spread"})[0]["train-bert"]["totalCost"], 96);
+  EXPECT_EQ(data({"--client", "blue"})[0].size(), 0U);
+  EXPECT_EQ(data({"--client=red", "--client=blue"})[0].size(), 1U);
+  const auto steps = data({"--step", "5h"});
+  ASSERT_EQ(steps.size(), 5U);
+  EXPECT_EQ(steps[1]["train-bert"]["totalCost"], 4) << "the last hour of six";
+  EXPECT_FALSE(steps[2].contains("train-bert"));
+}
+
+TEST_F(Bill, WhatIsAnsweredElsewhereAloneIsNotPassedOver) {
+  write_history();
+  const std::string db = path("fleet.db");
+  EXPECT_EQ(run({"--history", db, "--step", "1d"}), 1);
+  EXPECT_EQ(run({"--history", db, "--client", "red"}), 1);
+  EXPECT_EQ(run({"--history", db, "--idle", "left-out"}), 1);
+  EXPECT_EQ(run({"--history", db, "--format", "opencost", "--by", "workload"}), 1);
+  EXPECT_EQ(run({"--history", db, "--format", "opencost", "--step", "1s"}), 1);
+  EXPECT_EQ(run({"--history", db, "--by", "cluster"}), 2);
+}
+
 TEST_F(Bill, PeriodCutsTheBill) {
   write_history();
   ASSERT_EQ(run({"--history", path("fleet.db"), "--since", "2026-10-10", "--until", "2026-10-10T12:00:00Z", "--format", "csv",
