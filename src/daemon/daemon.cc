@@ -353,6 +353,7 @@ Status Daemon::begin_background_work() {
                                                  .history = history_path(),
                                                  .folder = options_.state_folder + "/statements",
                                                  .clock = [clock = service_->clock()]() mutable { return clock.now(); }});
+  allocations_ = std::make_unique<AllocationDesk>(options_.program, history_path());
   return {};
 }
 
@@ -390,6 +391,7 @@ void Daemon::keep_services() {
 Daemon::~Daemon() { stop(); }
 
 void Daemon::stop() {
+  allocations_.reset();
   statements_.reset();
   audits_.reset();
   replicas_.reset();

@@ -10,6 +10,7 @@
 
 #include "backends/backend.h"
 #include "daemon/alerts/alert_desk.h"
+#include "daemon/allocation_desk.h"
 #include "daemon/audit_runner.h"
 #include "daemon/bill_book.h"
 #include "daemon/finding_book.h"
@@ -72,6 +73,7 @@ class Daemon {
   [[nodiscard]] AlertDesk& alerts() { return *alerts_; }
   [[nodiscard]] const std::shared_ptr<FindingBook>& findings() const { return findings_; }
   [[nodiscard]] AuditRunner& audits() { return *audits_; }
+  [[nodiscard]] AllocationDesk& allocations() { return *allocations_; }
   [[nodiscard]] StatementRunner& statements() { return *statements_; }
   [[nodiscard]] BillBook& bills() { return *bills_; }
   [[nodiscard]] NodePower& power() { return *power_; }
@@ -127,6 +129,7 @@ class Daemon {
   std::shared_ptr<FindingBook> findings_;
   std::unique_ptr<AuditRunner> audits_;
   std::unique_ptr<StatementRunner> statements_;
+  std::unique_ptr<AllocationDesk> allocations_;
   std::unique_ptr<NodePower> power_;
   std::unique_ptr<ReplicaKeeper> replicas_;
 };

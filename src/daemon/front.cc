@@ -118,6 +118,7 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
                  .findings = std::move(options.findings),
                  .audits = options.audits,
                  .statements = options.statements,
+                 .allocations = options.allocations,
                  .bills = options.bills,
                  .power = options.power,
                  .replicas = options.replicas,

@@ -38,6 +38,7 @@ struct FrontOptions {
   // These end after the doors are closed and before the service is stopped; nullptr = there is none.
   AuditRunner* audits = nullptr;
   StatementRunner* statements = nullptr;
+  AllocationDesk* allocations = nullptr;
   BillBook* bills = nullptr;
   NodePower* power = nullptr;
   const ReplicaKeeper* replicas = nullptr;

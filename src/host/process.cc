@@ -1,5 +1,6 @@
 #include "host/process.h"
 
+#include "host/beside.h"
 #include "host/descriptor.h"
 #include "host/fed_command.h"
 
@@ -68,15 +69,20 @@ void take_terminal_back(pid_t group) {
 struct Streams {
   int input = -1;
   int output = -1;
-  int errors = -1;  ///< given = it is one in the background
+  int errors = -1;  ///< given = it reads nothing, and ends with who started it
+  bool background = false;
 };
 
-/// What others leave of the processors; and its end with that of the thread that forked.
+/// What others leave of the processors.
 void step_back() {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
   (void)setpriority(PRIO_PROCESS, 0, 19);
   const sched_param none = {};
   (void)sched_setscheduler(0, SCHED_IDLE, &none);
+}
+
+/// No input; and its end with that of the thread that forked.
+void stand_alone() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
 }
@@ -90,8 +96,9 @@ void step_back() {
   if (streams.output >= 0) dup2(streams.output, STDOUT_FILENO);
   if (streams.errors >= 0) {
     dup2(streams.errors, STDERR_FILENO);
-    step_back();
+    stand_alone();
   }
+  if (streams.background) step_back();
   execvp(arguments[0], arguments);
   const int code = errno;
   (void)!write(report, &code, sizeof code);
@@ -148,7 +155,8 @@ Result<CommandOutput> run(const std::vector<std::string>& command, Streams strea
   std::array<int, 2> output = {};
   const bool piped = pipe2(output.data(), O_CLOEXEC) == 0;
   const auto pid =
-      piped ? spawn(command, {.input = streams.input, .output = output[1], .errors = streams.errors})
+      piped ? spawn(command,
+                    {.input = streams.input, .output = output[1], .errors = streams.errors, .background = streams.background})
             : Result<pid_t>(make_error(ErrorCode::kUnavailable, "{}: cannot be started: {}", command[0], std::strerror(errno)));
   if (streams.input >= 0) close(streams.input);
   if (!piped) return pid.error();
@@ -264,13 +272,27 @@ Result<CommandOutput> run_fed_command(const std::vector<std::string>& command, s
   return run(command, {.input = input}, timeout, most_bytes);
 }
 
-Result<CommandOutput> run_in_background(const std::vector<std::string>& command, Duration timeout, size_t most_bytes,
-                                        const std::atomic<bool>& stop) {
+namespace {
+
+Result<CommandOutput> run_alone(const std::vector<std::string>& command, Duration timeout, size_t most_bytes,
+                                const std::atomic<bool>& stop, bool background) {
   TRY_ASSIGN(const int errors, file_in_memory(""));
   const Descriptor file(errors);
-  auto done = run(command, {.errors = errors}, timeout, most_bytes, &stop);
+  auto done = run(command, {.errors = errors, .background = background}, timeout, most_bytes, &stop);
   if (done.ok()) done->standard_error = end_of(errors);
   return done;
+}
+
+}  // namespace
+
+Result<CommandOutput> run_in_background(const std::vector<std::string>& command, Duration timeout, size_t most_bytes,
+                                        const std::atomic<bool>& stop) {
+  return run_alone(command, timeout, most_bytes, stop, true);
+}
+
+Result<CommandOutput> run_beside(const std::vector<std::string>& command, Duration timeout, size_t most_bytes,
+                                 const std::atomic<bool>& stop) {
+  return run_alone(command, timeout, most_bytes, stop, false);
 }
 
 }  // namespace stint

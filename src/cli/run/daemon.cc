@@ -91,6 +91,7 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
   front.findings = daemon.findings();
   front.audits = &daemon.audits();
   front.statements = &daemon.statements();
+  front.allocations = &daemon.allocations();
   front.bills = &daemon.bills();
   front.power = &daemon.power();
   front.off = &daemon.off_machines();

@@ -17,6 +17,7 @@
 
 namespace stint {
 
+class AllocationDesk;
 class AuditRunner;
 class BillBook;
 class LiveTelemetry;
@@ -44,6 +45,7 @@ struct ApiOptions {
   // These end after the doors are closed and before the service is stopped; nullptr = there is none.
   AuditRunner* audits = nullptr;
   StatementRunner* statements = nullptr;
+  AllocationDesk* allocations = nullptr;
   BillBook* bills = nullptr;
   NodePower* power = nullptr;
   const ReplicaKeeper* replicas = nullptr;  ///< none: there are no services

@@ -23,6 +23,7 @@ std::string path_for(const ApiRoute& route, const std::string& job) {
   if (path.starts_with("/v1/users")) replace("{name}", "submitter@acme");
   replace("{name}", "acme");
   replace("{month}", "2026-10");
+  if (path.starts_with("/allocation")) path += "?window=today";
   return path;
 }
 
@@ -88,6 +89,8 @@ const Expected kExpected[] = {
     {"beginAudit", 403, 403, 403, 202, 403, 403, 403, 403},
     {"getBills", 200, 200, 200, 200, 200, 200, 200, 200},
     {"getBillCsv", 200, 200, 200, 200, 200, 404, 404, 404},
+    {"getAllocation", 200, 200, 200, 200, 200, 200, 200, 200},
+    {"computeAllocation", 200, 200, 200, 200, 200, 200, 200, 200},
     {"listStatements", 200, 200, 200, 200, 200, 200, 200, 200},
     {"writeStatements", 403, 403, 403, 202, 403, 403, 403, 403},
     {"getStatement", 200, 200, 200, 200, 200, 404, 404, 404},

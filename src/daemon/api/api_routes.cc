@@ -345,6 +345,28 @@ std::vector<ApiRoute> make_routes() {
        .parameters = {month},
        .content = "text/csv",
        .handler = api_bills_csv});
+  constexpr std::string_view kSwitch = R"({"enum":["true","false"],"default":"false"})";
+  const std::vector<ApiParameter> allocation_parameters = {
+      {"window", kText,
+       "today, yesterday, week, month, lastweek, lastmonth, 12h, 7d, or two instants with a comma between; wanted"},
+      {"aggregate", kText,
+       "namespace, controller, controllerKind, pod, container, node, team, project, environment, client, label:KEY, or several "
+       "with "
+       "commas between; namespace,pod,container when absent"},
+      {"step", kText, "one set of rows for each such time, as 1d; the window when absent"},
+      {"accumulate", kSwitch, "the steps as one set"},
+      {"includeIdle", kSwitch, "idle money as __idle__; for roles in all clients"},
+      {"shareIdle", kSwitch, "idle money spread over the rows by compute cost; for roles in all clients"}};
+  for (const auto& [path, name] :
+       {std::pair{"/allocation", "getAllocation"}, std::pair{"/allocation/compute", "computeAllocation"}})
+    add({.method = "GET",
+         .path = path,
+         .name = name,
+         .summary = "Costs by namespace, controller, pod or label in the shape of OpenCost's API, of the clients the caller sees",
+         .needs = P::kSeeJobs,
+         .parameters = allocation_parameters,
+         .response = "Allocations",
+         .handler = api_allocation});
   add({.method = "GET",
        .path = "/v1/statements",
        .name = "listStatements",

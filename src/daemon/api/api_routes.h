@@ -100,7 +100,7 @@ std::string service_metrics(const ApiContext& api, const Principal& who);
 /// The schemas that routes name, as OpenAPI's components.schemas.
 std::string_view api_schemas();
 
-// Handlers, by family: api_jobs.cc, api_budgets.cc, api_bills.cc, api_statements.cc, api_watch.cc, api_live.cc, api_services.cc, api_board.cc, api_findings.cc, api_alerts.cc,
+// Handlers, by family: api_jobs.cc, api_budgets.cc, api_bills.cc, api_allocation.cc, api_statements.cc, api_watch.cc, api_live.cc, api_services.cc, api_board.cc, api_findings.cc, api_alerts.cc,
 // api_govern.cc, api_codes.cc, api_login.cc.
 void api_submit(const ApiContext& api, const Call& call);
 void api_list_jobs(const ApiContext& api, const Call& call);
@@ -152,6 +152,7 @@ void api_decide_finding(const ApiContext& api, const Call& call);
 void api_audit_heads(const ApiContext& api, const Call& call);
 void api_begin_audit(const ApiContext& api, const Call& call);
 void api_bills(const ApiContext& api, const Call& call);
+void api_allocation(const ApiContext& api, const Call& call);
 void api_bills_csv(const ApiContext& api, const Call& call);
 void api_show_login(const ApiContext& api, const Call& call);
 void api_begin_login(const ApiContext& api, const Call& call);

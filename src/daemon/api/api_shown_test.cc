@@ -39,6 +39,27 @@ TEST_F(ApiShownTest, FindingsAreDecidedOnAndTheRecordSaysByWhom) {
   EXPECT_TRUE(as("auditor", "GET", "/v1/findings").parsed()["decisions"].empty());
 }
 
+TEST_F(ApiShownTest, AllocationsAreAskedForTheClientsThatTheCallerSees) {
+  const auto asked = [&](const std::string& roles, const std::string& query) {
+    return as(roles, "GET", "/allocation?window=yesterday&" + query).parsed()["warning"].get<std::string>();
+  };
+  const std::string of_acme = asked("viewer@acme", "aggregate=namespace");
+  EXPECT_THAT(of_acme, ::testing::EndsWith("--since=2027-01-14T00:00:00Z --until=2027-01-15T00:00:00Z --client=acme"));
+  EXPECT_THAT(of_acme, HasSubstr("--by=namespace --idle left-out"));
+  EXPECT_THAT(asked("viewer@acme,viewer@zoo", ""), ::testing::EndsWith("--client=acme --client=zoo"));
+  EXPECT_THAT(asked("operator", ""),
+              ::testing::AllOf(HasSubstr("--by=namespace,pod,container"), ::testing::Not(HasSubstr("--client"))));
+  EXPECT_THAT(asked("auditor", "includeIdle=true&step=6h"),
+              ::testing::AllOf(HasSubstr("--idle separate"), HasSubstr("--step=21600s")));
+  EXPECT_THAT(asked("operator", "shareIdle=true&includeIdle=true"), HasSubstr("--idle spread"));
+  for (const char* query : {"includeIdle=true", "shareIdle=true"})
+    EXPECT_EQ(as("viewer@acme", "GET", std::string("/allocation?window=today&") + query).status, 403) << query;
+  EXPECT_EQ(as("operator", "GET", "/allocation").status, 422);
+  const Answer refused = as("operator", "GET", "/allocation?window=today&resolution=1m");
+  EXPECT_EQ(refused.status, 422);
+  EXPECT_THAT(refused.body, HasSubstr("parameter 'resolution': not supported here"));
+}
+
 TEST_F(ApiShownTest, AClientSeesItsOwnStatementsAndNoOthers) {
   const json mine = as("viewer@acme", "GET", "/v1/statements").parsed();
   EXPECT_EQ(mine["months"], json::parse(R"([{"month":"2026-10","written":"2027-01-15T08:00:00Z","statements":)"

@@ -11,6 +11,7 @@
 #include "backends/output_order.h"
 #include "base/check.h"
 #include "base/text.h"
+#include "daemon/allocation_desk.h"
 #include "daemon/api/api.h"
 #include "daemon/api/page_sessions.h"
 #include "daemon/bill_book.h"
@@ -74,6 +75,12 @@ class TestingApi {
     statements_ = std::make_unique<StatementRunner>(StatementConfig{}, testing_statement_runner(dir_, options));
     options.statements = statements_.get();
     CHECK(statements_->begin("2026-10", "test").ok() && statements_written(*statements_), "no statements");
+    // In place of stint a script that answers with how it was called.
+    const std::string asked = dir_ / "allocation-program";
+    put_file(asked, "#!/bin/sh\nprintf '{\"code\":200,\"status\":\"success\",\"data\":[],\"warning\":\"%s\"}' \"$*\"\n");
+    std::filesystem::permissions(asked, std::filesystem::perms::owner_all);
+    allocations_ = std::make_unique<AllocationDesk>(asked, dir_ / "history.db");
+    options.allocations = allocations_.get();
     bills_ = std::make_unique<BillBook>(dir_ / "events.db");
     options.bills = bills_.get();
     live_.put_work({.nodes = service_->get([](const Engine& e) { return e.nodes(); }).get()});
@@ -86,6 +93,7 @@ class TestingApi {
   ~TestingApi() {
     server_.reset();
     audits_.reset();
+    allocations_.reset();
     bills_.reset();
     desk_->stop();
     service_->stop();
@@ -153,6 +161,7 @@ class TestingApi {
   PageSessions sessions_{false};
   std::unique_ptr<AuditRunner> audits_;
   std::unique_ptr<StatementRunner> statements_;
+  std::unique_ptr<AllocationDesk> allocations_;
   std::unique_ptr<BillBook> bills_;
   std::unique_ptr<Api> api_;
   std::optional<HttpServer> server_;
