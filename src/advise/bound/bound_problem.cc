@@ -101,6 +101,7 @@ class FleetCovering {
   };
   struct CoveredService {
     Need need;
+    std::set<Need> of_other_types;  ///< replicas on machines of another type
     std::vector<int64_t> compute, memory;
     std::map<size_t, double> gpus_of;  ///< by node
   };
@@ -243,6 +244,7 @@ class FleetCovering {
         service.compute.assign(facts_.hour_count, 0);
         service.memory.assign(facts_.hour_count, 0);
       }
+      if (need.own_type != service.need.own_type) service.of_other_types.insert(need);
       // One replica is enough to answer: the leanest that there is.
       service.need.memory = std::min(service.need.memory, held);
       service.gpus_of[node.id.index()] += 1;
@@ -270,7 +272,7 @@ class FleetCovering {
       }
       for (const auto& [node, count] : service.gpus_of)
         gpus += count;
-      const size_t work = add_work(uses_of(service.need), std::move(service.compute), std::move(service.memory));
+      const size_t work = add_work(uses_of_service(service), std::move(service.compute), std::move(service.memory));
       for (const auto& [node, count] : service.gpus_of) {
         out_.nodes[node].works.push_back({work, count / gpus});
         out_.nodes[node].filled_gpu_s += filled * count / gpus;
@@ -280,6 +282,17 @@ class FleetCovering {
       for (NodeInBound::Share& share : node.works)
         if (const auto sum = whole_sum_.find(share.work); sum != whole_sum_.end())
           share.part = sum->second > 0 ? share.part / sum->second : 0;
+  }
+
+  /// Any type that some replica is on will do, whatever the catalogue knows of it.
+  std::vector<CoveringUse> uses_of_service(const CoveredService& service) {
+    std::vector<CoveringUse> uses = uses_of(service.need);
+    for (Need other : service.of_other_types) {
+      other.own_type_only = true;
+      for (const CoveringUse& use : uses_of(other))
+        if (std::ranges::find(uses, use.offer, &CoveringUse::offer) == uses.end()) uses.push_back(use);
+    }
+    return uses;
   }
 
   size_t add_work(const std::vector<CoveringUse>& uses, std::vector<int64_t> compute, std::vector<int64_t> memory) {

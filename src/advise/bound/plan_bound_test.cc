@@ -85,6 +85,20 @@ TEST(PlanBound, ReplicasOfAServiceAddUpWithoutQueues) {
   EXPECT_NEAR(bound_of(fleet).to_double(), 0.2 * 3.7 * 720, 0.01) << "one replica's memory";
 }
 
+TEST(PlanBound, AServiceMayBeOnAnyTypeItsReplicasAreOn) {
+  TestFleet fleet;
+  for (const char* name : {"a", "b"}) {
+    NodeFacts& node = fleet.add(name, "gcp", "a2-highgpu-1g", WorkloadKind::kRealtimeInference,
+                                {{.mean = 20, .p95 = 35, .idle = 10, .memory_gib = 8}});
+    node.gpus[0].workload = "chat";
+    node.gpus[0].hourly_pct.assign(fleet.facts.hour_count, 20.0F);
+  }
+  NodeFacts& of_our_own = fleet.facts.nodes[1];
+  of_our_own.instance_type = "not-in-the-catalogue";
+  of_our_own.compute = usd("720");
+  EXPECT_NEAR(bound_of(fleet).to_double(), 0.4 * 1 * 720, 0.01) << "all of it at 1 an hour";
+}
+
 TEST(PlanBound, ReasonsSumToTheGap) {
   TestFleet fleet;
   fleet.add("svc", "aws", "p3.8xlarge", WorkloadKind::kRealtimeInference, std::vector<Use>(4));
