@@ -6,6 +6,7 @@
 #include <csignal>
 #include <functional>
 #include <memory>
+#include <ostream>
 
 #include "backends/backend_thread.h"
 #include "backends/local/local_backend.h"
@@ -147,6 +148,9 @@ struct Kind {
   const char* name;
   std::function<std::unique_ptr<Bench>()> make;
 };
+
+/// As the name of a test has it, not the object's bytes.
+void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 
 class BackendConformance : public ::testing::TestWithParam<Kind> {
  protected:
@@ -324,8 +328,10 @@ TEST_P(BackendConformance, AfterARestartTellsAgainWhatIsNotForgotten) {
   EXPECT_EQ(end->status.code, 5);
   EXPECT_THAT(bench_->backend().running(), ElementsAre(runs.key));
   order(OrderKind::kStop, runs.key);
-  std::vector<Report> stopped = told_later();
-  EXPECT_TRUE(std::ranges::any_of(stopped, [&](const Report& r) { return r.key == runs.key && r.kind == ReportKind::kEnded; }));
+  const auto stopped = reports(1);
+  ASSERT_EQ(stopped.size(), 1U);
+  EXPECT_EQ(stopped[0].key, runs.key);
+  EXPECT_EQ(stopped[0].kind, ReportKind::kEnded);
 }
 
 TEST_P(BackendConformance, AnEmptyLogIsNoError) {

@@ -90,7 +90,8 @@ PressureModel MemoryBudget::pressure(ModelId model, Instant now) const {
           .pinned = state.facts.pinned,
           .small_variant = {},
           .host = {},
-          .worth = worth};
+          .worth = worth,
+          .last_request = state.last_request};
 }
 
 bool MemoryBudget::Worth::less_than(const Worth& other) const {
@@ -107,6 +108,7 @@ MemoryBudget::Worth MemoryBudget::worth_of(const State& state, Bytes bytes, Inst
 void MemoryBudget::want(ModelId model, Instant now) {
   State& state = state_of(model);
   state.rate.add(now, options_.half_life);
+  state.last_request = now;
   if (state.resident || state.wanted) return;
   state.wanted = true;
   state.wanted_since = now;
@@ -119,9 +121,11 @@ std::vector<uint32_t> MemoryBudget::evictable(ModelId but, Instant now) const {
     if (!state.resident || state.facts.pinned || state.in_flight > 0 || m == but.index()) continue;
     by_worth.emplace_back(worth_of(state, state.facts.weights + state.arena, now), m);
   }
-  std::sort(by_worth.begin(), by_worth.end(), [](const auto& a, const auto& b) {
+  std::sort(by_worth.begin(), by_worth.end(), [this](const auto& a, const auto& b) {
     if (a.first.less_than(b.first)) return true;
-    return !b.first.less_than(a.first) && a.second < b.second;
+    if (b.first.less_than(a.first)) return false;
+    // Not asked for in hours, several are worth nothing: who was asked for last may be the first to be asked for again.
+    return std::pair(states_[a.second].last_request, a.second) < std::pair(states_[b.second].last_request, b.second);
   });
   std::vector<uint32_t> order;
   for (const auto& [worth, m] : by_worth)

@@ -80,6 +80,7 @@ class MemoryBudget {
     ModelMemory facts;
     bool removed = false;
     RequestRate rate;
+    Instant last_request;
     bool resident = false;
     bool wanted = false;
     Instant wanted_since;

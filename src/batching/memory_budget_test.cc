@@ -72,6 +72,17 @@ TEST(MemoryBudget, PastRequestsFade) {
               8 * static_cast<double>(RequestRate::kOne) * std::exp2(-2.5), 0.02 * static_cast<double>(RequestRate::kOne));
 }
 
+TEST(MemoryBudget, OfModelsNotAskedForInHoursTheOneAskedForLastStays) {
+  MemoryBudget budget = budget_of(210, {model(99), model(99), model(99)});
+  load(budget, 0, kStart + Duration::minutes(30), 9);
+  load(budget, 1, kStart, 1);
+  EXPECT_THAT(budget.plan_load(ModelId(2), kStart + Duration::hours(24)).evict, ElementsAre(ModelId(1)));
+  MemoryBudget turned = budget_of(210, {model(99), model(99), model(99)});
+  load(turned, 0, kStart, 9);
+  load(turned, 1, kStart + Duration::minutes(30), 1);
+  EXPECT_THAT(turned.plan_load(ModelId(2), kStart + Duration::hours(24)).evict, ElementsAre(ModelId(0)));
+}
+
 TEST(MemoryBudget, PinnedAndBusyModelsStay) {
   ModelMemory pinned = model(99);
   pinned.pinned = true;

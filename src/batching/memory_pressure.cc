@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <utility>
 
 namespace stint::batching {
 namespace {
@@ -23,7 +23,7 @@ class Ladder {
       shrink(models_[m]);
     for (const size_t m : order([](const PressureModel& p) { return (p.running - p.arena).count(); }))
       trim(models_[m]);
-    const std::vector<size_t> by_worth = order([](const PressureModel& p) { return p.worth; });
+    const std::vector<size_t> by_worth = order([](const PressureModel& p) { return std::pair(p.worth, p.last_request); });
     for (const size_t m : by_worth)
       swap(models_[m]);
     for (const size_t m : by_worth)
@@ -38,7 +38,8 @@ class Ladder {
   [[nodiscard]] bool unmet() const { return needed_ > Bytes(); }
 
   /// Ascending by key, then by model.
-  [[nodiscard]] std::vector<size_t> order(const std::function<int64_t(const PressureModel&)>& key) const {
+  template <typename Key>
+  [[nodiscard]] std::vector<size_t> order(const Key& key) const {
     std::vector<size_t> all(models_.size());
     for (size_t m = 0; m < all.size(); ++m)
       all[m] = m;

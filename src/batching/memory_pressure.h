@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/time.h"
 #include "base/units.h"
 #include "batching/request.h"
 
@@ -37,6 +38,7 @@ struct PressureModel {
   std::optional<Bytes> small_variant;  ///< weights of an INT8 variant that passed its accuracy gate
   std::optional<Bytes> host;           ///< what it takes of the host's memory while it runs there; none: it cannot
   int64_t worth = 0;                   ///< what its absence costs: reload time × request rate, any unit; the least goes first
+  Instant last_request;                ///< among equal worths the one not asked for the longest goes first
 };
 
 struct ReliefStep {

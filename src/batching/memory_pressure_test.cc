@@ -53,6 +53,15 @@ TEST_F(MemoryPressure, ClimbsNoFurtherThanNeeded) {
                           "model 0: trim the arena (frees 70 MiB)"));
 }
 
+TEST_F(MemoryPressure, OfEqualWorthsTheOneNotAskedForTheLongestGoes) {
+  for (PressureModel& m : models_)
+    m.arena = mebi(10), m.max_batch = 1, m.worth = 0, m.last_request = Instant::from_seconds(1000);
+  models_[0].last_request = Instant::from_seconds(2000);
+  EXPECT_THAT(relief(950), ElementsAre("model 1: unload (frees 310 MiB)"));
+  models_[1].last_request = Instant::from_seconds(3000);
+  EXPECT_THAT(relief(950), ElementsAre("model 0: unload (frees 310 MiB)"));
+}
+
 TEST_F(MemoryPressure, WeightsGoByWorthAndOnlyOfIdleModels) {
   for (PressureModel& m : models_)
     m.arena = mebi(10), m.max_batch = 1;
