@@ -255,23 +255,26 @@ class Poster {
 
   void price_from_hours(NodeId id, Interval when, bool estimated) {
     const Node& node = history_.nodes[id.index()];
-    auto line = synthesise(node, hours_.of(id, when), catalog_, when);
-    if (!line.ok()) return problems_.add_node("left out of the bill: " + line.error().message, node.name);
-    if (!*line) return;
-    if (!out_.lines.empty() && (*line)->billed.currency() != currency_)
+    auto lines = synthesise(node, hours_.of(id, when), catalog_, when);
+    if (!lines.ok()) return problems_.add_node("left out of the bill: " + lines.error().message, node.name);
+    if (lines->empty()) return;
+    const Currency priced_in = lines->front().billed.currency();
+    if (!out_.lines.empty() && priced_in != currency_)
       return problems_.add_node(
           fmt::format("left out: priced in {} where the bill is in {}: give the rate in {}, or import exchange rates",
-                      (*line)->billed.currency().code(), currency_.code(), currency_.code()),
+                      priced_in.code(), currency_.code(), currency_.code()),
           node.name);
-    currency_ = (*line)->billed.currency();
+    currency_ = priced_in;
     if (estimated)
       problems_.add_node("estimated from the inventory: neither a bill nor telemetry nor a job says that these ran", node.name);
     else if (!node.provider.empty() && providers_.contains(node.provider))
       problems_.add_node(fmt::format("priced from usage, because the bill of {} does not name them", node.provider), node.name);
-    const auto cut = cut_of(**line, out_.period);
-    out_.lines.push_back(std::move(**line));
-    add_line(*cut, id, true);
-    out_.estimated.back() = estimated;
+    for (BillLine& line : *lines) {
+      const auto cut = cut_of(line, out_.period);
+      out_.lines.push_back(std::move(line));
+      add_line(*cut, id, true);
+      out_.estimated.back() = estimated;
+    }
   }
 
   void post_line(uint32_t i) {

@@ -258,6 +258,26 @@ TEST(Ledger, NodeWithoutABillIsPricedFromItsHours) {
   EXPECT_EQ(m.post({}, catalog)->total(), Money::units(7));
 }
 
+TEST(Ledger, HoursArePricedAsTheMachineCostThen) {
+  HandMade m(5);
+  const NodeId n = m.node("n");
+  Node& node = m.history.nodes[n.index()];
+  node.rate = Rate::per_hour(Money::units(8));  // the last
+  node.rates = {{kStart - kHour, Rate::per_hour(Money::units(2))},
+                {kStart + kHour, Rate::per_hour(Money::units(4))},
+                {kStart + Duration::minutes(150), Rate::per_hour(Money::units(8))}};
+  const DeviceId d = m.device(n, 0);
+  for (int64_t h = 0; h < 4; ++h)
+    m.hour(d, h, {{m.tenant(h == 0 ? "red" : "blue"), {}, kWholeDevice, 0, true}});
+  const auto ledger = m.post();
+  ASSERT_THAT(ledger->lines, SizeIs(3));
+  EXPECT_EQ(of_client(*ledger, "red"), Money::units(2));
+  EXPECT_EQ(of_client(*ledger, "blue"), Money::units(4 + 2 + 4 + 8));
+  EXPECT_EQ(ledger->lines[1].charge_period, (Interval{kStart + kHour, kStart + Duration::minutes(150)}));
+  EXPECT_THAT(ledger->lines[1].description, HasSubstr("1.50 h × 4.0000"));
+  EXPECT_TRUE(check_conservation(*ledger).ok());
+}
+
 TEST(Ledger, UnknownPriceIsAProblemAndNeverZero) {
   HandMade m(1);
   const NodeId n = m.node("n");
@@ -443,6 +463,8 @@ HandMade any_fleet(Prng& random) {
     Node& node = m.history.nodes[id.index()];
     node.rate = Rate::per_hour(Money::nanos(1 + below(9'000'000'000)));
     if (i >= 4) node.market = Market::kOwned;
+    for (Instant at = kStart; i % 2 == 1 && at < kStart + kHour * 240; at = at + Duration::minutes(30 + below(3000)))
+      node.rates.push_back({at, Rate::per_hour(Money::nanos(1 + below(9'000'000'000)))});
     if (below(2) == 0) node.absent = {{kStart + Duration::minutes(below(6000)), kStart + Duration::minutes(6001 + below(3000))}};
     const DeviceId d = m.device(id, 0);
     for (int64_t h = 0; h < 240; ++h) {

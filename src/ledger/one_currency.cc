@@ -85,9 +85,15 @@ Status convert(History& history, Currency to, const ExchangeRates& rates, std::s
       return Error{converted.error().code, fmt::format("{}: {}", name_of_line(line), converted.error().message)};
     if (before.currency() != to && !before.is_zero()) ++history.converted[before.currency()];
   }
-  for (Node& node : history.nodes)
-    if (node.rate && node.rate->per_hour().currency() != to)
-      if (const auto rate = converted_rate(*node.rate, to, history.happened.end, rates, without_rate)) node.rate = rate;
+  const auto in_one = [&](Rate& rate) {
+    if (rate.per_hour().currency() == to) return;
+    if (const auto other = converted_rate(rate, to, history.happened.end, rates, without_rate)) rate = *other;
+  };
+  for (Node& node : history.nodes) {
+    if (node.rate) in_one(*node.rate);
+    for (RatePoint& of : node.rates)
+      in_one(of.rate);
+  }
   return {};
 }
 

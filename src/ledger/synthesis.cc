@@ -73,27 +73,12 @@ Result<PriceRow> price_of(const Node& node, const Catalog& catalog) {
                         market == Market::kReserved ? CommitmentTerm::kOneYear : CommitmentTerm::kNone});
 }
 
-}  // namespace
-
-std::optional<PriceRow> catalogue_price_of(const Node& node, const Catalog& catalog) {
-  if (node.rate) return std::nullopt;
-  auto price = price_of(node, catalog);
-  return price.ok() ? std::optional(std::move(*price)) : std::nullopt;
-}
-
-Result<std::optional<BillLine>> synthesise(const Node& node, std::span<const NodeHours::Hour> hours, const Catalog& catalog,
-                                           Interval period) {
-  const auto nothing = [&] { return presence_of(node, hours, period, Rate()).length <= Duration(); };
-  const auto known = price_of(node, catalog);
-  if (!known.ok()) return nothing() ? Result<std::optional<BillLine>>(std::optional<BillLine>()) : known.error();
-  const PriceRow& price = *known;
-  const PresenceCost presence = presence_of(node, hours, period, price.rate);
-  if (presence.length <= Duration()) return std::optional<BillLine>();
+BillLine line_of(const Node& node, const PresenceCost& presence, Rate rate, std::string_view source, Interval period) {
   BillLine line;
   line.provider = node.provider;
   line.service_category = "Compute";
   line.description =
-      fmt::format("{:.2f} h × {}/h, price from {}", presence.length.to_hours(), price.rate.per_hour().to_text(4), price.source);
+      fmt::format("{:.2f} h × {}/h, price from {}", presence.length.to_hours(), rate.per_hour().to_text(4), source);
   line.region = node.region;
   line.zone = node.zone;
   line.resource_id = node.resource_id.empty() ? node.name : node.resource_id;
@@ -107,7 +92,35 @@ Result<std::optional<BillLine>> synthesise(const Node& node, std::span<const Nod
   line.effective = line.billed;
   line.pricing_unit = "Hours";
   line.quantity = fmt::format("{:.6f}", presence.length.to_hours());
-  return std::optional(std::move(line));
+  return line;
+}
+
+}  // namespace
+
+std::optional<PriceRow> catalogue_price_of(const Node& node, const Catalog& catalog) {
+  if (node.rate) return std::nullopt;
+  auto price = price_of(node, catalog);
+  return price.ok() ? std::optional(std::move(*price)) : std::nullopt;
+}
+
+Result<std::vector<BillLine>> synthesise(const Node& node, std::span<const NodeHours::Hour> hours, const Catalog& catalog,
+                                         Interval period) {
+  const auto nothing = [&] { return presence_of(node, hours, period, Rate()).length <= Duration(); };
+  const auto known = price_of(node, catalog);
+  if (!known.ok()) return nothing() ? Result<std::vector<BillLine>>(std::vector<BillLine>()) : known.error();
+  std::vector<BillLine> lines;
+  const std::vector<RateSpan> spans =
+      node.rates.empty() ? std::vector{RateSpan{period, known->rate}} : rate_spans(node.rates, period);
+  for (const RateSpan& span : spans) {
+    const auto first = std::ranges::lower_bound(hours, span.when.begin.hour_index(), {}, &NodeHours::Hour::hour_index);
+    const auto last = std::ranges::find_if(
+        first, hours.end(), [&](const NodeHours::Hour& h) { return Instant::from_hour_index(h.hour_index) >= span.when.end; });
+    // Hours that are known elsewhere are no reason to go by the node's dates here.
+    if (!hours.empty() && first == last) continue;
+    const PresenceCost presence = presence_of(node, {first, last}, span.when, span.rate);
+    if (presence.length > Duration()) lines.push_back(line_of(node, presence, span.rate, known->source, period));
+  }
+  return lines;
 }
 
 }  // namespace stint

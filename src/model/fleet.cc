@@ -29,6 +29,20 @@ Result<Market> parse_market(std::string_view text) {
   return invalid("'{}' is no market: use on-demand, spot, reserved or owned", excerpt(text));
 }
 
+std::vector<RateSpan> rate_spans(const std::vector<RatePoint>& rates, Interval when) {
+  std::vector<RateSpan> spans;
+  for (size_t i = 0; i < rates.size(); ++i) {
+    const Interval common =
+        intersect({i == 0 ? when.begin : rates[i].from, i + 1 < rates.size() ? rates[i + 1].from : when.end}, when);
+    if (common.empty()) continue;
+    if (!spans.empty() && spans.back().rate == rates[i].rate)
+      spans.back().when.end = common.end;
+    else
+      spans.push_back({common, rates[i].rate});
+  }
+  return spans;
+}
+
 Duration absent_within(const Node& node, Interval when) {
   Duration away;
   for (auto it = std::ranges::lower_bound(node.absent, when.begin, {}, &Interval::end); it != node.absent.end(); ++it) {

@@ -24,6 +24,13 @@ bool is_paid_while_off(Market m);
 using NodeId = Id<struct NodeTag>;
 using DeviceId = Id<struct DeviceTag>;
 
+/// What is paid from `from` on, until the next of its list.
+struct RatePoint {
+  Instant from;
+  Rate rate;
+  bool operator==(const RatePoint&) const = default;
+};
+
 /// A machine with GPUs: a cloud instance or an owned server. Empty text and absent values = not known.
 struct Node {
   std::string name;         ///< as telemetry calls it; unique in a History
@@ -37,14 +44,24 @@ struct Node {
   int64_t gpu_count = 0;
   int64_t vcpus = 0;
   Bytes memory;
-  std::optional<Rate> rate;  ///< paid for the whole node, where the inventory says so
+  std::optional<Rate> rate;  ///< paid for the whole node, where the inventory says so; of several the last
   Tenant tenant;             ///< whose machine it is, when it belongs to one
   WorkloadKind kind = WorkloadKind::kUnknown;
   std::optional<bool> checkpointable;
   std::optional<Instant> present_from;
   std::optional<Instant> present_until;
   std::vector<Interval> absent = {};  ///< within that: switched off, and not paid for; ascending, apart
+  /// Where `rate` was not always the same: what was paid when. Ascending; the first holds before it, too. Empty = `rate` at all times.
+  std::vector<RatePoint> rates = {};
 };
+
+/// What of an interval costs the same.
+struct RateSpan {
+  Interval when;
+  Rate rate;
+};
+/// `rates` over the interval, without gaps; neighbours differ. @param rates  ascending, not empty
+std::vector<RateSpan> rate_spans(const std::vector<RatePoint>& rates, Interval when);
 
 /// How long of that time it was absent.
 Duration absent_within(const Node& node, Interval when);

@@ -12,15 +12,9 @@
 #include "base/money.h"
 #include "base/time.h"
 #include "model/change.h"
+#include "model/fleet.h"
 
 namespace stint {
-
-/// From `from` on, until the next of its list.
-struct RatePoint {
-  Instant from;
-  Rate rate;
-  bool operator==(const RatePoint&) const = default;
-};
 
 /// Of whole machines. It holds in its hours, or since its first point; elsewhere it says nothing.
 struct PriceRule {

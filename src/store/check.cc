@@ -116,6 +116,7 @@ Result<std::vector<std::string>> HistoryFile::check() {
     if (const Status read = check_kept_columns(database); !read.ok()) problems.push_back(read.error().message);
   }
   if (version >= kAbsencesSince) TRY(check_rows<NodeAbsence>(database, problems));
+  if (version >= kNodeRatesSince) TRY(check_rows<NodeRate>(database, problems));
   TRY(check_rows<BillLine>(database, problems));
   TRY(check_rows<PriceRow>(database, problems));
   if (version >= kExchangeRatesSince) TRY(check_rows<ExchangeRate>(database, problems));

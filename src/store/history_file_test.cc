@@ -543,6 +543,32 @@ TEST(HistoryFile, AbsencesAddUpAndGrow) {
   EXPECT_THAT(*file.check(), IsEmpty());
 }
 
+TEST(HistoryFile, KeepsWhatAMachineCostWhenUntilOneRateIsSaidForAllTimes) {
+  const ScratchDir dir;
+  HistoryFile file = create(dir / "fleet.db");
+  const auto costs = [&](const char* fingerprint, const std::vector<std::pair<Duration, int64_t>>& rates, int64_t now) {
+    Node node;
+    node.name = "n1", node.rate = Rate::per_hour(Money::units(now));
+    for (const auto& [after, rate] : rates)
+      node.rates.push_back({kStart + after, Rate::per_hour(Money::units(rate))});
+    import(file, fingerprint, [&](Sink& sink) { sink.node(node); });
+  };
+  const auto spans = [&] {
+    std::vector<std::pair<int64_t, std::string>> all;
+    const History history = file.load().value();
+    for (const RatePoint& point : history.nodes[0].rates)
+      all.emplace_back((point.from - kStart).to_hours(), point.rate.per_hour().to_decimal());
+    return all;
+  };
+  costs("a", {{{}, 3}, {kHour, 5}}, 5);
+  costs("b", {{kHour, 5}, {kHour * 2, 5}, {kHour * 3, 4}}, 4);  // told again, nothing new at 2, and another
+  EXPECT_THAT(spans(), ::testing::ElementsAre(std::pair(0, "3"), std::pair(1, "5"), std::pair(3, "4")));
+  EXPECT_THAT(*file.check(), IsEmpty());
+  costs("c", {}, 9);
+  EXPECT_THAT(spans(), IsEmpty());
+  EXPECT_EQ(file.load()->nodes[0].rate, Rate::per_hour(Money::units(9)));
+}
+
 TEST(HistoryFile, SaysWhatIsWrongWithAFile) {
   const ScratchDir dir;
   EXPECT_THAT(open_error(dir / "absent.db"), HasSubstr("no such file"));

@@ -95,8 +95,8 @@ std::string digest_of(const BillLine& line) {
 
 struct Statements {
   Statement node, find_device, find_device_by_index, find_device_without_uuid, add_device, complete_device, find_holder,
-      add_holder, find_series, add_series, read_day, write_day, run, run_owner, absence, queue_record, partition, bill_line,
-      find_bill_line, kept_columns, price, exchange_rate, tenant_rule, rejection;
+      add_holder, find_series, add_series, read_day, write_day, run, run_owner, absence, rate, forget_rates, queue_record,
+      partition, bill_line, find_bill_line, kept_columns, price, exchange_rate, tenant_rule, rejection;
 
   static Result<Statements> prepare(Database& db) {
     Statements s;
@@ -130,6 +130,8 @@ struct Statements {
     TRY_ASSIGN(s.absence, db.prepare(insert_sql<NodeAbsence>("") +
                                      " ON CONFLICT (node, absent_from) DO UPDATE SET absent_until = max(absent_until, "
                                      "excluded.absent_until)"));
+    TRY_ASSIGN(s.rate, db.prepare(insert_sql<NodeRate>("") + replace_clause<NodeRate>("node, paid_from")));
+    TRY_ASSIGN(s.forget_rates, db.prepare("DELETE FROM node_rate WHERE node = ?"));
     TRY_ASSIGN(s.queue_record, db.prepare(insert_sql<QueueRecord>("origin") + kKeepWaiting));
     TRY_ASSIGN(s.partition, db.prepare(insert_sql<PartitionNode>("") + " ON CONFLICT DO NOTHING"));
     TRY_ASSIGN(s.bill_line, db.prepare(insert_sql<BillLine>("import_id,digest")));
@@ -196,6 +198,9 @@ class ImportTransaction final : public HistoryFile::Import {
     if (const auto id = upsert_node(node); !id) return note(id.error());
     for (const Interval when : node.absent)
       put(sql_.absence, NodeAbsence{node.name, when}, 1);
+    for (const RatePoint& of : node.rates)
+      put(sql_.rate, NodeRate{node.name, of}, 1);
+    if (node.rate && node.rates.empty()) note(forget_rates(node.name));  // who says one rate means all times
     ++rows_;
   }
 
@@ -370,6 +375,11 @@ class ImportTransaction final : public HistoryFile::Import {
     CHECK(id.has_value(), "node {} was neither added nor merged", node.name);
     nodes_[node.name] = *id;
     return *id;
+  }
+
+  Status forget_rates(const std::string& node) {
+    sql_.forget_rates.bind(1, node);
+    return sql_.forget_rates.run();
   }
 
   Result<int64_t> resolve_node(const std::string& name) {

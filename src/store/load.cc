@@ -191,6 +191,20 @@ Status load_absences(Database& database, History& history) {
   return {};
 }
 
+/// Those that say nothing new are left out.
+Status load_rates(Database& database, History& history) {
+  TRY_ASSIGN(const int version, schema_version(database));
+  if (version < kNodeRatesSince) return {};
+  TRY_ASSIGN(const auto rates, read_rows<NodeRate>(database, fmt::format("SELECT {} FROM {} ORDER BY node, paid_from",
+                                                                         column_list<NodeRate>(), RowFields<NodeRate>::table)));
+  for (const NodeRate& rate : rates) {
+    const auto node = std::ranges::lower_bound(history.nodes, rate.node, {}, &Node::name);
+    if (node == history.nodes.end() || node->name != rate.node) continue;
+    if (node->rates.empty() || node->rates.back().rate != rate.of.rate) node->rates.push_back(rate.of);
+  }
+  return {};
+}
+
 void complete_nodes(History& history) {
   std::map<NodeId, int64_t> seen;
   for (const PhysicalGpu& gpu : physical_gpus(history.devices))
@@ -329,6 +343,7 @@ Result<History> HistoryFile::load(Interval period) {
   const bool bounded = !period.empty();
   TRY_ASSIGN(history.nodes, read_rows<Node>(database, select(column_list<Node>(), "node ORDER BY name")));
   TRY(load_absences(database, history));
+  TRY(load_rates(database, history));
   TRY_ASSIGN(history.holders, read_rows<Holder>(database, select(column_list<Holder>(), "holder WHERE id <> 0 ORDER BY id")));
   TRY_ASSIGN(history.tenant_rules, read_rows<TenantRule>(database, select(column_list<TenantRule>(), "tenant_rule ORDER BY id")));
   TRY_ASSIGN(history.prices, read_rows<PriceRow>(database, select(column_list<PriceRow>(), "price ORDER BY id")));

@@ -96,6 +96,11 @@ Status HistoryFile::forget_before(std::string_view kind, Instant cutoff) {
     runs.bind(2, kind);
     TRY(runs.run());
     TRY(run(database, "DELETE FROM node_absence WHERE absent_until < ?", {day_ns}));
+    // The last one before it holds at it.
+    TRY(run(database,
+            "DELETE FROM node_rate WHERE paid_from < (SELECT max(paid_from) FROM node_rate AS held WHERE held.node = "
+            "node_rate.node AND held.paid_from <= ?)",
+            {day_ns}));
     TRY(run(database, "UPDATE import SET telemetry_begin = NULL, telemetry_end = NULL WHERE telemetry_end <= ?", {day_ns}));
     TRY(run(database, "UPDATE import SET telemetry_begin = ?1 WHERE telemetry_begin < ?1", {day_ns}));
     TRY_ASSIGN(Statement imports, database.prepare("DELETE FROM rejection WHERE import_id IN (SELECT id FROM import "

@@ -77,6 +77,23 @@ struct RowFields<NodeAbsence> {
   }
 };
 
+/// One of Node::rates.
+struct NodeRate {
+  std::string node;
+  RatePoint of;
+};
+
+template <>
+struct RowFields<NodeRate> {
+  static constexpr std::string_view table = "node_rate";
+  template <typename Visit, typename T>
+  static void visit(Visit& visit, T& r) {
+    visit("node", r.node);
+    visit("paid_from", r.of.from);
+    visit("rate", r.of.rate);
+  }
+};
+
 template <>
 struct RowFields<Holder> {
   static constexpr std::string_view table = "holder";

@@ -50,6 +50,16 @@ CREATE TABLE node_absence (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// What nodes cost from when on, where that was not always the same.
+constexpr const char* kNodeRates = R"sql(
+CREATE TABLE node_rate (
+  node TEXT NOT NULL,
+  paid_from INTEGER NOT NULL,
+  rate INTEGER NOT NULL, rate_currency TEXT NOT NULL,
+  PRIMARY KEY (node, paid_from)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // Which bills an import brought, and which import counts in its place. A bill is told by provider, account and begin of its period.
 constexpr const char* kBillDeliveries = R"sql(
 CREATE TABLE bill_delivery (
@@ -299,14 +309,15 @@ struct Migration {
   int from;
   const char* sql;
 };
-constexpr std::array<Migration, 8> kMigrations = {{{1, kAppliedChanges},
+constexpr std::array<Migration, 9> kMigrations = {{{1, kAppliedChanges},
                                                    {2, kQueueRecords},
                                                    {3, kAbsences},
                                                    {4, kBillDeliveries},
                                                    {5, kExchangeRateTable},
                                                    {6, kBillExtentTable},
                                                    {7, kBillSourceTable},
-                                                   {8, kRunOwnerTable}}};
+                                                   {8, kRunOwnerTable},
+                                                   {9, kNodeRates}}};
 static_assert(kMigrations.back().from + 1 == kSchemaVersion);
 
 Status create_tables(Database& database) {

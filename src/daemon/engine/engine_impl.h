@@ -117,6 +117,8 @@ struct NodeBook {
   Machine machine;
   std::vector<uint32_t> price_rules;  ///< of FleetConfig::prices: those that name it
   Rate charged;                       ///< now
+  std::vector<RatePoint> rates;       ///< the last changes of that, ascending; not empty for a machine
+  Instant rates_until;                ///< changes are among them up to then
   bool down = false;
   bool draining = false;  ///< by command, or because the configuration does not name it any more
   bool named = true;      ///< by the configuration, as it is now
@@ -128,6 +130,8 @@ struct NodeBook {
   bool cleared = false;          ///< what ran there was told to leave before that
   std::string detail;            ///< why it is down or leaving
 
+  /// What it costs from then on; of more than 64 changes the oldest are forgotten.
+  void charge_from(Instant from, Rate rate);
   [[nodiscard]] bool is_machine() const { return !machine.node.name.empty(); }
   [[nodiscard]] bool is_usable() const { return !down && !draining && !leaving; }
   [[nodiscard]] bool counts() const { return is_machine() && (named || reported); }
@@ -232,6 +236,7 @@ struct Engine::Impl {
     return {node.machine.rate, fleet.prices, node.price_rules};
   }
   [[nodiscard]] std::vector<NodeId> repriced_by(const FleetConfig& next) const;
+  void follow_prices(NodeBook& book) const;
   void set_prices(std::vector<PriceRule> rules);
   void charge(NodeId node);
   void apply_prices();

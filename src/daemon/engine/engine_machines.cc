@@ -31,13 +31,15 @@ NodeBook& Engine::Impl::put_machine(const Machine& machine) {
           nodes[id.index()].machine.node.name);
     nodes[id.index()].machine = machine;
     nodes[id.index()].price_rules = std::move(rules);
-    nodes[id.index()].charged = charged;
+    nodes[id.index()].rates.clear();
+    nodes[id.index()].charge_from(now, charged);
     nodes[id.index()].named = false;
     return nodes[id.index()];
   }
   NodeBook& book = nodes[known->second.index()];
   if (book.machine.rate == machine.rate) return book;
   post_all_on(known->second);
+  follow_prices(book);
   book.machine.rate = machine.rate;
   prices_changed = true;
   charge(known->second);

@@ -9,6 +9,8 @@ namespace stint {
 namespace {
 
 constexpr Duration kWeek = Duration::hours(7 * 24);
+/// Changes of a machine's price that are kept until the History has them; it is written every few minutes.
+constexpr size_t kMostRates = 64;
 /// Hours of the week are told ahead for so long from the beginning of the present one; lists of instants for ever.
 constexpr Duration kToldAhead = Duration::hours(6 * 7 * 24);
 
@@ -31,8 +33,27 @@ std::vector<NodeId> Engine::Impl::repriced_by(const FleetConfig& next) const {
   return repriced;
 }
 
+void NodeBook::charge_from(Instant from, Rate rate) {
+  charged = rate;
+  if (!rates.empty() && rates.back().from == from) rates.pop_back();
+  if (rates.empty() || rates.back().rate != rate) rates.push_back({from, rate});
+  if (rates.size() > kMostRates) rates.erase(rates.begin());
+  rates_until = from;
+}
+
+/// What has changed by its rules and its own price, as they still are, up to now.
+void Engine::Impl::follow_prices(NodeBook& book) const {
+  const MachinePrices prices = prices_of(book);
+  if (prices.vary())
+    for (Instant t = prices.next_change(book.rates_until); t <= now; t = prices.next_change(t))
+      book.charge_from(t, prices.at(t));
+  book.rates_until = now;
+}
+
 void Engine::Impl::set_prices(std::vector<PriceRule> rules) {
   if (rules == fleet.prices) return;
+  for (NodeBook& node : nodes)
+    if (node.is_machine()) follow_prices(node);
   fleet.prices = std::move(rules);
   prices_changed = true;
   for (uint32_t n = 0; n < nodes.size(); ++n) {
@@ -45,9 +66,11 @@ void Engine::Impl::set_prices(std::vector<PriceRule> rules) {
 /// What it costs now: the scheduler hears of it where that is news.
 void Engine::Impl::charge(NodeId node) {
   NodeBook& book = nodes[node.index()];
+  const Rate before = book.charged;
+  follow_prices(book);
   const Rate rate = prices_of(book).at(now);
-  if (rate == book.charged) return;
-  book.charged = rate;
+  if (rate != book.charged) book.charge_from(now, rate);
+  if (rate == before) return;
   event_of(sched::EventKind::kPrice, node);
   events.back().price = gpu_rate_of(book.machine.node, rate);
 }

@@ -95,6 +95,33 @@ TEST(EnginePrices, OtherPricesCountFromTheReload) {
   EXPECT_EQ(daemon.job(waits).state, JobState::kRunning);
 }
 
+std::vector<std::pair<std::string, std::string>> rates_of(TestingDaemon& daemon) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const RatePoint& point : daemon.engine().nodes().front().rates)
+    all.emplace_back(format_utc(point.from), point.rate.per_hour().to_decimal());
+  return all;
+}
+
+TEST(EnginePrices, AMachineSaysWhatItCostWhen) {
+  using ::testing::ElementsAre;
+  using ::testing::Pair;
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", priced(kNights));
+  EXPECT_THAT(rates_of(daemon), ElementsAre(Pair("2027-01-15T08:00:00Z", "16")));
+  daemon.pass(Duration::hours(34) + Duration::minutes(1));  // two changes in one step
+  EXPECT_THAT(rates_of(daemon), ElementsAre(Pair("2027-01-15T08:00:00Z", "16"), Pair("2027-01-15T22:00:00Z", "4"),
+                                            Pair("2027-01-16T06:00:00Z", "16")));
+  const std::string other = R"([{"machines":["n0"],"from":[{"at":"2027-01-16T20:00:00Z","per_hour":"2"}]}])";
+  ASSERT_TRUE(daemon.engine().stage_fleet(priced(other), {}).ok());
+  ASSERT_TRUE(daemon.commit().ok());
+  EXPECT_EQ(rates_of(daemon).size(), 3U) << "the price of now is the same";
+  daemon.pass(Duration::hours(4));
+  EXPECT_THAT(rates_of(daemon).back(), Pair("2027-01-16T20:00:00Z", "2"));
+  EXPECT_EQ(rates_of(daemon).size(), 4U);
+  daemon.restart();
+  EXPECT_THAT(rates_of(daemon).back(), Pair("2027-01-16T20:00:00Z", "2")) << "by the log";
+}
+
 // Without a time limit until the end of January: 400 hours, 130 of them in nights.
 TEST(EnginePrices, ABudgetsForecastGoesByThePricesAhead) {
   const ScratchDir dir;

@@ -232,7 +232,7 @@ bool Engine::Impl::load(std::string_view saved) {
     node.machine = std::move(*machine++);
     node_ids.emplace(node.machine.node.name, NodeId(n));
     node.price_rules = rules_naming(node.machine.node.name, fleet.prices);
-    node.charged = prices_of(node).at(now);
+    node.charge_from(now, prices_of(node).at(now));
   }
   if (!fleet.prices.empty()) prices_told = week_of_prices(now);
   for (uint32_t q = 0; q < fleet.queues.size(); ++q)

@@ -368,6 +368,7 @@ std::vector<NodeView> Engine::nodes() const {
     for (const Label& label : node.machine.node.labels)
       view.labels.emplace_back(label.key, label.value);
     view.rate = node.charged;
+    view.rates = node.rates;
     view.until = node.until;
     view.detail = node.detail;
     view.gpu_milli_held.assign(static_cast<size_t>(node.machine.node.gpus), 0);

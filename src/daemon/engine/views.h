@@ -177,6 +177,7 @@ struct NodeView {
   std::string provider, region, instance_type;
   std::vector<std::pair<std::string, std::string>> labels;  ///< as configured: "rack", …
   Rate rate;                                                ///< of the whole node
+  std::vector<RatePoint> rates;                             ///< its last changes, ascending, `rate` the last of them
   std::optional<Instant> until;                             ///< it will be gone then
   std::string detail;                                       ///< why it is down or leaving, where that was told
   std::vector<int64_t> gpu_milli_held;                      ///< per GPU, 0 … 1000

@@ -103,6 +103,8 @@ Node history_node(const NodeView& view) {
   node.vcpus = view.cpu_milli / 1000;
   node.memory = view.memory;
   if (view.rate.per_hour().count_nanos() > 0) node.rate = view.rate;
+  if (std::ranges::any_of(view.rates, [](const RatePoint& of) { return of.rate.per_hour().count_nanos() > 0; }))
+    node.rates = view.rates;  // of none its price is not known
   return node;
 }
 
