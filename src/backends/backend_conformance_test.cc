@@ -172,6 +172,15 @@ class BackendConformance : public ::testing::TestWithParam<Kind> {
     }
     return all;
   }
+  /// Beside it others may be told again.
+  bool tells_end_of(const LaunchKey& key) {
+    for (int i = 0; i < 2000; ++i) {
+      const std::vector<Report> all = told();
+      if (std::ranges::any_of(all, [&](const Report& r) { return r.key == key && r.kind == ReportKind::kEnded; })) return true;
+      bench_->wait();
+    }
+    return false;
+  }
   /// What follows within a while.
   std::vector<Report> told_later() {
     std::vector<Report> all;
@@ -312,8 +321,8 @@ TEST_P(BackendConformance, AfterARestartTellsAgainWhatIsNotForgotten) {
   order(OrderKind::kForget, runs.key);
   EXPECT_EQ(refusal().kind, RefusalKind::kRuns);
   order(OrderKind::kForget, done.key);
-  EXPECT_THAT(told_later(), IsEmpty());
-  EXPECT_THAT(refusals_, IsEmpty());
+  order(OrderKind::kForget, {99, 0, 0});  // refused after the one before it was carried out
+  EXPECT_EQ(refusal().kind, RefusalKind::kNotKnown);
 
   bench_->restarted();
   ASSERT_TRUE(bench_->backend().is_ready());
@@ -328,10 +337,7 @@ TEST_P(BackendConformance, AfterARestartTellsAgainWhatIsNotForgotten) {
   EXPECT_EQ(end->status.code, 5);
   EXPECT_THAT(bench_->backend().running(), ElementsAre(runs.key));
   order(OrderKind::kStop, runs.key);
-  const auto stopped = reports(1);
-  ASSERT_EQ(stopped.size(), 1U);
-  EXPECT_EQ(stopped[0].key, runs.key);
-  EXPECT_EQ(stopped[0].kind, ReportKind::kEnded);
+  EXPECT_TRUE(tells_end_of(runs.key));
 }
 
 TEST_P(BackendConformance, AnEmptyLogIsNoError) {

@@ -582,8 +582,10 @@ TEST(HistoryFile, SaysWhatIsWrongWithAFile) {
   std::ofstream(dir / "empty.db").close();
   EXPECT_THAT(open_error(dir / "empty.db"), HasSubstr("empty"));
   create(dir / "newer.db");
-  execute(dir / "newer.db", "UPDATE meta SET value = '10'");
-  EXPECT_THAT(open_error(dir / "newer.db"), HasSubstr("newer Stint (schema 10, this one knows up to 9)"));
+  const int newer = kSchemaVersion + 1;
+  execute(dir / "newer.db", fmt::format("UPDATE meta SET value = '{}'", newer).c_str());
+  EXPECT_THAT(open_error(dir / "newer.db"),
+              HasSubstr(fmt::format("newer Stint (schema {}, this one knows up to {})", newer, kSchemaVersion)));
 }
 
 // ── An older version ──

@@ -130,7 +130,9 @@ struct Statements {
     TRY_ASSIGN(s.absence, db.prepare(insert_sql<NodeAbsence>("") +
                                      " ON CONFLICT (node, absent_from) DO UPDATE SET absent_until = max(absent_until, "
                                      "excluded.absent_until)"));
-    TRY_ASSIGN(s.rate, db.prepare(insert_sql<NodeRate>("") + replace_clause<NodeRate>("node, paid_from")));
+    TRY_ASSIGN(s.rate, db.prepare(insert_sql<NodeRate>("") +
+                                  " ON CONFLICT (node, paid_from) DO UPDATE SET rate = excluded.rate, rate_currency = "
+                                  "excluded.rate_currency"));
     TRY_ASSIGN(s.forget_rates, db.prepare("DELETE FROM node_rate WHERE node = ?"));
     TRY_ASSIGN(s.queue_record, db.prepare(insert_sql<QueueRecord>("origin") + kKeepWaiting));
     TRY_ASSIGN(s.partition, db.prepare(insert_sql<PartitionNode>("") + " ON CONFLICT DO NOTHING"));

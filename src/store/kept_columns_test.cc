@@ -83,7 +83,8 @@ TEST(KeptColumns, WhatSchema7KeptAmongTheTagsIsReadAsItIs) {
     import(path, 3, WithColumns::kYes);
   }
   execute(path,
-          "DROP TABLE bill_source; UPDATE meta SET value = '7' WHERE key = 'schema_version'; UPDATE bill_line SET tags = "
+          "DROP TABLE bill_source; DROP TABLE run_owner; DROP TABLE node_rate; UPDATE meta SET value = '7' WHERE key = "
+          "'schema_version'; UPDATE bill_line SET tags = "
           "'[[\"team\",\"nlp\"],[\"focus:columns\",\"{\\\"a\\\":\\\"1\\\"}\"]]' WHERE id = 2");
   for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kReadWrite}) {
     auto file = HistoryFile::open(path, mode);

@@ -97,7 +97,8 @@ TEST(EnginePrices, OtherPricesCountFromTheReload) {
 
 std::vector<std::pair<std::string, std::string>> rates_of(TestingDaemon& daemon) {
   std::vector<std::pair<std::string, std::string>> all;
-  for (const RatePoint& point : daemon.engine().nodes().front().rates)
+  const std::vector<NodeView> nodes = daemon.engine().nodes();
+  for (const RatePoint& point : nodes.front().rates)
     all.emplace_back(format_utc(point.from), point.rate.per_hour().to_decimal());
   return all;
 }
@@ -118,8 +119,10 @@ TEST(EnginePrices, AMachineSaysWhatItCostWhen) {
   daemon.pass(Duration::hours(4));
   EXPECT_THAT(rates_of(daemon).back(), Pair("2027-01-16T20:00:00Z", "2"));
   EXPECT_EQ(rates_of(daemon).size(), 4U);
-  daemon.restart();
-  EXPECT_THAT(rates_of(daemon).back(), Pair("2027-01-16T20:00:00Z", "2")) << "by the log";
+  daemon.restart();  // with the prices of the beginning
+  EXPECT_EQ(rates_of(daemon).size(), 5U);
+  EXPECT_THAT(rates_of(daemon)[3], Pair("2027-01-16T20:00:00Z", "2")) << "by the log";
+  EXPECT_THAT(rates_of(daemon)[4], Pair("2027-01-16T22:01:00Z", "4"));
 }
 
 // Without a time limit until the end of January: 400 hours, 130 of them in nights.
