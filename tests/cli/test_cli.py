@@ -503,17 +503,17 @@ class Stories(unittest.TestCase):
         calendar.write_text("soon:+40\n")
         self.assertIn("calendar.txt:1", stint("plan", "capacity", "--history", self.dir / "platform.db", "--changes", calendar, code=1).stderr)
 
-    def test_sharing_frees_the_machines_that_the_audit_says_but_is_not_counted_unmeasured(self):
+    def test_fewer_replicas_free_the_machine_that_sharing_would_and_sharing_is_not_counted_unmeasured(self):
         pools = self.plan("platform", "share")["pools"]
-        found = [f for f in self.reports["platform"]["rejected"] if f["change"]["kind"] == "share" and f["change"]["mode"] == "mps"]
-        self.assertIn("what neighbours under MPS do to each other was not measured", found[0]["proof"]["reason"])
+        fewer = [f for f in self.reports["platform"]["findings"] if f["title"].startswith("Keep 4 of 5 × p4d.24xlarge: fewer replicas")]
+        self.assertEqual([(f["proof"]["verdict"], f["proof"]["method"]) for f in fewer], [("survives", "requests")])
         self.assertEqual([f for f in self.reports["platform"]["findings"] if f["change"]["kind"] == "share"], [])
         self.assertEqual(self.reports["platform"]["totals"]["saving_by"]["arithmetic"], 0)
         self.assertEqual(len(pools), 1)
         # 16 services fit two to a GPU beside their own kind: 8 GPUs, one machine. Slices would free two, but requests would
         # take longer on them.
         self.assertEqual(len(pools[0]["freed_nodes"]), 1)
-        self.assertAlmostEqual(pools[0]["saving_per_month"], found[0]["alone_per_month"], delta=0.01)
+        self.assertAlmostEqual(pools[0]["saving_per_month"], fewer[0]["saving_per_month"], delta=0.01)
         for gpu in pools[0]["gpus"]:
             owners = {s["client"] for s in gpu["seats"] if s["mig_profile"] is None}
             self.assertLessEqual(len(owners), 1)
@@ -559,8 +559,8 @@ class Stories(unittest.TestCase):
                 self.assertAlmostEqual(finding["saving_per_month"] / by_sum, 1, delta=0.05, msg=name)
                 run = runs[finding["title"]]
                 proof = finding["proof"]
-                if proof["method"] == "bill" and "refused" in run:
-                    # A commitment for machines that no replay holds has no second answer.
+                if proof["method"] in ("bill", "requests") and "refused" in run:
+                    # A commitment for machines that no replay of jobs holds has no second answer, nor have services without jobs.
                     self.assertIn("not in the replay", run["refused"], name)
                     continue
                 self.assertEqual("refused" in run, proof["verdict"] == "arithmetic", name)
