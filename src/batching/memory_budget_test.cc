@@ -74,13 +74,23 @@ TEST(MemoryBudget, PastRequestsFade) {
 
 TEST(MemoryBudget, OfModelsNotAskedForInHoursTheOneAskedForLastStays) {
   MemoryBudget budget = budget_of(210, {model(99), model(99), model(99)});
-  load(budget, 0, kStart + Duration::minutes(30), 9);
   load(budget, 1, kStart, 1);
+  load(budget, 0, kStart + Duration::minutes(30), 9);
   EXPECT_THAT(budget.plan_load(ModelId(2), kStart + Duration::hours(24)).evict, ElementsAre(ModelId(1)));
   MemoryBudget turned = budget_of(210, {model(99), model(99), model(99)});
   load(turned, 0, kStart, 9);
   load(turned, 1, kStart + Duration::minutes(30), 1);
   EXPECT_THAT(turned.plan_load(ModelId(2), kStart + Duration::hours(24)).evict, ElementsAre(ModelId(0)));
+}
+
+TEST(RequestRate, ATimeFromBeforeTheLastRequestCountsAsThat) {
+  constexpr Duration kHalfLife = Duration::minutes(10);
+  RequestRate rate;
+  rate.add(kStart, kHalfLife, 4);
+  EXPECT_EQ(rate.at(kStart - Duration::minutes(30), kHalfLife), 4 * RequestRate::kOne);
+  rate.add(kStart - Duration::minutes(30), kHalfLife);
+  EXPECT_EQ(rate.at(kStart, kHalfLife), 5 * RequestRate::kOne);
+  EXPECT_NEAR(static_cast<double>(rate.at(kStart + kHalfLife, kHalfLife)), 2.5 * RequestRate::kOne, 0.01 * RequestRate::kOne);
 }
 
 TEST(MemoryBudget, PinnedAndBusyModelsStay) {

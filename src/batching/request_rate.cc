@@ -14,7 +14,8 @@ int64_t tick_of(Instant t, Duration half_life) { return t.ns() / std::max<int64_
 }  // namespace
 
 int64_t RequestRate::at(Instant now, Duration half_life) const {
-  const int64_t ticks = tick_of(now, half_life) - tick_;
+  // Threads read the clock before they take turns: one may come with a time from before the last request.
+  const int64_t ticks = std::max<int64_t>(0, tick_of(now, half_life) - tick_);
   if (ticks / kTicks >= 63) return 0;
   auto count = static_cast<uint64_t>(count_ >> (ticks / kTicks));
   for (int64_t i = 0; i < ticks % kTicks; ++i)  // 2^46 × 2^32 does not fit: by halves
@@ -24,7 +25,7 @@ int64_t RequestRate::at(Instant now, Duration half_life) const {
 
 void RequestRate::add(Instant now, Duration half_life, int64_t requests) {
   count_ = std::min(kMostCounted, at(now, half_life) + requests * kOne);
-  tick_ = tick_of(now, half_life);
+  tick_ = std::max(tick_, tick_of(now, half_life));
 }
 
 }  // namespace stint::batching
