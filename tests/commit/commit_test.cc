@@ -2,17 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "advise/commit/commit_policy.h"
 #include "advise/commit/commit_portfolio.h"
 #include "base/prng.h"
-#include "base/text.h"
 #include "codec/metrics/hourly_demand.h"
 #include "host/file.h"
-#include "host/process.h"
-#include "host/scratch_dir.h"
 #include "tests/needs_shared.h"
+#include "tests/testing_cbc.h"
 
 namespace stint {
 namespace {
@@ -21,28 +18,7 @@ Money cost(CommitPolicy policy, const CommitMarket& market, const HourlyDemand& 
   return bill_plan(market, demand, plan_commitments(policy, market, demand)).total;
 }
 
-class Cbc : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!run_command({"cbc", "quit"}, Duration::from_seconds(10)).ok())
-      GTEST_SKIP() << "cbc is not installed (Debian: coinor-cbc): nothing to compare with";
-  }
-
-  /// The objective of a program in LP format.
-  double solve(const std::string& program) {
-    const std::string model = scratch_ / "model.lp", solution = scratch_ / "solution.txt";
-    std::ofstream(model) << program;
-    const auto run = run_command({"cbc", model, "solve", "solu", solution}, Duration::from_seconds(60));
-    EXPECT_TRUE(run.ok());
-    std::ifstream file(solution);
-    std::string first;
-    std::getline(file, first);  // "Optimal - objective value 40470.00000000"
-    EXPECT_TRUE(first.starts_with("Optimal")) << first;
-    return parse_number(first.substr(first.rfind(' ') + 1)).value_or(-1);
-  }
-
-  ScratchDir scratch_;
-};
+class Cbc : public CbcTest {};
 
 /// buy[o,t] of each offer, held[o,t], pay[t] on demand, used[t] on reservations; money in thousandths.
 std::string program_of(const CommitMarket& m, const HourlyDemand& demand) {
