@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "codec/serving/infer_wire.h"
+#include "codec/serving/tensor_texts.h"
 
 namespace {
 
@@ -18,14 +19,15 @@ bool same_numbers(std::span<const std::byte> a, std::span<const std::byte> b) {
     T other;
     std::memcpy(&other, b.data(), sizeof other);
     b = b.subspan(sizeof other);
-    same = same && stint::plain(value) == stint::plain(other);
+    const auto one = stint::plain(value), two = stint::plain(other);
+    same = same && (one == two || (one != one && two != two));  // what is no number is not itself
   });
   return same;
 }
 
 bool same(const InferTensor& a, const InferTensor& b, bool binary) {
   if (a.type != b.type || a.shape != b.shape || a.values().size() != b.values().size()) return false;
-  if (binary) return std::ranges::equal(a.values(), b.values());
+  if (binary || a.type == stint::DataType::kBytes) return std::ranges::equal(a.values(), b.values());
   return stint::visit_type(a.type, [&]<typename T>(T) { return same_numbers<T>(a.values(), b.values()); });
 }
 
@@ -54,8 +56,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto request = parser.parse(body, whole ? std::nullopt : std::optional(head));
   if (!request.ok()) return 0;
   write_and_read(*request, true);
-  const bool fits_json = std::ranges::all_of(
-      request->inputs, [](const InferTensor& tensor) { return stint::check_values(tensor.type, tensor.values()).ok(); });
+  const bool fits_json = std::ranges::all_of(request->inputs, [](const InferTensor& tensor) {
+    return tensor.type != stint::DataType::kBytes || stint::all_utf8(tensor.values());
+  });
   if (fits_json) write_and_read(*request, false);
   return 0;
 }

@@ -1,11 +1,17 @@
 #include "serve/checked_call.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "base/text.h"
+#include "codec/serving/tensor_texts.h"
 
 namespace stint::serve {
 namespace {
+
+/// Bytes of a text in an answer, as is reckoned before it is there.
+constexpr uint64_t kLikelyText = 64;
 
 /// 1 is the most urgent, as in Triton; what is not said, or beyond the levels there are, is the least.
 int level_of(int64_t priority) {
@@ -30,30 +36,50 @@ Status CheckedCall::check(InferRequest request, CallTerms& terms, ByteBudget& me
   TRY(check_inputs());
   TRY(check_outputs());
   TRY_ASSIGN(held_, book(memory, bytes_taken()));
+  memory_ = &memory;
   terms.items = items_;
   terms.timeout = request_.timeout;
   terms.priority = level_of(request_.priority);
   return {};
 }
 
+Result<std::shared_ptr<const void>> CheckedCall::hold_of(const std::vector<Answered>& all) const {
+  uint64_t more = 0;
+  for (const Answered& one : all) {
+    if (one.type != DataType::kBytes) continue;
+    const uint64_t booked =
+        2 * kLikelyText *
+        static_cast<uint64_t>(std::accumulate(one.shape.begin(), one.shape.end(), int64_t{1}, std::multiplies()));
+    const uint64_t takes = one.wanted.binary ? 2 * one.values.size() : json_room(one.type, one.values);
+    more += takes - std::min(takes, booked);
+  }
+  if (more == 0) return held_;
+  TRY_ASSIGN(std::shared_ptr<const void> texts, book(*memory_, more));
+  using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
+  return std::shared_ptr<const void>(std::make_shared<const Both>(held_, std::move(texts)));
+}
+
 /// A batch has rows of each input and output, and once more where it runs in pieces, appended to each other, which may double them. An
 /// output that is asked for twice is answered twice.
 uint64_t CheckedCall::bytes_taken() const {
-  constexpr uint64_t kCopiesIn = 2, kCopiesOut = 3, kHead = 1024;
+  constexpr uint64_t kCopiesIn = 2, kCopiesOut = 3, kCopiesOfTexts = kCopiesIn + 1, kTextObject = 48, kHead = 1024;
   const auto items = static_cast<uint64_t>(items_);
   uint64_t bytes = kHead;
-  for (const InferTensor& input : request_.inputs)
+  for (const InferTensor& input : request_.inputs) {
     bytes += input.own.size();
+    if (input.type == DataType::kBytes)
+      bytes += kCopiesOfTexts * input.values().size() + kTextObject * static_cast<uint64_t>(input.count());
+  }
   const Sizes sizes = measured_.padding.filled_up(sizes_in(measured_.inputs, shapes_));
   const auto item_bytes = [&](const TensorSpec& spec, const Shape* most) {
     Shape shape = spec.shape_with(sizes);
     for (size_t d = 0; most != nullptr && d < shape.size(); ++d)
       if (shape[d] < 0) shape[d] = (*most)[d];
-    return static_cast<uint64_t>(count_of(shape)) * size_of(spec.type);
+    return static_cast<uint64_t>(count_of(shape)) * (spec.type == DataType::kBytes ? kLikelyText : size_of(spec.type));
   };
   std::vector<uint64_t> answers;
   for (const TensorSpec& spec : measured_.inputs)
-    bytes += kCopiesIn * items * item_bytes(spec, nullptr);
+    bytes += spec.type == DataType::kBytes ? 0 : kCopiesIn * items * item_bytes(spec, nullptr);
   for (size_t o = 0; o < measured_.outputs.size(); ++o) {
     answers.push_back(items *
                       item_bytes(measured_.outputs[o], measured_.output_shapes.empty() ? nullptr : &measured_.output_shapes[o]));
@@ -62,7 +88,8 @@ uint64_t CheckedCall::bytes_taken() const {
   for (const WantedOutput& wanted : request_.outputs) {
     const auto spec = std::ranges::find(measured_.outputs, wanted.name, &TensorSpec::name);
     const uint64_t answer = answers[static_cast<size_t>(spec - measured_.outputs.begin())];
-    bytes += kHead + (wanted.binary ? 2 * answer : answer / size_of(spec->type) * (longest_text(spec->type) + 1));
+    const bool as_it_lies = wanted.binary || spec->type == DataType::kBytes;
+    bytes += kHead + (as_it_lies ? 2 * answer : answer / size_of(spec->type) * (longest_text(spec->type) + 1));
   }
   return bytes;
 }
@@ -99,6 +126,8 @@ Status CheckedCall::check_inputs() {
     if (items_ != 0 && shape[0] != items_) return invalid("input {} has {} items, another {}", spec.name, shape[0], items_);
     if (const Status fit = check_values(spec.type, found->values()); !fit.ok())
       return invalid("input {} {}", spec.name, fit.error().message);
+    keeps_apart_ =
+        keeps_apart_ || !(spec.type == DataType::kBytes ? all_utf8(found->values()) : all_finite(spec.type, found->values()));
     items_ = shape[0];
     order_.push_back(static_cast<size_t>(found - request_.inputs.begin()));
   }

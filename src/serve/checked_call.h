@@ -23,16 +23,15 @@ Result<std::shared_ptr<const void>> book(ByteBudget& memory, uint64_t bytes);
 class CheckedCall : public InferCall {
  public:
   [[nodiscard]] std::span<const Shape> shapes() const override { return shapes_; }
-  void write_input(size_t input, std::span<std::byte> to) const override { request_.inputs[order_[input]].copy_to(to); }
+  [[nodiscard]] std::span<const std::byte> input(size_t input) const override { return request_.inputs[order_[input]].values(); }
+  [[nodiscard]] bool keeps_apart() const override { return keeps_apart_; }
 
  protected:
   /// @param measured  of the model; outlives the call.
   CheckedCall(VersionName name, const MeasuredModel& measured)
       : model_(name.model), version_(name.version), measured_(measured) {}
   /// Takes the request over. @param terms  what it says of itself is put there.
-  /// @return error when it does not fit the model, or holds NaN or infinity: one such value could spoil a whole batch where a model
-  ///   scales by the batch's largest.
-  ///   Also when there is no room in `memory` for what it takes until it is let go of: its tensors, its rows in batches, its answer.
+  /// @return error when it does not fit the model, and when there is no room in `memory` for what it takes until it is let go of: its tensors, its rows in batches, its answer.
   Status check(InferRequest request, CallTerms& terms, ByteBudget& memory);
 
   /// An output that was asked for: its shape begins with the batch.
@@ -44,6 +43,8 @@ class CheckedCall : public InferCall {
   };
   /// @param outputs  as InferCall::answer() has them.
   [[nodiscard]] std::vector<Answered> answered(std::span<const OutputRows> outputs) const;
+  /// What check() booked, and what texts take beyond what it reckoned with. @return error when there is no room for them
+  [[nodiscard]] Result<std::shared_ptr<const void>> hold_of(const std::vector<Answered>& all) const;
 
   const std::string model_;
   const int64_t version_;
@@ -57,9 +58,11 @@ class CheckedCall : public InferCall {
   Status check_outputs();
 
   const MeasuredModel& measured_;
+  ByteBudget* memory_ = nullptr;
   std::vector<size_t> order_;  ///< the model's inputs in the request's
   std::vector<Shape> shapes_;  ///< of an item of each input, where dimensions are free
   int64_t items_ = 0;
+  bool keeps_apart_ = false;
 };
 
 }  // namespace stint::serve

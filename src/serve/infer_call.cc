@@ -67,12 +67,14 @@ Result<std::unique_ptr<HttpInferCall>> HttpInferCall::read(HttpRequest& request,
 
 void HttpInferCall::answer(std::span<const OutputRows> outputs) {
   const std::vector<Answered> all = answered(outputs);
+  Result<std::shared_ptr<const void>> held = hold_of(all);
+  if (!held.ok()) return responder_.reply(infer_error(held.error()));
   std::vector<InferPart> parts;
   for (const Answered& one : all)
     parts.push_back({one.wanted.name, one.type, one.shape, one.values, one.wanted.binary});
   Result<InferMessage> message = write_infer_answer(model_, version_, request_.id, parts);
-  if (!message.ok()) return responder_.reply(infer_error(500, message.error().message));
-  HttpReply reply{200, "application/json", {}, std::move(message->body), held_};
+  if (!message.ok()) return responder_.reply(infer_error(message.error()));
+  HttpReply reply{200, "application/json", {}, std::move(message->body), std::move(*held)};
   if (message->head_bytes) {
     reply.content_type = "application/octet-stream";
     reply.headers.emplace_back("Inference-Header-Content-Length", std::to_string(*message->head_bytes));

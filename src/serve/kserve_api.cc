@@ -44,7 +44,7 @@ Json config_json(std::string_view name, const ServedModel& model) {
   const auto tensors = [](const std::vector<TensorSpec>& specs) {
     auto list = Json::array();
     for (const TensorSpec& spec : specs)
-      list.push_back({{"name", spec.name}, {"data_type", fmt::format("TYPE_{}", name_of(spec.type))}, {"dims", spec.item_shape}});
+      list.push_back({{"name", spec.name}, {"data_type", config_name_of(spec.type)}, {"dims", spec.item_shape}});
     return list;
   };
   const ServedModelConfig& config = model.config();

@@ -27,6 +27,7 @@ LabelledData LabelledData::part(int64_t first, int64_t end) const {
 
 Status run_rows(Runtime& model, const NpyArray& rows, const TakeOutputs& take) {
   TRY(check_fixed(model));
+  TRY(check_numbers(model));
   if (model.inputs().size() != 1) return invalid("the model has {} inputs; data of one is given", model.inputs().size());
   const TensorSpec& input = model.inputs().front();
   if (rows.shape.empty() || !std::ranges::equal(std::span(rows.shape).subspan(1), input.item_shape))

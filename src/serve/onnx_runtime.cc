@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "codec/serving/tensor_texts.h"
 #include "serve/onnx_type.h"
 #include "serve/onnx_writer.h"
 #include "serve/ort_abi.h"
@@ -186,15 +187,48 @@ class OnnxModel : public Runtime {
 
   [[nodiscard]] std::string arenas() const { return gpu_ ? fmt::format("cpu:0;gpu:{}", gpu_->options().number) : "cpu:0"; }
 
+  /// A tensor of strings is ONNX Runtime's own.
+  Status copy_texts(Held<ort::Value>& holder, const std::vector<int64_t>& shape, std::span<const std::byte> values) const {
+    ort::Allocator* allocator = nullptr;
+    TRY(call(ort::kDefaultAllocator, &allocator));
+    TRY(call(ort::kCreateTensor, allocator, shape.data(), shape.size(), static_cast<int>(OnnxType::kString), holder.out()));
+    size_t at = 0;
+    for (; const std::optional<std::string_view> text = take_text(values); ++at) {
+      char* to = nullptr;
+      TRY(call(ort::kSizedText, holder.get(), at, text->size(), &to));
+      std::ranges::copy(*text, to);
+    }
+    return {};
+  }
+
   /// A tensor over the caller's values: nothing is copied, and ONNX Runtime does not write to inputs.
   Result<const ort::Value*> wrap(Held<ort::Value>& holder, int64_t items, DataType type, const Shape& item_shape,
                                  const Values& values) const {
     std::vector<int64_t> shape = {items};
     shape.insert(shape.end(), item_shape.begin(), item_shape.end());
+    if (type == DataType::kBytes) {
+      TRY(copy_texts(holder, shape, values));
+      return static_cast<const ort::Value*>(holder.get());
+    }
     TRY(call(ort::kCreateTensorOverData, static_cast<const ort::MemoryInfo*>(memory_.get()),
              static_cast<void*>(const_cast<std::byte*>(values.data())), values.size(), static_cast<const int64_t*>(shape.data()),
              shape.size(), static_cast<int>(onnx_type_of(type)), holder.out()));
     return static_cast<const ort::Value*>(holder.get());
+  }
+
+  Result<Values> texts_of(const ort::Value* tensor, size_t count) const {
+    size_t size = 0;
+    TRY(call(ort::kTextBytes, tensor, &size));
+    std::string all(size, '\0');
+    std::vector<size_t> begins(count);
+    TRY(call(ort::kTexts, tensor, static_cast<void*>(all.data()), size, begins.data(), count));
+    Values texts;
+    texts.reserve(size + count * kTextHead);
+    for (size_t n = 0; n < count; ++n) {
+      const size_t end = n + 1 < count ? begins[n + 1] : size;
+      append_text(texts, std::string_view(all).substr(begins[n], end - begins[n]));
+    }
+    return texts;
   }
 
   Result<ShapedValues> values_of(ort::Value* tensor, int64_t items, const TensorSpec& spec) const {
@@ -213,6 +247,10 @@ class OnnxModel : public Runtime {
       return invalid("{}: output {} has the shape [{}]; {} items of [{}] were expected", name_, spec.name, fmt::join(shape, ","),
                      items, fmt::join(spec.item_shape, ","));
     shape.erase(shape.begin());
+    if (spec.type == DataType::kBytes) {
+      TRY_ASSIGN(Values texts, texts_of(tensor, count));
+      return ShapedValues{std::move(texts), std::move(shape)};
+    }
     void* data = nullptr;
     TRY(call(ort::kTensorData, tensor, &data));
     const auto* first = static_cast<const std::byte*>(data);
@@ -252,7 +290,8 @@ class OnnxModel : public Runtime {
     TRY(call(ort::kElementType, info, &element));
     const Result<DataType> data_type = data_type_of(static_cast<OnnxType>(element));
     if (!data_type.ok())
-      return invalid("{}: {}: {}: export the model with numbers in and out", name_, spec.name, data_type.error().message);
+      return invalid("{}: {}: {}: export the model with numbers or strings in and out", name_, spec.name,
+                     data_type.error().message);
     spec.type = *data_type;
     return read_shape(info, spec);
   }

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "codec/serving/tensor_texts.h"
 #include "host/memory_use.h"
 #include "serve/example_models.h"
 #include "serve/measure.h"
@@ -130,6 +131,13 @@ std::string identity(OnnxType type) {
   return writer.finish();
 }
 
+Values texts(const std::vector<std::string>& all) {
+  Values values;
+  for (const std::string& text : all)
+    append_text(values, text);
+  return values;
+}
+
 TEST_F(OnnxRuntimeTest, TakesAndGivesEveryType) {
   for (size_t t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
@@ -138,7 +146,8 @@ TEST_F(OnnxRuntimeTest, TakesAndGivesEveryType) {
     EXPECT_EQ(model->inputs()[0].type, type);
     EXPECT_EQ(model->outputs()[0].type, type);
     EXPECT_EQ(model->inputs()[0].item_bytes(), 3 * size_of(type));
-    const Values x = *values_from(type, std::array{0.0F, 1.0F, 1.0F, 1.0F, 0.0F, 1.0F});
+    const Values x = type == DataType::kBytes ? texts({"", "a", std::string("b\0c", 3), "\xff", std::string(100'000, 'd'), "ä"})
+                                              : *values_from(type, std::array{0.0F, 1.0F, 1.0F, 1.0F, 0.0F, 1.0F});
     const auto y = model->run(2, std::array{x});
     ASSERT_TRUE(y.ok()) << y.error().message;
     EXPECT_EQ((*y)[0], x) << name_of(type);
@@ -188,10 +197,16 @@ TEST_F(OnnxRuntimeTest, TokensGoInAndSeveralTypesComeOut) {
   EXPECT_THAT(halved.error().message, HasSubstr("data for input token: 0.5 is no INT64"));
 }
 
-TEST_F(OnnxRuntimeTest, StringsAreRefused) {
-  const auto opened = runtime_->open(identity(OnnxType::kString), "test.onnx");
-  ASSERT_FALSE(opened.ok());
-  EXPECT_THAT(opened.error().message, HasSubstr("test.onnx: x: string tensors are not served"));
+TEST_F(OnnxRuntimeTest, TextsThatAreCutOffAreNamedAndNoNumbers) {
+  const auto model = open(identity(OnnxType::kString));
+  ASSERT_NE(model, nullptr);
+  Values cut = texts({"a", "b", "c"});
+  EXPECT_TRUE(model->run(1, std::array{cut}).ok());
+  EXPECT_THAT(model->run(2, std::array{cut}).error().message, HasSubstr("input x: 3 values of BYTES; its shape says 6"));
+  cut.pop_back();
+  EXPECT_THAT(model->run(1, std::array{cut}).error().message, HasSubstr("input x: value 3 of 3"));
+  const Status rows = run_rows(*model, {{1, 3}, {0, 1, 2}}, [](int64_t, const auto&) {});
+  EXPECT_THAT(rows.error().message, HasSubstr("x holds texts (BYTES)"));
 }
 
 TEST_F(OnnxRuntimeTest, MeasuresEachSize) {

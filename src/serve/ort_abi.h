@@ -60,8 +60,11 @@ inline constexpr Slot<Status*(const Session*, size_t, TypeInfo**)> kOutputTypeIn
 inline constexpr Slot<Status*(const Session*, size_t, Allocator*, Name*)> kInputName{36};
 inline constexpr Slot<Status*(const Session*, size_t, Allocator*, Name*)> kOutputName{37};
 inline constexpr Slot<Status*(RunOptions**)> kCreateRunOptions{39};
+inline constexpr Slot<Status*(Allocator*, const int64_t*, size_t, int, Value**)> kCreateTensor{48};
 inline constexpr Slot<Status*(const MemoryInfo*, void*, size_t, const int64_t*, size_t, int, Value**)> kCreateTensorOverData{49};
 inline constexpr Slot<Status*(Value*, void**)> kTensorData{51};
+inline constexpr Slot<Status*(const Value*, size_t*)> kTextBytes{53};
+inline constexpr Slot<Status*(const Value*, void*, size_t, size_t*, size_t)> kTexts{54};
 inline constexpr Slot<Status*(const TypeInfo*, const TensorInfo**)> kCastToTensorInfo{55};
 inline constexpr Slot<Status*(const TensorInfo*, int*)> kElementType{60};
 inline constexpr Slot<Status*(const TensorInfo*, size_t*)> kDimensionCount{61};
@@ -89,5 +92,6 @@ inline constexpr Slot<Status*(SessionOptions*, const CudaOptions*)> kAppendCuda{
 inline constexpr Slot<Status*(CudaOptions**)> kCreateCudaOptions{205};
 inline constexpr Slot<Status*(CudaOptions*, const char* const*, const char* const*, size_t)> kUpdateCudaOptions{206};
 inline constexpr Slot<void(CudaOptions*)> kReleaseCudaOptions{208};
+inline constexpr Slot<Status*(Value*, size_t, size_t, char**)> kSizedText{252};
 
 }  // namespace stint::serve::ort

@@ -24,6 +24,10 @@ bool outputs_follow(const std::vector<TensorSpec>& inputs, const std::vector<Ten
   return std::ranges::includes(free_in(inputs), free_in(outputs));
 }
 
+bool has_texts(const std::vector<TensorSpec>& specs) {
+  return std::ranges::find(specs, DataType::kBytes, &TensorSpec::type) != specs.end();
+}
+
 std::vector<int64_t> sizes_up_to(int64_t largest, const std::vector<int64_t>& wanted) {
   std::vector<int64_t> sizes;
   for (const int64_t size : wanted)
@@ -53,6 +57,9 @@ Result<Padding> Padding::create(const std::vector<TensorSpec>& inputs, const std
       return invalid("model.json: dimension {}: the model's inputs have no such free dimension (they have: {})", name,
                      fmt::join(free_in(inputs), ", "));
     if (!dimension.pad) continue;
+    if (has_texts(inputs) || has_texts(outputs))
+      return invalid("model.json: dimension {}: pad: texts (BYTES) are not filled up: leave pad out, equal sizes share batches",
+                     name);
     if (!outputs_follow(inputs, outputs))
       return invalid(
           "model.json: dimension {}: pad: an output has a free dimension that no input has: its answers cannot be cut back",
@@ -71,6 +78,10 @@ Result<Padding> Padding::create(const std::vector<TensorSpec>& inputs, const std
   }
   for (const TensorSpec& input : inputs) {
     const float number = values.contains(input.name) ? static_cast<float>(values[input.name]) : 0;
+    if (input.type == DataType::kBytes) {
+      padding.values_.emplace_back();
+      continue;
+    }
     Result<Values> value = values_from(input.type, std::span(&number, 1));
     if (!value.ok()) return invalid("model.json: pad: input {}: {}", input.name, value.error().message);
     padding.values_.push_back(std::move(*value));
@@ -123,6 +134,7 @@ Result<std::vector<std::string>> try_mask(Runtime& runtime, const Sizes& largest
   const auto& inputs = runtime.inputs();
   const auto mask = std::ranges::find(inputs, kMaskInput, &TensorSpec::name);
   std::vector<std::string> none;
+  if (has_texts(inputs) || has_texts(runtime.outputs())) return none;
   if (mask == inputs.end() || mask->item_shape != Shape{-1} || !outputs_follow(inputs, runtime.outputs())) return none;
   const std::string& name = mask->free.front();
   if (largest.at(name) < 2) return none;

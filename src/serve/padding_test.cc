@@ -45,6 +45,8 @@ TEST(Padding, OnlyWhereItIsRight) {
   EXPECT_TRUE(padding_of("s", {.never_padded = true}, kOutputs, {"s"})->none());
   const std::vector<TensorSpec> own_free = {{"found", DataType::kFp32, {-1}, {"boxes"}}};
   EXPECT_THAT(padding_of("s", {.pad = {{}}}, own_free).error().message, HasSubstr("cannot be cut back"));
+  const std::vector<TensorSpec> label = {{"label", DataType::kBytes, {}}};
+  EXPECT_THAT(padding_of("s", {.pad = {{}}}, label).error().message, HasSubstr("texts (BYTES) are not filled up"));
   EXPECT_THAT(padding_of("t", {}).error().message, HasSubstr("no such free dimension (they have: s)"));
   EXPECT_THAT(padding_of("s", {.pad = {{{"x", 0}}}}).error().message, HasSubstr("no input x"));
   EXPECT_THAT(padding_of("s", {.pad = {{{"ids", 0.5}}}}).error().message, HasSubstr("input ids: 0.5"));

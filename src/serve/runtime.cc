@@ -1,5 +1,7 @@
 #include "serve/runtime.h"
 
+#include "codec/serving/tensor_texts.h"
+
 namespace stint::serve {
 
 int64_t count_of(std::span<const int64_t> item_shape) {
@@ -40,6 +42,18 @@ Status check_fixed(const Runtime& runtime) {
   return {};
 }
 
+Status check_numbers(const Runtime& runtime) {
+  for (const auto* specs : {&runtime.inputs(), &runtime.outputs()})
+    for (const TensorSpec& spec : *specs)
+      if (spec.type == DataType::kBytes) return invalid("{} holds texts (BYTES): this is for models of numbers", spec.name);
+  return {};
+}
+
+size_t bytes_of_items(DataType type, std::span<const std::byte> values, int64_t items, int64_t item_values) {
+  const auto count = static_cast<size_t>(items * item_values);
+  return type == DataType::kBytes ? bytes_of_texts(values, count) : count * size_of(type);
+}
+
 Result<std::vector<ShapedValues>> Runtime::run_shaped(int64_t items, std::span<const Values> in,
                                                       std::span<const Shape> /*shapes*/) {
   TRY_ASSIGN(std::vector<Values> out, run(items, in));
@@ -55,6 +69,11 @@ Status check_inputs(const Runtime& runtime, int64_t items, std::span<const Value
     return invalid("{} inputs are given; the model takes {}", in.size(), runtime.inputs().size());
   for (size_t i = 0; i < in.size(); ++i) {
     const TensorSpec& spec = runtime.inputs()[i];
+    if (spec.type == DataType::kBytes) {
+      const Status whole = check_texts(in[i], static_cast<size_t>(items * count_of(shapes[i])));
+      if (!whole.ok()) return invalid("input {}: {}", spec.name, whole.error().message);
+      continue;
+    }
     if (std::cmp_not_equal(in[i].size(), static_cast<uint64_t>(items * count_of(shapes[i])) * size_of(spec.type)))
       return invalid("input {} has {} values; {} items of {} are expected", spec.name, in[i].size() / size_of(spec.type), items,
                      count_of(shapes[i]));

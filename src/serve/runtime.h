@@ -26,6 +26,7 @@ struct TensorSpec {
   std::vector<std::string> free = {};  ///< names of the free ones, in order: those of one name have one size in a request
   /// Values of an item. No dimension is free.
   [[nodiscard]] int64_t item_size() const;
+  /// Of one of BYTES: as many as there are at least.
   [[nodiscard]] size_t item_bytes() const { return static_cast<size_t>(item_size()) * size_of(type); }
   /// With these sizes for the free ones; −1 where there is none.
   [[nodiscard]] Shape shape_with(const Sizes& sizes) const;
@@ -35,7 +36,10 @@ struct TensorSpec {
 /// Values of an item of this shape.
 int64_t count_of(std::span<const int64_t> item_shape);
 
-/// Values of one tensor for a whole batch, item after item, each as its type lies in memory.
+/// Bytes of the first `items` items of a tensor with items of `item_values` values each. @param values  hold them in whole
+size_t bytes_of_items(DataType type, std::span<const std::byte> values, int64_t items, int64_t item_values);
+
+/// Values of one tensor for a whole batch, item after item, each as its type lies in memory; of BYTES as in tensor_texts.h.
 using Values = std::vector<std::byte>;
 
 /// An output of a batch.
@@ -77,5 +81,7 @@ Status check_inputs(const Runtime& runtime, int64_t items, std::span<const Value
 std::vector<Shape> fixed_shapes(const std::vector<TensorSpec>& specs);
 /// @return error naming the first free dimension, when there is one
 Status check_fixed(const Runtime& runtime);
+/// @return error naming the first tensor of BYTES, when there is one
+Status check_numbers(const Runtime& runtime);
 
 }  // namespace stint::serve

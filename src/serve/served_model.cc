@@ -1,6 +1,8 @@
 #include "serve/served_model.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "serve/promise.h"
 
@@ -204,9 +206,12 @@ bool ServedModel::execute(Batch& batch) {
   std::span<Member> rest = batch.members;
   while (!rest.empty()) {
     const std::vector<Shape> shapes = run_shapes(*rest.front().call);
+    const bool apart = rest.front().call->keeps_apart(), fixed = measured().largest.empty();
+    const auto is_alike = [&](const Member& member) {
+      return member.call->keeps_apart() == apart && (fixed || run_shapes(*member.call) == shapes);
+    };
     auto end = rest.end();
-    if (!measured().largest.empty())
-      end = std::ranges::stable_partition(rest, [&](const Member& member) { return run_shapes(*member.call) == shapes; }).begin();
+    if (!fixed || !std::ranges::all_of(rest, is_alike)) end = std::ranges::stable_partition(rest, is_alike).begin();
     const std::span<Member> alike(rest.begin(), end);
     if (!execute(alike, shapes)) {
       batch.members.erase(batch.members.begin(), batch.members.end() - std::ssize(rest));
@@ -232,15 +237,18 @@ std::vector<Shape> ServedModel::run_shapes(const InferCall& call) const {
 }
 
 void ServedModel::write_input(const Member& member, size_t input, const Shape& shape, std::span<std::byte> to) const {
-  if (measured().largest.empty() || member.call->shapes()[input] == shape) return member.call->write_input(input, to);
+  const std::span<const std::byte> rows = member.call->input(input);
+  if (measured().largest.empty() || member.call->shapes()[input] == shape) {
+    CHECK(rows.size() == to.size(), "{} bytes of input {}; {} were expected", rows.size(), input, to.size());
+    if (!to.empty()) std::memcpy(to.data(), rows.data(), to.size());
+    return;
+  }
   const Shape& own = member.call->shapes()[input];
   const auto items = static_cast<size_t>(member.items);
-  const size_t own_size = static_cast<size_t>(count_of(own)) * size_of(measured().inputs[input].type), size = to.size() / items;
-  Values rows(items * own_size);
-  member.call->write_input(input, rows);
+  const size_t own_size = rows.size() / items, size = to.size() / items;
   fill_with(to, measured().padding.value(input));
   for (size_t item = 0; item < items; ++item)
-    copy_corner(std::span(rows).subspan(item * own_size, own_size), own, to.subspan(item * size, size), shape);
+    copy_corner(rows.subspan(item * own_size, own_size), own, to.subspan(item * size, size), shape);
 }
 
 bool ServedModel::execute(std::span<Member> members, const std::vector<Shape>& shapes) {
@@ -250,11 +258,17 @@ bool ServedModel::execute(std::span<Member> members, const std::vector<Shape>& s
     items += member.items;
   std::vector<Values> in;
   for (size_t i = 0; i < measured().inputs.size(); ++i) {
-    const size_t size = static_cast<size_t>(count_of(shapes[i])) * size_of(measured().inputs[i].type);
-    Values values(static_cast<size_t>(items) * size);
+    const DataType type = measured().inputs[i].type;
+    const size_t size = static_cast<size_t>(count_of(shapes[i])) * size_of(type);
+    const auto bytes_of = [&](const Member& member) {
+      return type == DataType::kBytes ? member.call->input(i).size() : static_cast<size_t>(member.items) * size;
+    };
     size_t at = 0;
+    for (const Member& member : members)
+      at += bytes_of(member);
+    Values values(std::exchange(at, 0));
     for (const Member& member : members) {
-      const size_t count = static_cast<size_t>(member.items) * size;
+      const size_t count = bytes_of(member);
       write_input(member, i, shapes[i], std::span(values).subspan(at, count));
       at += count;
     }
@@ -281,6 +295,7 @@ bool ServedModel::execute(std::span<Member> members, const std::vector<Shape>& s
 Result<std::vector<ShapedValues>> ServedModel::compute(int64_t items, const std::vector<Values>& in,
                                                        const std::vector<Shape>& shapes, bool& absent) {
   std::vector<ShapedValues> out;
+  std::vector<size_t> at(in.size());
   for (int64_t done = 0; done < items;) {
     const std::optional<int64_t> granted = tools_.memory.begin(memory_id_, items - done);
     if (!granted) {
@@ -294,11 +309,11 @@ Result<std::vector<ShapedValues>> ServedModel::compute(int64_t items, const std:
     }
     const bool whole = *granted == items;
     std::vector<Values> piece;
-    if (!whole) {
-      for (const Values& all : in) {
-        const auto size = std::ssize(all) / items;
-        piece.emplace_back(all.begin() + done * size, all.begin() + (done + *granted) * size);
-      }
+    for (size_t i = 0; !whole && i < in.size(); ++i) {
+      const auto rest = std::span(in[i]).subspan(at[i]);
+      const size_t size = bytes_of_items(measured().inputs[i].type, rest, *granted, count_of(shapes[i]));
+      piece.emplace_back(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(size));
+      at[i] += size;
     }
     Result<std::vector<ShapedValues>> ran = runtime->run_shaped(*granted, whole ? in : piece, shapes);
     runtime.reset();  // before the keeper may let it go
@@ -318,19 +333,20 @@ Result<std::vector<ShapedValues>> ServedModel::compute(int64_t items, const std:
 
 void ServedModel::answer(std::span<Member> members, const Result<std::vector<ShapedValues>>& out) {
   std::vector<OutputRows> rows(measured().outputs.size());
-  size_t at = 0;
+  std::vector<size_t> at(rows.size());
   for (Member& member : members) {
     if (out.ok()) {
       for (size_t o = 0; o < rows.size(); ++o) {
         const ShapedValues& all = (*out)[o];
-        const size_t size = static_cast<size_t>(count_of(all.item_shape)) * size_of(measured().outputs[o].type);
-        rows[o] = {std::span(all.values).subspan(at * size, static_cast<size_t>(member.items) * size), all.item_shape};
+        const auto rest = std::span(all.values).subspan(at[o]);
+        const size_t size = bytes_of_items(measured().outputs[o].type, rest, member.items, count_of(all.item_shape));
+        rows[o] = {rest.first(size), all.item_shape};
+        at[o] += size;
       }
       answer(member, rows);
     } else {
       member.call->fail(out.error());
     }
-    at += static_cast<size_t>(member.items);
     --open_calls_;
   }
   const Instant now = steady_now();

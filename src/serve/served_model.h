@@ -38,8 +38,11 @@ class InferCall {
   virtual ~InferCall() = default;
   /// Of an item of each input, where the model has free dimensions; else empty.
   [[nodiscard]] virtual std::span<const Shape> shapes() const { return {}; }
-  /// Its rows of the model's input number `input`. @param to  its items, as large as shapes() or the model says.
-  virtual void write_input(size_t input, std::span<std::byte> to) const = 0;
+  /// Its rows of the model's input number `input`: its items, as large as shapes() or the model says. They hold as long as this.
+  [[nodiscard]] virtual std::span<const std::byte> input(size_t input) const = 0;
+  /// It holds what might spoil the answers of others in a batch (NaN, infinity, texts that are no UTF-8): it shares batches with such
+  /// alone.
+  [[nodiscard]] virtual bool keeps_apart() const { return false; }
   /// @param outputs  its rows of each output; they hold until it returns.
   virtual void answer(std::span<const OutputRows> outputs) = 0;
   virtual void refuse(batching::RefusalReason reason) = 0;

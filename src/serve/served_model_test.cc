@@ -17,14 +17,17 @@ using testing::HasSubstr;
 
 class OneCall : public InferCall {
  public:
-  explicit OneCall(std::promise<bool>& answered) : answered_(answered) {}
-  void write_input(size_t /*input*/, std::span<std::byte> to) const override { std::ranges::fill(to, std::byte{0}); }
+  explicit OneCall(std::promise<bool>& answered, bool apart = false) : answered_(answered), apart_(apart) {}
+  [[nodiscard]] std::span<const std::byte> input(size_t /*input*/) const override { return std::as_bytes(std::span(&value_, 1)); }
+  [[nodiscard]] bool keeps_apart() const override { return apart_; }
   void answer(std::span<const OutputRows> /*outputs*/) override { answered_.set_value(true); }
   void refuse(batching::RefusalReason /*reason*/) override { answered_.set_value(false); }
   void fail(const Error& /*error*/) override { answered_.set_value(false); }
 
  private:
   std::promise<bool>& answered_;
+  float value_ = 0;
+  const bool apart_;
 };
 
 class ServedModelTest : public ::testing::Test {
@@ -77,6 +80,20 @@ TEST_F(ServedModelTest, FollowsWhatItsBatchesTake) {
   EXPECT_EQ(figures.preferred_batch, config.max_batch) << "how it batches is as configured";
   EXPECT_EQ(figures.retunes, 1);
   ask(*model, 1);
+}
+
+TEST_F(ServedModelTest, WhatKeepsApartSharesBatchesWithItsLikeAlone) {
+  ServedModelConfig config;
+  config.max_batch = 8;
+  config.max_wait = Duration::hours(1);  // so that they are run when they are eight
+  const auto model = serve(config, Duration::milliseconds(2));
+  std::vector<std::promise<bool>> answered(8);
+  for (size_t i = 0; i < answered.size(); ++i)
+    model->submit(std::make_unique<OneCall>(answered[i], i % 2 == 0), {});
+  for (std::promise<bool>& one : answered)
+    ASSERT_TRUE(one.get_future().get());
+  EXPECT_EQ(model->figures().items, 8);
+  EXPECT_EQ(model->figures().batches, 2);
 }
 
 TEST_F(ServedModelTest, PromisesWhatTheVariantThatIsLoadedCanKeep) {

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <thread>
 
+#include "codec/serving/tensor_texts.h"
+
 namespace stint::serve {
 namespace {
 
@@ -38,7 +40,8 @@ class SyntheticRuntime : public Runtime {
     TRY(check_inputs(*this, items, in, fixed_shapes(inputs_)));
     std::vector<Values> out;
     for (const TensorSpec& spec : outputs_)
-      out.push_back(repeated(static_cast<size_t>(items), in.front(), spec.item_bytes()));
+      out.push_back(spec.type == DataType::kBytes ? repeated_texts(items, in.front(), spec.item_size())
+                                                  : repeated(static_cast<size_t>(items), in.front(), spec.item_bytes()));
     if (takes > Duration()) wait_until(end);
     return out;
   }
@@ -51,6 +54,18 @@ class SyntheticRuntime : public Runtime {
     for (size_t item = 0; item < items; ++item)
       for (size_t at = 0; at < size; at += from)
         std::memcpy(values.data() + item * size + at, in.data() + item * from, std::min(from, size - at));
+    return values;
+  }
+
+  [[nodiscard]] Values repeated_texts(int64_t items, std::span<const std::byte> in, int64_t count) const {
+    Values values;
+    for (int64_t item = 0; item < items; ++item) {
+      std::vector<std::string_view> texts;
+      while (std::ssize(texts) < inputs_.front().item_size())
+        texts.push_back(*take_text(in));
+      for (int64_t n = 0; n < count; ++n)
+        append_text(values, texts[static_cast<size_t>(n) % texts.size()]);
+    }
     return values;
   }
 

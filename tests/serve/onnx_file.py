@@ -1,4 +1,6 @@
-"""ONNX models for tests, written field by field (onnx.proto): tensors of float32 with a free batch, nodes without attributes."""
+"""ONNX models for tests, written field by field (onnx.proto): tensors with a free batch, of float32 unless something else is said."""
+
+FLOAT, INT64, STRING = 1, 7, 8  # of TensorProto.DataType
 
 
 def varint(value):
@@ -19,15 +21,32 @@ def text(field, value):
     return varint(field << 3 | 2) + varint(len(value)) + value
 
 
-def tensor(name, shape):
+def tensor(name, shape, datatype=FLOAT):
     """@param shape  names of free dimensions, sizes of others"""
     dims = b"".join(text(1, text(2, size) if isinstance(size, str) else number(1, size)) for size in ("batch", *shape))
-    return text(1, name) + text(2, text(1, number(1, 1) + text(2, dims)))
+    return text(1, name) + text(2, text(1, number(1, datatype) + text(2, dims)))
 
 
-def model(inputs, outputs, nodes):
-    """@param inputs, outputs  {name: shape}; @param nodes  [(operator, inputs, output)]"""
-    graph = b"".join(text(1, b"".join(text(1, i) for i in takes) + text(2, gives) + text(4, operator)) for operator, takes, gives in nodes)
-    graph += text(2, "test") + b"".join(text(11, tensor(*one)) for one in inputs.items())
-    graph += b"".join(text(12, tensor(*one)) for one in outputs.items())
-    return number(1, 8) + text(7, graph) + text(8, text(1, "") + number(2, 17))
+def attribute(name, value):
+    """@param value  a text, a whole number, or a list of those"""
+    if isinstance(value, str):
+        return text(1, name) + text(4, value) + number(20, 3)
+    if isinstance(value, int):
+        return text(1, name) + number(3, value) + number(20, 2)
+    if isinstance(value[0], str):
+        return text(1, name) + b"".join(text(9, one) for one in value) + number(20, 8)
+    return text(1, name) + b"".join(number(8, one) for one in value) + number(20, 7)
+
+
+def node(operator, takes, gives, attributes=None, domain=""):
+    own = b"".join(text(5, attribute(*one)) for one in (attributes or {}).items())
+    return b"".join(text(1, i) for i in takes) + text(2, gives) + text(4, operator) + own + text(7, domain)
+
+
+def model(inputs, outputs, nodes, types=None):
+    """@param inputs, outputs  {name: shape}; @param nodes  [arguments of node()]; @param types  {name: type} of what is not float32"""
+    def tensors(field, all_of_them):
+        return b"".join(text(field, tensor(name, shape, (types or {}).get(name, FLOAT))) for name, shape in all_of_them.items())
+    graph = b"".join(text(1, node(*one)) for one in nodes) + text(2, "test") + tensors(11, inputs) + tensors(12, outputs)
+    opsets = ((text(1, "") + number(2, 17)), (text(1, "ai.onnx.ml") + number(2, 2)))
+    return number(1, 8) + text(7, graph) + b"".join(text(8, opset) for opset in opsets)

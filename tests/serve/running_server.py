@@ -9,13 +9,18 @@ import urllib.error
 import urllib.request
 
 
-DATATYPES = ("BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "BF16", "FP32", "FP64")
+DATATYPES = ("BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "BF16", "FP32", "FP64", "BYTES")
 
 
 def synthetic(shape=(4,), base_us=0, item_us=0, datatype="FP32", **more):
     """A model that repeats its input."""
     tensor = {"datatype": datatype, "shape": list(shape)}
     return dict(inputs=[{"name": "x", **tensor}], outputs=[{"name": "y", **tensor}], base_us=base_us, item_us=item_us, **more)
+
+
+def config_type(datatype):
+    """As Triton's configurations name it."""
+    return "TYPE_STRING" if datatype == "BYTES" else "TYPE_" + datatype
 
 
 def one_of_every_type(shape=(4,)):
@@ -42,7 +47,7 @@ class RunningServer:
         for name, config in (settings or {}).items():
             (self.folder / name / "model.json").write_text(json.dumps(config))
         self.process = subprocess.Popen([*prefix, stint, "serve", "run", "--models", str(self.folder), "--listen", "127.0.0.1:0", *arguments],
-                                        stderr=subprocess.PIPE, text=True, env=environment)
+                                        stderr=subprocess.PIPE, text=True, errors="replace", env=environment)
         self.said = ""
         self.grpc = None  # ADDRESS:PORT, with --grpc
         for line in self.process.stderr:

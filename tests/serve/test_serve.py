@@ -15,7 +15,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import onnx_file  # noqa: E402
-from running_server import DATATYPES, RunningServer, one_of_every_type, synthetic  # noqa: E402
+from running_server import DATATYPES, RunningServer, config_type, one_of_every_type, synthetic  # noqa: E402
 
 STINT = sys.argv[1] if len(sys.argv) > 1 else "build/dev/stint"
 
@@ -90,14 +90,6 @@ class Protocol(ServerCase):
             client.sendall(b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-Length: 17825792\r\n\r\nx")
             self.assertIn(b" 413 ", client.recv(4096))
 
-    def test_one_client_s_nan_spoils_no_other_s_batch(self):
-        head = json.dumps({"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32",
-                                       "parameters": {"binary_data_size": 16}}]}).encode()
-        status, body = self.server.ask("POST", "/v2/models/echo/infer", head + struct.pack("<4f", 1, float("nan"), 3, 4),
-                                       {"Inference-Header-Content-Length": str(len(head))})
-        self.assertEqual(status, 400)
-        self.assertIn("NaN", json.loads(body)["error"])
-
     def test_a_request_that_cannot_be_in_time_is_refused_at_once(self):
         status, answer = self.server.infer("slow", [[1, 2, 3, 4]], timeout=50_000)  # microseconds; a batch takes 100 ms
         self.assertEqual(status, 504, answer)
@@ -157,12 +149,12 @@ class Types(ServerCase):
             model = json.loads(self.server.ask("GET", f"/v2/models/{name}")[1])
             self.assertEqual([model["inputs"][0]["datatype"], model["outputs"][0]["datatype"]], [datatype] * 2)
             config = json.loads(self.server.ask("GET", f"/v2/models/{name}/config")[1])
-            self.assertEqual([config["input"][0]["data_type"], config["output"][0]["data_type"]], ["TYPE_" + datatype] * 2)
+            self.assertEqual([config["input"][0]["data_type"], config["output"][0]["data_type"]], [config_type(datatype)] * 2)
 
     def test_json_comes_back_as_it_went(self):
         for datatype, row in (("BOOL", [True, False]), ("UINT64", [2**64 - 1, 2**53 + 1]), ("INT64", [-2**63, -2**53 - 1]),
                               ("INT8", [-128, 127]), ("FP64", [0.1, -1e300]), ("FP32", [0.5, -3]), ("BF16", [1.5, -0.0078125]),
-                              ("FP16", [65504, 0.5])):
+                              ("FP16", [65504, 0.5]), ("BYTES", ["", "ä\0\"😀"])):
             status, answer = self.server.infer(f"echo_{datatype.lower()}", [row], datatype=datatype)
             self.assertEqual(status, 200, answer)
             self.assertEqual(answer["outputs"], [{"name": "y", "datatype": datatype, "shape": [1, 2], "data": row}])
@@ -187,17 +179,36 @@ class Types(ServerCase):
             status, body = self.server.ask("POST", f"/v2/models/{name}/infer", head + data,
                                            {"Inference-Header-Content-Length": str(len(head))})
             return status, json.loads(body)
-        infinity, nan = float("inf"), float("nan")
-        for name, datatype, data, why in (("echo_fp16", "FP16", struct.pack("<2e", 1, nan), "NaN"),
-                                          ("echo_bf16", "BF16", struct.pack("<f", -infinity)[2:] + b"\0\0", "infinity"),
-                                          ("echo_fp64", "FP64", struct.pack("<2d", infinity, 0), "infinity"),
-                                          ("echo_bool", "BOOL", b"\1\2", "neither 0 nor 1"),
+        for name, datatype, data, why in (("echo_bool", "BOOL", b"\1\2", "neither 0 nor 1"),
+                                          ("echo_bytes", "BYTES", b"\0\0\0\0\2\0\0\0a", "input x: value 2 of 2: its length says 2 bytes, 1 are left"),
+                                          ("echo_bytes", "BYTES", b"\0\0\0\0", "input x: 1 values of BYTES; its shape says 2"),
                                           ("echo_int16", "INT16", b"\1\2", "2 values of 2")):
             status, answer = binary(name, datatype, data)
             self.assertEqual(status, 400, (name, answer))
             self.assertIn(why, answer["error"])
-        self.assertIn("infinity", self.server.infer("echo_fp16", [[65520, 0]], datatype="FP16")[1]["error"])
+        self.assertIn("its type can hold", self.server.infer("echo_fp16", [[65520, 0]], datatype="FP16")[1]["error"])
+        self.assertIn("input x: data that is no text", self.server.infer("echo_bytes", [[1, 2]], datatype="BYTES")[1]["error"])
         self.assertIn("from 0 to 255", self.server.infer("echo_uint8", [[256, 0]], datatype="UINT8")[1]["error"])
+
+    def test_nan_and_infinity_are_answered_as_others_write_them(self):
+        values = [float("nan"), -float("inf")]
+        for datatype in ("FP16", "BF16", "FP32", "FP64"):
+            for row in (values, ["NaN", "-Infinity"]):  # Python's json writes the former bare
+                status, answer = self.server.infer(f"echo_{datatype.lower()}", [row], datatype=datatype)
+                self.assertEqual(status, 200, answer)
+                self.assertEqual([str(value) for value in answer["outputs"][0]["data"]], ["nan", "-inf"])
+
+    def test_texts_that_are_no_utf8_go_in_binary_alone(self):
+        data = b"\1\0\0\0\xff\0\0\0\0"
+        def ask(**more):
+            head = json.dumps({"inputs": [{"name": "x", "shape": [1, 2], "datatype": "BYTES",
+                                           "parameters": {"binary_data_size": len(data)}}], **more}).encode()
+            return self.server.ask("POST", "/v2/models/echo_bytes/infer", head + data, {"Inference-Header-Content-Length": str(len(head))})
+        status, body = ask(parameters={"binary_data_output": True})
+        self.assertEqual((status, body[-len(data):]), (200, data))
+        status, body = ask()
+        self.assertEqual(status, 400, body)
+        self.assertIn("y holds a text that is no UTF-8", json.loads(body)["error"])
 
     def test_load_sends_what_every_type_can_be(self):
         for datatype in DATATYPES:
@@ -485,9 +496,9 @@ class MeasuredMemory(unittest.TestCase):
             self.assertIn(f"stint: not served: {bad}: ", server.said)
 
 
-class FreeShapes(unittest.TestCase):
-    """Models whose tensors have a dimension that each request sets: x × mask, then Relu (places alone) or Softmax (all places)."""
-    shape = {"x": ("s",), "attention_mask": ("s",)}
+class OnnxCase(unittest.TestCase):
+    """One server for all tests of a class; models: {name: (model.onnx, model.json)}."""
+    models = {}
 
     @classmethod
     def setUpClass(cls):
@@ -495,17 +506,94 @@ class FreeShapes(unittest.TestCase):
             raise unittest.SkipTest("no ONNX Runtime in STINT_ONNXRUNTIME")
         cls.scratch = tempfile.TemporaryDirectory()
         folder = pathlib.Path(cls.scratch.name) / "models"
-        for name, last in (("relu", "Relu"), ("softmax", "Softmax")):
+        for name, (model, config) in cls.models.items():
             (folder / name / "1").mkdir(parents=True)
-            (folder / name / "1" / "model.onnx").write_bytes(
-                onnx_file.model(cls.shape, {"y": ("s",)}, [("Mul", ["x", "attention_mask"], "z"), (last, ["z"], "y")]))
-            (folder / name / "model.json").write_text(json.dumps({"max_wait_ms": 300, "dimensions": {"s": {"largest": 40}}}))
+            (folder / name / "1" / "model.onnx").write_bytes(model)
+            (folder / name / "model.json").write_text(json.dumps(config))
         cls.server = RunningServer(STINT, folder)
 
     @classmethod
     def tearDownClass(cls):
         cls.server.stop()
         cls.scratch.cleanup()
+
+    def together(self, asks):
+        """Results of the calls, made at the same time."""
+        results = [None] * len(asks)
+        def ask(n):
+            results[n] = asks[n]()
+        threads = [threading.Thread(target=ask, args=(n,)) for n in range(len(asks))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results
+
+
+class Texts(OnnxCase):
+    """Models that take and give strings."""
+    models = {
+        "upper": (onnx_file.model({"x": ()}, {"y": ()}, [("StringNormalizer", ["x"], "y", {"case_change_action": "UPPER", "locale": "C"})],
+                                  {"x": onnx_file.STRING, "y": onnx_file.STRING}), {"max_batch": 4, "max_wait_ms": 200}),
+        "tokens": (onnx_file.model({"x": ("words",)}, {"y": ("words",)},
+                                   [("LabelEncoder", ["x"], "y", {"keys_strings": ["the", "cat", "naïve"], "values_int64s": [1, 2, 3],
+                                                                  "default_int64": 9}, "ai.onnx.ml")],
+                                   {"x": onnx_file.STRING, "y": onnx_file.INT64}), {"max_wait_ms": 200}),
+        "labels": (onnx_file.model({"x": ()}, {"y": ()},
+                                   [("LabelEncoder", ["x"], "y", {"keys_int64s": [0, 1], "values_strings": ["cat", "ðog" * 100],
+                                                                  "default_string": "?"}, "ai.onnx.ml")],
+                                   {"x": onnx_file.INT64, "y": onnx_file.STRING}), {})}
+
+    def infer(self, model, rows, datatype="BYTES"):
+        status, answer = self.server.infer(model, rows, datatype=datatype)
+        return status, answer["outputs"][0]["data"] if status == 200 else answer["error"]
+
+    def test_metadata_says_bytes(self):
+        about = json.loads(self.server.ask("GET", "/v2/models/tokens")[1])
+        self.assertEqual(about["inputs"], [{"name": "x", "datatype": "BYTES", "shape": [-1, -1]}])
+        self.assertEqual(json.loads(self.server.ask("GET", "/v2/models/labels/config")[1])["output"][0]["data_type"], "TYPE_STRING")
+
+    def test_strings_in_and_out(self):
+        self.assertEqual(self.infer("upper", ["the cat", "", "a" * 10_000]), (200, ["THE CAT", "", "A" * 10_000]))
+        self.assertEqual(self.infer("tokens", [["the", "naïve"], ["cat", "dog"]]), (200, [1, 3, 2, 9]))
+        self.assertEqual(self.infer("labels", [1, 0, 7], "INT64"), (200, ["ðog" * 100, "cat", "?"]))
+
+    def test_lengths_that_differ_are_run_apart_and_equal_ones_together(self):
+        rows = [["cat"] * length for length in (1, 2, 3, 2, 1, 2)]
+        for row, answer in zip(rows, self.together([lambda row=row: self.infer("tokens", [row]) for row in rows])):
+            self.assertEqual(answer, (200, [2] * len(row)))
+
+    def test_a_batch_of_texts_is_taken_apart_again(self):
+        rows = [["a"], ["bb", ""], ["c" * 1000]]
+        answers = self.together([lambda row=row: self.infer("upper", row) for row in rows])
+        self.assertEqual(answers, [(200, ["A"]), (200, ["BB", ""]), (200, ["C" * 1000])])
+
+    def test_who_sends_no_utf8_spoils_no_other_s_batch(self):
+        # Four items fill the batch of "upper", whose operator refuses what is no UTF-8.
+        head = json.dumps({"inputs": [{"name": "x", "shape": [1], "datatype": "BYTES", "parameters": {"binary_data_size": 5}}]}).encode()
+        def broken():
+            return self.server.ask("POST", "/v2/models/upper/infer", head + b"\1\0\0\0\xff", {"Inference-Header-Content-Length": str(len(head))})[0]
+        answers = self.together([broken, lambda: self.infer("upper", ["a", "b", "c"])])
+        self.assertEqual(answers[1], (200, ["A", "B", "C"]))
+        self.assertEqual(answers[0], 400)
+
+
+class NotANumber(OnnxCase):
+    """x divided by the largest of the whole batch, as a dynamically quantised model does inside."""
+    models = {"scaled": (onnx_file.model({"x": (2,)}, {"y": (2,)}, [("ReduceMax", ["x"], "m"), ("Div", ["x", "m"], "y")]),
+                         {"max_batch": 2, "max_wait_ms": 60_000})}
+
+    def test_one_client_s_nan_spoils_no_other_s_batch(self):
+        # Two fill the batch; one of them alone would wait for a minute.
+        broken, good = self.together([lambda row=row: self.server.infer("scaled", [row]) for row in ([float("nan"), 1], [2, 4])])
+        self.assertEqual((good[0], good[1]["outputs"][0]["data"]), (200, [0.5, 1]))
+        self.assertEqual((broken[0], str(broken[1]["outputs"][0]["data"][0])), (200, "nan"))
+
+
+class FreeShapes(OnnxCase):
+    """Models whose tensors have a dimension that each request sets: x × mask, then Relu (places alone) or Softmax (all places)."""
+    models = {name: (onnx_file.model({"x": ("s",), "attention_mask": ("s",)}, {"y": ("s",)}, [("Mul", ["x", "attention_mask"], "z"), (last, ["z"], "y")]),
+                     {"max_wait_ms": 300, "dimensions": {"s": {"largest": 40}}}) for name, last in (("relu", "Relu"), ("softmax", "Softmax"))}
 
     def infer(self, model, rows, mask=None):
         tensors = {"x": rows, "attention_mask": mask or [[1] * len(row) for row in rows]}
@@ -515,14 +603,7 @@ class FreeShapes(unittest.TestCase):
 
     def at_once(self, model, lengths):
         """Answers by length, of requests that wait for company together."""
-        answers = {}
-        def ask(length):
-            answers[length] = self.infer(model, [[1.0 + n for n in range(length)]])
-        threads = [threading.Thread(target=ask, args=(length,)) for length in lengths]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        answers = dict(zip(lengths, self.together([lambda n=n: self.infer(model, [[1.0 + i for i in range(n)]]) for n in lengths])))
         for length, (status, answer) in answers.items():
             self.assertEqual(status, 200, answer)
             self.assertEqual(answer["outputs"][0]["shape"], [1, length])

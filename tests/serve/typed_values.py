@@ -5,6 +5,9 @@ from tritonclient.utils import triton_to_np_dtype
 
 def typed_values(datatype, shape):
     """An array as the client wants it: the type's least and largest value, others at random; floats that 16 bits hold exactly."""
+    if datatype == "BYTES":
+        texts = ["", "a", "ä😀", "c" * 1000]
+        return numpy.array([texts[n % 4].encode() for n in range(numpy.prod(shape))], dtype=object).reshape(shape)
     dtype, random = numpy.dtype(triton_to_np_dtype(datatype)), numpy.random.default_rng(7)
     if dtype.kind == "b":
         return random.integers(0, 2, shape).astype(bool)

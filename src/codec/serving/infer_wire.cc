@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/utf8.h"
+#include "codec/serving/tensor_texts.h"
 
 namespace stint {
 namespace {
@@ -21,6 +23,43 @@ constexpr size_t kMostTensors = 64;
 constexpr size_t kMostDimensions = 16;
 constexpr int kDeepest = 17;                       // of nested data: as deep as a shape is long
 constexpr int64_t kMostValues = int64_t{1} << 32;  // of a tensor; the body's bound is met long before
+
+// What JSON has no word for, as Triton, RapidJSON and Python's json have it.
+constexpr std::string_view kNan = "NaN", kInfinity = "Infinity", kMinusInfinity = "-Infinity";
+
+std::optional<double> special_value(std::string_view text) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  if (text == kNan) return std::numeric_limits<double>::quiet_NaN();
+  if (text == kInfinity || text == kMinusInfinity) return text == kInfinity ? kInfinite : -kInfinite;
+  return std::nullopt;
+}
+
+/// At the beginning; empty: there is none.
+std::string_view special_at(std::string_view json) {
+  for (const std::string_view special : {kNan, kInfinity, kMinusInfinity})
+    if (json.starts_with(special)) return special;
+  return {};
+}
+
+/// JSON in which those words stand bare, with them in quotes. @return none: there are none outside texts
+std::optional<std::string> with_quoted_specials(std::string_view json) {
+  std::string out;
+  bool in_text = false, found = false;
+  for (size_t at = 0; at < json.size();) {
+    const size_t escaped = in_text && json[at] == '\\' && at + 1 < json.size() ? 2 : 1;
+    const std::string_view special = in_text ? std::string_view() : special_at(json.substr(at));
+    if (json[at] == '"') in_text = !in_text;
+    if (special.empty()) {
+      out += json.substr(at, escaped);
+      at += escaped;
+      continue;
+    }
+    fmt::format_to(std::back_inserter(out), FMT_COMPILE("\"{}\""), special);
+    at += special.size();
+    found = true;
+  }
+  return found ? std::optional(std::move(out)) : std::nullopt;
+}
 
 /// A text member; none when it is absent.
 Result<std::optional<std::string_view>> text_member(dom::object object, const char* name) {
@@ -76,13 +115,17 @@ template <typename T>
     return true;
   } else {
     double number = 0;
-    if (bool truth = false; std::is_same_v<T, Bool> && element.get(truth) == simdjson::SUCCESS)
+    if (bool truth = false; std::is_same_v<T, Bool> && element.get(truth) == simdjson::SUCCESS) {
       number = truth ? 1 : 0;
-    else if (element.get(number) != simdjson::SUCCESS)
-      return false;
+    } else if (element.get(number) != simdjson::SUCCESS) {
+      std::string_view text;
+      const bool special = !std::is_same_v<T, Bool> && element.get(text) == simdjson::SUCCESS && special_value(text);
+      if (special) value = *from_number<T>(*special_value(text));
+      return special;
+    }
     const std::optional<T> taken = from_number<T>(number);
     value = taken.value_or(T());
-    return taken.has_value();
+    return taken.has_value() && std::isfinite(static_cast<double>(plain(value)));
   }
 }
 
@@ -91,7 +134,8 @@ std::string wanted_value() {
   if constexpr (std::is_integral_v<T>)
     return fmt::format("whole number from {} to {}", std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
   else
-    return std::is_same_v<T, Bool> ? "truth value (true or 1, false or 0)" : "number";
+    return std::is_same_v<T, Bool> ? "truth value (true or 1, false or 0)"
+                                   : "number that its type can hold, nor NaN, Infinity or -Infinity";
 }
 
 /// Flat or nested, row by row.
@@ -119,6 +163,31 @@ Result<std::vector<std::byte>> read_data(dom::element data, size_t count) {
   return bytes_of<T>(values);
 }
 
+/// Flat or nested, as numbers are.
+Status read_texts(dom::element element, int depth, size_t& left, std::vector<std::byte>& out) {
+  dom::array array;
+  if (element.get(array) == simdjson::SUCCESS) {
+    if (depth == kDeepest) return invalid("data nested deeper than a shape can be");
+    for (const dom::element inner : array)
+      TRY(read_texts(inner, depth + 1, left, out));
+    return {};
+  }
+  std::string_view text;
+  if (element.get(text) != simdjson::SUCCESS) return invalid("data that is no text");
+  if (left-- == 0) return invalid("more data than the shape says");
+  append_text(out, text);
+  return {};
+}
+
+Result<std::vector<std::byte>> read_data_of(DataType type, dom::element data, size_t count) {
+  if (type != DataType::kBytes) return visit_type(type, [&]<typename T>(T) { return read_data<T>(data, count); });
+  std::vector<std::byte> texts;
+  size_t left = count;
+  TRY(read_texts(data, 0, left, texts));
+  if (left > 0) return invalid("{} values; its shape says {}", count - left, count);
+  return texts;
+}
+
 Result<InferTensor> read_input(dom::object object, std::string_view binary, size_t& binary_at) {
   InferTensor tensor;
   TRY_ASSIGN(const std::optional<std::string_view> name, text_member(object, "name"));
@@ -135,17 +204,21 @@ Result<InferTensor> read_input(dom::object object, std::string_view binary, size
   const bool has_data = object["data"].get(data) == simdjson::SUCCESS;
   if (size) {
     if (has_data) return invalid("input {}: both \"data\" and binary data", excerpt(*name));
-    if (std::cmp_not_equal(*size, count * size_of(tensor.type)))
+    const bool is_text = tensor.type == DataType::kBytes;
+    if (!is_text && std::cmp_not_equal(*size, count * size_of(tensor.type)))
       return invalid("input {}: {} bytes of binary data; its shape has {} values of {}", excerpt(*name), *size, count,
                      size_of(tensor.type));
     if (std::cmp_greater(*size, binary.size() - binary_at))
       return invalid("input {}: the body ends before its binary data does", excerpt(*name));
     tensor.bytes = binary.substr(binary_at, static_cast<size_t>(*size));
     binary_at += tensor.bytes.size();
+    if (!is_text) return tensor;
+    if (const Status whole = check_texts(tensor.values(), count); !whole.ok())
+      return invalid("input {}: {}", excerpt(*name), whole.error().message);
     return tensor;
   }
   if (!has_data) return invalid("input {}: neither \"data\" nor binary data", excerpt(*name));
-  Result<std::vector<std::byte>> read = visit_type(tensor.type, [&]<typename T>(T) { return read_data<T>(data, count); });
+  Result<std::vector<std::byte>> read = read_data_of(tensor.type, data, count);
   if (!read.ok()) return invalid("input {}: {}", excerpt(*name), read.error().message);
   tensor.own = std::move(*read);
   return tensor;
@@ -187,13 +260,30 @@ Result<InferRequest> read_request(dom::object root, std::string_view binary) {
   return request;
 }
 
+template <typename T>
+void append_numbers(std::string& json, std::span<const std::byte> values) {
+  auto out = std::back_inserter(json);
+  each_value<T>(values, [&](T value) {
+    const auto number = plain(value);
+    if constexpr (std::floating_point<decltype(plain(value))>) {
+      if (!std::isfinite(number)) {
+        fmt::format_to(out, FMT_COMPILE("{},"), std::isnan(number) ? kNan : number > 0 ? kInfinity : kMinusInfinity);
+        return;
+      }
+    }
+    fmt::format_to(out, FMT_COMPILE("{},"), number);
+  });
+}
+
 /// `[1,2.5]`
 void append_values(std::string& json, const InferPart& part) {
   json += '[';
-  auto out = std::back_inserter(json);
-  visit_type(part.type, [&]<typename T>(T) {
-    each_value<T>(part.values, [&](T value) { fmt::format_to(out, FMT_COMPILE("{},"), plain(value)); });
-  });
+  if (part.type != DataType::kBytes) {
+    visit_type(part.type, [&]<typename T>(T) { append_numbers<T>(json, part.values); });
+  } else {
+    for (std::span<const std::byte> rest = part.values; const std::optional<std::string_view> text = take_text(rest);)
+      json += json_text(*text) + ',';
+  }
   if (part.values.empty()) json += ' ';
   json.back() = ']';
 }
@@ -203,8 +293,7 @@ void make_room(std::string& json, std::string& binary, std::span<const InferPart
   constexpr size_t kHeadOfPart = 512;
   size_t text = json.size() + 2, bytes = 0;
   for (const InferPart& part : parts) {
-    const size_t values = part.values.size() / size_of(part.type);
-    text += kHeadOfPart + part.name.size() + (part.binary ? part.values.size() : values * (longest_text(part.type) + 1));
+    text += kHeadOfPart + part.name.size() + (part.binary ? part.values.size() : json_room(part.type, part.values));
     bytes += part.binary ? part.values.size() : 0;
   }
   json.reserve(text);
@@ -225,8 +314,8 @@ Status append_parts(std::string& json, std::string& binary, std::string_view mem
       binary.append(reinterpret_cast<const char*>(part.values.data()), part.values.size());
       continue;
     }
-    if (const Status fit = check_values(part.type, part.values); !fit.ok())
-      return invalid("{} {}, which JSON cannot: ask for it in binary", part.name, fit.error().message);
+    if (part.type == DataType::kBytes && !all_utf8(part.values))
+      return invalid("{} holds a text that is no UTF-8, which JSON cannot: send it, or ask for it, in binary", part.name);
     json += R"("data":)";
     append_values(json, part);
     json += '}';
@@ -266,10 +355,16 @@ std::span<const std::byte> InferTensor::values() const {
   return bytes.empty() ? std::span(own) : std::as_bytes(std::span(bytes));
 }
 
-void InferTensor::copy_to(std::span<std::byte> to) const {
-  const std::span<const std::byte> from = values();
-  CHECK(to.size() == from.size(), "{} bytes into {}", from.size(), to.size());
-  if (!to.empty()) std::memcpy(to.data(), from.data(), to.size());
+uint64_t json_room(DataType type, std::span<const std::byte> values) {
+  if (type != DataType::kBytes) return values.size() / size_of(type) * (longest_text(type) + 1);
+  constexpr uint64_t kQuotesAndComma = 3;
+  uint64_t room = 0;
+  for (std::span<const std::byte> rest = values; const std::optional<std::string_view> text = take_text(rest);) {
+    room += kQuotesAndComma + text->size();
+    for (const char c : *text)
+      room += static_cast<unsigned char>(c) < ' ' ? std::string_view("\\u0000").size() - 1 : c == '"' || c == '\\' ? 1 : 0;
+  }
+  return room;
 }
 
 struct InferParser::Impl {
@@ -286,15 +381,19 @@ Result<InferRequest> InferParser::parse(std::string_view body, std::optional<siz
   const std::string_view head = body.substr(0, head_bytes.value_or(body.size()));
   if (impl_->parser.capacity() > kKeptCapacity) impl_->parser = dom::parser();
   dom::object root;
-  if (const auto failure = impl_->parser.parse(head.data(), head.size()).get(root); failure != simdjson::SUCCESS)
-    return invalid("the body is no JSON object: {}", simdjson::error_message(failure));
+  if (const auto failure = impl_->parser.parse(head.data(), head.size()).get(root); failure != simdjson::SUCCESS) {
+    const std::optional<std::string> quoted = with_quoted_specials(head);
+    if (!quoted || impl_->parser.parse(quoted->data(), quoted->size()).get(root) != simdjson::SUCCESS)
+      return invalid("the body is no JSON object: {}", simdjson::error_message(failure));
+  }
   return read_request(root, body.substr(head.size()));
 }
 
 /// Of simdjson, for each byte: a copy, a tape of 8, 4 for where things begin, 5/3 for texts; and 8 for the values, of which one takes two
-/// bytes, when they are read as doubles, as much again when they are copied, and before that when their list grew.
+/// bytes, when they are read as doubles, as much again when they are copied, and before that when their list grew. NaN, where it stands
+/// bare, takes four bytes, six in the copy with quotes: that copy and what simdjson takes for it, less fewer values, are 3 more at most.
 uint64_t InferParser::most_bytes(size_t head_bytes) {
-  constexpr uint64_t kFixed = uint64_t{64} << 10, kPerByte = 15 + 12;
+  constexpr uint64_t kFixed = uint64_t{64} << 10, kPerByte = 15 + 12 + 3;
   return kFixed + kPerByte * head_bytes;
 }
 

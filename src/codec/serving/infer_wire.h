@@ -27,10 +27,8 @@ struct InferTensor {
   std::vector<std::byte> own;
 
   [[nodiscard]] int64_t count() const;
-  /// count() of them, not necessarily aligned.
+  /// count() of them, not necessarily aligned; of BYTES as in tensor_texts.h.
   [[nodiscard]] std::span<const std::byte> values() const;
-  /// @param to  as long as values().
-  void copy_to(std::span<std::byte> to) const;
 };
 
 /// @return error when it has too many dimensions or values, or one below 0. @param name  of the input, for the message
@@ -58,6 +56,7 @@ class InferParser {
   InferParser();
   InferParser(InferParser&&) noexcept;
   ~InferParser();
+  /// Takes NaN, Infinity and -Infinity where numbers of a floating type are expected, bare or in quotes.
   /// @param body  as it came; the tensors point into it. @param head_bytes  of JSON; none: all of it.
   Result<InferRequest> parse(std::string_view body, std::optional<size_t> head_bytes);
   /// What parse() takes of memory at most while it runs, what it returns included, the body not.
@@ -73,7 +72,7 @@ struct InferPart {
   std::string_view name;
   DataType type = DataType::kFp32;
   std::span<const int64_t> shape;
-  std::span<const std::byte> values;  ///< as many as the shape says
+  std::span<const std::byte> values;  ///< as many as the shape says, in whole
   bool binary = false;
 };
 
@@ -82,7 +81,11 @@ struct InferMessage {
   std::optional<size_t> head_bytes;  ///< when parts are binary: to be sent as Inference-Header-Content-Length
 };
 
-/// @return error for values that JSON cannot hold (NaN, infinity) where a part is not binary.
+/// Characters of the values as JSON, at most. @param values  of BYTES: whole texts
+uint64_t json_room(DataType type, std::span<const std::byte> values);
+
+/// NaN and infinity are written as NaN, Infinity and -Infinity, as Triton does; strict readers of JSON do not know them.
+/// @return error for a text that is no UTF-8, where its part is not binary.
 Result<InferMessage> write_infer_answer(std::string_view model, int64_t version, std::string_view id,
                                         std::span<const InferPart> outputs);
 /// @param timeout  none: not said. Outputs are asked for in binary when the first input is.

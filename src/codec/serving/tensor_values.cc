@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "base/text.h"
+#include "codec/serving/tensor_texts.h"
 
 namespace stint {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "values in memory are little-endian");
 
 constexpr std::array<std::string_view, kDataTypes> kDataTypeNames = {
-    "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "BF16", "FP32", "FP64"};
+    "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "BF16", "FP32", "FP64", "BYTES"};
 
 /// A floating type of 16 bits.
 struct Format {
@@ -42,7 +43,7 @@ uint16_t rounded(double value, const Format& format) {
 
 /// @param exponent  its bits: where all are set, the value is NaN or infinite.
 template <typename Bits>
-bool all_finite(std::span<const std::byte> bytes, Bits exponent) {
+bool none_has_all(std::span<const std::byte> bytes, Bits exponent) {
   const size_t count = bytes.size() / sizeof(Bits);
   Bits wrong = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -53,19 +54,10 @@ bool all_finite(std::span<const std::byte> bytes, Bits exponent) {
   return wrong == 0;
 }
 
-bool all_finite(DataType type, std::span<const std::byte> bytes) {
-  switch (type) {
-    case DataType::kFp16: return all_finite<uint16_t>(bytes, 0x7c00);
-    case DataType::kBf16: return all_finite<uint16_t>(bytes, 0x7f80);
-    case DataType::kFp32: return all_finite<uint32_t>(bytes, 0x7f800000);
-    case DataType::kFp64: return all_finite<uint64_t>(bytes, 0x7ff0000000000000);
-    default: return true;
-  }
-}
-
 }  // namespace
 
 std::string_view name_of(DataType type) { return kDataTypeNames[static_cast<size_t>(type)]; }
+std::string config_name_of(DataType type) { return fmt::format("TYPE_{}", type == DataType::kBytes ? "STRING" : name_of(type)); }
 
 Result<DataType> read_data_type(std::string_view name) {
   const auto found = std::ranges::find(kDataTypeNames, name);
@@ -85,6 +77,7 @@ size_t longest_text(DataType type) {
 }
 
 size_t size_of(DataType type) {
+  if (type == DataType::kBytes) return kTextHead;
   return visit_type(type, []<typename T>(T) { return sizeof(T); });
 }
 
@@ -101,14 +94,24 @@ float plain(Bfloat value) { return std::bit_cast<float>(uint32_t{value.bits} << 
 Half to_half(double value) { return {rounded(value, kHalf)}; }
 Bfloat to_bfloat(double value) { return {rounded(value, kBfloat)}; }
 
+bool all_finite(DataType type, std::span<const std::byte> bytes) {
+  switch (type) {
+    case DataType::kFp16: return none_has_all<uint16_t>(bytes, 0x7c00);
+    case DataType::kBf16: return none_has_all<uint16_t>(bytes, 0x7f80);
+    case DataType::kFp32: return none_has_all<uint32_t>(bytes, 0x7f800000);
+    case DataType::kFp64: return none_has_all<uint64_t>(bytes, 0x7ff0000000000000);
+    default: return true;
+  }
+}
+
 Status check_values(DataType type, std::span<const std::byte> bytes) {
-  if (!all_finite(type, bytes)) return invalid("holds NaN or infinity");
   if (type == DataType::kBool && std::ranges::any_of(bytes, [](std::byte b) { return b > std::byte{1}; }))
     return invalid("holds a BOOL that is neither 0 nor 1");
   return {};
 }
 
 Result<std::vector<std::byte>> values_from(DataType type, std::span<const float> numbers) {
+  if (type == DataType::kBytes) return invalid("numbers are given; it takes texts (BYTES)");
   return visit_type(type, [&]<typename T>(T) -> Result<std::vector<std::byte>> {
     std::vector<std::byte> bytes(numbers.size() * sizeof(T));
     for (size_t i = 0; i < numbers.size(); ++i) {

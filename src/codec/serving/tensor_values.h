@@ -1,4 +1,5 @@
-// Types of tensors as the Open Inference Protocol names them, and their values: as they lie in memory (little-endian), as numbers.
+// Types of tensors as the Open Inference Protocol names them, and their values: as they lie in memory (little-endian), as numbers. Those of
+// BYTES are texts: see tensor_texts.h.
 //
 // Source: Open Inference Protocol, version 2, "Tensor Data Types"; IEEE 754-2008 (binary16); bfloat16 is the upper half of a binary32.
 #pragma once
@@ -34,17 +35,20 @@ enum class DataType : uint8_t {
   kFp16,
   kBf16,
   kFp32,
-  kFp64
+  kFp64,
+  kBytes  ///< texts of any length
 };
-inline constexpr size_t kDataTypes = 13;
+inline constexpr size_t kDataTypes = 14;
 
-/// `FP32`, as the protocol has it; Triton's configurations put TYPE_ before it.
+/// `FP32`, as the protocol has it.
 std::string_view name_of(DataType type);
+/// `TYPE_FP32`, as Triton's configurations have it; BYTES are TYPE_STRING there.
+std::string config_name_of(DataType type);
 /// @return error, naming those there are, for any other name
 Result<DataType> read_data_type(std::string_view name);
-/// Bytes of a value.
+/// Bytes of a value; of BYTES those of an empty one, which all are at least.
 size_t size_of(DataType type);
-/// Characters of a value in JSON, at most.
+/// Characters of a value in JSON, at most. Not of BYTES.
 size_t longest_text(DataType type);
 
 // Values that C++ has no type for.
@@ -58,7 +62,7 @@ struct Bfloat {
   uint16_t bits = 0;
 };
 
-/// Calls `visit` with a value, of no meaning, of the type that is `type` in memory.
+/// Calls `visit` with a value, of no meaning, of the type that is `type` in memory. Not for BYTES, which no type of fixed size is.
 template <typename Visit>
 auto visit_type(DataType type, Visit visit) {
   // NOLINTBEGIN(bugprone-branch-clone): each visits another type
@@ -76,6 +80,7 @@ auto visit_type(DataType type, Visit visit) {
     case DataType::kBf16: return visit(Bfloat());
     case DataType::kFp32: return visit(float());
     case DataType::kFp64: return visit(double());
+    case DataType::kBytes: break;
   }
   // NOLINTEND(bugprone-branch-clone)
   CHECK(false, "data type {}", static_cast<int>(type));
@@ -130,12 +135,14 @@ std::vector<std::byte> bytes_of(std::span<const T> values) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// @return error ("holds NaN or infinity") when a value is none to reckon with: no finite number, or a Bool that is neither 0 nor 1
+/// @return error when a value is none of its type's: a Bool that is neither 0 nor 1
 Status check_values(DataType type, std::span<const std::byte> bytes);
+/// None is NaN or infinite.
+bool all_finite(DataType type, std::span<const std::byte> bytes);
 
-/// @return error when an integer or Bool type cannot be one of the numbers
+/// @return error when an integer or Bool type cannot be one of the numbers, and for BYTES
 Result<std::vector<std::byte>> values_from(DataType type, std::span<const float> numbers);
-/// The nearest float of each.
+/// The nearest float of each. Not of BYTES.
 std::vector<float> floats_of(DataType type, std::span<const std::byte> bytes);
 
 }  // namespace stint

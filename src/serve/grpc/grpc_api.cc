@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "base/text.h"
+#include "codec/serving/tensor_texts.h"
 #include "host/file.h"
 #include "open_inference.grpc.pb.h"
 #include "serve/checked_call.h"
@@ -98,6 +99,15 @@ Result<std::vector<std::byte>> read_contents(const inference::InferTensorContent
   }
 }
 
+Result<std::vector<std::byte>> read_texts(const inference::InferTensorContents& contents, int64_t count) {
+  const auto& listed = contents.bytes_contents();
+  if (std::cmp_not_equal(listed.size(), count)) return invalid("{} values; its shape says {}", listed.size(), count);
+  std::vector<std::byte> texts;
+  for (const std::string& text : listed)
+    append_text(texts, text);
+  return texts;
+}
+
 Result<InferTensor> read_tensor(const inference::ModelInferRequest::InferInputTensor& from, const std::string* raw) {
   const auto wrong = [&](std::string_view why) { return invalid("input {}: {}", excerpt(from.name()), why); };
   InferTensor tensor;
@@ -110,12 +120,19 @@ Result<InferTensor> read_tensor(const inference::ModelInferRequest::InferInputTe
   if (raw != nullptr) {
     tensor.bytes = *raw;
     const size_t size = size_of(*type);
+    if (*type == DataType::kBytes) {
+      if (const Status whole = check_texts(tensor.values(), static_cast<size_t>(tensor.count())); !whole.ok())
+        return wrong(whole.error().message);
+      return tensor;
+    }
     if (raw->size() != static_cast<size_t>(tensor.count()) * size)
       return wrong(fmt::format("{} bytes; its shape has {} values of {}", raw->size(), tensor.count(), size));
     return tensor;
   }
   Result<std::vector<std::byte>> values =
-      visit_type(*type, [&]<typename T>(T) { return read_contents<T>(from.contents(), tensor.count()); });
+      *type == DataType::kBytes
+          ? read_texts(from.contents(), tensor.count())
+          : visit_type(*type, [&]<typename T>(T) { return read_contents<T>(from.contents(), tensor.count()); });
   if (!values.ok()) return wrong(values.error().message);
   tensor.own = std::move(*values);
   return tensor;
@@ -147,16 +164,16 @@ class InferReactor final : public ServerUnaryReactor {
   void OnCancel() override { leaver_.gone(); }
   Leaver& leaver() { return leaver_; }
   /// Until the answer has been sent.
-  void hold(std::shared_ptr<const void> held) { held_ = std::move(held); }
+  void hold(std::shared_ptr<const void> held) { held_.push_back(std::move(held)); }
 
  private:
   Leaver leaver_;
-  std::shared_ptr<const void> held_;
+  std::vector<std::shared_ptr<const void>> held_;
 };
 
 inference::DataType data_type_of(DataType type) {
   inference::DataType found = inference::TYPE_INVALID;
-  CHECK(inference::DataType_Parse(fmt::format("TYPE_{}", name_of(type)), &found), "{}", name_of(type));
+  CHECK(inference::DataType_Parse(config_name_of(type), &found), "{}", name_of(type));
   return found;
 }
 
@@ -173,8 +190,8 @@ class GrpcInferCall final : public CheckedCall {
     std::unique_ptr<GrpcInferCall> call(new GrpcInferCall({from.model_name(), served.version}, served.model->measured(), to));
     TRY(call->check(std::move(request), terms, memory));
     call->reactor_ = &reactor;
-    reactor.hold(
-        std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(std::move(reading), call->held_));
+    reactor.hold(std::move(reading));
+    reactor.hold(call->held_);
     return call;
   }
   /// Without an answer: it was cancelled.
@@ -184,7 +201,11 @@ class GrpcInferCall final : public CheckedCall {
     to_.set_model_name(model_);
     to_.set_model_version(std::to_string(version_));
     to_.set_id(request_.id);
-    for (const Answered& one : answered(outputs)) {
+    const std::vector<Answered> all = answered(outputs);
+    Result<std::shared_ptr<const void>> held = hold_of(all);
+    if (!held.ok()) return fail(held.error());
+    reactor_->hold(std::move(*held));
+    for (const Answered& one : all) {
       auto* output = to_.add_outputs();
       output->set_name(one.wanted.name);
       output->set_datatype(std::string(name_of(one.type)));
