@@ -2,7 +2,9 @@
 #include <cstdint>
 
 #include "clouds/aws_credentials.h"
+#include "clouds/cloud_notice.h"
 #include "clouds/ec2_answers.h"
+#include "clouds/metadata_address.h"
 #include "clouds/object_url.h"
 #include "clouds/s3_answers.h"
 #include "clouds/xml.h"
@@ -23,6 +25,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 'i': (void)stint::parse_ec2_instances(input); break;
     case 'h': (void)stint::parse_ec2_spot_prices(input); break;
     case 't': (void)stint::parse_ec2_spot_ends(input); break;
+    case 'n':
+      (void)stint::parse_aws_instance_action(input);
+      (void)stint::parse_aws_rebalance(input);
+      (void)stint::parse_google_preempted(input);
+      (void)stint::parse_google_maintenance(input);
+      (void)stint::parse_azure_events(input, "vm_1");
+      break;
+    case 'm': (void)stint::is_metadata_address(input); break;
     case 'o': (void)stint::parse_object_url(input); break;
     default: (void)stint::parse_xml(input); break;
   }

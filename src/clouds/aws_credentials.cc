@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "clouds/json_member.h"
 #include "clouds/xml.h"
 #include "host/clock.h"
 #include "host/file.h"
@@ -21,11 +22,6 @@ constexpr std::string_view kContainerHost = "http://169.254.170.2";
 constexpr std::string_view kInstanceHost = "http://169.254.169.254";
 constexpr std::string_view kStsVersion = "2011-06-15";
 constexpr int kDeepestRole = 5;
-
-std::string text_member(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 /// The words of a command line: quotes hold blanks together, as in a shell; nothing else is special.
 std::vector<std::string> words_of(std::string_view line) {

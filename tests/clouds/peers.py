@@ -28,7 +28,8 @@ def folder(source):
 
 
 def need(source, *names):
-    where = {"moto": "python/bin/moto_server", "azurite": "azurite/node_modules/azurite/package.json", "gcs": "bin/fake-gcs-server"}
+    where = {"moto": "python/bin/moto_server", "azurite": "azurite/node_modules/azurite/package.json", "gcs": "bin/fake-gcs-server",
+             "ec2-metadata-mock": "bin/ec2-metadata-mock"}
     missing = [name for name in names if not (folder(source) / where[name]).exists()]
     if missing:
         print(f"skipped: {', '.join(missing)} not in {folder(source)}: run scripts/setup-cloud-peers")

@@ -17,6 +17,7 @@
 
 #include "backends/local/process_tree.h"
 #include "backends/supervise/leftovers.h"
+#include "backends/supervise/machine_notices.h"
 #include "backends/supervise/notice_fit.h"
 #include "backends/supervise/restore_point.h"
 #include "backends/supervise/steady_time.h"
@@ -37,6 +38,8 @@ constexpr std::array kPassedOn = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIG
 constexpr std::string_view kReadyName = ".stint-ready";
 // A worker's answer arrives without its own signal while its process lives on for a moment.
 constexpr Duration kWorkerPause = Duration::milliseconds(20);
+// A cloud that says so long before lets the command work until then.
+constexpr Duration kShortestLead = Duration::minutes(2);
 
 std::string seconds(Duration d) { return fmt::format("{:.1f}", d.to_seconds()); }
 
@@ -47,7 +50,11 @@ std::string end_text(ExitStatus status) {
 class Supervisor {
  public:
   explicit Supervisor(const SupervisorOptions& options)
-      : options_(options), log_(options.events_file), began_(time_()), policy_(options.limits, began_) {}
+      : options_(options),
+        log_(options.events_file),
+        began_(time_()),
+        policy_(options.limits, began_),
+        notices_(options.cloud, log_) {}
 
   Result<ExitStatus> run() {
     watch_signals();
@@ -55,6 +62,7 @@ class Supervisor {
     while (policy_.phase() != Phase::kDone || !finished()) {
       if (policy_.phase() == Phase::kWaiting) TRY(prepare_start());
       look_after_workers();
+      hear_notices();
       if (saves()) look_now_and_then();
       if (policy_.alert_due(time_())) alert();
       if (policy_.phase() == Phase::kLeaving && time_() >= policy_.kill_at()) command_ended();
@@ -263,20 +271,25 @@ class Supervisor {
 
   // ---- waiting ------------------------------------------------------------------------------------------------------
 
-  [[nodiscard]] std::vector<pid_t> workers() const {
+  /// @param watcher  with the one that waits for notices, all its life?
+  enum class Watcher : uint8_t { kWith, kWithout };
+  [[nodiscard]] std::vector<pid_t> workers(Watcher watcher = Watcher::kWith) const {
     std::vector<pid_t> pids;
+    if (const auto pid = notices_.watcher(); pid && watcher == Watcher::kWith) pids.push_back(*pid);
     for (const auto* worker : {&chooser_, &examiner_, &copier_})
       if (worker->has_value()) pids.push_back((*worker)->pid());
     return pids;
   }
 
   void wait_for_something() {
-    if (policy_.phase() == Phase::kDone && workers().empty()) return;
+    const bool at_work = !workers(Watcher::kWithout).empty();
+    if (policy_.phase() == Phase::kDone && !at_work) return;
     const Instant time = time_();
     Instant until = time + options_.look_every;
-    if (!workers().empty()) until = std::min(until, time + kWorkerPause);
+    if (at_work) until = std::min(until, time + kWorkerPause);
     if (policy_.phase() == Phase::kWaiting) until = std::min(until, policy_.restart_at());
     if (policy_.phase() == Phase::kLeaving) until = std::min(until, policy_.kill_at());
+    if (const auto due = notices_.due_at(lead())) until = std::min(until, *due);
     const int64_t ns = std::max<int64_t>(1'000'000, (until - time).count_ns());
     const timespec pause = {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
     const int signal = ::sigtimedwait(&watched_, nullptr, &pause);
@@ -289,14 +302,32 @@ class Supervisor {
     }
   }
 
+  /// How long before its end the machine's command hears of it, where its cloud says so long before.
+  [[nodiscard]] Duration lead() const {
+    const Duration needed = (state_.saving.mean() + state_.copying.mean()) * 2;
+    return std::max({options_.limits.notice, kShortestLead, needed});
+  }
+
+  void hear_notices() {
+    if (const auto leave = notices_.step(time_(), lead()))
+      notice(SIGTERM, leave->left, fmt::format("{}: SIGTERM is sent", leave->why), leave->fields);
+    // Whom a person told to leave leaves.
+    if (notices_.take_withdrawn() && !told_by_signal_) policy_.stay();
+  }
+
   void notice(int signal) {
+    told_by_signal_ = true;
+    notice(signal, options_.limits.notice, fmt::format("signal {}: passed on", signal), {});
+  }
+
+  void notice(int signal, Duration left, const std::string& why, SupervisorLog::Fields fields) {
     const bool first = policy_.phase() == Phase::kRunning;
     if (tree_) tree_->signal(signal);
-    policy_.notice(time_(), options_.copies.exists() ? state_.copying.mean() * 2 : Duration());
+    policy_.notice(time_(), {.left = left, .reserve = options_.copies.exists() ? state_.copying.mean() * 2 : Duration()});
     if (!first) return;
-    log_.tell(time_(), "notice",
-              fmt::format("signal {}: passed on; {} s to save and end", signal, seconds(policy_.kill_at() - time_())),
-              {{"signal", std::to_string(signal)}});
+    notice_ = left;
+    fields.emplace_back("signal", std::to_string(signal));
+    log_.tell(time_(), "notice", fmt::format("{}; {} s to save and end", why, seconds(policy_.kill_at() - time_())), fields);
     if (!options_.copies.exists() || hold_.lost || state_.checkpoints.empty()) return;
     if (last_size_.count() > 0) tell_notice_fit(last_size_, last_name_);
     // With the end of the machine in sight a rate would only lose the copy. What is there of it is not sent again.
@@ -307,7 +338,7 @@ class Supervisor {
   }
 
   void tell_notice_fit(Bytes size, const std::string& name) {
-    const NoticeQuestion question{.notice = options_.limits.notice,
+    const NoticeQuestion question{.notice = notice_.value_or(options_.limits.notice),
                                   .size = size,
                                   .bytes_per_second = state_.copied_bytes_per_second,
                                   .at_a_bound = state_.copied_at_a_bound,
@@ -552,6 +583,7 @@ class Supervisor {
       fields.emplace_back("currency", std::string(cost.currency().code()));
     }
     log_.tell(time_(), "done", text, fields);
+    if (options_.acknowledge_notice) notices_.acknowledge(time_());
   }
 
   const SupervisorOptions& options_;
@@ -566,6 +598,10 @@ class Supervisor {
   Descriptor lock_;
   std::string mark_;  // value of kRunMark: the folder, absolute
   sigset_t watched_ = {};
+
+  MachineNotices notices_;
+  bool told_by_signal_ = false;
+  std::optional<Duration> notice_;  ///< how long the one that the command heard is
 
   std::optional<ProcessTree> tree_;
   Instant started_at_;

@@ -1,6 +1,7 @@
 #include "backends/supervise/supervisor_policy.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stint {
 namespace {
@@ -28,6 +29,11 @@ void SupervisorPolicy::started(Instant now) {
 
 void SupervisorPolicy::ended(Instant now, ExitStatus how) {
   last_end_ = how;
+  if (std::exchange(stays_, false)) {
+    phase_ = Phase::kWaiting;
+    restart_at_ = now;
+    return;
+  }
   const bool cannot_start =
       !saved_since_start_ && (how.shell_code() == kShellCannotExecute || how.shell_code() == kShellCannotFind);
   if (phase_ == Phase::kLeaving || how.shell_code() == 0 || cannot_start || ends_without_progress_ >= limits_.retries) {
@@ -39,13 +45,21 @@ void SupervisorPolicy::ended(Instant now, ExitStatus how) {
   restart_at_ = now + pause_after(limits_, ends_without_progress_);
 }
 
-void SupervisorPolicy::notice(Instant now, Duration reserve) {
-  if (!gone_at_) gone_at_ = now + limits_.notice;
+void SupervisorPolicy::notice(Instant now, Notice notice) {
+  stays_ = false;
+  const bool comes_first = !gone_at_ || now + notice.left < *gone_at_;
+  if (comes_first) gone_at_ = now + notice.left;
   if (phase_ == Phase::kWaiting) phase_ = Phase::kDone;
-  if (phase_ != Phase::kRunning) return;
+  if (phase_ != Phase::kRunning && !(phase_ == Phase::kLeaving && comes_first)) return;
   phase_ = Phase::kLeaving;
-  const Duration half = Duration::nanoseconds(limits_.notice.count_ns() / 2);
-  kill_at_ = *gone_at_ - std::clamp(reserve, Duration(), half);
+  const Duration half = Duration::nanoseconds(notice.left.count_ns() / 2);
+  kill_at_ = *gone_at_ - std::clamp(notice.reserve, Duration(), half);
+}
+
+void SupervisorPolicy::stay() {
+  if (phase_ != Phase::kLeaving) return;
+  stays_ = true;
+  gone_at_.reset();
 }
 
 void SupervisorPolicy::good_checkpoint(Instant now) {

@@ -2,7 +2,8 @@
 //
 //   waiting ──started──► running ──ended well──► done
 //      ▲                  │   │
-//      └──ended badly─────┘   └─notice─► leaving ──ended, or out of time and killed──► done
+//      ├──ended badly─────┘   └─notice─► leaving ──ended, or out of time and killed──► done
+//      └──ended, and the notice was taken back──────┘
 //
 // A command that ends badly is started again after a pause that doubles each time. What counts against the limit are ends
 // in a row without a new good checkpoint: a command that gets on is worth going on with. One that ends with a shell's codes for a
@@ -45,9 +46,14 @@ class SupervisorPolicy {
   void started(Instant now);
   void ended(Instant now, ExitStatus how);
   /// The machine will be taken away, or somebody wants the command to leave.
-  /// @param reserve  of the notice that is needed after the command has ended, to copy its last checkpoint; at most half of
-  ///   the notice is set aside.
-  void notice(Instant now, Duration reserve);
+  struct Notice {
+    Duration left;  ///< until then. Of several notices the one that comes first holds
+    Duration
+        reserve;  ///< is needed after the command has ended, to copy its last checkpoint; at most half of `left` is set aside
+  };
+  void notice(Instant now, Notice notice);
+  /// It stays after all: a command that was told to leave is started again once it has.
+  void stay();
   void good_checkpoint(Instant now);
 
   /// True once for each spell of `alert_after` in which a command ran and no good checkpoint came.
@@ -61,6 +67,7 @@ class SupervisorPolicy {
   Instant restart_at_;
   Instant kill_at_;
   std::optional<Instant> gone_at_;
+  bool stays_ = false;  ///< kLeaving: the reason to leave is gone
   ExitStatus last_end_;
   int starts_ = 0;
   bool saved_since_start_ = false;

@@ -70,11 +70,11 @@ TEST(SupervisorPolicy, WhatCannotBeStartedIsNotTriedAgain) {
 
 TEST(SupervisorPolicy, ANoticeEndsItWhateverTheExitCode) {
   SupervisorPolicy policy = running({.notice = Duration::seconds(120)});
-  policy.notice(at(10), Duration::seconds(20));
+  policy.notice(at(10), {.left = Duration::seconds(120), .reserve = Duration::seconds(20)});
   EXPECT_EQ(policy.phase(), Phase::kLeaving);
   EXPECT_EQ(policy.kill_at(), at(110)) << "20 s of the 120 are for the last copy";
   EXPECT_EQ(policy.gone_at(), at(130));
-  policy.notice(at(50), Duration());
+  policy.notice(at(50), {.left = Duration::seconds(120)});
   EXPECT_EQ(policy.kill_at(), at(110)) << "a second signal does not begin the time anew";
   policy.ended(at(60), kFailed);
   EXPECT_EQ(policy.phase(), Phase::kDone);
@@ -83,14 +83,40 @@ TEST(SupervisorPolicy, ANoticeEndsItWhateverTheExitCode) {
 
 TEST(SupervisorPolicy, SetsAtMostHalfOfTheNoticeAside) {
   SupervisorPolicy policy = running({.notice = Duration::seconds(30)});
-  policy.notice(at(0), Duration::hours(1));
+  policy.notice(at(0), {.left = Duration::seconds(30), .reserve = Duration::hours(1)});
   EXPECT_EQ(policy.kill_at(), at(15));
+}
+
+TEST(SupervisorPolicy, OfTwoNoticesTheOneThatComesFirstHolds) {
+  SupervisorPolicy policy = running();
+  policy.notice(at(0), {.left = Duration::seconds(300), .reserve = Duration::seconds(10)});
+  EXPECT_EQ(policy.kill_at(), at(290));
+  policy.notice(at(20), {.left = Duration::seconds(30), .reserve = Duration::seconds(10)});
+  EXPECT_EQ(policy.gone_at(), at(50));
+  EXPECT_EQ(policy.kill_at(), at(40));
+}
+
+TEST(SupervisorPolicy, AMachineThatStaysAfterAllStartsTheCommandAgain) {
+  SupervisorPolicy policy = running({.retries = 0});
+  policy.notice(at(10), {.left = Duration::seconds(120)});
+  policy.stay();
+  EXPECT_FALSE(policy.gone_at());
+  EXPECT_EQ(policy.phase(), Phase::kLeaving) << "it was told to leave, and does";
+  policy.ended(at(20), {});
+  EXPECT_EQ(policy.phase(), Phase::kWaiting) << "what ends while it leaves has not ended its work";
+  EXPECT_EQ(policy.restart_at(), at(20));
+  policy.started(at(20));
+  policy.notice(at(30), {.left = Duration::seconds(120)});
+  policy.stay();
+  policy.notice(at(35), {.left = Duration::seconds(120)});
+  policy.ended(at(40), {});
+  EXPECT_EQ(policy.phase(), Phase::kDone) << "the next notice holds again";
 }
 
 TEST(SupervisorPolicy, ANoticeBetweenTwoRunsStartsNoThird) {
   SupervisorPolicy policy = running();
   policy.ended(at(1), kFailed);
-  policy.notice(at(2), Duration());
+  policy.notice(at(2), {.left = Duration::seconds(120)});
   EXPECT_EQ(policy.phase(), Phase::kDone);
   EXPECT_EQ(policy.last_end().shell_code(), 1);
   EXPECT_EQ(policy.gone_at(), at(122)) << "what is still copied has until then";
@@ -100,7 +126,7 @@ TEST(SupervisorPolicy, ANoticeAfterTheEndBoundsWhatIsStillCopied) {
   SupervisorPolicy policy = running();
   policy.ended(at(5), {});
   EXPECT_FALSE(policy.gone_at());
-  policy.notice(at(10), Duration());
+  policy.notice(at(10), {.left = Duration::seconds(120)});
   EXPECT_EQ(policy.phase(), Phase::kDone);
   EXPECT_EQ(policy.gone_at(), at(130));
 }

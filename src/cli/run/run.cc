@@ -4,8 +4,10 @@
 #include <memory>
 
 #include "backends/supervise/supervisor.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/parser.h"
+#include "clouds/metadata_address.h"
 #include "clouds/object_url.h"
 
 namespace stint {
@@ -15,11 +17,31 @@ struct RunArguments {
   std::vector<std::string> command;
   std::string checkpoint_folder, events, price;
   CopyTarget copies;
-  std::string notice = "120s", alert_after = "2h", settled_after = "10s", look_every = "1s";
+  std::string notice, cloud = "auto", alert_after = "2h", settled_after = "10s", look_every = "1s";
   std::string first_pause = "5s", longest_pause = "5m";
   int retries = 3;
   double copy_mib_per_second = 0;
+  bool acknowledge_notice = false;
 };
+
+/// What a spot machine is told before its end at least, as its cloud documents it.
+std::string usual_notice(std::optional<CloudProvider> cloud) {
+  return cloud == CloudProvider::kGoogle || cloud == CloudProvider::kAzure ? "30s" : "120s";
+}
+
+/// none = no cloud's notices are watched for.
+Result<std::optional<CloudProvider>> cloud_of(const std::string& word) {
+  using Found = std::optional<CloudProvider>;
+  if (word == "aws") return Found(CloudProvider::kAws);
+  if (word == "gcp") return Found(CloudProvider::kGoogle);
+  if (word == "azure") return Found(CloudProvider::kAzure);
+  if (word == "none") return Found();
+  if (word != "auto") return invalid("--cloud {}: give aws, gcp, azure, none, or auto (as the machine's firmware says)", word);
+  const Found found = detect_cloud();
+  // Whoever shut AWS's metadata off for programs meant this one, too.
+  const bool off = equals_ignoring_case(process_environment()("AWS_EC2_METADATA_DISABLED"), "true");
+  return found == CloudProvider::kAws && off ? Found() : found;
+}
 
 Status check_copies(const SupervisorOptions& o) {
   if (o.copies.exists() && o.checkpoint_folder.empty()) return invalid("--sync-to needs --checkpoint-dir: what is to be copied");
@@ -46,7 +68,11 @@ Result<SupervisorOptions> options_of(const RunArguments& a) {
   o.events_file = a.events;
   o.copy_bytes_per_second = static_cast<int64_t>(a.copy_mib_per_second * 1048576);
   o.limits.retries = a.retries;
-  TRY_ASSIGN(o.limits.notice, parse_duration(a.notice));
+  TRY_ASSIGN(o.cloud, cloud_of(a.cloud));
+  // A wrong address is told before anything starts.
+  if (o.cloud) TRY(metadata_address(*o.cloud, process_environment()));
+  o.acknowledge_notice = a.acknowledge_notice;
+  TRY_ASSIGN(o.limits.notice, parse_duration(a.notice.empty() ? usual_notice(o.cloud) : a.notice));
   TRY_ASSIGN(o.limits.alert_after, parse_duration(a.alert_after));
   TRY_ASSIGN(o.limits.first_pause, parse_duration(a.first_pause));
   TRY_ASSIGN(o.limits.longest_pause, parse_duration(a.longest_pause));
@@ -92,7 +118,15 @@ void add_run_command(Command& app, Action& action) {
                       "id or ARN of the AWS KMS key that encrypts copies in s3://; else as the bucket is set up");
   command->add_option("--sync-rate", a->copy_mib_per_second, "at most so many MiB per second while the command runs; 0: no limit")
       ->check(non_negative_number());
-  command->add_option("--notice", a->notice, "from the signal to the end of the machine")->capture_default_str();
+  command->add_option(
+      "--notice", a->notice,
+      "from the signal to the end of the machine; default 120s, on Google Cloud and Azure 30s, as their spot machines have");
+  command
+      ->add_option("--cloud", a->cloud,
+                   "whose notices of interruption to watch for: aws, gcp, azure, none, or auto: as the machine's firmware says")
+      ->capture_default_str();
+  command->add_flag("--acknowledge-notice", a->acknowledge_notice,
+                    "on Azure: once all is saved, tell it that the machine may go before its time");
   command->add_option("--retries", a->retries, "starts again so often in a row without a new good checkpoint")
       ->capture_default_str()
       ->check(non_negative_number());
