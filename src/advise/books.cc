@@ -8,6 +8,27 @@
 namespace stint {
 int64_t PlanNode::seconds() const { return std::accumulate(on_s.begin(), on_s.end(), int64_t{0}); }
 
+std::vector<uint16_t> limited_hours(std::vector<uint16_t> on_s, Duration from, Duration to) {
+  const int64_t each_s = from.whole_seconds();
+  const int64_t most_s = to.whole_seconds();
+  for (size_t begin = 0; begin < on_s.size(); ++begin) {
+    size_t end = begin;
+    int64_t all_s = 0;
+    for (; end < on_s.size() && on_s[end] > 0; ++end)
+      all_s += on_s[end];
+    const int64_t times = std::max<int64_t>(1, each_s > 0 ? all_s / each_s : 1);
+    const int64_t length_s = std::max<int64_t>(1, (all_s + times - 1) / times);
+    const auto kept_until = [&](int64_t s) { return s / length_s * std::min(most_s, length_s) + std::min(most_s, s % length_s); };
+    int64_t at_s = 0;
+    for (; begin < end; ++begin) {
+      const int64_t next_s = at_s + on_s[begin];
+      on_s[begin] = static_cast<uint16_t>(kept_until(next_s) - kept_until(at_s));
+      at_s = next_s;
+    }
+  }
+  return on_s;
+}
+
 Books::Books(const FleetFacts& facts, const PriceLookup& prices) : facts_(facts), prices_(prices) {
   std::vector<Money> period;
   for (const NodeFacts& node : facts.nodes)
@@ -190,12 +211,35 @@ Result<std::vector<Books::Outcome>> Books::outcome(const LimitReservation& c) co
     if (is_paid_while_off(o.after.market))
       return make_error(ErrorCode::kConflict, "{} is {}: using it for fewer hours saves no money", facts_.nodes[o.node].name,
                         name_of(o.after.market));
-    o.after.monthly = scale(o.after.monthly, c.to.whole_seconds(), c.from.whole_seconds());
-    for (uint16_t& s : o.after.on_s)
-      s = static_cast<uint16_t>(s * c.to.whole_seconds() / c.from.whole_seconds());
+    const int64_t before = o.after.seconds();
+    o.after.on_s = limited_hours(std::move(o.after.on_s), c.from, c.to);
+    if (before > 0) o.after.monthly = scale(o.after.monthly, o.after.seconds(), before);
     o.after.hours_changed = true;
   }
   return nodes;
+}
+
+void Books::stand_in_for_all(std::vector<Outcome>& nodes, const std::vector<size_t>& kept) {
+  if (kept.empty() || kept.size() == nodes.size()) return;
+  std::vector<int64_t> left_s(nodes.front().after.on_s.size());
+  Money paid = nodes.front().after.monthly - nodes.front().after.monthly;
+  int64_t seconds = 0;
+  for (const Outcome& o : nodes) {
+    for (size_t h = 0; h < left_s.size(); ++h)
+      left_s[h] += o.after.on_s[h];
+    paid += o.after.monthly;
+    seconds += o.after.seconds();
+  }
+  if (seconds == 0) return;
+  for (const size_t k : kept) {
+    PlanNode& node = nodes[k].after;
+    const int64_t before = node.seconds();
+    for (size_t h = 0; h < left_s.size(); ++h) {
+      node.on_s[h] = static_cast<uint16_t>(std::min<int64_t>(3600, left_s[h]));
+      left_s[h] -= node.on_s[h];
+    }
+    node.monthly = before > 0 ? scale(node.monthly, node.seconds(), before) : scale(paid, node.seconds(), seconds);
+  }
 }
 
 Result<std::vector<Books::Outcome>> Books::outcome(const ResizeNodes& c) const {
@@ -203,6 +247,9 @@ Result<std::vector<Books::Outcome>> Books::outcome(const ResizeNodes& c) const {
   TRY(claim_structure(nodes));
   if (c.to_count < 1 || c.to_count > static_cast<int64_t>(nodes.size()))
     return invalid("{} nodes cannot become {}", nodes.size(), c.to_count);
+  std::vector<size_t> kept(static_cast<size_t>(c.to_count));
+  std::iota(kept.begin(), kept.end(), size_t{0});
+  stand_in_for_all(nodes, kept);
   for (size_t i = 0; i < nodes.size(); ++i) {
     PlanNode& node = nodes[i].after;
     if (static_cast<int64_t>(i) >= c.to_count) {
@@ -222,8 +269,13 @@ Result<std::vector<Books::Outcome>> Books::outcome(const ResizeNodes& c) const {
 Result<std::vector<Books::Outcome>> Books::outcome(const ShareGpus& c) const {
   TRY_ASSIGN(auto nodes, open(c.nodes));
   TRY(claim_structure(nodes));
+  const auto stays = [&](const Outcome& o) { return std::ranges::find(c.keep, facts_.nodes[o.node].name) != c.keep.end(); };
+  std::vector<size_t> kept;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (stays(nodes[i])) kept.push_back(i);
+  stand_in_for_all(nodes, kept);
   for (Outcome& o : nodes)
-    if (std::find(c.keep.begin(), c.keep.end(), facts_.nodes[o.node].name) == c.keep.end()) give_back(o.after);
+    if (!stays(o)) give_back(o.after);
   return nodes;
 }
 

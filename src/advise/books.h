@@ -45,6 +45,11 @@ struct PlanNode {
   [[nodiscard]] Money open_monthly() const { return committed ? committed->open_monthly : monthly; }
 };
 
+/// Seconds on by hour, when no reservation is kept longer than `to`: of each stretch of hours the first `to`. A stretch of n × `from` is n
+/// reservations one after another, so a machine that is never off is kept for `to` of every `from`.
+/// @param from  > 0
+std::vector<uint16_t> limited_hours(std::vector<uint16_t> on_s, Duration from, Duration to);
+
 class Books {
  public:
   /// @param facts, prices  must outlive this.
@@ -95,6 +100,8 @@ class Books {
   void cover(std::vector<Outcome>& nodes, int64_t count, Money committed, Money open) const;
   Result<std::vector<Outcome>> open(const std::vector<std::string>& nodes) const;
   Status claim_structure(std::vector<Outcome>& nodes) const;
+  /// The first `count` of them are there whenever so many of all were: whatever ran on the others runs there.
+  static void stand_in_for_all(std::vector<Outcome>& nodes, const std::vector<size_t>& kept);
   std::optional<Money> hourly_of(Money monthly, int64_t seconds) const;
   Money monthly_at(Money hourly, const PlanNode& node) const;
   /// The same node bought as another type, in another region or on another market.

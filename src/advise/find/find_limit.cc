@@ -1,6 +1,7 @@
 // Limit reservation: machines that are kept long after their recurring work is done (the evaluation that works
 // 8 hours and is provisioned for 24).
 #include <cmath>
+#include <numeric>
 
 #include "advise/find/finder_text.h"
 #include "base/counted.h"
@@ -126,9 +127,17 @@ Proposals find_limit(const FleetView& fleet) {
     f.evidence.push_back({"longest use, start to last activity", fmt::format("{:.0f} h", longest)});
     add_use(f, group);
     f.arithmetic.push_back(cost_line(fleet, group));
-    f.arithmetic.push_back(fmt::format(
-        "limit: {:.0f} h × {:.1f} margin = {} h; {} of {} h remain: {} less", longest, kMargin, limit.to_h, limit.to_h,
-        limit.from_h, percent(100.0 * static_cast<double>(limit.from_h - limit.to_h) / static_cast<double>(limit.from_h))));
+    int64_t now_s = 0, then_s = 0;
+    for (const NodeFacts* node : group) {
+      const std::vector<uint16_t>& on_s = fleet.books.of(node->id).on_s;
+      const auto kept_s = limited_hours(on_s, kHour * limit.from_h, kHour * limit.to_h);
+      now_s += std::accumulate(on_s.begin(), on_s.end(), int64_t{0});
+      then_s += std::accumulate(kept_s.begin(), kept_s.end(), int64_t{0});
+    }
+    f.arithmetic.push_back(fmt::format("limit: {:.0f} h × {:.1f} margin = {} h each time; {:.0f} of {:.0f} h remain: {} less",
+                                       longest, kMargin, limit.to_h, static_cast<double>(then_s) / 3600,
+                                       static_cast<double>(now_s) / 3600,
+                                       percent(100.0 * static_cast<double>(now_s - then_s) / static_cast<double>(now_s))));
     f.caveats.push_back(
         "a run that needs longer than any seen so far is cut: have it checkpoint, or raise the limit for that run");
     out.advised.push_back(std::move(f));
