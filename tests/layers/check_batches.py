@@ -12,12 +12,18 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 
 try:
     import clang.cindex as clang
 except ImportError:
     print("skipped: python3-clang-19 is not installed")
     sys.exit(77)
+
+
+LIBRARY = ("algorithm array chrono cmath condition_variable deque filesystem fstream functional iostream limits map memory mutex numeric optional"
+           " random ranges regex set span sstream string thread tuple unordered_map unordered_set utility variant vector"
+           " fmt/chrono.h fmt/format.h fmt/ranges.h nlohmann/json.hpp").split()
 
 
 def compile_flags(command):
@@ -29,6 +35,16 @@ def compile_flags(command):
         elif word == "-isystem":
             kept += [word, words[i + 1]]
     return kept
+
+
+def precompile_library(stem, flags):
+    """The standard library, fmt and JSON read once, without the bodies of their functions: what uses them need not be instantiated here."""
+    header, result = f"{stem}.h", f"{stem}.pch"
+    with open(header, "w") as out:
+        out.writelines(f"#include <{name}>\n" for name in LIBRARY)
+    options = clang.TranslationUnit.PARSE_INCOMPLETE | clang.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES
+    clang.Index.create().parse(header, args=[*flags, "-x", "c++-header"], options=options).save(result)
+    return ["-include-pch", result]
 
 
 def uses_across(batch, flags, source_folder):
@@ -75,16 +91,22 @@ def main():
     clang.Config.set_library_file(library[0])
     resources = subprocess.check_output(["clang++-19", "-print-resource-dir"], text=True).strip()
     problems = batches = 0
-    for command in json.load(open(os.path.join(build, "compile_commands.json"))):
-        batch = command["file"]
-        name = re.search(r"/batches/(\w+)_\w+\.cc$", batch)
-        if not name or (modules and name.group(1) not in modules):
-            continue
-        batches += 1
-        folder = next(f[2:] for f in compile_flags(command["command"]) if re.search(r"/src$", f))
-        for place, line, what, owner in uses_across(batch, [*compile_flags(command["command"]), "-resource-dir", resources], folder):
-            problems += 1
-            print(f"{place}:{line}: uses {what}, which is {owner}'s own: give one of them another name, or share it in a header")
+    precompiled = {}  # by the definitions that it was made with
+    with tempfile.TemporaryDirectory() as scratch:
+        for command in json.load(open(os.path.join(build, "compile_commands.json"))):
+            batch = command["file"]
+            name = re.search(r"/batches/(\w+)_\w+\.cc$", batch)
+            if not name or (modules and name.group(1) not in modules):
+                continue
+            batches += 1
+            flags = [*compile_flags(command["command"]), "-resource-dir", resources]
+            folder = next(f[2:] for f in flags if re.search(r"/src$", f))
+            definitions = tuple(sorted(f for f in flags if f.startswith("-D")))
+            if definitions not in precompiled:
+                precompiled[definitions] = precompile_library(os.path.join(scratch, str(len(precompiled))), flags)
+            for place, line, what, owner in uses_across(batch, [*flags, *precompiled[definitions]], folder):
+                problems += 1
+                print(f"{place}:{line}: uses {what}, which is {owner}'s own: give one of them another name, or share it in a header")
     print(f"{batches} batches, {problems} problems")
     sys.exit(1 if problems or not batches else 0)
 
