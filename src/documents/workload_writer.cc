@@ -79,7 +79,7 @@ void write_prices(std::string& out, const sim::Workload& w) {
   if (w.prices.empty()) return;
   out += "\n[prices]\nname,from,per_hour,currency\n";
   for (const sim::PriceSeries& series : w.prices)
-    for (const sim::PricePoint& point : series.points)
+    for (const RatePoint& point : series.points)
       out += fmt::format("{},{},{},{}\n", csv_cell(series.name), format_utc(point.from), point.rate.per_hour().to_decimal(),
                          point.rate.per_hour().currency().code());
 }

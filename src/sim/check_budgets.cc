@@ -78,7 +78,7 @@ double CheckedBudgets::cost_of_node(size_t n, Interval period) const {
   Rate rate = node.rate;
   Instant from = period.begin;
   if (node.prices >= 0)
-    for (const PricePoint& point : workload_->prices[static_cast<size_t>(node.prices)].points) {
+    for (const RatePoint& point : workload_->prices[static_cast<size_t>(node.prices)].points) {
       const Instant until = std::clamp(point.from, period.begin, period.end);
       cost += rate.per_hour().to_double() * (until - from).to_hours();
       from = until;

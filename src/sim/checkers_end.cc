@@ -73,9 +73,9 @@ Money Checker::cost_of_node(size_t n, Interval period) const {
   std::vector<Instant> cuts = {period.begin, period.end, node.present_from, node.present_until};
   for (const Outage& o : workload_->outages)
     if (o.node.index() == n && !always) cuts.insert(cuts.end(), {o.down, o.up});
-  const std::vector<PricePoint> none;
+  const std::vector<RatePoint> none;
   const auto& prices = node.prices < 0 ? none : workload_->prices[static_cast<size_t>(node.prices)].points;
-  for (const PricePoint& point : prices)
+  for (const RatePoint& point : prices)
     cuts.push_back(point.from);
   std::ranges::sort(cuts);
   Money sum = Money::nanos(0, currency_of(*workload_));
@@ -87,7 +87,7 @@ Money Checker::cost_of_node(size_t n, Interval period) const {
     });
     if (away) continue;
     Rate rate = node.rate;
-    for (const PricePoint& point : prices)
+    for (const RatePoint& point : prices)
       if (point.from <= piece.begin) rate = point.rate;
     sum += rate.over(piece.length());
   }

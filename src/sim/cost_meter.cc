@@ -133,7 +133,7 @@ void CostMeter::cover(const Pool& pool, Instant now) {
   }
 }
 
-const std::vector<PricePoint>* CostMeter::prices_of(NodeId node) const {
+const std::vector<RatePoint>* CostMeter::prices_of(NodeId node) const {
   const int32_t series = workload_->nodes[node.index()].prices;
   return series < 0 ? nullptr : &workload_->prices[static_cast<size_t>(series)].points;
 }
@@ -167,7 +167,7 @@ void CostMeter::read(NodeId node, Instant now) {
   Meter& meter = meters_[node.index()];
   if (const auto* prices = prices_of(node))
     for (; meter.next_price < prices->size() && (*prices)[meter.next_price].from <= now; ++meter.next_price) {
-      const PricePoint& point = (*prices)[meter.next_price];
+      const RatePoint& point = (*prices)[meter.next_price];
       // A point from before the meter ran sets the rate and prices nothing.
       const Instant from = std::max(point.from, meter.since);
       settle(meter, from);

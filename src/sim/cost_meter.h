@@ -84,7 +84,7 @@ class CostMeter {
   void cover(const Pool& pool, Instant now);
   void settle(Meter& meter, Instant now);
   void set_rate(Meter& meter, Rate rate, Instant now);
-  [[nodiscard]] const std::vector<PricePoint>* prices_of(NodeId node) const;
+  [[nodiscard]] const std::vector<RatePoint>* prices_of(NodeId node) const;
 
   const Workload* workload_;
   std::vector<Meter> meters_;

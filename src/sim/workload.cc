@@ -66,7 +66,7 @@ Status check_tables(const Workload& w) {
         return invalid("gang {}: a task's request is not in the table of {} requests", i, w.requests.size());
   for (size_t i = 0; i < w.prices.size(); ++i) {
     const auto& points = w.prices[i].points;
-    for (const PricePoint& point : points)
+    for (const RatePoint& point : points)
       if (point.rate.per_hour().currency() != currency_of(w))
         return invalid("prices {} '{}': not in {}, the currency of the first node", i, w.prices[i].name, currency_of(w).code());
     for (size_t k = 1; k < points.size(); ++k)
@@ -215,7 +215,7 @@ std::vector<sched::MarketPrices> market_prices(const Workload& workload) {
     const auto add = [&](Instant from, Instant until, Rate rate) {
       if (from < until) windows.push_back({.when = {from, until}, .rate = gpu_rate_of(node.node, rate)});
     };
-    const std::vector<PricePoint> none;
+    const std::vector<RatePoint> none;
     const auto& points = node.prices < 0 ? none : workload.prices[static_cast<size_t>(node.prices)].points;
     add(Instant(), points.empty() ? sched::kNever : points.front().from, node.rate);
     for (size_t p = 0; p < points.size(); ++p)

@@ -23,14 +23,10 @@
 
 namespace stint::sim {
 
-/// A price over time: from each instant on, until the next. Ascending.
-struct PricePoint {
-  Instant from;
-  Rate rate;  ///< of the whole node
-};
+/// The price of a whole node over time.
 struct PriceSeries {
-  std::string name;  ///< say "aws/us-east-1/p4d.24xlarge/spot"
-  std::vector<PricePoint> points;
+  std::string name;               ///< say "aws/us-east-1/p4d.24xlarge/spot"
+  std::vector<RatePoint> points;  ///< ascending
 };
 
 /// A machine of a replay. `rate` holds where `prices` is −1, and before the series' first point.

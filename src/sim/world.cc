@@ -151,7 +151,7 @@ void World::handle(Kind kind, const Payload& payload) {
     case Kind::kCancel: return cancel(sched::JobId(payload.index));
     case Kind::kPrice: {
       const SimNode& priced = workload_->nodes[payload.index];
-      const PricePoint& price = workload_->prices[static_cast<size_t>(priced.prices)].points[payload.generation];
+      const RatePoint& price = workload_->prices[static_cast<size_t>(priced.prices)].points[payload.generation];
       sched::Event event;
       event.kind = sched::EventKind::kPrice;
       event.node = NodeId(payload.index);

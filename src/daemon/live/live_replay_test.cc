@@ -292,7 +292,7 @@ std::vector<PriceRule> rules_of(const sim::Workload& w) {
     PriceRule& rule = rules.emplace_back();
     for (const sim::SimNode& node : w.nodes)
       if (node.prices == static_cast<int32_t>(p)) rule.machines.push_back(node.node.name);
-    for (const sim::PricePoint& point : w.prices[p].points)
+    for (const RatePoint& point : w.prices[p].points)
       rule.points.push_back({point.from, point.rate});
   }
   return rules;
