@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What the inference server costs and gains: no-op requests a second beside nginx, overhead at half load, a served MLP beside the bare
-runtime, and what batching adds at a fixed p99.
+runtime, what batching adds at a fixed p99, and a kept answer beside a computed one.
 
-Usage: bench/serve_figures.py STINT ONNXRUNTIME [--seconds N] [--server-cpu A --client-cpu B]. Needs nginx, wrk and taskset. The server and
+Usage: bench/serve_figures.py STINT ONNXRUNTIME [--seconds N] [--server-cpu A --client-cpu B] [--only MEASURE …]. Needs nginx, wrk and taskset. The server and
 nginx run on one core, clients on another; each figure is the median of three turns, taken in alternation where two are compared. Figures "per CPU
 second" divide by the processor time the server itself used: they hold on a machine that is busy with other things, too.
 """
@@ -31,6 +31,7 @@ parser.add_argument("onnxruntime")
 parser.add_argument("--seconds", type=float, default=3)
 parser.add_argument("--server-cpu", default="0")
 parser.add_argument("--client-cpu", default="1")
+parser.add_argument("--only", nargs="*", choices=("no_op", "mlp", "kept_answers"), help="default: all")
 ARGS = parser.parse_args()
 ENVIRONMENT = dict(os.environ, STINT_ONNXRUNTIME=ARGS.onnxruntime)
 
@@ -96,8 +97,8 @@ def load(server, model, *arguments):
                              "--json", *arguments), codes=(0, 3)))
 
 
-def start(folder, **more):
-    return RunningServer(ARGS.stint, folder, arguments=("--threads", "1"), environment=ENVIRONMENT,
+def start(folder, *arguments, **more):
+    return RunningServer(ARGS.stint, folder, arguments=("--threads", "1", *arguments), environment=ENVIRONMENT,
                          prefix=("taskset", "-c", ARGS.server_cpu), **more)
 
 
@@ -174,11 +175,38 @@ def mlp(folder, told):
         server.stop()
 
 
+def kept_answers(folder, told):
+    """The MLP computed and kept, one row and 32 rows a request: how long a request takes on a quiet server, how many there are a second, and
+    what processor time the server needs for one."""
+    file = folder / "mlp.onnx"
+    run([ARGS.stint, "serve", "example", "mlp", "-o", str(file)])
+    repository = folder / "kept"
+    put_mlp(repository, file, "computed", {"max_batch": 32, "queue": 4096})
+    put_mlp(repository, file, "kept", {"max_batch": 32, "queue": 4096, "cache": True})
+    server = start(repository, "--response-cache", "64")
+    try:
+        for items in ("1", "32"):
+            turns = {"computed": [], "kept": []}
+            for _ in range(TURNS):
+                for model, figures in turns.items():
+                    quiet = load(server, model, "--items", items, "--rate", "100", "--seconds", str(ARGS.seconds))["from_sent"]
+                    before = cpu_seconds(server.process)
+                    most = load(server, model, "--items", items, "--arrivals", "closed", "--connections", "4", "--seconds", str(ARGS.seconds))
+                    each = (cpu_seconds(server.process) - before) / most["answered"]
+                    figures.append((quiet["p50_ms"] * 1e3, quiet["p99_ms"] * 1e3, most["answered_per_second"], each * 1e6))
+            for model, figures in turns.items():
+                for which, what in enumerate(("p50_us", "p99_us", "per_s", "cpu_us")):
+                    told[f"{model}_{items}_{what}"] = statistics.median(turn[which] for turn in figures)
+    finally:
+        server.stop()
+
+
 def main():
     told = {"p99_ms": P99_MS, "load_before": os.getloadavg()[0]}
     with tempfile.TemporaryDirectory() as scratch:
-        no_op(pathlib.Path(scratch), told)
-        mlp(pathlib.Path(scratch), told)
+        for measure in (no_op, mlp, kept_answers):
+            if not ARGS.only or measure.__name__ in ARGS.only:
+                measure(pathlib.Path(scratch), told)
     told["load_after"] = os.getloadavg()[0]
     print(json.dumps(told, indent=1))
 

@@ -54,6 +54,7 @@ struct WatchOptions {
   Duration every = Duration::seconds(2);
   Duration calm = Duration::minutes(1);  ///< without pressure until what was made smaller may grow again
   batching::LeakDetector::Options leaks;
+  std::function<Bytes()> beside;                 ///< what is kept there on purpose that no model has; null: nothing
   std::function<void(const std::string&)> tell;  ///< a line for what is given up, what comes back, and leaks; with `read`
   Bytes host_room;                               ///< where the device is a GPU: what models moved off it may take on the host
 };

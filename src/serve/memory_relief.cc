@@ -24,6 +24,7 @@ batching::PressureOptions MemoryKeeper::pressure() const {
 void MemoryKeeper::watch(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const std::optional<MemoryUse> seen = watch_.read();
+  const Bytes beside = watch_.beside ? watch_.beside() : Bytes();
   lock.lock();
   const Instant now = steady_now();
   next_look_ = now + watch_.every;
@@ -32,7 +33,7 @@ void MemoryKeeper::watch(std::unique_lock<std::mutex>& lock) {
     refusing_ = false;
     return;
   }
-  if (const auto leak = leaks_.observe(now, seen->own, budget_.used())) {
+  if (const auto leak = leaks_.observe(now, seen->own, budget_.used() + beside)) {
     leaked_ = leaked_ + leak->grown;
     watch_.tell(fmt::format("memory leaks: {} MiB more than models account for, growing for {:.0f} minutes",
                             leak->grown.count() >> 20, (now - leak->since).to_seconds() / 60));

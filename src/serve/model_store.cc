@@ -1,11 +1,13 @@
 #include "serve/model_store.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <thread>
 
 #include "base/text.h"
 #include "host/file.h"
+#include "serve/onnx_graph.h"
 #include "serve/steady.h"
 
 namespace stint::serve {
@@ -50,6 +52,20 @@ Result<ServedModelConfig> config_of(const std::string& folder, const std::option
   return read_served_model(bytes, file);
 }
 
+/// @return error when the model draws random numbers: no answer of it stands for another
+Status check_cacheable(const ModelSource& source) {
+  constexpr std::array<std::string_view, 6> kRandom = {"Bernoulli",        "Multinomial",   "RandomNormal",
+                                                       "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
+  if (source.onnx() == nullptr) return {};
+  TRY_ASSIGN(const std::string bytes, read_all(source.file()));
+  TRY_ASSIGN(const OnnxGraph graph, OnnxGraph::parse(bytes, source.file()));
+  for (const OnnxNode& node : graph.nodes)
+    if (std::ranges::find(kRandom, node.op) != kRandom.end())
+      return invalid("{}: draws random numbers ({}), so its answers are not to be kept: leave `cache` out of model.json",
+                     source.file(), node.op);
+  return {};
+}
+
 Result<ServedVariant> measured(ModelMeasurer& measurer, ModelSource source, const ServedModelConfig& config) {
   TRY_ASSIGN(MeasuredModel facts, measurer.measure(source, config));
   return ServedVariant{std::move(source), std::move(facts)};
@@ -72,14 +88,18 @@ Result<std::optional<ServedVariant>> small_of(ModelMeasurer& measurer, const Ser
 Result<std::unique_ptr<ModelStore>> ModelStore::open(StoreOptions options) {
   if (std::error_code ignored; !fs::is_directory(options.repository, ignored))
     return make_error(ErrorCode::kNotFound, "{}: no folder: give one that holds a folder for each model", options.repository);
-  TRY_ASSIGN(std::unique_ptr<MemoryKeeper> memory, MemoryKeeper::create(options.memory, options.watch));
-  return std::unique_ptr<ModelStore>(new ModelStore(std::move(options), std::move(memory)));
+  auto cache = std::make_unique<ResponseCache>(options.cache, options.tenant_weights);
+  WatchOptions watch = options.watch;
+  if (!options.onnx || !options.onnx->gpu()) watch.beside = [&cache = *cache] { return cache.figures().used; };
+  TRY_ASSIGN(std::unique_ptr<MemoryKeeper> memory, MemoryKeeper::create(options.memory, std::move(watch)));
+  return std::unique_ptr<ModelStore>(new ModelStore(std::move(options), std::move(cache), std::move(memory)));
 }
 
-ModelStore::ModelStore(StoreOptions options, std::unique_ptr<MemoryKeeper> memory)
+ModelStore::ModelStore(StoreOptions options, std::unique_ptr<ResponseCache> cache, std::unique_ptr<MemoryKeeper> memory)
     : options_(std::move(options)),
+      cache_(std::move(cache)),
       memory_(std::move(memory)),
-      tools_{pool_, timer_, *memory_, options_.tenant_weights},
+      tools_{pool_, timer_, *memory_, *cache_, options_.tenant_weights},
       measurer_(options_.measure_command),
       pool_(options_.threads) {
   watch_models();
@@ -127,6 +147,7 @@ Result<ModelStore::Entry> ModelStore::make(const std::string& name, const std::o
     if (std::ranges::find(there, version) == there.end())
       return make_error(ErrorCode::kNotFound, "{}: has no version {}", name, version);
     TRY_ASSIGN(ModelSource source, ModelSource::find(fmt::format("{}/{}", folder, version), options_.onnx));
+    if (config.cache) TRY(check_cacheable(source));
     TRY_ASSIGN(ServedVariants variants, variants_of(std::move(source), config));
     Result<std::shared_ptr<ServedModel>> model = ServedModel::create(name, std::move(variants), config, tools_);
     if (!model.ok()) return invalid("{}, version {}: {}", name, version, model.error().message);

@@ -27,6 +27,7 @@ struct StoreOptions {
   WatchOptions watch;
   int threads = 1;  ///< that run batches
   std::vector<int64_t> tenant_weights = {1};
+  Bytes cache;                               ///< of the host's memory, for answers of models whose configuration says `cache`
   std::vector<std::string> measure_command;  ///< as ModelMeasurer has it
 };
 
@@ -65,6 +66,7 @@ class ModelStore {
   [[nodiscard]] std::vector<Row> index() const;
   [[nodiscard]] std::vector<std::pair<std::string, ServedVersion>> served() const;
   [[nodiscard]] const MemoryKeeper& memory() const { return *memory_; }
+  [[nodiscard]] const ResponseCache& cache() const { return *cache_; }
   /// Waits until every request has been answered. @return how many were not within `longest`
   int64_t drain(Duration longest);
 
@@ -76,7 +78,7 @@ class ModelStore {
     int64_t asked = 0;
     std::string reason;  // why it is not served
   };
-  explicit ModelStore(StoreOptions options, std::unique_ptr<MemoryKeeper> memory);
+  ModelStore(StoreOptions options, std::unique_ptr<ResponseCache> cache, std::unique_ptr<MemoryKeeper> memory);
   Result<Entry> make(const std::string& name, const std::optional<std::string>& config);
   Result<ServedVariants> variants_of(ModelSource source, const ServedModelConfig& config);
   void retire(std::vector<ServedVersion> versions);
@@ -85,6 +87,7 @@ class ModelStore {
 
   // The order matters at the end: the pool's threads end first, then models, then what those are booked with.
   const StoreOptions options_;
+  std::unique_ptr<ResponseCache> cache_;
   std::unique_ptr<MemoryKeeper> memory_;
   ServeTools tools_;
   std::mutex loading_;  // one load at a time: they are measured

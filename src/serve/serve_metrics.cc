@@ -91,6 +91,23 @@ void add_latency(std::string& out, const std::vector<Told>& all) {
                   told.figures.p99->to_seconds() * 1000);
 }
 
+void add_cache(std::string& out, const std::vector<Told>& all, const ResponseCache& cache) {
+  const auto each = [&](std::string_view name, std::string_view help, int64_t ServeFigures::* which) {
+    MetricText metric(out, name, "counter", help);
+    for (const Told& told : all)
+      if (told.served.model->config().cache) metric.add(told.labels, told.figures.*which);
+  };
+  each("stint_serve_cache_hits_total", "Requests answered by what is kept", &ServeFigures::cache_hits);
+  each("stint_serve_cache_misses_total", "Requests of cached models that were computed", &ServeFigures::cache_misses);
+  each("stint_serve_cache_joined_total", "Requests that waited for the answer to the same one", &ServeFigures::cache_joined);
+  if (!cache.keeps_any()) return;
+  const ResponseCache::Figures figures = cache.figures();
+  MetricText(out, "stint_serve_cache_room_bytes", "gauge", "What kept answers may take together").add("", figures.room.count());
+  MetricText(out, "stint_serve_cache_bytes", "gauge", "What they take").add("", figures.used.count());
+  MetricText(out, "stint_serve_cache_answers", "gauge", "Answers that are kept").add("", figures.answers);
+  MetricText(out, "stint_serve_cache_evictions_total", "counter", "Answers given up to make room").add("", figures.evictions);
+}
+
 void add_pressure(std::string& out, const MemoryKeeper::Figures& memory) {
   if (!memory.device) return;
   const MemoryUse& device = *memory.device;
@@ -134,6 +151,7 @@ std::string serve_metrics(const ModelStore& store, const ByteBudget& requests) {
            [](const Told& t) { return t.served.model->measured().memory.weights.count(); });
   add_each(out, "stint_serve_model_on_host", "gauge", "1: moved off the GPU, runs on the processor", all,
            [](const Told& t) { return t.served.model->loaded() == Variant::kHost ? 1 : 0; });
+  add_cache(out, all, store.cache());
   const MemoryKeeper::Figures memory = store.memory().figures();
   MetricText(out, "stint_serve_memory_room_bytes", "gauge", "What models may take together").add("", memory.room.count());
   MetricText(out, "stint_serve_memory_booked_bytes", "gauge", "Weights and activations booked").add("", memory.used.count());

@@ -70,6 +70,7 @@ ServedModel::ServedModel(std::string name, ServedVariants variants, const Served
       config_(config),
       in_place_(all_are_quick(variants_, config.max_batch)),
       tools_(tools),
+      cache_owner_(tools.cache.new_owner()),
       batcher_(std::move(batcher)),
       watch_(measured().latency),
       policy_(std::move(policy)),
@@ -77,14 +78,17 @@ ServedModel::ServedModel(std::string name, ServedVariants variants, const Served
 
 ServedModel::~ServedModel() {
   if (memory_id_.valid()) tools_.memory.remove(memory_id_);
+  tools_.cache.forget(cache_owner_);
 }
 
 RequestId ServedModel::submit(std::unique_ptr<InferCall> call, const CallTerms& terms) {
+  ContentKey key = key_of(*call, terms);
+  if (!key.empty() && answer_kept(*call, key)) return id_of(UINT32_MAX, 0);  // of none: there is nothing to cancel
   if (tools_.memory.refusing()) {
     call->refuse(RefusalReason::kNoMemory);
     const std::lock_guard lock(mutex_);
     ++figures_.counts().refused[static_cast<size_t>(RefusalReason::kNoMemory)];
-    return id_of(UINT32_MAX, 0);  // of none: there is nothing to cancel
+    return id_of(UINT32_MAX, 0);
   }
   ++open_calls_;
   RequestId id;
@@ -92,16 +96,21 @@ RequestId ServedModel::submit(std::unique_ptr<InferCall> call, const CallTerms& 
   {
     const std::lock_guard lock(mutex_);
     const Instant now = steady_now();
-    tools_.memory.want(memory_id_, now);
-    figures_.came(now);
     const std::optional<Duration> timeout = terms.timeout ? terms.timeout : config_.timeout;
-    id = keep({std::move(call), terms.items, now});
+    id = keep({std::move(call), terms.items, now, {}, terms.tenant, key});
     const batching::Request request{.id = id,
                                     .model = batching::ModelId(0),
                                     .tenant = terms.tenant,
                                     .items = terms.items,
                                     .priority = terms.priority,
                                     .deadline = timeout ? now + *timeout : kNoDeadline};
+    if (!key.empty() && flights_.join(key, request)) {
+      ++figures_.counts().cache_joined;
+      return id;
+    }
+    if (!key.empty()) ++figures_.counts().cache_misses;
+    tools_.memory.want(memory_id_, now);
+    figures_.came(now);
     todo = step({{}, {}, std::span(&request, 1)});
   }
   work_off(std::move(todo));
@@ -115,7 +124,8 @@ void ServedModel::cancel(RequestId id) {
     if (slot_of(id) >= slots_.size()) return;
     const Waiting& slot = slots_[slot_of(id)];
     if (slot.round != round_of(id) || !slot.member.call) return;
-    todo = step({{}, std::span(&id, 1), {}});
+    const std::optional<batching::Request> next = flights_.leave(slot.member.key, id);
+    todo = step({{}, std::span(&id, 1), next ? std::span(&*next, 1) : std::span<const batching::Request>()});
     take(id);
     ++figures_.counts().cancelled;
     --open_calls_;
@@ -130,8 +140,8 @@ RequestId ServedModel::keep(Member member) {
   }
   const uint32_t slot = free_.back();
   free_.pop_back();
-  slots_[slot].member = std::move(member);
-  return id_of(slot, slots_[slot].round);
+  member.id = id_of(slot, slots_[slot].round);
+  return (slots_[slot].member = std::move(member)).id;
 }
 
 ServedModel::Member ServedModel::take(RequestId id) {
@@ -142,12 +152,23 @@ ServedModel::Member ServedModel::take(RequestId id) {
   return std::move(slot.member);
 }
 
-ServedModel::Todo ServedModel::step(const batching::BatcherInput& input) {
-  const batching::BatcherOutput out = batcher_.step(steady_now(), input);
+ServedModel::Todo ServedModel::step(batching::BatcherInput input) {
   Todo todo;
+  std::vector<batching::Request> arrived, promoted;
+  do {
+    promoted.clear();
+    add(batcher_.step(steady_now(), input), todo, promoted);
+    arrived.swap(promoted);
+    input = {{}, {}, arrived};
+  } while (!arrived.empty());
+  return todo;
+}
+
+void ServedModel::add(const batching::BatcherOutput& out, Todo& todo, std::vector<batching::Request>& promoted) {
   for (const batching::Refusal& refusal : out.refusals) {
     ++figures_.counts().refused[static_cast<size_t>(refusal.reason)];
     todo.refused.emplace_back(take(refusal.id), refusal.reason);
+    if (const auto next = flights_.leave(todo.refused.back().first.key, refusal.id)) promoted.push_back(*next);
   }
   for (const batching::Dispatch& dispatch : out.dispatches) {
     Batch batch{dispatch.batch, dispatch.items, dispatch.expected_end, {}};
@@ -162,7 +183,6 @@ ServedModel::Todo ServedModel::step(const batching::BatcherInput& input) {
       if (const auto self = weak.lock()) self->wake();
     });
   }
-  return todo;
 }
 
 void ServedModel::wake() {
@@ -274,9 +294,8 @@ bool ServedModel::execute(std::span<Member> members, const std::vector<Shape>& s
     }
     in.push_back(std::move(values));
   }
-  bool absent = false;
-  const Result<std::vector<ShapedValues>> out = compute(items, in, shapes, absent);
-  if (absent) return false;
+  const Ran ran = compute(items, in, shapes);
+  if (ran.absent) return false;
   const Duration took = steady_now() - begin;
   {
     const std::lock_guard lock(mutex_);
@@ -285,27 +304,25 @@ bool ServedModel::execute(std::span<Member> members, const std::vector<Shape>& s
     counts.items += items;
     counts.batch_time.add(took);
     if (took > watch_.profile().quantile(items, 0.5) * 2) ++counts.late_batches;
-    if (out.ok()) watch_.add(items, took);
+    if (ran.out.ok()) watch_.add(items, took);
   }
-  answer(members, out);
+  answer(members, ran);
   return true;
 }
 
 /// In as many pieces as memory allows: the items of a batch do not depend on each other.
-Result<std::vector<ShapedValues>> ServedModel::compute(int64_t items, const std::vector<Values>& in,
-                                                       const std::vector<Shape>& shapes, bool& absent) {
+ServedModel::Ran ServedModel::compute(int64_t items, const std::vector<Values>& in, const std::vector<Shape>& shapes) {
   std::vector<ShapedValues> out;
+  bool original = true;
   std::vector<size_t> at(in.size());
   for (int64_t done = 0; done < items;) {
     const std::optional<int64_t> granted = tools_.memory.begin(memory_id_, items - done);
-    if (!granted) {
-      absent = true;
-      return out;
-    }
+    if (!granted) return {std::move(out), true, original};
     std::shared_ptr<Runtime> runtime;
     {
       const std::lock_guard lock(mutex_);
       runtime = runtime_;
+      original = original && running_ == Variant::kWhole;
     }
     const bool whole = *granted == items;
     std::vector<Values> piece;
@@ -318,65 +335,76 @@ Result<std::vector<ShapedValues>> ServedModel::compute(int64_t items, const std:
     Result<std::vector<ShapedValues>> ran = runtime->run_shaped(*granted, whole ? in : piece, shapes);
     runtime.reset();  // before the keeper may let it go
     tools_.memory.end(memory_id_, *granted);
-    if (!ran.ok() || whole) return ran;
+    if (!ran.ok() || whole) return {std::move(ran), false, original};
     if (done == 0) out.resize(ran->size());
     for (size_t o = 0; o < out.size(); ++o) {
       if (done > 0 && out[o].item_shape != (*ran)[o].item_shape)
-        return invalid("output {} has items of several shapes: they depend on each other", measured().outputs[o].name);
+        return {invalid("output {} has items of several shapes: they depend on each other", measured().outputs[o].name), false,
+                original};
       out[o].item_shape = std::move((*ran)[o].item_shape);
       out[o].values.insert(out[o].values.end(), (*ran)[o].values.begin(), (*ran)[o].values.end());
     }
     done += *granted;
   }
-  return out;
+  return {std::move(out), false, original};
 }
 
-void ServedModel::answer(std::span<Member> members, const Result<std::vector<ShapedValues>>& out) {
-  std::vector<OutputRows> rows(measured().outputs.size());
-  std::vector<size_t> at(rows.size());
+void ServedModel::answer(std::span<Member> members, const Ran& ran) {
+  const Result<std::vector<ShapedValues>>& out = ran.out;
+  std::vector<size_t> at(measured().outputs.size());
+  std::vector<Instant> came;
   for (Member& member : members) {
-    if (out.ok()) {
-      for (size_t o = 0; o < rows.size(); ++o) {
-        const ShapedValues& all = (*out)[o];
-        const auto rest = std::span(all.values).subspan(at[o]);
-        const size_t size = bytes_of_items(measured().outputs[o].type, rest, member.items, count_of(all.item_shape));
-        rows[o] = {rest.first(size), all.item_shape};
-        at[o] += size;
-      }
-      answer(member, rows);
-    } else {
-      member.call->fail(out.error());
+    std::vector<OutputRows> rows;
+    for (size_t o = 0; out.ok() && o < at.size(); ++o) {
+      const ShapedValues& all = (*out)[o];
+      const auto rest = std::span(all.values).subspan(at[o]);
+      const size_t size = bytes_of_items(measured().outputs[o].type, rest, member.items, count_of(all.item_shape));
+      rows.push_back({rest.first(size), all.item_shape});
+      at[o] += size;
     }
-    --open_calls_;
+    const OwnRows own = own_rows(member, std::move(rows));
+    const std::vector<Member> joined =
+        member.key.empty() ? std::vector<Member>() : land(member, out.ok() && ran.whole ? &own : nullptr);
+    const auto end = [&](const Member& one) {
+      if (out.ok())
+        one.call->answer(own.rows);
+      else
+        one.call->fail(out.error());
+      came.push_back(one.since);
+      --open_calls_;
+    };
+    end(member);
+    std::ranges::for_each(joined, end);
   }
   const Instant now = steady_now();
   const std::lock_guard lock(mutex_);
   ServeFigures& counts = figures_.counts();
-  (out.ok() ? counts.answered : counts.failed) += std::ssize(members);
-  for (const Member& member : members)
-    figures_.ended(now, now - member.since);
+  (out.ok() ? counts.answered : counts.failed) += std::ssize(came);
+  for (const Instant since : came)
+    figures_.ended(now, now - since);
 }
 
-/// Cut back to the request's own sizes where it was filled up.
-void ServedModel::answer(Member& member, std::vector<OutputRows>& rows) const {
-  std::vector<Values> cut(rows.size());
-  std::vector<Shape> shapes(rows.size());
-  if (!measured().padding.none()) {
-    const Sizes own = sizes_in(measured().inputs, member.call->shapes());
-    for (size_t o = 0; o < rows.size(); ++o) {
-      shapes[o] = measured().outputs[o].shape_with(own);
-      const Shape full(rows[o].item_shape.begin(), rows[o].item_shape.end());
-      if (shapes[o] == full || std::ranges::any_of(shapes[o], [](int64_t size) { return size < 0; })) continue;
-      const auto items = static_cast<size_t>(member.items);
-      const size_t from = rows[o].values.size() / items;
-      const size_t to = static_cast<size_t>(count_of(shapes[o])) * size_of(measured().outputs[o].type);
-      cut[o].resize(items * to);
-      for (size_t item = 0; item < items; ++item)
-        copy_corner(rows[o].values.subspan(item * from, from), full, std::span(cut[o]).subspan(item * to, to), shapes[o]);
-      rows[o] = {cut[o], shapes[o]};
-    }
+ServedModel::OwnRows ServedModel::own_rows(const Member& member, std::vector<OutputRows> rows) const {
+  OwnRows own{std::move(rows), {}, {}};
+  if (measured().padding.none()) return own;
+  own.cut.resize(own.rows.size());
+  own.shapes.resize(own.rows.size());
+  const Sizes sizes = sizes_in(measured().inputs, member.call->shapes());
+  for (size_t o = 0; o < own.rows.size(); ++o) {
+    OutputRows& output = own.rows[o];
+    Shape& shape = own.shapes[o];
+    shape = measured().outputs[o].shape_with(sizes);
+    const Shape full(output.item_shape.begin(), output.item_shape.end());
+    if (shape == full || std::ranges::any_of(shape, [](int64_t size) { return size < 0; })) continue;
+    const auto items = static_cast<size_t>(member.items);
+    const size_t from = output.values.size() / items;
+    const size_t to = static_cast<size_t>(count_of(shape)) * size_of(measured().outputs[o].type);
+    own.cut[o].resize(items * to);
+    for (size_t item = 0; item < items; ++item)
+      copy_corner(output.values.subspan(item * from, from), full, std::span(own.cut[o]).subspan(item * to, to), shape);
+    output = {own.cut[o], shape};
   }
-  member.call->answer(rows);
+  return own;
 }
 
 ServeFigures ServedModel::figures() const {
@@ -446,6 +474,7 @@ Status ServedModel::load(Variant variant) {
   }
   const std::lock_guard lock(mutex_);
   runtime_ = std::move(runtime);
+  running_ = variant;
   return {};
 }
 
@@ -474,7 +503,7 @@ void ServedModel::settled(const Status& status) {
     tools_.pool.submit([self = shared_from_this(), held = std::make_shared<Batch>(std::move(batch)), status] {
       if (status.ok()) return self->work_off(self->run(*held));
       self->answer(held->members,
-                   make_error(ErrorCode::kUnavailable, "the model could not be loaded: {}", status.error().message));
+                   {make_error(ErrorCode::kUnavailable, "the model could not be loaded: {}", status.error().message)});
       self->work_off(self->finished(*held));
     });
   }

@@ -17,8 +17,10 @@
 #include "batching/batcher.h"
 #include "batching/latency_watch.h"
 #include "host/worker_pool.h"
+#include "serve/flights.h"
 #include "serve/memory_keeper.h"
 #include "serve/model_source.h"
+#include "serve/response_cache.h"
 #include "serve/serve_figures.h"
 #include "serve/steady.h"
 #include "serve/wake_timer.h"
@@ -61,6 +63,7 @@ struct ServeTools {
   WorkerPool& pool;
   WakeTimer& timer;
   MemoryKeeper& memory;
+  ResponseCache& cache;                 ///< of the models that are said to be cached
   std::vector<int64_t> tenant_weights;  ///< by TenantId
 };
 
@@ -109,6 +112,9 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
     std::unique_ptr<InferCall> call;
     int64_t items = 0;
     Instant since;
+    batching::RequestId id{};
+    batching::TenantId tenant = batching::TenantId(0);
+    ContentKey key;  ///< of what it asks for; empty: its answer is not kept
   };
   struct Waiting {
     Member member;
@@ -126,12 +132,27 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
     std::vector<std::pair<Member, batching::RefusalReason>> refused;
   };
 
+  /// How a batch came out.
+  struct Ran {
+    Result<std::vector<ShapedValues>> out;
+    bool absent = false;  ///< the model is not loaded: nothing was done
+    bool whole = true;    ///< no variant stood in for the model
+  };
+  /// What one request is answered, cut back to its own sizes where it was filled up.
+  struct OwnRows {
+    std::vector<OutputRows> rows;
+    std::vector<Values> cut;
+    std::vector<Shape> shapes;
+  };
+
   ServedModel(std::string name, ServedVariants variants, const ServedModelConfig& config, ServeTools& tools,
               batching::BatchPolicy policy, batching::Batcher batcher);
   [[nodiscard]] const ServedVariant& whole() const { return *variants_[static_cast<size_t>(Variant::kWhole)]; }
   batching::RequestId keep(Member member);
   Member take(batching::RequestId id);
-  Todo step(const batching::BatcherInput& input);
+  /// With who goes on in the place of one that is refused.
+  Todo step(batching::BatcherInput input);
+  void add(const batching::BatcherOutput& out, Todo& todo, std::vector<batching::Request>& promoted);
   void wake();
   void work_off(Todo todo);
   /// Runs it and reports it. @return what that makes due
@@ -143,10 +164,15 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   /// With which the request runs.
   [[nodiscard]] std::vector<Shape> run_shapes(const InferCall& call) const;
   void write_input(const Member& member, size_t input, const Shape& shape, std::span<std::byte> to) const;
-  Result<std::vector<ShapedValues>> compute(int64_t items, const std::vector<Values>& in, const std::vector<Shape>& shapes,
-                                            bool& absent);
-  void answer(std::span<Member> members, const Result<std::vector<ShapedValues>>& out);
-  void answer(Member& member, std::vector<OutputRows>& rows) const;
+  Ran compute(int64_t items, const std::vector<Values>& in, const std::vector<Shape>& shapes);
+  void answer(std::span<Member> members, const Ran& ran);
+  [[nodiscard]] OwnRows own_rows(const Member& member, std::vector<OutputRows> rows) const;
+  /// What the answer depends on. @return empty: this request's is not kept
+  [[nodiscard]] ContentKey key_of(const InferCall& call, const CallTerms& terms) const;
+  /// @return true: it was answered by what is kept
+  bool answer_kept(InferCall& call, const ContentKey& key);
+  /// Keeps the answer, if there is one to keep. @return who waits for it, too
+  std::vector<Member> land(const Member& member, const OwnRows* answer);
   Todo finished(const Batch& batch);
   /// The batcher, and what the promise allows, go by these times and this load from now on. Under tuning_.
   void go_by(const batching::LatencyProfile& latency, double per_second);
@@ -157,6 +183,7 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   const bool in_place_;  ///< batches run on the thread that makes them
   ServeTools& tools_;
   batching::ModelId memory_id_;  ///< of the keeper's
+  const ResponseCache::Owner cache_owner_;
 
   std::mutex tuning_;  ///< held where what the batcher goes by is changed, before mutex_
   mutable std::mutex mutex_;
@@ -168,9 +195,11 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   std::vector<Waiting> slots_;
   std::vector<uint32_t> free_;
   std::vector<Batch> parked_;  ///< until the model is loaded
+  Flights flights_;
   Instant wake_at_ = batching::kNoDeadline;
   std::shared_ptr<Runtime> runtime_;
-  Variant timed_ = Variant::kWhole;  ///< whose times watch_ and policy_ go by
+  Variant running_ = Variant::kWhole;  ///< which runtime_ is
+  Variant timed_ = Variant::kWhole;    ///< whose times watch_ and policy_ go by
   FigureBook figures_;
   std::atomic<int64_t> open_calls_ = 0;
 };

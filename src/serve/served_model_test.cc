@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <future>
+#include <thread>
 
 #include "host/scratch_dir.h"
 #include "host/testing_files.h"
@@ -13,20 +15,25 @@
 namespace stint::serve {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
+/// Is answered well when it is answered with what it asked.
 class OneCall : public InferCall {
  public:
-  explicit OneCall(std::promise<bool>& answered, bool apart = false) : answered_(answered), apart_(apart) {}
+  explicit OneCall(std::promise<bool>& answered, float value = 0, bool apart = false)
+      : answered_(answered), value_(value), apart_(apart) {}
   [[nodiscard]] std::span<const std::byte> input(size_t /*input*/) const override { return std::as_bytes(std::span(&value_, 1)); }
   [[nodiscard]] bool keeps_apart() const override { return apart_; }
-  void answer(std::span<const OutputRows> /*outputs*/) override { answered_.set_value(true); }
+  void answer(std::span<const OutputRows> outputs) override {
+    answered_.set_value(std::ranges::equal(outputs[0].values, input(0)) && std::ranges::equal(outputs[0].item_shape, Shape{1}));
+  }
   void refuse(batching::RefusalReason /*reason*/) override { answered_.set_value(false); }
   void fail(const Error& /*error*/) override { answered_.set_value(false); }
 
  private:
   std::promise<bool>& answered_;
-  float value_ = 0;
+  const float value_;
   const bool apart_;
 };
 
@@ -57,11 +64,19 @@ class ServedModelTest : public ::testing::Test {
     }
   }
 
+  /// Waits until it has counted so many, which is soon after they have their answers.
+  static int64_t answered_by(const ServedModel& model, int64_t expected) {
+    for (int patience = 0; patience < 60'000 && model.figures().answered < expected; ++patience)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return model.figures().answered;
+  }
+
   ScratchDir dir_;
   std::unique_ptr<MemoryKeeper> memory_ = MemoryKeeper::create({.room = Bytes::mebi(1024)}, {}).value();
   WakeTimer timer_;
+  ResponseCache cache_{Bytes::mebi(1), {1, 1}};  // models that the pool is the last to let go of forget what they keep
   WorkerPool pool_{2};
-  ServeTools tools_{pool_, timer_, *memory_, {1}};
+  ServeTools tools_{pool_, timer_, *memory_, cache_, {1, 1}};
 };
 
 TEST_F(ServedModelTest, FollowsWhatItsBatchesTake) {
@@ -89,11 +104,124 @@ TEST_F(ServedModelTest, WhatKeepsApartSharesBatchesWithItsLikeAlone) {
   const auto model = serve(config, Duration::milliseconds(2));
   std::vector<std::promise<bool>> answered(8);
   for (size_t i = 0; i < answered.size(); ++i)
-    model->submit(std::make_unique<OneCall>(answered[i], i % 2 == 0), {});
+    model->submit(std::make_unique<OneCall>(answered[i], 0.0F, i % 2 == 0), {});
   for (std::promise<bool>& one : answered)
     ASSERT_TRUE(one.get_future().get());
   EXPECT_EQ(model->figures().items, 8);
   EXPECT_EQ(model->figures().batches, 2);
+}
+
+class CachedModelTest : public ServedModelTest {
+ protected:
+  /// Waits for its answer. @return whether it was that to what was asked
+  static bool ask_for(ServedModel& model, float value, bool apart = false, uint32_t tenant = 0) {
+    std::promise<bool> answered;
+    model.submit(std::make_unique<OneCall>(answered, value, apart), {.tenant = batching::TenantId(tenant)});
+    return answered.get_future().get();
+  }
+  /// Hits, misses and joined.
+  static std::array<int64_t, 3> counts(const ServedModel& model) {
+    const ServeFigures figures = model.figures();
+    return {figures.cache_hits, figures.cache_misses, figures.cache_joined};
+  }
+  /// Two different requests run at once, a single one not before an hour is over.
+  static ServedModelConfig in_pairs() {
+    ServedModelConfig config;
+    config.cache = true;
+    config.max_batch = 2;
+    config.max_wait = Duration::hours(1);
+    return config;
+  }
+};
+
+TEST_F(CachedModelTest, WhatWasAskedBeforeIsNotComputedAgain) {
+  const auto model = serve({.cache = true}, Duration::milliseconds(2));
+  for (const float value : {1.0F, 2.0F, 1.0F, 1.0F, 2.0F})
+    EXPECT_TRUE(ask_for(*model, value));
+  EXPECT_THAT(counts(*model), ElementsAre(3, 2, 0));
+  EXPECT_EQ(model->figures().batches, 2);
+  EXPECT_EQ(answered_by(*model, 5), 5);
+  EXPECT_EQ(cache_.figures().answers, 2);
+}
+
+TEST_F(CachedModelTest, NothingIsKeptUnlessItIsAskedFor) {
+  const auto model = serve({}, Duration::milliseconds(2));
+  EXPECT_TRUE(ask_for(*model, 1));
+  EXPECT_TRUE(ask_for(*model, 1));
+  EXPECT_THAT(counts(*model), ElementsAre(0, 0, 0));
+  EXPECT_EQ(model->figures().batches, 2);
+}
+
+TEST_F(CachedModelTest, NoTenantIsAnsweredByWhatAnotherAsked) {
+  const auto model = serve({.cache = true}, Duration::milliseconds(2));
+  for (const uint32_t tenant : {0U, 1U, 1U, 0U})
+    EXPECT_TRUE(ask_for(*model, 1, false, tenant));
+  EXPECT_THAT(counts(*model), ElementsAre(2, 2, 0));
+}
+
+TEST_F(CachedModelTest, WhatMayBeSpoiltIsNotKept) {
+  const auto model = serve({.cache = true}, Duration::milliseconds(2));
+  EXPECT_TRUE(ask_for(*model, 1, true));
+  EXPECT_TRUE(ask_for(*model, 1, true));
+  EXPECT_THAT(counts(*model), ElementsAre(0, 0, 0));
+}
+
+TEST_F(CachedModelTest, WhatAVariantAnsweredIsNotKeptAndNothingOutlivesItsModel) {
+  auto model = serve({.cache = true}, Duration::milliseconds(2));
+  EXPECT_TRUE(ask_for(*model, 1));
+  ASSERT_TRUE(model->load(Variant::kHost).ok());
+  EXPECT_TRUE(ask_for(*model, 2));
+  EXPECT_TRUE(ask_for(*model, 2));
+  EXPECT_TRUE(ask_for(*model, 1)) << "the whole model's answer stands";
+  EXPECT_THAT(counts(*model), ElementsAre(1, 3, 0));
+  ASSERT_TRUE(model->load(Variant::kWhole).ok());
+  EXPECT_TRUE(ask_for(*model, 2));
+  EXPECT_EQ(cache_.figures().answers, 2);
+  const auto reloaded = serve({.cache = true}, Duration::milliseconds(2));
+  EXPECT_TRUE(ask_for(*reloaded, 1));
+  EXPECT_THAT(counts(*reloaded), ElementsAre(0, 1, 0));
+  EXPECT_EQ(cache_.figures().answers, 3);
+  cache_.forget(0);
+  EXPECT_EQ(cache_.figures().answers, 3) << "of nobody";
+}
+
+TEST_F(CachedModelTest, EqualRequestsAtTheSameTimeAreComputedOnce) {
+  const auto model = serve(in_pairs(), Duration::milliseconds(2));
+  std::vector<std::promise<bool>> answered(5);
+  const std::array<float, 5> values = {1, 1, 1, 1, 2};
+  for (size_t i = 0; i < values.size(); ++i)
+    model->submit(std::make_unique<OneCall>(answered[i], values[i]), {});
+  for (std::promise<bool>& one : answered)
+    EXPECT_TRUE(one.get_future().get());
+  EXPECT_THAT(counts(*model), ElementsAre(0, 2, 3));
+  EXPECT_EQ(model->figures().items, 2);
+  EXPECT_EQ(answered_by(*model, 5), 5);
+}
+
+TEST_F(CachedModelTest, WhoWaitsForOneThatGoesAwayIsComputedInItsPlace) {
+  const auto model = serve(in_pairs(), Duration::milliseconds(2));
+  std::vector<std::promise<bool>> answered(4);
+  const batching::RequestId first = model->submit(std::make_unique<OneCall>(answered[0], 1.0F), {});
+  const batching::RequestId second = model->submit(std::make_unique<OneCall>(answered[1], 1.0F), {});
+  model->submit(std::make_unique<OneCall>(answered[2], 1.0F), {});
+  model->cancel(first);
+  model->cancel(second);
+  EXPECT_EQ(model->open_calls(), 1);
+  model->submit(std::make_unique<OneCall>(answered[3], 2.0F), {});
+  EXPECT_TRUE(answered[2].get_future().get());
+  EXPECT_TRUE(answered[3].get_future().get());
+  EXPECT_EQ(model->figures().cancelled, 2);
+  EXPECT_EQ(model->figures().items, 2);
+}
+
+TEST_F(CachedModelTest, WhoHasLessTimeDoesNotWaitForAnother) {
+  const auto model = serve(in_pairs(), Duration::milliseconds(2));
+  std::vector<std::promise<bool>> answered(2);
+  model->submit(std::make_unique<OneCall>(answered[0], 1.0F), {});
+  model->submit(std::make_unique<OneCall>(answered[1], 1.0F), {.timeout = Duration::hours(2)});
+  for (std::promise<bool>& one : answered)
+    EXPECT_TRUE(one.get_future().get());
+  EXPECT_THAT(counts(*model), ElementsAre(0, 2, 0));
 }
 
 TEST_F(ServedModelTest, PromisesWhatTheVariantThatIsLoadedCanKeep) {

@@ -590,6 +590,96 @@ class NotANumber(OnnxCase):
         self.assertEqual((broken[0], str(broken[1]["outputs"][0]["data"][0])), (200, "nan"))
 
 
+class Cached(unittest.TestCase):
+    """Answers that are kept, of clients who are told apart."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(cls.scratch.name)
+        for name in ("all", "red", "blue"):
+            (folder / name).write_text(f"token-of-{name}\n")
+            (folder / name).chmod(0o600)
+        cls.server = RunningServer(
+            STINT, folder / "models", {name: {1: synthetic(base_us=20_000)} for name in ("kept", "plain", "joined")},
+            {name: {"cache": True, "max_batch": 8} for name in ("kept", "joined")}, controlled=True, arguments=[
+                "--response-cache", "1", "--token-file", str(folder / "all"), "--tenant", "red=1", "--tenant", "blue=1",
+                "--tenant-token", f"red={folder / 'red'}", "--tenant-token", f"blue={folder / 'blue'}"])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        cls.scratch.cleanup()
+
+    def infer(self, model, row, who="all", binary=False):
+        tensor, outputs, data = {"name": "x", "shape": [1, 4], "datatype": "FP32"}, [{"name": "y", "parameters": {"binary_data": binary}}], b""
+        tensor.update({"parameters": {"binary_data_size": 16}} if binary else {"data": row})
+        head = json.dumps({"inputs": [tensor], "outputs": outputs}).encode()
+        headers = {"Authorization": f"Bearer token-of-{who}"}
+        if binary:
+            data, headers["Inference-Header-Content-Length"] = struct.pack("<4f", *row), str(len(head))
+        status, body = self.server.ask("POST", f"/v2/models/{model}/infer", head + data, headers)
+        self.assertEqual(status, 200, body)
+        return list(struct.unpack("<4f", body[-16:])) if binary else json.loads(body)["outputs"][0]["data"]
+
+    def metric(self, name, **labels):
+        text = self.server.ask("GET", "/metrics", headers={"Authorization": "Bearer token-of-all"})[1].decode()
+        return sum(float(line.rpartition(" ")[2]) for line in text.splitlines()
+                   if line.partition("{")[0].partition(" ")[0] == name and all(f'{k}="{v}"' in line for k, v in labels.items()))
+
+    def counts(self, model):
+        return [self.metric(f"stint_serve_cache_{what}_total", model=model) for what in ("hits", "misses")]
+
+    def test_the_same_is_computed_once_for_each_who_asks_until_the_model_is_loaded_again(self):
+        for binary in (False, True, True):
+            self.assertEqual(self.infer("kept", [1, 2, 3, 4], binary=binary), [1, 2, 3, 4])
+        self.assertEqual(self.counts("kept"), [2, 1])
+        self.assertEqual(self.infer("kept", [1, 2, 3, 5]), [1, 2, 3, 5])
+        self.assertEqual(self.counts("kept"), [2, 2])
+        for who in ("red", "blue", "blue"):
+            self.infer("kept", [1, 2, 3, 4], who)
+        self.assertEqual(self.counts("kept"), [3, 4])
+        self.assertGreater(self.metric("stint_serve_cache_bytes"), 0)
+        self.assertEqual(self.metric("stint_serve_cache_room_bytes"), 1 << 20)
+        status, body = self.server.ask("POST", "/v2/repository/models/kept/load", b"", RunningServer.CONTROL)
+        self.assertEqual(status, 200, body)
+        self.infer("kept", [1, 2, 3, 4])
+        self.assertEqual(self.counts("kept"), [0, 1])
+
+    def test_what_is_not_said_to_be_cached_is_computed_each_time(self):
+        before = self.metric("stint_serve_batches_total", model="plain")
+        for _ in range(2):
+            self.infer("plain", [1, 2, 3, 4])
+        self.assertEqual(self.metric("stint_serve_batches_total", model="plain") - before, 2)
+
+    def test_many_who_ask_the_same_at_once_are_answered_by_one_batch(self):
+        # Who comes while it runs waits for it, who comes later finds what is kept.
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(self.infer("joined", [4, 3, 2, 1]))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(answers, [[4, 3, 2, 1]] * 8)
+        self.assertEqual(self.metric("stint_serve_items_total", model="joined"), 1)
+        hits, misses = self.counts("joined")
+        self.assertEqual([misses, hits + self.metric("stint_serve_cache_joined_total", model="joined")], [1, 7])
+
+    def test_more_than_there_is_memory_is_refused(self):
+        done = subprocess.run([STINT, "serve", "run", "--models", self.scratch.name, "--memory", "100", "--response-cache", "80"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--response-cache: requests and kept answers would take all of --memory (100 MiB)", done.stderr)
+
+
+class Random(OnnxCase):
+    models = {"dice": (onnx_file.model({"x": (2,)}, {"y": (2,)}, [("RandomUniformLike", ["x"], "y")]), {"cache": True})}
+
+    def test_a_model_that_draws_random_numbers_is_not_cached(self):
+        self.assertEqual(self.server.ask("GET", "/v2/models/dice/ready")[0], 404)
+        self.assertIn("draws random numbers (RandomUniformLike)", self.server.said)
+
+
 class FreeShapes(OnnxCase):
     """Models whose tensors have a dimension that each request sets: x × mask, then Relu (places alone) or Softmax (all places)."""
     models = {name: (onnx_file.model({"x": ("s",), "attention_mask": ("s",)}, {"y": ("s",)}, [("Mul", ["x", "attention_mask"], "z"), (last, ["z"], "y")]),

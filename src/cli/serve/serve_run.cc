@@ -41,6 +41,7 @@ struct RunCommand {
   int64_t max_body_mib = 16;
   int64_t max_connections = 1024;
   std::optional<int64_t> request_mib;
+  int64_t cache_mib = 0;
   std::vector<std::string> tenants, tenant_tokens;
   std::string token_file, control_token_file, metrics_token_file, gateway_token_file;
   TlsOptions tls;
@@ -107,6 +108,7 @@ Result<serve::StoreOptions> store_options(const RunCommand& command) {
   serve::StoreOptions options;
   options.repository = command.models;
   options.memory.room = Bytes::mebi(command.memory_mib);
+  options.cache = Bytes::mebi(command.cache_mib);
   options.memory.patience = Duration::from_seconds(command.patience_s);
   options.threads = command.threads > 0 ? command.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::optional<Bytes> device;
@@ -121,6 +123,10 @@ Result<serve::StoreOptions> store_options(const RunCommand& command) {
     if (requests >= options.memory.room)
       return invalid("--request-memory: requests would take all of --memory ({} MiB): give less", command.memory_mib);
     options.memory.room = options.memory.room - requests;
+    if (options.cache >= options.memory.room)
+      return invalid("--response-cache: requests and kept answers would take all of --memory ({} MiB): give less",
+                     command.memory_mib);
+    options.memory.room = options.memory.room - options.cache;
   }
   if (command.host_mib > 0 && command.onnx.device == "cpu")
     return invalid("--host-memory: models run on the processor already, within --memory: leave it out, or name a --device");
@@ -250,6 +256,12 @@ void add_serve_run_command(Command& serve, Action& action) {
           "MiB of it that requests may take: bodies, tensors, answers (default: a quarter, at most 512); with --device cuda, of "
           "the host's")
       ->check(in_range(int64_t{1}, int64_t{1} << 30));
+  command
+      ->add_option("--response-cache", options->cache_mib,
+                   "MiB of --memory for answers of models whose model.json says \"cache\": true, so that the same request is not "
+                   "computed again; 0: none is kept; with --device cuda, of the host's")
+      ->check(in_range(int64_t{0}, int64_t{1} << 30))
+      ->capture_default_str();
   command
       ->add_option("--device-memory", options->device_mib,
                    "MiB this process may use in all, with --device cuda of the GPU's; models are made smaller, unloaded or "

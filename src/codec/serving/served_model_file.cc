@@ -82,7 +82,7 @@ ServedDimension dimension_of(const Json& object) {
 
 ServedModelConfig config_of(const Json& document) {
   check_members(document, {"max_batch", "max_wait_ms", "preferred", "instances", "queue", "timeout_ms", "promise_p99_ms", "tune",
-                           "pinned", "budget_mib", "traffic", "dimensions"});
+                           "pinned", "cache", "budget_mib", "traffic", "dimensions"});
   ServedModelConfig config;
   if (document.contains("max_batch")) config.max_batch = integer_of(document, "max_batch", 1, kMostBatch);
   if (document.contains("max_wait_ms")) config.max_wait = milliseconds_of(document, "max_wait_ms");
@@ -100,6 +100,7 @@ ServedModelConfig config_of(const Json& document) {
   config.tune = flag_of(document, "tune");
   if (config.tune && !config.promise) throw Malformed(document, "tune is for a promise: give promise_p99_ms too");
   config.pinned = flag_of(document, "pinned");
+  config.cache = flag_of(document, "cache");
   if (document.contains("budget_mib")) config.budget = Bytes::mebi(integer_of(document, "budget_mib", 1, kMostMebi));
   if (document.contains("traffic")) config.traffic = traffic_of(document["traffic"]);
   if (document.contains("dimensions")) {

@@ -36,6 +36,7 @@ struct ServedModelConfig {
   std::optional<Duration> promise;  ///< at p99: what the headroom is told of
   bool tune = false;                ///< max_wait and preferred follow the load, so that the promise is kept; needs one
   bool pinned = false;              ///< never evicted
+  bool cache = false;               ///< equal requests at the same time are computed once, and answers kept where there is room
   std::optional<Bytes> budget;      ///< weights and activations together
   std::map<std::string, ServedDimension> dimensions;  ///< by their names in the model
   std::map<int64_t, int64_t> traffic;  ///< parts of the requests without a version, by version; none: the highest has all

@@ -14,7 +14,7 @@ using ::testing::Pair;
 TEST(ServedModelFile, SaysHowAModelIsServed) {
   const auto read = read_served_model(
       R"({"max_batch": 16, "max_wait_ms": 2.5, "preferred": [4, 8], "instances": 2, "queue": 64, "timeout_ms": 50,
-          "promise_p99_ms": 40, "pinned": true, "budget_mib": 512, "traffic": {"1": 90, "2": 10}})",
+          "promise_p99_ms": 40, "pinned": true, "cache": true, "budget_mib": 512, "traffic": {"1": 90, "2": 10}})",
       "model.json");
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read->max_batch, 16);
@@ -23,6 +23,7 @@ TEST(ServedModelFile, SaysHowAModelIsServed) {
   EXPECT_EQ(read->timeout, Duration::milliseconds(50));
   EXPECT_EQ(read->promise, Duration::milliseconds(40));
   EXPECT_TRUE(read->pinned);
+  EXPECT_TRUE(read->cache);
   EXPECT_EQ(read->budget, Bytes::mebi(512));
   EXPECT_THAT(read->traffic, ElementsAre(Pair(1, 90), Pair(2, 10)));
   EXPECT_TRUE(read_served_model("{}", "model.json").ok());
