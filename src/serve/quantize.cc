@@ -38,12 +38,24 @@ std::vector<Layer> layers_of(const OnnxGraph& graph, bool with_convolutions) {
   return layers;
 }
 
+/// Looks rows of a constant table up: embeddings.
+bool looks_up_rows(const OnnxGraph& graph, const OnnxNode& node) {
+  if (node.op != "Gather" || node.inputs.size() != 2 || node.outputs.size() != 1 || node.integer("axis").value_or(0) != 0)
+    return false;
+  const auto table = graph.constants.find(node.inputs[0]);
+  return table != graph.constants.end() && table->second.shape.size() == 2;
+}
+
 Status check_graph(const OnnxGraph& graph, const std::vector<Layer>& layers) {
   if (graph.opset < 13) return invalid("opset {}: scales per channel need 13: export the model anew", graph.opset);
   if (layers.empty()) return invalid("no MatMul, Gemm or Conv with constant float32 weights: nothing can be quantised");
   TRY(graph.check_ends());
-  for (const Layer& layer : layers) {
-    const std::string& weights = graph.nodes[layer.node].inputs[1];
+  std::vector<std::string> rounded;
+  for (const Layer& layer : layers)
+    rounded.push_back(graph.nodes[layer.node].inputs[1]);
+  for (const OnnxNode& node : graph.nodes)
+    if (looks_up_rows(graph, node)) rounded.push_back(node.inputs[0]);
+  for (const std::string& weights : rounded) {
     if (!std::ranges::all_of(graph.constants.at(weights).floats(), [](float value) { return std::isfinite(value); }))
       return invalid("weights {} hold NaN or infinity: the model was not trained to an end", excerpt(weights));
   }
@@ -188,6 +200,21 @@ void round_constants(Rewriter& rewriter, OnnxNode& node, const Layer& layer, flo
   node.inputs[2] = name;
 }
 
+/// Rows of integers, which become numbers once they have been looked up. A scale for each column: a few of an embedding's are much larger
+/// than the others, in all rows.
+void look_up_in_integers(Rewriter& rewriter, const OnnxNode& node) {
+  const OnnxTensor& table = rewriter.old().constants.at(node.inputs[0]);
+  const QuantizedWeight quantized = quantize_weight(table, 1);
+  const std::vector<int64_t> columns = {table.shape[1]};
+  const std::string base = own_name(node.inputs[0] + ".table"), found = own_name(node.outputs[0] + ".integers");
+  const std::string values = rewriter.constant<int8_t>(base + ".values", table.shape, OnnxType::kInt8, quantized.values);
+  const std::string scales = rewriter.constant<float>(base + ".scales", columns, OnnxType::kFloat, quantized.scales);
+  const std::string zeros =
+      rewriter.constant<int8_t>(base + ".zeros", columns, OnnxType::kInt8, std::vector<int8_t>(quantized.scales.size()));
+  rewriter.node("Gather", {values, node.inputs[1]}, {found}, node.attributes);
+  rewriter.node("DequantizeLinear", {found, scales, zeros}, node.outputs, {onnx_integer_attribute("axis", -1)});
+}
+
 /// y = x · w + b with the product in integers; x is scaled by its own range as it runs.
 void multiply_in_integers(Rewriter& rewriter, const OnnxNode& node, const Layer& layer, std::set<std::string>& rounded) {
   const std::string& x = node.inputs[0];
@@ -234,7 +261,9 @@ Result<OnnxGraph> quantize_dynamic(const OnnxGraph& graph) {
   std::set<std::string> rounded;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto layer = std::ranges::find(layers, n, &Layer::node);
-    if (layer == layers.end())
+    if (looks_up_rows(graph, graph.nodes[n]))
+      look_up_in_integers(rewriter, graph.nodes[n]);
+    else if (layer == layers.end())
       rewriter.keep(graph.nodes[n]);
     else
       multiply_in_integers(rewriter, graph.nodes[n], *layer, rounded);
@@ -263,7 +292,10 @@ Result<OnnxGraph> quantize_static(const OnnxGraph& graph, const std::map<std::st
     for (std::string& input : node.inputs)
       if (scales.contains(input)) input = rounded_name(input);
     const std::vector<std::string> outputs = node.outputs;
-    rewriter.keep(std::move(node));
+    if (looks_up_rows(graph, node))
+      look_up_in_integers(rewriter, node);
+    else
+      rewriter.keep(std::move(node));
     for (const std::string& output : outputs)
       if (scales.contains(output)) round_tensor(rewriter, output, scales[output]);
   }

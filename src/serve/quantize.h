@@ -1,6 +1,7 @@
 // Post-training quantisation of ONNX models to INT8, as ordinary ONNX nodes that any runtime may fuse: weights per output channel.
 //
 //   dynamic  MatMul and Gemm: activations are scaled by each batch's own range while it runs (DynamicQuantizeLinear, MatMulInteger)
+//   both     Gather of the rows of a table (embeddings): a table of integers, a scale for each column
 //   static   Conv too: QuantizeLinear and DequantizeLinear around each layer, with ranges that calibration data showed (QDQ)
 //
 // Source: ONNX operator specifications, opset 13; Jacob et al. 2018, "Quantization and Training of Neural Networks for Efficient

@@ -168,6 +168,56 @@ TEST_F(QuantizeRunning, TheTrainedExampleLearnsAndItsVariantsForgetLittle) {
   EXPECT_GT(accuracy(quantize_static(graph, ranges).value().encode()), before - 0.05);
 }
 
+/// y = (rows of a table) · w: an embedding of 2,000 × 64 before a layer; one column of the table is much larger than the others.
+std::string embedding_model(std::span<const float> table) {
+  OnnxWriter writer("embedding");
+  writer.input("token", std::array<int64_t, 1>{3}, OnnxType::kInt64);
+  writer.output("y", std::array<int64_t, 2>{3, 4});
+  Prng prng(3);
+  std::vector<float> w(size_t{64} * 4);
+  for (float& value : w)
+    value = static_cast<float>(prng.normal());
+  writer.constant("table", std::array<int64_t, 2>{2000, 64}, table);
+  writer.constant("w", std::array<int64_t, 2>{64, 4}, w);
+  writer.node("Gather", std::array<std::string, 2>{"table", "token"}, "rows");
+  writer.node("MatMul", std::array<std::string, 2>{"rows", "w"}, "y");
+  return writer.finish();
+}
+std::vector<float> embedding_table() {
+  Prng prng(4);
+  std::vector<float> table(size_t{2000} * 64);
+  for (size_t i = 0; i < table.size(); ++i)
+    table[i] = static_cast<float>(prng.normal()) * (i % 64 == 7 ? 50 : 1);
+  return table;
+}
+
+TEST_F(QuantizeRunning, EmbeddingsAreLookedUpInIntegers) {
+  const std::string model = embedding_model(embedding_table());
+  const OnnxGraph graph = OnnxGraph::parse(model, "m").value();
+  const NpyArray rows{{2, 3}, {0, 1999, 7, 7, 1000, 3}};
+  const std::vector<float> exact = outputs(model, rows);
+  const auto ranges = ranges_of(*onnx_, graph, tensors_to_calibrate(graph), rows).value();
+  const OnnxGraph dynamic = quantize_dynamic(graph).value(), fixed = quantize_static(graph, ranges).value();
+  EXPECT_EQ(ops_of(fixed).front(), "Gather");
+  for (const OnnxGraph& made : {dynamic, fixed}) {
+    EXPECT_FALSE(made.constants.contains("table"));
+    const std::string small = made.encode();
+    EXPECT_GT(static_cast<double>(model.size()) / static_cast<double>(small.size()), 3.8);
+    const std::vector<float> rounded = outputs(small, rows);
+    ASSERT_EQ(rounded.size(), exact.size());
+    const auto [least, most] = std::ranges::minmax(exact);
+    for (size_t i = 0; i < exact.size(); ++i)
+      EXPECT_NEAR(rounded[i], exact[i], (most - least) * 0.03) << i;
+  }
+}
+
+TEST(Quantize, TablesThatHoldNoNumbersAreNamed) {
+  std::vector<float> table = embedding_table();
+  table.back() = NAN;
+  const OnnxGraph graph = OnnxGraph::parse(embedding_model(table), "m").value();
+  EXPECT_THAT(quantize_dynamic(graph).error().message, HasSubstr("weights table hold NaN"));
+}
+
 TEST(HalfPrecision, SaysWhatItCannot) {
   OnnxGraph graph = OnnxGraph::parse(small_model(), "m").value();
   graph.nodes.push_back({"Resize", {"y"}, {"z"}, {}, {}});
