@@ -2,8 +2,12 @@
 #include <cstdint>
 
 #include "clouds/aws_credentials.h"
+#include "clouds/azure_answers.h"
+#include "clouds/azure_credentials.h"
 #include "clouds/cloud_notice.h"
 #include "clouds/ec2_answers.h"
+#include "clouds/gcs_answers.h"
+#include "clouds/google_credentials.h"
 #include "clouds/metadata_address.h"
 #include "clouds/object_url.h"
 #include "clouds/s3_answers.h"
@@ -33,6 +37,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       (void)stint::parse_azure_events(input, "vm_1");
       break;
     case 'm': (void)stint::is_metadata_address(input); break;
+    case 'g':
+      (void)stint::parse_gcs_listing(input);
+      (void)stint::parse_gcs_object(input);
+      (void)stint::parse_gcs_error(404, input);
+      break;
+    case 'a':
+      (void)stint::parse_azure_listing(input);
+      (void)stint::parse_azure_blocks(input);
+      (void)stint::parse_azure_error(404, "", input);
+      break;
+    case 'b':
+      (void)stint::parse_bearer_token(input, "fuzz");
+      (void)stint::parse_google_key_file(input, "fuzz");
+      (void)stint::parse_azure_connection_string(input);
+      break;
     case 'o': (void)stint::parse_object_url(input); break;
     default: (void)stint::parse_xml(input); break;
   }

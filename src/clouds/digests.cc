@@ -1,9 +1,12 @@
 #include "clouds/digests.h"
 
+#include <openssl/bio.h>
 #include <openssl/evp.h>
+#include <openssl/pem.h>
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "base/check.h"
 #include "host/jwt.h"
@@ -57,5 +60,24 @@ std::string to_hex(std::string_view bytes) {
 }
 
 std::string hmac_sha256(std::string_view key, std::string_view bytes) { return bytes_of_hex(hmac_sha256_hex(key, bytes)); }
+
+Result<std::string> sign_rs256(const std::string& key, std::string_view message) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> text(BIO_new_mem_buf(key.data(), static_cast<int>(key.size())), BIO_free);
+  // A password is never asked for.
+  const auto no_password = [](char*, int, int, void*) { return 0; };
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> pkey(
+      text ? PEM_read_bio_PrivateKey(text.get(), nullptr, no_password, nullptr) : nullptr, EVP_PKEY_free);
+  if (!pkey || EVP_PKEY_get_base_id(pkey.get()) != EVP_PKEY_RSA)
+    return invalid("the private key is no RSA key in PEM without a password");
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(message.data());
+  size_t size = static_cast<size_t>(EVP_PKEY_get_size(pkey.get()));
+  std::string signature(size, '\0');
+  if (EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, pkey.get()) != 1 ||
+      EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size, bytes, message.size()) != 1)
+    return invalid("the private key does not sign");
+  signature.resize(size);
+  return signature;
+}
 
 }  // namespace stint

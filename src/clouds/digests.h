@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace stint {
 
 std::string to_base64(std::string_view bytes);
@@ -28,5 +30,7 @@ class Md5 {
 std::string to_hex(std::string_view bytes);
 /// 32 bytes.
 std::string hmac_sha256(std::string_view key, std::string_view bytes);
+/// RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518, section 3.3). @param key  PEM. @return kInvalidInput when it is no RSA key of use.
+Result<std::string> sign_rs256(const std::string& key, std::string_view message);
 
 }  // namespace stint

@@ -74,4 +74,25 @@ std::optional<CloudProvider> detect_cloud(const std::string& folder) {
   return std::nullopt;
 }
 
+Result<std::optional<CloudProvider>> cloud_named(std::string_view word, const Environment& environment) {
+  using Named = std::optional<CloudProvider>;
+  CloudProvider cloud = CloudProvider::kAws;
+  if (word == "none") return Named();
+  if (word == "auto") {
+    const Named found = detect_cloud();
+    if (!found) return Named();
+    cloud = *found;
+    // Whoever shut AWS's metadata off for programs meant this one, too.
+    if (cloud == CloudProvider::kAws && equals_ignoring_case(environment("AWS_EC2_METADATA_DISABLED"), "true")) return Named();
+  } else if (word == "gcp") {
+    cloud = CloudProvider::kGoogle;
+  } else if (word == "azure") {
+    cloud = CloudProvider::kAzure;
+  } else if (word != "aws") {
+    return invalid("--cloud {}: give aws, gcp, azure, none, or auto (as the machine's firmware says)", excerpt(word));
+  }
+  TRY(metadata_address(cloud, environment));
+  return Named(cloud);
+}
+
 }  // namespace stint

@@ -29,4 +29,8 @@ Result<std::string> metadata_address(CloudProvider provider, const Environment& 
 /// Source: cloud-init's ds-identify, which looks at the same words.
 std::optional<CloudProvider> detect_cloud(const std::string& folder = "/sys/class/dmi/id");
 
+/// What a person says of it: `aws`, `gcp`, `azure`, `none`, or `auto`, which is detect_cloud() unless AWS's metadata is shut off for programs
+/// (AWS_EC2_METADATA_DISABLED). @return kInvalidInput for another word, and of metadata_address().
+Result<std::optional<CloudProvider>> cloud_named(std::string_view word, const Environment& environment = process_environment());
+
 }  // namespace stint

@@ -61,7 +61,7 @@ Status list_objects(Shelf& shelf, const ObjectUrl& url) {
   if (shelf.objects.empty())
     return make_error(ErrorCode::kNotFound, "{}: neither an object nor a folder with any{}", url.text(),
                       others > 0 ? fmt::format("; {} as {} begin so: name the folder whole", counted(others, "key"), beside)
-                                 : std::string(": `aws s3 ls` shows what is there"));
+                                 : std::string(url.provider == CloudProvider::kAws ? ": `aws s3 ls` shows what is there" : ""));
   if (shelf.objects.size() > kMostObjects)
     return invalid("{}: more than {} objects: name the folder of one delivery", url.text(), kMostObjects);
   return {};

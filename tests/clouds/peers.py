@@ -2,8 +2,11 @@
 
 Only processes started here are signalled. `need(SOURCE_DIR, NAME)` exits with 77 (skipped) where a stand-in is not there.
 """
+import base64
 import contextlib
+import email.utils
 import hashlib
+import hmac
 import os
 import pathlib
 import re
@@ -27,10 +30,14 @@ def folder(source):
     return pathlib.Path(os.environ.get("STINT_CLOUD_PEERS") or pathlib.Path(source) / "build/cloud-peers").resolve()
 
 
-def need(source, *names):
+def missing_of(source, *names):
     where = {"moto": "python/bin/moto_server", "azurite": "azurite/node_modules/azurite/package.json", "gcs": "bin/fake-gcs-server",
              "ec2-metadata-mock": "bin/ec2-metadata-mock"}
-    missing = [name for name in names if not (folder(source) / where[name]).exists()]
+    return [name for name in names if not (folder(source) / where[name]).exists()]
+
+
+def need(source, *names):
+    missing = missing_of(source, *names)
     if missing:
         print(f"skipped: {', '.join(missing)} not in {folder(source)}: run scripts/setup-cloud-peers")
         sys.exit(77)
@@ -125,6 +132,63 @@ class Moto(Peer):
         return None if expected == signed[5] else refuse(403, "SignatureDoesNotMatch")
 
 
+class FakeGcs(Peer):
+    """Google Cloud Storage. It asks for no token, and composes whatever `ifGenerationMatch` says: that one is kept before it, by Google's words."""
+    SECRET = "there is none"
+
+    def __init__(self, source):
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        super().__init__([folder(source) / "bin/fake-gcs-server", "-scheme", "http", "-host", "127.0.0.1", "-port", str(self.port),
+                          "-public-host", f"127.0.0.1:{self.port}", "-backend", "memory"], self.url + "/storage/v1/b")
+        request = urllib.request.Request(self.url + "/storage/v1/b?project=test", b'{"name":"bucket"}', {"Content-Type": "application/json"})
+        urllib.request.urlopen(request, timeout=60).close()
+        self.front = Through(self.port, verify=self.verify)
+        self.env = {"STORAGE_EMULATOR_HOST": self.front.url}
+
+    def stop(self):
+        self.front.stop()
+        super().stop()
+
+    def verify(self, method, path, headers, body):
+        path, _, query = path.partition("?")
+        if method != "POST" or not path.endswith("/compose") or "ifGenerationMatch=0" not in query.split("&"):
+            return None
+        if not self.answers_with_success(self.url + path.removesuffix("/compose")):
+            return None
+        return 412, [], b'{"error":{"code":412,"message":"refused by the test","errors":[{"reason":"conditionNotMet"}]}}'
+
+    @staticmethod
+    def answers_with_success(url):
+        try:
+            urllib.request.urlopen(url, timeout=60).close()
+        except urllib.error.HTTPError:
+            return False
+        return True
+
+
+class Azurite(Peer):
+    """Azure Blob; signatures by the account's key are checked."""
+    SECRET = ACCOUNT_KEY
+
+    def __init__(self, source):
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        main = folder(source) / "azurite/node_modules/azurite/dist/src/blob/main.js"
+        super().__init__(["node", main, "--blobHost", "127.0.0.1", "--blobPort", str(self.port), "--inMemoryPersistence", "--silent",
+                          "--skipApiVersionCheck", "--disableTelemetry"], self.url)
+        self.env = {"AZURE_STORAGE_KEY": ACCOUNT_KEY, "AZURE_STORAGE_BLOB_ENDPOINT": f"{self.url}/{ACCOUNT}"}
+        self.make_container("bucket")
+
+    def make_container(self, name):
+        path, date = f"/{ACCOUNT}/{name}", email.utils.formatdate(usegmt=True)
+        text = "PUT" + "\n" * 12 + f"x-ms-date:{date}\nx-ms-version:2021-12-02\n/{ACCOUNT}{path}\nrestype:container"
+        signature = base64.b64encode(hmac.new(base64.b64decode(ACCOUNT_KEY), text.encode(), "sha256").digest()).decode()
+        request = urllib.request.Request(f"{self.url}{path}?restype=container", method="PUT", headers={
+            "x-ms-date": date, "x-ms-version": "2021-12-02", "Authorization": f"SharedKey {ACCOUNT}:{signature}"})
+        urllib.request.urlopen(request, timeout=60).close()
+
+
 class Through:
     """A proxy on loopback before a peer, whose `act(method, path, number)` may answer by itself: (status, headers, body), `cut` = the
     connection ends, `lose` = the peer does it and the answer is lost; None = passed on. `see(form)` is the same for EC2's forms, and
@@ -197,7 +261,7 @@ class Through:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
         self.thread.start()
 
     def stop(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checkpoints of `stint run` in an object store (moto, signatures checked): lost machines, cut uploads, two writers, damage, wrong settings.
+"""Checkpoints of `stint run` in object stores (moto and Azurite, signatures checked; fake-gcs-server): lost machines, cut uploads, two writers, damage, wrong settings.
 
 Usage: test_checkpoints.py STINT_BINARY SOURCE_DIR [unittest arguments]. Exit 77 (skipped) without what scripts/setup-cloud-peers fetches.
 Only processes started here are signalled.
@@ -22,9 +22,11 @@ MIB = 1 << 20
 
 
 class Stored(test_run.Run):
+    make_peer, base = peers.Moto, "s3://bucket/"
+
     @classmethod
     def setUpClass(cls):
-        cls.peer = peers.Moto(SOURCE)
+        cls.peer = cls.make_peer(SOURCE)
 
     @classmethod
     def tearDownClass(cls):
@@ -32,7 +34,7 @@ class Stored(test_run.Run):
 
     def setUp(self):
         super().setUp()
-        self.to = f"s3://bucket/{self._testMethodName}"
+        self.to = self.base + self._testMethodName
         self.env = {**self.peer.env, "HOME": str(self.dir)}
         self.go = self.dir / "go"  # what the commands of save() wait for
         self.running = []
@@ -265,8 +267,8 @@ class Trouble(Stored):
         self.fails("may not do this (AccessDenied", "allow them s3:GetObject, s3:PutObject, s3:ListBucket")
 
     def test_what_is_no_store_is_refused(self):
-        for to, text in (("gs://bucket/job", "copies go to s3:// (Amazon S3"), ("az://account/box/job", "copies go to s3://"),
-                         ("s3://B/job", "no name of a bucket"), ("http://host/x", "give a folder or s3://bucket/prefix")):
+        for to, text in (("gs://B/job", "no name of a bucket"), ("az://account/b", "no name of a container"), ("az://A/box/job", "no storage account"),
+                         ("s3://B/job", "no name of a bucket"), ("http://host/x", "give a folder, s3://bucket/prefix, gs://")):
             self.to = to
             process = self.start(command=["true"])
             _, err = process.communicate(timeout=60)
@@ -274,7 +276,7 @@ class Trouble(Stored):
             self.assertIn(text, err)
         self.to = str(self.dir / "copies")
         process = self.start("--sync-kms-key", "k", command=["true"])
-        self.assertIn("--sync-kms-key is for copies in s3://", process.communicate(timeout=60)[1])
+        self.assertIn("--sync-kms-key is for copies in an object store", process.communicate(timeout=60)[1])
 
     def test_a_store_that_cannot_be_reached_does_not_hold_the_job_up(self):
         self.env["AWS_ENDPOINT_URL_S3"] = f"http://127.0.0.1:{free_port()}"
@@ -343,9 +345,37 @@ class Trouble(Stored):
         self.assertEqual(self.events("copied")[-1]["checkpoint"], "b", err)
 
 
+class Google(Stored):
+    make_peer, base = peers.FakeGcs, "gs://bucket/"
+    fails = Trouble.fails
+    test_a_notice_is_passed_on_and_another_machine_goes_on = Checkpoints.test_a_notice_is_passed_on_and_another_machine_goes_on
+    test_of_two_writers_the_later_goes_on_and_the_other_is_told = Checkpoints.test_of_two_writers_the_later_goes_on_and_the_other_is_told
+
+    def test_a_bucket_that_is_not_there(self):
+        self.to = "gs://no-such-bucket/job"
+        self.fails("there is no such thing", "make the bucket first (`gcloud storage buckets create gs://no-such-bucket/`)")
+
+    def test_no_credentials(self):
+        self.fails("no Google credentials: looked at GOOGLE_APPLICATION_CREDENTIALS", env={"STORAGE_EMULATOR_HOST": ""})
+
+
+class Azure(Stored):
+    make_peer, base = peers.Azurite, f"az://{peers.ACCOUNT}/bucket/"
+    fails = Trouble.fails
+    test_a_notice_is_passed_on_and_another_machine_goes_on = Checkpoints.test_a_notice_is_passed_on_and_another_machine_goes_on
+    test_of_two_writers_the_later_goes_on_and_the_other_is_told = Checkpoints.test_of_two_writers_the_later_goes_on_and_the_other_is_told
+
+    def test_a_container_that_is_not_there(self):
+        self.to = f"az://{peers.ACCOUNT}/no-such-container/job"
+        self.fails("ContainerNotFound", "make the container first (`az storage container create`)")
+
+    def test_wrong_keys(self):
+        self.fails("the credentials are not accepted", "come from AZURE_STORAGE_KEY", env={"AZURE_STORAGE_KEY": "d3Jvbmc="})
+
+
 if __name__ == "__main__":
     SOURCE = pathlib.Path(sys.argv[2])
-    peers.need(SOURCE, "moto")
+    peers.need(SOURCE, {"Google": "gcs", "Azure": "azurite"}.get("".join(sys.argv[3:4]), "moto"))
     peers.run_in_their_python(SOURCE)
     test_run.STINT, test_run.TRAINING = sys.argv[1], SOURCE / "examples/training"
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

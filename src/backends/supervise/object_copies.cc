@@ -41,6 +41,13 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+/// What makes a bucket or container, by its provider's own tool. @param name  as ObjectStore::name() tells it.
+std::string command_that_makes(const std::string& name) {
+  if (name.starts_with("gs://")) return fmt::format("`gcloud storage buckets create {}`", name);
+  if (name.starts_with("az://")) return "`az storage container create`";
+  return fmt::format("`aws s3 mb {}`", name);
+}
+
 bool is_damage(const Error& error) { return error.code == ErrorCode::kInvalidInput || error.code == ErrorCode::kNotFound; }
 
 /// `data/WRITER-DIGEST/` of a key below it; "" = it lies elsewhere.
@@ -191,8 +198,11 @@ class ObjectCopies final : public CheckpointCopies {
   }
 
   [[nodiscard]] Error with_remedy(Error error) const {
-    if (error.code == ErrorCode::kNotFound && error.message.find("NoSuchBucket") != std::string::npos)
-      error.message += fmt::format(": make the bucket first (`aws s3 mb {}`), or correct --sync-to", store_->name());
+    // An empty listing is no error: what is not there is the bucket or container. Credentials that are nowhere are another matter.
+    if (error.code == ErrorCode::kNotFound && store_->last_failure() == CloudFailure::kNotFound)
+      error.message +=
+          fmt::format(": make the {} first ({}), or correct --sync-to",
+                      store_->name().starts_with("az://") ? "container" : "bucket", command_that_makes(store_->name()));
     return error;
   }
 

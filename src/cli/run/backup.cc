@@ -99,7 +99,8 @@ std::string next_step(const RestoreArguments& arguments) {
 ExitCode run_backup(BackupArguments arguments) {
   arguments.backup.database = log_url(arguments.backup.config_file);
   const bool is_object = is_object_url(arguments.file);
-  if (!is_object && !arguments.kms_key.empty()) return fail("--kms-key is for backups in s3://; --key FILE encrypts any");
+  if (!is_object && !arguments.kms_key.empty())
+    return fail("--kms-key is for backups in an object store; --key FILE encrypts any");
   return finish(at_work("saving " + arguments.backup.state_folder,
                         [&] {
                           return is_object ? make_backup_object(arguments.backup, arguments.file, arguments.kms_key, now())
@@ -139,14 +140,17 @@ void add_backup_commands(Command& app, Action& action) {
   auto backup = std::make_shared<BackupArguments>();
   backup->backup.stint_version = STINT_VERSION;
   Command* make = app.add_subcommand("backup", "Saves a daemon's state into one file, while the daemon runs");
-  make->add_option("file", backup->file, "to write: a tar archive, for its owner alone to read; or s3://bucket/name.tar")
+  make->add_option(
+          "file", backup->file,
+          "to write: a tar archive, for its owner alone to read; or s3://bucket/name.tar, gs://…, az://account/container/…")
       ->required();
   make->add_option("--state", backup->backup.state_folder, "the daemon's folder")->required();
   make->add_option("--config", backup->backup.config_file, "the daemon's configuration, which goes with it")->required();
   make->add_flag("--logs", backup->backup.logs, "also what jobs printed");
   make->add_option("--key", backup->backup.key_file,
                    "file with 64 hexadecimal digits (openssl rand -hex 32): the archive is encrypted with it (AES-256-GCM)");
-  make->add_option("--kms-key", backup->kms_key, "id or ARN of the AWS KMS key that encrypts it in s3://");
+  make->add_option("--kms-key", backup->kms_key,
+                   "of the store, that encrypts it there: id or ARN (s3://), key name (gs://), encryption scope (az://)");
   make->add_flag("--json", backup->json, "print its manifest as JSON");
   make->footer(
       "Example: stint backup --state /var/lib/stint --config /etc/stint/stint.json stint-$(date +%F).tar\n"
@@ -156,7 +160,7 @@ void add_backup_commands(Command& app, Action& action) {
 
   auto restore = std::make_shared<RestoreArguments>();
   Command* back = app.add_subcommand("restore", "Makes a daemon's state folder of a backup, checked, whole or not at all");
-  back->add_option("file", restore->file, "that `stint backup` wrote, or s3://bucket/name.tar")->required();
+  back->add_option("file", restore->file, "that `stint backup` wrote, or its address in an object store")->required();
   Option* state = back->add_option("--state", restore->state_folder, "folder to make; not there yet, or empty");
   Option* check = back->add_flag("--check", restore->check, "only say whether the backup is sound")->excludes(state);
   back->add_option("--key", restore->key_file, "file with the key that it was encrypted with");

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "backends/supervise/supervisor.h"
-#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/parser.h"
 #include "clouds/metadata_address.h"
@@ -29,33 +28,16 @@ std::string usual_notice(std::optional<CloudProvider> cloud) {
   return cloud == CloudProvider::kGoogle || cloud == CloudProvider::kAzure ? "30s" : "120s";
 }
 
-/// none = no cloud's notices are watched for.
-Result<std::optional<CloudProvider>> cloud_of(const std::string& word) {
-  using Found = std::optional<CloudProvider>;
-  if (word == "aws") return Found(CloudProvider::kAws);
-  if (word == "gcp") return Found(CloudProvider::kGoogle);
-  if (word == "azure") return Found(CloudProvider::kAzure);
-  if (word == "none") return Found();
-  if (word != "auto") return invalid("--cloud {}: give aws, gcp, azure, none, or auto (as the machine's firmware says)", word);
-  const Found found = detect_cloud();
-  // Whoever shut AWS's metadata off for programs meant this one, too.
-  const bool off = equals_ignoring_case(process_environment()("AWS_EC2_METADATA_DISABLED"), "true");
-  return found == CloudProvider::kAws && off ? Found() : found;
-}
-
 Status check_copies(const SupervisorOptions& o) {
   if (o.copies.exists() && o.checkpoint_folder.empty()) return invalid("--sync-to needs --checkpoint-dir: what is to be copied");
   if (!o.copies.exists() && o.copies.keep > 0) return invalid("--sync-keep needs --sync-to: where the copies are");
   if (o.copies.is_store()) {
-    TRY_ASSIGN(const ObjectUrl url, parse_object_url(o.copies.to));
-    if (url.provider != CloudProvider::kAws)
-      return invalid(
-          "--sync-to {}: copies go to s3:// (Amazon S3, and with AWS_ENDPOINT_URL_S3 what speaks like it) or to a folder",
-          o.copies.to);
+    TRY(parse_object_url(o.copies.to));
   } else if (o.copies.to.find("://") != std::string::npos) {
-    return invalid("--sync-to {}: give a folder or s3://bucket/prefix", o.copies.to);
+    return invalid("--sync-to {}: give a folder, s3://bucket/prefix, gs://bucket/prefix or az://account/container/prefix",
+                   o.copies.to);
   } else if (!o.copies.encryption_key.empty()) {
-    return invalid("--sync-kms-key is for copies in s3://: --sync-to '{}' is none", o.copies.to);
+    return invalid("--sync-kms-key is for copies in an object store: --sync-to '{}' is none", o.copies.to);
   }
   return {};
 }
@@ -68,9 +50,7 @@ Result<SupervisorOptions> options_of(const RunArguments& a) {
   o.events_file = a.events;
   o.copy_bytes_per_second = static_cast<int64_t>(a.copy_mib_per_second * 1048576);
   o.limits.retries = a.retries;
-  TRY_ASSIGN(o.cloud, cloud_of(a.cloud));
-  // A wrong address is told before anything starts.
-  if (o.cloud) TRY(metadata_address(*o.cloud, process_environment()));
+  TRY_ASSIGN(o.cloud, cloud_named(a.cloud));
   o.acknowledge_notice = a.acknowledge_notice;
   TRY_ASSIGN(o.limits.notice, parse_duration(a.notice.empty() ? usual_notice(o.cloud) : a.notice));
   TRY_ASSIGN(o.limits.alert_after, parse_duration(a.alert_after));
@@ -110,12 +90,16 @@ void add_run_command(Command& app, Action& action) {
   command->add_option("--checkpoint-dir", a->checkpoint_folder,
                       "where the command saves: each file or folder in it is a checkpoint");
   command->add_option("--sync-to", a->copies.to,
-                      "copy good checkpoints to this folder or s3://bucket/prefix, and start from there on a new machine");
+                      "copy good checkpoints to this folder, s3://bucket/prefix, gs://bucket/prefix or "
+                      "az://account/container/prefix, and start from "
+                      "there on a new machine");
   command->add_option("--sync-keep", a->copies.keep, "keep the newest so many copies; 0: all")
       ->capture_default_str()
       ->check(non_negative_number());
   command->add_option("--sync-kms-key", a->copies.encryption_key,
-                      "id or ARN of the AWS KMS key that encrypts copies in s3://; else as the bucket is set up");
+                      "what encrypts copies in a store: id or ARN of an AWS KMS key, name of a Google Cloud KMS key, encryption "
+                      "scope of Azure; else as the "
+                      "store is set up");
   command->add_option("--sync-rate", a->copy_mib_per_second, "at most so many MiB per second while the command runs; 0: no limit")
       ->check(non_negative_number());
   command->add_option(
