@@ -115,10 +115,10 @@ class GoogleLook final : public NoticeLook {
   std::string etag_;
 };
 
-/// The first request turns Scheduled Events on, and may take two minutes.
+/// The first request turns Scheduled Events on, and may take two minutes: it is asked again meanwhile.
 class AzureLook final : public NoticeLook {
  public:
-  explicit AzureLook(std::string address) : address_(std::move(address)), http_(waiting_options(Duration::seconds(150))) {}
+  explicit AzureLook(std::string address) : address_(std::move(address)), http_(waiting_options(Duration::seconds(15))) {}
   [[nodiscard]] Duration pause() const override { return Duration::seconds(1); }
 
   Result<SeenNotice> look() override {

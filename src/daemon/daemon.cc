@@ -296,6 +296,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   daemon->keep_services();
   daemon->bills_ = std::make_unique<BillBook>(place);
   TRY(daemon->begin_background_work());
+  TRY(daemon->watch_cloud());
   return daemon;
 }
 
@@ -388,9 +389,22 @@ void Daemon::keep_services() {
   replicas_->configure(config_.services);
 }
 
+/// Of the one machine that tasks run on, as it is called now.
+Status Daemon::watch_cloud() {
+  const bool runs_here = options_.cloud && !options_.simulate && !config_.engine.slurm && config_.fleet.nodes.size() == 1;
+  if (runs_here && notices_of_cloud_ && notices_of_cloud_->node() == config_.fleet.nodes[0].node.name) return {};
+  notices_of_cloud_.reset();
+  if (!runs_here) return {};
+  TRY_ASSIGN(auto look, open_notice_look(*options_.cloud));
+  notices_of_cloud_ =
+      std::make_unique<CloudNotices>(*service_, config_.fleet.nodes[0].node.name, *options_.cloud, std::move(look));
+  return {};
+}
+
 Daemon::~Daemon() { stop(); }
 
 void Daemon::stop() {
+  notices_of_cloud_.reset();
   allocations_.reset();
   statements_.reset();
   audits_.reset();
@@ -418,7 +432,7 @@ Status Daemon::reload() {
   statements_->reconfigure(config_.statements);
   power_->reconfigure(config_.power);
   replicas_->configure(config_.services);
-  return {};
+  return watch_cloud();
 }
 
 }  // namespace stint

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backends/backend.h"
+#include "clouds/object_url.h"
 #include "daemon/alerts/alert_desk.h"
 #include "daemon/allocation_desk.h"
 #include "daemon/audit_runner.h"
@@ -16,6 +17,7 @@
 #include "daemon/finding_book.h"
 #include "daemon/fleet_config.h"
 #include "daemon/live/live_collector.h"
+#include "daemon/power/cloud_notices.h"
 #include "daemon/power/node_power.h"
 #include "daemon/power/off_machines.h"
 #include "daemon/replicas/replica_keeper.h"
@@ -48,6 +50,7 @@ struct DaemonOptions {
   std::optional<Bytes> job_memory;         ///< of a task that names none; 0 = not limited; none = its share of the machine
   Bytes job_log_limit = Bytes::mebi(256);  ///< of each stream of a task; 0 = none
   std::string cgroup;                      ///< folder of the cgroup v2 tree that is ours to write; empty = none
+  std::optional<CloudProvider> cloud;      ///< of the machine that tasks run on, whose notices are heeded; none = no cloud's
   std::string program = "/proc/self/exe";  ///< stint itself, which makes audits and statements
   /// Where the log is a database: while another daemon is active follow it, and take over when it is gone.
   bool standby = false;
@@ -108,6 +111,7 @@ class Daemon {
   Status take_log(Engine& engine, const JobAccounts& accounts);
   void collect();
   void keep_services();
+  Status watch_cloud();
   Status begin_background_work();
   [[nodiscard]] std::string history_path() const { return options_.state_folder + "/history.db"; }
 
@@ -132,6 +136,7 @@ class Daemon {
   std::unique_ptr<AllocationDesk> allocations_;
   std::unique_ptr<NodePower> power_;
   std::unique_ptr<ReplicaKeeper> replicas_;
+  std::unique_ptr<CloudNotices> notices_of_cloud_;  ///< none: tasks run on no machine of a cloud
 };
 
 }  // namespace stint

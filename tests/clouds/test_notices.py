@@ -16,11 +16,12 @@ from email.utils import formatdate
 
 import peers
 from free_ports import free_port
+from running_daemon import RunningDaemon
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 import test_run  # noqa: E402
 
-SOURCE = None
+STINT = SOURCE = None
 NOW = 1_800_000_000  # of the stand-ins' clocks: another year than this machine's
 
 
@@ -210,6 +211,30 @@ class Notices(Noticed):
         self.assertEqual(self.events("start"), [])
 
 
+class Daemon(Noticed):
+    """The daemon on a machine of a cloud: its jobs are told in time, and the machine takes none meanwhile."""
+    azure, tell_azure = Notices.azure, Notices.tell_azure
+    FLEET = {"nodes": [{"name": "here", "cpu_milli": 4000, "memory": "4GiB"}], "queues": [{"name": "team"}]}
+
+    def node(self):
+        return self.daemon.ask("GET", "/v1/nodes")["nodes"][0]
+
+    def test_a_notice_empties_the_machine_and_its_end_fills_it_again(self):
+        self.tell_azure([])
+        self.daemon = RunningDaemon(STINT, self.dir, self.FLEET, simulate=False, environment=self.env, more=["--cloud", "azure"])
+        self.addCleanup(self.daemon.stop)
+        script = f"trap 'touch {self.dir}/told; exit 0' TERM; touch {self.dir}/up; while :; do sleep 0.05; done"
+        self.daemon.stint("submit", "--queue", "team", "--cpu-milli", "100", "--grace", "5s", "--", "sh", "-c", script)
+        self.wait_for(lambda: (self.dir / "up").exists())
+        self.azure("Preempt", 30)
+        self.wait_for(lambda: (self.dir / "told").exists())
+        self.wait_for(lambda: self.node()["state"] in ("draining", "drained"))
+        (self.dir / "up").unlink()
+        self.tell_azure([])
+        self.wait_for(lambda: (self.dir / "up").exists())  # it is started again, for it left because it was told to
+        self.assertEqual(self.node()["state"], "up")
+
+
 class Mock(Noticed):
     """AWS' own stand-in, with IMDSv2 alone. It tells a new time at each look."""
 
@@ -228,7 +253,8 @@ class Mock(Noticed):
 
 
 if __name__ == "__main__":
-    test_run.STINT, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+    STINT, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+    test_run.STINT = STINT
     test_run.TRAINING = SOURCE / "examples" / "training"
     if "Mock" in sys.argv[3:]:
         peers.need(SOURCE, "ec2-metadata-mock")

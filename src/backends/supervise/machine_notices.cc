@@ -18,8 +18,6 @@ constexpr Duration kSameTime = Duration::seconds(10);
 constexpr int kSightings = 2;
 constexpr Duration kWatcherPause = Duration::minutes(1);
 
-bool ends_machine(const CloudNotice& n) { return n.kind == CloudNoticeKind::kMaintenance || n.kind == CloudNoticeKind::kTaken; }
-
 bool is_sooner(const CloudNotice& now, const CloudNotice& known) {
   return ends_machine(now) && known.at && (!now.at || *now.at < *known.at - kSameTime);
 }
@@ -29,32 +27,42 @@ bool is_known(const CloudNotice& now, const CloudNotice& known) {
   return now.kind == known.kind && now.what == known.what && now.id == known.id && !is_sooner(now, known);
 }
 
-void pause_for(Duration d) { std::this_thread::sleep_for(std::chrono::nanoseconds(d.count_ns())); }
+bool pause_for(Duration d) {
+  std::this_thread::sleep_for(std::chrono::nanoseconds(d.count_ns()));
+  return true;
+}
 
 std::string seconds_left(Duration d) { return fmt::format("{:.1f}", d.to_seconds()); }
 
 }  // namespace
 
-NoticeNews await_notice_news(NoticeLook& look, const NoticeNews& known, const std::function<void(Duration)>& sleep) {
+bool ends_machine(const CloudNotice& notice) {
+  return notice.kind == CloudNoticeKind::kMaintenance || notice.kind == CloudNoticeKind::kTaken;
+}
+
+std::optional<NoticeNews> await_notice_news(NoticeLook& look, const NoticeNews& known,
+                                            const std::function<bool(Duration)>& sleep) {
   int other_sightings = 0;
-  for (Duration failed_for;; sleep(look.pause())) {
+  Duration failed_for;
+  do {
     const auto seen = look.look();
     if (!seen.ok()) {
       // What cannot be read says nothing: a notice that is known stays.
       other_sightings = 0;
       failed_for += look.pause();
-      if (known.failure.empty() && failed_for >= kSilence) return {.seen = known.seen, .failure = seen.error().message};
+      if (known.failure.empty() && failed_for >= kSilence) return NoticeNews{.seen = known.seen, .failure = seen.error().message};
       continue;
     }
     failed_for = Duration();
     if (is_known(seen->notice, known.seen.notice)) {
-      if (!known.failure.empty()) return {.seen = known.seen, .failure = ""};
+      if (!known.failure.empty()) return NoticeNews{.seen = known.seen, .failure = ""};
       other_sightings = 0;
       continue;
     }
     const bool is_less = ends_machine(known.seen.notice) && !ends_machine(seen->notice);
-    if (!is_less || ++other_sightings >= kSightings) return {.seen = *seen, .failure = ""};
-  }
+    if (!is_less || ++other_sightings >= kSightings) return NoticeNews{.seen = *seen, .failure = ""};
+  } while (sleep(look.pause()));
+  return std::nullopt;
 }
 
 std::string to_json(const NoticeNews& news) {
@@ -106,7 +114,7 @@ std::optional<MachineNotices::Leave> MachineNotices::step(Instant now, Duration 
   if (!watcher_ && now >= next_start_) {
     auto started = WorkerProcess::start([cloud = *cloud_, known = known_] {
       const auto look = open_notice_look(cloud);
-      return to_json(look.ok() ? await_notice_news(**look, known, pause_for)
+      return to_json(look.ok() ? *await_notice_news(**look, known, pause_for)
                                : NoticeNews{.seen = known.seen, .failure = look.error().message});
     });
     next_start_ = now + kWatcherPause;

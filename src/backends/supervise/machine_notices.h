@@ -19,7 +19,11 @@ struct NoticeNews {
 
 /// Looks until there is something to tell, beyond what is known: a notice, an earlier end, that a notice is no longer there
 /// (seen twice in a row: an answer may be late), no sense for a minute, sense again.
-NoticeNews await_notice_news(NoticeLook& look, const NoticeNews& known, const std::function<void(Duration)>& sleep);
+/// @param sleep  false = no more: then none is returned.
+std::optional<NoticeNews> await_notice_news(NoticeLook& look, const NoticeNews& known,
+                                            const std::function<bool(Duration)>& sleep);
+/// Does it announce the machine's end?
+bool ends_machine(const CloudNotice& notice);
 
 std::string to_json(const NoticeNews& news);
 Result<NoticeNews> parse_notice_news(std::string_view json);

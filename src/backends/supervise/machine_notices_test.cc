@@ -35,36 +35,42 @@ SeenNotice taken(const char* when = "2027-01-01T00:02:00Z") {
           .left = Duration::seconds(110)};
 }
 Result<SeenNotice> silent() { return make_error(ErrorCode::kUnavailable, "no answer"); }
-void no_pause(Duration) {}
+bool no_pause(Duration) { return true; }
 
 TEST(MachineNotices, ANoticeIsNewsOnce) {
   ScriptedLook look({SeenNotice{}, SeenNotice{}, silent(), taken()});
-  const NoticeNews news = await_notice_news(look, {}, no_pause);
+  const NoticeNews news = await_notice_news(look, {}, no_pause).value();
   EXPECT_EQ(news.seen.notice, taken().notice);
   EXPECT_EQ(news.seen.left, Duration::seconds(110));
   EXPECT_EQ(look.looks, 4);
   // A time that moves with each look is the same notice; one that comes sooner is another.
   ScriptedLook moving({taken("2027-01-01T00:02:05Z"), taken("2027-01-01T00:01:55Z"), taken("2027-01-01T00:01:00Z")});
-  EXPECT_EQ(await_notice_news(moving, news, no_pause).seen.notice.at, parse_instant("2027-01-01T00:01:00Z").value());
+  EXPECT_EQ(await_notice_news(moving, news, no_pause).value().seen.notice.at, parse_instant("2027-01-01T00:01:00Z").value());
 }
 
 TEST(MachineNotices, OneThatIsGoneIsBelievedTheSecondTime) {
   ScriptedLook look({SeenNotice{}, taken(), SeenNotice{}, silent(), SeenNotice{}, SeenNotice{}});
-  const NoticeNews news = await_notice_news(look, {.seen = taken(), .failure = ""}, no_pause);
+  const NoticeNews news = await_notice_news(look, {.seen = taken(), .failure = ""}, no_pause).value();
   EXPECT_EQ(news.seen.notice.kind, CloudNoticeKind::kNone);
   EXPECT_EQ(look.looks, 6) << "neither one look without it, nor silence, takes a notice back";
 }
 
 TEST(MachineNotices, SilenceIsToldAfterAMinuteAndItsEndAtOnce) {
   ScriptedLook look({silent()});
-  const NoticeNews news = await_notice_news(look, {.seen = taken(), .failure = ""}, no_pause);
+  const NoticeNews news = await_notice_news(look, {.seen = taken(), .failure = ""}, no_pause).value();
   EXPECT_EQ(look.looks, 12) << "at 5 s each";
   EXPECT_EQ(news.failure, "no answer");
   EXPECT_EQ(news.seen.notice, taken().notice) << "what was known holds";
   ScriptedLook again({silent(), taken()});
-  const NoticeNews back = await_notice_news(again, news, no_pause);
+  const NoticeNews back = await_notice_news(again, news, no_pause).value();
   EXPECT_EQ(back.failure, "");
   EXPECT_EQ(back.seen.notice, taken().notice);
+}
+
+TEST(MachineNotices, WhoeverWaitsMayStop) {
+  ScriptedLook look({SeenNotice{}});
+  EXPECT_FALSE(await_notice_news(look, {}, [&](Duration) { return look.looks < 3; }));
+  EXPECT_EQ(look.looks, 3);
 }
 
 TEST(MachineNotices, NewsGoFromProcessToProcess) {

@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/parser.h"
 #include "cli/tls_options.h"
+#include "clouds/metadata_address.h"
 #include "daemon/daemon.h"
 #include "daemon/front.h"
 #include "documents/workload_row.h"
@@ -49,6 +50,7 @@ class Signals {
 
 struct DaemonArguments {
   DaemonOptions daemon;
+  std::string cloud = "auto";
   std::string listen;  ///< empty = as configured
   std::string faults;  ///< a duration; empty = none
   TlsOptions tls;
@@ -162,6 +164,7 @@ Status run_daemon(DaemonArguments arguments) {
     if (!arguments.daemon.job_memory || *arguments.daemon.job_memory < Bytes())
       return invalid("--job-memory {}: give a size, such as 4GiB, or 0 for no limit", excerpt(arguments.job_memory));
   }
+  TRY_ASSIGN(arguments.daemon.cloud, cloud_named(arguments.cloud));
   TRY_ASSIGN(arguments.daemon.disk_reserve, read_disk_reserve(arguments));
   const ServiceManager manager;
   const Signals signals;
@@ -247,6 +250,12 @@ void add_daemon_command(Command& app, Action& action) {
           "--simulated-faults", options->faults,
           "with --simulate: each machine fails, or spot takes it back, after so long on average, such as 8h, for a tenth of that")
       ->type_name("DURATION");
+  command
+      ->add_option(
+          "--cloud", options->cloud,
+          "whose notices of interruption to heed on the machine that jobs run on: aws, gcp, azure, none, or auto: as its "
+          "firmware says")
+      ->capture_default_str();
   command->add_option("--jobs-as", options->daemon.jobs_as,
                       "the system's user that all jobs run as; the daemon must be root for that");
   command->add_option(
