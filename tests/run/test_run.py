@@ -60,7 +60,9 @@ class Run(unittest.TestCase):
     def events(self, kind):
         if not self.events_file.exists():
             return []
-        return [e for e in map(json.loads, self.events_file.read_text().splitlines()) if e["event"] == kind]
+        # A reader may see a line in the middle of its being written, where it crosses a page.
+        whole = self.events_file.read_text().rpartition("\n")[0]
+        return [e for e in map(json.loads, whole.splitlines()) if e["event"] == kind]
 
     def wait_for(self, condition, seconds=30):
         end = time.monotonic() + seconds
