@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "codec/kubernetes/kube_config.h"
+#include "codec/kubernetes/kubernetes_placing.h"
 #include "codec/kubernetes/kubernetes_state.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -12,5 +13,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)stint::parse_exec_credential(text, "plugin");
   stint::KubernetesState state;
   (void)state.event(text, "Pod", stint::Instant());
+  stint::KubePlacingDecoder placing;
+  for (const std::string_view kind : {"Pod", "Node", "PodGroup"})
+    (void)placing.decode_event(text, kind);
+  const auto pod = placing.decode(text, "Pod");
+  const auto node = placing.decode(text, "Node");
+  if (pod.ok() && node.ok())
+    (void)stint::why_not_on(std::get<stint::KubePlacingPod>(*pod), std::get<stint::KubePlacingNode>(*node));
   return 0;
 }

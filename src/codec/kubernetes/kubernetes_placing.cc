@@ -1,0 +1,259 @@
+#include "codec/kubernetes/kubernetes_placing.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "codec/kubernetes/kube_fields.h"
+#include "codec/kubernetes/kubernetes_gpus.h"
+
+namespace stint {
+namespace {
+
+using namespace kube_fields;
+
+constexpr std::string_view kOwnAnnotations = "stint/";
+/// What a pod may ask for and be placed by; anything else is not understood.
+constexpr std::array<std::string_view, 3> kKnownResources = {"cpu", "memory", "nvidia.com/gpu"};
+/// Volumes that any node has; the others may be in one place alone.
+constexpr std::array<std::string_view, 8> kVolumesAnywhere = {"emptyDir",    "configMap", "secret", "projected",
+                                                              "downwardAPI", "hostPath",  "nfs",    "image"};
+
+KubePlacingNode placing_node(const dom::object& root, KubernetesMeta meta) {
+  KubePlacingNode out;
+  out.node = read_node(root, std::move(meta));
+  with_object(root, "metadata", [&](const dom::object& m) { out.deleting = has_field(m, "deletionTimestamp"); });
+  with_object(root, "spec", [&](const dom::object& spec) {
+    each_of(spec, "taints", [&](const dom::object& taint) {
+      out.taints.push_back({kube_text(taint, "key"), kube_text(taint, "value"), kube_text(taint, "effect")});
+    });
+  });
+  return out;
+}
+
+KubeNodeTerm term_of(const dom::object& term) {
+  KubeNodeTerm out;
+  const auto add = [&](std::string_view list, bool of_name) {
+    each_of(term, list, [&](const dom::object& rule) {
+      out.push_back({kube_text(rule, "key"), kube_text(rule, "operator"), kube_texts(rule, "values"), of_name});
+    });
+  };
+  add("matchExpressions", false);
+  add("matchFields", true);
+  return out;
+}
+
+void read_affinity(const dom::object& affinity, KubePlacingPod& out) {
+  with_object(affinity, "nodeAffinity", [&](const dom::object& node) {
+    with_object(node, "requiredDuringSchedulingIgnoredDuringExecution", [&](const dom::object& required) {
+      out.has_terms = true;
+      each_of(required, "nodeSelectorTerms", [&](const dom::object& term) { out.terms.push_back(term_of(term)); });
+    });
+  });
+  for (const std::string_view kind : {"podAffinity", "podAntiAffinity"})
+    with_object(affinity, kind, [&](const dom::object& of_pods) {
+      bool required = false;
+      each_of(of_pods, "requiredDuringSchedulingIgnoredDuringExecution", [&](const dom::object&) { required = true; });
+      if (required) out.not_understood.push_back(fmt::format("affinity.{}", kind));
+    });
+}
+
+void read_volumes(const dom::object& spec, KubePlacingPod& out) {
+  each_of(spec, "volumes", [&](const dom::object& volume) {
+    for (const auto& [key, value] : volume) {
+      if (key == "name" || std::ranges::find(kVolumesAnywhere, key) != kVolumesAnywhere.end()) continue;
+      out.not_understood.push_back(fmt::format("volumes.{}", excerpt(key)));
+    }
+  });
+}
+
+void read_containers(const dom::object& spec, KubePlacingPod& out) {
+  bool ports = false;
+  for (const std::string_view list : {"containers", "initContainers"})
+    each_of(spec, list, [&](const dom::object& container) {
+      each_of(container, "ports",
+              [&](const dom::object& port) { ports |= kube_integer(port, "hostPort").value_or(0) != 0; });
+    });
+  if (ports) out.not_understood.emplace_back("containers.ports.hostPort");
+}
+
+void read_amounts(const dom::object& spec, KubePlacingPod& out) {
+  out.requests = requests_of(out.pod);
+  for (const auto& [name, amount] : kube_requests(spec))  // of the pod as a whole
+    out.requests.insert_or_assign(name, amount);
+  for (const auto& [name, amount] : kube_resources(spec, "overhead"))
+    out.requests[name] += amount;
+  for (const auto& [name, amount] : out.requests)
+    if (amount > 0 && std::ranges::find(kKnownResources, name) == kKnownResources.end())
+      out.not_understood.push_back(fmt::format("resources.{}", excerpt(name)));
+}
+
+void read_spec(const dom::object& spec, KubePlacingPod& out) {
+  out.scheduler = kube_text(spec, "schedulerName");
+  out.priority = kube_integer(spec, "priority").value_or(0);
+  if (const auto seconds = kube_integer(spec, "terminationGracePeriodSeconds"); seconds && *seconds >= 0 && *seconds < INT32_MAX)
+    out.grace = Duration::seconds(*seconds);
+  each_of(spec, "schedulingGates", [&](const dom::object&) { out.gated = true; });
+  out.selector = kube_tags(spec, "nodeSelector");
+  each_of(spec, "tolerations", [&](const dom::object& one) {
+    const std::string how = kube_text(one, "operator");
+    if (how == "Lt" || how == "Gt") return;  // tolerates numbers of a taint: without it the taint holds
+    out.tolerations.push_back(
+        {kube_text(one, "key"), kube_text(one, "value"), kube_text(one, "effect"), how == "Exists"});
+  });
+  read_amounts(spec, out);
+  read_containers(spec, out);
+  with_object(spec, "affinity", [&](const dom::object& affinity) { read_affinity(affinity, out); });
+  read_volumes(spec, out);
+  bool spreads = false;
+  each_of(spec, "topologySpreadConstraints",
+          [&](const dom::object& one) { spreads |= kube_text(one, "whenUnsatisfiable") != "ScheduleAnyway"; });
+  if (spreads) out.not_understood.emplace_back("topologySpreadConstraints");
+  if (!out.pod.claims.empty()) out.not_understood.emplace_back("resourceClaims");
+  for (const std::string_view field : {"workloadRef", "schedulingGroup"})
+    if (has_field(spec, field)) out.not_understood.emplace_back(field);
+}
+
+void read_ends(const dom::object& status, KubePlacingPod& out) {
+  each_of(status, "conditions", [&](const dom::object& condition) {
+    if (kube_text(condition, "type") == "PodScheduled" && kube_text(condition, "status") == "False")
+      out.scheduled_message = kube_text(condition, "message");
+  });
+  for (const std::string_view list : {"initContainerStatuses", "containerStatuses"})
+    each_of(status, list, [&](const dom::object& container) {
+      with_object(container, "state", [&](const dom::object& state) {
+        with_object(state, "terminated", [&](const dom::object& end) {
+          const int64_t code = kube_integer(end, "exitCode").value_or(0);
+          if (out.exit_code.value_or(0) != 0) return;
+          out.exit_code = code;
+          out.exit_reason = kube_text(end, "reason");
+        });
+      });
+    });
+}
+
+KubePlacingPod placing_pod(const dom::object& root, KubernetesMeta meta) {
+  KubePlacingPod out;
+  out.pod = read_pod(root, std::move(meta));
+  with_object(root, "metadata", [&](const dom::object& m) {
+    out.version = kube_text(m, "resourceVersion");
+    out.deleting = has_field(m, "deletionTimestamp");
+    for (Tag& one : kube_tags(m, "annotations"))
+      if (one.first.starts_with(kOwnAnnotations)) out.annotations.push_back(std::move(one));
+  });
+  with_object(root, "spec", [&](const dom::object& spec) { read_spec(spec, out); });
+  if (!out.pod.gpu_fraction.empty()) out.not_understood.emplace_back("annotations.gpu-fraction");
+  with_object(root, "status", [&](const dom::object& status) { read_ends(status, out); });
+  return out;
+}
+
+KubePodGroup pod_group(const dom::object& root, KubernetesMeta meta) {
+  KubePodGroup out{.meta = std::move(meta)};
+  with_object(root, "spec", [&](const dom::object& spec) { out.min_member = kube_integer(spec, "minMember").value_or(0); });
+  return out;
+}
+
+bool matches(const KubeLabelRule& rule, const KubernetesNode& node) {
+  const auto& labels = node.meta.labels;
+  const auto tag = std::ranges::find(labels, rule.key, &Tag::first);
+  const bool there = rule.of_name || tag != labels.end();
+  const std::string_view value = rule.of_name ? std::string_view(node.meta.name) : there ? std::string_view(tag->second) : "";
+  const bool listed = there && std::ranges::find(rule.values, value) != rule.values.end();
+  if (rule.of_name && rule.key != "metadata.name") return false;
+  if (rule.how == "In") return listed;
+  if (rule.how == "NotIn") return !listed;
+  if (rule.how == "Exists") return there;
+  if (rule.how == "DoesNotExist") return !there;
+  const auto has = parse_int(value);
+  const auto limit = rule.values.size() == 1 ? parse_int(rule.values.front()) : std::nullopt;
+  if (!has || !limit) return false;
+  return rule.how == "Gt" ? *has > *limit : rule.how == "Lt" && *has < *limit;
+}
+
+/// Says how the node is at the moment, not who may be there.
+bool is_passing(const KubeTaint& taint) {
+  return taint.key.starts_with("node.kubernetes.io/") || taint.key.starts_with("node.cloudprovider.kubernetes.io/") ||
+         taint.key == "ToBeDeletedByClusterAutoscaler" || taint.key == "karpenter.sh/disrupted";
+}
+
+bool tolerates(const KubeToleration& toleration, const KubeTaint& taint) {
+  if (!toleration.effect.empty() && toleration.effect != taint.effect) return false;
+  if (toleration.key.empty()) return toleration.exists;
+  return toleration.key == taint.key && (toleration.exists || toleration.value == taint.value);
+}
+
+}  // namespace
+
+std::string_view KubePlacingPod::annotation(std::string_view key) const {
+  const auto it = std::ranges::find(annotations, key, &Tag::first);
+  return it == annotations.end() ? std::string_view() : std::string_view(it->second);
+}
+
+struct KubePlacingDecoder::Impl {
+  dom::parser parser;
+
+  static Result<KubePlacingObject> object_of(const dom::object& root, std::string_view kind) {
+    std::string called(kind);
+    try {
+      KubernetesMeta meta = meta_of(root, kind);
+      called = fmt::format("{} {}{}{}", kind, meta.ns, meta.ns.empty() ? "" : "/", meta.name);
+      if (kind == "Node") return KubePlacingObject(placing_node(root, std::move(meta)));
+      if (kind == "PodGroup") return KubePlacingObject(pod_group(root, std::move(meta)));
+      return KubePlacingObject(placing_pod(root, std::move(meta)));
+    } catch (const BadField& bad) {
+      return invalid("{}: {}", excerpt(called, 120), bad.what);
+    }
+  }
+};
+
+KubePlacingDecoder::KubePlacingDecoder() : impl_(std::make_unique<Impl>()) {}
+KubePlacingDecoder::~KubePlacingDecoder() = default;
+
+Result<KubePlacingObject> KubePlacingDecoder::decode(std::string_view json, std::string_view kind) {
+  TRY_ASSIGN(const dom::object root, parse_object(impl_->parser, json));
+  return Impl::object_of(root, kind);
+}
+
+Result<KubePlacingEvent> KubePlacingDecoder::decode_event(std::string_view line, std::string_view kind) {
+  TRY_ASSIGN(const dom::object root, parse_object(impl_->parser, line));
+  KubePlacingEvent out;
+  dom::object object;
+  TRY_ASSIGN(out.event, read_event(root, object));
+  if (out.event.kind == KubernetesEvent::Kind::kError || out.event.kind == KubernetesEvent::Kind::kBookmark) return out;
+  auto decoded = Impl::object_of(object, kind);
+  if (decoded.ok())
+    out.object = std::move(*decoded);
+  else
+    out.event.message = decoded.error().message;
+  return out;
+}
+
+std::string why_no_work(const KubePlacingNode& node) {
+  if (node.deleting) return "is being deleted";
+  if (node.node.unschedulable) return "cordoned";
+  if (node.node.ready == false) return "not ready";
+  for (const KubeTaint& taint : node.taints)
+    if (taint.effect != "PreferNoSchedule" && is_passing(taint)) return fmt::format("taint {}", taint.key);
+  return {};
+}
+
+std::string why_not_on(const KubePlacingPod& pod, const KubePlacingNode& node) {
+  for (const auto& [key, value] : pod.selector) {
+    const auto& labels = node.node.meta.labels;
+    if (std::ranges::find(labels, Tag(key, value)) == labels.end()) return fmt::format("nodeSelector {}={}", key, value);
+  }
+  const auto holds = [&](const KubeNodeTerm& term) {
+    return !term.empty() && std::ranges::all_of(term, [&](const KubeLabelRule& rule) { return matches(rule, node.node); });
+  };
+  if (pod.has_terms && std::ranges::none_of(pod.terms, holds)) return "required node affinity";
+  for (const KubeTaint& taint : node.taints) {
+    if (taint.effect == "PreferNoSchedule" || is_passing(taint)) continue;
+    if (std::ranges::none_of(pod.tolerations, [&](const KubeToleration& one) { return tolerates(one, taint); }))
+      return fmt::format("taint {}{}{}", taint.key, taint.value.empty() ? "" : "=", taint.value);
+  }
+  return {};
+}
+
+}  // namespace stint
