@@ -1,5 +1,6 @@
 #include "kubernetes/kube_client.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -62,7 +63,7 @@ KubeClient::KubeClient(std::shared_ptr<KubeIdentity> identity, KubeClientOptions
       options_(std::move(options)),
       http_({.http = identity_->http(), .tries = options_.tries, .sleep = options_.sleep, .clock = {}, .draw = {}}) {}
 
-Result<HttpResponse> KubeClient::send(HttpCall call, const std::string& what, ExpiredIs expired) {
+Result<HttpResponse> KubeClient::send(HttpCall call, const std::string& what, std::initializer_list<int> answers) {
   return http_.send({.what = what,
                      .prepare = [&](const CloudAttempt& attempt) -> Result<HttpCall> {
                        HttpCall signed_call = call;
@@ -72,7 +73,7 @@ Result<HttpResponse> KubeClient::send(HttpCall call, const std::string& what, Ex
                      },
                      .judge = [&](const HttpResponse& response) -> std::optional<CloudFault> {
                        if (response.status >= 200 && response.status < 300) return std::nullopt;
-                       if (expired == ExpiredIs::kAnAnswer && response.status == 410) return std::nullopt;
+                       if (std::ranges::find(answers, response.status) != answers.end()) return std::nullopt;
                        return fault_of(response);
                      },
                      .remedy = remedy_of,
@@ -84,6 +85,19 @@ Result<std::string> KubeClient::get(const std::string& path) {
   return std::move(response.body);
 }
 
+Result<KubeAnswer> KubeClient::change(const KubeChange& change) {
+  TRY_ASSIGN(HttpResponse response, send({.method = change.method,
+                                          .url = identity_->server() + change.path,
+                                          .headers = {{"Accept", "application/json"}},
+                                          .body = change.body,
+                                          .content_type = change.body.empty() ? "" : change.content_type},
+                                         change.path, {404, 409, 410, 422, 429}));
+  KubeAnswer answer{.status = response.status, .body = std::move(response.body), .message = {}};
+  response.body = answer.body;
+  if (!answer.ok()) answer.message = fault_of(response).message;
+  return answer;
+}
+
 Result<std::string> KubeClient::list(const KubeList& what, const std::function<void()>& restart, const TakeObject& take) {
   for (int restarts = 0; restarts < kMostListRestarts; ++restarts) {
     restart();
@@ -93,7 +107,7 @@ Result<std::string> KubeClient::list(const KubeList& what, const std::function<v
       const std::string from = stream.next_page().empty() ? "" : "&continue=" + escape_url(stream.next_page());
       const std::string url = fmt::format("{}{}?limit={}{}{}", identity_->server(), what.path, options_.page, what.query, from);
       TRY_ASSIGN(const HttpResponse page,
-                 send({.url = url, .headers = {{"Accept", accept_of(what.view)}}}, what.path, ExpiredIs::kAnAnswer));
+                 send({.url = url, .headers = {{"Accept", accept_of(what.view)}}}, what.path, {410}));
       expired = page.status == 410;
       if (expired) break;
       TRY(stream.feed(page.body));

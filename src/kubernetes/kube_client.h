@@ -34,6 +34,18 @@ enum class KubeWatchEnd : uint8_t {
   kStopped,      ///< by the taker
 };
 
+/// A change that is asked for: POST, PUT, PATCH or DELETE.
+struct KubeChange {
+  std::string method, path;  ///< path: /api/v1/namespaces/a/pods/x/binding
+  std::string body;          ///< JSON; "" = none
+  std::string content_type = "application/json";
+};
+struct KubeAnswer {
+  int status = 0;  ///< 2xx, or 404, 409, 410, 422, 429: what was asked for does not hold
+  std::string body, message;  ///< the server's words where it is no success
+  [[nodiscard]] bool ok() const { return status >= 200 && status < 300; }
+};
+
 struct KubeClientOptions {
   int page = 500;                              ///< objects of one answer
   Duration watch_for = Duration::seconds(10);  ///< then the server ends a watch, with a bookmark, and it is begun again
@@ -49,6 +61,9 @@ class KubeClient {
   /// @return the answer's body; kNotFound, kInvalidInput (refused), kUnavailable, each with the server's words.
   Result<std::string> get(const std::string& path);
 
+  /// Sent again where no answer came, so a change may have been made before: ask for what is harmless twice.
+  Result<KubeAnswer> change(const KubeChange& change);
+
   /// @param json  valid until the call ends. @param kind  that of the list.
   using TakeObject = std::function<void(std::string_view json, const std::string& kind)>;
   /// All objects, page by page. `restart` is called before the first page, and again when the server forgot the list in the middle (410) and
@@ -63,8 +78,8 @@ class KubeClient {
   [[nodiscard]] const KubeIdentity& identity() const { return *identity_; }
 
  private:
-  enum class ExpiredIs : uint8_t { kAFault, kAnAnswer };
-  Result<HttpResponse> send(HttpCall call, const std::string& what, ExpiredIs expired = ExpiredIs::kAFault);
+  /// @param answers  statuses beside 2xx that are no faults.
+  Result<HttpResponse> send(HttpCall call, const std::string& what, std::initializer_list<int> answers = {});
 
   std::shared_ptr<KubeIdentity> identity_;
   KubeClientOptions options_;
