@@ -254,7 +254,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// "local", "simulated", "slurm".
+  /// "local", "simulated", "slurm", "kubernetes".
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// What a person must know about it, one sentence each: that nothing runs really, that a limit cannot be enforced here.
   [[nodiscard]] virtual std::vector<std::string> notes() const = 0;
@@ -262,6 +262,9 @@ class Backend {
   /// Whether running() and machines() say all there is. After a start one that asks others may have to look first; orders may
   /// be given before that.
   [[nodiscard]] virtual bool is_ready() const { return true; }
+
+  /// May jobs be submitted here, beside those of others that it tells of? @return error that says what works instead.
+  [[nodiscard]] virtual Status takes_own_jobs() const { return {}; }
 
   /// In the order to carry them out. Those for one launch are carried out in this order.
   virtual void submit(std::vector<Order> orders) = 0;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "backends/backend_thread.h"
+#include "backends/kubernetes/kubernetes_backend.h"
 #include "backends/local/local_backend.h"
 #include "backends/simulated_backend.h"
 #include "backends/slurm/slurm_backend.h"
@@ -117,6 +118,34 @@ Result<std::unique_ptr<Backend>> make_slurm_backend(const DaemonOptions& options
   return std::unique_ptr<Backend>(std::make_unique<BackendThread>(std::move(backend), now()));
 }
 
+Result<std::unique_ptr<Backend>> make_kubernetes_backend(const DaemonOptions& options, const DaemonConfig& config) {
+  const KubernetesEngineConfig& engine = *config.engine.kubernetes;
+  KubernetesBackendRules rules;
+  rules.identity.kubeconfig = engine.kubeconfig;
+  rules.identity.context = engine.context;
+  rules.state_folder = options.state_folder + "/kubernetes";
+  rules.queue = {.mark = {},
+                 .scheduler = engine.scheduler,
+                 .namespaces = engine.namespaces,
+                 .known_queues = {},
+                 .queue = engine.queue,
+                 .priority_classes = engine.priorities};
+  for (const sched::QueueSpec& queue : config.fleet.queues)
+    rules.queue.known_queues.insert(queue.name);
+  const auto check = [&](const std::string& field, const std::string& queue) -> Status {
+    if (rules.queue.known_queues.contains(queue)) return {};
+    return invalid("{}: engine: kubernetes: {}: no queue '{}': name one of `queues`", options.config_file, field, excerpt(queue));
+  };
+  TRY(check("queue", engine.queue));
+  for (const auto& [ns, queue] : engine.namespaces)
+    TRY(check("namespaces", queue));
+  rules.machines = engine.machines;
+  rules.lease = {.ns = engine.lease_namespace, .name = engine.lease_name, .holder = {}, .duration = engine.lease_duration};
+  rules.every = engine.every;
+  TRY_ASSIGN(std::unique_ptr<KubernetesBackend> backend, KubernetesBackend::create(std::move(rules)));
+  return std::unique_ptr<Backend>(std::make_unique<BackendThread>(std::move(backend), now()));
+}
+
 Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, const JobAccounts& accounts,
                                               const DaemonConfig& config) {
   if (options.simulate) {
@@ -128,6 +157,7 @@ Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, cons
     return std::unique_ptr<Backend>(std::move(simulated));
   }
   if (config.engine.slurm) return make_slurm_backend(options, config);
+  if (config.engine.kubernetes) return make_kubernetes_backend(options, config);
   LocalBackend::Options local;
   local.state_folder = backend_folder(options);
   local.cgroup = options.cgroup;
@@ -169,8 +199,8 @@ Result<std::vector<std::string>> read_rows(EventLog& log, std::string_view strea
 
 /// Tasks run on the machine that the daemon runs on.
 Status check_local(const DaemonOptions& options, const DaemonConfig& config) {
-  if (config.engine.slurm && options.simulate)
-    return invalid("{}: engine: slurm: with --simulate nothing runs: leave one of them out", options.config_file);
+  if (config.engine.is_cluster() && options.simulate)
+    return invalid("{}: engine: with --simulate nothing runs: leave one of them out", options.config_file);
   if (options.simulate) return {};
   const FleetConfig& fleet = config.fleet;
   if (config.power.makes_machines() || config.power.cloud || config.power.aws)
@@ -178,7 +208,7 @@ Status check_local(const DaemonOptions& options, const DaemonConfig& config) {
         "{}: power: pools that make machines need --simulate: the daemon starts every task on the machine that it runs on. Name "
         "machines of the configuration (`nodes`), or have Slurm's machines made by `stint slurm resume` (docs/slurm.md)",
         options.config_file);
-  if (config.engine.slurm) return {};
+  if (config.engine.is_cluster()) return {};
   if (fleet.nodes.size() > 1)
     return invalid(
         "{}: {} machines ({}, {}{}), but the daemon starts every task on the machine that it runs on: configure that one alone "
@@ -199,7 +229,7 @@ Status check_local(const DaemonOptions& options, const DaemonConfig& config) {
 
 /// Work that was started on GPUs that are not there would fail, and be billed.
 Status check_gpus(const DaemonOptions& options, const DaemonConfig& config) {
-  if (options.simulate || options.allow_missing_gpus || config.engine.slurm) return {};
+  if (options.simulate || options.allow_missing_gpus || config.engine.is_cluster()) return {};
   for (const Machine& machine : config.fleet.nodes) {
     const NodeSpec& node = machine.node;
     if (node.gpus == 0) continue;
@@ -241,7 +271,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(DaemonConfig config, read_config(options.config_file));
   TRY(check_local(options, config));
   TRY(check_gpus(options, config));
-  TRY_ASSIGN(const JobAccounts accounts, config.engine.slurm ? Result<JobAccounts>(JobAccounts()) : accounts_of_jobs(options));
+  TRY_ASSIGN(const JobAccounts accounts,
+             config.engine.is_cluster() ? Result<JobAccounts>(JobAccounts()) : accounts_of_jobs(options));
   std::error_code error;
   std::filesystem::create_directories(options.state_folder, error);
   if (error) return make_error(ErrorCode::kUnavailable, "{}: cannot be made: {}", options.state_folder, error.message());
@@ -300,7 +331,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   return daemon;
 }
 
-bool Daemon::has_tasks_here() const { return !options_.simulate && !config_.engine.slurm && !config_.log.empty(); }
+bool Daemon::has_tasks_here() const { return !options_.simulate && !config_.engine.is_cluster() && !config_.log.empty(); }
 
 Status Daemon::hold_folder(const JobAccounts& accounts) {
   if (backend_) return {};
@@ -364,7 +395,7 @@ void Daemon::collect() {
   telemetry_.retire_sources();
   LiveCollectorOptions options;
   options.config = config_.telemetry;
-  if (config_.engine.slurm) options.config.local = false;  // jobs run on other machines
+  if (config_.engine.is_cluster()) options.config.local = false;  // jobs run on other machines
   options.simulated = options_.simulate;
   options.tasks_folder = backend_folder(options_);
   if (!options_.jobs_as_range.empty()) options.accounts_file = options_.state_folder + "/accounts.json";

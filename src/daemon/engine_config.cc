@@ -9,17 +9,39 @@
 namespace stint {
 namespace {
 
+std::map<std::string, int32_t, std::less<>> read_priorities(JsonFields& fields, std::string_view field, std::string_view by) {
+  std::map<std::string, int32_t, std::less<>> out;
+  for (auto& [name, priority] : fields.pairs(field)) {
+    const auto number = parse_int(priority);
+    if (!number || *number < 0 || *number > 1000)
+      fields.wrong(field, fmt::format("priorities from 0 to 1000 as texts, by {}: {{\"high\": \"100\"}}", by));
+    out.emplace(name, static_cast<int32_t>(number.value_or(0)));
+  }
+  return out;
+}
+
+/// Prices and places by name; a name may be a hostlist.
+Result<std::map<std::string, Machine, std::less<>>> take_machines(std::vector<Machine>& nodes) {
+  std::map<std::string, Machine, std::less<>> machines;
+  for (const Machine& node : nodes) {
+    const auto names = expand_hostlist(node.node.name);
+    if (!names.ok()) return invalid("node '{}': {}", excerpt(node.node.name), names.error().message);
+    for (const std::string& name : *names) {
+      Machine machine = node;
+      machine.node.name = name;
+      machines.insert_or_assign(name, std::move(machine));
+    }
+  }
+  nodes.clear();
+  return machines;
+}
+
 Result<SlurmEngineConfig> read_slurm(JsonFields& fields, std::vector<Machine>& nodes) {
   SlurmEngineConfig config;
   for (auto& [account, queue] : fields.pairs("accounts"))
     config.accounts.emplace(account, queue);
   config.partitions = fields.texts("partitions");
-  for (auto& [qos, priority] : fields.pairs("qos")) {
-    const auto number = parse_int(priority);
-    if (!number || *number < 0 || *number > 1000)
-      fields.wrong("qos", "priorities from 0 to 1000 as texts, by QOS: {\"high\": \"100\"}");
-    config.qos.emplace(qos, static_cast<int32_t>(number.value_or(0)));
-  }
+  config.qos = read_priorities(fields, "qos", "QOS");
   for (auto& [user, account] : fields.pairs("users"))
     config.users.emplace(user, account);
   config.programs = fields.text("programs");
@@ -28,16 +50,31 @@ Result<SlurmEngineConfig> read_slurm(JsonFields& fields, std::vector<Machine>& n
   config.patience = fields.duration("patience", config.patience);
   if (config.every < Duration::milliseconds(100)) fields.wrong("every", "100ms or more");
   TRY(fields.finish());
-  for (const Machine& node : nodes) {
-    const auto names = expand_hostlist(node.node.name);
-    if (!names.ok()) return invalid("node '{}': {}", excerpt(node.node.name), names.error().message);
-    for (const std::string& name : *names) {
-      Machine machine = node;
-      machine.node.name = name;
-      config.machines.insert_or_assign(name, std::move(machine));
-    }
-  }
-  nodes.clear();
+  TRY_ASSIGN(config.machines, take_machines(nodes));
+  return config;
+}
+
+Result<KubernetesEngineConfig> read_kubernetes(JsonFields& fields, std::vector<Machine>& nodes) {
+  KubernetesEngineConfig config;
+  config.kubeconfig = fields.text("kubeconfig");
+  config.context = fields.text("context");
+  if (fields.has("scheduler")) config.scheduler = fields.text("scheduler");
+  if (config.scheduler.empty() || config.scheduler == "default-scheduler")
+    fields.wrong("scheduler", "the schedulerName of pods that this daemon places, such as \"stint\"");
+  for (auto& [ns, queue] : fields.pairs("namespaces"))
+    config.namespaces.emplace(ns, queue);
+  config.queue = fields.text("queue");
+  if (config.queue.empty()) fields.wrong("queue", "the queue of all namespaces that `namespaces` does not name");
+  config.priorities = read_priorities(fields, "priorities", "PriorityClass");
+  if (fields.has("lease_namespace")) config.lease_namespace = fields.text("lease_namespace");
+  if (fields.has("lease_name")) config.lease_name = fields.text("lease_name");
+  config.lease_duration = fields.duration("lease_duration", config.lease_duration);
+  if (config.lease_duration < Duration::seconds(2) || config.lease_duration > Duration::minutes(10))
+    fields.wrong("lease_duration", "from 2s to 10m");
+  config.every = fields.duration("every", config.every);
+  if (config.every < Duration::milliseconds(50)) fields.wrong("every", "50ms or more");
+  TRY(fields.finish());
+  TRY_ASSIGN(config.machines, take_machines(nodes));
   return config;
 }
 
@@ -48,10 +85,15 @@ Result<EngineConfig> read_engine_config(JsonFields& fields, std::vector<Machine>
   if (!fields.has("engine")) return config;
   const std::string where = fmt::format("{}: engine", fields.where());
   JsonFields engine(fields.raw("engine"), where);
-  if (!engine.has("slurm")) engine.wrong("slurm", "the engine there is to choose; without `engine` jobs run on this machine");
+  if (engine.has("slurm") == engine.has("kubernetes"))
+    engine.wrong("slurm", "one of the engines there are, or `kubernetes`; without `engine` jobs run on this machine");
   if (engine.has("slurm")) {
     JsonFields slurm(engine.raw("slurm"), where + ": slurm");
     TRY_ASSIGN(config.slurm, read_slurm(slurm, nodes));
+  }
+  if (engine.has("kubernetes")) {
+    JsonFields kubernetes(engine.raw("kubernetes"), where + ": kubernetes");
+    TRY_ASSIGN(config.kubernetes, read_kubernetes(kubernetes, nodes));
   }
   TRY(engine.finish());
   return config;

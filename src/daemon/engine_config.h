@@ -27,11 +27,27 @@ struct SlurmEngineConfig {
       machines;  ///< prices and places: the configuration's machines, their hostlists expanded
 };
 
-struct EngineConfig {
-  std::optional<SlurmEngineConfig> slurm;
+struct KubernetesEngineConfig {
+  std::string kubeconfig, context;                             ///< "" = as `stint import kubernetes` finds them
+  std::string scheduler = "stint";                             ///< spec.schedulerName of pods that the daemon places
+  std::map<std::string, std::string, std::less<>> namespaces;  ///< queue by namespace, where it is not called as the namespace is
+  std::string queue;                                           ///< of all other namespaces
+  std::map<std::string, int32_t, std::less<>> priorities;      ///< by PriorityClass; others by their value
+  std::string lease_namespace = "default", lease_name = "stint";
+  Duration lease_duration = Duration::seconds(15);
+  Duration every = Duration::milliseconds(250);
+  std::map<std::string, Machine, std::less<>>
+      machines;  ///< prices and places: the configuration's machines, their hostlists expanded
 };
 
-/// @param nodes  of the configuration: what Slurm has is told by Slurm, so they are taken over as prices and places, and none is left.
+struct EngineConfig {
+  std::optional<SlurmEngineConfig> slurm;
+  std::optional<KubernetesEngineConfig> kubernetes;
+  /// Jobs run on machines of a cluster that has tools of its own.
+  [[nodiscard]] bool is_cluster() const { return slurm || kubernetes; }
+};
+
+/// @param nodes  of the configuration: what a cluster has is told by it, so they are taken over as prices and places, and none is left.
 Result<EngineConfig> read_engine_config(JsonFields& fields, std::vector<Machine>& nodes);
 
 }  // namespace stint

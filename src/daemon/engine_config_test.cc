@@ -30,6 +30,24 @@ TEST(EngineConfig, NodesAreThePricesOfSlurmsMachines) {
   EXPECT_EQ(slurm.every, Duration::seconds(3));
 }
 
+TEST(EngineConfig, AKubernetesHasAQueueForEveryNamespace) {
+  const auto config = parse_daemon_config(
+      R"({"nodes": [{"name": "gpu-[0-1]", "per_hour": "16"}], "queues": [{"name": "acme"}, {"name": "rest"}],
+          "engine": {"kubernetes": {"queue": "rest", "namespaces": {"team": "acme"}, "priorities": {"high": "100"},
+                                    "lease_namespace": "stint", "lease_duration": "20s"}}})",
+      "fleet.json");
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_TRUE(config->fleet.machines_come);
+  ASSERT_TRUE(config->engine.kubernetes);
+  const KubernetesEngineConfig& kubernetes = *config->engine.kubernetes;
+  EXPECT_EQ(kubernetes.scheduler, "stint");
+  EXPECT_EQ(kubernetes.namespaces.at("team"), "acme");
+  EXPECT_EQ(kubernetes.priorities.at("high"), 100);
+  EXPECT_EQ(kubernetes.machines.at("gpu-1").rate, Rate::per_hour(Money::units(16)));
+  EXPECT_EQ(kubernetes.lease_namespace, "stint");
+  EXPECT_EQ(kubernetes.lease_duration, Duration::seconds(20));
+}
+
 TEST(EngineConfig, WhatIsNoEngineIsSaidWithItsPlace) {
   const auto error_of = [](const std::string& engine) {
     const auto config =
@@ -40,6 +58,10 @@ TEST(EngineConfig, WhatIsNoEngineIsSaidWithItsPlace) {
   EXPECT_THAT(error_of(R"({"slurm": {"qos": {"high": "much"}}})"), HasSubstr("qos"));
   EXPECT_THAT(error_of(R"({"slurm": {"every": "1ms"}})"), HasSubstr("100ms or more"));
   EXPECT_THAT(error_of(R"({"slurm": {"acounts": {}}})"), HasSubstr("acounts"));
+  EXPECT_THAT(error_of(R"({"slurm": {}, "kubernetes": {"queue": "acme"}})"), HasSubstr("one of the engines"));
+  EXPECT_THAT(error_of(R"({"kubernetes": {}})"), HasSubstr("queue"));
+  EXPECT_THAT(error_of(R"({"kubernetes": {"queue": "acme", "scheduler": "default-scheduler"}})"), HasSubstr("scheduler"));
+  EXPECT_THAT(error_of(R"({"kubernetes": {"queue": "acme", "lease_duration": "1s"}})"), HasSubstr("from 2s to 10m"));
 }
 
 }  // namespace

@@ -311,7 +311,7 @@ Result<DaemonConfig> parse_daemon_config(std::string_view json, std::string_view
   TRY(check_models(config.fleet, config.power, source));
   TRY(check_regions(config.fleet, config.power, source));
   TRY_ASSIGN(config.engine, read_engine_config(fields, config.fleet.nodes));
-  if (config.engine.slurm) config.fleet.machines_come = true;
+  if (config.engine.is_cluster()) config.fleet.machines_come = true;
   TRY(check_prices(config.fleet, source));
   TRY_ASSIGN(config.services, read_service_configs(fields));
   fields.raw("alerts");

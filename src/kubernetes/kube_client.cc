@@ -106,8 +106,7 @@ Result<std::string> KubeClient::list(const KubeList& what, const std::function<v
     do {
       const std::string from = stream.next_page().empty() ? "" : "&continue=" + escape_url(stream.next_page());
       const std::string url = fmt::format("{}{}?limit={}{}{}", identity_->server(), what.path, options_.page, what.query, from);
-      TRY_ASSIGN(const HttpResponse page,
-                 send({.url = url, .headers = {{"Accept", accept_of(what.view)}}}, what.path, {410}));
+      TRY_ASSIGN(const HttpResponse page, send({.url = url, .headers = {{"Accept", accept_of(what.view)}}}, what.path, {410}));
       expired = page.status == 410;
       if (expired) break;
       TRY(stream.feed(page.body));

@@ -41,7 +41,7 @@ struct KubeChange {
   std::string content_type = "application/json";
 };
 struct KubeAnswer {
-  int status = 0;  ///< 2xx, or 404, 409, 410, 422, 429: what was asked for does not hold
+  int status = 0;             ///< 2xx, or 404, 409, 410, 422, 429: what was asked for does not hold
   std::string body, message;  ///< the server's words where it is no success
   [[nodiscard]] bool ok() const { return status >= 200 && status < 300; }
 };

@@ -34,8 +34,7 @@ int64_t number_in(const Json& object, const char* key) {
 
 Result<KubeLeaseState> parse_kube_lease(std::string_view json) {
   const Json root = Json::parse(json, nullptr, false);
-  if (!root.is_object() || !root.contains("metadata") || !root["metadata"].is_object())
-    return invalid("the answer is no Lease");
+  if (!root.is_object() || !root.contains("metadata") || !root["metadata"].is_object()) return invalid("the answer is no Lease");
   KubeLeaseState out;
   out.version = text_in(root["metadata"], "resourceVersion");
   const auto spec = root.find("spec");
@@ -74,8 +73,7 @@ void KubeLease::run() {
   }
   if (!holds()) return;
   good_until_ns_ = 0;
-  const auto answer =
-      client_->get(fmt::format("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}", rules_.ns, rules_.name));
+  const auto answer = client_->get(fmt::format("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}", rules_.ns, rules_.name));
   if (!answer.ok()) return;
   const auto lease = parse_kube_lease(*answer);
   if (lease.ok() && lease->holder == rules_.holder) (void)put(*lease, "");
@@ -87,8 +85,7 @@ void KubeLease::try_once() {
     const std::scoped_lock lock(mutex_);
     standing_ = std::move(standing);
   };
-  const auto answer =
-      client_->get(fmt::format("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}", rules_.ns, rules_.name));
+  const auto answer = client_->get(fmt::format("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}", rules_.ns, rules_.name));
   std::optional<KubeLeaseState> lease;
   if (answer.ok()) {
     auto read = parse_kube_lease(*answer);

@@ -19,14 +19,14 @@ namespace stint {
 
 struct KubeLeaseRules {
   std::string ns = "default", name = "stint";
-  std::string holder;                          ///< unique among all that might hold it
-  Duration duration = Duration::seconds(15);   ///< at least 2 s
+  std::string holder;                         ///< unique among all that might hold it
+  Duration duration = Duration::seconds(15);  ///< at least 2 s
 };
 
 /// What a Lease says.
 struct KubeLeaseState {
   std::string version;  ///< resourceVersion
-  std::string holder;   ///< "" = nobody
+  std::string holder;   ///< "" = it is free
   Duration duration;
   int64_t transitions = 0;
 };

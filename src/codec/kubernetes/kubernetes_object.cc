@@ -261,9 +261,7 @@ std::string_view KubernetesMeta::label(std::string_view key) const {
 struct KubernetesDecoder::Impl {
   dom::parser parser;
 
-  Result<dom::object> parse(std::string_view json) {
-    return parse_object(parser, json);
-  }
+  Result<dom::object> parse(std::string_view json) { return parse_object(parser, json); }
 
   static Result<KubernetesObject> object_of(const dom::object& root, std::string_view kind) {
     KubernetesMeta meta;

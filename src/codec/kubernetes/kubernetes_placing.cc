@@ -73,8 +73,7 @@ void read_containers(const dom::object& spec, KubePlacingPod& out) {
   bool ports = false;
   for (const std::string_view list : {"containers", "initContainers"})
     each_of(spec, list, [&](const dom::object& container) {
-      each_of(container, "ports",
-              [&](const dom::object& port) { ports |= kube_integer(port, "hostPort").value_or(0) != 0; });
+      each_of(container, "ports", [&](const dom::object& port) { ports |= kube_integer(port, "hostPort").value_or(0) != 0; });
     });
   if (ports) out.not_understood.emplace_back("containers.ports.hostPort");
 }
@@ -100,8 +99,7 @@ void read_spec(const dom::object& spec, KubePlacingPod& out) {
   each_of(spec, "tolerations", [&](const dom::object& one) {
     const std::string how = kube_text(one, "operator");
     if (how == "Lt" || how == "Gt") return;  // tolerates numbers of a taint: without it the taint holds
-    out.tolerations.push_back(
-        {kube_text(one, "key"), kube_text(one, "value"), kube_text(one, "effect"), how == "Exists"});
+    out.tolerations.push_back({kube_text(one, "key"), kube_text(one, "value"), kube_text(one, "effect"), how == "Exists"});
   });
   read_amounts(spec, out);
   read_containers(spec, out);

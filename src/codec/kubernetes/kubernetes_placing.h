@@ -42,8 +42,8 @@ struct KubePlacingNode {
 
 struct KubePlacingPod {
   KubernetesPod pod;
-  std::string version;    ///< resourceVersion
-  std::string scheduler;  ///< whose name it bears
+  std::string version;           ///< resourceVersion
+  std::string scheduler;         ///< whose name it bears
   KubernetesResources requests;  ///< of all its containers and its overhead
   int64_t priority = 0;
   Duration grace = Duration::seconds(30);

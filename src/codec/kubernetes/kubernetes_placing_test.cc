@@ -47,8 +47,9 @@ TEST(KubernetesPlacing, ReadsWhatAPodTakes) {
 
 TEST(KubernetesPlacing, NamesWhatIsNotUnderstood) {
   const auto of = [](std::string_view spec) { return pod_with(spec).not_understood; };
-  EXPECT_THAT(of(R"(,"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone"}]}})"),
-              ElementsAre("affinity.podAntiAffinity"));
+  EXPECT_THAT(
+      of(R"(,"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone"}]}})"),
+      ElementsAre("affinity.podAntiAffinity"));
   EXPECT_THAT(of(R"(,"affinity":{"podAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1}]}})"), IsEmpty());
   EXPECT_THAT(of(R"(,"volumes":[{"name":"s","emptyDir":{}},{"name":"d","persistentVolumeClaim":{"claimName":"d"}}])"),
               ElementsAre("volumes.persistentVolumeClaim"));
@@ -56,8 +57,9 @@ TEST(KubernetesPlacing, NamesWhatIsNotUnderstood) {
   EXPECT_THAT(of(R"(,"topologySpreadConstraints":[{"whenUnsatisfiable":"DoNotSchedule"}])"),
               ElementsAre("topologySpreadConstraints"));
   EXPECT_THAT(of(R"(,"resourceClaims":[{"name":"g","resourceClaimName":"g"}])"), ElementsAre("resourceClaims"));
-  EXPECT_THAT(of(R"(,"initContainers":[{"name":"i","ports":[{"hostPort":80}],"resources":{"limits":{"nvidia.com/mig-1g.10gb":1}}}])"),
-              ElementsAre("resources.nvidia.com/mig-1g.10gb", "containers.ports.hostPort"));
+  EXPECT_THAT(
+      of(R"(,"initContainers":[{"name":"i","ports":[{"hostPort":80}],"resources":{"limits":{"nvidia.com/mig-1g.10gb":1}}}])"),
+      ElementsAre("resources.nvidia.com/mig-1g.10gb", "containers.ports.hostPort"));
   EXPECT_TRUE(pod_with(R"(,"schedulingGates":[{"name":"g"}])").gated);
 }
 
@@ -106,7 +108,8 @@ TEST(KubernetesPlacing, SaysWhatTakesNoWork) {
   EXPECT_EQ(why_no_work(node_with("")), "");
   EXPECT_EQ(why_no_work(node_with("", R"("unschedulable":true)")), "cordoned");
   EXPECT_EQ(why_no_work(node_with("", "", "Unknown")), "not ready");
-  const KubePlacingNode pressed = node_with("", R"("taints":[{"key":"node.kubernetes.io/memory-pressure","effect":"NoSchedule"}])");
+  const KubePlacingNode pressed =
+      node_with("", R"("taints":[{"key":"node.kubernetes.io/memory-pressure","effect":"NoSchedule"}])");
   EXPECT_THAT(why_no_work(pressed), HasSubstr("memory-pressure"));
   EXPECT_EQ(why_not_on(pod_with(""), pressed), "") << "it passes: the machine says so, not the pods";
 }
@@ -117,7 +120,8 @@ TEST(KubernetesPlacing, WrongTypesAreErrorsThatNameTheObject) {
   ASSERT_FALSE(wrong.ok());
   EXPECT_THAT(wrong.error().message, HasSubstr("Pod a/x: tolerations"));
   EXPECT_FALSE(decoder.decode("[]", "Pod").ok());
-  const auto event = decoder.decode_event(R"({"type":"ADDED","object":{"metadata":{"name":"x","resourceVersion":"9"},"spec":7}})", "Pod");
+  const auto event =
+      decoder.decode_event(R"({"type":"ADDED","object":{"metadata":{"name":"x","resourceVersion":"9"},"spec":7}})", "Pod");
   ASSERT_TRUE(event.ok());
   EXPECT_FALSE(event->object.has_value());
   EXPECT_EQ(event->event.version, "9");

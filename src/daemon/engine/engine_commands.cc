@@ -9,6 +9,9 @@
 #include "sched/policy_text.h"
 
 namespace stint {
+/// Where others run the jobs it may be that they alone make them.
+Status Engine::Impl::check_takes_jobs() const { return backend == nullptr ? Status() : backend->takes_own_jobs(); }
+
 Status Engine::Impl::check_writable() const {
   if (read_only) return make_error(ErrorCode::kUnavailable, "{}", *read_only);
   return {};
@@ -131,6 +134,7 @@ int64_t Engine::Impl::put_submit(const JobRequest& request, const CommandInfo& b
 Result<int64_t> Engine::stage_submit(const JobRequest& request, const CommandInfo& by) {
   Impl& s = *impl_;
   TRY(s.check_writable());
+  TRY(s.check_takes_jobs());
   TRY(check_no_others_job(request));
   const std::string digest = by.idempotency_key.empty() ? "" : fingerprint_of_bytes(to_json(request));
   TRY_ASSIGN(const int64_t before, s.answered(by.idempotency_key, digest));
@@ -143,6 +147,7 @@ Result<int64_t> Engine::stage_submit(const JobRequest& request, const CommandInf
 Result<std::vector<int64_t>> Engine::stage_pipeline(const std::vector<PipelineStage>& stages, const CommandInfo& by) {
   Impl& s = *impl_;
   TRY(s.check_writable());
+  TRY(s.check_takes_jobs());
   std::string text;
   std::vector<int64_t> ids;
   const int64_t next = s.accepted + s.staged_jobs + 1;

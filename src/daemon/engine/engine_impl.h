@@ -188,6 +188,7 @@ struct Engine::Impl {
 
   // engine_commands.cc
   [[nodiscard]] Status check_writable() const;
+  [[nodiscard]] Status check_takes_jobs() const;
   [[nodiscard]] Result<const JobBook*> find_job(int64_t id) const;
   Status count_command(RecordKind kind, const JobBook& job, const CommandInfo& by);
   Status stage_for_job(RecordKind kind, int64_t job, const CommandInfo& by);
@@ -257,6 +258,7 @@ struct Engine::Impl {
   void note_machine(std::string_view kind, const NodeBook& node, std::string_view cause);
   void hear_of_machines(Instant at, std::vector<MachineReport> news, bool first);
   void stage_machine(MachineReport report);
+  [[nodiscard]] bool is_used(NodeId node) const;
   [[nodiscard]] bool is_staged(RecordKind kind, std::string_view node) const;
   void stage_node(RecordKind kind, std::string_view node, const MachineReport& report);
   void clear_those_that_go(Instant at);

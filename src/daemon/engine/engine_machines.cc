@@ -167,6 +167,12 @@ void Engine::Impl::hear_of_machines(Instant at, std::vector<MachineReport> news,
   retire_unnamed();
 }
 
+bool Engine::Impl::is_used(NodeId node) const {
+  return std::ranges::any_of(jobs, [&](const JobBook& job) {
+    return std::ranges::any_of(job.placed, [&](const PlacedTask& placed) { return placed.place.node == node; });
+  });
+}
+
 bool Engine::Impl::is_staged(RecordKind kind, std::string_view node) const {
   return std::ranges::any_of(staged, [&](const Record& r) { return r.kind == kind && r.node == node; });
 }
@@ -193,12 +199,18 @@ void Engine::Impl::stage_machine(MachineReport report) {
   switch (report.news) {
     case MachineNews::kThere: {
       const bool is_another = book != nullptr && !is_same_but_price(book->machine, report.machine);
-      // A machine of the configuration is what that says.
-      if (is_another && book->reported) {
+      // A machine of the configuration is what that says. One that is used and has its GPUs stays what its jobs were placed by.
+      const bool has_its_gpus = is_another && book->machine.node.gpus == report.machine.node.gpus &&
+                                book->machine.node.gpu_model == report.machine.node.gpu_model;
+      if (is_another && book->reported && !(has_its_gpus && is_used(known->second))) {
         stage_node(RecordKind::kNodeGone, name, {.detail = "another machine bears its name now"});
         return heard_later.push_back(std::move(report));
       }
-      if (is_another) report.machine = book->machine;
+      if (is_another) {
+        const Rate rate = report.machine.rate;
+        report.machine = book->machine;
+        if (book->reported) report.machine.rate = rate;
+      }
       if (book != nullptr && !book->down && !book->leaving && book->machine.rate == report.machine.rate) return;
       Record record;
       record.kind = RecordKind::kMachine;

@@ -76,6 +76,23 @@ TEST_F(EngineMachines, OneThatComesTakesWorkAtItsPrice) {
   EXPECT_THAT(told_of("spot-1"), ElementsAre("node.added"));
 }
 
+TEST_F(EngineMachines, OneThatIsUsedStaysWhatItsJobsWerePlacedBy) {
+  daemon_.submit(testing_job(8, kHour * 10));
+  const int64_t job = daemon_.submit(testing_job(4, kHour));
+  now({.news = MachineNews::kThere, .machine = machine("spot-1")});
+  ASSERT_EQ(place_of(job), "spot-1");
+  Machine another = machine("spot-1", 8, 24);
+  another.node.cpu_milli = 64'000;
+  now({.news = MachineNews::kThere, .machine = another});
+  EXPECT_EQ(daemon_.job(job).state, JobState::kRunning) << "what says less of it than before takes nothing from it";
+  EXPECT_EQ(node("spot-1").rate, another.rate);
+  daemon_.pass(kHour * 2);
+  EXPECT_EQ(daemon_.job(job).state, JobState::kSucceeded);
+  now({.news = MachineNews::kThere, .machine = another});
+  daemon_.pass(Duration::seconds(5));
+  EXPECT_THAT(told_of("spot-1"), testing::Contains(HasSubstr("another machine bears its name now"))) << "once it is free";
+}
+
 TEST_F(EngineMachines, WhatIsTooLargeForAllWaitsForOneThatIsLargeEnough) {
   JobRequest large = testing_job(8, kHour);
   large.cpu_milli = 500'000;

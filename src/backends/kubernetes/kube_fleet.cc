@@ -1,0 +1,95 @@
+#include "backends/kubernetes/kube_fleet.h"
+
+#include <algorithm>
+
+#include "catalog/catalog.h"
+#include "codec/kubernetes/kubernetes_gpus.h"
+
+namespace stint {
+namespace {
+
+constexpr std::string_view kGpus = "nvidia.com/gpu";
+constexpr int64_t kMostGpus = 64;  // of one machine, as the scheduler counts them
+
+}  // namespace
+
+bool is_machine(const KubePlacingNode& node) { return node.node.capacity.contains(kGpus) && gpus_of(node.node).sharing.empty(); }
+
+/// The number of GPUs is what the machine has, also while its device plugin offers fewer: what holds them stays where it is.
+MachineReport KubeFleet::report_of(const KubePlacingNode& node, const KubeHeld& held) const {
+  MachineReport report{.news = MachineNews::kThere, .machine = {}, .detail = ""};
+  const std::string& name = node.node.meta.name;
+  const KubernetesGpus gpus = gpus_of(node.node);
+  const KubeHeld room = room_of(node);
+  Node place;
+  read_place(node.node, place);
+  Machine& machine = report.machine;
+  if (const auto configured = configured_.find(name); configured != configured_.end()) machine = configured->second;
+  if (machine.provider.empty()) machine.provider = place.provider;
+  if (machine.region.empty()) machine.region = place.region;
+  if (machine.zone.empty()) machine.zone = place.zone;
+  if (machine.instance_type.empty()) machine.instance_type = place.instance_type;
+  NodeSpec& spec = machine.node;
+  const auto capacity = node.node.capacity.find(kGpus);
+  const int64_t whole = capacity == node.node.capacity.end() ? 0 : capacity->second / 1000;
+  const GpuFacts* facts = Catalog::built_in().find_gpu(gpus.model, gpus.memory);
+  spec.name = name;
+  spec.gpu_model = facts != nullptr ? facts->model : gpus.model;
+  spec.gpus = static_cast<int32_t>(std::min(kMostGpus, std::max({whole, room.gpus, held.gpus})));
+  spec.gpu_memory = gpus.memory;
+  spec.cpu_milli = room.cpu_milli;
+  spec.memory = Bytes::of(room.memory);
+  spec.max_tasks = static_cast<int32_t>(std::clamp<int64_t>(room.pods, 0, 1 << 20));
+  spec.shared_gpus = false;
+  report.detail = why_no_work(node);
+  if (report.detail.empty() && room.gpus < spec.gpus) {
+    report.detail = fmt::format("offers {} of its {} GPUs", room.gpus, spec.gpus);
+    report.cause = MachineCause::kBroken;
+  }
+  if (report.detail.empty()) return report;
+  report.news = MachineNews::kDraining;
+  if (report.detail == "cordoned") report.cause = MachineCause::kMaintenance;
+  if (report.detail == "not ready") report.cause = MachineCause::kBroken;
+  return report;
+}
+
+std::vector<MachineReport> KubeFleet::look(const KubeCluster& cluster) {
+  const auto held = cluster.held();
+  std::map<std::string, MachineReport, std::less<>> found;
+  for (const auto& [name, node] : cluster.nodes) {
+    const auto on_it = held.find(name);
+    const auto before = reports_.find(name);
+    const bool used = on_it != held.end() && on_it->second.pods > 0;
+    // One that is used stays a machine, whatever its device plugin says of it meanwhile.
+    if (!is_machine(node) && (before == reports_.end() || !used)) continue;
+    MachineReport report = report_of(node, used ? on_it->second : KubeHeld());
+    if (before != reports_.end() && used) report.machine = before->second.machine;
+    found.emplace(name, std::move(report));
+  }
+  std::vector<MachineReport> news;
+  for (const auto& [name, report] : reports_)
+    if (!found.contains(name))
+      news.push_back({.news = MachineNews::kGone, .machine = report.machine, .detail = "the cluster no longer has it"});
+  for (const auto& [name, report] : found) {
+    const auto before = reports_.find(name);
+    const bool is_new = before == reports_.end();
+    if (!is_new && before->second.news == report.news && before->second.machine == report.machine &&
+        before->second.detail == report.detail)
+      continue;
+    // What takes no work has to be known first.
+    if (is_new && report.news != MachineNews::kThere)
+      news.push_back({.news = MachineNews::kThere, .machine = report.machine, .detail = ""});
+    news.push_back(report);
+  }
+  reports_ = std::move(found);
+  return news;
+}
+
+std::vector<MachineReport> KubeFleet::machines() const {
+  std::vector<MachineReport> all;
+  for (const auto& [name, report] : reports_)
+    all.push_back(report);
+  return all;
+}
+
+}  // namespace stint

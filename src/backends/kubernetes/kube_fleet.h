@@ -1,0 +1,34 @@
+// The nodes of a cluster as machines: what is news since the last look. Pure.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/kubernetes/kube_cluster.h"
+
+namespace stint {
+
+/// Does the scheduler have this node? Those with nvidia.com/gpu whose GPUs are whole.
+bool is_machine(const KubePlacingNode& node);
+
+class KubeFleet {
+ public:
+  /// @param configured  prices and places, by name; what a machine is made of the cluster says.
+  explicit KubeFleet(std::map<std::string, Machine, std::less<>> configured) : configured_(std::move(configured)) {}
+  /// Machines that came, changed, take no work, take work again, and are gone.
+  std::vector<MachineReport> look(const KubeCluster& cluster);
+  /// As of the last look, by name.
+  [[nodiscard]] std::vector<MachineReport> machines() const;
+
+ private:
+  [[nodiscard]] MachineReport report_of(const KubePlacingNode& node, const KubeHeld& held) const;
+
+  std::map<std::string, Machine, std::less<>> configured_;
+  std::map<std::string, MachineReport, std::less<>> reports_;  ///< the last, by machine
+};
+
+}  // namespace stint

@@ -1,0 +1,350 @@
+#include "backends/kubernetes/kube_queue.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "backends/kubernetes/kube_fleet.h"
+#include "base/counted.h"
+#include "base/text.h"
+
+namespace stint {
+namespace {
+
+constexpr std::string_view kQueueLabel = "stint/queue";
+constexpr std::string_view kGangLabel = "stint/gang";
+constexpr std::string_view kGangSizeLabel = "stint/gang-size";
+constexpr std::string_view kPreemptibleLabel = "stint/preemptible";
+constexpr std::string_view kPodGroupLabel = "scheduling.x-k8s.io/pod-group";
+// Of the coscheduling plugin before it had objects.
+constexpr std::string_view kOldGroupLabel = "pod-group.scheduling.sigs.k8s.io/name";
+constexpr std::string_view kOldLeastLabel = "pod-group.scheduling.sigs.k8s.io/min-available";
+constexpr int64_t kMostGang = 4'096;
+constexpr size_t kUidShown = 8;
+constexpr Duration kSayAfter = Duration::seconds(3);  ///< a pod that is bound at once need not be told why it waits
+
+/// Of the pod, then of what is set beside it by people who do not label.
+int64_t gang_size(const KubernetesMeta& meta, std::string_view label) {
+  const auto size = parse_int(meta.label(label));
+  return size && *size > 0 && *size <= kMostGang ? *size : 0;
+}
+
+bool is_waiting(const KubePlacingPod& pod) { return pod.pod.node.empty() && !pod.has_ended() && !pod.deleting && !pod.gated; }
+
+/// By age, then by name: web-9 before web-10.
+bool comes_before(const KubePlacingPod& a, const KubePlacingPod& b) {
+  const auto key = [](const KubePlacingPod& pod) {
+    return std::tuple(pod.pod.meta.created.value_or(Instant()), pod.pod.meta.ns, pod.pod.meta.name.size(),
+                      std::string_view(pod.pod.meta.name), std::string_view(pod.pod.meta.uid));
+  };
+  return key(a) < key(b);
+}
+
+std::string_view client_of(std::string_view queue) { return queue.substr(0, queue.find('/')); }
+
+/// Machines that the pod may run on; none = any there is.
+struct Places {
+  std::vector<std::string> machines;
+  bool all = true;
+  std::string why_not;  ///< of the first that it may not
+};
+Places places_of(const KubePlacingPod& pod, const KubeCluster& cluster) {
+  Places out;
+  for (const auto& [name, node] : cluster.nodes) {
+    if (!is_machine(node)) continue;
+    std::string why = why_not_on(pod, node);
+    if (why.empty()) {
+      out.machines.push_back(name);
+      continue;
+    }
+    out.all = false;
+    if (out.why_not.empty()) out.why_not = std::move(why);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string job_name_of(const KubePlacingPod& pod) {
+  const KubernetesMeta& meta = pod.pod.meta;
+  return fmt::format("{}/{}@{}", meta.ns, meta.name, std::string_view(meta.uid).substr(0, kUidShown));
+}
+
+int32_t priority_of_value(int64_t value) {
+  constexpr int64_t kUsual = 50, kByThemselves = 500, kStep = 14, kMost = 1'000;
+  if (value <= kByThemselves) return static_cast<int32_t>(std::max<int64_t>(0, kUsual + std::max<int64_t>(value, -kUsual)));
+  const auto width = [](int64_t of) { return static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(of))); };
+  const int64_t beyond = width(value) - width(kByThemselves);
+  return static_cast<int32_t>(std::min(kMost, kUsual + kByThemselves + 1 + beyond * kStep));
+}
+
+int32_t KubeQueue::priority_of(const KubePlacingPod& pod) const {
+  const auto known = rules_.priority_classes.find(pod.pod.priority_class);
+  return known == rules_.priority_classes.end() ? priority_of_value(pod.priority) : known->second;
+}
+
+KubeQueue::Gang KubeQueue::gang_of(const KubePlacingPod& pod, const KubeCluster& cluster) const {
+  const KubernetesMeta& meta = pod.pod.meta;
+  const auto called = [&](std::string_view label) { return fmt::format("{}/{}", meta.ns, meta.label(label)); };
+  if (!meta.label(kGangLabel).empty()) return {called(kGangLabel), gang_size(meta, kGangSizeLabel)};
+  if (!meta.label(kPodGroupLabel).empty()) {
+    const std::string name = called(kPodGroupLabel);
+    const auto group = cluster.groups.find(name);
+    return {name, group == cluster.groups.end() ? 0 : std::clamp<int64_t>(group->second, 1, kMostGang)};
+  }
+  if (!meta.label(kOldGroupLabel).empty()) return {called(kOldGroupLabel), gang_size(meta, kOldLeastLabel)};
+  if (!meta.label(kGangSizeLabel).empty() && meta.owner)
+    return {fmt::format("{}/{} {}", meta.ns, meta.owner->kind, meta.owner->uid), gang_size(meta, kGangSizeLabel)};
+  return {};
+}
+
+/// A label chooses among the queues of the namespace's client, and no others.
+Result<std::string> KubeQueue::queue_of(const KubePlacingPod& pod) const {
+  const KubernetesMeta& meta = pod.pod.meta;
+  std::string of_namespace = rules_.queue;
+  if (const auto mapped = rules_.namespaces.find(meta.ns); mapped != rules_.namespaces.end())
+    of_namespace = mapped->second;
+  else if (rules_.known_queues.contains(meta.ns))
+    of_namespace = meta.ns;
+  const std::string_view label = meta.label(kQueueLabel);
+  if (label.empty()) return of_namespace;
+  // The slash of a path is none of a label's characters.
+  std::string wanted(label);
+  std::ranges::replace(wanted, '.', '/');
+  if (!rules_.known_queues.contains(wanted) || client_of(wanted) != client_of(of_namespace))
+    return invalid("label {}={}: no such queue of '{}'", kQueueLabel, excerpt(label), client_of(of_namespace));
+  return wanted;
+}
+
+OthersJob KubeQueue::running_job(const KubePlacingPod& pod) const {
+  const KubeHeld held = held_by(pod);
+  OthersJob job{.name = job_name_of(pod),
+                .submitted = pod.pod.meta.created.value_or(Instant()),
+                .state = OthersJob::State::kRuns,
+                .queue = {},
+                .user = pod.pod.meta.ns,
+                .title = pod.pod.meta.name};
+  const auto queue = queue_of(pod);
+  job.queue = queue.ok() ? *queue : rules_.queue;
+  job.gpus = static_cast<int32_t>(held.gpus);
+  job.cpu_milli = held.cpu_milli;
+  job.memory = Bytes::of(held.memory);
+  job.priority = priority_of(pod);
+  job.machines = {pod.pod.node};
+  return job;
+}
+
+Result<OthersJob> KubeQueue::job_of(const Pods& pods, const KubeCluster& cluster) const {
+  const KubePlacingPod& first = *pods.front().second;
+  for (const auto& [uid, pod] : pods)
+    if (!pod->not_understood.empty())
+      return invalid("Stint cannot honour {} of pod {} and leaves it alone", fmt::join(pod->not_understood, ", "),
+                     pod->pod.meta.name);
+  KubeHeld each = held_by(first);
+  const Places places = places_of(first, cluster);
+  bool preemptible = true;
+  for (const auto& [uid, pod] : pods) {
+    const KubeHeld held = held_by(*pod);
+    if (held.gpus != each.gpus)
+      return invalid("pods of one gang ask for {} and {} GPUs: give them the same number, or no gang", each.gpus, held.gpus);
+    if (pod != &first && places_of(*pod, cluster).machines != places.machines)
+      return invalid("pods of one gang may run on different machines: give them the same selector and tolerations");
+    each.cpu_milli = std::max(each.cpu_milli, held.cpu_milli);
+    each.memory = std::max(each.memory, held.memory);
+    const std::string_view said = pod->pod.meta.label(kPreemptibleLabel);
+    preemptible &= said.empty() ? pod->pod.meta.owner.has_value() : said == "true";
+  }
+  if (places.machines.empty())
+    return invalid("{}", places.why_not.empty() ? std::string("the cluster has no machine with whole GPUs")
+                                                : fmt::format("no machine with GPUs will have it: {}", places.why_not));
+  TRY_ASSIGN(std::string queue, queue_of(first));
+  OthersJob job{.name = job_name_of(first),
+                .submitted = first.pod.meta.created.value_or(Instant()),
+                .queue = std::move(queue),
+                .user = first.pod.meta.ns,
+                .title = first.pod.meta.name};
+  if (const auto revision = parse_int(first.annotation(kKubeRevision)); revision && *revision > 0)
+    job.name += fmt::format("+{}", *revision);
+  constexpr int64_t kMostGpusOfTask = 64;
+  if (each.gpus > kMostGpusOfTask) return invalid("it asks for {} GPUs on one machine: {} at most", each.gpus, kMostGpusOfTask);
+  job.gpus = static_cast<int32_t>(each.gpus);
+  job.cpu_milli = each.cpu_milli;
+  job.memory = Bytes::of(each.memory);
+  if (!places.all) job.only_on = places.machines;
+  job.tasks = static_cast<int32_t>(pods.size());
+  job.priority = priority_of(first);
+  job.preemptible = preemptible;
+  job.time_limit = first.pod.time_limit;
+  job.grace = first.grace;
+  return job;
+}
+
+void KubeQueue::complain(const Pods& pods, std::string reason, const std::string& message) {
+  for (const auto& [uid, pod] : pods)
+    complaints_.push_back({uid, reason, message});
+}
+
+void KubeQueue::end(const OthersJob& job, std::vector<BackendEvent>& events) {
+  OthersJob ended = job;
+  ended.state = OthersJob::State::kEnded;
+  events.emplace_back(std::move(ended));
+}
+
+std::vector<BackendEvent> KubeQueue::look(const KubeCluster& cluster, Instant now) {
+  std::vector<BackendEvent> events;
+  complaints_.clear();
+  revisions_.clear();
+  std::set<std::string, std::less<>> runs;
+  for (const auto& [uid, pod] : cluster.pods) {
+    // Bound by this scheduler they are told of as launches.
+    if (pod.pod.node.empty() || pod.has_ended() || is_bound_here(pod)) continue;
+    const auto node = cluster.nodes.find(pod.pod.node);
+    const KubeHeld held = held_by(pod);
+    if (node == cluster.nodes.end() || !is_machine(node->second) || (held.gpus == 0 && held.cpu_milli == 0 && held.memory == 0))
+      continue;
+    OthersJob job = running_job(pod);
+    runs.insert(job.name);
+    if (running_.emplace(job.name, Running{job, uid}).second) events.emplace_back(std::move(job));
+  }
+  std::erase_if(running_, [&](const auto& entry) {
+    if (runs.contains(entry.first)) return false;
+    end(entry.second.job, events);
+    return true;
+  });
+  look_at_waiting(cluster, now, events);
+  return events;
+}
+
+void KubeQueue::look_at_waiting(const KubeCluster& cluster, Instant now, std::vector<BackendEvent>& events) {
+  std::set<std::string, std::less<>> taken;  // pods of groups that were told
+  std::map<std::string, int64_t> of_gang;    // groups told that wait or are on their way, by gang
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    KubeGroup& group = at->second;
+    const auto there = [&](const std::string& uid) {
+      const auto pod = cluster.pods.find(uid);
+      return pod != cluster.pods.end() && is_waiting(pod->second);
+    };
+    const auto bound = [&](const std::string& uid) {
+      const auto pod = cluster.pods.find(uid);
+      return pod == cluster.pods.end() || !pod->second.pod.node.empty() || pod->second.has_ended();
+    };
+    if (placing_.contains(at->first)) {
+      if (std::ranges::all_of(group.pods, bound)) {
+        placing_.erase(at->first);
+        at = waiting_.erase(at);
+        continue;
+      }
+    } else {
+      const auto first = cluster.pods.find(group.pods.front());
+      const bool anew = first != cluster.pods.end() && parse_int(first->second.annotation(kKubeRevision)).value_or(0) > 0 &&
+                        !group.job.name.ends_with("+" + std::string(first->second.annotation(kKubeRevision)));
+      if (anew || !std::ranges::all_of(group.pods, there)) {
+        end(group.job, events);
+        at = waiting_.erase(at);
+        continue;
+      }
+      const Places places = places_of(first->second, cluster);
+      const std::vector<std::string>& told = group.job.only_on;
+      const bool more = !told.empty() && std::ranges::any_of(places.machines, [&](const std::string& name) {
+        return std::ranges::find(told, name) == told.end();
+      });
+      if (more || (told.empty() && !places.all && !places.machines.empty()))
+        revisions_[group.pods.front()] = parse_int(first->second.annotation(kKubeRevision)).value_or(0) + 1;
+    }
+    taken.insert(group.pods.begin(), group.pods.end());
+    if (!group.gang.empty()) ++of_gang[group.gang];
+    ++at;
+  }
+
+  struct Bucket {
+    Pods waiting;
+    int64_t size = 1, bound = 0;
+  };
+  std::map<std::string, Bucket> gangs;
+  Pods singles;
+  for (const auto& [uid, pod] : cluster.pods) {
+    if (!is_own(pod) || pod.has_ended()) continue;
+    const bool waits = is_waiting(pod);
+    const Gang gang = gang_of(pod, cluster);
+    if (!gang.name.empty()) {
+      Bucket& bucket = gangs[gang.name];
+      bucket.size = gang.size;
+      if (!pod.pod.node.empty() && !pod.deleting) ++bucket.bound;
+    }
+    if (!waits || taken.contains(uid)) continue;
+    (gang.name.empty() ? singles : gangs[gang.name].waiting).emplace_back(uid, &pod);
+  }
+  const auto by_age = [](const auto& a, const auto& b) { return comes_before(*a.second, *b.second); };
+  std::ranges::sort(singles, by_age);
+  for (const auto& one : singles)
+    form({one}, "", 1, cluster, now, events);
+  for (auto& [name, bucket] : gangs) {
+    std::ranges::sort(bucket.waiting, by_age);
+    if (bucket.waiting.empty()) continue;
+    if (bucket.size == 0) {
+      complain(bucket.waiting, "GangSize",
+               fmt::format("gang {} does not say how many pods it has: label {}, or the PodGroup's minMember, from 1 to {}", name,
+                           kGangSizeLabel, kMostGang));
+    } else if (of_gang.contains(name)) {
+      complain(bucket.waiting, "GangWaits", fmt::format("the first {} of gang {} go first", bucket.size, name));
+    } else if (bucket.bound >= bucket.size) {
+      for (const auto& one : bucket.waiting)
+        form({one}, name, 1, cluster, now, events);
+    } else {
+      form(bucket.waiting, name, bucket.size - bucket.bound, cluster, now, events);
+    }
+  }
+  for (const auto& [name, group] : waiting_)
+    if (!placing_.contains(name) && now - group.since >= kSayAfter)
+      for (const std::string& uid : group.pods)
+        complaints_.push_back(
+            {uid, "Unschedulable",
+             fmt::format("waits in queue {} of Stint as job {} of {} × {}: `stint queue` shows it, `stint why` "
+                         "says what for",
+                         group.job.queue, name, counted(group.job.tasks, "pod"), counted(group.job.gpus, "GPU"))});
+}
+
+void KubeQueue::form(const Pods& waiting, const std::string& gang, int64_t needed, const KubeCluster& cluster, Instant now,
+                     std::vector<BackendEvent>& events) {
+  if (std::ssize(waiting) < needed)
+    return complain(waiting, "GangIncomplete",
+                    fmt::format("{} of the {} pods that gang {} still needs are there", waiting.size(), needed, gang));
+  const Pods together(waiting.begin(), waiting.begin() + needed);
+  const Pods rest(waiting.begin() + needed, waiting.end());
+  if (!rest.empty()) complain(rest, "GangWaits", fmt::format("the first of gang {} go first", gang));
+  Result<OthersJob> job = job_of(together, cluster);
+  if (!job.ok()) return complain(together, "Unschedulable", job.error().message);
+  KubeGroup group{.job = *job, .pods = {}, .gang = gang, .since = now};
+  for (const auto& [uid, pod] : together)
+    group.pods.push_back(uid);
+  waiting_.insert_or_assign(job->name, std::move(group));
+  events.emplace_back(std::move(*job));
+}
+
+const KubeGroup* KubeQueue::find(std::string_view job) const {
+  const auto at = waiting_.find(job);
+  return at == waiting_.end() ? nullptr : &at->second;
+}
+
+std::string KubeQueue::running_pod(std::string_view job) const {
+  const auto at = running_.find(job);
+  return at == running_.end() ? "" : at->second.pod;
+}
+
+std::vector<std::string> KubeQueue::rest_of_gang(const KubePlacingPod& pod, const KubeCluster& cluster) const {
+  const std::string gang = gang_of(pod, cluster).name;
+  Pods waiting;
+  for (const auto& [uid, other] : cluster.pods)
+    if (!gang.empty() && is_own(other) && is_waiting(other) && gang_of(other, cluster).name == gang)
+      waiting.emplace_back(uid, &other);
+  std::ranges::sort(waiting, [](const auto& a, const auto& b) { return comes_before(*a.second, *b.second); });
+  std::vector<std::string> uids;
+  for (const auto& [uid, other] : waiting)
+    uids.push_back(uid);
+  return uids;
+}
+
+void KubeQueue::placed(const std::string& job) {
+  if (waiting_.contains(job)) placing_.insert(job);
+}
+
+}  // namespace stint

@@ -1,0 +1,106 @@
+// The pods of a cluster as jobs: those that wait for this scheduler, gangs as one; those that run hold their room. Pure.
+//
+// A gang is told when all of its pods are there. What cannot be honoured is not told, and said of the pod. Labels and annotations:
+// docs/kubernetes.md.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/kubernetes/kube_cluster.h"
+
+namespace stint {
+
+// Annotations that a binding leaves on its pod.
+inline constexpr std::string_view kKubeLaunch = "stint/launch";      ///< "MARK:17.0.3": which launch it is
+inline constexpr std::string_view kKubeJob = "stint/job";            ///< of which job of this queue
+inline constexpr std::string_view kKubeTasks = "stint/tasks";        ///< how many are bound together
+inline constexpr std::string_view kKubeRevision = "stint/revision";  ///< before: told anew so often
+
+struct KubeQueueRules {
+  std::string mark;                                              ///< of bindings by this daemon: kKubeLaunch begins with it
+  std::string scheduler = "stint";                               ///< spec.schedulerName of pods that it places
+  std::map<std::string, std::string, std::less<>> namespaces;    ///< queue by namespace
+  std::set<std::string, std::less<>> known_queues;               ///< namespaces that are called so need no rule
+  std::string queue;                                             ///< of all other namespaces
+  std::map<std::string, int32_t, std::less<>> priority_classes;  ///< priority by class; others by their value
+};
+
+/// Pods that start together: one of others' jobs.
+struct KubeGroup {
+  OthersJob job;
+  std::vector<std::string> pods;  ///< uids, in order of the tasks
+  std::string gang;               ///< namespace and gang; "" = a pod by itself
+  Instant since;                  ///< first told
+};
+
+/// Why a pod is not bound, to be said of it.
+struct KubeComplaint {
+  std::string uid, reason, message;
+};
+
+/// 0 … 1000, in the order of the values: 50 of those without, by themselves to 550, then by powers of two.
+int32_t priority_of_value(int64_t value);
+
+class KubeQueue {
+ public:
+  explicit KubeQueue(KubeQueueRules rules) : rules_(std::move(rules)) {}
+
+  /// What is news: OthersJob.
+  std::vector<BackendEvent> look(const KubeCluster& cluster, Instant now);
+  /// Of those that wait, as of the last look; and what was bound since.
+  [[nodiscard]] const KubeGroup* find(std::string_view job) const;
+  /// It is bound, or on its way: it is no longer told, until its pods wait again.
+  void placed(const std::string& job);
+  /// It could not be bound whole.
+  void broken(const std::string& job) { placing_.erase(job); }
+  /// The pod that runs as this job and that others have bound; "" = none.
+  [[nodiscard]] std::string running_pod(std::string_view job) const;
+  /// Pods that wait and belong to the gang of this one, by age.
+  [[nodiscard]] std::vector<std::string> rest_of_gang(const KubePlacingPod& pod, const KubeCluster& cluster) const;
+  [[nodiscard]] bool is_bound_here(const KubePlacingPod& pod) const {
+    return pod.annotation(kKubeLaunch).starts_with(rules_.mark + ":");
+  }
+  /// As of the last look: of every pod that waits for this scheduler and was not told, or was a while ago.
+  [[nodiscard]] const std::vector<KubeComplaint>& complaints() const { return complaints_; }
+  /// Pods that now may run on a machine that came later: told anew once their annotation kKubeRevision says so. By uid.
+  [[nodiscard]] const std::map<std::string, int64_t>& revisions() const { return revisions_; }
+  [[nodiscard]] bool is_own(const KubePlacingPod& pod) const { return pod.scheduler == rules_.scheduler; }
+
+ private:
+  struct Gang {
+    std::string name;  ///< "" = a pod by itself
+    int64_t size = 1;
+  };
+  using Pods = std::vector<std::pair<std::string, const KubePlacingPod*>>;  ///< by uid
+  [[nodiscard]] Gang gang_of(const KubePlacingPod& pod, const KubeCluster& cluster) const;
+  [[nodiscard]] Result<std::string> queue_of(const KubePlacingPod& pod) const;
+  [[nodiscard]] Result<OthersJob> job_of(const Pods& pods, const KubeCluster& cluster) const;
+  [[nodiscard]] OthersJob running_job(const KubePlacingPod& pod) const;
+  [[nodiscard]] int32_t priority_of(const KubePlacingPod& pod) const;
+  void look_at_waiting(const KubeCluster& cluster, Instant now, std::vector<BackendEvent>& events);
+  void form(const Pods& waiting, const std::string& gang, int64_t needed, const KubeCluster& cluster, Instant now,
+            std::vector<BackendEvent>& events);
+  void complain(const Pods& pods, std::string reason, const std::string& message);
+  void end(const OthersJob& job, std::vector<BackendEvent>& events);
+
+  KubeQueueRules rules_;
+  std::map<std::string, KubeGroup, std::less<>> waiting_;  ///< told, by name
+  std::set<std::string, std::less<>> placing_;             ///< of those: bound, or on its way
+  struct Running {
+    OthersJob job;
+    std::string pod;  ///< uid
+  };
+  std::map<std::string, Running, std::less<>> running_;  ///< bound by others: told, by name
+  std::vector<KubeComplaint> complaints_;
+  std::map<std::string, int64_t> revisions_;
+};
+
+/// What a pod is called in the books: "namespace/pod@1b2c3d4e", so that no two bear it.
+std::string job_name_of(const KubePlacingPod& pod);
+
+}  // namespace stint

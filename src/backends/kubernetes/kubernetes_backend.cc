@@ -1,0 +1,380 @@
+#include "backends/kubernetes/kubernetes_backend.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "backends/kubernetes/kube_requests.h"
+#include "base/text.h"
+#include "host/file.h"
+#include "host/secret.h"
+
+namespace stint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kBindingsAtOnce = 12;  ///< requests; the API server takes no more of a client's without waiting much longer
+constexpr Duration kWatchFor = Duration::seconds(5);
+constexpr int kRefusedForGood = 127;
+
+constexpr std::string_view kGone = "its pod is gone from the cluster";
+
+std::string launch_text(std::string_view mark, const LaunchKey& key) { return fmt::format("{}:{}", mark, format_key(key)); }
+
+std::string called(const KubePlacingPod& pod) { return pod.pod.meta.ns + "/" + pod.pod.meta.name; }
+
+bool has_room(const KubePlacingNode& node, KubeHeld sum, const KubeHeld& more) {
+  const KubeHeld room = room_of(node);
+  add(sum, more);
+  return sum.gpus <= room.gpus && sum.cpu_milli <= room.cpu_milli && sum.memory <= room.memory && sum.pods <= room.pods;
+}
+
+std::vector<KubeFollower::Followed> what_is_followed(KubeClient& client) {
+  std::vector<KubeFollower::Followed> lists = {{.list = {.path = "/api/v1/nodes", .kind = "Node", .query = {}}, .version = {}},
+                                               {.list = {.path = "/api/v1/pods", .kind = "Pod", .query = {}}, .version = {}}};
+  constexpr std::string_view kGroups = "/apis/scheduling.x-k8s.io/v1alpha1";
+  const auto groups = client.get(std::string(kGroups));
+  if (groups.ok() && groups->find("\"podgroups\"") != std::string::npos)
+    lists.push_back({.list = {.path = fmt::format("{}/podgroups", kGroups), .kind = "PodGroup", .query = {}}, .version = {}});
+  return lists;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KubernetesBackend>> KubernetesBackend::create(KubernetesBackendRules rules) {
+  std::error_code failed;
+  fs::create_directories(rules.state_folder, failed);
+  if (failed) return make_error(ErrorCode::kUnavailable, "{}: cannot be made: {}", rules.state_folder, failed.message());
+  const std::string mark_file = rules.state_folder + "/mark";
+  if (!fs::exists(mark_file)) TRY(write_file_atomically(mark_file, random_hex(8)));
+  TRY_ASSIGN(const std::string mark, read_all(mark_file));
+  rules.queue.mark = std::string(trim(mark));
+  std::array<char, 256> host{};
+  (void)::gethostname(host.data(), host.size() - 1);
+  rules.lease.holder = fmt::format("{}_{}", host.data(), random_hex(8));
+  TRY_ASSIGN(std::shared_ptr<KubeIdentity> identity, KubeIdentity::find(rules.identity));
+  KubeClientOptions options;
+  options.watch_for = kWatchFor;
+  auto client = std::make_shared<KubeClient>(std::move(identity), options);
+  return std::unique_ptr<KubernetesBackend>(new KubernetesBackend(std::move(rules), std::move(client)));
+}
+
+KubernetesBackend::KubernetesBackend(KubernetesBackendRules rules, std::shared_ptr<KubeClient> client)
+    : rules_(std::move(rules)),
+      client_(std::move(client)),
+      lease_(client_, rules_.lease),
+      teller_(client_, [this] { return lease_.holds(); }),
+      fleet_(rules_.machines),
+      queue_(rules_.queue),
+      follower_(client_, taker_, mutex_) {
+  follower_.follow(what_is_followed(*client_));
+}
+
+std::vector<std::string> KubernetesBackend::notes() const {
+  return {
+      fmt::format("Kubernetes at {} runs the jobs: pods with schedulerName {} wait in this daemon's queue; other pods hold their "
+                  "room. Jobs cannot be submitted here: make pods",
+                  client_->identity().called(), rules_.queue.scheduler)};
+}
+
+Status KubernetesBackend::takes_own_jobs() const {
+  return invalid(
+      "this daemon places the pods of a Kubernetes and takes no jobs from stint submit: make a Job or pod there, with "
+      "schedulerName: {} "
+      "(docs/kubernetes.md)",
+      rules_.queue.scheduler);
+}
+
+void KubernetesBackend::tell(Report report) {
+  launches_[report.key].last = report;
+  events_.emplace_back(std::move(report));
+}
+
+void KubernetesBackend::refuse(const Order& order, RefusalKind kind, std::string why) {
+  events_.emplace_back(Refusal{.order = order.kind, .kind = kind, .key = order.key, .at = order.at, .detail = std::move(why)});
+}
+
+/// Without the lease nothing is changed and nothing answered: whoever has no answer asks again.
+void KubernetesBackend::submit(std::vector<Order> orders) {
+  dirty_ = true;
+  if (!ready_ || !lease_.holds()) return;
+  std::map<std::pair<int64_t, int32_t>, Placing> placings;
+  for (const Order& order : orders) {
+    const auto known = launches_.find(order.key);
+    switch (order.kind) {
+      case OrderKind::kStart:
+        if (known != launches_.end()) {
+          if (known->second.last) events_.emplace_back(*known->second.last);
+        } else if (order.launch->others_job.empty()) {
+          refuse(order, RefusalKind::kNotSo, takes_own_jobs().error().message);
+        } else {
+          Placing& together = placings[{order.key.job, order.key.attempt}];
+          together.job = order.launch->others_job;
+          together.launches.push_back(&*order.launch);
+          together.at = std::max(together.at, order.at);
+        }
+        break;
+      case OrderKind::kStop: stop(order); break;
+      case OrderKind::kSignal: refuse(order, RefusalKind::kNotKnown, "a pod cannot be sent signals: kubectl exec can"); break;
+      case OrderKind::kForget: forget(order); break;
+      case OrderKind::kDismiss: dismiss(order.others_job); break;
+    }
+  }
+  std::vector<Binding> bindings;
+  {
+    const std::scoped_lock lock(mutex_);
+    Held held = cluster_.held();
+    for (const auto& [attempt, placing] : placings)
+      place(placing, held, bindings);
+  }
+  if (bindings.empty()) return;
+  bind(bindings);
+  for (const auto& [attempt, placing] : placings) {
+    std::vector<Binding*> of_this;
+    for (Binding& one : bindings)
+      if (one.key.job == attempt.first && one.key.attempt == attempt.second) of_this.push_back(&one);
+    if (!of_this.empty()) settle(placing, of_this);
+  }
+}
+
+/// What is told of pods that are there no longer: they do not come back under this name.
+void KubernetesBackend::gone(const Placing& placing, const std::vector<const Launch*>& launches, std::string why) {
+  for (const Launch* launch : launches) {
+    Report end{.kind = ReportKind::kEnded, .key = launch->key, .at = placing.at, .status = {}, .cause = EndCause::kNotStarted};
+    end.status.code = kRefusedForGood;
+    end.detail = why;
+    tell(std::move(end));
+  }
+}
+
+std::string KubernetesBackend::why_not_there(const KubePlacingPod& pod, const std::string& node, const Held& held) const {
+  const auto there = cluster_.nodes.find(node);
+  if (there == cluster_.nodes.end()) return "the cluster has no such machine";
+  if (std::string why = why_no_work(there->second); !why.empty()) return why;
+  if (std::string why = why_not_on(pod, there->second); !why.empty()) return why;
+  const auto on_it = held.find(node);
+  if (has_room(there->second, on_it == held.end() ? KubeHeld() : on_it->second, held_by(pod))) return {};
+  return "other pods have taken the room that it needs";
+}
+
+/// With the lock. All or none of what can be bound now; what is bound already says so of itself.
+void KubernetesBackend::place(const Placing& placing, Held& held, std::vector<Binding>& bindings) {
+  std::vector<const Launch*> left;
+  for (const Launch* launch : placing.launches) {
+    if (const auto pod = launched_pods_.find(launch->key); pod != launched_pods_.end()) {
+      const auto there = cluster_.pods.find(pod->second);
+      launches_[launch->key] = {.pod = pod->second,
+                                .called = there == cluster_.pods.end() ? "" : called(there->second),
+                                .job = placing.job,
+                                .last = {},
+                                .leaves = {},
+                                .tried = {}};
+    } else {
+      left.push_back(launch);
+    }
+  }
+  if (left.empty()) return;
+  if (const std::string runs = queue_.running_pod(placing.job); !runs.empty()) {
+    const auto there = cluster_.pods.find(runs);
+    if (there != cluster_.pods.end())
+      launches_[left.front()->key] = {
+          .pod = runs, .called = called(there->second), .job = {}, .last = {}, .leaves = {}, .tried = {}};
+    return;
+  }
+  std::vector<std::string> pods;
+  const LaunchKey first = left.front()->key;
+  const auto waits = [&](const std::string& uid) {
+    const auto pod = cluster_.pods.find(uid);
+    return pod != cluster_.pods.end() && pod->second.pod.node.empty() && !pod->second.deleting && !pod->second.has_ended();
+  };
+  if (const KubeGroup* group = queue_.find(placing.job)) {
+    std::ranges::copy_if(group->pods, std::back_inserter(pods), waits);
+    if (left.size() < pods.size()) return;  // the rest is to be ordered, too
+  } else {
+    // Cut off between two bindings of a gang: the others of it that wait.
+    for (const auto& [key, uid] : launched_pods_) {
+      if (key.job != first.job || key.attempt != first.attempt) continue;
+      const auto sibling = cluster_.pods.find(uid);
+      if (sibling != cluster_.pods.end() && !sibling->second.has_ended()) pods = queue_.rest_of_gang(sibling->second, cluster_);
+      break;
+    }
+  }
+  if (pods.size() < left.size()) return gone(placing, left, std::string(kGone));
+  pods.resize(left.size());
+  Held after = held;
+  for (size_t i = 0; i < left.size(); ++i) {
+    const KubePlacingPod& pod = cluster_.pods.at(pods[i]);
+    const std::string why = why_not_there(pod, left[i]->node, after);
+    if (!why.empty()) {
+      for (const Launch* launch : left)
+        refuse({.kind = OrderKind::kStart, .key = launch->key, .at = placing.at, .launch = {}, .grace = {}}, RefusalKind::kNotNow,
+               fmt::format("{} on {}: {}", called(pod), left[i]->node, why));
+      return;
+    }
+    add(after[left[i]->node], held_by(pod));
+  }
+  held = std::move(after);
+  queue_.placed(placing.job);
+  for (size_t i = 0; i < left.size(); ++i)
+    bindings.push_back(
+        {.key = left[i]->key,
+         .uid = pods[i],
+         .node = left[i]->node,
+         .pod = cluster_.pods.at(pods[i]),
+         .annotations = {{std::string(kKubeLaunch), launch_text(rules_.queue.mark, left[i]->key)},
+                         {std::string(kKubeJob), placing.job},
+                         {std::string(kKubeTasks), std::to_string(left[i]->gang ? left[i]->gang->world_size : 1)}}});
+}
+
+/// Several at a time. A request that had no answer may have been carried out before it was repeated: the pod says.
+void KubernetesBackend::bind(std::vector<Binding>& bindings) const {
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < bindings.size(); i = next++) {
+      Binding& one = bindings[i];
+      if (!lease_.holds()) {
+        one.answer = make_error(ErrorCode::kUnavailable, "the lease is another's");
+        continue;
+      }
+      one.answer = client_->change(bind_request(one.pod, one.node, one.annotations));
+      if (!one.is_refused()) continue;
+      const auto now_there =
+          client_->get(fmt::format("/api/v1/namespaces/{}/pods/{}", one.pod.pod.meta.ns, one.pod.pod.meta.name));
+      if (!now_there.ok()) continue;
+      KubePlacingDecoder decoder;
+      const auto object = decoder.decode(*now_there, "Pod");
+      const auto* pod = object.ok() ? std::get_if<KubePlacingPod>(&*object) : nullptr;
+      if (pod != nullptr && pod->pod.meta.uid == one.uid && pod->pod.node == one.node &&
+          pod->annotation(kKubeLaunch) == one.annotations.front().second)
+        one.answer = KubeAnswer{.status = 200, .body = {}, .message = {}};
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (size_t i = 1; i < std::min(kBindingsAtOnce, bindings.size()); ++i)
+    helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers)
+    helper.join();
+}
+
+/// What the server refused breaks its gang: what was bound of it goes again. Where no answer came, the caller asks again.
+void KubernetesBackend::settle(const Placing& placing, std::vector<Binding*>& bindings) {
+  const auto refused = std::ranges::find_if(bindings, [](const Binding* one) { return one->is_refused(); });
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const Binding* one : bindings)
+      if (one->is_bound()) {
+        cluster_.bound(one->uid, one->node, one->annotations);
+        launched_pods_[one->key] = one->uid;
+      }
+  }
+  if (refused == bindings.end()) {
+    for (const Binding* one : bindings) {
+      teller_.forget(one->uid);
+      if (one->is_bound())
+        launches_[one->key] = {
+            .pod = one->uid, .called = called(one->pod), .job = placing.job, .last = {}, .leaves = {}, .tried = {}};
+    }
+    return;
+  }
+  queue_.broken(placing.job);
+  const std::string why = fmt::format("{}: {}", called((*refused)->pod), (*refused)->answer->message);
+  for (const Binding* one : bindings) {
+    if (one->is_bound()) (void)client_->change(delete_request(one->pod, one->pod.grace));
+    refuse({.kind = OrderKind::kStart, .key = one->key, .at = placing.at, .launch = {}, .grace = {}}, RefusalKind::kNotNow, why);
+    if (one->is_bound()) launched_pods_.erase(one->key);
+  }
+}
+
+void KubernetesBackend::stop(const Order& order) {
+  const auto found = launches_.find(order.key);
+  if (found != launches_.end() && found->second.has_ended()) return events_.emplace_back(*found->second.last), void();
+  if (found == launches_.end()) {
+    const auto bound = launched_pods_.find(order.key);
+    if (bound == launched_pods_.end()) {
+      Report report{.kind = ReportKind::kEnded, .key = order.key, .at = order.at, .status = {}, .cause = EndCause::kStopped};
+      report.status.signal = SIGTERM;
+      report.detail = "stopped before it began";
+      return tell(std::move(report));
+    }
+    launches_[order.key] = {.pod = bound->second, .called = {}, .job = {}, .last = {}, .leaves = {}, .tried = {}};
+  }
+  ask_to_leave(order.key, order.grace, order.at);
+}
+
+/// By the eviction API; by force where no grace is given. Pods that other schedulers place are left alone.
+void KubernetesBackend::ask_to_leave(const LaunchKey& key, Duration grace, Instant at) {
+  Known& known = launches_.at(key);
+  KubePlacingPod pod;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto there = cluster_.pods.find(known.pod);
+    if (there == cluster_.pods.end() || !queue_.is_own(there->second)) return;
+    pod = there->second;
+  }
+  const Instant leaves = at + std::min(grace, pod.grace);
+  const bool sooner = !known.leaves || leaves < *known.leaves;
+  if (known.asked && !sooner) return;
+  known.leaves = std::min(leaves, known.leaves.value_or(leaves));
+  known.tried = at;
+  const Duration left = std::max(Duration(), *known.leaves - at);
+  const bool by_force = grace <= Duration();
+  const auto answer = client_->change(by_force || known.asked ? delete_request(pod, left) : evict_request(pod, left));
+  known.asked = answer.ok() && answer->status != 429;
+}
+
+/// A job that waits was cancelled: its pods go.
+void KubernetesBackend::dismiss(const std::string& job) {
+  std::vector<KubePlacingPod> pods;
+  {
+    const std::scoped_lock lock(mutex_);
+    const KubeGroup* group = queue_.find(job);
+    if (group == nullptr) return;
+    for (const std::string& uid : group->pods)
+      if (const auto pod = cluster_.pods.find(uid); pod != cluster_.pods.end() && pod->second.pod.node.empty())
+        pods.push_back(pod->second);
+  }
+  for (const KubePlacingPod& pod : pods)
+    (void)client_->change(delete_request(pod, pod.grace));
+}
+
+void KubernetesBackend::forget(const Order& order) {
+  const auto known = launches_.find(order.key);
+  if (known == launches_.end()) return refuse(order, RefusalKind::kNotKnown, never_started(order.key).message);
+  if (!known->second.has_ended())
+    return refuse(order, RefusalKind::kRuns, fmt::format("launch {}: has not ended yet: stop it first", format_key(order.key)));
+  launches_.erase(known);
+}
+
+std::vector<BackendEvent> KubernetesBackend::drain(Instant now) {
+  if (dirty_ || now - looked_at_ >= rules_.every) look(now);
+  std::ranges::stable_sort(events_, {}, [](const BackendEvent& event) {
+    const auto* report = std::get_if<Report>(&event);
+    return report == nullptr ? std::tuple(0, Instant(), LaunchKey(), ReportKind::kStarted)
+                             : std::tuple(1, report->at, report->key, report->kind);
+  });
+  return std::exchange(events_, {});
+}
+
+std::optional<Instant> KubernetesBackend::next_event_at() const {
+  return dirty_ || !events_.empty() ? Instant() : looked_at_ + rules_.every;
+}
+
+std::vector<LaunchKey> KubernetesBackend::running() const {
+  std::vector<LaunchKey> keys;
+  for (const auto& [key, known] : launches_)
+    if (!known.has_ended() && !known.pod.empty()) keys.push_back(key);
+  return keys;
+}
+
+Result<LogPiece> KubernetesBackend::read_log(const LogQuery& query) const {
+  (void)query;
+  return make_error(ErrorCode::kNotFound, "the cluster keeps what its pods print: kubectl logs shows it");
+}
+
+}  // namespace stint

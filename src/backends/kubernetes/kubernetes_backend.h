@@ -1,0 +1,128 @@
+// A Kubernetes cluster under the daemon: pods whose schedulerName is Stint's wait in the daemon's queue and are bound when and where it says.
+//
+// The API server is the truth. A binding carries its launch as an annotation of the pod, made in the same request, so after a restart at any
+// instant the pods say what was started; a pod that has a node is never bound again (409). Nothing is changed without the lease. Requests
+// are waited for: wrap it in a BackendThread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/kubernetes/kube_cluster.h"
+#include "backends/kubernetes/kube_fleet.h"
+#include "backends/kubernetes/kube_queue.h"
+#include "backends/kubernetes/kube_teller.h"
+#include "kubernetes/kube_follower.h"
+#include "kubernetes/kube_lease.h"
+
+namespace stint {
+
+struct KubernetesBackendRules {
+  KubeIdentityOptions identity;
+  std::string state_folder;                              ///< made where it is missing
+  KubeQueueRules queue;                                  ///< its mark is the state folder's
+  std::map<std::string, Machine, std::less<>> machines;  ///< prices and places, by name
+  KubeLeaseRules lease;                                  ///< its holder is made
+  Duration every = Duration::milliseconds(250);          ///< between two looks at what came
+};
+
+class KubernetesBackend final : public Backend {
+ public:
+  /// @return error when the folder or the credentials cannot be used. A cluster that does not answer is none: is_ready() says when it has.
+  static Result<std::unique_ptr<KubernetesBackend>> create(KubernetesBackendRules rules);
+
+  [[nodiscard]] std::string_view name() const override { return "kubernetes"; }
+  [[nodiscard]] std::vector<std::string> notes() const override;
+  [[nodiscard]] bool is_ready() const override { return ready_; }
+  [[nodiscard]] Status takes_own_jobs() const override;
+  void submit(std::vector<Order> orders) override;
+  std::vector<BackendEvent> drain(Instant now) override;
+  [[nodiscard]] std::optional<Instant> next_event_at() const override;
+  [[nodiscard]] std::vector<LaunchKey> running() const override;
+  [[nodiscard]] std::vector<MachineReport> machines() const override { return fleet_.machines(); }
+  [[nodiscard]] Result<LogPiece> read_log(const LogQuery& query) const override;
+
+ private:
+  struct Known {
+    std::string pod;                ///< uid
+    std::string called;             ///< namespace/name
+    std::string job;                ///< of the queue
+    std::optional<Report> last;     ///< told
+    std::optional<Instant> leaves;  ///< told to leave by then
+    bool asked = false;             ///< the server has taken the request to leave
+    Instant tried;                  ///< to ask it
+    [[nodiscard]] bool has_ended() const { return last && last->kind != ReportKind::kStarted; }
+  };
+  struct Placing {  ///< launches of one job that start together
+    std::string job;
+    std::vector<const Launch*> launches;
+    Instant at;
+  };
+  struct Binding {
+    LaunchKey key;
+    std::string uid, node;
+    KubePlacingPod pod;
+    std::vector<Tag> annotations;
+    Result<KubeAnswer> answer = KubeAnswer();
+    [[nodiscard]] bool is_bound() const { return answer.ok() && answer->ok(); }
+    [[nodiscard]] bool is_refused() const { return answer.ok() && !answer->ok(); }
+  };
+  using Held = std::map<std::string, KubeHeld, std::less<>>;
+  struct Taker final : KubeTaker {
+    explicit Taker(KubeCluster& of) : cluster(of) {}
+    void begin_list(const std::string& kind) override { cluster.begin_list(kind); }
+    void take(std::string_view json, const std::string& kind) override { cluster.take(json, kind); }
+    void end_list(const std::string& kind, Instant) override { cluster.end_list(kind); }
+    Result<KubernetesEvent> event(std::string_view line, const std::string& kind, Instant) override {
+      return cluster.event(line, kind);
+    }
+    bool refused(const KubeList&, const Error&) override { return true; }
+    KubeCluster& cluster;
+  };
+
+  KubernetesBackend(KubernetesBackendRules rules, std::shared_ptr<KubeClient> client);
+
+  // Orders.
+  void place(const Placing& placing, Held& held, std::vector<Binding>& bindings);
+  [[nodiscard]] std::string why_not_there(const KubePlacingPod& pod, const std::string& node, const Held& held) const;
+  void bind(std::vector<Binding>& bindings) const;
+  void settle(const Placing& placing, std::vector<Binding*>& bindings);
+  void gone(const Placing& placing, const std::vector<const Launch*>& launches, std::string why);
+  void stop(const Order& order);
+  void ask_to_leave(const LaunchKey& key, Duration grace, Instant at);
+  void dismiss(const std::string& job);
+  void forget(const Order& order);
+  void refuse(const Order& order, RefusalKind kind, std::string why);
+  void tell(Report report);
+
+  // A look.
+  void look(Instant now);
+  void look_at_launches(Instant now);
+  void look_at(const LaunchKey& key, Known& known, Instant now);
+  void say_why(Instant now);
+
+  KubernetesBackendRules rules_;
+  std::shared_ptr<KubeClient> client_;
+  mutable std::mutex mutex_;  ///< of cluster_, which the follower's threads change
+  KubeCluster cluster_;
+  Taker taker_{cluster_};
+  KubeLease lease_;
+  KubeTeller teller_;
+  KubeFleet fleet_;
+  KubeQueue queue_;
+  std::map<LaunchKey, Known> launches_;
+  std::map<LaunchKey, std::string> launched_pods_;        ///< as of the last look: pods that say so of themselves
+  std::vector<std::pair<Instant, OthersJob>> end_later_;  ///< jobs whose end is told behind that of their launches
+  std::vector<BackendEvent> events_;                      ///< to be told
+  bool ready_ = false;
+  bool dirty_ = true;  ///< orders were given since the last look
+  Instant looked_at_;
+  std::string trouble_;    ///< told
+  KubeFollower follower_;  ///< the last: it calls what stands before it
+};
+
+}  // namespace stint

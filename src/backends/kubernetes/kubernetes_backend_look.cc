@@ -1,0 +1,142 @@
+// A look at a cluster: what became of launches, of machines and of pods since the last.
+#include <algorithm>
+#include <csignal>
+
+#include "backends/kubernetes/kube_requests.h"
+#include "backends/kubernetes/kubernetes_backend.h"
+#include "base/text.h"
+
+namespace stint {
+namespace {
+
+constexpr Duration kAskAgain = Duration::seconds(2);  ///< where a disruption budget kept a pod
+constexpr Duration kEndsBehind = Duration::seconds(2);
+constexpr size_t kMostSaid = 500;  ///< of one look
+
+/// What the machine or the cluster did, and not the pod.
+bool is_lost(const KubePlacingPod& pod) {
+  const std::string& reason = pod.pod.reason;
+  return reason.starts_with("OutOf") || reason == "UnexpectedAdmissionError" || reason == "NodeLost" ||
+         reason == "NodeShutdown" || reason == "Evicted" || reason == "Preempting" || reason == "Terminated" ||
+         !pod.pod.disruption.empty();
+}
+
+Report end_of_pod(const KubePlacingPod& pod, const LaunchKey& key, bool leaves, Instant now) {
+  Report report{.kind = ReportKind::kEnded, .key = key, .at = std::min(now, pod.pod.ended.value_or(now)), .status = {}};
+  if (pod.pod.phase == "Succeeded") return report;
+  constexpr int64_t kMostCode = 255;
+  report.status.code = static_cast<int>(std::clamp<int64_t>(pod.exit_code.value_or(1), 1, kMostCode));
+  report.detail = pod.pod.reason.empty() ? pod.exit_reason : pod.pod.reason;
+  if (leaves)
+    report.cause = EndCause::kStopped;
+  else if (pod.pod.reason == "DeadlineExceeded")
+    report.cause = EndCause::kTimeLimit;
+  else if (pod.exit_reason == "OOMKilled")
+    report.cause = EndCause::kOutOfMemory;
+  else if (is_lost(pod))
+    report.kind = ReportKind::kLost;
+  return report;
+}
+
+}  // namespace
+
+void KubernetesBackend::look(Instant now) {
+  looked_at_ = now;
+  dirty_ = false;
+  const bool leads = lease_.holds();
+  if (!follower_.has_all() || !leads) {
+    std::string trouble = follower_.has_all() ? "" : follower_.trouble();
+    if (trouble.empty() && !leads) trouble = lease_.standing();
+    if (!trouble.empty() && trouble != trouble_)
+      events_.emplace_back(BackendNote{fmt::format("nothing is placed in Kubernetes: {}", trouble)});
+    trouble_ = std::move(trouble);
+    return;
+  }
+  trouble_.clear();
+  std::vector<std::pair<LaunchKey, Duration>> leave_again;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (MachineReport& report : fleet_.look(cluster_))
+      events_.emplace_back(std::move(report));
+    look_at_launches(now);
+    // The caller has to know the machines before it hears what is to run there.
+    if (ready_) {
+      for (BackendEvent& event : queue_.look(cluster_, now))
+        events_.emplace_back(std::move(event));
+      say_why(now);
+    }
+  }
+  for (auto& [due, job] : end_later_)
+    if (due <= now) events_.emplace_back(job);
+  std::erase_if(end_later_, [&](const auto& entry) { return entry.first <= now; });
+  for (const auto& [key, known] : launches_)
+    if (known.leaves && !known.asked && !known.has_ended() && now - known.tried >= kAskAgain)
+      leave_again.emplace_back(key, std::max(Duration::seconds(1), *known.leaves - now));
+  for (const auto& [key, grace] : leave_again)
+    ask_to_leave(key, grace, now);
+  ready_ = true;
+}
+
+void KubernetesBackend::look_at_launches(Instant now) {
+  launched_pods_.clear();
+  const std::string mark = rules_.queue.mark + ":";
+  for (const auto& [uid, pod] : cluster_.pods) {
+    const std::string_view text = pod.annotation(kKubeLaunch);
+    if (!text.starts_with(mark) || pod.pod.node.empty()) continue;
+    const auto key = parse_key(text.substr(mark.size()));
+    if (!key) continue;
+    launched_pods_[*key] = uid;
+    // After a restart. What has ended is told when it is asked for: it may have been forgotten.
+    if (!pod.has_ended() && !launches_.contains(*key))
+      launches_[*key] = {.pod = uid,
+                         .called = pod.pod.meta.ns + "/" + pod.pod.meta.name,
+                         .job = std::string(pod.annotation(kKubeJob)),
+                         .last = {},
+                         .leaves = {},
+                         .tried = {}};
+  }
+  for (auto& [key, known] : launches_)
+    if (!known.has_ended() && !known.pod.empty()) look_at(key, known, now);
+}
+
+void KubernetesBackend::look_at(const LaunchKey& key, Known& known, Instant now) {
+  const auto there = cluster_.pods.find(known.pod);
+  if (there == cluster_.pods.end()) {
+    Report report{.kind = ReportKind::kEnded, .key = key, .at = now, .status = {}};
+    report.cause = known.leaves ? EndCause::kStopped : EndCause::kItself;
+    report.status.signal = SIGTERM;
+    report.detail = known.leaves ? "" : fmt::format("pod {} was deleted", known.called);
+    // The caller would wait for it to come back: what its controller makes anew is another job.
+    if (known.leaves && !known.job.empty())
+      end_later_.emplace_back(
+          now + kEndsBehind,
+          OthersJob{.name = known.job, .submitted = {}, .state = OthersJob::State::kEnded, .queue = {}, .user = {}, .title = {}});
+    return tell(std::move(report));
+  }
+  const KubePlacingPod& pod = there->second;
+  known.called = pod.pod.meta.ns + "/" + pod.pod.meta.name;
+  if (pod.has_ended()) return tell(end_of_pod(pod, key, known.leaves.has_value(), now));
+  if (!known.last && pod.pod.phase == "Running")
+    tell({.kind = ReportKind::kStarted, .key = key, .at = std::min(now, pod.pod.started.value_or(now)), .status = {}});
+}
+
+void KubernetesBackend::say_why(Instant now) {
+  size_t said = 0;
+  for (const KubeComplaint& complaint : queue_.complaints()) {
+    const auto there = cluster_.pods.find(complaint.uid);
+    if (there == cluster_.pods.end()) continue;
+    const KubePlacingPod& pod = there->second;
+    if (pod.scheduled_message == complaint.message) continue;
+    if (++said > kMostSaid) break;
+    teller_.say(
+        complaint.uid, complaint.message,
+        {condition_request(pod, complaint.reason == "Unschedulable" ? "Unschedulable" : complaint.reason, complaint.message, now),
+         event_request(pod, complaint.reason, complaint.message, now)});
+  }
+  for (const auto& [uid, revision] : queue_.revisions())
+    if (const auto there = cluster_.pods.find(uid); there != cluster_.pods.end())
+      teller_.say(uid + " revision", std::to_string(revision),
+                  {annotate_request(there->second, kKubeRevision, std::to_string(revision))});
+}
+
+}  // namespace stint
