@@ -14,6 +14,7 @@
 #include "advise/plan/plan_notes.h"
 #include "advise/plan/plan_rightsize.h"
 #include "advise/presence.h"
+#include "advise/promises.h"
 #include "advise/prove/prove.h"
 #include "advise/report_views.h"
 #include "base/check.h"
@@ -261,7 +262,8 @@ struct Auditor::Impl {
               in.goals,
               in.longest_term,
               in.savings_plans,
-              in.owned} {}
+              in.owned,
+              in.owners} {}
 
   std::optional<History> bill_alone;  ///< its machines, where nothing else names any
   AuditInput input;
@@ -321,7 +323,9 @@ Result<Auditor> Auditor::create(const AuditInput& input) {
   TRY_ASSIGN(impl->ledger,
              post(known, impl->attribution.occupancy, input.catalog, {.basis = CostBasis::kEffective, .period = history.period}));
   impl->facts = collect_facts(known, input.usage, impl->attribution.occupancy, *impl->ledger, input.catalog);
-  impl->facts->promises_ms = promises_of(input.goals);
+  add_promises(*impl->facts, *impl->ledger);
+  add_promises(*impl->facts, known, input.owners);
+  add_promises(*impl->facts, input.goals);
   return Auditor(std::move(impl));
 }
 
@@ -385,6 +389,7 @@ Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
   report.contradictions = facts.contradictions;
   report.notes = notes_for({facts, attribution.summary, ledger, report.prices});
   if (impl_->bill_alone) report.notes.push_back(bill_alone_note(facts));
+  std::ranges::copy(facts.promise_notes, std::back_inserter(report.notes));
   if (auto note = holder_note(report.holders)) report.notes.push_back(std::move(*note));
   std::ranges::move(
       renewal_notes({facts, books, prices, history, input.allowed_regions, input.longest_term}, input.owned, input.now),

@@ -13,6 +13,7 @@
 #include "ledger/ledger.h"
 #include "model/change.h"
 #include "model/history.h"
+#include "model/run_owner.h"
 #include "telemetry/attribution.h"
 #include "telemetry/usage.h"
 
@@ -55,6 +56,7 @@ struct AuditInput {
   CommitmentTerm longest_term = CommitmentTerm::kOneYear;  ///< that may be committed to
   std::vector<SavingsPlanOffer> savings_plans = {};        ///< that may be bought
   std::vector<OwnedInstances> owned = {};                  ///< commitments bought before, of which it is known when they end
+  RunOwners owners = {};                                   ///< of pods: a label may promise p99 of a service
 };
 
 }  // namespace stint

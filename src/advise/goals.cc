@@ -101,14 +101,4 @@ Result<std::vector<Goal>> parse_goals(std::string_view text) {
   return goals;
 }
 
-std::map<std::string, double> promises_of(const std::vector<Goal>& goals) {
-  std::map<std::string, double> promises;
-  for (const Goal& goal : goals)
-    if (goal.measure == GoalMeasure::kServiceP99) {
-      const auto [it, first] = promises.try_emplace(goal.service, goal.bound);
-      if (!first) it->second = std::min(it->second, goal.bound);
-    }
-  return promises;
-}
-
 }  // namespace stint

@@ -4,7 +4,7 @@
 //   saving>=58%                 of the bill
 //   throughput>=100%            of the work of the period: more of the same jobs, replayed on the plan's machines
 //   training-throughput>=140%   the same of training and fine-tuning alone
-//   p99<=100%                   of the time a request of a service takes now
+//   p99<=100%                   of the time a request of a service takes now, which advice keeps to (a promise of all services)
 //   p99:search<=80ms            of one service: its requests' p99 in milliseconds, which advice keeps to (a promise)
 //   saving-of:switch-market>=70%  by changes of one kind alone, of what their machines cost now
 //
@@ -14,7 +14,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,9 +37,6 @@ struct Goal {
 Result<Goal> parse_goal(std::string_view text);
 /// One goal a line; empty lines and those that begin with # are none. @return error naming the line.
 Result<std::vector<Goal>> parse_goals(std::string_view text);
-
-/// What is promised of services: p99 in milliseconds, by service; the strictest where several are.
-std::map<std::string, double> promises_of(const std::vector<Goal>& goals);
 
 enum class GoalOutcome : uint8_t { kHolds, kFails, kNotShown };
 std::string_view name_of(GoalOutcome outcome);  // "holds", "fails", "not shown"

@@ -159,6 +159,7 @@ class Judge {
     if (!any) return verdict.why.push_back("no machine is known to serve requests");
     const std::vector<Instant> marks = week_marks(plan_.facts.period);
     std::optional<ServiceOutlook> worst;
+    double least_pct = 100, most_pct = 100;  // of all services, whatever each may be
     int64_t moved = 0;
     for (const Change& change : changes_) {
       if (!touches_services(change, plan_.facts)) continue;
@@ -167,6 +168,10 @@ class Judge {
         return verdict.why.push_back(
             fmt::format("what becomes of requests is not known: {}: {}", describe(change), outlook.error().message));
       moved += outlook->seats;
+      for (const ServiceP99& each : outlook->each) {
+        least_pct = std::max(least_pct, each.least_pct);
+        most_pct = std::max(most_pct, each.most_pct);
+      }
       if (!worst || outlook->p99_pct.mean > worst->p99_pct.mean) worst = *outlook;
     }
     if (moved == 0) {
@@ -177,9 +182,9 @@ class Judge {
                          ? fmt::format("{:.0f} % of p99 now, at worst ({:.0f} to {:.0f} over weeks drawn again)",
                                        worst->p99_pct.mean, worst->p99_pct.p10, worst->p99_pct.p90)
                          : fmt::format("{:.0f} to {:.0f} % of p99 now, at worst", worst->p99_least_pct, worst->p99_pct.mean);
-    if (worst->p99_pct.mean <= verdict.goal.bound)
+    if (most_pct <= verdict.goal.bound)
       decide(verdict, true);
-    else if (worst->p99_least_pct > verdict.goal.bound)
+    else if (least_pct > verdict.goal.bound)
       decide(verdict, false);
     verdict.why.push_back(fmt::format(
         "the hours of {} services on GPUs were run again, {} suffers most: measured is how long each GPU was busy{}, modelled "

@@ -94,7 +94,9 @@ struct FleetFacts {
   size_t hour_count = 0;
   std::vector<NodeFacts> nodes;  ///< by NodeId
   SpotBelief spot = {};
-  std::map<std::string, double> promises_ms = {};      ///< of p99, by service (goals.h)
+  std::map<std::string, double> promises_ms = {};      ///< of p99, by service (promises.h)
+  std::optional<double> promised_pct = {};             ///< of p99 of all services: at most so many percent of as it is; > 0
+  std::vector<std::string> promise_notes = {};         ///< tags that should promise something and cannot be read
   std::vector<BillContradiction> contradictions = {};  ///< of bill and inventory; nodes hold what the bill says
 };
 

@@ -462,6 +462,13 @@ class Stories(unittest.TestCase):
         self.assertAlmostEqual(labs[0]["best"]["saving_per_month"], 0.75 * labs[0]["cost_per_month"], delta=0.01)
         self.assertEqual(labs[0]["change"]["kind"], "resize")
         self.assertIn("no service 'nobody'", stint("plan", "rightsize", "--history", self.dir / "platform.db", "--demand", "nobody=1@1", code=1).stderr)
+        # A goal in percent binds it: nothing may get slower, so no machine of the services goes; one that names no service is said.
+        goals = self.dir / "promises.goals"
+        goals.write_text("p99<=100%\np99:nobody<=80ms\ncost<=1\n")
+        bound = self.plan("platform", "rightsize", "--goals", goals)
+        self.assertEqual([g for g in bound["groups"] if g["services"] is not None and g["best"]], [])
+        self.assertTrue(any("no service has that name" in note for note in bound["notes"]), bound["notes"])
+        self.assertTrue([g for g in self.plan("platform", "rightsize")["groups"] if g["services"] is not None and g["best"]])
         self.assertIn("such as search=500@200", stint("plan", "rightsize", "--history", self.dir / "platform.db", "--demand", "x", code=1).stderr)
 
     def test_spot_takes_training_and_leaves_serving(self):

@@ -28,6 +28,16 @@ std::string resize_title(const RightsizeRow& row, const RightsizeTarget& to, con
   return fmt::format("Replace {} by {} × {}", title_of(group), to.count, to.type->name);
 }
 
+/// What replays hold services to, as a sentence goes on.
+std::string promise_text(const FleetFacts& facts) {
+  return facts.promised_pct
+             ? fmt::format(
+                   "keep p99 within {:.0f} % of what it is, as the goals promise, or what is promised of one where that is "
+                   "stricter",
+                   *facts.promised_pct)
+             : fmt::format("keep p99 within {:.2f} × what it is, or what is promised of it", RightsizeOptions().slowest);
+}
+
 void describe_target(Finding& f, const FleetView& fleet, const RightsizeRow& row, const RightsizeTarget& to,
                      const NodeGroup& group) {
   const NodeFacts& node = *group.front();
@@ -40,10 +50,10 @@ void describe_target(Finding& f, const FleetView& fleet, const RightsizeRow& row
     f.arithmetic.push_back(
         fmt::format("{:.2f} GPUs of work in the busiest 5 % of working time on {} now; {} on {} then, at {:.2f} of the speed of "
                     "a {} ({}): their "
-                    "hours, replayed, keep p99 within {:.2f} × what it is, or what is promised of it",
+                    "hours, replayed, {}",
                     row.busy_gpus, counted(row.gpus, "GPU"), counted(row.service_count, "service"),
                     counted(to.count * to.type->whole_gpus(), "GPU"), to.throughput.low, row.gpu_model, to.throughput.basis,
-                    RightsizeOptions().slowest));
+                    promise_text(fleet.facts)));
   else if (same_gpu)
     f.arithmetic.push_back(fmt::format("the same GPU ({}), {} in place of {}: each piece of work runs as fast as now",
                                        to.type->gpu_model, to.type->whole_gpus(), node.gpu_count));

@@ -218,11 +218,34 @@ std::string pool_state(const FleetView& fleet, const std::string& pool, const No
   return state;
 }
 
+/// What was promised and cannot be held against anything.
+std::vector<std::string> promise_notes(const FleetFacts& facts) {
+  std::vector<std::string> notes = facts.promise_notes;
+  for (const auto& [service, ms] : facts.promises_ms) {
+    bool known = false, measured = false;
+    for (const NodeFacts& node : facts.nodes)
+      for (const GpuLoad& gpu : node.gpus)
+        if (node.kind == WorkloadKind::kRealtimeInference && service_name(node, gpu) == service) {
+          known = true;
+          measured |= gpu.p99_ms.has_value();
+        }
+    if (!known)
+      notes.push_back(fmt::format("p99 of {} ms is promised of '{}': no service has that name", ms, service));
+    else if (!measured)
+      notes.push_back(
+          fmt::format("p99 of {} ms is promised of {}, but how long its requests take now was not measured (latency_p99): it is "
+                      "held to p99 as it is",
+                      ms, service));
+  }
+  return notes;
+}
+
 }  // namespace
 
 Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const RightsizeOptions& options) {
   TRY(check_demands(fleet, options));
   RightsizePlan plan;
+  plan.notes = promise_notes(fleet.facts);
   plan.monthly = plan.saving_per_month = plan.saving_best = Money::nanos(0, fleet.facts.currency);
   RightsizePools found = rightsize_pools(fleet);
   RightsizeMemo own_memo;

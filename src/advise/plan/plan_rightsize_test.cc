@@ -54,6 +54,34 @@ TEST(PlanRightsize, CountFollowsTheDemandThatIsKnown) {
   EXPECT_EQ(plan_of(fleet).rows[0].best->count, 7);
 }
 
+// Eight at half load: with seven p99 takes longer than now, by less than a quarter. A promise that nothing gets slower forbids it, one that half as
+// much again is enough allows six.
+TEST(PlanRightsize, AGoalInPercentDecidesHowManyAreKept) {
+  TestFleet fleet;
+  for (int i = 0; i < 8; ++i)
+    fleet
+        .add(fmt::format("serve-{}", i), "aws", "g6.xlarge", WorkloadKind::kRealtimeInference,
+             {Use{.mean = 50, .p95 = 60, .idle = 5, .memory_gib = 12}})
+        .gpus[0]
+        .workload = "search";
+  EXPECT_EQ(plan_of(fleet).rows[0].best->count, 7);
+  fleet.facts.promised_pct = 100;
+  EXPECT_FALSE(plan_of(fleet).rows[0].best);
+  fleet.facts.promised_pct = 150;
+  EXPECT_EQ(plan_of(fleet).rows[0].best->count, 6);
+}
+
+TEST(PlanRightsize, SaysWhichPromisesCannotBeHeld) {
+  TestFleet fleet;
+  fleet.add("serve", "aws", "g6.xlarge", WorkloadKind::kRealtimeInference, {Use{}});
+  fleet.facts.promises_ms = {{"serve-service", 80}, {"serch", 50}};
+  fleet.facts.promise_notes = {"a tag that cannot be read"};
+  EXPECT_THAT(plan_of(fleet).notes,
+              testing::ElementsAre("a tag that cannot be read",
+                                   testing::HasSubstr("50 ms is promised of 'serch': no service has that name"),
+                                   testing::HasSubstr("80 ms is promised of serve-service, but how long")));
+}
+
 // L4 against V100: arithmetic 121/125, memory 300/900. 4 × 0.2 × 1.2 = 0.96 GPUs of a V100 are 2.88 or 0.99 L4.
 TEST(PlanRightsize, UncertainThroughputIsAnInterval) {
   TestFleet fleet;

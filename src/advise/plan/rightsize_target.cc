@@ -153,7 +153,9 @@ Result<RightsizeTarget> RightsizeTargets::at_best(const RightsizeGroup& g, const
   if (auto misfit = slices_misfit(type, g.row.need, relative->low)) return invalid("{}", *misfit);
   RightsizeTarget out{&type, hourly, std::ssize(g.nodes), std::ssize(g.nodes), *relative, {}, {}};
   if (g.row.services) {
-    if (relative->low * options_.slowest < 1 && !all_promised(g))
+    const auto& promised_pct = fleet_.facts.promised_pct;
+    const double slowest = promised_pct ? *promised_pct / 100 : options_.slowest;
+    if (relative->low * slowest < 1 && (promised_pct || !all_promised(g)))
       return invalid("a request could take {:.1f} × as long", 1 / relative->low);
     if (gpus_per_machine(g, type) == 0) return invalid("less than a GPU");
     const double cpus = g.vcpus_per_gpu * static_cast<double>(type.gpu_milli) / 1000;

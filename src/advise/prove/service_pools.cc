@@ -341,8 +341,12 @@ class PoolReplay {
   [[nodiscard]] ServiceP99 p99_of_service(const PoolOutcome& o) const {
     const WorkTimes work = worse_times(o);
     const auto promise = facts_.promises_ms.find(o.service->service);
-    return {o.service->service, pct_of(busiest_of(o.as_is), o.now, busiest_of(o.quick), o.least, work), most_pct(o, work),
-            o.service->p99_ms, promise == facts_.promises_ms.end() ? std::nullopt : std::optional(promise->second)};
+    return {o.service->service,
+            pct_of(busiest_of(o.as_is), o.now, busiest_of(o.quick), o.least, work),
+            most_pct(o, work),
+            o.service->p99_ms,
+            promise == facts_.promises_ms.end() ? std::nullopt : std::optional(promise->second),
+            facts_.promised_pct};
   }
 
   [[nodiscard]] double most_pct(const PoolOutcome& o, WorkTimes work) const {

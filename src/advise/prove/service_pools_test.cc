@@ -149,10 +149,28 @@ TEST(ServicePools, APromiseInMillisecondsTakesThePlaceOfTheRatio) {
   fleet.facts.promises_ms = {{"search", ms - 1}};
   const Proof broken = proof_of(fleet, 5);
   EXPECT_EQ(broken.verdict, ProofVerdict::kRejected);
-  EXPECT_THAT(broken.reason, HasSubstr("keeps its promise"));
+  EXPECT_THAT(broken.reason, HasSubstr("keeps what is promised"));
   // A promise that is broken already allows no change that makes requests slower.
   fleet.facts.promises_ms = {{"search", 30}};
   EXPECT_EQ(proof_of(fleet, 7).verdict, ProofVerdict::kRejected);
+}
+
+// A goal in percent is a promise of all services: it binds a service whose own promise would allow more, and takes the ratio's place.
+TEST(ServicePools, AGoalInPercentBindsAsOneInMillisecondsDoes) {
+  TestFleet fleet = searching(8, 45);
+  const double pct = outlook_of(fleet, 5).p99_pct.mean;
+  fleet.facts.promised_pct = pct + 1;
+  EXPECT_EQ(proof_of(fleet, 5).verdict, ProofVerdict::kSurvives);
+  fleet.facts.promised_pct = pct - 1;
+  EXPECT_THAT(proof_of(fleet, 5).reason, HasSubstr(fmt::format("at most {:.0f} % keeps what is promised", pct - 1)));
+  for (NodeFacts& node : fleet.facts.nodes)
+    node.gpus[0].p99_ms = 40;
+  fleet.facts.promises_ms = {{"search", 400}};
+  EXPECT_EQ(proof_of(fleet, 5).verdict, ProofVerdict::kRejected) << "the stricter of the two";
+  fleet.facts.promised_pct = pct + 1;
+  EXPECT_EQ(proof_of(fleet, 5).verdict, ProofVerdict::kSurvives);
+  fleet.facts.promises_ms = {{"search", 41}};
+  EXPECT_EQ(proof_of(fleet, 5).verdict, ProofVerdict::kRejected) << "the stricter of the two";
 }
 
 TEST(ServicePools, AGoalInMillisecondsIsJudgedByTheSameReplay) {

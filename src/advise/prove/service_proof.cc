@@ -53,7 +53,7 @@ std::string range_text(const ServiceOutlook& outlook) {
 
 bool has_promise(const ServiceOutlook& outlook) {
   const auto worst = std::ranges::find(outlook.each, outlook.worst, &ServiceP99::service);
-  return worst != outlook.each.end() && worst->promise_ms && worst->now_ms;
+  return worst != outlook.each.end() && worst->has_promise();
 }
 
 std::string how_replayed(const ServiceOutlook& outlook) {
@@ -78,7 +78,7 @@ void judge(Proof& proof, const ServiceOutlook& outlook, const ProofOptions& opti
   if (outlook.p99_least_pct > most_pct) {
     proof.reason =
         fmt::format("replayed, p99 of {} is {} % of what it is now (at most {:.0f} % {})", outlook.worst, range_text(outlook),
-                    most_pct, has_promise(outlook) ? "keeps its promise" : "is taken for harmless");
+                    most_pct, has_promise(outlook) ? "keeps what is promised" : "is taken for harmless");
     return;
   }
   proof.verdict = ProofVerdict::kSurvives;

@@ -115,8 +115,12 @@ class Replay {
       add_blocks(least, service.least);
       add_blocks(most, service.most);
       const auto promise = facts_.promises_ms.find(name);
-      const ServiceP99 p99{name, p99_pct(as_is, sum_of(service.least)), p99_pct(as_is, sum_of(service.most)), service.p99_ms,
-                           promise == facts_.promises_ms.end() ? std::nullopt : std::optional(promise->second)};
+      const ServiceP99 p99{name,
+                           p99_pct(as_is, sum_of(service.least)),
+                           p99_pct(as_is, sum_of(service.most)),
+                           service.p99_ms,
+                           promise == facts_.promises_ms.end() ? std::nullopt : std::optional(promise->second),
+                           facts_.promised_pct};
       out.each.push_back(p99);
       const double allowed = p99.allowed_pct(draws_.allowed_pct);
       if (p99.most_pct / allowed <= largest) continue;

@@ -11,6 +11,7 @@
 // Source: Kleinrock 1975, "Queueing Systems" I, section 3.2 (time in an M/M/1 queue); the tests hold it against requests drawn one by one.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,14 +27,20 @@ namespace stint {
 /// Of one service.
 struct ServiceP99 {
   std::string service;
-  double least_pct = 100;            ///< p99, percent of as it is
-  double most_pct = 100;             ///< ≥ least_pct
-  std::optional<double> now_ms;      ///< as measured
-  std::optional<double> promise_ms;  ///< which its owner gave (FleetFacts::promises_ms)
+  double least_pct = 100;              ///< p99, percent of as it is
+  double most_pct = 100;               ///< ≥ least_pct
+  std::optional<double> now_ms;        ///< as measured
+  std::optional<double> promise_ms;    ///< which its owner gave (FleetFacts::promises_ms)
+  std::optional<double> promised_pct;  ///< of all services (FleetFacts::promised_pct)
 
-  /// What its p99 may be at most, percent of as it is: its promise where that and p99 now are known in milliseconds.
+  /// Is something promised of it that can be held against its p99?
+  [[nodiscard]] bool has_promise() const { return promised_pct || (promise_ms && now_ms && *now_ms > 0); }
+  /// What its p99 may be at most, percent of as it is: the stricter of its own promise, where that and p99 now are known in milliseconds,
+  /// and that of all services.
   [[nodiscard]] double allowed_pct(double otherwise_pct) const {
-    return promise_ms && now_ms && *now_ms > 0 ? 100 * *promise_ms / *now_ms : otherwise_pct;
+    const bool in_ms = promise_ms && now_ms && *now_ms > 0;
+    const double own = in_ms ? 100 * *promise_ms / *now_ms : promised_pct.value_or(otherwise_pct);
+    return std::min(own, promised_pct.value_or(own));
   }
 };
 

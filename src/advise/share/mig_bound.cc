@@ -10,11 +10,11 @@ namespace {
 constexpr int64_t kFraction = 5040;  // prices are multiples of 1 / kFraction
 constexpr int kSteps = 3000;
 
-using Prices = std::array<double, kMostMigProfiles>;
+using SlicePrices = std::array<double, kMostMigProfiles>;
 
 /// In 1 / kFraction of a slice.
 int64_t bound_at(const MigGeometry& g, std::span<const MigCounts> patterns, const MigCounts& demand, size_t gpus,
-                 const Prices& prices) {
+                 const SlicePrices& prices) {
   std::array<int64_t, kMostMigProfiles> rounded{};
   int64_t bound = 0;
   for (size_t p = 0; p < g.profiles.size(); ++p) {
@@ -37,7 +37,7 @@ int64_t bound_at(const MigGeometry& g, std::span<const MigCounts> patterns, cons
 int64_t mig_bound(const MigGeometry& geometry, std::span<const MigCounts> patterns, const MigCounts& demand, size_t gpus) {
   const size_t profiles = geometry.profiles.size();
   const auto weight = [&](size_t p) { return static_cast<double>(geometry.profiles[p].compute_slices); };
-  Prices prices{};
+  SlicePrices prices{};
   int64_t least = bound_at(geometry, patterns, demand, gpus, prices);  // without prices: all of the demand
   for (size_t p = 0; p < profiles; ++p)
     prices[p] = weight(p);

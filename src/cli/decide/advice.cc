@@ -4,6 +4,7 @@
 #include "advise/node_facts.h"
 #include "cli/understand/goals_option.h"
 #include "host/clock.h"
+#include "store/run_owners.h"
 
 namespace stint {
 namespace {
@@ -36,6 +37,7 @@ Result<JointPlan> advised_plan(const AdviceOptions& options, const std::string& 
   TRY_ASSIGN(const Records records, load_records(options.history, period));
   AuditInput input{records.history, records.usage, records.catalog, now(), options.allowed_regions};
   TRY_ASSIGN(input.goals, load_goals(options.goals));
+  TRY_ASSIGN(input.owners, read_run_owners(options.history));
   TRY(use_commit_options(options.commitments, input));
   ProofRuns runs(options.proof);
   if (!options.proof.leave_out) input.proof = runs.options();

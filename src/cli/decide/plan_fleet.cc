@@ -1,7 +1,10 @@
 #include "cli/decide/plan_fleet.h"
 
+#include "advise/promises.h"
 #include "cli/decide/catalog_source.h"
 #include "cli/parser.h"
+#include "cli/understand/goals_option.h"
+#include "store/run_owners.h"
 
 namespace stint {
 
@@ -19,7 +22,9 @@ PlanFleet::PlanFleet(std::unique_ptr<Records> records, Accounts accounts, std::v
                            records_->catalog)),
       prices_(records_->catalog, facts_.currency),
       books_(facts_, prices_),
-      allowed_regions_(std::move(allowed_regions)) {}
+      allowed_regions_(std::move(allowed_regions)) {
+  add_promises(facts_, accounts_.ledger);
+}
 
 Result<std::unique_ptr<PlanFleet>> PlanFleet::open(const PlanFleetOptions& options) {
   TRY_ASSIGN(const Interval period, parse_period(options.period));
@@ -30,7 +35,12 @@ Result<std::unique_ptr<PlanFleet>> PlanFleet::open(const PlanFleetOptions& optio
     TRY_ASSIGN(records->catalog, records->catalog.with_measurements(rows));
   }
   TRY_ASSIGN(Accounts accounts, keep_accounts(*records, CostBasis::kEffective));
-  return std::unique_ptr<PlanFleet>(new PlanFleet(std::move(records), std::move(accounts), options.allowed_regions));
+  TRY_ASSIGN(const std::vector<Goal> goals, load_goals(options.goals));
+  TRY_ASSIGN(const RunOwners owners, read_run_owners(options.history));
+  std::unique_ptr<PlanFleet> fleet(new PlanFleet(std::move(records), std::move(accounts), options.allowed_regions));
+  add_promises(fleet->facts_, fleet->records_->history, owners);
+  add_promises(fleet->facts_, goals);
+  return fleet;
 }
 
 }  // namespace stint

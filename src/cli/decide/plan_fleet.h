@@ -17,6 +17,7 @@ struct PlanFleetOptions {
   PeriodOptions period;
   std::string measured;  ///< a file of stint bench; empty = data sheets alone
   std::vector<std::string> allowed_regions;
+  std::string goals;  ///< a file: what it promises of p99 counts; empty = none
 };
 
 /// --history and the period. @param measured  whether --measured is an option too.

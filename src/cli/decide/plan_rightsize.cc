@@ -53,10 +53,15 @@ void add_plan_rightsize_command(Command& plan, Action& action) {
   auto options = std::make_shared<RightsizeCommand>();
   Command* command = plan.add_subcommand("rightsize", "The cheapest type and count per group of machines that keeps the work");
   add_plan_fleet_options(*command, options->fleet, WithMeasured::kYes);
+  command
+      ->add_option("--goals", options->fleet.goals,
+                   "a file of goals, one a line: what it promises of p99 counts (p99<=100% of all services, p99:search<=80ms)")
+      ->check(existing_file());
   command->add_option("--headroom", options->headroom_pct, "of services, percent above their busiest 5 %")
       ->check(in_range(0.0, 1000.0))
       ->capture_default_str();
-  command->add_option("--slowest", options->slowest, "times as long as now that p99 of requests may take")
+  command
+      ->add_option("--slowest", options->slowest, "times as long as now that p99 of requests may take, where nothing is promised")
       ->check(in_range(1.0, 100.0))
       ->capture_default_str();
   command->add_option("--demand", options->demands,
