@@ -24,10 +24,14 @@ std::optional<Decision> parse_decision(std::string_view text) {
 
 Result<std::unique_ptr<FindingBook>> FindingBook::open(const std::string& folder) {
   std::unique_ptr<FindingBook> book(new FindingBook(folder));
-  const std::string path = folder + "/decisions.json";
-  if (!is_regular_file(path)) return book;
-  TRY_ASSIGN(const std::string json, read_all(path));
-  TRY_ASSIGN(book->decisions_, parse_decisions(json, path));
+  if (const std::string path = folder + "/decisions.json"; is_regular_file(path)) {
+    TRY_ASSIGN(const std::string json, read_all(path));
+    TRY_ASSIGN(book->decisions_, parse_decisions(json, path));
+  }
+  if (const std::string path = folder + "/changes.json"; is_regular_file(path)) {
+    TRY_ASSIGN(const std::string json, read_all(path));
+    TRY_ASSIGN(book->carried_, parse_carried(json, path));
+  }
   return book;
 }
 
@@ -66,6 +70,20 @@ Status FindingBook::decide(const std::string& finding, FindingDecision decision)
     next[finding] = std::move(decision);
   TRY(write_file_atomically(folder_ + "/decisions.json", format_decisions(next)));
   decisions_ = std::move(next);
+  return {};
+}
+
+std::map<std::string, CarriedChange> FindingBook::carried() const {
+  const std::lock_guard guard(lock_);
+  return carried_;
+}
+
+Status FindingBook::carry(const std::string& change, CarriedChange carried) {
+  const std::lock_guard guard(lock_);
+  std::map<std::string, CarriedChange> next = carried_;
+  next[change] = std::move(carried);
+  TRY(write_file_atomically(folder_ + "/changes.json", format_carried(next)));
+  carried_ = std::move(next);
   return {};
 }
 

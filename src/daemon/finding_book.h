@@ -2,7 +2,9 @@
 //
 // `audit.json` of the state folder is what `stint audit --json` wrote last: put there by hand, by a timer, or by put_audit().
 // `decisions.json` beside it holds the last decision on each finding; findings keep their ids over audits of the same history, so
-// a decision outlives the audit it was made on. A decision changes nothing but itself: applying a finding is done with its commands.
+// a decision outlives the audit it was made on. A decision changes nothing but itself.
+// `changes.json` holds which changes were carried out here, and what of them undoing has to take back: written before anything is done, so that
+// what was cut short can go on, and nothing is done twice.
 #pragma once
 
 #include <map>
@@ -31,6 +33,16 @@ struct FindingDecision {
   std::string title;  ///< of the finding as it was then
 };
 
+/// A change that was carried out, or begun: its machines take no new work.
+struct CarriedChange {
+  std::string title, by;
+  Instant at;
+  std::vector<std::string> machines = {};  ///< ascending
+  std::vector<std::string> drained = {};   ///< those of them that took work until then: undoing lets them again
+  std::string undone_by = {};
+  std::optional<Instant> undone_at = {};
+};
+
 /// How far what a client pays for a service was from usual on one of the last days.
 struct UnusualSpend {
   std::string client;     ///< "" = not attributed, or idle and of no client
@@ -53,7 +65,7 @@ class FindingBook {
     Instant written;   ///< when the file was
   };
 
-  /// @param folder  where both files lie. @return error when decisions.json is there and cannot be read.
+  /// @param folder  where the files lie. @return error when decisions.json or changes.json is there and cannot be read.
   static Result<std::unique_ptr<FindingBook>> open(const std::string& folder);
 
   // From any thread. The audit is read again when its file has changed.
@@ -65,6 +77,9 @@ class FindingBook {
   [[nodiscard]] std::map<std::string, FindingDecision> decisions() const;
   /// Durable when it returns; kOpen takes a decision back.
   Status decide(const std::string& finding, FindingDecision decision);
+  [[nodiscard]] std::map<std::string, CarriedChange> carried() const;
+  /// Durable when it returns.
+  Status carry(const std::string& change, CarriedChange carried);
 
  private:
   explicit FindingBook(std::string folder) : folder_(std::move(folder)) {}
@@ -73,6 +88,7 @@ class FindingBook {
   std::shared_ptr<const Audit> audit_;                // guarded
   int64_t audit_size_ = -1;                           // guarded; of the file that was read
   std::map<std::string, FindingDecision> decisions_;  // guarded
+  std::map<std::string, CarriedChange> carried_;      // guarded
 };
 
 }  // namespace stint

@@ -98,4 +98,56 @@ std::string format_decisions(const std::map<std::string, FindingDecision>& decis
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+Result<std::map<std::string, CarriedChange>> parse_carried(const std::string& json, const std::string& source) {
+  const Json root = Json::parse(json, nullptr, false);
+  if (!root.is_array()) return invalid("{}: no JSON array: move it away to begin anew", source);
+  std::map<std::string, CarriedChange> changes;
+  for (const Json& entry : root) {
+    const auto text = [&entry](const char* name) {
+      return entry.is_object() && entry.contains(name) && entry[name].is_string() ? entry[name].get<std::string>() : "";
+    };
+    const auto names = [&entry](const char* name) {
+      std::vector<std::string> out;
+      if (entry.is_object() && entry.contains(name) && entry[name].is_array())
+        for (const Json& one : entry[name])
+          if (one.is_string()) out.push_back(one.get<std::string>());
+      return out;
+    };
+    const std::string id = text("id");
+    const auto at = parse_instant(text("at"));
+    CarriedChange change{.title = text("title"),
+                         .by = text("by"),
+                         .at = at.ok() ? *at : Instant(),
+                         .machines = names("machines"),
+                         .drained = names("drained"),
+                         .undone_by = text("undone_by"),
+                         .undone_at = std::nullopt};
+    if (id.empty() || !at.ok() || change.machines.empty())
+      return invalid("{}: change '{}': no id, time or machines: move the file away to begin anew", source, excerpt(id));
+    if (const std::string undone = text("undone_at"); !undone.empty()) {
+      TRY_ASSIGN(change.undone_at, parse_instant(undone));
+    }
+    changes[id] = std::move(change);
+  }
+  return changes;
+}
+
+Json carried_json(const std::string& id, const CarriedChange& change) {
+  return {{"id", id},
+          {"title", change.title},
+          {"by", change.by},
+          {"at", format_utc(change.at)},
+          {"machines", change.machines},
+          {"drained", change.drained},
+          {"undone_by", change.undone_by},
+          {"undone_at", change.undone_at ? Json(format_utc(*change.undone_at)) : Json()}};
+}
+
+std::string format_carried(const std::map<std::string, CarriedChange>& changes) {
+  Json root = Json::array();
+  for (const auto& [id, change] : changes)
+    root.push_back(carried_json(id, change));
+  return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace stint

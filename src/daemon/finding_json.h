@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -16,5 +17,9 @@ Result<AuditContents> read_audit(std::string_view json, const std::string& sourc
 /// decisions.json. @return error naming the finding that is wrong.
 Result<std::map<std::string, FindingDecision>> parse_decisions(const std::string& json, const std::string& source);
 std::string format_decisions(const std::map<std::string, FindingDecision>& decisions);
+/// changes.json. @return error naming the change that is wrong.
+Result<std::map<std::string, CarriedChange>> parse_carried(const std::string& json, const std::string& source);
+std::string format_carried(const std::map<std::string, CarriedChange>& changes);
+nlohmann::ordered_json carried_json(const std::string& id, const CarriedChange& change);
 
 }  // namespace stint

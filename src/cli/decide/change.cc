@@ -1,5 +1,5 @@
 // stint change: records which advice took effect and when, and prints the commands that carry it out or take it back.
-// Stint runs none of them.
+// Stint runs none of them; with --execute its daemon does what it can of the change.
 #include "cli/cli.h"
 
 #include <fmt/format.h>
@@ -10,11 +10,13 @@
 
 #include "base/text.h"
 #include "cli/decide/applied.h"
+#include "cli/decide/change_execute.h"
 #include "cli/decide/proposals.h"
 #include "cli/govern/accounts.h"
 #include "cli/json_text.h"
 #include "cli/output.h"
 #include "cli/parser.h"
+#include "cli/run/daemon_client.h"
 #include "host/clock.h"
 #include "host/file.h"
 #include "ledger/line_match.h"
@@ -36,6 +38,9 @@ struct ChangeOptions {
   std::vector<std::string> allowed_regions;
   bool force = false;
   bool json = false;
+  bool execute = false;
+  bool dry_run = false;
+  ClientOptions daemon;
 };
 
 /// By number, or by the id its source gave it.
@@ -150,6 +155,41 @@ Result<std::optional<Money>> amount_of(const std::string& text, const Proposal& 
   return std::optional(amount);
 }
 
+/// Prints what --execute would do, and what is left. Nothing is changed or recorded.
+Status run_dry(const Proposal& proposal, const Fleet& fleet, const ChangeOptions& options) {
+  const FleetPlan now = with_applied(fleet.inventory, fleet.applied);
+  const auto objections = check_proposal(proposal, fleet.applied, fleet.inventory, {options.allowed_regions});
+  const std::vector<Instruction> todo = all_instructions(proposal, now);
+  TRY_ASSIGN(DaemonClient daemon, DaemonClient::create(options.daemon));
+  TRY_ASSIGN(const ExecutionPlan plan, plan_execution(daemon, proposal, now));
+  if (options.json) {
+    nlohmann::ordered_json out = execution_json(change_key(proposal), plan);
+    out["objections"] = objections_json(objections);
+    out["instructions"] = instructions_json(todo);
+    return write_output("", indented(out) + "\n");
+  }
+  std::string text;
+  for (const Objection& o : objections)
+    text += fmt::format("# stands against it: {}: {}\n", o.what, o.remedy);
+  return write_output("", fitted_commands(text + execution_text(plan) + "\n" + instructions_text(todo), screen_of_stdout()));
+}
+
+/// The same change, applied before and not taken back.
+const AppliedChange* applied_before(const Fleet& fleet, const Proposal& proposal) {
+  for (const AppliedChange& known : fleet.applied)
+    if (!known.undone_at && change_key(known.proposal) == change_key(proposal)) return &known;
+  return nullptr;
+}
+
+/// Has the daemon do what it can. @return when it was begun.
+Result<Instant> run_execute(const Proposal& proposal, const FleetPlan& fleet, const ChangeOptions& options) {
+  TRY_ASSIGN(DaemonClient daemon, DaemonClient::create(options.daemon));
+  TRY_ASSIGN(const ExecutionPlan plan, plan_execution(daemon, proposal, fleet));
+  TRY_ASSIGN(const Instant begun, execute(daemon, proposal, plan));
+  tell("{}", execution_text(plan));
+  return begun;
+}
+
 Status run_apply(const ChangeOptions& options) {
   AppliedChange change;
   TRY_ASSIGN(change.proposal, pick_proposal(options));
@@ -161,17 +201,29 @@ Status run_apply(const ChangeOptions& options) {
     change.proposal.saving_low = change.proposal.saving_high = std::nullopt;
   }
   change.source = options.from;
-  TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, OpenMode::kReadWrite));
+  TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, options.dry_run ? OpenMode::kReadOnly : OpenMode::kReadWrite));
   TRY_ASSIGN(const Fleet fleet, load_fleet(file, change.applied_at));
+  if (options.dry_run) return run_dry(change.proposal, fleet, options);
+  if (const AppliedChange* known = applied_before(fleet, change.proposal); known != nullptr && options.execute) {
+    // What was cut short goes on; what is recorded is not recorded again.
+    TRY(run_execute(change.proposal, fleet.inventory, options));
+    tell("recorded before, as change {} from {}\n", known->number, format_utc(known->applied_at));
+    return options.json ? write_output("", indented(json_of(*known, {}, {})) + "\n") : Status();
+  }
   const auto objections = check_proposal(change.proposal, fleet.applied, fleet.inventory, {options.allowed_regions});
   if (!objections.empty() && !options.force)
     return make_error(ErrorCode::kConflict, "{}\nNothing was recorded. --force records it all the same.", to_text(objections));
   FleetPlan plan = with_applied(fleet.inventory, fleet.applied);
   const std::vector<Instruction> todo = all_instructions(change.proposal, plan);
+  if (options.execute) {
+    // First done, then recorded, from when it was done: should this end in between, the same again records it.
+    TRY_ASSIGN(const Instant begun, run_execute(change.proposal, plan, options));
+    if (options.at.empty()) change.applied_at = begun;
+  }
   TRY_ASSIGN(change.undo, carry_out(plan, change.proposal.changes));
   TRY_ASSIGN(change.number, file.record_change(change));
-  tell("recorded as change {} from {}; Stint runs nothing: what is to be done is printed\n", change.number,
-       format_utc(change.applied_at));
+  tell("recorded as change {} from {}; {}: what is to be done is printed\n", change.number, format_utc(change.applied_at),
+       options.execute ? "the rest is by hand" : "Stint runs nothing");
   if (options.json) return write_output("", indented(json_of(change, objections, todo)) + "\n");
   return write_output("", fitted_commands(instructions_text(todo), screen_of_stdout()));
 }
@@ -180,6 +232,12 @@ Status run_undo(const ChangeOptions& options) {
   TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, OpenMode::kReadWrite));
   TRY_ASSIGN(AppliedChange change, pick_applied(file, options));
   TRY_ASSIGN(const Instant at, time_asked(options));
+  if (change.undone_at && options.execute) {
+    TRY_ASSIGN(DaemonClient daemon, DaemonClient::create(options.daemon));
+    TRY(take_back(daemon, change.proposal));
+    tell("change {} had ended at {} before\n", change.number, format_utc(*change.undone_at));
+    return options.json ? write_output("", indented(json_of(change, {}, {})) + "\n") : Status();
+  }
   TRY_ASSIGN(const std::vector<AppliedChange> applied, file.applied_changes());
   // What others did to the same nodes since would be lost.
   for (const AppliedChange& later : applied) {
@@ -190,10 +248,16 @@ Status run_undo(const ChangeOptions& options) {
           return make_error(ErrorCode::kConflict, "change {} builds on it ({}): undo that one first, or give --force",
                             later.number, later.proposal.title);
   }
-  TRY(file.record_undo(change.number, at));
   change.undone_at = at;
+  if (options.execute) {
+    TRY_ASSIGN(DaemonClient daemon, DaemonClient::create(options.daemon));
+    TRY_ASSIGN(const Instant undone, take_back(daemon, change.proposal));
+    if (options.at.empty()) change.undone_at = undone;
+  }
+  TRY(file.record_undo(change.number, *change.undone_at));
   const std::vector<Instruction> todo = undo_instructions(change.undo);
-  tell("change {} ended at {}; Stint runs nothing: what is to be done is printed\n", change.number, format_utc(at));
+  tell("change {} ended at {}; {}: what is to be done is printed\n", change.number, format_utc(*change.undone_at),
+       options.execute ? "its machines of the daemon take work again, the rest is by hand" : "Stint runs nothing");
   if (options.json) return write_output("", indented(json_of(change, {}, todo)) + "\n");
   return write_output("", fitted_commands(instructions_text(todo), screen_of_stdout()));
 }
@@ -262,6 +326,10 @@ void add_change_command(Command& app, Action& action) {
   apply->add_option("--cost", options->cost, "what carrying it out costs once, for the return on it");
   apply->add_option("--saving", options->saving, "what it promises per month, where the file does not say");
   apply->add_flag("--force", options->force, "record it although something stands against it");
+  apply->add_flag("--execute", options->execute,
+                  "have the daemon do what it can of it: machines that are given up take no new work");
+  apply->add_flag("--dry-run", options->dry_run, "print what --execute would do, and record nothing");
+  add_connection_options(*apply, options->daemon);
   add_regions(apply);
 
   Command* undo = add("undo", "Records the end of a change and prints the way back", run_undo);
@@ -269,6 +337,9 @@ void add_change_command(Command& app, Action& action) {
   add_history(undo)->required();
   undo->add_option("--at", options->at, "when it ended (default: now)");
   undo->add_flag("--force", options->force, "although a later change builds on it");
+  undo->add_flag("--execute", options->execute,
+                 "have the daemon let the machines take work again that it drained for the change");
+  add_connection_options(*undo, options->daemon);
 
   Command* status = add("status", "Holds what was promised against what later bills show, at equal work and prices", run_status);
   status->add_option("which", options->which, "number or id of one applied change (default: all)");

@@ -33,7 +33,7 @@ constexpr const char* kFormat = "stint-backup/1";
 constexpr const char* kManifestName = "manifest.json";
 constexpr const char* kConfigName = "config.json";
 /// Beside the databases: what the last audit found, what was decided on it, and which user has which account for jobs.
-constexpr std::array kOtherFiles = {"audit.json", "decisions.json", "accounts.json"};
+constexpr std::array kOtherFiles = {"audit.json", "decisions.json", "changes.json", "accounts.json"};
 constexpr size_t kMostManifestBytes = size_t{64} << 20;
 
 Error cannot(const std::string& path, std::string_view what) {

@@ -75,7 +75,7 @@ Error refusal(const HttpResponse& response) {
 
 }  // namespace
 
-void add_client_options(Command& command, ClientOptions& options) {
+void add_connection_options(Command& command, ClientOptions& options) {
   const auto add = [&command](std::string_view name, std::string& value, std::string_view help) {
     command.add_option(name, value, help)->group(kConnectionGroup);
   };
@@ -86,6 +86,10 @@ void add_client_options(Command& command, ClientOptions& options) {
   add("--certificate", options.certificate_file, "PEM file to show who you are; else STINT_CERTIFICATE");
   add("--key", options.key_file, "PEM file: its key; else STINT_KEY");
   add("--code", options.code, "one-time code of your authenticator app, where you have set that up");
+}
+
+void add_client_options(Command& command, ClientOptions& options) {
+  add_connection_options(command, options);
   command.add_flag("--json", options.json, "print what the daemon answers as JSON");
 }
 

@@ -24,7 +24,9 @@ struct ClientOptions {
   bool json = false;
   std::optional<Duration> patience;  ///< for an answer; none = as long as the client waits for any server
 };
-/// --server, --token-file, --ca-file, --certificate, --key, --code and --json.
+/// --server, --token-file, --ca-file, --certificate, --key and --code.
+void add_connection_options(Command& command, ClientOptions& options);
+/// These and --json.
 void add_client_options(Command& command, ClientOptions& options);
 
 class DaemonClient {

@@ -37,6 +37,7 @@ std::string body_for(const ApiRoute& route) {
     return R"({"schema":"stint-audit/1","findings":[{"id":"F-00000001","title":"Stop two idle machines"}]})";
   if (route.request == "TrialReport") return R"({"rung":0,"loss":0.5})";
   if (route.request == "StatementWish") return R"({"month":"2026-10"})";
+  if (route.request == "ChangeWish") return R"({"title":"Stop n0","machines":["n0"]})";
   if (route.request == "DecisionWish") return R"({"decision":"approved"})";
   return route.method == "GET" || route.request.empty() ? "" : "{}";
 }
@@ -87,6 +88,9 @@ const Expected kExpected[] = {
     {"putFindings", 403, 403, 403, 200, 403, 403, 403, 403},
     {"decideFinding", 403, 403, 403, 200, 403, 403, 403, 403},
     {"beginAudit", 403, 403, 403, 202, 403, 403, 403, 403},
+    {"listChanges", 403, 403, 403, 200, 403, 403, 403, 403},
+    {"carryOutChange", 403, 403, 403, 200, 403, 403, 403, 403},
+    {"takeBackChange", 403, 403, 403, 200, 403, 403, 403, 403},
     {"getBills", 200, 200, 200, 200, 200, 200, 200, 200},
     {"getBillCsv", 200, 200, 200, 200, 200, 404, 404, 404},
     {"getAllocation", 200, 200, 200, 200, 200, 200, 200, 200},

@@ -1,0 +1,192 @@
+// Changes of the fleet, carried out on the daemon's own machines: what a plan gives up takes no new work, and what runs there ends by itself.
+//
+// Intent first: which machines, and which of them took work until then, is durable before the first is drained. So the same request again goes on
+// where one was cut short, does nothing twice, and undoing knows what was there before.
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/text.h"
+#include "daemon/api/api_routes.h"
+#include "daemon/api/problem.h"
+#include "daemon/finding_book.h"
+#include "daemon/finding_json.h"
+#include "daemon/power/node_power.h"
+
+namespace stint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kLongestTitle = 1'000;
+constexpr size_t kMostMachines = 10'000;
+constexpr size_t kLongestChangeId = 64;
+
+struct ChangeWish {
+  std::string title;
+  std::vector<std::string> machines;  ///< ascending, each once
+};
+
+Result<ChangeWish> parse_change_wish(const Call& call) {
+  static constexpr std::array<std::string_view, 2> kFields = {"title", "machines"};
+  TRY_ASSIGN(const nlohmann::json body, body_object(call, kFields));
+  ChangeWish wish;
+  if (!body.contains("title") || !body["title"].is_string() || body["title"].get<std::string>().size() > kLongestTitle)
+    return invalid("field 'title': give a text of at most {} bytes", kLongestTitle);
+  wish.title = body["title"].get<std::string>();
+  if (!body.contains("machines") || !body["machines"].is_array() || body["machines"].empty() ||
+      body["machines"].size() > kMostMachines)
+    return invalid("field 'machines': give 1 to {} names", kMostMachines);
+  for (const nlohmann::json& name : body["machines"]) {
+    if (!name.is_string() || name.get<std::string>().empty()) return invalid("field 'machines': give names");
+    wish.machines.push_back(name.get<std::string>());
+  }
+  std::ranges::sort(wish.machines);
+  const auto [first, last] = std::ranges::unique(wish.machines);
+  wish.machines.erase(first, last);
+  return wish;
+}
+
+bool is_name_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+
+Status check_change_id(const std::string& id) {
+  const bool plain = !id.empty() && id.size() <= kLongestChangeId &&
+                     std::ranges::all_of(id, [](char c) { return is_name_letter(c) || c == '-' || c == '_' || c == '.'; });
+  if (plain) return {};
+  return invalid("change '{}': an id is 1 to {} of a–z, A–Z, 0–9, '-', '_' and '.'", excerpt(id), kLongestChangeId);
+}
+
+/// Advice of the daemon's own audit is carried out once somebody has approved it.
+Status check_approved(const ApiContext& api, const std::string& id) {
+  TRY_ASSIGN(const auto audit, api.findings->audit());
+  if (audit == nullptr || !audit->titles.contains(id)) return {};
+  const auto decisions = api.findings->decisions();
+  const auto decision = decisions.find(id);
+  if (decision != decisions.end() && decision->second.decision == Decision::kApproved) return {};
+  return make_error(ErrorCode::kConflict,
+                    "finding {} is not approved: approve it on the page, or with POST /v1/findings/{}/decision, and ask again",
+                    id, id);
+}
+
+using StepsDone = std::function<void(Status)>;
+
+/// One machine after another, each durable before the next.
+struct MachineSteps {
+  ApiContext api;
+  Call call;
+  bool up = false;
+  std::vector<std::string> left;  ///< from the back
+  StepsDone done;
+};
+
+void next_step(const std::shared_ptr<MachineSteps>& steps) {
+  if (steps->left.empty()) return steps->done({});
+  const std::string machine = std::move(steps->left.back());
+  steps->left.pop_back();
+  const auto went = [steps](const Result<NodeView>& node) {
+    if (!node.ok()) return steps->done(node.error());
+    next_step(steps);
+  };
+  const CommandInfo by{.actor = steps->call->who.user, .idempotency_key = ""};
+  if (!steps->up) return steps->api.service.drain_node(machine, by, went);
+  NodePower* power = steps->api.options.power;
+  if (power == nullptr) return steps->api.service.node_up(machine, by, went);
+  power->want(machine, [steps, machine, by, went](bool comes) {
+    if (comes) return next_step(steps);
+    steps->api.service.node_up(machine, by, went);
+  });
+}
+
+void run_steps(const ApiContext& api, const Call& call, bool up, std::vector<std::string> machines, StepsDone done) {
+  std::ranges::reverse(machines);
+  next_step(std::make_shared<MachineSteps>(MachineSteps{api, call, up, std::move(machines), std::move(done)}));
+}
+
+/// Those that take work now: one that is down does not, and is drained when the same is asked for again after it came back.
+Result<std::vector<std::string>> that_take_work(const std::vector<std::string>& machines, const std::vector<NodeView>& nodes) {
+  std::vector<std::string> out;
+  for (const std::string& machine : machines) {
+    const auto node = std::ranges::find(nodes, machine, &NodeView::name);
+    if (node == nodes.end()) return make_error(ErrorCode::kNotFound, "no machine {}", excerpt(machine));
+    if (node->state == NodeState::kUp) out.push_back(machine);
+  }
+  return out;
+}
+
+void carry_out(const ApiContext& api, const Call& call, const ChangeWish& wish, const Engine& engine) {
+  const std::string& id = call->names[0];
+  const auto all = api.findings->carried();
+  const auto found = all.find(id);
+  const bool known = found != all.end() && !found->second.undone_at;
+  if (known && found->second.machines != wish.machines)
+    return api.answer(call, make_error(ErrorCode::kConflict, "change {} was carried out on {} on {}: take it back first", id,
+                                       format_utc(found->second.at), fmt::join(found->second.machines, ", ")));
+  Result<std::vector<std::string>> todo = that_take_work(wish.machines, engine.nodes());
+  if (!todo.ok()) return api.answer(call, todo.error());
+  CarriedChange change =
+      known ? found->second : CarriedChange{.title = wish.title, .by = call->who.user, .at = call->at, .machines = wish.machines};
+  std::vector<std::string> drained;
+  std::ranges::set_union(change.drained, *todo, std::back_inserter(drained));
+  const bool is_new = !known || drained != change.drained;
+  change.drained = std::move(drained);
+  // A small file, seldom: the engine waits for it as it waits for a step.
+  if (const Status written = is_new ? api.findings->carry(id, change) : Status(); !written.ok())
+    return api.answer(call, written.error());
+  call->detail = fmt::format("change {} {}: {}; drained {}", id, known ? "again" : "carried out", change.title,
+                             todo->empty() ? "nothing" : fmt::format("{}", fmt::join(*todo, ", ")));
+  run_steps(api, call, false, std::move(*todo), [api, call, id, change](const Status& done) {
+    if (!done.ok()) return api.answer(call, done.error());
+    api.answer(call, 200, carried_json(id, change));
+  });
+}
+
+/// What the change has drained and no other change that was carried out wants so.
+std::vector<std::string> to_put_up(const std::map<std::string, CarriedChange>& all, const std::string& id) {
+  std::set<std::string> wanted_down;
+  for (const auto& [other, change] : all)
+    if (other != id && !change.undone_at) wanted_down.insert(change.machines.begin(), change.machines.end());
+  std::vector<std::string> up;
+  for (const std::string& machine : all.at(id).drained)
+    if (!wanted_down.contains(machine)) up.push_back(machine);
+  return up;
+}
+
+}  // namespace
+
+void api_changes(const ApiContext& api, const Call& call) {
+  Json changes = Json::array();
+  for (const auto& [id, change] : api.findings->carried())
+    changes.push_back(carried_json(id, change));
+  api.answer(call, 200, {{"changes", std::move(changes)}});
+}
+
+void api_carry_out(const ApiContext& api, const Call& call) {
+  const Result<ChangeWish> wish = parse_change_wish(call);
+  if (!wish.ok()) return api.answer(call, wish.error());
+  if (const Status good = check_change_id(call->names[0]); !good.ok()) return api.answer(call, good.error());
+  if (const Status approved = check_approved(api, call->names[0]); !approved.ok()) return api.answer(call, approved.error());
+  api.service.ask([api, call, wish = *wish](const Engine& engine) { carry_out(api, call, wish, engine); });
+}
+
+void api_take_back(const ApiContext& api, const Call& call) {
+  const std::string& id = call->names[0];
+  const auto all = api.findings->carried();
+  const auto found = all.find(id);
+  if (found == all.end())
+    return api.answer(call, make_error(ErrorCode::kNotFound, "no change {} was carried out here", excerpt(id)));
+  if (found->second.undone_at) return api.answer(call, 200, carried_json(id, found->second));
+  CarriedChange change = found->second;
+  change.undone_by = call->who.user;
+  change.undone_at = call->at;
+  std::vector<std::string> up = to_put_up(all, id);
+  call->detail = fmt::format("change {} taken back: {}; up {}", id, change.title,
+                             up.empty() ? "nothing" : fmt::format("{}", fmt::join(up, ", ")));
+  run_steps(api, call, true, std::move(up), [api, call, id, change](Status done) {
+    if (done.ok()) done = api.findings->carry(id, change);
+    if (!done.ok()) return api.answer(call, done.error());
+    api.answer(call, 200, carried_json(id, change));
+  });
+}
+
+}  // namespace stint

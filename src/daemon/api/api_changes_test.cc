@@ -1,0 +1,101 @@
+// Changes of the fleet carried out by the daemon: once, by whom, after whose word, and back again.
+#include <gmock/gmock.h>
+
+#include "daemon/api/testing_api.h"
+
+namespace stint {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class ApiChangesTest : public ::testing::Test, protected TestingApi {
+ protected:
+  std::string state_of(const std::string& node) {
+    const json shown = as("operator", "GET", "/v1/nodes").parsed();
+    for (const json& one : shown["nodes"])
+      if (one["name"] == node) return one["state"].get<std::string>();
+    return "";
+  }
+  Answer carry_out(const std::string& id, const std::string& machines = R"(["n0"])") {
+    return as("operator", "PUT", "/v1/changes/" + id, fmt::format(R"({{"title":"Stop it","machines":{}}})", machines));
+  }
+  Answer take_back(const std::string& id) { return as("operator", "DELETE", "/v1/changes/" + id); }
+};
+
+TEST_F(ApiChangesTest, WhatAChangeGivesUpTakesNoWorkUntilItIsTakenBack) {
+  const Answer done = carry_out("C-1");
+  ASSERT_EQ(done.status, 200) << done.body;
+  EXPECT_EQ(done.parsed()["drained"], json({"n0"}));
+  EXPECT_EQ(done.parsed()["by"], "operator");
+  EXPECT_NE(state_of("n0"), "up");
+  EXPECT_THAT(as("auditor", "GET", "/v1/audit-log").body, HasSubstr("change C-1 carried out: Stop it; drained n0"));
+  // The same again does nothing and says what was done.
+  EXPECT_EQ(carry_out("C-1").parsed(), done.parsed());
+  EXPECT_THAT(as("auditor", "GET", "/v1/audit-log").body, HasSubstr("change C-1 again: Stop it; drained nothing"));
+  EXPECT_EQ(as("operator", "GET", "/v1/changes").parsed()["changes"], json({done.parsed()}));
+  const Answer back = take_back("C-1");
+  ASSERT_EQ(back.status, 200) << back.body;
+  EXPECT_EQ(state_of("n0"), "up");
+  EXPECT_EQ(take_back("C-1").parsed(), back.parsed()) << "twice is once";
+  EXPECT_EQ(take_back("C-2").status, 404);
+}
+
+// Cut short after its intent was written, before anything was drained.
+TEST_F(ApiChangesTest, WhatWasCutShortGoesOn) {
+  put_file(dir_ / "changes.json",
+           R"([{"id":"C-1","title":"Stop it","by":"operator","at":"2027-01-01T00:00:00Z","machines":["n0"],"drained":["n0"]}])");
+  auto book = FindingBook::open(dir_ / ".");
+  ASSERT_TRUE(book.ok()) << book.error().message;
+  const auto known = (*book)->carried();
+  ASSERT_EQ(known.size(), 1U);
+  EXPECT_EQ(known.at("C-1").drained, std::vector<std::string>{"n0"});
+  put_file(dir_ / "changes.json", R"([{"id":"C-1","at":"yesterday","machines":["n0"]}])");
+  EXPECT_THAT(FindingBook::open(dir_ / ".").error().message, HasSubstr("change 'C-1': no id, time or machines"));
+  // The machine is up again, by whatever: the same request drains it once more, and it is still what undoing takes back.
+  ASSERT_EQ(carry_out("C-3").status, 200);
+  ASSERT_EQ(as("operator", "POST", "/v1/nodes/n0/up").status, 200);
+  EXPECT_EQ(carry_out("C-3").parsed()["drained"], json({"n0"}));
+  EXPECT_NE(state_of("n0"), "up");
+}
+
+TEST_F(ApiChangesTest, AMachineThatWasDrainedBeforeStaysSo) {
+  ASSERT_EQ(as("operator", "POST", "/v1/nodes/n0/drain").status, 200);
+  EXPECT_EQ(carry_out("C-1").parsed()["drained"], json::array());
+  ASSERT_EQ(take_back("C-1").status, 200);
+  EXPECT_NE(state_of("n0"), "up");
+  ASSERT_EQ(as("operator", "POST", "/v1/nodes/n0/up").status, 200);
+  // Of two changes that want it down the last one to go lets it up.
+  ASSERT_EQ(carry_out("C-2").status, 200);
+  ASSERT_EQ(carry_out("C-3").status, 200);
+  ASSERT_EQ(take_back("C-2").status, 200);
+  EXPECT_NE(state_of("n0"), "up");
+}
+
+TEST_F(ApiChangesTest, AFindingIsCarriedOutOnceItIsApproved) {
+  ASSERT_EQ(
+      as("operator", "PUT", "/v1/findings", R"({"schema":"stint-audit/1","findings":[{"id":"F-00000001","title":"Stop it"}]})")
+          .status,
+      200);
+  const Answer early = carry_out("F-00000001");
+  EXPECT_EQ(early.status, 409);
+  EXPECT_THAT(early.body, HasSubstr("finding F-00000001 is not approved"));
+  EXPECT_EQ(state_of("n0"), "up");
+  ASSERT_EQ(as("operator", "POST", "/v1/findings/F-00000001/decision", R"({"decision":"approved"})").status, 200);
+  EXPECT_EQ(carry_out("F-00000001").status, 200);
+}
+
+TEST_F(ApiChangesTest, WhatCannotBeCarriedOutChangesNothing) {
+  EXPECT_EQ(carry_out("C-1", R"(["n0","nowhere"])").status, 404);
+  EXPECT_EQ(state_of("n0"), "up");
+  EXPECT_EQ(carry_out("C-1", "[]").status, 422);
+  EXPECT_EQ(carry_out("C-1", R"([7])").status, 422);
+  EXPECT_EQ(carry_out("C%201").status, 422);
+  EXPECT_EQ(as("operator", "PUT", "/v1/changes/C-1", R"({"machines":["n0"]})").status, 422);
+  EXPECT_EQ(as("operator", "GET", "/v1/changes").parsed()["changes"], json::array());
+  ASSERT_EQ(carry_out("C-1").status, 200);
+  EXPECT_EQ(as("client-admin@acme", "DELETE", "/v1/changes/C-1").status, 403);
+}
+
+}  // namespace
+}  // namespace stint
