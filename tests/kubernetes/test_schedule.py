@@ -78,9 +78,12 @@ class Schedule(RunningKubernetes):
         self.wait("its machines are known", lambda: len(daemon.json("nodes")["nodes"]) == 4)
         first = daemon.json("nodes")["nodes"][0]
         self.assertEqual((first["gpus"], first["gpu_model"], first["per_hour"]["amount"]), (8, "H100-80GB", "16"))
-        self.make("whole", 8)
-        self.make("picky", 1, nodeSelector={"kubernetes.io/hostname": "gpu-3"})
+        # One after another: two schedulers may choose one place at the same moment, and a whole machine may be the only one that another wants.
         self.make("theirs", 2, "default", schedulerName="default-scheduler")
+        self.wait("what others bind is in the books", lambda: self.state(daemon, "theirs") == "running")
+        self.make("picky", 1, nodeSelector={"kubernetes.io/hostname": "gpu-3"})
+        self.wait("it is bound", lambda: "picky" in self.nodes())
+        self.make("whole", 8)
         self.wait("all are bound", lambda: {"whole", "picky", "theirs"} <= set(self.nodes()))
         self.assertEqual(self.nodes()["picky"], "gpu-3")
         self.wait("they run in the books", lambda: [self.state(daemon, n) for n in ("whole", "picky", "theirs")] == ["running"] * 3)
