@@ -113,7 +113,7 @@ class Noticed(test_run.Run):
         return err
 
     def train_forever(self, *args):
-        process = self.start("--sync-to", self.dir / "copies", *args, command=self.train(steps=1_000_000))
+        process = self.start("--sync-to", self.dir / "copies", *args, command=self.train(steps=1_000_000, every=50, **{"--step-seconds": 0.02}))
         self.wait_for(lambda: len(test_run.lines(self.log)) >= 70)
         return process
 
