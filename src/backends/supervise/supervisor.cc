@@ -361,6 +361,11 @@ class Supervisor {
     left_in_order_ = !forced && how.signal == 0 && (how.code == 0 || policy_.phase() == Phase::kLeaving);
     if (policy_.phase() == Phase::kRunning && how.shell_code() != 0) failed_at_ = time;
     policy_.ended(time, how);
+    // What it saved last has tries of its own: those that failed before may have been of what the command took away meanwhile.
+    if (policy_.phase() == Phase::kDone) {
+      copy_failures_ = 0;
+      next_copy_ = Instant();
+    }
     log_.tell(time, "end",
               policy_.phase() == Phase::kDone ? fmt::format("{} ended {}", options_.command[0], end_text(how))
                                               : fmt::format("{} ended {}: starts again in {} s", options_.command[0],
@@ -518,8 +523,12 @@ class Supervisor {
       return;
     }
     if (!answer.failure.empty()) {
-      next_copy_ = time + pause_before_copying_again();
-      ++copy_failures_;
+      const KnownCheckpoint* newest = state_.checkpoints.empty() ? nullptr : &state_.checkpoints.back();
+      const bool is_older = newest != nullptr && (copied_.name != newest->name || copied_.signature != newest->signature);
+      if (!is_older || policy_.phase() != Phase::kDone) {
+        next_copy_ = time + pause_before_copying_again();
+        ++copy_failures_;
+      }
       log_.tell(time, "copy_failed", fmt::format("{} is not copied: {}", copied_.name, answer.failure),
                 {{"checkpoint", copied_.name}});
       save_state();
