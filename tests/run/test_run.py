@@ -47,7 +47,8 @@ class Run(unittest.TestCase):
         self.events_file = self.dir / "events.jsonl"
 
     def start(self, *args, command, env=None):
-        return subprocess.Popen([STINT, "run", "--checkpoint-dir", self.checkpoints, "--events", self.events_file, *QUICK, *args,
+        quick = [] if "--look-every" in args else QUICK
+        return subprocess.Popen([STINT, "run", "--checkpoint-dir", self.checkpoints, "--events", self.events_file, *quick, *args,
                                  "--", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 env={**os.environ, **(env or {})})
 
@@ -197,6 +198,18 @@ class Supervising(Run):
         self.run_to_end("--retries", "1", command=["sh", "-c", script], code=1)
         self.assertEqual(self.events("start")[1]["from"], "")
         self.assertEqual(len(self.events("passed_over")), 1)
+
+    def test_copies_that_failed_before_do_not_cost_the_last_one(self):
+        copies = self.dir / "copies"
+        save = 'mkdir {0}/tmp && echo state > {0}/tmp/state && mv {0}/tmp {0}/{1}'
+        script = "\n".join([
+            f"rm -rf {copies} && touch {copies}",  # a file where the folder for copies should be
+            save.format(self.checkpoints, "step-1"),
+            f"until [ $(grep -c copy_failed {self.events_file}) -ge 4 ]; do sleep 0.02; done",
+            # Between two looks: what is copied is copied after the command's end.
+            f"rm {copies} && mkdir {copies} && " + save.format(self.checkpoints, "step-2")])
+        self.run_to_end("--sync-to", copies, "--look-every", "300ms", "--pause", "10ms", "--longest-pause", "20ms", command=["sh", "-c", script])
+        self.assertEqual((copies / "latest").readlink().name, "step-2")
 
     def test_no_checkpoint_for_too_long_is_an_alert_told_once(self):
         _, err = self.run_to_end("--alert-after", "100ms", command=["sleep", "1"])
