@@ -145,7 +145,8 @@ TEST(InferWire, TextsAreReadFromJsonAndFromBinary) {
   EXPECT_THAT(texts_of(read->inputs[0]), ElementsAre("a", "", std::string("ä\0b", 4), "😀"));
   const std::string data("\1\0\0\0a\0\0\0\0\2\0\0\0\xff\0", 15);
   const std::string head = text_input("[3]", R"("parameters":{"binary_data_size":15})");
-  const auto binary = InferParser().parse(head + data, head.size());
+  const std::string body = head + data;  // what is read points into it
+  const auto binary = InferParser().parse(body, head.size());
   ASSERT_TRUE(binary.ok()) << binary.error().message;
   EXPECT_THAT(texts_of(binary->inputs[0]), ElementsAre("a", "", std::string("\xff\0", 2)));
 }
