@@ -33,7 +33,7 @@ TEST_F(ApiChangesTest, WhatAChangeGivesUpTakesNoWorkUntilItIsTakenBack) {
   // The same again does nothing and says what was done.
   EXPECT_EQ(carry_out("C-1").parsed(), done.parsed());
   EXPECT_THAT(as("auditor", "GET", "/v1/audit-log").body, HasSubstr("change C-1 again: Stop it; drained nothing"));
-  EXPECT_EQ(as("operator", "GET", "/v1/changes").parsed()["changes"], json({done.parsed()}));
+  EXPECT_EQ(as("operator", "GET", "/v1/changes").parsed()["changes"], json::array({done.parsed()}));
   const Answer back = take_back("C-1");
   ASSERT_EQ(back.status, 200) << back.body;
   EXPECT_EQ(state_of("n0"), "up");
