@@ -37,19 +37,9 @@ class Stored(test_run.Run):
         self.to = self.base + self._testMethodName
         self.env = {**self.peer.env, "HOME": str(self.dir)}
         self.go = self.dir / "go"  # what the commands of save() wait for
-        self.running = []
-        self.addCleanup(self.end_all)
-
-    def end_all(self):
-        for process in self.running:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
 
     def start(self, *args, command, env=None):
-        process = super().start("--sync-to", self.to, *args, command=command, env={**self.env, **(env or {})})
-        self.running.append(process)
-        return process
+        return super().start("--sync-to", self.to, *args, command=command, env={**self.env, **(env or {})})
 
     def run_to_end(self, *args, command, code=0, env=None):
         process = self.start(*args, command=command, env=env)

@@ -87,19 +87,9 @@ class Noticed(test_run.Run):
         self.addCleanup(self.metadata.stop)
         # A proxy that everything but the metadata would go through.
         self.env = {"STINT_METADATA_ADDRESS": self.metadata.url, "http_proxy": "http://127.0.0.1:1", "all_proxy": "http://127.0.0.1:1"}
-        self.running = []
-        self.addCleanup(self.end_all)
-
-    def end_all(self):
-        for process in self.running:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
 
     def start(self, *args, command, env=None):
-        process = super().start(*args, command=command, env={**self.env, **(env or {})})
-        self.running.append(process)
-        return process
+        return super().start(*args, command=command, env={**self.env, **(env or {})})
 
     def wait_for(self, condition, seconds=60):
         super().wait_for(condition, seconds)

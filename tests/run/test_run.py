@@ -45,12 +45,22 @@ class Run(unittest.TestCase):
         self.checkpoints = self.dir / "ck"
         self.log = self.dir / "steps.log"
         self.events_file = self.dir / "events.jsonl"
+        self.running = []
+        self.addCleanup(self.end_all)
+
+    def end_all(self):
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
 
     def start(self, *args, command, env=None):
         quick = [] if "--look-every" in args else QUICK
-        return subprocess.Popen([STINT, "run", "--checkpoint-dir", self.checkpoints, "--events", self.events_file, *quick, *args,
-                                 "--", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                env={**os.environ, **(env or {})})
+        process = subprocess.Popen([STINT, "run", "--checkpoint-dir", self.checkpoints, "--events", self.events_file, *quick, *args,
+                                    "--", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, **(env or {})})
+        self.running.append(process)
+        return process
 
     def run_to_end(self, *args, command, code=0, env=None):
         process = self.start(*args, command=command, env=env)
