@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "backends/event_order.h"
 #include "backends/kubernetes/kube_requests.h"
 #include "base/text.h"
 #include "host/file.h"
@@ -353,11 +354,7 @@ void KubernetesBackend::forget(const Order& order) {
 
 std::vector<BackendEvent> KubernetesBackend::drain(Instant now) {
   if (dirty_ || now - looked_at_ >= rules_.every) look(now);
-  std::ranges::stable_sort(events_, {}, [](const BackendEvent& event) {
-    const auto* report = std::get_if<Report>(&event);
-    return report == nullptr ? std::tuple(0, Instant(), LaunchKey(), ReportKind::kStarted)
-                             : std::tuple(1, report->at, report->key, report->kind);
-  });
+  put_in_order(events_);
   return std::exchange(events_, {});
 }
 

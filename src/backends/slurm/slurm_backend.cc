@@ -12,6 +12,7 @@
 #include <future>
 #include <tuple>
 
+#include "backends/event_order.h"
 #include "backends/output_order.h"
 #include "backends/slurm/slurm_orders.h"
 #include "base/text.h"
@@ -353,11 +354,7 @@ Result<SlurmView> SlurmBackend::read() const {
 
 std::vector<BackendEvent> SlurmBackend::drain(Instant now) {
   if (dirty_ || now - looked_at_ >= rules_.every) look(now);
-  std::ranges::stable_sort(events_, {}, [](const BackendEvent& event) {
-    const auto* report = std::get_if<Report>(&event);
-    return report == nullptr ? std::tuple(0, Instant(), LaunchKey(), ReportKind::kStarted)
-                             : std::tuple(1, report->at, report->key, report->kind);
-  });
+  put_in_order(events_);
   return std::exchange(events_, {});
 }
 
