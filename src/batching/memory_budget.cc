@@ -5,6 +5,12 @@
 namespace stint::batching {
 namespace {
 
+/// Of ages, which are no times: so short that those of all requests in many years can be added up.
+constexpr Duration kAgeHalfLife = Duration::nanoseconds(int64_t{1} << 22);
+/// Requests for each model on the device until counts are halved. Fewer would not tell models apart that are asked for alike; more would
+/// keep those that were asked for before.
+constexpr int64_t kRequestsEach = 32;
+
 Bytes arena_at_load(const ModelMemory& facts) { return std::max(facts.activation.front(), facts.loading); }
 Bytes smallest_load(const ModelMemory& facts) { return facts.weights + arena_at_load(facts); }
 
@@ -13,7 +19,7 @@ Bytes smallest_load(const ModelMemory& facts) { return facts.weights + arena_at_
 Status check_memory(const MemoryOptions& options, const std::vector<ModelMemory>& models) {
   if (options.room <= Bytes()) return invalid("room for models is {} bytes: it must be positive", options.room.count());
   if (options.half_life <= Duration()) return invalid("the half-life of request counts must be positive");
-  if (options.patience < Duration()) return invalid("patience may not be negative");
+  if (options.patience && *options.patience < Duration()) return invalid("patience may not be negative");
   Bytes pinned;
   for (size_t m = 0; m < models.size(); ++m) {
     const ModelMemory& model = models[m];
@@ -101,13 +107,18 @@ bool MemoryBudget::Worth::less_than(const Worth& other) const {
 
 MemoryBudget::Worth MemoryBudget::worth_of(const State& state, Bytes bytes, Instant now) const {
   const auto reload_us = static_cast<uint64_t>(std::max<int64_t>(1, state.facts.reload.count_ns() / 1000));
-  const auto rate = static_cast<uint64_t>(state.rate.at(now, options_.half_life));
+  const auto rate = static_cast<uint64_t>(state.rate.at(age_at(now), kAgeHalfLife));
   return {Worth::Wide{rate} * reload_us, std::max<int64_t>(1, bytes.count() >> 10)};
+}
+
+Instant MemoryBudget::age_at(Instant now) const {
+  return Instant::from_ns(now.ns() / std::max<int64_t>(1, options_.half_life.count_ns() / kAgeHalfLife.count_ns())) + aged_;
 }
 
 void MemoryBudget::want(ModelId model, Instant now) {
   State& state = state_of(model);
-  state.rate.add(now, options_.half_life);
+  aged_ = aged_ + Duration::nanoseconds(kAgeHalfLife.count_ns() / (kRequestsEach * std::max<int64_t>(1, present_)));
+  state.rate.add(age_at(now), kAgeHalfLife);
   state.last_request = now;
   if (state.resident || state.wanted) return;
   state.wanted = true;
@@ -152,14 +163,15 @@ LoadPlan MemoryBudget::plan_load(ModelId model, Instant now, Bytes device_room) 
     free = without;
     evict.erase(evict.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  if (!evict.empty() && options_.patience > Duration()) {
+  const Duration patience = options_.patience.value_or(coming.facts.reload);
+  if (!evict.empty() && patience > Duration()) {
     Worth::Wide lost = 0;
     Bytes bytes;
     for (const uint32_t m : evict) {
       lost += worth_of(states_[m], Bytes(), now).cost;
       bytes = bytes + held(ModelId(m));
     }
-    const Instant until = (coming.wanted ? coming.wanted_since : now) + options_.patience;
+    const Instant until = (coming.wanted ? coming.wanted_since : now) + patience;
     if (now < until && worth_of(coming, bytes, now).cost < lost) return {LoadPlan::Kind::kGather, {}, until};
   }
   LoadPlan plan{LoadPlan::Kind::kLoad, {}, {}};
@@ -175,6 +187,7 @@ void MemoryBudget::commit_load(ModelId model, const LoadPlan& plan) {
   State& state = state_of(model);
   CHECK(!state.resident, "model {} is there already", model.index());
   state.resident = true;
+  ++present_;
   state.wanted = false;
   state.arena = arena_at_load(state.facts);
   used_ = used_ + held(model);
@@ -207,6 +220,7 @@ void MemoryBudget::unload(ModelId model) {
   CHECK(state.resident && state.in_flight == 0, "model {} has {} batches in flight", model.index(), state.in_flight);
   used_ = used_ - held(model);
   state.resident = false;
+  --present_;
   state.arena = Bytes();
 }
 

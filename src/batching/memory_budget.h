@@ -6,7 +6,8 @@
 // Who goes when room is needed: the models whose absence costs least per byte, reload time × request rate ÷ bytes freed, fewest
 // bytes of them; never one that is pinned or has batches in flight. A model that is worth less than what it would displace waits
 // until its requests have gathered for `patience`: one load then answers them all.
-// Source of the value: GreedyDual-Size-Frequency (Cherkasova 1998), with a decayed rate in place of the ageing term.
+// Source of the value: GreedyDual-Size-Frequency (Cherkasova 1998), with a decayed rate in place of the ageing term. Rates decay with
+// the requests that come, too: as many as tell the models on the device apart, and no more, so that they follow who is asked for now.
 //
 // Pure and single-threaded. The caller loads and unloads; it says so here before it uses, and after it frees.
 #pragma once
@@ -99,11 +100,15 @@ class MemoryBudget {
   MemoryBudget(MemoryOptions options, std::vector<ModelMemory> models);
   [[nodiscard]] const State& state_of(ModelId model) const;
   State& state_of(ModelId model);
+  /// Of requests that came then: in it a count is halved every kAgeHalfLife.
+  [[nodiscard]] Instant age_at(Instant now) const;
   [[nodiscard]] Worth worth_of(const State& state, Bytes bytes, Instant now) const;
   [[nodiscard]] std::vector<uint32_t> evictable(ModelId but, Instant now) const;
 
   MemoryOptions options_;
   std::vector<State> states_;
+  Duration aged_;        // by the requests that came
+  int64_t present_ = 0;  // models on the device
   Bytes used_;
   Bytes loaded_;
 };

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/prng.h"
 #include "batching/testing_batches.h"
+#include "batching/testing_reloads.h"
 
 namespace stint::batching {
 namespace {
@@ -164,100 +164,43 @@ TEST(MemoryBudget, RefusesWhatCanNeverFit) {
   EXPECT_FALSE(MemoryBudget::create({Bytes::mebi(50)}, {falling}).ok());
 }
 
-/// Least recently used, evicting in that order until the newcomer fits: what LocalAI, ModelMesh and the requests for Triton have.
-class LeastRecentlyUsed {
- public:
-  LeastRecentlyUsed(Bytes room, std::vector<Bytes> sizes) : room_(room), sizes_(std::move(sizes)) {}
-  void ask(uint32_t m) {
-    const auto at = std::find(order_.begin(), order_.end(), m);
-    if (at != order_.end()) {
-      order_.erase(at);
-    } else {
-      while (used_ + sizes_[m] > room_) {
-        used_ = used_ - sizes_[order_.front()];
-        order_.erase(order_.begin());
-      }
-      used_ = used_ + sizes_[m];
-      loaded += sizes_[m].count();
-    }
-    order_.push_back(m);
-  }
-  int64_t loaded = 0;
-
- private:
-  Bytes room_, used_;
-  std::vector<Bytes> sizes_;
-  std::vector<uint32_t> order_;  // least recent first
-};
-
-/// 20 models of 2 to 14 GiB, room for 5 average ones, 20 requests a second that follow Zipf's law.
-struct ZipfRun {
-  double saved = 0;       // of the bytes LRU loads
-  double most_used = 0;   // of the room
-  Duration longest_wait;  // from a request to the load that answers it
-};
-
-ZipfRun zipf_run(uint64_t seed, double exponent, Duration patience) {
-  Prng prng(seed);
-  std::vector<ModelMemory> models;
-  std::vector<Bytes> sizes;
-  Bytes all;
-  std::vector<double> cumulative;
-  double sum = 0;
-  for (int m = 0; m < 20; ++m) {
-    models.push_back(model(2048 + static_cast<int64_t>(prng.below(12288))));
-    sizes.push_back(models.back().weights + models.back().activation.front());
-    all = all + sizes.back();
-    cumulative.push_back(sum += std::pow(m + 1, -exponent));
-  }
-  const Bytes room = Bytes::of(all.count() / 4);
-  MemoryBudget budget = std::move(MemoryBudget::create({room, Duration::minutes(10), patience}, models)).value();
-  LeastRecentlyUsed lru(room, sizes);
-  std::vector<Instant> waits_since(20, kNoDeadline);
-  ZipfRun result;
-  Instant now = kStart;
-  const auto try_load = [&](uint32_t m) {
-    const LoadPlan plan = budget.plan_load(ModelId(m), now);
-    if (plan.kind == Kind::kGather) return;
-    if (plan.kind == Kind::kLoad) budget.commit_load(ModelId(m), plan);
-    result.most_used = std::max(result.most_used, static_cast<double>(budget.used().count()) / static_cast<double>(room.count()));
-    result.longest_wait = std::max(result.longest_wait, now - std::min(now, waits_since[m]));
-    waits_since[m] = kNoDeadline;
-    // The answer itself: a batch as large as the memory allows.
-    const int64_t granted = budget.begin_batch(ModelId(m), 1 + static_cast<int64_t>(prng.below(8)));
-    EXPECT_GT(granted, 0);
-    EXPECT_LE(budget.used(), room);
-    budget.end_batch(ModelId(m), granted);
-    budget.trim(ModelId(m));
-  };
-  for (int i = 0; i < 20'000; ++i) {
-    now = now + ms(50);
-    for (uint32_t m = 0; m < 20; ++m)
-      if (waits_since[m] <= now - patience) try_load(m);
-    const double draw = prng.uniform() * sum;
-    const auto m = static_cast<uint32_t>(std::lower_bound(cumulative.begin(), cumulative.end(), draw) - cumulative.begin());
-    lru.ask(m);
-    budget.want(ModelId(m), now);
-    if (waits_since[m] == kNoDeadline) waits_since[m] = now;
-    try_load(m);
-  }
-  result.saved = 1 - static_cast<double>(budget.loaded().count()) / static_cast<double>(lru.loaded);
-  return result;
-}
-
-TEST(MemoryBudget, LoadsFortyPercentLessThanLruAndNeverPassesTheRoom) {
-  for (const double exponent : {0.8, 1.0, 1.2}) {
-    for (uint64_t seed = 1; seed <= 5; ++seed) {
-      SCOPED_TRACE(::testing::Message() << "seed " << seed << ", exponent " << exponent);
-      const ZipfRun at_once = zipf_run(seed, exponent, {});
-      const ZipfRun patient = zipf_run(seed, exponent, Duration::seconds(2));
-      EXPECT_GE(at_once.saved, 0.15);
-      EXPECT_GE(patient.saved, 0.40);
-      EXPECT_LE(patient.most_used, 1);
-      EXPECT_LE(patient.longest_wait, Duration::seconds(2));
+TEST(MemoryBudget, LoadsAQuarterLessThanLruWhoeverIsAskedForAndNeverPassesTheRoom) {
+  for (const ReloadTrace& trace : reload_traces()) {
+    for (const bool equal : {false, true}) {
+      const std::vector<ModelMemory> models = trace_models(1, equal);
+      const std::vector<uint32_t> asked = requests_of(trace, 1);
+      SCOPED_TRACE(trace.name + (equal ? ", equal sizes" : ""));
+      const auto lru = static_cast<double>(replay_on_lru(asked, models).loads);
+      const Reloads gathering = replay_on_budget(asked, models, std::nullopt);
+      EXPECT_LE(static_cast<double>(gathering.loads), 0.75 * lru);
+      EXPECT_LE(gathering.most_used, 1);
+      EXPECT_LE(gathering.longest_wait, std::ranges::max(models, {}, &ModelMemory::reload).reload + kTraceGap);
+      const Reloads at_once = replay_on_budget(asked, models, Duration());
+      EXPECT_LE(static_cast<double>(at_once.loads), 0.9 * lru);
+      EXPECT_GE(at_once.loads, fewest_loads(asked, models, equal));
       EXPECT_EQ(at_once.longest_wait, Duration());
     }
   }
+}
+
+TEST(MemoryBudget, WhoWaitsForAsLongAsItsLoadTakes) {
+  MemoryBudget budget =
+      std::move(MemoryBudget::create({.room = Bytes::mebi(101), .patience = std::nullopt}, {model(99), model(50)})).value();
+  load(budget, 0, kStart, 10);
+  budget.want(ModelId(1), kStart);
+  const LoadPlan plan = budget.plan_load(ModelId(1), kStart);
+  EXPECT_EQ(plan.kind, Kind::kGather);
+  EXPECT_EQ(plan.until, kStart + ms(50));
+}
+
+TEST(MemoryBudget, RequestsForOthersFadeWhatCameBefore) {
+  MemoryBudget budget = budget_of(210, {model(99), model(99), model(99)});
+  load(budget, 0, kStart, 20);
+  load(budget, 1, kStart, 200);
+  EXPECT_THAT(budget.plan_load(ModelId(2), kStart).evict, ElementsAre(ModelId(0)));
+  for (int i = 0; i < 64; ++i)  // halves what came before them, as two are there
+    budget.want(ModelId(0), kStart);
+  EXPECT_THAT(budget.plan_load(ModelId(2), kStart).evict, ElementsAre(ModelId(1))) << "in what came last it is the first";
 }
 
 TEST(MemoryBudget, WhatALoadTakesIsBookedUntilItIsDone) {

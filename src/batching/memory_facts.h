@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -20,11 +21,12 @@ struct ModelMemory {
 };
 
 struct MemoryOptions {
-  Bytes room;                                  ///< what models may take together
-  Duration half_life = Duration::minutes(10);  ///< of the request counts that evictions weigh
+  Bytes room;  ///< what models may take together
+  /// Of the request counts that evictions weigh, by time; by requests they are halved with every 32 for each model on the device.
+  Duration half_life = Duration::minutes(10);
   /// How long a model that is worth less than what it would displace lets its requests gather before it is loaded all the same.
-  /// 0: it is loaded at once, as a plain cache does.
-  Duration patience;
+  /// 0: it is loaded at once, as a plain cache does. None: as long as its own load takes.
+  std::optional<Duration> patience = Duration();
 };
 
 /// Ok, or what contradicts what: a model that cannot fit alone with a batch of one is refused here.
