@@ -1,7 +1,8 @@
-// Any bytes are a model.json, a model.synthetic.json or an error.
+// Any bytes are a model.json, a model.synthetic.json, a SHA256SUMS or an error.
 #include <cstdint>
 
 #include "base/check.h"
+#include "codec/serving/model_sums.h"
 #include "codec/serving/served_model_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -13,5 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (const auto model = stint::read_synthetic_model(input, "fuzz"); model.ok())
     CHECK(!model->inputs.empty() && !model->outputs.empty(), "a model without tensors");
+  if (const auto sums = stint::read_model_sums(input, "fuzz"); sums.ok())
+    for (const auto& [path, hash] : *sums)
+      CHECK(hash.size() == 64 && path.find("..") != 0 && path.find("/..") == std::string::npos, "{}", path);
   return 0;
 }

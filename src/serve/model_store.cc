@@ -71,6 +71,13 @@ Result<ServedVariant> measured(ModelMeasurer& measurer, ModelSource source, cons
   return ServedVariant{std::move(source), std::move(facts)};
 }
 
+/// A model may take smaller batches than it is configured to: one item at a time, say.
+ServedModelConfig within(ServedModelConfig config, const MeasuredModel& facts) {
+  config.max_batch = std::min(config.max_batch, std::ssize(facts.memory.activation));
+  std::erase_if(config.preferred, [&](int64_t size) { return size > config.max_batch; });
+  return config;
+}
+
 /// @return error when there is a smaller variant that cannot stand in for the model.
 Result<std::optional<ServedVariant>> small_of(ModelMeasurer& measurer, const ServedVariant& whole,
                                               const ServedModelConfig& config) {
@@ -114,11 +121,19 @@ ModelStore::~ModelStore() {
 std::vector<std::string> ModelStore::load_all() {
   std::vector<std::string> troubles;
   for (const std::string& name : folders_of(options_.repository))
-    if (const Status loaded = load(name, std::nullopt); !loaded.ok()) troubles.push_back(loaded.error().message);
+    if (const Status loaded = load_fetched(name, std::nullopt); !loaded.ok()) troubles.push_back(loaded.error().message);
   return troubles;
 }
 
 Status ModelStore::load(const std::string& name, const std::optional<std::string>& config) {
+  if (options_.fetch && is_model_name(name)) {
+    const std::lock_guard one(loading_);
+    TRY(options_.fetch(name));
+  }
+  return load_fetched(name, config);
+}
+
+Status ModelStore::load_fetched(const std::string& name, const std::optional<std::string>& config) {
   const std::lock_guard one(loading_);
   Result<Entry> made = make(name, config);
   std::vector<ServedVersion> before;
@@ -149,7 +164,8 @@ Result<ModelStore::Entry> ModelStore::make(const std::string& name, const std::o
     TRY_ASSIGN(ModelSource source, ModelSource::find(fmt::format("{}/{}", folder, version), options_.onnx));
     if (config.cache) TRY(check_cacheable(source));
     TRY_ASSIGN(ServedVariants variants, variants_of(std::move(source), config));
-    Result<std::shared_ptr<ServedModel>> model = ServedModel::create(name, std::move(variants), config, tools_);
+    const ServedModelConfig own = within(config, variants.front()->measured);
+    Result<std::shared_ptr<ServedModel>> model = ServedModel::create(name, std::move(variants), own, tools_);
     if (!model.ok()) return invalid("{}, version {}: {}", name, version, model.error().message);
     (*model)->preload();
     entry.versions.push_back({version, std::move(*model)});

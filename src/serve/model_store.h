@@ -8,6 +8,7 @@
 // A version that is replaced or unloaded takes no new requests and answers those it has.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,6 +30,8 @@ struct StoreOptions {
   std::vector<int64_t> tenant_weights = {1};
   Bytes cache;                               ///< of the host's memory, for answers of models whose configuration says `cache`
   std::vector<std::string> measure_command;  ///< as ModelMeasurer has it
+  /// Brings a model's folder up to date before it is read, once the first ones are loaded; null: it is as it is.
+  std::function<Status(const std::string& name)> fetch;
 };
 
 struct ServedVersion {
@@ -79,6 +82,8 @@ class ModelStore {
     std::string reason;  // why it is not served
   };
   ModelStore(StoreOptions options, std::unique_ptr<ResponseCache> cache, std::unique_ptr<MemoryKeeper> memory);
+  /// From its folder.
+  Status load_fetched(const std::string& name, const std::optional<std::string>& config);
   Result<Entry> make(const std::string& name, const std::optional<std::string>& config);
   Result<ServedVariants> variants_of(ModelSource source, const ServedModelConfig& config);
   void retire(std::vector<ServedVersion> versions);

@@ -4,6 +4,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -33,11 +34,14 @@ class RunningServer:
     CONTROL = {"Authorization": "Bearer controls-models"}
 
     def __init__(self, stint, folder, models=None, settings=None, arguments=(), environment=None, prefix=(), controlled=False):
-        """@param controlled  models are loaded and unloaded, by who shows CONTROL"""
+        """@param folder  or the place that models lie at: https://… @param controlled  models are loaded and unloaded, by who shows CONTROL"""
         self.folder = pathlib.Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        if "://" not in str(folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self.scratch = None
         if controlled:
-            token = self.folder.with_suffix(".control")
+            self.scratch = tempfile.TemporaryDirectory()
+            token = pathlib.Path(self.scratch.name) / "control"
             token.write_text("controls-models\n")
             token.chmod(0o600)
             arguments = (*arguments, "--control-token-file", str(token))
@@ -46,7 +50,7 @@ class RunningServer:
                 self.add(name, version, model)
         for name, config in (settings or {}).items():
             (self.folder / name / "model.json").write_text(json.dumps(config))
-        self.process = subprocess.Popen([*prefix, stint, "serve", "run", "--models", str(self.folder), "--listen", "127.0.0.1:0", *arguments],
+        self.process = subprocess.Popen([*prefix, stint, "serve", "run", "--models", str(folder), "--listen", "127.0.0.1:0", *arguments],
                                         stderr=subprocess.PIPE, text=True, errors="replace", env=environment)
         self.said = ""
         self.grpc = None  # ADDRESS:PORT, with --grpc
@@ -109,5 +113,7 @@ class RunningServer:
             self.process.send_signal(signal.SIGTERM)
         said = self.process.stderr.read()
         self.process.stderr.close()
+        if self.scratch:
+            self.scratch.cleanup()
         assert self.process.wait(timeout=60) == 0, said
         return said

@@ -11,6 +11,7 @@
 #include "base/counted.h"
 #include "base/text.h"
 #include "cli/parser.h"
+#include "cli/serve/model_copies.h"
 #include "cli/serve/onnx_options.h"
 #include "cli/serve/serve.h"
 #include "cli/tls_options.h"
@@ -30,13 +31,15 @@ constexpr Duration kLongestDrain = Duration::seconds(30);
 
 struct RunCommand {
   std::string models;
+  std::string copies;             ///< folder for those that are fetched
+  std::string models_token_file;  ///< for HTTPS
   std::string listen = "127.0.0.1:8480";
   std::string grpc;  ///< IP address and port; empty: none
   OnnxOptions onnx;
   int64_t memory_mib = 4096;
   std::optional<int64_t> device_mib;
   int64_t host_mib = 0;
-  double patience_s = 0;
+  std::optional<double> patience_s;
   int threads = 0;
   int64_t max_body_mib = 16;
   int64_t max_connections = 1024;
@@ -109,7 +112,8 @@ Result<serve::StoreOptions> store_options(const RunCommand& command) {
   options.repository = command.models;
   options.memory.room = Bytes::mebi(command.memory_mib);
   options.cache = Bytes::mebi(command.cache_mib);
-  options.memory.patience = Duration::from_seconds(command.patience_s);
+  options.memory.patience = std::nullopt;
+  if (command.patience_s) options.memory.patience = Duration::from_seconds(*command.patience_s);
   options.threads = command.threads > 0 ? command.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::optional<Bytes> device;
   if (command.device_mib) device = Bytes::mebi(*command.device_mib);
@@ -144,6 +148,25 @@ Result<serve::StoreOptions> store_options(const RunCommand& command) {
   return options;
 }
 
+/// Where models lie elsewhere, they are copied here first; what was copied before serves where they cannot be reached.
+Status fetch_models(const RunCommand& command, serve::StoreOptions& options) {
+  if (!is_model_place(command.models)) {
+    if (!command.copies.empty()) return invalid("--model-copies: {} is a folder, which is served as it is", command.models);
+    return {};
+  }
+  if (command.copies.empty()) return invalid("--models {}: name a folder for its copies, --model-copies", command.models);
+  TRY_ASSIGN(const std::string token, read_secret_file(command.models_token_file));
+  TRY_ASSIGN(ModelCopies opened, ModelCopies::open(command.models, command.copies, token));
+  const auto copies = std::make_shared<ModelCopies>(std::move(opened));
+  if (const Status fetched = copies->refresh(std::nullopt); !fetched.ok()) {
+    if (!copies->check().ok()) return fetched;
+    fmt::print(stderr, "stint: served as copied before, {}\n", fetched.error().message);
+  }
+  options.repository = command.copies;
+  options.fetch = [copies](const std::string& name) { return copies->refresh(name); };
+  return {};
+}
+
 #if STINT_GRPC
 Result<std::unique_ptr<serve::GrpcApi>> start_grpc(serve::ModelStore& store, const RunCommand& command,
                                                    const serve::ApiOptions& api) {
@@ -172,6 +195,7 @@ Status run(const RunCommand& command) {
 
   TRY_ASSIGN(const ListenAddress listen, parse_listen_address(command.listen));
   TRY_ASSIGN(serve::StoreOptions options, store_options(command));
+  TRY(fetch_models(command, options));
   std::map<std::string, uint32_t> tenants;
   TRY(read_tenants(command.tenants, options.tenant_weights, tenants));
   const bool apart = !tenants.empty();
@@ -238,8 +262,13 @@ void add_serve_run_command(Command& serve, Action& action) {
   Command* command =
       serve.add_subcommand("run", "An inference server (Open Inference Protocol, KServe v2) on a folder of models");
   command
-      ->add_option("--models", options->models, "folder: NAME/VERSION/model.onnx, and NAME/model.json where settings are wanted")
+      ->add_option(
+          "--models", options->models,
+          "folder: NAME/VERSION/model.onnx, and NAME/model.json where settings are wanted; or where one lies with a SHA256SUMS: "
+          "s3://bucket/folder, gs://…, az://account/container/…, https://…")
       ->required();
+  command->add_option("--model-copies", options->copies, "folder for copies of models that lie elsewhere");
+  command->add_option("--models-token-file", options->models_token_file, "token that an https:// of --models asks for");
   command->add_option("--listen", options->listen, "IP address and port")->envname("STINT_LISTEN")->capture_default_str();
 #if STINT_GRPC
   command->add_option("--grpc", options->grpc, "IP address and port for gRPC too (default: HTTP alone)");
@@ -275,9 +304,9 @@ void add_serve_run_command(Command& serve, Action& action) {
       ->capture_default_str();
   command
       ->add_option("--patience", options->patience_s,
-                   "seconds a model that is worth less than what it would displace lets its requests gather before it is loaded")
-      ->check(in_range(0.0, 3600.0))
-      ->capture_default_str();
+                   "seconds a model that is worth less than what it would displace lets its requests gather before it is loaded "
+                   "(default: as long as its load takes; 0: none)")
+      ->check(in_range(0.0, 3600.0));
   command->add_option("--threads", options->threads, "that run batches (default: one for each core)")->check(in_range(1, 1024));
   command->add_option("--max-body", options->max_body_mib, "MiB of a request")->check(in_range(1, 2048))->capture_default_str();
   command->add_option("--max-connections", options->max_connections, "at the same time")
