@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "serve/random_values.h"
 
@@ -58,13 +59,26 @@ Result<std::vector<Shape>> input_shapes(const Runtime& runtime, const Sizes& siz
     shapes.push_back(spec.shape_with(sizes));
     for (const std::string& name : spec.free)
       if (!sizes.contains(name))
-        return invalid("input {} has a free dimension, {}: only `stint serve run` takes such a model", spec.name, name);
+        return invalid("input {} has a free dimension, {}: say how large, --shape {}=128", spec.name, name, name);
   }
   return shapes;
 }
 
+Status check_named(const Runtime& runtime, const Sizes& sizes) {
+  std::set<std::string> free;
+  for (const TensorSpec& spec : runtime.inputs())
+    free.insert(spec.free.begin(), spec.free.end());
+  for (const auto& [name, size] : sizes)
+    if (!free.contains(name))
+      return invalid("{} is no free dimension of the model's inputs: {}", name,
+                     free.empty() ? "all have sizes" : fmt::format("they have {}", fmt::join(free, ", ")));
+  return {};
+}
+
 Result<std::vector<batching::MeasuredBatch>> measure_latencies(Runtime& runtime, const MeasureOptions& options) {
   TRY_ASSIGN(const std::vector<Shape> shapes, input_shapes(runtime, options.sizes));
+  MeasureOptions within = options;
+  within.most_batch = std::min(options.most_batch, runtime.most_items().value_or(options.most_batch));
   return measure_sizes(
       [&](int64_t size) -> Result<std::function<Status()>> {
         return std::function<Status()>([&runtime, &shapes, size, inputs = random_inputs(runtime, size, shapes)]() -> Status {
@@ -72,7 +86,7 @@ Result<std::vector<batching::MeasuredBatch>> measure_latencies(Runtime& runtime,
           return {};
         });
       },
-      options);
+      within);
 }
 
 }  // namespace stint::serve

@@ -24,7 +24,9 @@ Result<std::vector<batching::MeasuredBatch>> measure_sizes(const std::function<R
 std::vector<Values> random_inputs(const Runtime& runtime, int64_t items, std::span<const Shape> shapes);
 /// Of each input with these sizes. @return error naming a free dimension that has none
 Result<std::vector<Shape>> input_shapes(const Runtime& runtime, const Sizes& sizes);
-/// Runs batches of random values. Wall time of the calling thread: keep other work off the machine.
+/// Ok, or which of the sizes is of no free dimension of the inputs.
+Status check_named(const Runtime& runtime, const Sizes& sizes);
+/// Runs batches of random values, none larger than the model takes. Wall time of the calling thread: keep other work off the machine.
 Result<std::vector<batching::MeasuredBatch>> measure_latencies(Runtime& runtime, const MeasureOptions& options);
 
 }  // namespace stint::serve

@@ -12,26 +12,28 @@
 
 namespace stint::serve {
 
-/// Rows of one input, and what they are.
+/// Rows of a model's inputs, and what they are.
 struct LabelledData {
-  NpyArray rows;
+  std::vector<NpyArray> rows;   ///< of each input, in the model's order; as many of each
   std::vector<int64_t> labels;  ///< as many; none: not known
-  [[nodiscard]] int64_t count() const { return rows.shape.empty() ? 0 : rows.shape[0]; }
+  [[nodiscard]] int64_t count() const { return rows.empty() || rows[0].shape.empty() ? 0 : rows[0].shape[0]; }
   [[nodiscard]] LabelledData part(int64_t first, int64_t end) const;
 };
 
-/// Which output is the largest, for each row. @return error when the rows do not fit the model's one input
-Result<std::vector<int64_t>> classes_of(Runtime& model, const NpyArray& rows);
+/// Sizes that the rows have for the model's free dimensions. @return error when the rows do not fit its inputs, or each other
+Result<Sizes> sizes_of_rows(const Runtime& model, const std::vector<NpyArray>& rows);
+/// Which value of the first output is the largest, for each row.
+Result<std::vector<int64_t>> classes_of(Runtime& model, const std::vector<NpyArray>& rows);
 /// Part of the rows whose class is their label, 0 … 1.
 double agreement(const std::vector<int64_t>& classes, const std::vector<int64_t>& labels);
 
 /// What values the graph's tensors take on these rows.
 Result<std::map<std::string, ValueRange>> ranges_of(const OnnxRuntime& onnx, OnnxGraph graph,
-                                                    const std::vector<std::string>& tensors, const NpyArray& rows);
+                                                    const std::vector<std::string>& tensors, const std::vector<NpyArray>& rows);
 
 /// The outputs of a batch, whatever their types, as numbers.
 using TakeOutputs = std::function<void(int64_t items, const std::vector<std::vector<float>>& outputs)>;
-/// Values of the first input's rows, as its type has them, in batches: the outputs of each are given to `take`.
-Status run_rows(Runtime& model, const NpyArray& rows, const TakeOutputs& take);
+/// The rows, as the inputs' types have them, in batches: the outputs of each are given to `take`.
+Status run_rows(Runtime& model, const std::vector<NpyArray>& rows, const TakeOutputs& take);
 
 }  // namespace stint::serve

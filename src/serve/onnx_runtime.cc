@@ -2,15 +2,20 @@
 
 #include <dlfcn.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <thread>
 
 #include "codec/serving/tensor_texts.h"
+#include "serve/bounded_log.h"
 #include "serve/onnx_type.h"
 #include "serve/onnx_writer.h"
 #include "serve/ort_abi.h"
+#include "serve/steady.h"
 
 namespace stint::serve {
 
@@ -87,6 +92,9 @@ class OnnxModel : public Runtime {
   [[nodiscard]] const std::vector<TensorSpec>& inputs() const override { return inputs_; }
   [[nodiscard]] const std::vector<TensorSpec>& outputs() const override { return outputs_; }
 
+  [[nodiscard]] std::optional<int64_t> most_items() const override {
+    return one_by_one_ ? std::optional<int64_t>(1) : std::nullopt;
+  }
   void trim() override { trim_ = true; }
 
   Result<std::vector<Values>> run(int64_t items, std::span<const Values> in) override {
@@ -150,9 +158,9 @@ class OnnxModel : public Runtime {
     if (gpu_) TRY(use_gpu(options.get()));
     TRY(create(static_cast<const ort::SessionOptions*>(options.get())));
     TRY(call(ort::kCreateCpuMemoryInfo, ort::kArenaAllocator, ort::kDefaultMemory, memory_.out()));
-    TRY_ASSIGN(inputs_, specs(ort::kInputCount, ort::kInputName, ort::kInputTypeInfo));
-    TRY_ASSIGN(outputs_, specs(ort::kOutputCount, ort::kOutputName, ort::kOutputTypeInfo));
-    if (!gpu_) warm_up();
+    TRY_ASSIGN(inputs_, specs(ort::kInputCount, ort::kInputName, ort::kInputTypeInfo, true));
+    TRY_ASSIGN(outputs_, specs(ort::kOutputCount, ort::kOutputName, ort::kOutputTypeInfo, false));
+    if (!gpu_) std::thread([this] { warm_up(); }).join();  // what operators keep for a thread goes with this one
     return {};
   }
 
@@ -260,7 +268,7 @@ class OnnxModel : public Runtime {
   Result<std::vector<TensorSpec>> specs(
       ort::Slot<ort::Status*(const ort::Session*, size_t*)> count_slot,
       ort::Slot<ort::Status*(const ort::Session*, size_t, ort::Allocator*, ort::Name*)> name_slot,
-      ort::Slot<ort::Status*(const ort::Session*, size_t, ort::TypeInfo**)> type_slot) const {
+      ort::Slot<ort::Status*(const ort::Session*, size_t, ort::TypeInfo**)> type_slot, bool of_inputs) {
     const ort::Session* session = session_.get();
     ort::Allocator* allocator = nullptr;
     TRY(call(ort::kDefaultAllocator, &allocator));
@@ -275,14 +283,14 @@ class OnnxModel : public Runtime {
       TRY(call(ort::kAllocatorFree, allocator, static_cast<void*>(name)));
       Held<ort::TypeInfo> type(*library_, ort::kReleaseTypeInfo);
       TRY(call(type_slot, session, i, type.out()));
-      TRY(read_type(type.get(), spec));
+      TRY(read_type(type.get(), spec, of_inputs));
       all.push_back(std::move(spec));
     }
     return all;
   }
 
   /// Type and shape of the tensor of the spec's name.
-  Status read_type(const ort::TypeInfo* type, TensorSpec& spec) const {
+  Status read_type(const ort::TypeInfo* type, TensorSpec& spec, bool of_input) {
     const ort::TensorInfo* info = nullptr;  // belongs to `type`
     TRY(call(ort::kCastToTensorInfo, type, &info));
     if (info == nullptr) return invalid("{}: {} is no tensor: export the model with tensors alone", name_, spec.name);
@@ -293,23 +301,27 @@ class OnnxModel : public Runtime {
       return invalid("{}: {}: {}: export the model with numbers or strings in and out", name_, spec.name,
                      data_type.error().message);
     spec.type = *data_type;
-    return read_shape(info, spec);
+    return read_shape(info, spec, of_input);
   }
 
-  Status read_shape(const ort::TensorInfo* info, TensorSpec& spec) const {
+  Status read_shape(const ort::TensorInfo* info, TensorSpec& spec, bool of_input) {
     size_t rank = 0;
     TRY(call(ort::kDimensionCount, info, &rank));
     Shape shape(rank);
     TRY(call(ort::kDimensions, info, shape.data(), rank));
     std::vector<const char*> names(rank);  // belong to `info`
     TRY(call(ort::kDimensionNames, info, names.data(), rank));
-    if (shape.empty() || shape.front() > 0)
+    // Fixed at 1 everywhere: made for one item at a time.
+    if (of_input && !shape.empty() && shape.front() == 1) one_by_one_ = true;
+    if (shape.empty() || (shape.front() > 0 && !(one_by_one_ && shape.front() == 1)))
       return invalid("{}: the first dimension of {} is not free: export the model with a dynamic batch", name_, spec.name);
     for (size_t d = 1; d < rank; ++d) {
       spec.item_shape.push_back(shape[d] < 1 ? -1 : shape[d]);
       if (shape[d] >= 1) continue;
-      const bool named = names[d] != nullptr && *names[d] != '\0';
-      spec.free.push_back(named ? std::string(names[d]) : fmt::format("{}.{}", spec.name, d));
+      // Exporters write ? for what they know no name of: two of those are not the same.
+      const std::string_view name = names[d] == nullptr ? "" : names[d];
+      const bool named = !name.empty() && name != "?";
+      spec.free.push_back(named ? std::string(name) : fmt::format("{}.{}", spec.name, d));
     }
     return {};
   }
@@ -321,8 +333,17 @@ class OnnxModel : public Runtime {
   Held<ort::MemoryInfo> memory_;
   std::vector<TensorSpec> inputs_;
   std::vector<TensorSpec> outputs_;
+  bool one_by_one_ = false;
   std::atomic<bool> trim_ = false;
 };
+
+/// What an operator fails on stands in its message, and that is what a client sent. Called on any thread, by whatever environment there is.
+void write_log(void* /*context*/, int /*severity*/, const char* /*category*/, const char* /*id*/, const char* /*location*/,
+               const char* message) {
+  static BoundedLog& log = *new BoundedLog();  // threads of the library's may outlive what ends with the process
+  if (const std::optional<std::string> line = log.line(message, steady_now()))
+    fmt::print(stderr, "stint: ONNX Runtime: {}\n", *line);
+}
 
 }  // namespace
 
@@ -342,7 +363,8 @@ Result<OnnxRuntime> OnnxRuntime::load(const std::string& library) {
   loaded->version = base->version();
   loaded->file = library;
   if (loaded->api == nullptr) return unavailable(fmt::format("version {} is older than 1.20", loaded->version));
-  TRY(loaded->call("ONNX Runtime", ort::kCreateEnv, ort::kLogErrors, "stint", &loaded->env));
+  TRY(loaded->call("ONNX Runtime", ort::kCreateEnvWithLog, &write_log, static_cast<void*>(nullptr), ort::kLogErrors, "stint",
+                   &loaded->env));
   return OnnxRuntime(std::move(loaded));
 }
 

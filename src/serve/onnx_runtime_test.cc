@@ -191,9 +191,9 @@ TEST_F(OnnxRuntimeTest, TokensGoInAndSeveralTypesComeOut) {
   // The judges' border: rows of an .npy are numbers of whatever type, and must be whole here.
   std::vector<float> seen;
   const NpyArray rows{{2, 2}, {0, 1, 2, 0}};
-  ASSERT_TRUE(run_rows(*model, rows, [&](int64_t, const auto& outputs) { seen = outputs[3]; }).ok());
+  ASSERT_TRUE(run_rows(*model, {rows}, [&](int64_t, const auto& outputs) { seen = outputs[3]; }).ok());
   EXPECT_THAT(seen, ElementsAre(1, 0, 1, 1, 0, 1, 1, 0));
-  const Status halved = run_rows(*model, {{1, 2}, {0.5F, 1}}, [](int64_t, const auto&) {});
+  const Status halved = run_rows(*model, std::vector{NpyArray{{1, 2}, {0.5F, 1}}}, [](int64_t, const auto&) {});
   EXPECT_THAT(halved.error().message, HasSubstr("data for input token: 0.5 is no INT64"));
 }
 
@@ -205,7 +205,7 @@ TEST_F(OnnxRuntimeTest, TextsThatAreCutOffAreNamedAndNoNumbers) {
   EXPECT_THAT(model->run(2, std::array{cut}).error().message, HasSubstr("input x: 3 values of BYTES; its shape says 6"));
   cut.pop_back();
   EXPECT_THAT(model->run(1, std::array{cut}).error().message, HasSubstr("input x: value 3 of 3"));
-  const Status rows = run_rows(*model, {{1, 3}, {0, 1, 2}}, [](int64_t, const auto&) {});
+  const Status rows = run_rows(*model, std::vector{NpyArray{{1, 3}, {0, 1, 2}}}, [](int64_t, const auto&) {});
   EXPECT_THAT(rows.error().message, HasSubstr("x holds texts (BYTES)"));
 }
 

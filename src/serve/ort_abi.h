@@ -44,7 +44,8 @@ Function* at(const void* const* api, Slot<Function> slot) {
 
 using Name = char*;
 inline constexpr Slot<const char*(const Status*)> kGetErrorMessage{2};
-inline constexpr Slot<Status*(int, const char*, Env**)> kCreateEnv{3};
+using Log = void(void* context, int severity, const char* category, const char* id, const char* location, const char* message);
+inline constexpr Slot<Status*(Log*, void*, int, const char*, Env**)> kCreateEnvWithLog{4};
 inline constexpr Slot<Status*(const Env*, const char*, const SessionOptions*, Session**)> kCreateSession{7};
 inline constexpr Slot<Status*(const Env*, const void*, size_t, const SessionOptions*, Session**)> kCreateSessionFromArray{8};
 inline constexpr Slot<Status*(Session*, const RunOptions*, const char* const*, const Value* const*, size_t, const char* const*,

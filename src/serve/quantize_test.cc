@@ -115,7 +115,7 @@ class QuantizeRunning : public ::testing::Test {
     onnx_ = std::make_unique<OnnxRuntime>(std::move(*loaded));
   }
   /// The outputs of all rows, one after the other.
-  [[nodiscard]] std::vector<float> outputs(const std::string& model, const NpyArray& rows) const {
+  [[nodiscard]] std::vector<float> outputs(const std::string& model, const std::vector<NpyArray>& rows) const {
     auto opened = onnx_->open(model, "m");
     EXPECT_TRUE(opened.ok()) << opened.error().message;
     std::vector<float> all;
@@ -131,10 +131,10 @@ class QuantizeRunning : public ::testing::Test {
 TEST_F(QuantizeRunning, AnswersStayWithinARoundingOfWhatTheyWere) {
   const std::string model = small_model();
   const OnnxGraph graph = OnnxGraph::parse(model, "m").value();
-  NpyArray rows{{64, 1, 4, 4}, {}};
+  std::vector<NpyArray> rows = {{{64, 1, 4, 4}, {}}};
   Prng prng(3);
   for (int i = 0; i < 64 * 16; ++i)
-    rows.values.push_back(static_cast<float>(prng.normal()));
+    rows[0].values.push_back(static_cast<float>(prng.normal()));
   const auto ranges = ranges_of(*onnx_, graph, tensors_to_calibrate(graph), rows);
   ASSERT_TRUE(ranges.ok()) << ranges.error().message;
   EXPECT_GE(ranges->at("r").least, 0);  // behind a Relu
@@ -194,7 +194,7 @@ std::vector<float> embedding_table() {
 TEST_F(QuantizeRunning, EmbeddingsAreLookedUpInIntegers) {
   const std::string model = embedding_model(embedding_table());
   const OnnxGraph graph = OnnxGraph::parse(model, "m").value();
-  const NpyArray rows{{2, 3}, {0, 1999, 7, 7, 1000, 3}};
+  const std::vector<NpyArray> rows = {{{2, 3}, {0, 1999, 7, 7, 1000, 3}}};
   const std::vector<float> exact = outputs(model, rows);
   const auto ranges = ranges_of(*onnx_, graph, tensors_to_calibrate(graph), rows).value();
   const OnnxGraph dynamic = quantize_dynamic(graph).value(), fixed = quantize_static(graph, ranges).value();
@@ -209,6 +209,87 @@ TEST_F(QuantizeRunning, EmbeddingsAreLookedUpInIntegers) {
     for (size_t i = 0; i < exact.size(); ++i)
       EXPECT_NEAR(rounded[i], exact[i], (most - least) * 0.03) << i;
   }
+}
+
+/// Three inputs of one length, as a BERT has them: rows of two tables, those that count by a third, their mean, two layers.
+std::string masked_model() {
+  OnnxWriter writer("masked");
+  for (const char* name : {"input_ids", "attention_mask", "token_type_ids"})
+    writer.input(name, std::array<int64_t, 1>{-1}, OnnxType::kInt64);
+  writer.output("y", std::array<int64_t, 1>{4});
+  Prng prng(6);
+  const auto constant = [&](const char* name, int64_t rows, int64_t columns) {
+    std::vector<float> values(static_cast<size_t>(rows * columns));
+    for (float& value : values)
+      value = static_cast<float>(prng.normal());
+    writer.constant(name, std::array<int64_t, 2>{rows, columns}, values);
+  };
+  constant("words", 50, 16);
+  constant("types", 2, 16);
+  constant("w1", 16, 16);
+  constant("w2", 16, 4);
+  std::vector<float> counts(32);  // a row of zeros, a row of ones
+  std::fill(counts.begin() + 16, counts.end(), 1.0F);
+  writer.constant("counts", std::array<int64_t, 2>{2, 16}, counts);
+  const auto node = [&](const char* op, const std::vector<std::string>& in, const char* out) { writer.node(op, in, out); };
+  node("Gather", {"words", "input_ids"}, "word");
+  node("Gather", {"types", "token_type_ids"}, "type");
+  node("Gather", {"counts", "attention_mask"}, "mask");
+  node("Add", {"word", "type"}, "x");
+  node("MatMul", {"x", "w1"}, "h");
+  node("Mul", {"h", "mask"}, "m");
+  const std::array axes = {OnnxWriter::Ints{"axes", {1}}};
+  writer.node("ReduceMean", std::array<std::string, 1>{"m"}, "mean", axes);
+  node("Flatten", {"mean"}, "f");
+  node("Gemm", {"f", "w2"}, "y");
+  return writer.finish();
+}
+/// `length` tokens each, of which the last ones count the less, the further the row.
+std::vector<NpyArray> masked_rows(int64_t rows, int64_t length) {
+  std::vector<NpyArray> all(3, NpyArray{{rows, length}, {}});
+  Prng prng(7);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t at = 0; at < length; ++at) {
+      all[0].values.push_back(static_cast<float>(prng.below(50)));
+      all[1].values.push_back(at < length - row % length ? 1 : 0);
+      all[2].values.push_back(at % 2 == 0 ? 0 : 1);
+    }
+  return all;
+}
+
+TEST_F(QuantizeRunning, SeveralInputsWithFreeLengthsAreCalibratedTogether) {
+  const std::string model = masked_model();
+  const OnnxGraph graph = OnnxGraph::parse(model, "m").value();
+  const std::vector<NpyArray> rows = masked_rows(40, 6);
+  const auto ranges = ranges_of(*onnx_, graph, tensors_to_calibrate(graph), rows);
+  ASSERT_TRUE(ranges.ok()) << ranges.error().message;
+  EXPECT_LT(ranges->at("x").least, -1);  // two normal numbers, added
+  EXPECT_GT(ranges->at("x").most, 1);
+  const std::vector<float> exact = outputs(model, rows);
+  EXPECT_EQ(exact.size(), 40U * 4);
+  const auto [least, most] = std::ranges::minmax(exact);
+  for (const std::string& made : {quantize_dynamic(graph).value().encode(), quantize_static(graph, *ranges).value().encode()}) {
+    const std::vector<float> rounded = outputs(made, rows);
+    ASSERT_EQ(rounded.size(), exact.size());
+    for (size_t i = 0; i < exact.size(); ++i)
+      EXPECT_NEAR(rounded[i], exact[i], (most - least) * 0.04) << i;
+    EXPECT_EQ(outputs(made, masked_rows(3, 9)).size(), 3U * 4) << "another length";
+  }
+}
+
+TEST_F(QuantizeRunning, RowsThatDoNotFitAreNamed) {
+  const auto model = onnx_->open(masked_model(), "m").value();
+  std::vector<NpyArray> rows = masked_rows(4, 6);
+  EXPECT_EQ(sizes_of_rows(*model, rows).value(), (Sizes{{OnnxWriter::kFree, 6}}));
+  const auto refusal = [&] { return classes_of(*model, rows).error().message; };
+  rows[1] = masked_rows(4, 5)[1];
+  EXPECT_THAT(refusal(), HasSubstr("input attention_mask: its dimension length is 5, that of another input is 6"));
+  rows[1] = masked_rows(3, 6)[1];
+  EXPECT_THAT(refusal(), HasSubstr("3 rows for input attention_mask, 4 for input_ids"));
+  rows[1] = {{4, 6, 1}, std::vector<float>(24)};
+  EXPECT_THAT(refusal(), HasSubstr("data of the shape [4,6,1]; the model's input attention_mask is [N,-1]"));
+  rows.pop_back();
+  EXPECT_THAT(refusal(), HasSubstr("the model has 3 inputs; data of 2 is given"));
 }
 
 TEST(Quantize, TablesThatHoldNoNumbersAreNamed) {
@@ -309,7 +390,7 @@ std::string exported_model() {
 
 TEST_F(QuantizeRunning, HalfPrecisionTakesWhatExportersLeave) {
   const std::string model = exported_model();
-  const NpyArray rows{{1, 2}, {1, 0}};
+  const std::vector<NpyArray> rows = {{{1, 2}, {1, 0}}};
   // Rows 1 and 0 are (3, 4) and (1, 2); ten times them, and the token.
   const std::vector<float> expected = {31, 41, 10, 20};
   const auto last_output = [&](const std::string& file) {

@@ -37,8 +37,7 @@ std::vector<Shape> fixed_shapes(const std::vector<TensorSpec>& specs) {
 Status check_fixed(const Runtime& runtime) {
   for (const auto* specs : {&runtime.inputs(), &runtime.outputs()})
     for (const TensorSpec& spec : *specs)
-      if (!spec.free.empty())
-        return invalid("{} has a free dimension, {}: only `stint serve run` takes such a model", spec.name, spec.free.front());
+      if (!spec.free.empty()) return invalid("{} has a free dimension, {}: its size must be said", spec.name, spec.free.front());
   return {};
 }
 

@@ -66,6 +66,8 @@ class Runtime {
   /// The same for batches whose free dimensions have sizes.
   /// @param shapes  of an item, one per input. This here is for models without free dimensions.
   virtual Result<std::vector<ShapedValues>> run_shaped(int64_t items, std::span<const Values> in, std::span<const Shape> shapes);
+  /// Of a batch, where the model says so: it may be made for one item at a time.
+  [[nodiscard]] virtual std::optional<int64_t> most_items() const { return std::nullopt; }
   /// The next batch hands back what its arena holds beyond what it needs. Any thread.
   virtual void trim() {}
   /// With a batch of that many items, where the runtime knows; none: it is to be measured.

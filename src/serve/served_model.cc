@@ -233,7 +233,9 @@ bool ServedModel::execute(Batch& batch) {
     auto end = rest.end();
     if (!fixed || !std::ranges::all_of(rest, is_alike)) end = std::ranges::stable_partition(rest, is_alike).begin();
     const std::span<Member> alike(rest.begin(), end);
-    if (!execute(alike, shapes)) {
+    const size_t answered = execute(alike, shapes);
+    rest = rest.subspan(answered);
+    if (answered < alike.size()) {
       batch.members.erase(batch.members.begin(), batch.members.end() - std::ssize(rest));
       {
         const std::lock_guard lock(mutex_);
@@ -242,7 +244,6 @@ bool ServedModel::execute(Batch& batch) {
       tools_.memory.need(memory_id_);
       return false;
     }
-    rest = rest.subspan(alike.size());
   }
   return true;
 }
@@ -271,7 +272,7 @@ void ServedModel::write_input(const Member& member, size_t input, const Shape& s
     copy_corner(rows.subspan(item * own_size, own_size), own, to.subspan(item * size, size), shape);
 }
 
-bool ServedModel::execute(std::span<Member> members, const std::vector<Shape>& shapes) {
+size_t ServedModel::execute(std::span<Member> members, const std::vector<Shape>& shapes) {
   const Instant begin = steady_now();
   int64_t items = 0;
   for (const Member& member : members)
@@ -295,7 +296,7 @@ bool ServedModel::execute(std::span<Member> members, const std::vector<Shape>& s
     in.push_back(std::move(values));
   }
   const Ran ran = compute(items, in, shapes);
-  if (ran.absent) return false;
+  if (ran.absent) return 0;
   const Duration took = steady_now() - begin;
   {
     const std::lock_guard lock(mutex_);
@@ -306,8 +307,12 @@ bool ServedModel::execute(std::span<Member> members, const std::vector<Shape>& s
     if (took > watch_.profile().quantile(items, 0.5) * 2) ++counts.late_batches;
     if (ran.out.ok()) watch_.add(items, took);
   }
-  answer(members, ran);
-  return true;
+  if (ran.out.ok() || members.size() == 1) {
+    answer(members, ran);
+    return members.size();
+  }
+  const size_t half = members.size() / 2, answered = execute(members.first(half), shapes);
+  return answered < half ? answered : half + execute(members.subspan(half), shapes);
 }
 
 /// In as many pieces as memory allows: the items of a batch do not depend on each other.

@@ -159,8 +159,10 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   Todo run(Batch& batch);
   /// @return false: the model is not loaded, what is not answered of the batch waits in parked_
   bool execute(Batch& batch);
-  /// Those that run with these shapes, as a batch of their own. @return false: the model is not loaded, nothing was done
-  bool execute(std::span<Member> members, const std::vector<Shape>& shapes);
+  /// Those that run with these shapes, as a batch of their own. Where it fails its halves run apart, down to single requests: only one
+  /// that fails by itself is told so, and none runs more than once for each halving.
+  /// @return how many are answered, from the first on; fewer than all: the model is not loaded
+  size_t execute(std::span<Member> members, const std::vector<Shape>& shapes);
   /// With which the request runs.
   [[nodiscard]] std::vector<Shape> run_shapes(const InferCall& call) const;
   void write_input(const Member& member, size_t input, const Shape& shape, std::span<std::byte> to) const;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kCuda = "cuda";
 constexpr int64_t kMostGpus = 64;
+constexpr int64_t kMostSize = int64_t{1} << 31;  // of a dimension
 
 /// The number of `cuda` or `cuda:1`; none: it is neither.
 std::optional<int> gpu_in(std::string_view device) {
@@ -37,6 +38,18 @@ void add_onnx_options(Command& command, OnnxOptions& options, const char* flag) 
         return text == "cpu" || text == "auto" || gpu_in(text) ? "" : "expected cpu, cuda, cuda:N or auto";
       }))
       ->capture_default_str();
+}
+
+Result<serve::Sizes> read_sizes(const std::string& option, const std::vector<std::string>& texts) {
+  serve::Sizes sizes;
+  for (const std::string& text : texts) {
+    const size_t equals = text.rfind('=');
+    const std::optional<int64_t> size = equals == std::string::npos ? std::nullopt : parse_int(text.substr(equals + 1));
+    if (!size || *size < 1 || *size > kMostSize || equals == 0)
+      return invalid("{} {}: expected NAME=SIZE, such as sequence=128", option, excerpt(text));
+    sizes[text.substr(0, equals)] = *size;
+  }
+  return sizes;
 }
 
 Result<serve::OnnxRuntime> open_onnxruntime(const OnnxOptions& options, std::optional<Bytes> most) {

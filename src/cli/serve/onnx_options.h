@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "serve/onnx_runtime.h"
 
@@ -18,6 +19,9 @@ struct OnnxOptions {
 void add_onnxruntime_option(Command& command, std::string& library);
 /// @param flag  what the option for the device is called.
 void add_onnx_options(Command& command, OnnxOptions& options, const char* flag = "--device");
+
+/// NAME=SIZE …, sizes of free dimensions. @param option  for messages.
+Result<serve::Sizes> read_sizes(const std::string& option, const std::vector<std::string>& texts);
 
 /// The runtime on the device asked for. Where that is `auto` and no GPU can be used, on the processor, which standard error is told.
 /// @param most  what a model may take of a GPU's memory

@@ -82,7 +82,7 @@ Result<ServeClient> ServeClient::create(const std::string& server) {
   return client;
 }
 
-Result<ServedTensors> ServeClient::tensors_of(const std::string& model) const {
+Result<ServedTensors> ServeClient::tensors_of(const std::string& model, const serve::Sizes& sizes) const {
   const bool six = address_.find(':') != std::string::npos;
   const std::string url =
       fmt::format("http://{}{}{}:{}/v2/models/{}", six ? "[" : "", address_, six ? "]" : "", port_, escape_url(model));
@@ -90,6 +90,7 @@ Result<ServedTensors> ServeClient::tensors_of(const std::string& model) const {
   if (answer.status != 200) return invalid("{}: status {}: {}", url, answer.status, excerpt(answer.body, 200));
   const auto json = nlohmann::json::parse(answer.body, nullptr, false);
   ServedTensors tensors{model, {}};
+  serve::Sizes left = sizes;
   try {
     for (const auto& input : json.at("inputs")) {
       ServedTensors::Input read;
@@ -99,13 +100,17 @@ Result<ServedTensors> ServeClient::tensors_of(const std::string& model) const {
       read.type = *type;
       const auto shape = input.at("shape").get<std::vector<int64_t>>();
       if (shape.empty() || shape[0] != -1) return invalid("{}: input {}: a free batch is expected", model, read.name);
-      for (const int64_t size : std::span(shape).subspan(1))
-        read.item_shape.push_back(size < 1 ? kFreeSize : size);
+      for (size_t place = 1; place < shape.size(); ++place) {
+        const auto said = sizes.find(fmt::format("{}.{}", read.name, place));
+        read.item_shape.push_back(shape[place] >= 1 ? shape[place] : said == sizes.end() ? kFreeSize : said->second);
+        if (shape[place] < 1 && said != sizes.end()) left.erase(said->first);
+      }
       tensors.inputs.push_back(std::move(read));
     }
   } catch (const nlohmann::json::exception& e) {
     return invalid("{}: not the metadata of a model: {}", url, json_complaint(e.what()));
   }
+  if (!left.empty()) return invalid("--shape {}: {} has no such free dimension", left.begin()->first, model);
   return tensors;
 }
 

@@ -10,6 +10,7 @@
 #include "batching/arrivals.h"
 #include "codec/serving/tensor_values.h"
 #include "serve/load_generator.h"
+#include "serve/runtime.h"
 
 namespace stint {
 
@@ -35,7 +36,8 @@ class ServeClient {
  public:
   /// @param server  `127.0.0.1:8480`.
   static Result<ServeClient> create(const std::string& server);
-  [[nodiscard]] Result<ServedTensors> tensors_of(const std::string& model) const;
+  /// @param sizes  of free dimensions, `INPUT.PLACE` (of the batch, 0); 16 for others. @return error naming one that there is not
+  [[nodiscard]] Result<ServedTensors> tensors_of(const std::string& model, const serve::Sizes& sizes = {}) const;
   /// A whole HTTP request with random values that any model can take.
   [[nodiscard]] Result<std::string> infer_request(const ServedTensors& tensors, int64_t items, bool binary,
                                                   std::optional<Duration> timeout, Prng& prng) const;

@@ -19,7 +19,7 @@ struct ExampleCommand {
 };
 
 Status write_data(const ExampleCommand& command, const serve::LabelledData& data) {
-  TRY(write_output(command.data + "-x.npy", serve::write_npy(data.rows.shape, data.rows.values)));
+  TRY(write_output(command.data + "-x.npy", serve::write_npy(data.rows.front().shape, data.rows.front().values)));
   std::vector<float> labels;
   for (const int64_t label : data.labels)
     labels.push_back(static_cast<float>(label));

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/parser.h"
+#include "cli/serve/onnx_options.h"
 #include "cli/serve/serve.h"
 #include "cli/serve/serve_client.h"
 #include "codec/serving/infer_wire.h"
@@ -24,6 +25,7 @@ struct LoadCommand {
   std::string model;
   serve::LoadShape shape;
   double seconds = 10;
+  std::vector<std::string> shapes;  ///< INPUT.PLACE=SIZE of free dimensions
   std::string arrivals = "poisson";
   std::string trace;
   std::string timeout, p99;
@@ -79,7 +81,8 @@ std::string outcome_text(const Judged& judged) {
 
 Result<Judged> load(const LoadCommand& command) {
   TRY_ASSIGN(const ServeClient client, ServeClient::create(command.server));
-  TRY_ASSIGN(const ServedTensors tensors, client.tensors_of(command.model));
+  TRY_ASSIGN(const serve::Sizes sizes, read_sizes("--shape", command.shapes));
+  TRY_ASSIGN(const ServedTensors tensors, client.tensors_of(command.model, sizes));
   std::optional<Duration> timeout, promise;
   if (!command.timeout.empty()) {
     TRY_ASSIGN(timeout, parse_time_limit("--timeout", command.timeout));
@@ -143,6 +146,10 @@ void add_serve_load_command(Command& serve, Action& action) {
   command->add_option("--trace", options->trace, "CSV with a column of arrival times: its gaps, stretched to the rate")
       ->excludes(arrivals);
   command->add_option("--items", options->items, "of each request")->check(in_range(1, 65'536))->capture_default_str();
+  command
+      ->add_option("--shape", options->shapes,
+                   "INPUT.PLACE=SIZE of a free dimension, counted from the batch, which is 0: input_ids.1=128 (default: 16)")
+      ->allow_extra_args(false);
   command->add_option("--connections", options->connections, "at the same time")
       ->check(in_range(1, 10'000))
       ->capture_default_str();

@@ -26,7 +26,10 @@ Result<Measured> measure_here(const MeasureSource& source) {
                    excerpt(source.gpu));
   TRY_ASSIGN(const std::string bytes, read_all(source.model));
   TRY_ASSIGN(const std::unique_ptr<serve::Runtime> runtime, onnx.open(bytes, source.model));
-  TRY_ASSIGN(std::vector<batching::MeasuredBatch> measured, serve::measure_latencies(*runtime, source.options));
+  serve::MeasureOptions options = source.options;
+  TRY_ASSIGN(options.sizes, read_sizes("--shape", source.shapes));
+  TRY(serve::check_named(*runtime, options.sizes));
+  TRY_ASSIGN(std::vector<batching::MeasuredBatch> measured, serve::measure_latencies(*runtime, options));
   return Measured{std::move(measured),
                   fmt::format("ONNX Runtime {}, {}", onnx.version(),
                               onnx.gpu() ? fmt::format("GPU {}", onnx.gpu()->options().number) : "CPU, one thread")};
@@ -35,7 +38,8 @@ Result<Measured> measure_here(const MeasureSource& source) {
 /// From outside: a request of n items is a batch of n to a server that has nothing else to do.
 Result<Measured> measure_server(const MeasureSource& source) {
   TRY_ASSIGN(const ServeClient client, ServeClient::create(source.server));
-  TRY_ASSIGN(const ServedTensors tensors, client.tensors_of(source.model));
+  TRY_ASSIGN(const serve::Sizes sizes, read_sizes("--shape", source.shapes));
+  TRY_ASSIGN(const ServedTensors tensors, client.tensors_of(source.model, sizes));
   TRY_ASSIGN(std::vector<batching::MeasuredBatch> measured,
              serve::measure_sizes(
                  [&](int64_t items) -> Result<std::function<Status()>> {
@@ -77,14 +81,20 @@ Result<NamedDevice> device_of(const MeasureSource& source) {
 }  // namespace
 
 Option* add_measure_source(Command& command, MeasureSource& source) {
-  Option* model = command.add_option(
-      "--model", source.model,
-      "ONNX file: tensors of numbers, the batch free, other dimensions fixed; with --server the name of a model");
+  Option* model = command.add_option("--model", source.model,
+                                     "ONNX file: tensors of numbers, the batch free; with --server the name of a model");
   add_onnx_options(command, source.onnx, "--run-on");
   command
       .add_option("--server", source.server,
                   "measure through a KServe v2 server (Triton, OpenVINO Model Server, stint) at this IP address and port")
       ->needs(model);
+  command
+      .add_option(
+          "--shape", source.shapes,
+          "NAME=SIZE of a free dimension beside the batch: sequence=128; with --server INPUT.PLACE=SIZE, counted from the "
+          "batch, which is 0 (default there: 16)")
+      ->needs(model)
+      ->allow_extra_args(false);
   Option* device =
       command.add_option("--device", source.device, "name to write beside the times")->capture_default_str()->needs(model);
   command.add_option("--price", source.price, "of the device per hour, to write beside them")

@@ -20,6 +20,7 @@ struct MeasureSource {
   OnnxOptions onnx;
   std::string device = "this machine";  ///< as it is to be called
   std::optional<double> price;          ///< of the device, US dollars per hour; none: not told
+  std::vector<std::string> shapes;      ///< NAME=SIZE of free dimensions
   std::string gpu;                      ///< what the device is, as the catalogue knows it; empty: not told
   serve::MeasureOptions options;
 };

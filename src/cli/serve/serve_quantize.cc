@@ -1,10 +1,12 @@
 // stint serve quantize: a smaller, faster variant of a model, kept only where it is both and still right.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/text.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/serve/onnx_options.h"
@@ -20,7 +22,8 @@ namespace {
 constexpr double kLeastGain = 1.05;  // below it a difference may be noise
 
 struct QuantizeCommand {
-  std::string model, output, data, labels;
+  std::string model, output, labels;
+  std::vector<std::string> data;  ///< FILE, or INPUT=FILE
   OnnxOptions onnx;
   std::string method = "best";
   double max_drop = 1;
@@ -49,12 +52,36 @@ struct OutputComparison {
   bool by_labels = false;
 };
 
-Result<serve::LabelledData> read_data(const QuantizeCommand& command) {
-  TRY_ASSIGN(const std::string rows, read_all(command.data));
+/// The file with the rows of each input.
+Result<std::vector<std::string>> files_by_input(const std::vector<std::string>& given,
+                                                const std::vector<serve::TensorSpec>& inputs) {
+  std::vector<std::string> names, files(inputs.size());
+  for (const serve::TensorSpec& input : inputs)
+    names.push_back(input.name);
+  for (const std::string& text : given) {
+    const auto input = std::ranges::find_if(names, [&](const std::string& name) { return text.starts_with(name + "="); });
+    if (input == names.end() && names.size() != 1)
+      return invalid("--calibrate {}: expected INPUT=FILE, as the model has the inputs {}", excerpt(text),
+                     fmt::join(names, ", "));
+    std::string& file = files[input == names.end() ? 0 : static_cast<size_t>(input - names.begin())];
+    if (!file.empty()) return invalid("--calibrate {}: there is {} for that input already", excerpt(text), excerpt(file));
+    file = input == names.end() ? text : text.substr(input->size() + 1);
+  }
+  for (size_t i = 0; i < files.size(); ++i)
+    if (files[i].empty()) return invalid("the model's input {} has no rows: add --calibrate {}=FILE", names[i], names[i]);
+  return files;
+}
+
+Result<serve::LabelledData> read_data(const QuantizeCommand& command, const std::vector<serve::TensorSpec>& inputs) {
+  TRY_ASSIGN(const std::vector<std::string> files, files_by_input(command.data, inputs));
   serve::LabelledData data;
-  TRY_ASSIGN(data.rows, serve::read_npy(rows, command.data));
+  for (const std::string& file : files) {
+    TRY_ASSIGN(const std::string rows, read_all(file));
+    TRY_ASSIGN(serve::NpyArray array, serve::read_npy(rows, file));
+    data.rows.push_back(std::move(array));
+  }
   if (data.count() < 20)
-    return invalid("{}: {} rows: 20 are the least, half of them to calibrate, half to judge", command.data, data.count());
+    return invalid("{}: {} rows: 20 are the least, half of them to calibrate, half to judge", files.front(), data.count());
   if (command.labels.empty()) return data;
   TRY_ASSIGN(const std::string bytes, read_all(command.labels));
   TRY_ASSIGN(const serve::NpyArray labels, serve::read_npy(bytes, command.labels));
@@ -71,11 +98,14 @@ Result<JudgedVariant> judge(const serve::OnnxRuntime& onnx, std::string method, 
   TRY_ASSIGN(const std::unique_ptr<serve::Runtime> runtime, onnx.open(judged.file, judged.method));
   TRY_ASSIGN(const std::vector<int64_t> classes, serve::classes_of(*runtime, held_out.rows));
   judged.accuracy = serve::agreement(classes, held_out.labels);
+  TRY_ASSIGN(serve::Sizes sizes, serve::sizes_of_rows(*runtime, held_out.rows));
   TRY_ASSIGN(const std::vector<batching::MeasuredBatch> measured,
-             serve::measure_latencies(*runtime, {.most_batch = batch, .longest = Duration::milliseconds(400)}));
+             serve::measure_latencies(*runtime,
+                                      {.most_batch = batch, .longest = Duration::milliseconds(400), .sizes = std::move(sizes)}));
   TRY_ASSIGN(const batching::LatencyProfile profile, batching::LatencyProfile::create(measured));
   judged.items_per_s_alone = 1 / profile.quantile(1, 0.5).to_seconds();
-  judged.items_per_s = static_cast<double>(batch) / profile.quantile(batch, 0.5).to_seconds();
+  const int64_t largest = profile.measured_sizes().back();
+  judged.items_per_s = static_cast<double>(largest) / profile.quantile(largest, 0.5).to_seconds();
   return judged;
 }
 
@@ -100,15 +130,16 @@ Result<OutputComparison> compare(const QuantizeCommand& command) {
   TRY_ASSIGN(const serve::OnnxRuntime onnx, open_onnxruntime(command.onnx, std::nullopt));
   TRY_ASSIGN(const std::string model, read_all(command.model));
   TRY_ASSIGN(const serve::OnnxGraph graph, serve::OnnxGraph::parse(model, command.model));
-  TRY_ASSIGN(const serve::LabelledData data, read_data(command));
+  TRY_ASSIGN(const std::unique_ptr<serve::Runtime> given, onnx.open(model, command.model));
+  TRY_ASSIGN(const serve::LabelledData data, read_data(command, given->inputs()));
+  TRY(serve::sizes_of_rows(*given, data.rows));
   const int64_t half = data.count() / 2;
   const serve::LabelledData calibration = data.part(0, half);
   serve::LabelledData held_out = data.part(half, data.count());
   OutputComparison compared{
       .calibrated_on = command.tries("static") ? half : 0, .judged_on = held_out.count(), .by_labels = !data.labels.empty()};
   if (!compared.by_labels) {
-    TRY_ASSIGN(const std::unique_ptr<serve::Runtime> runtime, onnx.open(model, command.model));
-    TRY_ASSIGN(held_out.labels, serve::classes_of(*runtime, held_out.rows));
+    TRY_ASSIGN(held_out.labels, serve::classes_of(*given, held_out.rows));
   }
   TRY_ASSIGN(compared.given, judge(onnx, "float32", model, held_out, command.batch));
   std::vector<std::string> troubles;
@@ -199,9 +230,12 @@ void add_serve_quantize_command(Command& serve, Action& action) {
   auto options = std::make_shared<QuantizeCommand>();
   Command* command =
       serve.add_subcommand("quantize", "An INT8 or FP16 variant of a model, kept only if it is faster here and still right");
-  command->add_option("model", options->model, "ONNX file, opset 13 or later, one input")->required();
-  command->add_option("--calibrate", options->data, "rows of the input (.npy): the first half to calibrate, the rest to judge")
-      ->required();
+  command->add_option("model", options->model, "ONNX file, opset 13 or later")->required();
+  command
+      ->add_option("--calibrate", options->data,
+                   "rows (.npy): the first half to calibrate, the rest to judge; of several inputs INPUT=FILE for each")
+      ->required()
+      ->allow_extra_args(false);
   command->add_option("--labels", options->labels,
                       "their classes (.npy); without them the float32 model's own answers are the measure");
   command->add_option("--max-drop", options->max_drop, "points of accuracy (%) that may be lost")

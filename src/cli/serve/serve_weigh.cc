@@ -5,7 +5,6 @@
 
 #include <memory>
 
-#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/parser.h"
 #include "cli/serve/onnx_options.h"
@@ -24,13 +23,7 @@ struct WeighCommand {
 Result<serve::Measurement> weigh(const WeighCommand& command) {
   TRY_ASSIGN(serve::OnnxRuntime onnx, serve::load_onnxruntime(command.library));
   TRY(onnx.try_out());  // what the library takes for itself is not the model's
-  serve::Sizes largest;
-  for (const std::string& text : command.dimensions) {
-    const size_t equals = text.rfind('=');
-    const std::optional<int64_t> size = equals == std::string::npos ? std::nullopt : parse_int(text.substr(equals + 1));
-    if (!size || *size < 1) return invalid("--dimension {}: expected NAME=SIZE", excerpt(text));
-    largest[text.substr(0, equals)] = *size;
-  }
+  TRY_ASSIGN(const serve::Sizes largest, read_sizes("--dimension", command.dimensions));
   return serve::run_and_measure(serve::onnx_source(command.model, std::make_shared<const serve::OnnxRuntime>(std::move(onnx))),
                                 command.max_batch, largest);
 }
