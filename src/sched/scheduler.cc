@@ -162,6 +162,8 @@ Instant Scheduler::next_wakeup() const {
   if (s.any_hours && !s.opens.empty()) next = std::min(next, *std::ranges::min_element(s.opens));
   // Ranks of running jobs matter to those that wait.
   if (s.pending.count() > 0 && !s.level_timers.empty()) next = std::min(next, s.level_timers.top().at);
+  if (s.pending.count() > 0 && (s.stop_turns.wants_a_step() || s.move_turns.wants_a_step()))
+    next = std::min(next, s.now + Scheduler::Impl::kSearchesGoOnAfter);
   for (const ShapeId shape : s.pending.shapes()) {
     if (shape.index() >= s.moved_for.size() || !s.moved_for[shape.index()].job.valid()) continue;
     if (const Instant again = s.move_again_at(s.moved_for[shape.index()]); again > s.now) next = std::min(next, again);

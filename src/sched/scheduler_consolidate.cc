@@ -61,22 +61,36 @@ std::optional<int64_t> cheapest_set(std::span<const Mover> movers, int32_t missi
 /// Tries the heads of the shapes that do not fit; where the first in line blocks the others, only that one.
 /// @return whether others move for one.
 bool Scheduler::Impl::consolidate() {
-  if (!policy.consolidate || !any_movable || pending.count() == 0) return false;
+  if (!policy.consolidate || !any_movable || pending.count() == 0) {
+    move_turns.finish();
+    return false;
+  }
   moved_for.resize(shapes.size());
   const bool first_only = blocks_at_head(policy.order);
   bool found = false;
-  try_in_order([&](ShapeId s) { return first_only || is_scattered(s); },
-               [&](ShapeId s) {
-                 if (first_only && !is_scattered(s)) return Tried::kEnough;
-                 const JobId j = pending.head(s)->job;
-                 if (close_if_limited(j)) return Tried::kClosed;
-                 ripens = kNever;
-                 const bool plain = shapes[s].plain;
-                 found = tasks_within_limits(j) >= (plain ? terms_of(j).tasks : 1) && move_others_for(j);
-                 if (found) return Tried::kEnough;
-                 moved_for[s.index()] = {.job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens};
-                 return first_only ? Tried::kEnough : Tried::kInVain;
-               });
+  bool cut_short = false;
+  try_in_order(
+      [&](ShapeId s) { return first_only || is_scattered(s); },
+      [&](ShapeId s) {
+        if (first_only && !is_scattered(s)) return Tried::kEnough;
+        const JobId j = pending.head(s)->job;
+        if (close_if_limited(j)) return Tried::kClosed;
+        if (!may_search(SearchFor::kMove)) {
+          cut_short = true;
+          return Tried::kEnough;
+        }
+        ripens = kNever;
+        const bool plain = shapes[s].plain;
+        found = tasks_within_limits(j) >= (plain ? terms_of(j).tasks : 1) && move_others_for(j);
+        if (found) return Tried::kEnough;
+        moved_for[s.index()] = {
+            .job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .turn = move_turns.turn(), .ripens = ripens};
+        return first_only ? Tried::kEnough : Tried::kInVain;
+      });
+  if (cut_short)
+    move_turns.go_on_later();
+  else if (!found)
+    move_turns.finish();
   return found;
 }
 
@@ -93,7 +107,7 @@ bool Scheduler::Impl::is_scattered(ShapeId s) const {
   if (!head) return false;
   const Attempted& last = moved_for[s.index()];
   const bool in_vain = last.job == head->job || !(head->rank < last.rank);
-  if (last.job.valid() && in_vain && move_again_at(last) > now) return false;
+  if (last.job.valid() && in_vain && (move_again_at(last) > now || move_turns.waits_for_others(last.turn))) return false;
   return !fits(s) && shapes[s].total.gpu_milli > 0 && (!shapes[s].plain || has_parts_of_gpus || is_enough_open(head->job));
 }
 

@@ -15,6 +15,7 @@ Amounts times(const Amounts& amounts, int64_t count) {
 }  // namespace
 
 void Scheduler::Impl::decide() {
+  searches = {};
   start_held(Reason::kHeld);
   open.catch_up(cluster);
   if (policy.shares == ShareRule::kFair) divide_shares();
@@ -22,7 +23,10 @@ void Scheduler::Impl::decide() {
   if (policy.backfill == Backfill::kNone) promise_leaving_room();
   while (free_room())
     start_with_neighbours();
-  newcomers.clear();
+  if (stop_turns.unfinished())
+    std::erase_if(newcomers, [this](JobId j) { return !leads_its_queue(j); });
+  else
+    newcomers.clear();
   if (!taken_back.empty()) start_held(Reason::kFree);
   grow();
 }

@@ -159,7 +159,7 @@ uint32_t Scheduler::forget(const std::vector<bool>& gone) {
     job(terms.after);  // what is gone of that has succeeded, or the job has ended itself
   for (std::vector<JobId>& waiting : s.dependents)
     job(waiting);
-  for (std::vector<JobId>* jobs : {&s.held, &s.present, &s.growing})
+  for (std::vector<JobId>* jobs : {&s.held, &s.present, &s.growing, &s.newcomers})
     job(*jobs);
   ForgetParts::tasks(s.cluster, task, job);
   ForgetParts::timers(s.timers, job);

@@ -20,6 +20,7 @@
 #include "sched/rounds/shape.h"
 #include "sched/rounds/victims.h"
 #include "sched/scheduler.h"
+#include "sched/search_turns.h"
 #include "sched/timer_heap.h"
 
 namespace stint::sched {
@@ -111,6 +112,7 @@ struct Attempted {
   Rank rank;
   Instant at;
   uint64_t changes = 0;           ///< Impl::changes then
+  uint64_t turn = 0;              ///< of Impl::stop_turns or Impl::move_turns then
   Instant ripens = kNever;        ///< when the first of those looked at has run for long enough to be stopped
   int64_t too_large = INT64_MAX;  ///< milli-GPU of the smallest that was passed over because too little waits to fill its room
   Instant others_at = Instant::from_ns(INT64_MIN);  ///< when the heads of further queues were last tried, too
@@ -232,9 +234,12 @@ struct Scheduler::Impl {
   std::vector<uint64_t> grow_failed_at;             ///< the same of elastic jobs that wanted a task more
   uint64_t room_made = 1;                           ///< grows with all that may let a task be placed: one leaves, a node comes
   std::vector<Attempted> attempted;                 ///< by shape: the last vain search for victims
+  SearchTurns stop_turns;                           ///< of those searches
+  std::vector<JobId> newcomers;                     ///< have become the first of their queue and shape, and were not tried since
   Attempted limits_tried;                           ///< the last time that jobs whose queues' limits keep them were tried
   std::vector<Attempted> reserved_for;              ///< by shape that is not plain: the last search for a reservation
   std::vector<Attempted> moved_for;                 ///< by shape: the last vain search for jobs to move
+  SearchTurns move_turns;                           ///< likewise
   std::vector<Move> moves;                          ///< in the order they were decided
   std::vector<std::vector<TaskId>> idle_stand_ins;  ///< by request: tasks of no job that keep nothing
   std::vector<Asha> studies;
@@ -257,8 +262,8 @@ struct Scheduler::Impl {
   std::vector<Decision> decisions;     ///< this step's
   std::vector<Place> places;           ///< of the decisions; spans are set when the step is over
   std::vector<size_t> places_end;      ///< by decision
+  std::array<uint32_t, 5> searches{};  ///< scratch: made in this step, by SearchFor
   std::vector<JobId> claimed_in_vain;  ///< scratch: jobs that could reclaim nothing in this round of searches
-  std::vector<JobId> newcomers;        ///< scratch: first of their queue and shape since this step
   std::vector<JobId> taken_back;       ///< scratch: jobs whose start this step has dropped again
   VictimSketch sketch;
   std::vector<NodeId> unclaimed_nodes;
@@ -356,12 +361,19 @@ struct Scheduler::Impl {
   bool other_grounds() const;
   bool preempt();
   enum class Ground : uint8_t { kAny, kReclaim, kPriority };
+  /// What one step makes a bounded number of, each. Claims: a search by Ground::kReclaim alone.
+  enum class SearchFor : uint8_t { kStop, kStopOfNewcomer, kClaim, kClaimOfNewcomer, kMove };
+  static constexpr uint32_t kMostSearches = 128;                        // of each kind
+  static constexpr Duration kSearchesGoOnAfter = Duration::seconds(1);  // in the next step
+  bool may_search(SearchFor what);
   bool limit_may_give(JobId j) const;
   bool stop_others(Ground ground);
   /// Searches, one after the other, until one finds somebody to stop.
   struct SearchRound {
     Ground ground = Ground::kAny;
     bool found = false;
+    SearchFor what = SearchFor::kStop;
+    bool cut_short = false;  ///< more were worth a search than a step makes
     size_t set_aside = 0;
     size_t limited_tried = 0;
     std::vector<std::pair<ShapeId, Attempted>> in_vain;

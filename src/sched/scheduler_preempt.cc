@@ -184,7 +184,10 @@ bool Scheduler::Impl::preempt() { return stop_others_if_any(Ground::kAny); }
 bool Scheduler::Impl::stop_others_if_any(Ground ground) {
   const bool moves_too = policy.shares == ShareRule::kFair && policy.consolidate && ground == Ground::kReclaim;
   const bool has_grounds = ranks_running() && (is_preemptive(policy.order) || other_grounds());
-  if (pending.count() == 0 || !(has_grounds || moves_too)) return false;
+  if (pending.count() == 0 || !(has_grounds || moves_too)) {
+    stop_turns.finish();
+    return false;
+  }
   attempted.resize(shapes.size());
   moved_for.resize(shapes.size());
   if (policy.order == Order::kStint) waiting_gpu_milli = gpu_milli_waiting();
@@ -212,7 +215,7 @@ bool Scheduler::Impl::limit_may_give(JobId j) const {
 /// Tries the heads of the shapes that do not fit, first in order first; where queues may have grounds of their own, the first of
 /// each queue.
 bool Scheduler::Impl::stop_others(Ground ground) {
-  SearchRound round{.ground = ground};
+  SearchRound round{.ground = ground, .what = ground == Ground::kReclaim ? SearchFor::kClaim : SearchFor::kStop};
   claimed_in_vain.clear();
   try_in_order([&](ShapeId s) { return is_worth_a_search(s); },
                [&](ShapeId s) {
@@ -222,12 +225,15 @@ bool Scheduler::Impl::stop_others(Ground ground) {
                });
   pending.bring_back(queues);
   if (!round.found) try_newcomers(round);
+  if (round.cut_short) stop_turns.go_on_later();
   if (ground != Ground::kReclaim) {
-    std::erase_if(newcomers, [this](JobId j) { return was_tried(j); });
+    std::ranges::sort(claimed_in_vain);
+    std::erase_if(newcomers, [this](JobId j) { return std::ranges::binary_search(claimed_in_vain, j); });
     for (auto& [s, search] : round.in_vain) {
       search.others_at = attempted[s.index()].others_at;
       attempted[s.index()] = search;
     }
+    if (!round.found && !round.cut_short) stop_turns.finish();
   }
   claimed_in_vain.clear();
   return round.found;
@@ -241,6 +247,10 @@ Tried Scheduler::Impl::stop_others_in_round(JobId j, SearchRound& round) {
     close_if_limited(j);
     return Tried::kClosed;
   }
+  if (!may_search(round.what)) {
+    round.cut_short = true;
+    return Tried::kEnough;
+  }
   ripens = kNever;
   too_large = INT64_MAX;
   round.found = stop_others_for(j, round.ground);
@@ -253,9 +263,13 @@ Tried Scheduler::Impl::stop_others_in_round(JobId j, SearchRound& round) {
   const ShapeId s = jobs[j.index()].shape;
   const auto known = std::ranges::find(round.in_vain, s, &std::pair<ShapeId, Attempted>::first);
   if (known == round.in_vain.end()) {
-    round.in_vain.emplace_back(
-        s, Attempted{
-               .job = j, .rank = jobs[j.index()].rank, .at = now, .changes = changes, .ripens = ripens, .too_large = too_large});
+    round.in_vain.emplace_back(s, Attempted{.job = j,
+                                            .rank = jobs[j.index()].rank,
+                                            .at = now,
+                                            .changes = changes,
+                                            .turn = stop_turns.turn(),
+                                            .ripens = ripens,
+                                            .too_large = too_large});
   } else {  // of another queue, which has grounds of its own
     known->second.ripens = std::min(known->second.ripens, ripens);
     known->second.too_large = std::min(known->second.too_large, too_large);
@@ -295,13 +309,27 @@ bool Scheduler::Impl::leads_its_queue(JobId j) const {
 /// In vain, in this round.
 bool Scheduler::Impl::was_tried(JobId j) const { return std::ranges::find(claimed_in_vain, j) != claimed_in_vain.end(); }
 
-/// Tries those that have become the first of their queue and shape in this step, and were not their shape's head when it was tried.
+/// One more in this step? If not, the others come in the steps behind.
+bool Scheduler::Impl::may_search(SearchFor what) {
+  uint32_t& made = searches[static_cast<size_t>(what)];
+  if (made == kMostSearches) return false;
+  ++made;
+  return true;
+}
+
+/// Tries those that have become the first of their queue and shape, and were not their shape's head when it was tried. Those come first
+/// for whom earlier steps had no time.
 void Scheduler::Impl::try_newcomers(SearchRound& round) {
-  std::ranges::sort(newcomers);
-  newcomers.erase(std::ranges::unique(newcomers).begin(), newcomers.end());
+  round.what = round.ground == Ground::kReclaim ? SearchFor::kClaimOfNewcomer : SearchFor::kStopOfNewcomer;
   std::vector<JobId> heads;
-  for (const JobId j : newcomers)
-    if (leads_its_queue(j) && !was_tried(j)) heads.push_back(j);
+  for (const JobId j : newcomers) {
+    if (!leads_its_queue(j) || was_tried(j) || std::ranges::find(heads, j) != heads.end()) continue;
+    if (heads.size() == kMostSearches) {
+      round.cut_short = true;
+      break;
+    }
+    heads.push_back(j);
+  }
   const auto later = [&](JobId a, JobId b) {
     const JobRecord& x = jobs[a.index()];
     const JobRecord& y = jobs[b.index()];
@@ -340,7 +368,8 @@ bool Scheduler::Impl::is_worth_a_search(ShapeId s) {
   if (head == nullptr || !last.job.valid()) return head != nullptr;
   // Nor would one that ranks behind a job that failed find more, unless its queue may claim something.
   const bool in_vain = last.job == head->job || (!queues.any_deserved() && !(head->rank < last.rank));
-  return !in_vain || search_again_at(last) <= now || could_take_back_start(head->job);
+  if (!in_vain || could_take_back_start(head->job)) return true;
+  return search_again_at(last) <= now && !stop_turns.waits_for_others(last.turn);
 }
 
 /// Could it stop one that is to start in this step? Then it looks for victims now: later, work would be lost.

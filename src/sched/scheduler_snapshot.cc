@@ -325,20 +325,21 @@ struct SnapshotParts {
 
   template <typename A>
   static void of(A& a, Scheduler::Impl& v) {
-    // Scratch: line, slots, events, ended, decisions, places, places_end, claimed_in_vain, newcomers, taken_back, sketch, unclaimed_nodes. Given beside it: the policy.
+    // Scratch: line, slots, events, ended, decisions, places, places_end, searches, claimed_in_vain, taken_back, sketch, unclaimed_nodes. Given beside it: the policy.
     auto& [policy, cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, durations, kins, gpu_rates,
            price_tiers, gpu_models, burns, waits_for_budget, held, dependents, arrays, products, present, growing, timers,
            level_timers, running, ends, reservations, line, slots, passed, pass, fleet_changes, fits_fleet, failed_at,
-           grow_failed_at, room_made, attempted, limits_tried, reserved_for, moved_for, moves, idle_stand_ins, studies, prices,
-           opens, machines_may_come, any_hours, any_movable, has_parts_of_gpus, changes, ripens, too_large, waiting_gpu_milli,
-           lowest_priority, highest_priority, now, events, ended, decisions, places, places_end, claimed_in_vain, newcomers,
-           taken_back, sketch, unclaimed_nodes] = v;
+           grow_failed_at, room_made, attempted, stop_turns, newcomers, limits_tried, reserved_for, moved_for, move_turns, moves,
+           idle_stand_ins, studies, prices, opens, machines_may_come, any_hours, any_movable, has_parts_of_gpus, changes, ripens,
+           too_large, waiting_gpu_milli, lowest_priority, highest_priority, now, events, ended, decisions, places, places_end,
+           searches, claimed_in_vain, taken_back, sketch, unclaimed_nodes] = v;
     CHECK(ended.empty(), "a snapshot inside a step");
     a(cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, durations, kins, gpu_rates, price_tiers,
       gpu_models, burns, waits_for_budget, held, dependents, arrays, products, present, growing, timers, level_timers, running,
-      ends, reservations, passed, pass, fleet_changes, fits_fleet, failed_at, grow_failed_at, room_made, attempted, limits_tried,
-      reserved_for, moved_for, moves, idle_stand_ins, studies, prices, opens, machines_may_come, any_hours, any_movable,
-      has_parts_of_gpus, changes, ripens, too_large, waiting_gpu_milli, lowest_priority, highest_priority, now);
+      ends, reservations, passed, pass, fleet_changes, fits_fleet, failed_at, grow_failed_at, room_made, attempted, stop_turns,
+      newcomers, limits_tried, reserved_for, moved_for, move_turns, moves, idle_stand_ins, studies, prices, opens,
+      machines_may_come, any_hours, any_movable, has_parts_of_gpus, changes, ripens, too_large, waiting_gpu_milli,
+      lowest_priority, highest_priority, now);
   }
 };
 
