@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <tuple>
 
-#include "sched/scheduler_impl.h"
+#include "sched/scheduler_backfill.h"
+#include "sched/scheduler_consolidate.h"
+#include "sched/scheduler_moves.h"
+#include "sched/scheduler_preempt.h"
 
 namespace stint::sched {
 
 Scheduler::Scheduler(const Policy& policy) : impl_(std::make_unique<Impl>(policy)) {}
-Scheduler::Scheduler(const Scheduler& other) : impl_(std::make_unique<Impl>(*other.impl_)) { impl_->decisions.clear(); }
+Scheduler::Scheduler(const Scheduler& other) : impl_(std::make_unique<Impl>(*other.impl_)) { impl_->draft.begin(); }
 Scheduler& Scheduler::operator=(const Scheduler& other) {
   if (this != &other) *this = Scheduler(other);
   return *this;
@@ -78,8 +81,8 @@ JobId Scheduler::add(const JobSpec& job) {
   CHECK(job.queue.valid() && job.queue.index() < s.queues.size(), "job without a queue");
   CHECK(!job.study.valid() || job.study.index() < s.studies.size(), "no study {}", job.study.index());
   const JobId id(static_cast<uint32_t>(s.jobs.size()));
-  s.lowest_priority = std::min(s.lowest_priority, job.priority);
-  s.highest_priority = std::max(s.highest_priority, job.priority);
+  s.stopping.lowest_priority = std::min(s.stopping.lowest_priority, job.priority);
+  s.stopping.highest_priority = std::max(s.stopping.highest_priority, job.priority);
   s.any_movable |= job.preemptible && job.checkpoint.interval != kUnlimited;
   s.has_parts_of_gpus |= job.request.valid() && s.cluster.amounts(job.request).gpu_milli % kMilli != 0;
   JobRecord& record = s.jobs.emplace_back();
@@ -112,10 +115,7 @@ void Scheduler::reserve(size_t jobs, size_t tasks) {
 void Scheduler::Impl::take_in(Instant at, std::span<const Event> happened) {
   CHECK(at >= now, "time goes back from {} to {}", format_utc(now), format_utc(at));
   now = at;
-  decisions.clear();
-  places.clear();
-  places_end.clear();
-  taken_back.clear();
+  draft.begin();
   const auto in_order = [](const Event& a, const Event& b) {
     return std::tuple(a.kind, a.job, a.node, a.task) < std::tuple(b.kind, b.job, b.node, b.task);
   };
@@ -142,17 +142,15 @@ std::span<const Decision> Scheduler::step(Instant now, std::span<const Event> ev
   const auto is_loss = [](const Event& e) {
     return e.kind == EventKind::kNodeDown || e.kind == EventKind::kNodeGone || e.kind == EventKind::kLost;
   };
-  if (std::ranges::any_of(events, is_loss)) s.take_back_orders_to_the_gone();
+  // A task that was told to leave by an earlier event of this instant (its gang lost another node, say) and has been lost with its own
+  // node since is told nothing.
+  if (std::ranges::any_of(events, is_loss))
+    s.draft.withdraw_orders([&](TaskId t) { return s.cluster.task(t).state == TaskState::kReleasing; });
   s.fire_timers();
   if (s.any_hours) s.open_queues();
-  s.fire_level_timers();
+  Preemption(s).fire_level_timers();
   s.decide();
-  size_t begin = 0;
-  for (size_t d = 0; d < s.decisions.size(); ++d) {
-    s.decisions[d].places = std::span(s.places).subspan(begin, s.places_end[d] - begin);
-    begin = s.places_end[d];
-  }
-  return s.decisions;
+  return s.draft.close();
 }
 
 Instant Scheduler::next_wakeup() const {
@@ -160,22 +158,7 @@ Instant Scheduler::next_wakeup() const {
   Instant next = s.timers.empty() ? kNever : s.timers.top().at;
   if (s.waits_for_budget && s.pending.count() > 0) next = std::min(next, s.budgets.next_renewal());
   if (s.any_hours && !s.opens.empty()) next = std::min(next, *std::ranges::min_element(s.opens));
-  // Ranks of running jobs matter to those that wait.
-  if (s.pending.count() > 0 && !s.level_timers.empty()) next = std::min(next, s.level_timers.top().at);
-  if (s.pending.count() > 0 && (s.stop_turns.wants_a_step() || s.move_turns.wants_a_step()))
-    next = std::min(next, s.now + Scheduler::Impl::kSearchesGoOnAfter);
-  for (const ShapeId shape : s.pending.shapes()) {
-    if (shape.index() >= s.moved_for.size() || !s.moved_for[shape.index()].job.valid()) continue;
-    if (const Instant again = s.move_again_at(s.moved_for[shape.index()]); again > s.now) next = std::min(next, again);
-  }
-  if (s.pending.count() > 0 && s.pending.any_closed() && s.other_grounds() && s.limits_tried.changes != s.changes)
-    if (const Instant again = s.limits_tried.at + Scheduler::Impl::kPreemptPause; again > s.now) next = std::min(next, again);
-  for (const ShapeId shape : s.pending.shapes()) {
-    if (shape.index() >= s.attempted.size() || !s.attempted[shape.index()].job.valid()) continue;
-    const Attempted& last = s.attempted[shape.index()];
-    if (s.policy.order == Order::kSrtf && last.changes != s.changes) continue;  // tries again with every event
-    if (const Instant again = s.search_again_at(last); again > s.now) next = std::min(next, again);
-  }
+  next = std::min({next, Consolidation(*impl_).next_search(), Preemption(*impl_).next_search()});
   return next;
 }
 
@@ -214,7 +197,7 @@ uint64_t Scheduler::fingerprint() const {
     s.queues.mix_into(QueueId(q), mix);
   s.budgets.mix_into(mix);
   if (s.policy.durations == Durations::kLearnt) mix(s.durations.learnt());
-  for (const Reservation& r : s.reservations)
+  for (const Reservation& r : s.backfill.reservations)
     mix(r.at.ns());
   return hash;
 }
@@ -262,7 +245,7 @@ void Scheduler::Impl::release(JobId j, TaskState then) {
     cluster.gone(t, then);
   }
   if (r.phase == Phase::kHeld) std::erase(held, j);
-  drop_move(j);
+  Moves(*this).drop(j);
   r.running = r.leaving = r.held = 0;
   ++room_made;
   depart(j);
@@ -292,8 +275,8 @@ void Scheduler::Impl::stop_serving(JobId j) {
   JobRecord& r = jobs[j.index()];
   if (r.phase != Phase::kRunning) return;
   r.served += now - r.started;
-  if (ranks_running()) running.erase({.rank = r.rank, .job = j});
-  if (r.latest_end != kNever) ends.erase({.rank = {.major = 0, .minor = r.latest_end.ns()}, .job = j});
+  Preemption(*this).stopped(j);
+  Backfilling(*this).stopped(j);
 }
 
 void Scheduler::Impl::arrive(JobId j) {
@@ -315,16 +298,6 @@ void Scheduler::Impl::set_timer(TimerHeap& heap, Instant at, JobId j, TimerKind 
     return t.starts == r.starts && r.phase == (t.kind == TimerKind::kBegin ? Phase::kNotYet : Phase::kRunning);
   };
   heap.set({.at = at, .job = j, .kind = kind, .starts = jobs[j.index()].starts}, is_alive);
-}
-
-Decision& Scheduler::Impl::decide_on(DecisionKind kind, Reason reason, JobId j) {
-  places_end.push_back(places.size());
-  return decisions.emplace_back(Decision{.kind = kind, .reason = reason, .job = j, .for_job = {}, .places = {}});
-}
-
-void Scheduler::Impl::add_place(const Place& place) {
-  places.push_back(place);
-  places_end.back() = places.size();
 }
 
 }  // namespace stint::sched

@@ -1,15 +1,13 @@
 // A world that goes on by itself: what it does is taken over into the books, not decided here.
 #include <algorithm>
 
-#include "sched/scheduler_impl.h"
+#include "sched/scheduler_moves.h"
 
 namespace stint::sched {
 
 void Scheduler::observe(Instant now, std::span<const Event> events) {
   impl_->take_in(now, events);
-  impl_->decisions.clear();
-  impl_->places.clear();
-  impl_->places_end.clear();
+  impl_->draft.begin();
 }
 
 bool Scheduler::adopt(JobId job, std::span<const NodeId> nodes) {
@@ -29,7 +27,7 @@ bool Scheduler::Impl::adopt(JobId j, std::span<const FoundTask> found) {
   if (r.phase == Phase::kHeld) give_up(j);
   for (const FoundTask& f : found) {
     give_up_held(f.node);
-    drop_moves_to(f.node);
+    Moves(*this).drop_to(f.node);
   }
   Attempt attempt(cluster);
   Amounts taken;

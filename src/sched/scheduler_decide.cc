@@ -1,7 +1,10 @@
 // What follows: which jobs start, in which order, and where.
 #include <algorithm>
 
-#include "sched/scheduler_impl.h"
+#include "sched/scheduler_backfill.h"
+#include "sched/scheduler_consolidate.h"
+#include "sched/scheduler_moves.h"
+#include "sched/scheduler_preempt.h"
 
 namespace stint::sched {
 namespace {
@@ -11,6 +14,8 @@ Amounts times(const Amounts& amounts, int64_t count) {
   add_to(product, amounts, count);
   return product;
 }
+
+constexpr size_t kMostTakenBack = 8;  // starts of one job in one step, so that steps end; a further one stands
 
 }  // namespace
 
@@ -23,19 +28,17 @@ void Scheduler::Impl::decide() {
   if (policy.backfill == Backfill::kNone) promise_leaving_room();
   while (free_room())
     start_with_neighbours();
-  if (stop_turns.unfinished())
-    std::erase_if(newcomers, [this](JobId j) { return !leads_its_queue(j); });
-  else
-    newcomers.clear();
-  if (!taken_back.empty()) start_held(Reason::kFree);
+  Preemption(*this).end_step();
+  if (draft.any_taken_back()) start_held(Reason::kFree);
   grow();
 }
 
 /// Moves or stops others for one that waits. @return whether any leave. By fair shares who goes first decides whether a claim or a
 /// move comes first: what a move gave to another would be claimed back.
 bool Scheduler::Impl::free_room() {
-  if (policy.shares == ShareRule::kDeserved) return consolidate() || preempt();
-  return stop_others_if_any(Ground::kReclaim) || stop_others_if_any(Ground::kPriority);
+  if (policy.shares == ShareRule::kDeserved)
+    return Consolidation(*this).move_for_one() || Preemption(*this).stop_for_one(Ground::kAny);
+  return Preemption(*this).stop_for_one(Ground::kReclaim) || Preemption(*this).stop_for_one(Ground::kPriority);
 }
 
 /// Room that is being left goes to the first in line that fit there, where no reservations are kept: else they would have others
@@ -60,15 +63,15 @@ void Scheduler::Impl::promise_leaving_room() {
 /// Starts jobs, and once more where some have started beside whom others want to be.
 void Scheduler::Impl::start_with_neighbours() {
   for (bool again = true; again;) {
-    const auto before = std::pair(room_made, decisions.size());
+    const auto before = std::pair(room_made, draft.size());
     start_all();
-    again = room_made != before.first && decisions.size() != before.second;
+    again = room_made != before.first && draft.size() != before.second;
   }
 }
 
 /// Starts jobs in order until the next one does not fit (or none of them does, where others may pass).
 void Scheduler::Impl::start_all() {
-  if (policy.backfill != Backfill::kNone) return start_with_reservations();
+  if (policy.backfill != Backfill::kNone) return Backfilling(*this).start_jobs();
   const bool blocks = blocks_at_head(policy.order);
   try_in_order([&](ShapeId s) { return blocks || fits(s); },
                [&](ShapeId s) {
@@ -130,12 +133,11 @@ bool Scheduler::Impl::start_on_open(JobId j, Reason reason) {
   JobRecord& r = jobs[j.index()];
   if (!fits(r.shape)) return false;
   if (budgets.spent(r.queue).valid()) return false;
-  decide_on(DecisionKind::kStart, reason, j);
+  draft.decide(DecisionKind::kStart, reason, j);
   const std::optional<Amounts> placed =
       shapes[r.shape].plain ? std::optional(place_tasks(j, tasks_within_limits(j))) : place_in_detail(j);
   if (!placed) {
-    decisions.pop_back();
-    places_end.pop_back();
+    draft.drop_last();
     if (open.withholds()) return false;  // what is kept for others now may be anybody's before room is made
     failed_at.resize(shapes.size());
     failed_at[r.shape.index()] = room_made;
@@ -160,9 +162,8 @@ void Scheduler::Impl::began(JobId j) {
   ++changes;
   if (is_neighbour(j)) ++room_made;  // for those that want to be beside it
   if (r.running < shapes[r.shape].tasks) growing.push_back(j);
-  if (ranks_running()) rank_running(j);
-  r.latest_end = policy.backfill == Backfill::kNone ? kNever : latest_end(j);
-  if (r.latest_end != kNever) ends.insert({.rank = {.major = 0, .minor = r.latest_end.ns()}, .job = j});
+  if (StopRules(*this).ranks_running()) Preemption(*this).rank_running(j);
+  Backfilling(*this).began(j);
   if (r.time_limit != kUnlimited) set_timer(timers, now + r.time_limit, j, TimerKind::kLimit);
 }
 
@@ -170,6 +171,14 @@ void Scheduler::Impl::began(JobId j) {
 bool Scheduler::Impl::is_neighbour(JobId j) const {
   return !shapes[jobs[j.index()].shape].plain &&
          std::ranges::any_of(tasks_of(j), [&](const Task& task) { return cluster.minds_neighbours(task.request); });
+}
+
+/// One more in this step? If not, the others come in the steps behind.
+bool Scheduler::Impl::may_search(SearchFor what) {
+  uint32_t& made = searches[static_cast<size_t>(what)];
+  if (made == kMostSearches) return false;
+  ++made;
+  return true;
 }
 
 /// Starts those whose promised room is free now.
@@ -243,30 +252,75 @@ bool Scheduler::Impl::can_start_held(JobId j) {
 }
 
 void Scheduler::Impl::start_on_held_room(JobId j, Reason reason) {
-  decide_on(DecisionKind::kStart, reason, j);
+  draft.decide(DecisionKind::kStart, reason, j);
   JobRecord& r = jobs[j.index()];
   for (TaskId t = first_task(j); t != end_task(j); t = next(t)) {
     if (cluster.task(t).state != TaskState::kNominated) continue;
     cluster.run(t, cluster.task(t).place, now);
-    add_place(cluster.task(t).place);
+    draft.add_place(cluster.task(t).place);
   }
   r.running = std::exchange(r.held, 0);
   began(j);
   r.freed_for = reason == Reason::kHeld;
 }
 
+void Scheduler::Impl::begin_to_hold(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
+  r.phase = Phase::kHeld;
+  arrive(j);
+}
+
+/// Its tasks are nominated: counts them.
+void Scheduler::Impl::finish_holding(JobId j) {
+  JobRecord& r = jobs[j.index()];
+  Amounts promised;
+  for (const Task& task : tasks_of(j)) {
+    if (task.state != TaskState::kNominated) continue;
+    ++r.held;
+    add_to(promised, cluster.amounts(task.request));
+  }
+  held.push_back(j);
+  charge(j, promised, 1);
+  open.catch_up(cluster);
+}
+
+/// Does this step start `v`, and may that still be dropped? Not for one that starts on room others have left for it, nor where another
+/// may have started to be beside it.
+bool Scheduler::Impl::may_drop_start(JobId v) const {
+  if (jobs[v.index()].started != now || draft.times_taken_back(v) >= kMostTakenBack) return false;
+  const Decision* const start = draft.start_of(v);
+  if (start == nullptr || start->reason == Reason::kHeld) return false;
+  const auto wants_neighbours = [&](const Decision& d) {
+    return d.job != v && d.kind == DecisionKind::kStart &&
+           std::ranges::any_of(tasks_of(d.job), [&](const Task& t) { return !cluster.request(t.request).affinity.empty(); });
+  };
+  return !is_neighbour(v) || std::ranges::none_of(draft.decisions(), wants_neighbours);
+}
+
+/// `v` does not start after all, and waits on as before. @return false when its start stands, or it runs for longer.
+bool Scheduler::Impl::take_back_start(JobId v) {
+  if (!may_drop_start(v)) return false;
+  draft.take_back_start(v);
+  stop_serving(v);
+  release(v, TaskState::kPending);
+  std::erase(growing, v);
+  wait(v);
+  return true;
+}
+
 void Scheduler::Impl::evict(JobId j, Reason reason, JobId for_job) {
   JobRecord& r = jobs[j.index()];
-  decide_on(DecisionKind::kEvict, reason, j).for_job = for_job;
+  draft.decide(DecisionKind::kEvict, reason, j).for_job = for_job;
   if (for_job.valid()) jobs[for_job.index()].admitted = true;
-  if (reason == Reason::kPriority || reason == Reason::kReclaim) note_cut_short(j);
-  drop_move(j);  // of some of its tasks: now all of it leaves
+  if (reason == Reason::kPriority || reason == Reason::kReclaim) StopRules(*this).note_cut_short(j);
+  Moves(*this).drop(j);  // of some of its tasks: now all of it leaves
   Amounts given_back;
   for (TaskId t = first_task(j); t != end_task(j); t = next(t)) {
     if (cluster.task(t).state != TaskState::kRunning) continue;
     add_to(given_back, cluster.amounts(cluster.task(t).request));
     cluster.leave(t);
-    add_place(cluster.task(t).place);
+    draft.add_place(cluster.task(t).place);
   }
   r.leaving += std::exchange(r.running, 0);
   stop_serving(j);
@@ -289,7 +343,7 @@ bool Scheduler::Impl::grow_one(JobId j) {
   const JobRecord& r = jobs[j.index()];
   if (any_hours && opens_at(r.queue) > now) return false;
   if (r.running + r.leaving == shapes[r.shape].tasks || budgets.spent(r.queue).valid()) return false;  // none waits
-  for (const Reservation& reserved : reservations)
+  for (const Reservation& reserved : backfill.reservations)
     for (const Claim& claim : reserved.claims)
       if (r.latest_end > reserved.at) {
         open.withhold(cluster, claim.node, kMaxGpusPerNode);
@@ -307,7 +361,7 @@ bool Scheduler::Impl::grow_on_open(JobId j) {
   if (!open.buckets().any_from(shape.parts.back().gpus)) return false;
   const Amounts one = cluster.amounts(shape.request);
   if (queues.limiting(r.queue, one, shape.preemptible).valid()) return false;
-  decide_on(DecisionKind::kGrow, Reason::kFree, j);
+  draft.decide(DecisionKind::kGrow, Reason::kFree, j);
   charge(j, place_tasks(j, 1), 1);
   meter(j);
   return true;
@@ -318,11 +372,10 @@ bool Scheduler::Impl::grow_in_detail(JobId j) {
   const ShapeId s = jobs[j.index()].shape;
   grow_failed_at.resize(shapes.size());
   if (grow_failed_at[s.index()] == room_made) return false;
-  decide_on(DecisionKind::kGrow, Reason::kFree, j);
+  draft.decide(DecisionKind::kGrow, Reason::kFree, j);
   const std::optional<Amounts> grown = place_in_detail(j);
   if (!grown) {
-    decisions.pop_back();
-    places_end.pop_back();
+    draft.drop_last();
     if (!open.withholds()) grow_failed_at[s.index()] = room_made;
     return false;
   }

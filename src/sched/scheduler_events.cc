@@ -2,7 +2,9 @@
 // when the message arrived) are passed over.
 #include <algorithm>
 
-#include "sched/scheduler_impl.h"
+#include "sched/scheduler_backfill.h"
+#include "sched/scheduler_moves.h"
+#include "sched/scheduler_preempt.h"
 
 namespace stint::sched {
 
@@ -47,19 +49,14 @@ void Scheduler::Impl::wait(JobId j) {
   r.rank = rank_after(j, r.served);
   pending.push(queues, r.queue, r.shape, policy.shares == ShareRule::kFair ? least_amounts(j) : shapes[r.shape].total,
                shapes[r.shape].preemptible, {.rank = r.rank, .job = j});
-  note_newcomer(j);
+  Preemption(*this).note_newcomer(j);
 }
 
-/// Less would be lost if it were stopped: its place among the running changes.
 void Scheduler::Impl::saved_work(JobId j) {
   JobRecord& r = jobs[j.index()];
   if (r.phase != Phase::kRunning) return;
   r.saved = now;
-  if (!ranks_running()) return;
-  ++changes;  // it may be stopped at little cost now
-  if (is_preemptive(policy.order)) return;
-  running.erase({.rank = r.rank, .job = j});
-  rank_running(j);
+  Preemption(*this).saved_work(j);
 }
 
 /// A trial tells how good it is, be it the last thing it does. What it tells again, after it fell back to a checkpoint, says
@@ -109,16 +106,16 @@ void Scheduler::Impl::task_left(TaskId t) {
   --r.leaving;
   meter(j);
   if (r.leaving + r.running == 0) return came_off(j);
-  if (r.phase == Phase::kRunning) join_at_kept_room(j, t);
+  if (r.phase == Phase::kRunning) Moves(*this).join_at_kept_room(j, t);
 }
 
 /// The last of its tasks is gone: it waits, unless it ends here or has room elsewhere.
 void Scheduler::Impl::came_off(JobId j) {
   depart(j);
   if (jobs[j.index()].ends_when_left) {
-    drop_move(j);
+    Moves(*this).drop(j);
     end(j, false);
-  } else if (!take_kept_room(j)) {
+  } else if (!Moves(*this).take_kept_room(j)) {
     wait(j);
   }
 }
@@ -167,7 +164,7 @@ void Scheduler::Impl::lose_node(NodeId n) {
   ++room_made;  // elsewhere, for those that refused its neighbourhood
   cluster.set_usable(n, false);
   give_up_held(n);
-  drop_moves_to(n);
+  Moves(*this).drop_to(n);
   for (const JobId j : jobs_on(n)) {
     Amounts lost;
     for (TaskId t = first_task(j); t != end_task(j); t = next(t))
@@ -190,9 +187,7 @@ void Scheduler::Impl::remove_node(NodeId n) {
   capacity.set(n, NodeBuckets::kNowhere);
   for (MarketPrices& market : prices)
     std::erase(market.nodes, n);
-  std::erase_if(reservations, [&](const Reservation& r) {
-    return std::ranges::any_of(r.claims, [&](const Claim& claim) { return claim.node == n; });
-  });
+  Backfilling(*this).forget_node(n);
   for (uint32_t r = 0; r < cluster.request_count(); ++r)
     scores.forget(RequestId(r));
   cluster.remove_node(n);
@@ -204,30 +199,10 @@ void Scheduler::Impl::drain(NodeId n) {
   ++fleet_changes;
   cluster.set_usable(n, false);
   give_up_held(n);
-  drop_moves_to(n);
+  Moves(*this).drop_to(n);
 }
 
-/// A task that was told to leave by an earlier event of this instant (its gang lost another node, say) and has been lost
-/// with its own node since is told nothing.
-void Scheduler::Impl::take_back_orders_to_the_gone() {
-  size_t kept_decisions = 0;
-  size_t kept_places = 0;
-  size_t place = 0;
-  for (size_t d = 0; d < decisions.size(); ++d) {
-    const size_t before = kept_places;
-    for (; place < places_end[d]; ++place)
-      if (decisions[d].kind != DecisionKind::kEvict || cluster.task(places[place].task).state == TaskState::kReleasing)
-        places[kept_places++] = places[place];
-    if (decisions[d].kind == DecisionKind::kEvict && kept_places == before) continue;
-    decisions[kept_decisions] = decisions[d];
-    places_end[kept_decisions++] = kept_places;
-  }
-  decisions.resize(kept_decisions);
-  places_end.resize(kept_decisions);
-  places.resize(kept_places);
-}
-
-/// The same of one task, whose room can be used again.
+/// A task that is lost, whose room can be used again.
 void Scheduler::Impl::lose_task(TaskId t) {
   const TaskState state = cluster.task(t).state;
   if (state != TaskState::kRunning && state != TaskState::kReleasing) return;
@@ -271,7 +246,7 @@ void Scheduler::Impl::clear_node(NodeId n) {
   ++fleet_changes;
   cluster.set_usable(n, false);
   give_up_held(n);
-  drop_moves_to(n);
+  Moves(*this).drop_to(n);
   for (const JobId j : jobs_on(n))
     if (jobs[j.index()].phase == Phase::kRunning) evict(j, Reason::kSpotNotice, {});
 }

@@ -2,7 +2,8 @@
 // what the remedy would change.
 #include <algorithm>
 
-#include "sched/scheduler_impl.h"
+#include "sched/scheduler_backfill.h"
+#include "sched/scheduler_stop_rules.h"
 
 namespace stint::sched {
 namespace {
@@ -108,17 +109,17 @@ class Explainer {
   }
 
   void find_start() {
-    const auto reserved =
-        std::find_if(s_.reservations.begin(), s_.reservations.end(), [&](const Reservation& r) { return r.job == j_; });
-    if (reserved != s_.reservations.end()) {
+    const auto reserved = std::find_if(s_.backfill.reservations.begin(), s_.backfill.reservations.end(),
+                                       [&](const Reservation& r) { return r.job == j_; });
+    if (reserved != s_.backfill.reservations.end()) {
       e_.standing = Standing::kReserved;
       if (!reserved->guessed) e_.starts_at = reserved->at;
       return;
     }
-    const size_t before = s_.reservations.size();
-    if (!s_.reserve(j_, false)) return;
-    e_.starts_at = s_.reservations.back().at;
-    s_.reservations.resize(before);
+    const size_t before = s_.backfill.reservations.size();
+    if (!Backfilling(s_).reserve(j_, false)) return;
+    e_.starts_at = s_.backfill.reservations.back().at;
+    s_.backfill.reservations.resize(before);
   }
 
   /// Where room is all it waits for: GPUs are counted as those that run end and those before it start, one after the other.
@@ -185,8 +186,8 @@ class Explainer {
       e_.obstacle = by_limit ? Obstacle::kQueueLimit : Obstacle::kGuarantee;
       e_.at_queue = limited;
     } else if (fits_with([] {})) {
-      e_.obstacle = s_.reservations.empty() ? Obstacle::kBehindOrder : Obstacle::kBehindGang;
-      if (!s_.reservations.empty()) e_.behind = s_.reservations.front().job;
+      e_.obstacle = s_.backfill.reservations.empty() ? Obstacle::kBehindOrder : Obstacle::kBehindGang;
+      if (!s_.backfill.reservations.empty()) e_.behind = s_.backfill.reservations.front().job;
     } else if (!could_ever_fit()) {
       e_.obstacle = Obstacle::kConstraint;
     } else {
@@ -333,7 +334,7 @@ class Explainer {
     int64_t milli_seconds = 0;
     Money cost = Money::nanos(0, currency());
     for (const JobId v : victims) {
-      const Duration again = s_.lost_if_stopped(v);
+      const Duration again = StopRules(s_).lost_if_stopped(v);
       for (const Task& task : s_.tasks_of(v)) {
         if (task.state != TaskState::kRunning) continue;
         const int64_t milli = s_.cluster.gpu_milli(task);

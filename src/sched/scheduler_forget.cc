@@ -159,13 +159,13 @@ uint32_t Scheduler::forget(const std::vector<bool>& gone) {
     job(terms.after);  // what is gone of that has succeeded, or the job has ended itself
   for (std::vector<JobId>& waiting : s.dependents)
     job(waiting);
-  for (std::vector<JobId>* jobs : {&s.held, &s.present, &s.growing, &s.newcomers})
+  for (std::vector<JobId>* jobs : {&s.held, &s.present, &s.growing, &s.stopping.newcomers})
     job(*jobs);
   ForgetParts::tasks(s.cluster, task, job);
   ForgetParts::timers(s.timers, job);
-  ForgetParts::timers(s.level_timers, job);
-  ForgetParts::running(s.running, job);
-  ForgetParts::running(s.ends, job);
+  ForgetParts::timers(s.stopping.level_timers, job);
+  ForgetParts::running(s.stopping.running, job);
+  ForgetParts::running(s.backfill.ends, job);
   ForgetParts::pending(s.pending, job);
   for (Asha& study : s.studies)
     ForgetParts::trials(study, job);
@@ -187,27 +187,26 @@ uint32_t Scheduler::forget(const std::vector<bool>& gone) {
     job(state.waiting);
   }
 
-  std::erase_if(s.reservations, [&](const Reservation& r) { return !job.has(r.job); });
-  for (Reservation& r : s.reservations)
+  std::erase_if(s.backfill.reservations, [&](const Reservation& r) { return !job.has(r.job); });
+  for (Reservation& r : s.backfill.reservations)
     r.job = job(r.job);
-  for (std::vector<Attempted>* searches : {&s.attempted, &s.reserved_for, &s.moved_for})
+  for (std::vector<Attempted>* searches : {&s.stopping.attempted, &s.backfill.reserved_for, &s.consolidation.moved_for})
     for (Attempted& search : *searches)
       if (search.job.valid() && !job.has(search.job))
         search = {};
       else
         search.job = job(search.job);
-  for (Move& move : s.moves) {
+  for (Move& move : s.moving.moves) {
     move.job = job(move.job);
     task(move.tasks);
     task(move.stand_ins);
   }
-  for (std::vector<TaskId>& idle : s.idle_stand_ins)
+  for (std::vector<TaskId>& idle : s.moving.idle_stand_ins)
     task(idle);
   s.sketch = {};
+  s.paper = {};
   s.slots.clear();
-  s.decisions.clear();
-  s.places.clear();
-  s.places_end.clear();
+  s.draft.begin();
   return array.kept();
 }
 

@@ -1,11 +1,13 @@
 // The scheduler's state, shared by its parts: scheduler.cc (interface, the loop), scheduler_events.cc (what happened),
-// scheduler_decide.cc (what follows). All of it is values, so that a copy is a snapshot. Whoever adds a member names it in
+// scheduler_decide.cc (what follows). Backfilling, Preemption with its StopRules, Consolidation and Moves are classes over it, made where
+// they are needed; what they keep lies here as books. All of it is values, so that a copy is a snapshot. Whoever adds a member names it in
 // scheduler_snapshot.cc, and in scheduler_forget.cc when it knows of jobs or tasks.
 #pragma once
 
 #include <array>
 #include <vector>
 
+#include "sched/backfill_book.h"
 #include "sched/place/gpu_models.h"
 #include "sched/place/open_nodes.h"
 #include "sched/place/place_gang.h"
@@ -17,10 +19,12 @@
 #include "sched/queues/queue_usage.h"
 #include "sched/queues/running_order.h"
 #include "sched/queues/terms_table.h"
+#include "sched/room_on_paper.h"
 #include "sched/rounds/shape.h"
 #include "sched/rounds/victims.h"
 #include "sched/scheduler.h"
 #include "sched/search_turns.h"
+#include "sched/step_draft.h"
 #include "sched/timer_heap.h"
 
 namespace stint::sched {
@@ -85,11 +89,6 @@ struct ProductState {
   std::vector<JobId> waiting;  ///< for it, in order of arrival
 };
 
-/// Scratch of preemption: what nodes would look like if the victims found so far left.
-struct NodeSketch {
-  int32_t leaves = 0;   ///< GPUs that victims would leave
-  int32_t claimed = 0;  ///< GPUs the waiting job would take
-};
 struct Victim {
   JobId job;
   Reason reason = Reason::kPriority;
@@ -106,17 +105,6 @@ struct KnownSlot {
   uint64_t fleet_changes = 0;  ///< Impl::fleet_changes then
   std::optional<Slot> slot;
 };
-/// A search for victims that was in vain. Repeated with the same state it would be in vain again.
-struct Attempted {
-  JobId job;  ///< not valid = there was none yet
-  Rank rank;
-  Instant at;
-  uint64_t changes = 0;           ///< Impl::changes then
-  uint64_t turn = 0;              ///< of Impl::stop_turns or Impl::move_turns then
-  Instant ripens = kNever;        ///< when the first of those looked at has run for long enough to be stopped
-  int64_t too_large = INT64_MAX;  ///< milli-GPU of the smallest that was passed over because too little waits to fill its room
-  Instant others_at = Instant::from_ns(INT64_MIN);  ///< when the heads of further queues were last tried, too
-};
 /// A job that is told to leave for another and has new room already: tasks of no job keep it until it has left.
 struct Move {
   JobId job;
@@ -124,32 +112,44 @@ struct Move {
   std::vector<TaskId> stand_ins;
   Amounts amounts;  ///< of all of them; its queue pays for it
 };
-struct VictimSketch {
-  std::vector<NodeSketch> nodes;
-  std::vector<std::array<uint16_t, kMaxGpusPerNode>> sharers;  ///< by node and GPU: tasks that would leave a part of it
-  std::vector<NodeId> touched;                                 ///< nodes that differ from nothing, as they were found
-  std::vector<MayLeave> may_leave;                             ///< those that are being compared
-  std::vector<Victim> victims;                                 ///< first to give way first
-  std::vector<Amounts> taken;                      ///< by queue: what victims of it, and of those below, would give back
-  std::vector<std::pair<NodeId, int32_t>> chosen;  ///< node and GPUs per task, in placing order
+struct MoveBook {
+  std::vector<Move> moves;                          ///< in the order they were decided
+  std::vector<std::vector<TaskId>> idle_stand_ins;  ///< by request: tasks of no job that keep nothing
+};
+struct ConsolidationBook {
+  std::vector<Attempted> moved_for;  ///< by shape: the last vain search for jobs to move
+  SearchTurns turns;                 ///< of those searches
+  Instant ripens;                    ///< of the search that is going on, see Attempted
+};
+struct StopBook {
+  RunningOrder running;                 ///< under preemptive orders, and where others may be stopped: running jobs
+  TimerHeap level_timers;               ///< when running jobs reach their next level
+  std::vector<Attempted> attempted;     ///< by shape: the last vain search for victims
+  SearchTurns turns;                    ///< of those searches
+  std::vector<JobId> newcomers;         ///< have become the first of their queue and shape, and were not tried since
+  Attempted limits_tried;               ///< the last time that jobs whose queues' limits keep them were tried
+  Instant ripens;                       ///< of the search that is going on, see Attempted
+  int64_t too_large = INT64_MAX;        ///< the same
+  int64_t waiting_gpu_milli = 0;        ///< asked for by all that wait, as of the last search
+  int32_t lowest_priority = INT32_MAX;  ///< of all jobs ever added
+  int32_t highest_priority = INT32_MIN;
+  std::vector<JobId> claimed_in_vain;  ///< scratch: jobs that could reclaim nothing in this round of searches
+};
+/// On which grounds others are stopped.
+enum class Ground : uint8_t { kAny, kReclaim, kPriority };
+/// What one step makes a bounded number of searches for, each. Claims: by Ground::kReclaim alone.
+enum class SearchFor : uint8_t { kStop, kStopOfNewcomer, kClaim, kClaimOfNewcomer, kMove };
 
-  void begin(size_t node_count) {
-    for (const NodeId n : touched)
-      nodes[n.index()] = {};
-    sharers.clear();
-    touched.clear();
+/// Scratch of searches for jobs to stop or to move.
+struct VictimSketch {
+  std::vector<MayLeave> may_leave;  ///< those that are being compared
+  std::vector<Victim> victims;      ///< first to give way first
+  std::vector<Amounts> taken;       ///< by queue: what victims of it, and of those below, would give back
+
+  void begin() {
     may_leave.clear();
     victims.clear();
-    chosen.clear();
-    nodes.resize(node_count);
   }
-  NodeSketch& at(NodeId n) {
-    NodeSketch& node = nodes[n.index()];
-    if (node.leaves == 0 && node.claimed == 0) touched.push_back(n);
-    return node;
-  }
-  [[nodiscard]] int32_t leaves(NodeId n) const { return nodes[n.index()].leaves; }
-  [[nodiscard]] int32_t claimed(NodeId n) const { return nodes[n.index()].claimed; }
 };
 
 /// What has become of the head of a shape.
@@ -158,30 +158,6 @@ enum class Tried : uint8_t {
   kClosed,   ///< its queue keeps it waiting: another may be the shape's head now
   kInVain,   ///< nothing has changed
   kEnough,   ///< no others are to be tried
-};
-
-/// Whether a shape fits the nodes that are usable, all of them idle.
-struct FleetFit {
-  uint64_t fleet_changes = 0;  ///< when that was found out
-  bool fits = false;
-};
-
-/// When a running job ends, or is thought to.
-struct Ending {
-  Instant at;
-  JobId job;
-};
-/// Room kept for a waiting job from `at` on.
-struct Claim {
-  NodeId node;
-  int32_t gpus = 0;
-  int32_t spare = 0;  ///< GPUs of the node that will be open at `at` beside this claim and earlier ones
-};
-struct Reservation {
-  JobId job;
-  Instant at;
-  bool guessed = false;  ///< `at` rests on guesses of when jobs end
-  std::vector<Claim> claims;
 };
 
 inline TaskId next(TaskId t) { return TaskId(t.index() + 1); }
@@ -220,52 +196,32 @@ struct Scheduler::Impl {
   std::vector<JobId> present;                  ///< jobs with tasks on nodes, in a reproducible order
   std::vector<JobId> growing;                  ///< elastic jobs that run with fewer tasks than they could
   TimerHeap timers;                            ///< time limits, and when jobs may begin
-  TimerHeap level_timers;                      ///< when running jobs reach their next level
-  RunningOrder running;                        ///< under preemptive orders: running jobs
-  RunningOrder ends;                           ///< running jobs whose latest end is known, by it
-  std::vector<Reservation> reservations;       ///< of waiting jobs, first in order first
-  ShapeLine line;                              ///< scratch of try_in_order
-  std::vector<KnownSlot> slots;                ///< scratch of slot_at_its_turn, by job modulo its size
-  std::vector<uint32_t> passed;                ///< by shape: the pass of backfill it was last tried in
-  uint32_t pass = 0;
-  uint64_t fleet_changes = 1;                       ///< grows when a node comes, goes or is drained
-  std::vector<FleetFit> fits_fleet;                 ///< by shape
-  std::vector<uint64_t> failed_at;                  ///< by shape: `room_made` when its tasks were last tried in vain
-  std::vector<uint64_t> grow_failed_at;             ///< the same of elastic jobs that wanted a task more
-  uint64_t room_made = 1;                           ///< grows with all that may let a task be placed: one leaves, a node comes
-  std::vector<Attempted> attempted;                 ///< by shape: the last vain search for victims
-  SearchTurns stop_turns;                           ///< of those searches
-  std::vector<JobId> newcomers;                     ///< have become the first of their queue and shape, and were not tried since
-  Attempted limits_tried;                           ///< the last time that jobs whose queues' limits keep them were tried
-  std::vector<Attempted> reserved_for;              ///< by shape that is not plain: the last search for a reservation
-  std::vector<Attempted> moved_for;                 ///< by shape: the last vain search for jobs to move
-  SearchTurns move_turns;                           ///< likewise
-  std::vector<Move> moves;                          ///< in the order they were decided
-  std::vector<std::vector<TaskId>> idle_stand_ins;  ///< by request: tasks of no job that keep nothing
+  BackfillBook backfill;
+  StopBook stopping;
+  ShapeLine line;                        ///< scratch of try_in_order
+  std::vector<KnownSlot> slots;          ///< scratch of slot_at_its_turn, by job modulo its size
+  uint64_t fleet_changes = 1;            ///< grows when a node comes, goes or is drained
+  std::vector<uint64_t> failed_at;       ///< by shape: `room_made` when its tasks were last tried in vain
+  std::vector<uint64_t> grow_failed_at;  ///< the same of elastic jobs that wanted a task more
+  uint64_t room_made = 1;                ///< grows with all that may let a task be placed: one leaves, a node comes
+  ConsolidationBook consolidation;
+  MoveBook moving;
   std::vector<Asha> studies;
   std::vector<MarketPrices> prices;
-  std::vector<Instant> opens;           ///< by queue: when jobs that wait for its hours may start; kNever = none does
-  bool machines_may_come = false;       ///< see Scheduler::expect_machines
-  bool any_hours = false;               ///< has a queue ever been added that is closed at times?
-  bool any_movable = false;             ///< has a job ever been added that could be moved?
-  bool has_parts_of_gpus = false;       ///< and one that asks for less than a whole GPU?
-  uint64_t changes = 1;                 ///< grows with everything that may let such a search find something
-  Instant ripens;                       ///< of the search that is going on, see Attempted
-  int64_t too_large = INT64_MAX;        ///< the same
-  int64_t waiting_gpu_milli = 0;        ///< asked for by all that wait, as of the last preempt()
-  int32_t lowest_priority = INT32_MAX;  ///< of all jobs ever added
-  int32_t highest_priority = INT32_MIN;
+  std::vector<Instant> opens;      ///< by queue: when jobs that wait for its hours may start; kNever = none does
+  bool machines_may_come = false;  ///< see Scheduler::expect_machines
+  bool any_hours = false;          ///< has a queue ever been added that is closed at times?
+  bool any_movable = false;        ///< has a job ever been added that could be moved?
+  bool has_parts_of_gpus = false;  ///< and one that asks for less than a whole GPU?
+  uint64_t changes = 1;            ///< grows with everything that may let such a search find something
   Instant now;
 
   std::vector<Event> events;           ///< scratch: this step's in order, where they came in another
   std::vector<JobId> ended;            ///< scratch: those whose followers have not been looked at
-  std::vector<Decision> decisions;     ///< this step's
-  std::vector<Place> places;           ///< of the decisions; spans are set when the step is over
-  std::vector<size_t> places_end;      ///< by decision
+  StepDraft draft;                     ///< this step's decisions
   std::array<uint32_t, 5> searches{};  ///< scratch: made in this step, by SearchFor
-  std::vector<JobId> claimed_in_vain;  ///< scratch: jobs that could reclaim nothing in this round of searches
-  std::vector<JobId> taken_back;       ///< scratch: jobs whose start this step has dropped again
   VictimSketch sketch;
+  RoomOnPaper::Scratch paper;
   std::vector<NodeId> unclaimed_nodes;
 
   // scheduler_events.cc
@@ -281,7 +237,6 @@ struct Scheduler::Impl {
   void drain(NodeId n);
   void lose_node(NodeId n);
   void remove_node(NodeId n);
-  void take_back_orders_to_the_gone();
   void lose_task(TaskId t);
   void lose(TaskId t, Amounts& lost);
   void hold(JobId j);
@@ -338,6 +293,13 @@ struct Scheduler::Impl {
   bool grow_in_detail(JobId j);
   void evict(JobId j, Reason reason, JobId for_job);
   void began(JobId j);
+  void begin_to_hold(JobId j);
+  void finish_holding(JobId j);
+  bool may_drop_start(JobId v) const;
+  bool take_back_start(JobId v);
+  static constexpr uint32_t kMostSearches = 128;                        // of each kind in one step
+  static constexpr Duration kSearchesGoOnAfter = Duration::seconds(1);  // in the next step
+  bool may_search(SearchFor what);
   bool is_neighbour(JobId j) const;
 
   // scheduler_place.cc
@@ -355,80 +317,14 @@ struct Scheduler::Impl {
   bool nominate_in_detail(JobId j);
   Scope unclaimed(const Scope& scope);
 
-  // scheduler_preempt.cc
-  bool ranks_running() const { return is_preemptive(policy.order) || policy.preempt || policy.reclaim; }
-  bool reclaims() const;
-  bool other_grounds() const;
-  bool preempt();
-  enum class Ground : uint8_t { kAny, kReclaim, kPriority };
-  /// What one step makes a bounded number of, each. Claims: a search by Ground::kReclaim alone.
-  enum class SearchFor : uint8_t { kStop, kStopOfNewcomer, kClaim, kClaimOfNewcomer, kMove };
-  static constexpr uint32_t kMostSearches = 128;                        // of each kind
-  static constexpr Duration kSearchesGoOnAfter = Duration::seconds(1);  // in the next step
-  bool may_search(SearchFor what);
-  bool limit_may_give(JobId j) const;
-  bool stop_others(Ground ground);
-  /// Searches, one after the other, until one finds somebody to stop.
-  struct SearchRound {
-    Ground ground = Ground::kAny;
-    bool found = false;
-    SearchFor what = SearchFor::kStop;
-    bool cut_short = false;  ///< more were worth a search than a step makes
-    size_t set_aside = 0;
-    size_t limited_tried = 0;
-    std::vector<std::pair<ShapeId, Attempted>> in_vain;
-  };
-  Tried stop_others_in_round(JobId j, SearchRound& round);
-  Tried on_to_the_next_queue(JobId j, SearchRound& round);
-  void note_newcomer(JobId j);
-  bool leads_its_queue(JobId j) const;
-  bool was_tried(JobId j) const;
-  void try_newcomers(SearchRound& round);
-  bool stop_others_if_any(Ground ground);
-  void open_limited();
+  // scheduler_room.cc
   void divide_shares();
   bool may_claim_fairly(JobId j) const;
-  bool is_worth_a_search(ShapeId s);
-  bool could_take_back_start(JobId j);
-  bool stop_others_for(JobId j, Ground ground);
-  Rank victim_bound(JobId j) const;
-  Rank running_rank(JobId j) const;
-  Rank leaving_rank(JobId j) const;
-  Instant work_kept_at(JobId j) const;
-  Duration lost_if_stopped(JobId j) const;
-  std::optional<Reason> ground_to_stop(JobId j, JobId victim, const Rank& bound);
-  bool goes_first_again(JobId j, const Rank& rank) const;
-  Duration term_of(JobId j) const;
-  void note_cut_short(JobId j);
-  int64_t gpu_milli_waiting() const;
-  Instant search_again_at(const Attempted& last) const;
-  template <typename MayStop, typename Enough>
-  bool choose_victims(JobId j, size_t most, MayStop&& may_stop, Enough&& enough);
-  bool find_victims(JobId j, NodeBuckets::Counts& counts);
-  bool could_make_room(JobId victim, JobId j) const;
-  void add_room_of(JobId victim, NodeBuckets::Counts& counts);
-  int32_t gpus_left_by(const Task& task);
-  bool choose_nodes(const Shape& shape);
-  bool is_needed(JobId victim);
-  void hold_room(JobId j);
-  void stop_victims_for(JobId j);
-  static constexpr Duration kPreemptPause = Duration::minutes(1);  // between two searches for one shape, whatever changes
-  static constexpr size_t kNoDecision = SIZE_MAX;
-  size_t start_to_drop(JobId v) const;
-  bool take_back_start(JobId v);
-  void begin_to_hold(JobId j);
-  void finish_holding(JobId j);
-  void add_victim(const Victim& victim);
-  int32_t room_then(NodeId n) const;
-  size_t bucket_then(NodeId n) const;
-  void rank_running(JobId j);
-  void fire_level_timers();
-
-  // scheduler_room.cc
+  void leave(JobId v);
   std::vector<TaskId> tasks_to_place(JobId j) const;
   Amounts amounts_of(std::span<const TaskId> tasks) const;
   bool place_together(JobId j, std::span<const TaskId> tasks, Room room);
-  JobRun run_of(JobId j) const;
+  JobRun run_of(JobId j);
   State state_of_search(JobId j, std::span<const Victim> others);
   bool could_fit_without(JobId j, std::span<const Victim> others);
   std::optional<RoomPlan> plan_room(JobId j, std::span<const Victim> others, const RoomRules& rules);
@@ -439,36 +335,6 @@ struct Scheduler::Impl {
   void carry_out(JobId j, const RoomPlan& plan, std::span<const Victim> grounds);
   void stop_tasks(JobId v, std::span<const TaskId> tasks, Reason reason, JobId for_job);
   bool could_go_on_without(JobId v, std::span<const TaskId> tasks) const;
-  void keep_room(JobId v, std::span<const TaskId> tasks, std::span<const Place> new_places);
-
-  // scheduler_consolidate.cc
-  bool consolidate();
-  bool is_scattered(ShapeId s) const;
-  bool is_enough_open(JobId j) const;
-  bool move_others_for(JobId j);
-  int64_t worth_of_moving(JobId j) const;
-  int64_t loss_by_moving(JobId v) const;
-  bool is_movable(JobId v);
-  Instant move_again_at(const Attempted& last) const;
-  bool find_movers(JobId j, std::span<const JobId> refused);
-  NodeId open_node_for(int32_t gpus);
-  NodeId node_to_clear(int32_t gpus, std::span<const JobId> refused);
-  std::vector<JobId> movable_on(NodeId n, std::span<const JobId> refused);
-  void withhold_for_others(JobId j);
-  void leave(JobId v);
-  bool move_in_detail(JobId j);
-  std::vector<NodeId> emptiest_nodes(JobId j) const;
-  std::optional<JobId> without_new_room(JobId j);
-  void carry_out_moves(JobId j);
-  bool promise_room(JobId j);
-  std::vector<TaskId> take_stand_ins(std::span<const TaskId> tasks);
-  std::vector<TaskId> running_tasks(JobId v) const;
-  void give_back_stand_ins(std::span<const TaskId> stand_ins);
-  bool place_stand_ins(std::span<const TaskId> stand_ins);
-  bool take_kept_room(JobId v);
-  void join_at_kept_room(JobId v, TaskId t);
-  void drop_move(JobId v);
-  void drop_moves_to(NodeId n);
 
   // scheduler_time.cc
   bool put_off(JobId j);
@@ -490,25 +356,6 @@ struct Scheduler::Impl {
   Instant likely_end(JobId j, int per_mille) const;
   std::optional<ExpectedRun> expected_run(JobId j) const;
 
-  // scheduler_backfill.cc
-  void start_with_reservations();
-  void drop_stale_reservations();
-  bool is_overdue(JobId j) const;
-  Duration waited(JobId j) const;
-  std::vector<Ending> guessed_ends() const;
-  bool reserve(JobId j, bool guess);
-  bool fits_usable_fleet(JobId j);
-  void claim_room(NodeId n, int32_t gpus, NodeBuckets::Counts& counts);
-  bool start_beside(JobId j, size_t index, bool reserved);
-  bool is_worth_reserving(JobId j);
-  bool reserve_in_detail(JobId j, bool guess);
-  void end_on_paper(std::span<const Ending> those);
-  std::vector<Claim> claims_then(JobId j);
-  int32_t gpus_touched(JobId j) const;
-  void withhold(const Reservation& reservation, int32_t touched);
-  void spend_spare(Reservation& r, JobId j) const;
-  Instant latest_end(JobId j) const;
-
   // scheduler.cc
   void take_in(Instant at, std::span<const Event> happened);
   void release(JobId j, TaskState then);
@@ -519,8 +366,6 @@ struct Scheduler::Impl {
   void meter(JobId j);
   QueueBudgets::Wide burn_of(JobId j) const;
   void set_timer(TimerHeap& heap, Instant at, JobId j, TimerKind kind);
-  Decision& decide_on(DecisionKind kind, Reason reason, JobId j);
-  void add_place(const Place& place);
   const JobTerms& terms_of(JobId j) const { return terms[jobs[j.index()].terms]; }
   Rank rank_after(JobId j, Duration served) const;
   std::span<const Task> tasks_of(JobId j) const {

@@ -104,12 +104,12 @@ void Scheduler::Impl::end(JobId j, bool success) {
 }
 
 void Scheduler::Impl::reject(JobId j, Reason reason) {
-  decide_on(DecisionKind::kReject, reason, j);
+  draft.decide(DecisionKind::kReject, reason, j);
   end(j, false);
 }
 
 void Scheduler::Impl::skip(JobId j) {
-  decide_on(DecisionKind::kSkip, Reason::kMadeAlready, j);
+  draft.decide(DecisionKind::kSkip, Reason::kMadeAlready, j);
   end(j, true);
 }
 

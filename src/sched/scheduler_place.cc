@@ -139,7 +139,7 @@ std::optional<Amounts> Scheduler::Impl::place_in_detail(JobId j) {
   open.catch_up(cluster);
   if (!placed) return std::nullopt;
   for (const TaskId t : together)
-    add_place(cluster.task(t).place);
+    draft.add_place(cluster.task(t).place);
   r.running += static_cast<int32_t>(together.size());
   return wanted;
 }
@@ -198,7 +198,7 @@ Amounts Scheduler::Impl::place_tasks(JobId j, int32_t at_most) {
     place.gpus = OpenNodes::first_gpus(cluster, n, gpus);
     cluster.run(t, place, now);
     open.catch_up(cluster);
-    add_place(place);
+    draft.add_place(place);
     add_to(placed, shape.tasks == 1 ? shape.total : cluster.amounts(request));
     ++r.running;
     --at_most;

@@ -6,7 +6,8 @@
 
 #include "sched/rounds/claim.h"
 #include "sched/rounds/victims.h"
-#include "sched/scheduler_impl.h"
+#include "sched/scheduler_moves.h"
+#include "sched/scheduler_preempt.h"
 
 namespace stint::sched {
 namespace {
@@ -37,6 +38,12 @@ std::vector<TasksOfJob> by_job(const Cluster& cluster, std::span<const TaskId> t
 
 }  // namespace
 
+/// What runs of it is told to leave.
+void Scheduler::Impl::leave(JobId v) {
+  for (TaskId t = first_task(v); t != end_task(v); t = next(t))
+    if (cluster.task(t).state == TaskState::kRunning) cluster.leave(t);
+}
+
 /// What would be placed next: the tasks that must run together, or one more of an elastic job.
 std::vector<TaskId> Scheduler::Impl::tasks_to_place(JobId j) const {
   const JobTerms& spec = terms_of(j);
@@ -62,7 +69,7 @@ bool Scheduler::Impl::place_together(JobId j, std::span<const TaskId> tasks, Roo
 }
 
 /// The job as a search knows it.
-JobRun Scheduler::Impl::run_of(JobId j) const {
+JobRun Scheduler::Impl::run_of(JobId j) {
   const JobRecord& r = jobs[j.index()];
   JobRun run;
   static_cast<JobTerms&>(run.spec) = terms_of(j);
@@ -70,7 +77,7 @@ JobRun Scheduler::Impl::run_of(JobId j) const {
   run.gang = shapes.gang(terms_of(j).gang);
   run.first = first_task(j);
   run.started = r.started;
-  run.saved = r.phase == Phase::kRunning ? work_kept_at(j) : r.started;
+  run.saved = r.phase == Phase::kRunning ? StopRules(*this).work_kept_at(j) : r.started;
   return run;
 }
 
@@ -91,7 +98,7 @@ State Scheduler::Impl::state_of_search(JobId j, std::span<const Victim> others) 
     for (uint32_t q = 0; q < queues.size(); ++q)
       state.queues().set_held(QueueId(q), queues.held(QueueId(q)), queues.held_firm(QueueId(q)));
   state.know(j, run_of(j));
-  for (const JobId other : claimed_in_vain)
+  for (const JobId other : stopping.claimed_in_vain)
     if (!state.knows(other)) state.know(other, run_of(other));
   for (const Victim& v : others)
     if (!state.knows(v.job)) state.know(v.job, run_of(v.job));
@@ -151,8 +158,9 @@ std::optional<RoomPlan> Scheduler::Impl::plan_room(JobId j, std::span<const Vict
 
 /// Those that `j` may stop, each with the reason; the ones that should give way first where there are too many.
 std::vector<Victim> Scheduler::Impl::those_to_stop(JobId j) {
-  const Rank bound = victim_bound(j);
-  const bool by_rank_only = !other_grounds();
+  const StopRules rules(*this);
+  const Rank bound = rules.victim_bound(j);
+  const bool by_rank_only = !rules.other_grounds();
   const JobRecord& r = jobs[j.index()];
   const std::vector<TaskId> next = tasks_to_place(j);
   const bool limited = queues.limiting(r.queue, amounts_of(next), shapes[r.shape].preemptible).valid();
@@ -162,19 +170,20 @@ std::vector<Victim> Scheduler::Impl::those_to_stop(JobId j) {
   const auto collect = [&](const Waiting& candidate) {
     if (by_rank_only && candidate.rank <= bound) return false;
     if (std::ranges::find(found, candidate.job, &Victim::job) != found.end()) return true;
-    const std::optional<Reason> ground = ground_to_stop(j, candidate.job, bound);
-    if (ground && (limited || could_make_room(candidate.job, j))) found.push_back({.job = candidate.job, .reason = *ground});
+    const std::optional<Reason> ground = rules.ground_to_stop(j, candidate.job, bound);
+    if (ground && (limited || Preemption(*this).could_make_room(candidate.job, j)))
+      found.push_back({.job = candidate.job, .reason = *ground});
     return found.size() < most;
   };
-  running.for_each_from_last(collect, [](const Waiting&) {});
-  if (found.empty() || !reclaims() || policy.shares == ShareRule::kFair) return found;
+  stopping.running.for_each_from_last(collect, [](const Waiting&) {});
+  if (found.empty() || !rules.reclaims() || policy.shares == ShareRule::kFair) return found;
   // What gives way on its own side, below a queue that both sides share, may be what brings that side within its due.
   const QueueId own = queues.spec(r.queue).parent;
   if (!own.valid()) return found;
   for (const Victim& v : found)
     for (QueueId at = jobs[v.job.index()].queue; at.valid(); at = queues.spec(at).parent)
       if (queues.is_above(at, r.queue)) add_to(sketch.taken[at.index()], shapes[jobs[v.job.index()].shape].total);
-  running.for_each_from_last(collect, [](const Waiting&) {});
+  stopping.running.for_each_from_last(collect, [](const Waiting&) {});
   return found;
 }
 
@@ -211,7 +220,7 @@ std::optional<RoomPlan> Scheduler::Impl::plan_reclaim(JobId j, std::span<const V
     return plan_room(j, others, rules);
   }
   std::vector<JobId> ahead;
-  for (const JobId other : claimed_in_vain)
+  for (const JobId other : stopping.claimed_in_vain)
     if (jobs[other.index()].queue == jobs[j.index()].queue) ahead.push_back(other);
   rules.allowed = may_take;
   rules.in_turn = true;
@@ -289,7 +298,7 @@ void Scheduler::Impl::carry_out(JobId j, const RoomPlan& plan, std::span<const V
     cluster.nominate(plan.placed[i], plan.job_places[i]);
   finish_holding(j);
   for (const TasksOfJob& v : movers)
-    keep_room(v.job, v.tasks, v.places);
+    Moves(*this).keep_room(v.job, v.tasks, v.places);
   open.catch_up(cluster);
 }
 
@@ -298,11 +307,11 @@ void Scheduler::Impl::stop_tasks(JobId v, std::span<const TaskId> tasks, Reason 
   JobRecord& r = jobs[v.index()];
   if (take_back_start(v)) return;
   if (static_cast<size_t>(r.running) == tasks.size()) return evict(v, reason, for_job);
-  decide_on(DecisionKind::kEvict, reason, v).for_job = for_job;
+  draft.decide(DecisionKind::kEvict, reason, v).for_job = for_job;
   if (for_job.valid()) jobs[for_job.index()].admitted = true;
   for (const TaskId t : tasks) {
     cluster.leave(t);
-    add_place(cluster.task(t).place);
+    draft.add_place(cluster.task(t).place);
   }
   r.running -= static_cast<int32_t>(tasks.size());
   r.leaving += static_cast<int32_t>(tasks.size());
@@ -328,19 +337,6 @@ bool Scheduler::Impl::could_go_on_without(JobId v, std::span<const TaskId> tasks
   for (size_t leaf = 0; leaf < gang->groups.size(); ++leaf)
     if (left(static_cast<int32_t>(leaf)) < gang->groups[leaf].min_tasks) return false;
   return true;
-}
-
-/// Stand-ins keep these places for a job that is leaving.
-void Scheduler::Impl::keep_room(JobId v, std::span<const TaskId> tasks, std::span<const Place> new_places) {
-  Move& move = moves.emplace_back(
-      Move{.job = v, .tasks = {tasks.begin(), tasks.end()}, .stand_ins = take_stand_ins(tasks), .amounts = {}});
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    Place place = new_places[i];
-    place.task = move.stand_ins[i];
-    cluster.nominate(move.stand_ins[i], place);
-  }
-  add_to(move.amounts, amounts_of(tasks));
-  charge(v, move.amounts, 1);
 }
 
 }  // namespace stint::sched

@@ -288,6 +288,29 @@ struct SnapshotParts {
     a(job, at, guessed, claims);
   }
   template <typename A>
+  static void of(A& a, BackfillBook& v) {
+    auto& [reservations, ends, passed, pass, fits_fleet, reserved_for] = v;
+    a(reservations, ends, passed, pass, fits_fleet, reserved_for);
+  }
+  template <typename A>
+  static void of(A& a, StopBook& v) {
+    auto& [running, level_timers, attempted, turns, newcomers, limits_tried, ripens, too_large, waiting_gpu_milli,
+           lowest_priority, highest_priority, claimed_in_vain] = v;
+    CHECK(claimed_in_vain.empty(), "a snapshot inside a search");
+    a(running, level_timers, attempted, turns, newcomers, limits_tried, ripens, too_large, waiting_gpu_milli, lowest_priority,
+      highest_priority);
+  }
+  template <typename A>
+  static void of(A& a, ConsolidationBook& v) {
+    auto& [moved_for, turns, ripens] = v;
+    a(moved_for, turns, ripens);
+  }
+  template <typename A>
+  static void of(A& a, MoveBook& v) {
+    auto& [moves, idle_stand_ins] = v;
+    a(moves, idle_stand_ins);
+  }
+  template <typename A>
   static void of(A& a, Move& v) {
     auto& [job, tasks, stand_ins, amounts] = v;
     a(job, tasks, stand_ins, amounts);
@@ -325,21 +348,17 @@ struct SnapshotParts {
 
   template <typename A>
   static void of(A& a, Scheduler::Impl& v) {
-    // Scratch: line, slots, events, ended, decisions, places, places_end, searches, claimed_in_vain, taken_back, sketch, unclaimed_nodes. Given beside it: the policy.
+    // Scratch: line, slots, events, ended, draft, searches, sketch, paper, unclaimed_nodes. Given beside it: the policy.
     auto& [policy, cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, durations, kins, gpu_rates,
            price_tiers, gpu_models, burns, waits_for_budget, held, dependents, arrays, products, present, growing, timers,
-           level_timers, running, ends, reservations, line, slots, passed, pass, fleet_changes, fits_fleet, failed_at,
-           grow_failed_at, room_made, attempted, stop_turns, newcomers, limits_tried, reserved_for, moved_for, move_turns, moves,
-           idle_stand_ins, studies, prices, opens, machines_may_come, any_hours, any_movable, has_parts_of_gpus, changes, ripens,
-           too_large, waiting_gpu_milli, lowest_priority, highest_priority, now, events, ended, decisions, places, places_end,
-           searches, claimed_in_vain, taken_back, sketch, unclaimed_nodes] = v;
+           backfill, stopping, line, slots, fleet_changes, failed_at, grow_failed_at, room_made, consolidation, moving, studies,
+           prices, opens, machines_may_come, any_hours, any_movable, has_parts_of_gpus, changes, now, events, ended, draft,
+           searches, sketch, paper, unclaimed_nodes] = v;
     CHECK(ended.empty(), "a snapshot inside a step");
     a(cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, durations, kins, gpu_rates, price_tiers,
-      gpu_models, burns, waits_for_budget, held, dependents, arrays, products, present, growing, timers, level_timers, running,
-      ends, reservations, passed, pass, fleet_changes, fits_fleet, failed_at, grow_failed_at, room_made, attempted, stop_turns,
-      newcomers, limits_tried, reserved_for, moved_for, move_turns, moves, idle_stand_ins, studies, prices, opens,
-      machines_may_come, any_hours, any_movable, has_parts_of_gpus, changes, ripens, too_large, waiting_gpu_milli,
-      lowest_priority, highest_priority, now);
+      gpu_models, burns, waits_for_budget, held, dependents, arrays, products, present, growing, timers, backfill, stopping,
+      fleet_changes, failed_at, grow_failed_at, room_made, consolidation, moving, studies, prices, opens, machines_may_come,
+      any_hours, any_movable, has_parts_of_gpus, changes, now);
   }
 };
 

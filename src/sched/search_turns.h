@@ -5,8 +5,21 @@
 #include <cstdint>
 #include <utility>
 
+#include "sched/queues/pending.h"
+
 namespace stint::sched {
 
+/// A search for victims that was in vain. Repeated with the same state it would be in vain again.
+struct Attempted {
+  JobId job;  ///< not valid = there was none yet
+  Rank rank;
+  Instant at;
+  uint64_t changes = 0;           ///< Scheduler::Impl::changes then
+  uint64_t turn = 0;              ///< of SearchTurns then
+  Instant ripens = kNever;        ///< when the first of those looked at has run for long enough to be stopped
+  int64_t too_large = INT64_MAX;  ///< milli-GPU of the smallest that was passed over because too little waits to fill its room
+  Instant others_at = Instant::from_ns(INT64_MIN);  ///< when the heads of further queues were last tried, too
+};
 class SearchTurns {
  public:
   /// More are worth a search than this step makes: the turn goes on in the next one.

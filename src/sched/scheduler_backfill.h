@@ -1,0 +1,61 @@
+// Backfill as a class: what it keeps is its own, and others see what they need of reservations. Made where it is needed.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sched/scheduler_impl.h"
+
+namespace stint::sched {
+
+/// When a running job ends, or is thought to.
+struct Ending {
+  Instant at;
+  JobId job;
+};
+
+class Backfilling {
+ public:
+  explicit Backfilling(Scheduler::Impl& scheduler) : s_(scheduler), book_(scheduler.backfill) {}
+
+  /// Starts jobs in order; keeps the reservations of those that do not fit, and lets others pass beside them.
+  void start_jobs();
+
+  /// Finds the earliest instant at which the job fits, and claims the nodes. @param guess  when jobs end, see guessed_ends().
+  /// @return false when it cannot be said, or is guessed to be later than it has waited already.
+  bool reserve(JobId j, bool guess);
+  /// What is reserved for others than `j` is theirs.
+  void claim_for_others(JobId j, RoomOnPaper& room) const;
+  /// Until open.release(): what others have reserved does not count as open.
+  void withhold_for_others(JobId j);
+  /// In GPU-seconds: what waiting has cost the job so far, or what it still would, where that is known and less.
+  [[nodiscard]] int64_t worth_of_room(JobId j) const;
+
+  /// It runs from now on. / It does so no longer.
+  void began(JobId j);
+  void stopped(JobId j);
+  /// Nothing of the node is kept for anybody.
+  void forget_node(NodeId n);
+
+ private:
+  [[nodiscard]] Instant latest_end(JobId j) const;
+  [[nodiscard]] Duration waited(JobId j) const;
+  [[nodiscard]] bool is_overdue(JobId j) const;
+  [[nodiscard]] std::vector<Ending> guessed_ends() const;
+  void drop_stale_reservations();
+  bool is_worth_reserving(JobId j);
+  bool reserve_in_detail(JobId j, bool guess);
+  void end_on_paper(std::span<const Ending> those);
+  std::vector<Claim> claims_then(JobId j);
+  bool fits_usable_fleet(JobId j);
+  [[nodiscard]] int32_t gpus_touched(JobId j) const;
+  void withhold(const Reservation& reservation, int32_t touched);
+  bool start_beside(JobId j, size_t index, bool reserved);
+  void spend_spare(Reservation& r, JobId j) const;
+
+  Scheduler::Impl& s_;
+  BackfillBook& book_;
+};
+
+}  // namespace stint::sched

@@ -1,0 +1,44 @@
+// Consolidation as a class: who moves, and for whom. Made where it is needed.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sched/scheduler_impl.h"
+
+namespace stint::sched {
+
+class Consolidation {
+ public:
+  explicit Consolidation(Scheduler::Impl& scheduler) : s_(scheduler), book_(scheduler.consolidation) {}
+
+  /// Tries the heads of the shapes that do not fit; where the first in line blocks the others, only that one.
+  /// @return whether others move for one.
+  bool move_for_one();
+  /// The same for one that may claim room, where enough is free but scattered.
+  bool move_for_claim(JobId j);
+  /// When move_for_one() may find what it did not find, though nothing happens; kNever = then it will not.
+  [[nodiscard]] Instant next_search() const;
+
+ private:
+  [[nodiscard]] Instant move_again_at(const Attempted& last) const;
+  [[nodiscard]] bool is_scattered(ShapeId s) const;
+  [[nodiscard]] bool is_enough_open(JobId j) const;
+  bool move_others_for(JobId j);
+  [[nodiscard]] int64_t loss_by_moving(JobId v) const;
+  bool is_movable(JobId v);
+  bool find_movers(JobId j, RoomOnPaper& room, std::span<const JobId> refused);
+  NodeId node_to_clear(int32_t gpus, RoomOnPaper& room, std::span<const JobId> refused);
+  std::vector<JobId> movable_on(NodeId n, std::span<const JobId> refused);
+  bool move_in_detail(JobId j);
+  [[nodiscard]] std::vector<NodeId> emptiest_nodes(JobId j) const;
+  std::optional<JobId> without_new_room(JobId j, const RoomOnPaper& room);
+  void carry_out_moves(JobId j, const RoomOnPaper& room);
+  bool promise_room(JobId j, const RoomOnPaper& room);
+
+  Scheduler::Impl& s_;
+  ConsolidationBook& book_;
+};
+
+}  // namespace stint::sched
