@@ -8,27 +8,14 @@ namespace {
 
 int64_t day_of(Instant at) { return at.ns() / (kHour.count_ns() * 24); }
 
-/// What stands beside a job's texts in its record, and the row that tells its number.
-constexpr int64_t kRecordBytes = 500, kRowBytes = 60;
+/// What stands beside the request in its record, and the row that tells its number.
+constexpr int64_t kRecordBytes = 100, kRowBytes = 60;
 
 }  // namespace
 
-LogUse log_use_of(const JobRequest& r) {
-  const auto pairs = [](const std::vector<std::pair<std::string, std::string>>& all) {
-    int64_t bytes = 0;
-    for (const auto& [name, value] : all)
-      bytes += std::ssize(name) + std::ssize(value) + 6;
-    return bytes;
-  };
-  int64_t bytes =
-      kRecordBytes + std::ssize(r.script) + std::ssize(r.folder) + std::ssize(r.name) + pairs(r.environment) + pairs(r.tags);
-  for (const std::vector<std::string>* texts : {&r.command, &r.arguments, &r.gpu_models})
-    for (const std::string& text : *texts)
-      bytes += std::ssize(text) + 3;
-  constexpr int64_t kIdBytes = 12;
-  bytes += std::ssize(r.after) * kIdBytes;
-  const int64_t jobs = std::max(r.array, 1);
-  return {.records = jobs, .bytes = Bytes::of(bytes + jobs * kRowBytes)};
+LogUse log_use_of(const JobRequest& request) {
+  const int64_t jobs = std::max(request.array, 1);
+  return {.records = jobs, .bytes = Bytes::of(kRecordBytes + std::ssize(to_json(request)) + jobs * kRowBytes)};
 }
 
 LogUse RecordQuota::used(std::string_view client, std::string_view user, Instant now) const {

@@ -52,6 +52,24 @@ TEST(RecordQuota, CountsEachJobOfAnArrayAndTheTextsOnce) {
   EXPECT_LT(use.bytes.count(), 50'000);
 }
 
+TEST(RecordQuota, CountsAllThatARequestMayNameAtLength) {
+  const int64_t small = log_use_of(JobRequest()).bytes.count();
+  const std::string text(1'000, 'x');
+  const auto more = [&](auto&& give) {
+    JobRequest request;
+    give(request);
+    return log_use_of(request).bytes.count() - small;
+  };
+  EXPECT_GE(more([&](JobRequest& r) { r.machines.assign(100, "gpu-12345"); }), 1'000);
+  EXPECT_GE(more([&](JobRequest& r) { r.command = {text}; }), 1'000);
+  EXPECT_GE(more([&](JobRequest& r) { r.affinity = {text}; }), 1'000);
+  EXPECT_GE(more([&](JobRequest& r) { r.node_labels = {{"a", text}}; }), 1'000);
+  EXPECT_GE(more([&](JobRequest& r) { r.labels = {{"a", text}}; }), 1'000);
+  EXPECT_GE(more([&](JobRequest& r) { r.output_path = text; }), 1'000);
+  EXPECT_GE(more([&](JobRequest& r) { r.makes = text; }), 1'000);
+  EXPECT_GE(more([&](JobRequest& r) { r.study = text; }), 1'000);
+}
+
 TEST(EngineRecordQuota, StopsOneWhoSubmitsAndCancelsAndHoldsForEver) {
   const ScratchDir dir;
   TestingDaemon daemon(dir / "log.db", governed(R"({"clients":[{"name":"acme","user_records_per_day":12}]})"));
