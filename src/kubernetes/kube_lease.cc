@@ -40,6 +40,7 @@ Result<KubeLeaseState> parse_kube_lease(std::string_view json) {
   const auto spec = root.find("spec");
   if (spec == root.end() || !spec->is_object()) return out;
   out.holder = text_in(*spec, "holderIdentity");
+  out.since = text_in(*spec, "acquireTime");
   out.duration = Duration::seconds(std::clamp<int64_t>(number_in(*spec, "leaseDurationSeconds"), 0, 86'400));
   out.transitions = number_in(*spec, "leaseTransitions");
   return out;
@@ -111,7 +112,7 @@ void KubeLease::try_once() {
 /// @param before  none = there is no such object. Somebody who was faster makes it an error.
 Status KubeLease::put(const std::optional<KubeLeaseState>& before, const std::string& holder) {
   const std::string at = micro_time(now());
-  const bool taken = !before || before->holder != holder;
+  const bool taken = !holder.empty() && (!before || before->holder != holder);
   Json body = {{"apiVersion", "coordination.k8s.io/v1"},
                {"kind", "Lease"},
                {"metadata", {{"name", rules_.name}, {"namespace", rules_.ns}}},
@@ -120,7 +121,8 @@ Status KubeLease::put(const std::optional<KubeLeaseState>& before, const std::st
                  {"leaseDurationSeconds", rules_.duration.whole_seconds()},
                  {"renewTime", at},
                  {"leaseTransitions", (before ? before->transitions : 0) + (before && taken ? 1 : 0)}}}};
-  if (taken) body["spec"]["acquireTime"] = at;
+  const std::string since = taken ? at : before ? before->since : "";
+  if (!since.empty()) body["spec"]["acquireTime"] = since;
   const std::string all = fmt::format("/apis/coordination.k8s.io/v1/namespaces/{}/leases", rules_.ns);
   KubeChange change{.method = "POST", .path = all, .body = {}};
   if (before) {

@@ -27,6 +27,7 @@ struct KubeLeaseRules {
 struct KubeLeaseState {
   std::string version;  ///< resourceVersion
   std::string holder;   ///< "" = it is free
+  std::string since;    ///< acquireTime, as it stands there
   Duration duration;
   int64_t transitions = 0;
 };
