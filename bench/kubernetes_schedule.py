@@ -3,10 +3,12 @@
 
 Usage: bench/kubernetes_schedule.py STINT [--nodes 100] [--pods 800] [--rounds 1]
 
-Machines with eight GPUs each are played by KWOK; one-GPU pods are all made before whoever places them starts, so that making them is not
-measured: from the start of the scheduler's program until the API server has a node for each pod. kube-scheduler is given the same requests
-a second as the daemon may make (no limit of its own that binds). `bind` is what the API server itself takes: bindings sent by twelve
-clients, as the daemon does, with no scheduler at all. Needs scripts/setup-kubernetes.
+Machines with eight GPUs each are made ready by KWOK, which then ends, and the controllers too: kubelets and controllers have other machines
+in a cluster (--kubelets leaves them running here, beside the server). One-GPU pods are all made before whoever places them starts, so that
+making them is not measured: from the start of the scheduler's program until the API server has told of a node for each pod. kube-scheduler
+is given the same requests a second as the daemon may make (no limit of its own that binds). `bind` is what the API server itself takes:
+bindings sent by twelve clients, as the daemon does, with no scheduler at all. Beside the rate stands the processor time of whoever places
+them and of the server (kube-apiserver and etcd) for each pod, which a busy machine changes less. Needs scripts/setup-kubernetes.
 """
 import argparse
 import concurrent.futures
@@ -14,6 +16,7 @@ import http.client
 import importlib.machinery
 import importlib.util
 import json
+import os
 import pathlib
 import ssl
 import statistics
@@ -32,6 +35,7 @@ kubernetes = importlib.util.module_from_spec(importlib.util.spec_from_loader("ku
 loader.exec_module(kubernetes)
 
 PODS = "/api/v1/namespaces/default/pods"
+CONTENDERS = ("bind", "kube-scheduler", "stint")
 local = threading.local()
 
 
@@ -64,27 +68,61 @@ def pod(name, scheduler):
                                                                  "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
 
 
-def bound(cluster):
-    """How many pods have a node, by the server's own index."""
-    count, token = 0, ""
-    while True:
-        answer = json.loads(cluster.get(f"/api/v1/pods?limit=2000&fieldSelector=spec.nodeName%21%3D{token}"))
-        count += len(answer["items"])
-        token = answer["metadata"].get("continue", "")
-        if not token:
-            return count
-        token = f"&continue={token}"
+class Bound(threading.Thread):
+    """Counts the pods that have a node, as a watch of their metadata tells: lists of all of them, asked for again and again, would be most
+    of the server's work."""
+
+    WATCHED = "/api/v1/pods?fieldSelector=spec.nodeName%21%3D"
+
+    def __init__(self, cluster, pods):
+        super().__init__(daemon=True)
+        self.cluster, self.left, self.all = cluster, pods, threading.Event()
+        self.names = set()
+
+    def ask(self, more, kind):
+        connection = http.client.HTTPSConnection("127.0.0.1", self.cluster.port, timeout=600,
+                                                 context=ssl.create_default_context(cafile=self.cluster.pki / "ca.crt"))
+        connection.request("GET", self.WATCHED + more, headers={
+            "Authorization": f"Bearer {self.cluster.token}", "Accept": f"application/json;as={kind};g=meta.k8s.io;v=v1"})
+        return connection.getresponse()
+
+    def see(self, *objects):
+        self.names.update(one["metadata"]["name"] for one in objects)
+        if len(self.names) >= self.left:
+            self.all.set()
+
+    def run(self):
+        while not self.all.is_set():  # the server ends a watch that reads slowly
+            listed = json.loads(self.ask("", "PartialObjectMetadataList").read())
+            self.see(*(listed["items"] or []))
+            for line in self.ask(f"&watch=1&resourceVersion={listed['metadata']['resourceVersion']}", "PartialObjectMetadata"):
+                told = json.loads(line)
+                if told["type"] in ("ADDED", "MODIFIED"):
+                    self.see(told["object"])
+                if self.all.is_set():
+                    return
+
+    def wait(self, began, seconds):
+        if not self.all.wait(seconds):
+            raise SystemExit(f"only {len(self.names)} of {self.left} pods are bound after {seconds} s")
+        return time.monotonic() - began
 
 
-def wait_for(cluster, pods, began, seconds):
-    while (there := bound(cluster)) < pods:
-        if time.monotonic() - began > seconds:
-            raise SystemExit(f"only {there} of {pods} pods are bound after {seconds} s")
-        time.sleep(0.2)
-    return time.monotonic() - began
+def processor_seconds(*pids):
+    """That these processes have used, their threads included."""
+    ticks = 0
+    for pid in pids:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def process_ids(cluster, *names):
+    return [record["pid"] for record in cluster.processes() if record["name"] in names]
 
 
 def measure(how, arguments):
+    """(seconds, processor seconds of who places, those of the server)"""
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         cluster = kubernetes.Cluster(folder / "cluster")
@@ -98,20 +136,29 @@ def measure(how, arguments):
             cluster.wait("the machines are ready", lambda: cluster.kubectl("get", "nodes", "-o", ready).split().count("True") == arguments.nodes, 600)
             scheduler = {"stint": "stint", "kube-scheduler": "default-scheduler", "bind": "none"}[how]
             client.many(("POST", PODS, pod(f"p-{i}", scheduler)) for i in range(arguments.pods))
+            server = process_ids(cluster, "kube-apiserver", "etcd")
+            used, own = processor_seconds(*server), processor_seconds(os.getpid())
+            if not arguments.kubelets:
+                cluster.kill("kwok")
+                cluster.kill("kube-controller-manager")
+            bound = Bound(cluster, arguments.pods)
+            bound.start()
             began = time.monotonic()
             if how == "bind":
                 client.many(("POST", f"{PODS}/p-{i}/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": f"p-{i}"},
                                                               "target": {"kind": "Node", "name": f"gpu-{i % arguments.nodes}"}})
                             for i in range(arguments.pods))
-                return time.monotonic() - began
+                return bound.wait(began, arguments.patience), processor_seconds(os.getpid()) - own, processor_seconds(*server) - used
             if how == "kube-scheduler":
                 cluster.start_part("kube-scheduler", cluster.client_port + 4, "--kubeconfig", cluster.kubeconfig)
-                return wait_for(cluster, arguments.pods, began, arguments.patience)
+                took = bound.wait(began, arguments.patience)
+                return took, processor_seconds(*process_ids(cluster, "kube-scheduler")), processor_seconds(*server) - used
             daemon = RunningDaemon(arguments.stint, folder, {
                 "queues": [{"name": "rest"}], "engine": {"kubernetes": {"kubeconfig": str(cluster.kubeconfig), "queue": "rest", "lease_duration": "15s"}}},
                 simulate=False, flags=[])
             try:
-                return wait_for(cluster, arguments.pods, began, arguments.patience)
+                took = bound.wait(began, arguments.patience)
+                return took, processor_seconds(daemon.process.pid), processor_seconds(*server) - used
             finally:
                 daemon.kill()
         finally:
@@ -125,15 +172,20 @@ def main():
     parser.add_argument("--pods", type=int, default=800)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--patience", type=float, default=900, help="seconds for one measurement")
+    parser.add_argument("--kubelets", action="store_true", help="the machines run the pods meanwhile, on this one's processors")
+    parser.add_argument("--only", choices=CONTENDERS, action="append", help="leave the others out")
     arguments = parser.parse_args()
-    rates = {how: [] for how in ("bind", "kube-scheduler", "stint")}
+    rows = {how: [] for how in arguments.only or CONTENDERS}
     for _ in range(arguments.rounds):
-        for how, figures in rates.items():
-            figures.append(arguments.pods / measure(how, arguments))
-            print(f"{how:<16}{figures[-1]:8.0f} pods/s", file=sys.stderr, flush=True)
-    print(f"{arguments.nodes} nodes x 8 GPUs, {arguments.pods} pods of one GPU; median of {arguments.rounds}, least, most")
-    for how, figures in rates.items():
-        print(f"{how:<16}{statistics.median(figures):8.0f}{min(figures):8.0f}{max(figures):8.0f} pods/s")
+        for how, of_it in rows.items():
+            took, own, server = measure(how, arguments)
+            of_it.append((arguments.pods / took, 1000 * own / arguments.pods, 1000 * server / arguments.pods))
+            print("{:<16}{:8.0f} pods/s; processor: {:.2f} ms a pod its own, {:.2f} the server's".format(how, *of_it[-1]), file=sys.stderr, flush=True)
+    print(f"{arguments.nodes} nodes x 8 GPUs, {arguments.pods} pods of one GPU; {arguments.rounds} rounds; pods/s: median, least, most; "
+          "processor ms a pod (median): its own, the server's")
+    for how, of_it in rows.items():
+        rate, own, server = zip(*of_it)
+        print(f"{how:<16}{statistics.median(rate):8.0f}{min(rate):8.0f}{max(rate):8.0f}{statistics.median(own):10.2f}{statistics.median(server):8.2f}")
 
 
 if __name__ == "__main__":

@@ -224,13 +224,18 @@ struct OthersJob {
   int restarts = 0;                   ///< how often its cluster has run it again
 };
 
+/// All jobs of others that the cluster has: what the caller's books have beside them went while it was away. Told once, when that is known.
+struct OthersThere {
+  std::vector<std::string> names;  ///< ascending
+};
+
 /// Something that a person must know, and is told once.
 struct BackendNote {
   std::string text;
 };
 
 /// What is told of tasks, of orders, of machines, and of jobs of others.
-using BackendEvent = std::variant<Report, Refusal, MachineReport, OthersJob, BackendNote>;
+using BackendEvent = std::variant<Report, Refusal, MachineReport, OthersJob, OthersThere, BackendNote>;
 
 /// Which of a task's streams, and what of it.
 struct LogQuery {

@@ -39,8 +39,16 @@ std::vector<BackendEvent> BackendThread::drain(Instant now) {
     shown_ = seen_;
     asked_ = now;
   }
+  drained_at_ = now;
   wake_.notify_all();
   return events;
+}
+
+/// While the thread is busy, what it foresaw before it began says nothing: a caller that took it at its word would ask without a pause.
+std::optional<Instant> BackendThread::next_event_at() const {
+  constexpr Duration kBusyFor = Duration::milliseconds(50);
+  const std::lock_guard lock(mutex_);
+  return busy_ ? std::max(shown_.next.value_or(Instant()), drained_at_ + kBusyFor) : shown_.next;
 }
 
 void BackendThread::on_events(std::function<void()> listener) {
@@ -77,10 +85,12 @@ void BackendThread::run() {
     bool last = false;
     {
       std::unique_lock lock(mutex_);
+      busy_ = false;
       wake_.wait(lock, [this] { return stopping_ || asked_ || !orders_.empty(); });
       orders.swap(orders_);
       if (asked_) now = std::max(now, *std::exchange(asked_, std::nullopt));
       last = stopping_;
+      busy_ = true;
     }
     for (const Order& order : orders)
       now = std::max(now, order.at);

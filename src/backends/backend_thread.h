@@ -27,7 +27,7 @@ class BackendThread final : public Backend {
   void submit(std::vector<Order> orders) override;
   /// What the thread has been told until now; it then looks again, as of `now`, and calls the listener when there is something.
   std::vector<BackendEvent> drain(Instant now) override;
-  [[nodiscard]] std::optional<Instant> next_event_at() const override { return shown_.next; }
+  [[nodiscard]] std::optional<Instant> next_event_at() const override;
   void on_events(std::function<void()> listener) override;
   [[nodiscard]] std::vector<LaunchKey> running() const override { return shown_.running; }
   [[nodiscard]] std::vector<MachineReport> machines() const override { return shown_.machines; }
@@ -47,10 +47,13 @@ class BackendThread final : public Backend {
 
   std::unique_ptr<Backend> backend_;
   std::vector<std::string> notes_;
-  Seen shown_;  ///< the caller's thread alone: as of the last drain()
+  // The caller's thread alone: as of the last drain().
+  Seen shown_;
+  Instant drained_at_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
+  bool busy_ = false;                 // guarded: with orders, or a look
   std::vector<Order> orders_;         // guarded
   std::optional<Instant> asked_;      // guarded: to look, as of then
   std::vector<BackendEvent> events_;  // guarded

@@ -26,11 +26,29 @@ CloudFault fault_of(const HttpResponse& response) {
     };
     fault.code = text("reason");
     fault.message = text("message");
+    const auto causes = nlohmann::json::json_pointer("/details/causes");
+    if (status.contains(causes) && status[causes].is_array())
+      for (const auto& cause : status[causes])
+        if (cause.is_object() && cause.value("message", nlohmann::json()).is_string())
+          fault.message += fmt::format(" ({})", cause["message"].get<std::string>());
   } else {
     fault.message = excerpt(response.body, 200);
   }
   fault.failure = classify_failure(response.status, fault.code);
   return fault;
+}
+
+/// A disruption budget refuses by the status of a server that has too much to do, and says so among the causes.
+/// Source: Kubernetes, "API-initiated Eviction".
+bool answers_a_change(const HttpResponse& response) {
+  switch (response.status) {
+    case 404:
+    case 409:
+    case 410:
+    case 422: return true;
+    case 429: return response.body.find("\"DisruptionBudget\"") != std::string::npos;
+    default: return false;
+  }
 }
 
 std::string remedy_of(CloudFailure failure) {
@@ -63,7 +81,8 @@ KubeClient::KubeClient(std::shared_ptr<KubeIdentity> identity, KubeClientOptions
       options_(std::move(options)),
       http_({.http = identity_->http(), .tries = options_.tries, .sleep = options_.sleep, .clock = {}, .draw = {}}) {}
 
-Result<HttpResponse> KubeClient::send(HttpCall call, const std::string& what, std::initializer_list<int> answers) {
+Result<HttpResponse> KubeClient::send(HttpCall call, const std::string& what,
+                                      std::function<bool(const HttpResponse&)> is_answer) {
   return http_.send({.what = what,
                      .prepare = [&](const CloudAttempt& attempt) -> Result<HttpCall> {
                        HttpCall signed_call = call;
@@ -73,7 +92,7 @@ Result<HttpResponse> KubeClient::send(HttpCall call, const std::string& what, st
                      },
                      .judge = [&](const HttpResponse& response) -> std::optional<CloudFault> {
                        if (response.status >= 200 && response.status < 300) return std::nullopt;
-                       if (std::ranges::find(answers, response.status) != answers.end()) return std::nullopt;
+                       if (is_answer && is_answer(response)) return std::nullopt;
                        return fault_of(response);
                      },
                      .remedy = remedy_of,
@@ -91,7 +110,7 @@ Result<KubeAnswer> KubeClient::change(const KubeChange& change) {
                                           .headers = {{"Accept", "application/json"}},
                                           .body = change.body,
                                           .content_type = change.body.empty() ? "" : change.content_type},
-                                         change.path, {404, 409, 410, 422, 429}));
+                                         change.path, answers_a_change));
   KubeAnswer answer{.status = response.status, .body = std::move(response.body), .message = {}};
   response.body = answer.body;
   if (!answer.ok()) answer.message = fault_of(response).message;
@@ -106,7 +125,8 @@ Result<std::string> KubeClient::list(const KubeList& what, const std::function<v
     do {
       const std::string from = stream.next_page().empty() ? "" : "&continue=" + escape_url(stream.next_page());
       const std::string url = fmt::format("{}{}?limit={}{}{}", identity_->server(), what.path, options_.page, what.query, from);
-      TRY_ASSIGN(const HttpResponse page, send({.url = url, .headers = {{"Accept", accept_of(what.view)}}}, what.path, {410}));
+      TRY_ASSIGN(const HttpResponse page, send({.url = url, .headers = {{"Accept", accept_of(what.view)}}}, what.path,
+                                               [](const HttpResponse& response) { return response.status == 410; }));
       expired = page.status == 410;
       if (expired) break;
       TRY(stream.feed(page.body));

@@ -1,6 +1,6 @@
 // The Kubernetes API as Stint needs it: objects got, listed in pages and watched.
 //
-// Tries that may pass are repeated (429 and 503 after what Retry-After asks for), a refused token is renewed once, and every error says the
+// Tries that may pass are repeated (429 of a busy server and 503 after what Retry-After asks for), a refused token is renewed once, and every error says the
 // API server's reason and what to do. Source: Kubernetes, "Kubernetes API Concepts".
 #pragma once
 
@@ -41,7 +41,7 @@ struct KubeChange {
   std::string content_type = "application/json";
 };
 struct KubeAnswer {
-  int status = 0;             ///< 2xx, or 404, 409, 410, 422, 429: what was asked for does not hold
+  int status = 0;  ///< 2xx, or 404, 409, 410, 422: what was asked for does not hold; 429: a disruption budget forbids it
   std::string body, message;  ///< the server's words where it is no success
   [[nodiscard]] bool ok() const { return status >= 200 && status < 300; }
 };
@@ -78,8 +78,8 @@ class KubeClient {
   [[nodiscard]] const KubeIdentity& identity() const { return *identity_; }
 
  private:
-  /// @param answers  statuses beside 2xx that are no faults.
-  Result<HttpResponse> send(HttpCall call, const std::string& what, std::initializer_list<int> answers = {});
+  /// @param is_answer  beside 2xx; empty = none else.
+  Result<HttpResponse> send(HttpCall call, const std::string& what, std::function<bool(const HttpResponse&)> is_answer = {});
 
   std::shared_ptr<KubeIdentity> identity_;
   KubeClientOptions options_;

@@ -13,7 +13,8 @@ def status(code, reason, message):
 
 class FaultyProxy:
     """A fault is (when, what, how often): `when` sees the path and the parameters, `what` is one of
-    ("answer", code, headers, body), ("cut", bytes) of the answer's body, ("event", line) in place of the body."""
+    ("answer", code, headers, body), ("cut", bytes) of the answer's body, ("event", line) in place of the body,
+    ("lose",): the request is carried out, and its answer does not come."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -28,6 +29,8 @@ class FaultyProxy:
                     proxy.handle(self)
                 except OSError:  # the client has gone
                     self.close_connection = True
+
+            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
 
             def log_message(self, *_):
                 pass
@@ -72,13 +75,14 @@ class FaultyProxy:
         url = urllib.parse.urlsplit(request.path)
         fault = self.next_fault(url.path, dict(urllib.parse.parse_qsl(url.query)))
         request.close_connection = True
+        body = request.rfile.read(int(request.headers.get("Content-Length", 0))) or None
         if fault and fault[0] == "answer":
-            _, code, headers, body = fault
+            _, code, headers, text = fault
             request.send_response(code)
             for name, value in headers.items():
                 request.send_header(name, value)
             request.end_headers()
-            request.wfile.write(body)
+            request.wfile.write(text)
             return
         if fault and fault[0] == "event":
             request.send_response(200)
@@ -88,13 +92,17 @@ class FaultyProxy:
         upstream = http.client.HTTPSConnection("127.0.0.1", self.cluster.port, timeout=120,
                                                context=ssl.create_default_context(cafile=self.cluster.pki / "ca.crt"))
         headers = {name: value for name, value in request.headers.items() if name.lower() not in ("host", "accept-encoding", "connection")}
-        upstream.request("GET", request.path, headers=headers)
+        upstream.request(request.command, request.path, body, headers)
         answer = upstream.getresponse()
+        if fault and fault[0] == "lose":
+            answer.read()
+            upstream.close()
+            return
         request.send_response(answer.status)
         for name, value in answer.getheaders():
             if name.lower() not in ("transfer-encoding", "connection", "content-length"):
                 request.send_header(name, value)
-        left = fault[1] if fault else None
+        left = fault[1] if fault else None  # "cut"
         length = answer.getheader("Content-Length")
         if length is not None:
             request.send_header("Content-Length", length)

@@ -14,6 +14,10 @@ int64_t amount_in(const KubernetesResources& resources, std::string_view name) {
 
 int64_t rounded_up(int64_t thousandths) { return thousandths / kThousandths + (thousandths % kThousandths > 0 ? 1 : 0); }
 
+bool takes_the_same_pods(const KubePlacingNode& a, const KubePlacingNode& b) {
+  return a.whole_gpus == b.whole_gpus && a.taints == b.taints && a.node.meta.labels == b.node.meta.labels;
+}
+
 std::string group_key(const KubernetesMeta& meta) { return meta.ns + "/" + meta.name; }
 
 }  // namespace
@@ -43,15 +47,13 @@ void add(KubeHeld& sum, const KubeHeld& more) {
 void KubeCluster::begin_list(const std::string& kind) { listing_[kind].clear(); }
 
 void KubeCluster::take(std::string_view json, const std::string& kind) {
-  ++changes;
   if (auto object = decoder_.decode(json, kind); object.ok()) keep(std::move(*object));
 }
 
 void KubeCluster::end_list(const std::string& kind) {
-  ++changes;
   const std::set<std::string>& listed = listing_[kind];
   const auto unlisted = [&](const auto& entry) { return !listed.contains(entry.first); };
-  if (kind == "Node") std::erase_if(nodes, unlisted);
+  if (kind == "Node" && std::erase_if(nodes, unlisted) > 0) ++node_changes;
   if (kind == "Pod") std::erase_if(pods, unlisted);
   if (kind == "PodGroup") std::erase_if(groups, unlisted);
   listing_.erase(kind);
@@ -60,7 +62,9 @@ void KubeCluster::end_list(const std::string& kind) {
 void KubeCluster::keep(KubePlacingObject object) {
   if (auto* node = std::get_if<KubePlacingNode>(&object)) {
     if (const auto listing = listing_.find("Node"); listing != listing_.end()) listing->second.insert(node->node.meta.name);
-    nodes.insert_or_assign(node->node.meta.name, std::move(*node));
+    KubePlacingNode& known = nodes[node->node.meta.name];
+    if (!takes_the_same_pods(known, *node)) ++node_changes;
+    known = std::move(*node);
   } else if (auto* pod = std::get_if<KubePlacingPod>(&object)) {
     const std::string uid = key_of(pod->pod.meta);
     if (const auto listing = listing_.find("Pod"); listing != listing_.end()) listing->second.insert(uid);
@@ -82,12 +86,11 @@ void KubeCluster::keep(KubePlacingObject object) {
 Result<KubernetesEvent> KubeCluster::event(std::string_view line, const std::string& kind) {
   TRY_ASSIGN(KubePlacingEvent event, decoder_.decode_event(line, kind));
   if (!event.object) return std::move(event.event);
-  ++changes;
   if (event.event.kind != KubernetesEvent::Kind::kDeleted) {
     keep(std::move(*event.object));
     return std::move(event.event);
   }
-  if (const auto* node = std::get_if<KubePlacingNode>(&*event.object)) nodes.erase(node->node.meta.name);
+  if (const auto* node = std::get_if<KubePlacingNode>(&*event.object)) node_changes += nodes.erase(node->node.meta.name);
   if (const auto* group = std::get_if<KubePodGroup>(&*event.object)) groups.erase(group_key(group->meta));
   if (const auto* pod = std::get_if<KubePlacingPod>(&*event.object)) {
     pods.erase(key_of(pod->pod.meta));
@@ -97,7 +100,6 @@ Result<KubernetesEvent> KubeCluster::event(std::string_view line, const std::str
 }
 
 void KubeCluster::bound(const std::string& uid, const std::string& node, std::vector<Tag> annotations) {
-  ++changes;
   const auto at = pods.find(uid);
   if (at == pods.end()) return;
   if (at->second.pod.node.empty()) bound_.insert_or_assign(uid, Bound{node, annotations});

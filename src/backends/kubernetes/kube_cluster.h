@@ -28,7 +28,7 @@ class KubeCluster {
   std::map<std::string, KubePlacingNode, std::less<>> nodes;  ///< by name
   std::map<std::string, KubePlacingPod, std::less<>> pods;    ///< by uid
   std::map<std::string, int64_t, std::less<>> groups;         ///< least members, by namespace/name
-  uint64_t changes = 0;                                       ///< counts what came
+  uint64_t node_changes = 0;                                  ///< counts what decides which pods may be on which nodes
 
   /// @param kind  "Node", "Pod", "PodGroup".
   void begin_list(const std::string& kind);

@@ -13,8 +13,6 @@ constexpr int64_t kMostGpus = 64;  // of one machine, as the scheduler counts th
 
 }  // namespace
 
-bool is_machine(const KubePlacingNode& node) { return node.node.capacity.contains(kGpus) && gpus_of(node.node).sharing.empty(); }
-
 /// The number of GPUs is what the machine has, also while its device plugin offers fewer: what holds them stays where it is.
 MachineReport KubeFleet::report_of(const KubePlacingNode& node, const KubeHeld& held) const {
   MachineReport report{.news = MachineNews::kThere, .machine = {}, .detail = ""};
@@ -61,7 +59,7 @@ std::vector<MachineReport> KubeFleet::look(const KubeCluster& cluster) {
     const auto before = reports_.find(name);
     const bool used = on_it != held.end() && on_it->second.pods > 0;
     // One that is used stays a machine, whatever its device plugin says of it meanwhile.
-    if (!is_machine(node) && (before == reports_.end() || !used)) continue;
+    if (!node.whole_gpus && (before == reports_.end() || !used)) continue;
     MachineReport report = report_of(node, used ? on_it->second : KubeHeld());
     if (before != reports_.end() && used) report.machine = before->second.machine;
     found.emplace(name, std::move(report));

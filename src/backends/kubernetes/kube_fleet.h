@@ -12,9 +12,6 @@
 
 namespace stint {
 
-/// Does the scheduler have this node? Those with nvidia.com/gpu whose GPUs are whole.
-bool is_machine(const KubePlacingNode& node);
-
 class KubeFleet {
  public:
   /// @param configured  prices and places, by name; what a machine is made of the cluster says.

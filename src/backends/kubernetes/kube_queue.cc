@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "backends/kubernetes/kube_fleet.h"
 #include "base/counted.h"
 #include "base/text.h"
 
@@ -20,6 +19,7 @@ constexpr std::string_view kOldGroupLabel = "pod-group.scheduling.sigs.k8s.io/na
 constexpr std::string_view kOldLeastLabel = "pod-group.scheduling.sigs.k8s.io/min-available";
 constexpr int64_t kMostGang = 4'096;
 constexpr size_t kUidShown = 8;
+constexpr size_t kMostPlaces = 1'000;
 constexpr Duration kSayAfter = Duration::seconds(3);  ///< a pod that is bound at once need not be told why it waits
 
 /// Of the pod, then of what is set beside it by people who do not label.
@@ -41,16 +41,33 @@ bool comes_before(const KubePlacingPod& a, const KubePlacingPod& b) {
 
 std::string_view client_of(std::string_view queue) { return queue.substr(0, queue.find('/')); }
 
-/// Machines that the pod may run on; none = any there is.
-struct Places {
-  std::vector<std::string> machines;
-  bool all = true;
-  std::string why_not;  ///< of the first that it may not
-};
-Places places_of(const KubePlacingPod& pod, const KubeCluster& cluster) {
-  Places out;
+/// All that why_not_on() goes by: pods of which this is the same may be on the same machines.
+std::string asked_of_machines(const KubePlacingPod& pod) {
+  std::string text;
+  const auto add = [&](const auto&... parts) { (fmt::format_to(std::back_inserter(text), "{}\n", parts), ...); };
+  for (const auto& [key, value] : pod.selector)
+    add("selector", key, value);
+  for (const KubeToleration& one : pod.tolerations)
+    add("toleration", one.key, one.value, one.effect, one.exists);
+  if (pod.has_terms) add("terms");
+  for (const KubeNodeTerm& term : pod.terms) {
+    add("term");
+    for (const KubeLabelRule& rule : term)
+      add(rule.key, rule.how, rule.of_name, fmt::format("{}", fmt::join(rule.values, "\n")));
+  }
+  return text;
+}
+
+}  // namespace
+
+const KubeQueue::Places& KubeQueue::places_of(const KubePlacingPod& pod, const KubeCluster& cluster) {
+  if (places_as_of_ != cluster.node_changes) places_.clear();
+  places_as_of_ = cluster.node_changes;
+  const auto [at, is_new] = places_.try_emplace(asked_of_machines(pod));
+  Places& out = at->second;
+  if (!is_new) return out;
   for (const auto& [name, node] : cluster.nodes) {
-    if (!is_machine(node)) continue;
+    if (!node.whole_gpus) continue;
     std::string why = why_not_on(pod, node);
     if (why.empty()) {
       out.machines.push_back(name);
@@ -62,11 +79,22 @@ Places places_of(const KubePlacingPod& pod, const KubeCluster& cluster) {
   return out;
 }
 
-}  // namespace
-
 std::string job_name_of(const KubePlacingPod& pod) {
   const KubernetesMeta& meta = pod.pod.meta;
   return fmt::format("{}/{}@{}", meta.ns, meta.name, std::string_view(meta.uid).substr(0, kUidShown));
+}
+
+std::string job_name_of(const std::vector<std::pair<std::string, const KubePlacingPod*>>& gang) {
+  std::string name = job_name_of(*gang.front().second);
+  if (gang.size() > 1) {
+    Fnv1a print;
+    for (const auto& [uid, pod] : gang)
+      print.update(uid);
+    name += fmt::format("~{:08x}", print.digest() >> 32U);
+  }
+  if (const auto revision = parse_int(gang.front().second->annotation(kKubeRevision)); revision && *revision > 0)
+    name += fmt::format("+{}", *revision);
+  return name;
 }
 
 int32_t priority_of_value(int64_t value) {
@@ -133,20 +161,20 @@ OthersJob KubeQueue::running_job(const KubePlacingPod& pod) const {
   return job;
 }
 
-Result<OthersJob> KubeQueue::job_of(const Pods& pods, const KubeCluster& cluster) const {
+Result<OthersJob> KubeQueue::job_of(const Pods& pods, const KubeCluster& cluster) {
   const KubePlacingPod& first = *pods.front().second;
   for (const auto& [uid, pod] : pods)
     if (!pod->not_understood.empty())
       return invalid("Stint cannot honour {} of pod {} and leaves it alone", fmt::join(pod->not_understood, ", "),
                      pod->pod.meta.name);
   KubeHeld each = held_by(first);
-  const Places places = places_of(first, cluster);
+  const Places& places = places_of(first, cluster);  // stays where it is
   bool preemptible = true;
   for (const auto& [uid, pod] : pods) {
     const KubeHeld held = held_by(*pod);
     if (held.gpus != each.gpus)
       return invalid("pods of one gang ask for {} and {} GPUs: give them the same number, or no gang", each.gpus, held.gpus);
-    if (pod != &first && places_of(*pod, cluster).machines != places.machines)
+    if (const Places& its = places_of(*pod, cluster); &its != &places && its.machines != places.machines)
       return invalid("pods of one gang may run on different machines: give them the same selector and tolerations");
     each.cpu_milli = std::max(each.cpu_milli, held.cpu_milli);
     each.memory = std::max(each.memory, held.memory);
@@ -157,13 +185,11 @@ Result<OthersJob> KubeQueue::job_of(const Pods& pods, const KubeCluster& cluster
     return invalid("{}", places.why_not.empty() ? std::string("the cluster has no machine with whole GPUs")
                                                 : fmt::format("no machine with GPUs will have it: {}", places.why_not));
   TRY_ASSIGN(std::string queue, queue_of(first));
-  OthersJob job{.name = job_name_of(first),
+  OthersJob job{.name = job_name_of(pods),
                 .submitted = first.pod.meta.created.value_or(Instant()),
                 .queue = std::move(queue),
                 .user = first.pod.meta.ns,
                 .title = first.pod.meta.name};
-  if (const auto revision = parse_int(first.annotation(kKubeRevision)); revision && *revision > 0)
-    job.name += fmt::format("+{}", *revision);
   constexpr int64_t kMostGpusOfTask = 64;
   if (each.gpus > kMostGpusOfTask) return invalid("it asks for {} GPUs on one machine: {} at most", each.gpus, kMostGpusOfTask);
   job.gpus = static_cast<int32_t>(each.gpus);
@@ -191,7 +217,9 @@ void KubeQueue::end(const OthersJob& job, std::vector<BackendEvent>& events) {
 
 std::vector<BackendEvent> KubeQueue::look(const KubeCluster& cluster, Instant now) {
   std::vector<BackendEvent> events;
+  if (places_.size() > kMostPlaces) places_.clear();
   complaints_.clear();
+  left_alone_.clear();
   revisions_.clear();
   std::set<std::string, std::less<>> runs;
   for (const auto& [uid, pod] : cluster.pods) {
@@ -199,7 +227,7 @@ std::vector<BackendEvent> KubeQueue::look(const KubeCluster& cluster, Instant no
     if (pod.pod.node.empty() || pod.has_ended() || is_bound_here(pod)) continue;
     const auto node = cluster.nodes.find(pod.pod.node);
     const KubeHeld held = held_by(pod);
-    if (node == cluster.nodes.end() || !is_machine(node->second) || (held.gpus == 0 && held.cpu_milli == 0 && held.memory == 0))
+    if (node == cluster.nodes.end() || !node->second.whole_gpus || (held.gpus == 0 && held.cpu_milli == 0 && held.memory == 0))
       continue;
     OthersJob job = running_job(pod);
     runs.insert(job.name);
@@ -214,9 +242,19 @@ std::vector<BackendEvent> KubeQueue::look(const KubeCluster& cluster, Instant no
   return events;
 }
 
+/// It may be on a machine that came later.
+bool KubeQueue::must_be_told_anew(const KubeGroup& group, const KubePlacingPod& first, const KubeCluster& cluster) {
+  const Places& places = places_of(first, cluster);
+  const std::vector<std::string>& told = group.job.only_on;
+  if (told.empty()) return !places.all && !places.machines.empty();
+  return !std::ranges::includes(told, places.machines);
+}
+
 void KubeQueue::look_at_waiting(const KubeCluster& cluster, Instant now, std::vector<BackendEvent>& events) {
   std::set<std::string, std::less<>> taken;  // pods of groups that were told
   std::map<std::string, int64_t> of_gang;    // groups told that wait or are on their way, by gang
+  const bool nodes_changed = looked_at_nodes_ != cluster.node_changes;
+  looked_at_nodes_ = cluster.node_changes;
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     KubeGroup& group = at->second;
     const auto there = [&](const std::string& uid) {
@@ -242,13 +280,11 @@ void KubeQueue::look_at_waiting(const KubeCluster& cluster, Instant now, std::ve
         at = waiting_.erase(at);
         continue;
       }
-      const Places places = places_of(first->second, cluster);
-      const std::vector<std::string>& told = group.job.only_on;
-      const bool more = !told.empty() && std::ranges::any_of(places.machines, [&](const std::string& name) {
-        return std::ranges::find(told, name) == told.end();
-      });
-      if (more || (told.empty() && !places.all && !places.machines.empty()))
-        revisions_[group.pods.front()] = parse_int(first->second.annotation(kKubeRevision)).value_or(0) + 1;
+      if (nodes_changed)
+        group.revision = must_be_told_anew(group, first->second, cluster)
+                             ? parse_int(first->second.annotation(kKubeRevision)).value_or(0) + 1
+                             : 0;
+      if (group.revision > 0) revisions_[group.pods.front()] = group.revision;
     }
     taken.insert(group.pods.begin(), group.pods.end());
     if (!group.gang.empty()) ++of_gang[group.gang];
@@ -312,12 +348,27 @@ void KubeQueue::form(const Pods& waiting, const std::string& gang, int64_t neede
   const Pods rest(waiting.begin() + needed, waiting.end());
   if (!rest.empty()) complain(rest, "GangWaits", fmt::format("the first of gang {} go first", gang));
   Result<OthersJob> job = job_of(together, cluster);
-  if (!job.ok()) return complain(together, "Unschedulable", job.error().message);
+  if (!job.ok()) {
+    left_alone_.push_back(job_name_of(together));
+    return complain(together, "Unschedulable", job.error().message);
+  }
   KubeGroup group{.job = *job, .pods = {}, .gang = gang, .since = now};
   for (const auto& [uid, pod] : together)
     group.pods.push_back(uid);
   waiting_.insert_or_assign(job->name, std::move(group));
   events.emplace_back(std::move(*job));
+}
+
+/// What was bound here is told of as a launch, by its job's name.
+std::vector<std::string> KubeQueue::there(const KubeCluster& cluster) const {
+  std::set<std::string> names(left_alone_.begin(), left_alone_.end());
+  for (const auto& [name, group] : waiting_)
+    names.insert(name);
+  for (const auto& [name, running] : running_)
+    names.insert(name);
+  for (const auto& [uid, pod] : cluster.pods)
+    if (is_bound_here(pod)) names.emplace(pod.annotation(kKubeJob));
+  return {names.begin(), names.end()};
 }
 
 const KubeGroup* KubeQueue::find(std::string_view job) const {

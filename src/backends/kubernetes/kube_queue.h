@@ -35,6 +35,7 @@ struct KubeGroup {
   OthersJob job;
   std::vector<std::string> pods;  ///< uids, in order of the tasks
   std::string gang;               ///< namespace and gang; "" = a pod by itself
+  int64_t revision = 0;           ///< its annotation has to say so before it is told anew; 0 = it need not be
   Instant since;                  ///< first told
 };
 
@@ -52,6 +53,8 @@ class KubeQueue {
 
   /// What is news: OthersJob.
   std::vector<BackendEvent> look(const KubeCluster& cluster, Instant now);
+  /// Names of all jobs that the cluster has, told or not, as of the last look; ascending.
+  [[nodiscard]] std::vector<std::string> there(const KubeCluster& cluster) const;
   /// Of those that wait, as of the last look; and what was bound since.
   [[nodiscard]] const KubeGroup* find(std::string_view job) const;
   /// It is bound, or on its way: it is no longer told, until its pods wait again.
@@ -77,9 +80,17 @@ class KubeQueue {
     int64_t size = 1;
   };
   using Pods = std::vector<std::pair<std::string, const KubePlacingPod*>>;  ///< by uid
+  /// Machines that a pod may run on.
+  struct Places {
+    std::vector<std::string> machines;  ///< ascending
+    bool all = true;                    ///< any there is
+    std::string why_not;                ///< of the first that it may not
+  };
+  const Places& places_of(const KubePlacingPod& pod, const KubeCluster& cluster);
+  [[nodiscard]] bool must_be_told_anew(const KubeGroup& group, const KubePlacingPod& first, const KubeCluster& cluster);
   [[nodiscard]] Gang gang_of(const KubePlacingPod& pod, const KubeCluster& cluster) const;
   [[nodiscard]] Result<std::string> queue_of(const KubePlacingPod& pod) const;
-  [[nodiscard]] Result<OthersJob> job_of(const Pods& pods, const KubeCluster& cluster) const;
+  [[nodiscard]] Result<OthersJob> job_of(const Pods& pods, const KubeCluster& cluster);
   [[nodiscard]] OthersJob running_job(const KubePlacingPod& pod) const;
   [[nodiscard]] int32_t priority_of(const KubePlacingPod& pod) const;
   void look_at_waiting(const KubeCluster& cluster, Instant now, std::vector<BackendEvent>& events);
@@ -97,10 +108,17 @@ class KubeQueue {
   };
   std::map<std::string, Running, std::less<>> running_;  ///< bound by others: told, by name
   std::vector<KubeComplaint> complaints_;
+  std::vector<std::string> left_alone_;  ///< names of those that cannot be honoured, as of the last look
+  // By what pods ask of machines, as of `places_as_of_` changes of the nodes.
+  std::map<std::string, Places, std::less<>> places_;
+  uint64_t places_as_of_ = 0;
+  uint64_t looked_at_nodes_ = 0;  ///< as of the last look
   std::map<std::string, int64_t> revisions_;
 };
 
 /// What a pod is called in the books: "namespace/pod@1b2c3d4e", so that no two bear it.
 std::string job_name_of(const KubePlacingPod& pod);
+/// Likewise of a gang, by its first pod and by which pods it is made of: "namespace/pod@1b2c3d4e~9f86d081".
+std::string job_name_of(const std::vector<std::pair<std::string, const KubePlacingPod*>>& gang);
 
 }  // namespace stint

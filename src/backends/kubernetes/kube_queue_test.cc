@@ -126,7 +126,9 @@ TEST_F(KubeQueueTest, AGangIsToldWhenAllOfItIsThere) {
   const auto after = look();
   ASSERT_THAT(after, SizeIs(2));
   EXPECT_EQ(after[0].state, OthersJob::State::kEnded);
+  EXPECT_EQ(after[0].name, jobs[0].name);
   EXPECT_EQ(after[1].tasks, 3) << "with the fourth";
+  EXPECT_NE(after[1].name, jobs[0].name) << "what has ended under a name does not come back under it";
 }
 
 TEST_F(KubeQueueTest, GangsOfTheCoschedulingPluginAndByOwner) {
@@ -198,6 +200,20 @@ TEST_F(KubeQueueTest, WhatOthersHaveBoundHoldsItsRoom) {
   const auto after = look();
   ASSERT_THAT(after, SizeIs(1));
   EXPECT_EQ(after[0].state, OthersJob::State::kEnded);
+}
+
+TEST_F(KubeQueueTest, NamesEveryJobThatTheClusterHas) {
+  pod({.name = "waits"});
+  pod({.name = "theirs", .node = "n0", .scheduler = "default-scheduler", .phase = "Running"});
+  pod({.name = "mine", .node = "n0", .annotations = R"("stint/launch":"m1:7.0.0","stint/job":"acme/mine")", .phase = "Running"});
+  pod({.name = "nowhere", .spec = R"(,"nodeSelector":{"zone":"b"})"});  // it may have been told when there was such a machine
+  look();
+  const std::vector<std::string> all = {"acme/mine", "acme/nowhere@nowhere-", "acme/theirs@theirs-u", "acme/waits@waits-ui"};
+  EXPECT_EQ(queue_.there(cluster_), all);
+  queue_.placed("acme/waits@waits-ui");
+  delete_pod("theirs");
+  look();
+  EXPECT_THAT(queue_.there(cluster_), ElementsAre("acme/mine", "acme/nowhere@nowhere-", "acme/waits@waits-ui"));
 }
 
 TEST_F(KubeQueueTest, AMachineThatComesLaterIsToldByARevision) {

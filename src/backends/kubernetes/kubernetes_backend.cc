@@ -3,10 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <csignal>
 #include <filesystem>
-#include <thread>
 
 #include "backends/event_order.h"
 #include "backends/kubernetes/kube_requests.h"
@@ -19,13 +17,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kBindingsAtOnce = 12;  ///< requests; the API server takes no more of a client's without waiting much longer
+constexpr int kBindingsAtOnce = 12;  ///< the API server takes no more of a client's without waiting much longer
+constexpr int kRemovalsAtOnce = 4;
 constexpr Duration kWatchFor = Duration::seconds(5);
 constexpr int kRefusedForGood = 127;
+constexpr int kTooManyRequests = 429;
 
 constexpr std::string_view kGone = "its pod is gone from the cluster";
 
 std::string launch_text(std::string_view mark, const LaunchKey& key) { return fmt::format("{}:{}", mark, format_key(key)); }
+
+Error not_sent() { return make_error(ErrorCode::kUnavailable, "not sent: another has the lease, or it is no longer wanted"); }
 
 std::string called(const KubePlacingPod& pod) { return pod.pod.meta.ns + "/" + pod.pod.meta.name; }
 
@@ -72,7 +74,9 @@ KubernetesBackend::KubernetesBackend(KubernetesBackendRules rules, std::shared_p
       teller_(client_, [this] { return lease_.holds(); }),
       fleet_(rules_.machines),
       queue_(rules_.queue),
-      follower_(client_, taker_, mutex_) {
+      follower_(client_, taker_, mutex_),
+      binders_(kBindingsAtOnce),
+      removers_(kRemovalsAtOnce) {
   follower_.follow(what_is_followed(*client_));
 }
 
@@ -100,17 +104,44 @@ void KubernetesBackend::refuse(const Order& order, RefusalKind kind, std::string
   events_.emplace_back(Refusal{.order = order.kind, .kind = kind, .key = order.key, .at = order.at, .detail = std::move(why)});
 }
 
-/// Without the lease nothing is changed and nothing answered: whoever has no answer asks again.
+KubernetesBackend::~KubernetesBackend() { ending_ = true; }
+
+void KubernetesBackend::send(WorkerPool& pool, std::function<void()> request, std::function<void()> then) {
+  pool.submit([this, request = std::move(request), then = std::move(then)]() mutable {
+    if (ending_) return;
+    request();
+    const std::scoped_lock lock(answered_mutex_);
+    answered_.push_back(std::move(then));
+  });
+}
+
+void KubernetesBackend::finish_answered() {
+  std::vector<std::function<void()>> answered;
+  {
+    const std::scoped_lock lock(answered_mutex_);
+    answered.swap(answered_);
+  }
+  for (const auto& then : answered)
+    then();
+}
+
+/// Without the lease nothing is changed and nothing answered: whoever has no answer asks again. What is to be dismissed is said once.
 void KubernetesBackend::submit(std::vector<Order> orders) {
   dirty_ = true;
+  finish_answered();
+  for (const Order& order : orders)
+    if (order.kind == OrderKind::kDismiss) dismissed_.try_emplace(order.others_job);
   if (!ready_ || !lease_.holds()) return;
   std::map<std::pair<int64_t, int32_t>, Placing> placings;
   for (const Order& order : orders) {
     const auto known = launches_.find(order.key);
+    const auto binding = binding_.find(order.key);
     switch (order.kind) {
       case OrderKind::kStart:
         if (known != launches_.end()) {
           if (known->second.last) events_.emplace_back(*known->second.last);
+        } else if (binding != binding_.end()) {
+          break;
         } else if (order.launch->others_job.empty()) {
           refuse(order, RefusalKind::kNotSo, takes_own_jobs().error().message);
         } else {
@@ -120,27 +151,41 @@ void KubernetesBackend::submit(std::vector<Order> orders) {
           together.at = std::max(together.at, order.at);
         }
         break;
-      case OrderKind::kStop: stop(order); break;
+      case OrderKind::kStop:
+        if (known != launches_.end() || binding == binding_.end()) {
+          stop(order);
+        } else {
+          binding->second->withdrawn = true;
+          stop_then_.insert_or_assign(order.key, order);
+        }
+        break;
       case OrderKind::kSignal: refuse(order, RefusalKind::kNotKnown, "a pod cannot be sent signals: kubectl exec can"); break;
       case OrderKind::kForget: forget(order); break;
-      case OrderKind::kDismiss: dismiss(order.others_job); break;
+      case OrderKind::kDismiss: break;
     }
   }
-  std::vector<Binding> bindings;
-  {
+  std::vector<std::shared_ptr<Placed>> placed;
+  if (!placings.empty()) {
     const std::scoped_lock lock(mutex_);
-    Held held = cluster_.held();
+    Held sums = held();
     for (const auto& [attempt, placing] : placings)
-      place(placing, held, bindings);
+      place(placing, sums, placed);
   }
-  if (bindings.empty()) return;
-  bind(bindings);
-  for (const auto& [attempt, placing] : placings) {
-    std::vector<Binding*> of_this;
-    for (Binding& one : bindings)
-      if (one.key.job == attempt.first && one.key.attempt == attempt.second) of_this.push_back(&one);
-    if (!of_this.empty()) settle(placing, of_this);
+  for (const std::shared_ptr<Placed>& one : placed)
+    bind(one);
+}
+
+/// With the lock. What is on its way to a machine has its room there.
+KubernetesBackend::Held KubernetesBackend::held() const {
+  Held sums = cluster_.held();
+  for (const auto& [key, placed] : binding_) {
+    if (placed->bindings.front().key != key) continue;  // each once
+    for (const Binding& one : placed->bindings) {
+      const auto pod = cluster_.pods.find(one.uid);
+      if (pod != cluster_.pods.end() && pod->second.pod.node.empty()) add(sums[one.node], held_by(pod->second));
+    }
   }
+  return sums;
 }
 
 /// What is told of pods that are there no longer: they do not come back under this name.
@@ -164,17 +209,13 @@ std::string KubernetesBackend::why_not_there(const KubePlacingPod& pod, const st
 }
 
 /// With the lock. All or none of what can be bound now; what is bound already says so of itself.
-void KubernetesBackend::place(const Placing& placing, Held& held, std::vector<Binding>& bindings) {
+void KubernetesBackend::place(const Placing& placing, Held& held, std::vector<std::shared_ptr<Placed>>& placed) {
   std::vector<const Launch*> left;
   for (const Launch* launch : placing.launches) {
     if (const auto pod = launched_pods_.find(launch->key); pod != launched_pods_.end()) {
       const auto there = cluster_.pods.find(pod->second);
-      launches_[launch->key] = {.pod = pod->second,
-                                .called = there == cluster_.pods.end() ? "" : called(there->second),
-                                .job = placing.job,
-                                .last = {},
-                                .leaves = {},
-                                .tried = {}};
+      launches_[launch->key] = {
+          .pod = pod->second, .called = there == cluster_.pods.end() ? "" : called(there->second), .job = placing.job};
     } else {
       left.push_back(launch);
     }
@@ -182,9 +223,7 @@ void KubernetesBackend::place(const Placing& placing, Held& held, std::vector<Bi
   if (left.empty()) return;
   if (const std::string runs = queue_.running_pod(placing.job); !runs.empty()) {
     const auto there = cluster_.pods.find(runs);
-    if (there != cluster_.pods.end())
-      launches_[left.front()->key] = {
-          .pod = runs, .called = called(there->second), .job = {}, .last = {}, .leaves = {}, .tried = {}};
+    if (there != cluster_.pods.end()) launches_[left.front()->key] = {.pod = runs, .called = called(there->second)};
     return;
   }
   std::vector<std::string> pods;
@@ -221,8 +260,11 @@ void KubernetesBackend::place(const Placing& placing, Held& held, std::vector<Bi
   }
   held = std::move(after);
   queue_.placed(placing.job);
+  auto together = std::make_shared<Placed>();
+  together->job = placing.job;
+  together->at = placing.at;
   for (size_t i = 0; i < left.size(); ++i)
-    bindings.push_back(
+    together->bindings.push_back(
         {.key = left[i]->key,
          .uid = pods[i],
          .node = left[i]->node,
@@ -230,66 +272,71 @@ void KubernetesBackend::place(const Placing& placing, Held& held, std::vector<Bi
          .annotations = {{std::string(kKubeLaunch), launch_text(rules_.queue.mark, left[i]->key)},
                          {std::string(kKubeJob), placing.job},
                          {std::string(kKubeTasks), std::to_string(left[i]->gang ? left[i]->gang->world_size : 1)}}});
+  placed.push_back(std::move(together));
 }
 
-/// Several at a time. A request that had no answer may have been carried out before it was repeated: the pod says.
-void KubernetesBackend::bind(std::vector<Binding>& bindings) const {
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < bindings.size(); i = next++) {
-      Binding& one = bindings[i];
-      if (!lease_.holds()) {
-        one.answer = make_error(ErrorCode::kUnavailable, "the lease is another's");
-        continue;
-      }
-      one.answer = client_->change(bind_request(one.pod, one.node, one.annotations));
-      if (!one.is_refused()) continue;
-      const auto now_there =
-          client_->get(fmt::format("/api/v1/namespaces/{}/pods/{}", one.pod.pod.meta.ns, one.pod.pod.meta.name));
-      if (!now_there.ok()) continue;
-      KubePlacingDecoder decoder;
-      const auto object = decoder.decode(*now_there, "Pod");
-      const auto* pod = object.ok() ? std::get_if<KubePlacingPod>(&*object) : nullptr;
-      if (pod != nullptr && pod->pod.meta.uid == one.uid && pod->pod.node == one.node &&
-          pod->annotation(kKubeLaunch) == one.annotations.front().second)
-        one.answer = KubeAnswer{.status = 200, .body = {}, .message = {}};
-    }
-  };
-  std::vector<std::thread> helpers;
-  for (size_t i = 1; i < std::min(kBindingsAtOnce, bindings.size()); ++i)
-    helpers.emplace_back(work);
-  work();
-  for (std::thread& helper : helpers)
-    helper.join();
+void KubernetesBackend::bind(const std::shared_ptr<Placed>& placed) {
+  placed->unanswered = placed->bindings.size();
+  for (Binding& one : placed->bindings) {
+    binding_.insert_or_assign(one.key, placed);
+    teller_.forget(one.uid);
+  }
+  for (Binding& one : placed->bindings)
+    send(
+        binders_, [this, placed, &one] { bind_one(one, placed->withdrawn); },
+        [this, placed] {
+          if (--placed->unanswered == 0) settle(*placed);
+        });
+}
+
+/// By any thread. A request that had no answer may have been carried out before it was repeated: the pod says.
+void KubernetesBackend::bind_one(Binding& one, const std::atomic<bool>& withdrawn) const {
+  one.answer = not_sent();
+  if (withdrawn || !lease_.holds()) return;
+  one.answer = client_->change(bind_request(one.pod, one.node, one.annotations));
+  if (!one.is_refused()) return;
+  const auto now_there = client_->get(fmt::format("/api/v1/namespaces/{}/pods/{}", one.pod.pod.meta.ns, one.pod.pod.meta.name));
+  if (!now_there.ok()) return;
+  KubePlacingDecoder decoder;
+  const auto object = decoder.decode(*now_there, "Pod");
+  const auto* pod = object.ok() ? std::get_if<KubePlacingPod>(&*object) : nullptr;
+  if (pod != nullptr && pod->pod.meta.uid == one.uid && pod->pod.node == one.node &&
+      pod->annotation(kKubeLaunch) == one.annotations.front().second)
+    one.answer = KubeAnswer{.status = 200, .body = {}, .message = {}};
 }
 
 /// What the server refused breaks its gang: what was bound of it goes again. Where no answer came, the caller asks again.
-void KubernetesBackend::settle(const Placing& placing, std::vector<Binding*>& bindings) {
-  const auto refused = std::ranges::find_if(bindings, [](const Binding* one) { return one->is_refused(); });
+void KubernetesBackend::settle(Placed& placed) {
+  const auto refused = std::ranges::find_if(placed.bindings, &Binding::is_refused);
+  const bool broken = refused != placed.bindings.end();
   {
     const std::scoped_lock lock(mutex_);
-    for (const Binding* one : bindings)
-      if (one->is_bound()) {
-        cluster_.bound(one->uid, one->node, one->annotations);
-        launched_pods_[one->key] = one->uid;
-      }
+    for (const Binding& one : placed.bindings)
+      if (one.is_bound()) cluster_.bound(one.uid, one.node, one.annotations);
   }
-  if (refused == bindings.end()) {
-    for (const Binding* one : bindings) {
-      teller_.forget(one->uid);
-      if (one->is_bound())
-        launches_[one->key] = {
-            .pod = one->uid, .called = called(one->pod), .job = placing.job, .last = {}, .leaves = {}, .tried = {}};
+  if (std::ranges::none_of(placed.bindings, &Binding::is_bound) || broken) queue_.broken(placed.job);
+  for (const Binding& one : placed.bindings) {
+    binding_.erase(one.key);
+    if (broken) {
+      if (one.is_bound()) delete_pod(one.pod);
+      refuse({.kind = OrderKind::kStart, .key = one.key, .at = placed.at, .launch = {}, .grace = {}}, RefusalKind::kNotNow,
+             fmt::format("{}: {}", called(refused->pod), refused->answer->message));
+    } else if (one.is_bound()) {
+      launched_pods_[one.key] = one.uid;
+      launches_.try_emplace(one.key, Known{.pod = one.uid, .called = called(one.pod), .job = placed.job});
     }
-    return;
   }
-  queue_.broken(placing.job);
-  const std::string why = fmt::format("{}: {}", called((*refused)->pod), (*refused)->answer->message);
-  for (const Binding* one : bindings) {
-    if (one->is_bound()) (void)client_->change(delete_request(one->pod, one->pod.grace));
-    refuse({.kind = OrderKind::kStart, .key = one->key, .at = placing.at, .launch = {}, .grace = {}}, RefusalKind::kNotNow, why);
-    if (one->is_bound()) launched_pods_.erase(one->key);
-  }
+  for (const Binding& one : placed.bindings)
+    if (const auto order = stop_then_.extract(one.key)) stop(order.mapped());
+}
+
+void KubernetesBackend::delete_pod(const KubePlacingPod& pod) {
+  send(
+      removers_,
+      [this, change = delete_request(pod, pod.grace)] {
+        if (lease_.holds()) (void)client_->change(change);
+      },
+      [] {});
 }
 
 void KubernetesBackend::stop(const Order& order) {
@@ -303,7 +350,7 @@ void KubernetesBackend::stop(const Order& order) {
       report.detail = "stopped before it began";
       return tell(std::move(report));
     }
-    launches_[order.key] = {.pod = bound->second, .called = {}, .job = {}, .last = {}, .leaves = {}, .tried = {}};
+    launches_[order.key] = {.pod = bound->second, .called = {}};
   }
   ask_to_leave(order.key, order.grace, order.at);
 }
@@ -318,30 +365,51 @@ void KubernetesBackend::ask_to_leave(const LaunchKey& key, Duration grace, Insta
     if (there == cluster_.pods.end() || !queue_.is_own(there->second)) return;
     pod = there->second;
   }
-  const Instant leaves = at + std::min(grace, pod.grace);
-  const bool sooner = !known.leaves || leaves < *known.leaves;
-  if (known.asked && !sooner) return;
-  known.leaves = std::min(leaves, known.leaves.value_or(leaves));
+  // It counts from when the server takes the request; asked once more, it only becomes shorter.
+  const Duration promised = std::min({grace, pod.grace, known.leaves ? known.grace : grace});
+  if (known.asked && at + promised >= *known.leaves) return;
+  known.grace = promised;
+  known.leaves = at + promised;
   known.tried = at;
-  const Duration left = std::max(Duration(), *known.leaves - at);
   const bool by_force = grace <= Duration();
-  const auto answer = client_->change(by_force || known.asked ? delete_request(pod, left) : evict_request(pod, left));
-  known.asked = answer.ok() && answer->status != 429;
+  const KubeChange change = by_force || known.asked ? delete_request(pod, promised) : evict_request(pod, promised);
+  const auto answer = std::make_shared<Result<KubeAnswer>>(not_sent());
+  send(
+      removers_,
+      [this, answer, change] {
+        if (lease_.holds()) *answer = client_->change(change);
+      },
+      [this, answer, key] { answered_leaving(key, *answer); });
 }
 
-/// A job that waits was cancelled: its pods go.
-void KubernetesBackend::dismiss(const std::string& job) {
+/// A disruption budget keeps a pod for as long as it likes; it is asked again.
+void KubernetesBackend::answered_leaving(const LaunchKey& key, const Result<KubeAnswer>& answer) {
+  const auto found = launches_.find(key);
+  if (found == launches_.end()) return;
+  Known& known = found->second;
+  const bool is_kept = answer.ok() && answer->status == kTooManyRequests;
+  known.asked |= answer.ok() && !is_kept;
+  if (is_kept && !std::exchange(known.kept, true))
+    events_.emplace_back(BackendNote{
+        fmt::format("pod {} is to leave and stays, since a PodDisruptionBudget protects it: {}; it is asked again every "
+                    "{} s",
+                    known.called, answer->message, kAskAgain.whole_seconds())});
+}
+
+/// A job that waits was cancelled: its pods go. @return whether none of them is left.
+bool KubernetesBackend::dismiss(const std::string& job) {
   std::vector<KubePlacingPod> pods;
   {
     const std::scoped_lock lock(mutex_);
     const KubeGroup* group = queue_.find(job);
-    if (group == nullptr) return;
+    if (group == nullptr) return true;
     for (const std::string& uid : group->pods)
       if (const auto pod = cluster_.pods.find(uid); pod != cluster_.pods.end() && pod->second.pod.node.empty())
         pods.push_back(pod->second);
   }
   for (const KubePlacingPod& pod : pods)
-    (void)client_->change(delete_request(pod, pod.grace));
+    delete_pod(pod);
+  return false;
 }
 
 void KubernetesBackend::forget(const Order& order) {

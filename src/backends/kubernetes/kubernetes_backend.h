@@ -1,10 +1,14 @@
 // A Kubernetes cluster under the daemon: pods whose schedulerName is Stint's wait in the daemon's queue and are bound when and where it says.
 //
 // The API server is the truth. A binding carries its launch as an annotation of the pod, made in the same request, so after a restart at any
-// instant the pods say what was started; a pod that has a node is never bound again (409). Nothing is changed without the lease. Requests
-// are waited for: wrap it in a BackendThread.
+// instant the pods say what was started; a pod that has a node is never bound again (409). Nothing is changed without the lease.
+//
+// Requests are sent by threads of a pool, many at a time; what follows from their answers is done by the thread that gives orders and looks.
+// That one computes for a while where a cluster is large: wrap it in a BackendThread.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +20,7 @@
 #include "backends/kubernetes/kube_fleet.h"
 #include "backends/kubernetes/kube_queue.h"
 #include "backends/kubernetes/kube_teller.h"
+#include "host/worker_pool.h"
 #include "kubernetes/kube_follower.h"
 #include "kubernetes/kube_lease.h"
 
@@ -34,6 +39,10 @@ class KubernetesBackend final : public Backend {
  public:
   /// @return error when the folder or the credentials cannot be used. A cluster that does not answer is none: is_ready() says when it has.
   static Result<std::unique_ptr<KubernetesBackend>> create(KubernetesBackendRules rules);
+  /// Waits for requests that are under way; others are not sent.
+  ~KubernetesBackend() override;
+  KubernetesBackend(const KubernetesBackend&) = delete;
+  KubernetesBackend& operator=(const KubernetesBackend&) = delete;
 
   [[nodiscard]] std::string_view name() const override { return "kubernetes"; }
   [[nodiscard]] std::vector<std::string> notes() const override;
@@ -48,13 +57,15 @@ class KubernetesBackend final : public Backend {
 
  private:
   struct Known {
-    std::string pod;                ///< uid
-    std::string called;             ///< namespace/name
-    std::string job;                ///< of the queue
-    std::optional<Report> last;     ///< told
-    std::optional<Instant> leaves;  ///< told to leave by then
-    bool asked = false;             ///< the server has taken the request to leave
-    Instant tried;                  ///< to ask it
+    std::string pod;                     ///< uid
+    std::string called;                  ///< namespace/name
+    std::string job = {};                ///< of the queue
+    std::optional<Report> last = {};     ///< told
+    std::optional<Instant> leaves = {};  ///< told to leave by then
+    Duration grace = {};                 ///< with which it was told
+    bool asked = false;                  ///< the server has taken the request to leave
+    bool kept = false;                   ///< a disruption budget has refused it, and that was said
+    Instant tried = {};                  ///< to ask it
     [[nodiscard]] bool has_ended() const { return last && last->kind != ReportKind::kStarted; }
   };
   struct Placing {  ///< launches of one job that start together
@@ -71,6 +82,13 @@ class KubernetesBackend final : public Backend {
     [[nodiscard]] bool is_bound() const { return answer.ok() && answer->ok(); }
     [[nodiscard]] bool is_refused() const { return answer.ok() && !answer->ok(); }
   };
+  struct Placed {  ///< bindings that go together, until all have an answer
+    std::string job;
+    Instant at;
+    std::vector<Binding> bindings;
+    size_t unanswered = 0;
+    std::atomic<bool> withdrawn = false;  ///< those that were not sent are not
+  };
   using Held = std::map<std::string, KubeHeld, std::less<>>;
   struct Taker final : KubeTaker {
     explicit Taker(KubeCluster& of) : cluster(of) {}
@@ -86,20 +104,30 @@ class KubernetesBackend final : public Backend {
 
   KubernetesBackend(KubernetesBackendRules rules, std::shared_ptr<KubeClient> client);
 
+  // Requests.
+  /// @param request  made by a thread of the pool. @param then  by this one, when it looks.
+  void send(WorkerPool& pool, std::function<void()> request, std::function<void()> then);
+  void finish_answered();
+
   // Orders.
-  void place(const Placing& placing, Held& held, std::vector<Binding>& bindings);
+  [[nodiscard]] Held held() const;
+  void place(const Placing& placing, Held& held, std::vector<std::shared_ptr<Placed>>& placed);
   [[nodiscard]] std::string why_not_there(const KubePlacingPod& pod, const std::string& node, const Held& held) const;
-  void bind(std::vector<Binding>& bindings) const;
-  void settle(const Placing& placing, std::vector<Binding*>& bindings);
+  void bind(const std::shared_ptr<Placed>& placed);
+  void bind_one(Binding& one, const std::atomic<bool>& withdrawn) const;
+  void settle(Placed& placed);
   void gone(const Placing& placing, const std::vector<const Launch*>& launches, std::string why);
   void stop(const Order& order);
   void ask_to_leave(const LaunchKey& key, Duration grace, Instant at);
-  void dismiss(const std::string& job);
+  void answered_leaving(const LaunchKey& key, const Result<KubeAnswer>& answer);
+  bool dismiss(const std::string& job);
+  void delete_pod(const KubePlacingPod& pod);
   void forget(const Order& order);
   void refuse(const Order& order, RefusalKind kind, std::string why);
   void tell(Report report);
 
   // A look.
+  static constexpr Duration kAskAgain = Duration::seconds(2);  ///< where a pod is still there
   void look(Instant now);
   void look_at_launches(Instant now);
   void look_at(const LaunchKey& key, Known& known, Instant now);
@@ -115,14 +143,22 @@ class KubernetesBackend final : public Backend {
   KubeFleet fleet_;
   KubeQueue queue_;
   std::map<LaunchKey, Known> launches_;
-  std::map<LaunchKey, std::string> launched_pods_;        ///< as of the last look: pods that say so of themselves
-  std::vector<std::pair<Instant, OthersJob>> end_later_;  ///< jobs whose end is told behind that of their launches
-  std::vector<BackendEvent> events_;                      ///< to be told
+  std::map<LaunchKey, std::string> launched_pods_;         ///< as of the last look: pods that say so of themselves
+  std::map<LaunchKey, std::shared_ptr<Placed>> binding_;   ///< on their way
+  std::map<LaunchKey, Order> stop_then_;                   ///< of those: to be stopped once it is known what became of them
+  std::map<std::string, Instant, std::less<>> dismissed_;  ///< jobs whose pods are to go, until they do: when that was tried last
+  std::vector<std::pair<Instant, OthersJob>> end_later_;   ///< jobs whose end is told behind that of their launches
+  std::vector<BackendEvent> events_;                       ///< to be told
   bool ready_ = false;
-  bool dirty_ = true;  ///< orders were given since the last look
+  bool others_told_ = false;  ///< all jobs that were there at the start
+  bool dirty_ = true;         ///< orders were given since the last look
   Instant looked_at_;
-  std::string trouble_;    ///< told
-  KubeFollower follower_;  ///< the last: it calls what stands before it
+  std::string trouble_;  ///< told
+  std::atomic<bool> ending_ = false;
+  std::mutex answered_mutex_;
+  std::vector<std::function<void()>> answered_;  // guarded: what follows
+  KubeFollower follower_;                        ///< it and the pools call what stands before them
+  WorkerPool binders_, removers_;                ///< what is to go does not wait for all that is to come
 };
 
 }  // namespace stint

@@ -9,7 +9,6 @@
 namespace stint {
 namespace {
 
-constexpr Duration kAskAgain = Duration::seconds(2);  ///< where a disruption budget kept a pod
 constexpr Duration kEndsBehind = Duration::seconds(2);
 constexpr size_t kMostSaid = 500;  ///< of one look
 
@@ -41,6 +40,7 @@ Report end_of_pod(const KubePlacingPod& pod, const LaunchKey& key, bool leaves, 
 }  // namespace
 
 void KubernetesBackend::look(Instant now) {
+  finish_answered();
   looked_at_ = now;
   dirty_ = false;
   const bool leads = lease_.holds();
@@ -53,7 +53,6 @@ void KubernetesBackend::look(Instant now) {
     return;
   }
   trouble_.clear();
-  std::vector<std::pair<LaunchKey, Duration>> leave_again;
   {
     const std::scoped_lock lock(mutex_);
     for (MachineReport& report : fleet_.look(cluster_))
@@ -63,6 +62,7 @@ void KubernetesBackend::look(Instant now) {
     if (ready_) {
       for (BackendEvent& event : queue_.look(cluster_, now))
         events_.emplace_back(std::move(event));
+      if (!std::exchange(others_told_, true)) events_.emplace_back(OthersThere{.names = queue_.there(cluster_)});
       say_why(now);
     }
   }
@@ -70,10 +70,12 @@ void KubernetesBackend::look(Instant now) {
     if (due <= now) events_.emplace_back(job);
   std::erase_if(end_later_, [&](const auto& entry) { return entry.first <= now; });
   for (const auto& [key, known] : launches_)
-    if (known.leaves && !known.asked && !known.has_ended() && now - known.tried >= kAskAgain)
-      leave_again.emplace_back(key, std::max(Duration::seconds(1), *known.leaves - now));
-  for (const auto& [key, grace] : leave_again)
-    ask_to_leave(key, grace, now);
+    if (known.leaves && !known.asked && !known.has_ended() && now - known.tried >= kAskAgain) ask_to_leave(key, known.grace, now);
+  for (auto one = dismissed_.begin(); others_told_ && one != dismissed_.end();) {
+    const bool is_due = now - one->second >= kAskAgain;
+    if (is_due) one->second = now;
+    one = is_due && dismiss(one->first) ? dismissed_.erase(one) : std::next(one);
+  }
   ready_ = true;
 }
 
@@ -87,13 +89,9 @@ void KubernetesBackend::look_at_launches(Instant now) {
     if (!key) continue;
     launched_pods_[*key] = uid;
     // After a restart. What has ended is told when it is asked for: it may have been forgotten.
-    if (!pod.has_ended() && !launches_.contains(*key))
-      launches_[*key] = {.pod = uid,
-                         .called = pod.pod.meta.ns + "/" + pod.pod.meta.name,
-                         .job = std::string(pod.annotation(kKubeJob)),
-                         .last = {},
-                         .leaves = {},
-                         .tried = {}};
+    if (!pod.has_ended() && !launches_.contains(*key) && !binding_.contains(*key))
+      launches_[*key] = {
+          .pod = uid, .called = pod.pod.meta.ns + "/" + pod.pod.meta.name, .job = std::string(pod.annotation(kKubeJob))};
   }
   for (auto& [key, known] : launches_)
     if (!known.has_ended() && !known.pod.empty()) look_at(key, known, now);

@@ -30,6 +30,7 @@ KubePlacingNode placing_node(const dom::object& root, KubernetesMeta meta) {
       out.taints.push_back({kube_text(taint, "key"), kube_text(taint, "value"), kube_text(taint, "effect")});
     });
   });
+  out.whole_gpus = out.node.capacity.contains("nvidia.com/gpu") && gpus_of(out.node).sharing.empty();
   return out;
 }
 

@@ -38,6 +38,7 @@ struct KubePlacingNode {
   KubernetesNode node;
   std::vector<KubeTaint> taints;
   bool deleting = false;
+  bool whole_gpus = false;  ///< it has nvidia.com/gpu, and each of them is a GPU
 };
 
 struct KubePlacingPod {

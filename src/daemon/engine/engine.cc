@@ -180,7 +180,8 @@ Status Engine::Impl::append(Instant at) {
   for (const Record& record : staged)
     writing.records.push_back(encode(record));
   writing.postings = postings_of(staged, at);
-  writing.keys = std::exchange(staged_keys, {});
+  for (auto& [name, key] : std::exchange(staged_keys, {}))
+    writing.keys.push_back(std::move(key));
   writing.side_rows = std::exchange(staged_rows, {});
   writing.renewed = std::exchange(staged_renewals, {});
   writing.ended_jobs = ended_jobs_of(staged);

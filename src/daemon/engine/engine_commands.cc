@@ -82,9 +82,10 @@ Result<int64_t> Engine::Impl::answered(const std::string& key, const std::string
   constexpr size_t kLongestKey = 200;
   if (key.empty()) return 0;
   if (key.size() > kLongestKey) return invalid("idempotency key: {} bytes; {} at most", key.size(), kLongestKey);
-  const auto staged_key = std::ranges::find(staged_keys, key, &LogKey::key);
-  TRY_ASSIGN(std::optional<LogKey> known,
-             staged_key != staged_keys.end() ? Result<std::optional<LogKey>>(std::optional(*staged_key)) : log.find_key(key));
+  const auto staged_key = staged_keys.find(key);
+  TRY_ASSIGN(std::optional<LogKey> known, staged_key != staged_keys.end()
+                                              ? Result<std::optional<LogKey>>(std::optional(staged_key->second))
+                                              : log.find_key(key));
   if (known && known->request != digest)
     return make_error(ErrorCode::kConflict, "idempotency key '{}' was used for another request: use a new key", excerpt(key));
   return known ? known->answer : 0;
@@ -140,7 +141,7 @@ Result<int64_t> Engine::stage_submit(const JobRequest& request, const CommandInf
   TRY_ASSIGN(const int64_t before, s.answered(by.idempotency_key, digest));
   if (before > 0) return before;
   TRY_ASSIGN(const int64_t id, s.stage_request(request, by));
-  if (!by.idempotency_key.empty()) s.staged_keys.push_back({by.idempotency_key, digest, id});
+  if (!by.idempotency_key.empty()) s.staged_keys.insert_or_assign(by.idempotency_key, LogKey{by.idempotency_key, digest, id});
   return id;
 }
 
@@ -187,7 +188,8 @@ Result<std::vector<int64_t>> Engine::stage_pipeline(const std::vector<PipelineSt
     s.log_quota = quota_before;
     return make_error(staged.error().code, "stage '{}': {}", excerpt(stages[i].request.name), staged.error().message);
   }
-  if (!by.idempotency_key.empty()) s.staged_keys.push_back({by.idempotency_key, digest, ids.front()});
+  if (!by.idempotency_key.empty())
+    s.staged_keys.insert_or_assign(by.idempotency_key, LogKey{by.idempotency_key, digest, ids.front()});
   return ids;
 }
 

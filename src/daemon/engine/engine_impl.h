@@ -266,6 +266,7 @@ struct Engine::Impl {
 
   // engine_others.cc
   void hear_of_others(const OthersJob& job);
+  void miss_others(const OthersThere& there);
   void take_in(const OthersJob& job);
   void stage_adoption(int64_t id, std::vector<std::string> machines);
   void apply_adoption(sched::JobId id, const std::vector<std::string>& machines);
@@ -421,7 +422,7 @@ struct Engine::Impl {
 
   // Of the step being put together.
   std::vector<Record> staged;
-  std::vector<LogKey> staged_keys;
+  std::map<std::string, LogKey, std::less<>> staged_keys;  ///< by key
   std::vector<SideRow> staged_rows;
   std::vector<std::string> staged_renewals;
   uint32_t staged_jobs = 0;
@@ -441,6 +442,7 @@ struct Engine::Impl {
   std::map<std::string, OthersJob, std::less<>> kept_out;         ///< of those: refused, or not found room for; asked for again
   std::map<std::string, std::string, std::less<>> told_kept_out;  ///< why, last; as long as its cluster has it and it is kept out
   std::vector<OthersJob> others_heard;                            ///< to be looked at
+  std::optional<OthersThere> others_there;                        ///< likewise
   std::vector<std::string> dismissed;                             ///< of those: have ended here and wait there
   std::vector<LaunchKey> strangers;        ///< run, are in no record, and were told to stop: nothing starts before they are gone
   std::vector<MachineReport> heard_later;  ///< of machines whose names others bear until the step is over

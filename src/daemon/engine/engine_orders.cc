@@ -205,6 +205,7 @@ void Engine::Impl::hear(Instant at) {
     if (const auto* refusal = std::get_if<Refusal>(&event)) take_refusal(*refusal, at);
     if (auto* machine = std::get_if<MachineReport>(&event)) machines.push_back(std::move(*machine));
     if (auto* job = std::get_if<OthersJob>(&event)) others_heard.push_back(std::move(*job));
+    if (auto* there = std::get_if<OthersThere>(&event)) others_there = std::move(*there);
     if (const auto* note = std::get_if<BackendNote>(&event)) {
       EventView said{.kind = "engine.note"};
       said.detail = note->text;
@@ -217,9 +218,10 @@ void Engine::Impl::hear(Instant at) {
   const bool first = !reconciled && backend->is_ready();
   hear_of_machines(at, std::move(machines), first);
   if (first) take_stock(at);
-  if (!read_only)
-    for (const OthersJob& job : std::exchange(others_heard, {}))
-      hear_of_others(job);
+  if (read_only) return;
+  for (const OthersJob& job : std::exchange(others_heard, {}))
+    hear_of_others(job);
+  if (reconciled && others_there) miss_others(*std::exchange(others_there, std::nullopt));
 }
 
 void Engine::Impl::poll(Instant at) {

@@ -91,13 +91,28 @@ void Engine::Impl::hear_of_others(const OthersJob& job) {
   }
 }
 
+/// They would wait here for ever: whoever took them back there did so while this daemon was away.
+void Engine::Impl::miss_others(const OthersThere& there) {
+  OthersJob gone;
+  gone.state = OthersJob::State::kEnded;
+  for (const auto& [name, id] : others) {
+    if (std::ranges::binary_search(there.names, name)) continue;
+    gone.name = name;
+    hear_of_others(gone);
+  }
+}
+
 /// What is refused stays where it is, and is asked for again later: budgets and quotas change.
 void Engine::Impl::take_in(const OthersJob& job) {
-  if (job.state == OthersJob::State::kEnded) return;
-  const JobRequest request = make_request(job, backend->name());
   const bool runs = job.state == OthersJob::State::kRuns;
   const CommandInfo by{.actor = std::string(backend->name()), .idempotency_key = ""};
   const std::string key = fmt::format("{} job {} of {}", backend->name(), job.name, job.submitted.seconds());
+  if (job.state == OthersJob::State::kEnded) {
+    // In the step that takes it in it has no number yet.
+    if (staged_keys.contains(key)) others_heard.push_back(job);
+    return;
+  }
+  const JobRequest request = make_request(job, backend->name());
   const std::string digest = fingerprint_of_bytes(key);
   const Result<int64_t> before = answered(key, digest);
   if (!before.ok()) return kept_out.insert_or_assign(job.name, job), void();
@@ -119,7 +134,7 @@ void Engine::Impl::take_in(const OthersJob& job) {
     return;
   }
   told_kept_out.erase(job.name);
-  staged_keys.push_back({key, digest, *id});
+  staged_keys.insert_or_assign(key, LogKey{key, digest, *id});
   if (!runs) return;
   kept_out.insert_or_assign(job.name, job);  // until it has its room
   stage_adoption(*id, job.machines);

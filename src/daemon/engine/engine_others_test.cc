@@ -29,15 +29,17 @@ class SharedCluster final : public Backend {
     std::vector<BackendEvent> events = simulated_.drain(now);
     for (OthersJob& job : std::exchange(told, {}))
       events.emplace_back(std::move(job));
+    if (there) events.emplace_back(*std::exchange(there, std::nullopt));
     return events;
   }
   [[nodiscard]] std::optional<Instant> next_event_at() const override {
-    return told.empty() ? simulated_.next_event_at() : std::optional(Instant());
+    return told.empty() && !there ? simulated_.next_event_at() : std::optional(Instant());
   }
   [[nodiscard]] std::vector<LaunchKey> running() const override { return simulated_.running(); }
   [[nodiscard]] Result<LogPiece> read_log(const LogQuery& query) const override { return simulated_.read_log(query); }
 
-  std::vector<OthersJob> told;  ///< with the next drain
+  std::vector<OthersJob> told;       ///< with the next drain
+  std::optional<OthersThere> there;  ///< likewise
   std::vector<std::string> started, dismissed;
 
  private:
@@ -167,6 +169,29 @@ TEST_F(EngineOthers, CancelledOnOneSideItIsCancelledOnTheOther) {
   EXPECT_THAT(cluster_.dismissed, ElementsAre("17"));
   hear(others("18", 8, OthersJob::State::kEnded));
   EXPECT_EQ(job(4).state, JobState::kCancelled);
+}
+
+TEST_F(EngineOthers, TakenBackWhileTheDaemonWasAwayItIsCancelled) {
+  submit(8);
+  submit(8);
+  hear(others("17", 8));
+  hear(others("18", 8));
+  open(testing_fleet());
+  cluster_.told = {others("18", 8), others("19", 8)};
+  cluster_.there = OthersThere{.names = {"18", "19"}};
+  pass(Duration::seconds(3));
+  EXPECT_EQ(job(3).state, JobState::kCancelled);
+  EXPECT_EQ(job(4).state, JobState::kWaiting);
+  EXPECT_EQ(job(5).state, JobState::kWaiting);
+  EXPECT_EQ(job(1).state, JobState::kRunning) << "it is no job of the cluster's";
+}
+
+TEST_F(EngineOthers, TakenBackInTheStepThatTakesItInItIsCancelled) {
+  submit(8);
+  submit(8);
+  cluster_.told = {others("17", 8), others("17", 8, OthersJob::State::kEnded)};
+  pass(Duration::seconds(3));
+  EXPECT_EQ(job(3).state, JobState::kCancelled);
 }
 
 TEST_F(EngineOthers, HeldThereItIsHeldHere) {
