@@ -93,14 +93,22 @@ class Bound(threading.Thread):
 
     def run(self):
         while not self.all.is_set():  # the server ends a watch that reads slowly
-            listed = json.loads(self.ask("", "PartialObjectMetadataList").read())
-            self.see(*(listed["items"] or []))
-            for line in self.ask(f"&watch=1&resourceVersion={listed['metadata']['resourceVersion']}", "PartialObjectMetadata"):
-                told = json.loads(line)
-                if told["type"] in ("ADDED", "MODIFIED"):
-                    self.see(told["object"])
-                if self.all.is_set():
-                    return
+            try:
+                self.follow()
+            except (OSError, http.client.HTTPException):
+                time.sleep(0.1)
+
+    def follow(self):
+        listed = json.loads(self.ask("", "PartialObjectMetadataList").read())
+        self.see(*(listed["items"] or []))
+        if self.all.is_set():
+            return
+        for line in self.ask(f"&watch=1&resourceVersion={listed['metadata']['resourceVersion']}", "PartialObjectMetadata"):
+            told = json.loads(line)
+            if told["type"] in ("ADDED", "MODIFIED"):
+                self.see(told["object"])
+            if self.all.is_set():
+                return
 
     def wait(self, began, seconds):
         if not self.all.wait(seconds):
