@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace stint::batching {
 namespace {
@@ -19,9 +20,15 @@ constexpr double kMostHeadroom = 16;  // times the load
 
 double to_ms(Duration d) { return d.to_seconds() * 1e3; }
 
+/// Requests per second that the connections' thread lets through.
+double front_capacity(const DeviceProfile& profile) {
+  return profile.front ? kFrontShare / profile.front->to_seconds() : std::numeric_limits<double>::infinity();
+}
+
 /// Requests per second that full batches of `batch` do.
 double capacity(const DeviceProfile& profile, int64_t batch) {
-  return static_cast<double>(profile.instances * batch) / profile.latency.mean(batch).to_seconds();
+  return std::min(static_cast<double>(profile.instances * batch) / profile.latency.mean(batch).to_seconds(),
+                  front_capacity(profile));
 }
 
 class DeviceTuner {
@@ -179,15 +186,21 @@ class DeviceTuner {
     return tuned;
   }
 
+  /// What bounds a replica's capacity.
+  [[nodiscard]] std::string bound_of(int64_t batch) const {
+    if (capacity(profile_, batch) == front_capacity(profile_))
+      return fmt::format("HTTP and copies take {:.3g} us each", profile_.front->to_seconds() * 1e6);
+    return fmt::format("batches of {}, {:.3g} ms each", batch, to_ms(profile_.latency.mean(batch)));
+  }
+
   [[nodiscard]] std::string why_not() const {
     const ServingSetup fastest = most_capable();
     const int64_t least = fewest_by_capacity();
     if (least > options_.most_replicas)
       return fmt::format(
-          "a replica answers at most {:.4g} requests/s (batches of {}, {:.3g} ms each), so {:.6g}/s need {} even if "
-          "they never rest; {} allowed",
-          capacity(profile_, fastest.max_batch), fastest.max_batch, to_ms(profile_.latency.mean(fastest.max_batch)),
-          options_.per_second, counted(least, "replica"), counted(options_.most_replicas, "is", "are"));
+          "a replica answers at most {:.4g} requests/s ({}), so {:.6g}/s need {} even if they never rest; {} allowed",
+          capacity(profile_, fastest.max_batch), bound_of(fastest.max_batch), options_.per_second, counted(least, "replica"),
+          counted(options_.most_replicas, "is", "are"));
     const Duration alone = profile_.latency.quantile(1, quantile());
     return fmt::format(
         "{} could bear the load, but not in time: one request alone takes {:.3g} ms at that quantile, which leaves "

@@ -25,7 +25,11 @@ struct DeviceProfile {
   Rate price;  ///< of a device per hour; 0 where it is not known
   int64_t instances = 1;
   LatencyProfile latency;
+  std::optional<Duration> front = {};  ///< a request's of the one thread that has a server's connections; none: not known
 };
+
+/// Of what that thread can do this part is used: the rest keeps its queue short, so that requests wait for it a few times what one takes.
+inline constexpr double kFrontShare = 0.7;
 
 struct TuneOptions {
   double per_second = 0;

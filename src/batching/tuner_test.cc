@@ -78,6 +78,20 @@ TEST(Tuner, TooFewReplicasAreExplained) {
               HasSubstr("at most 615.4 requests/s (batches of 16, 26 ms each), so 5000/s need 9 replicas"));
 }
 
+TEST(Tuner, AServersConnectionsBoundWhatItIsPromisedFor) {
+  DeviceProfile quick =
+      device("cpu", Duration::nanoseconds(10'000), Duration::nanoseconds(1'000), 32);  // 761,900/s in batches of 32
+  quick.front = Duration::nanoseconds(70'000);                                         // 0.7 of 14,286/s
+  const Tuning tuning = tune({quick}, asking(15'000, ms(20))).value();
+  ASSERT_TRUE(tuning.best);
+  EXPECT_EQ(tuning.devices[0].answer->replicas, 2);
+  EXPECT_LE(tuning.devices[0].most_per_second, 20'000);
+  TuneOptions one = asking(15'000, ms(20));
+  one.most_replicas = 1;
+  EXPECT_THAT(tune({quick}, one)->devices[0].reason,
+              HasSubstr("at most 1e+04 requests/s (HTTP and copies take 70 us each), so 15000/s need 2 replicas"));
+}
+
 TEST(Tuner, CheapestDeviceWins) {
   const Tuning tuning =
       tune({device("fast and dear", ms(5), ms(1), 16, 9), device("slow and cheap", ms(10), ms(1), 16, 2)}, asking(900, ms(100)))

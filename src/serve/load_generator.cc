@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -18,6 +19,7 @@
 #include "base/prng.h"
 #include "base/text.h"
 #include "host/descriptor.h"
+#include "host/http_client.h"
 #include "serve/steady.h"
 
 namespace stint::serve {
@@ -266,6 +268,14 @@ std::vector<Duration> due_times(const LoadShape& shape) {
     if (t >= length) return due;
     due.push_back(Duration::from_seconds(t));
   }
+}
+
+std::string infer_post(std::string_view model, std::string_view host, const InferMessage& message) {
+  std::string head = fmt::format("POST /v2/models/{}/infer HTTP/1.1\r\nHost: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n",
+                                 escape_url(model), host, message.head_bytes ? "application/octet-stream" : "application/json",
+                                 message.body.size());
+  if (message.head_bytes) head += fmt::format("Inference-Header-Content-Length: {}\r\n", *message.head_bytes);
+  return head + "\r\n" + message.body;
 }
 
 Result<LoadOutcome> run_open_load(const LoadTarget& target, const std::vector<Duration>& due, Duration patience) {

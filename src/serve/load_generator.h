@@ -8,11 +8,13 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "batching/arrivals.h"
 #include "batching/latency_histogram.h"
+#include "codec/serving/infer_wire.h"
 
 namespace stint::serve {
 
@@ -42,6 +44,9 @@ struct LoadOutcome {
   batching::LatencyHistogram at_server;  ///< of those answered, from sent to answered
   Duration took;                         ///< from the first due to the last answer
 };
+
+/// A whole request of inference, as LoadTarget has them. @param host  and port, for the header
+std::string infer_post(std::string_view model, std::string_view host, const InferMessage& message);
 
 /// Sends each request when it is due. @param patience  after the last one is due. @return kUnavailable when no server listens
 Result<LoadOutcome> run_open_load(const LoadTarget& target, const std::vector<Duration>& due, Duration patience);

@@ -38,6 +38,7 @@ Result<Measurement> measurement_of(const nlohmann::json& json) {
   Measurement told;
   told.inputs = specs_of(json.at("inputs"));
   told.outputs = specs_of(json.at("outputs"));
+  if (json.contains("front")) told.front = Duration::nanoseconds(json.at("front").get<int64_t>());
   told.weights = Bytes::of(json.at("weights").get<int64_t>());
   told.loading = Bytes::of(json.at("loading").get<int64_t>());
   told.reload = Duration::nanoseconds(json.at("reload_ns").get<int64_t>());
@@ -72,15 +73,16 @@ std::string write_measurement(const Result<Measurement>& measured) {
   auto largest = nlohmann::json::object();
   for (const auto& [name, size] : measured->largest)
     largest[name] = size;
-  const nlohmann::json json = {{"inputs", specs_json(measured->inputs)},
-                               {"outputs", specs_json(measured->outputs)},
-                               {"weights", measured->weights.count()},
-                               {"loading", measured->loading.count()},
-                               {"reload_ns", measured->reload.count_ns()},
-                               {"largest", std::move(largest)},
-                               {"output_shapes", measured->output_shapes},
-                               {"masked", measured->masked},
-                               {"sizes", std::move(sizes)}};
+  nlohmann::json json = {{"inputs", specs_json(measured->inputs)},
+                         {"outputs", specs_json(measured->outputs)},
+                         {"weights", measured->weights.count()},
+                         {"loading", measured->loading.count()},
+                         {"reload_ns", measured->reload.count_ns()},
+                         {"largest", std::move(largest)},
+                         {"output_shapes", measured->output_shapes},
+                         {"masked", measured->masked},
+                         {"sizes", std::move(sizes)}};
+  if (measured->front) json["front"] = measured->front->count_ns();
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

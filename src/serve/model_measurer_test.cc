@@ -27,6 +27,7 @@ Measurement some_measurement() {
   told.reload = Duration::milliseconds(12);
   told.largest = {{"s", 64}};
   told.output_shapes = {{}};
+  told.front = Duration::nanoseconds(12'345);
   told.masked = {"s"};
   told.peaks = {{1, Bytes::of(100)}, {2, Bytes::of(250)}};
   told.batches = {{1, {Duration::nanoseconds(5)}}, {2, {Duration::nanoseconds(7)}}};
@@ -42,6 +43,7 @@ TEST(Measurement, IsReadAsItWasWritten) {
   EXPECT_EQ(read->weights, told.weights);
   EXPECT_EQ(read->loading, told.loading);
   EXPECT_EQ(read->reload, told.reload);
+  EXPECT_EQ(read->front, told.front);
   EXPECT_EQ(read->largest, told.largest);
   EXPECT_EQ(read->output_shapes, told.output_shapes);
   EXPECT_EQ(read->masked, told.masked);

@@ -50,6 +50,7 @@ struct Measurement {
   Sizes largest;                     ///< of the inputs' free dimensions: what was run
   std::vector<Shape> output_shapes;  ///< of an item, then
   std::vector<std::string> masked;   ///< as try_mask() has it
+  std::optional<Duration> front;     ///< as measure_front() has it; none: not measured
 };
 
 struct MeasuredModel {
@@ -59,6 +60,7 @@ struct MeasuredModel {
   Sizes largest = {};                     ///< of the inputs' free dimensions; empty: none is free
   std::vector<Shape> output_shapes = {};  ///< of an item, with the largest
   Padding padding = {};
+  std::optional<Duration> front = {};  ///< of a request, beside its batch; none: not known
 };
 
 /// A file that is an ONNX model, wherever it lies.

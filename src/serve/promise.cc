@@ -2,24 +2,30 @@
 
 #include <cmath>
 
+#include "batching/latency_watch.h"
 #include "batching/serving_sim.h"
 #include "batching/tuner.h"
 
 namespace stint::serve {
 
-double most_within_promise(const batching::LatencyProfile& latency, const batching::BatchPolicy& policy, Duration promise) {
+double most_within_promise(const batching::LatencyProfile& latency, const batching::BatchPolicy& policy, Duration promise,
+                           std::optional<Duration> front) {
   constexpr int64_t kRequests = 4000;
   constexpr double kStep = 1.05;
+  // Times may drift so far before what is promised follows them: it must hold until then.
+  const batching::LatencyProfile slow =
+      latency.scaled(std::vector<double>(latency.measured_sizes().size(), batching::LatencyWatch::kDrift));
   const int64_t most_batch = policy.preferred.empty() ? policy.max_batch : policy.preferred.back();
   const batching::ServingSetup setup{most_batch, policy.max_wait, policy.instances};
   const auto kept = [&](double per_second) {
-    return batching::simulate_serving(latency, setup, {}, {per_second, 1}, {promise, 990}, kRequests, 1).kept;
+    return batching::simulate_serving(slow, setup, {}, {per_second, 1}, {promise, 990}, kRequests, 1).kept;
   };
   // Beyond what full batches without a pause answer, no queue stays short.
   double capacity = 0;
-  for (const int64_t size : latency.measured_sizes())
-    if (size <= most_batch) capacity = std::max(capacity, static_cast<double>(size) / latency.mean(size).to_seconds());
+  for (const int64_t size : slow.measured_sizes())
+    if (size <= most_batch) capacity = std::max(capacity, static_cast<double>(size) / slow.mean(size).to_seconds());
   double broken = capacity * static_cast<double>(policy.instances);
+  if (front) broken = std::min(broken, batching::kFrontShare / front->to_seconds());
   double good = broken / 1000;
   if (!kept(good)) return 0;
   while (broken > good * kStep) {
@@ -29,7 +35,8 @@ double most_within_promise(const batching::LatencyProfile& latency, const batchi
   return good;
 }
 
-batching::BatchPolicy policy_of(const ServedModelConfig& config, const batching::LatencyProfile& latency, double per_second) {
+batching::BatchPolicy policy_of(const ServedModelConfig& config, const batching::LatencyProfile& latency, double per_second,
+                                std::optional<Duration> front) {
   batching::BatchPolicy policy;
   policy.buckets = {{0, latency.curve(config.max_batch, 0.5)}};
   policy.max_batch = config.max_batch;
@@ -42,8 +49,8 @@ batching::BatchPolicy policy_of(const ServedModelConfig& config, const batching:
   options.per_second = 2 * std::max(1.0, per_second);
   options.promise.limit = *config.promise;
   options.most_batch = config.max_batch;
-  const auto setup =
-      batching::best_setup({.device = "", .price = {}, .instances = config.instances, .latency = latency}, options);
+  const auto setup = batching::best_setup(
+      {.device = "", .price = {}, .instances = config.instances, .latency = latency, .front = front}, options);
   if (!setup) return policy;
   policy.max_wait = setup->max_wait;
   policy.preferred.clear();

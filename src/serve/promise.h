@@ -6,13 +6,17 @@
 
 namespace stint::serve {
 
-/// @return requests per second (of one item, Poisson) at which the promised p99 is just kept, within 5 %; 0 when it is broken by a
+/// @return requests per second (of one item, Poisson) at which the promised p99 is just kept, within 5 %, though batches take
+///   as much longer than `latency` as they may until LatencyWatch follows; 0 when it is broken by a
 ///   single request.
-double most_within_promise(const batching::LatencyProfile& latency, const batching::BatchPolicy& policy, Duration promise);
+/// @param front  of a request, beside its batch; none: not known, and not counted
+double most_within_promise(const batching::LatencyProfile& latency, const batching::BatchPolicy& policy, Duration promise,
+                           std::optional<Duration> front);
 
 /// How the configuration says; where it says `tune`, with the wait and the preferred sizes that keep the promise at this load, and at
 /// twice as much where that can be.
 /// @param per_second  requests that come; less than one counts as one.
-batching::BatchPolicy policy_of(const ServedModelConfig& config, const batching::LatencyProfile& latency, double per_second);
+batching::BatchPolicy policy_of(const ServedModelConfig& config, const batching::LatencyProfile& latency, double per_second,
+                                std::optional<Duration> front);
 
 }  // namespace stint::serve

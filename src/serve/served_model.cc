@@ -32,8 +32,8 @@ bool all_are_quick(const ServedVariants& variants, int64_t max_batch) {
 
 /// As policy_of() has it, and where there are several tenants, none fills the queue alone.
 batching::BatchPolicy policy_among(const ServeTools& tools, const ServedModelConfig& config,
-                                   const batching::LatencyProfile& latency, double per_second) {
-  batching::BatchPolicy policy = policy_of(config, latency, per_second);
+                                   const batching::LatencyProfile& latency, double per_second, std::optional<Duration> front) {
+  batching::BatchPolicy policy = policy_of(config, latency, per_second, front);
   if (tools.tenant_weights.size() > 1) policy.tenant_limit = std::max<int64_t>(1, policy.queue_limit / 2);
   return policy;
 }
@@ -53,7 +53,8 @@ StandIns stand_ins_of(const ServedVariants& variants, int64_t instances) {
 Result<std::shared_ptr<ServedModel>> ServedModel::create(std::string name, ServedVariants variants,
                                                          const ServedModelConfig& config, ServeTools& tools) {
   std::vector<batching::BatchPolicy> policies;
-  batching::BatchPolicy policy = policy_among(tools, config, variants.front()->measured.latency, 0);
+  batching::BatchPolicy policy =
+      policy_among(tools, config, variants.front()->measured.latency, 0, variants.front()->measured.front);
   policies.push_back(policy);
   TRY_ASSIGN(batching::Batcher batcher, batching::Batcher::create(std::move(policies), tools.tenant_weights));
   const StandIns stand_ins = stand_ins_of(variants, config.instances);
@@ -74,7 +75,8 @@ ServedModel::ServedModel(std::string name, ServedVariants variants, const Served
       batcher_(std::move(batcher)),
       watch_(measured().latency),
       policy_(std::move(policy)),
-      most_per_second_(config.promise ? most_within_promise(measured().latency, policy_, *config.promise) : 0) {}
+      most_per_second_(config.promise ? most_within_promise(measured().latency, policy_, *config.promise, measured().front) : 0) {
+}
 
 ServedModel::~ServedModel() {
   if (memory_id_.valid()) tools_.memory.remove(memory_id_);
@@ -448,8 +450,8 @@ std::optional<std::string> ServedModel::retune() {
 }
 
 void ServedModel::go_by(const batching::LatencyProfile& latency, double per_second) {
-  batching::BatchPolicy policy = policy_among(tools_, config_, latency, per_second);
-  const double most = config_.promise ? most_within_promise(latency, policy, *config_.promise) : 0;
+  batching::BatchPolicy policy = policy_among(tools_, config_, latency, per_second, measured().front);
+  const double most = config_.promise ? most_within_promise(latency, policy, *config_.promise, measured().front) : 0;
   Todo todo;
   {
     const std::lock_guard lock(mutex_);

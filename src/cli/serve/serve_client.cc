@@ -130,11 +130,7 @@ Result<std::string> ServeClient::infer_request(const ServedTensors& tensors, int
   for (size_t i = 0; i < shapes.size(); ++i)
     parts.push_back({tensors.inputs[i].name, tensors.inputs[i].type, shapes[i], values[i], binary});
   TRY_ASSIGN(const InferMessage message, write_infer_request(parts, timeout));
-  std::string head = fmt::format("POST /v2/models/{}/infer HTTP/1.1\r\nHost: {}:{}\r\nContent-Type: {}\r\nContent-Length: {}\r\n",
-                                 escape_url(tensors.model), address_, port_,
-                                 message.head_bytes ? "application/octet-stream" : "application/json", message.body.size());
-  if (message.head_bytes) head += fmt::format("Inference-Header-Content-Length: {}\r\n", *message.head_bytes);
-  return head + "\r\n" + message.body;
+  return serve::infer_post(tensors.model, fmt::format("{}:{}", address_, port_), message);
 }
 
 }  // namespace stint

@@ -9,6 +9,7 @@
 #include "cli/serve/serve_client.h"
 #include "host/file.h"
 #include "report/short_text.h"
+#include "serve/front_cost.h"
 #include "serve/load_generator.h"
 
 namespace stint {
@@ -17,7 +18,21 @@ namespace {
 struct Measured {
   std::vector<batching::MeasuredBatch> batches;
   std::string what;
+  std::optional<Duration> front;  ///< none: it is in the times
 };
+
+/// Of requests of one item to `stint serve run`.
+Result<Duration> front_here(serve::Runtime& runtime, const serve::Sizes& sizes) {
+  serve::Measurement like;
+  like.inputs = runtime.inputs();
+  like.outputs = runtime.outputs();
+  like.largest = sizes;
+  TRY_ASSIGN(const std::vector<serve::Shape> shapes, serve::input_shapes(runtime, sizes));
+  TRY_ASSIGN(const std::vector<serve::ShapedValues> out, runtime.run_shaped(1, serve::random_inputs(runtime, 1, shapes), shapes));
+  for (const serve::ShapedValues& one : out)
+    like.output_shapes.push_back(one.item_shape);
+  return serve::measure_front(like);
+}
 
 Result<Measured> measure_here(const MeasureSource& source) {
   TRY_ASSIGN(const serve::OnnxRuntime onnx, open_onnxruntime(source.onnx, std::nullopt));
@@ -30,9 +45,11 @@ Result<Measured> measure_here(const MeasureSource& source) {
   TRY_ASSIGN(options.sizes, read_sizes("--shape", source.shapes));
   TRY(serve::check_named(*runtime, options.sizes));
   TRY_ASSIGN(std::vector<batching::MeasuredBatch> measured, serve::measure_latencies(*runtime, options));
+  TRY_ASSIGN(const Duration front, front_here(*runtime, options.sizes));
   return Measured{std::move(measured),
                   fmt::format("ONNX Runtime {}, {}", onnx.version(),
-                              onnx.gpu() ? fmt::format("GPU {}", onnx.gpu()->options().number) : "CPU, one thread")};
+                              onnx.gpu() ? fmt::format("GPU {}", onnx.gpu()->options().number) : "CPU, one thread"),
+                  front};
 }
 
 /// From outside: a request of n items is a batch of n to a server that has nothing else to do.
@@ -50,7 +67,7 @@ Result<Measured> measure_server(const MeasureSource& source) {
                    return serve::one_by_one(std::move(target));
                  },
                  source.options));
-  return Measured{std::move(measured), fmt::format("{} at {}, one request at a time", source.model, source.server)};
+  return Measured{std::move(measured), fmt::format("{} at {}, one request at a time", source.model, source.server), std::nullopt};
 }
 
 struct NamedDevice {
@@ -116,7 +133,11 @@ Result<MeasuredDevice> measure_device(const MeasureSource& source) {
     tell("stint:   {}: {:.3f}, {:.3f}, {:.0f}\n", size, median_s * 1e3, latency.quantile(size, 0.99).to_seconds() * 1e3,
          static_cast<double>(size) / median_s);
   }
-  return MeasuredDevice{std::move(measured.batches), {std::move(device.name), device.price, 1, std::move(latency)}};
+  if (measured.front)
+    tell("stint: HTTP and copies: {:.3g} us a request of one item, so {:.0f} requests/s at most for a server\n",
+         measured.front->to_seconds() * 1e6, batching::kFrontShare / measured.front->to_seconds());
+  return MeasuredDevice{std::move(measured.batches),
+                        {std::move(device.name), device.price, 1, std::move(latency), measured.front}};
 }
 
 }  // namespace stint

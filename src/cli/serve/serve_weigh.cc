@@ -9,6 +9,7 @@
 #include "cli/parser.h"
 #include "cli/serve/onnx_options.h"
 #include "cli/serve/serve.h"
+#include "serve/front_cost.h"
 #include "serve/model_measurer.h"
 
 namespace stint {
@@ -24,8 +25,12 @@ Result<serve::Measurement> weigh(const WeighCommand& command) {
   TRY_ASSIGN(serve::OnnxRuntime onnx, serve::load_onnxruntime(command.library));
   TRY(onnx.try_out());  // what the library takes for itself is not the model's
   TRY_ASSIGN(const serve::Sizes largest, read_sizes("--dimension", command.dimensions));
-  return serve::run_and_measure(serve::onnx_source(command.model, std::make_shared<const serve::OnnxRuntime>(std::move(onnx))),
-                                command.max_batch, largest);
+  TRY_ASSIGN(
+      serve::Measurement told,
+      serve::run_and_measure(serve::onnx_source(command.model, std::make_shared<const serve::OnnxRuntime>(std::move(onnx))),
+                             command.max_batch, largest));
+  if (const Result<Duration> front = serve::measure_front(told); front.ok()) told.front = *front;
+  return told;
 }
 
 }  // namespace
