@@ -33,12 +33,16 @@ class RunningServer:
     """Of `models`: {name: {version: synthetic model}}; `settings`: {name: model.json}."""
     CONTROL = {"Authorization": "Bearer controls-models"}
 
-    def __init__(self, stint, folder, models=None, settings=None, arguments=(), environment=None, prefix=(), controlled=False):
-        """@param folder  or the place that models lie at: https://… @param controlled  models are loaded and unloaded, by who shows CONTROL"""
+    def __init__(self, stint, folder, models=None, settings=None, arguments=(), environment=None, prefix=(), controlled=False, certificate=None):
+        """@param folder  or the place that models lie at: https://… @param controlled  models are loaded and unloaded, by who shows
+        CONTROL @param certificate  of tests/running_daemon: HTTPS"""
         self.folder = pathlib.Path(folder)
         if "://" not in str(folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         self.scratch = None
+        self.trust = certificate.trust() if certificate else None
+        if certificate:
+            arguments = (*arguments, *certificate.flags)
         if controlled:
             self.scratch = tempfile.TemporaryDirectory()
             token = pathlib.Path(self.scratch.name) / "control"
@@ -78,7 +82,7 @@ class RunningServer:
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, method=method, data=data, headers=headers or {})
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=60, context=self.trust) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """stint serve run among hostile clients: broken requests, huge shapes, clients that are slow or gone, NaN, while an honest one checks each of
-its answers. Usage: test_hostile.py STINT [SECONDS] [SEED]. The server must live, answer rightly and not grow.
+its answers. Usage: test_hostile.py STINT [SECONDS] [SEED] [tls]. The server must live, answer rightly and not grow. With TLS, clients also break
+off in the handshake, speak no TLS at all, or close without saying so.
 """
 import atexit
 import json
@@ -8,18 +9,21 @@ import os
 import pathlib
 import random
 import socket
+import ssl
 import struct
 import sys
 import tempfile
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parent.parent)]
+from running_daemon import Certificate  # noqa: E402
 from running_server import RunningServer, synthetic  # noqa: E402
 
 STINT = sys.argv[1]
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 6
 SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+TLS = sys.argv[4:] == ["tls"]
 MODELS = ("quick", "slow")
 # Under the address sanitizer what is freed is kept for a while, which would look like growth.
 ENVIRONMENT = dict(os.environ, ASAN_OPTIONS="quarantine_size_mb=1:thread_local_quarantine_size_kb=64")
@@ -72,12 +76,49 @@ def hostile_bytes(rng):
                                       "inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32", "data": values}]}).encode())
 
 
+def hello(rng):
+    """The beginning of a handshake, whole, cut off or changed; or none."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    try:
+        ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    data = bytearray(outgoing.read())
+    kind = rng.randrange(4)
+    if kind == 0:
+        return rng.randbytes(rng.randrange(1, 400))
+    if kind == 1:
+        return bytes(data[:rng.randrange(1, len(data))])
+    if kind == 2:
+        for _ in range(rng.randrange(1, 20)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+    return bytes(data)
+
+
+def connection(server, rng):
+    """@return none: it was of no use, as TLS sees it"""
+    client = socket.create_connection(("127.0.0.1", server.port), timeout=5)
+    if not server.trust:
+        return client
+    if rng.randrange(3) == 0:
+        with client:
+            client.sendall(hello(rng))
+            if rng.randrange(2):
+                client.settimeout(0.2)
+                client.recv(4096)
+        return None
+    return server.trust.wrap_socket(client, server_hostname="127.0.0.1", suppress_ragged_eofs=False)
+
+
 def be_hostile(server, rng, end, said):
     while time.monotonic() < end:
         data = hostile_bytes(rng)
         manner = rng.randrange(4)
         try:
-            with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+            client = connection(server, rng)
+            if client is None:
+                continue
+            with client:
                 if manner == 0:  # gone in the middle, or right behind its request
                     client.sendall(data[:rng.randrange(1, len(data) + 1)])
                 elif manner == 1:  # in drops
@@ -115,7 +156,8 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         server = RunningServer(STINT, pathlib.Path(scratch) / "m",
                                {"quick": {1: synthetic()}, "slow": {1: synthetic(base_us=2000, item_us=100)}},
-                               {"slow": {"max_wait_ms": 1, "instances": 2}}, environment=ENVIRONMENT)
+                               {"slow": {"max_wait_ms": 1, "instances": 2}}, environment=ENVIRONMENT,
+                               certificate=Certificate(scratch) if TLS else None)
         atexit.register(server.process.kill)  # also when a check below fails
         wrong, said, counts = [], [], {}
         # A first part fills caches and arenas; what grows after that is a leak.
