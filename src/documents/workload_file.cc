@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "documents/workload_row.h"
+#include "model/mig_ask.h"
 
 namespace stint {
 namespace {
@@ -92,22 +93,6 @@ Result<std::optional<sched::Budget>> budget_of(WorkloadRow& row) {
   budget.period = row.duration("budget_period", budget.period);
   budget.from = row.instant("budget_from", budget.from);
   return std::optional(budget);
-}
-
-Result<std::vector<MigAsk>> mig_of(std::string_view cell) {
-  std::vector<MigAsk> asks;
-  if (trim(cell).empty()) return asks;
-  for (const std::string_view part : split(trim(cell), ' ')) {
-    MigAsk ask;
-    const size_t x = part.find('x');
-    const auto count = x == std::string_view::npos ? std::optional<int64_t>(1) : parse_int(part.substr(0, x));
-    ask.profile = x == std::string_view::npos ? part : part.substr(x + 1);
-    if (!count || *count < 1 || *count > 1000 || ask.profile.empty() || ask.profile[0] < '1' || ask.profile[0] > '7')
-      return invalid("mig '{}' is not MIG profiles such as 2x1g.10gb", excerpt(cell));
-    ask.count = static_cast<int32_t>(*count);
-    asks.push_back(std::move(ask));
-  }
-  return asks;
 }
 
 Result<sim::OutageCause> cause_of(std::string_view cell) {
@@ -270,7 +255,9 @@ Result<sched::RequestId> WorkloadReader::request(WorkloadRow& row) {
   request.milli = static_cast<int32_t>(row.scaled("share", 3, 0));
   if (request.milli >= sched::kMilli) row.wrong("share", "a part of one GPU, above 0 and below 1");
   request.gpu_memory = row.size("gpu_memory");
-  TRY_ASSIGN(request.mig, mig_of(row.text("mig")));
+  auto mig = parse_mig_asks(row.text("mig"));
+  if (!mig.ok()) return invalid("mig {}", mig.error().message);
+  request.mig = std::move(mig).value();
   const int kinds = (request.gpus > 0 ? 1 : 0) + (request.milli > 0 ? 1 : 0) + (request.gpu_memory.count() > 0 ? 1 : 0) +
                     (request.mig.empty() ? 0 : 1);
   if (kinds > 1) return invalid("only one of gpus, share, gpu_memory and mig may be asked for");

@@ -1,4 +1,4 @@
-// A burst of shapes is searched for over several steps, and nobody is passed over.
+// A burst of shapes is searched for over several steps, and each shape has its turn.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

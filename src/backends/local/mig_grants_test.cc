@@ -40,6 +40,16 @@ TEST_F(MigGrants, EachTaskGetsADeviceOfItsOwn) {
   EXPECT_THAT(none.error().message, HasSubstr("no free MIG device 2g.20gb (3 in all)"));
 }
 
+TEST_F(MigGrants, ATaskThatAsksForSeveralGetsDifferentOnes) {
+  std::vector<GrantedGpu> gpus(2, {.index = kAnyGpu, .uuid = "", .mig_uuid = "2g.20gb"});
+  ASSERT_TRUE(grant_mig_devices(gpus, {"MIG-fake-4"}, kFake).ok());
+  EXPECT_EQ(gpus[0].mig_uuid, "MIG-fake-3");
+  EXPECT_EQ(gpus[1].mig_uuid, "MIG-fake-5");
+  EXPECT_EQ(gpus[1].index, 0);
+  std::vector<GrantedGpu> more(2, {.index = kAnyGpu, .uuid = "", .mig_uuid = "2g.20gb"});
+  EXPECT_FALSE(grant_mig_devices(more, {"MIG-fake-3", "MIG-fake-4"}, kFake).ok());
+}
+
 TEST_F(MigGrants, WhatTheGpuIsNotPartitionedIntoIsRefused) {
   auto other = part_of(0, "7g.80gb"), whole = part_of(1, "2g.20gb");
   EXPECT_FALSE(grant_mig_devices(other, {}, kFake).ok());

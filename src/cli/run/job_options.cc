@@ -24,7 +24,7 @@ constexpr std::array kFlags = {
     JobFlag{"--gpus", "gpus", K::kInteger, "GPUs of each task, on one machine"},
     JobFlag{"--gpu-milli", "gpu_milli", K::kInteger, "thousandths of one GPU, in place of --gpus"},
     JobFlag{"--gpu-memory", "gpu_memory", K::kText, "memory of one GPU, such as 20GiB, in place of --gpus"},
-    JobFlag{"--mig", "mig_profile", K::kText, "MIG profile, such as 1g.10gb, in place of --gpus"},
+    JobFlag{"--mig", "mig_profile", K::kText, "MIG profile, such as 1g.10gb or \"2x1g.10gb 3g.40gb\", in place of --gpus"},
     JobFlag{"--gpu-model", "gpu_models", K::kTexts, "any of these models; repeatable"},
     JobFlag{"--cpu-milli", "cpu_milli", K::kInteger, "thousandths of a core for each task"},
     JobFlag{"--memory", "memory", K::kText, "host memory of each task, such as 64GiB"},

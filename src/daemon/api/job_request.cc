@@ -8,6 +8,7 @@
 #include "daemon/api/job_request_fields.h"
 #include "daemon/json_fields.h"
 #include "daemon/json_values.h"
+#include "model/mig_ask.h"
 
 namespace stint {
 namespace {
@@ -86,6 +87,7 @@ Status check_numbers(const JobRequest& r) {
   const int kinds =
       (r.gpus > 0 ? 1 : 0) + (r.gpu_milli > 0 ? 1 : 0) + (r.gpu_memory.count() > 0 ? 1 : 0) + (r.mig_profile.empty() ? 0 : 1);
   if (kinds > 1) return invalid("at most one of the fields 'gpus', 'gpu_milli', 'gpu_memory' and 'mig_profile' may be given");
+  if (const auto mig = parse_mig_asks(r.mig_profile); !mig.ok()) return invalid("field 'mig_profile': {}", mig.error().message);
   if (!in(r.gpus, 0, 64)) return invalid("field 'gpus' must be from 0 to 64: of one node; ask for more tasks");
   if (!in(r.gpu_milli, 0, 999)) return invalid("field 'gpu_milli' must be from 1 to 999: thousandths of one GPU");
   if (!in(r.gpu_memory.count(), 0, kMostAmount) || !in(r.memory.count(), 0, kMostAmount) || !in(r.cpu_milli, 0, kMostAmount))

@@ -5,6 +5,7 @@
 #include "base/counted.h"
 #include "base/text.h"
 #include "model/mig.h"
+#include "model/mig_ask.h"
 #include "sched/ids.h"
 
 namespace stint {
@@ -26,9 +27,10 @@ std::optional<int64_t> held_milli(const JobRequest& r, const NodeKind& kind) {
   }
   if (!r.mig_profile.empty()) {
     const MigGeometry* geometry = find_mig_geometry(kind.gpu_model);
-    const MigProfile* profile = geometry == nullptr ? nullptr : geometry->find_profile(r.mig_profile);
-    if (profile == nullptr || kind.gpus == 0) return std::nullopt;
-    return kMilliGpu * profile->compute_slices / geometry->compute_slices;
+    const std::vector<MigAsk> asks = mig_asks_of(r.mig_profile);
+    const auto has = [&](const MigAsk& ask) { return geometry->find_profile(ask.profile) != nullptr; };
+    if (geometry == nullptr || kind.gpus == 0 || !std::ranges::all_of(asks, has)) return std::nullopt;
+    return compute_milli(kind.gpu_model, asks);
   }
   return 0;
 }
@@ -46,6 +48,8 @@ int64_t tasks_on(const JobRequest& r, const NodeKind& kind) {
   int64_t tasks = kind.max_tasks;
   if (r.gpus > 0)
     tasks = std::min<int64_t>(tasks, kind.gpus / r.gpus);
+  else if (!r.mig_profile.empty())
+    tasks = std::min(tasks, kind.gpus * kMilliGpu / *held);
   else if (*held > 0)
     tasks = std::min(tasks, kind.gpus * (kMilliGpu / *held));
   if (r.cpu_milli > 0) tasks = std::min(tasks, kind.cpu_milli / r.cpu_milli);
@@ -62,7 +66,9 @@ std::string asked_for(const JobRequest& r) {
   if (r.gpus > 0) text = counted(r.gpus, "GPU");
   if (r.gpu_milli > 0) text = fmt::format("{:g} % of a GPU", static_cast<double>(r.gpu_milli) / 10);
   if (r.gpu_memory.count() > 0) text = fmt::format("a GPU with {}", gibi_text(r.gpu_memory));
-  if (!r.mig_profile.empty()) text = fmt::format("a MIG device {}", r.mig_profile);
+  if (!r.mig_profile.empty())
+    text = fmt::format("{} {}", r.mig_profile.find_first_of("x ") < r.mig_profile.size() ? "MIG devices" : "a MIG device",
+                       r.mig_profile);
   return r.gpu_models.empty() ? text : fmt::format("{} of model {}", text, fmt::join(r.gpu_models, " or "));
 }
 

@@ -4,6 +4,7 @@
 #include "daemon/engine/engine_impl.h"
 #include "ledger/run_cost.h"
 #include "model/mig.h"
+#include "model/mig_ask.h"
 
 namespace stint {
 namespace {
@@ -24,11 +25,11 @@ const std::string& Engine::Impl::client_of(sched::QueueId q) const {
   return queue_name(q);
 }
 
-/// Thousandths of a GPU that are held there. Of a MIG device that stays as it is the place tells nothing, the request does.
+/// Thousandths of GPUs that are held there. Of MIG devices that stay as they are the place tells nothing, the request does.
 int64_t Engine::Impl::gpu_milli(const JobBook& job, const sched::Place& place) const {
   const std::string& profile = job.request->mig_profile;
   if (profile.empty() || place.mig_profile >= 0) return scheduler->cluster().gpu_milli(place);
-  return compute_milli(nodes[place.node.index()].machine.node.gpu_model, profile);
+  return compute_milli(nodes[place.node.index()].machine.node.gpu_model, mig_asks_of(profile));
 }
 
 /// Its part of what the machine costs.

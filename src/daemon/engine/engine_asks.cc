@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "daemon/engine/engine_impl.h"
 #include "model/machine_labels.h"
+#include "model/mig_ask.h"
 
 namespace stint {
 namespace {
@@ -32,7 +33,7 @@ sched::Request Engine::Impl::request_of(std::string_view client, const JobReques
   each.gpus = r.gpus;
   each.milli = r.gpu_milli;
   each.gpu_memory = r.gpu_memory;
-  if (!r.mig_profile.empty()) each.mig = {{r.mig_profile, 1}};
+  each.mig = mig_asks_of(r.mig_profile);
   if (!fleet.govern.share_across_clients && (r.gpu_milli > 0 || r.gpu_memory.count() > 0)) each.shares_with = client;
   each.cpu_milli = r.cpu_milli;
   each.memory = r.memory;

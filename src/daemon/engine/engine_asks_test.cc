@@ -189,6 +189,32 @@ TEST(EngineAsks, AnUnusedGpuIsCutIntoMigInstancesAsNeeded) {
   EXPECT_EQ(daemon.job(whole).state, JobState::kSucceeded);
 }
 
+// Three of seven slices cost 428 thousandths, one 142; the GPU 7 an hour.
+TEST(EngineAsks, ATaskGetsSeveralMigDevicesOfOneMachine) {
+  const auto fleet = parse_fleet_config(R"({"nodes":[{"name":"n0","gpu_model":"A100-80GB","gpus":2,"per_hour":"14",
+      "mig":{"1g.10gb":"3","3g.40gb":"2"}}],"queues":[{"name":"acme"}]})",
+                                        "cut GPUs");
+  ASSERT_TRUE(fleet.ok()) << fleet.error().message;
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", *fleet);
+  JobRequest job = testing_job(0, Duration::hours(1), "acme");
+  job.mig_profile = "2x1g.10gb 3g.40gb";
+  const int64_t first = daemon.submit(job);
+  const int64_t second = daemon.submit(job);
+  JobRequest one = job;
+  one.mig_profile = "1g.10gb";
+  const int64_t small = daemon.submit(one);
+  EXPECT_EQ(daemon.job(first).state, JobState::kRunning);
+  EXPECT_EQ(daemon.job(second).state, JobState::kWaiting) << "one small device is left";
+  EXPECT_EQ(daemon.job(small).state, JobState::kRunning);
+  EXPECT_EQ(daemon.job(first).gpu_part, "MIG 2x1g.10gb 3g.40gb");
+  daemon.restart();
+  daemon.pass(Duration::minutes(61));
+  EXPECT_EQ(daemon.job(first).state, JobState::kSucceeded);
+  EXPECT_EQ(daemon.job(first).cost, *Money::parse("4.984"));  // (2 * 142 + 428) / 1000 * 7
+  EXPECT_EQ(daemon.job(second).state, JobState::kRunning);
+}
+
 TEST(EngineAsks, WishesThatCannotBeReadAreRefused) {
   const auto error = [](auto change) {
     JobRequest job = testing_job(1, Duration::hours(1));
@@ -200,6 +226,11 @@ TEST(EngineAsks, WishesThatCannotBeReadAreRefused) {
   EXPECT_THAT(error([](JobRequest& r) { r.anti_affinity = {"app=a@"}; }), HasSubstr("behind @"));
   EXPECT_THAT(error([](JobRequest& r) { r.affinity = {"stint.client=zoo"}; }), HasSubstr("field 'affinity'"));
   EXPECT_THAT(error([](JobRequest& r) { r.labels = {{"stint.client", "zoo"}}; }), HasSubstr("field 'labels'"));
+  EXPECT_THAT(error([](JobRequest& r) {
+                r.gpus = 0;
+                r.mig_profile = "half";
+              }),
+              HasSubstr("field 'mig_profile': 'half' is not MIG profiles such as 2x1g.10gb"));
   EXPECT_THAT(error([](JobRequest& r) { r.makes = "a\nb"; }), HasSubstr("field 'makes'"));
   EXPECT_THAT(error([](JobRequest& r) {
                 r.makes = "a";

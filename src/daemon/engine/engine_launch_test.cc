@@ -1,6 +1,7 @@
 // What the engine tells the backend of a task that it starts.
 #include <gmock/gmock.h>
 
+#include "backends/local/mig_grants.h"
 #include "daemon/testing_daemon.h"
 
 namespace stint {
@@ -29,12 +30,12 @@ class NotingBackend final : public Backend {
 };
 
 /// Of its one task, on a machine of 8 GPUs, 128 CPUs and 1,024 GiB.
-Launch launch_of_task(const JobRequest& job, const EngineOptions& options = {}) {
+Launch launch_of_task(const JobRequest& job, const EngineOptions& options = {}, const FleetConfig& fleet = testing_fleet(1)) {
   const ScratchDir dir;
   NotingBackend backend;
   auto log = EventLog::open(dir / "log.db");
   CHECK(log.ok(), "{}", log.error().message);
-  auto engine = Engine::open(*log, backend, testing_fleet(1), options, kDaemonStart);
+  auto engine = Engine::open(*log, backend, fleet, options, kDaemonStart);
   CHECK(engine.ok(), "{}", engine.error().message);
   CHECK(engine->stage_submit(job, {}).ok() && engine->commit(kDaemonStart).ok(), "not taken");
   engine->poll_backend(kDaemonStart);
@@ -73,6 +74,23 @@ TEST(EngineLaunch, HoldsATaskOnAPartOfAGpuToItByMps) {
   EXPECT_EQ(limits(job), (Limits{{"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "10"}, {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=8192M"}}));
   job = testing_job(1, Duration::hours(1));
   EXPECT_EQ(limits(job), Limits());
+}
+
+TEST(EngineLaunch, NamesEachMigDeviceThatATaskGets) {
+  auto fleet = parse_fleet_config(R"({"nodes":[{"name":"n0","gpu_model":"A100-80GB","gpus":2,
+      "mig":{"1g.10gb":"4","3g.40gb":"2"}}],"queues":[{"name":"acme"},{"name":"acme/vision"}]})",
+                                  "cut");
+  ASSERT_TRUE(fleet.ok()) << fleet.error().message;
+  JobRequest job = testing_job(0, Duration::hours(1));
+  job.mig_profile = "2x1g.10gb 3g.40gb";
+  const Launch launch = launch_of_task(job, {}, *fleet);
+  std::vector<std::string> devices;
+  for (const GrantedGpu& gpu : launch.gpus) {
+    devices.push_back(gpu.mig_uuid);
+    EXPECT_EQ(gpu.index, kAnyGpu);
+  }
+  EXPECT_THAT(devices, ::testing::ElementsAre("1g.10gb", "1g.10gb", "3g.40gb"));
+  EXPECT_EQ(launch.tenancy, Tenancy::kShared);
 }
 
 TEST(EngineLaunch, GivesATaskWhatIsOfItsLaunchAloneWhereItsJobSaysNothingElse) {

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "daemon/engine/engine_impl.h"
+#include "model/mig_ask.h"
 
 namespace stint {
 namespace {
@@ -114,9 +115,11 @@ Launch Engine::Impl::launch_of(sched::JobId id, const PlacedTask& placed) const 
   for (int gpu = 0; gpu < sched::kMaxGpusPerNode; ++gpu)
     if ((placed.place.gpus >> gpu & 1) != 0)
       launch.gpus.push_back({.index = gpu, .uuid = "", .mig_uuid = placed.place.mig_profile >= 0 ? r.mig_profile : ""});
-  // One of those that the machine has and keeps: whichever of its GPUs it is on.
-  if (placed.place.gpus == 0 && !r.mig_profile.empty())
-    launch.gpus.push_back({.index = kAnyGpu, .uuid = "", .mig_uuid = r.mig_profile});
+  // Of those that the machine has and keeps: whichever of its GPUs they are on.
+  if (placed.place.gpus == 0)
+    for (const MigAsk& ask : mig_asks_of(r.mig_profile))
+      launch.gpus.insert(launch.gpus.end(), static_cast<size_t>(ask.count),
+                         GrantedGpu{.index = kAnyGpu, .uuid = "", .mig_uuid = ask.profile});
   launch.tenancy = placed.place.milli > 0 || !r.mig_profile.empty() ? Tenancy::kShared : Tenancy::kAlone;
   launch.cpu_milli = r.cpu_milli;
   launch.memory = r.memory;
