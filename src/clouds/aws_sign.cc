@@ -68,6 +68,23 @@ std::string amz_date(Instant at) {
   return fmt::format("{:04}{:02}{:02}T{:02}{:02}{:02}Z", c.year, c.month, c.day, c.hour, c.minute, c.second);
 }
 
+/// `20150830/us-east-1/iam/aws4_request`
+std::string scope_of(const std::string& time, const AwsScope& scope) {
+  return fmt::format("{}/{}/{}/aws4_request", time.substr(0, 8), scope.region, scope.service);
+}
+
+/// @param time  as amz_date() has it.
+std::string aws_signature(const AwsRequest& whole, const AwsScope& scope, const AwsCredentials& credentials,
+                          const std::string& time) {
+  const std::string to_sign =
+      fmt::format("{}\n{}\n{}\n{}", kAlgorithm, time, scope_of(time, scope), sha256_hex(canonical_aws_request(whole, scope)));
+  std::string key = "AWS4" + credentials.secret_key;
+  for (const std::string_view part : {std::string_view(time).substr(0, 8), std::string_view(scope.region),
+                                      std::string_view(scope.service), std::string_view("aws4_request")})
+    key = hmac_sha256(key, part);
+  return hmac_sha256_hex(key, to_sign);
+}
+
 }  // namespace
 
 std::string escape_path(std::string_view path) {
@@ -98,23 +115,31 @@ std::string canonical_aws_request(const AwsRequest& request, const AwsScope& sco
 std::vector<HttpField> sign_aws_request(const AwsRequest& request, const AwsScope& scope, const AwsCredentials& credentials,
                                         Instant at) {
   const std::string time = amz_date(at);
-  const std::string date = time.substr(0, 8);
   std::vector<HttpField> added = {{"X-Amz-Date", time}};
   if (!credentials.session_token.empty()) added.emplace_back("X-Amz-Security-Token", credentials.session_token);
   if (scope.service == "s3") added.emplace_back("X-Amz-Content-Sha256", request.body_sha256);
   AwsRequest whole = request;
   whole.headers.insert(whole.headers.end(), added.begin(), added.end());
-  const std::string scope_text = fmt::format("{}/{}/{}/aws4_request", date, scope.region, scope.service);
-  const std::string to_sign =
-      fmt::format("{}\n{}\n{}\n{}", kAlgorithm, time, scope_text, sha256_hex(canonical_aws_request(whole, scope)));
-  std::string key = "AWS4" + credentials.secret_key;
-  for (const std::string_view part : {std::string_view(date), std::string_view(scope.region), std::string_view(scope.service),
-                                      std::string_view("aws4_request")})
-    key = hmac_sha256(key, part);
+  const std::string scope_text = scope_of(time, scope);
   added.emplace_back("Authorization",
                      fmt::format("{} Credential={}/{}, SignedHeaders={}, Signature={}", kAlgorithm, credentials.access_key,
-                                 scope_text, signed_headers_of(whole).names, hmac_sha256_hex(key, to_sign)));
+                                 scope_text, signed_headers_of(whole).names, aws_signature(whole, scope, credentials, time)));
   return added;
+}
+
+std::string presigned_aws_query(const AwsRequest& request, const AwsScope& scope, const AwsCredentials& credentials, Instant at,
+                                Duration lasts) {
+  const std::string time = amz_date(at);
+  AwsRequest whole = request;
+  whole.body_sha256 = "UNSIGNED-PAYLOAD";
+  whole.query.insert(whole.query.end(),
+                     {{"X-Amz-Algorithm", std::string(kAlgorithm)},
+                      {"X-Amz-Credential", fmt::format("{}/{}", credentials.access_key, scope_of(time, scope))},
+                      {"X-Amz-Date", time},
+                      {"X-Amz-Expires", fmt::format("{}", lasts.whole_seconds())},
+                      {"X-Amz-SignedHeaders", "host"}});
+  if (!credentials.session_token.empty()) whole.query.emplace_back("X-Amz-Security-Token", credentials.session_token);
+  return fmt::format("{}&X-Amz-Signature={}", canonical_query(whole.query), aws_signature(whole, scope, credentials, time));
 }
 
 }  // namespace stint

@@ -55,4 +55,9 @@ std::string canonical_aws_request(const AwsRequest& request, const AwsScope& sco
 std::vector<HttpField> sign_aws_request(const AwsRequest& request, const AwsScope& scope, const AwsCredentials& credentials,
                                         Instant at);
 
+/// The query of an address by which anybody may do the request, and no other, for so long: seven days at most, and no longer than the
+/// credentials are good for. Only its host is signed. @param request  without headers and hash of a body.
+std::string presigned_aws_query(const AwsRequest& request, const AwsScope& scope, const AwsCredentials& credentials, Instant at,
+                                Duration lasts);
+
 }  // namespace stint

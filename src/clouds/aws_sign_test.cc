@@ -219,5 +219,20 @@ TEST(AwsSign, TokensOfTemporaryKeysAreSentAndSigned) {
               EndsWith("Signature=212e964d0d4f5e9c8a16489c056e2afe7a94dda6ce9c25dd75dcf38fa3409ae5"));
 }
 
+// Amazon S3 API Reference, "Authenticating Requests: Using Query Parameters": its example.
+TEST(AwsSign, AnAddressThatMayBeGivenAway) {
+  const AwsCredentials key = {.access_key = "AKIAIOSFODNN7EXAMPLE", .secret_key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"};
+  const Instant at = parse_instant("2013-05-24T00:00:00Z").value();
+  const AwsScope s3 = {.region = "us-east-1", .service = "s3", .path = AwsPath::kAsSent};
+  const AwsRequest request = {.host = "examplebucket.s3.amazonaws.com", .path = "/test.txt"};
+  EXPECT_EQ(presigned_aws_query(request, s3, key, at, Duration::seconds(86400)),
+            "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request"
+            "&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host"
+            "&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404");
+  AwsCredentials temporary = key;
+  temporary.session_token = "to+ken";
+  EXPECT_THAT(presigned_aws_query(request, s3, temporary, at, kHour), HasSubstr("&X-Amz-Security-Token=to%2Bken&"));
+}
+
 }  // namespace
 }  // namespace stint

@@ -58,6 +58,16 @@ class S3Store final : public ObjectStore {
     return std::move(response.body);
   }
 
+  Result<std::string> link(const std::string& key, Duration lasts) override {
+    TRY_ASSIGN(const AwsCredentials credentials, chain_.get());
+    const std::string region = this->region();
+    const auto [base, path] = place_of(key, region);
+    return fmt::format(
+        "{}{}?{}", base, path,
+        presigned_aws_query({.host = base.substr(base.find("//") + 2), .path = path},
+                            {.region = region, .service = "s3", .path = AwsPath::kAsSent}, credentials, http_.now(), lasts));
+  }
+
   Result<ObjectInfo> head(const std::string& key) override {
     TRY_ASSIGN(const HttpResponse response, send({.method = "HEAD", .key = key}));
     ObjectInfo info{.key = key};
@@ -199,16 +209,23 @@ class S3Store final : public ObjectStore {
     return http_.send(request);
   }
 
-  [[nodiscard]] HttpCall signed_call(const S3Call& call, const std::string& body, const std::string& body_sha256,
-                                     const AwsCredentials& key, Instant at) const {
-    const std::string region = this->region();
+  struct Place {
+    std::string base, path;  ///< `https://bucket.s3.eu-west-1.amazonaws.com`; as it is sent
+  };
+  [[nodiscard]] Place place_of(const std::string& key, const std::string& region) const {
     std::string base = endpoint_.base;
     // Amazon's names, but for buckets with a dot, which no certificate covers.
     const bool in_path = endpoint_.bucket_in_path || url_.bucket.find('.') != std::string::npos;
     if (base.empty())
       base = fmt::format("https://{}s3.{}.{}", in_path ? "" : url_.bucket + ".", region,
                          region.starts_with("cn-") ? "amazonaws.com.cn" : "amazonaws.com");
-    const std::string path = "/" + (in_path ? url_.bucket + (call.key.empty() ? "" : "/") : "") + escape_path(call.key);
+    return {.base = std::move(base), .path = "/" + (in_path ? url_.bucket + (key.empty() ? "" : "/") : "") + escape_path(key)};
+  }
+
+  [[nodiscard]] HttpCall signed_call(const S3Call& call, const std::string& body, const std::string& body_sha256,
+                                     const AwsCredentials& key, Instant at) const {
+    const std::string region = this->region();
+    const auto [base, path] = place_of(call.key, region);
     const std::string query = canonical_query(call.query);
     HttpCall sent{.method = call.method,
                   .url = base + path + (query.empty() ? "" : "?") + query,
