@@ -62,6 +62,7 @@ Ec2Capacity::Ec2Capacity(Ec2Settings settings, std::vector<CapacityPool> pools, 
       pools_(std::move(pools)),
       owner_(std::move(owner)),
       heard_(std::move(heard)),
+      user_data_(options.user_data),
       credentials_({.environment = options.environment}) {
   for (const Ec2Place& place : settings_.places) {
     Ec2ClientOptions client{.region = place.region, .environment = options.environment, .page = options.page};
@@ -154,7 +155,8 @@ CapacityAnswer Ec2Capacity::make(int64_t call, const std::string& machine_name, 
   CapacityAnswer answer{.call = call, .name = machine_name, .outcome = CapacityOutcome::kRefused};
   const Ec2Place* place = settings_.place(machine.region);
   Ec2Client* client = client_of(machine.region);
-  const auto data = ec2_user_data({.machine = machine_name, .lifetime = ends_after, .user_part = settings_.user_data});
+  auto data = user_data_ ? user_data_(machine_name) : settings_.user_data;
+  if (data.ok()) data = ec2_user_data({.machine = machine_name, .lifetime = ends_after, .user_part = *data});
   if (place == nullptr || client == nullptr || !data.ok()) {
     answer.detail = data.ok() ? fmt::format("`aws` names no region {}", machine.region) : data.error().message;
     return answer;

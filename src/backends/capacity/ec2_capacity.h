@@ -33,6 +33,8 @@ CapacityOutcome ec2_outcome(const Ec2Failure& failure);
 struct Ec2CapacityOptions {
   Environment environment = process_environment();
   int page = 1'000;  ///< of lists
+  /// The own part of a machine's user data, made at each order for one by that name; empty = as the settings say. Called by any thread.
+  std::function<Result<std::string>(const std::string& machine)> user_data;
 };
 
 class Ec2Capacity final : public Capacity {
@@ -76,6 +78,7 @@ class Ec2Capacity final : public Capacity {
   const std::vector<CapacityPool> pools_;
   const std::string owner_;
   const std::function<void()> heard_;
+  const std::function<Result<std::string>(const std::string&)> user_data_;
   AwsCredentialChain credentials_;
   std::map<std::string, std::unique_ptr<Ec2Client>, std::less<>> clients_;  ///< by region
   std::mutex lock_;
