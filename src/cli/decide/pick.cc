@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/decide/catalog_source.h"
 #include "cli/decide/pick_own.h"
+#include "cli/decide/work_options.h"
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "host/clock.h"
@@ -23,75 +23,16 @@ namespace {
 using SortedJson = nlohmann::json;  // keys in their order
 
 struct PickArguments {
-  std::array<std::string, 6> models;  // by position in kKinds
-  std::string precision = "bf16", deadline, p99, region, provider, budget, market = "on-demand", arch = "x86_64", history,
-              measured;
+  WorkArguments work;
+  std::string region, provider, budget, market = "on-demand", arch = "x86_64", history, measured;
   std::vector<std::string> gpus;
-  double tokens = 0, items = 0, qps = 0, headroom = 20;
+  double headroom = 20;
   OwnArguments own;
-  bool lora = false;
   bool json = false;
 };
 
-struct Kind {
-  const char* flag;
-  WorkloadKind kind;
-  const char* what;
-};
-constexpr std::array<Kind, 6> kKinds = {{
-    {"--train", WorkloadKind::kTraining, "train from scratch"},
-    {"--fine-tune", WorkloadKind::kFineTuning, "fine-tune"},
-    {"--serve", WorkloadKind::kRealtimeInference, "answer requests within a latency"},
-    {"--batch", WorkloadKind::kBatchInference, "run over a batch of items"},
-    {"--eval", WorkloadKind::kEvaluation, "evaluate"},
-    {"--notebook", WorkloadKind::kNotebook, "one GPU to try things on"},
-}};
 constexpr size_t kShownChoices = 6;
 constexpr size_t kShownDropped = 12;
-
-/// A known model's name, or a number of parameters such as 7e9 or 7b.
-Result<ModelFacts> parse_model(std::string_view text) {
-  if (const ModelFacts* m = find_model(text)) return *m;
-  std::string number = to_lower(trim(text));
-  double unit = 1;
-  if (!number.empty() && (number.back() == 'b' || number.back() == 'm')) {
-    unit = number.back() == 'b' ? 1e9 : 1e6;
-    number.pop_back();
-  }
-  const auto parameters = parse_number(number);
-  if (parameters && *parameters * unit >= 1e6 && *parameters * unit <= 1e13) return decoder_of_size(*parameters * unit);
-  std::vector<std::string> names;
-  for (const ModelFacts& m : known_models())
-    names.push_back(m.name);
-  return invalid("'{}' is no known model: give its parameters (7e9, 1.3b) or one of {}", excerpt(text), fmt::join(names, ", "));
-}
-
-Result<Work> work_of(const PickArguments& a) {
-  const size_t chosen = static_cast<size_t>(
-      std::find_if(a.models.begin(), a.models.end(), [](const std::string& m) { return !m.empty(); }) - a.models.begin());
-  TRY_ASSIGN(const ModelFacts model, parse_model(a.models[chosen]));
-  Work w = default_work(kKinds[chosen].kind, model);
-  TRY_ASSIGN(w.precision, parse_precision(a.precision));
-  w.tuning = a.lora ? Tuning::kLora : Tuning::kFull;
-  if (a.items > 0) w.items = a.items;
-  if (a.tokens > 0) {
-    if (model.sequence == 0) return invalid("--tokens does not go with {}, which reads images: use --items", model.name);
-    w.items = a.tokens / model.sequence;
-  }
-  if (a.qps > 0) w.qps = a.qps;
-  if (!a.deadline.empty()) {
-    TRY_ASSIGN(const Duration deadline, parse_duration(a.deadline));
-    w.deadline = deadline;
-  }
-  if (!a.p99.empty()) {
-    // parse_duration knows no milliseconds: latencies are written in them.
-    const std::string text = to_lower(trim(a.p99));
-    const auto ms = text.ends_with("ms") ? parse_number(text.substr(0, text.size() - 2)) : std::nullopt;
-    if (!ms || *ms <= 0 || *ms > 1e6) return invalid("--p99 '{}': write milliseconds, such as 50ms", excerpt(a.p99));
-    w.latency_p99 = Duration::from_seconds(*ms / 1e3);
-  }
-  return w;
-}
 
 Result<Limits> limits_of(const PickArguments& a, const Catalog& catalog) {
   Limits l;
@@ -102,11 +43,7 @@ Result<Limits> limits_of(const PickArguments& a, const Catalog& catalog) {
   TRY_ASSIGN(l.market, parse_market(a.market));
   if (l.market != Market::kOnDemand && l.market != Market::kSpot)
     return invalid("--market {}: pick compares on-demand or spot", a.market);
-  for (const std::string& name : a.gpus) {
-    const GpuFacts* gpu = catalog.find_gpu(name);
-    if (gpu == nullptr) return invalid("--gpu '{}' is not in the catalogue; see stint catalog gpus", excerpt(name));
-    l.gpu_models.push_back(gpu->model);
-  }
+  TRY_ASSIGN(l.gpu_models, gpu_models_of(a.gpus, catalog));
   if (!a.budget.empty()) {
     std::string text = to_lower(trim(a.budget));
     for (const std::string_view suffix : {"/hour", "/h"})
@@ -213,7 +150,7 @@ ExitCode run_pick(const PickArguments& a) {
   if (!a.own.price.empty()) return run_pick_own(a.own, a.gpus, a.region, a.history, a.json);
   const auto catalog = open_catalog(a.history, a.measured);
   if (!catalog.ok()) return fail(catalog.error().message);
-  const auto work = work_of(a);
+  const auto work = work_of(a.work);
   if (!work.ok()) return fail(work.error().message);
   const auto limits = limits_of(a, *catalog);
   if (!limits.ok()) return fail(limits.error().message);
@@ -241,20 +178,11 @@ void add_pick_command(Command& app, Action& action) {
       "Example: stint pick --serve bert-base --qps 500 --p99 50ms --region eu\n"
       "         stint pick --own 280000 --gpu H100-80GB --power-price 0.13 --own-monthly 2500 --use 60");
   Command* kind = command->add_option_group("work", "What is to be done; MODEL is a known name (bert-base) or parameters (7e9)");
-  for (size_t i = 0; i < kKinds.size(); ++i)
-    kind->add_option(kKinds[i].flag, a->models[i], kKinds[i].what)->type_name("MODEL");
+  add_work_kinds(*kind, a->work, WorkKinds::kAll);
   kind->add_option("--own", a->own.price, "own or rent: a machine of this price, USD, with the GPUs of --gpu")
       ->type_name("PRICE");
   kind->require_option(1);
-  command->add_option("--precision", a->precision, "fp32, bf16, fp16, fp8 or int8")->capture_default_str();
-  command->add_option("--deadline", a->deadline, "jobs: done within, such as 24h");
-  command->add_option("--tokens", a->tokens, "jobs: tokens to go through (training: 20 per parameter)")->check(positive_number());
-  command->add_option("--items", a->items, "jobs: sequences or images to go through, epochs included")
-      ->check(positive_number())
-      ->excludes("--tokens");
-  command->add_flag("--lora", a->lora, "fine-tune adapters only");
-  command->add_option("--qps", a->qps, "serving: requests per second")->check(positive_number());
-  command->add_option("--p99", a->p99, "serving: latency promised, such as 50ms; of one token for text generation");
+  add_work_options(*command, a->work, WorkKinds::kAll);
   command->add_option("--headroom", a->headroom, "serving: spare capacity, %")->capture_default_str()->check(in_range(0, 1000));
   command->add_option("--region", a->region, "a region, the beginning of its name, or eu for the European Union");
   command->add_option("--provider", a->provider, "only this provider");
