@@ -46,6 +46,8 @@ void add_alerts_command(Command& app, Action& action);
 void add_earlier_silence_command(Command& app, Action& action);
 void add_dashboards_command(Command& app, Action& action);
 void add_run_command(Command& app, Action& action);
+void add_launch_command(Command& app, Action& action);
+void add_launch_machine_command(Command& app, Action& action);
 void add_daemon_command(Command& app, Action& action);
 void add_keeper_command(Command& app, Action& action);
 void add_submit_command(Command& app, Action& action);

@@ -39,6 +39,7 @@ HELP_ONLY = {
     "audit-log export": "writes JSON lines", "logs": "shows what the job printed", "replay make-jobs": "writes a trace",
     "history drop-import": "changes what other calls show", "close": "writes a folder of files",
     "history machine": "needs a cloud's audit log",
+    "launch": "buys machines",
     "cloud ls": "needs a daemon whose pools make machines", "cloud sweep": "likewise",
     "replay spot": "needs recorded capacity", "replay spot-regions": "needs recorded capacity", "token make": "prints a token to be kept",
 }

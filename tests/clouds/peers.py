@@ -3,6 +3,7 @@
 Only processes started here are signalled. `need(SOURCE_DIR, NAME)` exits with 77 (skipped) where a stand-in is not there.
 """
 import base64
+import calendar
 import contextlib
 import email.utils
 import hashlib
@@ -116,6 +117,8 @@ class Moto(Peer):
 
         def refuse(status, code):
             return status, [], f"<Error><Code>{code}</Code><Message>refused by the test</Message></Error>".encode()
+        if "X-Amz-Signature=" in path:
+            return None if self.is_presigned(method, path, headers) else refuse(403, "SignatureDoesNotMatch")
         signed = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/\d{8}/([^/]+)/(s3|ec2)/aws4_request, SignedHeaders=([^,]+), "
                               r"Signature=(\w+)", headers.get("Authorization") or "")
         if not signed:
@@ -130,6 +133,24 @@ class Moto(Peer):
         auth = (S3SigV4Auth if signed[3] == "s3" else SigV4Auth)(Credentials(self.KEY, self.SECRET), signed[3], signed[2])
         expected = auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request)
         return None if expected == signed[5] else refuse(403, "SignatureDoesNotMatch")
+
+    def is_presigned(self, method, path, headers):
+        """An address that was signed to be given away, for no longer than it says."""
+        from botocore.auth import S3SigV4QueryAuth
+        from botocore.awsrequest import AWSRequest
+        from botocore.credentials import Credentials
+        base, _, query = path.partition("?")
+        fields = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
+        signature = fields.pop("X-Amz-Signature")
+        key, _, scope = fields["X-Amz-Credential"].partition("/")
+        signed_at = calendar.timegm(time.strptime(fields["X-Amz-Date"], "%Y%m%dT%H%M%SZ"))
+        if key != self.KEY or not 0 <= time.time() - signed_at + 1 <= int(fields["X-Amz-Expires"]):
+            return False
+        query = "&".join(sorted(f"{urllib.parse.quote(n, safe='-_.~')}={urllib.parse.quote(v, safe='-_.~')}" for n, v in fields.items()))
+        request = AWSRequest(method=method, url=f"http://{headers['Host']}{base}?{query}", headers={"host": headers["Host"]})
+        request.context["timestamp"] = fields["X-Amz-Date"]
+        auth = S3SigV4QueryAuth(Credentials(self.KEY, self.SECRET), "s3", scope.split("/")[1], expires=int(fields["X-Amz-Expires"]))
+        return auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request) == signature
 
 
 class FakeGcs(Peer):

@@ -1,4 +1,4 @@
-// stint cloud: machines that the daemon's pools make and end.
+// stint cloud: machines that the daemon's pools, or launches of this machine, make and end.
 #include <fmt/format.h>
 
 #include <map>
@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/run/daemon_client.h"
+#include "cli/run/launch_state.h"
 #include "report/table.h"
 
 namespace stint {
@@ -68,15 +69,33 @@ Status sweep_capacity(DaemonClient& client, const ClientOptions& options) {
 }  // namespace
 
 void add_cloud_command(Command& app, Action& action) {
-  auto options = std::make_shared<ClientOptions>();
-  Command* command = app.add_subcommand("cloud", "Machines that the daemon's pools make: what there is and costs, and the sweep");
+  struct CloudArguments {
+    ClientOptions client;
+    bool launches = false;
+    std::string state;
+  };
+  auto a = std::make_shared<CloudArguments>();
+  const auto add_launch_options = [a](Command& command) {
+    command.add_flag("--launches", a->launches,
+                     "of stint launch, as their controllers on this machine keep them; no daemon is asked");
+    command.add_option("--state", a->state, "folder of the launches; else STINT_LAUNCHES or ~/.local/state/stint/launches")
+        ->needs("--launches");
+  };
+  Command* command =
+      app.add_subcommand("cloud", "Machines that the daemon's pools or launches make: what there is and costs, and the sweep");
   command->require_subcommand(1, 1);
   Command* list = command->add_subcommand("ls", "What was made, what it costs, and what cannot be had");
   list->footer("Example: stint cloud ls");
-  add_client_action(*list, action, *options, [options](DaemonClient& client) { return list_capacity(client, *options); });
+  add_launch_options(*list);
+  add_client_action(*list, action, a->client, [a](DaemonClient& client) {
+    return a->launches ? list_launches(launch_state_folder(a->state), a->client.json) : list_capacity(client, a->client);
+  });
   Command* sweep = command->add_subcommand("sweep", "List all there is now, and end what bears the daemon's mark and is unknown");
   sweep->footer("Example: stint cloud sweep");
-  add_client_action(*sweep, action, *options, [options](DaemonClient& client) { return sweep_capacity(client, *options); });
+  add_launch_options(*sweep);
+  add_client_action(*sweep, action, a->client, [a](DaemonClient& client) {
+    return a->launches ? sweep_launches(launch_state_folder(a->state), a->client.json) : sweep_capacity(client, a->client);
+  });
 }
 
 }  // namespace stint
