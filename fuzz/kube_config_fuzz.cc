@@ -1,9 +1,10 @@
-// kubeconfig files (YAML), what credential plugins print, and lines of a watch.
+// kubeconfig files (YAML), what credential plugins print, lines of a watch, Jobs and their events.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "codec/kubernetes/kube_config.h"
+#include "codec/kubernetes/kubernetes_job.h"
 #include "codec/kubernetes/kubernetes_placing.h"
 #include "codec/kubernetes/kubernetes_state.h"
 
@@ -16,6 +17,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   stint::KubePlacingDecoder placing;
   for (const std::string_view kind : {"Pod", "Node", "PodGroup"})
     (void)placing.decode_event(text, kind);
+  stint::KubeMadeJobDecoder jobs;
+  (void)jobs.decode(text);
+  (void)jobs.decode_event(text);
+  (void)jobs.last_warning(text);
+  (void)stint::parse_kube_toleration(text);
   const auto pod = placing.decode(text, "Pod");
   const auto node = placing.decode(text, "Node");
   if (pod.ok() && node.ok())

@@ -27,6 +27,23 @@ std::optional<LaunchKey> parse_key(std::string_view text) {
   return key;
 }
 
+std::string to_text(const AttemptKey& key, std::string_view mark) { return fmt::format("{}:{}.{}", mark, key.job, key.attempt); }
+
+std::optional<AttemptKey> parse_attempt(std::string_view text, std::string_view mark) {
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos || text.substr(0, colon) != mark) return std::nullopt;
+  const auto key = parse_key(fmt::format("{}.0", text.substr(colon + 1)));
+  return key ? std::optional(attempt_of(*key)) : std::nullopt;
+}
+
+Status Backend::takes(const Launch& like) const {
+  if (like.image.empty()) return {};
+  return invalid(
+      "image '{}': jobs run on the machines as they are here: leave --image away, or have the image's program run by a "
+      "command; containers are for a daemon whose engine is a Kubernetes",
+      excerpt(like.image));
+}
+
 Error never_started(const LaunchKey& key) {
   return make_error(ErrorCode::kNotFound, "launch {}: never started here", format_key(key));
 }

@@ -31,6 +31,16 @@ struct LaunchKey {
   int32_t task = 0;     ///< of a gang: 0 … tasks − 1
   auto operator<=>(const LaunchKey&) const = default;
 };
+/// The job and attempt that launches have together.
+struct AttemptKey {
+  int64_t job = 0;
+  int32_t attempt = 0;
+  auto operator<=>(const AttemptKey&) const = default;
+};
+inline AttemptKey attempt_of(const LaunchKey& key) { return {key.job, key.attempt}; }
+/// "MARK:17.0", as a cluster is told of it. @return none for any other text, and for another daemon's mark.
+std::string to_text(const AttemptKey& key, std::string_view mark);
+std::optional<AttemptKey> parse_attempt(std::string_view text, std::string_view mark);
 /// "17.0.3": job, attempt, task. Fit for a file name.
 std::string format_key(const LaunchKey& key);
 /// @return none for any other text, negative parts and leading zeros included.
@@ -85,6 +95,7 @@ struct Launch {
   /// Program (searched in PATH) and its arguments, at least one; with `script`, the script's name and its arguments.
   std::vector<std::string> command;
   std::string script;  ///< text that begins with #! and is run in place of a program; "" = none
+  std::string image;   ///< of a container that it runs in; "" = the machine as it is
   /// On top of a small clean environment; the daemon's own is not handed on.
   std::vector<std::pair<std::string, std::string>> environment;
   std::string folder;       ///< to run in; "" = the user's home, or / without one
@@ -234,8 +245,14 @@ struct BackendNote {
   std::string text;
 };
 
+/// What keeps a launch that was ordered from beginning, as of now: its image cannot be had.
+struct LaunchNote {
+  LaunchKey key;
+  std::string text;  ///< for a person; "" = nothing any more
+};
+
 /// What is told of tasks, of orders, of machines, and of jobs of others.
-using BackendEvent = std::variant<Report, Refusal, MachineReport, OthersJob, OthersThere, BackendNote>;
+using BackendEvent = std::variant<Report, Refusal, MachineReport, OthersJob, OthersThere, BackendNote, LaunchNote>;
 
 /// Which of a task's streams, and what of it.
 struct LogQuery {
@@ -268,8 +285,9 @@ class Backend {
   /// be given before that.
   [[nodiscard]] virtual bool is_ready() const { return true; }
 
-  /// May jobs be submitted here, beside those of others that it tells of? @return error that says what works instead.
-  [[nodiscard]] virtual Status takes_own_jobs() const { return {}; }
+  /// May such a job be submitted here, beside those of others that it tells of? @param like  one of its launches, without what is not
+  /// known before it is placed. @return error that says what works instead.
+  [[nodiscard]] virtual Status takes(const Launch& like) const;
 
   /// In the order to carry them out. Those for one launch are carried out in this order.
   virtual void submit(std::vector<Order> orders) = 0;

@@ -23,7 +23,7 @@ class BackendThread final : public Backend {
   [[nodiscard]] std::string_view name() const override { return backend_->name(); }
   [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
   [[nodiscard]] bool is_ready() const override { return shown_.ready; }
-  [[nodiscard]] Status takes_own_jobs() const override { return backend_->takes_own_jobs(); }
+  [[nodiscard]] Status takes(const Launch& like) const override { return backend_->takes(like); }
   void submit(std::vector<Order> orders) override;
   /// What the thread has been told until now; it then looks again, as of `now`, and calls the listener when there is something.
   std::vector<BackendEvent> drain(Instant now) override;

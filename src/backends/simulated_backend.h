@@ -18,6 +18,7 @@ class SimulatedBackend final : public DirectBackend {
   [[nodiscard]] std::string_view name() const override { return "simulated"; }
   [[nodiscard]] std::vector<std::string> notes() const override;
 
+  [[nodiscard]] Status takes(const Launch&) const override { return {}; }
   /// @return kInvalidInput for a launch without `simulated`, without a command or with a negative time.
   Status start(const Launch& launch, Instant now) override;
   /// SIGKILL ends the task as of the latest poll(); others are taken silently.

@@ -139,6 +139,19 @@ Result<std::unique_ptr<Backend>> make_kubernetes_backend(const DaemonOptions& op
   TRY(check("queue", engine.queue));
   for (const auto& [ns, queue] : engine.namespaces)
     TRY(check("namespaces", queue));
+  if (engine.jobs) {
+    const KubernetesJobsConfig& jobs = *engine.jobs;
+    rules.jobs.emplace();
+    rules.jobs->ns = jobs.ns;
+    rules.jobs->of_clients = jobs.clients;
+    rules.jobs->keep = jobs.keep;
+    rules.jobs->patience = jobs.patience;
+    rules.jobs->service_account = jobs.service_account;
+    rules.jobs->pull_secrets = jobs.pull_secrets;
+    for (const std::string& text : jobs.tolerations)
+      rules.jobs->tolerations.push_back(parse_kube_toleration(text));
+    rules.jobs->restricted = jobs.restricted;
+  }
   rules.machines = engine.machines;
   rules.lease = {.ns = engine.lease_namespace, .name = engine.lease_name, .holder = {}, .duration = engine.lease_duration};
   rules.every = engine.every;
@@ -288,9 +301,14 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   TRY_ASSIGN(EventLog log, EventLog::open(place, {.follow = options.standby, .yields = daemon->has_tasks_here()}));
   daemon->log_ = std::make_unique<EventLog>(std::move(log));
   EngineOptions engine_options;
-  if (!options.simulate) {
-    const std::string server =
-        options.by_tls ? "" : server_of_tasks(options.listen.empty() ? daemon->config_.listen : options.listen);
+  // A pod reaches the daemon where somebody says at which address, and else has no use for a token.
+  const auto& kubernetes = daemon->config_.engine.kubernetes;
+  const std::string for_pods = kubernetes && kubernetes->jobs ? kubernetes->jobs->server : "";
+  if (!options.simulate && (!kubernetes || !for_pods.empty())) {
+    const std::string server = kubernetes ? for_pods
+                               : options.by_tls
+                                   ? ""
+                                   : server_of_tasks(options.listen.empty() ? daemon->config_.listen : options.listen);
     engine_options.launch_environment = [&key = daemon->job_key_, server](const LaunchKey& launch) {
       std::vector<std::pair<std::string, std::string>> variables = {{std::string(kJobToken), job_token(key, launch)}};
       if (!server.empty()) variables.emplace_back("STINT_SERVER", server);

@@ -54,6 +54,25 @@ Result<SlurmEngineConfig> read_slurm(JsonFields& fields, std::vector<Machine>& n
   return config;
 }
 
+Result<KubernetesJobsConfig> read_kubernetes_jobs(JsonFields& fields) {
+  KubernetesJobsConfig config;
+  config.ns = fields.text("namespace");
+  if (config.ns.empty()) fields.wrong("namespace", "where jobs are made, such as \"stint-jobs\"");
+  for (auto& [client, ns] : fields.pairs("clients"))
+    config.clients.emplace(client, ns);
+  config.keep = fields.duration("keep", config.keep);
+  if (config.keep < Duration::minutes(1) || config.keep > Duration::hours(24 * 365)) fields.wrong("keep", "from 1m to a year");
+  config.patience = fields.duration("patience", config.patience);
+  if (config.patience < Duration::seconds(1)) fields.wrong("patience", "1s or more");
+  config.service_account = fields.text("service_account");
+  config.pull_secrets = fields.texts("pull_secrets");
+  config.tolerations = fields.texts("tolerations");
+  config.restricted = fields.flag("restricted", config.restricted);
+  config.server = fields.text("server");
+  TRY(fields.finish());
+  return config;
+}
+
 Result<KubernetesEngineConfig> read_kubernetes(JsonFields& fields, std::vector<Machine>& nodes) {
   KubernetesEngineConfig config;
   config.kubeconfig = fields.text("kubeconfig");
@@ -73,6 +92,10 @@ Result<KubernetesEngineConfig> read_kubernetes(JsonFields& fields, std::vector<M
     fields.wrong("lease_duration", "from 2s to 10m");
   config.every = fields.duration("every", config.every);
   if (config.every < Duration::milliseconds(50)) fields.wrong("every", "50ms or more");
+  if (fields.has("jobs")) {
+    JsonFields jobs(fields.raw("jobs"), fields.where() + ": jobs");
+    TRY_ASSIGN(config.jobs, read_kubernetes_jobs(jobs));
+  }
   TRY(fields.finish());
   TRY_ASSIGN(config.machines, take_machines(nodes));
   return config;

@@ -27,6 +27,19 @@ struct SlurmEngineConfig {
       machines;  ///< prices and places: the configuration's machines, their hostlists expanded
 };
 
+/// Jobs that are submitted to the daemon, as Jobs of the cluster.
+struct KubernetesJobsConfig {
+  std::string ns;                                           ///< where they are made
+  std::map<std::string, std::string, std::less<>> clients;  ///< in place of it, by client
+  Duration keep = Duration::hours(24);
+  Duration patience = Duration::minutes(10);
+  std::string service_account;
+  std::vector<std::string> pull_secrets;
+  std::vector<std::string> tolerations;  ///< "KEY=VALUE:EFFECT", "KEY:EFFECT", "KEY"
+  bool restricted = false;
+  std::string server;  ///< the daemon's address as pods reach it; "" = they do not
+};
+
 struct KubernetesEngineConfig {
   std::string kubeconfig, context;                             ///< "" = as `stint import kubernetes` finds them
   std::string scheduler = "stint";                             ///< spec.schedulerName of pods that the daemon places
@@ -36,6 +49,7 @@ struct KubernetesEngineConfig {
   std::string lease_namespace = "default", lease_name = "stint";
   Duration lease_duration = Duration::seconds(15);
   Duration every = Duration::milliseconds(250);
+  std::optional<KubernetesJobsConfig> jobs;
   std::map<std::string, Machine, std::less<>>
       machines;  ///< prices and places: the configuration's machines, their hostlists expanded
 };

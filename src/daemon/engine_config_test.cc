@@ -48,6 +48,26 @@ TEST(EngineConfig, AKubernetesHasAQueueForEveryNamespace) {
   EXPECT_EQ(kubernetes.lease_duration, Duration::seconds(20));
 }
 
+TEST(EngineConfig, KubernetesMakesJobsWhereItSays) {
+  const auto jobs_of = [](const std::string& jobs) {
+    return parse_daemon_config(
+        R"({"nodes": [], "queues": [{"name": "acme"}], "engine": {"kubernetes": {"queue": "acme", "jobs": )" + jobs + "}}}",
+        "fleet.json");
+  };
+  const auto config =
+      jobs_of(R"({"namespace": "jobs", "clients": {"acme": "team"}, "keep": "2h", "tolerations": ["a:NoSchedule"]})");
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  const KubernetesJobsConfig& jobs = *config->engine.kubernetes->jobs;
+  EXPECT_EQ(jobs.ns, "jobs");
+  EXPECT_EQ(jobs.clients.at("acme"), "team");
+  EXPECT_EQ(jobs.keep, Duration::hours(2));
+  EXPECT_EQ(jobs.tolerations.size(), 1U);
+  EXPECT_FALSE(jobs.restricted);
+  EXPECT_THAT(jobs_of("{}").error().message, HasSubstr("namespace"));
+  EXPECT_THAT(jobs_of(R"({"namespace": "jobs", "keep": "1s"})").error().message, HasSubstr("from 1m"));
+  EXPECT_THAT(jobs_of(R"({"namespace": "jobs", "kep": "1h"})").error().message, HasSubstr("kep"));
+}
+
 TEST(EngineConfig, WhatIsNoEngineIsSaidWithItsPlace) {
   const auto error_of = [](const std::string& engine) {
     const auto config =

@@ -104,6 +104,19 @@ Result<std::string> KubeClient::get(const std::string& path) {
   return std::move(response.body);
 }
 
+Result<std::string> KubeClient::text(const std::string& path) {
+  TRY_ASSIGN(HttpResponse response,
+             send({.url = identity_->server() + path, .headers = {{"Accept", "*/*"}}}, path, [](const HttpResponse& answer) {
+               return answer.status == 400 || answer.status == 404 || answer.status >= 500;
+             }));
+  if (response.status >= 200 && response.status < 300) return std::move(response.body);
+  const CloudFault fault = fault_of(response);
+  return make_error(response.status == 404   ? ErrorCode::kNotFound
+                    : response.status == 400 ? ErrorCode::kInvalidInput
+                                             : ErrorCode::kUnavailable,
+                    "{}: {}", path.substr(0, path.find('?')), fault.message);
+}
+
 Result<KubeAnswer> KubeClient::change(const KubeChange& change) {
   TRY_ASSIGN(HttpResponse response, send({.method = change.method,
                                           .url = identity_->server() + change.path,

@@ -61,6 +61,9 @@ class KubeClient {
   /// @return the answer's body; kNotFound, kInvalidInput (refused), kUnavailable, each with the server's words.
   Result<std::string> get(const std::string& path);
 
+  /// What a machine has, as it is: a log. Asked for once, since machines may be away. @return as get(); kInvalidInput: it is not there yet.
+  Result<std::string> text(const std::string& path);
+
   /// Sent again where no answer came, so a change may have been made before: ask for what is harmless twice.
   Result<KubeAnswer> change(const KubeChange& change);
 

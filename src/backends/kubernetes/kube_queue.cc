@@ -79,6 +79,8 @@ const KubeQueue::Places& KubeQueue::places_of(const KubePlacingPod& pod, const K
   return out;
 }
 
+std::string called(const KubePlacingPod& pod) { return pod.pod.meta.ns + "/" + pod.pod.meta.name; }
+
 std::string job_name_of(const KubePlacingPod& pod) {
   const KubernetesMeta& meta = pod.pod.meta;
   return fmt::format("{}/{}@{}", meta.ns, meta.name, std::string_view(meta.uid).substr(0, kUidShown));
@@ -298,7 +300,7 @@ void KubeQueue::look_at_waiting(const KubeCluster& cluster, Instant now, std::ve
   std::map<std::string, Bucket> gangs;
   Pods singles;
   for (const auto& [uid, pod] : cluster.pods) {
-    if (!is_own(pod) || pod.has_ended()) continue;
+    if (!is_own(pod) || pod.has_ended() || is_made_here(pod)) continue;
     const bool waits = is_waiting(pod);
     const Gang gang = gang_of(pod, cluster);
     if (!gang.name.empty()) {

@@ -20,6 +20,8 @@ inline constexpr std::string_view kKubeLaunch = "stint/launch";      ///< "MARK:
 inline constexpr std::string_view kKubeJob = "stint/job";            ///< of which job of this queue
 inline constexpr std::string_view kKubeTasks = "stint/tasks";        ///< how many are bound together
 inline constexpr std::string_view kKubeRevision = "stint/revision";  ///< before: told anew so often
+/// Annotation of the caller's own Jobs and their pods: "MARK:17.0", the attempt.
+inline constexpr std::string_view kKubeAttempt = "stint/attempt";
 
 struct KubeQueueRules {
   std::string mark;                                              ///< of bindings by this daemon: kKubeLaunch begins with it
@@ -67,6 +69,10 @@ class KubeQueue {
   [[nodiscard]] std::vector<std::string> rest_of_gang(const KubePlacingPod& pod, const KubeCluster& cluster) const;
   [[nodiscard]] bool is_bound_here(const KubePlacingPod& pod) const {
     return pod.annotation(kKubeLaunch).starts_with(rules_.mark + ":");
+  }
+  /// Of a Job of the caller's own: it is placed as one of its launches.
+  [[nodiscard]] bool is_made_here(const KubePlacingPod& pod) const {
+    return parse_attempt(pod.annotation(kKubeAttempt), rules_.mark).has_value();
   }
   /// As of the last look: of every pod that waits for this scheduler and was not told, or was a while ago.
   [[nodiscard]] const std::vector<KubeComplaint>& complaints() const { return complaints_; }
@@ -116,6 +122,8 @@ class KubeQueue {
   std::map<std::string, int64_t> revisions_;
 };
 
+/// "namespace/name".
+std::string called(const KubePlacingPod& pod);
 /// What a pod is called in the books: "namespace/pod@1b2c3d4e", so that no two bear it.
 std::string job_name_of(const KubePlacingPod& pod);
 /// Likewise of a gang, by its first pod and by which pods it is made of: "namespace/pod@1b2c3d4e~9f86d081".

@@ -29,17 +29,21 @@ std::string launch_text(std::string_view mark, const LaunchKey& key) { return fm
 
 Error not_sent() { return make_error(ErrorCode::kUnavailable, "not sent: another has the lease, or it is no longer wanted"); }
 
-std::string called(const KubePlacingPod& pod) { return pod.pod.meta.ns + "/" + pod.pod.meta.name; }
-
 bool has_room(const KubePlacingNode& node, KubeHeld sum, const KubeHeld& more) {
   const KubeHeld room = room_of(node);
   add(sum, more);
   return sum.gpus <= room.gpus && sum.cpu_milli <= room.cpu_milli && sum.memory <= room.memory && sum.pods <= room.pods;
 }
 
-std::vector<KubeFollower::Followed> what_is_followed(KubeClient& client) {
+std::vector<KubeFollower::Followed> what_is_followed(KubeClient& client, const std::optional<KubeJobRules>& jobs) {
   std::vector<KubeFollower::Followed> lists = {{.list = {.path = "/api/v1/nodes", .kind = "Node", .query = {}}, .version = {}},
                                                {.list = {.path = "/api/v1/pods", .kind = "Pod", .query = {}}, .version = {}}};
+  if (jobs)
+    lists.push_back(
+        {.list = {.path = "/apis/batch/v1/jobs",
+                  .kind = "Job",
+                  .query = fmt::format("&labelSelector={}", escape_url(fmt::format("{}={}", kKubeDaemon, jobs->mark)))},
+         .version = {}});
   constexpr std::string_view kGroups = "/apis/scheduling.x-k8s.io/v1alpha1";
   const auto groups = client.get(std::string(kGroups));
   if (groups.ok() && groups->find("\"podgroups\"") != std::string::npos)
@@ -64,7 +68,13 @@ Result<std::unique_ptr<KubernetesBackend>> KubernetesBackend::create(KubernetesB
   KubeClientOptions options;
   options.watch_for = kWatchFor;
   auto client = std::make_shared<KubeClient>(std::move(identity), options);
-  return std::unique_ptr<KubernetesBackend>(new KubernetesBackend(std::move(rules), std::move(client)));
+  if (rules.jobs) {
+    rules.jobs->mark = rules.queue.mark;
+    rules.jobs->scheduler = rules.queue.scheduler;
+  }
+  std::unique_ptr<KubernetesBackend> backend(new KubernetesBackend(std::move(rules), std::move(client)));
+  TRY(backend->find_intents());
+  return backend;
 }
 
 KubernetesBackend::KubernetesBackend(KubernetesBackendRules rules, std::shared_ptr<KubeClient> client)
@@ -77,21 +87,23 @@ KubernetesBackend::KubernetesBackend(KubernetesBackendRules rules, std::shared_p
       follower_(client_, taker_, mutex_),
       binders_(kBindingsAtOnce),
       removers_(kRemovalsAtOnce) {
-  follower_.follow(what_is_followed(*client_));
+  follower_.follow(what_is_followed(*client_, rules_.jobs));
 }
 
 std::vector<std::string> KubernetesBackend::notes() const {
   return {
       fmt::format("Kubernetes at {} runs the jobs: pods with schedulerName {} wait in this daemon's queue; other pods hold their "
-                  "room. Jobs cannot be submitted here: make pods",
-                  client_->identity().called(), rules_.queue.scheduler)};
+                  "room. {}",
+                  client_->identity().called(), rules_.queue.scheduler,
+                  rules_.jobs ? fmt::format("What is submitted here becomes Jobs, in namespace {}", rules_.jobs->ns)
+                              : "Jobs cannot be submitted here: make pods, or configure `jobs`")};
 }
 
-Status KubernetesBackend::takes_own_jobs() const {
+Status KubernetesBackend::takes(const Launch& like) const {
+  if (rules_.jobs) return check_kube_launch(like);
   return invalid(
       "this daemon places the pods of a Kubernetes and takes no jobs from stint submit: make a Job or pod there, with "
-      "schedulerName: {} "
-      "(docs/kubernetes.md)",
+      "schedulerName: {}, or configure engine: kubernetes: jobs (docs/kubernetes.md)",
       rules_.queue.scheduler);
 }
 
@@ -138,13 +150,12 @@ void KubernetesBackend::submit(std::vector<Order> orders) {
     const auto binding = binding_.find(order.key);
     switch (order.kind) {
       case OrderKind::kStart:
+        if (order.launch->others_job.empty()) order_own(order);
         if (known != launches_.end()) {
           if (known->second.last) events_.emplace_back(*known->second.last);
         } else if (binding != binding_.end()) {
           break;
-        } else if (order.launch->others_job.empty()) {
-          refuse(order, RefusalKind::kNotSo, takes_own_jobs().error().message);
-        } else {
+        } else if (!order.launch->others_job.empty()) {
           Placing& together = placings[{order.key.job, order.key.attempt}];
           together.job = order.launch->others_job;
           together.launches.push_back(&*order.launch);
@@ -164,6 +175,7 @@ void KubernetesBackend::submit(std::vector<Order> orders) {
       case OrderKind::kDismiss: break;
     }
   }
+  make_ordered(looked_at_);
   std::vector<std::shared_ptr<Placed>> placed;
   if (!placings.empty()) {
     const std::scoped_lock lock(mutex_);
@@ -318,6 +330,7 @@ void KubernetesBackend::settle(Placed& placed) {
   for (const Binding& one : placed.bindings) {
     binding_.erase(one.key);
     if (broken) {
+      discarded_.insert(one.uid);
       if (one.is_bound()) delete_pod(one.pod);
       refuse({.kind = OrderKind::kStart, .key = one.key, .at = placed.at, .launch = {}, .grace = {}}, RefusalKind::kNotNow,
              fmt::format("{}: {}", called(refused->pod), refused->answer->message));
@@ -326,6 +339,8 @@ void KubernetesBackend::settle(Placed& placed) {
       launches_.try_emplace(one.key, Known{.pod = one.uid, .called = called(one.pod), .job = placed.job});
     }
   }
+  if (const auto own = own_.find(attempt_of(placed.bindings.front().key)); broken && own != own_.end())
+    drop_own(own->first, own->second);
   for (const Binding& one : placed.bindings)
     if (const auto order = stop_then_.extract(one.key)) stop(order.mapped());
 }
@@ -345,6 +360,7 @@ void KubernetesBackend::stop(const Order& order) {
   if (found == launches_.end()) {
     const auto bound = launched_pods_.find(order.key);
     if (bound == launched_pods_.end()) {
+      stop_own(order.key);
       Report report{.kind = ReportKind::kEnded, .key = order.key, .at = order.at, .status = {}, .cause = EndCause::kStopped};
       report.status.signal = SIGTERM;
       report.detail = "stopped before it began";
@@ -414,10 +430,13 @@ bool KubernetesBackend::dismiss(const std::string& job) {
 
 void KubernetesBackend::forget(const Order& order) {
   const auto known = launches_.find(order.key);
+  if (known == launches_.end() && own_.contains(attempt_of(order.key))) return forget_own(order.key, {});
   if (known == launches_.end()) return refuse(order, RefusalKind::kNotKnown, never_started(order.key).message);
   if (!known->second.has_ended())
     return refuse(order, RefusalKind::kRuns, fmt::format("launch {}: has not ended yet: stop it first", format_key(order.key)));
+  const std::optional<Report> last = known->second.last;
   launches_.erase(known);
+  forget_own(order.key, last);
 }
 
 std::vector<BackendEvent> KubernetesBackend::drain(Instant now) {
@@ -434,12 +453,9 @@ std::vector<LaunchKey> KubernetesBackend::running() const {
   std::vector<LaunchKey> keys;
   for (const auto& [key, known] : launches_)
     if (!known.has_ended() && !known.pod.empty()) keys.push_back(key);
+  keys.insert(keys.end(), strays_.begin(), strays_.end());
+  std::ranges::sort(keys);
   return keys;
-}
-
-Result<LogPiece> KubernetesBackend::read_log(const LogQuery& query) const {
-  (void)query;
-  return make_error(ErrorCode::kNotFound, "the cluster keeps what its pods print: kubectl logs shows it");
 }
 
 }  // namespace stint

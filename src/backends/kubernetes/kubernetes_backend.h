@@ -5,6 +5,10 @@
 //
 // Requests are sent by threads of a pool, many at a time; what follows from their answers is done by the thread that gives orders and looks.
 // That one computes for a while where a cluster is large: wrap it in a BackendThread.
+//
+// The caller's own launches become Jobs once they are placed (kubernetes_backend_jobs.cc): a file names the attempt before the Job is asked for,
+// a Job's name is its attempt's, and its pods are bound as those of others are. A Job that no file or order knows is told as running, so that
+// the caller may stop it.
 #pragma once
 
 #include <atomic>
@@ -18,6 +22,7 @@
 #include "backends/backend.h"
 #include "backends/kubernetes/kube_cluster.h"
 #include "backends/kubernetes/kube_fleet.h"
+#include "backends/kubernetes/kube_jobs.h"
 #include "backends/kubernetes/kube_queue.h"
 #include "backends/kubernetes/kube_teller.h"
 #include "host/worker_pool.h"
@@ -31,8 +36,9 @@ struct KubernetesBackendRules {
   std::string state_folder;                              ///< made where it is missing
   KubeQueueRules queue;                                  ///< its mark is the state folder's
   std::map<std::string, Machine, std::less<>> machines;  ///< prices and places, by name
-  KubeLeaseRules lease;                                  ///< its holder is made
-  Duration every = Duration::milliseconds(250);          ///< between two looks at what came
+  std::optional<KubeJobRules> jobs;  ///< none = the caller has none of its own; its mark and scheduler are the queue's
+  KubeLeaseRules lease;              ///< its holder is made
+  Duration every = Duration::milliseconds(250);  ///< between two looks at what came
 };
 
 class KubernetesBackend final : public Backend {
@@ -47,7 +53,7 @@ class KubernetesBackend final : public Backend {
   [[nodiscard]] std::string_view name() const override { return "kubernetes"; }
   [[nodiscard]] std::vector<std::string> notes() const override;
   [[nodiscard]] bool is_ready() const override { return ready_; }
-  [[nodiscard]] Status takes_own_jobs() const override;
+  [[nodiscard]] Status takes(const Launch& like) const override;
   void submit(std::vector<Order> orders) override;
   std::vector<BackendEvent> drain(Instant now) override;
   [[nodiscard]] std::optional<Instant> next_event_at() const override;
@@ -66,6 +72,8 @@ class KubernetesBackend final : public Backend {
     bool asked = false;                  ///< the server has taken the request to leave
     bool kept = false;                   ///< a disruption budget has refused it, and that was said
     Instant tried = {};                  ///< to ask it
+    std::optional<Instant> hindered_since = {};
+    std::string hindrance = {};  ///< told
     [[nodiscard]] bool has_ended() const { return last && last->kind != ReportKind::kStarted; }
   };
   struct Placing {  ///< launches of one job that start together
@@ -90,16 +98,43 @@ class KubernetesBackend final : public Backend {
     std::atomic<bool> withdrawn = false;  ///< those that were not sent are not
   };
   using Held = std::map<std::string, KubeHeld, std::less<>>;
+  struct OwnJob {                        ///< an attempt of the caller's own
+    KubernetesMeta job;                  ///< namespace, name, uid; no uid = not made yet, or not known to be
+    std::vector<int32_t> tasks;          ///< of its pods, by index
+    std::map<int32_t, Launch> launches;  ///< ordered since this program began, by task
+    std::set<int32_t> forgotten;         ///< of those
+    Instant at;                          ///< of the order
+    bool uncertain = false;              ///< it may have been made
+    bool was_made = false;               ///< before this program began: a file says so
+    bool seen = false;                   ///< in the cluster
+    bool has_service = false;
+    bool lacks_pods = false;  ///< as of the last look
+    bool is_kept = true;      ///< once it has ended, for its log
+    Instant tried, asked_why;
+    std::optional<Instant> hindered_since;
+    std::string hindrance;  ///< told
+  };
   struct Taker final : KubeTaker {
-    explicit Taker(KubeCluster& of) : cluster(of) {}
-    void begin_list(const std::string& kind) override { cluster.begin_list(kind); }
-    void take(std::string_view json, const std::string& kind) override { cluster.take(json, kind); }
-    void end_list(const std::string& kind, Instant) override { cluster.end_list(kind); }
+    Taker(KubeCluster& of, KubeMadeJobs& own) : cluster(of), jobs(own) {}
+    void begin_list(const std::string& kind) override {
+      if (kind == kKindJob) return jobs.begin_list();
+      cluster.begin_list(kind);
+    }
+    void take(std::string_view json, const std::string& kind) override {
+      if (kind == kKindJob) return jobs.take(json);
+      cluster.take(json, kind);
+    }
+    void end_list(const std::string& kind, Instant) override {
+      if (kind == kKindJob) return jobs.end_list();
+      cluster.end_list(kind);
+    }
     Result<KubernetesEvent> event(std::string_view line, const std::string& kind, Instant) override {
-      return cluster.event(line, kind);
+      return kind == kKindJob ? jobs.event(line) : cluster.event(line, kind);
     }
     bool refused(const KubeList&, const Error&) override { return true; }
+    static constexpr std::string_view kKindJob = "Job";
     KubeCluster& cluster;
+    KubeMadeJobs& jobs;
   };
 
   KubernetesBackend(KubernetesBackendRules rules, std::shared_ptr<KubeClient> client);
@@ -126,6 +161,32 @@ class KubernetesBackend final : public Backend {
   void refuse(const Order& order, RefusalKind kind, std::string why);
   void tell(Report report);
 
+  // Own jobs.
+  using OwnPods = std::map<AttemptKey, std::map<int32_t, const KubePlacingPod*>>;  ///< by index
+  Status find_intents();
+  [[nodiscard]] std::string intent_of(const AttemptKey& attempt) const;
+  void order_own(const Order& order);
+  void make_ordered(Instant now);
+  void make(const AttemptKey& attempt, OwnJob& own, Instant now);
+  void take_over(const AttemptKey& attempt, OwnJob& own, const KubeMadeJob& job);
+  void look_at_own(Instant now);
+  void look_at_own(const AttemptKey& attempt, OwnJob& own, const OwnPods& pods, Instant now);
+  void find_strays(const OwnPods& pods);
+  void look_at_hindered(Instant now);
+  void act_on_own(Instant now);
+  void bind_own(const AttemptKey& attempt, OwnJob& own, Instant now);
+  void ask_why(const AttemptKey& attempt, OwnJob& own, Instant now);
+  void hinder(const AttemptKey& attempt, OwnJob& own, const std::string& why, Instant now);
+  void unhinder(const AttemptKey& attempt, OwnJob& own);
+  void give_up(const AttemptKey& attempt, OwnJob& own, const std::string& why, Instant now);
+  void refuse_own(const AttemptKey& attempt, OwnJob& own, RefusalKind kind, const std::string& why);
+  void drop_own(AttemptKey attempt, OwnJob& own);
+  void remove(OwnJob& own);
+  void stop_own(const LaunchKey& key);
+  void forget_own(const LaunchKey& key, const std::optional<Report>& last);
+  void sweep_own(Instant now);
+  [[nodiscard]] std::vector<LaunchKey> unbegun(const AttemptKey& attempt, const OwnJob& own) const;
+
   // A look.
   static constexpr Duration kAskAgain = Duration::seconds(2);  ///< where a pod is still there
   void look(Instant now);
@@ -137,7 +198,8 @@ class KubernetesBackend final : public Backend {
   std::shared_ptr<KubeClient> client_;
   mutable std::mutex mutex_;  ///< of cluster_, which the follower's threads change
   KubeCluster cluster_;
-  Taker taker_{cluster_};
+  KubeMadeJobs made_;  ///< guarded likewise
+  Taker taker_{cluster_, made_};
   KubeLease lease_;
   KubeTeller teller_;
   KubeFleet fleet_;
@@ -147,8 +209,16 @@ class KubernetesBackend final : public Backend {
   std::map<LaunchKey, std::shared_ptr<Placed>> binding_;   ///< on their way
   std::map<LaunchKey, Order> stop_then_;                   ///< of those: to be stopped once it is known what became of them
   std::map<std::string, Instant, std::less<>> dismissed_;  ///< jobs whose pods are to go, until they do: when that was tried last
-  std::vector<std::pair<Instant, OthersJob>> end_later_;   ///< jobs whose end is told behind that of their launches
-  std::vector<BackendEvent> events_;                       ///< to be told
+  std::map<AttemptKey, OwnJob> own_;
+  std::set<AttemptKey> done_;                     ///< over, while the cluster still shows them at work
+  std::set<std::string, std::less<>> discarded_;  ///< pods and Jobs that go, whatever they say of themselves
+  std::map<std::string, std::pair<KubernetesMeta, Instant>> removing_;  ///< Jobs to be deleted, by uid; tried then
+  std::vector<AttemptKey> to_bind_;                                     ///< as of the last look: all their pods are there
+  std::vector<LaunchKey> strays_;      ///< likewise: of Jobs that the caller has not asked for, before pods say it
+  std::vector<std::string> hopeless_;  ///< likewise: pods that are to go
+  std::optional<Instant> ready_since_;
+  std::vector<std::pair<Instant, OthersJob>> end_later_;  ///< jobs whose end is told behind that of their launches
+  std::vector<BackendEvent> events_;                      ///< to be told
   bool ready_ = false;
   bool others_told_ = false;  ///< all jobs that were there at the start
   bool dirty_ = true;         ///< orders were given since the last look

@@ -58,6 +58,7 @@ void KubernetesBackend::look(Instant now) {
     for (MachineReport& report : fleet_.look(cluster_))
       events_.emplace_back(std::move(report));
     look_at_launches(now);
+    look_at_own(now);
     // The caller has to know the machines before it hears what is to run there.
     if (ready_) {
       for (BackendEvent& event : queue_.look(cluster_, now))
@@ -76,6 +77,7 @@ void KubernetesBackend::look(Instant now) {
     if (is_due) one->second = now;
     one = is_due && dismiss(one->first) ? dismissed_.erase(one) : std::next(one);
   }
+  act_on_own(now);
   ready_ = true;
 }
 
@@ -86,7 +88,7 @@ void KubernetesBackend::look_at_launches(Instant now) {
     const std::string_view text = pod.annotation(kKubeLaunch);
     if (!text.starts_with(mark) || pod.pod.node.empty()) continue;
     const auto key = parse_key(text.substr(mark.size()));
-    if (!key) continue;
+    if (!key || discarded_.contains(uid)) continue;
     launched_pods_[*key] = uid;
     // After a restart. What has ended is told when it is asked for: it may have been forgotten.
     if (!pod.has_ended() && !launches_.contains(*key) && !binding_.contains(*key))

@@ -64,15 +64,6 @@ Result<std::string> script_of(const Launch& launch) {
 
 }  // namespace
 
-std::string to_text(const AttemptKey& key, std::string_view mark) { return fmt::format("{}:{}.{}", mark, key.job, key.attempt); }
-
-std::optional<AttemptKey> parse_attempt(std::string_view text, std::string_view mark) {
-  const size_t colon = text.find(':');
-  if (colon == std::string_view::npos || text.substr(0, colon) != mark) return std::nullopt;
-  const auto key = parse_key(fmt::format("{}.0", text.substr(colon + 1)));
-  return key ? std::optional(attempt_of(*key)) : std::nullopt;
-}
-
 Result<SlurmBatch> batch_of(const Launch& launch, const SlurmBatchRules& rules) {
   const std::string key = format_key(launch.key);
   if (launch.command.empty()) return invalid("launch {}: no command: give a program to run", key);

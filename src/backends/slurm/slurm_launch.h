@@ -15,17 +15,6 @@
 
 namespace stint {
 
-/// The job and attempt that launches have together.
-struct AttemptKey {
-  int64_t job = 0;
-  int32_t attempt = 0;
-  auto operator<=>(const AttemptKey&) const = default;
-};
-inline AttemptKey attempt_of(const LaunchKey& key) { return {key.job, key.attempt}; }
-/// "MARK:17.0", as it stands in a note. @return none for any other text, and for another daemon's.
-std::string to_text(const AttemptKey& key, std::string_view mark);
-std::optional<AttemptKey> parse_attempt(std::string_view text, std::string_view mark);
-
 /// Of a job that was cancelled and never ran.
 inline constexpr std::string_view kGoneInSlurm = "cancelled in Slurm before it began";
 

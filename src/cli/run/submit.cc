@@ -46,7 +46,9 @@ Result<Json> request_of(const SubmitOptions& options) {
   if (!options.is_command && !request.contains("name"))
     request["name"] = std::filesystem::path(options.words[0]).filename().string();
   std::error_code ignored;
-  if (!request.contains("folder")) request["folder"] = std::filesystem::current_path(ignored).string();
+  // What is here is not in an image.
+  if (!request.contains("folder") && !request.contains("image"))
+    request["folder"] = std::filesystem::current_path(ignored).string();
   return request;
 }
 

@@ -123,6 +123,11 @@ void read_ends(const dom::object& status, KubePlacingPod& out) {
   for (const std::string_view list : {"initContainerStatuses", "containerStatuses"})
     each_of(status, list, [&](const dom::object& container) {
       with_object(container, "state", [&](const dom::object& state) {
+        with_object(state, "waiting", [&](const dom::object& waiting) {
+          if (!out.waiting_reason.empty()) return;
+          out.waiting_reason = kube_text(waiting, "reason");
+          out.waiting_message = kube_text(waiting, "message");
+        });
         with_object(state, "terminated", [&](const dom::object& end) {
           const int64_t code = kube_integer(end, "exitCode").value_or(0);
           if (out.exit_code.value_or(0) != 0) return;

@@ -58,6 +58,8 @@ struct KubePlacingPod {
   std::string scheduled_message;            ///< of PodScheduled=False
   std::optional<int64_t> exit_code;         ///< once its containers have ended: the first that is not 0, else 0
   std::string exit_reason;                  ///< of that container: "OOMKilled", "Error"
+  std::string waiting_reason;   ///< of the first container that has not begun: "ContainerCreating", "ImagePullBackOff"
+  std::string waiting_message;  ///< likewise
 
   [[nodiscard]] std::string_view annotation(std::string_view key) const;
   [[nodiscard]] bool has_ended() const { return pod.phase == "Succeeded" || pod.phase == "Failed"; }

@@ -16,6 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kLongestName = 200;
+constexpr size_t kLongestImage = 500;
 constexpr size_t kMostTags = 64;
 constexpr size_t kMostWishes = 16;
 
@@ -79,6 +80,9 @@ Status check_texts(const JobRequest& r) {
   for (const std::string& word : r.arguments)
     if (word.find('\0') != std::string::npos) return invalid("field 'arguments' holds a NUL");
   if (r.script.find('\0') != std::string::npos) return invalid("field 'script' holds a NUL");
+  const auto in_image_name = [](char c) { return c > ' ' && c < 0x7f; };
+  if (r.image.size() > kLongestImage || !std::ranges::all_of(r.image, in_image_name))
+    return invalid("field 'image' must be a name such as \"registry.example.com/train:1\" of at most {} bytes", kLongestImage);
   return check_wishes(r);
 }
 
@@ -168,6 +172,7 @@ std::string to_json(const JobRequest& r) {
   put("command", r.command, none.command);
   put("script", r.script, none.script);
   put("arguments", r.arguments, none.arguments);
+  put("image", r.image, none.image);
   put("folder", r.folder, none.folder);
   if (!r.environment.empty()) json["environment"] = text_object(r.environment);
   put("output_path", r.output_path, none.output_path);
@@ -256,6 +261,7 @@ Result<JobRequest> read_fields(simdjson::dom::element json, std::vector<std::str
   r.command = fields.texts("command");
   r.script = fields.text("script");
   r.arguments = fields.texts("arguments");
+  r.image = fields.text("image");
   r.folder = fields.text("folder");
   r.environment = fields.pairs("environment");
   r.output_path = fields.text("output_path");

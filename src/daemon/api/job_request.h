@@ -29,7 +29,8 @@ struct JobRequest {
   /// Handed to the interpreter of its `#!` line with -c (sh, bash, zsh, python); to /bin/sh where it has none.
   std::string script;
   std::vector<std::string> arguments;  ///< of the script
-  std::string folder;                  ///< to run in; empty = the user's home
+  std::string image;                   ///< of the container that it runs in; empty = the machine as it is
+  std::string folder;                  ///< to run in; empty = the user's home, or the image's own
   std::vector<std::pair<std::string, std::string>> environment;
   std::string output_path;  ///< empty = kept with the job
   std::string error_path;

@@ -9,8 +9,11 @@
 #include "sched/policy_text.h"
 
 namespace stint {
-/// Where others run the jobs it may be that they alone make them.
-Status Engine::Impl::check_takes_jobs() const { return backend == nullptr ? Status() : backend->takes_own_jobs(); }
+/// Not by every backend: it may be that others alone make the jobs there, or that it has no images.
+Status Engine::Impl::check_taken(const JobRequest& request) const {
+  TRY(check_no_others_job(request));
+  return backend == nullptr ? Status() : backend->takes(launch_like(request));
+}
 
 Status Engine::Impl::check_writable() const {
   if (read_only) return make_error(ErrorCode::kUnavailable, "{}", *read_only);
@@ -135,8 +138,7 @@ int64_t Engine::Impl::put_submit(const JobRequest& request, const CommandInfo& b
 Result<int64_t> Engine::stage_submit(const JobRequest& request, const CommandInfo& by) {
   Impl& s = *impl_;
   TRY(s.check_writable());
-  TRY(s.check_takes_jobs());
-  TRY(check_no_others_job(request));
+  TRY(s.check_taken(request));
   const std::string digest = by.idempotency_key.empty() ? "" : fingerprint_of_bytes(to_json(request));
   TRY_ASSIGN(const int64_t before, s.answered(by.idempotency_key, digest));
   if (before > 0) return before;
@@ -148,7 +150,6 @@ Result<int64_t> Engine::stage_submit(const JobRequest& request, const CommandInf
 Result<std::vector<int64_t>> Engine::stage_pipeline(const std::vector<PipelineStage>& stages, const CommandInfo& by) {
   Impl& s = *impl_;
   TRY(s.check_writable());
-  TRY(s.check_takes_jobs());
   std::string text;
   std::vector<int64_t> ids;
   const int64_t next = s.accepted + s.staged_jobs + 1;
@@ -160,7 +161,7 @@ Result<std::vector<int64_t>> Engine::stage_pipeline(const std::vector<PipelineSt
     }
   };
   for (const PipelineStage& stage : stages)
-    TRY(check_no_others_job(stage.request));
+    TRY(s.check_taken(stage.request));
   for (const PipelineStage& stage : stages)
     text += fmt::format("{} {}\n", to_json(stage.request), fmt::join(stage.after, ","));
   const std::string digest = by.idempotency_key.empty() ? "" : fingerprint_of_bytes(text);

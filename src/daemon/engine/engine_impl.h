@@ -157,6 +157,8 @@ std::string_view words_of(sched::Reason reason);
 std::string name_shown(const JobRequest& request);
 /// What its cluster calls a job of others; empty = it was submitted here.
 std::string others_job_of(const JobRequest& request);
+/// What of a launch its request says: all but where it runs, and who starts with it.
+Launch launch_like(const JobRequest& request);
 /// Who submits cannot say that it is one.
 Status check_no_others_job(const JobRequest& request);
 
@@ -188,7 +190,7 @@ struct Engine::Impl {
 
   // engine_commands.cc
   [[nodiscard]] Status check_writable() const;
-  [[nodiscard]] Status check_takes_jobs() const;
+  [[nodiscard]] Status check_taken(const JobRequest& request) const;
   [[nodiscard]] Result<const JobBook*> find_job(int64_t id) const;
   Status count_command(RecordKind kind, const JobBook& job, const CommandInfo& by);
   Status stage_for_job(RecordKind kind, int64_t job, const CommandInfo& by);
@@ -340,6 +342,8 @@ struct Engine::Impl {
   // engine_orders.cc
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> mps_limits(const JobBook& job, const sched::Place& place) const;
   [[nodiscard]] Launch launch_of(sched::JobId id, const PlacedTask& placed) const;
+  void hear_of_launch(const LaunchNote& launch);
+  [[nodiscard]] std::string text_of_hindrances(sched::JobId id) const;
   [[nodiscard]] const PlacedTask* find_placed(const LaunchKey& key) const;
   [[nodiscard]] bool concerns_us(const Report& report) const;
   void carry_out(Instant at);
@@ -436,6 +440,7 @@ struct Engine::Impl {
 
   // Towards the backend.
   OrderDesk desk;
+  std::map<LaunchKey, std::string> hindered;                      ///< what keeps launches that were ordered from beginning
   bool reconciled = false;                                        ///< what ran at the start is known: jobs may be started
   Instant compared_at;                                            ///< what runs with what should
   std::map<std::string, int64_t, std::less<>> others;             ///< jobs of others by what their cluster calls them

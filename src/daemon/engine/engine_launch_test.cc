@@ -17,13 +17,18 @@ class NotingBackend final : public Backend {
       if (order.launch) launches.push_back(*order.launch);
     below_.submit(std::move(orders));
   }
-  std::vector<BackendEvent> drain(Instant now) override { return below_.drain(now); }
+  std::vector<BackendEvent> drain(Instant now) override {
+    std::vector<BackendEvent> events = below_.drain(now);
+    std::ranges::move(std::exchange(notes_to_tell, {}), std::back_inserter(events));
+    return events;
+  }
   [[nodiscard]] std::optional<Instant> next_event_at() const override { return below_.next_event_at(); }
   [[nodiscard]] std::vector<LaunchKey> running() const override { return below_.running(); }
   [[nodiscard]] std::vector<MachineReport> machines() const override { return below_.machines(); }
   [[nodiscard]] Result<LogPiece> read_log(const LogQuery& query) const override { return below_.read_log(query); }
 
   std::vector<Launch> launches;
+  std::vector<BackendEvent> notes_to_tell;
 
  private:
   SimulatedBackend below_;
@@ -106,6 +111,39 @@ TEST(EngineLaunch, GivesATaskWhatIsOfItsLaunchAloneWhereItsJobSaysNothingElse) {
     found[name].push_back(value);
   EXPECT_THAT(found["STINT_JOB_TOKEN"], ::testing::ElementsAre("of 1.0.0"));
   EXPECT_THAT(found["STINT_SERVER"], ::testing::ElementsAre("there"));
+}
+
+TEST(EngineLaunch, SaysWhatKeepsATaskFromBeginning) {
+  const ScratchDir dir;
+  NotingBackend backend;
+  auto log = EventLog::open(dir / "log.db");
+  ASSERT_TRUE(log.ok());
+  auto engine = Engine::open(*log, backend, testing_fleet(1), {}, kDaemonStart);
+  ASSERT_TRUE(engine.ok());
+  const auto id = engine->stage_submit(testing_job(1, Duration::hours(1)), {});
+  ASSERT_TRUE(id.ok() && engine->commit(kDaemonStart).ok());
+  engine->poll_backend(kDaemonStart);
+  ASSERT_EQ(backend.launches.size(), 1U);
+  EXPECT_THAT(*engine->why(*id), ::testing::Not(::testing::HasSubstr("no such image")));
+  backend.notes_to_tell = {LaunchNote{backend.launches[0].key, "no such image"},
+                           LaunchNote{LaunchKey{.job = 99, .attempt = 0, .task = 0}, "of no job"}};
+  engine->poll_backend(kDaemonStart);
+  EXPECT_THAT(*engine->why(*id), ::testing::HasSubstr("task 0 has not begun on " + backend.launches[0].node + ": no such image"));
+  backend.notes_to_tell = {LaunchNote{backend.launches[0].key, ""}};
+  engine->poll_backend(kDaemonStart);
+  EXPECT_THAT(*engine->why(*id), ::testing::Not(::testing::HasSubstr("has not begun")));
+}
+
+TEST(EngineLaunch, RefusesAnImageWhereTheEngineHasNone) {
+  const ScratchDir dir;
+  NotingBackend backend;  // as the local one it does not say that it takes images
+  auto log = EventLog::open(dir / "log.db");
+  ASSERT_TRUE(log.ok());
+  auto engine = Engine::open(*log, backend, testing_fleet(1), {}, kDaemonStart);
+  ASSERT_TRUE(engine.ok());
+  JobRequest job = testing_job(1, Duration::hours(1));
+  job.image = "example.com/train:1";
+  EXPECT_THAT(engine->stage_submit(job, {}).error().message, ::testing::HasSubstr("leave --image away"));
 }
 
 }  // namespace

@@ -106,10 +106,37 @@ std::vector<std::pair<std::string, std::string>> Engine::Impl::mps_limits(const 
   return limits;
 }
 
+Launch launch_like(const JobRequest& r) {
+  Launch launch;
+  for (int gpu = 0; gpu < std::min(r.gpus, sched::kMaxGpusPerNode); ++gpu)
+    launch.gpus.push_back({.index = gpu, .uuid = "", .mig_uuid = ""});
+  if (!r.mig_profile.empty()) launch.gpus = {{.index = kAnyGpu, .uuid = "", .mig_uuid = r.mig_profile}};
+  const bool part = r.gpu_milli > 0 || r.gpu_memory > Bytes() || !r.mig_profile.empty();
+  launch.tenancy = part ? Tenancy::kShared : Tenancy::kAlone;
+  launch.cpu_milli = r.cpu_milli;
+  launch.memory = r.memory;
+  launch.command = command_of(r);
+  launch.image = r.image;
+  launch.environment = r.environment;
+  launch.environment.emplace_back("STINT_JOB_NAME", r.name);
+  launch.queue = r.queue;
+  launch.owner = fmt::format("{}/{}", client_of_queue(r.queue), r.user);
+  launch.folder = r.folder;
+  launch.output_path = r.output_path;
+  launch.error_path = r.error_path;
+  if (r.tasks > 1)
+    launch.gang = GangPlace{
+        .rank = 0, .world_size = r.tasks, .local_rank = 0, .local_world_size = 1, .master_address = {}, .master_port = 0};
+  if (r.time_limit != sched::kUnlimited) launch.time_limit = r.time_limit + r.grace + kLimitMargin;
+  launch.grace = r.grace;
+  return launch;
+}
+
 Launch Engine::Impl::launch_of(sched::JobId id, const PlacedTask& placed) const {
   const JobBook& job = jobs[id.index()];
   const JobRequest& r = *job.request;
-  Launch launch;
+  Launch launch = launch_like(r);
+  launch.gpus.clear();
   launch.key = key_of(id, placed);
   launch.node = nodes[placed.place.node.index()].machine.node.name;
   for (int gpu = 0; gpu < sched::kMaxGpusPerNode; ++gpu)
@@ -121,13 +148,8 @@ Launch Engine::Impl::launch_of(sched::JobId id, const PlacedTask& placed) const 
       launch.gpus.insert(launch.gpus.end(), static_cast<size_t>(ask.count),
                          GrantedGpu{.index = kAnyGpu, .uuid = "", .mig_uuid = ask.profile});
   launch.tenancy = placed.place.milli > 0 || !r.mig_profile.empty() ? Tenancy::kShared : Tenancy::kAlone;
-  launch.cpu_milli = r.cpu_milli;
-  launch.memory = r.memory;
   launch.memory_share = memory_share_of(nodes[placed.place.node.index()].machine.node, gpu_milli(job, placed.place), r.cpu_milli);
-  launch.command = command_of(r);
-  launch.environment = r.environment;
   launch.environment.emplace_back("STINT_JOB", public_id(client_of(job.queue), job.number, job.place_in_array()));
-  launch.environment.emplace_back("STINT_JOB_NAME", r.name);
   if (job.array_first > 0) {
     launch.environment.emplace_back("STINT_ARRAY_ID", public_id(client_of(job.queue), job.number - job.array_index));
     launch.environment.emplace_back("STINT_ARRAY_INDEX", std::to_string(job.array_index));
@@ -139,17 +161,10 @@ Launch Engine::Impl::launch_of(sched::JobId id, const PlacedTask& placed) const 
   for (auto& variable : mps_limits(job, placed.place))
     launch.environment.push_back(std::move(variable));
   launch.others_job = others_job_of(r);
-  launch.queue = r.queue;
-  launch.owner = fmt::format("{}/{}", client_of(job.queue), r.user);
-  launch.folder = r.folder;
-  launch.output_path = r.output_path;
-  launch.error_path = r.error_path;
-  if (r.tasks > 1) {
+  if (launch.gang) {
     const auto master = std::ranges::find(job.placed, placed.attempt, &PlacedTask::attempt);
     launch.gang = gang_place_of(job, client_of(job.queue), placed, nodes[master->place.node.index()].machine.node.name);
   }
-  if (r.time_limit != sched::kUnlimited) launch.time_limit = r.time_limit + r.grace + kLimitMargin;
-  launch.grace = r.grace;
   launch.simulated = SimulatedRun{.duration = r.simulated_duration > Duration() ? r.simulated_duration : Duration::minutes(1),
                                   .exit_code = 0,
                                   .leaving_time = {}};
@@ -167,6 +182,7 @@ bool Engine::Impl::concerns_us(const Report& report) const {
 
 void Engine::Impl::stage_report(const Report& report) {
   desk.answered(report);
+  hindered.erase(report.key);
   const PlacedTask* placed = find_placed(report.key);
   const bool is_over = placed == nullptr || placed->ended;
   if (report.kind == ReportKind::kStarted) {
@@ -191,13 +207,37 @@ void Engine::Impl::take_refusal(const Refusal& refusal, Instant at) {
   // A task that is not known has left, or was never there; one that still runs is asked for again by compare().
   if (refusal.order != OrderKind::kStart) return;
   const bool later = refusal.kind == RefusalKind::kNotNow;
-  if (later && desk.refused(refusal.key, at) < kOrderPatience) return;
+  if (later && desk.refused(refusal.key, at) < kOrderPatience)
+    return hindered.insert_or_assign(refusal.key, refusal.detail), void();
   desk.drop(refusal.key);
   Report report{.kind = later ? ReportKind::kLost : ReportKind::kEnded, .key = refusal.key, .at = at, .status = {}};
   report.status.code = kShellNotFound;
   report.cause = EndCause::kNotStarted;
   report.detail = refusal.detail;
   if (concerns_us(report)) stage_report(report);
+}
+
+void Engine::Impl::hear_of_launch(const LaunchNote& launch) {
+  const PlacedTask* placed = find_placed(launch.key);
+  if (launch.text.empty() || placed == nullptr || placed->ended)
+    hindered.erase(launch.key);
+  else
+    hindered.insert_or_assign(launch.key, launch.text);
+}
+
+/// A line for each task that was to begin and has not.
+std::string Engine::Impl::text_of_hindrances(sched::JobId id) const {
+  constexpr int kMostShown = 4;
+  std::string text;
+  int shown = 0;
+  for (const PlacedTask& placed : jobs[id.index()].placed) {
+    const auto found = hindered.find(key_of(id, placed));
+    if (found == hindered.end() || ++shown > kMostShown) continue;
+    text += fmt::format("  task {} has not begun on {}: {}\n", placed.task, nodes[placed.place.node.index()].machine.node.name,
+                        found->second);
+  }
+  if (shown > kMostShown) text += fmt::format("  and {} more\n", shown - kMostShown);
+  return text;
 }
 
 /// All that the backend has to tell; the first time that it knows everything, what is there is compared with what should be.
@@ -207,6 +247,7 @@ void Engine::Impl::hear(Instant at) {
     if (const auto* report = std::get_if<Report>(&event)) stage_report(*report);
     if (const auto* refusal = std::get_if<Refusal>(&event)) take_refusal(*refusal, at);
     if (auto* machine = std::get_if<MachineReport>(&event)) machines.push_back(std::move(*machine));
+    if (const auto* launch = std::get_if<LaunchNote>(&event)) hear_of_launch(*launch);
     if (auto* job = std::get_if<OthersJob>(&event)) others_heard.push_back(std::move(*job));
     if (auto* there = std::get_if<OthersThere>(&event)) others_there = std::move(*there);
     if (const auto* note = std::get_if<BackendNote>(&event)) {

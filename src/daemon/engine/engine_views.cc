@@ -492,7 +492,9 @@ std::optional<std::string> Engine::why(int64_t id, const MayName& may_name) cons
   if (const sched::JobId found = impl_->find(id); found.valid() && impl_->jobs[found.index()].state == JobState::kNeedsApproval)
     return fmt::format("needs approval: {}\nstint approval approve {} by another person who may approve lets it wait for room\n",
                        impl_->approval_of(impl_->jobs[found.index()])->why, impl_->public_id_of(id));
-  return waiting_text(*explanation, impl_->names(may_name, id), impl_->find(id), impl_->now);
+  std::string text = waiting_text(*explanation, impl_->names(may_name, id), impl_->find(id), impl_->now);
+  if (const sched::JobId found = impl_->find(id); found.valid()) text += impl_->text_of_hindrances(found);
+  return text;
 }
 
 sched::JobId Engine::Impl::find(int64_t id) const {
