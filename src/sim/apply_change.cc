@@ -1,6 +1,7 @@
 #include "sim/apply_change.h"
 
 #include <algorithm>
+#include <map>
 
 #include "sim/apply_change_parts.h"
 #include "sim/fleet_text.h"
@@ -54,21 +55,17 @@ class Applier {
     TRY_ASSIGN(std::vector<SimNode> fresh, parse_fleet(fmt::format("{}x{}{}{}:{}", c.to_count, c.to_instance_type,
                                                                    region.empty() ? "" : "@", region, name_of(old.market)),
                                                        catalog_));
-    std::vector<std::vector<Interval>> hours_off;
-    for (size_t i = 0; i < std::min(fresh.size(), nodes.size()); ++i) {
-      // In the place of another, under its name: a later change of the same plan means it. It is there when that was there.
-      const SimNode& replaced = w_.nodes[nodes[i]];
-      fresh[i].node.name = replaced.node.name;
-      fresh[i].node.labels = replaced.node.labels;
-      fresh[i].present_from = replaced.present_from;
-      fresh[i].present_until = replaced.present_until;
-      hours_off.push_back(maintenance_of(w_, NodeId(nodes[i])));
+    const std::vector<Presence> there = stand_in_for_all(w_, nodes, std::min(fresh.size(), nodes.size()));
+    for (size_t i = 0; i < there.size(); ++i) {
+      // In the place of another, under its name: a later change of the same plan means it.
+      fresh[i].node.name = w_.nodes[nodes[i]].node.name;
+      fresh[i].node.labels = w_.nodes[nodes[i]].node.labels;
     }
     TRY(remove_nodes(w_, c.nodes, WhenEmpty::kAllowed));
     for (size_t i = 0; i < fresh.size(); ++i) {
-      if (i >= hours_off.size()) fresh[i].node.name = fmt::format("{} for {} {}", c.to_instance_type, old.node.name, i + 1);
+      if (i >= there.size()) fresh[i].node.name = fmt::format("{} for {} {}", c.to_instance_type, old.node.name, i + 1);
       w_.nodes.push_back(fresh[i]);
-      if (i < hours_off.size()) add_maintenance(w_, NodeId(static_cast<uint32_t>(w_.nodes.size() - 1)), hours_off[i]);
+      if (i < there.size()) set_presence(w_, NodeId(static_cast<uint32_t>(w_.nodes.size() - 1)), there[i]);
     }
     // Who ran on the old model moves along.
     for (sched::Request& request : w_.requests)
@@ -232,6 +229,50 @@ void add_maintenance(Workload& w, NodeId node, std::span<const Interval> times) 
     }
     add(begin, when.end);
   }
+}
+
+std::vector<Presence> stand_in_for_all(const Workload& w, std::span<const uint32_t> nodes, size_t count) {
+  std::vector<Presence> of_each;
+  for (const uint32_t n : nodes)
+    of_each.push_back({w.nodes[n].present_from, w.nodes[n].present_until, maintenance_of(w, NodeId(n))});
+  if (count >= nodes.size()) return of_each;
+  std::map<Instant, int64_t> changes;  // machines that come less machines that go
+  for (const Presence& p : of_each) {
+    ++changes[p.from];
+    --changes[p.until];
+    for (const Interval& away : p.away) {
+      const Interval missed = intersect(away, {p.from, p.until});
+      if (missed.empty()) continue;
+      --changes[missed.begin];
+      ++changes[missed.end];
+    }
+  }
+  const Interval all = {changes.begin()->first, changes.rbegin()->first};
+  std::vector<Presence> stand_ins;
+  for (size_t k = 0; k < count; ++k) {
+    Presence& p = stand_ins.emplace_back(Presence{all.end, all.begin, {}});
+    int64_t there = 0;
+    bool was_there = false;
+    for (const auto& [at, more] : changes) {
+      there += more;
+      const bool is_there = there > static_cast<int64_t>(k);
+      if (is_there && !was_there) {
+        if (p.until > all.begin) p.away.push_back({p.until, at});
+        p.from = std::min(p.from, at);
+      }
+      if (was_there && !is_there) p.until = at;
+      was_there = is_there;
+    }
+    if (p.until <= p.from) p = {all.begin, all.end, {all}};
+  }
+  return stand_ins;
+}
+
+void set_presence(Workload& w, NodeId node, const Presence& presence) {
+  w.nodes[node.index()].present_from = presence.from;
+  w.nodes[node.index()].present_until = presence.until;
+  std::erase_if(w.outages, [&](const Outage& o) { return o.node == node && o.cause == OutageCause::kMaintenance; });
+  add_maintenance(w, node, presence.away);
 }
 
 Instant horizon_of(const Workload& w) {

@@ -31,6 +31,19 @@ std::vector<Interval> maintenance_of(const Workload& workload, NodeId node);
 /// and a failure or an interruption that one of them meets takes its place.
 void add_maintenance(Workload& workload, NodeId node, std::span<const Interval> times);
 
+/// When a machine is there: from `from` until `until`, but for the times away, ascending.
+struct Presence {
+  Instant from;
+  Instant until;
+  std::vector<Interval> away;
+};
+/// When `count` machines are there that take over from these: all of them as they were while none is given up, else the k-th whenever
+/// at least k of these were.
+/// @param count  ≤ nodes.size()
+std::vector<Presence> stand_in_for_all(const Workload& workload, std::span<const uint32_t> nodes, size_t count);
+/// The node is there at these times, and in maintenance at no others.
+void set_presence(Workload& workload, NodeId node, const Presence& presence);
+
 using Notes = std::vector<std::string>;
 /// Each leaves the workload in any state on error.
 /// @param before  rates of the nodes of the change, as they were.

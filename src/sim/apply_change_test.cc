@@ -135,6 +135,57 @@ TEST(ApplyChange, AReplacementIsThereWhenTheOldOneWas) {
   EXPECT_TRUE(check_workload(w).ok());
 }
 
+TEST(ApplyChange, FewerMachinesAreThereWheneverSoManyOfAllWere) {
+  Workload w = sample();
+  w.nodes[0].present_until = kStart + Duration::hours(10);
+  w.nodes[1].present_from = kStart + Duration::hours(5);
+  w.nodes[1].present_until = kStart + Duration::hours(30);
+  off(w, 1, 12, 16);
+  w.nodes[2].present_from = kStart + Duration::hours(40);
+  w.nodes[2].present_until = kStart + Duration::hours(50);
+  w.nodes[0].present_from = kStart;
+  w.outages.erase(w.outages.begin());
+  ASSERT_TRUE(apply(w, "resize:a,b,c=2xp3.2xlarge").ok());
+  // The first is there from 0 to 12, from 16 to 30 and from 40 to 50; the second while two of the old ones were: from 5 to 10.
+  EXPECT_EQ(w.nodes[0].present_from, kStart);
+  EXPECT_EQ(w.nodes[0].present_until, kStart + Duration::hours(50));
+  EXPECT_DOUBLE_EQ(hours_off(w, "a"), 4 + 10);
+  EXPECT_EQ(w.nodes[1].present_from, kStart + Duration::hours(5));
+  EXPECT_EQ(w.nodes[1].present_until, kStart + Duration::hours(10));
+  EXPECT_DOUBLE_EQ(hours_off(w, "b"), 0);
+  EXPECT_TRUE(check_workload(w).ok());
+}
+
+TEST(ApplyChange, AMachineThatWasNeverNeededIsNeverThere) {
+  Workload w = sample();
+  for (size_t n = 0; n < 3; ++n) {
+    w.nodes[n].present_from = kStart + Duration::hours(static_cast<int64_t>(10 * n));
+    w.nodes[n].present_until = kStart + Duration::hours(static_cast<int64_t>(10 * n + 10));
+  }
+  ASSERT_TRUE(apply(w, "resize:a,b,c=2xp3.2xlarge").ok());
+  EXPECT_DOUBLE_EQ(hours_off(w, "a"), 0);
+  EXPECT_EQ(w.nodes[0].present_until - w.nodes[0].present_from, Duration::hours(30));
+  EXPECT_DOUBLE_EQ(hours_off(w, "b"), 30);
+}
+
+TEST(ApplyChange, WhoSharesAMachineFindsItWhenAnyOfTheOldOnesWasThere) {
+  Workload w = sample();
+  w.requests[0].gpus = 1;
+  w.jobs[0].ran_on = {"b"};
+  w.nodes[0].present_from = kStart;
+  w.nodes[0].present_until = kStart + Duration::hours(10);
+  w.nodes[1].present_from = kStart + Duration::hours(8);
+  w.nodes[1].present_until = kStart + Duration::hours(30);
+  const ShareGpus share{
+      .mode = SharingMode::kMps,
+      .nodes = {"a", "b"},
+      .keep = {"a"},
+      .placements = {{.workload = "train", .from_node = "b", .to_node = "a", .mig_profile = "", .parts = kWholeDevice / 2}}};
+  ASSERT_TRUE(apply_change(w, share, {.catalog = &Catalog::built_in()}).ok());
+  ASSERT_EQ(w.nodes.size(), 2U);
+  EXPECT_EQ(w.nodes[0].present_until, kStart + Duration::hours(30));
+}
+
 TEST(ApplyChange, MachinesThatComeAndGoAreGivenBackWhenTheirReservationEnds) {
   Workload w = sample();
   w.jobs[0].run_time = Duration::hours(24);

@@ -76,7 +76,7 @@ Status check_profiles(const Workload& w, const ShareGpus& c, const std::vector<u
 }  // namespace
 
 Result<Notes> apply_share(Workload& w, const ShareGpus& c) {
-  TRY(find_nodes(w, c.nodes));
+  TRY_ASSIGN(const std::vector<uint32_t> nodes, find_nodes(w, c.nodes));
   TRY_ASSIGN(const std::vector<uint32_t> keep, find_nodes(w, c.keep));
   for (const std::string& name : c.keep)
     if (!is_among(c.nodes, name)) return invalid("share: '{}' is kept but not among the nodes of the change", name);
@@ -102,9 +102,15 @@ Result<Notes> apply_share(Workload& w, const ShareGpus& c) {
   if (c.mode == SharingMode::kMig)
     for (const uint32_t n : keep)
       w.nodes[n].node.repartition = true;
+  const std::vector<Presence> there = stand_in_for_all(w, nodes, keep.size());
   std::vector<std::string> gone;
-  for (const std::string& name : c.nodes)
-    if (!is_among(c.keep, name)) gone.push_back(name);
+  size_t k = 0;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (is_among(c.keep, c.nodes[i]))
+      set_presence(w, NodeId(nodes[i]), there[k++]);
+    else
+      gone.push_back(c.nodes[i]);
+  }
   if (!gone.empty()) TRY(remove_nodes(w, gone, WhenEmpty::kError));
   return Notes{fmt::format("{} for a part of a GPU by {}; taken to run as fast as alone", counted(shared, "job asks", "jobs ask"),
                            name_of(c.mode))};
