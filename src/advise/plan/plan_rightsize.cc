@@ -6,6 +6,7 @@
 
 #include "advise/plan/rightsize_target.h"
 #include "base/counted.h"
+#include "base/text.h"
 
 namespace stint {
 namespace {
@@ -214,6 +215,11 @@ std::string pool_state(const FleetView& fleet, const std::string& pool, const No
   for (const NodeFacts* node : nodes) {
     const PlanNode& plan = fleet.books.of(node->id);
     fmt::format_to(std::back_inserter(state), "\n{} {} {}", node->id.index(), plan.monthly.count_nanos(), plan.seconds());
+    if (!plan.hours_changed) continue;  // on when the facts say so
+    Fnv1a hours;
+    for (const uint16_t seconds : plan.on_s)
+      hours.update({reinterpret_cast<const char*>(&seconds), sizeof seconds});
+    fmt::format_to(std::back_inserter(state), " {:x}", hours.digest());
   }
   return state;
 }

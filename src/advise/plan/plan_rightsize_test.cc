@@ -71,6 +71,41 @@ TEST(PlanRightsize, AGoalInPercentDecidesHowManyAreKept) {
   EXPECT_EQ(plan_of(fleet).rows[0].best->count, 6);
 }
 
+// Each of eight machines is off for half of the day: all in the mornings, or four of them in the evenings. The hours of each are as many, and
+// so is what each costs; six machines in their place are on for other hours.
+TEST(PlanRightsize, WhatIsRememberedIsOfTheSameHours) {
+  TestFleet fleet;
+  std::vector<std::string> first, second;
+  for (int i = 0; i < 8; ++i) {
+    fleet
+        .add(fmt::format("serve-{}", i), "aws", "g6.xlarge", WorkloadKind::kRealtimeInference,
+             {Use{.mean = 50, .p95 = 60, .idle = 5, .memory_gib = 12}})
+        .gpus[0]
+        .workload = "search";
+    (i < 4 ? first : second).push_back(fmt::format("serve-{}", i));
+  }
+  fleet.facts.promised_pct = 150;
+  const PriceLookup prices(fleet.catalog, fleet.facts.currency);
+  WeekHours mornings;
+  for (size_t hour = 0; hour < mornings.size(); ++hour)
+    mornings.set(hour, hour % 24 < 12);
+  RightsizeMemo memo;
+  const auto saving = [&](const WeekHours& of_second, RightsizeMemo* remembered) {
+    Books books(fleet.facts, prices);
+    EXPECT_TRUE(books.apply(ScheduleOff{first, mornings}).ok());
+    EXPECT_TRUE(books.apply(ScheduleOff{second, of_second}).ok());
+    FleetView view{fleet.facts, books, prices, fleet.history, fleet.allowed_regions};
+    view.memo = remembered;
+    auto plan = plan_rightsize(view, RightsizeOptions());
+    EXPECT_TRUE(plan.ok());
+    return plan->saving_per_month;
+  };
+  const WeekHours evenings = ~mornings;
+  EXPECT_NE(saving(mornings, nullptr), saving(evenings, nullptr)) << "else this shows nothing";
+  for (const WeekHours& hours : {mornings, evenings, mornings})
+    EXPECT_EQ(saving(hours, &memo), saving(hours, nullptr));
+}
+
 TEST(PlanRightsize, SaysWhichPromisesCannotBeHeld) {
   TestFleet fleet;
   fleet.add("serve", "aws", "g6.xlarge", WorkloadKind::kRealtimeInference, {Use{}});
