@@ -59,6 +59,7 @@ std::string_view kind_of_value(std::string_view option) {
       {"--tls-certificate", "FILE"},
       {"--tls-key", "FILE"},
       {"--tls-client-ca", "FILE"},
+      {"--tls-client-crl", "FILE"},
       {"--save", "FILE"},
       {"--series", "FILE"},
       {"--jobs-format", "FORMAT"},

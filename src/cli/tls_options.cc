@@ -12,6 +12,10 @@ void add_tls_options(Command& command, TlsOptions& tls, bool& plain_beyond_loopb
   key->needs(certificate);
   command.add_option("--tls-client-ca", tls.client_ca_file, "PEM file: clients must show a certificate signed by one of these")
       ->needs(certificate);
+  command
+      .add_option("--tls-client-crl", tls.client_crl_file,
+                  "PEM file: lists of the certificates that those authorities have revoked; read again at a reload")
+      ->needs("--tls-client-ca");
   command.add_flag("--plain-beyond-loopback", plain_beyond_loopback,
                    "listen without TLS also beyond this machine: tokens can then be read on the way");
 }

@@ -7,7 +7,7 @@ namespace stint {
 
 class Command;
 
-/// Adds --tls-certificate, --tls-key, --tls-client-ca and --plain-beyond-loopback. What is given must outlive the parsing.
+/// Adds --tls-certificate, --tls-key, --tls-client-ca, --tls-client-crl and --plain-beyond-loopback. What is given must outlive the parsing.
 void add_tls_options(Command& command, TlsOptions& tls, bool& plain_beyond_loopback);
 
 }  // namespace stint

@@ -2,6 +2,7 @@
 #include "host/http_connection.h"
 
 #include <fmt/compile.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 #include <algorithm>
@@ -63,6 +64,19 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
       });
     } else {
       read_head();
+    }
+  }
+
+  void admit_again(ssl::context& tls) override {
+    if constexpr (kTls) {
+      if (closed() || !SSL_is_init_finished(stream_.native_handle())) return;
+      const std::unique_ptr<X509, decltype(&X509_free)> shown(SSL_get_peer_certificate(stream_.native_handle()), X509_free);
+      const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> check(X509_STORE_CTX_new(), X509_STORE_CTX_free);
+      const bool good = shown && check &&
+                        X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(tls.native_handle()), shown.get(),
+                                            SSL_get_peer_cert_chain(stream_.native_handle())) == 1 &&
+                        X509_STORE_CTX_set_default(check.get(), "ssl_client") == 1 && X509_verify_cert(check.get()) == 1;
+      if (!good) close();
     }
   }
 

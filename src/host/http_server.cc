@@ -198,6 +198,16 @@ bool EventStream::send_text(std::shared_ptr<const std::string> text) {
   return true;
 }
 
+/// Each client's certificate is looked up in its issuer's list: one without a list, or whose list is older than it says it may be, is refused.
+Status read_revoked(ssl::context& tls, const std::string& file) {
+  X509_STORE* const store = SSL_CTX_get_cert_store(tls.native_handle());
+  X509_LOOKUP* const lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
+  if (lookup == nullptr || X509_load_crl_file(lookup, file.c_str(), X509_FILETYPE_PEM) < 1)
+    return invalid("{}: no list of revoked certificates in PEM form (openssl ca -gencrl makes one)", file);
+  X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+  return {};
+}
+
 Result<ssl::context> read_certificates(const TlsOptions& wanted) {
   Failure failure;
   ssl::context tls(ssl::context::tls_server);
@@ -213,6 +223,7 @@ Result<ssl::context> read_certificates(const TlsOptions& wanted) {
   if (tls.load_verify_file(wanted.client_ca_file, failure))
     return invalid("{}: no certificates in PEM form: {}", wanted.client_ca_file, failure.message());
   tls.set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert);
+  if (!wanted.client_crl_file.empty()) TRY(read_revoked(tls, wanted.client_crl_file));
   return tls;
 }
 
@@ -366,8 +377,12 @@ Status HttpServer::reload_certificates() {
   if (!core_->tls) return {};
   TRY_ASSIGN(ssl::context read, read_certificates(core_->host.options.tls));
   // What a connection has of the one before is its own.
-  core_->mailbox.put(
-      [core = core_.get(), next = std::make_shared<ssl::context>(std::move(read))] { core->tls = std::move(*next); });
+  core_->mailbox.put([core = core_.get(), next = std::make_shared<ssl::context>(std::move(read))] {
+    core->tls = std::move(*next);
+    if (core->host.options.tls.client_ca_file.empty()) return;
+    for (HttpConnection* connection : core->host.connections)
+      connection->admit_again(*core->tls);
+  });
   return {};
 }
 

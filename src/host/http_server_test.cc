@@ -535,7 +535,7 @@ TEST(HttpServer, ServesTlsAndKnowsWhoShowsACertificate) {
   const ScratchDir dir;
   const TestingCertificates files = write_certificates(dir);
   HttpServerOptions options;
-  options.tls = {files.server_certificate, files.server_key, files.authority};
+  options.tls = {files.server_certificate, files.server_key, files.authority, ""};
   const HttpServer server = start(echo, options);
   EXPECT_THAT(server.url(), StartsWith("https://"));
   HttpOptions known;
@@ -594,7 +594,7 @@ TEST(HttpServer, LongBodiesGoBothWays) {
     std::set<std::string> peers;  // of the server's thread; read once the last answer is here
     HttpServerOptions options;
     options.max_body_bytes = 16 << 20;
-    if (tls) options.tls = {files.server_certificate, files.server_key, ""};
+    if (tls) options.tls = {files.server_certificate, files.server_key, "", ""};
     const HttpServer server = start(
         [&peers](const HttpRequest& request, const Responder& responder) {
           peers.insert(request.peer);
@@ -611,7 +611,7 @@ TEST(HttpServer, ARenewedCertificateHoldsForNewConnections) {
   const ScratchDir dir, renewed_dir;
   const TestingCertificates files = write_certificates(dir), renewed = write_certificates(renewed_dir);
   HttpServerOptions options;
-  options.tls = {files.server_certificate, files.server_key, ""};
+  options.tls = {files.server_certificate, files.server_key, "", ""};
   HttpServer server = start(echo, options);
   HttpOptions old_authority, new_authority;
   old_authority.ca_file = files.authority;
@@ -634,11 +634,45 @@ TEST(HttpServer, ARenewedCertificateHoldsForNewConnections) {
   EXPECT_FALSE(HttpClient(old_authority).get(server.url() + "/").ok());
 }
 
+TEST(HttpServer, ARevokedCertificateOpensNothing) {
+  const ScratchDir dir;
+  const TestingCertificates files = write_certificates(dir);
+  const std::string list = dir / "revoked.pem";
+  HttpServerOptions options;
+  options.tls = {files.server_certificate, files.server_key, files.authority, list};
+  const auto nothing = HttpServer::start(options, echo);
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_THAT(nothing.error().message, HasSubstr(list));
+  write_revoked(list, files, Revoked::kNone);
+  HttpServer server = start(echo, options);
+  HttpOptions known;
+  known.ca_file = files.authority;
+  known.certificate_file = files.client_certificate;
+  known.key_file = files.client_key;
+  HttpClient stays(known);
+  const auto first = stays.get(server.url() + "/");
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  write_revoked(list, files, Revoked::kNone);
+  ASSERT_TRUE(server.reload_certificates().ok());
+  EXPECT_TRUE(stays.get(server.url() + "/").ok());
+  write_revoked(list, files, Revoked::kClient);
+  ASSERT_TRUE(server.reload_certificates().ok());
+  EXPECT_FALSE(stays.get(server.url() + "/").ok()) << "by the connection that was open";
+  EXPECT_FALSE(HttpClient(known).get(server.url() + "/").ok());
+  // A list that should have been replaced says nothing of what was revoked since.
+  write_revoked(list, files, Revoked::kNone, -60);
+  ASSERT_TRUE(server.reload_certificates().ok());
+  EXPECT_FALSE(HttpClient(known).get(server.url() + "/").ok());
+  write_revoked(list, files, Revoked::kNone);
+  ASSERT_TRUE(server.reload_certificates().ok());
+  EXPECT_TRUE(HttpClient(known).get(server.url() + "/").ok());
+}
+
 TEST(HttpServer, TlsBelow12IsRefused) {
   const ScratchDir dir;
   const TestingCertificates files = write_certificates(dir);
   HttpServerOptions options;
-  options.tls = {files.server_certificate, files.server_key, ""};
+  options.tls = {files.server_certificate, files.server_key, "", ""};
   const HttpServer server = start(echo, options);
   HttpOptions known;
   known.ca_file = files.authority;
@@ -652,7 +686,7 @@ TEST(HttpServer, WhatCannotBeIsSaidAtTheStart) {
   EXPECT_THAT(error({.address = "localhost"}), HasSubstr("IP address"));
   EXPECT_THAT(error({.address = "0.0.0.0"}), HasSubstr("without TLS"));
   EXPECT_THAT(error({.address = "::"}), HasSubstr("without TLS"));
-  EXPECT_THAT(error({.tls = {"/nowhere.pem", "/nowhere.key", ""}}), HasSubstr("/nowhere.pem"));
+  EXPECT_THAT(error({.tls = {"/nowhere.pem", "/nowhere.key", "", ""}}), HasSubstr("/nowhere.pem"));
   EXPECT_TRUE(HttpServer::start({.address = "0.0.0.0", .plain_beyond_loopback = true}, echo).ok());
   const HttpServer first = start();
   EXPECT_THAT(error({.port = first.port()}), HasSubstr("another daemon"));

@@ -65,7 +65,7 @@ class HttpTls : public ::testing::Test {
  protected:
   HttpTls() {
     HttpServerOptions options;
-    options.tls = {files_.server_certificate, files_.server_key, ""};
+    options.tls = {files_.server_certificate, files_.server_key, "", ""};
     auto server = HttpServer::start(options, [this](const HttpRequest& request, const Responder& responder) {
       responder.on_gone([this] { ++gone_; });
       if (request.target == "/now") return responder.reply({.body = "now"});

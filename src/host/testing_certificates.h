@@ -19,7 +19,7 @@
 namespace stint {
 
 struct TestingCertificates {
-  std::string authority, server_certificate, server_key, client_certificate, client_key;
+  std::string authority, server_certificate, server_key, client_certificate, client_key, authority_key;
 };
 
 namespace testing_certificates {
@@ -81,8 +81,48 @@ inline TestingCertificates write_certificates(const ScratchDir& dir) {
   const auto client =
       make::make_certificate("ann", client_key.get(), authority.get(), authority_key.get(), NID_ext_key_usage, "clientAuth");
   return {make::write_certificate(dir / "authority.pem", authority.get()),
-          make::write_certificate(dir / "server.pem", server.get()), make::write_key(dir / "server.key", server_key.get()),
-          make::write_certificate(dir / "client.pem", client.get()), make::write_key(dir / "client.key", client_key.get())};
+          make::write_certificate(dir / "server.pem", server.get()),
+          make::write_key(dir / "server.key", server_key.get()),
+          make::write_certificate(dir / "client.pem", client.get()),
+          make::write_key(dir / "client.key", client_key.get()),
+          make::write_key(dir / "authority.key", authority_key.get())};
+}
+
+/// The authority's list of revoked certificates: of none, or of the client's.
+enum class Revoked { kNone, kClient };
+/// @param good_for_s  until there must be a newer one; < 0: there should have been one
+inline void write_revoked(const std::string& path, const TestingCertificates& files, Revoked what, long good_for_s = 3600) {
+  namespace make = testing_certificates;
+  const auto read = [](const std::string& file, const auto& parse) {
+    const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_file(file.c_str(), "r"), BIO_free);
+    CHECK(bio, "cannot read {}", file);
+    return parse(bio.get());
+  };
+  const auto certificate = [](BIO* bio) {
+    return make::Certificate(PEM_read_bio_X509(bio, nullptr, nullptr, nullptr), X509_free);
+  };
+  const auto authority = read(files.authority, certificate);
+  const auto client = read(files.client_certificate, certificate);
+  const auto key = read(files.authority_key, [](BIO* bio) {
+    return make::Key(PEM_read_bio_PrivateKey(bio, nullptr, nullptr, nullptr), EVP_PKEY_free);
+  });
+  const std::unique_ptr<X509_CRL, decltype(&X509_CRL_free)> list(X509_CRL_new(), X509_CRL_free);
+  X509_CRL_set_version(list.get(), 1);
+  X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(authority.get()));
+  const std::unique_ptr<ASN1_TIME, decltype(&ASN1_TIME_free)> made(X509_gmtime_adj(nullptr, -7200), ASN1_TIME_free);
+  const std::unique_ptr<ASN1_TIME, decltype(&ASN1_TIME_free)> next(X509_gmtime_adj(nullptr, good_for_s), ASN1_TIME_free);
+  X509_CRL_set1_lastUpdate(list.get(), made.get());
+  X509_CRL_set1_nextUpdate(list.get(), next.get());
+  if (what == Revoked::kClient) {
+    X509_REVOKED* entry = X509_REVOKED_new();
+    X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(client.get()));
+    X509_REVOKED_set_revocationDate(entry, made.get());
+    X509_CRL_add0_revoked(list.get(), entry);
+  }
+  X509_CRL_sort(list.get());
+  CHECK(X509_CRL_sign(list.get(), key.get(), EVP_sha256()) > 0, "cannot sign");
+  const std::unique_ptr<BIO, decltype(&BIO_free)> out(BIO_new_file(path.c_str(), "w"), BIO_free);
+  CHECK(out && PEM_write_bio_X509_CRL(out.get(), list.get()) == 1, "cannot write {}", path);
 }
 
 enum class TlsVersion { k11 = TLS1_1_VERSION, k12 = TLS1_2_VERSION };

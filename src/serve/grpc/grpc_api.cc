@@ -397,6 +397,9 @@ class GrpcService final : public Service {
 
 Result<std::shared_ptr<grpc::ServerCredentials>> credentials_of(const TlsOptions& tls) {
   if (tls.certificate_file.empty()) return grpc::InsecureServerCredentials();
+  if (!tls.client_crl_file.empty())
+    return invalid("{}: gRPC's library reads no list of revoked certificates: leave gRPC out, or let authorities sign for days",
+                   tls.client_crl_file);
   grpc::SslServerCredentialsOptions options(tls.client_ca_file.empty()
                                                 ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
                                                 : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
