@@ -24,7 +24,7 @@ void put_in_groups(Command& app) {
   put("Decide", {"plan", "pick", "estimate", "catalog", "replay", "change"});
   put("Run", {"daemon", "submit", "queue", "show",     "why",   "logs", "cancel", "hold",  "release", "checkpoint",
               "top",    "nodes",  "cloud", "pipeline", "trial", "run",  "launch", "slurm", "backup",  "restore"});
-  put("Govern", {"approval", "alerts", "budget", "share", "client", "user", "token", "audit-log"});
+  put("Govern", {"approval", "alerts", "budget", "share", "client", "user", "token", "secret", "audit-log"});
   put("Serve", {"serve", "services"});
   put("Tools", {"help", "version", "man", "completion", "bench", "dashboards", "explore"});
 }

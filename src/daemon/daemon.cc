@@ -25,6 +25,7 @@
 #include "daemon/task_host.h"
 #include "host/clock.h"
 #include "host/file.h"
+#include "host/sealed.h"
 #include "sim/run_durations.h"
 #include "store/history_file.h"
 
@@ -332,14 +333,21 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
     daemon->notes_.emplace_back(
         "power: machines are bought of AWS and cost money from their first minute; no job runs on them (--simulate)");
   TRY_ASSIGN(const std::vector<std::string> alert_rows, read_rows(*daemon->log_, kAlertStream));
+  AlertCourierOptions couriers;
+  if (!options.secrets_key.empty()) {
+    TRY_ASSIGN(SealKey key, SealKey::read(options.secrets_key));
+    couriers.secrets_key = std::make_shared<const SealKey>(std::move(key));
+  }
   daemon->service_ = std::make_unique<Service>(
       std::move(engine), *daemon->backend_, clock,
       ServiceOptions{.on_superseded =
                          daemon->has_tasks_here() ? options.on_superseded : std::function<void(const std::string&)>()});
   TRY_ASSIGN(daemon->findings_, FindingBook::open(options.state_folder));
-  TRY_ASSIGN(daemon->alerts_,
-             AlertDesk::open(*daemon->service_, daemon->config_.alerts, alert_rows,
-                             {.live = &daemon->telemetry_, .findings = daemon->findings_, .last_at = last_at, .couriers = {}}));
+  TRY_ASSIGN(
+      daemon->alerts_,
+      AlertDesk::open(
+          *daemon->service_, daemon->config_.alerts, alert_rows,
+          {.live = &daemon->telemetry_, .findings = daemon->findings_, .last_at = last_at, .couriers = std::move(couriers)}));
   daemon->collect();
   daemon->power_ = std::make_unique<NodePower>(*daemon->service_, daemon->off_machines_, daemon->config_.power, power_rows);
   daemon->keep_services();

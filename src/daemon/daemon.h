@@ -54,8 +54,9 @@ struct DaemonOptions {
   std::string program = "/proc/self/exe";  ///< stint itself, which makes audits and statements
   /// Where the log is a database: while another daemon is active follow it, and take over when it is gone.
   bool standby = false;
-  std::string host_id;  ///< tells this machine from others in such a log; empty = /etc/machine-id does
-  std::string fence;    ///< program that makes certain that no task runs on another machine any more (standby.h); empty = none
+  std::string host_id;      ///< tells this machine from others in such a log; empty = /etc/machine-id does
+  std::string secrets_key;  ///< file with the key of the secrets that are encrypted; empty = none
+  std::string fence;  ///< program that makes certain that no task runs on another machine any more (standby.h); empty = none
   std::optional<Duration> fence_after;  ///< another machine's daemon must be away so long before; none = 30 s
   /// Of such a log: another daemon has taken it over, and this one is to end. On the service's thread.
   std::function<void(const std::string& why)> on_superseded;

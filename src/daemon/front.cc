@@ -79,8 +79,7 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
   if (!options.secrets_key.empty()) {
     TRY_ASSIGN(key, SealKey::read(options.secrets_key));
   }
-  TRY_ASSIGN(OpenedGovernance governance,
-             open_governance({options.state_folder, options.log, options.log_epoch}, std::move(key)));
+  TRY_ASSIGN(OpenedGovernance governance, open_governance({options.state_folder, options.log, options.log_epoch}, key));
   if (!governance.news.empty()) front->news_.push_back(std::move(governance.news));
   TRY_ASSIGN(front->governor_, Governor::open(std::move(governance.store), std::move(heads)));
   front->reconfigure(options.clients, options.audit_policy);
@@ -95,8 +94,8 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
   if (options.oidc) {
     front->provider_ = std::make_unique<IdentityProvider>(*options.oidc);
     if (options.oidc->login) {
-      TRY_ASSIGN(front->login_,
-                 LoginDesk::open(*options.oidc, *front->provider_, *front->governor_, *front->sessions_, [] { return now(); }));
+      TRY_ASSIGN(front->login_, LoginDesk::open(*options.oidc, *front->provider_, *front->governor_, *front->sessions_,
+                                                key ? &*key : nullptr, [] { return now(); }));
     }
     by_provider = [provider = front->provider_.get()](std::string_view token, Instant at) {
       return provider->by_token(token, at);

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "host/descriptor.h"
 #include "host/inflate.h"
+#include "host/sealed.h"
 #include "host/secret.h"
 
 namespace stint {
@@ -215,6 +216,12 @@ bool is_regular_file(const std::string& path) {
 
 Result<std::string> read_secret_file(const std::string& path) {
   if (path.empty()) return std::string();
+  TRY_ASSIGN(std::string secret, read_kept_file(path));
+  if (is_sealed(secret)) return invalid("{}: is encrypted, and is read here without a key: put the secret itself there", path);
+  return secret;
+}
+
+Result<std::string> read_kept_file(const std::string& path) {
   TRY(check_secret_file(path));
   TRY_ASSIGN(const std::string text, read_all(path));
   std::string secret(trim(text));

@@ -76,6 +76,8 @@ std::string key_of_stream(std::string_view key, std::string_view salt) {
   return bytes_of_hex(hmac_sha256_hex(key, "stream " + std::string(salt)));
 }
 
+std::string purpose_of_file(const std::string& path) { return "secret file " + path.substr(path.rfind('/') + 1); }
+
 }  // namespace
 
 Result<SealKey> SealKey::read(const std::string& path) {
@@ -110,6 +112,22 @@ Result<std::string> SealKey::unseal(std::string_view sealed, std::string_view pu
 }
 
 bool is_sealed(std::string_view text) { return text.starts_with(kSealed); }
+
+Result<std::string> read_secret_file(const std::string& path, const SealKey* key) {
+  if (path.empty()) return std::string();
+  TRY_ASSIGN(const std::string text, read_kept_file(path));
+  if (!is_sealed(text)) return text;
+  if (key == nullptr) return invalid("{}: is encrypted: name the file with its key (stint daemon --secrets-key)", path);
+  const Result<std::string> secret = key->unseal(text, purpose_of_file(path));
+  if (!secret.ok()) return invalid("{}: {}, or was sealed under another name", path, secret.error().message);
+  return secret;
+}
+
+Status seal_secret_file(const std::string& path, const SealKey& key) {
+  TRY_ASSIGN(const std::string text, read_kept_file(path));
+  if (is_sealed(text)) return make_error(ErrorCode::kConflict, "{}: is encrypted already", path);
+  return write_secret(path, key.seal(text, purpose_of_file(path)) + "\n");
+}
 
 struct SealWriter::Impl {
   std::string key;

@@ -37,6 +37,13 @@ class SealKey {
 /// Did seal() make it?
 bool is_sealed(std::string_view text);
 
+/// A file that holds one secret, as read_secret_file() reads it, or encrypted by seal_secret_file().
+/// @param key  null: there is none @return error with the remedy for what is encrypted and cannot be read
+Result<std::string> read_secret_file(const std::string& path, const SealKey* key);
+/// The secret in the file is encrypted from here on: for that name, so that it cannot be put in another's place.
+/// @return error for a file that is so already
+Status seal_secret_file(const std::string& path, const SealKey& key);
+
 /// A stream begins with this line.
 inline constexpr std::string_view kSealedStream = "stint-sealed/1\n";
 

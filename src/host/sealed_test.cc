@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 
+#include "host/file.h"
 #include "host/scratch_dir.h"
+#include "host/secret.h"
 
 namespace stint {
 namespace {
@@ -109,6 +112,28 @@ TEST(Sealed, AKeyIsAFileOfItsOwnersWithSixtyFourDigits) {
   EXPECT_THAT(error(std::string(64, 'g')), HasSubstr("openssl rand -hex 32"));
   EXPECT_NE(error(std::string(64, 'a'), 0644), "");
   EXPECT_FALSE(SealKey::read(dir / "none").ok());
+}
+
+TEST(Sealed, AFilesSecretIsReadWithItsKeyUnderItsNameAlone) {
+  const ScratchDir dir;
+  const std::string path = dir / "pager.key";
+  ASSERT_TRUE(write_secret(path, "hush\n").ok());
+  EXPECT_EQ(*read_secret_file(path, nullptr), "hush");
+  EXPECT_EQ(*read_secret_file(path, &kKey), "hush");
+  EXPECT_EQ(*read_secret_file("", &kKey), "");
+  ASSERT_TRUE(seal_secret_file(path, kKey).ok());
+  EXPECT_EQ(read_all(path)->find("hush"), std::string::npos);
+  struct stat status = {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+  EXPECT_EQ(*read_secret_file(path, &kKey), "hush");
+  EXPECT_THAT(read_secret_file(path, &kOtherKey).error().message, HasSubstr(path));
+  EXPECT_THAT(read_secret_file(path, nullptr).error().message, HasSubstr("--secrets-key"));
+  EXPECT_THAT(read_secret_file(path).error().message, HasSubstr("is encrypted"));
+  EXPECT_THAT(seal_secret_file(path, kKey).error().message, HasSubstr("already"));
+  std::filesystem::rename(path, dir / "client.key");
+  EXPECT_FALSE(read_secret_file(dir / "client.key", &kKey).ok()) << "in another's place";
+  EXPECT_FALSE(seal_secret_file(dir / "none", kKey).ok());
 }
 
 }  // namespace

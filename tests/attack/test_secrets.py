@@ -108,6 +108,25 @@ class AtRest(Attack):
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn(said, done.stderr)
 
+    def test_a_webhooks_key_needs_the_key(self):
+        key, hook = self.key("elsewhere.key"), self.folder / "hook.key"
+        hook.write_text("sign-with-this\n")
+        hook.chmod(0o600)
+        config = self.folder / "hooked.json"
+        config.write_text(json.dumps(dict(HERE, listen="127.0.0.1:0", alerts={
+            "receivers": [{"name": "hook", "kind": "webhook", "url": "http://127.0.0.1:9/", "secret_file": str(hook)}]})))
+        subprocess.run([self.STINT, "secret", "seal", hook, "--secrets-key", key], check=True, capture_output=True, timeout=60)
+        self.assertNotIn(b"sign-with-this", hook.read_bytes())
+        start = [self.STINT, "daemon", "--config", config, "--state", self.folder / "hooked", "--simulate"]
+        for flags, said in (([], "is encrypted"), (["--secrets-key", self.key("another.key")], "another key")):
+            done = subprocess.run([*start, *flags], capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(f"{hook}: ", done.stderr)
+            self.assertIn(said, done.stderr)
+        with subprocess.Popen([*start, "--secrets-key", key], stderr=subprocess.PIPE, text=True) as daemon:
+            self.assertTrue(any("listening on" in line for line in daemon.stderr))
+            daemon.terminate()
+
     def test_a_backup_needs_the_key(self):
         key, other = self.key("backup.key"), self.key("other.key")
         self.start("--insecure-shared-user")

@@ -35,6 +35,7 @@ HELP_ONLY = {
     "run": "shows what the command shows", "top": "draws the whole screen; --once is walked below",
     "restore": "needs a backup, which is made below", "user totp enable": "prints a secret to be kept",
     "user totp confirm": "needs a code", "user totp disable": "needs a code", "completion": "prints a script",
+    "secret seal": "needs a file of a secret",
     "man": "prints a page for man", "alerts export": "writes a rule file", "dashboards export": "writes JSON",
     "audit-log export": "writes JSON lines", "logs": "shows what the job printed", "replay make-jobs": "writes a trace",
     "history drop-import": "changes what other calls show", "close": "writes a folder of files",

@@ -1,4 +1,4 @@
-// stint token, user, client and audit-log: who may do what with the daemon, and who did.
+// stint token, user, client, secret and audit-log: who may do what with the daemon, and who did.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +18,7 @@
 #include "daemon/identity/audit_heads.h"
 #include "daemon/identity/audit_log.h"
 #include "host/file.h"
+#include "host/sealed.h"
 #include "host/secret.h"
 #include "host/syslog_out.h"
 #include "report/short_text.h"
@@ -432,12 +433,40 @@ void add_audit_log(Command& app, Action& action) {
   audit->footer("Example: stint audit-log verify --head 5f1c…");
 }
 
+struct SealOptions {
+  std::string file, key;
+};
+
+Status seal(const SealOptions& options) {
+  TRY_ASSIGN(const SealKey key, SealKey::read(options.key));
+  TRY(seal_secret_file(options.file, key));
+  return write_output("", fmt::format("{} is encrypted: stint daemon --secrets-key {} reads it\n", options.file, options.key));
+}
+
+void add_secret(Command& app, Action& action) {
+  auto options = std::make_shared<SealOptions>();
+  Command* secret = app.add_subcommand("secret", "Files of secrets that the daemon reads, encrypted on the disk");
+  secret->require_subcommand(1);
+  Command* command = secret->add_subcommand("seal", "Encrypt the secret in a file, in its place");
+  command->add_option("file", options->file, "a receiver's secret_file or token_file, or client_secret_file of oidc.login")
+      ->required();
+  command->add_option("--secrets-key", options->key, "file with the key, as `stint daemon --secrets-key` reads it")->required();
+  command->callback([&action, options] {
+    action = [options] {
+      const Status sealed = seal(*options);
+      return sealed.ok() ? ExitCode::kOk : fail(sealed.error().message);
+    };
+  });
+  secret->footer("Example: stint secret seal /etc/stint/pager.key --secrets-key /run/keys/stint");
+}
+
 }  // namespace
 
 void add_govern_commands(Command& app, Action& action) {
   add_token(app, action);
   add_user(app, action);
   add_client(app, action);
+  add_secret(app, action);
   add_audit_log(app, action);
 }
 

@@ -60,7 +60,6 @@ struct DaemonArguments {
   std::string disk_reserve;
   std::string log_limit;
   std::string job_memory;
-  std::string secrets_key;
   std::string fence_after;
 };
 
@@ -80,7 +79,7 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
   front.log_epoch = daemon.log_epoch();
   front.disk_reserve = arguments.daemon.disk_reserve;
   front.job_key = daemon.job_key();
-  front.secrets_key = arguments.secrets_key;
+  front.secrets_key = arguments.daemon.secrets_key;
   front.listen = arguments.listen.empty() ? daemon.config().listen : arguments.listen;
   front.tls = arguments.tls;
   front.plain_beyond_loopback = arguments.plain_beyond_loopback;
@@ -285,9 +284,9 @@ void add_daemon_command(Command& app, Action& action) {
       "--audit-heads", options->audit_heads.file,
       "file that signed heads of the audit log are added to: best where others keep it; else STATE/audit-heads.jsonl");
   command->add_option(
-      "--secrets-key", options->secrets_key,
+      "--secrets-key", options->daemon.secrets_key,
       "file with 64 hexadecimal digits (openssl rand -hex 32), best on another disk: secrets of one-time codes are "
-      "encrypted with it; from then on every start needs it");
+      "encrypted with it, and it opens those that `stint secret seal` has encrypted; from then on every start needs it");
   command->add_option("--audit-key", options->audit_heads.key_file, "file with the key that signs them; else STATE/audit.key");
   command->add_option("--audit-heads-every", options->audit_heads_every, "how often, while there are new records")
       ->type_name("DURATION")

@@ -8,6 +8,7 @@
 #include "host/clock.h"
 #include "host/file.h"
 #include "host/http_client.h"
+#include "host/sealed.h"
 #include "host/secret.h"
 
 namespace stint {
@@ -37,8 +38,8 @@ AlertCourier::AlertCourier(AlertReceiver receiver, std::string link, AlertDelive
 Result<std::unique_ptr<AlertCourier>> AlertCourier::create(AlertReceiver receiver, std::string link, AlertDelivery delivery,
                                                            AlertCourierOptions options) {
   std::unique_ptr<AlertCourier> courier(new AlertCourier(std::move(receiver), std::move(link), std::move(delivery), options));
-  TRY_ASSIGN(courier->secret_, read_secret_file(courier->receiver_.secret_file));
-  TRY_ASSIGN(courier->token_, read_secret_file(courier->receiver_.token_file));
+  TRY_ASSIGN(courier->secret_, read_secret_file(courier->receiver_.secret_file, courier->options_.secrets_key.get()));
+  TRY_ASSIGN(courier->token_, read_secret_file(courier->receiver_.token_file, courier->options_.secrets_key.get()));
   return courier;
 }
 

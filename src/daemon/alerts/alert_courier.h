@@ -19,6 +19,8 @@
 
 namespace stint {
 
+class SealKey;
+
 /// How a receiver fares.
 struct AlertReceiverState {
   std::string name;
@@ -45,6 +47,7 @@ struct AlertCourierOptions {
   Duration first_pause = Duration::seconds(1);  ///< doubled with each failure
   Duration longest_pause = Duration::minutes(1);
   Duration timeout = Duration::seconds(10);
+  std::shared_ptr<const SealKey> secrets_key;  ///< of encrypted secrets; null = there is none
 };
 
 class AlertCourier {

@@ -14,6 +14,7 @@
 #include "daemon/json_values.h"
 #include "host/file.h"
 #include "host/http_client.h"
+#include "host/sealed.h"
 #include "host/secret.h"
 
 namespace stint {
@@ -258,8 +259,9 @@ LoginDesk::LoginDesk(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
 }
 
 Result<std::unique_ptr<LoginDesk>> LoginDesk::open(OidcConfig config, const IdentityProvider& provider, Governor& governor,
-                                                   PageSessions& sessions, std::function<Instant()> clock) {
-  TRY_ASSIGN(std::string secret, read_secret_file(config.login->client_secret_file));
+                                                   PageSessions& sessions, const SealKey* secrets_key,
+                                                   std::function<Instant()> clock) {
+  TRY_ASSIGN(std::string secret, read_secret_file(config.login->client_secret_file, secrets_key));
   auto impl = std::make_unique<Impl>(std::move(config), provider, governor, sessions, std::move(clock));
   impl->secret = std::move(secret);
   return std::unique_ptr<LoginDesk>(new LoginDesk(std::move(impl)));

@@ -13,12 +13,16 @@
 
 namespace stint {
 
+class SealKey;
+
 class LoginDesk {
  public:
-  /// @param config  with a login. @param provider, governor, sessions  outlive it.
+  /// @param config  with a login. @param provider, governor, sessions  outlive it. @param secrets_key  that opens the client's secret where it is
+  /// encrypted; null: there is none
   /// @return error when the client's secret cannot be read.
   static Result<std::unique_ptr<LoginDesk>> open(OidcConfig config, const IdentityProvider& provider, Governor& governor,
-                                                 PageSessions& sessions, std::function<Instant()> clock);
+                                                 PageSessions& sessions, const SealKey* secrets_key,
+                                                 std::function<Instant()> clock);
   ~LoginDesk();
   LoginDesk(const LoginDesk&) = delete;
   LoginDesk& operator=(const LoginDesk&) = delete;
