@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the inference server books for models of many kinds, beside what they really take: 50 models, each in a server of its own.
+"""What the inference server books for models of many kinds, beside what they really take: 50 models, each in a separate server.
 
 Usage: bench/serve_memory.py STINT ONNXRUNTIME [--only PART …] [--json]. Needs numpy and onnx (PyPI, below 1.18).
 
