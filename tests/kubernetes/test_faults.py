@@ -96,15 +96,18 @@ class Faults(ScheduledPods):
         seed = random.SystemRandom().randrange(1 << 32)
         print(f"seed {seed}, {KILLS} kills", flush=True)
         draw = random.Random(seed)
-        daemon = self.daemon()
+        daemon = self.daemon(lease="2s")
         made = 0
         for _ in range(KILLS):
-            # Room for all that is made is needed: a gang that waits is no fault.
-            for name in list(self.running())[:max(0, len(self.running()) - 16)]:
-                self.cluster.kubectl("-n", "acme", "annotate", "pod", name, "stint.test/ends=1")
-            self.make_mixed(*range(made, made + 4))
-            made += 4
-            time.sleep(draw.uniform(0, 1.2))  # the instant, which nothing waits for
+            # There has to be room for all that is made: a gang that waits for it is no fault.
+            unfinished = [n for n, p in self.pods().items() if p["status"]["phase"] in ("Pending", "Running")]
+            if len(unfinished) <= 16:
+                self.make_mixed(*range(made, made + 4))
+                made += 4
+            else:
+                for name in list(self.running())[:8]:
+                    self.cluster.kubectl("-n", "acme", "annotate", "pod", name, "stint.test/ends=1")
+            time.sleep(draw.uniform(0, 5))  # the instant; who was killed has the Lease for two seconds more
             daemon.kill()
             self.check()
             daemon.start()
