@@ -94,7 +94,7 @@ void KubernetesBackend::make(const AttemptKey& attempt, OwnJob& own, Instant now
   std::vector<Launch> together;
   for (const auto& [task, launch] : own.launches)
     together.push_back(launch);
-  std::ranges::stable_sort(together, {}, [](const Launch& one) { return one.gang ? one.gang->rank : 0; });
+  std::ranges::sort(together, {}, [](const Launch& one) { return std::pair(one.gang ? one.gang->rank : 0, one.key.task); });
   const size_t size = together.front().gang ? static_cast<size_t>(together.front().gang->world_size) : 1;
   if (together.size() < size && !own.uncertain) return;  // the others are still to be ordered
   own.tried = now;
