@@ -311,10 +311,16 @@ void KubeQueue::look_at_waiting(const KubeCluster& cluster, Instant now, std::ve
     if (!waits || taken.contains(uid)) continue;
     (gang.name.empty() ? singles : gangs[gang.name].waiting).emplace_back(uid, &pod);
   }
+  // They are told in the order of their ages, gangs by their oldest pod: the scheduler takes them in the order in which it hears of them.
+  struct Newcomer {
+    Pods waiting;
+    std::string_view gang;
+    int64_t needed = 1;
+  };
+  std::vector<Newcomer> newcomers;
   const auto by_age = [](const auto& a, const auto& b) { return comes_before(*a.second, *b.second); };
-  std::ranges::sort(singles, by_age);
   for (const auto& one : singles)
-    form({one}, "", 1, cluster, now, events);
+    newcomers.push_back({.waiting = {one}, .gang = "", .needed = 1});
   for (auto& [name, bucket] : gangs) {
     std::ranges::sort(bucket.waiting, by_age);
     if (bucket.waiting.empty()) continue;
@@ -326,11 +332,15 @@ void KubeQueue::look_at_waiting(const KubeCluster& cluster, Instant now, std::ve
       complain(bucket.waiting, "GangWaits", fmt::format("the first {} of gang {} go first", bucket.size, name));
     } else if (bucket.bound >= bucket.size) {
       for (const auto& one : bucket.waiting)
-        form({one}, name, 1, cluster, now, events);
+        newcomers.push_back({.waiting = {one}, .gang = name, .needed = 1});
     } else {
-      form(bucket.waiting, name, bucket.size - bucket.bound, cluster, now, events);
+      newcomers.push_back({.waiting = bucket.waiting, .gang = name, .needed = bucket.size - bucket.bound});
     }
   }
+  std::ranges::sort(newcomers,
+                    [&](const Newcomer& a, const Newcomer& b) { return by_age(a.waiting.front(), b.waiting.front()); });
+  for (const Newcomer& one : newcomers)
+    form(one.waiting, std::string(one.gang), one.needed, cluster, now, events);
   for (const auto& [name, group] : waiting_)
     if (!placing_.contains(name) && now - group.since >= kSayAfter)
       for (const std::string& uid : group.pods)

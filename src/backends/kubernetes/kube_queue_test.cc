@@ -17,7 +17,8 @@ using testing::SizeIs;
 const Instant kKubeNow = Instant::from_seconds(1'790'000'000);
 
 struct PodSpec {
-  std::string name, ns = "acme", labels, spec, node, scheduler = "stint", annotations, phase = "Pending";
+  std::string name, ns = "acme", labels, spec, node, scheduler = "stint", annotations, phase = "Pending",
+                    created = "2026-09-01T00:00:00Z";
   int gpus = 1;
   bool owned = true;
 };
@@ -38,14 +39,13 @@ class KubeQueueTest : public testing::Test {
   }
   void pod(const PodSpec& p) {
     cluster_.take(
-        fmt::format(
-            R"({{"kind":"Pod","metadata":{{"name":"{0}","namespace":"{1}","uid":"{0}-uid-0123","labels":{{{2}}},)"
-            R"("annotations":{{{3}}},"creationTimestamp":"2026-09-01T00:00:00Z"{4}}},"spec":{{"schedulerName":"{5}"{6}{7},)"
-            R"("containers":[{{"name":"m","resources":{{"limits":{{"cpu":"1"{8}}}}}}}]}},"status":{{"phase":"{9}"}}}})",
-            p.name, p.ns, p.labels, p.annotations,
-            p.owned ? R"(,"ownerReferences":[{"kind":"Job","name":"j","uid":"j1","controller":true}])" : "", p.scheduler,
-            p.node.empty() ? "" : fmt::format(R"(,"nodeName":"{}")", p.node), p.spec,
-            p.gpus == 0 ? "" : fmt::format(R"(,"nvidia.com/gpu":"{}")", p.gpus), p.phase),
+        fmt::format(R"({{"kind":"Pod","metadata":{{"name":"{0}","namespace":"{1}","uid":"{0}-uid-0123","labels":{{{2}}},)"
+                    R"("annotations":{{{3}}},"creationTimestamp":"{10}"{4}}},"spec":{{"schedulerName":"{5}"{6}{7},)"
+                    R"("containers":[{{"name":"m","resources":{{"limits":{{"cpu":"1"{8}}}}}}}]}},"status":{{"phase":"{9}"}}}})",
+                    p.name, p.ns, p.labels, p.annotations,
+                    p.owned ? R"(,"ownerReferences":[{"kind":"Job","name":"j","uid":"j1","controller":true}])" : "", p.scheduler,
+                    p.node.empty() ? "" : fmt::format(R"(,"nodeName":"{}")", p.node), p.spec,
+                    p.gpus == 0 ? "" : fmt::format(R"(,"nvidia.com/gpu":"{}")", p.gpus), p.phase, p.created),
         "Pod");
   }
   void delete_pod(const std::string& name) { cluster_.pods.erase(name + "-uid-0123"); }
@@ -129,6 +129,18 @@ TEST_F(KubeQueueTest, AGangIsToldWhenAllOfItIsThere) {
   EXPECT_EQ(after[0].name, jobs[0].name);
   EXPECT_EQ(after[1].tasks, 3) << "with the fourth";
   EXPECT_NE(after[1].name, jobs[0].name) << "what has ended under a name does not come back under it";
+}
+
+TEST_F(KubeQueueTest, WhatCameFirstIsToldFirst) {
+  pod({.name = "late", .created = "2026-09-01T02:00:00Z"});
+  for (const char* name : {"g1", "g2"})
+    pod({.name = name, .labels = R"("stint/gang":"g","stint/gang-size":"2")", .created = "2026-09-01T01:00:00Z"});
+  pod({.name = "early"});
+  const auto jobs = look();
+  ASSERT_THAT(jobs, SizeIs(3));
+  EXPECT_THAT(jobs[0].name, HasSubstr("early"));
+  EXPECT_EQ(jobs[1].tasks, 2);
+  EXPECT_THAT(jobs[2].name, HasSubstr("late"));
 }
 
 TEST_F(KubeQueueTest, GangsOfTheCoschedulingPluginAndByOwner) {
