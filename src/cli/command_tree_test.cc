@@ -45,6 +45,7 @@ TEST(CommandTree, EveryCommandThatTellsSomethingTellsItAsJson) {
       {"stint man", "a manual page"},
       {"stint replay make-jobs", "makes a file"},
       {"stint run", "what the command prints, as it is; --events has JSON lines"},
+      {"stint secret seal", "encrypts a file in its place"},
       {"stint serve example", "makes a file"},
       {"stint serve run", "runs until it is stopped; what it serves is JSON or binary"},
       {"stint slurm resume", "nothing: Slurm calls it"},
