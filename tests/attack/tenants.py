@@ -65,10 +65,10 @@ def needs_root(test):
 
 
 def main(suites):
-    """Usage: FILE STINT SOURCE_DIR [SUITE]. Exit code 77 where all was skipped."""
+    """Usage: FILE STINT SOURCE_DIR [SUITE]. Exit code 77 where all was skipped, 1 where there was no test."""
     Attack.STINT = sys.argv.pop(1)
     Attack.SOURCE = pathlib.Path(sys.argv.pop(1)).resolve()
     done = unittest.main(module=suites, argv=sys.argv, exit=False, verbosity=2).result
     for test, why in done.skipped:
         print(f"skipped: {test}: {why}")
-    sys.exit(1 if not done.wasSuccessful() else SKIPPED if done.testsRun == len(done.skipped) else 0)
+    sys.exit(1 if not done.wasSuccessful() or done.testsRun == 0 else SKIPPED if done.testsRun == len(done.skipped) else 0)

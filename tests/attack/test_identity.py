@@ -19,7 +19,8 @@ from tenants import HERE, Attack, main  # noqa: E402
 from test_oidc import jwt  # noqa: E402
 
 
-class WithProvider(Attack):
+class WithProvider:
+    """Beside Attack: its daemon believes the tokens of a provider."""
     OIDC = {}
 
     def setUp(self):
@@ -42,7 +43,7 @@ class WithProvider(Attack):
             time.sleep(0.1)
 
 
-class Names(WithProvider):
+class Names(WithProvider, Attack):
     def test_a_provider_s_user_is_not_the_user_here_of_that_name(self):
         self.start("--insecure-shared-user")
         job = self.submit(self.token_of("vera", "submitter@acme"), "acme", "true", "--hold")
@@ -61,7 +62,7 @@ class Names(WithProvider):
         self.assertEqual(self.ask(other, "GET", "/v1/me")[0], 401, "and can be disabled")
 
 
-class TokenTypes(WithProvider):
+class TokenTypes(WithProvider, Attack):
     def test_what_is_signed_for_something_else_shows_nobody(self):
         self.start("--insecure-shared-user")
         key, algorithm = self.provider.keys["r1"]
@@ -78,7 +79,7 @@ class TokenTypes(WithProvider):
         self.assertEqual(self.ask(refresh, "GET", "/v1/me")[0], 401)
 
 
-class SecondFactor(WithProvider):
+class SecondFactor(WithProvider, Attack):
     OIDC = {"second_factor": {"amr": ["mfa"], "acr": ["gold"], "max_age": "10m"}}
 
     def test_what_takes_a_code_here_takes_one_there(self):
@@ -97,7 +98,7 @@ class SecondFactor(WithProvider):
         self.assertEqual(self.ask(self.provider.token("r1", groups=["ops"]), "GET", "/v1/users")[0], 200, "reading takes none")
 
 
-class LoginSlots(WithProvider):
+class LoginSlots(WithProvider, Attack):
     def test_a_stranger_with_codes_made_up_keeps_nobody_out(self):
         folder = self.folder / "login"
         folder.mkdir()
