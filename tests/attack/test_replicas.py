@@ -5,7 +5,9 @@ Usage: test_replicas.py STINT SOURCE_DIR [SUITE]
 """
 import http.server
 import json
+import os
 import pathlib
+import signal
 import sys
 import threading
 import time
@@ -61,6 +63,15 @@ class Replicas(Attack):
         self.service = {"name": "rank", "ports": [self.first, self.first + 2], "min": 1, "max": 1, "every": "1s", "drain": "1s",
                         "endpoints": str(self.endpoints), "token_file": str(self.token), "job": job}
         self.CONFIG = dict(HERE, services=[self.service])
+        self.addCleanup(self.end_replicas)  # after the daemon: tasks outlive it
+
+    def end_replicas(self):
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if str(self.folder / "models").encode() in (process / "cmdline").read_bytes().split(b"\0"):
+                    os.kill(int(process.name), signal.SIGKILL)
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # it has ended
 
     def named(self):
         if not self.endpoints.exists():
