@@ -217,7 +217,8 @@ bool is_regular_file(const std::string& path) {
 Result<std::string> read_secret_file(const std::string& path) {
   if (path.empty()) return std::string();
   TRY_ASSIGN(std::string secret, read_kept_file(path));
-  if (is_sealed(secret)) return invalid("{}: is encrypted, and is read here without a key: put the secret itself there", path);
+  if (is_sealed(secret))
+    return invalid("{}: is encrypted, and this use of it takes no key: put the plain secret into the file", path);
   return secret;
 }
 

@@ -40,10 +40,10 @@ class InputFile {
 /// A file that has to be seen as a whole to be read, unpacked when it is gzip. @return error above 1 GiB.
 Result<std::string> read_all(const std::string& path);
 
-/// A file that holds one secret, without the white space around it. @return "" for no path; error when the file holds nothing, and for
-/// what is encrypted (host/sealed.h), which who reads it here has no key to.
+/// A file that holds one secret, without the white space around it. @return "" for no path; error when the file is empty
+/// or encrypted (host/sealed.h has the reader that takes a key).
 Result<std::string> read_secret_file(const std::string& path);
-/// As it lies there, encrypted or not. @return error for no path, too
+/// The same, but an encrypted secret is returned as it is in the file. @return error for no path, too
 Result<std::string> read_kept_file(const std::string& path);
 
 /// A file of the kernel's (/proc, /sys), whose size is not told beforehand; "" when it is gone, also in the middle of

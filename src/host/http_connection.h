@@ -44,7 +44,7 @@ class HttpConnection {
   /// Closes it when it has kept the server waiting for too long.
   virtual void check_deadline(std::chrono::steady_clock::time_point now) = 0;
   virtual void close() = 0;
-  /// What the server reads certificates by is new: closes it where its client's is not good by that.
+  /// The server has read its certificates again: closes the connection if its client's certificate fails the new check.
   virtual void admit_again(boost::asio::ssl::context& tls) = 0;
   /// Whose it is, as far as its address tells.
   [[nodiscard]] virtual const std::string& peer_group() const = 0;

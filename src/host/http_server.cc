@@ -198,7 +198,7 @@ bool EventStream::send_text(std::shared_ptr<const std::string> text) {
   return true;
 }
 
-/// Each client's certificate is looked up in its issuer's list: one without a list, or whose list is older than it says it may be, is refused.
+/// Clients' certificates are looked up in their issuer's revocation list. Without a list of that issuer, or with an expired one, a client is refused.
 Status read_revoked(ssl::context& tls, const std::string& file) {
   X509_STORE* const store = SSL_CTX_get_cert_store(tls.native_handle());
   X509_LOOKUP* const lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());

@@ -99,8 +99,7 @@ struct TlsOptions {
   std::string certificate_file;  ///< PEM, with its chain
   std::string key_file;          ///< PEM, not encrypted
   std::string client_ca_file;    ///< PEM; when given, every client must show a certificate signed by one of these
-  std::string
-      client_crl_file;  ///< PEM; with client_ca_file: lists of what its authorities have revoked, one of each that signs clients
+  std::string client_crl_file;   ///< PEM; revocation lists of the authorities in client_ca_file; empty = none is checked
 };
 
 /// @param address  to listen at. @return error when it is no IP address, or leads beyond this machine without TLS, and that was not allowed

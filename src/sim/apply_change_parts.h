@@ -37,8 +37,8 @@ struct Presence {
   Instant until;
   std::vector<Interval> away;
 };
-/// When `count` machines are there that take over from these: all of them as they were while none is given up, else the k-th whenever
-/// at least k of these were.
+/// When the `count` machines that take over from `nodes` are there. If all stay, each is there as before; otherwise the k-th is there
+/// whenever at least k of `nodes` were.
 /// @param count  ≤ nodes.size()
 std::vector<Presence> stand_in_for_all(const Workload& workload, std::span<const uint32_t> nodes, size_t count);
 /// The node is there at these times, and in maintenance at no others.

@@ -168,7 +168,7 @@ TEST(ApplyChange, AMachineThatWasNeverNeededIsNeverThere) {
   EXPECT_DOUBLE_EQ(hours_off(w, "b"), 30);
 }
 
-TEST(ApplyChange, WhoSharesAMachineFindsItWhenAnyOfTheOldOnesWasThere) {
+TEST(ApplyChange, ASharedMachineIsThereWheneverAnyOfTheOldOnesWas) {
   Workload w = sample();
   w.requests[0].gpus = 1;
   w.jobs[0].ran_on = {"b"};
