@@ -134,6 +134,8 @@ struct StopBook {
   int32_t lowest_priority = INT32_MAX;  ///< of all jobs ever added
   int32_t highest_priority = INT32_MIN;
   std::vector<JobId> claimed_in_vain;  ///< scratch: jobs that could reclaim nothing in this round of searches
+  std::vector<JobId> claims_made;      ///< scratch: jobs for which this step has searched for a claim
+  bool claims_left = false;            ///< scratch: more claims were worth a search than this step made
 };
 /// On which grounds others are stopped.
 enum class Ground : uint8_t { kAny, kReclaim, kPriority };

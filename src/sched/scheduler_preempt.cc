@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "sched/scheduler_backfill.h"
 #include "sched/scheduler_consolidate.h"
@@ -63,6 +64,8 @@ void Preemption::saved_work(JobId j) {
 }
 
 void Preemption::end_step() {
+  book_.claims_made.clear();
+  book_.claims_left = false;
   if (book_.turns.unfinished())
     std::erase_if(book_.newcomers, [this](JobId j) { return !leads_its_queue(j); });
   else
@@ -143,18 +146,38 @@ bool Preemption::stop_others(Ground ground) {
                   });
   s_.pending.bring_back(s_.queues);
   if (!round.found) try_newcomers(round);
-  if (round.cut_short) book_.turns.go_on_later();
-  if (ground != Ground::kReclaim) {
-    std::ranges::sort(book_.claimed_in_vain);
-    std::erase_if(book_.newcomers, [this](JobId j) { return std::ranges::binary_search(book_.claimed_in_vain, j); });
-    for (auto& [s, search] : round.in_vain) {
-      search.others_at = book_.attempted[s.index()].others_at;
-      book_.attempted[s.index()] = search;
-    }
-    if (!round.found && !round.cut_short) book_.turns.finish();
-  }
+  if (round.cut_short) put_off_the_rest(ground);
+  if (ground == Ground::kReclaim)
+    std::ranges::copy(book_.claimed_in_vain, std::back_inserter(book_.claims_made));
+  else
+    note_in_vain(round);
   book_.claimed_in_vain.clear();
   return round.found;
+}
+
+/// What is left over comes in the next step, with the further queues of the shapes that were looked at in this one.
+void Preemption::put_off_the_rest(Ground ground) {
+  book_.turns.go_on_later();
+  book_.claims_left |= ground == Ground::kReclaim;
+  for (Attempted& last : book_.attempted)
+    if (last.others_at == s_.now) last.others_at = Attempted().others_at;
+}
+
+/// Those that have had their turn wait for the others. A job for whose claim there was no search has not had its.
+void Preemption::note_in_vain(const SearchRound& round) {
+  std::ranges::sort(book_.claims_made);
+  const auto has_claim_left = [this](JobId j) { return book_.claims_left && !std::ranges::binary_search(book_.claims_made, j); };
+  std::erase_if(book_.claimed_in_vain, has_claim_left);
+  std::ranges::sort(book_.claimed_in_vain);
+  std::erase_if(book_.newcomers, [this](JobId j) { return std::ranges::binary_search(book_.claimed_in_vain, j); });
+  for (const auto& [s, search] : round.in_vain) {
+    if (search.at == s_.now && has_claim_left(search.job)) continue;
+    Attempted& last = book_.attempted[s.index()];
+    const Instant others_at = last.others_at;
+    last = search;
+    last.others_at = others_at;
+  }
+  if (!round.found && !round.cut_short && !book_.claims_left) book_.turns.finish();
 }
 
 Tried Preemption::stop_others_in_round(JobId j, SearchRound& round) {

@@ -45,6 +45,8 @@ class Preemption {
   [[nodiscard]] bool limit_may_give(JobId j) const;
   void open_limited();
   bool stop_others(Ground ground);
+  void put_off_the_rest(Ground ground);
+  void note_in_vain(const SearchRound& round);
   Tried stop_others_in_round(JobId j, SearchRound& round);
   Tried on_to_the_next_queue(JobId j, SearchRound& round);
   [[nodiscard]] bool leads_its_queue(JobId j) const;

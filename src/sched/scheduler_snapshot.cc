@@ -295,8 +295,8 @@ struct SnapshotParts {
   template <typename A>
   static void of(A& a, StopBook& v) {
     auto& [running, level_timers, attempted, turns, newcomers, limits_tried, ripens, too_large, waiting_gpu_milli,
-           lowest_priority, highest_priority, claimed_in_vain] = v;
-    CHECK(claimed_in_vain.empty(), "a snapshot inside a search");
+           lowest_priority, highest_priority, claimed_in_vain, claims_made, claims_left] = v;
+    CHECK(claimed_in_vain.empty() && claims_made.empty() && !claims_left, "a snapshot inside a search");
     a(running, level_timers, attempted, turns, newcomers, limits_tried, ripens, too_large, waiting_gpu_milli, lowest_priority,
       highest_priority);
   }

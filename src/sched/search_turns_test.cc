@@ -82,6 +82,42 @@ TEST(SearchTurns, TheFirstInOrderDoNotComeAgainBeforeTheLastHasBeenTried) {
   EXPECT_EQ(steps, 4) << "601 searches, 128 in a step";
 }
 
+// Each claim is met, so all of the step's searches find somebody, and those for whom there is no search are tried by priority alone.
+TEST(SearchTurns, WhoHasHadNoSearchForAClaimComesInTheNextStep) {
+  constexpr int kClaims = 300;
+  Policy policy = plain(Order::kStint);
+  policy.shares = ShareRule::kFair;
+  policy.consolidate = false;
+  World world(policy, kClaims / 8 + 1);
+  QueueSpec lender;
+  lender.name = "all";
+  lender.deserved.gpu_milli = 0;
+  world.scheduler.change_queue(world.queue, lender);
+  QueueSpec spec;
+  spec.name = "claims";
+  spec.deserved.gpu_milli = kClaims * int64_t{kMilli};
+  const QueueId claims = world.scheduler.add_queue(spec);
+  std::vector<Event> events;
+  for (int j = 0; j < kClaims / 8 * 8 + 8; ++j)
+    events.push_back(event(EventKind::kSubmit, world.scheduler.add(world.job(1))));
+  world.step(at(0), events);
+  ASSERT_EQ(world.started().size(), events.size());
+  events.clear();
+  for (int j = 0; j < kClaims; ++j) {
+    JobSpec job = world.job(1);
+    job.queue = claims;
+    Request request;
+    request.gpus = 1;
+    request.cpu_milli = 1 + j;  // a shape of its own
+    job.request = world.scheduler.intern(request);
+    events.push_back(event(EventKind::kSubmit, world.scheduler.add(job)));
+  }
+  world.step(at(7'200), events);
+  while (world.leaving.size() < kClaims && world.scheduler.next_wakeup() < at(7'260))
+    world.step(world.scheduler.next_wakeup(), {});
+  EXPECT_EQ(world.leaving.size(), kClaims) << "within a minute";
+}
+
 TEST(SearchTurns, WhoIsForgottenMeanwhileIsNotSearchedFor) {
   World world = one_node_of_many(plain(Order::kFifo));
   JobSpec low = world.job(8);
