@@ -284,7 +284,10 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
     if (closed_) return;
     if (unread_) return failure ? close() : watch_for_end();
     if (!failure) return std::exchange(head_awaited_, false) ? read_head() : void();
-    if (answered_ && !head_awaited_) return;  // its answer is being written
+    if (answered_ && !head_awaited_ && !said_goodbye_) {  // its answer is being written
+      broken_ = failure != asio::error::eof;
+      return;
+    }
     close();
     if (gone) gone();
   }
@@ -435,6 +438,9 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
     if (closed_) return;
     if (unread_) return close();  // an event stream reads all the time: nothing is unread
     if constexpr (kTls) {
+      // The goodbye waits for the client's. After a broken read it would wait in vain: Boost reads the socket again, and no event comes.
+      if (broken_) return close();
+      said_goodbye_ = true;
       deadline(options_.write_timeout);
       stream_.async_shutdown([self = this->shared_from_this()](Failure) { self->close(); });
     } else {
@@ -472,6 +478,8 @@ class StreamConnection final : public HttpConnection, public std::enable_shared_
   bool answered_ = false;
   bool reading_early_ = false;  ///< over TLS: a read is on its way while the request is at work
   bool head_awaited_ = false;   ///< and the next request is what it brings
+  bool broken_ = false;         ///< over TLS: reading has failed, without the client's goodbye
+  bool said_goodbye_ = false;   ///< over TLS: the server has, and waits for the client's
   std::string peer_;
   std::string peer_group_ = "unknown";
   std::string tls_client_;

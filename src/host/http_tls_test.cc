@@ -1,12 +1,14 @@
 // A client over TLS that leaves before its answer, speaks early or listens for events: what comes from it meanwhile is its goodbye, or
 // its next request, and only a read through TLS can tell.
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -150,6 +152,28 @@ TEST_F(HttpTls, TakesTheNextRequestEarlyWholeOrInPieces) {
     EXPECT_THAT(client.receive_until("\r\n\r\nnow"), HasSubstr("200 OK"));
   }
   EXPECT_EQ(gone_, 0);
+}
+
+size_t open_files() {
+  return static_cast<size_t>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator()));
+}
+
+// A client that asks for one answer and goes: the read that watches it is under way when the server says goodbye.
+TEST_F(HttpTls, NothingIsLeftOfWhoWasWatchedAndHasGone) {
+  const size_t before = open_files();
+  for (const bool goodbye : {false, true})
+    for (int i = 0; i < 10; ++i) {
+      const std::string target = fmt::format("/{}{}", goodbye ? "polite" : "plain", i);
+      const RawTlsClient client(*server_);
+      client.send(fmt::format("GET {} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", target));
+      ASSERT_TRUE(asked(target));
+      answer(target);
+      EXPECT_THAT(client.receive_until("done"), HasSubstr(target + " done"));
+      if (goodbye) client.say_goodbye();
+    }
+  // Far less than the time that a client is given to take its answer.
+  EXPECT_TRUE(wait_for([&] { return open_files() <= before; })) << open_files() - before << " connections are left";
 }
 
 TEST_F(HttpTls, StreamsEventsToAClientThatWasWatched) {

@@ -151,6 +151,10 @@ def resident_kib(process):
     return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
 
 
+def open_files(process):
+    return len(os.listdir(f"/proc/{process.pid}/fd"))
+
+
 def main():
     print(f"seed {SEED}")
     with tempfile.TemporaryDirectory() as scratch:
@@ -160,6 +164,7 @@ def main():
                                certificate=Certificate(scratch) if TLS else None)
         atexit.register(server.process.kill)  # also when a check below fails
         wrong, said, counts = [], [], {}
+        files = open_files(server.process)
         # A first part fills caches and arenas; what grows after that is a leak.
         for part, length in enumerate((SECONDS / 3, SECONDS * 2 / 3)):
             end = time.monotonic() + length
@@ -172,6 +177,8 @@ def main():
             if part == 0:
                 before = resident_kib(server.process)
         server.wait_for(lambda: server.metric("stint_serve_waiting_requests") == 0)
+        # Who has gone is gone, long before a timeout ends what they left.
+        server.wait_for(lambda: open_files(server.process) <= files + 8, seconds=15)
         grown = resident_kib(server.process) - before
         print(f"honest answers by status: {counts}; memory {before} KiB, then {grown:+} KiB")
         assert server.ask("GET", "/v2/health/ready")[0] == 200
