@@ -107,7 +107,7 @@ class Faults(ScheduledPods):
             else:
                 for name in list(self.running())[:8]:
                     self.cluster.kubectl("-n", "acme", "annotate", "pod", name, "stint.test/ends=1")
-            time.sleep(draw.uniform(0, 5))  # the instant; who was killed has the Lease for two seconds more
+            time.sleep(draw.uniform(0, 5))  # the instant
             daemon.kill()
             self.check()
             daemon.start()

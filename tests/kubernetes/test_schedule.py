@@ -3,6 +3,7 @@
 
 Usage: test_schedule.py STINT. Skipped where scripts/setup-kubernetes finds no programs.
 """
+import json
 import unittest
 import urllib.error
 
@@ -99,6 +100,18 @@ class Schedule(ScheduledPods):
         self.make("c")
         self.wait("the other binds", lambda: "c" in self.nodes())
         self.wait("and has all in its books", lambda: [self.state(second, n) for n in "abc"] == ["running"] * 3)
+
+    def test_who_was_killed_does_not_wait_for_its_own_lease(self):
+        daemon = self.daemon(lease="10m")
+        self.make("a")
+        self.wait("it binds", lambda: "a" in self.nodes())
+        daemon.kill()
+        daemon.start()
+        self.make("b")
+        self.wait("it binds again", lambda: "b" in self.nodes(), seconds=60)
+        # Else the next test would wait ten minutes for it.
+        daemon.stop()
+        self.assertEqual(json.loads(self.cluster.get("/apis/coordination.k8s.io/v1/namespaces/stint/leases/stint"))["spec"].get("holderIdentity", ""), "")
 
     def test_who_is_preempted_is_evicted(self):
         daemon = self.daemon()

@@ -51,6 +51,16 @@ std::vector<KubeFollower::Followed> what_is_followed(KubeClient& client, const s
   return lists;
 }
 
+/// The same after a restart: who was killed need not wait until its own Lease has run out. No other process is it, since the daemon locks its
+/// state folder; a copy of the folder, or the folder on another machine, is somebody else.
+std::string lease_holder(const KubernetesBackendRules& rules) {
+  std::array<char, 256> host{};
+  (void)::gethostname(host.data(), host.size() - 1);
+  std::error_code failed;
+  const fs::path folder = fs::canonical(rules.state_folder, failed);
+  return fmt::format("{}_{}", host.data(), fingerprint_of_bytes(rules.queue.mark + "\n" + folder.string()));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<KubernetesBackend>> KubernetesBackend::create(KubernetesBackendRules rules) {
@@ -61,9 +71,7 @@ Result<std::unique_ptr<KubernetesBackend>> KubernetesBackend::create(KubernetesB
   if (!fs::exists(mark_file)) TRY(write_file_atomically(mark_file, random_hex(8)));
   TRY_ASSIGN(const std::string mark, read_all(mark_file));
   rules.queue.mark = std::string(trim(mark));
-  std::array<char, 256> host{};
-  (void)::gethostname(host.data(), host.size() - 1);
-  rules.lease.holder = fmt::format("{}_{}", host.data(), random_hex(8));
+  rules.lease.holder = lease_holder(rules);
   TRY_ASSIGN(std::shared_ptr<KubeIdentity> identity, KubeIdentity::find(rules.identity));
   KubeClientOptions options;
   options.watch_for = kWatchFor;
