@@ -1,12 +1,14 @@
-// kubeconfig files (YAML), what credential plugins print, lines of a watch, Jobs and their events.
+// kubeconfig files (YAML), what credential plugins print, lines of a watch, Jobs and their events, descriptions of clients' namespaces.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "codec/kubernetes/kube_config.h"
+#include "codec/kubernetes/kube_tenant.h"
 #include "codec/kubernetes/kubernetes_job.h"
 #include "codec/kubernetes/kubernetes_placing.h"
 #include "codec/kubernetes/kubernetes_state.h"
+#include "codec/yaml.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -22,6 +24,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)jobs.decode_event(text);
   (void)jobs.last_warning(text);
   (void)stint::parse_kube_toleration(text);
+  if (const auto tenant = stint::parse_kube_tenant(text, "tenants", "acme"); tenant.ok())
+    for (const auto& manifest : stint::tenant_manifests(*tenant)) {
+      const auto yaml = stint::yaml_of_json(manifest.json);
+      if (!yaml.ok() || !stint::parse_yaml(*yaml).ok()) __builtin_trap();
+    }
   const auto pod = placing.decode(text, "Pod");
   const auto node = placing.decode(text, "Node");
   if (pod.ok() && node.ok())

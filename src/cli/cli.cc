@@ -22,8 +22,8 @@ void put_in_groups(Command& app) {
   put("Understand", {"import", "demo", "audit", "bill", "reconcile", "statements", "close", "margin", "kpi", "trend", "forecast",
                      "profile", "history"});
   put("Decide", {"plan", "pick", "estimate", "catalog", "replay", "change"});
-  put("Run", {"daemon", "submit", "queue", "show",     "why",   "logs", "cancel", "hold",  "release", "checkpoint",
-              "top",    "nodes",  "cloud", "pipeline", "trial", "run",  "launch", "slurm", "backup",  "restore"});
+  put("Run", {"daemon", "submit", "queue",    "show",  "why", "logs",   "cancel", "hold",       "release", "checkpoint", "top",
+              "nodes",  "cloud",  "pipeline", "trial", "run", "launch", "slurm",  "kubernetes", "backup",  "restore"});
   put("Govern", {"approval", "alerts", "budget", "share", "client", "user", "token", "secret", "audit-log"});
   put("Serve", {"serve", "services"});
   put("Tools", {"help", "version", "man", "completion", "bench", "dashboards", "explore"});
@@ -76,6 +76,7 @@ std::shared_ptr<Command> make_app(Action& action) {
   add_launch_command(app, action);
   add_launch_machine_command(app, action);
   add_slurm_command(app, action);
+  add_kubernetes_command(app, action);
   add_backup_commands(app, action);
   add_alerts_command(app, action);
   add_earlier_silence_command(app, action);

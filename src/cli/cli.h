@@ -54,6 +54,7 @@ void add_submit_command(Command& app, Action& action);
 void add_job_commands(Command& app, Action& action);
 void add_nodes_command(Command& app, Action& action);
 void add_cloud_command(Command& app, Action& action);
+void add_kubernetes_command(Command& app, Action& action);
 void add_services_command(Command& app, Action& action);
 void add_budget_commands(Command& app, Action& action);
 void add_budget_check_command(Command& budget, Action& action);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/quoting.h"
 #include "base/text.h"
 
 namespace stint {
@@ -95,6 +96,66 @@ class YamlReader {
   int values_ = 0;
 };
 
+/// Words that begin with a letter and are neither true, null, yes, off nor their like, in any case; numbers and dates begin otherwise.
+bool needs_no_quotes(std::string_view text) {
+  constexpr std::string_view kOthers = "-._/";
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (text.empty() || !is_letter(text.front())) return false;
+  for (const char c : text)
+    if (!is_letter(c) && !(c >= '0' && c <= '9') && kOthers.find(c) == kOthers.npos) return false;
+  for (const std::string_view word : {"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+    if (equals_ignoring_case(text, word)) return false;
+  return true;
+}
+
+class YamlWriter {
+ public:
+  using Value = nlohmann::ordered_json;
+
+  std::string write(const Value& value) {
+    if (is_block(value))
+      put_block(value, 0);
+    else
+      (out_ += scalar_text(value)) += '\n';
+    return std::move(out_);
+  }
+
+ private:
+  /// What takes lines of its own.
+  static bool is_block(const Value& value) { return value.is_structured() && !value.empty(); }
+  static std::string text_of(const std::string& text) { return needs_no_quotes(text) ? text : json_quoted(text); }
+  static std::string scalar_text(const Value& value) {
+    return value.is_string() ? text_of(value.get_ref<const std::string&>()) : value.dump();
+  }
+
+  void put_block(const Value& value, size_t indent) {
+    bool in_line = std::exchange(after_dash_, false);
+    for (const auto& [name, member] : value.items()) {
+      if (!std::exchange(in_line, false)) out_.append(indent, ' ');
+      if (value.is_array()) {
+        out_ += "- ";
+        put_member(member, indent + 2, true);
+      } else {
+        (out_ += text_of(name)) += ':';
+        put_member(member, value.is_object() && member.is_array() ? indent : indent + 2, false);
+      }
+    }
+  }
+  /// @param dash  behind "- ": a block begins on the same line.
+  void put_member(const Value& member, size_t indent, bool dash) {
+    if (is_block(member)) {
+      if (!dash) out_ += '\n';
+      after_dash_ = dash;
+      return put_block(member, indent);
+    }
+    if (!dash) out_ += ' ';
+    (out_ += scalar_text(member)) += '\n';
+  }
+
+  std::string out_;
+  bool after_dash_ = false;
+};
+
 }  // namespace
 
 Result<nlohmann::json> parse_yaml(std::string_view text) {
@@ -104,6 +165,12 @@ Result<nlohmann::json> parse_yaml(std::string_view text) {
   } catch (const std::exception& error) {
     return invalid("no YAML: {}", error.what());
   }
+}
+
+Result<std::string> yaml_of_json(std::string_view json) {
+  const auto value = nlohmann::ordered_json::parse(json, nullptr, false);
+  if (value.is_discarded()) return invalid("no JSON");
+  return YamlWriter().write(value);
 }
 
 }  // namespace stint

@@ -41,6 +41,7 @@ HELP_ONLY = {
     "history drop-import": "changes what other calls show", "close": "writes a folder of files",
     "history machine": "needs a cloud's audit log",
     "launch": "buys machines",
+    "kubernetes tenant": "prints YAML for kubectl",
     "cloud ls": "needs a daemon whose pools make machines", "cloud sweep": "likewise",
     "replay spot": "needs recorded capacity", "replay spot-regions": "needs recorded capacity", "token make": "prints a token to be kept",
 }
