@@ -244,10 +244,13 @@ function logView(id) {
       next = Number(answer.headers.get("stint-log-next"));
       const end = first || text.scrollTop + text.clientHeight >= text.scrollHeight - 8;
       if (piece) text.append(piece);
+      const gone = !piece && Number(answer.headers.get("stint-log-gone")) > 0;
       text.hidden = !text.textContent;
       if (end) text.scrollTop = text.scrollHeight;
       over = answer.headers.get("stint-log-complete") === "true";
-      note.textContent = text.textContent ? (over ? "" : "Followed while it runs.") : over ? "It printed nothing." : "Nothing printed yet.";
+      note.textContent = text.textContent ? (over ? "" : "Followed while it runs.") : gone
+        ? "What it printed is gone: logs of ended jobs are kept only so long."
+        : over ? "It printed nothing." : "Nothing printed yet.";
     } catch (error) {
       text.hidden = true;
       note.textContent = error.message;

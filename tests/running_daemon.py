@@ -102,3 +102,8 @@ class RunningDaemon:
                                          headers={"Authorization": f"Bearer {token or self.token}", "Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=60, context=self._trust) as answer:
             return json.load(answer)
+
+    def metrics(self, token=None):
+        request = urllib.request.Request(self.url + "/metrics", headers={"Authorization": f"Bearer {token or self.token}"})
+        with urllib.request.urlopen(request, timeout=60, context=self._trust) as answer:
+            return answer.read().decode()

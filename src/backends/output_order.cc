@@ -174,8 +174,9 @@ Result<LogPiece> read_log(const std::string& path, int64_t offset, int64_t limit
     return make_error(ErrorCode::kNotFound, "the log is no regular file");
   piece.size = status.st_size;
   piece.offset = std::clamp<int64_t>(offset < 0 ? piece.size + offset : offset, 0, piece.size);
-  if (const off_t first = ::lseek(file.get(), 0, SEEK_DATA); first > piece.offset)
-    piece.offset = std::min<int64_t>(first, piece.size);
+  off_t first = ::lseek(file.get(), 0, SEEK_DATA);
+  if (first < 0 && errno == ENXIO) first = status.st_size;  // nothing of it is left
+  if (first > piece.offset) piece.offset = std::min<int64_t>(first, piece.size);
   piece.bytes.resize(static_cast<size_t>(std::min(limit, piece.size - piece.offset)));
   const ssize_t got = ::pread(file.get(), piece.bytes.data(), piece.bytes.size(), piece.offset);
   piece.bytes.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));

@@ -363,6 +363,10 @@ Status Daemon::hold_folder(const JobAccounts& accounts) {
   if (backend_) return {};
   if (!lock_) {
     TRY_ASSIGN(LockFile lock, LockFile::take(options_.state_folder + "/lock"));
+std::string Daemon::job_logs() const {
+  return options_.simulate || config_.engine.is_cluster() ? "" : backend_folder(options_) + "/logs";
+}
+
     lock_.emplace(std::move(lock));
   }
   if (!options_.simulate) {

@@ -89,6 +89,8 @@ class Daemon {
   [[nodiscard]] const std::string& state_folder() const { return options_.state_folder; }
   /// Of a log in a database; nullptr for a file.
   [[nodiscard]] std::shared_ptr<const std::atomic<int64_t>> log_epoch() const { return log_->epoch(); }
+  /// Folder with what jobs printed, where they run on this machine; empty = they do not.
+  [[nodiscard]] std::string job_logs() const;
   /// Of the tokens of tasks (identity/job_token.h); empty = nothing runs.
   [[nodiscard]] const std::string& job_key() const { return job_key_; }
   /// For its logs; everything else of it is the service's.

@@ -298,6 +298,10 @@ Result<DaemonConfig> parse_daemon_config(std::string_view json, std::string_view
     JsonFields audit_log(fields.raw("audit_log"), fmt::format("{}: audit_log", source));
     TRY_ASSIGN(config.audit_log, read_audit_policy(audit_log));
   }
+  if (fields.has("job_logs")) {
+    JsonFields job_logs(fields.raw("job_logs"), fmt::format("{}: job_logs", source));
+    TRY_ASSIGN(config.job_logs, read_log_keeping(job_logs));
+  }
   if (fields.has("statements")) {
     JsonFields statements(fields.raw("statements"), fmt::format("{}: statements", source));
     TRY_ASSIGN(config.statements, read_statement_config(statements));

@@ -16,6 +16,7 @@
 #include "daemon/identity/audit_policy.h"
 #include "daemon/identity/oidc.h"
 #include "daemon/live/live_config.h"
+#include "daemon/logs/log_rules.h"
 #include "daemon/power/power_config.h"
 #include "daemon/replicas/service_config.h"
 #include "daemon/statement_config.h"
@@ -46,6 +47,7 @@ struct DaemonConfig {
   LiveConfig telemetry;
   AuditConfig audit;
   AuditPolicy audit_log;
+  LogKeeping job_logs;
   StatementConfig statements;
   PowerConfig power;
   std::vector<ServiceConfig> services;

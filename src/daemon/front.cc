@@ -82,7 +82,8 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
   TRY_ASSIGN(OpenedGovernance governance, open_governance({options.state_folder, options.log, options.log_epoch}, key));
   if (!governance.news.empty()) front->news_.push_back(std::move(governance.news));
   TRY_ASSIGN(front->governor_, Governor::open(std::move(governance.store), std::move(heads)));
-  front->reconfigure(options.clients, options.audit_policy);
+  front->job_logs_ = options.job_logs;
+  front->reconfigure(options.clients, options.audit_policy, options.log_keeping, options.client_rules);
   const std::string token_file = options.state_folder + "/admin.token";
   TRY(check_secret_file(token_file));
   TRY_ASSIGN(const bool made, ensure_operator(*front->governor_, token_file, now()));
@@ -102,6 +103,13 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
     };
   }
   front->logs_ = std::make_unique<LogReader>(options.backend);
+  if (!options.job_logs.empty())
+    front->log_keeper_ = std::make_unique<LogKeeper>(
+        service, *front->governor_,
+        LogKeeperOptions{.folder = options.job_logs,
+                         .clock = [] { return now(); },
+                         .say = [](const std::string& problem) { fmt::print(stderr, "stint: logs of jobs: {}\n", problem); }},
+        front->rules_of_logs(options.log_keeping, options.client_rules));
   front->api_ = std::make_unique<Api>(
       service, *front->governor_,
       ApiOptions{.read_log = [logs = front->logs_.get()](const LogQuery& query,
@@ -121,6 +129,7 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
                  .bills = options.bills,
                  .power = options.power,
                  .replicas = options.replicas,
+                 .log_keeper = front->log_keeper_.get(),
                  .alerts = options.alerts,
                  .telemetry = options.telemetry,
                  .off = options.off});
@@ -150,7 +159,14 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
   return front;
 }
 
-void Front::reconfigure(const std::vector<std::string>& clients, const AuditPolicy& audit_policy) {
+LogRules Front::rules_of_logs(const LogKeeping& keeping, const std::vector<ClientRules>& clients) const {
+  const auto disk = disk_room(job_logs_);
+  return log_rules(keeping, clients, disk ? std::optional(disk->size) : std::nullopt);
+}
+
+void Front::reconfigure(const std::vector<std::string>& clients, const AuditPolicy& audit_policy, const LogKeeping& log_keeping,
+                        const std::vector<ClientRules>& client_rules) {
+  if (log_keeper_) log_keeper_->set_rules(rules_of_logs(log_keeping, client_rules));
   AuditPolicy policy = audit_policy;
   if (keeps_all_reads_) policy.keep_reads = Duration();
   governor_->set_policy(policy);
@@ -169,6 +185,7 @@ Front::~Front() {
   close_doors();
   logs_.reset();
   api_.reset();
+  log_keeper_.reset();
   login_.reset();
   sessions_.reset();
   provider_.reset();

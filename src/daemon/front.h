@@ -12,6 +12,7 @@
 #include "daemon/api/page_sessions.h"
 #include "daemon/identity/login_desk.h"
 #include "daemon/log_reader.h"
+#include "daemon/logs/log_keeper.h"
 #include "host/worker_pool.h"
 
 namespace stint {
@@ -33,6 +34,9 @@ struct FrontOptions {
   AuditHeadsOptions audit_heads;     ///< files left empty are audit-heads.jsonl and audit.key of the state folder
   std::vector<std::string> clients;  ///< the tops of the configured queues: made known where they are not
   const Backend* backend = nullptr;  ///< outlives the front: reads what tasks printed
+  std::string job_logs;              ///< folder with that, kept within bounds; empty = it is not ours to keep
+  LogKeeping log_keeping;
+  std::vector<ClientRules> client_rules;  ///< of the configuration: their quotas of logs
   std::string version;
   std::shared_ptr<FindingBook> findings;
   // These end after the doors are closed and before the service is stopped; nullptr = there is none.
@@ -52,7 +56,8 @@ class Front {
   /// Opens the doors. @param service  outlives the front, and is stopped before the front goes.
   static Result<std::unique_ptr<Front>> open(Service& service, FrontOptions options);
   /// What a reload has brought. @param clients  tops of queues: clients from here on
-  void reconfigure(const std::vector<std::string>& clients, const AuditPolicy& audit_policy);
+  void reconfigure(const std::vector<std::string>& clients, const AuditPolicy& audit_policy, const LogKeeping& log_keeping,
+                   const std::vector<ClientRules>& client_rules);
   /// Certificates that were renewed hold for connections from now on. @return error naming the file: then the old ones stay.
   Status reload_certificates();
   /// What an operator must know of the start.
@@ -71,17 +76,20 @@ class Front {
 
  private:
   Front() = default;
+  [[nodiscard]] LogRules rules_of_logs(const LogKeeping& keeping, const std::vector<ClientRules>& clients) const;
   std::unique_ptr<Governor> governor_;
   std::unique_ptr<IdentityProvider> provider_;  ///< none: there is none
   std::unique_ptr<PageSessions> sessions_;
   std::unique_ptr<LoginDesk> login_;  ///< none: there is no login through the provider
   std::unique_ptr<LogReader> logs_;
+  std::unique_ptr<LogKeeper> log_keeper_;  ///< none: there is nothing to keep
   std::unique_ptr<Api> api_;
   std::unique_ptr<WorkerPool> readers_;  ///< of large bodies
   std::unique_ptr<HttpServer> server_;
   std::string new_token_file_;
   std::vector<std::string> news_;
   bool keeps_all_reads_ = false;  ///< of the audit log, whatever its policy
+  std::string job_logs_;          ///< folder
 };
 
 /// "127.0.0.1:8470" or "[::1]:8470" taken apart. @return error for anything else.

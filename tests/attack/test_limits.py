@@ -116,6 +116,70 @@ class Logs(Attack):
         self.assertLess(len(merged), 2 * MIB + MIB // 2)
 
 
+class KeptLogs(Attack):
+    """What jobs printed stays after their end, within what their client and user may keep."""
+    CONFIG = dict(HERE, govern={"clients": [{"name": "acme", "log_mebibytes": 6, "user_log_mebibytes": 3}]})
+    PRINT = "head -c 2097152 /dev/zero | tr '\\0' x; echo; echo the end"
+
+    def client(self, token=None):
+        return next(one for one in self.daemon.ask("GET", "/v1/clients", token=token)["clients"] if one["name"] == "acme")
+
+    def comes_true(self, condition, seconds=60):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, self.client()
+            time.sleep(0.1)
+
+    def test_a_client_keeps_within_its_quota_and_others_keep_theirs(self):
+        self.start("--insecure-shared-user")
+        eve, vera, zoe = self.token_of("eve", "submitter@acme"), self.token_of("vera", "submitter@acme"), self.token_of("zoe", "submitter@zoo")
+        oldest = self.submit(zoe, "zoo", self.PRINT)
+        veras = self.submit(vera, "acme", self.PRINT)
+        for job in (oldest, veras):
+            self.wait(job)
+        runs = self.submit(eve, "acme", self.PRINT + "; exec sleep 300")
+        ended = [self.submit(eve, "acme", self.PRINT) for _ in range(4)]
+        for job in ended:
+            self.wait(job)
+        # She has 2 MiB of a job that runs, and room for less than another.
+        for job in ended:
+            self.comes_true(lambda job=job: not self.logs(job, eve))
+            done = self.daemon.stint("logs", job, token=eve)
+            self.assertEqual(done.stdout, "")
+            self.assertRegex(done.stderr, r"2097161 bytes that it printed are gone: logs of ended jobs")
+        for job, token in ((runs, eve), (veras, vera), (oldest, zoe)):
+            self.assertTrue(self.logs(job, token).endswith("the end\n"), job)
+        self.comes_true(lambda: 2 * MIB < self.client(eve)["own_log_bytes"] < 3 * MIB < self.client(eve)["log_bytes"] < 5 * MIB)
+        client = self.client(eve)
+        self.assertEqual((client["log_bytes_most"], client["own_log_bytes_most"]), (6 * MIB, 3 * MIB))
+        records = [json.loads(row["record"]) for row in self.daemon.ask("GET", "/v1/audit-log?limit=1000&client=acme")["records"]]
+        said = " ".join(record["detail"] for record in records if record["method"] == "CUT")
+        for job in ended:
+            self.assertRegex(said, rf"its user's quota \(user_log_mebibytes\).* {job}\b")
+        self.assertNotIn(veras + " ", said + " ")
+        metrics = self.daemon.metrics()
+        self.assertRegex(metrics, r'stint_job_logs_limit_bytes\{client="acme"\} 6291456\n')
+        self.assertRegex(metrics, r'stint_job_logs_cut_bytes_total\{client="acme"\} 8[34]\d{5}\n')
+        self.assertNotIn('client="acme"', self.daemon.metrics(zoe), "another client's are not shown")
+
+    def test_what_is_too_old_goes_and_what_runs_stays(self):
+        self.CONFIG = dict(HERE, job_logs={"keep": "1s"})
+        self.start("--insecure-shared-user")
+        eve = self.token_of("eve", "submitter@acme")
+        runs = self.submit(eve, "acme", "echo first; exec sleep 300")
+        job = self.submit(eve, "acme", "echo printed")
+        self.wait(job)
+        self.comes_true(lambda: not self.logs(job, eve))
+        self.assertIn("8 bytes that it printed are gone", self.daemon.stint("logs", job, token=eve).stderr)
+        self.assertEqual(self.logs(runs, eve), "first\n")
+        # The same after a restart, which knows nothing but the event log and the files.
+        self.daemon.kill()
+        self.daemon.start()
+        self.daemon.stint("cancel", runs)
+        self.wait(runs)
+        self.comes_true(lambda: not self.logs(runs, eve))
+
+
 @needs_root
 class Disk(Attack):
     """Of 96 MiB, 24 kept for the daemon's records."""

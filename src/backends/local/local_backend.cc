@@ -15,6 +15,7 @@
 
 #include "backends/local/gpu_devices.h"
 #include "backends/local/keeper.h"
+#include "backends/local/kept_logs.h"
 #include "backends/local/mig_grants.h"
 #include "backends/output_order.h"
 #include "host/file.h"
@@ -392,7 +393,7 @@ Status LocalBackend::forget(const LaunchKey& key) {
 }
 
 Result<LogPiece> LocalBackend::read_log(const LogQuery& query) const {
-  return stint::read_log(output_files(log_base(options_.state_folder, query.key)), query);
+  return stint::read_log(files_of_log(options_.state_folder + "/logs", query.key), query);
 }
 
 void LocalBackend::bury_keepers() {

@@ -162,7 +162,8 @@ Status disable_codes(DaemonClient& client, const GovernOptions& options) {
 }
 
 Status list_clients(DaemonClient& client, const GovernOptions& options) {
-  return print_list(client, options, "/v1/clients", "clients", {"name", "disabled", "mandatory_tags", "created"});
+  return print_list(client, options, "/v1/clients", "clients",
+                    {"name", "disabled", "mandatory_tags", "created", "log_bytes", "log_bytes_most"});
 }
 
 Status set_client(DaemonClient& client, const GovernOptions& options) {

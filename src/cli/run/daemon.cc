@@ -88,6 +88,9 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
   front.audit_policy = daemon.config().audit_log;
   front.audit_heads = arguments.audit_heads;
   front.backend = &daemon.backend();
+  front.job_logs = daemon.job_logs();
+  front.log_keeping = daemon.config().job_logs;
+  front.client_rules = daemon.config().fleet.govern.clients;
   front.version = STINT_VERSION;
   front.findings = daemon.findings();
   front.audits = &daemon.audits();
@@ -204,7 +207,9 @@ Status run_daemon(DaemonArguments arguments) {
     if (signals.wait() != SIGHUP) break;
     manager.reloading();
     const Status reloaded = daemon->reload();
-    if (reloaded.ok()) front->reconfigure(clients_of(*daemon), daemon->config().audit_log);
+    if (reloaded.ok())
+      front->reconfigure(clients_of(*daemon), daemon->config().audit_log, daemon->config().job_logs,
+                         daemon->config().fleet.govern.clients);
     fmt::print(stderr, "stint: {}\n",
                reloaded.ok() ? "configuration taken over" : "configuration not taken over: " + reloaded.error().message);
     if (const Status renewed = front->reload_certificates(); !renewed.ok())

@@ -261,9 +261,16 @@ Status show_logs(DaemonClient& client, const LogOptions& options) {
                                                                            {"offset", offset}})}));
     const std::string* from = piece.header("stint-log-offset");
     const int64_t begins = from == nullptr ? 0 : parse_int(*from).value_or(0), asked = parse_int(offset).value_or(0);
-    if (asked >= 0 && begins > asked && !piece.body.empty())
-      fmt::print(stderr, "stint: {} bytes before this are gone: the daemon keeps the newest of a log (--job-log-limit)\n",
-                 begins - asked);
+    const std::string* told = piece.header("stint-log-gone");
+    // An older daemon says nothing of it.
+    const int64_t gone = told == nullptr ? (asked >= 0 ? begins - asked : 0) : parse_int(*told).value_or(0);
+    if (gone > 0 && !piece.body.empty())
+      fmt::print(stderr, "stint: {} bytes before this are gone: the daemon keeps the newest of a log (--job-log-limit)\n", gone);
+    else if (gone > 0)
+      fmt::print(stderr,
+                 "stint: {} bytes that it printed are gone: logs of ended jobs stay as long as job_logs and their client's quota "
+                 "let them (docs/operations.md#logs)\n",
+                 gone);
     TRY(write_output("", piece.body));
     printed = printed || !piece.body.empty() || begins > 0;
     const std::string* next = piece.header("stint-log-next");

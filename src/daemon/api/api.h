@@ -21,6 +21,7 @@ class AllocationDesk;
 class AuditRunner;
 class BillBook;
 class LiveTelemetry;
+class LogKeeper;
 class LoginDesk;
 class NodePower;
 class OffMachines;
@@ -49,6 +50,7 @@ struct ApiOptions {
   BillBook* bills = nullptr;
   NodePower* power = nullptr;
   const ReplicaKeeper* replicas = nullptr;  ///< none: there are no services
+  const LogKeeper* log_keeper = nullptr;    ///< outlives the API; none = nothing bounds what is kept of jobs' logs
   AlertDesk* alerts = nullptr;
   const LiveTelemetry* telemetry = nullptr;  ///< outlives the API; none = nothing is measured
   const OffMachines* off = nullptr;          ///< outlives the API; none = all are on

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "daemon/api/api_routes.h"
 #include "daemon/api/problem.h"
+#include "daemon/logs/log_keeper.h"
 
 namespace stint {
 namespace {
@@ -37,6 +38,19 @@ Json client_json(const Client& client) {
           {"disabled", client.disabled},
           {"mandatory_tags", client.mandatory_tags},
           {"created", format_utc(client.created)}};
+}
+
+/// What logs of the client's jobs take, and those of the caller among them, and may take.
+void put_log_use(Json& json, const LogKeeper& keeper, const std::string& client, const std::string& user) {
+  LogDiskUses uses = keeper.uses();
+  LogRules rules = keeper.rules();
+  LogDiskUse& use = uses[client];
+  const LogRules::OfClient& most = rules.clients[client];
+  const auto shown = [](const std::optional<Bytes>& bytes) { return bytes ? Json(bytes->count()) : Json(); };
+  json["log_bytes"] = use.bytes.count();
+  json["log_bytes_most"] = shown(most.client);
+  json["own_log_bytes"] = use.users[user].count();
+  json["own_log_bytes_most"] = shown(most.user);
 }
 
 /// The roles that `who` may see or set: all, or those of their clients.
@@ -254,7 +268,10 @@ void api_put_user(const ApiContext& api, const Call& call) {
 void api_list_clients(const ApiContext& api, const Call& call) {
   Json clients = Json::array();
   for (const Client& client : api.governor.state().clients)
-    if (call->who.may(Permission::kSeeJobs, client.name)) clients.push_back(client_json(client));
+    if (call->who.may(Permission::kSeeJobs, client.name)) {
+      clients.push_back(client_json(client));
+      if (api.options.log_keeper != nullptr) put_log_use(clients.back(), *api.options.log_keeper, client.name, call->who.user);
+    }
   api.answer(call, 200, {{"clients", std::move(clients)}});
 }
 

@@ -343,15 +343,20 @@ std::string ending_of(const JobView& job) {
   return fmt::format("{}: {}{}{}", state, how, end->detail.empty() ? "" : ", ", end->detail);
 }
 
-void answer_with_log(const ApiContext& api, const Call& call, Result<LogPiece> piece, int32_t attempt, bool ended) {
+/// @param asked  where the piece was to begin; below 0: so many bytes before the end.
+void answer_with_log(const ApiContext& api, const Call& call, Result<LogPiece> piece, int32_t attempt, bool ended,
+                     int64_t asked) {
   // Nothing is kept: nothing was printed, for all that can be shown.
   if (!piece.ok() && piece.error().code == ErrorCode::kNotFound) piece = LogPiece();
   if (!piece.ok()) return api.answer(call, piece.error());
   HttpReply reply{200, "text/plain; charset=utf-8", {}, std::move(piece->bytes)};
   const auto next = piece->offset + static_cast<int64_t>(reply.body.size());
+  const int64_t begin = asked < 0 ? std::max<int64_t>(0, piece->size + asked) : std::min(asked, piece->offset);
   reply.headers = {{"Stint-Log-Offset", std::to_string(piece->offset)},
                    {"Stint-Log-Next", std::to_string(next)},
                    {"Stint-Log-Attempt", std::to_string(attempt)},
+                   // Of what was asked for, so many bytes are not kept any more.
+                   {"Stint-Log-Gone", std::to_string(piece->offset - begin)},
                    // Nothing will follow: the job has ended, and this is the end.
                    {"Stint-Log-Complete", ended && next >= piece->size ? "true" : "false"}};
   api.answer(call, std::move(reply));
@@ -600,12 +605,12 @@ void api_logs(const ApiContext& api, const Call& call) {
     if (!query.output && !query.error)
       return api.answer(call, make_error(ErrorCode::kNotFound, "job {} writes to a file it names: {}", public_id(job),
                                          wanted == "error" ? request->error_path : request->output_path));
-    if (!key) return answer_with_log(api, call, LogPiece(), -1, has_ended(job.state));
+    if (!key) return answer_with_log(api, call, LogPiece(), -1, has_ended(job.state), 0);
     query.offset = *offset;
     query.limit = *limit;
     query.ended = launch_ended(job, *key);
-    api.options.read_log(query, [=, ended = has_ended(job.state), of = key->attempt](Result<LogPiece> piece) {
-      answer_with_log(api, call, std::move(piece), of, ended);
+    api.options.read_log(query, [=, ended = has_ended(job.state), of = key->attempt, asked = *offset](Result<LogPiece> piece) {
+      answer_with_log(api, call, std::move(piece), of, ended, asked);
     });
   });
 }

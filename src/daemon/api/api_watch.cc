@@ -9,6 +9,7 @@
 #include "daemon/api/problem.h"
 #include "daemon/api/view_json.h"
 #include "daemon/live/live_metrics.h"
+#include "daemon/logs/log_keeper.h"
 #include "daemon/power/node_power.h"
 #include "daemon/power/off_machines.h"
 
@@ -63,6 +64,22 @@ std::string queue_metrics(const std::vector<QueueView>& queues) {
   for (const QueueView& queue : queues)
     cost.add(fmt::format("queue=\"{}\",currency=\"{}\"", label_value(queue.path), queue.cost.currency().code()),
              queue.cost.to_decimal());
+  return out;
+}
+
+std::string log_metrics(const LogKeeper& keeper, const Principal& who) {
+  std::string out;
+  const auto label = [](const std::string& client) { return fmt::format("client=\"{}\"", label_value(client)); };
+  MetricText bytes(out, "stint_job_logs_bytes", "gauge", "Of the disk, that logs of the client's jobs take.");
+  for (const auto& [client, use] : keeper.uses())
+    if (who.may(Permission::kSeeJobs, client)) bytes.add(label(client), use.bytes.count());
+  MetricText most(out, "stint_job_logs_limit_bytes", "gauge", "That they may take (log_mebibytes).");
+  for (const auto& [client, of] : keeper.rules().clients)
+    if (of.client && who.may(Permission::kSeeJobs, client)) most.add(label(client), of.client->count());
+  MetricText gone(out, "stint_job_logs_cut_bytes_total", "counter",
+                  "Of logs of ended jobs, taken away since the daemon started.");
+  for (const auto& [client, taken] : keeper.taken_away())
+    if (who.may(Permission::kSeeJobs, client)) gone.add(label(client), taken.count());
   return out;
 }
 
@@ -187,6 +204,7 @@ void api_metrics(const ApiContext& api, const Call& call) {
     if (call->who.may_everywhere(Permission::kSeeJobs))
       text = overview_metrics(engine.overview(), api.options.version, api.service.clock().ahead_of_wall());
     text += queue_metrics(queues) + service_metrics(api, call->who);
+    if (api.options.log_keeper != nullptr) text += log_metrics(*api.options.log_keeper, call->who);
     if (api.options.alerts != nullptr) text += alert_metrics(*api.options.alerts, queues, nodes, call->who);
     const LiveSnapshot live = api.options.telemetry == nullptr ? LiveSnapshot() : api.options.telemetry->snapshot();
     text += live_metrics({live, nodes, queues, running, call->at}, call->who);

@@ -29,7 +29,8 @@ Quota read_quota(JsonFields& fields, const std::string& prefix) {
           .gpu_hours_per_month = count_of(fields, prefix + "gpu_hours_per_month"),
           .jobs_waiting = count_of(fields, prefix + "max_waiting"),
           .records_per_day = count_of(fields, prefix + "records_per_day"),
-          .mebibytes_per_day = count_of(fields, prefix + "mebibytes_per_day")};
+          .mebibytes_per_day = count_of(fields, prefix + "mebibytes_per_day"),
+          .log_mebibytes = count_of(fields, prefix + "log_mebibytes")};
 }
 
 std::optional<Money> limit_of(JsonFields& fields, std::string_view name, Currency currency) {
@@ -62,6 +63,7 @@ void put_quota(Json& json, const Quota& quota, const std::string& prefix) {
   put("max_waiting", quota.jobs_waiting);
   put("records_per_day", quota.records_per_day);
   put("mebibytes_per_day", quota.mebibytes_per_day);
+  put("log_mebibytes", quota.log_mebibytes);
 }
 
 Json rules_json(const ClientRules& rules) {

@@ -40,6 +40,7 @@ struct Quota {
   std::optional<int64_t> jobs_waiting;         ///< jobs not yet running
   std::optional<int64_t> records_per_day;      ///< that its commands put into the event log
   std::optional<int64_t> mebibytes_per_day;    ///< that those take there
+  std::optional<int64_t> log_mebibytes;        ///< of the disk, that logs of its jobs are kept in
   [[nodiscard]] bool any() const { return gpus || gpu_hours_per_month || jobs_waiting; }
   bool operator==(const Quota&) const = default;
 };
