@@ -336,7 +336,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   AlertCourierOptions couriers;
   if (!options.secrets_key.empty()) {
     TRY_ASSIGN(SealKey key, SealKey::read(options.secrets_key));
-    couriers.secrets_key = std::make_shared<const SealKey>(std::move(key));
+    daemon->secrets_key_ = std::make_shared<const SealKey>(std::move(key));
+    couriers.secrets_key = daemon->secrets_key_;
   }
   daemon->service_ = std::make_unique<Service>(
       std::move(engine), *daemon->backend_, clock,
@@ -436,11 +437,13 @@ void Daemon::collect() {
   options.clock = [clock = service_->clock()]() mutable { return clock.now(); };
   collector_ = std::make_unique<LiveCollector>(*service_, telemetry_, std::move(options));
 }
+  options.secrets_key = secrets_key_;
 
 void Daemon::keep_services() {
   ReplicaKeeper::Options options{.clock = [clock = service_->clock()]() mutable { return clock.now(); },
                                  .key_file = options_.state_folder + "/replica.key",
-                                 .ask = {}};
+                                 .ask = {},
+                                 .secrets_key = secrets_key_};
   // On simulated machines nothing listens.
   if (options_.simulate)
     options.ask = [](const std::string&, Instant) {

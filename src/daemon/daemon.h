@@ -29,6 +29,7 @@
 namespace stint {
 
 struct JobAccounts;
+class SealKey;
 
 struct DaemonOptions {
   std::string config_file;          ///< JSON, docs/formats.md
@@ -126,6 +127,7 @@ class Daemon {
   std::vector<std::string> notes_;
   std::string job_key_;
   std::unique_ptr<Backend> backend_;
+  std::shared_ptr<const SealKey> secrets_key_;  ///< null: no secret is encrypted
   std::unique_ptr<EventLog> log_;
   LiveTelemetry telemetry_;
   OffMachines off_machines_;

@@ -3,10 +3,13 @@
 
 Usage: test_secrets.py STINT SOURCE_DIR [SUITE]
 """
+import http.server
 import json
 import os
 import subprocess
 import sys
+import threading
+import time
 
 from tenants import Attack, HERE, main
 from running_daemon import Certificate  # found beside the folder of tenants
@@ -126,6 +129,50 @@ class AtRest(Attack):
         with subprocess.Popen([*start, "--secrets-key", key], stderr=subprocess.PIPE, text=True) as daemon:
             self.assertTrue(any("listening on" in line for line in daemon.stderr))
             daemon.terminate()
+
+    def test_tokens_of_what_is_asked_need_the_key(self):
+        """An exporter's, and a service's replicas': who gets the file shows something that is of no use there."""
+        shown = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(handler):  # noqa: N805
+                shown.append((handler.path, handler.headers.get("Authorization")))
+                handler.send_response(200)
+                handler.send_header("Content-Length", "0")
+                handler.end_headers()
+
+            def log_message(self, *_):
+                pass
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        port, key, files = server.server_address[1], self.key("elsewhere.key"), {}
+        for name in ("exporter", "replica"):
+            files[name] = self.folder / f"{name}.token"
+            files[name].write_text(f"show-this-{name}\n")
+            files[name].chmod(0o600)
+            subprocess.run([self.STINT, "secret", "seal", files[name], "--secrets-key", key], check=True, capture_output=True, timeout=60)
+            self.assertNotIn(b"show-this", files[name].read_bytes())
+        self.CONFIG = dict(HERE, telemetry={"local": False, "exporters": [{"url": f"http://127.0.0.1:{port}/exporter", "token_file": str(files["exporter"]), "every": "1s"}]},
+                           services=[{"name": "rank", "ports": [port, port + 1], "min": 1, "max": 1, "every": "1s", "endpoints": str(self.folder / "endpoints.json"),
+                                      "token_file": str(files["replica"]), "proof": False,
+                                      "job": {"queue": "acme", "user": "ada", "cpu_milli": 500, "command": ["sleep", "30"]}}])
+        self.start("--insecure-shared-user")
+        failed = lambda: [source["error"] for source in self.daemon.ask("GET", "/v1/gpus")["sources"]]  # noqa: E731
+        self.comes_true(lambda: len([text for text in failed() if "is encrypted: name the file with its key" in text]) == 2)
+        self.assertEqual(shown, [], "nothing was asked, with whatever token")
+        self.daemon.kill()
+        self.daemon._flags += ["--secrets-key", str(key)]
+        self.daemon.start()
+        self.comes_true(lambda: {("/exporter", "Bearer show-this-exporter"), ("/metrics", "Bearer show-this-replica")} <= set(shown))
+        self.assertEqual({told for _, told in shown} - {None, "Bearer show-this-exporter", "Bearer show-this-replica"}, set())
+
+    def comes_true(self, condition, seconds=60):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, self.daemon.ask("GET", "/v1/gpus")
+            time.sleep(0.1)
 
     def test_a_backup_needs_the_key(self):
         key, other = self.key("backup.key"), self.key("other.key")

@@ -449,7 +449,10 @@ void add_secret(Command& app, Action& action) {
   Command* secret = app.add_subcommand("secret", "Files of secrets that the daemon reads, encrypted on the disk");
   secret->require_subcommand(1);
   Command* command = secret->add_subcommand("seal", "Encrypt the secret in a file, in its place");
-  command->add_option("file", options->file, "a receiver's secret_file or token_file, or client_secret_file of oidc.login")
+  command
+      ->add_option(
+          "file", options->file,
+          "a receiver's secret_file or token_file, token_file of telemetry or of a service, or client_secret_file of oidc.login")
       ->required();
   command->add_option("--secrets-key", options->key, "file with the key, as `stint daemon --secrets-key` reads it")->required();
   command->callback([&action, options] {

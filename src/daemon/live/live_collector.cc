@@ -112,9 +112,9 @@ void LiveCollector::Impl::make_inputs() {
         [this, node](const std::string& failure) { service.tell_health(node, failure); }, options.accounts_file));
   if (config.local && !options.simulated) local.push_back(std::make_unique<HostCpuInput>(target, node));
   for (const ScrapeTarget& address : config.exporters)
-    scraped.push_back(std::make_unique<ScrapeInput>(target, LiveSourceKind::kExporter, address));
+    scraped.push_back(std::make_unique<ScrapeInput>(target, LiveSourceKind::kExporter, address, options.secrets_key));
   for (const ScrapeTarget& address : config.prometheus)
-    scraped.push_back(std::make_unique<ScrapeInput>(target, LiveSourceKind::kPrometheus, address));
+    scraped.push_back(std::make_unique<ScrapeInput>(target, LiveSourceKind::kPrometheus, address, options.secrets_key));
 }
 
 LiveCollector::LiveCollector(Service& service, LiveTelemetry& telemetry, LiveCollectorOptions options)

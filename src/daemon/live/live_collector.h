@@ -16,6 +16,8 @@
 
 namespace stint {
 
+class SealKey;
+
 struct LiveCollectorOptions {
   LiveConfig config;
   bool simulated = false;     ///< no GPU is there: make up what they do
@@ -24,7 +26,8 @@ struct LiveCollectorOptions {
   std::string history_path;
   std::set<std::string> nodes;  ///< as configured, ascending
   std::function<Instant()> clock;
-  const OffMachines* off = nullptr;  ///< outlives the collector; none: all are on
+  const OffMachines* off = nullptr;                      ///< outlives the collector; none: all are on
+  std::shared_ptr<const SealKey> secrets_key = nullptr;  ///< of encrypted tokens; null: there is none
 };
 
 class LiveCollector {

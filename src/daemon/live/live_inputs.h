@@ -23,6 +23,8 @@
 
 namespace stint {
 
+class SealKey;
+
 /// Where samples go, and what machines are called here.
 struct LiveTarget {
   LiveTelemetry& telemetry;
@@ -136,13 +138,16 @@ class HostCpuInput final : public LiveInput {
 /// One address: a text exposition, or a Prometheus server that is asked for the newest of every metric Stint knows.
 class ScrapeInput final : public LiveInput {
  public:
-  ScrapeInput(const LiveTarget& target, LiveSourceKind kind, ScrapeTarget address);
+  /// @param secrets_key  of a token in an encrypted file; null: there is none
+  ScrapeInput(const LiveTarget& target, LiveSourceKind kind, ScrapeTarget address,
+              std::shared_ptr<const SealKey> secrets_key = nullptr);
   Duration look(Instant now) override;
 
  private:
   Status scrape(Instant now);
   LiveSourceKind kind_;
   ScrapeTarget address_;
+  std::shared_ptr<const SealKey> secrets_key_;
   const LiveTarget& target_;
   size_t source_;
   LiveSink sink_;

@@ -8,6 +8,7 @@
 #include "codec/metrics/service_figures.h"
 #include "daemon/live/live_inputs.h"
 #include "host/file.h"
+#include "host/sealed.h"
 
 namespace stint {
 namespace {
@@ -35,9 +36,11 @@ std::string host_of(std::string_view url) {
 
 }  // namespace
 
-ScrapeInput::ScrapeInput(const LiveTarget& target, LiveSourceKind kind, ScrapeTarget address)
+ScrapeInput::ScrapeInput(const LiveTarget& target, LiveSourceKind kind, ScrapeTarget address,
+                         std::shared_ptr<const SealKey> secrets_key)
     : kind_(kind),
       address_(std::move(address)),
+      secrets_key_(std::move(secrets_key)),
       target_(target),
       source_(target.telemetry.add_source(kind, address_.url)),
       sink_(target, source_, address_.node) {}
@@ -60,7 +63,7 @@ Status ScrapeInput::scrape(Instant now) {
     options.connect_timeout = options.timeout = address_.timeout;
     options.max_body_bytes = kMostMetricsBytes;
     options.ca_file = address_.ca_file;
-    TRY_ASSIGN(options.credentials.bearer_token, read_secret_file(address_.token_file));
+    TRY_ASSIGN(options.credentials.bearer_token, read_secret_file(address_.token_file, secrets_key_.get()));
     client_.emplace(std::move(options));
   }
   ImportOptions options;

@@ -6,6 +6,7 @@
 #include "host/file.h"
 #include "host/http_client.h"
 #include "host/replica_proof.h"
+#include "host/sealed.h"
 
 namespace stint {
 namespace {
@@ -17,8 +18,12 @@ constexpr size_t kMostReplicaAnswer = size_t{4} << 20;
 class HttpAsk {
  public:
   /// @param secret_of  of a place; empty: its server shows nothing
-  HttpAsk(LiveTelemetry& telemetry, std::string token_file, std::function<std::string(const std::string&)> secret_of)
-      : telemetry_(telemetry), token_file_(std::move(token_file)), secret_of_(std::move(secret_of)) {}
+  HttpAsk(LiveTelemetry& telemetry, std::string token_file, std::shared_ptr<const SealKey> secrets_key,
+          std::function<std::string(const std::string&)> secret_of)
+      : telemetry_(telemetry),
+        token_file_(std::move(token_file)),
+        secrets_key_(std::move(secrets_key)),
+        secret_of_(std::move(secret_of)) {}
 
   ReplicaHealth ask(const std::string& place, Instant now) {
     const auto known = sources_.find(place);
@@ -49,7 +54,7 @@ class HttpAsk {
       HttpOptions options;
       options.connect_timeout = options.timeout = kLongestAnswer;
       options.max_body_bytes = kMostReplicaAnswer;
-      TRY_ASSIGN(const std::string token, read_secret_file(token_file_));
+      TRY_ASSIGN(const std::string token, read_secret_file(token_file_, secrets_key_.get()));
       stranger_.emplace(options);
       options.credentials.bearer_token = token;
       client_.emplace(std::move(options));
@@ -78,6 +83,7 @@ class HttpAsk {
 
   LiveTelemetry& telemetry_;
   const std::string token_file_;
+  const std::shared_ptr<const SealKey> secrets_key_;
   const std::function<std::string(const std::string&)> secret_of_;
   std::optional<HttpClient> stranger_, client_;  ///< without and with the token
   std::map<std::string, size_t> sources_;        ///< by place
@@ -95,9 +101,8 @@ AskReplica ReplicaKeeper::ask_of(const ServiceConfig& config) {
   const auto secret_of = [key = config.proof ? key() : "", name = config.name](const std::string& place) {
     return key.empty() ? std::string() : replica_secret(key, name, place);
   };
-  return [asker = std::make_shared<HttpAsk>(telemetry_, config.token_file, secret_of)](const std::string& place, Instant now) {
-    return asker->ask(place, now);
-  };
+  auto asker = std::make_shared<HttpAsk>(telemetry_, config.token_file, options_.secrets_key, secret_of);
+  return [asker = std::move(asker)](const std::string& place, Instant now) { return asker->ask(place, now); };
 }
 
 std::string ReplicaKeeper::key() {

@@ -12,12 +12,15 @@
 
 namespace stint {
 
+class SealKey;
+
 class ReplicaKeeper {
  public:
   struct Options {
     std::function<Instant()> clock;
     std::string key_file;  ///< of which replicas' secrets are made; made where it is missing. Empty: they are given none
     AskReplica ask;        ///< none: over HTTP, and what they tell goes into telemetry
+    std::shared_ptr<const SealKey> secrets_key = nullptr;  ///< of encrypted tokens; null: there is none
   };
   /// @param service, telemetry  outlive it.
   ReplicaKeeper(Service& service, LiveTelemetry& telemetry, Options options);
