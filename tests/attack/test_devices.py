@@ -4,6 +4,7 @@
 GPUs here are device files alone, as in the tests of Slurm: what a job finds in /dev is what it could open.
 Usage: test_devices.py STINT SOURCE_DIR [SUITE]
 """
+import hashlib
 import os
 import pathlib
 import sys
@@ -75,6 +76,19 @@ class Gpus(Attack):
         if "No device filter" in (self.folder / "daemon.log").read_text():
             self.skipTest("the kernel takes no device filter here")
         elsewhere = pathlib.Path("/srv") / f"stint-attack-{os.getpid()}"
+        self.try_files_made_elsewhere()
+
+    def test_a_file_made_elsewhere_opens_nothing_under_version_1(self):
+        mounts = [line.split() for line in pathlib.Path("/proc/mounts").read_text().splitlines()]
+        root = next((words[1] for words in mounts if words[2] == "cgroup" and "devices" in words[3].split(",")), None)
+        if root is None or not os.access(root, os.W_OK):
+            self.skipTest("needs the device controller of cgroup version 1")
+        self.start("--jobs-as-range", "61500-61509")
+        self.try_files_made_elsewhere()
+        groups = f"stint-{hashlib.sha256(str(self.daemon.state / 'work').encode()).hexdigest()[:8]}-*"
+        self.assertEqual(list(pathlib.Path(root).rglob(groups)), [], "they go with their tasks")
+
+    def try_files_made_elsewhere(self):
         elsewhere.mkdir(mode=0o755)
         self.addCleanup(elsewhere.rmdir)
         for number in (0, 1):

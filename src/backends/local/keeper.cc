@@ -13,7 +13,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "backends/local/gpu_devices.h"
+#include "backends/local/device_group.h"
 #include "backends/local/process_tree.h"
 #include "backends/local/task_process.h"
 #include "backends/local/task_room.h"
@@ -87,6 +87,8 @@ class TaskKeeper {
     TRY(cgroup_.create(plan_.launch.cpu_milli, plan_.launch.memory, plan_.most_processes));
     if (const TaskRoom& room = plan_.room; cgroup_.present() && room.filters_devices)
       TRY(filter_devices(plan_.cgroup, device_numbers(all_gpu_files({}), {}), device_numbers(room.gpu_files, {})));
+    if (const TaskRoom& room = plan_.room; !room.device_group.empty())
+      TRY(make_device_group(room.device_group, device_numbers(all_gpu_files({}), {}), device_numbers(room.gpu_files, {})));
     TRY_ASSIGN(const pid_t leader, start_task_process(plan_, cgroup_, folder_.mark()));
     tree_.emplace(leader);
     OutputFiles files = output_files(plan_.log_base);

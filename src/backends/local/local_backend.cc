@@ -13,12 +13,13 @@
 #include <filesystem>
 #include <tuple>
 
-#include "backends/local/gpu_devices.h"
+#include "backends/local/device_group.h"
 #include "backends/local/keeper.h"
 #include "backends/local/kept_logs.h"
 #include "backends/local/mig_grants.h"
 #include "backends/output_order.h"
 #include "host/file.h"
+#include "host/secret.h"
 
 namespace stint {
 namespace {
@@ -110,6 +111,8 @@ Status LocalBackend::give_accounts() {
   homes_ = options_.homes.empty() ? options_.state_folder + "-jobs" : options_.homes;
   if (!accounts_ && !means_.mounts) return {};  // no folder is needed
   TRY(make_folder(homes_, 0711));
+  if (!cgroups_ || !why_no_device_filter_.empty())
+    if (auto groups = find_device_groups(); groups.ok()) device_groups_ = std::move(*groups);
   TRY(make_folder(homes_ + "/.tmp", 0700));
   return accounts_ ? check_reachable(homes_, means_) : Status();
 }
@@ -134,7 +137,7 @@ std::vector<std::string> LocalBackend::notes() const {
         "GPUs are granted by CUDA_VISIBLE_DEVICES alone, as jobs have the daemon's account: a job can use GPUs that it was not "
         "given, "
         "unbilled.");
-  if (keeps_apart() && cgroups_ && !why_no_device_filter_.empty())
+  if (keeps_apart() && cgroups_ && !why_no_device_filter_.empty() && device_groups_.empty())
     notes.push_back(fmt::format(
         "No device filter ({}): GPUs that a job was not given are missing in its /dev; a device file made elsewhere by root "
         "would open them.",
@@ -185,6 +188,11 @@ TaskPlan LocalBackend::plan_of(const Launch& launch) const {
                 .most_processes = options_.most_processes,
                 .keep_free = options_.keep_free,
                 .most_log = options_.most_log};
+/// With a name of this state folder's: another daemon has tasks of the same keys.
+std::string LocalBackend::device_group_of(const LaunchKey& key) const {
+  return fmt::format("{}/stint-{}-{}", device_groups_, sha256_hex(options_.state_folder).substr(0, 8), format_key(key));
+}
+
   if (plan.launch.memory == Bytes()) {
     const Bytes share = cgroups_ && cgroups_->limits_memory ? launch.memory_share : Bytes();
     plan.launch.memory = options_.usual_memory.value_or(share);
@@ -205,6 +213,7 @@ TaskPlan LocalBackend::plan_of(const Launch& launch) const {
 std::set<std::string> LocalBackend::mig_devices_taken() const {
   std::set<std::string> taken;
   for (const auto& [key, task] : tasks_) {
+  if (!device_groups_.empty()) plan.room.device_group = device_group_of(launch.key);
     if (task.told == Told::kEnd) continue;
     const TaskFolder folder = folder_of(key);
     const auto ended = folder.ended();
@@ -401,3 +410,4 @@ void LocalBackend::bury_keepers() {
 }
 
 }  // namespace stint
+  if (!device_groups_.empty()) remove_device_group(device_group_of(key));

@@ -78,6 +78,7 @@ class LocalBackend final : public DirectBackend {
   [[nodiscard]] TaskPlan plan_of(const Launch& launch) const;
   Status give_accounts();
   /// Do jobs have other accounts than this program?
+  [[nodiscard]] std::string device_group_of(const LaunchKey& key) const;
   [[nodiscard]] bool keeps_apart() const;
   [[nodiscard]] Status check_can_run(const Launch& launch);
   [[nodiscard]] std::set<std::string> mig_devices_taken() const;
@@ -97,5 +98,7 @@ class LocalBackend final : public DirectBackend {
   std::map<LaunchKey, Task> tasks_;
   std::vector<int> keepers_;  ///< pids of those this object started and has not waited for
 };
+  std::string
+      device_groups_;  ///< folder for those of cgroup version 1, where the filter of version 2 is not to be had; "" = none
 
 }  // namespace stint

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "backends/local/device_group.h"
 #include "backends/local/task_environment.h"
 #include "backends/local/task_room.h"
 #include "backends/system_error.h"
@@ -160,6 +161,7 @@ void limit_processes(int64_t most, int report) {
   for (const int signal : {SIGPIPE, SIGCHLD, SIGHUP, SIGINT, SIGTERM})
     ::signal(signal, SIG_DFL);
   if (!p.cgroup->enter()) give_up(report, "cgroup");
+  if (!enter_device_group(p.plan->room.device_group)) give_up(report, "device group");
   if (const char* failed = enter_room(p.plan->room, p.user.home)) give_up(report, failed);
   if (launch.memory > Bytes() && p.limits_data) limit_data(launch.memory, report);
   if (p.limits_processes) limit_processes(p.plan->most_processes, report);

@@ -129,7 +129,8 @@ std::string to_json(const TaskPlan& plan) {
                  {"own_devices", plan.room.own_devices},
                  {"gpu_files", plan.room.gpu_files},
                  {"more_devices", plan.room.more_devices},
-                 {"filters_devices", plan.room.filters_devices}}},
+                 {"filters_devices", plan.room.filters_devices},
+                 {"device_group", plan.room.device_group}}},
                {"most_processes", plan.most_processes},
                {"keep_free_bytes", plan.keep_free.count()},
                {"most_log_bytes", plan.most_log.count()}});
@@ -174,7 +175,8 @@ Result<TaskPlan> parse_task_plan(std::string_view text, const std::string& where
                    .own_devices = room->value("own_devices", false),
                    .gpu_files = room->value("gpu_files", std::vector<std::string>()),
                    .more_devices = room->value("more_devices", std::vector<std::string>()),
-                   .filters_devices = room->value("filters_devices", false)};
+                   .filters_devices = room->value("filters_devices", false),
+                   .device_group = room->value("device_group", std::string())};
     TRY(check_launch(plan.launch));
     return plan;
   });

@@ -20,6 +20,7 @@ struct TaskRoom {
   bool own_devices = false;      ///< its /dev has the usual files and these alone, below /dev
   std::vector<std::string> gpu_files, more_devices;
   bool filters_devices = false;  ///< and its cgroup lets it open no other GPU, by whatever file
+  std::string device_group;      ///< likewise, on cgroup version 1: the folder of its group (device_group.h); empty = it has none
 };
 
 /// What a keeper is told to do.

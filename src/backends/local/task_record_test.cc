@@ -37,7 +37,8 @@ TaskPlan full_plan() {
                .own_devices = true,
                .gpu_files = {"nvidia0"},
                .more_devices = {"kvm"},
-               .filters_devices = true};
+               .filters_devices = true,
+               .device_group = "/cg/5"};
   return plan;
 }
 
@@ -70,6 +71,7 @@ TEST(TaskRecord, APlanIsReadBackAsItWas) {
   EXPECT_EQ(again->room.gpu_files, std::vector<std::string>{"nvidia0"});
   EXPECT_EQ(again->room.more_devices, std::vector<std::string>{"kvm"});
   EXPECT_TRUE(again->room.filters_devices);
+  EXPECT_EQ(again->room.device_group, "/cg/5");
   EXPECT_EQ(to_json(*again), to_json(plan));
 }
 

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "backends/local/gpu_devices.h"
+#include "backends/local/device_group.h"
 #include "backends/system_error.h"
 #include "host/descriptor.h"
 
@@ -139,6 +139,7 @@ const char* enter_room(const TaskRoom& room, const std::string& home) {
 }
 
 void leave_room(const TaskRoom& room) {
+  remove_device_group(room.device_group);
   std::error_code ignored;
   if (!room.temporary.empty()) fs::remove_all(room.temporary, ignored);
 }
